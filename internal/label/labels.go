@@ -1,0 +1,86 @@
+package label
+
+import (
+	"slices"
+	"strings"
+)
+
+// Label is one key and its value.
+type Label struct{ Key, Value string }
+
+// Labels is a set of labels sorted by key, one per key.
+type Labels []Label
+
+// FromMap makes Labels of a map.
+func FromMap(m map[string]string) Labels {
+	out := make(Labels, 0, len(m))
+	for k, v := range m {
+		out = append(out, Label{k, v})
+	}
+	slices.SortFunc(out, func(a, b Label) int { return strings.Compare(a.Key, b.Key) })
+	return out
+}
+
+// Map returns the labels as a new map.
+func (l Labels) Map() map[string]string {
+	m := make(map[string]string, len(l))
+	for _, x := range l {
+		m[x.Key] = x.Value
+	}
+	return m
+}
+
+// Get returns the value of key and whether it is there.
+func (l Labels) Get(key string) (string, bool) {
+	i, found := l.find(key)
+	if !found {
+		return "", false
+	}
+	return l[i].Value, true
+}
+
+// With returns the labels with key set to value.
+func (l Labels) With(key, value string) Labels {
+	i, found := l.find(key)
+	out := slices.Clone(l)
+	if found {
+		out[i].Value = value
+		return out
+	}
+	return slices.Insert(out, i, Label{key, value})
+}
+
+// Merge returns the labels with those of o added; o wins where both have a key.
+func (l Labels) Merge(o Labels) Labels {
+	out := make(Labels, 0, len(l)+len(o))
+	i, j := 0, 0
+	for i < len(l) || j < len(o) {
+		switch {
+		case j == len(o) || (i < len(l) && l[i].Key < o[j].Key):
+			out = append(out, l[i])
+			i++
+		case i == len(l) || o[j].Key < l[i].Key:
+			out = append(out, o[j])
+			j++
+		default:
+			out = append(out, o[j])
+			i++
+			j++
+		}
+	}
+	return out
+}
+
+// Compare orders label sets.
+func (l Labels) Compare(o Labels) int {
+	return slices.CompareFunc(l, o, func(a, b Label) int {
+		if c := strings.Compare(a.Key, b.Key); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Value, b.Value)
+	})
+}
+
+func (l Labels) find(key string) (int, bool) {
+	return slices.BinarySearchFunc(l, key, func(x Label, k string) int { return strings.Compare(x.Key, k) })
+}

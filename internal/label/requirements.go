@@ -1,0 +1,81 @@
+package label
+
+import (
+	"slices"
+	"strings"
+)
+
+// Requirements is a conjunction: sorted by key, one Requirement per key.
+type Requirements []Requirement
+
+// All makes the conjunction of the given requirements.
+func All(reqs ...Requirement) Requirements {
+	sorted := slices.Clone(reqs)
+	slices.SortStableFunc(sorted, func(a, b Requirement) int { return strings.Compare(a.key, b.key) })
+	out := make(Requirements, 0, len(sorted))
+	for _, r := range sorted {
+		if n := len(out); n > 0 && out[n-1].key == r.key {
+			out[n-1] = out[n-1].Intersect(r)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// And returns the conjunction of rs and o.
+func (rs Requirements) And(o Requirements) Requirements {
+	if len(o) == 0 {
+		return rs
+	}
+	if len(rs) == 0 {
+		return o
+	}
+	return All(append(slices.Clone(rs), o...)...)
+}
+
+// Get returns the requirement on key, and whether there is one.
+func (rs Requirements) Get(key string) (Requirement, bool) {
+	i, found := slices.BinarySearchFunc(rs, key, func(r Requirement, k string) int { return strings.Compare(r.key, k) })
+	if !found {
+		return Requirement{}, false
+	}
+	return rs[i], true
+}
+
+// Contradiction returns the first requirement that nothing can satisfy.
+func (rs Requirements) Contradiction() (Requirement, bool) {
+	for _, r := range rs {
+		if r.Contradicts() {
+			return r, true
+		}
+	}
+	return Requirement{}, false
+}
+
+// Unmet returns the first requirement that a node with these labels does not
+// satisfy, as the kube-scheduler judges it: a label that is absent satisfies
+// NotIn and DoesNotExist only.
+func (rs Requirements) Unmet(l Labels) (Requirement, bool) {
+	for _, r := range rs {
+		value, there := l.Get(r.key)
+		if there && !r.Admits(value) || !there && !r.absent {
+			return r, true
+		}
+	}
+	return Requirement{}, false
+}
+
+// Compare orders conjunctions.
+func (rs Requirements) Compare(o Requirements) int {
+	return slices.CompareFunc(rs, o, Requirement.Compare)
+}
+
+// String joins the requirements with "and".
+func (rs Requirements) String() string {
+	parts := make([]string, len(rs))
+	for i, r := range rs {
+		parts[i] = r.String()
+	}
+	return strings.Join(parts, " and ")
+}

@@ -1,0 +1,40 @@
+package label
+
+// Labels that the decision core itself reads. The rest are just text to it.
+const (
+	Zone         = "topology.kubernetes.io/zone"
+	ZoneID       = "topology.k8s.aws/zone-id"
+	Region       = "topology.kubernetes.io/region"
+	InstanceType = "node.kubernetes.io/instance-type"
+	Arch         = "kubernetes.io/arch"
+	OS           = "kubernetes.io/os"
+	Hostname     = "kubernetes.io/hostname"
+	CapacityType = "karpenter.sh/capacity-type"
+	NodePool     = "karpenter.sh/nodepool"
+	NodeClass    = "karpenter.k8s.aws/ec2nodeclass"
+)
+
+// Values of the capacity-type label.
+const (
+	OnDemand = "on-demand"
+	Spot     = "spot"
+	Reserved = "reserved"
+)
+
+// Canonical maps the legacy spelling of a label key to the one in use, and
+// every other key to itself.
+func Canonical(key string) string {
+	switch key {
+	case "failure-domain.beta.kubernetes.io/zone":
+		return Zone
+	case "failure-domain.beta.kubernetes.io/region":
+		return Region
+	case "beta.kubernetes.io/arch":
+		return Arch
+	case "beta.kubernetes.io/os":
+		return OS
+	case "beta.kubernetes.io/instance-type":
+		return InstanceType
+	}
+	return key
+}

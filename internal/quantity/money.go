@@ -1,0 +1,47 @@
+package quantity
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Money is a price in nano-dollars an hour. Prices of EC2 have at most ten
+// decimals and seldom more than seven, so that sums and comparisons are exact
+// where floating point would not be.
+type Money int64
+
+// NanoDollars is how many units make one dollar.
+const NanoDollars = 1_000_000_000
+
+// ParseMoney reads a decimal number of dollars such as "0.0416"; digits past
+// the ninth decimal are cut off. Signs, exponents, NaN and infinities are
+// refused.
+func ParseMoney(s string) (Money, error) {
+	whole, frac, _ := strings.Cut(s, ".")
+	if whole == "" && frac == "" {
+		return 0, fmt.Errorf("money parse: %q is not a decimal number of dollars", s)
+	}
+	if len(frac) > 9 {
+		if strings.Trim(frac[9:], "0123456789") != "" {
+			return 0, fmt.Errorf("money parse: %q is not a decimal number of dollars", s)
+		}
+		frac = frac[:9]
+	}
+	digits := whole + frac + strings.Repeat("0", 9-len(frac))
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("money parse: %q is not a decimal number of dollars", s)
+	}
+	return Money(n), nil
+}
+
+// Dollars renders the price with four decimals and a sign: "$0.0416".
+func (m Money) Dollars() string {
+	sign := ""
+	if m < 0 {
+		sign, m = "-", -m
+	}
+	tenThousandths := (m + NanoDollars/20_000) / (NanoDollars / 10_000)
+	return fmt.Sprintf("%s$%d.%04d", sign, tenThousandths/10_000, tenThousandths%10_000)
+}

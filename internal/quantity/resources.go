@@ -1,0 +1,265 @@
+package quantity
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Names of the resources that every node has, as Kubernetes spells them.
+const (
+	CPU              = "cpu"
+	Memory           = "memory"
+	EphemeralStorage = "ephemeral-storage"
+	Pods             = "pods"
+)
+
+// Amount is a quantity of one extended resource, e.g. 4 of nvidia.com/gpu.
+type Amount struct {
+	Name  string
+	Count int64
+}
+
+// Resources is a vector of amounts: what a pod requests, what a node offers.
+// Extended is sorted by name, without zero counts and without duplicates; it
+// is nil in the common case.
+type Resources struct {
+	MilliCPU       int64
+	MemoryBytes    int64
+	EphemeralBytes int64
+	PodSlots       int64
+	Extended       []Amount
+}
+
+// Extend returns r with the amount of the extended resource set to count.
+func (r Resources) Extend(name string, count int64) Resources {
+	i, found := slices.BinarySearchFunc(r.Extended, name, func(a Amount, n string) int { return strings.Compare(a.Name, n) })
+	out := slices.Clone(r.Extended)
+	switch {
+	case found && count == 0:
+		out = slices.Delete(out, i, i+1)
+	case found:
+		out[i].Count = count
+	case count != 0:
+		out = slices.Insert(out, i, Amount{Name: name, Count: count})
+	}
+	if len(out) == 0 {
+		out = nil
+	}
+	r.Extended = out
+	return r
+}
+
+// Get returns the amount of the named resource; zero where r has none.
+func (r Resources) Get(name string) int64 {
+	switch name {
+	case CPU:
+		return r.MilliCPU
+	case Memory:
+		return r.MemoryBytes
+	case EphemeralStorage:
+		return r.EphemeralBytes
+	case Pods:
+		return r.PodSlots
+	}
+	i, found := slices.BinarySearchFunc(r.Extended, name, func(a Amount, n string) int { return strings.Compare(a.Name, n) })
+	if !found {
+		return 0
+	}
+	return r.Extended[i].Count
+}
+
+// Add returns r + o; sums saturate instead of wrapping around.
+func (r Resources) Add(o Resources) Resources { return r.combine(o, addSaturating) }
+
+// Sub returns r - o, which may be negative in any dimension.
+func (r Resources) Sub(o Resources) Resources { return r.combine(o, subSaturating) }
+
+// Min returns the smaller of r and o in every dimension. A resource that only
+// one of them has counts as zero in the other.
+func (r Resources) Min(o Resources) Resources {
+	return r.combine(o, func(a, b int64) int64 { return min(a, b) })
+}
+
+// Max returns the larger of r and o in every dimension.
+func (r Resources) Max(o Resources) Resources {
+	return r.combine(o, func(a, b int64) int64 { return max(a, b) })
+}
+
+// Times returns r multiplied by n, saturating.
+func (r Resources) Times(n int64) Resources {
+	return r.combine(Resources{}, func(a, _ int64) int64 { return mulSaturating(a, n) })
+}
+
+func (r Resources) combine(o Resources, f func(a, b int64) int64) Resources {
+	out := Resources{
+		MilliCPU:       f(r.MilliCPU, o.MilliCPU),
+		MemoryBytes:    f(r.MemoryBytes, o.MemoryBytes),
+		EphemeralBytes: f(r.EphemeralBytes, o.EphemeralBytes),
+		PodSlots:       f(r.PodSlots, o.PodSlots),
+	}
+	if len(r.Extended) == 0 && len(o.Extended) == 0 {
+		return out
+	}
+	merged := make([]Amount, 0, len(r.Extended)+len(o.Extended))
+	put := func(name string, count int64) {
+		if count != 0 {
+			merged = append(merged, Amount{Name: name, Count: count})
+		}
+	}
+	i, j := 0, 0
+	for i < len(r.Extended) || j < len(o.Extended) {
+		switch {
+		case j == len(o.Extended) || (i < len(r.Extended) && r.Extended[i].Name < o.Extended[j].Name):
+			put(r.Extended[i].Name, f(r.Extended[i].Count, 0))
+			i++
+		case i == len(r.Extended) || o.Extended[j].Name < r.Extended[i].Name:
+			put(o.Extended[j].Name, f(0, o.Extended[j].Count))
+			j++
+		default:
+			put(r.Extended[i].Name, f(r.Extended[i].Count, o.Extended[j].Count))
+			i++
+			j++
+		}
+	}
+	if len(merged) > 0 {
+		out.Extended = merged
+	}
+	return out
+}
+
+// Fits says whether a demand of r can be met out of free: in every dimension
+// that r asks for, free has at least as much. A dimension that r does not ask
+// for never refuses, even where free is negative (an overcommitted node).
+func (r Resources) Fits(free Resources) bool { return len(r.Lacking(free)) == 0 }
+
+// Shortage is one dimension in which a demand exceeds what is free.
+type Shortage struct {
+	Resource string
+	Need     int64
+	Free     int64
+}
+
+// Lacking lists the dimensions in which r does not fit into free, in the order
+// cpu, memory, ephemeral-storage, pods, then extended resources by name.
+func (r Resources) Lacking(free Resources) []Shortage {
+	var out []Shortage
+	check := func(name string, need, have int64) {
+		if need > 0 && need > have {
+			out = append(out, Shortage{Resource: name, Need: need, Free: have})
+		}
+	}
+	check(CPU, r.MilliCPU, free.MilliCPU)
+	check(Memory, r.MemoryBytes, free.MemoryBytes)
+	check(EphemeralStorage, r.EphemeralBytes, free.EphemeralBytes)
+	check(Pods, r.PodSlots, free.PodSlots)
+	for _, a := range r.Extended {
+		check(a.Name, a.Count, free.Get(a.Name))
+	}
+	return out
+}
+
+// CountIn returns how many demands of r fit into free, at most limit. Demands
+// of nothing fit limit times.
+func (r Resources) CountIn(free Resources, limit int64) int64 {
+	n := limit
+	check := func(need, have int64) {
+		if need > 0 {
+			n = min(n, max(0, have)/need)
+		}
+	}
+	check(r.MilliCPU, free.MilliCPU)
+	check(r.MemoryBytes, free.MemoryBytes)
+	check(r.EphemeralBytes, free.EphemeralBytes)
+	check(r.PodSlots, free.PodSlots)
+	for _, a := range r.Extended {
+		check(a.Count, free.Get(a.Name))
+	}
+	return max(0, n)
+}
+
+// IsZero says whether every amount is zero.
+func (r Resources) IsZero() bool {
+	return r.MilliCPU == 0 && r.MemoryBytes == 0 && r.EphemeralBytes == 0 && r.PodSlots == 0 && len(r.Extended) == 0
+}
+
+// Compare orders vectors: by CPU, memory, ephemeral storage, pods, then the
+// extended resources by name and count.
+func (r Resources) Compare(o Resources) int {
+	for _, p := range [][2]int64{{r.MilliCPU, o.MilliCPU}, {r.MemoryBytes, o.MemoryBytes}, {r.EphemeralBytes, o.EphemeralBytes}, {r.PodSlots, o.PodSlots}} {
+		if p[0] != p[1] {
+			if p[0] < p[1] {
+				return -1
+			}
+			return 1
+		}
+	}
+	return slices.CompareFunc(r.Extended, o.Extended, func(a, b Amount) int {
+		if c := strings.Compare(a.Name, b.Name); c != 0 {
+			return c
+		}
+		switch {
+		case a.Count < b.Count:
+			return -1
+		case a.Count > b.Count:
+			return 1
+		}
+		return 0
+	})
+}
+
+// String renders the vector for people: "1500m cpu, 2048Mi memory, 3 pods".
+func (r Resources) String() string {
+	var parts []string
+	if r.MilliCPU != 0 {
+		parts = append(parts, strconv.FormatInt(r.MilliCPU, 10)+"m cpu")
+	}
+	if r.MemoryBytes != 0 {
+		parts = append(parts, strconv.FormatInt(r.MemoryBytes>>20, 10)+"Mi memory")
+	}
+	if r.EphemeralBytes != 0 {
+		parts = append(parts, strconv.FormatInt(r.EphemeralBytes>>20, 10)+"Mi ephemeral-storage")
+	}
+	if r.PodSlots != 0 {
+		parts = append(parts, strconv.FormatInt(r.PodSlots, 10)+" pods")
+	}
+	for _, a := range r.Extended {
+		parts = append(parts, strconv.FormatInt(a.Count, 10)+" "+a.Name)
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func addSaturating(a, b int64) int64 {
+	switch {
+	case b > 0 && a > math.MaxInt64-b:
+		return math.MaxInt64
+	case b < 0 && a < math.MinInt64-b:
+		return math.MinInt64
+	}
+	return a + b
+}
+
+func subSaturating(a, b int64) int64 {
+	if b == math.MinInt64 {
+		return addSaturating(addSaturating(a, math.MaxInt64), 1)
+	}
+	return addSaturating(a, -b)
+}
+
+func mulSaturating(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	p := a * b
+	if p/b != a || (a == -1 && b == math.MinInt64) || (b == -1 && a == math.MinInt64) {
+		if (a < 0) == (b < 0) {
+			return math.MaxInt64
+		}
+		return math.MinInt64
+	}
+	return p
+}
