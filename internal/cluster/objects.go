@@ -1,0 +1,116 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Owner is the controller of a pod; the zero value means none.
+type Owner struct{ Kind, Name, UID string }
+
+// Pod is one pod that is neither finished nor out of the default scheduler's
+// hands.
+type Pod struct {
+	UID, Namespace, Name string
+	Owner                Owner
+	Shape                Shape
+	Node                 string // where it is bound; "" while pending
+	Created              time.Time
+	Unschedulable        bool   // the scheduler tried and found no room
+	Nominated            string // status.nominatedNodeName
+	NominatedByUs        bool   // the daemon wrote it; a foreign one is left alone
+	Deleting             bool
+	DoNotDisrupt         bool
+	Pinned               bool // mirror or DaemonSet pod: belongs to its node, never rescheduled
+}
+
+// ID is namespace/name.
+func (p Pod) ID() string { return p.Namespace + "/" + p.Name }
+
+// Node is one Node object.
+type Node struct {
+	Name, UID   string
+	Labels      label.Labels
+	Taints      []Taint
+	Allocatable quantity.Resources
+	Ready       bool
+	Cordoned    bool
+	Deleting    bool
+	Claim       string // name of its NodeClaim; "" for nodes that are not ours
+	Created     time.Time
+}
+
+// Interruption is a notice that the cloud takes an instance away.
+type Interruption struct {
+	Reason   string    // spot_interrupted, scheduled_change, ...
+	Noticed  time.Time // when the daemon learned of it
+	Deadline time.Time // when the instance goes
+}
+
+// Claim is one NodeClaim. Until it is launched InstanceID is empty and
+// Allocatable zero; its capacity is then that of the smallest type it may
+// become.
+type Claim struct {
+	Name, UID, Pool, Class string
+	Labels                 label.Labels // template labels, and the instance's once launched
+	Requirements           label.Requirements
+	Taints, StartupTaints  []Taint
+	Requests               quantity.Resources // content it was created for
+	InstanceID             string
+	InstanceType           string
+	Zone, CapacityType     string
+	Allocatable            quantity.Resources
+	Node                   string
+	Launched               bool
+	Registered             bool
+	Initialized            bool
+	Deleting               bool
+	Interruption           *Interruption
+	Created                time.Time
+}
+
+// Pool is one NodePool.
+type Pool struct {
+	Name, UID     string
+	Class         string // name of its EC2NodeClass
+	Weight        int32  // higher is tried first; 0 where unset
+	Labels        label.Labels
+	Requirements  label.Requirements
+	Taints        []Taint
+	StartupTaints []Taint
+	Limits        []quantity.Amount // by name; the name "nodes" counts nodes
+	KeepEmpty     bool              // consolidateAfter: Never
+	EmptyAfter    time.Duration     // an empty node is removed after this
+	Ready         bool
+	NotReady      string // why not, where Ready is false
+	Deleting      bool
+}
+
+// Class is what an EC2NodeClass makes of the instance-type catalogue: the
+// types with their capacity on this class's image and settings, and the
+// offerings in the zones of its subnets.
+type Class struct {
+	Name     string
+	Ready    bool
+	NotReady string
+	Types    []catalog.InstanceType // sorted by name
+}
+
+// DaemonSet puts one pod on every node that its shape allows.
+type DaemonSet struct {
+	UID, Namespace, Name string
+	Shape                Shape
+}
+
+// Workload is a controller whose declared replicas do not all exist yet.
+type Workload struct {
+	UID, Kind, Namespace, Name string
+	Missing                    int64 // replicas declared and not yet created
+	Shape                      Shape // of the pods to come
+}
+
+// ID is kind/namespace/name.
+func (w Workload) ID() string { return w.Kind + "/" + w.Namespace + "/" + w.Name }

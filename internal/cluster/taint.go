@@ -1,0 +1,69 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+)
+
+// Effects of a taint, as the Kubernetes API spells them.
+const (
+	NoSchedule       = "NoSchedule"
+	PreferNoSchedule = "PreferNoSchedule"
+	NoExecute        = "NoExecute"
+)
+
+// Taint keeps pods away from a node unless they tolerate it.
+type Taint struct{ Key, Value, Effect string }
+
+// String renders the taint as kubectl does: key=value:Effect.
+func (t Taint) String() string {
+	if t.Value == "" {
+		return t.Key + ":" + t.Effect
+	}
+	return t.Key + "=" + t.Value + ":" + t.Effect
+}
+
+// Toleration lets a pod onto tainted nodes. Exists true means the operator
+// Exists, else Equal. An empty key with Exists tolerates everything; an empty
+// effect means every effect.
+type Toleration struct {
+	Key, Value, Effect string
+	Exists             bool
+}
+
+// Tolerates says whether the toleration covers the taint (core/v1 semantics).
+func (t Toleration) Tolerates(taint Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect {
+		return false
+	}
+	if t.Key == "" {
+		return t.Exists
+	}
+	return t.Key == taint.Key && (t.Exists || t.Value == taint.Value)
+}
+
+// Untolerated returns the first taint that keeps the pod away. Preferences
+// (PreferNoSchedule) never do.
+func Untolerated(taints []Taint, tolerations []Toleration) (Taint, bool) {
+	for _, taint := range taints {
+		if taint.Effect == PreferNoSchedule {
+			continue
+		}
+		if !slices.ContainsFunc(tolerations, func(t Toleration) bool { return t.Tolerates(taint) }) {
+			return taint, true
+		}
+	}
+	return Taint{}, false
+}
+
+func compareToleration(a, b Toleration) int {
+	return strings.Compare(a.fingerprint(), b.fingerprint())
+}
+
+func (t Toleration) fingerprint() string {
+	op := "="
+	if t.Exists {
+		op = "?"
+	}
+	return t.Key + op + t.Value + ":" + t.Effect
+}

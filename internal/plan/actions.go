@@ -1,0 +1,121 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Action is one of Launch, Nominate, Release, Cordon, Delete, Wait.
+type Action interface{ isAction() }
+
+// Launch asks for one new NodeClaim. Name is unique within the cluster with
+// overwhelming probability and the same whenever the same Step is replayed.
+type Launch struct {
+	Name          string
+	Pool, PoolUID string
+	Class         string
+	CapacityType  string
+	Types         []Choice // each holds the content; cheapest first
+	Zones         []string // sorted
+	Requirements  label.Requirements
+	Labels        label.Labels
+	Taints        []cluster.Taint
+	StartupTaints []cluster.Taint
+	Content       quantity.Resources // pods to come and the DaemonSets' share
+	Pods          []string           // existing pods it is for, namespace/name, sorted
+	Declared      int64              // pods it is for that do not exist yet
+	Price         quantity.Money     // of the cheapest offering
+	Why           LaunchReason
+}
+
+// Choice is an instance type that a launch may become, at its cheapest offering.
+type Choice struct {
+	Type  string
+	Price quantity.Money
+}
+
+// Nominate writes the pod's status.nominatedNodeName.
+type Nominate struct {
+	Pod, PodUID string // namespace/name
+	Node        string
+}
+
+// Release takes the daemon's startup taint off a node.
+type Release struct {
+	Node, NodeUID string
+	Taint         cluster.Taint
+	Planned       int64 // pods nominated for it just before
+	GivenUp       int64 // pods that it was kept for and that did not come in time
+}
+
+// Cordon taints a node that is about to go, so that nothing new lands on it.
+type Cordon struct {
+	Node, NodeUID string
+	Why           DeleteReason
+}
+
+// Delete deletes a NodeClaim: its node is drained, then the instance ends.
+type Delete struct {
+	Claim, ClaimUID string
+	Why             DeleteReason
+	Detail          string        // e.g. the kind of an interruption
+	Waited          time.Duration // how long the reason has held
+	Saves           quantity.Money
+}
+
+// Wait asks for another Step at a time even if nothing changes before.
+type Wait struct {
+	Until time.Time
+	Why   WaitReason
+}
+
+func (Launch) isAction()   {}
+func (Nominate) isAction() {}
+func (Release) isAction()  {}
+func (Cordon) isAction()   {}
+func (Delete) isAction()   {}
+func (Wait) isAction()     {}
+
+// DeleteReason says why a NodeClaim goes. The texts are those of Karpenter's
+// disruption reasons where it has one.
+type DeleteReason string
+
+// The reasons for which the core deletes a NodeClaim.
+const (
+	Empty               DeleteReason = "Empty"
+	Interrupted         DeleteReason = "Interrupted"
+	LaunchTimeout       DeleteReason = "LaunchTimeout"
+	RegistrationTimeout DeleteReason = "RegistrationTimeout"
+)
+
+// WaitReason says what a Wait waits for.
+type WaitReason string
+
+// The things that the core waits for.
+const (
+	EmptyLongEnough  WaitReason = "a node to have been empty long enough"
+	PlannedPods      WaitReason = "the pods that a node is kept for"
+	Replacement      WaitReason = "the replacement of an interrupted node"
+	CapacityToReturn WaitReason = "capacity that ran out to return"
+	LaunchToFinish   WaitReason = "a launch or registration to finish"
+)
+
+// LaunchReason says why this launch, with the numbers it was decided on.
+type LaunchReason struct {
+	Pods         int64 // real and declared pods that found no room
+	Considered   int   // instance types compared
+	Unavailable  int   // of those, offerings left out for lack of capacity
+	Best         Choice
+	RunnerUp     Choice // cheapest per unit of work of another family, for comparison; zero if none
+	Replaces     string // claim that it replaces, where its pods come from an interrupted node
+	TotalFlowing int    // launches in this plan
+}
+
+// Plan is the result of one Step.
+type Plan struct {
+	Actions  []Action  // to be carried out in this order
+	Outcomes []Outcome // sorted by pod
+}
