@@ -1,0 +1,139 @@
+package toolchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// build makes the missing tools of one module, in one go build: shared
+// packages are compiled once and the links run side by side.
+func (m module) build(ctx context.Context, w io.Writer, missing []spec) error {
+	if err := os.MkdirAll(m.cache, 0o750); err != nil {
+		return fmt.Errorf("tool cache make: %w", err)
+	}
+	unlock, err := lock(ctx, w, filepath.Join(m.cache, "lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	var pkgs, names []string
+	for _, s := range missing {
+		// Another process may have built it while this one waited.
+		if _, ok := m.cached(s); !ok {
+			pkgs = append(pkgs, s.pkg)
+			names = append(names, s.executable())
+		}
+	}
+	if len(pkgs) == 0 {
+		return nil
+	}
+	title := "building " + strings.Join(names, ", ")
+	_, _ = fmt.Fprintf(w, "%s from tools/%s: once, some minutes on two cores; kept in %s\n", title, m.name, m.cache)
+	// In the cache itself, so that the rename cannot cross file systems.
+	dir, err := os.MkdirTemp(m.cache, "building-")
+	if err != nil {
+		return fmt.Errorf("tool cache make: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	args := append([]string{"-mod=readonly", "-ldflags", ldflags(m.name, m.versions), "-o", dir + string(filepath.Separator)}, pkgs...)
+	if err := goBuild(ctx, w, m.dir, title, args); err != nil {
+		return err
+	}
+	for _, s := range missing {
+		built := filepath.Join(dir, s.built())
+		if _, err := os.Stat(built); errors.Is(err, os.ErrNotExist) {
+			continue // was in the cache already
+		}
+		if err := os.Rename(built, filepath.Join(m.cache, s.executable())); err != nil {
+			return fmt.Errorf("tool keep: %w", err)
+		}
+	}
+	return nil
+}
+
+// cached returns the tool's executable if an earlier build left it.
+func (m module) cached(s spec) (string, bool) {
+	path := filepath.Join(m.cache, s.executable())
+	info, err := os.Stat(path)
+	return path, err == nil && info.Mode().IsRegular()
+}
+
+// BuildSelf builds one of our own programs, the package pkg (as ./daemon/cmd/karpenterd,
+// relative to the top of the checkout) into the file out.
+func BuildSelf(ctx context.Context, w io.Writer, pkg, out string) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	out, err = filepath.Abs(out)
+	if err != nil {
+		return fmt.Errorf("program build: %w", err)
+	}
+	// Rename at the end: a running copy of the old program is left alone.
+	tmp := fmt.Sprintf("%s.%d.tmp", out, os.Getpid())
+	defer func() { _ = os.Remove(tmp) }()
+	if err := goBuild(ctx, w, root, "building "+filepath.Base(out), []string{"-o", tmp, pkg}); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, out); err != nil {
+		return fmt.Errorf("program build: %w", err)
+	}
+	return nil
+}
+
+// goBuild runs go build in dir with a live report. Reproducible: no paths of
+// this machine and no state of the checkout go into the result.
+func goBuild(ctx context.Context, w io.Writer, dir, title string, args []string) error {
+	cmd, err := goCommand(ctx, dir, append([]string{"build", "-v", "-trimpath", "-buildvcs=false"}, args...)...)
+	if err != nil {
+		return err
+	}
+	// The go tool's children must go with it, or they would write on into the cache.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	p := startProgress(w, title)
+	cmd.Stderr = p
+	err = cmd.Run()
+	p.end(err)
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", title, errors.Join(ctx.Err(), err), p.complaint())
+	}
+	return nil
+}
+
+// lock takes the file's advisory lock; the kernel gives it back when the
+// process dies, however it dies.
+func lock(ctx context.Context, w io.Writer, path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // a file of the tool cache
+	if err != nil {
+		return nil, fmt.Errorf("tool cache lock: %w", err)
+	}
+	start, said := time.Now(), time.Duration(0)
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			_ = f.Close()
+			return nil, fmt.Errorf("tool cache lock: %w", err)
+		}
+		if waited := time.Since(start); waited >= said {
+			_, _ = fmt.Fprintf(w, "%4.0fs  waiting for another process that builds in %s\n", waited.Seconds(), filepath.Dir(path))
+			said = waited + logEvery
+		}
+		select {
+		case <-ctx.Done():
+			_ = f.Close()
+			return nil, fmt.Errorf("tool cache lock: %w", ctx.Err())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}

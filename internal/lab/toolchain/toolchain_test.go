@@ -1,0 +1,262 @@
+package toolchain
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestFits_KubernetesMinorMustMatchAndOthersMayBeNewer(t *testing.T) {
+	kube := accept{atLeast: version{1, 36, 0}, minor: true}
+	etcd := accept{atLeast: version{3, 5, 0}}
+	for _, tc := range []struct {
+		name    string
+		accept  accept
+		printed string
+		want    bool
+	}{
+		{"same minor", kube, "Kubernetes v1.36.3", true},
+		{"older minor", kube, "Kubernetes v1.35.9", false},
+		{"newer minor", kube, "Kubernetes v1.37.0", false},
+		{"unversioned build", kube, "Kubernetes v0.0.0-master+$Format:%H$", false},
+		{"exactly the oldest", etcd, "etcd Version: 3.5.0\nGit SHA: x", true},
+		{"newer", etcd, "etcd Version: 4.0.0", true},
+		{"too old", etcd, "etcd Version: 3.4.27", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			v, ok := parseVersion(tc.printed)
+			if !ok {
+				t.Fatalf("no version found in %q", tc.printed)
+			}
+			if got := tc.accept.fits(v); got != tc.want {
+				t.Errorf("fits(%v) = %v, want %v", v, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestParseVersion_NothingInTextWithoutVersion(t *testing.T) {
+	for _, text := range []string{"", "command not found", "1.2", "99999999999999999999.1.1"} {
+		if v, ok := parseVersion(text); ok {
+			t.Errorf("parseVersion(%q) = %v, want none", text, v)
+		}
+	}
+}
+
+// script makes an executable that prints text whatever it is asked.
+func script(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+text+"'\n"), 0o700); err != nil { //nolint:gosec // must be executable
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestFind_PrefersAssetsThenPathThenTheNextStandIn(t *testing.T) {
+	assets, path := t.TempDir(), t.TempDir()
+	t.Setenv("KUBEBUILDER_ASSETS", assets)
+	t.Setenv("PATH", path)
+	script(t, assets, "etcd", "etcd Version: 3.4.1")
+	fit := script(t, path, "etcd", "etcd Version: 3.5.7")
+	terraform := script(t, path, "terraform", "Terraform v1.11.4")
+	script(t, path, "tofu", "OpenTofu v1.8.0")
+
+	var said bytes.Buffer
+	got, ok := find(t.Context(), &said, specs()[Etcd])
+	if want := (Found{Path: fit, Version: "3.5.7", Origin: FromPath}); !ok || got != want {
+		t.Errorf("etcd = %+v %v, want %+v", got, ok, want)
+	}
+	if !strings.Contains(said.String(), "3.4.1 is not used: wants 3.5.0 or newer") {
+		t.Errorf("nothing said of the etcd that is too old: %q", said.String())
+	}
+
+	newer := script(t, assets, "etcd", "etcd Version: 3.6.8")
+	if got, _ := find(t.Context(), &said, specs()[Etcd]); got.Path != newer || got.Origin != FromAssets {
+		t.Errorf("etcd = %+v, want the one in KUBEBUILDER_ASSETS", got)
+	}
+	if got, _ := find(t.Context(), &said, specs()[TerraformCLI]); got.Path != terraform {
+		t.Errorf("terraform-cli = %+v, want terraform because tofu is too old", got)
+	}
+	if got, ok := find(t.Context(), &said, specs()[Tofu]); ok {
+		t.Errorf("tofu = %+v, want none: terraform is no stand-in for it", got)
+	}
+	if got, ok := find(t.Context(), &said, specs()[GolangciLint]); ok {
+		t.Errorf("golangci-lint = %+v, want none: never from PATH", got)
+	}
+}
+
+func TestFind_BrokenExecutableIsSaidAndPassedOver(t *testing.T) {
+	path := t.TempDir()
+	t.Setenv("KUBEBUILDER_ASSETS", "")
+	t.Setenv("PATH", path)
+	script(t, path, "kwok", "no idea")
+	var said bytes.Buffer
+	if got, ok := find(t.Context(), &said, specs()[Kwok]); ok {
+		t.Errorf("kwok = %+v, want none", got)
+	}
+	if !strings.Contains(said.String(), "is not used: version ask: no version in") {
+		t.Errorf("said %q", said.String())
+	}
+}
+
+func TestSpecs_EveryToolIsPinnedByItsModule(t *testing.T) {
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range Tools() {
+		s := specs()[tool]
+		gomod, err := os.ReadFile(filepath.Join(root, "tools", s.module, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := required(string(gomod))[s.source]; v == "" {
+			t.Errorf("%s: tools/%s/go.mod does not require %s", tool, s.module, s.source)
+		}
+		if !strings.Contains(string(gomod), "\t"+s.pkg+"\n") && !strings.Contains(string(gomod), "tool "+s.pkg+"\n") {
+			t.Errorf("%s: tools/%s/go.mod has no tool line for %s", tool, s.module, s.pkg)
+		}
+	}
+}
+
+func TestLdflags_KubernetesPartsReportTheirVersion(t *testing.T) {
+	got := ldflags("controlplane", map[string]string{"k8s.io/kubernetes": "v1.36.3"})
+	for _, want := range []string{"gitVersion=v1.36.3", "gitMajor=1", "gitMinor=36"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("ldflags = %q, want %s in it", got, want)
+		}
+	}
+}
+
+func TestRequired_ReadsBlocksAndSingleLinesAndSkipsReplaces(t *testing.T) {
+	got := required("module m\n\nrequire a.test/one v1.2.3\nrequire (\n\tb.test/two v0.1.0 // indirect\n)\nreplace b.test/two v0.1.0 => c.test/three v9.9.9\n")
+	if len(got) != 2 || got["a.test/one"] != "v1.2.3" || got["b.test/two"] != "v0.1.0" {
+		t.Errorf("required = %v", got)
+	}
+}
+
+func TestEnsure_UnknownToolNamesTheKnownOnes(t *testing.T) {
+	_, err := Ensure(t.Context(), &bytes.Buffer{}, "kubectl")
+	if !errors.Is(err, ErrUnknownTool) || !strings.Contains(err.Error(), string(Etcd)) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestGoCommand_MissingGoSaysHowToGetIt(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := goCommand(t.Context(), t.TempDir(), "version")
+	if !errors.Is(err, ErrMissingPrerequisite) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("err = %v, want one line that wraps ErrMissingPrerequisite", err)
+	}
+}
+
+// hello is a module with one program, to build for real in a second.
+func hello(t *testing.T, source string) (module, spec) {
+	t.Helper()
+	m := module{name: "dev", dir: t.TempDir(), cache: t.TempDir()}
+	for name, text := range map[string]string{"go.mod": "module hello.test/hello/v3\n\ngo 1.26.0\n", "main.go": source} {
+		if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m, spec{module: "dev", pkg: "hello.test/hello/v3", source: "hello.test/hello/v3"}
+}
+
+func TestBuild_ConcurrentCallersBuildOnceAndLeaveOnlyTheTool(t *testing.T) {
+	m, s := hello(t, "package main\n\nfunc main() {}\n")
+	// The package's file name is its parent's because v3 is a major version.
+	if s.built() != "hello" {
+		t.Fatalf("built = %q", s.built())
+	}
+	var wg sync.WaitGroup
+	logs := make([]bytes.Buffer, 3)
+	errs := make([]error, len(logs))
+	for i := range logs {
+		wg.Go(func() { errs[i] = m.build(t.Context(), &logs[i], []spec{s}) })
+	}
+	wg.Wait()
+	builds := 0
+	for i := range logs {
+		if errs[i] != nil {
+			t.Errorf("caller %d: %v", i, errs[i])
+		}
+		builds += strings.Count(logs[i].String(), ": done,")
+	}
+	if builds != 1 {
+		t.Errorf("%d builds, want 1", builds)
+	}
+	left, err := filepath.Glob(filepath.Join(m.cache, "*"))
+	if err != nil || len(left) != 2 { // the tool and the lock
+		t.Errorf("cache holds %v (%v), want the tool and the lock", left, err)
+	}
+	if _, ok := m.cached(s); !ok {
+		t.Errorf("tool is not in the cache: %v", left)
+	}
+}
+
+func TestBuild_FailureShowsWhatTheCompilerSaid(t *testing.T) {
+	m, s := hello(t, "package main\n\nfunc main() { nothing() }\n")
+	err := m.build(t.Context(), &bytes.Buffer{}, []spec{s})
+	if err == nil || !strings.Contains(err.Error(), "undefined: nothing") {
+		t.Errorf("err = %v, want the compiler's complaint", err)
+	}
+	if _, ok := m.cached(s); ok {
+		t.Error("a failed build left a tool in the cache")
+	}
+}
+
+func TestLock_CancelledWaiterReturns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock, err := lock(t.Context(), &bytes.Buffer{}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var said bytes.Buffer
+	if _, err := lock(ctx, &said, path); !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v, want context.Canceled", err)
+	}
+	if !strings.Contains(said.String(), "waiting for another process") {
+		t.Errorf("said %q", said.String())
+	}
+}
+
+func TestProgress_CountsDownloadsAndPackagesAndKeepsComplaints(t *testing.T) {
+	var out bytes.Buffer
+	p := startProgress(&out, "building x")
+	for _, chunk := range []string{"go: downloading a.test/b v1.0.0\nk8s.io/ap", "i/core/v1\n# a.test/b\n./b.go:1:2: undefined: c\n"} {
+		if _, err := p.Write([]byte(chunk)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.show()
+	p.end(errors.New("exit status 1"))
+	for _, want := range []string{"1 modules downloaded", "1 packages compiled, k8s.io/api/core/v1", "building x: failed"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("output %q lacks %q", out.String(), want)
+		}
+	}
+	if got, want := p.complaint(), "# a.test/b\n./b.go:1:2: undefined: c"; got != want {
+		t.Errorf("complaint = %q, want %q", got, want)
+	}
+}
+
+func TestBuildSelf_BuildsOurProgramIntoTheFileNamed(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "tools")
+	if err := BuildSelf(t.Context(), &bytes.Buffer{}, "./internal/lab/toolchain/cmd/tools", out); err != nil {
+		t.Fatal(err)
+	}
+	printed, err := exec.CommandContext(t.Context(), out).Output()
+	if err != nil || !strings.Contains(string(printed), string(APIServer)) {
+		t.Errorf("tools printed %q (%v), want the known tools", printed, err)
+	}
+}
