@@ -1,0 +1,228 @@
+package awsv1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// EC2NodeClass is the EC2 part of a node's configuration.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=ec2nodeclasses,scope=Cluster,categories=karpenter,shortName={ec2nc,ec2ncs}
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.status.instanceProfile`,priority=1
+type EC2NodeClass struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec EC2NodeClassSpec `json:"spec"`
+	// +optional
+	Status EC2NodeClassStatus `json:"status,omitempty"`
+}
+
+// EC2NodeClassList is a list of EC2NodeClasses.
+//
+// +kubebuilder:object:root=true
+type EC2NodeClassList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []EC2NodeClass `json:"items"`
+}
+
+// EC2NodeClassSpec is the wanted configuration of instances.
+type EC2NodeClassSpec struct {
+	// SubnetSelectorTerms select the subnets of the instances; a subnet that one term selects is selected.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=30
+	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.tags) || has(t.id))",message="every term needs tags or id"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(t, has(t.id) && has(t.tags))",message="a term has id or tags, not both: write two terms"
+	SubnetSelectorTerms []SubnetSelectorTerm `json:"subnetSelectorTerms"`
+	// SecurityGroupSelectorTerms select the security groups; all that are selected are attached.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=30
+	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.tags) || has(t.id) || has(t.name))",message="every term needs tags, id or name"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, [has(t.tags), has(t.id), has(t.name)].filter(x, x).size() <= 1)",message="a term has one of tags, id and name: write a term for each"
+	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms"`
+	// AMISelectorTerms is one term that names an image family and version.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1
+	AMISelectorTerms []AMISelectorTerm `json:"amiSelectorTerms"`
+	// InstanceProfile names the instance profile that gives the instances their role.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[\w+=,.@-]+$`
+	InstanceProfile string `json:"instanceProfile"`
+	// Tags of the instances, volumes, network interfaces and launch templates. EC2
+	// takes 50 tags for a resource; the daemon adds up to 10 of its own.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=40
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) > 0 && size(k) <= 128 && size(self[k]) <= 256)",message="a tag's key has 1 to 128 characters and its value at most 256"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('aws:'))",message="tag keys beginning with aws: belong to AWS: remove the tag"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster') && !k.startsWith('karpenterd.sh/') && !(k in ['eks:eks-cluster-name', 'karpenter.sh/nodepool', 'karpenter.sh/nodeclaim', 'karpenter.k8s.aws/ec2nodeclass']))",message="tags kubernetes.io/cluster*, karpenterd.sh/*, eks:eks-cluster-name, karpenter.sh/nodepool, karpenter.sh/nodeclaim and karpenter.k8s.aws/ec2nodeclass are set by the daemon: remove the tag"
+	Tags map[string]string `json:"tags,omitempty"`
+	// MetadataOptions of the instance metadata service.
+	//
+	// +optional
+	// +kubebuilder:default={httpEndpoint: enabled, httpProtocolIPv6: disabled, httpPutResponseHopLimit: 1, httpTokens: required}
+	MetadataOptions *MetadataOptions `json:"metadataOptions,omitempty"`
+	// BlockDeviceMappings of the instances. Without it: /dev/xvda, 20Gi, gp3, encrypted.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.filter(m, has(m.rootVolume) && m.rootVolume).size() <= 1",message="at most one mapping can have rootVolume true"
+	BlockDeviceMappings []BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`
+	// UserData of the user, a shell script, NodeConfig or MIME multipart text; it runs
+	// before what the daemon generates, and what the daemon generates wins.
+	//
+	// +optional
+	UserData *string `json:"userData,omitempty"`
+	// DetailedMonitoring turns on CloudWatch metrics at one-minute intervals.
+	//
+	// +optional
+	DetailedMonitoring *bool `json:"detailedMonitoring,omitempty"`
+	// AssociatePublicIPAddress overrides the subnets' setting.
+	//
+	// +optional
+	AssociatePublicIPAddress *bool `json:"associatePublicIPAddress,omitempty"`
+	// Kubelet configures the kubelet.
+	//
+	// +optional
+	Kubelet *KubeletConfiguration `json:"kubelet,omitempty"`
+
+	RefusedSpec `json:",inline"`
+}
+
+// SubnetSelectorTerm selects subnets by all of its tags, or by id.
+type SubnetSelectorTerm struct {
+	// Tags that a subnet must have, all of them; the value * stands for any.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=20
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && self[k] != '')",message="a tag's key and value must not be empty"
+	Tags map[string]string `json:"tags,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Pattern=`^subnet-[0-9a-z]+$`
+	ID string `json:"id,omitempty"`
+}
+
+// SecurityGroupSelectorTerm selects security groups by all of its tags, by id or by name.
+type SecurityGroupSelectorTerm struct {
+	// Tags that a group must have, all of them; the value * stands for any.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=20
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && self[k] != '')",message="a tag's key and value must not be empty"
+	Tags map[string]string `json:"tags,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Pattern=`^sg-[0-9a-z]+$`
+	ID string `json:"id,omitempty"`
+	// Name is the group's name, not its Name tag.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Name string `json:"name,omitempty"`
+}
+
+// AMISelectorTerm selects images.
+type AMISelectorTerm struct {
+	// Alias is al2023@latest or al2023@v<release>.
+	//
+	// +kubebuilder:validation:MaxLength=30
+	// +kubebuilder:validation:XValidation:rule="self.matches('^al2023@(latest|v[0-9]+)$')",message="alias must be al2023@latest or al2023@v<release>, such as al2023@v20260115; other image families are not supported yet"
+	Alias string `json:"alias"`
+
+	RefusedAMISelectorTerm `json:",inline"`
+}
+
+// MetadataOptions of the instance metadata service.
+type MetadataOptions struct {
+	// +optional
+	// +kubebuilder:default=enabled
+	// +kubebuilder:validation:Enum=enabled;disabled
+	HTTPEndpoint *string `json:"httpEndpoint,omitempty"`
+	// +optional
+	// +kubebuilder:default=disabled
+	// +kubebuilder:validation:Enum=enabled;disabled
+	HTTPProtocolIPv6 *string `json:"httpProtocolIPv6,omitempty"`
+	// HTTPPutResponseHopLimit is 2 where pods outside the host network read the metadata service.
+	//
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	HTTPPutResponseHopLimit *int64 `json:"httpPutResponseHopLimit,omitempty"`
+	// HTTPTokens required means IMDSv2 only.
+	//
+	// +optional
+	// +kubebuilder:default=required
+	// +kubebuilder:validation:Enum=required;optional
+	HTTPTokens *string `json:"httpTokens,omitempty"`
+}
+
+// BlockDeviceMapping is a volume of the instances.
+type BlockDeviceMapping struct {
+	// DeviceName such as /dev/xvda.
+	//
+	// +optional
+	DeviceName *string `json:"deviceName,omitempty"`
+	// RootVolume marks the volume that holds the kubelet's ephemeral storage.
+	//
+	// +optional
+	RootVolume bool `json:"rootVolume,omitempty"`
+	// +optional
+	EBS *BlockDevice `json:"ebs,omitempty"`
+}
+
+// BlockDevice is an EBS volume.
+type BlockDevice struct {
+	// VolumeSize is 1Gi to 59000Gi, 1G to 64000G, 1Ti to 58Ti or 1T to 64T, rounded up to GiB.
+	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^(([1-9][0-9]{0,3}|[1-4][0-9]{4}|5[0-8][0-9]{3}|59000)Gi|([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-3][0-9]{3}|64000)G|([1-9]|[1-4][0-9]|5[0-8])Ti|([1-9]|[1-5][0-9]|6[0-4])T)$`
+	VolumeSize resource.Quantity `json:"volumeSize"`
+	// +optional
+	// +kubebuilder:validation:Enum=standard;io1;io2;gp2;sc1;st1;gp3
+	VolumeType *string `json:"volumeType,omitempty"`
+	// +optional
+	Encrypted *bool `json:"encrypted,omitempty"`
+	// +optional
+	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`
+	// IOPS of io1, io2 and gp3 volumes.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	IOPS *int64 `json:"iops,omitempty"`
+	// Throughput of gp3 volumes in MiB/s.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Throughput *int64 `json:"throughput,omitempty"`
+	// KMSKeyID is a key's id, alias or ARN.
+	//
+	// +optional
+	KMSKeyID *string `json:"kmsKeyID,omitempty"`
+
+	RefusedBlockDevice `json:",inline"`
+}
+
+// KubeletConfiguration configures the kubelet.
+type KubeletConfiguration struct {
+	// MaxPods of a node. Without it the number follows from the network interfaces.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxPods *int32 `json:"maxPods,omitempty"`
+
+	RefusedKubelet `json:",inline"`
+}

@@ -1,0 +1,67 @@
+package awsv1
+
+// Kind and resource name.
+const (
+	Group                = "karpenter.k8s.aws"
+	Version              = "v1"
+	EC2NodeClassKind     = "EC2NodeClass"
+	EC2NodeClassResource = "ec2nodeclasses"
+)
+
+// Labels that the cloud's side gives to nodes, NodeClaims and, the first, to what it creates in EC2.
+const (
+	LabelNodeClass = Group + "/ec2nodeclass"
+	LabelZoneID    = "topology.k8s.aws/zone-id"
+
+	LabelInstanceCategory               = Group + "/instance-category"
+	LabelInstanceGeneration             = Group + "/instance-generation"
+	LabelInstanceFamily                 = Group + "/instance-family"
+	LabelInstanceSize                   = Group + "/instance-size"
+	LabelInstanceCapabilityFlex         = Group + "/instance-capability-flex"
+	LabelInstanceCPU                    = Group + "/instance-cpu"
+	LabelInstanceCPUManufacturer        = Group + "/instance-cpu-manufacturer"
+	LabelInstanceCPUSustainedClockSpeed = Group + "/instance-cpu-sustained-clock-speed-mhz"
+	LabelInstanceMemory                 = Group + "/instance-memory" // MiB
+	LabelInstanceEBSBandwidth           = Group + "/instance-ebs-bandwidth"
+	LabelInstanceNetworkBandwidth       = Group + "/instance-network-bandwidth"
+	LabelInstanceLocalNVMe              = Group + "/instance-local-nvme" // GB
+	LabelInstanceGPUName                = Group + "/instance-gpu-name"
+	LabelInstanceGPUManufacturer        = Group + "/instance-gpu-manufacturer"
+	LabelInstanceGPUCount               = Group + "/instance-gpu-count"
+	LabelInstanceGPUMemory              = Group + "/instance-gpu-memory" // MiB of one
+	LabelInstanceAcceleratorName        = Group + "/instance-accelerator-name"
+	LabelInstanceAcceleratorMaker       = Group + "/instance-accelerator-manufacturer"
+	LabelInstanceAcceleratorCount       = Group + "/instance-accelerator-count"
+	LabelInstanceHypervisor             = Group + "/instance-hypervisor"
+	LabelInstanceEncryptionInTransit    = Group + "/instance-encryption-in-transit-supported"
+	LabelInstanceTenancy                = Group + "/instance-tenancy"
+)
+
+// FinalizerTermination holds an EC2NodeClass until its launch templates are deleted.
+const FinalizerTermination = Group + "/termination"
+
+// Condition types: Ready of package v1 depends on all of them.
+const (
+	ConditionSubnetsReady         = "SubnetsReady"
+	ConditionSecurityGroupsReady  = "SecurityGroupsReady"
+	ConditionAMIsReady            = "AMIsReady"
+	ConditionInstanceProfileReady = "InstanceProfileReady"
+	ConditionValidationSucceeded  = "ValidationSucceeded"
+)
+
+// Condition reasons; a condition that is True has its type as reason.
+const (
+	ReasonSubnetsNotFound           = "SubnetsNotFound"
+	ReasonSecurityGroupsNotFound    = "SecurityGroupsNotFound"
+	ReasonAMINotFound               = "AMINotFound"
+	ReasonUnsupportedAlias          = "UnsupportedAlias"
+	ReasonInstanceProfileNotFound   = "InstanceProfileNotFound"
+	ReasonDependenciesNotReady      = "DependenciesNotReady"
+	ReasonClusterCIDRFailed         = "ClusterCIDRResolutionFailed"
+	ReasonTagValidationFailed       = "TagValidationFailed"
+	ReasonUserDataSizeLimitExceeded = "UserDataSizeLimitExceeded"
+	// ReasonUnsupportedField is the product's own: the object holds a refused field.
+	ReasonUnsupportedField = "UnsupportedField"
+	// ReasonUnauthorized is the product's own: AWS refused the daemon's role a call.
+	ReasonUnauthorized = "Unauthorized"
+)

@@ -1,0 +1,183 @@
+package v1
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Condition is metav1.Condition on the wire, with reason and message optional:
+// NodeClaims written by older Karpenter releases have neither.
+type Condition struct {
+	// +kubebuilder:validation:MaxLength=316
+	Type string `json:"type"`
+	// +kubebuilder:validation:Enum=True;False;Unknown
+	Status metav1.ConditionStatus `json:"status"`
+	// ObservedGeneration is the metadata.generation that the status was found for.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// LastTransitionTime moves only when Status changes.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
+	// Reason is a word for programs.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$`
+	Reason string `json:"reason,omitempty"`
+	// Message is a sentence for people.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=32768
+	Message string `json:"message,omitempty"`
+}
+
+// IsTrue reports whether the status is True.
+func (c Condition) IsTrue() bool { return c.Status == metav1.ConditionTrue }
+
+// IsFalse reports whether the status is False.
+func (c Condition) IsFalse() bool { return c.Status == metav1.ConditionFalse }
+
+// ConditionSet reads and edits the conditions of one object. Ready follows from
+// the dependents: it is recomputed by every edit and cannot be set.
+//
+// +kubebuilder:object:generate=false
+type ConditionSet struct {
+	list       *[]Condition
+	dependents []string
+	generation int64
+	created    metav1.Time
+}
+
+// NewConditionSet edits list, the status conditions of object, whose Ready
+// depends on the named conditions.
+func NewConditionSet(object metav1.Object, list *[]Condition, dependents ...string) ConditionSet {
+	return ConditionSet{
+		list: list, dependents: dependents,
+		generation: object.GetGeneration(), created: object.GetCreationTimestamp(),
+	}
+}
+
+// Get returns the condition of the type. One that Ready depends on and that is
+// absent is Unknown and awaiting reconciliation; any other absent one is zero.
+func (s ConditionSet) Get(conditionType string) Condition {
+	if i := s.index(conditionType); i >= 0 {
+		return (*s.list)[i]
+	}
+	if conditionType != ConditionReady && !slices.Contains(s.dependents, conditionType) {
+		return Condition{}
+	}
+	return Condition{
+		Type: conditionType, Status: metav1.ConditionUnknown, LastTransitionTime: s.created,
+		Reason: ReasonAwaitingReconciliation, Message: "object is awaiting reconciliation",
+	}
+}
+
+// IsReady reports whether Ready is True and was found for the current generation.
+func (s ConditionSet) IsReady() bool {
+	ready := s.Get(ConditionReady)
+	return ready.IsTrue() && ready.ObservedGeneration == s.generation
+}
+
+// SetTrue sets the condition to True with its type as reason.
+func (s ConditionSet) SetTrue(conditionType string, now time.Time) bool {
+	return s.Set(conditionType, metav1.ConditionTrue, conditionType, "", now)
+}
+
+// Set sets a condition other than Ready for the current generation, and Ready
+// after it. It reports whether anything changed; lastTransitionTime becomes now,
+// in whole seconds as on the wire, only where the status changed.
+func (s ConditionSet) Set(conditionType string, status metav1.ConditionStatus, reason, message string, now time.Time) bool {
+	before := slices.Clone(*s.list)
+	for _, d := range s.dependents {
+		if s.index(d) < 0 {
+			*s.list = append(*s.list, s.Get(d))
+		}
+	}
+	if conditionType != ConditionReady {
+		s.put(Condition{Type: conditionType, Status: status, Reason: reason, Message: message}, now)
+	}
+	s.put(s.ready(), now)
+	s.sort()
+	return !slices.EqualFunc(before, *s.list, equalConditions)
+}
+
+// Clear removes a condition that Ready does not depend on; it reports whether it was there.
+func (s ConditionSet) Clear(conditionType string) bool {
+	i := s.index(conditionType)
+	if i < 0 || conditionType == ConditionReady || slices.Contains(s.dependents, conditionType) {
+		return false
+	}
+	*s.list = slices.Delete(*s.list, i, i+1)
+	return true
+}
+
+func (s ConditionSet) index(conditionType string) int {
+	return slices.IndexFunc(*s.list, func(c Condition) bool { return c.Type == conditionType })
+}
+
+// put stores a condition, keeping the time of the last transition while the status stays.
+func (s ConditionSet) put(c Condition, now time.Time) {
+	c.ObservedGeneration = s.generation
+	c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
+	i := s.index(c.Type)
+	if i < 0 {
+		*s.list = append(*s.list, c)
+		return
+	}
+	if old := (*s.list)[i]; old.Status == c.Status {
+		c.LastTransitionTime = old.LastTransitionTime
+	}
+	(*s.list)[i] = c
+}
+
+// ready computes Ready: True when every dependent is True for this generation,
+// False when one is False for it, Unknown otherwise.
+func (s ConditionSet) ready() Condition {
+	var unmet []string
+	status, reason := metav1.ConditionUnknown, ReasonReconcilingDependents
+	for _, d := range s.dependents {
+		c := s.Get(d)
+		current := c.ObservedGeneration == s.generation
+		if c.IsTrue() && current {
+			continue
+		}
+		if c.IsFalse() && current {
+			status, reason = metav1.ConditionFalse, ReasonUnhealthyDependents
+		}
+		shown := c.Status
+		if !current {
+			shown = metav1.ConditionUnknown // what an older generation was found to be says nothing of this one
+		}
+		unmet = append(unmet, d+"="+string(shown))
+	}
+	if len(unmet) == 0 {
+		return Condition{Type: ConditionReady, Status: metav1.ConditionTrue, Reason: ConditionReady}
+	}
+	return Condition{Type: ConditionReady, Status: status, Reason: reason, Message: strings.Join(unmet, ", ")}
+}
+
+// sort orders by time of transition, then type, with Ready last, as Karpenter does.
+func (s ConditionSet) sort() {
+	slices.SortStableFunc(*s.list, func(a, b Condition) int {
+		if (a.Type == ConditionReady) != (b.Type == ConditionReady) {
+			if a.Type == ConditionReady {
+				return 1
+			}
+			return -1
+		}
+		if order := a.LastTransitionTime.Compare(b.LastTransitionTime.Time); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Type, b.Type)
+	})
+}
+
+func equalConditions(a, b Condition) bool {
+	same := a.LastTransitionTime.Equal(&b.LastTransitionTime)
+	a.LastTransitionTime, b.LastTransitionTime = metav1.Time{}, metav1.Time{}
+	return same && a == b
+}

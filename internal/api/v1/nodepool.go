@@ -1,0 +1,137 @@
+package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NodePool says which nodes may be launched, from which NodeClass, within which limits.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=nodepools,scope=Cluster,categories=karpenter
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="NodeClass",type=string,JSONPath=`.spec.template.spec.nodeClassRef.name`
+// +kubebuilder:printcolumn:name="Nodes",type=string,JSONPath=`.status.nodes`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Weight",type=integer,JSONPath=`.spec.weight`,priority=1
+// +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.status.resources.cpu`,priority=1
+// +kubebuilder:printcolumn:name="Memory",type=string,JSONPath=`.status.resources.memory`,priority=1
+type NodePool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec NodePoolSpec `json:"spec"`
+	// +optional
+	Status NodePoolStatus `json:"status,omitempty"`
+}
+
+// NodePoolList is a list of NodePools.
+//
+// +kubebuilder:object:root=true
+type NodePoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []NodePool `json:"items"`
+}
+
+// NodePoolSpec is the wanted state of a NodePool.
+type NodePoolSpec struct {
+	// Template is what every NodeClaim of the pool is made from.
+	Template NodeTemplate `json:"template"`
+	// Disruption says when nodes may be removed.
+	//
+	// +optional
+	// +kubebuilder:default={consolidateAfter: "0s"}
+	Disruption Disruption `json:"disruption"`
+	// Limits bound the sum of the pool's capacity, by resource name; "nodes" counts nodes.
+	//
+	// +optional
+	Limits corev1.ResourceList `json:"limits,omitempty"`
+	// Weight orders pools: of two that could serve a pod the heavier is taken. Absent means 0.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Weight *int32 `json:"weight,omitempty"`
+
+	RefusedNodePool `json:",inline"`
+}
+
+// NodeTemplate is the template of a NodePool's NodeClaims.
+type NodeTemplate struct {
+	// +optional
+	ObjectMeta TemplateMeta     `json:"metadata,omitempty"`
+	Spec       NodeTemplateSpec `json:"spec"`
+}
+
+// TemplateMeta is copied to NodeClaims and nodes.
+type TemplateMeta struct {
+	// Labels of the nodes, in addition to those that the requirements imply.
+	//
+	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=100
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 63 && self[k].matches('^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'))",message="values must be label values: at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k == 'karpenter.sh/capacity-type' || !k.matches('^([^/]+[.])?karpenter[.]sh/'))",message="labels of domain karpenter.sh are set by the daemon, except karpenter.sh/capacity-type: remove the label"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'kubernetes.io/hostname')",message="label kubernetes.io/hostname names one node: remove the label"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^([^/]+[.])?karpenter[.]k8s[.]aws/') || k.matches('^karpenter[.]k8s[.]aws/(ec2nodeclass|instance-(category|generation|family|size|capability-flex|cpu|cpu-manufacturer|cpu-sustained-clock-speed-mhz|memory|ebs-bandwidth|network-bandwidth|local-nvme|gpu-name|gpu-manufacturer|gpu-count|gpu-memory|accelerator-name|accelerator-manufacturer|accelerator-count|hypervisor|encryption-in-transit-supported|tenancy))$'))",message="not a label of domain karpenter.k8s.aws that nodes have: remove the label"
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations of the NodeClaims and nodes.
+	//
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// NodeTemplateSpec is the node part of a template.
+//
+// +kubebuilder:validation:XValidation:rule="self.requirements.all(r, r.key != 'karpenter.sh/nodepool')",message="label karpenter.sh/nodepool is the pool itself and cannot be required: remove the requirement"
+type NodeTemplateSpec struct {
+	NodeSpec `json:",inline"`
+}
+
+// ConsolidationPolicy says which nodes may be removed.
+//
+// +kubebuilder:validation:Enum=WhenEmpty
+type ConsolidationPolicy string
+
+// ConsolidationWhenEmpty removes nodes without pods (those of DaemonSets and mirror pods aside).
+const ConsolidationWhenEmpty ConsolidationPolicy = "WhenEmpty"
+
+// Disruption says when nodes may be removed.
+type Disruption struct {
+	// ConsolidationPolicy is WhenEmpty.
+	//
+	// +optional
+	// +kubebuilder:default=WhenEmpty
+	ConsolidationPolicy ConsolidationPolicy `json:"consolidationPolicy,omitempty"`
+	// ConsolidateAfter is how long a node must be empty, or Never.
+	//
+	// +optional
+	// +kubebuilder:default="0s"
+	ConsolidateAfter NillableDuration `json:"consolidateAfter"`
+
+	RefusedDisruption `json:",inline"`
+}
+
+// NodePoolStatus is the observed state of a NodePool.
+type NodePoolStatus struct {
+	// Resources is the sum of the pool's capacity.
+	//
+	// +optional
+	Resources corev1.ResourceList `json:"resources,omitempty"`
+	// Nodes is the number of the pool's nodes.
+	//
+	// +optional
+	// +kubebuilder:default=0
+	Nodes *int64 `json:"nodes,omitempty"`
+	// +optional
+	Conditions []Condition `json:"conditions,omitempty"`
+}
+
+// Conditions gives access to the NodePool's conditions.
+func (p *NodePool) Conditions() ConditionSet {
+	return NewConditionSet(p, &p.Status.Conditions, ConditionValidationSucceeded, ConditionNodeClassReady)
+}

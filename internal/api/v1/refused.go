@@ -1,0 +1,84 @@
+package v1
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// RefusedObject keeps the JSON of a field that is refused, so that nothing stored is lost.
+//
+// +kubebuilder:validation:Type=object
+// +kubebuilder:pruning:PreserveUnknownFields
+type RefusedObject struct {
+	runtime.RawExtension `json:",inline"`
+}
+
+// RefusedNodePool has Karpenter's fields of NodePool.spec that are refused.
+type RefusedNodePool struct {
+	// Replicas is refused.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="false",message="static capacity is not supported yet: remove the field"
+	Replicas *int64 `json:"replicas,omitempty"`
+}
+
+// RefusedDisruption has Karpenter's fields of NodePool.spec.disruption that are refused.
+type RefusedDisruption struct {
+	// Budgets is refused.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="false",message="disruption budgets are not supported yet: remove the field"
+	Budgets []RefusedObject `json:"budgets,omitempty"`
+}
+
+// RefusedNodeSpec has Karpenter's fields of a template's or NodeClaim's spec that are refused.
+type RefusedNodeSpec struct {
+	// ExpireAfter is refused.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="false",message="expiry is not supported yet, nodes do not expire: remove the field"
+	ExpireAfter *string `json:"expireAfter,omitempty"`
+}
+
+// RefusedRequirement has Karpenter's fields of a requirement that are refused.
+type RefusedRequirement struct {
+	// MinValues is refused.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="false",message="minimum numbers of values are not supported yet: remove the field"
+	MinValues *int `json:"minValues,omitempty"`
+}
+
+// RefusedFields lists the paths of refused fields that the object holds: only an
+// object stored before these definitions were installed can hold one.
+func (p *NodePool) RefusedFields() []string {
+	var paths []string
+	if p.Spec.Replicas != nil {
+		paths = append(paths, "spec.replicas")
+	}
+	if len(p.Spec.Disruption.Budgets) > 0 {
+		paths = append(paths, "spec.disruption.budgets")
+	}
+	return append(paths, p.Spec.Template.Spec.refusedFields("spec.template.spec")...)
+}
+
+// RefusedFields is NodePool.RefusedFields for a NodeClaim.
+func (c *NodeClaim) RefusedFields() []string {
+	return c.Spec.refusedFields("spec")
+}
+
+func (s *NodeSpec) refusedFields(path string) []string {
+	var paths []string
+	if s.ExpireAfter != nil {
+		paths = append(paths, path+".expireAfter")
+	}
+	for i, r := range s.Requirements {
+		if r.MinValues != nil {
+			paths = append(paths, fmt.Sprintf("%s.requirements[%d].minValues", path, i))
+		}
+	}
+	return paths
+}

@@ -1,0 +1,97 @@
+package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Operators of a requirement beyond those of corev1.NodeSelectorOperator.
+const (
+	OperatorGte corev1.NodeSelectorOperator = "Gte"
+	OperatorLte corev1.NodeSelectorOperator = "Lte"
+)
+
+// Requirement restricts the nodes to those whose label Key satisfies Operator over Values.
+//
+// +kubebuilder:validation:XValidation:rule="self.operator != 'In' || (has(self.values) && size(self.values) > 0)",message="operator In needs at least one value"
+// +kubebuilder:validation:XValidation:rule="!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || size(self.values) == 0",message="operators Exists and DoesNotExist take no values: remove them"
+// +kubebuilder:validation:XValidation:rule="!(self.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(self.values) && size(self.values) == 1 && self.values[0].matches('^[0-9]{1,18}$'))",message="operators Gt, Lt, Gte and Lte need exactly one value, an integer of 0 or more"
+// +kubebuilder:validation:XValidation:rule="self.key != 'kubernetes.io/hostname'",message="label kubernetes.io/hostname names one node and cannot be required: remove the requirement"
+// +kubebuilder:validation:XValidation:rule="self.key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] || !self.key.matches('^([^/]+[.])?karpenter[.]sh/')",message="labels of domain karpenter.sh are set by the daemon, except karpenter.sh/capacity-type: remove the requirement"
+// +kubebuilder:validation:XValidation:rule="!self.key.matches('^([^/]+[.])?karpenter[.]k8s[.]aws/') || self.key.matches('^karpenter[.]k8s[.]aws/(ec2nodeclass|instance-(category|generation|family|size|capability-flex|cpu|cpu-manufacturer|cpu-sustained-clock-speed-mhz|memory|ebs-bandwidth|network-bandwidth|local-nvme|gpu-name|gpu-manufacturer|gpu-count|gpu-memory|accelerator-name|accelerator-manufacturer|accelerator-count|hypervisor|encryption-in-transit-supported|tenancy))$')",message="not a label of domain karpenter.k8s.aws that nodes have: correct the key, such as karpenter.k8s.aws/instance-category"
+type Requirement struct {
+	// Key is the label's key.
+	//
+	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
+	Key string `json:"key"`
+	// Operator relates the label's value to Values.
+	//
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt;Gte;Lte
+	Operator corev1.NodeSelectorOperator `json:"operator"`
+	// Values are label values; one integer for Gt, Lt, Gte and Lte.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=63
+	Values []string `json:"values,omitempty"`
+
+	RefusedRequirement `json:",inline"`
+}
+
+// NodeClassReference names the cloud's part of a node's configuration.
+//
+// +kubebuilder:validation:XValidation:rule="self.group == 'karpenter.k8s.aws' && self.kind == 'EC2NodeClass'",message="group must be karpenter.k8s.aws and kind EC2NodeClass"
+type NodeClassReference struct {
+	// Group is karpenter.k8s.aws.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group"`
+	// Kind is EC2NodeClass.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// Name of the EC2NodeClass.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// NodeSpec is what a NodePool's template and a NodeClaim have in common.
+type NodeSpec struct {
+	// Taints are on the node for as long as it lives.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.all(t, t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="effect must be NoSchedule, PreferNoSchedule or NoExecute"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, size(t.key) > 0)",message="key must not be empty"
+	Taints []corev1.Taint `json:"taints,omitempty"`
+	// StartupTaints are on the node when it joins and are removed by something else
+	// (a CNI, a CSI driver); pods need not tolerate them.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.all(t, t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="effect must be NoSchedule, PreferNoSchedule or NoExecute"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, size(t.key) > 0)",message="key must not be empty"
+	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
+	// Requirements restrict instance types, zones, capacity types and further labels; all must hold.
+	//
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Requirements []Requirement `json:"requirements"`
+	// NodeClassRef names the EC2NodeClass.
+	NodeClassRef NodeClassReference `json:"nodeClassRef"`
+	// TerminationGracePeriod bounds a drain; when it has passed, pods are deleted
+	// whatever their PodDisruptionBudget says. Without it a drain waits for ever.
+	//
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`
+	TerminationGracePeriod *metav1.Duration `json:"terminationGracePeriod,omitempty"`
+
+	RefusedNodeSpec `json:",inline"`
+}
