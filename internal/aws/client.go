@@ -1,0 +1,173 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/middleware"
+)
+
+const (
+	maxAttempts = 5
+	maxBackoff  = 10 * time.Second
+	// requestTimeout leaves room for the longest call there is: the 20 s long poll of SQS.
+	requestTimeout = 35 * time.Second
+	// defaultPropagation is how long IAM may take to show a new role to the
+	// other services; the AWS provider of Terraform waits as long.
+	defaultPropagation = 2 * time.Minute
+)
+
+// Call is one finished SDK operation, retries included.
+type Call struct {
+	Service, Operation string // as the SDK names them, e.g. EC2, CreateFleet
+	Duration           time.Duration
+	Err                error
+}
+
+// Config says where and as whom to call AWS. Credentials come from the SDK's
+// default chain (environment, shared files, web identity, container, instance).
+type Config struct {
+	Region      string            // empty: AWS_REGION, then the profile's
+	Profile     string            // empty: AWS_PROFILE
+	Endpoints   map[string]string // base URL by service name, see Services; AWS_ENDPOINT_URL works too
+	UserAgent   string            // product/version, e.g. karpenterd/1.2.3
+	Observe     func(Call)        // called after every operation; nil: nobody listens
+	Propagation time.Duration     // bound of the waits for IAM's eventual consistency; 0: two minutes
+}
+
+// Services names the services that Config.Endpoints may hold.
+func Services() []string { return []string{"ec2", "eks", "events", "iam", "sqs", "ssm", "sts"} }
+
+// Clients calls AWS in one region. It is safe for concurrent use.
+type Clients struct {
+	region      string
+	propagation time.Duration
+
+	ec2    *ec2.Client
+	eks    *eks.Client
+	events *eventbridge.Client
+	iam    *iam.Client
+	sqs    *sqs.Client
+	ssm    *ssm.Client
+	sts    *sts.Client
+}
+
+// Regions are spelled like us-west-2, us-gov-east-1 or eusc-de-east-1.
+var regionForm = regexp.MustCompile(`^[a-z]{2,6}(-[a-z]+)+-[0-9]+$`)
+
+// New makes the clients and never dials. It fails on a region that is missing
+// or malformed, an unknown service among the endpoints, or unreadable shared
+// configuration.
+func New(ctx context.Context, c Config) (*Clients, error) {
+	for name := range c.Endpoints {
+		if !slices.Contains(Services(), name) {
+			return nil, fmt.Errorf("configure aws: endpoints[%q]: unknown service; use one of %s", name, strings.Join(Services(), ", "))
+		}
+	}
+	opts := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)),
+		config.WithRetryer(func() awssdk.Retryer {
+			return retry.NewStandard(func(o *retry.StandardOptions) {
+				o.MaxAttempts = maxAttempts
+				o.MaxBackoff = maxBackoff
+			})
+		}),
+		config.WithAPIOptions(apiOptions(c)),
+	}
+	if c.Region != "" {
+		opts = append(opts, config.WithRegion(c.Region))
+	}
+	if c.Profile != "" {
+		opts = append(opts, config.WithSharedConfigProfile(c.Profile))
+	}
+	sdk, err := config.LoadDefaultConfig(ctx, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("configure aws: %w", err)
+	}
+	if sdk.Region == "" {
+		return nil, fmt.Errorf("configure aws: region is not set; set region or AWS_REGION")
+	}
+	if !regionForm.MatchString(sdk.Region) {
+		return nil, fmt.Errorf("configure aws: region %q is not an AWS region; write it like us-west-2", sdk.Region)
+	}
+	return newClients(sdk, c), nil
+}
+
+func newClients(sdk awssdk.Config, c Config) *Clients {
+	at := func(service string) *string {
+		if url := c.Endpoints[service]; url != "" {
+			return &url
+		}
+		return nil
+	}
+	propagation := c.Propagation
+	if propagation == 0 {
+		propagation = defaultPropagation
+	}
+	set := func(base **string, service string) {
+		if url := at(service); url != nil {
+			*base = url
+		}
+	}
+	return &Clients{
+		region:      sdk.Region,
+		propagation: propagation,
+		ec2:         ec2.NewFromConfig(sdk, func(o *ec2.Options) { set(&o.BaseEndpoint, "ec2") }),
+		eks:         eks.NewFromConfig(sdk, func(o *eks.Options) { set(&o.BaseEndpoint, "eks") }),
+		events:      eventbridge.NewFromConfig(sdk, func(o *eventbridge.Options) { set(&o.BaseEndpoint, "events") }),
+		iam:         iam.NewFromConfig(sdk, func(o *iam.Options) { set(&o.BaseEndpoint, "iam") }),
+		sqs:         sqs.NewFromConfig(sdk, func(o *sqs.Options) { set(&o.BaseEndpoint, "sqs") }),
+		ssm:         ssm.NewFromConfig(sdk, func(o *ssm.Options) { set(&o.BaseEndpoint, "ssm") }),
+		sts:         sts.NewFromConfig(sdk, func(o *sts.Options) { set(&o.BaseEndpoint, "sts") }),
+	}
+}
+
+// Region is the region that the clients call.
+func (c *Clients) Region() string { return c.region }
+
+func apiOptions(c Config) []func(*middleware.Stack) error {
+	var options []func(*middleware.Stack) error
+	if product, version, ok := strings.Cut(c.UserAgent, "/"); ok {
+		options = append(options, awsmiddleware.AddUserAgentKeyValue(product, version))
+	} else if c.UserAgent != "" {
+		options = append(options, awsmiddleware.AddUserAgentKey(c.UserAgent))
+	}
+	if c.Observe != nil {
+		options = append(options, func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(observer(c.Observe), middleware.Before)
+		})
+	}
+	return options
+}
+
+func observer(observe func(Call)) middleware.InitializeMiddleware {
+	return middleware.InitializeMiddlewareFunc("Observe", func(
+		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+	) (middleware.InitializeOutput, middleware.Metadata, error) {
+		start := time.Now()
+		out, meta, err := next.HandleInitialize(ctx, in)
+		observe(Call{
+			Service:   awsmiddleware.GetServiceID(ctx),
+			Operation: awsmiddleware.GetOperationName(ctx),
+			Duration:  time.Since(start),
+			Err:       err,
+		})
+		return out, meta, err
+	})
+}

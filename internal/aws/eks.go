@@ -1,0 +1,127 @@
+package aws
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+)
+
+// Cluster is what EKS says of a cluster.
+type Cluster struct {
+	Name, ARN, Version, Status string // version like 1.36
+	Endpoint                   string // https URL of the API server
+	CertificateAuthority       []byte // PEM
+	Issuer                     string // URL of the OIDC issuer; empty: none
+	ServiceCIDR                string // IPv4 range, else the IPv6 one
+	SecurityGroupID, VPCID     string // the cluster security group
+	SubnetIDs                  []string
+	AuthenticationMode         string // API, API_AND_CONFIG_MAP or CONFIG_MAP
+}
+
+// Cluster reads a cluster by name. ErrNotFound.
+func (c *Clients) Cluster(ctx context.Context, name string) (Cluster, error) {
+	out, err := c.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
+	if err != nil {
+		return Cluster{}, wrap(err, "eks cluster %q read", name)
+	}
+	in := out.Cluster
+	cluster := Cluster{
+		Name: awssdk.ToString(in.Name), ARN: awssdk.ToString(in.Arn), Version: awssdk.ToString(in.Version),
+		Status: string(in.Status), Endpoint: awssdk.ToString(in.Endpoint),
+	}
+	if in.CertificateAuthority != nil {
+		cluster.CertificateAuthority, err = base64.StdEncoding.DecodeString(awssdk.ToString(in.CertificateAuthority.Data))
+		if err != nil {
+			return Cluster{}, fmt.Errorf("eks cluster %q read: decode certificate authority: %w", name, err)
+		}
+	}
+	if in.Identity != nil && in.Identity.Oidc != nil {
+		cluster.Issuer = awssdk.ToString(in.Identity.Oidc.Issuer)
+	}
+	if n := in.KubernetesNetworkConfig; n != nil {
+		cluster.ServiceCIDR = awssdk.ToString(n.ServiceIpv4Cidr)
+		if cluster.ServiceCIDR == "" {
+			cluster.ServiceCIDR = awssdk.ToString(n.ServiceIpv6Cidr)
+		}
+	}
+	if v := in.ResourcesVpcConfig; v != nil {
+		cluster.SecurityGroupID, cluster.VPCID, cluster.SubnetIDs = awssdk.ToString(v.ClusterSecurityGroupId), awssdk.ToString(v.VpcId), v.SubnetIds
+	}
+	if a := in.AccessConfig; a != nil {
+		cluster.AuthenticationMode = string(a.AuthenticationMode)
+	}
+	return cluster, nil
+}
+
+// AccessEntry lets an IAM principal into a cluster.
+type AccessEntry struct {
+	Cluster, PrincipalARN string
+	Type                  string   // STANDARD or EC2_LINUX
+	Username              string   // read only for EC2_LINUX, where EKS sets it
+	Groups                []string // likewise; sorted
+	ARN                   string   // read only
+	Tags                  map[string]string
+}
+
+// CreateAccessEntry makes the entry, waiting for a role that was made a moment
+// ago to be known to EKS. ErrConflict when the principal has an entry already;
+// ErrNotFound when the cluster does not exist.
+func (c *Clients) CreateAccessEntry(ctx context.Context, want AccessEntry) (AccessEntry, error) {
+	in := &eks.CreateAccessEntryInput{
+		ClusterName: &want.Cluster, PrincipalArn: &want.PrincipalARN, Type: &want.Type,
+		Username: optional(want.Username), KubernetesGroups: want.Groups, Tags: want.Tags,
+	}
+	unknownPrincipal := func(err error) bool { return hasCode(err, "InvalidParameterException", "principal") }
+	err := c.propagate(ctx, unknownPrincipal, func() error {
+		_, err := c.eks.CreateAccessEntry(ctx, in)
+		return err
+	})
+	if err != nil {
+		return AccessEntry{}, wrap(err, "access entry for %s in cluster %q create", want.PrincipalARN, want.Cluster)
+	}
+	return c.GetAccessEntry(ctx, want.Cluster, want.PrincipalARN)
+}
+
+// GetAccessEntry reads the principal's entry. ErrNotFound when the entry or the
+// cluster does not exist.
+func (c *Clients) GetAccessEntry(ctx context.Context, cluster, principalARN string) (AccessEntry, error) {
+	out, err := c.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &cluster, PrincipalArn: &principalARN})
+	if err != nil {
+		return AccessEntry{}, wrap(err, "access entry for %s in cluster %q read", principalARN, cluster)
+	}
+	e := out.AccessEntry
+	return AccessEntry{
+		Cluster: cluster, PrincipalARN: principalARN, Type: awssdk.ToString(e.Type), Username: awssdk.ToString(e.Username),
+		Groups: slices.Sorted(slices.Values(e.KubernetesGroups)), ARN: awssdk.ToString(e.AccessEntryArn), Tags: withoutReserved(e.Tags),
+	}, nil
+}
+
+// UpdateAccessEntryTags takes the entry's tags to want; tags as in UpdateRole.
+func (c *Clients) UpdateAccessEntryTags(ctx context.Context, prior, want AccessEntry) (AccessEntry, error) {
+	have, err := c.GetAccessEntry(ctx, want.Cluster, want.PrincipalARN)
+	if err != nil {
+		return AccessEntry{}, err
+	}
+	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
+	if len(set) > 0 {
+		if _, err := c.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ARN, Tags: set}); err != nil {
+			return AccessEntry{}, wrap(err, "access entry %s tag", have.ARN)
+		}
+	}
+	if len(remove) > 0 {
+		if _, err := c.eks.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: &have.ARN, TagKeys: remove}); err != nil {
+			return AccessEntry{}, wrap(err, "access entry %s untag", have.ARN)
+		}
+	}
+	return c.GetAccessEntry(ctx, want.Cluster, want.PrincipalARN)
+}
+
+// DeleteAccessEntry removes the principal's entry; one that is gone is fine.
+func (c *Clients) DeleteAccessEntry(ctx context.Context, cluster, principalARN string) error {
+	_, err := c.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &cluster, PrincipalArn: &principalARN})
+	return unlessGone(wrap(err, "access entry for %s in cluster %q delete", principalARN, cluster))
+}

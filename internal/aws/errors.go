@@ -1,0 +1,195 @@
+package aws
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go"
+)
+
+var (
+	// ErrNotFound says that the thing named does not exist.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict says that a thing of that name exists already and is not ours to take.
+	ErrConflict = errors.New("already exists")
+	// ErrInUse says that a thing cannot be deleted because something still refers to it.
+	ErrInUse = errors.New("still in use")
+	// ErrUnauthorized says that the caller's policies do not allow the call; errors.As an *UnauthorizedError for the action and resource.
+	ErrUnauthorized = errors.New("not authorized")
+	// ErrCredentials says that AWS did not accept the credentials themselves, or that there are none.
+	ErrCredentials = errors.New("credentials not accepted")
+	// ErrThrottled says that AWS still throttled the call after the retries.
+	ErrThrottled = errors.New("throttled")
+	// ErrUnreachable says that no connection to the endpoint could be made: most often a region that does not exist, or a wrong endpoint.
+	ErrUnreachable = errors.New("endpoint unreachable")
+	// ErrIdempotentParameterMismatch says that a client token was used before with other parameters.
+	ErrIdempotentParameterMismatch = errors.New("client token was used before with other parameters")
+	// ErrLaunchTemplateNotFound says that the launch template that a launch names is gone; ensure it and launch again.
+	ErrLaunchTemplateNotFound = fmt.Errorf("launch template %w", ErrNotFound)
+)
+
+// UnauthorizedError is an ErrUnauthorized with what AWS said about it.
+type UnauthorizedError struct {
+	Action    string // e.g. ec2:CreateFleet; always set
+	Resource  string // ARN; empty where AWS does not say
+	Principal string // ARN of the caller; empty where AWS does not say
+	Err       error  // the SDK's error
+}
+
+func (e *UnauthorizedError) Error() string {
+	s := "not authorized to perform " + e.Action
+	if e.Resource != "" {
+		s += " on " + e.Resource
+	}
+	if e.Principal != "" {
+		s += " as " + e.Principal
+	}
+	return s
+}
+
+// Is makes errors.Is(err, ErrUnauthorized) hold.
+func (e *UnauthorizedError) Is(target error) bool { return target == ErrUnauthorized }
+
+// Unwrap gives the SDK's error.
+func (e *UnauthorizedError) Unwrap() error { return e.Err }
+
+// classified is an SDK error with the sentinel that its code stands for.
+type classified struct {
+	kind error
+	err  error
+}
+
+func (e *classified) Error() string   { return fmt.Sprintf("%v: %s", e.kind, shortMessage(e.err)) }
+func (e *classified) Unwrap() []error { return []error{e.kind, e.err} }
+
+// wrap gives err its type and says what was being done: noun verb.
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), classify(err))
+}
+
+func classify(err error) error {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		var network net.Error
+		switch {
+		case strings.Contains(err.Error(), "failed to refresh cached credentials"), strings.Contains(err.Error(), "failed to retrieve credentials"):
+			return &classified{kind: ErrCredentials, err: err}
+		case errors.As(err, &network) && !network.Timeout():
+			return &classified{kind: ErrUnreachable, err: err}
+		}
+		return err
+	}
+	code := api.ErrorCode()
+	switch {
+	case isUnauthorized(code):
+		return unauthorized(err, api)
+	case code == "InvalidLaunchTemplateName.NotFoundException" || code == "InvalidLaunchTemplateId.NotFound":
+		return &classified{kind: ErrLaunchTemplateNotFound, err: err}
+	case isNotFound(code):
+		return &classified{kind: ErrNotFound, err: err}
+	}
+	if kind := kindOfCode[code]; kind != nil {
+		return &classified{kind: kind, err: err}
+	}
+	if _, throttled := retry.DefaultThrottleErrorCodes[code]; throttled {
+		return &classified{kind: ErrThrottled, err: err}
+	}
+	return err
+}
+
+var kindOfCode = map[string]error{
+	"EntityAlreadyExists":                              ErrConflict, // IAM
+	"ResourceInUseException":                           ErrConflict, // EKS access entries
+	"ResourceAlreadyExistsException":                   ErrConflict, // EventBridge
+	"QueueAlreadyExists":                               ErrConflict,
+	"QueueNameExists":                                  ErrConflict,
+	"InvalidLaunchTemplateName.AlreadyExistsException": ErrConflict,
+	"DeleteConflict":                                   ErrInUse, // IAM
+	"IdempotentParameterMismatch":                      ErrIdempotentParameterMismatch,
+	"ExpiredToken":                                     ErrCredentials,
+	"ExpiredTokenException":                            ErrCredentials,
+	"InvalidClientTokenId":                             ErrCredentials,
+	"UnrecognizedClientException":                      ErrCredentials,
+	"SignatureDoesNotMatch":                            ErrCredentials,
+	"InvalidSignatureException":                        ErrCredentials,
+	"InvalidIdentityToken":                             ErrCredentials,
+	"AuthFailure":                                      ErrCredentials,
+}
+
+func isNotFound(code string) bool {
+	switch code {
+	case "NoSuchEntity", "ResourceNotFoundException", "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "ParameterNotFound":
+		return true
+	}
+	return strings.HasSuffix(code, ".NotFound")
+}
+
+func isUnauthorized(code string) bool {
+	switch code {
+	case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException":
+		return true
+	}
+	return false
+}
+
+// AWS services agree on one sentence: "User: P is not authorized to perform: A
+// on resource: R because ...". STS leaves out the colons and the user.
+var (
+	deniedAction    = regexp.MustCompile(`(?i)not authorized to perform:? ([a-z0-9-]+:[A-Za-z*]+)`)
+	deniedResource  = regexp.MustCompile(`on resource: (\S+)`)
+	deniedPrincipal = regexp.MustCompile(`User: (\S+) is not`)
+)
+
+func unauthorized(err error, api smithy.APIError) *UnauthorizedError {
+	message := api.ErrorMessage()
+	first := func(re *regexp.Regexp) string {
+		if m := re.FindStringSubmatch(message); m != nil {
+			return m[1]
+		}
+		return ""
+	}
+	e := &UnauthorizedError{Action: first(deniedAction), Resource: first(deniedResource), Principal: first(deniedPrincipal), Err: err}
+	if e.Action == "" {
+		e.Action = innermostOperation(err)
+	}
+	return e
+}
+
+// innermostOperation names the call that failed: with credentials that are
+// themselves fetched by a call (AssumeRoleWithWebIdentity), the inner one.
+func innermostOperation(err error) string {
+	action := "an unnamed action"
+	for {
+		var op *smithy.OperationError
+		if !errors.As(err, &op) {
+			return action
+		}
+		action = strings.ToLower(op.Service()) + ":" + op.Operation()
+		err = op.Unwrap()
+	}
+}
+
+// shortMessage is the service's own sentence, without the SDK's frame of
+// request ids and status codes.
+func shortMessage(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) && api.ErrorMessage() != "" {
+		return api.ErrorMessage()
+	}
+	return err.Error()
+}
+
+// hasCode tells whether err is an AWS error with that code and, where given,
+// that part in its message (case aside).
+func hasCode(err error, code, part string) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorCode() == code &&
+		strings.Contains(strings.ToLower(api.ErrorMessage()), strings.ToLower(part))
+}

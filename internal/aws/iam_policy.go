@@ -1,0 +1,117 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+)
+
+// Policy is a customer managed IAM policy; its default version is what counts.
+type Policy struct {
+	Name, Path  string // path "/" where empty
+	ARN         string // read only
+	Description string // fixed at creation
+	Document    string // JSON
+	Tags        map[string]string
+}
+
+// CreatePolicy makes the policy. ErrConflict when one of that name exists.
+func (c *Clients) CreatePolicy(ctx context.Context, want Policy) (Policy, error) {
+	out, err := c.iam.CreatePolicy(ctx, &iam.CreatePolicyInput{
+		PolicyName:     &want.Name,
+		Path:           awssdk.String(pathOrRoot(want.Path)),
+		PolicyDocument: &want.Document,
+		Description:    optional(want.Description),
+		Tags:           iamTags(want.Tags),
+	})
+	if err != nil {
+		return Policy{}, wrap(err, "policy %q create", want.Name)
+	}
+	want.ARN, want.Path = awssdk.ToString(out.Policy.Arn), awssdk.ToString(out.Policy.Path)
+	return want, nil
+}
+
+// GetPolicy reads the policy and its default version. ErrNotFound.
+func (c *Clients) GetPolicy(ctx context.Context, arn string) (Policy, error) {
+	out, err := c.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: &arn})
+	if err != nil {
+		return Policy{}, wrap(err, "policy %s read", arn)
+	}
+	version, err := c.iam.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: &arn, VersionId: out.Policy.DefaultVersionId})
+	if err != nil {
+		return Policy{}, wrap(err, "policy %s read default version", arn)
+	}
+	document, err := url.PathUnescape(awssdk.ToString(version.PolicyVersion.Document))
+	if err != nil {
+		return Policy{}, fmt.Errorf("policy %s read: decode document: %w", arn, err)
+	}
+	return Policy{
+		Name: awssdk.ToString(out.Policy.PolicyName), Path: awssdk.ToString(out.Policy.Path), ARN: arn,
+		Description: awssdk.ToString(out.Policy.Description), Document: document, Tags: fromIAMTags(out.Policy.Tags),
+	}, nil
+}
+
+// UpdatePolicy makes want.Document the default version of policy want.ARN and
+// drops the versions that are not the default any more (IAM keeps five at
+// most). Tags as in UpdateRole. ErrNotFound.
+func (c *Clients) UpdatePolicy(ctx context.Context, prior, want Policy) (Policy, error) {
+	have, err := c.GetPolicy(ctx, want.ARN)
+	if err != nil {
+		return Policy{}, err
+	}
+	if !SameJSON(want.Document, have.Document) {
+		// Before, for a sixth version would be refused.
+		if err := c.deleteOldVersions(ctx, want.ARN); err != nil {
+			return Policy{}, err
+		}
+		_, err := c.iam.CreatePolicyVersion(ctx, &iam.CreatePolicyVersionInput{PolicyArn: &want.ARN, PolicyDocument: &want.Document, SetAsDefault: true})
+		if err != nil {
+			return Policy{}, wrap(err, "policy %s update", want.ARN)
+		}
+	}
+	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
+	if len(set) > 0 {
+		if _, err := c.iam.TagPolicy(ctx, &iam.TagPolicyInput{PolicyArn: &want.ARN, Tags: iamTags(set)}); err != nil {
+			return Policy{}, wrap(err, "policy %s tag", want.ARN)
+		}
+	}
+	if len(remove) > 0 {
+		if _, err := c.iam.UntagPolicy(ctx, &iam.UntagPolicyInput{PolicyArn: &want.ARN, TagKeys: remove}); err != nil {
+			return Policy{}, wrap(err, "policy %s untag", want.ARN)
+		}
+	}
+	return c.GetPolicy(ctx, want.ARN)
+}
+
+func (c *Clients) deleteOldVersions(ctx context.Context, arn string) error {
+	versions := iam.NewListPolicyVersionsPaginator(c.iam, &iam.ListPolicyVersionsInput{PolicyArn: &arn})
+	for versions.HasMorePages() {
+		page, err := versions.NextPage(ctx)
+		if err != nil {
+			return wrap(err, "policy %s list versions", arn)
+		}
+		for _, v := range page.Versions {
+			if v.IsDefaultVersion {
+				continue
+			}
+			_, err := c.iam.DeletePolicyVersion(ctx, &iam.DeletePolicyVersionInput{PolicyArn: &arn, VersionId: v.VersionId})
+			if err := unlessGone(wrap(err, "policy %s delete version %s", arn, awssdk.ToString(v.VersionId))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// DeletePolicy removes the policy with its versions; one that is gone is fine,
+// one that is attached is ErrInUse.
+func (c *Clients) DeletePolicy(ctx context.Context, arn string) error {
+	if err := c.deleteOldVersions(ctx, arn); err != nil {
+		return unlessGone(err)
+	}
+	_, err := c.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: &arn})
+	return unlessGone(wrap(err, "policy %s delete", arn))
+}

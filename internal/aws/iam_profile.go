@@ -1,0 +1,116 @@
+package aws
+
+import (
+	"context"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+)
+
+// InstanceProfile is an IAM instance profile with the one role it may hold.
+type InstanceProfile struct {
+	Name, Path string // path "/" where empty
+	ARN, ID    string // read only
+	Role       string // name of the role; empty when read: the profile has none
+	RoleARN    string // read only
+	Tags       map[string]string
+}
+
+// CreateInstanceProfile makes the profile and puts the role into it.
+// ErrConflict when one of that name exists; ErrNotFound when the role does not
+// exist after the wait. When the profile was made but the role not added, the
+// error comes with a profile whose ARN is set: record it, UpdateInstanceProfile
+// repairs it.
+func (c *Clients) CreateInstanceProfile(ctx context.Context, want InstanceProfile) (InstanceProfile, error) {
+	out, err := c.iam.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
+		InstanceProfileName: &want.Name, Path: awssdk.String(pathOrRoot(want.Path)), Tags: iamTags(want.Tags),
+	})
+	if err != nil {
+		return InstanceProfile{}, wrap(err, "instance profile %q create", want.Name)
+	}
+	made := want
+	made.Path, made.ARN, made.ID = awssdk.ToString(out.InstanceProfile.Path), awssdk.ToString(out.InstanceProfile.Arn), awssdk.ToString(out.InstanceProfile.InstanceProfileId)
+	made.Role = ""
+	if err := c.addRole(ctx, want.Name, want.Role); err != nil {
+		return made, err
+	}
+	return c.GetInstanceProfile(ctx, want.Name)
+}
+
+func (c *Clients) addRole(ctx context.Context, profile, role string) error {
+	// Both the profile and the role may be a moment old.
+	unknown := func(err error) bool { return hasCode(err, "NoSuchEntity", "") }
+	err := c.propagate(ctx, unknown, func() error {
+		_, err := c.iam.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &profile, RoleName: &role})
+		return err
+	})
+	return wrap(err, "instance profile %q add role %q", profile, role)
+}
+
+// GetInstanceProfile reads the profile. ErrNotFound.
+func (c *Clients) GetInstanceProfile(ctx context.Context, name string) (InstanceProfile, error) {
+	out, err := c.iam.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
+	if err != nil {
+		return InstanceProfile{}, wrap(err, "instance profile %q read", name)
+	}
+	p := out.InstanceProfile
+	profile := InstanceProfile{
+		Name: awssdk.ToString(p.InstanceProfileName), Path: awssdk.ToString(p.Path),
+		ARN: awssdk.ToString(p.Arn), ID: awssdk.ToString(p.InstanceProfileId), Tags: fromIAMTags(p.Tags),
+	}
+	if len(p.Roles) > 0 {
+		profile.Role, profile.RoleARN = awssdk.ToString(p.Roles[0].RoleName), awssdk.ToString(p.Roles[0].Arn)
+	}
+	return profile, nil
+}
+
+// UpdateInstanceProfile takes the profile's role and tags to want; tags as in
+// UpdateRole. ErrNotFound.
+func (c *Clients) UpdateInstanceProfile(ctx context.Context, prior, want InstanceProfile) (InstanceProfile, error) {
+	have, err := c.GetInstanceProfile(ctx, want.Name)
+	if err != nil {
+		return InstanceProfile{}, err
+	}
+	if have.Role != want.Role {
+		if err := c.removeRole(ctx, want.Name, have.Role); err != nil {
+			return InstanceProfile{}, err
+		}
+		if err := c.addRole(ctx, want.Name, want.Role); err != nil {
+			return InstanceProfile{}, err
+		}
+	}
+	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
+	if len(set) > 0 {
+		if _, err := c.iam.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: &want.Name, Tags: iamTags(set)}); err != nil {
+			return InstanceProfile{}, wrap(err, "instance profile %q tag", want.Name)
+		}
+	}
+	if len(remove) > 0 {
+		if _, err := c.iam.UntagInstanceProfile(ctx, &iam.UntagInstanceProfileInput{InstanceProfileName: &want.Name, TagKeys: remove}); err != nil {
+			return InstanceProfile{}, wrap(err, "instance profile %q untag", want.Name)
+		}
+	}
+	return c.GetInstanceProfile(ctx, want.Name)
+}
+
+func (c *Clients) removeRole(ctx context.Context, profile, role string) error {
+	if role == "" {
+		return nil
+	}
+	_, err := c.iam.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: &profile, RoleName: &role})
+	return unlessGone(wrap(err, "instance profile %q remove role %q", profile, role))
+}
+
+// DeleteInstanceProfile takes the role out and removes the profile; one that is
+// gone is fine.
+func (c *Clients) DeleteInstanceProfile(ctx context.Context, name string) error {
+	have, err := c.GetInstanceProfile(ctx, name)
+	if err != nil {
+		return unlessGone(err)
+	}
+	if err := c.removeRole(ctx, name, have.Role); err != nil {
+		return err
+	}
+	_, err = c.iam.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: &name})
+	return unlessGone(wrap(err, "instance profile %q delete", name))
+}

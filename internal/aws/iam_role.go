@@ -1,0 +1,306 @@
+package aws
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+)
+
+// Role is an IAM role with everything attached to it.
+type Role struct {
+	Name                string
+	Path                string // "/" where empty
+	ARN, ID             string // read only
+	Description         string
+	TrustPolicy         string // JSON
+	PermissionsBoundary string // ARN of a policy; empty: none
+	MaxSessionDuration  time.Duration
+	Tags                map[string]string
+	InlinePolicies      map[string]string // name -> JSON
+	ManagedPolicies     []string          // ARNs, sorted when read
+}
+
+// CreateRole makes the role and attaches its policies. ErrConflict when a role
+// of that name exists. When the role was made but a later step failed, the
+// error comes with a Role whose ARN is set: record it, UpdateRole repairs it.
+func (c *Clients) CreateRole(ctx context.Context, want Role) (Role, error) {
+	in := &iam.CreateRoleInput{
+		RoleName:                 &want.Name,
+		Path:                     awssdk.String(pathOrRoot(want.Path)),
+		AssumeRolePolicyDocument: &want.TrustPolicy,
+		Tags:                     iamTags(want.Tags),
+		Description:              optional(want.Description),
+		PermissionsBoundary:      optional(want.PermissionsBoundary),
+	}
+	if want.MaxSessionDuration != 0 {
+		in.MaxSessionDuration = awssdk.Int32(int32(want.MaxSessionDuration / time.Second))
+	}
+	var out *iam.CreateRoleOutput
+	err := c.propagate(ctx, invalidPrincipal, func() (err error) {
+		out, err = c.iam.CreateRole(ctx, in)
+		return err
+	})
+	if err != nil {
+		return Role{}, wrap(err, "role %q create", want.Name)
+	}
+	made := want
+	made.Path, made.ARN, made.ID = awssdk.ToString(out.Role.Path), awssdk.ToString(out.Role.Arn), awssdk.ToString(out.Role.RoleId)
+	if err := c.updateRolePolicies(ctx, Role{}, want, Role{}); err != nil {
+		return made, err
+	}
+	return made, nil
+}
+
+// invalidPrincipal is how IAM answers while a principal or identity provider
+// that the trust policy names has not reached it yet.
+func invalidPrincipal(err error) bool {
+	return hasCode(err, "MalformedPolicyDocument", "invalid principal")
+}
+
+// GetRole reads the role with its policies and tags. ErrNotFound.
+func (c *Clients) GetRole(ctx context.Context, name string) (Role, error) {
+	out, err := c.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
+	if err != nil {
+		return Role{}, wrap(err, "role %q read", name)
+	}
+	trust, err := url.PathUnescape(awssdk.ToString(out.Role.AssumeRolePolicyDocument))
+	if err != nil {
+		return Role{}, fmt.Errorf("role %q read: decode trust policy: %w", name, err)
+	}
+	role := Role{
+		Name: awssdk.ToString(out.Role.RoleName), Path: awssdk.ToString(out.Role.Path),
+		ARN: awssdk.ToString(out.Role.Arn), ID: awssdk.ToString(out.Role.RoleId),
+		Description: awssdk.ToString(out.Role.Description), TrustPolicy: trust,
+		MaxSessionDuration: time.Duration(awssdk.ToInt32(out.Role.MaxSessionDuration)) * time.Second,
+		Tags:               fromIAMTags(out.Role.Tags),
+		InlinePolicies:     map[string]string{},
+	}
+	if b := out.Role.PermissionsBoundary; b != nil {
+		role.PermissionsBoundary = awssdk.ToString(b.PermissionsBoundaryArn)
+	}
+	return c.readRolePolicies(ctx, role)
+}
+
+func (c *Clients) readRolePolicies(ctx context.Context, role Role) (Role, error) {
+	inline := iam.NewListRolePoliciesPaginator(c.iam, &iam.ListRolePoliciesInput{RoleName: &role.Name})
+	for inline.HasMorePages() {
+		page, err := inline.NextPage(ctx)
+		if err != nil {
+			return Role{}, wrap(err, "role %q list inline policies", role.Name)
+		}
+		for _, policy := range page.PolicyNames {
+			got, err := c.iam.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &role.Name, PolicyName: &policy})
+			if err != nil {
+				return Role{}, wrap(err, "role %q read inline policy %q", role.Name, policy)
+			}
+			document, err := url.PathUnescape(awssdk.ToString(got.PolicyDocument))
+			if err != nil {
+				return Role{}, fmt.Errorf("role %q read: decode inline policy %q: %w", role.Name, policy, err)
+			}
+			role.InlinePolicies[policy] = document
+		}
+	}
+	managed := iam.NewListAttachedRolePoliciesPaginator(c.iam, &iam.ListAttachedRolePoliciesInput{RoleName: &role.Name})
+	for managed.HasMorePages() {
+		page, err := managed.NextPage(ctx)
+		if err != nil {
+			return Role{}, wrap(err, "role %q list managed policies", role.Name)
+		}
+		for _, policy := range page.AttachedPolicies {
+			role.ManagedPolicies = append(role.ManagedPolicies, awssdk.ToString(policy.PolicyArn))
+		}
+	}
+	slices.Sort(role.ManagedPolicies)
+	return role, nil
+}
+
+// UpdateRole takes the role to want, whatever its state: policies and tags that
+// prior had and want has not are removed, those that neither knows are left
+// alone. Name and path cannot change. ErrNotFound.
+func (c *Clients) UpdateRole(ctx context.Context, prior, want Role) (Role, error) {
+	have, err := c.GetRole(ctx, want.Name)
+	if err != nil {
+		return Role{}, err
+	}
+	if err := c.updateRoleItself(ctx, want, have); err != nil {
+		return Role{}, err
+	}
+	if err := c.updateRolePolicies(ctx, prior, want, have); err != nil {
+		return Role{}, err
+	}
+	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
+	if len(set) > 0 {
+		if _, err := c.iam.TagRole(ctx, &iam.TagRoleInput{RoleName: &want.Name, Tags: iamTags(set)}); err != nil {
+			return Role{}, wrap(err, "role %q tag", want.Name)
+		}
+	}
+	if len(remove) > 0 {
+		if _, err := c.iam.UntagRole(ctx, &iam.UntagRoleInput{RoleName: &want.Name, TagKeys: remove}); err != nil {
+			return Role{}, wrap(err, "role %q untag", want.Name)
+		}
+	}
+	return c.GetRole(ctx, want.Name)
+}
+
+func (c *Clients) updateRoleItself(ctx context.Context, want, have Role) error {
+	if !SameJSON(want.TrustPolicy, have.TrustPolicy) {
+		err := c.propagate(ctx, invalidPrincipal, func() error {
+			_, err := c.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &want.Name, PolicyDocument: &want.TrustPolicy})
+			return err
+		})
+		if err != nil {
+			return wrap(err, "role %q update trust policy", want.Name)
+		}
+	}
+	if want.Description != have.Description || (want.MaxSessionDuration != 0 && want.MaxSessionDuration != have.MaxSessionDuration) {
+		in := &iam.UpdateRoleInput{RoleName: &want.Name, Description: &want.Description}
+		if want.MaxSessionDuration != 0 {
+			in.MaxSessionDuration = awssdk.Int32(int32(want.MaxSessionDuration / time.Second))
+		}
+		if _, err := c.iam.UpdateRole(ctx, in); err != nil {
+			return wrap(err, "role %q update", want.Name)
+		}
+	}
+	var err error
+	switch {
+	case want.PermissionsBoundary == have.PermissionsBoundary:
+	case want.PermissionsBoundary == "":
+		_, err = c.iam.DeleteRolePermissionsBoundary(ctx, &iam.DeleteRolePermissionsBoundaryInput{RoleName: &want.Name})
+	default:
+		_, err = c.iam.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: &want.Name, PermissionsBoundary: &want.PermissionsBoundary})
+	}
+	return wrap(err, "role %q set permissions boundary", want.Name)
+}
+
+func (c *Clients) updateRolePolicies(ctx context.Context, prior, want, have Role) error {
+	for _, name := range slices.Sorted(maps.Keys(want.InlinePolicies)) {
+		document := want.InlinePolicies[name]
+		if current, ok := have.InlinePolicies[name]; ok && SameJSON(current, document) {
+			continue
+		}
+		err := c.propagate(ctx, roleUnknown, func() error {
+			_, err := c.iam.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &want.Name, PolicyName: &name, PolicyDocument: &document})
+			return err
+		})
+		if err != nil {
+			return wrap(err, "role %q put inline policy %q", want.Name, name)
+		}
+	}
+	for _, arn := range want.ManagedPolicies {
+		if slices.Contains(have.ManagedPolicies, arn) {
+			continue
+		}
+		err := c.propagate(ctx, policyOrRoleUnknown(arn), func() error {
+			_, err := c.iam.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: &want.Name, PolicyArn: &arn})
+			return err
+		})
+		if err != nil {
+			return wrap(err, "role %q attach policy %s", want.Name, arn)
+		}
+	}
+	for name := range have.InlinePolicies {
+		if _, was := prior.InlinePolicies[name]; !was {
+			continue
+		}
+		if _, wanted := want.InlinePolicies[name]; wanted {
+			continue
+		}
+		if err := c.deleteInlinePolicy(ctx, want.Name, name); err != nil {
+			return err
+		}
+	}
+	for _, arn := range have.ManagedPolicies {
+		if !slices.Contains(prior.ManagedPolicies, arn) || slices.Contains(want.ManagedPolicies, arn) {
+			continue
+		}
+		if err := c.detachPolicy(ctx, want.Name, arn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roleUnknown is how IAM's own writes answer for some seconds about a role made
+// a moment ago.
+func roleUnknown(err error) bool { return hasCode(err, "NoSuchEntity", "role with name") }
+
+// policyOrRoleUnknown is the same for a policy; one that AWS owns is not new,
+// so that a misspelt one is told at once.
+func policyOrRoleUnknown(arn string) func(error) bool {
+	return func(err error) bool {
+		return roleUnknown(err) || !strings.Contains(arn, ":iam::aws:policy/") && hasCode(err, "NoSuchEntity", "")
+	}
+}
+
+func (c *Clients) deleteInlinePolicy(ctx context.Context, role, name string) error {
+	_, err := c.iam.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: &role, PolicyName: &name})
+	return unlessGone(wrap(err, "role %q delete inline policy %q", role, name))
+}
+
+func (c *Clients) detachPolicy(ctx context.Context, role, arn string) error {
+	_, err := c.iam.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: &role, PolicyArn: &arn})
+	return unlessGone(wrap(err, "role %q detach policy %s", role, arn))
+}
+
+// DeleteRole removes the role with its inline policies, after detaching what is
+// attached. A role that is gone is fine; one in an instance profile is ErrInUse.
+func (c *Clients) DeleteRole(ctx context.Context, name string) error {
+	role, err := c.GetRole(ctx, name)
+	if err != nil {
+		return unlessGone(err)
+	}
+	for policy := range role.InlinePolicies {
+		if err := c.deleteInlinePolicy(ctx, name, policy); err != nil {
+			return err
+		}
+	}
+	for _, arn := range role.ManagedPolicies {
+		if err := c.detachPolicy(ctx, name, arn); err != nil {
+			return err
+		}
+	}
+	_, err = c.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &name})
+	return unlessGone(wrap(err, "role %q delete", name))
+}
+
+// unlessGone turns ErrNotFound into success: what a delete wants is so already.
+func unlessGone(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// SameJSON tells whether two JSON texts mean the same, order of keys and white
+// space aside. Texts that are not JSON are compared as they are.
+func SameJSON(a, b string) bool {
+	var x, y any
+	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+		return a == b
+	}
+	return reflect.DeepEqual(x, y)
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func pathOrRoot(path string) string {
+	if path == "" {
+		return "/"
+	}
+	return path
+}

@@ -1,0 +1,159 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// Queue is an SQS standard queue.
+type Queue struct {
+	Name              string
+	URL, ARN          string // read only
+	Policy            string // JSON; empty: none
+	MessageRetention  time.Duration
+	VisibilityTimeout time.Duration // 0 when creating: the service's 30 s
+	KMSKeyID          string        // id, alias or ARN; empty: encrypted with SQS's own keys
+	Tags              map[string]string
+}
+
+// CreateQueue makes the queue. ErrConflict when one of that name exists. A name
+// deleted less than a minute ago is waited for, as SQS asks.
+func (c *Clients) CreateQueue(ctx context.Context, want Queue) (Queue, error) {
+	// SQS hands over an existing queue of the same attributes without a word.
+	switch _, err := c.QueueURL(ctx, want.Name); {
+	case err == nil:
+		return Queue{}, fmt.Errorf("queue %q create: %w", want.Name, ErrConflict)
+	case !errors.Is(err, ErrNotFound):
+		return Queue{}, err
+	}
+	var out *sqs.CreateQueueOutput
+	deletedRecently := func(err error) bool {
+		return hasCode(err, "QueueDeletedRecently", "") || hasCode(err, "AWS.SimpleQueueService.QueueDeletedRecently", "")
+	}
+	err := c.propagate(ctx, deletedRecently, func() (err error) {
+		out, err = c.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &want.Name, Attributes: queueAttributes(want), Tags: want.Tags})
+		return err
+	})
+	if err != nil {
+		return Queue{}, wrap(err, "queue %q create", want.Name)
+	}
+	want.URL = awssdk.ToString(out.QueueUrl)
+	have, err := c.GetQueue(ctx, want.Name)
+	if err != nil {
+		return want, err
+	}
+	return have, nil
+}
+
+func queueAttributes(q Queue) map[string]string {
+	seconds := func(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
+	attributes := map[string]string{}
+	if q.Policy != "" {
+		attributes[string(sqstypes.QueueAttributeNamePolicy)] = q.Policy
+	}
+	if q.MessageRetention != 0 {
+		attributes[string(sqstypes.QueueAttributeNameMessageRetentionPeriod)] = seconds(q.MessageRetention)
+	}
+	if q.VisibilityTimeout != 0 {
+		attributes[string(sqstypes.QueueAttributeNameVisibilityTimeout)] = seconds(q.VisibilityTimeout)
+	}
+	if q.KMSKeyID != "" {
+		attributes[string(sqstypes.QueueAttributeNameKmsMasterKeyId)] = q.KMSKeyID
+	} else {
+		attributes[string(sqstypes.QueueAttributeNameSqsManagedSseEnabled)] = "true"
+	}
+	return attributes
+}
+
+// GetQueue reads the queue by name. ErrNotFound.
+func (c *Clients) GetQueue(ctx context.Context, name string) (Queue, error) {
+	url, err := c.QueueURL(ctx, name)
+	if err != nil {
+		return Queue{}, err
+	}
+	out, err := c.sqs.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &url, AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameAll},
+	})
+	if err != nil {
+		return Queue{}, wrap(err, "queue %q read", name)
+	}
+	tags, err := c.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
+	if err != nil {
+		return Queue{}, wrap(err, "queue %q read tags", name)
+	}
+	attribute := func(n sqstypes.QueueAttributeName) string { return out.Attributes[string(n)] }
+	duration := func(n sqstypes.QueueAttributeName) time.Duration {
+		seconds, err := strconv.Atoi(attribute(n))
+		if err != nil {
+			return 0 // absent: the read model has no such setting
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	return Queue{
+		Name: name, URL: url,
+		ARN:               attribute(sqstypes.QueueAttributeNameQueueArn),
+		Policy:            attribute(sqstypes.QueueAttributeNamePolicy),
+		KMSKeyID:          attribute(sqstypes.QueueAttributeNameKmsMasterKeyId),
+		MessageRetention:  duration(sqstypes.QueueAttributeNameMessageRetentionPeriod),
+		VisibilityTimeout: duration(sqstypes.QueueAttributeNameVisibilityTimeout),
+		Tags:              withoutReserved(tags.Tags),
+	}, nil
+}
+
+// UpdateQueue takes the queue's attributes and tags to want; tags as in
+// UpdateRole. ErrNotFound.
+func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, error) {
+	have, err := c.GetQueue(ctx, want.Name)
+	if err != nil {
+		return Queue{}, err
+	}
+	attributes := queueAttributes(want)
+	// An empty value takes an attribute away.
+	if want.Policy == "" && have.Policy != "" {
+		attributes[string(sqstypes.QueueAttributeNamePolicy)] = ""
+	}
+	if want.KMSKeyID == "" && have.KMSKeyID != "" {
+		attributes[string(sqstypes.QueueAttributeNameKmsMasterKeyId)] = ""
+	}
+	if _, err := c.sqs.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &have.URL, Attributes: attributes}); err != nil {
+		return Queue{}, wrap(err, "queue %q update", want.Name)
+	}
+	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
+	if len(set) > 0 {
+		if _, err := c.sqs.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &have.URL, Tags: set}); err != nil {
+			return Queue{}, wrap(err, "queue %q tag", want.Name)
+		}
+	}
+	if len(remove) > 0 {
+		if _, err := c.sqs.UntagQueue(ctx, &sqs.UntagQueueInput{QueueUrl: &have.URL, TagKeys: remove}); err != nil {
+			return Queue{}, wrap(err, "queue %q untag", want.Name)
+		}
+	}
+	return c.GetQueue(ctx, want.Name)
+}
+
+// DeleteQueue removes the queue by name; one that is gone is fine.
+func (c *Clients) DeleteQueue(ctx context.Context, name string) error {
+	url, err := c.QueueURL(ctx, name)
+	if err != nil {
+		return unlessGone(err)
+	}
+	_, err = c.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
+	return unlessGone(wrap(err, "queue %q delete", name))
+}
+
+// QueueURL looks the queue up by name. ErrNotFound.
+func (c *Clients) QueueURL(ctx context.Context, name string) (string, error) {
+	out, err := c.sqs.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
+	if err != nil {
+		return "", wrap(err, "queue %q find", name)
+	}
+	return awssdk.ToString(out.QueueUrl), nil
+}
