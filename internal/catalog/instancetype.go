@@ -10,7 +10,9 @@ type Offering struct {
 	Zone, ZoneID string
 	CapacityType string         // label.OnDemand or label.Spot
 	Price        quantity.Money // an hour
-	Available    bool           // false: offered, but not to be had (no price, or no subnet)
+	// Available is false where no price is known or the node image does not
+	// run on the type. What EC2 has run out of is not known here.
+	Available bool
 }
 
 // InstanceType is an instance type as one node class sees it: what a node of it

@@ -1,0 +1,80 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// Settings are what a NodeClass and the daemon's options change about
+// instance types.
+type Settings struct {
+	// Zones are those that nodes may be launched in, as the account names
+	// them: the zones of the NodeClass's subnets. There are no offerings
+	// anywhere else.
+	Zones []Zone
+	// MaxPods is the kubelet's; 0 means what the network interfaces carry.
+	MaxPods int
+	// RootVolumeBytes is the node's disk; 0 means DefaultRootVolumeBytes.
+	RootVolumeBytes int64
+	// MemoryOverheadPermille is kept off the memory that EC2 names. Zero is
+	// no overhead; DefaultMemoryOverheadPermille fits most types.
+	MemoryOverheadPermille int64
+	// ReservedENIs are not used for pods.
+	ReservedENIs int
+}
+
+// Build makes the instance types that can be bought in the settings' zones,
+// sorted by name. Types that none of the zones offers are left out.
+func Build(facts []Fact, m Market, s Settings) []InstanceType {
+	if s.RootVolumeBytes == 0 {
+		s.RootVolumeBytes = DefaultRootVolumeBytes
+	}
+	zones := slices.SortedFunc(slices.Values(s.Zones), func(a, b Zone) int { return strings.Compare(a.Name, b.Name) })
+	out := make([]InstanceType, 0, len(facts))
+	for _, f := range facts {
+		offerings := offeringsOf(f, m, zones)
+		if len(offerings) == 0 {
+			continue
+		}
+		capacity := f.capacity(s)
+		out = append(out, InstanceType{
+			Name:        f.Name,
+			Labels:      f.labels(m.Region),
+			Capacity:    capacity,
+			Allocatable: capacity.Sub(f.kubeReserved()).Sub(evictionReserved(s.RootVolumeBytes)),
+			Offerings:   offerings,
+		})
+	}
+	slices.SortFunc(out, func(a, b InstanceType) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func offeringsOf(f Fact, m Market, zones []Zone) []Offering {
+	var out []Offering
+	for _, z := range zones {
+		i, known := m.zoneIndex(z)
+		if !known || !slices.Contains(m.Offered[f.Name], i) {
+			continue
+		}
+		for _, class := range f.UsageClasses {
+			price := m.OnDemand[f.Name]
+			if class == label.Spot {
+				price = m.spotPrice(f.Name, i)
+			}
+			out = append(out, Offering{
+				Zone:         z.Name,
+				ZoneID:       z.ID,
+				CapacityType: class,
+				Price:        price,
+				Available:    price > 0 && f.runsAL2023(),
+			})
+		}
+	}
+	return out
+}
+
+// runsAL2023 is false for the first Graviton generation, whose cores lack
+// instructions that AL2023 is built with.
+func (f Fact) runsAL2023() bool { return f.Family != "a1" }

@@ -1,0 +1,104 @@
+package catalog
+
+import "github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+
+const (
+	mi = int64(1) << 20
+	gi = int64(1) << 30
+
+	// DefaultRootVolumeBytes is the root volume of an AL2023 node whose
+	// NodeClass maps no other.
+	DefaultRootVolumeBytes = 20 * gi
+	// DefaultMemoryOverheadPermille is the part of an instance's memory that
+	// its hypervisor and kernel are taken to keep: 7.5 %.
+	DefaultMemoryOverheadPermille = 75
+)
+
+// Extended resources that instance types advertise.
+const (
+	resourceNvidiaGPU  = "nvidia.com/gpu"
+	resourceAMDGPU     = "amd.com/gpu"
+	resourceGaudi      = "habana.ai/gaudi"
+	resourceNeuron     = "aws.amazon.com/neuron"
+	resourceNeuronCore = "aws.amazon.com/neuroncore"
+	resourcePodENI     = "vpc.amazonaws.com/pod-eni"
+	resourceEFA        = "vpc.amazonaws.com/efa"
+)
+
+// capacity is what a node of the type reports before anything is reserved.
+func (f Fact) capacity(s Settings) quantity.Resources {
+	r := quantity.Resources{
+		MilliCPU:       int64(f.VCPU) * 1000,
+		MemoryBytes:    f.usableMemoryMiB(s.MemoryOverheadPermille) * mi,
+		EphemeralBytes: s.RootVolumeBytes,
+		PodSlots:       int64(f.eniPods(s.ReservedENIs)),
+	}
+	if s.MaxPods > 0 {
+		r.PodSlots = int64(s.MaxPods)
+	}
+	switch f.GPUManufacturer {
+	case "nvidia":
+		r = r.Extend(resourceNvidiaGPU, int64(f.GPUCount))
+	case "amd":
+		r = r.Extend(resourceAMDGPU, int64(f.GPUCount))
+	case "habana":
+		r = r.Extend(resourceGaudi, int64(f.GPUCount))
+	}
+	r = r.Extend(resourceNeuron, int64(f.NeuronDevices))
+	r = r.Extend(resourceNeuronCore, int64(f.NeuronCores))
+	r = r.Extend(resourcePodENI, int64(f.BranchENIs))
+	return r.Extend(resourceEFA, int64(f.EFAs))
+}
+
+// usableMemoryMiB is the memory that the node is expected to report. Arm
+// instances lose another 64 MiB to the firmware's reserved region.
+func (f Fact) usableMemoryMiB(overheadPermille int64) int64 {
+	total := f.MemoryMiB
+	if f.Arch == "arm64" {
+		total -= 64
+	}
+	return total - ceilDiv(total*overheadPermille, 1000)
+}
+
+// eniPods is how many pods get an address when each has one of a network
+// interface's secondary addresses; two more use the host's network.
+func (f Fact) eniPods(reservedENIs int) int {
+	usable := f.ENIs - reservedENIs
+	if usable <= 0 {
+		return 0
+	}
+	return usable*(f.IPv4PerENI-1) + 2
+}
+
+// kubeReserved is what AL2023 reserves for the kubelet and the container
+// runtime. The memory goes by the pods that the network could carry, not by
+// the maxPods in force, and without reserved interfaces.
+func (f Fact) kubeReserved() quantity.Resources {
+	return quantity.Resources{
+		MilliCPU:       reservedMilliCPU(int64(f.VCPU)),
+		MemoryBytes:    (11*int64(f.eniPods(0)) + 255) * mi,
+		EphemeralBytes: gi,
+	}
+}
+
+// reservedMilliCPU is 6 % of the first core, 1 % of the second, 0.5 % of the
+// next two and 0.25 % of the rest, each rounded down.
+func reservedMilliCPU(cores int64) int64 {
+	var reserved int64
+	for _, step := range []struct{ from, to, perTenThousand int64 }{
+		{0, 1, 600}, {1, 2, 100}, {2, 4, 50}, {4, 1 << 20, 25},
+	} {
+		if in := min(cores, step.to) - step.from; in > 0 {
+			reserved += in * 1000 * step.perTenThousand / 10_000
+		}
+	}
+	return reserved
+}
+
+// evictionReserved is what the kubelet's hard eviction thresholds keep free:
+// 100 MiB of memory and 10 % of the disk.
+func evictionReserved(rootVolumeBytes int64) quantity.Resources {
+	return quantity.Resources{MemoryBytes: 100 * mi, EphemeralBytes: ceilDiv(rootVolumeBytes, 10)}
+}
+
+func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

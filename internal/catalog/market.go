@@ -1,0 +1,58 @@
+package catalog
+
+import "github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+
+// Zone is an availability zone. The ID means the same place to every account
+// ("use1-az6"); the name ("us-east-1a") may mean another place to each.
+type Zone struct{ Name, ID string }
+
+// Source says where a group of facts is from and of which day it is.
+type Source struct {
+	Group string // "offerings", "on-demand", "spot", ...
+	Date  string // 2006-01-02
+	Text  string
+}
+
+// Market is what a region sells: which types where and at which price.
+type Market struct {
+	Region  string
+	Zones   []Zone // sorted by ID
+	Sources []Source
+
+	// Offered lists, per instance type, the zones that offer it: ascending
+	// indexes into Zones.
+	Offered map[string][]int
+	// OnDemand has the Linux price per instance type; no entry, no price.
+	OnDemand map[string]quantity.Money
+	// OnDemandIsEstimate names the types whose on-demand price is derived
+	// from that of another region.
+	OnDemandIsEstimate map[string]bool
+	// Spot has, per instance type, the price in each zone of Offered, in its
+	// order; zero where there is none.
+	Spot map[string][]quantity.Money
+	// SpotIsEstimate says that Spot is no price history but made by a rule;
+	// Sources tells which.
+	SpotIsEstimate bool
+}
+
+// spotPrice returns the spot price of a type in the zone that has the given
+// index in Zones; zero if there is none.
+func (m Market) spotPrice(name string, zone int) quantity.Money {
+	prices := m.Spot[name]
+	for i, z := range m.Offered[name] {
+		if z == zone && i < len(prices) {
+			return prices[i]
+		}
+	}
+	return 0
+}
+
+// zoneIndex finds z in Zones: by ID, or by name where either has no ID.
+func (m Market) zoneIndex(z Zone) (int, bool) {
+	for i, have := range m.Zones {
+		if (z.ID != "" && z.ID == have.ID) || ((z.ID == "" || have.ID == "") && z.Name == have.Name) {
+			return i, true
+		}
+	}
+	return 0, false
+}
