@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+const passing = `{"Action":"start","Package":"a"}
+{"Action":"run","Package":"a","Test":"TestX"}
+{"Action":"output","Package":"a","Test":"TestX","Output":"chatter\n"}
+{"Action":"pass","Package":"a","Test":"TestX","Elapsed":0.1}
+{"Action":"pass","Package":"a","Elapsed":0.2}
+`
+
+func TestReport_FailsOnWhateverIsNotAPass(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		events string
+		allow  map[string]string
+		ok     bool
+		want   []string
+		not    []string
+	}{
+		{
+			name: "all pass, output is kept quiet", events: passing, ok: true,
+			want: []string{"ok    a  0.2s  1 tests", "1 passed, 0 failed, 0 skipped"}, not: []string{"chatter"},
+		},
+		{
+			name: "a failure is shown in full", events: passing + `{"Action":"run","Package":"b","Test":"TestY"}
+{"Action":"output","Package":"b","Test":"TestY","Output":"y_test.go:1: got 1\n"}
+{"Action":"fail","Package":"b","Test":"TestY"}
+{"Action":"fail","Package":"b"}
+`,
+			want: []string{"FAIL  b", "y_test.go:1: got 1", "failed: b.TestY", "1 passed, 1 failed, 0 skipped"}, not: []string{"outside any test"},
+		},
+		{
+			name: "a skip is listed with its reason", events: passing + `{"Action":"run","Package":"b","Test":"TestS"}
+{"Action":"output","Package":"b","Test":"TestS","Output":"=== RUN   TestS\n"}
+{"Action":"output","Package":"b","Test":"TestS","Output":"    s_test.go:9: no python\n"}
+{"Action":"output","Package":"b","Test":"TestS","Output":"--- SKIP: TestS (0.00s)\n"}
+{"Action":"skip","Package":"b","Test":"TestS"}
+{"Action":"pass","Package":"b"}
+`,
+			want: []string{"skipped, not allowed: b.TestS: s_test.go:9: no python\n", "1 passed, 0 failed, 1 skipped"},
+		},
+		{
+			name: "an allowed skip does not fail", ok: true, allow: map[string]string{"b.TestS": "needs two machines"},
+			events: passing + `{"Action":"run","Package":"b","Test":"TestS"}` + "\n" + `{"Action":"skip","Package":"b","Test":"TestS"}` + "\n",
+			want:   []string{"skipped, allowed (needs two machines): b.TestS", "1 passed, 0 failed, 1 skipped"},
+		},
+		{
+			name: "a package without tests is no skip", ok: true, events: passing + `{"Action":"skip","Package":"c"}` + "\n",
+			want: []string{"1 passed, 0 failed, 0 skipped"}, not: []string{"ok    c"},
+		},
+		{
+			name: "a compile error is shown and counts", events: passing + `{"ImportPath":"b [b.test]","Action":"build-output","Output":"b.go:3: undefined: x\n"}
+{"ImportPath":"b [b.test]","Action":"build-fail"}
+{"Action":"fail","Package":"b","FailedBuild":"b [b.test]"}
+`,
+			want: []string{"b.go:3: undefined: x", "failed outside any test: b", "1 passed, 1 failed, 0 skipped"},
+		},
+		{
+			name: "a test that took the process down counts as failed", events: passing + `{"Action":"run","Package":"b","Test":"TestP"}
+{"Action":"output","Package":"b","Test":"TestP","Output":"panic: boom\n"}
+{"Action":"fail","Package":"b"}
+`,
+			want: []string{"panic: boom", "failed: b.TestP", "1 passed, 1 failed, 0 skipped"},
+		},
+		{name: "nothing ran", events: "", want: []string{"no test ran", "0 passed, 0 failed, 0 skipped"}},
+		{name: "what is no event is passed through", events: "warning: x\n" + passing, ok: true, want: []string{"warning: x\n"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var out bytes.Buffer
+			r := newReport(&out, tc.allow)
+			if err := r.read(strings.NewReader(tc.events)); err != nil {
+				t.Fatal(err)
+			}
+			if ok := r.summary(); ok != tc.ok {
+				t.Errorf("ok = %v, want %v", ok, tc.ok)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("report lacks %q:\n%s", want, out.String())
+				}
+			}
+			for _, not := range tc.not {
+				if strings.Contains(out.String(), not) {
+					t.Errorf("report has %q:\n%s", not, out.String())
+				}
+			}
+			if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); !strings.HasSuffix(lines[len(lines)-1], "skipped") {
+				t.Errorf("last line is %q, want the counts", lines[len(lines)-1])
+			}
+		})
+	}
+}
+
+func TestSignOfLife_NamesTheTestThatRunsOnlyWhenItIsQuiet(t *testing.T) {
+	var out bytes.Buffer
+	r := newReport(&out, nil)
+	r.take(event{Action: actionRun, Package: "a", Test: "TestSlow"})
+	r.take(event{Action: actionRun, Package: "a", Test: "TestSlow/part"})
+	now := time.Now()
+	r.signOfLife(now, time.Minute)
+	if out.Len() != 0 {
+		t.Errorf("said %q though a line was written just now", out.String())
+	}
+	r.signOfLife(now.Add(2*time.Minute), time.Minute)
+	if !strings.Contains(out.String(), "2 running, a.TestSlow/part for 120s") {
+		t.Errorf("said %q", out.String())
+	}
+}

@@ -1,0 +1,109 @@
+package archtest
+
+import (
+	"slices"
+	"strings"
+)
+
+// layer is a set of packages that follow one import rule.
+type layer struct {
+	name  string
+	roots []string // folders; the longest that fits decides
+	// mayImport names the layers below. A layer may always import itself unless apart is set.
+	mayImport []string
+	// apart: the roots of this layer must not import each other.
+	apart bool
+	// outside lists the prefixes of third-party packages allowed. nil: any; empty: the standard library only.
+	outside []string
+}
+
+var standardLibraryOnly = []string{}
+
+// layers is the picture in ARCHITECTURE.md, arrows downwards only. Being
+// direct rules they hold transitively.
+func layers() []layer {
+	return []layer{
+		{name: "words", outside: standardLibraryOnly, roots: []string{"internal/quantity", "internal/label", "internal/cluster", "internal/catalog", "internal/plan"}},
+		{name: "engine", outside: standardLibraryOnly, roots: []string{"internal/engine"}, mayImport: []string{"words"}},
+		{name: "sim", outside: standardLibraryOnly, roots: []string{"internal/sim"}, mayImport: []string{"engine", "words"}},
+		{name: "embedded", outside: standardLibraryOnly, roots: []string{"internal/catalog/embedded"}, mayImport: []string{"words"}},
+		{name: "api", outside: []string{"k8s.io/api/", "k8s.io/apimachinery/"}, roots: []string{"internal/api"}, mayImport: []string{"words"}},
+		// Checks of the CRDs, for the tests of the api packages: product code imports none of it.
+		{name: "apitest", roots: []string{"internal/api/crdtest"}, mayImport: []string{"api"}},
+		{name: "translate", roots: []string{"internal/translate"}, mayImport: []string{"api", "words"}},
+		{name: "awsspec", outside: standardLibraryOnly, roots: []string{"internal/awsspec"}, mayImport: []string{"api", "words"}},
+		{name: "install", roots: []string{"internal/install"}, mayImport: []string{"awsspec", "api", "words"}},
+		{name: "adapter", apart: true, roots: []string{"internal/kube", "internal/aws"}, mayImport: []string{"awsspec", "api", "words"}},
+		{name: "shell", apart: true, roots: []string{"provider", "daemon"}, mayImport: []string{"adapter", "install", "awsspec", "translate", "api", "embedded", "sim", "engine", "words"}},
+		{name: "main", roots: []string{"."}, mayImport: []string{"shell"}},
+		// The laboratory judges the product: it may read the product's data and
+		// texts and serve the provider, but the simulated cloud must not share
+		// code with the client that it checks, nor with the engine.
+		{name: "lab", roots: []string{"internal/lab"}, mayImport: []string{"shell", "install", "awsspec", "api", "embedded", "words"}},
+		{name: "archtest", roots: []string{"internal/archtest"}},
+		{name: "tools", roots: []string{"tools"}, mayImport: []string{"embedded", "engine", "sim", "words", "api", "adapter", "lab"}},
+	}
+}
+
+// layerOf returns the layer that a folder belongs to and the root that says so.
+func layerOf(dir string) (found layer, root string) {
+	for _, l := range layers() {
+		for _, r := range l.roots {
+			if (r == "." && dir == "." || r != "." && under(dir, r)) && len(r) > len(root) {
+				found, root = l, r
+			}
+		}
+	}
+	return found, root
+}
+
+// checkLayers finds imports that point upwards or sideways. Tests may import
+// what they need to judge with, but a test of the core stays off the outer layers.
+func checkLayers(t tree) []breach {
+	var all []breach
+	for _, f := range t.gos {
+		from, root := layerOf(f.dir)
+		if root == "" {
+			all = append(all, f.at(f.syntax.Package, "%s has no layer: place it in layers() of internal/archtest", f.dir))
+			continue
+		}
+		for imported, pos := range f.imports() {
+			if to, ok := strings.CutPrefix(imported, module); ok {
+				if why := from.refuses(f, root, strings.TrimPrefix(to, "/")); why != "" {
+					all = append(all, f.at(pos, "%s", why))
+				}
+				continue
+			}
+			if !f.test && !from.takes(imported) {
+				all = append(all, f.at(pos, "the %s layer must not import %s", from.name, imported))
+			}
+		}
+	}
+	return sorted(all)
+}
+
+// refuses says why a file of this layer must not import the folder, or nothing.
+func (l layer) refuses(f goFile, root, folder string) string {
+	if folder == "" {
+		folder = "."
+	}
+	to, toRoot := layerOf(folder)
+	switch {
+	case to.name == l.name && l.apart && root != toRoot:
+		return root + " must not import " + toRoot + ": " + l.name + "s know nothing of each other"
+	case to.name == l.name, slices.Contains(l.mayImport, to.name):
+		return ""
+	case f.test && !slices.Contains([]string{"words", "engine", "sim"}, l.name):
+		return "" // a test in an outer layer may use the laboratory
+	}
+	return "the " + l.name + " layer must not import " + folder + " (" + to.name + ")"
+}
+
+// takes reports whether the layer may import a package from outside this module.
+func (l layer) takes(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	if imported != "C" && !strings.Contains(first, ".") || l.outside == nil {
+		return true
+	}
+	return slices.ContainsFunc(l.outside, func(prefix string) bool { return strings.HasPrefix(imported, prefix) })
+}

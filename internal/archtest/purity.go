@@ -1,0 +1,58 @@
+package archtest
+
+import (
+	"go/ast"
+	"slices"
+)
+
+// impure are the packages that would let the decision core see or change
+// anything but its input. hash/maphash and crypto/rand are random sources that
+// the input did not seed.
+var impure = []string{"context", "os", "net", "log", "sync", "syscall", "math/rand", "crypto/rand", "hash/maphash"}
+
+// clock are the names of package time that read the clock or wait for it.
+var clock = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
+
+// checkPurity finds I/O, clocks, goroutines and unseeded randomness in the
+// words and the engine. They reach some of these packages through the standard
+// library (fmt imports os), so only direct use is looked at.
+func checkPurity(t tree) []breach {
+	var all []breach
+	for _, f := range t.gos {
+		if l, _ := layerOf(f.dir); f.test || l.name != "words" && l.name != "engine" {
+			continue
+		}
+		for imported, pos := range f.imports() {
+			if slices.ContainsFunc(impure, func(denied string) bool { return under(imported, denied) }) {
+				all = append(all, f.at(pos, "the decision core must not import %s", imported))
+			}
+		}
+		clockName := importName(f, "time")
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && clockName != "" && x.Name == clockName && slices.Contains(clock, n.Sel.Name) {
+					all = append(all, f.at(n.Pos(), "the decision core must not use time.%s: time is an argument", n.Sel.Name))
+				}
+			case *ast.GoStmt:
+				all = append(all, f.at(n.Pos(), "the decision core must not start goroutines"))
+			}
+			return true
+		})
+	}
+	return sorted(all)
+}
+
+// importName is the name that the file gives to a package, or nothing.
+func importName(f goFile, imported string) string {
+	for _, spec := range f.syntax.Imports {
+		if spec.Path.Value != `"`+imported+`"` {
+			continue
+		}
+		if spec.Name != nil {
+			return spec.Name.Name
+		}
+		return imported
+	}
+	return ""
+}
