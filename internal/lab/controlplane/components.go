@@ -1,0 +1,170 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
+)
+
+// advertised is the address that the API server publishes. Nothing connects
+// to it: endpoints are not reconciled. It must not be a loopback address, and
+// a machine without a network has no other, hence an address of the VPC.
+const advertised = "10.0.0.2"
+
+// reviewCacheTTL is how long the API server keeps a verdict of the token
+// webhook. Its default of two minutes would hide a new access entry that long.
+const reviewCacheTTL = time.Second
+
+func (c *ControlPlane) startEtcd(ctx context.Context) error {
+	peer := "http://127.0.0.1:0" // a single member has no peers
+	port, err := c.retryPort(ctx, "etcd", func(port int) (*proc.Process, error) {
+		c.etcdURL = "http://127.0.0.1:" + strconv.Itoa(port)
+		return c.run("etcd", c.options.Binaries.Etcd, []string{
+			"--name=lab", "--data-dir=" + filepath.Join(c.options.Dir, "etcd"), "--unsafe-no-fsync",
+			"--listen-client-urls=" + c.etcdURL, "--advertise-client-urls=" + c.etcdURL,
+			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=lab=" + peer,
+			"--log-level=warn",
+		})
+	}, func(ctx context.Context, port int) error {
+		return get(ctx, http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d/health", port), "")
+	})
+	if err != nil {
+		return err
+	}
+	c.etcdURL = "http://127.0.0.1:" + strconv.Itoa(port)
+	return nil
+}
+
+// apiServerFiles writes what the API server reads, and returns the flags that
+// name the files.
+func (c *ControlPlane) apiServerFiles() ([]string, error) {
+	serving, err := c.authority.Server("kube-apiserver")
+	if err != nil {
+		return nil, err
+	}
+	signing, err := newSigningKey()
+	if err != nil {
+		return nil, err
+	}
+	c.adminToken = newToken()
+	files := []struct {
+		name    string
+		content []byte
+		flags   []string
+	}{
+		{"ca.crt", c.authority.PEM(), []string{"client-ca-file"}},
+		{"apiserver.crt", serving.Cert, []string{"tls-cert-file"}},
+		{"apiserver.key", serving.Key, []string{"tls-private-key-file"}},
+		{"service-account.key", signing, []string{"service-account-key-file", "service-account-signing-key-file"}},
+		{"tokens.csv", []byte(c.adminToken + ",lab-administrator,lab-administrator,\"system:masters\"\n"), []string{"token-auth-file"}},
+	}
+	var flags []string
+	for _, f := range files {
+		path, err := c.write(f.name, f.content)
+		if err != nil {
+			return nil, err
+		}
+		for _, flag := range f.flags {
+			flags = append(flags, "--"+flag+"="+path)
+		}
+	}
+	if c.options.TokenReviewURL == "" {
+		return flags, nil
+	}
+	path := filepath.Join(c.options.Dir, "token-webhook.kubeconfig")
+	err = kubeconfig(path, c.options.TokenReviewURL, c.authority.PEM(), clientcmdapi.AuthInfo{})
+	return append(flags, "--authentication-token-webhook-config-file="+path, "--authentication-token-webhook-version=v1",
+		"--authentication-token-webhook-cache-ttl="+reviewCacheTTL.String()), err
+}
+
+func (c *ControlPlane) startAPIServer(ctx context.Context) error {
+	files, err := c.apiServerFiles()
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(c.authority.PEM())
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	defer client.CloseIdleConnections()
+	port, err := c.retryPort(ctx, "kube-apiserver", func(port int) (*proc.Process, error) {
+		return c.run("kube-apiserver", c.options.Binaries.APIServer, append([]string{
+			"--etcd-servers=" + c.etcdURL, "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
+			"--advertise-address=" + advertised, "--endpoint-reconciler-type=none",
+			"--cert-dir=" + c.options.Dir, "--service-cluster-ip-range=" + c.options.ServiceCIDR,
+			"--service-account-issuer=" + c.options.Issuer,
+			"--service-account-jwks-uri=" + c.options.Issuer + "/keys",
+			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+			"--shutdown-watch-termination-grace-period=0s", "--profiling=false",
+		}, files...))
+	}, func(ctx context.Context, port int) error {
+		return get(ctx, client, fmt.Sprintf("https://127.0.0.1:%d/readyz", port), c.adminToken)
+	})
+	if err != nil {
+		return err
+	}
+	c.Endpoint = "https://127.0.0.1:" + strconv.Itoa(port)
+	return c.admin()
+}
+
+func (c *ControlPlane) startControllerManager(context.Context) error {
+	config, err := c.componentKubeconfig("system:kube-controller-manager")
+	if err != nil {
+		return err
+	}
+	_, err = c.run("kube-controller-manager", c.options.Binaries.ControllerManager, []string{
+		"--kubeconfig=" + config, "--use-service-account-credentials", "--leader-elect=false",
+		"--service-account-private-key-file=" + filepath.Join(c.options.Dir, "service-account.key"),
+		"--root-ca-file=" + filepath.Join(c.options.Dir, "ca.crt"),
+		"--secure-port=0", // nobody asks it anything
+	})
+	return err
+}
+
+func (c *ControlPlane) startScheduler(context.Context) error {
+	config, err := c.componentKubeconfig("system:kube-scheduler")
+	if err != nil {
+		return err
+	}
+	_, err = c.run("kube-scheduler", c.options.Binaries.Scheduler, []string{
+		"--kubeconfig=" + config, "--leader-elect=false", "--secure-port=0",
+	})
+	return err
+}
+
+// get succeeds when the URL answers 200.
+func get(ctx context.Context, client *http.Client, url, token string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, 4096))
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return errors.New(answer.Status + ": " + strings.TrimSpace(string(body)))
+	}
+	return nil
+}

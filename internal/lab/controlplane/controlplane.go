@@ -1,0 +1,167 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
+)
+
+// startTimeout bounds how long one component may take to be ready.
+const startTimeout = 60 * time.Second
+
+// Binaries are the paths of the programs.
+type Binaries struct {
+	Etcd, APIServer, ControllerManager, Scheduler, Kwok string
+}
+
+// Options is what a control plane is made of.
+type Options struct {
+	Dir            string // scratch directory, the caller's to remove
+	Binaries       Binaries
+	Processes      *proc.Set
+	Authority      *Authority
+	Logger         hclog.Logger
+	Issuer         string   // https URL of the service-account issuer
+	ServiceCIDR    string   // e.g. 172.20.0.0/16, EKS's default
+	TokenReviewURL string   // https URL of the token webhook, served with a certificate of Authority
+	BootstrapNodes []string // nodes whose pods KWOK must leave alone
+}
+
+// ControlPlane is a running control plane.
+type ControlPlane struct {
+	Endpoint        string       // https://127.0.0.1:port
+	Admin           *rest.Config // the administrator's token: the launcher's alone
+	AdminKubeconfig string       // path of a kubeconfig with the same token
+
+	options    Options
+	authority  *Authority
+	etcdURL    string
+	adminToken string
+}
+
+// Start launches the components and returns when the API server is ready.
+func Start(ctx context.Context, o Options) (*ControlPlane, error) {
+	c := &ControlPlane{options: o, authority: o.Authority}
+	if err := os.MkdirAll(filepath.Join(o.Dir, "logs"), 0o700); err != nil {
+		return nil, fmt.Errorf("control plane start: %w", err)
+	}
+	steps := []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"etcd", c.startEtcd},
+		{"kube-apiserver", c.startAPIServer},
+		{"kube-controller-manager", c.startControllerManager},
+		{"kube-scheduler", c.startScheduler},
+		{"kwok", c.startKwok},
+	}
+	for _, step := range steps {
+		began := time.Now()
+		if err := step.run(ctx); err != nil {
+			return nil, fmt.Errorf("%s start: %w", step.name, err)
+		}
+		o.Logger.Debug("component started", "component", step.name, "took", time.Since(began).Round(time.Millisecond))
+	}
+	return c, nil
+}
+
+// LogFile is where a component writes.
+func (c *ControlPlane) LogFile(component string) string {
+	return filepath.Join(c.options.Dir, "logs", component+".log")
+}
+
+// run starts a component under its name.
+func (c *ControlPlane) run(name, binary string, args []string) (*proc.Process, error) {
+	return c.options.Processes.Start(proc.Spec{
+		Name: name, Path: binary, Args: args, LogFile: c.LogFile(name), Dir: c.options.Dir,
+		Env: []string{"HOME=" + c.options.Dir, "PATH=" + os.Getenv("PATH")},
+	})
+}
+
+// retryPort starts a listening component until it is ready, each time on
+// another port when the one before was taken in between.
+func (c *ControlPlane) retryPort(ctx context.Context, name string, start func(port int) (*proc.Process, error), ready func(context.Context, int) error) (int, error) {
+	for range attempts {
+		port, err := freePort()
+		if err != nil {
+			return 0, err
+		}
+		_ = os.Remove(c.LogFile(name)) // an earlier attempt's log would be read as this one's
+		p, err := start(port)
+		if err != nil {
+			return 0, err
+		}
+		err = c.await(ctx, name, p, func(ctx context.Context) error { return ready(ctx, port) })
+		if !errors.Is(err, errPortTaken) {
+			return port, err
+		}
+	}
+	return 0, fmt.Errorf("%w %d times over", errPortTaken, attempts)
+}
+
+// await polls until the component is ready, has ended, or takes too long.
+func (c *ControlPlane) await(ctx context.Context, name string, p *proc.Process, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	var last error
+	for {
+		if last = ready(ctx); last == nil {
+			return nil
+		}
+		select {
+		case <-p.Done():
+			if lostPort(c.LogFile(name)) {
+				return errPortTaken
+			}
+			return fmt.Errorf("%w (exit code %d); the end of its log:\n%s", ErrExited, p.ExitCode(), tail(c.LogFile(name), 15))
+		case <-ctx.Done():
+			return fmt.Errorf("not ready (%w), last answer: %w", ctx.Err(), last)
+		case <-tick.C:
+		}
+	}
+}
+
+// tail is the last lines of a file, for an error message.
+func tail(path string, lines int) string {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimSpace(string(raw)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// write puts a file into the scratch directory and returns its path.
+func (c *ControlPlane) write(name string, content []byte) (string, error) {
+	path := filepath.Join(c.options.Dir, name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return "", fmt.Errorf("%s write: %w", name, err)
+	}
+	return path, nil
+}
+
+// admin prepares the administrator's access once the endpoint is known.
+func (c *ControlPlane) admin() error {
+	ca := c.authority.PEM()
+	c.Admin = &rest.Config{
+		Host: c.Endpoint, BearerToken: c.adminToken, QPS: clientQPS, Burst: clientBurst,
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca},
+	}
+	c.AdminKubeconfig = filepath.Join(c.options.Dir, "admin.kubeconfig")
+	return kubeconfig(c.AdminKubeconfig, c.Endpoint, ca, clientcmdapi.AuthInfo{Token: c.adminToken})
+}
+
+// fileName makes a user name fit for a file name.
+func fileName(user string) string { return strings.NewReplacer(":", "-", "/", "-").Replace(user) }
