@@ -1,0 +1,18 @@
+// Package engine is the decision core: Step turns what is known of a cluster
+// into what should be done about it.
+//
+// Step reads as numbered stages, each in a file of its own:
+//
+//  1. demand   pods that need room: pending ones, those on nodes that go, and
+//     replicas that a controller has declared and not yet created
+//  2. hosts    room that exists or is on its way: nodes and NodeClaims
+//  3. assign   demand onto hosts
+//  4. provision what found no host onto new NodeClaims, cheapest first
+//  5. release  nodes that are ready: nominate their pods, take their taint off
+//  6. retire   nodes that are interrupted, empty or never came up
+//
+// Invariants: total and deterministic (same input, same output, whatever the
+// order of the objects); no I/O, clock, goroutine, logger, package-level
+// mutable state or unseeded randomness; an unplaceable pod is a reason, never
+// an error. Memory is handed in and back, and is safe to lose.
+package engine

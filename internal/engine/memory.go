@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+)
+
+// Memory carries from Step to Step what the cluster's objects cannot. Losing it
+// delays a removal and forgets a penalty; it never breaks anything.
+type Memory struct {
+	Unavailable []Penalty // sorted by offering
+	EmptySince  []Since   // claims, sorted
+	ReadySince  []Since   // nodes that are kept for their pods, sorted
+	Planned     []Planned // claims, sorted
+	Declared    []Progress
+}
+
+// OfferingKey names one offering.
+type OfferingKey struct{ CapacityType, InstanceType, Zone string }
+
+func (k OfferingKey) compare(o OfferingKey) int {
+	return strings.Compare(k.CapacityType+"/"+k.InstanceType+"/"+k.Zone, o.CapacityType+"/"+o.InstanceType+"/"+o.Zone)
+}
+
+// Penalty keeps an offering that had no capacity out of plans for a while.
+type Penalty struct {
+	Offering OfferingKey
+	Until    time.Time
+}
+
+// Since says when something was first seen.
+type Since struct {
+	ID string
+	At time.Time
+}
+
+// Planned is the content that a NodeClaim was launched for.
+type Planned struct {
+	Claim string
+	Slots []Slot // sorted by class
+}
+
+// Slot is a number of pods of one class.
+type Slot struct {
+	Class string // the key of the shape
+	Count int64
+}
+
+// Progress says how many replicas a workload lacked when that last changed.
+type Progress struct {
+	Workload string
+	Missing  int64
+	At       time.Time
+}
+
+// WithUnavailable returns the memory with the offerings out of plans until t.
+func (m Memory) WithUnavailable(until time.Time, offerings ...OfferingKey) Memory {
+	out := slices.Clone(m.Unavailable)
+	for _, k := range offerings {
+		i, found := slices.BinarySearchFunc(out, k, func(p Penalty, k OfferingKey) int { return p.Offering.compare(k) })
+		switch {
+		case !found:
+			out = slices.Insert(out, i, Penalty{Offering: k, Until: until})
+		case until.After(out[i].Until):
+			out[i].Until = until
+		}
+	}
+	m.Unavailable = out
+	return m
+}
+
+func (m Memory) unavailable(k OfferingKey, now time.Time) (time.Time, bool) {
+	i, found := slices.BinarySearchFunc(m.Unavailable, k, func(p Penalty, k OfferingKey) int { return p.Offering.compare(k) })
+	if !found || !now.Before(m.Unavailable[i].Until) {
+		return time.Time{}, false
+	}
+	return m.Unavailable[i].Until, true
+}
+
+// next drops what the snapshot no longer has and what is over.
+func (m Memory) next(s cluster.Snapshot, now time.Time) Memory {
+	claimThere := func(name string) bool { _, ok := s.Claim(name); return ok }
+	m.Unavailable = filter(m.Unavailable, func(p Penalty) bool { return now.Before(p.Until) })
+	m.EmptySince = filter(m.EmptySince, func(x Since) bool { return claimThere(x.ID) })
+	m.ReadySince = filter(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
+	m.Planned = filter(m.Planned, func(x Planned) bool { return claimThere(x.Claim) })
+	return m
+}
+
+func filter[T any](in []T, keep func(T) bool) []T {
+	var out []T
+	for _, x := range in {
+		if keep(x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func since(list []Since, id string) (time.Time, bool) {
+	i, found := slices.BinarySearchFunc(list, id, func(s Since, id string) int { return strings.Compare(s.ID, id) })
+	if !found {
+		return time.Time{}, false
+	}
+	return list[i].At, true
+}
+
+// remember returns the list with id seen at now, unless it was seen before, and
+// when it was first seen.
+func remember(list []Since, id string, now time.Time) ([]Since, time.Time) {
+	if at, ok := since(list, id); ok {
+		return list, at
+	}
+	i, _ := slices.BinarySearchFunc(list, id, func(s Since, id string) int { return strings.Compare(s.ID, id) })
+	return slices.Insert(slices.Clone(list), i, Since{ID: id, At: now}), now
+}
+
+func forget(list []Since, id string) []Since {
+	return filter(list, func(s Since) bool { return s.ID != id })
+}
+
+func (m Memory) plannedFor(claim string) []Slot {
+	i, found := slices.BinarySearchFunc(m.Planned, claim, func(p Planned, c string) int { return strings.Compare(p.Claim, c) })
+	if !found {
+		return nil
+	}
+	return m.Planned[i].Slots
+}
+
+func (m *Memory) plan(claim string, slots []Slot) {
+	i, _ := slices.BinarySearchFunc(m.Planned, claim, func(p Planned, c string) int { return strings.Compare(p.Claim, c) })
+	m.Planned = slices.Insert(slices.Clone(m.Planned), i, Planned{Claim: claim, Slots: slots})
+}

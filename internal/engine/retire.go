@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// retire deletes the NodeClaims that are interrupted, empty for long enough, or
+// that never came up.
+func (s *step) retire() {
+	for _, c := range s.in.Snapshot.Claims() {
+		switch {
+		case c.Deleting:
+		case c.Interruption != nil:
+			s.retireInterrupted(c)
+		case !c.Registered:
+			s.retireLate(c)
+		default:
+			s.retireEmpty(c)
+		}
+	}
+}
+
+// retireInterrupted cordons the node at once and drains it when its pods have
+// another place that is up, or when the notice leaves just enough time to drain.
+func (s *step) retireInterrupted(c cluster.Claim) {
+	node, up := s.in.Snapshot.Node(c.Node)
+	if up && !node.Cordoned {
+		s.retired = append(s.retired, plan.Cordon{Node: node.Name, NodeUID: node.UID, Why: plan.Interrupted})
+	}
+	notice := c.Interruption.Deadline.Sub(c.Interruption.Noticed)
+	last := c.Interruption.Deadline.Add(-min(s.in.Policy.DrainReserve, notice/2))
+	if up && s.in.Now.Before(last) && !s.replaced() {
+		s.waitUntil(last, plan.Replacement)
+		return
+	}
+	s.delete(c, plan.Interrupted, c.Interruption.Reason, s.in.Now.Sub(c.Interruption.Noticed))
+}
+
+// replaced says whether every displaced pod has a place on a node that is up.
+func (s *step) replaced() bool {
+	if len(s.launches) > 0 {
+		return false
+	}
+	for _, h := range s.hosts {
+		if h.displaced > 0 && h.stage != stageNode {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *step) retireLate(c cluster.Claim) {
+	limit, why := s.in.Policy.RegistrationTimeout, plan.RegistrationTimeout
+	if !c.Launched {
+		limit, why = s.in.Policy.LaunchTimeout, plan.LaunchTimeout
+	}
+	if end := c.Created.Add(limit); s.in.Now.Before(end) {
+		s.waitUntil(end, plan.LaunchToFinish)
+		return
+	}
+	s.delete(c, why, "", s.in.Now.Sub(c.Created))
+}
+
+func (s *step) retireEmpty(c cluster.Claim) {
+	pool, ok := s.in.Snapshot.Pool(c.Pool)
+	if !c.Initialized || !ok || pool.KeepEmpty || !s.empty(c) {
+		s.memory.EmptySince = forget(s.memory.EmptySince, c.Name)
+		return
+	}
+	var at time.Time
+	s.memory.EmptySince, at = remember(s.memory.EmptySince, c.Name, s.in.Now)
+	if end := at.Add(pool.EmptyAfter); s.in.Now.Before(end) {
+		s.waitUntil(end, plan.EmptyLongEnough)
+		return
+	}
+	s.delete(c, plan.Empty, "", s.in.Now.Sub(at))
+}
+
+// empty says whether the node runs nothing that would need another place and
+// nothing is on its way to it.
+func (s *step) empty(c cluster.Claim) bool {
+	for _, p := range s.in.Snapshot.PodsOn(c.Node) {
+		if !p.Pinned {
+			return false
+		}
+	}
+	for _, h := range s.hosts {
+		if h.claim.Name == c.Name {
+			return h.demand() == 0
+		}
+	}
+	return true
+}
+
+func (s *step) delete(c cluster.Claim, why plan.DeleteReason, detail string, waited time.Duration) {
+	s.retired = append(s.retired, plan.Delete{Claim: c.Name, ClaimUID: c.UID, Why: why, Detail: detail, Waited: waited, Saves: s.priceOf(c)})
+}
+
+// priceOf is what the claim's instance costs, zero where that is unknown.
+func (s *step) priceOf(c cluster.Claim) quantity.Money {
+	return Price(s.in.Snapshot, c)
+}
+
+// Price returns what a launched NodeClaim costs an hour by the catalogue of its
+// class, zero where that is unknown.
+func Price(snap cluster.Snapshot, c cluster.Claim) quantity.Money {
+	class, _ := snap.Class(c.Class)
+	for _, t := range class.Types {
+		if t.Name != c.InstanceType {
+			continue
+		}
+		for _, o := range t.Offerings {
+			if o.Zone == c.Zone && o.CapacityType == c.CapacityType {
+				return o.Price
+			}
+		}
+	}
+	return 0
+}
