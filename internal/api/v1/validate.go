@@ -1,0 +1,79 @@
+package v1
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Validate checks what the definition's schema cannot: label and taint syntax,
+// taints given twice, capacity types, and refused fields that were stored under
+// another definition. The result names every field at fault; nil means valid.
+func (p *NodePool) Validate() field.ErrorList {
+	var errs field.ErrorList
+	for _, path := range p.RefusedFields() {
+		errs = append(errs, field.Forbidden(field.NewPath(path), "not supported by this release: remove the field"))
+	}
+	labels := field.NewPath("spec", "template", "metadata", "labels")
+	for key, value := range p.Spec.Template.ObjectMeta.Labels {
+		errs = append(errs, syntax(labels.Key(key), key, validation.IsQualifiedName(key))...)
+		errs = append(errs, syntax(labels.Key(key), value, validation.IsValidLabelValue(value))...)
+	}
+	slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
+	spec := field.NewPath("spec", "template", "spec")
+	errs = append(errs, validateTaints(spec, p.Spec.Template.Spec.Taints, p.Spec.Template.Spec.StartupTaints)...)
+	for i, r := range p.Spec.Template.Spec.Requirements {
+		errs = append(errs, r.validate(spec.Child("requirements").Index(i))...)
+	}
+	return errs
+}
+
+// validateTaints checks syntax, and that no key has an effect twice: a node takes it once only.
+func validateTaints(path *field.Path, taints, startup []corev1.Taint) field.ErrorList {
+	var errs field.ErrorList
+	type identity struct {
+		key    string
+		effect corev1.TaintEffect
+	}
+	seen := map[identity]bool{}
+	check := func(path *field.Path, t corev1.Taint) {
+		errs = append(errs, syntax(path.Child("key"), t.Key, validation.IsQualifiedName(t.Key))...)
+		errs = append(errs, syntax(path.Child("value"), t.Value, validation.IsValidLabelValue(t.Value))...)
+		id := identity{t.Key, t.Effect}
+		if seen[id] {
+			errs = append(errs, field.Duplicate(path, t.Key+":"+string(t.Effect)))
+		}
+		seen[id] = true
+	}
+	for i, t := range taints {
+		check(path.Child("taints").Index(i), t)
+	}
+	for i, t := range startup {
+		check(path.Child("startupTaints").Index(i), t)
+	}
+	return errs
+}
+
+func (r Requirement) validate(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, value := range r.Values {
+		errs = append(errs, syntax(path.Child("values").Index(i), value, validation.IsValidLabelValue(value))...)
+	}
+	known := []string{CapacityTypeOnDemand, CapacityTypeSpot} // reserved capacity is not launched yet
+	if r.Key == LabelCapacityType && r.Operator == corev1.NodeSelectorOpIn &&
+		!slices.ContainsFunc(r.Values, func(v string) bool { return slices.Contains(known, v) }) {
+		errs = append(errs, field.NotSupported(path.Child("values"), strings.Join(r.Values, ","), known))
+	}
+	return errs
+}
+
+func syntax(path *field.Path, value string, faults []string) field.ErrorList {
+	var errs field.ErrorList
+	for _, fault := range faults {
+		errs = append(errs, field.Invalid(path, value, fault))
+	}
+	return errs
+}

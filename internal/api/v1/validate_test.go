@@ -1,0 +1,41 @@
+package v1_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/crdtest"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+)
+
+func TestValidate_NamesWhatTheSchemaCannotCheck(t *testing.T) {
+	d := definition(t, v1.NodePoolKind)
+	cases := map[string]struct{ old, new, want string }{
+		"good object":           {"", "", ""},
+		"label value":           {"team: web", `team: "a b"`, `spec.template.metadata.labels[team]: Invalid value: "a b"`},
+		"label key":             {"team: web", `"a/b/c": web`, `spec.template.metadata.labels[a/b/c]: Invalid value: "a/b/c"`},
+		"taint key":             {"key: spot", `key: "a b"`, `spec.template.spec.taints[0].key: Invalid value: "a b"`},
+		"taint value":           {"value: only", `value: "a b"`, `spec.template.spec.taints[0].value: Invalid value: "a b"`},
+		"taint given twice":     {"{key: example.com/cni, effect: NoExecute}", "{key: spot, effect: NoSchedule}", `spec.template.spec.startupTaints[0]: Duplicate value: "spot:NoSchedule"`},
+		"requirement value":     {"[c, m, r]", `["a b"]`, `spec.template.spec.requirements[1].values[0]: Invalid value: "a b"`},
+		"unknown capacity type": {"[spot, on-demand]", "[cheap]", `spec.template.spec.requirements[0].values: Unsupported value: "cheap": supported values: "on-demand", "spot"`},
+		"refused field":         {"terminationGracePeriod: 1h30m", "expireAfter: 720h", "spec.template.spec.expireAfter: Forbidden: not supported by this release: remove the field"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			stored, _, _ := d.Create(t, strings.Replace(goodNodePool, c.old, c.new, 1))
+			var pool v1.NodePool
+			crdtest.Into(t, stored, &pool)
+			errs := pool.Validate()
+			if c.want == "" {
+				if len(errs) > 0 {
+					t.Errorf("errors %v", errs)
+				}
+				return
+			}
+			if len(errs) != 1 || !strings.Contains(errs[0].Error(), c.want) {
+				t.Errorf("errors %v, want one with %q", errs, c.want)
+			}
+		})
+	}
+}
