@@ -1,0 +1,9 @@
+// Package translate turns objects of the Kubernetes API into the words of the
+// decision core, and launches back into NodeClaims. It is the one place where
+// resource.Quantity, selectors and defaults of the API are interpreted; the
+// daemon and the provider share it.
+//
+// Invariants: pure; an object that cannot be understood is an error that names
+// the object, the field and the remedy, never a guess. Units: millicores and
+// bytes, rounded up for requests and down for what nodes offer.
+package translate

@@ -1,0 +1,58 @@
+package translate
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// NodeClaim writes a launch as the NodeClaim that asks for it. The instance
+// types, zones and capacity type that were decided on replace the pool's
+// requirements on them; the others stay as they are. annotations are those of
+// the pool's template.
+func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeClaim {
+	types := make([]string, len(l.Types))
+	for i, c := range l.Types {
+		types[i] = c.Type
+	}
+	slices.Sort(types)
+	decided := []v1.Requirement{
+		{Key: label.InstanceType, Operator: corev1.NodeSelectorOpIn, Values: types},
+		{Key: label.Zone, Operator: corev1.NodeSelectorOpIn, Values: l.Zones},
+		{Key: label.CapacityType, Operator: corev1.NodeSelectorOpIn, Values: []string{l.CapacityType}},
+		{Key: v1.LabelNodePool, Operator: corev1.NodeSelectorOpIn, Values: []string{l.Pool}},
+	}
+	reqs := slices.Clone(decided)
+	for _, r := range pool.Spec.Template.Spec.Requirements {
+		if !slices.ContainsFunc(decided, func(d v1.Requirement) bool { return d.Key == label.Canonical(r.Key) }) {
+			reqs = append(reqs, r)
+		}
+	}
+	block := true
+	return &v1.NodeClaim{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1.Group + "/" + v1.Version, Kind: v1.NodeClaimKind},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: l.Name, Labels: l.Labels.Map(), Annotations: pool.Spec.Template.ObjectMeta.Annotations,
+			Finalizers: []string{v1.FinalizerTermination},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1.Group + "/" + v1.Version, Kind: v1.NodePoolKind, Name: pool.Name, UID: pool.UID, BlockOwnerDeletion: &block,
+			}},
+		},
+		Spec: v1.NodeClaimSpec{
+			NodeSpec: v1.NodeSpec{
+				Taints:                 pool.Spec.Template.Spec.Taints,
+				StartupTaints:          append(slices.Clone(pool.Spec.Template.Spec.StartupTaints), startup),
+				Requirements:           reqs,
+				NodeClassRef:           v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: l.Class},
+				TerminationGracePeriod: pool.Spec.Template.Spec.TerminationGracePeriod,
+			},
+			Resources: v1.ResourceRequirements{Requests: ResourceList(l.Content)},
+		},
+	}
+}

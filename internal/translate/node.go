@@ -1,0 +1,113 @@
+package translate
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// Node reads a Node; claim is the name of its NodeClaim, or empty.
+func Node(n *corev1.Node, claim string) cluster.Node {
+	out := cluster.Node{
+		Name: n.Name, UID: string(n.UID), Labels: label.FromMap(n.Labels), Taints: Taints(n.Spec.Taints),
+		Allocatable: Resources(n.Status.Allocatable), Cordoned: n.Spec.Unschedulable,
+		Deleting: n.DeletionTimestamp != nil, Claim: claim, Created: n.CreationTimestamp.Time,
+	}
+	for _, t := range n.Spec.Taints {
+		out.Cordoned = out.Cordoned || t.Key == v1.TaintDisrupted
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			out.Ready = c.Status == corev1.ConditionTrue
+		}
+	}
+	return out
+}
+
+// Taints reads taints.
+func Taints(in []corev1.Taint) []cluster.Taint {
+	out := make([]cluster.Taint, len(in))
+	for i, t := range in {
+		out[i] = cluster.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)}
+	}
+	return out
+}
+
+// APITaints writes taints.
+func APITaints(in []cluster.Taint) []corev1.Taint {
+	out := make([]corev1.Taint, len(in))
+	for i, t := range in {
+		out[i] = corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)}
+	}
+	return out
+}
+
+// Claim reads a NodeClaim.
+func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
+	reqs, err := requirements("nodeclaim "+c.Name, c.Spec.Requirements)
+	if err != nil {
+		return cluster.Claim{}, err
+	}
+	out := cluster.Claim{
+		Name: c.Name, UID: string(c.UID), Pool: c.Labels[v1.LabelNodePool], Class: c.Spec.NodeClassRef.Name,
+		Labels: label.FromMap(c.Labels), Requirements: reqs,
+		Taints: Taints(c.Spec.Taints), StartupTaints: Taints(c.Spec.StartupTaints),
+		Requests:     Resources(c.Spec.Resources.Requests),
+		InstanceType: c.Labels[label.InstanceType], Zone: c.Labels[label.Zone], CapacityType: c.Labels[label.CapacityType],
+		Allocatable: Resources(c.Status.Allocatable), Node: c.Status.NodeName,
+		Launched:    c.Conditions().Get(v1.ConditionLaunched).IsTrue(),
+		Registered:  c.Conditions().Get(v1.ConditionRegistered).IsTrue(),
+		Initialized: c.Conditions().Get(v1.ConditionInitialized).IsTrue(),
+		Deleting:    c.DeletionTimestamp != nil, Created: c.CreationTimestamp.Time,
+	}
+	if i := strings.LastIndexByte(c.Status.ProviderID, '/'); i >= 0 {
+		out.InstanceID = c.Status.ProviderID[i+1:]
+	}
+	if text, ok := c.Annotations[v1.AnnotationInterruption]; ok {
+		if out.Interruption, err = ParseInterruption(text); err != nil {
+			return cluster.Claim{}, fmt.Errorf("nodeclaim %s annotation %s: %w", c.Name, v1.AnnotationInterruption, err)
+		}
+	}
+	return out, nil
+}
+
+// FormatInterruption writes the value of the interruption annotation:
+// "<deadline> <reason> <noticed>", times in RFC 3339.
+func FormatInterruption(i cluster.Interruption) string {
+	return i.Deadline.UTC().Format(time.RFC3339Nano) + " " + i.Reason + " " + i.Noticed.UTC().Format(time.RFC3339Nano)
+}
+
+// ParseInterruption reads what FormatInterruption writes.
+func ParseInterruption(text string) (*cluster.Interruption, error) {
+	var deadline, noticed string
+	var i cluster.Interruption
+	if _, err := fmt.Sscan(text, &deadline, &i.Reason, &noticed); err != nil {
+		return nil, fmt.Errorf("interruption parse: %q is not \"<deadline> <reason> <noticed>\"", text)
+	}
+	var err error
+	if i.Deadline, err = time.Parse(time.RFC3339, deadline); err == nil {
+		i.Noticed, err = time.Parse(time.RFC3339, noticed)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("interruption parse: %w", err)
+	}
+	return &i, nil
+}
+
+func requirements(object string, in []v1.Requirement) (label.Requirements, error) {
+	reqs := make([]label.Requirement, 0, len(in))
+	for i, r := range in {
+		req, err := label.NewRequirement(r.Key, label.Operator(r.Operator), r.Values...)
+		if err != nil {
+			return nil, fmt.Errorf("%s requirements[%d]: %w", object, i, err)
+		}
+		reqs = append(reqs, req)
+	}
+	return label.All(reqs...), nil
+}

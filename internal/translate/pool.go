@@ -1,0 +1,133 @@
+package translate
+
+import (
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// Pool reads a NodePool. One that is invalid is not ready and says why.
+func Pool(p *v1.NodePool) cluster.Pool {
+	t := p.Spec.Template
+	out := cluster.Pool{
+		Name: p.Name, UID: string(p.UID), Class: t.Spec.NodeClassRef.Name,
+		Labels: label.FromMap(t.ObjectMeta.Labels), Taints: Taints(t.Spec.Taints), StartupTaints: Taints(t.Spec.StartupTaints),
+		Limits: Limits(p.Spec.Limits), KeepEmpty: p.Spec.Disruption.ConsolidateAfter.Never,
+		EmptyAfter: p.Spec.Disruption.ConsolidateAfter.Duration, Deleting: p.DeletionTimestamp != nil,
+	}
+	if p.Spec.Weight != nil {
+		out.Weight = *p.Spec.Weight
+	}
+	reqs, err := requirements("nodepool "+p.Name, t.Spec.Requirements)
+	if err != nil {
+		out.NotReady = err.Error()
+		return out
+	}
+	out.Requirements = reqs
+	if errs := p.Validate(); len(errs) > 0 {
+		out.NotReady = errs.ToAggregate().Error()
+		return out
+	}
+	out.Ready = true
+	return out
+}
+
+// Class applies an EC2NodeClass to the catalogue: the zones of its subnets, the
+// architectures of its images, its disk and kubelet settings.
+func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market) cluster.Class {
+	out := cluster.Class{Name: c.Name, Ready: c.Conditions().IsReady() && c.DeletionTimestamp == nil}
+	if !out.Ready {
+		out.NotReady = c.Conditions().Get(v1.ConditionReady).Message
+		return out
+	}
+	s := catalog.Settings{MemoryOverheadPermille: catalog.DefaultMemoryOverheadPermille, RootVolumeBytes: rootVolume(c)}
+	for _, n := range c.Status.Subnets {
+		zone := catalog.Zone{Name: n.Zone, ID: n.ZoneID}
+		if !slices.Contains(s.Zones, zone) {
+			s.Zones = append(s.Zones, zone)
+		}
+	}
+	if c.Spec.Kubelet != nil && c.Spec.Kubelet.MaxPods != nil {
+		s.MaxPods = int(*c.Spec.Kubelet.MaxPods)
+	}
+	for _, t := range catalog.Build(facts, market, s) {
+		if _, ok := ImageFor(c, t.Labels); ok {
+			out.Types = append(out.Types, t)
+		}
+	}
+	return out
+}
+
+// ImageFor returns the class's first image that runs on a node with these
+// labels; a label that instance types without the feature lack counts as absent.
+func ImageFor(c *awsv1.EC2NodeClass, labels label.Labels) (string, bool) {
+	for _, image := range c.Status.AMIs {
+		ok := true
+		for _, r := range image.Requirements {
+			req, err := label.NewRequirement(r.Key, label.Operator(r.Operator), r.Values...)
+			if err != nil {
+				ok = false
+				break
+			}
+			if _, unmet := label.All(req).Unmet(labels); unmet {
+				ok = false
+				break
+			}
+		}
+		if ok {
+			return image.ID, true
+		}
+	}
+	return "", false
+}
+
+func rootVolume(c *awsv1.EC2NodeClass) int64 {
+	for _, m := range c.Spec.BlockDeviceMappings {
+		root := m.RootVolume || m.DeviceName != nil && *m.DeviceName == "/dev/xvda"
+		if root && m.EBS != nil {
+			return m.EBS.VolumeSize.Value()
+		}
+	}
+	return catalog.DefaultRootVolumeBytes
+}
+
+// DaemonSet reads a DaemonSet by its template.
+func DaemonSet(d *appsv1.DaemonSet) cluster.DaemonSet {
+	return cluster.DaemonSet{UID: string(d.UID), Namespace: d.Namespace, Name: d.Name, Shape: TemplateShape(&d.Spec.Template)}
+}
+
+// ReplicaSet reads the replicas that a ReplicaSet has declared and not created.
+// pods are those that it owns. While it has none, nothing shows that its pods
+// can be created at all, so nothing counts; nor when a creation has failed.
+func ReplicaSet(r *appsv1.ReplicaSet, pods []*corev1.Pod) (cluster.Workload, bool) {
+	w := cluster.Workload{UID: string(r.UID), Kind: "ReplicaSet", Namespace: r.Namespace, Name: r.Name}
+	if r.Spec.Replicas == nil || r.DeletionTimestamp != nil {
+		return w, false
+	}
+	for _, c := range r.Status.Conditions {
+		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
+			return w, false
+		}
+	}
+	var live []*corev1.Pod
+	for _, p := range pods {
+		if p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded {
+			live = append(live, p)
+		}
+	}
+	w.Missing = int64(*r.Spec.Replicas) - int64(len(live))
+	if len(live) == 0 || w.Missing <= 0 {
+		return w, false
+	}
+	sibling := slices.MinFunc(live, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	w.Shape = Shape(&sibling.Spec, podRequests(sibling))
+	return w, true
+}

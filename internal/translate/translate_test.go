@@ -1,0 +1,175 @@
+package translate_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+func pod(change func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi"), "nvidia.com/gpu": resource.MustParse("2")},
+		}}}},
+	}
+	if change != nil {
+		change(p)
+	}
+	return p
+}
+
+func TestPod_RequestsCountSidecarsOverheadAndOneSlot(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	got, ok := translate.Pod(pod(func(p *corev1.Pod) {
+		p.Spec.InitContainers = []corev1.Container{{RestartPolicy: &always, Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("250m")}}}}
+		p.Spec.Overhead = corev1.ResourceList{"memory": resource.MustParse("64Mi")}
+	}))
+	want := quantity.Resources{MilliCPU: 1250, MemoryBytes: 1<<30 + 64<<20, PodSlots: 1}.Extend("nvidia.com/gpu", 2)
+	if !ok || got.Shape.Requests.Compare(want) != 0 {
+		t.Errorf("requests = %v, want %v", got.Shape.Requests, want)
+	}
+}
+
+func TestPod_LeavesOutWhatIsNotOurs(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Pod){
+		"finished":         func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded },
+		"failed":           func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed },
+		"foreignScheduler": func(p *corev1.Pod) { p.Spec.SchedulerName = "mine" },
+		"gated":            func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} },
+	} {
+		if _, ok := translate.Pod(pod(change)); ok {
+			t.Errorf("%s: the pod is taken for demand", name)
+		}
+	}
+	// On a node it takes room, whoever put it there.
+	if _, ok := translate.Pod(pod(func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.NodeName = "mine", "n" })); !ok {
+		t.Error("a bound pod of another scheduler takes no room")
+	}
+}
+
+func TestPod_HardConstraintsThatAreNotCarriedOutAreNamed(t *testing.T) {
+	term := []corev1.PodAffinityTerm{{TopologyKey: label.Hostname}}
+	for want, change := range map[string]func(*corev1.Pod){
+		"required podAffinity": func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term}}
+		},
+		"required podAntiAffinity": func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term}}
+		},
+		"topologySpreadConstraints over z with whenUnsatisfiable DoNotSchedule": func(p *corev1.Pod) {
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: "z", WhenUnsatisfiable: corev1.DoNotSchedule}}
+		},
+		"host port 80": func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}} },
+		"persistent volume data": func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}}
+		},
+	} {
+		got, _ := translate.Pod(pod(change))
+		if !reflect.DeepEqual(got.Shape.Unsupported, []string{want}) {
+			t.Errorf("unsupported = %q, want %q", got.Shape.Unsupported, want)
+		}
+	}
+	soft, _ := translate.Pod(pod(func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{WhenUnsatisfiable: corev1.ScheduleAnyway}}
+	}))
+	if len(soft.Shape.Unsupported) != 0 {
+		t.Errorf("a preference is taken for a constraint: %q", soft.Shape.Unsupported)
+	}
+}
+
+func TestPod_TellsItsOwnNominationFromTheSchedulers(t *testing.T) {
+	nominated := func(manager string) cluster.Pod {
+		p, _ := translate.Pod(pod(func(p *corev1.Pod) {
+			p.Status.NominatedNodeName = "n"
+			p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Subresource: "status",
+				FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:nominatedNodeName":{}}}`)}}}
+		}))
+		return p
+	}
+	if !nominated(translate.FieldManager).NominatedByUs || nominated("kube-scheduler").NominatedByUs {
+		t.Error("nominations are attributed wrongly")
+	}
+}
+
+func TestReplicaSet_DeclaredReplicasNeedALiveSiblingAndNoFailure(t *testing.T) {
+	three := int32(3)
+	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "rs"}, Spec: appsv1.ReplicaSetSpec{Replicas: &three}}
+	if w, ok := translate.ReplicaSet(rs, nil); ok {
+		t.Errorf("without any pod: %+v", w)
+	}
+	w, ok := translate.ReplicaSet(rs, []*corev1.Pod{pod(nil)})
+	if !ok || w.Missing != 2 || w.Shape.Requests.MilliCPU != 1000 {
+		t.Errorf("with one of three: %+v, %v", w, ok)
+	}
+	rs.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue}}
+	if _, ok := translate.ReplicaSet(rs, []*corev1.Pod{pod(nil)}); ok {
+		t.Error("a controller that fails to create pods still counts")
+	}
+}
+
+func TestNodeClaim_RoundTripKeepsTheDecision(t *testing.T) {
+	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "pu"}}
+	pool.Spec.Template.Spec.Requirements = []v1.Requirement{
+		{Key: label.CapacityType, Operator: "In", Values: []string{"spot", "on-demand"}},
+		{Key: label.Arch, Operator: "In", Values: []string{"amd64"}},
+	}
+	l := plan.Launch{Name: "p-x", Pool: "p", Class: "c", CapacityType: "spot", Zones: []string{"a", "b"},
+		Types: []plan.Choice{{Type: "m5.large"}, {Type: "c5.large"}}, Labels: label.FromMap(map[string]string{label.NodePool: "p"}),
+		Content: quantity.Resources{MilliCPU: 1500, MemoryBytes: 1 << 30, PodSlots: 3}}
+	claim := translate.NodeClaim(l, pool, v1.AwaitingPodsTaint())
+	got, err := translate.Claim(claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "karpenter.sh/capacity-type In [spot] and karpenter.sh/nodepool In [p] and kubernetes.io/arch In [amd64] and " +
+		"node.kubernetes.io/instance-type In [c5.large m5.large] and topology.kubernetes.io/zone In [a b]"
+	if got.Requirements.String() != want || got.Requests.Compare(l.Content) != 0 || got.Pool != "p" || got.Class != "c" {
+		t.Errorf("claim = %+v\nrequirements %s\nwant         %s", got, got.Requirements, want)
+	}
+	if len(claim.Spec.StartupTaints) != 1 || len(pool.Spec.Template.Spec.StartupTaints) != 0 {
+		t.Error("the daemon's startup taint is missing, or was added to the pool")
+	}
+}
+
+func TestInterruption_RoundTripAndOneClearError(t *testing.T) {
+	noticed := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)
+	in := cluster.Interruption{Reason: "spot_interrupted", Noticed: noticed, Deadline: noticed.Add(2 * time.Minute)}
+	got, err := translate.ParseInterruption(translate.FormatInterruption(in))
+	if err != nil || *got != in {
+		t.Errorf("round trip = %+v, %v", got, err)
+	}
+	for _, bad := range []string{"", "soon spot now", "2026-01-02T03:04:05Z spot"} {
+		if _, err := translate.ParseInterruption(bad); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+}
+
+func TestLimits_ZeroIsALimit(t *testing.T) {
+	got := translate.Limits(corev1.ResourceList{"nodes": resource.MustParse("0"), "cpu": resource.MustParse("1500m")})
+	want := []quantity.Amount{{Name: "cpu", Count: 1500}, {Name: "nodes", Count: 0}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("limits = %v, want %v", got, want)
+	}
+}
+
+func TestPool_InvalidOneIsNotReadyAndSaysWhy(t *testing.T) {
+	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+	p.Spec.Template.Spec.Requirements = []v1.Requirement{{Key: "k", Operator: "Gt", Values: []string{"many"}}}
+	if got := translate.Pool(p); got.Ready || got.NotReady != `nodepool p requirements[0]: requirement k Gt: "many" is not a whole number` {
+		t.Errorf("pool = %+v", got)
+	}
+}
