@@ -11,7 +11,9 @@ import (
 )
 
 // Install registers the pod webhook with the API server, under EKS's name.
-func (s *Server) Install(ctx context.Context, clients kubernetes.Interface, ca []byte) error {
+// roles is asked about every pod from now on.
+func (s *Server) Install(ctx context.Context, clients kubernetes.Interface, roles RoleSource, ca []byte) error {
+	s.roles.Store(roleHolder{roles})
 	url := s.URL + PodPath
 	ignore, none := admissionregistrationv1.Ignore, admissionregistrationv1.SideEffectClassNone
 	hook := &admissionregistrationv1.MutatingWebhookConfiguration{

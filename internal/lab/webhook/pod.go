@@ -58,7 +58,11 @@ func (s *Server) podPatch(ctx context.Context, namespace string, raw []byte) ([]
 	if account == "" {
 		account = "default"
 	}
-	role, err := s.options.Roles.RoleARN(ctx, namespace, account)
+	roles, ok := s.roles.Load().(roleHolder)
+	if !ok {
+		return nil, nil
+	}
+	role, err := roles.RoleARN(ctx, namespace, account)
 	if err != nil {
 		return nil, fmt.Errorf("service account %s/%s read: %w", namespace, account, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -29,12 +30,14 @@ type RoleSource interface {
 	RoleARN(ctx context.Context, namespace, serviceAccount string) (string, error)
 }
 
+// roleHolder gives atomic.Value the one concrete type that it wants.
+type roleHolder struct{ RoleSource }
+
 // Options is what the server is made of.
 type Options struct {
 	Cluster, Region string
 	CertPEM, KeyPEM []byte
 	Verifier        Verifier
-	Roles           RoleSource
 	Logger          hclog.Logger
 }
 
@@ -44,6 +47,7 @@ type Server struct {
 
 	options Options
 	http    *http.Server
+	roles   atomic.Value // of roleHolder; set by Install, until then no pod is changed
 }
 
 // Start listens and serves until Close.

@@ -47,7 +47,9 @@ func post[T any](t *testing.T, handler http.HandlerFunc, in any) T {
 }
 
 func server(roles fakeRoles) *Server {
-	return &Server{options: Options{Cluster: "lab", Region: "us-west-2", Verifier: fakeVerifier{}, Roles: roles, Logger: hclog.NewNullLogger()}}
+	s := &Server{options: Options{Cluster: "lab", Region: "us-west-2", Verifier: fakeVerifier{}, Logger: hclog.NewNullLogger()}}
+	s.roles.Store(roleHolder{roles})
+	return s
 }
 
 func TestReviewToken_OnlyWhomTheCloudKnowsIsAuthenticated(t *testing.T) {

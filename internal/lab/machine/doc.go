@@ -1,0 +1,13 @@
+// Package machine owns what happens on an EC2 instance after launch: it boots,
+// reads its user data as nodeadm of Amazon Linux 2023 does, asks for a cluster
+// token with the credentials of its instance profile's role, and registers
+// itself as a Node at the API server that the user data names.
+//
+// Nothing is taken from anywhere else: a wrong certificate authority, cluster
+// name, endpoint, role or access entry keeps the machine out, and its boot log
+// says which. Once registered, KWOK keeps the Node alive.
+//
+// The machine's truth (memory, pods, reserved resources) is derived here from
+// the hardware and nodeadm's rules, independently of any estimate. Units:
+// bytes, millicores.
+package machine
