@@ -1,0 +1,165 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// FieldManager is the name under which the provider owns fields.
+const FieldManager = "terraform-provider-karpenter"
+
+// Ref names an object.
+type Ref struct {
+	schema.GroupVersionKind
+	Namespace, Name string // no namespace: cluster-scoped
+}
+
+// RefOf names obj.
+func RefOf(obj *unstructured.Unstructured) Ref {
+	return Ref{GroupVersionKind: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// String is like: NodePool "spot", Deployment "karpenter/karpenterd".
+func (r Ref) String() string {
+	if r.Namespace != "" {
+		return fmt.Sprintf("%s %q", r.Kind, r.Namespace+"/"+r.Name)
+	}
+	return fmt.Sprintf("%s %q", r.Kind, r.Name)
+}
+
+// Applier declares objects by server-side apply, reads them, deletes them and
+// waits for them. It is safe for concurrent use.
+type Applier struct {
+	client dynamic.Interface
+	mapper meta.ResettableRESTMapper
+}
+
+// NewApplier makes an Applier; it dials at the first use only.
+func NewApplier(config *rest.Config) (*Applier, error) {
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes client make: %w", err)
+	}
+	client, err := dynamic.NewForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes client make: %w", err)
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes client make: %w", err)
+	}
+	return &Applier{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
+}
+
+// resource finds the API of the ref. A kind that is not known is looked up once
+// more: it may have been installed since.
+func (a *Applier) resource(ref Ref) (dynamic.ResourceInterface, error) {
+	m, err := a.mapper.RESTMapping(ref.GroupKind(), ref.Version)
+	if err != nil {
+		return nil, err
+	}
+	if ref.Namespace != "" {
+		return a.client.Resource(m.Resource).Namespace(ref.Namespace), nil
+	}
+	return a.client.Resource(m.Resource), nil
+}
+
+// Apply declares obj, under FieldManager, and gives the object as it then is.
+// Fields applied before and missing now are removed. While the kind is not
+// served (its definition was applied a moment ago) it tries again until the
+// deadline of ctx. A *ConflictError names the fields that others own; force
+// takes them over instead.
+func (a *Applier) Apply(ctx context.Context, obj *unstructured.Unstructured, force bool) (*unstructured.Unstructured, error) {
+	ref := RefOf(obj)
+	var out *unstructured.Unstructured
+	err := a.whenServed(ctx, func() error {
+		api, err := a.resource(ref)
+		if err != nil {
+			return err
+		}
+		out, err = api.Apply(ctx, ref.Name, obj, metav1.ApplyOptions{FieldManager: FieldManager, Force: force})
+		return err
+	})
+	return out, wrap(err, "apply", ref)
+}
+
+// Get reads the object. ErrNotFound, ErrKindNotServed among it.
+func (a *Applier) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+	api, err := a.resource(ref)
+	if err != nil {
+		return nil, wrap(err, "read", ref)
+	}
+	obj, err := api.Get(ctx, ref.Name, metav1.GetOptions{})
+	return obj, wrap(err, "read", ref)
+}
+
+// List reads all objects of a kind, in all namespaces where namespace is empty,
+// whose labels match the selector (empty: all). ErrKindNotServed.
+func (a *Applier) List(ctx context.Context, kind schema.GroupVersionKind, namespace, labelSelector string) ([]unstructured.Unstructured, error) {
+	return a.list(ctx, kind, namespace, metav1.ListOptions{LabelSelector: labelSelector})
+}
+
+func (a *Applier) list(ctx context.Context, kind schema.GroupVersionKind, namespace string, options metav1.ListOptions) ([]unstructured.Unstructured, error) {
+	ref := Ref{GroupVersionKind: kind, Namespace: namespace}
+	api, err := a.resource(ref)
+	if err != nil {
+		return nil, wrap(err, "list", ref)
+	}
+	options.Limit = 500
+	var all []unstructured.Unstructured
+	for {
+		page, err := api.List(ctx, options)
+		if err != nil {
+			return nil, wrap(err, "list", ref)
+		}
+		all = append(all, page.Items...)
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return all, nil
+		}
+	}
+}
+
+// Delete asks for the object's deletion; one that is gone is fine. A uid makes
+// sure that it is still the object that the caller knows.
+func (a *Applier) Delete(ctx context.Context, ref Ref, uid types.UID) error {
+	api, err := a.resource(ref)
+	if err != nil {
+		return unlessGone(wrap(err, "delete", ref))
+	}
+	background := metav1.DeletePropagationBackground
+	options := metav1.DeleteOptions{PropagationPolicy: &background}
+	if uid != "" {
+		options.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
+	return unlessGone(wrap(api.Delete(ctx, ref.Name, options), "delete", ref))
+}
+
+// whenServed repeats do while its kind is not served, until the deadline of
+// ctx; a context without deadline gets one try.
+func (a *Applier) whenServed(ctx context.Context, do func() error) error {
+	_, patient := ctx.Deadline()
+	for {
+		err := do()
+		if err == nil || !notServed(err) || !patient {
+			return err
+		}
+		a.mapper.Reset()
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pollEvery):
+		}
+	}
+}

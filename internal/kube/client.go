@@ -1,0 +1,137 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/gentype"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+)
+
+// The typed clients of our own kinds: Get, List, Watch, Create, Update,
+// UpdateStatus, Patch (with subresources), Delete.
+type (
+	// NodePools reads and writes NodePools.
+	NodePools = gentype.ClientWithList[*v1.NodePool, *v1.NodePoolList]
+	// NodeClaims reads and writes NodeClaims.
+	NodeClaims = gentype.ClientWithList[*v1.NodeClaim, *v1.NodeClaimList]
+	// EC2NodeClasses reads and writes EC2NodeClasses.
+	EC2NodeClasses = gentype.ClientWithList[*awsv1.EC2NodeClass, *awsv1.EC2NodeClassList]
+)
+
+// Clients are the daemon's clients; they share connections and rate limit.
+type Clients struct {
+	Core           kubernetes.Interface
+	NodePools      *NodePools
+	NodeClaims     *NodeClaims
+	EC2NodeClasses *EC2NodeClasses
+}
+
+// NewScheme knows our own kinds.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	for _, add := range []func(*runtime.Scheme) error{v1.AddToScheme, awsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("scheme make: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// NewClients makes the clients and does not dial.
+func NewClients(config *rest.Config) (*Clients, error) {
+	config = rest.CopyConfig(config)
+	if config.RateLimiter == nil && config.QPS > 0 {
+		// One limiter for all: each client would make its own.
+		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst)
+	}
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes clients make: %w", err)
+	}
+	core, err := kubernetes.NewForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes clients make: %w", err)
+	}
+	scheme, err := NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	karpenter, err := groupClient(config, transport, scheme, v1.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	aws, err := groupClient(config, transport, scheme, awsv1.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	parameters := runtime.NewParameterCodec(scheme)
+	return &Clients{
+		Core: core,
+		NodePools: gentype.NewClientWithList(v1.NodePoolResource, karpenter, parameters, "",
+			func() *v1.NodePool { return &v1.NodePool{} }, func() *v1.NodePoolList { return &v1.NodePoolList{} }),
+		NodeClaims: gentype.NewClientWithList(v1.NodeClaimResource, karpenter, parameters, "",
+			func() *v1.NodeClaim { return &v1.NodeClaim{} }, func() *v1.NodeClaimList { return &v1.NodeClaimList{} }),
+		EC2NodeClasses: gentype.NewClientWithList(awsv1.EC2NodeClassResource, aws, parameters, "",
+			func() *awsv1.EC2NodeClass { return &awsv1.EC2NodeClass{} }, func() *awsv1.EC2NodeClassList { return &awsv1.EC2NodeClassList{} }),
+	}, nil
+}
+
+func groupClient(config *rest.Config, transport *http.Client, scheme *runtime.Scheme, gv schema.GroupVersion) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.GroupVersion = &gv
+	config.APIPath = "/apis"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	client, err := rest.RESTClientForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes client for %s make: %w", gv, err)
+	}
+	return client, nil
+}
+
+// lister is what an informer needs of a typed client.
+type lister[L runtime.Object] interface {
+	List(ctx context.Context, options metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// NodePoolInformer watches all NodePools. Zero resync: changes only.
+func (c *Clients) NodePoolInformer(resync time.Duration) cache.SharedIndexInformer {
+	return newInformer[*v1.NodePoolList](c.NodePools, &v1.NodePool{}, resync)
+}
+
+// NodeClaimInformer watches all NodeClaims.
+func (c *Clients) NodeClaimInformer(resync time.Duration) cache.SharedIndexInformer {
+	return newInformer[*v1.NodeClaimList](c.NodeClaims, &v1.NodeClaim{}, resync)
+}
+
+// EC2NodeClassInformer watches all EC2NodeClasses.
+func (c *Clients) EC2NodeClassInformer(resync time.Duration) cache.SharedIndexInformer {
+	return newInformer[*awsv1.EC2NodeClassList](c.EC2NodeClasses, &awsv1.EC2NodeClass{}, resync)
+}
+
+func newInformer[L runtime.Object](from lister[L], example runtime.Object, resync time.Duration) cache.SharedIndexInformer {
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return from.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return from.Watch(ctx, options)
+		},
+	}
+	return cache.NewSharedIndexInformer(source, example, resync, cache.Indexers{})
+}

@@ -1,0 +1,121 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var (
+	// ErrNotFound says that the object does not exist.
+	ErrNotFound = errors.New("not found")
+	// ErrKindNotServed says that the API server does not serve the object's kind: its CustomResourceDefinition is not installed. It is an ErrNotFound too.
+	ErrKindNotServed = fmt.Errorf("kind is not served by the cluster: %w", ErrNotFound)
+	// ErrLeadershipLost says that the lease went to another replica, or could not be renewed in time.
+	ErrLeadershipLost = errors.New("leadership lost")
+)
+
+// FieldConflict is one field that another manager owns.
+type FieldConflict struct {
+	Manager string // e.g. kubectl-client-side-apply
+	Path    string // e.g. .spec.weight
+}
+
+// ConflictError says that an apply would change fields that others own.
+type ConflictError struct {
+	Object Ref
+	Fields []FieldConflict
+}
+
+func (e *ConflictError) Error() string {
+	parts := make([]string, len(e.Fields))
+	for i, f := range e.Fields {
+		parts[i] = fmt.Sprintf("%s is owned by %q", f.Path, f.Manager)
+	}
+	return fmt.Sprintf("%s apply: conflict: %s", e.Object, strings.Join(parts, ", "))
+}
+
+// NotReadyError says what an object looked like when the time to wait ran out.
+type NotReadyError struct {
+	Object     Ref
+	Why        string   // what was still missing
+	Conditions []string // Type=Status Reason: message
+	Events     []string // recent warnings, newest last
+	Containers []string // what containers wait for
+	Err        error    // the context's error
+}
+
+func (e *NotReadyError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s wait: %s", e.Object, e.Why)
+	section := func(title string, lines []string) {
+		if len(lines) > 0 {
+			fmt.Fprintf(&b, "\n%s:\n  %s", title, strings.Join(lines, "\n  "))
+		}
+	}
+	section("conditions", e.Conditions)
+	section("containers", e.Containers)
+	section("warning events", e.Events)
+	return b.String()
+}
+
+// Unwrap gives the context's error.
+func (e *NotReadyError) Unwrap() error { return e.Err }
+
+// wrap gives an API error its type and says what was being done.
+func wrap(err error, verb string, ref Ref) error {
+	switch {
+	case err == nil:
+		return nil
+	case notServed(err):
+		return fmt.Errorf("%s %s: %w", ref, verb, ErrKindNotServed)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s %s: %w", ref, verb, errors.Join(ErrNotFound, err))
+	}
+	if conflict := asConflict(err, ref); conflict != nil {
+		return conflict
+	}
+	return fmt.Errorf("%s %s: %w", ref, verb, err)
+}
+
+// notServed tells a kind that the server does not know from an object that it
+// does not have: the former is refused by the mapper, or, when the mapper is
+// ahead of the server, by a 404 that no resource handler wrote.
+func notServed(err error) bool {
+	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+func asConflict(err error, ref Ref) *ConflictError {
+	var status apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	conflict := &ConflictError{Object: ref}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type != metav1.CauseTypeFieldManagerConflict {
+			continue
+		}
+		// The message is: conflict with "manager" [with subresource "s"] using group/version ...
+		manager := cause.Message
+		if parts := strings.SplitN(cause.Message, `"`, 3); len(parts) == 3 {
+			manager = parts[1]
+		}
+		conflict.Fields = append(conflict.Fields, FieldConflict{Manager: manager, Path: cause.Field})
+	}
+	if len(conflict.Fields) == 0 {
+		return nil
+	}
+	return conflict
+}
+
+// unlessGone turns ErrNotFound into success: what a delete wants is so already.
+func unlessGone(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}

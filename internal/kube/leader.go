@@ -1,0 +1,122 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// Election is one Lease that the replicas compete for.
+type Election struct {
+	Client          kubernetes.Interface
+	Namespace, Name string // of the Lease
+	Identity        string // of this replica; unique
+	// LeaseDuration is how long others wait after the last renewal (0: 15 s),
+	// RenewDeadline how long the leader tries to renew (0: two thirds of it).
+	LeaseDuration, RenewDeadline time.Duration
+}
+
+// Lead waits until this replica is elected and runs work with a context that
+// ends when ctx does or the lease is lost. The lease is given back only after
+// work has returned, so that two leaders never overlap. It gives work's error,
+// joined with ErrLeadershipLost where that was why it ended; nil when ctx ended
+// before the election.
+func Lead(ctx context.Context, e Election, work func(context.Context) error) error {
+	if e.LeaseDuration == 0 {
+		e.LeaseDuration = 15 * time.Second
+	}
+	if e.RenewDeadline == 0 {
+		e.RenewDeadline = e.LeaseDuration * 2 / 3
+	}
+	// The election outlives ctx until work has returned.
+	election, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	t := &term{done: make(chan struct{})}
+	defer context.AfterFunc(ctx, func() {
+		if t.waiting() {
+			stop()
+		}
+	})()
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
+			Client:     e.Client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
+		},
+		LeaseDuration: e.LeaseDuration, RenewDeadline: e.RenewDeadline, RetryPeriod: e.RenewDeadline / 5,
+		ReleaseOnCancel: true,
+		Name:            e.Name,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(elected context.Context) {
+				if !t.begin() {
+					return
+				}
+				defer close(t.done)
+				defer stop()
+				t.err = during(ctx, elected, work)
+			},
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("leader election %s/%s start: %w", e.Namespace, e.Name, err)
+	}
+	elector.Run(election)
+	if t.end() {
+		<-t.done
+	}
+	return t.err
+}
+
+// during runs work until either context ends.
+func during(ctx, elected context.Context, work func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(elected, cancel)()
+	err := work(both)
+	if elected.Err() != nil && ctx.Err() == nil {
+		return errors.Join(ErrLeadershipLost, err)
+	}
+	return err
+}
+
+// term is the state of one Lead: waiting, then working (begun), then over.
+type term struct {
+	mu          sync.Mutex
+	begun, over bool
+	done        chan struct{}
+	err         error
+}
+
+func (t *term) waiting() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.begun
+}
+
+// begin tells whether work may start: the elector starts its callback in a
+// goroutine, which may come after the election is over.
+func (t *term) begin() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begun = !t.over
+	return t.begun
+}
+
+// end tells whether work was started.
+func (t *term) end() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	return t.begun
+}

@@ -1,0 +1,292 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	pollEvery = 500 * time.Millisecond
+	// diagnoseWithin bounds the reads that explain a wait that failed; the
+	// wait's own context is over by then.
+	diagnoseWithin = 10 * time.Second
+	maxEvents      = 10
+)
+
+// Check says whether an object is as wanted, and if not, what is missing.
+type Check func(*unstructured.Unstructured) (done bool, missing string)
+
+// ConditionTrue wants the condition to be True for the object's current generation.
+func ConditionTrue(conditionType string) Check {
+	return func(obj *unstructured.Unstructured) (bool, string) {
+		for _, c := range conditions(obj) {
+			if c.kind != conditionType {
+				continue
+			}
+			if c.generation != 0 && c.generation < obj.GetGeneration() {
+				return false, fmt.Sprintf("condition %s is of an older generation", conditionType)
+			}
+			return c.status == "True", fmt.Sprintf("condition %s is %s", conditionType, c.status)
+		}
+		return false, fmt.Sprintf("condition %s is not there yet", conditionType)
+	}
+}
+
+// RolledOut wants a Deployment's controller to have seen its newest generation
+// and all of its replicas to be of it and available.
+func RolledOut(obj *unstructured.Unstructured) (bool, string) {
+	number := func(fields ...string) int64 {
+		n, _, err := unstructured.NestedInt64(obj.Object, fields...)
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	want := int64(1) // the API's default
+	if n, found, err := unstructured.NestedInt64(obj.Object, "spec", "replicas"); found && err == nil {
+		want = n
+	}
+	updated, available, all := number("status", "updatedReplicas"), number("status", "availableReplicas"), number("status", "replicas")
+	if number("status", "observedGeneration") < obj.GetGeneration() {
+		return false, "the deployment controller has not seen the newest generation"
+	}
+	return updated >= want && available >= want && all <= updated,
+		fmt.Sprintf("%d of %d replicas are updated, %d available, %d old", updated, want, available, max(all-updated, 0))
+}
+
+// Wait reads the object until check is content, and gives it as last read. An
+// object that does not exist yet is waited for too. When ctx ends before, the
+// error is a *NotReadyError with the object's conditions, recent warnings and
+// what its containers wait for.
+func (a *Applier) Wait(ctx context.Context, ref Ref, check Check) (*unstructured.Unstructured, error) {
+	missing := "it does not exist yet"
+	var last *unstructured.Unstructured
+	for {
+		obj, err := a.Get(ctx, ref)
+		switch {
+		case err == nil:
+			last = obj
+			done, what := check(obj)
+			if done {
+				return obj, nil
+			}
+			missing = what
+		case errors.Is(err, ErrKindNotServed):
+			a.mapper.Reset()
+		case errors.Is(err, ErrNotFound) || ctx.Err() != nil:
+		default:
+			return last, err
+		}
+		select {
+		case <-ctx.Done():
+			return last, a.notReady(ctx, ref, last, missing)
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// WaitGone waits until the object of that uid is gone (any uid where empty).
+// progress, which may be nil, is called with each object read. When ctx ends
+// before, the error is a *NotReadyError that names the finalizers that hold it.
+func (a *Applier) WaitGone(ctx context.Context, ref Ref, uid types.UID, progress func(*unstructured.Unstructured)) error {
+	var last *unstructured.Unstructured
+	for {
+		obj, err := a.Get(ctx, ref)
+		switch {
+		case errors.Is(err, ErrNotFound), err == nil && uid != "" && obj.GetUID() != uid:
+			return nil
+		case err == nil:
+			last = obj
+			if progress != nil {
+				progress(obj)
+			}
+		case ctx.Err() == nil:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			missing := "it is not gone"
+			if last != nil && len(last.GetFinalizers()) > 0 {
+				missing = fmt.Sprintf("it is not gone: held by finalizers %v", last.GetFinalizers())
+			}
+			return a.notReady(ctx, ref, last, missing)
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// notReady collects what a user needs to see why a wait was in vain. What
+// cannot be read is left out: the wait's own failure must not be hidden.
+func (a *Applier) notReady(ctx context.Context, ref Ref, obj *unstructured.Unstructured, missing string) error {
+	failure := &NotReadyError{Object: ref, Why: missing, Err: ctx.Err()}
+	if obj == nil {
+		return failure
+	}
+	for _, c := range conditions(obj) {
+		failure.Conditions = append(failure.Conditions, c.String())
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnoseWithin)
+	defer cancel()
+	names := []string{ref.Name}
+	pods, containers := a.podsOf(ctx, obj)
+	failure.Containers = containers
+	failure.Events = a.warnings(ctx, ref.Namespace, append(names, pods...))
+	return failure
+}
+
+// podsOf names the pods that a workload's selector selects, and what their
+// containers wait for.
+func (a *Applier) podsOf(ctx context.Context, obj *unstructured.Unstructured) (pods, waiting []string) {
+	labels, found, err := unstructured.NestedStringMap(obj.Object, "spec", "selector", "matchLabels")
+	if !found || err != nil {
+		return nil, nil
+	}
+	items, err := a.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, obj.GetNamespace(), metav1.FormatLabelSelector(metav1.SetAsLabelSelector(labels)))
+	if err != nil {
+		return nil, nil
+	}
+	for _, pod := range items {
+		pods = append(pods, pod.GetName())
+		for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
+			statuses, _, err := unstructured.NestedSlice(pod.Object, "status", field)
+			if err != nil {
+				continue
+			}
+			for _, status := range statuses {
+				if line := waitingLine(pod.GetName(), status); line != "" {
+					waiting = append(waiting, line)
+				}
+			}
+		}
+		for _, c := range conditions(&pod) {
+			if c.kind == "PodScheduled" && c.status == "False" {
+				waiting = append(waiting, fmt.Sprintf("pod %s is not scheduled: %s", pod.GetName(), c.message))
+			}
+		}
+	}
+	return pods, waiting
+}
+
+// waitingLine says what a container waits for, or how it last ended.
+func waitingLine(pod string, status any) string {
+	s, ok := status.(map[string]any)
+	if !ok {
+		return ""
+	}
+	text := func(fields ...string) string {
+		value, _, err := unstructured.NestedString(s, fields...)
+		if err != nil {
+			return ""
+		}
+		return value
+	}
+	reason := text("state", "waiting", "reason")
+	if reason == "" {
+		return ""
+	}
+	line := fmt.Sprintf("pod %s, container %s waits: %s", pod, text("name"), reason)
+	if message := text("state", "waiting", "message"); message != "" {
+		line += ": " + message
+	}
+	if code, found, err := unstructured.NestedInt64(s, "lastState", "terminated", "exitCode"); found && err == nil {
+		line += fmt.Sprintf(" (last exit code %d %s)", code, text("lastState", "terminated", "message"))
+	}
+	return line
+}
+
+// warnings gives the newest Warning events about the named objects. Events
+// about cluster-scoped objects are in the namespace default.
+func (a *Applier) warnings(ctx context.Context, namespace string, names []string) []string {
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	items, err := a.list(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Event"}, namespace, metav1.ListOptions{FieldSelector: "type=Warning"})
+	if err != nil {
+		return nil
+	}
+	type event struct{ at, line string }
+	var events []event
+	for _, item := range items {
+		text := func(fields ...string) string {
+			value, _, err := unstructured.NestedString(item.Object, fields...)
+			if err != nil {
+				return ""
+			}
+			return value
+		}
+		if !slices.Contains(names, text("involvedObject", "name")) {
+			continue
+		}
+		at := text("lastTimestamp")
+		if at == "" {
+			at = text("eventTime")
+		}
+		events = append(events, event{at: at, line: fmt.Sprintf("%s %s %s: %s: %s", at, text("involvedObject", "kind"), text("involvedObject", "name"), text("reason"), text("message"))})
+	}
+	slices.SortStableFunc(events, func(x, y event) int {
+		if x.at < y.at {
+			return -1
+		}
+		if x.at > y.at {
+			return 1
+		}
+		return 0
+	})
+	var lines []string
+	for _, e := range events[max(0, len(events)-maxEvents):] {
+		lines = append(lines, e.line)
+	}
+	return lines
+}
+
+type condition struct {
+	kind, status, reason, message string
+	generation                    int64
+}
+
+func (c condition) String() string {
+	line := c.kind + "=" + c.status
+	if c.reason != "" {
+		line += " " + c.reason
+	}
+	if c.message != "" {
+		line += ": " + c.message
+	}
+	return line
+}
+
+// conditions reads status.conditions of any kind.
+func conditions(obj *unstructured.Unstructured) []condition {
+	list, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	if err != nil {
+		return nil
+	}
+	var out []condition
+	for _, entry := range list {
+		fields, ok := entry.(map[string]any)
+		if !ok {
+			continue
+		}
+		text := func(name string) string {
+			value, ok := fields[name].(string)
+			if !ok {
+				return ""
+			}
+			return value
+		}
+		c := condition{kind: text("type"), status: text("status"), reason: text("reason"), message: text("message")}
+		if n, ok := fields["observedGeneration"].(int64); ok {
+			c.generation = n
+		}
+		out = append(out, c)
+	}
+	return out
+}
