@@ -49,6 +49,7 @@ type Access struct {
 	Action     string              // e.g. ec2:CreateFleet
 	Resources  []Resource          // every one must be allowed; none means "*"
 	Conditions map[string][]string // further condition keys, e.g. aws:RequestTag/Name, aws:TagKeys, ec2:CreateAction
+	Policy     string              // the resource's own policy document (a queue's); empty where it has none
 }
 
 // Authorizer answers Access questions. A refusal is an *Error with the code

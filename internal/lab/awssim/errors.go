@@ -1,0 +1,6 @@
+package awssim
+
+import "errors"
+
+// ErrOptions: New was called with options that make no cloud.
+var ErrOptions = errors.New("invalid options")

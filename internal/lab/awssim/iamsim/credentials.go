@@ -1,0 +1,110 @@
+package iamsim
+
+import (
+	"crypto/rand"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/policy"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
+)
+
+// Credential is an access key that can sign, and whose it is.
+type Credential struct {
+	AccessKeyID     string
+	SecretAccessKey string
+	SessionToken    string    // empty for a user's key
+	Expiration      time.Time // zero for a user's key
+	Identity        wire.Identity
+}
+
+type userKey struct {
+	credential Credential
+	user       string
+}
+
+type session struct {
+	credential Credential
+	roleID     string
+}
+
+// SeedUser makes an IAM user with an access key and the managed policies named
+// by ARN attached; for the laboratory, which has no root account to do it.
+func (s *Service) SeedUser(name string, policyARNs ...string) Credential {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := &user{name: name, arn: s.arn("user", "/", name), id: newID("AIDA"), attached: policyARNs}
+	s.users[name] = u
+	c := Credential{
+		AccessKeyID: newID("AKIA"), SecretAccessKey: newSecret(),
+		Identity: wire.Identity{ARN: u.arn, Account: s.account, UserID: u.id, Principal: u.arn},
+	}
+	s.keys[c.AccessKeyID] = &userKey{c, name}
+	return c
+}
+
+func newSecret() string { return (rand.Text() + rand.Text())[:40] }
+
+// Credential finds the key that a request is signed with. A session of a role
+// that is gone, or was made anew, is not found.
+func (s *Service) Credential(accessKeyID string) (Credential, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k, ok := s.keys[accessKeyID]; ok {
+		return k.credential, true
+	}
+	sess, ok := s.sessions[accessKeyID]
+	if !ok {
+		return Credential{}, false
+	}
+	r := s.roleByARN(sess.credential.Identity.Principal)
+	if r == nil || r.id != sess.roleID {
+		return Credential{}, false
+	}
+	return sess.credential, true
+}
+
+// Role is what STS and EKS need to know of a role.
+type Role struct {
+	Name, ARN, ID string
+	Trust         *policy.Document
+	MaxSession    time.Duration
+	Tags          map[string]string
+}
+
+// Role finds a role by ARN.
+func (s *Service) Role(arn string) (Role, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.roleByARN(arn)
+	if r == nil {
+		return Role{}, false
+	}
+	return Role{Name: r.name, ARN: r.arn, ID: r.id, Trust: r.trust, MaxSession: time.Duration(r.maxSession) * time.Second, Tags: maps.Clone(r.tags)}, true
+}
+
+// PrincipalExists says whether an ARN names a user or role of this account.
+func (s *Service) PrincipalExists(arn string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.roleByARN(arn) != nil || s.userByARN(arn) != nil
+}
+
+// IssueSession makes temporary credentials of a role; whether the caller may
+// have them is the caller's of this method to decide.
+func (s *Service) IssueSession(r Role, name string, lifetime time.Duration) Credential {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	maps.DeleteFunc(s.sessions, func(_ string, old *session) bool { return now.After(old.credential.Expiration.Add(time.Hour)) })
+	c := Credential{
+		AccessKeyID: newID("ASIA"), SecretAccessKey: newSecret(), SessionToken: strings.ToLower(rand.Text()) + rand.Text() + rand.Text() + rand.Text(),
+		Expiration: now.UTC().Add(lifetime).Truncate(time.Second),
+		Identity: wire.Identity{
+			ARN: "arn:aws:sts::" + s.account + ":assumed-role/" + r.Name + "/" + name, Account: s.account, UserID: r.ID + ":" + name, Principal: r.ARN,
+		},
+	}
+	s.sessions[c.AccessKeyID] = &session{c, r.ID}
+	return c
+}

@@ -1,0 +1,126 @@
+package iamsim
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/policy"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
+)
+
+// Config is what IAM needs to know of its surroundings.
+type Config struct {
+	Account string // twelve digits
+	Now     func() time.Time
+}
+
+// Service is the simulated IAM of one account. Safe for concurrent use.
+type Service struct {
+	account string
+	now     func() time.Time
+	actions map[string]handler
+
+	mu        sync.Mutex
+	users     map[string]*user    // by name
+	keys      map[string]*userKey // by access key id
+	sessions  map[string]*session // by access key id
+	roles     map[string]*role    // by name
+	policies  map[string]*managed // by ARN, those of AWS included
+	profiles  map[string]*profile // by name
+	providers map[string]*provider
+}
+
+type handler func(ctx context.Context, req *wire.Request) (any, error)
+
+type user struct {
+	name, arn, id string
+	attached      []string // policy ARNs, sorted
+}
+
+type role struct {
+	name, path, arn, id string
+	description         string
+	trustText           string
+	trust               *policy.Document
+	maxSession          int // seconds
+	created             time.Time
+	tags                map[string]string
+	inline              map[string]inlinePolicy
+	attached            []string // policy ARNs, sorted
+	boundary            string   // policy ARN, or empty
+}
+
+type inlinePolicy struct {
+	text string
+	doc  *policy.Document
+}
+
+type managed struct {
+	name, path, arn, id string
+	description         string
+	created, updated    time.Time
+	tags                map[string]string
+	versions            []policyVersion // in order of creation
+	defaultVersion      string
+	nextVersion         int
+	aws                 bool // owned by AWS: read only
+}
+
+type policyVersion struct {
+	id      string
+	text    string
+	doc     *policy.Document
+	created time.Time
+}
+
+type profile struct {
+	name, path, arn, id string
+	role                string // name, or empty
+	created             time.Time
+	tags                map[string]string
+}
+
+// New makes the IAM of one account; it holds nothing but AWS's own policies.
+func New(c Config) *Service {
+	s := &Service{
+		account: c.Account, now: c.Now,
+		users: map[string]*user{}, keys: map[string]*userKey{}, sessions: map[string]*session{},
+		roles: map[string]*role{}, policies: map[string]*managed{}, profiles: map[string]*profile{}, providers: map[string]*provider{},
+	}
+	for _, m := range awsManaged() {
+		s.policies[m.arn] = m
+	}
+	s.actions = s.roleActions()
+	for _, group := range []map[string]handler{s.rolePolicyActions(), s.policyActions(), s.profileActions(), s.providerActions()} {
+		for name, h := range group {
+			s.actions[name] = h
+		}
+	}
+	return s
+}
+
+// Serve answers one IAM action.
+func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {
+	h, ok := s.actions[req.Action]
+	if !ok {
+		return nil, wire.Errorf("InvalidAction", "Could not find operation %s for version 2010-05-08", req.Action)
+	}
+	return h(ctx, req)
+}
+
+// allow asks for permission to do the request's own action on one resource.
+func (s *Service) allow(ctx context.Context, req *wire.Request, arn string, tags map[string]string, conditions map[string][]string) error {
+	return s.Authorize(ctx, req, wire.Access{
+		Action: "iam:" + req.Action, Resources: []wire.Resource{{ARN: arn, Tags: tags}}, Conditions: conditions,
+	})
+}
+
+// arn names a thing of this account, e.g. arn("role", "/", "Node").
+func (s *Service) arn(kind, path, name string) string {
+	return "arn:aws:iam::" + s.account + ":" + kind + path + name
+}
+
+// newID makes a unique id as IAM's: a prefix of four letters and 17 characters.
+func newID(prefix string) string { return prefix + rand.Text()[:17] }

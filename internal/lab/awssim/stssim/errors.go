@@ -1,0 +1,6 @@
+package stssim
+
+import "errors"
+
+// ErrNotAssumable: the role of an instance's profile is gone or does not trust EC2.
+var ErrNotAssumable = errors.New("instance role cannot be assumed")
