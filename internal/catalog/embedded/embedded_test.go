@@ -1,0 +1,185 @@
+package embedded
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+func TestBlob_HoldsTheCommittedFacts(t *testing.T) {
+	files, err := filepath.Glob("facts/*.tsv")
+	if err != nil || len(files) != len(Regions())+1 {
+		t.Fatalf("%d facts files for %d regions and the types, %v: run go generate", len(files), len(Regions()), err)
+	}
+	for _, file := range files {
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := unpack(strings.TrimSuffix(filepath.Base(file), ".tsv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("the blob of %s differs: run go generate", file)
+		}
+	}
+}
+
+func TestLoad_UnknownRegionNamesTheKnownOnes(t *testing.T) {
+	_, _, err := Load("mars-north-1")
+	if !errors.Is(err, ErrUnknownRegion) {
+		t.Fatalf("err = %v", err)
+	}
+	for _, want := range append(Regions(), "mars-north-1") {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not name %s", err, want)
+		}
+	}
+}
+
+func TestLoad_HasTheFourRegionsAndSaysWhereFactsAreFrom(t *testing.T) {
+	for _, region := range []string{"us-east-1", "us-west-2", "eu-west-1", "ap-northeast-2"} {
+		if !slices.Contains(Regions(), region) {
+			t.Errorf("no %s", region)
+		}
+	}
+	for _, region := range Regions() {
+		_, m, err := Load(region)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var groups []string
+		for _, s := range m.Sources {
+			groups = append(groups, s.Group)
+			if len(s.Date) != len("2006-01-02") || s.Text == "" {
+				t.Errorf("%s: source %+v lacks a date or a text", region, s)
+			}
+		}
+		want := []string{"instance types", "branch interfaces", "network bandwidth", "offerings", "on-demand", "spot"}
+		if !slices.Equal(groups, want) {
+			t.Errorf("%s: sources of %v, want %v", region, groups, want)
+		}
+	}
+}
+
+func TestDecode_SameResultEachTime(t *testing.T) {
+	first, err := decodeTypes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, _ := decodeTypes()
+	if !reflect.DeepEqual(first, second) {
+		t.Error("types differ")
+	}
+	for _, region := range Regions() {
+		a, err := decodeMarket(region)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := decodeMarket(region)
+		if !reflect.DeepEqual(a, b) {
+			t.Errorf("%s differs", region)
+		}
+	}
+}
+
+func instanceTypes(t *testing.T, region string) ([]catalog.InstanceType, catalog.Market) {
+	t.Helper()
+	facts, m, err := Load(region)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return catalog.Build(facts, m, catalog.Settings{Zones: m.Zones, MemoryOverheadPermille: catalog.DefaultMemoryOverheadPermille}), m
+}
+
+func TestBuild_EveryTypeOfEveryRegionIsUsable(t *testing.T) {
+	for _, region := range Regions() {
+		types, m := instanceTypes(t, region)
+		if len(types) != len(m.Offered) || len(types) < 300 {
+			t.Errorf("%s: built %d of %d types offered", region, len(types), len(m.Offered))
+		}
+		for _, it := range types {
+			for _, key := range []string{label.Arch, label.OS, label.Region, label.InstanceType, catalog.LabelFamily, catalog.LabelSize, catalog.LabelCategory, catalog.LabelGeneration, catalog.LabelCPUManufacturer} {
+				if v, ok := it.Labels.Get(key); !ok || v == "" {
+					t.Errorf("%s %s has no label %s", region, it.Name, key)
+				}
+			}
+			a := it.Allocatable
+			if a.MilliCPU <= 0 || a.MemoryBytes <= 0 || a.EphemeralBytes <= 0 || a.PodSlots <= 0 {
+				t.Errorf("%s %s: allocatable %v", region, it.Name, a)
+			}
+			if !a.Fits(it.Capacity) {
+				t.Errorf("%s %s: allocatable %v exceeds capacity %v", region, it.Name, a, it.Capacity)
+			}
+			if len(it.Offerings) == 0 {
+				t.Errorf("%s %s is offered nowhere", region, it.Name)
+			}
+		}
+	}
+}
+
+func TestPrices_SpotIsNeverDearerThanOnDemand(t *testing.T) {
+	for _, region := range Regions() {
+		_, m, err := Load(region)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, prices := range m.Spot {
+			for i, p := range prices {
+				if p <= 0 || p > m.OnDemand[name] {
+					t.Errorf("%s %s: spot %s in %s, on demand %s", region, name, p.Dollars(), m.Zones[m.Offered[name][i]].Name, m.OnDemand[name].Dollars())
+				}
+			}
+		}
+	}
+}
+
+// Within a family of general-purpose instances, twice the cores cost twice as
+// much; a slip of a decimal or of a column would show.
+func TestPrices_FollowTheSizeWithinAFamily(t *testing.T) {
+	for _, region := range Regions() {
+		_, m, err := Load(region)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range []string{"m5", "c5", "r5", "m6g", "c6i", "r6i", "m7i", "t3"} {
+			large, xlarge := m.OnDemand[family+".large"], m.OnDemand[family+".xlarge"]
+			if large == 0 && len(m.Offered[family+".large"]) == 0 {
+				continue
+			}
+			if ratio := float64(xlarge) / float64(large); ratio < 1.9 || ratio > 2.1 {
+				t.Errorf("%s %s: xlarge costs %.2f times large", region, family, ratio)
+			}
+		}
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for b.Loop() {
+		if _, err := decodeTypes(); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := decodeMarket("us-east-1"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	facts, m, err := Load("us-east-1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		catalog.Build(facts, m, catalog.Settings{Zones: m.Zones, MemoryOverheadPermille: catalog.DefaultMemoryOverheadPermille})
+	}
+}

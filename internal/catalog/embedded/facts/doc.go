@@ -1,0 +1,19 @@
+// Package facts reads and writes the committed text files that the embedded
+// catalogue is made of: types.tsv with what holds everywhere, and one
+// <region>.tsv per region with what is sold there.
+//
+// A file has three parts, each line's cells separated by tabs:
+//
+//	source	<group>	<date>	<text>	where a group of facts is from, one line each
+//	zone	<id>	<name>	region files only
+//	spot	estimated	region files only, if the spot prices are no history
+//	<column names>
+//	<one instance type a line, sorted by name>
+//
+// "-" is an absent value. Prices are dollars an hour; "~" before an on-demand
+// price marks an estimate. A type's zones are one letter each, "a" being the
+// first zone line, and its spot prices follow in the same order.
+//
+// Invariants: Decode(Encode(x)) is x, and Encode is deterministic, so that a
+// refresh that changes nothing leaves the files as they are.
+package facts

@@ -1,0 +1,16 @@
+// Command catalog refreshes the committed facts that the embedded catalogue is
+// generated from:
+//
+//	go run . -regions us-east-1,eu-west-1
+//
+// It asks EC2 for instance types, the zones that offer them and the spot
+// prices, and the Pricing service for the on-demand prices; at AWS, or with
+// -endpoint at anything that answers the same calls. With -prices=tables the
+// on-demand prices, and with a spot history that is empty or older than EC2
+// keeps it the spot prices too, come from published tables and rules instead;
+// package estimate says which. Branch interface limits and, where the
+// documentation is better than the API, network bandwidth have no API and come
+// from published tables always.
+//
+// Every group of facts is written with its source and date.
+package main

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog/embedded/facts"
+)
+
+const (
+	pricesFromAPI    = "api"
+	pricesFromTables = "tables"
+)
+
+type options struct {
+	regions  []string
+	endpoint string
+	prices   string
+	out      string
+	ec2      catalog.Source // what EC2 facts are said to be from
+	today    time.Time
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	o, err := parse(os.Args[1:])
+	if err == nil {
+		err = refresh(ctx, o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "catalog:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string) (options, error) {
+	o := options{today: time.Now().UTC()}
+	flags := flag.NewFlagSet("catalog", flag.ContinueOnError)
+	regions := flags.String("regions", "us-east-1,us-west-2,eu-west-1,ap-northeast-2", "regions to refresh, comma-separated")
+	flags.StringVar(&o.endpoint, "endpoint", "", "URL that answers for EC2 and Pricing; empty is AWS")
+	flags.StringVar(&o.prices, "prices", pricesFromAPI, "on-demand prices: api (the Pricing service) or tables (published ones)")
+	flags.StringVar(&o.out, "out", "../../internal/catalog/embedded/facts", "folder of the facts")
+	flags.StringVar(&o.ec2.Text, "source", "EC2 API", "what to call the source of EC2's facts")
+	flags.StringVar(&o.ec2.Date, "date", o.today.Format(time.DateOnly), "day of EC2's facts")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if o.prices != pricesFromAPI && o.prices != pricesFromTables {
+		return o, fmt.Errorf("-prices is %q; use %s or %s", o.prices, pricesFromAPI, pricesFromTables)
+	}
+	o.regions = strings.Split(*regions, ",")
+	return o, nil
+}
+
+func refresh(ctx context.Context, o options) error {
+	prices, err := newPriceList(ctx, o)
+	if err != nil {
+		return err
+	}
+	byName := map[string]catalog.Fact{}
+	markets := map[string]catalog.Market{}
+	for _, region := range o.regions {
+		ec2, err := newEC2(ctx, region, o.endpoint)
+		if err != nil {
+			return err
+		}
+		if err := ec2.addTypes(ctx, byName); err != nil {
+			return err
+		}
+		m, err := ec2.market(ctx, o, prices)
+		if err != nil {
+			return fmt.Errorf("market of %s: %w", region, err)
+		}
+		markets[region] = m
+		fmt.Printf("%s: %d types in %d zones, %d on-demand prices (%d estimated), spot estimated: %t\n",
+			region, len(m.Offered), len(m.Zones), len(m.OnDemand), len(m.OnDemandIsEstimate), m.SpotIsEstimate)
+	}
+	return write(o, byName, markets)
+}
+
+func write(o options, byName map[string]catalog.Fact, markets map[string]catalog.Market) error {
+	types := facts.Types{Sources: append([]catalog.Source{{Group: "instance types", Date: o.ec2.Date, Text: o.ec2.Text}}, tableSources()...)}
+	for _, f := range byName {
+		types.Facts = append(types.Facts, f)
+	}
+	if err := os.WriteFile(filepath.Join(o.out, "types.tsv"), types.Encode(), 0o644); err != nil {
+		return fmt.Errorf("facts write: %w", err)
+	}
+	for region, m := range markets {
+		for name := range m.Offered {
+			if _, known := byName[name]; !known {
+				delete(m.Offered, name) // Xen paravirtual and macOS types
+			}
+		}
+		if err := os.WriteFile(filepath.Join(o.out, region+".tsv"), facts.EncodeMarket(m), 0o644); err != nil {
+			return fmt.Errorf("facts write: %w", err)
+		}
+	}
+	fmt.Printf("%d instance types\n", len(byName))
+	return nil
+}
