@@ -5,13 +5,18 @@ import (
 	"slices"
 )
 
-// impure are the packages that would let the decision core see or change
+// impure reports whether a package would let the decision core see or change
 // anything but its input. hash/maphash and crypto/rand are random sources that
 // the input did not seed.
-var impure = []string{"context", "os", "net", "log", "sync", "syscall", "math/rand", "crypto/rand", "hash/maphash"}
+func impure(imported string) bool {
+	denied := []string{"context", "os", "net", "log", "sync", "syscall", "math/rand", "crypto/rand", "hash/maphash"}
+	return slices.ContainsFunc(denied, func(d string) bool { return under(imported, d) })
+}
 
-// clock are the names of package time that read the clock or wait for it.
-var clock = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
+// readsClock reports whether a name of package time reads the clock or waits for it.
+func readsClock(name string) bool {
+	return slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}, name)
+}
 
 // checkPurity finds I/O, clocks, goroutines and unseeded randomness in the
 // words and the engine. They reach some of these packages through the standard
@@ -23,7 +28,7 @@ func checkPurity(t tree) []breach {
 			continue
 		}
 		for imported, pos := range f.imports() {
-			if slices.ContainsFunc(impure, func(denied string) bool { return under(imported, denied) }) {
+			if impure(imported) {
 				all = append(all, f.at(pos, "the decision core must not import %s", imported))
 			}
 		}
@@ -31,7 +36,7 @@ func checkPurity(t tree) []breach {
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && clockName != "" && x.Name == clockName && slices.Contains(clock, n.Sel.Name) {
+				if x, ok := n.X.(*ast.Ident); ok && clockName != "" && x.Name == clockName && readsClock(n.Sel.Name) {
 					all = append(all, f.at(n.Pos(), "the decision core must not use time.%s: time is an argument", n.Sel.Name))
 				}
 			case *ast.GoStmt:

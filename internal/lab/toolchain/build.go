@@ -2,10 +2,13 @@ package toolchain
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -88,6 +91,27 @@ func BuildSelf(ctx context.Context, w io.Writer, pkg, out string) error {
 	return nil
 }
 
+// Self builds one of our own programs into the user's cache and returns its
+// path. Each checkout has its own copy, always built from what the checkout
+// holds now (the go tool knows what that saves).
+func Self(ctx context.Context, w io.Writer, pkg string) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	cache, err := CacheDir()
+	if err != nil {
+		return "", err
+	}
+	checkout := sha256.Sum256([]byte(root))
+	dir := filepath.Join(cache, "bin", hex.EncodeToString(checkout[:8]))
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return "", fmt.Errorf("program build: %w", err)
+	}
+	out := filepath.Join(dir, path.Base(pkg))
+	return out, BuildSelf(ctx, w, pkg, out)
+}
+
 // goBuild runs go build in dir with a live report. Reproducible: no paths of
 // this machine and no state of the checkout go into the result.
 func goBuild(ctx context.Context, w io.Writer, dir, title string, args []string) error {
@@ -111,7 +135,7 @@ func goBuild(ctx context.Context, w io.Writer, dir, title string, args []string)
 // lock takes the file's advisory lock; the kernel gives it back when the
 // process dies, however it dies.
 func lock(ctx context.Context, w io.Writer, path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // a file of the tool cache
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("tool cache lock: %w", err)
 	}

@@ -67,7 +67,7 @@ func places(name string) []place {
 func versionOf(ctx context.Context, path string, args []string) (version, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // the candidates are executables that the user put on PATH
+	cmd := exec.CommandContext(ctx, path, args...)
 	// OpenTofu and Terraform refuse to start when the CLI configuration named in
 	// the environment does not exist, and Terraform asks the network for updates.
 	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1")

@@ -21,7 +21,7 @@ func Root() (string, error) {
 		return "", fmt.Errorf("repository find: %w", err)
 	}
 	for {
-		text, err := os.ReadFile(filepath.Join(dir, "go.mod")) //nolint:gosec // a go.mod above the working directory
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 		if err == nil && firstLine(text) == "module "+rootModule {
 			return dir, nil
 		}
@@ -31,6 +31,15 @@ func Root() (string, error) {
 		}
 		dir = parent
 	}
+}
+
+// CacheDir is the folder outside the checkout that everything built is kept in.
+func CacheDir() (string, error) {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("cache directory find: %w", err)
+	}
+	return filepath.Join(base, "karpenterd"), nil
 }
 
 // module is a folder under tools/ and what its go.mod pins.
@@ -60,16 +69,16 @@ func loadModule(ctx context.Context, name string) (module, error) {
 	if err != nil {
 		return module{}, err
 	}
-	base, err := os.UserCacheDir()
+	cache, err := CacheDir()
 	if err != nil {
-		return module{}, fmt.Errorf("cache directory find: %w", err)
+		return module{}, err
 	}
 	sum := sha256.New()
 	for _, part := range [][]byte{gomod, gosum, goenv, []byte(ldflags(name, m.versions))} {
 		_, _ = fmt.Fprintf(sum, "%d\n%s", len(part), part)
 	}
 	key := hex.EncodeToString(sum.Sum(nil))[:16]
-	m.cache = filepath.Join(base, "karpenterd", "tools", name+"-"+key)
+	m.cache = filepath.Join(cache, "tools", name+"-"+key)
 	return m, nil
 }
 
@@ -96,7 +105,7 @@ func goCommand(ctx context.Context, dir string, args ...string) (*exec.Cmd, erro
 	if err != nil {
 		return nil, fmt.Errorf("%w: go is not on PATH: install Go 1.26.6 or newer from https://go.dev/dl and add its bin folder to PATH", ErrMissingPrerequisite)
 	}
-	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // the go tool, with arguments from this package
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	return cmd, nil

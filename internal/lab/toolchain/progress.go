@@ -106,12 +106,16 @@ func (p *progress) show() {
 	_, _ = fmt.Fprintln(p.w, line)
 }
 
-// end stops the reports and leaves one line that says what it took.
+// end stops the reports and leaves one line that says what it took, unless
+// nothing had to be done.
 func (p *progress) end(err error) {
 	close(p.stop)
 	p.stopped.Wait()
 	if p.terminal {
 		_, _ = fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	if err == nil && p.compiled == 0 && time.Since(p.start) < logEvery {
+		return
 	}
 	verdict := "done"
 	if err != nil {

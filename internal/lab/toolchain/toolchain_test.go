@@ -53,7 +53,7 @@ func TestParseVersion_NothingInTextWithoutVersion(t *testing.T) {
 func script(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+text+"'\n"), 0o700); err != nil { //nolint:gosec // must be executable
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+text+"'\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -187,7 +187,7 @@ func TestBuild_ConcurrentCallersBuildOnceAndLeaveOnlyTheTool(t *testing.T) {
 		if errs[i] != nil {
 			t.Errorf("caller %d: %v", i, errs[i])
 		}
-		builds += strings.Count(logs[i].String(), ": done,")
+		builds += strings.Count(logs[i].String(), "building hello from tools/dev")
 	}
 	if builds != 1 {
 		t.Errorf("%d builds, want 1", builds)
@@ -250,10 +250,23 @@ func TestProgress_CountsDownloadsAndPackagesAndKeepsComplaints(t *testing.T) {
 	}
 }
 
-func TestBuildSelf_BuildsOurProgramIntoTheFileNamed(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "tools")
-	if err := BuildSelf(t.Context(), &bytes.Buffer{}, "./internal/lab/toolchain/cmd/tools", out); err != nil {
+func TestSelf_BuildsOurProgramIntoTheUsersCache(t *testing.T) {
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // Go's own caches stay where they are
+		value, err := goOutput(t.Context(), ".", "env", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(name, strings.TrimSpace(string(value)))
+	}
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	t.Setenv("HOME", cache) // on systems without XDG
+	out, err := Self(t.Context(), &bytes.Buffer{}, "./internal/lab/toolchain/cmd/tools")
+	if err != nil {
 		t.Fatal(err)
+	}
+	if !strings.HasPrefix(out, cache) {
+		t.Errorf("built %s, want it under the user's cache", out)
 	}
 	printed, err := exec.CommandContext(t.Context(), out).Output()
 	if err != nil || !strings.Contains(string(printed), string(APIServer)) {

@@ -1,5 +1,5 @@
-// Command testreport runs `go test -json` with the arguments it is given and
-// reports in a form for people: a line for each package as it finishes, the
+// Command testreport runs `go test` with the arguments it is given, -json among
+// them, and reports in a form for people: a line for each package as it finishes, the
 // output of failures in full, a sign of life while nothing finishes, and at
 // the end what was skipped and `N passed, N failed, N skipped`.
 //
@@ -35,7 +35,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) (bool, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...) //nolint:gosec // the Makefile's arguments
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test"}, args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second // tests stop what they started
 	cmd.Stderr = os.Stderr

@@ -1,6 +1,8 @@
 // Command tools prints the paths of the tools it is asked for, one a line, in
 // the order asked; what is missing is built first. With -v it prints name,
-// version, origin and path. Progress goes to standard error.
+// version, origin and path. With -self it builds one of our own programs, named
+// by its package as ./internal/lab/cmd/lab, and prints that path; with -cache it
+// prints the folder that all of this is kept in. Progress goes to standard error. Without arguments it lists the tools it knows.
 package main
 
 import (
@@ -16,14 +18,32 @@ import (
 
 func main() {
 	verbose := flag.Bool("v", false, "print name, version, origin and path")
+	self := flag.String("self", "", "build this package of ours and print the program's path")
+	cache := flag.Bool("cache", false, "print the folder that built programs are kept in")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *verbose, flag.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "tools:", err)
-		stop()
-		os.Exit(1) //nolint:gocritic // stop has been called
+	var err error
+	switch {
+	case *cache:
+		err = show(toolchain.CacheDir())
+	case *self != "":
+		err = show(toolchain.Self(ctx, os.Stderr, *self))
+	default:
+		err = run(ctx, *verbose, flag.Args())
 	}
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "tools:", err)
+		os.Exit(1)
+	}
+}
+
+func show(path string, err error) error {
+	if err != nil {
+		return err
+	}
+	fmt.Println(path)
+	return nil
 }
 
 func run(ctx context.Context, verbose bool, names []string) error {
