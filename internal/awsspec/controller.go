@@ -1,0 +1,85 @@
+package awsspec
+
+import "fmt"
+
+// ControllerPolicyInput says what the daemon works on.
+type ControllerPolicyInput struct {
+	Partition, Region, Account, Cluster string
+	NodeRoleARN                         string // the role that instances may be given
+	QueueARN                            string // empty: no interruption queue
+}
+
+// Policy is a managed policy. Its name is unique in the account: IAM knows no regions.
+type Policy struct {
+	Name, Document string
+}
+
+// ControllerPolicies returns what the daemon's role may do and nothing more:
+// launch, tag and terminate instances of this cluster, read what it decides by,
+// and receive from its queue. The tag conditions keep it off everything that it
+// did not make; they follow the service authorization reference of EC2 (actions
+// with their resource types and condition keys).
+func ControllerPolicies(in ControllerPolicyInput) []Policy {
+	policy := func(kind string, statements ...statement) Policy {
+		name := shortened("Karpenter-"+in.Region+"-", in.Cluster, "-"+kind, maxPolicyName)
+		return Policy{Name: name, Document: policyText(statements...)}
+	}
+	policies := []Policy{policy("Nodes", in.launchStatements()...), policy("Read", in.readStatements()...)}
+	if in.QueueARN != "" {
+		policies = append(policies, policy("Interruption",
+			allow("ReceiveInterruptions", []string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}, []string{in.QueueARN})))
+	}
+	return policies
+}
+
+func (in ControllerPolicyInput) launchStatements() []statement {
+	owned := TagClusterPrefix + in.Cluster
+	created := in.ec2("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
+	requestTagged := func(s statement) statement {
+		return s.when("StringEquals", "aws:RequestTag/"+owned, TagOwned).
+			when("StringEquals", "aws:RequestTag/"+TagClusterName, in.Cluster).
+			when("StringLike", "aws:RequestTag/"+TagNodePool, "*")
+	}
+	resourceTagged := func(s statement) statement {
+		return s.when("StringEquals", "aws:ResourceTag/"+owned, TagOwned).
+			when("StringLike", "aws:ResourceTag/"+TagNodePool, "*")
+	}
+	return []statement{
+		allow("LaunchInto", []string{"ec2:CreateFleet", "ec2:RunInstances"}, append(
+			[]string{fmt.Sprintf("arn:%s:ec2:%s::image/*", in.Partition, in.Region), fmt.Sprintf("arn:%s:ec2:%s::snapshot/*", in.Partition, in.Region)},
+			in.ec2("security-group", "subnet")...)),
+		resourceTagged(allow("LaunchFromOwnTemplates", []string{"ec2:CreateFleet", "ec2:RunInstances"}, in.ec2("launch-template"))),
+		requestTagged(allow("LaunchTagged", []string{"ec2:CreateFleet", "ec2:CreateLaunchTemplate", "ec2:RunInstances"}, created)),
+		requestTagged(allow("TagWhatIsCreated", []string{"ec2:CreateTags"}, created)).
+			when("StringEquals", "ec2:CreateAction", "CreateFleet", "CreateLaunchTemplate", "RunInstances"),
+		resourceTagged(allow("NameOwnInstances", []string{"ec2:CreateTags"}, in.ec2("instance"))).
+			when("ForAllValues:StringEquals", "aws:TagKeys", TagName),
+		resourceTagged(allow("DeleteOwn", []string{"ec2:DeleteLaunchTemplate", "ec2:TerminateInstances"}, in.ec2("instance", "launch-template"))),
+		allow("GiveNodeRole", []string{"iam:PassRole"}, []string{in.NodeRoleARN}).
+			when("StringEquals", "iam:PassedToService", ec2Principal(in.Partition)),
+	}
+}
+
+func (in ControllerPolicyInput) readStatements() []statement {
+	return []statement{
+		allow("ReadEC2", []string{
+			"ec2:DescribeImages", "ec2:DescribeInstances", "ec2:DescribeLaunchTemplates",
+			"ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory", "ec2:DescribeSubnets",
+		}, []string{"*"}).when("StringEquals", "aws:RequestedRegion", in.Region),
+		allow("ReadImageParameters", []string{"ssm:GetParameter"},
+			[]string{fmt.Sprintf("arn:%s:ssm:%s::parameter%s*", in.Partition, in.Region, imageParameterRoot)}),
+		allow("ReadInstanceProfiles", []string{"iam:GetInstanceProfile"},
+			[]string{fmt.Sprintf("arn:%s:iam::%s:instance-profile/*", in.Partition, in.Account)}),
+		allow("ReadCluster", []string{"eks:DescribeCluster"},
+			[]string{fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", in.Partition, in.Region, in.Account, in.Cluster)}),
+	}
+}
+
+// ec2 names all resources of the types in the region and account.
+func (in ControllerPolicyInput) ec2(types ...string) []string {
+	arns := make([]string, len(types))
+	for i, t := range types {
+		arns[i] = fmt.Sprintf("arn:%s:ec2:%s:*:%s/*", in.Partition, in.Region, t)
+	}
+	return arns
+}

@@ -1,0 +1,77 @@
+package awsspec
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"unicode"
+)
+
+// MaxPolicySize is IAM's limit of a managed policy in characters, white space not counted.
+const MaxPolicySize = 6144
+
+// document is an IAM policy document.
+type document struct {
+	Version   string
+	Statement []statement
+}
+
+type statement struct {
+	Sid       string
+	Effect    string
+	Principal any `json:",omitempty"`
+	Action    []string
+	Resource  []string                       `json:",omitempty"`
+	Condition map[string]map[string][]string `json:",omitempty"`
+}
+
+// allow makes a statement without conditions.
+func allow(sid string, actions, resources []string) statement {
+	return statement{Sid: sid, Effect: "Allow", Action: actions, Resource: resources}
+}
+
+// when adds a condition: under the operator, the key has one of the values.
+func (s statement) when(operator, key string, values ...string) statement {
+	conditions := map[string]map[string][]string{operator: {}}
+	for op, keys := range s.Condition {
+		conditions[op] = maps.Clone(keys) // statements are values: no two share a map
+	}
+	conditions[operator][key] = values
+	s.Condition = conditions
+	return s
+}
+
+func policyText(statements ...statement) string {
+	return compactJSON(document{Version: "2012-10-17", Statement: statements})
+}
+
+// compactJSON encodes what the package composes of strings, slices and maps.
+func compactJSON(value any) string {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		panic(err) // only channels, functions and cycles cannot be encoded
+	}
+	return string(bytes.TrimSpace(out.Bytes()))
+}
+
+// PolicySize is the size of a document as IAM counts it: characters without white space.
+func PolicySize(document string) int {
+	size := 0
+	for _, r := range document {
+		if !unicode.IsSpace(r) {
+			size++
+		}
+	}
+	return size
+}
+
+// CheckPolicySize says what is wrong with a document that IAM would refuse for its size.
+func CheckPolicySize(name, document string) error {
+	if size := PolicySize(document); size > MaxPolicySize {
+		return fmt.Errorf("policy %q: has %d characters and IAM takes %d: shorten the cluster's name or the additional statements", name, size, MaxPolicySize)
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package awsspec
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// ClientToken is CreateFleet's idempotency token for a NodeClaim's attempt: 32
+// lower hex digits. The same attempt always has the same token; a new attempt
+// a new one, because EC2 replays the answer to a token, failures included.
+func ClientToken(uid string, attempt int) string {
+	sum := sha256.Sum256([]byte(uid + "/" + strconv.Itoa(attempt)))
+	return hex.EncodeToString(sum[:])[:32]
+}
+
+// ProviderID is a node's spec.providerID: aws:///<zone>/<instance id>.
+func ProviderID(zone, instanceID string) string { return "aws:///" + zone + "/" + instanceID }
+
+// ParseProviderID takes a spec.providerID apart.
+func ParseProviderID(providerID string) (zone, instanceID string, err error) {
+	m := regexp.MustCompile(`^aws:///([0-9a-z-]+)/(i-[0-9a-z]+)$`).FindStringSubmatch(providerID)
+	if m == nil {
+		return "", "", fmt.Errorf("provider id %q: must be aws:///<zone>/<instance id>", providerID)
+	}
+	return m[1], m[2], nil
+}

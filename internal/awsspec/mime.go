@@ -1,0 +1,119 @@
+package awsspec
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
+	"net/textproto"
+	"regexp"
+	"strings"
+)
+
+// Content types of user data's parts (nodeadm and cloud-init read them).
+const (
+	nodeConfigType = "application/node.eks.aws"
+	shellType      = `text/x-shellscript; charset="us-ascii"`
+)
+
+type mimePart struct {
+	contentType, encoding string
+	body                  string
+}
+
+// userParts reads a user's text: MIME multipart text part by part, a
+// NodeConfig, or else a shell script. Empty text has no parts.
+func userParts(text string) ([]mimePart, error) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return nil, nil
+	case strings.HasPrefix(text, "MIME-Version:"), strings.HasPrefix(text, "Content-Type:"):
+		return splitMIME(text)
+	case isNodeConfig(text):
+		return []mimePart{{contentType: nodeConfigType, body: text}}, nil
+	}
+	return []mimePart{{contentType: shellType, body: text}}, nil
+}
+
+// isNodeConfig finds the apiVersion that nodeadm demands of every NodeConfig, in YAML or JSON.
+func isNodeConfig(text string) bool {
+	return !strings.HasPrefix(text, "#!") &&
+		regexp.MustCompile(`(?m)^\s*["']?apiVersion["']?\s*:\s*["']?node\.eks\.aws/`).MatchString(text)
+}
+
+func splitMIME(text string) ([]mimePart, error) {
+	const remedy = "write a valid MIME multipart text, a NodeConfig or a shell script"
+	message, err := mail.ReadMessage(strings.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("spec.userData read MIME header: %w: %s", err, remedy)
+	}
+	kind, params, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	if err != nil || !strings.HasPrefix(kind, "multipart/") {
+		return nil, fmt.Errorf("spec.userData: Content-Type %q is not multipart: %s", message.Header.Get("Content-Type"), remedy)
+	}
+	var parts []mimePart
+	for reader := multipart.NewReader(message.Body, params["boundary"]); ; {
+		part, err := reader.NextRawPart()
+		if errors.Is(err, io.EOF) && len(parts) > 0 {
+			return parts, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("spec.userData read MIME part %d: %w: %s", len(parts)+1, err, remedy)
+		}
+		body, err := io.ReadAll(part)
+		if err != nil {
+			return nil, fmt.Errorf("spec.userData read MIME part %d: %w: %s", len(parts)+1, err, remedy)
+		}
+		parts = append(parts, mimePart{
+			contentType: part.Header.Get("Content-Type"),
+			encoding:    part.Header.Get("Content-Transfer-Encoding"),
+			body:        string(body),
+		})
+	}
+}
+
+// joinMIME writes a multipart text. The boundary is Karpenter's, lengthened
+// until no part contains it.
+func joinMIME(parts []mimePart) (string, error) {
+	boundary := "//"
+	for containsLine(parts, "--"+boundary) {
+		boundary += "="
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=%q\n\n", boundary)
+	writer := multipart.NewWriter(&out)
+	if err := writer.SetBoundary(boundary); err != nil {
+		return "", fmt.Errorf("spec.userData: has lines that begin with each of the boundaries --//, --//= and so on: remove them: %w", err)
+	}
+	for _, p := range parts {
+		header := textproto.MIMEHeader{}
+		header.Set("Content-Type", p.contentType)
+		if p.encoding != "" {
+			header.Set("Content-Transfer-Encoding", p.encoding)
+		}
+		part, err := writer.CreatePart(header)
+		if err != nil {
+			return "", fmt.Errorf("user data write part: %w", err)
+		}
+		if _, err := io.WriteString(part, p.body); err != nil {
+			return "", fmt.Errorf("user data write part: %w", err)
+		}
+	}
+	if err := writer.Close(); err != nil {
+		return "", fmt.Errorf("user data write end: %w", err)
+	}
+	return out.String(), nil
+}
+
+func containsLine(parts []mimePart, prefix string) bool {
+	for _, p := range parts {
+		for line := range strings.Lines(p.body) {
+			if strings.HasPrefix(line, prefix) {
+				return true
+			}
+		}
+	}
+	return false
+}

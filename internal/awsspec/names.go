@@ -1,0 +1,91 @@
+package awsspec
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"unicode/utf8"
+)
+
+// Limits of names, in characters. Sources: the CreateCluster (EKS), CreateRole,
+// CreateInstanceProfile and CreatePolicy (IAM), CreateQueue (SQS) and PutRule (EventBridge)
+// pages of the API references.
+const (
+	maxClusterName = 100
+	maxRoleName    = 64
+	maxProfileName = 128
+	maxPolicyName  = 128
+	maxQueueName   = 80
+	maxRuleName    = 64
+)
+
+// CheckClusterName says what is wrong with the name of an EKS cluster.
+func CheckClusterName(name string) error {
+	return checkName("cluster name", name, `^[0-9A-Za-z][0-9A-Za-z_-]*$`, maxClusterName,
+		"letters, digits, - and _, beginning with a letter or digit")
+}
+
+// CheckRoleName says what is wrong with the name of an IAM role; paths and ARNs are not names.
+func CheckRoleName(name string) error {
+	return checkName("role name", name, `^[\w+=,.@-]+$`, maxRoleName, "letters, digits and +=,.@_-, without path or ARN")
+}
+
+// CheckInstanceProfileName says what is wrong with the name of an instance profile.
+func CheckInstanceProfileName(name string) error {
+	return checkName("instance profile name", name, `^[\w+=,.@-]+$`, maxProfileName, "letters, digits and +=,.@_-, without path or ARN")
+}
+
+// CheckQueueName says what is wrong with the name of a queue; the daemon takes neither URL nor ARN, nor a FIFO queue.
+func CheckQueueName(name string) error {
+	return checkName("queue name", name, `^[0-9A-Za-z_-]+$`, maxQueueName, "letters, digits, - and _ (no URL or ARN; a standard queue)")
+}
+
+// CheckRoleARN says what is wrong with the ARN of an IAM role.
+func CheckRoleARN(arn string) error {
+	if !regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/([\x21-\x7e]+/)?[\w+=,.@-]{1,64}$`).MatchString(arn) {
+		return fmt.Errorf("role ARN %q: must be arn:<partition>:iam::<account>:role/<name>, such as arn:aws:iam::123456789012:role/karpenter", arn)
+	}
+	return nil
+}
+
+// CheckUserTag says what is wrong with a tag that a user gives to what the
+// daemon creates: EC2's limits (EC2 user guide, "tag restrictions"), and the keys that the daemon sets.
+func CheckUserTag(key, value string) error {
+	switch {
+	case key == "" || utf8.RuneCountInString(key) > 128:
+		return fmt.Errorf("tag key %q: must have 1 to 128 characters", key)
+	case utf8.RuneCountInString(value) > 256:
+		return fmt.Errorf("tag %q: its value has %d characters and EC2 takes 256: shorten it", key, utf8.RuneCountInString(value))
+	case regexp.MustCompile(`^(?i:aws:)`).MatchString(key):
+		return fmt.Errorf("tag key %q: keys beginning with aws: belong to AWS: choose another", key)
+	case reservedTag(key):
+		return fmt.Errorf("tag key %q: is set by the daemon: remove the tag", key)
+	}
+	return nil
+}
+
+// QueueName is the default name of a cluster's interruption queue: the cluster's name, where SQS takes it.
+func QueueName(cluster string) string { return shortened("", cluster, "", maxQueueName) }
+
+func checkName(kind, name, pattern string, limit int, allowed string) error {
+	if length := utf8.RuneCountInString(name); length == 0 || length > limit {
+		return fmt.Errorf("%s %q: has %d characters and must have 1 to %d", kind, name, length, limit)
+	}
+	if !regexp.MustCompile(pattern).MatchString(name) {
+		return fmt.Errorf("%s %q: must consist of %s", kind, name, allowed)
+	}
+	return nil
+}
+
+// shortened puts an ASCII name between prefix and suffix; where the whole would
+// exceed limit, the name's end gives way to eight digits of its hash, so that
+// long names which differ stay different.
+func shortened(prefix, name, suffix string, limit int) string {
+	if whole := prefix + name + suffix; len(whole) <= limit {
+		return whole
+	}
+	sum := sha256.Sum256([]byte(name))
+	mark := "-" + hex.EncodeToString(sum[:4])
+	return prefix + name[:limit-len(prefix)-len(suffix)-len(mark)] + mark + suffix
+}

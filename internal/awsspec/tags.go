@@ -1,0 +1,53 @@
+package awsspec
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Tags of what the product makes in AWS.
+const (
+	TagClusterPrefix = "kubernetes.io/cluster/" // followed by the cluster's name; value TagOwned
+	TagOwned         = "owned"
+	TagClusterName   = "eks:eks-cluster-name"
+	TagNodePool      = "karpenter.sh/nodepool"
+	TagNodeClass     = "karpenter.k8s.aws/ec2nodeclass"
+	TagNodeClaim     = "karpenter.sh/nodeclaim"
+	TagNodeClaimUID  = "karpenterd.sh/nodeclaim-uid"
+	TagDiscovery     = "karpenter.sh/discovery" // value: the cluster's name
+	TagName          = "Name"
+)
+
+// Owner is what launch templates, fleets, volumes and network interfaces are made for.
+type Owner struct {
+	Cluster, NodePool, NodeClass string
+}
+
+// Tags returns the owner's tags over the user's; the owner's win.
+func (o Owner) Tags(user map[string]string) map[string]string {
+	tags := maps.Clone(user)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	tags[TagClusterPrefix+o.Cluster] = TagOwned
+	tags[TagClusterName] = o.Cluster
+	tags[TagNodePool] = o.NodePool
+	tags[TagNodeClass] = o.NodeClass
+	return tags
+}
+
+// InstanceTags returns the tags of an instance, from its launch on: those of
+// the owner and of the NodeClaim, by whose uid a lost launch is found again.
+func (o Owner) InstanceTags(user map[string]string, nodeClaim, uid string) map[string]string {
+	tags := o.Tags(user)
+	tags[TagNodeClaim] = nodeClaim
+	tags[TagNodeClaimUID] = uid
+	return tags
+}
+
+// reservedTag reports whether the product sets the tag itself.
+func reservedTag(key string) bool {
+	return strings.HasPrefix(key, strings.TrimSuffix(TagClusterPrefix, "/")) || strings.HasPrefix(key, "karpenterd.sh/") ||
+		slices.Contains([]string{TagClusterName, TagNodePool, TagNodeClass, TagNodeClaim}, key)
+}

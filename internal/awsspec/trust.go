@@ -1,0 +1,39 @@
+package awsspec
+
+import "fmt"
+
+// ec2Principal is the name under which EC2 assumes roles: its domain is the
+// partition's (IAM user guide, "AWS service principals").
+func ec2Principal(partition string) string { return "ec2." + DNSSuffix(partition) }
+
+// NodeTrust is the trust policy of a node role: EC2 gives it to instances.
+func NodeTrust(partition string) string {
+	return policyText(statement{
+		Sid: "Instances", Effect: "Allow", Action: []string{"sts:AssumeRole"},
+		Principal: map[string]string{"Service": ec2Principal(partition)},
+	})
+}
+
+// NodeManagedPolicyARNs are AWS's policies that a node role needs: to join, to
+// configure the network of pods, to pull images, and to be reached by Session
+// Manager. Sorted.
+func NodeManagedPolicyARNs(partition string) []string {
+	names := []string{
+		"AmazonEC2ContainerRegistryPullOnly", "AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonSSMManagedInstanceCore",
+	}
+	for i, name := range names {
+		names[i] = fmt.Sprintf("arn:%s:iam::aws:policy/%s", partition, name)
+	}
+	return names
+}
+
+// IRSATrust is the trust policy of the daemon's role: only the service account's
+// tokens, made for STS by the cluster's issuer, are taken. issuerHostPath is the
+// issuer without https://.
+func IRSATrust(issuerHostPath, account, partition, namespace, serviceAccount string) string {
+	return policyText(statement{
+		Sid: "ServiceAccount", Effect: "Allow", Action: []string{"sts:AssumeRoleWithWebIdentity"},
+		Principal: map[string]string{"Federated": fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", partition, account, issuerHostPath)},
+	}.when("StringEquals", issuerHostPath+":aud", "sts.amazonaws.com").
+		when("StringEquals", issuerHostPath+":sub", "system:serviceaccount:"+namespace+":"+serviceAccount))
+}

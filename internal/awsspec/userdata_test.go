@@ -1,0 +1,202 @@
+package awsspec
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
+	"strings"
+	"testing"
+)
+
+func nodeConfig() NodeConfig {
+	return NodeConfig{
+		ClusterName: "lab", APIServerEndpoint: "https://127.0.0.1:6443", CertificateAuthority: []byte("PEM"), ServiceCIDR: "10.96.0.0/16",
+		Labels: map[string]string{
+			"karpenter.sh/nodepool": "default", "team": "web", "karpenter.sh/capacity-type": "spot",
+			"topology.kubernetes.io/zone": "us-west-2a", "kubernetes.io/arch": "arm64", "x.k8s.io/a": "b",
+			"a.node-restriction.kubernetes.io/x": "y", "notk8s.io/a": "b",
+		},
+		Taints:  []Taint{{Key: "spot", Value: "only", Effect: "NoSchedule"}},
+		MaxPods: 110, ClusterDNS: []string{"10.96.0.10"},
+	}
+}
+
+type part struct{ contentType, body string }
+
+// parts reads user data as a MIME reader does that the package did not write.
+func parts(t *testing.T, text string) []part {
+	t.Helper()
+	message, err := mail.ReadMessage(strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("%v in:\n%s", err, text)
+	}
+	_, params, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []part
+	reader := multipart.NewReader(message.Body, params["boundary"])
+	for {
+		p, err := reader.NextPart()
+		if err == io.EOF {
+			return out
+		}
+		if err != nil {
+			t.Fatalf("%v in:\n%s", err, text)
+		}
+		body, err := io.ReadAll(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, part{p.Header.Get("Content-Type"), string(body)})
+	}
+}
+
+type decodedConfig struct {
+	APIVersion, Kind string
+	Spec             struct {
+		Cluster struct{ Name, APIServerEndpoint, CertificateAuthority, CIDR string }
+		Kubelet struct {
+			Config struct {
+				MaxPods            int32
+				ClusterDNS         []string
+				RegisterWithTaints []Taint
+			}
+			Flags []string
+		}
+	}
+}
+
+func decode(t *testing.T, p part) decodedConfig {
+	t.Helper()
+	var c decodedConfig
+	if p.contentType != "application/node.eks.aws" {
+		t.Fatalf("content type %q", p.contentType)
+	}
+	if err := json.Unmarshal([]byte(p.body), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestUserData_CarriesWhatAMachineNeedsToJoin(t *testing.T) {
+	text, err := UserData(nodeConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := parts(t, text)
+	if len(found) != 1 {
+		t.Fatalf("%d parts, want the generated one", len(found))
+	}
+	c := decode(t, found[0])
+	if c.APIVersion != "node.eks.aws/v1alpha1" || c.Kind != "NodeConfig" {
+		t.Errorf("%s %s", c.APIVersion, c.Kind)
+	}
+	cluster := c.Spec.Cluster
+	if cluster.Name != "lab" || cluster.APIServerEndpoint != "https://127.0.0.1:6443" || cluster.CIDR != "10.96.0.0/16" ||
+		cluster.CertificateAuthority != base64.StdEncoding.EncodeToString([]byte("PEM")) {
+		t.Errorf("cluster %+v", cluster)
+	}
+	config := c.Spec.Kubelet.Config
+	if config.MaxPods != 110 || len(config.ClusterDNS) != 1 || config.ClusterDNS[0] != "10.96.0.10" {
+		t.Errorf("kubelet %+v", config)
+	}
+	want := []Taint{{"spot", "only", "NoSchedule"}, {"karpenter.sh/unregistered", "", "NoExecute"}, {"karpenterd.sh/awaiting-pods", "", "NoSchedule"}}
+	if len(config.RegisterWithTaints) != 3 || config.RegisterWithTaints[0] != want[0] || config.RegisterWithTaints[1] != want[1] || config.RegisterWithTaints[2] != want[2] {
+		t.Errorf("taints %v, want %v", config.RegisterWithTaints, want)
+	}
+}
+
+func TestUserData_LabelsAreSortedWithoutThoseOfKubernetes(t *testing.T) {
+	text, err := UserData(nodeConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "--node-labels=karpenter.sh/capacity-type=spot,karpenter.sh/do-not-sync-taints=true,karpenter.sh/nodepool=default,notk8s.io/a=b,team=web"
+	if got := decode(t, parts(t, text)[0]).Spec.Kubelet.Flags; len(got) != 1 || got[0] != want {
+		t.Errorf("flags %v, want %s", got, want)
+	}
+}
+
+func TestUserData_OwnTaintsAreNotGivenTwice(t *testing.T) {
+	c := nodeConfig()
+	c.Taints = []Taint{{"karpenterd.sh/awaiting-pods", "", "NoSchedule"}, {"karpenter.sh/unregistered", "", "NoExecute"}}
+	text, err := UserData(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := decode(t, parts(t, text)[0]).Spec.Kubelet.Config.RegisterWithTaints; len(got) != 2 {
+		t.Errorf("taints %v", got)
+	}
+}
+
+func TestUserData_UsersPartsComeFirstAndGeneratedLast(t *testing.T) {
+	const multi = "MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=\"B\"\r\n\r\n--B\r\nContent-Type: text/x-shellscript\r\n\r\necho one\r\n--B\r\nContent-Type: application/node.eks.aws\r\n\r\nkind: NodeConfig\r\n--B--\r\n"
+	cases := map[string]struct {
+		text  string
+		types []string
+		body  string
+	}{
+		"shell script":         {"#!/bin/bash\r\necho hello\r\n", []string{shellType}, "#!/bin/bash\necho hello\n"},
+		"NodeConfig":           {"---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n", []string{nodeConfigType}, "---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"},
+		"script of NodeConfig": {"#!/bin/sh\ncat <<E\napiVersion: node.eks.aws/v1alpha1\nE\n", []string{shellType}, "#!/bin/sh\ncat <<E\napiVersion: node.eks.aws/v1alpha1\nE\n"},
+		"MIME multipart":       {multi, []string{"text/x-shellscript", nodeConfigType}, "echo one"},
+		"line like a boundary": {"#!/bin/sh\n--//\n--//=\n", []string{shellType}, "#!/bin/sh\n--//\n--//=\n"},
+		"white space":          {" \n", nil, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := nodeConfig()
+			c.UserData = tc.text
+			text, err := UserData(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(text, "\r") {
+				t.Error("user data has carriage returns")
+			}
+			found := parts(t, text)
+			if len(found) != len(tc.types)+1 {
+				t.Fatalf("%d parts, want %d and the generated one:\n%s", len(found), len(tc.types), text)
+			}
+			for i, want := range tc.types {
+				if found[i].contentType != want {
+					t.Errorf("part %d is %s, want %s", i, found[i].contentType, want)
+				}
+			}
+			if len(tc.types) > 0 && found[0].body != tc.body {
+				t.Errorf("first part %q, want %q", found[0].body, tc.body)
+			}
+			if decode(t, found[len(found)-1]).Spec.Cluster.Name != "lab" {
+				t.Error("the last part is not the generated one")
+			}
+		})
+	}
+}
+
+func TestUserData_ErrorNamesFieldAndRemedy(t *testing.T) {
+	cases := map[string]struct {
+		change func(*NodeConfig)
+		want   string
+	}{
+		"too long":       {func(c *NodeConfig) { c.UserData = strings.Repeat("x", 16000) }, "EC2 takes 16384: shorten spec.userData (16000 bytes)"},
+		"broken MIME":    {func(c *NodeConfig) { c.UserData = "MIME-Version: 1.0\nContent-Type: text/plain\n\nx" }, `spec.userData: Content-Type "text/plain" is not multipart`},
+		"cut MIME":       {func(c *NodeConfig) { c.UserData = "Content-Type: multipart/mixed; boundary=B\n\n--B\n" }, "spec.userData read MIME part 1"},
+		"no authority":   {func(c *NodeConfig) { c.CertificateAuthority = nil }, `certificate authority of cluster "lab": is empty`},
+		"no CIDR":        {func(c *NodeConfig) { c.ServiceCIDR = "" }, `service CIDR of cluster "lab": is empty`},
+		"plain endpoint": {func(c *NodeConfig) { c.APIServerEndpoint = "http://x" }, `API server endpoint "http://x": must be an https URL`},
+		"no cluster":     {func(c *NodeConfig) { c.ClusterName = "" }, "cluster name"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := nodeConfig()
+			tc.change(&c)
+			if _, err := UserData(c); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
