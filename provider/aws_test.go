@@ -1,0 +1,64 @@
+package provider_test
+
+import (
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/iamsim"
+)
+
+const (
+	testRegion  = "us-west-2"
+	testAccount = "123456789012"
+)
+
+// cloud is a simulated AWS with clients of our own, to look and to meddle.
+type cloud struct {
+	*awssim.Cloud
+	clients *aws.Clients
+}
+
+// startCloud starts a simulated AWS and points the process's environment at it.
+func startCloud(t *testing.T) *cloud {
+	t.Helper()
+	c, err := awssim.New(awssim.Options{Region: testRegion, Account: testAccount})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	key := c.IAM.SeedUser("deployer", iamsim.AdministratorAccess)
+	t.Setenv("AWS_ACCESS_KEY_ID", key.AccessKeyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", key.SecretAccessKey)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+	clients, err := aws.New(t.Context(), aws.Config{Region: testRegion, Endpoints: endpoints(c.URL())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cloud{Cloud: c, clients: clients}
+}
+
+func endpoints(url string) map[string]string {
+	out := map[string]string{}
+	for _, service := range aws.Services() {
+		out[service] = url
+	}
+	return out
+}
+
+// config is the provider's configuration for the cloud.
+func (c *cloud) config() object {
+	urls := object{}
+	for service, url := range endpoints(c.URL()) {
+		urls[service] = url
+	}
+	return object{
+		"region": testRegion, "endpoints": urls,
+		"default_tags": object{"tags": object{"team": "platform"}},
+	}
+}

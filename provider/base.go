@@ -1,0 +1,143 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+)
+
+// base is what every resource has: its type name, the attributes that identify
+// one of them, and the provider's session.
+type base struct {
+	kind    string   // type name without the provider's, e.g. node_role
+	keys    []string // attributes that imports and identity name it by
+	session *session
+}
+
+// identified is a model that knows the values of its resource's keys, in order.
+type identified interface{ ids() []string }
+
+// importID is what a user imports the object by: the keys' values with commas.
+func importID(m identified) string { return strings.Join(m.ids(), ",") }
+
+// Metadata gives the type name.
+func (b *base) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_" + b.kind
+}
+
+// Configure takes the session; it is nil while Terraform only validates.
+func (b *base) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
+	b.session, _ = req.ProviderData.(*session)
+}
+
+// IdentitySchema has the keys.
+func (b *base) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	attributes := map[string]identityschema.Attribute{}
+	for _, key := range b.keys {
+		attributes[key] = identityschema.StringAttribute{RequiredForImport: true}
+	}
+	resp.IdentitySchema = identityschema.Schema{Attributes: attributes}
+}
+
+// ImportState takes the keys from the import id or the identity; Read fetches the rest.
+func (b *base) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	values := make([]string, len(b.keys))
+	if req.ID == "" {
+		for i, key := range b.keys {
+			resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root(key), &values[i])...)
+		}
+	} else {
+		values = strings.Split(req.ID, ",")
+	}
+	if len(values) != len(b.keys) || slices.Contains(values, "") {
+		resp.Diagnostics.AddError("Invalid import id",
+			fmt.Sprintf("A karpenter_%s is imported by %q; %q is not of that form.", b.kind, strings.Join(b.keys, ","), req.ID))
+		return
+	}
+	for i, key := range b.keys {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(key), values[i])...)
+	}
+}
+
+// save writes the model as state together with the identity. It is called on
+// every path on which something exists, failures included.
+func (b *base) save(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics, model identified) {
+	diags.Append(state.Set(ctx, model)...)
+	if identity == nil {
+		return
+	}
+	for i, value := range model.ids() {
+		diags.Append(identity.SetAttribute(ctx, path.Root(b.keys[i]), value)...)
+	}
+}
+
+// getter is a plan, a state or a configuration.
+type getter interface {
+	Get(ctx context.Context, target any) diag.Diagnostics
+}
+
+// get reads a model; ok is false when that failed.
+func get[T any](ctx context.Context, from getter, diags *diag.Diagnostics) (model T, ok bool) {
+	d := from.Get(ctx, &model)
+	diags.Append(d...)
+	return model, !d.HasError()
+}
+
+// timeoutsAttribute offers the operations that wait for something.
+func timeoutsAttribute(ctx context.Context, create, update, del time.Duration) schema.Attribute {
+	describe := func(verb string, d time.Duration) string {
+		return fmt.Sprintf("How long to wait for the %s, such as `90s` or `15m`. Default `%s`.", verb, shortDuration(d))
+	}
+	return timeouts.Attributes(ctx, timeouts.Opts{
+		Create: true, CreateDescription: describe("creation", create),
+		Update: true, UpdateDescription: describe("update", update),
+		Delete: true, DeleteDescription: describe("deletion", del),
+	})
+}
+
+// shortDuration writes 10m where time.Duration writes 10m0s.
+func shortDuration(d time.Duration) string {
+	if d%time.Minute == 0 {
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return d.String()
+}
+
+// operation is one of the methods of timeouts.Value.
+type operation func(ctx context.Context, fallback time.Duration) (time.Duration, diag.Diagnostics)
+
+// bounded gives a context that ends with the operation's timeout. (The timeouts
+// attribute is only a number; nothing else enforces it.)
+func bounded(ctx context.Context, diags *diag.Diagnostics, op operation, fallback time.Duration) (context.Context, context.CancelFunc) {
+	d, ds := op(ctx, fallback)
+	diags.Append(ds...)
+	return context.WithTimeout(ctx, d)
+}
+
+// known tells whether every value is known; null counts as known.
+func known(values ...attr.Value) bool {
+	for _, v := range values {
+		if v == nil || v.IsUnknown() {
+			return false
+		}
+	}
+	return true
+}
+
+// planAndState reads both sides of an update.
+func planAndState[T any](ctx context.Context, req resource.UpdateRequest, diags *diag.Diagnostics) (plan, prior T, ok bool) {
+	plan, okPlan := get[T](ctx, req.Plan, diags)
+	prior, okState := get[T](ctx, req.State, diags)
+	return plan, prior, okPlan && okState
+}

@@ -1,0 +1,110 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+)
+
+// Kubernetes versions that the daemon supports, minor of major 1.
+const (
+	oldestMinor = 30
+	newestMinor = 36
+)
+
+// cluster is the Kubernetes API of the one cluster that the provider declares.
+type cluster struct {
+	*kube.Applier
+	dynamic   dynamic.Interface
+	discovery discovery.DiscoveryInterface
+}
+
+// Cluster gives the cluster's API. ErrNoCluster where none is configured,
+// ErrConfigUnknown while the configuration has unknown values. Only an eks
+// configuration dials: it asks for the cluster's endpoint.
+func (s *session) Cluster(ctx context.Context) (*cluster, error) {
+	if s.unknownCluster != "" {
+		return nil, fmt.Errorf("%w: %s", ErrConfigUnknown, s.unknownCluster)
+	}
+	if s.eks == nil && s.kubernetes == nil {
+		return nil, ErrNoCluster
+	}
+	return s.cluster.get(func() (*cluster, error) {
+		config, err := s.clusterConfig(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return newCluster(config)
+	})
+}
+
+func (s *session) clusterConfig(ctx context.Context) (*rest.Config, error) {
+	if k := s.kubernetes; k != nil {
+		access := kube.Access{
+			Host: k.host, Token: k.token, ClusterCACertificate: k.caCertificate, ClientCertificate: k.clientCertificate,
+			ClientKey: k.clientKey, TLSServerName: k.tlsServerName, Insecure: k.insecure, ConfigContext: k.configContext,
+		}
+		if k.configPath != "" {
+			access.ConfigPaths = []string{k.configPath}
+		}
+		return kube.ConfigFromKubeconfig(access)
+	}
+	clients, err := s.AWS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := clients.Cluster(ctx, s.eks.clusterName)
+	if err != nil {
+		return nil, err
+	}
+	return kube.ConfigFromEKS(found.Endpoint, found.CertificateAuthority, clients.EKSTokenSource(s.eks.clusterName)), nil
+}
+
+func newCluster(config *rest.Config) (*cluster, error) {
+	applier, err := kube.NewApplier(config)
+	if err != nil {
+		return nil, err
+	}
+	dynamicClient, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes client make: %w", err)
+	}
+	discoveryClient, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes client make: %w", err)
+	}
+	return &cluster{Applier: applier, dynamic: dynamicClient, discovery: discoveryClient}, nil
+}
+
+// checkVersion refuses a Kubernetes version that the daemon does not support.
+func (c *cluster) checkVersion() error {
+	version, err := c.discovery.ServerVersion()
+	if err != nil {
+		return fmt.Errorf("kubernetes version read: %w", err)
+	}
+	minor, err := strconv.Atoi(strings.TrimRight(version.Minor, "+"))
+	if err != nil || version.Major != "1" || minor < oldestMinor || minor > newestMinor {
+		return fmt.Errorf("kubernetes %s is not supported: this version of the provider supports 1.%d to 1.%d", version.GitVersion, oldestMinor, newestMinor)
+	}
+	return nil
+}
+
+// unset removes fields of a cluster-scoped object whoever owns them: apply
+// removes only what we own.
+func (c *cluster) unset(ctx context.Context, resource schema.GroupVersionResource, name string, mergePatch []byte) error {
+	_, err := c.dynamic.Resource(resource).Patch(ctx, name, apitypes.MergePatchType, mergePatch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+	if err != nil {
+		return fmt.Errorf("%s %q patch: %w", resource.Resource, name, err)
+	}
+	return nil
+}

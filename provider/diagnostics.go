@@ -1,0 +1,57 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+)
+
+// fail adds one error: what was being done to which object, what is wrong, and
+// the remedy.
+func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err error) {
+	id := importID(m)
+	detail := fmt.Sprintf("karpenter_%s %q: %v.", b.kind, id, err)
+	if remedy := b.remedy(id, err); remedy != "" {
+		detail += "\n\n" + remedy
+	}
+	diags.AddError(fmt.Sprintf("Cannot %s karpenter_%s", verb, b.kind), detail)
+}
+
+// remedies say what to do about each kind of error, most specific first.
+func (b *base) remedy(id string, err error) string {
+	switch {
+	case errors.Is(err, ErrConfigUnknown):
+		return "The provider's configuration depends on something that does not exist yet. Apply that first, or let Terraform create both in one apply."
+	case errors.Is(err, aws.ErrConflict):
+		return fmt.Sprintf("Choose another name, or adopt what is there:\n\n  import {\n    to = karpenter_%s.NAME\n    id = %q\n  }", b.kind, id)
+	case errors.Is(err, aws.ErrUnauthorized):
+		return "Allow that action to the identity that runs Terraform."
+	case errors.Is(err, aws.ErrCredentials):
+		return "Check the AWS credentials: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and that they have not expired."
+	case errors.Is(err, aws.ErrUnreachable):
+		return "Check the provider's region and endpoints, and the network."
+	case errors.Is(err, aws.ErrThrottled):
+		return "AWS limits how often this account may call. Apply again in a minute."
+	case errors.Is(err, aws.ErrInUse):
+		return "Remove what still uses it, then destroy again."
+	case errors.Is(err, context.DeadlineExceeded):
+		return "Give it longer with the timeouts attribute, if it was on its way."
+	}
+	return ""
+}
+
+// keepState is called by Read when no client can be built. It tells whether
+// Read is to return with the prior state: a cluster that is about to be
+// replaced must not make its contents unreadable.
+func (b *base) keepState(diags *diag.Diagnostics, err error) bool {
+	if !errors.Is(err, ErrConfigUnknown) {
+		return false
+	}
+	diags.AddWarning(fmt.Sprintf("karpenter_%s was not refreshed", b.kind),
+		fmt.Sprintf("The %v. The last known state is used until it is.", err))
+	return true
+}

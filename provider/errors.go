@@ -1,0 +1,11 @@
+package provider
+
+import "errors"
+
+// ErrConfigUnknown says that the provider's configuration holds values that
+// are known only after apply, so that no client can be built yet.
+var ErrConfigUnknown = errors.New("provider configuration is not known yet")
+
+// ErrNoCluster says that a Kubernetes resource is used while the provider has
+// neither an eks nor a kubernetes attribute.
+var ErrNoCluster = errors.New("provider has neither an eks nor a kubernetes attribute: set eks = { cluster_name = \"...\" }, or kubernetes = { ... }")

@@ -1,0 +1,144 @@
+// Package validate owns the offline checks of single attribute values: names,
+// ARNs, quantities, durations, label keys and values. Every check is a function
+// of the value alone; unknown and null values pass. Messages say what is wrong
+// and what to write instead.
+package validate
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// check is a string validator made of a function that says what is wrong.
+type check struct {
+	description string
+	test        func(string) error
+}
+
+// Description says what is accepted.
+func (c check) Description(context.Context) string { return c.description }
+
+// MarkdownDescription says what is accepted.
+func (c check) MarkdownDescription(context.Context) string { return c.description }
+
+// ValidateString runs the check on a known value.
+func (c check) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if err := c.test(req.ConfigValue.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid value", fmt.Sprintf("%s: %v.", req.Path, err))
+	}
+}
+
+// pattern accepts what the expression matches.
+func pattern(description, expression string) check {
+	re := regexp.MustCompile(expression)
+	return check{description: description, test: func(s string) error {
+		if !re.MatchString(s) {
+			return fmt.Errorf("%q is not valid: %s", s, description)
+		}
+		return nil
+	}}
+}
+
+// Is accepts what the function does not object to: the rules of names live with
+// the things named.
+func Is(test func(string) error) validator.String {
+	return check{description: "a valid name", test: test}
+}
+
+// IAMPath accepts IAM paths: "/" or "/team/".
+func IAMPath() validator.String {
+	return pattern("begin and end it with /, such as /team/", `^/([!-~]+/)?$`)
+}
+
+// ARN accepts ARNs of one service and resource prefix, such as iam and role/.
+func ARN(service, prefix string) validator.String {
+	return pattern(fmt.Sprintf("write an ARN like arn:aws:%s:...:%s...", service, prefix),
+		fmt.Sprintf(`^arn:aws[a-z-]*:%s:[a-z0-9-]*:([0-9]{12}|aws)?:%s.+$`, service, regexp.QuoteMeta(prefix)))
+}
+
+// ID accepts AWS ids with the prefix, such as subnet.
+func ID(prefix string) validator.String {
+	return pattern(fmt.Sprintf("write an id like %s-0123456789abcdef0", prefix), fmt.Sprintf(`^%s-[0-9a-z]+$`, prefix))
+}
+
+// ObjectName accepts names of Kubernetes objects (DNS-1123 subdomains).
+func ObjectName() validator.String {
+	return check{description: "a Kubernetes object name", test: func(s string) error {
+		return joined(s, validation.IsDNS1123Subdomain(s))
+	}}
+}
+
+// Namespace accepts names of namespaces and service accounts (DNS-1123 labels).
+func Namespace() validator.String {
+	return check{description: "a Kubernetes namespace name", test: func(s string) error {
+		return joined(s, validation.IsDNS1123Label(s))
+	}}
+}
+
+// LabelKey accepts keys of labels and taints.
+func LabelKey() validator.String {
+	return check{description: "a label key", test: func(s string) error {
+		return joined(s, validation.IsQualifiedName(s))
+	}}
+}
+
+// LabelValue accepts values of labels and taints.
+func LabelValue() validator.String {
+	return check{description: "a label value", test: func(s string) error {
+		return joined(s, validation.IsValidLabelValue(s))
+	}}
+}
+
+// Quantity accepts Kubernetes quantities that are not negative.
+func Quantity() validator.String {
+	return check{description: "a Kubernetes quantity, such as 100, 500m or 64Gi", test: func(s string) error {
+		q, err := resource.ParseQuantity(s)
+		if err != nil {
+			return fmt.Errorf("%q is not a quantity: write one such as 100, 500m or 64Gi", s)
+		}
+		if q.Sign() < 0 {
+			return fmt.Errorf("%q is negative", s)
+		}
+		return nil
+	}}
+}
+
+// durationForm is the pattern of Karpenter's CRDs: whole hours, minutes and seconds.
+var durationForm = regexp.MustCompile(`^([0-9]+(s|m|h))+$`)
+
+// Duration accepts durations of whole hours, minutes and seconds; and the
+// words given, such as Never.
+func Duration(words ...string) validator.String {
+	examples := strings.Join(append([]string{"30s", "1h30m"}, words...), ", ")
+	return check{description: "a duration: " + examples, test: func(s string) error {
+		for _, word := range words {
+			if s == word {
+				return nil
+			}
+		}
+		if !durationForm.MatchString(s) {
+			return fmt.Errorf("%q is not a duration in hours, minutes and seconds: write one such as %s", s, examples)
+		}
+		if _, err := time.ParseDuration(s); err != nil {
+			return fmt.Errorf("%q is too long for a duration", s)
+		}
+		return nil
+	}}
+}
+
+func joined(value string, problems []string) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%q is not valid: %s", value, strings.TrimSuffix(problems[0], "."))
+}

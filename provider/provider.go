@@ -1,0 +1,68 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+)
+
+var (
+	_ provider.Provider                   = (*karpenterProvider)(nil)
+	_ provider.ProviderWithValidateConfig = (*karpenterProvider)(nil)
+)
+
+// New makes the provider factory. version is the release's version without a
+// leading v; the daemon's default image follows it.
+func New(version string) func() provider.Provider {
+	return func() provider.Provider { return &karpenterProvider{version: version} }
+}
+
+type karpenterProvider struct {
+	version string
+}
+
+// Metadata names the provider and its version.
+func (p *karpenterProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName = "karpenter"
+	resp.Version = p.version
+}
+
+// Configure turns the configuration into clients that are built on first use.
+// It never dials and accepts unknown values.
+func (p *karpenterProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	var config providerModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.ResourceData = newSession(p.version, config)
+}
+
+// ValidateConfig refuses combinations that cannot work, before anything is
+// planned. Unknown values are skipped: they are checked when they are used.
+func (p *karpenterProvider) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest, resp *provider.ValidateConfigResponse) {
+	config, ok := get[providerModel](ctx, req.Config, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	resp.Diagnostics.Append(config.validate()...)
+}
+
+// Resources lists the resource types.
+func (p *karpenterProvider) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{
+		newControllerRole,
+		newNodeRole,
+		newInstanceProfile,
+		newDiscoveryTags,
+		newInterruptionQueue,
+		//newDaemon,
+		//newNodeClass,
+		//newNodePool,
+	}
+}
+
+// DataSources lists the data sources: none so far.
+func (p *karpenterProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }

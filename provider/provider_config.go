@@ -1,0 +1,163 @@
+package provider
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/region"
+)
+
+// providerModel is the provider's configuration as written. Nested attributes
+// are objects and not structs because each may be unknown as a whole.
+type providerModel struct {
+	Region               types.String `tfsdk:"region"`
+	SkipRegionValidation types.Bool   `tfsdk:"skip_region_validation"`
+	EKS                  types.Object `tfsdk:"eks"`
+	Kubernetes           types.Object `tfsdk:"kubernetes"`
+	Endpoints            types.Object `tfsdk:"endpoints"`
+	DefaultTags          types.Object `tfsdk:"default_tags"`
+}
+
+// validate refuses values and combinations that cannot work. Unknown ones pass.
+func (m providerModel) validate() diag.Diagnostics {
+	var diags diag.Diagnostics
+	if m.Region.ValueString() != "" && !m.SkipRegionValidation.IsUnknown() && !m.SkipRegionValidation.ValueBool() {
+		if err := region.Check(m.Region.ValueString()); err != nil {
+			diags.AddAttributeError(path.Root("region"), "Unknown AWS region", err.Error())
+		}
+	}
+	if set(m.EKS) && set(m.Kubernetes) {
+		diags.AddAttributeError(path.Root("kubernetes"), "Two ways to one cluster",
+			"eks and kubernetes both say how to reach the cluster. Keep one: eks for an EKS cluster with the provider's AWS credentials, kubernetes for an address and credentials of your own.")
+	}
+	if set(m.Kubernetes) {
+		diags.Append(validateKubernetes(m.Kubernetes.Attributes())...)
+	}
+	return diags
+}
+
+func validateKubernetes(a map[string]attr.Value) diag.Diagnostics {
+	var diags diag.Diagnostics
+	root := path.Root("kubernetes")
+	both := func(one, other, remedy string) {
+		if set(a[one]) && set(a[other]) {
+			diags.AddAttributeError(root.AtName(one), "Conflicting cluster access", fmt.Sprintf("kubernetes.%s and kubernetes.%s are both set: %s.", one, other, remedy))
+		}
+	}
+	needs := func(one, other string) {
+		if set(a[one]) && a[other].IsNull() {
+			diags.AddAttributeError(root.AtName(one), "Incomplete cluster access", fmt.Sprintf("kubernetes.%s needs kubernetes.%s.", one, other))
+		}
+	}
+	both("host", "config_path", "remove one, the address or the kubeconfig file")
+	both("insecure", "cluster_ca_certificate", "remove insecure to have the certificate checked")
+	needs("client_certificate", "client_key")
+	needs("client_key", "client_certificate")
+	needs("config_context", "config_path")
+	if a["host"].IsNull() && a["config_path"].IsNull() {
+		diags.AddAttributeError(root, "Incomplete cluster access", "kubernetes needs host (with credentials) or config_path.")
+	}
+	return diags
+}
+
+// settings are the configuration with null and unknown resolved. An empty
+// string is an attribute that is not set.
+type settings struct {
+	region      string
+	skipRegion  bool
+	endpoints   map[string]string
+	defaultTags types.Map
+
+	eks        *eksAccess
+	kubernetes *kubernetesAccess
+
+	unknownAWS     string // first attribute that clients of AWS need and that is unknown
+	unknownCluster string // first attribute that clients of the cluster need and that is unknown
+}
+
+type eksAccess struct{ clusterName, roleARN string }
+
+type kubernetesAccess struct {
+	host, token, caCertificate, clientCertificate, clientKey, tlsServerName string
+	insecure                                                                bool
+	configPath, configContext                                               string
+}
+
+func (m providerModel) settings() settings {
+	s := settings{
+		region:      m.Region.ValueString(),
+		skipRegion:  m.SkipRegionValidation.ValueBool(),
+		endpoints:   map[string]string{},
+		defaultTags: types.MapNull(types.StringType),
+	}
+	s.unknownAWS = firstUnknown("region", m.Region, "endpoints", m.Endpoints)
+	for _, name := range slices.Sorted(maps.Keys(m.Endpoints.Attributes())) {
+		value := m.Endpoints.Attributes()[name]
+		if s.unknownAWS == "" && value.IsUnknown() {
+			s.unknownAWS = "endpoints." + name
+		}
+		if url := text(value); url != "" {
+			s.endpoints[name] = url
+		}
+	}
+	if m.DefaultTags.IsUnknown() {
+		s.defaultTags = types.MapUnknown(types.StringType)
+	} else if tags, ok := m.DefaultTags.Attributes()["tags"].(types.Map); ok {
+		s.defaultTags = tags
+	}
+	s.resolveCluster(m)
+	return s
+}
+
+func (s *settings) resolveCluster(m providerModel) {
+	s.unknownCluster = firstUnknown("eks", m.EKS, "kubernetes", m.Kubernetes)
+	if set(m.EKS) {
+		a := m.EKS.Attributes()
+		s.eks = &eksAccess{clusterName: text(a["cluster_name"]), roleARN: text(a["role_arn"])}
+		s.unknownCluster = firstUnknown("eks.cluster_name", a["cluster_name"], "eks.role_arn", a["role_arn"])
+		if s.unknownCluster == "" {
+			s.unknownCluster = s.unknownAWS
+		}
+	}
+	if set(m.Kubernetes) {
+		a := m.Kubernetes.Attributes()
+		insecure, _ := a["insecure"].(types.Bool)
+		s.kubernetes = &kubernetesAccess{
+			host: text(a["host"]), token: text(a["token"]), caCertificate: text(a["cluster_ca_certificate"]),
+			clientCertificate: text(a["client_certificate"]), clientKey: text(a["client_key"]),
+			tlsServerName: text(a["tls_server_name"]), insecure: insecure.ValueBool(),
+			configPath: text(a["config_path"]), configContext: text(a["config_context"]),
+		}
+		for _, name := range slices.Sorted(maps.Keys(a)) {
+			if s.unknownCluster == "" && a[name].IsUnknown() {
+				s.unknownCluster = "kubernetes." + name
+			}
+		}
+	}
+}
+
+// set tells whether a value is neither null nor unknown.
+func set(v attr.Value) bool { return v != nil && !v.IsNull() && !v.IsUnknown() }
+
+// text is the string of a value, "" where it is null, unknown or no string.
+func text(v attr.Value) string {
+	s, _ := v.(types.String)
+	return s.ValueString()
+}
+
+// firstUnknown takes pairs of a name and a value and gives the first name
+// whose value is unknown.
+func firstUnknown(pairs ...any) string {
+	for i := 0; i < len(pairs); i += 2 {
+		if v, ok := pairs[i+1].(attr.Value); ok && v.IsUnknown() {
+			return pairs[i].(string)
+		}
+	}
+	return ""
+}

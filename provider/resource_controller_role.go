@@ -1,0 +1,161 @@
+package provider
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
+)
+
+type controllerRole struct{ base }
+
+type controllerRoleModel struct {
+	ClusterName         types.String `tfsdk:"cluster_name"`
+	Name                types.String `tfsdk:"name"`
+	Path                types.String `tfsdk:"path"`
+	PermissionsBoundary types.String `tfsdk:"permissions_boundary"`
+	Namespace           types.String `tfsdk:"namespace"`
+	ServiceAccount      types.String `tfsdk:"service_account"`
+	NodeRoleARN         types.String `tfsdk:"node_role_arn"`
+	QueueARN            types.String `tfsdk:"queue_arn"`
+	ARN                 types.String `tfsdk:"arn"`
+	OIDCIssuer          types.String `tfsdk:"oidc_issuer"`
+	TrustPolicy         types.String `tfsdk:"trust_policy"`
+	Policies            types.Map    `tfsdk:"policies"`
+	tagsModel
+	Timeouts timeouts.Value `tfsdk:"timeouts"`
+}
+
+func (m controllerRoleModel) ids() []string {
+	return []string{m.ClusterName.ValueString(), m.Name.ValueString()}
+}
+
+func newControllerRole() resource.Resource {
+	return &controllerRole{base{kind: "controller_role", keys: []string{"cluster_name", "name"}}}
+}
+
+// Schema describes the controller role.
+func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	serviceAccountPart := func(what, fallback string) schema.StringAttribute {
+		return schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString(fallback),
+			MarkdownDescription: what + " that may assume the role. Default `" + fallback + "`.",
+			Validators:          []validator.String{validate.Namespace()},
+		}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The IAM role of the daemon, assumed by its Kubernetes service account through the cluster's OIDC " +
+			"issuer (IRSA), with the least that the daemon's calls need. The policies are managed policies of their own, each " +
+			"within IAM's limit of 6144 characters. The issuer must be registered as an IAM OIDC provider.",
+		Attributes: map[string]schema.Attribute{
+			"cluster_name":         clusterNameAttribute(),
+			"name":                 nameAttribute("role", "`KarpenterControllerRole-<cluster_name>`", prefixed("KarpenterControllerRole-"), awsspec.CheckRoleName),
+			"path":                 iamPathAttribute("role and its policies"),
+			"permissions_boundary": permissionsBoundaryAttribute(),
+			"namespace":            serviceAccountPart("Namespace of the service account", "karpenter"),
+			"service_account":      serviceAccountPart("Name of the service account", "karpenter"),
+			"node_role_arn": schema.StringAttribute{
+				Required:            true,
+				MarkdownDescription: "ARN of the role of the nodes, `karpenter_node_role.<name>.arn`: the daemon may pass it to the instances that it launches.",
+				Validators:          []validator.String{validate.Is(awsspec.CheckRoleARN)},
+			},
+			"queue_arn": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "ARN of the interruption queue, `karpenter_interruption_queue.<name>.arn`. Without it the daemon may not read any queue.",
+				Validators:          []validator.String{validate.ARN("sqs", "")},
+			},
+			"arn":          computedString("ARN of the role."),
+			"oidc_issuer":  computedString("OIDC issuer of the cluster, without `https://`."),
+			"trust_policy": schema.StringAttribute{Computed: true, MarkdownDescription: "Trust policy of the role, JSON."},
+			"policies": schema.MapAttribute{
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "Documents (JSON) of the role's policies by name. Policies attached by others are left alone.",
+			},
+			"tags":     tagsAttribute(),
+			"tags_all": tagsAllAttribute(),
+			"timeouts": timeoutsAttribute(ctx, roleTimeout, roleTimeout, roleTimeout),
+		},
+	}
+}
+
+// ModifyPlan plans the policies and the trust policy, so that the plan shows
+// them and whatever was changed behind Terraform's back shows as a difference.
+// What depends on a value that is not known yet stays unknown.
+func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || r.session == nil {
+		return
+	}
+	r.planTags(ctx, resp)
+	plan, ok := get[controllerRoleModel](ctx, resp.Plan, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	var prior controllerRoleModel
+	if !req.State.Raw.IsNull() {
+		if prior, ok = get[controllerRoleModel](ctx, req.State, &resp.Diagnostics); !ok {
+			return
+		}
+	}
+	set := func(name string, value any) {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
+	}
+	if !req.State.Raw.IsNull() {
+		set("arn", keepOrCreate(prior.ARN))
+	}
+	region := r.session.knownRegion(ctx)
+	switch {
+	case !known(plan.NodeRoleARN, plan.QueueARN, plan.Name, plan.ClusterName):
+		set("policies", types.MapUnknown(types.StringType))
+	case region != "":
+		documents := plan.documents(region)
+		for name, document := range documents {
+			if err := awsspec.CheckPolicySize(name, document); err != nil {
+				resp.Diagnostics.AddAttributeError(path.Root("policies"), "Policy too large", err.Error())
+			}
+		}
+		set("policies", keepSpelling(prior.Policies, documents))
+	case !req.State.Raw.IsNull():
+		set("policies", prior.Policies)
+	}
+	if known(plan.OIDCIssuer, plan.NodeRoleARN, plan.Namespace, plan.ServiceAccount) {
+		set("trust_policy", planJSON(prior.TrustPolicy, plan.trust()))
+	} else {
+		set("trust_policy", types.StringUnknown())
+	}
+}
+
+// documents are the policies that the model asks for, by name.
+func (m controllerRoleModel) documents(region string) map[string]string {
+	partition, account := partitionAndAccount(m.NodeRoleARN.ValueString())
+	documents := map[string]string{}
+	for _, policy := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
+		Partition: partition, Region: region, Account: account, Cluster: m.ClusterName.ValueString(),
+		NodeRoleARN: m.NodeRoleARN.ValueString(), QueueARN: m.QueueARN.ValueString(),
+	}) {
+		documents[m.Name.ValueString()+"-"+policy.Name] = policy.Document
+	}
+	return documents
+}
+
+func (m controllerRoleModel) trust() string {
+	partition, account := partitionAndAccount(m.NodeRoleARN.ValueString())
+	return awsspec.IRSATrust(m.OIDCIssuer.ValueString(), account, partition, m.Namespace.ValueString(), m.ServiceAccount.ValueString())
+}
+
+// partitionAndAccount are the second and the fifth part of an ARN.
+func partitionAndAccount(arn string) (partition, account string) {
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) < 6 {
+		return "", ""
+	}
+	return parts[1], parts[4]
+}

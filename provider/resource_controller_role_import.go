@@ -1,0 +1,89 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+)
+
+// statement is the part of a policy statement that an import reads. Actions and
+// resources are a string or a list of strings in IAM's grammar.
+type statement struct {
+	Action    oneOrMany
+	Resource  oneOrMany
+	Condition map[string]map[string]oneOrMany
+}
+
+type oneOrMany []string
+
+// UnmarshalJSON accepts both forms.
+func (o *oneOrMany) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*o = oneOrMany{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(o))
+}
+
+func (o oneOrMany) has(s string) bool {
+	for _, one := range o {
+		if one == s {
+			return true
+		}
+	}
+	return false
+}
+
+func statements(document string) ([]statement, error) {
+	var policy struct{ Statement []statement }
+	if err := json.Unmarshal([]byte(document), &policy); err != nil {
+		return nil, fmt.Errorf("policy parse: %w", err)
+	}
+	return policy.Statement, nil
+}
+
+// reconstruct fills an imported model with what the role's policies and trust
+// policy were made from.
+func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clients, found aws.Role) error {
+	for _, arn := range found.ManagedPolicies {
+		policy, err := client.GetPolicy(ctx, arn)
+		if err != nil {
+			return err
+		}
+		list, err := statements(policy.Document)
+		if err != nil {
+			return fmt.Errorf("%s: %w", arn, err)
+		}
+		for _, s := range list {
+			switch {
+			case len(s.Resource) != 1:
+			case s.Action.has("iam:PassRole"):
+				m.NodeRoleARN = types.StringValue(s.Resource[0])
+			case s.Action.has("sqs:ReceiveMessage"):
+				m.QueueARN = types.StringValue(s.Resource[0])
+			}
+		}
+	}
+	trust, err := statements(found.TrustPolicy)
+	if err != nil {
+		return fmt.Errorf("role %q: trust %w", found.Name, err)
+	}
+	for _, s := range trust {
+		for key, subject := range s.Condition["StringEquals"] {
+			parts := strings.Split(strings.Join(subject, ""), ":")
+			if strings.HasSuffix(key, ":sub") && len(parts) == 4 {
+				m.Namespace, m.ServiceAccount = types.StringValue(parts[2]), types.StringValue(parts[3])
+			}
+		}
+	}
+	if m.NodeRoleARN.IsNull() {
+		return fmt.Errorf("role %q has no policy that passes a node role: it is not a controller role of this provider", found.Name)
+	}
+	return nil
+}

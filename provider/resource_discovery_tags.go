@@ -1,0 +1,162 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
+)
+
+const (
+	discoveryTagsTimeout = 5 * time.Minute
+	// planCheckTimeout bounds the one look at AWS that a plan takes; a plan must
+	// also work where AWS cannot be reached.
+	planCheckTimeout = 3 * time.Second
+)
+
+type discoveryTags struct{ base }
+
+type discoveryTagsModel struct {
+	ClusterName      types.String   `tfsdk:"cluster_name"`
+	SubnetIDs        types.Set      `tfsdk:"subnet_ids"`
+	SecurityGroupIDs types.Set      `tfsdk:"security_group_ids"`
+	Shared           types.Bool     `tfsdk:"shared"`
+	SelectorTags     types.Map      `tfsdk:"selector_tags"`
+	Timeouts         timeouts.Value `tfsdk:"timeouts"`
+}
+
+func (m discoveryTagsModel) ids() []string { return []string{m.ClusterName.ValueString()} }
+
+// tag is the tag that the model asks for.
+func (m discoveryTagsModel) tag() (key, value string) {
+	cluster := m.ClusterName.ValueString()
+	if m.Shared.ValueBool() {
+		return awsspec.TagDiscovery + "/" + cluster, cluster
+	}
+	return awsspec.TagDiscovery, cluster
+}
+
+// resourceIDs are the subnets and security groups.
+func (m discoveryTagsModel) resourceIDs(ctx context.Context, diags *diag.Diagnostics) []string {
+	return append(stringsOf(ctx, m.SubnetIDs, diags), stringsOf(ctx, m.SecurityGroupIDs, diags)...)
+}
+
+func newDiscoveryTags() resource.Resource {
+	return &discoveryTags{base{kind: "discovery_tags", keys: []string{"cluster_name"}}}
+}
+
+// Schema describes the discovery tags.
+func (r *discoveryTags) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	ids := func(what, prefix string) schema.SetAttribute {
+		return schema.SetAttribute{
+			Optional: true, ElementType: types.StringType,
+			MarkdownDescription: "Ids of the " + what + ".",
+			Validators:          []validator.Set{setvalidator.ValueStringsAre(validate.ID(prefix)), setvalidator.SizeAtLeast(1)},
+		}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The tag by which node classes find their subnets and security groups, " +
+			"`karpenter.sh/discovery = <cluster_name>`, on resources that something else owns.\n\n" +
+			"A tag that carries another cluster's name is never overwritten: the plan (or, where AWS cannot be reached, the " +
+			"apply) ends with an error. A tag that is there already is adopted, and destroying takes off only the tags that " +
+			"this resource put on and that still have its value. Use selector_tags in the selectors of `karpenter_node_class`.",
+		Attributes: map[string]schema.Attribute{
+			"cluster_name":       clusterNameAttribute(),
+			"subnet_ids":         ids("subnets that instances are launched into", "subnet"),
+			"security_group_ids": ids("security groups that instances get", "sg"),
+			"shared": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+				MarkdownDescription: "Use the key `karpenter.sh/discovery/<cluster_name>`, so that several clusters can share the " +
+					"subnets. Default `false`.",
+				PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
+			},
+			"selector_tags": schema.MapAttribute{
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "The tag, as a map for the `tags` of a selector term.",
+			},
+			"timeouts": timeoutsAttribute(ctx, discoveryTagsTimeout, discoveryTagsTimeout, discoveryTagsTimeout),
+		},
+	}
+}
+
+// ValidateConfig wants something to tag.
+func (r *discoveryTags) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	config, ok := get[discoveryTagsModel](ctx, req.Config, &resp.Diagnostics)
+	if ok && config.SubnetIDs.IsNull() && config.SecurityGroupIDs.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("subnet_ids"), "Nothing to tag", "Set subnet_ids, security_group_ids or both.")
+	}
+}
+
+// ModifyPlan computes selector_tags, and looks whether a resource that is new
+// in the plan carries another cluster's tag already.
+func (r *discoveryTags) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || r.session == nil {
+		return
+	}
+	plan, ok := get[discoveryTagsModel](ctx, resp.Plan, &resp.Diagnostics)
+	if !ok || plan.ClusterName.IsUnknown() || plan.Shared.IsUnknown() {
+		return
+	}
+	key, value := plan.tag()
+	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("selector_tags"), mapValue(map[string]string{key: value}))...)
+	if known(plan.SubnetIDs) && !anyUnknown(plan.SubnetIDs) && known(plan.SecurityGroupIDs) && !anyUnknown(plan.SecurityGroupIDs) {
+		r.lookForOtherClusters(ctx, plan, &resp.Diagnostics)
+	}
+}
+
+// lookForOtherClusters makes the plan fail on a tag of another cluster. A look
+// that fails says nothing: the apply looks again before it writes.
+func (r *discoveryTags) lookForOtherClusters(ctx context.Context, plan discoveryTagsModel, diags *diag.Diagnostics) {
+	client, err := r.session.AWS(ctx)
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, planCheckTimeout)
+	defer cancel()
+	ids := plan.resourceIDs(ctx, diags)
+	current, err := client.NetworkTags(ctx, ids...)
+	if err != nil {
+		return
+	}
+	key, value := plan.tag()
+	clusterTag, tagged := awsspec.TagClusterPrefix+value, 0
+	for _, id := range ids {
+		if have, has := current[id][key]; has && have != value {
+			diags.AddError("Discovery tag of another cluster", fmt.Sprintf(
+				"karpenter_discovery_tags %q: %s has the tag %s = %q. Set shared = true to give every cluster a key of its own, or take %s out of the configuration.",
+				value, id, key, have, id))
+		}
+		if _, has := current[id][clusterTag]; has && strings.HasPrefix(id, "sg-") {
+			tagged++
+		}
+	}
+	if tagged > 1 {
+		diags.AddWarning("Several security groups of the cluster", fmt.Sprintf(
+			"%d of the security groups have the tag %s. The AWS load balancer controller refuses nodes with more than one such group.", tagged, clusterTag))
+	}
+}
+
+// anyUnknown tells whether an element of the set is unknown.
+func anyUnknown(s types.Set) bool {
+	for _, element := range s.Elements() {
+		if element.IsUnknown() {
+			return true
+		}
+	}
+	return false
+}

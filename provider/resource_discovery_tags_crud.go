@@ -1,0 +1,217 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+)
+
+// createdKey is the key of the private state that lists the ids of the
+// resources whose tag this resource put on. Tags found in place are not in it.
+const createdKey = "created"
+
+// privateReader and privateWriter are the private state of a request and of a response.
+type privateReader interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}
+
+type privateWriter interface {
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+func readCreated(ctx context.Context, private privateReader, diags *diag.Diagnostics) []string {
+	data, d := private.GetKey(ctx, createdKey)
+	diags.Append(d...)
+	if len(data) == 0 {
+		return nil
+	}
+	var ids []string
+	if err := json.Unmarshal(data, &ids); err != nil {
+		diags.AddError("Cannot read private state", "karpenter_discovery_tags: "+err.Error())
+	}
+	return ids
+}
+
+func writeCreated(ctx context.Context, private privateWriter, ids []string, diags *diag.Diagnostics) {
+	slices.Sort(ids)
+	data, err := json.Marshal(slices.Compact(ids))
+	if err != nil {
+		diags.AddError("Cannot write private state", "karpenter_discovery_tags: "+err.Error())
+		return
+	}
+	diags.Append(private.SetKey(ctx, createdKey, data)...)
+}
+
+// Create puts the tags on: one call, all or none.
+func (r *discoveryTags) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	plan, ok := get[discoveryTagsModel](ctx, req.Plan, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Create, discoveryTagsTimeout)
+	defer cancel()
+	client, err := r.session.AWS(ctx)
+	if err != nil {
+		r.fail(&resp.Diagnostics, "create", plan, err)
+		return
+	}
+	key, value := plan.tag()
+	created, err := client.CreateNetworkTag(ctx, key, value, plan.resourceIDs(ctx, &resp.Diagnostics)...)
+	if err != nil {
+		r.fail(&resp.Diagnostics, "create", plan, err)
+		return
+	}
+	plan.SelectorTags = mapValue(map[string]string{key: value})
+	writeCreated(ctx, resp.Private, created, &resp.Diagnostics)
+	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+}
+
+// Read keeps the ids that still carry the tag. On import it finds those that do.
+func (r *discoveryTags) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	state, ok := get[discoveryTagsModel](ctx, req.State, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	client, err := r.session.AWS(ctx)
+	if err != nil {
+		if !r.keepState(&resp.Diagnostics, err) {
+			r.fail(&resp.Diagnostics, "read", state, err)
+		}
+		return
+	}
+	imported := state.SubnetIDs.IsNull() && state.SecurityGroupIDs.IsNull()
+	if imported {
+		err = state.discover(ctx, client)
+	} else {
+		err = state.refresh(ctx, client, &resp.Diagnostics)
+	}
+	if err != nil {
+		r.fail(&resp.Diagnostics, "read", state, err)
+		return
+	}
+	if len(state.SubnetIDs.Elements())+len(state.SecurityGroupIDs.Elements()) == 0 {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	key, value := state.tag()
+	state.SelectorTags = mapValue(map[string]string{key: value})
+	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
+}
+
+func (m *discoveryTagsModel) refresh(ctx context.Context, client *aws.Clients, diags *diag.Diagnostics) error {
+	current, err := client.NetworkTags(ctx, m.resourceIDs(ctx, diags)...)
+	if err != nil {
+		return err
+	}
+	key, value := m.tag()
+	still := func(s types.Set) types.Set {
+		if s.IsNull() {
+			return s
+		}
+		return setValue(slices.DeleteFunc(stringsOf(ctx, s, diags), func(id string) bool { return current[id][key] != value }))
+	}
+	m.SubnetIDs, m.SecurityGroupIDs = still(m.SubnetIDs), still(m.SecurityGroupIDs)
+	return nil
+}
+
+// discover finds what carries the tag, first under the key of one cluster, then
+// under the shared key.
+func (m *discoveryTagsModel) discover(ctx context.Context, client *aws.Clients) error {
+	for _, shared := range []bool{false, true} {
+		m.Shared = types.BoolValue(shared)
+		key, value := m.tag()
+		selector := []aws.Selector{{Tags: map[string]string{key: value}}}
+		subnets, err := client.Subnets(ctx, selector)
+		if err != nil {
+			return err
+		}
+		groups, err := client.SecurityGroups(ctx, selector)
+		if err != nil {
+			return err
+		}
+		var subnetIDs, groupIDs []string
+		for _, s := range subnets {
+			subnetIDs = append(subnetIDs, s.ID)
+		}
+		for _, g := range groups {
+			groupIDs = append(groupIDs, g.ID)
+		}
+		m.SubnetIDs, m.SecurityGroupIDs = setOrNull(subnetIDs), setOrNull(groupIDs)
+		if len(subnetIDs)+len(groupIDs) > 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Update tags what is new, then takes the tag off what is no longer listed, if
+// this resource put it on.
+func (r *discoveryTags) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	plan, prior, ok := planAndState[discoveryTagsModel](ctx, req, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, discoveryTagsTimeout)
+	defer cancel()
+	client, err := r.session.AWS(ctx)
+	if err != nil {
+		r.fail(&resp.Diagnostics, "update", plan, err)
+		return
+	}
+	created := readCreated(ctx, req.Private, &resp.Diagnostics)
+	wanted := plan.resourceIDs(ctx, &resp.Diagnostics)
+	before := prior.resourceIDs(ctx, &resp.Diagnostics)
+	key, value := plan.tag()
+	added, err := client.CreateNetworkTag(ctx, key, value, wanted...)
+	if err != nil {
+		r.fail(&resp.Diagnostics, "update", plan, err)
+		return
+	}
+	created = append(created, added...)
+	writeCreated(ctx, resp.Private, created, &resp.Diagnostics)
+	dropped := intersection(created, slices.DeleteFunc(before, func(id string) bool { return slices.Contains(wanted, id) }))
+	if err := client.DeleteNetworkTag(ctx, key, value, dropped...); err != nil {
+		r.fail(&resp.Diagnostics, "update", plan, err)
+		return
+	}
+	writeCreated(ctx, resp.Private, slices.DeleteFunc(created, func(id string) bool { return slices.Contains(dropped, id) }), &resp.Diagnostics)
+	plan.SelectorTags = mapValue(map[string]string{key: value})
+	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+}
+
+// Delete takes off the tags that this resource put on and that still have its
+// value. One adopted, or changed since, stays.
+func (r *discoveryTags) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	state, ok := get[discoveryTagsModel](ctx, req.State, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, discoveryTagsTimeout)
+	defer cancel()
+	created := readCreated(ctx, req.Private, &resp.Diagnostics)
+	if len(created) == 0 || resp.Diagnostics.HasError() {
+		return
+	}
+	client, err := r.session.AWS(ctx)
+	if err == nil {
+		key, value := state.tag()
+		err = client.DeleteNetworkTag(ctx, key, value, created...)
+	}
+	if err != nil {
+		r.fail(&resp.Diagnostics, "delete", state, err)
+	}
+}
+
+// setOrNull is null for no values.
+func setOrNull(values []string) types.Set {
+	if len(values) == 0 {
+		return types.SetNull(types.StringType)
+	}
+	return setValue(values)
+}

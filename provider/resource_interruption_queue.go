@@ -1,0 +1,105 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+const queueTimeout = 5 * time.Minute
+
+type interruptionQueue struct{ base }
+
+type interruptionQueueModel struct {
+	ClusterName types.String `tfsdk:"cluster_name"`
+	Name        types.String `tfsdk:"name"`
+	ARN         types.String `tfsdk:"arn"`
+	URL         types.String `tfsdk:"url"`
+	Retention   types.Int64  `tfsdk:"message_retention_seconds"`
+	Policy      types.String `tfsdk:"policy"`
+	Rules       types.Map    `tfsdk:"rules"`
+	tagsModel
+	Timeouts timeouts.Value `tfsdk:"timeouts"`
+}
+
+func (m interruptionQueueModel) ids() []string {
+	return []string{m.ClusterName.ValueString(), m.Name.ValueString()}
+}
+
+func newInterruptionQueue() resource.Resource {
+	return &interruptionQueue{base{kind: "interruption_queue", keys: []string{"cluster_name", "name"}}}
+}
+
+// Schema describes the queue.
+func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The SQS queue of interruption events, and the EventBridge rules that fill it: spot interruption " +
+			"warnings, rebalance recommendations, instance state changes, scheduled changes and capacity reservation " +
+			"interruptions. The queue is encrypted with SQS's own keys and accepts TLS only.",
+		Attributes: map[string]schema.Attribute{
+			"cluster_name": clusterNameAttribute(),
+			"name":         nameAttribute("queue", "`<cluster_name>`", awsspec.QueueName, awsspec.CheckQueueName),
+			"arn":          computedString("ARN of the queue."),
+			"url":          computedString("URL of the queue."),
+			"message_retention_seconds": schema.Int64Attribute{
+				Computed: true, MarkdownDescription: "How long the queue keeps an event, in seconds: 300.",
+			},
+			"policy": schema.StringAttribute{Computed: true, MarkdownDescription: "Access policy of the queue, JSON: EventBridge may send."},
+			"rules": schema.MapAttribute{
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "Event pattern (JSON) of each EventBridge rule by the rule's name.",
+			},
+			"tags":     tagsAttribute(),
+			"tags_all": tagsAllAttribute(),
+			"timeouts": timeoutsAttribute(ctx, queueTimeout, queueTimeout, queueTimeout),
+		},
+	}
+}
+
+// ModifyPlan plans what queue and rules are to have, so that whatever was
+// changed behind Terraform's back shows as a difference.
+func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || r.session == nil {
+		return
+	}
+	r.planTags(ctx, resp)
+	plan, ok := get[interruptionQueueModel](ctx, resp.Plan, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	set := func(name string, value any) {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
+	}
+	set("message_retention_seconds", types.Int64Value(awsspec.QueueRetentionSeconds))
+	if !plan.ClusterName.IsUnknown() {
+		set("rules", wantedRules(plan.ClusterName.ValueString()))
+	}
+	if req.State.Raw.IsNull() {
+		return
+	}
+	prior, ok := get[interruptionQueueModel](ctx, req.State, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	if name := r.session.knownRegion(ctx); name != "" && !plan.ARN.IsUnknown() {
+		set("policy", planJSON(prior.Policy, awsspec.QueuePolicy(plan.ARN.ValueString(), awsspec.Partition(name))))
+	} else if prior.Name.Equal(plan.Name) {
+		set("policy", prior.Policy)
+	}
+}
+
+// wantedRules is the rules attribute of a cluster whose rules are as they are to be.
+func wantedRules(cluster string) types.Map {
+	patterns := map[string]string{}
+	for _, rule := range awsspec.EventRules(cluster) {
+		patterns[rule.Name] = rule.Pattern
+	}
+	return mapValue(patterns)
+}

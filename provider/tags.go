@@ -1,0 +1,85 @@
+package provider
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// tagsModel is embedded by the model of every taggable resource. TagsAll is
+// Tags over the provider's default tags. Tags that somebody else put on the
+// object are theirs: they are neither shown nor removed.
+type tagsModel struct {
+	Tags    types.Map `tfsdk:"tags"`
+	TagsAll types.Map `tfsdk:"tags_all"`
+}
+
+func tagsAttribute() schema.Attribute {
+	return schema.MapAttribute{
+		Optional: true, ElementType: types.StringType,
+		MarkdownDescription: "Tags, in addition to the provider's `default_tags`. Tags put on by others are left alone.",
+	}
+}
+
+func tagsAllAttribute() schema.Attribute {
+	return schema.MapAttribute{
+		Computed: true, ElementType: types.StringType,
+		MarkdownDescription: "All tags: `tags` over the provider's `default_tags`.",
+	}
+}
+
+// planTags sets tags_all in the plan.
+func (b *base) planTags(ctx context.Context, resp *resource.ModifyPlanResponse) {
+	if b.session == nil {
+		return
+	}
+	var tags types.Map
+	resp.Diagnostics.Append(resp.Plan.GetAttribute(ctx, path.Root("tags"), &tags)...)
+	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("tags_all"), mergeTags(b.session.defaultTags, tags))...)
+}
+
+// mergeTags lays tags over defaults; it is unknown while either is. A value
+// that alone is unknown stays alone unknown.
+func mergeTags(defaults, tags types.Map) types.Map {
+	if defaults.IsUnknown() || tags.IsUnknown() {
+		return types.MapUnknown(types.StringType)
+	}
+	merged := map[string]attr.Value{}
+	maps.Copy(merged, defaults.Elements())
+	maps.Copy(merged, tags.Elements())
+	return types.MapValueMust(types.StringType, merged)
+}
+
+// readTags gives the tags to keep in state from those that the object has: the
+// keys that the prior state has. A null prior TagsAll is an import: all tags
+// are taken, and those that equal a default tag are not repeated in Tags.
+func (b *base) readTags(prior tagsModel, actual map[string]string) tagsModel {
+	if prior.TagsAll.IsNull() {
+		own := maps.Clone(actual)
+		for key, value := range stringMap(b.session.defaultTags) {
+			if own[key] == value {
+				delete(own, key)
+			}
+		}
+		return tagsModel{Tags: mapValueOrNull(own), TagsAll: mapValue(actual)}
+	}
+	return tagsModel{Tags: onlyKeysOf(prior.Tags, actual), TagsAll: onlyKeysOf(prior.TagsAll, actual)}
+}
+
+func onlyKeysOf(prior types.Map, actual map[string]string) types.Map {
+	if prior.IsNull() {
+		return prior
+	}
+	kept := map[string]string{}
+	for key := range prior.Elements() {
+		if value, ok := actual[key]; ok {
+			kept[key] = value
+		}
+	}
+	return mapValue(kept)
+}

@@ -1,0 +1,90 @@
+package provider
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+)
+
+// planJSON is want, in prior's own spelling where the two mean the same.
+func planJSON(prior types.String, want string) types.String {
+	if !prior.IsNull() && !prior.IsUnknown() && aws.SameJSON(prior.ValueString(), want) {
+		return prior
+	}
+	return types.StringValue(want)
+}
+
+// stringOrNull is null for "".
+func stringOrNull(s string) types.String {
+	if s == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(s)
+}
+
+// stringMap is the Go map of a map of strings; nil where it is null or unknown.
+func stringMap(m types.Map) map[string]string {
+	if m.IsNull() || m.IsUnknown() {
+		return nil
+	}
+	out := make(map[string]string, len(m.Elements()))
+	for key, value := range m.Elements() {
+		out[key] = text(value)
+	}
+	return out
+}
+
+func mapValue(m map[string]string) types.Map {
+	elements := make(map[string]attr.Value, len(m))
+	for key, value := range m {
+		elements[key] = types.StringValue(value)
+	}
+	return types.MapValueMust(types.StringType, elements)
+}
+
+func mapValueOrNull(m map[string]string) types.Map {
+	if len(m) == 0 {
+		return types.MapNull(types.StringType)
+	}
+	return mapValue(m)
+}
+
+// stringsOf gives the strings of a set, sorted; nil where it is null or unknown.
+func stringsOf(ctx context.Context, s types.Set, diags *diag.Diagnostics) []string {
+	if s.IsNull() || s.IsUnknown() {
+		return nil
+	}
+	var out []string
+	diags.Append(s.ElementsAs(ctx, &out, false)...)
+	slices.Sort(out)
+	return out
+}
+
+func setValue(values []string) types.Set {
+	elements := make([]attr.Value, len(values))
+	for i, v := range values {
+		elements[i] = types.StringValue(v)
+	}
+	return types.SetValueMust(types.StringType, elements)
+}
+
+// intersection gives the members of a that are also in b, in a's order.
+func intersection(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
+}
+
+// keepSpelling is want as a map of JSON texts, each in prior's own spelling
+// where the two mean the same.
+func keepSpelling(prior types.Map, want map[string]string) types.Map {
+	elements := map[string]attr.Value{}
+	for name, document := range want {
+		before, _ := prior.Elements()[name].(types.String)
+		elements[name] = planJSON(before, document)
+	}
+	return types.MapValueMust(types.StringType, elements)
+}
