@@ -1,0 +1,74 @@
+package aws
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+)
+
+// Image is an AMI.
+type Image struct {
+	ID, Name     string
+	Architecture string    // Kubernetes' name: amd64 or arm64; other architectures as EC2 writes them
+	Created      time.Time // zero where EC2 does not say
+	Deprecated   time.Time // when it becomes so; zero: never
+}
+
+// Parameter reads an SSM parameter. ErrNotFound.
+func (c *Clients) Parameter(ctx context.Context, name string) (string, error) {
+	out, err := c.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
+	if err != nil {
+		return "", wrap(err, "parameter %s read", name)
+	}
+	return awssdk.ToString(out.Parameter.Value), nil
+}
+
+// Images reads the available images among the ids, deprecated ones included,
+// newest first, then by id. Ids that EC2 does not know are left out.
+func (c *Clients) Images(ctx context.Context, ids []string) ([]Image, error) {
+	var all []Image
+	pages := ec2.NewDescribeImagesPaginator(c.ec2, &ec2.DescribeImagesInput{
+		IncludeDeprecated: awssdk.Bool(true), MaxResults: awssdk.Int32(1000),
+		Filters: []ec2types.Filter{
+			{Name: awssdk.String("image-id"), Values: ids},
+			{Name: awssdk.String("state"), Values: []string{"available"}},
+		},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, wrap(err, "images read")
+		}
+		for _, i := range page.Images {
+			architecture := string(i.Architecture)
+			if i.Architecture == ec2types.ArchitectureValuesX8664 {
+				architecture = "amd64"
+			}
+			all = append(all, Image{
+				ID: awssdk.ToString(i.ImageId), Name: awssdk.ToString(i.Name), Architecture: architecture,
+				Created: parseTime(i.CreationDate), Deprecated: parseTime(i.DeprecationTime),
+			})
+		}
+	}
+	slices.SortFunc(all, func(a, b Image) int {
+		if order := b.Created.Compare(a.Created); order != 0 {
+			return order
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return all, nil
+}
+
+func parseTime(text *string) time.Time {
+	t, err := time.Parse(time.RFC3339, awssdk.ToString(text))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}

@@ -1,0 +1,110 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// Instance is an EC2 instance.
+type Instance struct {
+	ID, Type, Zone, SubnetID, ImageID string
+	CapacityType                      string
+	State                             string // pending, running, stopping, stopped, shutting-down or terminated
+	PrivateDNSName, PrivateIP         string
+	LaunchTime                        time.Time
+	Tags                              map[string]string
+}
+
+// Gone tells whether the instance ends or has ended.
+func (i Instance) Gone() bool { return i.State == "shutting-down" || i.State == "terminated" }
+
+// Instance reads an instance by id. ErrNotFound; EC2 knows a terminated one for
+// about an hour, so look at its state too.
+func (c *Clients) Instance(ctx context.Context, id string) (Instance, error) {
+	found, err := c.describeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	if err != nil {
+		return Instance{}, wrap(err, "instance %s read", id)
+	}
+	if len(found) == 0 {
+		return Instance{}, fmt.Errorf("instance %s read: %w", id, ErrNotFound)
+	}
+	return found[0], nil
+}
+
+// Instances gives the instances that have all of the tags ("*": any value) and
+// are not terminated, by id.
+func (c *Clients) Instances(ctx context.Context, tags map[string]string) ([]Instance, error) {
+	filters := append(tagFilters(tags), ec2types.Filter{
+		Name: awssdk.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped", "shutting-down"},
+	})
+	found, err := c.describeInstances(ctx, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: awssdk.Int32(1000)})
+	return found, wrap(err, "instances list")
+}
+
+func (c *Clients) describeInstances(ctx context.Context, in *ec2.DescribeInstancesInput) ([]Instance, error) {
+	var all []Instance
+	pages := ec2.NewDescribeInstancesPaginator(c.ec2, in)
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, reservation := range page.Reservations {
+			for _, i := range reservation.Instances {
+				all = append(all, instance(i))
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Instance) int { return strings.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+func instance(i ec2types.Instance) Instance {
+	out := Instance{
+		ID: awssdk.ToString(i.InstanceId), Type: string(i.InstanceType), SubnetID: awssdk.ToString(i.SubnetId), ImageID: awssdk.ToString(i.ImageId),
+		CapacityType: CapacityTypeOnDemand, PrivateDNSName: awssdk.ToString(i.PrivateDnsName), PrivateIP: awssdk.ToString(i.PrivateIpAddress),
+		LaunchTime: awssdk.ToTime(i.LaunchTime), Tags: fromEC2Tags(i.Tags),
+	}
+	if awssdk.ToString(i.SpotInstanceRequestId) != "" || i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot {
+		out.CapacityType = CapacityTypeSpot
+	}
+	if i.Placement != nil {
+		out.Zone = awssdk.ToString(i.Placement.AvailabilityZone)
+	}
+	if i.State != nil {
+		out.State = string(i.State.Name)
+	}
+	return out
+}
+
+// Terminate ends the instances; those that are gone are fine. One call ends
+// all, unless EC2 refuses it because of one that it does not know.
+func (c *Clients) Terminate(ctx context.Context, ids ...string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := c.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	err = wrap(err, "instances %s terminate", strings.Join(ids, ", "))
+	if !errors.Is(err, ErrNotFound) || len(ids) == 1 {
+		return unlessGone(err)
+	}
+	var problems []error
+	for _, id := range ids {
+		problems = append(problems, c.Terminate(ctx, id))
+	}
+	return errors.Join(problems...)
+}
+
+// TagInstance puts tags on the instance. ErrNotFound.
+func (c *Clients) TagInstance(ctx context.Context, id string, tags map[string]string) error {
+	_, err := c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2Tags(tags)})
+	return wrap(err, "instance %s tag", id)
+}

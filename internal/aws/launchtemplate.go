@@ -1,0 +1,113 @@
+package aws
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+// EnsureLaunchTemplate makes the template named by its content where it is not
+// there, and gives the name. Two who make it at once both succeed: the name
+// stands for the content.
+func (c *Clients) EnsureLaunchTemplate(ctx context.Context, t awsspec.LaunchTemplate) (string, error) {
+	name := t.Name()
+	_, err := c.ec2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{name}})
+	err = wrap(err, "launch template %q find", name)
+	if err == nil || !errors.Is(err, ErrNotFound) {
+		return name, err
+	}
+	_, err = c.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: &name,
+		LaunchTemplateData: templateData(t),
+		TagSpecifications:  []ec2types.TagSpecification{tagsFor(ec2types.ResourceTypeLaunchTemplate, t.Tags)},
+	})
+	err = wrap(err, "launch template %q create", name)
+	if errors.Is(err, ErrConflict) {
+		return name, nil
+	}
+	return name, err
+}
+
+func templateData(t awsspec.LaunchTemplate) *ec2types.RequestLaunchTemplateData {
+	tags := func(kind ec2types.ResourceType) ec2types.LaunchTemplateTagSpecificationRequest {
+		return ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: kind, Tags: ec2Tags(t.Tags)}
+	}
+	data := &ec2types.RequestLaunchTemplateData{
+		ImageId:            optional(t.ImageID),
+		IamInstanceProfile: &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: &t.InstanceProfile},
+		UserData:           awssdk.String(base64.StdEncoding.EncodeToString([]byte(t.UserData))),
+		Monitoring:         &ec2types.LaunchTemplatesMonitoringRequest{Enabled: &t.Monitoring},
+		MetadataOptions: &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{
+			HttpEndpoint:         ec2types.LaunchTemplateInstanceMetadataEndpointState(t.Metadata.HTTPEndpoint),
+			HttpProtocolIpv6:     ec2types.LaunchTemplateInstanceMetadataProtocolIpv6(t.Metadata.HTTPProtocolIPv6),
+			HttpTokens:           ec2types.LaunchTemplateHttpTokensState(t.Metadata.HTTPTokens),
+			InstanceMetadataTags: ec2types.LaunchTemplateInstanceMetadataTagsStateDisabled, // keys such as ours, with a slash, cannot be served
+		},
+		// With a network interface the security groups belong to it.
+		NetworkInterfaces: []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{
+			DeviceIndex: awssdk.Int32(0), Groups: slices.Sorted(slices.Values(t.SecurityGroupIDs)), AssociatePublicIpAddress: t.AssociatePublicIP,
+		}},
+		TagSpecifications: []ec2types.LaunchTemplateTagSpecificationRequest{tags(ec2types.ResourceTypeNetworkInterface)},
+	}
+	if t.Metadata.HopLimit != 0 {
+		data.MetadataOptions.HttpPutResponseHopLimit = awssdk.Int32(int32(t.Metadata.HopLimit)) //nolint:gosec // the API admits 1 to 64
+	}
+	if t.Spot {
+		data.TagSpecifications = append(data.TagSpecifications, tags(ec2types.ResourceTypeSpotInstancesRequest))
+	}
+	for _, b := range t.BlockDevices {
+		data.BlockDeviceMappings = append(data.BlockDeviceMappings, blockDevice(b))
+	}
+	return data
+}
+
+func blockDevice(b awsspec.BlockDevice) ec2types.LaunchTemplateBlockDeviceMappingRequest {
+	narrow := func(n *int64) *int32 {
+		if n == nil {
+			return nil
+		}
+		return awssdk.Int32(int32(*n)) //nolint:gosec // EC2's limits are far below
+	}
+	return ec2types.LaunchTemplateBlockDeviceMappingRequest{
+		DeviceName: &b.DeviceName,
+		Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{
+			VolumeSize: narrow(&b.SizeGiB), VolumeType: ec2types.VolumeType(b.Type), Encrypted: b.Encrypted,
+			DeleteOnTermination: b.DeleteOnTermination, Iops: narrow(b.IOPS), Throughput: narrow(b.ThroughputMiBps), KmsKeyId: optional(b.KMSKeyID),
+		},
+	}
+}
+
+// LaunchTemplates names the launch templates that have all of the tags ("*":
+// any value), sorted.
+func (c *Clients) LaunchTemplates(ctx context.Context, tags map[string]string) ([]string, error) {
+	var names []string
+	pages := ec2.NewDescribeLaunchTemplatesPaginator(c.ec2, &ec2.DescribeLaunchTemplatesInput{Filters: tagFilters(tags), MaxResults: awssdk.Int32(200)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, wrap(err, "launch templates list")
+		}
+		for _, t := range page.LaunchTemplates {
+			names = append(names, awssdk.ToString(t.LaunchTemplateName))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// DeleteLaunchTemplate removes the template by name; one that is gone is fine.
+func (c *Clients) DeleteLaunchTemplate(ctx context.Context, name string) error {
+	_, err := c.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: &name})
+	return unlessGone(wrap(err, "launch template %q delete", name))
+}
+
+func tagsFor(kind ec2types.ResourceType, tags map[string]string) ec2types.TagSpecification {
+	return ec2types.TagSpecification{ResourceType: kind, Tags: ec2Tags(tags)}
+}
