@@ -1,0 +1,205 @@
+package ec2sim
+
+import (
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
+)
+
+// maxOverrides is how many launch overrides an instant fleet may have in all.
+const maxOverrides = 300
+
+type createFleetRequest struct {
+	dryRun
+	ClientToken string          `q:"ClientToken"`
+	Context     string          `q:"Context"` // an opaque label of the requester
+	Configs     []fleetConfig   `q:"LaunchTemplateConfigs,required"`
+	OnDemand    onDemandOptions `q:"OnDemandOptions"`
+	Spot        spotOptions     `q:"SpotOptions"`
+	TagSpecs    []tagSpec       `q:"TagSpecification"`
+	Target      fleetTarget     `q:"TargetCapacitySpecification,required"`
+	Type        string          `q:"Type"`
+}
+
+type fleetConfig struct {
+	Template  fleetTemplate   `q:"LaunchTemplateSpecification,required"`
+	Overrides []fleetOverride `q:"Overrides"`
+}
+
+type fleetTemplate struct {
+	ID      string `q:"LaunchTemplateId" xml:"launchTemplateId,omitempty"`
+	Name    string `q:"LaunchTemplateName" xml:"launchTemplateName,omitempty"`
+	Version string `q:"Version" xml:"version,omitempty"`
+}
+
+type fleetOverride struct {
+	Zone         string   `q:"AvailabilityZone" xml:"availabilityZone,omitempty"`
+	ImageID      string   `q:"ImageId" xml:"imageId,omitempty"`
+	InstanceType string   `q:"InstanceType" xml:"instanceType,omitempty"`
+	Priority     *float64 `q:"Priority" xml:"priority"`
+	SubnetID     string   `q:"SubnetId" xml:"subnetId,omitempty"`
+}
+
+type onDemandOptions struct {
+	Strategy     string `q:"AllocationStrategy"`
+	Reservations *struct {
+		Usage string `q:"UsageStrategy"` // there are no reservations to use first
+	} `q:"CapacityReservationOptions"`
+}
+
+type spotOptions struct {
+	Strategy     string `q:"AllocationStrategy"`
+	Interruption string `q:"InstanceInterruptionBehavior"`
+}
+
+type fleetTarget struct {
+	Default  string `q:"DefaultTargetCapacityType"`
+	OnDemand int    `q:"OnDemandTargetCapacity"`
+	Spot     int    `q:"SpotTargetCapacity"`
+	Total    int    `q:"TotalTargetCapacity,required"`
+}
+
+type fleetAnswer struct {
+	Errors    set[fleetError]     `xml:"errorSet"`
+	FleetID   string              `xml:"fleetId"`
+	Instances set[fleetInstances] `xml:"fleetInstanceSet"`
+}
+
+type fleetChoice struct {
+	Template fleetTemplate `xml:"launchTemplateSpecification"`
+	Override fleetOverride `xml:"overrides"`
+}
+
+type fleetError struct {
+	Code      string      `xml:"errorCode"`
+	Message   string      `xml:"errorMessage"`
+	Choice    fleetChoice `xml:"launchTemplateAndOverrides"`
+	Lifecycle string      `xml:"lifecycle"`
+}
+
+type fleetInstances struct {
+	Zone         string      `xml:"availabilityZone"`
+	IDs          set[string] `xml:"instanceIds"`
+	InstanceType string      `xml:"instanceType"`
+	Choice       fleetChoice `xml:"launchTemplateAndOverrides"`
+	Lifecycle    string      `xml:"lifecycle"`
+	Platform     string      `xml:"platform,omitempty"`
+	SubnetID     string      `xml:"subnetId"`
+}
+
+// createFleet serves fleets of type instant: it launches what it can now, and
+// answers with the instances and the errors of the pools that failed.
+func createFleet(c *call, in *createFleetRequest) (any, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	if err := c.permit(false, c.creation("CreateFleet", kindFleet, tagsFor(kindFleet, in.TagSpecs), nil)...); err != nil {
+		return nil, err
+	}
+	token := in.ClientToken
+	if in.DryRun {
+		token = ""
+	}
+	return c.once(token, func() (any, error) {
+		pools, err := c.fleetPools(in)
+		if err != nil {
+			return nil, err
+		}
+		f := &fleet{call: c, id: c.s.newID("fleet"), clientToken: in.ClientToken, tagSpecs: in.TagSpecs}
+		f.answer.FleetID = f.id
+		onDemandTarget, spotTarget := in.Target.split()
+		f.fill(onDemand, in.OnDemand.Strategy, onDemandTarget, pools)
+		f.fill(spot, in.Spot.Strategy, spotTarget, pools)
+		if len(f.answer.Instances) > 0 {
+			c.s.resources[f.id] = &resource{id: f.id, kind: kindFleet, tags: tagsFor(kindFleet, in.TagSpecs)}
+		}
+		return f.answer, nil
+	})
+}
+
+func (in *createFleetRequest) check() error {
+	if in.Type != "instant" {
+		return wire.Errorf("UnsupportedOperation", "This simulator has fleets of type instant only, not '%s'.", in.Type)
+	}
+	overrides := 0
+	for _, config := range in.Configs {
+		overrides += len(config.Overrides)
+	}
+	if overrides > maxOverrides {
+		return wire.Errorf("InvalidParameterValue", "The request has %d launch template overrides; at most %d are allowed.", overrides, maxOverrides)
+	}
+	if in.Target.Total < 1 || in.Target.OnDemand < 0 || in.Target.Spot < 0 || in.Target.OnDemand+in.Target.Spot > in.Target.Total {
+		return invalidValue("TargetCapacitySpecification.TotalTargetCapacity", in.Target.Total, "It must be positive and at least the sum of the on-demand and spot targets.")
+	}
+	switch in.Target.Default {
+	case "", onDemand, spot:
+	default:
+		return invalidValue("TargetCapacitySpecification.DefaultTargetCapacityType", in.Target.Default, "Expected on-demand or spot.")
+	}
+	if err := oneOf("OnDemandOptions.AllocationStrategy", in.OnDemand.Strategy, "lowest-price", "prioritized"); err != nil {
+		return err
+	}
+	if err := oneOf("SpotOptions.AllocationStrategy", in.Spot.Strategy, "lowest-price", "capacity-optimized", "capacity-optimized-prioritized", "price-capacity-optimized"); err != nil {
+		return err
+	}
+	if err := oneOf("SpotOptions.InstanceInterruptionBehavior", in.Spot.Interruption, "terminate"); err != nil {
+		return err
+	}
+	return checkTagSpecs(in.TagSpecs, kindFleet, kindInstance, kindVolume, kindInterface)
+}
+
+// oneOf checks an enumerated parameter; empty is its default.
+func oneOf(parameter, value string, allowed ...string) error {
+	if value == "" {
+		return nil
+	}
+	for _, a := range allowed {
+		if a == value {
+			return nil
+		}
+	}
+	return invalidValue(parameter, value, "The simulator knows "+list(allowed)+".")
+}
+
+func list(words []string) string {
+	out := words[0]
+	for _, w := range words[1:] {
+		out += ", " + w
+	}
+	return out
+}
+
+// split returns the on-demand and the spot target; what neither names goes to
+// the default type.
+func (t fleetTarget) split() (onDemandTarget, spotTarget int) {
+	rest := t.Total - t.OnDemand - t.Spot
+	if t.Default == spot {
+		return t.OnDemand, t.Spot + rest
+	}
+	return t.OnDemand + rest, t.Spot
+}
+
+// fleetPools lists the (template, override) pairs to choose from. A template
+// that does not exist fails the whole request.
+func (c *call) fleetPools(in *createFleetRequest) ([]fleetPool, error) {
+	var pools []fleetPool
+	for _, config := range in.Configs {
+		t, err := c.s.findTemplate(config.Template.ID, config.Template.Name)
+		if err != nil {
+			return nil, err
+		}
+		number, data, err := t.version(config.Template.Version)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.permit(false, c.access(c.s.existing(t.resource))); err != nil {
+			return nil, err
+		}
+		overrides := config.Overrides
+		if len(overrides) == 0 {
+			overrides = []fleetOverride{{}}
+		}
+		for _, override := range overrides {
+			pools = append(pools, fleetPool{template: t, version: number, data: data, override: override})
+		}
+	}
+	return pools, c.permit(in.DryRun)
+}

@@ -1,0 +1,207 @@
+package ec2sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// amazonImages is the account that publishes the EKS optimized images.
+const amazonImages = "602401143452"
+
+// Image is a machine image for SeedImage.
+type Image struct {
+	ID          string // empty: one is made
+	Name        string
+	Description string
+	Arch        string // x86_64 or arm64 (amd64 is taken as x86_64)
+	OwnerID     string // empty: the account that publishes EKS's images
+	OwnerAlias  string // empty: amazon, where OwnerID is empty
+	Created     time.Time
+	Deprecated  time.Time // zero: never
+	RootDevice  string    // empty: /dev/xvda
+	RootGiB     int64     // 0: 20
+	Platform    string    // windows, or empty
+	Tags        map[string]string
+}
+
+type image struct {
+	*resource
+	Image
+}
+
+// SeedImage adds an available image and returns its id.
+func (s *Service) SeedImage(in Image) (id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if in.Arch == "amd64" {
+		in.Arch = "x86_64"
+	}
+	if in.OwnerID == "" {
+		in.OwnerID, in.OwnerAlias = amazonImages, "amazon"
+	}
+	if in.RootDevice == "" {
+		in.RootDevice = "/dev/xvda"
+	}
+	if in.RootGiB == 0 {
+		in.RootGiB = 20
+	}
+	if in.Created.IsZero() {
+		in.Created = s.cfg.Now()
+	}
+	r := s.newResource(kindImage, "ami", in.Tags)
+	if in.ID != "" {
+		delete(s.resources, r.id)
+		r.id = in.ID
+		s.resources[r.id] = r
+	}
+	in.ID = r.id
+	s.images[r.id] = &image{r, in}
+	return r.id
+}
+
+type imageItem struct {
+	Arch           string           `xml:"architecture"`
+	Devices        set[imageDevice] `xml:"blockDeviceMapping"`
+	BootMode       string           `xml:"bootMode"`
+	Created        string           `xml:"creationDate"`
+	Deprecated     string           `xml:"deprecationTime,omitempty"`
+	Description    string           `xml:"description,omitempty"`
+	ENASupport     bool             `xml:"enaSupport"`
+	Hypervisor     string           `xml:"hypervisor"`
+	ID             string           `xml:"imageId"`
+	Location       string           `xml:"imageLocation"`
+	OwnerAlias     string           `xml:"imageOwnerAlias,omitempty"`
+	Type           string           `xml:"imageType"`
+	Name           string           `xml:"name"`
+	OwnerID        string           `xml:"imageOwnerId"`
+	Platform       string           `xml:"platform,omitempty"`
+	Details        string           `xml:"platformDetails"`
+	Public         bool             `xml:"isPublic"`
+	RootDevice     string           `xml:"rootDeviceName"`
+	RootType       string           `xml:"rootDeviceType"`
+	State          string           `xml:"imageState"`
+	Tags           set[tag]         `xml:"tagSet"`
+	Virtualization string           `xml:"virtualizationType"`
+}
+
+type imageDevice struct {
+	Name string   `xml:"deviceName"`
+	EBS  imageEBS `xml:"ebs"`
+}
+
+type imageEBS struct {
+	DeleteOnTermination bool   `xml:"deleteOnTermination"`
+	Encrypted           bool   `xml:"encrypted"`
+	SizeGiB             int64  `xml:"volumeSize"`
+	Type                string `xml:"volumeType"`
+}
+
+type imagesAnswer struct {
+	NextToken string         `xml:"nextToken,omitempty"`
+	Images    set[imageItem] `xml:"imagesSet"`
+}
+
+type describeImagesRequest struct {
+	listing
+	IDs               []string `q:"ImageId"`
+	Owners            []string `q:"Owner"`
+	ExecutableBy      []string `q:"ExecutableBy"`
+	IncludeDeprecated bool     `q:"IncludeDeprecated"`
+	IncludeDisabled   bool     `q:"IncludeDisabled"` // no image here is ever disabled
+}
+
+func describeImages(c *call, in *describeImagesRequest) (any, error) {
+	found, err := pick(in.IDs, c.s.images, noImage)
+	if err != nil {
+		return nil, err
+	}
+	now := c.s.cfg.Now()
+	found = slices.DeleteFunc(found, func(i *image) bool {
+		// Deprecated images are left out for all but their owner, unless asked for by id.
+		hidden := !in.IncludeDeprecated && len(in.IDs) == 0 && i.deprecated(now) && i.OwnerID != c.s.cfg.Account
+		return hidden || !i.ownedBy(in.Owners, c.s.cfg.Account) || !i.runnableBy(in.ExecutableBy)
+	})
+	page, next, err := c.s.imageView().list(c, in.listing, found)
+	if err != nil {
+		return nil, err
+	}
+	out := imagesAnswer{NextToken: next}
+	for _, i := range page {
+		out.Images = append(out.Images, i.item())
+	}
+	return out, nil
+}
+
+func (i *image) deprecated(now time.Time) bool {
+	return !i.Deprecated.IsZero() && !i.Deprecated.After(now)
+}
+
+// ownedBy compares with account ids, self and aliases; no owner means any.
+func (i *image) ownedBy(owners []string, self string) bool {
+	if len(owners) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(owners, func(owner string) bool {
+		return owner == i.OwnerID || owner == i.OwnerAlias && owner != "" || owner == "self" && i.OwnerID == self
+	})
+}
+
+// runnableBy: every image is public.
+func (i *image) runnableBy(who []string) bool {
+	return len(who) == 0 || slices.Contains(who, "all")
+}
+
+func (i *image) details() string {
+	if i.Platform == "windows" {
+		return "Windows"
+	}
+	return "Linux/UNIX"
+}
+
+func (s *Service) imageView() view[*image] {
+	text := func(get func(*image) string) func(*image) []string {
+		return func(i *image) []string { return one(get(i)) }
+	}
+	return view[*image]{
+		key:  func(i *image) string { return i.ID },
+		tags: func(i *image) map[string]string { return i.tags },
+		fields: map[string]func(*image) []string{
+			"architecture":        text(func(i *image) string { return i.Arch }),
+			"creation-date":       text(func(i *image) string { return stamp(i.Created) }),
+			"description":         text(func(i *image) string { return i.Description }),
+			"ena-support":         func(*image) []string { return oneBool(true) },
+			"hypervisor":          func(*image) []string { return one("xen") },
+			"image-id":            text(func(i *image) string { return i.ID }),
+			"image-type":          func(*image) []string { return one("machine") },
+			"is-public":           func(*image) []string { return oneBool(true) },
+			"name":                text(func(i *image) string { return i.Name }),
+			"owner-alias":         text(func(i *image) string { return i.OwnerAlias }),
+			"owner-id":            text(func(i *image) string { return i.OwnerID }),
+			"platform":            text(func(i *image) string { return i.Platform }),
+			"root-device-name":    text(func(i *image) string { return i.RootDevice }),
+			"root-device-type":    func(*image) []string { return one("ebs") },
+			"state":               func(*image) []string { return one("available") },
+			"virtualization-type": func(*image) []string { return one("hvm") },
+		},
+		minPage: 1, maxPage: 1000,
+	}
+}
+
+func (i *image) item() imageItem {
+	out := imageItem{
+		Arch: i.Arch, BootMode: "uefi-preferred", Created: stamp(i.Created), Description: i.Description,
+		ENASupport: true, Hypervisor: "xen", ID: i.ID, Location: strings.TrimPrefix(i.OwnerAlias+"/"+i.Name, "/"),
+		OwnerAlias: i.OwnerAlias, Type: "machine", Name: i.Name, OwnerID: i.OwnerID, Platform: i.Platform,
+		Details: i.details(), Public: true, RootDevice: i.RootDevice, RootType: "ebs", State: "available",
+		Tags: i.tagSet(), Virtualization: "hvm",
+		Devices: set[imageDevice]{{i.RootDevice, imageEBS{DeleteOnTermination: true, SizeGiB: i.RootGiB, Type: "gp3"}}},
+	}
+	if i.Arch == "arm64" {
+		out.BootMode = "uefi"
+	}
+	if !i.Deprecated.IsZero() {
+		out.Deprecated = stamp(i.Deprecated)
+	}
+	return out
+}

@@ -1,0 +1,244 @@
+package ec2sim
+
+// instanceItem is an instance as DescribeInstances and RunInstances show it.
+type instanceItem struct {
+	Index          int              `xml:"amiLaunchIndex"`
+	Arch           string           `xml:"architecture"`
+	Devices        set[deviceItem]  `xml:"blockDeviceMapping"`
+	Reservation    *reservationSpec `xml:"capacityReservationSpecification"`
+	ClientToken    string           `xml:"clientToken,omitempty"`
+	CPU            cpuItem          `xml:"cpuOptions"`
+	EBSOptimized   bool             `xml:"ebsOptimized"`
+	ENASupport     bool             `xml:"enaSupport"`
+	Enclave        enclaveItem      `xml:"enclaveOptions"`
+	Hypervisor     string           `xml:"hypervisor"`
+	Profile        *profileItem     `xml:"iamInstanceProfile"`
+	ImageID        string           `xml:"imageId"`
+	ID             string           `xml:"instanceId"`
+	Lifecycle      string           `xml:"instanceLifecycle,omitempty"`
+	Type           string           `xml:"instanceType"`
+	KeyName        string           `xml:"keyName,omitempty"`
+	LaunchTime     string           `xml:"launchTime"`
+	Metadata       metadataItem     `xml:"metadataOptions"`
+	Monitoring     monitoringItem   `xml:"monitoring"`
+	Interfaces     set[attachedENI] `xml:"networkInterfaceSet"`
+	Placement      placementItem    `xml:"placement"`
+	Platform       string           `xml:"platform,omitempty"`
+	Details        string           `xml:"platformDetails"`
+	PrivateDNSName string           `xml:"privateDnsName"`
+	PrivateIP      string           `xml:"privateIpAddress,omitempty"`
+	DNSName        string           `xml:"dnsName"`
+	PublicIP       string           `xml:"ipAddress,omitempty"`
+	RootDevice     string           `xml:"rootDeviceName"`
+	RootType       string           `xml:"rootDeviceType"`
+	Groups         set[groupRef]    `xml:"groupSet"`
+	SourceDest     bool             `xml:"sourceDestCheck"`
+	SpotRequestID  string           `xml:"spotInstanceRequestId,omitempty"`
+	State          stateItem        `xml:"instanceState"`
+	StateReason    *stateReason     `xml:"stateReason"`
+	Reason         string           `xml:"reason"`
+	SubnetID       string           `xml:"subnetId,omitempty"`
+	Tags           set[tag]         `xml:"tagSet"`
+	Virtualization string           `xml:"virtualizationType"`
+	VPCID          string           `xml:"vpcId,omitempty"`
+}
+
+type deviceItem struct {
+	Name string        `xml:"deviceName"`
+	EBS  deviceEBSItem `xml:"ebs"`
+}
+
+type deviceEBSItem struct {
+	AttachTime          string `xml:"attachTime"`
+	DeleteOnTermination bool   `xml:"deleteOnTermination"`
+	Status              string `xml:"status"`
+	VolumeID            string `xml:"volumeId"`
+}
+
+type cpuItem struct {
+	Cores          int `xml:"coreCount"`
+	ThreadsPerCore int `xml:"threadsPerCore"`
+}
+
+type enclaveItem struct {
+	Enabled bool `xml:"enabled"`
+}
+
+type profileItem struct {
+	ARN string `xml:"arn"`
+	ID  string `xml:"id"`
+}
+
+type metadataItem struct {
+	Endpoint string `xml:"httpEndpoint"`
+	IPv6     string `xml:"httpProtocolIpv6"`
+	HopLimit int64  `xml:"httpPutResponseHopLimit"`
+	Tokens   string `xml:"httpTokens"`
+	Tags     string `xml:"instanceMetadataTags"`
+	State    string `xml:"state"`
+}
+
+type monitoringItem struct {
+	State string `xml:"state"`
+}
+
+type placementItem struct {
+	Zone    string `xml:"availabilityZone"`
+	ZoneID  string `xml:"availabilityZoneId"`
+	Group   string `xml:"groupName"`
+	Tenancy string `xml:"tenancy"`
+}
+
+type groupRef struct {
+	ID   string `xml:"groupId"`
+	Name string `xml:"groupName"`
+}
+
+type stateItem struct {
+	Code int   `xml:"code"`
+	Name State `xml:"name"`
+}
+
+type attachedENI struct {
+	Attachment     eniAttachment  `xml:"attachment"`
+	Description    string         `xml:"description"`
+	Groups         set[groupRef]  `xml:"groupSet"`
+	Type           string         `xml:"interfaceType"`
+	MAC            string         `xml:"macAddress"`
+	ID             string         `xml:"networkInterfaceId"`
+	OwnerID        string         `xml:"ownerId"`
+	PrivateDNSName string         `xml:"privateDnsName,omitempty"`
+	PrivateIP      string         `xml:"privateIpAddress,omitempty"`
+	PrivateIPs     set[privateIP] `xml:"privateIpAddressesSet"`
+	SourceDest     bool           `xml:"sourceDestCheck"`
+	Status         string         `xml:"status"`
+	SubnetID       string         `xml:"subnetId"`
+	VPCID          string         `xml:"vpcId"`
+}
+
+type eniAttachment struct {
+	ID                  string `xml:"attachmentId"`
+	AttachTime          string `xml:"attachTime"`
+	DeleteOnTermination bool   `xml:"deleteOnTermination"`
+	DeviceIndex         int64  `xml:"deviceIndex"`
+	Card                int64  `xml:"networkCardIndex"`
+	Status              string `xml:"status"`
+}
+
+type privateIP struct {
+	Primary        bool   `xml:"primary"`
+	PrivateDNSName string `xml:"privateDnsName"`
+	IP             string `xml:"privateIpAddress"`
+}
+
+func (s *Service) instanceItem(i *instance) instanceItem {
+	p := i.plan
+	threads := max(p.instanceType.ThreadsPerCore, 1)
+	out := instanceItem{
+		Index: i.index, Arch: i.Arch, Devices: set[deviceItem]{}, Reservation: &reservationSpec{Preference: "open"},
+		ClientToken: i.clientToken, CPU: cpuItem{max(p.instanceType.VCPU/threads, 1), threads},
+		EBSOptimized: value(p.data.EBSOptimized), ENASupport: true, Hypervisor: "xen", ImageID: i.ImageID, ID: i.ID,
+		Type: i.Type, KeyName: p.data.KeyName, LaunchTime: stamp(i.LaunchTime), Metadata: p.data.Metadata.item(),
+		Monitoring: monitoringItem{"disabled"}, Placement: placementItem{Zone: i.Zone, ZoneID: i.ZoneID, Tenancy: p.tenancy()},
+		Platform: p.image.Platform, Details: p.image.details(), RootDevice: p.image.RootDevice, RootType: "ebs",
+		SourceDest: true, SpotRequestID: i.SpotRequestID, State: stateItem{i.State.code(), i.State}, Reason: i.reason.Message,
+		Tags: i.tagSet(), Virtualization: "hvm",
+	}
+	if p.data.Enclave != nil {
+		out.Enclave.Enabled = value(p.data.Enclave.Enabled)
+	}
+	if r := p.data.Reservation; r != nil && r.Preference != "" {
+		out.Reservation.Preference = r.Preference
+	}
+	if i.Spot {
+		out.Lifecycle = spot
+	}
+	if p.profile != nil {
+		out.Profile = &profileItem{i.ProfileARN, i.ProfileID}
+	}
+	if p.data.Monitoring != nil && value(p.data.Monitoring.Enabled) {
+		out.Monitoring.State = "enabled"
+	}
+	if i.reason != (stateReason{}) {
+		out.StateReason = &i.reason
+	}
+	if i.State != StateTerminated { // a terminated instance has lost all of these
+		s.addConnections(&out, i)
+	}
+	return out
+}
+
+func (s *Service) addConnections(out *instanceItem, i *instance) {
+	out.PrivateDNSName, out.PrivateIP, out.PublicIP = i.PrivateDNSName, i.PrivateIP, i.publicIP
+	out.SubnetID, out.VPCID = i.SubnetID, i.VPCID
+	for _, n := range i.interfaces {
+		out.Interfaces = append(out.Interfaces, s.attachedENI(n))
+	}
+	if len(i.interfaces) > 0 {
+		out.Groups = groupRefs(i.interfaces[0].groups)
+	}
+	for _, v := range i.volumes {
+		out.Devices = append(out.Devices, deviceItem{v.device, deviceEBSItem{stamp(v.created), v.deleteOnTermination, "attached", v.id}})
+	}
+}
+
+func (s *Service) attachedENI(n *networkInterface) attachedENI {
+	out := attachedENI{
+		Attachment: n.attachment(), Description: n.spec.Description, Groups: groupRefs(n.groups), Type: n.kind(), MAC: n.mac, ID: n.id,
+		OwnerID: s.cfg.Account, SourceDest: true, Status: "in-use", SubnetID: n.subnet.id, VPCID: n.subnet.vpc.id,
+	}
+	if n.addr.IsValid() {
+		out.PrivateIP, out.PrivateDNSName = n.addr.String(), privateName(s.cfg.Region, n.addr)
+		out.PrivateIPs = set[privateIP]{{true, out.PrivateDNSName, out.PrivateIP}}
+	}
+	return out
+}
+
+func (n *networkInterface) attachment() eniAttachment {
+	return eniAttachment{
+		ID: n.attachmentID, AttachTime: stamp(n.attached), DeleteOnTermination: true,
+		DeviceIndex: value(n.spec.DeviceIndex), Card: value(n.spec.Card), Status: "attached",
+	}
+}
+
+func (n *networkInterface) kind() string {
+	if n.spec.Type == "" {
+		return "interface"
+	}
+	return n.spec.Type
+}
+
+func groupRefs(groups []*securityGroup) set[groupRef] {
+	var out set[groupRef]
+	for _, g := range groups {
+		out = append(out, groupRef{g.id, g.name})
+	}
+	return out
+}
+
+func (p *launchPlan) tenancy() string {
+	if p.data.Placement != nil && p.data.Placement.Tenancy != "" {
+		return p.data.Placement.Tenancy
+	}
+	return "default"
+}
+
+// item fills in EC2's defaults.
+func (m *metadataOptions) item() metadataItem {
+	out := metadataItem{"enabled", "disabled", 1, "optional", "disabled", "applied"}
+	if m == nil {
+		return out
+	}
+	for _, field := range []struct {
+		to   *string
+		from string
+	}{{&out.Endpoint, m.Endpoint}, {&out.IPv6, m.IPv6}, {&out.Tokens, m.Tokens}, {&out.Tags, m.Tags}} {
+		if field.from != "" {
+			*field.to = field.from
+		}
+	}
+	if m.HopLimit != nil {
+		out.HopLimit = *m.HopLimit
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+package ec2sim
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
+)
+
+// runQuestions are what IAM is asked about a launch: ec2:RunInstances on
+// everything it uses and makes, ec2:CreateTags for what is born with tags, and
+// iam:PassRole for the role of the profile.
+func (c *call) runQuestions(p *launchPlan) []wire.Access {
+	uses := []wire.Resource{c.s.existing(p.image.resource), c.s.existing(p.subnet.resource)}
+	for _, n := range p.interfaces {
+		for _, g := range n.groups {
+			uses = append(uses, c.s.existing(g.resource))
+		}
+	}
+	if p.template != nil {
+		uses = append(uses, c.s.existing(p.template.resource))
+	}
+	const run = "RunInstances"
+	questions := []wire.Access{c.accessTo("ec2:"+run, nil, uses...)}
+	questions = append(questions, c.creation(run, kindInstance, p.tags[kindInstance], map[string][]string{"ec2:InstanceType": {p.instanceType.Name}})...)
+	questions = append(questions, c.creation(run, kindVolume, p.tags[kindVolume], nil)...)
+	questions = append(questions, c.creation(run, kindInterface, p.tags[kindInterface], nil)...)
+	if tags := p.tags[kindSpotRequest]; p.capacityType == spot && len(tags) > 0 {
+		questions = append(questions, c.creation(run, kindSpotRequest, tags, nil)...)
+	}
+	if p.profile != nil {
+		questions = append(questions, c.passRole(p.profile.RoleARN))
+	}
+	return questions
+}
+
+// launch makes one pending instance of the plan. It fails, changing nothing,
+// where the offering has no capacity or the subnet no address.
+func (s *Service) launch(p *launchPlan, reservationID string, index int) (*instance, error) {
+	off := offering{p.capacityType, p.instanceType.Name, p.subnet.zone.Name}
+	if left, limited := s.capacity[off]; limited && left == 0 {
+		return nil, noCapacity(off)
+	}
+	if p.capacityType == spot && p.instanceType.Spot[off.zone] == 0 {
+		return nil, noCapacity(off)
+	}
+	i := &instance{plan: p, reservationID: reservationID, index: index, clientToken: p.clientToken, offering: off}
+	i.resource = s.newResource(kindInstance, "i", p.tags[kindInstance])
+	if err := s.attachInterfaces(i); err != nil {
+		s.release(i)
+		delete(s.resources, i.id)
+		return nil, err
+	}
+	if left, limited := s.capacity[off]; limited {
+		s.capacity[off] = left - 1
+	}
+	s.attachVolumes(i)
+	s.describe(i)
+	s.launches++
+	i.seq, i.visible = s.launches, i.LaunchTime.Add(s.delay)
+	s.instances[i.id] = i
+	if i.FleetID != "" {
+		s.fleets[i.FleetID] = append(s.fleets[i.FleetID], i.id)
+	}
+	s.setState(i, StatePending)
+	s.after(s.cfg.StartTime, func() { s.start(i) })
+	return i, nil
+}
+
+func noCapacity(off offering) error {
+	if off.capacityType == spot {
+		return wire.Errorf("InsufficientInstanceCapacity", "There is no Spot capacity available that matches your request.")
+	}
+	return wire.Errorf("InsufficientInstanceCapacity", "We currently do not have sufficient %s capacity in the Availability Zone you requested (%s). Our system will be working on provisioning additional capacity.", off.instanceType, off.zone)
+}
+
+func (s *Service) attachInterfaces(i *instance) error {
+	for _, planned := range i.plan.interfaces {
+		n := &networkInterface{instance: i, spec: planned.spec, groups: planned.groups, subnet: i.plan.subnet, attached: s.cfg.Now()}
+		if planned.spec.Type != "efa-only" {
+			addr, err := n.subnet.take()
+			if err != nil {
+				return err
+			}
+			n.addr = addr
+		}
+		n.resource = s.newResource(kindInterface, "eni", i.plan.tags[kindInterface])
+		n.attachmentID = s.newID("eni-attach")
+		n.mac = fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", byte(s.random.Uint32()), byte(s.random.Uint32()), byte(s.random.Uint32()), byte(s.random.Uint32()), byte(s.random.Uint32()))
+		s.enis[n.id] = n
+		i.interfaces = append(i.interfaces, n)
+	}
+	return nil
+}
+
+func (s *Service) attachVolumes(i *instance) {
+	for _, device := range i.plan.devices {
+		v := &volume{
+			resource: s.newResource(kindVolume, "vol", i.plan.tags[kindVolume]),
+			device:   device.Name, spec: *device.EBS, zone: i.plan.subnet.zone, created: s.cfg.Now(), attached: i,
+			deleteOnTermination: device.EBS.DeleteOnTermination == nil || *device.EBS.DeleteOnTermination,
+		}
+		if v.spec.Type == "" {
+			v.spec.Type = "gp2"
+		}
+		s.volumes[v.id] = v
+		i.volumes = append(i.volumes, v)
+	}
+}
+
+// describe fills in what the laboratory sees of a new instance.
+func (s *Service) describe(i *instance) {
+	p := i.plan
+	first := i.interfaces[0]
+	i.Instance = Instance{
+		ID: i.id, Type: p.instanceType.Name, Arch: p.instanceType.Arch, Zone: p.subnet.zone.Name, ZoneID: p.subnet.zone.ID,
+		VPCID: p.subnet.vpc.id, SubnetID: p.subnet.id, PrivateIP: first.addr.String(), PrivateDNSName: privateName(s.cfg.Region, first.addr),
+		ImageID: p.image.ID, UserData: p.userData, Spot: p.capacityType == spot, FleetID: p.fleetID, LaunchTime: s.cfg.Now(),
+	}
+	for _, g := range first.groups {
+		i.SecurityGroupIDs = append(i.SecurityGroupIDs, g.id)
+	}
+	if p.profile != nil {
+		i.ProfileARN, i.ProfileID, i.RoleARN = p.profile.ARN, p.profile.ID, p.profile.RoleARN
+	}
+	if i.Spot {
+		i.SpotRequestID = s.newResource(kindSpotRequest, "sir", p.tags[kindSpotRequest]).id
+	}
+	for _, v := range i.volumes {
+		if v.device == p.image.RootDevice {
+			i.RootVolumeGiB = value(v.spec.SizeGiB)
+		}
+	}
+	if public := first.spec.PublicIP; public != nil && *public || public == nil && p.subnet.publicIPs {
+		s.publicIPs++
+		i.publicIP = fmt.Sprintf("198.18.%d.%d", s.publicIPs/250%256, s.publicIPs%250+1)
+	}
+	// EC2 itself marks instances of fleets and templates.
+	system := map[string]string{}
+	if p.fleetID != "" {
+		system["aws:ec2:fleet-id"] = p.fleetID
+	}
+	if p.template != nil {
+		i.TemplateID = p.template.id
+		system["aws:ec2launchtemplate:id"] = p.template.id
+		system["aws:ec2launchtemplate:version"] = strconv.Itoa(p.version)
+	}
+	maps.Copy(i.tags, system)
+}

@@ -1,0 +1,51 @@
+package ec2sim
+
+import (
+	"errors"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
+)
+
+// tokenUse is the first request with a client token, and its answer.
+type tokenUse struct {
+	params string
+	answer any
+	err    error
+}
+
+// once carries out the request of a client token one time: the same request
+// again gets the same answer, the failure included; another request with that
+// token is refused. A refusal by IAM is no answer and is not kept. Without a
+// token it just runs.
+func (c *call) once(token string, run func() (any, error)) (any, error) {
+	if token == "" {
+		return run()
+	}
+	key := c.req.Action + " " + token
+	params := canonical(c.req.Form)
+	if use, ok := c.s.tokens[key]; ok {
+		if use.params != params {
+			return nil, wire.Errorf("IdempotentParameterMismatch", "Arguments on this idempotent request are inconsistent with arguments used in previous request(s).")
+		}
+		return use.answer, use.err
+	}
+	answer, err := run()
+	var refused *wire.Error
+	if !errors.As(err, &refused) || refused.Code != "UnauthorizedOperation" {
+		c.s.tokens[key] = tokenUse{params, answer, err}
+	}
+	return answer, err
+}
+
+// canonical renders the form in one order, so that equal requests are equal.
+func canonical(form url.Values) string {
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(form)) {
+		b.WriteString(url.QueryEscape(key) + "=" + url.QueryEscape(strings.Join(form[key], ",")) + "&")
+	}
+	return b.String()
+}

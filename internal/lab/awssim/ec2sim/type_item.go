@@ -1,0 +1,198 @@
+package ec2sim
+
+import "math"
+
+// typeItem is an instance type as DescribeInstanceTypes shows it.
+type typeItem struct {
+	AutoRecovery     bool           `xml:"autoRecoverySupported"`
+	BareMetal        bool           `xml:"bareMetal"`
+	Burstable        bool           `xml:"burstablePerformanceSupported"`
+	Current          bool           `xml:"currentGeneration"`
+	EBS              ebsInfo        `xml:"ebsInfo"`
+	GPUs             *gpuInfo       `xml:"gpuInfo"`
+	Hypervisor       string         `xml:"hypervisor,omitempty"`
+	Inference        *inferenceInfo `xml:"inferenceAcceleratorInfo"`
+	Storage          *storageInfo   `xml:"instanceStorageInfo"`
+	StorageSupported bool           `xml:"instanceStorageSupported"`
+	Name             string         `xml:"instanceType"`
+	MemoryMiB        int64          `xml:"memoryInfo>sizeInMiB"`
+	Network          networkInfo    `xml:"networkInfo"`
+	Neuron           *neuronInfo    `xml:"neuronInfo"`
+	Enclaves         string         `xml:"nitroEnclavesSupport"`
+	Placement        set[string]    `xml:"placementGroupInfo>supportedStrategies"`
+	Processor        processorInfo  `xml:"processorInfo"`
+	RootDevices      set[string]    `xml:"supportedRootDeviceTypes"`
+	UsageClasses     set[string]    `xml:"supportedUsageClasses"`
+	Virtualization   set[string]    `xml:"supportedVirtualizationTypes"`
+	VCPU             vcpuInfo       `xml:"vCpuInfo"`
+}
+
+type ebsInfo struct {
+	Optimized        *ebsOptimized `xml:"ebsOptimizedInfo"`
+	OptimizedSupport string        `xml:"ebsOptimizedSupport"`
+	Encryption       string        `xml:"encryptionSupport"`
+	NVMe             string        `xml:"nvmeSupport"`
+}
+
+type ebsOptimized struct {
+	MaxMbps int `xml:"maximumBandwidthInMbps"`
+}
+
+type gpuInfo struct {
+	GPUs     set[deviceInfo] `xml:"gpus"`
+	TotalMiB int64           `xml:"totalGpuMemoryInMiB"`
+}
+
+// deviceInfo is a GPU or an accelerator; cores are of neuron devices only.
+type deviceInfo struct {
+	Cores        *coreInfo   `xml:"coreInfo"`
+	Count        int         `xml:"count"`
+	Manufacturer string      `xml:"manufacturer,omitempty"`
+	Memory       *deviceSize `xml:"memoryInfo"`
+	Name         string      `xml:"name"`
+}
+
+type deviceSize struct {
+	MiB int64 `xml:"sizeInMiB"`
+}
+
+type coreInfo struct {
+	Count   int `xml:"count"`
+	Version int `xml:"version"`
+}
+
+// inferenceInfo: the members of this one list are called member.
+type inferenceInfo struct {
+	Devices []deviceInfo `xml:"accelerators>member"`
+}
+
+type neuronInfo struct {
+	Devices set[deviceInfo] `xml:"neuronDevices"`
+}
+
+type storageInfo struct {
+	Encryption string `xml:"encryptionSupport"`
+	NVMe       string `xml:"nvmeSupport"`
+	TotalGB    int    `xml:"totalSizeInGB"`
+}
+
+type networkInfo struct {
+	DefaultCard int       `xml:"defaultNetworkCardIndex"`
+	EFA         *efaInfo  `xml:"efaInfo"`
+	EFAs        bool      `xml:"efaSupported"`
+	ENA         string    `xml:"enaSupport"`
+	Encryption  bool      `xml:"encryptionInTransitSupported"`
+	IPv4PerENI  int       `xml:"ipv4AddressesPerInterface"`
+	IPv6PerENI  int       `xml:"ipv6AddressesPerInterface"`
+	IPv6        bool      `xml:"ipv6Supported"`
+	MaxCards    int       `xml:"maximumNetworkCards"`
+	MaxENIs     int       `xml:"maximumNetworkInterfaces"`
+	Cards       set[card] `xml:"networkCards"`
+}
+
+type efaInfo struct {
+	Max int `xml:"maximumEfaInterfaces"`
+}
+
+type card struct {
+	MaxENIs      int     `xml:"maximumNetworkInterfaces"`
+	Index        int     `xml:"networkCardIndex"`
+	BaselineGbps float64 `xml:"baselineBandwidthInGbps,omitempty"`
+}
+
+type processorInfo struct {
+	Manufacturer  string      `xml:"manufacturer,omitempty"`
+	Architectures set[string] `xml:"supportedArchitectures"`
+	Features      set[string] `xml:"supportedFeatures,omitempty"`
+	ClockGHz      float64     `xml:"sustainedClockSpeedInGhz,omitempty"`
+}
+
+type vcpuInfo struct {
+	Cores          int `xml:"defaultCores"`
+	ThreadsPerCore int `xml:"defaultThreadsPerCore"`
+	VCPUs          int `xml:"defaultVCpus"`
+}
+
+func (t *Type) item() typeItem {
+	threads := max(t.ThreadsPerCore, 1)
+	out := typeItem{
+		AutoRecovery: !t.BareMetal, BareMetal: t.BareMetal, Burstable: t.Burstable, Current: t.CurrentGeneration,
+		EBS:        ebsInfo{OptimizedSupport: "unsupported", Encryption: "supported", NVMe: nvme(t.nitro())},
+		Hypervisor: t.Hypervisor, StorageSupported: t.NVMeGB > 0, Name: t.Name, MemoryMiB: t.MemoryMiB, Network: t.network(),
+		Enclaves: "unsupported", Placement: set[string]{"partition", "spread"},
+		Processor:   processorInfo{Manufacturer: t.Manufacturer, Architectures: set[string]{t.Arch}, ClockGHz: math.Round(float64(t.ClockMHz)/10) / 100},
+		RootDevices: set[string]{"ebs"}, UsageClasses: t.UsageClasses, Virtualization: set[string]{"hvm"},
+		VCPU: vcpuInfo{max(t.VCPU/threads, 1), threads, t.VCPU},
+	}
+	if t.EBSMbps > 0 {
+		out.EBS.Optimized, out.EBS.OptimizedSupport = &ebsOptimized{t.EBSMbps}, "default"
+	}
+	if t.NVMeGB > 0 {
+		out.Storage = &storageInfo{"required", nvme(t.nitro()), t.NVMeGB}
+	}
+	if t.nitro() && !t.Burstable {
+		out.Placement = set[string]{"cluster", "partition", "spread"}
+	}
+	if t.NestedVirtualization {
+		out.Processor.Features = set[string]{"nested-virtualization"}
+	}
+	t.addDevices(&out)
+	return out
+}
+
+func (t *Type) addDevices(out *typeItem) {
+	if len(t.GPUs) > 0 {
+		out.GPUs = &gpuInfo{GPUs: deviceInfos(t.GPUs)}
+		for _, g := range t.GPUs {
+			out.GPUs.TotalMiB += int64(g.Count) * g.MemoryMiB
+		}
+	}
+	if len(t.InferenceChips) > 0 {
+		out.Inference = &inferenceInfo{deviceInfos(t.InferenceChips)}
+	}
+	if len(t.NeuronDevices) > 0 {
+		out.Neuron = &neuronInfo{deviceInfos(t.NeuronDevices)}
+	}
+}
+
+func (t *Type) nitro() bool { return t.Hypervisor != "xen" }
+
+func nvme(required bool) string {
+	if required {
+		return "required"
+	}
+	return "unsupported"
+}
+
+func deviceInfos(devices []Device) []deviceInfo {
+	var out []deviceInfo
+	for _, d := range devices {
+		info := deviceInfo{Count: d.Count, Manufacturer: d.Manufacturer, Name: d.Name}
+		if d.MemoryMiB > 0 {
+			info.Memory = &deviceSize{d.MemoryMiB}
+		}
+		if d.Cores > 0 {
+			info.Cores, info.Manufacturer = &coreInfo{d.Cores, 2}, "" // neuron devices name no manufacturer
+		}
+		out = append(out, info)
+	}
+	return out
+}
+
+func (t *Type) network() networkInfo {
+	cards := max(t.Cards, 1)
+	out := networkInfo{
+		EFAs: t.EFAs > 0, ENA: "required", Encryption: t.EncryptionInTransit, IPv4PerENI: t.IPv4PerENI, IPv6PerENI: t.IPv4PerENI,
+		IPv6: true, MaxCards: cards, MaxENIs: t.ENIs * cards,
+	}
+	if !t.nitro() {
+		out.ENA = "supported"
+	}
+	if t.EFAs > 0 {
+		out.EFA = &efaInfo{t.EFAs}
+	}
+	for n := range cards {
+		out.Cards = append(out.Cards, card{MaxENIs: t.ENIs, Index: n, BaselineGbps: float64(t.NetworkMbps) / 1000 / float64(cards)})
+	}
+	return out
+}

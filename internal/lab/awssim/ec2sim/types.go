@@ -1,0 +1,102 @@
+package ec2sim
+
+import (
+	"hash/fnv"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Capacity types, as offerings and launches name them.
+const (
+	onDemand = "on-demand"
+	spot     = "spot"
+)
+
+// TypeSource says what EC2 offers in the region. It is read once, by New.
+type TypeSource interface {
+	Zones() []Zone
+	Types() []Type
+}
+
+// Zone is an availability zone.
+type Zone struct {
+	Name, ID string
+}
+
+// Type is an instance type with its prices.
+type Type struct {
+	Name              string
+	Arch              string // x86_64 or arm64
+	VCPU              int
+	ThreadsPerCore    int
+	MemoryMiB         int64
+	Manufacturer      string // of the processor: Intel, AMD, AWS
+	ClockMHz          int
+	Hypervisor        string // nitro, xen; empty for bare metal
+	BareMetal         bool
+	Burstable         bool
+	CurrentGeneration bool
+
+	ENIs        int // of the default network card
+	IPv4PerENI  int
+	Cards       int // network cards; 0 is 1
+	NetworkMbps int
+	EBSMbps     int // 0: not optimized for EBS by default
+	EFAs        int
+	NVMeGB      int
+
+	GPUs                 []Device
+	InferenceChips       []Device
+	NeuronDevices        []Device
+	EncryptionInTransit  bool
+	NestedVirtualization bool
+	UsageClasses         []string // on-demand, spot
+
+	Zones    []string                  // names of the zones that offer it
+	OnDemand quantity.Money            // 0: no price
+	Spot     map[string]quantity.Money // by zone; a zone without entry has no spot market
+}
+
+// Device is a GPU or an accelerator of an instance type.
+type Device struct {
+	Name, Manufacturer string
+	Count              int
+	MemoryMiB          int64 // of each
+	Cores              int   // of each; neuron only
+}
+
+// offering is one thing that capacity is counted for.
+type offering struct {
+	capacityType, instanceType, zone string
+}
+
+// SetCapacity sets how many more instances can be launched of the offering;
+// with n <= 0 launches fail with InsufficientInstanceCapacity. A terminated
+// instance gives its place back. Offerings that were never set are unlimited.
+func (s *Service) SetCapacity(capacityType, instanceType, zone string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.capacity[offering{capacityType, instanceType, zone}] = max(n, 0)
+}
+
+// RealMemoryBytes is what a machine of the type really has for its operating
+// system: the advertised memory less what firmware and hypervisor keep, which
+// is a share of 1.5 % to 7 % that differs by family, and a fixed part. Zero
+// for an unknown type. It knows nothing of the formula by which a scheduler
+// estimates this number.
+func (s *Service) RealMemoryBytes(instanceType string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.types[instanceType]
+	if t == nil {
+		return 0
+	}
+	family, _, _ := strings.Cut(instanceType, ".")
+	h := fnv.New32a()
+	h.Write([]byte(family))
+	perMille := 15 + int64(h.Sum32()%56)
+	fixedKiB := 12*1024 + int64(h.Sum32()/56%20)*1024
+	kib := t.MemoryMiB * 1024
+	return (kib - kib*perMille/1000 - fixedKiB) * 1024
+}
