@@ -25,6 +25,7 @@ const (
 	typesFile = "types"
 )
 
+//nolint:gochecknoglobals // decoded once for the whole process; nothing else is ever assigned
 var (
 	types   = sync.OnceValues(decodeTypes)
 	regions = sync.OnceValue(findRegions)

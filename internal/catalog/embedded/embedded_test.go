@@ -3,6 +3,7 @@ package embedded
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -104,7 +105,7 @@ func instanceTypes(t *testing.T, region string) ([]catalog.InstanceType, catalog
 func TestBuild_EveryTypeOfEveryRegionIsUsable(t *testing.T) {
 	for _, region := range Regions() {
 		types, m := instanceTypes(t, region)
-		if len(types) != len(m.Offered) || len(types) < 300 {
+		if len(types) != len(m.Offered) || len(types) < 200 {
 			t.Errorf("%s: built %d of %d types offered", region, len(types), len(m.Offered))
 		}
 		for _, it := range types {
@@ -143,22 +144,65 @@ func TestPrices_SpotIsNeverDearerThanOnDemand(t *testing.T) {
 	}
 }
 
-// Within a family of general-purpose instances, twice the cores cost twice as
-// much; a slip of a decimal or of a column would show.
-func TestPrices_FollowTheSizeWithinAFamily(t *testing.T) {
+// A slip of a decimal or of a column, or a bad estimate, would show as a larger
+// instance that costs less than a smaller one of its family.
+func TestPrices_RiseWithTheSizeWithinAFamily(t *testing.T) {
 	for _, region := range Regions() {
-		_, m, err := Load(region)
+		facts, m, err := Load(region)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, family := range []string{"m5", "c5", "r5", "m6g", "c6i", "r6i", "m7i", "t3"} {
-			large, xlarge := m.OnDemand[family+".large"], m.OnDemand[family+".xlarge"]
-			if large == 0 && len(m.Offered[family+".large"]) == 0 {
-				continue
+		families := map[string][]catalog.Fact{}
+		for _, f := range facts {
+			if m.OnDemand[f.Name] > 0 && !f.BareMetal {
+				families[f.Family] = append(families[f.Family], f)
 			}
-			if ratio := float64(xlarge) / float64(large); ratio < 1.9 || ratio > 2.1 {
-				t.Errorf("%s %s: xlarge costs %.2f times large", region, family, ratio)
+		}
+		compared := 0
+		for _, members := range families {
+			for _, small := range members {
+				for _, large := range members {
+					if small.VCPU >= large.VCPU || small.MemoryMiB > large.MemoryMiB || small.GPUCount > large.GPUCount || small.NVMeGB > large.NVMeGB {
+						continue
+					}
+					compared++
+					if m.OnDemand[small.Name] > m.OnDemand[large.Name] {
+						t.Errorf("%s: %s costs %s, %s costs %s", region, small.Name, m.OnDemand[small.Name].Dollars(), large.Name, m.OnDemand[large.Name].Dollars())
+					}
+				}
 			}
+		}
+		if compared < 500 {
+			t.Errorf("%s: compared %d pairs only", region, compared)
+		}
+	}
+}
+
+// testdata/allocatable.tsv has a sample of types of every kind with what a node
+// of them can allocate, worked out apart from this code: millicores, MiB of
+// memory, MiB of disk, pods, and GPUs and accelerators together.
+func TestBuild_AgreesWithAllocatableWorkedOutElsewhere(t *testing.T) {
+	types, _ := instanceTypes(t, "us-east-1")
+	data, err := os.ReadFile("testdata/allocatable.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if len(lines) < 40 {
+		t.Fatalf("a sample of %d lines only", len(lines))
+	}
+	for _, line := range lines {
+		name, want, _ := strings.Cut(line, "\t")
+		i := slices.IndexFunc(types, func(it catalog.InstanceType) bool { return it.Name == name })
+		if i < 0 {
+			t.Errorf("no %s", name)
+			continue
+		}
+		a := types[i].Allocatable
+		devices := a.Get("nvidia.com/gpu") + a.Get("amd.com/gpu") + a.Get("habana.ai/gaudi") + a.Get("aws.amazon.com/neuron") + a.Get("aws.amazon.com/neuroncore")
+		got := fmt.Sprintf("%d\t%d\t%d\t%d\t%d", a.MilliCPU, a.MemoryBytes>>20, a.EphemeralBytes>>20, a.PodSlots, devices)
+		if got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
 }

@@ -9,7 +9,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-const firstColumn = "type"
+const (
+	firstColumn = "type"
+	// zoneLetters name the zone lines in their order; no region has as many.
+	zoneLetters = "abcdefghijklmnopqrstuvwxyz"
+)
 
 // EncodeMarket renders a region's file.
 func EncodeMarket(m catalog.Market) []byte {
@@ -25,7 +29,7 @@ func EncodeMarket(m catalog.Market) []byte {
 	for _, name := range slices.Sorted(maps.Keys(m.Offered)) {
 		var letters, spot []byte
 		for _, z := range m.Offered[name] {
-			letters = append(letters, 'a'+byte(z)) //nolint:gosec // a region has far fewer than 26 zones
+			letters = append(letters, zoneLetters[z])
 		}
 		for i, p := range m.Spot[name] {
 			if i > 0 {
@@ -83,7 +87,7 @@ func decodeListing(m *catalog.Market, r *reader) error {
 	name, letters := r.cell(0), r.cell(1)
 	zones := make([]int, len(letters))
 	for i := range letters {
-		zones[i] = int(letters[i]) - 'a'
+		zones[i] = strings.IndexByte(zoneLetters, letters[i])
 		if zones[i] < 0 || zones[i] >= len(m.Zones) {
 			return r.errorf("no zone is lettered %q", letters[i])
 		}
