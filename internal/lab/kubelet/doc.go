@@ -1,0 +1,23 @@
+// Package kubelet stands in for the kubelets of the bootstrap node group: it
+// runs the pods of known images as local processes from their pod spec, so
+// that what is deployed is what runs. A wrong flag, image, role annotation or
+// permission in a Deployment shows as it would on EKS.
+//
+// Carried out: command, arguments and environment with field references and
+// $(VAR) expansion, projected service-account tokens (refreshed), config maps,
+// secrets, the downward API and empty directories as volumes, HTTP and TCP
+// probes, restarts with back-off, a log file per container, SIGTERM and, after
+// the grace period, SIGKILL. A pod that asks for anything else is not started,
+// and its status says why. Pods of DaemonSets are left to KWOK.
+//
+// Two things differ from a container. Paths: there is no mount namespace, so
+// where an environment value or argument names a mount path, the process sees
+// the directory that stands for it. Addresses: the process knows its pod by a
+// 127.x address of its own, to which it can bind; the API refuses a loopback
+// address in a pod's status, so the status shows one of 10.200.0.0/16 that
+// nothing answers on. The path of the in-cluster configuration is fixed in
+// client-go, hence processes get a KUBECONFIG with the same token file.
+//
+// The stand-in talks to the API server as system:node:<name>, under the Node
+// authorizer and NodeRestriction, as a kubelet does.
+package kubelet
