@@ -86,3 +86,15 @@ func (o Outcome) Explain() string {
 	}
 	return fmt.Sprintf("pod %s cannot be placed: %s", o.Pod, strings.Join(parts, "; "))
 }
+
+// Explain makes one clause of why a launch is what it is.
+func (r LaunchReason) Explain() string {
+	s := fmt.Sprintf("%d pods found no room; %s at %s is the cheapest of %d offers that holds them", r.Pods, r.Best.Type, r.Best.Price.Dollars(), r.Considered)
+	if r.RunnerUp.Type != "" {
+		s += fmt.Sprintf(", before %s at %s", r.RunnerUp.Type, r.RunnerUp.Price.Dollars())
+	}
+	if r.Unavailable > 0 {
+		s += fmt.Sprintf("; %d offerings had no capacity a moment ago", r.Unavailable)
+	}
+	return s
+}

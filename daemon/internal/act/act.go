@@ -1,0 +1,175 @@
+// Package act carries out the decision core's plans against the Kubernetes API.
+//
+// Invariants: every action is safe to repeat, and refuses an object that is not
+// the one decided on (its uid); the answer to every write goes back to the
+// world before Do returns, so that the next decision knows of it. Order: within
+// a plan launches come first, then all nominations, and only then the taints
+// that the nominated pods wait for.
+package act
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// parallel is how many writes are in flight at once; the client's rate limit
+// bounds them further.
+const parallel = 16
+
+// World takes in the answers and has the objects that actions refer to.
+type World interface {
+	Observe(object metav1.Object)
+	NodePool(name string) (*v1.NodePool, bool)
+}
+
+// Actor carries out plans.
+type Actor struct {
+	Core   kubernetes.Interface
+	Claims *kube.NodeClaims
+	World  World
+}
+
+// Do tries every action of the plan and joins what failed.
+func (a *Actor) Do(ctx context.Context, p plan.Plan) error {
+	var launches, nominations, rest []func() error
+	for _, action := range p.Actions {
+		switch x := action.(type) {
+		case plan.Launch:
+			launches = append(launches, func() error { return a.launch(ctx, x) })
+		case plan.Nominate:
+			nominations = append(nominations, func() error { return a.nominate(ctx, x) })
+		case plan.Release:
+			rest = append(rest, func() error { return a.release(ctx, x) })
+		case plan.Cordon:
+			rest = append(rest, func() error { return a.cordon(ctx, x) })
+		case plan.Delete:
+			rest = append(rest, func() error { return a.delete(ctx, x) })
+		}
+	}
+	return errors.Join(together(launches), together(nominations), together(rest))
+}
+
+func together(tasks []func() error) error {
+	faults := make([]error, len(tasks))
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for i, task := range tasks {
+		group.Go(func() error {
+			faults[i] = task()
+			return nil
+		})
+	}
+	_ = group.Wait() // every task's error is in faults
+	return errors.Join(faults...)
+}
+
+func (a *Actor) launch(ctx context.Context, l plan.Launch) error {
+	pool, ok := a.World.NodePool(l.Pool)
+	if !ok || string(pool.UID) != l.PoolUID {
+		return nil // the pool went in the meantime; the next decision knows
+	}
+	claim, err := a.Claims.Create(ctx, translate.NodeClaim(l, pool, v1.AwaitingPodsTaint()), metav1.CreateOptions{FieldManager: translate.FieldManager})
+	if err != nil {
+		return fmt.Errorf("nodeclaim %s create: %w", l.Name, err)
+	}
+	a.World.Observe(claim)
+	return nil
+}
+
+func (a *Actor) nominate(ctx context.Context, n plan.Nominate) error {
+	namespace, name, _ := strings.Cut(n.Pod, "/")
+	pod, err := a.Core.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, mustJSON(map[string]any{
+		"metadata": map[string]any{"uid": n.PodUID},
+		"status":   map[string]any{"nominatedNodeName": n.Node},
+	}), metav1.PatchOptions{FieldManager: translate.FieldManager}, "status")
+	if err = ignoreGone(err); err != nil || pod.Name == "" {
+		return wrap(err, "pod %s nominate for %s", n.Pod, n.Node)
+	}
+	a.World.Observe(pod)
+	return nil
+}
+
+func (a *Actor) release(ctx context.Context, r plan.Release) error {
+	return a.patchNode(ctx, r.Node, r.NodeUID, map[string]any{
+		"spec": map[string]any{"taints": []any{map[string]any{"$patch": "delete", "key": r.Taint.Key}}},
+	})
+}
+
+// cordon puts the taint that Karpenter uses for nodes that go, and keeps load
+// balancers from sending new traffic.
+func (a *Actor) cordon(ctx context.Context, c plan.Cordon) error {
+	taint := v1.DisruptedTaint()
+	return a.patchNode(ctx, c.Node, c.NodeUID, map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{corev1.LabelNodeExcludeBalancers: "karpenter"}},
+		"spec":     map[string]any{"taints": []any{map[string]any{"key": taint.Key, "effect": taint.Effect}}},
+	})
+}
+
+func (a *Actor) patchNode(ctx context.Context, name, uid string, patch map[string]any) error {
+	metadata, _ := patch["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["uid"] = uid
+	patch["metadata"] = metadata
+	node, err := a.Core.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, mustJSON(patch), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	if err = ignoreGone(err); err != nil || node.Name == "" {
+		return wrap(err, "node %s patch", name)
+	}
+	a.World.Observe(node)
+	return nil
+}
+
+func (a *Actor) delete(ctx context.Context, d plan.Delete) error {
+	uid := types.UID(d.ClaimUID)
+	err := a.Claims.Delete(ctx, d.Claim, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err = ignoreGone(err); err != nil {
+		return wrap(err, "nodeclaim %s delete", d.Claim)
+	}
+	claim, err := a.Claims.Get(ctx, d.Claim, metav1.GetOptions{})
+	if err != nil {
+		return wrap(ignoreGone(err), "nodeclaim %s get", d.Claim)
+	}
+	a.World.Observe(claim)
+	return nil
+}
+
+// ignoreGone drops the errors that say that the object decided on is no more:
+// the next decision is made without it.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
+}
+
+// mustJSON marshals a patch of maps and strings, which cannot fail.
+func mustJSON(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}

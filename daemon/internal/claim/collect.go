@@ -1,0 +1,120 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+// settled is how old an instance or NodeClaim must be before its other half is
+// missed: EC2's listings lag behind.
+const settled = 30 * time.Second
+
+// Collector ends what lost its other half: instances that no NodeClaim owns and
+// NodeClaims whose instance is gone.
+//
+// Ending an instance takes two independent signals: the world has no NodeClaim
+// of its uid in two sweeps, and the API server itself says so when asked.
+type Collector struct {
+	*Controller
+	suspects map[string]bool // instances without a NodeClaim in the last sweep
+}
+
+// Run sweeps until the context ends.
+func (c *Collector) Run(ctx context.Context, every time.Duration) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			if err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
+				c.Logger.Warn("sweep for orphans failed, it is tried again", "error", err)
+			}
+		}
+	}
+}
+
+// Sweep looks once.
+func (c *Collector) Sweep(ctx context.Context) error {
+	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagClusterName: c.Cluster.Name, awsspec.TagNodeClaimUID: "*"})
+	if err != nil {
+		return fmt.Errorf("instances list: %w", err)
+	}
+	byUID := map[string]*v1.NodeClaim{}
+	for _, claim := range c.World.NodeClaims() {
+		byUID[string(claim.UID)] = claim
+	}
+	suspects := map[string]bool{}
+	there := map[string]bool{}
+	var faults []error
+	for _, i := range instances {
+		there[i.ID] = true
+		claim := byUID[i.Tags[awsspec.TagNodeClaimUID]]
+		if i.Gone() || owns(claim, i) || c.Now().Sub(i.LaunchTime) < settled {
+			continue
+		}
+		suspects[i.ID] = true
+		if c.suspects[i.ID] {
+			faults = append(faults, c.collect(ctx, i))
+		}
+	}
+	c.suspects = suspects
+	for _, claim := range byUID {
+		faults = append(faults, c.missed(ctx, claim, there))
+	}
+	return errors.Join(faults...)
+}
+
+// owns says whether the instance is the claim's, or may still become it.
+func owns(claim *v1.NodeClaim, i aws.Instance) bool {
+	if claim == nil {
+		return false
+	}
+	return claim.Status.ProviderID == "" || claim.DeletionTimestamp != nil ||
+		claim.Status.ProviderID == awsspec.ProviderID(i.Zone, i.ID)
+}
+
+// collect ends the instance if the API server agrees that nothing owns it.
+func (c *Collector) collect(ctx context.Context, i aws.Instance) error {
+	live, err := c.Claims.Get(ctx, i.Tags[awsspec.TagNodeClaim], metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return fmt.Errorf("nodeclaim %s get: %w", i.Tags[awsspec.TagNodeClaim], err)
+	case string(live.UID) == i.Tags[awsspec.TagNodeClaimUID] && owns(live, i):
+		return nil
+	}
+	c.Logger.Warn("end instance that no nodeclaim owns", "instance", i.ID, "nodeclaim", i.Tags[awsspec.TagNodeClaim])
+	return c.Cloud.Terminate(ctx, i.ID)
+}
+
+// missed deletes a NodeClaim whose instance is gone.
+func (c *Collector) missed(ctx context.Context, claim *v1.NodeClaim, there map[string]bool) error {
+	launched := claim.DeepCopy().Conditions().Get(v1.ConditionLaunched)
+	if !launched.IsTrue() || claim.DeletionTimestamp != nil || c.Now().Sub(launched.LastTransitionTime.Time) < settled {
+		return nil
+	}
+	_, id, err := awsspec.ParseProviderID(claim.Status.ProviderID)
+	if err != nil || there[id] {
+		return err
+	}
+	i, err := c.Cloud.Instance(ctx, id)
+	if err != nil && !errors.Is(err, aws.ErrNotFound) {
+		return err
+	}
+	if err == nil && !i.Gone() {
+		return nil
+	}
+	c.Logger.Info("delete nodeclaim whose instance is gone", "nodeclaim", claim.Name, "instance", id)
+	return c.deleteClaim(ctx, claim)
+}

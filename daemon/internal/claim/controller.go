@@ -1,0 +1,203 @@
+package claim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// workers is how many NodeClaims are worked on at once. They wait for APIs
+// most of the time.
+const workers = 32
+
+// World has the newest objects and takes in the answers to writes.
+type World interface {
+	Observe(object metav1.Object)
+	Forget(object metav1.Object)
+	NodeClaim(name string) (*v1.NodeClaim, bool)
+	NodeClaims() []*v1.NodeClaim
+	EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool)
+	TypesOf(class string) (cluster.Class, bool)
+	NodeOf(providerID string) (*corev1.Node, bool)
+	PodsOn(node string) []*corev1.Pod
+}
+
+// Scarcity is told which offerings had no capacity.
+type Scarcity interface {
+	Unavailable(until time.Time, offerings ...engine.OfferingKey)
+}
+
+// Recorder is told of what people should see.
+type Recorder interface {
+	Launched(c *v1.NodeClaim, instanceType, zone, capacityType, instanceID string)
+	LaunchFailed(c *v1.NodeClaim, err error)
+	Registered(c *v1.NodeClaim, node string)
+	Initialized(c *v1.NodeClaim, node string)
+	Draining(c *v1.NodeClaim, node, waitingFor string)
+	Terminated(c *v1.NodeClaim, instanceID string)
+}
+
+// Controller works on NodeClaims.
+type Controller struct {
+	Core     kubernetes.Interface
+	Claims   *kube.NodeClaims
+	World    World
+	Cloud    Cloud
+	Cluster  ClusterFacts
+	Scarcity Scarcity
+	Recorder Recorder
+	Logger   hclog.Logger
+	Now      func() time.Time
+
+	queue workqueue.TypedRateLimitingInterface[string]
+}
+
+// Start makes the queue; call it before Enqueue and Run.
+func (c *Controller) Start() {
+	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](200*time.Millisecond, time.Minute))
+}
+
+// Enqueue asks for the NodeClaim to be looked at. It does not block.
+func (c *Controller) Enqueue(name string) { c.queue.Add(name) }
+
+// Run works until the context ends.
+func (c *Controller) Run(ctx context.Context) error {
+	done := make(chan struct{}, workers)
+	for range workers {
+		go func() {
+			for c.next(ctx) {
+			}
+			done <- struct{}{}
+		}()
+	}
+	<-ctx.Done()
+	c.queue.ShutDown()
+	for range workers {
+		<-done
+	}
+	return nil
+}
+
+func (c *Controller) next(ctx context.Context) bool {
+	name, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(name)
+	again, err := c.Reconcile(ctx, name)
+	switch {
+	case err != nil && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)):
+		c.queue.AddAfter(name, 100*time.Millisecond) // a newer version is on its way here
+	case err != nil:
+		if ctx.Err() == nil {
+			c.Logger.Warn("nodeclaim work failed, it is tried again", "nodeclaim", name, "error", err)
+		}
+		c.queue.AddRateLimited(name)
+	default:
+		c.queue.Forget(name)
+		if again > 0 {
+			c.queue.AddAfter(name, again)
+		}
+	}
+	return true
+}
+
+// Reconcile does the next thing for the NodeClaim and returns when to look
+// again even if nothing changes; zero means not before a change.
+func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration, error) {
+	claim, ok := c.World.NodeClaim(name)
+	if !ok {
+		return 0, nil
+	}
+	conditions := claim.DeepCopy().Conditions()
+	switch {
+	case claim.DeletionTimestamp != nil:
+		return c.terminate(ctx, claim)
+	case !conditions.Get(v1.ConditionLaunched).IsTrue():
+		return c.launch(ctx, claim)
+	}
+	node, up := c.World.NodeOf(claim.Status.ProviderID)
+	switch {
+	case up && node.DeletionTimestamp != nil:
+		// Somebody deleted the Node: the NodeClaim goes with it.
+		return 0, c.deleteClaim(ctx, claim)
+	case !up:
+		return 0, c.awaitNode(ctx, claim)
+	case !conditions.Get(v1.ConditionRegistered).IsTrue():
+		return 0, c.register(ctx, claim, node)
+	case !conditions.Get(v1.ConditionInitialized).IsTrue():
+		return 0, c.initialize(ctx, claim, node)
+	}
+	return 0, nil
+}
+
+// deleteClaim asks the API to delete exactly this NodeClaim.
+func (c *Controller) deleteClaim(ctx context.Context, claim *v1.NodeClaim) error {
+	uid := claim.UID
+	err := c.Claims.Delete(ctx, claim.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("nodeclaim %s delete: %w", claim.Name, err)
+	}
+	return nil
+}
+
+// writeStatus stores the status of want and tells the world.
+func (c *Controller) writeStatus(ctx context.Context, want *v1.NodeClaim) error {
+	got, err := c.Claims.UpdateStatus(ctx, want, metav1.UpdateOptions{FieldManager: translate.FieldManager})
+	if err != nil {
+		return fmt.Errorf("nodeclaim %s status write: %w", want.Name, err)
+	}
+	c.World.Observe(got)
+	return nil
+}
+
+// patchMeta merges labels and annotations into the NodeClaim and returns the
+// new version.
+func (c *Controller) patchMeta(ctx context.Context, claim *v1.NodeClaim, labels, annotations map[string]string) (*v1.NodeClaim, error) {
+	got, err := c.Claims.Patch(ctx, claim.Name, types.MergePatchType, patch(map[string]any{
+		"metadata": map[string]any{"uid": claim.UID, "labels": labels, "annotations": annotations},
+	}), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	if err != nil {
+		return nil, fmt.Errorf("nodeclaim %s patch: %w", claim.Name, err)
+	}
+	c.World.Observe(got)
+	return got, nil
+}
+
+func (c *Controller) patchNode(ctx context.Context, node *corev1.Node, kind types.PatchType, body []byte) (*corev1.Node, error) {
+	got, err := c.Core.CoreV1().Nodes().Patch(ctx, node.Name, kind, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
+	if err != nil {
+		return nil, fmt.Errorf("node %s patch: %w", node.Name, err)
+	}
+	c.World.Observe(got)
+	return got, nil
+}
+
+// patch marshals a patch of maps, strings and API types, which cannot fail.
+func patch(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(errors.Join(errors.New("patch marshal"), err))
+	}
+	return data
+}

@@ -1,0 +1,167 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+)
+
+const (
+	// drainPoll is how often a drain that waits is looked at again without a
+	// change; a PodDisruptionBudget gives no event when it opens.
+	drainPoll = time.Second
+	// stuck is how long after its own grace period a terminating pod holds a
+	// drain: its kubelet is gone.
+	stuck = time.Minute
+)
+
+// drain empties the node through the eviction API, so that PodDisruptionBudgets
+// hold, in Karpenter's order: ordinary pods, DaemonSets' pods, critical pods,
+// critical DaemonSets' pods, each group when the one before is gone. After the
+// deadline pods are deleted whatever their budget says.
+func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node, deadline time.Time) (again time.Duration, done bool, err error) {
+	if err := c.markDisrupted(ctx, node); err != nil {
+		return 0, false, err
+	}
+	now := c.Now()
+	pods := slices.DeleteFunc(c.World.PodsOn(node.Name), func(p *corev1.Pod) bool { return !evictable(p, now) })
+	if len(pods) == 0 {
+		want := claim.DeepCopy()
+		if want.Conditions().SetTrue(v1.ConditionDrained, now) {
+			return 0, false, c.writeStatus(ctx, want)
+		}
+		return 0, true, nil
+	}
+	first := slices.MinFunc(pods, func(a, b *corev1.Pod) int { return tier(a) - tier(b) })
+	var waiting []string
+	for _, p := range pods {
+		if tier(p) != tier(first) && (deadline.IsZero() || now.Before(deadline)) {
+			continue
+		}
+		why, err := c.evict(ctx, p, deadline)
+		if err != nil {
+			return 0, false, err
+		}
+		if why != "" {
+			waiting = append(waiting, p.Namespace+"/"+p.Name+": "+why)
+		}
+	}
+	slices.Sort(waiting)
+	message := fmt.Sprintf("%d pods are still on node %s", len(pods), node.Name)
+	if len(waiting) > 0 {
+		message = strings.Join(waiting[:min(3, len(waiting))], "; ")
+		c.Recorder.Draining(claim, node.Name, message)
+	}
+	want := claim.DeepCopy()
+	if want.Conditions().Set(v1.ConditionDrained, metav1.ConditionUnknown, v1.ReasonDraining, message, now) {
+		return drainPoll, false, c.writeStatus(ctx, want)
+	}
+	return drainPoll, false, nil
+}
+
+// markDisrupted keeps new pods away and takes the node out of load balancers.
+func (c *Controller) markDisrupted(ctx context.Context, node *corev1.Node) error {
+	taint := v1.DisruptedTaint()
+	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
+		return nil
+	}
+	_, err := c.patchNode(ctx, node, types.StrategicMergePatchType, patch(map[string]any{
+		"metadata": map[string]any{"uid": node.UID, "labels": map[string]string{corev1.LabelNodeExcludeBalancers: "karpenter"}},
+		"spec":     map[string]any{"taints": []corev1.Taint{taint}},
+	}))
+	return err
+}
+
+// evictable says whether the drain has to wait for the pod: it runs, is not
+// bound to this very node, and would not stay by its own wish.
+func evictable(p *corev1.Pod, now time.Time) bool {
+	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		return false
+	}
+	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return false
+	}
+	taint := v1.DisruptedTaint()
+	for _, t := range p.Spec.Tolerations {
+		if tolerates(t, taint) {
+			return false
+		}
+	}
+	return p.DeletionTimestamp == nil || now.Before(p.DeletionTimestamp.Add(stuck))
+}
+
+func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect {
+		return false
+	}
+	if t.Key == "" {
+		return t.Operator == corev1.TolerationOpExists
+	}
+	return t.Key == taint.Key && (t.Operator == corev1.TolerationOpExists || t.Value == taint.Value)
+}
+
+// tier is the pod's place in the order of a drain.
+func tier(p *corev1.Pod) int {
+	n := 0
+	if ref := metav1.GetControllerOf(p); ref != nil && ref.Kind == "DaemonSet" {
+		n = 1
+	}
+	if p.Spec.PriorityClassName == "system-cluster-critical" || p.Spec.PriorityClassName == "system-node-critical" {
+		n += 2
+	}
+	return n
+}
+
+// evict asks for the pod to go. The text says what it waits for; "" where it is
+// on its way.
+func (c *Controller) evict(ctx context.Context, p *corev1.Pod, deadline time.Time) (string, error) {
+	now := c.Now()
+	grace := int64(30)
+	if p.Spec.TerminationGracePeriodSeconds != nil {
+		grace = *p.Spec.TerminationGracePeriodSeconds
+	}
+	if !deadline.IsZero() && !now.Before(deadline.Add(-time.Duration(grace)*time.Second)) {
+		return "", c.forceDelete(ctx, p, max(1, int64(deadline.Sub(now)/time.Second)))
+	}
+	if p.DeletionTimestamp != nil {
+		return "", nil
+	}
+	if p.Annotations[v1.AnnotationDoNotDisrupt] == "true" {
+		return "annotation " + v1.AnnotationDoNotDisrupt + " holds it", nil
+	}
+	uid := p.UID
+	err := c.Core.CoreV1().Pods(p.Namespace).EvictV1(ctx, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
+	})
+	switch {
+	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return "", nil
+	case apierrors.IsTooManyRequests(err):
+		return "a PodDisruptionBudget allows no eviction now", nil
+	case apierrors.IsInternalError(err):
+		return "more than one PodDisruptionBudget selects it", nil
+	}
+	return "", fmt.Errorf("pod %s/%s evict: %w", p.Namespace, p.Name, err)
+}
+
+func (c *Controller) forceDelete(ctx context.Context, p *corev1.Pod, grace int64) error {
+	uid := p.UID
+	err := c.Core.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &grace, Preconditions: &metav1.Preconditions{UID: &uid},
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("pod %s/%s delete: %w", p.Namespace, p.Name, err)
+	}
+	return nil
+}

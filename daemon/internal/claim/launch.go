@@ -1,0 +1,167 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// scarce is how long an offering without capacity is left out of plans, as
+// Karpenter does.
+const scarce = 3 * time.Minute
+
+// Cloud is what the life of a NodeClaim needs of AWS.
+type Cloud interface {
+	EnsureLaunchTemplate(ctx context.Context, t awsspec.LaunchTemplate) (name string, err error)
+	Launch(ctx context.Context, r aws.LaunchRequest) (aws.Launched, error)
+	Instances(ctx context.Context, tags map[string]string) ([]aws.Instance, error)
+	Instance(ctx context.Context, id string) (aws.Instance, error)
+	Terminate(ctx context.Context, ids ...string) error
+}
+
+// launch gets the NodeClaim its instance, exactly one, whatever happens to the
+// daemon or to answers on their way:
+//
+//  1. The attempt and the digest of its request are on the NodeClaim before the call.
+//  2. Whoever finds an attempt there looks for its instance by tag first.
+//  3. The same attempt with the same request has the same client token, so EC2
+//     answers it with the same instance.
+//  4. Only a request that has changed, with no instance found, is a new attempt.
+func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
+	order, err := c.order(claim)
+	if err != nil {
+		return c.launchFailed(ctx, claim, err)
+	}
+	attempt, _ := strconv.Atoi(claim.Annotations[v1.AnnotationLaunchAttempt])
+	if attempt > 0 {
+		found, err := c.adopt(ctx, claim, order)
+		if err != nil || found {
+			return 0, err
+		}
+	}
+	if digest := order.digest(); attempt == 0 || claim.Annotations[v1.AnnotationLaunchDigest] != digest {
+		attempt++
+		if claim, err = c.writeAttempt(ctx, claim, attempt, digest); err != nil {
+			return 0, err
+		}
+	}
+	if order.request.LaunchTemplate, err = c.Cloud.EnsureLaunchTemplate(ctx, order.template); err != nil {
+		return c.launchFailed(ctx, claim, err)
+	}
+	order.request.ClientToken = awsspec.ClientToken(string(claim.UID), attempt)
+	launched, err := c.Cloud.Launch(ctx, order.request)
+	var scarcity *aws.InsufficientCapacityError
+	switch {
+	case errors.As(err, &scarcity):
+		c.report(scarcity.Offerings)
+		c.Recorder.LaunchFailed(claim, err)
+		return 0, c.deleteClaim(ctx, claim) // its pods are planned for anew, without these offerings
+	case errors.Is(err, aws.ErrIdempotentParameterMismatch):
+		// An earlier attempt with this token asked for something else and left
+		// no instance that can be found: the next one gets another token.
+		_, err = c.writeAttempt(ctx, claim, attempt+1, order.digest())
+		return 0, err
+	case err != nil:
+		return c.launchFailed(ctx, claim, err)
+	}
+	c.report(launched.Failed)
+	return 0, c.launched(ctx, claim, order, launched)
+}
+
+func (c *Controller) writeAttempt(ctx context.Context, claim *v1.NodeClaim, attempt int, digest string) (*v1.NodeClaim, error) {
+	return c.patchMeta(ctx, claim, nil, map[string]string{
+		v1.AnnotationLaunchAttempt: strconv.Itoa(attempt), v1.AnnotationLaunchDigest: digest,
+	})
+}
+
+// adopt looks for the instance of an earlier attempt.
+func (c *Controller) adopt(ctx context.Context, claim *v1.NodeClaim, order order) (bool, error) {
+	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagNodeClaimUID: string(claim.UID)})
+	if err != nil {
+		return false, fmt.Errorf("nodeclaim %s instance look-up: %w", claim.Name, err)
+	}
+	for _, i := range instances {
+		if i.Gone() {
+			continue
+		}
+		return true, c.launched(ctx, claim, order, aws.Launched{
+			InstanceID: i.ID, InstanceType: i.Type, Zone: i.Zone, SubnetID: i.SubnetID, ImageID: i.ImageID, CapacityType: i.CapacityType,
+		})
+	}
+	return false, nil
+}
+
+func (c *Controller) report(failed []aws.OfferingFailure) {
+	if len(failed) == 0 {
+		return
+	}
+	keys := make([]engine.OfferingKey, len(failed))
+	for i, f := range failed {
+		keys[i] = engine.OfferingKey{CapacityType: f.CapacityType, InstanceType: f.InstanceType, Zone: f.Zone}
+	}
+	c.Scarcity.Unavailable(c.Now().Add(scarce), keys...)
+}
+
+// launchFailed puts the reason into the status and has it tried again.
+func (c *Controller) launchFailed(ctx context.Context, claim *v1.NodeClaim, cause error) (time.Duration, error) {
+	c.Recorder.LaunchFailed(claim, cause)
+	message := cause.Error()
+	if len(message) > 300 {
+		message = message[:300] + "..."
+	}
+	want := claim.DeepCopy()
+	if want.Conditions().Set(v1.ConditionLaunched, metav1.ConditionUnknown, v1.ReasonLaunchFailed, message, c.Now()) {
+		if err := c.writeStatus(ctx, want); err != nil {
+			return 0, err
+		}
+	}
+	return 0, cause
+}
+
+// launched records the instance: labels first, then the status that makes the
+// NodeClaim count as launched.
+func (c *Controller) launched(ctx context.Context, claim *v1.NodeClaim, order order, l aws.Launched) error {
+	labels := map[string]string{label.InstanceType: l.InstanceType, label.Zone: l.Zone, label.CapacityType: l.CapacityType}
+	t, known := order.types[l.InstanceType]
+	for _, x := range t.Labels {
+		labels[x.Key] = x.Value
+	}
+	for _, o := range t.Offerings {
+		if o.Zone == l.Zone && o.ZoneID != "" {
+			labels[label.ZoneID] = o.ZoneID
+		}
+	}
+	claim, err := c.patchMeta(ctx, claim, labels, nil)
+	if err != nil {
+		return err
+	}
+	want := claim.DeepCopy()
+	want.Status.ProviderID = awsspec.ProviderID(l.Zone, l.InstanceID)
+	want.Status.ImageID = l.ImageID
+	if known {
+		want.Status.Capacity, want.Status.Allocatable = resourceLists(t)
+	}
+	want.Conditions().SetTrue(v1.ConditionLaunched, c.Now())
+	if err := c.writeStatus(ctx, want); err != nil {
+		return err
+	}
+	c.Recorder.Launched(claim, l.InstanceType, l.Zone, l.CapacityType, l.InstanceID)
+	return nil
+}
+
+func resourceLists(t catalog.InstanceType) (capacity, allocatable corev1.ResourceList) {
+	return translate.ResourceList(t.Capacity), translate.ResourceList(t.Allocatable)
+}

@@ -1,0 +1,198 @@
+package claim
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// ClusterFacts is what a machine has to know to join.
+type ClusterFacts struct {
+	Name, Endpoint, ServiceCIDR string
+	CertificateAuthority        []byte // PEM
+}
+
+// order is what is asked of EC2 for one NodeClaim.
+type order struct {
+	template awsspec.LaunchTemplate
+	request  aws.LaunchRequest // without the template's name and the token
+	types    map[string]catalog.InstanceType
+}
+
+// digest identifies the request: a client token must not be used again for
+// another one.
+func (o order) digest() string {
+	data, err := json.Marshal(struct {
+		Template string
+		Request  aws.LaunchRequest
+	}{o.template.Digest(), o.request})
+	if err != nil {
+		panic(err) // strings and numbers always marshal
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// order makes the request for the NodeClaim out of its class. The error names
+// what is not ready or does not fit.
+func (c *Controller) order(claim *v1.NodeClaim) (order, error) {
+	ref := claim.Spec.NodeClassRef.Name
+	class, ok := c.World.EC2NodeClass(ref)
+	if !ok {
+		return order{}, fmt.Errorf("ec2nodeclass %s does not exist", ref)
+	}
+	view, _ := c.World.TypesOf(ref)
+	if !view.Ready {
+		return order{}, fmt.Errorf("ec2nodeclass %s is not ready: %s", ref, view.NotReady)
+	}
+	return makeOrder(claim, class, view.Types, c.Cluster)
+}
+
+// makeOrder is pure.
+func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.InstanceType, facts ClusterFacts) (order, error) {
+	word, err := translate.Claim(claim)
+	if err != nil {
+		return order{}, err
+	}
+	o := order{types: map[string]catalog.InstanceType{}}
+	capacityType := first(word, label.CapacityType, label.OnDemand)
+	owner := awsspec.Owner{Cluster: facts.Name, NodePool: word.Pool, NodeClass: class.Name}
+	o.request = aws.LaunchRequest{CapacityType: capacityType, Tags: owner.InstanceTags(class.Spec.Tags, claim.Name, string(claim.UID))}
+	for _, t := range types {
+		overrides := overridesOf(word, class, t, capacityType)
+		if len(overrides) > 0 {
+			o.types[t.Name] = t
+			o.request.Overrides = append(o.request.Overrides, overrides...)
+		}
+	}
+	if len(o.request.Overrides) == 0 {
+		return order{}, fmt.Errorf("nodeclaim %s: EC2NodeClass %s has no subnet, image and offering for any of its instance types", claim.Name, class.Name)
+	}
+	slices.SortFunc(o.request.Overrides, func(a, b aws.Override) int {
+		if a.Priority != b.Priority {
+			if a.Priority < b.Priority {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.InstanceType+a.Zone, b.InstanceType+b.Zone)
+	})
+	o.template, err = template(claim, class, facts, capacityType, owner)
+	o.template.ImageID = o.request.Overrides[0].ImageID
+	return o, err
+}
+
+// overridesOf lists the type in every zone where the NodeClaim may go and the
+// class has a subnet; of several subnets the one with the most free addresses,
+// which the status lists first.
+func overridesOf(claim cluster.Claim, class *awsv1.EC2NodeClass, t catalog.InstanceType, capacityType string) []aws.Override {
+	image, ok := translate.ImageFor(class, t.Labels)
+	if !ok || !admits(claim, label.InstanceType, t.Name) {
+		return nil
+	}
+	var out []aws.Override
+	for _, x := range t.Offerings {
+		if x.CapacityType != capacityType || !x.Available || !admits(claim, label.Zone, x.Zone) {
+			continue
+		}
+		for _, s := range class.Status.Subnets {
+			if s.Zone == x.Zone {
+				out = append(out, aws.Override{InstanceType: t.Name, Zone: x.Zone, SubnetID: s.ID, ImageID: image,
+					Priority: float64(x.Price) / quantity.NanoDollars})
+				break
+			}
+		}
+	}
+	return out
+}
+
+func admits(claim cluster.Claim, key, value string) bool {
+	r, ok := claim.Requirements.Get(key)
+	return !ok || r.Admits(value)
+}
+
+func first(claim cluster.Claim, key, otherwise string) string {
+	if r, ok := claim.Requirements.Get(key); ok {
+		if values, listed := r.Values(); listed && len(values) > 0 {
+			return values[0]
+		}
+	}
+	return otherwise
+}
+
+func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts ClusterFacts, capacityType string, owner awsspec.Owner) (awsspec.LaunchTemplate, error) {
+	labels := maps.Clone(claim.Labels)
+	labels[v1.LabelCapacityType] = capacityType
+	labels[v1.LabelDoNotSyncTaints] = v1.LabelTrue // the user data registers every taint
+	config := awsspec.NodeConfig{
+		ClusterName: facts.Name, APIServerEndpoint: facts.Endpoint, CertificateAuthority: facts.CertificateAuthority,
+		ServiceCIDR: facts.ServiceCIDR, Labels: labels, UserData: value(class.Spec.UserData),
+	}
+	for _, t := range slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints) {
+		config.Taints = append(config.Taints, awsspec.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
+	}
+	if class.Spec.Kubelet != nil && class.Spec.Kubelet.MaxPods != nil {
+		config.MaxPods = *class.Spec.Kubelet.MaxPods
+	}
+	userData, err := awsspec.UserData(config)
+	if err != nil {
+		return awsspec.LaunchTemplate{}, fmt.Errorf("ec2nodeclass %s: %w", class.Name, err)
+	}
+	t := awsspec.LaunchTemplate{
+		InstanceProfile: class.Status.InstanceProfile, UserData: userData, Monitoring: value(class.Spec.DetailedMonitoring),
+		AssociatePublicIP: class.Spec.AssociatePublicIPAddress, Spot: capacityType == label.Spot,
+		Tags: owner.Tags(class.Spec.Tags), BlockDevices: blockDevices(class.Spec.BlockDeviceMappings),
+	}
+	for _, g := range class.Status.SecurityGroups {
+		t.SecurityGroupIDs = append(t.SecurityGroupIDs, g.ID)
+	}
+	if m := class.Spec.MetadataOptions; m != nil {
+		t.Metadata = awsspec.Metadata{HTTPEndpoint: value(m.HTTPEndpoint), HTTPProtocolIPv6: value(m.HTTPProtocolIPv6),
+			HTTPTokens: value(m.HTTPTokens), HopLimit: value(m.HTTPPutResponseHopLimit)}
+	}
+	return t, nil
+}
+
+func blockDevices(in []awsv1.BlockDeviceMapping) []awsspec.BlockDevice {
+	if len(in) == 0 {
+		return awsspec.DefaultBlockDevices()
+	}
+	var out []awsspec.BlockDevice
+	for _, m := range in {
+		d := awsspec.BlockDevice{DeviceName: value(m.DeviceName)}
+		if e := m.EBS; e != nil {
+			d.SizeGiB, d.Type, d.KMSKeyID = gib(e.VolumeSize), value(e.VolumeType), value(e.KMSKeyID)
+			d.Encrypted, d.DeleteOnTermination = e.Encrypted, e.DeleteOnTermination
+			d.IOPS, d.ThroughputMiBps = e.IOPS, e.Throughput
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// gib rounds up: a volume is never smaller than asked for.
+func gib(q resource.Quantity) int64 { return (q.Value() + 1<<30 - 1) >> 30 }
+
+func value[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}

@@ -1,0 +1,150 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+)
+
+// awaitNode says in the status that the machine has not joined yet.
+func (c *Controller) awaitNode(ctx context.Context, claim *v1.NodeClaim) error {
+	if claim.Conditions().Get(v1.ConditionRegistered).IsTrue() {
+		// It had joined: the Node object was removed under a running machine, or
+		// the machine is gone. Either way nothing of it is usable any more.
+		return c.deleteClaim(ctx, claim)
+	}
+	want := claim.DeepCopy()
+	if !want.Conditions().Set(v1.ConditionRegistered, metav1.ConditionUnknown, v1.ReasonNodeNotFound, "Node not registered with cluster", c.Now()) {
+		return nil
+	}
+	return c.writeStatus(ctx, want)
+}
+
+// register takes a machine that has joined into the fleet: finalizer, owner,
+// labels, annotations and taints of the NodeClaim come onto the Node, and only
+// then the taint goes that has kept every pod away.
+func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) error {
+	if !slices.ContainsFunc(node.Spec.Taints, isUnregistered) && node.Labels[v1.LabelRegistered] != v1.LabelTrue {
+		c.Logger.Warn("node joined without the taint karpenter.sh/unregistered: pods may have landed on it before its labels and taints were set",
+			"node", node.Name, "nodeclaim", claim.Name)
+	}
+	want := node.DeepCopy()
+	if !slices.Contains(want.Finalizers, v1.FinalizerTermination) {
+		want.Finalizers = append(want.Finalizers, v1.FinalizerTermination)
+	}
+	if !slices.ContainsFunc(want.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == claim.UID }) {
+		block := true
+		want.OwnerReferences = append(want.OwnerReferences, metav1.OwnerReference{
+			APIVersion: v1.Group + "/" + v1.Version, Kind: v1.NodeClaimKind, Name: claim.Name, UID: claim.UID, BlockOwnerDeletion: &block,
+		})
+	}
+	if want.Labels == nil {
+		want.Labels = map[string]string{}
+	}
+	if want.Annotations == nil {
+		want.Annotations = map[string]string{}
+	}
+	maps.Copy(want.Labels, claim.Labels)
+	want.Labels[v1.LabelRegistered] = v1.LabelTrue
+	for k, value := range claim.Annotations {
+		if !strings.HasPrefix(k, v1.OwnDomain+"/") {
+			want.Annotations[k] = value
+		}
+	}
+	want.Spec.Taints = slices.DeleteFunc(want.Spec.Taints, isUnregistered)
+	if node.Labels[v1.LabelDoNotSyncTaints] != v1.LabelTrue {
+		for _, t := range append(slices.Clone(claim.Spec.Taints), claim.Spec.StartupTaints...) {
+			if !slices.ContainsFunc(want.Spec.Taints, func(x corev1.Taint) bool { return x.MatchTaint(&t) }) {
+				want.Spec.Taints = append(want.Spec.Taints, t)
+			}
+		}
+	}
+	got, err := c.Core.CoreV1().Nodes().Update(ctx, want, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("node %s register: %w", node.Name, err)
+	}
+	c.World.Observe(got)
+
+	status := claim.DeepCopy()
+	status.Status.NodeName = node.Name
+	status.Conditions().SetTrue(v1.ConditionRegistered, c.Now())
+	if err := c.writeStatus(ctx, status); err != nil {
+		return err
+	}
+	c.Recorder.Registered(claim, node.Name)
+	return nil
+}
+
+func isUnregistered(t corev1.Taint) bool { return t.Key == v1.TaintUnregistered }
+
+// initialize says that the node takes pods: it is Ready, its startup taints and
+// the taints of a starting node are gone, and every resource that it was
+// launched for has been reported.
+func (c *Controller) initialize(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) error {
+	reason, message := notInitialized(claim, node)
+	want := claim.DeepCopy()
+	if reason != "" {
+		if want.Conditions().Set(v1.ConditionInitialized, metav1.ConditionUnknown, reason, message, c.Now()) {
+			return c.writeStatus(ctx, want)
+		}
+		return nil
+	}
+	if node.Labels[v1.LabelInitialized] != v1.LabelTrue {
+		if _, err := c.patchNode(ctx, node, types.MergePatchType, patch(map[string]any{
+			"metadata": map[string]any{"uid": node.UID, "labels": map[string]string{v1.LabelInitialized: v1.LabelTrue}},
+		})); err != nil {
+			return err
+		}
+	}
+	want.Conditions().SetTrue(v1.ConditionInitialized, c.Now())
+	if err := c.writeStatus(ctx, want); err != nil {
+		return err
+	}
+	c.Recorder.Initialized(claim, node.Name)
+	return nil
+}
+
+// notInitialized returns Karpenter's reason for which the node does not count
+// as initialized, or "".
+func notInitialized(claim *v1.NodeClaim, node *corev1.Node) (reason, message string) {
+	ready := slices.ContainsFunc(node.Status.Conditions, func(x corev1.NodeCondition) bool {
+		return x.Type == corev1.NodeReady && x.Status == corev1.ConditionTrue
+	})
+	if !ready {
+		return v1.ReasonNodeNotReady, "Node status is NotReady"
+	}
+	for _, t := range claim.Spec.StartupTaints {
+		if slices.ContainsFunc(node.Spec.Taints, func(x corev1.Taint) bool { return x.MatchTaint(&t) }) {
+			return v1.ReasonStartupTaintsExist, "StartupTaint " + t.ToString() + " still exists"
+		}
+	}
+	for _, t := range node.Spec.Taints {
+		if ephemeral(t) {
+			return v1.ReasonKnownEphemeralTaintsExist, "KnownEphemeralTaint " + t.ToString() + " still exists"
+		}
+	}
+	for name, want := range claim.Spec.Resources.Requests {
+		if have := node.Status.Allocatable[name]; !want.IsZero() && have.IsZero() {
+			return v1.ReasonResourceNotRegistered, "Resource " + string(name) + " was requested but not registered"
+		}
+	}
+	return "", ""
+}
+
+// ephemeral says whether the taint is one that a starting node has and loses by
+// itself; Karpenter waits for the same ones.
+func ephemeral(t corev1.Taint) bool {
+	switch t.Key {
+	case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, "node.cloudprovider.kubernetes.io/uninitialized", v1.TaintUnregistered:
+		return true
+	}
+	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
+}

@@ -1,0 +1,152 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// poll is how often an instance on its way out is asked after.
+const poll = 2 * time.Second
+
+// terminate empties the node, ends the instance, and lets the objects go.
+func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
+	if !slices.Contains(claim.Finalizers, v1.FinalizerTermination) {
+		return 0, nil
+	}
+	claim, deadline, err := c.deadline(ctx, claim)
+	if err != nil {
+		return 0, err
+	}
+	node, up := c.World.NodeOf(claim.Status.ProviderID)
+	if up {
+		again, done, err := c.drain(ctx, claim, node, deadline)
+		if err != nil || !done {
+			return again, err
+		}
+	}
+	gone, err := c.endInstance(ctx, claim)
+	if err != nil || !gone {
+		return poll, err
+	}
+	if up {
+		if err := c.removeNode(ctx, node); err != nil {
+			return 0, err
+		}
+	}
+	return 0, c.finish(ctx, claim)
+}
+
+// deadline is when a drain stops asking; zero means never. It is written on the
+// NodeClaim once, so that a restart does not extend it.
+func (c *Controller) deadline(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, time.Time, error) {
+	if text, ok := claim.Annotations[v1.AnnotationTerminationTimestamp]; ok {
+		t, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return nil, t, fmt.Errorf("nodeclaim %s annotation %s: %w", claim.Name, v1.AnnotationTerminationTimestamp, err)
+		}
+		return claim, t, nil
+	}
+	if claim.Spec.TerminationGracePeriod == nil {
+		return claim, time.Time{}, nil
+	}
+	t := claim.DeletionTimestamp.Add(claim.Spec.TerminationGracePeriod.Duration)
+	claim, err := c.patchMeta(ctx, claim, nil, map[string]string{v1.AnnotationTerminationTimestamp: t.UTC().Format(time.RFC3339)})
+	return claim, t, err
+}
+
+// endInstance asks for the end of every instance of the claim and says whether
+// all are gone. An instance that an interrupted launch left without being
+// recorded is found by its tag.
+func (c *Controller) endInstance(ctx context.Context, claim *v1.NodeClaim) (bool, error) {
+	instances, err := c.instancesOf(ctx, claim)
+	if err != nil {
+		return false, err
+	}
+	if len(instances) == 0 {
+		return true, nil
+	}
+	for _, id := range instances {
+		if err := c.Cloud.Terminate(ctx, id); err != nil {
+			return false, fmt.Errorf("nodeclaim %s instance %s end: %w", claim.Name, id, err)
+		}
+	}
+	want := claim.DeepCopy()
+	if want.Conditions().SetTrue(v1.ConditionInstanceTerminating, c.Now()) {
+		return false, c.writeStatus(ctx, want)
+	}
+	return false, nil
+}
+
+// instancesOf lists the instances of the claim that are not terminated.
+func (c *Controller) instancesOf(ctx context.Context, claim *v1.NodeClaim) ([]string, error) {
+	if claim.Status.ProviderID == "" && claim.Annotations[v1.AnnotationLaunchAttempt] == "" {
+		return nil, nil // no launch was ever tried
+	}
+	found, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagNodeClaimUID: string(claim.UID)})
+	if err != nil {
+		return nil, fmt.Errorf("nodeclaim %s instances list: %w", claim.Name, err)
+	}
+	var ids []string
+	for _, i := range found {
+		ids = append(ids, i.ID)
+	}
+	return ids, nil
+}
+
+// removeNode deletes the Node and takes our finalizer off it.
+func (c *Controller) removeNode(ctx context.Context, node *corev1.Node) error {
+	uid := node.UID
+	err := c.Core.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("node %s delete: %w", node.Name, err)
+	}
+	live, err := c.Core.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && live.UID != node.UID {
+		c.World.Forget(node)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("node %s get: %w", node.Name, err)
+	}
+	finalizers := slices.DeleteFunc(slices.Clone(live.Finalizers), func(f string) bool { return f == v1.FinalizerTermination })
+	_, err = c.Core.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch(map[string]any{
+		"metadata": map[string]any{"uid": node.UID, "resourceVersion": live.ResourceVersion, "finalizers": finalizers},
+	}), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("node %s finalizer remove: %w", node.Name, err)
+	}
+	return nil
+}
+
+// finish takes our finalizer off the NodeClaim.
+func (c *Controller) finish(ctx context.Context, claim *v1.NodeClaim) error {
+	live, err := c.Claims.Get(ctx, claim.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && live.UID != claim.UID {
+		c.World.Forget(claim)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("nodeclaim %s get: %w", claim.Name, err)
+	}
+	finalizers := slices.DeleteFunc(slices.Clone(live.Finalizers), func(f string) bool { return f == v1.FinalizerTermination })
+	_, err = c.Claims.Patch(ctx, claim.Name, types.MergePatchType, patch(map[string]any{
+		"metadata": map[string]any{"uid": claim.UID, "resourceVersion": live.ResourceVersion, "finalizers": finalizers},
+	}), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("nodeclaim %s finalizer remove: %w", claim.Name, err)
+	}
+	c.World.Forget(claim)
+	c.Recorder.Terminated(claim, claim.Status.ProviderID)
+	return nil
+}

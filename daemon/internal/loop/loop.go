@@ -1,0 +1,137 @@
+// Package loop is the daemon's heartbeat: observe, decide, act, record. It is
+// the only caller of the decision core, from one goroutine, so that decisions
+// are made one after the other and each sees the effects of the one before.
+package loop
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// gather is how long the loop waits after a change for what comes with it: one
+// write often makes several events within a few milliseconds.
+const gather = 10 * time.Millisecond
+
+// retry is when a plan that could not be carried out in full is made again.
+const retry = time.Second
+
+// World is where decisions come from.
+type World interface {
+	Changed() <-chan struct{}
+	Snapshot() (cluster.Snapshot, []error, error)
+}
+
+// Actor carries plans out. It returns after everything was tried; what failed
+// is in the error and will be decided again.
+type Actor interface {
+	Do(ctx context.Context, p plan.Plan) error
+}
+
+// Recorder is told of every Step.
+type Recorder interface {
+	Record(in engine.Input, out engine.Output, took time.Duration)
+}
+
+// Loop holds what is carried from Step to Step.
+type Loop struct {
+	World    World
+	Actor    Actor
+	Recorder Recorder
+	Policy   engine.Policy
+	Logger   hclog.Logger
+
+	mu      sync.Mutex
+	pending []func(engine.Memory) engine.Memory
+	memory  engine.Memory
+	poke    chan struct{}
+	once    sync.Once
+}
+
+// Unavailable keeps the offerings out of plans until the time given. Safe for
+// use by many goroutines.
+func (l *Loop) Unavailable(until time.Time, offerings ...engine.OfferingKey) {
+	l.mu.Lock()
+	l.pending = append(l.pending, func(m engine.Memory) engine.Memory { return m.WithUnavailable(until, offerings...) })
+	l.mu.Unlock()
+	select {
+	case l.channel() <- struct{}{}:
+	default:
+	}
+}
+
+func (l *Loop) channel() chan struct{} {
+	l.once.Do(func() { l.poke = make(chan struct{}, 1) })
+	return l.poke
+}
+
+// Run decides until the context ends: after every change, and when the plan
+// before asked for it.
+func (l *Loop) Run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.World.Changed():
+		case <-l.channel():
+		case <-timer.C:
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(gather):
+		}
+		next := l.step(ctx)
+		timer.Stop()
+		if !next.IsZero() {
+			timer.Reset(max(0, time.Until(next)))
+		}
+	}
+}
+
+// step makes one decision, carries it out, and returns when the next is due.
+func (l *Loop) step(ctx context.Context) time.Time {
+	snapshot, faults, err := l.World.Snapshot()
+	for _, fault := range faults {
+		l.Logger.Error("left out of decisions", "error", fault)
+	}
+	if err != nil {
+		l.Logger.Error("no decision", "error", err)
+		return time.Now().Add(retry)
+	}
+	l.mu.Lock()
+	for _, f := range l.pending {
+		l.memory = f(l.memory)
+	}
+	l.pending = nil
+	l.mu.Unlock()
+
+	in := engine.Input{Snapshot: snapshot, Memory: l.memory, Policy: l.Policy, Now: time.Now(), Seed: rand.Uint64()}
+	out := engine.Step(in)
+	took := time.Since(in.Now)
+	l.memory = out.Memory
+	l.Recorder.Record(in, out, took)
+
+	var next time.Time
+	for _, a := range out.Plan.Actions {
+		if w, ok := a.(plan.Wait); ok {
+			next = w.Until
+		}
+	}
+	if err := l.Actor.Do(ctx, out.Plan); err != nil && ctx.Err() == nil {
+		l.Logger.Warn("plan carried out in part, it is made again", "error", err)
+		if again := time.Now().Add(retry); next.IsZero() || again.Before(next) {
+			next = again
+		}
+	}
+	return next
+}

@@ -1,0 +1,108 @@
+// Package pool keeps the status of NodePools: whether a pool is valid and its
+// class ready, and how much it runs. Karpenter's conditions and reasons.
+//
+// Invariants: status is a pure function of the pool, its class and its
+// NodeClaims; a pool is written only when its status changes.
+package pool
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// World has the objects.
+type World interface {
+	Observe(object metav1.Object)
+	NodePools() []*v1.NodePool
+	NodeClaims() []*v1.NodeClaim
+	EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool)
+}
+
+// Keeper writes the statuses.
+type Keeper struct {
+	World World
+	Pools *kube.NodePools
+}
+
+// Sync brings the status of every pool up to date.
+func (k *Keeper) Sync(ctx context.Context, now time.Time) error {
+	claims := k.World.NodeClaims()
+	for _, p := range k.World.NodePools() {
+		class, _ := k.World.EC2NodeClass(p.Spec.Template.Spec.NodeClassRef.Name)
+		want := p.DeepCopy()
+		Status(want, class, claims, now)
+		if equality.Semantic.DeepEqual(p.Status, want.Status) {
+			continue
+		}
+		got, err := k.Pools.UpdateStatus(ctx, want, metav1.UpdateOptions{FieldManager: translate.FieldManager})
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			continue // a newer version is on its way here
+		}
+		if err != nil {
+			return fmt.Errorf("nodepool %s status write: %w", p.Name, err)
+		}
+		k.World.Observe(got)
+	}
+	return nil
+}
+
+// Status sets the pool's status from what is known. class is nil where there is
+// none of that name.
+func Status(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim, now time.Time) {
+	conditions := p.Conditions()
+	if word := translate.Pool(p); word.NotReady != "" {
+		conditions.Set(v1.ConditionValidationSucceeded, metav1.ConditionFalse, v1.ReasonNodePoolValidationFailed, word.NotReady, now)
+	} else {
+		conditions.SetTrue(v1.ConditionValidationSucceeded, now)
+	}
+	name := p.Spec.Template.Spec.NodeClassRef.Name
+	switch {
+	case class == nil:
+		conditions.Set(v1.ConditionNodeClassReady, metav1.ConditionFalse, v1.ReasonNodeClassNotFound,
+			fmt.Sprintf("EC2NodeClass %q does not exist: create it, or correct spec.template.spec.nodeClassRef.name", name), now)
+	case class.DeletionTimestamp != nil:
+		conditions.Set(v1.ConditionNodeClassReady, metav1.ConditionFalse, v1.ReasonNodeClassTerminating,
+			fmt.Sprintf("EC2NodeClass %q is being deleted", name), now)
+	case class.Conditions().IsReady():
+		conditions.SetTrue(v1.ConditionNodeClassReady, now)
+	default:
+		ready := class.Conditions().Get(v1.ConditionReady)
+		reason := ready.Reason
+		if ready.Status == metav1.ConditionUnknown || ready.ObservedGeneration != class.Generation {
+			reason = v1.ReasonNodeClassReadinessUnknown
+		}
+		conditions.Set(v1.ConditionNodeClassReady, metav1.ConditionFalse, reason, fmt.Sprintf("EC2NodeClass %q: %s", name, ready.Message), now)
+	}
+	nodes := int64(0)
+	total := corev1.ResourceList{}
+	for _, c := range claims {
+		if c.Labels[v1.LabelNodePool] != p.Name {
+			continue
+		}
+		nodes++
+		for r, q := range c.Status.Capacity {
+			sum := total[r]
+			sum.Add(q)
+			total[r] = sum
+		}
+	}
+	for _, r := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage} {
+		if _, there := total[r]; !there {
+			total[r] = resource.Quantity{}
+		}
+	}
+	total[v1.ResourceNodes] = *resource.NewQuantity(nodes, resource.DecimalSI)
+	p.Status.Resources, p.Status.Nodes = total, &nodes
+}

@@ -1,0 +1,161 @@
+package telemetry
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// repeat is how long the same Event for the same pod is not sent again.
+const repeat = 5 * time.Minute
+
+// Recorder writes log lines, Events and metrics.
+type Recorder struct {
+	Logger  hclog.Logger
+	Events  record.EventRecorder
+	Metrics *Metrics
+	Waiting func(pod string) (time.Time, bool) // when the pod was first seen to wait
+
+	mu   sync.Mutex
+	said map[string]said
+}
+
+type said struct {
+	text string
+	at   time.Time
+}
+
+// Record tells of one Step. A Step that wants nothing is only counted.
+func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration) {
+	r.Metrics.decisions.Observe(took.Seconds())
+	r.Metrics.waiting.Set(float64(out.Trace.Pods))
+	r.Metrics.refused.Set(float64(out.Trace.Refused))
+	for _, a := range out.Plan.Actions {
+		switch x := a.(type) {
+		case plan.Launch:
+			r.launch(in, out, x, took)
+		case plan.Delete:
+			r.Metrics.deleted.WithLabelValues(string(x.Why)).Inc()
+			r.Logger.Info("delete nodeclaim", "nodeclaim", x.Claim, "reason", x.Why, "detail", x.Detail,
+				"waited", x.Waited.Round(time.Millisecond).String(), "saves", x.Saves.Dollars())
+		case plan.Cordon:
+			r.Logger.Info("cordon node", "node", x.Node, "reason", x.Why)
+		case plan.Release:
+			r.Logger.Info("release node", "node", x.Node, "nominated", x.Planned, "given_up", x.GivenUp)
+		}
+	}
+	for _, o := range out.Plan.Outcomes {
+		if o.Verdict == plan.Unplaceable {
+			r.unplaceable(in.Snapshot, o)
+		}
+	}
+}
+
+// launch logs the decision with the times at which its pods were first seen, in
+// nanoseconds, so that the way to the launch can be measured on one clock.
+func (r *Recorder) launch(in engine.Input, out engine.Output, l plan.Launch, took time.Duration) {
+	r.Metrics.claims.WithLabelValues(l.Pool, l.CapacityType).Inc()
+	var seen []int64
+	for _, p := range l.Pods {
+		if t, ok := r.Waiting(p); ok {
+			seen = append(seen, t.UnixNano())
+			r.Metrics.toDecision.Observe(in.Now.Sub(t).Seconds())
+		}
+	}
+	types := make([]string, len(l.Types))
+	for i, c := range l.Types {
+		types[i] = c.Type
+	}
+	r.Logger.Info("launch nodeclaim", "nodeclaim", l.Name, "nodepool", l.Pool, "capacity_type", l.CapacityType,
+		"instance_types", strings.Join(types, " "), "zones", strings.Join(l.Zones, " "), "price", l.Price.Dollars(),
+		"pods", len(l.Pods), "declared", l.Declared, "content", l.Content.String(), "why", l.Why.Explain(),
+		"replaces", l.Why.Replaces, "decided_in", took.Round(time.Microsecond).String(), "seen_unix_nano", seen, "compared", out.Trace.Types)
+}
+
+func (r *Recorder) unplaceable(s cluster.Snapshot, o plan.Outcome) {
+	text := o.Explain()
+	if !r.fresh(o.Pod, text) {
+		return
+	}
+	r.Logger.Warn("pod cannot be placed", "pod", o.Pod, "why", text)
+	namespace, name, _ := strings.Cut(o.Pod, "/")
+	for _, p := range s.Pods() {
+		if p.ID() == o.Pod && p.Node == "" {
+			r.event(&corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: namespace, Name: name, UID: typesUID(p.UID)},
+				corev1.EventTypeWarning, "FailedScheduling", "Failed to schedule pod, "+text)
+			return
+		}
+	}
+}
+
+// fresh says whether the text is new for the object or was said long ago.
+func (r *Recorder) fresh(object, text string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if old, ok := r.said[object]; ok && old.text == text && now.Sub(old.at) < repeat {
+		return false
+	}
+	if r.said == nil || len(r.said) > 10_000 {
+		r.said = map[string]said{}
+	}
+	r.said[object] = said{text: text, at: now}
+	return true
+}
+
+func (r *Recorder) event(object runtime.Object, kind, reason, text string) {
+	if r.Events != nil {
+		r.Events.Event(object, kind, reason, text)
+	}
+}
+
+// Launched tells that a NodeClaim has its instance.
+func (r *Recorder) Launched(c *v1.NodeClaim, instanceType, zone, capacityType, instanceID string) {
+	r.Logger.Info("launched nodeclaim", "nodeclaim", c.Name, "instance_type", instanceType, "zone", zone,
+		"capacity_type", capacityType, "instance", instanceID)
+	r.event(c, corev1.EventTypeNormal, "Launched", "Launched "+instanceType+" "+instanceID+" in "+zone+" as "+capacityType)
+}
+
+// LaunchFailed tells that a launch gave no instance.
+func (r *Recorder) LaunchFailed(c *v1.NodeClaim, err error) {
+	r.Metrics.failures.WithLabelValues(c.Labels[v1.LabelNodePool]).Inc()
+	if r.fresh("nodeclaim/"+c.Name, err.Error()) {
+		r.Logger.Warn("launch failed", "nodeclaim", c.Name, "error", err)
+		r.event(c, corev1.EventTypeWarning, "LaunchFailed", err.Error())
+	}
+}
+
+// Registered tells that the machine has joined.
+func (r *Recorder) Registered(c *v1.NodeClaim, node string) {
+	r.Logger.Info("registered nodeclaim", "nodeclaim", c.Name, "node", node)
+}
+
+// Initialized tells that the node takes pods.
+func (r *Recorder) Initialized(c *v1.NodeClaim, node string) {
+	r.Logger.Info("initialized nodeclaim", "nodeclaim", c.Name, "node", node)
+}
+
+// Draining tells what a drain waits for.
+func (r *Recorder) Draining(c *v1.NodeClaim, node, waitingFor string) {
+	if r.fresh("drain/"+node, waitingFor) {
+		r.Logger.Info("drain waits", "nodeclaim", c.Name, "node", node, "for", waitingFor)
+		r.event(&corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: node, UID: typesUID(node)},
+			corev1.EventTypeWarning, "FailedDraining", "Drain waits: "+waitingFor)
+	}
+}
+
+// Terminated tells that a NodeClaim and its instance are gone.
+func (r *Recorder) Terminated(c *v1.NodeClaim, instanceID string) {
+	r.Metrics.terminated.WithLabelValues(c.Labels[v1.LabelNodePool]).Inc()
+	r.Logger.Info("terminated nodeclaim", "nodeclaim", c.Name, "instance", instanceID)
+}

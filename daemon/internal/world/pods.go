@@ -1,0 +1,88 @@
+package world
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+func (w *World) putPod(p *corev1.Pod) []string {
+	k := key(p)
+	old := w.pods[k]
+	if !store(w.pods, k, p) {
+		return nil
+	}
+	w.unindexPod(old)
+	if p.Spec.NodeName != "" {
+		index(w.podsOn, p.Spec.NodeName, k, p)
+	}
+	if ref := metav1.GetControllerOf(p); ref != nil {
+		index(w.podsOwned, ref.UID, k, p)
+	}
+	word, ok := translate.Pod(p)
+	if !ok {
+		delete(w.words.pods, k)
+	} else {
+		w.words.pods[k] = word
+	}
+	waits := ok && p.Spec.NodeName == ""
+	if _, known := w.seen[p.UID]; waits && !known {
+		w.seen[p.UID] = w.now()
+	}
+	if n, bound := w.nodes[p.Spec.NodeName]; bound {
+		return w.claimsOfNode(n)
+	}
+	return nil
+}
+
+func (w *World) unindexPod(old *corev1.Pod) {
+	if old == nil {
+		return
+	}
+	k := key(old)
+	unindex(w.podsOn, old.Spec.NodeName, k)
+	if ref := metav1.GetControllerOf(old); ref != nil {
+		unindex(w.podsOwned, ref.UID, k)
+	}
+}
+
+func index[K comparable](m map[K]map[string]*corev1.Pod, by K, k string, p *corev1.Pod) {
+	if m[by] == nil {
+		m[by] = map[string]*corev1.Pod{}
+	}
+	m[by][k] = p
+}
+
+func unindex[K comparable](m map[K]map[string]*corev1.Pod, by K, k string) {
+	delete(m[by], k)
+	if len(m[by]) == 0 {
+		delete(m, by)
+	}
+}
+
+// WaitingSince returns when the daemon first knew that the pod, given as
+// namespace/name, waits for a node.
+func (w *World) WaitingSince(pod string) (time.Time, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, ok := w.pods[pod]
+	if !ok {
+		return time.Time{}, false
+	}
+	t, ok := w.seen[p.UID]
+	return t, ok
+}
+
+// PodsOn returns the pods bound to the node, finished ones included, in no order.
+func (w *World) PodsOn(node string) []*corev1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := make([]*corev1.Pod, 0, len(w.podsOn[node]))
+	for _, p := range w.podsOn[node] {
+		out = append(out, p)
+	}
+	return out
+}

@@ -1,0 +1,228 @@
+package world
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+)
+
+// tombstones is how many deleted objects are remembered, so that a late answer
+// to a write does not bring one back.
+const tombstones = 10_000
+
+// World is safe for use by many goroutines.
+type World struct {
+	facts  []catalog.Fact
+	market catalog.Market
+	now    func() time.Time
+
+	mu          sync.Mutex
+	pods        map[string]*corev1.Pod
+	nodes       map[string]*corev1.Node
+	claims      map[string]*v1.NodeClaim
+	pools       map[string]*v1.NodePool
+	classes     map[string]*awsv1.EC2NodeClass
+	daemonSets  map[string]*appsv1.DaemonSet
+	replicaSets map[string]*appsv1.ReplicaSet
+
+	words     words
+	podsOn    map[string]map[string]*corev1.Pod    // node name -> pod key
+	podsOwned map[types.UID]map[string]*corev1.Pod // controller -> pod key
+	claimOf   map[string]string                    // provider id -> claim name
+	nodeOf    map[string]string                    // provider id -> node name
+	seen      map[types.UID]time.Time              // pods that wait, since when the daemon knows
+	gone      map[types.UID]struct{}
+	goneOrder []types.UID
+
+	changed     chan struct{}
+	subscribers []func(claim string)
+}
+
+// words are the translated objects, kept so that an object is translated once
+// for each of its versions.
+type words struct {
+	pods    map[string]cluster.Pod
+	classes map[string]cluster.Class
+}
+
+// New makes an empty world that judges instance types by this catalogue.
+func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *World {
+	return &World{
+		facts: facts, market: market, now: now,
+		pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}, claims: map[string]*v1.NodeClaim{},
+		pools: map[string]*v1.NodePool{}, classes: map[string]*awsv1.EC2NodeClass{},
+		daemonSets: map[string]*appsv1.DaemonSet{}, replicaSets: map[string]*appsv1.ReplicaSet{},
+		words:  words{pods: map[string]cluster.Pod{}, classes: map[string]cluster.Class{}},
+		podsOn: map[string]map[string]*corev1.Pod{}, podsOwned: map[types.UID]map[string]*corev1.Pod{},
+		claimOf: map[string]string{}, nodeOf: map[string]string{},
+		seen: map[types.UID]time.Time{}, gone: map[types.UID]struct{}{},
+		changed: make(chan struct{}, 1),
+	}
+}
+
+// Changed receives after every change; several changes may be one receive.
+func (w *World) Changed() <-chan struct{} { return w.changed }
+
+// Subscribe calls f with the name of every NodeClaim that a change may concern:
+// its own, its node's, or a pod's on its node. f must not block and must not
+// call the world. Subscribe before the first Observe.
+func (w *World) Subscribe(f func(claim string)) { w.subscribers = append(w.subscribers, f) }
+
+// Observe takes in an object, from a watch or from the answer to a write.
+// Kinds that the world does not keep are ignored.
+func (w *World) Observe(object metav1.Object) {
+	w.mu.Lock()
+	concerned := w.put(object)
+	w.mu.Unlock()
+	w.notify(concerned)
+}
+
+// Forget takes in that an object is gone.
+func (w *World) Forget(object metav1.Object) {
+	w.mu.Lock()
+	concerned := w.remove(object)
+	w.mu.Unlock()
+	w.notify(concerned)
+}
+
+func (w *World) notify(claims []string) {
+	for _, c := range claims {
+		for _, f := range w.subscribers {
+			f(c)
+		}
+	}
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// put stores the object unless it is older than what is known, and returns the
+// NodeClaims that it concerns.
+func (w *World) put(object metav1.Object) []string {
+	if _, dead := w.gone[object.GetUID()]; dead {
+		return nil
+	}
+	switch o := object.(type) {
+	case *corev1.Pod:
+		return w.putPod(o)
+	case *corev1.Node:
+		if store(w.nodes, o.Name, o) && o.Spec.ProviderID != "" {
+			w.nodeOf[o.Spec.ProviderID] = o.Name
+		}
+		return w.claimsOfNode(o)
+	case *v1.NodeClaim:
+		if store(w.claims, o.Name, o) && o.Status.ProviderID != "" {
+			w.claimOf[o.Status.ProviderID] = o.Name
+		}
+		return []string{o.Name}
+	case *v1.NodePool:
+		store(w.pools, o.Name, o)
+	case *awsv1.EC2NodeClass:
+		if store(w.classes, o.Name, o) {
+			delete(w.words.classes, o.Name)
+		}
+		return w.unlaunched(o.Name)
+	case *appsv1.DaemonSet:
+		store(w.daemonSets, key(o), o)
+	case *appsv1.ReplicaSet:
+		store(w.replicaSets, key(o), o)
+	}
+	return nil
+}
+
+func (w *World) remove(object metav1.Object) []string {
+	w.bury(object.GetUID())
+	switch o := object.(type) {
+	case *corev1.Pod:
+		w.unindexPod(w.pods[key(o)])
+		delete(w.pods, key(o))
+		delete(w.words.pods, key(o))
+		delete(w.seen, o.UID)
+		if n, ok := w.nodes[o.Spec.NodeName]; ok {
+			return w.claimsOfNode(n)
+		}
+	case *corev1.Node:
+		delete(w.nodes, o.Name)
+		if w.nodeOf[o.Spec.ProviderID] == o.Name {
+			delete(w.nodeOf, o.Spec.ProviderID)
+		}
+		return w.claimsOfNode(o)
+	case *v1.NodeClaim:
+		delete(w.claims, o.Name)
+		if w.claimOf[o.Status.ProviderID] == o.Name {
+			delete(w.claimOf, o.Status.ProviderID)
+		}
+		return []string{o.Name}
+	case *v1.NodePool:
+		delete(w.pools, o.Name)
+	case *awsv1.EC2NodeClass:
+		delete(w.classes, o.Name)
+		delete(w.words.classes, o.Name)
+	case *appsv1.DaemonSet:
+		delete(w.daemonSets, key(o))
+	case *appsv1.ReplicaSet:
+		delete(w.replicaSets, key(o))
+	}
+	return nil
+}
+
+func (w *World) bury(uid types.UID) {
+	if _, dead := w.gone[uid]; dead {
+		return
+	}
+	w.gone[uid] = struct{}{}
+	w.goneOrder = append(w.goneOrder, uid)
+	if len(w.goneOrder) > tombstones {
+		delete(w.gone, w.goneOrder[0])
+		w.goneOrder = w.goneOrder[1:]
+	}
+}
+
+// store keeps the newer of two versions and says whether that is o. Objects of
+// the same name with another uid are another object: the newer version wins too.
+func store[T metav1.Object](m map[string]T, k string, o T) bool {
+	if old, ok := m[k]; ok && older(o, old) {
+		return false
+	}
+	m[k] = o
+	return true
+}
+
+// older compares resource versions, which are integers that grow in etcd's
+// revision order (KEP-5504 makes that a promise).
+func older(a, b metav1.Object) bool {
+	x, errX := strconv.ParseUint(a.GetResourceVersion(), 10, 64)
+	y, errY := strconv.ParseUint(b.GetResourceVersion(), 10, 64)
+	return errX == nil && errY == nil && x < y
+}
+
+func key(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
+
+func (w *World) claimsOfNode(n *corev1.Node) []string {
+	if name, ok := w.claimOf[n.Spec.ProviderID]; ok && n.Spec.ProviderID != "" {
+		return []string{name}
+	}
+	return nil
+}
+
+// unlaunched lists the class's NodeClaims that wait for it.
+func (w *World) unlaunched(class string) []string {
+	var out []string
+	for name, c := range w.claims {
+		if c.Status.ProviderID == "" && c.Spec.NodeClassRef.Name == class {
+			out = append(out, name)
+		}
+	}
+	return out
+}
