@@ -1,0 +1,141 @@
+package install
+
+import (
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+)
+
+const (
+	metricsPortName = "metrics"
+	healthPortName  = "health"
+	// nonRootUser is the user "nonroot" of distroless images.
+	nonRootUser = 65532
+	// gracePeriodSeconds lets calls in flight end and the Lease be given back.
+	gracePeriodSeconds = 30
+)
+
+func (o Options) deployment() *appsv1.Deployment {
+	unavailable := intstr.FromInt32(1)
+	return &appsv1.Deployment{
+		TypeMeta: kind("apps/v1", "Deployment"), ObjectMeta: o.meta(o.Namespace),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &o.Replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: o.selector()},
+			Strategy: appsv1.DeploymentStrategy{
+				Type:          appsv1.RollingUpdateDeploymentStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &unavailable},
+			},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: o.labels()},
+				Spec:       o.podSpec(),
+			},
+		},
+	}
+}
+
+func (o Options) podSpec() corev1.PodSpec {
+	grace, user := int64(gracePeriodSeconds), int64(nonRootUser)
+	return corev1.PodSpec{
+		ServiceAccountName:            o.ServiceAccount,
+		PriorityClassName:             "system-cluster-critical",
+		TerminationGracePeriodSeconds: &grace,
+		// The node's resolver: the cluster's own may wait for a node that only the daemon can launch.
+		DNSPolicy: corev1.DNSDefault,
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot: yes(), RunAsUser: &user, RunAsGroup: &user, FSGroup: &user,
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Affinity:    o.affinity(),
+		Tolerations: []corev1.Toleration{{Key: "CriticalAddonsOnly", Operator: corev1.TolerationOpExists}},
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: o.selector()},
+		}},
+		Containers: []corev1.Container{o.container()},
+	}
+}
+
+// affinity keeps the daemon off the nodes that it may remove, and its replicas apart.
+func (o Options) affinity() *corev1.Affinity {
+	return &corev1.Affinity{
+		NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: v1.LabelNodePool, Operator: corev1.NodeSelectorOpDoesNotExist}},
+			}}},
+		},
+		PodAntiAffinity: &corev1.PodAntiAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
+				Weight: 100,
+				PodAffinityTerm: corev1.PodAffinityTerm{
+					TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: o.selector()},
+				},
+			}},
+		},
+	}
+}
+
+func (o Options) container() corev1.Container {
+	escalation := false
+	return corev1.Container{
+		Name: DefaultName, Image: o.Image, ImagePullPolicy: corev1.PullIfNotPresent, Args: []string{Command},
+		Env: o.env(),
+		Ports: []corev1.ContainerPort{
+			{Name: metricsPortName, ContainerPort: MetricsPort, Protocol: corev1.ProtocolTCP},
+			{Name: healthPortName, ContainerPort: HealthProbePort, Protocol: corev1.ProtocolTCP},
+		},
+		LivenessProbe:  probe(HealthPath, 5, 10),
+		ReadinessProbe: probe(ReadyPath, 3, 5),
+		Resources:      *o.Resources,
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: &escalation, ReadOnlyRootFilesystem: yes(), RunAsNonRoot: yes(),
+			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+	}
+}
+
+func (o Options) env() []corev1.EnvVar {
+	env := []corev1.EnvVar{
+		{Name: EnvClusterName, Value: o.ClusterName},
+		{Name: EnvRegion, Value: o.Region},
+		{Name: EnvLogLevel, Value: o.LogLevel},
+		{Name: EnvMetricsPort, Value: strconv.Itoa(MetricsPort)},
+		{Name: EnvHealthProbePort, Value: strconv.Itoa(HealthProbePort)},
+		fieldEnv(EnvSystemNamespace, "metadata.namespace"),
+		fieldEnv(EnvPodName, "metadata.name"),
+		fieldEnv(EnvBindAddress, "status.podIP"),
+	}
+	if o.ClusterEndpoint != "" {
+		env = append(env, corev1.EnvVar{Name: EnvClusterEndpoint, Value: o.ClusterEndpoint})
+	}
+	if o.QueueName != "" {
+		env = append(env, corev1.EnvVar{Name: EnvInterruptionQueue, Value: o.QueueName})
+	}
+	return env
+}
+
+func fieldEnv(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path},
+	}}
+}
+
+// probe asks the health port; both times are seconds.
+func probe(path string, timeout, period int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: path, Port: intstr.FromString(healthPortName), Scheme: corev1.URISchemeHTTP,
+		}},
+		TimeoutSeconds: timeout, PeriodSeconds: period, FailureThreshold: 3, SuccessThreshold: 1,
+	}
+}
+
+func yes() *bool {
+	value := true
+	return &value
+}

@@ -1,0 +1,275 @@
+package install
+
+import (
+	"bytes"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func options() Options {
+	return Options{
+		Image: DefaultImage("v0.1.0"), RoleARN: "arn:aws:iam::123456789012:role/lab-karpenter",
+		ClusterName: "lab", Region: "us-west-2", QueueName: "lab", Labels: map[string]string{"team": "platform"},
+	}
+}
+
+func objects(t *testing.T, o Options) []*unstructured.Unstructured {
+	t.Helper()
+	out, err := Objects(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// find reads the object of the kind and name into its type.
+func find(t *testing.T, all []*unstructured.Unstructured, kind, name string, into any) {
+	t.Helper()
+	for _, object := range all {
+		if object.GetKind() == kind && object.GetName() == name {
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, into, true); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("no %s %s", kind, name)
+}
+
+func TestObjects_RenderAsInGoldenFile(t *testing.T) {
+	var out bytes.Buffer
+	for _, object := range objects(t, options()) {
+		if object.GetKind() == "CustomResourceDefinition" {
+			continue // these have golden files of their own: they are embedded
+		}
+		text, err := yaml.Marshal(object.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString("---\n")
+		out.Write(text)
+	}
+	golden := filepath.Join("testdata", "install.yaml")
+	if *update {
+		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(out.Bytes(), want) {
+		t.Errorf("manifests differ from %s; look at the difference after: go test ./internal/install -update", golden)
+	}
+}
+
+func TestObjects_ComeInApplyOrder(t *testing.T) {
+	var kinds []string
+	for _, object := range objects(t, options()) {
+		kinds = append(kinds, object.GetKind())
+	}
+	want := "CustomResourceDefinition CustomResourceDefinition CustomResourceDefinition Namespace ServiceAccount ClusterRole " +
+		"ClusterRoleBinding Role RoleBinding Role RoleBinding Service PodDisruptionBudget Deployment"
+	if got := strings.Join(kinds, " "); got != want {
+		t.Errorf("order\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestObjects_LeaveNamespacesOfKubernetesAlone(t *testing.T) {
+	o := options()
+	o.Namespace = "kube-system"
+	for _, object := range objects(t, o) {
+		if object.GetKind() == "Namespace" {
+			t.Errorf("namespace %s would be deleted with the daemon", object.GetName())
+		}
+	}
+}
+
+// The list is the daemon's whole power over a cluster: a line more needs a reason in rbac.go.
+func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
+	want := map[string]string{
+		"namespaces": "list watch", "persistentvolumeclaims": "list watch", "persistentvolumes": "list watch",
+		"apps/daemonsets": "list watch", "apps/deployments": "list watch", "apps/replicasets": "list watch",
+		"apps/statefulsets": "list watch", "batch/jobs": "list watch", "policy/poddisruptionbudgets": "list watch",
+		"storage.k8s.io/csinodes": "list watch", "storage.k8s.io/storageclasses": "list watch", "storage.k8s.io/volumeattachments": "list watch",
+		"pods": "delete get list watch", "pods/status": "patch", "pods/eviction": "create",
+		"nodes":                  "delete get list patch watch",
+		"karpenter.sh/nodepools": "get list watch", "karpenter.sh/nodepools/status": "patch update", "karpenter.sh/nodepools/finalizers": "update",
+		"karpenter.sh/nodeclaims": "create delete get list patch update watch", "karpenter.sh/nodeclaims/status": "patch update",
+		"karpenter.sh/nodeclaims/finalizers": "update",
+		"karpenter.k8s.aws/ec2nodeclasses":   "get list patch update watch", "karpenter.k8s.aws/ec2nodeclasses/status": "patch update",
+		"events": "create patch", "events.k8s.io/events": "create patch",
+		"karpenterd-leader-election: coordination.k8s.io/leases [karpenter-leader-election]": "get update",
+		"karpenterd-leader-election: coordination.k8s.io/leases":                             "create",
+		"karpenterd-dns: services [kube-dns]":                                                "get",
+	}
+	got := map[string]string{}
+	add := func(role string, rules []rbacv1.PolicyRule) {
+		for _, r := range rules {
+			for _, group := range r.APIGroups {
+				for _, name := range r.Resources {
+					key := role + strings.TrimPrefix(group+"/"+name, "/")
+					if len(r.ResourceNames) > 0 {
+						key += " [" + strings.Join(r.ResourceNames, " ") + "]"
+					}
+					got[key] = strings.Join(slices.Sorted(slices.Values(append(strings.Fields(got[key]), r.Verbs...))), " ")
+				}
+			}
+		}
+	}
+	all := objects(t, options())
+	var cluster rbacv1.ClusterRole
+	find(t, all, "ClusterRole", "karpenterd", &cluster)
+	add("", cluster.Rules)
+	for _, name := range []string{"karpenterd-leader-election", "karpenterd-dns"} {
+		var role rbacv1.Role
+		find(t, all, "Role", name, &role)
+		add(name+": ", role.Rules)
+	}
+	for _, key := range slices.Sorted(maps.Keys(got)) {
+		if strings.Contains(key+got[key], "*") {
+			t.Errorf("%s: %s has a wildcard", key, got[key])
+		}
+		if got[key] != want[key] {
+			t.Errorf("%s: %q, want %q", key, got[key], want[key])
+		}
+		delete(want, key)
+	}
+	if len(want) > 0 {
+		t.Errorf("missing: %v", want)
+	}
+}
+
+func TestBindings_NameTheServiceAccount(t *testing.T) {
+	o := options()
+	o.Namespace, o.Name, o.ServiceAccount = "nodes", "main", "launcher"
+	all := objects(t, o)
+	bindings := 0
+	for _, object := range all {
+		if !strings.HasSuffix(object.GetKind(), "RoleBinding") {
+			continue
+		}
+		bindings++
+		var binding rbacv1.ClusterRoleBinding // has the members of a RoleBinding
+		find(t, all, object.GetKind(), object.GetName(), &binding)
+		if s := binding.Subjects; len(s) != 1 || s[0].Name != "launcher" || s[0].Namespace != "nodes" || s[0].Kind != "ServiceAccount" {
+			t.Errorf("%s is for %v", object.GetName(), s)
+		}
+		role := strings.TrimSuffix(object.GetKind(), "Binding")
+		if binding.RoleRef.Kind != role || !slices.ContainsFunc(all, func(u *unstructured.Unstructured) bool {
+			return u.GetKind() == role && u.GetName() == binding.RoleRef.Name && u.GetNamespace() == object.GetNamespace()
+		}) {
+			t.Errorf("%s binds %v, which is not among the objects", object.GetName(), binding.RoleRef)
+		}
+	}
+	if bindings != 3 {
+		t.Errorf("%d bindings", bindings)
+	}
+	var account corev1.ServiceAccount
+	find(t, all, "ServiceAccount", "launcher", &account)
+	if account.Annotations[RoleARNAnnotation] != o.RoleARN {
+		t.Errorf("service account has annotations %v", account.Annotations)
+	}
+}
+
+func TestDeployment_RunsWithoutPrivilegeOnItsPodsAddress(t *testing.T) {
+	var d appsv1.Deployment
+	find(t, objects(t, options()), "Deployment", "karpenterd", &d)
+	pod, container := d.Spec.Template.Spec, d.Spec.Template.Spec.Containers[0]
+	if *d.Spec.Replicas != 2 {
+		t.Errorf("%d replicas", *d.Spec.Replicas)
+	}
+	s := container.SecurityContext
+	if !*pod.SecurityContext.RunAsNonRoot || *pod.SecurityContext.RunAsUser == 0 || !*s.ReadOnlyRootFilesystem ||
+		*s.AllowPrivilegeEscalation || len(s.Capabilities.Drop) != 1 || s.Capabilities.Drop[0] != "ALL" || len(s.Capabilities.Add) > 0 {
+		t.Errorf("security contexts %+v, %+v", pod.SecurityContext, s)
+	}
+	env := map[string]corev1.EnvVar{}
+	for _, e := range container.Env {
+		env[e.Name] = e
+	}
+	for name, want := range map[string]string{EnvClusterName: "lab", EnvRegion: "us-west-2", EnvInterruptionQueue: "lab", EnvLogLevel: "info", EnvMetricsPort: "8080", EnvHealthProbePort: "8081"} {
+		if env[name].Value != want {
+			t.Errorf("%s is %q, want %q", name, env[name].Value, want)
+		}
+	}
+	if _, ok := env[EnvClusterEndpoint]; ok {
+		t.Errorf("%s is set without an endpoint", EnvClusterEndpoint)
+	}
+	for name, want := range map[string]string{EnvBindAddress: "status.podIP", EnvPodName: "metadata.name", EnvSystemNamespace: "metadata.namespace"} {
+		if env[name].ValueFrom == nil || env[name].ValueFrom.FieldRef.FieldPath != want {
+			t.Errorf("%s is %+v, want field %s", name, env[name], want)
+		}
+	}
+	if d.Spec.Template.Labels["team"] != "platform" || d.Spec.Selector.MatchLabels["team"] != "" {
+		t.Errorf("labels %v, selector %v", d.Spec.Template.Labels, d.Spec.Selector.MatchLabels)
+	}
+}
+
+func TestDeployment_TakesResourcesAsGiven(t *testing.T) {
+	o := options()
+	o.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
+	var d appsv1.Deployment
+	find(t, objects(t, o), "Deployment", "karpenterd", &d)
+	r := d.Spec.Template.Spec.Containers[0].Resources
+	if r.Requests.Cpu().String() != "2" || len(r.Limits) > 0 {
+		t.Errorf("resources %+v", r)
+	}
+}
+
+func TestObjects_BadOptionIsNamedWithItsRemedy(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Options)
+		want   string
+	}{
+		"namespace":     {func(o *Options) { o.Namespace = "A B" }, `daemon namespace: "A B": a lowercase RFC 1123 label`},
+		"no image":      {func(o *Options) { o.Image = "" }, "daemon image: \"\": must be an image reference such as"},
+		"replicas":      {func(o *Options) { o.Replicas = -1 }, "daemon replicas: -1: must be 1 or more"},
+		"region":        {func(o *Options) { o.Region = "west" }, `daemon region: "west": must be a region such as us-west-2`},
+		"no cluster":    {func(o *Options) { o.ClusterName = "" }, `daemon cluster name "": has 0 characters`},
+		"role name":     {func(o *Options) { o.RoleARN = "lab-karpenter" }, `daemon role ARN "lab-karpenter": must be arn:`},
+		"queue by URL":  {func(o *Options) { o.QueueName = "https://x/y" }, `daemon queue name "https://x/y"`},
+		"log level":     {func(o *Options) { o.LogLevel = "loud" }, `daemon log level: "loud": must be one of trace, debug, info, warn, error`},
+		"endpoint":      {func(o *Options) { o.ClusterEndpoint = "x" }, `daemon cluster endpoint: "x": must be an https URL`},
+		"label value":   {func(o *Options) { o.Labels = map[string]string{"a": "b c"} }, `daemon label: a="b c": `},
+		"label is ours": {func(o *Options) { o.Labels = map[string]string{"app.kubernetes.io/name": "x"} }, "is set by the product: remove it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options()
+			tc.change(&o)
+			_, err := Objects(o)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want one line with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestCheckKubernetesVersion_IsForThirtyToThirtySix(t *testing.T) {
+	for _, good := range []string{"1.30", "1.36", "v1.36.3", "1.33+", "v1.31.2-eks-1552ad0"} {
+		if err := CheckKubernetesVersion(good); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []string{"", "1.29", "1.37.0", "2.30", "latest", "1.3"} {
+		if err := CheckKubernetesVersion(bad); err == nil || !strings.Contains(err.Error(), "must be 1.30 to 1.36") {
+			t.Errorf("%q: error %v", bad, err)
+		}
+	}
+}

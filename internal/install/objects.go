@@ -1,0 +1,162 @@
+package install
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+)
+
+// RoleARNAnnotation tells EKS which IAM role a service account's pods get.
+const RoleARNAnnotation = "eks.amazonaws.com/role-arn"
+
+// CRDs returns the CustomResourceDefinitions: NodeClaim, NodePool, EC2NodeClass.
+func CRDs() ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, document := range slices.Concat(v1.CRDs(), awsv1.CRDs()) {
+		crd := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(document, &crd.Object); err != nil {
+			return nil, fmt.Errorf("custom resource definition parse: %w", err)
+		}
+		out = append(out, crd)
+	}
+	return out, nil
+}
+
+// Objects returns everything that the daemon needs in the cluster, in the order
+// in which it must be applied; the definitions come first and the Deployment
+// last. Deleting goes the other way. A namespace that belongs to Kubernetes is
+// not among them.
+func Objects(options Options) ([]*unstructured.Unstructured, error) {
+	o := options.withDefaults()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	out, err := CRDs()
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range o.typed() {
+		converted, err := toUnstructured(object)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, converted)
+	}
+	return out, nil
+}
+
+func (o Options) typed() []runtime.Object {
+	var objects []runtime.Object
+	if !slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, o.Namespace) {
+		meta := o.meta("")
+		meta.Name = o.Namespace
+		objects = append(objects, &corev1.Namespace{TypeMeta: kind("v1", "Namespace"), ObjectMeta: meta})
+	}
+	account := &corev1.ServiceAccount{TypeMeta: kind("v1", "ServiceAccount"), ObjectMeta: o.meta(o.Namespace)}
+	account.Name = o.ServiceAccount
+	account.Annotations = map[string]string{RoleARNAnnotation: o.RoleARN}
+	objects = append(objects, account,
+		&rbacv1.ClusterRole{TypeMeta: kind(rbacAPI, "ClusterRole"), ObjectMeta: o.meta(""), Rules: clusterRules()},
+		&rbacv1.ClusterRoleBinding{
+			TypeMeta: kind(rbacAPI, "ClusterRoleBinding"), ObjectMeta: o.meta(""),
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.Name}, Subjects: o.subjects(),
+		})
+	objects = append(objects, o.role(o.Namespace, o.Name+"-leader-election", leaseRules())...)
+	objects = append(objects, o.role(DNSServiceNamespace, o.Name+"-dns", dnsRules())...)
+	return append(objects, o.service(), o.disruptionBudget(), o.deployment())
+}
+
+const rbacAPI = rbacv1.GroupName + "/v1"
+
+func kind(apiVersion, name string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: apiVersion, Kind: name}
+}
+
+func (o Options) selector() map[string]string {
+	return map[string]string{"app.kubernetes.io/name": DefaultName, "app.kubernetes.io/instance": o.Name}
+}
+
+func (o Options) labels() map[string]string {
+	labels := o.selector()
+	maps.Copy(labels, o.Labels)
+	return labels
+}
+
+func (o Options) meta(namespace string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: o.Name, Namespace: namespace, Labels: o.labels()}
+}
+
+func (o Options) subjects() []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: o.ServiceAccount, Namespace: o.Namespace}}
+}
+
+// role is a Role of the daemon in a namespace and its binding.
+func (o Options) role(namespace, name string, rules []rbacv1.PolicyRule) []runtime.Object {
+	meta := o.meta(namespace)
+	meta.Name = name
+	return []runtime.Object{
+		&rbacv1.Role{TypeMeta: kind(rbacAPI, "Role"), ObjectMeta: meta, Rules: rules},
+		&rbacv1.RoleBinding{
+			TypeMeta: kind(rbacAPI, "RoleBinding"), ObjectMeta: meta,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}, Subjects: o.subjects(),
+		},
+	}
+}
+
+func (o Options) service() *corev1.Service {
+	return &corev1.Service{
+		TypeMeta: kind("v1", "Service"), ObjectMeta: o.meta(o.Namespace),
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, Selector: o.selector(),
+			Ports: []corev1.ServicePort{{Name: metricsPortName, Port: MetricsPort, TargetPort: intstr.FromString(metricsPortName), Protocol: corev1.ProtocolTCP}},
+		},
+	}
+}
+
+func (o Options) disruptionBudget() *policyv1.PodDisruptionBudget {
+	one := intstr.FromInt32(1)
+	return &policyv1.PodDisruptionBudget{
+		TypeMeta: kind("policy/v1", "PodDisruptionBudget"), ObjectMeta: o.meta(o.Namespace),
+		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &one, Selector: &metav1.LabelSelector{MatchLabels: o.selector()}},
+	}
+}
+
+// toUnstructured leaves out what a server fills in: status, an empty spec and null fields.
+func toUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("daemon manifest %T convert: %w", object, err)
+	}
+	delete(fields, "status")
+	if spec, ok := fields["spec"].(map[string]any); ok && len(spec) == 0 {
+		delete(fields, "spec")
+	}
+	dropNulls(fields)
+	return &unstructured.Unstructured{Object: fields}, nil
+}
+
+func dropNulls(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(_ string, child any) bool { return child == nil })
+		for _, child := range v {
+			dropNulls(child)
+		}
+	case []any:
+		for _, child := range v {
+			dropNulls(child)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+// Defaults of Options.
+const (
+	DefaultNamespace      = "karpenter"
+	DefaultName           = "karpenterd"
+	DefaultServiceAccount = "karpenter" // what trust policies written for Karpenter name
+	DefaultReplicas       = 2
+	DefaultLogLevel       = "info"
+	imageRepository       = "ghcr.io/karpenterd/karpenterd"
+)
+
+// DefaultImage is the daemon's image of a release, such as 0.1.0.
+func DefaultImage(version string) string {
+	return imageRepository + ":" + strings.TrimPrefix(version, "v")
+}
+
+// LogLevels are the values of LogLevel, most verbose first.
+func LogLevels() []string { return []string{"trace", "debug", "info", "warn", "error"} }
+
+// Options say how to deploy the daemon. Empty members take the defaults above;
+// Image, RoleARN, ClusterName and Region have none.
+type Options struct {
+	Namespace, Name, ServiceAccount string
+	Image                           string
+	Replicas                        int32
+	RoleARN                         string // the service account's IAM role
+	ClusterName                     string
+	ClusterEndpoint                 string // https URL; empty: the daemon asks EKS
+	Region                          string
+	QueueName                       string // empty: no interruption queue
+	LogLevel                        string
+	Labels                          map[string]string // of every object and pod, CustomResourceDefinitions aside
+	// Resources of the container; nil for 500m CPU and 512Mi to 1Gi of memory.
+	Resources *corev1.ResourceRequirements
+}
+
+func (o Options) withDefaults() Options {
+	set := func(text *string, fallback string) {
+		if *text == "" {
+			*text = fallback
+		}
+	}
+	set(&o.Namespace, DefaultNamespace)
+	set(&o.Name, DefaultName)
+	set(&o.ServiceAccount, DefaultServiceAccount)
+	set(&o.LogLevel, DefaultLogLevel)
+	if o.Replicas == 0 {
+		o.Replicas = DefaultReplicas
+	}
+	if o.Resources == nil {
+		o.Resources = &corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("512Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+		}
+	}
+	return o
+}
+
+// check gives one line for each option at fault, with its remedy.
+func (o Options) check() error {
+	var faults []error
+	fault := func(option string, format string, args ...any) {
+		faults = append(faults, fmt.Errorf("daemon "+option+": "+format, args...))
+	}
+	for option, name := range map[string]string{"namespace": o.Namespace, "name": o.Name, "service account": o.ServiceAccount} {
+		for _, problem := range validation.IsDNS1123Label(name) {
+			fault(option, "%q: %s", name, problem)
+		}
+	}
+	if o.Image == "" || strings.ContainsAny(o.Image, " \t\n") {
+		fault("image", "%q: must be an image reference such as %s", o.Image, DefaultImage("1.0.0"))
+	}
+	if o.Replicas < 1 {
+		fault("replicas", "%d: must be 1 or more", o.Replicas)
+	}
+	if !regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]+$`).MatchString(o.Region) {
+		fault("region", "%q: must be a region such as us-west-2", o.Region)
+	}
+	if u, err := url.Parse(o.ClusterEndpoint); o.ClusterEndpoint != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
+		fault("cluster endpoint", "%q: must be an https URL; leave it out to have EKS asked", o.ClusterEndpoint)
+	}
+	if !slices.Contains(LogLevels(), o.LogLevel) {
+		fault("log level", "%q: must be one of %s", o.LogLevel, strings.Join(LogLevels(), ", "))
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Labels)) {
+		problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(o.Labels[key])...)
+		for _, problem := range problems {
+			fault("label", "%s=%q: %s", key, o.Labels[key], problem)
+		}
+		if _, own := o.selector()[key]; own {
+			fault("label", "%s: is set by the product: remove it", key)
+		}
+	}
+	awsFaults := []error{awsspec.CheckClusterName(o.ClusterName), awsspec.CheckRoleARN(o.RoleARN)}
+	if o.QueueName != "" {
+		awsFaults = append(awsFaults, awsspec.CheckQueueName(o.QueueName))
+	}
+	for _, err := range awsFaults {
+		if err != nil {
+			faults = append(faults, fmt.Errorf("daemon %w", err))
+		}
+	}
+	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(faults...)
+}
+
+// Kubernetes minor versions that the daemon works with.
+const (
+	MinKubernetesMinor = 30
+	MaxKubernetesMinor = 36
+)
+
+// CheckKubernetesVersion says whether the daemon works with a cluster's version, such as 1.36 or v1.36.3-eks-1.
+func CheckKubernetesVersion(version string) error {
+	m := regexp.MustCompile(`^v?1\.([0-9]+)([^0-9].*)?$`).FindStringSubmatch(version)
+	if m != nil {
+		if minor, err := strconv.Atoi(m[1]); err == nil && minor >= MinKubernetesMinor && minor <= MaxKubernetesMinor {
+			return nil
+		}
+	}
+	return fmt.Errorf("kubernetes version %q: must be 1.%d to 1.%d: upgrade the cluster, or use a release of the daemon that supports it",
+		version, MinKubernetesMinor, MaxKubernetesMinor)
+}
