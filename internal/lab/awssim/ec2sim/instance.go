@@ -144,7 +144,7 @@ func (s *Service) Terminate(id string) error {
 	if i == nil || !i.State.alive() {
 		return fmt.Errorf("instance terminate %q: %w", id, ErrNoInstance)
 	}
-	s.stop(i, stateReason{"Server.InternalError", "Server.InternalError: Internal error on launch"})
+	s.stop(i, stateReason{"Server.InternalError", "Server.InternalError: The instance was terminated due to an internal error"})
 	return nil
 }
 

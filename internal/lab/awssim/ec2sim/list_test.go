@@ -77,6 +77,7 @@ func TestDescribe_FiltersTagsAndIDs(t *testing.T) {
 		}
 	}
 	c.refused("InvalidParameterValue", "DescribeSubnets", "Filter.1.Name", "colour", "Filter.1.Value.1", "blue")
+	c.refused("InvalidParameterValue", "DescribePlacementGroups", "Filter.1.Name", "colour", "Filter.1.Value.1", "blue")
 	c.refused("InvalidSubnetID.NotFound", "DescribeSubnets", "SubnetId.1", "subnet-0")
 	c.refused("InvalidGroup.NotFound", "DescribeSecurityGroups", "GroupId.1", "sg-0")
 	c.refused("InvalidInstanceID.Malformed", "DescribeInstances", "InstanceId.1", "nonsense")

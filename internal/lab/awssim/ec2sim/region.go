@@ -105,6 +105,16 @@ func describeRegions(c *call, in *describeRegionsRequest) (any, error) {
 // nothing is what there is of kinds that the account never has.
 type nothing struct{}
 
+// listNothing checks the filters of a list that is always empty.
+func (c *call) listNothing(in listing, filters ...string) error {
+	v := view[nothing]{fields: map[string]func(nothing) []string{}, tags: func(nothing) map[string]string { return nil }}
+	for _, name := range filters {
+		v.fields[name] = func(nothing) []string { return nil }
+	}
+	_, _, err := v.list(c, in, nil)
+	return err
+}
+
 type describePlacementGroupsRequest struct {
 	listing
 	IDs   []string `q:"GroupId"`
@@ -116,7 +126,7 @@ type placementGroupsAnswer struct {
 }
 
 func describePlacementGroups(c *call, in *describePlacementGroupsRequest) (any, error) {
-	if err := c.permit(in.DryRun, c.access()); err != nil {
+	if err := c.listNothing(in.listing, "group-name", "group-arn", "spread-level", "state", "strategy"); err != nil {
 		return nil, err
 	}
 	for _, name := range append(in.Names, in.IDs...) {
@@ -135,7 +145,7 @@ type capacityReservationsAnswer struct {
 }
 
 func describeCapacityReservations(c *call, in *describeCapacityReservationsRequest) (any, error) {
-	if err := c.permit(in.DryRun, c.access()); err != nil {
+	if err := c.listNothing(in.listing, "instance-type", "owner-id", "state", "instance-match-criteria", "availability-zone", "tenancy"); err != nil {
 		return nil, err
 	}
 	for _, id := range in.IDs {
