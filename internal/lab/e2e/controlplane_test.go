@@ -1,0 +1,69 @@
+//go:build lab
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
+)
+
+func TestControlPlane_KwokKeepsNodesAndPodsButNotThoseOfTheBootstrapNodes(t *testing.T) {
+	b := startBare(t, bootstrapNode)
+	for _, name := range []string{"hand-made", bootstrapNode} {
+		resources := corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("4Gi"), corev1.ResourcePods: resource.MustParse("10"),
+		}
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, Labels: map[string]string{corev1.LabelHostname: name},
+				Annotations: map[string]string{controlplane.NodeAnnotation: controlplane.NodeAnnotationValue},
+			},
+			Status: corev1.NodeStatus{
+				Capacity: resources, Allocatable: resources,
+				Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.1.7"}, {Type: corev1.NodeHostName, Address: name}},
+			},
+		}
+		if _, err := b.clients.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		createPod(t, b, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "on-" + name},
+			Spec:       corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelHostname: name}, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
+		})
+	}
+	phase := func(name string) *corev1.Pod {
+		pod, err := b.clients.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pod
+	}
+	eventually(t, 30*time.Second, func() error {
+		kwoks, ours := phase("on-hand-made"), phase("on-"+bootstrapNode)
+		if kwoks.Status.Phase != corev1.PodRunning || ours.Spec.NodeName == "" {
+			return fmt.Errorf("pods are %s on %q and %s on %q", kwoks.Status.Phase, kwoks.Spec.NodeName, ours.Status.Phase, ours.Spec.NodeName)
+		}
+		return nil
+	})
+	// A second pod that KWOK starts after this one was bound proves that KWOK had its chance.
+	createPod(t, b, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "later"},
+		Spec:       corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelHostname: "hand-made"}, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
+	})
+	eventually(t, 30*time.Second, func() error {
+		if got := phase("later").Status.Phase; got != corev1.PodRunning {
+			return fmt.Errorf("later pod is %s", got)
+		}
+		return nil
+	})
+	if got := phase("on-" + bootstrapNode).Status.Phase; got != corev1.PodPending {
+		t.Errorf("KWOK took a pod of the bootstrap node: it is %s", got)
+	}
+}

@@ -1,0 +1,117 @@
+//go:build lab
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
+)
+
+// roleVariable makes this test binary play another part: it is also the
+// program of the test pods, and the laboratory that is killed.
+const roleVariable = "LAB_E2E_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVariable) {
+	case "":
+		os.Exit(m.Run())
+	case "pod":
+		os.Exit(podProgram())
+	default:
+		fmt.Fprintln(os.Stderr, "unknown role", os.Getenv(roleVariable))
+		os.Exit(2)
+	}
+}
+
+// podProgram serves its environment, its arguments and a probe until SIGTERM.
+func podProgram() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/env", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, strings.Join(os.Environ(), "\n")) })
+	mux.HandleFunc("/exit", func(http.ResponseWriter, *http.Request) { os.Exit(3) })
+	server := &http.Server{Addr: os.Args[len(os.Args)-1], Handler: mux, ReadHeaderTimeout: time.Second}
+	go func() {
+		<-ctx.Done()
+		fmt.Println("told to stop")
+		_ = server.Close()
+	}()
+	if err := server.ListenAndServe(); err != nil && ctx.Err() == nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+// bare is a control plane alone: no cloud, no machines.
+type bare struct {
+	*controlplane.ControlPlane
+	clients   kubernetes.Interface
+	processes *proc.Set
+	dir       string
+}
+
+func startBare(t *testing.T, bootstrap ...string) bare {
+	t.Helper()
+	tools, err := toolchain.Ensure(t.Context(), os.Stderr, toolchain.Etcd, toolchain.APIServer, toolchain.ControllerManager, toolchain.Scheduler, toolchain.Kwok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	processes, err := proc.NewSet(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { processes.Close(10 * time.Second) })
+	authority, err := controlplane.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{
+		Dir: dir, Processes: processes, Authority: authority, Logger: hclog.NewNullLogger(), BootstrapNodes: bootstrap,
+		Issuer: "https://oidc.eks.us-west-2.amazonaws.com/id/E2E", ServiceCIDR: "172.20.0.0/16",
+		Binaries: controlplane.Binaries{
+			Etcd: tools[toolchain.Etcd].Path, APIServer: tools[toolchain.APIServer].Path, Kwok: tools[toolchain.Kwok].Path,
+			ControllerManager: tools[toolchain.ControllerManager].Path, Scheduler: tools[toolchain.Scheduler].Path,
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients, err := kubernetes.NewForConfig(plane.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bare{plane, clients, processes, dir}
+}
+
+// eventually polls until check has no complaint, or fails with the last one.
+func eventually(t *testing.T, within time.Duration, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %v", within, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
