@@ -2,7 +2,6 @@ package claim
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -67,11 +66,15 @@ func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *co
 			}
 		}
 	}
-	got, err := c.Core.CoreV1().Nodes().Update(ctx, want, metav1.UpdateOptions{})
-	if err != nil {
-		return fmt.Errorf("node %s register: %w", node.Name, err)
+	// The resource version makes the replaced lists safe: a change in between is
+	// a conflict, and this is done again on the newer Node.
+	if _, err := c.patchNode(ctx, node, types.MergePatchType, patch(map[string]any{
+		"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion, "finalizers": want.Finalizers,
+			"ownerReferences": want.OwnerReferences, "labels": want.Labels, "annotations": want.Annotations},
+		"spec": map[string]any{"taints": want.Spec.Taints},
+	})); err != nil {
+		return err
 	}
-	c.World.Observe(got)
 
 	status := claim.DeepCopy()
 	status.Status.NodeName = node.Name

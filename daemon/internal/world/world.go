@@ -44,8 +44,8 @@ type World struct {
 	gone      map[types.UID]struct{}
 	goneOrder []types.UID
 
-	changed     chan struct{}
-	subscribers []func(claim string)
+	changed    chan struct{}
+	subscriber func(claim string)
 }
 
 // words are the translated objects, kept so that an object is translated once
@@ -74,31 +74,40 @@ func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *Wor
 func (w *World) Changed() <-chan struct{} { return w.changed }
 
 // Subscribe calls f with the name of every NodeClaim that a change may concern:
-// its own, its node's, or a pod's on its node. f must not block and must not
-// call the world. Subscribe before the first Observe.
-func (w *World) Subscribe(f func(claim string)) { w.subscribers = append(w.subscribers, f) }
+// its own, its node's, or a pod's on its node. f must not block. There is one
+// subscriber at a time; the result ends the subscription.
+func (w *World) Subscribe(f func(claim string)) (unsubscribe func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.subscriber = f
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.subscriber = nil
+	}
+}
 
 // Observe takes in an object, from a watch or from the answer to a write.
 // Kinds that the world does not keep are ignored.
 func (w *World) Observe(object metav1.Object) {
 	w.mu.Lock()
-	concerned := w.put(object)
+	concerned, subscriber := w.put(object), w.subscriber
 	w.mu.Unlock()
-	w.notify(concerned)
+	w.notify(concerned, subscriber)
 }
 
 // Forget takes in that an object is gone.
 func (w *World) Forget(object metav1.Object) {
 	w.mu.Lock()
-	concerned := w.remove(object)
+	concerned, subscriber := w.remove(object), w.subscriber
 	w.mu.Unlock()
-	w.notify(concerned)
+	w.notify(concerned, subscriber)
 }
 
-func (w *World) notify(claims []string) {
-	for _, c := range claims {
-		for _, f := range w.subscribers {
-			f(c)
+func (w *World) notify(claims []string, subscriber func(string)) {
+	if subscriber != nil {
+		for _, c := range claims {
+			subscriber(c)
 		}
 	}
 	select {

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/act"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/claim"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/loop"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/pool"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog/embedded"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+const (
+	poolEvery    = time.Second      // how often NodePools' status is compared with what is
+	collectEvery = 30 * time.Second // how often orphans are looked for
+)
+
+// daemon is what run has put together.
+type daemon struct {
+	config  config
+	logger  hclog.Logger
+	metrics *telemetry.Metrics
+	health  *telemetry.Health
+	kube    *kube.Clients
+	aws     *aws.Clients
+	cluster aws.Cluster
+	world   *world.World
+	events  record.EventRecorder
+}
+
+// run works until the context ends or something fails that only a restart can
+// mend. A replica that is not elected keeps its world warm.
+func run(ctx context.Context, c config) error {
+	d := &daemon{config: c, metrics: telemetry.NewMetrics(version), health: telemetry.NewHealth("starting")}
+	d.logger = hclog.New(&hclog.LoggerOptions{Name: "karpenterd", Level: c.LogLevel, Output: os.Stderr, JSONFormat: true,
+		TimeFormat: "2006-01-02T15:04:05.000000000Z07:00"})
+	kube.LogTo(d.logger.Named("client-go"))
+	d.logger.Info("start", "version", version, "cluster", c.ClusterName, "region", c.Region)
+
+	group, ctx := errgroup.WithContext(ctx)
+	mux := http.NewServeMux()
+	mux.Handle(install.MetricsPath, d.metrics.Handler())
+	group.Go(func() error { return telemetry.Serve(ctx, c.HealthAddress, d.health.Handler()) })
+	group.Go(func() error { return telemetry.Serve(ctx, c.MetricsAddress, mux) })
+	group.Go(func() error {
+		if err := d.connect(ctx); err != nil {
+			return err
+		}
+		if err := feed(ctx, d.kube, d.world); err != nil {
+			return err
+		}
+		d.health.Ready()
+		return kube.Lead(ctx, kube.Election{
+			Client: d.kube.Core, Namespace: c.Namespace, Name: install.LeaseName, Identity: c.PodName,
+		}, d.work)
+	})
+	err := group.Wait()
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// connect makes the clients and finds out what the cluster is.
+func (d *daemon) connect(ctx context.Context) error {
+	rest, err := kube.DaemonConfig()
+	if err != nil {
+		return err
+	}
+	if d.kube, err = kube.NewClients(rest); err != nil {
+		return err
+	}
+	if err := preflight(ctx, d.kube); err != nil {
+		return err
+	}
+	d.aws, err = aws.New(ctx, aws.Config{Region: d.config.Region, UserAgent: "karpenterd/" + version, Observe: func(call aws.Call) {
+		result := "ok"
+		if call.Err != nil {
+			result = "error"
+		}
+		d.metrics.AWSCall(call.Service, call.Operation, result)
+	}})
+	if err != nil {
+		return err
+	}
+	if d.cluster, err = d.aws.Cluster(ctx, d.config.ClusterName); err != nil {
+		return err
+	}
+	if d.config.ClusterEndpoint != "" {
+		d.cluster.Endpoint = d.config.ClusterEndpoint
+	}
+	facts, market, err := embedded.Load(d.config.Region)
+	if err != nil {
+		return err
+	}
+	d.world = world.New(facts, market, time.Now)
+	return d.startEvents(ctx)
+}
+
+func (d *daemon) startEvents(ctx context.Context) error {
+	scheme, err := kube.NewScheme()
+	if err != nil {
+		return err
+	}
+	if err := clientscheme.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("scheme make: %w", err)
+	}
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: eventsOf(d.kube.Core)})
+	d.events = broadcaster.NewRecorder(scheme, corev1.EventSource{Component: translate.FieldManager})
+	return nil
+}
+
+func eventsOf(c kubernetes.Interface) typedcore.EventInterface { return c.CoreV1().Events("") }
+
+// work is what the elected replica does.
+func (d *daemon) work(ctx context.Context) error {
+	d.metrics.Leading(true)
+	defer d.metrics.Leading(false)
+	d.logger.Info("elected")
+	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince}
+	decisions := &loop.Loop{
+		World: d.world, Recorder: recorder, Policy: engine.DefaultPolicy(), Logger: d.logger.Named("loop"),
+		Actor: &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world},
+	}
+	claims := &claim.Controller{
+		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: recorder,
+		Logger: d.logger.Named("nodeclaim"), Now: time.Now,
+		Cluster: claim.ClusterFacts{Name: d.cluster.Name, Endpoint: d.cluster.Endpoint, ServiceCIDR: d.cluster.ServiceCIDR,
+			CertificateAuthority: d.cluster.CertificateAuthority},
+	}
+	claims.Start()
+	unsubscribe := d.world.Subscribe(claims.Enqueue)
+	defer unsubscribe()
+	for _, c := range d.world.NodeClaims() {
+		claims.Enqueue(c.Name)
+	}
+	pools := &pool.Keeper{World: d.world, Pools: d.kube.NodePools}
+	collector := &claim.Collector{Controller: claims}
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return decisions.Run(ctx) })
+	group.Go(func() error { return claims.Run(ctx) })
+	group.Go(func() error { return collector.Run(ctx, collectEvery) })
+	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status", pools.Sync) })
+	return group.Wait()
+}
+
+// every calls f now and then at the interval until the context ends; what
+// fails is logged and tried again.
+func every(ctx context.Context, interval time.Duration, logger hclog.Logger, what string, f func(context.Context, time.Time) error) error {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		if err := f(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			logger.Warn(what+" failed, it is tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}

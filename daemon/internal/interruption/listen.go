@@ -1,0 +1,115 @@
+package interruption
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+)
+
+const (
+	backoffFirst = time.Second
+	backoffMost  = time.Minute
+)
+
+// Queue is where the messages come from.
+type Queue interface {
+	QueueURL(ctx context.Context, name string) (string, error)
+	// Receive waits for messages for some seconds; none is not an error.
+	Receive(ctx context.Context, url string) ([]aws.Message, error)
+	DeleteMessages(ctx context.Context, url string, receipts ...string) error
+}
+
+// Listener hands the events of a queue on.
+type Listener struct {
+	Queue Queue
+	Name  string // of the queue
+	// Handle takes the events of one message. Where it fails, the message comes
+	// again.
+	Handle func(ctx context.Context, events []Event) error
+	// Count is told of every message: a Kind, "ignored" (an event that concerns
+	// nobody), "unknown" or "malformed". nil: nobody counts.
+	Count  func(kind string)
+	Logger hclog.Logger
+}
+
+// Run receives until ctx ends. Errors of the queue are logged and tried again,
+// later each time, up to a minute.
+func (l *Listener) Run(ctx context.Context) {
+	pause := backoffFirst
+	for url := ""; ctx.Err() == nil; {
+		err := l.once(ctx, &url)
+		if err == nil {
+			pause = backoffFirst
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, aws.ErrNotFound) {
+			url = "" // deleted, or made anew under another URL
+		}
+		l.Logger.Warn("interruption queue not read", "queue", l.Name, "error", err, "again_in", pause)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, backoffMost)
+	}
+}
+
+// once receives, hands over and deletes one batch.
+func (l *Listener) once(ctx context.Context, url *string) (err error) {
+	if *url == "" {
+		if *url, err = l.Queue.QueueURL(ctx, l.Name); err != nil {
+			return err
+		}
+	}
+	messages, err := l.Queue.Receive(ctx, *url)
+	if err != nil {
+		return err
+	}
+	var done []string
+	for _, m := range messages {
+		if l.take(ctx, m) {
+			done = append(done, m.Receipt)
+		}
+	}
+	if len(done) == 0 {
+		return nil
+	}
+	return l.Queue.DeleteMessages(ctx, *url, done...)
+}
+
+// take tells whether the message is done with.
+func (l *Listener) take(ctx context.Context, m aws.Message) bool {
+	events, err := Parse(m.Body)
+	switch {
+	case errors.Is(err, ErrUnknown):
+		l.count("unknown")
+	case err != nil:
+		l.count("malformed")
+	case len(events) == 0:
+		l.count("ignored")
+	default:
+		l.count(string(events[0].Kind))
+		if err := l.Handle(ctx, events); err != nil {
+			l.Logger.Warn("interruption not handled, the message will come again", "message", m.ID, "kind", events[0].Kind, "error", err)
+			return false
+		}
+		return true
+	}
+	if err != nil {
+		l.Logger.Warn("interruption message dropped", "message", m.ID, "error", err)
+	}
+	return true
+}
+
+func (l *Listener) count(kind string) {
+	if l.Count != nil {
+		l.Count(kind)
+	}
+}

@@ -1,0 +1,224 @@
+package nodeclass
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+// reasonUserDataInvalid is the product's own: the user data cannot be read.
+const reasonUserDataInvalid = "UserDataInvalid"
+
+// facts are what a decision needs beside the class and the observation.
+type facts struct {
+	node       awsspec.NodeConfig
+	kubernetes string
+}
+
+func (c Config) facts() facts { return facts{node: c.Node, kubernetes: c.Kubernetes} }
+
+// verdict is what a condition becomes.
+type verdict struct {
+	status          metav1.ConditionStatus
+	reason, message string
+}
+
+func failed(reason, format string, args ...any) *verdict {
+	return &verdict{status: metav1.ConditionFalse, reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+// decide gives the class with the status that follows from the observation. It
+// is pure. A part that could not be observed for a passing reason keeps its
+// status, so that a throttled call does not stop launches.
+func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *awsv1.EC2NodeClass {
+	class = class.DeepCopy()
+	status, conditions := &class.Status, class.Conditions()
+	set := func(condition string, err error, resolved func() *verdict) {
+		var refused *aws.UnauthorizedError
+		switch {
+		case errors.As(err, &refused):
+			conditions.Set(condition, metav1.ConditionFalse, awsv1.ReasonUnauthorized,
+				fmt.Sprintf("the daemon is %v: allow it in the policies of its role", refused), now)
+		case err != nil && !errors.Is(err, aws.ErrNotFound):
+		default:
+			if v := resolved(); v != nil {
+				conditions.Set(condition, v.status, v.reason, v.message, now)
+			} else {
+				conditions.SetTrue(condition, now)
+			}
+		}
+	}
+	set(awsv1.ConditionSubnetsReady, o.subnetsErr, func() *verdict { return decideSubnets(class.Spec, status, o.subnets) })
+	set(awsv1.ConditionSecurityGroupsReady, o.groupsErr, func() *verdict { return decideGroups(class.Spec, status, o.groups) })
+	set(awsv1.ConditionAMIsReady, o.imagesErr, func() *verdict { return decideImages(class, status, o.images, f, now) })
+	set(awsv1.ConditionInstanceProfileReady, o.profileErr, func() *verdict {
+		return decideProfile(class.Spec, status, o.profile, o.profileErr)
+	})
+	set(awsv1.ConditionValidationSucceeded, nil, func() *verdict { return validate(class, conditions, f) })
+	return class
+}
+
+func decideSubnets(spec awsv1.EC2NodeClassSpec, status *awsv1.EC2NodeClassStatus, found []aws.Subnet) *verdict {
+	status.Subnets = nil
+	for _, s := range found {
+		status.Subnets = append(status.Subnets, awsv1.Subnet{ID: s.ID, Zone: s.Zone, ZoneID: s.ZoneID})
+	}
+	if len(found) > 0 {
+		return nil
+	}
+	var terms []string
+	for _, t := range spec.SubnetSelectorTerms {
+		terms = append(terms, term(t.ID, "", t.Tags))
+	}
+	return failed(awsv1.ReasonSubnetsNotFound, "spec.subnetSelectorTerms selected no subnet (%s): correct the terms, or tag the subnets", strings.Join(terms, "; "))
+}
+
+func decideGroups(spec awsv1.EC2NodeClassSpec, status *awsv1.EC2NodeClassStatus, found []aws.SecurityGroup) *verdict {
+	status.SecurityGroups = nil
+	for _, g := range found {
+		status.SecurityGroups = append(status.SecurityGroups, awsv1.SecurityGroup{ID: g.ID, Name: g.Name})
+	}
+	if len(found) > 0 {
+		return nil
+	}
+	var terms []string
+	for _, t := range spec.SecurityGroupSelectorTerms {
+		terms = append(terms, term(t.ID, t.Name, t.Tags))
+	}
+	return failed(awsv1.ReasonSecurityGroupsNotFound, "spec.securityGroupSelectorTerms selected no security group (%s): correct the terms, or tag the groups", strings.Join(terms, "; "))
+}
+
+// term writes a selector term as a user would name it.
+func term(id, name string, tags map[string]string) string {
+	switch {
+	case id != "":
+		return "id " + id
+	case name != "":
+		return "name " + name
+	}
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		parts = append(parts, key+"="+tags[key])
+	}
+	return "tags " + strings.Join(parts, ", ")
+}
+
+func decideImages(class *awsv1.EC2NodeClass, status *awsv1.EC2NodeClassStatus, found []image, f facts, now time.Time) *verdict {
+	status.AMIs = nil
+	alias, err := aliasOf(class)
+	if err != nil {
+		return failed(awsv1.ReasonUnsupportedAlias, "spec.amiSelectorTerms: %v", err)
+	}
+	for _, i := range found {
+		status.AMIs = append(status.AMIs, awsv1.AMI{
+			ID: i.ID, Name: i.Name, Deprecated: !i.Deprecated.IsZero() && !i.Deprecated.After(now), Requirements: requirements(i.variant),
+		})
+	}
+	if len(found) > 0 {
+		return nil
+	}
+	example := awsspec.AL2023Parameter(f.kubernetes, awsspec.AL2023Variants()[0], alias.Version)
+	return failed(awsv1.ReasonAMINotFound,
+		"spec.amiSelectorTerms: alias %q has no image for Kubernetes %s (parameter %s and its like): use %s@%s or a release that EKS published for that version",
+		class.Spec.AMISelectorTerms[0].Alias, f.kubernetes, example, alias.Family, awsspec.Latest)
+}
+
+// requirements say which instance types an image is made for, by length of the
+// key and then by key, as Karpenter orders them.
+func requirements(v awsspec.Variant) []awsv1.AMIRequirement {
+	requirement := func(key, operator string, values ...string) awsv1.AMIRequirement {
+		return awsv1.AMIRequirement{Key: key, Operator: operator, Values: values}
+	}
+	out := []awsv1.AMIRequirement{requirement("kubernetes.io/arch", "In", v.Arch)}
+	switch v.Kind {
+	case awsspec.VariantStandard:
+		out = append(out, requirement(awsv1.LabelInstanceGPUCount, "DoesNotExist"), requirement(awsv1.LabelInstanceAcceleratorCount, "DoesNotExist"))
+	case awsspec.VariantNvidia:
+		out = append(out, requirement(awsv1.LabelInstanceGPUCount, "Exists"))
+	case awsspec.VariantNeuron:
+		out = append(out, requirement(awsv1.LabelInstanceAcceleratorCount, "Exists"))
+	}
+	slices.SortFunc(out, func(a, b awsv1.AMIRequirement) int {
+		if len(a.Key) != len(b.Key) {
+			return len(a.Key) - len(b.Key)
+		}
+		return strings.Compare(a.Key, b.Key)
+	})
+	return out
+}
+
+func decideProfile(spec awsv1.EC2NodeClassSpec, status *awsv1.EC2NodeClassStatus, found aws.InstanceProfile, err error) *verdict {
+	status.InstanceProfile = ""
+	switch {
+	case err != nil:
+		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.instanceProfile: instance profile %q does not exist: create it, or correct the name", spec.InstanceProfile)
+	case found.Role == "":
+		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.instanceProfile: instance profile %q has no role: add the node role to it", spec.InstanceProfile)
+	}
+	status.InstanceProfile = found.Name
+	return nil
+}
+
+// validate decides what can be decided from the class and the other conditions.
+func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *verdict {
+	if fields := class.RefusedFields(); len(fields) > 0 {
+		return failed(awsv1.ReasonUnsupportedField, "%s not supported yet: remove the field, or keep this class to a controller that supports it", strings.Join(fields, ", "))
+	}
+	for _, key := range slices.Sorted(maps.Keys(class.Spec.Tags)) {
+		if err := awsspec.CheckUserTag(key, class.Spec.Tags[key]); err != nil {
+			return failed(awsv1.ReasonTagValidationFailed, "spec.tags: %v", err)
+		}
+	}
+	if f.node.ServiceCIDR == "" {
+		return failed(awsv1.ReasonClusterCIDRFailed, "cluster %q: EKS names no service CIDR", f.node.ClusterName)
+	}
+	if v := validateUserData(class, f.node); v != nil {
+		return v
+	}
+	status := metav1.ConditionTrue
+	for _, dependency := range []string{awsv1.ConditionSubnetsReady, awsv1.ConditionSecurityGroupsReady, awsv1.ConditionAMIsReady, awsv1.ConditionInstanceProfileReady} {
+		c := conditions.Get(dependency)
+		current := c.ObservedGeneration == class.Generation
+		switch {
+		case current && c.IsFalse():
+			return failed(awsv1.ReasonDependenciesNotReady, "%s is False: see its message", dependency)
+		case !current || !c.IsTrue():
+			status = metav1.ConditionUnknown
+		}
+	}
+	if status == metav1.ConditionUnknown {
+		return &verdict{status: status, reason: awsv1.ReasonDependenciesNotReady, message: "AWS has not answered everything yet"}
+	}
+	return nil
+}
+
+// validateUserData renders the user data as a launch would, without labels and
+// taints, which come with the NodeClaim.
+func validateUserData(class *awsv1.EC2NodeClass, node awsspec.NodeConfig) *verdict {
+	own, err := awsspec.UserData(node)
+	if err != nil {
+		return failed(reasonUserDataInvalid, "the daemon's own part: %v", err)
+	}
+	if class.Spec.UserData == nil {
+		return nil
+	}
+	node.UserData = *class.Spec.UserData
+	if _, err := awsspec.UserData(node); err != nil {
+		reason := reasonUserDataInvalid
+		if len(own)+len(node.UserData) > awsspec.MaxUserDataBytes {
+			reason = awsv1.ReasonUserDataSizeLimitExceeded
+		}
+		return failed(reason, "spec.userData: %v", err)
+	}
+	return nil
+}

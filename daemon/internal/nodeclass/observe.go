@@ -1,0 +1,97 @@
+package nodeclass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+// observation is what AWS answered about the things that a class names.
+type observation struct {
+	subnets    []aws.Subnet
+	subnetsErr error
+	groups     []aws.SecurityGroup
+	groupsErr  error
+	images     []image
+	imagesErr  error
+	profile    aws.InstanceProfile
+	profileErr error // aws.ErrNotFound is an answer, not a failure
+}
+
+// image is an image with the instance types that it is made for.
+type image struct {
+	aws.Image
+	variant awsspec.Variant
+}
+
+// passing joins the errors that say nothing about the class: another try may succeed.
+func (o observation) passing() error {
+	var problems []error
+	for _, err := range []error{o.subnetsErr, o.groupsErr, o.imagesErr, o.profileErr} {
+		if err != nil && !errors.Is(err, aws.ErrNotFound) {
+			problems = append(problems, err)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (r *Reconciler) observe(ctx context.Context, class *awsv1.EC2NodeClass) observation {
+	var o observation
+	var subnets, groups []aws.Selector
+	for _, t := range class.Spec.SubnetSelectorTerms {
+		subnets = append(subnets, aws.Selector{ID: t.ID, Tags: t.Tags})
+	}
+	for _, t := range class.Spec.SecurityGroupSelectorTerms {
+		groups = append(groups, aws.Selector{ID: t.ID, Name: t.Name, Tags: t.Tags})
+	}
+	o.subnets, o.subnetsErr = r.Cloud.Subnets(ctx, subnets)
+	o.groups, o.groupsErr = r.Cloud.SecurityGroups(ctx, groups)
+	if alias, err := aliasOf(class); err == nil {
+		o.images, o.imagesErr = r.images(ctx, alias)
+	}
+	o.profile, o.profileErr = r.Cloud.GetInstanceProfile(ctx, class.Spec.InstanceProfile)
+	return o
+}
+
+func aliasOf(class *awsv1.EC2NodeClass) (awsspec.Alias, error) {
+	if n := len(class.Spec.AMISelectorTerms); n != 1 {
+		return awsspec.Alias{}, fmt.Errorf("has %d terms: write one, with an alias", n)
+	}
+	return awsspec.ParseAlias(class.Spec.AMISelectorTerms[0].Alias)
+}
+
+// images finds the images of an alias. Not every release has every variant, so
+// a parameter that does not exist is left out.
+func (r *Reconciler) images(ctx context.Context, alias awsspec.Alias) ([]image, error) {
+	variants := map[string][]awsspec.Variant{} // by image id
+	var ids []string
+	for _, v := range awsspec.AL2023Variants() {
+		id, err := r.Cloud.Parameter(ctx, awsspec.AL2023Parameter(r.Kubernetes, v, alias.Version))
+		switch {
+		case errors.Is(err, aws.ErrNotFound):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		ids = append(ids, id)
+		variants[id] = append(variants[id], v)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := r.Cloud.Images(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []image
+	for _, f := range found {
+		for _, v := range variants[f.ID] {
+			out = append(out, image{Image: f, variant: v})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,193 @@
+package nodeclass
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+const (
+	// refreshReady is how soon a change in AWS shows in the status of a class
+	// that is ready, refreshNotReady how soon a remedy does in one that is not.
+	refreshReady    = time.Minute
+	refreshNotReady = 10 * time.Second
+)
+
+// Cloud is what is asked of AWS.
+type Cloud interface {
+	Subnets(ctx context.Context, selectors []aws.Selector) ([]aws.Subnet, error)
+	SecurityGroups(ctx context.Context, selectors []aws.Selector) ([]aws.SecurityGroup, error)
+	Parameter(ctx context.Context, name string) (string, error)
+	Images(ctx context.Context, ids []string) ([]aws.Image, error)
+	GetInstanceProfile(ctx context.Context, name string) (aws.InstanceProfile, error)
+	LaunchTemplates(ctx context.Context, tags map[string]string) ([]string, error)
+	DeleteLaunchTemplate(ctx context.Context, name string) error
+}
+
+// Objects is what the daemon's caches know.
+type Objects interface {
+	// EC2NodeClass gives a class, which is not changed; nil where there is none.
+	EC2NodeClass(name string) *awsv1.EC2NodeClass
+	// NodeClaimsOf names the NodeClaims that refer to a class, deleted ones that are still there included.
+	NodeClaimsOf(class string) []string
+}
+
+// Writer writes EC2NodeClasses.
+type Writer interface {
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*awsv1.EC2NodeClass, error)
+	UpdateStatus(ctx context.Context, class *awsv1.EC2NodeClass, o metav1.UpdateOptions) (*awsv1.EC2NodeClass, error)
+}
+
+// Config is what a Reconciler works with.
+type Config struct {
+	// Node has the cluster's part of the user data: name, endpoint, certificate
+	// authority, service CIDR. A class's user data is checked with it.
+	Node       awsspec.NodeConfig
+	Kubernetes string // minor version like 1.36; images are made for one
+	Cloud      Cloud
+	Objects    Objects
+	Writer     Writer
+	Logger     hclog.Logger
+	Now        func() time.Time
+}
+
+// Reconciler keeps the status of all EC2NodeClasses.
+type Reconciler struct {
+	Config
+	queue workqueue.TypedRateLimitingInterface[string]
+}
+
+// New makes a Reconciler; Run starts it.
+func New(c Config) *Reconciler {
+	return &Reconciler{Config: c, queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())}
+}
+
+// Enqueue asks for a look at a class: call it whenever the class changed, or a
+// NodeClaim that refers to it is gone.
+func (r *Reconciler) Enqueue(name string) { r.queue.Add(name) }
+
+// Run reconciles what is enqueued, one class at a time, until ctx ends.
+func (r *Reconciler) Run(ctx context.Context) {
+	defer context.AfterFunc(ctx, r.queue.ShutDown)()
+	for {
+		name, over := r.queue.Get()
+		if over {
+			return
+		}
+		again, err := r.Reconcile(ctx, name)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			r.Logger.Warn("nodeclass not reconciled", "ec2nodeclass", name, "error", err)
+			r.queue.AddRateLimited(name)
+		default:
+			r.queue.Forget(name)
+			if again > 0 {
+				r.queue.AddAfter(name, again)
+			}
+		}
+		r.queue.Done(name)
+	}
+}
+
+// Reconcile brings the status of a class up to date, or, once it is deleted and
+// no NodeClaim refers to it, cleans up after it. It says after how long it wants
+// to look again (0: only when something changes). An error is to be retried; what
+// could be found out is written nevertheless.
+func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Duration, err error) {
+	class := r.Objects.EC2NodeClass(name)
+	if class == nil {
+		return 0, nil
+	}
+	if class.DeletionTimestamp != nil {
+		return r.finalize(ctx, class)
+	}
+	if !slices.Contains(class.Finalizers, awsv1.FinalizerTermination) {
+		if class, err = r.setFinalizers(ctx, class, append(slices.Clone(class.Finalizers), awsv1.FinalizerTermination)); err != nil {
+			return 0, err
+		}
+	}
+	o := r.observe(ctx, class)
+	decided := decide(class, o, r.Config.facts(), r.Now())
+	if !reflect.DeepEqual(decided.Status, class.Status) {
+		if _, err := r.Writer.UpdateStatus(ctx, decided, metav1.UpdateOptions{}); err != nil {
+			return 0, fmt.Errorf("ec2nodeclass %q write status: %w", name, err)
+		}
+		r.logChange(class, decided)
+	}
+	if err := o.passing(); err != nil {
+		return 0, fmt.Errorf("ec2nodeclass %q resolve: %w", name, err)
+	}
+	if decided.Conditions().IsReady() {
+		return refreshReady, nil
+	}
+	return refreshNotReady, nil
+}
+
+// logChange tells of conditions that changed, once each.
+func (r *Reconciler) logChange(before, after *awsv1.EC2NodeClass) {
+	was := map[string]string{}
+	for _, c := range before.Status.Conditions {
+		was[c.Type] = string(c.Status) + c.Reason + c.Message
+	}
+	for _, c := range after.Status.Conditions {
+		if was[c.Type] != string(c.Status)+c.Reason+c.Message {
+			r.Logger.Info("nodeclass condition changed", "ec2nodeclass", after.Name, "condition", c.Type, "status", c.Status, "reason", c.Reason, "message", c.Message)
+		}
+	}
+}
+
+// finalize holds a deleted class while NodeClaims refer to it, for their
+// instances are launched and named by it; then it removes the class's launch
+// templates and lets it go.
+func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (again time.Duration, err error) {
+	if !slices.Contains(class.Finalizers, awsv1.FinalizerTermination) {
+		return 0, nil
+	}
+	if claims := r.Objects.NodeClaimsOf(class.Name); len(claims) > 0 {
+		r.Logger.Info("nodeclass waits for its nodeclaims before it goes", "ec2nodeclass", class.Name, "nodeclaims", len(claims))
+		return refreshNotReady, nil
+	}
+	templates, err := r.Cloud.LaunchTemplates(ctx, map[string]string{
+		awsspec.TagClusterName: r.Node.ClusterName, awsspec.TagNodeClass: class.Name,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("ec2nodeclass %q finalize: %w", class.Name, err)
+	}
+	for _, template := range templates {
+		if err := r.Cloud.DeleteLaunchTemplate(ctx, template); err != nil {
+			return 0, fmt.Errorf("ec2nodeclass %q finalize: %w", class.Name, err)
+		}
+	}
+	rest := slices.DeleteFunc(slices.Clone(class.Finalizers), func(f string) bool { return f == awsv1.FinalizerTermination })
+	if _, err := r.setFinalizers(ctx, class, rest); err != nil {
+		return 0, err
+	}
+	r.Logger.Info("nodeclass gone", "ec2nodeclass", class.Name, "launch_templates_deleted", len(templates))
+	return 0, nil
+}
+
+// setFinalizers replaces the list as a whole, which is safe only on the revision
+// that it was read from.
+func (r *Reconciler) setFinalizers(ctx context.Context, class *awsv1.EC2NodeClass, finalizers []string) (*awsv1.EC2NodeClass, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": finalizers, "resourceVersion": class.ResourceVersion}})
+	if err != nil {
+		return nil, fmt.Errorf("ec2nodeclass %q set finalizers: %w", class.Name, err)
+	}
+	changed, err := r.Writer.Patch(ctx, class.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("ec2nodeclass %q set finalizers: %w", class.Name, err)
+	}
+	return changed, nil
+}
