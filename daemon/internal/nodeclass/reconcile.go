@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -23,6 +23,9 @@ const (
 	// that is ready, refreshNotReady how soon a remedy does in one that is not.
 	refreshReady    = time.Minute
 	refreshNotReady = 10 * time.Second
+	// retryFirst and retryMost bound the pauses after errors.
+	retryFirst = time.Second
+	retryMost  = 30 * time.Second
 )
 
 // Cloud is what is asked of AWS.
@@ -71,7 +74,8 @@ type Reconciler struct {
 
 // New makes a Reconciler; Run starts it.
 func New(c Config) *Reconciler {
-	return &Reconciler{Config: c, queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())}
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryFirst, retryMost)
+	return &Reconciler{Config: c, queue: workqueue.NewTypedRateLimitingQueue(limiter)}
 }
 
 // Enqueue asks for a look at a class: call it whenever the class changed, or a
@@ -120,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 	}
 	o := r.observe(ctx, class)
 	decided := decide(class, o, r.Config.facts(), r.Now())
-	if !reflect.DeepEqual(decided.Status, class.Status) {
+	if !equality.Semantic.DeepEqual(decided.Status, class.Status) {
 		if _, err := r.Writer.UpdateStatus(ctx, decided, metav1.UpdateOptions{}); err != nil {
 			return 0, fmt.Errorf("ec2nodeclass %q write status: %w", name, err)
 		}

@@ -1,0 +1,123 @@
+package interruption
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+)
+
+// queue gives one batch or error after the other, then polls in vain.
+type queue struct {
+	batches []any // []aws.Message or error
+	lookups int
+	polled  []time.Time
+	deleted []string
+}
+
+func (q *queue) QueueURL(context.Context, string) (string, error) {
+	q.lookups++
+	return "http://queue", nil
+}
+
+func (q *queue) Receive(ctx context.Context, _ string) ([]aws.Message, error) {
+	q.polled = append(q.polled, time.Now())
+	if len(q.batches) == 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	next := q.batches[0]
+	q.batches = q.batches[1:]
+	if err, failed := next.(error); failed {
+		return nil, err
+	}
+	return next.([]aws.Message), nil
+}
+
+func (q *queue) DeleteMessages(_ context.Context, _ string, receipts ...string) error {
+	q.deleted = append(q.deleted, receipts...)
+	return nil
+}
+
+// run lets the listener work off the queue.
+func run(t *testing.T, q *queue, handle func([]Event) error) (counted []string) {
+	t.Helper()
+	l := &Listener{
+		Queue: q, Name: "lab", Logger: hclog.NewNullLogger(),
+		Handle: func(_ context.Context, events []Event) error { return handle(events) },
+		Count:  func(kind string) { counted = append(counted, kind) },
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.Run(ctx)
+	}()
+	time.Sleep(time.Hour) // of the bubble's time
+	cancel()
+	<-done
+	return counted
+}
+
+func spot(id string) aws.Message {
+	return aws.Message{ID: id, Receipt: "r-" + id, Body: message("aws.ec2", "EC2 Spot Instance Interruption Warning", `{"instance-id":"`+id+`"}`)}
+}
+
+func TestListener_DeletesOnlyWhatWasTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{batches: []any{[]aws.Message{
+			spot("i-1"), spot("i-2"),
+			{ID: "u", Receipt: "r-u", Body: message("aws.s3", "Object Created", `{}`)},
+			{ID: "m", Receipt: "r-m", Body: "hello"},
+			{ID: "s", Receipt: "r-s", Body: message("aws.ec2", "EC2 Instance State-change Notification", `{"instance-id":"i-3","state":"running"}`)},
+		}}}
+		var taken []string
+		counted := run(t, q, func(events []Event) error {
+			if events[0].InstanceID == "i-2" {
+				return errors.New("the API server is away")
+			}
+			taken = append(taken, events[0].InstanceID)
+			return nil
+		})
+		if !slices.Equal(taken, []string{"i-1"}) {
+			t.Errorf("taken %v", taken)
+		}
+		if !slices.Equal(q.deleted, []string{"r-i-1", "r-u", "r-m", "r-s"}) {
+			t.Errorf("deleted %v", q.deleted)
+		}
+		if !slices.Equal(counted, []string{"spot_interrupted", "spot_interrupted", "unknown", "malformed", "ignored"}) {
+			t.Errorf("counted %v", counted)
+		}
+	})
+}
+
+func TestListener_TriesAgainLaterEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		q := &queue{batches: []any{broken, broken, broken, []aws.Message{}, broken}}
+		run(t, q, func([]Event) error { return nil })
+		var pauses []time.Duration
+		for i := 1; i < len(q.polled); i++ {
+			pauses = append(pauses, q.polled[i].Sub(q.polled[i-1]))
+		}
+		if want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 0, time.Second}; !slices.Equal(pauses, want) {
+			t.Errorf("pauses %v, want %v", pauses, want)
+		}
+	})
+}
+
+func TestListener_LooksTheQueueUpAgainWhenItIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{batches: []any{errors.New("broken"), aws.ErrNotFound}}
+		run(t, q, func([]Event) error { return nil })
+		if q.lookups != 2 {
+			t.Errorf("%d lookups, want 2", q.lookups)
+		}
+	})
+}

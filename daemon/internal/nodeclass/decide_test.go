@@ -1,0 +1,204 @@
+package nodeclass
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+func at(minute int) time.Time { return time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC) }
+
+func class() *awsv1.EC2NodeClass {
+	discovery := map[string]string{"karpenter.sh/discovery": "lab"}
+	return &awsv1.EC2NodeClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "u", Generation: 3, ResourceVersion: "7"},
+		Spec: awsv1.EC2NodeClassSpec{
+			SubnetSelectorTerms:        []awsv1.SubnetSelectorTerm{{Tags: discovery}, {ID: "subnet-9"}},
+			SecurityGroupSelectorTerms: []awsv1.SecurityGroupSelectorTerm{{Tags: discovery}, {Name: "nodes"}},
+			AMISelectorTerms:           []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}},
+			InstanceProfile:            "node",
+		},
+	}
+}
+
+func clusterFacts() facts {
+	return facts{kubernetes: "1.36", node: awsspec.NodeConfig{
+		ClusterName: "lab", APIServerEndpoint: "https://lab.example", CertificateAuthority: []byte("pem"), ServiceCIDR: "10.100.0.0/16",
+	}}
+}
+
+func found() observation {
+	return observation{
+		subnets: []aws.Subnet{{ID: "subnet-b", Zone: "us-west-2b", ZoneID: "usw2-az2", FreeIPs: 9}, {ID: "subnet-a", Zone: "us-west-2a", FreeIPs: 5}},
+		groups:  []aws.SecurityGroup{{ID: "sg-1", Name: "nodes"}},
+		images: []image{
+			{Image: aws.Image{ID: "ami-2", Name: "new", Created: at(5)}, variant: awsspec.Variant{Arch: "arm64", Kind: awsspec.VariantStandard}},
+			{Image: aws.Image{ID: "ami-1", Name: "old", Created: at(1), Deprecated: at(9)}, variant: awsspec.Variant{Arch: "amd64", Kind: awsspec.VariantNvidia}},
+		},
+		profile: aws.InstanceProfile{Name: "node", Role: "node-role"},
+	}
+}
+
+func TestDecide_FillsTheStatusOfAReadyClass(t *testing.T) {
+	got := decide(class(), found(), clusterFacts(), at(10))
+	want := awsv1.EC2NodeClassStatus{
+		Subnets:         []awsv1.Subnet{{ID: "subnet-b", Zone: "us-west-2b", ZoneID: "usw2-az2"}, {ID: "subnet-a", Zone: "us-west-2a"}},
+		SecurityGroups:  []awsv1.SecurityGroup{{ID: "sg-1", Name: "nodes"}},
+		InstanceProfile: "node",
+		AMIs: []awsv1.AMI{
+			{ID: "ami-2", Name: "new", Requirements: []awsv1.AMIRequirement{
+				{Key: "kubernetes.io/arch", Operator: "In", Values: []string{"arm64"}},
+				{Key: "karpenter.k8s.aws/instance-gpu-count", Operator: "DoesNotExist"},
+				{Key: "karpenter.k8s.aws/instance-accelerator-count", Operator: "DoesNotExist"},
+			}},
+			{ID: "ami-1", Name: "old", Deprecated: true, Requirements: []awsv1.AMIRequirement{
+				{Key: "kubernetes.io/arch", Operator: "In", Values: []string{"amd64"}},
+				{Key: "karpenter.k8s.aws/instance-gpu-count", Operator: "Exists"},
+			}},
+		},
+	}
+	conditions := got.Status.Conditions
+	got.Status.Conditions = nil
+	if diff := cmp.Diff(want, got.Status); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	got.Status.Conditions = conditions
+	if !got.Conditions().IsReady() {
+		t.Errorf("not ready: %+v", conditions)
+	}
+}
+
+func TestDecide_NamesWhatIsWrongAndTheRemedy(t *testing.T) {
+	refused := &aws.UnauthorizedError{Action: "ec2:DescribeSubnets", Principal: "arn:aws:sts::123456789012:assumed-role/daemon/s"}
+	tests := []struct {
+		name                       string
+		change                     func(*awsv1.EC2NodeClass, *observation, *facts)
+		condition, reason, message string
+		status                     metav1.ConditionStatus
+	}{
+		{
+			name:      "no subnet",
+			change:    func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) { o.subnets = nil },
+			condition: awsv1.ConditionSubnetsReady, reason: "SubnetsNotFound",
+			message: "spec.subnetSelectorTerms selected no subnet (tags karpenter.sh/discovery=lab; id subnet-9): correct the terms, or tag the subnets",
+		},
+		{
+			name:      "no security group",
+			change:    func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) { o.groups = nil },
+			condition: awsv1.ConditionSecurityGroupsReady, reason: "SecurityGroupsNotFound",
+			message: "(tags karpenter.sh/discovery=lab; name nodes)",
+		},
+		{
+			name:      "no image",
+			change:    func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) { o.images = nil },
+			condition: awsv1.ConditionAMIsReady, reason: "AMINotFound",
+			message: `alias "al2023@latest" has no image for Kubernetes 1.36 (parameter /aws/service/eks/optimized-ami/1.36/`,
+		},
+		{
+			name:      "alias of another family",
+			change:    func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) { c.Spec.AMISelectorTerms[0].Alias = "al2@latest" },
+			condition: awsv1.ConditionAMIsReady, reason: "UnsupportedAlias", message: "must be al2023@latest or al2023@v<release>",
+		},
+		{
+			name: "no profile",
+			change: func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) {
+				o.profile, o.profileErr = aws.InstanceProfile{}, aws.ErrNotFound
+			},
+			condition: awsv1.ConditionInstanceProfileReady, reason: "InstanceProfileNotFound", message: `instance profile "node" does not exist: create it`,
+		},
+		{
+			name:      "profile without role",
+			change:    func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) { o.profile.Role = "" },
+			condition: awsv1.ConditionInstanceProfileReady, reason: "InstanceProfileNotFound", message: "has no role: add the node role",
+		},
+		{
+			name:      "not allowed",
+			change:    func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) { o.subnets, o.subnetsErr = nil, refused },
+			condition: awsv1.ConditionSubnetsReady, reason: "Unauthorized",
+			message: "the daemon is not authorized to perform ec2:DescribeSubnets as arn:aws:sts::123456789012:assumed-role/daemon/s: allow it",
+		},
+		{
+			name:      "a dependency is not ready",
+			change:    func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) { o.groups = nil },
+			condition: awsv1.ConditionValidationSucceeded, reason: "DependenciesNotReady", message: "SecurityGroupsReady is False",
+		},
+		{
+			name:      "a dependency is not known",
+			change:    func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) { o.groupsErr = aws.ErrThrottled },
+			condition: awsv1.ConditionValidationSucceeded, reason: "DependenciesNotReady", status: metav1.ConditionUnknown, message: "has not answered",
+		},
+		{
+			name:      "a field that is not carried out",
+			change:    func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) { role := "r"; c.Spec.Role = &role },
+			condition: awsv1.ConditionValidationSucceeded, reason: "UnsupportedField", message: "spec.role not supported yet: remove the field",
+		},
+		{
+			name: "a tag that is not the user's",
+			change: func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) {
+				c.Spec.Tags = map[string]string{"karpenter.sh/nodepool": "x"}
+			},
+			condition: awsv1.ConditionValidationSucceeded, reason: "TagValidationFailed", message: `spec.tags: tag key "karpenter.sh/nodepool"`,
+		},
+		{
+			name: "user data too long",
+			change: func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) {
+				text := "#!/bin/bash\n" + strings.Repeat("#", awsspec.MaxUserDataBytes)
+				c.Spec.UserData = &text
+			},
+			condition: awsv1.ConditionValidationSucceeded, reason: "UserDataSizeLimitExceeded", message: "shorten spec.userData",
+		},
+		{
+			name:      "no service range",
+			change:    func(_ *awsv1.EC2NodeClass, _ *observation, f *facts) { f.node.ServiceCIDR = "" },
+			condition: awsv1.ConditionValidationSucceeded, reason: "ClusterCIDRResolutionFailed", message: `cluster "lab"`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, o, f := class(), found(), clusterFacts()
+			tt.change(c, &o, &f)
+			got := decide(c, o, f, at(10))
+			if tt.status == "" {
+				tt.status = metav1.ConditionFalse
+			}
+			condition := got.Conditions().Get(tt.condition)
+			if condition.Status != tt.status || condition.Reason != tt.reason || !strings.Contains(condition.Message, tt.message) {
+				t.Errorf("got %s %s: %s", condition.Status, condition.Reason, condition.Message)
+			}
+			if got.Conditions().Get(v1.ConditionReady).Status == metav1.ConditionTrue {
+				t.Error("the class is ready")
+			}
+		})
+	}
+}
+
+func TestDecide_PassingErrorsLeaveWhatWasKnown(t *testing.T) {
+	ready := decide(class(), found(), clusterFacts(), at(10))
+	broken := observation{subnetsErr: aws.ErrThrottled, groupsErr: aws.ErrUnreachable, imagesErr: errors.New("timeout"), profileErr: aws.ErrThrottled}
+	got := decide(ready, broken, clusterFacts(), at(20))
+	if diff := cmp.Diff(ready.Status, got.Status); diff != "" {
+		t.Errorf("status changed (-before +after):\n%s", diff)
+	}
+	changed := ready.DeepCopy()
+	changed.Generation++
+	if got := decide(changed, broken, clusterFacts(), at(20)); got.Conditions().IsReady() {
+		t.Error("what was found for an older generation counts for the new one")
+	}
+}
+
+func TestDecide_DoesNotChangeItsInput(t *testing.T) {
+	c := class()
+	decide(c, found(), clusterFacts(), at(10))
+	if diff := cmp.Diff(class(), c); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+}

@@ -1,0 +1,188 @@
+package nodeclass
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+// world is one class, its NodeClaims, and the cloud.
+type world struct {
+	class     *awsv1.EC2NodeClass
+	claims    []string
+	o         observation
+	templates []string
+	tags      map[string]string
+	writes    int
+}
+
+func (w *world) EC2NodeClass(name string) *awsv1.EC2NodeClass {
+	if w.class == nil || w.class.Name != name {
+		return nil
+	}
+	return w.class
+}
+func (w *world) NodeClaimsOf(string) []string { return w.claims }
+
+func (w *world) Patch(_ context.Context, _ string, kind types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*awsv1.EC2NodeClass, error) {
+	var patch struct {
+		Metadata struct {
+			Finalizers      []string
+			ResourceVersion string
+		}
+	}
+	if err := json.Unmarshal(data, &patch); err != nil || kind != types.MergePatchType {
+		return nil, errors.Join(errors.New("not a merge patch"), err)
+	}
+	if patch.Metadata.ResourceVersion != w.class.ResourceVersion {
+		return nil, errors.New("conflict")
+	}
+	w.class = w.class.DeepCopy()
+	w.class.Finalizers = patch.Metadata.Finalizers
+	w.class.ResourceVersion += "0"
+	return w.class, nil
+}
+
+func (w *world) UpdateStatus(_ context.Context, class *awsv1.EC2NodeClass, _ metav1.UpdateOptions) (*awsv1.EC2NodeClass, error) {
+	if class.ResourceVersion != w.class.ResourceVersion {
+		return nil, errors.New("conflict")
+	}
+	w.class, w.writes = class.DeepCopy(), w.writes+1
+	return w.class, nil
+}
+
+func (w *world) Subnets(context.Context, []aws.Selector) ([]aws.Subnet, error) {
+	return w.o.subnets, w.o.subnetsErr
+}
+func (w *world) SecurityGroups(context.Context, []aws.Selector) ([]aws.SecurityGroup, error) {
+	return w.o.groups, w.o.groupsErr
+}
+func (w *world) GetInstanceProfile(context.Context, string) (aws.InstanceProfile, error) {
+	return w.o.profile, w.o.profileErr
+}
+func (w *world) Parameter(_ context.Context, name string) (string, error) {
+	for _, i := range w.o.images {
+		if name == awsspec.AL2023Parameter("1.36", i.variant, "latest") {
+			return i.ID, nil
+		}
+	}
+	return "", aws.ErrNotFound
+}
+func (w *world) Images(_ context.Context, ids []string) ([]aws.Image, error) {
+	var out []aws.Image
+	for _, i := range w.o.images {
+		if slices.Contains(ids, i.ID) {
+			out = append(out, i.Image)
+		}
+	}
+	return out, nil
+}
+func (w *world) LaunchTemplates(_ context.Context, tags map[string]string) ([]string, error) {
+	w.tags = tags
+	return w.templates, nil
+}
+func (w *world) DeleteLaunchTemplate(_ context.Context, name string) error {
+	w.templates = slices.DeleteFunc(slices.Clone(w.templates), func(t string) bool { return t == name })
+	return nil
+}
+
+func newWorld() (*world, *Reconciler) {
+	w := &world{class: class(), o: found(), templates: []string{"karpenter.k8s.aws/1", "karpenter.k8s.aws/2"}}
+	f := clusterFacts()
+	return w, New(Config{
+		Node: f.node, Kubernetes: f.kubernetes, Cloud: w, Objects: w, Writer: w,
+		Logger: hclog.NewNullLogger(), Now: func() time.Time { return at(10) },
+	})
+}
+
+func TestReconcile_SettlesAndThenWritesNothing(t *testing.T) {
+	w, r := newWorld()
+	for range 2 {
+		again, err := r.Reconcile(context.Background(), "default")
+		if err != nil || again != refreshReady {
+			t.Fatalf("got %v, %v", again, err)
+		}
+	}
+	if !w.class.Conditions().IsReady() || len(w.class.Status.AMIs) != 2 || !slices.Contains(w.class.Finalizers, awsv1.FinalizerTermination) {
+		t.Errorf("got %+v", w.class)
+	}
+	if w.writes != 1 {
+		t.Errorf("%d status writes, want 1", w.writes)
+	}
+}
+
+func TestReconcile_WritesWhatItFoundAndReportsTheRest(t *testing.T) {
+	w, r := newWorld()
+	w.o.groupsErr = aws.ErrThrottled
+	if _, err := r.Reconcile(context.Background(), "default"); !errors.Is(err, aws.ErrThrottled) {
+		t.Errorf("got %v", err)
+	}
+	if len(w.class.Status.Subnets) != 2 {
+		t.Errorf("subnets %v", w.class.Status.Subnets)
+	}
+	w.o.groupsErr, w.o.groups = nil, nil
+	if again, err := r.Reconcile(context.Background(), "default"); err != nil || again != refreshNotReady {
+		t.Errorf("got %v, %v", again, err)
+	}
+}
+
+func TestReconcile_HoldsADeletedClassWhileNodeClaimsReferToIt(t *testing.T) {
+	w, r := newWorld()
+	now := metav1.NewTime(at(0))
+	w.class.DeletionTimestamp, w.class.Finalizers = &now, []string{"other", awsv1.FinalizerTermination}
+	w.claims = []string{"spot-1"}
+	if again, err := r.Reconcile(context.Background(), "default"); err != nil || again != refreshNotReady {
+		t.Fatalf("got %v, %v", again, err)
+	}
+	if len(w.class.Finalizers) != 2 || len(w.templates) != 2 {
+		t.Fatalf("released too early: %v, %v", w.class.Finalizers, w.templates)
+	}
+	w.claims = nil
+	if _, err := r.Reconcile(context.Background(), "default"); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(w.class.Finalizers, []string{"other"}) || len(w.templates) != 0 {
+		t.Errorf("left: finalizers %v, templates %v", w.class.Finalizers, w.templates)
+	}
+	if w.tags[awsspec.TagClusterName] != "lab" || w.tags[awsspec.TagNodeClass] != "default" {
+		t.Errorf("templates were looked up by %v", w.tags)
+	}
+}
+
+func TestRun_LooksAgainAfterTheRefreshInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, r := newWorld()
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			r.Run(ctx)
+		}()
+		r.Enqueue("default")
+		r.Enqueue("gone")
+		synctest.Wait()
+		if !w.class.Conditions().IsReady() {
+			t.Fatal("not reconciled")
+		}
+		w.o.subnets = nil
+		time.Sleep(refreshReady + time.Second)
+		synctest.Wait()
+		if w.class.Conditions().IsReady() {
+			t.Error("a change in the cloud was not seen")
+		}
+		cancel()
+		<-done
+	})
+}
