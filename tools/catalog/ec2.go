@@ -195,7 +195,8 @@ func (s ec2Source) market(ctx context.Context, o options, list priceList) (catal
 		m.Sources = append(m.Sources, catalog.Source{Group: "spot", Date: o.ec2.Date, Text: o.ec2.Text})
 		return m, nil
 	}
-	return m, list.addSpotEstimates(&m)
+	list.tables.addSpot(&m)
+	return m, nil
 }
 
 func (s ec2Source) zones(ctx context.Context) ([]catalog.Zone, error) {

@@ -97,7 +97,7 @@ func write(o options, byName map[string]catalog.Fact, markets map[string]catalog
 	for region, m := range markets {
 		for name := range m.Offered {
 			if _, known := byName[name]; !known {
-				delete(m.Offered, name) // Xen paravirtual and macOS types
+				delete(m.Offered, name) // no Linux node runs on it: macOS, Xen paravirtual
 			}
 		}
 		if err := os.WriteFile(filepath.Join(o.out, region+".tsv"), facts.EncodeMarket(m), 0o644); err != nil {

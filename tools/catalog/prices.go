@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -88,7 +87,7 @@ func (l priceList) addProducts(ctx context.Context, m *catalog.Market, family, t
 		}
 	}
 	if found == 0 {
-		return errors.New("products get: the Pricing API has no price of a " + family + "; use -prices=tables if it never has")
+		return fmt.Errorf("products get: no price of a %q in %s; use -prices=tables if the endpoint has none", family, m.Region)
 	}
 	return nil
 }
@@ -115,9 +114,4 @@ func parseProduct(text string) (string, quantity.Money, error) {
 		}
 	}
 	return p.Product.Attributes.InstanceType, 0, nil
-}
-
-func (l priceList) addSpotEstimates(m *catalog.Market) error {
-	l.tables.addSpot(m)
-	return nil
 }
