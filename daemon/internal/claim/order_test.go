@@ -1,0 +1,125 @@
+package claim
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+var facts = ClusterFacts{Name: "prod", Endpoint: "https://api.example", ServiceCIDR: "172.20.0.0/16", CertificateAuthority: []byte("-----BEGIN CERTIFICATE-----\n")}
+
+func class() *awsv1.EC2NodeClass {
+	c := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	c.Status.InstanceProfile = "nodes"
+	c.Status.Subnets = []awsv1.Subnet{{ID: "subnet-big", Zone: "a"}, {ID: "subnet-small", Zone: "a"}, {ID: "subnet-b", Zone: "b"}}
+	c.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-1"}}
+	for _, arch := range []string{"amd64", "arm64"} {
+		c.Status.AMIs = append(c.Status.AMIs, awsv1.AMI{ID: "ami-" + arch, Requirements: []awsv1.AMIRequirement{{Key: label.Arch, Operator: "In", Values: []string{arch}}}})
+	}
+	return c
+}
+
+func nodeClaim(capacityType string) *v1.NodeClaim {
+	c := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "pool-x", UID: "uid-1", Labels: map[string]string{v1.LabelNodePool: "pool", "team": "a"}}}
+	c.Spec.Requirements = []v1.Requirement{
+		{Key: label.InstanceType, Operator: corev1.NodeSelectorOpIn, Values: []string{"c5.large", "c6g.large"}},
+		{Key: label.CapacityType, Operator: corev1.NodeSelectorOpIn, Values: []string{capacityType}},
+		{Key: label.Zone, Operator: corev1.NodeSelectorOpIn, Values: []string{"a", "b"}},
+	}
+	c.Spec.NodeClassRef.Name = "default"
+	c.Spec.StartupTaints = []corev1.Taint{v1.AwaitingPodsTaint()}
+	return c
+}
+
+func instanceTypes() []catalog.InstanceType {
+	t := func(name, arch string, price int64) catalog.InstanceType {
+		x := catalog.InstanceType{Name: name, Labels: label.FromMap(map[string]string{label.InstanceType: name, label.Arch: arch})}
+		for _, z := range []string{"a", "b", "c"} {
+			for _, ct := range []string{label.OnDemand, label.Spot} {
+				x.Offerings = append(x.Offerings, catalog.Offering{Zone: z, CapacityType: ct, Available: true, Price: 1})
+			}
+		}
+		return x
+	}
+	return []catalog.InstanceType{t("c5.large", "amd64", 2), t("c6g.large", "arm64", 1), t("m5.large", "amd64", 1)}
+}
+
+func TestMakeOrder_OverridesAreTypesTimesZonesWithTheRightImageAndSubnet(t *testing.T) {
+	o, err := makeOrder(nodeClaim(label.Spot), class(), instanceTypes(), facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, x := range o.request.Overrides {
+		got = append(got, x.InstanceType+" "+x.Zone+" "+x.SubnetID+" "+x.ImageID)
+	}
+	want := "c5.large a subnet-big ami-amd64, c5.large b subnet-b ami-amd64, c6g.large a subnet-big ami-arm64, c6g.large b subnet-b ami-arm64"
+	if s := strings.Join(got, ", "); s != want {
+		t.Errorf("overrides = %s\nwant        %s", s, want)
+	}
+	tags := o.request.Tags
+	if tags[awsspec.TagNodeClaimUID] != "uid-1" || tags[awsspec.TagNodeClaim] != "pool-x" || tags[awsspec.TagClusterName] != "prod" {
+		t.Errorf("tags = %v", tags)
+	}
+	for _, part := range []string{"team=a", "karpenter.sh/capacity-type=spot", "karpenterd.sh/awaiting-pods", "karpenter.sh/unregistered", "https://api.example"} {
+		if !strings.Contains(o.template.UserData, part) {
+			t.Errorf("user data lacks %s:\n%s", part, o.template.UserData)
+		}
+	}
+}
+
+func TestMakeOrder_EqualRequestsHaveOneDigestAndOthersAnother(t *testing.T) {
+	digest := func(change func(*v1.NodeClaim, *awsv1.EC2NodeClass)) string {
+		c, k := nodeClaim(label.OnDemand), class()
+		if change != nil {
+			change(c, k)
+		}
+		o, err := makeOrder(c, k, instanceTypes(), facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.digest()
+	}
+	same := digest(nil)
+	if digest(nil) != same {
+		t.Error("the digest of the same request differs")
+	}
+	for name, change := range map[string]func(*v1.NodeClaim, *awsv1.EC2NodeClass){
+		"subnets":  func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) { k.Status.Subnets = k.Status.Subnets[1:] },
+		"userData": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) { s := "#!/bin/sh\necho hi\n"; k.Spec.UserData = &s },
+		"zones":    func(c *v1.NodeClaim, _ *awsv1.EC2NodeClass) { c.Spec.Requirements[2].Values = []string{"a"} },
+	} {
+		if digest(change) == same {
+			t.Errorf("%s: another request has the same digest", name)
+		}
+	}
+}
+
+func TestMakeOrder_NothingToLaunchIsAnErrorThatNamesBothObjects(t *testing.T) {
+	c := nodeClaim(label.OnDemand)
+	c.Spec.Requirements[2].Values = []string{"nowhere"}
+	_, err := makeOrder(c, class(), instanceTypes(), facts)
+	if err == nil || !strings.Contains(err.Error(), "nodeclaim pool-x: EC2NodeClass default has no subnet, image and offering") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestBlockDevices_SizesRoundUpToGiB(t *testing.T) {
+	root := "/dev/xvda"
+	got := blockDevices([]awsv1.BlockDeviceMapping{{DeviceName: &root, EBS: &awsv1.BlockDevice{VolumeSize: resource.MustParse("20G")}}})
+	if got[0].SizeGiB != 19 {
+		t.Errorf("20G = %d GiB, want 19", got[0].SizeGiB)
+	}
+	if got := blockDevices(nil); len(got) != 1 || got[0].SizeGiB != 20 {
+		t.Errorf("default = %+v", got)
+	}
+}

@@ -1,0 +1,114 @@
+package world
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+)
+
+func newWorld() *World {
+	return New(nil, catalog.Market{}, func() time.Time { return time.Unix(1000, 0) })
+}
+
+func meta(name string, version int) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), ResourceVersion: fmt.Sprint(version)}
+}
+
+func pod(name string, version int, node string) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: meta(name, version), Spec: corev1.PodSpec{NodeName: node}}
+	p.Namespace = "default"
+	return p
+}
+
+func TestWorld_OlderVersionNeverReplacesANewerOne(t *testing.T) {
+	w := newWorld()
+	w.Observe(pod("a", 9, "n"))  // the answer to a write
+	w.Observe(pod("a", 10, "n")) // its watch event
+	w.Observe(pod("a", 7, ""))   // an event from before, late
+	if got := w.pods["default/a"]; got.ResourceVersion != "10" || len(w.PodsOn("n")) != 1 {
+		t.Errorf("version %s on %v", got.ResourceVersion, w.PodsOn("n"))
+	}
+}
+
+func TestWorld_WhatIsGoneDoesNotComeBack(t *testing.T) {
+	w := newWorld()
+	c := &v1.NodeClaim{ObjectMeta: meta("c", 5)}
+	w.Observe(c)
+	w.Forget(c)
+	w.Observe(&v1.NodeClaim{ObjectMeta: meta("c", 6)}) // a late answer to a patch
+	if _, there := w.NodeClaim("c"); there {
+		t.Error("a deleted NodeClaim came back")
+	}
+	again := &v1.NodeClaim{ObjectMeta: meta("c", 7)}
+	again.UID = "another"
+	w.Observe(again)
+	if _, there := w.NodeClaim("c"); !there {
+		t.Error("another object of the same name is taken for the deleted one")
+	}
+}
+
+func TestWorld_NodeBelongsToTheClaimOfItsProviderID(t *testing.T) {
+	w := newWorld()
+	var told []string
+	defer w.Subscribe(func(c string) { told = append(told, c) })()
+	c := &v1.NodeClaim{ObjectMeta: meta("c", 1)}
+	c.Status.ProviderID = "aws:///a/i-1"
+	w.Observe(c)
+	n := &corev1.Node{ObjectMeta: meta("n", 2), Spec: corev1.NodeSpec{ProviderID: "aws:///a/i-1"}}
+	w.Observe(n)
+	w.Observe(pod("a", 3, "n"))
+	s, faults, err := w.Snapshot()
+	if err != nil || len(faults) > 0 {
+		t.Fatal(err, faults)
+	}
+	if node, _ := s.Node("n"); node.Claim != "c" {
+		t.Errorf("node belongs to %q", node.Claim)
+	}
+	if claim, _ := s.Claim("c"); claim.Node != "n" {
+		t.Errorf("claim's node is %q", claim.Node)
+	}
+	if len(told) != 3 {
+		t.Errorf("told of %v, want the claim for itself, its node and the pod", told)
+	}
+}
+
+func TestWorld_OneUnreadableClaimDoesNotHoldUpTheRest(t *testing.T) {
+	w := newWorld()
+	bad := &v1.NodeClaim{ObjectMeta: meta("bad", 1)}
+	bad.Spec.Requirements = []v1.Requirement{{Key: "k", Operator: "Near"}}
+	w.Observe(bad)
+	w.Observe(&v1.NodeClaim{ObjectMeta: meta("good", 2)})
+	s, faults, err := w.Snapshot()
+	if err != nil || len(faults) != 1 || len(s.Claims()) != 1 {
+		t.Errorf("snapshot = %v, %v, %v", s.Claims(), faults, err)
+	}
+}
+
+func TestWorld_DeclaredReplicasFollowThePodsThatExist(t *testing.T) {
+	w := newWorld()
+	five := int32(5)
+	rs := &appsv1.ReplicaSet{ObjectMeta: meta("rs", 1), Spec: appsv1.ReplicaSetSpec{Replicas: &five}}
+	rs.Namespace = "default"
+	w.Observe(rs)
+	yes := true
+	for i := range 3 {
+		p := pod(fmt.Sprint("p", i), 10+i, "")
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", UID: rs.UID, Controller: &yes}}
+		w.Observe(p)
+	}
+	s, _, err := w.Snapshot()
+	if err != nil || len(s.Workloads()) != 1 || s.Workloads()[0].Missing != 2 {
+		t.Errorf("workloads = %+v, %v; want 2 missing", s.Workloads(), err)
+	}
+	if since, ok := w.WaitingSince("default/p0"); !ok || since.Unix() != 1000 {
+		t.Errorf("waiting since %v, %v", since, ok)
+	}
+}
