@@ -6,11 +6,19 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ekssim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/eventsim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/iamsim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/pricingsim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/sqssim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ssmsim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/stssim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
@@ -24,12 +32,23 @@ type Options struct {
 	// JWKS fetches the published keys of the clusters' OIDC issuer, that is the
 	// API server's, for AssumeRoleWithWebIdentity; nil: no token is accepted.
 	JWKS func(context.Context) ([]byte, error)
+
+	Types      ec2sim.TypeSource // what EC2 offers; nil: the product's embedded catalogue of the region
+	SpotNotice time.Duration     // from a spot warning to the interruption; 0: two minutes
+	StartTime  time.Duration     // of instances from pending to running; 0: at once
+	StopTime   time.Duration     // of instances from shutting-down to terminated; 0: at once
 }
 
 // Cloud is one simulated AWS account in one region. Safe for concurrent use.
 type Cloud struct {
-	IAM *iamsim.Service
-	STS *stssim.Service
+	IAM     *iamsim.Service
+	STS     *stssim.Service
+	EC2     *ec2sim.Service
+	SQS     *sqssim.Service
+	Events  *eventsim.Service
+	EKS     *ekssim.Service
+	SSM     *ssmsim.Service
+	Pricing *pricingsim.Service
 
 	options  Options
 	services map[string]wire.Service // by the name that signatures carry
@@ -50,11 +69,56 @@ func New(o Options) (*Cloud, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Types == nil {
+		types, err := ec2sim.EmbeddedTypes(o.Region)
+		if err != nil {
+			return nil, fmt.Errorf("make cloud: %w", err)
+		}
+		o.Types = types
+	}
 	c := &Cloud{options: o}
 	c.IAM = iamsim.New(iamsim.Config{Account: o.Account, Now: o.Now})
 	c.STS = stssim.New(stssim.Config{IAM: c.IAM, JWKS: o.JWKS, Now: o.Now})
-	c.services = map[string]wire.Service{"iam": c.IAM, "sts": c.STS}
+	c.SQS = sqssim.New(sqssim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, URL: c.URL})
+	c.Events = eventsim.New(eventsim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, Queues: c.SQS, Logger: o.Logger})
+	c.EKS = ekssim.New(ekssim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, PrincipalExists: c.IAM.PrincipalExists})
+	c.SSM = ssmsim.New(ssmsim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM})
+	c.Pricing = pricingsim.New(pricingsim.Config{Now: o.Now, Auth: c.IAM, Products: products(o.Region, o.Types)})
+	c.EC2 = ec2sim.New(ec2sim.Config{
+		Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, Emit: c.Events.Put, ResolveProfile: c.resolveProfile, Types: o.Types,
+		SpotNotice: o.SpotNotice, StartTime: o.StartTime, StopTime: o.StopTime,
+	})
+	c.services = map[string]wire.Service{
+		"ec2": c.EC2, "iam": c.IAM, "sts": c.STS, "sqs": c.SQS, "events": c.Events, "eks": c.EKS, "ssm": c.SSM, "pricing": c.Pricing,
+	}
 	return c, nil
+}
+
+// products makes the price list of the types that EC2 offers.
+func products(region string, types ec2sim.TypeSource) func(string) ([]pricingsim.Product, error) {
+	return func(asked string) ([]pricingsim.Product, error) {
+		if asked != region {
+			return nil, nil
+		}
+		var out []pricingsim.Product
+		for _, t := range types.Types() {
+			if t.OnDemand > 0 {
+				out = append(out, pricingsim.Product{
+					InstanceType: t.Name, RegionCode: region, PerHour: t.OnDemand, BareMetal: t.BareMetal, VCPU: t.VCPU, MemoryMiB: t.MemoryMiB,
+				})
+			}
+		}
+		slices.SortFunc(out, func(a, b pricingsim.Product) int { return strings.Compare(a.InstanceType, b.InstanceType) })
+		return out, nil
+	}
+}
+
+func (c *Cloud) resolveProfile(nameOrARN string) (ec2sim.Profile, error) {
+	p, err := c.IAM.Profile(nameOrARN)
+	if err != nil {
+		return ec2sim.Profile{}, err
+	}
+	return ec2sim.Profile{Name: p.Name, ARN: p.ARN, ID: p.ID, RoleARN: p.RoleARN}, nil
 }
 
 // Start listens on a free port of 127.0.0.1 and serves until Close.
@@ -76,8 +140,9 @@ func (c *Cloud) Start() error {
 // URL is the endpoint for AWS_ENDPOINT_URL.
 func (c *Cloud) URL() string { return "http://" + c.listener.Addr().String() }
 
-// Close ends the listener and every connection.
+// Close stops EC2's timers, the listener and every connection.
 func (c *Cloud) Close() error {
+	c.EC2.Close()
 	if c.server == nil {
 		return nil
 	}

@@ -107,16 +107,6 @@ func formTags(form url.Values) (map[string]string, error) {
 	return tags, nil
 }
 
-// tagConditions are the condition keys of a request that sets tags.
-func tagConditions(tags map[string]string) map[string][]string {
-	out := map[string][]string{}
-	for k, v := range tags {
-		out["aws:RequestTag/"+k] = []string{v}
-		out["aws:TagKeys"] = append(out["aws:TagKeys"], k)
-	}
-	return out
-}
-
 // mergeTags adds tags to those that a thing has.
 func mergeTags(have, more map[string]string) (map[string]string, error) {
 	out := maps.Clone(have)
@@ -145,17 +135,8 @@ func page[T any](form url.Values, items []T, name func(T) string) (out []T, next
 			return nil, "", wire.Errorf("ValidationError", "MaxItems %q is not a number from 1 to 1000", text)
 		}
 	}
-	if marker := form.Get("Marker"); marker != "" {
-		at := slices.IndexFunc(items, func(i T) bool { return name(i) > marker })
-		if at < 0 {
-			return nil, "", nil
-		}
-		items = items[at:]
-	}
-	if len(items) <= limit {
-		return items, "", nil
-	}
-	return items[:limit], name(items[limit-1]), nil
+	out, next = wire.Page(items, name, form.Get("Marker"), limit)
+	return out, next, nil
 }
 
 // paging is the end of every list answer.

@@ -153,7 +153,7 @@ func (s *Service) createPolicy(ctx context.Context, req *wire.Request) (any, err
 		return nil, err
 	}
 	arn := s.arn("policy", path, name)
-	if err := s.allow(ctx, req, arn, nil, tagConditions(tags)); err != nil {
+	if err := s.allow(ctx, req, arn, nil, wire.TagConditions(tags)); err != nil {
 		return nil, err
 	}
 	if err := s.allowTagging(ctx, req, "iam:TagPolicy", arn, tags); err != nil {
@@ -235,7 +235,7 @@ func (s *Service) tagPolicy(ctx context.Context, req *wire.Request) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	return s.withPolicy(ctx, req, true, tagConditions(tags), func(m *managed) (any, error) {
+	return s.withPolicy(ctx, req, true, wire.TagConditions(tags), func(m *managed) (any, error) {
 		merged, err := mergeTags(m.tags, tags)
 		if err == nil {
 			m.tags = merged

@@ -86,7 +86,7 @@ func (s *Service) createProfile(ctx context.Context, req *wire.Request) (any, er
 		return nil, err
 	}
 	arn := s.arn("instance-profile", path, name)
-	if err := s.allow(ctx, req, arn, nil, tagConditions(tags)); err != nil {
+	if err := s.allow(ctx, req, arn, nil, wire.TagConditions(tags)); err != nil {
 		return nil, err
 	}
 	if err := s.allowTagging(ctx, req, "iam:TagInstanceProfile", arn, tags); err != nil {
@@ -206,7 +206,7 @@ func (s *Service) tagProfile(ctx context.Context, req *wire.Request) (any, error
 	if err != nil {
 		return nil, err
 	}
-	return s.withProfile(ctx, req, tagConditions(tags), func(p *profile) (any, error) {
+	return s.withProfile(ctx, req, wire.TagConditions(tags), func(p *profile) (any, error) {
 		merged, err := mergeTags(p.tags, tags)
 		if err == nil {
 			p.tags = merged

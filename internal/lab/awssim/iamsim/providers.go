@@ -74,7 +74,7 @@ func (s *Service) createProvider(ctx context.Context, req *wire.Request) (any, e
 		created: req.Now.UTC().Truncate(time.Second), tags: tags,
 	}
 	p.arn = s.arn("oidc-provider", "/", p.url)
-	if err := s.allow(ctx, req, p.arn, nil, tagConditions(tags)); err != nil {
+	if err := s.allow(ctx, req, p.arn, nil, wire.TagConditions(tags)); err != nil {
 		return nil, err
 	}
 	if err := s.allowTagging(ctx, req, "iam:TagOpenIDConnectProvider", p.arn, tags); err != nil {
@@ -130,7 +130,7 @@ func (s *Service) tagProvider(ctx context.Context, req *wire.Request) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	return s.withProvider(ctx, req, tagConditions(tags), func(p *provider) (any, error) {
+	return s.withProvider(ctx, req, wire.TagConditions(tags), func(p *provider) (any, error) {
 		merged, err := mergeTags(p.tags, tags)
 		if err == nil {
 			p.tags = merged

@@ -166,7 +166,7 @@ func (s *Service) createRole(ctx context.Context, req *wire.Request) (any, error
 	if err != nil {
 		return nil, err
 	}
-	conditions := tagConditions(r.tags)
+	conditions := wire.TagConditions(r.tags)
 	if r.boundary != "" {
 		conditions["iam:PermissionsBoundary"] = []string{r.boundary}
 	}
@@ -200,7 +200,7 @@ func (s *Service) allowTagging(ctx context.Context, req *wire.Request, action, a
 		return nil
 	}
 	return s.Authorize(ctx, req, wire.Access{
-		Action: action, Resources: []wire.Resource{{ARN: arn, Tags: tags}}, Conditions: tagConditions(tags),
+		Action: action, Resources: []wire.Resource{{ARN: arn, Tags: tags}}, Conditions: wire.TagConditions(tags),
 	})
 }
 
@@ -294,7 +294,7 @@ func (s *Service) tagRole(ctx context.Context, req *wire.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.withRole(ctx, req, tagConditions(tags), func(r *role) (any, error) {
+	return s.withRole(ctx, req, wire.TagConditions(tags), func(r *role) (any, error) {
 		merged, err := mergeTags(r.tags, tags)
 		if err == nil {
 			r.tags = merged

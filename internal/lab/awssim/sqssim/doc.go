@@ -1,0 +1,8 @@
+// Package sqssim is the simulated SQS: standard queues with attributes, tags,
+// a policy of their own, visibility timeouts and long polling.
+//
+// Invariants: a message is handed out again only after its visibility timeout;
+// a message older than the retention period is gone; whoever the identity and
+// queue policies do not let in gets nothing. First-in-first-out queues,
+// redrive and KMS keys are refused. Durations in the protocol are seconds.
+package sqssim
