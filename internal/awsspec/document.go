@@ -52,7 +52,7 @@ func compactJSON(value any) string {
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		panic(err) // only channels, functions and cycles cannot be encoded
+		panic(err) //nolint:forbidigo // only channels, functions and cycles cannot be encoded, and callers compose none
 	}
 	return string(bytes.TrimSpace(out.Bytes()))
 }

@@ -45,8 +45,11 @@ const (
 // AL2023Variants lists the variants that EKS publishes, standard ones first.
 func AL2023Variants() []Variant {
 	return []Variant{
-		{"amd64", VariantStandard}, {"arm64", VariantStandard},
-		{"amd64", VariantNvidia}, {"arm64", VariantNvidia}, {"amd64", VariantNeuron},
+		{"amd64", VariantStandard},
+		{"arm64", VariantStandard},
+		{"amd64", VariantNvidia},
+		{"arm64", VariantNvidia},
+		{"amd64", VariantNeuron},
 	}
 }
 

@@ -3,6 +3,7 @@ package awsspec
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -41,7 +42,7 @@ func parts(t *testing.T, text string) []part {
 	reader := multipart.NewReader(message.Body, params["boundary"])
 	for {
 		p, err := reader.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out
 		}
 		if err != nil {

@@ -1,8 +1,7 @@
 package v1
 
 import (
-	"embed"
-	"io/fs"
+	_ "embed"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,22 +23,14 @@ func AddToScheme(s *runtime.Scheme) error {
 	return builder.AddToScheme(s)
 }
 
-//go:embed crds/*.yaml
-var crds embed.FS
+var (
+	//go:embed crds/karpenter.sh_nodeclaims.yaml
+	nodeClaimCRD string
+	//go:embed crds/karpenter.sh_nodepools.yaml
+	nodePoolCRD string
+)
 
-// CRDs returns the group's CustomResourceDefinitions, one YAML document each, sorted by name.
+// CRDs returns the group's CustomResourceDefinitions, one YAML document each.
 func CRDs() [][]byte {
-	names, err := fs.Glob(crds, "crds/*.yaml")
-	if err != nil {
-		panic(err) // the pattern is a constant
-	}
-	out := make([][]byte, 0, len(names))
-	for _, name := range names {
-		doc, err := crds.ReadFile(name)
-		if err != nil {
-			panic(err) // an embedded file that Glob has just named
-		}
-		out = append(out, doc)
-	}
-	return out
+	return [][]byte{[]byte(nodeClaimCRD), []byte(nodePoolCRD)}
 }
