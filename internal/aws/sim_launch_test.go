@@ -1,0 +1,158 @@
+package aws_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
+)
+
+var owner = awsspec.Owner{Cluster: "lab", NodePool: "spot", NodeClass: "default"}
+
+// launchable makes what a launch needs, launches nothing, and gives the request.
+func launchable(t *testing.T, cloud *awssim.Cloud, admin, c *aws.Clients) aws.LaunchRequest {
+	t.Helper()
+	ctx := context.Background()
+	vpc := cloud.EC2.SeedVPC("10.0.0.0/16", []string{"us-west-2a", "us-west-2b"})
+	image := cloud.EC2.SeedImage(ec2sim.Image{Name: "al2023", Arch: "x86_64"})
+	try[aws.Role](t)(admin.CreateRole(ctx, aws.Role{Name: "node", TrustPolicy: awsspec.NodeTrust("aws")}))
+	try[aws.InstanceProfile](t)(admin.CreateInstanceProfile(ctx, aws.InstanceProfile{Name: "node", Role: "node"}))
+	template := awsspec.LaunchTemplate{
+		ImageID: image, InstanceProfile: "node", SecurityGroupIDs: []string{vpc.ClusterSecurityGroupID}, UserData: "hello", Spot: true,
+		Metadata:     awsspec.Metadata{HTTPEndpoint: "enabled", HTTPProtocolIPv6: "disabled", HTTPTokens: "required", HopLimit: 1},
+		BlockDevices: awsspec.DefaultBlockDevices(), Tags: owner.Tags(nil),
+	}
+	name := try[string](t)(c.EnsureLaunchTemplate(ctx, template))
+	if again := try[string](t)(c.EnsureLaunchTemplate(ctx, template)); again != name {
+		t.Errorf("the same content has names %q and %q", name, again)
+	}
+	r := aws.LaunchRequest{
+		LaunchTemplate: name, CapacityType: aws.CapacityTypeSpot, ClientToken: awsspec.ClientToken("uid", 1),
+		Tags: owner.InstanceTags(nil, "spot-1", "uid"),
+	}
+	for i, zone := range []string{"us-west-2a", "us-west-2b"} {
+		for _, kind := range []string{"m5.large", "m5.xlarge"} {
+			r.Overrides = append(r.Overrides, aws.Override{InstanceType: kind, Zone: zone, SubnetID: vpc.SubnetIDs[i], ImageID: image, Priority: 0.1})
+		}
+	}
+	return r
+}
+
+func launchOne(t *testing.T, cloud *awssim.Cloud, c *aws.Clients) aws.Launched {
+	t.Helper()
+	return try[aws.Launched](t)(c.Launch(context.Background(), launchable(t, cloud, c, c)))
+}
+
+// daemonOf makes clients with the permissions that the daemon's role has, and no others.
+func daemonOf(t *testing.T, cloud *awssim.Cloud, admin *aws.Clients) *aws.Clients {
+	t.Helper()
+	var arns []string
+	for _, p := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
+		Partition: "aws", Region: region, Account: account, Cluster: "lab",
+		NodeRoleARN: "arn:aws:iam::123456789012:role/node", QueueARN: cloud.SQS.ARN("lab"),
+	}) {
+		arns = append(arns, try[aws.Policy](t)(admin.CreatePolicy(context.Background(), aws.Policy{Name: p.Name, Document: p.Document})).ARN)
+	}
+	return clients(t, cloud, cloud.IAM.SeedUser("daemon", arns...))
+}
+
+func TestSim_InstanceLifeWithTheDaemonsPermissions(t *testing.T) {
+	cloud, admin := start(t)
+	c := daemonOf(t, cloud, admin)
+	ctx := context.Background()
+	r := launchable(t, cloud, admin, c)
+
+	got := try[aws.Launched](t)(c.Launch(ctx, r))
+	if got.InstanceID == "" || got.InstanceType == "" || got.Zone == "" || got.SubnetID == "" || got.ImageID != r.Overrides[0].ImageID || got.CapacityType != "spot" {
+		t.Errorf("got %+v", got)
+	}
+	if again := try[aws.Launched](t)(c.Launch(ctx, r)); again.InstanceID != got.InstanceID {
+		t.Errorf("the same token launched %s and %s", got.InstanceID, again.InstanceID)
+	}
+	other := r
+	other.Overrides = r.Overrides[:1]
+	if _, err := c.Launch(ctx, other); !errors.Is(err, aws.ErrIdempotentParameterMismatch) {
+		t.Errorf("the token with other parameters: %v", err)
+	}
+
+	mine := map[string]string{awsspec.TagNodeClaimUID: "uid", awsspec.TagNodePool: "*"}
+	instances := try[[]aws.Instance](t)(c.Instances(ctx, mine))
+	if len(instances) != 1 || instances[0].ID != got.InstanceID || instances[0].CapacityType != "spot" || instances[0].PrivateDNSName == "" || instances[0].Gone() {
+		t.Fatalf("got %+v", instances)
+	}
+	if err := c.TagInstance(ctx, got.InstanceID, map[string]string{awsspec.TagName: "ip-10-0-0-4"}); err != nil {
+		t.Errorf("name the instance: %v", err)
+	}
+	instance := try[aws.Instance](t)(c.Instance(ctx, got.InstanceID))
+	if instance.Tags[awsspec.TagName] != "ip-10-0-0-4" || instance.Type != got.InstanceType || instance.Zone != got.Zone {
+		t.Errorf("got %+v", instance)
+	}
+	if _, err := c.Instance(ctx, "i-00000000000000000"); !errors.Is(err, aws.ErrNotFound) {
+		t.Errorf("an instance that does not exist: %v", err)
+	}
+	for range 2 {
+		if err := c.Terminate(ctx, got.InstanceID, "i-00000000000000000"); err != nil {
+			t.Errorf("terminate: %v", err)
+		}
+	}
+	if instance := try[aws.Instance](t)(c.Instance(ctx, got.InstanceID)); !instance.Gone() {
+		t.Errorf("after the terminate: %+v", instance)
+	}
+
+	templates := try[[]string](t)(c.LaunchTemplates(ctx, map[string]string{awsspec.TagClusterName: "lab", awsspec.TagNodeClass: "default"}))
+	if len(templates) != 1 || templates[0] != r.LaunchTemplate {
+		t.Errorf("templates %v", templates)
+	}
+	for range 2 {
+		if err := c.DeleteLaunchTemplate(ctx, r.LaunchTemplate); err != nil {
+			t.Errorf("delete template: %v", err)
+		}
+	}
+	r.ClientToken = awsspec.ClientToken("uid", 2)
+	if _, err := c.Launch(ctx, r); !errors.Is(err, aws.ErrLaunchTemplateNotFound) {
+		t.Errorf("a launch without its template: %v", err)
+	}
+}
+
+func TestSim_LackOfCapacityNamesItsOfferings(t *testing.T) {
+	cloud, c := start(t)
+	ctx := context.Background()
+	r := launchable(t, cloud, c, c)
+	for _, kind := range []string{"m5.large", "m5.xlarge"} {
+		cloud.EC2.SetCapacity("spot", kind, "us-west-2a", 0)
+		cloud.EC2.SetCapacity("spot", kind, "us-west-2b", 0)
+	}
+	_, err := c.Launch(ctx, r)
+	var lack *aws.InsufficientCapacityError
+	if !errors.As(err, &lack) || len(lack.Offerings) == 0 {
+		t.Fatalf("got %v", err)
+	}
+	for _, o := range lack.Offerings {
+		if o.InstanceType == "" || o.Zone == "" || o.CapacityType != "spot" || o.Code != "InsufficientInstanceCapacity" {
+			t.Errorf("offering %+v", o)
+		}
+	}
+	cloud.EC2.SetCapacity("spot", "m5.xlarge", "us-west-2b", 5)
+	if _, err := c.Launch(ctx, r); !errors.As(err, &lack) {
+		t.Errorf("the same token after capacity came back: %v; EC2 replays the failure", err)
+	}
+	r.ClientToken = awsspec.ClientToken("uid", 2)
+	got := try[aws.Launched](t)(c.Launch(ctx, r))
+	if got.InstanceType != "m5.xlarge" || got.Zone != "us-west-2b" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestSim_AnAnswerThatWasLostIsGivenAgain(t *testing.T) {
+	cloud, c := start(t)
+	r := launchable(t, cloud, c, c)
+	cloud.Faults().Inject(awssim.Fault{Service: "ec2", Action: "CreateFleet", DropResponse: true, Times: 1})
+	got := try[aws.Launched](t)(c.Launch(context.Background(), r))
+	if n := len(cloud.EC2.Instances()); n != 1 || cloud.EC2.Instances()[0].ID != got.InstanceID {
+		t.Errorf("%d instances, launched %+v", n, got)
+	}
+}
