@@ -96,3 +96,12 @@ func (m clusterName) PlanModifyString(ctx context.Context, req planmodifier.Stri
 	}
 	resp.PlanValue = types.StringValue(name)
 }
+
+// objectNameAttribute names a Kubernetes object; another name is another object.
+func objectNameAttribute(kind string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Required: true, MarkdownDescription: "Name of the " + kind + ".",
+		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		Validators:    []validator.String{validate.ObjectName()},
+	}
+}

@@ -3,8 +3,6 @@ package provider
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,13 +11,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
-)
-
-// Kubernetes versions that the daemon supports, minor of major 1.
-const (
-	oldestMinor = 30
-	newestMinor = 36
 )
 
 // cluster is the Kubernetes API of the one cluster that the provider declares.
@@ -92,11 +85,7 @@ func (c *cluster) checkVersion() error {
 	if err != nil {
 		return fmt.Errorf("kubernetes version read: %w", err)
 	}
-	minor, err := strconv.Atoi(strings.TrimRight(version.Minor, "+"))
-	if err != nil || version.Major != "1" || minor < oldestMinor || minor > newestMinor {
-		return fmt.Errorf("kubernetes %s is not supported: this version of the provider supports 1.%d to 1.%d", version.GitVersion, oldestMinor, newestMinor)
-	}
-	return nil
+	return install.CheckKubernetesVersion(version.GitVersion)
 }
 
 // unset removes fields of a cluster-scoped object whoever owns them: apply

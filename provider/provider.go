@@ -16,11 +16,12 @@ var (
 // New makes the provider factory. version is the release's version without a
 // leading v; the daemon's default image follows it.
 func New(version string) func() provider.Provider {
-	return func() provider.Provider { return &karpenterProvider{version: version} }
+	return func() provider.Provider { return &karpenterProvider{version: version, definitions: newDefinitions()} }
 }
 
 type karpenterProvider struct {
-	version string
+	version     string
+	definitions *definitions
 }
 
 // Metadata names the provider and its version.
@@ -59,8 +60,8 @@ func (p *karpenterProvider) Resources(context.Context) []func() resource.Resourc
 		newDiscoveryTags,
 		newInterruptionQueue,
 		//newDaemon,
-		//newNodeClass,
-		//newNodePool,
+		func() resource.Resource { return newNodeClass(p.definitions) },
+		func() resource.Resource { return newNodePool(p.definitions) },
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
@@ -61,8 +62,8 @@ func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"name":                 nameAttribute("role", "`KarpenterControllerRole-<cluster_name>`", prefixed("KarpenterControllerRole-"), awsspec.CheckRoleName),
 			"path":                 iamPathAttribute("role and its policies"),
 			"permissions_boundary": permissionsBoundaryAttribute(),
-			"namespace":            serviceAccountPart("Namespace of the service account", "karpenter"),
-			"service_account":      serviceAccountPart("Name of the service account", "karpenter"),
+			"namespace":            serviceAccountPart("Namespace of the service account", install.DefaultNamespace),
+			"service_account":      serviceAccountPart("Name of the service account", install.DefaultServiceAccount),
 			"node_role_arn": schema.StringAttribute{
 				Required:            true,
 				MarkdownDescription: "ARN of the role of the nodes, `karpenter_node_role.<name>.arn`: the daemon may pass it to the instances that it launches.",

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -111,6 +112,11 @@ func Quantity() validator.String {
 		}
 		return nil
 	}}
+}
+
+// Quantities accepts maps of quantities.
+func Quantities() validator.Map {
+	return mapvalidator.ValueStringsAre(Quantity())
 }
 
 // durationForm is the pattern of Karpenter's CRDs: whole hours, minutes and seconds.

@@ -1,0 +1,119 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/definition"
+)
+
+// definitions compiles the API's definitions on first use. Compiling one takes
+// some tens of milliseconds, so a provider keeps them.
+type definitions struct {
+	compiled map[string]*memo[*definition.Definition] // by kind
+}
+
+func newDefinitions() *definitions {
+	return &definitions{compiled: map[string]*memo[*definition.Definition]{v1.NodePoolKind: {}, awsv1.EC2NodeClassKind: {}}}
+}
+
+func (d *definitions) of(kind string) (*definition.Definition, error) {
+	return d.compiled[kind].get(func() (*definition.Definition, error) {
+		for _, document := range append(v1.CRDs(), awsv1.CRDs()...) {
+			if strings.Contains(string(document), "\n    kind: "+kind+"\n") {
+				return definition.Parse(document)
+			}
+		}
+		return nil, fmt.Errorf("kind %s has no definition", kind)
+	})
+}
+
+// check gives what the API server would object to in the spec, at the
+// attributes concerned. An objection that an unknown value may be the cause of
+// is left to the API server.
+func (d *definitions) check(ctx context.Context, kind string, spec any, config tftypes.Value) diag.Diagnostics {
+	var diags diag.Diagnostics
+	rules, err := d.of(kind)
+	if err != nil {
+		diags.AddError("Cannot check the configuration", err.Error())
+		return diags
+	}
+	unknown, err := definition.Unknown(config)
+	if err != nil {
+		diags.AddError("Cannot check the configuration", err.Error())
+		return diags
+	}
+	objections, err := rules.Validate(ctx, spec)
+	if err != nil {
+		diags.AddError("Cannot check the configuration", err.Error())
+		return diags
+	}
+	rename := strings.NewReplacer(
+		"spec.template.spec.nodeClassRef.name", "node_class", "spec.template.spec.", "", "spec.template.metadata.", "", "spec.", "")
+	said := map[string]bool{}
+	for _, objection := range objections {
+		at := definition.Attribute(objection.Field, rename)
+		if at.Touches(unknown) || said[at.Path().String()] {
+			continue
+		}
+		said[at.Path().String()] = true
+		diags.AddAttributeError(at.Path(), "Invalid "+kind, fmt.Sprintf("%s: %s.", at.Path(), words(objection)))
+	}
+	return diags
+}
+
+// words is an objection without what only repeats the type of the field.
+func words(e *field.Error) string {
+	switch e.BadValue {
+	case "object", "array", "map", "string", "integer":
+		if e.Detail != "" {
+			return e.Detail
+		}
+	}
+	return strings.TrimSuffix(e.ErrorBody(), ".")
+}
+
+// contradictions names the requirement with which no value is left for a key,
+// and the ones (or the label) that it contradicts.
+func contradictions(spec v1.NodePoolSpec) diag.Diagnostics {
+	var diags diag.Diagnostics
+	type source struct {
+		requirement label.Requirement
+		from        []string
+	}
+	sofar := map[string]source{}
+	for key, value := range spec.Template.ObjectMeta.Labels {
+		r := label.Is(key, value)
+		sofar[r.Key()] = source{requirement: r, from: []string{fmt.Sprintf("labels[%q]", key)}}
+	}
+	for i, required := range spec.Template.Spec.Requirements {
+		r, err := label.NewRequirement(required.Key, label.Operator(required.Operator), required.Values...)
+		if err != nil {
+			continue // unknown in part, or objected to already
+		}
+		here := path.Root("requirements").AtListIndex(i)
+		before, has := sofar[r.Key()]
+		if !has {
+			sofar[r.Key()] = source{requirement: r, from: []string{here.String()}}
+			continue
+		}
+		both := before.requirement.Intersect(r)
+		if both.Contradicts() {
+			diags.AddAttributeError(here, "Contradictory requirements", fmt.Sprintf(
+				"%s (%s) and %s (%s) leave no value for label %s: no node could ever be launched. Correct or remove one of them.",
+				here, r, strings.Join(before.from, ", "), before.requirement, required.Key))
+			return diags
+		}
+		sofar[r.Key()] = source{requirement: both, from: append(before.from, here.String())}
+	}
+	return diags
+}

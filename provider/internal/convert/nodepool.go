@@ -1,0 +1,150 @@
+package convert
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwtype"
+)
+
+// NodePool has the attributes of a node pool that are its spec.
+type NodePool struct {
+	NodeClass              types.String `tfsdk:"node_class"`
+	Labels                 types.Map    `tfsdk:"labels"`
+	Annotations            types.Map    `tfsdk:"annotations"`
+	Taints                 types.List   `tfsdk:"taints"`
+	StartupTaints          types.List   `tfsdk:"startup_taints"`
+	Requirements           types.List   `tfsdk:"requirements"`
+	TerminationGracePeriod fwtype.Value `tfsdk:"termination_grace_period"`
+	Disruption             types.Object `tfsdk:"disruption"`
+	Limits                 types.Map    `tfsdk:"limits"`
+	Weight                 types.Int32  `tfsdk:"weight"`
+}
+
+type requirement struct {
+	Key      types.String `tfsdk:"key"`
+	Operator types.String `tfsdk:"operator"`
+	Values   types.Set    `tfsdk:"values"`
+}
+
+type taint struct {
+	Key    types.String `tfsdk:"key"`
+	Value  types.String `tfsdk:"value"`
+	Effect types.String `tfsdk:"effect"`
+}
+
+type disruption struct {
+	ConsolidationPolicy types.String `tfsdk:"consolidation_policy"`
+	ConsolidateAfter    fwtype.Value `tfsdk:"consolidate_after"`
+}
+
+// RequirementType is the type of an element of requirements.
+func RequirementType() types.ObjectType {
+	return types.ObjectType{AttrTypes: map[string]attr.Type{
+		"key": types.StringType, "operator": types.StringType, "values": types.SetType{ElemType: types.StringType},
+	}}
+}
+
+// TaintType is the type of an element of taints and startup_taints.
+func TaintType() types.ObjectType {
+	return types.ObjectType{AttrTypes: map[string]attr.Type{
+		"key": types.StringType, "value": types.StringType, "effect": types.StringType,
+	}}
+}
+
+// DisruptionType is the type of disruption.
+func DisruptionType() types.ObjectType {
+	return types.ObjectType{AttrTypes: map[string]attr.Type{
+		"consolidation_policy": types.StringType, "consolidate_after": fwtype.Duration(),
+	}}
+}
+
+// DefaultDisruption is what disruption is where it is not configured: the
+// defaults of the API.
+func DefaultDisruption() types.Object {
+	return types.ObjectValueMust(DisruptionType().AttrTypes, map[string]attr.Value{
+		"consolidation_policy": types.StringValue(string(v1.ConsolidationWhenEmpty)),
+		"consolidate_after":    fwtype.Duration().Value("0s"),
+	})
+}
+
+// Spec is the wire form.
+func (p NodePool) Spec(ctx context.Context, diags *diag.Diagnostics) v1.NodePoolSpec {
+	spec := v1.NodePoolSpec{
+		Template: v1.NodeTemplate{
+			ObjectMeta: v1.TemplateMeta{Labels: Strings(p.Labels), Annotations: Strings(p.Annotations)},
+			Spec: v1.NodeTemplateSpec{NodeSpec: v1.NodeSpec{
+				Taints:                 taints(ctx, p.Taints, diags),
+				StartupTaints:          taints(ctx, p.StartupTaints, diags),
+				Requirements:           requirements(ctx, p.Requirements, diags),
+				NodeClassRef:           v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: p.NodeClass.ValueString()},
+				TerminationGracePeriod: Duration(p.TerminationGracePeriod),
+			}},
+		},
+		Limits: Limits(p.Limits),
+		Weight: pointer(p.Weight, p.Weight.ValueInt32()),
+	}
+	if d := object[disruption](ctx, p.Disruption, diags); d != nil {
+		spec.Disruption = v1.Disruption{
+			ConsolidationPolicy: v1.ConsolidationPolicy(d.ConsolidationPolicy.ValueString()),
+			ConsolidateAfter:    nillable(d.ConsolidateAfter),
+		}
+	}
+	return spec
+}
+
+// NodePoolOf is the reverse of Spec. An attribute that means what prior's means
+// stays as it is there.
+func NodePoolOf(ctx context.Context, spec v1.NodePoolSpec, prior NodePool, diags *diag.Diagnostics) NodePool {
+	was := prior.Spec(ctx, diags)
+	before, now := was.Template.Spec.NodeSpec, spec.Template.Spec.NodeSpec
+	return NodePool{
+		NodeClass:              types.StringValue(now.NodeClassRef.Name),
+		Labels:                 keep(was.Template.ObjectMeta.Labels, spec.Template.ObjectMeta.Labels, prior.Labels, StringMap),
+		Annotations:            keep(was.Template.ObjectMeta.Annotations, spec.Template.ObjectMeta.Annotations, prior.Annotations, StringMap),
+		Taints:                 keep(before.Taints, now.Taints, prior.Taints, list(ctx, TaintType(), taintOf, diags)),
+		StartupTaints:          keep(before.StartupTaints, now.StartupTaints, prior.StartupTaints, list(ctx, TaintType(), taintOf, diags)),
+		Requirements:           keep(before.Requirements, now.Requirements, prior.Requirements, list(ctx, RequirementType(), requirementOf, diags)),
+		TerminationGracePeriod: keep(before.TerminationGracePeriod, now.TerminationGracePeriod, prior.TerminationGracePeriod, DurationValue),
+		Limits:                 keep(was.Limits, spec.Limits, prior.Limits, LimitsMap),
+		Weight:                 types.Int32PointerValue(spec.Weight),
+		Disruption: keep(was.Disruption, spec.Disruption, prior.Disruption, func(d v1.Disruption) types.Object {
+			return objectOf(ctx, DisruptionType().AttrTypes, &disruption{
+				ConsolidationPolicy: types.StringValue(string(d.ConsolidationPolicy)),
+				ConsolidateAfter:    fwtype.Duration().Value(d.ConsolidateAfter.String()),
+			}, diags)
+		}),
+	}
+}
+
+func requirements(ctx context.Context, l types.List, diags *diag.Diagnostics) []v1.Requirement {
+	out := []v1.Requirement{} // the field is required, if only as an empty list
+	for _, r := range elements[requirement](ctx, l, diags) {
+		out = append(out, v1.Requirement{
+			Key: r.Key.ValueString(), Operator: corev1.NodeSelectorOperator(r.Operator.ValueString()), Values: setStrings(r.Values),
+		})
+	}
+	return out
+}
+
+func requirementOf(r v1.Requirement) requirement {
+	return requirement{Key: types.StringValue(r.Key), Operator: types.StringValue(string(r.Operator)), Values: stringSet(r.Values)}
+}
+
+func taints(ctx context.Context, l types.List, diags *diag.Diagnostics) []corev1.Taint {
+	var out []corev1.Taint
+	for _, t := range elements[taint](ctx, l, diags) {
+		out = append(out, corev1.Taint{Key: t.Key.ValueString(), Value: t.Value.ValueString(), Effect: corev1.TaintEffect(t.Effect.ValueString())})
+	}
+	return out
+}
+
+func taintOf(t corev1.Taint) taint {
+	return taint{Key: types.StringValue(t.Key), Value: stringValue(t.Value), Effect: types.StringValue(string(t.Effect))}
+}

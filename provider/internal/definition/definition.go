@@ -1,0 +1,70 @@
+// Package definition checks an object against its CustomResourceDefinition
+// offline, as the API server will on creation: defaults, schema, and CEL rules,
+// by the API server's own packages. The definitions are the only place where
+// the rules are written down.
+//
+// A Definition is immutable and safe for concurrent use.
+package definition
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+)
+
+// Definition is the schema and the rules of one kind.
+type Definition struct {
+	structural *structuralschema.Structural
+	schema     validation.SchemaValidator
+	rules      *cel.Validator
+}
+
+// Parse compiles the first version of a CustomResourceDefinition in YAML.
+func Parse(document []byte) (*Definition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(document, crd); err != nil {
+		return nil, fmt.Errorf("definition parse: %w", err)
+	}
+	if len(crd.Spec.Versions) == 0 || crd.Spec.Versions[0].Schema == nil {
+		return nil, fmt.Errorf("definition parse: %q has no schema", crd.Name)
+	}
+	served := &apiextensions.CustomResourceValidation{}
+	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(crd.Spec.Versions[0].Schema, served, nil); err != nil {
+		return nil, fmt.Errorf("definition %q convert: %w", crd.Name, err)
+	}
+	structural, err := structuralschema.NewStructural(served.OpenAPIV3Schema)
+	if err != nil {
+		return nil, fmt.Errorf("definition %q read: %w", crd.Name, err)
+	}
+	validator, _, err := validation.NewSchemaValidator(served.OpenAPIV3Schema)
+	if err != nil {
+		return nil, fmt.Errorf("definition %q read: %w", crd.Name, err)
+	}
+	return &Definition{structural: structural, schema: validator, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
+}
+
+// Validate gives what the API server would object to in the spec, which is a Go
+// value of the API's types. The paths begin with "spec".
+func (d *Definition) Validate(ctx context.Context, spec any) (field.ErrorList, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
+	if err != nil {
+		return nil, fmt.Errorf("spec convert: %w", err)
+	}
+	object := map[string]any{"metadata": map[string]any{"name": "x"}, "spec": fields}
+	defaulting.Default(object, d.structural)
+	if errs := validation.ValidateCustomResource(nil, object, d.schema); len(errs) > 0 {
+		return errs, nil // as the API server: rules may rely on the schema
+	}
+	errs, _ := d.rules.Validate(ctx, nil, d.structural, object, nil, celconfig.RuntimeCELCostBudget)
+	return errs, nil
+}

@@ -1,0 +1,116 @@
+package definition
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// Steps is a path into a resource's attributes: names, and indexes of lists in
+// decimal. It ends at maps and sets: an element of those is named in messages.
+type Steps []string
+
+// Attribute gives the attribute that an API field stands for. rename takes the
+// beginning of a field path off, or puts an attribute's name for it; the rest is
+// the API's names in snake case.
+func Attribute(fieldPath string, rename *strings.Replacer) Steps {
+	var steps Steps
+	for _, token := range tokens(rename.Replace(fieldPath)) {
+		if _, err := strconv.Atoi(token); err != nil {
+			token = snake(token)
+		}
+		steps = append(steps, token)
+		if slices.Contains([]string{"values", "labels", "annotations", "limits", "tags"}, token) {
+			break
+		}
+	}
+	return steps
+}
+
+// tokens splits a.b[0].c[x/y.z] at dots and brackets.
+func tokens(fieldPath string) []string {
+	var out []string
+	for fieldPath != "" {
+		end := strings.IndexAny(fieldPath, ".[")
+		if fieldPath[0] == '[' {
+			end = strings.IndexByte(fieldPath, ']')
+			out = append(out, fieldPath[1:end])
+			fieldPath = strings.TrimPrefix(fieldPath[end+1:], ".")
+			continue
+		}
+		if end < 0 {
+			return append(out, fieldPath)
+		}
+		out = append(out, fieldPath[:end])
+		fieldPath = strings.TrimPrefix(fieldPath[end:], ".")
+	}
+	return out
+}
+
+// snake writes kmsKeyID as kms_key_id and httpProtocolIPv6 as http_protocol_ipv6.
+func snake(name string) string {
+	letters := []rune(strings.ReplaceAll(name, "IPv6", "Ipv6"))
+	var out strings.Builder
+	for i, letter := range letters {
+		begins := i > 0 && unicode.IsUpper(letter) &&
+			(unicode.IsLower(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1]))
+		if begins {
+			out.WriteByte('_')
+		}
+		out.WriteRune(unicode.ToLower(letter))
+	}
+	return out.String()
+}
+
+// Path is the framework's form.
+func (s Steps) Path() path.Path {
+	out := path.Empty()
+	for _, step := range s {
+		if index, err := strconv.Atoi(step); err == nil {
+			out = out.AtListIndex(index)
+		} else {
+			out = out.AtName(step)
+		}
+	}
+	return out
+}
+
+// Unknown lists where a configuration has unknown values.
+func Unknown(config tftypes.Value) ([]Steps, error) {
+	var out []Steps
+	err := tftypes.Walk(config, func(p *tftypes.AttributePath, v tftypes.Value) (bool, error) {
+		if !v.IsKnown() {
+			out = append(out, stepsOf(p))
+		}
+		return true, nil
+	})
+	return out, err
+}
+
+func stepsOf(p *tftypes.AttributePath) Steps {
+	var steps Steps
+	for _, step := range p.Steps() {
+		switch step := step.(type) {
+		case tftypes.AttributeName:
+			steps = append(steps, string(step))
+		case tftypes.ElementKeyInt:
+			steps = append(steps, strconv.FormatInt(int64(step), 10))
+		default:
+			return steps
+		}
+	}
+	return steps
+}
+
+// Touches tells whether one of the paths is at, above or below s: an objection
+// there may come from what is not known yet.
+func (s Steps) Touches(others []Steps) bool {
+	return slices.ContainsFunc(others, func(o Steps) bool {
+		n := min(len(s), len(o))
+		return slices.Equal(s[:n], o[:n])
+	})
+}

@@ -1,0 +1,47 @@
+package definition_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/definition"
+)
+
+func TestAttribute_NamesTheAttributeOfAField(t *testing.T) {
+	rename := strings.NewReplacer("spec.template.spec.nodeClassRef.name", "node_class", "spec.template.spec.", "", "spec.", "")
+	for fieldPath, want := range map[string]string{
+		"spec.template.spec.requirements[0].values[1]":  "requirements[0].values",
+		"spec.template.spec.taints[2].effect":           "taints[2].effect",
+		"spec.template.spec.nodeClassRef.name":          "node_class",
+		"spec.limits[nvidia.com/gpu]":                   "limits",
+		"spec.disruption.consolidateAfter":              "disruption.consolidate_after",
+		"spec.blockDeviceMappings[0].ebs.kmsKeyID":      "block_device_mappings[0].ebs.kms_key_id",
+		"spec.metadataOptions.httpProtocolIPv6":         "metadata_options.http_protocol_ipv6",
+		"spec.metadataOptions.httpPutResponseHopLimit":  "metadata_options.http_put_response_hop_limit",
+		"spec.associatePublicIPAddress":                 "associate_public_ip_address",
+		"spec.subnetSelectorTerms[1].tags[a.b/c].extra": "subnet_selector_terms[1].tags",
+		"spec.amiSelectorTerms":                         "ami_selector_terms",
+	} {
+		if got := definition.Attribute(fieldPath, rename).Path().String(); got != want {
+			t.Errorf("%s is attribute %s, want %s", fieldPath, got, want)
+		}
+	}
+}
+
+func TestTouches_IsAboutAncestorsAndDescendants(t *testing.T) {
+	unknown := []definition.Steps{{"requirements", "0", "values"}}
+	for _, tt := range []struct {
+		steps definition.Steps
+		want  bool
+	}{
+		{definition.Steps{"requirements"}, true},
+		{definition.Steps{"requirements", "0", "values"}, true},
+		{definition.Steps{"requirements", "1"}, false},
+		{definition.Steps{"taints"}, false},
+		{nil, true},
+	} {
+		if got := tt.steps.Touches(unknown); got != tt.want {
+			t.Errorf("%v touches: %v, want %v", tt.steps, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwtype"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
+)
+
+const (
+	nodeClassTimeout       = 5 * time.Minute
+	nodeClassDeleteTimeout = 10 * time.Minute
+)
+
+type nodeClass struct {
+	base
+	definitions *definitions
+}
+
+type nodeClassModel struct {
+	Name   types.String `tfsdk:"name"`
+	Daemon types.String `tfsdk:"daemon"`
+	convert.NodeClass
+	tagsModel
+	Wait     types.Bool     `tfsdk:"wait"`
+	Timeouts timeouts.Value `tfsdk:"timeouts"`
+}
+
+func (m nodeClassModel) ids() []string { return []string{m.Name.ValueString()} }
+
+func newNodeClass(d *definitions) resource.Resource {
+	return &nodeClass{base: base{kind: "node_class", keys: []string{"name"}}, definitions: d}
+}
+
+// Schema describes the node class.
+func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "An EC2NodeClass (`karpenter.k8s.aws/v1`): how instances are launched. The attributes are the fields " +
+			"of the EC2NodeClass's spec in snake case.\n\nThe configuration is checked offline with the EC2NodeClass's own " +
+			"definition. `tags` go to the instances, volumes, network interfaces and launch templates.",
+		Attributes: map[string]schema.Attribute{
+			"name": objectNameAttribute("EC2NodeClass"),
+			"daemon": text("`karpenter_daemon.<name>.id`. It only gives the order: the daemon is there before the class, and is " +
+				"destroyed after it, since it is the daemon that takes the class's launch templates down."),
+			"subnet_selector_terms": schema.ListNestedAttribute{
+				Required: true, MarkdownDescription: "The subnets of the instances: those that one of the terms selects.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"tags": selectorTagsAttribute(), "id": text("Id of a subnet. Instead of `tags`."),
+				}},
+			},
+			"security_group_selector_terms": schema.ListNestedAttribute{
+				Required: true, MarkdownDescription: "The security groups of the instances: all that one of the terms selects.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"tags": selectorTagsAttribute(), "id": text("Id of a security group. Instead of `tags`."),
+					"name": text("Name of a security group (not its Name tag). Instead of `tags`."),
+				}},
+			},
+			"ami_selector_terms": schema.ListNestedAttribute{
+				Required: true, MarkdownDescription: "The image: exactly one term.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"alias": schema.StringAttribute{Required: true, MarkdownDescription: "`al2023@latest`, or a release such as `al2023@v20260115`."},
+				}},
+			},
+			"instance_profile": schema.StringAttribute{
+				Required:            true,
+				MarkdownDescription: "Name of the instance profile, `karpenter_instance_profile.<name>.name`.",
+			},
+			"tags":                  tagsAttribute(),
+			"tags_all":              tagsAllAttribute(),
+			"metadata_options":      metadataOptionsAttribute(),
+			"block_device_mappings": blockDeviceMappingsAttribute(),
+			"user_data": text("Shell script, NodeConfig or MIME multipart text that runs before what the daemon generates. It is " +
+				"stored in the EC2NodeClass as it is: no secrets."),
+			"detailed_monitoring": schema.BoolAttribute{
+				Optional: true, MarkdownDescription: "CloudWatch metrics at one-minute intervals. Default `false`.",
+			},
+			"associate_public_ip_address": schema.BoolAttribute{
+				Optional: true, MarkdownDescription: "Give the instances public addresses or not, whatever the subnets say.",
+			},
+			"kubelet": schema.SingleNestedAttribute{
+				Optional: true, MarkdownDescription: "Configuration of the kubelet.",
+				Attributes: map[string]schema.Attribute{
+					"max_pods": schema.Int32Attribute{Optional: true, MarkdownDescription: "Most pods on a node. Without it, what the instance type's network interfaces allow."},
+				},
+			},
+			"wait":     waitAttribute("the EC2NodeClass is ready: subnets, security groups, image and instance profile are found"),
+			"timeouts": timeoutsAttribute(ctx, nodeClassTimeout, nodeClassTimeout, nodeClassDeleteTimeout),
+		},
+	}
+}
+
+func selectorTagsAttribute() schema.Attribute {
+	return schema.MapAttribute{
+		Optional: true, ElementType: types.StringType,
+		MarkdownDescription: "Tags that must all be there; the value `*` is any value. Such as `karpenter_discovery_tags.<name>.selector_tags`.",
+	}
+}
+
+func metadataOptionsAttribute() schema.Attribute {
+	text := func(fallback, description string) schema.StringAttribute {
+		return schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString(fallback),
+			MarkdownDescription: description + " Default `" + fallback + "`.",
+		}
+	}
+	return schema.SingleNestedAttribute{
+		Optional: true, Computed: true, Default: objectdefault.StaticValue(convert.DefaultMetadataOptions()),
+		MarkdownDescription: "The instance metadata service.",
+		Attributes: map[string]schema.Attribute{
+			"http_endpoint":      text("enabled", "`enabled` or `disabled`."),
+			"http_protocol_ipv6": text("disabled", "`enabled` or `disabled`."),
+			"http_put_response_hop_limit": schema.Int64Attribute{
+				Optional: true, Computed: true, Default: int64default.StaticInt64(1),
+				MarkdownDescription: "1 to 64. Pods outside the host network need 2. Default `1`.",
+			},
+			"http_tokens": text("required", "`required` (IMDSv2 only) or `optional`."),
+		},
+	}
+}
+
+func blockDeviceMappingsAttribute() schema.Attribute {
+	number := func(description string) schema.Int64Attribute {
+		return schema.Int64Attribute{Optional: true, MarkdownDescription: description}
+	}
+	flag := func(description string) schema.BoolAttribute {
+		return schema.BoolAttribute{Optional: true, MarkdownDescription: description}
+	}
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+	}
+	return schema.ListNestedAttribute{
+		Optional: true, MarkdownDescription: "Volumes of the instances. Default: `/dev/xvda` with 20Gi, gp3, encrypted.",
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"device_name": text("Such as `/dev/xvda`."),
+			"root_volume": flag("The volume holds the kubelet's ephemeral storage. At most one mapping."),
+			"ebs": schema.SingleNestedAttribute{
+				Optional: true, MarkdownDescription: "The EBS volume.",
+				Attributes: map[string]schema.Attribute{
+					"volume_size": schema.StringAttribute{
+						Required: true, CustomType: fwtype.Quantity(), MarkdownDescription: "Size in Gi, G, Ti or T, such as `100Gi`.",
+						Validators: []validator.String{validate.Quantity()},
+					},
+					"volume_type":           text("`gp3`, `gp2`, `io1`, `io2`, `st1`, `sc1` or `standard`."),
+					"encrypted":             flag("Encrypt the volume."),
+					"delete_on_termination": flag("Delete the volume with the instance."),
+					"iops":                  number("IOPS of gp3, io1 and io2 volumes."),
+					"throughput":            number("Throughput of gp3 volumes, MiB/s."),
+					"kms_key_id":            text("Id, alias or ARN of the KMS key."),
+				},
+			},
+		}},
+	}
+}
+
+// ValidateConfig checks what is known with the EC2NodeClass's definition.
+func (r *nodeClass) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	config, ok := get[nodeClassModel](ctx, req.Config, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	if config.MetadataOptions.IsNull() {
+		config.MetadataOptions = convert.DefaultMetadataOptions()
+	}
+	spec := config.Spec(ctx, config.Tags, &resp.Diagnostics)
+	resp.Diagnostics.Append(r.definitions.check(ctx, awsv1.EC2NodeClassKind, &spec, req.Config.Raw)...)
+}
+
+// ModifyPlan computes tags_all. A default tag of the provider may be one that a
+// node class cannot have.
+func (r *nodeClass) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || r.session == nil {
+		return
+	}
+	r.planTags(ctx, resp)
+	for key, value := range stringMap(r.session.defaultTags) {
+		if err := awsspec.CheckUserTag(key, value); err != nil {
+			resp.Diagnostics.AddAttributeError(path.Root("tags_all"), "Default tag not possible", "default_tags of the provider: "+err.Error()+".")
+		}
+	}
+}
