@@ -45,7 +45,8 @@ func (m module) build(ctx context.Context, w io.Writer, missing []spec) error {
 		return fmt.Errorf("tool cache make: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	args := append([]string{"-mod=readonly", "-ldflags", ldflags(m.name, m.versions), "-o", dir + string(filepath.Separator)}, pkgs...)
+	// Reproducible: no path of this machine goes into the result.
+	args := append([]string{"-mod=readonly", "-trimpath", "-ldflags", ldflags(m.name, m.versions), "-o", dir + string(filepath.Separator)}, pkgs...)
 	if err := goBuild(ctx, w, m.dir, title, args); err != nil {
 		return err
 	}
@@ -69,7 +70,8 @@ func (m module) cached(s spec) (string, bool) {
 }
 
 // BuildSelf builds one of our own programs, the package pkg (as ./daemon/cmd/karpenterd,
-// relative to the top of the checkout) into the file out.
+// relative to the top of the checkout) into the file out. It is built as `go
+// test` builds it, so that each finds compiled what the other needed.
 func BuildSelf(ctx context.Context, w io.Writer, pkg, out string) error {
 	root, err := Root()
 	if err != nil {
@@ -112,10 +114,9 @@ func Self(ctx context.Context, w io.Writer, pkg string) (string, error) {
 	return out, BuildSelf(ctx, w, pkg, out)
 }
 
-// goBuild runs go build in dir with a live report. Reproducible: no paths of
-// this machine and no state of the checkout go into the result.
+// goBuild runs go build in dir with a live report.
 func goBuild(ctx context.Context, w io.Writer, dir, title string, args []string) error {
-	cmd, err := goCommand(ctx, dir, append([]string{"build", "-v", "-trimpath", "-buildvcs=false"}, args...)...)
+	cmd, err := goCommand(ctx, dir, append([]string{"build", "-v", "-buildvcs=false"}, args...)...)
 	if err != nil {
 		return err
 	}
