@@ -68,7 +68,7 @@ func Regions() []string {
 func findRegions() map[string]func() market {
 	files, err := blob.ReadDir(strings.TrimSuffix(folder, "/"))
 	if err != nil {
-		panic(err) // the folder is compiled in
+		panic(err) //nolint:forbidigo // the folder is compiled in, or the program would not build
 	}
 	found := make(map[string]func() market, len(files))
 	for _, file := range files {
