@@ -36,7 +36,11 @@ func definition(t *testing.T) *crdtest.Definition {
 }
 
 func TestCRD_NamesAreKarpenters(t *testing.T) {
-	names := definition(t).CRD.Spec.Names
+	spec := definition(t).CRD.Spec
+	if version := spec.Versions[0]; spec.Group != awsv1.Group || len(spec.Versions) != 1 || version.Name != awsv1.Version || !version.Served || !version.Storage {
+		t.Errorf("group %s, versions %+v", spec.Group, spec.Versions)
+	}
+	names := spec.Names
 	if names.Kind != awsv1.EC2NodeClassKind || names.Plural != awsv1.EC2NodeClassResource ||
 		strings.Join(names.ShortNames, " ") != "ec2nc ec2ncs" || strings.Join(names.Categories, " ") != "karpenter" {
 		t.Errorf("names %+v", names)

@@ -12,4 +12,5 @@
 //
 // +kubebuilder:object:generate=true
 // +groupName=karpenter.k8s.aws
+// +versionName=v1
 package awsv1

@@ -71,6 +71,9 @@ func TestCRDs_NamesAndColumnsAreKarpenters(t *testing.T) {
 		if spec.Group != v1.Group || spec.Scope != "Cluster" || len(spec.Names.Categories) != 1 || spec.Names.Categories[0] != "karpenter" {
 			t.Errorf("%s: group %s, scope %s, categories %v", kind, spec.Group, spec.Scope, spec.Names.Categories)
 		}
+		if version := spec.Versions[0]; len(spec.Versions) != 1 || version.Name != v1.Version || !version.Served || !version.Storage {
+			t.Errorf("%s: versions %+v", kind, spec.Versions)
+		}
 		var names []string
 		for _, c := range spec.Versions[0].AdditionalPrinterColumns {
 			names = append(names, c.Name)
