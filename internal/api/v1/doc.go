@@ -12,9 +12,9 @@
 // present; the API server's error names the field's path. Because the fields
 // are declared, objects that were stored under Karpenter's own definitions
 // keep them when the definitions are replaced; RefusedFields lists what such
-// an object still holds, for a condition that says so. A misspelt field can
-// only be found by strict validation (fieldValidation=Strict): clients of this
-// module must ask for it; kubectl does by default.
+// an object still holds, for a condition that says so. A misspelt field is
+// found by server-side apply and by strict validation (fieldValidation=Strict)
+// only: writers use one of them, as kubectl does by default.
 //
 // Where Karpenter has a default that is not carried out, absence means this:
 // consolidationPolicy is WhenEmpty, nodes do not expire, disruption has no
