@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,13 +65,14 @@ func observe(w *world.World, o any) {
 // preflight finds out, before anything waits for it, whether the cluster has
 // what the daemon needs: a Kubernetes version that it knows, its own kinds, and
 // the right to read all that it watches.
-func preflight(ctx context.Context, clients *kube.Clients) error {
+// It returns the version as images are made for it, such as 1.36.
+func preflight(ctx context.Context, clients *kube.Clients) (string, error) {
 	v, err := clients.Core.Discovery().ServerVersion()
 	if err != nil {
-		return fmt.Errorf("kubernetes api reach: %w", err)
+		return "", fmt.Errorf("kubernetes api reach: %w", err)
 	}
 	if err := kube.CheckVersion(v.Major, v.Minor); err != nil {
-		return err
+		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -104,5 +106,5 @@ func preflight(ctx context.Context, clients *kube.Clients) error {
 			faults = append(faults, fmt.Errorf("%s list: %w", c.what, err))
 		}
 	}
-	return errors.Join(faults...)
+	return v.Major + "." + strings.TrimRight(v.Minor, "+"), errors.Join(faults...)
 }

@@ -44,6 +44,7 @@ type daemon struct {
 	kube    *kube.Clients
 	aws     *aws.Clients
 	cluster aws.Cluster
+	minor   string // of Kubernetes, like 1.36
 	world   *world.World
 	events  record.EventRecorder
 }
@@ -90,7 +91,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	if d.kube, err = kube.NewClients(rest); err != nil {
 		return err
 	}
-	if err := preflight(ctx, d.kube); err != nil {
+	if d.minor, err = preflight(ctx, d.kube); err != nil {
 		return err
 	}
 	d.aws, err = aws.New(ctx, aws.Config{Region: d.config.Region, UserAgent: "karpenterd/" + version, Observe: func(call aws.Call) {
@@ -150,11 +151,8 @@ func (d *daemon) work(ctx context.Context) error {
 			CertificateAuthority: d.cluster.CertificateAuthority},
 	}
 	claims.Start()
-	unsubscribe := d.world.Subscribe(claims.Enqueue)
-	defer unsubscribe()
-	for _, c := range d.world.NodeClaims() {
-		claims.Enqueue(c.Name)
-	}
+	classes := d.classes()
+	defer d.world.Subscribe(world.Subscriber{Claim: claims.Enqueue, Class: classes.Enqueue})()
 	pools := &pool.Keeper{World: d.world, Pools: d.kube.NodePools}
 	collector := &claim.Collector{Controller: claims}
 
@@ -162,6 +160,8 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { return decisions.Run(ctx) })
 	group.Go(func() error { return claims.Run(ctx) })
 	group.Go(func() error { return collector.Run(ctx, collectEvery) })
+	group.Go(func() error { classes.Run(ctx); return nil })
+	group.Go(func() error { d.interruptions(recorder).Run(ctx); return nil })
 	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status", pools.Sync) })
 	return group.Wait()
 }

@@ -159,3 +159,9 @@ func (r *Recorder) Terminated(c *v1.NodeClaim, instanceID string) {
 	r.Metrics.terminated.WithLabelValues(c.Labels[v1.LabelNodePool]).Inc()
 	r.Logger.Info("terminated nodeclaim", "nodeclaim", c.Name, "instance", instanceID)
 }
+
+// Interrupted tells that the cloud takes the claim's instance away.
+func (r *Recorder) Interrupted(c *v1.NodeClaim, kind string, deadline time.Time) {
+	r.Logger.Warn("instance will be interrupted", "nodeclaim", c.Name, "kind", kind, "deadline", deadline)
+	r.event(c, corev1.EventTypeWarning, "Interrupted", "The instance goes at "+deadline.UTC().Format(time.RFC3339)+" ("+kind+")")
+}

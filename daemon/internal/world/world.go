@@ -45,7 +45,7 @@ type World struct {
 	goneOrder []types.UID
 
 	changed    chan struct{}
-	subscriber func(claim string)
+	subscriber Subscriber
 }
 
 // words are the translated objects, kept so that an object is translated once
@@ -73,17 +73,46 @@ func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *Wor
 // Changed receives after every change; several changes may be one receive.
 func (w *World) Changed() <-chan struct{} { return w.changed }
 
-// Subscribe calls f with the name of every NodeClaim that a change may concern:
-// its own, its node's, or a pod's on its node. f must not block. There is one
-// subscriber at a time; the result ends the subscription.
-func (w *World) Subscribe(f func(claim string)) (unsubscribe func()) {
+// Subscriber is told what a change may concern. Its functions must not block.
+type Subscriber struct {
+	Claim func(name string) // a NodeClaim changed, or its node, or a pod on its node
+	Class func(name string) // an EC2NodeClass changed, or a NodeClaim of it is gone
+}
+
+// Subscribe has the subscriber told of changes from now on, and at once of
+// everything that is there. There is one at a time; the result ends it.
+func (w *World) Subscribe(s Subscriber) (unsubscribe func()) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.subscriber = f
+	w.subscriber = s
+	var now concern
+	for name := range w.claims {
+		now.claims = append(now.claims, name)
+	}
+	for name := range w.classes {
+		now.classes = append(now.classes, name)
+	}
+	w.mu.Unlock()
+	now.tell(s)
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.subscriber = nil
+		w.subscriber = Subscriber{}
+	}
+}
+
+// concern names what a change may concern.
+type concern struct{ claims, classes []string }
+
+func (c concern) tell(s Subscriber) {
+	if s.Claim != nil {
+		for _, name := range c.claims {
+			s.Claim(name)
+		}
+	}
+	if s.Class != nil {
+		for _, name := range c.classes {
+			s.Class(name)
+		}
 	}
 }
 
@@ -104,53 +133,49 @@ func (w *World) Forget(object metav1.Object) {
 	w.notify(concerned, subscriber)
 }
 
-func (w *World) notify(claims []string, subscriber func(string)) {
-	if subscriber != nil {
-		for _, c := range claims {
-			subscriber(c)
-		}
-	}
+func (w *World) notify(c concern, s Subscriber) {
+	c.tell(s)
 	select {
 	case w.changed <- struct{}{}:
 	default:
 	}
 }
 
-// put stores the object unless it is older than what is known, and returns the
-// NodeClaims that it concerns.
-func (w *World) put(object metav1.Object) []string {
+// put stores the object unless it is older than what is known, and returns what
+// that concerns.
+func (w *World) put(object metav1.Object) concern {
 	if _, dead := w.gone[object.GetUID()]; dead {
-		return nil
+		return concern{}
 	}
 	switch o := object.(type) {
 	case *corev1.Pod:
-		return w.putPod(o)
+		return concern{claims: w.putPod(o)}
 	case *corev1.Node:
 		if store(w.nodes, o.Name, o) && o.Spec.ProviderID != "" {
 			w.nodeOf[o.Spec.ProviderID] = o.Name
 		}
-		return w.claimsOfNode(o)
+		return concern{claims: w.claimsOfNode(o)}
 	case *v1.NodeClaim:
 		if store(w.claims, o.Name, o) && o.Status.ProviderID != "" {
 			w.claimOf[o.Status.ProviderID] = o.Name
 		}
-		return []string{o.Name}
+		return concern{claims: []string{o.Name}}
 	case *v1.NodePool:
 		store(w.pools, o.Name, o)
 	case *awsv1.EC2NodeClass:
 		if store(w.classes, o.Name, o) {
 			delete(w.words.classes, o.Name)
 		}
-		return w.unlaunched(o.Name)
+		return concern{claims: w.unlaunched(o.Name), classes: []string{o.Name}}
 	case *appsv1.DaemonSet:
 		store(w.daemonSets, key(o), o)
 	case *appsv1.ReplicaSet:
 		store(w.replicaSets, key(o), o)
 	}
-	return nil
+	return concern{}
 }
 
-func (w *World) remove(object metav1.Object) []string {
+func (w *World) remove(object metav1.Object) concern {
 	w.bury(object.GetUID())
 	switch o := object.(type) {
 	case *corev1.Pod:
@@ -159,20 +184,20 @@ func (w *World) remove(object metav1.Object) []string {
 		delete(w.words.pods, key(o))
 		delete(w.seen, o.UID)
 		if n, ok := w.nodes[o.Spec.NodeName]; ok {
-			return w.claimsOfNode(n)
+			return concern{claims: w.claimsOfNode(n)}
 		}
 	case *corev1.Node:
 		delete(w.nodes, o.Name)
 		if w.nodeOf[o.Spec.ProviderID] == o.Name {
 			delete(w.nodeOf, o.Spec.ProviderID)
 		}
-		return w.claimsOfNode(o)
+		return concern{claims: w.claimsOfNode(o)}
 	case *v1.NodeClaim:
 		delete(w.claims, o.Name)
 		if w.claimOf[o.Status.ProviderID] == o.Name {
 			delete(w.claimOf, o.Status.ProviderID)
 		}
-		return []string{o.Name}
+		return concern{claims: []string{o.Name}, classes: []string{o.Spec.NodeClassRef.Name}}
 	case *v1.NodePool:
 		delete(w.pools, o.Name)
 	case *awsv1.EC2NodeClass:
@@ -183,7 +208,7 @@ func (w *World) remove(object metav1.Object) []string {
 	case *appsv1.ReplicaSet:
 		delete(w.replicaSets, key(o))
 	}
-	return nil
+	return concern{}
 }
 
 func (w *World) bury(uid types.UID) {

@@ -1,0 +1,136 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
+)
+
+const (
+	// bootDelay and spotNotice shorten what would only be waiting.
+	bootDelay  = 2 * time.Second
+	spotNotice = 15 * time.Second
+
+	patience = 90 * time.Second // for any one step
+)
+
+// Options of a run.
+type Options struct {
+	Out io.Writer
+}
+
+// demo is one run.
+type demo struct {
+	out      io.Writer
+	began    time.Time
+	lab      *lab.Lab
+	clients  *kube.Clients
+	core     kubernetes.Interface
+	tofu     *tofu
+	timeline *timeline
+
+	inventory []string        // of the AWS account before the apply
+	printed   map[string]bool // NodeClaims whose reasons were printed
+	checks    int
+}
+
+// Run runs the demo. It leaves nothing behind, whether it succeeds or not.
+func Run(ctx context.Context, o Options) (err error) {
+	d := &demo{out: o.Out, began: time.Now(), printed: map[string]bool{}}
+	tools, err := toolchain.Ensure(ctx, o.Out, toolchain.Tools()...)
+	if err != nil {
+		return err
+	}
+	daemon, err := toolchain.Self(ctx, o.Out, "./daemon/cmd/karpenterd")
+	if err != nil {
+		return err
+	}
+	provider, err := toolchain.Self(ctx, o.Out, ".")
+	if err != nil {
+		return err
+	}
+	d.began = time.Now()
+	dir, err := os.MkdirTemp("", "karpenterd-demo-")
+	if err != nil {
+		return fmt.Errorf("demo directory make: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+
+	d.say("Starting a laboratory: a real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler), KWOK nodes, and a simulated AWS on loopback")
+	d.lab, err = lab.Start(ctx, lab.Options{
+		Dir: filepath.Join(dir, "lab"), Logger: hclog.NewNullLogger(), Region: region, ClusterName: clusterName,
+		BootDelay: bootDelay, SpotNotice: spotNotice, DaemonBinary: daemon, Progress: o.Out,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.lab.Close()) }()
+	d.say("Shortened: machines boot in %s instead of half a minute, a spot notice is %s instead of 2 minutes", bootDelay, spotNotice)
+	if err := d.connect(ctx, tools, provider, filepath.Join(dir, "quickstart")); err != nil {
+		return err
+	}
+	if err := d.story(ctx); err != nil {
+		d.explain(ctx)
+		return err
+	}
+	return nil
+}
+
+// connect makes the observer's clients. They are the launcher's own: provider,
+// daemon and machines come in by their roles.
+func (d *demo) connect(ctx context.Context, tools map[toolchain.Tool]toolchain.Found, provider, dir string) error {
+	var err error
+	d.core = d.lab.Admin
+	if d.clients, err = kube.NewClients(d.lab.AdminConfig); err != nil {
+		return err
+	}
+	if d.tofu, err = newTofu(tools[toolchain.Tofu].Path, provider, dir, d.lab.Env()); err != nil {
+		return err
+	}
+	d.timeline, err = watch(ctx, d)
+	return err
+}
+
+// say prints a line of the story with the time since the start.
+func (d *demo) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(d.out, "%6.1fs  %s\n", time.Since(d.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// check prints what was found to be true; false ends the demo.
+func (d *demo) check(ok bool, format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if !ok {
+		return fmt.Errorf("demo check failed: %s", text)
+	}
+	d.checks++
+	d.say("  ok: %s", text)
+	return nil
+}
+
+// until waits for what is to become true, a step's patience at most.
+func (d *demo) until(ctx context.Context, what string, done func() (bool, string, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		ok, missing, err := done()
+		if err != nil || ok {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("demo waited %s for %s: %s", patience, what, missing)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

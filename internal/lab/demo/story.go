@@ -1,0 +1,202 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
+)
+
+const (
+	region      = "us-west-2"
+	clusterName = "lab"
+)
+
+// story is the demo, act by act.
+func (d *demo) story(ctx context.Context) error {
+	for _, act := range []func(context.Context) error{d.apply, d.scaleUp, d.interrupt, d.scaleDown, d.destroy} {
+		if err := act(ctx); err != nil {
+			return err
+		}
+	}
+	d.summary()
+	return nil
+}
+
+// apply makes everything with one configuration and one apply.
+func (d *demo) apply(ctx context.Context) error {
+	d.title("One apply: roles, tags, queue, daemon, a node class and two node pools")
+	if _, _, err := d.tofu.run(ctx, []int{0}, "init", "-no-color"); err != nil {
+		return err
+	}
+	_, planned, err := d.tofu.run(ctx, []int{2}, "plan", "-no-color", "-detailed-exitcode")
+	if err != nil {
+		return err
+	}
+	_, took, err := d.tofu.run(ctx, []int{0}, "apply", "-no-color", "-auto-approve")
+	if err != nil {
+		return err
+	}
+	d.say("applied in %.1f s; planning took %.2f s (to be under 2 s)", took.Seconds(), planned.Seconds())
+	code, again, err := d.tofu.run(ctx, []int{0, 2}, "plan", "-no-color", "-detailed-exitcode")
+	if err != nil {
+		return err
+	}
+	return d.check(code == 0, "a second plan is empty (%.2f s)", again.Seconds())
+}
+
+// scaleUp takes the cluster from no node to 2 x 40 pods, while the cheapest
+// offering has no capacity.
+func (d *demo) scaleUp(ctx context.Context) error {
+	if err := d.createDeployments(ctx); err != nil {
+		return err
+	}
+	for _, replicas := range []int{5, 40} {
+		d.title(fmt.Sprintf("Scale up: inflate and inflate-spot to %d replicas of 1 CPU each", replicas))
+		began := time.Now()
+		if err := d.scale(ctx, replicas); err != nil {
+			return err
+		}
+		if err := d.running(ctx, replicas); err != nil {
+			return err
+		}
+		d.say("all %d pods run, %.1f s after the scale-up", 2*replicas, time.Since(began).Seconds())
+		d.fleet(ctx)
+		if replicas == 5 {
+			d.starve()
+		}
+	}
+	return d.noDoubleLaunch(ctx)
+}
+
+// starve takes the capacity of the types that were launched so far away, so
+// that the next launches have to find others.
+func (d *demo) starve() {
+	taken := map[string]bool{}
+	for _, i := range d.instances() {
+		key := i.Type + " " + capacityType(i)
+		if taken[key] {
+			continue
+		}
+		taken[key] = true
+		for _, zone := range []string{"a", "b", "c"} {
+			d.lab.Cloud.EC2.SetCapacity(capacityType(i), i.Type, region+zone, 0)
+		}
+		d.say("From now on EC2 has no capacity for %s (%s)", i.Type, capacityType(i))
+	}
+}
+
+// noDoubleLaunch checks that no NodeClaim was launched twice and none is empty.
+func (d *demo) noDoubleLaunch(ctx context.Context) error {
+	claims, err := d.clients.NodeClaims.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("nodeclaims list: %w", err)
+	}
+	byClaim := map[string]int{}
+	for _, i := range d.instances() {
+		byClaim[i.Tags["karpenterd.sh/nodeclaim-uid"]]++
+	}
+	for _, c := range claims.Items {
+		if n := byClaim[string(c.UID)]; n != 1 {
+			return fmt.Errorf("demo check failed: NodeClaim %s has %d instances", c.Name, n)
+		}
+	}
+	return d.check(len(byClaim) == len(claims.Items), "%d NodeClaims have one instance each, and there is no other", len(claims.Items))
+}
+
+// interrupt announces the end of a spot instance and watches its replacement
+// come before it goes.
+func (d *demo) interrupt(ctx context.Context) error {
+	d.title("A spot interruption: the node is replaced before it goes")
+	var victim ec2sim.Instance
+	for _, i := range d.instances() {
+		if i.Spot {
+			victim = i
+		}
+	}
+	if victim.ID == "" {
+		return fmt.Errorf("demo check failed: no spot instance runs")
+	}
+	before := len(d.instances())
+	began := time.Now()
+	if err := d.lab.Cloud.EC2.WarnSpot(victim.ID); err != nil {
+		return fmt.Errorf("spot warning send: %w", err)
+	}
+	d.say("EC2 warns %s (%s in %s): it goes in %s", victim.ID, victim.Type, victim.Zone, spotNotice)
+	name := victim.Tags["karpenter.sh/nodeclaim"]
+	if err := d.until(ctx, "the NodeClaim of the warned instance to go", func() (bool, string, error) {
+		list, err := d.clients.NodeClaims.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, "", fmt.Errorf("nodeclaims list: %w", err)
+		}
+		for _, c := range list.Items {
+			if c.Name == name {
+				return false, name + " is still there", nil
+			}
+		}
+		return true, "", nil
+	}); err != nil {
+		return err
+	}
+	left := spotNotice - time.Since(began)
+	if err := d.check(left > 0, "node drained and instance ended %.1f s before EC2 would have taken it", left.Seconds()); err != nil {
+		return err
+	}
+	if err := d.running(ctx, 40); err != nil {
+		return err
+	}
+	return d.check(len(d.instances()) >= before, "all 80 pods run, on %d instances (%d before the warning)", len(d.instances()), before)
+}
+
+// scaleDown empties the fleet.
+func (d *demo) scaleDown(ctx context.Context) error {
+	d.title("Scale down to 0: empty nodes are removed")
+	began := time.Now()
+	if err := d.scale(ctx, 0); err != nil {
+		return err
+	}
+	if err := d.until(ctx, "the fleet to be empty", func() (bool, string, error) {
+		list, err := d.clients.NodeClaims.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, "", fmt.Errorf("nodeclaims list: %w", err)
+		}
+		return len(list.Items) == 0 && len(d.instances()) == 0, fmt.Sprintf("%d NodeClaims, %d instances", len(list.Items), len(d.instances())), nil
+	}); err != nil {
+		return err
+	}
+	d.say("no NodeClaim and no instance is left, %.1f s after the scale-down", time.Since(began).Seconds())
+	d.fleet(ctx)
+	return nil
+}
+
+// destroy takes everything away and looks for what is left.
+func (d *demo) destroy(ctx context.Context) error {
+	d.title("Destroy: nothing is left behind")
+	_, took, err := d.tofu.run(ctx, []int{0}, "destroy", "-no-color", "-auto-approve")
+	if err != nil {
+		return err
+	}
+	d.say("destroyed in %.1f s", took.Seconds())
+	left, err := d.leftovers(ctx)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("demo check failed: left in AWS: %s", strings.Join(left, ", "))
+	}
+	groups, err := d.core.Discovery().ServerGroups()
+	if err != nil {
+		return fmt.Errorf("api groups list: %w", err)
+	}
+	for _, g := range groups.Groups {
+		if g.Name == v1.Group || strings.HasPrefix(g.Name, "karpenter.k8s.aws") {
+			return fmt.Errorf("demo check failed: the cluster still serves %s", g.Name)
+		}
+	}
+	return d.check(true, "AWS has no instance, volume, launch template, role, profile, queue, rule or tag of the cluster, and Kubernetes none of its kinds")
+}
