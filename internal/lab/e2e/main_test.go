@@ -31,6 +31,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "pod":
 		os.Exit(podProgram())
+	case "laboratory":
+		os.Exit(laboratoryProgram())
 	default:
 		fmt.Fprintln(os.Stderr, "unknown role", os.Getenv(roleVariable))
 		os.Exit(2)

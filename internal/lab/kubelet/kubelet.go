@@ -170,7 +170,7 @@ func (k *Kubelet) forget(object *corev1.Pod) {
 
 // image finds the local program that stands for an image.
 func (k *Kubelet) image(reference string) (string, error) {
-	if path, ok := k.options.Images[repository(reference)]; ok {
+	if path, ok := k.options.Images[Repository(reference)]; ok {
 		return path, nil
 	}
 	known := make([]string, 0, len(k.options.Images))
@@ -181,9 +181,9 @@ func (k *Kubelet) image(reference string) (string, error) {
 	return "", fmt.Errorf("%w: %s (it runs: %s)", errImage, reference, strings.Join(known, ", "))
 }
 
-// repository is an image reference without tag and digest. A colon before the
+// Repository is an image reference without tag and digest. A colon before the
 // last slash belongs to the registry's port.
-func repository(reference string) string {
+func Repository(reference string) string {
 	reference, _, _ = strings.Cut(reference, "@")
 	if colon := strings.LastIndexByte(reference, ':'); colon > strings.LastIndexByte(reference, '/') {
 		reference = reference[:colon]

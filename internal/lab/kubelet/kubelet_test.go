@@ -37,7 +37,7 @@ func TestRepository_DropsTagAndDigestNotPort(t *testing.T) {
 		"karpenterd": "karpenterd", "a/b:v1": "a/b", "r:5000/a/b": "r:5000/a/b",
 		"r:5000/a/b:v1@sha256:00": "r:5000/a/b", "a@sha256:00": "a",
 	} {
-		if got := repository(reference); got != want {
+		if got := Repository(reference); got != want {
 			t.Errorf("repository(%q) = %q, want %q", reference, got, want)
 		}
 	}

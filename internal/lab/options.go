@@ -1,0 +1,69 @@
+package lab
+
+import (
+	"io"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
+)
+
+// What every laboratory has in common.
+const (
+	Account           = "123456789012"
+	KubernetesVersion = "1.36"
+	ServiceCIDR       = "172.20.0.0/16" // EKS's default
+	vpcCIDR           = "10.0.0.0/16"
+	dnsServiceIP      = "172.20.0.10" // EKS gives kube-dns the tenth address
+	deployerName      = "deployer"
+)
+
+// Options say how the laboratory differs from its defaults.
+type Options struct {
+	// Dir holds the scratch directory; empty: one in the system's temporary
+	// directory. Nothing is left there after Close.
+	Dir         string
+	Logger      hclog.Logger
+	Progress    io.Writer // what is going on, for people; nil: nobody
+	Region      string    // us-west-2
+	ClusterName string    // lab
+	Zones       []string  // of the subnets; the region's a, b and c
+
+	// BootDelay is how long a machine takes from launch to joining; zero: 30 s,
+	// about what Amazon Linux 2023 takes.
+	BootDelay time.Duration
+	// SpotNotice is how long before the interruption a spot instance is
+	// warned; zero: two minutes.
+	SpotNotice time.Duration
+
+	// Binaries are the control plane's programs; empty ones are found or built.
+	Binaries controlplane.Binaries
+	// DaemonBinary stands for the daemon's released image; empty: a pod of that
+	// image does not start.
+	DaemonBinary string
+	// Images maps further image repositories (without tag) to local programs.
+	Images map[string]string
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	if o.Region == "" {
+		o.Region = "us-west-2"
+	}
+	if o.ClusterName == "" {
+		o.ClusterName = "lab"
+	}
+	if len(o.Zones) == 0 {
+		o.Zones = []string{o.Region + "a", o.Region + "b", o.Region + "c"}
+	}
+	if o.BootDelay == 0 {
+		o.BootDelay = 30 * time.Second
+	}
+	return o
+}
