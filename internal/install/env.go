@@ -27,9 +27,3 @@ const (
 	// Command is the daemon's subcommand that the Deployment runs.
 	Command = "run"
 )
-
-// The Service whose address machines use as DNS server.
-const (
-	DNSServiceNamespace = "kube-system"
-	DNSServiceName      = "kube-dns"
-)

@@ -85,7 +85,7 @@ func TestObjects_ComeInApplyOrder(t *testing.T) {
 		kinds = append(kinds, object.GetKind())
 	}
 	want := "CustomResourceDefinition CustomResourceDefinition CustomResourceDefinition Namespace ServiceAccount ClusterRole " +
-		"ClusterRoleBinding Role RoleBinding Role RoleBinding Service PodDisruptionBudget Deployment"
+		"ClusterRoleBinding Role RoleBinding Service PodDisruptionBudget Deployment"
 	if got := strings.Join(kinds, " "); got != want {
 		t.Errorf("order\n%s\nwant\n%s", got, want)
 	}
@@ -104,20 +104,16 @@ func TestObjects_LeaveNamespacesOfKubernetesAlone(t *testing.T) {
 // The list is the daemon's whole power over a cluster: a line more needs a reason in rbac.go.
 func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 	want := map[string]string{
-		"namespaces": "list watch", "persistentvolumeclaims": "list watch", "persistentvolumes": "list watch",
-		"apps/daemonsets": "list watch", "apps/deployments": "list watch", "apps/replicasets": "list watch",
-		"apps/statefulsets": "list watch", "batch/jobs": "list watch", "policy/poddisruptionbudgets": "list watch",
-		"storage.k8s.io/csinodes": "list watch", "storage.k8s.io/storageclasses": "list watch", "storage.k8s.io/volumeattachments": "list watch",
-		"pods": "delete get list watch", "pods/status": "patch", "pods/eviction": "create",
+		"apps/daemonsets": "list watch", "apps/replicasets": "list watch",
+		"pods": "delete list watch", "pods/status": "patch", "pods/eviction": "create",
 		"nodes":                  "delete get list patch watch",
 		"karpenter.sh/nodepools": "get list watch", "karpenter.sh/nodepools/status": "patch update", "karpenter.sh/nodepools/finalizers": "update",
-		"karpenter.sh/nodeclaims": "create delete get list patch update watch", "karpenter.sh/nodeclaims/status": "patch update",
+		"karpenter.sh/nodeclaims": "create delete get list patch watch", "karpenter.sh/nodeclaims/status": "patch update",
 		"karpenter.sh/nodeclaims/finalizers": "update",
-		"karpenter.k8s.aws/ec2nodeclasses":   "get list patch update watch", "karpenter.k8s.aws/ec2nodeclasses/status": "patch update",
+		"karpenter.k8s.aws/ec2nodeclasses":   "get list patch watch", "karpenter.k8s.aws/ec2nodeclasses/status": "patch update",
 		"events": "create patch", "events.k8s.io/events": "create patch",
 		"karpenterd-leader-election: coordination.k8s.io/leases [karpenter-leader-election]": "get update",
 		"karpenterd-leader-election: coordination.k8s.io/leases":                             "create",
-		"karpenterd-dns: services [kube-dns]":                                                "get",
 	}
 	got := map[string]string{}
 	add := func(role string, rules []rbacv1.PolicyRule) {
@@ -137,7 +133,7 @@ func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 	var cluster rbacv1.ClusterRole
 	find(t, all, "ClusterRole", "karpenterd", &cluster)
 	add("", cluster.Rules)
-	for _, name := range []string{"karpenterd-leader-election", "karpenterd-dns"} {
+	for _, name := range []string{"karpenterd-leader-election"} {
 		var role rbacv1.Role
 		find(t, all, "Role", name, &role)
 		add(name+": ", role.Rules)

@@ -74,7 +74,6 @@ func (o Options) typed() []runtime.Object {
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.Name}, Subjects: o.subjects(),
 		})
 	objects = append(objects, o.role(o.Namespace, o.Name+"-leader-election", leaseRules())...)
-	objects = append(objects, o.role(DNSServiceNamespace, o.Name+"-dns", dnsRules())...)
 	return append(objects, o.service(), o.disruptionBudget(), o.deployment())
 }
 

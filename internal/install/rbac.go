@@ -16,23 +16,19 @@ func clusterRules() []rbacv1.PolicyRule {
 	watch := []string{"list", "watch"}
 	getAndWatch := []string{"get", "list", "watch"}
 	return []rbacv1.PolicyRule{
-		// The world that decisions are made on.
-		rule("", []string{"namespaces", "persistentvolumeclaims", "persistentvolumes"}, watch),
-		rule("apps", []string{"daemonsets", "deployments", "replicasets", "statefulsets"}, watch),
-		rule("batch", []string{"jobs"}, watch),
-		rule("policy", []string{"poddisruptionbudgets"}, watch),
-		rule("storage.k8s.io", []string{"csinodes", "storageclasses", "volumeattachments"}, watch),
+		// The world that decisions are made on, with the pods and nodes below.
+		rule("apps", []string{"daemonsets", "replicasets"}, watch),
 		// Pods: nominated to a node, evicted, and deleted once a grace period is over.
-		rule("", []string{"pods"}, []string{"get", "list", "watch", "delete"}),
+		rule("", []string{"pods"}, []string{"list", "watch", "delete"}),
 		rule("", []string{"pods/status"}, []string{"patch"}),
 		rule("", []string{"pods/eviction"}, []string{"create"}),
 		// Nodes: labels, taints and finalizer; deleted to drain, never created.
 		rule("", []string{"nodes"}, []string{"get", "list", "watch", "patch", "delete"}),
 		// The product's own objects.
 		rule(v1.Group, []string{v1.NodePoolResource}, getAndWatch),
-		rule(v1.Group, []string{v1.NodeClaimResource}, []string{"get", "list", "watch", "create", "update", "patch", "delete"}),
+		rule(v1.Group, []string{v1.NodeClaimResource}, []string{"get", "list", "watch", "create", "patch", "delete"}),
 		rule(v1.Group, []string{v1.NodePoolResource + "/status", v1.NodeClaimResource + "/status"}, []string{"update", "patch"}),
-		rule(awsv1.Group, []string{awsv1.EC2NodeClassResource}, []string{"get", "list", "watch", "update", "patch"}), // its finalizer
+		rule(awsv1.Group, []string{awsv1.EC2NodeClassResource}, []string{"get", "list", "watch", "patch"}), // its finalizer
 		rule(awsv1.Group, []string{awsv1.EC2NodeClassResource + "/status"}, []string{"update", "patch"}),
 		// Owner references that block deletion: NodePool of NodeClaim, NodeClaim of Node.
 		rule(v1.Group, []string{v1.NodePoolResource + "/finalizers", v1.NodeClaimResource + "/finalizers"}, []string{"update"}),
@@ -46,11 +42,4 @@ func leaseRules() []rbacv1.PolicyRule {
 	named := rule("coordination.k8s.io", []string{"leases"}, []string{"get", "update"})
 	named.ResourceNames = []string{LeaseName}
 	return []rbacv1.PolicyRule{named, rule("coordination.k8s.io", []string{"leases"}, []string{"create"})}
-}
-
-// dnsRules let the daemon read the address of the cluster's DNS Service.
-func dnsRules() []rbacv1.PolicyRule {
-	named := rule("", []string{"services"}, []string{"get"})
-	named.ResourceNames = []string{DNSServiceName}
-	return []rbacv1.PolicyRule{named}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
@@ -71,7 +72,7 @@ func preflight(ctx context.Context, clients *kube.Clients) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("kubernetes api reach: %w", err)
 	}
-	if err := kube.CheckVersion(v.Major, v.Minor); err != nil {
+	if err := install.CheckKubernetesVersion(v.GitVersion); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
