@@ -137,7 +137,7 @@ func (c *Cloud) Start() error {
 	return nil
 }
 
-// URL is the endpoint for AWS_ENDPOINT_URL.
+// URL is the endpoint for AWS_ENDPOINT_URL, once the cloud is started.
 func (c *Cloud) URL() string { return "http://" + c.listener.Addr().String() }
 
 // Close stops EC2's timers, the listener and every connection.

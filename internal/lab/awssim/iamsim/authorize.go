@@ -78,27 +78,14 @@ func decide(q policy.Request, docs []*policy.Document, boundary, resource *polic
 
 // policiesOf collects the policies of a user or role, and its boundary.
 func (s *Service) policiesOf(id wire.Identity) (docs []*policy.Document, boundary *policy.Document) {
-	attached := func(arns []string) {
-		for _, arn := range arns {
+	if u := s.userByARN(id.Principal); u != nil {
+		for _, arn := range u.attached {
 			docs = append(docs, s.policies[arn].document())
 		}
-	}
-	if u := s.userByARN(id.Principal); u != nil {
-		attached(u.attached)
 		return docs, nil
 	}
-	r := s.roleByARN(id.Principal)
-	if r == nil {
-		return nil, nil
-	}
-	attached(r.attached)
-	for _, p := range r.inline {
-		docs = append(docs, p.doc)
-	}
-	if r.boundary != "" {
-		boundary = s.policies[r.boundary].document()
-	}
-	return docs, boundary
+	r, _ := s.seenRole(id.Principal)
+	return r.docs, r.boundary
 }
 
 func (s *Service) userByARN(arn string) *user {
@@ -132,7 +119,6 @@ func (s *Service) conditionKeys(req *wire.Request, more map[string][]string) map
 		// The laboratory listens on loopback only, where nothing can be overheard.
 		"aws:securetransport":       {"true"},
 		"aws:requestedregion":       {req.Region},
-		"aws:currenttime":           {req.Now.UTC().Format("2006-01-02T15:04:05Z")},
 		"aws:principalisawsservice": {fmt.Sprint(id.Service != "")},
 	}
 	if id.Service != "" {
@@ -142,9 +128,9 @@ func (s *Service) conditionKeys(req *wire.Request, more map[string][]string) map
 		keys["aws:principalaccount"] = []string{id.Account}
 		keys["aws:userid"] = []string{id.UserID}
 	}
-	if r := s.roleByARN(id.Principal); r != nil {
+	if r, ok := s.seenRole(id.Principal); ok {
 		keys["aws:principaltype"] = []string{"AssumedRole"}
-		for k, v := range r.tags {
+		for k, v := range r.Tags {
 			keys["aws:principaltag/"+strings.ToLower(k)] = []string{v}
 		}
 	} else if u := s.userByARN(id.Principal); u != nil {

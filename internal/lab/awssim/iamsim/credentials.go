@@ -77,18 +77,16 @@ type Role struct {
 func (s *Service) Role(arn string) (Role, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.roleByARN(arn)
-	if r == nil {
-		return Role{}, false
-	}
-	return Role{Name: r.name, ARN: r.arn, ID: r.id, Trust: r.trust, MaxSession: time.Duration(r.maxSession) * time.Second, Tags: maps.Clone(r.tags)}, true
+	r, ok := s.seenRole(arn)
+	return r.Role, ok
 }
 
 // PrincipalExists says whether an ARN names a user or role of this account.
 func (s *Service) PrincipalExists(arn string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.roleByARN(arn) != nil || s.userByARN(arn) != nil
+	_, ok := s.seenRole(arn)
+	return ok || s.userByARN(arn) != nil
 }
 
 // IssueSession makes temporary credentials of a role; whether the caller may

@@ -231,22 +231,16 @@ func (s *Service) listProfileTags(ctx context.Context, req *wire.Request) (any, 
 type InstanceProfile struct {
 	Name, ARN, ID string
 	RoleARN       string // empty where the profile has no role
-	RoleName      string
 }
 
 // Profile finds an instance profile by name or ARN.
 func (s *Service) Profile(nameOrARN string) (InstanceProfile, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.profiles {
-		if p.name != nameOrARN && p.arn != nameOrARN {
-			continue
+	for _, p := range s.seenProfiles() {
+		if p.Name == nameOrARN || p.ARN == nameOrARN {
+			return p, nil
 		}
-		out := InstanceProfile{Name: p.name, ARN: p.arn, ID: p.id}
-		if r, ok := s.roles[p.role]; ok {
-			out.RoleARN, out.RoleName = r.arn, r.name
-		}
-		return out, nil
 	}
 	return InstanceProfile{}, noSuchEntity("Instance Profile %s cannot be found.", nameOrARN)
 }

@@ -70,7 +70,7 @@ func (r *role) xml(detailed bool) roleXML {
 		out.Tags = tagList(r.tags)
 	}
 	if r.boundary != "" {
-		out.PermissionsBoundary = &boundaryXML{"Policy", r.boundary}
+		out.PermissionsBoundary = &boundaryXML{"PermissionsBoundaryPolicy", r.boundary}
 	}
 	return out
 }

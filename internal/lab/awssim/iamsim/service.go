@@ -3,6 +3,7 @@ package iamsim
 import (
 	"context"
 	"crypto/rand"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,8 @@ type Service struct {
 	policies  map[string]*managed // by ARN, those of AWS included
 	profiles  map[string]*profile // by name
 	providers map[string]*provider
+	delay     time.Duration // until the rest of the cloud sees a change
+	views     []view        // with a delay: what it sees, from when on
 }
 
 type handler func(ctx context.Context, req *wire.Request) (any, error)
@@ -107,7 +110,11 @@ func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {
 	if !ok {
 		return nil, wire.Errorf("InvalidAction", "Could not find operation %s for version 2010-05-08", req.Action)
 	}
-	return h(ctx, req)
+	out, err := h(ctx, req)
+	if err == nil && !strings.HasPrefix(req.Action, "Get") && !strings.HasPrefix(req.Action, "List") {
+		s.publish()
+	}
+	return out, err
 }
 
 // allow asks for permission to do the request's own action on one resource.
