@@ -87,10 +87,10 @@ func factOf(t *types.InstanceTypeInfo) (catalog.Fact, bool) {
 
 func archOf(p *types.ProcessorInfo) (string, bool) {
 	for _, a := range p.SupportedArchitectures {
-		switch a {
-		case types.ArchitectureTypeX8664:
+		if a == types.ArchitectureTypeX8664 {
 			return "amd64", true
-		case types.ArchitectureTypeArm64:
+		}
+		if a == types.ArchitectureTypeArm64 {
 			return "arm64", true
 		}
 	}

@@ -29,16 +29,20 @@ type options struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	o, err := parse(os.Args[1:])
-	if err == nil {
-		err = refresh(ctx, o)
-	}
-	if err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "catalog:", err)
 		os.Exit(1)
 	}
+}
+
+func run(args []string) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	return refresh(ctx, o)
 }
 
 func parse(args []string) (options, error) {
@@ -91,7 +95,7 @@ func write(o options, byName map[string]catalog.Fact, markets map[string]catalog
 	for _, f := range byName {
 		types.Facts = append(types.Facts, f)
 	}
-	if err := os.WriteFile(filepath.Join(o.out, "types.tsv"), types.Encode(), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(o.out, "types.tsv"), types.Encode(), 0o644); err != nil { //nolint:gosec // source files are for all to read
 		return fmt.Errorf("facts write: %w", err)
 	}
 	for region, m := range markets {
@@ -100,7 +104,7 @@ func write(o options, byName map[string]catalog.Fact, markets map[string]catalog
 				delete(m.Offered, name) // no Linux node runs on it: macOS, Xen paravirtual
 			}
 		}
-		if err := os.WriteFile(filepath.Join(o.out, region+".tsv"), facts.EncodeMarket(m), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(o.out, region+".tsv"), facts.EncodeMarket(m), 0o644); err != nil { //nolint:gosec // as above
 			return fmt.Errorf("facts write: %w", err)
 		}
 	}

@@ -64,8 +64,13 @@ func (l priceList) addOnDemand(ctx context.Context, m *catalog.Market) error {
 func (l priceList) addProducts(ctx context.Context, m *catalog.Market, family, tenancy string) error {
 	input := &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2")}
 	for _, f := range [][2]string{
-		{"regionCode", m.Region}, {"preInstalledSw", "NA"}, {"operatingSystem", "Linux"},
-		{"capacitystatus", "Used"}, {"marketoption", "OnDemand"}, {"tenancy", tenancy}, {"productFamily", family},
+		{"regionCode", m.Region},
+		{"preInstalledSw", "NA"},
+		{"operatingSystem", "Linux"},
+		{"capacitystatus", "Used"},
+		{"marketoption", "OnDemand"},
+		{"tenancy", tenancy},
+		{"productFamily", family},
 	} {
 		input.Filters = append(input.Filters, types.Filter{Type: types.FilterTypeTermMatch, Field: &f[0], Value: &f[1]})
 	}
