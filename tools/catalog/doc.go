@@ -8,7 +8,7 @@
 // -endpoint at anything that answers the same calls. With -prices=tables the
 // on-demand prices, and with a spot history that is empty or older than EC2
 // keeps it the spot prices too, come from published tables and rules instead;
-// package estimate says which. Branch interface limits and, where the
+// estimate.go says which. Branch interface limits and, where the
 // documentation is better than the API, network bandwidth have no API and come
 // from published tables always.
 //
