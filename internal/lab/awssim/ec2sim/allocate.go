@@ -120,7 +120,7 @@ func (f *fleet) judge(pool fleetPool, capacityType string, target int) candidate
 	left, limited := f.s.capacity[offering{capacityType, out.plan.instanceType.Name, zone}]
 	out.enough = !limited || left >= target
 	h := fnv.New32a()
-	h.Write([]byte(out.plan.instanceType.Name + "/" + zone))
+	_, _ = h.Write([]byte(out.plan.instanceType.Name + "/" + zone))
 	out.depth = h.Sum32() % 1000
 	return out
 }

@@ -24,6 +24,7 @@ type cloud struct {
 	amd64  string
 	arm64  string
 	refuse func(wire.Access) bool // nil: nothing
+	caller wire.Identity
 
 	mu     sync.Mutex
 	asked  []wire.Access
@@ -37,7 +38,7 @@ func (testTypes) Zones() []Zone {
 }
 
 func (testTypes) Types() []Type {
-	make := func(name, arch string, vcpu int, mib int64, cents int64, zones ...string) Type {
+	sold := func(name, arch string, vcpu int, mib int64, cents int64, zones ...string) Type {
 		if len(zones) == 0 {
 			zones = []string{"us-west-2a", "us-west-2b", "us-west-2c"}
 		}
@@ -52,8 +53,8 @@ func (testTypes) Types() []Type {
 		return t
 	}
 	return []Type{
-		make("m5.large", "x86_64", 2, 8192, 10), make("m5.xlarge", "x86_64", 4, 16384, 20), make("c5.large", "x86_64", 2, 4096, 9),
-		make("m6g.large", "arm64", 2, 8192, 8), make("r5.large", "x86_64", 2, 16384, 13, "us-west-2a"),
+		sold("m5.large", "x86_64", 2, 8192, 10), sold("m5.xlarge", "x86_64", 4, 16384, 20), sold("c5.large", "x86_64", 2, 4096, 9),
+		sold("m6g.large", "arm64", 2, 8192, 8), sold("r5.large", "x86_64", 2, 16384, 13, "us-west-2a"),
 	}
 }
 
@@ -105,7 +106,7 @@ func (c *cloud) call(action string, pairs ...string) (any, error) {
 	for i := 0; i < len(pairs); i += 2 {
 		form.Set(pairs[i], pairs[i+1])
 	}
-	return c.Serve(context.Background(), &wire.Request{Service: "ec2", Action: action, Form: form})
+	return c.Serve(context.Background(), &wire.Request{Service: "ec2", Action: action, Region: "us-west-2", Form: form, Identity: c.caller})
 }
 
 // do is call for actions that must succeed.

@@ -158,7 +158,7 @@ func decodeScalar(text, path string, out reflect.Value) error {
 		}
 		out.SetFloat(value)
 	default:
-		panic("ec2sim: request field " + path + " has an undecodable type " + out.Type().String())
+		panic("ec2sim: request field " + path + " has an undecodable type " + out.Type().String()) //nolint:forbidigo // a request struct of this package is wrong
 	}
 	return nil
 }

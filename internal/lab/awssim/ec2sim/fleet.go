@@ -1,6 +1,9 @@
 package ec2sim
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
 
@@ -148,23 +151,10 @@ func (in *createFleetRequest) check() error {
 
 // oneOf checks an enumerated parameter; empty is its default.
 func oneOf(parameter, value string, allowed ...string) error {
-	if value == "" {
+	if value == "" || slices.Contains(allowed, value) {
 		return nil
 	}
-	for _, a := range allowed {
-		if a == value {
-			return nil
-		}
-	}
-	return invalidValue(parameter, value, "The simulator knows "+list(allowed)+".")
-}
-
-func list(words []string) string {
-	out := words[0]
-	for _, w := range words[1:] {
-		out += ", " + w
-	}
-	return out
+	return invalidValue(parameter, value, "The simulator knows "+strings.Join(allowed, ", ")+".")
 }
 
 // split returns the on-demand and the spot target; what neither names goes to

@@ -24,8 +24,12 @@ func TestCreateFleet_AllocatesByStrategy(t *testing.T) {
 		{"priority before price", onDemand, "prioritized", 1, nil, "m5.xlarge@a x1", nil},
 		{"spot by price", spot, "lowest-price", 1, nil, "c5.large@c x1", nil},
 		{"spot avoids pools that cannot hold the target", spot, "price-capacity-optimized", 2, map[string]int{"c5.large@c": 1}, "m5.large@a x2", nil},
-		{"spot takes the small pool when it must", spot, "lowest-price", 2, map[string]int{"c5.large@c": 1, "m5.large@a": 0, "m5.large@b": 0, "m5.xlarge@a": 0}, "c5.large@c x1",
-			[]string{"InsufficientInstanceCapacity", "InsufficientInstanceCapacity", "InsufficientInstanceCapacity", "InsufficientInstanceCapacity"}},
+		{
+			"spot takes the small pool when it must", spot, "lowest-price", 2,
+			map[string]int{"c5.large@c": 1, "m5.large@a": 0, "m5.large@b": 0, "m5.xlarge@a": 0},
+			"c5.large@c x1",
+			[]string{"InsufficientInstanceCapacity", "InsufficientInstanceCapacity", "InsufficientInstanceCapacity", "InsufficientInstanceCapacity"},
+		},
 		{"spot by priority", spot, "capacity-optimized-prioritized", 1, map[string]int{"c5.large@c": 0, "m5.xlarge@a": 0}, "m5.large@b x1", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

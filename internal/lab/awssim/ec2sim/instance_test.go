@@ -151,7 +151,7 @@ func TestSpotInterruption_WarnsThenTakes(t *testing.T) {
 		c.template("lt-a")
 		var mu sync.Mutex
 		var seen []string
-		c.Watch(func(i Instance, old, now State) {
+		c.Watch(func(_ Instance, old, now State) {
 			mu.Lock()
 			defer mu.Unlock()
 			seen = append(seen, fmt.Sprintf("%s->%s", old, now))
@@ -226,8 +226,8 @@ func TestNotices_OnlyForInstancesThatAreThere(t *testing.T) {
 func TestRealMemory_IsBelowTheAdvertisedByAFamilyShare(t *testing.T) {
 	c := newCloud(t)
 	for _, typ := range (testTypes{}).Types() {
-		real, nominal := c.RealMemoryBytes(typ.Name), typ.MemoryMiB<<20
-		if share := float64(nominal-real) / float64(nominal); share < 0.015 || share > 0.09 {
+		have, nominal := c.RealMemoryBytes(typ.Name), typ.MemoryMiB<<20
+		if share := float64(nominal-have) / float64(nominal); share < 0.015 || share > 0.09 {
 			t.Errorf("%s keeps %.3f of its memory from the system", typ.Name, share)
 		}
 	}

@@ -14,10 +14,21 @@ func TestWildcardMatch(t *testing.T) {
 		pattern, value string
 		want           bool
 	}{
-		{"owned", "owned", true}, {"owned", "Owned", false}, {"own", "owned", false},
-		{"*", "", true}, {"*", "anything", true}, {"a*c", "abbc", true}, {"a*c", "abbd", false}, {"*b*b*", "abab", true},
-		{"a?c", "abc", true}, {"a?c", "ac", false}, {"?", "", false},
-		{`a\*c`, "a*c", true}, {`a\*c`, "abc", false}, {`\?`, "?", true}, {`\?`, "x", false},
+		{"owned", "owned", true},
+		{"owned", "Owned", false},
+		{"own", "owned", false},
+		{"*", "", true},
+		{"*", "anything", true},
+		{"a*c", "abbc", true},
+		{"a*c", "abbd", false},
+		{"*b*b*", "abab", true},
+		{"a?c", "abc", true},
+		{"a?c", "ac", false},
+		{"?", "", false},
+		{`a\*c`, "a*c", true},
+		{`a\*c`, "abc", false},
+		{`\?`, "?", true},
+		{`\?`, "x", false},
 	} {
 		if got := wildcardMatch(test.pattern, test.value); got != test.want {
 			t.Errorf("pattern %q on %q: %v, want %v", test.pattern, test.value, got, test.want)

@@ -48,7 +48,7 @@ func (s *Service) SeedVPC(cidr string, zones []string) VPC {
 	prefix := netip.MustParsePrefix(cidr).Masked()
 	size := prefix.Bits() + bits.Len(uint(max(len(zones)-1, 0)))
 	if !prefix.Addr().Is4() || size > 28 {
-		panic(fmt.Sprintf("ec2sim: %s cannot be divided into %d subnets of at least /28", cidr, len(zones)))
+		panic(fmt.Sprintf("ec2sim: %s cannot be divided into %d subnets of at least /28", cidr, len(zones))) //nolint:forbidigo // a mistake in the laboratory itself; there is no state to go on with
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -77,11 +77,11 @@ func New(cfg Config) *Service {
 	}
 	cfg.SpotNotice = cmp.Or(cfg.SpotNotice, defaultSpotNotice)
 	if cfg.Seed == 0 {
-		cfg.Seed = rand.Uint64()
+		cfg.Seed = rand.Uint64() //nolint:gosec // ids are no secrets
 	}
 	s := &Service{
 		cfg:       cfg,
-		random:    rand.New(rand.NewPCG(cfg.Seed, cfg.Seed)),
+		random:    rand.New(rand.NewPCG(cfg.Seed, cfg.Seed)), //nolint:gosec // ids are no secrets
 		resources: map[string]*resource{},
 		vpcs:      map[string]*vpc{},
 		subnets:   map[string]*subnet{},

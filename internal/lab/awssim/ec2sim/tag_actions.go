@@ -84,7 +84,7 @@ func deleteTags(c *call, in *tagsRequest) (any, error) {
 
 // tagged finds the resources of the request and asks IAM about each.
 func (c *call) tagged(in *tagsRequest) ([]*resource, error) {
-	found, err := pick(in.IDs, c.s.resources, func(id string) error { return unknownResource(id) })
+	found, err := pick(in.IDs, c.s.resources, unknownResource)
 	if err != nil {
 		return nil, err
 	}

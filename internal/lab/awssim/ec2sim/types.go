@@ -94,7 +94,7 @@ func (s *Service) RealMemoryBytes(instanceType string) int64 {
 	}
 	family, _, _ := strings.Cut(instanceType, ".")
 	h := fnv.New32a()
-	h.Write([]byte(family))
+	_, _ = h.Write([]byte(family))
 	perMille := 15 + int64(h.Sum32()%56)
 	fixedKiB := 12*1024 + int64(h.Sum32()/56%20)*1024
 	kib := t.MemoryMiB * 1024
