@@ -121,6 +121,9 @@ func (l *Lab) Env() []string {
 func (l *Lab) cloudEnv() []string {
 	return []string{
 		"AWS_ENDPOINT_URL=" + l.Cloud.URL(),
+		// The Go SDK makes the STS client of its web identity credentials
+		// before it has read the variable above; the service's own it sees.
+		"AWS_ENDPOINT_URL_STS=" + l.Cloud.URL(),
 		"AWS_EC2_METADATA_DISABLED=true",
 		"AWS_CONFIG_FILE=" + os.DevNull,
 		"AWS_SHARED_CREDENTIALS_FILE=" + os.DevNull,

@@ -60,7 +60,7 @@ func programPod(name, image string) *corev1.Pod {
 			Tolerations:                   []corev1.Toleration{{Key: "CriticalAddonsOnly", Operator: corev1.TolerationOpExists}},
 			TerminationGracePeriodSeconds: &seconds,
 			Containers: []corev1.Container{{
-				Name: "program", Image: image, Args: []string{"$(POD_IP):8080"},
+				Name: "program", Image: image, Args: []string{"alone", "$(POD_IP):8080"},
 				Env:            []corev1.EnvVar{{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}}},
 				Ports:          []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
 				ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromString("http")}}},
@@ -122,7 +122,7 @@ func TestKubelet_RunsAPodFromItsSpecAndStopsItWithGrace(t *testing.T) {
 	}
 
 	logFile := filepath.Join(b.dir, "logs", "default_p_program.log")
-	address := localAddress(t, b)
+	address := localAddress(t, "alone")
 	env := get(t, "http://"+address+":8080/env")
 	for _, want := range []string{"POD_IP=" + address, "HOSTNAME=p", "KUBECONFIG="} {
 		if !strings.Contains(env, want) {
@@ -172,8 +172,8 @@ func TestKubelet_UnknownImageIsNotPassedOffAsRunning(t *testing.T) {
 }
 
 // localAddress finds the address that the test pod's process was given, from
-// the arguments of the process itself.
-func localAddress(t *testing.T, b bare) string {
+// the arguments of the process itself; mark is the first of them.
+func localAddress(t *testing.T, mark string) string {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -183,10 +183,10 @@ func localAddress(t *testing.T, b bare) string {
 		raw, err := os.ReadFile(path)
 		words := strings.Split(strings.TrimRight(string(raw), "\x00"), "\x00")
 		parent := filepath.Join(filepath.Dir(path), "stat")
-		if err != nil || len(words) != 2 || !isChild(parent) {
+		if err != nil || len(words) != 3 || words[1] != mark || !isChild(parent) {
 			continue
 		}
-		if host, ok := strings.CutSuffix(words[1], ":8080"); ok {
+		if host, ok := strings.CutSuffix(words[2], ":8080"); ok {
 			return host
 		}
 	}

@@ -17,13 +17,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
 )
 
 const nodeTrust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
@@ -80,6 +79,15 @@ func (w world) enter(t *testing.T, roleARN string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (w world) describe(t *testing.T) (*ekstypes.Cluster, error) {
+	t.Helper()
+	answer, err := w.eks.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: &w.ClusterName})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Cluster, nil
 }
 
 // userData is what a right launch gives a machine.
@@ -186,81 +194,6 @@ func (w world) staysOut(t *testing.T, id, reason string) {
 			t.Errorf("node %s joined", n.Name)
 		}
 	}
-}
-
-func TestMachine_RightUserDataAndRoleJoinsAndLeavesWithItsInstance(t *testing.T) {
-	w := startWorld(t, lab.Options{})
-	w.role(t, "node", true)
-	id := w.launch(t, "node", w.goodUserData())
-	node := w.joins(t, id)
-	for key, want := range map[string]string{
-		"karpenter.sh/nodepool": "default", "example.com/team": "a", corev1.LabelTopologyZone: "us-west-2a",
-		corev1.LabelTopologyRegion: "us-west-2", corev1.LabelInstanceTypeStable: "m5.large", corev1.LabelArchStable: "amd64",
-	} {
-		if got := node.Labels[key]; got != want {
-			t.Errorf("label %s = %q, want %q", key, got, want)
-		}
-	}
-	if want := "aws:///us-west-2a/" + id; node.Spec.ProviderID != want {
-		t.Errorf("provider id %q, want %q", node.Spec.ProviderID, want)
-	}
-	if len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "example.com/new" {
-		t.Errorf("taints %v, want the user data's only", node.Spec.Taints)
-	}
-	real := w.Cloud.EC2.RealMemoryBytes("m5.large")
-	if got := node.Status.Capacity.Memory().Value(); got != real/1024*1024 || got >= 8<<30 {
-		t.Errorf("memory %d, want the real %d and less than advertised", got, real)
-	}
-	if got := node.Status.Allocatable.Pods().Value(); got != 17 {
-		t.Errorf("pods %d, want 17 from the user data", got)
-	}
-	if _, err := w.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, 20*time.Second, func() error {
-		_, err := w.Admin.CoreV1().Nodes().Get(t.Context(), node.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("the node is still there: %w", err)
-	})
-}
-
-func TestMachine_WrongCertificateAuthorityStaysOut(t *testing.T) {
-	w := startWorld(t, lab.Options{})
-	w.role(t, "node", true)
-	other, err := controlplane.NewAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := w.goodUserData()
-	u.ca = other.PEM()
-	w.staysOut(t, w.launch(t, "node", u), "certificate")
-}
-
-func TestMachine_WrongClusterNameStaysOut(t *testing.T) {
-	w := startWorld(t, lab.Options{})
-	w.role(t, "node", true)
-	u := w.goodUserData()
-	u.cluster = "other"
-	w.staysOut(t, w.launch(t, "node", u), "Unauthorized")
-}
-
-func TestMachine_WrongRoleStaysOut(t *testing.T) {
-	w := startWorld(t, lab.Options{})
-	w.role(t, "node", true)
-	w.role(t, "other", false)
-	w.staysOut(t, w.launch(t, "other", w.goodUserData()), "Unauthorized")
-	w.staysOut(t, w.launch(t, "", w.goodUserData()), "no instance profile")
-}
-
-func TestMachine_MissingAccessEntryStaysOutUntilThereIsOne(t *testing.T) {
-	w := startWorld(t, lab.Options{})
-	w.role(t, "node", false)
-	id := w.launch(t, "node", w.goodUserData())
-	w.staysOut(t, id, "Unauthorized")
-	w.enter(t, "arn:aws:iam::"+lab.Account+":role/node")
-	w.joins(t, id)
 }
 
 func TestLab_CloseLeavesNoProcessAndNoFile(t *testing.T) {

@@ -46,6 +46,11 @@ func podProgram() int {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/env", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, strings.Join(os.Environ(), "\n")) })
+	mux.HandleFunc("/whoami", func(w http.ResponseWriter, r *http.Request) {
+		if err := whoami(r.Context(), w); err != nil {
+			fmt.Fprintln(w, err)
+		}
+	})
 	mux.HandleFunc("/exit", func(http.ResponseWriter, *http.Request) { os.Exit(3) })
 	server := &http.Server{Addr: os.Args[len(os.Args)-1], Handler: mux, ReadHeaderTimeout: time.Second}
 	go func() {

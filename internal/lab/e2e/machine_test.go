@@ -1,0 +1,105 @@
+//go:build lab
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
+)
+
+// TestMachine_JoinsOnlyWhenEverythingIsRight shares one laboratory: every case
+// has a role of its own.
+func TestMachine_JoinsOnlyWhenEverythingIsRight(t *testing.T) {
+	w := startWorld(t, lab.Options{})
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, world)
+	}{
+		{"RightMachineJoinsAndLeavesWithItsInstance", rightMachineJoins},
+		{"WrongCertificateAuthorityStaysOut", wrongCertificateAuthority},
+		{"WrongClusterNameStaysOut", wrongClusterName},
+		{"WrongRoleStaysOut", wrongRole},
+		{"MissingAccessEntryStaysOutUntilThereIsOne", missingAccessEntry},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, w) })
+	}
+}
+
+func rightMachineJoins(t *testing.T, w world) {
+	w.role(t, "right", true)
+	id := w.launch(t, "right", w.goodUserData())
+	node := w.joins(t, id)
+	for key, want := range map[string]string{
+		"karpenter.sh/nodepool": "default", "example.com/team": "a", corev1.LabelTopologyZone: "us-west-2a",
+		corev1.LabelTopologyRegion: "us-west-2", corev1.LabelInstanceTypeStable: "m5.large", corev1.LabelArchStable: "amd64",
+	} {
+		if got := node.Labels[key]; got != want {
+			t.Errorf("label %s = %q, want %q", key, got, want)
+		}
+	}
+	if want := "aws:///us-west-2a/" + id; node.Spec.ProviderID != want {
+		t.Errorf("provider id %q, want %q", node.Spec.ProviderID, want)
+	}
+	if len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "example.com/new" {
+		t.Errorf("taints %v, want the user data's only", node.Spec.Taints)
+	}
+	real := w.Cloud.EC2.RealMemoryBytes("m5.large")
+	if got := node.Status.Capacity.Memory().Value(); got != real/1024*1024 || got >= 8<<30 {
+		t.Errorf("memory %d, want the real %d and less than advertised", got, real)
+	}
+	if got := node.Status.Allocatable.Pods().Value(); got != 17 {
+		t.Errorf("pods %d, want 17 from the user data", got)
+	}
+	if _, err := w.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 20*time.Second, func() error {
+		_, err := w.Admin.CoreV1().Nodes().Get(t.Context(), node.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("the node is still there: %w", err)
+	})
+}
+
+func wrongCertificateAuthority(t *testing.T, w world) {
+	w.role(t, "wrong-ca", true)
+	other, err := controlplane.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := w.goodUserData()
+	u.ca = other.PEM()
+	w.staysOut(t, w.launch(t, "wrong-ca", u), "certificate")
+}
+
+func wrongClusterName(t *testing.T, w world) {
+	w.role(t, "wrong-name", true)
+	u := w.goodUserData()
+	u.cluster = "other"
+	w.staysOut(t, w.launch(t, "wrong-name", u), "Unauthorized")
+}
+
+func wrongRole(t *testing.T, w world) {
+	w.role(t, "entered", true)
+	w.role(t, "other", false)
+	w.staysOut(t, w.launch(t, "other", w.goodUserData()), "Unauthorized")
+	w.staysOut(t, w.launch(t, "", w.goodUserData()), "no instance profile")
+}
+
+func missingAccessEntry(t *testing.T, w world) {
+	w.role(t, "no-entry", false)
+	id := w.launch(t, "no-entry", w.goodUserData())
+	w.staysOut(t, id, "Unauthorized")
+	w.enter(t, "arn:aws:iam::"+lab.Account+":role/no-entry")
+	w.joins(t, id)
+}
