@@ -5,18 +5,22 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/iamsim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ekssim"
 )
 
 const (
 	testRegion  = "us-west-2"
 	testAccount = "123456789012"
+	testCluster = "lab"
+	testIssuer  = "oidc.eks.us-west-2.amazonaws.com/id/LAB"
 )
 
 // cloud is a simulated AWS with clients of our own, to look and to meddle.
 type cloud struct {
 	*awssim.Cloud
 	clients *aws.Clients
+	vpc     ec2sim.VPC
 }
 
 // startCloud starts a simulated AWS and points the process's environment at it.
@@ -30,7 +34,12 @@ func startCloud(t *testing.T) *cloud {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	key := c.IAM.SeedUser("deployer", iamsim.AdministratorAccess)
+	vpc := c.EC2.SeedVPC("10.0.0.0/16", []string{"us-west-2a", "us-west-2b"})
+	c.CreateCluster(ekssim.Cluster{
+		Name: testCluster, Version: "1.36", Endpoint: "https://127.0.0.1:1", Issuer: "https://" + testIssuer, ServiceCIDR: "172.20.0.0/16",
+		VPCID: vpc.ID, SubnetIDs: vpc.SubnetIDs, ClusterSecurityGroupID: vpc.ClusterSecurityGroupID,
+	})
+	_, key := c.CreateUser("deployer")
 	t.Setenv("AWS_ACCESS_KEY_ID", key.AccessKeyID)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", key.SecretAccessKey)
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -40,7 +49,7 @@ func startCloud(t *testing.T) *cloud {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cloud{Cloud: c, clients: clients}
+	return &cloud{Cloud: c, clients: clients, vpc: vpc}
 }
 
 func endpoints(url string) map[string]string {

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
 // fail adds one error: what was being done to which object, what is wrong, and
@@ -28,6 +29,10 @@ func (b *base) remedy(id string, err error) string {
 		return "The provider's configuration depends on something that does not exist yet. Apply that first, or let Terraform create both in one apply."
 	case errors.Is(err, aws.ErrConflict):
 		return fmt.Sprintf("Choose another name, or adopt what is there:\n\n  import {\n    to = karpenter_%s.NAME\n    id = %q\n  }", b.kind, id)
+	case errors.Is(err, ErrStillNeeded):
+		return "Destroy those first, while the daemon runs, so that their nodes are drained and their instances end: destroy what declares them, or kubectl delete them. For karpenter_node_class set daemon = karpenter_daemon.NAME.id, and for karpenter_node_pool node_class = karpenter_node_class.NAME.name; Terraform then keeps to that order."
+	case errors.As(err, new(*kube.ConflictError)):
+		return "Another tool manages those fields. Have it let go of them, or import the object."
 	case errors.Is(err, aws.ErrUnauthorized):
 		return "Allow that action to the identity that runs Terraform."
 	case errors.Is(err, aws.ErrCredentials):

@@ -9,3 +9,7 @@ var ErrConfigUnknown = errors.New("provider configuration is not known yet")
 // ErrNoCluster says that a Kubernetes resource is used while the provider has
 // neither an eks nor a kubernetes attribute.
 var ErrNoCluster = errors.New("provider has neither an eks nor a kubernetes attribute: set eks = { cluster_name = \"...\" }, or kubernetes = { ... }")
+
+// ErrStillNeeded says that the daemon cannot go while there are objects that
+// only it can bring to an end.
+var ErrStillNeeded = errors.New("the daemon and its definitions are still needed by")

@@ -59,7 +59,7 @@ func (p *karpenterProvider) Resources(context.Context) []func() resource.Resourc
 		newInstanceProfile,
 		newDiscoveryTags,
 		newInterruptionQueue,
-		//newDaemon,
+		newDaemon,
 		func() resource.Resource { return newNodeClass(p.definitions) },
 		func() resource.Resource { return newNodePool(p.definitions) },
 	}

@@ -142,7 +142,7 @@ func (m controllerRoleModel) documents(region string) map[string]string {
 		Partition: partition, Region: region, Account: account, Cluster: m.ClusterName.ValueString(),
 		NodeRoleARN: m.NodeRoleARN.ValueString(), QueueARN: m.QueueARN.ValueString(),
 	}) {
-		documents[m.Name.ValueString()+"-"+policy.Name] = policy.Document
+		documents[policy.Name] = policy.Document
 	}
 	return documents
 }

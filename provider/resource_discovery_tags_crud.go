@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -15,38 +14,6 @@ import (
 // createdKey is the key of the private state that lists the ids of the
 // resources whose tag this resource put on. Tags found in place are not in it.
 const createdKey = "created"
-
-// privateReader and privateWriter are the private state of a request and of a response.
-type privateReader interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-}
-
-type privateWriter interface {
-	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
-}
-
-func readCreated(ctx context.Context, private privateReader, diags *diag.Diagnostics) []string {
-	data, d := private.GetKey(ctx, createdKey)
-	diags.Append(d...)
-	if len(data) == 0 {
-		return nil
-	}
-	var ids []string
-	if err := json.Unmarshal(data, &ids); err != nil {
-		diags.AddError("Cannot read private state", "karpenter_discovery_tags: "+err.Error())
-	}
-	return ids
-}
-
-func writeCreated(ctx context.Context, private privateWriter, ids []string, diags *diag.Diagnostics) {
-	slices.Sort(ids)
-	data, err := json.Marshal(slices.Compact(ids))
-	if err != nil {
-		diags.AddError("Cannot write private state", "karpenter_discovery_tags: "+err.Error())
-		return
-	}
-	diags.Append(private.SetKey(ctx, createdKey, data)...)
-}
 
 // Create puts the tags on: one call, all or none.
 func (r *discoveryTags) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -68,7 +35,7 @@ func (r *discoveryTags) Create(ctx context.Context, req resource.CreateRequest, 
 		return
 	}
 	plan.SelectorTags = mapValue(map[string]string{key: value})
-	writeCreated(ctx, resp.Private, created, &resp.Diagnostics)
+	writeStrings(ctx, resp.Private, createdKey, created, &resp.Diagnostics)
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 }
 
@@ -164,7 +131,7 @@ func (r *discoveryTags) Update(ctx context.Context, req resource.UpdateRequest, 
 		r.fail(&resp.Diagnostics, "update", plan, err)
 		return
 	}
-	created := readCreated(ctx, req.Private, &resp.Diagnostics)
+	created := readStrings(ctx, req.Private, createdKey, &resp.Diagnostics)
 	wanted := plan.resourceIDs(ctx, &resp.Diagnostics)
 	before := prior.resourceIDs(ctx, &resp.Diagnostics)
 	key, value := plan.tag()
@@ -174,13 +141,13 @@ func (r *discoveryTags) Update(ctx context.Context, req resource.UpdateRequest, 
 		return
 	}
 	created = append(created, added...)
-	writeCreated(ctx, resp.Private, created, &resp.Diagnostics)
-	dropped := intersection(created, slices.DeleteFunc(before, func(id string) bool { return slices.Contains(wanted, id) }))
+	writeStrings(ctx, resp.Private, createdKey, created, &resp.Diagnostics)
+	dropped := intersection(created, without(before, wanted))
 	if err := client.DeleteNetworkTag(ctx, key, value, dropped...); err != nil {
 		r.fail(&resp.Diagnostics, "update", plan, err)
 		return
 	}
-	writeCreated(ctx, resp.Private, slices.DeleteFunc(created, func(id string) bool { return slices.Contains(dropped, id) }), &resp.Diagnostics)
+	writeStrings(ctx, resp.Private, createdKey, without(created, dropped), &resp.Diagnostics)
 	plan.SelectorTags = mapValue(map[string]string{key: value})
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 }
@@ -194,7 +161,7 @@ func (r *discoveryTags) Delete(ctx context.Context, req resource.DeleteRequest, 
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, discoveryTagsTimeout)
 	defer cancel()
-	created := readCreated(ctx, req.Private, &resp.Diagnostics)
+	created := readStrings(ctx, req.Private, createdKey, &resp.Diagnostics)
 	if len(created) == 0 || resp.Diagnostics.HasError() {
 		return
 	}

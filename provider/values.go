@@ -78,6 +78,11 @@ func intersection(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
 }
 
+// without gives the members of a that are not in b, in a's order.
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+}
+
 // keepSpelling is want as a map of JSON texts, each in prior's own spelling
 // where the two mean the same.
 func keepSpelling(prior types.Map, want map[string]string) types.Map {

@@ -1,0 +1,147 @@
+package provider_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+const (
+	testNodeRole = "arn:aws:iam::123456789012:role/nodes"
+	testQueue    = "arn:aws:sqs:us-west-2:123456789012:lab"
+)
+
+func TestControllerRole_LifeWithDriftAndImport(t *testing.T) {
+	cloud := startCloud(t)
+	h := configured(t, cloud.config())
+	config := object{"cluster_name": testCluster, "node_role_arn": testNodeRole, "queue_arn": testQueue}
+	role := h.resource("karpenter_controller_role")
+	wantNoError(t, role.apply(config))
+	role.settled(config)
+	const name = "KarpenterControllerRole-" + testCluster
+	found, err := cloud.clients.GetRole(t.Context(), name)
+	if err != nil || len(found.ManagedPolicies) != 3 || found.Tags["team"] != "platform" {
+		t.Fatalf("made %+v, %v", found, err)
+	}
+	if want := awsspec.IRSATrust(testIssuer, testAccount, "aws", "karpenter", "karpenter"); !aws.SameJSON(found.TrustPolicy, want) {
+		t.Errorf("trust policy %s, want %s", found.TrustPolicy, want)
+	}
+	policy := func() aws.Policy {
+		t.Helper()
+		i := slices.IndexFunc(found.ManagedPolicies, func(arn string) bool { return strings.HasSuffix(arn, "-Nodes") })
+		p, err := cloud.clients.GetPolicy(t.Context(), found.ManagedPolicies[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+
+	for name, drift := range map[string]struct {
+		attribute string
+		meddle    func() error
+	}{
+		"document changed": {"policies", func() error {
+			meddled := policy()
+			meddled.Document = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`
+			_, err := cloud.clients.UpdatePolicy(t.Context(), policy(), meddled)
+			return err
+		}},
+		"policy detached": {"policies", func() error {
+			meddled := found
+			meddled.ManagedPolicies = found.ManagedPolicies[1:]
+			_, err := cloud.clients.UpdateRole(t.Context(), found, meddled)
+			return err
+		}},
+		"trust changed": {"trust_policy", func() error {
+			meddled := found
+			meddled.TrustPolicy = awsspec.NodeTrust("aws")
+			_, err := cloud.clients.UpdateRole(t.Context(), found, meddled)
+			return err
+		}},
+		"role removed, policies left": {"arn", func() error { return cloud.clients.DeleteRole(t.Context(), found.Name) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := drift.meddle(); err != nil {
+				t.Fatal(err)
+			}
+			role.drifted(config, drift.attribute)
+			wantNoError(t, role.apply(config))
+			role.settled(config)
+			mended, err := cloud.clients.GetRole(t.Context(), found.Name)
+			if err != nil || !slices.Equal(mended.ManagedPolicies, found.ManagedPolicies) || !aws.SameJSON(mended.TrustPolicy, found.TrustPolicy) {
+				t.Errorf("mended %+v, %v", mended, err)
+			}
+			if strings.Contains(policy().Document, `"Action":"*"`) {
+				t.Errorf("the policy is still %s", policy().Document)
+			}
+		})
+	}
+	t.Run("import", func(t *testing.T) {
+		copied, diags := h.imported("karpenter_controller_role", testCluster+","+name)
+		wantNoError(t, diags)
+		if !copied.state.Equal(role.state) {
+			t.Errorf("imported %s, want %s", copied.state, role.state)
+		}
+	})
+	t.Run("update", func(t *testing.T) {
+		config = object{"cluster_name": testCluster, "node_role_arn": testNodeRole, "namespace": "kube-system", "tags": object{"env": "test"}}
+		wantNoError(t, role.apply(config))
+		role.settled(config)
+		updated, err := cloud.clients.GetRole(t.Context(), name)
+		if err != nil || len(updated.ManagedPolicies) != 2 || !strings.Contains(updated.TrustPolicy, "serviceaccount:kube-system:karpenter") {
+			t.Errorf("updated %+v, %v", updated, err)
+		}
+		if policy().Tags["env"] != "test" {
+			t.Errorf("the policy has tags %v", policy().Tags)
+		}
+	})
+	t.Run("gone", func(t *testing.T) {
+		wantNoError(t, role.destroy())
+		for _, arn := range found.ManagedPolicies {
+			if _, err := cloud.clients.GetPolicy(t.Context(), arn); !errors.Is(err, aws.ErrNotFound) {
+				t.Errorf("policy %s is still there: %v", arn, err)
+			}
+		}
+		if _, err := cloud.clients.GetRole(t.Context(), name); !errors.Is(err, aws.ErrNotFound) {
+			t.Errorf("the role is still there: %v", err)
+		}
+	})
+}
+
+func TestControllerRole_PoliciesThatWereMadeBeforeAFailureAreNotLost(t *testing.T) {
+	cloud := startCloud(t)
+	if _, err := cloud.clients.CreateRole(t.Context(), aws.Role{Name: "taken", TrustPolicy: awsspec.NodeTrust("aws")}); err != nil {
+		t.Fatal(err)
+	}
+	role := configured(t, cloud.config()).resource("karpenter_controller_role")
+	config := object{"cluster_name": testCluster, "name": "taken", "node_role_arn": testNodeRole}
+	wantError(t, role.apply(config), `"lab,taken"`, "already exists", "import {")
+	if role.state.IsNull() {
+		t.Fatal("the policies are lost from state")
+	}
+}
+
+func TestControllerRole_PlanShowsWhatIsKnown(t *testing.T) {
+	h := configured(t, object{"region": testRegion})
+	p := h.resource("karpenter_controller_role").plan(object{"cluster_name": testCluster, "node_role_arn": testNodeRole})
+	wantNoError(t, p.problems)
+	if policies := attributeOf(t, p.value, "policies"); !policies.IsFullyKnown() {
+		t.Errorf("the policies are not planned: %s", policies)
+	}
+	p = h.resource("karpenter_controller_role").plan(object{"cluster_name": testCluster, "node_role_arn": unknown{}, "queue_arn": unknown{}})
+	wantNoError(t, p.problems)
+	if policies := attributeOf(t, p.value, "policies"); policies.IsKnown() {
+		t.Errorf("policies are planned from what is not known: %s", policies)
+	}
+}
+
+func TestControllerRole_BadInputNamesTheField(t *testing.T) {
+	h := newHarness(t)
+	wantError(t, h.validate("karpenter_controller_role", object{"cluster_name": "lab", "node_role_arn": "nodes"}), "node_role_arn", "arn:<partition>:iam")
+	wantError(t, h.validate("karpenter_controller_role", object{"cluster_name": "lab", "node_role_arn": testNodeRole, "queue_arn": "lab"}), "queue_arn", "arn:aws:sqs")
+	wantError(t, h.validate("karpenter_controller_role", object{"cluster_name": "-", "node_role_arn": testNodeRole}), "cluster_name")
+}

@@ -1,0 +1,200 @@
+package provider
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int32validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int32default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
+)
+
+const daemonTimeout = 10 * time.Minute
+
+type daemon struct{ base }
+
+type daemonModel struct {
+	Namespace      types.String   `tfsdk:"namespace"`
+	ServiceAccount types.String   `tfsdk:"service_account"`
+	ClusterName    types.String   `tfsdk:"cluster_name"`
+	Region         types.String   `tfsdk:"region"`
+	RoleARN        types.String   `tfsdk:"role_arn"`
+	QueueName      types.String   `tfsdk:"queue_name"`
+	Image          types.String   `tfsdk:"image"`
+	Replicas       types.Int32    `tfsdk:"replicas"`
+	LogLevel       types.String   `tfsdk:"log_level"`
+	Labels         types.Map      `tfsdk:"labels"`
+	Wait           types.Bool     `tfsdk:"wait"`
+	ID             types.String   `tfsdk:"id"`
+	Objects        types.Map      `tfsdk:"objects"`
+	Timeouts       timeouts.Value `tfsdk:"timeouts"`
+}
+
+func (m daemonModel) ids() []string { return []string{m.Namespace.ValueString()} }
+
+func newDaemon() resource.Resource {
+	return &daemon{base{kind: "daemon", keys: []string{"namespace"}}}
+}
+
+// Schema describes the daemon.
+func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	levels := install.LogLevels()
+	resp.Schema = schema.Schema{
+		MarkdownDescription: fmt.Sprintf("The daemon in the cluster and everything that it needs there: the custom resource definitions, "+
+			"namespace, service account, RBAC, Deployment, Service and PodDisruptionBudget. All of it is built into the provider: nothing is "+
+			"downloaded at plan or apply.\n\nKubernetes 1.%d to 1.%d. What is there before (a namespace, say) is taken over and left "+
+			"behind on destroy. Destroying is refused while NodePools, EC2NodeClasses or NodeClaims exist: give `karpenter_node_class` "+
+			"its `daemon` and Terraform destroys in the right order.", install.MinKubernetesMinor, install.MaxKubernetesMinor),
+		Attributes: map[string]schema.Attribute{
+			"namespace": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultNamespace),
+				MarkdownDescription: "Namespace. Default `" + install.DefaultNamespace + "`.",
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				Validators:          []validator.String{validate.Namespace()},
+			},
+			"service_account": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultServiceAccount),
+				MarkdownDescription: "Service account, the one that `karpenter_controller_role` trusts. Default `" + install.DefaultServiceAccount + "`.",
+				Validators:          []validator.String{validate.Namespace()},
+			},
+			"cluster_name": schema.StringAttribute{
+				Required: true, MarkdownDescription: "Name of the EKS cluster.",
+				Validators: []validator.String{validate.Is(awsspec.CheckClusterName)},
+			},
+			"region": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "AWS region of the cluster. Default: the provider's."},
+			"role_arn": schema.StringAttribute{
+				Required: true, MarkdownDescription: "ARN of the daemon's role, `karpenter_controller_role.<name>.arn`.",
+				Validators: []validator.String{validate.Is(awsspec.CheckRoleARN)},
+			},
+			"queue_name": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Name of the interruption queue, `karpenter_interruption_queue.<name>.name`. Without it the daemon does not hear of interruptions.",
+				Validators:          []validator.String{validate.Is(awsspec.CheckQueueName)},
+			},
+			"image": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Image of the daemon. Default: that of the provider's own version."},
+			"replicas": schema.Int32Attribute{
+				Optional: true, Computed: true, Default: int32default.StaticInt32(install.DefaultReplicas),
+				MarkdownDescription: fmt.Sprintf("Replicas; one of them leads. Default %d.", install.DefaultReplicas),
+				Validators:          []validator.Int32{int32validator.AtLeast(1)},
+			},
+			"log_level": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultLogLevel),
+				MarkdownDescription: "`" + strings.Join(levels, "`, `") + "`. Default `" + install.DefaultLogLevel + "`.",
+				Validators:          []validator.String{stringvalidator.OneOf(levels...)},
+			},
+			"labels": schema.MapAttribute{
+				Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of every object and pod, the definitions aside.",
+				Validators: []validator.Map{mapvalidator.KeysAre(validate.LabelKey()), mapvalidator.ValueStringsAre(validate.LabelValue())},
+			},
+			"wait": waitAttribute("the Deployment is rolled out"),
+			"id":   schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace and name of the Deployment, for `karpenter_node_class`'s `daemon`."},
+			"objects": schema.MapAttribute{
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "The objects in the cluster: a digest of what was declared, or what was changed behind Terraform's back.",
+			},
+			"timeouts": timeoutsAttribute(ctx, daemonTimeout, daemonTimeout, daemonTimeout),
+		},
+	}
+}
+
+// ModifyPlan plans the image, the region and the objects, so that the plan shows
+// what is new with another version of the provider and what was changed in the
+// cluster.
+func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || r.session == nil {
+		return
+	}
+	config, okConfig := get[daemonModel](ctx, req.Config, &resp.Diagnostics)
+	plan, okPlan := get[daemonModel](ctx, resp.Plan, &resp.Diagnostics)
+	if !okConfig || !okPlan {
+		return
+	}
+	set := func(name string, value any) {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
+	}
+	if config.Image.IsNull() {
+		plan.Image = types.StringValue(install.DefaultImage(r.session.version))
+		set("image", plan.Image)
+	}
+	if region := r.session.knownRegion(ctx); config.Region.IsNull() && region != "" {
+		plan.Region = types.StringValue(region)
+		set("region", plan.Region)
+	}
+	if !plan.Namespace.IsUnknown() {
+		set("id", plan.deploymentID())
+	}
+	set("objects", types.MapUnknown(types.StringType))
+	if !known(plan.Namespace, plan.ServiceAccount, plan.ClusterName, plan.Region, plan.RoleARN, plan.QueueName, plan.Image,
+		plan.Replicas, plan.LogLevel, plan.Labels) || anyUnknownIn(plan.Labels) {
+		return
+	}
+	objects, err := install.Objects(plan.options())
+	if err != nil {
+		resp.Diagnostics.AddError("Invalid karpenter_daemon", err.Error()+".")
+		return
+	}
+	set("objects", digests(objects))
+}
+
+func (m daemonModel) deploymentID() types.String {
+	return types.StringValue(m.Namespace.ValueString() + "/" + install.DefaultName)
+}
+
+// options are what the model asks to be installed.
+func (m daemonModel) options() install.Options {
+	return install.Options{
+		Namespace: m.Namespace.ValueString(), ServiceAccount: m.ServiceAccount.ValueString(), Image: m.Image.ValueString(),
+		Replicas: m.Replicas.ValueInt32(), RoleARN: m.RoleARN.ValueString(), ClusterName: m.ClusterName.ValueString(),
+		Region: m.Region.ValueString(), QueueName: m.QueueName.ValueString(), LogLevel: m.LogLevel.ValueString(),
+		Labels: stringMap(m.Labels),
+	}
+}
+
+// digests is the objects attribute where everything is as declared.
+func digests(objects []*unstructured.Unstructured) types.Map {
+	out := map[string]string{}
+	for _, obj := range objects {
+		out[kube.RefOf(obj).String()] = digest(obj)
+	}
+	return mapValue(out)
+}
+
+// digest identifies an object's contents by the beginning of their hash.
+func digest(obj *unstructured.Unstructured) string {
+	text, err := json.Marshal(obj.Object) // keys in order
+	if err != nil {
+		return err.Error() // cannot be: the object came out of JSON
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
+}
+
+func anyUnknownIn(m types.Map) bool {
+	for _, value := range m.Elements() {
+		if value.IsUnknown() {
+			return true
+		}
+	}
+	return false
+}

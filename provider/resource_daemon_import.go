@@ -1,0 +1,66 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+)
+
+// reconstruct fills an imported model with what the Deployment and its service
+// account were made from.
+func (m *daemonModel) reconstruct(ctx context.Context, c *cluster) error {
+	live, err := c.Get(ctx, deploymentRef(m.Namespace.ValueString()))
+	if err != nil {
+		return err
+	}
+	var deployment appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &deployment); err != nil {
+		return fmt.Errorf("%s read: %w", kube.RefOf(live), err)
+	}
+	pod := deployment.Spec.Template.Spec
+	if len(pod.Containers) == 0 {
+		return errors.New("the Deployment has no container")
+	}
+	container := pod.Containers[0]
+	account, err := c.Get(ctx, kube.Ref{
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}, Namespace: deployment.Namespace, Name: pod.ServiceAccountName,
+	})
+	if err != nil {
+		return err
+	}
+	m.ServiceAccount = types.StringValue(pod.ServiceAccountName)
+	m.RoleARN = types.StringValue(account.GetAnnotations()[install.RoleARNAnnotation])
+	m.Image = types.StringValue(container.Image)
+	m.Replicas = types.Int32PointerValue(deployment.Spec.Replicas)
+	m.ClusterName = types.StringValue(environment(container, install.EnvClusterName))
+	m.Region = types.StringValue(environment(container, install.EnvRegion))
+	m.QueueName = stringOrNull(environment(container, install.EnvInterruptionQueue))
+	m.LogLevel = types.StringValue(environment(container, install.EnvLogLevel))
+	m.ID, m.Wait = m.deploymentID(), types.BoolValue(true)
+	own := map[string]string{}
+	for key, value := range deployment.Labels {
+		if _, selects := deployment.Spec.Selector.MatchLabels[key]; !selects {
+			own[key] = value
+		}
+	}
+	m.Labels = mapValueOrNull(own)
+	return nil
+}
+
+func environment(c corev1.Container, name string) string {
+	for _, variable := range c.Env {
+		if variable.Name == name {
+			return variable.Value
+		}
+	}
+	return ""
+}
