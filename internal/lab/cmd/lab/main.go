@@ -1,0 +1,136 @@
+// Command lab runs the laboratory for people: "up" keeps one running until
+// Ctrl-C, "demo" plays the quickstart in one from apply to destroy.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/demo"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
+)
+
+// errUsage says that the command line was wrong; what is right was printed.
+var errUsage = errors.New("wrong usage")
+
+const usage = `usage:
+  lab up [flags]   start a laboratory and keep it until Ctrl-C
+  lab demo         play the quickstart in a laboratory, from apply to destroy
+
+"lab up -h" lists the flags.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, errUsage):
+		os.Exit(2)
+	default:
+		fmt.Fprintln(os.Stderr, "lab:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out, errOut io.Writer) error {
+	name := ""
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	switch name {
+	case "up":
+		return up(ctx, args, out, errOut)
+	case "demo":
+		if len(args) > 0 {
+			fmt.Fprintf(errOut, "lab demo takes no arguments\n")
+			return errUsage
+		}
+		return demo.Run(ctx, demo.Options{Out: out})
+	case "help", "-h", "--help":
+		fmt.Fprint(out, usage)
+		return nil
+	}
+	fmt.Fprint(errOut, usage)
+	return errUsage
+}
+
+// up starts a laboratory, says how to use it, and stops it when ctx ends.
+func up(ctx context.Context, args []string, out, errOut io.Writer) (err error) {
+	flags := flag.NewFlagSet("lab up", flag.ContinueOnError)
+	flags.SetOutput(errOut)
+	region := flags.String("region", "us-west-2", "region of the simulated AWS")
+	cluster := flags.String("cluster", "lab", "name of the EKS cluster")
+	boot := flags.Duration("boot-delay", 5*time.Second, "from an instance's launch to its node joining (about 30s on EC2)")
+	notice := flags.Duration("spot-notice", 2*time.Minute, "from a spot warning to the interruption")
+	level := flags.String("log-level", "warn", "trace, debug, info, warn or error")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return errUsage // the flag set has said what is wrong
+	}
+	severity := hclog.LevelFromString(*level)
+	if flags.NArg() > 0 || severity == hclog.NoLevel || *boot <= 0 || *notice <= 0 {
+		fmt.Fprintln(errOut, "lab up: takes flags only, a known -log-level, and a -boot-delay and -spot-notice above zero")
+		return errUsage
+	}
+	daemon, err := toolchain.Self(ctx, out, "./daemon/cmd/karpenterd")
+	if err != nil {
+		return err
+	}
+	l, err := lab.Start(ctx, lab.Options{
+		Region: *region, ClusterName: *cluster, BootDelay: *boot, SpotNotice: *notice, DaemonBinary: daemon, Progress: out,
+		Logger: hclog.New(&hclog.LoggerOptions{Name: "lab", Level: severity, Output: errOut}),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	welcome(out, l)
+	<-ctx.Done()
+	fmt.Fprintln(out, "\nlab: stopping")
+	return nil
+}
+
+// welcome says what there is and what to try.
+func welcome(out io.Writer, l *lab.Lab) {
+	fmt.Fprintf(out, `
+The laboratory is up. Ctrl-C ends it and leaves nothing behind.
+
+  Kubernetes API  %s
+  AWS endpoint    %s   (account %s, region %s, EKS cluster %s)
+  VPC             %s with subnets %v
+  logs            %s
+
+In another terminal, as the cluster's administrator:
+
+  export KUBECONFIG=%s
+
+and as the IAM user that Terraform is:
+
+`, l.Endpoint, l.Cloud.URL(), lab.Account, l.Region, l.ClusterName, l.VPC.ID, l.VPC.SubnetIDs, l.LogDir(), l.Kubeconfig)
+	for _, e := range l.Env() {
+		fmt.Fprintf(out, "  export %s\n", e)
+	}
+	fmt.Fprint(out, `
+What to try:
+
+  kubectl get nodes                          two bootstrap nodes, nothing else
+  aws ec2 describe-instance-types            the simulated EC2
+  cd examples/quickstart && tofu apply       the whole product, with the provider built here
+  kubectl create deployment inflate --image=any --replicas=5
+  kubectl get nodeclaims,nodes,pods -w       what the daemon makes of it
+`)
+}
