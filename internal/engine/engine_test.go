@@ -97,8 +97,10 @@ func TestStep_NominatesJustBeforeTheTaintGoes(t *testing.T) {
 
 func TestStep_KeepsANodeForDeclaredPodsOnlySoLong(t *testing.T) {
 	w := newWorld(t).pods("web", 1, 1000)
-	w.objects.Workloads = []cluster.Workload{{Kind: "ReplicaSet", Namespace: "default", Name: "web", UID: "rs", Missing: 2,
-		Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 1000, PodSlots: 1}}}}
+	w.objects.Workloads = []cluster.Workload{{
+		Kind: "ReplicaSet", Namespace: "default", Name: "web", UID: "rs", Missing: 2,
+		Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 1000, PodSlots: 1}},
+	}}
 	launches := of[plan.Launch](w.step())
 	out := w.order(launches).bringUp(launches).step()
 	if got := of[plan.Release](out); len(got) != 0 {
@@ -253,18 +255,30 @@ func TestStep_SaysWhyAPodCannotBePlaced(t *testing.T) {
 		{"taint", nil, func(p *cluster.Pool) {
 			p.Taints = []cluster.Taint{{Key: "spot", Value: "only", Effect: cluster.NoSchedule}}
 		}, `pool "general": the pod does not tolerate a taint (spot=only:NoSchedule)`},
-		{"size", func(p *cluster.Pod) { p.Shape.Requests.MilliCPU = 64_000 }, nil,
-			`pool "general": no instance type is large enough (cpu), 3 instance types`},
-		{"architecture", func(p *cluster.Pod) { p.Shape.Selector = label.All(unmet) }, nil,
-			`pool "general": no instance type meets the requirements (kubernetes.io/arch In [arm64]), 3 instance types`},
-		{"contradiction", func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.CapacityType, label.Spot)) }, nil,
-			`pool "general": the requirements contradict (karpenter.sh/capacity-type)`},
-		{"limit", nil, func(p *cluster.Pool) { p.Limits = []quantity.Amount{{Name: "nodes", Count: 0}} },
-			`pool "general": the pool's limits are reached`},
-		{"not ready", nil, func(p *cluster.Pool) { p.Ready, p.NotReady = false, "NodeClassReady is False" },
-			`pool "general": the pool is not ready (NodeClassReady is False)`},
-		{"unsupported", func(p *cluster.Pod) { p.Shape.Unsupported = []string{"topologySpreadConstraints"} }, nil,
-			`the pod has a constraint that is not carried out yet (topologySpreadConstraints)`},
+		{
+			"size", func(p *cluster.Pod) { p.Shape.Requests.MilliCPU = 64_000 }, nil,
+			`pool "general": no instance type is large enough (cpu), 3 instance types`,
+		},
+		{
+			"architecture", func(p *cluster.Pod) { p.Shape.Selector = label.All(unmet) }, nil,
+			`pool "general": no instance type meets the requirements (kubernetes.io/arch In [arm64]), 3 instance types`,
+		},
+		{
+			"contradiction", func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.CapacityType, label.Spot)) }, nil,
+			`pool "general": the requirements contradict (karpenter.sh/capacity-type)`,
+		},
+		{
+			"limit", nil, func(p *cluster.Pool) { p.Limits = []quantity.Amount{{Name: "nodes", Count: 0}} },
+			`pool "general": the pool's limits are reached`,
+		},
+		{
+			"not ready", nil, func(p *cluster.Pool) { p.Ready, p.NotReady = false, "NodeClassReady is False" },
+			`pool "general": the pool is not ready (NodeClassReady is False)`,
+		},
+		{
+			"unsupported", func(p *cluster.Pod) { p.Shape.Unsupported = []string{"topologySpreadConstraints"} }, nil,
+			`the pod has a constraint that is not carried out yet (topologySpreadConstraints)`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(t)

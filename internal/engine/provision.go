@@ -100,8 +100,10 @@ func packTypes(list []offer, softMax int64) []pack.Type {
 		if _, ok := groups[g]; !ok {
 			groups[g] = len(groups)
 		}
-		types[i] = pack.Type{Name: o.id(), Group: groups[g], Net: o.net, Price: o.price,
-			Large: softMax > 0 && o.typ.Capacity.MilliCPU > softMax}
+		types[i] = pack.Type{
+			Name: o.id(), Group: groups[g], Net: o.net, Price: o.price,
+			Large: softMax > 0 && o.typ.Capacity.MilliCPU > softMax,
+		}
 	}
 	return types
 }

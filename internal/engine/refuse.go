@@ -59,15 +59,15 @@ func (s *step) refusal(p cluster.Pool, shape cluster.Shape) plan.Refusal {
 		r.Cause, r.Detail, r.Taint = plan.UntoleratedTaint, taint.String(), &taint
 		return r
 	}
-	contradiction, any := "", false
+	contradiction, possible := "", false
 	for _, alternative := range shape.Alternatives() {
 		if x, bad := alternative.And(p.Requirements).Contradiction(); bad {
 			contradiction = x.Key()
 			continue
 		}
-		any = true
+		possible = true
 	}
-	if !any {
+	if !possible {
 		r.Cause, r.Detail = plan.Requirements, contradiction
 		return r
 	}

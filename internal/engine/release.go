@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -29,7 +31,7 @@ func (s *step) release() {
 }
 
 func (s *step) releaseKept(h host) {
-	var ready = s.in.Now
+	var ready time.Time
 	s.memory.ReadySince, ready = remember(s.memory.ReadySince, h.node.Name, s.in.Now)
 	if patience := ready.Add(s.in.Policy.ReleaseWait); h.declared > 0 && s.in.Now.Before(patience) {
 		s.waitUntil(patience, plan.PlannedPods)

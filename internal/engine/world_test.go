@@ -29,6 +29,7 @@ type world struct {
 
 // newWorld has one class with three types in two zones, and one pool of it.
 func newWorld(t testing.TB) *world {
+	t.Helper()
 	w := &world{t: t, now: start, seed: 7}
 	w.objects.Classes = []cluster.Class{{Name: "default", Ready: true, Types: []catalog.InstanceType{
 		instanceType("c5.large", 2, 4, 85_000_000),

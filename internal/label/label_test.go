@@ -11,6 +11,7 @@ func anyRequirement(t *rapid.T, key string) Requirement {
 	op := rapid.SampledFrom([]Operator{In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte}).Draw(t, "op")
 	var values []string
 	switch op {
+	case Exists, DoesNotExist:
 	case In, NotIn:
 		values = rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "1", "2", "3", "4"}), 1, 4).Draw(t, "values")
 	case Gt, Lt, Gte, Lte:

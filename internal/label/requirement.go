@@ -69,6 +69,7 @@ func NewRequirement(key string, op Operator, values ...string) (Requirement, err
 func bounded(key string, op Operator, n int64) Requirement {
 	r := Requirement{key: key, complement: true, bounded: true, lower: math.MinInt64, upper: math.MaxInt64}
 	switch op {
+	case In, NotIn, Exists, DoesNotExist: // have no bound
 	case Gte:
 		r.lower = n
 	case Lte:

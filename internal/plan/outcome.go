@@ -79,6 +79,7 @@ func (o Outcome) Explain() string {
 		return fmt.Sprintf("pod %s fits on NodeClaim %s, which is on its way", o.Pod, o.On)
 	case OnLaunch:
 		return fmt.Sprintf("pod %s gets the new NodeClaim %s", o.Pod, o.On)
+	case Unplaceable:
 	}
 	parts := make([]string, len(o.Reasons))
 	for i, r := range o.Reasons {

@@ -53,7 +53,7 @@ func Pod(p *corev1.Pod) (cluster.Pod, bool) {
 
 func nominatedBy(entries []metav1.ManagedFieldsEntry, manager string) bool {
 	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == manager && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.Raw, []byte(`"f:nominatedNodeName"`))
+		return e.Manager == manager && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:nominatedNodeName"`))
 	})
 }
 

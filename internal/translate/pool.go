@@ -40,6 +40,9 @@ func Pool(p *v1.NodePool) cluster.Pool {
 	return out
 }
 
+// efa is the resource of elastic fabric adapters.
+const efa = "vpc.amazonaws.com/efa"
+
 // Class applies an EC2NodeClass to the catalogue: the zones of its subnets, the
 // architectures of its images, its disk and kubelet settings.
 func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market) cluster.Class {
@@ -60,6 +63,8 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market) c
 	}
 	for _, t := range catalog.Build(facts, market, s) {
 		if _, ok := ImageFor(c, t.Labels); ok {
+			// Launch templates attach no EFA interfaces, so nodes have none to offer.
+			t.Capacity, t.Allocatable = t.Capacity.Extend(efa, 0), t.Allocatable.Extend(efa, 0)
 			out.Types = append(out.Types, t)
 		}
 	}

@@ -94,8 +94,10 @@ func TestPod_TellsItsOwnNominationFromTheSchedulers(t *testing.T) {
 	nominated := func(manager string) cluster.Pod {
 		p, _ := translate.Pod(pod(func(p *corev1.Pod) {
 			p.Status.NominatedNodeName = "n"
-			p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Subresource: "status",
-				FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:nominatedNodeName":{}}}`)}}}
+			p.ManagedFields = []metav1.ManagedFieldsEntry{{
+				Manager: manager, Subresource: "status",
+				FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:nominatedNodeName":{}}}`),
+			}}
 		}))
 		return p
 	}
@@ -126,9 +128,11 @@ func TestNodeClaim_RoundTripKeepsTheDecision(t *testing.T) {
 		{Key: label.CapacityType, Operator: "In", Values: []string{"spot", "on-demand"}},
 		{Key: label.Arch, Operator: "In", Values: []string{"amd64"}},
 	}
-	l := plan.Launch{Name: "p-x", Pool: "p", Class: "c", CapacityType: "spot", Zones: []string{"a", "b"},
+	l := plan.Launch{
+		Name: "p-x", Pool: "p", Class: "c", CapacityType: "spot", Zones: []string{"a", "b"},
 		Types: []plan.Choice{{Type: "m5.large"}, {Type: "c5.large"}}, Labels: label.FromMap(map[string]string{label.NodePool: "p"}),
-		Content: quantity.Resources{MilliCPU: 1500, MemoryBytes: 1 << 30, PodSlots: 3}}
+		Content: quantity.Resources{MilliCPU: 1500, MemoryBytes: 1 << 30, PodSlots: 3},
+	}
 	claim := translate.NodeClaim(l, pool, v1.AwaitingPodsTaint())
 	got, err := translate.Claim(claim)
 	if err != nil {

@@ -25,8 +25,10 @@ import (
 // classes makes what keeps the status of EC2NodeClasses.
 func (d *daemon) classes() *nodeclass.Reconciler {
 	return nodeclass.New(nodeclass.Config{
-		Node: awsspec.NodeConfig{ClusterName: d.cluster.Name, APIServerEndpoint: d.cluster.Endpoint,
-			CertificateAuthority: d.cluster.CertificateAuthority, ServiceCIDR: d.cluster.ServiceCIDR},
+		Node: awsspec.NodeConfig{
+			ClusterName: d.cluster.Name, APIServerEndpoint: d.cluster.Endpoint,
+			CertificateAuthority: d.cluster.CertificateAuthority, ServiceCIDR: d.cluster.ServiceCIDR,
+		},
 		Kubernetes: d.minor, Cloud: d.aws, Objects: classObjects{d.world}, Writer: d.kube.EC2NodeClasses,
 		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now,
 	})

@@ -22,10 +22,10 @@ const usage = `usage: karpenterd <command>
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := command(ctx, os.Args[1:]); err != nil {
+	err := command(ctx, os.Args[1:])
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "karpenterd:", err)
-		stop()
 		os.Exit(1)
 	}
 }

@@ -53,8 +53,10 @@ type daemon struct {
 // mend. A replica that is not elected keeps its world warm.
 func run(ctx context.Context, c config) error {
 	d := &daemon{config: c, metrics: telemetry.NewMetrics(version), health: telemetry.NewHealth("starting")}
-	d.logger = hclog.New(&hclog.LoggerOptions{Name: "karpenterd", Level: c.LogLevel, Output: os.Stderr, JSONFormat: true,
-		TimeFormat: "2006-01-02T15:04:05.000000000Z07:00"})
+	d.logger = hclog.New(&hclog.LoggerOptions{
+		Name: "karpenterd", Level: c.LogLevel, Output: os.Stderr, JSONFormat: true,
+		TimeFormat: "2006-01-02T15:04:05.000000000Z07:00",
+	})
 	kube.LogTo(d.logger.Named("client-go"))
 	d.logger.Info("start", "version", version, "cluster", c.ClusterName, "region", c.Region)
 
@@ -147,12 +149,15 @@ func (d *daemon) work(ctx context.Context) error {
 	claims := &claim.Controller{
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: recorder,
 		Logger: d.logger.Named("nodeclaim"), Now: time.Now,
-		Cluster: claim.ClusterFacts{Name: d.cluster.Name, Endpoint: d.cluster.Endpoint, ServiceCIDR: d.cluster.ServiceCIDR,
-			CertificateAuthority: d.cluster.CertificateAuthority},
+		Cluster: claim.ClusterFacts{
+			Name: d.cluster.Name, Endpoint: d.cluster.Endpoint, ServiceCIDR: d.cluster.ServiceCIDR,
+			CertificateAuthority: d.cluster.CertificateAuthority,
+		},
 	}
 	claims.Start()
 	classes := d.classes()
-	defer d.world.Subscribe(world.Subscriber{Claim: claims.Enqueue, Class: classes.Enqueue})()
+	unsubscribe := d.world.Subscribe(world.Subscriber{Claim: claims.Enqueue, Class: classes.Enqueue})
+	defer unsubscribe()
 	pools := &pool.Keeper{World: d.world, Pools: d.kube.NodePools}
 	collector := &claim.Collector{Controller: claims}
 

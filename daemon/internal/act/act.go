@@ -169,7 +169,7 @@ func wrap(err error, format string, args ...any) error {
 func mustJSON(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err)
+		panic(err) //nolint:forbidigo // maps and strings always marshal
 	}
 	return data
 }

@@ -3,7 +3,6 @@ package claim
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -184,20 +183,20 @@ func (c *Controller) patchMeta(ctx context.Context, claim *v1.NodeClaim, labels,
 	return got, nil
 }
 
-func (c *Controller) patchNode(ctx context.Context, node *corev1.Node, kind types.PatchType, body []byte) (*corev1.Node, error) {
+func (c *Controller) patchNode(ctx context.Context, node *corev1.Node, kind types.PatchType, body []byte) error {
 	got, err := c.Core.CoreV1().Nodes().Patch(ctx, node.Name, kind, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
-		return nil, fmt.Errorf("node %s patch: %w", node.Name, err)
+		return fmt.Errorf("node %s patch: %w", node.Name, err)
 	}
 	c.World.Observe(got)
-	return got, nil
+	return nil
 }
 
-// patch marshals a patch of maps, strings and API types, which cannot fail.
-func patch(v any) []byte {
+// patch marshals a patch.
+func patch(v map[string]any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(errors.Join(errors.New("patch marshal"), err))
+		panic(fmt.Errorf("patch marshal: %w", err)) //nolint:forbidigo // maps, strings and API types always marshal
 	}
 	return data
 }

@@ -75,11 +75,10 @@ func (c *Controller) markDisrupted(ctx context.Context, node *corev1.Node) error
 	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
 		return nil
 	}
-	_, err := c.patchNode(ctx, node, types.StrategicMergePatchType, patch(map[string]any{
+	return c.patchNode(ctx, node, types.StrategicMergePatchType, patch(map[string]any{
 		"metadata": map[string]any{"uid": node.UID, "labels": map[string]string{corev1.LabelNodeExcludeBalancers: "karpenter"}},
 		"spec":     map[string]any{"taints": []corev1.Taint{taint}},
 	}))
-	return err
 }
 
 // evictable says whether the drain has to wait for the pod: it runs, is not

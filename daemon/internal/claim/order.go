@@ -43,7 +43,7 @@ func (o order) digest() string {
 		Request  aws.LaunchRequest
 	}{o.template.Digest(), o.request})
 	if err != nil {
-		panic(err) // strings and numbers always marshal
+		panic(err) //nolint:forbidigo // strings and numbers always marshal
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
@@ -113,8 +113,10 @@ func overridesOf(claim cluster.Claim, class *awsv1.EC2NodeClass, t catalog.Insta
 		}
 		for _, s := range class.Status.Subnets {
 			if s.Zone == x.Zone {
-				out = append(out, aws.Override{InstanceType: t.Name, Zone: x.Zone, SubnetID: s.ID, ImageID: image,
-					Priority: float64(x.Price) / quantity.NanoDollars})
+				out = append(out, aws.Override{
+					InstanceType: t.Name, Zone: x.Zone, SubnetID: s.ID, ImageID: image,
+					Priority: float64(x.Price) / quantity.NanoDollars,
+				})
 				break
 			}
 		}
@@ -163,8 +165,10 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts ClusterFacts
 		t.SecurityGroupIDs = append(t.SecurityGroupIDs, g.ID)
 	}
 	if m := class.Spec.MetadataOptions; m != nil {
-		t.Metadata = awsspec.Metadata{HTTPEndpoint: value(m.HTTPEndpoint), HTTPProtocolIPv6: value(m.HTTPProtocolIPv6),
-			HTTPTokens: value(m.HTTPTokens), HopLimit: value(m.HTTPPutResponseHopLimit)}
+		t.Metadata = awsspec.Metadata{
+			HTTPEndpoint: value(m.HTTPEndpoint), HTTPProtocolIPv6: value(m.HTTPProtocolIPv6),
+			HTTPTokens: value(m.HTTPTokens), HopLimit: value(m.HTTPPutResponseHopLimit),
+		}
 	}
 	return t, nil
 }

@@ -41,7 +41,7 @@ func nodeClaim(capacityType string) *v1.NodeClaim {
 }
 
 func instanceTypes() []catalog.InstanceType {
-	t := func(name, arch string, price int64) catalog.InstanceType {
+	t := func(name, arch string) catalog.InstanceType {
 		x := catalog.InstanceType{Name: name, Labels: label.FromMap(map[string]string{label.InstanceType: name, label.Arch: arch})}
 		for _, z := range []string{"a", "b", "c"} {
 			for _, ct := range []string{label.OnDemand, label.Spot} {
@@ -50,7 +50,7 @@ func instanceTypes() []catalog.InstanceType {
 		}
 		return x
 	}
-	return []catalog.InstanceType{t("c5.large", "amd64", 2), t("c6g.large", "arm64", 1), t("m5.large", "amd64", 1)}
+	return []catalog.InstanceType{t("c5.large", "amd64"), t("c6g.large", "arm64"), t("m5.large", "amd64")}
 }
 
 func TestMakeOrder_OverridesAreTypesTimesZonesWithTheRightImageAndSubnet(t *testing.T) {

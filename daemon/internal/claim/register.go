@@ -68,9 +68,11 @@ func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *co
 	}
 	// The resource version makes the replaced lists safe: a change in between is
 	// a conflict, and this is done again on the newer Node.
-	if _, err := c.patchNode(ctx, node, types.MergePatchType, patch(map[string]any{
-		"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion, "finalizers": want.Finalizers,
-			"ownerReferences": want.OwnerReferences, "labels": want.Labels, "annotations": want.Annotations},
+	if err := c.patchNode(ctx, node, types.MergePatchType, patch(map[string]any{
+		"metadata": map[string]any{
+			"uid": node.UID, "resourceVersion": node.ResourceVersion, "finalizers": want.Finalizers,
+			"ownerReferences": want.OwnerReferences, "labels": want.Labels, "annotations": want.Annotations,
+		},
 		"spec": map[string]any{"taints": want.Spec.Taints},
 	})); err != nil {
 		return err
@@ -101,7 +103,7 @@ func (c *Controller) initialize(ctx context.Context, claim *v1.NodeClaim, node *
 		return nil
 	}
 	if node.Labels[v1.LabelInitialized] != v1.LabelTrue {
-		if _, err := c.patchNode(ctx, node, types.MergePatchType, patch(map[string]any{
+		if err := c.patchNode(ctx, node, types.MergePatchType, patch(map[string]any{
 			"metadata": map[string]any{"uid": node.UID, "labels": map[string]string{v1.LabelInitialized: v1.LabelTrue}},
 		})); err != nil {
 			return err

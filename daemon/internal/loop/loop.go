@@ -115,7 +115,7 @@ func (l *Loop) step(ctx context.Context) time.Time {
 	l.pending = nil
 	l.mu.Unlock()
 
-	in := engine.Input{Snapshot: snapshot, Memory: l.memory, Policy: l.Policy, Now: time.Now(), Seed: rand.Uint64()}
+	in := engine.Input{Snapshot: snapshot, Memory: l.memory, Policy: l.Policy, Now: time.Now(), Seed: rand.Uint64()} //nolint:gosec // names need to differ, not to be secret
 	out := engine.Step(in)
 	took := time.Since(in.Now)
 	l.memory = out.Memory

@@ -30,31 +30,55 @@ func NewMetrics(version string) *Metrics {
 	seconds := []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60}
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
-		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "karpenter_scheduler_scheduling_duration_seconds",
-			Help: "Time of one decision of the core.", Buckets: seconds}),
-		claims: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "karpenter_nodeclaims_created_total",
-			Help: "NodeClaims created."}, []string{"nodepool", "capacity_type"}),
-		deleted: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "karpenter_nodeclaims_disrupted_total",
-			Help: "NodeClaims that the core decided to delete, by reason."}, []string{"reason"}),
-		terminated: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "karpenter_nodeclaims_terminated_total",
-			Help: "NodeClaims that are gone."}, []string{"nodepool"}),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "karpenter_cloudprovider_instance_launch_failures_total",
-			Help: "Launches that gave no instance."}, []string{"nodepool"}),
-		messages: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "karpenter_interruption_received_messages_total",
-			Help: "Messages of the interruption queue."}, []string{"message_type"}),
-		awsCalls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "karpenterd_aws_calls_total",
-			Help: "Calls to AWS by service, operation and result."}, []string{"service", "operation", "result"}),
-		waiting: prometheus.NewGauge(prometheus.GaugeOpts{Name: "karpenter_scheduler_queue_depth",
-			Help: "Pods that need room."}),
-		refused: prometheus.NewGauge(prometheus.GaugeOpts{Name: "karpenter_scheduler_unschedulable_pods_count",
-			Help: "Pods that no pool can take."}),
-		toDecision: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "karpenter_pods_scheduling_decision_duration_seconds",
-			Help: "Time from a pod's first sight to the decision to launch for it.", Buckets: seconds}),
-		leader: prometheus.NewGauge(prometheus.GaugeOpts{Name: "karpenterd_leader",
-			Help: "1 while this replica is the one that works."}),
+		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "karpenter_scheduler_scheduling_duration_seconds",
+			Help: "Time of one decision of the core.", Buckets: seconds,
+		}),
+		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "karpenter_nodeclaims_created_total",
+			Help: "NodeClaims created.",
+		}, []string{"nodepool", "capacity_type"}),
+		deleted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "karpenter_nodeclaims_disrupted_total",
+			Help: "NodeClaims that the core decided to delete, by reason.",
+		}, []string{"reason"}),
+		terminated: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "karpenter_nodeclaims_terminated_total",
+			Help: "NodeClaims that are gone.",
+		}, []string{"nodepool"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "karpenter_cloudprovider_instance_launch_failures_total",
+			Help: "Launches that gave no instance.",
+		}, []string{"nodepool"}),
+		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "karpenter_interruption_received_messages_total",
+			Help: "Messages of the interruption queue.",
+		}, []string{"message_type"}),
+		awsCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "karpenterd_aws_calls_total",
+			Help: "Calls to AWS by service, operation and result.",
+		}, []string{"service", "operation", "result"}),
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "karpenter_scheduler_queue_depth",
+			Help: "Pods that need room.",
+		}),
+		refused: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "karpenter_scheduler_unschedulable_pods_count",
+			Help: "Pods that no pool can take.",
+		}),
+		toDecision: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "karpenter_pods_scheduling_decision_duration_seconds",
+			Help: "Time from a pod's first sight to the decision to launch for it.", Buckets: seconds,
+		}),
+		leader: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "karpenterd_leader",
+			Help: "1 while this replica is the one that works.",
+		}),
 	}
-	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "karpenter_build_info", Help: "The daemon's version.",
-		ConstLabels: prometheus.Labels{"version": version}})
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "karpenter_build_info", Help: "The daemon's version.",
+		ConstLabels: prometheus.Labels{"version": version},
+	})
 	build.Set(1)
 	m.registry.MustRegister(m.decisions, m.claims, m.deleted, m.terminated, m.failures, m.messages, m.awsCalls,
 		m.waiting, m.refused, m.toDecision, m.leader, build,

@@ -58,7 +58,8 @@ func TestWorld_WhatIsGoneDoesNotComeBack(t *testing.T) {
 func TestWorld_NodeBelongsToTheClaimOfItsProviderID(t *testing.T) {
 	w := newWorld()
 	var told []string
-	defer w.Subscribe(Subscriber{Claim: func(c string) { told = append(told, c) }})()
+	unsubscribe := w.Subscribe(Subscriber{Claim: func(c string) { told = append(told, c) }})
+	defer unsubscribe()
 	c := &v1.NodeClaim{ObjectMeta: meta("c", 1)}
 	c.Status.ProviderID = "aws:///a/i-1"
 	w.Observe(c)
