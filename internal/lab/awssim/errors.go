@@ -3,12 +3,12 @@ package awssim
 import "errors"
 
 var (
-	// ErrOptions: New was called with options that make no cloud.
+	// ErrOptions says: New was called with options that make no cloud.
 	ErrOptions = errors.New("invalid options")
-	// ErrNoCredentials: the metadata service of the instance has no credentials to give.
+	// ErrNoCredentials says: the metadata service of the instance has no credentials to give.
 	ErrNoCredentials = errors.New("instance has no credentials")
-	// ErrToken: a cluster token is malformed, not signed right, or for another cluster.
+	// ErrToken says: a cluster token is malformed, not signed right, or for another cluster.
 	ErrToken = errors.New("cluster token is not valid")
-	// ErrNoAccess: the token is valid, but the cluster has no access entry for its identity.
+	// ErrNoAccess says: the token is valid, but the cluster has no access entry for its identity.
 	ErrNoAccess = errors.New("no access entry")
 )

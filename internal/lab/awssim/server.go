@@ -57,7 +57,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.options.Logger.Trace("call", "service", call.Service, "action", call.Action, "identity", call.Identity, "code", call.ErrorCode)
 	if call.Dropped {
 		// Ends the connection without an answer.
-		panic(http.ErrAbortHandler)
+		panic(http.ErrAbortHandler) //nolint:forbidigo // how net/http ends a connection without an answer
 	}
 	a.write(w)
 }

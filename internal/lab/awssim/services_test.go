@@ -57,8 +57,10 @@ func TestSQS_MessagesAreHiddenThenShownAgainUntilDeleted(t *testing.T) {
 	wantCode(t, err, "QueueAlreadyExists")
 	must(c.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("one")}))(t)
 	receive := func(wait, hide int32) []sqstypes.Message {
-		return must(c.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: url, MaxNumberOfMessages: 10, WaitTimeSeconds: wait, VisibilityTimeout: hide,
-			MessageSystemAttributeNames: []sqstypes.MessageSystemAttributeName{"All"}}))(t).Messages
+		return must(c.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+			QueueUrl: url, MaxNumberOfMessages: 10, WaitTimeSeconds: wait, VisibilityTimeout: hide,
+			MessageSystemAttributeNames: []sqstypes.MessageSystemAttributeName{"All"},
+		}))(t).Messages
 	}
 	first := receive(0, 1)
 	if len(first) != 1 || *first[0].Body != "one" || first[0].Attributes["ApproximateReceiveCount"] != "1" {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	tokenPrefix    = "k8s-aws-v1."
+	tokenPrefix    = "k8s-aws-v1." //nolint:gosec // a token's first characters, not a secret
 	clusterHeader  = "x-k8s-aws-id"
 	maxTokenExpiry = 900 // seconds, X-Amz-Expires
 )

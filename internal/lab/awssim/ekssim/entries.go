@@ -63,8 +63,10 @@ func nodeUsernames() map[string]string {
 }
 
 func noEntry() error {
-	return &wire.Error{Code: "ResourceNotFoundException", Status: 404,
-		Message: "The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'."}
+	return &wire.Error{
+		Code: "ResourceNotFoundException", Status: 404,
+		Message: "The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'.",
+	}
 }
 
 type createIn struct {
@@ -193,7 +195,8 @@ func (s *Service) updateEntry(ctx context.Context, req *wire.Request, in *struct
 	KubernetesGroups   *[]string `json:"kubernetesGroups"`
 	ClientRequestToken string    `json:"clientRequestToken"`
 	Username           *string   `json:"username"`
-}) (any, error) {
+},
+) (any, error) {
 	return s.withEntry(ctx, req, nil, func(c *cluster, e *entry) (any, error) {
 		if e.kind != "STANDARD" {
 			return nil, wire.Errorf("InvalidRequestException", "An access entry of type %s cannot be updated.", e.kind)

@@ -57,7 +57,8 @@ func (a *association) out() associationOut {
 func (s *Service) associatePolicy(ctx context.Context, req *wire.Request, in *struct {
 	PolicyArn   string `json:"policyArn"`
 	AccessScope scope  `json:"accessScope"`
-}) (any, error) {
+},
+) (any, error) {
 	conditions := map[string][]string{"eks:policyArn": {in.PolicyArn}, "eks:accessScope": {in.AccessScope.Type}, "eks:namespaces": in.AccessScope.Namespaces}
 	return s.withEntry(ctx, req, conditions, func(c *cluster, e *entry) (any, error) {
 		if e.kind != "STANDARD" {

@@ -191,7 +191,7 @@ type clusterOut struct {
 	Version                 string            `json:"version"`
 	Endpoint                string            `json:"endpoint"`
 	RoleArn                 string            `json:"roleArn,omitempty"`
-	ResourcesVpcConfig      vpcOut            `json:"resourcesVpcConfig"` //nolint:revive // the wire name
+	ResourcesVpcConfig      vpcOut            `json:"resourcesVpcConfig"`
 	KubernetesNetworkConfig networkOut        `json:"kubernetesNetworkConfig"`
 	Identity                identityOut       `json:"identity"`
 	Status                  string            `json:"status"`
@@ -202,10 +202,10 @@ type clusterOut struct {
 }
 
 type vpcOut struct {
-	SubnetIds              []string `json:"subnetIds"`                        //nolint:revive // the wire name
-	SecurityGroupIds       []string `json:"securityGroupIds"`                 //nolint:revive // the wire name
-	ClusterSecurityGroupId string   `json:"clusterSecurityGroupId,omitempty"` //nolint:revive // the wire name
-	VpcId                  string   `json:"vpcId,omitempty"`                  //nolint:revive // the wire name
+	SubnetIDs              []string `json:"subnetIds"`
+	SecurityGroupIDs       []string `json:"securityGroupIds"`
+	ClusterSecurityGroupID string   `json:"clusterSecurityGroupId,omitempty"`
+	VPCID                  string   `json:"vpcId,omitempty"`
 	EndpointPublicAccess   bool     `json:"endpointPublicAccess"`
 	EndpointPrivateAccess  bool     `json:"endpointPrivateAccess"`
 	PublicAccessCidrs      []string `json:"publicAccessCidrs"`
@@ -235,7 +235,7 @@ func (s *Service) describeCluster(ctx context.Context, req *wire.Request) (any, 
 		out := clusterOut{
 			Name: c.Name, Arn: s.arn("cluster", c.Name), CreatedAt: wire.Epoch(c.created), Version: c.Version, Endpoint: c.Endpoint, RoleArn: c.RoleARN,
 			ResourcesVpcConfig: vpcOut{
-				SubnetIds: append([]string{}, c.SubnetIDs...), SecurityGroupIds: []string{}, ClusterSecurityGroupId: c.ClusterSecurityGroupID, VpcId: c.VPCID,
+				SubnetIDs: append([]string{}, c.SubnetIDs...), SecurityGroupIDs: []string{}, ClusterSecurityGroupID: c.ClusterSecurityGroupID, VPCID: c.VPCID,
 				EndpointPublicAccess: true, EndpointPrivateAccess: true, PublicAccessCidrs: []string{"0.0.0.0/0"},
 			},
 			KubernetesNetworkConfig: networkOut{c.ServiceCIDR, "ipv4"}, Status: "ACTIVE", PlatformVersion: "eks.1",

@@ -46,7 +46,8 @@ func (s *Service) withTags(ctx context.Context, req *wire.Request, conditions ma
 
 func (s *Service) tagResource(ctx context.Context, req *wire.Request, in *struct {
 	Tags map[string]string `json:"tags"`
-}) (any, error) {
+},
+) (any, error) {
 	return s.withTags(ctx, req, wire.TagConditions(in.Tags), func(tags map[string]string) any {
 		maps.Copy(tags, in.Tags)
 		return nil

@@ -23,7 +23,7 @@ var errPattern = errors.New("event pattern is not valid")
 func parsePattern(text string) (*pattern, error) {
 	var root map[string]any
 	if err := json.Unmarshal([]byte(text), &root); err != nil {
-		return nil, fmt.Errorf("%w: %v", errPattern, err)
+		return nil, fmt.Errorf("%w: %w", errPattern, err)
 	}
 	return parseObject(root)
 }

@@ -83,7 +83,8 @@ func checkBus(name string) error {
 func (s *Service) putRule(ctx context.Context, req *wire.Request, in *struct {
 	Name, EventPattern, State, Description, RoleArn, EventBusName string
 	Tags                                                          []tag
-}) (any, error) {
+},
+) (any, error) {
 	if !regexp.MustCompile(`^[.\-_A-Za-z0-9]{1,64}$`).MatchString(in.Name) {
 		return nil, wire.Errorf("ValidationException", "1 validation error detected: Value '%s' at 'name' failed to satisfy constraint: Member must satisfy regular expression pattern: [\\.\\-_A-Za-z0-9]+ and have length less than or equal to 64", in.Name)
 	}
@@ -140,7 +141,8 @@ func (s *Service) describeRule(ctx context.Context, req *wire.Request, in *ruleR
 func (s *Service) deleteRule(ctx context.Context, req *wire.Request, in *struct {
 	ruleRef
 	Force bool
-}) (any, error) {
+},
+) (any, error) {
 	out, err := s.withRule(ctx, req, in.Name, in.EventBusName, nil, func(r *rule) (any, error) {
 		if len(r.targets) > 0 {
 			return nil, wire.Errorf("ValidationException", "Rule can't be deleted since it has targets.")
@@ -165,7 +167,8 @@ func (s *Service) switchRule(ctx context.Context, req *wire.Request, in *ruleRef
 func (s *Service) listRules(ctx context.Context, req *wire.Request, in *struct {
 	NamePrefix, EventBusName, NextToken string
 	Limit                               int
-}) (any, error) {
+},
+) (any, error) {
 	if err := checkBus(in.EventBusName); err != nil {
 		return nil, err
 	}
@@ -194,7 +197,10 @@ func limit(asked int) int {
 	return asked
 }
 
-type failedTarget struct{ TargetId, ErrorCode, ErrorMessage string } //nolint:revive // the wire name
+type failedTarget struct {
+	TargetID                string `json:"TargetId"`
+	ErrorCode, ErrorMessage string
+}
 
 type targetsOut struct {
 	FailedEntryCount int
@@ -204,21 +210,22 @@ type targetsOut struct {
 func (s *Service) putTargets(ctx context.Context, req *wire.Request, in *struct {
 	Rule, EventBusName string
 	Targets            []target
-}) (any, error) {
+},
+) (any, error) {
 	arns := make([]string, len(in.Targets))
 	for i, t := range in.Targets {
 		arns[i] = t.Arn
 		if !strings.HasPrefix(t.Arn, "arn:aws:sqs:") {
 			return nil, wire.Errorf("ValidationException", "Parameter %s is not valid. Reason: only SQS queues are simulated as targets.", t.Arn)
 		}
-		if !regexp.MustCompile(`^[.\-_A-Za-z0-9]{1,64}$`).MatchString(t.Id) {
-			return nil, wire.Errorf("ValidationException", "1 validation error detected: Value '%s' at 'targets.member.id' failed to satisfy constraint: Member must satisfy regular expression pattern: [\\.\\-_A-Za-z0-9]+", t.Id)
+		if !regexp.MustCompile(`^[.\-_A-Za-z0-9]{1,64}$`).MatchString(t.ID) {
+			return nil, wire.Errorf("ValidationException", "1 validation error detected: Value '%s' at 'targets.member.id' failed to satisfy constraint: Member must satisfy regular expression pattern: [\\.\\-_A-Za-z0-9]+", t.ID)
 		}
 	}
 	return s.withRule(ctx, req, in.Rule, in.EventBusName, map[string][]string{"events:TargetArn": arns}, func(r *rule) (any, error) {
 		merged := maps.Clone(r.targets)
 		for _, t := range in.Targets {
-			merged[t.Id] = t.Arn
+			merged[t.ID] = t.Arn
 		}
 		if len(merged) > maxTargets {
 			return nil, wire.Errorf("LimitExceededException", "The requested resource exceeds the maximum number allowed.")
@@ -230,12 +237,13 @@ func (s *Service) putTargets(ctx context.Context, req *wire.Request, in *struct 
 
 func (s *Service) removeTargets(ctx context.Context, req *wire.Request, in *struct {
 	Rule, EventBusName string
-	Ids                []string
+	IDs                []string `json:"Ids"`
 	Force              bool
-}) (any, error) {
+},
+) (any, error) {
 	return s.withRule(ctx, req, in.Rule, in.EventBusName, nil, func(r *rule) (any, error) {
 		out := targetsOut{0, []failedTarget{}}
-		for _, id := range in.Ids {
+		for _, id := range in.IDs {
 			if _, ok := r.targets[id]; !ok {
 				out.FailedEntries = append(out.FailedEntries, failedTarget{id, "ResourceNotFoundException", "Target " + id + " does not exist."})
 			}
@@ -246,18 +254,22 @@ func (s *Service) removeTargets(ctx context.Context, req *wire.Request, in *stru
 	})
 }
 
-type target struct{ Id, Arn string } //nolint:revive // the wire name
+type target struct {
+	ID  string `json:"Id"`
+	Arn string
+}
 
 func (s *Service) listTargets(ctx context.Context, req *wire.Request, in *struct {
 	Rule, EventBusName, NextToken string
 	Limit                         int
-}) (any, error) {
+},
+) (any, error) {
 	return s.withRule(ctx, req, in.Rule, in.EventBusName, nil, func(r *rule) (any, error) {
 		targets := []target{}
 		for _, id := range slices.Sorted(maps.Keys(r.targets)) {
 			targets = append(targets, target{id, r.targets[id]})
 		}
-		targets, next := wire.Page(targets, func(t target) string { return t.Id }, in.NextToken, limit(in.Limit))
+		targets, next := wire.Page(targets, func(t target) string { return t.ID }, in.NextToken, limit(in.Limit))
 		return struct {
 			Targets   []target
 			NextToken string `json:",omitempty"`
@@ -268,7 +280,8 @@ func (s *Service) listTargets(ctx context.Context, req *wire.Request, in *struct
 func (s *Service) listRuleNames(ctx context.Context, req *wire.Request, in *struct {
 	TargetArn, EventBusName, NextToken string
 	Limit                              int
-}) (any, error) {
+},
+) (any, error) {
 	if err := checkBus(in.EventBusName); err != nil {
 		return nil, err
 	}

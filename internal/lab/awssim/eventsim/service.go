@@ -144,7 +144,8 @@ func (s *Service) putEvents(ctx context.Context, req *wire.Request, in *struct {
 		Detail       string
 		EventBusName string
 	}
-}) (any, error) {
+},
+) (any, error) {
 	bus := "arn:aws:events:" + s.Region + ":" + s.Account + ":event-bus/default"
 	if err := s.Auth.Authorize(ctx, req, wire.Access{Action: "events:PutEvents", Resources: []wire.Resource{{ARN: bus}}}); err != nil {
 		return nil, err
@@ -153,7 +154,7 @@ func (s *Service) putEvents(ctx context.Context, req *wire.Request, in *struct {
 		return nil, wire.Errorf("ValidationException", "1 validation error detected: Value at 'entries' failed to satisfy constraint: Member must have length from 1 to 10")
 	}
 	type result struct {
-		EventId      string `json:",omitempty"` //nolint:revive // the wire name
+		EventID      string `json:"EventId,omitempty"`
 		ErrorCode    string `json:",omitempty"`
 		ErrorMessage string `json:",omitempty"`
 	}
@@ -172,12 +173,12 @@ func (s *Service) putEvents(ctx context.Context, req *wire.Request, in *struct {
 		case json.Unmarshal([]byte(e.Detail), &detail) != nil:
 			r = result{"", "MalformedDetail", "Detail is malformed."}
 		default:
-			r.EventId = uuid.NewString()
+			r.EventID = uuid.NewString()
 			at := time.Time(e.Time)
 			if at.IsZero() {
 				at = req.Now
 			}
-			s.put(ctx, r.EventId, wire.Event{Source: e.Source, DetailType: e.DetailType, Resources: e.Resources, Detail: detail, Time: at})
+			s.put(ctx, r.EventID, wire.Event{Source: e.Source, DetailType: e.DetailType, Resources: e.Resources, Detail: detail, Time: at})
 		}
 		if r.ErrorCode != "" {
 			out.FailedEntryCount++

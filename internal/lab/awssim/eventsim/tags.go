@@ -21,7 +21,8 @@ func (s *Service) withARN(ctx context.Context, req *wire.Request, arn string, co
 func (s *Service) tagResource(ctx context.Context, req *wire.Request, in *struct {
 	ResourceARN string
 	Tags        []tag
-}) (any, error) {
+},
+) (any, error) {
 	tags := map[string]string{}
 	for _, t := range in.Tags {
 		tags[t.Key] = t.Value
@@ -35,7 +36,8 @@ func (s *Service) tagResource(ctx context.Context, req *wire.Request, in *struct
 func (s *Service) untagResource(ctx context.Context, req *wire.Request, in *struct {
 	ResourceARN string
 	TagKeys     []string
-}) (any, error) {
+},
+) (any, error) {
 	return s.withARN(ctx, req, in.ResourceARN, map[string][]string{"aws:TagKeys": in.TagKeys}, func(r *rule) (any, error) {
 		maps.DeleteFunc(r.tags, func(k, _ string) bool { return slices.Contains(in.TagKeys, k) })
 		return nil, nil

@@ -20,10 +20,10 @@ const (
 
 type policyXML struct {
 	PolicyName                    string
-	PolicyId                      string //nolint:revive // the wire name
+	PolicyID                      string `xml:"PolicyId"`
 	Arn                           string
 	Path                          string
-	DefaultVersionId              string //nolint:revive // the wire name
+	DefaultVersionID              string `xml:"DefaultVersionId"`
 	AttachmentCount               int
 	PermissionsBoundaryUsageCount int
 	IsAttachable                  bool
@@ -35,7 +35,7 @@ type policyXML struct {
 
 type versionXML struct {
 	Document         string `xml:",omitempty"`
-	VersionId        string //nolint:revive // the wire name
+	VersionID        string `xml:"VersionId"`
 	IsDefaultVersion bool
 	CreateDate       time.Time
 }
@@ -60,7 +60,7 @@ func (s *Service) policyActions() map[string]handler {
 // xml is the policy as answers show it. Called with the lock held.
 func (s *Service) policyXML(m *managed, detailed bool) policyXML {
 	out := policyXML{
-		PolicyName: m.name, PolicyId: m.id, Arn: m.arn, Path: m.path, DefaultVersionId: m.defaultVersion,
+		PolicyName: m.name, PolicyID: m.id, Arn: m.arn, Path: m.path, DefaultVersionID: m.defaultVersion,
 		IsAttachable: true, CreateDate: m.created, UpdateDate: m.updated,
 	}
 	for _, r := range s.roles {

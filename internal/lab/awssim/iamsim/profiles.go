@@ -13,7 +13,7 @@ import (
 type profileXML struct {
 	Path                string
 	InstanceProfileName string
-	InstanceProfileId   string //nolint:revive // the wire name
+	InstanceProfileID   string `xml:"InstanceProfileId"`
 	Arn                 string
 	CreateDate          time.Time
 	Roles               list[roleXML]
@@ -37,7 +37,7 @@ func (s *Service) profileActions() map[string]handler {
 
 // profileXML is the profile as answers show it. Called with the lock held.
 func (s *Service) profileXML(p *profile, detailed bool) profileXML {
-	out := profileXML{Path: p.path, InstanceProfileName: p.name, InstanceProfileId: p.id, Arn: p.arn, CreateDate: p.created}
+	out := profileXML{Path: p.path, InstanceProfileName: p.name, InstanceProfileID: p.id, Arn: p.arn, CreateDate: p.created}
 	if r, ok := s.roles[p.role]; ok {
 		out.Roles.Member = []roleXML{r.xml(false)}
 	}

@@ -95,7 +95,7 @@ func (s *Service) createProvider(ctx context.Context, req *wire.Request) (any, e
 func (s *Service) getProvider(ctx context.Context, req *wire.Request) (any, error) {
 	return s.withProvider(ctx, req, nil, func(p *provider) (any, error) {
 		return struct {
-			Url            string //nolint:revive // the wire name
+			URL            string `xml:"Url"`
 			ClientIDList   list[string]
 			ThumbprintList list[string]
 			CreateDate     time.Time

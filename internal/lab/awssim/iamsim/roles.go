@@ -20,7 +20,7 @@ const (
 type roleXML struct {
 	Path                     string
 	RoleName                 string
-	RoleId                   string //nolint:revive // the wire name
+	RoleID                   string `xml:"RoleId"`
 	Arn                      string
 	CreateDate               time.Time
 	AssumeRolePolicyDocument string
@@ -59,7 +59,7 @@ func (s *Service) roleActions() map[string]handler {
 // xml is the role as GetRole shows it; lists leave the details out.
 func (r *role) xml(detailed bool) roleXML {
 	out := roleXML{
-		Path: r.path, RoleName: r.name, RoleId: r.id, Arn: r.arn, CreateDate: r.created,
+		Path: r.path, RoleName: r.name, RoleID: r.id, Arn: r.arn, CreateDate: r.created,
 		AssumeRolePolicyDocument: encodeDocument(r.trustText), Description: r.description, MaxSessionDuration: r.maxSession,
 	}
 	if !detailed {

@@ -92,20 +92,20 @@ func Parse(text string, kind Kind) (*Document, error) {
 		Statement json.RawMessage
 	}
 	if err := decodeStrict([]byte(text), &raw); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	if raw.Version != "" && raw.Version != "2012-10-17" && raw.Version != "2008-10-17" {
 		return nil, fmt.Errorf("%w: Version %q is neither 2012-10-17 nor 2008-10-17", ErrMalformed, raw.Version)
 	}
 	statements, err := splitStatements(raw.Statement)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	doc := &Document{}
 	for i, s := range statements {
 		parsed, err := parseStatement(s, kind)
 		if err != nil {
-			return nil, fmt.Errorf("%w: statement %d: %v", ErrMalformed, i+1, err)
+			return nil, fmt.Errorf("%w: statement %d: %w", ErrMalformed, i+1, err)
 		}
 		doc.statements = append(doc.statements, parsed)
 	}
@@ -126,7 +126,7 @@ func splitStatements(raw json.RawMessage) ([]rawStatement, error) {
 	out := make([]rawStatement, len(many))
 	for i, one := range many {
 		if err := decodeStrict(one, &out[i]); err != nil {
-			return nil, fmt.Errorf("statement %d: %v", i+1, err)
+			return nil, fmt.Errorf("statement %d: %w", i+1, err)
 		}
 	}
 	return out, nil
@@ -151,7 +151,7 @@ func parseStatement(raw rawStatement, kind Kind) (statement, error) {
 	case "Deny":
 		s.deny = true
 	default:
-		return s, fmt.Errorf("Effect %q is neither Allow nor Deny", raw.Effect) //nolint:staticcheck // the element's name starts the sentence
+		return s, fmt.Errorf("its Effect %q is neither Allow nor Deny", raw.Effect)
 	}
 	if (len(raw.Action) == 0) == (len(raw.NotAction) == 0) {
 		return s, errors.New("it needs exactly one of Action and NotAction, with at least one value")
@@ -159,7 +159,7 @@ func parseStatement(raw rawStatement, kind Kind) (statement, error) {
 	s.notActions = len(raw.NotAction) > 0
 	for _, a := range append(raw.Action, raw.NotAction...) {
 		if a != "*" && !strings.Contains(a, ":") {
-			return s, fmt.Errorf("action %q has no service prefix such as ec2:", a)
+			return s, fmt.Errorf("action %q has no service prefix, such as that of ec2:RunInstances", a)
 		}
 		s.actions = append(s.actions, strings.ToLower(a))
 	}
@@ -226,7 +226,7 @@ func (s *statement) parsePrincipals(raw rawStatement, kind Kind) error {
 	}
 	var kinds map[string]stringList
 	if err := json.Unmarshal(value, &kinds); err != nil {
-		return fmt.Errorf("principal: %v", err)
+		return fmt.Errorf("principal: %w", err)
 	}
 	if len(kinds) == 0 {
 		return errors.New("its Principal is empty")

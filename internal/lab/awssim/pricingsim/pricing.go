@@ -121,7 +121,8 @@ func (s *Service) getProducts(_ context.Context, req *wire.Request, in *struct {
 	ServiceCode, FormatVersion, NextToken string
 	Filters                               []filter
 	MaxResults                            *int
-}) (any, error) {
+},
+) (any, error) {
 	limit := 100
 	if in.MaxResults != nil {
 		limit = *in.MaxResults
@@ -182,7 +183,8 @@ func attributeNames() []string {
 func (s *Service) describeServices(_ context.Context, _ *wire.Request, in *struct {
 	ServiceCode, FormatVersion, NextToken string
 	MaxResults                            *int
-}) (any, error) {
+},
+) (any, error) {
 	if in.ServiceCode != "" && in.ServiceCode != serviceCode {
 		return nil, &wire.Error{Code: "NotFoundException", Status: 400, Message: "Service code not found: " + in.ServiceCode}
 	}

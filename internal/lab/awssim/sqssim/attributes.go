@@ -91,8 +91,9 @@ func epoch(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 func (s *Service) getQueueAttributes(ctx context.Context, req *wire.Request, in *struct {
 	queueRef
 	AttributeNames []string
-}) (any, error) {
-	return s.withQueue(ctx, req, in.QueueUrl, nil, func(q *queue) (any, error) {
+},
+) (any, error) {
+	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
 		q.expire(req.Now)
 		all := s.all(q, req.Now)
 		chosen := map[string]string{}
@@ -117,11 +118,12 @@ func (s *Service) getQueueAttributes(ctx context.Context, req *wire.Request, in 
 func (s *Service) setQueueAttributes(ctx context.Context, req *wire.Request, in *struct {
 	queueRef
 	Attributes map[string]string
-}) (any, error) {
+},
+) (any, error) {
 	if err := checkAttributes(in.Attributes); err != nil {
 		return nil, err
 	}
-	return s.withQueue(ctx, req, in.QueueUrl, nil, func(q *queue) (any, error) {
+	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
 		for name, value := range in.Attributes {
 			q.attributes[name] = value
 		}

@@ -57,7 +57,7 @@ type sendIn struct {
 }
 
 type sent struct {
-	MessageId        string //nolint:revive // the wire name
+	MessageID        string `json:"MessageId"`
 	MD5OfMessageBody string
 }
 
@@ -80,29 +80,31 @@ func (q *queue) post(in sendIn, req *wire.Request) (sent, error) {
 func (s *Service) sendMessage(ctx context.Context, req *wire.Request, in *struct {
 	queueRef
 	sendIn
-}) (any, error) {
-	return s.withQueue(ctx, req, in.QueueUrl, nil, func(q *queue) (any, error) { return q.post(in.sendIn, req) })
+},
+) (any, error) {
+	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) { return q.post(in.sendIn, req) })
 }
 
 func (s *Service) sendMessageBatch(ctx context.Context, req *wire.Request, in *struct {
 	queueRef
 	Entries []struct {
-		Id string //nolint:revive // the wire name
+		ID string `json:"Id"`
 		sendIn
 	}
-}) (any, error) {
+},
+) (any, error) {
 	ids := make([]string, len(in.Entries))
 	for i, e := range in.Entries {
-		ids[i] = e.Id
+		ids[i] = e.ID
 	}
 	if err := checkBatch(ids); err != nil {
 		return nil, err
 	}
 	type done struct {
-		Id string //nolint:revive // the wire name
+		ID string `json:"Id"`
 		sent
 	}
-	return s.withQueue(ctx, req, in.QueueUrl, nil, func(q *queue) (any, error) {
+	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
 		out := struct {
 			Successful []done
 			Failed     []failed
@@ -110,17 +112,17 @@ func (s *Service) sendMessageBatch(ctx context.Context, req *wire.Request, in *s
 		for _, e := range in.Entries {
 			receipt, err := q.post(e.sendIn, req)
 			if err != nil {
-				out.Failed = append(out.Failed, failedEntry(e.Id, err))
+				out.Failed = append(out.Failed, failedEntry(e.ID, err))
 				continue
 			}
-			out.Successful = append(out.Successful, done{e.Id, receipt})
+			out.Successful = append(out.Successful, done{e.ID, receipt})
 		}
 		return out, nil
 	})
 }
 
 type failed struct {
-	Id          string //nolint:revive // the wire name
+	ID          string `json:"Id"`
 	SenderFault bool
 	Code        string
 	Message     string
@@ -183,33 +185,40 @@ func (q *queue) remove(receipt string) error {
 func (s *Service) deleteMessage(ctx context.Context, req *wire.Request, in *struct {
 	queueRef
 	ReceiptHandle string
-}) (any, error) {
-	return s.withQueue(ctx, req, in.QueueUrl, nil, func(q *queue) (any, error) { return nil, q.remove(in.ReceiptHandle) })
+},
+) (any, error) {
+	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) { return nil, q.remove(in.ReceiptHandle) })
 }
 
 func (s *Service) deleteMessageBatch(ctx context.Context, req *wire.Request, in *struct {
 	queueRef
-	Entries []struct{ Id, ReceiptHandle string } //nolint:revive // the wire name
-}) (any, error) {
+	Entries []struct {
+		ID            string `json:"Id"`
+		ReceiptHandle string
+	}
+},
+) (any, error) {
 	ids := make([]string, len(in.Entries))
 	for i, e := range in.Entries {
-		ids[i] = e.Id
+		ids[i] = e.ID
 	}
 	if err := checkBatch(ids); err != nil {
 		return nil, err
 	}
-	type done struct{ Id string } //nolint:revive // the wire name
-	return s.withQueue(ctx, req, in.QueueUrl, nil, func(q *queue) (any, error) {
+	type done struct {
+		ID string `json:"Id"`
+	}
+	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
 		out := struct {
 			Successful []done
 			Failed     []failed
 		}{[]done{}, []failed{}}
 		for _, e := range in.Entries {
 			if err := q.remove(e.ReceiptHandle); err != nil {
-				out.Failed = append(out.Failed, failedEntry(e.Id, err))
+				out.Failed = append(out.Failed, failedEntry(e.ID, err))
 				continue
 			}
-			out.Successful = append(out.Successful, done{e.Id})
+			out.Successful = append(out.Successful, done{e.ID})
 		}
 		return out, nil
 	})
@@ -219,11 +228,12 @@ func (s *Service) changeVisibility(ctx context.Context, req *wire.Request, in *s
 	queueRef
 	ReceiptHandle     string
 	VisibilityTimeout int
-}) (any, error) {
+},
+) (any, error) {
 	if in.VisibilityTimeout < 0 || in.VisibilityTimeout > 43200 {
 		return nil, wire.Errorf("InvalidParameterValue", "Value %d for parameter VisibilityTimeout is invalid. Reason: VisibilityTimeout must be between 0 and 43200.", in.VisibilityTimeout)
 	}
-	return s.withQueue(ctx, req, in.QueueUrl, nil, func(q *queue) (any, error) {
+	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
 		at, err := q.find(in.ReceiptHandle)
 		if err != nil {
 			return nil, err

@@ -20,7 +20,7 @@ type receiveIn struct {
 }
 
 type received struct {
-	MessageId     string //nolint:revive // the wire name
+	MessageID     string `json:"MessageId"`
 	ReceiptHandle string
 	MD5OfBody     string
 	Body          string
@@ -53,7 +53,7 @@ func (s *Service) receiveMessage(ctx context.Context, req *wire.Request, in *rec
 		return nil, err
 	}
 	var q *queue
-	if _, err := s.withQueue(ctx, req, in.QueueUrl, nil, func(found *queue) (any, error) {
+	if _, err := s.withQueue(ctx, req, in.QueueURL, nil, func(found *queue) (any, error) {
 		q = found
 		if hidden < 0 {
 			hidden = int(q.seconds("VisibilityTimeout") / time.Second)

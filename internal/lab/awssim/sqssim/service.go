@@ -128,7 +128,8 @@ func (s *Service) createQueue(ctx context.Context, req *wire.Request, in *struct
 	QueueName  string
 	Attributes map[string]string
 	Tags       map[string]string
-}) (any, error) {
+},
+) (any, error) {
 	if !regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`).MatchString(in.QueueName) {
 		return nil, wire.Errorf("InvalidParameterValue", "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
 	}
@@ -145,7 +146,7 @@ func (s *Service) createQueue(ctx context.Context, req *wire.Request, in *struct
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := struct{ QueueUrl string }{s.url(in.QueueName)} //nolint:revive // the wire name
+	out := queueRef{s.url(in.QueueName)}
 	if q, ok := s.queues[in.QueueName]; ok {
 		for name, value := range in.Attributes {
 			if q.attributes[name] != value {
@@ -163,11 +164,11 @@ func (s *Service) createQueue(ctx context.Context, req *wire.Request, in *struct
 }
 
 type queueRef struct {
-	QueueUrl string //nolint:revive // the wire name
+	QueueURL string `json:"QueueUrl"`
 }
 
 func (s *Service) deleteQueue(ctx context.Context, req *wire.Request, in *queueRef) (any, error) {
-	return s.withQueue(ctx, req, in.QueueUrl, nil, func(q *queue) (any, error) {
+	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
 		delete(s.queues, q.name)
 		q.deleted = true
 		q.wake()
@@ -177,9 +178,10 @@ func (s *Service) deleteQueue(ctx context.Context, req *wire.Request, in *queueR
 
 func (s *Service) getQueueURL(ctx context.Context, req *wire.Request, in *struct {
 	QueueName              string
-	QueueOwnerAWSAccountId string //nolint:revive // the wire name
-}) (any, error) {
-	if in.QueueOwnerAWSAccountId != "" && in.QueueOwnerAWSAccountId != s.Account {
+	QueueOwnerAWSAccountID string `json:"QueueOwnerAWSAccountId"`
+},
+) (any, error) {
+	if in.QueueOwnerAWSAccountID != "" && in.QueueOwnerAWSAccountID != s.Account {
 		return nil, noQueue()
 	}
 	if in.QueueName == "" {
@@ -194,7 +196,8 @@ func (s *Service) listQueues(ctx context.Context, req *wire.Request, in *struct 
 	QueueNamePrefix string
 	NextToken       string
 	MaxResults      int
-}) (any, error) {
+},
+) (any, error) {
 	if err := s.allow(ctx, req, "ListQueues", "", nil); err != nil {
 		return nil, err
 	}
@@ -215,11 +218,11 @@ func (s *Service) listQueues(ctx context.Context, req *wire.Request, in *struct 
 		next = "" // without MaxResults there is no token, however many there are
 	}
 	out := struct {
-		QueueUrls []string `json:",omitempty"` //nolint:revive // the wire name
+		QueueURLs []string `json:"QueueUrls,omitempty"`
 		NextToken string   `json:",omitempty"`
 	}{NextToken: next}
 	for _, name := range names {
-		out.QueueUrls = append(out.QueueUrls, s.url(name))
+		out.QueueURLs = append(out.QueueURLs, s.url(name))
 	}
 	return out, nil
 }
@@ -227,8 +230,9 @@ func (s *Service) listQueues(ctx context.Context, req *wire.Request, in *struct 
 func (s *Service) tagQueue(ctx context.Context, req *wire.Request, in *struct {
 	queueRef
 	Tags map[string]string
-}) (any, error) {
-	return s.withQueue(ctx, req, in.QueueUrl, wire.TagConditions(in.Tags), func(q *queue) (any, error) {
+},
+) (any, error) {
+	return s.withQueue(ctx, req, in.QueueURL, wire.TagConditions(in.Tags), func(q *queue) (any, error) {
 		maps.Copy(q.tags, in.Tags)
 		return nil, nil
 	})
@@ -237,15 +241,16 @@ func (s *Service) tagQueue(ctx context.Context, req *wire.Request, in *struct {
 func (s *Service) untagQueue(ctx context.Context, req *wire.Request, in *struct {
 	queueRef
 	TagKeys []string
-}) (any, error) {
-	return s.withQueue(ctx, req, in.QueueUrl, map[string][]string{"aws:TagKeys": in.TagKeys}, func(q *queue) (any, error) {
+},
+) (any, error) {
+	return s.withQueue(ctx, req, in.QueueURL, map[string][]string{"aws:TagKeys": in.TagKeys}, func(q *queue) (any, error) {
 		maps.DeleteFunc(q.tags, func(k, _ string) bool { return slices.Contains(in.TagKeys, k) })
 		return nil, nil
 	})
 }
 
 func (s *Service) listQueueTags(ctx context.Context, req *wire.Request, in *queueRef) (any, error) {
-	return s.withQueue(ctx, req, in.QueueUrl, nil, func(q *queue) (any, error) {
+	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
 		return struct {
 			Tags map[string]string `json:",omitempty"`
 		}{maps.Clone(q.tags)}, nil
@@ -253,7 +258,7 @@ func (s *Service) listQueueTags(ctx context.Context, req *wire.Request, in *queu
 }
 
 func (s *Service) purgeQueue(ctx context.Context, req *wire.Request, in *queueRef) (any, error) {
-	return s.withQueue(ctx, req, in.QueueUrl, nil, func(q *queue) (any, error) {
+	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
 		q.messages = nil
 		return nil, nil
 	})

@@ -124,7 +124,8 @@ func (s *Service) allow(ctx context.Context, req *wire.Request, names ...string)
 func (s *Service) getParameter(ctx context.Context, req *wire.Request, in *struct {
 	Name           string
 	WithDecryption bool
-}) (any, error) {
+},
+) (any, error) {
 	if in.Name == "" {
 		return nil, wire.Errorf("ValidationException", "1 validation error detected: Value null at 'name' failed to satisfy constraint: Member must not be null")
 	}
@@ -143,7 +144,8 @@ func (s *Service) getParameter(ctx context.Context, req *wire.Request, in *struc
 func (s *Service) getParameters(ctx context.Context, req *wire.Request, in *struct {
 	Names          []string
 	WithDecryption bool
-}) (any, error) {
+},
+) (any, error) {
 	if len(in.Names) == 0 || len(in.Names) > 10 {
 		return nil, wire.Errorf("ValidationException", "1 validation error detected: Value at 'names' failed to satisfy constraint: Member must have length from 1 to 10")
 	}
@@ -172,7 +174,8 @@ func (s *Service) getByPath(ctx context.Context, req *wire.Request, in *struct {
 	WithDecryption bool
 	MaxResults     *int
 	NextToken      string
-}) (any, error) {
+},
+) (any, error) {
 	limit := 10
 	if in.MaxResults != nil {
 		limit = *in.MaxResults

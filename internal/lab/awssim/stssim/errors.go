@@ -2,5 +2,5 @@ package stssim
 
 import "errors"
 
-// ErrNotAssumable: the role of an instance's profile is gone or does not trust EC2.
+// ErrNotAssumable says: the role of an instance's profile is gone or does not trust EC2.
 var ErrNotAssumable = errors.New("instance role cannot be assumed")

@@ -39,14 +39,14 @@ const (
 )
 
 type credentialsXML struct {
-	AccessKeyId     string //nolint:revive // the wire name
+	AccessKeyID     string `xml:"AccessKeyId"`
 	SecretAccessKey string
 	SessionToken    string
 	Expiration      time.Time
 }
 
 type assumedRoleXML struct {
-	AssumedRoleId string //nolint:revive // the wire name
+	AssumedRoleID string `xml:"AssumedRoleId"`
 	Arn           string
 }
 
@@ -55,7 +55,10 @@ func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {
 	switch req.Action {
 	case "GetCallerIdentity":
 		id := req.Identity
-		return struct{ UserId, Account, Arn string }{id.UserID, id.Account, id.ARN}, nil //nolint:revive // the wire name
+		return struct {
+			UserID       string `xml:"UserId"`
+			Account, Arn string
+		}{id.UserID, id.Account, id.ARN}, nil
 	case "AssumeRole":
 		return s.assumeRole(req)
 	case "AssumeRoleWithWebIdentity":
