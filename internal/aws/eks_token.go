@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	tokenPrefix = "k8s-aws-v1."
+	tokenPrefix = "k8s-aws-v1." //nolint:gosec // the name of a format, not a secret
 	// EKS accepts a presigned request for 15 minutes after it was signed; one
 	// minute is kept for clocks that differ.
 	tokenLifetime = 14 * time.Minute

@@ -95,7 +95,7 @@ func classify(err error) error {
 	case isNotFound(code):
 		return &classified{kind: ErrNotFound, err: err}
 	}
-	if kind := kindOfCode[code]; kind != nil {
+	if kind := kindOf(code); kind != nil {
 		return &classified{kind: kind, err: err}
 	}
 	if _, throttled := retry.DefaultThrottleErrorCodes[code]; throttled {
@@ -104,23 +104,23 @@ func classify(err error) error {
 	return err
 }
 
-var kindOfCode = map[string]error{
-	"EntityAlreadyExists":                              ErrConflict, // IAM
-	"ResourceInUseException":                           ErrConflict, // EKS access entries
-	"ResourceAlreadyExistsException":                   ErrConflict, // EventBridge
-	"QueueAlreadyExists":                               ErrConflict,
-	"QueueNameExists":                                  ErrConflict,
-	"InvalidLaunchTemplateName.AlreadyExistsException": ErrConflict,
-	"DeleteConflict":                                   ErrInUse, // IAM
-	"IdempotentParameterMismatch":                      ErrIdempotentParameterMismatch,
-	"ExpiredToken":                                     ErrCredentials,
-	"ExpiredTokenException":                            ErrCredentials,
-	"InvalidClientTokenId":                             ErrCredentials,
-	"UnrecognizedClientException":                      ErrCredentials,
-	"SignatureDoesNotMatch":                            ErrCredentials,
-	"InvalidSignatureException":                        ErrCredentials,
-	"InvalidIdentityToken":                             ErrCredentials,
-	"AuthFailure":                                      ErrCredentials,
+// kindOf gives the sentinel of the codes that mean the same everywhere.
+func kindOf(code string) error {
+	switch code {
+	case "EntityAlreadyExists", // IAM
+		"ResourceInUseException",         // EKS access entries
+		"ResourceAlreadyExistsException", // EventBridge
+		"QueueAlreadyExists", "QueueNameExists", "InvalidLaunchTemplateName.AlreadyExistsException":
+		return ErrConflict
+	case "DeleteConflict": // IAM
+		return ErrInUse
+	case "IdempotentParameterMismatch":
+		return ErrIdempotentParameterMismatch
+	case "ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException",
+		"SignatureDoesNotMatch", "InvalidSignatureException", "InvalidIdentityToken", "AuthFailure":
+		return ErrCredentials
+	}
+	return nil
 }
 
 func isNotFound(code string) bool {

@@ -139,13 +139,14 @@ func fleetInput(r LaunchRequest) *ec2.CreateFleetInput {
 func launched(r LaunchRequest, out *ec2.CreateFleetOutput) (Launched, error) {
 	failed, other := readFailures(r, out.Errors)
 	for _, fleet := range out.Instances {
-		for _, id := range fleet.InstanceIds {
-			l := Launched{InstanceID: id, InstanceType: string(fleet.InstanceType), CapacityType: r.CapacityType, Failed: failed}
-			if t := fleet.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil {
-				l.Zone, l.SubnetID, l.ImageID = awssdk.ToString(t.Overrides.AvailabilityZone), awssdk.ToString(t.Overrides.SubnetId), awssdk.ToString(t.Overrides.ImageId)
-			}
-			return l.completed(r), nil
+		if len(fleet.InstanceIds) == 0 {
+			continue
 		}
+		l := Launched{InstanceID: fleet.InstanceIds[0], InstanceType: string(fleet.InstanceType), CapacityType: r.CapacityType, Failed: failed}
+		if t := fleet.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil {
+			l.Zone, l.SubnetID, l.ImageID = awssdk.ToString(t.Overrides.AvailabilityZone), awssdk.ToString(t.Overrides.SubnetId), awssdk.ToString(t.Overrides.ImageId)
+		}
+		return l.completed(r), nil
 	}
 	if other != nil {
 		return Launched{}, wrap(other, "instance launch")

@@ -57,7 +57,7 @@ func templateData(t awsspec.LaunchTemplate) *ec2types.RequestLaunchTemplateData 
 		TagSpecifications: []ec2types.LaunchTemplateTagSpecificationRequest{tags(ec2types.ResourceTypeNetworkInterface)},
 	}
 	if t.Metadata.HopLimit != 0 {
-		data.MetadataOptions.HttpPutResponseHopLimit = awssdk.Int32(int32(t.Metadata.HopLimit)) //nolint:gosec // the API admits 1 to 64
+		data.MetadataOptions.HttpPutResponseHopLimit = awssdk.Int32(int32(t.Metadata.HopLimit))
 	}
 	if t.Spot {
 		data.TagSpecifications = append(data.TagSpecifications, tags(ec2types.ResourceTypeSpotInstancesRequest))
@@ -73,7 +73,7 @@ func blockDevice(b awsspec.BlockDevice) ec2types.LaunchTemplateBlockDeviceMappin
 		if n == nil {
 			return nil
 		}
-		return awssdk.Int32(int32(*n)) //nolint:gosec // EC2's limits are far below
+		return awssdk.Int32(int32(*n))
 	}
 	return ec2types.LaunchTemplateBlockDeviceMappingRequest{
 		DeviceName: &b.DeviceName,

@@ -52,7 +52,9 @@ func clients(t *testing.T, cloud *awssim.Cloud, key iamsim.Credential) *aws.Clie
 	return c
 }
 
+// try gives the value of a call that must not fail.
 func try[T any](t *testing.T) func(T, error) T {
+	t.Helper()
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {

@@ -37,10 +37,10 @@ func fromEventsTags(ts []eventstypes.Tag) map[string]string {
 	return fromTags(ts, func(t eventstypes.Tag) (k, v *string) { return t.Key, t.Value })
 }
 
-func toTags[T any](m map[string]string, make func(k, v *string) T) []T {
+func toTags[T any](m map[string]string, tag func(k, v *string) T) []T {
 	var out []T
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, make(awssdk.String(k), awssdk.String(m[k])))
+		out = append(out, tag(awssdk.String(k), awssdk.String(m[k])))
 	}
 	return out
 }

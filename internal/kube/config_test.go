@@ -23,7 +23,7 @@ func (t tokens) Token(context.Context) (string, time.Time, error) {
 func TestConfigFromEKS_PutsAFreshTokenOnEveryRequest(t *testing.T) {
 	server, local := newAPIServer(t)
 	var seen []string
-	server.on("GET /x", func(w http.ResponseWriter, r *http.Request) {
+	server.on("GET /x", func(_ http.ResponseWriter, r *http.Request) {
 		seen = append(seen, r.Header.Get("Authorization"))
 	})
 	n := 0
@@ -52,8 +52,12 @@ func TestConfigFromEKS_PutsAFreshTokenOnEveryRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if response, err := client.Get(local.Host + "/x"); !errors.Is(err, broken) {
-		t.Errorf("got %v, %v; want the token's error", response, err)
+	response, err := client.Get(local.Host + "/x")
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v, want the token's error", err)
+	}
+	if response != nil {
+		t.Errorf("got a response: %s", errors.Join(errors.New(response.Status), response.Body.Close()))
 	}
 }
 

@@ -39,11 +39,12 @@ func Lead(ctx context.Context, e Election, work func(context.Context) error) err
 	election, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	t := &term{done: make(chan struct{})}
-	defer context.AfterFunc(ctx, func() {
+	forget := context.AfterFunc(ctx, func() {
 		if t.waiting() {
 			stop()
 		}
-	})()
+	})
+	defer forget()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
@@ -82,7 +83,8 @@ func during(ctx, elected context.Context, work func(context.Context) error) erro
 	}
 	both, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(elected, cancel)()
+	forget := context.AfterFunc(elected, cancel)
+	defer forget()
 	err := work(both)
 	if elected.Err() != nil && ctx.Err() == nil {
 		return errors.Join(ErrLeadershipLost, err)

@@ -21,7 +21,7 @@ func Owned(obj *unstructured.Unstructured, manager string) (map[string]any, erro
 			continue
 		}
 		var fields map[string]any
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 			return nil, fmt.Errorf("%s read owned fields: %w", RefOf(obj), err)
 		}
 		projected, ok := project(obj.Object, fields).(map[string]any)

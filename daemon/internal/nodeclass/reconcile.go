@@ -84,7 +84,8 @@ func (r *Reconciler) Enqueue(name string) { r.queue.Add(name) }
 
 // Run reconciles what is enqueued, one class at a time, until ctx ends.
 func (r *Reconciler) Run(ctx context.Context) {
-	defer context.AfterFunc(ctx, r.queue.ShutDown)()
+	stop := context.AfterFunc(ctx, r.queue.ShutDown)
+	defer stop()
 	for {
 		name, over := r.queue.Get()
 		if over {

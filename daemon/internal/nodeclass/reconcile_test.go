@@ -66,12 +66,15 @@ func (w *world) UpdateStatus(_ context.Context, class *awsv1.EC2NodeClass, _ met
 func (w *world) Subnets(context.Context, []aws.Selector) ([]aws.Subnet, error) {
 	return w.o.subnets, w.o.subnetsErr
 }
+
 func (w *world) SecurityGroups(context.Context, []aws.Selector) ([]aws.SecurityGroup, error) {
 	return w.o.groups, w.o.groupsErr
 }
+
 func (w *world) GetInstanceProfile(context.Context, string) (aws.InstanceProfile, error) {
 	return w.o.profile, w.o.profileErr
 }
+
 func (w *world) Parameter(_ context.Context, name string) (string, error) {
 	for _, i := range w.o.images {
 		if name == awsspec.AL2023Parameter("1.36", i.variant, "latest") {
@@ -80,6 +83,7 @@ func (w *world) Parameter(_ context.Context, name string) (string, error) {
 	}
 	return "", aws.ErrNotFound
 }
+
 func (w *world) Images(_ context.Context, ids []string) ([]aws.Image, error) {
 	var out []aws.Image
 	for _, i := range w.o.images {
@@ -89,10 +93,12 @@ func (w *world) Images(_ context.Context, ids []string) ([]aws.Image, error) {
 	}
 	return out, nil
 }
+
 func (w *world) LaunchTemplates(_ context.Context, tags map[string]string) ([]string, error) {
 	w.tags = tags
 	return w.templates, nil
 }
+
 func (w *world) DeleteLaunchTemplate(_ context.Context, name string) error {
 	w.templates = slices.DeleteFunc(slices.Clone(w.templates), func(t string) bool { return t == name })
 	return nil
