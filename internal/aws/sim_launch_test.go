@@ -9,6 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ekssim"
 )
 
 var owner = awsspec.Owner{Cluster: "lab", NodePool: "spot", NodeClass: "default"}
@@ -154,5 +155,32 @@ func TestSim_AnAnswerThatWasLostIsGivenAgain(t *testing.T) {
 	got := try[aws.Launched](t)(c.Launch(context.Background(), r))
 	if n := len(cloud.EC2.Instances()); n != 1 || cloud.EC2.Instances()[0].ID != got.InstanceID {
 		t.Errorf("%d instances, launched %+v", n, got)
+	}
+}
+
+func TestSim_TheDaemonMayReadWhatItDecidesBy(t *testing.T) {
+	cloud, admin := start(t)
+	ctx := t.Context()
+	cloud.CreateCluster(ekssim.Cluster{Name: "lab", Version: "1.36"})
+	queue := try[aws.Queue](t)(admin.CreateQueue(ctx, aws.Queue{Name: "lab"}))
+	c := daemonOf(t, cloud, admin)
+	r := launchable(t, cloud, admin, c)
+	parameter := awsspec.AL2023Parameter("1.36", awsspec.AL2023Variants()[0], awsspec.Latest)
+	cloud.SSM.Seed(parameter, r.Overrides[0].ImageID)
+
+	try[aws.Cluster](t)(c.Cluster(ctx, "lab"))
+	if subnets := try[[]aws.Subnet](t)(c.Subnets(ctx, []aws.Selector{{ID: r.Overrides[0].SubnetID}})); len(subnets) != 1 {
+		t.Errorf("subnets %+v", subnets)
+	}
+	try[[]aws.SecurityGroup](t)(c.SecurityGroups(ctx, []aws.Selector{{Name: "none"}}))
+	if images := try[[]aws.Image](t)(c.Images(ctx, []string{try[string](t)(c.Parameter(ctx, parameter))})); len(images) != 1 {
+		t.Errorf("images %+v", images)
+	}
+	try[aws.InstanceProfile](t)(c.GetInstanceProfile(ctx, "node"))
+	if url := try[string](t)(c.QueueURL(ctx, "lab")); url != queue.URL {
+		t.Errorf("queue at %s, want %s", url, queue.URL)
+	}
+	if _, err := c.GetRole(ctx, "node"); !errors.Is(err, aws.ErrUnauthorized) {
+		t.Errorf("the daemon may read roles too: %v", err)
 	}
 }
