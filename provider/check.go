@@ -37,10 +37,10 @@ func (d *definitions) of(kind string) (*definition.Definition, error) {
 	})
 }
 
-// check gives what the API server would object to in the spec, at the
-// attributes concerned. An objection that an unknown value may be the cause of
-// is left to the API server.
-func (d *definitions) check(ctx context.Context, kind string, spec any, config tftypes.Value) diag.Diagnostics {
+// check gives what the API server would object to in the spec, and the further
+// objections given, at the attributes concerned. An objection that an unknown
+// value may be the cause of is left to the API server.
+func (d *definitions) check(ctx context.Context, kind string, spec any, config tftypes.Value, further ...*field.Error) diag.Diagnostics {
 	var diags diag.Diagnostics
 	rules, err := d.of(kind)
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *definitions) check(ctx context.Context, kind string, spec any, config t
 	rename := strings.NewReplacer(
 		"spec.template.spec.nodeClassRef.name", "node_class", "spec.template.spec.", "", "spec.template.metadata.", "", "spec.", "")
 	said := map[string]bool{}
-	for _, objection := range objections {
+	for _, objection := range append(objections, further...) {
 		at := definition.Attribute(objection.Field, rename)
 		if at.Touches(unknown) || said[at.Path().String()] {
 			continue

@@ -90,7 +90,7 @@ func TestInstanceProfile_WithoutItsRoleIsKeptInState(t *testing.T) {
 	cloud := startCloud(t)
 	h := configured(t, cloud.config())
 	profile := h.resource("karpenter_instance_profile")
-	config := object{"name": "nodes", "role": "absent", "timeouts": object{"create": "2s"}}
+	config := object{"name": "nodes", "role": "absent", "timeouts": object{"create": "500ms"}}
 	wantError(t, profile.apply(config), `karpenter_instance_profile "nodes"`, `role "absent"`, "not found")
 	if profile.state.IsNull() {
 		t.Fatal("the half-made profile is lost from state")

@@ -150,7 +150,8 @@ func (r *nodePool) ValidateConfig(ctx context.Context, req resource.ValidateConf
 		config.Disruption = convert.DefaultDisruption()
 	}
 	spec := config.Spec(ctx, &resp.Diagnostics)
-	resp.Diagnostics.Append(r.definitions.check(ctx, v1.NodePoolKind, &spec, req.Config.Raw)...)
+	further := (&v1.NodePool{Spec: spec}).Validate()
+	resp.Diagnostics.Append(r.definitions.check(ctx, v1.NodePoolKind, &spec, req.Config.Raw, further...)...)
 	if !config.Requirements.IsUnknown() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(contradictions(spec)...)
 	}

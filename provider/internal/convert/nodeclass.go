@@ -160,14 +160,14 @@ func ebs(ctx context.Context, o types.Object, diags *diag.Diagnostics) *awsv1.Bl
 	if e == nil {
 		return nil
 	}
-	device := &awsv1.BlockDevice{
-		VolumeType: pointer(e.VolumeType, e.VolumeType.ValueString()), Encrypted: pointer(e.Encrypted, e.Encrypted.ValueBool()),
+	size, err := resource.ParseQuantity(e.VolumeSize.ValueString())
+	if err != nil {
+		return nil
+	}
+	return &awsv1.BlockDevice{
+		VolumeSize: size, VolumeType: pointer(e.VolumeType, e.VolumeType.ValueString()), Encrypted: pointer(e.Encrypted, e.Encrypted.ValueBool()),
 		DeleteOnTermination: pointer(e.DeleteOnTermination, e.DeleteOnTermination.ValueBool()),
 		IOPS:                pointer(e.IOPS, e.IOPS.ValueInt64()), Throughput: pointer(e.Throughput, e.Throughput.ValueInt64()),
 		KMSKeyID: pointer(e.KMSKeyID, e.KMSKeyID.ValueString()),
 	}
-	if q, err := resource.ParseQuantity(e.VolumeSize.ValueString()); err == nil {
-		device.VolumeSize = q
-	}
-	return device
 }

@@ -1,0 +1,107 @@
+# Everything that Karpenter needs on an EKS cluster, in one apply: IAM, tags,
+# interruption queue, the daemon, a node class and two node pools.
+
+terraform {
+  required_version = ">= 1.11"
+  required_providers {
+    karpenter = {
+      source = "karpenterd/karpenter"
+    }
+  }
+}
+
+provider "karpenter" {
+  region = var.region
+  eks = {
+    cluster_name = var.cluster_name
+  }
+  default_tags = {
+    tags = {
+      "app.kubernetes.io/part-of" = "karpenter"
+    }
+  }
+}
+
+# The role of launched instances, and the access entry that lets them join.
+resource "karpenter_node_role" "this" {
+  cluster_name = var.cluster_name
+}
+
+resource "karpenter_instance_profile" "this" {
+  name = karpenter_node_role.this.name
+  role = karpenter_node_role.this.name
+}
+
+# Spot interruption warnings and other events that end an instance.
+resource "karpenter_interruption_queue" "this" {
+  cluster_name = var.cluster_name
+}
+
+# What the daemon may do, as its Kubernetes service account.
+resource "karpenter_controller_role" "this" {
+  cluster_name  = var.cluster_name
+  node_role_arn = karpenter_node_role.this.arn
+  queue_arn     = karpenter_interruption_queue.this.arn
+}
+
+# How the node class finds subnets and security groups.
+resource "karpenter_discovery_tags" "this" {
+  cluster_name       = var.cluster_name
+  subnet_ids         = var.subnet_ids
+  security_group_ids = var.security_group_ids
+}
+
+resource "karpenter_daemon" "this" {
+  cluster_name = var.cluster_name
+  role_arn     = karpenter_controller_role.this.arn
+  queue_name   = karpenter_interruption_queue.this.name
+}
+
+resource "karpenter_node_class" "default" {
+  name             = "default"
+  daemon           = karpenter_daemon.this.id
+  instance_profile = karpenter_instance_profile.this.name
+
+  ami_selector_terms            = [{ alias = "al2023@latest" }]
+  subnet_selector_terms         = [{ tags = karpenter_discovery_tags.this.selector_tags }]
+  security_group_selector_terms = [{ tags = karpenter_discovery_tags.this.selector_tags }]
+}
+
+resource "karpenter_node_pool" "on_demand" {
+  name       = "on-demand"
+  node_class = karpenter_node_class.default.name
+
+  requirements = [
+    { key = "karpenter.sh/capacity-type", operator = "In", values = ["on-demand"] },
+    { key = "karpenter.k8s.aws/instance-category", operator = "In", values = ["c", "m", "r"] },
+    { key = "karpenter.k8s.aws/instance-generation", operator = "Gt", values = ["4"] },
+    { key = "kubernetes.io/arch", operator = "In", values = ["amd64"] },
+  ]
+
+  limits = {
+    cpu = "200"
+  }
+}
+
+# Pods get here by the node selector node-group-type = spot and a toleration of
+# the taint.
+resource "karpenter_node_pool" "spot" {
+  name       = "spot"
+  node_class = karpenter_node_class.default.name
+
+  labels = {
+    node-group-type = "spot"
+  }
+  taints = [{ key = "spot", value = "only", effect = "NoSchedule" }]
+
+  requirements = [
+    { key = "karpenter.sh/capacity-type", operator = "In", values = ["spot"] },
+    { key = "karpenter.k8s.aws/instance-category", operator = "In", values = ["c", "m", "r"] },
+    { key = "karpenter.k8s.aws/instance-generation", operator = "Gt", values = ["4"] },
+    { key = "kubernetes.io/arch", operator = "In", values = ["amd64"] },
+  ]
+
+  limits = {
+    cpu = "200"
+  }
+}

@@ -1,0 +1,19 @@
+variable "cluster_name" {
+  description = "Name of the EKS cluster. Its authentication mode must include API, and its OIDC issuer must be registered with IAM."
+  type        = string
+}
+
+variable "region" {
+  description = "AWS region of the cluster."
+  type        = string
+}
+
+variable "subnet_ids" {
+  description = "Ids of the subnets that instances are launched into; private ones in at least two zones."
+  type        = set(string)
+}
+
+variable "security_group_ids" {
+  description = "Ids of the security groups that instances get; usually the cluster security group alone."
+  type        = set(string)
+}

@@ -1,0 +1,94 @@
+package provider_test
+
+import (
+	"maps"
+	"testing"
+)
+
+// poolConfig is a good node pool with the changes.
+func poolConfig(changes object) object {
+	config := object{
+		"name": "spot", "node_class": "default",
+		"requirements": list{object{"key": "karpenter.sh/capacity-type", "operator": "In", "values": list{"spot"}}},
+	}
+	maps.Copy(config, changes)
+	return config
+}
+
+func requirements(rs ...object) object {
+	all := make(list, len(rs))
+	for i, r := range rs {
+		all[i] = r
+	}
+	return object{"requirements": all}
+}
+
+func TestNodePool_BadInputNamesAttributeAndRemedy(t *testing.T) {
+	h := newHarness(t)
+	arch := func(values ...any) object {
+		return object{"key": "kubernetes.io/arch", "operator": "In", "values": list(values)}
+	}
+	for name, tt := range map[string]struct {
+		change object
+		parts  []string
+	}{
+		"operator":               {requirements(object{"key": "a", "operator": "Is", "values": list{"b"}}), []string{"requirements[0].operator", `"In"`, "NotIn"}},
+		"In without values":      {requirements(arch("arm64"), object{"key": "a", "operator": "In"}), []string{"requirements[1]", "at least one value"}},
+		"Exists with values":     {requirements(object{"key": "a", "operator": "Exists", "values": list{"b"}}), []string{"requirements[0]", "take no values"}},
+		"Gt of a word":           {requirements(object{"key": "a", "operator": "Gt", "values": list{"many"}}), []string{"requirements[0]", "integer"}},
+		"key":                    {requirements(object{"key": "a b", "operator": "Exists"}), []string{"requirements[0].key"}},
+		"key of the daemon":      {requirements(object{"key": "karpenter.sh/registered", "operator": "Exists"}), []string{"requirements[0]", "karpenter.sh"}},
+		"misspelt aws label":     {requirements(object{"key": "karpenter.k8s.aws/instance-famly", "operator": "Exists"}), []string{"requirements[0]", "karpenter.k8s.aws"}},
+		"contradiction":          {requirements(arch("arm64"), object{"key": "a", "operator": "Exists"}, arch("amd64")), []string{"requirements[0]", "requirements[2]", "kubernetes.io/arch", "no value"}},
+		"contradiction of range": {requirements(object{"key": "a", "operator": "Gt", "values": list{"8"}}, object{"key": "a", "operator": "Lt", "values": list{"8"}}), []string{"requirements[0]", "requirements[1]"}},
+		"label contradicts":      {object{"labels": object{"karpenter.sh/capacity-type": "on-demand"}}, []string{`labels["karpenter.sh/capacity-type"]`, "requirements[0]"}},
+		"label value":            {object{"labels": object{"a": "not a value"}}, []string{"labels", "not a value"}},
+		"taint effect":           {object{"taints": list{object{"key": "a", "effect": "Never"}}}, []string{"taints", "NoSchedule, PreferNoSchedule or NoExecute"}},
+		"taint given twice":      {object{"taints": list{object{"key": "a", "effect": "NoSchedule"}}, "startup_taints": list{object{"key": "a", "effect": "NoSchedule"}}}, []string{"startup_taints[0]", "Duplicate", "a:NoSchedule"}},
+		"grace period":           {object{"termination_grace_period": "1d"}, []string{"termination_grace_period", `"1d"`, "1h30m"}},
+		"consolidate after":      {object{"disruption": object{"consolidate_after": "soon"}}, []string{"disruption.consolidate_after", `"soon"`, "Never"}},
+		"consolidation policy":   {object{"disruption": object{"consolidation_policy": "Always"}}, []string{"disruption.consolidation_policy", "WhenEmpty"}},
+		"limit":                  {object{"limits": object{"cpu": "lots"}}, []string{`limits["cpu"]`, "lots", "64Gi"}},
+		"weight":                 {object{"weight": 101}, []string{"weight", "100"}},
+		"name":                   {object{"name": "Spot_Pool"}, []string{"name", "lowercase"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantError(t, h.validate("karpenter_node_pool", poolConfig(tt.change)), tt.parts...)
+		})
+	}
+}
+
+func TestNodePool_WhatIsUnknownIsNotObjectedTo(t *testing.T) {
+	h := newHarness(t)
+	for name, change := range map[string]object{
+		"nothing unknown":    nil,
+		"name and class":     {"name": unknown{}, "node_class": unknown{}},
+		"all requirements":   {"requirements": unknown{}},
+		"a requirement":      requirements(object{"key": unknown{}, "operator": "In", "values": unknown{}}),
+		"an operator":        requirements(object{"key": "a", "operator": unknown{}, "values": list{"b"}}),
+		"one of the values":  requirements(object{"key": "a", "operator": "In", "values": list{unknown{}}}),
+		"a taint":            {"taints": list{object{"key": unknown{}, "effect": unknown{}}}},
+		"limits":             {"limits": object{"cpu": unknown{}}},
+		"durations":          {"termination_grace_period": unknown{}, "disruption": unknown{}},
+		"labels and numbers": {"labels": unknown{}, "weight": unknown{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantNoError(t, h.validate("karpenter_node_pool", poolConfig(change)))
+		})
+	}
+	// What is known beside it is objected to all the same.
+	wantError(t, h.validate("karpenter_node_pool", poolConfig(object{"node_class": unknown{}, "weight": 0})), "weight")
+}
+
+func TestNodePool_PlansItsDefaults(t *testing.T) {
+	h := configured(t, object{"eks": object{"cluster_name": unknown{}}})
+	p := h.resource("karpenter_node_pool").plan(poolConfig(object{"node_class": unknown{}}))
+	wantNoError(t, p.problems)
+	disruption := attributes(t, attributeOf(t, p.value, "disruption"))
+	if got := disruption["consolidation_policy"].String(); got != `tftypes.String<"WhenEmpty">` {
+		t.Errorf("consolidation_policy is planned as %s", got)
+	}
+	if got := disruption["consolidate_after"].String(); got != `tftypes.String<"0s">` {
+		t.Errorf("consolidate_after is planned as %s", got)
+	}
+}
