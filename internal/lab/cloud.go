@@ -48,13 +48,12 @@ func (l *Lab) startCloud(context.Context) error {
 		return err
 	}
 	l.VPC = l.Cloud.EC2.SeedVPC(vpcCIDR, l.options.Zones)
-	l.seedImages()
-	return nil
+	return l.seedImages()
 }
 
 // seedImages publishes EKS's AL2023 images and the SSM parameters that name
 // them (EKS user guide, "Retrieve recommended Amazon Linux AMI IDs").
-func (l *Lab) seedImages() {
+func (l *Lab) seedImages() error {
 	for _, variant := range []struct{ arch, kind string }{
 		{"x86_64", "standard"}, {"arm64", "standard"}, {"x86_64", "nvidia"}, {"arm64", "nvidia"}, {"x86_64", "neuron"},
 	} {
@@ -63,13 +62,14 @@ func (l *Lab) seedImages() {
 			name := fmt.Sprintf("amazon-eks-node-al2023-%s-%s-%s-%s", variant.arch, variant.kind, KubernetesVersion, release)
 			created, err := time.Parse("v20060102", release)
 			if err != nil {
-				panic(err) // a constant of this file is wrong
+				return fmt.Errorf("image release read: %w", err)
 			}
 			id := l.Cloud.EC2.SeedImage(ec2sim.Image{Name: name, Arch: variant.arch, Created: created})
 			l.Cloud.SSM.Seed(root+name+"/image_id", id)
 			l.Cloud.SSM.Seed(root+"recommended/image_id", id)
 		}
 	}
+	return nil
 }
 
 // registerCluster tells the simulated AWS of the control plane, and makes the
@@ -129,6 +129,7 @@ func (l *Lab) startMachines(ctx context.Context) error {
 	}
 	l.Cloud.EC2.Watch(func(i ec2sim.Instance, _, now ec2sim.State) {
 		switch now {
+		case ec2sim.StatePending: // nothing is powered on yet
 		case ec2sim.StateRunning:
 			l.Machines.Start(machine.Instance{
 				ID: i.ID, Type: i.Type, Zone: i.Zone, PrivateIP: i.PrivateIP, PrivateDNSName: i.PrivateDNSName,

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -105,6 +106,10 @@ func (l *Lab) say(format string, args ...any) {
 // bootstrap nodes; it goes with the laboratory.
 func (l *Lab) LogDir() string { return filepath.Join(l.Dir, "logs") }
 
+// AdminUserAgents counts the uses of the administrator's token by user agent;
+// only the launcher's own may be among them.
+func (l *Lab) AdminUserAgents() (map[string]int, error) { return l.plane.AdminUserAgents() }
+
 // Env is the environment by which AWS SDKs, Terraform and OpenTofu act as the
 // deployer in the simulated cloud and nowhere else.
 func (l *Lab) Env() []string {
@@ -190,9 +195,11 @@ func (l *Lab) logger(name string) hclog.Logger { return l.options.Logger.Named(n
 
 // Close stops everything and removes the scratch directory.
 func (l *Lab) Close() error {
+	var nodes sync.WaitGroup
 	for _, k := range l.kubelets {
-		k.Close()
+		nodes.Go(k.Close)
 	}
+	nodes.Wait()
 	if l.controller != nil {
 		l.controller.Close()
 	}

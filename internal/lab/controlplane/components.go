@@ -23,6 +23,20 @@ import (
 // a machine without a network has no other, hence an address of the VPC.
 const advertised = "10.0.0.2"
 
+// adminUser is whom the administrator's token belongs to.
+const adminUser = "lab-administrator"
+
+// auditPolicy has the API server note every use of the administrator's token,
+// so that a test can say who had it, and nothing else.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: Metadata
+  users: [` + adminUser + `]
+- level: None
+`
+
 // reviewCacheTTL is how long the API server keeps a verdict of the token
 // webhook. Its default of two minutes would hide a new access entry that long.
 const reviewCacheTTL = time.Second
@@ -68,7 +82,8 @@ func (c *ControlPlane) apiServerFiles() ([]string, error) {
 		{"apiserver.crt", serving.Cert, []string{"tls-cert-file"}},
 		{"apiserver.key", serving.Key, []string{"tls-private-key-file"}},
 		{"service-account.key", signing, []string{"service-account-key-file", "service-account-signing-key-file"}},
-		{"tokens.csv", []byte(c.adminToken + ",lab-administrator,lab-administrator,\"system:masters\"\n"), []string{"token-auth-file"}},
+		{"audit-policy.yaml", []byte(auditPolicy), []string{"audit-policy-file"}},
+		{"tokens.csv", []byte(c.adminToken + "," + adminUser + "," + adminUser + ",\"system:masters\"\n"), []string{"token-auth-file"}},
 	}
 	var flags []string
 	for _, f := range files {
@@ -105,6 +120,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context) error {
 			"--cert-dir=" + c.options.Dir, "--service-cluster-ip-range=" + c.options.ServiceCIDR,
 			"--service-account-issuer=" + c.options.Issuer,
 			"--service-account-jwks-uri=" + c.options.Issuer + "/keys",
+			"--audit-log-path=" + c.auditFile(), "--audit-log-mode=blocking",
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
 			"--shutdown-watch-termination-grace-period=0s", "--profiling=false",
 		}, files...))

@@ -47,11 +47,12 @@ type ControlPlane struct {
 	authority  *Authority
 	etcdURL    string
 	adminToken string
+	running    map[string]*proc.Process // by component; used by Start only
 }
 
 // Start launches the components and returns when the API server is ready.
 func Start(ctx context.Context, o Options) (*ControlPlane, error) {
-	c := &ControlPlane{options: o, authority: o.Authority}
+	c := &ControlPlane{options: o, authority: o.Authority, running: map[string]*proc.Process{}}
 	if err := os.MkdirAll(filepath.Join(o.Dir, "logs"), 0o700); err != nil {
 		return nil, fmt.Errorf("control plane start: %w", err)
 	}
@@ -70,6 +71,7 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 		if err := step.run(ctx); err != nil {
 			return nil, fmt.Errorf("%s start: %w", step.name, err)
 		}
+		go c.watch(step.name, c.running[step.name])
 		o.Logger.Debug("component started", "component", step.name, "took", time.Since(began).Round(time.Millisecond))
 	}
 	return c, nil
@@ -82,10 +84,21 @@ func (c *ControlPlane) LogFile(component string) string {
 
 // run starts a component under its name.
 func (c *ControlPlane) run(name, binary string, args []string) (*proc.Process, error) {
-	return c.options.Processes.Start(proc.Spec{
+	p, err := c.options.Processes.Start(proc.Spec{
 		Name: name, Path: binary, Args: args, LogFile: c.LogFile(name), Dir: c.options.Dir,
 		Env: []string{"HOME=" + c.options.Dir, "PATH=" + os.Getenv("PATH")},
 	})
+	c.running[name] = p
+	return p, err
+}
+
+// watch says so when a component ends that nobody stopped: without it the
+// laboratory only looks alive.
+func (c *ControlPlane) watch(name string, p *proc.Process) {
+	<-p.Done()
+	if !c.options.Processes.Closing() {
+		c.options.Logger.Error("component ended", "component", name, "exit-code", p.ExitCode(), "log", tail(c.LogFile(name), 5))
+	}
 }
 
 // retryPort starts a listening component until it is ready, each time on

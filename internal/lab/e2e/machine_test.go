@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
@@ -32,9 +34,24 @@ func TestMachine_JoinsOnlyWhenEverythingIsRight(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, w) })
 	}
+	t.Run("NobodyButTheLauncherUsedTheAdministratorsToken", func(t *testing.T) {
+		agents, err := w.AdminUserAgents()
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := strings.SplitN(rest.DefaultKubernetesUserAgent(), " ", 2)[0]
+		if agents[rest.DefaultKubernetesUserAgent()] == 0 {
+			t.Errorf("agents %v: the launcher's own requests are missing, so the log proves nothing", agents)
+		}
+		for agent := range agents {
+			if !strings.HasPrefix(agent, own) && !strings.HasPrefix(agent, "Go-http-client") { // the readiness check
+				t.Errorf("%s used the administrator's token", agent)
+			}
+		}
+	})
 }
 
-func rightMachineJoins(t *testing.T, w world) {
+func rightMachineJoins(t *testing.T, w world) { //nolint:thelper // a case, not a helper: a failure belongs to its own line
 	w.role(t, "right", true)
 	id := w.launch(t, "right", w.goodUserData())
 	node := w.joins(t, id)
@@ -52,9 +69,9 @@ func rightMachineJoins(t *testing.T, w world) {
 	if len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "example.com/new" {
 		t.Errorf("taints %v, want the user data's only", node.Spec.Taints)
 	}
-	real := w.Cloud.EC2.RealMemoryBytes("m5.large")
-	if got := node.Status.Capacity.Memory().Value(); got != real/1024*1024 || got >= 8<<30 {
-		t.Errorf("memory %d, want the real %d and less than advertised", got, real)
+	memory := w.Cloud.EC2.RealMemoryBytes("m5.large")
+	if got := node.Status.Capacity.Memory().Value(); got != memory/1024*1024 || got >= 8<<30 {
+		t.Errorf("memory %d, want the real %d and less than advertised", got, memory)
 	}
 	if got := node.Status.Allocatable.Pods().Value(); got != 17 {
 		t.Errorf("pods %d, want 17 from the user data", got)
@@ -71,7 +88,7 @@ func rightMachineJoins(t *testing.T, w world) {
 	})
 }
 
-func wrongCertificateAuthority(t *testing.T, w world) {
+func wrongCertificateAuthority(t *testing.T, w world) { //nolint:thelper // a case, not a helper: a failure belongs to its own line
 	w.role(t, "wrong-ca", true)
 	other, err := controlplane.NewAuthority()
 	if err != nil {
@@ -82,21 +99,21 @@ func wrongCertificateAuthority(t *testing.T, w world) {
 	w.staysOut(t, w.launch(t, "wrong-ca", u), "certificate")
 }
 
-func wrongClusterName(t *testing.T, w world) {
+func wrongClusterName(t *testing.T, w world) { //nolint:thelper // a case, not a helper: a failure belongs to its own line
 	w.role(t, "wrong-name", true)
 	u := w.goodUserData()
 	u.cluster = "other"
 	w.staysOut(t, w.launch(t, "wrong-name", u), "Unauthorized")
 }
 
-func wrongRole(t *testing.T, w world) {
+func wrongRole(t *testing.T, w world) { //nolint:thelper // a case, not a helper: a failure belongs to its own line
 	w.role(t, "entered", true)
 	w.role(t, "other", false)
 	w.staysOut(t, w.launch(t, "other", w.goodUserData()), "Unauthorized")
 	w.staysOut(t, w.launch(t, "", w.goodUserData()), "no instance profile")
 }
 
-func missingAccessEntry(t *testing.T, w world) {
+func missingAccessEntry(t *testing.T, w world) { //nolint:thelper // a case, not a helper: a failure belongs to its own line
 	w.role(t, "no-entry", false)
 	id := w.launch(t, "no-entry", w.goodUserData())
 	w.staysOut(t, id, "Unauthorized")

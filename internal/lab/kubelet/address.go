@@ -19,7 +19,7 @@ type Addresses struct {
 
 // NewAddresses picks this laboratory's part of the loopback network.
 func NewAddresses() *Addresses {
-	return &Addresses{a: 1 + rand.IntN(254), b: rand.IntN(256)}
+	return &Addresses{a: 1 + rand.IntN(254), b: rand.IntN(256)} //nolint:gosec // it need not be a secret, only rarely the same
 }
 
 // next is an address that no pod has had for the last 250 ones.

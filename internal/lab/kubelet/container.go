@@ -169,7 +169,7 @@ func (c *container) once(ctx context.Context) int {
 			message = tail(c.process.LogFile)
 		}
 	}
-	c.terminated(started, metav1.Now(), int32(code), reason, message) //nolint:gosec // an exit code fits
+	c.terminated(started, metav1.Now(), int32(code), reason, message)
 	return code
 }
 

@@ -126,6 +126,13 @@ func (s *Set) save() error {
 	return os.Rename(temp, filepath.Join(s.dir, stateName))
 }
 
+// Closing says whether the processes are being stopped, or are.
+func (s *Set) Closing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // Close stops what still runs, the youngest first, each within grace.
 func (s *Set) Close(grace time.Duration) {
 	s.mu.Lock()

@@ -46,11 +46,7 @@ func Sweep(root string) ([]string, error) {
 func sweepOne(dir string) (bool, error) {
 	raw, err := os.ReadFile(filepath.Join(dir, stateName))
 	if errors.Is(err, fs.ErrNotExist) {
-		info, err := os.Stat(dir)
-		if err != nil || time.Since(info.ModTime()) < orphanAge {
-			return false, nil // another start or another sweep is at work there
-		}
-		return true, os.RemoveAll(dir)
+		return sweepOrphan(dir)
 	}
 	if err != nil {
 		return false, err
@@ -66,6 +62,22 @@ func sweepOne(dir string) (bool, error) {
 		if err := child.kill(); err != nil {
 			return false, err
 		}
+	}
+	return true, os.RemoveAll(dir)
+}
+
+// sweepOrphan removes a directory that nobody has signed, unless another start
+// or another sweep is at work there.
+func sweepOrphan(dir string) (bool, error) {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if time.Since(info.ModTime()) < orphanAge {
+		return false, nil
 	}
 	return true, os.RemoveAll(dir)
 }

@@ -15,9 +15,9 @@ import (
 // audience, the lifetime and the mount path.
 const (
 	RoleAnnotation = "eks.amazonaws.com/role-arn"
-	tokenVolume    = "aws-iam-token"
-	tokenDir       = "/var/run/secrets/eks.amazonaws.com/serviceaccount"
-	tokenAudience  = "sts.amazonaws.com"
+	tokenVolume    = "aws-iam-token"                                     //nolint:gosec // a name, not a credential
+	tokenDir       = "/var/run/secrets/eks.amazonaws.com/serviceaccount" //nolint:gosec // a path, not a credential
+	tokenAudience  = "sts.amazonaws.com"                                 //nolint:gosec // an audience, not a credential
 	tokenSeconds   = int64(86400)
 )
 
