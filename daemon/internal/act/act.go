@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -35,6 +36,7 @@ const parallel = 16
 type World interface {
 	Observe(object metav1.Object)
 	NodePool(name string) (*v1.NodePool, bool)
+	Node(name string) (*corev1.Node, bool)
 }
 
 // Actor carries out plans.
@@ -105,33 +107,41 @@ func (a *Actor) nominate(ctx context.Context, n plan.Nominate) error {
 }
 
 func (a *Actor) release(ctx context.Context, r plan.Release) error {
-	return a.patchNode(ctx, r.Node, r.NodeUID, map[string]any{
-		"spec": map[string]any{"taints": []any{map[string]any{"$patch": "delete", "key": r.Taint.Key}}},
+	return a.patchNode(ctx, r.Node, r.NodeUID, map[string]string{}, func(taints []corev1.Taint) []corev1.Taint {
+		return slices.DeleteFunc(taints, func(t corev1.Taint) bool {
+			return t.Key == r.Taint.Key && string(t.Effect) == r.Taint.Effect
+		})
 	})
 }
 
 // cordon puts the taint that Karpenter uses for nodes that go, and keeps load
 // balancers from sending new traffic.
 func (a *Actor) cordon(ctx context.Context, c plan.Cordon) error {
-	taint := v1.DisruptedTaint()
-	return a.patchNode(ctx, c.Node, c.NodeUID, map[string]any{
-		"metadata": map[string]any{"labels": map[string]any{corev1.LabelNodeExcludeBalancers: "karpenter"}},
-		"spec":     map[string]any{"taints": []any{map[string]any{"key": taint.Key, "effect": taint.Effect}}},
+	disrupted := v1.DisruptedTaint()
+	return a.patchNode(ctx, c.Node, c.NodeUID, map[string]string{corev1.LabelNodeExcludeBalancers: "karpenter"}, func(taints []corev1.Taint) []corev1.Taint {
+		if slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) }) {
+			return taints
+		}
+		return append(taints, disrupted)
 	})
 }
 
-func (a *Actor) patchNode(ctx context.Context, name, uid string, patch map[string]any) error {
-	metadata, _ := patch["metadata"].(map[string]any)
-	if metadata == nil {
-		metadata = map[string]any{}
+// patchNode changes taints and labels. A node's taints are one value to the
+// API, which patches replace as a whole: the resource version makes sure that
+// it is the list that was read. A conflict is left to the next decision.
+func (a *Actor) patchNode(ctx context.Context, name, uid string, labels map[string]string, change func([]corev1.Taint) []corev1.Taint) error {
+	node, ok := a.World.Node(name)
+	if !ok || string(node.UID) != uid {
+		return nil
 	}
-	metadata["uid"] = uid
-	patch["metadata"] = metadata
-	node, err := a.Core.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, mustJSON(patch), metav1.PatchOptions{FieldManager: translate.FieldManager})
-	if err = ignoreGone(err); err != nil || node.Name == "" {
+	got, err := a.Core.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, mustJSON(map[string]any{
+		"metadata": map[string]any{"uid": uid, "resourceVersion": node.ResourceVersion, "labels": labels},
+		"spec":     map[string]any{"taints": change(slices.Clone(node.Spec.Taints))},
+	}), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	if err = ignoreGone(err); err != nil || got.Name == "" {
 		return wrap(err, "node %s patch", name)
 	}
-	a.World.Observe(node)
+	a.World.Observe(got)
 	return nil
 }
 

@@ -173,14 +173,26 @@ func (c *Controller) writeStatus(ctx context.Context, want *v1.NodeClaim) error 
 // patchMeta merges labels and annotations into the NodeClaim and returns the
 // new version.
 func (c *Controller) patchMeta(ctx context.Context, claim *v1.NodeClaim, labels, annotations map[string]string) (*v1.NodeClaim, error) {
-	got, err := c.Claims.Patch(ctx, claim.Name, types.MergePatchType, patch(map[string]any{
-		"metadata": map[string]any{"uid": claim.UID, "labels": labels, "annotations": annotations},
-	}), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	got, err := c.Claims.Patch(ctx, claim.Name, types.MergePatchType, metaPatch(claim.UID, labels, annotations),
+		metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
 		return nil, fmt.Errorf("nodeclaim %s patch: %w", claim.Name, err)
 	}
 	c.World.Observe(got)
 	return got, nil
+}
+
+// metaPatch merges labels and annotations. What is empty is left out: null
+// would remove what the object has.
+func metaPatch(uid types.UID, labels, annotations map[string]string) []byte {
+	meta := map[string]any{"uid": uid}
+	if len(labels) > 0 {
+		meta["labels"] = labels
+	}
+	if len(annotations) > 0 {
+		meta["annotations"] = annotations
+	}
+	return patch(map[string]any{"metadata": meta})
 }
 
 func (c *Controller) patchNode(ctx context.Context, node *corev1.Node, kind types.PatchType, body []byte) error {

@@ -75,9 +75,12 @@ func (c *Controller) markDisrupted(ctx context.Context, node *corev1.Node) error
 	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
 		return nil
 	}
-	return c.patchNode(ctx, node, types.StrategicMergePatchType, patch(map[string]any{
-		"metadata": map[string]any{"uid": node.UID, "labels": map[string]string{corev1.LabelNodeExcludeBalancers: "karpenter"}},
-		"spec":     map[string]any{"taints": []corev1.Taint{taint}},
+	// Taints are one value to the API: the list is replaced as a whole, if it is
+	// still the one that was read.
+	return c.patchNode(ctx, node, types.MergePatchType, patch(map[string]any{
+		"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion,
+			"labels": map[string]string{corev1.LabelNodeExcludeBalancers: "karpenter"}},
+		"spec": map[string]any{"taints": append(slices.Clone(node.Spec.Taints), taint)},
 	}))
 }
 

@@ -1,0 +1,63 @@
+package act
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// world has one node.
+type world struct{ node *corev1.Node }
+
+func (w *world) Observe(object metav1.Object)          { w.node = object.(*corev1.Node) }
+func (w *world) NodePool(string) (*v1.NodePool, bool)  { return nil, false }
+func (w *world) Node(name string) (*corev1.Node, bool) { return w.node, w.node.Name == name }
+
+// actor acts on an API that has the node.
+func actor(t *testing.T) (*Actor, *world) {
+	t.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{"a": "1"}}}
+	n.Spec.Taints = []corev1.Taint{{Key: "spot", Value: "only", Effect: corev1.TaintEffectNoSchedule}, v1.AwaitingPodsTaint()}
+	w := &world{node: n}
+	return &Actor{Core: fake.NewClientset(n.DeepCopy()), World: w}, w
+}
+
+func keys(n *corev1.Node) []string {
+	var out []string
+	for _, t := range n.Spec.Taints {
+		out = append(out, t.Key)
+	}
+	return out
+}
+
+func TestCordonAndRelease_KeepTheOtherTaintsAndLabels(t *testing.T) {
+	a, w := actor(t)
+	awaiting := cluster.Taint{Key: v1.TaintAwaitingPods, Effect: cluster.NoSchedule}
+	for _, step := range []struct {
+		action plan.Action
+		want   []string
+	}{
+		{plan.Cordon{Node: "n", NodeUID: "u"}, []string{"spot", v1.TaintAwaitingPods, v1.TaintDisrupted}},
+		{plan.Cordon{Node: "n", NodeUID: "u"}, []string{"spot", v1.TaintAwaitingPods, v1.TaintDisrupted}},
+		{plan.Release{Node: "n", NodeUID: "another", Taint: awaiting}, []string{"spot", v1.TaintAwaitingPods, v1.TaintDisrupted}},
+		{plan.Release{Node: "n", NodeUID: "u", Taint: awaiting}, []string{"spot", v1.TaintDisrupted}},
+	} {
+		if err := a.Do(context.Background(), plan.Plan{Actions: []plan.Action{step.action}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := keys(w.node); !slices.Equal(got, step.want) {
+			t.Errorf("after %+v the taints are %v, want %v", step.action, got, step.want)
+		}
+	}
+	if w.node.Labels["a"] != "1" || w.node.Labels[corev1.LabelNodeExcludeBalancers] == "" {
+		t.Errorf("labels = %v", w.node.Labels)
+	}
+}
