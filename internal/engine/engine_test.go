@@ -355,3 +355,29 @@ func TestStep_IsSoundAndIndependentOfOrder(t *testing.T) {
 		}
 	})
 }
+
+func TestStep_NeverLaunchesTwiceForPodsOfATaintedAndLabelledPool(t *testing.T) {
+	taint := cluster.Taint{Key: "spot", Value: "only", Effect: cluster.NoSchedule}
+	w := newWorld(t).pool(cluster.Pool{
+		Name: "spot", Taints: []cluster.Taint{taint}, Labels: label.FromMap(map[string]string{"node-group-type": "spot"}),
+		Requirements: label.All(label.Is(label.CapacityType, label.Spot)),
+	})
+	w.pods("web", 5, 1000, func(p *cluster.Pod) {
+		p.Shape.Selector = label.All(label.Is("node-group-type", "spot"))
+		p.Shape.Tolerations = []cluster.Toleration{{Key: "spot", Value: "only", Effect: cluster.NoSchedule}}
+	})
+	launches := of[plan.Launch](w.step())
+	if len(launches) == 0 || launches[0].Pool != "spot" {
+		t.Fatalf("launches = %+v", launches)
+	}
+	if again := of[plan.Launch](w.order(launches).step()); len(again) != 0 {
+		t.Fatalf("ordered NodeClaims are launched for again: %+v", again)
+	}
+	out := w.bringUp(launches).step()
+	if again := of[plan.Launch](out); len(again) != 0 {
+		t.Fatalf("nodes that are up are launched for again: %+v", again)
+	}
+	if n := len(of[plan.Nominate](out)); n != 5 {
+		t.Errorf("%d nominations, want 5", n)
+	}
+}

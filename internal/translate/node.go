@@ -66,6 +66,11 @@ func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
 		Initialized: c.Conditions().Get(v1.ConditionInitialized).IsTrue(),
 		Deleting:    c.DeletionTimestamp != nil, Created: c.CreationTimestamp.Time,
 	}
+	for _, owner := range c.OwnerReferences {
+		if out.Pool == "" && owner.Kind == v1.NodePoolKind {
+			out.Pool = owner.Name // its label was taken off; its pool's limits still hold
+		}
+	}
 	if i := strings.LastIndexByte(c.Status.ProviderID, '/'); i >= 0 {
 		out.InstanceID = c.Status.ProviderID[i+1:]
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -95,11 +96,21 @@ func (d *demo) connect(ctx context.Context, tools map[toolchain.Tool]toolchain.F
 	if d.clients, err = kube.NewClients(d.lab.AdminConfig); err != nil {
 		return err
 	}
-	if d.tofu, err = newTofu(tools[toolchain.Tofu].Path, provider, dir, d.lab.Env()); err != nil {
+	if d.tofu, err = newTofu(tools[toolchain.Tofu].Path, provider, dir, append(d.lab.Env(), d.variables()...)); err != nil {
 		return err
 	}
 	d.timeline, err = watch(ctx, d)
 	return err
+}
+
+// variables are the quickstart's, for this laboratory.
+func (d *demo) variables() []string {
+	list := func(ids ...string) string { return `["` + strings.Join(ids, `","`) + `"]` }
+	return []string{
+		"TF_VAR_cluster_name=" + clusterName, "TF_VAR_region=" + region,
+		"TF_VAR_subnet_ids=" + list(d.lab.VPC.SubnetIDs...),
+		"TF_VAR_security_group_ids=" + list(d.lab.VPC.ClusterSecurityGroupID),
+	}
 }
 
 // say prints a line of the story with the time since the start.

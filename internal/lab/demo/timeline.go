@@ -1,6 +1,7 @@
 package demo
 
 import (
+
 	"bufio"
 	"cmp"
 	"context"

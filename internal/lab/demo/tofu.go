@@ -16,7 +16,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
 )
 
-// The registry hosts under which the two command lines look for the provider.
+// providerVersion is the one that the provider built here is installed as.
 const providerVersion = "0.0.1"
 
 // tofu runs OpenTofu, or Terraform where only that was found, on a copy of the

@@ -110,7 +110,11 @@ func Self(ctx context.Context, w io.Writer, pkg string) (string, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", fmt.Errorf("program build: %w", err)
 	}
-	out := filepath.Join(dir, path.Base(pkg))
+	name := path.Base(pkg)
+	if name == "." { // the provider, which is the module itself
+		name = "terraform-provider-karpenter"
+	}
+	out := filepath.Join(dir, name)
 	return out, BuildSelf(ctx, w, pkg, out)
 }
 
