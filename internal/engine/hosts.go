@@ -25,7 +25,7 @@ type host struct {
 	stage  int
 	node   cluster.Node   // zero while there is none
 	claim  cluster.Claim  // zero for nodes that are not ours
-	labels []label.Labels // a pod must accept all of them: one, or one for each type it may become
+	labels []label.Lookup // a pod must accept all of them: one, or one for each type it may become
 	taints []cluster.Taint
 	free   quantity.Resources
 
@@ -45,7 +45,7 @@ func (h host) demand() int64 { return int64(len(h.pods)) + h.displaced + h.decla
 
 func (h host) accepts(shape cluster.Shape) bool {
 	return len(shape.Unsupported) == 0 &&
-		!slices.ContainsFunc(h.labels, func(l label.Labels) bool { return !fit.Node(shape, l, h.taints) })
+		!slices.ContainsFunc(h.labels, func(l label.Lookup) bool { return !fit.Node(shape, l, h.taints) })
 }
 
 // gatherHosts collects the nodes and NodeClaims that can take pods. One that is
@@ -83,7 +83,7 @@ func (s *step) nodeHost(n cluster.Node, c cluster.Claim) (host, bool) {
 	if n.Cordoned || n.Deleting || c.Deleting || c.Interruption != nil {
 		return host{}, false
 	}
-	h := host{stage: stageNode, node: n, claim: c, labels: []label.Labels{n.Labels}, taints: n.Taints}
+	h := host{stage: stageNode, node: n, claim: c, labels: []label.Lookup{n.Labels}, taints: n.Taints}
 	switch {
 	case c.Name == "" || c.Initialized:
 		if !n.Ready {
@@ -130,7 +130,7 @@ func (s *step) claimHost(c cluster.Claim) host {
 	h := host{stage: stageComing, claim: c, taints: c.Taints}
 	daemons := s.in.Snapshot.DaemonSets()
 	if c.Launched {
-		h.labels = []label.Labels{c.Labels}
+		h.labels = []label.Lookup{c.Labels}
 		h.free = c.Allocatable.Sub(fit.Overhead(daemons, c.Labels, c.Taints))
 		return h
 	}
@@ -141,10 +141,10 @@ func (s *step) claimHost(c cluster.Claim) host {
 		if !carries(c.Requirements, label.InstanceType, t.Name) {
 			continue
 		}
-		net := t.Allocatable.Sub(fit.Overhead(daemons, c.Labels.Merge(t.Labels), c.Taints))
+		net := t.Allocatable.Sub(fit.Overhead(daemons, &label.Layers{c.Labels, t.Labels}, c.Taints))
 		for _, o := range t.Offerings {
 			if carries(c.Requirements, label.Zone, o.Zone) && carries(c.Requirements, label.CapacityType, o.CapacityType) {
-				h.labels = append(h.labels, offeringLabels(c.Labels, t, o))
+				h.labels = append(h.labels, &label.Layers{c.Labels, t.Labels, offeringLabels(o)})
 			}
 		}
 		if first {
@@ -161,11 +161,12 @@ func carries(rs label.Requirements, key, value string) bool {
 	return !ok || r.Admits(value)
 }
 
-// offeringLabels are the labels of a node of this type bought this way.
-func offeringLabels(template label.Labels, t catalog.InstanceType, o catalog.Offering) label.Labels {
-	l := template.Merge(t.Labels).With(label.Zone, o.Zone).With(label.CapacityType, o.CapacityType)
+// offeringLabels are the labels that a node has by how it was bought.
+func offeringLabels(o catalog.Offering) label.Labels {
+	l := make(label.Labels, 0, 3)
+	l = append(l, label.Label{Key: label.CapacityType, Value: o.CapacityType})
 	if o.ZoneID != "" {
-		l = l.With(label.ZoneID, o.ZoneID)
+		l = append(l, label.Label{Key: label.ZoneID, Value: o.ZoneID})
 	}
-	return l
+	return append(l, label.Label{Key: label.Zone, Value: o.Zone})
 }

@@ -26,7 +26,7 @@ type offer struct {
 
 type zoneOffer struct {
 	zone   string
-	labels label.Labels
+	labels *label.Layers
 }
 
 // offers lists what the pools can launch now. Offerings without capacity are
@@ -39,7 +39,7 @@ func (s *step) offers(pools []cluster.Pool) (list []offer, unavailable int, back
 		}
 		template := templateLabels(p)
 		for _, t := range class.Types {
-			if _, no := p.Requirements.Unmet(anyValue(template.Merge(t.Labels), p.Requirements)); no {
+			if !typeMeets(p.Requirements, &label.Layers{template, t.Labels}) {
 				continue
 			}
 			for _, ct := range []string{label.OnDemand, label.Spot} {
@@ -67,7 +67,7 @@ func (s *step) offerOf(p cluster.Pool, template label.Labels, t catalog.Instance
 		if x.CapacityType != ct || !x.Available || x.Price <= 0 {
 			continue
 		}
-		labels := offeringLabels(template, t, x)
+		labels := &label.Layers{template, t.Labels, offeringLabels(x)}
 		if _, no := p.Requirements.Unmet(labels); no {
 			continue
 		}
@@ -101,21 +101,18 @@ func templateLabels(p cluster.Pool) label.Labels {
 	return l
 }
 
-// anyValue fills in what a type alone does not fix, so that only contradictions
-// between type and requirements count.
-func anyValue(l label.Labels, rs label.Requirements) label.Labels {
-	for _, key := range []string{label.Zone, label.ZoneID, label.CapacityType} {
-		r, ok := rs.Get(key)
-		if _, there := l.Get(key); !ok || there {
-			continue
-		}
-		if values, listed := r.Values(); listed && len(values) > 0 {
-			l = l.With(key, values[0])
-		} else if !listed {
-			l = l.With(key, "\x00")
+// typeMeets leaves aside what a type alone does not fix.
+func typeMeets(rs label.Requirements, labels label.Lookup) bool {
+	for _, r := range rs {
+		switch r.Key() {
+		case label.Zone, label.ZoneID, label.CapacityType:
+		default:
+			if !r.MetBy(labels) {
+				return false
+			}
 		}
 	}
-	return l
+	return true
 }
 
 // zoneBits numbers the zones of all offers; more than 64 zones do not occur in

@@ -57,7 +57,7 @@ func TestRequirement_AbsenceSatisfiesNotInAndDoesNotExistOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, unmet := All(r).Unmet(nil); unmet == want {
+		if _, unmet := All(r).Unmet(Labels(nil)); unmet == want {
 			t.Errorf("%v on a node without the label: unmet = %v", r, unmet)
 		}
 	}

@@ -8,6 +8,24 @@ import (
 // Label is one key and its value.
 type Label struct{ Key, Value string }
 
+// Lookup finds the value of a label.
+type Lookup interface {
+	Get(key string) (value string, there bool)
+}
+
+// Layers is labels that come from several places; a later layer wins.
+type Layers [3]Labels
+
+// Get returns the value of key in the last layer that has it.
+func (l *Layers) Get(key string) (string, bool) {
+	for i := len(l) - 1; i >= 0; i-- {
+		if v, ok := l[i].Get(key); ok {
+			return v, true
+		}
+	}
+	return "", false
+}
+
 // Labels is a set of labels sorted by key, one per key.
 type Labels []Label
 

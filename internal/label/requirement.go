@@ -105,6 +105,15 @@ func (r Requirement) Admits(value string) bool {
 	return !r.bounded || r.within(value)
 }
 
+// MetBy says whether labels satisfy the requirement.
+func (r Requirement) MetBy(l Lookup) bool {
+	value, there := l.Get(r.key)
+	if there {
+		return r.Admits(value)
+	}
+	return r.absent
+}
+
 // AdmitsAbsence says whether the label may be missing.
 func (r Requirement) AdmitsAbsence() bool { return r.absent }
 

@@ -56,10 +56,9 @@ func (rs Requirements) Contradiction() (Requirement, bool) {
 // Unmet returns the first requirement that a node with these labels does not
 // satisfy, as the kube-scheduler judges it: a label that is absent satisfies
 // NotIn and DoesNotExist only.
-func (rs Requirements) Unmet(l Labels) (Requirement, bool) {
+func (rs Requirements) Unmet(l Lookup) (Requirement, bool) {
 	for _, r := range rs {
-		value, there := l.Get(r.key)
-		if there && !r.Admits(value) || !there && !r.absent {
+		if !r.MetBy(l) {
 			return r, true
 		}
 	}

@@ -132,7 +132,19 @@ func (r Resources) combine(o Resources, f func(a, b int64) int64) Resources {
 // Fits says whether a demand of r can be met out of free: in every dimension
 // that r asks for, free has at least as much. A dimension that r does not ask
 // for never refuses, even where free is negative (an overcommitted node).
-func (r Resources) Fits(free Resources) bool { return len(r.Lacking(free)) == 0 }
+func (r Resources) Fits(free Resources) bool {
+	fits := func(need, have int64) bool { return need <= 0 || need <= have }
+	if !fits(r.MilliCPU, free.MilliCPU) || !fits(r.MemoryBytes, free.MemoryBytes) ||
+		!fits(r.EphemeralBytes, free.EphemeralBytes) || !fits(r.PodSlots, free.PodSlots) {
+		return false
+	}
+	for _, a := range r.Extended {
+		if !fits(a.Count, free.Get(a.Name)) {
+			return false
+		}
+	}
+	return true
+}
 
 // Shortage is one dimension in which a demand exceeds what is free.
 type Shortage struct {

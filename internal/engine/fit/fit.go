@@ -14,7 +14,7 @@ import (
 // Labels says whether a node with these labels meets the shape's selector and
 // one of its affinity terms; the requirement returned is the first unmet one of
 // the last term tried.
-func Labels(shape cluster.Shape, labels label.Labels) (label.Requirement, bool) {
+func Labels(shape cluster.Shape, labels label.Lookup) (label.Requirement, bool) {
 	var unmet label.Requirement
 	for _, alternative := range shape.Alternatives() {
 		r, missing := alternative.Unmet(labels)
@@ -28,7 +28,7 @@ func Labels(shape cluster.Shape, labels label.Labels) (label.Requirement, bool) 
 
 // Node says whether the shape may run on a node with these labels and taints,
 // its size aside.
-func Node(shape cluster.Shape, labels label.Labels, taints []cluster.Taint) bool {
+func Node(shape cluster.Shape, labels label.Lookup, taints []cluster.Taint) bool {
 	if _, kept := cluster.Untolerated(taints, shape.Tolerations); kept {
 		return false
 	}
@@ -38,7 +38,7 @@ func Node(shape cluster.Shape, labels label.Labels, taints []cluster.Taint) bool
 
 // Overhead returns what the DaemonSets take of a node with these labels and
 // taints.
-func Overhead(daemons []cluster.DaemonSet, labels label.Labels, taints []cluster.Taint) quantity.Resources {
+func Overhead(daemons []cluster.DaemonSet, labels label.Lookup, taints []cluster.Taint) quantity.Resources {
 	var sum quantity.Resources
 	for _, d := range daemons {
 		if Node(d.Shape, labels, taints) {

@@ -53,7 +53,8 @@ func Work(r quantity.Resources) int64 {
 	return max(1, r.MilliCPU*perMilliCPU+(r.MemoryBytes>>20)*perMiB)
 }
 
-// Pack places the classes on new nodes and returns the bins, and for each class
+// Pack places the classes on new nodes of the types, which are sorted by price
+// and then name, and returns the bins, and for each class
 // how many pods no type may hold. rounds is the work done, for the trace.
 func Pack(classes []Class, types []Type) (bins []Bin, left []int64, rounds int) {
 	left = make([]int64, len(classes))
@@ -91,8 +92,8 @@ func bestBin(classes []Class, types []Type, left []int64, large bool) (Bin, bool
 	var bestWork int64
 	found := false
 	for t, typ := range types {
-		if typ.Large != large {
-			continue
+		if typ.Large != large || found && !cheaper(typ, Work(typ.Net), types[best.Type], bestWork) {
+			continue // even a full node of it would be dearer
 		}
 		b, work := fill(classes, types, left, t)
 		if len(b.Parts) == 0 {
@@ -173,16 +174,12 @@ func share(need, net quantity.Resources) int64 {
 
 // rightSize returns the cheapest type of the bin's group that holds its content.
 func rightSize(classes []Class, types []Type, b Bin) int {
-	best := b.Type
-	for t, typ := range types {
-		if typ.Group != types[b.Type].Group || !Holds(classes, types, b, t) {
-			continue
-		}
-		if cmp.Or(cmp.Compare(typ.Price, types[best].Price), strings.Compare(typ.Name, types[best].Name)) < 0 {
-			best = t
+	for t, typ := range types[:b.Type] {
+		if typ.Group == types[b.Type].Group && Holds(classes, types, b, t) {
+			return t
 		}
 	}
-	return best
+	return b.Type
 }
 
 // Holds says whether a node of type t may hold the content of the bin, in one

@@ -1,7 +1,6 @@
 package demo
 
 import (
-
 	"bufio"
 	"cmp"
 	"context"
