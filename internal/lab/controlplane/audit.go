@@ -19,7 +19,7 @@ func (c *ControlPlane) AdminUserAgents() (map[string]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("audit log read: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	agents := map[string]int{}
 	for decoder := json.NewDecoder(file); ; {
 		var event struct{ UserAgent string }

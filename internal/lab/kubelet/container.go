@@ -53,6 +53,9 @@ func (p *pod) newContainer(ctx context.Context, spec corev1.Container) (*contain
 			return nil, err
 		}
 	}
+	if c.readiness != nil {
+		c.readiness.eager = true
+	}
 	base, err := p.world(spec)
 	if err != nil {
 		return nil, err

@@ -131,6 +131,26 @@ func TestNewContainer_RefusesWhatItCannotRunAndNamesIt(t *testing.T) {
 	}
 }
 
+func TestCheck_EagerUntilItSucceedsThenAtItsPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var tried []string
+		k := &check{period: 10 * time.Second, wait: time.Second, success: 1, failure: 1, eager: true, try: func(context.Context) error {
+			tried = append(tried, time.Since(began).String())
+			if len(tried) < 3 {
+				return errors.New("not yet")
+			}
+			return nil
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
+		defer cancel()
+		k.run(ctx, func(bool, error) {})
+		if diff := cmp.Diff([]string{"0s", "500ms", "1s", "11s", "21s"}, tried); diff != "" {
+			t.Errorf("tries (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestMountVolumes_WritesWhatThePodRefersTo(t *testing.T) {
 	p := testPod(t)
 	p.object.Spec.Volumes = []corev1.Volume{

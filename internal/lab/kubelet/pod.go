@@ -16,9 +16,9 @@ import (
 
 // Waits of a pod's life.
 const (
-	prepareRetry = time.Second      // until what a pod refers to can be read
-	closeGrace   = 5 * time.Second  // for processes when the laboratory closes
-	apiTimeout   = 10 * time.Second // for the last words about a pod
+	prepareRetry = 250 * time.Millisecond // until what a pod refers to can be read
+	closeGrace   = 5 * time.Second        // for processes when the laboratory closes
+	apiTimeout   = 10 * time.Second       // for the last words about a pod
 )
 
 // pod is one pod of this node.

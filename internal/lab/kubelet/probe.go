@@ -14,11 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
+// eagerPeriod is how often a readiness probe is tried until it succeeds, where
+// its own period is longer. A kubelet keeps to the period; here that would only
+// be waiting.
+const eagerPeriod = 500 * time.Millisecond
+
 // check is one probe with the defaults of the API filled in.
 type check struct {
 	try                 func(context.Context) error
 	delay, period, wait time.Duration
 	success, failure    int32
+	eager               bool // until it succeeds; for readiness, whose further failures change nothing
 }
 
 // newCheck prepares a probe; nil stays nil.
@@ -135,7 +141,11 @@ func (k *check) run(ctx context.Context, changed func(ok bool, err error)) {
 			verdict, decided = false, true
 			changed(false, err)
 		}
-		if !pause(ctx, k.period) {
+		period := k.period
+		if k.eager && (!decided || !verdict) {
+			period = min(period, eagerPeriod)
+		}
+		if !pause(ctx, period) {
 			return
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/demo"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/quickstart"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
 )
 
@@ -86,51 +89,74 @@ func up(ctx context.Context, args []string, out, errOut io.Writer) (err error) {
 		fmt.Fprintln(errOut, "lab up: takes flags only, a known -log-level, and a -boot-delay and -spot-notice above zero")
 		return errUsage
 	}
-	daemon, err := toolchain.Self(ctx, out, "./daemon/cmd/karpenterd")
+	programs, err := build(ctx, out)
 	if err != nil {
 		return err
 	}
 	l, err := lab.Start(ctx, lab.Options{
-		Region: *region, ClusterName: *cluster, BootDelay: *boot, SpotNotice: *notice, DaemonBinary: daemon, Progress: out,
+		Region: *region, ClusterName: *cluster, BootDelay: *boot, SpotNotice: *notice, DaemonBinary: programs.daemon, Progress: out,
 		Logger: hclog.New(&hclog.LoggerOptions{Name: "lab", Level: severity, Output: errOut}),
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	welcome(out, l)
+	dir := filepath.Join(l.Dir, "quickstart")
+	env, err := quickstart.Prepare(l, dir, programs.provider)
+	if err != nil {
+		return err
+	}
+	welcome(out, l, programs.tofu, dir, env)
 	<-ctx.Done()
 	fmt.Fprintln(out, "\nlab: stopping")
 	return nil
 }
 
+// programs are the paths of what a user of the laboratory runs.
+type programs struct{ daemon, provider, tofu string }
+
+func build(ctx context.Context, out io.Writer) (p programs, err error) {
+	if p.daemon, err = toolchain.Self(ctx, out, "./daemon/cmd/karpenterd"); err != nil {
+		return p, err
+	}
+	if p.provider, err = toolchain.Self(ctx, out, "."); err != nil {
+		return p, err
+	}
+	found, err := toolchain.Ensure(ctx, out, toolchain.Tofu)
+	p.tofu = found[toolchain.Tofu].Path
+	return p, err
+}
+
 // welcome says what there is and what to try.
-func welcome(out io.Writer, l *lab.Lab) {
+func welcome(out io.Writer, l *lab.Lab, tofu, dir string, env []string) {
 	fmt.Fprintf(out, `
 The laboratory is up. Ctrl-C ends it and leaves nothing behind.
 
   Kubernetes API  %s
   AWS endpoint    %s   (account %s, region %s, EKS cluster %s)
-  VPC             %s with subnets %v
+  VPC             %s with subnets %s
   logs            %s
 
-In another terminal, as the cluster's administrator:
+In another terminal:
 
+  # the cluster's administrator
   export KUBECONFIG=%s
 
-and as the IAM user that Terraform is:
-
-`, l.Endpoint, l.Cloud.URL(), lab.Account, l.Region, l.ClusterName, l.VPC.ID, l.VPC.SubnetIDs, l.LogDir(), l.Kubeconfig)
-	for _, e := range l.Env() {
-		fmt.Fprintf(out, "  export %s\n", e)
+  # the IAM user that Terraform is, and the quickstart's variables
+`, l.Endpoint, l.Cloud.URL(), lab.Account, l.Region, l.ClusterName, l.VPC.ID, strings.Join(l.VPC.SubnetIDs, ", "), l.LogDir(), l.Kubeconfig)
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		fmt.Fprintf(out, "  export %s='%s'\n", name, value)
 	}
-	fmt.Fprint(out, `
-What to try:
+	fmt.Fprintf(out, `
+What to try (kubectl and aws are yours to bring):
 
-  kubectl get nodes                          two bootstrap nodes, nothing else
-  aws ec2 describe-instance-types            the simulated EC2
-  cd examples/quickstart && tofu apply       the whole product, with the provider built here
+  kubectl get nodes                       two bootstrap nodes, nothing else
+  aws sts get-caller-identity             the simulated AWS, with signatures and IAM enforced
+  cd %s
+  %s init && %[2]s apply
+                                          the whole product, with the provider built here
   kubectl create deployment inflate --image=any --replicas=5
-  kubectl get nodeclaims,nodes,pods -w       what the daemon makes of it
-`)
+  kubectl get nodeclaims,nodes,pods       what the daemon makes of it
+`, dir, tofu)
 }
