@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -65,7 +66,8 @@ type Controller struct {
 	Logger   hclog.Logger
 	Now      func() time.Time
 
-	queue workqueue.TypedRateLimitingInterface[string]
+	queue     workqueue.TypedRateLimitingInterface[string]
+	templates sync.Map // digests of launch templates that were there a moment ago -> their name
 }
 
 // Start makes the queue; call it before Enqueue and Run.

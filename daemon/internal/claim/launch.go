@@ -58,7 +58,7 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 			return 0, err
 		}
 	}
-	if order.request.LaunchTemplate, err = c.Cloud.EnsureLaunchTemplate(ctx, order.template); err != nil {
+	if order.request.LaunchTemplate, err = c.ensureTemplate(ctx, order.template); err != nil {
 		return c.launchFailed(ctx, claim, err)
 	}
 	order.request.ClientToken = awsspec.ClientToken(string(claim.UID), attempt)
@@ -75,10 +75,27 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 		_, err = c.writeAttempt(ctx, claim, attempt+1, order.digest())
 		return 0, err
 	case err != nil:
+		if errors.Is(err, aws.ErrLaunchTemplateNotFound) {
+			c.templates.Delete(order.template.Digest())
+		}
 		return c.launchFailed(ctx, claim, err)
 	}
 	c.report(launched.Failed)
 	return 0, c.launched(ctx, claim, order, launched)
+}
+
+// ensureTemplate asks EC2 about a launch template once; should somebody delete
+// it, the launch says so.
+func (c *Controller) ensureTemplate(ctx context.Context, t awsspec.LaunchTemplate) (string, error) {
+	digest := t.Digest()
+	if name, known := c.templates.Load(digest); known {
+		return name.(string), nil
+	}
+	name, err := c.Cloud.EnsureLaunchTemplate(ctx, t)
+	if err == nil {
+		c.templates.Store(digest, name)
+	}
+	return name, err
 }
 
 func (c *Controller) writeAttempt(ctx context.Context, claim *v1.NodeClaim, attempt int, digest string) (*v1.NodeClaim, error) {

@@ -31,6 +31,8 @@ func (w *World) putPod(p *corev1.Pod) []string {
 	waits := ok && p.Spec.NodeName == ""
 	if _, known := w.seen[p.UID]; waits && !known {
 		w.seen[p.UID] = w.now()
+	} else if !waits {
+		delete(w.seen, p.UID)
 	}
 	if n, bound := w.nodes[p.Spec.NodeName]; bound {
 		return w.claimsOfNode(n)

@@ -112,4 +112,8 @@ func TestWorld_DeclaredReplicasFollowThePodsThatExist(t *testing.T) {
 	if since, ok := w.WaitingSince("default/p0"); !ok || since.Unix() != 1000 {
 		t.Errorf("waiting since %v, %v", since, ok)
 	}
+	w.Observe(pod("p0", 20, "n"))
+	if _, ok := w.WaitingSince("default/p0"); ok {
+		t.Error("a bound pod still waits")
+	}
 }
