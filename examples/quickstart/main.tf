@@ -78,6 +78,9 @@ resource "karpenter_node_pool" "on_demand" {
     { key = "kubernetes.io/arch", operator = "In", values = ["amd64"] },
   ]
 
+  disruption = {
+    consolidate_after = var.consolidate_after
+  }
   limits = {
     cpu = "200"
   }
@@ -101,6 +104,9 @@ resource "karpenter_node_pool" "spot" {
     { key = "kubernetes.io/arch", operator = "In", values = ["amd64"] },
   ]
 
+  disruption = {
+    consolidate_after = var.consolidate_after
+  }
   limits = {
     cpu = "200"
   }

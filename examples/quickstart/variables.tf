@@ -17,3 +17,9 @@ variable "security_group_ids" {
   description = "Ids of the security groups that instances get; usually the cluster security group alone."
   type        = set(string)
 }
+
+variable "consolidate_after" {
+  description = "How long a node must be empty before it is removed."
+  type        = string
+  default     = "30s"
+}

@@ -90,7 +90,7 @@ func (o Outcome) Explain() string {
 
 // Explain makes one clause of why a launch is what it is.
 func (r LaunchReason) Explain() string {
-	s := fmt.Sprintf("%d pods found no room; %s at %s is the cheapest of %d offers that holds them", r.Pods, r.Best.Type, r.Best.Price.Dollars(), r.Considered)
+	s := fmt.Sprintf("room for %d pods was missing; %s at %s is the cheapest of %d offers that holds them", r.Pods, r.Best.Type, r.Best.Price.Dollars(), r.Considered)
 	if r.RunnerUp.Type != "" {
 		s += fmt.Sprintf(", before %s at %s", r.RunnerUp.Type, r.RunnerUp.Price.Dollars())
 	}

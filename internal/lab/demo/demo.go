@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -22,6 +21,8 @@ const (
 	// bootDelay and spotNotice shorten what would only be waiting.
 	bootDelay  = 2 * time.Second
 	spotNotice = 15 * time.Second
+	// consolidateAfter is how long a node is empty before it goes.
+	consolidateAfter = "3s"
 
 	patience = 90 * time.Second // for any one step
 )
@@ -41,15 +42,15 @@ type demo struct {
 	tofu     *tofu
 	timeline *timeline
 
-	inventory []string        // of the AWS account before the apply
-	printed   map[string]bool // NodeClaims whose reasons were printed
+	inventory []string // of the AWS account before the apply
+	printed   int      // lines of the daemon's log that were told
 	checks    int
 }
 
 // Run runs the demo. It leaves nothing behind, whether it succeeds or not.
 func Run(ctx context.Context, o Options) (err error) {
-	d := &demo{out: o.Out, began: time.Now(), printed: map[string]bool{}}
-	tools, err := toolchain.Ensure(ctx, o.Out, toolchain.Tools()...)
+	d := &demo{out: o.Out, began: time.Now()}
+	tools, err := toolchain.Ensure(ctx, o.Out, toolchain.Etcd, toolchain.APIServer, toolchain.ControllerManager, toolchain.Scheduler, toolchain.Kwok, toolchain.TerraformCLI)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 
-	d.say("Starting a laboratory: a real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler), KWOK nodes, and a simulated AWS on loopback")
+	d.say("Running %s %s; starting a laboratory: a real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler), KWOK nodes, and a simulated AWS on loopback",
+		filepath.Base(tools[toolchain.TerraformCLI].Path), tools[toolchain.TerraformCLI].Version)
 	d.lab, err = lab.Start(ctx, lab.Options{
 		Dir: filepath.Join(dir, "lab"), Logger: hclog.NewNullLogger(), Region: region, ClusterName: clusterName,
 		BootDelay: bootDelay, SpotNotice: spotNotice, DaemonBinary: daemon, Progress: o.Out,
@@ -77,7 +79,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.lab.Close()) }()
-	d.say("Shortened: machines boot in %s instead of half a minute, a spot notice is %s instead of 2 minutes", bootDelay, spotNotice)
+	d.say("Shortened: machines boot in %s instead of half a minute, a spot notice is %s instead of 2 minutes, empty nodes stay %s instead of 30s", bootDelay, spotNotice, consolidateAfter)
 	if err := d.connect(ctx, tools, provider, filepath.Join(dir, "quickstart")); err != nil {
 		return err
 	}
@@ -96,21 +98,11 @@ func (d *demo) connect(ctx context.Context, tools map[toolchain.Tool]toolchain.F
 	if d.clients, err = kube.NewClients(d.lab.AdminConfig); err != nil {
 		return err
 	}
-	if d.tofu, err = newTofu(tools[toolchain.Tofu].Path, provider, dir, append(d.lab.Env(), d.variables()...)); err != nil {
+	if d.tofu, err = newTofu(d.lab, tools[toolchain.TerraformCLI].Path, provider, dir); err != nil {
 		return err
 	}
 	d.timeline, err = watch(ctx, d)
 	return err
-}
-
-// variables are the quickstart's, for this laboratory.
-func (d *demo) variables() []string {
-	list := func(ids ...string) string { return `["` + strings.Join(ids, `","`) + `"]` }
-	return []string{
-		"TF_VAR_cluster_name=" + clusterName, "TF_VAR_region=" + region,
-		"TF_VAR_subnet_ids=" + list(d.lab.VPC.SubnetIDs...),
-		"TF_VAR_security_group_ids=" + list(d.lab.VPC.ClusterSecurityGroupID),
-	}
 }
 
 // say prints a line of the story with the time since the start.

@@ -65,6 +65,7 @@ func (d *demo) scaleUp(ctx context.Context) error {
 		if err := d.running(ctx, replicas); err != nil {
 			return err
 		}
+		d.tell()
 		d.say("all %d pods run, %.1f s after the scale-up", 2*replicas, time.Since(began).Seconds())
 		d.fleet(ctx)
 		if replicas == 5 {
@@ -143,6 +144,7 @@ func (d *demo) interrupt(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	d.tell()
 	left := spotNotice - time.Since(began)
 	if err := d.check(left > 0, "node drained and instance ended %.1f s before EC2 would have taken it", left.Seconds()); err != nil {
 		return err
@@ -169,6 +171,7 @@ func (d *demo) scaleDown(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	d.tell()
 	d.say("no NodeClaim and no instance is left, %.1f s after the scale-down", time.Since(began).Seconds())
 	d.fleet(ctx)
 	return nil

@@ -90,50 +90,80 @@ func (d *demo) fleet(context.Context) {
 		d.say("  %2d x %s %s/h", r.count, r.what, r.price.Dollars())
 	}
 	d.say("  fleet: %d instances, %s/h (on-demand prices of the catalogue; spot prices are estimates)", len(d.instances()), total.Dollars())
-	for _, l := range d.newLaunches() {
-		d.say("  why %s: %s", l.NodeClaim, l.Why)
-	}
 }
 
-// decision is a line of the daemon's log about a launch.
+// decision is a line of the daemon's log about something it decided.
 type decision struct {
-	Message   string  `json:"@message"`
-	NodeClaim string  `json:"nodeclaim"`
-	Why       string  `json:"why"`
-	DecidedIn string  `json:"decided_in"`
-	Seen      []int64 `json:"seen_unix_nano"`
+	Time      time.Time `json:"@timestamp"`
+	Message   string    `json:"@message"`
+	NodeClaim string    `json:"nodeclaim"`
+	Node      string    `json:"node"`
+	Pods      int       `json:"pods"`
+	Declared  int       `json:"declared"`
+	Types     string    `json:"instance_types"`
+	Why       string    `json:"why"`
+	Replaces  string    `json:"replaces"`
+	Reason    string    `json:"reason"`
+	Detail    string    `json:"detail"`
+	Waited    string    `json:"waited"`
+	Saves     string    `json:"saves"`
+	DecidedIn string    `json:"decided_in"`
+	Seen      []int64   `json:"seen_unix_nano"`
 }
 
-// decisions reads the launches out of the logs of the daemon's replicas.
+// text tells the decision; "" for what goes without saying.
+func (x decision) text() string {
+	switch x.Message {
+	case "launch nodeclaim":
+		s := fmt.Sprintf("launch %s for %d pods that wait and %d that are declared: %s; decided in %s", x.NodeClaim, x.Pods, x.Declared, x.Why, x.DecidedIn)
+		if x.Replaces != "" {
+			s += "; replaces " + x.Replaces
+		}
+		return s
+	case "launch failed":
+		return "launch " + x.NodeClaim + " found no capacity: its pods are planned for anew"
+	case "cordon node":
+		return "cordon " + x.Node + ": " + x.Reason
+	case "delete nodeclaim":
+		return fmt.Sprintf("delete %s: %s for %s; saves %s/h", x.NodeClaim, strings.TrimSpace(x.Reason+" "+x.Detail), x.Waited, x.Saves)
+	}
+	return ""
+}
+
+// decisions reads the logs of the daemon's replicas, in the order of time.
 func (d *demo) decisions() []decision {
-	files, _ := filepath.Glob(filepath.Join(d.lab.LogDir(), "*karpenterd*.log")) // the pattern is well formed
 	var out []decision
-	for _, name := range files {
+	for _, name := range d.daemonLogs() {
 		file, err := os.Open(name)
 		if err != nil {
-			continue // rotated away
+			continue // its pod went
 		}
 		lines := bufio.NewScanner(file)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
 			var x decision
-			if json.Unmarshal(lines.Bytes(), &x) == nil && x.Message == "launch nodeclaim" {
+			if json.Unmarshal(lines.Bytes(), &x) == nil && x.text() != "" {
 				out = append(out, x)
 			}
 		}
 		_ = file.Close() // only read
 	}
+	slices.SortStableFunc(out, func(a, b decision) int { return a.Time.Compare(b.Time) })
 	return out
 }
 
-// newLaunches are the decisions that were not printed yet.
-func (d *demo) newLaunches() []decision {
+func (d *demo) daemonLogs() []string {
+	files, _ := filepath.Glob(filepath.Join(d.lab.LogDir(), "*karpenterd*.log")) // the pattern is well formed
+	return files
+}
+
+// tell prints what the daemon decided since the last time, with its reasons.
+func (d *demo) tell() {
 	all := d.decisions()
-	fresh := slices.DeleteFunc(all, func(x decision) bool { return d.printed[x.NodeClaim] })
-	for _, x := range fresh {
-		d.printed[x.NodeClaim] = true
+	for _, x := range all[min(d.printed, len(all)):] {
+		_, _ = fmt.Fprintf(d.out, "%6.1fs    daemon: %s\n", x.Time.Sub(d.began).Seconds(), x.text())
 	}
-	return fresh
+	d.printed = len(all)
 }
 
 // summary prints the waits that were measured.
@@ -143,8 +173,8 @@ func (d *demo) summary() {
 	d.timeline.mu.Lock()
 	for _, x := range d.decisions() {
 		at, ok := d.timeline.launched[x.NodeClaim]
-		if !ok {
-			continue // had no capacity: its pods were planned for anew
+		if !ok || x.Message != "launch nodeclaim" {
+			continue // no launch, or one without capacity: its pods were planned for anew
 		}
 		for _, seen := range x.Seen {
 			waits = append(waits, at.Sub(time.Unix(0, seen)))
@@ -163,8 +193,7 @@ func (d *demo) summary() {
 // explain prints what helps to find out why the demo failed.
 func (d *demo) explain(context.Context) {
 	d.title("What the daemon said last")
-	files, _ := filepath.Glob(filepath.Join(d.lab.LogDir(), "*karpenterd*.log")) // the pattern is well formed
-	for _, name := range files {
+	for _, name := range d.daemonLogs() {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			continue
