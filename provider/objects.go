@@ -44,6 +44,13 @@ func manifest(ref kube.Ref, spec any) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s convert: %w", ref, err)
 	}
+	// Server-side apply leaves null where an object loses its last field, and the
+	// schema then refuses the null. An empty map of labels keeps it an object.
+	if template, ok := fields["template"].(map[string]any); ok {
+		if metadata, ok := template["metadata"].(map[string]any); ok && metadata["labels"] == nil {
+			metadata["labels"] = map[string]any{}
+		}
+	}
 	obj := &unstructured.Unstructured{Object: map[string]any{"spec": fields}}
 	obj.SetGroupVersionKind(ref.GroupVersionKind)
 	obj.SetName(ref.Name)

@@ -149,7 +149,7 @@ func (c NodeClass) Spec(ctx context.Context, tags types.Map, diags *diag.Diagnos
 			DeviceName: pointer(m.DeviceName, m.DeviceName.ValueString()), RootVolume: m.RootVolume.ValueBool(), EBS: ebs(ctx, m.EBS, diags),
 		})
 	}
-	if k := object[kubelet](ctx, c.Kubelet, diags); k != nil {
+	if k := object[kubelet](ctx, c.Kubelet, diags); k != nil && known(k.MaxPods) {
 		spec.Kubelet = &awsv1.KubeletConfiguration{MaxPods: pointer(k.MaxPods, k.MaxPods.ValueInt32())}
 	}
 	return spec

@@ -1,0 +1,249 @@
+//go:build lab
+
+package provider_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/config"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+)
+
+func notInCluster(err error) bool { return errors.Is(err, kube.ErrNotFound) }
+
+// infrastructure is what daemon, class and pool rest on.
+const infrastructure = `
+provider "karpenter" {
+  region = "us-west-2"
+  eks    = { cluster_name = "lab" }
+}
+resource "karpenter_node_role" "this" {
+  cluster_name = "lab"
+}
+resource "karpenter_instance_profile" "this" {
+  name = "nodes"
+  role = karpenter_node_role.this.name
+}
+resource "karpenter_interruption_queue" "this" {
+  cluster_name = "lab"
+}
+resource "karpenter_controller_role" "this" {
+  cluster_name  = "lab"
+  node_role_arn = karpenter_node_role.this.arn
+  queue_arn     = karpenter_interruption_queue.this.arn
+}
+resource "karpenter_discovery_tags" "this" {
+  cluster_name       = "lab"
+  subnet_ids         = [%q]
+  security_group_ids = [%q]
+}
+`
+
+const daemonBlock = `
+resource "karpenter_daemon" "this" {
+  cluster_name = "lab"
+  role_arn     = karpenter_controller_role.this.arn
+  queue_name   = karpenter_interruption_queue.this.name
+%s
+}
+`
+
+const classBlock = `
+resource "karpenter_node_class" "this" {
+  name             = "default"
+  daemon           = karpenter_daemon.this.id
+  instance_profile = karpenter_instance_profile.this.name
+
+  ami_selector_terms            = [{ alias = "al2023@latest" }]
+  subnet_selector_terms         = [{ tags = karpenter_discovery_tags.this.selector_tags }]
+  security_group_selector_terms = [{ tags = karpenter_discovery_tags.this.selector_tags }]
+%s
+}
+`
+
+const poolBlock = `
+resource "karpenter_node_pool" "this" {
+  name         = "default"
+  node_class   = karpenter_node_class.this.name
+  requirements = [{ key = "karpenter.sh/capacity-type", operator = "In", values = ["on-demand"] }]
+%s
+}
+`
+
+func (l *theLab) infrastructure() string {
+	return fmt.Sprintf(infrastructure, l.VPC.SubnetIDs[0], l.VPC.ClusterSecurityGroupID)
+}
+
+// patch changes an object as somebody with kubectl would.
+func (l *theLab) patch(gvr schema.GroupVersionResource, namespace, name, patch string) error {
+	client, err := dynamic.NewForConfig(l.AdminConfig)
+	if err != nil {
+		return err
+	}
+	_, err = client.Resource(gvr).Namespace(namespace).Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	return err
+}
+
+func (l *theLab) get(group, kind, namespace, name string) (*unstructured.Unstructured, error) {
+	return l.kube.Get(context.Background(), kube.Ref{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, Namespace: namespace, Name: name})
+}
+
+func TestAccDaemon(t *testing.T) {
+	eachCLI(t, func(t *testing.T) {
+		l := startLab(t)
+		const address = "karpenter_daemon.this"
+		deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+		configure := func(more string) string { return l.infrastructure() + fmt.Sprintf(daemonBlock, more) }
+		run(t, func() error {
+			_, err := l.get("", "Namespace", "", "karpenter")
+			_, crd := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
+			return errors.Join(gone("namespace", err, notInCluster), gone("definition", crd, notInCluster))
+		},
+			resource.TestStep{Config: configure(""), Check: resource.ComposeTestCheckFunc(
+				resource.TestCheckResourceAttr(address, "id", "karpenter/karpenterd"),
+				resource.TestCheckResourceAttr(address, "image", "ghcr.io/karpenterd/karpenterd:1.2.3"))},
+			resource.TestStep{
+				PreConfig: meddle(t, func() error {
+					return l.patch(deployments, "karpenter", "karpenterd", `{"spec":{"replicas":1}}`)
+				}),
+				Config: configure(""), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+			},
+			resource.TestStep{
+				PreConfig: meddle(t, func() error {
+					return l.patch(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "", "karpenterd", `{"rules":[]}`)
+				}),
+				Config: configure(""), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+			},
+			resource.TestStep{Config: configure("  replicas = 1\n  log_level = \"debug\"\n  labels = { team = \"platform\" }"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
+			resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: "karpenter", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "id"},
+		)
+	})
+}
+
+func TestAccNodeClassAndPool(t *testing.T) {
+	eachCLI(t, func(t *testing.T) {
+		l := startLab(t)
+		const class, pool = "karpenter_node_class.this", "karpenter_node_pool.this"
+		classes := schema.GroupVersionResource{Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"}
+		pools := schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"}
+		configure := func(ofClass, ofPool string) string {
+			return l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(classBlock, ofClass) + fmt.Sprintf(poolBlock, ofPool)
+		}
+		both := func(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
+			return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectResourceAction(class, action), plancheck.ExpectResourceAction(pool, action),
+			}}
+		}
+		const moreOfClass = `
+  tags                  = { env = "test" }
+  detailed_monitoring   = true
+  kubelet               = { max_pods = 50 }
+  metadata_options      = { http_put_response_hop_limit = 2 }
+  block_device_mappings = [{ device_name = "/dev/xvda", ebs = { volume_size = "40Gi", volume_type = "gp3" } }]
+  user_data             = "#!/bin/sh\necho hello\n"`
+		const moreOfPool = `
+  labels                   = { team = "platform" }
+  annotations              = { note = "hello" }
+  taints                   = [{ key = "a", value = "b", effect = "NoSchedule" }]
+  limits                   = { cpu = "1000m", memory = "1024Mi" }
+  weight                   = 10
+  termination_grace_period = "60s"
+  disruption               = { consolidate_after = "1h" }`
+		run(t, func() error {
+			_, err := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
+			return gone("definition", err, notInCluster)
+		},
+			resource.TestStep{Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionCreate)},
+			resource.TestStep{
+				PreConfig: meddle(t, func() error {
+					return errors.Join(
+						l.patch(classes, "", "default", `{"spec":{"instanceProfile":"other"}}`),
+						l.patch(pools, "", "default", `{"spec":{"disruption":{"consolidateAfter":"Never"}}}`))
+				}),
+				Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate),
+			},
+			resource.TestStep{ // fields that were not there at all
+				PreConfig: meddle(t, func() error {
+					return errors.Join(
+						l.patch(classes, "", "default", `{"spec":{"detailedMonitoring":true,"tags":{"theirs":"1"}}}`),
+						l.patch(pools, "", "default", `{"spec":{"weight":99,"limits":{"cpu":"1"}}}`))
+				}),
+				Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate),
+			},
+			resource.TestStep{Config: configure(moreOfClass, moreOfPool), ConfigPlanChecks: both(plancheck.ResourceActionUpdate)},
+			resource.TestStep{ResourceName: class, ImportState: true, ImportStateId: "default", ImportStateVerify: true,
+				ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"daemon"}},
+			resource.TestStep{ResourceName: pool, ImportState: true, ImportStateId: "default", ImportStateVerify: true,
+				ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"limits", "termination_grace_period", "disruption"}},
+			resource.TestStep{Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate)}, // removed again
+		)
+	})
+}
+
+func TestAccQuickstart(t *testing.T) {
+	eachCLI(t, func(t *testing.T) {
+		l := startLab(t)
+		var subnets []config.Variable
+		for _, id := range l.VPC.SubnetIDs {
+			subnets = append(subnets, config.StringVariable(id))
+		}
+		variables := config.Variables{
+			"cluster_name": config.StringVariable(l.ClusterName), "region": config.StringVariable(l.Region),
+			"subnet_ids": config.SetVariable(subnets...), "security_group_ids": config.SetVariable(config.StringVariable(l.VPC.ClusterSecurityGroupID)),
+		}
+		run(t, func() error {
+			_, err := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
+			return gone("definition", err, notInCluster)
+		},
+			resource.TestStep{Config: quickstart(t), ConfigVariables: variables},
+		)
+	})
+}
+
+// quickstart is the example without its terraform block: the provider under test
+// comes from the test.
+func quickstart(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob("../examples/quickstart/*.tf")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(regexp.MustCompile(`(?sm)^terraform \{.*?^\}\n`).ReplaceAll(text, nil))
+	}
+	return all.String()
+}
+
+func TestAccNodeClass_SelectorThatMatchesNothingSaysSo(t *testing.T) {
+	eachCLI(t, func(t *testing.T) {
+		l := startLab(t)
+		nothing := regexp.MustCompile(`subnet_selector_terms += .*`).ReplaceAllString(classBlock, `subnet_selector_terms = [{ tags = { no = "such" } }]`)
+		run(t, func() error { return nil },
+			resource.TestStep{
+				Config:      l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(nothing, `  timeouts = { create = "8s" }`),
+				ExpectError: regexp.MustCompile(`(?s)karpenter_node_class.*default.*SubnetsNotFound`),
+			},
+		)
+	})
+}

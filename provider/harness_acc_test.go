@@ -1,0 +1,152 @@
+//go:build lab
+
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
+	"github.com/karpenterd/terraform-provider-karpenter/provider"
+)
+
+// The laboratory is shared by the tests that need a cluster: starting one takes
+// some seconds. TestMain closes it.
+var shared struct {
+	once sync.Once
+	dir  string
+	lab  *lab.Lab
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.lab != nil {
+		if err := shared.lab.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	if shared.dir != "" {
+		_ = os.RemoveAll(shared.dir)
+	}
+	os.Exit(code)
+}
+
+// cli is one of the command line tools that the provider is tested with.
+type cli struct{ name, path, host string }
+
+// eachCLI runs the test with OpenTofu, which is built where it is not found, and
+// with Terraform where it is found.
+func eachCLI(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	found, err := toolchain.Ensure(t.Context(), os.Stderr, toolchain.Tofu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clis := []cli{{"tofu", found[toolchain.Tofu].Path, "registry.opentofu.org"}}
+	if path, err := exec.LookPath("terraform"); err == nil {
+		clis = append(clis, cli{"terraform", path, "registry.terraform.io"})
+	}
+	empty := filepath.Join(t.TempDir(), "cli.tfrc")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range clis {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("TF_ACC_TERRAFORM_PATH", c.path)
+			t.Setenv("TF_ACC_PROVIDER_HOST", c.host)
+			t.Setenv("TF_ACC_PROVIDER_NAMESPACE", "karpenterd")
+			t.Setenv("TF_CLI_CONFIG_FILE", empty) // one that does not exist breaks OpenTofu's version check
+			t.Setenv("CHECKPOINT_DISABLE", "1")
+			test(t)
+		})
+	}
+}
+
+// run runs the steps, then checks that nothing is left.
+func run(t *testing.T, destroyed func() error, steps ...resource.TestStep) {
+	t.Helper()
+	resource.Test(t, resource.TestCase{
+		IsUnitTest: true,
+		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
+			"karpenter": providerserver.NewProtocol6WithError(provider.New("1.2.3")()),
+		},
+		CheckDestroy: func(*terraform.State) error { return destroyed() },
+		Steps:        steps,
+	})
+}
+
+// planned expects what the plan says of a resource.
+func planned(address string, action plancheck.ResourceActionType) resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, action)}}
+}
+
+// gone turns an error that says "not found" into success, and success into an error.
+func gone(what string, err error, notFound func(error) bool) error {
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s is still there", what)
+	case notFound(err):
+		return nil
+	}
+	return err
+}
+
+// theLab is the shared laboratory with clients of the deployer's.
+type theLab struct {
+	*lab.Lab
+	aws  *aws.Clients
+	kube *kube.Applier
+}
+
+// startLab starts the laboratory on first use and points the environment at it.
+func startLab(t *testing.T) *theLab {
+	t.Helper()
+	shared.once.Do(func() { shared.lab, shared.err = newLab() })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	l := &theLab{Lab: shared.lab}
+	for _, e := range l.Env() {
+		name, value, _ := strings.Cut(e, "=")
+		t.Setenv(name, value)
+	}
+	var err error
+	if l.aws, err = aws.New(t.Context(), aws.Config{Region: l.Region}); err != nil {
+		t.Fatal(err)
+	}
+	if l.kube, err = kube.NewApplier(kube.ConfigFromEKS(l.Endpoint, l.CA, l.aws.EKSTokenSource(l.ClusterName))); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func newLab() (*lab.Lab, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute) // the first time builds the programs
+	defer cancel()
+	binary, err := toolchain.Self(ctx, os.Stderr, "./daemon/cmd/karpenterd")
+	if err != nil {
+		return nil, err
+	}
+	if shared.dir, err = os.MkdirTemp("", "karpenter-provider-lab-"); err != nil {
+		return nil, err
+	}
+	return lab.Start(ctx, lab.Options{Dir: shared.dir, DaemonBinary: binary, BootDelay: 300 * time.Millisecond, SpotNotice: 20 * time.Second})
+}
