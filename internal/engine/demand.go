@@ -93,7 +93,7 @@ func (s *step) gatherDeclared(class func(cluster.Shape) *demandClass) {
 func (s *step) goes(node string) bool {
 	n, ok := s.in.Snapshot.Node(node)
 	if !ok || n.Claim == "" {
-		return ok && n.Deleting && n.Claim != ""
+		return false // not ours to replace
 	}
 	c, ok := s.in.Snapshot.Claim(n.Claim)
 	return n.Deleting || ok && (c.Deleting || c.Interruption != nil)

@@ -117,13 +117,16 @@ func (c *Controller) initialize(ctx context.Context, claim *v1.NodeClaim, node *
 	return nil
 }
 
+func ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(x corev1.NodeCondition) bool {
+		return x.Type == corev1.NodeReady && x.Status == corev1.ConditionTrue
+	})
+}
+
 // notInitialized returns Karpenter's reason for which the node does not count
 // as initialized, or "".
 func notInitialized(claim *v1.NodeClaim, node *corev1.Node) (reason, message string) {
-	ready := slices.ContainsFunc(node.Status.Conditions, func(x corev1.NodeCondition) bool {
-		return x.Type == corev1.NodeReady && x.Status == corev1.ConditionTrue
-	})
-	if !ready {
+	if !ready(node) {
 		return v1.ReasonNodeNotReady, "Node status is NotReady"
 	}
 	for _, t := range claim.Spec.StartupTaints {

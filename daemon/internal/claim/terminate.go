@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -29,7 +31,11 @@ func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.D
 		return 0, err
 	}
 	node, up := c.World.NodeOf(claim.Status.ProviderID)
-	if up {
+	lost, err := c.lost(ctx, claim, node)
+	if err != nil {
+		return 0, err
+	}
+	if up && !lost {
 		again, done, err := c.drain(ctx, claim, node, deadline)
 		if err != nil || !done {
 			return again, err
@@ -45,6 +51,27 @@ func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.D
 		}
 	}
 	return 0, c.finish(ctx, claim)
+}
+
+// lost says whether the node has stopped answering because its instance is
+// gone: nothing on it can be drained any more, and waiting would only keep its
+// pods from being replaced.
+func (c *Controller) lost(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) (bool, error) {
+	if node == nil || ready(node) {
+		return false, nil
+	}
+	_, id, err := awsspec.ParseProviderID(claim.Status.ProviderID)
+	if err != nil {
+		return false, fmt.Errorf("nodeclaim %s: %w", claim.Name, err)
+	}
+	i, err := c.Cloud.Instance(ctx, id)
+	if errors.Is(err, aws.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("nodeclaim %s: %w", claim.Name, err)
+	}
+	return i.Gone(), nil
 }
 
 // deadline is when a drain stops asking; zero means never. It is written on the
