@@ -1,0 +1,238 @@
+package engine_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected plans of the scenarios")
+
+// TestScenarios plays the stories of testdata. Each has a script of what happens
+// to a cluster and the plans that Step makes of it; the comment at its top says
+// what to look for. When one fails, read the difference: if the new plan is
+// right, run the test with -update.
+//
+// Lines of a script: pool NAME [limit=RES:N] [taint=K=V:E] [capacity=spot];
+// pods NAME N MILLICPU [tolerate=K=V:E] [select=K=V]; declare NAME N MILLICPU;
+// arrive NAME N MILLICPU (declared pods come into being); finish NAME (its pods
+// go); step; order (the launches become NodeClaims); up (they join, too); open
+// (nominations, taints and cordons of the last plan take effect); interrupt NAME DURATION (the
+// NodeClaim that runs pods of NAME); advance DURATION.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := scenario{world: newWorld(t)}
+			s.objects.Pools = nil
+			for _, line := range strings.Split(strings.TrimSpace(string(archive.Files[0].Data)), "\n") {
+				s.run(line)
+			}
+			if *update {
+				archive.Files = append(archive.Files[:1], txtar.File{Name: "plans", Data: []byte(s.out.String())})
+				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := string(archive.Files[1].Data); s.out.String() != want {
+				t.Errorf("plans:\n%s\nwant:\n%s", s.out.String(), want)
+			}
+		})
+	}
+}
+
+type scenario struct {
+	*world
+	last    []plan.Action // of the last step
+	wanted  []plan.Launch // not yet NodeClaims
+	ordered []plan.Launch // NodeClaims that have not joined
+	out     strings.Builder
+}
+
+func (s *scenario) run(line string) {
+	s.t.Helper()
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return
+	}
+	options := map[string]string{}
+	var args []string
+	for _, w := range words[1:] {
+		if k, v, ok := strings.Cut(w, "="); ok {
+			options[k] = v
+		} else {
+			args = append(args, w)
+		}
+	}
+	switch words[0] {
+	case "pool":
+		s.addPool(args[0], options)
+	case "pods", "arrive":
+		s.addPods(words[0], args, options)
+	case "declare":
+		s.objects.Workloads = append(s.objects.Workloads, cluster.Workload{
+			Kind: "ReplicaSet", Namespace: "default", Name: args[0], Missing: s.number(args[1]),
+			Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: s.number(args[2]), PodSlots: 1}},
+		})
+	case "finish":
+		var rest []cluster.Pod
+		for _, p := range s.objects.Pods {
+			if !strings.HasPrefix(p.Name, args[0]+"-") {
+				rest = append(rest, p)
+			}
+		}
+		s.objects.Pods = rest
+	case "step":
+		fmt.Fprintf(&s.out, "at %s\n", s.now.Sub(start))
+		s.last = s.step().Plan.Actions
+		for _, a := range s.last {
+			fmt.Fprintf(&s.out, "  %s\n", s.text(a))
+			if l, ok := a.(plan.Launch); ok {
+				s.wanted = append(s.wanted, l)
+			}
+		}
+	case "order", "up":
+		s.order(s.wanted)
+		s.ordered, s.wanted = append(s.ordered, s.wanted...), nil
+		if words[0] == "up" {
+			s.bringUp(s.ordered)
+			s.ordered = nil
+		}
+	case "open":
+		s.open(s.last)
+		for _, a := range s.last {
+			for i := range s.objects.Nodes {
+				if c, ok := a.(plan.Cordon); ok && c.Node == s.objects.Nodes[i].Name {
+					s.objects.Nodes[i].Cordoned = true
+				}
+			}
+		}
+	case "interrupt":
+		s.interrupt(args[0], args[1])
+	case "advance":
+		s.now = s.now.Add(s.duration(args[0]))
+	default:
+		s.t.Fatalf("unknown line %q", line)
+	}
+}
+
+func (s *scenario) addPool(name string, options map[string]string) {
+	p := cluster.Pool{Name: name}
+	if limit, ok := options["limit"]; ok {
+		resource, n, _ := strings.Cut(limit, ":")
+		p.Limits = []quantity.Amount{{Name: resource, Count: s.number(n)}}
+	}
+	if taint, ok := options["taint"]; ok {
+		p.Taints = []cluster.Taint{parseTaint(taint)}
+	}
+	if c, ok := options["capacity"]; ok {
+		p.Requirements = label.All(label.Is(label.CapacityType, c))
+	}
+	s.pool(p)
+}
+
+func (s *scenario) addPods(how string, args []string, options map[string]string) {
+	n := s.number(args[1])
+	from := len(s.objects.Pods)
+	s.pods(args[0], int(n), s.number(args[2]), func(p *cluster.Pod) {
+		if t, ok := options["tolerate"]; ok {
+			x := parseTaint(t)
+			p.Shape.Tolerations = []cluster.Toleration{{Key: x.Key, Value: x.Value, Effect: x.Effect}}
+		}
+		if sel, ok := options["select"]; ok {
+			k, v, _ := strings.Cut(sel, "=")
+			p.Shape.Selector = label.All(label.Is(k, v))
+		}
+	})
+	if how == "arrive" {
+		for i := range s.objects.Pods[from:] {
+			s.objects.Pods[from+i].Name += "-late"
+		}
+		for i := range s.objects.Workloads {
+			if s.objects.Workloads[i].Name == args[0] {
+				s.objects.Workloads[i].Missing -= n
+			}
+		}
+	}
+}
+
+func (s *scenario) interrupt(pods, notice string) {
+	for _, p := range s.objects.Pods {
+		for i, c := range s.objects.Claims {
+			if strings.HasPrefix(p.Name, pods+"-") && c.Node == p.Node && p.Node != "" {
+				s.objects.Claims[i].Interruption = &cluster.Interruption{Reason: "spot_interrupted", Noticed: s.now, Deadline: s.now.Add(s.duration(notice))}
+				return
+			}
+		}
+	}
+	s.t.Fatalf("no pod of %s runs", pods)
+}
+
+func (s *scenario) text(a plan.Action) string {
+	switch a := a.(type) {
+	case plan.Launch:
+		types := make([]string, len(a.Types))
+		for i, c := range a.Types {
+			types[i] = c.Type
+		}
+		text := fmt.Sprintf("launch %s: %s of %s in %s for %s, %d pods and %d declared, from %s",
+			a.Name, a.CapacityType, strings.Join(types, " or "), strings.Join(a.Zones, " or "), a.Content, len(a.Pods), a.Declared, a.Price.Dollars())
+		if a.Why.Replaces != "" {
+			text += ", replaces " + a.Why.Replaces
+		}
+		return text
+	case plan.Nominate:
+		return "nominate " + a.Pod + " for " + a.Node
+	case plan.Release:
+		return fmt.Sprintf("release %s, %d nominated, %d given up", a.Node, a.Planned, a.GivenUp)
+	case plan.Cordon:
+		return fmt.Sprintf("cordon %s: %s", a.Node, a.Why)
+	case plan.Delete:
+		return fmt.Sprintf("delete %s: %s %s", a.Claim, a.Why, a.Detail)
+	case plan.Wait:
+		return fmt.Sprintf("wait until %s for %s", a.Until.Sub(start), a.Why)
+	}
+	s.t.Fatalf("unknown action %T", a)
+	return ""
+}
+
+func (s *scenario) number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+func (s *scenario) duration(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return d
+}
+
+func parseTaint(text string) cluster.Taint {
+	rest, effect, _ := strings.Cut(text, ":")
+	k, v, _ := strings.Cut(rest, "=")
+	return cluster.Taint{Key: k, Value: v, Effect: effect}
+}
