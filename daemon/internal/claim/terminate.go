@@ -120,15 +120,39 @@ func (c *Controller) instancesOf(ctx context.Context, claim *v1.NodeClaim) ([]st
 	if claim.Status.ProviderID == "" && claim.Annotations[v1.AnnotationLaunchAttempt] == "" {
 		return nil, nil // no launch was ever tried
 	}
+	var ids []string
 	found, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagNodeClaimUID: string(claim.UID)})
 	if err != nil {
 		return nil, fmt.Errorf("nodeclaim %s instances list: %w", claim.Name, err)
 	}
-	var ids []string
 	for _, i := range found {
 		ids = append(ids, i.ID)
 	}
+	if _, id, err := awsspec.ParseProviderID(claim.Status.ProviderID); err == nil && !slices.Contains(ids, id) {
+		there, err := c.stillThere(ctx, claim, id)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			ids = append(ids, id)
+		}
+	}
 	return ids, nil
+}
+
+// stillThere says whether the recorded instance, which the listing lacks, has
+// not ended. EC2's listings are late: that it does not know an instance that
+// was launched a moment ago means nothing.
+func (c *Controller) stillThere(ctx context.Context, claim *v1.NodeClaim, id string) (bool, error) {
+	i, err := c.Cloud.Instance(ctx, id)
+	if errors.Is(err, aws.ErrNotFound) {
+		launched := claim.DeepCopy().Conditions().Get(v1.ConditionLaunched)
+		return c.Now().Sub(launched.LastTransitionTime.Time) < settled, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("nodeclaim %s instance %s read: %w", claim.Name, id, err)
+	}
+	return i.State != "terminated", nil
 }
 
 // removeNode deletes the Node and takes our finalizer off it.
