@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -63,16 +62,10 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	d.began = time.Now()
-	dir, err := os.MkdirTemp("", "karpenterd-demo-")
-	if err != nil {
-		return fmt.Errorf("demo directory make: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-
 	d.say("Running %s %s; starting a laboratory: a real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler), KWOK nodes, and a simulated AWS on loopback",
 		filepath.Base(tools[toolchain.TerraformCLI].Path), tools[toolchain.TerraformCLI].Version)
 	d.lab, err = lab.Start(ctx, lab.Options{
-		Dir: filepath.Join(dir, "lab"), Logger: hclog.NewNullLogger(), Region: region, ClusterName: clusterName,
+		Logger: hclog.NewNullLogger(), Region: region, ClusterName: clusterName,
 		BootDelay: bootDelay, SpotNotice: spotNotice, DaemonBinary: daemon, Progress: o.Out,
 	})
 	if err != nil {
@@ -80,7 +73,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.lab.Close()) }()
 	d.say("Shortened: machines boot in %s instead of half a minute, a spot notice is %s instead of 2 minutes, empty nodes stay %s instead of 30s", bootDelay, spotNotice, consolidateAfter)
-	if err := d.connect(ctx, tools, provider, filepath.Join(dir, "quickstart")); err != nil {
+	if err := d.connect(ctx, tools, provider); err != nil {
 		return err
 	}
 	if err := d.story(ctx); err != nil {
@@ -92,13 +85,13 @@ func Run(ctx context.Context, o Options) (err error) {
 
 // connect makes the observer's clients. They are the launcher's own: provider,
 // daemon and machines come in by their roles.
-func (d *demo) connect(ctx context.Context, tools map[toolchain.Tool]toolchain.Found, provider, dir string) error {
+func (d *demo) connect(ctx context.Context, tools map[toolchain.Tool]toolchain.Found, provider string) error {
 	var err error
 	d.core = d.lab.Admin
 	if d.clients, err = kube.NewClients(d.lab.AdminConfig); err != nil {
 		return err
 	}
-	if d.tofu, err = newTofu(d.lab, tools[toolchain.TerraformCLI].Path, provider, dir); err != nil {
+	if d.tofu, err = newTofu(d.lab, tools[toolchain.TerraformCLI].Path, provider); err != nil {
 		return err
 	}
 	d.timeline, err = watch(ctx, d)

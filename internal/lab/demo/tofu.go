@@ -1,59 +1,62 @@
 package demo
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/quickstart"
 )
 
+// stopGrace is how long the command line has to write its state and end.
+const stopGrace = 20 * time.Second
+
 // tofu runs OpenTofu, or Terraform where only that was found, on a copy of the
-// quickstart with the provider that was built here.
+// quickstart with the provider that was built here. It is a process of the
+// laboratory: it ends with it, whatever happens.
 type tofu struct {
+	lab       *lab.Lab
 	path, dir string
 	env       []string
+	runs      int
 }
 
-func newTofu(l *lab.Lab, path, provider, dir string) (*tofu, error) {
+func newTofu(l *lab.Lab, path, provider string) (*tofu, error) {
+	dir := filepath.Join(l.Dir, "quickstart")
 	env, err := quickstart.Prepare(l, dir, provider)
 	if err != nil {
 		return nil, err
 	}
-	return &tofu{path: path, dir: dir, env: append(append(os.Environ(), env...), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "TF_VAR_consolidate_after="+consolidateAfter)}, nil
+	env = append(append(os.Environ(), env...), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "TF_VAR_consolidate_after="+consolidateAfter)
+	return &tofu{lab: l, path: path, dir: dir, env: env}, nil
 }
 
-// run runs a command and returns what it printed, how long it took and its
-// exit code. Codes other than those allowed are errors with the output.
+// run runs a command and returns its exit code and how long it took. Codes
+// other than those allowed are errors with what the command printed.
 func (t *tofu) run(ctx context.Context, allowed []int, args ...string) (code int, took time.Duration, err error) {
-	cmd := exec.CommandContext(ctx, t.path, args...)
-	cmd.Dir, cmd.Env = t.dir, t.env
-	// An interrupt lets it write its state before it ends.
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	cmd.WaitDelay = 20 * time.Second
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	t.runs++
+	log := filepath.Join(t.lab.Dir, fmt.Sprintf("tofu-%d.log", t.runs))
 	began := time.Now()
-	err = cmd.Run()
-	took = time.Since(began)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		code, err = exit.ExitCode(), nil
-	}
+	process, err := t.lab.Processes.Start(proc.Spec{Name: filepath.Base(t.path) + " " + args[0], Path: t.path, Args: args, Env: t.env, Dir: t.dir, LogFile: log})
 	if err != nil {
-		return code, took, fmt.Errorf("%s %s: %w", filepath.Base(t.path), args[0], err)
+		return 0, 0, err
 	}
+	select {
+	case <-process.Done():
+	case <-ctx.Done():
+		process.Stop(stopGrace)
+		return 0, 0, fmt.Errorf("%s %s: %w", filepath.Base(t.path), args[0], ctx.Err())
+	}
+	code, took = process.ExitCode(), time.Since(began)
 	if slices.Contains(allowed, code) {
 		return code, took, nil
 	}
-	return code, took, fmt.Errorf("%s %s: exit %d\n%s", filepath.Base(t.path), strings.Join(args, " "), code, out.String())
+	printed, _ := os.ReadFile(log) // what there is of it
+	return code, took, fmt.Errorf("%s %s: exit %d\n%s", filepath.Base(t.path), strings.Join(args, " "), code, printed)
 }
