@@ -81,15 +81,26 @@ func BuildSelf(ctx context.Context, w io.Writer, pkg, out string) error {
 	if err != nil {
 		return fmt.Errorf("program build: %w", err)
 	}
-	// Rename at the end: a running copy of the old program is left alone.
-	tmp := fmt.Sprintf("%s.%d.tmp", out, os.Getpid())
-	defer func() { _ = os.Remove(tmp) }()
-	if err := goBuild(ctx, w, root, "building "+filepath.Base(out), []string{"-o", tmp, pkg}); err != nil {
+	// The go tool links again only where what it built before is out of date, so
+	// that stays; the program itself is a link to it, put in place at the end, and
+	// a running copy of the old one is left alone.
+	unlock, err := lock(ctx, w, out+".lock")
+	if err != nil {
 		return err
 	}
-	if err := os.Rename(tmp, out); err != nil {
+	defer unlock()
+	built := out + ".build"
+	if err := goBuild(ctx, w, root, "building "+filepath.Base(out), []string{"-o", built, pkg}); err != nil {
+		return err
+	}
+	tmp := fmt.Sprintf("%s.%d.tmp", out, os.Getpid())
+	if err := os.Link(built, tmp); err != nil {
 		return fmt.Errorf("program build: %w", err)
 	}
+	if err := os.Rename(tmp, out); err != nil {
+		return errors.Join(fmt.Errorf("program build: %w", err), os.Remove(tmp))
+	}
+	_ = os.Remove(tmp) // renaming a link to the same file leaves both names
 	return nil
 }
 

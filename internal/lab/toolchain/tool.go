@@ -23,6 +23,11 @@ const (
 	TerraformCLI      Tool = "terraform-cli"
 )
 
+// KarpenterAWS is Karpenter's own controller for AWS: the laboratory's client
+// in the peer test and nothing that the product needs. Only the release that
+// tools/peer pins is ever used.
+const KarpenterAWS Tool = "karpenter-aws"
+
 // The tools that check and generate source. They are never taken from PATH:
 // another version formats, lints and generates differently.
 const (
@@ -87,8 +92,11 @@ func specs() map[Tool]spec {
 			module: "controlplane", pkg: "sigs.k8s.io/kwok/cmd/kwok", source: "sigs.k8s.io/kwok",
 			found: []accept{{name: "kwok", args: []string{"--version"}, atLeast: version{0, 8, 0}}},
 		},
-		Tofu:          opentofu,
-		TerraformCLI:  either,
+		Tofu:         opentofu,
+		TerraformCLI: either,
+		KarpenterAWS: {
+			module: "peer", pkg: "github.com/aws/karpenter-provider-aws/cmd/controller", source: "github.com/aws/karpenter-provider-aws", file: "karpenter-aws",
+		},
 		GolangciLint:  dev("github.com/golangci/golangci-lint/v2/cmd/golangci-lint", "github.com/golangci/golangci-lint/v2"),
 		Tfplugindocs:  dev("github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs", "github.com/hashicorp/terraform-plugin-docs"),
 		ControllerGen: dev("sigs.k8s.io/controller-tools/cmd/controller-gen", "sigs.k8s.io/controller-tools"),
@@ -129,6 +137,8 @@ func ldflags(module string, versions map[string]string) string {
 			in + "gitTreeState=clean"
 	case "tofu":
 		return "-s -w -X github.com/opentofu/opentofu/version.dev=no"
+	case "peer":
+		return "-s -w -X sigs.k8s.io/karpenter/pkg/operator.Version=" + strings.TrimPrefix(versions["github.com/aws/karpenter-provider-aws"], "v")
 	case "dev":
 		// golangci-lint needs no flag: it reads the module version of the build.
 		return "-s -w"
