@@ -5,6 +5,7 @@ package judge
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -74,15 +75,28 @@ func roleContracts() []contract {
 		{
 			name: "role: trust policies that cannot be read are refused",
 			run: func(ctx context.Context, w *world) facts {
-				need(w.createRole(ctx, "role-malformed", ec2Trust))
 				return facts{
-					"no JSON":      errorOf(w.createRole(ctx, "role-bad", "nonsense")),
-					"no principal": errorOf(w.createRole(ctx, "role-bad", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sts:AssumeRole"}]}`)),
-					"resource":     errorOf(w.createRole(ctx, "role-bad", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole","Resource":"*"}]}`)),
-					"update":       errorOf(w.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: aws.String("role-malformed"), PolicyDocument: aws.String("nonsense")})),
+					"no JSON":      errorOf(w.createRole(ctx, "role-bad-a", "nonsense")),
+					"no principal": errorOf(w.createRole(ctx, "role-bad-b", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sts:AssumeRole"}]}`)),
+					"resource":     errorOf(w.createRole(ctx, "role-bad-c", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole","Resource":"*"}]}`)),
 				}
 			},
-			want: facts{"no JSON": "MalformedPolicyDocument", "no principal": "MalformedPolicyDocument", "resource": "MalformedPolicyDocument", "update": "MalformedPolicyDocument"},
+			want:      facts{"no JSON": "MalformedPolicyDocument", "no principal": "MalformedPolicyDocument", "resource": "MalformedPolicyDocument"},
+			notOnMoto: "it takes any text as the trust policy of a new role",
+		},
+		{
+			name: "role: changed trust policies that cannot be read are refused",
+			run: func(ctx context.Context, w *world) facts {
+				need(w.createRole(ctx, "role-malformed", ec2Trust))
+				update := func(document string) string {
+					return errorOf(w.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: aws.String("role-malformed"), PolicyDocument: &document}))
+				}
+				return facts{
+					"no JSON": update("nonsense"), "no statement": update(`{"Version":"2012-10-17"}`),
+					"resource": update(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole","Resource":"*"}]}`),
+				}
+			},
+			want: facts{"no JSON": "MalformedPolicyDocument", "no statement": "MalformedPolicyDocument", "resource": "MalformedPolicyDocument"},
 		},
 		{
 			name: "role: what is not there is named so",
@@ -191,10 +205,10 @@ func profileContracts() []contract {
 			run: func(ctx context.Context, w *world) facts {
 				need(w.iam.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: aws.String("ip-read"), Path: aws.String("/team/"), Tags: iamTags("a", "1")}))
 				p := need(w.iam.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String("ip-read")})).InstanceProfile
-				return facts{"arn": *p.Arn, "path": *p.Path, "id": (*p.InstanceProfileId)[:4], "roles": len(p.Roles), "tags": iamTagMap(p.Tags), "again": errorOf(w.createProfile(ctx, "ip-read"))}
+				return facts{"arn": *p.Arn, "path": *p.Path, "roles": len(p.Roles), "tags": iamTagMap(p.Tags), "again": errorOf(w.createProfile(ctx, "ip-read"))}
 			},
 			want: facts{
-				"arn": "arn:aws:iam::123456789012:instance-profile/team/ip-read", "path": "/team/", "id": "AIPA", "roles": 0, "tags": map[string]string{"a": "1"}, "again": "EntityAlreadyExists",
+				"arn": "arn:aws:iam::123456789012:instance-profile/team/ip-read", "path": "/team/", "roles": 0, "tags": map[string]string{"a": "1"}, "again": "EntityAlreadyExists",
 			},
 		},
 		{
@@ -214,15 +228,24 @@ func profileContracts() []contract {
 					"role held": errorOf(w.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: name})), "profile held": errorOf(w.iam.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: name})),
 				}
 				need(w.iam.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: name, RoleName: name}))
-				got["removed again"] = errorOf(w.iam.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: name, RoleName: name}))
 				got["profile gone"] = errorOf(w.iam.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: name}))
 				got["role gone"] = errorOf(w.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: name}))
 				return got
 			},
 			want: facts{
 				"unknown": "NoSuchEntity", "first": "none", "second": "LimitExceeded", "role": "ip-role", "roles": 1, "of": "ip-role", "role held": "DeleteConflict", "profile held": "DeleteConflict",
-				"removed again": "NoSuchEntity", "profile gone": "none", "role gone": "none",
+				"profile gone": "none", "role gone": "none",
 			},
+		},
+		{
+			name: "instance profile: a role is removed once",
+			run: func(ctx context.Context, w *world) facts {
+				name := aws.String("ip-remove")
+				need(w.createProfile(ctx, *name))
+				return facts{"code": errorOf(w.iam.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: name, RoleName: aws.String(profile)}))}
+			},
+			want:      facts{"code": "NoSuchEntity"},
+			notOnMoto: "it fails with status 500",
 		},
 		{
 			name: "instance profile: what is not there is named so",
@@ -249,18 +272,19 @@ func profileContracts() []contract {
 			want: facts{"tags": map[string]string{"a": "1"}},
 		},
 		{
-			name: "instance profile: lists come in pages",
+			name: "role: lists come in pages",
 			run: func(ctx context.Context, w *world) facts {
 				for _, name := range []string{"page-a", "page-b", "page-c", "page-d", "page-e"} {
-					need(w.iam.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: &name, Path: aws.String("/pages/")}))
+					need(w.iam.CreateRole(ctx, &iam.CreateRoleInput{RoleName: &name, Path: aws.String("/pages/"), AssumeRolePolicyDocument: aws.String(ec2Trust)}))
 				}
 				var sizes []int
 				var names []string
-				for p := iam.NewListInstanceProfilesPaginator(w.iam, &iam.ListInstanceProfilesInput{PathPrefix: aws.String("/pages/"), MaxItems: aws.Int32(2)}); p.HasMorePages(); {
-					page := need(p.NextPage(ctx)).InstanceProfiles
+				for p := iam.NewListRolesPaginator(w.iam, &iam.ListRolesInput{PathPrefix: aws.String("/pages/"), MaxItems: aws.Int32(2)}); p.HasMorePages(); {
+					page := need(p.NextPage(ctx)).Roles
 					sizes = append(sizes, len(page))
-					names = append(names, sortedBy(page, func(p types.InstanceProfile) string { return *p.InstanceProfileName })...)
+					names = append(names, sortedBy(page, func(r types.Role) string { return *r.RoleName })...)
 				}
+				slices.Sort(names) // moto has an order of its own
 				return facts{"names": names, "sizes": sizes}
 			},
 			want: facts{"names": []string{"page-a", "page-b", "page-c", "page-d", "page-e"}, "sizes": []int{2, 2, 1}},
@@ -281,12 +305,12 @@ func policyContracts() []contract {
 				got := need(w.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: p.Arn})).Policy
 				v := need(w.iam.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: p.Arn, VersionId: p.DefaultVersionId})).PolicyVersion
 				return facts{
-					"bad": bad, "arn": *p.Arn, "version": *got.DefaultVersionId, "attached": *got.AttachmentCount, "tags": iamTagMap(got.Tags), "id": (*got.PolicyId)[:4],
+					"bad": bad, "arn": *p.Arn, "version": *got.DefaultVersionId, "attached": *got.AttachmentCount, "tags": iamTagMap(got.Tags),
 					"document": need(url.QueryUnescape(*v.Document)) == readOnly, "again": errorOf(create(readOnly)),
 				}
 			},
 			want: facts{
-				"bad": "MalformedPolicyDocument", "arn": "arn:aws:iam::123456789012:policy/policy-read", "version": "v1", "attached": int32(0), "tags": map[string]string{"a": "1"}, "id": "ANPA",
+				"bad": "MalformedPolicyDocument", "arn": "arn:aws:iam::123456789012:policy/policy-read", "version": "v1", "attached": int32(0), "tags": map[string]string{"a": "1"},
 				"document": true, "again": "EntityAlreadyExists",
 			},
 		},
@@ -304,20 +328,19 @@ func policyContracts() []contract {
 				remove := func(id string) string {
 					return errorOf(w.iam.DeletePolicyVersion(ctx, &iam.DeletePolicyVersionInput{PolicyArn: arn, VersionId: &id}))
 				}
-				held := errorOf(w.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: arn}))
 				def, oldest, gone := remove("v5"), remove("v1"), remove("v1")
 				left := need(w.iam.ListPolicyVersions(ctx, &iam.ListPolicyVersionsInput{PolicyArn: arn})).Versions
 				return facts{
-					"sixth": sixth, "held": held, "default": def, "oldest": oldest, "gone": gone,
+					"sixth": sixth, "default": def, "oldest": oldest, "gone": gone,
 					"left": sortedBy(left, func(v types.PolicyVersion) string {
 						return *v.VersionId + map[bool]string{true: "*"}[v.IsDefaultVersion]
 					}),
 				}
 			},
-			want: facts{"sixth": "LimitExceeded", "held": "DeleteConflict", "default": "DeleteConflict", "oldest": "none", "gone": "NoSuchEntity", "left": []string{"v2", "v3", "v4", "v5*"}},
+			want: facts{"sixth": "LimitExceeded", "default": "DeleteConflict", "oldest": "none", "gone": "NoSuchEntity", "left": []string{"v2", "v3", "v4", "v5*"}},
 		},
 		{
-			name: "policy: attached it stays",
+			name: "policy: attached or with versions it stays",
 			run: func(ctx context.Context, w *world) facts {
 				name := aws.String("policy-attached")
 				need(w.createRole(ctx, *name, ec2Trust))
@@ -326,10 +349,23 @@ func policyContracts() []contract {
 				held := errorOf(w.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: arn}))
 				count := *need(w.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: arn})).Policy.AttachmentCount
 				need(w.iam.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: name, PolicyArn: arn}))
+				need(w.iam.CreatePolicyVersion(ctx, &iam.CreatePolicyVersionInput{PolicyArn: arn, PolicyDocument: aws.String(readOnly)}))
+				versions := errorOf(w.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: arn}))
+				need(w.iam.DeletePolicyVersion(ctx, &iam.DeletePolicyVersionInput{PolicyArn: arn, VersionId: aws.String("v2")}))
 				need(w.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: arn}))
-				return facts{"held": held, "count": count, "gone": errorOf(w.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: arn})), "again": errorOf(w.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: arn}))}
+				return facts{"held": held, "versions": versions, "count": count, "gone": errorOf(w.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: arn})), "again": errorOf(w.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: arn}))}
 			},
-			want: facts{"held": "DeleteConflict", "count": int32(1), "gone": "NoSuchEntity", "again": "NoSuchEntity"},
+			want:      facts{"held": "DeleteConflict", "versions": "DeleteConflict", "count": int32(1), "gone": "NoSuchEntity", "again": "NoSuchEntity"},
+			notOnMoto: "it deletes both",
+		},
+		{
+			name: "policy: deleted it is gone",
+			run: func(ctx context.Context, w *world) facts {
+				arn := need(w.iam.CreatePolicy(ctx, &iam.CreatePolicyInput{PolicyName: aws.String("policy-gone"), PolicyDocument: aws.String(readOnly)})).Policy.Arn
+				need(w.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: arn}))
+				return facts{"get": errorOf(w.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: arn})), "again": errorOf(w.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: arn}))}
+			},
+			want: facts{"get": "NoSuchEntity", "again": "NoSuchEntity"},
 		},
 		{
 			name: "policy: tags are set and removed",

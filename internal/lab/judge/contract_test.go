@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -72,7 +72,7 @@ func observe(ctx context.Context, c contract, w *world) (got facts, err error) {
 		case unexpected:
 			err = p.error
 		default: // such as an answer that lacks a member
-			err = fmt.Errorf("panic: %v", p)
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
 	return c.run(ctx, w), nil
@@ -136,5 +136,3 @@ func sortedBy[T any](items []T, member func(T) string) []string {
 	slices.Sort(out)
 	return out
 }
-
-func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

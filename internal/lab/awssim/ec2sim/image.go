@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
 
 // amazonImages is the account that publishes the EKS optimized images.
@@ -111,7 +113,19 @@ type describeImagesRequest struct {
 	IncludeDisabled   bool     `q:"IncludeDisabled"` // no image here is ever disabled
 }
 
+func checkImageIDs(ids ...string) error {
+	for _, id := range ids {
+		if !strings.HasPrefix(id, "ami-") {
+			return wire.Errorf("InvalidAMIID.Malformed", "Invalid id: \"%s\" (expecting \"ami-...\")", id)
+		}
+	}
+	return nil
+}
+
 func describeImages(c *call, in *describeImagesRequest) (any, error) {
+	if err := checkImageIDs(in.IDs...); err != nil {
+		return nil, err
+	}
 	found, err := pick(in.IDs, c.s.images, noImage)
 	if err != nil {
 		return nil, err

@@ -85,8 +85,8 @@ func (s *Service) resolveImage(p *launchPlan) error {
 	if p.data.ImageID == "" {
 		return missingParameter("ImageId")
 	}
-	if !strings.HasPrefix(p.data.ImageID, "ami-") {
-		return wire.Errorf("InvalidAMIID.Malformed", "Invalid id: \"%s\" (expecting \"ami-...\")", p.data.ImageID)
+	if err := checkImageIDs(p.data.ImageID); err != nil {
+		return err
 	}
 	if p.image = s.images[p.data.ImageID]; p.image == nil {
 		return noImage(p.data.ImageID)
