@@ -5,7 +5,8 @@ package main
 import (
 	"context"
 	"flag"
-	"log"
+	"fmt"
+	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
@@ -24,6 +25,7 @@ func main() {
 		Debug:   *debug,
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Fprintln(os.Stderr, "terraform-provider-karpenter:", err)
+		os.Exit(1)
 	}
 }

@@ -52,11 +52,11 @@ func permissionsBoundaryAttribute() schema.StringAttribute {
 
 // nameAttribute is a name that by default is made from the cluster's name;
 // check says what is wrong with a name.
-func nameAttribute(of, defaultText string, make func(cluster string) string, check func(string) error) schema.StringAttribute {
+func nameAttribute(of, defaultText string, fromCluster func(cluster string) string, check func(string) error) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true,
 		MarkdownDescription: fmt.Sprintf("Name of the %s. Default: %s.", of, defaultText),
-		PlanModifiers:       []planmodifier.String{clusterName{make: make, check: check}, stringplanmodifier.RequiresReplace()},
+		PlanModifiers:       []planmodifier.String{clusterName{fromCluster: fromCluster, check: check}, stringplanmodifier.RequiresReplace()},
 		Validators:          []validator.String{validate.Is(check)},
 	}
 }
@@ -68,8 +68,8 @@ func prefixed(prefix string) func(string) string {
 
 // clusterName plans a name that is not configured from that of the cluster.
 type clusterName struct {
-	make  func(cluster string) string
-	check func(string) error
+	fromCluster func(cluster string) string
+	check       func(string) error
 }
 
 // Description says what is planned.
@@ -89,7 +89,7 @@ func (m clusterName) PlanModifyString(ctx context.Context, req planmodifier.Stri
 		resp.PlanValue = types.StringUnknown()
 		return
 	}
-	name := m.make(cluster.ValueString())
+	name := m.fromCluster(cluster.ValueString())
 	if err := m.check(name); err != nil {
 		resp.Diagnostics.AddAttributeError(req.Path, "Default name not usable", fmt.Sprintf("The default %v: set %s.", err, req.Path))
 		return

@@ -30,6 +30,7 @@ func (c *cloud) hcl(config string, args ...any) string {
 
 // meddle fails the test if what was done behind Terraform's back did not work.
 func meddle(t *testing.T, do func() error) func() {
+	t.Helper()
 	return func() {
 		t.Helper()
 		if err := do(); err != nil {
@@ -39,39 +40,44 @@ func meddle(t *testing.T, do func() error) func() {
 }
 
 func TestAccNodeRole(t *testing.T) {
-	eachCLI(t, func(t *testing.T) {
-		cloud := startCloud(t)
-		const address, name = "karpenter_node_role.this", "KarpenterNodeRole-" + testCluster
-		config := `resource "karpenter_node_role" "this" {
+	for _, cli := range clis(t) {
+		t.Run(cli.name, func(t *testing.T) {
+			cli.use(t)
+			cloud := startCloud(t)
+			const address, name = "karpenter_node_role.this", "KarpenterNodeRole-" + testCluster
+			config := `resource "karpenter_node_role" "this" {
   cluster_name = "` + testCluster + `"
   tags         = { env = %q }
 }`
-		run(t, func() error {
-			_, err := cloud.clients.GetRole(t.Context(), name)
-			return gone("role", err, notInAWS)
-		},
-			resource.TestStep{Config: cloud.hcl(config, "one"), Check: resource.ComposeTestCheckFunc(
-				resource.TestCheckResourceAttr(address, "name", name),
-				resource.TestCheckResourceAttr(address, "tags_all.team", "platform"),
-				resource.TestCheckResourceAttr(address, "managed_policy_arns.#", "4"),
-				resource.TestCheckResourceAttrSet(address, "access_entry_arn"))},
-			resource.TestStep{
-				PreConfig: meddle(t, func() error {
-					return cloud.clients.DeleteAccessEntry(t.Context(), testCluster, "arn:aws:iam::"+testAccount+":role/"+name)
-				}),
-				Config: cloud.hcl(config, "one"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+			run(t, func() error {
+				_, err := cloud.clients.GetRole(t.Context(), name)
+				return gone("role", err, notInAWS)
 			},
-			resource.TestStep{Config: cloud.hcl(config, "two"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
-			resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: testCluster + "," + name, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
-		)
-	})
+				resource.TestStep{Config: cloud.hcl(config, "one"), Check: resource.ComposeTestCheckFunc(
+					resource.TestCheckResourceAttr(address, "name", name),
+					resource.TestCheckResourceAttr(address, "tags_all.team", "platform"),
+					resource.TestCheckResourceAttr(address, "managed_policy_arns.#", "4"),
+					resource.TestCheckResourceAttrSet(address, "access_entry_arn"))},
+				resource.TestStep{
+					PreConfig: meddle(t, func() error {
+						return cloud.clients.DeleteAccessEntry(t.Context(), testCluster, "arn:aws:iam::"+testAccount+":role/"+name)
+					}),
+					Config: cloud.hcl(config, "one"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+				},
+				resource.TestStep{Config: cloud.hcl(config, "two"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
+				resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: testCluster + "," + name, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
+			)
+		})
+	}
 }
 
 func TestAccInstanceProfile(t *testing.T) {
-	eachCLI(t, func(t *testing.T) {
-		cloud := startCloud(t)
-		const address = "karpenter_instance_profile.this"
-		config := `
+	for _, cli := range clis(t) {
+		t.Run(cli.name, func(t *testing.T) {
+			cli.use(t)
+			cloud := startCloud(t)
+			const address = "karpenter_instance_profile.this"
+			config := `
 resource "karpenter_node_role" "blue" {
   cluster_name = "` + testCluster + `"
   name         = "blue"
@@ -84,95 +90,104 @@ resource "karpenter_instance_profile" "this" {
   name = "nodes"
   role = karpenter_node_role.%s.name
 }`
-		run(t, func() error {
-			_, err := cloud.clients.GetInstanceProfile(context.WithoutCancel(t.Context()), "nodes")
-			return gone("instance profile", err, notInAWS)
-		},
-			resource.TestStep{Config: cloud.hcl(config, "blue"), Check: resource.TestCheckResourceAttr(address, "role", "blue")},
-			resource.TestStep{
-				PreConfig: meddle(t, func() error {
-					found, err := cloud.clients.GetInstanceProfile(t.Context(), "nodes")
-					if err != nil {
-						return err
-					}
-					changed := found
-					changed.Role = "green"
-					_, err = cloud.clients.UpdateInstanceProfile(t.Context(), found, changed)
-					return err
-				}),
-				Config: cloud.hcl(config, "blue"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+			run(t, func() error {
+				_, err := cloud.clients.GetInstanceProfile(context.WithoutCancel(t.Context()), "nodes")
+				return gone("instance profile", err, notInAWS)
 			},
-			resource.TestStep{Config: cloud.hcl(config, "green"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
-			resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: "nodes", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
-		)
-	})
+				resource.TestStep{Config: cloud.hcl(config, "blue"), Check: resource.TestCheckResourceAttr(address, "role", "blue")},
+				resource.TestStep{
+					PreConfig: meddle(t, func() error {
+						found, err := cloud.clients.GetInstanceProfile(t.Context(), "nodes")
+						if err != nil {
+							return err
+						}
+						changed := found
+						changed.Role = "green"
+						_, err = cloud.clients.UpdateInstanceProfile(t.Context(), found, changed)
+						return err
+					}),
+					Config: cloud.hcl(config, "blue"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+				},
+				resource.TestStep{Config: cloud.hcl(config, "green"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
+				resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: "nodes", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
+			)
+		})
+	}
 }
 
 func TestAccDiscoveryTags(t *testing.T) {
-	eachCLI(t, func(t *testing.T) {
-		cloud := startCloud(t)
-		const address = "karpenter_discovery_tags.this"
-		group := cloud.vpc.ClusterSecurityGroupID
-		config := `resource "karpenter_discovery_tags" "this" {
+	for _, cli := range clis(t) {
+		t.Run(cli.name, func(t *testing.T) {
+			cli.use(t)
+			cloud := startCloud(t)
+			const address = "karpenter_discovery_tags.this"
+			group := cloud.vpc.ClusterSecurityGroupID
+			config := `resource "karpenter_discovery_tags" "this" {
   cluster_name       = "` + testCluster + `"
   subnet_ids         = [%q]
   security_group_ids = ["` + group + `"]
 }`
-		one, two := cloud.hcl(config, cloud.vpc.SubnetIDs[0]), cloud.hcl(config, cloud.vpc.SubnetIDs[1])
-		run(t, func() error {
-			tags, err := cloud.clients.NetworkTags(t.Context(), append(cloud.vpc.SubnetIDs, group)...)
-			for id, has := range tags {
-				if _, there := has[awsspec.TagDiscovery]; there {
-					err = errors.Join(err, fmt.Errorf("%s is still tagged", id))
+			one, two := cloud.hcl(config, cloud.vpc.SubnetIDs[0]), cloud.hcl(config, cloud.vpc.SubnetIDs[1])
+			run(t, func() error {
+				tags, err := cloud.clients.NetworkTags(t.Context(), append(cloud.vpc.SubnetIDs, group)...)
+				for id, has := range tags {
+					if _, there := has[awsspec.TagDiscovery]; there {
+						err = errors.Join(err, fmt.Errorf("%s is still tagged", id))
+					}
 				}
-			}
-			return err
-		},
-			resource.TestStep{Config: one, Check: resource.TestCheckResourceAttr(address, "selector_tags."+awsspec.TagDiscovery, testCluster)},
-			resource.TestStep{
-				PreConfig: meddle(t, func() error {
-					return cloud.clients.DeleteNetworkTag(t.Context(), awsspec.TagDiscovery, testCluster, group)
-				}),
-				Config: one, ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+				return err
 			},
-			resource.TestStep{Config: two, ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
-			resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: testCluster, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "cluster_name"},
-		)
-	})
+				resource.TestStep{Config: one, Check: resource.TestCheckResourceAttr(address, "selector_tags."+awsspec.TagDiscovery, testCluster)},
+				resource.TestStep{
+					PreConfig: meddle(t, func() error {
+						return cloud.clients.DeleteNetworkTag(t.Context(), awsspec.TagDiscovery, testCluster, group)
+					}),
+					Config: one, ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+				},
+				resource.TestStep{Config: two, ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
+				resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: testCluster, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "cluster_name"},
+			)
+		})
+	}
 }
 
 func TestAccInterruptionQueue(t *testing.T) {
-	eachCLI(t, func(t *testing.T) {
-		cloud := startCloud(t)
-		const address = "karpenter_interruption_queue.this"
-		config := `resource "karpenter_interruption_queue" "this" {
+	for _, cli := range clis(t) {
+		t.Run(cli.name, func(t *testing.T) {
+			cli.use(t)
+			cloud := startCloud(t)
+			const address = "karpenter_interruption_queue.this"
+			config := `resource "karpenter_interruption_queue" "this" {
   cluster_name = "` + testCluster + `"
   tags         = { env = %q }
 }`
-		run(t, func() error {
-			_, err := cloud.clients.GetQueue(t.Context(), testCluster)
-			return gone("queue", err, notInAWS)
-		},
-			resource.TestStep{Config: cloud.hcl(config, "one"), Check: resource.ComposeTestCheckFunc(
-				resource.TestCheckResourceAttr(address, "rules.%", "5"),
-				resource.TestCheckResourceAttr(address, "message_retention_seconds", "300"))},
-			resource.TestStep{
-				PreConfig: meddle(t, func() error {
-					return cloud.clients.DeleteRule(t.Context(), awsspec.EventRules(testCluster)[0].Name)
-				}),
-				Config: cloud.hcl(config, "one"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+			run(t, func() error {
+				_, err := cloud.clients.GetQueue(t.Context(), testCluster)
+				return gone("queue", err, notInAWS)
 			},
-			resource.TestStep{Config: cloud.hcl(config, "two"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
-			resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: testCluster + "," + testCluster, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
-		)
-	})
+				resource.TestStep{Config: cloud.hcl(config, "one"), Check: resource.ComposeTestCheckFunc(
+					resource.TestCheckResourceAttr(address, "rules.%", "5"),
+					resource.TestCheckResourceAttr(address, "message_retention_seconds", "300"))},
+				resource.TestStep{
+					PreConfig: meddle(t, func() error {
+						return cloud.clients.DeleteRule(t.Context(), awsspec.EventRules(testCluster)[0].Name)
+					}),
+					Config: cloud.hcl(config, "one"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+				},
+				resource.TestStep{Config: cloud.hcl(config, "two"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
+				resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: testCluster + "," + testCluster, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
+			)
+		})
+	}
 }
 
 func TestAccControllerRole(t *testing.T) {
-	eachCLI(t, func(t *testing.T) {
-		cloud := startCloud(t)
-		const address, name = "karpenter_controller_role.this", "KarpenterControllerRole-" + testCluster
-		config := `
+	for _, cli := range clis(t) {
+		t.Run(cli.name, func(t *testing.T) {
+			cli.use(t)
+			cloud := startCloud(t)
+			const address, name = "karpenter_controller_role.this", "KarpenterControllerRole-" + testCluster
+			config := `
 resource "karpenter_node_role" "this" {
   cluster_name = "` + testCluster + `"
 }
@@ -184,30 +199,58 @@ resource "karpenter_controller_role" "this" {
   node_role_arn = karpenter_node_role.this.arn
   queue_arn     = %s
 }`
-		const withQueue = "karpenter_interruption_queue.this.arn"
-		run(t, func() error {
-			_, err := cloud.clients.GetRole(t.Context(), name)
-			return gone("role", err, notInAWS)
-		},
-			resource.TestStep{Config: cloud.hcl(config, withQueue), Check: resource.ComposeTestCheckFunc(
-				resource.TestCheckResourceAttr(address, "policies.%", "3"),
-				resource.TestCheckResourceAttr(address, "oidc_issuer", testIssuer))},
-			resource.TestStep{
-				PreConfig: meddle(t, func() error {
-					found, err := cloud.clients.GetRole(t.Context(), name)
-					if err != nil {
-						return err
-					}
-					changed := found
-					changed.ManagedPolicies = found.ManagedPolicies[1:]
-					_, err = cloud.clients.UpdateRole(t.Context(), found, changed)
-					return err
-				}),
-				Config: cloud.hcl(config, withQueue), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+			const withQueue = "karpenter_interruption_queue.this.arn"
+			run(t, func() error {
+				_, err := cloud.clients.GetRole(t.Context(), name)
+				return gone("role", err, notInAWS)
 			},
-			resource.TestStep{Config: cloud.hcl(config, "null"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
-				Check: resource.TestCheckResourceAttr(address, "policies.%", "2")},
-			resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: testCluster + "," + name, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
-		)
-	})
+				resource.TestStep{Config: cloud.hcl(config, withQueue), Check: resource.ComposeTestCheckFunc(
+					resource.TestCheckResourceAttr(address, "policies.%", "3"),
+					resource.TestCheckResourceAttr(address, "oidc_issuer", testIssuer))},
+				resource.TestStep{
+					PreConfig: meddle(t, func() error {
+						found, err := cloud.clients.GetRole(t.Context(), name)
+						if err != nil {
+							return err
+						}
+						changed := found
+						changed.ManagedPolicies = found.ManagedPolicies[1:]
+						_, err = cloud.clients.UpdateRole(t.Context(), found, changed)
+						return err
+					}),
+					Config: cloud.hcl(config, withQueue), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+				},
+				resource.TestStep{
+					Config: cloud.hcl(config, "null"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+					Check: resource.TestCheckResourceAttr(address, "policies.%", "2"),
+				},
+				resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: testCluster + "," + name, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
+			)
+		})
+	}
+}
+
+// TestAccProvider_ConfiguredByWhatTheSameApplyMakes plans while the provider's
+// region is unknown, and applies once it is known.
+func TestAccProvider_ConfiguredByWhatTheSameApplyMakes(t *testing.T) {
+	for _, cli := range clis(t) {
+		t.Run(cli.name, func(t *testing.T) {
+			cli.use(t)
+			cloud := startCloud(t)
+			config := strings.Replace(cloud.hcl(`
+resource "terraform_data" "made" {
+  input = { region = "`+testRegion+`", team = "platform" }
+}
+resource "karpenter_node_role" "this" {
+  cluster_name = "`+testCluster+`"
+}`), fmt.Sprintf("%q", testRegion), "terraform_data.made.output.region", 1)
+			config = strings.Replace(config, `team = "platform"`, "team = terraform_data.made.output.team", 1)
+			run(t, func() error { return nil }, resource.TestStep{
+				Config: config,
+				Check: resource.ComposeTestCheckFunc(
+					resource.TestCheckResourceAttr("karpenter_node_role.this", "tags_all.team", "platform"),
+					resource.TestCheckResourceAttr("karpenter_node_role.this", "managed_policy_arns.#", "4")),
+			})
+		})
+	}
 }

@@ -97,7 +97,7 @@ func get[T any](ctx context.Context, from getter, diags *diag.Diagnostics) (mode
 // timeoutsAttribute offers the operations that wait for something.
 func timeoutsAttribute(ctx context.Context, create, update, del time.Duration) schema.Attribute {
 	describe := func(verb string, d time.Duration) string {
-		return fmt.Sprintf("How long to wait for the %s, such as `90s` or `15m`. Default `%s`.", verb, shortDuration(d))
+		return "How long to wait for the " + verb + ", such as `90s` or `15m`. Default `" + shortDuration(d) + "`."
 	}
 	return timeouts.Attributes(ctx, timeouts.Opts{
 		Create: true, CreateDescription: describe("creation", create),

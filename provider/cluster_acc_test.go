@@ -11,10 +11,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/config"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
 )
 
 func notInCluster(err error) bool { return errors.Is(err, kube.ErrNotFound) }
@@ -105,59 +108,108 @@ func (l *theLab) get(group, kind, namespace, name string) (*unstructured.Unstruc
 }
 
 func TestAccDaemon(t *testing.T) {
-	eachCLI(t, func(t *testing.T) {
-		l := startLab(t)
-		const address = "karpenter_daemon.this"
-		deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-		configure := func(more string) string { return l.infrastructure() + fmt.Sprintf(daemonBlock, more) }
-		run(t, func() error {
-			_, err := l.get("", "Namespace", "", "karpenter")
-			_, crd := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
-			return errors.Join(gone("namespace", err, notInCluster), gone("definition", crd, notInCluster))
-		},
-			resource.TestStep{Config: configure(""), Check: resource.ComposeTestCheckFunc(
-				resource.TestCheckResourceAttr(address, "id", "karpenter/karpenterd"),
-				resource.TestCheckResourceAttr(address, "image", "ghcr.io/karpenterd/karpenterd:1.2.3"))},
-			resource.TestStep{
-				PreConfig: meddle(t, func() error {
-					return l.patch(deployments, "karpenter", "karpenterd", `{"spec":{"replicas":1}}`)
-				}),
-				Config: configure(""), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+	for _, cli := range clis(t) {
+		t.Run(cli.name, func(t *testing.T) {
+			cli.use(t)
+			l := startLab(t)
+			const address = "karpenter_daemon.this"
+			deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+			configure := func(more string) string { return l.infrastructure() + fmt.Sprintf(daemonBlock, more) }
+			run(t, func() error {
+				_, err := l.get("", "Namespace", "", "karpenter")
+				_, crd := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
+				return errors.Join(gone("namespace", err, notInCluster), gone("definition", crd, notInCluster))
 			},
-			resource.TestStep{
-				PreConfig: meddle(t, func() error {
-					return l.patch(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "", "karpenterd", `{"rules":[]}`)
-				}),
-				Config: configure(""), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+				resource.TestStep{Config: configure(""), Check: resource.ComposeTestCheckFunc(
+					resource.TestCheckResourceAttr(address, "id", "karpenter/karpenterd"),
+					resource.TestCheckResourceAttr(address, "image", "ghcr.io/karpenterd/karpenterd:1.2.3"))},
+				resource.TestStep{
+					PreConfig: meddle(t, func() error {
+						return l.patch(deployments, "karpenter", "karpenterd", `{"spec":{"replicas":1}}`)
+					}),
+					Config: configure(""), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+				},
+				resource.TestStep{
+					PreConfig: meddle(t, func() error {
+						return l.patch(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "", "karpenterd", `{"rules":[]}`)
+					}),
+					Config: configure(""), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+				},
+				resource.TestStep{Config: configure("  replicas = 1\n  log_level = \"debug\"\n  labels = { team = \"platform\" }"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
+				resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: "karpenter", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "id"},
+				resource.TestStep{ // what only the daemon can end keeps it
+					PreConfig: meddle(t, l.strayClass),
+					Config:    configure(""), Destroy: true, ExpectError: regexp.MustCompile(`(?s)EC2NodeClass.*stray.*Destroy\s+those\s+first`),
+				},
+				resource.TestStep{
+					PreConfig: meddle(t, func() error { return l.kube.Delete(t.Context(), l.stray(), "") }),
+					Config:    configure(""),
+				},
+			)
+		})
+	}
+}
+
+func (l *theLab) stray() kube.Ref {
+	return kube.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "karpenter.k8s.aws", Version: "v1", Kind: "EC2NodeClass"}, Name: "stray"}
+}
+
+// strayClass makes a node class that no configuration knows.
+func (l *theLab) strayClass() error {
+	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"instanceProfile":            "nodes",
+		"amiSelectorTerms":           []any{map[string]any{"alias": "al2023@latest"}},
+		"subnetSelectorTerms":        []any{map[string]any{"id": l.VPC.SubnetIDs[0]}},
+		"securityGroupSelectorTerms": []any{map[string]any{"id": l.VPC.ClusterSecurityGroupID}},
+	}}}
+	obj.SetGroupVersionKind(l.stray().GroupVersionKind)
+	obj.SetName("stray")
+	_, err := l.kube.Apply(context.Background(), obj, false)
+	return err
+}
+
+func TestAccDaemon_ThatCannotStartSaysWhy(t *testing.T) {
+	for _, cli := range clis(t) {
+		t.Run(cli.name, func(t *testing.T) {
+			cli.use(t)
+			l := startLab(t)
+			run(t, func() error {
+				_, err := l.get("", "Namespace", "", "karpenter")
+				return gone("namespace", err, notInCluster)
 			},
-			resource.TestStep{Config: configure("  replicas = 1\n  log_level = \"debug\"\n  labels = { team = \"platform\" }"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
-			resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: "karpenter", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "id"},
-		)
-	})
+				resource.TestStep{
+					Config:      l.infrastructure() + fmt.Sprintf(daemonBlock, "  image = \"example.com/no-such-image:1\"\n  timeouts = { create = \"6s\" }"),
+					ExpectError: regexp.MustCompile(`(?s)karpenter_daemon.*0 available.*container`),
+				},
+			)
+		})
+	}
 }
 
 func TestAccNodeClassAndPool(t *testing.T) {
-	eachCLI(t, func(t *testing.T) {
-		l := startLab(t)
-		const class, pool = "karpenter_node_class.this", "karpenter_node_pool.this"
-		classes := schema.GroupVersionResource{Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"}
-		pools := schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"}
-		configure := func(ofClass, ofPool string) string {
-			return l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(classBlock, ofClass) + fmt.Sprintf(poolBlock, ofPool)
-		}
-		both := func(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
-			return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-				plancheck.ExpectResourceAction(class, action), plancheck.ExpectResourceAction(pool, action),
-			}}
-		}
-		const moreOfClass = `
+	for _, cli := range clis(t) {
+		t.Run(cli.name, func(t *testing.T) {
+			cli.use(t)
+			l := startLab(t)
+			const class, pool = "karpenter_node_class.this", "karpenter_node_pool.this"
+			classes := schema.GroupVersionResource{Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"}
+			pools := schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"}
+			configure := func(ofClass, ofPool string) string {
+				return l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(classBlock, ofClass) + fmt.Sprintf(poolBlock, ofPool)
+			}
+			both := func(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
+				return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction(class, action), plancheck.ExpectResourceAction(pool, action),
+				}}
+			}
+			const moreOfClass = `
   tags                  = { env = "test" }
   detailed_monitoring   = true
   kubelet               = { max_pods = 50 }
   metadata_options      = { http_put_response_hop_limit = 2 }
   block_device_mappings = [{ device_name = "/dev/xvda", ebs = { volume_size = "40Gi", volume_type = "gp3" } }]
   user_data             = "#!/bin/sh\necho hello\n"`
-		const moreOfPool = `
+			const moreOfPool = `
   labels                   = { team = "platform" }
   annotations              = { note = "hello" }
   taints                   = [{ key = "a", value = "b", effect = "NoSchedule" }]
@@ -165,55 +217,103 @@ func TestAccNodeClassAndPool(t *testing.T) {
   weight                   = 10
   termination_grace_period = "60s"
   disruption               = { consolidate_after = "1h" }`
-		run(t, func() error {
-			_, err := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
-			return gone("definition", err, notInCluster)
-		},
-			resource.TestStep{Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionCreate)},
-			resource.TestStep{
-				PreConfig: meddle(t, func() error {
-					return errors.Join(
-						l.patch(classes, "", "default", `{"spec":{"instanceProfile":"other"}}`),
-						l.patch(pools, "", "default", `{"spec":{"disruption":{"consolidateAfter":"Never"}}}`))
-				}),
-				Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate),
+			run(t, func() error {
+				_, err := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
+				return errors.Join(gone("definition", err, notInCluster), l.nothingRuns(), l.kube.Delete(context.Background(), workload(), ""))
 			},
-			resource.TestStep{ // fields that were not there at all
-				PreConfig: meddle(t, func() error {
-					return errors.Join(
-						l.patch(classes, "", "default", `{"spec":{"detailedMonitoring":true,"tags":{"theirs":"1"}}}`),
-						l.patch(pools, "", "default", `{"spec":{"weight":99,"limits":{"cpu":"1"}}}`))
-				}),
-				Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate),
-			},
-			resource.TestStep{Config: configure(moreOfClass, moreOfPool), ConfigPlanChecks: both(plancheck.ResourceActionUpdate)},
-			resource.TestStep{ResourceName: class, ImportState: true, ImportStateId: "default", ImportStateVerify: true,
-				ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"daemon"}},
-			resource.TestStep{ResourceName: pool, ImportState: true, ImportStateId: "default", ImportStateVerify: true,
-				ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"limits", "termination_grace_period", "disruption"}},
-			resource.TestStep{Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate)}, // removed again
-		)
-	})
+				resource.TestStep{Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionCreate)},
+				resource.TestStep{
+					PreConfig: meddle(t, func() error {
+						return errors.Join(
+							l.patch(classes, "", "default", `{"spec":{"instanceProfile":"other"}}`),
+							l.patch(pools, "", "default", `{"spec":{"disruption":{"consolidateAfter":"Never"}}}`))
+					}),
+					Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate),
+				},
+				resource.TestStep{ // fields that were not there at all
+					PreConfig: meddle(t, func() error {
+						return errors.Join(
+							l.patch(classes, "", "default", `{"spec":{"detailedMonitoring":true,"tags":{"theirs":"1"}}}`),
+							l.patch(pools, "", "default", `{"spec":{"weight":99,"limits":{"cpu":"1"}}}`))
+					}),
+					Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate),
+				},
+				resource.TestStep{Config: configure(moreOfClass, moreOfPool), ConfigPlanChecks: both(plancheck.ResourceActionUpdate)},
+				resource.TestStep{
+					ResourceName: class, ImportState: true, ImportStateId: "default", ImportStateVerify: true,
+					ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"daemon"},
+				},
+				resource.TestStep{
+					ResourceName: pool, ImportState: true, ImportStateId: "default", ImportStateVerify: true,
+					ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"limits", "termination_grace_period", "disruption"},
+				},
+				resource.TestStep{Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate)}, // removed again
+				resource.TestStep{ // a node is there when everything is destroyed
+					Config: configure("", ""),
+					Check:  func(*terraform.State) error { return l.launch(t) },
+				},
+			)
+		})
+	}
+}
+
+func workload() kube.Ref {
+	return kube.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "default", Name: "inflate"}
+}
+
+// launch makes a Deployment of one pod and waits until a node was launched for it.
+func (l *theLab) launch(t *testing.T) error {
+	t.Helper()
+	labels := map[string]any{"app": "inflate"}
+	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"replicas": int64(1), "selector": map[string]any{"matchLabels": labels},
+		"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": map[string]any{"containers": []any{map[string]any{
+			"name": "pause", "image": "pause", "resources": map[string]any{"requests": map[string]any{"cpu": "1"}},
+		}}}},
+	}}}
+	obj.SetGroupVersionKind(workload().GroupVersionKind)
+	obj.SetNamespace("default")
+	obj.SetName("inflate")
+	if _, err := l.kube.Apply(t.Context(), obj, false); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := l.kube.Wait(ctx, workload(), kube.RolledOut)
+	return err
+}
+
+// nothingRuns fails while an instance of the daemon's is alive.
+func (l *theLab) nothingRuns() error {
+	for _, i := range l.Cloud.EC2.Instances() {
+		if i.Tags["karpenter.sh/nodepool"] != "" && i.State != ec2sim.StateTerminated && i.State != ec2sim.StateShuttingDown {
+			return fmt.Errorf("instance %s is %s", i.ID, i.State)
+		}
+	}
+	return nil
 }
 
 func TestAccQuickstart(t *testing.T) {
-	eachCLI(t, func(t *testing.T) {
-		l := startLab(t)
-		var subnets []config.Variable
-		for _, id := range l.VPC.SubnetIDs {
-			subnets = append(subnets, config.StringVariable(id))
-		}
-		variables := config.Variables{
-			"cluster_name": config.StringVariable(l.ClusterName), "region": config.StringVariable(l.Region),
-			"subnet_ids": config.SetVariable(subnets...), "security_group_ids": config.SetVariable(config.StringVariable(l.VPC.ClusterSecurityGroupID)),
-		}
-		run(t, func() error {
-			_, err := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
-			return gone("definition", err, notInCluster)
-		},
-			resource.TestStep{Config: quickstart(t), ConfigVariables: variables},
-		)
-	})
+	for _, cli := range clis(t) {
+		t.Run(cli.name, func(t *testing.T) {
+			cli.use(t)
+			l := startLab(t)
+			var subnets []config.Variable
+			for _, id := range l.VPC.SubnetIDs {
+				subnets = append(subnets, config.StringVariable(id))
+			}
+			variables := config.Variables{
+				"cluster_name": config.StringVariable(l.ClusterName), "region": config.StringVariable(l.Region),
+				"subnet_ids": config.SetVariable(subnets...), "security_group_ids": config.SetVariable(config.StringVariable(l.VPC.ClusterSecurityGroupID)),
+			}
+			run(t, func() error {
+				_, err := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
+				return gone("definition", err, notInCluster)
+			},
+				resource.TestStep{Config: quickstart(t), ConfigVariables: variables},
+			)
+		})
+	}
 }
 
 // quickstart is the example without its terraform block: the provider under test
@@ -230,20 +330,23 @@ func quickstart(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.Write(regexp.MustCompile(`(?sm)^terraform \{.*?^\}\n`).ReplaceAll(text, nil))
+		all.Write(regexp.MustCompile(`(?s)\nterraform \{.*?\n\}\n`).ReplaceAll(text, nil))
 	}
 	return all.String()
 }
 
 func TestAccNodeClass_SelectorThatMatchesNothingSaysSo(t *testing.T) {
-	eachCLI(t, func(t *testing.T) {
-		l := startLab(t)
-		nothing := regexp.MustCompile(`subnet_selector_terms += .*`).ReplaceAllString(classBlock, `subnet_selector_terms = [{ tags = { no = "such" } }]`)
-		run(t, func() error { return nil },
-			resource.TestStep{
-				Config:      l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(nothing, `  timeouts = { create = "8s" }`),
-				ExpectError: regexp.MustCompile(`(?s)karpenter_node_class.*default.*SubnetsNotFound`),
-			},
-		)
-	})
+	for _, cli := range clis(t) {
+		t.Run(cli.name, func(t *testing.T) {
+			cli.use(t)
+			l := startLab(t)
+			nothing := regexp.MustCompile(`subnet_selector_terms += .*`).ReplaceAllString(classBlock, `subnet_selector_terms = [{ tags = { no = "such" } }]`)
+			run(t, func() error { return nil },
+				resource.TestStep{
+					Config:      l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(nothing, `  timeouts = { create = "8s" }`),
+					ExpectError: regexp.MustCompile(`(?s)karpenter_node_class.*default.*SubnetsNotFound`),
+				},
+			)
+		})
+	}
 }

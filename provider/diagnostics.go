@@ -2,10 +2,13 @@ package provider
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -22,7 +25,7 @@ func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err erro
 	diags.AddError(fmt.Sprintf("Cannot %s karpenter_%s", verb, b.kind), detail)
 }
 
-// remedies say what to do about each kind of error, most specific first.
+// remedy says what to do about each kind of error, most specific first.
 func (b *base) remedy(id string, err error) string {
 	switch {
 	case errors.Is(err, ErrConfigUnknown):
@@ -43,6 +46,12 @@ func (b *base) remedy(id string, err error) string {
 		return "AWS limits how often this account may call. Apply again in a minute."
 	case errors.Is(err, aws.ErrInUse):
 		return "Remove what still uses it, then destroy again."
+	case apierrors.IsUnauthorized(err):
+		return "The API server does not know the provider's identity. With eks, give that IAM identity an access entry in the cluster; with kubernetes, check token or client certificate."
+	case apierrors.IsForbidden(err):
+		return "Allow it to the provider's identity: on EKS with the access policy AmazonEKSClusterAdminPolicy, else with RBAC."
+	case errors.As(err, new(*net.OpError)), errors.As(err, new(x509.UnknownAuthorityError)):
+		return "Check the address and the certificate authority of the API server in the provider's configuration, and that it can be reached from here."
 	case errors.Is(err, context.DeadlineExceeded):
 		return "Give it longer with the timeouts attribute, if it was on its way."
 	}

@@ -52,32 +52,33 @@ func TestMain(m *testing.M) {
 // cli is one of the command line tools that the provider is tested with.
 type cli struct{ name, path, host string }
 
-// eachCLI runs the test with OpenTofu, which is built where it is not found, and
-// with Terraform where it is found.
-func eachCLI(t *testing.T, test func(t *testing.T)) {
+// clis are OpenTofu, which is built where it is not found, and Terraform where it
+// is found.
+func clis(t *testing.T) []cli {
 	t.Helper()
 	found, err := toolchain.Ensure(t.Context(), os.Stderr, toolchain.Tofu)
 	if err != nil {
 		t.Fatal(err)
 	}
-	clis := []cli{{"tofu", found[toolchain.Tofu].Path, "registry.opentofu.org"}}
+	all := []cli{{"tofu", found[toolchain.Tofu].Path, "registry.opentofu.org"}}
 	if path, err := exec.LookPath("terraform"); err == nil {
-		clis = append(clis, cli{"terraform", path, "registry.terraform.io"})
+		all = append(all, cli{"terraform", path, "registry.terraform.io"})
 	}
+	return all
+}
+
+// use makes the test use the tool.
+func (c cli) use(t *testing.T) {
+	t.Helper()
 	empty := filepath.Join(t.TempDir(), "cli.tfrc")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range clis {
-		t.Run(c.name, func(t *testing.T) {
-			t.Setenv("TF_ACC_TERRAFORM_PATH", c.path)
-			t.Setenv("TF_ACC_PROVIDER_HOST", c.host)
-			t.Setenv("TF_ACC_PROVIDER_NAMESPACE", "karpenterd")
-			t.Setenv("TF_CLI_CONFIG_FILE", empty) // one that does not exist breaks OpenTofu's version check
-			t.Setenv("CHECKPOINT_DISABLE", "1")
-			test(t)
-		})
-	}
+	t.Setenv("TF_ACC_TERRAFORM_PATH", c.path)
+	t.Setenv("TF_ACC_PROVIDER_HOST", c.host)
+	t.Setenv("TF_ACC_PROVIDER_NAMESPACE", "karpenterd")
+	t.Setenv("TF_CLI_CONFIG_FILE", empty) // one that does not exist breaks OpenTofu's version check
+	t.Setenv("CHECKPOINT_DISABLE", "1")
 }
 
 // run runs the steps, then checks that nothing is left.

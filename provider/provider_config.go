@@ -81,7 +81,7 @@ type settings struct {
 	unknownCluster string // first attribute that clients of the cluster need and that is unknown
 }
 
-type eksAccess struct{ clusterName, roleARN string }
+type eksAccess struct{ clusterName string }
 
 type kubernetesAccess struct {
 	host, token, caCertificate, clientCertificate, clientKey, tlsServerName string
@@ -96,7 +96,7 @@ func (m providerModel) settings() settings {
 		endpoints:   map[string]string{},
 		defaultTags: types.MapNull(types.StringType),
 	}
-	s.unknownAWS = firstUnknown("region", m.Region, "endpoints", m.Endpoints)
+	s.unknownAWS = firstUnknown(named{"region", m.Region}, named{"endpoints", m.Endpoints})
 	for _, name := range slices.Sorted(maps.Keys(m.Endpoints.Attributes())) {
 		value := m.Endpoints.Attributes()[name]
 		if s.unknownAWS == "" && value.IsUnknown() {
@@ -116,11 +116,11 @@ func (m providerModel) settings() settings {
 }
 
 func (s *settings) resolveCluster(m providerModel) {
-	s.unknownCluster = firstUnknown("eks", m.EKS, "kubernetes", m.Kubernetes)
+	s.unknownCluster = firstUnknown(named{"eks", m.EKS}, named{"kubernetes", m.Kubernetes})
 	if set(m.EKS) {
 		a := m.EKS.Attributes()
-		s.eks = &eksAccess{clusterName: text(a["cluster_name"]), roleARN: text(a["role_arn"])}
-		s.unknownCluster = firstUnknown("eks.cluster_name", a["cluster_name"], "eks.role_arn", a["role_arn"])
+		s.eks = &eksAccess{clusterName: text(a["cluster_name"])}
+		s.unknownCluster = firstUnknown(named{"eks.cluster_name", a["cluster_name"]})
 		if s.unknownCluster == "" {
 			s.unknownCluster = s.unknownAWS
 		}
@@ -151,13 +151,17 @@ func text(v attr.Value) string {
 	return s.ValueString()
 }
 
-// firstUnknown takes pairs of a name and a value and gives the first name
-// whose value is unknown.
-func firstUnknown(pairs ...any) string {
-	for i := 0; i < len(pairs); i += 2 {
-		if v, ok := pairs[i+1].(attr.Value); ok && v.IsUnknown() {
-			return pairs[i].(string)
+// firstUnknown gives the name of the first value that is unknown.
+func firstUnknown(values ...named) string {
+	for _, v := range values {
+		if v.value != nil && v.value.IsUnknown() {
+			return v.name
 		}
 	}
 	return ""
+}
+
+type named struct {
+	name  string
+	value attr.Value
 }

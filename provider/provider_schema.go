@@ -55,10 +55,6 @@ func eksAttribute() schema.Attribute {
 				Required:            true,
 				MarkdownDescription: "Name of the EKS cluster. May be known only after apply.",
 			},
-			"role_arn": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "Role to assume for the cluster's API, as in `aws eks get-token --role-arn`.",
-			},
 		},
 	}
 }

@@ -26,7 +26,7 @@ func requirements(rs ...object) object {
 func TestNodePool_BadInputNamesAttributeAndRemedy(t *testing.T) {
 	h := newHarness(t)
 	arch := func(values ...any) object {
-		return object{"key": "kubernetes.io/arch", "operator": "In", "values": list(values)}
+		return object{"key": "kubernetes.io/arch", "operator": "In", "values": values}
 	}
 	for name, tt := range map[string]struct {
 		change object

@@ -1,0 +1,2 @@
+# By its namespace.
+terraform import karpenter_daemon.this karpenter

@@ -1,0 +1,3 @@
+resource "karpenter_interruption_queue" "this" {
+  cluster_name = "prod"
+}

@@ -1,0 +1,2 @@
+# By its name.
+terraform import karpenter_node_class.default default

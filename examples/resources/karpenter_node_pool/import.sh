@@ -1,0 +1,2 @@
+# By its name.
+terraform import karpenter_node_pool.spot spot

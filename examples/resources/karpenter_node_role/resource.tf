@@ -1,0 +1,3 @@
+resource "karpenter_node_role" "this" {
+  cluster_name = "prod"
+}

@@ -1,0 +1,95 @@
+package provider_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// apiServer answers /version with the version given and 404 to all else.
+func apiServer(t *testing.T, minor int) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path != "/version" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"major":"1","minor":"%d+","gitVersion":"v1.%d.2-eks-1"}`, minor, minor)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func daemonConfig() object {
+	return object{"cluster_name": "lab", "role_arn": "arn:aws:iam::123456789012:role/karpenter"}
+}
+
+func TestDaemon_RefusesAnUnsupportedKubernetesVersion(t *testing.T) {
+	for _, minor := range []int{29, 37} {
+		h := configured(t, object{"region": testRegion, "kubernetes": object{"host": apiServer(t, minor), "token": "t"}})
+		daemon := h.resource("karpenter_daemon")
+		wantError(t, daemon.apply(daemonConfig()), `karpenter_daemon "karpenter"`, fmt.Sprintf("v1.%d", minor), "1.30 to 1.36")
+		if !daemon.state.IsNull() {
+			t.Error("nothing was made and something is in state")
+		}
+	}
+}
+
+func TestCluster_UnreachableSaysWhatToCheck(t *testing.T) {
+	h := configured(t, object{"region": testRegion, "kubernetes": object{"host": "http://127.0.0.1:1", "token": "t"}})
+	wantError(t, h.resource("karpenter_daemon").apply(daemonConfig()), "127.0.0.1:1", "address")
+	wantError(t, h.resource("karpenter_node_pool").apply(poolConfig(nil)), `karpenter_node_pool "spot"`, "127.0.0.1:1", "can be reached")
+	h = configured(t, object{"region": testRegion, "kubernetes": object{"config_path": "/nonexistent/kubeconfig"}})
+	wantError(t, h.resource("karpenter_node_pool").apply(poolConfig(nil)), "config_path", "/nonexistent/kubeconfig")
+}
+
+func TestDaemon_PlansItsObjectsOffline(t *testing.T) {
+	h := configured(t, object{"region": testRegion, "eks": object{"cluster_name": unknown{}}})
+	p := h.resource("karpenter_daemon").plan(daemonConfig())
+	wantNoError(t, p.problems)
+	for attribute, want := range map[string]string{"image": "ghcr.io/karpenterd/karpenterd:1.2.3", "region": testRegion, "id": "karpenter/karpenterd"} {
+		var got string
+		if err := attributeOf(t, p.value, attribute).As(&got); err != nil || got != want {
+			t.Errorf("%s is planned as %q, want %q", attribute, got, want)
+		}
+	}
+	if objects := attributes(t, attributeOf(t, p.value, "objects")); len(objects) < 10 {
+		t.Errorf("objects are planned as %v", objects)
+	}
+	config := daemonConfig()
+	config["role_arn"] = unknown{}
+	p = h.resource("karpenter_daemon").plan(config)
+	wantNoError(t, p.problems)
+	if objects := attributeOf(t, p.value, "objects"); objects.IsKnown() {
+		t.Errorf("objects are planned from what is not known: %s", objects)
+	}
+}
+
+func TestDaemon_BadInputNamesTheField(t *testing.T) {
+	h := newHarness(t)
+	for name, tt := range map[string]struct {
+		attribute string
+		value     any
+		part      string
+	}{
+		"role":      {"role_arn", "karpenter", "arn:<partition>:iam"},
+		"cluster":   {"cluster_name", "a b", "cluster name"},
+		"queue":     {"queue_name", "https://sqs/queue", "queue name"},
+		"level":     {"log_level", "loud", "info"},
+		"replicas":  {"replicas", 0, "at least 1"},
+		"namespace": {"namespace", "Karpenter", "lowercase"},
+		"label":     {"labels", object{"a": "not a value"}, "not a value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := daemonConfig()
+			config[tt.attribute] = tt.value
+			wantError(t, h.validate("karpenter_daemon", config), tt.attribute, tt.part)
+		})
+	}
+	config := daemonConfig()
+	config["labels"] = object{"app.kubernetes.io/name": "mine"}
+	p := configured(t, object{"region": testRegion}).resource("karpenter_daemon").plan(config)
+	wantError(t, p.problems, "app.kubernetes.io/name", "set by the product")
+}

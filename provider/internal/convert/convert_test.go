@@ -1,0 +1,139 @@
+package convert_test
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwtype"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func fullPool() v1.NodePoolSpec {
+	return v1.NodePoolSpec{
+		Template: v1.NodeTemplate{
+			ObjectMeta: v1.TemplateMeta{Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"}},
+			Spec: v1.NodeTemplateSpec{NodeSpec: v1.NodeSpec{
+				Taints:                 []corev1.Taint{{Key: "k", Value: "v", Effect: corev1.TaintEffectNoSchedule}, {Key: "bare", Effect: corev1.TaintEffectNoExecute}},
+				StartupTaints:          []corev1.Taint{{Key: "s", Effect: corev1.TaintEffectNoSchedule}},
+				Requirements:           []v1.Requirement{{Key: "x", Operator: "In", Values: []string{"1", "2"}}, {Key: "y", Operator: "Exists"}},
+				NodeClassRef:           v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: "default"},
+				TerminationGracePeriod: &metav1.Duration{Duration: time.Hour},
+			}},
+		},
+		Disruption: v1.Disruption{ConsolidationPolicy: v1.ConsolidationWhenEmpty, ConsolidateAfter: v1.NillableDuration{Never: true}},
+		Limits:     corev1.ResourceList{"cpu": resource.MustParse("10"), v1.ResourceNodes: resource.MustParse("3")},
+		Weight:     ptr[int32](7),
+	}
+}
+
+func fullClass() awsv1.EC2NodeClassSpec {
+	return awsv1.EC2NodeClassSpec{
+		SubnetSelectorTerms:        []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"a": "*"}}, {ID: "subnet-1"}},
+		SecurityGroupSelectorTerms: []awsv1.SecurityGroupSelectorTerm{{Tags: map[string]string{"a": "b"}}, {ID: "sg-1"}, {Name: "n"}},
+		AMISelectorTerms:           []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}},
+		InstanceProfile:            "nodes",
+		MetadataOptions:            &awsv1.MetadataOptions{HTTPEndpoint: ptr("enabled"), HTTPProtocolIPv6: ptr("disabled"), HTTPPutResponseHopLimit: ptr[int64](2), HTTPTokens: ptr("required")},
+		BlockDeviceMappings: []awsv1.BlockDeviceMapping{{
+			DeviceName: ptr("/dev/xvda"), RootVolume: true,
+			EBS: &awsv1.BlockDevice{
+				VolumeSize: resource.MustParse("20Gi"), VolumeType: ptr("gp3"), Encrypted: ptr(true), DeleteOnTermination: ptr(false),
+				IOPS: ptr[int64](3000), Throughput: ptr[int64](125), KMSKeyID: ptr("alias/k"),
+			},
+		}, {DeviceName: ptr("/dev/xvdb")}},
+		UserData: ptr("#!/bin/sh"), DetailedMonitoring: ptr(true), AssociatePublicIPAddress: ptr(false),
+		Kubelet: &awsv1.KubeletConfiguration{MaxPods: ptr[int32](50)},
+	}
+}
+
+// everyFieldIsSet fails when the API grew a field that these tests leave out:
+// a field that is carried out has an attribute.
+func everyFieldIsSet(t *testing.T, spec any, besides ...string) {
+	t.Helper()
+	v := reflect.ValueOf(spec)
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if !field.Anonymous && v.Field(i).IsZero() && !slices.Contains(besides, field.Name) {
+			t.Errorf("%T.%s is not set by the test", spec, field.Name)
+		}
+	}
+}
+
+func TestNodePool_ThereAndBackIsUnchanged(t *testing.T) {
+	var diags diag.Diagnostics
+	want := fullPool()
+	everyFieldIsSet(t, want)
+	everyFieldIsSet(t, want.Template.Spec.NodeSpec)
+	model := convert.NodePoolOf(t.Context(), want, convert.NodePool{}, &diags)
+	if got := model.Spec(t.Context(), &diags); diags.HasError() || !cmp.Equal(got, want) {
+		t.Errorf("%v\n%s", diags, cmp.Diff(want, got))
+	}
+}
+
+func TestNodeClass_ThereAndBackIsUnchanged(t *testing.T) {
+	var diags diag.Diagnostics
+	want := fullClass()
+	everyFieldIsSet(t, want, "Tags")
+	everyFieldIsSet(t, *want.BlockDeviceMappings[0].EBS)
+	model := convert.NodeClassOf(t.Context(), want, convert.NodeClass{}, &diags)
+	if got := model.Spec(t.Context(), types.MapNull(types.StringType), &diags); diags.HasError() || !cmp.Equal(got, want) {
+		t.Errorf("%v\n%s", diags, cmp.Diff(want, got))
+	}
+}
+
+func TestNodePoolOf_KeepsThePriorSpellingOfWhatIsTheSame(t *testing.T) {
+	var diags diag.Diagnostics
+	prior := convert.NodePoolOf(t.Context(), fullPool(), convert.NodePool{}, &diags)
+	prior.TerminationGracePeriod = fwtype.Duration().Value("60m")
+	prior.Limits = types.MapValueMust(fwtype.Quantity(), map[string]attr.Value{
+		"cpu": fwtype.Quantity().Value("10000m"), "nodes": fwtype.Quantity().Value("3"),
+	})
+	prior.StartupTaints = types.ListValueMust(convert.TaintType(), nil)
+	live := fullPool()
+	live.Template.Spec.StartupTaints = nil
+	live.Weight = ptr[int32](8)
+	got := convert.NodePoolOf(t.Context(), live, prior, &diags)
+	if !got.TerminationGracePeriod.Equal(prior.TerminationGracePeriod) || !got.Limits.Equal(prior.Limits) || !got.StartupTaints.Equal(prior.StartupTaints) {
+		t.Errorf("respelt: %s %s %s", got.TerminationGracePeriod, got.Limits, got.StartupTaints)
+	}
+	if got.Weight.ValueInt32() != 8 {
+		t.Errorf("the changed weight is %s", got.Weight)
+	}
+}
+
+func TestSpec_UnknownIsAbsent(t *testing.T) {
+	var diags diag.Diagnostics
+	pool := convert.NodePool{
+		NodeClass: types.StringUnknown(), Requirements: types.ListUnknown(convert.RequirementType()), Taints: types.ListUnknown(convert.TaintType()),
+		Labels: types.MapUnknown(types.StringType), Limits: types.MapUnknown(fwtype.Quantity()), Weight: types.Int32Unknown(),
+		Disruption: types.ObjectUnknown(convert.DisruptionType().AttrTypes),
+	}
+	spec := pool.Spec(t.Context(), &diags)
+	if diags.HasError() || spec.Weight != nil || spec.Limits != nil || len(spec.Template.Spec.Requirements) != 0 || spec.Template.ObjectMeta.Labels != nil {
+		t.Errorf("%v: %+v", diags, spec)
+	}
+}
+
+func TestDifferences_NamesWhatChangedAndNotWhatWasAdded(t *testing.T) {
+	wanted := map[string]any{"a": 1, "b": map[string]any{"c": []any{map[string]any{"d": "e"}}}, "gone": true}
+	owned := map[string]any{"a": int64(1), "b": map[string]any{"c": []any{map[string]any{"d": "x", "defaulted": 1}}, "more": 1}}
+	if got, want := convert.Differences(wanted, owned), []string{"b.c[0].d", "gone"}; !cmp.Equal(got, want) {
+		t.Errorf("differences %q, want %q", got, want)
+	}
+	if got := convert.Differences(map[string]any{"l": []any{1}}, map[string]any{"l": []any{1, 2}}); !cmp.Equal(got, []string{"l"}) {
+		t.Errorf("differences %q, want l", got)
+	}
+}
