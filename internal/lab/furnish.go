@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/cloudctl"
@@ -16,6 +17,9 @@ import (
 
 // issuerUser reads the published keys of the OIDC issuer.
 const issuerUser = "eks:oidc-issuer"
+
+// webhookUser is the pod identity webhook.
+const webhookUser = "eks:pod-identity-mutating-webhook"
 
 // nodeAnnotations mark the nodes that KWOK keeps alive.
 func nodeAnnotations() map[string]string {
@@ -42,7 +46,26 @@ func (l *Lab) furnish(ctx context.Context) error {
 	if err := l.createDNSService(ctx); err != nil {
 		return err
 	}
-	return l.hook.Install(ctx, l.Admin, webhook.Accounts{Clients: l.Admin}, l.CA)
+	return l.installWebhook(ctx, user(webhookUser))
+}
+
+// installWebhook lets the pod identity webhook read service accounts, as itself.
+func (l *Lab) installWebhook(ctx context.Context, self rbacv1.Subject) error {
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: webhookUser}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"get"}},
+	}}
+	if err := controlplane.Bind(ctx, l.Admin, role, self); err != nil {
+		return err
+	}
+	config, err := l.plane.Client(webhookUser)
+	if err != nil {
+		return err
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("client create: %w", err)
+	}
+	return l.hook.Install(ctx, l.Admin, webhook.Accounts{Clients: clients}, l.CA)
 }
 
 // bindAccessPolicies gives EKS's access policies their meaning where they are

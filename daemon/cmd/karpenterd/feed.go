@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -65,9 +64,9 @@ func observe(w *world.World, o any) {
 
 // preflight finds out, before anything waits for it, whether the cluster has
 // what the daemon needs: a Kubernetes version that it knows, its own kinds, and
-// the right to read all that it watches.
+// the right to read all that it watches and the Lease in its own namespace.
 // It returns the version as images are made for it, such as 1.36.
-func preflight(ctx context.Context, clients *kube.Clients) (string, error) {
+func preflight(ctx context.Context, clients *kube.Clients, namespace string) (string, error) {
 	v, err := clients.Core.Discovery().ServerVersion()
 	if err != nil {
 		return "", fmt.Errorf("kubernetes api reach: %w", err)
@@ -77,6 +76,22 @@ func preflight(ctx context.Context, clients *kube.Clients) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
+	if err := readable(ctx, clients); err != nil {
+		return "", err
+	}
+	_, err = clients.Core.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
+	if apierrors.IsForbidden(err) {
+		return "", fmt.Errorf("not allowed to get lease %s/%s: give the daemon's service account its Role there (the karpenter_daemon resource does): %w",
+			namespace, install.LeaseName, err)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("lease %s/%s get: %w", namespace, install.LeaseName, err)
+	}
+	return v.Major + "." + strings.TrimRight(v.Minor, "+"), nil
+}
+
+// readable finds out whether everything that is watched is there and may be read.
+func readable(ctx context.Context, clients *kube.Clients) error {
 	one := metav1.ListOptions{Limit: 1}
 	checks := []struct {
 		what string
@@ -96,16 +111,24 @@ func preflight(ctx context.Context, clients *kube.Clients) (string, error) {
 			return err
 		}},
 	}
-	var faults []error
+	var missing, forbidden []string
+	var refusal error
 	for _, c := range checks {
 		switch err := c.list(); {
 		case apierrors.IsNotFound(err):
-			faults = append(faults, fmt.Errorf("the cluster has no %s: install the definitions (the karpenter_daemon resource does)", c.what))
+			missing = append(missing, c.what)
 		case apierrors.IsForbidden(err):
-			faults = append(faults, fmt.Errorf("not allowed to list %s: give the daemon's service account its ClusterRole (the karpenter_daemon resource does): %w", c.what, err))
+			forbidden, refusal = append(forbidden, c.what), err
 		case err != nil:
-			faults = append(faults, fmt.Errorf("%s list: %w", c.what, err))
+			return fmt.Errorf("%s list: %w", c.what, err)
 		}
 	}
-	return v.Major + "." + strings.TrimRight(v.Minor, "+"), errors.Join(faults...)
+	switch {
+	case len(missing) > 0:
+		return fmt.Errorf("the cluster has no %s: install their definitions (the karpenter_daemon resource does)", strings.Join(missing, ", "))
+	case len(forbidden) > 0:
+		return fmt.Errorf("not allowed to list %s: give the daemon's service account its ClusterRole (the karpenter_daemon resource does): %w",
+			strings.Join(forbidden, ", "), refusal)
+	}
+	return nil
 }

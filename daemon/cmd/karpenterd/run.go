@@ -86,6 +86,10 @@ func run(ctx context.Context, c config) error {
 
 // connect makes the clients and finds out what the cluster is.
 func (d *daemon) connect(ctx context.Context) error {
+	facts, market, err := embedded.Load(d.config.Region)
+	if err != nil {
+		return fmt.Errorf("%w: correct --region ($%s)", err, install.EnvRegion)
+	}
 	rest, err := kube.DaemonConfig()
 	if err != nil {
 		return err
@@ -93,7 +97,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	if d.kube, err = kube.NewClients(rest); err != nil {
 		return err
 	}
-	if d.minor, err = preflight(ctx, d.kube); err != nil {
+	if d.minor, err = preflight(ctx, d.kube, d.config.Namespace); err != nil {
 		return err
 	}
 	d.aws, err = aws.New(ctx, aws.Config{Region: d.config.Region, UserAgent: "karpenterd/" + version, Observe: func(call aws.Call) {
@@ -107,17 +111,24 @@ func (d *daemon) connect(ctx context.Context) error {
 		return err
 	}
 	if d.cluster, err = d.aws.Cluster(ctx, d.config.ClusterName); err != nil {
-		return err
+		return explain(err)
 	}
 	if d.config.ClusterEndpoint != "" {
 		d.cluster.Endpoint = d.config.ClusterEndpoint
 	}
-	facts, market, err := embedded.Load(d.config.Region)
-	if err != nil {
-		return err
-	}
 	d.world = world.New(facts, market, time.Now)
 	return d.startEvents(ctx)
+}
+
+// explain adds the remedy to an error of the first call to AWS.
+func explain(err error) error {
+	var refused *aws.UnauthorizedError
+	if errors.As(err, &refused) && refused.Action == "sts:AssumeRoleWithWebIdentity" {
+		return fmt.Errorf("%w: role %q does not let this service account in: correct the role's trust policy, or the service account's annotation %s",
+			err, os.Getenv("AWS_ROLE_ARN"), install.RoleARNAnnotation)
+	}
+	return fmt.Errorf("%w: correct --cluster-name ($%s) or --region ($%s), or let the daemon's role read the cluster",
+		err, install.EnvClusterName, install.EnvRegion)
 }
 
 func (d *daemon) startEvents(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,9 +28,12 @@ import (
 const patience = 60 * time.Second
 
 // spotNotice is the laboratory's: long enough to replace a node, not two minutes.
-const spotNotice = 20 * time.Second
+const spotNotice = 12 * time.Second
 
-const nodeClassName = "default"
+const (
+	bootDelay     = 300 * time.Millisecond
+	nodeClassName = "default"
+)
 
 // daemonLab is a laboratory with everything in it that the provider would have
 // made, and made by the same identity: the deployer, never the administrator.
@@ -50,7 +54,7 @@ func startDaemonLab(t *testing.T, o lab.Options) *daemonLab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Dir, o.DaemonBinary, o.BootDelay, o.SpotNotice = t.TempDir(), binary, 300*time.Millisecond, spotNotice
+	o.Dir, o.DaemonBinary, o.BootDelay, o.SpotNotice = t.TempDir(), binary, bootDelay, spotNotice
 	l, err := lab.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +131,7 @@ func (d *daemonLab) furnishAccount(ctx context.Context) error {
 	}
 	d.options = install.Options{
 		Image: install.DefaultImage("0.0.0"), RoleARN: controller.ARN, ClusterName: d.ClusterName, Region: d.Region,
-		QueueName: awsspec.QueueName(d.ClusterName), LogLevel: "debug",
+		QueueName: awsspec.QueueName(d.ClusterName),
 	}
 	return nil
 }
@@ -270,7 +274,7 @@ func (d *daemonLab) logs() string {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), "_"+install.DefaultName+".log") {
-			raw, err := os.ReadFile(d.LogDir() + "/" + e.Name())
+			raw, err := os.ReadFile(filepath.Join(d.LogDir(), e.Name()))
 			if err != nil {
 				return err.Error()
 			}
@@ -282,17 +286,29 @@ func (d *daemonLab) logs() string {
 
 func (d *daemonLab) logTail() string {
 	text := d.logs()
-	return text[max(0, len(text)-6000):]
+	return text[max(0, len(text)-20000):]
 }
 
-// eventually polls like the function of the same name and shows what the daemon
-// wrote where that is in vain.
-func (d *daemonLab) eventually(t *testing.T, check func(ctx context.Context) error) {
-	t.Helper()
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(d.logTail())
+// part runs a part of a test and shows what the daemon wrote if it fails.
+func (d *daemonLab) part(t *testing.T, name string, run func(*testing.T, *daemonLab)) {
+	t.Run(name, func(t *testing.T) {
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Log(d.logTail())
+			}
+		})
+		run(t, d)
+	})
+}
+
+// together runs parts side by side that do not disturb one another.
+func (d *daemonLab) together(t *testing.T, name string, parts map[string]func(*testing.T, *daemonLab)) {
+	t.Run(name, func(t *testing.T) {
+		for _, part := range slices.Sorted(maps.Keys(parts)) {
+			d.part(t, part, func(t *testing.T, d *daemonLab) {
+				t.Parallel()
+				parts[part](t, d)
+			})
 		}
 	})
-	eventually(t, patience, func() error { return check(t.Context()) })
 }

@@ -4,27 +4,83 @@ package e2e
 
 import (
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 )
 
-// TestDaemon runs the deployed daemon in one laboratory. Its parts have pools,
-// Deployments and instance types of their own.
+// TestDaemon runs the deployed daemon in one laboratory. Its parts have pools
+// and Deployments of their own; those that break something for everybody come
+// one after the other.
 func TestDaemon(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{Progress: os.Stderr})
+	launcher, err := d.AdminUserAgents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
 	d.installDaemon(t)
 	d.apply(t, d.nodeClass(nodeClassName, nil))
-	t.Run("PodsRunOnNodesThatItLaunchesAndGoWhenEmpty", func(t *testing.T) { podsRunOnNodesThatItLaunches(t, d) })
+	orphan := d.launchOrphans(t)
+
+	d.part(t, "PodsRunOnNodesThatItLaunchesAndGoWhenEmpty", podsRunOnNodesThatItLaunches)
+	d.together(t, "Together", map[string]func(*testing.T, *daemonLab){
+		"ScaleUp_NoPodIsLaunchedForTwice/on-demand":     func(t *testing.T, d *daemonLab) { noPodIsLaunchedForTwice(t, d, false) },
+		"ScaleUp_NoPodIsLaunchedForTwice/spot":          func(t *testing.T, d *daemonLab) { noPodIsLaunchedForTwice(t, d, true) },
+		"Capacity_NextOfferingIsTriedWithinAFleet":      nextOfferingWithinAFleet,
+		"Capacity_FailedFleetIsPlannedAnewOnOtherTypes": failedFleetIsPlannedAnew,
+		"Drain_BlockingPDBHoldsItAndLetsGo":             blockingPDBHoldsADrain,
+		"Drain_DoNotDisruptHoldsIt":                     doNotDisruptHoldsADrain,
+		"Drain_TerminationGracePeriodEndsIt":            terminationGracePeriodEndsADrain,
+		"Delete_NodeOrNodeClaimDrainsAndTerminates":     deletingDrainsAndTerminates,
+		"SpotWarning_NodeIsReplacedBeforeItGoes":        spotWarningReplacesTheNode,
+		"NodeClass_SaysWhatIsWrongAndHowToMendIt":       nodeClassSaysWhatIsWrong,
+	})
+	d.withoutRules(t, func(t *testing.T) {
+		d.together(t, "WithoutEventRules", map[string]func(*testing.T, *daemonLab){
+			"SpotWarning_NobodyHearsOfIt":                     nobodyHearsOfAWarning,
+			"VanishedInstance_ItsNodeClaimGoesToo":            nodeClaimGoesWithItsInstance,
+			"Orphan_InstanceIsEndedAfterTwoSweepsAndNoSooner": orphan.isEnded,
+		})
+	})
+	d.part(t, "LostAnswer_SDKRetryGivesOneInstance", lostAnswerGivesOneInstance)
+	d.part(t, "Kill9_BetweenCreateFleetAndItsAnswerGivesOneInstance", func(t *testing.T, d *daemonLab) { killBeforeTheAnswer(t, d, "killed", 0) })
+	d.part(t, "Kill9_AlsoWhenEC2DoesNotShowTheInstanceYet", func(t *testing.T, d *daemonLab) { killBeforeTheAnswer(t, d, "blind", 8*time.Second) })
+	d.part(t, "Leader_AnotherReplicaTakesOver", anotherReplicaTakesOver)
+	d.part(t, "Identity_NobodyUsesTheAdministratorsToken", func(t *testing.T, d *daemonLab) { d.ownIdentities(t, launcher, began) })
 }
 
-func podsRunOnNodesThatItLaunches(t *testing.T, d *daemonLab) {
-	p := pool{name: "first"}
-	d.createPool(t, p)
-	d.deploy(t, p, 5)
-	for _, pod := range d.running(t, p, 5) {
-		t.Log(pod.Name, "runs on", pod.Spec.NodeName)
+// ownIdentities checks that since the laboratory was started nobody has been
+// the administrator, and who called AWS for what.
+func (d *daemonLab) ownIdentities(t *testing.T, before map[string]int, since time.Time) {
+	after, err := d.AdminUserAgents()
+	if err != nil {
+		t.Fatal(err)
 	}
-	d.scale(t, p, 0)
-	d.empty(t, p)
+	for agent, n := range after {
+		if n != before[agent] {
+			t.Errorf("%d requests of %q came with the administrator's token", n-before[agent], agent)
+		}
+	}
+	role := "arn:aws:sts::" + lab.Account + ":assumed-role/"
+	owner := map[string]string{
+		"CreateFleet": role + "controller/", "TerminateInstances": role + "controller/", "CreateLaunchTemplate": role + "controller/",
+		"ReceiveMessage": role + "controller/", "GetInstanceProfile": role + "controller/",
+	}
+	seen := map[string]int{}
+	for _, c := range d.Cloud.Calls() {
+		if want, ok := owner[c.Action]; ok && c.Time.After(since) {
+			seen[c.Action]++
+			if !strings.HasPrefix(c.Identity, want) {
+				t.Errorf("%s was called by %s, want %s", c.Action, c.Identity, want)
+			}
+		}
+	}
+	for action := range owner {
+		if seen[action] == 0 {
+			t.Errorf("nobody called %s: the check saw nothing", action)
+		}
+	}
 }

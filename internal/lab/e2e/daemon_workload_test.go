@@ -5,11 +5,13 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,9 +81,9 @@ func (d *daemonLab) pods(ctx context.Context, p pool) ([]corev1.Pod, error) {
 func (d *daemonLab) running(t *testing.T, p pool, n int) []corev1.Pod {
 	t.Helper()
 	var found []corev1.Pod
-	d.eventually(t, func(ctx context.Context) error {
+	eventually(t, patience, func() error {
 		var err error
-		if found, err = d.pods(ctx, p); err != nil {
+		if found, err = d.pods(t.Context(), p); err != nil {
 			return err
 		}
 		var waiting []string
@@ -111,26 +113,88 @@ func (d *daemonLab) claims(ctx context.Context, p pool) ([]v1.NodeClaim, error) 
 	return list.Items, nil
 }
 
-// instances are those of the pool that EC2 knows and that are not going.
-func (d *daemonLab) instances(p pool) []ec2sim.Instance {
-	var out []ec2sim.Instance
-	for _, i := range d.Cloud.EC2.Instances() {
-		if i.Tags[awsspec.TagNodePool] == p.name && (i.State == ec2sim.StatePending || i.State == ec2sim.StateRunning) {
-			out = append(out, i)
-		}
-	}
-	return out
+// everLaunched are all instances that the pool has had.
+func (d *daemonLab) everLaunched(p pool) []ec2sim.Instance {
+	return slices.DeleteFunc(d.Cloud.EC2.Instances(), func(i ec2sim.Instance) bool { return i.Tags[awsspec.TagNodePool] != p.name })
 }
 
-// empty waits until the pool has no NodeClaim, node and instance.
-func (d *daemonLab) empty(t *testing.T, p pool) {
+// instances are those of the pool that are not going.
+func (d *daemonLab) instances(p pool) []ec2sim.Instance {
+	return slices.DeleteFunc(d.everLaunched(p), func(i ec2sim.Instance) bool {
+		return i.State != ec2sim.StatePending && i.State != ec2sim.StateRunning
+	})
+}
+
+// oneInstanceEach checks that every NodeClaim has exactly one instance and
+// every instance a NodeClaim, and that no instance was launched in vain.
+func (d *daemonLab) oneInstanceEach(t *testing.T, p pool) []v1.NodeClaim {
 	t.Helper()
-	d.eventually(t, func(ctx context.Context) error {
-		claims, err := d.claims(ctx, p)
+	claims, err := d.claims(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	instances := d.instances(p)
+	of := map[string][]string{}
+	for _, i := range instances {
+		of[i.Tags[awsspec.TagNodeClaimUID]] = append(of[i.Tags[awsspec.TagNodeClaimUID]], i.ID)
+	}
+	for _, c := range claims {
+		if ids := of[string(c.UID)]; len(ids) != 1 || !strings.HasSuffix(c.Status.ProviderID, "/"+ids[0]) {
+			t.Errorf("NodeClaim %s (%s) has the instances %v, want one", c.Name, c.Status.ProviderID, ids)
+		}
+		delete(of, string(c.UID))
+	}
+	if len(of) > 0 {
+		t.Errorf("instances without NodeClaim: %v", of)
+	}
+	if all := d.everLaunched(p); len(all) != len(instances) {
+		t.Errorf("%d instances were launched and %d are used", len(all), len(instances))
+	}
+	return claims
+}
+
+// theOne is the pool's only NodeClaim, which has joined.
+func (d *daemonLab) theOne(t *testing.T, p pool) (v1.NodeClaim, ec2sim.Instance) {
+	t.Helper()
+	claims, err := d.claims(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	instances := d.instances(p)
+	if len(claims) != 1 || len(instances) != 1 || claims[0].Status.NodeName == "" {
+		t.Fatalf("%d NodeClaims and %d instances, want one that has joined: %+v", len(claims), len(instances), claims)
+	}
+	return claims[0], instances[0]
+}
+
+// gone waits until the NodeClaim, its node and its instance are no more.
+func (d *daemonLab) gone(t *testing.T, c v1.NodeClaim) {
+	t.Helper()
+	eventually(t, patience, func() error {
+		if now, err := d.NodeClaims.Get(t.Context(), c.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("NodeClaim %s is still there (%v): %+v", c.Name, err, now.Status.Conditions)
+		}
+		if _, err := d.Core.CoreV1().Nodes().Get(t.Context(), c.Status.NodeName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("node %s is still there: %v", c.Status.NodeName, err)
+		}
+		for _, i := range d.Cloud.EC2.Instances() {
+			if strings.HasSuffix(c.Status.ProviderID, "/"+i.ID) && (i.State == ec2sim.StatePending || i.State == ec2sim.StateRunning) {
+				return fmt.Errorf("instance %s is %s", i.ID, i.State)
+			}
+		}
+		return nil
+	})
+}
+
+// empties waits until the pool has no NodeClaim, node and instance.
+func (d *daemonLab) empties(t *testing.T, p pool) {
+	t.Helper()
+	eventually(t, patience, func() error {
+		claims, err := d.claims(t.Context(), p)
 		if err != nil {
 			return err
 		}
-		nodes, err := d.Core.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: v1.LabelNodePool + "=" + p.name})
+		nodes, err := d.Core.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: v1.LabelNodePool + "=" + p.name})
 		if err != nil {
 			return err
 		}

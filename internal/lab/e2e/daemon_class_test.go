@@ -1,0 +1,91 @@
+//go:build lab
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+)
+
+// nodeClassSaysWhatIsWrong has a class for each mistake: its condition names
+// the field and the remedy, its pool is not ready, its pods wait and say why,
+// and once it is mended they run.
+func nodeClassSaysWhatIsWrong(t *testing.T, d *daemonLab) {
+	nothing := []any{map[string]any{"tags": map[string]any{"team": "nobody"}}}
+	alias := func(text string) []any { return []any{map[string]any{"alias": text}} }
+	for _, c := range []struct {
+		name      string
+		change    map[string]any
+		condition string
+		wants     []string
+	}{
+		{"no-subnets", map[string]any{"subnetSelectorTerms": nothing}, awsv1.ConditionSubnetsReady, []string{"spec.subnetSelectorTerms", "team=nobody", "tag the subnets"}},
+		{"no-groups", map[string]any{"securityGroupSelectorTerms": nothing}, awsv1.ConditionSecurityGroupsReady, []string{"spec.securityGroupSelectorTerms", "team=nobody", "tag the groups"}},
+		{"no-image", map[string]any{"amiSelectorTerms": alias("al2023@v20200101")}, awsv1.ConditionAMIsReady, []string{"spec.amiSelectorTerms", "al2023@v20200101", "use al2023@latest"}},
+		{"no-profile", map[string]any{"instanceProfile": "nowhere"}, awsv1.ConditionInstanceProfileReady, []string{"spec.instanceProfile", `"nowhere"`, "create it"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := pool{name: c.name, class: c.name}
+			d.apply(t, d.nodeClass(c.name, c.change), p.object())
+			d.deploy(t, p, 1)
+			eventually(t, patience, func() error { return d.saysWrong(t.Context(), p, c.condition, c.wants) })
+			if n := len(d.everLaunched(p)); n > 0 {
+				t.Errorf("%d instances were launched from it", n)
+			}
+			d.apply(t, d.nodeClass(c.name, nil))
+			d.running(t, p, 1)
+			d.scale(t, p, 0)
+			d.empties(t, p)
+		})
+	}
+	t.Run("other-family", func(t *testing.T) {
+		_, err := d.applier.Apply(t.Context(), d.nodeClass("other-family", map[string]any{"amiSelectorTerms": alias("bottlerocket@latest")}), false)
+		if err == nil || !strings.Contains(err.Error(), "al2023@latest") || !strings.Contains(err.Error(), "amiSelectorTerms[0]") {
+			t.Errorf("an image family that is not supported gave: %v", err)
+		}
+	})
+}
+
+func (d *daemonLab) saysWrong(ctx context.Context, p pool, condition string, wants []string) error {
+	class, err := d.EC2NodeClasses.Get(ctx, p.class, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if c := class.Conditions().Get(condition); !c.IsFalse() || !containsAll(c.Message, wants) || !class.Conditions().Get(v1.ConditionReady).IsFalse() {
+		return fmt.Errorf("condition %s is %+v, want False with %q", condition, c, wants)
+	}
+	found, err := d.NodePools.Get(ctx, p.name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if c := found.Conditions().Get(v1.ConditionNodeClassReady); !c.IsFalse() || !strings.Contains(c.Message, p.class) || !found.Conditions().Get(v1.ConditionReady).IsFalse() {
+		return fmt.Errorf("the pool's condition is %+v, want False with the class's name", c)
+	}
+	events, err := d.Core.CoreV1().Events(testNamespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=FailedScheduling"})
+	if err != nil {
+		return err
+	}
+	for _, e := range events.Items {
+		if strings.HasPrefix(e.InvolvedObject.Name, p.name+"-") && strings.Contains(e.Message, fmt.Sprintf("EC2NodeClass %s is not ready", p.class)) {
+			return nil
+		}
+	}
+	return fmt.Errorf("no event tells the pod why it waits")
+}
+
+func containsAll(text string, wants []string) bool {
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,82 @@
+//go:build lab
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
+)
+
+// sweepEvery is how often the daemon looks for orphans, and how old one must be.
+const sweepEvery = 30 * time.Second
+
+// orphans are two instances that no NodeClaim owns.
+type orphans struct {
+	ours    string // tagged as one that the daemon launched
+	foreign string // of the cluster, and not the daemon's
+}
+
+// launchOrphans launches them as somebody who is not the daemon.
+func (d *daemonLab) launchOrphans(t *testing.T) orphans {
+	t.Helper()
+	client := ec2.NewFromConfig(awssdk.Config{
+		Region: d.Region, BaseEndpoint: awssdk.String(d.Cloud.URL()),
+		Credentials: credentials.NewStaticCredentialsProvider(d.Deployer.AccessKeyID, d.Deployer.SecretAccessKey, ""),
+	})
+	images, err := client.DescribeImages(t.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
+		{Name: awssdk.String("architecture"), Values: []string{"x86_64"}},
+	}})
+	if err != nil || len(images.Images) == 0 {
+		t.Fatalf("no image: %v", err)
+	}
+	launch := func(tags map[string]string) string {
+		var list []ec2types.Tag
+		for key, value := range tags {
+			list = append(list, ec2types.Tag{Key: &key, Value: &value})
+		}
+		answer, err := client.RunInstances(t.Context(), &ec2.RunInstancesInput{
+			ImageId: images.Images[0].ImageId, InstanceType: ec2types.InstanceTypeM5Large, MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),
+			SubnetId: &d.VPC.SubnetIDs[0], TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: list}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *answer.Instances[0].InstanceId
+	}
+	owner := awsspec.Owner{Cluster: d.ClusterName, NodePool: "lost-and-found", NodeClass: nodeClassName}
+	return orphans{ours: launch(owner.InstanceTags(nil, "nobody", "no-such-uid")), foreign: launch(owner.Tags(nil))}
+}
+
+func (o orphans) isEnded(t *testing.T, d *daemonLab) {
+	find := func(id string) ec2sim.Instance {
+		for _, i := range d.Cloud.EC2.Instances() {
+			if i.ID == id {
+				return i
+			}
+		}
+		t.Fatalf("instance %s is unknown", id)
+		return ec2sim.Instance{}
+	}
+	eventually(t, 4*sweepEvery, func() error {
+		if i := find(o.ours); i.State != ec2sim.StateTerminated {
+			return fmt.Errorf("instance %s is %s", i.ID, i.State)
+		}
+		return nil
+	})
+	i := find(o.ours)
+	if lived := i.TerminatedTime.Sub(i.LaunchTime); lived < 2*sweepEvery {
+		t.Errorf("it was ended %s after its launch: before a second sweep can have missed its owner", lived)
+	}
+	if i := find(o.foreign); i.State != ec2sim.StateRunning {
+		t.Errorf("an instance that the daemon did not launch is %s", i.State)
+	}
+}
