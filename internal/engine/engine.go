@@ -58,6 +58,9 @@ type Policy struct {
 	// DeclaredPatience is how long a declared replica counts as demand without
 	// any progress of its controller.
 	DeclaredPatience time.Duration
+	// ArrivalPatience is the least time for which a node that has not had any of
+	// its pods yet does not count as empty.
+	ArrivalPatience time.Duration
 	// LaunchTimeout and RegistrationTimeout end NodeClaims that do not come up.
 	LaunchTimeout, RegistrationTimeout time.Duration
 	// DrainReserve is the part of an interruption notice that is kept for
@@ -76,6 +79,7 @@ func DefaultPolicy() Policy {
 		SoftMaxMilliCPU:     32_000,
 		ReleaseWait:         3 * time.Second,
 		DeclaredPatience:    30 * time.Second,
+		ArrivalPatience:     20 * time.Second,
 		LaunchTimeout:       5 * time.Minute,
 		RegistrationTimeout: 15 * time.Minute,
 		DrainReserve:        60 * time.Second,

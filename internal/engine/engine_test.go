@@ -171,6 +171,39 @@ func TestStep_ReplacesAnInterruptedNodeBeforeItGoes(t *testing.T) {
 	}
 }
 
+func TestStep_KeepsAReplacementWhileItsPodsAreBetweenTwoLives(t *testing.T) {
+	w := newWorld(t)
+	w.objects.Pools[0].EmptyAfter = time.Nanosecond
+	launches := of[plan.Launch](w.pods("web", 3, 1000).step())
+	w.order(launches).bringUp(launches)
+	// What the node was launched for is gone before it could be nominated, as
+	// when an eviction has removed pods and nothing has created them anew.
+	evicted := w.objects.Pods
+	w.objects.Pods = nil
+	w.open(w.step().Plan.Actions)
+	w.now = w.now.Add(time.Second)
+	w.step()
+	w.now = w.now.Add(5 * time.Second)
+	if gone := of[plan.Delete](w.step()); len(gone) > 0 {
+		t.Fatalf("the node is removed before its pods are back: %+v", gone)
+	}
+	w.objects.Pods = evicted
+	out := w.step()
+	if again := of[plan.Launch](out); len(again) > 0 {
+		t.Errorf("launched again for %+v", again)
+	}
+	for i := range w.objects.Pods {
+		w.objects.Pods[i].Node = w.objects.Nodes[0].Name
+	}
+	w.step()
+	w.objects.Pods = nil
+	w.step()
+	w.now = w.now.Add(time.Second)
+	if gone := of[plan.Delete](w.step()); len(gone) != 1 {
+		t.Errorf("a node that had its pods and lost them is kept: %+v", gone)
+	}
+}
+
 func TestStep_DrainsAnInterruptedNodeInTimeEvenWithoutReplacement(t *testing.T) {
 	w := newWorld(t).pods("web", 3, 1000).running()
 	w.objects.Claims[0].Interruption = &cluster.Interruption{Noticed: w.now, Deadline: w.now.Add(2 * time.Minute)}

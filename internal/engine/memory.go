@@ -37,7 +37,8 @@ type Since struct {
 	At time.Time
 }
 
-// Planned is the content that a NodeClaim was launched for.
+// Planned is the content that a NodeClaim was launched for, until the first of
+// it has arrived.
 type Planned struct {
 	Claim string
 	Slots []Slot // sorted by class
@@ -128,6 +129,11 @@ func (m Memory) plannedFor(claim string) []Slot {
 		return nil
 	}
 	return m.Planned[i].Slots
+}
+
+// arrived forgets what the claim was launched for: it has come.
+func (m *Memory) arrived(claim string) {
+	m.Planned = filter(m.Planned, func(p Planned) bool { return p.Claim != claim })
 }
 
 func (m *Memory) plan(claim string, slots []Slot) {

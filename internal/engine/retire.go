@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -67,33 +68,37 @@ func (s *step) retireLate(c cluster.Claim) {
 
 func (s *step) retireEmpty(c cluster.Claim) {
 	pool, ok := s.in.Snapshot.Pool(c.Pool)
-	if !c.Initialized || !ok || pool.KeepEmpty || !s.empty(c) {
+	runs := s.runsPods(c)
+	if c.Initialized && runs {
+		s.memory.arrived(c.Name)
+	}
+	if !c.Initialized || !ok || pool.KeepEmpty || runs || s.awaitsPods(c) {
 		s.memory.EmptySince = forget(s.memory.EmptySince, c.Name)
 		return
 	}
 	var at time.Time
 	s.memory.EmptySince, at = remember(s.memory.EmptySince, c.Name, s.in.Now)
-	if end := at.Add(pool.EmptyAfter); s.in.Now.Before(end) {
+	wait := pool.EmptyAfter
+	if len(s.memory.plannedFor(c.Name)) > 0 {
+		// Nothing of what it was launched for has come yet. Evicted pods are gone
+		// for a moment before their controller creates them anew.
+		wait = max(wait, s.in.Policy.ArrivalPatience)
+	}
+	if end := at.Add(wait); s.in.Now.Before(end) {
 		s.waitUntil(end, plan.EmptyLongEnough)
 		return
 	}
 	s.delete(c, plan.Empty, "", s.in.Now.Sub(at))
 }
 
-// empty says whether the node runs nothing that would need another place and
-// nothing is on its way to it.
-func (s *step) empty(c cluster.Claim) bool {
-	for _, p := range s.in.Snapshot.PodsOn(c.Node) {
-		if !p.Pinned {
-			return false
-		}
-	}
-	for _, h := range s.hosts {
-		if h.claim.Name == c.Name {
-			return h.demand() == 0
-		}
-	}
-	return true
+// runsPods says whether the node runs something that would need another place.
+func (s *step) runsPods(c cluster.Claim) bool {
+	return slices.ContainsFunc(s.in.Snapshot.PodsOn(c.Node), func(p cluster.Pod) bool { return !p.Pinned })
+}
+
+// awaitsPods says whether anything is on its way to the node.
+func (s *step) awaitsPods(c cluster.Claim) bool {
+	return slices.ContainsFunc(s.hosts, func(h host) bool { return h.claim.Name == c.Name && h.demand() > 0 })
 }
 
 func (s *step) delete(c cluster.Claim, why plan.DeleteReason, detail string, waited time.Duration) {
