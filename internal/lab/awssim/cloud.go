@@ -121,6 +121,15 @@ func (c *Cloud) resolveProfile(nameOrARN string) (ec2sim.Profile, error) {
 	return ec2sim.Profile{Name: p.Name, ARN: p.ARN, ID: p.ID, RoleARN: p.RoleARN}, nil
 }
 
+// Actions lists what is simulated, by service as signatures name it.
+func (c *Cloud) Actions() map[string][]string {
+	out := map[string][]string{}
+	for name, service := range c.services {
+		out[name] = service.Actions()
+	}
+	return out
+}
+
 // Start listens on a free port of 127.0.0.1 and serves until Close.
 func (c *Cloud) Start() error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

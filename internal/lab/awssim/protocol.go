@@ -1,6 +1,7 @@
 package awssim
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -41,6 +42,21 @@ func protocols() map[string]protocol {
 		"pricing": {family: awsJSON, contentType: json11, messageKey: "Message", global: true},
 		"eks":     {family: restJSON, contentType: "application/json", messageKey: "message"},
 	}
+}
+
+// unsignedProtocol is how an unsigned request is refused: no signature names
+// its service, but its shape tells the family.
+func unsignedProtocol(r *http.Request, form url.Values) protocol {
+	name := "sts"
+	switch {
+	case r.Header.Get("X-Amz-Target") != "":
+		name = "ssm"
+	case r.URL.Path != "/":
+		name = "eks"
+	case form.Get("Version") == "2016-11-15":
+		name = "ec2"
+	}
+	return protocols()[name]
 }
 
 // globalRegions are where the global services may be addressed besides the

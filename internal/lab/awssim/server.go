@@ -91,6 +91,7 @@ func (c *Cloud) read(r *http.Request) (*exchange, error) {
 		// The one action whose callers have no key yet.
 		x.sig = nil
 	default:
+		x.protocol = unsignedProtocol(r, x.request.Form)
 		why := x.refusals()
 		return x, &wire.Error{Code: why.missing, Status: why.status, Message: "Request is missing Authentication Token"}
 	}

@@ -105,9 +105,9 @@ func queueContracts() []contract {
 			run: func(ctx context.Context, w *world) facts {
 				url := w.createQueue(ctx, "q-life", nil)
 				w.send(ctx, url, "one")
-				first := w.receive(ctx, url, 0, 1)
-				hidden := w.receive(ctx, url, 0, 1)
-				second := w.receive(ctx, url, 5, 30)
+				first := w.receive(ctx, url, 0, 2)
+				hidden := w.receive(ctx, url, 0, 2)
+				second := w.receive(ctx, url, 10, 30)
 				counted := w.attributes(ctx, url)
 				need(w.sqs.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: second[0].ReceiptHandle}))
 				left := w.attributes(ctx, url)

@@ -44,10 +44,8 @@ const (
 
 func zones() []string { return []string{region + "a", region + "b", region + "c"} }
 
-// world is one implementation and what every case may count on: a VPC with a
-// subnet in each of three zones and a security group, an amd64 image, an
-// instance profile, an EKS cluster and a parameter.
-type world struct {
+// clients are the SDK's clients of one implementation, for one caller.
+type clients struct {
 	cfg     aws.Config
 	ec2     *ec2.Client
 	iam     *iam.Client
@@ -57,26 +55,42 @@ type world struct {
 	eks     *eks.Client
 	ssm     *ssm.Client
 	pricing *pricing.Client
+}
+
+// connect makes clients that try once; a nil transport is the default one.
+func connect(url string, caller aws.CredentialsProvider, transport http.RoundTripper) clients {
+	cfg := aws.Config{
+		Region: region, BaseEndpoint: &url, Credentials: caller, HTTPClient: &http.Client{Transport: transport},
+		Retryer: func() aws.Retryer { return aws.NopRetryer{} },
+	}
+	return clients{
+		cfg: cfg, ec2: ec2.NewFromConfig(cfg), iam: iam.NewFromConfig(cfg), sts: sts.NewFromConfig(cfg), sqs: sqs.NewFromConfig(cfg),
+		events: eventbridge.NewFromConfig(cfg), eks: eks.NewFromConfig(cfg), ssm: ssm.NewFromConfig(cfg),
+		pricing: pricing.NewFromConfig(cfg, func(o *pricing.Options) { o.Region = "us-east-1" }),
+	}
+}
+
+// world is one implementation and what every case may count on: a VPC with a
+// subnet in each of three zones and a security group, an amd64 image, an
+// instance profile, an EKS cluster and a parameter.
+type world struct {
+	clients
 
 	vpc     string
 	subnets []string // in zones a, b, c
 	group   string
 	image   string
 
-	cloud *awssim.Cloud   // nil: not the simulator
-	key   *rsa.PrivateKey // of the cluster's issuer
+	cloud     *awssim.Cloud   // nil: not the simulator
+	key       *rsa.PrivateKey // of the cluster's issuer
+	transport http.RoundTripper
 }
 
-func newWorld(url string, provider aws.CredentialsProvider, transport http.RoundTripper) *world {
-	cfg := aws.Config{
-		Region: region, BaseEndpoint: &url, Credentials: provider, HTTPClient: &http.Client{Transport: transport},
-		Retryer: func() aws.Retryer { return aws.NopRetryer{} },
-	}
-	return &world{
-		cfg: cfg, ec2: ec2.NewFromConfig(cfg), iam: iam.NewFromConfig(cfg), sts: sts.NewFromConfig(cfg), sqs: sqs.NewFromConfig(cfg),
-		events: eventbridge.NewFromConfig(cfg), eks: eks.NewFromConfig(cfg), ssm: ssm.NewFromConfig(cfg),
-		pricing: pricing.NewFromConfig(cfg, func(o *pricing.Options) { o.Region = "us-east-1" }),
-	}
+// as is the same world seen by another caller.
+func (w *world) as(caller aws.CredentialsProvider) *world {
+	other := *w
+	other.clients = connect(*w.cfg.BaseEndpoint, caller, w.transport)
+	return &other
 }
 
 // startSimulatorWorld starts a simulator; its answers go through the transport (nil: the default).
@@ -95,8 +109,10 @@ func startSimulatorWorld(t *testing.T, transport http.RoundTripper) *world {
 	}
 	t.Cleanup(func() { _ = cloud.Close() })
 	admin := cloud.IAM.SeedUser("deployer", iamsim.AdministratorAccess)
-	w := newWorld(cloud.URL(), credentials.NewStaticCredentialsProvider(admin.AccessKeyID, admin.SecretAccessKey, ""), transport)
-	w.cloud, w.key = cloud, key
+	w := &world{
+		clients: connect(cloud.URL(), credentials.NewStaticCredentialsProvider(admin.AccessKeyID, admin.SecretAccessKey, ""), transport),
+		cloud:   cloud, key: key, transport: transport,
+	}
 	vpc := cloud.EC2.SeedVPC("10.0.0.0/16", zones())
 	w.vpc, w.subnets, w.group = vpc.ID, vpc.SubnetIDs, vpc.ClusterSecurityGroupID
 	w.image = cloud.EC2.SeedImage(ec2sim.Image{Name: "al2023-x86_64", Description: "nodes", Arch: "x86_64", Tags: map[string]string{"a": "1"}})
@@ -125,7 +141,7 @@ func startMotoWorld(t *testing.T, python string) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(moto.Close)
-	w := newWorld(moto.URL, credentials.NewStaticCredentialsProvider("moto", "moto", ""), nil)
+	w := &world{clients: connect(moto.URL, credentials.NewStaticCredentialsProvider("moto", "moto", ""), nil)}
 	if _, err := observe(t.Context(), contract{run: furnish}, w); err != nil {
 		t.Fatalf("moto cannot be furnished: %v", err)
 	}

@@ -3,6 +3,7 @@ package ec2sim
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -125,6 +126,9 @@ func on[In any](serve func(*call, *In) (any, error)) handler {
 		return serve(c, in)
 	}
 }
+
+// Actions lists what is simulated, sorted.
+func (s *Service) Actions() []string { return slices.Sorted(maps.Keys(s.actions)) }
 
 // Serve answers one call; errors are *wire.Error.
 func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {

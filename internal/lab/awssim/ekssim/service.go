@@ -127,6 +127,9 @@ func pathPart(req *wire.Request, i int) string {
 	return ""
 }
 
+// Actions lists what is simulated, sorted.
+func (s *Service) Actions() []string { return slices.Sorted(maps.Keys(s.actions)) }
+
 // Serve answers one EKS action.
 func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {
 	h, ok := s.actions[req.Action]

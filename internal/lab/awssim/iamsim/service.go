@@ -3,6 +3,8 @@ package iamsim
 import (
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -103,6 +105,9 @@ func New(c Config) *Service {
 	}
 	return s
 }
+
+// Actions lists what is simulated, sorted.
+func (s *Service) Actions() []string { return slices.Sorted(maps.Keys(s.actions)) }
 
 // Serve answers one IAM action.
 func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +53,9 @@ func New(c Config) *Service {
 	}
 	return s
 }
+
+// Actions lists what is simulated, sorted.
+func (s *Service) Actions() []string { return slices.Sorted(maps.Keys(s.actions)) }
 
 // Serve answers one action of the Price List.
 func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {

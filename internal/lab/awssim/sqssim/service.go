@@ -65,6 +65,9 @@ func New(c Config) *Service {
 	return s
 }
 
+// Actions lists what is simulated, sorted.
+func (s *Service) Actions() []string { return slices.Sorted(maps.Keys(s.actions)) }
+
 // Serve answers one SQS action.
 func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {
 	h, ok := s.actions[req.Action]

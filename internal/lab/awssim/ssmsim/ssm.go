@@ -66,6 +66,9 @@ func (s *Service) Seed(name, value string) {
 	s.parameters[name] = parameter{value, s.parameters[name].version + 1, s.Now().UTC()}
 }
 
+// Actions lists what is simulated, sorted.
+func (s *Service) Actions() []string { return slices.Sorted(maps.Keys(s.actions)) }
+
 // Serve answers one SSM action.
 func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {
 	h, ok := s.actions[req.Action]

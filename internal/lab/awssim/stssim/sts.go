@@ -50,6 +50,11 @@ type assumedRoleXML struct {
 	Arn           string
 }
 
+// Actions lists what is simulated, sorted.
+func (s *Service) Actions() []string {
+	return []string{"AssumeRole", "AssumeRoleWithWebIdentity", "GetCallerIdentity"}
+}
+
 // Serve answers one STS action.
 func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {
 	switch req.Action {

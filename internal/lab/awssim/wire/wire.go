@@ -89,4 +89,5 @@ type Event struct {
 // struct for the rest; nil means an empty answer.
 type Service interface {
 	Serve(ctx context.Context, req *Request) (any, error)
+	Actions() []string // that Serve knows, sorted
 }
