@@ -118,6 +118,7 @@ func doNotDisruptHoldsADrain(t *testing.T, d *daemonLab) {
 		}
 	}
 	d.gone(t, claim)
+	d.running(t, p, 2)
 	d.scale(t, p, 0)
 	d.empties(t, p)
 }
@@ -133,11 +134,11 @@ func terminationGracePeriodEndsADrain(t *testing.T, d *daemonLab) {
 	began := time.Now()
 	ended := d.endOf(t, instance.ID, func() {})
 	d.deleteClaim(t, claim)
-	d.isHeld(t, p, claim, v1.AnnotationDoNotDisrupt)
 	d.gone(t, claim)
 	if took := (<-ended).Sub(began); took < grace-time.Second { // the API's times are whole seconds
 		t.Errorf("the instance was ended %s after the deletion, want %s", took, grace)
 	}
+	d.running(t, p, 2)
 	d.scale(t, p, 0)
 	d.empties(t, p)
 }

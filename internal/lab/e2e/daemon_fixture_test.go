@@ -28,7 +28,7 @@ import (
 const patience = 60 * time.Second
 
 // spotNotice is the laboratory's: long enough to replace a node, not two minutes.
-const spotNotice = 12 * time.Second
+const spotNotice = 20 * time.Second
 
 const (
 	bootDelay     = 300 * time.Millisecond

@@ -4,10 +4,13 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +31,7 @@ const roleVariable = "LAB_E2E_ROLE"
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
 	case "":
-		os.Exit(m.Run())
+		os.Exit(runTests(m))
 	case "pod":
 		os.Exit(podProgram())
 	case "laboratory":
@@ -37,6 +40,25 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "unknown role", os.Getenv(roleVariable))
 		os.Exit(2)
 	}
+}
+
+// runTests lets tests that share a laboratory wait side by side also on a
+// machine with few processors, unless the command line says otherwise.
+func runTests(m *testing.M) int {
+	flag.Parse()
+	parallel := max(4, runtime.GOMAXPROCS(0))
+	flag.Visit(func(f *flag.Flag) {
+		if f.Name == "test.parallel" {
+			parallel = 0
+		}
+	})
+	if parallel > 0 {
+		if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
+	}
+	return m.Run()
 }
 
 // podProgram serves its environment, its arguments and a probe until SIGTERM.
