@@ -37,6 +37,7 @@ func (s *session) Cluster(ctx context.Context) (*cluster, error) {
 		if err != nil {
 			return nil, err
 		}
+		config.UserAgent = "terraform-provider-karpenter/" + s.version
 		return newCluster(config)
 	})
 }

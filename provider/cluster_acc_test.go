@@ -316,6 +316,35 @@ func TestAccQuickstart(t *testing.T) {
 	}
 }
 
+// TestAccKubernetesAccess reaches the cluster by address and credentials.
+func TestAccKubernetesAccess(t *testing.T) {
+	clis(t)[0].use(t)
+	l := startLab(t)
+	token, _, err := l.aws.EKSTokenSource(l.ClusterName).Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := func(token string) string {
+		return fmt.Sprintf(`
+provider "karpenter" {
+  region     = "us-west-2"
+  kubernetes = { host = %q, cluster_ca_certificate = %q, token = %q }
+}
+resource "karpenter_daemon" "this" {
+  cluster_name = "lab"
+  role_arn     = "arn:aws:iam::123456789012:role/none"
+  wait         = false
+}`, l.Endpoint, l.CA, token)
+	}
+	run(t, func() error {
+		_, err := l.get("", "Namespace", "", "karpenter")
+		return gone("namespace", err, notInCluster)
+	},
+		resource.TestStep{Config: config("wrong"), ExpectError: regexp.MustCompile(`(?s)karpenter_daemon.*token\s+or\s+client\s+certificate`)},
+		resource.TestStep{Config: config(token), Check: resource.TestCheckResourceAttr("karpenter_daemon.this", "id", "karpenter/karpenterd")},
+	)
+}
+
 // quickstart is the example without its terraform block: the provider under test
 // comes from the test.
 func quickstart(t *testing.T) string {

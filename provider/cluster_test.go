@@ -93,3 +93,8 @@ func TestDaemon_BadInputNamesTheField(t *testing.T) {
 	p := configured(t, object{"region": testRegion}).resource("karpenter_daemon").plan(config)
 	wantError(t, p.problems, "app.kubernetes.io/name", "set by the product")
 }
+
+func TestDaemon_ForAnotherClusterThanTheProvidersIsRefused(t *testing.T) {
+	h := configured(t, object{"region": testRegion, "eks": object{"cluster_name": "other"}})
+	wantError(t, h.resource("karpenter_daemon").plan(daemonConfig()).problems, `"lab"`, `"other"`, "cluster_name")
+}

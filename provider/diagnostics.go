@@ -30,8 +30,11 @@ func (b *base) remedy(id string, err error) string {
 	switch {
 	case errors.Is(err, ErrConfigUnknown):
 		return "The provider's configuration depends on something that does not exist yet. Apply that first, or let Terraform create both in one apply."
+	case errors.Is(err, ErrOtherCluster):
+		return "Set shared = true to give every cluster a key of its own, or take the resource out of the configuration."
 	case errors.Is(err, aws.ErrConflict):
-		return fmt.Sprintf("Choose another name, or adopt what is there:\n\n  import {\n    to = karpenter_%s.NAME\n    id = %q\n  }", b.kind, id)
+		return fmt.Sprintf("Remove it, choose another %s, or adopt what is there:\n\n  import {\n    to = karpenter_%s.NAME\n    id = %q\n  }",
+			b.keys[len(b.keys)-1], b.kind, id)
 	case errors.Is(err, ErrStillNeeded):
 		return "Destroy those first, while the daemon runs, so that their nodes are drained and their instances end: destroy what declares them, or kubectl delete them. For karpenter_node_class set daemon = karpenter_daemon.NAME.id, and for karpenter_node_pool node_class = karpenter_node_class.NAME.name; Terraform then keeps to that order."
 	case errors.As(err, new(*kube.ConflictError)):

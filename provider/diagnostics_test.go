@@ -21,6 +21,7 @@ func TestFail_NamesObjectFaultAndRemedy(t *testing.T) {
 		remedy string
 	}{
 		"conflict":       {aws.ErrConflict, `id = "lab,nodes"`},
+		"other cluster":  {fmt.Errorf("%w: %w", ErrOtherCluster, aws.ErrConflict), "shared = true"},
 		"unauthorized":   {&aws.UnauthorizedError{Action: "iam:CreateRole"}, "Allow that action"},
 		"credentials":    {aws.ErrCredentials, "AWS_PROFILE"},
 		"unreachable":    {aws.ErrUnreachable, "region and endpoints"},

@@ -13,3 +13,7 @@ var ErrNoCluster = errors.New("provider has neither an eks nor a kubernetes attr
 // ErrStillNeeded says that the daemon cannot go while there are objects that
 // only it can bring to an end.
 var ErrStillNeeded = errors.New("the daemon and its definitions are still needed by")
+
+// ErrOtherCluster says that a subnet or security group carries the discovery tag
+// with another cluster's name.
+var ErrOtherCluster = errors.New("the discovery tag belongs to another cluster")

@@ -176,7 +176,20 @@ func (i *instance) read() []*tfprotov6.Diagnostic {
 // imported reads a resource in by its id.
 func (h *harness) imported(kind, id string) (*instance, []*tfprotov6.Diagnostic) {
 	h.t.Helper()
-	resp, err := h.server.ImportResourceState(h.t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: kind, ID: id})
+	return h.importAs(kind, &tfprotov6.ImportResourceStateRequest{TypeName: kind, ID: id})
+}
+
+// importedByIdentity reads a resource in by the identity of another state.
+func (h *harness) importedByIdentity(kind string, identity *tfprotov6.ResourceIdentityData) *instance {
+	h.t.Helper()
+	i, diags := h.importAs(kind, &tfprotov6.ImportResourceStateRequest{TypeName: kind, Identity: identity})
+	wantNoError(h.t, diags)
+	return i
+}
+
+func (h *harness) importAs(kind string, request *tfprotov6.ImportResourceStateRequest) (*instance, []*tfprotov6.Diagnostic) {
+	h.t.Helper()
+	resp, err := h.server.ImportResourceState(h.t.Context(), request)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -141,6 +141,11 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 		plan.Region = types.StringValue(region)
 		set("region", plan.Region)
 	}
+	if eks := r.session.eks; eks != nil && r.session.unknownCluster == "" && !plan.ClusterName.IsUnknown() && plan.ClusterName.ValueString() != eks.clusterName {
+		resp.Diagnostics.AddAttributeError(path.Root("cluster_name"), "Two clusters", fmt.Sprintf(
+			"karpenter_daemon: cluster_name is %q and eks.cluster_name of the provider is %q: the daemon would run in the latter and work for the former. Make them the same.",
+			plan.ClusterName.ValueString(), eks.clusterName))
+	}
 	if !plan.Namespace.IsUnknown() {
 		set("id", plan.deploymentID())
 	}

@@ -138,8 +138,7 @@ func (r *discoveryTags) lookForOtherClusters(ctx context.Context, plan discovery
 	for _, id := range ids {
 		if have, has := current[id][key]; has && have != value {
 			diags.AddError("Discovery tag of another cluster", fmt.Sprintf(
-				"karpenter_discovery_tags %q: %s has the tag %s = %q. Set shared = true to give every cluster a key of its own, or take %s out of the configuration.",
-				value, id, key, have, id))
+				"karpenter_discovery_tags %q: %s has the tag %s = %q.\n\n%s", value, id, key, have, r.remedy(value, ErrOtherCluster)))
 		}
 		if _, has := current[id][clusterTag]; has && strings.HasPrefix(id, "sg-") {
 			tagged++

@@ -2,6 +2,8 @@ package provider
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -29,7 +31,7 @@ func (r *discoveryTags) Create(ctx context.Context, req resource.CreateRequest, 
 		return
 	}
 	key, value := plan.tag()
-	created, err := client.CreateNetworkTag(ctx, key, value, plan.resourceIDs(ctx, &resp.Diagnostics)...)
+	created, err := putTag(ctx, client, key, value, plan.resourceIDs(ctx, &resp.Diagnostics))
 	if err != nil {
 		r.fail(&resp.Diagnostics, "create", plan, err)
 		return
@@ -37,6 +39,15 @@ func (r *discoveryTags) Create(ctx context.Context, req resource.CreateRequest, 
 	plan.SelectorTags = mapValue(map[string]string{key: value})
 	writeStrings(ctx, resp.Private, createdKey, created, &resp.Diagnostics)
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+}
+
+// putTag tags what has not the tag yet and gives the ids of those.
+func putTag(ctx context.Context, client *aws.Clients, key, value string, ids []string) ([]string, error) {
+	created, err := client.CreateNetworkTag(ctx, key, value, ids...)
+	if errors.Is(err, aws.ErrConflict) {
+		err = fmt.Errorf("%w: %w", ErrOtherCluster, err)
+	}
+	return created, err
 }
 
 // Read keeps the ids that still carry the tag. On import it finds those that do.
@@ -135,7 +146,7 @@ func (r *discoveryTags) Update(ctx context.Context, req resource.UpdateRequest, 
 	wanted := plan.resourceIDs(ctx, &resp.Diagnostics)
 	before := prior.resourceIDs(ctx, &resp.Diagnostics)
 	key, value := plan.tag()
-	added, err := client.CreateNetworkTag(ctx, key, value, wanted...)
+	added, err := putTag(ctx, client, key, value, wanted)
 	if err != nil {
 		r.fail(&resp.Diagnostics, "update", plan, err)
 		return

@@ -61,7 +61,7 @@ func TestInstanceProfile_LifeWithDriftAndImport(t *testing.T) {
 		wantError(t, diags, `by "name"`, `"a,b"`)
 	})
 	t.Run("conflict", func(t *testing.T) {
-		wantError(t, h.resource("karpenter_instance_profile").apply(config), "already exists", `id = "nodes"`, "Choose another name")
+		wantError(t, h.resource("karpenter_instance_profile").apply(config), "already exists", `id = "nodes"`, "choose another name")
 	})
 	t.Run("replacement", func(t *testing.T) {
 		p := profile.plan(object{"name": "other", "role": "green"})

@@ -91,6 +91,12 @@ func TestNodeRole_LifeWithDriftAndImport(t *testing.T) {
 			t.Errorf("imported %s, want %s", copied.state, role.state)
 		}
 	})
+	t.Run("import by identity", func(t *testing.T) {
+		copied := h.importedByIdentity("karpenter_node_role", role.identity)
+		if !copied.state.Equal(role.state) {
+			t.Errorf("imported %s, want %s", copied.state, role.state)
+		}
+	})
 	t.Run("gone", func(t *testing.T) {
 		wantNoError(t, role.destroy())
 		if _, err := cloud.clients.GetRole(t.Context(), name); !errors.Is(err, aws.ErrNotFound) {
