@@ -69,7 +69,7 @@ func (s *step) retireLate(c cluster.Claim) {
 func (s *step) retireEmpty(c cluster.Claim) {
 	pool, ok := s.in.Snapshot.Pool(c.Pool)
 	runs := s.runsPods(c)
-	if c.Initialized && runs {
+	if runs {
 		s.memory.arrived(c.Name)
 	}
 	if !c.Initialized || !ok || pool.KeepEmpty || runs || s.awaitsPods(c) {
