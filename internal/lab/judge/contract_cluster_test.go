@@ -5,14 +5,16 @@ package judge
 import (
 	"context"
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ekssim"
 )
 
 func clusterContracts() []contract {
@@ -50,23 +52,100 @@ func clusterContracts() []contract {
 			},
 			want: facts{"tags": map[string]string{"a": "1"}},
 		},
+	}
+}
+
+// entry makes a role and an access entry of it.
+func (w *world) entry(ctx context.Context, name, kind string) (role *string, made *ekstypes.AccessEntry) {
+	role = need(w.createRole(ctx, name, ec2Trust)).Role.Arn
+	out := need(w.eks.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: role, Type: &kind, Tags: map[string]string{"a": "1"}}))
+	return role, out.AccessEntry
+}
+
+const noEntries = "it has no access entries"
+
+func entryContracts() []contract {
+	name := aws.String(cluster)
+	return []contract{
 		{
-			name: "access entry: made, found in use, deleted",
+			name: "access entry: made once for a principal, deleted once",
 			run: func(ctx context.Context, w *world) facts {
-				role := need(w.iam.CreateRole(ctx, &iam.CreateRoleInput{RoleName: aws.String("entry"), AssumeRolePolicyDocument: aws.String(ec2Trust)})).Role.Arn
-				create := func() (*eks.CreateAccessEntryOutput, error) {
-					return w.eks.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: role, Type: aws.String("EC2_LINUX")})
-				}
-				made := need(create()).AccessEntry
-				again := errorOf(create())
-				need(w.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: role}))
+				role, made := w.entry(ctx, "entry-life", "EC2_LINUX")
+				again := errorOf(w.eks.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{ClusterName: name, PrincipalArn: role, Type: aws.String("EC2_LINUX")}))
+				read := need(w.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: name, PrincipalArn: role})).AccessEntry
+				need(w.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: name, PrincipalArn: role}))
 				return facts{
-					"username": *made.Username, "groups": made.KubernetesGroups, "again": again,
-					"gone": errorOf(w.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: role})),
+					"type": *made.Type, "tags": made.Tags, "principal": *made.PrincipalArn == *role, "cluster": *made.ClusterName, "arn": strings.HasPrefix(*made.AccessEntryArn, "arn:aws:eks:us-west-2:123456789012:access-entry/lab/"),
+					"read": *read.AccessEntryArn == *made.AccessEntryArn, "dated": made.CreatedAt != nil && made.ModifiedAt != nil, "again": again,
+					"gone":       errorOf(w.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: name, PrincipalArn: role})),
+					"gone twice": errorOf(w.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: name, PrincipalArn: role})),
 				}
 			},
-			want:      facts{"username": "system:node:{{EC2PrivateDNSName}}", "groups": []string{"system:nodes"}, "again": "ResourceInUseException", "gone": "ResourceNotFoundException"},
-			notOnMoto: "it has no access entries",
+			want: facts{
+				"type": "EC2_LINUX", "tags": map[string]string{"a": "1"}, "principal": true, "cluster": cluster, "arn": true, "read": true, "dated": true, "again": "ResourceInUseException",
+				"gone": "ResourceNotFoundException", "gone twice": "ResourceNotFoundException",
+			},
+			notOnMoto: noEntries, onMinistack: true,
+		},
+		{
+			name: "access entry: groups are changed, tags set and removed",
+			run: func(ctx context.Context, w *world) facts {
+				role, made := w.entry(ctx, "entry-change", "STANDARD")
+				changed := need(w.eks.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{ClusterName: name, PrincipalArn: role, KubernetesGroups: []string{"team"}})).AccessEntry
+				need(w.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: made.AccessEntryArn, Tags: map[string]string{"b": "2"}}))
+				need(w.eks.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: made.AccessEntryArn, TagKeys: []string{"a"}}))
+				return facts{
+					"groups": changed.KubernetesGroups, "tags": need(w.eks.ListTagsForResource(ctx, &eks.ListTagsForResourceInput{ResourceArn: made.AccessEntryArn})).Tags,
+					"listed": slices.Contains(need(w.eks.ListAccessEntries(ctx, &eks.ListAccessEntriesInput{ClusterName: name})).AccessEntries, *role),
+				}
+			},
+			want:      facts{"groups": []string{"team"}, "tags": map[string]string{"b": "2"}, "listed": true},
+			notOnMoto: noEntries, onMinistack: true,
+		},
+		{
+			name: "access entry: policies are for entries of people, and are taken back",
+			run: func(ctx context.Context, w *world) facts {
+				node, _ := w.entry(ctx, "entry-node", "EC2_LINUX")
+				role, _ := w.entry(ctx, "entry-person", "STANDARD")
+				policy := aws.String(ekssim.ClusterAdminPolicy)
+				associate := func(role *string) (*eks.AssociateAccessPolicyOutput, error) {
+					return w.eks.AssociateAccessPolicy(ctx, &eks.AssociateAccessPolicyInput{ClusterName: name, PrincipalArn: role, PolicyArn: policy, AccessScope: &ekstypes.AccessScope{Type: ekstypes.AccessScopeTypeCluster}})
+				}
+				policies := func() []string {
+					out := need(w.eks.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{ClusterName: name, PrincipalArn: role}))
+					return sortedBy(out.AssociatedAccessPolicies, func(p ekstypes.AssociatedAccessPolicy) string { return *p.PolicyArn + " " + string(p.AccessScope.Type) })
+				}
+				refused, given := errorOf(associate(node)), need(associate(role)).AssociatedAccessPolicy
+				listed := policies()
+				need(w.eks.DisassociateAccessPolicy(ctx, &eks.DisassociateAccessPolicyInput{ClusterName: name, PrincipalArn: role, PolicyArn: policy}))
+				return facts{"node": refused, "policy": *given.PolicyArn, "listed": listed, "left": policies()}
+			},
+			want: facts{
+				"node": "InvalidRequestException", "policy": ekssim.ClusterAdminPolicy, "listed": []string{ekssim.ClusterAdminPolicy + " cluster"}, "left": []string{},
+			},
+			notOnMoto: noEntries, onMinistack: true,
+		},
+		{
+			name: "access entry: needs its cluster",
+			run: func(ctx context.Context, w *world) facts {
+				none := aws.String("none")
+				role := need(w.createRole(ctx, "entry-none", ec2Trust)).Role.Arn
+				return facts{
+					"create": errorOf(w.eks.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{ClusterName: none, PrincipalArn: role})),
+					"list":   errorOf(w.eks.ListAccessEntries(ctx, &eks.ListAccessEntriesInput{ClusterName: none})),
+				}
+			},
+			want:      facts{"create": "ResourceNotFoundException", "list": "ResourceNotFoundException"},
+			notOnMoto: noEntries, onMinistack: true,
+		},
+		{
+			name: "access entry: a node's user name and group are given by its type",
+			run: func(ctx context.Context, w *world) facts {
+				_, made := w.entry(ctx, "entry-names", "EC2_LINUX")
+				return facts{"username": *made.Username, "groups": made.KubernetesGroups}
+			},
+			want:      facts{"username": "system:node:{{EC2PrivateDNSName}}", "groups": []string{"system:nodes"}},
+			notOnMoto: noEntries + "; those of ministack have neither",
 		},
 	}
 }

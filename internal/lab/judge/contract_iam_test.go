@@ -181,6 +181,19 @@ func roleContracts() []contract {
 			want: facts{"tags": map[string]string{"a": "9"}},
 		},
 		{
+			name: "role: a permissions boundary is set and removed",
+			run: func(ctx context.Context, w *world) facts {
+				name, boundary := aws.String("role-boundary"), aws.String(workerPolicy)
+				need(w.createRole(ctx, *name, ec2Trust))
+				need(w.iam.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: name, PermissionsBoundary: boundary}))
+				with := need(w.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: name})).Role
+				need(w.iam.DeleteRolePermissionsBoundary(ctx, &iam.DeleteRolePermissionsBoundaryInput{RoleName: name}))
+				without := need(w.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: name})).Role
+				return facts{"type": with.PermissionsBoundary.PermissionsBoundaryType, "arn": *with.PermissionsBoundary.PermissionsBoundaryArn, "removed": without.PermissionsBoundary == nil}
+			},
+			want: facts{"type": types.PermissionsBoundaryAttachmentTypePolicy, "arn": workerPolicy, "removed": true},
+		},
+		{
 			name: "role: assumed, the session is who one is",
 			run: func(ctx context.Context, w *world) facts {
 				role := need(w.createRole(ctx, "role-assume", anyone)).Role

@@ -27,6 +27,8 @@ type contract struct {
 	// notOnMoto is the reason why moto does not pass, if it does not. That it
 	// still does not is checked too.
 	notOnMoto string
+	// onMinistack: ministack judges what moto lacks.
+	onMinistack bool
 }
 
 // contracts are all cases. Each makes what it needs under names of its own.
@@ -34,7 +36,7 @@ func contracts() []contract {
 	return slices.Concat(
 		templateContracts(), fleetContracts(), instanceContracts(), tagContracts(), networkContracts(), catalogueContracts(),
 		roleContracts(), profileContracts(), policyContracts(),
-		queueContracts(), eventContracts(), clusterContracts(), parameterContracts(),
+		queueContracts(), eventContracts(), clusterContracts(), entryContracts(), parameterContracts(),
 	)
 }
 
@@ -78,42 +80,54 @@ func observe(ctx context.Context, c contract, w *world) (got facts, err error) {
 	return c.run(ctx, w), nil
 }
 
-func TestContract_SimulatorAndMotoAgree(t *testing.T) {
+// breach says how an implementation breaks a contract; "" where it does not.
+func breach(ctx context.Context, c contract, w *world) string {
+	got, err := observe(ctx, c, w)
+	if err != nil {
+		return err.Error()
+	}
+	if diff := cmp.Diff(c.want, got); diff != "" {
+		return "(-want +got)\n" + diff
+	}
+	return ""
+}
+
+func TestContract_SimulatorAndOthersAgree(t *testing.T) {
 	python, err := Python(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	moto := startMotoWorld(t, python)
+	moto, ministack := startMotoWorld(t, python), startMinistackWorld(t, python)
 	simulator := startSimulatorWorld(t, nil)
 	cases := contracts()
-	passed, alone := 0, 0
+	byMoto, byMinistack, alone := 0, 0, 0
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := observe(t.Context(), c, simulator)
-			if err != nil {
-				t.Errorf("on the simulator: %v", err)
-			} else if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("on the simulator (-want +got):\n%s", diff)
+			if wrong := breach(t.Context(), c, simulator); wrong != "" {
+				t.Errorf("on the simulator: %s", wrong)
 			}
-			got, err = observe(t.Context(), c, moto)
-			diff := cmp.Diff(c.want, got)
+			wrong := breach(t.Context(), c, moto)
 			switch {
-			case c.notOnMoto != "" && err == nil && diff == "":
+			case c.notOnMoto != "" && wrong == "":
 				t.Errorf("moto passes, but the case says that it cannot: %s", c.notOnMoto)
-			case c.notOnMoto != "":
+			case c.notOnMoto == "" && wrong != "":
+				t.Errorf("on moto: %s", wrong)
+			case c.notOnMoto == "":
+				byMoto++
+			case !c.onMinistack:
 				alone++
-			case err != nil:
-				t.Errorf("on moto: %v", err)
-			case diff != "":
-				t.Errorf("on moto (-want +got):\n%s", diff)
-			default:
-				passed++
+			}
+			if c.onMinistack {
+				byMinistack++
+				if wrong := breach(t.Context(), c, ministack); wrong != "" {
+					t.Errorf("on ministack: %s", wrong)
+				}
 			}
 		})
 	}
-	t.Logf("%d cases: %d hold on the simulator and on moto, %d on the simulator alone, each with its reason", len(cases), passed, alone)
+	t.Logf("%d cases hold on the simulator: %d of them on moto, %d on ministack, %d on neither, each with its reason", len(cases), byMoto, byMinistack, alone)
 	if alone*5 > len(cases) {
-		t.Errorf("%d of %d cases do not run on moto: it is no judge of this any more", alone, len(cases))
+		t.Errorf("%d of %d cases have no other judge", alone, len(cases))
 	}
 }
 

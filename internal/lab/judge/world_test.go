@@ -149,6 +149,25 @@ func startMotoWorld(t *testing.T, python string) *world {
 	return w
 }
 
+// startMinistackWorld starts ministack with what the cases that it judges need.
+func startMinistackWorld(t *testing.T, python string) *world {
+	t.Helper()
+	server, err := StartMinistack(t.Context(), python, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	w := &world{clients: connect(server.URL, credentials.NewStaticCredentialsProvider(account, "ministack", ""), nil)}
+	_, err = w.eks.CreateCluster(t.Context(), &eks.CreateClusterInput{
+		Name: aws.String(cluster), RoleArn: aws.String("arn:aws:iam::123456789012:role/cluster"), ResourcesVpcConfig: &ekstypes.VpcConfigRequest{SubnetIds: []string{"subnet-1"}},
+	})
+	if err != nil {
+		t.Fatalf("ministack cannot be furnished: %v", err)
+	}
+	return w
+}
+
+// furnish makes by the API what the simulator is seeded with.
 func furnish(ctx context.Context, w *world) facts {
 	vpc := need(w.ec2.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")}))
 	w.vpc = *vpc.Vpc.VpcId
