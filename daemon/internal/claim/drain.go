@@ -78,8 +78,10 @@ func (c *Controller) markDisrupted(ctx context.Context, node *corev1.Node) error
 	// Taints are one value to the API: the list is replaced as a whole, if it is
 	// still the one that was read.
 	return c.patchNode(ctx, node, types.MergePatchType, patch(map[string]any{
-		"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion,
-			"labels": map[string]string{corev1.LabelNodeExcludeBalancers: "karpenter"}},
+		"metadata": map[string]any{
+			"uid": node.UID, "resourceVersion": node.ResourceVersion,
+			"labels": map[string]string{corev1.LabelNodeExcludeBalancers: "karpenter"},
+		},
 		"spec": map[string]any{"taints": append(slices.Clone(node.Spec.Taints), taint)},
 	}))
 }
