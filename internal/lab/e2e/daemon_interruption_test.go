@@ -54,8 +54,9 @@ func (d *daemonLab) look(ctx context.Context, p pool, c v1.NodeClaim) (s scene) 
 }
 
 // warn has a pool with three pods on one spot node lose it, and returns what
-// was to be seen when the instance began to end, and how long after the warning.
-func (d *daemonLab) warn(t *testing.T, p pool) (v1.NodeClaim, scene, time.Duration) {
+// was to be seen when the instance began to end, and how long after the
+// warning. A replacement takes the time given to boot.
+func (d *daemonLab) warn(t *testing.T, p pool, replacement time.Duration) (v1.NodeClaim, scene, time.Duration) {
 	t.Helper()
 	d.createPool(t, p)
 	d.deploy(t, p, 3)
@@ -63,6 +64,8 @@ func (d *daemonLab) warn(t *testing.T, p pool) (v1.NodeClaim, scene, time.Durati
 	claim, instance := d.theOne(t, p)
 	var seen scene
 	ended := d.endOf(t, instance.ID, func() { seen = d.look(context.Background(), p, claim) })
+	d.Machines.SetBootDelay(replacement)
+	defer d.Machines.SetBootDelay(bootDelay)
 	began := time.Now()
 	if err := d.Cloud.EC2.WarnSpot(instance.ID); err != nil {
 		t.Fatal(err)
@@ -79,7 +82,7 @@ func (d *daemonLab) warn(t *testing.T, p pool) (v1.NodeClaim, scene, time.Durati
 func spotWarningReplacesTheNode(t *testing.T, d *daemonLab) {
 	p := oneNode("warned")
 	p.spot = true
-	claim, seen, after := d.warn(t, p)
+	claim, seen, after := d.warn(t, p, 3*time.Second) // longer than the drain of a node
 	if after >= spotNotice {
 		t.Errorf("the daemon did not end the instance before the %s of its notice were over", spotNotice)
 	}
@@ -117,7 +120,7 @@ func nobodyHearsOfAWarning(t *testing.T, d *daemonLab) {
 	p := oneNode("unwarned")
 	p.spot = true
 	heard := d.messages(t)
-	claim, seen, after := d.warn(t, p)
+	claim, seen, after := d.warn(t, p, bootDelay)
 	if after < spotNotice {
 		t.Errorf("the instance went %s after a warning that nobody can have heard", after)
 	}
@@ -146,42 +149,53 @@ func (d *daemonLab) messages(t *testing.T) string {
 	return strings.Join(counts, " ")
 }
 
-// nodeClaimGoesWithItsInstance takes the instance of a machine that has not
-// joined, so that neither an event nor a Node tells of it.
-func nodeClaimGoesWithItsInstance(t *testing.T, d *daemonLab) {
-	p := pool{name: "vanished", requirements: map[string][]string{instanceType: {"r6a.large"}}}
-	d.createPool(t, p)
+// vanished is a NodeClaim whose machine never joined and whose instance was
+// taken: neither an event nor a Node tells of it.
+type vanished struct {
+	pool  pool
+	claim v1.NodeClaim
+}
+
+// loseInstance makes a vanished. Machines that start meanwhile are dead, too.
+func (d *daemonLab) loseInstance(t *testing.T) vanished {
+	t.Helper()
+	v := vanished{pool: pool{name: "vanished", requirements: map[string][]string{instanceType: {"r6a.large"}}}}
+	d.createPool(t, v.pool)
 	d.Machines.SetBootDelay(machine.NeverBoots)
-	d.deploy(t, p, 1)
-	var claim v1.NodeClaim
+	defer d.Machines.SetBootDelay(bootDelay)
+	d.deploy(t, v.pool, 1)
 	eventually(t, patience, func() error {
-		claims, err := d.claims(t.Context(), p)
+		claims, err := d.claims(t.Context(), v.pool)
 		if err != nil {
 			return err
 		}
 		if len(claims) != 1 || claims[0].Status.ProviderID == "" {
 			return fmt.Errorf("not launched: %+v", claims)
 		}
-		claim = claims[0]
+		v.claim = claims[0]
 		return nil
 	})
-	d.Machines.SetBootDelay(bootDelay)
-	if err := d.Cloud.EC2.Terminate(d.instances(p)[0].ID); err != nil {
+	if err := d.Cloud.EC2.Terminate(d.instances(v.pool)[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 2*patience, func() error { // the sweep for orphans is not in a hurry
-		claims, err := d.claims(t.Context(), p)
+	return v
+}
+
+// isReplaced waits for the sweep for orphans, which is not in a hurry.
+func (v vanished) isReplaced(t *testing.T, d *daemonLab) {
+	eventually(t, 2*patience, func() error {
+		claims, err := d.claims(t.Context(), v.pool)
 		if err != nil {
 			return err
 		}
 		for _, c := range claims {
-			if c.UID == claim.UID {
+			if c.UID == v.claim.UID {
 				return fmt.Errorf("NodeClaim %s is still there: %+v", c.Name, c.Status.Conditions)
 			}
 		}
 		return nil
 	})
-	d.running(t, p, 1)
-	d.scale(t, p, 0)
-	d.empties(t, p)
+	d.running(t, v.pool, 1)
+	d.scale(t, v.pool, 0)
+	d.empties(t, v.pool)
 }

@@ -35,13 +35,14 @@ func TestDaemon(t *testing.T) {
 		"Drain_DoNotDisruptHoldsIt":                     doNotDisruptHoldsADrain,
 		"Drain_TerminationGracePeriodEndsIt":            terminationGracePeriodEndsADrain,
 		"Delete_NodeOrNodeClaimDrainsAndTerminates":     deletingDrainsAndTerminates,
-		"SpotWarning_NodeIsReplacedBeforeItGoes":        spotWarningReplacesTheNode,
 		"NodeClass_SaysWhatIsWrongAndHowToMendIt":       nodeClassSaysWhatIsWrong,
 	})
+	d.part(t, "SpotWarning_NodeIsReplacedBeforeItGoes", spotWarningReplacesTheNode)
 	d.withoutRules(t, func(t *testing.T) {
+		lost := d.loseInstance(t)
 		d.together(t, "WithoutEventRules", map[string]func(*testing.T, *daemonLab){
 			"SpotWarning_NobodyHearsOfIt":                     nobodyHearsOfAWarning,
-			"VanishedInstance_ItsNodeClaimGoesToo":            nodeClaimGoesWithItsInstance,
+			"VanishedInstance_ItsNodeClaimGoesToo":            lost.isReplaced,
 			"Orphan_InstanceIsEndedAfterTwoSweepsAndNoSooner": orphan.isEnded,
 		})
 	})
