@@ -43,7 +43,6 @@ type daemonLab struct {
 	aws           *aws.Clients  // likewise
 	applier       *kube.Applier // likewise
 	options       install.Options
-	ruleNames     []string
 }
 
 // startDaemonLab starts a laboratory and gives the account what the daemon

@@ -171,11 +171,18 @@ func (d *daemonLab) theOne(t *testing.T, p pool) (v1.NodeClaim, ec2sim.Instance)
 func (d *daemonLab) gone(t *testing.T, c v1.NodeClaim) {
 	t.Helper()
 	eventually(t, patience, func() error {
-		if now, err := d.NodeClaims.Get(t.Context(), c.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("NodeClaim %s is still there (%v): %+v", c.Name, err, now.Status.Conditions)
+		claim, err := d.NodeClaims.Get(t.Context(), c.Name, metav1.GetOptions{})
+		if err == nil {
+			return fmt.Errorf("NodeClaim %s is still there: %+v", c.Name, claim.Status.Conditions)
 		}
-		if _, err := d.Core.CoreV1().Nodes().Get(t.Context(), c.Status.NodeName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("node %s is still there: %v", c.Status.NodeName, err)
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+		if _, err = d.Core.CoreV1().Nodes().Get(t.Context(), c.Status.NodeName, metav1.GetOptions{}); err == nil {
+			return fmt.Errorf("node %s is still there", c.Status.NodeName)
+		}
+		if !apierrors.IsNotFound(err) {
+			return err
 		}
 		for _, i := range d.Cloud.EC2.Instances() {
 			if strings.HasSuffix(c.Status.ProviderID, "/"+i.ID) && (i.State == ec2sim.StatePending || i.State == ec2sim.StateRunning) {
