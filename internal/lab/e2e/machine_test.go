@@ -51,7 +51,7 @@ func TestMachine_JoinsOnlyWhenEverythingIsRight(t *testing.T) {
 	})
 }
 
-func rightMachineJoins(t *testing.T, w world) { //nolint:thelper // a case, not a helper: a failure belongs to its own line
+func rightMachineJoins(t *testing.T, w world) {
 	w.role(t, "right", true)
 	id := w.launch(t, "right", w.goodUserData())
 	node := w.joins(t, id)
@@ -88,7 +88,7 @@ func rightMachineJoins(t *testing.T, w world) { //nolint:thelper // a case, not 
 	})
 }
 
-func wrongCertificateAuthority(t *testing.T, w world) { //nolint:thelper // a case, not a helper: a failure belongs to its own line
+func wrongCertificateAuthority(t *testing.T, w world) {
 	w.role(t, "wrong-ca", true)
 	other, err := controlplane.NewAuthority()
 	if err != nil {
@@ -99,21 +99,21 @@ func wrongCertificateAuthority(t *testing.T, w world) { //nolint:thelper // a ca
 	w.staysOut(t, w.launch(t, "wrong-ca", u), "certificate")
 }
 
-func wrongClusterName(t *testing.T, w world) { //nolint:thelper // a case, not a helper: a failure belongs to its own line
+func wrongClusterName(t *testing.T, w world) {
 	w.role(t, "wrong-name", true)
 	u := w.goodUserData()
 	u.cluster = "other"
 	w.staysOut(t, w.launch(t, "wrong-name", u), "Unauthorized")
 }
 
-func wrongRole(t *testing.T, w world) { //nolint:thelper // a case, not a helper: a failure belongs to its own line
+func wrongRole(t *testing.T, w world) {
 	w.role(t, "entered", true)
 	w.role(t, "other", false)
 	w.staysOut(t, w.launch(t, "other", w.goodUserData()), "Unauthorized")
 	w.staysOut(t, w.launch(t, "", w.goodUserData()), "no instance profile")
 }
 
-func missingAccessEntry(t *testing.T, w world) { //nolint:thelper // a case, not a helper: a failure belongs to its own line
+func missingAccessEntry(t *testing.T, w world) {
 	w.role(t, "no-entry", false)
 	id := w.launch(t, "no-entry", w.goodUserData())
 	w.staysOut(t, id, "Unauthorized")
