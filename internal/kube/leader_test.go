@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,10 +51,12 @@ func TestLead_KeepsTheLeaseUntilTheWorkHasReturned(t *testing.T) {
 
 func TestLead_SaysWhenTheLeaseWasLost(t *testing.T) {
 	client := fake.NewClientset()
+	var away atomic.Bool
+	client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return away.Load(), nil, errors.New("the API server is away")
+	})
 	err := Lead(context.Background(), election(client, "a"), func(work context.Context) error {
-		client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, nil, errors.New("the API server is away")
-		})
+		away.Store(true)
 		select {
 		case <-work.Done():
 		case <-time.After(20 * time.Second):

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +27,7 @@ type world struct {
 	templates []string
 	tags      map[string]string
 	writes    int
+	mu        sync.Mutex // over o, where a test changes it while the reconciler runs
 }
 
 func (w *world) EC2NodeClass(name string) *awsv1.EC2NodeClass {
@@ -64,6 +66,8 @@ func (w *world) UpdateStatus(_ context.Context, class *awsv1.EC2NodeClass, _ met
 }
 
 func (w *world) Subnets(context.Context, []aws.Selector) ([]aws.Subnet, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return w.o.subnets, w.o.subnetsErr
 }
 
@@ -182,7 +186,9 @@ func TestRun_LooksAgainAfterTheRefreshInterval(t *testing.T) {
 		if !w.class.Conditions().IsReady() {
 			t.Fatal("not reconciled")
 		}
+		w.mu.Lock()
 		w.o.subnets = nil
+		w.mu.Unlock()
 		time.Sleep(refreshReady + time.Second)
 		synctest.Wait()
 		if w.class.Conditions().IsReady() {
