@@ -55,6 +55,10 @@ func (b *base) remedy(id string, err error) string {
 		return "Allow it to the provider's identity: on EKS with the access policy AmazonEKSClusterAdminPolicy, else with RBAC."
 	case errors.As(err, new(*net.OpError)), errors.As(err, new(x509.UnknownAuthorityError)):
 		return "Check the address and the certificate authority of the API server in the provider's configuration, and that it can be reached from here."
+	case errors.Is(err, kube.ErrKindNotServed):
+		return "Install the definitions first: declare a karpenter_daemon, and set daemon = karpenter_daemon.NAME.id in the karpenter_node_class."
+	case errors.Is(err, aws.ErrNotFound):
+		return "Check the name or id, and the provider's region. If the cluster is gone for good, so is what was in it: remove its resources from the state."
 	case errors.Is(err, context.DeadlineExceeded):
 		return "Give it longer with the timeouts attribute, if it was on its way."
 	}

@@ -85,7 +85,13 @@ func (c *cluster) createObject(ctx context.Context, ref kube.Ref, spec any) erro
 			return err
 		}
 	}
-	return c.declareObject(ctx, ref, spec)
+	// Nobody has added anything to what is new: to apply it is the whole of it.
+	obj, err := manifest(ref, spec)
+	if err != nil {
+		return err
+	}
+	_, err = c.Apply(ctx, obj, true)
+	return err
 }
 
 // declareObject makes the object's spec the one given, the whole of it: apply

@@ -129,6 +129,18 @@ func (r *controllerRole) Read(ctx context.Context, req resource.ReadRequest, res
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
+// everyDocument has the documents that are wanted, and those of the state that
+// no longer are: a provider that had another region named its policies by that.
+func (m *controllerRoleModel) everyDocument(region string) map[string]string {
+	all := m.documents(region)
+	for name, document := range stringMap(m.Policies) {
+		if _, wanted := all[name]; !wanted {
+			all[name] = document
+		}
+	}
+	return all
+}
+
 // refresh takes over what role and policies are. A role that is gone while
 // policies are still there has no ARN: the next apply makes it again.
 func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, found aws.Role) error {
@@ -148,7 +160,7 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		}
 	}
 	documents := map[string]string{}
-	for name := range m.documents(client.Region()) {
+	for name := range m.everyDocument(client.Region()) {
 		arn := m.policyARN(name)
 		policy, err := client.GetPolicy(ctx, arn)
 		switch {
@@ -157,7 +169,10 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		case err != nil:
 			return err
 		case !slices.Contains(found.ManagedPolicies, arn):
-			documents[name] = policyDetached
+			// One that we neither made nor attached is somebody else's.
+			if _, ours := m.Policies.Elements()[name]; ours {
+				documents[name] = policyDetached
+			}
 		default:
 			documents[name] = policy.Document
 		}
@@ -187,7 +202,7 @@ func (r *controllerRole) Update(ctx context.Context, req resource.UpdateRequest,
 }
 
 func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, prior controllerRoleModel) error {
-	before, after := prior.documents(client.Region()), m.documents(client.Region())
+	before, after := prior.everyDocument(client.Region()), m.documents(client.Region())
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		want := m.policy(name, after[name])
 		_, err := client.UpdatePolicy(ctx, prior.policy(name, before[name]), want)

@@ -164,6 +164,10 @@ func (r *daemon) Read(ctx context.Context, req resource.ReadRequest, resp *resou
 			r.fail(&resp.Diagnostics, "import", state, err)
 			return
 		}
+		// Who made the namespace is not known, and it may hold more than the
+		// daemon: it is left behind.
+		namespace := kube.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Name: state.Namespace.ValueString()}
+		writeStrings(ctx, resp.Private, foundKey, []string{namespace.String()}, &resp.Diagnostics)
 	}
 	live, err := state.liveObjects(ctx, c)
 	if err != nil {
@@ -235,7 +239,7 @@ func (r *daemon) Update(ctx context.Context, req resource.UpdateRequest, resp *r
 		err = c.install(ctx, objects, true, func(*unstructured.Unstructured) {})
 	}
 	if err == nil {
-		err = c.removeStale(ctx, prior, objects)
+		err = c.removeStale(ctx, prior, objects, readStrings(ctx, req.Private, foundKey, &resp.Diagnostics))
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "update", plan, err)
@@ -248,7 +252,9 @@ func (r *daemon) Update(ctx context.Context, req resource.UpdateRequest, resp *r
 	}
 }
 
-func (c *cluster) removeStale(ctx context.Context, prior daemonModel, objects []*unstructured.Unstructured) error {
+// removeStale removes what was declared before and is not any more; what was
+// there before us stays.
+func (c *cluster) removeStale(ctx context.Context, prior daemonModel, objects []*unstructured.Unstructured, keep []string) error {
 	before, err := install.Objects(prior.options())
 	if err != nil {
 		return err
@@ -258,7 +264,7 @@ func (c *cluster) removeStale(ctx context.Context, prior daemonModel, objects []
 		wanted = append(wanted, kube.RefOf(obj))
 	}
 	for _, obj := range before {
-		if ref := kube.RefOf(obj); !slices.Contains(wanted, ref) {
+		if ref := kube.RefOf(obj); !slices.Contains(wanted, ref) && !slices.Contains(keep, ref.String()) {
 			if err := c.Delete(ctx, ref, ""); err != nil {
 				return err
 			}

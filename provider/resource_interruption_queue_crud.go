@@ -204,7 +204,10 @@ func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteReque
 	}
 	for _, rule := range state.eventRules() {
 		found, err := client.GetRule(ctx, rule.Name, rule.TargetID)
-		if errors.Is(err, aws.ErrNotFound) || err == nil && found.TargetARN != "" && found.TargetARN != rule.TargetARN {
+		// Without a target it is ours by its description: the target could not be
+		// put, or was taken away.
+		ours := found.TargetARN == rule.TargetARN && rule.TargetARN != "" || found.TargetARN == "" && found.Description == rule.Description
+		if errors.Is(err, aws.ErrNotFound) || err == nil && !ours {
 			continue
 		}
 		if err == nil {

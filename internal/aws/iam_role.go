@@ -253,7 +253,8 @@ func (c *Clients) detachPolicy(ctx context.Context, role, arn string) error {
 }
 
 // DeleteRole removes the role with its inline policies, after detaching what is
-// attached. A role that is gone is fine; one in an instance profile is ErrInUse.
+// attached. A role that is gone is fine; one in an instance profile is ErrInUse,
+// and has lost its policies by then: UpdateRole attaches them again.
 func (c *Clients) DeleteRole(ctx context.Context, name string) error {
 	role, err := c.GetRole(ctx, name)
 	if err != nil {

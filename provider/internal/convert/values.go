@@ -27,13 +27,18 @@ type stringer interface {
 
 func known(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
 
-// elements reads a list of objects into structs; nil where it is null or unknown.
+// elements reads a list of objects into structs; nil where it is null or
+// unknown. An element that is unknown as a whole has nulls only, so that indexes
+// stay those of the configuration.
 func elements[T any](ctx context.Context, l types.List, diags *diag.Diagnostics) []T {
-	if !known(l) {
-		return nil
-	}
 	var out []T
-	diags.Append(l.ElementsAs(ctx, &out, false)...)
+	for _, element := range l.Elements() {
+		var item T
+		if object, ok := element.(types.Object); ok && known(object) {
+			diags.Append(object.As(ctx, &item, basetypes.ObjectAsOptions{})...)
+		}
+		out = append(out, item)
+	}
 	return out
 }
 
