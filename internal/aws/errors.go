@@ -28,6 +28,9 @@ var (
 	ErrUnreachable = errors.New("endpoint unreachable")
 	// ErrIdempotentParameterMismatch says that a client token was used before with other parameters.
 	ErrIdempotentParameterMismatch = errors.New("client token was used before with other parameters")
+	// ErrNothingLaunched says that EC2 answered a launch without an instance. The
+	// same client token gets the same answer: the next attempt needs another.
+	ErrNothingLaunched = errors.New("nothing launched")
 	// ErrLaunchTemplateNotFound says that the launch template that a launch names is gone; ensure it and launch again.
 	ErrLaunchTemplateNotFound = fmt.Errorf("launch template %w", ErrNotFound)
 )

@@ -91,8 +91,9 @@ const (
 // Launch starts one instance by CreateFleet (type instant). Errors: an
 // *InsufficientCapacityError, ErrIdempotentParameterMismatch,
 // ErrLaunchTemplateNotFound, ErrUnauthorized, ErrThrottled, or EC2's own.
-// After any other error than the first two the instance may exist: look it up
-// by its tags, or launch again with the same token.
+// ErrNothingLaunched comes with the offerings that had no capacity. After any
+// other error than these three the instance may exist: look it up by its tags,
+// or launch again with the same token.
 func (c *Clients) Launch(ctx context.Context, r LaunchRequest) (Launched, error) {
 	out, err := c.ec2.CreateFleet(ctx, fleetInput(r))
 	if err != nil {
@@ -149,7 +150,7 @@ func launched(r LaunchRequest, out *ec2.CreateFleetOutput) (Launched, error) {
 		return l.completed(r), nil
 	}
 	if other != nil {
-		return Launched{}, wrap(other, "instance launch")
+		return Launched{Failed: failed}, fmt.Errorf("instance launch: %w: %w", ErrNothingLaunched, classify(other))
 	}
 	if len(failed) > 0 {
 		return Launched{}, fmt.Errorf("instance launch: %w", &InsufficientCapacityError{Offerings: failed})

@@ -32,15 +32,16 @@ func (p Pod) ID() string { return p.Namespace + "/" + p.Name }
 
 // Node is one Node object.
 type Node struct {
-	Name, UID   string
-	Labels      label.Labels
-	Taints      []Taint
-	Allocatable quantity.Resources
-	Ready       bool
-	Cordoned    bool
-	Deleting    bool
-	Claim       string // name of its NodeClaim; "" for nodes that are not ours
-	Created     time.Time
+	Name, UID    string
+	Labels       label.Labels
+	Taints       []Taint
+	Allocatable  quantity.Resources
+	Ready        bool
+	Cordoned     bool
+	DoNotDisrupt bool // must not be removed, empty or not
+	Deleting     bool
+	Claim        string // name of its NodeClaim; "" for nodes that are not ours
+	Created      time.Time
 }
 
 // Interruption is a notice that the cloud takes an instance away.

@@ -414,3 +414,41 @@ func TestStep_NeverLaunchesTwiceForPodsOfATaintedAndLabelledPool(t *testing.T) {
 		t.Errorf("%d nominations, want 5", n)
 	}
 }
+
+func TestStep_LetsPodsOfAnInterruptedNodeRunWhileThereIsNoOtherPlace(t *testing.T) {
+	w := newWorld(t)
+	w.objects.Pools[0].Limits = []quantity.Amount{{Name: "nodes", Count: 1}}
+	w.pods("web", 3, 1000).running()
+	w.objects.Claims[0].Interruption = &cluster.Interruption{Noticed: w.now, Deadline: w.now.Add(2 * time.Minute)}
+	if gone := of[plan.Delete](w.step()); len(gone) != 0 {
+		t.Fatalf("drained with nowhere to go: %+v", gone)
+	}
+	w.now = w.now.Add(time.Minute)
+	if gone := of[plan.Delete](w.step()); len(gone) != 1 {
+		t.Errorf("not drained in time: %+v", gone)
+	}
+}
+
+func TestStep_KeepsAnEmptyNodeThatMustNotBeDisrupted(t *testing.T) {
+	w := newWorld(t).pods("web", 3, 1000).running()
+	w.step()
+	w.objects.Pods, w.objects.Nodes[0].DoNotDisrupt = nil, true
+	w.step()
+	w.now = w.now.Add(time.Hour)
+	if gone := of[plan.Delete](w.step()); len(gone) != 0 {
+		t.Errorf("removed: %+v", gone)
+	}
+}
+
+func TestStep_LimitsCountNodesOfAClassThatIsNotReady(t *testing.T) {
+	w := newWorld(t).pods("web", 3, 1000).running()
+	w.objects.Pools[0].Limits = []quantity.Amount{{Name: quantity.CPU, Count: 4000}}
+	ready := w.objects.Classes[0]
+	ready.Name = "next"
+	w.objects.Classes[0].Types, w.objects.Classes[0].Ready = nil, false
+	w.objects.Classes = append(w.objects.Classes, ready)
+	w.objects.Pools[0].Class = "next"
+	if got := of[plan.Launch](w.pods("more", 3, 1000).step()); len(got) != 0 {
+		t.Errorf("the limit is overshot: %+v", got)
+	}
+}

@@ -219,7 +219,7 @@ func (s *step) poolUse(pool string) (used quantity.Resources, nodes int64) {
 		}
 		nodes++
 		class, _ := s.in.Snapshot.Class(c.Class)
-		var largest quantity.Resources
+		largest := c.Allocatable // known even where the class is not ready
 		for _, t := range class.Types {
 			if t.Name == c.InstanceType || c.InstanceType == "" && carries(c.Requirements, label.InstanceType, t.Name) {
 				largest = largest.Max(t.Capacity)

@@ -46,6 +46,11 @@ func (s *step) replaced() bool {
 	if len(s.launches) > 0 {
 		return false
 	}
+	for _, c := range s.classes {
+		if len(c.displaced) > 0 {
+			return false // they found no room at all: let them run while they can
+		}
+	}
 	for _, h := range s.hosts {
 		if h.displaced > 0 && h.stage != stageNode {
 			return false
@@ -69,10 +74,11 @@ func (s *step) retireLate(c cluster.Claim) {
 func (s *step) retireEmpty(c cluster.Claim) {
 	pool, ok := s.in.Snapshot.Pool(c.Pool)
 	runs := s.runsPods(c)
+	node, _ := s.in.Snapshot.Node(c.Node)
 	if runs {
 		s.memory.arrived(c.Name)
 	}
-	if !c.Initialized || !ok || pool.KeepEmpty || runs || s.awaitsPods(c) {
+	if !c.Initialized || !ok || pool.KeepEmpty || node.DoNotDisrupt || runs || s.awaitsPods(c) {
 		s.memory.EmptySince = forget(s.memory.EmptySince, c.Name)
 		return
 	}
@@ -91,9 +97,10 @@ func (s *step) retireEmpty(c cluster.Claim) {
 	s.delete(c, plan.Empty, "", s.in.Now.Sub(at))
 }
 
-// runsPods says whether the node runs something that would need another place.
+// runsPods says whether the node runs something that would need another place
+// or must not be disturbed.
 func (s *step) runsPods(c cluster.Claim) bool {
-	return slices.ContainsFunc(s.in.Snapshot.PodsOn(c.Node), func(p cluster.Pod) bool { return !p.Pinned })
+	return slices.ContainsFunc(s.in.Snapshot.PodsOn(c.Node), func(p cluster.Pod) bool { return !p.Pinned || p.DoNotDisrupt })
 }
 
 // awaitsPods says whether anything is on its way to the node.

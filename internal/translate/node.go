@@ -18,6 +18,7 @@ func Node(n *corev1.Node, claim string) cluster.Node {
 		Name: n.Name, UID: string(n.UID), Labels: label.FromMap(n.Labels), Taints: Taints(n.Spec.Taints),
 		Allocatable: Resources(n.Status.Allocatable), Cordoned: n.Spec.Unschedulable,
 		Deleting: n.DeletionTimestamp != nil, Claim: claim, Created: n.CreationTimestamp.Time,
+		DoNotDisrupt: n.Annotations[v1.AnnotationDoNotDisrupt] == v1.LabelTrue,
 	}
 	for _, t := range n.Spec.Taints {
 		out.Cordoned = out.Cordoned || t.Key == v1.TaintDisrupted

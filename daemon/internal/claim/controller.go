@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -131,6 +132,8 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 	switch {
 	case claim.DeletionTimestamp != nil:
 		return c.terminate(ctx, claim)
+	case !slices.Contains(claim.Finalizers, v1.FinalizerTermination):
+		return 0, c.hold(ctx, claim)
 	case !conditions.Get(v1.ConditionLaunched).IsTrue():
 		return c.launch(ctx, claim)
 	}
@@ -147,6 +150,20 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 		return 0, c.initialize(ctx, claim, node)
 	}
 	return 0, nil
+}
+
+// hold puts our finalizer on a NodeClaim that somebody else has made, before it
+// gets an instance; the answer brings it back here.
+func (c *Controller) hold(ctx context.Context, claim *v1.NodeClaim) error {
+	got, err := c.Claims.Patch(ctx, claim.Name, types.MergePatchType, patch(map[string]any{"metadata": map[string]any{
+		"uid": claim.UID, "resourceVersion": claim.ResourceVersion,
+		"finalizers": append(slices.Clone(claim.Finalizers), v1.FinalizerTermination),
+	}}), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	if err != nil {
+		return fmt.Errorf("nodeclaim %s finalizer add: %w", claim.Name, err)
+	}
+	c.World.Observe(got)
+	return nil
 }
 
 // deleteClaim asks the API to delete exactly this NodeClaim.

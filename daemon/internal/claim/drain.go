@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,17 +45,22 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 	}
 	first := slices.MinFunc(pods, func(a, b *corev1.Pod) int { return tier(a) - tier(b) })
 	var waiting []string
+	var faults []error
 	for _, p := range pods {
 		if tier(p) != tier(first) && (deadline.IsZero() || now.Before(deadline)) {
 			continue
 		}
 		why, err := c.evict(ctx, p, deadline)
 		if err != nil {
-			return 0, false, err
+			faults = append(faults, err) // the others go all the same
+			continue
 		}
 		if why != "" {
 			waiting = append(waiting, p.Namespace+"/"+p.Name+": "+why)
 		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return 0, false, err
 	}
 	slices.Sort(waiting)
 	message := fmt.Sprintf("%d pods are still on node %s", len(pods), node.Name)
@@ -140,7 +146,7 @@ func (c *Controller) evict(ctx context.Context, p *corev1.Pod, deadline time.Tim
 	if p.DeletionTimestamp != nil {
 		return "", nil
 	}
-	if p.Annotations[v1.AnnotationDoNotDisrupt] == "true" {
+	if protected(p, now) {
 		return "annotation " + v1.AnnotationDoNotDisrupt + " holds it", nil
 	}
 	uid := p.UID
@@ -157,6 +163,17 @@ func (c *Controller) evict(ctx context.Context, p *corev1.Pod, deadline time.Tim
 		return "more than one PodDisruptionBudget selects it", nil
 	}
 	return "", fmt.Errorf("pod %s/%s evict: %w", p.Namespace, p.Name, err)
+}
+
+// protected reads the annotation as Karpenter does: "true" holds for ever, a
+// positive duration from the pod's start on; anything else does not hold.
+func protected(p *corev1.Pod, now time.Time) bool {
+	text := p.Annotations[v1.AnnotationDoNotDisrupt]
+	if text == v1.LabelTrue {
+		return true
+	}
+	d, err := time.ParseDuration(text)
+	return err == nil && d > 0 && (p.Status.StartTime == nil || now.Before(p.Status.StartTime.Add(d)))
 }
 
 func (c *Controller) forceDelete(ctx context.Context, p *corev1.Pod, grace int64) error {

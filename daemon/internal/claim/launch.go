@@ -78,6 +78,14 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 		if errors.Is(err, aws.ErrLaunchTemplateNotFound) {
 			c.templates.Delete(order.template.Digest())
 		}
+		if errors.Is(err, aws.ErrNothingLaunched) {
+			c.report(launched.Failed)
+			next, fault := c.writeAttempt(ctx, claim, attempt+1, order.digest())
+			if fault != nil {
+				return 0, fault
+			}
+			claim = next
+		}
 		return c.launchFailed(ctx, claim, err)
 	}
 	c.report(launched.Failed)

@@ -93,7 +93,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 		}
 		return strings.Compare(a.InstanceType+a.Zone, b.InstanceType+b.Zone)
 	})
-	o.template, err = template(claim, class, facts, capacityType, owner)
+	o.template, err = template(claim, class, facts, capacityType, owner, o.types)
 	o.template.ImageID = o.request.Overrides[0].ImageID
 	return o, err
 }
@@ -138,8 +138,19 @@ func first(claim cluster.Claim, key, otherwise string) string {
 	return otherwise
 }
 
-func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts ClusterFacts, capacityType string, owner awsspec.Owner) (awsspec.LaunchTemplate, error) {
-	labels := maps.Clone(claim.Labels)
+func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts ClusterFacts, capacityType string, owner awsspec.Owner,
+	types map[string]catalog.InstanceType,
+) (awsspec.LaunchTemplate, error) {
+	labels := map[string]string{}
+	maps.Copy(labels, claim.Labels)
+	// A launch writes its instance's labels onto the NodeClaim, and registration
+	// takes them to the Node. Here they would make a retry another request.
+	delete(labels, label.ZoneID)
+	for _, t := range types {
+		for _, x := range t.Labels {
+			delete(labels, x.Key)
+		}
+	}
 	labels[v1.LabelCapacityType] = capacityType
 	labels[v1.LabelDoNotSyncTaints] = v1.LabelTrue // the user data registers every taint
 	config := awsspec.NodeConfig{

@@ -123,3 +123,23 @@ func TestBlockDevices_SizesRoundUpToGiB(t *testing.T) {
 		t.Errorf("default = %+v", got)
 	}
 }
+
+func TestMakeOrder_WhatALaunchWroteOntoTheClaimDoesNotChangeTheRequest(t *testing.T) {
+	before, err := makeOrder(nodeClaim(label.OnDemand), class(), instanceTypes(), facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := nodeClaim(label.OnDemand)
+	for _, l := range instanceTypes()[0].Labels {
+		c.Labels[l.Key] = l.Value
+	}
+	c.Labels[label.Zone], c.Labels[label.ZoneID], c.Labels[label.CapacityType] = "a", "z-1", label.OnDemand
+	after, err := makeOrder(c, class(), instanceTypes(), facts)
+	if err != nil || after.digest() != before.digest() {
+		t.Errorf("a retry after a lost status write would be another request (%v):\n%s\n%s", err, before.template.UserData, after.template.UserData)
+	}
+	c.Labels = nil
+	if _, err := makeOrder(c, class(), instanceTypes(), facts); err != nil {
+		t.Errorf("a NodeClaim without labels: %v", err)
+	}
+}

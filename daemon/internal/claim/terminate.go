@@ -103,7 +103,10 @@ func (c *Controller) endInstance(ctx context.Context, claim *v1.NodeClaim) (bool
 	if len(instances) == 0 {
 		return true, nil
 	}
-	for _, id := range instances {
+	for id, ending := range instances {
+		if ending {
+			continue
+		}
 		if err := c.Cloud.Terminate(ctx, id); err != nil {
 			return false, fmt.Errorf("nodeclaim %s instance %s end: %w", claim.Name, id, err)
 		}
@@ -115,26 +118,28 @@ func (c *Controller) endInstance(ctx context.Context, claim *v1.NodeClaim) (bool
 	return false, nil
 }
 
-// instancesOf lists the instances of the claim that are not terminated.
-func (c *Controller) instancesOf(ctx context.Context, claim *v1.NodeClaim) ([]string, error) {
+// instancesOf lists the instances of the claim that are not terminated, and says
+// of each whether it is on its way out.
+func (c *Controller) instancesOf(ctx context.Context, claim *v1.NodeClaim) (map[string]bool, error) {
 	if claim.Status.ProviderID == "" && claim.Annotations[v1.AnnotationLaunchAttempt] == "" {
 		return nil, nil // no launch was ever tried
 	}
-	var ids []string
+	ids := map[string]bool{}
 	found, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagNodeClaimUID: string(claim.UID)})
 	if err != nil {
 		return nil, fmt.Errorf("nodeclaim %s instances list: %w", claim.Name, err)
 	}
 	for _, i := range found {
-		ids = append(ids, i.ID)
+		ids[i.ID] = i.Gone()
 	}
-	if _, id, err := awsspec.ParseProviderID(claim.Status.ProviderID); err == nil && !slices.Contains(ids, id) {
+	_, id, err := awsspec.ParseProviderID(claim.Status.ProviderID)
+	if _, listed := ids[id]; err == nil && !listed {
 		there, err := c.stillThere(ctx, claim, id)
 		if err != nil {
 			return nil, err
 		}
 		if there {
-			ids = append(ids, id)
+			ids[id] = false
 		}
 	}
 	return ids, nil

@@ -156,12 +156,17 @@ func (w *World) put(object metav1.Object) concern {
 		}
 		return concern{claims: w.claimsOfNode(o)}
 	case *v1.NodeClaim:
+		if !ours(o.Spec.NodeClassRef) {
+			return concern{}
+		}
 		if store(w.claims, o.Name, o) && o.Status.ProviderID != "" {
 			w.claimOf[o.Status.ProviderID] = o.Name
 		}
 		return concern{claims: []string{o.Name}}
 	case *v1.NodePool:
-		store(w.pools, o.Name, o)
+		if ours(o.Spec.Template.Spec.NodeClassRef) {
+			store(w.pools, o.Name, o)
+		}
 	case *awsv1.EC2NodeClass:
 		if store(w.classes, o.Name, o) {
 			delete(w.words.classes, o.Name)
@@ -209,6 +214,12 @@ func (w *World) remove(object metav1.Object) concern {
 		delete(w.replicaSets, key(o))
 	}
 	return concern{}
+}
+
+// ours says whether the class is of the kind that this daemon carries out: pools
+// and NodeClaims of another kind's, such as EKS Auto Mode's, are left alone.
+func ours(ref v1.NodeClassReference) bool {
+	return ref.Group == awsv1.Group && ref.Kind == awsv1.EC2NodeClassKind
 }
 
 func (w *World) bury(uid types.UID) {

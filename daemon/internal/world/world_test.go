@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 )
@@ -20,6 +21,22 @@ func newWorld() *World {
 
 func meta(name string, version int) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), ResourceVersion: fmt.Sprint(version)}
+}
+
+func nodeClaim(name string, version int) *v1.NodeClaim {
+	c := &v1.NodeClaim{ObjectMeta: meta(name, version)}
+	c.Spec.NodeClassRef = v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: "default"}
+	return c
+}
+
+func TestWorld_LeavesNodeClaimsOfAnotherKindOfClassAlone(t *testing.T) {
+	w := newWorld()
+	foreign := nodeClaim("auto", 1)
+	foreign.Spec.NodeClassRef = v1.NodeClassReference{Group: "eks.amazonaws.com", Kind: "NodeClass", Name: "default"}
+	w.Observe(foreign)
+	if _, there := w.NodeClaim("auto"); there {
+		t.Error("a NodeClaim of EKS Auto Mode is taken for ours")
+	}
 }
 
 func pod(name string, version int, node string) *corev1.Pod {
@@ -40,14 +57,14 @@ func TestWorld_OlderVersionNeverReplacesANewerOne(t *testing.T) {
 
 func TestWorld_WhatIsGoneDoesNotComeBack(t *testing.T) {
 	w := newWorld()
-	c := &v1.NodeClaim{ObjectMeta: meta("c", 5)}
+	c := nodeClaim("c", 5)
 	w.Observe(c)
 	w.Forget(c)
-	w.Observe(&v1.NodeClaim{ObjectMeta: meta("c", 6)}) // a late answer to a patch
+	w.Observe(nodeClaim("c", 6)) // a late answer to a patch
 	if _, there := w.NodeClaim("c"); there {
 		t.Error("a deleted NodeClaim came back")
 	}
-	again := &v1.NodeClaim{ObjectMeta: meta("c", 7)}
+	again := nodeClaim("c", 7)
 	again.UID = "another"
 	w.Observe(again)
 	if _, there := w.NodeClaim("c"); !there {
@@ -60,7 +77,7 @@ func TestWorld_NodeBelongsToTheClaimOfItsProviderID(t *testing.T) {
 	var told []string
 	unsubscribe := w.Subscribe(Subscriber{Claim: func(c string) { told = append(told, c) }})
 	defer unsubscribe()
-	c := &v1.NodeClaim{ObjectMeta: meta("c", 1)}
+	c := nodeClaim("c", 1)
 	c.Status.ProviderID = "aws:///a/i-1"
 	w.Observe(c)
 	n := &corev1.Node{ObjectMeta: meta("n", 2), Spec: corev1.NodeSpec{ProviderID: "aws:///a/i-1"}}
@@ -83,10 +100,10 @@ func TestWorld_NodeBelongsToTheClaimOfItsProviderID(t *testing.T) {
 
 func TestWorld_OneUnreadableClaimDoesNotHoldUpTheRest(t *testing.T) {
 	w := newWorld()
-	bad := &v1.NodeClaim{ObjectMeta: meta("bad", 1)}
+	bad := nodeClaim("bad", 1)
 	bad.Spec.Requirements = []v1.Requirement{{Key: "k", Operator: "Near"}}
 	w.Observe(bad)
-	w.Observe(&v1.NodeClaim{ObjectMeta: meta("good", 2)})
+	w.Observe(nodeClaim("good", 2))
 	s, faults, err := w.Snapshot()
 	if err != nil || len(faults) != 1 || len(s.Claims()) != 1 {
 		t.Errorf("snapshot = %v, %v, %v", s.Claims(), faults, err)
