@@ -1,2 +1,2 @@
-# By its namespace.
+# By its namespace. The namespace itself is left behind on destroy.
 terraform import karpenter_daemon.this karpenter
