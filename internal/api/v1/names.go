@@ -47,7 +47,7 @@ const (
 	AnnotationLaunchAttempt = OwnDomain + "/launch-attempt"
 	// AnnotationLaunchDigest (lower hex) identifies the request of that attempt.
 	AnnotationLaunchDigest = OwnDomain + "/launch-digest"
-	// AnnotationInterruption is "<RFC 3339 deadline> <reason>".
+	// AnnotationInterruption is "<deadline> <reason> <noticed>", times in RFC 3339.
 	AnnotationInterruption = OwnDomain + "/interruption"
 	// TaintAwaitingPods keeps other pods away until the planned ones are nominated.
 	TaintAwaitingPods = OwnDomain + "/awaiting-pods"
