@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -122,6 +123,27 @@ func TestControllerRole_PoliciesThatWereMadeBeforeAFailureAreNotLost(t *testing.
 	wantError(t, role.apply(config), `"lab,taken"`, "already exists", "import {")
 	if role.state.IsNull() {
 		t.Fatal("the policies are lost from state")
+	}
+}
+
+func TestControllerRole_LeavesAPolicyOfSomebodyElseAlone(t *testing.T) {
+	cloud := startCloud(t)
+	h := configured(t, cloud.config())
+	config := object{"cluster_name": testCluster, "node_role_arn": testNodeRole}
+	planned := attributeOf(t, h.resource("karpenter_controller_role").plan(config).value, "policies")
+	names := slices.Sorted(maps.Keys(attributes(t, planned)))
+	theirs, err := cloud.clients.CreatePolicy(t.Context(), aws.Policy{
+		Name: names[len(names)-1], Document: `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := h.resource("karpenter_controller_role")
+	wantError(t, role.apply(config), names[len(names)-1], "already exists")
+	wantNoError(t, role.read())
+	wantNoError(t, role.destroy())
+	if _, err := cloud.clients.GetPolicy(t.Context(), theirs.ARN); err != nil {
+		t.Errorf("their policy: %v", err)
 	}
 }
 

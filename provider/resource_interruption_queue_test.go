@@ -105,9 +105,16 @@ func TestInterruptionQueue_LifeWithDriftAndImport(t *testing.T) {
 }
 
 func TestInterruptionQueue_LeavesARuleOfSomebodyElseAlone(t *testing.T) {
+	for _, targetID := range []string{awsspec.QueueTargetID, "theirs"} {
+		t.Run(targetID, func(t *testing.T) { leavesARuleAlone(t, targetID) })
+	}
+}
+
+func leavesARuleAlone(t *testing.T, targetID string) {
+	t.Helper()
 	cloud := startCloud(t)
 	name := awsspec.EventRules(testCluster)[0].Name
-	theirs := aws.Rule{Name: name, Pattern: `{"source":["aws.ec2"]}`, TargetID: awsspec.QueueTargetID, TargetARN: "arn:aws:sqs:us-west-2:123456789012:theirs"}
+	theirs := aws.Rule{Name: name, Pattern: `{"source":["aws.ec2"]}`, TargetID: targetID, TargetARN: "arn:aws:sqs:us-west-2:123456789012:theirs"}
 	if _, err := cloud.clients.CreateRule(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +122,7 @@ func TestInterruptionQueue_LeavesARuleOfSomebodyElseAlone(t *testing.T) {
 	queue := h.resource("karpenter_interruption_queue")
 	wantError(t, queue.apply(object{"cluster_name": testCluster}), name, "already exists")
 	wantNoError(t, queue.destroy())
-	if got, err := cloud.clients.GetRule(t.Context(), name, awsspec.QueueTargetID); err != nil || got.TargetARN != theirs.TargetARN {
+	if got, err := cloud.clients.GetRule(t.Context(), name, targetID); err != nil || got.TargetARN != theirs.TargetARN {
 		t.Errorf("their rule is now %+v, %v", got, err)
 	}
 	if _, err := cloud.clients.GetQueue(t.Context(), testCluster); !errors.Is(err, aws.ErrNotFound) {

@@ -48,13 +48,14 @@ func TestNodeClass_BadInputNamesAttributeAndRemedy(t *testing.T) {
 func TestNodeClass_WhatIsUnknownIsNotObjectedTo(t *testing.T) {
 	h := newHarness(t)
 	for name, change := range map[string]object{
-		"nothing unknown": nil,
-		"profile":         {"instance_profile": unknown{}, "daemon": unknown{}},
-		"selectors":       {"subnet_selector_terms": unknown{}, "security_group_selector_terms": list{object{"id": unknown{}}}},
-		"selector tags":   {"subnet_selector_terms": list{object{"tags": unknown{}}}},
-		"volume":          {"block_device_mappings": list{object{"ebs": object{"volume_size": unknown{}}}}},
-		"tags":            {"tags": object{"a": unknown{}}},
-		"metadata":        {"metadata_options": unknown{}, "kubelet": unknown{}},
+		"nothing unknown":  nil,
+		"profile":          {"instance_profile": unknown{}, "daemon": unknown{}},
+		"selectors":        {"subnet_selector_terms": unknown{}, "security_group_selector_terms": list{object{"id": unknown{}}}},
+		"a whole selector": {"subnet_selector_terms": list{unknown{}}},
+		"selector tags":    {"subnet_selector_terms": list{object{"tags": unknown{}}}},
+		"volume":           {"block_device_mappings": list{object{"ebs": object{"volume_size": unknown{}}}}},
+		"tags":             {"tags": object{"a": unknown{}}},
+		"metadata":         {"metadata_options": unknown{}, "kubelet": unknown{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantNoError(t, h.validate("karpenter_node_class", classConfig(change)))
