@@ -35,11 +35,6 @@ func (s *step) provision() {
 	for i := range s.classes {
 		s.refuse(&s.classes[i])
 	}
-	for i, a := range s.launches {
-		l := a.(plan.Launch)
-		l.Why.TotalFlowing = len(s.launches)
-		s.launches[i] = l
-	}
 	s.trace.Launches = len(s.launches)
 }
 

@@ -112,15 +112,10 @@ func (s *step) delete(c cluster.Claim, why plan.DeleteReason, detail string, wai
 	s.retired = append(s.retired, plan.Delete{Claim: c.Name, ClaimUID: c.UID, Why: why, Detail: detail, Waited: waited, Saves: s.priceOf(c)})
 }
 
-// priceOf is what the claim's instance costs, zero where that is unknown.
-func (s *step) priceOf(c cluster.Claim) quantity.Money {
-	return Price(s.in.Snapshot, c)
-}
-
-// Price returns what a launched NodeClaim costs an hour by the catalogue of its
+// priceOf is what the claim's instance costs an hour by the catalogue of its
 // class, zero where that is unknown.
-func Price(snap cluster.Snapshot, c cluster.Claim) quantity.Money {
-	class, _ := snap.Class(c.Class)
+func (s *step) priceOf(c cluster.Claim) quantity.Money {
+	class, _ := s.in.Snapshot.Class(c.Class)
 	for _, t := range class.Types {
 		if t.Name != c.InstanceType {
 			continue

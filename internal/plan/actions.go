@@ -105,13 +105,12 @@ const (
 
 // LaunchReason says why this launch, with the numbers it was decided on.
 type LaunchReason struct {
-	Pods         int64 // real and declared pods that found no room
-	Considered   int   // instance types compared
-	Unavailable  int   // of those, offerings left out for lack of capacity
-	Best         Choice
-	RunnerUp     Choice // cheapest per unit of work of another family, for comparison; zero if none
-	Replaces     string // claim that it replaces, where its pods come from an interrupted node
-	TotalFlowing int    // launches in this plan
+	Pods        int64 // real and declared pods that found no room
+	Considered  int   // instance types compared
+	Unavailable int   // of those, offerings left out for lack of capacity
+	Best        Choice
+	RunnerUp    Choice // cheapest per unit of work of another family, for comparison; zero if none
+	Replaces    string // claim that it replaces, where its pods come from an interrupted node
 }
 
 // Plan is the result of one Step.

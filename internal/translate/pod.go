@@ -83,11 +83,7 @@ func Shape(spec *corev1.PodSpec, requests quantity.Resources) cluster.Shape {
 		selector = append(selector, label.Is(key, value))
 	}
 	s.Selector = label.All(selector...)
-	for _, t := range spec.Tolerations {
-		s.Tolerations = append(s.Tolerations, cluster.Toleration{
-			Key: t.Key, Value: t.Value, Effect: string(t.Effect), Exists: t.Operator == corev1.TolerationOpExists,
-		})
-	}
+	s.Tolerations = Tolerations(spec.Tolerations)
 	s.Unsupported = unsupported(spec)
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
@@ -100,6 +96,17 @@ func Shape(spec *corev1.PodSpec, requests quantity.Resources) cluster.Shape {
 		}
 	}
 	return s
+}
+
+// Tolerations reads tolerations.
+func Tolerations(in []corev1.Toleration) []cluster.Toleration {
+	var out []cluster.Toleration
+	for _, t := range in {
+		out = append(out, cluster.Toleration{
+			Key: t.Key, Value: t.Value, Effect: string(t.Effect), Exists: t.Operator == corev1.TolerationOpExists,
+		})
+	}
+	return out
 }
 
 func affinityTerm(term corev1.NodeSelectorTerm) (label.Requirements, error) {

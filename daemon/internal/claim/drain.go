@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 const (
@@ -101,23 +103,10 @@ func evictable(p *corev1.Pod, now time.Time) bool {
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return false
 	}
-	taint := v1.DisruptedTaint()
-	for _, t := range p.Spec.Tolerations {
-		if tolerates(t, taint) {
-			return false
-		}
-	}
-	return p.DeletionTimestamp == nil || now.Before(p.DeletionTimestamp.Add(stuck))
-}
-
-func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect {
+	if _, kept := cluster.Untolerated(translate.Taints([]corev1.Taint{v1.DisruptedTaint()}), translate.Tolerations(p.Spec.Tolerations)); !kept {
 		return false
 	}
-	if t.Key == "" {
-		return t.Operator == corev1.TolerationOpExists
-	}
-	return t.Key == taint.Key && (t.Operator == corev1.TolerationOpExists || t.Value == taint.Value)
+	return p.DeletionTimestamp == nil || now.Before(p.DeletionTimestamp.Add(stuck))
 }
 
 // tier is the pod's place in the order of a drain.

@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,8 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
-
-func mapValues[K comparable, V any](m map[K]V) func(func(V) bool) { return maps.Values(m) }
 
 // takeInventory lists, as the deployer sees it through the API, everything in
 // the account that the product could leave behind.

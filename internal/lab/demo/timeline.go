@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,7 +87,7 @@ func (d *demo) fleet(context.Context) {
 		rows[what].count++
 		rows[what].price += price
 	}
-	for _, r := range slices.SortedFunc(mapValues(rows), func(a, b *row) int { return cmp.Compare(a.what, b.what) }) {
+	for _, r := range slices.SortedFunc(maps.Values(rows), func(a, b *row) int { return cmp.Compare(a.what, b.what) }) {
 		d.say("  %2d x %s %s/h", r.count, r.what, r.price.Dollars())
 	}
 	d.say("  fleet: %d instances, %s/h (on-demand prices of the catalogue; spot prices are estimates)", len(d.instances()), total.Dollars())
