@@ -15,6 +15,7 @@ type Owner struct{ Kind, Name, UID string }
 // hands.
 type Pod struct {
 	UID, Namespace, Name string
+	Labels               label.Labels // what the selectors of other pods see
 	Owner                Owner
 	Shape                Shape
 	Node                 string // where it is bound; "" while pending
@@ -83,11 +84,25 @@ type Pool struct {
 	Taints        []Taint
 	StartupTaints []Taint
 	Limits        []quantity.Amount // by name; the name "nodes" counts nodes
+	MinValues     []MinValues       // sorted by key
 	KeepEmpty     bool              // consolidateAfter: Never
 	EmptyAfter    time.Duration     // an empty node is removed after this
 	Ready         bool
 	NotReady      string // why not, where Ready is false
 	Deleting      bool
+}
+
+// MinValues asks that the types a launch may become have at least Count
+// different values of the label.
+type MinValues struct {
+	Key   string
+	Count int
+}
+
+// Namespace is a namespace's labels, which namespace selectors look at.
+type Namespace struct {
+	Name   string
+	Labels label.Labels
 }
 
 // Class is what an EC2NodeClass makes of the instance-type catalogue: the
@@ -100,7 +115,8 @@ type Class struct {
 	Types    []catalog.InstanceType // sorted by name
 }
 
-// DaemonSet puts one pod on every node that its shape allows.
+// DaemonSet puts one pod on every node that its shape allows. The shape is that
+// of its newest live pod where there is one, with the template's node affinity.
 type DaemonSet struct {
 	UID, Namespace, Name string
 	Shape                Shape
@@ -109,8 +125,9 @@ type DaemonSet struct {
 // Workload is a controller whose declared replicas do not all exist yet.
 type Workload struct {
 	UID, Kind, Namespace, Name string
-	Missing                    int64 // replicas declared and not yet created
-	Shape                      Shape // of the pods to come
+	Missing                    int64        // replicas declared and not yet created
+	Labels                     label.Labels // of the pods to come
+	Shape                      Shape        // of the pods to come
 }
 
 // ID is kind/namespace/name.

@@ -8,16 +8,26 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Shape is all of a pod that decides where it can run. Pods of equal shape are
-// interchangeable to the packer.
+// Shape is all that a pod asks of the place where it runs. Pods of one
+// namespace with equal shapes and labels are interchangeable to the packer.
 type Shape struct {
-	Requests    quantity.Resources   // including one pod slot
+	Requests    quantity.Resources   // including one pod slot, and slots to attach volumes (see AttachSlots)
 	Selector    label.Requirements   // nodeSelector
 	Affinity    []label.Requirements // required node affinity: any of these; none means no restriction
+	Preferred   []Preference         // preferred node affinity
 	Tolerations []Toleration
 	Priority    int32
-	// Unsupported names hard constraints of the pod that the core does not
-	// carry out; a pod that has one is never placed and says so.
+	Spread      []Spread  // topologySpreadConstraints
+	Together    []PodTerm // podAffinity
+	Apart       []PodTerm // podAntiAffinity
+	Ports       []HostPort
+	// Volumes has one entry for each volume that is tied to a place: the node
+	// must meet any of its alternatives.
+	Volumes [][]label.Requirements
+	Gang    Gang
+	// Unsupported names hard constraints of the pod that the core does not carry
+	// out, and objects it needs that are missing or broken; a pod that has one is
+	// never placed and says so.
 	Unsupported []string
 }
 

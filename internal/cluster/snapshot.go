@@ -16,6 +16,7 @@ type Objects struct {
 	Classes    []Class
 	DaemonSets []DaemonSet
 	Workloads  []Workload
+	Namespaces []Namespace // one that is missing has no labels
 }
 
 // Snapshot is a consistent, immutable view of a cluster.

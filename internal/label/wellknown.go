@@ -12,6 +12,9 @@ const (
 	CapacityType = "karpenter.sh/capacity-type"
 	NodePool     = "karpenter.sh/nodepool"
 	NodeClass    = "karpenter.k8s.aws/ec2nodeclass"
+	// NodeName is no label: node affinity's matchFields selects by it. The sign in
+	// front keeps it apart from any real key.
+	NodeName = "@metadata.name"
 )
 
 // Values of the capacity-type label.

@@ -1,0 +1,37 @@
+package plan
+
+import "github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+
+// Certificate proves that no choice of new nodes carries the demand for less
+// than Bound. It gives every group of pods prices for resources, such that no
+// node that can be launched holds more worth of pods than it costs, however it
+// is filled; then the worth of all pods is a lower bound of the cost of any
+// fleet that carries them (linear programming duality).
+//
+// What exists already (free room on nodes, reservations) counts against the
+// bound at the worth of the room it has. Spread, anti-affinity and minValues are
+// left out, which keeps the bound valid and makes it lower.
+type Certificate struct {
+	Bound      quantity.Money // nano-dollars an hour, rounded down
+	Scale      uint           // prices are nano-dollars an hour over 2^Scale, for each unit
+	Dimensions []Dimension
+	Demand     []DemandPrice // sorted by group
+	// Unpriced names the offerings left out because their price is not known.
+	Unpriced []string
+}
+
+// Dimension is one resource, counted in whole units: a demand and a capacity
+// both as the largest number of units that fit into them. With a unit of 1 it is
+// the resource itself. Rounding down both sides keeps every valid content of a
+// node valid, since whole units add up to no more than the whole.
+type Dimension struct {
+	Resource string
+	Unit     int64
+}
+
+// DemandPrice is the part of the demand that is one group of pods.
+type DemandPrice struct {
+	Group  string  // key of the group
+	Count  int64   // pods, declared ones included
+	Prices []int64 // for each dimension; not negative
+}
