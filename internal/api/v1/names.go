@@ -49,9 +49,20 @@ const (
 	AnnotationLaunchDigest = OwnDomain + "/launch-digest"
 	// AnnotationInterruption is "<deadline> <reason> <noticed>", times in RFC 3339.
 	AnnotationInterruption = OwnDomain + "/interruption"
+	// AnnotationGang on a pod names its gang within the namespace: room is made for
+	// enough of a gang's pods at the same time, or for none.
+	AnnotationGang = OwnDomain + "/gang"
+	// AnnotationGangSize (decimal, 1 or more) on a pod of a gang is how many are
+	// enough. Absent means all that exist.
+	AnnotationGangSize = OwnDomain + "/gang-size"
 	// TaintAwaitingPods keeps other pods away until the planned ones are nominated.
 	TaintAwaitingPods = OwnDomain + "/awaiting-pods"
 )
+
+// LabelPodGroup on a pod names its PodGroup, as the kube-scheduler's coscheduling
+// plugin reads it. It makes a gang as AnnotationGang does, which wins over it.
+// See https://github.com/kubernetes-sigs/scheduler-plugins/tree/master/pkg/coscheduling.
+const LabelPodGroup = "scheduling.x-k8s.io/pod-group"
 
 // FinalizerTermination holds NodeClaims and Nodes until they are drained and the instance is gone.
 const FinalizerTermination = Group + "/termination"
