@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
@@ -99,7 +100,11 @@ func (d *Definition) Update(t *testing.T, before, after string) field.ErrorList 
 
 func (d *Definition) admit(t *testing.T, document string) (object map[string]any, pruned []string) {
 	t.Helper()
-	if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+	text, err := yaml.YAMLToJSON([]byte(document))
+	if err == nil {
+		err = json.Unmarshal(text, &object) // whole numbers as integers, which rules tell from others
+	}
+	if err != nil {
 		t.Fatalf("parse object: %v\n%s", err, document)
 	}
 	options := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}

@@ -122,7 +122,11 @@ func TestNodePool_BadObjectIsRefusedByName(t *testing.T) {
 		"unsupported replicas":    {"  weight: 10", "  replicas: 3", `spec.replicas: Invalid value: 3: static capacity is not supported yet: remove the field`},
 		"unsupported budgets":     {"consolidateAfter: 30s", `budgets: [{nodes: "10%"}]`, `spec.disruption.budgets: Invalid value: disruption budgets are not supported yet: remove the field`},
 		"unsupported expireAfter": {"terminationGracePeriod: 1h30m", "expireAfter: 720h", `spec.template.spec.expireAfter: Invalid value: "720h": expiry is not supported yet, nodes do not expire: remove the field`},
-		"unsupported minValues":   {"operator: In, values: [c, m, r]", "operator: In, minValues: 2, values: [c, m, r]", `spec.template.spec.requirements[1].minValues: Invalid value: 2: minimum numbers of values are not supported yet: remove the field`},
+		"minValues of too few":    {"operator: In, values: [c, m, r]", "operator: In, minValues: 4, values: [c, m, r]", `spec.template.spec.requirements[1]: Invalid value: operator In with minValues needs at least that many values: add values or lower minValues`},
+		"minValues of no values":  {requirement, `{key: kubernetes.io/arch, operator: In, minValues: 2, values: []}`, `operator In needs at least one value`},
+		"minValues of none":       {requirement, `{key: kubernetes.io/arch, operator: Exists, minValues: 0}`, `spec.template.spec.requirements[3].minValues: Invalid value: 0: spec.template.spec.requirements[3].minValues in body should be greater than or equal to 1`},
+		"minValues over 50":       {requirement, `{key: kubernetes.io/arch, operator: Exists, minValues: 51}`, `spec.template.spec.requirements[3].minValues: Invalid value: 51: spec.template.spec.requirements[3].minValues in body should be less than or equal to 50`},
+		"minValues as text":       {requirement, `{key: kubernetes.io/arch, operator: Exists, minValues: "2"}`, `spec.template.spec.requirements[3].minValues`},
 		"unsupported policy":      {"WhenEmpty,", "WhenEmptyOrUnderutilized,", `spec.disruption.consolidationPolicy: Unsupported value: "WhenEmptyOrUnderutilized": supported values: "WhenEmpty"`},
 		"bad consolidateAfter":    {"consolidateAfter: 30s", "consolidateAfter: soon", `spec.disruption.consolidateAfter: Invalid value: "soon"`},
 		"bad grace period":        {"1h30m", "Never", `spec.template.spec.terminationGracePeriod: Invalid value: "Never"`},
@@ -185,6 +189,28 @@ func TestRules_KnowEveryInstanceLabel(t *testing.T) {
 	}
 }
 
+func TestMinValues_IsKeptByPoolAndClaimWithEveryOperator(t *testing.T) {
+	pools, claims := definition(t, v1.NodePoolKind), definition(t, v1.NodeClaimKind)
+	for with, want := range map[string]int{
+		"operator: In, values: [a, b], minValues: 2": 2, "operator: NotIn, values: [a], minValues: 50": 50,
+		"operator: Exists, minValues: 3": 3, `operator: Gt, values: ["4"], minValues: 2`: 2, `operator: Lte, values: ["4"], minValues: 1`: 1,
+	} {
+		requirement := "{key: example.com/x, " + with + "}"
+		stored, pruned, errs := pools.Create(t, strings.Replace(goodNodePool, "{key: kubernetes.io/arch, operator: Exists}", requirement, 1))
+		var pool v1.NodePool
+		crdtest.Into(t, stored, &pool)
+		if got := pool.Spec.Template.Spec.Requirements[3].MinValues; len(errs) > 0 || len(pruned) > 0 || got == nil || *got != want {
+			t.Errorf("pool with %s: minValues %v, errors %v, pruned %v", with, got, errs, pruned)
+		}
+		stored, pruned, errs = claims.Create(t, strings.Replace(goodNodeClaim, "{key: karpenter.sh/nodepool, operator: In, values: [default]}", requirement, 1))
+		var claim v1.NodeClaim
+		crdtest.Into(t, stored, &claim)
+		if got := claim.Spec.Requirements[0].MinValues; len(errs) > 0 || len(pruned) > 0 || got == nil || *got != want {
+			t.Errorf("claim with %s: minValues %v, errors %v, pruned %v", with, got, errs, pruned)
+		}
+	}
+}
+
 func TestNodeClaim_SpecIsImmutable(t *testing.T) {
 	d := definition(t, v1.NodeClaimKind)
 	if _, pruned, errs := d.Create(t, goodNodeClaim); len(errs) > 0 || len(pruned) > 0 {
@@ -213,11 +239,10 @@ func TestRefusedFields_NamesWhatAnOlderDefinitionStored(t *testing.T) {
 	stored, _, _ := definition(t, v1.NodePoolKind).Create(t, strings.NewReplacer(
 		"consolidateAfter: 30s", `budgets: [{nodes: "10%"}]`,
 		"terminationGracePeriod: 1h30m", "expireAfter: 720h",
-		"operator: In, values: [c, m, r]", "operator: In, minValues: 2, values: [c, m, r]",
 		"weight: 10", "replicas: 3").Replace(goodNodePool))
 	var pool v1.NodePool
 	crdtest.Into(t, stored, &pool)
-	want := "spec.replicas spec.disruption.budgets spec.template.spec.expireAfter spec.template.spec.requirements[1].minValues"
+	want := "spec.replicas spec.disruption.budgets spec.template.spec.expireAfter"
 	if got := strings.Join(pool.RefusedFields(), " "); got != want {
 		t.Errorf("refused fields %q, want %q", got, want)
 	}

@@ -1,10 +1,6 @@
 package v1
 
-import (
-	"fmt"
-
-	"k8s.io/apimachinery/pkg/runtime"
-)
+import "k8s.io/apimachinery/pkg/runtime"
 
 // RefusedObject keeps the JSON of a field that is refused, so that nothing stored is lost.
 //
@@ -43,15 +39,6 @@ type RefusedNodeSpec struct {
 	ExpireAfter *string `json:"expireAfter,omitempty"`
 }
 
-// RefusedRequirement has Karpenter's fields of a requirement that are refused.
-type RefusedRequirement struct {
-	// MinValues is refused.
-	//
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="false",message="minimum numbers of values are not supported yet: remove the field"
-	MinValues *int `json:"minValues,omitempty"`
-}
-
 // RefusedFields lists the paths of refused fields that the object holds: only an
 // object stored before these definitions were installed can hold one.
 func (p *NodePool) RefusedFields() []string {
@@ -71,14 +58,8 @@ func (c *NodeClaim) RefusedFields() []string {
 }
 
 func (s *NodeSpec) refusedFields(path string) []string {
-	var paths []string
-	if s.ExpireAfter != nil {
-		paths = append(paths, path+".expireAfter")
+	if s.ExpireAfter == nil {
+		return nil
 	}
-	for i, r := range s.Requirements {
-		if r.MinValues != nil {
-			paths = append(paths, fmt.Sprintf("%s.requirements[%d].minValues", path, i))
-		}
-	}
-	return paths
+	return []string{path + ".expireAfter"}
 }

@@ -16,6 +16,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.operator != 'In' || (has(self.values) && size(self.values) > 0)",message="operator In needs at least one value"
 // +kubebuilder:validation:XValidation:rule="!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || size(self.values) == 0",message="operators Exists and DoesNotExist take no values: remove them"
 // +kubebuilder:validation:XValidation:rule="!(self.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(self.values) && size(self.values) == 1 && self.values[0].matches('^[0-9]{1,18}$'))",message="operators Gt, Lt, Gte and Lte need exactly one value, an integer of 0 or more"
+// +kubebuilder:validation:XValidation:rule="self.operator != 'In' || !has(self.minValues) || !has(self.values) || size(self.values) == 0 || size(self.values) >= self.minValues",message="operator In with minValues needs at least that many values: add values or lower minValues"
 // +kubebuilder:validation:XValidation:rule="self.key != 'kubernetes.io/hostname'",message="label kubernetes.io/hostname names one node and cannot be required: remove the requirement"
 // +kubebuilder:validation:XValidation:rule="self.key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] || !self.key.matches('^([^/]+[.])?karpenter[.]sh/')",message="labels of domain karpenter.sh are set by the daemon, except karpenter.sh/capacity-type: remove the requirement"
 // +kubebuilder:validation:XValidation:rule="!self.key.matches('^([^/]+[.])?karpenter[.]k8s[.]aws/') || self.key in ['karpenter.k8s.aws/ec2nodeclass', 'karpenter.k8s.aws/instance-category', 'karpenter.k8s.aws/instance-generation', 'karpenter.k8s.aws/instance-family', 'karpenter.k8s.aws/instance-size', 'karpenter.k8s.aws/instance-capability-flex', 'karpenter.k8s.aws/instance-cpu', 'karpenter.k8s.aws/instance-cpu-manufacturer', 'karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz', 'karpenter.k8s.aws/instance-memory', 'karpenter.k8s.aws/instance-ebs-bandwidth', 'karpenter.k8s.aws/instance-network-bandwidth', 'karpenter.k8s.aws/instance-local-nvme', 'karpenter.k8s.aws/instance-gpu-name', 'karpenter.k8s.aws/instance-gpu-manufacturer', 'karpenter.k8s.aws/instance-gpu-count', 'karpenter.k8s.aws/instance-gpu-memory', 'karpenter.k8s.aws/instance-accelerator-name', 'karpenter.k8s.aws/instance-accelerator-manufacturer', 'karpenter.k8s.aws/instance-accelerator-count', 'karpenter.k8s.aws/instance-hypervisor', 'karpenter.k8s.aws/instance-encryption-in-transit-supported', 'karpenter.k8s.aws/instance-tenancy']",message="not a label of domain karpenter.k8s.aws that nodes have: correct the key, such as karpenter.k8s.aws/instance-category"
@@ -36,8 +37,14 @@ type Requirement struct {
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MaxLength=63
 	Values []string `json:"values,omitempty"`
-
-	RefusedRequirement `json:",inline"`
+	// MinValues is how many different values of the label the instance types of a
+	// launch must have between them, so that no launch depends on too few. Where
+	// that cannot be had, the daemon's min-values policy decides.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	MinValues *int `json:"minValues,omitempty"`
 }
 
 // NodeClassReference names the cloud's part of a node's configuration.

@@ -10,7 +10,7 @@ import (
 )
 
 // Validate checks what the definition's schema cannot: label and taint syntax,
-// taints given twice, capacity types, and refused fields that were stored under
+// taints given twice, capacity types (of which there must be minValues), and refused fields that were stored under
 // another definition. The result names every field at fault; nil means valid.
 func (p *NodePool) Validate() field.ErrorList {
 	var errs field.ErrorList
@@ -63,9 +63,20 @@ func (r Requirement) validate(path *field.Path) field.ErrorList {
 		errs = append(errs, syntax(path.Child("values").Index(i), value, validation.IsValidLabelValue(value))...)
 	}
 	known := []string{CapacityTypeOnDemand, CapacityTypeSpot} // reserved capacity is not launched yet
-	if r.Key == LabelCapacityType && r.Operator == corev1.NodeSelectorOpIn &&
-		!slices.ContainsFunc(r.Values, func(v string) bool { return slices.Contains(known, v) }) {
+	if r.Key != LabelCapacityType || r.Operator != corev1.NodeSelectorOpIn {
+		return errs
+	}
+	launched := map[string]bool{}
+	for _, value := range r.Values {
+		if slices.Contains(known, value) {
+			launched[value] = true
+		}
+	}
+	if len(launched) == 0 {
 		errs = append(errs, field.NotSupported(path.Child("values"), strings.Join(r.Values, ","), known))
+	} else if r.MinValues != nil && *r.MinValues > len(launched) {
+		errs = append(errs, field.Invalid(path.Child("minValues"), *r.MinValues,
+			"more than the capacity types among the values that nodes can have: lower minValues"))
 	}
 	return errs
 }
