@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/packold"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -78,7 +78,7 @@ func (s *step) bestFit(c *demandClass) {
 	for i, h := range s.hosts {
 		if c.shape.Requests.Fits(h.free) && h.accepts(c.shape) {
 			n := c.shape.Requests.CountIn(h.free, c.count())
-			candidates = append(candidates, candidate{i, pack.Work(h.free.Sub(c.shape.Requests.Times(n)))})
+			candidates = append(candidates, candidate{i, packold.Work(h.free.Sub(c.shape.Requests.Times(n)))})
 		}
 	}
 	slices.SortStableFunc(candidates, func(a, b candidate) int {

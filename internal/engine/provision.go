@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/packold"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -53,7 +53,7 @@ func (s *step) provisionTier(list []offer, unavailable int) {
 		bits := zoneBits(list)
 		classes, index := s.packClasses(list, bits)
 		types := packTypes(list, s.in.Policy.SoftMaxMilliCPU)
-		bins, _, rounds := pack.Pack(classes, types)
+		bins, _, rounds := packold.Pack(classes, types)
 		s.trace.Rounds += rounds
 		full := map[string]bool{}
 		for _, b := range bins {
@@ -72,12 +72,12 @@ func (s *step) provisionTier(list []offer, unavailable int) {
 }
 
 // packClasses lists the classes with demand; index leads back to s.classes.
-func (s *step) packClasses(list []offer, bits map[string]int) (classes []pack.Class, index []int) {
+func (s *step) packClasses(list []offer, bits map[string]int) (classes []packold.Class, index []int) {
 	for i, c := range s.classes {
 		if c.count() == 0 {
 			continue
 		}
-		pc := pack.Class{Key: c.key, Need: c.shape.Requests, Count: c.count(), Zones: make([]uint64, len(list))}
+		pc := packold.Class{Key: c.key, Need: c.shape.Requests, Count: c.count(), Zones: make([]uint64, len(list))}
 		for t, o := range list {
 			pc.Zones[t] = o.zonesFor(c.shape, bits)
 		}
@@ -87,15 +87,15 @@ func (s *step) packClasses(list []offer, bits map[string]int) (classes []pack.Cl
 	return classes, index
 }
 
-func packTypes(list []offer, softMax int64) []pack.Type {
+func packTypes(list []offer, softMax int64) []packold.Type {
 	groups := map[string]int{}
-	types := make([]pack.Type, len(list))
+	types := make([]packold.Type, len(list))
 	for i, o := range list {
 		g := o.pool.Name + "/" + o.capacityType
 		if _, ok := groups[g]; !ok {
 			groups[g] = len(groups)
 		}
-		types[i] = pack.Type{
+		types[i] = packold.Type{
 			Name: o.id(), Group: groups[g], Net: o.net, Price: o.price,
 			Large: softMax > 0 && o.typ.Capacity.MilliCPU > softMax,
 		}
@@ -105,7 +105,7 @@ func packTypes(list []offer, softMax int64) []pack.Type {
 
 // launch turns one copy of a bin into an action. It returns false where the
 // pool's limits do not allow it.
-func (s *step) launch(list []offer, types []pack.Type, classes []pack.Class, index []int, bits map[string]int, b pack.Bin, unavailable int) bool {
+func (s *step) launch(list []offer, types []packold.Type, classes []packold.Class, index []int, bits map[string]int, b packold.Bin, unavailable int) bool {
 	best := list[b.Type]
 	carried, zones := s.carry(list, types, classes, bits, b)
 	carried = s.withinLimits(best.pool, carried)
@@ -157,20 +157,20 @@ func (s *step) fillLaunch(l *plan.Launch, c *demandClass, n int64) {
 
 // carry lists every offer of the bin's pool and capacity type that holds its
 // content within the price tolerance, cheapest first, and their zones.
-func (s *step) carry(list []offer, types []pack.Type, classes []pack.Class, bits map[string]int, b pack.Bin) ([]offer, []string) {
+func (s *step) carry(list []offer, types []packold.Type, classes []packold.Class, bits map[string]int, b packold.Bin) ([]offer, []string) {
 	best := list[b.Type]
 	tolerance := s.in.Policy.OnDemandTolerance
 	if best.capacityType == label.Spot {
 		tolerance = s.in.Policy.SpotTolerance
 	}
 	limit := best.price + best.price/1000*quantity.Money(tolerance)
-	zones := pack.ZonesOf(classes, b, b.Type)
+	zones := packold.ZonesOf(classes, b, b.Type)
 	carried := []offer{best}
 	for t, o := range list {
 		if t == b.Type || types[t].Group != types[b.Type].Group || o.price > limit || types[t].Large != types[b.Type].Large {
 			continue
 		}
-		if b.Used.Fits(o.net) && pack.ZonesOf(classes, b, t)&zones != 0 {
+		if b.Used.Fits(o.net) && packold.ZonesOf(classes, b, t)&zones != 0 {
 			carried = append(carried, o)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package pack fills new nodes: given classes of equal pods and the instance
+// Package packold fills new nodes: given classes of equal pods and the instance
 // types that could hold them, it chooses types, contents and copies at a low
 // price.
 //
@@ -9,4 +9,4 @@
 //
 // Invariants: pure and deterministic; never more content than a type holds;
 // every round places at least one pod or ends.
-package pack
+package packold
