@@ -48,6 +48,12 @@ type Policy struct {
 	// OnDemandTolerance and SpotTolerance are how much dearer, in thousandths,
 	// an alternative type of a launch may be than the best one.
 	OnDemandTolerance, SpotTolerance int64
+	// IgnorePreferences leaves out what pods only prefer: preferred affinities and
+	// spread constraints with ScheduleAnyway.
+	IgnorePreferences bool
+	// BestEffortMinValues lets a launch have fewer values than a pool's minValues
+	// where there are not as many; else nothing is launched.
+	BestEffortMinValues bool
 	// SoftMaxMilliCPU is the node size that is not exceeded unless a pod needs
 	// it: beyond about 32 vCPU a larger node saves next to nothing and takes
 	// more pods with it when it goes.

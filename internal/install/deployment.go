@@ -104,6 +104,8 @@ func (o Options) env() []corev1.EnvVar {
 		{Name: EnvClusterName, Value: o.ClusterName},
 		{Name: EnvRegion, Value: o.Region},
 		{Name: EnvLogLevel, Value: o.LogLevel},
+		{Name: EnvPreferencePolicy, Value: o.PreferencePolicy},
+		{Name: EnvMinValuesPolicy, Value: o.MinValuesPolicy},
 		{Name: EnvMetricsPort, Value: strconv.Itoa(MetricsPort)},
 		{Name: EnvHealthProbePort, Value: strconv.Itoa(HealthProbePort)},
 		fieldEnv(EnvSystemNamespace, "metadata.namespace"),

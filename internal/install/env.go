@@ -7,6 +7,8 @@ const (
 	EnvInterruptionQueue = "INTERRUPTION_QUEUE" // name; without it interruptions are not heard of
 	EnvRegion            = "AWS_REGION"
 	EnvLogLevel          = "LOG_LEVEL"
+	EnvPreferencePolicy  = "PREFERENCE_POLICY" // see PreferencePolicies
+	EnvMinValuesPolicy   = "MIN_VALUES_POLICY" // see MinValuesPolicies
 	EnvMetricsPort       = "METRICS_PORT"
 	EnvHealthProbePort   = "HEALTH_PROBE_PORT"
 	EnvSystemNamespace   = "SYSTEM_NAMESPACE" // where the daemon and its Lease are

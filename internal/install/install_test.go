@@ -200,7 +200,7 @@ func TestDeployment_RunsWithoutPrivilegeOnItsPodsAddress(t *testing.T) {
 	for _, e := range container.Env {
 		env[e.Name] = e
 	}
-	for name, want := range map[string]string{EnvClusterName: "lab", EnvRegion: "us-west-2", EnvInterruptionQueue: "lab", EnvLogLevel: "info", EnvMetricsPort: "8080", EnvHealthProbePort: "8081"} {
+	for name, want := range map[string]string{EnvClusterName: "lab", EnvRegion: "us-west-2", EnvInterruptionQueue: "lab", EnvLogLevel: "info", EnvPreferencePolicy: "Respect", EnvMinValuesPolicy: "Strict", EnvMetricsPort: "8080", EnvHealthProbePort: "8081"} {
 		if env[name].Value != want {
 			t.Errorf("%s is %q, want %q", name, env[name].Value, want)
 		}
@@ -229,6 +229,18 @@ func TestDeployment_TakesResourcesAsGiven(t *testing.T) {
 	}
 }
 
+func TestDeployment_TellsTheDaemonItsPolicies(t *testing.T) {
+	o := options()
+	o.PreferencePolicy, o.MinValuesPolicy = PreferencesIgnore, MinValuesBestEffort
+	var d appsv1.Deployment
+	find(t, objects(t, o), "Deployment", "karpenterd", &d)
+	for _, want := range []corev1.EnvVar{{Name: "PREFERENCE_POLICY", Value: "Ignore"}, {Name: "MIN_VALUES_POLICY", Value: "BestEffort"}} {
+		if env := d.Spec.Template.Spec.Containers[0].Env; !slices.Contains(env, want) {
+			t.Errorf("%v is not in %v", want, env)
+		}
+	}
+}
+
 func TestObjects_BadOptionIsNamedWithItsRemedy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Options)
@@ -242,6 +254,8 @@ func TestObjects_BadOptionIsNamedWithItsRemedy(t *testing.T) {
 		"role name":     {func(o *Options) { o.RoleARN = "lab-karpenter" }, `daemon role ARN "lab-karpenter": must be arn:`},
 		"queue by URL":  {func(o *Options) { o.QueueName = "https://x/y" }, `daemon queue name "https://x/y"`},
 		"log level":     {func(o *Options) { o.LogLevel = "loud" }, `daemon log level: "loud": must be one of trace, debug, info, warn, error`},
+		"preferences":   {func(o *Options) { o.PreferencePolicy = "respect" }, `daemon preference policy: "respect": must be one of Respect, Ignore`},
+		"min values":    {func(o *Options) { o.MinValuesPolicy = "Lenient" }, `daemon min-values policy: "Lenient": must be one of Strict, BestEffort`},
 		"endpoint":      {func(o *Options) { o.ClusterEndpoint = "x" }, `daemon cluster endpoint: "x": must be an https URL`},
 		"label value":   {func(o *Options) { o.Labels = map[string]string{"a": "b c"} }, `daemon label: a="b c": `},
 		"label is ours": {func(o *Options) { o.Labels = map[string]string{"app.kubernetes.io/name": "x"} }, "is set by the product: remove it"},

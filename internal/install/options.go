@@ -27,6 +27,14 @@ const (
 	imageRepository       = "ghcr.io/karpenterd/karpenterd"
 )
 
+// Values of PreferencePolicy and MinValuesPolicy, which are Karpenter's.
+const (
+	PreferencesRespect  = "Respect" // what pods prefer is weighed
+	PreferencesIgnore   = "Ignore"  // it is left out
+	MinValuesStrict     = "Strict"  // without a pool's minValues nothing is launched
+	MinValuesBestEffort = "BestEffort"
+)
+
 // DefaultImage is the daemon's image of a release, such as 0.1.0.
 func DefaultImage(version string) string {
 	return imageRepository + ":" + strings.TrimPrefix(version, "v")
@@ -34,6 +42,12 @@ func DefaultImage(version string) string {
 
 // LogLevels are the values of LogLevel, most verbose first.
 func LogLevels() []string { return []string{"trace", "debug", "info", "warn", "error"} }
+
+// PreferencePolicies are the values of PreferencePolicy, the default first.
+func PreferencePolicies() []string { return []string{PreferencesRespect, PreferencesIgnore} }
+
+// MinValuesPolicies are the values of MinValuesPolicy, the default first.
+func MinValuesPolicies() []string { return []string{MinValuesStrict, MinValuesBestEffort} }
 
 // Options say how to deploy the daemon. Empty members take the defaults above;
 // Image, RoleARN, ClusterName and Region have none.
@@ -47,6 +61,8 @@ type Options struct {
 	Region                          string
 	QueueName                       string // empty: no interruption queue
 	LogLevel                        string
+	PreferencePolicy                string
+	MinValuesPolicy                 string
 	Labels                          map[string]string // of every object and pod, CustomResourceDefinitions aside
 	// Resources of the container; nil for 500m CPU and 512Mi to 1Gi of memory.
 	Resources *corev1.ResourceRequirements
@@ -62,6 +78,8 @@ func (o Options) withDefaults() Options {
 	set(&o.Name, DefaultName)
 	set(&o.ServiceAccount, DefaultServiceAccount)
 	set(&o.LogLevel, DefaultLogLevel)
+	set(&o.PreferencePolicy, PreferencesRespect)
+	set(&o.MinValuesPolicy, MinValuesStrict)
 	if o.Replicas == 0 {
 		o.Replicas = DefaultReplicas
 	}
@@ -97,8 +115,17 @@ func (o Options) check() error {
 	if u, err := url.Parse(o.ClusterEndpoint); o.ClusterEndpoint != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
 		fault("cluster endpoint", "%q: must be an https URL; leave it out to have EKS asked", o.ClusterEndpoint)
 	}
-	if !slices.Contains(LogLevels(), o.LogLevel) {
-		fault("log level", "%q: must be one of %s", o.LogLevel, strings.Join(LogLevels(), ", "))
+	for _, choice := range []struct {
+		option, value string
+		of            []string
+	}{
+		{"log level", o.LogLevel, LogLevels()},
+		{"preference policy", o.PreferencePolicy, PreferencePolicies()},
+		{"min-values policy", o.MinValuesPolicy, MinValuesPolicies()},
+	} {
+		if !slices.Contains(choice.of, choice.value) {
+			fault(choice.option, "%q: must be one of %s", choice.value, strings.Join(choice.of, ", "))
+		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.Labels)) {
 		problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(o.Labels[key])...)
