@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
 
@@ -21,13 +24,17 @@ type config struct {
 	Namespace, PodName                          string
 	MetricsAddress, HealthAddress               string
 	LogLevel                                    hclog.Level
+	Policy                                      engine.Policy
 }
+
+// given are the settings that are texts until they are checked.
+type given struct{ level, bind, metrics, health, preferences, minValues string }
 
 // readConfig reads flags and environment; the error names every setting that is
 // missing or wrong, and how to give it.
 func readConfig(args []string, env func(string) string) (config, error) {
 	var c config
-	var level, bind, metrics, health string
+	var g given
 	flags := flag.NewFlagSet("karpenterd run", flag.ContinueOnError)
 	flags.SetOutput(os.Stderr)
 	text := func(to *string, name, variable, otherwise, help string) {
@@ -39,17 +46,28 @@ func readConfig(args []string, env func(string) string) (config, error) {
 	text(&c.Region, "region", install.EnvRegion, "", "AWS region")
 	text(&c.Namespace, "namespace", install.EnvSystemNamespace, "", "namespace of the daemon and its Lease")
 	text(&c.PodName, "pod-name", install.EnvPodName, "", "name that tells the replicas apart")
-	text(&bind, "bind-address", install.EnvBindAddress, "", "address to listen on; all where it is not given")
-	text(&metrics, "metrics-port", install.EnvMetricsPort, strconv.Itoa(install.MetricsPort), "port of /metrics")
-	text(&health, "health-probe-port", install.EnvHealthProbePort, strconv.Itoa(install.HealthProbePort), "port of /healthz and /readyz")
-	text(&level, "log-level", install.EnvLogLevel, "info", "trace, debug, info, warn or error")
+	text(&g.bind, "bind-address", install.EnvBindAddress, "", "address to listen on; all where it is not given")
+	text(&g.metrics, "metrics-port", install.EnvMetricsPort, strconv.Itoa(install.MetricsPort), "port of /metrics")
+	text(&g.health, "health-probe-port", install.EnvHealthProbePort, strconv.Itoa(install.HealthProbePort), "port of /healthz and /readyz")
+	text(&g.level, "log-level", install.EnvLogLevel, install.DefaultLogLevel, "trace, debug, info, warn or error")
+	text(&g.preferences, "preference-policy", install.EnvPreferencePolicy, install.PreferencesRespect, "Respect: what pods prefer is weighed; Ignore: it is left out")
+	text(&g.minValues, "min-values-policy", install.EnvMinValuesPolicy, install.MinValuesStrict, "where a NodePool's minValues cannot be had, Strict: nothing is launched; BestEffort: what comes nearest is")
 	if err := flags.Parse(args); err != nil {
 		return c, fmt.Errorf("flags: %w", err)
 	}
-	var faults []error
+	faults := slices.Concat(c.missing(), c.take(g))
 	if flags.NArg() > 0 {
 		faults = append(faults, fmt.Errorf("unexpected argument %q", flags.Arg(0)))
 	}
+	if c.PodName == "" {
+		c.PodName, _ = os.Hostname()
+	}
+	return c, errors.Join(faults...)
+}
+
+// missing names the settings without which nothing works.
+func (c *config) missing() []error {
+	var faults []error
 	for _, need := range []struct{ value, flag, variable string }{
 		{c.ClusterName, "cluster-name", install.EnvClusterName},
 		{c.Region, "region", install.EnvRegion},
@@ -62,17 +80,34 @@ func readConfig(args []string, env func(string) string) (config, error) {
 	if c.ClusterName != "" {
 		faults = append(faults, awsspec.CheckClusterName(c.ClusterName))
 	}
-	for _, port := range []struct{ value, flag string }{{metrics, "metrics-port"}, {health, "health-probe-port"}} {
+	return faults
+}
+
+// take checks what is given, and keeps it.
+func (c *config) take(g given) []error {
+	var faults []error
+	for _, port := range []struct{ value, flag string }{{g.metrics, "metrics-port"}, {g.health, "health-probe-port"}} {
 		if n, err := strconv.Atoi(port.value); err != nil || n < 1 || n > 65535 {
 			faults = append(faults, fmt.Errorf("setting %s is %q: give a port from 1 to 65535", port.flag, port.value))
 		}
 	}
-	if c.LogLevel = hclog.LevelFromString(level); c.LogLevel == hclog.NoLevel {
-		faults = append(faults, fmt.Errorf("setting log-level is %q: give trace, debug, info, warn or error", level))
+	if c.LogLevel = hclog.LevelFromString(g.level); c.LogLevel == hclog.NoLevel {
+		faults = append(faults, fmt.Errorf("setting log-level is %q: give trace, debug, info, warn or error", g.level))
 	}
-	c.MetricsAddress, c.HealthAddress = net.JoinHostPort(bind, metrics), net.JoinHostPort(bind, health)
-	if c.PodName == "" {
-		c.PodName, _ = os.Hostname()
+	for _, policy := range []struct {
+		value, flag string
+		of          []string
+	}{
+		{g.preferences, "preference-policy", install.PreferencePolicies()},
+		{g.minValues, "min-values-policy", install.MinValuesPolicies()},
+	} {
+		if !slices.Contains(policy.of, policy.value) {
+			faults = append(faults, fmt.Errorf("setting %s is %q: give %s", policy.flag, policy.value, strings.Join(policy.of, " or ")))
+		}
 	}
-	return c, errors.Join(faults...)
+	c.Policy = engine.DefaultPolicy()
+	c.Policy.IgnorePreferences = g.preferences == install.PreferencesIgnore
+	c.Policy.BestEffortMinValues = g.minValues == install.MinValuesBestEffort
+	c.MetricsAddress, c.HealthAddress = net.JoinHostPort(g.bind, g.metrics), net.JoinHostPort(g.bind, g.health)
+	return faults
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog/embedded"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -154,7 +153,7 @@ func (d *daemon) work(ctx context.Context) error {
 	d.logger.Info("elected")
 	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince}
 	decisions := &loop.Loop{
-		World: d.world, Recorder: recorder, Policy: engine.DefaultPolicy(), Logger: d.logger.Named("loop"),
+		World: d.world, Recorder: recorder, Policy: d.config.Policy, Logger: d.logger.Named("loop"),
 		Actor: &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world},
 	}
 	claims := &claim.Controller{

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+)
+
+// environment is what every installation gives, with the changes; "" unsets.
+func environment(changes map[string]string) func(string) string {
+	base := map[string]string{"CLUSTER_NAME": "lab", "AWS_REGION": "us-west-2", "SYSTEM_NAMESPACE": "karpenter"}
+	return func(name string) string {
+		if value, changed := changes[name]; changed {
+			return value
+		}
+		return base[name]
+	}
+}
+
+func TestReadConfig_PoliciesAreKarpentersInNameAndDefault(t *testing.T) {
+	for name, tt := range map[string]struct {
+		env                     map[string]string
+		args                    []string
+		ignorePreferences, best bool
+	}{
+		"defaults":             {},
+		"named as the default": {env: map[string]string{"PREFERENCE_POLICY": "Respect", "MIN_VALUES_POLICY": "Strict"}},
+		"environment":          {env: map[string]string{"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort"}, ignorePreferences: true, best: true},
+		"one of them":          {env: map[string]string{"MIN_VALUES_POLICY": "BestEffort"}, best: true},
+		"flags":                {args: []string{"--preference-policy=Ignore", "--min-values-policy", "BestEffort"}, ignorePreferences: true, best: true},
+		"flags win":            {env: map[string]string{"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort"}, args: []string{"--preference-policy=Respect"}, best: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := readConfig(tt.args, environment(tt.env))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := engine.DefaultPolicy()
+			want.IgnorePreferences, want.BestEffortMinValues = tt.ignorePreferences, tt.best
+			if diff := cmp.Diff(want, c.Policy); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestReadConfig_BadSettingIsNamedWithItsRemedy(t *testing.T) {
+	for name, tt := range map[string]struct {
+		env  map[string]string
+		args []string
+		want string
+	}{
+		"no cluster":         {env: map[string]string{"CLUSTER_NAME": ""}, want: "setting cluster-name is missing: give --cluster-name or set $CLUSTER_NAME"},
+		"cluster":            {env: map[string]string{"CLUSTER_NAME": "a b"}, want: `cluster name "a b"`},
+		"port":               {env: map[string]string{"METRICS_PORT": "0"}, want: `setting metrics-port is "0": give a port from 1 to 65535`},
+		"level":              {args: []string{"--log-level=loud"}, want: `setting log-level is "loud": give trace, debug, info, warn or error`},
+		"preferences":        {env: map[string]string{"PREFERENCE_POLICY": "respect"}, want: `setting preference-policy is "respect": give Respect or Ignore`},
+		"minValues":          {args: []string{"--min-values-policy=Lenient"}, want: `setting min-values-policy is "Lenient": give Strict or BestEffort`},
+		"argument":           {args: []string{"now"}, want: `unexpected argument "now"`},
+		"unfinished setting": {args: []string{"--min-values-policy"}, want: "flags: flag needs an argument: -min-values-policy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := readConfig(tt.args, environment(tt.env))
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want one line with %q", err, tt.want)
+			}
+		})
+	}
+}
