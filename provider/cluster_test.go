@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -67,6 +68,30 @@ func TestDaemon_PlansItsObjectsOffline(t *testing.T) {
 	}
 }
 
+func TestDaemon_PlansItsPoliciesIntoTheDeployment(t *testing.T) {
+	h := configured(t, object{"region": testRegion, "eks": object{"cluster_name": unknown{}}})
+	deployment := func(changes object) string {
+		config := daemonConfig()
+		maps.Copy(config, changes)
+		p := h.resource("karpenter_daemon").plan(config)
+		wantNoError(t, p.problems)
+		var digest string
+		if err := attributes(t, attributeOf(t, p.value, "objects"))[`Deployment "karpenter/karpenterd"`].As(&digest); err != nil || digest == "" {
+			t.Fatalf("the Deployment is planned as %q: %v", digest, err)
+		}
+		return digest
+	}
+	byDefault := deployment(nil)
+	if named := deployment(object{"preference_policy": "Respect", "min_values_policy": "Strict"}); named != byDefault {
+		t.Error("Respect and Strict are not the defaults")
+	}
+	for _, changes := range []object{{"preference_policy": "Ignore"}, {"min_values_policy": "BestEffort"}} {
+		if deployment(changes) == byDefault {
+			t.Errorf("%v changes nothing", changes)
+		}
+	}
+}
+
 func TestDaemon_BadInputNamesTheField(t *testing.T) {
 	h := newHarness(t)
 	for name, tt := range map[string]struct {
@@ -74,13 +99,15 @@ func TestDaemon_BadInputNamesTheField(t *testing.T) {
 		value     any
 		part      string
 	}{
-		"role":      {"role_arn", "karpenter", "arn:<partition>:iam"},
-		"cluster":   {"cluster_name", "a b", "cluster name"},
-		"queue":     {"queue_name", "https://sqs/queue", "queue name"},
-		"level":     {"log_level", "loud", "info"},
-		"replicas":  {"replicas", 0, "at least 1"},
-		"namespace": {"namespace", "Karpenter", "lowercase"},
-		"label":     {"labels", object{"a": "not a value"}, "not a value"},
+		"role":        {"role_arn", "karpenter", "arn:<partition>:iam"},
+		"cluster":     {"cluster_name", "a b", "cluster name"},
+		"queue":       {"queue_name", "https://sqs/queue", "queue name"},
+		"level":       {"log_level", "loud", "info"},
+		"replicas":    {"replicas", 0, "at least 1"},
+		"preferences": {"preference_policy", "respect", `"Respect" "Ignore"`},
+		"min values":  {"min_values_policy", "Lenient", `"Strict" "BestEffort"`},
+		"namespace":   {"namespace", "Karpenter", "lowercase"},
+		"label":       {"labels", object{"a": "not a value"}, "not a value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := daemonConfig()

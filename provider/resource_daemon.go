@@ -35,20 +35,22 @@ const daemonTimeout = 10 * time.Minute
 type daemon struct{ base }
 
 type daemonModel struct {
-	Namespace      types.String   `tfsdk:"namespace"`
-	ServiceAccount types.String   `tfsdk:"service_account"`
-	ClusterName    types.String   `tfsdk:"cluster_name"`
-	Region         types.String   `tfsdk:"region"`
-	RoleARN        types.String   `tfsdk:"role_arn"`
-	QueueName      types.String   `tfsdk:"queue_name"`
-	Image          types.String   `tfsdk:"image"`
-	Replicas       types.Int32    `tfsdk:"replicas"`
-	LogLevel       types.String   `tfsdk:"log_level"`
-	Labels         types.Map      `tfsdk:"labels"`
-	Wait           types.Bool     `tfsdk:"wait"`
-	ID             types.String   `tfsdk:"id"`
-	Objects        types.Map      `tfsdk:"objects"`
-	Timeouts       timeouts.Value `tfsdk:"timeouts"`
+	Namespace        types.String   `tfsdk:"namespace"`
+	ServiceAccount   types.String   `tfsdk:"service_account"`
+	ClusterName      types.String   `tfsdk:"cluster_name"`
+	Region           types.String   `tfsdk:"region"`
+	RoleARN          types.String   `tfsdk:"role_arn"`
+	QueueName        types.String   `tfsdk:"queue_name"`
+	Image            types.String   `tfsdk:"image"`
+	Replicas         types.Int32    `tfsdk:"replicas"`
+	LogLevel         types.String   `tfsdk:"log_level"`
+	PreferencePolicy types.String   `tfsdk:"preference_policy"`
+	MinValuesPolicy  types.String   `tfsdk:"min_values_policy"`
+	Labels           types.Map      `tfsdk:"labels"`
+	Wait             types.Bool     `tfsdk:"wait"`
+	ID               types.String   `tfsdk:"id"`
+	Objects          types.Map      `tfsdk:"objects"`
+	Timeouts         timeouts.Value `tfsdk:"timeouts"`
 }
 
 func (m daemonModel) ids() []string { return []string{m.Namespace.ValueString()} }
@@ -103,6 +105,18 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 				MarkdownDescription: "`" + strings.Join(levels, "`, `") + "`. Default `" + install.DefaultLogLevel + "`.",
 				Validators:          []validator.String{stringvalidator.OneOf(levels...)},
 			},
+			"preference_policy": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(install.PreferencesRespect),
+				MarkdownDescription: "`Respect`: what pods only prefer (preferred affinity, topology spread with `ScheduleAnyway`) is weighed when nodes are chosen for them. " +
+					"`Ignore`: it is left out, for the cheapest nodes. Default `" + install.PreferencesRespect + "`.",
+				Validators: []validator.String{stringvalidator.OneOf(install.PreferencePolicies()...)},
+			},
+			"min_values_policy": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(install.MinValuesStrict),
+				MarkdownDescription: "Where the `min_values` of a node pool cannot be had, `Strict`: nothing is launched from that pool. `BestEffort`: what comes nearest is. " +
+					"Default `" + install.MinValuesStrict + "`.",
+				Validators: []validator.String{stringvalidator.OneOf(install.MinValuesPolicies()...)},
+			},
 			"labels": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of every object and pod, the definitions aside.",
 				Validators: []validator.Map{mapvalidator.KeysAre(validate.LabelKey()), mapvalidator.ValueStringsAre(validate.LabelValue())},
@@ -151,7 +165,7 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	}
 	set("objects", types.MapUnknown(types.StringType))
 	if !known(plan.Namespace, plan.ServiceAccount, plan.ClusterName, plan.Region, plan.RoleARN, plan.QueueName, plan.Image,
-		plan.Replicas, plan.LogLevel, plan.Labels) || anyUnknownIn(plan.Labels) {
+		plan.Replicas, plan.LogLevel, plan.PreferencePolicy, plan.MinValuesPolicy, plan.Labels) || anyUnknownIn(plan.Labels) {
 		return
 	}
 	objects, err := install.Objects(plan.options())
@@ -172,7 +186,7 @@ func (m daemonModel) options() install.Options {
 		Namespace: m.Namespace.ValueString(), ServiceAccount: m.ServiceAccount.ValueString(), Image: m.Image.ValueString(),
 		Replicas: m.Replicas.ValueInt32(), RoleARN: m.RoleARN.ValueString(), ClusterName: m.ClusterName.ValueString(),
 		Region: m.Region.ValueString(), QueueName: m.QueueName.ValueString(), LogLevel: m.LogLevel.ValueString(),
-		Labels: stringMap(m.Labels),
+		PreferencePolicy: m.PreferencePolicy.ValueString(), MinValuesPolicy: m.MinValuesPolicy.ValueString(), Labels: stringMap(m.Labels),
 	}
 }
 

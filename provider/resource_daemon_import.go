@@ -45,6 +45,8 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster) error {
 	m.Region = types.StringValue(environment(container, install.EnvRegion))
 	m.QueueName = stringOrNull(environment(container, install.EnvInterruptionQueue))
 	m.LogLevel = types.StringValue(environment(container, install.EnvLogLevel))
+	m.PreferencePolicy = types.StringValue(environment(container, install.EnvPreferencePolicy))
+	m.MinValuesPolicy = types.StringValue(environment(container, install.EnvMinValuesPolicy))
 	m.ID, m.Wait = m.deploymentID(), types.BoolValue(true)
 	own := map[string]string{}
 	for key, value := range deployment.Labels {

@@ -99,6 +99,12 @@ func requirementsAttribute() schema.Attribute {
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Values: at least one for `In`, one whole number for `Gt`, `Lt`, `Gte` and `Lte`, none for `Exists` and `DoesNotExist`.",
 			},
+			"min_values": schema.Int32Attribute{
+				Optional: true,
+				MarkdownDescription: "1 to 50: how many different values of the label the instance types of a launch must have between them, such as " +
+					"5 families, so that no launch depends on too few. Of `In` not more than there are `values`. What happens where " +
+					"they cannot be had is `min_values_policy` of `karpenter_daemon`.",
+			},
 		}},
 	}
 }

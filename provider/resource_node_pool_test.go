@@ -39,6 +39,10 @@ func TestNodePool_BadInputNamesAttributeAndRemedy(t *testing.T) {
 		"key":                    {requirements(object{"key": "a b", "operator": "Exists"}), []string{"requirements[0].key"}},
 		"key of the daemon":      {requirements(object{"key": "karpenter.sh/registered", "operator": "Exists"}), []string{"requirements[0]", "karpenter.sh"}},
 		"misspelt aws label":     {requirements(object{"key": "karpenter.k8s.aws/instance-famly", "operator": "Exists"}), []string{"requirements[0]", "karpenter.k8s.aws"}},
+		"min values of too few":  {requirements(object{"key": "a", "operator": "In", "values": list{"b", "c"}, "min_values": 3}), []string{"requirements[0]", "minValues", "add values or lower"}},
+		"no min values":          {requirements(arch("arm64"), object{"key": "a", "operator": "Exists", "min_values": 0}), []string{"requirements[1].min_values", "greater than or equal to 1"}},
+		"too many min values":    {requirements(object{"key": "a", "operator": "Exists", "min_values": 51}), []string{"requirements[0].min_values", "less than or equal to 50"}},
+		"min of capacity types":  {requirements(object{"key": "karpenter.sh/capacity-type", "operator": "In", "values": list{"spot", "reserved"}, "min_values": 2}), []string{"requirements[0].min_values", "capacity types", "lower"}},
 		"contradiction":          {requirements(arch("arm64"), object{"key": "a", "operator": "Exists"}, arch("amd64")), []string{"requirements[0]", "requirements[2]", "kubernetes.io/arch", "no value"}},
 		"contradiction of range": {requirements(object{"key": "a", "operator": "Gt", "values": list{"8"}}, object{"key": "a", "operator": "Lt", "values": list{"8"}}), []string{"requirements[0]", "requirements[1]"}},
 		"label contradicts":      {object{"labels": object{"karpenter.sh/capacity-type": "on-demand"}}, []string{`labels["karpenter.sh/capacity-type"]`, "requirements[0]"}},
@@ -61,16 +65,18 @@ func TestNodePool_BadInputNamesAttributeAndRemedy(t *testing.T) {
 func TestNodePool_WhatIsUnknownIsNotObjectedTo(t *testing.T) {
 	h := newHarness(t)
 	for name, change := range map[string]object{
-		"nothing unknown":    nil,
-		"name and class":     {"name": unknown{}, "node_class": unknown{}},
-		"all requirements":   {"requirements": unknown{}},
-		"a requirement":      requirements(object{"key": unknown{}, "operator": "In", "values": unknown{}}),
-		"an operator":        requirements(object{"key": "a", "operator": unknown{}, "values": list{"b"}}),
-		"one of the values":  requirements(object{"key": "a", "operator": "In", "values": list{unknown{}}}),
-		"a taint":            {"taints": list{object{"key": unknown{}, "effect": unknown{}}}},
-		"limits":             {"limits": object{"cpu": unknown{}}},
-		"durations":          {"termination_grace_period": unknown{}, "disruption": unknown{}},
-		"labels and numbers": {"labels": unknown{}, "weight": unknown{}},
+		"nothing unknown":     nil,
+		"name and class":      {"name": unknown{}, "node_class": unknown{}},
+		"all requirements":    {"requirements": unknown{}},
+		"a requirement":       requirements(object{"key": unknown{}, "operator": "In", "values": unknown{}}),
+		"an operator":         requirements(object{"key": "a", "operator": unknown{}, "values": list{"b"}}),
+		"one of the values":   requirements(object{"key": "a", "operator": "In", "values": list{unknown{}}}),
+		"min values":          requirements(object{"key": "a", "operator": "In", "values": list{"b"}, "min_values": unknown{}}),
+		"values to be enough": requirements(object{"key": "a", "operator": "In", "values": list{"b", unknown{}}, "min_values": 2}),
+		"a taint":             {"taints": list{object{"key": unknown{}, "effect": unknown{}}}},
+		"limits":              {"limits": object{"cpu": unknown{}}},
+		"durations":           {"termination_grace_period": unknown{}, "disruption": unknown{}},
+		"labels and numbers":  {"labels": unknown{}, "weight": unknown{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantNoError(t, h.validate("karpenter_node_pool", poolConfig(change)))

@@ -29,7 +29,7 @@ func fullPool() v1.NodePoolSpec {
 			Spec: v1.NodeTemplateSpec{NodeSpec: v1.NodeSpec{
 				Taints:                 []corev1.Taint{{Key: "k", Value: "v", Effect: corev1.TaintEffectNoSchedule}, {Key: "bare", Effect: corev1.TaintEffectNoExecute}},
 				StartupTaints:          []corev1.Taint{{Key: "s", Effect: corev1.TaintEffectNoSchedule}},
-				Requirements:           []v1.Requirement{{Key: "x", Operator: "In", Values: []string{"1", "2"}}, {Key: "y", Operator: "Exists"}},
+				Requirements:           []v1.Requirement{{Key: "x", Operator: "In", Values: []string{"1", "2"}, MinValues: ptr(2)}, {Key: "y", Operator: "Exists"}},
 				NodeClassRef:           v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: "default"},
 				TerminationGracePeriod: &metav1.Duration{Duration: time.Hour},
 			}},
@@ -77,6 +77,7 @@ func TestNodePool_ThereAndBackIsUnchanged(t *testing.T) {
 	want := fullPool()
 	everyFieldIsSet(t, want)
 	everyFieldIsSet(t, want.Template.Spec.NodeSpec)
+	everyFieldIsSet(t, want.Template.Spec.Requirements[0])
 	model := convert.NodePoolOf(t.Context(), want, convert.NodePool{}, &diags)
 	if got := model.Spec(t.Context(), &diags); diags.HasError() || !cmp.Equal(got, want) {
 		t.Errorf("%v\n%s", diags, cmp.Diff(want, got))

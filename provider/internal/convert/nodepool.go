@@ -28,9 +28,10 @@ type NodePool struct {
 }
 
 type requirement struct {
-	Key      types.String `tfsdk:"key"`
-	Operator types.String `tfsdk:"operator"`
-	Values   types.Set    `tfsdk:"values"`
+	Key       types.String `tfsdk:"key"`
+	Operator  types.String `tfsdk:"operator"`
+	Values    types.Set    `tfsdk:"values"`
+	MinValues types.Int32  `tfsdk:"min_values"`
 }
 
 type taint struct {
@@ -48,6 +49,7 @@ type disruption struct {
 func RequirementType() types.ObjectType {
 	return types.ObjectType{AttrTypes: map[string]attr.Type{
 		"key": types.StringType, "operator": types.StringType, "values": types.SetType{ElemType: types.StringType},
+		"min_values": types.Int32Type,
 	}}
 }
 
@@ -128,13 +130,18 @@ func requirements(ctx context.Context, l types.List, diags *diag.Diagnostics) []
 	for _, r := range elements[requirement](ctx, l, diags) {
 		out = append(out, v1.Requirement{
 			Key: r.Key.ValueString(), Operator: corev1.NodeSelectorOperator(r.Operator.ValueString()), Values: setStrings(r.Values),
+			MinValues: pointer(r.MinValues, int(r.MinValues.ValueInt32())),
 		})
 	}
 	return out
 }
 
 func requirementOf(r v1.Requirement) requirement {
-	return requirement{Key: types.StringValue(r.Key), Operator: types.StringValue(string(r.Operator)), Values: stringSet(r.Values)}
+	out := requirement{Key: types.StringValue(r.Key), Operator: types.StringValue(string(r.Operator)), Values: stringSet(r.Values)}
+	if r.MinValues != nil {
+		out.MinValues = types.Int32Value(int32(*r.MinValues)) //nolint:gosec // 1 to 50, as the definition has it
+	}
+	return out
 }
 
 func taints(ctx context.Context, l types.List, diags *diag.Diagnostics) []corev1.Taint {
