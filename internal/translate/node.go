@@ -6,17 +6,19 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// Node reads a Node; claim is the name of its NodeClaim, or empty.
-func Node(n *corev1.Node, claim string) cluster.Node {
+// Node reads a Node. claim is the name of its NodeClaim, or empty. csi is its
+// CSINode, or nil, and drivers are those whose volumes are counted.
+func Node(n *corev1.Node, claim string, csi *storagev1.CSINode, drivers []string) cluster.Node {
 	out := cluster.Node{
-		Name: n.Name, UID: string(n.UID), Labels: label.FromMap(n.Labels), Taints: Taints(n.Spec.Taints),
-		Allocatable: Resources(n.Status.Allocatable), Cordoned: n.Spec.Unschedulable,
+		Name: n.Name, UID: string(n.UID), Labels: podLabels(n.Labels).With(label.NodeName, n.Name), Taints: Taints(n.Spec.Taints),
+		Allocatable: attachSlots(Resources(n.Status.Allocatable), csi, drivers), Cordoned: n.Spec.Unschedulable,
 		Deleting: n.DeletionTimestamp != nil, Claim: claim, Created: n.CreationTimestamp.Time,
 		DoNotDisrupt: n.Annotations[v1.AnnotationDoNotDisrupt] == v1.LabelTrue,
 	}

@@ -1,11 +1,8 @@
 package translate
 
 import (
+	"maps"
 	"slices"
-	"strings"
-
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -31,12 +28,28 @@ func Pool(p *v1.NodePool) cluster.Pool {
 		out.NotReady = err.Error()
 		return out
 	}
-	out.Requirements = reqs
+	out.Requirements, out.MinValues = reqs, minValues(t.Spec.Requirements)
 	if errs := p.Validate(); len(errs) > 0 {
 		out.NotReady = errs.ToAggregate().Error()
 		return out
 	}
 	out.Ready = true
+	return out
+}
+
+// minValues reads how many values of a label the types of a launch must have.
+func minValues(in []v1.Requirement) []cluster.MinValues {
+	most := map[string]int{}
+	for _, r := range in {
+		if r.MinValues != nil {
+			key := label.Canonical(r.Key)
+			most[key] = max(most[key], *r.MinValues)
+		}
+	}
+	var out []cluster.MinValues
+	for _, key := range slices.Sorted(maps.Keys(most)) {
+		out = append(out, cluster.MinValues{Key: key, Count: most[key]})
+	}
 	return out
 }
 
@@ -102,37 +115,4 @@ func rootVolume(c *awsv1.EC2NodeClass) int64 {
 		}
 	}
 	return catalog.DefaultRootVolumeBytes
-}
-
-// DaemonSet reads a DaemonSet by its template.
-func DaemonSet(d *appsv1.DaemonSet) cluster.DaemonSet {
-	return cluster.DaemonSet{UID: string(d.UID), Namespace: d.Namespace, Name: d.Name, Shape: TemplateShape(&d.Spec.Template)}
-}
-
-// ReplicaSet reads the replicas that a ReplicaSet has declared and not created.
-// pods are those that it owns. While it has none, nothing shows that its pods
-// can be created at all, so nothing counts; nor when a creation has failed.
-func ReplicaSet(r *appsv1.ReplicaSet, pods []*corev1.Pod) (cluster.Workload, bool) {
-	w := cluster.Workload{UID: string(r.UID), Kind: "ReplicaSet", Namespace: r.Namespace, Name: r.Name}
-	if r.Spec.Replicas == nil || r.DeletionTimestamp != nil {
-		return w, false
-	}
-	for _, c := range r.Status.Conditions {
-		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
-			return w, false
-		}
-	}
-	var live []*corev1.Pod
-	for _, p := range pods {
-		if p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded {
-			live = append(live, p)
-		}
-	}
-	w.Missing = int64(*r.Spec.Replicas) - int64(len(live))
-	if len(live) == 0 || w.Missing <= 0 {
-		return w, false
-	}
-	sibling := slices.MinFunc(live, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	w.Shape = Shape(&sibling.Spec, podRequests(sibling))
-	return w, true
 }

@@ -1,9 +1,13 @@
 package translate
 
 import (
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -28,7 +32,8 @@ func Resources(list corev1.ResourceList) quantity.Resources {
 	return r
 }
 
-// ResourceList writes a vector as the API does; zero amounts are left out.
+// ResourceList writes a vector as the API does. Zero amounts are left out, and
+// slots to attach volumes, which are no resource of the API.
 func ResourceList(r quantity.Resources) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	put := func(name corev1.ResourceName, q *resource.Quantity) {
@@ -41,6 +46,9 @@ func ResourceList(r quantity.Resources) corev1.ResourceList {
 	put(corev1.ResourceEphemeralStorage, resource.NewQuantity(r.EphemeralBytes, resource.BinarySI))
 	put(corev1.ResourcePods, resource.NewQuantity(r.PodSlots, resource.DecimalSI))
 	for _, a := range r.Extended {
+		if strings.HasPrefix(a.Name, cluster.AttachSlots("")) {
+			continue
+		}
 		put(corev1.ResourceName(a.Name), resource.NewQuantity(a.Count, resource.DecimalSI))
 	}
 	return list
@@ -57,5 +65,17 @@ func Limits(list corev1.ResourceList) []quantity.Amount {
 		// A limit of zero is a limit: keep it apart from an absent one.
 		out.Extended = append(out.Extended, quantity.Amount{Name: string(name), Count: max(0, count)})
 	}
-	return sortedAmounts(out.Extended)
+	return slices.SortedFunc(slices.Values(out.Extended), func(a, b quantity.Amount) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Attachable gives r as many slots to attach volumes as can be, for those of the
+// drivers of which it has no number: new instances, and nodes whose driver has
+// named no limit.
+func Attachable(r quantity.Resources, drivers []string) quantity.Resources {
+	for _, d := range drivers {
+		if name := cluster.AttachSlots(d); r.Get(name) == 0 {
+			r = r.Extend(name, cluster.UnlimitedSlots)
+		}
+	}
+	return r
 }

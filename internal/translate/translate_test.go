@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +35,7 @@ func TestPod_RequestsCountSidecarsOverheadAndOneSlot(t *testing.T) {
 	got, ok := translate.Pod(pod(func(p *corev1.Pod) {
 		p.Spec.InitContainers = []corev1.Container{{RestartPolicy: &always, Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("250m")}}}}
 		p.Spec.Overhead = corev1.ResourceList{"memory": resource.MustParse("64Mi")}
-	}))
+	}), translate.Lookups{})
 	want := quantity.Resources{MilliCPU: 1250, MemoryBytes: 1<<30 + 64<<20, PodSlots: 1}.Extend("nvidia.com/gpu", 2)
 	if !ok || got.Shape.Requests.Compare(want) != 0 {
 		t.Errorf("requests = %v, want %v", got.Shape.Requests, want)
@@ -50,43 +49,13 @@ func TestPod_LeavesOutWhatIsNotOurs(t *testing.T) {
 		"foreignScheduler": func(p *corev1.Pod) { p.Spec.SchedulerName = "mine" },
 		"gated":            func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} },
 	} {
-		if _, ok := translate.Pod(pod(change)); ok {
+		if _, ok := translate.Pod(pod(change), translate.Lookups{}); ok {
 			t.Errorf("%s: the pod is taken for demand", name)
 		}
 	}
 	// On a node it takes room, whoever put it there.
-	if _, ok := translate.Pod(pod(func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.NodeName = "mine", "n" })); !ok {
+	if _, ok := translate.Pod(pod(func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.NodeName = "mine", "n" }), translate.Lookups{}); !ok {
 		t.Error("a bound pod of another scheduler takes no room")
-	}
-}
-
-func TestPod_HardConstraintsThatAreNotCarriedOutAreNamed(t *testing.T) {
-	term := []corev1.PodAffinityTerm{{TopologyKey: label.Hostname}}
-	for want, change := range map[string]func(*corev1.Pod){
-		"required podAffinity": func(p *corev1.Pod) {
-			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term}}
-		},
-		"required podAntiAffinity": func(p *corev1.Pod) {
-			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term}}
-		},
-		"topologySpreadConstraints over z with whenUnsatisfiable DoNotSchedule": func(p *corev1.Pod) {
-			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: "z", WhenUnsatisfiable: corev1.DoNotSchedule}}
-		},
-		"host port 80": func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}} },
-		"persistent volume data": func(p *corev1.Pod) {
-			p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}}
-		},
-	} {
-		got, _ := translate.Pod(pod(change))
-		if !reflect.DeepEqual(got.Shape.Unsupported, []string{want}) {
-			t.Errorf("unsupported = %q, want %q", got.Shape.Unsupported, want)
-		}
-	}
-	soft, _ := translate.Pod(pod(func(p *corev1.Pod) {
-		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{WhenUnsatisfiable: corev1.ScheduleAnyway}}
-	}))
-	if len(soft.Shape.Unsupported) != 0 {
-		t.Errorf("a preference is taken for a constraint: %q", soft.Shape.Unsupported)
 	}
 }
 
@@ -98,27 +67,11 @@ func TestPod_TellsItsOwnNominationFromTheSchedulers(t *testing.T) {
 				Manager: manager, Subresource: "status",
 				FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:nominatedNodeName":{}}}`),
 			}}
-		}))
+		}), translate.Lookups{})
 		return p
 	}
 	if !nominated(translate.FieldManager).NominatedByUs || nominated("kube-scheduler").NominatedByUs {
 		t.Error("nominations are attributed wrongly")
-	}
-}
-
-func TestReplicaSet_DeclaredReplicasNeedALiveSiblingAndNoFailure(t *testing.T) {
-	three := int32(3)
-	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "rs"}, Spec: appsv1.ReplicaSetSpec{Replicas: &three}}
-	if w, ok := translate.ReplicaSet(rs, nil); ok {
-		t.Errorf("without any pod: %+v", w)
-	}
-	w, ok := translate.ReplicaSet(rs, []*corev1.Pod{pod(nil)})
-	if !ok || w.Missing != 2 || w.Shape.Requests.MilliCPU != 1000 {
-		t.Errorf("with one of three: %+v, %v", w, ok)
-	}
-	rs.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue}}
-	if _, ok := translate.ReplicaSet(rs, []*corev1.Pod{pod(nil)}); ok {
-		t.Error("a controller that fails to create pods still counts")
 	}
 }
 

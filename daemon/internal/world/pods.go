@@ -22,7 +22,7 @@ func (w *World) putPod(p *corev1.Pod) []string {
 	if ref := metav1.GetControllerOf(p); ref != nil {
 		index(w.podsOwned, ref.UID, k, p)
 	}
-	word, ok := translate.Pod(p)
+	word, ok := translate.Pod(p, translate.Lookups{})
 	if !ok {
 		delete(w.words.pods, k)
 	} else {

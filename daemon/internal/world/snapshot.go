@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -23,7 +24,7 @@ func (w *World) Snapshot() (cluster.Snapshot, []error, error) {
 		o.Pods = append(o.Pods, p)
 	}
 	for _, n := range w.nodes {
-		o.Nodes = append(o.Nodes, translate.Node(n, w.claimOf[n.Spec.ProviderID]))
+		o.Nodes = append(o.Nodes, translate.Node(n, w.claimOf[n.Spec.ProviderID], nil, nil))
 	}
 	for _, c := range w.claims {
 		word, err := translate.Claim(c)
@@ -48,14 +49,10 @@ func (w *World) Snapshot() (cluster.Snapshot, []error, error) {
 		o.Classes = append(o.Classes, word)
 	}
 	for _, d := range w.daemonSets {
-		o.DaemonSets = append(o.DaemonSets, translate.DaemonSet(d))
+		o.DaemonSets = append(o.DaemonSets, translate.DaemonSet(d, maps.Values(w.podsOwned[d.UID]), translate.Lookups{}))
 	}
 	for _, r := range w.replicaSets {
-		var pods []*corev1.Pod
-		for _, p := range w.podsOwned[r.UID] {
-			pods = append(pods, p)
-		}
-		if word, ok := translate.ReplicaSet(r, pods); ok {
+		if word, ok := translate.ReplicaSet(r, maps.Values(w.podsOwned[r.UID]), translate.Lookups{}); ok {
 			o.Workloads = append(o.Workloads, word)
 		}
 	}

@@ -1,0 +1,299 @@
+package translate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Names of the storage API that the rules depend on.
+const (
+	ebsDriver      = "ebs.csi.aws.com"
+	ebsInTree      = "kubernetes.io/aws-ebs"         // its volumes are the driver's since Kubernetes 1.27
+	ebsZone        = "topology.ebs.csi.aws.com/zone" // has the values of label.Zone, on nodes where the driver runs
+	noProvisioner  = "kubernetes.io/no-provisioner"
+	selectedNode   = "volume.kubernetes.io/selected-node"
+	zonesSeparator = "__" // of a PersistentVolume's zone label
+)
+
+// Lookups finds what the meaning of a pod depends on beside its own object. A
+// function that is missing finds nothing.
+type Lookups struct {
+	VolumeClaim  func(namespace, name string) (*corev1.PersistentVolumeClaim, bool)
+	Volume       func(name string) (*corev1.PersistentVolume, bool)
+	StorageClass func(name string) (*storagev1.StorageClass, bool) // "" is the default class
+	// Limited says whether some node can attach only so many volumes of the driver.
+	Limited     func(driver string) bool
+	LimitRanges func(namespace string) []*corev1.LimitRange
+	// Spread is put on pods that declare no constraint, without its selectors, which
+	// come from Services and the pod's controller.
+	Spread   []cluster.Spread
+	Services func(namespace string) []*corev1.Service
+	Selector func(namespace string, controller metav1.OwnerReference) (*metav1.LabelSelector, bool)
+}
+
+// volumeNeed is a volume that a pod needs: a claim by name, or the one that a
+// controller will make from the template. forPod says that the claim must be the
+// pod's own.
+type volumeNeed struct {
+	claim    string
+	template *corev1.PersistentVolumeClaimSpec
+	forPod   bool
+}
+
+// needs lists the volumes that a live pod needs.
+func needs(p *corev1.Pod) []volumeNeed {
+	var out []volumeNeed
+	for _, v := range p.Spec.Volumes {
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			out = append(out, volumeNeed{claim: v.PersistentVolumeClaim.ClaimName})
+		case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
+			n := volumeNeed{template: &v.Ephemeral.VolumeClaimTemplate.Spec, forPod: true}
+			if p.Name != "" {
+				n.claim = p.Name + "-" + v.Name
+			}
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// volumes adds where the pod's volumes let it run and the slots that they take.
+func (s *shaper) volumes(claims []volumeNeed, l Lookups) {
+	slots := map[string]int64{}
+	for _, v := range s.pod.Spec.Volumes {
+		if v.AWSElasticBlockStore != nil {
+			slots[ebsDriver]++
+		}
+	}
+	seen := map[string]bool{}
+	for _, n := range claims {
+		if n.claim != "" && seen[n.claim] {
+			continue
+		}
+		seen[n.claim] = true
+		places, driver, err := s.volume(n, l)
+		if err != nil {
+			s.refuse(err.Error(), nil)
+			continue
+		}
+		if len(places) > 0 {
+			s.shape.Volumes = append(s.shape.Volumes, places)
+		}
+		slots[driver]++
+	}
+	for driver, n := range slots {
+		if driver != "" && l.Limited != nil && l.Limited(driver) {
+			s.shape.Requests = s.shape.Requests.Extend(cluster.AttachSlots(driver), n)
+		}
+	}
+}
+
+// volume returns the alternatives of which the node must meet one, none meaning
+// any node, and the driver that attaches the volume.
+func (s *shaper) volume(n volumeNeed, l Lookups) ([]label.Requirements, string, error) {
+	id := "persistent volume claim " + s.pod.Namespace + "/" + n.claim
+	claim, found := lookup(l.VolumeClaim, s.pod.Namespace, n.claim)
+	if !found && n.template == nil {
+		return nil, "", fmt.Errorf("%s does not exist: create it", id)
+	}
+	if !found {
+		return s.unbound("persistent volume claim of the template", n.template.StorageClassName, true, l)
+	}
+	switch {
+	case claim.DeletionTimestamp != nil:
+		return nil, "", fmt.Errorf("%s is being deleted: delete the pods that hold it", id)
+	case claim.Status.Phase == corev1.ClaimLost:
+		return nil, "", fmt.Errorf("%s has lost its volume %s: restore the volume or delete the claim", id, claim.Spec.VolumeName)
+	case n.forPod && !metav1.IsControlledBy(claim, s.pod):
+		return nil, "", fmt.Errorf("%s was not made for the pod: delete the claim", id)
+	case claim.Spec.VolumeName != "":
+		return s.bound(id, claim.Spec.VolumeName, l)
+	}
+	places, driver, err := s.unbound(id, claim.Spec.StorageClassName, false, l)
+	if node := claim.Annotations[selectedNode]; node != "" && err == nil {
+		places = []label.Requirements{label.All(label.Is(label.NodeName, node))} // a volume is being made for that node
+	}
+	return places, driver, err
+}
+
+// unbound reads a claim that has no volume yet by its class. A claim that is not
+// made yet will get the default class where it names none.
+func (s *shaper) unbound(id string, name *string, future bool, l Lookups) ([]label.Requirements, string, error) {
+	if name == nil && !future || name != nil && *name == "" {
+		return nil, "", fmt.Errorf("%s is unbound and has no storage class: bind it to a volume", id)
+	}
+	wanted := ""
+	if name != nil {
+		wanted = *name
+	}
+	var class *storagev1.StorageClass
+	var found bool
+	if l.StorageClass != nil {
+		class, found = l.StorageClass(wanted)
+	}
+	switch {
+	case !found && wanted == "":
+		return nil, "", fmt.Errorf("%s: the cluster has no default storage class: name one", id)
+	case !found:
+		return nil, "", fmt.Errorf("%s: storage class %s does not exist: create it", id, wanted)
+	case class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
+		if future {
+			return nil, driverName(class.Provisioner), nil // bound where its volume will be, which is not known
+		}
+		return nil, "", fmt.Errorf("%s is unbound, and storage class %s binds immediately: see why its volume is not made", id, class.Name)
+	case class.Provisioner == noProvisioner:
+		return nil, "", fmt.Errorf("%s is unbound, and storage class %s makes no volumes: only a node that has a free one can take the pod", id, class.Name)
+	}
+	places, err := allowed(class)
+	return places, driverName(class.Provisioner), err
+}
+
+// allowed reads a class's allowedTopologies; there any term will do.
+func allowed(class *storagev1.StorageClass) ([]label.Requirements, error) {
+	var out []label.Requirements
+	for _, term := range class.AllowedTopologies {
+		var reqs []label.Requirement
+		for _, e := range term.MatchLabelExpressions {
+			r, err := requirement(placeKey(e.Key), string(label.In), e.Values)
+			if err != nil {
+				return nil, fmt.Errorf("storage class %s allowedTopologies: %w", class.Name, err)
+			}
+			reqs = append(reqs, r)
+		}
+		if len(reqs) > 0 {
+			out = append(out, label.All(reqs...))
+		}
+	}
+	return out, nil
+}
+
+// bound reads a claim by the volume that it has.
+func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string, error) {
+	var volume *corev1.PersistentVolume
+	var found bool
+	if l.Volume != nil {
+		volume, found = l.Volume(name)
+	}
+	if !found {
+		return nil, "", fmt.Errorf("%s: persistent volume %s does not exist: restore it or delete the claim", id, name)
+	}
+	driver := ""
+	switch {
+	case volume.Spec.CSI != nil:
+		driver = driverName(volume.Spec.CSI.Driver)
+	case volume.Spec.AWSElasticBlockStore != nil:
+		driver = ebsDriver
+	}
+	zones := zoneLabels(volume.Labels)
+	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
+		if len(zones) == 0 {
+			return nil, driver, nil
+		}
+		return []label.Requirements{zones}, driver, nil
+	}
+	// A pod that runs leaves a volume of its node behind when it moves, so only one
+	// that waits is held to the node's name.
+	leaves := s.pod.Spec.NodeName != "" && (volume.Spec.Local != nil || volume.Spec.HostPath != nil)
+	var places []label.Requirements
+	for _, term := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		reqs, ok, err := nodeTerm(placeTerm(term, leaves))
+		switch {
+		case err != nil:
+			return nil, "", fmt.Errorf("%s: persistent volume %s nodeAffinity: %w", id, name, err)
+		case ok:
+			places = append(places, reqs.And(zones))
+		case leaves:
+			return nil, driver, nil // its node was all that it asked for
+		}
+	}
+	if len(places) == 0 {
+		return nil, "", fmt.Errorf("%s: persistent volume %s has only empty nodeAffinity terms, which select no node", id, name)
+	}
+	return places, driver, nil
+}
+
+// placeTerm spells a volume's term in keys that nodes to come have, too.
+func placeTerm(term corev1.NodeSelectorTerm, withoutHost bool) corev1.NodeSelectorTerm {
+	out := corev1.NodeSelectorTerm{MatchFields: term.MatchFields}
+	for _, e := range term.MatchExpressions {
+		e.Key = placeKey(e.Key)
+		if !withoutHost || e.Key != label.Hostname {
+			out.MatchExpressions = append(out.MatchExpressions, e)
+		}
+	}
+	return out
+}
+
+func placeKey(key string) string {
+	if key == ebsZone {
+		return label.Zone
+	}
+	return key
+}
+
+// zoneLabels reads the labels by which volumes older than node affinity say
+// where they are (the scheduler's plugin VolumeZone).
+func zoneLabels(m map[string]string) label.Requirements {
+	var out []label.Requirement
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if c := label.Canonical(key); c == label.Zone || c == label.Region {
+			if r, err := label.NewRequirement(c, label.In, strings.Split(m[key], zonesSeparator)...); err == nil {
+				out = append(out, r)
+			}
+		}
+	}
+	return label.All(out...)
+}
+
+// attachSlots adds the limits that the node's drivers have named.
+func attachSlots(r quantity.Resources, csi *storagev1.CSINode, drivers []string) quantity.Resources {
+	for _, driver := range drivers {
+		limit := int64(cluster.UnlimitedSlots)
+		if n, ok := AttachLimits(csi)[driver]; ok {
+			limit = n
+		}
+		r = r.Extend(cluster.AttachSlots(driver), limit)
+	}
+	return r
+}
+
+// AttachLimits returns how many volumes of each driver the node can attach; it
+// has no entry for drivers that name no limit.
+func AttachLimits(csi *storagev1.CSINode) map[string]int64 {
+	if csi == nil {
+		return nil
+	}
+	out := map[string]int64{}
+	for _, d := range csi.Spec.Drivers {
+		if d.Allocatable != nil && d.Allocatable.Count != nil {
+			out[driverName(d.Name)] = max(0, int64(*d.Allocatable.Count))
+		}
+	}
+	return out
+}
+
+func driverName(name string) string {
+	if name == ebsInTree {
+		return ebsDriver
+	}
+	return name
+}
+
+func lookup[T any](find func(namespace, name string) (T, bool), namespace, name string) (T, bool) {
+	if find == nil || name == "" {
+		var none T
+		return none, false
+	}
+	return find(namespace, name)
+}

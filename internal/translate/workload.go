@@ -1,0 +1,314 @@
+package translate
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+)
+
+// Pods are the pods that a controller owns, in any order.
+type Pods = iter.Seq[*corev1.Pod]
+
+// DaemonSet reads a DaemonSet by its newest live pod, which has what admission
+// added, and the template's node affinity, since each pod's own names its node.
+func DaemonSet(d *appsv1.DaemonSet, pods Pods, l Lookups) cluster.DaemonSet {
+	template := d.Spec.Template
+	var newest *corev1.Pod
+	for p := range pods {
+		if live(p) && (newest == nil || newer(p, newest)) {
+			newest = p
+		}
+	}
+	model := toCome(&template, newest, d, "DaemonSet", l)
+	if newest == nil {
+		model.Spec.Tolerations = append(slices.Clip(model.Spec.Tolerations), daemonTolerations(model.Spec.HostNetwork)...)
+	} else {
+		model.Spec.Affinity = withNodeAffinityOf(model.Spec.Affinity, template.Spec.Affinity)
+	}
+	return cluster.DaemonSet{UID: string(d.UID), Namespace: d.Namespace, Name: d.Name, Shape: shape(model, needs(model), l)}
+}
+
+func newer(a, b *corev1.Pod) bool {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name)) > 0
+}
+
+// withNodeAffinityOf returns a with the required node affinity of the template.
+func withNodeAffinityOf(a, template *corev1.Affinity) *corev1.Affinity {
+	if a == nil || a.NodeAffinity == nil {
+		return a
+	}
+	node := *a.NodeAffinity
+	node.RequiredDuringSchedulingIgnoredDuringExecution = nil
+	if template != nil && template.NodeAffinity != nil {
+		node.RequiredDuringSchedulingIgnoredDuringExecution = template.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return &corev1.Affinity{NodeAffinity: &node, PodAffinity: a.PodAffinity, PodAntiAffinity: a.PodAntiAffinity}
+}
+
+// ReplicaSet reads the replicas that a ReplicaSet has declared and not created.
+// None count while a creation fails, nor while the controller has not looked at
+// what is declared and no pod shows that it can be created.
+func ReplicaSet(r *appsv1.ReplicaSet, pods Pods, l Lookups) (cluster.Workload, bool) {
+	if r.DeletionTimestamp != nil {
+		return cluster.Workload{}, false
+	}
+	for _, c := range r.Status.Conditions {
+		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
+			return cluster.Workload{}, false
+		}
+	}
+	exist, sibling := count(pods)
+	if sibling == nil && r.Status.ObservedGeneration != r.Generation {
+		return cluster.Workload{}, false
+	}
+	return workload("ReplicaSet", r, replicas(r.Spec.Replicas)-exist, toCome(&r.Spec.Template, sibling, r, "ReplicaSet", l), nil, l)
+}
+
+// StatefulSet reads the pods that a StatefulSet will create now: with the
+// policy Parallel all that are missing, else only the next, and that only once
+// all before it are ready. The shape is that of the first, with its own volumes.
+func StatefulSet(s *appsv1.StatefulSet, pods Pods, l Lookups) (cluster.Workload, bool) {
+	if s.DeletionTimestamp != nil || s.Status.ObservedGeneration != s.Generation {
+		return cluster.Workload{}, false
+	}
+	byName := map[string]*corev1.Pod{}
+	var sibling *corev1.Pod
+	for p := range pods {
+		byName[p.Name] = p
+		current := s.Status.UpdateRevision == "" || p.Labels[appsv1.ControllerRevisionHashLabelKey] == s.Status.UpdateRevision
+		if live(p) && current && (sibling == nil || p.Name < sibling.Name) {
+			sibling = p
+		}
+	}
+	start := int64(0)
+	if s.Spec.Ordinals != nil {
+		start = int64(s.Spec.Ordinals.Start)
+	}
+	var missing int64
+	first := ""
+	for i := range replicas(s.Spec.Replicas) {
+		name := s.Name + "-" + strconv.FormatInt(start+i, 10)
+		p, there := byName[name]
+		switch {
+		case !there || finished(p): // a finished one is made again
+			missing++
+			first = cmp.Or(first, name)
+		case s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement && (p.DeletionTimestamp != nil || !ready(p)):
+			return cluster.Workload{}, false
+		}
+		if missing > 0 && s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
+			break
+		}
+	}
+	model := toCome(&s.Spec.Template, sibling, s, "StatefulSet", l)
+	return workload("StatefulSet", s, missing, model, claimsOf(s, model, first), l)
+}
+
+// claimsOf lists the volumes that the pod of the name will need: those of the
+// claim templates are its own.
+func claimsOf(s *appsv1.StatefulSet, model *corev1.Pod, pod string) []volumeNeed {
+	own := *model
+	own.Spec.Volumes = nil
+	var out []volumeNeed
+	for i := range s.Spec.VolumeClaimTemplates {
+		t := &s.Spec.VolumeClaimTemplates[i]
+		out = append(out, volumeNeed{claim: t.Name + "-" + pod, template: &t.Spec})
+	}
+	for _, v := range model.Spec.Volumes {
+		if !slices.ContainsFunc(s.Spec.VolumeClaimTemplates, func(t corev1.PersistentVolumeClaim) bool { return t.Name == v.Name }) {
+			own.Spec.Volumes = append(own.Spec.Volumes, v)
+		}
+	}
+	return append(out, needs(&own)...)
+}
+
+// Job reads the pods that a Job will create now. One of which pods have failed
+// does not count: its controller holds new ones back for a time that grows with
+// each failure.
+func Job(j *batchv1.Job, pods Pods, l Lookups) (cluster.Workload, bool) {
+	if j.DeletionTimestamp != nil || j.Status.StartTime == nil || j.Status.Failed > 0 ||
+		j.Spec.Suspend != nil && *j.Spec.Suspend || j.Spec.ManagedBy != nil && *j.Spec.ManagedBy != batchv1.JobControllerName {
+		return cluster.Workload{}, false
+	}
+	for _, c := range j.Status.Conditions {
+		if c.Status == corev1.ConditionTrue { // every one that a Job can have means that it ends or rests
+			return cluster.Workload{}, false
+		}
+	}
+	uncounted := j.Status.UncountedTerminatedPods
+	succeeded := int64(j.Status.Succeeded)
+	if uncounted != nil {
+		succeeded += int64(len(uncounted.Succeeded))
+	}
+	waitsForEnd := j.Spec.PodFailurePolicy != nil || j.Spec.PodReplacementPolicy != nil && *j.Spec.PodReplacementPolicy == batchv1.Failed
+	var active int64
+	var sibling *corev1.Pod
+	for p := range pods {
+		switch {
+		case p.Status.Phase == corev1.PodFailed:
+			return cluster.Workload{}, false
+		case p.Status.Phase == corev1.PodSucceeded:
+			counted := !slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) || uncounted != nil && slices.Contains(uncounted.Succeeded, p.UID)
+			if !counted {
+				succeeded++
+			}
+		case p.DeletionTimestamp != nil:
+			if waitsForEnd {
+				active++
+			}
+		default:
+			active++
+			if sibling == nil || p.Name < sibling.Name {
+				sibling = p
+			}
+		}
+	}
+	want := replicas(j.Spec.Parallelism)
+	switch {
+	case j.Spec.Completions != nil:
+		want = min(want, int64(*j.Spec.Completions)-succeeded)
+	case succeeded > 0: // a work queue that has been emptied
+		want = 0
+	}
+	return workload("Job", j, want-active, toCome(&j.Spec.Template, sibling, j, "Job", l), nil, l)
+}
+
+// workload is the controller's word with n pods to come like the model. claims
+// are those that the pods need; nil means those that the model names.
+func workload(kind string, owner metav1.Object, n int64, model *corev1.Pod, claims []volumeNeed, l Lookups) (cluster.Workload, bool) {
+	if n <= 0 {
+		return cluster.Workload{}, false
+	}
+	if claims == nil {
+		claims = needs(model)
+	}
+	return cluster.Workload{
+		UID: string(owner.GetUID()), Kind: kind, Namespace: owner.GetNamespace(), Name: owner.GetName(),
+		Missing: n, Labels: podLabels(model.Labels), Shape: shape(model, claims, l),
+	}, true
+}
+
+func replicas(n *int32) int64 {
+	if n == nil {
+		return 1
+	}
+	return int64(*n)
+}
+
+// live says whether the pod neither ends nor has ended.
+func live(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && !finished(p) }
+
+func ready(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// count returns how many pods live and, of those, the first by name.
+func count(pods Pods) (n int64, first *corev1.Pod) {
+	for p := range pods {
+		if live(p) {
+			n++
+			if first == nil || p.Name < first.Name {
+				first = p
+			}
+		}
+	}
+	return n, first
+}
+
+// toCome is a pod that the controller will create: like a live sibling, which
+// has been through admission, else what admission makes of the template.
+func toCome(t *corev1.PodTemplateSpec, sibling *corev1.Pod, owner metav1.Object, kind string, l Lookups) *corev1.Pod {
+	yes := true
+	group := appsv1.SchemeGroupVersion
+	if kind == "Job" {
+		group = batchv1.SchemeGroupVersion
+	}
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: owner.GetNamespace(), Labels: t.Labels, Annotations: t.Annotations,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: group.String(), Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: &yes}},
+		},
+	}
+	if sibling != nil {
+		p.Spec = sibling.Spec
+		p.Spec.NodeName = ""
+		return p
+	}
+	p.Spec = t.Spec
+	admit(p, l)
+	return p
+}
+
+// admit does to a pod made from a template what the API server will, as far as
+// it changes where the pod can run: requests that follow from limits and
+// LimitRanges, and how long nodes that fail are tolerated. The pod's spec is a
+// template's: what changes is copied.
+func admit(p *corev1.Pod, l Lookups) {
+	var ranges []*corev1.LimitRange
+	if l.LimitRanges != nil {
+		ranges = slices.SortedFunc(slices.Values(l.LimitRanges(p.Namespace)), func(a, b *corev1.LimitRange) int { return strings.Compare(a.Name, b.Name) })
+	}
+	p.Spec.Containers = withRequests(p.Spec.Containers, ranges)
+	p.Spec.InitContainers = withRequests(p.Spec.InitContainers, ranges)
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		taint := cluster.Taint{Key: key, Effect: cluster.NoExecute}
+		if _, kept := cluster.Untolerated([]cluster.Taint{taint}, Tolerations(p.Spec.Tolerations)); kept {
+			p.Spec.Tolerations = append(slices.Clip(p.Spec.Tolerations), exists(key, corev1.TaintEffectNoExecute))
+		}
+	}
+}
+
+func exists(key string, effect corev1.TaintEffect) corev1.Toleration {
+	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
+}
+
+// daemonTolerations are those that the DaemonSet controller gives its pods
+// beside the ones that admit gives.
+func daemonTolerations(hostNetwork bool) []corev1.Toleration {
+	var out []corev1.Toleration
+	for _, key := range []string{corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
+		out = append(out, exists(key, corev1.TaintEffectNoSchedule))
+	}
+	if hostNetwork {
+		out = append(out, exists(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule))
+	}
+	return out
+}
+
+// withRequests fills in requests: those equal to the limits that the container
+// has, then the LimitRanges' defaults.
+func withRequests(in []corev1.Container, ranges []*corev1.LimitRange) []corev1.Container {
+	out := slices.Clone(in)
+	for i := range out {
+		requests := corev1.ResourceList{}
+		fill := func(list corev1.ResourceList) {
+			for name, q := range list {
+				if _, there := requests[name]; !there {
+					requests[name] = q
+				}
+			}
+		}
+		fill(out[i].Resources.Requests)
+		fill(out[i].Resources.Limits)
+		for _, r := range ranges {
+			for j := range slices.Backward(r.Spec.Limits) { // of two items the later wins
+				if item := r.Spec.Limits[j]; item.Type == corev1.LimitTypeContainer {
+					fill(item.DefaultRequest)
+				}
+			}
+		}
+		out[i].Resources.Requests = requests
+	}
+	return out
+}
