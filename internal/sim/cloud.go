@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// unavailableFor is how long an offering that had no capacity is left out.
+const unavailableFor = 3 * time.Minute
+
+// claim is a NodeClaim with its instance and its node.
+type claim struct {
+	cluster.Claim
+	launch plan.Launch
+	price  quantity.Money // zero until an instance runs
+	node   *node
+	gone   bool
+}
+
+// order makes a NodeClaim of a launch.
+func (r *run) order(l plan.Launch) {
+	types := make([]string, len(l.Types))
+	for i, c := range l.Types {
+		types[i] = c.Type
+	}
+	requirements := l.Requirements
+	for key, values := range map[string][]string{label.InstanceType: types, label.Zone: l.Zones, label.CapacityType: {l.CapacityType}} {
+		in, err := label.NewRequirement(key, label.In, values...)
+		if err != nil {
+			panic("sim: launch " + l.Name + ": " + err.Error()) //nolint:forbidigo // the core made an impossible launch
+		}
+		requirements = requirements.And(label.All(in))
+	}
+	c := &claim{launch: l, Claim: cluster.Claim{
+		Name: l.Name, UID: "uid-" + l.Name, Pool: l.Pool, Class: l.Class, Labels: l.Labels, Taints: l.Taints, StartupTaints: l.StartupTaints,
+		Requirements: requirements, Requests: l.Content, Created: date(r.clock.now),
+	}}
+	r.claims = append(r.claims, c)
+	r.view.claim(c)
+	r.clock.after(r.cfg.Fleet, func() { r.launch(c) })
+}
+
+// candidate is an offering that a launch may become.
+type candidate struct {
+	typ catalog.InstanceType
+	of  catalog.Offering
+}
+
+func (r *run) candidates(c *claim) []candidate {
+	var out []candidate
+	for _, class := range r.cfg.Classes {
+		if class.Name != c.Class {
+			continue
+		}
+		for _, t := range class.Types {
+			for _, o := range t.Offerings {
+				if o.Available && o.CapacityType == c.launch.CapacityType && slices.Contains(c.launch.Zones, o.Zone) &&
+					slices.ContainsFunc(c.launch.Types, func(x plan.Choice) bool { return x.Type == t.Name }) {
+					out = append(out, candidate{t, o})
+				}
+			}
+		}
+	}
+	r.chance.shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	slices.SortStableFunc(out, func(a, b candidate) int { return cmp.Compare(a.of.Price, b.of.Price) })
+	return out
+}
+
+// launch answers the launch call: the cheapest offering that can be had.
+func (r *run) launch(c *claim) {
+	if c.gone || c.Deleting {
+		return
+	}
+	var short []engine.OfferingKey
+	for _, x := range r.candidates(c) {
+		key := engine.OfferingKey{CapacityType: x.of.CapacityType, InstanceType: x.typ.Name, Zone: x.of.Zone}
+		if r.out(key) {
+			short = append(short, key)
+			continue
+		}
+		c.Launched, c.InstanceID, c.InstanceType, c.Zone, c.CapacityType = true, "i-"+c.Name, x.typ.Name, x.of.Zone, x.of.CapacityType
+		c.Allocatable, c.price = x.typ.Allocatable, x.of.Price
+		c.Labels = c.Labels.Merge(x.typ.Labels).With(label.Zone, x.of.Zone).With(label.CapacityType, x.of.CapacityType)
+		r.view.claim(c)
+		wait := r.cfg.Boot + time.Duration(r.chance.below(int64(r.cfg.Jitter)+1))
+		r.clock.after(wait, func() { r.register(c) })
+		break
+	}
+	if len(short) > 0 {
+		r.daemon.unavailable(short)
+	}
+	if !c.Launched {
+		r.report.Failed++
+		r.end(c)
+	}
+	r.daemon.changed()
+}
+
+func (r *run) out(key engine.OfferingKey) bool {
+	meets := func(want, have string) bool { return want == "" || want == have }
+	return slices.ContainsFunc(r.cfg.Outages, func(o Outage) bool {
+		return o.From <= r.clock.now && r.clock.now < o.To && meets(o.Offering.InstanceType, key.InstanceType) &&
+			meets(o.Offering.Zone, key.Zone) && meets(o.Offering.CapacityType, key.CapacityType)
+	})
+}
+
+// register lets the node join: it has its taints and its DaemonSet pods, and is
+// not ready.
+func (r *run) register(c *claim) {
+	if c.gone || c.Deleting {
+		return
+	}
+	notReady := cluster.Taint{Key: "node.kubernetes.io/not-ready", Effect: cluster.NoSchedule}
+	n := newNode(cluster.Node{
+		Name: "node-" + c.Name, UID: "uid-node-" + c.Name, Allocatable: c.Allocatable, Claim: c.Name, Created: date(r.clock.now),
+		Taints: slices.Concat(c.Taints, c.StartupTaints, []cluster.Taint{r.cfg.Policy.StartupTaint, notReady}),
+	})
+	n.Labels = c.Labels.With(label.Hostname, n.Name)
+	c.node, c.Node, c.Registered = n, n.Name, true
+	for i, d := range r.cfg.DaemonSets {
+		if !fit.Node(d.Shape, n.Labels, c.Taints) {
+			continue
+		}
+		name := d.Name + "-" + n.Name
+		p := &pod{kind: r.daemonKinds[i], created: r.clock.now, seen: -1, decided: r.clock.now, ran: r.clock.now, Pod: cluster.Pod{
+			UID: "uid-" + name, Namespace: d.Namespace, Name: name, Shape: d.Shape, Node: n.Name, Created: date(r.clock.now), Pinned: true,
+			Owner: cluster.Owner{Kind: "DaemonSet", Name: d.Name, UID: d.UID},
+		}}
+		n.add(p)
+		r.view.pod(p)
+	}
+	r.scheduler.addNode(n)
+	r.view.claim(c)
+	r.view.node(n)
+	r.daemon.changed()
+	r.clock.after(r.cfg.Starting, func() {
+		if c.gone {
+			return
+		}
+		n.Ready = true
+		// The daemon takes the other startup taints for what their owners do.
+		r.untaint(n, append(slices.Clone(c.StartupTaints), notReady)...)
+	})
+}
+
+func (r *run) untaint(n *node, taints ...cluster.Taint) {
+	r.scheduler.updateNode(n, func(x *cluster.Node) {
+		x.Taints = slices.DeleteFunc(slices.Clone(x.Taints), func(t cluster.Taint) bool { return slices.Contains(taints, t) })
+	})
+	r.view.node(n)
+	r.daemon.changed()
+}
+
+// release takes the daemon's taint off and so initializes the node.
+func (r *run) release(a plan.Release) {
+	n := r.scheduler.byName[a.Node]
+	if n == nil {
+		return
+	}
+	r.untaint(n, a.Taint)
+	for _, c := range r.claims {
+		if c.node == n && !c.Initialized {
+			c.Initialized = true
+			r.view.claim(c)
+		}
+	}
+}
+
+// remove deletes the NodeClaim: cordon, drain, end.
+func (r *run) remove(name string) {
+	i := slices.IndexFunc(r.claims, func(c *claim) bool { return c.Name == name })
+	if i < 0 || r.claims[i].Deleting {
+		return
+	}
+	c := r.claims[i]
+	c.Deleting = true
+	r.view.claim(c)
+	if c.node != nil {
+		r.scheduler.updateNode(c.node, func(n *cluster.Node) { n.Cordoned, n.Deleting = true, true })
+		r.view.node(c.node)
+	}
+	r.clock.after(time.Second, func() { r.end(c) })
+}
+
+// end takes the instance and all that is on it away.
+func (r *run) end(c *claim) {
+	if c.gone {
+		return
+	}
+	c.gone = true
+	r.claims = slices.DeleteFunc(r.claims, func(x *claim) bool { return x == c })
+	r.view.claimGone(c)
+	if n := c.node; n != nil {
+		r.scheduler.removeNode(n)
+		r.view.nodeGone(n)
+		for _, p := range slices.Clone(n.pods) {
+			r.lose(p)
+		}
+	}
+	r.daemon.changed()
+}
+
+// die ends the oldest node that runs pods, without notice.
+func (r *run) die() {
+	for _, c := range r.claims {
+		if c.node != nil && slices.ContainsFunc(c.node.pods, func(p *pod) bool { return !p.Pinned }) {
+			r.report.Died++
+			r.end(c)
+			return
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// Mode is how much of the core's means a run may use.
+type Mode int
+
+// The modes.
+const (
+	Full            Mode = iota // nominations, and declared replicas are shown to the core
+	NominationsOnly             // nominations; only pods that exist are demand
+	Plain                       // the scheduler places by its own scoring alone
+)
+
+// String names the mode.
+func (m Mode) String() string {
+	return [...]string{"nominations and look-ahead", "nominations only", "neither"}[m]
+}
+
+// Workload is a Deployment: Replicas pods of one shape.
+type Workload struct {
+	Namespace, Name string
+	Labels          label.Labels
+	Shape           cluster.Shape
+	Replicas        int64
+}
+
+// Outage lets launches fail for lack of capacity. An empty field of the
+// offering means any.
+type Outage struct {
+	From, To time.Duration
+	Offering engine.OfferingKey
+}
+
+// Config is one run. Zero durations and rates mean their defaults.
+type Config struct {
+	Seed       uint64
+	Workloads  []Workload
+	Pools      []cluster.Pool
+	Classes    []cluster.Class
+	DaemonSets []cluster.DaemonSet
+	Policy     engine.Policy
+	Mode       Mode
+
+	// Rate is how many pods a second all controllers together create; default
+	// 100. Each creates some 20 a second, in batches of 1, 2, 4 and so on as the
+	// ReplicaSet controller does, so that Rate/20 of them are at work at a time.
+	Rate int64
+	// InSequence declares each workload when its controller gets to it; else all
+	// are declared at the start.
+	InSequence bool
+
+	Boot        time.Duration // from the launch until the node registers; default 40 s
+	Jitter      time.Duration // added to each boot, uniformly from zero; default a tenth of Boot
+	Fleet       time.Duration // how long the launch call takes; default 1.5 s
+	Starting    time.Duration // from registered until ready; default 1 s
+	Gather      time.Duration // the daemon's loop waits this long after a change; default 10 ms
+	Act         time.Duration // carrying out a plan; default 15 ms
+	AttemptTime time.Duration // one attempt of the scheduler; default 1 ms
+	Settle      time.Duration // how long to watch after all pods run; default 60 s
+	Limit       time.Duration // the longest run; default 30 min
+
+	Outages []Outage
+	Deaths  []time.Duration // times at which the oldest node that runs pods dies
+}
+
+func (c Config) withDefaults() Config {
+	set := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	if c.Rate == 0 {
+		c.Rate = 100
+	}
+	set(&c.Boot, 40*time.Second)
+	set(&c.Jitter, c.Boot/10)
+	set(&c.Fleet, 1500*time.Millisecond)
+	set(&c.Starting, time.Second)
+	set(&c.Gather, 10*time.Millisecond)
+	set(&c.Act, 15*time.Millisecond)
+	set(&c.AttemptTime, time.Millisecond)
+	set(&c.Settle, time.Minute)
+	set(&c.Limit, 30*time.Minute)
+	return c
+}

@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+)
+
+// eachRate is how many pods a second one controller creates.
+const eachRate = 20
+
+// workload is a ReplicaSet and its controller.
+type workload struct {
+	Workload
+	kind     *kind
+	declared bool
+	missing  int64 // declared and not yet created
+	created  int64 // ever
+	batch    int64 // of the slow start
+	working  bool
+}
+
+// controllers create the pods of all workloads. Only so many work at a time.
+type controllers struct {
+	clock   *clock
+	all     []*workload
+	workers int64
+	pace    time.Duration // between two pods of one controller
+	ordered bool          // a workload is declared when its turn comes
+	create  func(*workload)
+	changed func(*workload) // what it lacks changed
+}
+
+func newControllers(c *clock, cfg Config) *controllers {
+	workers := max(1, (cfg.Rate+eachRate-1)/eachRate)
+	k := &controllers{
+		clock: c, workers: workers, ordered: cfg.InSequence,
+		pace: time.Duration(int64(time.Second) * workers / cfg.Rate),
+	}
+	for _, w := range cfg.Workloads {
+		x := &workload{Workload: w, kind: newKind(w.Name, w.Shape, w.Labels), batch: 1, declared: !cfg.InSequence, missing: w.Replicas}
+		x.kind.owned = true
+		k.all = append(k.all, x)
+	}
+	return k
+}
+
+// proceed puts idle controllers to work.
+func (k *controllers) proceed() {
+	busy := int64(0)
+	for _, w := range k.all {
+		if w.working {
+			busy++
+		}
+	}
+	for _, w := range k.all {
+		if busy >= k.workers {
+			return
+		}
+		if w.missing == 0 || w.working {
+			continue
+		}
+		if !w.declared {
+			w.declared = true
+			k.changed(w)
+		}
+		w.working = true
+		busy++
+		k.clock.after(0, func() { k.work(w) })
+	}
+}
+
+// work creates the next batch of one workload; the batches double.
+func (k *controllers) work(w *workload) {
+	n := min(w.batch, w.missing)
+	for range n {
+		w.missing--
+		w.created++
+		k.create(w)
+	}
+	k.changed(w)
+	w.batch *= 2
+	k.clock.after(time.Duration(n)*k.pace, func() {
+		if w.missing > 0 {
+			k.work(w)
+			return
+		}
+		w.working, w.batch = false, 1
+		k.proceed()
+	})
+}
+
+// lost says that a pod is gone and is to be created anew.
+func (k *controllers) lost(w *workload) {
+	w.missing++
+	k.changed(w)
+	k.proceed()
+}
+
+// pending says whether pods are still to be created.
+func (k *controllers) pending() bool {
+	for _, w := range k.all {
+		if w.missing > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// next makes the next pod of the workload.
+func (w *workload) next(now time.Duration) *pod {
+	name := fmt.Sprintf("%s-%05d", w.Name, w.created)
+	return &pod{
+		kind: w.kind, created: now, seen: -1, decided: -1, ran: -1,
+		Pod: cluster.Pod{
+			UID: "uid-" + name, Namespace: w.Namespace, Name: name, Labels: w.Labels, Shape: w.Shape, Created: date(now),
+			Owner: cluster.Owner{Kind: "ReplicaSet", Name: w.Name, UID: "uid-" + w.Name},
+		},
+	}
+}
+
+// date turns virtual time into the time that the core sees.
+func date(at time.Duration) time.Time {
+	return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(at)
+}

@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// daemon is the loop around the core: it observes, decides and acts.
+type daemon struct {
+	r       *run
+	memory  engine.Memory
+	due     bool          // a Step is on its way
+	busy    time.Duration // acting until then
+	pending []engine.OfferingKey
+	wait    int64 // number of the wait that counts
+}
+
+// changed asks for a Step soon.
+func (d *daemon) changed() {
+	if d.due {
+		return
+	}
+	d.due = true
+	d.r.clock.at(max(d.r.clock.now+d.r.cfg.Gather, d.busy), d.step)
+}
+
+// unavailable notes offerings that had no capacity.
+func (d *daemon) unavailable(offerings []engine.OfferingKey) {
+	d.pending = append(d.pending, offerings...)
+	d.changed()
+}
+
+// step makes one decision and carries it out.
+func (d *daemon) step() {
+	r := d.r
+	d.due = false
+	if len(d.pending) > 0 {
+		d.memory = d.memory.WithUnavailable(date(r.clock.now+unavailableFor), d.pending...)
+		d.pending = nil
+	}
+	out := engine.Step(engine.Input{
+		Snapshot: r.view.snapshot(), Memory: d.memory, Policy: r.cfg.Policy, Now: date(r.clock.now), Seed: r.chance.next(),
+	})
+	d.memory = out.Memory
+	r.report.Steps++
+	d.note(out.Plan.Outcomes)
+	var actions []plan.Action
+	for _, a := range out.Plan.Actions {
+		if w, ok := a.(plan.Wait); ok {
+			d.wait++
+			number := d.wait
+			r.clock.at(max(w.Until.Sub(date(0)), r.clock.now+time.Millisecond), func() {
+				if number == d.wait {
+					d.changed()
+				}
+			})
+			continue
+		}
+		actions = append(actions, a)
+	}
+	if len(actions) > 0 {
+		d.busy = r.clock.now + r.cfg.Act
+		r.clock.at(d.busy, func() {
+			for _, a := range actions {
+				r.carryOut(a)
+			}
+			d.changed()
+		})
+	}
+}
+
+// note keeps what the plan says of each pod.
+func (d *daemon) note(outcomes []plan.Outcome) {
+	now := d.r.clock.now
+	for _, o := range outcomes {
+		p := d.r.pods[o.Pod]
+		if p == nil || p.node != nil {
+			continue
+		}
+		if p.seen < 0 {
+			p.seen = now
+		}
+		switch o.Verdict {
+		case plan.OnNode, plan.OnClaim, plan.OnLaunch:
+			p.planned = o.On
+			if p.decided < 0 {
+				p.decided = now
+			}
+		case plan.Unplaceable:
+		default: // it waits
+		}
+	}
+}
+
+// carryOut does what one action says.
+func (r *run) carryOut(a plan.Action) {
+	switch a := a.(type) {
+	case plan.Launch:
+		r.report.Launches++
+		r.order(a)
+	case plan.Nominate:
+		if p := r.pods[a.Pod]; p != nil && r.cfg.Mode != Plain {
+			r.report.Nominations++
+			r.scheduler.nominate(p, a.Node, true)
+			r.view.pod(p)
+		}
+	case plan.Release:
+		r.release(a)
+	case plan.Cordon:
+		if n := r.scheduler.byName[a.Node]; n != nil {
+			n.Cordoned = true
+			n.changed()
+			r.view.node(n)
+		}
+	case plan.Delete:
+		r.report.Deletes++
+		r.remove(a.Claim)
+	case plan.Wait:
+	}
+}

@@ -1,0 +1,16 @@
+// Package sim plays the life of a cluster around the decision core on a virtual
+// clock: controllers create pods, the cloud boots nodes, a model of the
+// kube-scheduler binds, and every plan of engine.Step is carried out. It reports
+// what the fleet costs and how long pods wait, against a lower bound.
+//
+// Invariants: the same Config gives the same Report, byte for byte; nothing
+// reads the clock of the machine or an unseeded source of chance; no node ever
+// holds more than its allocatable (Run panics if the model breaks that). Times
+// are durations since the start of the run, prices nano-dollars an hour.
+//
+// The model of the scheduler follows the default profile of kube-scheduler
+// v1.36: its queues with back-off and the events that end waiting, the filters of
+// the core itself, nominations, and the default scoring. Image locality is left
+// out (no node has any image), and so is preemption, since what is played here
+// has no pods to preempt.
+package sim

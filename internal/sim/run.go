@@ -1,0 +1,129 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// run is one run under way.
+type run struct {
+	cfg         Config
+	clock       *clock
+	chance      *chance
+	scheduler   *scheduler
+	controllers *controllers
+	daemon      *daemon
+	view        *view
+	pods        map[string]*pod // of the workloads, by namespace/name
+	all         []*pod          // the same, as they were created
+	claims      []*claim
+	daemonKinds []*kind
+	waiting     int // pods that are not bound
+	settled     time.Duration
+	report      Report
+}
+
+// Run plays the configuration until all pods run and the time to settle is
+// over, or the limit is reached.
+func Run(cfg Config) Report {
+	cfg = cfg.withDefaults()
+	r := &run{cfg: cfg, clock: &clock{}, chance: &chance{state: cfg.Seed}, pods: map[string]*pod{}, view: newView(cfg)}
+	r.scheduler = newScheduler(r.clock, r.chance, cfg.AttemptTime)
+	r.scheduler.bound, r.scheduler.wrote = r.bound, func(p *pod) { r.view.pod(p); r.daemon.changed() }
+	r.controllers = newControllers(r.clock, cfg)
+	r.controllers.create, r.controllers.changed = r.create, func(*workload) { r.daemon.changed() }
+	if cfg.Mode == Full {
+		r.view.workloads = r.controllers.all
+	}
+	for _, d := range cfg.DaemonSets {
+		r.daemonKinds = append(r.daemonKinds, newKind(d.Name, d.Shape, nil))
+	}
+	r.daemon = &daemon{r: r}
+	r.report.Mode, r.report.Bound = cfg.Mode, Bound(cfg)
+	r.clock.after(0, r.controllers.proceed)
+	for _, at := range cfg.Deaths {
+		r.clock.at(at, r.die)
+	}
+	r.settled = cfg.Limit
+	r.clock.run(cfg.Limit, func() bool { return r.clock.now > r.settled })
+	r.finish()
+	return r.report
+}
+
+func (r *run) create(w *workload) {
+	p := w.next(r.clock.now)
+	r.pods[p.ID()] = p
+	r.all = append(r.all, p)
+	r.waiting++
+	r.view.pod(p)
+	r.scheduler.addPod(p)
+	r.daemon.changed()
+}
+
+// bound notes that a pod runs. When it is the last, the fleet is priced and the
+// time to settle begins.
+func (r *run) bound(p *pod) {
+	now := r.clock.now
+	p.ran = now
+	if p.decided < 0 {
+		p.decided = now
+	}
+	if p.planned != "" && p.planned != p.node.Name && p.planned != p.node.Claim {
+		r.report.Elsewhere++
+	}
+	r.waiting--
+	r.view.pod(p)
+	r.daemon.changed()
+	if r.waiting == 0 && !r.controllers.pending() {
+		r.report.AllRun, r.report.Cost, r.report.Nodes = now, r.cost(), len(r.claims)
+		r.settled = now + r.cfg.Settle
+	}
+}
+
+// lose deletes a pod; its controller makes another.
+func (r *run) lose(p *pod) {
+	p.dead = true
+	r.scheduler.removePod(p)
+	r.view.podGone(p)
+	if p.Pinned {
+		return
+	}
+	delete(r.pods, p.ID())
+	r.settled = r.cfg.Limit
+	for _, w := range r.controllers.all {
+		if w.kind == p.kind {
+			r.controllers.lost(w)
+		}
+	}
+}
+
+// cost is what all instances cost an hour now.
+func (r *run) cost() quantity.Money {
+	var sum quantity.Money
+	for _, c := range r.claims {
+		sum += c.price
+	}
+	r.report.Peak = max(r.report.Peak, sum)
+	return sum
+}
+
+func (r *run) finish() {
+	r.report.Settled, r.report.NodesSettled = r.cost(), len(r.claims)
+	var held, wait, ran []time.Duration
+	for _, p := range r.all {
+		r.report.Pods++
+		if p.dead {
+			continue
+		}
+		if p.node == nil {
+			r.report.Left++
+			continue
+		}
+		if p.seen >= 0 {
+			held = append(held, p.decided-p.seen)
+		}
+		wait, ran = append(wait, p.decided-p.created), append(ran, p.ran-p.created)
+	}
+	r.report.Held, r.report.Wait, r.report.Run = spreadOf(held), spreadOf(wait), spreadOf(ran)
+}
