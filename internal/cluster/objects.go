@@ -122,6 +122,9 @@ type DaemonSet struct {
 	Shape                Shape
 }
 
+// ID is namespace/name.
+func (d DaemonSet) ID() string { return d.Namespace + "/" + d.Name }
+
 // Workload is a controller whose declared replicas do not all exist yet.
 type Workload struct {
 	UID, Kind, Namespace, Name string

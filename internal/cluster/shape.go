@@ -1,9 +1,6 @@
 package cluster
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -29,45 +26,6 @@ type Shape struct {
 	// out, and objects it needs that are missing or broken; a pod that has one is
 	// never placed and says so.
 	Unsupported []string
-}
-
-// Key is a text that is equal exactly for equal shapes, whatever the order in
-// which their parts were written. It orders classes; it is not for people.
-func (s Shape) Key() string {
-	var b strings.Builder
-	b.WriteString(s.Requests.String())
-	b.WriteByte('|')
-	// String rounds memory to MiB; the exact amounts follow.
-	for _, n := range []int64{s.Requests.MilliCPU, s.Requests.MemoryBytes, s.Requests.EphemeralBytes, s.Requests.PodSlots, int64(s.Priority)} {
-		writeInt(&b, n)
-	}
-	b.WriteString(s.Selector.String())
-	terms := make([]string, len(s.Affinity))
-	for i, t := range s.Affinity {
-		terms[i] = t.String()
-	}
-	slices.Sort(terms)
-	for _, t := range terms {
-		b.WriteString("|or ")
-		b.WriteString(t)
-	}
-	for _, t := range slices.SortedFunc(slices.Values(s.Tolerations), compareToleration) {
-		b.WriteString("|tolerates ")
-		b.WriteString(t.fingerprint())
-	}
-	for _, u := range slices.Sorted(slices.Values(s.Unsupported)) {
-		b.WriteString("|unsupported ")
-		b.WriteString(u)
-	}
-	return b.String()
-}
-
-func writeInt(b *strings.Builder, n int64) {
-	const digits = "0123456789abcdef"
-	for shift := 60; shift >= 0; shift -= 4 {
-		b.WriteByte(digits[uint64(n)>>shift&15])
-	}
-	b.WriteByte('.')
 }
 
 // Alternatives returns the conjunctions of which a node must meet one: the

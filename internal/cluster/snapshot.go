@@ -2,9 +2,11 @@ package cluster
 
 import (
 	"cmp"
-	"fmt"
+	"iter"
 	"slices"
 	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
 // Objects is what a Snapshot is made of. The order does not matter.
@@ -19,147 +21,213 @@ type Objects struct {
 	Namespaces []Namespace // one that is missing has no labels
 }
 
-// Snapshot is a consistent, immutable view of a cluster.
+// Snapshot is a consistent, immutable view of a cluster, and the indexes that
+// go with it. The zero value is the empty cluster. Methods that return a slice
+// of pods, nodes or NodeClaims make it each time; those that return iterators do
+// not.
 type Snapshot struct {
-	objects Objects
-	byNode  map[string][]int // node name -> indexes of its pods
-	node    map[string]int
-	claim   map[string]int
-	pool    map[string]int
-	class   map[string]int
+	pods       table[pod]
+	nodes      table[Node]
+	claims     table[Claim]
+	workloads  table[Workload]
+	namespaces table[Namespace]
+	supply     *Supply
+
+	groups        tree[*Group]
+	waiting, anti tree[none] // keys of the groups with pending pods; of those that keep others away
+	loads         tree[*Load]
+	rooms         tree[*Load] // by free room
+	watched       tree[int64] // label key -> how many selectors look at it
+	watchedKeys   []string
 }
 
-// New checks the objects and builds a Snapshot of them. The error names the
-// object and the field that contradict another.
-func New(o Objects) (Snapshot, error) {
-	o = Objects{
-		Pods:       sorted(o.Pods, func(p Pod) string { return p.ID() }),
-		Nodes:      sorted(o.Nodes, func(n Node) string { return n.Name }),
-		Claims:     sorted(o.Claims, func(c Claim) string { return c.Name }),
-		Pools:      sorted(o.Pools, func(p Pool) string { return p.Name }),
-		Classes:    sorted(o.Classes, func(c Class) string { return c.Name }),
-		DaemonSets: sorted(o.DaemonSets, func(d DaemonSet) string { return d.Namespace + "/" + d.Name }),
-		Workloads:  sorted(o.Workloads, func(w Workload) string { return w.ID() }),
-	}
-	s := Snapshot{objects: o, byNode: map[string][]int{}}
-	var err error
-	if err = unique("pod", o.Pods, func(p Pod) string { return p.ID() }, nil, err); err != nil {
-		return Snapshot{}, err
-	}
-	s.node, s.claim, s.pool, s.class = map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
-	err = unique("node", o.Nodes, func(n Node) string { return n.Name }, s.node, err)
-	err = unique("nodeclaim", o.Claims, func(c Claim) string { return c.Name }, s.claim, err)
-	err = unique("nodepool", o.Pools, func(p Pool) string { return p.Name }, s.pool, err)
-	err = unique("ec2nodeclass", o.Classes, func(c Class) string { return c.Name }, s.class, err)
-	err = unique("workload", o.Workloads, func(w Workload) string { return w.ID() }, nil, err)
-	if err != nil {
-		return Snapshot{}, err
-	}
-	for i, p := range o.Pods {
-		if p.Node != "" {
-			s.byNode[p.Node] = append(s.byNode[p.Node], i)
-		}
-	}
-	for _, w := range o.Workloads {
-		if w.Missing < 0 {
-			return Snapshot{}, fmt.Errorf("cluster index: workload %s has %d missing replicas; it must not be negative", w.ID(), w.Missing)
-		}
-	}
-	return s, nil
-}
+type none struct{}
 
-func sorted[T any](in []T, id func(T) string) []T {
-	return slices.SortedFunc(slices.Values(in), func(a, b T) int { return strings.Compare(id(a), id(b)) })
-}
-
-func unique[T any](kind string, in []T, id func(T) string, index map[string]int, err error) error {
-	if err != nil {
-		return err
+// Supply returns the pools, classes and DaemonSets.
+func (s Snapshot) Supply() *Supply {
+	if s.supply == nil {
+		return &Supply{}
 	}
-	for i, x := range in {
-		if id(x) == "" || id(x) == "/" {
-			return fmt.Errorf("cluster index: %s without a name", kind)
-		}
-		if i > 0 && id(in[i-1]) == id(x) {
-			return fmt.Errorf("cluster index: %s %s is given twice", kind, id(x))
-		}
-		if index != nil {
-			index[id(x)] = i
-		}
-	}
-	return nil
+	return s.supply
 }
 
 // Pods returns all pods, sorted by namespace/name.
-func (s Snapshot) Pods() []Pod { return s.objects.Pods }
+func (s Snapshot) Pods() []Pod {
+	out := make([]Pod, 0, s.pods.rows.size)
+	for _, p := range s.pods.rows.all() {
+		out = append(out, p.Pod)
+	}
+	return out
+}
+
+// Pod returns the pod with this namespace/name.
+func (s Snapshot) Pod(id string) (Pod, bool) {
+	p, ok := s.pods.rows.get(id)
+	if !ok {
+		return Pod{}, false
+	}
+	return p.Pod, true
+}
 
 // Nodes returns all nodes, sorted by name.
-func (s Snapshot) Nodes() []Node { return s.objects.Nodes }
+func (s Snapshot) Nodes() []Node { return values(s.nodes.rows) }
 
 // Claims returns all NodeClaims, sorted by name.
-func (s Snapshot) Claims() []Claim { return s.objects.Claims }
+func (s Snapshot) Claims() []Claim { return values(s.claims.rows) }
 
 // Classes returns all classes, sorted by name.
-func (s Snapshot) Classes() []Class { return s.objects.Classes }
+func (s Snapshot) Classes() []Class { return s.Supply().Classes }
 
 // DaemonSets returns all DaemonSets, sorted by namespace/name.
-func (s Snapshot) DaemonSets() []DaemonSet { return s.objects.DaemonSets }
+func (s Snapshot) DaemonSets() []DaemonSet { return s.Supply().DaemonSets }
 
 // Workloads returns the controllers with missing replicas, sorted by id.
-func (s Snapshot) Workloads() []Workload { return s.objects.Workloads }
+func (s Snapshot) Workloads() []Workload { return values(s.workloads.rows) }
+
+// Namespaces returns all namespaces, sorted by name.
+func (s Snapshot) Namespaces() []Namespace { return values(s.namespaces.rows) }
 
 // Pools returns all pools, sorted by name.
-func (s Snapshot) Pools() []Pool { return s.objects.Pools }
+func (s Snapshot) Pools() []Pool { return s.Supply().Pools }
+
+// Objects returns all that the snapshot was made of, each list sorted by id.
+func (s Snapshot) Objects() Objects {
+	return Objects{
+		Pods: s.Pods(), Nodes: s.Nodes(), Claims: s.Claims(), Pools: s.Pools(), Classes: s.Classes(),
+		DaemonSets: s.DaemonSets(), Workloads: s.Workloads(), Namespaces: s.Namespaces(),
+	}
+}
 
 // PoolsByWeight returns the pools in the order in which they are tried: weight
 // descending, then name descending, as Karpenter breaks the tie.
 func (s Snapshot) PoolsByWeight() []Pool {
-	return slices.SortedFunc(slices.Values(s.objects.Pools), func(a, b Pool) int {
+	return slices.SortedFunc(slices.Values(s.Pools()), func(a, b Pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
 }
 
 // PodsOn returns the pods bound to the named node, sorted by namespace/name.
 func (s Snapshot) PodsOn(node string) []Pod {
-	out := make([]Pod, len(s.byNode[node]))
-	for i, x := range s.byNode[node] {
-		out[i] = s.objects.Pods[x]
+	l, ok := s.loads.get(node)
+	if !ok {
+		return nil
+	}
+	out := make([]Pod, len(l.pods))
+	for i, p := range l.pods {
+		out[i] = p.Pod
 	}
 	return out
 }
 
 // Node returns the named node.
-func (s Snapshot) Node(name string) (Node, bool) {
-	i, ok := s.node[name]
-	if !ok {
-		return Node{}, false
-	}
-	return s.objects.Nodes[i], true
-}
+func (s Snapshot) Node(name string) (Node, bool) { return row(s.nodes.rows, name) }
 
 // Claim returns the named NodeClaim.
-func (s Snapshot) Claim(name string) (Claim, bool) {
-	i, ok := s.claim[name]
-	if !ok {
-		return Claim{}, false
-	}
-	return s.objects.Claims[i], true
-}
+func (s Snapshot) Claim(name string) (Claim, bool) { return row(s.claims.rows, name) }
 
 // Pool returns the named pool.
-func (s Snapshot) Pool(name string) (Pool, bool) {
-	i, ok := s.pool[name]
-	if !ok {
-		return Pool{}, false
-	}
-	return s.objects.Pools[i], true
-}
+func (s Snapshot) Pool(name string) (Pool, bool) { return named(s.Pools(), name, poolID) }
 
 // Class returns the named class.
-func (s Snapshot) Class(name string) (Class, bool) {
-	i, ok := s.class[name]
-	if !ok {
-		return Class{}, false
+func (s Snapshot) Class(name string) (Class, bool) { return named(s.Classes(), name, classID) }
+
+// Namespace returns the named namespace, without labels where it is not known.
+func (s Snapshot) Namespace(name string) Namespace {
+	if n, ok := s.namespaces.rows.get(name); ok {
+		return *n
 	}
-	return s.objects.Classes[i], true
+	return Namespace{Name: name}
+}
+
+// Groups returns the groups that have pods, by key.
+func (s Snapshot) Groups() iter.Seq[*Group] {
+	return func(yield func(*Group) bool) {
+		for _, g := range s.groups.all() {
+			if !yield(g) {
+				return
+			}
+		}
+	}
+}
+
+// PendingGroups returns the groups that have pending pods, by key.
+func (s Snapshot) PendingGroups() iter.Seq[*Group] { return s.filed(s.waiting) }
+
+// AntiAffine returns the groups with bound pods and a required anti-affinity,
+// which keeps others away from them, by key.
+func (s Snapshot) AntiAffine() iter.Seq[*Group] { return s.filed(s.anti) }
+
+func (s Snapshot) filed(keys tree[none]) iter.Seq[*Group] {
+	return func(yield func(*Group) bool) {
+		for key := range keys.all() {
+			if g, _ := s.groups.get(key); !yield(g) {
+				return
+			}
+		}
+	}
+}
+
+// GroupOf returns the group of the pod with this namespace/name.
+func (s Snapshot) GroupOf(podID string) (*Group, bool) {
+	p, ok := s.pods.rows.get(podID)
+	if !ok {
+		return nil, false
+	}
+	return s.groups.get(p.key)
+}
+
+// GroupFor returns the group that pods like these are or would be in; where
+// there are none yet, it is empty.
+func (s Snapshot) GroupFor(namespace string, labels label.Labels, shape Shape) *Group {
+	var room [768]byte
+	key := string(s.appendGroupKey(shape.appendKey(room[:0]), namespace, labels))
+	if g, ok := s.groups.get(key); ok {
+		return g
+	}
+	return s.newGroup(key, namespace, labels, shape)
+}
+
+// State returns the named node with what runs there.
+func (s Snapshot) State(node string) (*NodeState, bool) {
+	l, ok := s.loads.get(node)
+	if !ok || !l.there {
+		return nil, false
+	}
+	return &NodeState{l, s.groups}, true
+}
+
+// States returns all nodes with what runs there, by name.
+func (s Snapshot) States() iter.Seq[*NodeState] {
+	return func(yield func(*NodeState) bool) {
+		for _, l := range s.loads.all() {
+			if l.there && !yield(&NodeState{l, s.groups}) {
+				return
+			}
+		}
+	}
+}
+
+func row[T any](rows tree[*T], id string) (T, bool) {
+	if x, ok := rows.get(id); ok {
+		return *x, true
+	}
+	var zero T
+	return zero, false
+}
+
+func values[T any](rows tree[*T]) []T {
+	out := make([]T, 0, rows.size)
+	for _, x := range rows.all() {
+		out = append(out, *x)
+	}
+	return out
+}
+
+func named[T any](list []T, name string, id func(T) string) (T, bool) {
+	i, ok := slices.BinarySearchFunc(list, name, func(x T, name string) int { return strings.Compare(id(x), name) })
+	if !ok {
+		var zero T
+		return zero, false
+	}
+	return list[i], true
 }

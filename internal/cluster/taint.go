@@ -1,9 +1,6 @@
 package cluster
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Effects of a taint, as the Kubernetes API spells them.
 const (
@@ -54,16 +51,4 @@ func Untolerated(taints []Taint, tolerations []Toleration) (Taint, bool) {
 		}
 	}
 	return Taint{}, false
-}
-
-func compareToleration(a, b Toleration) int {
-	return strings.Compare(a.fingerprint(), b.fingerprint())
-}
-
-func (t Toleration) fingerprint() string {
-	op := "="
-	if t.Exists {
-		op = "?"
-	}
-	return t.Key + op + t.Value + ":" + t.Effect
 }

@@ -1,0 +1,184 @@
+package cluster
+
+import "slices"
+
+// Delta is what changed in a cluster. What is Gone goes first, so that an
+// object that was deleted and made anew can be in both; what is gone already
+// does no harm. The order within the lists does not matter.
+type Delta struct {
+	Put  Objects
+	Gone Gone
+}
+
+// Gone lists objects by id: namespace/name for pods and DaemonSets,
+// kind/namespace/name for Workloads, the name for the rest.
+type Gone struct {
+	Pods, Nodes, Claims, Pools, Classes, DaemonSets, Workloads, Namespaces []string
+}
+
+// New checks the objects and builds a Snapshot of them. The error names the
+// object, the field and the remedy.
+func New(o Objects) (Snapshot, error) { return Snapshot{}.Apply(Delta{Put: o}) }
+
+// Apply returns the snapshot with the delta. s stays as it was and valid, also
+// where an error is returned: the error names the object, the field and the
+// remedy. The cost goes by what changes, but for a delta that makes selectors
+// look at another label, after which all pods are grouped anew. The snapshot
+// keeps what the objects refer to: callers must not change it any more.
+func (s Snapshot) Apply(d Delta) (Snapshot, error) {
+	u := &update{Snapshot: s, edit: &edit{}}
+	if u.supply == nil {
+		u.supply = &Supply{}
+	}
+	var err error
+	if u.supply, err = u.supply.apply(d); err != nil {
+		return s, err
+	}
+	if u.claims, _, err = u.claims.apply(u.edit, claimKind(), pointers(d.Put.Claims), d.Gone.Claims); err != nil {
+		return s, err
+	}
+	if u.namespaces, _, err = u.namespaces.apply(u.edit, namespaceKind(), pointers(d.Put.Namespaces), d.Gone.Namespaces); err != nil {
+		return s, err
+	}
+	var workloads []change[Workload]
+	if u.workloads, workloads, err = u.workloads.apply(u.edit, workloadKind(), pointers(d.Put.Workloads), d.Gone.Workloads); err != nil {
+		return s, err
+	}
+	var nodes []change[Node]
+	if u.nodes, nodes, err = u.nodes.apply(u.edit, nodeKind(), pointers(d.Put.Nodes), d.Gone.Nodes); err != nil {
+		return s, err
+	}
+	var pods []change[pod]
+	if u.pods, pods, err = u.pods.apply(u.edit, podKind(), records(d.Put.Pods), d.Gone.Pods); err != nil {
+		return s, err
+	}
+	for _, c := range workloads {
+		if c.old != nil {
+			u.watch(&c.old.Shape, -1)
+		}
+		if c.now != nil {
+			u.watch(&c.now.Shape, 1)
+		}
+	}
+	u.derive(nodes, pods)
+	return u.Snapshot, nil
+}
+
+// update is a Snapshot in the making.
+type update struct {
+	Snapshot
+	edit      *edit
+	rewatched bool     // selectors may look at other keys than before
+	last      *Group   // that a pod was sorted into
+	touched   []*Group // made by this update
+	loaded    []*Load  // made by this update
+}
+
+// derive brings the groups and loads up to date with the pods and nodes.
+func (u *update) derive(nodes []change[Node], pods []change[pod]) {
+	for _, c := range pods {
+		if c.old != nil {
+			u.watch(&c.old.Shape, -1)
+		}
+		if c.now != nil {
+			u.watch(&c.now.Shape, 1)
+		}
+	}
+	if u.rewatch() {
+		nodes, pods = u.again()
+	}
+	for _, c := range nodes {
+		u.setNode(c)
+	}
+	for _, c := range pods {
+		if c.old != nil {
+			u.count(c.old, -1)
+			if c.old.Node != "" {
+				u.unbind(c.old)
+			}
+		}
+	}
+	for _, c := range pods {
+		if c.now != nil {
+			u.sort(c.now)
+			u.count(c.now, 1)
+			if c.now.Node != "" {
+				u.bind(c.now)
+			}
+		}
+	}
+	u.settleGroups()
+	u.settleLoads()
+}
+
+// rewatch says whether selectors look at other keys than before.
+func (u *update) rewatch() bool {
+	if !u.rewatched {
+		return false
+	}
+	keys := make([]string, 0, u.watched.size)
+	for k := range u.watched.all() {
+		keys = append(keys, k)
+	}
+	if slices.Equal(keys, u.watchedKeys) {
+		return false
+	}
+	u.watchedKeys = keys
+	return true
+}
+
+// again forgets all groups and loads; everything is to be put into them anew.
+func (u *update) again() (nodes []change[Node], pods []change[pod]) {
+	u.groups, u.waiting, u.anti = tree[*Group]{}, tree[none]{}, tree[none]{}
+	u.loads, u.rooms = tree[*Load]{}, tree[*Load]{}
+	for _, n := range u.nodes.rows.list() {
+		nodes = append(nodes, change[Node]{now: n})
+	}
+	ids, rows := make([]string, 0, u.pods.rows.size), make([]*pod, 0, u.pods.rows.size)
+	for id, p := range u.pods.rows.all() {
+		mine := *p // the old snapshot keeps p with its old group
+		ids, rows = append(ids, id), append(rows, &mine)
+		pods = append(pods, change[pod]{now: &mine})
+	}
+	u.pods.rows = grow(ids, rows)
+	return nodes, pods
+}
+
+// records makes the index's own copies of the pods. They share memory in small
+// batches, so that a pod that stays does not keep many that are gone.
+func records(in []Pod) []*pod {
+	const batch = 16
+	out := make([]*pod, len(in))
+	for from := 0; from < len(in); from += batch {
+		some := make([]pod, min(batch, len(in)-from))
+		for i := range some {
+			p := &some[i]
+			p.Pod = in[from+i]
+			p.id = p.ID()
+			out[from+i] = p
+		}
+	}
+	return out
+}
+
+func podKind() kind[pod] {
+	return kind[pod]{"pod", func(p *pod) string { return p.id }, func(p *pod) string { return p.UID }, (*pod).check}
+}
+
+func nodeKind() kind[Node] {
+	return kind[Node]{"node", func(n *Node) string { return n.Name }, func(n *Node) string { return n.UID }, checkNode}
+}
+
+func claimKind() kind[Claim] {
+	return kind[Claim]{"nodeclaim", func(c *Claim) string { return c.Name }, func(c *Claim) string { return c.UID }, checkClaim}
+}
+
+func workloadKind() kind[Workload] {
+	return kind[Workload]{"workload", func(w *Workload) string { return w.ID() }, func(w *Workload) string { return w.UID }, checkWorkload}
+}
+
+func namespaceKind() kind[Namespace] {
+	return kind[Namespace]{
+		"namespace", func(n *Namespace) string { return n.Name }, func(*Namespace) string { return "" }, func(*Namespace) error { return nil },
+	}
+}

@@ -1,0 +1,167 @@
+package cluster
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// The checks find what no watch of a sound API server can deliver. References
+// to objects that are not there are no errors: events arrive in any order.
+
+func (p *pod) check() error {
+	name := "pod " + p.id
+	switch {
+	case p.Namespace == "" || p.Name == "":
+		return fmt.Errorf("cluster index: pod %q: namespace and name must both be given", p.id)
+	case p.Shape.plain():
+		if resource, count := negative(p.Shape.Requests); resource != "" {
+			return negativeError(name, "requests", resource, count)
+		}
+		return nil
+	}
+	return p.Shape.check(name)
+}
+
+// plain says that only the requests could be wrong.
+func (s *Shape) plain() bool {
+	return len(s.Requests.Extended) == 0 && len(s.Preferred) == 0 && len(s.Spread) == 0 && len(s.Together) == 0 &&
+		len(s.Apart) == 0 && len(s.Ports) == 0 && s.Gang.Size == 0
+}
+
+func (s *Shape) check(of string) error {
+	if err := checkResources(of, "requests", s.Requests); err != nil {
+		return err
+	}
+	for i, p := range s.Preferred {
+		if p.Weight < 0 || p.Weight > 100 {
+			return weightError(of, fmt.Sprintf("preferred node affinity %d", i), p.Weight)
+		}
+	}
+	for i, c := range s.Spread {
+		if c.MaxSkew < 1 {
+			return fmt.Errorf("cluster index: %s: spread %d over %s: maxSkew is %d; it must be at least 1", of, i, c.Key, c.MaxSkew)
+		}
+		if c.MinDomains < 0 {
+			return fmt.Errorf("cluster index: %s: spread %d over %s: minDomains is %d; it must not be negative", of, i, c.Key, c.MinDomains)
+		}
+	}
+	for _, terms := range [2]struct {
+		field string
+		list  []PodTerm
+	}{{"pod affinity", s.Together}, {"pod anti-affinity", s.Apart}} {
+		for i, t := range terms.list {
+			if t.Weight < 0 || t.Weight > 100 {
+				return weightError(of, fmt.Sprintf("%s %d over %s", terms.field, i, t.Key), t.Weight)
+			}
+		}
+	}
+	for _, p := range s.Ports {
+		if p.Port < 1 || p.Port > math.MaxUint16 {
+			return fmt.Errorf("cluster index: %s: host port %d: it must be between 1 and 65535", of, p.Port)
+		}
+	}
+	if s.Gang.Size < 0 {
+		return fmt.Errorf("cluster index: %s: gang %s: size is %d; it must not be negative", of, s.Gang.Name, s.Gang.Size)
+	}
+	return nil
+}
+
+func weightError(of, field string, weight int32) error {
+	return fmt.Errorf("cluster index: %s: %s: weight is %d; it must be between 1 and 100, or 0 where the term is required", of, field, weight)
+}
+
+func negative(r quantity.Resources) (resource string, count int64) {
+	switch {
+	case r.MilliCPU < 0:
+		return quantity.CPU, r.MilliCPU
+	case r.MemoryBytes < 0:
+		return quantity.Memory, r.MemoryBytes
+	case r.EphemeralBytes < 0:
+		return quantity.EphemeralStorage, r.EphemeralBytes
+	case r.PodSlots < 0:
+		return quantity.Pods, r.PodSlots
+	}
+	for _, a := range r.Extended {
+		if a.Count < 0 {
+			return a.Name, a.Count
+		}
+	}
+	return "", 0
+}
+
+func negativeError(of, field, resource string, count int64) error {
+	unit := ""
+	switch resource {
+	case quantity.CPU:
+		unit = "m"
+	case quantity.Memory, quantity.EphemeralStorage:
+		unit = " bytes"
+	}
+	return fmt.Errorf("cluster index: %s: %s of %s is %d%s; it must not be negative", of, field, resource, count, unit)
+}
+
+func checkResources(of, field string, r quantity.Resources) error {
+	if resource, count := negative(r); resource != "" {
+		return negativeError(of, field, resource, count)
+	}
+	for i, a := range r.Extended {
+		if a.Name == "" {
+			return fmt.Errorf("cluster index: %s: %s: a resource has no name", of, field)
+		}
+		if i > 0 && r.Extended[i-1].Name >= a.Name {
+			return fmt.Errorf("cluster index: %s: %s of %s: extended resources must be sorted by name and each be given once", of, field, a.Name)
+		}
+	}
+	return nil
+}
+
+func checkNode(n *Node) error {
+	return checkResources("node "+n.Name, "allocatable", n.Allocatable)
+}
+
+func checkClaim(c *Claim) error {
+	if err := checkResources("nodeclaim "+c.Name, "requests", c.Requests); err != nil {
+		return err
+	}
+	return checkResources("nodeclaim "+c.Name, "allocatable", c.Allocatable)
+}
+
+func checkPool(p Pool) error {
+	if p.Weight < 0 || p.Weight > 100 {
+		return fmt.Errorf("cluster index: nodepool %s: weight is %d; it must be between 1 and 100, or 0 where none is set", p.Name, p.Weight)
+	}
+	for _, m := range p.MinValues {
+		if m.Count < 1 {
+			return fmt.Errorf("cluster index: nodepool %s: minValues of %s is %d; it must be at least 1", p.Name, m.Key, m.Count)
+		}
+	}
+	return nil
+}
+
+func checkClass(c Class) error {
+	for i, t := range c.Types {
+		if t.Name == "" || i > 0 && c.Types[i-1].Name >= t.Name {
+			return fmt.Errorf("cluster index: ec2nodeclass %s: instance type %q: types must have names, be sorted by them, and each be given once", c.Name, t.Name)
+		}
+		for _, o := range t.Offerings {
+			if o.Price < 0 || o.Left < 0 {
+				return fmt.Errorf("cluster index: ec2nodeclass %s: instance type %s %s in %s: price %d and left %d must not be negative",
+					c.Name, t.Name, o.CapacityType, o.Zone, o.Price, o.Left)
+			}
+		}
+	}
+	return nil
+}
+
+func checkDaemonSet(d DaemonSet) error { return d.Shape.check("daemonset " + d.ID()) }
+
+// checkWorkload holds Missing to the API's replicas, which are 32 bits wide, so
+// that sums over all workloads cannot overflow.
+func checkWorkload(w *Workload) error {
+	if w.Missing < 0 || w.Missing > math.MaxInt32 {
+		return fmt.Errorf("cluster index: workload %s: missing is %d; it must be between 0 and %d", w.ID(), w.Missing, math.MaxInt32)
+	}
+	return w.Shape.check("workload " + w.ID())
+}

@@ -1,0 +1,226 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"iter"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// pod is a Pod in the index. It does not change once its snapshot is made.
+type pod struct {
+	Pod
+	id       string
+	key      string // of its group
+	shapeKey string
+}
+
+// waits says whether the pod still needs a place.
+func (p *pod) waits() bool { return p.Node == "" && !p.Deleting && !p.Pinned }
+
+// age orders pods by creation, then id.
+func (p *pod) age() string {
+	b := make([]byte, 12, 12+len(p.id))
+	binary.BigEndian.PutUint64(b, uint64(p.Created.Unix())^1<<63)
+	binary.BigEndian.PutUint32(b[8:], uint32(p.Created.Nanosecond()))
+	return string(append(b, p.id...))
+}
+
+// Group is an equivalence class of pods: one namespace, one shape, and the same
+// labels as far as any spread constraint or pod affinity in the snapshot looks
+// at them. A pod that is Pinned is grouped without its node affinity, which
+// ties it to the node that it has.
+//
+// As long as nothing about its pods changes, snapshots share the pointer.
+type Group struct {
+	Key       string // orders groups: by requested CPU and memory first
+	Namespace string
+	Labels    label.Labels // only those that are looked at
+	Shape     Shape
+
+	edit    *edit
+	size    int
+	bound   int64
+	pending tree[*pod]  // by age
+	on      tree[int64] // by node
+}
+
+// Pending returns the pods that need a place: unbound, neither Deleting nor
+// Pinned. The oldest comes first. Those that are nominated are among them.
+func (g *Group) Pending() iter.Seq[Pod] {
+	return func(yield func(Pod) bool) {
+		for _, p := range g.pending.all() {
+			if !yield(p.Pod) {
+				return
+			}
+		}
+	}
+}
+
+// PendingCount is how many pods need a place.
+func (g *Group) PendingCount() int64 { return int64(g.pending.size) }
+
+// Bound is how many pods have a node; Deleting and Pinned ones count.
+func (g *Group) Bound() int64 { return g.bound }
+
+// On returns the nodes with the number of the group's pods there, by name.
+func (g *Group) On() iter.Seq2[string, int64] { return g.on.all() }
+
+// antiAffine says whether pods of the group keep others away.
+func (g *Group) antiAffine() bool {
+	if g.bound == 0 {
+		return false
+	}
+	for i := range g.Shape.Apart {
+		if g.Shape.Apart[i].Weight == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// appendGroupKey appends to a shape's key what else tells groups apart.
+func (s *Snapshot) appendGroupKey(b []byte, namespace string, labels label.Labels) []byte {
+	b = label.AppendText(append(b, ' '), namespace)
+	for _, k := range s.watchedKeys {
+		if v, ok := labels.Get(k); ok {
+			b = label.AppendText(label.AppendText(b, k), v)
+		}
+	}
+	return b
+}
+
+// newGroup makes the empty group of pods like these.
+func (s *Snapshot) newGroup(key, namespace string, labels label.Labels, shape Shape) *Group {
+	g := &Group{Key: key, Namespace: namespace, Shape: shape.canonical()}
+	for _, k := range s.watchedKeys {
+		if v, ok := labels.Get(k); ok {
+			g.Labels = append(g.Labels, label.Label{Key: k, Value: v})
+		}
+	}
+	return g
+}
+
+// watches calls f with the label keys that the shape's selectors look at in
+// other pods.
+func (s *Shape) watches(f func(key string)) {
+	for i := range s.Spread {
+		for _, r := range s.Spread[i].Selector.Match {
+			f(r.Key())
+		}
+	}
+	for _, terms := range [2][]PodTerm{s.Together, s.Apart} {
+		for i := range terms {
+			for _, r := range terms[i].Selector.Match {
+				f(r.Key())
+			}
+		}
+	}
+}
+
+// watch counts the keys that the shape's selectors look at n times more.
+func (u *update) watch(s *Shape, n int64) {
+	s.watches(func(key string) {
+		was, _ := u.watched.get(key)
+		switch {
+		case was == 0 || was+n == 0:
+			u.rewatched = true
+		}
+		if was+n == 0 {
+			u.watched = u.watched.remove(u.edit, key)
+			return
+		}
+		u.watched = u.watched.put(u.edit, key, was+n)
+	})
+}
+
+// sort finds the group of a pod that is new to the index. The pod's shape key
+// is computed unless it is known.
+func (u *update) sort(p *pod) {
+	var room [768]byte
+	b := room[:0]
+	if p.shapeKey != "" {
+		b = append(b, p.shapeKey...)
+	} else {
+		b = p.grouped().appendKey(b)
+	}
+	shape := len(b)
+	b = u.appendGroupKey(b, p.Namespace, p.Labels)
+	if u.last != nil && u.last.Key == string(b) { // neighbours are often siblings
+		p.key, p.shapeKey = u.last.Key, u.last.Key[:shape]
+		return
+	}
+	key := string(b)
+	g, ok := u.groups.get(key)
+	if !ok {
+		g = u.newGroup(key, p.Namespace, p.Labels, p.grouped())
+		g.edit = u.edit
+		u.groups = u.groups.put(u.edit, key, g)
+		u.touched = append(u.touched, g)
+	}
+	u.last = g
+	p.key, p.shapeKey = g.Key, g.Key[:shape]
+}
+
+// grouped is the shape by which the pod is grouped. A pinned pod's affinity
+// names its node, so that no two of a DaemonSet would be alike.
+func (p *pod) grouped() Shape {
+	s := p.Shape
+	if p.Pinned {
+		s.Affinity = nil
+	}
+	return s
+}
+
+// ownGroup returns the group for this update to write to.
+func (u *update) ownGroup(key string) *Group {
+	g, _ := u.groups.get(key)
+	if g.edit == u.edit {
+		return g
+	}
+	mine := *g
+	mine.edit = u.edit
+	u.groups = u.groups.put(u.edit, key, &mine)
+	u.touched = append(u.touched, &mine)
+	return &mine
+}
+
+// count adds the pod to its group, or with -1 takes it out.
+func (u *update) count(p *pod, n int64) {
+	g := u.ownGroup(p.key)
+	g.size += int(n)
+	switch {
+	case p.Node != "":
+		g.bound += n
+		was, _ := g.on.get(p.Node)
+		if was+n == 0 {
+			g.on = g.on.remove(u.edit, p.Node)
+		} else {
+			g.on = g.on.put(u.edit, p.Node, was+n)
+		}
+	case p.waits() && n > 0:
+		g.pending = g.pending.put(u.edit, p.age(), p)
+	case p.waits():
+		g.pending = g.pending.remove(u.edit, p.age())
+	}
+}
+
+// settleGroups drops the groups that have no pods left and files the others.
+func (u *update) settleGroups() {
+	file := func(t tree[none], key string, belongs bool) tree[none] {
+		if _, there := t.get(key); there == belongs {
+			return t
+		}
+		if belongs {
+			return t.put(u.edit, key, none{})
+		}
+		return t.remove(u.edit, key)
+	}
+	for _, g := range u.touched {
+		if g.size == 0 {
+			u.groups = u.groups.remove(u.edit, g.Key)
+		}
+		u.waiting = file(u.waiting, g.Key, g.pending.size > 0)
+		u.anti = file(u.anti, g.Key, g.antiAffine())
+	}
+}

@@ -1,0 +1,70 @@
+package cluster
+
+import (
+	"iter"
+	"math/bits"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// The index of free room files every node under a cell: the coarse logarithms
+// of its free CPU and memory. Cells are ordered by the sum of the two, which is
+// the logarithm of the product, then by CPU: the tightest come first.
+
+// grade is a coarse logarithm that grows with n: four steps to every doubling.
+func grade(n int64) int {
+	if n <= 0 {
+		return 0
+	}
+	u := uint64(n) << 2 // so that the two bits behind the first are always there
+	if n >= 1<<61 {
+		u = 1<<63 - 1
+	}
+	top := bits.Len64(u) - 1
+	return 1 + (top-2)<<2 + int(u>>(top-2)&3)
+}
+
+// cell is where a node of this free room is filed, or a demand begins to look.
+type cell struct{ sum, cpu int }
+
+func cellOf(free quantity.Resources) cell {
+	cpu := grade(free.MilliCPU)
+	return cell{sum: cpu + grade(free.MemoryBytes), cpu: cpu}
+}
+
+func (c cell) key() string { return string([]byte{byte(c.sum >> 8), byte(c.sum), byte(c.cpu)}) }
+
+func cellAt(key string) cell {
+	return cell{sum: int(key[0])<<8 | int(key[1]), cpu: int(key[2])}
+}
+
+func roomKey(free quantity.Resources, node string) string { return cellOf(free).key() + node }
+
+// Roomy returns the nodes whose Allocatable - Used holds the need, those with
+// the least room first as far as the coarse order tells. Whether a node takes
+// pods at all is not looked at.
+func (s Snapshot) Roomy(need quantity.Resources) iter.Seq[*NodeState] {
+	return func(yield func(*NodeState) bool) {
+		least := cellOf(need)
+		memory := least.sum - least.cpu
+		next, more := least, true
+		for more {
+			more = false
+			for key, l := range s.rooms.from(next.key()) {
+				at := cellAt(key)
+				switch {
+				case at.cpu < least.cpu:
+					next, more = cell{at.sum, least.cpu}, true
+				case at.sum-at.cpu < memory: // and so it is for more CPU at this sum
+					next, more = cell{at.sum + 1, least.cpu}, true
+				case !need.Fits(l.Free):
+				case !yield(&NodeState{l, s.groups}):
+					return
+				}
+				if more {
+					break
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package cluster
+
+import (
+	"iter"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Load is a node and what it carries. As long as neither changes, snapshots
+// share the pointer.
+type Load struct {
+	Node          Node
+	Used, Daemons quantity.Resources // of all bound pods; of those the DaemonSets'
+	Free          quantity.Resources // Allocatable - Used; negative where a node is overcommitted
+
+	edit   *edit
+	there  bool // else pods are bound to a node that is not known
+	busy   int
+	pods   []*pod // by id
+	groups []share
+	room   string // key in the index of free room
+}
+
+// share is how many pods of a group a node has.
+type share struct {
+	group string
+	count int64
+}
+
+// NodeState is a node with what runs there.
+type NodeState struct {
+	*Load
+	groups tree[*Group]
+}
+
+// Groups returns the groups of the bound pods, Pinned ones included, with how
+// many there are, by key.
+func (n *NodeState) Groups() iter.Seq2[*Group, int64] {
+	return func(yield func(*Group, int64) bool) {
+		for _, s := range n.Load.groups {
+			if g, _ := n.groups.get(s.group); !yield(g, s.count) {
+				return
+			}
+		}
+	}
+}
+
+// Pods returns the bound pods, by id.
+func (n *NodeState) Pods() iter.Seq[Pod] {
+	return func(yield func(Pod) bool) {
+		for _, p := range n.pods {
+			if !yield(p.Pod) {
+				return
+			}
+		}
+	}
+}
+
+// Busy says whether a pod is bound here that is not Pinned, or that asks not to
+// be disrupted.
+func (n *NodeState) Busy() bool { return n.busy > 0 }
+
+// ownLoad returns the node's load for this update to write to.
+func (u *update) ownLoad(node string) *Load {
+	l, ok := u.loads.get(node)
+	switch {
+	case !ok:
+		l = &Load{Node: Node{Name: node}}
+	case l.edit == u.edit:
+		return l
+	default:
+		mine := *l
+		mine.pods, mine.groups = copied(l.pods), copied(l.groups)
+		l = &mine
+	}
+	l.edit = u.edit
+	u.loads = u.loads.put(u.edit, node, l)
+	u.loaded = append(u.loaded, l)
+	return l
+}
+
+func (u *update) setNode(c change[Node]) {
+	if c.now == nil {
+		l := u.ownLoad(c.old.Name)
+		l.Node, l.there = Node{Name: c.old.Name}, false
+		return
+	}
+	l := u.ownLoad(c.now.Name)
+	l.Node, l.there = *c.now, true
+}
+
+// bind puts the pod onto its node.
+func (u *update) bind(p *pod) {
+	l := u.ownLoad(p.Node)
+	i, _ := l.findPod(p.id)
+	l.pods = slices.Insert(l.pods, i, p)
+	if i, found := l.findShare(p.key); found {
+		l.groups[i].count++
+	} else {
+		l.groups = slices.Insert(l.groups, i, share{p.key, 1})
+	}
+	l.Used = l.Used.Add(p.Shape.Requests)
+	if p.daemon() {
+		l.Daemons = l.Daemons.Add(p.Shape.Requests)
+	}
+	if p.busy() {
+		l.busy++
+	}
+}
+
+// unbind takes the pod off its node.
+func (u *update) unbind(p *pod) {
+	l := u.ownLoad(p.Node)
+	i, _ := l.findPod(p.id)
+	l.pods = slices.Delete(l.pods, i, i+1)
+	if i, _ = l.findShare(p.key); l.groups[i].count > 1 {
+		l.groups[i].count--
+	} else {
+		l.groups = slices.Delete(l.groups, i, i+1)
+	}
+	l.Used = l.less(l.Used, p, func(*pod) bool { return true })
+	if p.daemon() {
+		l.Daemons = l.less(l.Daemons, p, (*pod).daemon)
+	}
+	if p.busy() {
+		l.busy--
+	}
+}
+
+// less is the sum without the pod, which has left. A sum that has saturated
+// says nothing about its parts and is made again.
+func (l *Load) less(sum quantity.Resources, p *pod, of func(*pod) bool) quantity.Resources {
+	if !saturated(sum) {
+		return sum.Sub(p.Shape.Requests)
+	}
+	sum = quantity.Resources{}
+	for _, p := range l.pods {
+		if of(p) {
+			sum = sum.Add(p.Shape.Requests)
+		}
+	}
+	return sum
+}
+
+func saturated(r quantity.Resources) bool {
+	return r.MilliCPU == math.MaxInt64 || r.MemoryBytes == math.MaxInt64 || r.EphemeralBytes == math.MaxInt64 || r.PodSlots == math.MaxInt64 ||
+		slices.ContainsFunc(r.Extended, func(a quantity.Amount) bool { return a.Count == math.MaxInt64 })
+}
+
+func (p *pod) daemon() bool { return p.Owner.Kind == "DaemonSet" }
+
+func (p *pod) busy() bool { return !p.Pinned || p.DoNotDisrupt }
+
+func (l *Load) findPod(id string) (int, bool) {
+	return slices.BinarySearchFunc(l.pods, id, func(p *pod, id string) int { return strings.Compare(p.id, id) })
+}
+
+func (l *Load) findShare(group string) (int, bool) {
+	return slices.BinarySearchFunc(l.groups, group, func(s share, group string) int { return strings.Compare(s.group, group) })
+}
+
+// settleLoads forgets nodes of which nothing is left and files the others by
+// their free room.
+func (u *update) settleLoads() {
+	for _, l := range u.loaded {
+		was := l.room
+		l.room, l.Free = "", l.Node.Allocatable.Sub(l.Used)
+		if l.there {
+			l.room = roomKey(l.Free, l.Node.Name)
+		}
+		if was != "" && was != l.room {
+			u.rooms = u.rooms.remove(u.edit, was)
+		}
+		switch {
+		case l.there:
+			u.rooms = u.rooms.put(u.edit, l.room, l)
+		case len(l.pods) == 0:
+			u.loads = u.loads.remove(u.edit, l.Node.Name)
+		}
+	}
+}
