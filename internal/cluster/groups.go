@@ -43,6 +43,7 @@ type Group struct {
 	bound   int64
 	pending tree[*pod]  // by age
 	on      tree[int64] // by node
+	leaving tree[int64] // Deleting ones of on
 }
 
 // Pending returns the pods that need a place: unbound, neither Deleting nor
@@ -65,6 +66,10 @@ func (g *Group) Bound() int64 { return g.bound }
 
 // On returns the nodes with the number of the group's pods there, by name.
 func (g *Group) On() iter.Seq2[string, int64] { return g.on.all() }
+
+// Leaving returns the nodes with the number of the group's pods there that are
+// being deleted, by name. On counts them too.
+func (g *Group) Leaving() iter.Seq2[string, int64] { return g.leaving.all() }
 
 // antiAffine says whether pods of the group keep others away.
 func (g *Group) antiAffine() bool {
@@ -192,17 +197,24 @@ func (u *update) count(p *pod, n int64) {
 	switch {
 	case p.Node != "":
 		g.bound += n
-		was, _ := g.on.get(p.Node)
-		if was+n == 0 {
-			g.on = g.on.remove(u.edit, p.Node)
-		} else {
-			g.on = g.on.put(u.edit, p.Node, was+n)
+		g.on = u.tally(g.on, p.Node, n)
+		if p.Deleting {
+			g.leaving = u.tally(g.leaving, p.Node, n)
 		}
 	case p.waits() && n > 0:
 		g.pending = g.pending.put(u.edit, p.age(), p)
 	case p.waits():
 		g.pending = g.pending.remove(u.edit, p.age())
 	}
+}
+
+// tally counts n more at the key.
+func (u *update) tally(t tree[int64], key string, n int64) tree[int64] {
+	was, _ := t.get(key)
+	if was+n == 0 {
+		return t.remove(u.edit, key)
+	}
+	return t.put(u.edit, key, was+n)
 }
 
 // settleGroups drops the groups that have no pods left and files the others.

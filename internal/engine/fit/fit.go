@@ -1,24 +1,105 @@
-// Package fit answers where a shape of pod may run: which labels and taints it
-// accepts, and what the DaemonSets of a node leave for it.
+// Package fit answers where a shape of pod may run as far as the place alone
+// decides: labels, volumes, taints, ports and room. What other pods decide is
+// package spread's.
 //
-// Invariants: pure; the semantics are those of the kube-scheduler's NodeAffinity
-// and TaintToleration filters.
+// Invariants: pure; the semantics are those of the kube-scheduler's filters of
+// the names in Filter; nothing is allocated where the answer is yes.
 package fit
 
 import (
+	"fmt"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
+// Filter is a filter plugin of the kube-scheduler.
+type Filter string
+
+// The filters that look at the place alone, in the order in which Check asks
+// them.
+const (
+	TaintToleration  Filter = "TaintToleration"
+	NodeAffinity     Filter = "NodeAffinity"
+	NodePorts        Filter = "NodePorts"
+	NodeResourcesFit Filter = "NodeResourcesFit"
+	VolumeBinding    Filter = "VolumeBinding"
+)
+
+// Place is what a node has for pods, or will have.
+type Place struct {
+	Labels label.Lookup
+	Taints []cluster.Taint
+	Free   quantity.Resources // allocatable less what is requested there
+	Ports  []cluster.HostPort // taken by the pods there
+}
+
+// Refused is a filter that says no, and what about.
+type Refused struct {
+	By     Filter
+	Detail string
+}
+
+// Check asks every filter; the result is the first that refuses, and true where
+// none does.
+func Check(shape *cluster.Shape, p Place) (Refused, bool) {
+	if taint, kept := cluster.Untolerated(p.Taints, shape.Tolerations); kept {
+		return Refused{TaintToleration, taint.String()}, false
+	}
+	if unmet, ok := Affinity(shape, p.Labels); !ok {
+		return Refused{NodeAffinity, unmet.String()}, false
+	}
+	if taken, ok := conflict(p.Ports, shape.Ports); ok {
+		return Refused{NodePorts, fmt.Sprintf("%s port %d of %s", taken.Protocol, taken.Port, taken.IP)}, false
+	}
+	if !shape.Requests.Fits(p.Free) {
+		lacks := shape.Requests.Lacking(p.Free)[0]
+		return Refused{NodeResourcesFit, fmt.Sprintf("needs %d of %s, %d are free", lacks.Need, lacks.Resource, lacks.Free)}, false
+	}
+	if unmet, ok := Volumes(shape, p.Labels); !ok {
+		return Refused{VolumeBinding, unmet.String()}, false
+	}
+	return Refused{}, true
+}
+
 // Labels says whether a node with these labels meets the shape's selector and
-// one of its affinity terms; the requirement returned is the first unmet one of
-// the last term tried.
+// one of its affinity terms, and can have its volumes; the requirement returned
+// is the first unmet one of the last alternative tried.
 func Labels(shape cluster.Shape, labels label.Lookup) (label.Requirement, bool) {
+	if unmet, ok := Affinity(&shape, labels); !ok {
+		return unmet, false
+	}
+	return Volumes(&shape, labels)
+}
+
+// Affinity is the filter NodeAffinity: the selector and any term of the required
+// node affinity. A term without requirements matches no node.
+func Affinity(shape *cluster.Shape, labels label.Lookup) (label.Requirement, bool) {
+	if unmet, missing := shape.Selector.Unmet(labels); missing {
+		return unmet, false
+	}
+	if len(shape.Affinity) == 0 {
+		return label.Requirement{}, true
+	}
+	return anyOf(shape.Affinity, labels)
+}
+
+// Volumes is the filter VolumeBinding: for each volume, any of its alternatives.
+func Volumes(shape *cluster.Shape, labels label.Lookup) (label.Requirement, bool) {
+	for _, alternatives := range shape.Volumes {
+		if unmet, ok := anyOf(alternatives, labels); !ok {
+			return unmet, false
+		}
+	}
+	return label.Requirement{}, true
+}
+
+func anyOf(terms []label.Requirements, labels label.Lookup) (label.Requirement, bool) {
 	var unmet label.Requirement
-	for _, alternative := range shape.Alternatives() {
-		r, missing := alternative.Unmet(labels)
-		if !missing {
+	for _, term := range terms {
+		r, missing := term.Unmet(labels)
+		if !missing && len(term) > 0 {
 			return label.Requirement{}, true
 		}
 		unmet = r
@@ -26,8 +107,26 @@ func Labels(shape cluster.Shape, labels label.Lookup) (label.Requirement, bool) 
 	return unmet, false
 }
 
+// PortsConflict is the filter NodePorts: whether pods with these ports cannot
+// share a node.
+func PortsConflict(a, b []cluster.HostPort) bool {
+	_, taken := conflict(a, b)
+	return taken
+}
+
+func conflict(there, wanted []cluster.HostPort) (cluster.HostPort, bool) {
+	for _, w := range wanted {
+		for _, t := range there {
+			if w.Conflicts(t) {
+				return t, true
+			}
+		}
+	}
+	return cluster.HostPort{}, false
+}
+
 // Node says whether the shape may run on a node with these labels and taints,
-// its size aside.
+// its size and what runs there aside.
 func Node(shape cluster.Shape, labels label.Lookup, taints []cluster.Taint) bool {
 	if _, kept := cluster.Untolerated(taints, shape.Tolerations); kept {
 		return false

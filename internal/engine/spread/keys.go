@@ -1,0 +1,31 @@
+package spread
+
+import "slices"
+
+// Bound says whether any rule has a say about where pods of the class may go.
+func (t *Table) Bound(class int) bool {
+	c := &t.classes[class]
+	return len(c.spreads) > 0 || c.together != nil || len(c.apart) > 0 || len(c.inverse) > 0
+}
+
+// Keys returns the topology keys of the rules that bind the class, sorted: nodes
+// that agree on them are one place to it.
+func (t *Table) Keys(class int) []string {
+	c := &t.classes[class]
+	var out []string
+	for _, r := range c.spreads {
+		out = append(out, r.topology.key)
+	}
+	if c.together != nil {
+		for _, y := range c.together.tallies {
+			out = append(out, y.topology.key)
+		}
+	}
+	for _, rules := range [][]apartRule{c.apart, c.inverse} {
+		for i := range rules {
+			out = append(out, rules[i].tally.topology.key)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
