@@ -3,7 +3,7 @@ package plan
 import "github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 
 // Certificate proves that no choice of new nodes carries the demand for less
-// than Bound. It gives every group of pods prices for resources, such that no
+// than Bound. Package engine/proof checks it from the raw objects. It gives every group of pods prices for resources, such that no
 // node that can be launched holds more worth of pods than it costs, however it
 // is filled; then the worth of all pods is a lower bound of the cost of any
 // fleet that carries them (linear programming duality).
@@ -11,13 +11,25 @@ import "github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 // What exists already (free room on nodes, reservations) counts against the
 // bound at the worth of the room it has. Spread, anti-affinity and minValues are
 // left out, which keeps the bound valid and makes it lower.
+//
+// There are two bounds. One is on what is added to what runs: pods that are
+// bound stay, and the free room of nodes, there or on their way, is given. The
+// other, from scratch, is on the whole fleet: all pods need a place and none of
+// our nodes is there. Nodes that are not ours stay in both, with their pods.
 type Certificate struct {
+	Scratch    bool           // the bound is on the whole fleet
 	Bound      quantity.Money // nano-dollars an hour, rounded down
 	Scale      uint           // prices are nano-dollars an hour over 2^Scale, for each unit
 	Dimensions []Dimension
 	Demand     []DemandPrice // sorted by group
-	// Unpriced names the offerings left out because their price is not known.
+	// Unpriced names the offerings left out because their price is not known, as
+	// OfferingName does, sorted.
 	Unpriced []string
+}
+
+// OfferingName names one way to buy an instance type: type/capacity type/zone.
+func OfferingName(instanceType, capacityType, zone string) string {
+	return instanceType + "/" + capacityType + "/" + zone
 }
 
 // Dimension is one resource, counted in whole units: a demand and a capacity

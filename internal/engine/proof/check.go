@@ -1,0 +1,219 @@
+package proof
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Key returns the key of the group that such a pod belongs to. It need not be
+// trusted: a key that lumps different pods together only lowers the bound.
+type Key func(namespace string, labels label.Labels, shape cluster.Shape) string
+
+// Check returns nil if the certificate proves its bound for these objects.
+func Check(o cluster.Objects, c plan.Certificate, key Key) error {
+	proven, err := Proven(o, c, key)
+	if err == nil && c.Bound > proven {
+		err = fmt.Errorf("%w: %d nano-dollars an hour claimed, %d proven", ErrBound, c.Bound, proven)
+	}
+	return err
+}
+
+// Proven returns the bound that the certificate's prices prove, whatever bound
+// it claims. Zero is always proven.
+func Proven(o cluster.Objects, c plan.Certificate, key Key) (quantity.Money, error) {
+	p := newProof(o, c)
+	if err := p.checkForm(); err != nil {
+		return 0, err
+	}
+	if err := p.gather(key); err != nil {
+		return 0, err
+	}
+	offerings, err := p.offerings()
+	if err != nil {
+		return 0, err
+	}
+	total := new(big.Int)
+	for _, g := range p.groups {
+		total.Add(total, new(big.Int).Mul(big.NewInt(g.count), p.worth(g.need, g.prices)))
+	}
+	for _, s := range append(offerings, p.existing()...) {
+		price := new(big.Int).Lsh(big.NewInt(int64(s.price)), c.Scale)
+		surplus := p.worthOn(s.places)
+		if surplus.Sub(surplus, price).Sign() <= 0 {
+			continue
+		}
+		if s.count == unlimited {
+			return 0, fmt.Errorf("%w: %s costs %d, and holds pods worth %d more, times 2^-%d", ErrOffering, s.name, price, surplus, c.Scale)
+		}
+		total.Sub(total, surplus.Mul(surplus, big.NewInt(s.count)))
+	}
+	for _, g := range p.groups {
+		if !g.fits {
+			return 0, fmt.Errorf("%w: nothing holds a pod of group %q", ErrDemand, g.key)
+		}
+	}
+	total.Rsh(total, c.Scale) // rounds down
+	switch {
+	case total.Sign() < 0:
+		return 0, nil
+	case !total.IsInt64():
+		return math.MaxInt64, nil
+	}
+	return quantity.Money(total.Int64()), nil
+}
+
+type proof struct {
+	objects     cluster.Objects
+	certificate plan.Certificate
+	groups      []*group
+	classes     map[string]cluster.Class
+	claims      map[string]cluster.Claim // by node
+	podsOn      map[string][]cluster.Pod
+}
+
+func newProof(o cluster.Objects, c plan.Certificate) *proof {
+	p := &proof{objects: o, certificate: c, classes: map[string]cluster.Class{}, claims: map[string]cluster.Claim{}, podsOn: map[string][]cluster.Pod{}}
+	for _, x := range o.Classes {
+		p.classes[x.Name] = x
+	}
+	for _, x := range o.Pods {
+		p.podsOn[x.Node] = append(p.podsOn[x.Node], x)
+	}
+	nodeOf := map[string]string{}
+	for _, n := range o.Nodes {
+		nodeOf[n.Claim] = n.Name
+	}
+	for _, x := range o.Claims {
+		if name := cmp.Or(x.Node, nodeOf[x.Name]); name != "" {
+			p.claims[name] = x
+		}
+	}
+	return p
+}
+
+// group is the demand that the certificate gives one list of prices.
+type group struct {
+	key    string
+	count  int64           // claimed
+	exist  int64           // found
+	shapes []cluster.Shape // the different ones among its pods
+	need   quantity.Resources
+	prices []int64
+	fits   bool // some place holds one of its pods
+}
+
+func (p *proof) checkForm() error {
+	c := p.certificate
+	if c.Bound < 0 || c.Scale > 62 {
+		return fmt.Errorf("%w: bound %d, scale %d", ErrForm, c.Bound, c.Scale)
+	}
+	resources, groups := map[string]bool{}, map[string]bool{}
+	for _, d := range c.Dimensions {
+		if d.Unit < 1 || resources[d.Resource] || !p.known(d.Resource) {
+			return fmt.Errorf("%w: dimension %q in units of %d is unknown, given twice, or not positive", ErrForm, d.Resource, d.Unit)
+		}
+		resources[d.Resource] = true
+	}
+	for _, d := range c.Demand {
+		negative := slices.ContainsFunc(d.Prices, func(price int64) bool { return price < 0 })
+		if d.Count < 0 || groups[d.Group] || negative || len(d.Prices) != len(c.Dimensions) {
+			return fmt.Errorf("%w: group %q, count %d, prices %d: one list for each group, none negative, one price for each of %d dimensions",
+				ErrForm, d.Group, d.Count, d.Prices, len(c.Dimensions))
+		}
+		groups[d.Group] = true
+	}
+	return nil
+}
+
+// known says whether a resource is one of every node's, or one that some pod
+// asks for.
+func (p *proof) known(resource string) bool {
+	return slices.Contains([]string{quantity.CPU, quantity.Memory, quantity.EphemeralStorage, quantity.Pods}, resource) ||
+		slices.ContainsFunc(p.objects.Pods, func(x cluster.Pod) bool { return x.Shape.Requests.Get(resource) != 0 }) ||
+		slices.ContainsFunc(p.objects.Workloads, func(x cluster.Workload) bool { return x.Shape.Requests.Get(resource) != 0 })
+}
+
+// gather finds the pods that need a place, and compares them with the claim.
+func (p *proof) gather(key Key) error {
+	byKey := map[string]*group{}
+	for _, d := range p.certificate.Demand {
+		if d.Count > 0 {
+			g := &group{key: d.Group, count: d.Count, prices: d.Prices}
+			byKey[d.Group], p.groups = g, append(p.groups, g)
+		}
+	}
+	add := func(k string, shape cluster.Shape, n int64) {
+		g, ok := byKey[k]
+		if !ok || n <= 0 || len(shape.Unsupported) > 0 {
+			return
+		}
+		if g.exist == 0 {
+			g.need = shape.Requests
+		}
+		g.need, g.exist = g.need.Min(shape.Requests), min(g.exist, math.MaxInt64-n)+n
+		if !slices.ContainsFunc(g.shapes, func(s cluster.Shape) bool { return reflect.DeepEqual(s, shape) }) {
+			g.shapes = append(g.shapes, shape)
+		}
+	}
+	stays := map[string]bool{} // node -> its pods need no place
+	for _, n := range p.objects.Nodes {
+		stays[n.Name] = p.keeps(n)
+	}
+	for _, x := range p.objects.Pods {
+		if !x.Pinned && !x.Deleting && !stays[x.Node] {
+			add(key(x.Namespace, x.Labels, x.Shape), x.Shape, 1)
+		}
+	}
+	for _, w := range p.objects.Workloads {
+		add(key(w.Namespace, w.Labels, w.Shape), w.Shape, w.Missing)
+	}
+	for _, g := range p.groups {
+		if g.count > g.exist {
+			return fmt.Errorf("%w: %d pods of group %q are claimed and %d need a place", ErrDemand, g.count, g.key, g.exist)
+		}
+	}
+	return nil
+}
+
+// worth is what an amount of every resource is worth at these prices, counting
+// whole units only.
+func (p *proof) worth(amount quantity.Resources, prices []int64) *big.Int {
+	sum := new(big.Int)
+	for i, d := range p.certificate.Dimensions {
+		units := big.NewInt(max(0, amount.Get(d.Resource)) / d.Unit)
+		sum.Add(sum, units.Mul(units, big.NewInt(prices[i])))
+	}
+	return sum
+}
+
+// worthOn is the most that pods on any of the places can be worth: all of its
+// room, at the highest price that a group that may run there gives to each
+// resource.
+func (p *proof) worthOn(places []place) *big.Int {
+	most := new(big.Int)
+	for _, x := range places {
+		best := make([]int64, len(p.certificate.Dimensions))
+		for _, g := range p.groups {
+			if !slices.ContainsFunc(g.shapes, x.holds) {
+				continue
+			}
+			g.fits = true
+			for i, price := range g.prices {
+				best[i] = max(best[i], price)
+			}
+		}
+		if w := p.worth(x.room, best); w.Cmp(most) > 0 {
+			most = w
+		}
+	}
+	return most
+}

@@ -1,0 +1,196 @@
+package proof_test
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/proof"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// small is a world of a few pods and ways to run them, said twice: as objects
+// for the checker, and as plain numbers for the search below.
+type small struct {
+	objects cluster.Objects
+	demand  []plan.DemandPrice // without prices
+	pods    []smallPod
+	places  []smallPlace
+}
+
+type smallPod struct {
+	cpu, gib int64
+	zone     string // "" any
+	tolerant bool
+}
+
+type smallPlace struct {
+	cpu, gib int64
+	zone     string
+	tainted  bool
+	price    quantity.Money
+	count    int // of them; 0 any number
+}
+
+func anySmall(t *rapid.T) small {
+	var w small
+	number := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
+	zone := rapid.SampledFrom([]string{"a", "b"})
+	taint := []cluster.Taint{{Key: "t", Effect: cluster.NoSchedule}}
+	for i := range number("groups", 1, 3) {
+		p := smallPod{cpu: int64(number("cpu", 1, 4)), gib: int64(number("gib", 1, 4)), tolerant: rapid.Bool().Draw(t, "tolerant")}
+		if rapid.Bool().Draw(t, "zonal") {
+			p.zone = zone.Draw(t, "zone")
+		}
+		app, n := fmt.Sprint("app", i), number("replicas", 1, 3)
+		w.objects.Pods = append(w.objects.Pods, pods(app, n, p.cpu, p.gib, func(x *cluster.Pod) {
+			if p.zone != "" {
+				x.Shape.Affinity = []label.Requirements{label.All(label.Is(label.Zone, p.zone))}
+			}
+			if p.tolerant {
+				x.Shape.Tolerations = []cluster.Toleration{{Exists: true}}
+			}
+		})...)
+		w.demand = append(w.demand, plan.DemandPrice{Group: "default/" + app, Count: int64(n)})
+		for range n {
+			w.pods = append(w.pods, p)
+		}
+	}
+	for i := range number("pools", 1, 2) {
+		pool := cluster.Pool{Name: fmt.Sprint("pool", i), Class: fmt.Sprint("class", i), Ready: true}
+		class := cluster.Class{Name: pool.Class, Ready: true}
+		tainted := rapid.Bool().Draw(t, "tainted")
+		if tainted {
+			pool.Taints = taint
+		}
+		for j := range number("types", 1, 2) {
+			x := smallPlace{cpu: int64(number("type cpu", 2, 8)), gib: int64(number("type gib", 2, 8)), zone: zone.Draw(t, "type zone"), tainted: tainted, price: quantity.Money(number("price", 1, 99))}
+			offering := onDemand(x.zone, x.price)
+			if rapid.IntRange(0, 3).Draw(t, "reserved") == 0 {
+				x.price, x.count = x.price/4, number("left", 1, 2)
+				offering = reserved(x.zone, int64(x.count))
+				offering.Price, offering.Reservation = x.price, fmt.Sprint(i, j)
+			}
+			class.Types = append(class.Types, instanceType(fmt.Sprint("type", i, j), x.cpu, x.gib, offering))
+			w.places = append(w.places, x)
+		}
+		w.objects.Pools, w.objects.Classes = append(w.objects.Pools, pool), append(w.objects.Classes, class)
+	}
+	if rapid.Bool().Draw(t, "node") {
+		x := smallPlace{cpu: int64(number("node cpu", 1, 8)), gib: int64(number("node gib", 1, 8)), zone: zone.Draw(t, "node zone"), tainted: rapid.Bool().Draw(t, "node tainted"), count: 1}
+		n := cluster.Node{Name: "n", Ready: true, Allocatable: size(x.cpu, x.gib), Labels: label.FromMap(map[string]string{label.Zone: x.zone})}
+		if x.tainted {
+			n.Taints = taint
+		}
+		w.objects.Nodes = append(w.objects.Nodes, n)
+		w.places = append(w.places, x)
+	}
+	return w
+}
+
+// optimum searches all ways to run the pods: cost[set] is the least for a set
+// of pods, with the places looked at so far. It is MaxInt64 if there is none.
+func (w small) optimum() quantity.Money {
+	all := 1 << len(w.pods)
+	cost := make([]quantity.Money, all)
+	for set := 1; set < all; set++ {
+		cost[set] = math.MaxInt64
+	}
+	for _, x := range w.places {
+		rounds := x.count
+		if rounds == 0 {
+			rounds = len(w.pods)
+		}
+		for range rounds {
+			for set := all - 1; set > 0; set-- {
+				for part := set; part > 0; part = (part - 1) & set {
+					if rest := cost[set&^part]; rest < math.MaxInt64 && w.fits(part, x) {
+						cost[set] = min(cost[set], rest+x.price)
+					}
+				}
+			}
+		}
+	}
+	return cost[all-1]
+}
+
+func (w small) fits(part int, x smallPlace) bool {
+	var cpu, gib int64
+	for ; part > 0; part &= part - 1 {
+		p := w.pods[bits.TrailingZeros(uint(part))]
+		if p.zone != "" && p.zone != x.zone || x.tainted && !p.tolerant {
+			return false
+		}
+		cpu, gib = cpu+p.cpu, gib+p.gib
+	}
+	return cpu <= x.cpu && gib <= x.gib
+}
+
+// guess makes a certificate of random prices, made as high as the checker takes.
+func guess(t *rapid.T, w small) (plan.Certificate, quantity.Money, error) {
+	c := plan.Certificate{Scale: 20, Dimensions: []plan.Dimension{{Resource: quantity.CPU, Unit: 1000}, {Resource: quantity.Memory, Unit: 512 << 20}, {Resource: quantity.Pods, Unit: 1}}}
+	weights := make([][]int64, len(w.demand))
+	for i := range w.demand {
+		weights[i] = rapid.SliceOfN(rapid.Int64Range(0, 20), 3, 3).Draw(t, "weights")
+	}
+	at := func(factor int64) (quantity.Money, error) {
+		c.Demand = nil
+		for i, d := range w.demand {
+			for _, x := range weights[i] {
+				d.Prices = append(d.Prices, x*factor)
+			}
+			c.Demand = append(c.Demand, d)
+		}
+		return proof.Proven(w.objects, c, key)
+	}
+	best, err := at(0)
+	low, high := int64(0), int64(1)<<28
+	for err == nil && high-low > 1 {
+		middle := (low + high) / 2
+		bound, refused := at(middle)
+		if refused != nil {
+			high = middle
+			continue
+		}
+		low, best = middle, max(best, bound)
+	}
+	if err == nil {
+		_, err = at(low)
+	}
+	return c, best, err
+}
+
+func TestProven_NeverExceedsTheCheapestFleet(t *testing.T) {
+	worlds, positive := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		w := anySmall(t)
+		optimum := w.optimum()
+		if optimum == math.MaxInt64 {
+			return // some pod fits nowhere
+		}
+		c, bound, err := guess(t, w)
+		if err != nil {
+			t.Fatalf("prices low enough are refused: %v", err)
+		}
+		worlds++
+		if bound > optimum {
+			t.Fatalf("bound %d, and a fleet for %d carries the pods", bound, optimum)
+		}
+		if bound > 0 {
+			positive++
+		}
+		c.Bound = optimum + 1
+		if proof.Check(w.objects, c, key) == nil {
+			t.Fatalf("a bound above the optimum %d is accepted", optimum)
+		}
+	})
+	if positive*4 < worlds {
+		t.Errorf("%d of %d bounds say anything", positive, worlds)
+	}
+}

@@ -1,0 +1,84 @@
+package proof
+
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// place is one node as pods see it, there or to be launched.
+type place struct {
+	labels label.Labels
+	open   label.Requirements // on labels that may get any value these admit
+	taints []cluster.Taint
+	room   quantity.Resources
+}
+
+// openKeys are the pool's requirements on keys that instance types say nothing
+// about. A node gets a value of them when it is launched for pods that ask.
+func openKeys(pool cluster.Pool, class cluster.Class) label.Requirements {
+	var open label.Requirements
+	for _, r := range pool.Requirements {
+		fixed := slices.Contains([]string{label.Zone, label.ZoneID, label.CapacityType}, r.Key()) ||
+			slices.ContainsFunc(class.Types, func(t catalog.InstanceType) bool { _, ok := t.Labels.Get(r.Key()); return ok })
+		if _, ok := pool.Labels.Get(r.Key()); !ok && !fixed {
+			open = append(open, r)
+		}
+	}
+	return open
+}
+
+// overhead is what the DaemonSets take that are certain to run on the place.
+func (p *proof) overhead(x place) quantity.Resources {
+	var sum quantity.Resources
+	for _, d := range p.objects.DaemonSets {
+		if len(d.Shape.Unsupported) == 0 && x.accepts(d.Shape, true) {
+			sum = sum.Add(d.Shape.Requests)
+		}
+	}
+	return sum
+}
+
+// holds says whether the place may take one pod of the shape: its size and the
+// rules that are between the two alone.
+func (x place) holds(s cluster.Shape) bool {
+	if !s.Requests.Fits(x.room) || !x.accepts(s, false) {
+		return false
+	}
+	for _, alternatives := range s.Volumes {
+		if !slices.ContainsFunc(alternatives, func(rs label.Requirements) bool { return x.meets(rs, false) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x place) accepts(s cluster.Shape, certain bool) bool {
+	if _, kept := cluster.Untolerated(x.taints, s.Tolerations); kept {
+		return false
+	}
+	anyTerm := slices.ContainsFunc(s.Affinity, func(rs label.Requirements) bool { return x.meets(rs, certain) })
+	return x.meets(s.Selector, certain) && (anyTerm || len(s.Affinity) == 0)
+}
+
+// meets says whether the requirements can be met by some value of the open
+// labels, or, if it must be certain, are met by every one.
+func (x place) meets(rs label.Requirements, certain bool) bool {
+	for _, r := range rs {
+		open, isOpen := x.open.Get(r.Key())
+		both := open
+		if isOpen {
+			both = open.Intersect(r)
+		}
+		switch {
+		case isOpen && (both.Contradicts() || certain && both.Compare(open) != 0):
+			return false
+		case !isOpen && !r.MetBy(x.labels):
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,165 @@
+package proof
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// source is nodes that can be had: each is one of the places, at a price.
+type source struct {
+	name   string
+	places []place
+	price  quantity.Money // 0 for what is there
+	count  int64          // how many there are; unlimited: as many as one likes
+}
+
+const unlimited = -1
+
+// offerings lists what ready pools can launch. All pools that can use a
+// reservation share it.
+func (p *proof) offerings() ([]source, error) {
+	var out []source
+	reserved := map[string]int{}
+	for _, pool := range p.objects.Pools {
+		class := p.classes[pool.Class]
+		if !class.Ready || !pool.Ready || pool.Deleting {
+			continue
+		}
+		err := p.newNodes(pool, class, func(t catalog.InstanceType, o catalog.Offering, x place) error {
+			name, price := plan.OfferingName(t.Name, o.CapacityType, o.Zone), max(0, o.Price)
+			switch {
+			case price == 0 && o.CapacityType != label.Reserved:
+				if !slices.Contains(p.certificate.Unpriced, name) {
+					return fmt.Errorf("%w: %s", ErrUnpriced, name)
+				}
+			case !o.Available:
+			case o.CapacityType != label.Reserved:
+				out = append(out, source{name: name, places: []place{x}, price: price, count: unlimited})
+			default:
+				id := name + "/" + o.Reservation
+				i, known := reserved[id]
+				if !known {
+					i, reserved[id] = len(out), len(out)
+					out = append(out, source{name: id, price: price})
+				}
+				out[i].places = append(out[i].places, x)
+				out[i].price, out[i].count = min(out[i].price, price), max(out[i].count, o.Left+p.inUse(t, o))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// inUse counts the instances of ours that use a reservation: from scratch it is
+// free for others.
+func (p *proof) inUse(t catalog.InstanceType, o catalog.Offering) (n int64) {
+	for _, c := range p.objects.Claims {
+		if p.certificate.Scratch && c.InstanceType == t.Name && c.Zone == o.Zone && c.CapacityType == o.CapacityType {
+			n++
+		}
+	}
+	return n
+}
+
+// keeps says whether a node counts as given. From scratch none of ours does;
+// otherwise all but those that go.
+func (p *proof) keeps(n cluster.Node) bool {
+	c, found := p.claims[n.Name]
+	if ours := found || n.Claim != ""; !ours {
+		return true
+	}
+	return !p.certificate.Scratch && !n.Deleting && !goes(c)
+}
+
+func goes(c cluster.Claim) bool { return c.Deleting || c.Interruption != nil }
+
+// existing lists the room that is given: nodes, and NodeClaims without one.
+func (p *proof) existing() []source {
+	var out []source
+	there := map[string]bool{}
+	for _, n := range p.objects.Nodes {
+		c, ours := p.claims[n.Name]
+		there[c.Name] = true
+		if p.keeps(n) && !n.Cordoned && !n.Deleting && (n.Ready || ours && !c.Initialized) {
+			out = append(out, source{name: n.Name, places: []place{p.node(n, c)}, count: 1})
+		}
+	}
+	for _, c := range p.objects.Claims {
+		if !there[c.Name] && !p.certificate.Scratch && !goes(c) {
+			out = append(out, source{name: c.Name, places: p.coming(c), count: 1})
+		}
+	}
+	return out
+}
+
+// node is a node with its free room. While it starts, the taints that it starts
+// with do not count, and what its NodeClaim promises holds.
+func (p *proof) node(n cluster.Node, c cluster.Claim) place {
+	x := place{labels: n.Labels, taints: n.Taints, room: n.Allocatable}
+	if c.Name != "" && !c.Initialized {
+		x.labels, x.taints = c.Labels.Merge(n.Labels), c.Taints
+		if n.Allocatable.MilliCPU == 0 {
+			x.room = c.Allocatable
+		}
+	}
+	x.labels = x.labels.With(label.NodeName, n.Name)
+	daemons := p.overhead(x)
+	for _, pod := range p.podsOn[n.Name] {
+		x.room = x.room.Sub(pod.Shape.Requests)
+		if pod.Owner.Kind == "DaemonSet" {
+			daemons = daemons.Sub(pod.Shape.Requests)
+		}
+	}
+	x.room = x.room.Sub(daemons.Max(quantity.Resources{})) // those still to come
+	return x
+}
+
+// coming is a NodeClaim without a node: what was launched for it, or everything
+// that it may become.
+func (p *proof) coming(c cluster.Claim) (out []place) {
+	if c.Launched {
+		x := place{labels: c.Labels, taints: c.Taints, room: c.Allocatable}
+		x.room = x.room.Sub(p.overhead(x))
+		return []place{x}
+	}
+	pool := cluster.Pool{Name: c.Pool, Class: c.Class, Labels: c.Labels, Requirements: c.Requirements, Taints: c.Taints}
+	_ = p.newNodes(pool, p.classes[c.Class], func(_ catalog.InstanceType, _ catalog.Offering, x place) error {
+		out = append(out, x)
+		return nil
+	})
+	return out
+}
+
+// newNodes visits every offering that the pool allows, as the node that it would
+// become, less what DaemonSets take of it.
+func (p *proof) newNodes(pool cluster.Pool, class cluster.Class, visit func(catalog.InstanceType, catalog.Offering, place) error) error {
+	open := openKeys(pool, class)
+	for _, t := range class.Types {
+		ofType := pool.Labels.Merge(t.Labels).With(label.NodePool, pool.Name).With(label.NodeClass, pool.Class)
+		for _, o := range t.Offerings {
+			labels := ofType.With(label.Zone, o.Zone).With(label.CapacityType, o.CapacityType)
+			if o.ZoneID != "" {
+				labels = labels.With(label.ZoneID, o.ZoneID)
+			}
+			x := place{labels: labels, open: open, taints: pool.Taints, room: t.Allocatable}
+			if !x.meets(pool.Requirements, false) {
+				continue
+			}
+			x.room = x.room.Sub(p.overhead(x))
+			if err := visit(t, o, x); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
