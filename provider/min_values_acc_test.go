@@ -46,10 +46,10 @@ func TestAccNodePool_MinValuesAreDeclaredWatchedAndImported(t *testing.T) {
 						return err
 					}
 					all, _, err := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", "requirements")
-					if err != nil || len(all) != 1 || all[0].(map[string]any)["minValues"] != want {
-						return fmt.Errorf("requirements %v, want minValues %v: %v", all, want, err)
+					if err == nil && (len(all) != 1 || all[0].(map[string]any)["minValues"] != want) {
+						err = fmt.Errorf("requirements %v, want minValues %v", all, want)
 					}
-					return nil
+					return err
 				}
 			}
 			two := fmt.Sprintf(minValuesPool, ", min_values = 2")

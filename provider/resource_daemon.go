@@ -100,23 +100,11 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 				MarkdownDescription: fmt.Sprintf("Replicas; one of them leads. Default %d.", install.DefaultReplicas),
 				Validators:          []validator.Int32{int32validator.AtLeast(1)},
 			},
-			"log_level": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultLogLevel),
-				MarkdownDescription: "`" + strings.Join(levels, "`, `") + "`. Default `" + install.DefaultLogLevel + "`.",
-				Validators:          []validator.String{stringvalidator.OneOf(levels...)},
-			},
-			"preference_policy": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(install.PreferencesRespect),
-				MarkdownDescription: "`Respect`: what pods only prefer (preferred affinity, topology spread with `ScheduleAnyway`) is weighed when nodes are chosen for them. " +
-					"`Ignore`: it is left out, for the cheapest nodes. Default `" + install.PreferencesRespect + "`.",
-				Validators: []validator.String{stringvalidator.OneOf(install.PreferencePolicies()...)},
-			},
-			"min_values_policy": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(install.MinValuesStrict),
-				MarkdownDescription: "Where the `min_values` of a node pool cannot be had, `Strict`: nothing is launched from that pool. `BestEffort`: what comes nearest is. " +
-					"Default `" + install.MinValuesStrict + "`.",
-				Validators: []validator.String{stringvalidator.OneOf(install.MinValuesPolicies()...)},
-			},
+			"log_level": choiceAttribute("`"+strings.Join(levels, "`, `")+"`.", install.DefaultLogLevel, levels),
+			"preference_policy": choiceAttribute("`Respect`: what pods only prefer (preferred affinity, topology spread with `ScheduleAnyway`) is weighed when "+
+				"nodes are chosen for them. `Ignore`: it is left out, for the cheapest nodes.", install.PreferencesRespect, install.PreferencePolicies()),
+			"min_values_policy": choiceAttribute("Where the `min_values` of a node pool cannot be had, `Strict`: nothing is launched from that pool. "+
+				"`BestEffort`: what comes nearest is.", install.MinValuesStrict, install.MinValuesPolicies()),
 			"labels": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of every object and pod, the definitions aside.",
 				Validators: []validator.Map{mapvalidator.KeysAre(validate.LabelKey()), mapvalidator.ValueStringsAre(validate.LabelValue())},
@@ -129,6 +117,15 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 			},
 			"timeouts": timeoutsAttribute(ctx, daemonTimeout, daemonTimeout, daemonTimeout),
 		},
+	}
+}
+
+// choiceAttribute is one of a few words.
+func choiceAttribute(description, otherwise string, of []string) schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true, Default: stringdefault.StaticString(otherwise),
+		MarkdownDescription: description + " Default `" + otherwise + "`.",
+		Validators:          []validator.String{stringvalidator.OneOf(of...)},
 	}
 }
 

@@ -12,6 +12,7 @@ resource "karpenter_node_pool" "spot" {
     { key = "kubernetes.io/arch", operator = "In", values = ["amd64", "arm64"] },
     { key = "karpenter.k8s.aws/instance-category", operator = "In", values = ["c", "m", "r"] },
     { key = "karpenter.k8s.aws/instance-generation", operator = "Gt", values = ["4"] },
+    { key = "karpenter.k8s.aws/instance-family", operator = "Exists", min_values = 5 },
   ]
 
   limits = {

@@ -60,7 +60,8 @@ const (
 )
 
 // LabelPodGroup on a pod names its PodGroup, as the kube-scheduler's coscheduling
-// plugin reads it. It makes a gang as AnnotationGang does, which wins over it.
+// plugin reads it. It makes a gang where neither AnnotationGang nor
+// spec.schedulingGroup does.
 // See https://github.com/kubernetes-sigs/scheduler-plugins/tree/master/pkg/coscheduling.
 const LabelPodGroup = "scheduling.x-k8s.io/pod-group"
 

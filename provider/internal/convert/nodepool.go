@@ -139,7 +139,7 @@ func requirements(ctx context.Context, l types.List, diags *diag.Diagnostics) []
 func requirementOf(r v1.Requirement) requirement {
 	out := requirement{Key: types.StringValue(r.Key), Operator: types.StringValue(string(r.Operator)), Values: stringSet(r.Values)}
 	if r.MinValues != nil {
-		out.MinValues = types.Int32Value(int32(*r.MinValues)) //nolint:gosec // 1 to 50, as the definition has it
+		out.MinValues = types.Int32Value(int32(*r.MinValues)) // 1 to 50, as the definition has it
 	}
 	return out
 }
