@@ -137,6 +137,9 @@ func (p *proof) checkForm() error {
 // known says whether a resource is one of every node's, or one that some pod
 // asks for.
 func (p *proof) known(resource string) bool {
+	if attach(resource) {
+		return false
+	}
 	return slices.Contains([]string{quantity.CPU, quantity.Memory, quantity.EphemeralStorage, quantity.Pods}, resource) ||
 		slices.ContainsFunc(p.objects.Pods, func(x cluster.Pod) bool { return x.Shape.Requests.Get(resource) != 0 }) ||
 		slices.ContainsFunc(p.objects.Workloads, func(x cluster.Workload) bool { return x.Shape.Requests.Get(resource) != 0 })

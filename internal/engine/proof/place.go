@@ -2,6 +2,7 @@ package proof
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -45,7 +46,10 @@ func (p *proof) overhead(x place) quantity.Resources {
 // holds says whether the place may take one pod of the shape: its size and the
 // rules that are between the two alone.
 func (x place) holds(s cluster.Shape) bool {
-	if !s.Requests.Fits(x.room) || !x.accepts(s, false) {
+	if lacking := s.Requests.Lacking(x.room); slices.ContainsFunc(lacking, func(l quantity.Shortage) bool { return !attach(l.Resource) }) {
+		return false
+	}
+	if !x.accepts(s, false) {
 		return false
 	}
 	for _, alternatives := range s.Volumes {
@@ -55,6 +59,10 @@ func (x place) holds(s cluster.Shape) bool {
 	}
 	return true
 }
+
+// attach says whether a resource is slots to attach volumes. How many a node has
+// is often known only when it is there, so they are left out.
+func attach(resource string) bool { return strings.HasPrefix(resource, cluster.AttachSlots("")) }
 
 func (x place) accepts(s cluster.Shape, certain bool) bool {
 	if _, kept := cluster.Untolerated(x.taints, s.Tolerations); kept {

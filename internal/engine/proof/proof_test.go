@@ -88,18 +88,23 @@ func TestCheck_RejectsWhatWasTamperedWith(t *testing.T) {
 		change func(*cluster.Objects, *plan.Certificate)
 		want   error
 	}{
-		"lambda raised":             {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices[0]++ }, proof.ErrOffering},
-		"lambda lowered":            {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices[0]-- }, proof.ErrBound},
-		"lambda negative":           {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices[1] = -1 }, proof.ErrForm},
-		"lambda of one too few":     {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices = c.Demand[0].Prices[:1] }, proof.ErrForm},
-		"scale lowered":             {func(_ *cluster.Objects, c *plan.Certificate) { c.Scale-- }, proof.ErrOffering},
-		"scale absurd":              {func(_ *cluster.Objects, c *plan.Certificate) { c.Scale = 1 << 40 }, proof.ErrForm},
-		"bound negative":            {func(_ *cluster.Objects, c *plan.Certificate) { c.Bound = -1 }, proof.ErrForm},
-		"demand of one pod more":    {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Count++ }, proof.ErrDemand},
-		"demand negative":           {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Count = -8 }, proof.ErrForm},
-		"demand of nobody":          {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Group = "default/db" }, proof.ErrDemand},
-		"demand given twice":        {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand = append(c.Demand, c.Demand[0]) }, proof.ErrForm},
-		"resource unknown":          {func(_ *cluster.Objects, c *plan.Certificate) { c.Dimensions[1].Resource = "luck" }, proof.ErrForm},
+		"lambda raised":          {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices[0]++ }, proof.ErrOffering},
+		"lambda lowered":         {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices[0]-- }, proof.ErrBound},
+		"lambda negative":        {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices[1] = -1 }, proof.ErrForm},
+		"lambda of one too few":  {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices = c.Demand[0].Prices[:1] }, proof.ErrForm},
+		"scale lowered":          {func(_ *cluster.Objects, c *plan.Certificate) { c.Scale-- }, proof.ErrOffering},
+		"scale absurd":           {func(_ *cluster.Objects, c *plan.Certificate) { c.Scale = 1 << 40 }, proof.ErrForm},
+		"bound negative":         {func(_ *cluster.Objects, c *plan.Certificate) { c.Bound = -1 }, proof.ErrForm},
+		"demand of one pod more": {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Count++ }, proof.ErrDemand},
+		"demand negative":        {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Count = -8 }, proof.ErrForm},
+		"demand of nobody":       {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Group = "default/db" }, proof.ErrDemand},
+		"demand given twice":     {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand = append(c.Demand, c.Demand[0]) }, proof.ErrForm},
+		"resource unknown":       {func(_ *cluster.Objects, c *plan.Certificate) { c.Dimensions[1].Resource = "luck" }, proof.ErrForm},
+		"resource that nodes do not tell": {func(o *cluster.Objects, c *plan.Certificate) {
+			every(o.Pods, func(p *cluster.Pod) { p.Shape.Requests = p.Shape.Requests.Extend(cluster.AttachSlots("ebs"), 1) })
+			c.Dimensions[1] = plan.Dimension{Resource: cluster.AttachSlots("ebs"), Unit: 1}
+			c.Demand[0].Prices = []int64{250 << scale, 1000 << scale}
+		}, proof.ErrForm},
 		"resource given twice":      {func(_ *cluster.Objects, c *plan.Certificate) { c.Dimensions[1] = c.Dimensions[0] }, proof.ErrForm},
 		"unit zero":                 {func(_ *cluster.Objects, c *plan.Certificate) { c.Dimensions[0].Unit = 0 }, proof.ErrForm},
 		"unit finer than the price": {func(_ *cluster.Objects, c *plan.Certificate) { c.Dimensions[0].Unit = 1 }, proof.ErrOffering},
@@ -171,6 +176,15 @@ func TestCheck_ComparesOnlyOfferingsThatThePodsMayUse(t *testing.T) {
 		}, false},
 		"a volume": {cluster.Pool{}, func(o *cluster.Objects) {
 			every(o.Pods, func(p *cluster.Pod) { p.Shape.Volumes = [][]label.Requirements{{zone("a"), zone("b")}} })
+		}, true},
+		"slots to attach volumes": {cluster.Pool{}, func(o *cluster.Objects) {
+			every(o.Pods, func(p *cluster.Pod) { p.Shape.Requests = p.Shape.Requests.Extend(cluster.AttachSlots("ebs"), 1) })
+		}, false},
+		"a resource that it lacks": {cluster.Pool{}, func(o *cluster.Objects) {
+			every(o.Pods, func(p *cluster.Pod) { p.Shape.Requests = p.Shape.Requests.Extend("nvidia.com/gpu", 1) })
+			for i := range o.Classes[0].Types {
+				o.Classes[0].Types[i].Allocatable = o.Classes[0].Types[i].Allocatable.Extend("nvidia.com/gpu", 8)
+			}
 		}, true},
 		"a name": {cluster.Pool{}, func(o *cluster.Objects) {
 			every(o.Pods, func(p *cluster.Pod) {
