@@ -64,6 +64,7 @@ type Claim struct {
 	InstanceID             string
 	InstanceType           string
 	Zone, CapacityType     string
+	Reservation            string // with capacity type reserved: its id
 	Allocatable            quantity.Resources
 	Node                   string
 	Launched               bool

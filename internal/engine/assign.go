@@ -2,39 +2,42 @@ package engine
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/packold"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// assign puts demand onto hosts: first pods where they are nominated, then
-// every NodeClaim's planned content, then the rest where the least room is
-// left over. What a class still lacks stays in its counts.
-func (s *step) assign() {
-	for i := range s.classes {
-		s.keepNominations(&s.classes[i])
+// keepPromises puts demand where it was promised room: pods where they are
+// nominated, then every NodeClaim's planned content. What was promised under
+// preferences keeps its place, so only requirements are looked at.
+func (s *step) keepPromises() {
+	for _, c := range s.classes {
+		s.keepNominations(c)
 	}
-	for i := range s.classes {
-		s.fillPlanned(&s.classes[i])
-	}
-	for i := range s.classes {
-		s.bestFit(&s.classes[i])
+	for _, c := range s.classes {
+		s.fillPlanned(c)
 	}
 }
 
 func (s *step) keepNominations(c *demandClass) {
-	c.pods = filter(c.pods, func(p cluster.Pod) bool {
-		if p.Nominated == "" {
+	c.pods = filter(c.pods, func(p podRef) bool {
+		if p.nominated == "" {
 			return true
 		}
-		i := slices.IndexFunc(s.hosts, func(h host) bool { return h.node.Name == p.Nominated })
-		if i < 0 || !s.hosts[i].accepts(c.shape) || !c.shape.Requests.Fits(s.hosts[i].free) {
+		state, ok := s.in.Snapshot.State(p.nominated)
+		if !ok {
 			return true
 		}
-		s.hosts[i].free = s.hosts[i].free.Sub(c.shape.Requests)
-		s.give(c, &s.hosts[i], &[]cluster.Pod{p}, nil, 1)
+		h := s.node(state)
+		if h == nil || s.room(c, c.last(), h, 1) == 0 {
+			return true
+		}
+		s.put(c, c.last(), h, 1)
+		h.pods = append(h.pods, p)
+		s.outcome(c, c.last(), h, []string{p.id})
 		return false
 	})
 }
@@ -42,83 +45,173 @@ func (s *step) keepNominations(c *demandClass) {
 // fillPlanned takes for each NodeClaim what it was launched for, less what
 // already runs there.
 func (s *step) fillPlanned(c *demandClass) {
-	for i := range s.hosts {
-		h := &s.hosts[i]
+	for _, h := range s.hosts {
 		if h.claim.Name == "" || h.stage == stageNode || c.count() == 0 {
 			continue
 		}
 		for _, slot := range s.memory.plannedFor(h.claim.Name) {
-			if slot.Class != c.key {
+			if slot.Class != c.group.Key {
 				continue
 			}
 			want := slot.Count
-			for _, p := range s.in.Snapshot.PodsOn(h.node.Name) {
-				if h.node.Name != "" && p.Shape.Key() == c.key {
-					want--
-				}
+			if h.state != nil {
+				want -= boundOn(h.state, c.group)
 			}
-			if h.accepts(c.shape) {
-				s.take(c, h, min(want, c.count()))
-			}
+			s.take(c, c.last(), h, min(want, c.count()))
 		}
 	}
 }
 
-// bestFit gives the class to the hosts that keep the least work free, those
-// that run first.
-func (s *step) bestFit(c *demandClass) {
-	if c.count() == 0 {
-		return
-	}
-	type candidate struct {
-		host int
-		left int64
-	}
-	var candidates []candidate
-	for i, h := range s.hosts {
-		if c.shape.Requests.Fits(h.free) && h.accepts(c.shape) {
-			n := c.shape.Requests.CountIn(h.free, c.count())
-			candidates = append(candidates, candidate{i, packold.Work(h.free.Sub(c.shape.Requests.Times(n)))})
+// fill gives the class, at its level, to room that exists or is on its way: to
+// the nodes that run first, where the least room is left over.
+func (s *step) fill(c *demandClass) {
+	candidates := s.candidates(c)
+	for progress := true; progress && c.count() > 0; {
+		progress = false
+		for _, h := range candidates {
+			if s.take(c, c.level, h, c.count()) > 0 {
+				progress = true
+			}
+		}
+		if s.rules == nil || !s.rules.Bound(c.rule()) {
+			return // a second round changes nothing
 		}
 	}
-	slices.SortStableFunc(candidates, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(s.hosts[a.host].stage, s.hosts[b.host].stage), cmp.Compare(a.left, b.left))
+}
+
+// candidates lists the hosts that could take a pod of the class, best first. A
+// class without rules about other pods stops looking when it has found room for
+// all.
+func (s *step) candidates(c *demandClass) []*host {
+	var out []*host
+	l := &c.levels[c.level]
+	ruled := s.rules != nil && s.rules.Bound(c.rule())
+	var room int64
+	for state := range s.in.Snapshot.Roomy(l.shape.Requests) {
+		s.trace.Objects++
+		h := s.node(state)
+		if h == nil || h.stage != stageNode || !l.shape.Requests.Fits(h.free) || !h.accepts(l) {
+			continue
+		}
+		out = append(out, h)
+		if room += l.shape.Requests.CountIn(h.free, c.count()); room >= c.count() && !ruled {
+			return out
+		}
+	}
+	onTheWay := len(out)
+	for _, h := range s.hosts {
+		if h.stage != stageNode && l.shape.Requests.Fits(h.free) && h.accepts(l) {
+			out = append(out, h)
+		}
+	}
+	left := func(h *host) int64 {
+		n := l.shape.Requests.CountIn(h.free, c.count())
+		return work(h.free.Sub(l.shape.Requests.Times(n)))
+	}
+	slices.SortStableFunc(out[onTheWay:], func(a, b *host) int {
+		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(left(a), left(b)))
 	})
-	for _, x := range candidates {
-		s.take(c, &s.hosts[x.host], c.count())
-	}
+	return out
 }
 
-// take moves up to n of the class onto the host, real pods first.
-func (s *step) take(c *demandClass, h *host, n int64) {
-	n = c.shape.Requests.CountIn(h.free, n)
+// room returns how many of up to n more pods of the class the host can take.
+func (s *step) room(c *demandClass, level int, h *host, n int64) int64 {
+	l := &c.levels[level]
+	n = l.shape.Requests.CountIn(h.free, n)
+	if n <= 0 || !h.accepts(l) {
+		return 0
+	}
+	if len(l.shape.Ports) > 0 {
+		if fit.PortsConflict(h.ports, l.shape.Ports) {
+			return 0
+		}
+		n = min(n, 1)
+	}
+	if s.rules != nil {
+		n = min(n, s.rules.Room(c.rules[level], h.place()))
+	}
+	return max(0, n)
+}
+
+// put counts n pods of the class on the host.
+func (s *step) put(c *demandClass, level int, h *host, n int64) {
+	l := &c.levels[level]
+	h.free = h.free.Sub(l.shape.Requests.Times(n))
+	h.ports = append(h.ports, l.shape.Ports...)
+	if s.rules != nil {
+		s.rules.Add(c.rules[level], h.place(), n)
+	}
+	s.trace.Placed += n
+}
+
+// take moves up to n of the class onto the host, real pods first, and says how
+// many it took.
+func (s *step) take(c *demandClass, level int, h *host, n int64) int64 {
+	n = s.room(c, level, h, n)
 	if n <= 0 {
+		return 0
+	}
+	s.put(c, level, h, n)
+	g := c.draw(n)
+	h.pods = append(h.pods, g.pods...)
+	h.displaced += int64(len(g.displaced))
+	h.declared += g.declared
+	s.outcome(c, level, h, g.ids())
+	return n
+}
+
+// draw takes n of the class's demand, real pods first.
+func (c *demandClass) draw(n int64) (d draw) {
+	k := min(n, int64(len(c.pods)))
+	d.pods, c.pods = c.pods[:k], c.pods[k:]
+	n -= k
+	k = min(n, int64(len(c.displaced)))
+	d.displaced, c.displaced = c.displaced[:k], c.displaced[k:]
+	n -= k
+	d.declared = min(n, c.declared)
+	c.declared -= d.declared
+	return d
+}
+
+// draw is a part of a class's demand.
+type draw struct {
+	pods, displaced []podRef
+	declared        int64
+}
+
+func (d draw) ids() []string {
+	out := make([]string, 0, len(d.pods)+len(d.displaced))
+	for _, list := range [][]podRef{d.pods, d.displaced} {
+		for _, p := range list {
+			out = append(out, p.id)
+		}
+	}
+	return out
+}
+
+// outcome says that the pods have a place on the host.
+func (s *step) outcome(c *demandClass, level int, h *host, pods []string) {
+	if len(pods) == 0 {
 		return
 	}
-	h.free = h.free.Sub(c.shape.Requests.Times(n))
-	s.give(c, h, &c.pods, &c.displaced, n)
-}
-
-func (s *step) give(c *demandClass, h *host, pods, displaced *[]cluster.Pod, n int64) {
 	verdict := plan.OnNode
 	if h.stage != stageNode {
 		verdict = plan.OnClaim
 	}
-	s.trace.Placed += n
-	place := func(list *[]cluster.Pod) []cluster.Pod {
-		k := min(n, int64(len(*list)))
-		taken := (*list)[:k]
-		*list = (*list)[k:]
-		n -= k
-		for _, p := range taken {
-			s.outcomes = append(s.outcomes, plan.Outcome{Pod: p.ID(), Verdict: verdict, On: h.name()})
+	s.outcomes = append(s.outcomes, plan.Outcome{
+		Group: c.group.Key, Pods: pods, Verdict: verdict, On: h.name(), Dropped: c.levels[level].dropped,
+	})
+}
+
+// unlimited is the room of a place that no rule limits.
+const unlimited = math.MaxInt64
+
+// boundOn counts the group's pods on the node.
+func boundOn(state *cluster.NodeState, group *cluster.Group) int64 {
+	for g, n := range state.Groups() {
+		if g.Key == group.Key {
+			return n
 		}
-		return taken
 	}
-	h.pods = append(h.pods, place(pods)...)
-	if displaced != nil {
-		h.displaced += int64(len(place(displaced)))
-	}
-	h.declared += n
-	c.declared -= n
+	return 0
 }

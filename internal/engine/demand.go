@@ -7,100 +7,158 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// demandClass is the demand of one shape. Pods come first, then the displaced,
-// then the declared: real pods take room before those that may yet come.
+// demandClass is the demand of one group of interchangeable pods. Pods come
+// first, then the displaced, then the declared: real pods take room before those
+// that may yet come.
 type demandClass struct {
-	key       string
-	shape     cluster.Shape
-	pods      []cluster.Pod // pending, oldest first
-	displaced []cluster.Pod // bound to a node that goes
-	declared  int64         // replicas that do not exist yet
+	group     *cluster.Group
+	levels    []level
+	level     int // the one in force
+	rules     []int // for each level: its number in the table of rules
+	pods      []podRef // pending, oldest first
+	displaced []podRef // bound to a node that goes
+	declared  int64    // replicas that do not exist yet
+	items     []item   // how it is divided among topology domains, while a tier is packed
 }
 
-func (c demandClass) count() int64 {
+// podRef is what a plan needs to know of a pod.
+type podRef struct {
+	id, uid       string
+	node          string // where it is bound, of the displaced
+	nominated     string
+	unschedulable bool
+}
+
+func (c *demandClass) count() int64 {
 	return int64(len(c.pods)+len(c.displaced)) + c.declared
 }
 
-// gatherDemand collects what needs room, by shape.
+// shape is what the class asks for at its level.
+func (c *demandClass) shape() *cluster.Shape { return &c.levels[c.level].shape }
+
+// rule is the number of the class at its level in the table of rules.
+func (c *demandClass) rule() int { return c.rules[c.level] }
+
+func (c *demandClass) last() int { return len(c.levels) - 1 }
+
+// gatherDemand collects what needs room, by group.
 func (s *step) gatherDemand() {
-	byKey := map[string]*demandClass{}
-	class := func(shape cluster.Shape) *demandClass {
-		key := shape.Key()
-		c, ok := byKey[key]
-		if !ok {
-			c = &demandClass{key: key, shape: shape}
-			byKey[key] = c
+	for g := range s.in.Snapshot.PendingGroups() {
+		c := s.class(g)
+		for p := range g.Pending() {
+			if p.Nominated != "" && !p.NominatedByUs {
+				// The scheduler is making room for it by preemption.
+				s.outcomes = append(s.outcomes, plan.Outcome{Group: g.Key, Pods: []string{p.ID()}, Verdict: plan.OnNode, On: p.Nominated})
+				continue
+			}
+			c.pods = append(c.pods, podRef{id: p.ID(), uid: p.UID, nominated: p.Nominated, unschedulable: p.Unschedulable})
 		}
-		return c
+		s.trace.Pods += len(c.pods)
 	}
-	for _, p := range s.in.Snapshot.Pods() {
-		if p.Pinned || p.Deleting {
-			continue
-		}
-		switch {
-		case p.Node == "" && p.Nominated != "" && !p.NominatedByUs:
-			// The scheduler is making room for it by preemption.
-			s.outcomes = append(s.outcomes, plan.Outcome{Pod: p.ID(), Verdict: plan.OnNode, On: p.Nominated})
-		case p.Node == "":
-			c := class(p.Shape)
-			c.pods = append(c.pods, p)
-			s.trace.Pods++
-		case s.goes(p.Node):
-			c := class(p.Shape)
-			c.displaced = append(c.displaced, p)
-			s.trace.Pods++
-		}
-	}
-	s.gatherDeclared(class)
-	for _, c := range byKey {
-		slices.SortFunc(c.pods, byAge)
-		s.classes = append(s.classes, *c)
-	}
-	slices.SortFunc(s.classes, func(a, b demandClass) int {
-		return cmp.Or(cmp.Compare(b.shape.Priority, a.shape.Priority), strings.Compare(a.key, b.key))
+	s.gatherDisplaced()
+	s.gatherDeclared()
+	s.classes = filter(s.classes, func(c *demandClass) bool { return c.count() > 0 })
+	slices.SortFunc(s.classes, func(a, b *demandClass) int {
+		return cmp.Or(cmp.Compare(b.group.Shape.Priority, a.group.Shape.Priority), strings.Compare(a.group.Key, b.group.Key))
 	})
 	s.trace.Classes = len(s.classes)
+	s.excludeGangs()
+}
+
+func (s *step) class(g *cluster.Group) *demandClass {
+	if c, ok := s.byKey[g.Key]; ok {
+		return c
+	}
+	c := &demandClass{group: g, levels: levels(g.Shape, s.in.Policy.IgnorePreferences, s.preferNoSchedule())}
+	s.byKey[g.Key] = c
+	s.classes = append(s.classes, c)
+	return c
+}
+
+// preferNoSchedule says whether a pool has a taint that only prefers to keep
+// pods away.
+func (s *step) preferNoSchedule() bool {
+	return slices.ContainsFunc(s.in.Snapshot.Supply().Pools, func(p cluster.Pool) bool {
+		return slices.ContainsFunc(p.Taints, func(t cluster.Taint) bool { return t.Effect == cluster.PreferNoSchedule })
+	})
+}
+
+// gatherDisplaced adds the pods of nodes that go.
+func (s *step) gatherDisplaced() {
+	for _, c := range s.claims {
+		if c.Node == "" {
+			continue
+		}
+		state, ok := s.in.Snapshot.State(c.Node)
+		if !ok || !(state.Node.Deleting || c.Deleting || c.Interruption != nil) {
+			continue
+		}
+		for p := range state.Pods() {
+			if p.Pinned || p.Deleting {
+				continue
+			}
+			g, _ := s.in.Snapshot.GroupOf(p.ID())
+			class := s.class(g)
+			class.displaced = append(class.displaced, podRef{id: p.ID(), uid: p.UID, node: p.Node})
+			s.trace.Pods++
+		}
+	}
 }
 
 // gatherDeclared adds the replicas that controllers have declared, for as long
 // as the controller makes progress.
-func (s *step) gatherDeclared(class func(cluster.Shape) *demandClass) {
+func (s *step) gatherDeclared() {
 	var seen []Progress
 	for _, w := range s.in.Snapshot.Workloads() {
 		if w.Missing == 0 {
 			continue
 		}
 		p := Progress{Workload: w.ID(), Missing: w.Missing, At: s.in.Now}
-		i := slices.IndexFunc(s.in.Memory.Declared, func(x Progress) bool { return x.Workload == p.Workload })
-		if i >= 0 && s.in.Memory.Declared[i].Missing == w.Missing {
+		i, known := slices.BinarySearchFunc(s.in.Memory.Declared, p.Workload, func(x Progress, id string) int { return strings.Compare(x.Workload, id) })
+		if known && s.in.Memory.Declared[i].Missing == w.Missing {
 			p.At = s.in.Memory.Declared[i].At
 		}
 		seen = append(seen, p)
 		if s.in.Now.Sub(p.At) >= s.in.Policy.DeclaredPatience {
 			continue
 		}
-		class(w.Shape).declared += w.Missing
+		s.class(s.in.Snapshot.GroupFor(w.Namespace, w.Labels, w.Shape)).declared += w.Missing
 		s.trace.Declared += w.Missing
 	}
-	s.memory.Declared = seen
+	s.memory.Declared = seen // by workload, as the snapshot lists them
 }
 
-// goes says whether the node's pods will need another place: it is being
-// deleted, or the cloud takes it.
-func (s *step) goes(node string) bool {
-	n, ok := s.in.Snapshot.Node(node)
-	if !ok || n.Claim == "" {
-		return false // not ours to replace
+// gatherRules builds the table of topology rules, unless no pod has any.
+func (s *step) gatherRules() {
+	var list []spread.Class
+	found := false
+	for range s.in.Snapshot.AntiAffine() {
+		found = true
+		break
 	}
-	c, ok := s.in.Snapshot.Claim(n.Claim)
-	return n.Deleting || ok && (c.Deleting || c.Interruption != nil)
-}
-
-func byAge(a, b cluster.Pod) int {
-	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID(), b.ID()))
+	for _, c := range s.classes {
+		c.rules = make([]int, len(c.levels))
+		for i, l := range c.levels {
+			found = found || len(l.shape.Spread)+len(l.shape.Together)+len(l.shape.Apart) > 0
+			c.rules[i] = len(list)
+			list = append(list, spread.Class{Namespace: c.group.Namespace, Labels: c.group.Labels, Shape: l.shape})
+		}
+	}
+	if !found {
+		return
+	}
+	s.rules = spread.Build(s.in.Snapshot, list)
+	for _, c := range s.classes {
+		for _, p := range c.displaced {
+			if state, ok := s.in.Snapshot.State(p.node); ok {
+				s.rules.Add(c.rules[c.last()], spread.Place{Name: p.node, Labels: state.Node.Labels, Taints: state.Node.Taints}, -1)
+			}
+		}
+	}
 }
 
 // earliest returns the earlier of two times, of which a zero one does not count.

@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Input is all that a Step may look at.
@@ -30,10 +34,13 @@ type Output struct {
 type Trace struct {
 	Pods     int // real pods that needed room
 	Declared int64
-	Classes  int // distinct shapes among them
-	Hosts    int // nodes and NodeClaims that could take pods
-	Types    int // kinds of new node that were compared
-	Rounds   int // rounds of packing
+	Classes  int // groups among them
+	Objects  int // claims and nodes looked at
+	Hosts    int // of them those that could take pods
+	Types    int // kinds of new node that can be launched
+	Rounds   int // times that demand was packed
+	Work     int64
+	Tries    int // times that the Step was planned anew for the sake of a gang
 	Placed   int64
 	Launches int
 	Refused  int64
@@ -95,30 +102,101 @@ func DefaultPolicy() Policy {
 // Step decides. It never fails: what cannot be done is said in the plan's
 // outcomes.
 func Step(in Input) Output {
-	s := &step{in: in, memory: in.Memory.next(in.Snapshot, in.Now)}
-	s.gatherDemand()
-	s.gatherHosts()
-	s.assign()
-	s.provision()
-	s.release()
-	s.retire()
-	return s.output()
+	excluded := map[string]bool{}
+	for try := 1; ; try++ {
+		s := newStep(in, excluded)
+		s.place()
+		if id, found := s.incomplete(); found {
+			// Without the gang its room goes to others, so all is planned anew.
+			excluded[id] = true
+			for try >= gangTries && found {
+				id, found = s.incomplete()
+				excluded[id] = true
+			}
+			continue
+		}
+		s.trace.Tries = try
+		s.release()
+		s.retire()
+		return s.output()
+	}
 }
 
 // step is the working state of one Step.
 type step struct {
-	in     Input
-	memory Memory
+	in       Input
+	memory   Memory
+	excluded map[string]bool // gangs that are not tried any more
+	claims   []cluster.Claim // all, by name
 
-	classes []demandClass // sorted by priority, then key
-	hosts   []host        // sorted by readiness, then name
+	classes     []*demandClass // sorted by priority, then key
+	byKey       map[string]*demandClass
+	ganged      []gang
+	rules       *spread.Table // nil where no pod has a say about another
+	attach      []string      // names of the slots to attach volumes that pods ask for
+	portsMatter bool
 
-	launches []plan.Action
+	hosts     []*host // what is on its way, sorted by readiness, then name
+	nodeHosts map[string]*host
+	claimOf   map[string]cluster.Claim // by node
+
+	fleet       *fleet.Fleet
+	sale        []uint64 // by row: zones with capacity
+	unavailable int
+	whereCache  map[string][]uint64
+	shut        map[string]bool // cells of a class where nothing can be launched
+	unmet       map[string]bool // pools whose minValues could not be met
+	budgets     map[string]budget
+	reserved    map[string]int64
+
+	homeless int // pods of nodes that go for which there is no place
+
+	launches []plan.Launch
 	nominate []plan.Action // with the releases that belong to them, in order
 	retired  []plan.Action
 	outcomes []plan.Outcome
+	proofs   []plan.Certificate
+	cost     quantity.Money // of the launches, an hour
 	wait     plan.Wait
 	trace    Trace
+}
+
+func newStep(in Input, excluded map[string]bool) *step {
+	return &step{
+		in: in, excluded: excluded, claims: in.Snapshot.Claims(), memory: in.Memory.next(in.Snapshot, in.Now),
+		byKey: map[string]*demandClass{}, nodeHosts: map[string]*host{}, claimOf: map[string]cluster.Claim{},
+		whereCache: map[string][]uint64{}, shut: map[string]bool{}, unmet: map[string]bool{},
+		budgets: map[string]budget{}, reserved: map[string]int64{},
+	}
+}
+
+// place finds a place for the demand: first where it was promised one, then
+// level by level of preferences on what exists and on new nodes.
+func (s *step) place() {
+	s.gatherDemand()
+	s.gatherRules()
+	s.gatherHosts()
+	s.keepPromises()
+	s.openFleet()
+	for more := true; more; {
+		for _, c := range s.classes {
+			if c.count() > 0 {
+				s.fill(c)
+			}
+		}
+		s.provision()
+		more = false
+		for _, c := range s.classes {
+			if c.count() > 0 && c.level < c.last() {
+				c.level++
+				more = true
+			}
+		}
+	}
+	for _, c := range s.classes {
+		s.refuse(c)
+	}
+	s.trace.Launches = len(s.launches)
 }
 
 // waitUntil asks for another Step at t; the earliest wins.
@@ -129,10 +207,19 @@ func (s *step) waitUntil(t time.Time, why plan.WaitReason) {
 }
 
 func (s *step) output() Output {
-	actions := slices.Concat(s.launches, s.nominate, s.retired)
+	actions := make([]plan.Action, 0, len(s.launches)+len(s.nominate)+len(s.retired)+1)
+	for _, l := range s.launches {
+		actions = append(actions, l)
+	}
+	actions = slices.Concat(actions, s.nominate, s.retired)
 	if !s.wait.Until.IsZero() {
 		actions = append(actions, s.wait)
 	}
-	slices.SortFunc(s.outcomes, func(a, b plan.Outcome) int { return strings.Compare(a.Pod, b.Pod) })
-	return Output{Plan: plan.Plan{Actions: actions, Outcomes: s.outcomes}, Memory: s.memory, Trace: s.trace}
+	slices.SortStableFunc(s.outcomes, func(a, b plan.Outcome) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(string(a.Verdict), string(b.Verdict)), strings.Compare(a.On, b.On))
+	})
+	return Output{
+		Plan:   plan.Plan{Actions: actions, Outcomes: s.outcomes, Proofs: s.proofs, Cost: s.cost},
+		Memory: s.memory, Trace: s.trace,
+	}
 }

@@ -302,7 +302,7 @@ func TestStep_SaysWhyAPodCannotBePlaced(t *testing.T) {
 		},
 		{
 			"limit", nil, func(p *cluster.Pool) { p.Limits = []quantity.Amount{{Name: "nodes", Count: 0}} },
-			`pool "general": the pool's limits are reached`,
+			`pool "general": the pool's limits are reached (nodes)`,
 		},
 		{
 			"not ready", nil, func(p *cluster.Pool) { p.Ready, p.NotReady = false, "NodeClassReady is False" },
@@ -310,7 +310,7 @@ func TestStep_SaysWhyAPodCannotBePlaced(t *testing.T) {
 		},
 		{
 			"unsupported", func(p *cluster.Pod) { p.Shape.Unsupported = []string{"topologySpreadConstraints"} }, nil,
-			`the pod has a constraint that is not carried out yet (topologySpreadConstraints)`,
+			`the pod has a constraint that is not carried out, or needs an object that is missing (topologySpreadConstraints)`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -362,10 +362,12 @@ func TestStep_IsSoundAndIndependentOfOrder(t *testing.T) {
 		out := w.step()
 		seen := map[string]bool{}
 		for _, o := range out.Plan.Outcomes {
-			if seen[o.Pod] {
-				rt.Fatalf("pod %s has two outcomes", o.Pod)
+			for _, id := range o.Pods {
+				if seen[id] {
+					rt.Fatalf("pod %s has two outcomes", id)
+				}
+				seen[id] = true
 			}
-			seen[o.Pod] = true
 		}
 		for _, l := range of[plan.Launch](out) {
 			for _, c := range l.Types {

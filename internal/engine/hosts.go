@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -23,71 +24,122 @@ const (
 // host is room that exists or is on its way.
 type host struct {
 	stage  int
-	node   cluster.Node   // zero while there is none
-	claim  cluster.Claim  // zero for nodes that are not ours
-	labels []label.Lookup // a pod must accept all of them: one, or one for each type it may become
+	node   cluster.Node       // zero while there is none
+	state  *cluster.NodeState // nil while there is no node
+	claim  cluster.Claim      // zero for nodes that are not ours
+	labels []label.Lookup     // a pod must accept all of them: one, or one for each type it may become
 	taints []cluster.Taint
 	free   quantity.Resources
+	ports  []cluster.HostPort // taken
 
-	pods      []cluster.Pod // assigned: pending pods, in order of assignment
+	pods      []podRef // assigned: pending pods, in order of assignment
 	displaced int64
 	declared  int64
 }
 
-func (h host) name() string {
+func (h *host) name() string {
 	if h.node.Name != "" {
 		return h.node.Name
 	}
 	return h.claim.Name
 }
 
-func (h host) demand() int64 { return int64(len(h.pods)) + h.displaced + h.declared }
+func (h *host) demand() int64 { return int64(len(h.pods)) + h.displaced + h.declared }
 
-func (h host) accepts(shape cluster.Shape) bool {
-	return len(shape.Unsupported) == 0 &&
-		!slices.ContainsFunc(h.labels, func(l label.Lookup) bool { return !fit.Node(shape, l, h.taints) })
+// place is the host as topology rules see it.
+func (h *host) place() spread.Place {
+	p := spread.Place{Name: h.name(), Taints: h.taints, Labels: h.labels[0]}
+	if len(h.labels) > 1 {
+		p.Labels = agreed(h.labels)
+	}
+	return p
 }
 
-// gatherHosts collects the nodes and NodeClaims that can take pods. One that is
-// cordoned, goes, or was up and is not Ready is not among them.
-func (s *step) gatherHosts() {
-	claimed := map[string]cluster.Claim{}
-	for _, c := range s.in.Snapshot.Claims() {
-		if c.Node != "" {
-			claimed[c.Node] = c
+// agreed is the labels on which all of several possible nodes agree; the others
+// count as missing.
+type agreed []label.Lookup
+
+// Get returns the value that all have in common.
+func (a agreed) Get(key string) (string, bool) {
+	value, there := a[0].Get(key)
+	for _, l := range a[1:] {
+		v, ok := l.Get(key)
+		if ok != there || v != value {
+			return "", false
 		}
 	}
-	for _, n := range s.in.Snapshot.Nodes() {
-		c := claimed[n.Name]
-		if c.Name == "" && n.Claim != "" {
-			c, _ = s.in.Snapshot.Claim(n.Claim)
-			claimed[n.Name] = c
+	return value, there
+}
+
+// accepts says whether the class at this level may run there, its size and
+// other pods aside.
+func (h *host) accepts(l *level) bool {
+	if len(l.shape.Unsupported) > 0 || len(h.labels) == 0 || l.avoid && avoided(h.taints, l.shape.Tolerations) {
+		return false
+	}
+	return !slices.ContainsFunc(h.labels, func(x label.Lookup) bool { return !fit.Node(l.shape, x, h.taints) })
+}
+
+func avoided(taints []cluster.Taint, tolerations []cluster.Toleration) bool {
+	return slices.ContainsFunc(taints, func(t cluster.Taint) bool {
+		return t.Effect == cluster.PreferNoSchedule &&
+			!slices.ContainsFunc(tolerations, func(x cluster.Toleration) bool { return x.Tolerates(t) })
+	})
+}
+
+// gatherHosts collects the room that is on its way: NodeClaims without a node,
+// and nodes that start or are kept. Nodes that run are looked at when a class
+// asks for room (see roomy). One that is cordoned, goes, or was up and is not
+// Ready is never among them.
+func (s *step) gatherHosts() {
+	for _, c := range s.claims {
+		s.trace.Objects++
+		if state, up := s.in.Snapshot.State(c.Node); up && c.Node != "" {
+			s.claimOf[c.Node] = c
+			if !c.Initialized || slices.Contains(state.Node.Taints, s.in.Policy.StartupTaint) {
+				s.node(state)
+			}
+			continue
 		}
-		if h, ok := s.nodeHost(n, c); ok {
+		if !c.Deleting && c.Interruption == nil {
+			h := s.claimHost(c)
 			s.hosts = append(s.hosts, h)
 		}
 	}
-	for _, c := range s.in.Snapshot.Claims() {
-		if _, up := s.in.Snapshot.Node(c.Node); up || c.Deleting || c.Interruption != nil {
-			continue
-		}
-		s.hosts = append(s.hosts, s.claimHost(c))
-	}
-	slices.SortFunc(s.hosts, func(a, b host) int {
+	slices.SortFunc(s.hosts, func(a, b *host) int {
 		return cmp.Or(cmp.Compare(a.stage, b.stage), strings.Compare(a.name(), b.name()))
 	})
-	s.trace.Hosts = len(s.hosts)
 }
 
-func (s *step) nodeHost(n cluster.Node, c cluster.Claim) (host, bool) {
-	if n.Cordoned || n.Deleting || c.Deleting || c.Interruption != nil {
-		return host{}, false
+// node returns the host of a node, nil where it takes no pods. Hosts are made
+// once in a Step.
+func (s *step) node(state *cluster.NodeState) *host {
+	if h, known := s.nodeHosts[state.Node.Name]; known {
+		return h
 	}
-	h := host{stage: stageNode, node: n, claim: c, labels: []label.Lookup{n.Labels}, taints: n.Taints}
+	s.trace.Hosts++
+	c := s.claimOf[state.Node.Name]
+	if c.Name == "" && state.Node.Claim != "" {
+		c, _ = s.in.Snapshot.Claim(state.Node.Claim)
+	}
+	h := s.nodeHost(state, c)
+	s.nodeHosts[state.Node.Name] = h
+	if h != nil && h.stage != stageNode {
+		s.hosts = append(s.hosts, h)
+	}
+	return h
+}
+
+func (s *step) nodeHost(state *cluster.NodeState, c cluster.Claim) *host {
+	n := state.Node
+	if n.Cordoned || n.Deleting || c.Deleting || c.Interruption != nil {
+		return nil
+	}
+	h := &host{stage: stageNode, node: n, state: state, claim: c, labels: []label.Lookup{n.Labels}, taints: n.Taints}
 	switch {
 	case c.Name == "" || c.Initialized:
 		if !n.Ready {
-			return host{}, false
+			return nil
 		}
 	case s.kept(n, c):
 		h.stage, h.taints = stageKept, c.Taints
@@ -101,18 +153,17 @@ func (s *step) nodeHost(n cluster.Node, c cluster.Claim) (host, bool) {
 	if h.stage == stageComing && capacity.MilliCPU == 0 {
 		capacity = c.Allocatable
 	}
-	h.free = capacity
-	daemons := quantity.Resources{}
-	for _, p := range s.in.Snapshot.PodsOn(n.Name) {
-		h.free = h.free.Sub(p.Shape.Requests)
-		if p.Owner.Kind == "DaemonSet" {
-			daemons = daemons.Add(p.Shape.Requests)
+	// DaemonSet pods that are still to come keep their share.
+	missing := fit.Overhead(s.in.Snapshot.Supply().DaemonSets, h.labels[0], h.taints).Sub(state.Daemons)
+	h.free = s.attachable(capacity).Sub(state.Used).Sub(missing.Max(quantity.Resources{}))
+	if s.portsMatter {
+		for g, n := range state.Groups() {
+			if n > 0 {
+				h.ports = append(h.ports, g.Shape.Ports...)
+			}
 		}
 	}
-	// DaemonSet pods that are still to come keep their share.
-	missing := fit.Overhead(s.in.Snapshot.DaemonSets(), h.labels[0], h.taints).Sub(daemons)
-	h.free = h.free.Sub(missing.Max(quantity.Resources{}))
-	return h, true
+	return h
 }
 
 // kept says whether the node is up and only the daemon's own taint keeps pods
@@ -126,12 +177,13 @@ func (s *step) kept(n cluster.Node, c cluster.Claim) bool {
 	})
 }
 
-func (s *step) claimHost(c cluster.Claim) host {
-	h := host{stage: stageComing, claim: c, taints: c.Taints}
-	daemons := s.in.Snapshot.DaemonSets()
+func (s *step) claimHost(c cluster.Claim) *host {
+	s.trace.Hosts++
+	h := &host{stage: stageComing, claim: c, taints: c.Taints}
+	daemons := s.in.Snapshot.Supply().DaemonSets
 	if c.Launched {
 		h.labels = []label.Lookup{c.Labels}
-		h.free = c.Allocatable.Sub(fit.Overhead(daemons, c.Labels, c.Taints))
+		h.free = s.attachable(c.Allocatable).Sub(fit.Overhead(daemons, c.Labels, c.Taints))
 		return h
 	}
 	h.stage = stageOrdered
@@ -144,7 +196,7 @@ func (s *step) claimHost(c cluster.Claim) host {
 		net := t.Allocatable.Sub(fit.Overhead(daemons, &label.Layers{c.Labels, t.Labels}, c.Taints))
 		for _, o := range t.Offerings {
 			if carries(c.Requirements, label.Zone, o.Zone) && carries(c.Requirements, label.CapacityType, o.CapacityType) {
-				h.labels = append(h.labels, &label.Layers{c.Labels, t.Labels, offeringLabels(o)})
+				h.labels = append(h.labels, &label.Layers{c.Labels, t.Labels, fleet.OfferingLabels(o)})
 			}
 		}
 		if first {
@@ -153,6 +205,7 @@ func (s *step) claimHost(c cluster.Claim) host {
 			h.free = h.free.Min(net)
 		}
 	}
+	h.free = s.attachable(h.free)
 	return h
 }
 
@@ -161,12 +214,12 @@ func carries(rs label.Requirements, key, value string) bool {
 	return !ok || r.Admits(value)
 }
 
-// offeringLabels are the labels that a node has by how it was bought.
-func offeringLabels(o catalog.Offering) label.Labels {
-	l := make(label.Labels, 0, 3)
-	l = append(l, label.Label{Key: label.CapacityType, Value: o.CapacityType})
-	if o.ZoneID != "" {
-		l = append(l, label.Label{Key: label.ZoneID, Value: o.ZoneID})
+// attachable adds the slots to attach volumes whose number is not known.
+func (s *step) attachable(r quantity.Resources) quantity.Resources {
+	for _, name := range s.attach {
+		if r.Get(name) == 0 {
+			r = r.Extend(name, cluster.UnlimitedSlots)
+		}
 	}
-	return append(l, label.Label{Key: label.Zone, Value: o.Zone})
+	return r
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 )
 
 // Memory carries from Step to Step what the cluster's objects cannot. Losing it
@@ -15,7 +16,11 @@ type Memory struct {
 	EmptySince  []Since   // claims, sorted
 	ReadySince  []Since   // nodes that are kept for their pods, sorted
 	Planned     []Planned // claims, sorted
-	Declared    []Progress
+	Declared    []Progress  // by workload
+
+	// fleet is what the supply can launch, compiled. It follows from the snapshot
+	// and is only kept so that it is not compiled for each Step.
+	fleet *fleet.Fleet
 }
 
 // OfferingKey names one offering.
@@ -89,16 +94,6 @@ func (m Memory) next(s cluster.Snapshot, now time.Time) Memory {
 	m.ReadySince = filter(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
 	m.Planned = filter(m.Planned, func(x Planned) bool { return claimThere(x.Claim) })
 	return m
-}
-
-func filter[T any](in []T, keep func(T) bool) []T {
-	var out []T
-	for _, x := range in {
-		if keep(x) {
-			out = append(out, x)
-		}
-	}
-	return out
 }
 
 func since(list []Since, id string) (time.Time, bool) {

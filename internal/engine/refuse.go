@@ -1,47 +1,53 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // refuse says why what is left of the class cannot be placed.
 func (s *step) refuse(c *demandClass) {
-	n := c.count()
-	if n == 0 {
+	if c.count() == 0 {
 		return
 	}
-	s.trace.Refused += n
-	reasons := s.refusals(c.shape)
-	for _, list := range [][]cluster.Pod{c.pods, c.displaced} {
-		for _, p := range list {
-			s.outcomes = append(s.outcomes, plan.Outcome{Pod: p.ID(), Verdict: plan.Unplaceable, Reasons: reasons})
-		}
+	c.level = c.last()
+	s.refuseAll(c, s.refusals(c))
+}
+
+func (s *step) refuseAll(c *demandClass, reasons []plan.Refusal) {
+	s.trace.Refused += c.count()
+	s.homeless += len(c.displaced)
+	if ids := c.draw(c.count()).ids(); len(ids) > 0 {
+		s.outcomes = append(s.outcomes, plan.Outcome{Group: c.group.Key, Pods: ids, Verdict: plan.Unplaceable, Reasons: reasons})
 	}
 }
 
-func (s *step) refusals(shape cluster.Shape) []plan.Refusal {
-	if len(shape.Unsupported) > 0 {
-		var out []plan.Refusal
-		for _, u := range shape.Unsupported {
-			out = append(out, plan.Refusal{Cause: plan.NotSupported, Detail: u})
+func (s *step) refusals(c *demandClass) []plan.Refusal {
+	if list := c.shape().Unsupported; len(list) > 0 {
+		out := make([]plan.Refusal, len(list))
+		for i, u := range list {
+			out[i] = plan.Refusal{Cause: plan.NotSupported, Detail: u}
 		}
 		return out
 	}
-	pools := s.in.Snapshot.PoolsByWeight()
-	if len(pools) == 0 {
+	if len(s.fleet.Pools) == 0 {
 		return []plan.Refusal{{Cause: plan.NoPool}}
 	}
-	out := make([]plan.Refusal, len(pools))
-	for i, p := range pools {
-		out[i] = s.refusal(p, shape)
+	out := make([]plan.Refusal, len(s.fleet.Pools))
+	for i := range s.fleet.Pools {
+		out[i] = s.refusal(c, i)
 	}
 	return out
 }
 
-func (s *step) refusal(p cluster.Pool, shape cluster.Shape) plan.Refusal {
+// refusal says why the pool cannot take the class, judged by what is required.
+func (s *step) refusal(c *demandClass, pool int) plan.Refusal {
+	p, shape := s.fleet.Pools[pool], c.shape()
 	r := plan.Refusal{Pool: p.Name}
 	class, ok := s.in.Snapshot.Class(p.Class)
 	switch {
@@ -59,54 +65,115 @@ func (s *step) refusal(p cluster.Pool, shape cluster.Shape) plan.Refusal {
 		r.Cause, r.Detail, r.Taint = plan.UntoleratedTaint, taint.String(), &taint
 		return r
 	}
-	contradiction, possible := "", false
-	for _, alternative := range shape.Alternatives() {
-		if x, bad := alternative.And(p.Requirements).Contradiction(); bad {
-			contradiction = x.Key()
-			continue
-		}
-		possible = true
-	}
-	if !possible {
-		r.Cause, r.Detail = plan.Requirements, contradiction
+	if key, contradicts := contradiction(shape, p); contradicts {
+		r.Cause, r.Detail = plan.Requirements, key
 		return r
 	}
-	return s.refusalByType(r, p, class, shape)
+	return s.refusalByRow(r, c, pool)
 }
 
-func (s *step) refusalByType(r plan.Refusal, p cluster.Pool, class cluster.Class, shape cluster.Shape) plan.Refusal {
-	list, _, _ := s.offers([]cluster.Pool{p})
-	var largest quantity.Resources
-	matched, unmet := 0, ""
-	for _, o := range list {
-		ok := false
-		for _, z := range o.zones {
-			u, fits := fit.Labels(shape, z.labels)
-			if ok = ok || fits; !fits {
-				unmet = u.String()
-			}
+// contradiction returns a label on which the pool and the shape cannot agree.
+func contradiction(shape *cluster.Shape, p cluster.Pool) (key string, found bool) {
+	for _, alternative := range shape.Alternatives() {
+		x, bad := alternative.And(p.Requirements).Contradiction()
+		if !bad {
+			return "", false
 		}
-		if !ok {
+		key = x.Key()
+	}
+	return key, true
+}
+
+// refusalByRow looks at what the pool can launch, from what rules out most to
+// what rules out least.
+func (s *step) refusalByRow(r plan.Refusal, c *demandClass, pool int) plan.Refusal {
+	var all, matched, sold, large, free int
+	var biggest quantity.Resources
+	var limit plan.Limit
+	unmet := ""
+	where, need, budget := s.where(c), s.withoutAttach(c.shape().Requests), s.budget(s.fleet.Pools[pool])
+	for i := range s.fleet.Rows {
+		row := &s.fleet.Rows[i]
+		if row.Pool != pool {
+			continue
+		}
+		all++
+		if where[i] == 0 {
+			unmet = s.unmetBy(c, row, unmet)
 			continue
 		}
 		matched++
-		largest = largest.Max(o.net)
-		if shape.Requests.Fits(o.net) {
-			r.Cause, r.Types = plan.LimitReached, 0
-			return r
+		biggest = biggest.Max(row.Net)
+		if !need.Fits(row.Net) {
+			continue
 		}
+		large++
+		if where[i]&s.sale[i] == 0 {
+			continue
+		}
+		sold++
+		if x, over := budget.refuses(row.Type.Capacity); over {
+			limit = x
+			continue
+		}
+		free++
 	}
 	switch {
-	case matched > 0:
-		lacking := shape.Requests.Lacking(largest)
+	case matched == 0:
+		r.Cause, r.Detail, r.Types = plan.NoType, unmet, all
+	case large == 0:
 		r.Cause, r.Types = plan.TooLarge, matched
-		if len(lacking) > 0 {
+		if lacking := need.Lacking(biggest); len(lacking) > 0 {
 			r.Detail, r.Shortage = lacking[0].Resource, &lacking[0]
 		}
-	case len(list) == 0 && len(s.memory.Unavailable) > 0:
-		r.Cause = plan.NoCapacity
+	case sold == 0:
+		r.Cause, r.Types = plan.NoCapacity, large
+	case free == 0:
+		r.Cause, r.Detail, r.Limit = plan.LimitReached, limit.Name, &limit
+	case s.unmet[r.Pool]:
+		r.Cause = plan.MinValuesUnmet
 	default:
-		r.Cause, r.Detail, r.Types = plan.NoType, unmet, len(class.Types)
+		r.Cause, r.Detail = plan.Topology, s.why(c, pool)
 	}
 	return r
+}
+
+// unmetBy names a requirement of the class that the row does not meet.
+func (s *step) unmetBy(c *demandClass, row *fleet.Row, before string) string {
+	if before != "" {
+		return before
+	}
+	for z := range s.fleet.Zones {
+		if row.Zones>>z&1 == 0 {
+			continue
+		}
+		if unmet, ok := fit.Labels(*c.shape(), row.Labels(z)); !ok {
+			return unmet.String()
+		}
+	}
+	return ""
+}
+
+// why asks the topology rules about the first domain of the pool.
+func (s *step) why(c *demandClass, pool int) string {
+	if s.rules == nil {
+		return ""
+	}
+	t := &tier{}
+	for i := range s.fleet.Rows {
+		if s.fleet.Rows[i].Pool == pool {
+			t.rows = append(t.rows, i)
+		}
+	}
+	for _, x := range s.cells(t, c, s.where(c), s.domainKeys(c)) {
+		if text := s.rules.Why(c.rule(), x.place); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// filter returns those that are to be kept.
+func filter[T any](in []T, keep func(T) bool) []T {
+	return slices.Clip(slices.DeleteFunc(slices.Clone(in), func(x T) bool { return !keep(x) }))
 }

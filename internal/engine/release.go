@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -13,7 +16,7 @@ import (
 // A nomination that the scheduler has cleared, as it does whenever an attempt
 // fails for another reason, is written again.
 func (s *step) release() {
-	for _, h := range s.hosts {
+	for _, h := range s.touched() {
 		switch h.stage {
 		case stageKept:
 			s.releaseKept(h)
@@ -22,15 +25,15 @@ func (s *step) release() {
 				continue
 			}
 			for _, p := range h.pods {
-				if p.Unschedulable && p.Nominated == "" {
-					s.nominate = append(s.nominate, plan.Nominate{Pod: p.ID(), PodUID: p.UID, Node: h.node.Name})
+				if p.unschedulable && p.nominated == "" {
+					s.nominate = append(s.nominate, plan.Nominate{Pod: p.id, PodUID: p.uid, Node: h.node.Name})
 				}
 			}
 		}
 	}
 }
 
-func (s *step) releaseKept(h host) {
+func (s *step) releaseKept(h *host) {
 	var ready time.Time
 	s.memory.ReadySince, ready = remember(s.memory.ReadySince, h.node.Name, s.in.Now)
 	if patience := ready.Add(s.in.Policy.ReleaseWait); h.declared > 0 && s.in.Now.Before(patience) {
@@ -38,12 +41,27 @@ func (s *step) releaseKept(h host) {
 		return
 	}
 	for _, p := range h.pods {
-		if p.Nominated != h.node.Name {
-			s.nominate = append(s.nominate, plan.Nominate{Pod: p.ID(), PodUID: p.UID, Node: h.node.Name})
+		if p.nominated != h.node.Name {
+			s.nominate = append(s.nominate, plan.Nominate{Pod: p.id, PodUID: p.uid, Node: h.node.Name})
 		}
 	}
 	s.nominate = append(s.nominate, plan.Release{
 		Node: h.node.Name, NodeUID: h.node.UID, Taint: s.in.Policy.StartupTaint,
 		Planned: int64(len(h.pods)), GivenUp: h.declared,
 	})
+}
+
+// touched lists the hosts on their way and the nodes that were given pods,
+// sorted by readiness, then name.
+func (s *step) touched() []*host {
+	list := slices.Clone(s.hosts)
+	for _, h := range s.nodeHosts {
+		if h != nil && h.stage == stageNode && len(h.pods) > 0 {
+			list = append(list, h)
+		}
+	}
+	slices.SortFunc(list, func(a, b *host) int {
+		return cmp.Or(cmp.Compare(a.stage, b.stage), strings.Compare(a.name(), b.name()))
+	})
+	return list
 }

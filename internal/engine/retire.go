@@ -12,7 +12,7 @@ import (
 // retire deletes the NodeClaims that are interrupted, empty for long enough, or
 // that never came up.
 func (s *step) retire() {
-	for _, c := range s.in.Snapshot.Claims() {
+	for _, c := range s.claims {
 		switch {
 		case c.Deleting:
 		case c.Interruption != nil:
@@ -43,15 +43,10 @@ func (s *step) retireInterrupted(c cluster.Claim) {
 
 // replaced says whether every displaced pod has a place on a node that is up.
 func (s *step) replaced() bool {
-	if len(s.launches) > 0 {
-		return false
+	if len(s.launches) > 0 || s.homeless > 0 {
+		return false // those that found no room at all run while they can
 	}
-	for _, c := range s.classes {
-		if len(c.displaced) > 0 {
-			return false // they found no room at all: let them run while they can
-		}
-	}
-	for _, h := range s.hosts {
+	for _, h := range s.hosts { // those on nodes that run have their place
 		if h.displaced > 0 && h.stage != stageNode {
 			return false
 		}
@@ -100,12 +95,16 @@ func (s *step) retireEmpty(c cluster.Claim) {
 // runsPods says whether the node runs something that would need another place
 // or must not be disturbed.
 func (s *step) runsPods(c cluster.Claim) bool {
-	return slices.ContainsFunc(s.in.Snapshot.PodsOn(c.Node), func(p cluster.Pod) bool { return !p.Pinned || p.DoNotDisrupt })
+	state, ok := s.in.Snapshot.State(c.Node)
+	return ok && c.Node != "" && state.Busy()
 }
 
 // awaitsPods says whether anything is on its way to the node.
 func (s *step) awaitsPods(c cluster.Claim) bool {
-	return slices.ContainsFunc(s.hosts, func(h host) bool { return h.claim.Name == c.Name && h.demand() > 0 })
+	if h := s.nodeHosts[c.Node]; h != nil && h.demand() > 0 {
+		return true
+	}
+	return slices.ContainsFunc(s.hosts, func(h *host) bool { return h.claim.Name == c.Name && h.demand() > 0 })
 }
 
 func (s *step) delete(c cluster.Claim, why plan.DeleteReason, detail string, waited time.Duration) {

@@ -166,6 +166,7 @@ func (s *scenario) addPods(how string, args []string, options map[string]string)
 	if how == "arrive" {
 		for i := range s.objects.Pods[from:] {
 			s.objects.Pods[from+i].Name += "-late"
+			s.objects.Pods[from+i].UID += "-late"
 		}
 		for i := range s.objects.Workloads {
 			if s.objects.Workloads[i].Name == args[0] {

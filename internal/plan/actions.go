@@ -18,6 +18,7 @@ type Launch struct {
 	Pool, PoolUID string
 	Class         string
 	CapacityType  string
+	Reservation   string   // with capacity type reserved: its id
 	Types         []Choice // each holds the content; cheapest first
 	Zones         []string // sorted
 	Requirements  label.Requirements
@@ -28,7 +29,10 @@ type Launch struct {
 	Pods          []string           // existing pods it is for, namespace/name, sorted
 	Declared      int64              // pods it is for that do not exist yet
 	Price         quantity.Money     // of the cheapest offering
-	Why           LaunchReason
+	// MinValuesRelaxed says that there are fewer different types than the pool's
+	// minValues asks for, which the policy allows.
+	MinValuesRelaxed bool
+	Why              LaunchReason
 }
 
 // Choice is an instance type that a launch may become, at its cheapest offering.
@@ -115,6 +119,8 @@ type LaunchReason struct {
 
 // Plan is the result of one Step.
 type Plan struct {
-	Actions  []Action  // to be carried out in this order
-	Outcomes []Outcome // sorted by pod
+	Actions  []Action       // to be carried out in this order
+	Outcomes []Outcome      // sorted by group, verdict and place
+	Cost     quantity.Money // of the launches, an hour
+	Proofs   []Certificate  // how much less any plan could cost at best
 }

@@ -16,15 +16,18 @@ const (
 	OnNode      Verdict = "on-node"     // fits a node that is there
 	OnClaim     Verdict = "on-claim"    // fits a NodeClaim that is on its way
 	OnLaunch    Verdict = "on-launch"   // fits a launch of this plan
+	Waiting     Verdict = "waiting"     // will get a launch in a moment, together with what is still arriving
 	Unplaceable Verdict = "unplaceable" // fits nothing; Reasons say why
 )
 
-// Outcome is what becomes of one pod.
+// Outcome is what becomes of pods of one group.
 type Outcome struct {
-	Pod     string // namespace/name
+	Group   string   // key of the group
+	Pods    []string // namespace/name, oldest first
 	Verdict Verdict
-	On      string // node, claim or launch
-	Reasons []Refusal
+	On      string    // node, claim or launch
+	Dropped []string  // preferences given up for it, in words
+	Reasons []Refusal // why not, by pool
 }
 
 // Refusal says why one pool cannot take a pod, or, with an empty pool, why no
@@ -35,7 +38,14 @@ type Refusal struct {
 	Detail   string             // the requirement, taint, limit or constraint
 	Types    int                // instance types refused for this cause
 	Shortage *quantity.Shortage // with TooLarge: what the largest type lacks
-	Taint    *cluster.Taint     // with Taint
+	Taint    *cluster.Taint     // with UntoleratedTaint
+	Limit    *Limit             // with LimitReached
+}
+
+// Limit is one of a pool's limits, and what counts against it.
+type Limit struct {
+	Name      string // of the resource; "nodes" counts nodes
+	Max, Used int64
 }
 
 // Cause is the kind of a Refusal.
@@ -51,7 +61,10 @@ const (
 	TooLarge         Cause = "no instance type is large enough"
 	NoCapacity       Cause = "the capacity ran out a moment ago"
 	LimitReached     Cause = "the pool's limits are reached"
-	NotSupported     Cause = "the pod has a constraint that is not carried out yet"
+	NotSupported     Cause = "the pod has a constraint that is not carried out, or needs an object that is missing"
+	Topology         Cause = "other pods leave it no place"
+	GangIncomplete   Cause = "not all pods of its gang have a place"
+	MinValuesUnmet   Cause = "too few different instance types hold it for the pool's minValues"
 )
 
 // String makes one clause of a sentence.
@@ -72,20 +85,26 @@ func (r Refusal) String() string {
 
 // Explain makes one sentence of the outcome.
 func (o Outcome) Explain() string {
+	pods, s := "pod "+strings.Join(o.Pods, ""), "s"
+	if len(o.Pods) > 1 {
+		pods, s = fmt.Sprintf("pod %s and %d more of its kind", o.Pods[0], len(o.Pods)-1), ""
+	}
 	switch o.Verdict {
 	case OnNode:
-		return fmt.Sprintf("pod %s fits on node %s", o.Pod, o.On)
+		return fmt.Sprintf("%s fit%s on node %s", pods, s, o.On)
 	case OnClaim:
-		return fmt.Sprintf("pod %s fits on NodeClaim %s, which is on its way", o.Pod, o.On)
+		return fmt.Sprintf("%s fit%s on NodeClaim %s, which is on its way", pods, s, o.On)
 	case OnLaunch:
-		return fmt.Sprintf("pod %s gets the new NodeClaim %s", o.Pod, o.On)
+		return fmt.Sprintf("%s get%s the new NodeClaim %s", pods, s, o.On)
+	case Waiting:
+		return fmt.Sprintf("%s wait%s a moment for what is still arriving", pods, s)
 	case Unplaceable:
 	}
 	parts := make([]string, len(o.Reasons))
 	for i, r := range o.Reasons {
 		parts[i] = r.String()
 	}
-	return fmt.Sprintf("pod %s cannot be placed: %s", o.Pod, strings.Join(parts, "; "))
+	return fmt.Sprintf("%s cannot be placed: %s", pods, strings.Join(parts, "; "))
 }
 
 // Explain makes one clause of why a launch is what it is.

@@ -82,18 +82,19 @@ func (r *Recorder) launch(in engine.Input, out engine.Output, l plan.Launch, too
 		"replaces", l.Why.Replaces, "decided_in", took.Round(time.Microsecond).String(), "seen_unix_nano", seen, "compared", out.Trace.Types)
 }
 
+// unplaceable tells each pod that it cannot be placed.
 func (r *Recorder) unplaceable(s cluster.Snapshot, o plan.Outcome) {
-	text := o.Explain()
-	if !r.fresh(o.Pod, text) {
-		return
-	}
-	r.Logger.Warn("pod cannot be placed", "pod", o.Pod, "why", text)
-	namespace, name, _ := strings.Cut(o.Pod, "/")
-	for _, p := range s.Pods() {
-		if p.ID() == o.Pod && p.Node == "" {
-			r.event(&corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: namespace, Name: name, UID: typesUID(p.UID)},
+	for _, id := range o.Pods {
+		one := o
+		one.Pods = []string{id}
+		text := one.Explain()
+		if !r.fresh(id, text) {
+			continue
+		}
+		r.Logger.Warn("pod cannot be placed", "pod", id, "why", text)
+		if p, ok := s.Pod(id); ok && p.Node == "" {
+			r.event(&corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: typesUID(p.UID)},
 				corev1.EventTypeWarning, "FailedScheduling", "Failed to schedule pod, "+text)
-			return
 		}
 	}
 }

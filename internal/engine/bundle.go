@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// bundle completes an item. Pods that must share a host with others become one
+// load: all of a class that must be together, or as many as a node takes with
+// one pod of the class that they follow. It returns nothing where they have
+// nobody to follow.
+func (s *step) bundle(t *tier, x *item) []*item {
+	x.unit, x.left = 1, x.count
+	if s.rules == nil {
+		return []*item{x}
+	}
+	host := s.rules.Host(x.class.rule())
+	switch {
+	case !host.Together:
+		return []*item{x}
+	case host.First:
+		if x.unit = s.most(t, x, quantity.Resources{}); x.unit == 0 {
+			return nil
+		}
+		x.count, x.left = x.unit, x.unit
+		return []*item{x}
+	}
+	for _, other := range host.With {
+		with := s.byRule(other)
+		if with == nil || with == x.class || with.count() == 0 {
+			continue
+		}
+		x.with = with
+		x.where = both(x.where, s.where(with))
+		x.unit = s.most(t, x, with.shape().Requests)
+		loads := min(with.count(), (x.count+max(1, x.unit)-1)/max(1, x.unit))
+		if x.unit == 0 || loads == 0 {
+			return nil
+		}
+		x.count = min(x.count, loads*x.unit) / x.unit * x.unit
+		x.left = x.count
+		return []*item{x}
+	}
+	return nil
+}
+
+// most is how many of the item's pods one node takes beside what else it must.
+func (s *step) most(t *tier, x *item, beside quantity.Resources) int64 {
+	need, beside := s.withoutAttach(x.class.shape().Requests), s.withoutAttach(beside)
+	var n int64
+	for _, row := range t.rows {
+		if net := s.fleet.Rows[row].Net; x.where[row]&s.sale[row] != 0 && beside.Fits(net) {
+			n = max(n, need.CountIn(net.Sub(beside), x.count))
+		}
+	}
+	return n
+}
+
+// byRule returns the class that has this number in the table of rules now.
+func (s *step) byRule(rule int) *demandClass {
+	i := slices.IndexFunc(s.classes, func(c *demandClass) bool { return c.rule() == rule })
+	if i < 0 {
+		return nil
+	}
+	return s.classes[i]
+}
+
+func both(a, b []uint64) []uint64 {
+	out := make([]uint64, len(a))
+	for i := range a {
+		out[i] = a[i] & b[i]
+	}
+	return out
+}
+
+// need is what one load takes of a node.
+func (x *item) need() quantity.Resources {
+	r := x.class.shape().Requests.Times(x.unit)
+	if x.with != nil {
+		r = r.Add(x.with.shape().Requests)
+	}
+	return r
+}
+
+// roles are those of the pods of one load. A rule that lets fewer pods share a
+// node than the load has is one that the load breaks by itself; it is never met.
+func (x *item) roles(all *roles) []pack.Role {
+	out := all.of(x.class)
+	if x.with != nil {
+		out = append(out, all.of(x.with)...)
+	}
+	return out
+}

@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// item is a part of a class's demand as the packer sees it: all of it, or what
+// goes to one topology domain.
+type item struct {
+	class *demandClass
+	cell  *cell // nil where topology does not matter
+	count int64 // pods
+	left  int64 // of them, not launched for yet
+	where []uint64
+	// unit is how many pods must share a node; with is a class of which one pod
+	// comes with them, nil for none.
+	unit int64
+	with *demandClass
+}
+
+// cell is the nodes to come that are in the same topology domains, as far as one
+// class's rules look.
+type cell struct {
+	name  string   // values of the keys, for order
+	where []uint64 // by row of the fleet: zones
+	place spread.Place
+	price quantity.Money // of the cheapest row, to break ties
+	shut  bool           // nothing can be launched there
+}
+
+// divide makes the packer's classes of the demand that is left. A class whose
+// pods must keep to topology domains is divided among them first; one that
+// follows other pods comes after these.
+func (s *step) divide(t *tier, p *pack.Problem, dims dimensions) []*item {
+	var items []*item
+	waiting := make([]*demandClass, 0, len(s.classes))
+	for _, c := range s.classes {
+		if c.count() > 0 && len(c.shape().Unsupported) == 0 {
+			waiting = append(waiting, c)
+		}
+	}
+	for progress := true; progress; {
+		progress = false
+		rest := waiting[:0]
+		for _, c := range waiting {
+			made := s.divideClass(t, c)
+			items = append(items, made...)
+			progress = progress || len(made) > 0
+			if c.count() > total(made) && s.ruled(c) && len(made) == 0 {
+				rest = append(rest, c)
+			}
+		}
+		waiting = rest
+	}
+	items = withoutCompany(items)
+	s.describe(t, p, dims, items)
+	return items
+}
+
+// withoutCompany takes the pods that come with a load out of their own items.
+func withoutCompany(items []*item) []*item {
+	for _, x := range items {
+		if x.with == nil {
+			continue
+		}
+		loads := x.count / x.unit
+		for _, y := range items {
+			if y.class == x.with && y.with == nil {
+				k := min(loads, y.count)
+				y.count, loads = y.count-k, loads-k
+			}
+		}
+	}
+	return filter(items, func(x *item) bool { return x.count > 0 })
+}
+
+func total(items []*item) int64 {
+	var n int64
+	for _, x := range items {
+		n += x.count
+	}
+	return n
+}
+
+// ruled says whether other pods have a say in where the class may go.
+func (s *step) ruled(c *demandClass) bool { return s.rules != nil && s.rules.Bound(c.rule()) }
+
+func (s *step) divideClass(t *tier, c *demandClass) []*item {
+	where := s.where(c)
+	keys := s.domainKeys(c)
+	if len(keys) == 0 {
+		if !anyOf(where, t.rows) {
+			return nil
+		}
+		return s.bundle(t, &item{class: c, count: c.count(), where: where})
+	}
+	cells := s.cells(t, c, where, keys)
+	counts := make([]int64, len(cells))
+	for n := c.count(); n > 0; {
+		best, room, second := -1, int64(0), int64(0)
+		for i, x := range cells {
+			r := s.rules.Room(c.rule(), x.place)
+			if x.shut || r <= 0 {
+				continue
+			}
+			if r > room {
+				best, room, second = i, r, room
+			} else {
+				second = max(second, r)
+			}
+		}
+		if best < 0 {
+			break
+		}
+		k := min(n, room, max(1, room-second))
+		if room == unlimited {
+			k = n
+		}
+		s.rules.Add(c.rule(), cells[best].place, k)
+		counts[best] += k
+		n -= k
+	}
+	var items []*item
+	for i, n := range counts {
+		if n > 0 {
+			items = append(items, s.bundle(t, &item{class: c, cell: cells[i], count: n, where: cells[i].where})...)
+		}
+	}
+	return items
+}
+
+// domainKeys lists the topology keys that decide where the class's new nodes may
+// be; hostnames are the packer's business.
+func (s *step) domainKeys(c *demandClass) []string {
+	if s.rules == nil {
+		return nil
+	}
+	return filter(s.rules.Keys(c.rule()), func(k string) bool { return k != label.Hostname })
+}
+
+// cells divides the rows where the class may run by the values of the keys,
+// cheapest first. Those shut in an earlier round stay shut.
+func (s *step) cells(t *tier, c *demandClass, where []uint64, keys []string) []*cell {
+	byName := map[string]*cell{}
+	var out []*cell
+	for _, x := range t.rows {
+		r := &s.fleet.Rows[x]
+		for m := where[x] & s.sale[x]; m != 0; m &= m - 1 {
+			z := bits.TrailingZeros64(m)
+			labels := r.Labels(z)
+			name, ok := domains(labels, keys)
+			if !ok {
+				continue // a node without the label is no place for the pod
+			}
+			k := byName[name]
+			if k == nil {
+				k = &cell{
+					name: name, where: make([]uint64, len(s.fleet.Rows)), price: r.Prices[z], shut: s.shut[c.group.Key+name],
+					place: spread.Place{Labels: labels, Taints: s.fleet.Pools[r.Pool].Taints},
+				}
+				byName[name] = k
+				out = append(out, k)
+				for _, key := range keys {
+					v, _ := labels.Get(key)
+					s.rules.Offer(c.rule(), key, v)
+				}
+			}
+			k.where[x] |= 1 << z
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *cell) int {
+		return cmp.Or(cmp.Compare(a.price, b.price), strings.Compare(a.name, b.name))
+	})
+	return out
+}
+
+// domains joins the values of the keys; ok is false where one is missing.
+func domains(l label.Lookup, keys []string) (name string, ok bool) {
+	for _, key := range keys {
+		v, there := l.Get(key)
+		if !there {
+			return "", false
+		}
+		name += "/" + v
+	}
+	return name, true
+}
+
+// where returns the zones of every row in which the class may run.
+func (s *step) where(c *demandClass) []uint64 {
+	l := &c.levels[c.level]
+	key := placeKey(&l.shape, l.avoid)
+	w, known := s.whereCache[key]
+	if !known {
+		w = s.fleet.Where(l.shape, l.avoid)
+		s.whereCache[key] = w
+	}
+	return w
+}
+
+func anyOf(where []uint64, rows []int) bool {
+	return slices.ContainsFunc(rows, func(x int) bool { return where[x] != 0 })
+}
+
+// describe writes the items as the packer's classes.
+func (s *step) describe(t *tier, p *pack.Problem, dims dimensions, items []*item) {
+	slices.SortStableFunc(items, func(a, b *item) int {
+		return cmp.Or(cmp.Compare(b.class.group.Shape.Priority, a.class.group.Shape.Priority),
+			strings.Compare(a.key(), b.key()))
+	})
+	signature := map[*uint64]int{}
+	roles := s.newRoles()
+	for _, x := range items {
+		w, known := signature[&x.where[0]]
+		if !known {
+			w = len(p.Where)
+			signature[&x.where[0]] = w
+			zones := make([]uint64, len(t.rows))
+			for i, row := range t.rows {
+				zones[i] = x.where[row] & s.sale[row]
+			}
+			p.Where = append(p.Where, pack.Where{Zones: zones})
+		}
+		p.Classes = append(p.Classes, pack.Class{
+			Key: x.key(), Need: dims.vector(x.need()), Count: x.count / x.unit, Where: w, Roles: x.roles(roles),
+		})
+	}
+	p.Rules = roles.rules
+}
+
+func (x *item) key() string {
+	if x.cell == nil {
+		return x.class.group.Key
+	}
+	return x.class.group.Key + x.cell.name
+}
+
+// giveBack takes back what was divided and not launched for, and shuts the cells
+// that had no room. It returns whether another division could do better.
+func (s *step) giveBack(items []*item) bool {
+	again := false
+	for _, x := range items {
+		if x.left == 0 || x.cell == nil {
+			continue
+		}
+		s.rules.Add(x.class.rule(), x.cell.place, -x.left)
+		s.shut[x.class.group.Key+x.cell.name] = true
+		again = true
+	}
+	return again
+}
+

@@ -1,0 +1,258 @@
+// Package fleet lists what the NodePools can launch: one row for each instance
+// type, capacity type and variant of a pool, with its price in every zone and
+// the room that the DaemonSets leave on it.
+//
+// Invariants: pure; a Fleet is immutable, so it can be kept for as long as the
+// snapshot's Supply stays the same. Rows are sorted by price, then name. Units
+// are those of package quantity.
+package fleet
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// maxZones is how many zones a mask has room for. No region has as many; zones
+// beyond it would only be left unused.
+const maxZones = 64
+
+// maxVariants bounds the variants of one pool.
+const maxVariants = 256
+
+// Fleet is the rows of all pools that are ready.
+type Fleet struct {
+	Pools []cluster.Pool // by weight, highest first, then name descending, as Karpenter breaks the tie
+	Zones []string       // bit i of a zone mask is Zones[i]
+	Rows  []Row
+
+	supply   *cluster.Supply
+	variants []string
+	daemons  []cluster.DaemonSet
+}
+
+// Row is one kind of node that a pool can launch.
+type Row struct {
+	Name         string // type/capacity type/pool, and the variant; unique
+	Pool         int    // index into Pools
+	Group        int    // rows of one group differ in the type only: a launch may carry several
+	Type         *catalog.InstanceType
+	CapacityType string
+	Reservation  string // of a reserved row
+	Left         int64  // instances that the reservation has room for; -1 where there is none
+	Template     label.Labels
+	Zones        uint64           // where it is for sale
+	Prices       []quantity.Money // by zone; 0 where it is not for sale
+	Price        quantity.Money   // in the cheapest zone
+	Overhead     quantity.Resources
+	Net          quantity.Resources // what is left for pods
+
+	zoneLabels []label.Labels // by zone
+}
+
+// Labels are those of a node of the row in the zone with this bit.
+func (r *Row) Labels(zone int) *label.Layers {
+	return &label.Layers{r.Template, r.Type.Labels, r.zoneLabels[zone]}
+}
+
+// PriceIn returns the cheapest price in the zones of the mask, and its zone.
+func (r *Row) PriceIn(zones uint64) (best quantity.Money, zone int) {
+	zone = -1
+	for m := zones & r.Zones; m != 0; m &= m - 1 {
+		z := bits.TrailingZeros64(m)
+		if zone < 0 || r.Prices[z] < best {
+			best, zone = r.Prices[z], z
+		}
+	}
+	return best, zone
+}
+
+// Compile lists what the supply can launch. variants names label keys by which
+// pods are told apart; a pool whose requirements leave several values open for
+// one of them, and no instance type fixes it, gets rows for each value.
+func Compile(supply *cluster.Supply, variants []string) *Fleet {
+	f := &Fleet{supply: supply, variants: variants, daemons: supply.DaemonSets}
+	f.Pools = slices.SortedFunc(slices.Values(supply.Pools), func(a, b cluster.Pool) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
+	})
+	classes := map[string]*cluster.Class{}
+	for i := range supply.Classes {
+		c := &supply.Classes[i]
+		classes[c.Name] = c
+		for _, t := range c.Types {
+			for _, o := range t.Offerings {
+				f.Zones = append(f.Zones, o.Zone)
+			}
+		}
+		slices.Sort(f.Zones)
+		f.Zones = slices.Compact(f.Zones)
+	}
+	f.Zones = f.Zones[:min(len(f.Zones), maxZones)]
+	groups := map[string]int{}
+	for i, p := range f.Pools {
+		class, ok := classes[p.Class]
+		if !p.Ready || p.Deleting || !ok || !class.Ready {
+			continue
+		}
+		for _, template := range f.templates(p) {
+			f.addPool(i, template, class, groups)
+		}
+	}
+	slices.SortFunc(f.Rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Price, b.Price), strings.Compare(a.Name, b.Name))
+	})
+	return f
+}
+
+// Serves says whether the fleet is that of the supply and the variants.
+func (f *Fleet) Serves(supply *cluster.Supply, variants []string) bool {
+	return f != nil && f.supply == supply && slices.Equal(f.variants, variants)
+}
+
+// Template returns the labels that every node of the pool gets, whatever its
+// type: the template's own, and those that the requirements fix to one value.
+func Template(p cluster.Pool) label.Labels {
+	l := p.Labels.With(label.NodePool, p.Name).With(label.NodeClass, p.Class)
+	for _, r := range p.Requirements {
+		if values, ok := r.Values(); ok && len(values) == 1 {
+			if _, there := l.Get(r.Key()); !there {
+				l = l.With(r.Key(), values[0])
+			}
+		}
+	}
+	return l
+}
+
+// templates returns the pool's labels, once for each combination of values that
+// its requirements leave open for the variant keys.
+func (f *Fleet) templates(p cluster.Pool) []label.Labels {
+	out := []label.Labels{Template(p)}
+	for _, key := range f.variants {
+		r, there := p.Requirements.Get(key)
+		values, listed := r.Values()
+		if !there || !listed || len(values) < 2 || len(out)*len(values) > maxVariants {
+			continue
+		}
+		var next []label.Labels
+		for _, l := range out {
+			for _, v := range values {
+				next = append(next, l.With(key, v))
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class, groups map[string]int) {
+	p := f.Pools[pool]
+	variant := ""
+	for _, key := range f.variants {
+		if v, ok := template.Get(key); ok {
+			variant += "," + key + "=" + v
+		}
+	}
+	for i := range class.Types {
+		t := &class.Types[i]
+		if !typeMeets(p.Requirements, &label.Layers{template, t.Labels}) {
+			continue
+		}
+		for _, way := range ways(t) {
+			r := Row{
+				Name: t.Name + "/" + way.capacityType + way.reservation + "/" + p.Name + variant,
+				Pool: pool, Type: t, CapacityType: way.capacityType, Reservation: way.reservation, Left: -1,
+				Template: template, Prices: make([]quantity.Money, len(f.Zones)), zoneLabels: make([]label.Labels, len(f.Zones)),
+			}
+			f.addOfferings(&r, p)
+			if r.Zones == 0 {
+				continue
+			}
+			r.Price, _ = r.PriceIn(r.Zones)
+			r.Overhead = f.overhead(&r, p)
+			r.Net = t.Allocatable.Sub(r.Overhead)
+			key := p.Name + variant + "/" + way.capacityType + way.reservation
+			if _, known := groups[key]; !known {
+				groups[key] = len(groups)
+			}
+			r.Group = groups[key]
+			f.Rows = append(f.Rows, r)
+		}
+	}
+}
+
+type way struct{ capacityType, reservation string }
+
+// ways lists how a type can be bought.
+func ways(t *catalog.InstanceType) []way {
+	var out []way
+	for _, o := range t.Offerings {
+		if w := (way{o.CapacityType, o.Reservation}); !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// addOfferings fills in where the row is for sale. An unknown price never wins:
+// such an offering is left out. A reservation is paid for already.
+func (f *Fleet) addOfferings(r *Row, p cluster.Pool) {
+	for _, o := range r.Type.Offerings {
+		z, known := slices.BinarySearch(f.Zones, o.Zone)
+		if !known || o.CapacityType != r.CapacityType || o.Reservation != r.Reservation || !o.Available {
+			continue
+		}
+		if o.Price < 0 || o.Price == 0 && o.Reservation == "" || o.Reservation != "" && o.Left <= 0 {
+			continue
+		}
+		zone := OfferingLabels(o)
+		if _, no := p.Requirements.Unmet(&label.Layers{r.Template, r.Type.Labels, zone}); no {
+			continue
+		}
+		r.Zones |= 1 << z
+		r.Prices[z], r.zoneLabels[z] = o.Price, zone
+		if o.Reservation != "" {
+			r.Left = o.Left
+		}
+	}
+}
+
+// OfferingLabels are the labels that a node has by how it was bought.
+func OfferingLabels(o catalog.Offering) label.Labels {
+	l := make(label.Labels, 0, 3)
+	l = append(l, label.Label{Key: label.CapacityType, Value: o.CapacityType})
+	if o.ZoneID != "" {
+		l = append(l, label.Label{Key: label.ZoneID, Value: o.ZoneID})
+	}
+	return append(l, label.Label{Key: label.Zone, Value: o.Zone})
+}
+
+// typeMeets leaves aside what a type alone does not fix.
+func typeMeets(rs label.Requirements, labels label.Lookup) bool {
+	for _, r := range rs {
+		switch r.Key() {
+		case label.Zone, label.ZoneID, label.CapacityType:
+		default:
+			if !r.MetBy(labels) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// overhead is what the DaemonSets take of a node of the row: the most that they
+// take in any of its zones.
+func (f *Fleet) overhead(r *Row, p cluster.Pool) quantity.Resources {
+	var most quantity.Resources
+	for m := r.Zones; m != 0; m &= m - 1 {
+		most = most.Max(fit.Overhead(f.daemons, r.Labels(bits.TrailingZeros64(m)), p.Taints))
+	}
+	return most
+}

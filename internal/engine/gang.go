@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// gangTries is how many times a Step is planned anew without a gang that found
+// room for some of its pods only; after that all such gangs wait.
+const gangTries = 12
+
+// gang counts the pods of one gang.
+type gang struct {
+	id       string // namespace/name
+	priority int32
+	size     int64 // how many must run
+	running  int64
+	wanting  int64 // pods that need a place
+	placed   int64
+}
+
+// gangs counts the gangs of the demand, sorted by id.
+func (s *step) gangs() []gang {
+	var out []gang
+	for _, c := range s.classes {
+		g := c.group.Shape.Gang
+		if g.Name == "" {
+			continue
+		}
+		id := c.group.Namespace + "/" + g.Name
+		i := slices.IndexFunc(out, func(x gang) bool { return x.id == id })
+		if i < 0 {
+			i = len(out)
+			out = append(out, gang{id: id, priority: c.group.Shape.Priority})
+		}
+		out[i].size = max(out[i].size, g.Size)
+		out[i].running += c.group.Bound() - int64(len(c.displaced))
+		out[i].wanting += c.count()
+	}
+	for i := range out {
+		if out[i].size == 0 {
+			out[i].size = out[i].running + out[i].wanting
+		}
+	}
+	return out
+}
+
+// excludeGangs takes out the gangs that cannot be complete whatever is launched,
+// and those that an earlier try of this Step could not complete.
+func (s *step) excludeGangs() {
+	s.ganged = s.gangs()
+	if len(s.ganged) == 0 {
+		return
+	}
+	s.classes = filter(s.classes, func(c *demandClass) bool {
+		name := c.group.Shape.Gang.Name
+		if name == "" {
+			return true
+		}
+		id := c.group.Namespace + "/" + name
+		g := s.ganged[slices.IndexFunc(s.ganged, func(x gang) bool { return x.id == id })]
+		detail := ""
+		switch {
+		case g.running+g.wanting < g.size:
+			detail = id + " needs " + strconv.FormatInt(g.size, 10) + " pods and has " + strconv.FormatInt(g.running+g.wanting, 10)
+		case s.excluded[id]:
+			detail = id + " needs room for " + strconv.FormatInt(g.size, 10) + " pods at once"
+		default:
+			return true
+		}
+		s.refuseAll(c, []plan.Refusal{{Cause: plan.GangIncomplete, Detail: detail}})
+		return false
+	})
+}
+
+// incomplete returns the gang to plan without: of those that found too little
+// room the one of the lowest priority, of these the last by name.
+func (s *step) incomplete() (id string, found bool) {
+	var worst gang
+	for _, g := range s.ganged {
+		if s.excluded[g.id] || g.running+g.wanting < g.size || g.running+s.placedOf(g.id) >= g.size {
+			continue
+		}
+		if !found || g.priority < worst.priority || g.priority == worst.priority && g.id > worst.id {
+			worst, found = g, true
+		}
+	}
+	return worst.id, found
+}
+
+// placedOf counts the pods of the gang that have found room.
+func (s *step) placedOf(id string) int64 {
+	var n int64
+	for _, g := range s.ganged {
+		if g.id == id {
+			n = g.wanting
+		}
+	}
+	for _, c := range s.classes {
+		if c.group.Shape.Gang.Name != "" && c.group.Namespace+"/"+c.group.Shape.Gang.Name == id {
+			n -= c.count()
+		}
+	}
+	return n
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// limitNodes is the limit that counts nodes (karpenter.sh/v1 NodePool).
+const limitNodes = "nodes"
+
+// attachPrefix begins the names of attach slots.
+const attachPrefix = "attach/"
+
+// budget is a pool's limits and what counts against them: the capacity of its
+// NodeClaims and of this plan's launches, each at the largest type that it may
+// become.
+type budget struct {
+	limits []quantity.Amount
+	used   quantity.Resources
+	nodes  int64
+}
+
+// budget returns that of the pool; it is counted once in a Step.
+func (s *step) budget(p cluster.Pool) budget {
+	if len(p.Limits) == 0 {
+		return budget{}
+	}
+	b, known := s.budgets[p.Name]
+	if !known {
+		b.limits = p.Limits
+		for _, c := range s.claims {
+			if c.Pool == p.Name {
+				b.nodes++
+				b.used = b.used.Add(s.largest(c))
+			}
+		}
+		s.budgets[p.Name] = b
+	}
+	return b
+}
+
+// largest is the most that the NodeClaim may count for.
+func (s *step) largest(c cluster.Claim) quantity.Resources {
+	class, _ := s.in.Snapshot.Class(c.Class)
+	most := c.Allocatable // known even where the class is not ready
+	for _, t := range class.Types {
+		if t.Name == c.InstanceType || c.InstanceType == "" && carries(c.Requirements, label.InstanceType, t.Name) {
+			most = most.Max(t.Capacity)
+		}
+	}
+	return most
+}
+
+// refuses says which limit a node of this capacity would exceed.
+func (b budget) refuses(capacity quantity.Resources) (limit plan.Limit, over bool) {
+	for _, x := range b.limits {
+		have, add := b.used.Get(x.Name), capacity.Get(x.Name)
+		if x.Name == limitNodes {
+			have, add = b.nodes, 1
+		}
+		if add > 0 && (have > x.Count || add > x.Count-have) {
+			return plan.Limit{Name: x.Name, Max: x.Count, Used: have}, true
+		}
+	}
+	return plan.Limit{}, false
+}
+
+// spend counts a launch against its pool's limits and its reservation.
+func (s *step) spend(l plan.Launch, carried []*fleet.Row) {
+	if l.Reservation != "" {
+		s.reserved[l.Reservation] = s.reservationUse(l.Reservation) + 1
+	}
+	b, limited := s.budgets[l.Pool]
+	if !limited {
+		return
+	}
+	var most quantity.Resources
+	for _, r := range carried {
+		most = most.Max(r.Type.Capacity)
+	}
+	b.nodes++
+	b.used = b.used.Add(most)
+	s.budgets[l.Pool] = b
+}
+
+// narrowed says whether rows of the pool remain that the budget allows and that
+// the next round will try.
+func (s *step) narrowed(t *tier, pool int, b budget) bool {
+	for _, x := range t.rows {
+		r := &s.fleet.Rows[x]
+		if r.Pool != pool || t.excluded[x] {
+			continue
+		}
+		if _, over := b.refuses(r.Type.Capacity); !over {
+			return true
+		}
+	}
+	return false
+}
+
+// reservationUse counts this plan's launches into the reservation and the
+// NodeClaims that have not been launched into it yet; EC2 counts the others.
+func (s *step) reservationUse(id string) int64 {
+	if id == "" {
+		return 0
+	}
+	n, known := s.reserved[id]
+	if !known {
+		for _, c := range s.claims {
+			if !c.Launched && !c.Deleting && c.Reservation == id {
+				n++
+			}
+		}
+		s.reserved[id] = n
+	}
+	return n
+}
+
+// withoutAttach drops the slots to attach volumes.
+func (s *step) withoutAttach(r quantity.Resources) quantity.Resources {
+	r.Extended = filter(r.Extended, func(a quantity.Amount) bool { return !strings.HasPrefix(a.Name, attachPrefix) })
+	return r
+}

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Weights of room, in nano-dollars an hour: what a millicore and a MiB cost on
+// EC2 when bought in bulk ($0.032 a vCPU, $0.0034 a GiB). They order what is left
+// over on hosts; what to launch is decided on the prices of the offers themselves.
+const (
+	perMilliCPU = 32_000
+	perMiB      = 3_320
+)
+
+// work is the value of room in nano-dollars an hour.
+func work(r quantity.Resources) int64 {
+	return r.MilliCPU*perMilliCPU + (r.MemoryBytes>>20)*perMiB
+}
+
+// wellKnown says whether instance types and offerings fix the label, so that a
+// pool cannot leave it open.
+func wellKnown(key string) bool {
+	switch key {
+	case label.Zone, label.ZoneID, label.CapacityType, label.InstanceType, label.Arch, label.OS, label.Region:
+		return true
+	}
+	return strings.HasPrefix(key, "karpenter.k8s.aws/")
+}
+
+// keysOf lists the node labels that the shape looks at, with repetitions.
+func keysOf(s *cluster.Shape) []string {
+	var out []string
+	add := func(rs label.Requirements) {
+		for _, r := range rs {
+			out = append(out, r.Key())
+		}
+	}
+	add(s.Selector)
+	for _, t := range s.Affinity {
+		add(t)
+	}
+	for _, t := range s.Spread {
+		out = append(out, t.Key)
+	}
+	for _, t := range s.Together {
+		out = append(out, t.Key)
+	}
+	for _, t := range s.Apart {
+		out = append(out, t.Key)
+	}
+	return out
+}
+
+// placeKey is equal for levels that may run in the same places, other pods aside.
+func placeKey(s *cluster.Shape, avoid bool) string {
+	only := cluster.Shape{Selector: s.Selector, Affinity: s.Affinity, Tolerations: s.Tolerations, Volumes: s.Volumes, Ports: s.Ports, Unsupported: s.Unsupported}
+	key := only.Key()
+	if avoid {
+		key += "|avoid"
+	}
+	return key
+}
