@@ -72,6 +72,7 @@ type update struct {
 	last      *Group   // that a pod was sorted into
 	touched   []*Group // made by this update
 	loaded    []*Load  // made by this update
+	scratch   []byte
 }
 
 // derive brings the groups and loads up to date with the pods and nodes.
@@ -84,7 +85,7 @@ func (u *update) derive(nodes []change[Node], pods []change[pod]) {
 			u.watch(&c.now.Shape, 1)
 		}
 	}
-	if u.rewatch() {
+	if u.rewatch() && u.groups.size > 0 {
 		nodes, pods = u.again()
 	}
 	for _, c := range nodes {

@@ -18,12 +18,11 @@ type pod struct {
 // waits says whether the pod still needs a place.
 func (p *pod) waits() bool { return p.Node == "" && !p.Deleting && !p.Pinned }
 
-// age orders pods by creation, then id.
-func (p *pod) age() string {
-	b := make([]byte, 12, 12+len(p.id))
-	binary.BigEndian.PutUint64(b, uint64(p.Created.Unix())^1<<63)
-	binary.BigEndian.PutUint32(b[8:], uint32(p.Created.Nanosecond()))
-	return string(append(b, p.id...))
+// appendAge appends a text that orders pods by creation, then id.
+func (p *pod) appendAge(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(p.Created.Unix())^1<<63)
+	b = binary.BigEndian.AppendUint32(b, uint32(p.Created.Nanosecond()))
+	return append(b, p.id...)
 }
 
 // Group is an equivalence class of pods: one namespace, one shape, and the same
@@ -142,8 +141,7 @@ func (u *update) watch(s *Shape, n int64) {
 // sort finds the group of a pod that is new to the index. The pod's shape key
 // is computed unless it is known.
 func (u *update) sort(p *pod) {
-	var room [768]byte
-	b := room[:0]
+	b := u.scratch[:0]
 	if p.shapeKey != "" {
 		b = append(b, p.shapeKey...)
 	} else {
@@ -151,6 +149,7 @@ func (u *update) sort(p *pod) {
 	}
 	shape := len(b)
 	b = u.appendGroupKey(b, p.Namespace, p.Labels)
+	u.scratch = b
 	if u.last != nil && u.last.Key == string(b) { // neighbours are often siblings
 		p.key, p.shapeKey = u.last.Key, u.last.Key[:shape]
 		return
@@ -201,10 +200,13 @@ func (u *update) count(p *pod, n int64) {
 		if p.Deleting {
 			g.leaving = u.tally(g.leaving, p.Node, n)
 		}
-	case p.waits() && n > 0:
-		g.pending = g.pending.put(u.edit, p.age(), p)
 	case p.waits():
-		g.pending = g.pending.remove(u.edit, p.age())
+		u.scratch = p.appendAge(u.scratch[:0])
+		if age := string(u.scratch); n > 0 {
+			g.pending = g.pending.put(u.edit, age, p)
+		} else {
+			g.pending = g.pending.remove(u.edit, age)
+		}
 	}
 }
 

@@ -1,0 +1,355 @@
+package cluster
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+func build(t *testing.T, o Objects) Snapshot {
+	t.Helper()
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func put(t *testing.T, s Snapshot, o Objects) Snapshot {
+	t.Helper()
+	s, err := s.Apply(Delta{Put: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func app(name, app string) Pod {
+	return Pod{Namespace: "shop", Name: name, UID: name, Labels: label.FromMap(map[string]string{"app": app, "hash": name})}
+}
+
+func TestSnapshot_ZeroIsTheEmptyCluster(t *testing.T) {
+	if diff := cmp.Diff(view(build(t, Objects{})), view(Snapshot{})); diff != "" {
+		t.Error(diff)
+	}
+	if g := (Snapshot{}).GroupFor("a", nil, Shape{}); g.Key == "" || g.PendingCount() != 0 {
+		t.Errorf("%+v", g)
+	}
+}
+
+func TestGroup_PendingIsOldestFirst(t *testing.T) {
+	at := func(name string, created time.Time) Pod {
+		p := app(name, "web")
+		p.Created = created
+		return p
+	}
+	zero := time.Unix(0, 0)
+	s := build(t, Objects{Pods: []Pod{at("a", zero.Add(2)), at("b", zero.Add(1)), at("c", time.Time{}), at("e", zero.Add(time.Hour)), at("d", zero.Add(1))}})
+	g, ok := s.GroupOf("shop/a")
+	if got := ids(slices.Collect(g.Pending())); !ok || !slices.Equal(got, []string{"shop/c", "shop/b", "shop/d", "shop/a", "shop/e"}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// Pods differ in labels that nobody looks at until somebody does.
+func TestGroups_SplitByTheLabelsThatSelectorsLookAt(t *testing.T) {
+	count := func(s Snapshot) int { return len(slices.Collect(s.Groups())) }
+	s := build(t, Objects{Pods: []Pod{app("a", "web"), app("b", "web"), app("c", "db")}})
+	if count(s) != 1 {
+		t.Errorf("%d groups while nobody looks", count(s))
+	}
+	looks := Shape{Spread: []Spread{{Key: label.Zone, MaxSkew: 1, Selector: PodSelector{Match: label.All(label.Is("app", "web"))}}}}
+	w := Workload{Kind: "ReplicaSet", Namespace: "shop", Name: "w", Shape: looks, Labels: label.FromMap(map[string]string{"app": "web", "hash": "x"})}
+	watched := put(t, s, Objects{Workloads: []Workload{w}})
+	if count(watched) != 2 {
+		t.Errorf("%d groups while a workload looks at app", count(watched))
+	}
+	g, _ := watched.GroupOf("shop/a")
+	if g.PendingCount() != 2 || g.Labels.Compare(label.FromMap(map[string]string{"app": "web"})) != 0 {
+		t.Errorf("%d pods with %v", g.PendingCount(), g.Labels)
+	}
+	if g := watched.GroupFor("shop", label.FromMap(map[string]string{"app": "db", "other": "1"}), Shape{}); g.PendingCount() != 1 {
+		t.Errorf("%s has %d pods", g.Key, g.PendingCount())
+	}
+	again, err := watched.Apply(Delta{Gone: Gone{Workloads: []string{w.ID()}}})
+	if err != nil || count(again) != 1 || count(watched) != 2 {
+		t.Errorf("%d groups when nobody looks any more, %d before, %v", count(again), count(watched), err)
+	}
+}
+
+func TestGroups_PinnedPodsOfADaemonSetAreOne(t *testing.T) {
+	var o Objects
+	for _, node := range []string{"n0", "n1"} {
+		p := app("agent-"+node, "agent")
+		p.Node, p.Pinned, p.Owner.Kind = node, true, "DaemonSet"
+		p.Shape.Requests.MilliCPU = 100
+		p.Shape.Affinity = []label.Requirements{label.All(label.Is(label.NodeName, node))}
+		o.Pods, o.Nodes = append(o.Pods, p), append(o.Nodes, Node{Name: node})
+	}
+	s := build(t, o)
+	if g, _ := s.GroupOf("shop/agent-n0"); g.Bound() != 2 || len(slices.Collect(s.PendingGroups())) != 0 {
+		t.Errorf("%d in one group", g.Bound())
+	}
+	if n, _ := s.State("n1"); n.Daemons.MilliCPU != 100 || n.Used.MilliCPU != 100 || n.Busy() {
+		t.Errorf("%+v", n.Load)
+	}
+}
+
+// Watches run apart: a pod may be seen on a node before the node is.
+func TestState_NodeThatComesAfterItsPods(t *testing.T) {
+	p := app("a", "web")
+	p.Node, p.Shape.Requests = "late", quantity.Resources{MilliCPU: 300, PodSlots: 1}
+	s := build(t, Objects{Pods: []Pod{p}})
+	if _, ok := s.State("late"); ok || len(s.PodsOn("late")) != 1 {
+		t.Error("the pod of a node to come is not there, or the node is")
+	}
+	s = put(t, s, Objects{Nodes: []Node{{Name: "late", Allocatable: quantity.Resources{MilliCPU: 1000, PodSlots: 9}}}})
+	if n, ok := s.State("late"); !ok || n.Used.MilliCPU != 300 || n.Free.MilliCPU != 700 || !n.Busy() {
+		t.Error("the node does not carry its pod")
+	}
+	s, err := s.Apply(Delta{Gone: Gone{Nodes: []string{"late"}}})
+	if _, ok := s.State("late"); err != nil || ok || len(slices.Collect(s.Roomy(quantity.Resources{}))) != 0 {
+		t.Error("the node is still there")
+	}
+}
+
+// What costs no more on a large cluster than on a small one shares what it does
+// not change: after one event, all but the group, the load and the way to them.
+func TestApply_OnePodTouchesOneGroupAndOneNode(t *testing.T) {
+	for _, nodes := range []int{20, 400} {
+		o := fleet(nodes*10, 50, nodes)
+		s := build(t, o)
+		p := o.Pods[1]
+		p.Node = o.Nodes[3].Name
+		next := put(t, s, Objects{Pods: []Pod{p}})
+		groups, loads := 0, 0
+		for g := range next.Groups() {
+			if old, _ := s.groups.get(g.Key); old != g {
+				groups++
+			}
+		}
+		for n := range next.States() {
+			if old, _ := s.State(n.Node.Name); old.Load != n.Load {
+				loads++
+			}
+		}
+		if groups != 1 || loads != 1 {
+			t.Errorf("%d nodes: %d groups and %d loads are new", nodes, groups, loads)
+		}
+	}
+}
+
+func TestSupply_PointerStaysUntilContentChanges(t *testing.T) {
+	types := func() []catalog.InstanceType {
+		return []catalog.InstanceType{{
+			Name: "m7i.large", Labels: label.FromMap(map[string]string{"a": "b"}), Capacity: quantity.Resources{MilliCPU: 2000},
+			Offerings: []catalog.Offering{{Zone: "a", Price: 5, Available: true}},
+		}}
+	}
+	o := func() Objects {
+		return Objects{
+			Pools:      []Pool{{Name: "p", Weight: 3, Requirements: label.All(label.Is("a", "b"))}, {Name: "o"}},
+			Classes:    []Class{{Name: "c", Ready: true, Types: types()}},
+			DaemonSets: []DaemonSet{{Namespace: "n", Name: "d", Shape: full()}},
+			Pods:       []Pod{app("x", "y")},
+		}
+	}
+	s := build(t, o())
+	if same := put(t, s, o()); same.Supply() != s.Supply() {
+		t.Error("equal content got a new pointer")
+	}
+	if same, err := s.Apply(Delta{Gone: Gone{Pools: []string{"unknown"}, Pods: []string{"shop/x"}}}); err != nil || same.Supply() != s.Supply() {
+		t.Error("a pod that goes changed the supply")
+	}
+	for name, change := range map[string]func(*Objects){
+		"weight":      func(o *Objects) { o.Pools[0].Weight++ },
+		"requirement": func(o *Objects) { o.Pools[0].Requirements = label.All(label.Is("a", "c")) },
+		"price":       func(o *Objects) { o.Classes[0].Types[0].Offerings[0].Price++ },
+		"available":   func(o *Objects) { o.Classes[0].Types[0].Offerings[0].Available = false },
+		"capacity":    func(o *Objects) { o.Classes[0].Types[0].Capacity.MemoryBytes++ },
+		"allocatable": func(o *Objects) { o.Classes[0].Types[0].Allocatable.PodSlots++ },
+		"label":       func(o *Objects) { o.Classes[0].Types[0].Labels[0].Value = "c" },
+		"ready":       func(o *Objects) { o.Classes[0].Ready = false },
+		"no type":     func(o *Objects) { o.Classes[0].Types = nil },
+		"daemonset":   func(o *Objects) { o.DaemonSets[0].Shape.Requests.MilliCPU++ },
+		"new pool":    func(o *Objects) { o.Pools = append(o.Pools, Pool{Name: "q"}) },
+	} {
+		x := o()
+		change(&x)
+		if other := put(t, s, x); other.Supply() == s.Supply() {
+			t.Errorf("%s: the pointer stays", name)
+		}
+	}
+	gone, err := s.Apply(Delta{Gone: Gone{Pools: []string{"p"}}})
+	if err != nil || gone.Supply() == s.Supply() || len(gone.Pools()) != 1 || len(s.Pools()) != 2 {
+		t.Errorf("after a pool went: %+v, %v", gone.Pools(), err)
+	}
+}
+
+func TestSnapshot_FindsByName(t *testing.T) {
+	s := build(t, Objects{
+		Pods: []Pod{app("a", "web")}, Nodes: []Node{{Name: "n"}}, Claims: []Claim{{Name: "k"}}, Pools: []Pool{{Name: "p"}, {Name: "q"}}, Classes: []Class{{Name: "c"}},
+	})
+	if p, ok := s.Pod("shop/a"); !ok || p.Name != "a" {
+		t.Error("pod")
+	}
+	if n, ok := s.Node("n"); !ok || n.Name != "n" {
+		t.Error("node")
+	}
+	if c, ok := s.Claim("k"); !ok || c.Name != "k" {
+		t.Error("claim")
+	}
+	if p, ok := s.Pool("q"); !ok || p.Name != "q" {
+		t.Error("pool")
+	}
+	if c, ok := s.Class("c"); !ok || c.Name != "c" {
+		t.Error("class")
+	}
+	_, pod := s.Pod("a")
+	_, claim := s.Claim("x")
+	_, pool := s.Pool("x")
+	if pod || claim || pool {
+		t.Error("what is not there is found")
+	}
+}
+
+func TestRoomy_IsWhatFitsAndTightCellsComeFirst(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		amount := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, 1<<40), rapid.SampledFrom([]int64{0, 1 << 61, math.MaxInt64}))
+		draw := func(name string) quantity.Resources {
+			return quantity.Resources{MilliCPU: amount.Draw(t, name), MemoryBytes: amount.Draw(t, name), PodSlots: rapid.Int64Range(0, 3).Draw(t, name)}
+		}
+		var o Objects
+		for i := range rapid.IntRange(0, 30).Draw(t, "nodes") {
+			name := "n" + string('A'+rune(i))
+			o.Nodes = append(o.Nodes, Node{Name: name, Allocatable: draw("allocatable")})
+			p := app(name, "web")
+			p.Node, p.Shape.Requests = name, draw("used")
+			o.Pods = append(o.Pods, p)
+		}
+		s, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		need := draw("need")
+		var want, got []string
+		for n := range s.States() {
+			if need.Fits(n.Node.Allocatable.Sub(n.Used)) {
+				want = append(want, n.Node.Name)
+			}
+		}
+		last := cell{}
+		for n := range s.Roomy(need) {
+			at := cellOf(n.Free)
+			if at.sum < last.sum {
+				t.Fatalf("%v comes after %v", at, last)
+			}
+			last, got = at, append(got, n.Node.Name)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("for %v: %v, want %v", need, got, want)
+		}
+	})
+}
+
+// One grade holds amounts within a quarter of each other, so that of the nodes
+// that are looked at only those in the grade of the need itself may be too small.
+func TestGrade_GrowsInSmallSteps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.Int64Range(1, math.MaxInt64).Draw(t, "a")
+		b := rapid.Int64Range(a, math.MaxInt64).Draw(t, "b")
+		if grade(a) > grade(b) || grade(a) > 255 {
+			t.Fatalf("%d for %d, %d for %d", grade(a), a, grade(b), b)
+		}
+		if b = a + a/4 + 1; a < 1<<60 && grade(b) <= grade(a) {
+			t.Fatalf("%d and %d share a grade", a, b)
+		}
+	})
+}
+
+func TestNewAndApply_NameWhatIsWrong(t *testing.T) {
+	with := func(change func(*Shape)) Objects {
+		p := app("a", "web")
+		change(&p.Shape)
+		return Objects{Pods: []Pod{p}}
+	}
+	twins := []Pod{app("a", "web"), app("b", "web")}
+	twins[1].UID = "a"
+	for _, c := range []struct {
+		o    Objects
+		want string
+	}{
+		{Objects{Pods: []Pod{{Name: "a"}}}, `pod "/a": namespace and name must both be given`},
+		{Objects{Pods: []Pod{{}}}, "pod without a name; give it one"},
+		{Objects{Pods: []Pod{app("a", "web"), app("a", "db")}}, "pod shop/a is given twice; give it once"},
+		{Objects{Pods: twins}, "pod shop/a and pod shop/b have the same uid a; give one of them up"},
+		{Objects{Nodes: []Node{{}}}, "node without a name; give it one"},
+		{Objects{Pools: []Pool{{}}}, "nodepool without a name; give it one"},
+		{Objects{Pools: []Pool{{Name: "p"}, {Name: "p"}}}, "nodepool p is given twice; give it once"},
+		{Objects{Pools: []Pool{{Name: "p", UID: "u"}, {Name: "q", UID: "u"}}}, "nodepool p and nodepool q have the same uid u; give one of them up"},
+		{with(func(s *Shape) { s.Requests.MilliCPU = -100 }), "pod shop/a: requests of cpu is -100m; it must not be negative"},
+		{with(func(s *Shape) { s.Requests.MemoryBytes = -1 }), "pod shop/a: requests of memory is -1 bytes; it must not be negative"},
+		{with(func(s *Shape) { s.Requests.EphemeralBytes = -1 }), "pod shop/a: requests of ephemeral-storage is -1 bytes; it must not be negative"},
+		{with(func(s *Shape) { s.Requests.PodSlots = -1 }), "pod shop/a: requests of pods is -1; it must not be negative"},
+		{with(func(s *Shape) { s.Requests.Extended = []quantity.Amount{{Name: "gpu", Count: -1}} }), "pod shop/a: requests of gpu is -1; it must not be negative"},
+		{with(func(s *Shape) { s.Requests.Extended = []quantity.Amount{{Count: 1}} }), "pod shop/a: requests: a resource has no name"},
+		{with(func(s *Shape) {
+			s.Requests.Extended = []quantity.Amount{{Name: "gpu", Count: 1}, {Name: "gpu", Count: 1}}
+		}), "pod shop/a: requests of gpu: extended resources must be sorted by name and each be given once"},
+		{with(func(s *Shape) { s.Spread = []Spread{{Key: "zone"}} }), "pod shop/a: spread 0 over zone: maxSkew is 0; it must be at least 1"},
+		{with(func(s *Shape) { s.Spread = []Spread{{Key: "zone", MaxSkew: 1, MinDomains: -1}} }), "pod shop/a: spread 0 over zone: minDomains is -1; it must not be negative"},
+		{with(func(s *Shape) { s.Preferred = []Preference{{Weight: 101}} }), "pod shop/a: preferred node affinity 0: weight is 101; it must be between 1 and 100, or 0 where the term is required"},
+		{with(func(s *Shape) { s.Apart = []PodTerm{{Key: "zone", Weight: -1}} }), "pod shop/a: pod anti-affinity 0 over zone: weight is -1; it must be between 1 and 100, or 0 where the term is required"},
+		{with(func(s *Shape) { s.Ports = []HostPort{{Port: 65536}} }), "pod shop/a: host port 65536: it must be between 1 and 65535"},
+		{with(func(s *Shape) { s.Gang = Gang{Name: "g", Size: -1} }), "pod shop/a: gang g: size is -1; it must not be negative"},
+		{Objects{Nodes: []Node{{Name: "n", Allocatable: quantity.Resources{MilliCPU: -1}}}}, "node n: allocatable of cpu is -1m; it must not be negative"},
+		{Objects{Claims: []Claim{{Name: "k", Requests: quantity.Resources{MilliCPU: -1}}}}, "nodeclaim k: requests of cpu is -1m; it must not be negative"},
+		{Objects{Pools: []Pool{{Name: "p", Weight: 101}}}, "nodepool p: weight is 101; it must be between 1 and 100, or 0 where none is set"},
+		{Objects{Pools: []Pool{{Name: "p", MinValues: []MinValues{{Key: "k"}}}}}, "nodepool p: minValues of k is 0; it must be at least 1"},
+		{Objects{Classes: []Class{{Name: "c", Types: []catalog.InstanceType{{Name: "b"}, {Name: "a"}}}}}, `ec2nodeclass c: instance type "a": types must have names, be sorted by them, and each be given once`},
+		{Objects{Classes: []Class{{Name: "c", Types: []catalog.InstanceType{{Name: "b", Offerings: []catalog.Offering{{Zone: "z", CapacityType: "spot", Price: -1}}}}}}}, "ec2nodeclass c: instance type b spot in z: price -1 and left 0 must not be negative"},
+		{Objects{DaemonSets: []DaemonSet{{Namespace: "n", Name: "d", Shape: Shape{Requests: quantity.Resources{MilliCPU: -1}}}}}, "daemonset n/d: requests of cpu is -1m; it must not be negative"},
+		{Objects{Workloads: []Workload{{Kind: "Job", Namespace: "n", Name: "j", Missing: -1}}}, "workload Job/n/j: missing is -1; it must be between 0 and 2147483647"},
+		{Objects{Workloads: []Workload{{Kind: "Job", Namespace: "n", Name: "j", Missing: math.MaxInt64}}}, "workload Job/n/j: missing is 9223372036854775807; it must be between 0 and 2147483647"},
+	} {
+		s := build(t, Objects{Pods: []Pod{app("other", "web")}})
+		before := view(s)
+		for _, on := range []Snapshot{{}, s} {
+			next, err := on.Apply(Delta{Put: c.o, Gone: Gone{Pods: []string{"shop/other"}}})
+			if err == nil || strings.TrimPrefix(err.Error(), "cluster index: ") != c.want {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+			if diff := cmp.Diff(view(on), view(next)); diff != "" {
+				t.Errorf("%s: the snapshot that comes with the error differs: %s", c.want, diff)
+			}
+		}
+		if diff := cmp.Diff(before, view(s)); diff != "" {
+			t.Errorf("%s: the previous snapshot changed: %s", c.want, diff)
+		}
+	}
+}
+
+// A pod that is deleted and made anew under its name has another uid; a name and
+// a uid that are free again may be taken.
+func TestApply_GoneThenPutInOneDelta(t *testing.T) {
+	s := build(t, Objects{Pods: []Pod{app("a", "web"), app("b", "web")}})
+	anew, other := app("a", "db"), app("c", "web")
+	anew.UID, other.UID = "new", "a"
+	s, err := s.Apply(Delta{Put: Objects{Pods: []Pod{other, anew}}, Gone: Gone{Pods: []string{"shop/a", "shop/b", "shop/never"}}})
+	if got := ids(s.Pods()); err != nil || !slices.Equal(got, []string{"shop/a", "shop/c"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if p, _ := s.Pod("shop/a"); p.UID != "new" {
+		t.Errorf("%+v", p)
+	}
+}
