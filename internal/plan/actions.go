@@ -113,8 +113,10 @@ type LaunchReason struct {
 	Considered  int   // instance types compared
 	Unavailable int   // of those, offerings left out for lack of capacity
 	Best        Choice
-	RunnerUp    Choice // cheapest per unit of work of another family, for comparison; zero if none
-	Replaces    string // claim that it replaces, where its pods come from an interrupted node
+	RunnerUp    Choice             // cheapest per unit of work of another family, for comparison; zero if none
+	Passed      Choice             // the dearest of the cheaper types, which does not hold them; zero if none
+	Lacks       *quantity.Shortage // what Passed lacks
+	Replaces    string             // claim that it replaces, where its pods come from an interrupted node
 }
 
 // Plan is the result of one Step.

@@ -40,12 +40,15 @@ type Refusal struct {
 	Shortage *quantity.Shortage // with TooLarge: what the largest type lacks
 	Taint    *cluster.Taint     // with UntoleratedTaint
 	Limit    *Limit             // with LimitReached
+	Largest  string             // with TooLarge: the type that has most of what is short
+	Ask      *Ask               // with NoType: what is asked for, and what there is
 }
 
 // Limit is one of a pool's limits, and what counts against it.
 type Limit struct {
 	Name      string // of the resource; "nodes" counts nodes
 	Max, Used int64
+	Adds      int64 // what the smallest node that holds the pod would add; 0 where that is not known
 }
 
 // Cause is the kind of a Refusal.
@@ -65,23 +68,9 @@ const (
 	Topology         Cause = "other pods leave it no place"
 	GangIncomplete   Cause = "not all pods of its gang have a place"
 	MinValuesUnmet   Cause = "too few different instance types hold it for the pool's minValues"
+	HostPorts        Cause = "its host ports are taken"
+	Volumes          Cause = "no node can be where its volumes are"
 )
-
-// String makes one clause of a sentence.
-func (r Refusal) String() string {
-	var b strings.Builder
-	if r.Pool != "" {
-		fmt.Fprintf(&b, "pool %q: ", r.Pool)
-	}
-	b.WriteString(string(r.Cause))
-	if r.Detail != "" {
-		fmt.Fprintf(&b, " (%s)", r.Detail)
-	}
-	if r.Types > 0 {
-		fmt.Fprintf(&b, ", %d instance types", r.Types)
-	}
-	return b.String()
-}
 
 // Explain makes one sentence of the outcome.
 func (o Outcome) Explain() string {
@@ -100,11 +89,7 @@ func (o Outcome) Explain() string {
 		return fmt.Sprintf("%s wait%s a moment for what is still arriving", pods, s)
 	case Unplaceable:
 	}
-	parts := make([]string, len(o.Reasons))
-	for i, r := range o.Reasons {
-		parts[i] = r.String()
-	}
-	return fmt.Sprintf("%s cannot be placed: %s", pods, strings.Join(parts, "; "))
+	return fmt.Sprintf("%s cannot be placed: %s", pods, explainRefusals(o.Reasons))
 }
 
 // Explain makes one clause of why a launch is what it is.
@@ -112,6 +97,9 @@ func (r LaunchReason) Explain() string {
 	s := fmt.Sprintf("room for %d pods was missing; %s at %s is the cheapest of %d offers that holds them", r.Pods, r.Best.Type, r.Best.Price.Dollars(), r.Considered)
 	if r.RunnerUp.Type != "" {
 		s += fmt.Sprintf(", before %s at %s", r.RunnerUp.Type, r.RunnerUp.Price.Dollars())
+	}
+	if r.Lacks != nil {
+		s += fmt.Sprintf("; %s at %s %s", r.Passed.Type, r.Passed.Price.Dollars(), lacks(*r.Lacks))
 	}
 	if r.Unavailable > 0 {
 		s += fmt.Sprintf("; %d offerings had no capacity a moment ago", r.Unavailable)

@@ -1,0 +1,239 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Story is what a plan does for the pods of one workload.
+type Story struct {
+	Workload string // kind namespace/name
+	Chapters []Chapter
+}
+
+// Chapter is the pods of a workload with the same fate.
+type Chapter struct {
+	Pods     []string // namespace/name, sorted
+	Verdict  Verdict
+	On       []string // nodes or NodeClaims, sorted
+	Launches []Launch // with OnLaunch, sorted by name
+	Shared   bool     // some of them are for other workloads too
+	Dropped  []string // preferences given up
+	Reasons  []Refusal
+
+	key string // equal for equal fates
+}
+
+// WorkloadOf names what a pod belongs to as people know it: the Deployment in
+// place of its ReplicaSet.
+func WorkloadOf(p cluster.Pod) string {
+	kind, name := p.Owner.Kind, p.Owner.Name
+	if hash, ok := p.Labels.Get("pod-template-hash"); ok && kind == "ReplicaSet" {
+		if short, is := strings.CutSuffix(name, "-"+hash); is {
+			kind, name = "Deployment", short
+		}
+	}
+	if name == "" {
+		kind, name = "Pod", p.Name
+	}
+	return kind + " " + p.Namespace + "/" + name
+}
+
+// Tell groups the plan's outcomes by workload, which workloadOf gives for the id
+// of a pod. Stories are sorted by workload; replicas that do not exist yet are
+// the launches' to tell.
+func Tell(p Plan, workloadOf func(pod string) string) []Story {
+	launches, users := map[string]Launch{}, map[string]map[string]bool{}
+	for _, a := range p.Actions {
+		if l, ok := a.(Launch); ok {
+			launches[l.Name], users[l.Name] = l, map[string]bool{}
+			for _, pod := range l.Pods {
+				users[l.Name][workloadOf(pod)] = true
+			}
+		}
+	}
+	stories, index := []Story{}, map[string]int{}
+	for _, o := range p.Outcomes {
+		fate := Chapter{Verdict: o.Verdict, Dropped: o.Dropped, Reasons: o.Reasons}
+		fate.key = string(o.Verdict) + "\n" + strings.Join(o.Dropped, "\n") + "\n" + explainRefusals(o.Reasons)
+		for _, pod := range o.Pods {
+			w := workloadOf(pod)
+			i, known := index[w]
+			if !known {
+				i, index[w] = len(stories), len(stories)
+				stories = append(stories, Story{Workload: w})
+			}
+			stories[i].add(pod, o.On, fate)
+		}
+	}
+	for i := range stories {
+		for j := range stories[i].Chapters {
+			c := &stories[i].Chapters[j]
+			slices.Sort(c.Pods)
+			slices.Sort(c.On)
+			c.On = slices.Compact(c.On)
+			for _, name := range c.On {
+				if l, ok := launches[name]; ok && c.Verdict == OnLaunch {
+					c.Launches = append(c.Launches, l)
+					c.Shared = c.Shared || len(users[name]) > 1
+				}
+			}
+		}
+		slices.SortStableFunc(stories[i].Chapters, func(a, b Chapter) int { return cmp.Compare(order(a.Verdict), order(b.Verdict)) })
+	}
+	slices.SortFunc(stories, func(a, b Story) int { return strings.Compare(a.Workload, b.Workload) })
+	return stories
+}
+
+// order puts what is settled before what is not.
+func order(v Verdict) int {
+	return slices.Index([]Verdict{OnNode, OnClaim, OnLaunch, Waiting, Unplaceable}, v)
+}
+
+func (s *Story) add(pod, on string, fate Chapter) {
+	i := slices.IndexFunc(s.Chapters, func(c Chapter) bool { return c.key == fate.key })
+	if i < 0 {
+		i, s.Chapters = len(s.Chapters), append(s.Chapters, fate)
+	}
+	c := &s.Chapters[i]
+	c.Pods = append(c.Pods, pod)
+	if on != "" {
+		c.On = append(c.On, on)
+	}
+}
+
+// Explain makes one paragraph of the story.
+func (s Story) Explain() string {
+	total, parts := 0, make([]string, len(s.Chapters))
+	for i, c := range s.Chapters {
+		total += len(c.Pods)
+		parts[i] = c.explain()
+	}
+	return fmt.Sprintf("%s, %s: %s.", s.Workload, count(int64(total), "pod"), strings.Join(parts, ". "))
+}
+
+func (c Chapter) explain() string {
+	verb := func(many, one string) string {
+		if len(c.Pods) == 1 {
+			return "1 " + one
+		}
+		return fmt.Sprintf("%d %s", len(c.Pods), many)
+	}
+	var text string
+	switch c.Verdict {
+	case OnNode:
+		text = verb("fit", "fits") + " on " + places(c.On, "node")
+	case OnClaim:
+		text = verb("fit", "fits") + " on what is on its way, " + places(c.On, "NodeClaim")
+	case OnLaunch:
+		text = verb("get", "gets") + " " + c.explainLaunches()
+	case Waiting:
+		text = verb("wait", "waits") + " a moment for what is still arriving"
+	case Unplaceable:
+		return verb("cannot be placed", "cannot be placed") + ": " + explainRefusals(c.Reasons)
+	}
+	if len(c.Dropped) > 0 {
+		text += "; preferences given up: " + names(c.Dropped)
+	}
+	return text
+}
+
+func places(on []string, thing string) string {
+	if len(on) == 1 {
+		return thing + " " + on[0]
+	}
+	return fmt.Sprintf("%d %ss (%s)", len(on), thing, names(on))
+}
+
+// explainLaunches says what is bought and why, equal launches together.
+func (c Chapter) explainLaunches() string {
+	type kind struct {
+		text, why string
+		n         int64
+	}
+	var kinds []kind
+	var total quantity.Money
+	for _, l := range c.Launches {
+		total += l.Price
+		text, why := l.kind(), l.Why.because()
+		i := slices.IndexFunc(kinds, func(k kind) bool { return k.text == text && k.why == why })
+		if i < 0 {
+			i, kinds = len(kinds), append(kinds, kind{text: text, why: why})
+		}
+		kinds[i].n++
+	}
+	slices.SortStableFunc(kinds, func(a, b kind) int { return cmp.Compare(b.n, a.n) })
+	parts := make([]string, len(kinds))
+	for i, k := range kinds {
+		parts[i] = k.text + k.why
+		if len(c.Launches) > 1 {
+			parts[i] = fmt.Sprintf("%d x %s", k.n, parts[i])
+		}
+	}
+	text := "a new node"
+	if n := len(c.Launches); n > 1 {
+		text = fmt.Sprintf("%d new nodes for %s an hour in all", n, total.Dollars())
+	}
+	if c.Shared {
+		text += ", shared with other workloads"
+	}
+	return text + ": " + strings.Join(parts, "; ")
+}
+
+// kind is what the launch buys, in a few words.
+func (l Launch) kind() string {
+	what := l.CapacityType
+	if len(l.Types) > 0 {
+		what = l.Types[0].Type + " " + what
+	}
+	if len(l.Zones) > 0 {
+		what += " in " + strings.Join(l.Zones, " or ")
+	}
+	return what + " at " + l.Price.Dollars() + " an hour"
+}
+
+// because says what else there was.
+func (r LaunchReason) because() string {
+	var parts []string
+	if r.Lacks != nil {
+		parts = append(parts, fmt.Sprintf("%s at %s %s", r.Passed.Type, r.Passed.Price.Dollars(), lacks(*r.Lacks)))
+	}
+	if r.RunnerUp.Type != "" {
+		parts = append(parts, fmt.Sprintf("the next best, %s, is at %s", r.RunnerUp.Type, r.RunnerUp.Price.Dollars()))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ", since " + strings.Join(parts, " and ")
+}
+
+// Gap is how far a cost is above the bound, in thousandths of the bound. There is
+// none where the bound is zero.
+func (c Certificate) Gap(cost quantity.Money) (permille int64, defined bool) {
+	if c.Bound <= 0 {
+		return 0, false
+	}
+	over := cost - c.Bound
+	return int64(over/c.Bound)*1000 + int64(over%c.Bound*1000/c.Bound), true
+}
+
+// Explain makes one sentence of what the certificate says about a cost.
+func (c Certificate) Explain(cost quantity.Money) string {
+	what := "new nodes for these pods"
+	if c.Scratch {
+		what = "a fleet for all pods, from scratch,"
+	}
+	gap, defined := c.Gap(cost)
+	switch {
+	case !defined:
+		return fmt.Sprintf("%s: %s an hour; nothing is proven about how cheap it could be", what, cost.Dollars())
+	case cost == c.Bound:
+		return fmt.Sprintf("%s cannot cost less than %s an hour, and that is the cost", what, c.Bound.Dollars())
+	}
+	return fmt.Sprintf("%s cannot cost less than %s an hour; the cost is %s, %s %% above that", what, c.Bound.Dollars(), cost.Dollars(), decimal(gap, 10, 1))
+}

@@ -1,0 +1,215 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+const gib = 1 << 30
+
+func ids(app string, from, to int) []string {
+	var out []string
+	for i := from; i < to; i++ {
+		out = append(out, fmt.Sprintf("default/%s-%02d", app, i))
+	}
+	return out
+}
+
+// byName takes the pod's name up to the dash for its Deployment.
+func byName(pod string) string {
+	name, _, _ := strings.Cut(pod, "-")
+	return "Deployment " + name
+}
+
+func spot(name string, why plan.LaunchReason, pods ...string) plan.Launch {
+	return plan.Launch{
+		Name: name, Pool: "spot", CapacityType: label.Spot, Zones: []string{"us-west-2b"}, Pods: pods, Price: 410_000_000, Why: why,
+		Types: []plan.Choice{{Type: "m7a.4xlarge", Price: 410_000_000}, {Type: "r7a.4xlarge", Price: 470_000_000}},
+	}
+}
+
+func memoryBound() plan.LaunchReason {
+	return plan.LaunchReason{
+		Passed: plan.Choice{Type: "c7a.8xlarge", Price: 380_000_000}, Lacks: &quantity.Shortage{Resource: quantity.Memory, Need: 61 * gib, Free: 58 * gib},
+		RunnerUp: plan.Choice{Type: "r7a.4xlarge", Price: 470_000_000},
+	}
+}
+
+func TestTell_MakesOneParagraphForEachWorkload(t *testing.T) {
+	inflate, web := ids("inflate", 0, 42), ids("web", 0, 3)
+	p := plan.Plan{
+		Actions: []plan.Action{
+			spot("spot-a", memoryBound(), inflate[0:14]...), spot("spot-b", memoryBound(), inflate[14:28]...),
+			spot("spot-c", memoryBound(), append(slices.Clone(inflate[28:40]), web[2])...),
+			plan.Wait{},
+		},
+		Outcomes: []plan.Outcome{
+			{Pods: web[2:], Verdict: plan.OnLaunch, On: "spot-c", Dropped: []string{"node affinity for us-west-2a"}},
+			{Pods: inflate[0:14], Verdict: plan.OnLaunch, On: "spot-a"},
+			{Pods: inflate[14:28], Verdict: plan.OnLaunch, On: "spot-b"},
+			{Pods: inflate[28:40], Verdict: plan.OnLaunch, On: "spot-c"},
+			{Pods: inflate[40:], Verdict: plan.Unplaceable, Reasons: []plan.Refusal{
+				{Pool: "gpu", Cause: plan.LimitReached, Limit: &plan.Limit{Name: "nodes", Max: 4, Used: 4}},
+				{Pool: "spot", Cause: plan.LimitReached, Limit: &plan.Limit{Name: quantity.CPU, Max: 100_000, Used: 96_000, Adds: 16_000}},
+			}},
+			{Pods: web[:1], Verdict: plan.OnNode, On: "ip-10-0-0-1"},
+			{Pods: web[1:2], Verdict: plan.OnClaim, On: "spot-x"},
+		},
+	}
+	const bought = `m7a.4xlarge spot in us-west-2b at $0.4100 an hour, since c7a.8xlarge at $0.3800 lacks memory (needs 61Gi, has 58Gi) ` +
+		`and the next best, r7a.4xlarge, is at $0.4700`
+	want := []string{
+		`Deployment default/inflate, 42 pods: 40 get 3 new nodes for $1.2300 an hour in all, shared with other workloads: 3 x ` + bought + `. ` +
+			`2 cannot be placed: pool "gpu": limited to 4 nodes, and has 4; ` +
+			`pool "spot": limited to 100 cpu, and has 96, to which the smallest node that would do adds 16.`,
+		`Deployment default/web, 3 pods: 1 fits on node ip-10-0-0-1. 1 fits on what is on its way, NodeClaim spot-x. ` +
+			`1 gets a new node, shared with other workloads: ` + bought + `; preferences given up: node affinity for us-west-2a.`,
+	}
+	stories := plan.Tell(p, byName)
+	if len(stories) != len(want) {
+		t.Fatalf("%d stories, want %d", len(stories), len(want))
+	}
+	for i, s := range stories {
+		if got := s.Explain(); got != want[i] {
+			t.Errorf("story:\n%s\nwant:\n%s", got, want[i])
+		}
+	}
+}
+
+func TestTell_NamesTheFirstOfManyPlacesAndKinds(t *testing.T) {
+	var p plan.Plan
+	all := ids("job", 0, 20)
+	for i, pod := range all[:10] {
+		p.Outcomes = append(p.Outcomes, plan.Outcome{Pods: []string{pod}, Verdict: plan.OnNode, On: fmt.Sprint("n", i)})
+	}
+	for i, pod := range all[10:13] {
+		l := plan.Launch{Name: fmt.Sprint("l", i), Pods: []string{pod}, CapacityType: label.OnDemand, Zones: []string{"a", "b"}, Price: 100_000_000, Types: []plan.Choice{{Type: "c5.large"}}}
+		if i == 2 {
+			l.Types[0].Type, l.Price = "c5.xlarge", 200_000_000
+		}
+		p.Actions = append(p.Actions, l)
+		p.Outcomes = append(p.Outcomes, plan.Outcome{Pods: []string{pod}, Verdict: plan.OnLaunch, On: l.Name})
+	}
+	p.Outcomes = append(p.Outcomes, plan.Outcome{Pods: all[13:], Verdict: plan.Waiting})
+	want := `Deployment default/job, 20 pods: 10 fit on 10 nodes (n0, n1, n2, n3, n4, n5, n6, n7 and 2 more). ` +
+		`3 get 3 new nodes for $0.4000 an hour in all: 2 x c5.large on-demand in a or b at $0.1000 an hour; 1 x c5.xlarge on-demand in a or b at $0.2000 an hour. ` +
+		`7 wait a moment for what is still arriving.`
+	stories := plan.Tell(p, byName)
+	if len(stories) != 1 || stories[0].Explain() != want {
+		t.Errorf("stories:\n%v\nwant:\n%s", stories[0].Explain(), want)
+	}
+	// The order in which outcomes come tells nothing.
+	slices.Reverse(p.Outcomes)
+	if got := plan.Tell(p, byName)[0].Explain(); got != want {
+		t.Errorf("reversed:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestWorkloadOf_NamesWhatPeopleKnow(t *testing.T) {
+	pod := cluster.Pod{Namespace: "default", Name: "web-6b9f-x2x4z", Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web-6b9f"}}
+	hashed := pod
+	hashed.Labels = label.FromMap(map[string]string{"pod-template-hash": "6b9f"})
+	alone := pod
+	alone.Owner = cluster.Owner{}
+	for want, p := range map[string]cluster.Pod{"Deployment default/web": hashed, "ReplicaSet default/web-6b9f": pod, "Pod default/web-6b9f-x2x4z": alone} {
+		if got := plan.WorkloadOf(p); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+func TestRefusal_SaysWhatIsShortInNumbers(t *testing.T) {
+	zones := []string{"us-west-2a", "us-west-2b", "us-west-2c"}
+	short := func(resource string, need, free int64) *quantity.Shortage {
+		return &quantity.Shortage{Resource: resource, Need: need, Free: free}
+	}
+	for want, r := range map[string]plan.Refusal{
+		`no NodePool exists`: {Cause: plan.NoPool},
+		`pool "p": the pod does not tolerate a taint (a=b:NoSchedule)`:                                           {Pool: "p", Cause: plan.UntoleratedTaint, Detail: "a=b:NoSchedule"},
+		`pool "p": no instance type is large enough: m5.xlarge, the largest of 3, lacks cpu (needs 64, has 3.9)`: {Pool: "p", Cause: plan.TooLarge, Types: 3, Largest: "m5.xlarge", Shortage: short(quantity.CPU, 64_000, 3900)},
+		`pool "p": no instance type is large enough: the largest of 3 lacks nvidia.com/gpu (needs 9, has 8)`:     {Pool: "p", Cause: plan.TooLarge, Types: 3, Shortage: short("nvidia.com/gpu", 9, 8)},
+		`no instance type is large enough: the largest of 1 lacks memory (needs 16Gi, has 15.6Gi)`:               {Cause: plan.TooLarge, Types: 1, Shortage: short(quantity.Memory, 16*gib, 15*gib+gib*2/3)},
+		`no instance type is large enough: the largest of 1 lacks memory (needs 16385Mi, has 16384Mi)`:           {Cause: plan.TooLarge, Types: 1, Shortage: short(quantity.Memory, 16*gib+1<<20, 16*gib)},
+		`no instance type is large enough: the largest of 1 lacks memory (needs 17179869185, has 17179869184)`:   {Cause: plan.TooLarge, Types: 1, Shortage: short(quantity.Memory, 16*gib+1, 16*gib)},
+		`no instance type is large enough: the largest of 1 lacks memory (needs 512Mi, has -512Mi)`:              {Cause: plan.TooLarge, Types: 1, Shortage: short(quantity.Memory, gib/2, -gib/2)},
+		`pool "p": limited to 1 node, and has 1`:                                                                 {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: "nodes", Max: 1, Used: 1}},
+		`pool "p": limited to 1.5Gi memory, and has 1Gi`:                                                         {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: quantity.Memory, Max: gib * 3 / 2, Used: gib}},
+		`pool "p": no instance type meets the requirements (kubernetes.io/arch In [arm64]), 3 instance types`:    {Pool: "p", Cause: plan.NoType, Detail: "kubernetes.io/arch In [arm64]", Types: 3},
+		`none of 3 instance types meets zone In [us-west-9a]; known values: us-west-2a, us-west-2b, us-west-2c; did you mean "us-west-2a"?`: {
+			Cause: plan.NoType, Types: 3, Detail: "zone In [us-west-9a]", Ask: &plan.Ask{Key: "zone", Values: []string{"us-west-9a"}, Known: zones},
+		},
+		// Three are as close: none is meant more than the others.
+		`none of 3 instance types meets zone In [us-west-2z]; known values: us-west-2a, us-west-2b, us-west-2c`: {
+			Cause: plan.NoType, Types: 3, Detail: "zone In [us-west-2z]", Ask: &plan.Ask{Key: "zone", Values: []string{"us-west-2z"}, Known: zones},
+		},
+		`none of its nodes has the label "kubernets.io/arch"; did you mean "kubernetes.io/arch"?`: {
+			Cause: plan.NoType, Ask: &plan.Ask{Key: "kubernets.io/arch", Keys: []string{label.Arch, label.OS, label.Zone}},
+		},
+		`none of its nodes has the label "team"`: {Cause: plan.NoType, Ask: &plan.Ask{Key: "team", Keys: []string{label.Arch}}},
+		`its host ports are taken (80/TCP)`:      {Cause: plan.HostPorts, Detail: "80/TCP"},
+	} {
+		if got := r.String(); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestLaunchReason_NamesWhatIsCheaperAndTooSmall(t *testing.T) {
+	r := memoryBound()
+	r.Pods, r.Considered, r.Best, r.Unavailable = 14, 605, plan.Choice{Type: "m7a.4xlarge", Price: 410_000_000}, 2
+	want := "room for 14 pods was missing; m7a.4xlarge at $0.4100 is the cheapest of 605 offers that holds them, before r7a.4xlarge at $0.4700; " +
+		"c7a.8xlarge at $0.3800 lacks memory (needs 61Gi, has 58Gi); 2 offerings had no capacity a moment ago"
+	if got := r.Explain(); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+func TestOutcome_PoolsWithTheSameReasonAreNamedTogether(t *testing.T) {
+	o := plan.Outcome{Pods: ids("web", 0, 2), Verdict: plan.Unplaceable, Reasons: []plan.Refusal{
+		{Pool: "a", Cause: plan.PoolNotReady}, {Pool: "b", Cause: plan.NoCapacity, Types: 4}, {Pool: "c", Cause: plan.PoolNotReady},
+	}}
+	want := `pod default/web-00 and 1 more of its kind cannot be placed: pools "a", "c": the pool is not ready; pool "b": the capacity ran out a moment ago, 4 instance types`
+	if got := o.Explain(); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+func TestNewAsk_KnowsWhatThePoolsNodesHave(t *testing.T) {
+	nodes := []*label.Layers{
+		{label.FromMap(map[string]string{"team": "a"}), label.FromMap(map[string]string{label.Arch: "arm64"})},
+		{nil, label.FromMap(map[string]string{label.Arch: "amd64"}), label.FromMap(map[string]string{label.Zone: "z"})},
+	}
+	a := plan.NewAsk(label.Is(label.Arch, "amd65"), slices.Values(nodes))
+	if !slices.Equal(a.Known, []string{"amd64", "arm64"}) || !slices.Equal(a.Values, []string{"amd65"}) || a.Keys != nil {
+		t.Errorf("a label that they have: %+v", a)
+	}
+	a = plan.NewAsk(label.Is("tema", "a"), slices.Values(nodes))
+	if len(a.Known) != 0 || !slices.Equal(a.Keys, []string{label.Arch, "team", label.Zone}) {
+		t.Errorf("a label that they lack: %+v", a)
+	}
+}
+
+func TestCertificate_SaysHowFarACostIsFromTheBound(t *testing.T) {
+	for _, tc := range []struct {
+		bound, cost quantity.Money
+		scratch     bool
+		want        string
+	}{
+		{44_200_000_000, 44_600_000_000, false, "new nodes for these pods cannot cost less than $44.2000 an hour; the cost is $44.6000, 0.9 % above that"},
+		{44_200_000_000, 89_000_000_000, true, "a fleet for all pods, from scratch, cannot cost less than $44.2000 an hour; the cost is $89.0000, 101.3 % above that"},
+		{1_000_000_000, 1_000_000_000, false, "new nodes for these pods cannot cost less than $1.0000 an hour, and that is the cost"},
+		{0, 1_000_000_000, false, "new nodes for these pods: $1.0000 an hour; nothing is proven about how cheap it could be"},
+	} {
+		c := plan.Certificate{Bound: tc.bound, Scratch: tc.scratch}
+		if got := c.Explain(tc.cost); got != tc.want {
+			t.Errorf("%s\nwant %s", got, tc.want)
+		}
+	}
+}
