@@ -1,0 +1,147 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+)
+
+// Row is one line of the table of results: what is measured, what Karpenter
+// takes for it on the same two cores (measured once, v1.14; `make bench-peer`
+// measures it again), and what is required.
+type Row struct {
+	Name     string // of the benchmark, after the first slash
+	Title    string
+	Peer     string
+	Required Required
+}
+
+// Required is what a row must reach. Zero means that nothing is required.
+type Required struct {
+	Millis   float64 // per operation
+	MB       float64 // allocated per operation, in 10^6 bytes
+	Gap      float64 // per cent that the cost may be above the bound; with seeds: the median's
+	WorstGap float64 // the same for every seed
+	Unplaced bool    // no pod may be left without a node
+	Slower   float64 // per cent that it may be slower than without what is compared
+}
+
+// Case is a Row about one Step: a setting, and demand for each seed.
+type Case struct {
+	Row
+
+	Setting func() (Setting, error)
+	Pods    func(seed uint64) ([]cluster.Pod, error)
+	// Seeds is over how many inputs the gap is required; one more is drawn when
+	// the benchmark starts.
+	Seeds int
+}
+
+// Cases are the rows about one Step.
+func Cases() []Case {
+	capped := func() (Setting, error) { return Published(32) }
+	uncapped := func() (Setting, error) { return Published(0) }
+	karpenters := func() (Setting, error) { return Fake(), nil }
+	cases := []Case{
+		{Row{"w1", "w1: 10,000 pods of 300 Deployments, types <= 32 vCPU", "28.5-60 s, $403.44/h", Required{Millis: 20, MB: 16, Gap: 1.5, Unplaced: true}}, capped, file("w1_300x10k.csv"), 1},
+		{Row{"w1-uncapped", "w1, types of any size", "4.2 s, $512.59/h", Required{Millis: 20, MB: 16, Gap: 1.5, Unplaced: true}}, uncapped, file("w1_300x10k.csv"), 1},
+		{Row{"w1-shaped", "demand of the shape of w1", "-", Required{Millis: 50, Gap: 1.5, WorstGap: 4, Unplaced: true}}, capped, shaped(300, 10_000), 20},
+		{Row{"w1-50k-shaped", "50,000 pods of 800 Deployments", "-", Required{Millis: 100, Gap: 2.5, WorstGap: 5, Unplaced: true}}, capped, shaped(800, 50_000), 20},
+		{Row{"w4", "w4: 10,000 pods of the sizes of Karpenter's benchmark", "102 s, $303.64/h", Required{Millis: 50, Gap: 3.5, Unplaced: true}}, capped, file("w4_kbench10k.csv"), 1},
+		{Row{"mix", "10,000 pods, a fifth of each kind, 400 types", "31-51 s, 2,000 nodes", Required{Millis: 250, Unplaced: true}}, karpenters, mixed(10_000, Kinds()...), 5},
+	}
+	for _, k := range Kinds() {
+		cases = append(cases, Case{
+			Row{"mix-" + string(k), "2,000 of those pods: " + string(k), "-", Required{Unplaced: true}}, karpenters, mixed(2_000, k), 5,
+		})
+	}
+	return append(cases, Case{
+		Row{"preferences", "4,000 pods with preferences", "59 s, 4,000 nodes", Required{Millis: 100, Unplaced: true}}, karpenters, preferring(4_000), 5,
+	})
+}
+
+// Compared are the cases that the peer decides on, too, smaller ones before
+// those that take it a minute.
+func Compared() []Case {
+	var out []Case
+	add := func(like, name, title string, pods func(uint64) ([]cluster.Pod, error)) {
+		for _, c := range Cases() {
+			if c.Name == like {
+				c.Name, c.Title, c.Pods = name, title, pods
+				out = append(out, c)
+			}
+		}
+	}
+	add("w1", "w1-1k", "1,000 pods of 300 Deployments, types <= 32 vCPU", shaped(300, 1_000))
+	add("mix", "mix-1k", "1,000 pods, a fifth of each kind, 400 types", mixed(1_000, Kinds()...))
+	add("preferences", "preferences-1k", "1,000 pods with preferences", preferring(1_000))
+	for _, c := range Cases() {
+		if slices.Contains([]string{"w1-uncapped", "w1", "mix", "preferences", "w4"}, c.Name) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Others are the rows about anything else than the Step of a Case.
+func Others() []Row {
+	return []Row{
+		{"w4-polished", "w4 when what takes longer has been done, too", "-", Required{Millis: 2_000, Gap: 0.5}},
+		{"index", "cold index of 10,000 pods from raw objects", "-", Required{Millis: 100}},
+		{"event", "one pod more on an index of 50,000", "-", Required{Millis: 0.2}},
+		{"event-step", "the same, and the Step after it", "0.43 s at 2,000 nodes", Required{}},
+		{"unconstrained", "w1 beside pods of every kind of constraint", "-", Required{Slower: 10}},
+	}
+}
+
+// Rows are all lines of the table, in its order.
+func Rows() []Row {
+	var rows []Row
+	for _, c := range Cases() {
+		rows = append(rows, c.Row)
+	}
+	return append(rows, Others()...)
+}
+
+func file(name string) func(uint64) ([]cluster.Pod, error) {
+	return func(seed uint64) ([]cluster.Pod, error) {
+		from, err := File(name)
+		return Pods(seed, from), err
+	}
+}
+
+func shaped(deployments int, pods int64) func(uint64) ([]cluster.Pod, error) {
+	return func(seed uint64) ([]cluster.Pod, error) { return Pods(seed, Shaped(seed, deployments, pods)), nil }
+}
+
+func mixed(pods int, kinds ...Kind) func(uint64) ([]cluster.Pod, error) {
+	return func(seed uint64) ([]cluster.Pod, error) { return Mixed(seed, pods, kinds...), nil }
+}
+
+func preferring(pods int) func(uint64) ([]cluster.Pod, error) {
+	return func(seed uint64) ([]cluster.Pod, error) { return Preferring(seed, pods), nil }
+}
+
+// String lists what is required, as in "<= 20 ms, <= 1.5 % over the bound".
+func (r Required) String() string {
+	var parts []string
+	say := func(limit float64, format string) {
+		if limit > 0 {
+			parts = append(parts, fmt.Sprintf(format, limit))
+		}
+	}
+	say(r.Millis, "<= %g ms")
+	say(r.MB, "<= %g MB")
+	say(r.Gap, "gap <= %g %%")
+	say(r.WorstGap, "worst <= %g %%")
+	say(r.Slower, "<= %g %% slower")
+	if r.Unplaced {
+		parts = append(parts, "none unplaced")
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,87 @@
+// Command table reads what `go test -bench` prints about internal/bench, passes
+// it on as it comes, and ends with a table: every row with what Karpenter takes
+// for the same, what is required, what was measured, and whether that meets it.
+// Of several runs of a benchmark it shows the median of each figure.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/bench"
+)
+
+func main() {
+	if err := run(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "table:", err)
+		os.Exit(1)
+	}
+}
+
+func run(in io.Reader, out io.Writer) error {
+	runs := map[string]map[string][]float64{} // by row, by unit
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		if _, err := fmt.Fprintln(out, lines.Text()); err != nil {
+			return fmt.Errorf("output pass on: %w", err)
+		}
+		read(runs, lines.Text())
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("output read: %w", err)
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	_, _ = fmt.Fprintln(out)
+	return bench.Align(out, "lllll", table(runs))
+}
+
+// read takes a line as "BenchmarkCore/w1-2   30  4567890 ns/op  351.6 $/h". Of
+// the name only what follows the first slash counts, without the number of
+// processors.
+func read(runs map[string]map[string][]float64, line string) {
+	fields := strings.Fields(line)
+	if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+		return
+	}
+	_, name, _ := strings.Cut(fields[0], "/")
+	if i := strings.LastIndexByte(name, '-'); i > 0 {
+		name = name[:i]
+	}
+	for i := 2; i+1 < len(fields); i += 2 {
+		value, err := strconv.ParseFloat(fields[i], 64)
+		if err != nil {
+			return
+		}
+		if runs[name] == nil {
+			runs[name] = map[string][]float64{}
+		}
+		runs[name][fields[i+1]] = append(runs[name][fields[i+1]], value)
+	}
+}
+
+func table(runs map[string]map[string][]float64) [][]string {
+	rows := [][]string{{"case", "Karpenter, 2 cores", "required", "measured", "met"}}
+	for _, r := range bench.Rows() {
+		if runs[r.Name] == nil {
+			continue
+		}
+		m := bench.Metrics{}
+		for unit, values := range runs[r.Name] {
+			slices.Sort(values)
+			m[unit] = values[len(values)/2]
+		}
+		met := "yes"
+		if missed := r.Required.Missed(m); len(missed) > 0 {
+			met = "NO: " + strings.Join(missed, ", ")
+		}
+		rows = append(rows, []string{r.Title, r.Peer, r.Required.String(), m.String(), met})
+	}
+	return rows
+}

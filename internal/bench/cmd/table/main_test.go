@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestTable_JoinsRunsWithRequirements(t *testing.T) {
+	t.Parallel()
+	const in = `goos: linux
+BenchmarkCore/w1-2  10  5000000 ns/op  350.0 $/h  1.25 gap-%  240 nodes  0 unplaced  1000000 B/op  12 allocs/op
+BenchmarkCore/w1-2  10  7000000 ns/op  350.0 $/h  1.25 gap-%  240 nodes  0 unplaced  1000000 B/op  12 allocs/op
+BenchmarkCore/w1-2  10  9000000 ns/op  350.0 $/h  1.25 gap-%  240 nodes  0 unplaced  1000000 B/op  12 allocs/op
+BenchmarkCore/w4-2  10  90000000 ns/op  300.0 $/h  1.25 gap-%  240 nodes  3 unplaced  1000000 B/op  12 allocs/op
+PASS
+`
+	var out bytes.Buffer
+	if err := run(strings.NewReader(in), &out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(out.String(), in) {
+		t.Errorf("the output is not passed on: %q", out.String())
+	}
+	var w1, w4 string
+	for line := range strings.Lines(strings.TrimPrefix(out.String(), in)) {
+		switch {
+		case strings.HasPrefix(line, "w1:"):
+			w1 = line
+		case strings.HasPrefix(line, "w4:"):
+			w4 = line
+		}
+	}
+	if !strings.Contains(w1, "7 ms, 1 MB, $350.00/h, gap 1.25 %, 240 nodes") || !strings.HasSuffix(w1, "yes\n") || !strings.Contains(w1, "$403.44/h") {
+		t.Errorf("row of a case that meets everything: %q", w1)
+	}
+	if !strings.HasSuffix(w4, "NO: time, unplaced pods\n") {
+		t.Errorf("row of a case that is too slow and leaves pods: %q", w4)
+	}
+}

@@ -1,0 +1,109 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Units of the figures that the benchmarks report, beside those of package
+// testing.
+const (
+	UnitNanos     = "ns/op"
+	UnitBytes     = "B/op"
+	UnitWorst     = "worst-ms"
+	UnitCost      = "$/h"
+	UnitBound     = "bound-$/h"
+	UnitGap       = "gap-%"       // the median's, above the bound
+	UnitWorstGap  = "worst-gap-%" // of all inputs
+	UnitNodes     = "nodes"
+	UnitUnplaced  = "unplaced"         // of all inputs, the most
+	UnitSatisfied = "preferred-weight" // of preferences met for certain
+	UnitSlower    = "slower-%"
+	UnitDrawn     = "drawn-seed"
+)
+
+// Metrics are the figures of one benchmark, by unit.
+type Metrics map[string]float64
+
+// String says what was measured.
+func (m Metrics) String() string {
+	var parts []string
+	say := func(unit string, per float64, format string) {
+		if v, ok := m[unit]; ok {
+			parts = append(parts, fmt.Sprintf(format, v/per))
+		}
+	}
+	say(UnitNanos, 1e6, "%.4g ms")
+	say(UnitWorst, 1, "worst %.4g ms")
+	say(UnitBytes, 1e6, "%.3g MB")
+	say(UnitCost, 1, "$%.2f/h")
+	say(UnitBound, 1, "bound $%.2f/h")
+	say(UnitGap, 1, "gap %.2f %%")
+	say(UnitWorstGap, 1, "worst %.2f %%")
+	say(UnitNodes, 1, "%.0f nodes")
+	say(UnitUnplaced, 1, "%.0f unplaced")
+	say(UnitSatisfied, 1, "preferences of weight %.0f met")
+	say(UnitSlower, 1, "%.1f %% slower")
+	say(UnitDrawn, 1, "drawn seed %.0f")
+	return strings.Join(parts, ", ")
+}
+
+// Missed names the requirements that the figures do not meet.
+func (r Required) Missed(m Metrics) []string {
+	var missed []string
+	hold := func(limit float64, unit string, per float64, what string) {
+		v, ok := m[unit]
+		switch {
+		case limit == 0:
+		case !ok:
+			missed = append(missed, what+" (not measured)")
+		case v/per > limit:
+			missed = append(missed, what)
+		}
+	}
+	hold(r.Millis, UnitNanos, 1e6, "time")
+	hold(r.MB, UnitBytes, 1e6, "allocations")
+	hold(r.Gap, UnitGap, 1, "gap")
+	hold(r.WorstGap, UnitWorstGap, 1, "worst gap")
+	hold(r.Slower, UnitSlower, 1, "slower")
+	if n, ok := m[UnitUnplaced]; r.Unplaced && (!ok || n > 0) {
+		missed = append(missed, "unplaced pods")
+	}
+	return missed
+}
+
+// Align prints rows in columns, the first of them underlined. The columns named
+// by a letter l in align are flush left, those by r flush right.
+func Align(w io.Writer, align string, rows [][]string) error {
+	widths := make([]int, len(align))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	total := -2
+	for _, width := range widths {
+		total += width + 2
+	}
+	for n, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if align[i] == 'r' {
+				line.WriteString(pad + cell + "  ")
+				continue
+			}
+			line.WriteString(cell + pad + "  ")
+		}
+		text := strings.TrimRight(line.String(), " ")
+		if n == 0 {
+			text += "\n" + strings.Repeat("-", total)
+		}
+		if _, err := fmt.Fprintln(w, text); err != nil {
+			return fmt.Errorf("table print: %w", err)
+		}
+	}
+	return nil
+}

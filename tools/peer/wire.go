@@ -1,0 +1,42 @@
+package main
+
+import corev1 "k8s.io/api/core/v1"
+
+// question is a cluster without nodes: pods that wait, DaemonSets, one NodePool
+// and what it can buy.
+type question struct {
+	Pods         []*corev1.Pod                    `json:"pods"`
+	Daemons      []*corev1.Pod                    `json:"daemons"` // one pod of each DaemonSet
+	Requirements []corev1.NodeSelectorRequirement `json:"requirements"`
+	Types        []instanceType                   `json:"types"`
+}
+
+type instanceType struct {
+	Name     string              `json:"name"`
+	Labels   map[string]string   `json:"labels"`
+	Capacity corev1.ResourceList `json:"capacity"`
+	Reserved corev1.ResourceList `json:"reserved"`
+	Offers   []offer             `json:"offers"`
+}
+
+type offer struct {
+	Zone         string  `json:"zone"`
+	CapacityType string  `json:"capacityType"`
+	Price        float64 `json:"price"` // dollars an hour
+}
+
+// answer is what the scheduler made of it.
+type answer struct {
+	Seconds   float64  `json:"seconds"`   // of Solve alone
+	Allocated uint64   `json:"allocated"` // bytes, by Solve
+	Nodes     []node   `json:"nodes"`
+	Unplaced  []string `json:"unplaced"` // namespace/name
+}
+
+// node is a NodeClaim at the cheapest offering that it still admits.
+type node struct {
+	Type  string   `json:"type"`
+	Price float64  `json:"price"`
+	Zones []string `json:"zones"` // in which it may come up
+	Pods  []string `json:"pods"`  // namespace/name
+}
