@@ -119,3 +119,8 @@ func requirements(object string, in []v1.Requirement) (label.Requirements, error
 	}
 	return label.All(reqs...), nil
 }
+
+// Namespace reads a Namespace.
+func Namespace(n *corev1.Namespace) cluster.Namespace {
+	return cluster.Namespace{Name: n.Name, Labels: podLabels(n.Labels)}
+}

@@ -183,7 +183,9 @@ func TestPodTerm_NamespacesAreThePodsOwnOnlyWhereNoneAreNamed(t *testing.T) {
 	if got := term(func(t *corev1.PodAffinityTerm) { t.Namespaces = []string{"b", "a", "b"} }); !reflect.DeepEqual(got.Namespaces, []string{"a", "b"}) || !got.InNamespaces.Nothing {
 		t.Errorf("a list: %+v", got)
 	}
-	got := term(func(t *corev1.PodAffinityTerm) { t.NamespaceSelector, t.LabelSelector = &metav1.LabelSelector{}, &metav1.LabelSelector{} })
+	got := term(func(t *corev1.PodAffinityTerm) {
+		t.NamespaceSelector, t.LabelSelector = &metav1.LabelSelector{}, &metav1.LabelSelector{}
+	})
 	if len(got.Namespaces) != 0 || got.InNamespaces.Nothing || got.Selector.Nothing || !got.InNamespaces.Selects(nil) {
 		t.Errorf("empty selectors: %+v", got)
 	}

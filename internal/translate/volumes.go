@@ -122,7 +122,14 @@ func (s *shaper) volume(n volumeNeed, l Lookups) ([]label.Requirements, string, 
 	}
 	places, driver, err := s.unbound(id, claim.Spec.StorageClassName, false, l)
 	if node := claim.Annotations[selectedNode]; node != "" && err == nil {
-		places = []label.Requirements{label.All(label.Is(label.NodeName, node))} // a volume is being made for that node
+		// A volume is being made for that node, where the class allows it.
+		there := label.All(label.Is(label.NodeName, node))
+		if len(places) == 0 {
+			places = []label.Requirements{nil}
+		}
+		for i := range places {
+			places[i] = places[i].And(there)
+		}
 	}
 	return places, driver, err
 }

@@ -26,7 +26,7 @@ const retry = time.Second
 // World is where decisions come from.
 type World interface {
 	Changed() <-chan struct{}
-	Snapshot() (cluster.Snapshot, []error, error)
+	Snapshot() (cluster.Snapshot, []error)
 }
 
 // Actor carries plans out. It returns after everything was tried; what failed
@@ -100,13 +100,9 @@ func (l *Loop) Run(ctx context.Context) error {
 
 // step makes one decision, carries it out, and returns when the next is due.
 func (l *Loop) step(ctx context.Context) time.Time {
-	snapshot, faults, err := l.World.Snapshot()
+	snapshot, faults := l.World.Snapshot()
 	for _, fault := range faults {
 		l.Logger.Error("left out of decisions", "error", fault)
-	}
-	if err != nil {
-		l.Logger.Error("no decision", "error", err)
-		return time.Now().Add(retry)
 	}
 	l.mu.Lock()
 	for _, f := range l.pending {

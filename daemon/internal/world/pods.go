@@ -11,42 +11,53 @@ import (
 
 func (w *World) putPod(p *corev1.Pod) []string {
 	k := key(p)
-	old := w.pods[k]
-	if !store(w.pods, k, p) {
+	old := w.objects.pods[k]
+	if !store(w.objects.pods, k, p) {
 		return nil
 	}
 	w.unindexPod(old)
+	w.touchPod(p)
 	if p.Spec.NodeName != "" {
 		index(w.podsOn, p.Spec.NodeName, k, p)
 	}
-	if ref := metav1.GetControllerOf(p); ref != nil {
+	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		index(w.podsOwned, ref.UID, k, p)
 	}
-	word, ok := translate.Pod(p, translate.Lookups{})
-	if !ok {
-		delete(w.words.pods, k)
-	} else {
-		w.words.pods[k] = word
-	}
-	waits := ok && p.Spec.NodeName == ""
+	waits := p.Spec.NodeName == "" && translate.Ours(p)
 	if _, known := w.seen[p.UID]; waits && !known {
 		w.seen[p.UID] = w.now()
 	} else if !waits {
 		delete(w.seen, p.UID)
 	}
-	if n, bound := w.nodes[p.Spec.NodeName]; bound {
-		return w.claimsOfNode(n)
+	return w.claimsOfNode(w.objects.nodes[p.Spec.NodeName])
+}
+
+func (w *World) removePod(p *corev1.Pod) []string {
+	if known := w.objects.pods[key(p)]; drop(w, w.objects.pods, ref{podKind, key(p)}, p) {
+		w.unindexPod(known)
+		delete(w.seen, p.UID)
 	}
-	return nil
+	return w.claimsOfNode(w.objects.nodes[p.Spec.NodeName])
+}
+
+// touchPod has the pod read again, and the controller whose pods it changes.
+func (w *World) touchPod(p *corev1.Pod) {
+	w.words.touch(ref{podKind, key(p)})
+	if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
+		if controller, known := w.objects.controllers[owner.UID]; known {
+			w.words.touch(controller)
+		}
+	}
 }
 
 func (w *World) unindexPod(old *corev1.Pod) {
 	if old == nil {
 		return
 	}
+	w.touchPod(old)
 	k := key(old)
 	unindex(w.podsOn, old.Spec.NodeName, k)
-	if ref := metav1.GetControllerOf(old); ref != nil {
+	if ref := metav1.GetControllerOfNoCopy(old); ref != nil {
 		unindex(w.podsOwned, ref.UID, k)
 	}
 }
@@ -70,7 +81,7 @@ func unindex[K comparable](m map[K]map[string]*corev1.Pod, by K, k string) {
 func (w *World) WaitingSince(pod string) (time.Time, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p, ok := w.pods[pod]
+	p, ok := w.objects.pods[pod]
 	if !ok {
 		return time.Time{}, false
 	}

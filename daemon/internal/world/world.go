@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,16 +25,10 @@ type World struct {
 	market catalog.Market
 	now    func() time.Time
 
-	mu          sync.Mutex
-	pods        map[string]*corev1.Pod
-	nodes       map[string]*corev1.Node
-	claims      map[string]*v1.NodeClaim
-	pools       map[string]*v1.NodePool
-	classes     map[string]*awsv1.EC2NodeClass
-	daemonSets  map[string]*appsv1.DaemonSet
-	replicaSets map[string]*appsv1.ReplicaSet
+	mu      sync.Mutex
+	objects objects
+	words   words
 
-	words     words
 	podsOn    map[string]map[string]*corev1.Pod    // node name -> pod key
 	podsOwned map[types.UID]map[string]*corev1.Pod // controller -> pod key
 	claimOf   map[string]string                    // provider id -> claim name
@@ -48,26 +41,26 @@ type World struct {
 	subscriber Subscriber
 }
 
-// words are the translated objects, kept so that an object is translated once
-// for each of its versions.
-type words struct {
-	pods    map[string]cluster.Pod
-	classes map[string]cluster.Class
-}
-
 // New makes an empty world that judges instance types by this catalogue.
 func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *World {
-	return &World{
-		facts: facts, market: market, now: now,
-		pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}, claims: map[string]*v1.NodeClaim{},
-		pools: map[string]*v1.NodePool{}, classes: map[string]*awsv1.EC2NodeClass{},
-		daemonSets: map[string]*appsv1.DaemonSet{}, replicaSets: map[string]*appsv1.ReplicaSet{},
-		words:  words{pods: map[string]cluster.Pod{}, classes: map[string]cluster.Class{}},
+	w := &World{
+		facts: facts, market: market, now: now, objects: newObjects(), words: newWords(),
 		podsOn: map[string]map[string]*corev1.Pod{}, podsOwned: map[types.UID]map[string]*corev1.Pod{},
 		claimOf: map[string]string{}, nodeOf: map[string]string{},
 		seen: map[types.UID]time.Time{}, gone: map[types.UID]struct{}{},
 		changed: make(chan struct{}, 1),
 	}
+	w.words.lookups = w.lookups()
+	return w
+}
+
+// SpreadByDefault has pods that declare no topology spread constraint get these,
+// as the scheduler's own configuration does; their selectors follow from
+// Services and controllers. It must be called before anything is observed.
+func (w *World) SpreadByDefault(constraints []cluster.Spread) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.words.lookups.Spread = constraints
 }
 
 // Changed receives after every change; several changes may be one receive.
@@ -85,10 +78,10 @@ func (w *World) Subscribe(s Subscriber) (unsubscribe func()) {
 	w.mu.Lock()
 	w.subscriber = s
 	var now concern
-	for name := range w.claims {
+	for name := range w.objects.claims {
 		now.claims = append(now.claims, name)
 	}
-	for name := range w.classes {
+	for name := range w.objects.classes {
 		now.classes = append(now.classes, name)
 	}
 	w.mu.Unlock()
@@ -141,81 +134,6 @@ func (w *World) notify(c concern, s Subscriber) {
 	}
 }
 
-// put stores the object unless it is older than what is known, and returns what
-// that concerns.
-func (w *World) put(object metav1.Object) concern {
-	if _, dead := w.gone[object.GetUID()]; dead {
-		return concern{}
-	}
-	switch o := object.(type) {
-	case *corev1.Pod:
-		return concern{claims: w.putPod(o)}
-	case *corev1.Node:
-		if store(w.nodes, o.Name, o) && o.Spec.ProviderID != "" {
-			w.nodeOf[o.Spec.ProviderID] = o.Name
-		}
-		return concern{claims: w.claimsOfNode(o)}
-	case *v1.NodeClaim:
-		if !ours(o.Spec.NodeClassRef) {
-			return concern{}
-		}
-		if store(w.claims, o.Name, o) && o.Status.ProviderID != "" {
-			w.claimOf[o.Status.ProviderID] = o.Name
-		}
-		return concern{claims: []string{o.Name}}
-	case *v1.NodePool:
-		if ours(o.Spec.Template.Spec.NodeClassRef) {
-			store(w.pools, o.Name, o)
-		}
-	case *awsv1.EC2NodeClass:
-		if store(w.classes, o.Name, o) {
-			delete(w.words.classes, o.Name)
-		}
-		return concern{claims: w.unlaunched(o.Name), classes: []string{o.Name}}
-	case *appsv1.DaemonSet:
-		store(w.daemonSets, key(o), o)
-	case *appsv1.ReplicaSet:
-		store(w.replicaSets, key(o), o)
-	}
-	return concern{}
-}
-
-func (w *World) remove(object metav1.Object) concern {
-	w.bury(object.GetUID())
-	switch o := object.(type) {
-	case *corev1.Pod:
-		w.unindexPod(w.pods[key(o)])
-		delete(w.pods, key(o))
-		delete(w.words.pods, key(o))
-		delete(w.seen, o.UID)
-		if n, ok := w.nodes[o.Spec.NodeName]; ok {
-			return concern{claims: w.claimsOfNode(n)}
-		}
-	case *corev1.Node:
-		delete(w.nodes, o.Name)
-		if w.nodeOf[o.Spec.ProviderID] == o.Name {
-			delete(w.nodeOf, o.Spec.ProviderID)
-		}
-		return concern{claims: w.claimsOfNode(o)}
-	case *v1.NodeClaim:
-		delete(w.claims, o.Name)
-		if w.claimOf[o.Status.ProviderID] == o.Name {
-			delete(w.claimOf, o.Status.ProviderID)
-		}
-		return concern{claims: []string{o.Name}, classes: []string{o.Spec.NodeClassRef.Name}}
-	case *v1.NodePool:
-		delete(w.pools, o.Name)
-	case *awsv1.EC2NodeClass:
-		delete(w.classes, o.Name)
-		delete(w.words.classes, o.Name)
-	case *appsv1.DaemonSet:
-		delete(w.daemonSets, key(o))
-	case *appsv1.ReplicaSet:
-		delete(w.replicaSets, key(o))
-	}
-	return concern{}
-}
-
 // ours says whether the class is of the kind that this daemon carries out: pools
 // and NodeClaims of another kind's, such as EKS Auto Mode's, are left alone.
 func ours(ref v1.NodeClassReference) bool {
@@ -234,40 +152,10 @@ func (w *World) bury(uid types.UID) {
 	}
 }
 
-// store keeps the newer of two versions and says whether that is o. Objects of
-// the same name with another uid are another object: the newer version wins too.
-func store[T metav1.Object](m map[string]T, k string, o T) bool {
-	if old, ok := m[k]; ok && older(o, old) {
-		return false
-	}
-	m[k] = o
-	return true
-}
-
 // older compares resource versions, which are integers that grow in etcd's
 // revision order (KEP-5504 makes that a promise).
 func older(a, b metav1.Object) bool {
 	x, errX := strconv.ParseUint(a.GetResourceVersion(), 10, 64)
 	y, errY := strconv.ParseUint(b.GetResourceVersion(), 10, 64)
 	return errX == nil && errY == nil && x < y
-}
-
-func key(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
-
-func (w *World) claimsOfNode(n *corev1.Node) []string {
-	if name, ok := w.claimOf[n.Spec.ProviderID]; ok && n.Spec.ProviderID != "" {
-		return []string{name}
-	}
-	return nil
-}
-
-// unlaunched lists the class's NodeClaims that wait for it.
-func (w *World) unlaunched(class string) []string {
-	var out []string
-	for name, c := range w.claims {
-		if c.Status.ProviderID == "" && c.Spec.NodeClassRef.Name == class {
-			out = append(out, name)
-		}
-	}
-	return out
 }

@@ -50,7 +50,7 @@ func TestWorld_OlderVersionNeverReplacesANewerOne(t *testing.T) {
 	w.Observe(pod("a", 9, "n"))  // the answer to a write
 	w.Observe(pod("a", 10, "n")) // its watch event
 	w.Observe(pod("a", 7, ""))   // an event from before, late
-	if got := w.pods["default/a"]; got.ResourceVersion != "10" || len(w.PodsOn("n")) != 1 {
+	if got := w.objects.pods["default/a"]; got.ResourceVersion != "10" || len(w.PodsOn("n")) != 1 {
 		t.Errorf("version %s on %v", got.ResourceVersion, w.PodsOn("n"))
 	}
 }
@@ -83,9 +83,9 @@ func TestWorld_NodeBelongsToTheClaimOfItsProviderID(t *testing.T) {
 	n := &corev1.Node{ObjectMeta: meta("n", 2), Spec: corev1.NodeSpec{ProviderID: "aws:///a/i-1"}}
 	w.Observe(n)
 	w.Observe(pod("a", 3, "n"))
-	s, faults, err := w.Snapshot()
-	if err != nil || len(faults) > 0 {
-		t.Fatal(err, faults)
+	s, faults := w.Snapshot()
+	if len(faults) > 0 {
+		t.Fatal(faults)
 	}
 	if node, _ := s.Node("n"); node.Claim != "c" {
 		t.Errorf("node belongs to %q", node.Claim)
@@ -104,9 +104,9 @@ func TestWorld_OneUnreadableClaimDoesNotHoldUpTheRest(t *testing.T) {
 	bad.Spec.Requirements = []v1.Requirement{{Key: "k", Operator: "Near"}}
 	w.Observe(bad)
 	w.Observe(nodeClaim("good", 2))
-	s, faults, err := w.Snapshot()
-	if err != nil || len(faults) != 1 || len(s.Claims()) != 1 {
-		t.Errorf("snapshot = %v, %v, %v", s.Claims(), faults, err)
+	s, faults := w.Snapshot()
+	if len(faults) != 1 || len(s.Claims()) != 1 {
+		t.Errorf("snapshot = %v, %v", s.Claims(), faults)
 	}
 }
 
@@ -122,9 +122,9 @@ func TestWorld_DeclaredReplicasFollowThePodsThatExist(t *testing.T) {
 		p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", UID: rs.UID, Controller: &yes}}
 		w.Observe(p)
 	}
-	s, _, err := w.Snapshot()
-	if err != nil || len(s.Workloads()) != 1 || s.Workloads()[0].Missing != 2 {
-		t.Errorf("workloads = %+v, %v; want 2 missing", s.Workloads(), err)
+	s, _ := w.Snapshot()
+	if len(s.Workloads()) != 1 || s.Workloads()[0].Missing != 2 {
+		t.Errorf("workloads = %+v; want 2 missing", s.Workloads())
 	}
 	if since, ok := w.WaitingSince("default/p0"); !ok || since.Unix() != 1000 {
 		t.Errorf("waiting since %v, %v", since, ok)

@@ -1,0 +1,138 @@
+package world
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// A Node and a NodeClaim belong together by their provider id, whichever of
+// them is known first; each says the other's name.
+
+func (w *World) putNode(n *corev1.Node) []string {
+	old := w.objects.nodes[n.Name]
+	if !store(w.objects.nodes, n.Name, n) {
+		return nil
+	}
+	w.unlinkNode(old)
+	if id := n.Spec.ProviderID; id != "" {
+		w.nodeOf[id] = n.Name
+	}
+	w.touchNode(n)
+	return w.claimsOfNode(n)
+}
+
+func (w *World) removeNode(n *corev1.Node) []string {
+	if known := w.objects.nodes[n.Name]; drop(w, w.objects.nodes, ref{nodeKind, n.Name}, n) {
+		w.unlinkNode(known)
+	}
+	return w.claimsOfNode(n)
+}
+
+func (w *World) unlinkNode(n *corev1.Node) {
+	if n == nil {
+		return
+	}
+	w.touchNode(n)
+	if w.nodeOf[n.Spec.ProviderID] == n.Name {
+		delete(w.nodeOf, n.Spec.ProviderID)
+	}
+}
+
+func (w *World) touchNode(n *corev1.Node) {
+	w.words.touch(ref{nodeKind, n.Name})
+	for _, claim := range w.claimsOfNode(n) {
+		w.words.touch(ref{claimKind, claim})
+	}
+}
+
+func (w *World) putClaim(c *v1.NodeClaim) {
+	old := w.objects.claims[c.Name]
+	if !store(w.objects.claims, c.Name, c) {
+		return
+	}
+	w.unlinkClaim(old)
+	if id := c.Status.ProviderID; id != "" {
+		w.claimOf[id] = c.Name
+	}
+	w.touchClaim(c)
+}
+
+func (w *World) removeClaim(c *v1.NodeClaim) {
+	if known := w.objects.claims[c.Name]; drop(w, w.objects.claims, ref{claimKind, c.Name}, c) {
+		w.unlinkClaim(known)
+	}
+}
+
+func (w *World) unlinkClaim(c *v1.NodeClaim) {
+	if c == nil {
+		return
+	}
+	w.touchClaim(c)
+	if w.claimOf[c.Status.ProviderID] == c.Name {
+		delete(w.claimOf, c.Status.ProviderID)
+	}
+}
+
+func (w *World) touchClaim(c *v1.NodeClaim) {
+	w.words.touch(ref{claimKind, c.Name})
+	if node, up := w.nodeOf[c.Status.ProviderID]; up {
+		w.words.touch(ref{nodeKind, node})
+	}
+}
+
+func (w *World) touchClass(name string) {
+	delete(w.words.classes, name)
+	w.words.touch(ref{classKind, name})
+}
+
+// learnDrivers takes note of drivers that limit how many volumes a node can
+// attach. With the first limit of a driver its volumes are counted everywhere.
+func (w *World) learnDrivers(c *storagev1.CSINode) {
+	grown := false
+	for driver := range translate.AttachLimits(c) {
+		if i, known := slices.BinarySearch(w.words.drivers, driver); !known {
+			w.words.drivers = slices.Insert(slices.Clone(w.words.drivers), i, driver)
+			w.words.touch(ref{driverKind, driver})
+			grown = true
+		}
+	}
+	if !grown {
+		return
+	}
+	for name := range w.objects.nodes {
+		w.words.touch(ref{nodeKind, name})
+	}
+	for name := range w.objects.claims {
+		w.words.touch(ref{claimKind, name})
+	}
+	for name := range w.objects.classes {
+		w.touchClass(name)
+	}
+}
+
+// claimsOfNode returns the node's NodeClaim, if there is one.
+func (w *World) claimsOfNode(n *corev1.Node) []string {
+	if n == nil || n.Spec.ProviderID == "" {
+		return nil
+	}
+	if name, ok := w.claimOf[n.Spec.ProviderID]; ok {
+		return []string{name}
+	}
+	return nil
+}
+
+// unlaunched lists the class's NodeClaims that wait for it.
+func (w *World) unlaunched(class string) []string {
+	var out []string
+	for name, c := range w.objects.claims {
+		if c.Status.ProviderID == "" && c.Spec.NodeClassRef.Name == class {
+			out = append(out, name)
+		}
+	}
+	return out
+}
