@@ -21,8 +21,8 @@ func (t Taint) String() string {
 }
 
 // Toleration lets a pod onto tainted nodes. Exists true means the operator
-// Exists, else Equal. An empty key with Exists tolerates everything; an empty
-// effect means every effect.
+// Exists, else Equal. An empty key means every key, an empty effect every
+// effect.
 type Toleration struct {
 	Key, Value, Effect string
 	Exists             bool
@@ -33,10 +33,10 @@ func (t Toleration) Tolerates(taint Taint) bool {
 	if t.Effect != "" && t.Effect != taint.Effect {
 		return false
 	}
-	if t.Key == "" {
-		return t.Exists
+	if t.Key != "" && t.Key != taint.Key {
+		return false
 	}
-	return t.Key == taint.Key && (t.Exists || t.Value == taint.Value)
+	return t.Exists || t.Value == taint.Value
 }
 
 // Untolerated returns the first taint that keeps the pod away. Preferences

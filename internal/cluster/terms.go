@@ -51,7 +51,8 @@ type PodTerm struct {
 }
 
 // HostPort is a port of the node that the pod takes. IP is "0.0.0.0" where the
-// pod names none; that one conflicts with every other.
+// pod names none; that one conflicts with every other, and "::" with itself
+// only, as the scheduler has it.
 type HostPort struct {
 	IP, Protocol string
 	Port         int32
@@ -59,8 +60,7 @@ type HostPort struct {
 
 // Conflicts says whether two pods with these ports cannot share a node.
 func (p HostPort) Conflicts(o HostPort) bool {
-	const any4, any6 = "0.0.0.0", "::"
-	wild := func(ip string) bool { return ip == any4 || ip == any6 || ip == "" }
+	wild := func(ip string) bool { return ip == "0.0.0.0" || ip == "" }
 	return p.Port == o.Port && p.Protocol == o.Protocol && (p.IP == o.IP || wild(p.IP) || wild(o.IP))
 }
 

@@ -26,21 +26,6 @@ func (l *Layers) Get(key string) (string, bool) {
 	return "", false
 }
 
-// Named is the labels of a node together with its name, which NodeName stands
-// for.
-type Named struct {
-	Name   string
-	Labels Labels
-}
-
-// Get returns the value of key.
-func (n *Named) Get(key string) (string, bool) {
-	if key == NodeName {
-		return n.Name, n.Name != ""
-	}
-	return n.Labels.Get(key)
-}
-
 // Labels is a set of labels sorted by key, one per key.
 type Labels []Label
 

@@ -132,7 +132,7 @@ func (b *builder) electorate(shape *cluster.Shape, x cluster.Spread, keys []*top
 	for i := range b.nodes {
 		n := b.nodes[i]
 		e.counts[i] = !slices.ContainsFunc(keys, func(y *topology) bool { return y.of[i] == missing }) &&
-			e.admits(&label.Named{Name: n.Name, Labels: n.Labels}, n.Taints)
+			e.admits(&n.Labels, n.Taints)
 	}
 	b.electors[id.String()] = e
 	return e
@@ -184,4 +184,3 @@ func (b *builder) together(i int) {
 		}
 	}
 }
-

@@ -29,3 +29,11 @@ func (t *Table) Keys(class int) []string {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
+
+// Company lists the classes whose pods meet the required affinity of the class.
+func (t *Table) Company(class int) []int {
+	if r := t.classes[class].together; r != nil {
+		return r.company
+	}
+	return nil
+}
