@@ -73,24 +73,27 @@ func (d *daemon) step() {
 
 // note keeps what the plan says of each pod.
 func (d *daemon) note(outcomes []plan.Outcome) {
-	now := d.r.clock.now
 	for _, o := range outcomes {
-		p := d.r.pods[o.Pod]
-		if p == nil || p.node != nil {
-			continue
-		}
-		if p.seen < 0 {
-			p.seen = now
-		}
-		switch o.Verdict {
-		case plan.OnNode, plan.OnClaim, plan.OnLaunch:
-			p.planned = o.On
-			if p.decided < 0 {
-				p.decided = now
+		for _, id := range o.Pods {
+			if p := d.r.pods[id]; p != nil && p.node == nil {
+				d.noteOne(p, o)
 			}
-		case plan.Unplaceable:
-		default: // it waits
 		}
+	}
+}
+
+func (d *daemon) noteOne(p *pod, o plan.Outcome) {
+	now := d.r.clock.now
+	if p.seen < 0 {
+		p.seen = now
+	}
+	switch o.Verdict {
+	case plan.OnNode, plan.OnClaim, plan.OnLaunch:
+		p.planned = o.On
+		if p.decided < 0 {
+			p.decided = now
+		}
+	case plan.Waiting, plan.Unplaceable:
 	}
 }
 

@@ -59,12 +59,12 @@ func (r Report) Over(cost quantity.Money) int64 {
 // Table sets reports side by side, one to a line.
 func Table(names []string, reports []Report) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-34s %9s %9s %6s %9s %6s %6s %5s %5s %22s %7s %5s %6s\n",
-		"run", "bound", "all run", "over", "settled", "over", "launch", "nodes", "left", "wait median/p95/max", "to run", "moved", "steps")
+	fmt.Fprintf(&b, "%-34s %9s %9s %6s %9s %6s %6s %5s %5s %5s %22s %7s %5s %6s\n",
+		"run", "bound", "all run", "over", "settled", "over", "launch", "gone", "nodes", "left", "wait median/p95/max", "to run", "moved", "steps")
 	for i, r := range reports {
-		fmt.Fprintf(&b, "%-34s %9s %9s %5.1f%% %9s %5.1f%% %6d %5d %5d %22s %7s %5d %6d\n", names[i],
+		fmt.Fprintf(&b, "%-34s %9s %9s %5.1f%% %9s %5.1f%% %6d %5d %5d %5d %22s %7s %5d %6d\n", names[i],
 			r.Bound.Dollars(), r.Cost.Dollars(), float64(r.Over(r.Cost))/10, r.Settled.Dollars(), float64(r.Over(r.Settled))/10,
-			r.Launches, r.Nodes, r.Left, r.Wait, r.Run.Median.Round(100*time.Millisecond), r.Elsewhere, r.Steps)
+			r.Launches, r.Deletes, r.Nodes, r.Left, r.Wait, r.Run.Median.Round(100*time.Millisecond), r.Elsewhere, r.Steps)
 	}
 	return b.String()
 }

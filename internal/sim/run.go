@@ -29,17 +29,17 @@ type run struct {
 func Run(cfg Config) Report {
 	cfg = cfg.withDefaults()
 	r := &run{cfg: cfg, clock: &clock{}, chance: &chance{state: cfg.Seed}, pods: map[string]*pod{}, view: newView(cfg)}
+	r.daemon = &daemon{r: r}
 	r.scheduler = newScheduler(r.clock, r.chance, cfg.AttemptTime)
 	r.scheduler.bound, r.scheduler.wrote = r.bound, func(p *pod) { r.view.pod(p); r.daemon.changed() }
 	r.controllers = newControllers(r.clock, cfg)
-	r.controllers.create, r.controllers.changed = r.create, func(*workload) { r.daemon.changed() }
-	if cfg.Mode == Full {
-		r.view.workloads = r.controllers.all
+	r.controllers.create, r.controllers.changed = r.create, r.declared
+	for _, w := range r.controllers.all {
+		r.declared(w)
 	}
 	for _, d := range cfg.DaemonSets {
 		r.daemonKinds = append(r.daemonKinds, newKind(d.Name, d.Shape, nil))
 	}
-	r.daemon = &daemon{r: r}
 	r.report.Mode, r.report.Bound = cfg.Mode, Bound(cfg)
 	r.clock.after(0, r.controllers.proceed)
 	for _, at := range cfg.Deaths {
@@ -49,6 +49,14 @@ func Run(cfg Config) Report {
 	r.clock.run(cfg.Limit, func() bool { return r.clock.now > r.settled })
 	r.finish()
 	return r.report
+}
+
+// declared shows what the workload lacks to the core.
+func (r *run) declared(w *workload) {
+	if r.cfg.Mode == Full && w.declared {
+		r.view.workload(w)
+		r.daemon.changed()
+	}
 }
 
 func (r *run) create(w *workload) {

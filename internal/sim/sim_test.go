@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +39,7 @@ func config(workloads ...Workload) Config {
 			instanceType("m."+size, 2*n, 8*n, quantity.Money(96_000_000*n)),
 			instanceType("r."+size, 2*n, 16*n, quantity.Money(126_000_000*n)))
 	}
+	slices.SortFunc(types, func(a, b catalog.InstanceType) int { return strings.Compare(a.Name, b.Name) })
 	return Config{
 		Seed: 1, Workloads: workloads, Policy: engine.DefaultPolicy(),
 		Classes: []cluster.Class{{Name: "default", Ready: true, Types: types}},

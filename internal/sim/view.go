@@ -1,53 +1,86 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
-// view is the cluster as the core sees it.
+// view is the cluster as the core sees it: a snapshot, and what has changed
+// since.
 type view struct {
-	base      cluster.Objects // what does not change
-	pods      map[string]*pod
-	nodes     map[string]*node
-	claims    map[string]*claim
-	workloads []*workload // those shown to the core
+	base      cluster.Snapshot
+	pods      map[*pod]bool // true where it is gone
+	nodes     map[*node]bool
+	claims    map[*claim]bool
+	workloads map[*workload]bool // false throughout
 }
 
 func newView(cfg Config) *view {
-	return &view{
-		base: cluster.Objects{Pools: cfg.Pools, Classes: cfg.Classes, DaemonSets: cfg.DaemonSets},
-		pods: map[string]*pod{}, nodes: map[string]*node{}, claims: map[string]*claim{},
-	}
+	v := &view{pods: map[*pod]bool{}, nodes: map[*node]bool{}, claims: map[*claim]bool{}, workloads: map[*workload]bool{}}
+	v.apply(cluster.Delta{Put: cluster.Objects{Pools: cfg.Pools, Classes: cfg.Classes, DaemonSets: cfg.DaemonSets}})
+	return v
 }
 
-func (v *view) pod(p *pod)         { v.pods[p.ID()] = p }
-func (v *view) podGone(p *pod)     { delete(v.pods, p.ID()) }
-func (v *view) node(n *node)       { v.nodes[n.Name] = n }
-func (v *view) nodeGone(n *node)   { delete(v.nodes, n.Name) }
-func (v *view) claim(c *claim)     { v.claims[c.Name] = c }
-func (v *view) claimGone(c *claim) { delete(v.claims, c.Name) }
+func (v *view) pod(p *pod)           { v.pods[p] = false }
+func (v *view) podGone(p *pod)       { v.pods[p] = true }
+func (v *view) node(n *node)         { v.nodes[n] = false }
+func (v *view) nodeGone(n *node)     { v.nodes[n] = true }
+func (v *view) claim(c *claim)       { v.claims[c] = false }
+func (v *view) claimGone(c *claim)   { v.claims[c] = true }
+func (v *view) workload(w *workload) { v.workloads[w] = false }
 
+// snapshot is the cluster as it is now.
 func (v *view) snapshot() cluster.Snapshot {
-	o := v.base
-	for _, p := range v.pods {
-		o.Pods = append(o.Pods, p.Pod)
-	}
-	for _, n := range v.nodes {
-		o.Nodes = append(o.Nodes, n.Node)
-	}
-	for _, c := range v.claims {
-		o.Claims = append(o.Claims, c.Claim)
-	}
-	for _, w := range v.workloads {
-		if w.declared && w.missing > 0 {
-			o.Workloads = append(o.Workloads, cluster.Workload{
-				UID: "uid-" + w.Name, Kind: "ReplicaSet", Namespace: w.Namespace, Name: w.Name, Missing: w.missing, Labels: w.Labels, Shape: w.Shape,
-			})
+	var d cluster.Delta
+	for p, gone := range v.pods {
+		if gone {
+			d.Gone.Pods = append(d.Gone.Pods, p.ID())
+		} else {
+			d.Put.Pods = append(d.Put.Pods, p.Pod)
 		}
 	}
-	s, err := cluster.New(o)
-	if err != nil {
+	for n, gone := range v.nodes {
+		if gone {
+			d.Gone.Nodes = append(d.Gone.Nodes, n.Name)
+		} else {
+			d.Put.Nodes = append(d.Put.Nodes, n.Node)
+		}
+	}
+	for c, gone := range v.claims {
+		if gone {
+			d.Gone.Claims = append(d.Gone.Claims, c.Name)
+		} else {
+			d.Put.Claims = append(d.Put.Claims, c.Claim)
+		}
+	}
+	for w := range v.workloads {
+		x := cluster.Workload{
+			UID: "uid-" + w.Name, Kind: "ReplicaSet", Namespace: w.Namespace, Name: w.Name, Missing: w.missing, Labels: w.Labels, Shape: w.Shape,
+		}
+		switch {
+		case !w.declared:
+		case w.missing == 0:
+			d.Gone.Workloads = append(d.Gone.Workloads, x.ID())
+		default:
+			d.Put.Workloads = append(d.Put.Workloads, x)
+		}
+	}
+	clear(v.pods)
+	clear(v.nodes)
+	clear(v.claims)
+	clear(v.workloads)
+	v.apply(d)
+	return v.base
+}
+
+func (v *view) apply(d cluster.Delta) {
+	// In the order in which they came into being, so that a run is the same each
+	// time in the least detail.
+	slices.SortFunc(d.Put.Pods, func(a, b cluster.Pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) })
+	var err error
+	if v.base, err = v.base.Apply(d); err != nil {
 		panic("sim: " + err.Error()) //nolint:forbidigo // the model contradicts itself
 	}
-	return s
 }
