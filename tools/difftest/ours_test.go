@@ -20,8 +20,9 @@ import (
 type ours struct {
 	snapshot cluster.Snapshot
 	pending  []cluster.Pod
-	table    *spread.Table // all rules, a class for each pending pod
-	pods     *spread.Table // the same without topology spread
+	index    map[string]int // of pending, by name
+	table    *spread.Table  // all rules, a class for each pending pod
+	pods     *spread.Table  // the same without topology spread
 }
 
 func (w *world) lookups() translate.Lookups {
@@ -62,10 +63,11 @@ func newOurs(t *testing.T, w *world) *ours {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := &ours{snapshot: s}
+	out := &ours{snapshot: s, index: map[string]int{}}
 	var all, pods []spread.Class
 	for _, p := range o.Pods {
 		if p.Node == "" {
+			out.index[p.Name] = len(out.pending)
 			out.pending = append(out.pending, p)
 			all = append(all, spread.Class{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape})
 			p.Shape.Spread = nil
@@ -87,12 +89,13 @@ func (o *ours) place(n *cluster.NodeState) (fit.Place, spread.Place) {
 
 // hopeless says that the required node affinity has only empty terms, which no
 // node meets.
-func (o *ours) hopeless(i int) bool {
-	return slices.ContainsFunc(o.pending[i].Shape.Unsupported, func(u string) bool { return strings.HasPrefix(u, "required nodeAffinity") })
+func (o *ours) hopeless(pod string) bool {
+	return slices.ContainsFunc(o.pending[o.index[pod]].Shape.Unsupported, func(u string) bool { return strings.HasPrefix(u, "required nodeAffinity") })
 }
 
-// verdict says why the filter refuses the i-th pending pod on the node.
-func (o *ours) verdict(filter string, i int, node string) string {
+// verdict says why the filter refuses the pending pod on the node.
+func (o *ours) verdict(filter, pod, node string) string {
+	i := o.index[pod]
 	n, _ := o.snapshot.State(node)
 	static, place := o.place(n)
 	shape := &o.pending[i].Shape
@@ -102,7 +105,7 @@ func (o *ours) verdict(filter string, i int, node string) string {
 			return taint.String()
 		}
 	case names.NodeAffinity:
-		if o.hopeless(i) {
+		if o.hopeless(pod) {
 			return "only empty terms"
 		}
 		if unmet, ok := fit.Affinity(shape, static.Labels); !ok {
