@@ -104,7 +104,9 @@ func TestObjects_LeaveNamespacesOfKubernetesAlone(t *testing.T) {
 // The list is the daemon's whole power over a cluster: a line more needs a reason in rbac.go.
 func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 	want := map[string]string{
-		"apps/daemonsets": "list watch", "apps/replicasets": "list watch",
+		"apps/daemonsets": "list watch", "apps/replicasets": "list watch", "apps/statefulsets": "list watch", "batch/jobs": "list watch",
+		"namespaces": "list watch", "limitranges": "list watch", "persistentvolumeclaims": "list watch", "persistentvolumes": "list watch",
+		"storage.k8s.io/storageclasses": "list watch", "storage.k8s.io/csinodes": "list watch",
 		"pods": "delete list watch", "pods/status": "patch", "pods/eviction": "create",
 		"nodes":                  "delete get list patch watch",
 		"karpenter.sh/nodepools": "get list watch", "karpenter.sh/nodepools/status": "patch update", "karpenter.sh/nodepools/finalizers": "update",

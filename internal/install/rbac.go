@@ -17,7 +17,11 @@ func clusterRules() []rbacv1.PolicyRule {
 	getAndWatch := []string{"get", "list", "watch"}
 	return []rbacv1.PolicyRule{
 		// The world that decisions are made on, with the pods and nodes below.
-		rule("apps", []string{"daemonsets", "replicasets"}, watch),
+		rule("apps", []string{"daemonsets", "replicasets", "statefulsets"}, watch),
+		rule("batch", []string{"jobs"}, watch),
+		// What pods mean by their selectors, their volumes and their missing requests.
+		rule("", []string{"namespaces", "limitranges", "persistentvolumeclaims", "persistentvolumes"}, watch),
+		rule("storage.k8s.io", []string{"storageclasses", "csinodes"}, watch),
 		// Pods: nominated to a node, evicted, and deleted once a grace period is over.
 		rule("", []string{"pods"}, []string{"list", "watch", "delete"}),
 		rule("", []string{"pods/status"}, []string{"patch"}),

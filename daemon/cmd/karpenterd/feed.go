@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
@@ -17,21 +16,65 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
+// watched is a kind of object that the world is made of.
+type watched struct {
+	what     string // as permissions name it
+	informer cache.SharedIndexInformer
+	list     func(context.Context, metav1.ListOptions) error
+	whole    bool // who wrote which field matters; else that is left out, for it is the larger part of many objects
+}
+
+func listing[L any](list func(context.Context, metav1.ListOptions) (L, error)) func(context.Context, metav1.ListOptions) error {
+	return func(ctx context.Context, o metav1.ListOptions) error {
+		_, err := list(ctx, o)
+		return err
+	}
+}
+
+// watches lists what is watched: the product's own kinds first.
+func watches(c *kube.Clients) []watched {
+	factory := informers.NewSharedInformerFactory(c.Core, 0)
+	core, apps, storage := factory.Core().V1(), factory.Apps().V1(), factory.Storage().V1()
+	coreAPI, appsAPI, storageAPI := c.Core.CoreV1(), c.Core.AppsV1(), c.Core.StorageV1()
+	const all = metav1.NamespaceAll
+	return []watched{
+		{"nodepools.karpenter.sh", c.NodePoolInformer(0), listing(c.NodePools.List), true},
+		{"nodeclaims.karpenter.sh", c.NodeClaimInformer(0), listing(c.NodeClaims.List), true},
+		{"ec2nodeclasses.karpenter.k8s.aws", c.EC2NodeClassInformer(0), listing(c.EC2NodeClasses.List), true},
+		{"pods", core.Pods().Informer(), listing(coreAPI.Pods(all).List), true},
+		{"nodes", core.Nodes().Informer(), listing(coreAPI.Nodes().List), true},
+		{"namespaces", core.Namespaces().Informer(), listing(coreAPI.Namespaces().List), false},
+		{"limitranges", core.LimitRanges().Informer(), listing(coreAPI.LimitRanges(all).List), false},
+		{"persistentvolumeclaims", core.PersistentVolumeClaims().Informer(), listing(coreAPI.PersistentVolumeClaims(all).List), false},
+		{"persistentvolumes", core.PersistentVolumes().Informer(), listing(coreAPI.PersistentVolumes().List), false},
+		{"storageclasses.storage.k8s.io", storage.StorageClasses().Informer(), listing(storageAPI.StorageClasses().List), false},
+		{"csinodes.storage.k8s.io", storage.CSINodes().Informer(), listing(storageAPI.CSINodes().List), false},
+		{"daemonsets.apps", apps.DaemonSets().Informer(), listing(appsAPI.DaemonSets(all).List), false},
+		{"replicasets.apps", apps.ReplicaSets().Informer(), listing(appsAPI.ReplicaSets(all).List), false},
+		{"statefulsets.apps", apps.StatefulSets().Informer(), listing(appsAPI.StatefulSets(all).List), false},
+		{"jobs.batch", factory.Batch().V1().Jobs().Informer(), listing(c.Core.BatchV1().Jobs(all).List), false},
+	}
+}
+
+// slim leaves out who wrote which field.
+func slim(o any) (any, error) {
+	if object, ok := o.(metav1.Object); ok {
+		object.SetManagedFields(nil)
+	}
+	return o, nil
+}
+
 // feed keeps the world up to date by watches and returns when it has seen
 // everything once.
 func feed(ctx context.Context, clients *kube.Clients, w *world.World) error {
-	factory := informers.NewSharedInformerFactory(clients.Core, 0)
-	watches := []cache.SharedIndexInformer{
-		factory.Core().V1().Pods().Informer(),
-		factory.Core().V1().Nodes().Informer(),
-		factory.Apps().V1().DaemonSets().Informer(),
-		factory.Apps().V1().ReplicaSets().Informer(),
-		clients.NodePoolInformer(0),
-		clients.NodeClaimInformer(0),
-		clients.EC2NodeClassInformer(0),
-	}
 	var synced []cache.InformerSynced
-	for _, informer := range watches {
+	for _, x := range watches(clients) {
+		informer := x.informer
+		if !x.whole {
+			if err := informer.SetTransform(slim); err != nil {
+				return fmt.Errorf("watch of %s start: %w", x.what, err)
+			}
+		}
 		handle, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { observe(w, o) },
 			UpdateFunc: func(_, o any) { observe(w, o) },
@@ -45,7 +88,7 @@ func feed(ctx context.Context, clients *kube.Clients, w *world.World) error {
 			},
 		})
 		if err != nil {
-			return fmt.Errorf("watch start: %w", err)
+			return fmt.Errorf("watch of %s start: %w", x.what, err)
 		}
 		synced = append(synced, handle.HasSynced)
 		go informer.RunWithContext(ctx)
@@ -92,35 +135,16 @@ func preflight(ctx context.Context, clients *kube.Clients, namespace string) (st
 
 // readable finds out whether everything that is watched is there and may be read.
 func readable(ctx context.Context, clients *kube.Clients) error {
-	one := metav1.ListOptions{Limit: 1}
-	checks := []struct {
-		what string
-		list func() error
-	}{
-		{"nodepools.karpenter.sh", func() error { _, err := clients.NodePools.List(ctx, one); return err }},
-		{"nodeclaims.karpenter.sh", func() error { _, err := clients.NodeClaims.List(ctx, one); return err }},
-		{"ec2nodeclasses.karpenter.k8s.aws", func() error { _, err := clients.EC2NodeClasses.List(ctx, one); return err }},
-		{"pods", func() error { _, err := clients.Core.CoreV1().Pods(corev1.NamespaceAll).List(ctx, one); return err }},
-		{"nodes", func() error { _, err := clients.Core.CoreV1().Nodes().List(ctx, one); return err }},
-		{"daemonsets.apps", func() error {
-			_, err := clients.Core.AppsV1().DaemonSets(metav1.NamespaceAll).List(ctx, one)
-			return err
-		}},
-		{"replicasets.apps", func() error {
-			_, err := clients.Core.AppsV1().ReplicaSets(metav1.NamespaceAll).List(ctx, one)
-			return err
-		}},
-	}
 	var missing, forbidden []string
 	var refusal error
-	for _, c := range checks {
-		switch err := c.list(); {
+	for _, x := range watches(clients) {
+		switch err := x.list(ctx, metav1.ListOptions{Limit: 1}); {
 		case apierrors.IsNotFound(err):
-			missing = append(missing, c.what)
+			missing = append(missing, x.what)
 		case apierrors.IsForbidden(err):
-			forbidden, refusal = append(forbidden, c.what), err
+			forbidden, refusal = append(forbidden, x.what), err
 		case err != nil:
-			return fmt.Errorf("%s list: %w", c.what, err)
+			return fmt.Errorf("%s list: %w", x.what, err)
 		}
 	}
 	switch {
