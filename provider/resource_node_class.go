@@ -98,6 +98,8 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 				Optional: true, MarkdownDescription: "Configuration of the kubelet.",
 				Attributes: map[string]schema.Attribute{
 					"max_pods": schema.Int32Attribute{Optional: true, MarkdownDescription: "Most pods on a node. Without it, what the instance type's network interfaces allow."},
+					"pods_per_core": schema.Int32Attribute{Optional: true, MarkdownDescription: "Most pods on a node for each of its vCPUs, where that is fewer than " +
+						"`max_pods` or the network interfaces allow. `0` is no limit."},
 				},
 			},
 			"wait":     waitAttribute("the EC2NodeClass is ready: subnets, security groups, image and instance profile are found"),

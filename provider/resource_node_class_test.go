@@ -38,6 +38,7 @@ func TestNodeClass_BadInputNamesAttributeAndRemedy(t *testing.T) {
 		"volume type":          {object{"block_device_mappings": list{object{"ebs": object{"volume_size": "20Gi", "volume_type": "gp4"}}}}, []string{"block_device_mappings[0].ebs.volume_type", "gp3"}},
 		"two root volumes":     {object{"block_device_mappings": list{object{"root_volume": true}, object{"root_volume": true}}}, []string{"block_device_mappings", "rootVolume"}},
 		"max pods":             {object{"kubelet": object{"max_pods": 0}}, []string{"kubelet.max_pods"}},
+		"pods per core":        {object{"kubelet": object{"pods_per_core": -1}}, []string{"kubelet.pods_per_core"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantError(t, h.validate("karpenter_node_class", classConfig(tt.change)), tt.parts...)

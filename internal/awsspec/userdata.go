@@ -30,6 +30,7 @@ type NodeConfig struct {
 	Labels               map[string]string // those of kubernetes.io and k8s.io domains are left out
 	Taints               []Taint           // the product's own are added
 	MaxPods              int32             // 0: left to the image
+	PodsPerCore          int32             // 0: no limit
 	ClusterDNS           []string          // empty: left to the image
 	UserData             string            // the user's: shell script, NodeConfig or MIME multipart text
 }
@@ -84,6 +85,9 @@ func (c NodeConfig) text() (string, error) {
 	kubeletConfig := map[string]any{"registerWithTaints": c.taints()}
 	if c.MaxPods > 0 {
 		kubeletConfig["maxPods"] = c.MaxPods
+	}
+	if c.PodsPerCore > 0 {
+		kubeletConfig["podsPerCore"] = c.PodsPerCore
 	}
 	if len(c.ClusterDNS) > 0 {
 		kubeletConfig["clusterDNS"] = c.ClusterDNS

@@ -16,6 +16,9 @@ type Settings struct {
 	Zones []Zone
 	// MaxPods is the kubelet's; 0 means what the network interfaces carry.
 	MaxPods int
+	// PodsPerCore is the kubelet's: a node has at most so many pods for each of
+	// its vCPUs, where that is fewer. 0 is no limit.
+	PodsPerCore int
 	// RootVolumeBytes is the node's disk; 0 means DefaultRootVolumeBytes.
 	RootVolumeBytes int64
 	// MemoryOverheadPermille is kept off the memory that EC2 names. Zero is

@@ -36,6 +36,9 @@ func (f Fact) capacity(s Settings) quantity.Resources {
 	if s.MaxPods > 0 {
 		r.PodSlots = int64(s.MaxPods)
 	}
+	if s.PodsPerCore > 0 {
+		r.PodSlots = min(r.PodSlots, int64(s.PodsPerCore)*int64(f.VCPU))
+	}
 	switch f.GPUManufacturer {
 	case "nvidia":
 		r = r.Extend(resourceNvidiaGPU, int64(f.GPUCount))

@@ -89,6 +89,19 @@ func TestBuild_SettingsChangeCapacity(t *testing.T) {
 	if got := build(t, m5Large(), Settings{MaxPods: 110}).Allocatable; got.PodSlots != 110 || got.MemoryBytes != plain.MemoryBytes {
 		t.Errorf("with maxPods 110: %v; the memory reserved must go by the interfaces", got)
 	}
+	for _, c := range []struct {
+		s    Settings
+		want int64
+	}{
+		{Settings{PodsPerCore: 10}, 20},
+		{Settings{PodsPerCore: 10, MaxPods: 110}, 20},
+		{Settings{PodsPerCore: 10, MaxPods: 8}, 8},
+		{Settings{PodsPerCore: 100}, 29},
+	} {
+		if got := build(t, m5Large(), c.s).Allocatable; got.PodSlots != c.want || got.MemoryBytes != plain.MemoryBytes {
+			t.Errorf("with podsPerCore %d, maxPods %d: %v, want %d pods", c.s.PodsPerCore, c.s.MaxPods, got, c.want)
+		}
+	}
 	if got := build(t, m5Large(), Settings{ReservedENIs: 1}).Allocatable; got.PodSlots != 20 || got.MemoryBytes != plain.MemoryBytes {
 		t.Errorf("with an interface reserved: %v", got)
 	}

@@ -71,8 +71,11 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market) c
 			s.Zones = append(s.Zones, zone)
 		}
 	}
-	if c.Spec.Kubelet != nil && c.Spec.Kubelet.MaxPods != nil {
-		s.MaxPods = int(*c.Spec.Kubelet.MaxPods)
+	if k := c.Spec.Kubelet; k != nil && k.MaxPods != nil {
+		s.MaxPods = int(*k.MaxPods)
+	}
+	if k := c.Spec.Kubelet; k != nil && k.PodsPerCore != nil {
+		s.PodsPerCore = int(*k.PodsPerCore)
 	}
 	for _, t := range catalog.Build(facts, market, s) {
 		if _, ok := ImageFor(c, t.Labels); ok {

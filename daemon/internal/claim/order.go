@@ -160,8 +160,8 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts ClusterFacts
 	for _, t := range slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints) {
 		config.Taints = append(config.Taints, awsspec.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
 	}
-	if class.Spec.Kubelet != nil && class.Spec.Kubelet.MaxPods != nil {
-		config.MaxPods = *class.Spec.Kubelet.MaxPods
+	if k := class.Spec.Kubelet; k != nil {
+		config.MaxPods, config.PodsPerCore = value(k.MaxPods), value(k.PodsPerCore)
 	}
 	userData, err := awsspec.UserData(config)
 	if err != nil {

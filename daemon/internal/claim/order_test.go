@@ -96,7 +96,11 @@ func TestMakeOrder_EqualRequestsHaveOneDigestAndOthersAnother(t *testing.T) {
 	for name, change := range map[string]func(*v1.NodeClaim, *awsv1.EC2NodeClass){
 		"subnets":  func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) { k.Status.Subnets = k.Status.Subnets[1:] },
 		"userData": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) { s := "#!/bin/sh\necho hi\n"; k.Spec.UserData = &s },
-		"zones":    func(c *v1.NodeClaim, _ *awsv1.EC2NodeClass) { c.Spec.Requirements[2].Values = []string{"a"} },
+		"kubelet": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) {
+			n := int32(10)
+			k.Spec.Kubelet = &awsv1.KubeletConfiguration{PodsPerCore: &n}
+		},
+		"zones": func(c *v1.NodeClaim, _ *awsv1.EC2NodeClass) { c.Spec.Requirements[2].Values = []string{"a"} },
 	} {
 		if digest(change) == same {
 			t.Errorf("%s: another request has the same digest", name)

@@ -27,7 +27,7 @@ spec:
   userData: "echo hello"
   detailedMonitoring: true
   associatePublicIPAddress: false
-  kubelet: {maxPods: 110}
+  kubelet: {maxPods: 110, podsPerCore: 10}
 `
 
 func definition(t *testing.T) *crdtest.Definition {
@@ -92,6 +92,7 @@ func TestEC2NodeClass_BadObjectIsRefusedByName(t *testing.T) {
 		"clusterDNS":              {kubelet, "clusterDNS: [10.0.0.10]", `spec.kubelet.clusterDNS: Invalid value: the cluster's DNS address is found by the daemon`},
 		"kubeReserved":            {kubelet, "kubeReserved: {cpu: 100m}", `spec.kubelet.kubeReserved: Invalid value: reserved resources are not supported yet`},
 		"no pods":                 {kubelet, "maxPods: 0", `spec.kubelet.maxPods: Invalid value: 0`},
+		"pods per core below 0":   {"podsPerCore: 10", "podsPerCore: -1", `spec.kubelet.podsPerCore: Invalid value: -1`},
 		"no subnet terms":         {"[{tags: {karpenter.sh/discovery: lab}}, {id: subnet-0a1}]", "[]", `spec.subnetSelectorTerms: Invalid value: 0`},
 		"empty subnet term":       {"{id: subnet-0a1}", "{}", `every term needs tags or id`},
 		"subnet by id and tags":   {"{id: subnet-0a1}", "{id: subnet-0a1, tags: {a: b}}", `a term has id or tags, not both`},
@@ -140,9 +141,8 @@ func TestEC2NodeClass_EveryRefusedFieldIsKeptAndNamed(t *testing.T) {
   cpuOptions: {nestedVirtualization: enabled}`,
 		"{alias: al2023@latest}", "{id: ami-1, name: name, owner: self, ssmParameter: p, tags: {a: b}}",
 		"{volumeSize: 1T}", "{snapshotID: snap-1, volumeInitializationRate: 100}",
-		"{maxPods: 110}", `
+		"{maxPods: 110, podsPerCore: 10}", `
     clusterDNS: [10.0.0.10]
-    podsPerCore: 2
     systemReserved: {cpu: 100m}
     kubeReserved: {cpu: 100m}
     evictionHard: {memory.available: 5%}
@@ -162,7 +162,7 @@ func TestEC2NodeClass_EveryRefusedFieldIsKeptAndNamed(t *testing.T) {
 spec.instanceStorePolicy spec.networkInterfaces spec.connectionTracking spec.context spec.cpuOptions
 spec.amiSelectorTerms[0].tags spec.amiSelectorTerms[0].id spec.amiSelectorTerms[0].name spec.amiSelectorTerms[0].owner
 spec.amiSelectorTerms[0].ssmParameter spec.blockDeviceMappings[1].ebs.snapshotID
-spec.blockDeviceMappings[1].ebs.volumeInitializationRate spec.kubelet.clusterDNS spec.kubelet.podsPerCore
+spec.blockDeviceMappings[1].ebs.volumeInitializationRate spec.kubelet.clusterDNS
 spec.kubelet.systemReserved spec.kubelet.kubeReserved spec.kubelet.evictionHard spec.kubelet.evictionSoft
 spec.kubelet.evictionSoftGracePeriod spec.kubelet.evictionMaxPodGracePeriod spec.kubelet.imageGCHighThresholdPercent
 spec.kubelet.imageGCLowThresholdPercent spec.kubelet.cpuCFSQuota`

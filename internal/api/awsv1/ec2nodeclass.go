@@ -223,6 +223,12 @@ type KubeletConfiguration struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxPods *int32 `json:"maxPods,omitempty"`
+	// PodsPerCore is the most pods of a node for each of its vCPUs, where that is
+	// fewer than MaxPods. 0 is no limit.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	PodsPerCore *int32 `json:"podsPerCore,omitempty"`
 
 	RefusedKubelet `json:",inline"`
 }

@@ -112,11 +112,6 @@ type RefusedKubelet struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="false",message="the cluster's DNS address is found by the daemon: remove the field"
 	ClusterDNS []string `json:"clusterDNS,omitempty"`
-	// PodsPerCore is refused.
-	//
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="false",message="not supported yet, use maxPods: remove the field"
-	PodsPerCore *int32 `json:"podsPerCore,omitempty"`
 	// SystemReserved is refused.
 	//
 	// +optional
@@ -194,7 +189,6 @@ func (c *EC2NodeClass) RefusedFields() []string {
 	}
 	if k := s.Kubelet; k != nil {
 		found.add(k.ClusterDNS != nil, "spec.kubelet.clusterDNS")
-		found.add(k.PodsPerCore != nil, "spec.kubelet.podsPerCore")
 		found.add(k.SystemReserved != nil, "spec.kubelet.systemReserved")
 		found.add(k.KubeReserved != nil, "spec.kubelet.kubeReserved")
 		found.add(k.EvictionHard != nil, "spec.kubelet.evictionHard")

@@ -321,6 +321,11 @@ func (in *KubeletConfiguration) DeepCopyInto(out *KubeletConfiguration) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.PodsPerCore != nil {
+		in, out := &in.PodsPerCore, &out.PodsPerCore
+		*out = new(int32)
+		**out = **in
+	}
 	in.RefusedKubelet.DeepCopyInto(&out.RefusedKubelet)
 }
 
@@ -443,11 +448,6 @@ func (in *RefusedKubelet) DeepCopyInto(out *RefusedKubelet) {
 		in, out := &in.ClusterDNS, &out.ClusterDNS
 		*out = make([]string, len(*in))
 		copy(*out, *in)
-	}
-	if in.PodsPerCore != nil {
-		in, out := &in.PodsPerCore, &out.PodsPerCore
-		*out = new(int32)
-		**out = **in
 	}
 	if in.SystemReserved != nil {
 		in, out := &in.SystemReserved, &out.SystemReserved

@@ -111,13 +111,15 @@ func TestKubeletOf_FlagsWinOverConfiguration(t *testing.T) {
 
 func TestResources_AllocatableIsCapacityLessReservedAndEviction(t *testing.T) {
 	large := Hardware{VCPU: 2, MemoryBytes: 7_900 * mib, ENIs: 3, IPv4PerENI: 10} // m5.large: 29 pods
-	ten := int64(10)
+	ten, four, forty := int64(10), int64(4), int64(40)
 	cases := map[string]struct {
 		config                kubeletConfig
 		cpu, memory, pods, gb int64
 	}{
-		"defaults":            {kubeletConfig{}, 1930, 7900 - (11*29 + 255) - 100, 29, 20 - 2 - 1},
-		"maxPods keeps share": {kubeletConfig{MaxPods: &ten}, 1930, 7900 - (11*29 + 255) - 100, 10, 17},
+		"defaults":                   {kubeletConfig{}, 1930, 7900 - (11*29 + 255) - 100, 29, 20 - 2 - 1},
+		"maxPods keeps share":        {kubeletConfig{MaxPods: &ten}, 1930, 7900 - (11*29 + 255) - 100, 10, 17},
+		"podsPerCore counts vCPUs":   {kubeletConfig{MaxPods: &ten, PodsPerCore: &four}, 1930, 7900 - (11*29 + 255) - 100, 8, 17},
+		"podsPerCore raises nothing": {kubeletConfig{PodsPerCore: &forty}, 1930, 7900 - (11*29 + 255) - 100, 29, 17},
 		"own reservations": {kubeletConfig{
 			KubeReserved: map[string]string{"memory": "1Gi"}, SystemReserved: map[string]string{"cpu": "100m"},
 			EvictionHard: map[string]string{"memory.available": "10%"},

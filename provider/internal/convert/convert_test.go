@@ -55,7 +55,7 @@ func fullClass() awsv1.EC2NodeClassSpec {
 			},
 		}, {DeviceName: ptr("/dev/xvdb")}},
 		UserData: ptr("#!/bin/sh"), DetailedMonitoring: ptr(true), AssociatePublicIPAddress: ptr(false),
-		Kubelet: &awsv1.KubeletConfiguration{MaxPods: ptr[int32](50)},
+		Kubelet: &awsv1.KubeletConfiguration{MaxPods: ptr[int32](50), PodsPerCore: ptr[int32](10)},
 	}
 }
 
@@ -89,6 +89,7 @@ func TestNodeClass_ThereAndBackIsUnchanged(t *testing.T) {
 	want := fullClass()
 	everyFieldIsSet(t, want, "Tags")
 	everyFieldIsSet(t, *want.BlockDeviceMappings[0].EBS)
+	everyFieldIsSet(t, *want.Kubelet)
 	model := convert.NodeClassOf(t.Context(), want, convert.NodeClass{}, &diags)
 	if got := model.Spec(t.Context(), types.MapNull(types.StringType), &diags); diags.HasError() || !cmp.Equal(got, want) {
 		t.Errorf("%v\n%s", diags, cmp.Diff(want, got))

@@ -66,7 +66,8 @@ type blockDevice struct {
 }
 
 type kubelet struct {
-	MaxPods types.Int32 `tfsdk:"max_pods"`
+	MaxPods     types.Int32 `tfsdk:"max_pods"`
+	PodsPerCore types.Int32 `tfsdk:"pods_per_core"`
 }
 
 func objectType(attributes map[string]attr.Type) types.ObjectType {
@@ -114,7 +115,7 @@ func blockDeviceMappingType() types.ObjectType {
 }
 
 func kubeletType() types.ObjectType {
-	return objectType(map[string]attr.Type{"max_pods": types.Int32Type})
+	return objectType(map[string]attr.Type{"max_pods": types.Int32Type, "pods_per_core": types.Int32Type})
 }
 
 // Spec is the wire form with the tags given.
@@ -149,8 +150,10 @@ func (c NodeClass) Spec(ctx context.Context, tags types.Map, diags *diag.Diagnos
 			DeviceName: pointer(m.DeviceName, m.DeviceName.ValueString()), RootVolume: m.RootVolume.ValueBool(), EBS: ebs(ctx, m.EBS, diags),
 		})
 	}
-	if k := object[kubelet](ctx, c.Kubelet, diags); k != nil && known(k.MaxPods) {
-		spec.Kubelet = &awsv1.KubeletConfiguration{MaxPods: pointer(k.MaxPods, k.MaxPods.ValueInt32())}
+	if k := object[kubelet](ctx, c.Kubelet, diags); k != nil && (known(k.MaxPods) || known(k.PodsPerCore)) {
+		spec.Kubelet = &awsv1.KubeletConfiguration{
+			MaxPods: pointer(k.MaxPods, k.MaxPods.ValueInt32()), PodsPerCore: pointer(k.PodsPerCore, k.PodsPerCore.ValueInt32()),
+		}
 	}
 	return spec
 }

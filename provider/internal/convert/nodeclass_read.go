@@ -60,7 +60,7 @@ func kubeletOf(k *awsv1.KubeletConfiguration) *kubelet {
 	if k == nil {
 		return nil
 	}
-	return &kubelet{MaxPods: types.Int32PointerValue(k.MaxPods)}
+	return &kubelet{MaxPods: types.Int32PointerValue(k.MaxPods), PodsPerCore: types.Int32PointerValue(k.PodsPerCore)}
 }
 
 func blockDeviceMappingOf(ctx context.Context, diags *diag.Diagnostics) func(awsv1.BlockDeviceMapping) blockDeviceMapping {

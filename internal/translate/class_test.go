@@ -1,0 +1,45 @@
+package translate_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+func TestClass_KubeletSettingsLimitThePodsOfANode(t *testing.T) {
+	zone := catalog.Zone{Name: "us-west-2a", ID: "usw2-az1"}
+	facts := []catalog.Fact{{Name: "m5.large", Arch: "amd64", VCPU: 2, MemoryMiB: 8192, ENIs: 3, IPv4PerENI: 10, UsageClasses: []string{label.OnDemand}}}
+	market := catalog.Market{Zones: []catalog.Zone{zone}, Offered: map[string][]int{"m5.large": {0}}, OnDemand: map[string]quantity.Money{"m5.large": 1}}
+	for name, c := range map[string]struct {
+		kubelet *awsv1.KubeletConfiguration
+		want    int64
+	}{
+		"none":                   {nil, 29},
+		"maxPods":                {&awsv1.KubeletConfiguration{MaxPods: ptr[int32](110)}, 110},
+		"podsPerCore":            {&awsv1.KubeletConfiguration{PodsPerCore: ptr[int32](5)}, 10},
+		"podsPerCore 0":          {&awsv1.KubeletConfiguration{PodsPerCore: ptr[int32](0)}, 29},
+		"the smaller of both":    {&awsv1.KubeletConfiguration{MaxPods: ptr[int32](110), PodsPerCore: ptr[int32](50)}, 100},
+		"the smaller, the other": {&awsv1.KubeletConfiguration{MaxPods: ptr[int32](8), PodsPerCore: ptr[int32](50)}, 8},
+	} {
+		class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: awsv1.EC2NodeClassSpec{Kubelet: c.kubelet}}
+		class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: zone.Name, ZoneID: zone.ID}}
+		class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
+		class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
+		got := translate.Class(class, facts, market)
+		if len(got.Types) != 1 {
+			t.Fatalf("%s: class %+v", name, got)
+		}
+		if pods := got.Types[0].Allocatable.PodSlots; pods != c.want {
+			t.Errorf("%s: %d pods, want %d", name, pods, c.want)
+		}
+	}
+}
+
+func ptr[T any](x T) *T { return &x }
