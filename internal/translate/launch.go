@@ -1,7 +1,9 @@
 package translate
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,8 +16,9 @@ import (
 
 // NodeClaim writes a launch as the NodeClaim that asks for it. The instance
 // types, zones and capacity type that were decided on replace the pool's
-// requirements on them; the others stay as they are. annotations are those of
-// the pool's template.
+// requirements on them, with their minValues as far as they are met; the others
+// stay as they are. To the annotations of the pool's template comes whether
+// minValues was relaxed.
 func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeClaim {
 	types := make([]string, len(l.Types))
 	for i, c := range l.Types {
@@ -28,6 +31,15 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 		{Key: label.CapacityType, Operator: corev1.NodeSelectorOpIn, Values: []string{l.CapacityType}},
 		{Key: v1.LabelNodePool, Operator: corev1.NodeSelectorOpIn, Values: []string{l.Pool}},
 	}
+	for _, m := range minValues(pool.Spec.Template.Spec.Requirements) {
+		if i := slices.IndexFunc(decided, func(d v1.Requirement) bool { return d.Key == m.Key }); i >= 0 {
+			n := min(m.Count, len(decided[i].Values)) // the API server refuses more than there are values
+			decided[i].MinValues = &n
+		}
+	}
+	annotations := map[string]string{}
+	maps.Copy(annotations, pool.Spec.Template.ObjectMeta.Annotations)
+	annotations[v1.AnnotationMinValuesRelaxed] = strconv.FormatBool(l.MinValuesRelaxed)
 	reqs := slices.Clone(decided)
 	for _, r := range pool.Spec.Template.Spec.Requirements {
 		if !slices.ContainsFunc(decided, func(d v1.Requirement) bool { return d.Key == label.Canonical(r.Key) }) {
@@ -38,7 +50,7 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 	return &v1.NodeClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1.Group + "/" + v1.Version, Kind: v1.NodeClaimKind},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: l.Name, Labels: l.Labels.Map(), Annotations: pool.Spec.Template.ObjectMeta.Annotations,
+			Name: l.Name, Labels: l.Labels.Map(), Annotations: annotations,
 			Finalizers: []string{v1.FinalizerTermination},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: v1.Group + "/" + v1.Version, Kind: v1.NodePoolKind, Name: pool.Name, UID: pool.UID, BlockOwnerDeletion: &block,

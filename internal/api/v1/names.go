@@ -38,6 +38,9 @@ const (
 	AnnotationDoNotDisrupt = Group + "/do-not-disrupt"
 	// AnnotationTerminationTimestamp (RFC 3339) is when a draining NodeClaim's terminationGracePeriod ends.
 	AnnotationTerminationTimestamp = Group + "/nodeclaim-termination-timestamp"
+	// AnnotationMinValuesRelaxed is "true" on a NodeClaim whose instance types have
+	// fewer different values than its NodePool's minValues ask for, else "false".
+	AnnotationMinValuesRelaxed = Group + "/nodeclaim-min-values-relaxed"
 )
 
 // Names of the product's own domain, for what Karpenter has no name for.

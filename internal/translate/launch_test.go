@@ -1,0 +1,50 @@
+package translate_test
+
+import (
+	"maps"
+	"testing"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+func TestNodeClaim_KeepsMinValuesAndSaysWhetherTheyWereRelaxed(t *testing.T) {
+	two, three := 2, 3
+	pool := &v1.NodePool{}
+	pool.Spec.Template.ObjectMeta.Annotations = map[string]string{"team": "web"}
+	pool.Spec.Template.Spec.Requirements = []v1.Requirement{
+		{Key: "beta.kubernetes.io/instance-type", Operator: "Exists", MinValues: &two},
+		{Key: label.InstanceType, Operator: "Exists", MinValues: &three},
+		{Key: label.Arch, Operator: "Exists", MinValues: &two},
+		{Key: label.OS, Operator: "Exists"},
+	}
+	choices := []plan.Choice{{Type: "a"}, {Type: "b"}, {Type: "c"}, {Type: "d"}}
+	for name, c := range map[string]struct {
+		types   []plan.Choice
+		relaxed bool
+		want    map[string]int
+		text    string
+	}{
+		"met":     {choices, false, map[string]int{label.InstanceType: 3, label.Arch: 2}, "false"},
+		"relaxed": {choices[:1], true, map[string]int{label.InstanceType: 1, label.Arch: 2}, "true"},
+	} {
+		claim := translate.NodeClaim(plan.Launch{Types: c.types, Zones: []string{"z"}, MinValuesRelaxed: c.relaxed}, pool, v1.AwaitingPodsTaint())
+		got := map[string]int{}
+		for _, r := range claim.Spec.Requirements {
+			if r.MinValues != nil {
+				got[r.Key] = *r.MinValues
+			}
+		}
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%s: minValues %v, want %v", name, got, c.want)
+		}
+		if a := claim.Annotations; len(a) != 2 || a["team"] != "web" || a[v1.AnnotationMinValuesRelaxed] != c.text {
+			t.Errorf("%s: annotations %v", name, a)
+		}
+	}
+	if len(pool.Spec.Template.ObjectMeta.Annotations) != 1 {
+		t.Error("the pool's annotations were changed")
+	}
+}
