@@ -1,0 +1,111 @@
+package pack
+
+import (
+	"math/bits"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+)
+
+// balance measures how far what is free in a bin leans away from what is still
+// to come: with x the free amounts in proportion to that, and w the share of
+// each resource in its worth, it is (sum of w x^2) / (sum of w x). A bin of which
+// all resources run out together has the least for its size, and what is free of
+// one resource alone, which nothing can use, the most.
+type balance struct {
+	*core
+	rest   []uint64 // units still to come, per dimension
+	prices []uint64 // worth of all there was, per dimension
+	first  []uint64 // units there were
+	weight []uint64 // w in 1024ths
+	factor []uint64 // free units times factor / 2^20 is x
+}
+
+func newBalance(c *core) balance {
+	d := len(c.dims)
+	return balance{core: c, rest: make([]uint64, d), prices: make([]uint64, d), first: make([]uint64, d), weight: make([]uint64, d), factor: make([]uint64, d)}
+}
+
+// start counts what there is: lots of the kinds, worth the prices.
+func (b *balance) start(s *search, prices price.Prices, order []int, m int64) {
+	sums := make([]price.Sum, len(b.dims))
+	clear(b.rest)
+	for _, k := range order {
+		kd := &b.kinds[k]
+		n := s.left[k] / m
+		for d, q := range kd.units {
+			b.rest[d] += q * uint64(n)
+		}
+		for i, dim := range prices.Dimensions {
+			units := kd.need[dim.Resource]
+			if dim.Unit > 1 {
+				units /= dim.Unit
+			}
+			var one price.Sum
+			one.Add(units, prices.Of[k][i])
+			sums[dim.Resource].Add(one.Unscaled(prices.Scale), n)
+		}
+	}
+	highest := uint64(1)
+	for d, sum := range sums {
+		b.prices[d] = uint64(sum.Unscaled(0))
+		highest = max(highest, b.prices[d])
+	}
+	shift := max(0, bits.Len64(highest)-30)
+	for d := range b.prices {
+		b.prices[d] >>= shift
+		b.first[d] = max(1, b.rest[d])
+	}
+}
+
+// take removes n pods of the kind from what is still to come.
+func (b *balance) take(k *kind, n int64) {
+	for d, q := range k.units {
+		b.rest[d] -= min(b.rest[d], q*uint64(n))
+	}
+}
+
+// weigh brings weights and factors up to date.
+func (b *balance) weigh() {
+	sum, most := uint64(1), uint64(1)
+	for d, rest := range b.rest {
+		hi, lo := bits.Mul64(b.prices[d], rest)
+		b.weight[d], _ = bits.Div64(hi, lo, max(b.first[d], hi+1))
+		sum += b.weight[d]
+		most = max(most, rest)
+	}
+	shift := max(0, bits.Len64(most)-30)
+	mean := uint64(1)
+	for d, rest := range b.rest {
+		b.weight[d] = b.weight[d] << 10 / sum
+		b.factor[d] = b.largestUnits(d) << 30 / max(1, rest>>shift)
+		mean += b.weight[d] * (b.factor[d] >> 10)
+	}
+	for d := range b.rest {
+		if b.weight[d] == 0 {
+			b.factor[d] = 0
+			continue
+		}
+		b.factor[d] = min(b.factor[d], 1<<51) << 12 / mean << 28 / b.largestUnits(d)
+	}
+}
+
+func (b *balance) largestUnits(d int) uint64 { return max(1, uint64(b.largest[d])>>b.shift[d]) }
+
+// lean is the measure of the free amounts before and after one more pod of the
+// kind, in 32nds, and the amount free.
+func (b *balance) lean(free []int64, k *kind) (before, after, mean uint64) {
+	var square, square2, mean2 uint64
+	for d, w := range b.weight {
+		if w == 0 {
+			continue
+		}
+		units := uint64(free[d]) >> b.shift[d]
+		x := min(units*b.factor[d]>>20, 1<<24)
+		y := min((units-min(units, k.units[d]))*b.factor[d]>>20, 1<<24)
+		mean += w * x
+		square += w * x * x
+		mean2 += w * y
+		square2 += w * y * y
+	}
+	return square << 5 / max(1, mean), square2 << 5 / max(1, mean2), mean
+}

@@ -1,0 +1,50 @@
+package pack
+
+// tally is what a bin holds as far as one rule looks at it.
+type tally struct {
+	rule    int
+	counted int64
+	bound   bool
+}
+
+// allowed is how many more pods of the kind the rules let into the bin.
+func (c *core) allowed(k *kind, in []tally) int64 {
+	n := int64(maxCount)
+	for _, role := range k.roles {
+		most := c.rules[role.Rule].Max
+		var now tally
+		for _, t := range in {
+			if t.rule == role.Rule {
+				now = t
+				break
+			}
+		}
+		switch {
+		case role.Binds && now.counted > most:
+			return 0
+		case role.Counts && (role.Binds || now.bound):
+			n = min(n, most-now.counted)
+		}
+	}
+	return max(0, n)
+}
+
+// enter notes n pods of the kind.
+func (c *core) enter(k *kind, in []tally, n int64) []tally {
+roles:
+	for _, role := range k.roles {
+		counted := int64(0)
+		if role.Counts {
+			counted = n
+		}
+		for i := range in {
+			if in[i].rule == role.Rule {
+				in[i].counted += counted
+				in[i].bound = in[i].bound || role.Binds
+				continue roles
+			}
+		}
+		in = append(in, tally{role.Rule, counted, role.Binds})
+	}
+	return in
+}

@@ -1,0 +1,137 @@
+package pack
+
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Solve places what can be placed.
+func Solve(p Problem, work Work) Result {
+	c := newCore(&p)
+	first := newSearch(c)
+	prices := first.pricesFor(first.left, boundCuts, 0)
+	best := first
+	for i, tight := range tightness[:min(len(tightness), max(1, work.Trials))] {
+		s := first
+		if i > 0 {
+			s = newSearch(c)
+		}
+		s.run(prices, tight)
+		if i == 0 || s.better(best) {
+			best = s
+		}
+	}
+	r := best.result()
+	r.Prices = c.widen(prices)
+	return r
+}
+
+// tightness is how much a bin that is nearly full is preferred: the worth of
+// what is free counts 2^-n of the balance. Each value is a search of its own.
+var tightness = [...]uint{20, 64, 22, 18} //nolint:gochecknoglobals // a constant array
+
+// node is a number of bins with equal content.
+type node struct {
+	column int
+	filling
+	copies int64
+}
+
+// search is a choice of nodes in the making.
+type search struct {
+	*core
+	left      []int64 // pods per kind
+	nodesLeft []int64 // per offer, < 0 without a limit
+	nodes     []node
+	cost      quantity.Money
+	large     bool // large offers may be used
+	tight     uint
+
+	filler filler
+	cache  []filling // per column, the last filling
+	right  []int     // per column, the offer that its filling shrinks to
+	heap   []int
+	scale  balance
+}
+
+func newSearch(c *core) *search {
+	s := &search{core: c, left: make([]int64, len(c.kinds)), nodesLeft: make([]int64, len(c.p.Offers))}
+	for k := range c.kinds {
+		s.left[k] = c.kinds[k].count
+		s.large = s.large || c.kinds[k].large
+	}
+	for i := range c.p.Offers {
+		s.nodesLeft[i] = c.p.Offers[i].Nodes
+	}
+	s.filler = newFiller(c)
+	s.scale = newBalance(c)
+	s.cache = make([]filling, len(c.columns))
+	s.right = make([]int, len(c.columns))
+	return s
+}
+
+func (s *search) usable(column int) bool {
+	col := &s.columns[column]
+	return (s.large || !col.large) && (col.nodes < 0 || s.nodesLeft[col.offer] > 0)
+}
+
+// run places everything: what needs large offers first, then the bulk in lots,
+// then the rest.
+func (s *search) run(prices price.Prices, tight uint) {
+	s.tight = tight
+	s.value(prices, s.left)
+	if s.large {
+		s.greedy(true)
+		s.large = false
+		prices = price.Prices{}
+	}
+	s.spreadAll(prices)
+	s.greedy(false)
+}
+
+// better prefers what leaves less, then what costs less.
+func (s *search) better(o *search) bool {
+	for k := range s.left {
+		if s.left[k] != o.left[k] {
+			return s.left[k] < o.left[k]
+		}
+	}
+	return s.cost < o.cost
+}
+
+func (s *search) apply(column int, f *filling, n int64) {
+	s.trace.Rounds++
+	for _, p := range f.pieces {
+		s.left[p.kind] -= p.count * n
+	}
+	col := &s.columns[column]
+	if col.nodes >= 0 {
+		s.nodesLeft[col.offer] -= n
+	}
+	s.nodes = append(s.nodes, node{column, filling{slices.Clone(f.pieces), slices.Clone(f.used), f.worth}, n})
+	s.cost = addMoney(s.cost, col.price, n)
+}
+
+// addMoney is sum + price*n, saturating.
+func addMoney(sum quantity.Money, price, n int64) quantity.Money {
+	var s price128
+	s.Add(price, n)
+	s.Add(int64(sum), 1)
+	return quantity.Money(s.Unscaled(0))
+}
+
+type price128 = price.Sum
+
+// rightSize is the cheapest usable column that holds m fillings of the column.
+func (s *search) rightSize(of int, f *filling, m int64) int {
+	for i := range s.columns[:of] {
+		col := &s.columns[i]
+		if fit(f.used, col.room) && s.usable(i) && (col.nodes < 0 || s.nodesLeft[col.offer] >= m) &&
+			!slices.ContainsFunc(f.pieces, func(p piece) bool { return !col.takes(&s.kinds[p.kind]) }) {
+			return i
+		}
+	}
+	return of
+}

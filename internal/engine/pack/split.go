@@ -1,0 +1,130 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+)
+
+// result gives the kinds' pods back to their classes.
+func (s *search) result() Result {
+	r := Result{Left: make([]int64, len(s.p.Classes)), Trace: s.trace}
+	for i := range s.p.Classes {
+		r.Left[i] = max(0, s.p.Classes[i].Count)
+	}
+	d := newDealer(s, r.Left)
+	for i := range s.nodes {
+		d.split(&s.nodes[i])
+	}
+	r.Bins = d.bins
+	for i := range r.Bins {
+		b := &r.Bins[i]
+		b.Zones = ^uint64(0)
+		for _, p := range b.Parts {
+			b.Zones &= s.zonesFor(b.Offer, p.Class)
+			r.Left[p.Class] -= p.Count * b.Copies
+		}
+		r.Cost = addMoney(r.Cost, int64(s.p.Offers[b.Offer].cheapest(b.Zones)), b.Copies)
+	}
+	return r
+}
+
+// dealer hands out the members of each kind: which are left out goes by the
+// order of the classes, which comes first by key.
+type dealer struct {
+	*search
+	members [][]Part // per kind, what is still to be handed out
+	bins    []Bin
+}
+
+func newDealer(s *search, counts []int64) *dealer {
+	d := &dealer{search: s, members: make([][]Part, len(s.kinds))}
+	for k := range s.kinds {
+		kd := &s.kinds[k]
+		placed := kd.count - s.left[k]
+		members := make([]Part, 0, len(kd.members))
+		for _, i := range kd.members {
+			n := min(counts[i], placed)
+			placed -= n
+			members = append(members, Part{i, n})
+		}
+		slices.SortStableFunc(members, func(a, b Part) int { return cmp.Compare(s.p.Classes[a.Class].Key, s.p.Classes[b.Class].Key) })
+		d.members[k] = members
+	}
+	return d
+}
+
+// split makes as few bins of a node as its kinds' members allow.
+func (d *dealer) split(n *node) {
+	for copies := n.copies; copies > 0; {
+		same := copies
+		for _, p := range n.pieces {
+			same = min(same, max(1, d.first(p.kind).Count/p.count))
+		}
+		b := Bin{Offer: d.columns[n.column].offer, Copies: same}
+		for _, p := range n.pieces {
+			need := p.count
+			for need > 0 {
+				m := d.first(p.kind)
+				if m.Count == 0 {
+					break
+				}
+				each := min(need, m.Count)
+				if same > 1 {
+					each = need
+				}
+				b.Parts = append(b.Parts, Part{m.Class, each})
+				m.Count -= each * same
+				need -= each
+			}
+		}
+		slices.SortFunc(b.Parts, func(x, y Part) int { return cmp.Compare(x.Class, y.Class) })
+		b.Used = d.used(b.Parts)
+		d.bins = append(d.bins, b)
+		copies -= same
+	}
+}
+
+// first is the member of the kind to hand out next.
+func (d *dealer) first(kind int) *Part {
+	members := d.members[kind]
+	for len(members) > 1 && members[0].Count == 0 {
+		members = members[1:]
+	}
+	d.members[kind] = members
+	return &members[0]
+}
+
+func (d *dealer) used(parts []Part) []int64 {
+	n := 0
+	for _, p := range parts {
+		n = max(n, len(d.p.Classes[p.Class].Need))
+	}
+	used := make([]int64, n)
+	for _, p := range parts {
+		for r, need := range d.p.Classes[p.Class].Need {
+			used[r] += max(0, need) * p.Count
+		}
+	}
+	return used
+}
+
+// widen gives the prices of kinds and used resources to the classes and the
+// problem's resources.
+func (c *core) widen(of price.Prices) price.Prices {
+	out := price.Prices{Scale: of.Scale, Of: make([][]int64, len(c.p.Classes)), Pivots: of.Pivots}
+	for _, d := range of.Dimensions {
+		out.Dimensions = append(out.Dimensions, price.Dimension{Resource: c.dims[d.Resource], Unit: d.Unit})
+	}
+	nothing := make([]int64, len(of.Dimensions))
+	for i := range out.Of {
+		out.Of[i] = nothing
+	}
+	for k := range c.kinds {
+		for _, i := range c.kinds[k].members {
+			out.Of[i] = of.Of[k]
+		}
+	}
+	return out
+}

@@ -1,0 +1,207 @@
+package pack
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+)
+
+// lots is about how many bins are dealt to at once; more nodes are filled alike.
+const lots = 160
+
+// fullness is, in order, the worth that a bin must hold for its price, in 1024ths:
+// what holds less is taken apart and dealt again with the rest.
+var fullness = [...]uint64{1009, 1009, 1009, 1004, 993, 970, 922} //nolint:gochecknoglobals // a constant array
+
+// spreadAll deals until the linear program would buy less than one whole node.
+func (s *search) spreadAll(prices price.Prices) {
+	for _, full := range fullness {
+		for again := true; again; {
+			if prices.Of == nil {
+				prices = s.pricesFor(s.left, 0, someGroups)
+				s.value(prices, s.left)
+			}
+			total := int64(0)
+			for _, n := range prices.Buys {
+				total += n / 1024
+			}
+			if total == 0 {
+				return
+			}
+			again = s.spread(prices, max(1, total/lots), full)
+			if again {
+				prices = price.Prices{}
+			}
+		}
+	}
+}
+
+// bin is a number of nodes that are filled alike.
+type bin struct {
+	column  int
+	free    []int64
+	pieces  []piece
+	tallies []tally
+	worth   uint64
+	score   int64
+}
+
+// spread buys what the linear program would buy, in lots of m nodes that are
+// filled alike, and deals the pods out: big ones first, each to the bin that it
+// brings nearest to the balance of what is still to come. It keeps the bins that
+// are full enough and reports whether there were any.
+func (s *search) spread(prices price.Prices, m int64, full uint64) bool {
+	bins := s.buy(prices, m)
+	order := make([]int, 0, len(s.kinds))
+	for k := range s.kinds {
+		if s.left[k] >= m {
+			order = append(order, k)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		ka, kb := &s.kinds[a], &s.kinds[b]
+		return cmp.Or(-compareBools(ka.binds, kb.binds), cmp.Compare(kb.size, ka.size))
+	})
+	s.scale.start(s, prices, order, m)
+	for i, k := range order {
+		n := s.left[k] / m
+		s.scale.take(&s.kinds[k], n)
+		if i%4 == 0 {
+			s.scale.weigh()
+		}
+		s.deal(bins, k, n)
+	}
+	kept := false
+	for i := range bins {
+		kept = s.keep(&bins[i], m, full) || kept
+	}
+	return kept
+}
+
+func compareBools(a, b bool) int { return cmp.Compare(bit(a), bit(b)) }
+
+func (s *search) buy(prices price.Prices, m int64) []bin {
+	var bins []bin
+	for i := range s.columns {
+		col := &s.columns[i]
+		n := prices.Buys[i] / 1024
+		if col.nodes >= 0 {
+			n = min(n, s.nodesLeft[col.offer])
+		}
+		for range n / m {
+			bins = append(bins, bin{column: i})
+		}
+	}
+	d := len(s.dims)
+	frees := make([]int64, d*len(bins))
+	for i := range bins {
+		bins[i].free = frees[i*d : (i+1)*d : (i+1)*d]
+		copy(bins[i].free, s.columns[bins[i].column].room)
+	}
+	return bins
+}
+
+// deal gives n pods of the kind to each of a lot, one or a few at a time to the
+// bin with the best score.
+func (s *search) deal(bins []bin, k int, n int64) {
+	kd := &s.kinds[k]
+	s.heap = s.heap[:0]
+	for i := range bins {
+		if s.columns[bins[i].column].takes(kd) && s.rate(&bins[i], kd) {
+			s.heap = append(s.heap, i)
+		}
+	}
+	for i := len(s.heap)/2 - 1; i >= 0; i-- {
+		s.sink(bins, i)
+	}
+	for n > 0 && len(s.heap) > 0 {
+		b := &bins[s.heap[0]]
+		take := max(1, min(n, room(kd.need, b.free)/16))
+		if kd.roles != nil {
+			take = min(take, s.allowed(kd, b.tallies))
+			b.tallies = s.enter(kd, b.tallies, take)
+		}
+		for d, need := range kd.need {
+			b.free[d] -= need * take
+		}
+		b.worth = min(b.worth+kd.worth*uint64(take), 1<<62)
+		if l := len(b.pieces); l > 0 && b.pieces[l-1].kind == k {
+			b.pieces[l-1].count += take
+		} else {
+			b.pieces = append(b.pieces, piece{k, take})
+		}
+		n -= take
+		if !s.rate(b, kd) {
+			last := len(s.heap) - 1
+			s.heap[0] = s.heap[last]
+			s.heap = s.heap[:last]
+		}
+		s.sink(bins, 0)
+	}
+}
+
+// sink restores the order of the heap below i: best score first, then index.
+func (s *search) sink(bins []bin, i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(s.heap) {
+			return
+		}
+		if right := child + 1; right < len(s.heap) && s.ahead(bins, right, child) {
+			child = right
+		}
+		if !s.ahead(bins, child, i) {
+			return
+		}
+		s.heap[i], s.heap[child] = s.heap[child], s.heap[i]
+		i = child
+	}
+}
+
+func (s *search) ahead(bins []bin, i, j int) bool {
+	a, b := s.heap[i], s.heap[j]
+	if bins[a].score != bins[b].score {
+		return bins[a].score > bins[b].score
+	}
+	return a < b
+}
+
+// rate scores the bin for one more pod of the kind; false where it does not fit.
+func (s *search) rate(b *bin, kd *kind) bool {
+	if !fit(kd.need, b.free) || kd.roles != nil && s.allowed(kd, b.tallies) == 0 {
+		return false
+	}
+	before, after, mean := s.scale.lean(b.free, kd)
+	b.score = int64(before) - int64(after) - int64(mean>>(s.tight-5))
+	return true
+}
+
+// keep takes the bin if it is full enough, shrunk to the cheapest column that
+// holds it.
+func (s *search) keep(b *bin, m int64, full uint64) bool {
+	if len(b.pieces) == 0 {
+		return false
+	}
+	f := filling{pieces: b.pieces, worth: b.worth, used: make([]int64, len(s.dims))}
+	for d, r := range s.columns[b.column].room {
+		f.used[d] = r - b.free[d]
+	}
+	to := s.rightSize(b.column, &f, m)
+	col := &s.columns[to]
+	price := uint64(col.price)
+	if col.nodes >= 0 {
+		price = max(price, col.full)
+		if s.nodesLeft[col.offer] < m {
+			return false
+		}
+	}
+	ph, pl := bits.Mul64(price, full)
+	wh, wl := bits.Mul64(f.worth, 1024)
+	if ph > wh || ph == wh && pl > wl {
+		return false
+	}
+	s.apply(to, &f, m)
+	return true
+}

@@ -1,0 +1,124 @@
+package price
+
+import (
+	"cmp"
+	"slices"
+)
+
+// enough is the worth, relative to the bound, of a shortage that is not worth a
+// dimension.
+const enough = 1e-4
+
+// cut adds dimensions with larger units for as long as the offers that the
+// program would buy are short of whole units.
+func (c *part) cut() {
+	base := c.basePrices()
+	for cuts := 0; cuts < c.Cuts; {
+		var found []candidate
+		for _, d := range c.dims {
+			if d.Unit > 1 {
+				continue
+			}
+			if best, ok := c.shortest(d.Resource, base[d.Resource]); ok {
+				found = append(found, best)
+			}
+		}
+		if len(found) == 0 {
+			return
+		}
+		slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(b.worth, a.worth) })
+		for _, f := range found[:min(len(found), c.Cuts-cuts)] {
+			c.dims = append(c.dims, f.Dimension)
+			cuts++
+		}
+		c.solve()
+	}
+}
+
+type candidate struct {
+	Dimension
+	worth float64
+}
+
+// basePrices are rough prices of the resources, for comparing shortages.
+func (c *part) basePrices() []float64 {
+	out := make([]float64, c.Resources)
+	for i := range c.groups {
+		for j, d := range c.dims {
+			out[d.Resource] = max(out[d.Resource], c.prices[i][j])
+		}
+	}
+	return out
+}
+
+// shortest finds the unit of the resource that the offers used are shortest of.
+func (c *part) shortest(resource int, price float64) (candidate, bool) {
+	needs := c.needs(resource)
+	var best candidate
+	for _, unit := range c.units(resource, needs) {
+		d := Dimension{resource, unit}
+		if slices.Contains(c.dims, d) {
+			continue
+		}
+		short := 0.0
+		for _, n := range needs {
+			if n.size < unit {
+				break
+			}
+			short += float64(n.size/unit) * n.count
+		}
+		for k, amount := range c.used {
+			if amount > tiny {
+				short -= float64(amount * float64(c.Offers[c.offers[k]].Capacity[resource]/unit))
+			}
+		}
+		worth := short * float64(unit) * price
+		if worth > best.worth && worth > enough*c.bound {
+			best = candidate{d, worth}
+		}
+	}
+	return best, best.Unit > 0
+}
+
+type sized struct {
+	size  int64
+	count float64
+}
+
+// needs lists the sizes in one resource that are large beside the offers, the
+// largest first.
+func (c *part) needs(resource int) []sized {
+	var out []sized
+	for _, g := range c.groups {
+		for _, k := range c.model.groups[g].classes {
+			if n := c.Classes[k].Need[resource]; n > c.largest[resource]/64 && n > 1 {
+				out = append(out, sized{n, float64(c.Classes[k].Count)})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b sized) int { return cmp.Compare(b.size, a.size) })
+	return out
+}
+
+// units lists those worth trying: the sizes of big pods and their halves, and
+// what the capacities in use can just not hold one more of.
+func (c *part) units(resource int, needs []sized) []int64 {
+	var out []int64
+	for i, n := range needs {
+		if i == 0 || n.size != needs[i-1].size {
+			out = append(out, n.size, (n.size+1)/2)
+		}
+	}
+	for k, amount := range c.used {
+		if amount <= tiny {
+			continue
+		}
+		capacity := c.Offers[c.offers[k]].Capacity[resource]
+		for parts := int64(1); parts <= 12; parts++ {
+			out = append(out, capacity/(parts+1)+1)
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return slices.DeleteFunc(out, func(unit int64) bool { return unit < 2 })
+}

@@ -1,0 +1,169 @@
+package price
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// group is the classes that can use the same offers.
+type group struct {
+	offers  []uint64 // bits
+	classes []int
+	worth   float64 // rough, to see which groups matter
+}
+
+// model is a problem with its classes grouped.
+type model struct {
+	Problem
+	largest []int64 // capacity per resource
+	groups  []group
+	groupOf []int // per class, -1 where it fits nothing
+}
+
+func newModel(p Problem) *model {
+	m := &model{Problem: p, largest: make([]int64, p.Resources), groupOf: make([]int, len(p.Classes))}
+	for _, o := range p.Offers {
+		for r, c := range o.Capacity {
+			m.largest[r] = max(m.largest[r], c)
+		}
+	}
+	words := (len(p.Offers) + 63) / 64
+	fits := make([]uint64, words)
+	key := make([]byte, 0, words*8)
+	index := map[string]int{}
+	for i, c := range p.Classes {
+		m.groupOf[i] = -1
+		if c.Count <= 0 || !m.fitting(c, fits) {
+			continue
+		}
+		key = key[:0]
+		for _, w := range fits {
+			key = binary.LittleEndian.AppendUint64(key, w)
+		}
+		g, ok := index[string(key)]
+		if !ok {
+			g = len(m.groups)
+			index[string(key)] = g
+			m.groups = append(m.groups, group{offers: slices.Clone(fits)})
+		}
+		m.groups[g].classes = append(m.groups[g].classes, i)
+		m.groups[g].worth += m.share(c) * float64(c.Count)
+	}
+	m.merge(cmp.Or(p.Groups, defaultGroups))
+	for g := range m.groups {
+		for _, i := range m.groups[g].classes {
+			m.groupOf[i] = g
+		}
+	}
+	return m
+}
+
+// fitting sets the bits of the offers that hold at least one pod of the class.
+func (m *model) fitting(c Class, bits []uint64) bool {
+	clear(bits)
+	found := false
+	for o := range m.Offers {
+		offer := &m.Offers[o]
+		if has(offer.Holds, c.Signature) && within(c.Need, offer.Capacity) {
+			bits[o>>6] |= 1 << (o & 63)
+			found = true
+		}
+	}
+	return found
+}
+
+func (m *model) share(c Class) float64 {
+	sum := 0.0
+	for r, n := range c.Need {
+		if n > 0 {
+			sum += float64(n) / float64(m.largest[r])
+		}
+	}
+	return sum
+}
+
+// merge leaves at most n groups. A small group joins one that can use at least
+// the same offers, else the last one, which then can use the offers of both:
+// both only lower the bound.
+func (m *model) merge(n int) {
+	if len(m.groups) <= n {
+		return
+	}
+	slices.SortStableFunc(m.groups, func(a, b group) int { return cmp.Compare(b.worth, a.worth) })
+	kept := m.groups[:n]
+	for _, small := range m.groups[n:] {
+		to := -1
+		for g := range kept {
+			if covers(kept[g].offers, small.offers) && (to < 0 || covers(kept[to].offers, kept[g].offers)) {
+				to = g
+			}
+		}
+		if to < 0 {
+			to = n - 1
+			for w, b := range small.offers {
+				kept[to].offers[w] |= b
+			}
+		}
+		kept[to].classes = append(kept[to].classes, small.classes...)
+	}
+	m.groups = kept
+}
+
+// components lists the groups that share offers, directly or through others.
+func (m *model) components() [][]int {
+	of := make([]int, len(m.groups))
+	for g := range of {
+		of[g] = g
+	}
+	for changed := true; changed; {
+		changed = false
+		for a := range m.groups {
+			for b := range a {
+				if of[a] != of[b] && meets(m.groups[a].offers, m.groups[b].offers) {
+					low := min(of[a], of[b])
+					of[a], of[b], changed = low, low, true
+				}
+			}
+		}
+	}
+	var out [][]int
+	at := make([]int, len(of))
+	for g, c := range of {
+		if c == g {
+			at[g] = len(out)
+			out = append(out, nil)
+		}
+		out[at[c]] = append(out[at[c]], g)
+	}
+	return out
+}
+
+func has(bits []uint64, i int) bool { return i>>6 < len(bits) && bits[i>>6]>>(i&63)&1 == 1 }
+
+func within(need, capacity []int64) bool {
+	for r, n := range need {
+		if n > capacity[r] {
+			return false
+		}
+	}
+	return true
+}
+
+func covers(a, b []uint64) bool {
+	for i, w := range b {
+		if w&^a[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func meets(a, b []uint64) bool {
+	for i, w := range b {
+		if w&a[i] != 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,246 @@
+package price
+
+import "math"
+
+// part is one connected part of the demand: its groups, the offers they can
+// use, the dimensions that its program has rows for, and the program's result.
+type part struct {
+	*model
+	groups []int
+	offers []int
+	sets   [][]int // distinct sets of groups (places in groups) that an offer holds
+	setOf  []int   // per offer, its set
+
+	dims   []Dimension
+	prices [][]float64 // per group and dimension, nano-dollars an hour for each unit
+	used   []float64   // per offer, how many
+	bound  float64
+	pivots int
+}
+
+func newPart(m *model, groups []int) *part {
+	c := &part{model: m, groups: groups}
+	index := map[string]int{}
+	for o := range m.Offers {
+		var set []int
+		var key []byte
+		for i, g := range groups {
+			if has(m.groups[g].offers, o) {
+				set = append(set, i)
+				key = append(key, byte(i), byte(i>>8))
+			}
+		}
+		if len(set) == 0 {
+			continue
+		}
+		s, ok := index[string(key)]
+		if !ok {
+			s = len(c.sets)
+			index[string(key)] = s
+			c.sets = append(c.sets, set)
+		}
+		c.offers = append(c.offers, o)
+		c.setOf = append(c.setOf, s)
+	}
+	for r := range m.Resources {
+		if c.demand(Dimension{r, 1}, nil) > 0 {
+			c.dims = append(c.dims, Dimension{r, 1})
+		}
+	}
+	return c
+}
+
+// demand adds up what the classes need in the dimension, per group too.
+func (c *part) demand(d Dimension, perGroup []float64) float64 {
+	all := 0.0
+	for i, g := range c.groups {
+		sum := 0.0
+		for _, k := range c.model.groups[g].classes {
+			if n := c.Classes[k].Need[d.Resource]; n >= d.Unit {
+				if d.Unit > 1 {
+					n /= d.Unit
+				}
+				sum += float64(n) * float64(c.Classes[k].Count)
+			}
+		}
+		if perGroup != nil {
+			perGroup[i] = sum
+		}
+		all += sum
+	}
+	return all
+}
+
+// program is the linear program of a part: a row for each group and dimension
+// with demand, and one for each offer with a limit.
+type program struct {
+	*part
+	rowOf   []int // per group and dimension, -1 where there is no demand
+	scale   []float64
+	cover   []float64 // per offer and dimension, scaled
+	cost    []float64 // per offer, scaled
+	limitOf []int     // per offer, its row or -1
+	costs   float64   // what one scaled unit of cost is
+	demand  []float64
+	entered []int // offers by column id
+	lp      *Program
+
+	best  []float64 // per set and dimension: the highest price, and whose
+	whose []int
+}
+
+func (c *part) solve() {
+	p := c.newProgram()
+	for range maxPivots {
+		if p.lp.EnterSurplus() {
+			continue
+		}
+		column, ok := p.price()
+		if !ok || !p.lp.Enter(column) {
+			break
+		}
+	}
+	c.pivots += p.lp.Pivots
+	p.result()
+}
+
+func (c *part) newProgram() *program {
+	g, d := len(c.groups), len(c.dims)
+	p := &program{
+		part: c, rowOf: make([]int, g*d), scale: make([]float64, d), cover: make([]float64, len(c.offers)*d),
+		cost: make([]float64, len(c.offers)), limitOf: make([]int, len(c.offers)),
+		best: make([]float64, len(c.sets)*d), whose: make([]int, len(c.sets)*d),
+	}
+	for _, o := range c.offers {
+		p.costs = max(p.costs, float64(c.Offers[o].Price))
+	}
+	p.costs = max(p.costs, 1)
+	sums := make([]float64, g)
+	for j, dim := range c.dims {
+		p.scale[j] = float64(c.largest[dim.Resource] / dim.Unit)
+		c.demand(dim, sums)
+		for i, sum := range sums {
+			p.rowOf[i*d+j] = -1
+			if sum > 0 {
+				p.rowOf[i*d+j] = len(p.demand)
+				p.demand = append(p.demand, sum/p.scale[j])
+			}
+		}
+	}
+	limits := 0
+	for i, o := range c.offers {
+		offer := &c.Offers[o]
+		p.cost[i] = float64(offer.Price) / p.costs
+		for j, dim := range c.dims {
+			p.cover[i*d+j] = float64(offer.Capacity[dim.Resource]/dim.Unit) / p.scale[j]
+		}
+		p.limitOf[i] = -1
+		if offer.Limit > 0 && limits < maxLimits {
+			limits++
+			p.limitOf[i] = len(p.demand)
+			p.demand = append(p.demand, -float64(offer.Limit))
+		}
+	}
+	p.lp = NewProgram(p.demand, p.penalties())
+	return p
+}
+
+// penalties are above every price that a row could have: what the resource
+// costs where it is bought alone.
+func (p *program) penalties() []float64 {
+	d := len(p.dims)
+	out := make([]float64, len(p.demand))
+	for i := range p.groups {
+		for j := range d {
+			row := p.rowOf[i*d+j]
+			if row < 0 {
+				continue
+			}
+			least := math.Inf(1)
+			for k, o := range p.offers {
+				if v := p.cover[k*d+j]; v > 0 && p.Offers[o].Limit < 0 && has(p.model.groups[p.part.groups[i]].offers, o) {
+					least = min(least, p.cost[k]/v)
+				}
+			}
+			if math.IsInf(least, 1) {
+				least = 10 // only limited offers: what is short is dear
+			}
+			out[row] = float64(least * 1.001)
+		}
+	}
+	return out
+}
+
+// price finds the offer whose content could be worth most for its cost.
+func (p *program) price() (Column, bool) {
+	d := len(p.dims)
+	prices := p.lp.Prices()
+	for s, set := range p.sets {
+		for j := range d {
+			best, whose := 0.0, -1
+			for _, i := range set {
+				if row := p.rowOf[i*d+j]; row >= 0 && prices[row] > best {
+					best, whose = prices[row], row
+				}
+			}
+			p.best[s*d+j], p.whose[s*d+j] = best, whose
+		}
+	}
+	most, at := tiny, -1
+	for k, s := range p.setOf {
+		if p.Offers[p.offers[k]].Limit == 0 || p.Offers[p.offers[k]].Limit > 0 && p.limitOf[k] < 0 {
+			continue
+		}
+		worth := -p.cost[k]
+		for j, v := range p.cover[k*d : k*d+d] {
+			worth += float64(v * p.best[s*d+j])
+		}
+		if row := p.limitOf[k]; row >= 0 {
+			worth -= prices[row]
+		}
+		if worth /= max(p.cost[k], 1e-3); worth > most {
+			most, at = worth, k
+			if p.lp.Stalled() {
+				break
+			}
+		}
+	}
+	if at < 0 {
+		return Column{}, false
+	}
+	return p.column(at), true
+}
+
+func (p *program) column(k int) Column {
+	d := len(p.dims)
+	c := Column{ID: len(p.entered), Cost: p.cost[k]}
+	p.entered = append(p.entered, k)
+	for j := range d {
+		if row := p.whose[p.setOf[k]*d+j]; row >= 0 {
+			c.Rows = append(c.Rows, row)
+			c.Cover = append(c.Cover, p.cover[k*d+j])
+		}
+	}
+	if row := p.limitOf[k]; row >= 0 {
+		c.Rows = append(c.Rows, row)
+		c.Cover = append(c.Cover, -1)
+	}
+	return c
+}
+
+func (p *program) result() {
+	c, d := p.part, len(p.dims)
+	prices := p.lp.Prices()
+	c.bound = float64(p.lp.Cost() * p.costs)
+	c.prices = make([][]float64, len(c.groups))
+	for i := range c.groups {
+		c.prices[i] = make([]float64, d)
+		for j := range d {
+			if row := p.rowOf[i*d+j]; row >= 0 {
+				c.prices[i][j] = max(0, prices[row]) * p.costs / p.scale[j]
+			}
+		}
+	}
+	c.used = make([]float64, len(c.offers))
+	p.lp.Amount(func(id int, amount float64) { c.used[p.entered[id]] += amount })
+}

@@ -1,0 +1,149 @@
+package price
+
+import (
+	"math"
+	"math/bits"
+)
+
+// round turns the prices into integers and makes them feasible exactly.
+func (m *model) round(parts []*part, out *Prices) {
+	highest := 0.0
+	for _, c := range parts {
+		for _, prices := range c.prices {
+			for _, v := range prices {
+				if !(v < math.MaxInt64/4) { // also what is not a number
+					return
+				}
+				highest = max(highest, v)
+			}
+		}
+	}
+	out.Scale = 40
+	for out.Scale > 0 && highest*float64(uint64(1)<<out.Scale) >= 1<<61 {
+		out.Scale--
+	}
+	index := make(map[Dimension]int, len(out.Dimensions))
+	for i, d := range out.Dimensions {
+		index[d] = i
+	}
+	nothing := make([]int64, len(out.Dimensions))
+	for i := range out.Of {
+		out.Of[i] = nothing
+	}
+	for _, c := range parts {
+		prices := make([][]int64, len(c.groups))
+		for i := range c.groups {
+			prices[i] = make([]int64, len(out.Dimensions))
+			for j, d := range c.dims {
+				prices[i][index[d]] = int64(c.prices[i][j] * float64(uint64(1)<<out.Scale))
+			}
+		}
+		c.shrink(prices, out)
+		for i, g := range c.groups {
+			for _, k := range m.groups[g].classes {
+				out.Of[k] = prices[i]
+			}
+		}
+	}
+}
+
+// shrink lowers the prices until no offer without a limit holds more worth than
+// it costs. One pass is enough: all are lowered by the largest excess.
+func (c *part) shrink(prices [][]int64, out *Prices) {
+	keep := uint64(1) << 32 // of 2^32
+	for k, o := range c.offers {
+		offer := &c.Offers[o]
+		if offer.Limit >= 0 {
+			continue
+		}
+		var worth Sum
+		for d, dim := range out.Dimensions {
+			best := int64(0)
+			for _, i := range c.sets[c.setOf[k]] {
+				best = max(best, prices[i][d])
+			}
+			worth.Add(offer.Capacity[dim.Resource]/dim.Unit, best)
+		}
+		limit := Scaled(offer.Price, out.Scale)
+		for keep > 0 && worth.shrunk(keep).Exceeds(limit) {
+			keep = min(keep-1, worth.ratio(limit))
+		}
+	}
+	if keep == 1<<32 {
+		return
+	}
+	for i := range prices {
+		for d, v := range prices[i] {
+			hi, lo := bits.Mul64(uint64(v), keep)
+			prices[i][d] = int64(hi<<32 | lo>>32)
+		}
+	}
+}
+
+// Sum adds products of non-negative integers in 128 bits; it saturates.
+type Sum struct{ Hi, Lo uint64 }
+
+// Add adds a*b; negative factors count as 0.
+func (s *Sum) Add(a, b int64) {
+	hi, lo := bits.Mul64(uint64(max(0, a)), uint64(max(0, b)))
+	s.add(Sum{hi, lo})
+}
+
+func (s *Sum) add(o Sum) {
+	var carry uint64
+	s.Lo, carry = bits.Add64(s.Lo, o.Lo, 0)
+	s.Hi, carry = bits.Add64(s.Hi, o.Hi, carry)
+	if carry != 0 {
+		s.Hi, s.Lo = math.MaxUint64, math.MaxUint64
+	}
+}
+
+// Exceeds says whether s > o.
+func (s Sum) Exceeds(o Sum) bool { return s.Hi > o.Hi || s.Hi == o.Hi && s.Lo > o.Lo }
+
+// Scaled is v * 2^scale.
+func Scaled(v int64, scale uint) Sum {
+	var s Sum
+	s.Add(v, 1<<min(scale, 62))
+	return s
+}
+
+// Unscaled is s / 2^scale, rounded down, at most the largest int64.
+func (s Sum) Unscaled(scale uint) int64 {
+	if s.Hi>>scale != 0 {
+		return math.MaxInt64
+	}
+	v := s.Lo
+	if scale > 0 {
+		v = s.Hi<<(64-scale) | s.Lo>>scale
+	}
+	return int64(min(v, math.MaxInt64))
+}
+
+// shrunk is at least s * keep / 2^32.
+func (s Sum) shrunk(keep uint64) Sum {
+	hi, lo := bits.Mul64(s.Lo, keep)
+	out := Sum{hi >> 32, hi<<32 | lo>>32}
+	hi, lo = bits.Mul64(s.Hi, keep)
+	if hi>>32 != 0 {
+		return Sum{math.MaxUint64, math.MaxUint64}
+	}
+	out.add(Sum{hi<<32 | lo>>32, 1})
+	return out
+}
+
+// ratio is about limit / s in 2^-32, below 2^32.
+func (s Sum) ratio(limit Sum) uint64 {
+	// Both are shifted until s fits into 64 bits with its highest bit set.
+	shift := bits.LeadingZeros64(s.Hi)
+	top, of := s.Hi<<shift|s.Lo>>(64-shift), limit.Hi<<shift|limit.Lo>>(64-shift)
+	if s.Hi == 0 {
+		shift = bits.LeadingZeros64(s.Lo)
+		top, of = s.Lo<<shift, limit.Lo<<shift
+	}
+	if of >= top {
+		return 1<<32 - 1
+	}
+	q, _ := bits.Div64(of>>32, of<<32, top)
+	return q
+}
