@@ -78,6 +78,9 @@ type Result struct {
 	// Prices are what resources are worth to the classes, with every offer at
 	// hand, also large ones; its Buys is nil.
 	Prices price.Prices
+	// Steps and Stale are where Polish goes on: steps made, and how many of
+	// them since the last that helped.
+	Steps, Stale int
 	Trace
 }
 
@@ -91,5 +94,7 @@ type Trace struct {
 
 // Work bounds a call.
 type Work struct {
-	Trials int // searches from another start; at least one is made
+	// Trials is how many searches Solve may start, and how many steps Polish
+	// may make; 0 is a default that is right where the time is short.
+	Trials int
 }

@@ -10,27 +10,48 @@ import (
 // Solve places what can be placed.
 func Solve(p Problem, work Work) Result {
 	c := newCore(&p)
-	first := newSearch(c)
-	prices := first.pricesFor(first.left, boundCuts, 0)
-	best := first
-	for i, tight := range tightness[:min(len(tightness), max(1, work.Trials))] {
-		s := first
-		if i > 0 {
-			s = newSearch(c)
+	best := newSearch(c)
+	prices := best.pricesFor(best.left, boundCuts, 0)
+	goal := best.worthOf(prices)
+	goal = addMoney(goal, int64(goal)/nearly, 1)
+	trials := work.Trials
+	if trials <= 0 {
+		trials = defaultTrials
+	}
+	best.run(prices, tightness[0])
+	for _, tight := range tightness[1:min(len(tightness), trials)] {
+		if best.cost <= goal {
+			break
 		}
-		s.run(prices, tight)
-		if i == 0 || s.better(best) {
+		if s := newSearch(c); s.run(prices, tight).better(best) {
 			best = s
 		}
 	}
+	best.touchUp(trials)
 	r := best.result()
+	r.Trace = c.trace
 	r.Prices = c.widen(prices)
 	return r
 }
 
-// tightness is how much a bin that is nearly full is preferred: the worth of
-// what is free counts 2^-n of the balance. Each value is a search of its own.
-var tightness = [...]uint{20, 64, 22, 18} //nolint:gochecknoglobals // a constant array
+const (
+	defaultTrials = 2
+	nearly        = 200 // the inverse of the gap at which no other start is tried
+)
+
+// tightness is how much a bin that is nearly full is preferred: what is free in
+// it counts 2^-n of how it leans. Each value is a search of its own; large
+// fleets like 21, fleets of few huge nodes 22.
+var tightness = [...]uint{21, 22, 19, 64} //nolint:gochecknoglobals // a constant array
+
+// worthOf is a lower bound of the cost.
+func (s *search) worthOf(prices price.Prices) quantity.Money {
+	var sum quantity.Money
+	for k := range s.kinds {
+		sum = addMoney(sum, int64(worth(s.kinds[k].need, prices, prices.Of[k])), s.left[k])
+	}
+	return sum
+}
 
 // node is a number of bins with equal content.
 type node struct {
@@ -79,8 +100,11 @@ func (s *search) usable(column int) bool {
 
 // run places everything: what needs large offers first, then the bulk in lots,
 // then the rest.
-func (s *search) run(prices price.Prices, tight uint) {
+func (s *search) run(prices price.Prices, tight uint) *search {
 	s.tight = tight
+	if prices.Of == nil {
+		prices = s.pricesFor(s.left, 0, someGroups)
+	}
 	s.value(prices, s.left)
 	if s.large {
 		s.greedy(true)
@@ -89,6 +113,7 @@ func (s *search) run(prices price.Prices, tight uint) {
 	}
 	s.spreadAll(prices)
 	s.greedy(false)
+	return s
 }
 
 // better prefers what leaves less, then what costs less.

@@ -52,32 +52,44 @@ func (c *part) basePrices() []float64 {
 }
 
 // shortest finds the unit of the resource that the offers used are shortest of.
+// It looks at all groups whose offers are among those of one of them (Hall's
+// condition): what they need together, only those offers can give.
 func (c *part) shortest(resource int, price float64) (candidate, bool) {
-	needs := c.needs(resource)
 	var best candidate
-	for _, unit := range c.units(resource, needs) {
-		d := Dimension{resource, unit}
-		if slices.Contains(c.dims, d) {
+	for i, g := range c.groups {
+		needs := c.needs(resource, g)
+		if len(needs) == 0 {
 			continue
 		}
-		short := 0.0
-		for _, n := range needs {
-			if n.size < unit {
-				break
+		for _, unit := range c.units(resource, i, needs) {
+			d := Dimension{resource, unit}
+			if slices.Contains(c.dims, d) {
+				continue
 			}
-			short += float64(n.size/unit) * n.count
-		}
-		for k, amount := range c.used {
-			if amount > tiny {
-				short -= float64(amount * float64(c.Offers[c.offers[k]].Capacity[resource]/unit))
+			worth := c.short(d, i, needs) * float64(unit) * price
+			if worth > best.worth && worth > enough*c.bound {
+				best = candidate{d, worth}
 			}
-		}
-		worth := short * float64(unit) * price
-		if worth > best.worth && worth > enough*c.bound {
-			best = candidate{d, worth}
 		}
 	}
 	return best, best.Unit > 0
+}
+
+// short is how many units the offers of the group at i are short of.
+func (c *part) short(d Dimension, i int, needs []sized) float64 {
+	short := 0.0
+	for _, n := range needs {
+		if n.size < d.Unit {
+			break
+		}
+		short += float64(float64(n.size/d.Unit) * n.count)
+	}
+	for k, amount := range c.used {
+		if amount > tiny && has(c.model.groups[c.groups[i]].offers, c.offers[k]) {
+			short -= float64(amount * float64(c.Offers[c.offers[k]].Capacity[d.Resource]/d.Unit))
+		}
+	}
+	return short
 }
 
 type sized struct {
@@ -86,31 +98,35 @@ type sized struct {
 }
 
 // needs lists the sizes in one resource that are large beside the offers, the
-// largest first.
-func (c *part) needs(resource int) []sized {
+// largest first, of the groups whose offers are among those of the group.
+func (c *part) needs(resource, group int) []sized {
 	var out []sized
+	within := c.model.groups[group].offers
 	for _, g := range c.groups {
+		if !covers(within, c.model.groups[g].offers) {
+			continue
+		}
 		for _, k := range c.model.groups[g].classes {
 			if n := c.Classes[k].Need[resource]; n > c.largest[resource]/64 && n > 1 {
 				out = append(out, sized{n, float64(c.Classes[k].Count)})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b sized) int { return cmp.Compare(b.size, a.size) })
+	slices.SortFunc(out, func(a, b sized) int { return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.count, a.count)) })
 	return out
 }
 
 // units lists those worth trying: the sizes of big pods and their halves, and
 // what the capacities in use can just not hold one more of.
-func (c *part) units(resource int, needs []sized) []int64 {
+func (c *part) units(resource, i int, needs []sized) []int64 {
 	var out []int64
-	for i, n := range needs {
-		if i == 0 || n.size != needs[i-1].size {
-			out = append(out, n.size, (n.size+1)/2)
+	for j, n := range needs {
+		if j == 0 || n.size != needs[j-1].size {
+			out = append(out, n.size, (n.size+1)/2, (n.size+2)/3)
 		}
 	}
 	for k, amount := range c.used {
-		if amount <= tiny {
+		if amount <= tiny || !has(c.model.groups[c.groups[i]].offers, c.offers[k]) {
 			continue
 		}
 		capacity := c.Offers[c.offers[k]].Capacity[resource]

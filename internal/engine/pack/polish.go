@@ -1,0 +1,231 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+const (
+	patience     = 600 // steps without success after which a polish is done
+	defaultSteps = 64
+	smallFleet   = 48 // nodes up to which Solve polishes too
+)
+
+// Polish takes a few bins apart, those that hold little for their price more
+// often than others, packs their content again, and keeps what is cheaper. It
+// only improves, its steps depend on nothing but the problem and the result, and
+// many short runs end where one long run does. It is done when nothing has
+// helped for long.
+func Polish(p Problem, r Result, limit Work) (Result, bool) {
+	c := newCore(&p)
+	s := newSearch(c)
+	prices := s.pricesFor(s.left, boundCuts, 0)
+	s.value(prices, s.left)
+	if !s.load(r.Bins) {
+		return r, true
+	}
+	steps := limit.Trials
+	if steps <= 0 {
+		steps = defaultSteps
+	}
+	done := s.polish(&r, steps)
+	out := s.result()
+	out.Prices, out.Steps, out.Stale = r.Prices, r.Steps, r.Stale
+	out.Trace = c.trace
+	if out.Cost > r.Cost { // zones can be dearer than columns say
+		r.Steps, r.Stale = out.Steps, out.Stale
+		return r, done
+	}
+	return out, done
+}
+
+// touchUp polishes a small fleet, where a few nodes decide.
+func (s *search) touchUp(trials int) {
+	n := int64(0)
+	for i := range s.nodes {
+		n += s.nodes[i].copies
+	}
+	if n > smallFleet {
+		return
+	}
+	left := make([]int64, len(s.kinds))
+	for k := range left {
+		left[k] = s.kinds[k].count - s.left[k]
+	}
+	s.value(s.pricesFor(left, 0, 0), left)
+	s.revalue()
+	var r Result
+	s.polish(&r, 8*trials)
+}
+
+// load takes the bins of a result apart into kinds; false where they are not of
+// this problem.
+func (s *search) load(bins []Bin) bool {
+	kindOf := make([]int, len(s.p.Classes))
+	for i := range kindOf {
+		kindOf[i] = -1
+	}
+	for k := range s.kinds {
+		for _, i := range s.kinds[k].members {
+			kindOf[i] = k
+		}
+	}
+	for i := range bins {
+		b := &bins[i]
+		f := filling{used: make([]int64, len(s.dims))}
+		for _, p := range b.Parts {
+			if p.Class < 0 || p.Class >= len(kindOf) || kindOf[p.Class] < 0 {
+				return false
+			}
+			k := kindOf[p.Class]
+			at := slices.IndexFunc(f.pieces, func(q piece) bool { return q.kind == k })
+			if at < 0 {
+				at = len(f.pieces)
+				f.pieces = append(f.pieces, piece{kind: k})
+			}
+			f.pieces[at].count += p.Count
+			for d, need := range s.kinds[k].need {
+				f.used[d] += need * p.Count
+			}
+		}
+		to := slices.IndexFunc(s.columns, func(col column) bool {
+			return col.offer == b.Offer && fit(f.used, col.room) &&
+				!slices.ContainsFunc(f.pieces, func(p piece) bool { return !col.takes(&s.kinds[p.kind]) })
+		})
+		if to < 0 || b.Copies <= 0 {
+			return false
+		}
+		s.apply(to, &f, b.Copies)
+	}
+	s.revalue()
+	return !slices.ContainsFunc(s.left, func(n int64) bool { return n < 0 })
+}
+
+// revalue gives all nodes their worth by the kinds' present worth, and brings
+// them into an order that depends on their content alone.
+func (s *search) revalue() {
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		slices.SortFunc(n.pieces, func(a, b piece) int { return cmp.Compare(a.kind, b.kind) })
+		n.worth = 0
+		for _, p := range n.pieces {
+			n.worth = min(n.worth+s.kinds[p.kind].worth*uint64(p.count), 1<<62)
+		}
+	}
+	s.arrange()
+}
+
+// arrange puts the nodes that hold least for their price first, and equal ones
+// together.
+func (s *search) arrange() {
+	slices.SortFunc(s.nodes, func(a, b node) int {
+		pa, pb := s.columns[a.column].price, s.columns[b.column].price
+		switch {
+		case dearer(pa, a.worth, pb, b.worth):
+			return -1
+		case dearer(pb, b.worth, pa, a.worth):
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.column, b.column), slices.CompareFunc(a.pieces, b.pieces, func(x, y piece) int {
+			return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.count, y.count))
+		}))
+	})
+	kept := s.nodes[:0]
+	for _, n := range s.nodes {
+		if last := len(kept) - 1; last >= 0 && kept[last].column == n.column && slices.Equal(kept[last].pieces, n.pieces) {
+			kept[last].copies += n.copies
+			continue
+		}
+		kept = append(kept, n)
+	}
+	s.nodes = kept
+}
+
+// polish makes up to so many steps; true when nothing has helped for long.
+func (s *search) polish(r *Result, steps int) bool {
+	base := make([]uint64, len(s.kinds))
+	for k := range s.kinds {
+		base[k] = s.kinds[k].worth
+	}
+	sub := newSearch(s.core)
+	for range steps {
+		if r.Stale >= patience || len(s.nodes) == 0 {
+			return true
+		}
+		r.Steps++
+		r.Stale++
+		if s.retry(sub, uint64(r.Steps)) {
+			r.Stale = 0
+			for k := range s.kinds {
+				s.kinds[k].worth = base[k]
+			}
+			s.revalue()
+		}
+	}
+	return r.Stale >= patience || len(s.nodes) == 0
+}
+
+// retry takes some nodes apart and packs them again; true if that was cheaper.
+func (s *search) retry(sub *search, step uint64) bool {
+	taken := s.choose(step)
+	sub.nodes = sub.nodes[:0]
+	clear(sub.left)
+	copy(sub.nodesLeft, s.nodesLeft)
+	var cost quantity.Money
+	sub.cost, sub.large = 0, false
+	for _, i := range taken {
+		n := &s.nodes[i]
+		col := &s.columns[n.column]
+		for _, p := range n.pieces {
+			sub.left[p.kind] += p.count
+			sub.large = sub.large || s.kinds[p.kind].large
+		}
+		if col.nodes >= 0 {
+			sub.nodesLeft[col.offer]++
+		}
+		cost = addMoney(cost, col.price, 1)
+	}
+	tight := tightness[step%uint64(len(tightness))]
+	sub.run(price.Prices{}, tight)
+	if sub.cost >= cost || slices.ContainsFunc(sub.left, func(n int64) bool { return n > 0 }) {
+		return false
+	}
+	for _, i := range taken {
+		s.nodes[i].copies--
+	}
+	s.nodes = slices.DeleteFunc(s.nodes, func(n node) bool { return n.copies == 0 })
+	s.nodes = append(s.nodes, sub.nodes...)
+	copy(s.nodesLeft, sub.nodesLeft)
+	s.cost += sub.cost - cost
+	return true
+}
+
+// choose picks different nodes, one copy of each: the first few of the order
+// more often than the last.
+func (s *search) choose(step uint64) []int {
+	random := step * 0x9e3779b97f4a7c15
+	next := func(n uint64) uint64 { // splitmix64
+		random += 0x9e3779b97f4a7c15
+		z := random
+		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		return (z ^ z>>31) % n
+	}
+	all := uint64(len(s.nodes))
+	size := 2 + next(min(14, all))
+	var taken []int
+	for range size {
+		at := next(all)
+		if next(4) > 0 {
+			at = at * next(all) / all
+		}
+		if !slices.Contains(taken, int(at)) {
+			taken = append(taken, int(at))
+		}
+	}
+	slices.Sort(taken)
+	return taken
+}
