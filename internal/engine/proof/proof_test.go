@@ -62,7 +62,7 @@ func fourNodes() (cluster.Objects, plan.Certificate) {
 		Pools: []cluster.Pool{{Name: "general", Class: "default", Ready: true}},
 		Classes: []cluster.Class{{Name: "default", Ready: true, Types: []catalog.InstanceType{
 			instanceType("c.small", 4, 8, onDemand("a", 1000), onDemand("b", 1000)),
-			instanceType("c.large", 8, 16, onDemand("a", 2100)),
+			instanceType("d.large", 8, 16, onDemand("a", 2100)),
 		}}},
 	}
 	c := plan.Certificate{
