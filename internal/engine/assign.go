@@ -139,7 +139,7 @@ func (s *step) put(c *demandClass, level int, h *host, n int64) {
 	h.free = h.free.Sub(l.shape.Requests.Times(n))
 	h.ports = append(h.ports, l.shape.Ports...)
 	if s.rules != nil {
-		s.rules.Add(c.rules[level], h.place(), n)
+		s.rules.Add(c.hard(), h.place(), n)
 	}
 	s.trace.Placed += n
 }

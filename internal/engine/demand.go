@@ -17,11 +17,12 @@ import (
 type demandClass struct {
 	group     *cluster.Group
 	levels    []level
-	level     int // the one in force
-	rules     []int // for each level: its number in the table of rules
+	level     int      // the one in force
+	rules     []int    // for each level: its number in the table of rules
 	pods      []podRef // pending, oldest first
 	displaced []podRef // bound to a node that goes
 	declared  int64    // replicas that do not exist yet
+	refused   int64    // found no place
 	items     []item   // how it is divided among topology domains, while a tier is packed
 }
 
@@ -44,6 +45,10 @@ func (c *demandClass) shape() *cluster.Shape { return &c.levels[c.level].shape }
 func (c *demandClass) rule() int { return c.rules[c.level] }
 
 func (c *demandClass) last() int { return len(c.levels) - 1 }
+
+// hard is the number of the class with its requirements only: as such its pods
+// count for others once they have a place, whatever they preferred.
+func (c *demandClass) hard() int { return c.rules[c.last()] }
 
 // gatherDemand collects what needs room, by group.
 func (s *step) gatherDemand() {
@@ -155,7 +160,7 @@ func (s *step) gatherRules() {
 	for _, c := range s.classes {
 		for _, p := range c.displaced {
 			if state, ok := s.in.Snapshot.State(p.node); ok {
-				s.rules.Add(c.rules[c.last()], spread.Place{Name: p.node, Labels: state.Node.Labels, Taints: state.Node.Taints}, -1)
+				s.rules.Add(c.hard(), spread.Place{Name: p.node, Labels: state.Node.Labels, Taints: state.Node.Taints}, -1)
 			}
 		}
 	}

@@ -54,11 +54,16 @@ func (s *step) divide(t *tier, p *pack.Problem, dims dimensions) []*item {
 			made := s.divideClass(t, c)
 			items = append(items, made...)
 			progress = progress || len(made) > 0
-			if c.count() > total(made) && s.ruled(c) && len(made) == 0 {
+			if s.ruled(c) && len(made) == 0 {
 				rest = append(rest, c)
 			}
 		}
 		waiting = rest
+		for i := 0; i < len(waiting) && !progress; i++ {
+			pinned := s.pin(t, waiting[i], items)
+			progress = pinned != nil
+			items = append(items, pinned...)
+		}
 	}
 	items = withoutCompany(items)
 	s.describe(t, p, dims, items)
@@ -82,12 +87,35 @@ func withoutCompany(items []*item) []*item {
 	return filter(items, func(x *item) bool { return x.count > 0 })
 }
 
-func total(items []*item) int64 {
-	var n int64
-	for _, x := range items {
-		n += x.count
+// pin settles where one pod of a class goes that the given one must follow, and
+// that could go anywhere otherwise: to a domain where both may run.
+func (s *step) pin(t *tier, c *demandClass, items []*item) []*item {
+	keys, where := s.domainKeys(c), s.where(c)
+	for _, rule := range s.companyOf(c) {
+		i := slices.IndexFunc(items, func(x *item) bool {
+			return x.class != c && x.class.rule() == rule && x.cell == nil && x.with == nil && x.unit == 1 && x.count > 0
+		})
+		if i < 0 {
+			continue
+		}
+		lead := items[i]
+		for _, k := range s.cells(t, c, both(where, lead.where), keys) {
+			if k.shut {
+				continue
+			}
+			s.rules.Add(lead.class.hard(), k.place, 1)
+			lead.count, lead.left = lead.count-1, lead.left-1
+			return []*item{{class: lead.class, cell: k, count: 1, left: 1, where: k.where, unit: 1}}
+		}
 	}
-	return n
+	return nil
+}
+
+func (s *step) companyOf(c *demandClass) []int {
+	if s.rules == nil {
+		return nil
+	}
+	return s.rules.Company(c.rule())
 }
 
 // ruled says whether other pods have a say in where the class may go.
@@ -124,7 +152,7 @@ func (s *step) divideClass(t *tier, c *demandClass) []*item {
 		if room == unlimited {
 			k = n
 		}
-		s.rules.Add(c.rule(), cells[best].place, k)
+		s.rules.Add(c.hard(), cells[best].place, k)
 		counts[best] += k
 		n -= k
 	}
@@ -251,10 +279,9 @@ func (s *step) giveBack(items []*item) bool {
 		if x.left == 0 || x.cell == nil {
 			continue
 		}
-		s.rules.Add(x.class.rule(), x.cell.place, -x.left)
+		s.rules.Add(x.class.hard(), x.cell.place, -x.left)
 		s.shut[x.class.group.Key+x.cell.name] = true
 		again = true
 	}
 	return again
 }
-

@@ -290,7 +290,7 @@ func TestStep_SaysWhyAPodCannotBePlaced(t *testing.T) {
 		}, `pool "general": the pod does not tolerate a taint (spot=only:NoSchedule)`},
 		{
 			"size", func(p *cluster.Pod) { p.Shape.Requests.MilliCPU = 64_000 }, nil,
-			`pool "general": no instance type is large enough (cpu), 3 instance types`,
+			`pool "general": no instance type is large enough: the largest of 3 lacks cpu (needs 64, has 3.9)`,
 		},
 		{
 			"architecture", func(p *cluster.Pod) { p.Shape.Selector = label.All(unmet) }, nil,
@@ -302,7 +302,7 @@ func TestStep_SaysWhyAPodCannotBePlaced(t *testing.T) {
 		},
 		{
 			"limit", nil, func(p *cluster.Pool) { p.Limits = []quantity.Amount{{Name: "nodes", Count: 0}} },
-			`pool "general": the pool's limits are reached (nodes)`,
+			`pool "general": limited to 0 nodes, and has 0`,
 		},
 		{
 			"not ready", nil, func(p *cluster.Pool) { p.Ready, p.NotReady = false, "NodeClassReady is False" },

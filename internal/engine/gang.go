@@ -100,7 +100,7 @@ func (s *step) placedOf(id string) int64 {
 	}
 	for _, c := range s.classes {
 		if c.group.Shape.Gang.Name != "" && c.group.Namespace+"/"+c.group.Shape.Gang.Name == id {
-			n -= c.count()
+			n -= c.count() + c.refused
 		}
 	}
 	return n

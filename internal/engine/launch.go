@@ -27,7 +27,7 @@ const (
 func (s *step) launch(t *tier, items []*item, b pack.Bin) launchResult {
 	best := &s.fleet.Rows[t.rows[b.Offer]]
 	pool := &s.fleet.Pools[best.Pool]
-	if t.full[pool.Name] {
+	if t.full[pool.Name] || best.Left >= 0 && s.reservationUse(best.Reservation) >= best.Left {
 		return overLimit
 	}
 	carried, zones, relaxed := s.carry(t, items, b)

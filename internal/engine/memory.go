@@ -12,11 +12,11 @@ import (
 // Memory carries from Step to Step what the cluster's objects cannot. Losing it
 // delays a removal and forgets a penalty; it never breaks anything.
 type Memory struct {
-	Unavailable []Penalty // sorted by offering
-	EmptySince  []Since   // claims, sorted
-	ReadySince  []Since   // nodes that are kept for their pods, sorted
-	Planned     []Planned // claims, sorted
-	Declared    []Progress  // by workload
+	Unavailable []Penalty  // sorted by offering
+	EmptySince  []Since    // claims, sorted
+	ReadySince  []Since    // nodes that are kept for their pods, sorted
+	Planned     []Planned  // claims, sorted
+	Declared    []Progress // by workload
 
 	// fleet is what the supply can launch, compiled. It follows from the snapshot
 	// and is only kept so that it is not compiled for each Step.

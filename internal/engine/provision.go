@@ -99,7 +99,7 @@ func (s *step) packTier(t *tier) bool {
 	if len(items) == 0 {
 		return false
 	}
-	result := solve(p, pack.Work{})
+	result := pack.Solve(p, pack.Work{})
 	s.trace.Rounds++
 	s.trace.Work += int64(result.Fills)
 	placedBefore := s.trace.Placed

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
@@ -22,6 +23,7 @@ func (s *step) refuse(c *demandClass) {
 func (s *step) refuseAll(c *demandClass, reasons []plan.Refusal) {
 	s.trace.Refused += c.count()
 	s.homeless += len(c.displaced)
+	c.refused += c.count()
 	if ids := c.draw(c.count()).ids(); len(ids) > 0 {
 		s.outcomes = append(s.outcomes, plan.Outcome{Group: c.group.Key, Pods: ids, Verdict: plan.Unplaceable, Reasons: reasons})
 	}
@@ -159,16 +161,21 @@ func (s *step) why(c *demandClass, pool int) string {
 	if s.rules == nil {
 		return ""
 	}
+	keys := s.domainKeys(c)
 	t := &tier{}
 	for i := range s.fleet.Rows {
 		if s.fleet.Rows[i].Pool == pool {
 			t.rows = append(t.rows, i)
 		}
 	}
-	for _, x := range s.cells(t, c, s.where(c), s.domainKeys(c)) {
+	cells := s.cells(t, c, s.where(c), keys)
+	for _, x := range cells {
 		if text := s.rules.Why(c.rule(), x.place); text != "" {
 			return text
 		}
+	}
+	if len(cells) == 0 && len(keys) > 0 {
+		return "its nodes lack the label " + strings.Join(keys, " or ")
 	}
 	return ""
 }

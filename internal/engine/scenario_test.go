@@ -25,8 +25,9 @@ var update = flag.Bool("update", false, "rewrite the expected plans of the scena
 // what to look for. When one fails, read the difference: if the new plan is
 // right, run the test with -update.
 //
-// Lines of a script: pool NAME [limit=RES:N] [taint=K=V:E] [capacity=spot];
-// pods NAME N MILLICPU [tolerate=K=V:E] [select=K=V]; declare NAME N MILLICPU;
+// Lines of a script: pool NAME [limit=RES:N] [taint=K=V:E] [capacity=spot]
+// [minvalues=K:N] [domains=K:A,B] [weight=N]; pods NAME N MILLICPU, with what they
+// ask for (see shape in scenario_pods_test.go); declare NAME N MILLICPU;
 // arrive NAME N MILLICPU (declared pods come into being); finish NAME (its pods
 // go); step; order (the launches become NodeClaims); up (they join, too); open
 // (nominations, taints and cordons of the last plan take effect); interrupt NAME DURATION (the
@@ -103,13 +104,20 @@ func (s *scenario) run(line string) {
 		s.objects.Pods = rest
 	case "step":
 		fmt.Fprintf(&s.out, "at %s\n", s.now.Sub(start))
-		s.last = s.step().Plan.Actions
+		out := s.step()
+		s.last = out.Plan.Actions
 		for _, a := range s.last {
 			fmt.Fprintf(&s.out, "  %s\n", s.text(a))
 			if l, ok := a.(plan.Launch); ok {
 				s.wanted = append(s.wanted, l)
 			}
 		}
+		s.tellOutcomes(out.Plan.Outcomes)
+	case "reserve":
+		s.reserve(args[0], s.number(args[1]))
+	case "policy":
+		s.policy.IgnorePreferences = options["preferences"] == "ignore"
+		s.policy.BestEffortMinValues = options["minvalues"] == "besteffort"
 	case "order", "up":
 		s.order(s.wanted)
 		s.ordered, s.wanted = append(s.ordered, s.wanted...), nil
@@ -147,22 +155,28 @@ func (s *scenario) addPool(name string, options map[string]string) {
 	if c, ok := options["capacity"]; ok {
 		p.Requirements = label.All(label.Is(label.CapacityType, c))
 	}
+	if m, ok := options["minvalues"]; ok {
+		key, n, _ := strings.Cut(m, ":")
+		p.MinValues = []cluster.MinValues{{Key: key, Count: int(s.number(n))}}
+	}
+	if d, ok := options["domains"]; ok {
+		key, values, _ := strings.Cut(d, ":")
+		r, err := label.NewRequirement(key, label.In, strings.Split(values, ",")...)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		p.Requirements = p.Requirements.And(label.All(r))
+	}
+	if w, ok := options["weight"]; ok {
+		p.Weight = int32(s.number(w))
+	}
 	s.pool(p)
 }
 
 func (s *scenario) addPods(how string, args []string, options map[string]string) {
 	n := s.number(args[1])
 	from := len(s.objects.Pods)
-	s.pods(args[0], int(n), s.number(args[2]), func(p *cluster.Pod) {
-		if t, ok := options["tolerate"]; ok {
-			x := parseTaint(t)
-			p.Shape.Tolerations = []cluster.Toleration{{Key: x.Key, Value: x.Value, Effect: x.Effect}}
-		}
-		if sel, ok := options["select"]; ok {
-			k, v, _ := strings.Cut(sel, "=")
-			p.Shape.Selector = label.All(label.Is(k, v))
-		}
-	})
+	s.pods(args[0], int(n), s.number(args[2]), func(p *cluster.Pod) { s.shape(p, args[0], options) })
 	if how == "arrive" {
 		for i := range s.objects.Pods[from:] {
 			s.objects.Pods[from+i].Name += "-late"

@@ -23,6 +23,7 @@ type world struct {
 	t       testing.TB
 	objects cluster.Objects
 	memory  engine.Memory
+	policy  engine.Policy
 	now     time.Time
 	seed    uint64
 }
@@ -30,7 +31,7 @@ type world struct {
 // newWorld has one class with three types in two zones, and one pool of it.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, now: start, seed: 7}
+	w := &world{t: t, now: start, seed: 7, policy: engine.DefaultPolicy()}
 	w.objects.Classes = []cluster.Class{{Name: "default", Ready: true, Types: []catalog.InstanceType{
 		instanceType("c5.large", 2, 4, 85_000_000),
 		instanceType("c5.xlarge", 4, 8, 170_000_000),
@@ -60,7 +61,11 @@ func (w *world) pool(p cluster.Pool) *world {
 		p.EmptyAfter = 30 * time.Second
 	}
 	if _, pinned := p.Requirements.Get(label.CapacityType); !pinned {
-		p.Requirements = p.Requirements.And(label.All(label.Is(label.CapacityType, label.OnDemand)))
+		paid, err := label.NewRequirement(label.CapacityType, label.In, label.OnDemand, label.Reserved)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		p.Requirements = p.Requirements.And(label.All(paid))
 	}
 	w.objects.Pools = append(w.objects.Pools, p)
 	return w
@@ -89,7 +94,7 @@ func (w *world) step() engine.Output {
 		w.t.Fatal(err)
 	}
 	w.seed++
-	out := engine.Step(engine.Input{Snapshot: snap, Memory: w.memory, Policy: engine.DefaultPolicy(), Now: w.now, Seed: w.seed})
+	out := engine.Step(engine.Input{Snapshot: snap, Memory: w.memory, Policy: w.policy, Now: w.now, Seed: w.seed})
 	w.memory = out.Memory
 	return out
 }
@@ -105,15 +110,20 @@ func (w *world) order(launches []plan.Launch) *world {
 		if err != nil {
 			w.t.Fatal(err)
 		}
+		zones, err := label.NewRequirement(label.Zone, label.In, l.Zones...)
+		if err != nil {
+			w.t.Fatal(err)
+		}
 		w.objects.Claims = append(w.objects.Claims, cluster.Claim{
 			Name: l.Name, UID: "uid-" + l.Name, Pool: l.Pool, Class: l.Class, Labels: l.Labels, Taints: l.Taints,
-			Requirements: l.Requirements.And(label.All(in, label.Is(label.CapacityType, l.CapacityType))), Requests: l.Content, Created: w.now,
+			Requirements: l.Requirements.And(label.All(in, zones, label.Is(label.CapacityType, l.CapacityType))),
+			Reservation:  l.Reservation, Requests: l.Content, Created: w.now,
 		})
 	}
 	return w
 }
 
-// bringUp launches every NodeClaim as its cheapest type in zone a and registers
+// bringUp launches every NodeClaim as its cheapest type in its first zone and registers
 // a ready node that still has the daemon's taint.
 func (w *world) bringUp(launches []plan.Launch) *world {
 	for _, l := range launches {
@@ -123,7 +133,8 @@ func (w *world) bringUp(launches []plan.Launch) *world {
 				continue
 			}
 			c.Launched, c.Registered, c.Node = true, true, "node-"+c.Name
-			c.InstanceType, c.Zone, c.CapacityType = l.Types[0].Type, "a", l.CapacityType
+			zone := l.Zones[0]
+			c.InstanceType, c.Zone, c.CapacityType = l.Types[0].Type, zone, l.CapacityType
 			var t catalog.InstanceType
 			for _, x := range w.objects.Classes[0].Types {
 				if x.Name == c.InstanceType {
@@ -131,9 +142,9 @@ func (w *world) bringUp(launches []plan.Launch) *world {
 				}
 			}
 			c.Allocatable = t.Allocatable
-			c.Labels = c.Labels.Merge(t.Labels).With(label.Zone, "a").With(label.CapacityType, l.CapacityType)
+			c.Labels = c.Labels.Merge(t.Labels).With(label.Zone, zone).With(label.CapacityType, l.CapacityType)
 			w.objects.Nodes = append(w.objects.Nodes, cluster.Node{
-				Name: c.Node, UID: "uid-" + c.Node, Labels: c.Labels, Taints: append([]cluster.Taint{kept}, c.Taints...),
+				Name: c.Node, UID: "uid-" + c.Node, Labels: c.Labels.With(label.Hostname, c.Node), Taints: append([]cluster.Taint{kept}, c.Taints...),
 				Allocatable: t.Allocatable, Ready: true, Claim: c.Name, Created: w.now,
 			})
 		}
