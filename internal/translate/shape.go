@@ -191,8 +191,7 @@ func ports(spec *corev1.PodSpec) []cluster.HostPort {
 func Tolerations(in []corev1.Toleration) []cluster.Toleration {
 	var out []cluster.Toleration
 	for _, t := range in {
-		switch t.Operator {
-		case "", corev1.TolerationOpEqual, corev1.TolerationOpExists:
+		if t.Operator == "" || t.Operator == corev1.TolerationOpEqual || t.Operator == corev1.TolerationOpExists {
 			out = append(out, cluster.Toleration{
 				Key: t.Key, Value: t.Value, Effect: string(t.Effect), Exists: t.Operator == corev1.TolerationOpExists,
 			})

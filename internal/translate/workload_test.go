@@ -260,7 +260,8 @@ func TestPool_MinValuesAreKeptByLabel(t *testing.T) {
 	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	p.Spec.Template.Spec.Requirements = []v1.Requirement{
 		{Key: "beta.kubernetes.io/instance-type", Operator: "Exists", MinValues: &three},
-		{Key: label.Arch, Operator: "In", Values: []string{"amd64", "arm64"}, MinValues: &two}, {Key: label.OS, Operator: "Exists"},
+		{Key: label.Arch, Operator: "In", Values: []string{"amd64", "arm64"}, MinValues: &two},
+		{Key: label.OS, Operator: "Exists"},
 	}
 	want := []cluster.MinValues{{Key: label.Arch, Count: 2}, {Key: label.InstanceType, Count: 3}}
 	if got := translate.Pool(p).MinValues; !reflect.DeepEqual(got, want) {

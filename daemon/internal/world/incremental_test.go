@@ -53,7 +53,7 @@ func (h *history) owned(m *metav1.ObjectMeta, kind string) {
 	}
 }
 
-var kinds = []string{ //nolint:gochecknoglobals // a list that never changes
+var kinds = []string{
 	"Pod", "Pod", "Pod", "Node", "NodeClaim", "NodePool", "EC2NodeClass", "DaemonSet", "ReplicaSet", "StatefulSet", "Job", "Namespace",
 	"PersistentVolumeClaim", "PersistentVolumeClaim", "PersistentVolume", "PersistentVolume", "StorageClass", "CSINode", "LimitRange", "Service",
 }
