@@ -126,15 +126,8 @@ func (s *Shape) watches(f func(key string)) {
 func (u *update) watch(s *Shape, n int64) {
 	s.watches(func(key string) {
 		was, _ := u.watched.get(key)
-		switch {
-		case was == 0 || was+n == 0:
-			u.rewatched = true
-		}
-		if was+n == 0 {
-			u.watched = u.watched.remove(u.edit, key)
-			return
-		}
-		u.watched = u.watched.put(u.edit, key, was+n)
+		u.rewatched = u.rewatched || was == 0 || was+n == 0
+		u.watched = u.tally(u.watched, key, n)
 	})
 }
 

@@ -120,6 +120,10 @@ func TestState_NodeThatComesAfterItsPods(t *testing.T) {
 	if _, ok := s.State("late"); err != nil || ok || len(slices.Collect(s.Roomy(quantity.Resources{}))) != 0 {
 		t.Error("the node is still there")
 	}
+	s, err = s.Apply(Delta{Gone: Gone{Pods: []string{"shop/a"}}})
+	if err != nil || s.loads.size != 0 || s.groups.size != 0 {
+		t.Errorf("%d loads and %d groups are kept of nothing", s.loads.size, s.groups.size)
+	}
 }
 
 // What costs no more on a large cluster than on a small one shares what it does
@@ -145,6 +149,33 @@ func TestApply_OnePodTouchesOneGroupAndOneNode(t *testing.T) {
 		if groups != 1 || loads != 1 {
 			t.Errorf("%d nodes: %d groups and %d loads are new", nodes, groups, loads)
 		}
+	}
+}
+
+// The random worlds are small; this one has pages enough to split and join.
+func TestApply_ManyPodsInPiecesEqualOneBuild(t *testing.T) {
+	o := fleet(900, 150, 60)
+	s := build(t, Objects{Nodes: o.Nodes})
+	for i, piece := range slices.Collect(slices.Chunk(o.Pods, 70)) {
+		if i%2 == 0 { // half of them come unbound first
+			piece = slices.Clone(piece)
+			for j := range piece {
+				piece[j].Node, piece[j].Deleting = "", j%3 == 0
+			}
+		}
+		s = put(t, s, Objects{Pods: piece})
+	}
+	s = put(t, s, o)
+	if diff := cmp.Diff(view(build(t, o)), view(s)); diff != "" {
+		t.Fatal(diff)
+	}
+	var gone []string
+	for _, p := range o.Pods[100:] {
+		gone = append(gone, p.ID())
+	}
+	s, err := s.Apply(Delta{Gone: Gone{Pods: gone}})
+	if diff := cmp.Diff(view(build(t, Objects{Nodes: o.Nodes, Pods: o.Pods[:100]})), view(s)); err != nil || diff != "" {
+		t.Fatal(err, diff)
 	}
 }
 

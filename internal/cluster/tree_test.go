@@ -42,8 +42,10 @@ func TestTree_IsAMapWhoseOldVersionsStay(t *testing.T) {
 		tree tree[int]
 		want map[string]int
 	}
-	key := func(n int) string { return fmt.Sprintf("%05d", n*7919%100_000) }
 	rapid.Check(t, func(t *rapid.T) {
+		step := rapid.SampledFrom([]int{1, 100, 7919}).Draw(t, "step") // neighbours, or all over the tree
+		key := func(n int) string { return fmt.Sprintf("%05d", n*step%100_000) }
+		few := rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(0, 900))
 		want := map[string]int{}
 		var keys []string
 		var values []int
@@ -52,15 +54,15 @@ func TestTree_IsAMapWhoseOldVersionsStay(t *testing.T) {
 			keys, values = append(keys, fmt.Sprintf("%05d", i*300)), append(values, i)
 		}
 		versions := []version{{grow(keys, values), maps.Clone(want)}}
-		for range rapid.IntRange(1, 6).Draw(t, "versions") {
+		for range rapid.IntRange(1, 12).Draw(t, "versions") {
 			now := versions[rapid.IntRange(0, len(versions)-1).Draw(t, "from")]
 			tr, want, e := now.tree, maps.Clone(now.want), &edit{}
-			from, count := rapid.IntRange(0, 1000).Draw(t, "first"), rapid.IntRange(1, 900).Draw(t, "count")
+			from, count := rapid.IntRange(0, 1000).Draw(t, "first"), few.Draw(t, "count")
 			for i := range count {
 				tr, want[key(from+i)] = tr.put(e, key(from+i), i), i
 			}
 			gone := rapid.IntRange(0, 1000).Draw(t, "gone")
-			for i := range rapid.IntRange(0, 1000).Draw(t, "removed") {
+			for i := range few.Draw(t, "removed") {
 				tr = tr.remove(e, key(gone+i))
 				delete(want, key(gone+i))
 			}

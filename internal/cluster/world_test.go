@@ -284,6 +284,9 @@ func play(t reporter, d dice) {
 		if err != nil {
 			t.Fatal("what was applied bit by bit is refused at once: ", err)
 		}
+		if diff := cmp.Diff(naive(m.objects()), indexed(s)); diff != "" {
+			t.Fatal("objects (-) and index (+) differ:\n", diff)
+		}
 		now := view(s)
 		if diff := cmp.Diff(view(rebuilt), now); diff != "" {
 			t.Fatal("rebuilt (-) and applied (+) differ:\n", diff)
