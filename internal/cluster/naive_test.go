@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// account is what is said of one group or node.
+type account struct {
+	pending        []Pod
+	on, leaving    map[string]int
+	antiAffine     bool
+	used, daemons  quantity.Resources
+	busy           bool
+	bound, waiting int
+}
+
+func (a *account) say(name string) string {
+	slices.SortFunc(a.pending, func(p, q Pod) int { return cmp.Or(p.Created.Compare(q.Created), cmp.Compare(p.ID(), q.ID())) })
+	return fmt.Sprintf("%s: pending %d %v, bound %d on %v, leaving %v, anti-affine %v, used %v, daemons %v, busy %v",
+		name, a.waiting, ids(a.pending), a.bound, a.on, a.leaving, a.antiAffine, a.used, a.daemons, a.busy)
+}
+
+// naive says of every group and node what the contract says, straight from the
+// objects, with nothing kept from one time to the next.
+func naive(o Objects) []string {
+	looked := map[string]bool{}
+	look := func(s Shape) {
+		for _, c := range s.Spread {
+			for _, r := range c.Selector.Match {
+				looked[r.Key()] = true
+			}
+		}
+		for _, t := range slices.Concat(s.Together, s.Apart) {
+			for _, r := range t.Selector.Match {
+				looked[r.Key()] = true
+			}
+		}
+	}
+	for _, p := range o.Pods {
+		look(p.Shape)
+	}
+	for _, w := range o.Workloads {
+		look(w.Shape)
+	}
+	groups, nodes := map[string]*account{}, map[string]*account{}
+	for _, n := range o.Nodes {
+		nodes[n.Name] = &account{}
+	}
+	for _, p := range o.Pods {
+		shape := p.Shape
+		if p.Pinned {
+			shape.Affinity = nil
+		}
+		seen := slices.DeleteFunc(slices.Clone(p.Labels), func(l label.Label) bool { return !looked[l.Key] })
+		name := groupName(p.Namespace, shape, seen)
+		if groups[name] == nil {
+			groups[name] = &account{on: map[string]int{}, leaving: map[string]int{}}
+		}
+		g := groups[name]
+		if p.Node == "" {
+			if !p.Pinned && !p.Deleting {
+				g.pending, g.waiting = append(g.pending, p), g.waiting+1
+			}
+			continue
+		}
+		g.bound++
+		g.on[p.Node]++
+		if p.Deleting {
+			g.leaving[p.Node]++
+		}
+		g.antiAffine = slices.ContainsFunc(shape.Apart, func(t PodTerm) bool { return t.Weight == 0 })
+		if n := nodes[p.Node]; n != nil {
+			n.bound++
+			n.used = n.used.Add(p.Shape.Requests)
+			if p.Owner.Kind == "DaemonSet" {
+				n.daemons = n.daemons.Add(p.Shape.Requests)
+			}
+			n.busy = n.busy || !p.Pinned || p.DoNotDisrupt
+		}
+	}
+	var out []string
+	for name, g := range groups {
+		out = append(out, g.say(name))
+	}
+	for name, n := range nodes {
+		out = append(out, n.say("node "+name))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// indexed says the same from the accessors of the snapshot.
+func indexed(s Snapshot) []string {
+	var out []string
+	pending, anti := slices.Collect(s.PendingGroups()), slices.Collect(s.AntiAffine())
+	for g := range s.Groups() {
+		a := account{
+			pending: slices.Collect(g.Pending()), waiting: int(g.PendingCount()), bound: int(g.Bound()), on: map[string]int{}, leaving: map[string]int{},
+			antiAffine: slices.Contains(anti, g),
+		}
+		for node, n := range g.On() {
+			a.on[node] = int(n)
+		}
+		for node, n := range g.Leaving() {
+			a.leaving[node] = int(n)
+		}
+		text := a.say(groupName(g.Namespace, g.Shape, g.Labels))
+		if slices.Contains(pending, g) != (a.waiting > 0) {
+			text += ", among the pending by mistake or not at all"
+		}
+		out = append(out, text)
+	}
+	for n := range s.States() {
+		a := account{used: n.Used, daemons: n.Daemons, busy: n.Busy()}
+		for g, k := range n.Groups() {
+			a.bound += int(k)
+			for node, on := range g.On() {
+				if node == n.Node.Name && on != k {
+					a.bound = -1
+				}
+			}
+		}
+		out = append(out, a.say("node "+n.Node.Name))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func groupName(namespace string, s Shape, l label.Labels) string {
+	return fmt.Sprintf("%s %s %v", namespace, s.Key(), l)
+}
