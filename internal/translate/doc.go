@@ -4,6 +4,8 @@
 // daemon and the provider share it.
 //
 // Invariants: pure; an object that cannot be understood is an error that names
-// the object, the field and the remedy, never a guess. Units: millicores and
+// the object, the field and the remedy, never a guess; in a pod it is a text
+// among what the core does not carry out, which holds up that pod alone. What a
+// pod refers to is found through Lookups. Units: millicores and
 // bytes, rounded up for requests and down for what nodes offer.
 package translate

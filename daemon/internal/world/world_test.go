@@ -13,6 +13,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
 func newWorld() *World {
@@ -132,5 +134,54 @@ func TestWorld_DeclaredReplicasFollowThePodsThatExist(t *testing.T) {
 	w.Observe(pod("p0", 20, "n"))
 	if _, ok := w.WaitingSince("default/p0"); ok {
 		t.Error("a bound pod still waits")
+	}
+}
+
+func TestWorld_PodIsReadAgainWhenItsVolumeAppears(t *testing.T) {
+	w := newWorld()
+	p := pod("a", 1, "")
+	p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+	}}}
+	w.Observe(p)
+	shape := func() cluster.Shape {
+		s, _ := w.Snapshot()
+		return s.Pods()[0].Shape
+	}
+	if got := shape().Unsupported; len(got) != 1 || got[0] != "persistent volume claim default/data does not exist: create it" {
+		t.Errorf("without its claim the pod waits for %q", got)
+	}
+	c := &corev1.PersistentVolumeClaim{ObjectMeta: meta("data", 2), Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv"}}
+	c.Namespace = "default"
+	w.Observe(c)
+	if got := shape().Unsupported; len(got) != 1 || got[0] != "persistent volume claim default/data: persistent volume pv does not exist: restore it or delete the claim" {
+		t.Errorf("without its volume the pod waits for %q", got)
+	}
+	v := &corev1.PersistentVolume{ObjectMeta: meta("pv", 3)}
+	v.Labels = map[string]string{label.Zone: "a"}
+	w.Observe(v)
+	if got := shape(); len(got.Unsupported) != 0 || fmt.Sprint(got.Volumes) != "[[topology.kubernetes.io/zone In [a]]]" {
+		t.Errorf("with its volume: %q, %v", got.Unsupported, got.Volumes)
+	}
+}
+
+func TestWorld_ObjectAtOddsWithAnotherDoesNotHoldUpTheRest(t *testing.T) {
+	w := newWorld()
+	w.Observe(pod("a", 1, ""))
+	twin := pod("b", 2, "")
+	twin.UID = "uid-a"
+	w.Observe(twin)
+	w.Observe(pod("c", 3, ""))
+	s, faults := w.Snapshot()
+	if len(faults) != 1 || len(s.Pods()) != 2 {
+		t.Fatalf("%d pods, faults %v; want two and one", len(s.Pods()), faults)
+	}
+	fixed := pod("b", 4, "")
+	fixed.UID = "uid-b"
+	kept := pod("a", 5, "")
+	w.Observe(fixed)
+	w.Observe(kept)
+	if s, faults := w.Snapshot(); len(faults) != 0 || len(s.Pods()) != 3 {
+		t.Errorf("mended: %d pods, faults %v", len(s.Pods()), faults)
 	}
 }
