@@ -15,8 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
 func clients(t *testing.T, host string) *kube.Clients {
@@ -43,12 +45,22 @@ func TestWatches_AreAllAllowedByTheManifests(t *testing.T) {
 			}
 		}
 	}
-	for _, x := range watches(clients(t, "http://127.0.0.1:1")) {
+	for _, x := range watches(clients(t, "http://127.0.0.1:1"), true) {
 		resource, group, _ := strings.Cut(x.what, ".")
 		if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
 			return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
 		}) {
 			t.Errorf("the daemon watches %s, which its role does not allow", x.what)
+		}
+	}
+}
+
+func TestWatches_ServicesOnlyWherePodsAreSpreadByDefault(t *testing.T) {
+	c := clients(t, "http://127.0.0.1:1")
+	for _, spread := range [][]cluster.Spread{nil, {{Key: label.Zone, MaxSkew: 1}}} {
+		watched := slices.ContainsFunc(watches(c, config{Spread: spread}.needsServices()), func(x watched) bool { return x.what == "services" })
+		if watched != (len(spread) > 0) {
+			t.Errorf("with %d constraints Services are watched: %v", len(spread), watched)
 		}
 	}
 }
@@ -71,7 +83,7 @@ func TestReadable_NamesEveryKindThatIsMissingOrForbidden(t *testing.T) {
 			group := strings.TrimPrefix(strings.TrimPrefix(path.Dir(r.URL.Path), "/apis/"), "/api/")
 			_, _ = fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"items":[]}`, listKind[resource], group)
 		}))
-		err := readable(t.Context(), clients(t, server.URL))
+		err := readable(t.Context(), clients(t, server.URL), false)
 		server.Close()
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%d: error %v, want %s", status, err, want)
@@ -79,7 +91,7 @@ func TestReadable_NamesEveryKindThatIsMissingOrForbidden(t *testing.T) {
 	}
 }
 
-var listKind = map[string]string{ //nolint:gochecknoglobals // never changes
+var listKind = map[string]string{
 	"nodepools": "NodePoolList", "nodeclaims": "NodeClaimList", "ec2nodeclasses": "EC2NodeClassList", "pods": "PodList", "nodes": "NodeList",
 	"namespaces": "NamespaceList", "limitranges": "LimitRangeList", "persistentvolumeclaims": "PersistentVolumeClaimList",
 	"storageclasses": "StorageClassList", "daemonsets": "DaemonSetList", "replicasets": "ReplicaSetList", "statefulsets": "StatefulSetList", "jobs": "JobList",
