@@ -43,10 +43,16 @@ func (s *step) keepNominations(c *demandClass) {
 }
 
 // fillPlanned takes for each NodeClaim what it was launched for, less what
-// already runs there.
+// already runs there. Where other pods have a say, places may open one for the
+// other, so that it goes round until nothing moves.
 func (s *step) fillPlanned(c *demandClass) {
+	type promise struct {
+		host *host
+		left int64
+	}
+	var promises []promise
 	for _, h := range s.hosts {
-		if h.claim.Name == "" || h.stage == stageNode || c.count() == 0 {
+		if h.claim.Name == "" || h.stage == stageNode {
 			continue
 		}
 		for _, slot := range s.memory.plannedFor(h.claim.Name) {
@@ -57,7 +63,16 @@ func (s *step) fillPlanned(c *demandClass) {
 			if h.state != nil {
 				want -= boundOn(h.state, c.group)
 			}
-			s.take(c, c.last(), h, min(want, c.count()))
+			promises = append(promises, promise{h, want})
+		}
+	}
+	for progress := true; progress; {
+		progress = false
+		for i := range promises {
+			p := &promises[i]
+			n := s.take(c, c.last(), p.host, min(p.left, c.count()))
+			p.left -= n
+			progress = progress || n > 0
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // load: all of a class that must be together, or as many as a node takes with
 // one pod of the class that they follow. It returns nothing where they have
 // nobody to follow.
-func (s *step) bundle(t *tier, x *item) []*item {
+func (s *step) bundle(t *tier, x *item, items []*item) []*item {
 	x.unit, x.left = 1, x.count
 	if s.rules == nil {
 		return []*item{x}
@@ -28,19 +28,22 @@ func (s *step) bundle(t *tier, x *item) []*item {
 		return []*item{x}
 	}
 	for _, other := range host.With {
-		with := s.byRule(other)
-		if with == nil || with == x.class || with.count() == 0 {
+		i := slices.IndexFunc(items, func(y *item) bool {
+			return y.class != x.class && y.class.rule() == other && y.with == nil && y.unit == 1 && y.count > 0
+		})
+		if i < 0 {
 			continue
 		}
-		x.with = with
-		x.where = both(x.where, s.where(with))
-		x.unit = s.most(t, x, with.shape().Requests)
-		loads := min(with.count(), (x.count+max(1, x.unit)-1)/max(1, x.unit))
-		if x.unit == 0 || loads == 0 {
+		x.with = items[i]
+		x.where = both(x.where, x.with.where)
+		if x.unit = s.most(t, x, x.with.class.shape().Requests); x.unit == 0 {
 			return nil
 		}
+		loads := min(x.with.count, (x.count+x.unit-1)/x.unit)
+		x.unit = min(x.unit, x.count)
 		x.count = min(x.count, loads*x.unit) / x.unit * x.unit
 		x.left = x.count
+		x.with.count -= x.count / x.unit
 		return []*item{x}
 	}
 	return nil
@@ -58,15 +61,6 @@ func (s *step) most(t *tier, x *item, beside quantity.Resources) int64 {
 	return n
 }
 
-// byRule returns the class that has this number in the table of rules now.
-func (s *step) byRule(rule int) *demandClass {
-	i := slices.IndexFunc(s.classes, func(c *demandClass) bool { return c.rule() == rule })
-	if i < 0 {
-		return nil
-	}
-	return s.classes[i]
-}
-
 func both(a, b []uint64) []uint64 {
 	out := make([]uint64, len(a))
 	for i := range a {
@@ -79,7 +73,7 @@ func both(a, b []uint64) []uint64 {
 func (x *item) need() quantity.Resources {
 	r := x.class.shape().Requests.Times(x.unit)
 	if x.with != nil {
-		r = r.Add(x.with.shape().Requests)
+		r = r.Add(x.with.class.shape().Requests)
 	}
 	return r
 }
@@ -89,7 +83,7 @@ func (x *item) need() quantity.Resources {
 func (x *item) roles(all *roles) []pack.Role {
 	out := all.of(x.class)
 	if x.with != nil {
-		out = append(out, all.of(x.with)...)
+		out = append(out, all.of(x.with.class)...)
 	}
 	return out
 }

@@ -20,10 +20,10 @@ type item struct {
 	count int64 // pods
 	left  int64 // of them, not launched for yet
 	where []uint64
-	// unit is how many pods must share a node; with is a class of which one pod
+	// unit is how many pods must share a node; with is an item of which one pod
 	// comes with them, nil for none.
 	unit int64
-	with *demandClass
+	with *item
 }
 
 // cell is the nodes to come that are in the same topology domains, as far as one
@@ -51,7 +51,7 @@ func (s *step) divide(t *tier, p *pack.Problem, dims dimensions) []*item {
 		progress = false
 		rest := waiting[:0]
 		for _, c := range waiting {
-			made := s.divideClass(t, c)
+			made := s.divideClass(t, c, items)
 			items = append(items, made...)
 			progress = progress || len(made) > 0
 			if s.ruled(c) && len(made) == 0 {
@@ -65,26 +65,9 @@ func (s *step) divide(t *tier, p *pack.Problem, dims dimensions) []*item {
 			items = append(items, pinned...)
 		}
 	}
-	items = withoutCompany(items)
+	items = filter(items, func(x *item) bool { return x.count > 0 })
 	s.describe(t, p, dims, items)
 	return items
-}
-
-// withoutCompany takes the pods that come with a load out of their own items.
-func withoutCompany(items []*item) []*item {
-	for _, x := range items {
-		if x.with == nil {
-			continue
-		}
-		loads := x.count / x.unit
-		for _, y := range items {
-			if y.class == x.with && y.with == nil {
-				k := min(loads, y.count)
-				y.count, loads = y.count-k, loads-k
-			}
-		}
-	}
-	return filter(items, func(x *item) bool { return x.count > 0 })
 }
 
 // pin settles where one pod of a class goes that the given one must follow, and
@@ -121,14 +104,14 @@ func (s *step) companyOf(c *demandClass) []int {
 // ruled says whether other pods have a say in where the class may go.
 func (s *step) ruled(c *demandClass) bool { return s.rules != nil && s.rules.Bound(c.rule()) }
 
-func (s *step) divideClass(t *tier, c *demandClass) []*item {
+func (s *step) divideClass(t *tier, c *demandClass, others []*item) []*item {
 	where := s.where(c)
 	keys := s.domainKeys(c)
 	if len(keys) == 0 {
 		if !anyOf(where, t.rows) {
 			return nil
 		}
-		return s.bundle(t, &item{class: c, count: c.count(), where: where})
+		return s.bundle(t, &item{class: c, count: c.count(), where: where}, others)
 	}
 	cells := s.cells(t, c, where, keys)
 	counts := make([]int64, len(cells))
@@ -159,7 +142,7 @@ func (s *step) divideClass(t *tier, c *demandClass) []*item {
 	var items []*item
 	for i, n := range counts {
 		if n > 0 {
-			items = append(items, s.bundle(t, &item{class: c, cell: cells[i], count: n, where: cells[i].where})...)
+			items = append(items, s.bundle(t, &item{class: c, cell: cells[i], count: n, where: cells[i].where}, others)...)
 		}
 	}
 	return items

@@ -63,7 +63,8 @@ func (s *step) launch(t *tier, items []*item, b pack.Bin) launchResult {
 		x.left -= p.Count * x.unit
 		slots = append(slots, s.fillLaunch(&l, x.class, p.Count*x.unit))
 		if x.with != nil {
-			slots = append(slots, s.fillLaunch(&l, x.with, p.Count))
+			x.with.left -= p.Count
+			slots = append(slots, s.fillLaunch(&l, x.with.class, p.Count))
 		}
 	}
 	l.Content = s.withoutAttach(content)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -204,7 +205,7 @@ func (s *step) variants() []string {
 	open := map[string]bool{}
 	for _, p := range s.in.Snapshot.Supply().Pools {
 		for _, r := range p.Requirements {
-			if values, listed := r.Values(); listed && len(values) > 1 && !wellKnown(r.Key()) {
+			if values, listed := r.Values(); listed && len(values) > 1 && !label.OfInstance(r.Key()) {
 				open[r.Key()] = true
 			}
 		}

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"strings"
-
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -19,16 +17,6 @@ const (
 // work is the value of room in nano-dollars an hour.
 func work(r quantity.Resources) int64 {
 	return r.MilliCPU*perMilliCPU + (r.MemoryBytes>>20)*perMiB
-}
-
-// wellKnown says whether instance types and offerings fix the label, so that a
-// pool cannot leave it open.
-func wellKnown(key string) bool {
-	switch key {
-	case label.Zone, label.ZoneID, label.CapacityType, label.InstanceType, label.Arch, label.OS, label.Region:
-		return true
-	}
-	return strings.HasPrefix(key, "karpenter.k8s.aws/")
 }
 
 // keysOf lists the node labels that the shape looks at, with repetitions.

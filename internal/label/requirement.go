@@ -137,6 +137,28 @@ func (r Requirement) Values() ([]string, bool) {
 	return slices.Clone(r.values), true
 }
 
+// Some returns a value that the requirement admits: the first where they can be
+// listed, else a small whole number.
+func (r Requirement) Some() (value string, ok bool) {
+	if !r.complement {
+		if len(r.values) == 0 {
+			return "", false
+		}
+		return r.values[0], true
+	}
+	n := max(r.low(), min(0, r.high()))
+	for range len(r.values) + 1 {
+		if v := strconv.FormatInt(n, 10); r.Admits(v) {
+			return v, true
+		}
+		if n == r.high() {
+			return "", false
+		}
+		n++
+	}
+	return "", false
+}
+
 // Intersect returns what both admit. The keys must be equal.
 func (r Requirement) Intersect(o Requirement) Requirement {
 	out := Requirement{key: r.key, absent: r.absent && o.absent}

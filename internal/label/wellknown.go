@@ -1,5 +1,7 @@
 package label
 
+import "strings"
+
 // Labels that the decision core itself reads. The rest are just text to it.
 const (
 	Zone         = "topology.kubernetes.io/zone"
@@ -40,4 +42,14 @@ func Canonical(key string) string {
 		return InstanceType
 	}
 	return key
+}
+
+// OfInstance says whether instance types and offerings decide the label, so that
+// a pool's template cannot.
+func OfInstance(key string) bool {
+	switch key {
+	case Zone, ZoneID, Region, InstanceType, Arch, OS, CapacityType, Hostname:
+		return true
+	}
+	return strings.HasPrefix(key, "karpenter.k8s.aws/")
 }

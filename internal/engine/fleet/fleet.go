@@ -117,14 +117,19 @@ func (f *Fleet) Serves(supply *cluster.Supply, variants []string) bool {
 }
 
 // Template returns the labels that every node of the pool gets, whatever its
-// type: the template's own, and those that the requirements fix to one value.
+// type: the template's own, and a value for each other label that the
+// requirements ask for and instance types do not decide. Where several are
+// possible it is the first (Karpenter takes any).
 func Template(p cluster.Pool) label.Labels {
 	l := p.Labels.With(label.NodePool, p.Name).With(label.NodeClass, p.Class)
 	for _, r := range p.Requirements {
-		if values, ok := r.Values(); ok && len(values) == 1 {
-			if _, there := l.Get(r.Key()); !there {
-				l = l.With(r.Key(), values[0])
-			}
+		values, listed := r.Values()
+		one := listed && len(values) == 1
+		if _, there := l.Get(r.Key()); there || r.AdmitsAbsence() || label.OfInstance(r.Key()) && !one {
+			continue
+		}
+		if v, ok := r.Some(); ok {
+			l = l.With(r.Key(), v)
 		}
 	}
 	return l
