@@ -18,19 +18,23 @@ func BenchmarkCore(b *testing.B) {
 		b.Run(c.Name, func(b *testing.B) { benchmarkCase(b, c) })
 	}
 	b.Run("index", benchmarkIndex)
+	b.Run("event", func(b *testing.B) { benchmarkEvent(b, false) })
+	b.Run("event-step", func(b *testing.B) { benchmarkEvent(b, true) })
+	b.Run("unconstrained", benchmarkUnconstrained)
 }
 
 func benchmarkCase(b *testing.B, c Case) {
+	b.Helper()
 	base, err := c.Base()
 	if err != nil {
 		b.Fatal(err)
 	}
-	drawn := 1_000 + rand.Uint64N(1_000_000) //nolint:gosec // G404: demand for a benchmark
+	drawn := 1_000 + rand.Uint64N(1_000_000)
 	seed := func(i int) uint64 {
 		if i == c.Seeds {
 			return drawn
 		}
-		return uint64(i + 1) //nolint:gosec // G115: i is not negative
+		return uint64(i + 1)
 	}
 	var all []Figures
 	var worst time.Duration

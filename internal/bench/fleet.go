@@ -59,12 +59,18 @@ func Read(pods []cluster.Pod, nodes []Node, bound quantity.Money) Figures {
 
 // ReadOutput takes the figures of a Step.
 func ReadOutput(pods []cluster.Pod, out engine.Output) Figures {
-	return Read(pods, Fleet(out.Plan), boundOf(out))
+	return Read(pods, Fleet(out.Plan), boundOf(out.Plan))
 }
 
-// boundOf is the lower bound that a Step proves for the nodes of its plan; 0
-// where it proves none.
-func boundOf(engine.Output) quantity.Money { return 0 }
+// boundOf is the lower bound that the plan proves for its cost, where nothing
+// runs yet, so that all its proofs are about the same; 0 where it proves none.
+func boundOf(p plan.Plan) quantity.Money {
+	best := quantity.Money(0)
+	for _, c := range p.Proofs {
+		best = max(best, c.Bound)
+	}
+	return best
+}
 
 // Gap is how far the cost is above the bound, in per cent. The second result is
 // false where there is no bound.

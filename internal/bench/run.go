@@ -32,9 +32,7 @@ func Warm(s Setting) (Base, error) {
 
 // Input is the Step that finds all these pods pending.
 func (b Base) Input(seed uint64, pods []cluster.Pod) (engine.Input, error) {
-	objects := b.objects
-	objects.Pods = pods
-	snapshot, err := cluster.New(objects)
+	snapshot, err := b.snapshot.Apply(cluster.Delta{Put: cluster.Objects{Pods: pods}})
 	if err != nil {
 		return engine.Input{}, fmt.Errorf("demand index: %w", err)
 	}

@@ -132,7 +132,7 @@ func podOf(p cluster.Pod) (*corev1.Pod, error) {
 			return nil, fmt.Errorf("pod %s write: it has a spread constraint that the peer is not told about", p.ID())
 		}
 		pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
-			MaxSkew: int32(c.MaxSkew), TopologyKey: c.Key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector(c.Selector), //nolint:gosec // G115: the cases have skews of one
+			MaxSkew: int32(c.MaxSkew), TopologyKey: c.Key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector(c.Selector),
 		})
 	}
 	pod.Spec.Affinity = affinity(s)

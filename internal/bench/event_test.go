@@ -1,0 +1,171 @@
+package bench
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// benchmarkEvent adds one pod to a cluster of 50,000 that run: the index alone,
+// or the Step after it as well. Each pod is another one, for which there is no
+// room.
+func benchmarkEvent(b *testing.B, withStep bool) {
+	b.Helper()
+	running, memory := running50k(b)
+	b.ReportAllocs()
+	touched := 0
+	for i := uint64(1); b.Loop(); i++ {
+		b.StopTimer()
+		pod := Pods(i, []Deployment{{Name: "one-more", MilliCPU: 15_000, MiB: 100 << 10, Count: 1}})
+		b.StartTimer()
+		next, err := running.Apply(cluster.Delta{Put: cluster.Objects{Pods: pod}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if !withStep {
+			continue
+		}
+		out := engine.Step(engine.Input{Snapshot: next, Memory: memory, Policy: Policy(), Now: Began(), Seed: i})
+		touched = out.Trace.Objects
+	}
+	if withStep {
+		b.ReportMetric(float64(touched), "objects-touched")
+	}
+}
+
+// running50k is a cluster that has done what a Step planned for 50,000 pods.
+func running50k(b *testing.B) (cluster.Snapshot, engine.Memory) {
+	b.Helper()
+	for _, c := range Cases() {
+		if c.Name != "w1-50k-shaped" {
+			continue
+		}
+		base, err := c.Base()
+		if err != nil {
+			b.Fatal(err)
+		}
+		in, pods, err := c.Prepare(base, 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		done, err := cluster.New(settled(base, pods, engine.Step(in).Plan))
+		if err != nil {
+			b.Fatal(err)
+		}
+		out := engine.Step(engine.Input{Snapshot: done, Policy: Policy(), Now: Began()})
+		runtime.GC()
+		return done, out.Memory
+	}
+	b.Fatal("there is no case of 50,000 pods")
+	return cluster.Snapshot{}, engine.Memory{}
+}
+
+// settled is the cluster after the plan has been carried out: each launch is a
+// node of its cheapest type, and its pods run there.
+func settled(base Base, pods []cluster.Pod, p plan.Plan) cluster.Objects {
+	types := map[string]catalog.InstanceType{}
+	for _, t := range base.Setting.Types {
+		types[t.Name] = t
+	}
+	on := map[string]string{}
+	objects := base.objects
+	for _, a := range p.Actions {
+		l, ok := a.(plan.Launch)
+		if !ok {
+			continue
+		}
+		t := types[l.Types[0].Type]
+		labels := t.Labels.Merge(l.Labels).With(label.Zone, l.Zones[0]).With(label.CapacityType, l.CapacityType).
+			With(label.NodePool, l.Pool).With(label.Hostname, l.Name)
+		objects.Nodes = append(objects.Nodes, cluster.Node{
+			Name: l.Name, UID: l.Name, Labels: labels, Taints: l.Taints, Allocatable: t.Allocatable, Ready: true, Claim: l.Name, Created: Began(),
+		})
+		objects.Claims = append(objects.Claims, cluster.Claim{
+			Name: l.Name, UID: l.Name, Pool: l.Pool, Class: l.Class, Labels: labels, Requirements: l.Requirements, Taints: l.Taints, Requests: l.Content,
+			InstanceID: "i-" + l.Name, InstanceType: t.Name, Zone: l.Zones[0], CapacityType: l.CapacityType, Allocatable: t.Allocatable,
+			Node: l.Name, Launched: true, Registered: true, Initialized: true, Created: Began(),
+		})
+		for _, id := range l.Pods {
+			on[id] = l.Name
+		}
+	}
+	for _, pod := range pods {
+		pod.Node, pod.Unschedulable = on[pod.ID()], false
+		objects.Pods = append(objects.Pods, pod)
+	}
+	return objects
+}
+
+// benchmarkUnconstrained compares w1 alone with w1 beside a few pods of every
+// kind of constraint, whose own placement is the smaller part of the time by far.
+// Both take turns, so that both have the same machine.
+func benchmarkUnconstrained(b *testing.B) {
+	c := Cases()[0]
+	base, err := c.Base()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var alone, beside []float64
+	for seed := uint64(1); b.Loop(); seed++ {
+		b.StopTimer()
+		pods, err := c.Pods(seed)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, run := range []struct {
+			pods []cluster.Pod
+			took *[]float64
+		}{{pods, &alone}, {append(pods[:len(pods):len(pods)], everyKind(seed)...), &beside}} {
+			in, err := base.Input(seed, run.pods)
+			if err != nil {
+				b.Fatal(err)
+			}
+			runtime.GC()
+			b.StartTimer()
+			start := b.Elapsed()
+			engine.Step(in)
+			*run.took = append(*run.took, (b.Elapsed() - start).Seconds())
+			b.StopTimer()
+		}
+		b.StartTimer()
+	}
+	b.ReportMetric(100*(median(beside)/median(alone)-1), UnitSlower)
+}
+
+// everyKind is one pod of each kind of constraint, in a namespace of their own
+// so that no selector meets w1.
+func everyKind(seed uint64) []cluster.Pod {
+	pods := Mixed(seed, len(Kinds()), Kinds()...)
+	pods = append(pods, Preferring(seed, 1)...)
+	more := func(name string, change func(*cluster.Shape)) {
+		p := Pods(seed, []Deployment{{Name: name, MilliCPU: 100, MiB: 128, Count: 1}})[0]
+		change(&p.Shape)
+		pods = append(pods, p)
+	}
+	more("ported", func(s *cluster.Shape) { s.Ports = []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 8080}} })
+	more("selecting", func(s *cluster.Shape) { s.Selector = label.All(label.Is(label.Zone, "us-east-1b")) })
+	more("affine", func(s *cluster.Shape) {
+		s.Affinity = []label.Requirements{label.All(label.Is(label.Zone, "us-east-1a")), label.All(label.Is(label.Zone, "us-east-1b"))}
+	})
+	more("bound-to-a-volume", func(s *cluster.Shape) {
+		s.Volumes = [][]label.Requirements{{label.All(label.Is(label.Zone, "us-east-1c"))}}
+	})
+	more("urgent", func(s *cluster.Shape) { s.Priority = 1_000 })
+	more("ganged", func(s *cluster.Shape) { s.Gang = cluster.Gang{Name: "gang", Size: 1} })
+	for i := range pods {
+		pods[i].Namespace = "constrained"
+		for _, terms := range [][]cluster.PodTerm{pods[i].Shape.Together, pods[i].Shape.Apart} {
+			for j := range terms {
+				terms[j].Namespaces = []string{"constrained"}
+			}
+		}
+		pods[i].UID = fmt.Sprintf("%s-%x", pods[i].Name, seed)
+	}
+	return pods
+}
