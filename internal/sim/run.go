@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -32,6 +35,7 @@ func Run(cfg Config) Report {
 	r.daemon = &daemon{r: r}
 	r.scheduler = newScheduler(r.clock, r.chance, cfg.AttemptTime)
 	r.scheduler.bound, r.scheduler.wrote = r.bound, func(p *pod) { r.view.pod(p); r.daemon.changed() }
+	r.scheduler.topology = r.topology
 	r.controllers = newControllers(r.clock, cfg)
 	r.controllers.create, r.controllers.changed = r.create, r.declared
 	for _, w := range r.controllers.all {
@@ -49,6 +53,18 @@ func Run(cfg Config) Report {
 	r.clock.run(cfg.Limit, func() bool { return r.clock.now > r.settled })
 	r.finish()
 	return r.report
+}
+
+// topology judges by what is bound, as the filters of the core do.
+func (r *run) topology(p *pod) func(*node) bool {
+	shape := &p.kind.shape
+	if !r.scheduler.social && !slices.ContainsFunc(shape.Spread, func(x cluster.Spread) bool { return !x.Soft }) {
+		return nil
+	}
+	table := spread.Build(r.view.snapshot(), []spread.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: *shape}})
+	return func(n *node) bool {
+		return table.Room(0, spread.Place{Name: n.Name, Labels: n.Labels, Taints: n.Taints}) > 0
+	}
 }
 
 // declared shows what the workload lacks to the core.

@@ -16,18 +16,21 @@ type scheduler struct {
 	nodes   []*node
 	byName  map[string]*node
 	start   int  // where the next search begins
-	social  bool // some pod has preferences about other pods, or must be near one
+	social  bool // some pod has a say about where others are
 	queues  queues
 	busy    bool
 	count   int64
 
 	bound func(*pod) // a pod was bound
 	wrote func(*pod) // a pod's condition or nomination was written
+	// topology returns which nodes the rules about other pods leave to the pod;
+	// nil where they leave all.
+	topology func(*pod) func(*node) bool
 }
 
 func newScheduler(c *clock, r *chance, attempt time.Duration) *scheduler {
 	ignore := func(*pod) {}
-	return &scheduler{clock: c, chance: r, attempt: attempt, byName: map[string]*node{}, queues: newQueues(), bound: ignore, wrote: ignore}
+	return &scheduler{topology: func(*pod) func(*node) bool { return nil }, clock: c, chance: r, attempt: attempt, byName: map[string]*node{}, queues: newQueues(), bound: ignore, wrote: ignore}
 }
 
 // addPod takes in a new pod.
@@ -163,6 +166,9 @@ func (s *scheduler) try() {
 		n.add(p)
 		p.Node = n.Name
 		s.bound(p)
+		if s.social || len(p.Shape.Spread) > 0 {
+			s.wake(func(x *pod) bool { return x.refused&byTopology != 0 })
+		}
 	} else {
 		s.refuse(p, why)
 	}
@@ -187,7 +193,15 @@ func (s *scheduler) refuse(p *pod, why refusal) {
 // place returns the node for the pod, or why there is none. The node that it is
 // nominated for is tried first.
 func (s *scheduler) place(p *pod) (*node, refusal) {
-	if n := s.byName[p.Nominated]; n != nil && s.filter(p, n) == 0 {
+	allowed := s.topology(p)
+	filter := func(n *node) refusal {
+		r := s.filter(p, n)
+		if r == 0 && allowed != nil && !allowed(n) {
+			r = byTopology
+		}
+		return r
+	}
+	if n := s.byName[p.Nominated]; n != nil && filter(n) == 0 {
 		return n, 0
 	}
 	var why refusal
@@ -196,7 +210,7 @@ func (s *scheduler) place(p *pod) (*node, refusal) {
 	tried := 0
 	for ; tried < len(s.nodes) && len(feasible) < want; tried++ {
 		n := s.nodes[(s.start+tried)%len(s.nodes)]
-		if r := s.filter(p, n); r != 0 {
+		if r := filter(n); r != 0 {
 			why |= r
 			continue
 		}
