@@ -155,6 +155,9 @@ func (p *pod) daemon() bool { return p.Owner.Kind == "DaemonSet" }
 func (p *pod) busy() bool { return !p.Pinned || p.DoNotDisrupt }
 
 func (l *Load) findPod(id string) (int, bool) {
+	if n := len(l.pods); n == 0 || l.pods[n-1].id < id { // so they come when an index is built
+		return n, false
+	}
 	return slices.BinarySearchFunc(l.pods, id, func(p *pod, id string) int { return strings.Compare(p.id, id) })
 }
 
