@@ -95,8 +95,7 @@ func (u *update) setNode(c change[Node]) {
 // bind puts the pod onto its node.
 func (u *update) bind(p *pod) {
 	l := u.ownLoad(p.Node)
-	i, _ := l.findPod(p.id)
-	l.pods = slices.Insert(l.pods, i, p)
+	l.pods = slices.Insert(l.pods, l.findPod(p.id), p)
 	if i, found := l.findShare(p.key); found {
 		l.groups[i].count++
 	} else {
@@ -114,7 +113,7 @@ func (u *update) bind(p *pod) {
 // unbind takes the pod off its node.
 func (u *update) unbind(p *pod) {
 	l := u.ownLoad(p.Node)
-	i, _ := l.findPod(p.id)
+	i := l.findPod(p.id)
 	l.pods = slices.Delete(l.pods, i, i+1)
 	if i, _ = l.findShare(p.key); l.groups[i].count > 1 {
 		l.groups[i].count--
@@ -154,11 +153,13 @@ func (p *pod) daemon() bool { return p.Owner.Kind == "DaemonSet" }
 
 func (p *pod) busy() bool { return !p.Pinned || p.DoNotDisrupt }
 
-func (l *Load) findPod(id string) (int, bool) {
+// findPod returns where the pod is, or where it belongs.
+func (l *Load) findPod(id string) int {
 	if n := len(l.pods); n == 0 || l.pods[n-1].id < id { // so they come when an index is built
-		return n, false
+		return n
 	}
-	return slices.BinarySearchFunc(l.pods, id, func(p *pod, id string) int { return strings.Compare(p.id, id) })
+	i, _ := slices.BinarySearchFunc(l.pods, id, func(p *pod, id string) int { return strings.Compare(p.id, id) })
+	return i
 }
 
 func (l *Load) findShare(group string) (int, bool) {
