@@ -23,58 +23,90 @@ const (
 	tooFewTypes              // minValues asks for more different types than hold it
 )
 
+// load is a bin made ready to be launched: all that its copies have in common.
+type load struct {
+	bin     pack.Bin
+	best    *fleet.Row
+	carried []*fleet.Row // that one launch of it may become, cheapest first
+	types   []plan.Choice
+	zones   []string
+	content quantity.Resources // with what DaemonSets take
+	relaxed bool
+}
+
+func (s *step) load(t *tier, items []*item, b pack.Bin) load {
+	l := load{bin: b, best: &s.fleet.Rows[t.rows[b.Offer]]}
+	l.carried, l.relaxed = s.carry(t, items, b)
+	l.choose()
+	for i, z := range s.fleet.Zones {
+		if b.Zones>>i&1 == 1 {
+			l.zones = append(l.zones, z)
+		}
+	}
+	l.content = l.best.Overhead
+	for _, p := range b.Parts {
+		l.content = l.content.Add(items[p.Class].need().Times(p.Count))
+	}
+	l.content = s.withoutAttach(l.content)
+	return l
+}
+
+// choose prices the carried rows.
+func (l *load) choose() {
+	l.types = make([]plan.Choice, len(l.carried))
+	for i, r := range l.carried {
+		price, _ := r.PriceIn(l.bin.Zones)
+		l.types[i] = plan.Choice{Type: r.Type.Name, Price: price}
+	}
+}
+
 // launch turns one copy of a bin into an action.
-func (s *step) launch(t *tier, items []*item, b pack.Bin) launchResult {
-	best := &s.fleet.Rows[t.rows[b.Offer]]
+func (s *step) launch(t *tier, items []*item, l *load) launchResult {
+	best, b := l.best, l.bin
 	pool := &s.fleet.Pools[best.Pool]
 	if t.full[pool.Name] || best.Left >= 0 && s.reservationUse(best.Reservation) >= best.Left {
 		return overLimit
 	}
-	carried, zones, relaxed := s.carry(t, items, b)
-	if len(carried) == 0 {
+	if len(l.carried) == 0 {
 		t.excluded[t.rows[b.Offer]] = true
 		s.unmet[pool.Name] = true
 		return tooFewTypes
 	}
-	budget := s.budget(*pool)
-	carried = filter(carried, func(r *fleet.Row) bool { _, over := budget.refuses(r.Type.Capacity); return !over })
-	if len(carried) == 0 {
-		// The rows that still fit what is left are packed in the next round.
-		if !s.narrowed(t, best.Pool, budget) {
-			t.full[pool.Name] = true
+	if len(pool.Limits) > 0 {
+		budget := s.budget(*pool)
+		l.carried = filter(l.carried, func(r *fleet.Row) bool { _, over := budget.refuses(r.Type.Capacity); return !over })
+		if len(l.carried) == 0 {
+			// The rows that still fit what is left are packed in the next round.
+			if !s.narrowed(t, best.Pool, budget) {
+				t.full[pool.Name] = true
+			}
+			return overLimit
 		}
-		return overLimit
+		l.choose()
 	}
-	l := plan.Launch{
+	out := plan.Launch{
 		Name: s.claimName(pool.Name), Pool: pool.Name, PoolUID: pool.UID, Class: pool.Class,
-		CapacityType: best.CapacityType, Reservation: best.Reservation, Zones: zones, Requirements: pool.Requirements,
-		Labels: best.Template, Taints: pool.Taints, StartupTaints: pool.StartupTaints, MinValuesRelaxed: relaxed,
+		CapacityType: best.CapacityType, Reservation: best.Reservation, Types: l.types, Zones: l.zones, Requirements: pool.Requirements,
+		Labels: best.Template, Taints: pool.Taints, StartupTaints: pool.StartupTaints, Content: l.content,
+		Price: l.types[0].Price, MinValuesRelaxed: l.relaxed,
 	}
-	l.Price, _ = carried[0].PriceIn(s.mask(zones))
-	for _, r := range carried {
-		price, _ := r.PriceIn(s.mask(zones))
-		l.Types = append(l.Types, plan.Choice{Type: r.Type.Name, Price: price})
-	}
-	var slots []Slot
-	content := best.Overhead
+	slots := make([]Slot, 0, len(b.Parts))
 	for _, p := range b.Parts {
 		x := items[p.Class]
-		content = content.Add(x.need().Times(p.Count))
 		x.left -= p.Count * x.unit
-		slots = append(slots, s.fillLaunch(&l, x.class, p.Count*x.unit))
+		slots = append(slots, s.fillLaunch(&out, x.class, p.Count*x.unit))
 		if x.with != nil {
 			x.with.left -= p.Count
-			slots = append(slots, s.fillLaunch(&l, x.with.class, p.Count))
+			slots = append(slots, s.fillLaunch(&out, x.with.class, p.Count))
 		}
 	}
-	l.Content = s.withoutAttach(content)
-	slices.Sort(l.Pods)
-	l.Why.Considered, l.Why.Unavailable, l.Why.Best = len(t.rows), s.unavailable, l.Types[0]
-	l.Why.RunnerUp = runnerUp(l.Types)
-	s.memory.plan(l.Name, merged(slots))
-	s.spend(l, carried)
-	s.launches = append(s.launches, l)
-	s.cost += l.Price
+	slices.Sort(out.Pods)
+	out.Why.Considered, out.Why.Unavailable, out.Why.Best = len(t.rows), s.unavailable, l.types[0]
+	out.Why.RunnerUp = runnerUp(l.types)
+	s.planned = append(s.planned, Planned{Claim: out.Name, Slots: merged(slots)})
+	s.spend(out, l.carried)
+	s.launches = append(s.launches, out)
+	s.cost += out.Price
 	return launched
 }
 
@@ -101,10 +133,9 @@ func (s *step) fillLaunch(l *plan.Launch, c *demandClass, n int64) Slot {
 
 // carry lists the rows that one launch of the bin may become: those of its group
 // that hold the content within the price tolerance, cheapest first, and more
-// where the pool's minValues asks for more different ones; and the zones of all
-// of them. It is empty where minValues cannot be met; relaxed says that it was
-// not met and need not be.
-func (s *step) carry(t *tier, items []*item, b pack.Bin) (carried []*fleet.Row, zones []string, relaxed bool) {
+// where the pool's minValues asks for more different ones. It is empty where
+// minValues cannot be met; relaxed says that it was not met and need not be.
+func (s *step) carry(t *tier, items []*item, b pack.Bin) (carried []*fleet.Row, relaxed bool) {
 	best := &s.fleet.Rows[t.rows[b.Offer]]
 	pool := &s.fleet.Pools[best.Pool]
 	tolerance := s.in.Policy.OnDemandTolerance
@@ -113,44 +144,57 @@ func (s *step) carry(t *tier, items []*item, b pack.Bin) (carried []*fleet.Row, 
 	}
 	price, _ := best.PriceIn(b.Zones)
 	limit := price + price/1000*quantity.Money(tolerance)
-	large := s.large(best)
+	large, wheres := s.large(best), wheresOf(items, b)
+	carried = []*fleet.Row{best}
 	var wider []*fleet.Row
-	for _, x := range t.rows {
+	for i, x := range t.rows {
 		r := &s.fleet.Rows[x]
-		if r.Group != best.Group || r == best || !s.holds(items, b, x) {
+		if r.Price > limit && len(pool.MinValues) == 0 {
+			break // rows are sorted by price
+		}
+		if r.Group != best.Group || r == best || !fits(b.Used, t.nets[i]) {
 			continue
 		}
-		if p, _ := r.PriceIn(b.Zones & s.sale[x]); p <= limit && s.large(r) == large {
+		zones := b.Zones & s.sale[x]
+		for _, w := range wheres {
+			zones &= w[x]
+		}
+		if zones == 0 {
+			continue
+		}
+		if p, _ := r.PriceIn(zones); p <= limit && s.large(r) == large {
 			carried = append(carried, r)
 		} else {
 			wider = append(wider, r)
 		}
 	}
-	carried = slices.Insert(carried, 0, best)
-	carried, relaxed = s.diversify(pool, carried, wider)
-	for i, z := range s.fleet.Zones {
-		if b.Zones>>i&1 == 1 {
-			zones = append(zones, z)
+	return s.diversify(pool, carried, wider)
+}
+
+// wheresOf lists where the parts of the bin may run, each answer once.
+func wheresOf(items []*item, b pack.Bin) [][]uint64 {
+	var out [][]uint64
+	for _, p := range b.Parts {
+		w := items[p.Class].where
+		if !slices.ContainsFunc(out, func(x []uint64) bool { return &x[0] == &w[0] }) {
+			out = append(out, w)
 		}
 	}
-	return carried, zones, relaxed
+	return out
+}
+
+// fits says whether the room holds the content.
+func fits(content, room []int64) bool {
+	for d, n := range content {
+		if n > 0 && n > room[d] {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *step) large(r *fleet.Row) bool {
 	return s.in.Policy.SoftMaxMilliCPU > 0 && r.Type.Capacity.MilliCPU > s.in.Policy.SoftMaxMilliCPU
-}
-
-// holds says whether a node of the row may hold the content of the bin in one of
-// the bin's zones.
-func (s *step) holds(items []*item, b pack.Bin, row int) bool {
-	zones := b.Zones & s.sale[row]
-	var sum quantity.Resources
-	for _, p := range b.Parts {
-		x := items[p.Class]
-		zones &= x.where[row]
-		sum = sum.Add(x.need().Times(p.Count))
-	}
-	return zones != 0 && s.withoutAttach(sum).Fits(s.fleet.Rows[row].Net)
 }
 
 // diversify adds rows until the carried ones have as many different values as
@@ -188,15 +232,6 @@ func note(values map[string]bool, r *fleet.Row, key string) int {
 		}
 	}
 	return len(values)
-}
-
-func (s *step) mask(zones []string) (m uint64) {
-	for i, z := range s.fleet.Zones {
-		if slices.Contains(zones, z) {
-			m |= 1 << i
-		}
-	}
-	return m
 }
 
 // runnerUp is the cheapest carried type of another family than the best one.

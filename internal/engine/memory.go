@@ -131,7 +131,7 @@ func (m *Memory) arrived(claim string) {
 	m.Planned = filter(m.Planned, func(p Planned) bool { return p.Claim != claim })
 }
 
-func (m *Memory) plan(claim string, slots []Slot) {
-	i, _ := slices.BinarySearchFunc(m.Planned, claim, func(p Planned, c string) int { return strings.Compare(p.Claim, c) })
-	m.Planned = slices.Insert(slices.Clone(m.Planned), i, Planned{Claim: claim, Slots: slots})
+// plan remembers what launches are for.
+func (m *Memory) plan(list []Planned) {
+	m.Planned = slices.SortedFunc(slices.Values(slices.Concat(m.Planned, list)), func(a, b Planned) int { return strings.Compare(a.Claim, b.Claim) })
 }

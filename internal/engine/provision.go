@@ -18,6 +18,7 @@ const rounds = 12
 // tier is the pools of one weight while demand is packed on them.
 type tier struct {
 	rows     []int           // indexes into the fleet, cheapest first
+	nets     [][]int64       // what is left for pods on each, as the packer counts
 	excluded map[int]bool    // rows that cannot be launched after all
 	full     map[string]bool // pools whose limits leave nothing
 	last     bool            // the final round: what is left is left
@@ -87,10 +88,12 @@ func (s *step) openRows(t *tier, from, to int) {
 func (s *step) packTier(t *tier) bool {
 	dims := s.dimensions()
 	p := pack.Problem{Offers: make([]pack.Offer, len(t.rows))}
+	t.nets = make([][]int64, len(t.rows))
 	for i, x := range t.rows {
 		r := &s.fleet.Rows[x]
 		o := &p.Offers[i]
-		*o = pack.Offer{Name: r.Name, Group: r.Group, Net: dims.vector(r.Net), Prices: r.Prices, Zones: s.sale[x], Nodes: -1}
+		t.nets[i] = dims.vector(r.Net)
+		*o = pack.Offer{Name: r.Name, Group: r.Group, Net: t.nets[i], Prices: r.Prices, Zones: s.sale[x], Nodes: -1}
 		o.Large = s.in.Policy.SoftMaxMilliCPU > 0 && r.Type.Capacity.MilliCPU > s.in.Policy.SoftMaxMilliCPU
 		if r.Left >= 0 {
 			o.Nodes = r.Left - s.reservationUse(r.Reservation)
@@ -106,8 +109,9 @@ func (s *step) packTier(t *tier) bool {
 	placedBefore := s.trace.Placed
 	again := false
 	for _, b := range s.inOrder(items, result.Bins) {
+		l := s.load(t, items, b)
 		for range b.Copies {
-			switch s.launch(t, items, b) {
+			switch s.launch(t, items, &l) {
 			case launched:
 			case overLimit, tooFewTypes:
 				again = true
