@@ -18,6 +18,7 @@ type core struct {
 	kinds   []kind
 	columns []column
 	rules   []Rule
+	whereOf []int // per Problem.Where, its number among the distinct ones
 	trace   Trace
 }
 
@@ -77,13 +78,17 @@ func (c *core) findKinds() []Where {
 	for i, k := range keys {
 		wheres[i], of[k] = p.Where[places[k]], i
 	}
+	c.whereOf = make([]int, len(p.Where))
+	for i, k := range whereKey {
+		c.whereOf[i] = of[k]
+	}
 	index := make(map[string]int, len(p.Classes))
 	var key []byte
 	for i, class := range p.Classes {
 		if class.Count <= 0 || class.Where < 0 || class.Where >= len(p.Where) {
 			continue
 		}
-		where := of[whereKey[class.Where]]
+		where := c.whereOf[class.Where]
 		key = class.content(key[:0], where)
 		at, ok := index[string(key)]
 		if !ok {
@@ -184,7 +189,7 @@ func (c *core) findDims() {
 			continue
 		}
 		for j, d := range c.dims {
-			c.largest[j] = max(c.largest[j], at(o.Net, d))
+			c.largest[j] = max(c.largest[j], valueAt(o.Net, d))
 		}
 	}
 	c.shift = make([]uint, len(c.dims))
@@ -196,13 +201,13 @@ func (c *core) findDims() {
 		k := &c.kinds[i]
 		compact := needs[i*len(c.dims) : (i+1)*len(c.dims)]
 		for j, d := range c.dims {
-			compact[j] = max(0, at(k.need, d))
+			compact[j] = max(0, valueAt(k.need, d))
 		}
 		k.need = compact
 	}
 }
 
-func at(v []int64, i int) int64 {
+func valueAt(v []int64, i int) int64 {
 	if i < len(v) {
 		return v[i]
 	}

@@ -11,7 +11,8 @@ import (
 const (
 	patience     = 600 // steps without success after which a polish is done
 	defaultSteps = 64
-	smallFleet   = 48 // nodes up to which Solve polishes too
+	smallFleet   = 48    // nodes up to which Solve polishes too
+	touchWork    = 1_000 // about how many kinds it packs again for each of its trials
 )
 
 // Polish takes a few bins apart, those that hold little for their price more
@@ -58,7 +59,7 @@ func (s *search) touchUp(trials int) {
 	s.value(s.pricesFor(left, 0, 0), left)
 	s.revalue()
 	var r Result
-	s.polish(&r, 8*trials)
+	s.polish(&r, trials*max(2, min(32, touchWork/max(1, len(s.kinds)))))
 }
 
 // load takes the bins of a result apart into kinds; false where they are not of
@@ -188,8 +189,11 @@ func (s *search) retry(sub *search, step uint64) bool {
 		}
 		cost = addMoney(cost, col.price, 1)
 	}
-	tight := tightness[step%uint64(len(tightness))]
-	sub.run(price.Prices{}, tight)
+	sub.tight = tightness[step%uint64(len(tightness))]
+	if step%2 == 1 {
+		sub.begin(s, taken, step)
+	}
+	sub.run(price.Prices{}, sub.tight)
 	if sub.cost >= cost || slices.ContainsFunc(sub.left, func(n int64) bool { return n > 0 }) {
 		return false
 	}
@@ -201,6 +205,30 @@ func (s *search) retry(sub *search, step uint64) bool {
 	copy(s.nodesLeft, sub.nodesLeft)
 	s.cost += sub.cost - cost
 	return true
+}
+
+// begin fills one node of the cheapest column that holds all that was taken, or
+// else of any: the first choice of the search is not always the best.
+func (s *search) begin(from *search, taken []int, step uint64) {
+	s.value(s.pricesFor(s.left, 0, someGroups), s.left)
+	all := make([]int64, len(s.dims))
+	for _, i := range taken {
+		for d, n := range from.nodes[i].used {
+			all[d] += n
+		}
+	}
+	at := slices.IndexFunc(s.columns, func(col column) bool { return !col.large && fit(all, col.room) })
+	if at < 0 || step%4 == 3 {
+		at = int(step / 4 % uint64(len(s.columns)))
+	}
+	if !s.usable(at) {
+		return
+	}
+	f := &s.cache[at]
+	s.filler.fill(&s.columns[at], s.left, s.columns[at].large, f)
+	if len(f.pieces) > 0 {
+		s.apply(s.rightSize(at, f, 1), f, 1)
+	}
 }
 
 // choose picks different nodes, one copy of each: the first few of the order

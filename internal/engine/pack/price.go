@@ -1,7 +1,9 @@
 package pack
 
 import (
+	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 )
@@ -13,9 +15,47 @@ const (
 	someGroups = 6
 )
 
+// Prices asks what resources are worth to the classes where there are hosts
+// besides the offers.
+func Prices(p Problem, hosts []Host) price.Prices {
+	c := newCore(&p)
+	s := newSearch(c)
+	return c.widen(s.solvePrices(s.left, boundCuts, 0, c.pooled(hosts)))
+}
+
+// pooled adds up the room of hosts that the same classes may use: one offer
+// for all of them keeps the program small, and only makes its prices a little
+// less apt.
+func (c *core) pooled(hosts []Host) []price.Offer {
+	var out []price.Offer
+	for i := range hosts {
+		h := &hosts[i]
+		holds := make([]uint64, (len(c.p.Where)+63)/64)
+		for w, of := range c.whereOf {
+			if w>>6 < len(h.Holds) && h.Holds[w>>6]>>(w&63)&1 == 1 {
+				holds[of>>6] |= 1 << (of & 63)
+			}
+		}
+		at := slices.IndexFunc(out, func(o price.Offer) bool { return slices.Equal(o.Holds, holds) })
+		if at < 0 {
+			at = len(out)
+			out = append(out, price.Offer{Capacity: make([]int64, len(c.dims)), Holds: holds, Limit: 1})
+		}
+		for j, d := range c.dims {
+			free := max(0, valueAt(h.Free, d))
+			out[at].Capacity[j] += min(free, math.MaxInt64-out[at].Capacity[j])
+		}
+	}
+	return out
+}
+
 // pricesFor asks what resources are worth to what is left.
 func (s *search) pricesFor(left []int64, cuts, groups int) price.Prices {
-	offers := make([]price.Offer, len(s.columns))
+	return s.solvePrices(left, cuts, groups, nil)
+}
+
+func (s *search) solvePrices(left []int64, cuts, groups int, more []price.Offer) price.Prices {
+	offers := make([]price.Offer, len(s.columns), len(s.columns)+len(more))
 	for i := range s.columns {
 		col := &s.columns[i]
 		limit := int64(-1)
@@ -31,7 +71,7 @@ func (s *search) pricesFor(left []int64, cuts, groups int) price.Prices {
 	for i := range s.kinds {
 		classes[i] = price.Class{Signature: s.kinds[i].where, Need: s.kinds[i].need, Count: left[i]}
 	}
-	out := price.Solve(price.Problem{Resources: len(s.dims), Offers: offers, Classes: classes, Cuts: cuts, Groups: groups})
+	out := price.Solve(price.Problem{Resources: len(s.dims), Offers: append(offers, more...), Classes: classes, Cuts: cuts, Groups: groups})
 	s.trace.Pivots += out.Pivots
 	return out
 }

@@ -55,6 +55,13 @@ type Role struct {
 	Binds, Counts bool
 }
 
+// Host is a node that is there already. Solve does not fill it; it matters to
+// prices and bounds.
+type Host struct {
+	Free  []int64  // per dimension
+	Holds []uint64 // indexes of Problem.Where, as bits: which classes may use it
+}
+
 // Part is how many pods of a class one bin holds.
 type Part struct {
 	Class int // index into Problem.Classes

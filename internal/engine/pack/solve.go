@@ -100,6 +100,7 @@ func (s *search) usable(column int) bool {
 
 // run places everything: what needs large offers first, then the bulk in lots,
 // then the rest.
+// It goes on with what is left.
 func (s *search) run(prices price.Prices, tight uint) *search {
 	s.tight = tight
 	if prices.Of == nil {

@@ -24,8 +24,18 @@ type model struct {
 func newModel(p Problem) *model {
 	m := &model{Problem: p, largest: make([]int64, p.Resources), groupOf: make([]int, len(p.Classes))}
 	for _, o := range p.Offers {
+		if o.Limit >= 0 { // what is pooled is larger than any node
+			continue
+		}
 		for r, c := range o.Capacity {
 			m.largest[r] = max(m.largest[r], c)
+		}
+	}
+	for r, n := range m.largest {
+		if n == 0 {
+			for _, o := range p.Offers {
+				m.largest[r] = max(m.largest[r], o.Capacity[r])
+			}
 		}
 	}
 	words := (len(p.Offers) + 63) / 64

@@ -117,7 +117,7 @@ func (c *part) newProgram() *program {
 	p.costs = max(p.costs, 1)
 	sums := make([]float64, g)
 	for j, dim := range c.dims {
-		p.scale[j] = float64(c.largest[dim.Resource] / dim.Unit)
+		p.scale[j] = float64(max(1, c.largest[dim.Resource]/dim.Unit))
 		c.demand(dim, sums)
 		for i, sum := range sums {
 			p.rowOf[i*d+j] = -1

@@ -7,6 +7,10 @@ import (
 
 // round turns the prices into integers and makes them feasible exactly.
 func (m *model) round(parts []*part, out *Prices) {
+	nothing := make([]int64, len(out.Dimensions))
+	for i := range out.Of {
+		out.Of[i] = nothing
+	}
 	highest := 0.0
 	for _, c := range parts {
 		for _, prices := range c.prices {
@@ -25,10 +29,6 @@ func (m *model) round(parts []*part, out *Prices) {
 	index := make(map[Dimension]int, len(out.Dimensions))
 	for i, d := range out.Dimensions {
 		index[d] = i
-	}
-	nothing := make([]int64, len(out.Dimensions))
-	for i := range out.Of {
-		out.Of[i] = nothing
 	}
 	for _, c := range parts {
 		prices := make([][]int64, len(c.groups))
@@ -146,4 +146,26 @@ func (s Sum) ratio(limit Sum) uint64 {
 	}
 	q, _ := bits.Div64(of>>32, of<<32, top)
 	return q
+}
+
+// AddTimes adds o * n, saturating; a negative n counts as 0.
+func (s *Sum) AddTimes(o Sum, n int64) {
+	times := uint64(max(0, n))
+	hi, lo := bits.Mul64(o.Lo, times)
+	over, top := bits.Mul64(o.Hi, times)
+	top, carry := bits.Add64(top, hi, 0)
+	if over != 0 || carry != 0 {
+		top, lo = math.MaxUint64, math.MaxUint64
+	}
+	s.add(Sum{top, lo})
+}
+
+// Minus is s - o, at least 0.
+func (s Sum) Minus(o Sum) Sum {
+	if !s.Exceeds(o) {
+		return Sum{}
+	}
+	lo, borrow := bits.Sub64(s.Lo, o.Lo, 0)
+	hi, _ := bits.Sub64(s.Hi, o.Hi, borrow)
+	return Sum{hi, lo}
 }

@@ -1,0 +1,223 @@
+package bound
+
+import (
+	"fmt"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Problem is classes to be placed on new nodes and on hosts, whose free room
+// costs nothing.
+type Problem struct {
+	pack.Problem
+	Hosts []pack.Host
+}
+
+// Certificate proves that the classes cost at least Bound.
+type Certificate struct {
+	Bound      quantity.Money
+	Scale      uint
+	Dimensions []price.Dimension
+	Prices     [][]int64 // for each class, per dimension; shared, not to be changed
+}
+
+// Of finds prices and proves what it can with them. Classes that fit nowhere
+// count nothing.
+func Of(p Problem) Certificate { return With(p, pack.Prices(p.Problem, p.Hosts)) }
+
+// With proves what it can with the given prices, such as those of a result of
+// package pack; 0 where they are not for this problem or no prices at all.
+func With(p Problem, prices price.Prices) Certificate {
+	c := Certificate{Scale: prices.Scale, Dimensions: prices.Dimensions, Prices: prices.Of}
+	proven, err := Proven(p, c)
+	if err != nil {
+		return Certificate{Prices: make([][]int64, len(p.Classes))}
+	}
+	c.Bound = proven
+	return c
+}
+
+// Check returns nil if the certificate proves its bound.
+func Check(p Problem, c Certificate) error {
+	proven, err := Proven(p, c)
+	if err == nil && c.Bound > proven {
+		err = fmt.Errorf("%w: %d nano-dollars an hour claimed, %d proven", ErrBound, c.Bound, proven)
+	}
+	return err
+}
+
+// Proven is the bound that the prices prove, whatever the certificate claims.
+func Proven(p Problem, c Certificate) (quantity.Money, error) {
+	if err := check(p, c); err != nil {
+		return 0, err
+	}
+	v := verifier{problem: p, certificate: c}
+	v.sort()
+	var demand, limited price.Sum
+	for i := range p.Classes {
+		one := v.worth(p.Classes[i].Need, c.Prices[i])
+		demand.AddTimes(one, max(0, p.Classes[i].Count))
+	}
+	for i := range p.Offers {
+		over, err := v.offer(i)
+		if err != nil {
+			return 0, err
+		}
+		limited.AddTimes(over, max(0, p.Offers[i].Nodes))
+	}
+	for i := range p.Hosts {
+		limited.AddTimes(v.host(&p.Hosts[i]), 1)
+	}
+	if !demand.Exceeds(limited) {
+		return 0, nil
+	}
+	return quantity.Money(demand.Minus(limited).Unscaled(c.Scale)), nil
+}
+
+func check(p Problem, c Certificate) error {
+	if c.Scale > 62 || len(c.Prices) != len(p.Classes) {
+		return fmt.Errorf("%w: scale %d, prices for %d of %d classes", ErrForm, c.Scale, len(c.Prices), len(p.Classes))
+	}
+	for _, d := range c.Dimensions {
+		if d.Resource < 0 || d.Unit < 1 {
+			return fmt.Errorf("%w: resource %d in units of %d", ErrForm, d.Resource, d.Unit)
+		}
+	}
+	for i, prices := range c.Prices {
+		if len(prices) != len(c.Dimensions) {
+			return fmt.Errorf("%w: %d prices of class %q for %d dimensions", ErrForm, len(prices), p.Classes[i].Key, len(c.Dimensions))
+		}
+		for _, v := range prices {
+			if v < 0 {
+				return fmt.Errorf("%w: a price of class %q is %d", ErrForm, p.Classes[i].Key, v)
+			}
+		}
+	}
+	return nil
+}
+
+// verifier looks at what each offer could hold at most.
+type verifier struct {
+	problem     Problem
+	certificate Certificate
+	sets        []set
+	best        []int64 // scratch: per dimension
+}
+
+// set is the classes with one list of prices that may run in the same places.
+type set struct {
+	where   int
+	prices  []int64
+	classes []int
+}
+
+// sort gathers the classes into sets: of each it is enough to know whether one
+// of its classes fits.
+func (v *verifier) sort() {
+	type key struct {
+		where int
+		first *int64
+	}
+	index := map[key]int{}
+	for i := range v.problem.Classes {
+		class := &v.problem.Classes[i]
+		prices := v.certificate.Prices[i]
+		if class.Count <= 0 || class.Where < 0 || class.Where >= len(v.problem.Where) || len(prices) == 0 {
+			continue
+		}
+		k := key{class.Where, &prices[0]}
+		s, ok := index[k]
+		if !ok {
+			s = len(v.sets)
+			index[k] = s
+			v.sets = append(v.sets, set{where: class.Where, prices: prices})
+		}
+		v.sets[s].classes = append(v.sets[s].classes, i)
+	}
+	v.best = make([]int64, len(v.certificate.Dimensions))
+}
+
+// offer is by how much the worth of what the offer can hold exceeds its price,
+// in the zone where that is the most.
+func (v *verifier) offer(i int) (price.Sum, error) {
+	o := &v.problem.Offers[i]
+	var most price.Sum
+	for z, p := range o.Prices {
+		free := p == 0 && o.Nodes >= 0
+		if z > 63 || o.Zones>>z&1 == 0 || p <= 0 && !free {
+			continue
+		}
+		room := v.room(o.Net, func(where int) bool {
+			zones := v.problem.Where[where].Zones
+			return i < len(zones) && zones[i]>>z&1 == 1
+		})
+		cost := price.Scaled(int64(p), v.certificate.Scale)
+		if !room.Exceeds(cost) {
+			continue
+		}
+		if o.Nodes < 0 {
+			return most, fmt.Errorf("%w: %s in zone %d", ErrOffer, o.Name, z)
+		}
+		if over := room.Minus(cost); over.Exceeds(most) {
+			most = over
+		}
+	}
+	return most, nil
+}
+
+func (v *verifier) host(h *pack.Host) price.Sum {
+	return v.room(h.Free, func(where int) bool {
+		return where>>6 < len(h.Holds) && h.Holds[where>>6]>>(where&63)&1 == 1
+	})
+}
+
+// room is the most that the free amounts could be worth: each dimension to the
+// class that pays most for it, of those that may run there and fit.
+func (v *verifier) room(free []int64, open func(where int) bool) price.Sum {
+	clear(v.best)
+	for s := range v.sets {
+		set := &v.sets[s]
+		if !open(set.where) || !v.raises(set.prices) || !v.fits(set, free) {
+			continue
+		}
+		for d, p := range set.prices {
+			v.best[d] = max(v.best[d], p)
+		}
+	}
+	return v.worth(free, v.best)
+}
+
+func (v *verifier) raises(prices []int64) bool {
+	for d, p := range prices {
+		if p > v.best[d] {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *verifier) fits(s *set, free []int64) bool {
+next:
+	for _, i := range s.classes {
+		for d, n := range v.problem.Classes[i].Need {
+			if n > 0 && (d >= len(free) || n > free[d]) {
+				continue next
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// worth is the price of the amounts, counting whole units only.
+func (v *verifier) worth(amounts, prices []int64) price.Sum {
+	var sum price.Sum
+	for d, dim := range v.certificate.Dimensions {
+		if dim.Resource < len(amounts) && amounts[dim.Resource] > 0 {
+			sum.Add(amounts[dim.Resource]/dim.Unit, prices[d])
+		}
+	}
+	return sum
+}

@@ -1,0 +1,12 @@
+// Package bound proves what a demand costs at least. It turns the prices that
+// package price found into a certificate in integers, and checks such a
+// certificate against the problem: no offer may hold more worth than it costs,
+// however it is filled, and what is there in limited number counts against the
+// bound with the worth that its room has beyond its price.
+//
+// Rules (what may share a node) are left out, which only lowers the bound.
+//
+// Invariants: exact, in 128 bits; the bound is rounded down and never negative;
+// it is never above the cost of any set of bins that holds the classes.
+// Units: nano-dollars an hour; prices are those over 2^Scale, for each unit.
+package bound
