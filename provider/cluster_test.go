@@ -85,7 +85,7 @@ func TestDaemon_PlansItsPoliciesIntoTheDeployment(t *testing.T) {
 	if named := deployment(object{"preference_policy": "Respect", "min_values_policy": "Strict"}); named != byDefault {
 		t.Error("Respect and Strict are not the defaults")
 	}
-	for _, changes := range []object{{"preference_policy": "Ignore"}, {"min_values_policy": "BestEffort"}} {
+	for _, changes := range []object{{"preference_policy": "Ignore"}, {"min_values_policy": "BestEffort"}, {"scheduler_config": "podTopologySpread: {}"}} {
 		if deployment(changes) == byDefault {
 			t.Errorf("%v changes nothing", changes)
 		}
@@ -106,6 +106,7 @@ func TestDaemon_BadInputNamesTheField(t *testing.T) {
 		"replicas":    {"replicas", 0, "at least 1"},
 		"preferences": {"preference_policy", "respect", `"Respect" "Ignore"`},
 		"min values":  {"min_values_policy", "Lenient", `"Strict" "BestEffort"`},
+		"scheduler":   {"scheduler_config", "podTopologySpread: {defaultConstraints: [{maxSkew: 0}]}", "maxSkew is 0: must be 1 or more"},
 		"namespace":   {"namespace", "Karpenter", "lowercase"},
 		"label":       {"labels", object{"a": "not a value"}, "not a value"},
 	} {

@@ -27,6 +27,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
@@ -46,6 +47,7 @@ type daemonModel struct {
 	LogLevel         types.String   `tfsdk:"log_level"`
 	PreferencePolicy types.String   `tfsdk:"preference_policy"`
 	MinValuesPolicy  types.String   `tfsdk:"min_values_policy"`
+	SchedulerConfig  types.String   `tfsdk:"scheduler_config"`
 	Labels           types.Map      `tfsdk:"labels"`
 	Wait             types.Bool     `tfsdk:"wait"`
 	ID               types.String   `tfsdk:"id"`
@@ -105,6 +107,7 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 				"nodes are chosen for them. `Ignore`: it is left out, for the cheapest nodes.", install.PreferencesRespect, install.PreferencePolicies()),
 			"min_values_policy": choiceAttribute("Where the `min_values` of a node pool cannot be had, `Strict`: nothing is launched from that pool. "+
 				"`BestEffort`: what comes nearest is.", install.MinValuesStrict, install.MinValuesPolicies()),
+			"scheduler_config": schedulerConfigAttribute(),
 			"labels": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of every object and pod, the definitions aside.",
 				Validators: []validator.Map{mapvalidator.KeysAre(validate.LabelKey()), mapvalidator.ValueStringsAre(validate.LabelValue())},
@@ -118,6 +121,21 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 			"timeouts": timeoutsAttribute(ctx, daemonTimeout, daemonTimeout, daemonTimeout),
 		},
 	}
+}
+
+func schedulerConfigAttribute() schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true,
+		MarkdownDescription: "Topology spread of pods that declare none, as the kube-scheduler is configured to apply it: JSON or YAML such as " +
+			"`yamlencode({ podTopologySpread = { defaultConstraints = [{ maxSkew = 1, topologyKey = \"topology.kubernetes.io/zone\", whenUnsatisfiable = \"DoNotSchedule\" }] } })`. " +
+			"It must say what the scheduler's own configuration says; without it the daemon knows of no default.",
+		Validators: []validator.String{validate.Is(checkSchedulerConfig)},
+	}
+}
+
+func checkSchedulerConfig(text string) error {
+	_, err := translate.DefaultSpread(text)
+	return err
 }
 
 // choiceAttribute is one of a few words.
@@ -162,7 +180,7 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	}
 	set("objects", types.MapUnknown(types.StringType))
 	if !known(plan.Namespace, plan.ServiceAccount, plan.ClusterName, plan.Region, plan.RoleARN, plan.QueueName, plan.Image,
-		plan.Replicas, plan.LogLevel, plan.PreferencePolicy, plan.MinValuesPolicy, plan.Labels) || anyUnknownIn(plan.Labels) {
+		plan.Replicas, plan.LogLevel, plan.PreferencePolicy, plan.MinValuesPolicy, plan.SchedulerConfig, plan.Labels) || anyUnknownIn(plan.Labels) {
 		return
 	}
 	objects, err := install.Objects(plan.options())
@@ -183,7 +201,8 @@ func (m daemonModel) options() install.Options {
 		Namespace: m.Namespace.ValueString(), ServiceAccount: m.ServiceAccount.ValueString(), Image: m.Image.ValueString(),
 		Replicas: m.Replicas.ValueInt32(), RoleARN: m.RoleARN.ValueString(), ClusterName: m.ClusterName.ValueString(),
 		Region: m.Region.ValueString(), QueueName: m.QueueName.ValueString(), LogLevel: m.LogLevel.ValueString(),
-		PreferencePolicy: m.PreferencePolicy.ValueString(), MinValuesPolicy: m.MinValuesPolicy.ValueString(), Labels: stringMap(m.Labels),
+		PreferencePolicy: m.PreferencePolicy.ValueString(), MinValuesPolicy: m.MinValuesPolicy.ValueString(),
+		SchedulerConfig: m.SchedulerConfig.ValueString(), Labels: stringMap(m.Labels),
 	}
 }
 

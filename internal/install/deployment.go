@@ -118,6 +118,9 @@ func (o Options) env() []corev1.EnvVar {
 	if o.QueueName != "" {
 		env = append(env, corev1.EnvVar{Name: EnvInterruptionQueue, Value: o.QueueName})
 	}
+	if o.SchedulerConfig != "" {
+		env = append(env, corev1.EnvVar{Name: EnvSchedulerConfig, Value: o.SchedulerConfig})
+	}
 	return env
 }
 

@@ -9,6 +9,7 @@ const (
 	EnvLogLevel          = "LOG_LEVEL"
 	EnvPreferencePolicy  = "PREFERENCE_POLICY" // see PreferencePolicies
 	EnvMinValuesPolicy   = "MIN_VALUES_POLICY" // see MinValuesPolicies
+	EnvSchedulerConfig   = "SCHEDULER_CONFIG"  // the part of the kube-scheduler's configuration that matters here
 	EnvMetricsPort       = "METRICS_PORT"
 	EnvHealthProbePort   = "HEALTH_PROBE_PORT"
 	EnvSystemNamespace   = "SYSTEM_NAMESPACE" // where the daemon and its Lease are

@@ -105,7 +105,7 @@ func TestObjects_LeaveNamespacesOfKubernetesAlone(t *testing.T) {
 func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 	want := map[string]string{
 		"apps/daemonsets": "list watch", "apps/replicasets": "list watch", "apps/statefulsets": "list watch", "batch/jobs": "list watch",
-		"namespaces": "list watch", "limitranges": "list watch", "persistentvolumeclaims": "list watch", "persistentvolumes": "list watch",
+		"namespaces": "list watch", "limitranges": "list watch", "persistentvolumeclaims": "list watch", "persistentvolumes": "list watch", "services": "list watch",
 		"storage.k8s.io/storageclasses": "list watch", "storage.k8s.io/csinodes": "list watch",
 		"pods": "delete list watch", "pods/status": "patch", "pods/eviction": "create",
 		"nodes":                  "delete get list patch watch",
@@ -207,8 +207,10 @@ func TestDeployment_RunsWithoutPrivilegeOnItsPodsAddress(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, env[name].Value, want)
 		}
 	}
-	if _, ok := env[EnvClusterEndpoint]; ok {
-		t.Errorf("%s is set without an endpoint", EnvClusterEndpoint)
+	for _, name := range []string{EnvClusterEndpoint, EnvSchedulerConfig} {
+		if _, ok := env[name]; ok {
+			t.Errorf("%s is set without a value", name)
+		}
 	}
 	for name, want := range map[string]string{EnvBindAddress: "status.podIP", EnvPodName: "metadata.name", EnvSystemNamespace: "metadata.namespace"} {
 		if env[name].ValueFrom == nil || env[name].ValueFrom.FieldRef.FieldPath != want {
@@ -233,10 +235,10 @@ func TestDeployment_TakesResourcesAsGiven(t *testing.T) {
 
 func TestDeployment_TellsTheDaemonItsPolicies(t *testing.T) {
 	o := options()
-	o.PreferencePolicy, o.MinValuesPolicy = PreferencesIgnore, MinValuesBestEffort
+	o.PreferencePolicy, o.MinValuesPolicy, o.SchedulerConfig = PreferencesIgnore, MinValuesBestEffort, "podTopologySpread: {}"
 	var d appsv1.Deployment
 	find(t, objects(t, o), "Deployment", "karpenterd", &d)
-	for _, want := range []corev1.EnvVar{{Name: "PREFERENCE_POLICY", Value: "Ignore"}, {Name: "MIN_VALUES_POLICY", Value: "BestEffort"}} {
+	for _, want := range []corev1.EnvVar{{Name: "PREFERENCE_POLICY", Value: "Ignore"}, {Name: "MIN_VALUES_POLICY", Value: "BestEffort"}, {Name: "SCHEDULER_CONFIG", Value: "podTopologySpread: {}"}} {
 		if env := d.Spec.Template.Spec.Containers[0].Env; !slices.Contains(env, want) {
 			t.Errorf("%v is not in %v", want, env)
 		}

@@ -63,6 +63,7 @@ type Options struct {
 	LogLevel                        string
 	PreferencePolicy                string
 	MinValuesPolicy                 string
+	SchedulerConfig                 string            // as translate.DefaultSpread reads it; empty: as Kubernetes builds it in
 	Labels                          map[string]string // of every object and pod, CustomResourceDefinitions aside
 	// Resources of the container; nil for 500m CPU and 512Mi to 1Gi of memory.
 	Resources *corev1.ResourceRequirements

@@ -20,7 +20,7 @@ func clusterRules() []rbacv1.PolicyRule {
 		rule("apps", []string{"daemonsets", "replicasets", "statefulsets"}, watch),
 		rule("batch", []string{"jobs"}, watch),
 		// What pods mean by their selectors, their volumes and their missing requests.
-		rule("", []string{"namespaces", "limitranges", "persistentvolumeclaims", "persistentvolumes"}, watch),
+		rule("", []string{"namespaces", "limitranges", "persistentvolumeclaims", "persistentvolumes", "services"}, watch),
 		rule("storage.k8s.io", []string{"storageclasses", "csinodes"}, watch),
 		// Pods: nominated to a node, evicted, and deleted once a grace period is over.
 		rule("", []string{"pods"}, []string{"list", "watch", "delete"}),

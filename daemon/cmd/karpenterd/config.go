@@ -14,8 +14,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // config is all that the daemon is told. Flags win over the environment.
@@ -25,10 +27,15 @@ type config struct {
 	MetricsAddress, HealthAddress               string
 	LogLevel                                    hclog.Level
 	Policy                                      engine.Policy
+	Spread                                      []cluster.Spread // of pods that declare none
 }
 
+// needsServices says whether Services matter: they select the pods that are
+// spread by default.
+func (c config) needsServices() bool { return len(c.Spread) > 0 }
+
 // given are the settings that are texts until they are checked.
-type given struct{ level, bind, metrics, health, preferences, minValues string }
+type given struct{ level, bind, metrics, health, preferences, minValues, scheduler string }
 
 // readConfig reads flags and environment; the error names every setting that is
 // missing or wrong, and how to give it.
@@ -52,6 +59,7 @@ func readConfig(args []string, env func(string) string) (config, error) {
 	text(&g.level, "log-level", install.EnvLogLevel, install.DefaultLogLevel, "trace, debug, info, warn or error")
 	text(&g.preferences, "preference-policy", install.EnvPreferencePolicy, install.PreferencesRespect, "Respect: what pods prefer is weighed; Ignore: it is left out")
 	text(&g.minValues, "min-values-policy", install.EnvMinValuesPolicy, install.MinValuesStrict, "where a NodePool's minValues cannot be had, Strict: nothing is launched; BestEffort: what comes nearest is")
+	text(&g.scheduler, "scheduler-config", install.EnvSchedulerConfig, "", "JSON or YAML with podTopologySpread.defaultConstraints, the topology spread of pods that declare none, as the kube-scheduler has it")
 	if err := flags.Parse(args); err != nil {
 		return c, fmt.Errorf("flags: %w", err)
 	}
@@ -108,6 +116,10 @@ func (c *config) take(g given) []error {
 	c.Policy = engine.DefaultPolicy()
 	c.Policy.IgnorePreferences = g.preferences == install.PreferencesIgnore
 	c.Policy.BestEffortMinValues = g.minValues == install.MinValuesBestEffort
+	var err error
+	if c.Spread, err = translate.DefaultSpread(g.scheduler); err != nil {
+		faults = append(faults, fmt.Errorf("setting scheduler-config: %w", err))
+	}
 	c.MetricsAddress, c.HealthAddress = net.JoinHostPort(g.bind, g.metrics), net.JoinHostPort(g.bind, g.health)
 	return faults
 }

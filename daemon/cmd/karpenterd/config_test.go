@@ -47,6 +47,24 @@ func TestReadConfig_PoliciesAreKarpentersInNameAndDefault(t *testing.T) {
 	}
 }
 
+func TestReadConfig_TakesTheSchedulersDefaultSpread(t *testing.T) {
+	const text = `{"podTopologySpread": {"defaultConstraints": [{"maxSkew": 2, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}]}}`
+	for name, tt := range map[string]struct {
+		env  map[string]string
+		args []string
+		want int
+	}{
+		"unset":       {},
+		"environment": {env: map[string]string{"SCHEDULER_CONFIG": text}, want: 1},
+		"flag wins":   {env: map[string]string{"SCHEDULER_CONFIG": text}, args: []string{"--scheduler-config=podTopologySpread: {}"}},
+	} {
+		c, err := readConfig(tt.args, environment(tt.env))
+		if err != nil || len(c.Spread) != tt.want || tt.want > 0 && c.Spread[0].MaxSkew != 2 {
+			t.Errorf("%s: spread %+v, error %v", name, c.Spread, err)
+		}
+	}
+}
+
 func TestReadConfig_BadSettingIsNamedWithItsRemedy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		env  map[string]string
@@ -59,6 +77,7 @@ func TestReadConfig_BadSettingIsNamedWithItsRemedy(t *testing.T) {
 		"level":              {args: []string{"--log-level=loud"}, want: `setting log-level is "loud": give trace, debug, info, warn or error`},
 		"preferences":        {env: map[string]string{"PREFERENCE_POLICY": "respect"}, want: `setting preference-policy is "respect": give Respect or Ignore`},
 		"minValues":          {args: []string{"--min-values-policy=Lenient"}, want: `setting min-values-policy is "Lenient": give Strict or BestEffort`},
+		"scheduler":          {env: map[string]string{"SCHEDULER_CONFIG": "[]"}, want: "setting scheduler-config: "},
 		"argument":           {args: []string{"now"}, want: `unexpected argument "now"`},
 		"unfinished setting": {args: []string{"--min-values-policy"}, want: "flags: flag needs an argument: -min-values-policy"},
 	} {

@@ -31,13 +31,14 @@ func listing[L any](list func(context.Context, metav1.ListOptions) (L, error)) f
 	}
 }
 
-// watches lists what is watched: the product's own kinds first.
-func watches(c *kube.Clients) []watched {
+// watches lists what is watched: the product's own kinds first, and Services
+// only where they matter.
+func watches(c *kube.Clients, services bool) []watched {
 	factory := informers.NewSharedInformerFactory(c.Core, 0)
 	core, apps, storage := factory.Core().V1(), factory.Apps().V1(), factory.Storage().V1()
 	coreAPI, appsAPI, storageAPI := c.Core.CoreV1(), c.Core.AppsV1(), c.Core.StorageV1()
 	const all = metav1.NamespaceAll
-	return []watched{
+	out := []watched{
 		{"nodepools.karpenter.sh", c.NodePoolInformer(0), listing(c.NodePools.List), true},
 		{"nodeclaims.karpenter.sh", c.NodeClaimInformer(0), listing(c.NodeClaims.List), true},
 		{"ec2nodeclasses.karpenter.k8s.aws", c.EC2NodeClassInformer(0), listing(c.EC2NodeClasses.List), true},
@@ -54,6 +55,10 @@ func watches(c *kube.Clients) []watched {
 		{"statefulsets.apps", apps.StatefulSets().Informer(), listing(appsAPI.StatefulSets(all).List), false},
 		{"jobs.batch", factory.Batch().V1().Jobs().Informer(), listing(c.Core.BatchV1().Jobs(all).List), false},
 	}
+	if services {
+		out = append(out, watched{"services", core.Services().Informer(), listing(coreAPI.Services(all).List), false})
+	}
+	return out
 }
 
 // slim leaves out who wrote which field.
@@ -66,9 +71,9 @@ func slim(o any) (any, error) {
 
 // feed keeps the world up to date by watches and returns when it has seen
 // everything once.
-func feed(ctx context.Context, clients *kube.Clients, w *world.World) error {
+func feed(ctx context.Context, clients *kube.Clients, w *world.World, services bool) error {
 	var synced []cache.InformerSynced
-	for _, x := range watches(clients) {
+	for _, x := range watches(clients, services) {
 		informer := x.informer
 		if !x.whole {
 			if err := informer.SetTransform(slim); err != nil {
@@ -109,7 +114,7 @@ func observe(w *world.World, o any) {
 // what the daemon needs: a Kubernetes version that it knows, its own kinds, and
 // the right to read all that it watches and the Lease in its own namespace.
 // It returns the version as images are made for it, such as 1.36.
-func preflight(ctx context.Context, clients *kube.Clients, namespace string) (string, error) {
+func preflight(ctx context.Context, clients *kube.Clients, namespace string, services bool) (string, error) {
 	v, err := clients.Core.Discovery().ServerVersion()
 	if err != nil {
 		return "", fmt.Errorf("kubernetes api reach: %w", err)
@@ -119,7 +124,7 @@ func preflight(ctx context.Context, clients *kube.Clients, namespace string) (st
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	if err := readable(ctx, clients); err != nil {
+	if err := readable(ctx, clients, services); err != nil {
 		return "", err
 	}
 	_, err = clients.Core.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
@@ -134,10 +139,10 @@ func preflight(ctx context.Context, clients *kube.Clients, namespace string) (st
 }
 
 // readable finds out whether everything that is watched is there and may be read.
-func readable(ctx context.Context, clients *kube.Clients) error {
+func readable(ctx context.Context, clients *kube.Clients, services bool) error {
 	var missing, forbidden []string
 	var refusal error
-	for _, x := range watches(clients) {
+	for _, x := range watches(clients, services) {
 		switch err := x.list(ctx, metav1.ListOptions{Limit: 1}); {
 		case apierrors.IsNotFound(err):
 			missing = append(missing, x.what)
