@@ -12,7 +12,7 @@ const (
 	patience     = 600 // steps without success after which a polish is done
 	defaultSteps = 64
 	smallFleet   = 48    // nodes up to which Solve polishes too
-	touchWork    = 1_000 // about how many kinds it packs again for each of its trials
+	touchWork    = 400 // about how many kinds it packs again for each of its trials
 )
 
 // Polish takes a few bins apart, those that hold little for their price more
@@ -59,7 +59,7 @@ func (s *search) touchUp(trials int) {
 	s.value(s.pricesFor(left, 0, 0), left)
 	s.revalue()
 	var r Result
-	s.polish(&r, trials*max(2, min(32, touchWork/max(1, len(s.kinds)))))
+	s.polish(&r, trials*max(2, min(12, touchWork/max(1, len(s.kinds)))))
 }
 
 // load takes the bins of a result apart into kinds; false where they are not of
