@@ -2,7 +2,6 @@ package spread
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -11,32 +10,36 @@ import (
 // Build makes the table of the classes' rules, and of the anti-affinity of pods
 // that run, with what runs counted.
 func Build(s cluster.Snapshot, classes []Class) *Table {
-	t := &Table{
-		snapshot: s, classes: make([]class, len(classes)),
-		topologies: map[string]*topology{}, electors: map[string]*electorate{},
-	}
-	for i, c := range classes {
-		t.classes[i] = class{Class: c, namespace: s.Namespace(c.Namespace).Labels}
-	}
+	t := &Table{snapshot: s, classes: make([]class, len(classes)), topologies: map[string]*topology{}}
 	repelling := slices.Collect(s.AntiAffine())
 	if len(repelling) == 0 && !slices.ContainsFunc(classes, func(c Class) bool { return binds(&c.Shape) }) {
+		none := &kin{}
+		for i := range classes {
+			t.classes[i] = class{Class: classes[i], kin: none}
+		}
 		return t
+	}
+	for i := range classes {
+		t.classes[i].Class = classes[i]
 	}
 	t.byName = map[string]int32{}
 	for n := range s.States() {
 		t.byName[n.Node.Name] = int32(len(t.nodes))
 		t.nodes = append(t.nodes, &n.Node)
 	}
-	b := &builder{Table: t, terms: map[string]*term{}}
-	b.running()
-	b.classDir = newDirectory(len(classes), func(i int) label.Labels { return classes[i].Labels })
+	b := &builder{
+		Table: t, kinByKey: map[string]*kin{}, byLabel: map[label.Label][]*kin{},
+		electors: map[string]*electorate{}, censuses: map[string]*census{}, cohorts: map[string]*cohort{},
+		terms: map[string]*term{}, limits: map[hostSpread]int32{},
+	}
+	b.gatherKin()
 	for i := range t.classes {
-		b.spreads(i)
-		b.together(i)
+		b.spreads(&t.classes[i])
+		b.together(&t.classes[i])
 		b.apart(i)
 	}
 	b.repel(repelling)
-	b.capHosts()
+	b.limitHosts()
 	return t
 }
 
@@ -47,140 +50,123 @@ func binds(s *cluster.Shape) bool {
 
 func required(p cluster.PodTerm) bool { return p.Weight == 0 }
 
+// builder has what only Build needs. Its maps are by content.
 type builder struct {
 	*Table
-	groups             []group
-	classDir, groupDir *directory
-	terms              map[string]*term
-	order              []*term // as they were first seen
+	kin      []*kin // as they were first seen
+	kinByKey map[string]*kin
+	byLabel  map[label.Label][]*kin
+	electors map[string]*electorate
+	censuses map[string]*census
+	cohorts  map[string]*cohort
+	terms    map[string]*term
+	order    []*term // as they were first seen
+	limits   map[hostSpread]int32
+	scratch  []byte
 }
 
-func (b *builder) spreads(i int) {
-	c := &b.classes[i]
-	var keys []*topology
-	for _, x := range c.Shape.Spread {
-		if !x.Soft {
-			keys = append(keys, b.topology(x.Key))
-		}
-	}
-	if len(keys) == 0 {
-		return
-	}
-	for _, x := range c.Shape.Spread {
-		if x.Soft {
-			continue
-		}
-		r := &spreadRule{
-			Spread: x, topology: b.topology(x.Key), voters: b.electorate(&c.Shape, x, keys), count: map[int32]int64{},
-			self: x.Selector.Selects(c.Labels), blank: !x.Selector.Nothing && len(x.Selector.Match) == 0,
-		}
-		r.base = r.voters.over(r.topology)
-		r.domains = r.base.domains
-		r.levels = r.levels.with(0, r.domains)
-		c.spreads = append(c.spreads, r)
-		if r.blank {
-			continue
-		}
-		for _, g := range b.groupDir.candidates(x.Selector) {
-			if g := &b.groups[g]; g.Namespace == c.Namespace && x.Selector.Selects(g.Labels) {
-				b.count(r, g.Group)
-			}
-		}
-		var counted []int32
-		for _, k := range b.classDir.candidates(x.Selector) {
-			if to := &b.classes[k]; to.Namespace == c.Namespace && x.Selector.Selects(to.Labels) {
-				to.feedsSpreads = append(to.feedsSpreads, r)
-				counted = append(counted, k)
-			}
-		}
-		if r.topology.hosts() {
-			b.host(hostRole{spread: r}, []int32{int32(i)}, counted)
-		}
-	}
-}
-
-// electorate returns the nodes whose pods count for the spread, one and the same
-// for all shapes that let the same nodes in.
-func (b *builder) electorate(shape *cluster.Shape, x cluster.Spread, keys []*topology) *electorate {
-	e := &electorate{keys: keys, base: map[*topology]*base{}}
-	var id strings.Builder
-	for _, y := range sortedKeys(keys) {
-		id.WriteString(y)
-		id.WriteByte(' ')
-	}
-	if !x.IgnoreAffinity && (len(shape.Selector) > 0 || len(shape.Affinity) > 0) {
-		e.shape = shape
-		id.WriteString("|" + shape.Selector.String())
-		for _, t := range shape.Affinity {
-			id.WriteString("|or " + t.String())
-		}
-	}
-	if x.HonorTaints {
-		e.taints = shape
-		id.WriteString("|tolerates")
-		for _, o := range shape.Tolerations {
-			id.WriteString(" " + o.Key + "=" + o.Value + ":" + o.Effect)
-			if o.Exists {
-				id.WriteByte('?')
-			}
-		}
-	}
-	if known, ok := b.electors[id.String()]; ok {
-		return known
-	}
-	e.counts = make([]bool, len(b.nodes))
-	for i := range b.nodes {
-		n := b.nodes[i]
-		e.counts[i] = !slices.ContainsFunc(keys, func(y *topology) bool { return y.of[i] == missing }) &&
-			e.admits(&n.Labels, n.Taints)
-	}
-	b.electors[id.String()] = e
-	return e
-}
-
-func sortedKeys(keys []*topology) []string {
-	out := make([]string, len(keys))
-	for i, y := range keys {
-		out[i] = y.key
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-func (b *builder) together(i int) {
-	c := &b.classes[i]
+func (b *builder) together(c *class) {
 	var terms []*term
-	r := &togetherRule{}
+	b.scratch = b.scratch[:0]
 	for k := range c.Shape.Together {
-		if required(c.Shape.Together[k]) {
-			x := &term{PodTerm: c.Shape.Together[k]}
-			terms = append(terms, x)
-			r.tallies = append(r.tallies, &tally{topology: b.topology(x.Key), count: map[int32]int64{}})
+		if p := &c.Shape.Together[k]; required(*p) {
+			terms = append(terms, &term{PodTerm: *p})
+			b.scratch = appendTerm(b.scratch, p)
 		}
 	}
 	if len(terms) == 0 {
 		return
 	}
-	c.together = r
-	meets := func(namespace string, of, labels label.Labels) bool {
-		return !slices.ContainsFunc(terms, func(x *term) bool { return !x.wants(namespace, of, labels) })
+	h, known := b.cohorts[string(b.scratch)]
+	if !known {
+		h = &cohort{terms: terms}
+		b.cohorts[string(b.scratch)] = h
+		b.gather(h)
 	}
-	r.self = meets(c.Namespace, c.namespace, c.Labels)
-	for _, g := range b.groupDir.candidates(terms[0].Selector) {
-		g := &b.groups[g]
-		if !meets(g.Namespace, g.namespace, g.Labels) {
+	c.together = &togetherRule{cohort: h, self: h.admits(c.kin)}
+}
+
+// gather counts the pods that run, and finds the classes, that the cohort admits.
+func (b *builder) gather(h *cohort) {
+	for _, x := range h.terms {
+		h.tallies = append(h.tallies, &tally{b.topology(x.Key), map[int32]int64{}})
+	}
+	var company []*kin
+	for _, k := range b.selected(&h.terms[0].Selector) {
+		if h.admits(k) {
+			b.running(k, func(s *spot, all, _ int64) { h.add(s, all) })
+			k.cohorts = append(k.cohorts, h)
+			company = append(company, k)
+		}
+	}
+	h.company = classesOf(company)
+}
+
+// admits says whether pods of the kin meet all terms.
+func (h *cohort) admits(k *kin) bool {
+	return !slices.ContainsFunc(h.terms, func(x *term) bool { return !x.wants(k) })
+}
+
+func (b *builder) apart(i int) {
+	c := &b.classes[i]
+	for k := range c.Shape.Apart {
+		if !required(c.Shape.Apart[k]) {
 			continue
 		}
-		for node, n := range g.On() {
-			if k, ok := b.byName[node]; ok {
-				r.add(&spot{node: k}, n)
-			}
+		x := b.term(&c.Shape.Apart[k])
+		b.want(x)
+		self := x.wants(c.kin)
+		c.apart = append(c.apart, apartRule{selector: &x.Selector, tally: x.wanted, self: self})
+		c.owned = append(c.owned, x.owners)
+		side := 0
+		if self {
+			side = 1
+		}
+		x.binds[side] = append(x.binds[side], int32(i))
+	}
+}
+
+// term returns the one term that is equal to p, and binds the kin that its
+// owners keep away.
+func (b *builder) term(p *cluster.PodTerm) *term {
+	b.scratch = appendTerm(b.scratch[:0], p)
+	if x, ok := b.terms[string(b.scratch)]; ok {
+		return x
+	}
+	x := &term{PodTerm: *p, owners: &tally{b.topology(p.Key), map[int32]int64{}}}
+	b.terms[string(b.scratch)] = x
+	b.order = append(b.order, x)
+	for _, k := range b.selected(&p.Selector) {
+		if x.repels(k) {
+			k.inverse = append(k.inverse, apartRule{selector: &x.Selector, tally: x.owners})
 		}
 	}
-	for _, k := range b.classDir.candidates(terms[0].Selector) {
-		if x := &b.classes[k]; meets(x.Namespace, x.namespace, x.Labels) {
-			x.feedsTogether = append(x.feedsTogether, r)
-			r.company = append(r.company, int(k))
+	return x
+}
+
+// want keeps count of the pods that the term selects.
+func (b *builder) want(x *term) {
+	if x.wanted != nil {
+		return
+	}
+	x.wanted = &tally{x.owners.topology, map[int32]int64{}}
+	for _, k := range b.selected(&x.Selector) {
+		if x.wants(k) {
+			b.running(k, func(s *spot, all, _ int64) { x.wanted.add(s, all) })
+			k.tallies = append(k.tallies, x.wanted)
+			x.kin = append(x.kin, k)
+		}
+	}
+}
+
+// repel counts the pods that run and keep others away.
+func (b *builder) repel(groups []*cluster.Group) {
+	for _, g := range groups {
+		for k := range g.Shape.Apart {
+			if required(g.Shape.Apart[k]) {
+				x := b.term(&g.Shape.Apart[k])
+				b.runningOf(g, func(s *spot, all, _ int64) { x.owners.add(s, all) })
+			}
 		}
 	}
 }

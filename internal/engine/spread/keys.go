@@ -5,7 +5,7 @@ import "slices"
 // Bound says whether any rule has a say about where pods of the class may go.
 func (t *Table) Bound(class int) bool {
 	c := &t.classes[class]
-	return len(c.spreads) > 0 || c.together != nil || len(c.apart) > 0 || len(c.inverse) > 0
+	return len(c.spreads) > 0 || c.together != nil || len(c.apart) > 0 || len(c.kin.inverse) > 0
 }
 
 // Keys returns the topology keys of the rules that bind the class, sorted: nodes
@@ -21,7 +21,7 @@ func (t *Table) Keys(class int) []string {
 			out = append(out, y.topology.key)
 		}
 	}
-	for _, rules := range [][]apartRule{c.apart, c.inverse} {
+	for _, rules := range [][]apartRule{c.apart, c.kin.inverse} {
 		for i := range rules {
 			out = append(out, rules[i].tally.topology.key)
 		}

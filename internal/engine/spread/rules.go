@@ -6,50 +6,60 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
-// spreadRule is one hard topology spread constraint of one class.
-type spreadRule struct {
-	cluster.Spread
+// census counts, for topology spreads, the pods that one selector selects. All
+// spreads share it whose pods may run on the same nodes and have the same nodes
+// counted.
+type census struct {
 	topology *topology
 	voters   *electorate
 	base     *base
-	self     bool            // the selector selects the class itself
-	blank    bool            // the selector is empty: it selects all and counts nobody, as the scheduler has it
 	count    map[int32]int64 // of domains; those of base that are missing have 0
 	levels   levels
 	domains  int64
+	kin      []*kin // those whose pods it counts
 }
 
 // known says whether the domain takes part in the skew, and its count.
-func (r *spreadRule) known(d int32) (int64, bool) {
+func (c *census) known(d int32) (int64, bool) {
 	if d < 0 {
 		return 0, false
 	}
-	n, ok := r.count[d]
-	return n, ok || int(d) < len(r.base.has) && r.base.has[d]
+	n, ok := c.count[d]
+	return n, ok || int(d) < len(c.base.has) && c.base.has[d]
 }
 
 // open makes the domain take part.
-func (r *spreadRule) open(d int32) {
-	if _, ok := r.known(d); ok || d < 0 {
+func (c *census) open(d int32) {
+	if _, ok := c.known(d); ok || d < 0 {
 		return
 	}
-	r.count[d] = 0
-	r.levels = r.levels.with(0, 1)
-	r.domains++
+	c.count[d] = 0
+	c.levels = c.levels.with(0, 1)
+	c.domains++
 }
 
-func (r *spreadRule) add(s *spot, n int64) {
-	if r.blank || !r.voters.includes(s) {
+func (c *census) add(s *spot, n int64) {
+	if !c.voters.includes(s) {
 		return
 	}
-	d := r.topology.settle(s)
+	d := c.topology.settle(s)
 	if d < 0 {
 		return
 	}
-	r.open(d)
-	old, _ := r.known(d)
-	r.count[d] = old + n
-	r.levels = r.levels.with(old, -1).with(old+n, 1)
+	c.open(d)
+	old, _ := c.known(d)
+	c.count[d] = old + n
+	c.levels = c.levels.with(old, -1).with(old+n, 1)
+}
+
+// spreadRule is one hard topology spread constraint of one class.
+type spreadRule struct {
+	*census
+	maxSkew, minDomains int64
+	self                bool // the selector selects the class itself
+	// blank says that the selector is empty: it selects all pods, and the scheduler
+	// counts none of them.
+	blank bool
 }
 
 // state is what the rule says of one place.
@@ -81,7 +91,7 @@ func (r *spreadRule) look(s *spot) state {
 	least, others := r.levels.least(own)
 	st.least, st.alone = least, !others
 	switch {
-	case domains < r.MinDomains:
+	case domains < r.minDomains:
 		st.least, st.alone = 0, false
 	case st.alone && s.node < 0 && r.topology.hosts():
 		// A host to come is never the only one for long.
@@ -102,15 +112,14 @@ func (r *spreadRule) room(s *spot) int64 {
 		if st.alone {
 			return math.MaxInt64
 		}
-		return max(0, r.MaxSkew+st.least-st.count)
+		return max(0, r.maxSkew+st.least-st.count)
 	}
 	// Pods added here change nothing, so either none may come or all.
-	least := st.floor()
 	next := st.count
 	if r.self {
 		next++
 	}
-	if next-least > r.MaxSkew {
+	if next-st.floor() > r.maxSkew {
 		return 0
 	}
 	return math.MaxInt64
@@ -127,26 +136,32 @@ func (st state) floor() int64 {
 	return st.least
 }
 
-// togetherRule is the required affinity of one class. The scheduler counts pods
-// that meet all of its terms at once.
-type togetherRule struct {
+// cohort counts the pods that meet all terms of a required affinity at once, as
+// the scheduler does.
+type cohort struct {
+	terms   []*term
 	tallies []*tally // one a term
-	total   int64    // pods that meet all terms, where they count at all
-	self    bool     // the class meets its own terms
+	total   int64    // where they count at all
 	company []int    // the classes that meet them
 }
 
-func (r *togetherRule) add(s *spot, n int64) {
+func (h *cohort) add(s *spot, n int64) {
 	counted := false
-	for _, y := range r.tallies {
+	for _, y := range h.tallies {
 		if y.topology.at(s) != missing {
 			y.add(s, n)
 			counted = true
 		}
 	}
 	if counted {
-		r.total += n
+		h.total += n
 	}
+}
+
+// togetherRule is the required affinity of one class.
+type togetherRule struct {
+	*cohort
+	self bool // the class meets its own terms
 }
 
 // allows says whether pods of the class may go to the place. The first of a
@@ -160,14 +175,16 @@ func (r *togetherRule) allows(s *spot) bool {
 		}
 		all = all && n > 0
 	}
-	return all || r.self && r.total == 0
+	return all || r.first()
 }
+
+func (r *togetherRule) first() bool { return r.self && r.total == 0 }
 
 // apartRule is one term of anti-affinity as it binds one class.
 type apartRule struct {
-	term  *term
-	tally *tally
-	self  bool // a pod of the class keeps the next one away
+	selector *cluster.PodSelector
+	tally    *tally
+	self     bool // a pod of the class keeps the next one away
 }
 
 func (r *apartRule) room(s *spot) int64 {

@@ -27,24 +27,19 @@ type Table struct {
 	nodes      []*cluster.Node
 	byName     map[string]int32 // index into nodes
 	topologies map[string]*topology
-	electors   map[string]*electorate
 	classes    []class
-	hostRules  int // ids given out
+	hosts      []hostLimit // by id
 }
 
-// class is what binds the pods of a Class, and what they count for.
+// class is a Class with the rules that bind it. Those of others are its kin's.
 type class struct {
 	Class
-	namespace label.Labels // labels of the namespace
-	spreads   []*spreadRule
-	together  *togetherRule // nil without required affinity
-	apart     []apartRule   // own anti-affinity
-	inverse   []apartRule   // anti-affinity of others against this class
-
-	feedsSpreads  []*spreadRule
-	feedsTogether []*togetherRule
-	feedsTallies  []*tally
-	hostRules     []hostRole
+	kin      *kin
+	spreads  []*spreadRule
+	together *togetherRule // nil without required affinity
+	apart    []apartRule
+	owned    []*tally // that count its pods as owners of anti-affinity
+	capped   []int32  // the rules over hostnames that bind it, by id
 }
 
 // Room returns how many more pods of the class may go to the place now, one
@@ -53,7 +48,7 @@ type class struct {
 func (t *Table) Room(class int, p Place) int64 {
 	c := &t.classes[class]
 	room := int64(math.MaxInt64)
-	if len(c.spreads) == 0 && c.together == nil && len(c.apart) == 0 && len(c.inverse) == 0 {
+	if len(c.spreads) == 0 && c.together == nil && len(c.apart) == 0 && len(c.kin.inverse) == 0 {
 		return room
 	}
 	spot := t.locate(p)
@@ -71,8 +66,8 @@ func (t *Table) Room(class int, p Place) int64 {
 			return 0
 		}
 	}
-	for i := range c.inverse {
-		if room = min(room, c.inverse[i].room(at)); room == 0 {
+	for i := range c.kin.inverse {
+		if room = min(room, c.kin.inverse[i].room(at)); room == 0 {
 			return 0
 		}
 	}
@@ -83,24 +78,29 @@ func (t *Table) Room(class int, p Place) int64 {
 // rule that looks at them. A negative n takes back what was added before.
 func (t *Table) Add(class int, p Place, n int64) {
 	c := &t.classes[class]
-	if n == 0 || len(c.feedsSpreads) == 0 && len(c.feedsTogether) == 0 && len(c.feedsTallies) == 0 {
+	k := c.kin
+	if n == 0 || len(k.censuses) == 0 && len(k.cohorts) == 0 && len(k.tallies) == 0 && len(c.owned) == 0 {
 		return
 	}
 	spot := t.locate(p)
 	at := &spot
-	for _, s := range c.feedsSpreads {
-		s.add(at, n)
+	for _, x := range k.censuses {
+		x.add(at, n)
 	}
-	for _, r := range c.feedsTogether {
-		r.add(at, n)
+	for _, h := range k.cohorts {
+		h.add(at, n)
 	}
-	for _, y := range c.feedsTallies {
+	for _, y := range k.tallies {
+		y.add(at, n)
+	}
+	for _, y := range c.owned {
 		y.add(at, n)
 	}
 }
 
 // Offer names a domain that new nodes could open for the class: from now on it
-// counts, empty, in the skew of the class's spreads over the key.
+// counts, empty, in the skew of the class's spreads over the key, and in those
+// of classes that may run on the same nodes and spread over the same pods.
 func (t *Table) Offer(class int, key, domain string) {
 	for _, s := range t.classes[class].spreads {
 		if s.topology.key == label.Canonical(key) {

@@ -1,7 +1,6 @@
 package spread_test
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -20,7 +19,7 @@ type twin struct {
 	nodes      int
 	namespaces map[string]label.Labels
 	pods       []twinPod
-	offered    map[string]bool // class/key/domain
+	offered    map[string]string // domain by key
 }
 
 type twinPod struct {
@@ -56,7 +55,7 @@ func (w *twin) eligible(c spread.Class, s cluster.Spread, p spread.Place) bool {
 	return !kept || !s.HonorTaints
 }
 
-func (w *twin) spreadAllows(i int, c spread.Class, s cluster.Spread, p spread.Place) bool {
+func (w *twin) spreadAllows(c spread.Class, s cluster.Spread, p spread.Place) bool {
 	own, ok := w.domain(p, s.Key, w.isNode(p))
 	if !ok {
 		return false
@@ -77,12 +76,8 @@ func (w *twin) spreadAllows(i int, c spread.Class, s cluster.Spread, p spread.Pl
 			counts[d] += matching
 		}
 	}
-	for o := range w.offered {
-		var class int
-		var key, d string
-		if _, err := fmt.Sscan(o, &class, &key, &d); err == nil && class == i && key == s.Key {
-			counts[d] += 0
-		}
+	if d, ok := w.offered[s.Key]; ok {
+		counts[d] += 0
 	}
 	if w.eligible(c, s, p) {
 		counts[own] += 0
@@ -168,7 +163,7 @@ func (w *twin) apart(c spread.Class, p spread.Place) bool {
 func (w *twin) allows(i int, p spread.Place) bool {
 	c := w.classes[i]
 	for _, s := range c.Shape.Spread {
-		if !s.Soft && !w.spreadAllows(i, c, s, p) {
+		if !s.Soft && !w.spreadAllows(c, s, p) {
 			return false
 		}
 	}

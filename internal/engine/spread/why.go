@@ -23,14 +23,14 @@ func (t *Table) Why(class int, p Place) string {
 		if y := c.apart[i].tally; c.apart[i].room(&at) == 0 {
 			n, d := y.at(&at)
 			return fmt.Sprintf("anti-affinity over %s: %d pods that it wants to be apart from (%s) are in %s",
-				y.topology.key, n, selected(c.apart[i].term.Selector), y.topology.name(d, at.Place))
+				y.topology.key, n, selected(*c.apart[i].selector), y.topology.name(d, at.Place))
 		}
 	}
-	for i := range c.inverse {
-		if y := c.inverse[i].tally; c.inverse[i].room(&at) == 0 {
+	for i := range c.kin.inverse {
+		if y := c.kin.inverse[i].tally; c.kin.inverse[i].room(&at) == 0 {
 			n, d := y.at(&at)
 			return fmt.Sprintf("anti-affinity over %s of others: %d pods in %s keep away those with %s",
-				y.topology.key, n, y.topology.name(d, at.Place), selected(c.inverse[i].term.Selector))
+				y.topology.key, n, y.topology.name(d, at.Place), selected(*c.kin.inverse[i].selector))
 		}
 	}
 	return ""
@@ -45,9 +45,9 @@ func (r *spreadRule) why(s *spot) string {
 		return fmt.Sprintf("topology spread over %s: the node has no such label", r.topology.key)
 	}
 	text := fmt.Sprintf("topology spread over %s: %d pods in %s, %d in the least of %d domains, maxSkew %d",
-		r.topology.key, st.count, r.topology.name(r.topology.at(s), s.Place), st.floor(), r.domains, r.MaxSkew)
-	if r.domains < r.MinDomains {
-		text += fmt.Sprintf(", minDomains %d", r.MinDomains)
+		r.topology.key, st.count, r.topology.name(r.topology.at(s), s.Place), st.floor(), r.domains, r.maxSkew)
+	if r.domains < r.minDomains {
+		text += fmt.Sprintf(", minDomains %d", r.minDomains)
 	}
 	return text
 }

@@ -133,7 +133,7 @@ func (w *twin) drawPlace(t *rapid.T) spread.Place {
 }
 
 func drawWorld(t *rapid.T) (*twin, *spread.Table) {
-	w := &twin{offered: map[string]bool{}, namespaces: map[string]label.Labels{
+	w := &twin{namespaces: map[string]label.Labels{
 		"one": label.FromMap(map[string]string{"team": "red"}), "two": nil,
 	}}
 	var o cluster.Objects
@@ -173,9 +173,10 @@ func drawWorld(t *rapid.T) (*twin, *spread.Table) {
 	}
 	table := spread.Build(s, w.classes)
 	if rapid.Bool().Draw(t, "offer") {
-		i := rapid.IntRange(0, len(w.classes)-1).Draw(t, "to")
-		table.Offer(i, label.Zone, "z9")
-		w.offered[fmt.Sprint(i, label.Zone, " z9")] = true
+		for i := range w.classes {
+			table.Offer(i, label.Zone, "z9")
+		}
+		w.offered = map[string]string{label.Zone: "z9"}
 	}
 	return w, table
 }
