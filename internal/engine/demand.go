@@ -22,6 +22,7 @@ type demandClass struct {
 	pods      []podRef // pending, oldest first
 	displaced []podRef // bound to a node that goes
 	declared  int64    // replicas that do not exist yet
+	had       int64    // at the start of the Step
 	refused   int64    // found no place
 	items     []item   // how it is divided among topology domains, while a tier is packed
 }
@@ -67,6 +68,9 @@ func (s *step) gatherDemand() {
 	s.gatherDisplaced()
 	s.gatherDeclared()
 	s.classes = filter(s.classes, func(c *demandClass) bool { return c.count() > 0 })
+	for _, c := range s.classes {
+		c.had = c.count()
+	}
 	slices.SortFunc(s.classes, func(a, b *demandClass) int {
 		return cmp.Or(cmp.Compare(b.group.Shape.Priority, a.group.Shape.Priority), strings.Compare(a.group.Key, b.group.Key))
 	})

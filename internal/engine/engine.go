@@ -152,7 +152,7 @@ type step struct {
 	homeless int // pods of nodes that go for which there is no place
 
 	launches []plan.Launch
-	planned  []Planned // their content
+	planned  []Planned     // their content
 	nominate []plan.Action // with the releases that belong to them, in order
 	retired  []plan.Action
 	outcomes []plan.Outcome
@@ -198,6 +198,7 @@ func (s *step) place() {
 		s.refuse(c)
 	}
 	s.memory.plan(s.planned)
+	s.certify()
 	s.trace.Launches = len(s.launches)
 }
 

@@ -30,6 +30,7 @@ type host struct {
 	labels []label.Lookup     // a pod must accept all of them: one, or one for each type it may become
 	taints []cluster.Taint
 	free   quantity.Resources
+	most   quantity.Resources // free before this plan; where the type is open, at the most
 	ports  []cluster.HostPort // taken
 
 	pods      []podRef // assigned: pending pods, in order of assignment
@@ -85,6 +86,11 @@ func avoided(taints []cluster.Taint, tolerations []cluster.Toleration) bool {
 		return t.Effect == cluster.PreferNoSchedule &&
 			!slices.ContainsFunc(tolerations, func(x cluster.Toleration) bool { return x.Tolerates(t) })
 	})
+}
+
+// could says whether the level's pods could run there whatever it becomes.
+func (h *host) could(l *level) bool {
+	return slices.ContainsFunc(h.labels, func(x label.Lookup) bool { return fit.Node(l.shape, x, h.taints) })
 }
 
 // gatherHosts collects the room that is on its way: NodeClaims without a node,
@@ -156,6 +162,7 @@ func (s *step) nodeHost(state *cluster.NodeState, c cluster.Claim) *host {
 	// DaemonSet pods that are still to come keep their share.
 	missing := fit.Overhead(s.in.Snapshot.Supply().DaemonSets, h.labels[0], h.taints).Sub(state.Daemons)
 	h.free = s.attachable(capacity).Sub(state.Used).Sub(missing.Max(quantity.Resources{}))
+	h.most = h.free
 	if s.portsMatter {
 		for g, n := range state.Groups() {
 			if n > 0 {
@@ -184,6 +191,7 @@ func (s *step) claimHost(c cluster.Claim) *host {
 	if c.Launched {
 		h.labels = []label.Lookup{c.Labels}
 		h.free = s.attachable(c.Allocatable).Sub(fit.Overhead(daemons, c.Labels, c.Taints))
+		h.most = h.free
 		return h
 	}
 	h.stage = stageOrdered
@@ -199,6 +207,7 @@ func (s *step) claimHost(c cluster.Claim) *host {
 				h.labels = append(h.labels, &label.Layers{c.Labels, t.Labels, fleet.OfferingLabels(o)})
 			}
 		}
+		h.most = h.most.Max(net)
 		if first {
 			h.free, first = net, false
 		} else {

@@ -86,7 +86,7 @@ func (s *step) openRows(t *tier, from, to int) {
 // packTier packs once and launches what it may. It returns whether another
 // round could place more.
 func (s *step) packTier(t *tier) bool {
-	dims := s.dimensions()
+	dims := dimensionsOf(s.classes)
 	p := pack.Problem{Offers: make([]pack.Offer, len(t.rows))}
 	t.nets = make([][]int64, len(t.rows))
 	for i, x := range t.rows {
@@ -118,7 +118,6 @@ func (s *step) packTier(t *tier) bool {
 			}
 		}
 	}
-	s.certify(t, items, &p, &result)
 	again = s.giveBack(items) || again
 	return again && (s.trace.Placed > placedBefore || len(t.excluded) > 0 || len(t.full) > 0)
 }
@@ -140,14 +139,11 @@ func (s *step) inOrder(items []*item, bins []pack.Bin) []pack.Bin {
 // dimensions maps resources to the packer's vectors.
 type dimensions struct{ extended []string }
 
-// dimensions lists the extended resources that the demand asks for. Slots to
+// dimensionsOf lists the extended resources that the classes ask for. Slots to
 // attach volumes are not among them: nodes to come are taken to have enough.
-func (s *step) dimensions() dimensions {
+func dimensionsOf(classes []*demandClass) dimensions {
 	var d dimensions
-	for _, c := range s.classes {
-		if c.count() == 0 {
-			continue
-		}
+	for _, c := range classes {
 		for _, a := range c.shape().Requests.Extended {
 			if !strings.HasPrefix(a.Name, attachPrefix) {
 				d.extended = append(d.extended, a.Name)

@@ -16,7 +16,7 @@ import (
 // A nomination that the scheduler has cleared, as it does whenever an attempt
 // fails for another reason, is written again.
 func (s *step) release() {
-	for _, h := range s.touched() {
+	for _, h := range s.touched(func(h *host) bool { return len(h.pods) > 0 }) {
 		switch h.stage {
 		case stageKept:
 			s.releaseKept(h)
@@ -51,12 +51,12 @@ func (s *step) releaseKept(h *host) {
 	})
 }
 
-// touched lists the hosts on their way and the nodes that were given pods,
+// touched lists the hosts on their way and the nodes looked at that are wanted,
 // sorted by readiness, then name.
-func (s *step) touched() []*host {
+func (s *step) touched(want func(*host) bool) []*host {
 	list := slices.Clone(s.hosts)
 	for _, h := range s.nodeHosts {
-		if h != nil && h.stage == stageNode && len(h.pods) > 0 {
+		if h != nil && h.stage == stageNode && want(h) {
 			list = append(list, h)
 		}
 	}

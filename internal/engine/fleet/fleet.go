@@ -17,6 +17,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -32,6 +33,9 @@ type Fleet struct {
 	Pools []cluster.Pool // by weight, highest first, then name descending, as Karpenter breaks the tie
 	Zones []string       // bit i of a zone mask is Zones[i]
 	Rows  []Row
+	// Unpriced names the offerings that the pools allow and that have no price,
+	// sorted.
+	Unpriced []string
 
 	supply   *cluster.Supply
 	variants []string
@@ -53,6 +57,7 @@ type Row struct {
 	Price        quantity.Money   // in the cheapest zone
 	Overhead     quantity.Resources
 	Net          quantity.Resources // what is left for pods
+	Most         quantity.Resources // the same, in the zone where it is the most
 
 	zoneLabels []label.Labels // by zone
 }
@@ -105,6 +110,8 @@ func Compile(supply *cluster.Supply, variants []string) *Fleet {
 			f.addPool(i, template, class, groups)
 		}
 	}
+	slices.Sort(f.Unpriced)
+	f.Unpriced = slices.Compact(f.Unpriced)
 	slices.SortFunc(f.Rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Price, b.Price), strings.Compare(a.Name, b.Name))
 	})
@@ -180,8 +187,9 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class, g
 				continue
 			}
 			r.Price, _ = r.PriceIn(r.Zones)
-			r.Overhead = f.overhead(&r, p)
-			r.Net = t.Allocatable.Sub(r.Overhead)
+			var least quantity.Resources
+			r.Overhead, least = f.overhead(&r, p)
+			r.Net, r.Most = t.Allocatable.Sub(r.Overhead), t.Allocatable.Sub(least)
 			key := p.Name + variant + "/" + way.capacityType + way.reservation
 			if _, known := groups[key]; !known {
 				groups[key] = len(groups)
@@ -210,14 +218,18 @@ func ways(t *catalog.InstanceType) []way {
 func (f *Fleet) addOfferings(r *Row, p cluster.Pool) {
 	for _, o := range r.Type.Offerings {
 		z, known := slices.BinarySearch(f.Zones, o.Zone)
-		if !known || o.CapacityType != r.CapacityType || o.Reservation != r.Reservation || !o.Available {
-			continue
-		}
-		if o.Price < 0 || o.Price == 0 && o.Reservation == "" || o.Reservation != "" && o.Left <= 0 {
+		if !known || o.CapacityType != r.CapacityType || o.Reservation != r.Reservation {
 			continue
 		}
 		zone := OfferingLabels(o)
 		if _, no := p.Requirements.Unmet(&label.Layers{r.Template, r.Type.Labels, zone}); no {
+			continue
+		}
+		if o.Price <= 0 && o.Reservation == "" {
+			f.Unpriced = append(f.Unpriced, plan.OfferingName(r.Type.Name, o.CapacityType, o.Zone))
+			continue
+		}
+		if o.Price < 0 || o.Reservation != "" && o.Left <= 0 || !o.Available {
 			continue
 		}
 		r.Zones |= 1 << z
@@ -252,12 +264,15 @@ func typeMeets(rs label.Requirements, labels label.Lookup) bool {
 	return true
 }
 
-// overhead is what the DaemonSets take of a node of the row: the most that they
-// take in any of its zones.
-func (f *Fleet) overhead(r *Row, p cluster.Pool) quantity.Resources {
-	var most quantity.Resources
+// overhead is what the DaemonSets take of a node of the row: the most and the
+// least that they take in any of its zones.
+func (f *Fleet) overhead(r *Row, p cluster.Pool) (most, least quantity.Resources) {
 	for m := r.Zones; m != 0; m &= m - 1 {
-		most = most.Max(fit.Overhead(f.daemons, r.Labels(bits.TrailingZeros64(m)), p.Taints))
+		x := fit.Overhead(f.daemons, r.Labels(bits.TrailingZeros64(m)), p.Taints)
+		if most = most.Max(x); m == r.Zones {
+			least = x
+		}
+		least = least.Min(x)
 	}
-	return most
+	return most, least
 }

@@ -116,12 +116,12 @@ func (p *proof) checkForm() error {
 	if c.Bound < 0 || c.Scale > 62 {
 		return fmt.Errorf("%w: bound %d, scale %d", ErrForm, c.Bound, c.Scale)
 	}
-	resources, groups := map[string]bool{}, map[string]bool{}
+	seen, groups := map[plan.Dimension]bool{}, map[string]bool{}
 	for _, d := range c.Dimensions {
-		if d.Unit < 1 || resources[d.Resource] || !p.known(d.Resource) {
+		if d.Unit < 1 || seen[d] || !p.known(d.Resource) {
 			return fmt.Errorf("%w: dimension %q in units of %d is unknown, given twice, or not positive", ErrForm, d.Resource, d.Unit)
 		}
-		resources[d.Resource] = true
+		seen[d] = true
 	}
 	for _, d := range c.Demand {
 		negative := slices.ContainsFunc(d.Prices, func(price int64) bool { return price < 0 })
