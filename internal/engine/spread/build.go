@@ -94,7 +94,9 @@ func (b *builder) gather(h *cohort) {
 	var company []*kin
 	for _, k := range b.selected(&h.terms[0].Selector) {
 		if h.admits(k) {
-			b.running(k, func(s *spot, all, _ int64) { h.add(s, all) })
+			for _, r := range b.runningOf(k) {
+				h.add(&spot{node: r.node}, r.all)
+			}
 			k.cohorts = append(k.cohorts, h)
 			company = append(company, k)
 		}
@@ -152,7 +154,7 @@ func (b *builder) want(x *term) {
 	x.wanted = &tally{x.owners.topology, map[int32]int64{}}
 	for _, k := range b.selected(&x.Selector) {
 		if x.wants(k) {
-			b.running(k, func(s *spot, all, _ int64) { x.wanted.add(s, all) })
+			x.wanted.addRunning(b.runningOf(k))
 			k.tallies = append(k.tallies, x.wanted)
 			x.kin = append(x.kin, k)
 		}
@@ -165,7 +167,7 @@ func (b *builder) repel(groups []*cluster.Group) {
 		for k := range g.Shape.Apart {
 			if required(g.Shape.Apart[k]) {
 				x := b.term(&g.Shape.Apart[k])
-				b.runningOf(g, func(s *spot, all, _ int64) { x.owners.add(s, all) })
+				x.owners.addRunning(b.appendRunning(nil, g))
 			}
 		}
 	}

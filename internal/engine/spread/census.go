@@ -50,7 +50,9 @@ func (b *builder) census(c *class, x *cluster.Spread, y *topology, keys []*topol
 			continue
 		}
 		// Pods that are being deleted do not count for a spread.
-		b.running(k, func(s *spot, all, leaving int64) { n.add(s, all-leaving) })
+		for _, r := range b.runningOf(k) {
+			n.add(&spot{node: r.node}, r.all-r.leaving)
+		}
 		k.censuses = append(k.censuses, n)
 		n.kin = append(n.kin, k)
 	}

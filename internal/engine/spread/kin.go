@@ -13,6 +13,7 @@ type kin struct {
 	namespace  string
 	of, labels label.Labels     // of the namespace, and of the pods
 	groups     []*cluster.Group // with pods that run
+	running    []running        // where; see runningOf
 	classes    []int32
 
 	// What they count for, and the anti-affinity of others against them.
@@ -91,25 +92,36 @@ func selects(s *cluster.PodSelector, l *label.Labels) bool {
 	return !unmet
 }
 
-// running calls f with the nodes of the kin's pods that run; leaving are those
-// of them that are being deleted.
-func (b *builder) running(k *kin, f func(s *spot, all, leaving int64)) {
-	for _, g := range k.groups {
-		b.runningOf(g, f)
-	}
+// running is how many pods are on a node; leaving are those of them that are
+// being deleted.
+type running struct {
+	node         int32
+	all, leaving int64
 }
 
-func (b *builder) runningOf(g *cluster.Group, f func(s *spot, all, leaving int64)) {
+// runningOf lists where pods of the kin run.
+func (b *builder) runningOf(k *kin) []running {
+	if k.running == nil && len(k.groups) > 0 {
+		k.running = []running{}
+		for _, g := range k.groups {
+			k.running = b.appendRunning(k.running, g)
+		}
+	}
+	return k.running
+}
+
+func (b *builder) appendRunning(out []running, g *cluster.Group) []running {
 	for node, n := range g.On() {
 		if i, ok := b.byName[node]; ok {
-			f(&spot{node: i}, n, 0)
+			out = append(out, running{node: i, all: n})
 		}
 	}
 	for node, n := range g.Leaving() {
 		if i, ok := b.byName[node]; ok {
-			f(&spot{node: i}, 0, n)
+			out = append(out, running{node: i, leaving: n})
 		}
 	}
+	return out
 }
 
 // classesOf lists the classes of the kin, in order.

@@ -22,6 +22,14 @@ func (y *tally) add(s *spot, n int64) {
 	}
 }
 
+func (y *tally) addRunning(list []running) {
+	for _, r := range list {
+		if d := y.topology.of[r.node]; d >= 0 && r.all > 0 {
+			y.count[d] += r.all
+		}
+	}
+}
+
 // levels is how many domains have which count, by count: the least and the
 // second least count of thousands of domains are then the first two entries.
 type levels []level
