@@ -26,6 +26,9 @@ type Required struct {
 	WorstGap float64 // the same for every seed
 	Unplaced bool    // no pod may be left without a node
 	Slower   float64 // per cent that it may be slower than without what is compared
+	Over     float64 // of arrivals: per cent that the cost may be above the bound when all pods run
+	Wait     float64 // seconds that a pod may wait for a decision, the median
+	Wait95   float64 // the same, the 95th percentile
 }
 
 // Case is a Row about one Step: a setting, and demand for each seed.
@@ -137,6 +140,9 @@ func (r Required) String() string {
 	say(r.Gap, "gap <= %g %%")
 	say(r.WorstGap, "worst <= %g %%")
 	say(r.Slower, "<= %g %% slower")
+	say(r.Over, "<= %g %% over the bound")
+	say(r.Wait, "wait <= %g s")
+	say(r.Wait95, "95th <= %g s")
 	if r.Unplaced {
 		parts = append(parts, "none unplaced")
 	}

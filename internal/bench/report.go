@@ -22,6 +22,12 @@ const (
 	UnitSatisfied = "preferred-weight" // of preferences met for certain
 	UnitSlower    = "slower-%"
 	UnitDrawn     = "drawn-seed"
+
+	UnitArrivalsOver    = "%over"    // cost above the bound when all pods run
+	UnitArrivalsSettled = "%settled" // the same, a while later
+	UnitArrivalsMay     = "%required"
+	UnitWait            = "wait-s" // that a pod has for a decision, the median
+	UnitWait95          = "wait95-s"
 )
 
 // Metrics are the figures of one benchmark, by unit.
@@ -47,7 +53,16 @@ func (m Metrics) String() string {
 	say(UnitSatisfied, 1, "preferences of weight %.0f met")
 	say(UnitSlower, 1, "%.1f %% slower")
 	say(UnitDrawn, 1, "drawn seed %.0f")
+	say(UnitArrivalsOver, 1, "%.1f %% over the bound")
+	say(UnitArrivalsSettled, 1, "settled %.1f %%")
+	say(UnitWait, 1, "wait %.2f s")
+	say(UnitWait95, 1, "95th %.2f s")
 	return strings.Join(parts, ", ")
+}
+
+// ArrivalsRequired is what a run of arrivals with these figures must reach.
+func ArrivalsRequired(m Metrics) Required {
+	return Required{Over: m[UnitArrivalsMay], Wait: 0.2, Wait95: 1}
 }
 
 // Missed names the requirements that the figures do not meet.
@@ -68,6 +83,9 @@ func (r Required) Missed(m Metrics) []string {
 	hold(r.Gap, UnitGap, 1, "gap")
 	hold(r.WorstGap, UnitWorstGap, 1, "worst gap")
 	hold(r.Slower, UnitSlower, 1, "slower")
+	hold(r.Over, UnitArrivalsOver, 1, "cost")
+	hold(r.Wait, UnitWait, 1, "wait")
+	hold(r.Wait95, UnitWait95, 1, "95th of the waits")
 	if n, ok := m[UnitUnplaced]; r.Unplaced && (!ok || n > 0) {
 		missed = append(missed, "unplaced pods")
 	}
