@@ -33,7 +33,12 @@ type cell struct {
 	where []uint64 // by row of the fleet: zones
 	place spread.Place
 	price quantity.Money // of the cheapest row, to break ties
-	shut  bool           // nothing can be launched there
+}
+
+// cellsKey is what cells are the same for.
+type cellsKey struct {
+	where *uint64
+	keys  string
 }
 
 // divide makes the packer's classes of the demand that is left. A class whose
@@ -83,7 +88,7 @@ func (s *step) pin(t *tier, c *demandClass, items []*item) []*item {
 		}
 		lead := items[i]
 		for _, k := range s.cells(t, c, both(where, lead.where), keys) {
-			if k.shut {
+			if s.isShut(c, k) {
 				continue
 			}
 			s.rules.Add(lead.class.hard(), k.place, 1)
@@ -119,7 +124,7 @@ func (s *step) divideClass(t *tier, c *demandClass, others []*item) []*item {
 		best, room, second := -1, int64(0), int64(0)
 		for i, x := range cells {
 			r := s.rules.Room(c.rule(), x.place)
-			if x.shut || r <= 0 {
+			if r <= 0 || s.isShut(c, x) {
 				continue
 			}
 			if r > room {
@@ -157,9 +162,33 @@ func (s *step) domainKeys(c *demandClass) []string {
 	return filter(s.rules.Keys(c.rule()), func(k string) bool { return k != label.Hostname })
 }
 
+// isShut says whether nothing could be launched for the class in the cell before.
+func (s *step) isShut(c *demandClass, x *cell) bool {
+	return len(s.shut) > 0 && s.shut[c.group.Key+x.name]
+}
+
 // cells divides the rows where the class may run by the values of the keys,
-// cheapest first. Those shut in an earlier round stay shut.
+// cheapest first, and tells the rules of these domains.
 func (s *step) cells(t *tier, c *demandClass, where []uint64, keys []string) []*cell {
+	id := cellsKey{&where[0], strings.Join(keys, " ")}
+	out, known := t.cells[id]
+	if !known {
+		out = s.divideRows(t, where, keys)
+		if t.cells == nil {
+			t.cells = map[cellsKey][]*cell{}
+		}
+		t.cells[id] = out
+	}
+	for _, k := range out {
+		for _, key := range keys {
+			v, _ := k.place.Labels.Get(key)
+			s.rules.Offer(c.rule(), key, v)
+		}
+	}
+	return out
+}
+
+func (s *step) divideRows(t *tier, where []uint64, keys []string) []*cell {
 	byName := map[string]*cell{}
 	var out []*cell
 	for _, x := range t.rows {
@@ -174,15 +203,11 @@ func (s *step) cells(t *tier, c *demandClass, where []uint64, keys []string) []*
 			k := byName[name]
 			if k == nil {
 				k = &cell{
-					name: name, where: make([]uint64, len(s.fleet.Rows)), price: r.Prices[z], shut: s.shut[c.group.Key+name],
+					name: name, where: make([]uint64, len(s.fleet.Rows)), price: r.Prices[z],
 					place: spread.Place{Labels: labels, Taints: s.fleet.Pools[r.Pool].Taints},
 				}
 				byName[name] = k
 				out = append(out, k)
-				for _, key := range keys {
-					v, _ := labels.Get(key)
-					s.rules.Offer(c.rule(), key, v)
-				}
 			}
 			k.where[x] |= 1 << z
 		}

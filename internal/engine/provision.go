@@ -21,7 +21,7 @@ type tier struct {
 	nets     [][]int64       // what is left for pods on each, as the packer counts
 	excluded map[int]bool    // rows that cannot be launched after all
 	full     map[string]bool // pools whose limits leave nothing
-	last     bool            // the final round: what is left is left
+	cells    map[cellsKey][]*cell
 }
 
 // provision launches nodes for the demand that found no host. Weight is not a
@@ -63,7 +63,7 @@ func (s *step) provisionTier(from, to int) {
 // openRows lists the rows that can be launched now: for sale, with capacity, and
 // within what the limits leave.
 func (s *step) openRows(t *tier, from, to int) {
-	t.rows = t.rows[:0]
+	t.rows, t.cells = t.rows[:0], nil
 	budgets := make([]budget, to-from)
 	for i := range budgets {
 		budgets[i] = s.budget(s.fleet.Pools[from+i])
