@@ -17,6 +17,7 @@ func BenchmarkCore(b *testing.B) {
 	for _, c := range Cases() {
 		b.Run(c.Name, func(b *testing.B) { benchmarkCase(b, c) })
 	}
+	b.Run("w4-polished", benchmarkPolished)
 	b.Run("index", benchmarkIndex)
 	b.Run("event", func(b *testing.B) { benchmarkEvent(b, false) })
 	b.Run("event-step", func(b *testing.B) { benchmarkEvent(b, true) })

@@ -43,15 +43,18 @@ func run(in io.Reader, out io.Writer) error {
 	return bench.Align(out, "lllll", table(runs))
 }
 
-// read takes a line as "BenchmarkCore/w1-2   30  4567890 ns/op  351.6 $/h". Of
-// the name only what follows the first slash counts, without the number of
-// processors.
+// read takes a line as "BenchmarkCore/w1-2   30  4567890 ns/op  351.6 $/h". The
+// row is named by what follows the first slash, without the number of
+// processors. Other benchmarks have no place in the table.
 func read(runs map[string]map[string][]float64, line string) {
 	fields := strings.Fields(line)
-	if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+	if len(fields) < 4 {
 		return
 	}
-	_, name, _ := strings.Cut(fields[0], "/")
+	benchmark, name, _ := strings.Cut(fields[0], "/")
+	if benchmark != "BenchmarkCore" && benchmark != "BenchmarkArrivals" {
+		return
+	}
 	if i := strings.LastIndexByte(name, '-'); i > 0 {
 		name = name[:i]
 	}
