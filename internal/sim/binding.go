@@ -82,7 +82,7 @@ func Bind(cfg Binding) Bindings {
 	c.at(first-cfg.Pace, func() {
 		for _, p := range pods {
 			if cfg.When == OnceEarly || cfg.When == WhenCleared {
-				b.scheduler.nominate(p, b.target[p], true)
+				b.scheduler.nominate(p, b.target[p])
 			}
 		}
 	})
@@ -144,7 +144,7 @@ func (b *binding) appear(name string, size quantity.Resources) {
 	b.scheduler.clock.after(2*b.Write, func() {
 		for _, p := range b.pods {
 			if b.target[p] == name {
-				b.scheduler.nominate(p, name, true)
+				b.scheduler.nominate(p, name)
 			}
 		}
 		b.tainted[name] = false
@@ -160,7 +160,7 @@ func (b *binding) cleared(p *pod) {
 	}
 	b.scheduler.clock.after(b.Write, func() {
 		if p.Nominated == "" {
-			b.scheduler.nominate(p, at, true)
+			b.scheduler.nominate(p, at)
 		}
 	})
 }

@@ -11,8 +11,20 @@ import (
 // pods of 299 Deployments with sizes of 50m to 15 CPU.
 func spotted(seed uint64) []Workload {
 	sizes := []struct{ milli, weight int64 }{
-		{50, 75}, {100, 160}, {200, 76}, {250, 135}, {500, 100}, {750, 47}, {1000, 183}, {1500, 74},
-		{2000, 96}, {3000, 28}, {4000, 11}, {6000, 8}, {8000, 15}, {15000, 1},
+		{50, 75},
+		{100, 160},
+		{200, 76},
+		{250, 135},
+		{500, 100},
+		{750, 47},
+		{1000, 183},
+		{1500, 74},
+		{2000, 96},
+		{3000, 28},
+		{4000, 11},
+		{6000, 8},
+		{8000, 15},
+		{15000, 1},
 	}
 	replicas := []int64{1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 7, 10, 16}
 	r := &chance{state: seed}
@@ -40,8 +52,8 @@ func spotted(seed uint64) []Workload {
 func packed(workloads []Workload) [][]Workload {
 	const nodes = 40
 	type load struct {
-		milli, mib int64
-		content    []Workload
+		milli   int64
+		content []Workload
 	}
 	bins := make([]load, nodes)
 	sorted := slices.SortedStableFunc(slices.Values(workloads), func(a, b Workload) int {

@@ -106,7 +106,7 @@ func (r *run) carryOut(a plan.Action) {
 	case plan.Nominate:
 		if p := r.pods[a.Pod]; p != nil && r.cfg.Mode != Plain {
 			r.report.Nominations++
-			r.scheduler.nominate(p, a.Node, true)
+			r.scheduler.nominate(p, a.Node)
 			r.view.pod(p)
 		}
 	case plan.Release:

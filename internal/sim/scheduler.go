@@ -99,14 +99,14 @@ func (s *scheduler) removeNode(n *node) {
 	}
 }
 
-// nominate takes in a nomination that somebody wrote.
-func (s *scheduler) nominate(p *pod, node string, byUs bool) {
+// nominate takes in a nomination that the daemon wrote.
+func (s *scheduler) nominate(p *pod, node string) {
 	if p.node != nil || p.dead {
 		return
 	}
 	changed := p.Nominated != "" && p.Nominated != node
 	s.setNominated(p, node)
-	p.NominatedByUs = byUs
+	p.NominatedByUs = true
 	if changed {
 		s.freed(p)
 	}

@@ -81,7 +81,7 @@ func TestScheduler_TriesTheNominatedNodeFirst(t *testing.T) {
 	s.node("small", 2000, 2000)
 	s.node("roomy", 64_000, 64_000)
 	p := s.pod("web", 1900, 1900)
-	s.nominate(p, "small", true)
+	s.nominate(p, "small")
 	s.until(time.Second)
 	s.on(t, p, "small")
 	if p.Nominated != "" {
@@ -94,7 +94,7 @@ func TestScheduler_HoldsTheRoomOfNominatedPods(t *testing.T) {
 	s.node("a", 1000, 1000, func(n *cluster.Node) { n.Cordoned = true })
 	planned := s.pod("planned", 800, 800, priority(5))
 	s.until(time.Second)
-	s.nominate(planned, "a", true)
+	s.nominate(planned, "a")
 	s.byName["a"].Cordoned = false // without an event, so that planned is not tried
 	equal, higher := s.pod("equal", 800, 800, priority(5)), s.pod("higher", 800, 800, priority(6))
 	s.until(1010 * time.Millisecond)
@@ -106,7 +106,7 @@ func TestScheduler_ClearsTheNominationWhenAnAttemptFails(t *testing.T) {
 	s := newStage(1)
 	p := s.pod("web", 3000, 1000)
 	s.until(time.Second)
-	s.nominate(p, "to-come", true)
+	s.nominate(p, "to-come")
 	s.node("other", 3000, 1000, func(n *cluster.Node) { n.Taints = []cluster.Taint{keeping()} })
 	s.until(2 * time.Second)
 	if p.Nominated != "" || p.node != nil || p.refused&byTaint == 0 {
@@ -119,12 +119,12 @@ func TestScheduler_AClearedNominationFreesItsRoom(t *testing.T) {
 	s.node("a", 1000, 1000, func(n *cluster.Node) { n.Cordoned = true })
 	planned := s.pod("planned", 800, 800)
 	s.until(time.Second)
-	s.nominate(planned, "a", true)
+	s.nominate(planned, "a")
 	s.byName["a"].Cordoned = false
 	blocked := s.pod("blocked", 800, 800)
 	s.until(1500 * time.Millisecond)
 	s.on(t, blocked, "")
-	s.nominate(planned, "elsewhere", true)
+	s.nominate(planned, "elsewhere")
 	s.until(1600 * time.Millisecond)
 	s.on(t, blocked, "a")
 }
@@ -228,10 +228,11 @@ func TestScheduler_BacksOffFromOneToTenSeconds(t *testing.T) {
 	q := newQueues()
 	p := &pod{}
 	now := 100 * time.Second
-	for _, want := range []time.Duration{1, 2, 4, 8, 10, 10} {
+	for _, seconds := range []int{1, 2, 4, 8, 10, 10} {
+		want := time.Duration(seconds) * time.Second
 		q.failed(p, now, byFit)
-		if got := p.backoff - now; got != want*time.Second {
-			t.Errorf("after %d attempts it backs off for %s, want %ds", p.attempts, got, want)
+		if got := p.backoff - now; got != want {
+			t.Errorf("after %d attempts it backs off for %s, want %s", p.attempts, got, want)
 		}
 	}
 }
