@@ -21,6 +21,9 @@ type Input struct {
 	Policy   Policy
 	Now      time.Time
 	Seed     uint64 // names of new NodeClaims come from it
+	// WorkLimit is how many steps of improving the first plan a round of packing
+	// may take; 0 is none. No clock ever decides.
+	WorkLimit int
 }
 
 // Output is all that a Step has to say.

@@ -45,7 +45,9 @@ func checkCertificate(rt *rapid.T, w *world, out engine.Output) {
 	if err != nil {
 		rt.Fatal(err)
 	}
-	key := func(namespace string, l label.Labels, s cluster.Shape) string { return snapshot.GroupFor(namespace, l, s).Key }
+	key := func(namespace string, l label.Labels, s cluster.Shape) string {
+		return snapshot.GroupFor(namespace, l, s).Key
+	}
 	launches := of[plan.Launch](out)
 	if len(out.Plan.Proofs) != min(1, len(launches)) {
 		rt.Fatalf("%d launches and %d certificates", len(launches), len(out.Plan.Proofs))

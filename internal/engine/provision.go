@@ -104,6 +104,9 @@ func (s *step) packTier(t *tier) bool {
 		return false
 	}
 	result := pack.Solve(p, pack.Work{})
+	if s.in.WorkLimit > 0 {
+		result, _ = pack.Polish(p, result, pack.Work{Trials: s.in.WorkLimit})
+	}
 	s.trace.Rounds++
 	s.trace.Work += int64(result.Fills)
 	placedBefore := s.trace.Placed
