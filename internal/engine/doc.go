@@ -3,13 +3,17 @@
 //
 // Step reads as numbered stages, each in a file of its own:
 //
-//  1. demand   pods that need room: pending ones, those on nodes that go, and
-//     replicas that a controller has declared and not yet created
+//  1. demand   pods that need room, by group: pending ones, those on nodes that
+//     go, and replicas that a controller has declared and not yet created
 //  2. hosts    room that exists or is on its way: nodes and NodeClaims
-//  3. assign   demand onto hosts
-//  4. provision what found no host onto new NodeClaims, cheapest first
-//  5. release  nodes that are ready: nominate their pods, take their taint off
-//  6. retire   nodes that are interrupted, empty or never came up
+//  3. assign   demand onto hosts, promises first
+//  4. provision what found no host onto new NodeClaims: divide (among topology
+//     domains), bundle (what must share a node), pack, launch; limits
+//  5. relax    what found no place gives up a preference, and 3 and 4 again;
+//     gang: a gang that is not whole is taken out, and all again
+//  6. certify  how much less the launches could cost at best
+//  7. release  nodes that are ready: nominate their pods, take their taint off
+//  8. retire   nodes that are interrupted, empty or never came up
 //
 // Invariants: total and deterministic (same input, same output, whatever the
 // order of the objects); no I/O, clock, goroutine, logger, package-level
