@@ -29,7 +29,7 @@ func (s *step) certify() {
 		if len(prices) == 0 {
 			prices = make([]int64, len(out.Dimensions))
 		}
-		out.Demand = append(out.Demand, plan.DemandPrice{Group: d.group.Key, Count: d.had - d.refused, Prices: prices})
+		out.Demand = append(out.Demand, plan.DemandPrice{Group: d.group.Key, Count: d.had - d.refused - d.waiting, Prices: prices})
 	}
 	slices.SortFunc(out.Demand, func(a, b plan.DemandPrice) int { return strings.Compare(a.Group, b.Group) })
 	s.proofs = append(s.proofs, out)
@@ -39,7 +39,7 @@ func (s *step) certify() {
 func (s *step) boundProblem() (bound.Problem, []*demandClass, dimensions) {
 	var demand []*demandClass
 	for _, c := range s.classes {
-		if c.had > c.refused {
+		if c.had > c.refused+c.waiting {
 			demand = append(demand, c)
 		}
 	}
@@ -65,7 +65,7 @@ func (s *step) boundProblem() (bound.Problem, []*demandClass, dimensions) {
 			levels = append(levels, l)
 		}
 		p.Classes = append(p.Classes, pack.Class{
-			Key: c.group.Key, Need: dims.vector(s.withoutAttach(l.shape.Requests)), Count: c.had - c.refused, Where: w,
+			Key: c.group.Key, Need: dims.vector(s.withoutAttach(l.shape.Requests)), Count: c.had - c.refused - c.waiting, Where: w,
 		})
 	}
 	slices.SortStableFunc(p.Classes, func(a, b pack.Class) int { return strings.Compare(a.Key, b.Key) })

@@ -24,7 +24,10 @@ type demandClass struct {
 	declared  int64    // replicas that do not exist yet
 	had       int64    // at the start of the Step
 	refused   int64    // found no place
-	items     []item   // how it is divided among topology domains, while a tier is packed
+	waiting   int64    // for company
+	// declaredAt is when a declared one was seen first.
+	declaredAt time.Time
+	items      []item // how it is divided among topology domains, while a tier is packed
 }
 
 // podRef is what a plan needs to know of a pod.
@@ -33,6 +36,7 @@ type podRef struct {
 	node          string // where it is bound, of the displaced
 	nominated     string
 	unschedulable bool
+	created       time.Time
 }
 
 func (c *demandClass) count() int64 {
@@ -61,16 +65,19 @@ func (s *step) gatherDemand() {
 				s.outcomes = append(s.outcomes, plan.Outcome{Group: g.Key, Pods: []string{p.ID()}, Verdict: plan.OnNode, On: p.Nominated})
 				continue
 			}
-			c.pods = append(c.pods, podRef{id: p.ID(), uid: p.UID, nominated: p.Nominated, unschedulable: p.Unschedulable})
+			c.pods = append(c.pods, podRef{id: p.ID(), uid: p.UID, nominated: p.Nominated, unschedulable: p.Unschedulable, created: p.Created})
 		}
 		s.trace.Pods += len(c.pods)
 	}
 	s.gatherDisplaced()
 	s.gatherDeclared()
 	s.classes = filter(s.classes, func(c *demandClass) bool { return c.count() > 0 })
+	var demand int64
 	for _, c := range s.classes {
 		c.had = c.count()
+		demand += c.had
 	}
+	s.memory.Growth = s.in.Memory.Growth.next(demand, s.in.Now)
 	slices.SortFunc(s.classes, func(a, b *demandClass) int {
 		return cmp.Or(cmp.Compare(b.group.Shape.Priority, a.group.Shape.Priority), strings.Compare(a.group.Key, b.group.Key))
 	})
@@ -126,16 +133,21 @@ func (s *step) gatherDeclared() {
 		if w.Missing == 0 {
 			continue
 		}
-		p := Progress{Workload: w.ID(), Missing: w.Missing, At: s.in.Now}
+		p := Progress{Workload: w.ID(), Missing: w.Missing, At: s.in.Now, Since: s.in.Now}
 		i, known := slices.BinarySearchFunc(s.in.Memory.Declared, p.Workload, func(x Progress, id string) int { return strings.Compare(x.Workload, id) })
-		if known && s.in.Memory.Declared[i].Missing == w.Missing {
-			p.At = s.in.Memory.Declared[i].At
+		if known {
+			p.Since = s.in.Memory.Declared[i].Since
+			if s.in.Memory.Declared[i].Missing == w.Missing {
+				p.At = s.in.Memory.Declared[i].At
+			}
 		}
 		seen = append(seen, p)
 		if s.in.Now.Sub(p.At) >= s.in.Policy.DeclaredPatience {
 			continue
 		}
-		s.class(s.in.Snapshot.GroupFor(w.Namespace, w.Labels, w.Shape)).declared += w.Missing
+		c := s.class(s.in.Snapshot.GroupFor(w.Namespace, w.Labels, w.Shape))
+		c.declared += w.Missing
+		c.declaredAt = earliest(c.declaredAt, p.Since)
 		s.trace.Declared += w.Missing
 	}
 	s.memory.Declared = seen // by workload, as the snapshot lists them

@@ -8,11 +8,11 @@ import (
 func TestHold_FullBinsGoAtOnceAndTheTailWaitsWhileDemandGrows(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	grows := growth{Demand: 9, Last: now, Before: ago(100 * time.Millisecond)}
+	grows := Growth{Demand: 9, Last: now, Before: ago(100 * time.Millisecond)}
 	for _, c := range []struct {
 		name   string
 		bin    prospect
-		growth growth
+		growth Growth
 		launch bool
 		look   time.Time
 	}{
@@ -20,9 +20,9 @@ func TestHold_FullBinsGoAtOnceAndTheTailWaitsWhileDemandGrows(t *testing.T) {
 		{"tail", prospect{price: 1000, worth: 949, since: now}, grows, false, ago(100 * time.Millisecond).Add(growthGap)},
 		{"tail of which a pod is old", prospect{price: 1000, worth: 10, since: ago(900 * time.Millisecond)}, grows, false, ago(900 * time.Millisecond).Add(tailWait)},
 		{"tail that has waited enough", prospect{price: 1000, worth: 10, since: ago(tailWait)}, grows, true, time.Time{}},
-		{"demand grew once", prospect{price: 1000, worth: 10, since: now}, growth{Demand: 1, Last: now}, true, time.Time{}},
-		{"demand grew long ago", prospect{price: 1000, worth: 10, since: now}, growth{Last: now, Before: ago(growthGap)}, true, time.Time{}},
-		{"nothing remembered", prospect{price: 1000, worth: 10, since: now}, growth{}, true, time.Time{}},
+		{"demand grew once", prospect{price: 1000, worth: 10, since: now}, Growth{Demand: 1, Last: now}, true, time.Time{}},
+		{"demand grew long ago", prospect{price: 1000, worth: 10, since: now}, Growth{Last: now, Before: ago(growthGap)}, true, time.Time{}},
+		{"nothing remembered", prospect{price: 1000, worth: 10, since: now}, Growth{}, true, time.Time{}},
 		{"pods of a node that goes", prospect{price: 1000, worth: 10, since: now, urgent: true}, grows, true, time.Time{}},
 	} {
 		launch, look := hold([]prospect{c.bin}, c.growth, now)
@@ -34,7 +34,7 @@ func TestHold_FullBinsGoAtOnceAndTheTailWaitsWhileDemandGrows(t *testing.T) {
 
 func TestHold_LooksAgainWhenTheFirstOfTheTailIsDue(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	g := growth{Last: now, Before: now}
+	g := Growth{Last: now, Before: now}
 	old, young := now.Add(-800*time.Millisecond), now.Add(-700*time.Millisecond)
 	launch, look := hold([]prospect{{price: 10_000, since: young}, {price: 10_000, since: old}, {price: 10_000, worth: 10_000}}, g, now)
 	if launch[0] || launch[1] || !launch[2] || !look.Equal(old.Add(tailWait)) {
@@ -49,7 +49,7 @@ func TestHold_LooksAgainWhenTheFirstOfTheTailIsDue(t *testing.T) {
 func TestGrowth_OnlyMoreDemandIsGrowth(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return now.Add(time.Duration(ms) * time.Millisecond) }
-	g := growth{}.next(40, at(0)) // declared as a whole
+	g := Growth{}.next(40, at(0)) // declared as a whole
 	g = g.next(40, at(10))        // created
 	g = g.next(38, at(20))        // fewer
 	if !g.Before.IsZero() || !g.Last.Equal(at(0)) || g.until().After(at(20)) {

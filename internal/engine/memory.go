@@ -17,6 +17,7 @@ type Memory struct {
 	ReadySince  []Since    // nodes that are kept for their pods, sorted
 	Planned     []Planned  // claims, sorted
 	Declared    []Progress // by workload
+	Growth      Growth
 
 	// fleet is what the supply can launch, compiled. It follows from the snapshot
 	// and is only kept so that it is not compiled for each Step.
@@ -60,6 +61,7 @@ type Progress struct {
 	Workload string
 	Missing  int64
 	At       time.Time
+	Since    time.Time // when it was seen first
 }
 
 // WithUnavailable returns the memory with the offerings out of plans until t.

@@ -111,7 +111,8 @@ func (s *step) packTier(t *tier) bool {
 	s.trace.Work += int64(result.Fills)
 	placedBefore := s.trace.Placed
 	again := false
-	for _, b := range s.inOrder(items, result.Bins) {
+	now, later := s.holdBack(t, items, &p, &result)
+	for _, b := range s.inOrder(items, now) {
 		l := s.load(t, items, b)
 		for range b.Copies {
 			switch s.launch(t, items, &l) {
@@ -121,6 +122,7 @@ func (s *step) packTier(t *tier) bool {
 			}
 		}
 	}
+	s.keepWaiting(items, later)
 	again = s.giveBack(items) || again
 	return again && (s.trace.Placed > placedBefore || len(t.excluded) > 0 || len(t.full) > 0)
 }

@@ -104,6 +104,7 @@ const (
 	PlannedPods      WaitReason = "the pods that a node is kept for"
 	Replacement      WaitReason = "the replacement of an interrupted node"
 	CapacityToReturn WaitReason = "capacity that ran out to return"
+	MorePods         WaitReason = "more pods that are still arriving"
 	LaunchToFinish   WaitReason = "a launch or registration to finish"
 )
 
