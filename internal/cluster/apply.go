@@ -34,7 +34,8 @@ func (s Snapshot) Apply(d Delta) (Snapshot, error) {
 	if u.supply, err = u.supply.apply(d); err != nil {
 		return s, err
 	}
-	if u.claims, _, err = u.claims.apply(u.edit, claimKind(), pointers(d.Put.Claims), d.Gone.Claims); err != nil {
+	var claims []change[Claim]
+	if u.claims, claims, err = u.claims.apply(u.edit, claimKind(), pointers(d.Put.Claims), d.Gone.Claims); err != nil {
 		return s, err
 	}
 	if u.namespaces, _, err = u.namespaces.apply(u.edit, namespaceKind(), pointers(d.Put.Namespaces), d.Gone.Namespaces); err != nil {
@@ -60,7 +61,7 @@ func (s Snapshot) Apply(d Delta) (Snapshot, error) {
 			u.watch(&c.now.Shape, 1)
 		}
 	}
-	u.derive(nodes, pods)
+	u.derive(nodes, claims, pods)
 	return u.Snapshot, nil
 }
 
@@ -75,8 +76,8 @@ type update struct {
 	scratch   []byte
 }
 
-// derive brings the groups and loads up to date with the pods and nodes.
-func (u *update) derive(nodes []change[Node], pods []change[pod]) {
+// derive brings the groups and loads up to date with the pods, nodes and claims.
+func (u *update) derive(nodes []change[Node], claims []change[Claim], pods []change[pod]) {
 	for _, c := range pods {
 		if c.old != nil {
 			u.watch(&c.old.Shape, -1)
@@ -86,10 +87,13 @@ func (u *update) derive(nodes []change[Node], pods []change[pod]) {
 		}
 	}
 	if u.rewatch() && u.groups.size > 0 {
-		nodes, pods = u.again()
+		nodes, claims, pods = u.again()
 	}
 	for _, c := range nodes {
 		u.setNode(c)
+	}
+	for _, c := range claims {
+		u.setClaim(c)
 	}
 	for _, c := range pods {
 		if c.old != nil {
@@ -129,11 +133,15 @@ func (u *update) rewatch() bool {
 }
 
 // again forgets all groups and loads; everything is to be put into them anew.
-func (u *update) again() (nodes []change[Node], pods []change[pod]) {
+func (u *update) again() (nodes []change[Node], claims []change[Claim], pods []change[pod]) {
 	u.groups, u.waiting, u.anti = tree[*Group]{}, tree[none]{}, tree[none]{}
 	u.loads, u.rooms = tree[*Load]{}, tree[*Load]{}
+	u.unsettled, u.lots = tree[*Claim]{}, tree[Lot]{}
 	for _, n := range u.nodes.rows.list() {
 		nodes = append(nodes, change[Node]{now: n})
+	}
+	for _, c := range u.claims.rows.list() {
+		claims = append(claims, change[Claim]{now: c})
 	}
 	ids, rows := make([]string, 0, u.pods.rows.size), make([]*pod, 0, u.pods.rows.size)
 	for id, p := range u.pods.rows.all() {
@@ -142,7 +150,7 @@ func (u *update) again() (nodes []change[Node], pods []change[pod]) {
 		pods = append(pods, change[pod]{now: &mine})
 	}
 	u.pods.rows = grow(ids, rows)
-	return nodes, pods
+	return nodes, claims, pods
 }
 
 // records makes the index's own copies of the pods. They share memory in small

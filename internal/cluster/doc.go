@@ -9,7 +9,8 @@
 // A Snapshot is a persistent index: Apply shares with the previous one all that
 // a delta does not touch. Pods are kept by group (Group: those that are
 // interchangeable to the packer), nodes with what they carry (Load) and by their
-// free room, and what new nodes can be made of is one Supply. Each of these is
+// free room, NodeClaims by whether anything is still to be done about them
+// (Unsettled), and what new nodes can be made of is one Supply. Each of these is
 // the same pointer for as long as nothing about it changes, so that what is
 // computed of it can be kept by the pointer. Whatever the order of events, the
 // index says what one says that is built of the same objects at once.

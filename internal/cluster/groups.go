@@ -214,20 +214,22 @@ func (u *update) tally(t tree[int64], key string, n int64) tree[int64] {
 
 // settleGroups drops the groups that have no pods left and files the others.
 func (u *update) settleGroups() {
-	file := func(t tree[none], key string, belongs bool) tree[none] {
-		if _, there := t.get(key); there == belongs {
-			return t
-		}
-		if belongs {
-			return t.put(u.edit, key, none{})
-		}
-		return t.remove(u.edit, key)
-	}
 	for _, g := range u.touched {
 		if g.size == 0 {
 			u.groups = u.groups.remove(u.edit, g.Key)
 		}
-		u.waiting = file(u.waiting, g.Key, g.pending.size > 0)
-		u.anti = file(u.anti, g.Key, g.antiAffine())
+		u.waiting = file(u.waiting, u.edit, g.Key, none{}, g.pending.size > 0)
+		u.anti = file(u.anti, u.edit, g.Key, none{}, g.antiAffine())
 	}
+}
+
+// file puts what belongs into the tree, and takes out what does not.
+func file[V any](t tree[V], e *edit, key string, v V, belongs bool) tree[V] {
+	if _, there := t.get(key); there == belongs {
+		return t
+	}
+	if belongs {
+		return t.put(e, key, v)
+	}
+	return t.remove(e, key)
 }

@@ -90,6 +90,15 @@ func naive(o Objects) []string {
 	for name, n := range nodes {
 		out = append(out, n.say("node "+name))
 	}
+	for _, c := range o.Claims {
+		n := nodes[c.Node]
+		i := slices.IndexFunc(o.Nodes, func(n Node) bool { return n.Name == c.Node })
+		runs := i >= 0 && n.busy && o.Nodes[i].Ready && !o.Nodes[i].Cordoned && !o.Nodes[i].Deleting
+		if !runs || !c.Launched || !c.Registered || !c.Initialized || c.Deleting || c.Interruption != nil {
+			out = append(out, "unsettled "+c.Name)
+		}
+		out = append(out, lotName(c.Pool, Lot{Class: c.Class, InstanceType: c.InstanceType, Allocatable: c.Allocatable, Count: 1}))
+	}
 	slices.Sort(out)
 	return out
 }
@@ -127,9 +136,27 @@ func indexed(s Snapshot) []string {
 		}
 		out = append(out, a.say("node "+n.Node.Name))
 	}
+	for c := range s.Unsettled() {
+		out = append(out, "unsettled "+c.Name)
+	}
+	pools := map[string]bool{}
+	for _, c := range s.Claims() {
+		if pools[c.Pool] {
+			continue
+		}
+		pools[c.Pool] = true
+		for l := range s.Lots(c.Pool) {
+			for ; l.Count > 1 && l.InstanceType != ""; l.Count-- {
+				out = append(out, lotName(c.Pool, Lot{Class: l.Class, InstanceType: l.InstanceType, Allocatable: l.Allocatable, Count: 1}))
+			}
+			out = append(out, lotName(c.Pool, l))
+		}
+	}
 	slices.Sort(out)
 	return out
 }
+
+func lotName(pool string, l Lot) string { return fmt.Sprintf("lot of %q: %+v", pool, l) }
 
 func groupName(namespace string, s Shape, l label.Labels) string {
 	return fmt.Sprintf("%s %s %v", namespace, s.Key(), l)

@@ -37,6 +37,8 @@ type Snapshot struct {
 	waiting, anti tree[none] // keys of the groups with pending pods; of those that keep others away
 	loads         tree[*Load]
 	rooms         tree[*Load] // by free room
+	unsettled     tree[*Claim]
+	lots          tree[Lot]   // by pool
 	watched       tree[int64] // label key -> how many selectors look at it
 	watchedKeys   []string
 }
@@ -68,6 +70,9 @@ func (s Snapshot) Pod(id string) (Pod, bool) {
 	}
 	return p.Pod, true
 }
+
+// NodeCount is how many nodes there are.
+func (s Snapshot) NodeCount() int { return s.nodes.rows.size }
 
 // Nodes returns all nodes, sorted by name.
 func (s Snapshot) Nodes() []Node { return values(s.nodes.rows) }

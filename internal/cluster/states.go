@@ -9,19 +9,20 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Load is a node and what it carries. As long as neither changes, snapshots
-// share the pointer.
+// Load is a node, what it carries, and the NodeClaim that it is of. As long as
+// none of them changes, snapshots share the pointer.
 type Load struct {
 	Node          Node
 	Used, Daemons quantity.Resources // of all bound pods; of those the DaemonSets'
 	Free          quantity.Resources // Allocatable - Used; negative where a node is overcommitted
 
 	edit   *edit
-	there  bool // else pods are bound to a node that is not known
+	there  bool // else pods or claims name a node that is not known
 	busy   int
 	pods   []*pod // by id
 	groups []share
-	room   string // key in the index of free room
+	claims []*Claim // that name the node, by name
+	room   string   // key in the index of free room
 }
 
 // share is how many pods of a group a node has.
@@ -73,7 +74,7 @@ func (u *update) ownLoad(node string) *Load {
 		return l
 	default:
 		mine := *l
-		mine.pods, mine.groups = copied(l.pods), copied(l.groups)
+		mine.pods, mine.groups, mine.claims = copied(l.pods), copied(l.groups), slices.Clone(l.claims)
 		l = &mine
 	}
 	l.edit = u.edit
@@ -167,7 +168,7 @@ func (l *Load) findShare(group string) (int, bool) {
 }
 
 // settleLoads forgets nodes of which nothing is left and files the others by
-// their free room.
+// their free room, and their claims by whether they are settled.
 func (u *update) settleLoads() {
 	for _, l := range u.loaded {
 		was := l.room
@@ -181,8 +182,11 @@ func (u *update) settleLoads() {
 		switch {
 		case l.there:
 			u.rooms = u.rooms.put(u.edit, l.room, l)
-		case len(l.pods) == 0:
+		case len(l.pods)+len(l.claims) == 0:
 			u.loads = u.loads.remove(u.edit, l.Node.Name)
+		}
+		for _, c := range l.claims {
+			u.unsettled = file(u.unsettled, u.edit, c.Name, c, !c.settled(l))
 		}
 	}
 }

@@ -86,10 +86,22 @@ func (d *dice) pod() Pod {
 }
 
 func (d *dice) node() Node {
-	n := Node{Name: d.one("n0", "n1", "n2"), Labels: d.labels(), Cordoned: d.roll(2) == 1}
+	n := Node{Name: d.one("n0", "n1", "n2"), Labels: d.labels(), Ready: d.roll(5) != 1, Cordoned: d.roll(5) == 1, Deleting: d.roll(5) == 1}
 	n.UID = n.Name + d.one("", "'")
 	n.Allocatable = quantity.Resources{MilliCPU: int64(d.roll(5)) * 700, MemoryBytes: int64(d.roll(5)) << 29, PodSlots: 3}
 	return n
+}
+
+// claim is settled more often than not once its node is.
+func (d *dice) claim() Claim {
+	c := Claim{Name: d.one("k0", "k1", "k2"), Pool: d.one("", "q", "qq"), Class: d.one("c0", "c1"), Node: d.one("", "n0", "n1", "n2", "n1")}
+	c.InstanceType = d.one("", "a", "b", "a")
+	c.Allocatable.MilliCPU = int64(d.roll(2)) * 1000
+	c.Launched, c.Registered, c.Initialized, c.Deleting = d.roll(9) != 1, d.roll(9) != 1, d.roll(9) != 1, d.roll(9) == 1
+	if d.roll(9) == 1 {
+		c.Interruption = &Interruption{Reason: "spot_interrupted"}
+	}
+	return c
 }
 
 func (d *dice) class() Class {
@@ -110,6 +122,9 @@ func (d *dice) delta() Delta {
 	for range d.roll(3) {
 		x.Gone.Pods = append(x.Gone.Pods, d.pod().ID())
 	}
+	if d.roll(4) == 1 {
+		x.Put.Claims = append(x.Put.Claims, d.claim())
+	}
 	switch d.roll(10) {
 	case 1, 2, 3:
 		x.Put.Nodes = append(x.Put.Nodes, d.node())
@@ -120,7 +135,6 @@ func (d *dice) delta() Delta {
 	case 6:
 		x.Gone.Workloads = append(x.Gone.Workloads, "ReplicaSet/shop/"+d.one("w0", "w1"))
 	case 7:
-		x.Put.Claims = append(x.Put.Claims, Claim{Name: d.one("k0", "k1"), Pool: d.one("", "q")})
 		x.Put.Namespaces = append(x.Put.Namespaces, Namespace{Name: "shop", Labels: d.labels()})
 	case 8:
 		x.Put.Pools = append(x.Put.Pools, Pool{Name: d.one("q0", "q1"), Weight: int32(d.roll(3))})
@@ -128,7 +142,7 @@ func (d *dice) delta() Delta {
 		x.Put.DaemonSets = append(x.Put.DaemonSets, DaemonSet{Namespace: "shop", Name: d.one("d0", "d1"), Shape: d.shape()})
 	case 9:
 		x.Gone.Pools, x.Gone.Classes, x.Gone.DaemonSets = []string{d.one("q0", "q1")}, []string{d.one("c0", "c1")}, []string{"shop/" + d.one("d0", "d1")}
-		x.Gone.Claims, x.Gone.Namespaces = []string{d.one("k0", "k1")}, []string{"shop"}
+		x.Gone.Claims, x.Gone.Namespaces = []string{d.claim().Name}, []string{"shop"}
 	}
 	switch d.roll(40) {
 	case 1:
@@ -236,6 +250,14 @@ func view(s Snapshot) []string {
 		_, ok := s.State(name)
 		say("on %s %v: %v", name, ok, ids(s.PodsOn(name)))
 	}
+	var unsettled []string
+	for c := range s.Unsettled() {
+		unsettled = append(unsettled, fmt.Sprintf("%+v", c))
+	}
+	say("unsettled %v", unsettled)
+	for _, pool := range []string{"", "q", "qq"} {
+		say("in pool %q: %+v", pool, slices.Collect(s.Lots(pool)))
+	}
 	for _, need := range needs() {
 		var names []string
 		for n := range s.Roomy(need) {
@@ -249,6 +271,8 @@ func view(s Snapshot) []string {
 
 func viewState(n *NodeState) string {
 	text := fmt.Sprintf("state %+v used %+v daemons %+v free %+v busy %v pods %v", n.Node, n.Used, n.Daemons, n.Free, n.Busy(), ids(slices.Collect(n.Pods())))
+	c, ok := n.Claim()
+	text += fmt.Sprintf(" of %s %v", c.Name, ok)
 	for g, k := range n.Groups() {
 		text += fmt.Sprintf("; %d of %s with %d pending", k, g.Key, g.PendingCount())
 	}
