@@ -1,11 +1,11 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/bound"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -18,9 +18,16 @@ func (s *step) certify() {
 	if len(s.launches) == 0 {
 		return // the least cost of nothing is nothing
 	}
-	p, demand, dims := s.boundProblem()
-	c := bound.Of(p)
-	out := plan.Certificate{Bound: c.Bound, Scale: c.Scale, Unpriced: s.fleet.Unpriced}
+	demand := filter(s.classes, func(c *demandClass) bool { return c.had > c.refused })
+	p, levels, dims := s.boundProblem(s.fleet, demand)
+	p.Hosts = s.boundHosts(demand, levels, dims)
+	s.proofs = append(s.proofs, certificate(bound.Of(p), demand, dims, s.fleet.Unpriced))
+}
+
+// certificate says what was proven in terms of the objects; the demand is as in
+// boundProblem.
+func certificate(c bound.Certificate, demand []*demandClass, dims dimensions, unpriced []string) plan.Certificate {
+	out := plan.Certificate{Bound: c.Bound, Scale: c.Scale, Unpriced: unpriced}
 	for _, x := range c.Dimensions {
 		out.Dimensions = append(out.Dimensions, plan.Dimension{Resource: dims.names()[x.Resource], Unit: x.Unit})
 	}
@@ -29,31 +36,24 @@ func (s *step) certify() {
 		if len(prices) == 0 {
 			prices = make([]int64, len(out.Dimensions))
 		}
-		out.Demand = append(out.Demand, plan.DemandPrice{Group: d.group.Key, Count: d.had - d.refused - d.waiting, Prices: prices})
+		out.Demand = append(out.Demand, plan.DemandPrice{Group: d.group.Key, Count: d.had - d.refused, Prices: prices})
 	}
-	slices.SortFunc(out.Demand, func(a, b plan.DemandPrice) int { return strings.Compare(a.Group, b.Group) })
-	s.proofs = append(s.proofs, out)
+	return out
 }
 
-// boundProblem is the demand that has a place now, and all that could carry it.
-func (s *step) boundProblem() (bound.Problem, []*demandClass, dimensions) {
-	var demand []*demandClass
-	for _, c := range s.classes {
-		if c.had > c.refused+c.waiting {
-			demand = append(demand, c)
-		}
-	}
-	dims := dimensionsOf(demand)
-	p := bound.Problem{}
-	for i := range s.fleet.Rows {
-		r := &s.fleet.Rows[i]
+// boundProblem is the demand, which it sorts by key, and all that could be
+// launched for it; levels are by index of Where.
+func (s *step) boundProblem(f *fleet.Fleet, demand []*demandClass) (p bound.Problem, levels []*level, dims dimensions) {
+	slices.SortStableFunc(demand, func(a, b *demandClass) int { return strings.Compare(a.group.Key, b.group.Key) })
+	dims = dimensionsOf(demand)
+	for i := range f.Rows {
+		r := &f.Rows[i]
 		p.Offers = append(p.Offers, pack.Offer{Name: r.Name, Group: r.Group, Net: dims.vector(r.Most), Prices: r.Prices, Zones: r.Zones, Nodes: -1})
 		if r.Left >= 0 {
 			p.Offers[i].Nodes = r.Left
 		}
 	}
 	where := map[string]int{}
-	var levels []*level // by index of Where
 	for _, c := range demand {
 		l := &c.levels[c.last()]
 		key := placeKey(&l.shape, false)
@@ -61,17 +61,14 @@ func (s *step) boundProblem() (bound.Problem, []*demandClass, dimensions) {
 		if !known {
 			w = len(p.Where)
 			where[key] = w
-			p.Where = append(p.Where, pack.Where{Zones: s.fleet.Where(l.shape, false)})
+			p.Where = append(p.Where, pack.Where{Zones: f.Where(l.shape, false)})
 			levels = append(levels, l)
 		}
 		p.Classes = append(p.Classes, pack.Class{
-			Key: c.group.Key, Need: dims.vector(s.withoutAttach(l.shape.Requests)), Count: c.had - c.refused - c.waiting, Where: w,
+			Key: c.group.Key, Need: dims.vector(s.withoutAttach(l.shape.Requests)), Count: c.had - c.refused, Where: w,
 		})
 	}
-	slices.SortStableFunc(p.Classes, func(a, b pack.Class) int { return strings.Compare(a.Key, b.Key) })
-	slices.SortStableFunc(demand, func(a, b *demandClass) int { return cmp.Compare(a.group.Key, b.group.Key) })
-	p.Hosts = s.boundHosts(demand, levels, dims)
-	return p, demand, dims
+	return p, levels, dims
 }
 
 // boundHosts is the room that was there before this plan, where a pod of the
@@ -82,6 +79,7 @@ func (s *step) boundHosts(demand []*demandClass, levels []*level, dims dimension
 		least = least.Min(c.group.Shape.Requests)
 	}
 	for state := range s.in.Snapshot.Roomy(least) {
+		s.trace.Objects++
 		s.node(state)
 	}
 	var out []pack.Host
