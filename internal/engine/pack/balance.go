@@ -16,17 +16,18 @@ type balance struct {
 	rest   []uint64 // units still to come, per dimension
 	prices []uint64 // worth of all there was, per dimension
 	first  []uint64 // units there were
+	least  []uint64 // weight that a resource has at least, in 1024ths
 	weight []uint64 // w in 1024ths
 	factor []uint64 // free units times factor / 2^20 is x
 }
 
 func newBalance(c *core) balance {
 	d := len(c.dims)
-	return balance{core: c, rest: make([]uint64, d), prices: make([]uint64, d), first: make([]uint64, d), weight: make([]uint64, d), factor: make([]uint64, d)}
+	return balance{core: c, rest: make([]uint64, d), prices: make([]uint64, d), first: make([]uint64, d), least: make([]uint64, d), weight: make([]uint64, d), factor: make([]uint64, d)}
 }
 
-// start counts what there is: lots of the kinds, worth the prices.
-func (b *balance) start(s *search, prices price.Prices, order []int, m int64) {
+// start counts what there is: lots of the kinds, worth the prices, for the bins.
+func (b *balance) start(s *search, prices price.Prices, bins []bin, order []int, m int64) {
 	sums := make([]price.Sum, len(b.dims))
 	clear(b.rest)
 	for _, k := range order {
@@ -55,6 +56,24 @@ func (b *balance) start(s *search, prices price.Prices, order []int, m int64) {
 		b.prices[d] >>= shift
 		b.first[d] = max(1, b.rest[d])
 	}
+	b.nearlyShort(bins)
+}
+
+// nearlyShort gives weight to resources that are worth nothing as long as they
+// are used evenly, but of which the bins have hardly more than is asked for: the
+// eighth power of the part of them that is.
+func (b *balance) nearlyShort(bins []bin) {
+	for d := range b.dims {
+		all := uint64(1)
+		for i := range bins {
+			all += uint64(bins[i].free[d]) >> b.shift[d]
+		}
+		part := min(1024, b.rest[d]>>4*1024/max(1, all>>4))
+		for range 3 {
+			part = part * part >> 10
+		}
+		b.least[d] = part * 3 / 10
+	}
 }
 
 // take removes n pods of the kind from what is still to come.
@@ -76,7 +95,7 @@ func (b *balance) weigh() {
 	shift := max(0, bits.Len64(most)-30)
 	mean := uint64(1)
 	for d, rest := range b.rest {
-		b.weight[d] = b.weight[d] << 10 / sum
+		b.weight[d] = max(b.weight[d]<<10/sum, min(b.least[d], rest))
 		b.factor[d] = b.largestUnits(d) << 30 / max(1, rest>>shift)
 		mean += b.weight[d] * (b.factor[d] >> 10)
 	}

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math/bits"
 	"slices"
 
@@ -93,6 +94,71 @@ func (col *column) beats(o *column) bool {
 		}
 	}
 	return true
+}
+
+// manyColumns is how many the search looks at without thinning them out.
+const manyColumns = 128
+
+// thin chooses columns that stand for the others: of those that the same
+// classes may use, and that are alike in price and in the proportions of their
+// room, the one with the most room for its price. Nodes shrink to any column.
+func (c *core) thin() {
+	c.sample = make([]bool, len(c.columns))
+	type like struct {
+		wheres       string
+		price, ratio int
+		large        bool
+	}
+	best := map[like]int{}
+	var b []byte
+	for i := range c.columns {
+		col := &c.columns[i]
+		if len(c.columns) <= manyColumns || col.nodes >= 0 {
+			c.sample[i] = true
+			continue
+		}
+		b = b[:0]
+		for _, w := range col.wheres {
+			b = binary.LittleEndian.AppendUint64(b, w)
+		}
+		key := like{string(b), quarters(uint64(col.price)), c.proportion(col), col.large}
+		j, ok := best[key]
+		if ok && !c.roomier(col, &c.columns[j]) {
+			continue
+		}
+		if ok {
+			c.sample[j] = false
+		}
+		best[key], c.sample[i] = i, true
+	}
+}
+
+// quarters is four times the logarithm to base 2, about.
+func quarters(v uint64) int {
+	n := bits.Len64(v)
+	if n < 3 {
+		return 4 * n
+	}
+	return 4*n + int(v>>(n-3)&3)
+}
+
+// proportion tells apart offers that have more of one resource for another.
+func (c *core) proportion(col *column) int {
+	n := 0
+	for d := range c.dims {
+		share := uint64(col.room[d]) >> c.shift[d] << 10 / max(1, uint64(c.largest[d])>>c.shift[d])
+		first := uint64(col.room[0]) >> c.shift[0] << 10 / max(1, uint64(c.largest[0])>>c.shift[0])
+		n = n*64 + bits.Len64(share<<10/max(1, first))
+	}
+	return n
+}
+
+// roomier says whether a has more of the first resource for its price.
+func (c *core) roomier(a, b *column) bool {
+	if len(c.dims) == 0 {
+		return a.price < b.price
+	}
+	return dearer(b.price, uint64(b.room[0]), a.price, uint64(a.room[0]))
 }
 
 // takes says whether an empty node holds one pod of the kind.

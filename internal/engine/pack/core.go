@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 )
 
 // core is a problem in the form that the search works on: classes that differ
@@ -17,6 +19,8 @@ type core struct {
 	shift   []uint  // amounts >> shift are units: below 2^unitBits
 	kinds   []kind
 	columns []column
+	sample  []bool        // per column: searches begin with it
+	shapes  []price.Class // what kinds differ in but their roles; counts are scratch
 	rules   []Rule
 	whereOf []int // per Problem.Where, its number among the distinct ones
 	trace   Trace
@@ -29,6 +33,7 @@ type kind struct {
 	size    uint64   // largest of the units
 	count   int64
 	where   int
+	shape   int // index into core.shapes
 	roles   []Role
 	binds   bool
 	worth   uint64 // nano-dollars an hour
@@ -46,6 +51,8 @@ func newCore(p *Problem) *core {
 	c.findColumns(wheres)
 	c.dropBeaten()
 	c.dropHomeless()
+	c.findShapes()
+	c.thin()
 	c.trace.Columns = len(c.columns)
 	return c
 }
@@ -231,5 +238,16 @@ func (c *core) dropHomeless() {
 			}
 			k.size = max(k.size, k.units[d]<<unitBits/max(1, uint64(c.largest[d])>>c.shift[d]))
 		}
+	}
+}
+
+// findShapes gathers kinds of equal need and place; kinds are sorted by both.
+func (c *core) findShapes() {
+	for i := range c.kinds {
+		k := &c.kinds[i]
+		if last := len(c.shapes) - 1; last < 0 || c.shapes[last].Signature != k.where || !slices.Equal(c.shapes[last].Need, k.need) {
+			c.shapes = append(c.shapes, price.Class{Signature: k.where, Need: k.need})
+		}
+		k.shape = len(c.shapes) - 1
 	}
 }

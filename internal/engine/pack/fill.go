@@ -20,6 +20,8 @@ type filler struct {
 	step    []int64  // an eighth of the bin
 	scarce  []uint64 // per dimension: 2^40 over the free units
 	open    []int    // kinds that may still go in
+	best    []int    // of them, those to take next
+	score   []uint64 // of the best
 	placed  []int64  // per kind
 	tallies []tally
 }
@@ -71,37 +73,47 @@ func (f *filler) admit(col *column, left []int64, large bool) {
 	}
 }
 
+// pour goes over the open kinds again and again. Of many kinds it takes a few
+// of the best each time.
 func (f *filler) pour(left []int64, out *filling) {
-	for {
-		k := f.pick(left)
-		if k < 0 {
-			return
+	for f.pick(left) {
+		for _, k := range f.best {
+			f.put(k, left, out)
 		}
-		kd := &f.kinds[k]
-		n := max(1, min(room(kd.need, f.free), left[k]-f.placed[k], room(kd.need, f.step)))
-		if kd.roles != nil {
-			n = min(n, f.allowed(kd, f.tallies))
-			f.tallies = f.enter(kd, f.tallies, n)
-		}
-		if f.placed[k] == 0 {
-			out.pieces = append(out.pieces, piece{kind: k})
-		}
-		f.placed[k] += n
-		for d, need := range kd.need {
-			f.free[d] -= need * n
-		}
-		out.worth = min(out.worth+kd.worth*uint64(n), 1<<62)
 	}
 }
 
-// pick finds the kind to take next; -1 where nothing fits any more.
-func (f *filler) pick(left []int64) int {
+func (f *filler) put(k int, left []int64, out *filling) {
+	kd := &f.kinds[k]
+	n := min(room(kd.need, f.free), left[k]-f.placed[k], max(1, room(kd.need, f.step)))
+	if n > 0 && kd.roles != nil {
+		n = min(n, f.allowed(kd, f.tallies))
+	}
+	if n <= 0 {
+		return
+	}
+	if kd.roles != nil {
+		f.tallies = f.enter(kd, f.tallies, n)
+	}
+	if f.placed[k] == 0 {
+		out.pieces = append(out.pieces, piece{kind: k})
+	}
+	f.placed[k] += n
+	for d, need := range kd.need {
+		f.free[d] -= need * n
+	}
+	out.worth = min(out.worth+kd.worth*uint64(n), 1<<62)
+}
+
+// pick finds the kinds to take next, the best first; false where nothing fits
+// any more.
+func (f *filler) pick(left []int64) bool {
 	for d, r := range f.free {
 		f.scarce[d] = (1 << 40) / max(1, uint64(r)>>f.shift[d])
 	}
-	best := -1
-	var bestWeight, bestShare uint64
 	kept := f.open[:0]
+	f.best, f.score = f.best[:0], f.score[:0]
+	many := 1 + len(f.open)/128
 	for _, k := range f.open {
 		kd := &f.kinds[k]
 		if left[k] <= f.placed[k] || !fit(kd.need, f.free) || kd.roles != nil && f.allowed(kd, f.tallies) == 0 {
@@ -112,12 +124,28 @@ func (f *filler) pick(left []int64) int {
 		for d, q := range kd.units {
 			share = max(share, q*f.scarce[d]>>20)
 		}
-		if best < 0 || kd.weight*bestShare > bestWeight*share {
-			best, bestWeight, bestShare = k, kd.weight, share
-		}
+		f.offer(k, kd.weight<<20/share, many)
 	}
 	f.open = kept
-	return best
+	return len(f.best) > 0
+}
+
+// offer keeps the kind if it is among the best so many; of equals the first.
+func (f *filler) offer(k int, score uint64, many int) {
+	n := len(f.best)
+	if n == many && score <= f.score[n-1] {
+		return
+	}
+	if n < many {
+		f.best, f.score = append(f.best, k), append(f.score, score)
+		n++
+	}
+	i := n - 1
+	for i > 0 && f.score[i-1] < score {
+		f.best[i], f.score[i] = f.best[i-1], f.score[i-1]
+		i--
+	}
+	f.best[i], f.score[i] = k, score
 }
 
 func fit(need, free []int64) bool {

@@ -5,36 +5,50 @@ import (
 	"slices"
 )
 
-// greedy fills bins one pattern at a time: of the fillings of all columns it
-// takes the one with the lowest price for its worth, as often as the kinds
-// allow. With large, only bins that hold what fits nothing smaller.
+// refills is how many fillings a round of greedy tries at most.
+const refills = 10
+
+// greedy fills bins one pattern at a time. It knows for each column how little
+// a full node, or its last filling, cost for its worth; it fills the most
+// promising columns with what is left, and takes the best filling as often as
+// the kinds allow. With large, only bins that hold what fits nothing smaller.
 func (s *search) greedy(large bool) {
-	order := s.byPrice()
+	s.greedyOn(s.byPrice(s.sample), large)
+	if slices.ContainsFunc(s.left, func(n int64) bool { return n > 0 }) {
+		s.greedyOn(s.byPrice(nil), large) // what only one offer holds, and it was thinned out
+	}
+}
+
+func (s *search) greedyOn(order []int, large bool) {
 	for i := range s.cache {
 		s.cache[i].pieces = s.cache[i].pieces[:0]
+		s.cache[i].worth = max(1, s.columns[i].full)
+		s.right[i] = i
 	}
+	fresh := make([]bool, len(s.columns))
 	for {
-		best, to := -1, 0
-		for _, i := range order {
-			if !s.usable(i) {
-				continue
+		clear(fresh)
+		best := -1
+		for tried := 0; tried < refills || best < 0; tried++ {
+			i := s.promising(order, fresh, best)
+			if i < 0 {
+				break
 			}
-			if best >= 0 && !dearer(s.columns[to].price, s.cache[best].worth, s.columns[i].price, s.columns[i].full) {
-				break // even full it would be no cheaper, and so are the rest
-			}
+			fresh[i] = true
 			f := &s.cache[i]
 			if s.copies(f.pieces) == 0 || !s.usable(s.right[i]) {
 				s.filler.fill(&s.columns[i], s.left, large, f)
 				s.right[i] = s.rightSize(i, f, 1)
 			}
 			if len(f.pieces) > 0 && (best < 0 || s.cheaper(i, best)) {
-				best, to = i, s.right[i]
+				best = i
 			}
 		}
 		if best < 0 {
 			return
 		}
 		n := s.copies(s.cache[best].pieces)
+		to := s.right[best]
 		if s.columns[to].nodes >= 0 {
 			n = min(n, s.nodesLeft[s.columns[to].offer])
 		}
@@ -42,11 +56,29 @@ func (s *search) greedy(large bool) {
 	}
 }
 
-// byPrice orders columns by what they cost for the most they could hold.
-func (s *search) byPrice() []int {
-	order := make([]int, len(s.columns))
-	for i := range order {
-		order[i] = i
+// promising is the column that looked cheapest for its worth and has not been
+// tried; -1 where none looked cheaper than the best. Columns that hold nothing
+// any more have no worth.
+func (s *search) promising(order []int, fresh []bool, best int) int {
+	at := best
+	for _, i := range order {
+		if !fresh[i] && s.cache[i].worth > 0 && s.usable(i) && (at < 0 || s.cheaper(i, at)) {
+			at = i
+		}
+	}
+	if at == best {
+		return -1
+	}
+	return at
+}
+
+// byPrice orders the columns of the sample, or all, by what they cost for the most they could hold.
+func (s *search) byPrice(sample []bool) []int {
+	order := make([]int, 0, len(s.columns))
+	for i := range s.columns {
+		if sample == nil || sample[i] {
+			order = append(order, i)
+		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		ca, cb := &s.columns[a], &s.columns[b]

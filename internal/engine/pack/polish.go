@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 const (
 	patience     = 600 // steps without success after which a polish is done
 	defaultSteps = 64
-	smallFleet   = 48    // nodes up to which Solve polishes too
+	smallFleet   = 48  // nodes up to which Solve polishes too
 	touchWork    = 400 // about how many kinds it packs again for each of its trials
 )
 
@@ -193,7 +192,7 @@ func (s *search) retry(sub *search, step uint64) bool {
 	if step%2 == 1 {
 		sub.begin(s, taken, step)
 	}
-	sub.run(price.Prices{}, sub.tight)
+	sub.run(sub.tight)
 	if sub.cost >= cost || slices.ContainsFunc(sub.left, func(n int64) bool { return n > 0 }) {
 		return false
 	}

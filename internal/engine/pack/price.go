@@ -9,10 +9,12 @@ import (
 )
 
 // Cuts for the prices that a bound is made of, and groups with prices of their
-// own: many for those, few for the prices that only steer.
+// own: many for those, fewer for the prices that steer a search, which are asked
+// for again and again.
 const (
-	boundCuts  = 12
-	someGroups = 6
+	boundCuts   = 12
+	firstGroups = 16
+	someGroups  = 6
 )
 
 // Prices asks what resources are worth to the classes where there are hosts
@@ -54,25 +56,41 @@ func (s *search) pricesFor(left []int64, cuts, groups int) price.Prices {
 	return s.solvePrices(left, cuts, groups, nil)
 }
 
+// solvePrices asks package price. Steering prices look at few columns.
 func (s *search) solvePrices(left []int64, cuts, groups int, more []price.Offer) price.Prices {
-	offers := make([]price.Offer, len(s.columns), len(s.columns)+len(more))
+	steering := groups > 0
+	offers := make([]price.Offer, 0, len(s.columns)+len(more))
+	from := make([]int, 0, len(s.columns))
 	for i := range s.columns {
 		col := &s.columns[i]
+		if !s.usable(i) || steering && (!s.sample[i] || s.cap > 0 && col.price > s.cap) {
+			continue
+		}
 		limit := int64(-1)
-		switch {
-		case !s.usable(i):
-			limit = 0
-		case col.nodes >= 0:
+		if col.nodes >= 0 {
 			limit = s.nodesLeft[col.offer]
 		}
-		offers[i] = price.Offer{Capacity: col.room, Price: col.price, Holds: col.wheres, Limit: limit}
+		offers = append(offers, price.Offer{Capacity: col.room, Price: col.price, Holds: col.wheres, Limit: limit})
+		from = append(from, i)
 	}
-	classes := make([]price.Class, len(s.kinds))
+	for i := range s.shapes {
+		s.shapes[i].Count = 0
+	}
 	for i := range s.kinds {
-		classes[i] = price.Class{Signature: s.kinds[i].where, Need: s.kinds[i].need, Count: left[i]}
+		class := &s.shapes[s.kinds[i].shape]
+		class.Count = addCounts(class.Count, left[i])
 	}
-	out := price.Solve(price.Problem{Resources: len(s.dims), Offers: append(offers, more...), Classes: classes, Cuts: cuts, Groups: groups})
+	out := price.Solve(price.Problem{Resources: len(s.dims), Offers: append(offers, more...), Classes: s.shapes, Cuts: cuts, Groups: groups, Steer: steering})
 	s.trace.Pivots += out.Pivots
+	of := make([][]int64, len(s.kinds))
+	for i := range s.kinds {
+		of[i] = out.Of[s.kinds[i].shape]
+	}
+	buys := make([]int64, len(s.columns))
+	for i, column := range from {
+		buys[column] = out.Buys[i]
+	}
+	out.Of, out.Buys = of, buys
 	return out
 }
 

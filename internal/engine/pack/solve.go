@@ -18,12 +18,12 @@ func Solve(p Problem, work Work) Result {
 	if trials <= 0 {
 		trials = defaultTrials
 	}
-	best.run(prices, tightness[0])
+	best.run(tightness[0])
 	for _, tight := range tightness[1:min(len(tightness), trials)] {
 		if best.cost <= goal {
 			break
 		}
-		if s := newSearch(c); s.run(prices, tight).better(best) {
+		if s := newSearch(c); s.run(tight).better(best) {
 			best = s
 		}
 	}
@@ -67,7 +67,10 @@ type search struct {
 	nodesLeft []int64 // per offer, < 0 without a limit
 	nodes     []node
 	cost      quantity.Money
-	large     bool // large offers may be used
+	large     bool  // large offers may be used
+	cap       int64 // price above which no nodes are bought; 0: none
+	ruled     bool  // some kind binds and is counted
+	perRule   []int64
 	tight     uint
 
 	filler filler
@@ -82,6 +85,7 @@ func newSearch(c *core) *search {
 	for k := range c.kinds {
 		s.left[k] = c.kinds[k].count
 		s.large = s.large || c.kinds[k].large
+		s.ruled = s.ruled || c.kinds[k].binds
 	}
 	for i := range c.p.Offers {
 		s.nodesLeft[i] = c.p.Offers[i].Nodes
@@ -101,18 +105,18 @@ func (s *search) usable(column int) bool {
 // run places everything: what needs large offers first, then the bulk in lots,
 // then the rest.
 // It goes on with what is left.
-func (s *search) run(prices price.Prices, tight uint) *search {
+func (s *search) run(tight uint) *search {
 	s.tight = tight
-	if prices.Of == nil {
-		prices = s.pricesFor(s.left, 0, someGroups)
-	}
-	s.value(prices, s.left)
+	s.value(s.pricesFor(s.left, boundCuts, firstGroups), s.left)
 	if s.large {
 		s.greedy(true)
 		s.large = false
-		prices = price.Prices{}
 	}
-	s.spreadAll(prices)
+	s.spreadAll()
+	if s.cap > 0 {
+		s.cap = 0
+		s.value(s.pricesFor(s.left, 0, someGroups), s.left)
+	}
 	s.greedy(false)
 	return s
 }

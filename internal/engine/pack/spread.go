@@ -16,13 +16,14 @@ const lots = 160
 var fullness = [...]uint64{1009, 1009, 1009, 1004, 993, 970, 922} //nolint:gochecknoglobals // a constant array
 
 // spreadAll deals until the linear program would buy less than one whole node.
-func (s *search) spreadAll(prices price.Prices) {
+func (s *search) spreadAll() {
+	cuts, groups := boundCuts, firstGroups
 	for _, full := range fullness {
-		for again := true; again; {
-			if prices.Of == nil {
-				prices = s.pricesFor(s.left, 0, someGroups)
-				s.value(prices, s.left)
-			}
+		for {
+			s.cap = s.dearest()
+			prices := s.pricesFor(s.left, cuts, groups)
+			cuts, groups = 0, someGroups
+			s.value(prices, s.left)
 			total := int64(0)
 			for _, n := range prices.Buys {
 				total += n / 1024
@@ -30,12 +31,40 @@ func (s *search) spreadAll(prices price.Prices) {
 			if total == 0 {
 				return
 			}
-			again = s.spread(prices, max(1, total/lots), full)
-			if again {
-				prices = price.Prices{}
+			if !s.spread(prices, max(1, total/lots), full) {
+				break
 			}
 		}
 	}
+}
+
+// dearest is the price above which nodes would be too few for the rules: pods
+// of which a bin may hold only so many need so many bins. 0 is no limit.
+func (s *search) dearest() int64 {
+	if !s.ruled {
+		return 0
+	}
+	s.perRule = append(s.perRule[:0], make([]int64, len(s.rules))...)
+	var worth price.Sum
+	for k := range s.kinds {
+		kd := &s.kinds[k]
+		worth.Add(int64(kd.worth), s.left[k])
+		for _, r := range kd.roles {
+			if r.Binds && r.Counts {
+				s.perRule[r.Rule] = addCounts(s.perRule[r.Rule], s.left[k])
+			}
+		}
+	}
+	most := int64(1)
+	for r, n := range s.perRule {
+		if limit := s.rules[r].Max; limit > 0 {
+			most = max(most, n/limit)
+		}
+	}
+	if most < 2 {
+		return 0
+	}
+	return max(1, worth.Unscaled(0)/most)
 }
 
 // bin is a number of nodes that are filled alike.
@@ -64,7 +93,7 @@ func (s *search) spread(prices price.Prices, m int64, full uint64) bool {
 		ka, kb := &s.kinds[a], &s.kinds[b]
 		return cmp.Or(-compareBools(ka.binds, kb.binds), cmp.Compare(kb.size, ka.size))
 	})
-	s.scale.start(s, prices, order, m)
+	s.scale.start(s, prices, bins, order, m)
 	for i, k := range order {
 		n := s.left[k] / m
 		s.scale.take(&s.kinds[k], n)

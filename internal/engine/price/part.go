@@ -12,6 +12,7 @@ type part struct {
 	setOf  []int   // per offer, its set
 
 	dims   []Dimension
+	boost  []float64   // per dimension, factor on the demand; nil is 1
 	prices [][]float64 // per group and dimension, nano-dollars an hour for each unit
 	used   []float64   // per offer, how many
 	bound  float64
@@ -123,6 +124,9 @@ func (c *part) newProgram() *program {
 			p.rowOf[i*d+j] = -1
 			if sum > 0 {
 				p.rowOf[i*d+j] = len(p.demand)
+				if c.boost != nil {
+					sum *= c.boost[j]
+				}
 				p.demand = append(p.demand, sum/p.scale[j])
 			}
 		}

@@ -24,6 +24,10 @@ type Problem struct {
 	Classes   []Class
 	Cuts      int // at most so many dimensions with a unit above 1
 	Groups    int // at most so many groups of classes with prices of their own; 0 means 16
+	// Steer asks for prices to pack by. Where the demand has just the
+	// proportions of the offers, all worth could as well be on one resource as
+	// on another: then it is shared, which may lower the bound a little.
+	Steer bool
 }
 
 // Dimension is a resource counted in whole units.
@@ -66,6 +70,9 @@ func Solve(p Problem) Prices {
 		c := newPart(m, groups)
 		c.solve()
 		c.cut()
+		if p.Steer {
+			c.share()
+		}
 		parts = append(parts, c)
 		out.Pivots += c.pivots
 		for k, amount := range c.used {
