@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -33,17 +34,31 @@ func File(name string) ([]Deployment, error) {
 		return nil, fmt.Errorf("workload open: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	rows, err := csv.NewReader(f).ReadAll()
+	out, err := read(f)
 	if err != nil {
 		return nil, fmt.Errorf("workload read %s: %w", name, err)
+	}
+	return out, nil
+}
+
+// read reads rows of name, milli-CPU, MiB and count; the numbers must not be
+// negative.
+func read(from io.Reader) ([]Deployment, error) {
+	r := csv.NewReader(from)
+	r.FieldsPerRecord = 4
+	rows, err := r.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("rows: %w", err)
 	}
 	out := make([]Deployment, len(rows))
 	for i, row := range rows {
 		out[i].Name = row[0]
 		for j, field := range []*int64{&out[i].MilliCPU, &out[i].MiB, &out[i].Count} {
-			if *field, err = strconv.ParseInt(row[j+1], 10, 64); err != nil {
-				return nil, fmt.Errorf("workload read %s row %d: %w", name, i+1, err)
+			n, err := strconv.ParseUint(row[j+1], 10, 63)
+			if err != nil {
+				return nil, fmt.Errorf("row %d: %w", i+1, err)
 			}
+			*field = int64(n)
 		}
 	}
 	return out, nil

@@ -38,10 +38,11 @@ func ParseMoney(s string) (Money, error) {
 
 // Dollars renders the price with four decimals and a sign: "$0.0416".
 func (m Money) Dollars() string {
-	sign := ""
+	sign, size := "", uint64(m)
 	if m < 0 {
-		sign, m = "-", -m
+		sign, size = "-", -size
 	}
-	tenThousandths := (m + NanoDollars/20_000) / (NanoDollars / 10_000)
+	const unit = NanoDollars / 10_000
+	tenThousandths := (size + unit/2) / unit
 	return fmt.Sprintf("%s$%d.%04d", sign, tenThousandths/10_000, tenThousandths%10_000)
 }
