@@ -18,11 +18,14 @@ func (s *step) certify() {
 	if len(s.launches) == 0 {
 		return // the least cost of nothing is nothing
 	}
-	demand := filter(s.classes, func(c *demandClass) bool { return c.had > c.refused })
+	demand := filter(s.classes, func(c *demandClass) bool { return c.placed() > 0 })
 	p, levels, dims := s.boundProblem(s.fleet, demand)
 	p.Hosts = s.boundHosts(demand, levels, dims)
 	s.proofs = append(s.proofs, certificate(bound.Of(p), demand, dims, s.fleet.Unpriced))
 }
+
+// placed is how many of the class have a place now.
+func (c *demandClass) placed() int64 { return c.had - c.refused - c.waiting }
 
 // certificate says what was proven in terms of the objects; the demand is as in
 // boundProblem.
@@ -36,7 +39,7 @@ func certificate(c bound.Certificate, demand []*demandClass, dims dimensions, un
 		if len(prices) == 0 {
 			prices = make([]int64, len(out.Dimensions))
 		}
-		out.Demand = append(out.Demand, plan.DemandPrice{Group: d.group.Key, Count: d.had - d.refused, Prices: prices})
+		out.Demand = append(out.Demand, plan.DemandPrice{Group: d.group.Key, Count: d.placed(), Prices: prices})
 	}
 	return out
 }
@@ -65,7 +68,7 @@ func (s *step) boundProblem(f *fleet.Fleet, demand []*demandClass) (p bound.Prob
 			levels = append(levels, l)
 		}
 		p.Classes = append(p.Classes, pack.Class{
-			Key: c.group.Key, Need: dims.vector(s.withoutAttach(l.shape.Requests)), Count: c.had - c.refused, Where: w,
+			Key: c.group.Key, Need: dims.vector(s.withoutAttach(l.shape.Requests)), Count: c.placed(), Where: w,
 		})
 	}
 	return p, levels, dims
