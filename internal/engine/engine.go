@@ -38,7 +38,7 @@ type Trace struct {
 	Pods     int // real pods that needed room
 	Declared int64
 	Classes  int // groups among them
-	Objects  int // claims and nodes looked at
+	Objects  int // claims, nodes, groups and workloads looked at
 	Hosts    int // of them those that could take pods
 	Types    int // kinds of new node that can be launched
 	Rounds   int // times that demand was packed
@@ -130,7 +130,7 @@ type step struct {
 	in       Input
 	memory   Memory
 	excluded map[string]bool // gangs that are not tried any more
-	claims   []cluster.Claim // all, by name
+	claims   []cluster.Claim // that need attention, by name
 
 	classes     []*demandClass // sorted by priority, then key
 	byKey       map[string]*demandClass
@@ -141,7 +141,6 @@ type step struct {
 
 	hosts     []*host // what is on its way, sorted by readiness, then name
 	nodeHosts map[string]*host
-	claimOf   map[string]cluster.Claim // by node
 
 	fleet       *fleet.Fleet
 	sale        []uint64 // by row: zones with capacity
@@ -150,6 +149,7 @@ type step struct {
 	shut        map[string]bool // cells of a class where nothing can be launched
 	unmet       map[string]bool // pools whose minValues could not be met
 	budgets     map[string]budget
+	words       map[int]plan.Vocabulary // by pool
 	reserved    map[string]int64
 
 	homeless int // pods of nodes that go for which there is no place
@@ -166,11 +166,12 @@ type step struct {
 }
 
 func newStep(in Input, excluded map[string]bool) *step {
+	claims := slices.Collect(in.Snapshot.Unsettled())
 	return &step{
-		in: in, excluded: excluded, claims: in.Snapshot.Claims(), memory: in.Memory.next(in.Snapshot, in.Now),
-		byKey: map[string]*demandClass{}, nodeHosts: map[string]*host{}, claimOf: map[string]cluster.Claim{},
+		in: in, excluded: excluded, claims: claims, trace: Trace{Objects: len(claims)}, memory: in.Memory.next(in.Snapshot, in.Now),
+		byKey: map[string]*demandClass{}, nodeHosts: map[string]*host{},
 		whereCache: map[string][]uint64{}, shut: map[string]bool{}, unmet: map[string]bool{},
-		budgets: map[string]budget{}, reserved: map[string]int64{},
+		budgets: map[string]budget{}, reserved: map[string]int64{}, words: map[int]plan.Vocabulary{},
 	}
 }
 

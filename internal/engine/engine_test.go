@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -271,65 +270,6 @@ func TestStep_TriesTheNextOfferingWhenOneHasNoCapacity(t *testing.T) {
 	w.now = of[plan.Wait](none)[0].Until
 	if got := of[plan.Launch](w.step()); len(got) == 0 {
 		t.Error("capacity that may have returned is not tried")
-	}
-}
-
-func TestStep_SaysWhyAPodCannotBePlaced(t *testing.T) {
-	unmet, err := label.NewRequirement(label.Arch, label.In, "arm64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
-		name string
-		pod  func(*cluster.Pod)
-		pool func(*cluster.Pool)
-		want string
-	}{
-		{"taint", nil, func(p *cluster.Pool) {
-			p.Taints = []cluster.Taint{{Key: "spot", Value: "only", Effect: cluster.NoSchedule}}
-		}, `pool "general": the pod does not tolerate a taint (spot=only:NoSchedule)`},
-		{
-			"size", func(p *cluster.Pod) { p.Shape.Requests.MilliCPU = 64_000 }, nil,
-			`pool "general": no instance type is large enough: the largest of 3 lacks cpu (needs 64, has 3.9)`,
-		},
-		{
-			"architecture", func(p *cluster.Pod) { p.Shape.Selector = label.All(unmet) }, nil,
-			`pool "general": no instance type meets the requirements (kubernetes.io/arch In [arm64]), 3 instance types`,
-		},
-		{
-			"contradiction", func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.CapacityType, label.Spot)) }, nil,
-			`pool "general": the requirements contradict (karpenter.sh/capacity-type)`,
-		},
-		{
-			"limit", nil, func(p *cluster.Pool) { p.Limits = []quantity.Amount{{Name: "nodes", Count: 0}} },
-			`pool "general": limited to 0 nodes, and has 0`,
-		},
-		{
-			"not ready", nil, func(p *cluster.Pool) { p.Ready, p.NotReady = false, "NodeClassReady is False" },
-			`pool "general": the pool is not ready (NodeClassReady is False)`,
-		},
-		{
-			"unsupported", func(p *cluster.Pod) { p.Shape.Unsupported = []string{"topologySpreadConstraints"} }, nil,
-			`the pod has a constraint that is not carried out, or needs an object that is missing (topologySpreadConstraints)`,
-		},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			w := newWorld(t)
-			if tc.pod == nil {
-				tc.pod = func(*cluster.Pod) {}
-			}
-			w.pods("web", 1, 1000, tc.pod)
-			if tc.pool != nil {
-				tc.pool(&w.objects.Pools[0])
-			}
-			out := w.step()
-			if len(of[plan.Launch](out)) != 0 || len(out.Plan.Outcomes) != 1 {
-				t.Fatalf("plan = %+v", out.Plan)
-			}
-			if got := out.Plan.Outcomes[0].Explain(); !strings.HasSuffix(got, tc.want) {
-				t.Errorf("explained as %q, want %q", got, tc.want)
-			}
-		})
 	}
 }
 

@@ -31,6 +31,8 @@ type load struct {
 	types   []plan.Choice
 	zones   []string
 	content quantity.Resources // with what DaemonSets take
+	passed  plan.Choice        // the dearest type that is cheaper and does not hold it, zero if none
+	lacks   *quantity.Shortage // what passed lacks
 	relaxed bool
 }
 
@@ -48,7 +50,38 @@ func (s *step) load(t *tier, items []*item, b pack.Bin) load {
 		l.content = l.content.Add(items[p.Class].need().Times(p.Count))
 	}
 	l.content = s.withoutAttach(l.content)
+	s.pass(t, items, &l)
 	return l
+}
+
+// pass looks for the type that would be bought if the content were a little
+// smaller.
+func (s *step) pass(t *tier, items []*item, l *load) {
+	wheres, need := wheresOf(items, l.bin), l.content.Sub(l.best.Overhead)
+	price, _ := l.best.PriceIn(l.bin.Zones)
+	for i := l.bin.Offer - 1; i >= 0; i-- {
+		r := &s.fleet.Rows[t.rows[i]]
+		if r.Group != l.best.Group || fits(l.bin.Used, t.nets[i]) {
+			continue
+		}
+		zones := s.zonesOf(t.rows[i], l.bin, wheres)
+		if p, _ := r.PriceIn(zones); zones != 0 && p < price {
+			if lacking := need.Lacking(r.Net); len(lacking) > 0 {
+				l.passed, l.lacks = plan.Choice{Type: r.Type.Name, Price: p}, &lacking[0]
+				return
+			}
+		}
+	}
+}
+
+// zonesOf is where a launch of the row could take the bin's place, its size
+// aside.
+func (s *step) zonesOf(row int, b pack.Bin, wheres [][]uint64) uint64 {
+	zones := b.Zones & s.sale[row]
+	for _, w := range wheres {
+		zones &= w[row]
+	}
+	return zones
 }
 
 // choose prices the carried rows.
@@ -102,7 +135,7 @@ func (s *step) launch(t *tier, items []*item, l *load) launchResult {
 	}
 	slices.Sort(out.Pods)
 	out.Why.Considered, out.Why.Unavailable, out.Why.Best = len(t.rows), s.unavailable, l.types[0]
-	out.Why.RunnerUp = runnerUp(l.types)
+	out.Why.RunnerUp, out.Why.Passed, out.Why.Lacks = runnerUp(l.types), l.passed, l.lacks
 	s.planned = append(s.planned, Planned{Claim: out.Name, Slots: merged(slots)})
 	s.spend(out, l.carried)
 	s.launches = append(s.launches, out)
@@ -155,10 +188,7 @@ func (s *step) carry(t *tier, items []*item, b pack.Bin) (carried []*fleet.Row, 
 		if r.Group != best.Group || r == best || !fits(b.Used, t.nets[i]) {
 			continue
 		}
-		zones := b.Zones & s.sale[x]
-		for _, w := range wheres {
-			zones &= w[x]
-		}
+		zones := s.zonesOf(x, b, wheres)
 		if zones == 0 {
 			continue
 		}

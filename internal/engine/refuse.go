@@ -5,10 +5,7 @@ import (
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // refuse says why what is left of the class cannot be placed.
@@ -67,93 +64,28 @@ func (s *step) refusal(c *demandClass, pool int) plan.Refusal {
 		r.Cause, r.Detail, r.Taint = plan.UntoleratedTaint, taint.String(), &taint
 		return r
 	}
-	if key, contradicts := contradiction(shape, p); contradicts {
-		r.Cause, r.Detail = plan.Requirements, key
+	if text, contradicts := contradiction(shape, p); contradicts {
+		r.Cause, r.Detail = plan.Requirements, text
 		return r
 	}
 	return s.refusalByRow(r, c, pool)
 }
 
-// contradiction returns a label on which the pool and the shape cannot agree.
-func contradiction(shape *cluster.Shape, p cluster.Pool) (key string, found bool) {
+// contradiction says on which label the pool and the shape cannot agree.
+func contradiction(shape *cluster.Shape, p cluster.Pool) (text string, found bool) {
 	for _, alternative := range shape.Alternatives() {
 		x, bad := alternative.And(p.Requirements).Contradiction()
 		if !bad {
 			return "", false
 		}
-		key = x.Key()
-	}
-	return key, true
-}
-
-// refusalByRow looks at what the pool can launch, from what rules out most to
-// what rules out least.
-func (s *step) refusalByRow(r plan.Refusal, c *demandClass, pool int) plan.Refusal {
-	var all, matched, sold, large, free int
-	var biggest quantity.Resources
-	var limit plan.Limit
-	unmet := ""
-	where, need, budget := s.where(c), s.withoutAttach(c.shape().Requests), s.budget(s.fleet.Pools[pool])
-	for i := range s.fleet.Rows {
-		row := &s.fleet.Rows[i]
-		if row.Pool != pool {
-			continue
-		}
-		all++
-		if where[i] == 0 {
-			unmet = s.unmetBy(c, row, unmet)
-			continue
-		}
-		matched++
-		biggest = biggest.Max(row.Net)
-		if !need.Fits(row.Net) {
-			continue
-		}
-		large++
-		if where[i]&s.sale[i] == 0 {
-			continue
-		}
-		sold++
-		if x, over := budget.refuses(row.Type.Capacity); over {
-			limit = x
-			continue
-		}
-		free++
-	}
-	switch {
-	case matched == 0:
-		r.Cause, r.Detail, r.Types = plan.NoType, unmet, all
-	case large == 0:
-		r.Cause, r.Types = plan.TooLarge, matched
-		if lacking := need.Lacking(biggest); len(lacking) > 0 {
-			r.Detail, r.Shortage = lacking[0].Resource, &lacking[0]
-		}
-	case sold == 0:
-		r.Cause, r.Types = plan.NoCapacity, large
-	case free == 0:
-		r.Cause, r.Detail, r.Limit = plan.LimitReached, limit.Name, &limit
-	case s.unmet[r.Pool]:
-		r.Cause = plan.MinValuesUnmet
-	default:
-		r.Cause, r.Detail = plan.Topology, s.why(c, pool)
-	}
-	return r
-}
-
-// unmetBy names a requirement of the class that the row does not meet.
-func (s *step) unmetBy(c *demandClass, row *fleet.Row, before string) string {
-	if before != "" {
-		return before
-	}
-	for z := range s.fleet.Zones {
-		if row.Zones>>z&1 == 0 {
-			continue
-		}
-		if unmet, ok := fit.Labels(*c.shape(), row.Labels(z)); !ok {
-			return unmet.String()
+		asked, _ := alternative.Get(x.Key())
+		if has, ruled := p.Requirements.Get(x.Key()); ruled && !asked.Contradicts() {
+			text = "the pool has " + has.String() + ", the pod asks for " + asked.String()
+		} else {
+			text = "the pod's own about " + x.Key()
 		}
 	}
-	return ""
+	return text, true
 }
 
 // why asks the topology rules about the first domain of the pool.

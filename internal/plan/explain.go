@@ -60,7 +60,7 @@ func Tell(p Plan, workloadOf func(pod string) string) []Story {
 	stories, index := []Story{}, map[string]int{}
 	for _, o := range p.Outcomes {
 		fate := Chapter{Verdict: o.Verdict, Dropped: o.Dropped, Reasons: o.Reasons}
-		fate.key = string(o.Verdict) + "\n" + strings.Join(o.Dropped, "\n") + "\n" + explainRefusals(o.Reasons)
+		fate.key = string(o.Verdict) + "\n" + strings.Join(o.Dropped, "\n") + "\n" + ExplainRefusals(o.Reasons)
 		for _, pod := range o.Pods {
 			w := workloadOf(pod)
 			i, known := index[w]
@@ -135,7 +135,7 @@ func (c Chapter) explain() string {
 	case Waiting:
 		text = verb("wait", "waits") + " a moment for what is still arriving"
 	case Unplaceable:
-		return verb("cannot be placed", "cannot be placed") + ": " + explainRefusals(c.Reasons)
+		return verb("cannot be placed", "cannot be placed") + ": " + ExplainRefusals(c.Reasons)
 	}
 	if len(c.Dropped) > 0 {
 		text += "; preferences given up: " + names(c.Dropped)
@@ -168,12 +168,18 @@ func (c Chapter) explainLaunches() string {
 		kinds[i].n++
 	}
 	slices.SortStableFunc(kinds, func(a, b kind) int { return cmp.Compare(b.n, a.n) })
-	parts := make([]string, len(kinds))
-	for i, k := range kinds {
-		parts[i] = k.text + k.why
+	var parts []string
+	rest := int64(len(c.Launches))
+	for _, k := range kinds[:min(len(kinds), mostNames)] {
+		part := k.text + k.why
 		if len(c.Launches) > 1 {
-			parts[i] = fmt.Sprintf("%d x %s", k.n, parts[i])
+			part = fmt.Sprintf("%d x %s", k.n, part)
 		}
+		parts = append(parts, part)
+		rest -= k.n
+	}
+	if rest > 0 {
+		parts = append(parts, fmt.Sprintf("%d more of other kinds", rest))
 	}
 	text := "a new node"
 	if n := len(c.Launches); n > 1 {
@@ -188,8 +194,12 @@ func (c Chapter) explainLaunches() string {
 // kind is what the launch buys, in a few words.
 func (l Launch) kind() string {
 	what := l.CapacityType
-	if len(l.Types) > 0 {
+	switch n := len(l.Types); n {
+	case 0:
+	case 1:
 		what = l.Types[0].Type + " " + what
+	default:
+		what = l.Types[0].Type + " (or " + count(int64(n-1), "other type") + ") " + what
 	}
 	if len(l.Zones) > 0 {
 		what += " in " + strings.Join(l.Zones, " or ")

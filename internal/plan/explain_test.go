@@ -63,7 +63,7 @@ func TestTell_MakesOneParagraphForEachWorkload(t *testing.T) {
 			{Pods: web[1:2], Verdict: plan.OnClaim, On: "spot-x"},
 		},
 	}
-	const bought = `m7a.4xlarge spot in us-west-2b at $0.4100 an hour, since c7a.8xlarge at $0.3800 lacks memory (needs 61Gi, has 58Gi) ` +
+	const bought = `m7a.4xlarge (or 1 other type) spot in us-west-2b at $0.4100 an hour, since c7a.8xlarge at $0.3800 lacks memory (needs 61Gi, has 58Gi) ` +
 		`and the next best, r7a.4xlarge, is at $0.4700`
 	want := []string{
 		`Deployment default/inflate, 42 pods: 40 get 3 new nodes for $1.2300 an hour in all, shared with other workloads: 3 x ` + bought + `. ` +
@@ -127,23 +127,27 @@ func TestWorkloadOf_NamesWhatPeopleKnow(t *testing.T) {
 
 func TestRefusal_SaysWhatIsShortInNumbers(t *testing.T) {
 	zones := []string{"us-west-2a", "us-west-2b", "us-west-2c"}
-	short := func(resource string, need, free int64) *quantity.Shortage {
-		return &quantity.Shortage{Resource: resource, Need: need, Free: free}
+	large := func(resource string, need, free int64) plan.Refusal {
+		return plan.Refusal{Pool: "p", Cause: plan.TooLarge, Types: 3, Largest: "m5", Shortage: &quantity.Shortage{Resource: resource, Need: need, Free: free}}
 	}
 	for want, r := range map[string]plan.Refusal{
 		`no NodePool exists`: {Cause: plan.NoPool},
-		`pool "p": the pod does not tolerate a taint (a=b:NoSchedule)`:                                           {Pool: "p", Cause: plan.UntoleratedTaint, Detail: "a=b:NoSchedule"},
-		`pool "p": no instance type is large enough: m5.xlarge, the largest of 3, lacks cpu (needs 64, has 3.9)`: {Pool: "p", Cause: plan.TooLarge, Types: 3, Largest: "m5.xlarge", Shortage: short(quantity.CPU, 64_000, 3900)},
-		`pool "p": no instance type is large enough: the largest of 3 lacks nvidia.com/gpu (needs 9, has 8)`:     {Pool: "p", Cause: plan.TooLarge, Types: 3, Shortage: short("nvidia.com/gpu", 9, 8)},
-		`no instance type is large enough: the largest of 1 lacks memory (needs 16Gi, has 15.6Gi)`:               {Cause: plan.TooLarge, Types: 1, Shortage: short(quantity.Memory, 16*gib, 15*gib+gib*2/3)},
-		`no instance type is large enough: the largest of 1 lacks memory (needs 16385Mi, has 16384Mi)`:           {Cause: plan.TooLarge, Types: 1, Shortage: short(quantity.Memory, 16*gib+1<<20, 16*gib)},
-		`no instance type is large enough: the largest of 1 lacks memory (needs 17179869185, has 17179869184)`:   {Cause: plan.TooLarge, Types: 1, Shortage: short(quantity.Memory, 16*gib+1, 16*gib)},
-		`no instance type is large enough: the largest of 1 lacks memory (needs 512Mi, has -512Mi)`:              {Cause: plan.TooLarge, Types: 1, Shortage: short(quantity.Memory, gib/2, -gib/2)},
-		`pool "p": limited to 1 node, and has 1`:                                                                 {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: "nodes", Max: 1, Used: 1}},
-		`pool "p": limited to 1.5Gi memory, and has 1Gi`:                                                         {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: quantity.Memory, Max: gib * 3 / 2, Used: gib}},
-		`pool "p": no instance type meets the requirements (kubernetes.io/arch In [arm64]), 3 instance types`:    {Pool: "p", Cause: plan.NoType, Detail: "kubernetes.io/arch In [arm64]", Types: 3},
+		`pool "p": the pod does not tolerate a taint (a=b:NoSchedule)`:                                                            {Pool: "p", Cause: plan.UntoleratedTaint, Detail: "a=b:NoSchedule"},
+		`pool "p": no instance type is large enough: m5 comes closest of 3 and lacks cpu (needs 64, has 3.9)`:                     large(quantity.CPU, 64_000, 3900),
+		`pool "p": no instance type is large enough: m5 comes closest of 3 and lacks nvidia.com/gpu (needs 9, has 8)`:             large("nvidia.com/gpu", 9, 8),
+		`pool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (needs 16Gi, has 15.6Gi)`:             large(quantity.Memory, 16*gib, 15*gib+gib*2/3),
+		`pool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (needs 16385Mi, has 16384Mi)`:         large(quantity.Memory, 16*gib+1<<20, 16*gib),
+		`pool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (needs 17179869185, has 17179869184)`: large(quantity.Memory, 16*gib+1, 16*gib),
+		`pool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (needs 512Mi, has -512Mi)`:            large(quantity.Memory, gib/2, -gib/2),
+		`pool "p": limited to 1 node, and has 1`:                                                              {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: "nodes", Max: 1, Used: 1}},
+		`pool "p": limited to 1.5Gi memory, and has 1Gi`:                                                      {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: quantity.Memory, Max: gib * 3 / 2, Used: gib}},
+		`pool "p": no instance type meets the requirements (kubernetes.io/arch In [arm64]), 3 instance types`: {Pool: "p", Cause: plan.NoType, Detail: "kubernetes.io/arch In [arm64]", Types: 3},
 		`none of 3 instance types meets zone In [us-west-9a]; known values: us-west-2a, us-west-2b, us-west-2c; did you mean "us-west-2a"?`: {
 			Cause: plan.NoType, Types: 3, Detail: "zone In [us-west-9a]", Ask: &plan.Ask{Key: "zone", Values: []string{"us-west-9a"}, Known: zones},
+		},
+		// What is meant is not there: it is no slip.
+		`none of 1 instance type meets arch In [arm64]; known values: amd64`: {
+			Cause: plan.NoType, Types: 1, Detail: "arch In [arm64]", Ask: &plan.Ask{Key: "arch", Values: []string{"arm64"}, Known: []string{"amd64"}},
 		},
 		// Three are as close: none is meant more than the others.
 		`none of 3 instance types meets zone In [us-west-2z]; known values: us-west-2a, us-west-2b, us-west-2c`: {
@@ -153,7 +157,10 @@ func TestRefusal_SaysWhatIsShortInNumbers(t *testing.T) {
 			Cause: plan.NoType, Ask: &plan.Ask{Key: "kubernets.io/arch", Keys: []string{label.Arch, label.OS, label.Zone}},
 		},
 		`none of its nodes has the label "team"`: {Cause: plan.NoType, Ask: &plan.Ask{Key: "team", Keys: []string{label.Arch}}},
-		`its host ports are taken (80/TCP)`:      {Cause: plan.HostPorts, Detail: "80/TCP"},
+		`it asks for the node ip-10-0-0-1 by name, and no new node can be that`: {
+			Cause: plan.NoType, Ask: &plan.Ask{Key: label.NodeName, Values: []string{"ip-10-0-0-1"}},
+		},
+		`its host ports are taken (80/TCP)`: {Cause: plan.HostPorts, Detail: "80/TCP"},
 	} {
 		if got := r.String(); got != want {
 			t.Errorf("%s\nwant %s", got, want)
@@ -181,16 +188,17 @@ func TestOutcome_PoolsWithTheSameReasonAreNamedTogether(t *testing.T) {
 	}
 }
 
-func TestNewAsk_KnowsWhatThePoolsNodesHave(t *testing.T) {
-	nodes := []*label.Layers{
-		{label.FromMap(map[string]string{"team": "a"}), label.FromMap(map[string]string{label.Arch: "arm64"})},
-		{nil, label.FromMap(map[string]string{label.Arch: "amd64"}), label.FromMap(map[string]string{label.Zone: "z"})},
-	}
-	a := plan.NewAsk(label.Is(label.Arch, "amd65"), slices.Values(nodes))
+func TestVocabulary_KnowsWhatThePoolsNodesHave(t *testing.T) {
+	v := plan.NewVocabulary(slices.Values([]label.Labels{
+		label.FromMap(map[string]string{"team": "a", label.Zone: "z"}),
+		label.FromMap(map[string]string{label.Arch: "arm64"}),
+		label.FromMap(map[string]string{label.Arch: "amd64"}),
+	}))
+	a := v.Ask(label.Is(label.Arch, "amd65"))
 	if !slices.Equal(a.Known, []string{"amd64", "arm64"}) || !slices.Equal(a.Values, []string{"amd65"}) || a.Keys != nil {
 		t.Errorf("a label that they have: %+v", a)
 	}
-	a = plan.NewAsk(label.Is("tema", "a"), slices.Values(nodes))
+	a = v.Ask(label.Is("tema", "a"))
 	if len(a.Known) != 0 || !slices.Equal(a.Keys, []string{label.Arch, "team", label.Zone}) {
 		t.Errorf("a label that they lack: %+v", a)
 	}

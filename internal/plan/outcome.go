@@ -37,10 +37,10 @@ type Refusal struct {
 	Cause    Cause
 	Detail   string             // the requirement, taint, limit or constraint
 	Types    int                // instance types refused for this cause
-	Shortage *quantity.Shortage // with TooLarge: what the largest type lacks
+	Shortage *quantity.Shortage // with TooLarge: what Largest lacks
 	Taint    *cluster.Taint     // with UntoleratedTaint
 	Limit    *Limit             // with LimitReached
-	Largest  string             // with TooLarge: the type that has most of what is short
+	Largest  string             // with TooLarge: the type that comes closest, by what no type has enough of
 	Ask      *Ask               // with NoType: what is asked for, and what there is
 }
 
@@ -67,7 +67,7 @@ const (
 	NotSupported     Cause = "the pod has a constraint that is not carried out, or needs an object that is missing"
 	Topology         Cause = "other pods leave it no place"
 	GangIncomplete   Cause = "not all pods of its gang have a place"
-	MinValuesUnmet   Cause = "too few different instance types hold it for the pool's minValues"
+	MinValuesUnmet   Cause = "what holds it is not as varied as the pool's minValues"
 	HostPorts        Cause = "its host ports are taken"
 	Volumes          Cause = "no node can be where its volumes are"
 )
@@ -89,7 +89,7 @@ func (o Outcome) Explain() string {
 		return fmt.Sprintf("%s wait%s a moment for what is still arriving", pods, s)
 	case Unplaceable:
 	}
-	return fmt.Sprintf("%s cannot be placed: %s", pods, explainRefusals(o.Reasons))
+	return pods + " cannot be placed: " + ExplainRefusals(o.Reasons)
 }
 
 // Explain makes one clause of why a launch is what it is.

@@ -2,55 +2,23 @@ package plan
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // mostNames is how many names a sentence lists before it counts the rest.
 const mostNames = 8
 
-// Ask is a label that a pod asks for, and what the nodes of a pool have of it.
-type Ask struct {
-	Key    string
-	Values []string // asked for; nil where they cannot be listed
-	Known  []string // values that nodes of the pool can have, sorted
-	Keys   []string // where none has the label: the labels that they have, sorted
-}
-
-// NewAsk collects what there is of the label that the requirement is on, over
-// the labels of every kind of node that the pool can launch.
-func NewAsk(r label.Requirement, nodes iter.Seq[*label.Layers]) *Ask {
-	known, keys := map[string]bool{}, map[string]bool{}
-	for n := range nodes {
-		for _, layer := range n {
-			for _, l := range layer {
-				keys[l.Key] = true
-			}
-		}
-		if v, ok := n.Get(r.Key()); ok {
-			known[v] = true
-		}
-	}
-	a := &Ask{Key: r.Key(), Known: slices.Sorted(maps.Keys(known))}
-	a.Values, _ = r.Values()
-	if len(known) == 0 {
-		a.Keys = slices.Sorted(maps.Keys(keys))
-	}
-	return a
-}
-
 // String makes one clause of a sentence.
-func (r Refusal) String() string { return explainRefusals([]Refusal{r}) }
+func (r Refusal) String() string { return ExplainRefusals([]Refusal{r}) }
 
-// explainRefusals says what each pool lacks, pools with the same reason together.
-func explainRefusals(list []Refusal) string {
+// ExplainRefusals says in one clause why no pool takes a pod, pools with the same
+// reason together.
+func ExplainRefusals(list []Refusal) string {
 	type reason struct {
 		text  string
 		pools []string
@@ -86,11 +54,7 @@ func (r Refusal) reason() string {
 	case r.Cause == LimitReached && r.Limit != nil:
 		return r.Limit.reason()
 	case r.Cause == TooLarge && r.Shortage != nil:
-		largest := fmt.Sprintf("the largest of %d", r.Types)
-		if r.Largest != "" {
-			largest = r.Largest + ", " + largest + ","
-		}
-		return fmt.Sprintf("%s: %s %s", r.Cause, largest, lacks(*r.Shortage))
+		return fmt.Sprintf("%s: %s comes closest of %d and %s", r.Cause, r.Largest, r.Types, lacks(*r.Shortage))
 	case r.Cause == NoType && r.Ask != nil:
 		return r.askReason()
 	}
@@ -99,7 +63,7 @@ func (r Refusal) reason() string {
 		text += " (" + r.Detail + ")"
 	}
 	if r.Types > 0 {
-		text += fmt.Sprintf(", %d instance types", r.Types)
+		text += ", " + count(int64(r.Types), "instance type")
 	}
 	return text
 }
@@ -113,61 +77,6 @@ func (l Limit) reason() string {
 		text += ", to which the smallest node that would do adds " + amount(l.Name, l.Adds, 0)
 	}
 	return text
-}
-
-func (r Refusal) askReason() string {
-	a := r.Ask
-	if len(a.Known) == 0 {
-		text := fmt.Sprintf("none of its nodes has the label %q", a.Key)
-		if meant, ok := closest(a.Key, a.Keys); ok {
-			text += fmt.Sprintf("; did you mean %q?", meant)
-		}
-		return text
-	}
-	text := fmt.Sprintf("none of %d instance types meets %s; known values: %s", r.Types, r.Detail, names(a.Known))
-	for _, v := range a.Values {
-		if meant, ok := closest(v, a.Known); ok {
-			text += fmt.Sprintf("; did you mean %q?", meant)
-		}
-	}
-	return text
-}
-
-// closest returns the one word that differs from the given one in few letters,
-// where there is exactly one.
-func closest(word string, known []string) (string, bool) {
-	best, at, alone := len(word)/4+1, "", false
-	for _, k := range known {
-		switch d := distance(word, k); {
-		case d == 0 || d > best:
-		case d < best || at == "":
-			best, at, alone = d, k, true
-		default:
-			alone = false
-		}
-	}
-	return at, alone
-}
-
-// distance is how many letters have to be added, dropped or changed (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, before+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // lacks says what is short and by how much, in the coarsest unit that shows it.

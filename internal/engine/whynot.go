@@ -1,0 +1,275 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Hurdles that a row takes before a pod of a class could run on a node of it,
+// from what rules out most to what rules out least.
+const (
+	hurdleWhere  = iota // labels, volumes and DaemonSets' ports
+	hurdleSize          // an empty node holds the pod
+	hurdleSale          // it can be had now
+	hurdleLimits        // the pool's limits leave room for it
+	hurdlesTaken
+)
+
+// course is the rows of one pool as the hurdles of one class.
+type course struct {
+	*step
+	pool   int
+	where  []uint64
+	need   quantity.Resources
+	budget budget
+
+	limit plan.Limit // that stops the cheapest row, with the least that a row adds to it
+	full  string     // a reservation that has no room left
+}
+
+func (s *step) course(c *demandClass, pool int) *course {
+	return &course{
+		step: s, pool: pool, where: s.where(c), need: s.withoutAttach(c.shape().Requests), budget: s.budget(s.fleet.Pools[pool]),
+	}
+}
+
+// stops returns the hurdle that stops the row.
+func (x *course) stops(i int) int {
+	row := &x.fleet.Rows[i]
+	switch {
+	case x.where[i] == 0:
+		return hurdleWhere
+	case !x.need.Fits(row.Net):
+		return hurdleSize
+	case x.where[i]&x.sale[i] == 0:
+		return hurdleSale
+	case row.Left >= 0 && x.reservationUse(row.Reservation) >= row.Left:
+		x.full = row.Reservation
+		return hurdleSale
+	}
+	limit, over := x.budget.refuses(row.Type.Capacity)
+	if !over {
+		return hurdlesTaken
+	}
+	limit.Adds = row.Type.Capacity.Get(limit.Name)
+	if x.limit.Name == "" || x.limit.Name == limit.Name && limit.Adds < x.limit.Adds {
+		x.limit = limit
+	}
+	return hurdleLimits
+}
+
+// run counts the instance types that get as far as each hurdle.
+func (x *course) run() (at [hurdlesTaken + 1]int) {
+	var seen [hurdlesTaken + 1]map[*catalog.InstanceType]bool
+	for i := range x.fleet.Rows {
+		row := &x.fleet.Rows[i]
+		if row.Pool != x.pool {
+			continue
+		}
+		for h := x.stops(i); h >= hurdleWhere; h-- {
+			if seen[h] == nil {
+				seen[h] = map[*catalog.InstanceType]bool{}
+			}
+			seen[h][row.Type] = true
+		}
+	}
+	for h := range seen {
+		at[h] = len(seen[h])
+	}
+	return at
+}
+
+// refusalByRow looks at what the pool can launch.
+func (s *step) refusalByRow(r plan.Refusal, c *demandClass, pool int) plan.Refusal {
+	x := s.course(c, pool)
+	at := x.run()
+	switch {
+	case at[hurdleWhere] == 0:
+		r.Cause, r.Detail = plan.NoType, "the pool's own leave none"
+	case at[hurdleSize] == 0:
+		s.unmatched(&r, c, pool)
+		if r.Cause == plan.NoType {
+			r.Types = at[hurdleWhere]
+		}
+	case at[hurdleSale] == 0:
+		r.Cause, r.Types = plan.TooLarge, at[hurdleSize]
+		x.tooLarge(&r)
+	case at[hurdleLimits] == 0:
+		r.Cause, r.Types = plan.NoCapacity, at[hurdleSale]
+		if x.full != "" {
+			r.Detail = "no room is left in the reservation " + x.full
+		}
+	case at[hurdlesTaken] == 0:
+		r.Cause, r.Detail, r.Limit = plan.LimitReached, x.limit.Name, &x.limit
+	case s.unmet[r.Pool]:
+		r.Cause, r.Detail = plan.MinValuesUnmet, x.alike()
+	default:
+		r.Cause, r.Detail = plan.Topology, s.why(c, pool)
+	}
+	return r
+}
+
+// alike says which of the pool's minValues has too few values among the rows of
+// one kind that could be launched.
+func (x *course) alike() string {
+	for _, m := range x.fleet.Pools[x.pool].MinValues {
+		groups, most := map[int]map[string]bool{}, 0
+		for i := range x.fleet.Rows {
+			row := &x.fleet.Rows[i]
+			if row.Pool != x.pool || x.stops(i) != hurdlesTaken {
+				continue
+			}
+			if groups[row.Group] == nil {
+				groups[row.Group] = map[string]bool{}
+			}
+			most = max(most, note(groups[row.Group], row, m.Key))
+		}
+		if most < m.Count {
+			return fmt.Sprintf("%s: %d are asked for, %d hold it", m.Key, m.Count, most)
+		}
+	}
+	return ""
+}
+
+// tooLarge names the type that comes closest and what it lacks: of what no type
+// has enough of, or, where each resource alone is there, of anything.
+func (x *course) tooLarge(r *plan.Refusal) {
+	var biggest quantity.Resources
+	var rows []*fleet.Row
+	for i := range x.fleet.Rows {
+		if row := &x.fleet.Rows[i]; row.Pool == x.pool && x.where[i] != 0 {
+			rows = append(rows, row)
+			biggest = biggest.Max(row.Net)
+		}
+	}
+	never := x.need.Lacking(biggest)
+	var best float64
+	for _, row := range rows {
+		lacking := x.need.Lacking(row.Net)
+		if len(never) > 0 {
+			lacking = filter(lacking, func(y quantity.Shortage) bool { return y.Resource == never[0].Resource })
+		}
+		worst := slices.MinFunc(lacking, func(a, b quantity.Shortage) int { return cmp.Compare(part(a), part(b)) })
+		if r.Shortage == nil || part(worst) > best {
+			best, r.Largest, r.Shortage, r.Detail = part(worst), row.Type.Name, &worst, worst.Resource
+		}
+	}
+}
+
+func part(x quantity.Shortage) float64 { return float64(x.Free) / float64(x.Need) }
+
+// unmatched says why no row of the pool is where the class may run: no node has
+// what it asks for, or none of those that do can have its volumes, or a DaemonSet
+// takes its ports there.
+func (s *step) unmatched(r *plan.Refusal, c *demandClass, pool int) {
+	shape := c.shape()
+	volumes, ports := []string{}, ""
+	for i := range s.fleet.Rows {
+		row := &s.fleet.Rows[i]
+		for m := row.Zones; m != 0 && row.Pool == pool; m &= m - 1 {
+			labels := row.Labels(bits.TrailingZeros64(m))
+			if _, ok := fit.Affinity(shape, labels); !ok {
+				continue
+			}
+			if unmet, ok := fit.Volumes(shape, labels); ok {
+				ports = s.portsTaken(shape, labels, s.fleet.Pools[pool].Taints)
+			} else if text := unmet.String(); !slices.Contains(volumes, text) {
+				volumes = append(volumes, text)
+			}
+		}
+	}
+	switch {
+	case ports != "":
+		r.Cause, r.Detail = plan.HostPorts, ports
+	case len(volumes) > 0:
+		r.Cause, r.Detail = plan.Volumes, strings.Join(volumes, "; ")
+	default:
+		r.Cause = plan.NoType
+		r.Detail, r.Ask = s.ask(shape, pool)
+	}
+}
+
+// portsTaken names a DaemonSet that takes one of the shape's host ports on a
+// node with these labels and taints.
+func (s *step) portsTaken(shape *cluster.Shape, labels label.Lookup, taints []cluster.Taint) string {
+	for _, d := range s.in.Snapshot.Supply().DaemonSets {
+		if !fit.PortsConflict(d.Shape.Ports, shape.Ports) || !fit.Node(d.Shape, labels, taints) {
+			continue
+		}
+		for _, p := range shape.Ports {
+			if fit.PortsConflict(d.Shape.Ports, []cluster.HostPort{p}) {
+				return fmt.Sprintf("%d/%s, by the DaemonSet %s", p.Port, p.Protocol, d.ID())
+			}
+		}
+	}
+	return ""
+}
+
+// ask finds a requirement of the shape that no node of the pool meets. Where each
+// is met by some, but not all by one, it is all of them.
+func (s *step) ask(shape *cluster.Shape, pool int) (detail string, ask *plan.Ask) {
+	alternatives := shape.Alternatives()
+	all := make([]string, len(alternatives))
+	for i, alternative := range alternatives {
+		all[i] = alternative.String()
+		for _, x := range alternative {
+			if a := s.vocabulary(pool).Ask(x); !slices.ContainsFunc(a.Known, x.Admits) && !(x.AdmitsAbsence() && s.absent(x.Key(), pool)) {
+				return x.String(), a
+			}
+		}
+	}
+	return strings.Join(all, ", or "), nil
+}
+
+// absent says whether some node of the pool lacks the label.
+func (s *step) absent(key string, pool int) bool {
+	return slices.ContainsFunc(s.fleet.Rows, func(r fleet.Row) bool {
+		if r.Pool != pool {
+			return false
+		}
+		for m := r.Zones; m != 0; m &= m - 1 {
+			if _, there := r.Labels(bits.TrailingZeros64(m)).Get(key); !there {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// vocabulary is the labels of the pool's nodes; they are collected once in a Step.
+func (s *step) vocabulary(pool int) plan.Vocabulary {
+	v, known := s.words[pool]
+	if known {
+		return v
+	}
+	v = plan.NewVocabulary(func(yield func(label.Labels) bool) {
+		seen := map[*label.Label]bool{}
+		for i := range s.fleet.Rows {
+			row := &s.fleet.Rows[i]
+			for m := row.Zones; m != 0 && row.Pool == pool; m &= m - 1 {
+				for _, l := range row.Labels(bits.TrailingZeros64(m)) {
+					if len(l) == 0 || seen[&l[0]] {
+						continue // most rows share them
+					}
+					seen[&l[0]] = true
+					if !yield(l) {
+						return
+					}
+				}
+			}
+		}
+	})
+	s.words[pool] = v
+	return v
+}

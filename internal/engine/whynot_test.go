@@ -1,0 +1,144 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+func TestStep_SaysWhyAPodCannotBePlaced(t *testing.T) {
+	unmet, err := label.NewRequirement(label.Arch, label.In, "arm64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name string
+		pod  func(*cluster.Pod)
+		pool func(*cluster.Pool)
+		want string
+	}{
+		{"taint", nil, func(p *cluster.Pool) {
+			p.Taints = []cluster.Taint{{Key: "spot", Value: "only", Effect: cluster.NoSchedule}}
+		}, `pool "general": the pod does not tolerate a taint (spot=only:NoSchedule)`},
+		{
+			"size", func(p *cluster.Pod) { p.Shape.Requests.MilliCPU = 64_000 }, nil,
+			`pool "general": no instance type is large enough: c5.xlarge comes closest of 3 and lacks cpu (needs 64, has 3.9)`,
+		},
+		{
+			"architecture", func(p *cluster.Pod) { p.Shape.Selector = label.All(unmet) }, nil,
+			`pool "general": none of 3 instance types meets kubernetes.io/arch In [arm64]; known values: amd64`,
+		},
+		{
+			"contradiction", func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.CapacityType, label.Spot)) }, nil,
+			`pool "general": the requirements contradict (the pool has karpenter.sh/capacity-type In [on-demand reserved], the pod asks for karpenter.sh/capacity-type In [spot])`,
+		},
+		{
+			"limit", nil, func(p *cluster.Pool) { p.Limits = []quantity.Amount{{Name: "nodes", Count: 0}} },
+			`pool "general": limited to 0 nodes, and has 0`,
+		},
+		{
+			"not ready", nil, func(p *cluster.Pool) { p.Ready, p.NotReady = false, "NodeClassReady is False" },
+			`pool "general": the pool is not ready (NodeClassReady is False)`,
+		},
+		{
+			"unsupported", func(p *cluster.Pod) { p.Shape.Unsupported = []string{"topologySpreadConstraints"} }, nil,
+			`the pod has a constraint that is not carried out, or needs an object that is missing (topologySpreadConstraints)`,
+		},
+		{
+			"two sizes", func(p *cluster.Pod) { p.Shape.Requests.MilliCPU, p.Shape.Requests.MemoryBytes = 3000, 20<<30 }, nil,
+			`pool "general": no instance type is large enough: m5.xlarge comes closest of 3 and lacks memory (needs 20Gi, has 15.5Gi)`,
+		},
+		{
+			"limit of cpu", nil, func(p *cluster.Pool) { p.Limits = []quantity.Amount{{Name: quantity.CPU, Count: 1000}} },
+			`pool "general": limited to 1 cpu, and has 0, to which the smallest node that would do adds 2`,
+		},
+		{
+			"slip", func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.InstanceType, "m5.xlrage")) }, nil,
+			`pool "general": none of 3 instance types meets node.kubernetes.io/instance-type In [m5.xlrage]; ` +
+				`known values: c5.large, c5.xlarge, m5.xlarge; did you mean "m5.xlarge"?`,
+		},
+		{
+			"slip in a key", func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is("kubernets.io/arch", "amd64")) }, nil,
+			`pool "general": none of its nodes has the label "kubernets.io/arch"; did you mean "kubernetes.io/arch"?`,
+		},
+		{
+			// Each is met by some type; the pod is not told that one of them is not.
+			"never both", func(p *cluster.Pod) {
+				p.Shape.Selector = label.All(label.Is(label.InstanceType, "c5.large"), label.Is("family", "m5"))
+			}, func(p *cluster.Pool) { p.Labels = label.FromMap(map[string]string{"family": "c5"}) },
+			`pool "general": none of 3 instance types meets family In [m5]; known values: c5`,
+		},
+		{
+			"host", func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.Hostname, "ip-10-0-0-1")) }, nil,
+			`pool "general": it asks for the node ip-10-0-0-1 by name, and no new node can be that`,
+		},
+		{
+			"volumes apart", func(p *cluster.Pod) {
+				p.Shape.Volumes = [][]label.Requirements{{label.All(label.Is(label.Zone, "a"))}, {label.All(label.Is(label.Zone, "b"))}}
+			}, nil,
+			`pool "general": no node can be where its volumes are (topology.kubernetes.io/zone In [b]; topology.kubernetes.io/zone In [a])`,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t)
+			if tc.pod == nil {
+				tc.pod = func(*cluster.Pod) {}
+			}
+			w.pods("web", 1, 1000, tc.pod)
+			if tc.pool != nil {
+				tc.pool(&w.objects.Pools[0])
+			}
+			out := w.step()
+			if len(of[plan.Launch](out)) != 0 || len(out.Plan.Outcomes) != 1 {
+				t.Fatalf("plan = %+v", out.Plan)
+			}
+			if got := out.Plan.Outcomes[0].Explain(); !strings.HasSuffix(got, tc.want) {
+				t.Errorf("explained as %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestStep_SaysWhichDaemonSetTakesTheHostPort(t *testing.T) {
+	port := []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 80}}
+	w := newWorld(t).pods("web", 1, 1000, func(p *cluster.Pod) { p.Shape.Ports = port })
+	w.objects.DaemonSets = []cluster.DaemonSet{{Namespace: "kube-system", Name: "ingress", UID: "d", Shape: cluster.Shape{Ports: port}}}
+	want := `pool "general": its host ports are taken (80/TCP, by the DaemonSet kube-system/ingress)`
+	if got := w.step().Plan.Outcomes[0].Explain(); !strings.HasSuffix(got, want) {
+		t.Errorf("explained as %q, want %q", got, want)
+	}
+}
+
+func TestStep_SaysThatAReservationIsFull(t *testing.T) {
+	w := newWorld(t).pods("web", 2, 3000)
+	(&scenario{world: w}).reserve("c5.xlarge", 1)
+	w.objects.Pools[0].Requirements = label.All(label.Is(label.CapacityType, label.Reserved))
+	out := w.step()
+	want := `pool "general": the capacity ran out a moment ago (no room is left in the reservation cr-c5.xlarge), 1 instance type`
+	for _, o := range out.Plan.Outcomes {
+		if o.Verdict == plan.Unplaceable {
+			if got := o.Explain(); !strings.HasSuffix(got, want) {
+				t.Errorf("explained as %q, want %q", got, want)
+			}
+			return
+		}
+	}
+	t.Errorf("two pods on one reserved instance: %+v", out.Plan.Outcomes)
+}
+
+func TestStep_SaysWhatTheNextCheaperTypeLacks(t *testing.T) {
+	pod := func(p *cluster.Pod) { p.Shape.Requests.MemoryBytes = 10 << 30 }
+	launches := of[plan.Launch](newWorld(t).pods("web", 1, 1000, pod).step())
+	if len(launches) != 1 {
+		t.Fatalf("launches = %+v", launches)
+	}
+	why := launches[0].Why
+	if why.Passed != (plan.Choice{Type: "c5.xlarge", Price: 170_000_000}) || why.Lacks == nil ||
+		*why.Lacks != (quantity.Shortage{Resource: quantity.Memory, Need: 10 << 30, Free: 15 << 29}) {
+		t.Errorf("passed %+v, which lacks %+v; want c5.xlarge, which lacks memory", why.Passed, why.Lacks)
+	}
+}

@@ -1,0 +1,121 @@
+package plan
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// Ask is a label that a pod asks for, and what the nodes of a pool have of it.
+type Ask struct {
+	Key    string
+	Values []string // asked for; nil where they cannot be listed
+	Known  []string // values that nodes of the pool can have, sorted
+	Keys   []string // where none has the label: the labels that they have, sorted
+}
+
+// Vocabulary is the labels that the nodes of one pool can have.
+type Vocabulary struct {
+	keys   []string
+	values map[string][]string // sorted
+}
+
+// NewVocabulary collects the labels of every kind of node that the pool can
+// launch.
+func NewVocabulary(nodes iter.Seq[label.Labels]) Vocabulary {
+	found := map[string]map[string]bool{}
+	for n := range nodes {
+		for _, l := range n {
+			if found[l.Key] == nil {
+				found[l.Key] = map[string]bool{}
+			}
+			found[l.Key][l.Value] = true
+		}
+	}
+	v := Vocabulary{keys: slices.Sorted(maps.Keys(found)), values: map[string][]string{}}
+	for key, values := range found {
+		v.values[key] = slices.Sorted(maps.Keys(values))
+	}
+	return v
+}
+
+// Ask says what there is of the label that the requirement is on.
+func (v Vocabulary) Ask(r label.Requirement) *Ask {
+	a := &Ask{Key: r.Key(), Known: v.values[r.Key()]}
+	a.Values, _ = r.Values()
+	if len(a.Known) == 0 {
+		a.Keys = v.keys
+	}
+	return a
+}
+
+// askReason says what is asked for and is not there.
+func (r Refusal) askReason() string {
+	a := r.Ask
+	switch {
+	case a.Key == label.NodeName || a.Key == label.Hostname:
+		if len(a.Values) == 0 {
+			return "it asks for a node by name, and nobody knows the name of a new node"
+		}
+		return fmt.Sprintf("it asks for the node %s by name, and no new node can be that", names(a.Values))
+	case len(a.Known) == 0:
+		text := fmt.Sprintf("none of its nodes has the label %q", a.Key)
+		if meant, ok := closest(a.Key, a.Keys); ok {
+			text += fmt.Sprintf("; did you mean %q?", meant)
+		}
+		return text
+	}
+	text := fmt.Sprintf("none of %s meets %s; known values: %s", count(int64(r.Types), "instance type"), r.Detail, names(a.Known))
+	for _, v := range a.Values {
+		if meant, ok := closest(v, a.Known); ok {
+			text += fmt.Sprintf("; did you mean %q?", meant)
+		}
+	}
+	return text
+}
+
+// closest returns the one word that the given one may be a slip for: the only one
+// that differs in so few letters. Short words differ in few letters anyway.
+func closest(word string, known []string) (string, bool) {
+	best, at, alone := len(word)/8+1, "", false
+	if len(word) < 4 {
+		return "", false
+	}
+	for _, k := range known {
+		if max(len(k)-len(word), len(word)-len(k)) > best {
+			continue
+		}
+		switch d := distance(word, k); {
+		case d == 0 || d > best:
+		case d < best || at == "":
+			best, at, alone = d, k, true
+		default:
+			alone = false
+		}
+	}
+	return at, alone
+}
+
+// distance is how many letters have to be added, dropped or changed (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, before+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
