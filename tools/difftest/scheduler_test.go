@@ -30,7 +30,7 @@ type scheduler struct {
 	framework framework.Framework
 }
 
-var registerMetrics = sync.OnceFunc(metrics.Register) //nolint:gochecknoglobals // the scheduler's metrics are global, too
+var registerMetrics = sync.OnceFunc(metrics.Register)
 
 // newScheduler sets up a profile with the given filters only. It looks up what
 // pods refer to in all of the worlds.

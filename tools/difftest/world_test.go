@@ -156,9 +156,12 @@ func (w *world) randomPod(d dice, name string) *corev1.Pod {
 	}
 	p.Spec.Containers[0].Ports = randomPorts(d)
 	for _, t := range []corev1.Toleration{
-		{Key: "dedicated", Value: one(d, "a", "b")}, {Key: "dedicated", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-		{Key: "hot", Operator: corev1.TolerationOpExists}, {Operator: corev1.TolerationOpExists, Effect: one(d, corev1.TaintEffectNoExecute, "")},
-		{Key: "dedicated", Operator: corev1.TolerationOpGt, Value: "1"}, {Value: "a"},
+		{Key: "dedicated", Value: one(d, "a", "b")},
+		{Key: "dedicated", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+		{Key: "hot", Operator: corev1.TolerationOpExists},
+		{Operator: corev1.TolerationOpExists, Effect: one(d, corev1.TaintEffectNoExecute, "")},
+		{Key: "dedicated", Operator: corev1.TolerationOpGt, Value: "1"},
+		{Value: "a"},
 	} {
 		if d.in(20) {
 			p.Spec.Tolerations = append(p.Spec.Tolerations, t)

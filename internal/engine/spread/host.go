@@ -24,45 +24,27 @@ type Hosting struct {
 	With            []int
 }
 
-// hostLimit is a rule over hostnames: that of spreads, whose limit moves, or a
-// fixed one.
-type hostLimit struct {
-	spread *hostSpread
-	max    int64
-}
-
 // hostSpread is the spreads over hostnames that set one limit.
 type hostSpread struct {
 	*census
-	maxSkew, minDomains int64
-}
-
-func (h *hostLimit) now() int64 {
-	if h.spread == nil {
-		return h.max
-	}
-	least, some := h.spread.levels.least(-1)
-	if !some || h.spread.domains < h.spread.minDomains {
-		least = 0
-	}
-	return h.spread.maxSkew + least
+	maxSkew int64
 }
 
 // Host returns the rules over hostnames that bind or count the class, for places
-// that hold nothing yet. The limit of a spread is its skew above the least
-// count of the nodes that are there now.
+// that hold nothing yet. The limit of a spread is its skew: what other nodes come
+// at the same time is not known, and they are empty, too.
 func (t *Table) Host(class int) Hosting {
 	c := &t.classes[class]
 	var h Hosting
 	for _, id := range c.capped {
-		h.Rules = append(h.Rules, HostRule{ID: int(id), Max: t.hosts[id].now(), Binds: true})
+		h.Rules = append(h.Rules, HostRule{ID: int(id), Max: t.hosts[id], Binds: true})
 	}
 	for _, id := range c.kin.capped {
 		if i := slices.IndexFunc(h.Rules, func(r HostRule) bool { return r.ID == int(id) }); i >= 0 {
 			h.Rules[i].Counted = true
 			continue
 		}
-		h.Rules = append(h.Rules, HostRule{ID: int(id), Max: t.hosts[id].now(), Counted: true})
+		h.Rules = append(h.Rules, HostRule{ID: int(id), Max: t.hosts[id], Counted: true})
 	}
 	slices.SortFunc(h.Rules, func(a, b HostRule) int { return cmp.Compare(a.ID, b.ID) })
 	if r := c.together; r != nil && slices.ContainsFunc(r.tallies, func(y *tally) bool { return y.topology.hosts() }) {
@@ -76,10 +58,10 @@ func (b *builder) limitSpread(c *class, r *spreadRule) {
 	if !r.topology.hosts() || r.blank {
 		return
 	}
-	h := hostSpread{r.census, r.maxSkew, r.minDomains}
+	h := hostSpread{r.census, r.maxSkew}
 	id, known := b.limits[h]
 	if !known {
-		id = b.limit(hostLimit{spread: &h}, r.kin)
+		id = b.limit(r.maxSkew, r.kin)
 		b.limits[h] = id
 	}
 	if !slices.Contains(c.capped, id) {
@@ -95,7 +77,7 @@ func (b *builder) limitHosts() {
 			if len(binds) == 0 || !x.owners.topology.hosts() {
 				continue
 			}
-			id := b.limit(hostLimit{max: int64(self)}, x.kin)
+			id := b.limit(int64(self), x.kin)
 			for _, c := range slices.Compact(binds) {
 				b.classes[c].capped = append(b.classes[c].capped, id)
 			}
@@ -103,9 +85,9 @@ func (b *builder) limitHosts() {
 	}
 }
 
-func (b *builder) limit(h hostLimit, counted []*kin) int32 {
+func (b *builder) limit(most int64, counted []*kin) int32 {
 	id := int32(len(b.hosts))
-	b.hosts = append(b.hosts, h)
+	b.hosts = append(b.hosts, most)
 	for _, k := range counted {
 		k.capped = append(k.capped, id)
 	}

@@ -93,8 +93,8 @@ func (r *spreadRule) look(s *spot) state {
 	switch {
 	case domains < r.minDomains:
 		st.least, st.alone = 0, false
-	case st.alone && s.node < 0 && r.topology.hosts():
-		// A host to come is never the only one for long.
+	case s.node < 0 && r.topology.hosts():
+		// A host to come does not come alone, and the others are empty, too.
 		st.least, st.alone = 0, false
 	}
 	return st

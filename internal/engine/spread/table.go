@@ -28,7 +28,7 @@ type Table struct {
 	byName     map[string]int32 // index into nodes
 	topologies map[string]*topology
 	classes    []class
-	hosts      []hostLimit // by id
+	hosts      []int64 // limits of the rules over hostnames, by id
 }
 
 // class is a Class with the rules that bind it. Those of others are its kin's.

@@ -86,7 +86,7 @@ func (w *twin) spreadAllows(c spread.Class, s cluster.Spread, p spread.Place) bo
 	for _, n := range counts {
 		least = min(least, n)
 	}
-	if len(counts) < int(max(1, s.MinDomains)) || !w.isNode(p) && s.Key == label.Hostname && len(counts) == 1 {
+	if len(counts) < int(max(1, s.MinDomains)) || !w.isNode(p) && s.Key == label.Hostname {
 		least = 0
 	}
 	self := int64(0)
