@@ -58,6 +58,7 @@ func (c *demandClass) hard() int { return c.rules[c.last()] }
 // gatherDemand collects what needs room, by group.
 func (s *step) gatherDemand() {
 	for g := range s.in.Snapshot.PendingGroups() {
+		s.trace.Objects++
 		c := s.class(g)
 		for p := range g.Pending() {
 			if p.Nominated != "" && !p.NominatedByUs {
@@ -130,6 +131,7 @@ func (s *step) gatherDisplaced() {
 func (s *step) gatherDeclared() {
 	var seen []Progress
 	for _, w := range s.in.Snapshot.Workloads() {
+		s.trace.Objects++
 		if w.Missing == 0 {
 			continue
 		}
@@ -172,6 +174,7 @@ func (s *step) gatherRules() {
 	if !found {
 		return
 	}
+	s.trace.Objects += s.in.Snapshot.NodeCount() // each of them may be in a domain
 	s.rules = spread.Build(s.in.Snapshot, list)
 	for _, c := range s.classes {
 		for _, p := range c.displaced {

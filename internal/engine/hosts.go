@@ -95,21 +95,17 @@ func (h *host) could(l *level) bool {
 
 // gatherHosts collects the room that is on its way: NodeClaims without a node,
 // and nodes that start or are kept. Nodes that run are looked at when a class
-// asks for room (see roomy). One that is cordoned, goes, or was up and is not
-// Ready is never among them.
+// asks for room (see candidates). One that is cordoned, goes, or was up and is
+// not Ready is never among them.
 func (s *step) gatherHosts() {
 	for _, c := range s.claims {
-		s.trace.Objects++
-		if state, up := s.in.Snapshot.State(c.Node); up && c.Node != "" {
-			s.claimOf[c.Node] = c
-			if !c.Initialized || slices.Contains(state.Node.Taints, s.in.Policy.StartupTaint) {
-				s.node(state)
-			}
-			continue
-		}
-		if !c.Deleting && c.Interruption == nil {
-			h := s.claimHost(c)
-			s.hosts = append(s.hosts, h)
+		state, up := s.in.Snapshot.State(c.Node)
+		switch {
+		case !up && !c.Deleting && c.Interruption == nil:
+			s.hosts = append(s.hosts, s.claimHost(c))
+		case up && !c.Initialized:
+			s.trace.Objects++
+			s.node(state)
 		}
 	}
 	slices.SortFunc(s.hosts, func(a, b *host) int {
@@ -124,9 +120,9 @@ func (s *step) node(state *cluster.NodeState) *host {
 		return h
 	}
 	s.trace.Hosts++
-	c := s.claimOf[state.Node.Name]
-	if c.Name == "" && state.Node.Claim != "" {
-		c, _ = s.in.Snapshot.Claim(state.Node.Claim)
+	c, known := s.in.Snapshot.Claim(state.Node.Claim)
+	if !known {
+		c, _ = state.Claim()
 	}
 	h := s.nodeHost(state, c)
 	s.nodeHosts[state.Node.Name] = h

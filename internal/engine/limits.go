@@ -33,23 +33,22 @@ func (s *step) budget(p cluster.Pool) budget {
 	b, known := s.budgets[p.Name]
 	if !known {
 		b.limits = p.Limits
-		for _, c := range s.claims {
-			if c.Pool == p.Name {
-				b.nodes++
-				b.used = b.used.Add(s.largest(c))
-			}
+		for l := range s.in.Snapshot.Lots(p.Name) {
+			s.trace.Objects++
+			b.nodes += l.Count
+			b.used = b.used.Add(s.largest(l).Times(l.Count))
 		}
 		s.budgets[p.Name] = b
 	}
 	return b
 }
 
-// largest is the most that the NodeClaim may count for.
-func (s *step) largest(c cluster.Claim) quantity.Resources {
-	class, _ := s.in.Snapshot.Class(c.Class)
-	most := c.Allocatable // known even where the class is not ready
+// largest is the most that a NodeClaim of the lot may count for.
+func (s *step) largest(lot cluster.Lot) quantity.Resources {
+	class, _ := s.in.Snapshot.Class(lot.Class)
+	most := lot.Allocatable // known even where the class is not ready
 	for _, t := range class.Types {
-		if t.Name == c.InstanceType || c.InstanceType == "" && carries(c.Requirements, label.InstanceType, t.Name) {
+		if t.Name == lot.InstanceType || lot.InstanceType == "" && carries(lot.Requirements, label.InstanceType, t.Name) {
 			most = most.Max(t.Capacity)
 		}
 	}

@@ -88,13 +88,13 @@ func (m Memory) unavailable(k OfferingKey, now time.Time) (time.Time, bool) {
 	return m.Unavailable[i].Until, true
 }
 
-// next drops what the snapshot no longer has and what is over.
+// next drops what the snapshot no longer has and what is over: a settled
+// NodeClaim has what it was launched for, and is not empty.
 func (m Memory) next(s cluster.Snapshot, now time.Time) Memory {
-	claimThere := func(name string) bool { _, ok := s.Claim(name); return ok }
 	m.Unavailable = filter(m.Unavailable, func(p Penalty) bool { return now.Before(p.Until) })
-	m.EmptySince = filter(m.EmptySince, func(x Since) bool { return claimThere(x.ID) })
+	m.EmptySince = filter(m.EmptySince, func(x Since) bool { return s.IsUnsettled(x.ID) })
 	m.ReadySince = filter(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
-	m.Planned = filter(m.Planned, func(x Planned) bool { return claimThere(x.Claim) })
+	m.Planned = filter(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	return m
 }
 

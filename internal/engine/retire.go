@@ -10,7 +10,7 @@ import (
 )
 
 // retire deletes the NodeClaims that are interrupted, empty for long enough, or
-// that never came up.
+// that never came up: all of them are unsettled.
 func (s *step) retire() {
 	for _, c := range s.claims {
 		switch {
