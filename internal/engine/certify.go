@@ -85,8 +85,13 @@ func (s *step) boundHosts(demand []*demandClass, levels []*level, dims dimension
 		s.trace.Objects++
 		s.node(state)
 	}
+	return room(s.touched(func(*host) bool { return true }), levels, dims)
+}
+
+// room is that of the hosts that a pod of any level could use.
+func room(hosts []*host, levels []*level, dims dimensions) []pack.Host {
 	var out []pack.Host
-	add := func(h *host) {
+	for _, h := range hosts {
 		x := pack.Host{Free: dims.vector(h.most), Holds: make([]uint64, (len(levels)+63)/64)}
 		found := false
 		for w, l := range levels {
@@ -98,9 +103,6 @@ func (s *step) boundHosts(demand []*demandClass, levels []*level, dims dimension
 		if found {
 			out = append(out, x)
 		}
-	}
-	for _, h := range s.touched(func(*host) bool { return true }) {
-		add(h)
 	}
 	return out
 }
