@@ -38,7 +38,9 @@ func main() {
 
 func run(in io.Reader, out io.Writer) error {
 	var q question
-	if err := json.NewDecoder(in).Decode(&q); err != nil {
+	asked := json.NewDecoder(in)
+	asked.DisallowUnknownFields() // a part of the question that is not heard is another question
+	if err := asked.Decode(&q); err != nil {
 		return fmt.Errorf("question read: %w", err)
 	}
 	a, err := solve(q)
