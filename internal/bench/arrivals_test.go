@@ -13,7 +13,7 @@ import (
 
 // The most that the core may take: thousandths over the bound when all pods run,
 // for 1,000 and 10,000 pods, and how long a pod may wait for a decision.
-var arrivalsMay = map[sim.Mode][2]int64{ //nolint:gochecknoglobals // a table of requirements
+var arrivalsMay = map[sim.Mode][2]int64{
 	sim.Full: {60, 90}, sim.NominationsOnly: {60, 80}, sim.Plain: {200, 200},
 }
 
