@@ -9,6 +9,7 @@ package fleet
 
 import (
 	"cmp"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -40,6 +41,7 @@ type Fleet struct {
 	supply   *cluster.Supply
 	variants []string
 	daemons  []cluster.DaemonSet
+	groups   map[string]int
 }
 
 // Row is one kind of node that a pool can launch.
@@ -83,14 +85,12 @@ func (r *Row) PriceIn(zones uint64) (best quantity.Money, zone int) {
 // pods are told apart; a pool whose requirements leave several values open for
 // one of them, and no instance type fixes it, gets rows for each value.
 func Compile(supply *cluster.Supply, variants []string) *Fleet {
-	f := &Fleet{supply: supply, variants: variants, daemons: supply.DaemonSets}
+	f := &Fleet{supply: supply, variants: variants, daemons: supply.DaemonSets, groups: map[string]int{}}
 	f.Pools = slices.SortedFunc(slices.Values(supply.Pools), func(a, b cluster.Pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
-	classes := map[string]*cluster.Class{}
 	for i := range supply.Classes {
 		c := &supply.Classes[i]
-		classes[c.Name] = c
 		for _, t := range c.Types {
 			for _, o := range t.Offerings {
 				f.Zones = append(f.Zones, o.Zone)
@@ -100,22 +100,52 @@ func Compile(supply *cluster.Supply, variants []string) *Fleet {
 		f.Zones = slices.Compact(f.Zones)
 	}
 	f.Zones = f.Zones[:min(len(f.Zones), maxZones)]
-	groups := map[string]int{}
-	for i, p := range f.Pools {
-		class, ok := classes[p.Class]
-		if !p.Ready || p.Deleting || !ok || !class.Ready {
-			continue
-		}
-		for _, template := range f.templates(p) {
-			f.addPool(i, template, class, groups)
+	for i := range f.Pools {
+		f.openPool(i)
+	}
+	f.sort()
+	return f
+}
+
+// With returns the fleet with the pool in place of the one of its name.
+func (f *Fleet) With(p cluster.Pool) *Fleet {
+	out := *f
+	out.supply, out.groups = &cluster.Supply{Classes: f.supply.Classes}, maps.Clone(f.groups)
+	out.Pools, out.Unpriced = slices.Clone(f.Pools), slices.Clone(f.Unpriced)
+	at := slices.IndexFunc(f.Pools, func(x cluster.Pool) bool { return x.Name == p.Name })
+	if at < 0 {
+		return &out
+	}
+	out.Pools[at] = p
+	out.Rows = make([]Row, 0, 2*len(f.Rows))
+	for i := range f.Rows {
+		if f.Rows[i].Pool != at {
+			out.Rows = append(out.Rows, f.Rows[i])
 		}
 	}
+	out.openPool(at)
+	out.sort()
+	return &out
+}
+
+// openPool adds the rows of the pool, if it can launch anything.
+func (f *Fleet) openPool(pool int) {
+	p := f.Pools[pool]
+	at := slices.IndexFunc(f.supply.Classes, func(c cluster.Class) bool { return c.Name == p.Class })
+	if !p.Ready || p.Deleting || at < 0 || !f.supply.Classes[at].Ready {
+		return
+	}
+	for _, template := range f.templates(p) {
+		f.addPool(pool, template, &f.supply.Classes[at])
+	}
+}
+
+func (f *Fleet) sort() {
 	slices.Sort(f.Unpriced)
 	f.Unpriced = slices.Compact(f.Unpriced)
 	slices.SortFunc(f.Rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Price, b.Price), strings.Compare(a.Name, b.Name))
 	})
-	return f
 }
 
 // Serves says whether the fleet is that of the supply and the variants.
@@ -163,7 +193,7 @@ func (f *Fleet) templates(p cluster.Pool) []label.Labels {
 	return out
 }
 
-func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class, groups map[string]int) {
+func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 	p := f.Pools[pool]
 	variant := ""
 	for _, key := range f.variants {
@@ -191,10 +221,10 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class, g
 			r.Overhead, least = f.overhead(&r, p)
 			r.Net, r.Most = t.Allocatable.Sub(r.Overhead), t.Allocatable.Sub(least)
 			key := p.Name + variant + "/" + way.capacityType + way.reservation
-			if _, known := groups[key]; !known {
-				groups[key] = len(groups)
+			if _, known := f.groups[key]; !known {
+				f.groups[key] = len(f.groups)
 			}
-			r.Group = groups[key]
+			r.Group = f.groups[key]
 			f.Rows = append(f.Rows, r)
 		}
 	}
