@@ -15,7 +15,7 @@ const rack = "example.com/rack"
 func requirement(key string, op label.Operator, values ...string) label.Requirement {
 	r, err := label.NewRequirement(key, op, values...)
 	if err != nil {
-		panic(err) //nolint:forbidigo // the tests' own constants
+		panic(err)
 	}
 	return r
 }
