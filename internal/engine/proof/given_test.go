@@ -128,6 +128,7 @@ func TestProven_LeavesToDaemonSetsWhatTheyAreCertainToTake(t *testing.T) {
 	}{
 		"everywhere":             {daemon(cluster.Shape{}), true},
 		"on other architectures": {daemon(cluster.Shape{Selector: label.All(label.Is(label.Arch, "arm64"))}), false},
+		"where its volume is not": {daemon(cluster.Shape{Volumes: [][]label.Requirements{{label.All(label.Is(label.Zone, "nowhere"))}}}), false},
 		"behind a taint": {func(o *cluster.Objects) {
 			daemon(cluster.Shape{})(o)
 			o.Pools[0].Taints = []cluster.Taint{{Key: "t", Effect: cluster.NoExecute}}

@@ -36,7 +36,7 @@ func openKeys(pool cluster.Pool, class cluster.Class) label.Requirements {
 func (p *proof) overhead(x place) quantity.Resources {
 	var sum quantity.Resources
 	for _, d := range p.objects.DaemonSets {
-		if len(d.Shape.Unsupported) == 0 && x.accepts(d.Shape, true) {
+		if len(d.Shape.Unsupported) == 0 && x.accepts(d.Shape, true) && x.reaches(d.Shape.Volumes, true) {
 			sum = sum.Add(d.Shape.Requests)
 		}
 	}
@@ -49,11 +49,13 @@ func (x place) holds(s cluster.Shape) bool {
 	if lacking := s.Requests.Lacking(x.room); slices.ContainsFunc(lacking, func(l quantity.Shortage) bool { return !attach(l.Resource) }) {
 		return false
 	}
-	if !x.accepts(s, false) {
-		return false
-	}
-	for _, alternatives := range s.Volumes {
-		if !slices.ContainsFunc(alternatives, func(rs label.Requirements) bool { return x.meets(rs, false) }) {
+	return x.accepts(s, false) && x.reaches(s.Volumes, false)
+}
+
+// reaches says whether each volume can be had there, by one of its alternatives.
+func (x place) reaches(volumes [][]label.Requirements, certain bool) bool {
+	for _, alternatives := range volumes {
+		if !x.meetsAny(alternatives, certain) {
 			return false
 		}
 	}
@@ -68,8 +70,13 @@ func (x place) accepts(s cluster.Shape, certain bool) bool {
 	if _, kept := cluster.Untolerated(x.taints, s.Tolerations); kept {
 		return false
 	}
-	anyTerm := slices.ContainsFunc(s.Affinity, func(rs label.Requirements) bool { return x.meets(rs, certain) })
-	return x.meets(s.Selector, certain) && (anyTerm || len(s.Affinity) == 0)
+	return x.meets(s.Selector, certain) && (len(s.Affinity) == 0 || x.meetsAny(s.Affinity, certain))
+}
+
+// meetsAny looks for a term that is met; one without requirements matches nothing
+// (core/v1 NodeSelectorTerm).
+func (x place) meetsAny(terms []label.Requirements, certain bool) bool {
+	return slices.ContainsFunc(terms, func(rs label.Requirements) bool { return len(rs) > 0 && x.meets(rs, certain) })
 }
 
 // meets says whether the requirements can be met by some value of the open
