@@ -22,6 +22,7 @@ func BenchmarkCore(b *testing.B) {
 	b.Run("event", func(b *testing.B) { benchmarkEvent(b, false) })
 	b.Run("event-step", func(b *testing.B) { benchmarkEvent(b, true) })
 	b.Run("unconstrained", benchmarkUnconstrained)
+	b.Run("audit", benchmarkAudit)
 }
 
 func benchmarkCase(b *testing.B, c Case) {
