@@ -103,6 +103,10 @@ func (s *search) value(prices price.Prices, left []int64) {
 		if left[i] == 0 {
 			continue
 		}
+		if i > 0 && k.shape == s.kinds[i-1].shape && left[i-1] > 0 {
+			k.worth, k.weight = s.kinds[i-1].worth, s.kinds[i-1].weight
+			continue
+		}
 		k.worth = max(1, worth(k.need, prices, prices.Of[i]))
 		// The fourth root makes a pod that takes 16 times the room count twice
 		// as much: what is big should go first.

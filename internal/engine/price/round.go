@@ -65,8 +65,8 @@ func (c *part) shrink(prices [][]int64, out *Prices) {
 			worth.Add(offer.Capacity[dim.Resource]/dim.Unit, best)
 		}
 		limit := Scaled(offer.Price, out.Scale)
-		for keep > 0 && worth.shrunk(keep).Exceeds(limit) {
-			keep = min(keep-1, worth.ratio(limit))
+		for step := uint64(1); keep > 0 && worth.shrunk(keep).Exceeds(limit); step *= 2 {
+			keep = min(keep-min(keep, step), worth.ratio(limit))
 		}
 	}
 	if keep == 1<<32 {
