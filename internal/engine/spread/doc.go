@@ -17,5 +17,6 @@
 // Name, and it takes part in the skew of a spread once a pod that the spread
 // counts was added to it, or its domain was offered. One without a name is a host that nobody else is on, so that rules over
 // hostnames see none of what was added to it: Host says what one such place may
-// hold.
+// hold. Hosts to come do not come alone, so over hostnames the least count that
+// a spread compares them with is 0.
 package spread
