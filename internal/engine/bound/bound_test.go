@@ -302,3 +302,38 @@ func TestOf_AbsurdNumbersDoNotPanic(t *testing.T) {
 		}
 	})
 }
+
+// With prices that are linear in size no offer beats another, and pods that
+// keep apart need many small nodes.
+func TestSolve_ManyLikeOffersAndRulesTakeLittleWork(t *testing.T) {
+	p := bound.Problem{}
+	places := []uint64{1, 2, 4, 7}
+	p.Where = make([]pack.Where, len(places))
+	for i := int64(1); i <= 200; i++ {
+		cost := quantity.Money(i * 300_000_000)
+		p.Offers = append(p.Offers, pack.Offer{
+			Name: fmt.Sprintf("o%03d", i), Nodes: -1, Zones: 7, Prices: []quantity.Money{cost, cost, cost}, Net: []int64{1000*i - 100, 2048*i - 10, 10 * i},
+		})
+		for w, zones := range places {
+			p.Where[w].Zones = append(p.Where[w].Zones, zones)
+		}
+	}
+	for rule := range 7 {
+		p.Rules = append(p.Rules, pack.Rule{Max: 1})
+		for i, cpu := range []int64{100, 250, 500, 1000, 1500} {
+			for j, mib := range []int64{100, 256, 512, 1024, 2048, 4096} {
+				p.Classes = append(p.Classes,
+					pack.Class{Key: fmt.Sprint("apart", rule, i, j), Need: []int64{cpu, mib, 1}, Count: 4, Where: 3, Roles: []pack.Role{{Rule: rule, Binds: true, Counts: true}}},
+					pack.Class{Key: fmt.Sprint("zoned", rule, i, j), Need: []int64{cpu, mib, 1}, Count: 12, Where: (rule + i) % 3})
+			}
+		}
+	}
+	r := pack.Solve(p.Problem, pack.Work{})
+	c := bound.With(p, r.Prices)
+	if slices.Max(r.Left) > 0 || r.Cost > c.Bound+c.Bound*3/100 {
+		t.Errorf("cost %d, more than 3 %% above the bound %d; %d left", r.Cost, c.Bound, slices.Max(r.Left))
+	}
+	if r.Fills > 2000 || r.Pivots > 10_000 {
+		t.Errorf("%d fills and %d pivots", r.Fills, r.Pivots)
+	}
+}

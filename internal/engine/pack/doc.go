@@ -2,17 +2,20 @@
 // could hold them, it chooses offers, contents and copies at a cost close to a
 // proven lower bound.
 //
-// Method: the linear program of package price says what resources are worth.
-// Then, again and again, every offer worth looking at is filled with what is
-// left, keeping the resources in balance; each filling shrinks to the cheapest
-// offer that holds it; the one with the lowest price for its worth is applied as
-// often as the classes allow. Big pods, which leave room that nothing else may
-// fill, are first spread over patterns that a second linear program chooses. The
-// better result is kept, and its worst bins are packed again.
+// Method: the linear program of package price says what resources are worth and
+// how many of which offers would carry the demand. That many bins are opened and
+// the pods dealt out to all of them at once, the big ones first: each goes to the
+// bin where it brings what is free nearest to the proportions of what is still to
+// come, so that all resources of all bins run out together. Bins that are full
+// for their price are kept, shrunk to the cheapest offer that holds them; the
+// rest is priced and dealt again. What is left, less than a node or so, is filled
+// greedily by worth for price. Large demand is dealt in lots of nodes that are
+// filled alike. Polish takes a few bins apart and packs them again.
 //
 // Invariants: pure and deterministic, in integers outside the linear programs;
 // no bin holds more than its offer, or more than a rule allows; every round
 // places at least one pod or ends; equal problems give equal results in
-// whatever order their classes come. Units: prices in nano-dollars an hour,
-// resources in whatever whole units the problem has.
+// whatever order their classes come, unless limited offers cannot hold all:
+// then what comes first among equal pods is placed first. Units: prices in
+// nano-dollars an hour, resources in whatever whole units the problem has.
 package pack

@@ -15,7 +15,7 @@ const refills = 10
 func (s *search) greedy(large bool) {
 	s.greedyOn(s.byPrice(s.sample), large)
 	if slices.ContainsFunc(s.left, func(n int64) bool { return n > 0 }) {
-		s.greedyOn(s.byPrice(nil), large) // what only one offer holds, and it was thinned out
+		s.greedyOn(s.byPrice(slices.Repeat([]bool{true}, len(s.columns))), large) // what only one offer holds, and it was thinned out
 	}
 }
 
@@ -72,11 +72,11 @@ func (s *search) promising(order []int, fresh []bool, best int) int {
 	return at
 }
 
-// byPrice orders the columns of the sample, or all, by what they cost for the most they could hold.
+// byPrice orders the columns of the sample by what they cost for the most they could hold.
 func (s *search) byPrice(sample []bool) []int {
 	order := make([]int, 0, len(s.columns))
 	for i := range s.columns {
-		if sample == nil || sample[i] {
+		if sample[i] {
 			order = append(order, i)
 		}
 	}
