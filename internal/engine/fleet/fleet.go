@@ -201,9 +201,13 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 			variant += "," + key + "=" + v
 		}
 	}
+	decided := make([]bool, len(p.Requirements))
+	for i, r := range p.Requirements {
+		decided[i] = slices.ContainsFunc(class.Types, func(t catalog.InstanceType) bool { _, ok := t.Labels.Get(r.Key()); return ok })
+	}
 	for i := range class.Types {
 		t := &class.Types[i]
-		if !typeMeets(p.Requirements, &label.Layers{template, t.Labels}) {
+		if !typeMeets(p.Requirements, decided, &label.Layers{p.Labels, t.Labels}, &label.Layers{template, t.Labels}) {
 			continue
 		}
 		for _, way := range ways(t) {
@@ -280,15 +284,17 @@ func OfferingLabels(o catalog.Offering) label.Labels {
 	return append(l, label.Label{Key: label.Zone, Value: o.Zone})
 }
 
-// typeMeets leaves aside what a type alone does not fix.
-func typeMeets(rs label.Requirements, labels label.Lookup) bool {
-	for _, r := range rs {
+// typeMeets leaves aside what a type alone does not fix. A label that instance
+// types have is theirs to decide: one that lacks it does not get it from the
+// template.
+func typeMeets(rs label.Requirements, decided []bool, own, all label.Lookup) bool {
+	for i, r := range rs {
 		switch r.Key() {
 		case label.Zone, label.ZoneID, label.CapacityType:
-		default:
-			if !r.MetBy(labels) {
-				return false
-			}
+			continue
+		}
+		if decided[i] && !r.MetBy(own) || !r.MetBy(all) {
+			return false
 		}
 	}
 	return true
