@@ -27,7 +27,6 @@ type demandClass struct {
 	waiting   int64    // for company
 	// declaredAt is when a declared one was seen first.
 	declaredAt time.Time
-	items      []item // how it is divided among topology domains, while a tier is packed
 }
 
 // podRef is what a plan needs to know of a pod.
