@@ -58,7 +58,7 @@ func (s *search) touchUp(trials int) {
 	s.value(s.pricesFor(left, 0, 0), left)
 	s.revalue()
 	var r Result
-	s.polish(&r, trials*max(2, min(12, touchWork/max(1, len(s.kinds)))))
+	s.polish(&r, trials*max(2, min(16, touchWork/max(1, len(s.kinds)))))
 }
 
 // load takes the bins of a result apart into kinds; false where they are not of

@@ -27,7 +27,9 @@ func Solve(p Problem, work Work) Result {
 			best = s
 		}
 	}
-	best.touchUp(trials)
+	if best.cost > goal {
+		best.touchUp(trials)
+	}
 	r := best.result()
 	r.Trace = c.trace
 	r.Prices = c.widen(prices)
@@ -36,7 +38,7 @@ func Solve(p Problem, work Work) Result {
 
 const (
 	defaultTrials = 2
-	nearly        = 200 // the inverse of the gap at which no other start is tried
+	nearly        = 150 // the inverse of the gap at which no other start is tried
 )
 
 // tightness is how much a bin that is nearly full is preferred: what is free in
@@ -107,8 +109,8 @@ func (s *search) usable(column int) bool {
 // It goes on with what is left.
 func (s *search) run(tight uint) *search {
 	s.tight = tight
-	s.value(s.pricesFor(s.left, boundCuts, firstGroups), s.left)
 	if s.large {
+		s.value(s.pricesFor(s.left, boundCuts, firstGroups), s.left)
 		s.greedy(true)
 		s.large = false
 	}
