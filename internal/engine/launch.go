@@ -31,7 +31,7 @@ type load struct {
 	types   []plan.Choice
 	zones   []string
 	content quantity.Resources // with what DaemonSets take
-	passed  plan.Choice        // the dearest type that is cheaper and does not hold it, zero if none
+	passed  plan.Choice        // the cheaper type that comes closest to holding it, zero if none
 	lacks   *quantity.Shortage // what passed lacks
 	relaxed bool
 }
@@ -54,24 +54,43 @@ func (s *step) load(t *tier, items []*item, b pack.Bin) load {
 	return l
 }
 
-// pass looks for the type that would be bought if the content were a little
-// smaller.
+// pass looks for the cheaper type that comes closest to holding the content.
 func (s *step) pass(t *tier, items []*item, l *load) {
-	wheres, need := wheresOf(items, l.bin), l.content.Sub(l.best.Overhead)
+	wheres, closest := wheresOf(items, l.bin), 0.0
 	price, _ := l.best.PriceIn(l.bin.Zones)
+	var passed *fleet.Row
 	for i := l.bin.Offer - 1; i >= 0; i-- {
+		share := share(l.bin.Used, t.nets[i], closest)
 		r := &s.fleet.Rows[t.rows[i]]
-		if r.Group != l.best.Group || fits(l.bin.Used, t.nets[i]) {
+		if share <= closest || share >= 1 || r.Group != l.best.Group {
 			continue
 		}
-		zones := s.zonesOf(t.rows[i], l.bin, wheres)
-		if p, _ := r.PriceIn(zones); zones != 0 && p < price {
-			if lacking := need.Lacking(r.Net); len(lacking) > 0 {
-				l.passed, l.lacks = plan.Choice{Type: r.Type.Name, Price: p}, &lacking[0]
-				return
-			}
+		if p, zone := r.PriceIn(s.zonesOf(t.rows[i], l.bin, wheres)); zone >= 0 && p < price {
+			closest, passed, l.passed = share, r, plan.Choice{Type: r.Type.Name, Price: p}
 		}
 	}
+	if passed == nil {
+		return
+	}
+	if lacking := l.content.Sub(l.best.Overhead).Lacking(passed.Net); len(lacking) > 0 {
+		l.lacks = &lacking[0]
+	}
+}
+
+// share is how much of the content the room holds, of what it holds least of; at
+// least 1 where it holds all. It need not be exact where it is not above the
+// floor.
+func share(content, room []int64, floor float64) float64 {
+	least := 1.0
+	for d, n := range content {
+		if n > 0 {
+			least = min(least, float64(room[d])/float64(n))
+		}
+		if least <= floor {
+			break
+		}
+	}
+	return least
 }
 
 // zonesOf is where a launch of the row could take the bin's place, its size

@@ -115,7 +115,7 @@ type LaunchReason struct {
 	Unavailable int   // of those, offerings left out for lack of capacity
 	Best        Choice
 	RunnerUp    Choice             // cheapest per unit of work of another family, for comparison; zero if none
-	Passed      Choice             // the dearest of the cheaper types, which does not hold them; zero if none
+	Passed      Choice             // the cheaper type that comes closest to holding them; zero if none
 	Lacks       *quantity.Shortage // what Passed lacks
 	Replaces    string             // claim that it replaces, where its pods come from an interrupted node
 }

@@ -18,15 +18,22 @@ type Story struct {
 
 // Chapter is the pods of a workload with the same fate.
 type Chapter struct {
-	Pods     []string // namespace/name, sorted
-	Verdict  Verdict
-	On       []string // nodes or NodeClaims, sorted
-	Launches []Launch // with OnLaunch, sorted by name
-	Shared   bool     // some of them are for other workloads too
-	Dropped  []string // preferences given up
-	Reasons  []Refusal
+	Pods    []string // namespace/name, sorted
+	Verdict Verdict
+	On      []string // nodes, NodeClaims or launches, sorted
+	Dropped []string // preferences given up
+	Reasons []Refusal
 
-	key string // equal for equal fates
+	key    string // equal for equal fates
+	bought []*bought
+}
+
+// bought is a launch as it is told.
+type bought struct {
+	price       quantity.Money
+	what, since string
+	workload    string // of the first pod
+	shared      bool   // it is for pods of other workloads, too
 }
 
 // WorkloadOf names what a pod belongs to as people know it: the Deployment in
@@ -48,19 +55,17 @@ func WorkloadOf(p cluster.Pod) string {
 // of a pod. Stories are sorted by workload; replicas that do not exist yet are
 // the launches' to tell.
 func Tell(p Plan, workloadOf func(pod string) string) []Story {
-	launches, users := map[string]Launch{}, map[string]map[string]bool{}
+	launches := map[string]*bought{}
 	for _, a := range p.Actions {
 		if l, ok := a.(Launch); ok {
-			launches[l.Name], users[l.Name] = l, map[string]bool{}
-			for _, pod := range l.Pods {
-				users[l.Name][workloadOf(pod)] = true
-			}
+			launches[l.Name] = &bought{price: l.Price, what: l.what(), since: l.Why.since()}
 		}
 	}
 	stories, index := []Story{}, map[string]int{}
 	for _, o := range p.Outcomes {
 		fate := Chapter{Verdict: o.Verdict, Dropped: o.Dropped, Reasons: o.Reasons}
 		fate.key = string(o.Verdict) + "\n" + strings.Join(o.Dropped, "\n") + "\n" + ExplainRefusals(o.Reasons)
+		launch := launches[o.On]
 		for _, pod := range o.Pods {
 			w := workloadOf(pod)
 			i, known := index[w]
@@ -69,6 +74,10 @@ func Tell(p Plan, workloadOf func(pod string) string) []Story {
 				stories = append(stories, Story{Workload: w})
 			}
 			stories[i].add(pod, o.On, fate)
+			if launch != nil {
+				launch.shared = launch.shared || launch.workload != "" && launch.workload != w
+				launch.workload = w
+			}
 		}
 	}
 	for i := range stories {
@@ -79,8 +88,7 @@ func Tell(p Plan, workloadOf func(pod string) string) []Story {
 			c.On = slices.Compact(c.On)
 			for _, name := range c.On {
 				if l, ok := launches[name]; ok && c.Verdict == OnLaunch {
-					c.Launches = append(c.Launches, l)
-					c.Shared = c.Shared || len(users[name]) > 1
+					c.bought = append(c.bought, l)
 				}
 			}
 		}
@@ -150,30 +158,40 @@ func places(on []string, thing string) string {
 	return fmt.Sprintf("%d %ss (%s)", len(on), thing, names(on))
 }
 
-// explainLaunches says what is bought and why, equal launches together.
+// explainLaunches says what is bought and why, launches of one kind together.
 func (c Chapter) explainLaunches() string {
 	type kind struct {
-		text, why string
-		n         int64
+		*bought // the first of them
+		differ  bool
+		n       int
 	}
 	var kinds []kind
 	var total quantity.Money
-	for _, l := range c.Launches {
-		total += l.Price
-		text, why := l.kind(), l.Why.because()
-		i := slices.IndexFunc(kinds, func(k kind) bool { return k.text == text && k.why == why })
+	shared := false
+	for _, l := range c.bought {
+		total += l.price
+		shared = shared || l.shared
+		i := slices.IndexFunc(kinds, func(k kind) bool { return k.what == l.what })
 		if i < 0 {
-			i, kinds = len(kinds), append(kinds, kind{text: text, why: why})
+			i, kinds = len(kinds), append(kinds, kind{bought: l})
 		}
 		kinds[i].n++
+		kinds[i].differ = kinds[i].differ || kinds[i].since != l.since
 	}
 	slices.SortStableFunc(kinds, func(a, b kind) int { return cmp.Compare(b.n, a.n) })
 	var parts []string
-	rest := int64(len(c.Launches))
+	rest := len(c.bought)
 	for _, k := range kinds[:min(len(kinds), mostNames)] {
-		part := k.text + k.why
-		if len(c.Launches) > 1 {
+		part := k.what
+		if len(c.bought) > 1 {
 			part = fmt.Sprintf("%d x %s", k.n, part)
+		}
+		switch {
+		case k.since == "":
+		case k.differ:
+			part += ", the first since " + k.since
+		default:
+			part += ", since " + k.since
 		}
 		parts = append(parts, part)
 		rest -= k.n
@@ -182,17 +200,17 @@ func (c Chapter) explainLaunches() string {
 		parts = append(parts, fmt.Sprintf("%d more of other kinds", rest))
 	}
 	text := "a new node"
-	if n := len(c.Launches); n > 1 {
+	if n := len(c.bought); n > 1 {
 		text = fmt.Sprintf("%d new nodes for %s an hour in all", n, total.Dollars())
 	}
-	if c.Shared {
+	if shared {
 		text += ", shared with other workloads"
 	}
 	return text + ": " + strings.Join(parts, "; ")
 }
 
-// kind is what the launch buys, in a few words.
-func (l Launch) kind() string {
+// what the launch buys, in a few words.
+func (l Launch) what() string {
 	what := l.CapacityType
 	switch n := len(l.Types); n {
 	case 0:
@@ -207,8 +225,8 @@ func (l Launch) kind() string {
 	return what + " at " + l.Price.Dollars() + " an hour"
 }
 
-// because says what else there was.
-func (r LaunchReason) because() string {
+// since says what else there was.
+func (r LaunchReason) since() string {
 	var parts []string
 	if r.Lacks != nil {
 		parts = append(parts, fmt.Sprintf("%s at %s %s", r.Passed.Type, r.Passed.Price.Dollars(), lacks(*r.Lacks)))
@@ -216,10 +234,7 @@ func (r LaunchReason) because() string {
 	if r.RunnerUp.Type != "" {
 		parts = append(parts, fmt.Sprintf("the next best, %s, is at %s", r.RunnerUp.Type, r.RunnerUp.Price.Dollars()))
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return ", since " + strings.Join(parts, " and ")
+	return strings.Join(parts, " and ")
 }
 
 // Gap is how far a cost is above the bound, in thousandths of the bound. There is
@@ -245,5 +260,9 @@ func (c Certificate) Explain(cost quantity.Money) string {
 	case cost == c.Bound:
 		return fmt.Sprintf("%s cannot cost less than %s an hour, and that is the cost", what, c.Bound.Dollars())
 	}
-	return fmt.Sprintf("%s cannot cost less than %s an hour; the cost is %s, %s %% above that", what, c.Bound.Dollars(), cost.Dollars(), decimal(gap, 10, 1))
+	above := decimal(gap, 10, 1)
+	if gap == 0 {
+		above = "less than 0.1"
+	}
+	return fmt.Sprintf("%s cannot cost less than %s an hour; the cost is %s, %s %% above that", what, c.Bound.Dollars(), cost.Dollars(), above)
 }

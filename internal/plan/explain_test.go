@@ -112,6 +112,21 @@ func TestTell_NamesTheFirstOfManyPlacesAndKinds(t *testing.T) {
 	}
 }
 
+func TestTell_GivesOneReasonForLaunchesOfOneKind(t *testing.T) {
+	var p plan.Plan
+	for i, pod := range ids("job", 0, 2) {
+		why := memoryBound()
+		why.Lacks.Need += int64(i) * gib
+		p.Actions = append(p.Actions, spot(fmt.Sprint("spot-", i), why, pod))
+		p.Outcomes = append(p.Outcomes, plan.Outcome{Pods: []string{pod}, Verdict: plan.OnLaunch, On: fmt.Sprint("spot-", i)})
+	}
+	want := `Deployment default/job, 2 pods: 2 get 2 new nodes for $0.8200 an hour in all: 2 x m7a.4xlarge (or 1 other type) spot in us-west-2b at $0.4100 an hour, ` +
+		`the first since c7a.8xlarge at $0.3800 lacks memory (needs 61Gi, has 58Gi) and the next best, r7a.4xlarge, is at $0.4700.`
+	if got := plan.Tell(p, byName)[0].Explain(); got != want {
+		t.Errorf("story:\n%s\nwant:\n%s", got, want)
+	}
+}
+
 func TestWorkloadOf_NamesWhatPeopleKnow(t *testing.T) {
 	pod := cluster.Pod{Namespace: "default", Name: "web-6b9f-x2x4z", Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web-6b9f"}}
 	hashed := pod
@@ -212,6 +227,7 @@ func TestCertificate_SaysHowFarACostIsFromTheBound(t *testing.T) {
 	}{
 		{44_200_000_000, 44_600_000_000, false, "new nodes for these pods cannot cost less than $44.2000 an hour; the cost is $44.6000, 0.9 % above that"},
 		{44_200_000_000, 89_000_000_000, true, "a fleet for all pods, from scratch, cannot cost less than $44.2000 an hour; the cost is $89.0000, 101.3 % above that"},
+		{44_200_000_000, 44_200_000_001, false, "new nodes for these pods cannot cost less than $44.2000 an hour; the cost is $44.2000, less than 0.1 % above that"},
 		{1_000_000_000, 1_000_000_000, false, "new nodes for these pods cannot cost less than $1.0000 an hour, and that is the cost"},
 		{0, 1_000_000_000, false, "new nodes for these pods: $1.0000 an hour; nothing is proven about how cheap it could be"},
 	} {
