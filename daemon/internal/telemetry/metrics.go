@@ -23,6 +23,7 @@ type Metrics struct {
 	refused    prometheus.Gauge
 	toDecision prometheus.Histogram
 	leader     prometheus.Gauge
+	fleet      *audits
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -74,6 +75,7 @@ func NewMetrics(version string) *Metrics {
 			Name: "karpenterd_leader",
 			Help: "1 while this replica is the one that works.",
 		}),
+		fleet: newAudits(),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "karpenter_build_info", Help: "The daemon's version.",
@@ -81,7 +83,7 @@ func NewMetrics(version string) *Metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.decisions, m.claims, m.deleted, m.terminated, m.failures, m.messages, m.awsCalls,
-		m.waiting, m.refused, m.toDecision, m.leader, build,
+		m.waiting, m.refused, m.toDecision, m.leader, m.fleet.cost, m.fleet.bound, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

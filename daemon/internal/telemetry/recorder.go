@@ -40,6 +40,7 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 	r.Metrics.decisions.Observe(took.Seconds())
 	r.Metrics.waiting.Set(float64(out.Trace.Pods))
 	r.Metrics.refused.Set(float64(out.Trace.Refused))
+	r.Metrics.fleet.look(in, out, r.Logger)
 	for _, a := range out.Plan.Actions {
 		switch x := a.(type) {
 		case plan.Launch:
