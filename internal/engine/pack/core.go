@@ -22,6 +22,7 @@ type core struct {
 	sample  []bool        // per column: searches begin with it
 	shapes  []price.Class // what kinds differ in but their roles; counts are scratch
 	rules   []Rule
+	cuts    int   // how many dimensions with larger units have been of use
 	whereOf []int // per Problem.Where, its number among the distinct ones
 	trace   Trace
 }

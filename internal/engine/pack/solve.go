@@ -12,6 +12,7 @@ func Solve(p Problem, work Work) Result {
 	c := newCore(&p)
 	best := newSearch(c)
 	prices := best.pricesFor(best.left, boundCuts, 0)
+	c.cuts = len(prices.Dimensions) - len(c.dims)
 	goal := best.worthOf(prices)
 	goal = addMoney(goal, int64(goal)/nearly, 1)
 	trials := work.Trials
@@ -78,7 +79,7 @@ type search struct {
 	filler filler
 	cache  []filling // per column, the last filling
 	right  []int     // per column, the offer that its filling shrinks to
-	heap   []int
+	heap   []ranked
 	scale  balance
 }
 
@@ -110,7 +111,7 @@ func (s *search) usable(column int) bool {
 func (s *search) run(tight uint) *search {
 	s.tight = tight
 	if s.large {
-		s.value(s.pricesFor(s.left, boundCuts, firstGroups), s.left)
+		s.value(s.pricesFor(s.left, s.cuts, firstGroups), s.left)
 		s.greedy(true)
 		s.large = false
 	}

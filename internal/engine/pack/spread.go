@@ -17,7 +17,7 @@ var fullness = [...]uint64{1009, 1009, 1009, 1004, 993, 970, 922} //nolint:goche
 
 // spreadAll deals until the linear program would buy less than one whole node.
 func (s *search) spreadAll() {
-	cuts, groups := boundCuts, firstGroups
+	cuts, groups := s.cuts, firstGroups
 	for _, full := range fullness {
 		for {
 			s.cap = s.dearest()
@@ -74,7 +74,12 @@ type bin struct {
 	pieces  []piece
 	tallies []tally
 	worth   uint64
-	score   int64
+}
+
+// ranked is a bin with the score that it has for the kind at hand.
+type ranked struct {
+	score int64
+	bin   int
 }
 
 // spread buys what the linear program would buy, in lots of m nodes that are
@@ -138,15 +143,18 @@ func (s *search) deal(bins []bin, k int, n int64) {
 	kd := &s.kinds[k]
 	s.heap = s.heap[:0]
 	for i := range bins {
-		if s.columns[bins[i].column].takes(kd) && s.rate(&bins[i], kd) {
-			s.heap = append(s.heap, i)
+		if !s.columns[bins[i].column].takes(kd) {
+			continue
+		}
+		if score, ok := s.rate(&bins[i], kd); ok {
+			s.heap = append(s.heap, ranked{score, i})
 		}
 	}
 	for i := len(s.heap)/2 - 1; i >= 0; i-- {
-		s.sink(bins, i)
+		s.sink(i)
 	}
 	for n > 0 && len(s.heap) > 0 {
-		b := &bins[s.heap[0]]
+		b := &bins[s.heap[0].bin]
 		take := max(1, min(n, room(kd.need, b.free)/16))
 		if kd.roles != nil {
 			take = min(take, s.allowed(kd, b.tallies))
@@ -162,26 +170,28 @@ func (s *search) deal(bins []bin, k int, n int64) {
 			b.pieces = append(b.pieces, piece{k, take})
 		}
 		n -= take
-		if !s.rate(b, kd) {
+		if score, ok := s.rate(b, kd); ok {
+			s.heap[0].score = score
+		} else {
 			last := len(s.heap) - 1
 			s.heap[0] = s.heap[last]
 			s.heap = s.heap[:last]
 		}
-		s.sink(bins, 0)
+		s.sink(0)
 	}
 }
 
 // sink restores the order of the heap below i: best score first, then index.
-func (s *search) sink(bins []bin, i int) {
+func (s *search) sink(i int) {
 	for {
 		child := 2*i + 1
 		if child >= len(s.heap) {
 			return
 		}
-		if right := child + 1; right < len(s.heap) && s.ahead(bins, right, child) {
+		if right := child + 1; right < len(s.heap) && s.heap[right].ahead(s.heap[child]) {
 			child = right
 		}
-		if !s.ahead(bins, child, i) {
+		if !s.heap[child].ahead(s.heap[i]) {
 			return
 		}
 		s.heap[i], s.heap[child] = s.heap[child], s.heap[i]
@@ -189,22 +199,15 @@ func (s *search) sink(bins []bin, i int) {
 	}
 }
 
-func (s *search) ahead(bins []bin, i, j int) bool {
-	a, b := s.heap[i], s.heap[j]
-	if bins[a].score != bins[b].score {
-		return bins[a].score > bins[b].score
-	}
-	return a < b
-}
+func (r ranked) ahead(o ranked) bool { return r.score > o.score || r.score == o.score && r.bin < o.bin }
 
 // rate scores the bin for one more pod of the kind; false where it does not fit.
-func (s *search) rate(b *bin, kd *kind) bool {
+func (s *search) rate(b *bin, kd *kind) (score int64, fits bool) {
 	if !fit(kd.need, b.free) || kd.roles != nil && s.allowed(kd, b.tallies) == 0 {
-		return false
+		return 0, false
 	}
 	before, after, mean := s.scale.lean(b.free, kd)
-	b.score = int64(before) - int64(after) - int64(mean>>(s.tight-5))
-	return true
+	return int64(before) - int64(after) - int64(mean>>(s.tight-5)), true
 }
 
 // keep takes the bin if it is full enough, shrunk to the cheapest column that

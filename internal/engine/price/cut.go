@@ -107,7 +107,7 @@ func (c *part) needs(resource, group int) []sized {
 			continue
 		}
 		for _, k := range c.model.groups[g].classes {
-			if n := c.Classes[k].Need[resource]; n > c.largest[resource]/64 && n > 1 {
+			if n := c.Classes[k].Need[resource]; n > c.largest[resource]/16 && n > 1 {
 				out = append(out, sized{n, float64(c.Classes[k].Count)})
 			}
 		}
