@@ -21,6 +21,8 @@ type Metrics struct {
 	awsCalls   *prometheus.CounterVec
 	waiting    prometheus.Gauge
 	refused    prometheus.Gauge
+	planCost   prometheus.Gauge
+	planBound  prometheus.Gauge
 	toDecision prometheus.Histogram
 	leader     prometheus.Gauge
 	fleet      *audits
@@ -67,6 +69,14 @@ func NewMetrics(version string) *Metrics {
 			Name: "karpenter_scheduler_unschedulable_pods_count",
 			Help: "Pods that no pool can take.",
 		}),
+		planCost: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "karpenterd_plan_cost",
+			Help: "Dollars an hour of all nodes that the last plan with launches launched.",
+		}),
+		planBound: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "karpenterd_plan_bound",
+			Help: "Dollars an hour that any plan in place of the last one with launches would have cost at least.",
+		}),
 		toDecision: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "karpenter_pods_scheduling_decision_duration_seconds",
 			Help: "Time from a pod's first sight to the decision to launch for it.", Buckets: seconds,
@@ -83,7 +93,7 @@ func NewMetrics(version string) *Metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.decisions, m.claims, m.deleted, m.terminated, m.failures, m.messages, m.awsCalls,
-		m.waiting, m.refused, m.toDecision, m.leader, m.fleet.cost, m.fleet.bound, build,
+		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.fleet.cost, m.fleet.bound, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

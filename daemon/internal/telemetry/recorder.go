@@ -1,6 +1,9 @@
 package telemetry
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // repeat is how long the same Event for the same pod is not sent again.
@@ -26,8 +30,9 @@ type Recorder struct {
 	Metrics *Metrics
 	Waiting func(pod string) (time.Time, bool) // when the pod was first seen to wait
 
-	mu   sync.Mutex
-	said map[string]said
+	mu    sync.Mutex
+	said  map[string]said // by object, of the last few minutes
+	swept time.Time
 }
 
 type said struct {
@@ -55,11 +60,8 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 			r.Logger.Info("release node", "node", x.Node, "nominated", x.Planned, "given_up", x.GivenUp)
 		}
 	}
-	for _, o := range out.Plan.Outcomes {
-		if o.Verdict == plan.Unplaceable {
-			r.unplaceable(in.Snapshot, o)
-		}
-	}
+	r.cost(out.Plan)
+	r.tell(in.Snapshot, out.Plan)
 }
 
 // launch logs the decision with the times at which its pods were first seen, in
@@ -83,21 +85,79 @@ func (r *Recorder) launch(in engine.Input, out engine.Output, l plan.Launch, too
 		"replaces", l.Why.Replaces, "decided_in", took.Round(time.Microsecond).String(), "seen_unix_nano", seen, "compared", out.Trace.Types)
 }
 
-// unplaceable tells each pod that it cannot be placed.
-func (r *Recorder) unplaceable(s cluster.Snapshot, o plan.Outcome) {
-	for _, id := range o.Pods {
-		one := o
-		one.Pods = []string{id}
-		text := one.Explain()
-		if !r.fresh(id, text) {
-			continue
-		}
-		r.Logger.Warn("pod cannot be placed", "pod", id, "why", text)
-		if p, ok := s.Pod(id); ok && p.Node == "" {
-			r.event(&corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: typesUID(p.UID)},
-				corev1.EventTypeWarning, "FailedScheduling", "Failed to schedule pod, "+text)
+// cost logs what the launches cost and how much less any plan could cost.
+func (r *Recorder) cost(p plan.Plan) {
+	launches := 0
+	for _, a := range p.Actions {
+		if _, ok := a.(plan.Launch); ok {
+			launches++
 		}
 	}
+	for _, proof := range p.Proofs {
+		if launches == 0 || proof.Scratch {
+			continue
+		}
+		r.Metrics.planCost.Set(dollars(p.Cost))
+		r.Metrics.planBound.Set(dollars(proof.Bound))
+		args := []any{"launches", launches, "cost", p.Cost.Dollars(), "bound", proof.Bound.Dollars()}
+		if permille, defined := proof.Gap(p.Cost); defined {
+			args = append(args, "gap_percent", float64(permille)/10)
+		}
+		r.Logger.Info("plan costs", append(args, "why", proof.Explain(p.Cost))...)
+	}
+}
+
+func dollars(m quantity.Money) float64 { return float64(m) / 1e9 }
+
+// tell logs a paragraph for each workload that something is launched for or that
+// cannot be placed, and tells each pod without a place why.
+func (r *Recorder) tell(s cluster.Snapshot, p plan.Plan) {
+	if !slices.ContainsFunc(p.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.OnLaunch || o.Verdict == plan.Unplaceable }) {
+		return
+	}
+	stories := plan.Tell(p, func(id string) string {
+		if pod, ok := s.Pod(id); ok {
+			return plan.WorkloadOf(pod)
+		}
+		return "Pod " + id
+	})
+	for _, story := range stories {
+		r.story(s, story)
+	}
+}
+
+// story logs the paragraph of a workload. Where it is about refusals only, it is
+// not repeated for as long as these stay the same.
+func (r *Recorder) story(s cluster.Snapshot, story plan.Story) {
+	pods, bought, refused, refusals := 0, 0, 0, ""
+	for _, c := range story.Chapters {
+		pods += len(c.Pods)
+		switch c.Verdict {
+		case plan.OnLaunch:
+			bought += len(c.Pods)
+		case plan.Unplaceable:
+			refused += len(c.Pods)
+			refusals += fmt.Sprintln(len(c.Pods), r.unplaceable(s, c))
+		case plan.OnNode, plan.OnClaim, plan.Waiting:
+		}
+	}
+	fresh := refused > 0 && r.fresh("workload/"+story.Workload, refusals)
+	if bought > 0 || fresh {
+		r.Logger.Info("workload planned for", "workload", story.Workload, "pods", pods,
+			"launched_for", bought, "refused", refused, "why", story.Explain())
+	}
+}
+
+// unplaceable sends each pod an Event that it cannot be placed, and returns why.
+func (r *Recorder) unplaceable(s cluster.Snapshot, c plan.Chapter) string {
+	why := plan.ExplainRefusals(c.Reasons)
+	for _, id := range c.Pods {
+		if p, ok := s.Pod(id); ok && p.Node == "" && r.fresh(id, why) {
+			r.event(&corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: typesUID(p.UID)},
+				corev1.EventTypeWarning, "FailedScheduling", "Failed to schedule pod, "+why)
+		}
+	}
+	return why
 }
 
 // fresh says whether the text is new for the object or was said long ago.
@@ -108,8 +168,12 @@ func (r *Recorder) fresh(object, text string) bool {
 	if old, ok := r.said[object]; ok && old.text == text && now.Sub(old.at) < repeat {
 		return false
 	}
-	if r.said == nil || len(r.said) > 10_000 {
+	if r.said == nil {
 		r.said = map[string]said{}
+	}
+	if now.Sub(r.swept) >= repeat {
+		r.swept = now
+		maps.DeleteFunc(r.said, func(_ string, x said) bool { return now.Sub(x.at) >= repeat })
 	}
 	r.said[object] = said{text: text, at: now}
 	return true

@@ -1,0 +1,185 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// desk is a recorder whose log, Events and metrics can be read.
+type desk struct {
+	t        *testing.T
+	recorder *telemetry.Recorder
+	log      bytes.Buffer
+	events   *record.FakeRecorder
+	snapshot cluster.Snapshot
+}
+
+// newDesk has the pods web-0 to web-2 of one ReplicaSet in its snapshot.
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	d := &desk{t: t, events: record.NewFakeRecorder(100)}
+	d.recorder = &telemetry.Recorder{
+		Logger: hclog.New(&hclog.LoggerOptions{Output: &d.log, JSONFormat: true}), Events: d.events, Metrics: telemetry.NewMetrics("test"),
+		Waiting: func(string) (time.Time, bool) { return time.Unix(1, 0), true },
+	}
+	var objects cluster.Objects
+	for i := range 3 {
+		objects.Pods = append(objects.Pods, cluster.Pod{
+			Namespace: "default", Name: fmt.Sprint("web-", i), UID: fmt.Sprint("u", i), Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web"},
+		})
+	}
+	var err error
+	if d.snapshot, err = cluster.New(objects); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (d *desk) record(p plan.Plan) {
+	d.recorder.Record(engine.Input{Snapshot: d.snapshot, Now: time.Unix(2, 0)}, engine.Output{Plan: p}, time.Millisecond)
+}
+
+// lines returns what was logged with the message since the last call.
+func (d *desk) lines(message string) []map[string]any {
+	d.t.Helper()
+	var out []map[string]any
+	for line := range strings.Lines(d.log.String()) {
+		var x map[string]any
+		if err := json.Unmarshal([]byte(line), &x); err != nil {
+			d.t.Fatalf("line %q: %v", line, err)
+		}
+		if x["@message"] == message {
+			out = append(out, x)
+		}
+	}
+	d.log.Reset()
+	return out
+}
+
+func refused(limit int64, pods ...string) plan.Outcome {
+	return plan.Outcome{Group: "g", Pods: pods, Verdict: plan.Unplaceable, Reasons: []plan.Refusal{
+		{Pool: "gpu", Cause: plan.LimitReached, Limit: &plan.Limit{Name: "nodes", Max: limit, Used: limit}},
+	}}
+}
+
+func launch() plan.Plan {
+	l := plan.Launch{
+		Name: "spot-a", Pool: "spot", CapacityType: "spot", Zones: []string{"us-west-2b"}, Price: 410_000_000,
+		Types: []plan.Choice{{Type: "m7a.4xlarge", Price: 410_000_000}}, Pods: []string{"default/web-0", "default/web-1"},
+		Why: plan.LaunchReason{
+			Pods: 2, Considered: 605, Best: plan.Choice{Type: "m7a.4xlarge", Price: 410_000_000}, Passed: plan.Choice{Type: "c7a.8xlarge", Price: 380_000_000},
+			Lacks: &quantity.Shortage{Resource: quantity.Memory, Need: 61 << 30, Free: 58 << 30},
+		},
+	}
+	return plan.Plan{
+		Actions: []plan.Action{l}, Cost: l.Price, Proofs: []plan.Certificate{{Scratch: true, Bound: 1}, {Bound: 400_000_000}},
+		Outcomes: []plan.Outcome{{Pods: l.Pods, Verdict: plan.OnLaunch, On: l.Name}, refused(4, "default/web-2")},
+	}
+}
+
+func TestRecorder_TellsARefusedPodOnceAndAgainWhenTheReasonChanges(t *testing.T) {
+	d := newDesk(t)
+	pods := []string{"default/web-0", "default/web-1"}
+	for _, limit := range []int64{4, 5} {
+		for range 3 {
+			d.record(plan.Plan{Outcomes: []plan.Outcome{refused(limit, pods...), {Pods: []string{"default/web-2"}, Verdict: plan.OnNode, On: "n"}}})
+		}
+		want := fmt.Sprintf(`cannot be placed: pool "gpu": limited to %d nodes, and has %d`, limit, limit)
+		told := d.lines("workload planned for")
+		if len(told) != 1 || !strings.Contains(fmt.Sprint(told[0]["why"]), want) || told[0]["workload"] != "ReplicaSet default/web" {
+			t.Errorf("limit %d: told %v, want once %q", limit, told, want)
+		}
+		for range pods {
+			want := fmt.Sprintf(`Warning FailedScheduling Failed to schedule pod, pool "gpu": limited to %d nodes, and has %d`, limit, limit)
+			if got := d.event(); got != want {
+				t.Errorf("limit %d: event %q, want %q", limit, got, want)
+			}
+		}
+		if got := d.event(); got != "" {
+			t.Errorf("limit %d: one more event %q", limit, got)
+		}
+	}
+}
+
+// event takes the next Event that was sent, "" for none.
+func (d *desk) event() string {
+	select {
+	case e := <-d.events.Events:
+		return e
+	default:
+		return ""
+	}
+}
+
+func TestRecorder_TellsWhatIsLaunchedForAWorkloadAndWhy(t *testing.T) {
+	d := newDesk(t)
+	for range 2 { // a launch is told each time
+		d.record(launch())
+		told := d.lines("workload planned for")
+		want := `ReplicaSet default/web, 3 pods: 2 get a new node: m7a.4xlarge spot in us-west-2b at $0.4100 an hour, since c7a.8xlarge at $0.3800 ` +
+			`lacks memory (needs 61Gi, has 58Gi). 1 cannot be placed: pool "gpu": limited to 4 nodes, and has 4.`
+		if len(told) != 1 || told[0]["why"] != want || told[0]["launched_for"] != 2.0 || told[0]["refused"] != 1.0 {
+			t.Errorf("told %v, want %q", told, want)
+		}
+	}
+	d.record(plan.Plan{Outcomes: []plan.Outcome{refused(4, "default/web-2")}})
+	if again := d.lines("workload planned for"); len(again) != 0 {
+		t.Errorf("the refusal is told again: %v", again)
+	}
+}
+
+func TestRecorder_KeepsTheKeysOfALaunch(t *testing.T) {
+	d := newDesk(t)
+	d.record(launch())
+	told := d.lines("launch nodeclaim")
+	if len(told) != 1 {
+		t.Fatalf("told %v", told)
+	}
+	for key, want := range map[string]any{
+		"nodeclaim": "spot-a", "nodepool": "spot", "capacity_type": "spot", "instance_types": "m7a.4xlarge", "zones": "us-west-2b",
+		"price": "$0.4100", "pods": 2.0, "declared": 0.0, "replaces": "", "decided_in": "1ms", "compared": 0.0,
+	} {
+		if told[0][key] != want {
+			t.Errorf("%s is %v, want %v", key, told[0][key], want)
+		}
+	}
+	if seen, ok := told[0]["seen_unix_nano"].([]any); !ok || len(seen) != 2 {
+		t.Errorf("seen_unix_nano is %v, want a time for each pod", told[0]["seen_unix_nano"])
+	}
+}
+
+func TestRecorder_SaysHowFarAPlanIsFromTheBound(t *testing.T) {
+	d := newDesk(t)
+	d.record(launch())
+	told := d.lines("plan costs")
+	want := "new nodes for these pods cannot cost less than $0.4000 an hour; the cost is $0.4100, 2.5 % above that"
+	if len(told) != 1 || told[0]["why"] != want || told[0]["gap_percent"] != 2.5 || told[0]["cost"] != "$0.4100" || told[0]["bound"] != "$0.4000" {
+		t.Errorf("told %v, want %q", told, want)
+	}
+	d.record(plan.Plan{Outcomes: []plan.Outcome{{Pods: []string{"default/web-2"}, Verdict: plan.OnNode, On: "n"}}})
+	if again := d.log.String(); again != "" {
+		t.Errorf("a plan that launches nothing is told: %s", again)
+	}
+	answer := httptest.NewRecorder()
+	d.recorder.Metrics.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, want := range []string{"\nkarpenterd_plan_cost 0.41\n", "\nkarpenterd_plan_bound 0.4\n"} {
+		if !strings.Contains(answer.Body.String(), want) {
+			t.Errorf("the metrics lack %q", want)
+		}
+	}
+}
