@@ -61,31 +61,16 @@ func NewMetrics(version string) *Metrics {
 			Name: "karpenterd_aws_calls_total",
 			Help: "Calls to AWS by service, operation and result.",
 		}, []string{"service", "operation", "result"}),
-		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "karpenter_scheduler_queue_depth",
-			Help: "Pods that need room.",
-		}),
-		refused: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "karpenter_scheduler_unschedulable_pods_count",
-			Help: "Pods that no pool can take.",
-		}),
-		planCost: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "karpenterd_plan_cost",
-			Help: "Dollars an hour of all nodes that the last plan with launches launched.",
-		}),
-		planBound: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "karpenterd_plan_bound",
-			Help: "Dollars an hour that any plan in place of the last one with launches would have cost at least.",
-		}),
+		waiting:   gauge("karpenter_scheduler_queue_depth", "Pods that need room."),
+		refused:   gauge("karpenter_scheduler_unschedulable_pods_count", "Pods that no pool can take."),
+		planCost:  gauge("karpenterd_plan_cost_dollars_per_hour", "Cost of all nodes of the last plan that launched any."),
+		planBound: gauge("karpenterd_plan_bound_dollars_per_hour", "What any plan in place of that one would have cost at least."),
 		toDecision: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "karpenter_pods_scheduling_decision_duration_seconds",
 			Help: "Time from a pod's first sight to the decision to launch for it.", Buckets: seconds,
 		}),
-		leader: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "karpenterd_leader",
-			Help: "1 while this replica is the one that works.",
-		}),
-		fleet: newAudits(),
+		leader: gauge("karpenterd_leader", "1 while this replica is the one that works."),
+		fleet:  newAudits(),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "karpenter_build_info", Help: "The daemon's version.",
@@ -96,6 +81,10 @@ func NewMetrics(version string) *Metrics {
 		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.fleet.cost, m.fleet.bound, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+func gauge(name, help string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
 // Handler serves the metrics in Prometheus' text format.

@@ -177,7 +177,7 @@ func TestRecorder_SaysHowFarAPlanIsFromTheBound(t *testing.T) {
 	}
 	answer := httptest.NewRecorder()
 	d.recorder.Metrics.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	for _, want := range []string{"\nkarpenterd_plan_cost 0.41\n", "\nkarpenterd_plan_bound 0.4\n"} {
+	for _, want := range []string{"\nkarpenterd_plan_cost_dollars_per_hour 0.41\n", "\nkarpenterd_plan_bound_dollars_per_hour 0.4\n"} {
 		if !strings.Contains(answer.Body.String(), want) {
 			t.Errorf("the metrics lack %q", want)
 		}
