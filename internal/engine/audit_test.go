@@ -65,6 +65,7 @@ func constraint(t testing.TB, a plan.Audit, kind plan.Constraint, key string) pl
 // drawFleet is a world at a random stage between pending pods and a fleet that
 // has lost some of them.
 func drawFleet(t *testing.T, rt *rapid.T) *world {
+	t.Helper()
 	w := newWorld(t)
 	drawApps(rt, w)
 	if rapid.Bool().Draw(rt, "reserved") {
