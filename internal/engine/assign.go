@@ -102,7 +102,7 @@ func (s *step) candidates(c *demandClass) []*host {
 	l := &c.levels[c.level]
 	ruled := s.rules != nil && s.rules.Bound(c.rule())
 	var room int64
-	for state := range s.in.Snapshot.Roomy(l.shape.Requests) {
+	for state := range s.in.Snapshot.Roomy(s.withoutAttach(l.shape.Requests)) {
 		s.trace.Objects++
 		h := s.node(state)
 		if h == nil || h.stage != stageNode || !l.shape.Requests.Fits(h.free) || !h.accepts(l) {

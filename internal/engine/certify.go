@@ -81,7 +81,7 @@ func (s *step) boundHosts(demand []*demandClass, levels []*level, dims dimension
 	for _, c := range demand[1:] {
 		least = least.Min(c.group.Shape.Requests)
 	}
-	for state := range s.in.Snapshot.Roomy(least) {
+	for state := range s.in.Snapshot.Roomy(s.withoutAttach(least)) {
 		s.trace.Objects++
 		s.node(state)
 	}

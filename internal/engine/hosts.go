@@ -156,9 +156,11 @@ func (s *step) nodeHost(state *cluster.NodeState, c cluster.Claim) *host {
 		capacity = c.Allocatable
 	}
 	// DaemonSet pods that are still to come keep their share.
-	missing := fit.Overhead(s.in.Snapshot.Supply().DaemonSets, h.labels[0], h.taints).Sub(state.Daemons)
-	h.free = s.attachable(capacity).Sub(state.Used).Sub(missing.Max(quantity.Resources{}))
-	h.most = h.free
+	daemons, room := s.in.Snapshot.Supply().DaemonSets, s.attachable(capacity).Sub(state.Used)
+	missing := func(daemons []cluster.DaemonSet) quantity.Resources {
+		return fit.Overhead(daemons, h.labels[0], h.taints).Sub(state.Daemons).Max(quantity.Resources{})
+	}
+	h.free, h.most = room.Sub(missing(daemons)), room.Sub(missing(fit.Certain(daemons)))
 	if s.portsMatter {
 		for g, n := range state.Groups() {
 			if n > 0 {
@@ -186,8 +188,9 @@ func (s *step) claimHost(c cluster.Claim) *host {
 	daemons := s.in.Snapshot.Supply().DaemonSets
 	if c.Launched {
 		h.labels = []label.Lookup{c.Labels}
-		h.free = s.attachable(c.Allocatable).Sub(fit.Overhead(daemons, c.Labels, c.Taints))
-		h.most = h.free
+		room := s.attachable(c.Allocatable)
+		h.free = room.Sub(fit.Overhead(daemons, c.Labels, c.Taints))
+		h.most = room.Sub(fit.Overhead(fit.Certain(daemons), c.Labels, c.Taints))
 		return h
 	}
 	h.stage = stageOrdered
@@ -197,13 +200,14 @@ func (s *step) claimHost(c cluster.Claim) *host {
 		if !carries(c.Requirements, label.InstanceType, t.Name) {
 			continue
 		}
-		net := t.Allocatable.Sub(fit.Overhead(daemons, &label.Layers{c.Labels, t.Labels}, c.Taints))
+		labels := &label.Layers{c.Labels, t.Labels}
+		net := t.Allocatable.Sub(fit.Overhead(daemons, labels, c.Taints))
 		for _, o := range t.Offerings {
 			if carries(c.Requirements, label.Zone, o.Zone) && carries(c.Requirements, label.CapacityType, o.CapacityType) {
 				h.labels = append(h.labels, &label.Layers{c.Labels, t.Labels, fleet.OfferingLabels(o)})
 			}
 		}
-		h.most = h.most.Max(net)
+		h.most = h.most.Max(t.Allocatable.Sub(fit.Overhead(fit.Certain(daemons), labels, c.Taints)))
 		if first {
 			h.free, first = net, false
 		} else {

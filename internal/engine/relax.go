@@ -83,7 +83,10 @@ func (p preferences) with(hard cluster.Shape) cluster.Shape {
 	}
 	out.Affinity = nil
 	for _, term := range hard.Affinity {
-		out.Affinity = append(out.Affinity, term.And(wish))
+		if len(term) > 0 { // one without requirements matches nothing
+			term = term.And(wish)
+		}
+		out.Affinity = append(out.Affinity, term)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ package fit
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -145,4 +146,14 @@ func Overhead(daemons []cluster.DaemonSet, labels label.Lookup, taints []cluster
 		}
 	}
 	return sum
+}
+
+// Certain returns the DaemonSets that are certain to run where their shape may:
+// a constraint that is not carried out may keep the others away.
+func Certain(daemons []cluster.DaemonSet) []cluster.DaemonSet {
+	doubtful := func(d cluster.DaemonSet) bool { return len(d.Shape.Unsupported) > 0 }
+	if !slices.ContainsFunc(daemons, doubtful) {
+		return daemons
+	}
+	return slices.DeleteFunc(slices.Clone(daemons), doubtful)
 }

@@ -160,9 +160,7 @@ func (f *Fleet) Serves(supply *cluster.Supply, variants []string) bool {
 func Template(p cluster.Pool) label.Labels {
 	l := p.Labels.With(label.NodePool, p.Name).With(label.NodeClass, p.Class)
 	for _, r := range p.Requirements {
-		values, listed := r.Values()
-		one := listed && len(values) == 1
-		if _, there := l.Get(r.Key()); there || r.AdmitsAbsence() || label.OfInstance(r.Key()) && !one {
+		if _, there := l.Get(r.Key()); there || r.AdmitsAbsence() || label.OfInstance(r.Key()) {
 			continue
 		}
 		if v, ok := r.Some(); ok {
@@ -179,7 +177,7 @@ func (f *Fleet) templates(p cluster.Pool) []label.Labels {
 	for _, key := range f.variants {
 		r, there := p.Requirements.Get(key)
 		values, listed := r.Values()
-		if !there || !listed || len(values) < 2 || len(out)*len(values) > maxVariants {
+		if _, fixed := p.Labels.Get(key); fixed || !there || !listed || len(values) < 2 || len(out)*len(values) > maxVariants {
 			continue
 		}
 		var next []label.Labels
@@ -304,8 +302,10 @@ func typeMeets(rs label.Requirements, decided []bool, own, all label.Lookup) boo
 // least that they take in any of its zones.
 func (f *Fleet) overhead(r *Row, p cluster.Pool) (most, least quantity.Resources) {
 	for m := r.Zones; m != 0; m &= m - 1 {
-		x := fit.Overhead(f.daemons, r.Labels(bits.TrailingZeros64(m)), p.Taints)
-		if most = most.Max(x); m == r.Zones {
+		labels := r.Labels(bits.TrailingZeros64(m))
+		most = most.Max(fit.Overhead(f.daemons, labels, p.Taints))
+		x := fit.Overhead(fit.Certain(f.daemons), labels, p.Taints)
+		if m == r.Zones {
 			least = x
 		}
 		least = least.Min(x)
