@@ -76,6 +76,12 @@ func (s *step) gatherDemand() {
 	for _, c := range s.classes {
 		c.had = c.count()
 		demand += c.had
+		s.portsMatter = s.portsMatter || len(c.group.Shape.Ports) > 0
+		for _, a := range c.group.Shape.Requests.Extended {
+			if strings.HasPrefix(a.Name, attachPrefix) && !slices.Contains(s.attach, a.Name) {
+				s.attach = append(s.attach, a.Name)
+			}
+		}
 	}
 	s.memory.Growth = s.in.Memory.Growth.next(demand, s.in.Now)
 	slices.SortFunc(s.classes, func(a, b *demandClass) int {

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"math"
+	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -45,10 +47,13 @@ func (g Growth) until() time.Time { return g.Before.Add(growthGap) }
 // prospect is a bin that could be launched.
 type prospect struct {
 	price  quantity.Money // of the launch
-	worth  quantity.Money // of its content, at prices at which no offer is worth more than it costs
+	worth  quantity.Money // of its content, by the weights of room, where the best offer is worth its price
 	since  time.Time      // when the oldest of its content came: a pod's creation, or the first sight of a declared one
 	urgent bool           // it has pods of a node that goes
+	bin    int            // its index as it was packed
 }
+
+func (p prospect) full() bool { return p.worth >= p.price/1000*fullEnough }
 
 // hold says which bins to launch now, and when to look at the others again; zero
 // where there are none.
@@ -59,8 +64,7 @@ func hold(bins []prospect, g Growth, now time.Time) (launch []bool, look time.Ti
 		if quiet := g.until(); quiet.Before(end) {
 			end = quiet
 		}
-		full := b.worth >= b.price/1000*fullEnough
-		if launch[i] = full || b.urgent || !now.Before(end); !launch[i] {
+		if launch[i] = b.full() || b.urgent || !now.Before(end); !launch[i] {
 			look = earliest(look, end)
 		}
 	}
@@ -69,22 +73,19 @@ func hold(bins []prospect, g Growth, now time.Time) (launch []bool, look time.Ti
 
 // holdBack divides the bins into those to launch now and those that wait for
 // company.
-func (s *step) holdBack(t *tier, items []*item, p *pack.Problem, r *pack.Result) (now, later []pack.Bin) {
-	prospects := make([]prospect, len(r.Bins))
-	for i := range r.Bins {
-		prospects[i] = s.prospect(t, items, p, r, &r.Bins[i])
-	}
+func (s *step) holdBack(t *tier, items []*item, r *pack.Result) (now, later []pack.Bin) {
+	t.findStandard(s)
+	prospects := s.prospects(t, items, r)
 	launch, look := hold(prospects, s.memory.Growth, s.in.Now)
-	if look.IsZero() {
-		return r.Bins, nil
+	if !look.IsZero() {
+		s.waitUntil(look, plan.MorePods)
 	}
-	s.waitUntil(look, plan.MorePods)
 	for i, b := range r.Bins {
-		if launch[i] {
-			now = append(now, b)
-		} else {
+		if !launch[i] {
 			later = append(later, b)
+			continue
 		}
+		now = append(now, b)
 	}
 	return now, later
 }
@@ -110,34 +111,98 @@ func (s *step) wait1(x *item, n int64) {
 	}
 }
 
-func (s *step) prospect(t *tier, items []*item, p *pack.Problem, r *pack.Result, b *pack.Bin) prospect {
-	cost, _ := s.fleet.Rows[t.rows[b.Offer]].PriceIn(b.Zones)
-	out := prospect{price: cost, since: s.in.Now}
-	var worth price.Sum
-	for _, part := range b.Parts {
-		c := items[part.Class].class
-		var one price.Sum
-		for d, unit := range r.Prices.Dimensions {
-			one.Add(max(0, p.Classes[part.Class].Need[unit.Resource])/unit.Unit, r.Prices.Of[part.Class][d])
+// prospects rates the bins, and sorts them by how full they are: the fullest get
+// the pods that wait longest.
+func (s *step) prospects(t *tier, items []*item, r *pack.Result) []prospect {
+	list := make([]prospect, len(r.Bins))
+	for i := range r.Bins {
+		list[i] = s.prospect(t, items, &r.Bins[i])
+		list[i].bin = i
+	}
+	slices.SortStableFunc(list, func(a, b prospect) int {
+		switch {
+		case dearer(a.price, a.worth, b.price, b.worth):
+			return 1
+		case dearer(b.price, b.worth, a.price, a.worth):
+			return -1
 		}
-		worth.AddTimes(one, part.Count)
-		out.urgent = out.urgent || len(c.displaced) > 0
-		if since := c.since(s.in.Now); since.Before(out.since) {
-			out.since = since
+		return 0
+	})
+	bins := make([]pack.Bin, len(list))
+	given := map[*demandClass]int64{}
+	for i := range list {
+		x := &list[i]
+		bins[i] = r.Bins[x.bin]
+		for _, part := range bins[i].Parts {
+			c := items[part.Class].class
+			if since := c.since(given[c], s.in.Now); since.Before(x.since) {
+				x.since = since
+			}
+			given[c] += part.Count * bins[i].Copies * items[part.Class].unit
 		}
 	}
-	out.worth = quantity.Money(worth.Unscaled(r.Prices.Scale))
+	r.Bins = bins
+	return list
+}
+
+func (s *step) prospect(t *tier, items []*item, b *pack.Bin) prospect {
+	cost, _ := s.fleet.Rows[t.rows[b.Offer]].PriceIn(b.Zones)
+	out := prospect{price: cost, since: s.in.Now}
+	var content quantity.Resources
+	for _, part := range b.Parts {
+		content = content.Add(items[part.Class].need().Times(part.Count))
+		out.urgent = out.urgent || len(items[part.Class].class.displaced) > 0
+	}
+	out.worth = t.worth(content)
 	return out
 }
 
-// since is when the oldest of the class's demand came.
-func (c *demandClass) since(now time.Time) time.Time {
+// since is when the oldest of the class's demand came, the first so many pods
+// aside.
+func (c *demandClass) since(after int64, now time.Time) time.Time {
 	t := now
-	if len(c.pods) > 0 && c.pods[0].created.Before(t) {
-		t = c.pods[0].created
+	if after < int64(len(c.pods)) && c.pods[after].created.Before(t) {
+		t = c.pods[after].created
 	}
 	if c.declared > 0 && c.declaredAt.Before(t) {
 		t = c.declaredAt
 	}
 	return t
+}
+
+// findStandard finds the row with the most room for its price: what is held
+// back is judged by it, not by the prices of the pods that wait just now, to
+// which a resource that they do not need is worth nothing.
+func (t *tier) findStandard(s *step) {
+	t.standard = nil
+	for _, x := range t.rows {
+		r := &s.fleet.Rows[x]
+		if r.Price <= 0 || s.large(r) {
+			continue
+		}
+		if t.standard == nil || dearer(t.standard.Price, quantity.Money(work(t.standard.Net)), r.Price, quantity.Money(work(r.Net))) {
+			t.standard = r
+		}
+	}
+}
+
+// worth is the price of so much room on the standard row.
+func (t *tier) worth(r quantity.Resources) quantity.Money {
+	if t.standard == nil || work(t.standard.Net) <= 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(max(0, work(r))), uint64(t.standard.Price))
+	per := uint64(work(t.standard.Net))
+	if hi >= per {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, per)
+	return quantity.Money(min(q, math.MaxInt64)) //nolint:gosec // G115: at most MaxInt64
+}
+
+// dearer says whether price a for value v is more than price b for value w.
+func dearer(a, v, b, w quantity.Money) bool {
+	ah, al := bits.Mul64(uint64(max(0, a)), uint64(max(0, w)))
+	bh, bl := bits.Mul64(uint64(max(0, b)), uint64(max(0, v)))
+	return ah > bh || ah == bh && al > bl
 }

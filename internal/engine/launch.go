@@ -9,6 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -103,6 +104,18 @@ func (s *step) zonesOf(row int, b pack.Bin, wheres [][]uint64) uint64 {
 	return zones
 }
 
+// place is a copy of the bin as topology rules see it: where several types or
+// zones are possible, what they have in common.
+func (l *load) place(name string, f *fleet.Fleet) spread.Place {
+	p := spread.Place{Name: name, Taints: f.Pools[l.best.Pool].Taints}
+	if bits.OnesCount64(l.bin.Zones) == 1 {
+		p.Labels = l.best.Labels(bits.TrailingZeros64(l.bin.Zones))
+	} else {
+		p.Labels = l.best.Template
+	}
+	return p
+}
+
 // choose prices the carried rows.
 func (l *load) choose() {
 	l.types = make([]plan.Choice, len(l.carried))
@@ -146,6 +159,9 @@ func (s *step) launch(t *tier, items []*item, l *load) launchResult {
 	for _, p := range b.Parts {
 		x := items[p.Class]
 		x.left -= p.Count * x.unit
+		if x.cell == nil && s.rules != nil {
+			s.rules.Add(x.class.hard(), l.place(out.Name, s.fleet), p.Count*x.unit)
+		}
 		slots = append(slots, s.fillLaunch(&out, x.class, p.Count*x.unit))
 		if x.with != nil {
 			x.with.left -= p.Count
@@ -218,6 +234,20 @@ func (s *step) carry(t *tier, items []*item, b pack.Bin) (carried []*fleet.Row, 
 		}
 	}
 	return s.diversify(pool, carried, wider)
+}
+
+// zonesFor returns the zones of the mask where the row can be had and may run
+// what runs in all of wheres. all is false where it can be had in one that some
+// of that may not run in: what is launched may be of any carried type in any of
+// the zones.
+func (s *step) zonesFor(row int, mask uint64, wheres [][]uint64) (zones uint64, all bool) {
+	sold := mask & s.fleet.Rows[row].Zones
+	zones = mask & s.sale[row]
+	for _, w := range wheres {
+		zones &= w[row]
+		sold &^= w[row]
+	}
+	return zones, sold == 0
 }
 
 // wheresOf lists where the parts of the bin may run, each answer once.

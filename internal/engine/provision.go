@@ -22,6 +22,7 @@ type tier struct {
 	excluded map[int]bool    // rows that cannot be launched after all
 	full     map[string]bool // pools whose limits leave nothing
 	cells    map[cellsKey][]*cell
+	standard *fleet.Row // the row with the most room for its price
 }
 
 // provision launches nodes for the demand that found no host. Weight is not a
@@ -111,7 +112,7 @@ func (s *step) packTier(t *tier) bool {
 	s.trace.Work += int64(result.Fills)
 	placedBefore := s.trace.Placed
 	again := false
-	now, later := s.holdBack(t, items, &p, &result)
+	now, later := s.holdBack(t, items, &result)
 	for _, b := range s.inOrder(items, now) {
 		l := s.load(t, items, b)
 		for range b.Copies {
