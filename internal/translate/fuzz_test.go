@@ -77,11 +77,17 @@ func FuzzPod(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	lookups := []translate.Lookups{{}, {
-		Spread:      []cluster.Spread{{Key: "zone", MaxSkew: 1}},
-		Services:    func(string) []*corev1.Service { return []*corev1.Service{{Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "x"}}}} },
+		Spread: []cluster.Spread{{Key: "zone", MaxSkew: 1}},
+		Services: func(string) []*corev1.Service {
+			return []*corev1.Service{{Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "x"}}}}
+		},
 		LimitRanges: func(string) []*corev1.LimitRange { return []*corev1.LimitRange{{}} },
-		Selector:    func(string, metav1.OwnerReference) (*metav1.LabelSelector, bool) { return &metav1.LabelSelector{}, true },
-		VolumeClaim: func(string, string) (*corev1.PersistentVolumeClaim, bool) { return &corev1.PersistentVolumeClaim{}, true },
+		Selector: func(string, metav1.OwnerReference) (*metav1.LabelSelector, bool) {
+			return &metav1.LabelSelector{}, true
+		},
+		VolumeClaim: func(string, string) (*corev1.PersistentVolumeClaim, bool) {
+			return &corev1.PersistentVolumeClaim{}, true
+		},
 	}}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var p corev1.Pod

@@ -1,6 +1,7 @@
 package v1_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -50,7 +51,7 @@ func FuzzNodePool(f *testing.F) {
 			t.Fatalf("%s is read and cannot be written: %v", data, err)
 		}
 		after, err := json.Marshal(p.DeepCopy())
-		if err != nil || string(before) != string(after) {
+		if err != nil || !bytes.Equal(before, after) {
 			t.Fatalf("copy of %s is %s, %v", before, after, err)
 		}
 		for _, fault := range p.Validate() {

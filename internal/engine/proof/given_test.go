@@ -126,8 +126,8 @@ func TestProven_LeavesToDaemonSetsWhatTheyAreCertainToTake(t *testing.T) {
 		change func(*cluster.Objects)
 		takes  bool
 	}{
-		"everywhere":             {daemon(cluster.Shape{}), true},
-		"on other architectures": {daemon(cluster.Shape{Selector: label.All(label.Is(label.Arch, "arm64"))}), false},
+		"everywhere":              {daemon(cluster.Shape{}), true},
+		"on other architectures":  {daemon(cluster.Shape{Selector: label.All(label.Is(label.Arch, "arm64"))}), false},
 		"where its volume is not": {daemon(cluster.Shape{Volumes: [][]label.Requirements{{label.All(label.Is(label.Zone, "nowhere"))}}}), false},
 		"behind a taint": {func(o *cluster.Objects) {
 			daemon(cluster.Shape{})(o)
