@@ -57,13 +57,13 @@ func (s *step) load(t *tier, items []*item, b pack.Bin) load {
 
 // pass looks for the cheaper type that comes closest to holding the content.
 func (s *step) pass(t *tier, items []*item, l *load) {
-	wheres, closest := wheresOf(items, l.bin), 0.0
+	wheres, closest := wheresOf(items, l.bin), int64(0)
 	price, _ := l.best.PriceIn(l.bin.Zones)
 	var passed *fleet.Row
 	for i := l.bin.Offer - 1; i >= 0; i-- {
 		share := share(l.bin.Used, t.nets[i], closest)
 		r := &s.fleet.Rows[t.rows[i]]
-		if share <= closest || share >= 1 || r.Group != l.best.Group {
+		if share <= closest || share == whole || r.Group != l.best.Group {
 			continue
 		}
 		if p, zone := r.PriceIn(s.zonesOf(t.rows[i], l.bin, wheres)); zone >= 0 && p < price {
@@ -78,20 +78,35 @@ func (s *step) pass(t *tier, items []*item, l *load) {
 	}
 }
 
-// share is how much of the content the room holds, of what it holds least of; at
-// least 1 where it holds all. It need not be exact where it is not above the
-// floor.
-func share(content, room []int64, floor float64) float64 {
-	least := 1.0
+// share is how much of the content the room holds, of what it holds least of. It
+// need not be exact where it is not above the floor.
+func share(content, room []int64, floor int64) int64 {
+	least := int64(whole)
 	for d, n := range content {
 		if n > 0 {
-			least = min(least, float64(room[d])/float64(n))
+			least = min(least, part(room[d], n))
 		}
 		if least <= floor {
 			break
 		}
 	}
 	return least
+}
+
+// whole is the unit of part.
+const whole = 1 << 32
+
+// part is how much of what is needed there is, at most whole.
+func part(have, need int64) int64 {
+	switch {
+	case have <= 0:
+		return 0
+	case have >= need:
+		return whole
+	}
+	high, low := bits.Mul64(uint64(have), whole)
+	q, _ := bits.Div64(high, low, uint64(need)) // high is less than need, as have is
+	return int64(q)
 }
 
 // zonesOf is where a launch of the row could take the bin's place, its size

@@ -154,20 +154,18 @@ func (x *course) tooLarge(r *plan.Refusal) {
 		}
 	}
 	never := x.need.Lacking(biggest)
-	var best float64
+	var best int64
 	for _, row := range rows {
 		lacking := x.need.Lacking(row.Net)
 		if len(never) > 0 {
 			lacking = filter(lacking, func(y quantity.Shortage) bool { return y.Resource == never[0].Resource })
 		}
-		worst := slices.MinFunc(lacking, func(a, b quantity.Shortage) int { return cmp.Compare(part(a), part(b)) })
-		if r.Shortage == nil || part(worst) > best {
-			best, r.Largest, r.Shortage, r.Detail = part(worst), row.Type.Name, &worst, worst.Resource
+		worst := slices.MinFunc(lacking, func(a, b quantity.Shortage) int { return cmp.Compare(part(a.Free, a.Need), part(b.Free, b.Need)) })
+		if there := part(worst.Free, worst.Need); r.Shortage == nil || there > best {
+			best, r.Largest, r.Shortage, r.Detail = there, row.Type.Name, &worst, worst.Resource
 		}
 	}
 }
-
-func part(x quantity.Shortage) float64 { return float64(x.Free) / float64(x.Need) }
 
 // unmatched says why no row of the pool is where the class may run: no node has
 // what it asks for, or none of those that do can have its volumes, or a DaemonSet

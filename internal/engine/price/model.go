@@ -58,7 +58,7 @@ func newModel(p Problem) *model {
 			m.groups = append(m.groups, group{offers: slices.Clone(fits)})
 		}
 		m.groups[g].classes = append(m.groups[g].classes, i)
-		m.groups[g].worth += m.share(c) * float64(c.Count)
+		m.groups[g].worth += float64(m.share(c) * float64(c.Count)) // rounded before it is added, as everywhere
 	}
 	m.merge(cmp.Or(p.Groups, defaultGroups))
 	for g := range m.groups {

@@ -61,7 +61,7 @@ func (c *part) demand(d Dimension, perGroup []float64) float64 {
 				if d.Unit > 1 {
 					n /= d.Unit
 				}
-				sum += float64(n) * float64(c.Classes[k].Count)
+				sum += float64(float64(n) * float64(c.Classes[k].Count))
 			}
 		}
 		if perGroup != nil {

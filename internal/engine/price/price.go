@@ -76,7 +76,7 @@ func Solve(p Problem) Prices {
 		parts = append(parts, c)
 		out.Pivots += c.pivots
 		for k, amount := range c.used {
-			out.Buys[c.offers[k]] = int64(min(amount, 1<<40)*1024 + 1e-6)
+			out.Buys[c.offers[k]] = int64(float64(min(amount, 1<<40)*1024) + 1e-6)
 		}
 		for _, d := range c.dims {
 			if !slices.Contains(out.Dimensions, d) {
