@@ -239,7 +239,7 @@ func (s *step) carry(t *tier, items []*item, b pack.Bin) (carried []*fleet.Row, 
 			continue
 		}
 		zones := s.zonesOf(x, b, wheres)
-		if zones == 0 {
+		if zones == 0 || s.strays(x, b, wheres) {
 			continue
 		}
 		if p, _ := r.PriceIn(zones); p <= limit && s.large(r) == large {
@@ -251,18 +251,12 @@ func (s *step) carry(t *tier, items []*item, b pack.Bin) (carried []*fleet.Row, 
 	return s.diversify(pool, carried, wider)
 }
 
-// zonesFor returns the zones of the mask where the row can be had and may run
-// what runs in all of wheres. all is false where it can be had in one that some
-// of that may not run in: what is launched may be of any carried type in any of
-// the zones.
-func (s *step) zonesFor(row int, mask uint64, wheres [][]uint64) (zones uint64, all bool) {
-	sold := mask & s.fleet.Rows[row].Zones
-	zones = mask & s.sale[row]
-	for _, w := range wheres {
-		zones &= w[row]
-		sold &^= w[row]
-	}
-	return zones, sold == 0
+// strays says whether the row can be had in a zone of the bin where some of its
+// content may not run: what is launched may be of any carried type in any of the
+// zones.
+func (s *step) strays(row int, b pack.Bin, wheres [][]uint64) bool {
+	sold := b.Zones & s.fleet.Rows[row].Zones
+	return slices.ContainsFunc(wheres, func(w []uint64) bool { return sold&^w[row] != 0 })
 }
 
 // wheresOf lists where the parts of the bin may run, each answer once.

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"testing"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -17,4 +18,22 @@ func TestStep_ATypeWithoutALabelThatThePoolAsksForIsNotLaunched(t *testing.T) {
 			t.Errorf("%s: launched %v, which has none", key, launches[0].Types)
 		}
 	}
+}
+
+// A launch may become any of its types in any of its zones, so none is carried
+// that the pods accept in some of the zones only.
+func TestStep_EveryTypeOfALaunchIsGoodInEveryZoneOfIt(t *testing.T) {
+	w := newWorld(t)
+	w.policy.OnDemandTolerance = 1000
+	w.pods("web", 3, 1000, func(p *cluster.Pod) {
+		p.Shape.Affinity = []label.Requirements{
+			label.All(label.Is(label.InstanceType, "c5.xlarge")),
+			label.All(label.Is(label.InstanceType, "m5.xlarge"), label.Is(label.Zone, "a")),
+		}
+	})
+	out := w.step()
+	if len(of[plan.Launch](out)) == 0 {
+		t.Fatal("nothing is launched")
+	}
+	checkSound(t, w.objects, out)
 }
