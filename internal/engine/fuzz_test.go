@@ -13,6 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // noise are the bytes of a seed for fuzzing.
@@ -64,6 +65,12 @@ func FuzzSteps(f *testing.F) {
 		w, from := newWorld(t), &tape{data}
 		w.objects.Classes[0] = from.class("default")
 		w.objects.Classes[0].Ready = true
+		for i := range w.objects.Classes[0].Types {
+			// How many volumes a node can attach is not planned for: it is known when the
+			// node is there.
+			x := &w.objects.Classes[0].Types[i]
+			x.Allocatable = x.Allocatable.Max(quantity.Resources{}).Extend(slots, 0)
+		}
 		drawn := from.pool("more")
 		drawn.Class, drawn.Ready, drawn.Deleting, drawn.KeepEmpty = "default", true, false, true
 		w.objects.Pools[0].KeepEmpty = true

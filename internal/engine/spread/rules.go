@@ -112,6 +112,9 @@ func (r *spreadRule) room(s *spot) int64 {
 		if st.alone {
 			return math.MaxInt64
 		}
+		if r.maxSkew > math.MaxInt64-st.least {
+			return math.MaxInt64 // the sum would wrap around
+		}
 		return max(0, r.maxSkew+st.least-st.count)
 	}
 	// Pods added here change nothing, so either none may come or all.
