@@ -17,6 +17,7 @@ func (s *step) keepPromises() {
 	for _, c := range s.classes {
 		s.keepNominations(c)
 	}
+	s.settle()
 	for _, c := range s.classes {
 		s.fillPlanned(c)
 	}

@@ -131,15 +131,19 @@ func (s *step) gatherDisplaced() {
 	}
 }
 
+// declaredAtMost is how long declared replicas count at the longest, in units of
+// the patience with their controller.
+const declaredAtMost = 10
+
 // gatherDeclared adds the replicas that controllers have declared, for as long
-// as the controller makes progress.
+// as controllers of the kind make progress: one of them may wait for its turn
+// behind the others.
 func (s *step) gatherDeclared() {
 	var seen []Progress
-	for _, w := range s.in.Snapshot.Workloads() {
+	progress := map[string]time.Time{} // by kind
+	list := s.in.Snapshot.Workloads()
+	for _, w := range list {
 		s.trace.Objects++
-		if w.Missing == 0 {
-			continue
-		}
 		p := Progress{Workload: w.ID(), Missing: w.Missing, At: s.in.Now, Since: s.in.Now}
 		i, known := slices.BinarySearchFunc(s.in.Memory.Declared, p.Workload, func(x Progress, id string) int { return strings.Compare(x.Workload, id) })
 		if known {
@@ -149,7 +153,14 @@ func (s *step) gatherDeclared() {
 			}
 		}
 		seen = append(seen, p)
-		if s.in.Now.Sub(p.At) >= s.in.Policy.DeclaredPatience {
+		if p.At.After(progress[w.Kind]) {
+			progress[w.Kind] = p.At
+		}
+	}
+	for i, w := range list {
+		p := seen[i]
+		patience := s.in.Policy.DeclaredPatience
+		if w.Missing == 0 || s.in.Now.Sub(progress[w.Kind]) >= patience || s.in.Now.Sub(p.Since) >= declaredAtMost*patience {
 			continue
 		}
 		c := s.class(s.in.Snapshot.GroupFor(w.Namespace, w.Labels, w.Shape))

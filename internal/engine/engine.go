@@ -189,6 +189,7 @@ func (s *step) place() {
 				s.fill(c)
 			}
 		}
+		s.putOff()
 		s.provision()
 		more = false
 		for _, c := range s.classes {

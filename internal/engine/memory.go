@@ -98,7 +98,7 @@ func (m Memory) next(s cluster.Snapshot, now time.Time) Memory {
 	return m
 }
 
-func since(list []Since, id string) (time.Time, bool) {
+func firstSeen(list []Since, id string) (time.Time, bool) {
 	i, found := slices.BinarySearchFunc(list, id, func(s Since, id string) int { return strings.Compare(s.ID, id) })
 	if !found {
 		return time.Time{}, false
@@ -109,7 +109,7 @@ func since(list []Since, id string) (time.Time, bool) {
 // remember returns the list with id seen at now, unless it was seen before, and
 // when it was first seen.
 func remember(list []Since, id string, now time.Time) ([]Since, time.Time) {
-	if at, ok := since(list, id); ok {
+	if at, ok := firstSeen(list, id); ok {
 		return list, at
 	}
 	i, _ := slices.BinarySearchFunc(list, id, func(s Since, id string) int { return strings.Compare(s.ID, id) })

@@ -36,7 +36,11 @@ func (s *step) release() {
 func (s *step) releaseKept(h *host) {
 	var ready time.Time
 	s.memory.ReadySince, ready = remember(s.memory.ReadySince, h.node.Name, s.in.Now)
-	if patience := ready.Add(s.in.Policy.ReleaseWait); h.declared > 0 && s.in.Now.Before(patience) {
+	switch patience := ready.Add(s.in.Policy.ReleaseWait); {
+	case h.declared == 0:
+	case len(h.pods) == 0 && h.displaced == 0:
+		return // nobody waits for it yet; it opens when they come or are given up
+	case s.in.Now.Before(patience):
 		s.waitUntil(patience, plan.PlannedPods)
 		return
 	}
