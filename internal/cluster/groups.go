@@ -57,6 +57,17 @@ func (g *Group) Pending() iter.Seq[Pod] {
 	}
 }
 
+// Waiting is Pending without copies: the pods by id, not to be changed.
+func (g *Group) Waiting() iter.Seq2[string, *Pod] {
+	return func(yield func(string, *Pod) bool) {
+		for _, p := range g.pending.all() {
+			if !yield(p.id, &p.Pod) {
+				return
+			}
+		}
+	}
+}
+
 // PendingCount is how many pods need a place.
 func (g *Group) PendingCount() int64 { return int64(g.pending.size) }
 

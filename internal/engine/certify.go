@@ -7,6 +7,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/bound"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -21,7 +22,55 @@ func (s *step) certify() {
 	demand := filter(s.classes, func(c *demandClass) bool { return c.placed() > 0 })
 	p, levels, dims := s.boundProblem(s.fleet, demand)
 	p.Hosts = s.boundHosts(demand, levels, dims)
-	s.proofs = append(s.proofs, certificate(bound.Of(p), demand, dims, s.fleet.Unpriced))
+	s.proofs = append(s.proofs, certificate(s.prove(p, demand, dims), demand, dims, s.fleet.Unpriced))
+}
+
+// nearly is the inverse of the gap at which no better bound is looked for.
+const nearly = 50
+
+// prove finds the bound. Where all was packed at once on new nodes, the packer's
+// own prices prove it already.
+func (s *step) prove(p bound.Problem, demand []*demandClass, dims dimensions) bound.Certificate {
+	if len(s.packed) == 1 && len(p.Hosts) == 0 {
+		if prices, ok := s.packed[0].pricesOf(demand, dims); ok {
+			if c := bound.With(p, prices); c.Bound >= s.cost-s.cost/nearly {
+				return c
+			}
+		}
+	}
+	return bound.Of(p)
+}
+
+// packed is one call of the packer.
+type packed struct {
+	items  []*item
+	dims   dimensions
+	prices price.Prices
+}
+
+// pricesOf returns the packer's prices for the classes, where each of them was
+// one of the packer's.
+func (x packed) pricesOf(demand []*demandClass, dims dimensions) (price.Prices, bool) {
+	if !slices.Equal(x.dims.extended, dims.extended) {
+		return price.Prices{}, false
+	}
+	number := map[*demandClass]int{}
+	for i, it := range x.items {
+		if _, twice := number[it.class]; twice || it.cell != nil || it.unit != 1 {
+			return price.Prices{}, false
+		}
+		number[it.class] = i
+	}
+	out := x.prices
+	out.Of = make([][]int64, len(demand))
+	for i, c := range demand {
+		k, known := number[c]
+		if !known {
+			return price.Prices{}, false
+		}
+		out.Of[i] = x.prices.Of[k]
+	}
+	return out, true
 }
 
 // placed is how many of the class have a place now.

@@ -59,13 +59,14 @@ func (s *step) gatherDemand() {
 	for g := range s.in.Snapshot.PendingGroups() {
 		s.trace.Objects++
 		c := s.class(g)
-		for p := range g.Pending() {
+		c.pods = make([]podRef, 0, g.PendingCount())
+		for id, p := range g.Waiting() {
 			if p.Nominated != "" && !p.NominatedByUs {
 				// The scheduler is making room for it by preemption.
-				s.outcomes = append(s.outcomes, plan.Outcome{Group: g.Key, Pods: []string{p.ID()}, Verdict: plan.OnNode, On: p.Nominated})
+				s.outcomes = append(s.outcomes, plan.Outcome{Group: g.Key, Pods: []string{id}, Verdict: plan.OnNode, On: p.Nominated})
 				continue
 			}
-			c.pods = append(c.pods, podRef{id: p.ID(), uid: p.UID, nominated: p.Nominated, unschedulable: p.Unschedulable, created: p.Created})
+			c.pods = append(c.pods, podRef{id: id, uid: p.UID, nominated: p.Nominated, unschedulable: p.Unschedulable, created: p.Created})
 		}
 		s.trace.Pods += len(c.pods)
 	}

@@ -159,6 +159,7 @@ type step struct {
 	nominate []plan.Action // with the releases that belong to them, in order
 	retired  []plan.Action
 	outcomes []plan.Outcome
+	packed   []packed // calls of the packer
 	proofs   []plan.Certificate
 	cost     quantity.Money // of the launches, an hour
 	wait     plan.Wait

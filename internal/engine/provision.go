@@ -110,6 +110,7 @@ func (s *step) packTier(t *tier) bool {
 	}
 	s.trace.Rounds++
 	s.trace.Work += int64(result.Fills)
+	s.packed = append(s.packed, packed{items, dims, result.Prices})
 	placedBefore := s.trace.Placed
 	again := false
 	now, later := s.holdBack(t, items, &result)
