@@ -18,8 +18,9 @@ func (s *step) keepPromises() {
 		s.keepNominations(c)
 	}
 	s.settle()
+	promises := s.promises()
 	for _, c := range s.classes {
-		s.fillPlanned(c)
+		s.fillPlanned(c, promises[kindOf(c.group)])
 	}
 }
 
@@ -43,34 +44,50 @@ func (s *step) keepNominations(c *demandClass) {
 	})
 }
 
-// fillPlanned takes for each NodeClaim what it was launched for, less what
-// already runs there. Where other pods have a say, places may open one for the
-// other, so that it goes round until nothing moves.
-func (s *step) fillPlanned(c *demandClass) {
-	type promise struct {
-		host *host
-		left int64
-	}
-	var promises []promise
+// promise is room that a NodeClaim was launched with for pods of one kind.
+type promise struct {
+	host *host
+	left int64
+}
+
+// kindOf names pods of one namespace that ask for the same. Unlike the key of a
+// group it stays the same when another selector comes into being.
+func kindOf(g *cluster.Group) string { return g.Namespace + "/" + g.Shape.Key() }
+
+// promises lists, by kind, what NodeClaims were launched for, less what runs
+// there already.
+func (s *step) promises() map[string][]*promise {
+	out := map[string][]*promise{}
 	for _, h := range s.hosts {
 		if h.claim.Name == "" || h.stage == stageNode {
 			continue
 		}
-		for _, slot := range s.memory.plannedFor(h.claim.Name) {
-			if slot.Class != c.group.Key {
-				continue
+		slots := s.memory.plannedFor(h.claim.Name)
+		if len(slots) == 0 {
+			continue
+		}
+		there := map[string]int64{}
+		if h.state != nil {
+			for g, n := range h.state.Groups() {
+				there[kindOf(g)] += n
 			}
-			want := slot.Count
-			if h.state != nil {
-				want -= boundOn(h.state, c.group)
+		}
+		for _, slot := range slots {
+			if left := slot.Count - there[slot.Class]; left > 0 {
+				out[slot.Class] = append(out[slot.Class], &promise{h, left})
 			}
-			promises = append(promises, promise{h, want})
 		}
 	}
+	return out
+}
+
+// fillPlanned gives the class what NodeClaims were launched for. Where other pods
+// have a say, places may open one for the other, so that it goes round until
+// nothing moves.
+func (s *step) fillPlanned(c *demandClass, promises []*promise) {
 	for progress := true; progress; {
 		progress = false
-		for i := range promises {
-			p := &promises[i]
+		for _, p := range promises {
 			n := s.take(c, c.last(), p.host, min(p.left, c.count()))
 			p.left -= n
 			progress = progress || n > 0
@@ -101,7 +118,7 @@ func (s *step) fill(c *demandClass) {
 func (s *step) candidates(c *demandClass) []*host {
 	var out []*host
 	l := &c.levels[c.level]
-	ruled := s.rules != nil && s.rules.Bound(c.rule())
+	ruled := s.ruled(c) || len(l.shape.Ports) > 0 // room is not all that counts
 	var room int64
 	for state := range s.in.Snapshot.Roomy(s.withoutAttach(l.shape.Requests)) {
 		s.trace.Objects++
@@ -221,13 +238,3 @@ func (s *step) outcome(c *demandClass, level int, h *host, pods []string) {
 
 // unlimited is the room of a place that no rule limits.
 const unlimited = math.MaxInt64
-
-// boundOn counts the group's pods on the node.
-func boundOn(state *cluster.NodeState, group *cluster.Group) int64 {
-	for g, n := range state.Groups() {
-		if g.Key == group.Key {
-			return n
-		}
-	}
-	return 0
-}

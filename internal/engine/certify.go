@@ -51,7 +51,7 @@ type packed struct {
 // pricesOf returns the packer's prices for the classes, where each of them was
 // one of the packer's.
 func (x packed) pricesOf(demand []*demandClass, dims dimensions) (price.Prices, bool) {
-	if !slices.Equal(x.dims.extended, dims.extended) {
+	if !slices.Equal(x.dims.extended, dims.extended) || len(x.dims.slots) > 0 {
 		return price.Prices{}, false
 	}
 	number := map[*demandClass]int{}

@@ -78,12 +78,8 @@ func (s *step) gatherDemand() {
 		c.had = c.count()
 		demand += c.had
 		s.portsMatter = s.portsMatter || len(c.group.Shape.Ports) > 0
-		for _, a := range c.group.Shape.Requests.Extended {
-			if strings.HasPrefix(a.Name, attachPrefix) && !slices.Contains(s.attach, a.Name) {
-				s.attach = append(s.attach, a.Name)
-			}
-		}
 	}
+	s.gatherAttach()
 	s.memory.Growth = s.in.Memory.Growth.next(demand, s.in.Now)
 	slices.SortFunc(s.classes, func(a, b *demandClass) int {
 		return cmp.Or(cmp.Compare(b.group.Shape.Priority, a.group.Shape.Priority), strings.Compare(a.group.Key, b.group.Key))
@@ -193,6 +189,7 @@ func (s *step) gatherRules() {
 	}
 	s.trace.Objects += s.in.Snapshot.NodeCount() // each of them may be in a domain
 	s.rules = spread.Build(s.in.Snapshot, list)
+	s.followed = s.rules.Followed()
 	for _, c := range s.classes {
 		for _, p := range c.displaced {
 			if state, ok := s.in.Snapshot.State(p.node); ok {

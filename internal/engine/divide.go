@@ -110,6 +110,9 @@ func (s *step) companyOf(c *demandClass) []int {
 func (s *step) ruled(c *demandClass) bool { return s.rules != nil && s.rules.Bound(c.rule()) }
 
 func (s *step) divideClass(t *tier, c *demandClass, others []*item) []*item {
+	if _, never := s.tooManyVolumes(c.shape().Requests); never {
+		return nil
+	}
 	where := s.where(c)
 	keys := s.domainKeys(c)
 	if len(keys) == 0 {

@@ -135,8 +135,10 @@ type step struct {
 	classes     []*demandClass // sorted by priority, then key
 	byKey       map[string]*demandClass
 	ganged      []gang
-	rules       *spread.Table // nil where no pod has a say about another
-	attach      []string      // names of the slots to attach volumes that pods ask for
+	rules       *spread.Table    // nil where no pod has a say about another
+	followed    []bool           // by number in rules: others must go where its pods are
+	attach      []string         // names of the slots to attach volumes that pods ask for
+	attachMost  map[string]int64 // how many of each a node has, where that is known
 	portsMatter bool
 
 	hosts     []*host // what is on its way, sorted by readiness, then name

@@ -49,7 +49,7 @@ type prospect struct {
 	price  quantity.Money // of the launch
 	worth  quantity.Money // of its content, by the weights of room, where the best offer is worth its price
 	since  time.Time      // when the oldest of its content came: a pod's creation, or the first sight of a declared one
-	urgent bool           // it has pods of a node that goes
+	urgent bool           // it has pods of a node that goes, or others depend on where they are
 	bin    int            // its index as it was packed
 }
 
@@ -151,7 +151,8 @@ func (s *step) prospect(t *tier, items []*item, b *pack.Bin) prospect {
 	var content quantity.Resources
 	for _, part := range b.Parts {
 		content = content.Add(items[part.Class].need().Times(part.Count))
-		out.urgent = out.urgent || len(items[part.Class].class.displaced) > 0
+		c := items[part.Class].class
+		out.urgent = out.urgent || len(c.displaced) > 0 || s.ruled(c) || s.rules != nil && s.followed[c.rule()]
 	}
 	out.worth = t.worth(content)
 	return out

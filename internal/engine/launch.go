@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -189,7 +190,9 @@ func (s *step) launch(t *tier, items []*item, l *load) launchResult {
 	s.planned = append(s.planned, Planned{Claim: out.Name, Slots: merged(slots)})
 	s.spend(out, l.carried)
 	s.launches = append(s.launches, out)
-	s.cost += out.Price
+	if s.cost += out.Price; s.cost < 0 {
+		s.cost = math.MaxInt64 // prices beyond reason
+	}
 	return launched
 }
 
@@ -211,7 +214,7 @@ func (s *step) fillLaunch(l *plan.Launch, c *demandClass, n int64) Slot {
 			Group: c.group.Key, Pods: ids, Verdict: plan.OnLaunch, On: l.Name, Dropped: c.levels[c.level].dropped,
 		})
 	}
-	return Slot{Class: c.group.Key, Count: n}
+	return Slot{Class: kindOf(c.group), Count: n}
 }
 
 // carry lists the rows that one launch of the bin may become: those of its group

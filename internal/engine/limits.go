@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -124,4 +125,40 @@ func (s *step) reservationUse(id string) int64 {
 func (s *step) withoutAttach(r quantity.Resources) quantity.Resources {
 	r.Extended = filter(r.Extended, func(a quantity.Amount) bool { return !strings.HasPrefix(a.Name, attachPrefix) })
 	return r
+}
+
+// gatherAttach finds the slots to attach volumes that the demand asks for, and
+// how many of each a node has at most, as far as nodes have said so.
+func (s *step) gatherAttach() {
+	for _, c := range s.classes {
+		for _, a := range c.group.Shape.Requests.Extended {
+			if strings.HasPrefix(a.Name, attachPrefix) && !slices.Contains(s.attach, a.Name) {
+				s.attach = append(s.attach, a.Name)
+			}
+		}
+	}
+	if len(s.attach) == 0 {
+		return
+	}
+	slices.Sort(s.attach)
+	s.attachMost = map[string]int64{}
+	for state := range s.in.Snapshot.States() {
+		s.trace.Objects++
+		for _, name := range s.attach {
+			if n := state.Node.Allocatable.Get(name); n > 0 && n < cluster.UnlimitedSlots {
+				s.attachMost[name] = max(s.attachMost[name], n)
+			}
+		}
+	}
+}
+
+// tooManyVolumes returns the slots of which a pod asks for more than any node is
+// known to have: a new node would not help it.
+func (s *step) tooManyVolumes(r quantity.Resources) (quantity.Shortage, bool) {
+	for _, a := range r.Extended {
+		if most, known := s.attachMost[a.Name]; known && a.Count > most {
+			return quantity.Shortage{Resource: a.Name, Need: a.Count, Free: most}, true
+		}
+	}
+	return quantity.Shortage{}, false
 }

@@ -52,7 +52,7 @@ type Planned struct {
 
 // Slot is a number of pods of one class.
 type Slot struct {
-	Class string // the key of the shape
+	Class string // namespace and key of the shape
 	Count int64
 }
 

@@ -88,12 +88,13 @@ func (s *step) openRows(t *tier, from, to int) {
 // round could place more.
 func (s *step) packTier(t *tier) bool {
 	dims := dimensionsOf(s.classes)
+	dims = dims.withSlots(s.attach, s.attachMost)
 	p := pack.Problem{Offers: make([]pack.Offer, len(t.rows))}
 	t.nets = make([][]int64, len(t.rows))
 	for i, x := range t.rows {
 		r := &s.fleet.Rows[x]
 		o := &p.Offers[i]
-		t.nets[i] = dims.vector(r.Net)
+		t.nets[i] = dims.net(r.Net)
 		*o = pack.Offer{Name: r.Name, Group: r.Group, Net: t.nets[i], Prices: r.Prices, Zones: s.sale[x], Nodes: -1}
 		o.Large = s.in.Policy.SoftMaxMilliCPU > 0 && r.Type.Capacity.MilliCPU > s.in.Policy.SoftMaxMilliCPU
 		if r.Left >= 0 {
@@ -144,7 +145,28 @@ func (s *step) inOrder(items []*item, bins []pack.Bin) []pack.Bin {
 }
 
 // dimensions maps resources to the packer's vectors.
-type dimensions struct{ extended []string }
+type dimensions struct {
+	extended []string
+	slots    []string // to attach volumes, where their number is known
+	most     []int64
+}
+
+// withSlots adds the slots of which nodes are known to have so many at most.
+func (d dimensions) withSlots(names []string, most map[string]int64) dimensions {
+	for _, name := range names {
+		if n, known := most[name]; known {
+			d.slots, d.most = append(d.slots, name), append(d.most, n)
+		}
+	}
+	return d
+}
+
+// net is the vector of what a new node has: of slots as many as are known.
+func (d dimensions) net(r quantity.Resources) []int64 {
+	v := d.vector(r)
+	copy(v[len(v)-len(d.most):], d.most)
+	return v
+}
 
 // dimensionsOf lists the extended resources that the classes ask for. Slots to
 // attach volumes are not among them: nodes to come are taken to have enough.
@@ -163,10 +185,13 @@ func dimensionsOf(classes []*demandClass) dimensions {
 }
 
 func (d dimensions) vector(r quantity.Resources) []int64 {
-	v := make([]int64, 4+len(d.extended))
+	v := make([]int64, 4+len(d.extended)+len(d.slots))
 	v[0], v[1], v[2], v[3] = r.MilliCPU, r.MemoryBytes, r.EphemeralBytes, r.PodSlots
 	for i, name := range d.extended {
 		v[4+i] = r.Get(name)
+	}
+	for i, name := range d.slots {
+		v[4+len(d.extended)+i] = r.Get(name)
 	}
 	return v
 }

@@ -37,3 +37,17 @@ func (t *Table) Company(class int) []int {
 	}
 	return nil
 }
+
+// Followed lists, by class, whether another class may go only where pods of it
+// are.
+func (t *Table) Followed() []bool {
+	out := make([]bool, len(t.classes))
+	for i := range t.classes {
+		if r := t.classes[i].together; r != nil {
+			for _, k := range r.company {
+				out[k] = out[k] || k != i
+			}
+		}
+	}
+	return out
+}
