@@ -77,7 +77,7 @@ func problem(demand []Deployment, on []pack.Offer) pack.Problem {
 // far the cost is above the bound: the middle and the worst of the seeds. The
 // last seed is drawn when the benchmark starts.
 func BenchmarkKernel(b *testing.B) {
-	drawn := rand.Uint64() //nolint:gosec // G404: any number will do; it is printed
+	drawn := rand.Uint64()
 	b.Logf("the last seed of each case is %d", drawn)
 	seeds := make([]uint64, 0, 21)
 	for i := range uint64(20) {
@@ -120,6 +120,7 @@ func bigOnly(seed uint64) ([]Deployment, error) {
 }
 
 func benchmarkKernel(b *testing.B, on []pack.Offer, seeds []uint64, demand func(uint64) ([]Deployment, error)) {
+	b.Helper()
 	b.ReportAllocs()
 	var gaps []float64
 	var cost, least quantity.Money

@@ -68,7 +68,7 @@ func read(from io.Reader) ([]Deployment, error) {
 // requests in millicores with how many Deployments of 1,100 ask for them, and
 // the GiB asked for per CPU at each twentieth of the Deployments.
 var (
-	cpuSizes = [...]struct{ milli, weight int }{
+	cpuSizes = [...]struct{ milli, weight int }{ //nolint:gochecknoglobals // a constant table
 		{50, 99},
 		{100, 135},
 		{200, 105},
@@ -84,7 +84,7 @@ var (
 		{8000, 18},
 		{15000, 7},
 	}
-	gibPerCPU = [...]float64{
+	gibPerCPU = [...]float64{ //nolint:gochecknoglobals // a constant table
 		0.38, 0.88, 1.12, 1.69, 1.88, 2.09, 2.28, 2.62, 3.25, 3.38, 3.62, 3.88, 4.17, 4.5, 5.2, 6.4, 7.16, 8.12, 9, 10.81, 14.12,
 	}
 )

@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"math"
 	"slices"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -21,7 +24,7 @@ func (s *step) bundle(t *tier, x *item, items []*item) []*item {
 	case !host.Together:
 		return []*item{x}
 	case host.First:
-		if x.unit = s.most(t, x, quantity.Resources{}); x.unit == 0 {
+		if x.unit = min(s.most(t, x, quantity.Resources{}), together(x.class, host)); x.unit == 0 {
 			return nil
 		}
 		x.count, x.left = x.unit, x.unit
@@ -34,9 +37,13 @@ func (s *step) bundle(t *tier, x *item, items []*item) []*item {
 		if i < 0 {
 			continue
 		}
+		if fit.PortsConflict(x.class.shape().Ports, items[i].class.shape().Ports) {
+			continue
+		}
 		x.with = items[i]
 		x.where = both(x.where, x.with.where)
-		if x.unit = s.most(t, x, x.with.class.shape().Requests); x.unit == 0 {
+		x.unit = min(s.most(t, x, x.with.class.shape().Requests), together(x.class, host))
+		if x.unit == 0 {
 			return nil
 		}
 		loads := min(x.with.count, (x.count+x.unit-1)/x.unit)
@@ -47,6 +54,21 @@ func (s *step) bundle(t *tier, x *item, items []*item) []*item {
 		return []*item{x}
 	}
 	return nil
+}
+
+// together is how many pods of the class may share a node at all: pods with a
+// host port exclude each other, and rules over hostnames have limits.
+func together(c *demandClass, host spread.Hosting) int64 {
+	n := int64(math.MaxInt64)
+	if len(c.shape().Ports) > 0 {
+		n = 1
+	}
+	for _, r := range host.Rules {
+		if r.Binds && r.Counted {
+			n = min(n, r.Max)
+		}
+	}
+	return max(0, n)
 }
 
 // most is how many of the item's pods one node takes beside what else it must.

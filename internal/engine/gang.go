@@ -18,7 +18,6 @@ type gang struct {
 	size     int64 // how many must run
 	running  int64
 	wanting  int64 // pods that need a place
-	placed   int64
 }
 
 // gangs counts the gangs of the demand, sorted by id.
@@ -61,7 +60,7 @@ func (s *step) excludeGangs() {
 		}
 		id := c.group.Namespace + "/" + name
 		g := s.ganged[slices.IndexFunc(s.ganged, func(x gang) bool { return x.id == id })]
-		detail := ""
+		var detail string
 		switch {
 		case g.running+g.wanting < g.size:
 			detail = id + " needs " + strconv.FormatInt(g.size, 10) + " pods and has " + strconv.FormatInt(g.running+g.wanting, 10)

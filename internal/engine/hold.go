@@ -198,7 +198,7 @@ func (t *tier) worth(r quantity.Resources) quantity.Money {
 		return math.MaxInt64
 	}
 	q, _ := bits.Div64(hi, lo, per)
-	return quantity.Money(min(q, math.MaxInt64)) //nolint:gosec // G115: at most MaxInt64
+	return quantity.Money(min(q, math.MaxInt64))
 }
 
 // dearer says whether price a for value v is more than price b for value w.

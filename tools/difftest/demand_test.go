@@ -45,6 +45,9 @@ func (w *world) randomDeployment(d dice, i, other int) *corev1.Pod {
 	if d.in(25) {
 		randomNodeAffinity(d, p)
 	}
+	if d.in(15) {
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: one(d, int32(80), 8080), Protocol: corev1.ProtocolTCP}}
+	}
 	self := &metav1.LabelSelector{MatchLabels: app(i)}
 	term := []corev1.PodAffinityTerm{{
 		TopologyKey: one(d, corev1.LabelTopologyZone, corev1.LabelHostname), LabelSelector: &metav1.LabelSelector{MatchLabels: app(other)},
@@ -57,8 +60,6 @@ func (w *world) randomDeployment(d dice, i, other int) *corev1.Pod {
 			TopologyKey: term[0].TopologyKey, MaxSkew: int32(1 + d.IntN(2)), WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: self, NodeTaintsPolicy: &honor,
 		}}
 	case 2:
-		// Next step: hostnames here, and host ports (see package engine).
-		term[0].TopologyKey = corev1.LabelTopologyZone
 		p.Spec.Affinity.PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term}
 	case 3:
 		p.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term}
