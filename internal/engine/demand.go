@@ -64,6 +64,7 @@ func (s *step) gatherDemand() {
 			if p.Nominated != "" && !p.NominatedByUs {
 				// The scheduler is making room for it by preemption.
 				s.outcomes = append(s.outcomes, plan.Outcome{Group: g.Key, Pods: []string{id}, Verdict: plan.OnNode, On: p.Nominated})
+				s.preempting[g.Key]++
 				continue
 			}
 			c.pods = append(c.pods, podRef{id: id, uid: p.UID, nominated: p.Nominated, unschedulable: p.Unschedulable, created: p.Created})
@@ -128,9 +129,15 @@ func (s *step) gatherDisplaced() {
 	}
 }
 
-// declaredAtMost is how long declared replicas count at the longest, in units of
-// the patience with their controller.
-const declaredAtMost = 10
+const (
+	// declaredAtMost is how long declared replicas count at the longest, in units
+	// of the patience with their controller.
+	declaredAtMost = 10
+	// declaredAtOnce is how many declared replicas of one controller count at
+	// once: a slip of the keyboard should not order a thousand machines before the
+	// first pod exists.
+	declaredAtOnce = 5_000
+)
 
 // gatherDeclared adds the replicas that controllers have declared, for as long
 // as controllers of the kind make progress: one of them may wait for its turn
@@ -156,14 +163,14 @@ func (s *step) gatherDeclared() {
 	}
 	for i, w := range list {
 		p := seen[i]
-		patience := s.in.Policy.DeclaredPatience
+		patience, missing := s.in.Policy.DeclaredPatience, min(w.Missing, declaredAtOnce)
 		if w.Missing == 0 || s.in.Now.Sub(progress[w.Kind]) >= patience || s.in.Now.Sub(p.Since) >= declaredAtMost*patience {
 			continue
 		}
 		c := s.class(s.in.Snapshot.GroupFor(w.Namespace, w.Labels, w.Shape))
-		c.declared += w.Missing
+		c.declared += missing
 		c.declaredAt = earliest(c.declaredAt, p.Since)
-		s.trace.Declared += w.Missing
+		s.trace.Declared += missing
 	}
 	s.memory.Declared = seen // by workload, as the snapshot lists them
 }

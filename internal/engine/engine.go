@@ -135,6 +135,7 @@ type step struct {
 	classes     []*demandClass // sorted by priority, then key
 	byKey       map[string]*demandClass
 	ganged      []gang
+	preempting  map[string]int64 // by group: pods for which the scheduler is making room
 	rules       *spread.Table    // nil where no pod has a say about another
 	followed    []bool           // by number in rules: others must go where its pods are
 	attach      []string         // names of the slots to attach volumes that pods ask for
@@ -172,7 +173,7 @@ func newStep(in Input, excluded map[string]bool) *step {
 	claims := slices.Collect(in.Snapshot.Unsettled())
 	return &step{
 		in: in, excluded: excluded, claims: claims, trace: Trace{Objects: len(claims)}, memory: in.Memory.next(in.Snapshot, in.Now),
-		byKey: map[string]*demandClass{}, nodeHosts: map[string]*host{},
+		byKey: map[string]*demandClass{}, preempting: map[string]int64{}, nodeHosts: map[string]*host{},
 		whereCache: map[string][]uint64{}, shut: map[string]bool{}, unmet: map[string]bool{},
 		budgets: map[string]budget{}, reserved: map[string]int64{}, words: map[int]plan.Vocabulary{},
 	}

@@ -35,8 +35,11 @@ func (s *step) gangs() []gang {
 			out = append(out, gang{id: id, priority: c.group.Shape.Priority})
 		}
 		out[i].size = max(out[i].size, g.Size)
-		out[i].running += c.group.Bound() - int64(len(c.displaced))
+		out[i].running -= int64(len(c.displaced))
 		out[i].wanting += c.count()
+	}
+	if len(out) > 0 {
+		s.countRunning(out)
 	}
 	for i := range out {
 		if out[i].size == 0 {
@@ -44,6 +47,22 @@ func (s *step) gangs() []gang {
 		}
 	}
 	return out
+}
+
+// countRunning adds the pods of the gangs that have a node, whatever they ask
+// for, and those for which the scheduler is making room.
+func (s *step) countRunning(gangs []gang) {
+	for g := range s.in.Snapshot.Groups() {
+		if g.Shape.Gang.Name == "" {
+			continue
+		}
+		i := slices.IndexFunc(gangs, func(x gang) bool { return x.id == g.Namespace+"/"+g.Shape.Gang.Name })
+		if i < 0 {
+			continue
+		}
+		gangs[i].size = max(gangs[i].size, g.Shape.Gang.Size)
+		gangs[i].running += g.Bound() + s.preempting[g.Key]
+	}
 }
 
 // excludeGangs takes out the gangs that cannot be complete whatever is launched,
