@@ -61,10 +61,11 @@ func (s *step) gatherDemand() {
 		c := s.class(g)
 		c.pods = make([]podRef, 0, g.PendingCount())
 		for id, p := range g.Waiting() {
-			if p.Nominated != "" && !p.NominatedByUs {
+			if _, there := s.in.Snapshot.State(p.Nominated); there && p.Nominated != "" && !p.NominatedByUs {
 				// The scheduler is making room for it by preemption.
 				s.outcomes = append(s.outcomes, plan.Outcome{Group: g.Key, Pods: []string{id}, Verdict: plan.OnNode, On: p.Nominated})
 				s.preempting[g.Key]++
+				s.preempted[p.Nominated] = s.preempted[p.Nominated].Add(p.Shape.Requests)
 				continue
 			}
 			c.pods = append(c.pods, podRef{id: id, uid: p.UID, nominated: p.Nominated, unschedulable: p.Unschedulable, created: p.Created})
@@ -170,6 +171,7 @@ func (s *step) gatherDeclared() {
 		c := s.class(s.in.Snapshot.GroupFor(w.Namespace, w.Labels, w.Shape))
 		c.declared += missing
 		c.declaredAt = earliest(c.declaredAt, p.Since)
+		s.waitUntil(earliest(progress[w.Kind].Add(patience), p.Since.Add(declaredAtMost*patience)), plan.PlannedPods)
 		s.trace.Declared += missing
 	}
 	s.memory.Declared = seen // by workload, as the snapshot lists them

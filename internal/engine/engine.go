@@ -58,8 +58,8 @@ type Policy struct {
 	// OnDemandTolerance and SpotTolerance are how much dearer, in thousandths,
 	// an alternative type of a launch may be than the best one.
 	OnDemandTolerance, SpotTolerance int64
-	// IgnorePreferences leaves out what pods only prefer: preferred affinities and
-	// spread constraints with ScheduleAnyway.
+	// IgnorePreferences leaves out what pods only prefer: preferred affinities,
+	// spread constraints with ScheduleAnyway, and taints PreferNoSchedule.
 	IgnorePreferences bool
 	// BestEffortMinValues lets a launch have fewer values than a pool's minValues
 	// where there are not as many; else nothing is launched.
@@ -135,11 +135,12 @@ type step struct {
 	classes     []*demandClass // sorted by priority, then key
 	byKey       map[string]*demandClass
 	ganged      []gang
-	preempting  map[string]int64 // by group: pods for which the scheduler is making room
-	rules       *spread.Table    // nil where no pod has a say about another
-	followed    []bool           // by number in rules: others must go where its pods are
-	attach      []string         // names of the slots to attach volumes that pods ask for
-	attachMost  map[string]int64 // how many of each a node has, where that is known
+	preempting  map[string]int64              // by group: pods for which the scheduler is making room
+	preempted   map[string]quantity.Resources // by node: what they will take of it
+	rules       *spread.Table                 // nil where no pod has a say about another
+	followed    []bool                        // by number in rules: others must go where its pods are
+	attach      []string                      // names of the slots to attach volumes that pods ask for
+	attachMost  map[string]int64              // how many of each a node has, where that is known
 	portsMatter bool
 
 	hosts     []*host // what is on its way, sorted by readiness, then name
@@ -173,7 +174,7 @@ func newStep(in Input, excluded map[string]bool) *step {
 	claims := slices.Collect(in.Snapshot.Unsettled())
 	return &step{
 		in: in, excluded: excluded, claims: claims, trace: Trace{Objects: len(claims)}, memory: in.Memory.next(in.Snapshot, in.Now),
-		byKey: map[string]*demandClass{}, preempting: map[string]int64{}, nodeHosts: map[string]*host{},
+		byKey: map[string]*demandClass{}, preempting: map[string]int64{}, preempted: map[string]quantity.Resources{}, nodeHosts: map[string]*host{},
 		whereCache: map[string][]uint64{}, shut: map[string]bool{}, unmet: map[string]bool{},
 		budgets: map[string]budget{}, reserved: map[string]int64{}, words: map[int]plan.Vocabulary{},
 	}

@@ -147,12 +147,14 @@ func (s *step) prospects(t *tier, items []*item, r *pack.Result) []prospect {
 
 func (s *step) prospect(t *tier, items []*item, b *pack.Bin) prospect {
 	cost, _ := s.fleet.Rows[t.rows[b.Offer]].PriceIn(b.Zones)
-	out := prospect{price: cost, since: s.in.Now}
+	row := &s.fleet.Rows[t.rows[b.Offer]]
+	// What limits or reservations may leave to others cannot wait.
+	out := prospect{price: cost, since: s.in.Now, urgent: row.Left >= 0 || len(s.fleet.Pools[row.Pool].Limits) > 0}
 	var content quantity.Resources
 	for _, part := range b.Parts {
 		content = content.Add(items[part.Class].need().Times(part.Count))
 		c := items[part.Class].class
-		out.urgent = out.urgent || len(c.displaced) > 0 || s.ruled(c) || s.rules != nil && s.followed[c.rule()]
+		out.urgent = out.urgent || len(c.displaced) > 0 || c.group.Shape.Gang.Name != "" || s.ruled(c) || s.rules != nil && s.followed[c.rule()]
 	}
 	out.worth = t.worth(content)
 	return out

@@ -152,14 +152,15 @@ func (s *step) nodeHost(state *cluster.NodeState, c cluster.Claim) *host {
 		h.labels[0] = c.Labels.Merge(n.Labels)
 	}
 	capacity := n.Allocatable
-	if h.stage == stageComing && capacity.MilliCPU == 0 {
-		capacity = c.Allocatable
+	if h.stage == stageComing {
+		capacity = promised(capacity, c.Allocatable)
 	}
 	// DaemonSet pods that are still to come keep their share.
 	daemons, room := s.in.Snapshot.Supply().DaemonSets, s.attachable(capacity).Sub(state.Used)
 	missing := func(daemons []cluster.DaemonSet) quantity.Resources {
 		return fit.Overhead(daemons, h.labels[0], h.taints).Sub(state.Daemons).Max(quantity.Resources{})
 	}
+	room = room.Sub(s.preempted[n.Name])
 	h.free, h.most = room.Sub(missing(daemons)), room.Sub(missing(fit.Certain(daemons)))
 	if s.portsMatter {
 		for g, n := range state.Groups() {
@@ -171,11 +172,28 @@ func (s *step) nodeHost(state *cluster.NodeState, c cluster.Claim) *host {
 	return h
 }
 
+// promised is the capacity of a node that starts: what its kubelet has reported,
+// and of devices, whose plugins report later, what the NodeClaim promises.
+func promised(reported, claim quantity.Resources) quantity.Resources {
+	if reported.MilliCPU == 0 {
+		return claim
+	}
+	for _, a := range claim.Extended {
+		if reported.Get(a.Name) == 0 {
+			reported = reported.Extend(a.Name, a.Count)
+		}
+	}
+	return reported
+}
+
 // kept says whether the node is up and only the daemon's own taint keeps pods
 // away.
 func (s *step) kept(n cluster.Node, c cluster.Claim) bool {
 	if !n.Ready || !c.Registered || !slices.Contains(n.Taints, s.in.Policy.StartupTaint) {
 		return false
+	}
+	if slices.ContainsFunc(c.Requests.Extended, func(a quantity.Amount) bool { return n.Allocatable.Get(a.Name) == 0 }) {
+		return false // a device that its pods need has not been reported
 	}
 	return !slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool {
 		return t != s.in.Policy.StartupTaint && !slices.Contains(c.Taints, t) && t.Effect != cluster.PreferNoSchedule
@@ -200,18 +218,19 @@ func (s *step) claimHost(c cluster.Claim) *host {
 		if !carries(c.Requirements, label.InstanceType, t.Name) {
 			continue
 		}
-		labels := &label.Layers{c.Labels, t.Labels}
-		net := t.Allocatable.Sub(fit.Overhead(daemons, labels, c.Taints))
 		for _, o := range t.Offerings {
-			if carries(c.Requirements, label.Zone, o.Zone) && carries(c.Requirements, label.CapacityType, o.CapacityType) {
-				h.labels = append(h.labels, &label.Layers{c.Labels, t.Labels, fleet.OfferingLabels(o)})
+			if !carries(c.Requirements, label.Zone, o.Zone) || !carries(c.Requirements, label.CapacityType, o.CapacityType) {
+				continue
 			}
-		}
-		h.most = h.most.Max(t.Allocatable.Sub(fit.Overhead(fit.Certain(daemons), labels, c.Taints)))
-		if first {
-			h.free, first = net, false
-		} else {
-			h.free = h.free.Min(net)
+			labels := &label.Layers{c.Labels, t.Labels, fleet.OfferingLabels(o)}
+			h.labels = append(h.labels, labels)
+			net := t.Allocatable.Sub(fit.Overhead(daemons, labels, c.Taints))
+			h.most = h.most.Max(t.Allocatable.Sub(fit.Overhead(fit.Certain(daemons), labels, c.Taints)))
+			if first {
+				h.free, first = net, false
+			} else {
+				h.free = h.free.Min(net)
+			}
 		}
 	}
 	h.free = s.attachable(h.free)

@@ -149,13 +149,17 @@ func (s *step) launch(t *tier, items []*item, l *load) launchResult {
 		return overLimit
 	}
 	if len(l.carried) == 0 {
-		t.excluded[t.rows[b.Offer]] = true
+		if t.varied[best.Group] {
+			t.excluded[t.rows[b.Offer]] = true
+		}
+		t.varied[best.Group] = true
 		s.unmet[pool.Name] = true
 		return tooFewTypes
 	}
 	if len(pool.Limits) > 0 {
 		budget := s.budget(*pool)
 		l.carried = filter(l.carried, func(r *fleet.Row) bool { _, over := budget.refuses(r.Type.Capacity); return !over })
+		l.carried, l.relaxed = s.diversify(pool, l.carried, nil)
 		if len(l.carried) == 0 {
 			// The rows that still fit what is left are packed in the next round.
 			if !s.narrowed(t, best.Pool, budget) {

@@ -21,6 +21,7 @@ type tier struct {
 	nets     [][]int64       // what is left for pods on each, as the packer counts
 	excluded map[int]bool    // rows that cannot be launched after all
 	full     map[string]bool // pools whose limits leave nothing
+	varied   map[int]bool    // groups of rows that are packed only as full as minValues allows
 	cells    map[cellsKey][]*cell
 	standard *fleet.Row // the row with the most room for its price
 }
@@ -49,7 +50,8 @@ func (s *step) remaining() int64 {
 
 // provisionTier packs the remaining demand on the pools [from, to).
 func (s *step) provisionTier(from, to int) {
-	t := &tier{excluded: map[int]bool{}, full: map[string]bool{}}
+	t := &tier{excluded: map[int]bool{}, full: map[string]bool{}, varied: map[int]bool{}}
+	clear(s.shut)
 	for range rounds {
 		s.openRows(t, from, to)
 		if len(t.rows) == 0 || s.remaining() == 0 {
@@ -100,6 +102,9 @@ func (s *step) packTier(t *tier) bool {
 		if r.Left >= 0 {
 			o.Nodes = r.Left - s.reservationUse(r.Reservation)
 		}
+	}
+	for group := range t.varied {
+		s.vary(t, &p, group)
 	}
 	items := s.divide(t, &p, dims)
 	if len(items) == 0 {

@@ -9,6 +9,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
+// stillKept drops what is remembered of nodes that are open by now.
+func (s *step) stillKept() {
+	s.memory.ReadySince = filter(s.memory.ReadySince, func(x Since) bool {
+		state, ok := s.in.Snapshot.State(x.ID)
+		return ok && slices.Contains(state.Node.Taints, s.in.Policy.StartupTaint)
+	})
+}
+
 // release opens the nodes that are up: their pods are nominated first, and only
 // then the daemon's taint goes, so that the scheduler tries exactly this node
 // for exactly these pods. A node that lacks declared pods is kept for a while.
@@ -16,6 +24,7 @@ import (
 // A nomination that the scheduler has cleared, as it does whenever an attempt
 // fails for another reason, is written again.
 func (s *step) release() {
+	s.stillKept()
 	for _, h := range s.touched(func(h *host) bool { return len(h.pods) > 0 }) {
 		switch h.stage {
 		case stageKept:

@@ -101,8 +101,8 @@ func (s *step) runsPods(c cluster.Claim) bool {
 
 // awaitsPods says whether anything is on its way to the node.
 func (s *step) awaitsPods(c cluster.Claim) bool {
-	if h := s.nodeHosts[c.Node]; h != nil && h.demand() > 0 {
-		return true
+	if h := s.nodeHosts[c.Node]; h != nil {
+		return h.demand() > 0
 	}
 	return slices.ContainsFunc(s.hosts, func(h *host) bool { return h.claim.Name == c.Name && h.demand() > 0 })
 }

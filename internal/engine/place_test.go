@@ -1,0 +1,147 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// launchedFor counts the pods that launches of the plan are for.
+func launchedFor(out engine.Output) int {
+	n := 0
+	for _, l := range of[plan.Launch](out) {
+		n += len(l.Pods)
+	}
+	return n
+}
+
+func require(t *testing.T, key string, op label.Operator, values ...string) label.Requirements {
+	t.Helper()
+	r, err := label.NewRequirement(key, op, values...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return label.All(r)
+}
+
+func overZones(p *cluster.Pod) {
+	p.Labels = label.FromMap(map[string]string{"app": "x"})
+	p.Shape.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: pods("x")}}
+}
+
+func TestStep_AZoneWithoutRoomInOnePoolIsOpenInTheNext(t *testing.T) {
+	w := newWorld(t).pool(cluster.Pool{Name: "small", Weight: 10, Requirements: require(t, label.InstanceType, label.In, "c5.large")})
+	if n := launchedFor(w.pods("x", 2, 3000, overZones).step()); n != 2 {
+		t.Errorf("%d of 2 pods launched for", n)
+	}
+}
+
+func TestStep_AZoneWithoutRoomForAPreferenceIsOpenWithoutIt(t *testing.T) {
+	small := require(t, label.InstanceType, label.In, "c5.large")
+	w := newWorld(t).pods("x", 2, 3000, overZones, func(p *cluster.Pod) {
+		p.Shape.Preferred = []cluster.Preference{{Weight: 1, Node: small}}
+	})
+	if n := launchedFor(w.step()); n != 2 {
+		t.Errorf("%d of 2 pods launched for", n)
+	}
+}
+
+func TestStep_NeverLaunchesTwiceWhereADaemonSetKeepsOffSomeZones(t *testing.T) {
+	w := newWorld(t)
+	w.objects.DaemonSets = []cluster.DaemonSet{{UID: "d", Namespace: "kube-system", Name: "d", Shape: cluster.Shape{
+		Requests: quantity.Resources{MilliCPU: 500, PodSlots: 1}, Affinity: []label.Requirements{require(t, label.Zone, label.NotIn, "a", "b")},
+	}}}
+	launches := of[plan.Launch](w.pods("a", 1, 1900).step())
+	if more := of[plan.Launch](w.order(launches).step()); len(launches) != 1 || len(more) != 0 {
+		t.Errorf("%d launches, then %d", len(launches), len(more))
+	}
+}
+
+// Device plugins report some time after the kubelet has.
+func TestStep_WaitsForTheDevicesOfANodeItLaunched(t *testing.T) {
+	for _, ready := range []bool{false, true} {
+		w := newWorld(t)
+		for i := range w.objects.Classes[0].Types {
+			x := &w.objects.Classes[0].Types[i]
+			x.Capacity, x.Allocatable = x.Capacity.Extend("nvidia.com/gpu", 1), x.Allocatable.Extend("nvidia.com/gpu", 1)
+		}
+		w.pods("gpu", 1, 1000, func(p *cluster.Pod) { p.Shape.Requests = p.Shape.Requests.Extend("nvidia.com/gpu", 1) })
+		launches := of[plan.Launch](w.step())
+		w.order(launches).bringUp(launches)
+		n := &w.objects.Nodes[0]
+		whole := n.Allocatable
+		n.Ready, n.Allocatable.Extended = ready, nil
+		if out := w.step(); len(of[plan.Launch](out))+len(of[plan.Release](out)) != 0 {
+			t.Errorf("ready %t, without devices: %+v", ready, out.Plan.Actions)
+		}
+		n.Ready, n.Allocatable = true, whole
+		if out := w.step(); len(of[plan.Launch](out)) != 0 || len(of[plan.Nominate](out)) != 1 {
+			t.Errorf("with devices: %+v", out.Plan.Actions)
+		}
+	}
+}
+
+func TestStep_PacksOnlyAsFullAsMinValuesAllows(t *testing.T) {
+	w := newWorld(t)
+	var types []catalog.InstanceType
+	for i := int64(1); i <= 40; i++ {
+		types = append(types, instanceType(fmt.Sprintf("t%02d.x", i), i, 2*i, quantity.Money(42_500_000*i-i*i*1000)))
+	}
+	w.objects.Classes[0].Types, w.objects.Pools = types, nil
+	w.pool(cluster.Pool{Name: "varied", MinValues: []cluster.MinValues{{Key: label.InstanceType, Count: 30}}})
+	out := w.pods("a", 200, 500).step()
+	if n := launchedFor(out); n != 200 {
+		t.Errorf("%d of 200 pods launched for", n)
+	}
+	for _, l := range of[plan.Launch](out) {
+		if len(l.Types) < 30 {
+			t.Errorf("%s carries %d types", l.Name, len(l.Types))
+		}
+	}
+}
+
+func TestStep_HoldsNothingBackThatALimitMayLeaveToOthers(t *testing.T) {
+	w := newWorld(t)
+	w.objects.Pools = nil
+	w.pool(cluster.Pool{Name: "limited", Limits: []quantity.Amount{{Name: "cpu", Count: 4000}}})
+	w.memory.Growth = engine.Growth{Demand: 0, Last: w.now}
+	w.now = start.Add(10 * time.Millisecond)
+	w.pods("high", 1, 1000, func(p *cluster.Pod) { p.Shape.Priority, p.Created = 100, w.now })
+	w.pods("low", 1, 3900, func(p *cluster.Pod) { p.Created, p.Shape.Requests.MemoryBytes = w.now, 7680<<20 })
+	for _, l := range of[plan.Launch](w.step()) {
+		if l.Pods[0] == "default/high-00" {
+			return
+		}
+	}
+	t.Error("the important pod has no node")
+}
+
+func TestStep_LooksAgainWhenDeclaredReplicasAreGivenUp(t *testing.T) {
+	w := newWorld(t)
+	w.objects.Workloads = []cluster.Workload{{UID: "u", Kind: "ReplicaSet", Namespace: "default", Name: "d", Missing: 1, Shape: cluster.Shape{
+		Requests: quantity.Resources{MilliCPU: 1000, PodSlots: 1},
+	}}}
+	launches := of[plan.Launch](w.step())
+	w.order(launches).bringUp(launches)
+	w.now = w.now.Add(10 * time.Second)
+	end := start.Add(w.policy.DeclaredPatience)
+	if waits := of[plan.Wait](w.step()); len(waits) != 1 || waits[0].Until.After(end) {
+		t.Errorf("waits %+v, want one until %v at the latest", waits, end)
+	}
+}
+
+func TestStep_LeavesTheRoomThatTheSchedulerIsMakingToThePodItIsFor(t *testing.T) {
+	w := newWorld(t).pods("a", 1, 1000).running()
+	w.pods("preemptor", 1, 800, func(p *cluster.Pod) { p.Nominated = w.objects.Nodes[0].Name })
+	w.pods("b", 1, 800)
+	if n := launchedFor(w.step()); n != 1 {
+		t.Errorf("launched for %d pods, want a node for b", n)
+	}
+}
