@@ -176,6 +176,21 @@ func TestVolumes_BrokenOneIsNamedWithItsRemedyAndHoldsUpItsPodsOnly(t *testing.T
 	}
 }
 
+func TestVolumes_NothingIsLaunchedForAClaimToComeThatBindsImmediately(t *testing.T) {
+	now := "now"
+	want := []string{"persistent volume claim of the template is unbound, and storage class now binds immediately: see why its volume is not made"}
+	p := word(t, storage(), func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{ephemeral("scratch", &now)} })
+	if got := p.Shape.Unsupported; !slices.Equal(got, want) {
+		t.Errorf("ephemeral volume: %q, want %q", got, want)
+	}
+	s := statefulSet()
+	s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*claim("data", ofClass(now))}
+	w, ok := translate.StatefulSet(s, slices.Values([]*corev1.Pod(nil)), storage())
+	if got := w.Shape.Unsupported; !ok || !slices.Equal(got, want) {
+		t.Errorf("claim template: %q, %v, want %q", got, ok, want)
+	}
+}
+
 func TestNode_HasItsNameAsALabelAndSlotsToAttachVolumes(t *testing.T) {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"beta.kubernetes.io/os": "linux"}}}
 	count := int32(25)

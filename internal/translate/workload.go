@@ -89,28 +89,51 @@ func StatefulSet(s *appsv1.StatefulSet, pods Pods, l Lookups) (cluster.Workload,
 			sibling = p
 		}
 	}
-	start := int64(0)
+	missing, first := holes(s, byName)
+	model := toCome(&s.Spec.Template, sibling, s, "StatefulSet", l)
+	return workload("StatefulSet", s, missing, model, claimsOf(s, model, first), l)
+}
+
+// holes counts the pods that the StatefulSet will create now, and names the
+// first. The work goes by the pods that exist, not by the declared replicas. A
+// finished pod is made again; one that is being deleted keeps its place.
+func holes(s *appsv1.StatefulSet, byName map[string]*corev1.Pod) (n int64, first string) {
+	all, start := replicas(s.Spec.Replicas), int64(0)
 	if s.Spec.Ordinals != nil {
 		start = int64(s.Spec.Ordinals.Start)
 	}
-	var missing int64
-	first := ""
-	for i := range replicas(s.Spec.Replicas) {
+	parallel := s.Spec.PodManagementPolicy == appsv1.ParallelPodManagement
+	for i := range min(all, int64(len(byName))+1) { // of so many names one at least is free
 		name := s.Name + "-" + strconv.FormatInt(start+i, 10)
 		p, there := byName[name]
-		switch {
-		case !there || finished(p): // a finished one is made again
-			missing++
-			first = cmp.Or(first, name)
-		case s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement && (p.DeletionTimestamp != nil || !ready(p)):
-			return cluster.Workload{}, false
-		}
-		if missing > 0 && s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
+		if !there || finished(p) {
+			first = name
 			break
 		}
+		if !parallel && (p.DeletionTimestamp != nil || !ready(p)) {
+			return 0, ""
+		}
 	}
-	model := toCome(&s.Spec.Template, sibling, s, "StatefulSet", l)
-	return workload("StatefulSet", s, missing, model, claimsOf(s, model, first), l)
+	switch {
+	case first == "":
+		return 0, ""
+	case !parallel:
+		return 1, first
+	}
+	n = all
+	for name, p := range byName {
+		if i, ok := ordinal(s.Name, name); ok && start <= i && i < start+all && !finished(p) {
+			n--
+		}
+	}
+	return n, first
+}
+
+// ordinal reads the number in the name of a StatefulSet's pod.
+func ordinal(set, pod string) (int64, bool) {
+	digits, ok := strings.CutPrefix(pod, set+"-")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return n, ok && err == nil && strconv.FormatInt(n, 10) == digits
 }
 
 // claimsOf lists the volumes that the pod of the name will need: those of the
@@ -183,9 +206,10 @@ func Job(j *batchv1.Job, pods Pods, l Lookups) (cluster.Workload, bool) {
 }
 
 // workload is the controller's word with n pods to come like the model. claims
-// are those that the pods need; nil means those that the model names.
+// are those that the pods need; nil means those that the model names. Pods that
+// will wait behind a gate or for another scheduler do not count.
 func workload(kind string, owner metav1.Object, n int64, model *corev1.Pod, claims []volumeNeed, l Lookups) (cluster.Workload, bool) {
-	if n <= 0 {
+	if n <= 0 || !Ours(model) {
 		return cluster.Workload{}, false
 	}
 	if claims == nil {
@@ -227,7 +251,8 @@ func count(pods Pods) (n int64, first *corev1.Pod) {
 }
 
 // toCome is a pod that the controller will create: like a live sibling, which
-// has been through admission, else what admission makes of the template.
+// has been through admission, else what admission makes of the template. The
+// template's scheduling gates may have been lifted from the sibling.
 func toCome(t *corev1.PodTemplateSpec, sibling *corev1.Pod, owner metav1.Object, kind string, l Lookups) *corev1.Pod {
 	yes := true
 	group := appsv1.SchemeGroupVersion
@@ -243,6 +268,7 @@ func toCome(t *corev1.PodTemplateSpec, sibling *corev1.Pod, owner metav1.Object,
 	if sibling != nil {
 		p.Spec = sibling.Spec
 		p.Spec.NodeName = ""
+		p.Spec.SchedulingGates = slices.Concat(t.Spec.SchedulingGates, sibling.Spec.SchedulingGates)
 		return p
 	}
 	p.Spec = t.Spec

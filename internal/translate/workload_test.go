@@ -2,6 +2,7 @@ package translate_test
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -120,6 +121,65 @@ func TestStatefulSet_CountsTheNextPodOrAllByItsPolicy(t *testing.T) {
 			tc.change(s)
 		}
 		w, ok := translate.StatefulSet(s, slices.Values(tc.pods), translate.Lookups{})
+		checkWorkload(t, name, w, ok, tc.want, tc.cpu)
+	}
+}
+
+func TestStatefulSet_ParallelCountsOrdinalsInRangeHoweverManyAreDeclared(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pods    []*corev1.Pod
+		missing int64
+	}{
+		"none there":                      {nil, math.MaxInt32},
+		"two there":                       {pods("db-3", "db-900"), math.MaxInt32 - 2},
+		"a failed one is made again":      {changed(pods("db-3", "db-4"), 0, phase(corev1.PodFailed)), math.MaxInt32 - 1},
+		"one that goes keeps its place":   {changed(pods("db-3", "db-4"), 0, terminating), math.MaxInt32 - 2},
+		"below the first ordinal":         {pods("db-2", "db-3"), math.MaxInt32 - 1},
+		"above the last ordinal":          {pods("db-3", "db-2147483650"), math.MaxInt32 - 1},
+		"the last ordinal":                {pods("db-3", "db-2147483649"), math.MaxInt32 - 2},
+		"names that are no ordinal of it": {pods("db-3", "db-x", "db-04", "db-+5", "web-6"), math.MaxInt32 - 1},
+	} {
+		s := statefulSet()
+		s.Spec.PodManagementPolicy, s.Spec.Replicas = appsv1.ParallelPodManagement, number(math.MaxInt32)
+		s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 3}
+		if w, _ := translate.StatefulSet(s, slices.Values(tc.pods), translate.Lookups{}); w.Missing != tc.missing {
+			t.Errorf("%s: %d missing, want %d", name, w.Missing, tc.missing)
+		}
+	}
+}
+
+func TestStatefulSet_OrderedFindsTheFirstHoleHoweverManyAreDeclared(t *testing.T) {
+	s := statefulSet()
+	s.Spec.Replicas = number(math.MaxInt32)
+	w, ok := translate.StatefulSet(s, slices.Values(pods("db-0", "db-1", "db-7")), translate.Lookups{})
+	checkWorkload(t, "the next", w, ok, 1, 1000)
+}
+
+func TestWorkload_PodsThatAreNotOursToPlaceDoNotCount(t *testing.T) {
+	gate := []corev1.PodSchedulingGate{{Name: "example.com/quota"}}
+	for name, tc := range map[string]struct {
+		change func(*corev1.PodSpec)
+		pods   []*corev1.Pod
+		want   int64
+		cpu    int64
+	}{
+		"the scheduler by its name":       {func(s *corev1.PodSpec) { s.SchedulerName = corev1.DefaultSchedulerName }, nil, 3, 500},
+		"another scheduler":               {func(s *corev1.PodSpec) { s.SchedulerName = "batch" }, nil, 0, 0},
+		"a gate":                          {func(s *corev1.PodSpec) { s.SchedulingGates = gate }, nil, 0, 0},
+		"a gate, lifted from the sibling": {func(s *corev1.PodSpec) { s.SchedulingGates = gate }, pods("a"), 0, 0},
+		"a sibling's scheduler, from admission": {nil, changed(pods("a"), 0, func(p *corev1.Pod) {
+			p.Spec.SchedulerName = "batch"
+		}), 0, 0},
+		"a sibling's gate, from admission": {nil, changed(pods("a"), 0, func(p *corev1.Pod) { p.Spec.SchedulingGates = gate }), 0, 0},
+	} {
+		r := &appsv1.ReplicaSet{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+			Spec:       appsv1.ReplicaSetSpec{Replicas: number(3), Template: template()},
+		}
+		if tc.change != nil {
+			tc.change(&r.Spec.Template.Spec)
+		}
+		w, ok := translate.ReplicaSet(r, slices.Values(tc.pods), translate.Lookups{})
 		checkWorkload(t, name, w, ok, tc.want, tc.cpu)
 	}
 }
