@@ -82,22 +82,29 @@ func (w *World) put(object metav1.Object) concern {
 
 // putController stores what owns pods.
 func (w *World) putController(object metav1.Object) {
-	r := ref{name: key(object)}
+	k := key(object)
 	switch o := object.(type) {
 	case *appsv1.DaemonSet:
-		r.kind = daemonSetKind
-		keep(w, w.objects.daemonSets, r, o)
+		keepController(w, w.objects.daemonSets, ref{daemonSetKind, k}, o)
 	case *appsv1.ReplicaSet:
-		r.kind = replicaSetKind
-		keep(w, w.objects.replicaSets, r, o)
+		keepController(w, w.objects.replicaSets, ref{replicaSetKind, k}, o)
 	case *appsv1.StatefulSet:
-		r.kind = statefulSetKind
-		keep(w, w.objects.statefulSets, r, o)
+		keepController(w, w.objects.statefulSets, ref{statefulSetKind, k}, o)
 	case *batchv1.Job:
-		r.kind = jobKind
-		keep(w, w.objects.jobs, r, o)
+		keepController(w, w.objects.jobs, ref{jobKind, k}, o)
 	}
-	w.objects.controllers[object.GetUID()] = r
+}
+
+// keepController stores the controller in place of another of its name.
+func keepController[T metav1.Object](w *World, m map[string]T, r ref, o T) {
+	old, known := m[r.name]
+	if !keep(w, m, r, o) {
+		return
+	}
+	if known {
+		delete(w.objects.controllers, old.GetUID())
+	}
+	w.objects.controllers[o.GetUID()] = r
 }
 
 // putOther stores what only matters to the meaning of other objects.
@@ -176,9 +183,9 @@ func (w *World) removeOther(object metav1.Object) {
 	case *storagev1.CSINode:
 		drop(w, w.objects.csiNodes, ref{nodeKind, o.Name}, o)
 	case *corev1.LimitRange:
-		drop(w, w.objects.limitRanges[o.Namespace], ref{limitRangeKind, o.Namespace}, o)
+		dropInner(w, w.objects.limitRanges, ref{limitRangeKind, o.Namespace}, o)
 	case *corev1.Service:
-		drop(w, w.objects.services[o.Namespace], ref{serviceKind, o.Namespace}, o)
+		dropInner(w, w.objects.services, ref{serviceKind, o.Namespace}, o)
 	}
 }
 
@@ -209,6 +216,14 @@ func drop[T metav1.Object](w *World, m map[string]T, r ref, o T) bool {
 	delete(m, key(o))
 	w.words.touch(r)
 	return true
+}
+
+// dropInner takes the object out of its namespace, and that with its last object.
+func dropInner[T metav1.Object](w *World, m map[string]map[string]T, r ref, o T) {
+	drop(w, m[r.name], r, o)
+	if len(m[r.name]) == 0 {
+		delete(m, r.name)
+	}
 }
 
 func inner[T any](m map[string]map[string]T, k string) map[string]T {

@@ -16,6 +16,9 @@ func (w *World) putPod(p *corev1.Pod) []string {
 		return nil
 	}
 	w.unindexPod(old)
+	if old != nil && old.UID != p.UID {
+		delete(w.seen, old.UID)
+	}
 	w.touchPod(p)
 	if p.Spec.NodeName != "" {
 		index(w.podsOn, p.Spec.NodeName, k, p)

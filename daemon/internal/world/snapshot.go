@@ -25,35 +25,50 @@ func (w *World) Snapshot() (cluster.Snapshot, []error) {
 	for word := range s.stale {
 		w.read(word, &d)
 	}
-	next, err := s.snapshot.Apply(d)
-	if err == nil {
+	if next, err := s.snapshot.Apply(d); err == nil {
 		s.snapshot = next
-	} else {
-		w.applyEach()
+		clear(s.stale)
 	}
-	clear(s.stale)
+	w.applyEach()
 	faults := slices.Collect(maps.Values(s.faults))
 	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return s.snapshot, faults
 }
 
-// applyEach applies what is stale one by one, for one of them is at odds with
-// the rest; that one is left out.
+// applyEach applies one by one what is still stale, for one of them is at odds
+// with the rest, and what was left out before. Each may make room for another.
+// What stays at odds is left out, and tried again with every snapshot.
 func (w *World) applyEach() {
 	s := &w.words
-	for word := range s.stale {
-		var one, none cluster.Delta
-		w.read(word, &one)
-		next, err := s.snapshot.Apply(one)
-		if err != nil {
-			s.faults[word] = fmt.Errorf("world snapshot: %w", err)
-			none.Gone = gone(word)
-			if next, err = s.snapshot.Apply(none); err != nil {
-				continue
+	maps.Copy(s.stale, s.atOdds)
+	for again := true; again; {
+		again = false
+		for word := range s.stale {
+			if w.apply(word) {
+				delete(s.stale, word)
+				again = true
 			}
 		}
+	}
+	s.stale, s.atOdds = s.atOdds, s.stale
+	clear(s.stale)
+}
+
+// apply applies the word, or leaves it out and returns false.
+func (w *World) apply(word ref) bool {
+	s := &w.words
+	var one cluster.Delta
+	w.read(word, &one)
+	next, err := s.snapshot.Apply(one)
+	if err == nil {
+		s.snapshot = next
+		return true
+	}
+	s.faults[word] = fmt.Errorf("world snapshot: %w", err)
+	if next, err = s.snapshot.Apply(cluster.Delta{Gone: gone(word)}); err == nil {
 		s.snapshot = next
 	}
+	return false
 }
 
 // read adds the word's newest meaning to the delta.

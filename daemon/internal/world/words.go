@@ -51,7 +51,8 @@ type words struct {
 	classes  map[string]cluster.Class // made of the newest versions
 	drivers  []string                 // of which volumes are counted, sorted
 	stale    map[ref]struct{}
-	faults   map[ref]error // words that are left out
+	atOdds   map[ref]struct{} // words that are left out because of another, which may go
+	faults   map[ref]error    // words that are left out
 
 	lookups translate.Lookups
 	reading ref                      // the word that lookups are for
@@ -61,7 +62,7 @@ type words struct {
 
 func newWords() words {
 	return words{
-		classes: map[string]cluster.Class{}, stale: map[ref]struct{}{}, faults: map[ref]error{},
+		classes: map[string]cluster.Class{}, stale: map[ref]struct{}{}, atOdds: map[ref]struct{}{}, faults: map[ref]error{},
 		uses: map[ref][]ref{}, users: map[ref]map[ref]struct{}{},
 	}
 }

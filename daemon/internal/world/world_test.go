@@ -185,3 +185,65 @@ func TestWorld_ObjectAtOddsWithAnotherDoesNotHoldUpTheRest(t *testing.T) {
 		t.Errorf("mended: %d pods, faults %v", len(s.Pods()), faults)
 	}
 }
+
+func TestWorld_WordIsTriedAgainWhenWhatItWasAtOddsWithIsGone(t *testing.T) {
+	w := newWorld()
+	first := pod("a", 1, "")
+	w.Observe(first)
+	w.Snapshot()
+	twin := pod("b", 2, "")
+	twin.UID = first.UID
+	w.Observe(twin)
+	for range 2 { // it stays left out, and named
+		if s, faults := w.Snapshot(); len(faults) != 1 || len(s.Pods()) != 1 || s.Pods()[0].Name != "a" {
+			t.Fatalf("pods %v, faults %v; want a alone and one fault", s.Pods(), faults)
+		}
+	}
+	mended := pod("a", 3, "")
+	mended.UID = "uid-other"
+	w.Observe(mended)
+	if s, faults := w.Snapshot(); len(faults) != 0 || len(s.Pods()) != 2 {
+		t.Errorf("pods %v, faults %v; want both", s.Pods(), faults)
+	}
+	if len(w.words.atOdds) != 0 || len(w.words.stale) != 0 {
+		t.Errorf("still to be read: %v, %v", w.words.atOdds, w.words.stale)
+	}
+}
+
+func TestWorld_AnotherObjectOfTheSameNameLeavesNothingOfTheOld(t *testing.T) {
+	w := newWorld()
+	two := int32(2)
+	for version, uid := range []types.UID{"old", "new"} {
+		p := pod("p", 10+version, "")
+		p.UID = uid
+		w.Observe(p)
+		rs := &appsv1.ReplicaSet{ObjectMeta: meta("rs", 20+version), Spec: appsv1.ReplicaSetSpec{Replicas: &two}}
+		rs.Namespace, rs.UID = "default", uid+"-rs"
+		w.Observe(rs)
+	}
+	late := &appsv1.ReplicaSet{ObjectMeta: meta("rs", 5)} // an event from before
+	late.Namespace, late.UID = "default", "older-rs"
+	w.Observe(late)
+	if _, there := w.seen["new"]; len(w.seen) != 1 || !there {
+		t.Errorf("pods that wait: %v, want the new one alone", w.seen)
+	}
+	if _, there := w.objects.controllers["new-rs"]; len(w.objects.controllers) != 1 || !there {
+		t.Errorf("controllers: %v, want the new one alone", w.objects.controllers)
+	}
+}
+
+func TestWorld_NamespaceWithoutObjectsIsForgotten(t *testing.T) {
+	w := newWorld()
+	limits, service := &corev1.LimitRange{ObjectMeta: meta("l", 1)}, &corev1.Service{ObjectMeta: meta("s", 1)}
+	limits.Namespace, service.Namespace = "team", "team"
+	w.Observe(limits)
+	w.Observe(service)
+	if len(w.objects.limitRanges["team"]) != 1 || len(w.objects.services["team"]) != 1 {
+		t.Fatalf("%v, %v; want one each", w.objects.limitRanges, w.objects.services)
+	}
+	w.Forget(limits)
+	w.Forget(service)
+	if len(w.objects.limitRanges) != 0 || len(w.objects.services) != 0 {
+		t.Errorf("%v, %v are left of a namespace that has none", w.objects.limitRanges, w.objects.services)
+	}
+}
