@@ -45,7 +45,8 @@ func run(in io.Reader, out io.Writer) error {
 
 // read takes a line as "BenchmarkCore/w1-2   30  4567890 ns/op  351.6 $/h". The
 // row is named by what follows the first slash, without the number of
-// processors. Other benchmarks have no place in the table.
+// processors, which is not there where it is one. Other benchmarks have no place
+// in the table.
 func read(runs map[string]map[string][]float64, line string) {
 	fields := strings.Fields(line)
 	if len(fields) < 4 {
@@ -56,7 +57,9 @@ func read(runs map[string]map[string][]float64, line string) {
 		return
 	}
 	if i := strings.LastIndexByte(name, '-'); i > 0 {
-		name = name[:i]
+		if _, err := strconv.ParseUint(name[i+1:], 10, 64); err == nil {
+			name = name[:i]
+		}
 	}
 	for i := 2; i+1 < len(fields); i += 2 {
 		value, err := strconv.ParseFloat(fields[i], 64)
