@@ -103,8 +103,8 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 				Validators:          []validator.Int32{int32validator.AtLeast(1)},
 			},
 			"log_level": choiceAttribute("`"+strings.Join(levels, "`, `")+"`.", install.DefaultLogLevel, levels),
-			"preference_policy": choiceAttribute("`Respect`: what pods only prefer (preferred affinity, topology spread with `ScheduleAnyway`) is weighed when "+
-				"nodes are chosen for them. `Ignore`: it is left out, for the cheapest nodes.", install.PreferencesRespect, install.PreferencePolicies()),
+			"preference_policy": choiceAttribute("`Respect`: what is only preferred (preferred affinity, topology spread with `ScheduleAnyway`, taints "+
+				"`PreferNoSchedule`) is a requirement until it has no place at all. `Ignore`: it is left out, for the cheapest nodes.", install.PreferencesRespect, install.PreferencePolicies()),
 			"min_values_policy": choiceAttribute("Where the `min_values` of a node pool cannot be had, `Strict`: nothing is launched from that pool. "+
 				"`BestEffort`: what comes nearest is.", install.MinValuesStrict, install.MinValuesPolicies()),
 			"scheduler_config": schedulerConfigAttribute(),
