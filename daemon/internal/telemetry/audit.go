@@ -67,7 +67,6 @@ func (a *audits) look(in engine.Input, out engine.Output, logger hclog.Logger) {
 // publish sets the gauges, and logs the audit where it is not as when it was
 // logged last.
 func (a *audits) publish(now plan.Audit, logger hclog.Logger) {
-	dollars := func(m quantity.Money) float64 { return float64(m) / quantity.NanoDollars }
 	a.cost.Set(dollars(now.Cost))
 	a.bound.Set(dollars(now.Proof.Bound))
 	if now.Claims == 0 || !a.worthSaying(now) {

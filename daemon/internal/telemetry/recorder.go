@@ -107,7 +107,7 @@ func (r *Recorder) cost(p plan.Plan) {
 	}
 }
 
-func dollars(m quantity.Money) float64 { return float64(m) / 1e9 }
+func dollars(m quantity.Money) float64 { return float64(m) / quantity.NanoDollars }
 
 // tell logs a paragraph for each workload that something is launched for or that
 // cannot be placed, and tells each pod without a place why.
