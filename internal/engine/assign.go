@@ -20,7 +20,7 @@ func (s *step) keepPromises() {
 	s.settle()
 	promises := s.promises()
 	for _, c := range s.classes {
-		s.fillPlanned(c, promises[kindOf(c.group)])
+		s.fillPlanned(c, promises[c.kind])
 	}
 }
 

@@ -228,11 +228,47 @@ func (s *step) output() Output {
 	if !s.wait.Until.IsZero() {
 		actions = append(actions, s.wait)
 	}
-	slices.SortStableFunc(s.outcomes, func(a, b plan.Outcome) int {
-		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(string(a.Verdict), string(b.Verdict)), strings.Compare(a.On, b.On))
-	})
+	sortOutcomes(s.outcomes)
 	return Output{
 		Plan:   plan.Plan{Actions: actions, Outcomes: s.outcomes, Proofs: s.proofs, Cost: s.cost},
 		Memory: s.memory, Trace: s.trace,
 	}
+}
+
+// sortOutcomes sorts by group, verdict and place. Keys of groups are long and
+// alike, so that each is compared once with the others, not for each outcome.
+func sortOutcomes(list []plan.Outcome) {
+	number := map[string]int{}
+	var groups []string
+	of := make([]int, len(list))
+	for i := range list {
+		n, known := number[list[i].Group]
+		if !known {
+			n = len(groups)
+			number[list[i].Group] = n
+			groups = append(groups, list[i].Group)
+		}
+		of[i] = n
+	}
+	slices.Sort(groups)
+	rank := make([]int, len(groups))
+	for r, g := range groups {
+		rank[number[g]] = r
+	}
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+		of[i] = rank[of[i]]
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		if of[a] != of[b] {
+			return cmp.Compare(of[a], of[b])
+		}
+		return cmp.Or(strings.Compare(string(list[a].Verdict), string(list[b].Verdict)), strings.Compare(list[a].On, list[b].On), cmp.Compare(a, b))
+	})
+	sorted := make([]plan.Outcome, len(list))
+	for i, k := range order {
+		sorted[i] = list[k]
+	}
+	copy(list, sorted)
 }

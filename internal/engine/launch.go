@@ -218,7 +218,7 @@ func (s *step) fillLaunch(l *plan.Launch, c *demandClass, n int64) Slot {
 			Group: c.group.Key, Pods: ids, Verdict: plan.OnLaunch, On: l.Name, Dropped: c.levels[c.level].dropped,
 		})
 	}
-	return Slot{Class: kindOf(c.group), Count: n}
+	return Slot{Class: c.kind, Count: n}
 }
 
 // carry lists the rows that one launch of the bin may become: those of its group
