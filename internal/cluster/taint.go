@@ -52,3 +52,12 @@ func Untolerated(taints []Taint, tolerations []Toleration) (Taint, bool) {
 	}
 	return Taint{}, false
 }
+
+// Avoided says whether a taint that is only a preference (PreferNoSchedule) is
+// not tolerated.
+func Avoided(taints []Taint, tolerations []Toleration) bool {
+	return slices.ContainsFunc(taints, func(t Taint) bool {
+		return t.Effect == PreferNoSchedule &&
+			!slices.ContainsFunc(tolerations, func(x Toleration) bool { return x.Tolerates(t) })
+	})
+}

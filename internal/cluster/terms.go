@@ -1,6 +1,10 @@
 package cluster
 
-import "github.com/karpenterd/terraform-provider-karpenter/internal/label"
+import (
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
 
 // Preference is a preferred node affinity term. Weight is 1 to 100.
 type Preference struct {
@@ -74,6 +78,9 @@ type Gang struct {
 // AttachSlots is the name under which a volume driver's attach limit is counted
 // among the resources. A node without a known limit has UnlimitedSlots.
 func AttachSlots(driver string) string { return "attach/" + driver }
+
+// IsAttachSlots says whether the name of a resource is one of AttachSlots.
+func IsAttachSlots(name string) bool { return strings.HasPrefix(name, AttachSlots("")) }
 
 // UnlimitedSlots is more volumes than a node can have attached.
 const UnlimitedSlots = 1 << 20

@@ -106,7 +106,7 @@ func (s *step) fill(c *demandClass) {
 				progress = true
 			}
 		}
-		if s.rules == nil || !s.rules.Bound(c.rule()) {
+		if !s.ruled(c) {
 			return // a second round changes nothing
 		}
 	}
@@ -120,7 +120,7 @@ func (s *step) candidates(c *demandClass) []*host {
 	l := &c.levels[c.level]
 	ruled := s.ruled(c) || len(l.shape.Ports) > 0 // room is not all that counts
 	var room int64
-	for state := range s.in.Snapshot.Roomy(s.withoutAttach(l.shape.Requests)) {
+	for state := range s.in.Snapshot.Roomy(withoutAttach(l.shape.Requests)) {
 		s.trace.Objects++
 		h := s.node(state)
 		if h == nil || h.stage != stageNode || !l.shape.Requests.Fits(h.free) || !h.accepts(l) {

@@ -82,7 +82,7 @@ func (a *audit) cheapest(c cluster.Claim) (least quantity.Money, known bool) {
 		types = types[i : i+1]
 	}
 	for i := range types {
-		if !c.Launched && !carries(c.Requirements, label.InstanceType, types[i].Name) {
+		if !c.Launched && !c.Requirements.Admits(label.InstanceType, types[i].Name) {
 			continue
 		}
 		for _, o := range types[i].Offerings {
@@ -91,7 +91,7 @@ func (a *audit) cheapest(c cluster.Claim) (least quantity.Money, known bool) {
 			}
 			same := o.Zone == c.Zone && o.CapacityType == c.CapacityType
 			if !c.Launched {
-				same = carries(c.Requirements, label.Zone, o.Zone) && carries(c.Requirements, label.CapacityType, o.CapacityType)
+				same = c.Requirements.Admits(label.Zone, o.Zone) && c.Requirements.Admits(label.CapacityType, o.CapacityType)
 			}
 			if same && (!known || o.Price < least) {
 				least, known = o.Price, true

@@ -73,7 +73,7 @@ func together(c *demandClass, host spread.Hosting) int64 {
 
 // most is how many of the item's pods one node takes beside what else it must.
 func (s *step) most(t *tier, x *item, beside quantity.Resources) int64 {
-	need, beside := s.withoutAttach(x.class.shape().Requests), s.withoutAttach(beside)
+	need, beside := withoutAttach(x.class.shape().Requests), withoutAttach(beside)
 	var n int64
 	for _, row := range t.rows {
 		if net := s.fleet.Rows[row].Net; x.where[row]&s.sale[row] != 0 && beside.Fits(net) {

@@ -117,7 +117,7 @@ func (s *step) boundProblem(f *fleet.Fleet, demand []*demandClass) (p bound.Prob
 			levels = append(levels, l)
 		}
 		p.Classes = append(p.Classes, pack.Class{
-			Key: c.group.Key, Need: dims.vector(s.withoutAttach(l.shape.Requests)), Count: c.placed(), Where: w,
+			Key: c.group.Key, Need: dims.vector(withoutAttach(l.shape.Requests)), Count: c.placed(), Where: w,
 		})
 	}
 	return p, levels, dims
@@ -130,7 +130,7 @@ func (s *step) boundHosts(demand []*demandClass, levels []*level, dims dimension
 	for _, c := range demand[1:] {
 		least = least.Min(c.group.Shape.Requests)
 	}
-	for state := range s.in.Snapshot.Roomy(s.withoutAttach(least)) {
+	for state := range s.in.Snapshot.Roomy(withoutAttach(least)) {
 		s.trace.Objects++
 		s.node(state)
 	}

@@ -76,10 +76,11 @@ func (s *step) divide(t *tier, p *pack.Problem, dims dimensions) []*item {
 }
 
 // pin settles where one pod of a class goes that the given one must follow, and
-// that could go anywhere otherwise: to a domain where both may run.
+// that could go anywhere otherwise: to a domain where both may run. Only a class
+// that has rules follows another.
 func (s *step) pin(t *tier, c *demandClass, items []*item) []*item {
 	keys, where := s.domainKeys(c), s.where(c)
-	for _, rule := range s.companyOf(c) {
+	for _, rule := range s.rules.Company(c.rule()) {
 		i := slices.IndexFunc(items, func(x *item) bool {
 			return x.class != c && x.class.rule() == rule && x.cell == nil && x.with == nil && x.unit == 1 && x.count > 0
 		})
@@ -97,13 +98,6 @@ func (s *step) pin(t *tier, c *demandClass, items []*item) []*item {
 		}
 	}
 	return nil
-}
-
-func (s *step) companyOf(c *demandClass) []int {
-	if s.rules == nil {
-		return nil
-	}
-	return s.rules.Company(c.rule())
 }
 
 // ruled says whether other pods have a say in where the class may go.

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// When to launch. A bin that is full by the prices of resources cannot become
+// When to launch. A bin that is full for its price cannot become
 // better, so it goes at once. The rest, the tail, gets better company for as long
 // as demand grows: it waits, though never longer than tailWait since the oldest
 // of its content came. Demand grows when it grew at least twice within
@@ -49,7 +49,7 @@ type prospect struct {
 	price  quantity.Money // of the launch
 	worth  quantity.Money // of its content, by the weights of room, where the best offer is worth its price
 	since  time.Time      // when the oldest of its content came: a pod's creation, or the first sight of a declared one
-	urgent bool           // it has pods of a node that goes, or others depend on where they are
+	urgent bool           // it must not wait, whatever it holds; see prospect
 	bin    int            // its index as it was packed
 }
 
@@ -81,11 +81,11 @@ func (s *step) holdBack(t *tier, items []*item, r *pack.Result) (now, later []pa
 		s.waitUntil(look, plan.MorePods)
 	}
 	for i, b := range r.Bins {
-		if !launch[i] {
+		if launch[i] {
+			now = append(now, b)
+		} else {
 			later = append(later, b)
-			continue
 		}
-		now = append(now, b)
 	}
 	return now, later
 }
@@ -95,15 +95,15 @@ func (s *step) keepWaiting(items []*item, bins []pack.Bin) {
 	for _, b := range bins {
 		for _, part := range b.Parts {
 			x, n := items[part.Class], part.Count*b.Copies
-			s.wait1(x, n*x.unit)
+			s.keepItem(x, n*x.unit)
 			if x.with != nil {
-				s.wait1(x.with, n)
+				s.keepItem(x.with, n)
 			}
 		}
 	}
 }
 
-func (s *step) wait1(x *item, n int64) {
+func (s *step) keepItem(x *item, n int64) {
 	x.left -= n
 	x.class.waiting += n
 	if ids := x.class.draw(n).ids(); len(ids) > 0 {
@@ -146,8 +146,8 @@ func (s *step) prospects(t *tier, items []*item, r *pack.Result) []prospect {
 }
 
 func (s *step) prospect(t *tier, items []*item, b *pack.Bin) prospect {
-	cost, _ := s.fleet.Rows[t.rows[b.Offer]].PriceIn(b.Zones)
 	row := &s.fleet.Rows[t.rows[b.Offer]]
+	cost, _ := row.PriceIn(b.Zones)
 	// What limits or reservations may leave to others cannot wait.
 	out := prospect{price: cost, since: s.in.Now, urgent: row.Left >= 0 || len(s.fleet.Pools[row.Pool].Limits) > 0}
 	var content quantity.Resources

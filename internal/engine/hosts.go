@@ -75,17 +75,10 @@ func (a agreed) Get(key string) (string, bool) {
 // accepts says whether the class at this level may run there, its size and
 // other pods aside.
 func (h *host) accepts(l *level) bool {
-	if len(l.shape.Unsupported) > 0 || len(h.labels) == 0 || l.avoid && avoided(h.taints, l.shape.Tolerations) {
+	if len(l.shape.Unsupported) > 0 || len(h.labels) == 0 || l.avoid && cluster.Avoided(h.taints, l.shape.Tolerations) {
 		return false
 	}
 	return !slices.ContainsFunc(h.labels, func(x label.Lookup) bool { return !fit.Node(l.shape, x, h.taints) })
-}
-
-func avoided(taints []cluster.Taint, tolerations []cluster.Toleration) bool {
-	return slices.ContainsFunc(taints, func(t cluster.Taint) bool {
-		return t.Effect == cluster.PreferNoSchedule &&
-			!slices.ContainsFunc(tolerations, func(x cluster.Toleration) bool { return x.Tolerates(t) })
-	})
 }
 
 // could says whether the level's pods could run there whatever it becomes.
@@ -215,11 +208,11 @@ func (s *step) claimHost(c cluster.Claim) *host {
 	class, _ := s.in.Snapshot.Class(c.Class)
 	first := true
 	for _, t := range class.Types {
-		if !carries(c.Requirements, label.InstanceType, t.Name) {
+		if !c.Requirements.Admits(label.InstanceType, t.Name) {
 			continue
 		}
 		for _, o := range t.Offerings {
-			if !carries(c.Requirements, label.Zone, o.Zone) || !carries(c.Requirements, label.CapacityType, o.CapacityType) {
+			if !c.Requirements.Admits(label.Zone, o.Zone) || !c.Requirements.Admits(label.CapacityType, o.CapacityType) {
 				continue
 			}
 			labels := &label.Layers{c.Labels, t.Labels, fleet.OfferingLabels(o)}
@@ -235,11 +228,6 @@ func (s *step) claimHost(c cluster.Claim) *host {
 	}
 	h.free = s.attachable(h.free)
 	return h
-}
-
-func carries(rs label.Requirements, key, value string) bool {
-	r, ok := rs.Get(key)
-	return !ok || r.Admits(value)
 }
 
 // attachable adds the slots to attach volumes whose number is not known.

@@ -16,15 +16,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// What becomes of one copy of a bin.
-type launchResult int
-
-const (
-	launched    launchResult = iota
-	overLimit                // the pool's limits do not allow it
-	tooFewTypes              // minValues asks for more different types than hold it
-)
-
 // load is a bin made ready to be launched: all that its copies have in common.
 type load struct {
 	bin     pack.Bin
@@ -51,7 +42,7 @@ func (s *step) load(t *tier, items []*item, b pack.Bin) load {
 	for _, p := range b.Parts {
 		l.content = l.content.Add(items[p.Class].need().Times(p.Count))
 	}
-	l.content = s.withoutAttach(l.content)
+	l.content = withoutAttach(l.content)
 	s.pass(t, items, &l)
 	return l
 }
@@ -141,12 +132,13 @@ func (l *load) choose() {
 	}
 }
 
-// launch turns one copy of a bin into an action.
-func (s *step) launch(t *tier, items []*item, l *load) launchResult {
+// launch turns one copy of a bin into an action. It returns false where limits or
+// minValues do not allow that, after it has narrowed what the next round packs.
+func (s *step) launch(t *tier, items []*item, l *load) bool {
 	best, b := l.best, l.bin
 	pool := &s.fleet.Pools[best.Pool]
 	if t.full[pool.Name] || best.Left >= 0 && s.reservationUse(best.Reservation) >= best.Left {
-		return overLimit
+		return false
 	}
 	if len(l.carried) == 0 {
 		if t.varied[best.Group] {
@@ -154,7 +146,7 @@ func (s *step) launch(t *tier, items []*item, l *load) launchResult {
 		}
 		t.varied[best.Group] = true
 		s.unmet[pool.Name] = true
-		return tooFewTypes
+		return false
 	}
 	if len(pool.Limits) > 0 {
 		budget := s.budget(*pool)
@@ -165,7 +157,7 @@ func (s *step) launch(t *tier, items []*item, l *load) launchResult {
 			if !s.narrowed(t, best.Pool, budget) {
 				t.full[pool.Name] = true
 			}
-			return overLimit
+			return false
 		}
 		l.choose()
 	}
@@ -197,7 +189,7 @@ func (s *step) launch(t *tier, items []*item, l *load) launchResult {
 	if s.cost += out.Price; s.cost < 0 {
 		s.cost = math.MaxInt64 // prices beyond reason
 	}
-	return launched
+	return true
 }
 
 // fillLaunch gives n of the class to the launch, real pods first.

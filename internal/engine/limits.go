@@ -2,7 +2,6 @@ package engine
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
@@ -13,9 +12,6 @@ import (
 
 // limitNodes is the limit that counts nodes (karpenter.sh/v1 NodePool).
 const limitNodes = "nodes"
-
-// attachPrefix begins the names of attach slots.
-const attachPrefix = "attach/"
 
 // budget is a pool's limits and what counts against them: the capacity of its
 // NodeClaims and of this plan's launches, each at the largest type that it may
@@ -49,7 +45,7 @@ func (s *step) largest(lot cluster.Lot) quantity.Resources {
 	class, _ := s.in.Snapshot.Class(lot.Class)
 	most := lot.Allocatable // known even where the class is not ready
 	for _, t := range class.Types {
-		if t.Name == lot.InstanceType || lot.InstanceType == "" && carries(lot.Requirements, label.InstanceType, t.Name) {
+		if t.Name == lot.InstanceType || lot.InstanceType == "" && lot.Requirements.Admits(label.InstanceType, t.Name) {
 			most = most.Max(t.Capacity)
 		}
 	}
@@ -122,8 +118,8 @@ func (s *step) reservationUse(id string) int64 {
 }
 
 // withoutAttach drops the slots to attach volumes.
-func (s *step) withoutAttach(r quantity.Resources) quantity.Resources {
-	r.Extended = filter(r.Extended, func(a quantity.Amount) bool { return !strings.HasPrefix(a.Name, attachPrefix) })
+func withoutAttach(r quantity.Resources) quantity.Resources {
+	r.Extended = filter(r.Extended, func(a quantity.Amount) bool { return !cluster.IsAttachSlots(a.Name) })
 	return r
 }
 
@@ -132,7 +128,7 @@ func (s *step) withoutAttach(r quantity.Resources) quantity.Resources {
 func (s *step) gatherAttach() {
 	for _, c := range s.classes {
 		for _, a := range c.group.Shape.Requests.Extended {
-			if strings.HasPrefix(a.Name, attachPrefix) && !slices.Contains(s.attach, a.Name) {
+			if cluster.IsAttachSlots(a.Name) && !slices.Contains(s.attach, a.Name) {
 				s.attach = append(s.attach, a.Name)
 			}
 		}

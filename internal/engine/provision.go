@@ -2,8 +2,8 @@ package engine
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -97,8 +97,7 @@ func (s *step) packTier(t *tier) bool {
 		r := &s.fleet.Rows[x]
 		o := &p.Offers[i]
 		t.nets[i] = dims.net(r.Net)
-		*o = pack.Offer{Name: r.Name, Group: r.Group, Net: t.nets[i], Prices: r.Prices, Zones: s.sale[x], Nodes: -1}
-		o.Large = s.in.Policy.SoftMaxMilliCPU > 0 && r.Type.Capacity.MilliCPU > s.in.Policy.SoftMaxMilliCPU
+		*o = pack.Offer{Name: r.Name, Group: r.Group, Net: t.nets[i], Prices: r.Prices, Zones: s.sale[x], Large: s.large(r), Nodes: -1}
 		if r.Left >= 0 {
 			o.Nodes = r.Left - s.reservationUse(r.Reservation)
 		}
@@ -123,11 +122,7 @@ func (s *step) packTier(t *tier) bool {
 	for _, b := range s.inOrder(items, now) {
 		l := s.load(t, items, b)
 		for range b.Copies {
-			switch s.launch(t, items, &l) {
-			case launched:
-			case overLimit, tooFewTypes:
-				again = true
-			}
+			again = !s.launch(t, items, &l) || again
 		}
 	}
 	s.keepWaiting(items, later)
@@ -174,12 +169,12 @@ func (d dimensions) net(r quantity.Resources) []int64 {
 }
 
 // dimensionsOf lists the extended resources that the classes ask for. Slots to
-// attach volumes are not among them: nodes to come are taken to have enough.
+// attach volumes are not among them; see withSlots.
 func dimensionsOf(classes []*demandClass) dimensions {
 	var d dimensions
 	for _, c := range classes {
 		for _, a := range c.shape().Requests.Extended {
-			if !strings.HasPrefix(a.Name, attachPrefix) {
+			if !cluster.IsAttachSlots(a.Name) {
 				d.extended = append(d.extended, a.Name)
 			}
 		}

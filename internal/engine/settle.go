@@ -83,7 +83,7 @@ func (c *demandClass) real() int64 { return int64(len(c.pods) + len(c.displaced)
 // fillRunning gives pods that exist to nodes that run.
 func (s *step) fillRunning(c *demandClass) {
 	l := &c.levels[c.last()]
-	for state := range s.in.Snapshot.Roomy(s.withoutAttach(l.shape.Requests)) {
+	for state := range s.in.Snapshot.Roomy(withoutAttach(l.shape.Requests)) {
 		s.trace.Objects++
 		if c.real() == 0 {
 			return
@@ -141,7 +141,7 @@ func (s *step) putOff() {
 		return
 	}
 	for _, c := range s.classes {
-		need := s.withoutAttach(c.group.Shape.Requests).Times(c.declared)
+		need := withoutAttach(c.group.Shape.Requests).Times(c.declared)
 		if c.declared == 0 || s.ruled(c) || !need.Fits(sum) {
 			continue
 		}

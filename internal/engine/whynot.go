@@ -40,7 +40,7 @@ type course struct {
 
 func (s *step) course(c *demandClass, pool int) *course {
 	return &course{
-		step: s, pool: pool, where: s.where(c), need: s.withoutAttach(c.shape().Requests), budget: s.budget(s.fleet.Pools[pool]),
+		step: s, pool: pool, where: s.where(c), need: withoutAttach(c.shape().Requests), budget: s.budget(s.fleet.Pools[pool]),
 	}
 }
 

@@ -43,6 +43,13 @@ func (rs Requirements) Get(key string) (Requirement, bool) {
 	return rs[i], true
 }
 
+// Admits says whether the label may have this value; any, where nothing is asked
+// of it.
+func (rs Requirements) Admits(key, value string) bool {
+	r, ok := rs.Get(key)
+	return !ok || r.Admits(value)
+}
+
 // Contradiction returns the first requirement that nothing can satisfy.
 func (rs Requirements) Contradiction() (Requirement, bool) {
 	for _, r := range rs {

@@ -46,7 +46,7 @@ func ResourceList(r quantity.Resources) corev1.ResourceList {
 	put(corev1.ResourceEphemeralStorage, resource.NewQuantity(r.EphemeralBytes, resource.BinarySI))
 	put(corev1.ResourcePods, resource.NewQuantity(r.PodSlots, resource.DecimalSI))
 	for _, a := range r.Extended {
-		if strings.HasPrefix(a.Name, cluster.AttachSlots("")) {
+		if cluster.IsAttachSlots(a.Name) {
 			continue
 		}
 		put(corev1.ResourceName(a.Name), resource.NewQuantity(a.Count, resource.DecimalSI))

@@ -103,12 +103,12 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 // which the status lists first.
 func overridesOf(claim cluster.Claim, class *awsv1.EC2NodeClass, t catalog.InstanceType, capacityType string) []aws.Override {
 	image, ok := translate.ImageFor(class, t.Labels)
-	if !ok || !admits(claim, label.InstanceType, t.Name) {
+	if !ok || !claim.Requirements.Admits(label.InstanceType, t.Name) {
 		return nil
 	}
 	var out []aws.Override
 	for _, x := range t.Offerings {
-		if x.CapacityType != capacityType || !x.Available || !admits(claim, label.Zone, x.Zone) {
+		if x.CapacityType != capacityType || !x.Available || !claim.Requirements.Admits(label.Zone, x.Zone) {
 			continue
 		}
 		for _, s := range class.Status.Subnets {
@@ -122,11 +122,6 @@ func overridesOf(claim cluster.Claim, class *awsv1.EC2NodeClass, t catalog.Insta
 		}
 	}
 	return out
-}
-
-func admits(claim cluster.Claim, key, value string) bool {
-	r, ok := claim.Requirements.Get(key)
-	return !ok || r.Admits(value)
 }
 
 func first(claim cluster.Claim, key, otherwise string) string {

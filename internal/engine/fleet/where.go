@@ -20,7 +20,7 @@ func (f *Fleet) Where(shape cluster.Shape, avoid bool) []uint64 {
 	open := make([]bool, len(f.Pools))
 	for i, p := range f.Pools {
 		_, kept := cluster.Untolerated(p.Taints, shape.Tolerations)
-		open[i] = !kept && !(avoid && avoided(p.Taints, shape.Tolerations))
+		open[i] = !kept && !(avoid && cluster.Avoided(p.Taints, shape.Tolerations))
 	}
 	anywhere := len(shape.Selector) == 0 && len(shape.Affinity) == 0 && len(shape.Volumes) == 0 && len(shape.Ports) == 0
 	for i := range f.Rows {
@@ -39,14 +39,6 @@ func (f *Fleet) Where(shape cluster.Shape, avoid bool) []uint64 {
 		}
 	}
 	return out
-}
-
-// avoided says whether a preference of the nodes' keeps the pod away.
-func avoided(taints []cluster.Taint, tolerations []cluster.Toleration) bool {
-	return slices.ContainsFunc(taints, func(t cluster.Taint) bool {
-		return t.Effect == cluster.PreferNoSchedule &&
-			!slices.ContainsFunc(tolerations, func(x cluster.Toleration) bool { return x.Tolerates(t) })
-	})
 }
 
 // portTaken says whether a DaemonSet holds a host port that the shape needs.

@@ -137,7 +137,7 @@ func (p *proof) checkForm() error {
 // known says whether a resource is one of every node's, or one that some pod
 // asks for.
 func (p *proof) known(resource string) bool {
-	if attach(resource) {
+	if cluster.IsAttachSlots(resource) {
 		return false
 	}
 	return slices.Contains([]string{quantity.CPU, quantity.Memory, quantity.EphemeralStorage, quantity.Pods}, resource) ||

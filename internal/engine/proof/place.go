@@ -2,7 +2,6 @@ package proof
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -46,7 +45,7 @@ func (p *proof) overhead(x place) quantity.Resources {
 // holds says whether the place may take one pod of the shape: its size and the
 // rules that are between the two alone.
 func (x place) holds(s cluster.Shape) bool {
-	if lacking := s.Requests.Lacking(x.room); slices.ContainsFunc(lacking, func(l quantity.Shortage) bool { return !attach(l.Resource) }) {
+	if lacking := s.Requests.Lacking(x.room); slices.ContainsFunc(lacking, func(l quantity.Shortage) bool { return !cluster.IsAttachSlots(l.Resource) }) {
 		return false
 	}
 	return x.accepts(s, false) && x.reaches(s.Volumes, false)
@@ -61,10 +60,6 @@ func (x place) reaches(volumes [][]label.Requirements, certain bool) bool {
 	}
 	return true
 }
-
-// attach says whether a resource is slots to attach volumes. How many a node has
-// is often known only when it is there, so they are left out.
-func attach(resource string) bool { return strings.HasPrefix(resource, cluster.AttachSlots("")) }
 
 func (x place) accepts(s cluster.Shape, certain bool) bool {
 	if _, kept := cluster.Untolerated(x.taints, s.Tolerations); kept {
