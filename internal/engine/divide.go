@@ -276,15 +276,14 @@ func (x *item) key() string {
 	return x.class.group.Key + x.cell.name
 }
 
-// giveBack takes back what was divided and not launched for, and shuts the cells
-// that had no room. It returns whether another division could do better.
+// giveBack shuts the cells that had no room for what was divided among them. It
+// returns whether another division could do better.
 func (s *step) giveBack(items []*item) bool {
 	again := false
 	for _, x := range items {
 		if x.left == 0 || x.cell == nil {
 			continue
 		}
-		s.rules.Add(x.class.hard(), x.cell.place, -x.left)
 		s.shut[x.class.group.Key+x.cell.name] = true
 		again = true
 	}

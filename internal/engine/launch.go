@@ -167,16 +167,16 @@ func (s *step) launch(t *tier, items []*item, l *load) bool {
 		Labels: best.Template, Taints: pool.Taints, StartupTaints: pool.StartupTaints, Content: l.content,
 		Price: l.types[0].Price, MinValuesRelaxed: l.relaxed,
 	}
+	place := l.place(out.Name, s.fleet)
 	slots := make([]Slot, 0, len(b.Parts))
 	for _, p := range b.Parts {
 		x := items[p.Class]
 		x.left -= p.Count * x.unit
-		if x.cell == nil && s.rules != nil {
-			s.rules.Add(x.class.hard(), l.place(out.Name, s.fleet), p.Count*x.unit)
-		}
+		s.count(x, place, p.Count*x.unit)
 		slots = append(slots, s.fillLaunch(&out, x.class, p.Count*x.unit))
 		if x.with != nil {
 			x.with.left -= p.Count
+			s.count(x.with, place, p.Count)
 			slots = append(slots, s.fillLaunch(&out, x.with.class, p.Count))
 		}
 	}

@@ -117,14 +117,8 @@ func (s *step) packTier(t *tier) bool {
 	s.trace.Work += int64(result.Fills)
 	s.packed = append(s.packed, packed{items, dims, result.Prices})
 	placedBefore := s.trace.Placed
-	again := false
 	now, later := s.holdBack(t, items, &result)
-	for _, b := range s.inOrder(items, now) {
-		l := s.load(t, items, b)
-		for range b.Copies {
-			again = !s.launch(t, items, &l) || again
-		}
-	}
+	again := s.launchAll(t, items, s.inOrder(items, now))
 	s.keepWaiting(items, later)
 	again = s.giveBack(items) || again
 	return again && (s.trace.Placed > placedBefore || len(t.excluded) > 0 || len(t.full) > 0)

@@ -38,6 +38,12 @@ func (t *Table) Company(class int) []int {
 	return nil
 }
 
+// Accompanied says whether the required affinity of the class is met at the place.
+func (t *Table) Accompanied(class int, p Place) bool {
+	r, spot := t.classes[class].together, t.locate(p)
+	return r == nil || r.allows(&spot)
+}
+
 // Followed lists, by class, whether another class may go only where pods of it
 // are.
 func (t *Table) Followed() []bool {

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
+)
+
+// launchAll launches the bins in order and returns whether another round could
+// place what is left. A bin with pods that must be near others comes after
+// those: what was divided is no longer counted where it was planned, only where
+// it is launched, so that nobody follows a pod that found no room after all.
+func (s *step) launchAll(t *tier, items []*item, bins []pack.Bin) (again bool) {
+	for _, x := range items {
+		if x.cell != nil {
+			s.count(x, spread.Place{}, -x.count)
+		}
+	}
+	for {
+		var alone []pack.Bin
+		for _, b := range bins {
+			if !s.accompanied(items, b) {
+				alone = append(alone, b)
+				continue
+			}
+			l := s.load(t, items, b)
+			for range b.Copies {
+				again = !s.launch(t, items, &l) || again
+			}
+		}
+		if len(alone) == 0 || len(alone) == len(bins) {
+			return again || len(alone) > 0
+		}
+		bins = alone
+	}
+}
+
+// accompanied says whether the pods of the bin that must be near others have them
+// there: on nodes, among what is launched, or in the bin.
+func (s *step) accompanied(items []*item, b pack.Bin) bool {
+	var follow, there []*item
+	for _, p := range b.Parts {
+		switch x := items[p.Class]; {
+		case x.cell == nil:
+		case x.with == nil && s.rules.Company(x.class.rule()) != nil:
+			follow = append(follow, x)
+		default:
+			there = append(there, x)
+		}
+	}
+	if len(follow) == 0 {
+		return true
+	}
+	for _, x := range there {
+		s.count(x, spread.Place{}, 1)
+	}
+	for progress := true; progress && len(follow) > 0; {
+		before := len(follow)
+		follow = slices.DeleteFunc(follow, func(x *item) bool {
+			near := s.rules.Accompanied(x.class.rule(), x.cell.place)
+			if near {
+				s.count(x, spread.Place{}, 1)
+				there = append(there, x)
+			}
+			return near
+		})
+		progress = len(follow) < before
+	}
+	for _, x := range there {
+		s.count(x, spread.Place{}, -1)
+	}
+	return len(follow) == 0
+}
+
+// count tells the rules of n pods of the item: in the domain that they were given
+// to, else at the place.
+func (s *step) count(x *item, place spread.Place, n int64) {
+	if s.rules == nil {
+		return
+	}
+	if x.cell != nil {
+		place = x.cell.place
+	}
+	s.rules.Add(x.class.hard(), place, n)
+}
