@@ -132,7 +132,7 @@ func benchmarkKernel(b *testing.B, on []pack.Offer, seeds []uint64, demand func(
 		}
 		p := problem(rows, on)
 		b.StartTimer()
-		r := pack.Solve(p, pack.Work{})
+		r := pack.Solve(p)
 		c := bound.With(bound.Problem{Problem: p}, r.Prices)
 		if i < len(seeds) {
 			cost, least = cost+r.Cost, least+c.Bound
@@ -161,7 +161,7 @@ func benchmarkPolished(b *testing.B) {
 	var gap float64
 	var cost quantity.Money
 	for b.Loop() {
-		r := pack.Solve(p, pack.Work{})
+		r := pack.Solve(p)
 		for done := false; !done; {
 			r, done = pack.Polish(p, r, pack.Work{Trials: 1000})
 		}

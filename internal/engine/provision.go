@@ -109,7 +109,7 @@ func (s *step) packTier(t *tier) bool {
 	if len(items) == 0 {
 		return false
 	}
-	result := pack.Solve(p, pack.Work{})
+	result := pack.Solve(p)
 	if s.in.WorkLimit > 0 {
 		result, _ = pack.Polish(p, result, pack.Work{Trials: s.in.WorkLimit})
 	}

@@ -63,7 +63,7 @@ func placed(p pack.Problem, r pack.Result) pack.Problem {
 func TestOf_NeverExceedsTheCost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := draw(t, 1, 300, true)
-		r := pack.Solve(p, pack.Work{})
+		r := pack.Solve(p)
 		b := bound.Problem{Problem: placed(p, r)}
 		for name, c := range map[string]bound.Certificate{"own prices": bound.Of(b), "the packer's": bound.With(b, r.Prices)} {
 			if err := bound.Check(b, c); err != nil {
@@ -97,7 +97,7 @@ func TestOf_NeverExceedsTheOptimumAndComesNear(t *testing.T) {
 			problems, low, high, worst := 0, 0.0, 0.0, 1.0
 			for seed := range 60 {
 				p := g.Example(seed)
-				r := pack.Solve(p, pack.Work{})
+				r := pack.Solve(p)
 				best := optimum(p)
 				c := bound.Of(bound.Problem{Problem: p})
 				if c.Bound > best || r.Cost < best && !slices.ContainsFunc(r.Left, func(n int64) bool { return n > 0 }) {
@@ -328,7 +328,7 @@ func TestSolve_ManyLikeOffersAndRulesTakeLittleWork(t *testing.T) {
 			}
 		}
 	}
-	r := pack.Solve(p.Problem, pack.Work{})
+	r := pack.Solve(p.Problem)
 	c := bound.With(p, r.Prices)
 	if slices.Max(r.Left) > 0 || r.Cost > c.Bound+c.Bound*3/100 {
 		t.Errorf("cost %d, more than 3 %% above the bound %d; %d left", r.Cost, c.Bound, slices.Max(r.Left))

@@ -12,6 +12,10 @@
 // greedily by worth for price. Large demand is dealt in lots of nodes that are
 // filled alike. Polish takes a few bins apart and packs them again.
 //
+// Search and Polish work in units, a search of the whole demand and a step of
+// polishing: whatever is done at once or in pieces, the result is the same. A
+// Result may only be handed back with the problem that it is of.
+//
 // Invariants: pure and deterministic, in integers outside the linear programs;
 // no bin holds more than its offer, or more than a rule allows; every round
 // places at least one pod or ends; equal problems give equal results in

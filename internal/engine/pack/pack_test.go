@@ -2,6 +2,7 @@ package pack_test
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 func TestSolve_KeepsEveryConstraint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := randomProblem(t)
-		for _, v := range violations(p, pack.Solve(p, pack.Work{})) {
+		for _, v := range violations(p, pack.Solve(p)) {
 			t.Error(v)
 		}
 	})
@@ -23,7 +24,7 @@ func TestSolve_KeepsEveryConstraint(t *testing.T) {
 func TestPolish_KeepsEveryConstraintAndNeverCostsMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := randomProblem(t)
-		r := pack.Solve(p, pack.Work{})
+		r := pack.Solve(p)
 		polished, _ := pack.Polish(p, r, pack.Work{Trials: 10})
 		for _, v := range violations(p, polished) {
 			t.Error(v)
@@ -37,19 +38,44 @@ func TestPolish_KeepsEveryConstraintAndNeverCostsMore(t *testing.T) {
 	})
 }
 
+func TestSearch_ManyShortRunsEndWhereOneLongRunDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := randomProblem(t)
+		long, short, done := pack.Solve(p), pack.Result{}, false
+		for !done {
+			before := short.Searches
+			short, done = pack.Search(p, short, pack.Work{Trials: 1})
+			if short.Searches != before+1 {
+				t.Fatalf("%d searches after %d", short.Searches, before)
+			}
+			for _, v := range violations(p, short) {
+				t.Error(v)
+			}
+		}
+		same(t, p, long, short)
+	})
+}
+
 func TestPolish_ManyShortRunsEndWhereOneLongRunDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := randomProblem(t)
-		r := pack.Solve(p, pack.Work{})
+		r := pack.Solve(p)
 		long, _ := pack.Polish(p, r, pack.Work{Trials: 12})
+		again, _ := pack.Polish(p, r, pack.Work{Trials: 12})
 		short := r
-		for range 4 {
-			short, _ = pack.Polish(p, short, pack.Work{Trials: 3})
+		for _, steps := range []int{1, 2, 6, 3} {
+			short, _ = pack.Polish(p, short, pack.Work{Trials: steps})
 		}
-		if text(p, long) != text(p, short) || long.Steps != short.Steps || long.Stale != short.Stale {
-			t.Errorf("one run:\n%s\nfour runs:\n%s", text(p, long), text(p, short))
-		}
+		same(t, p, long, short)
+		same(t, p, long, again) // nothing that r holds has changed
 	})
+}
+
+// same compares all that a result says, the work that it took included.
+func same(t *rapid.T, p pack.Problem, want, got pack.Result) {
+	if !reflect.DeepEqual(want, got) {
+		t.Errorf("one run:\n%s\n%+v\nmany:\n%s\n%+v", text(p, want), want.Trace, text(p, got), got.Trace)
+	}
 }
 
 func TestSolve_LeavesOnlyWhatNothingHolds(t *testing.T) {
@@ -58,7 +84,7 @@ func TestSolve_LeavesOnlyWhatNothingHolds(t *testing.T) {
 		for i := range p.Offers {
 			p.Offers[i].Nodes = -1
 		}
-		r := pack.Solve(p, pack.Work{})
+		r := pack.Solve(p)
 		for i, left := range r.Left {
 			c := &p.Classes[i]
 			if held := slices.ContainsFunc(c.Roles, func(role pack.Role) bool { return role.Binds && role.Counts && p.Rules[role.Rule].Max < 1 }); held {
@@ -100,7 +126,7 @@ func TestSolve_OrderOfClassesAndPlacesDoesNotMatter(t *testing.T) {
 		for i := range p.Offers {
 			p.Offers[i].Nodes = -1 // where there is too little, what comes first goes first
 		}
-		want := text(p, pack.Solve(p, pack.Work{}))
+		want := text(p, pack.Solve(p))
 		q := p
 		q.Classes = rapid.Permutation(p.Classes).Draw(t, "classes")
 		order := rapid.Permutation(indexes(len(p.Where))).Draw(t, "places")
@@ -112,7 +138,7 @@ func TestSolve_OrderOfClassesAndPlacesDoesNotMatter(t *testing.T) {
 		for i := range q.Classes {
 			q.Classes[i].Where = slices.Index(order, q.Classes[i].Where)
 		}
-		if got := text(q, pack.Solve(q, pack.Work{})); got != want {
+		if got := text(q, pack.Solve(q)); got != want {
 			t.Errorf("shuffled:\n%s\nwant:\n%s", got, want)
 		}
 	})
@@ -165,7 +191,7 @@ func TestSolve_Cases(t *testing.T) {
 		{"a negative price never wins", one([]pack.Offer{offer("bad", -5, 4000, 10), offer("small", 40, 4000, 10)}, pack.Class{Key: "a", Count: 3, Need: []int64{1, 1}}), 40, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := pack.Solve(tc.p, pack.Work{})
+			r := pack.Solve(tc.p)
 			left := int64(0)
 			for _, n := range r.Left {
 				left += n
@@ -197,7 +223,7 @@ func TestSolve_AbsurdNumbersDoNotPanic(t *testing.T) {
 			c.Where = int(amount.Draw(t, "where"))
 			c.Roles = append(c.Roles, pack.Role{Rule: int(amount.Draw(t, "rule")), Binds: true})
 		}
-		r := pack.Solve(p, pack.Work{})
+		r := pack.Solve(p)
 		if r.Cost < 0 {
 			t.Errorf("cost %d", r.Cost)
 		}
@@ -212,7 +238,7 @@ func TestSolve_AbsurdNumbersDoNotPanic(t *testing.T) {
 
 func TestSolve_EmptyProblem(t *testing.T) {
 	for _, p := range []pack.Problem{{}, one(nil), one([]pack.Offer{offer("small", 40, 4000, 10)})} {
-		if r := pack.Solve(p, pack.Work{}); r.Cost != 0 || len(r.Bins) != 0 {
+		if r := pack.Solve(p); r.Cost != 0 || len(r.Bins) != 0 {
 			t.Errorf("%d bins that cost %d", len(r.Bins), r.Cost)
 		}
 	}

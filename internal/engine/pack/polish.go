@@ -11,7 +11,7 @@ const (
 	patience     = 600 // steps without success after which a polish is done
 	defaultSteps = 64
 	smallFleet   = 48  // nodes up to which Solve polishes too
-	touchWork    = 400 // about how many kinds it packs again for each of its trials
+	touchWork    = 800 // about how many kinds it packs again for that
 )
 
 // Polish takes a few bins apart, those that hold little for their price more
@@ -21,29 +21,21 @@ const (
 // helped for long.
 func Polish(p Problem, r Result, limit Work) (Result, bool) {
 	c := newCore(&p)
+	prices := c.open(&r)
 	s := newSearch(c)
-	prices := s.pricesFor(s.left, boundCuts, 0)
 	s.value(prices, s.left)
-	if !s.load(r.Bins) {
-		return r, true
-	}
+	s.restore(r.nodes)
+	s.revalue()
 	steps := limit.Trials
 	if steps <= 0 {
 		steps = defaultSteps
 	}
 	done := s.polish(&r, steps)
-	out := s.result()
-	out.Prices, out.Steps, out.Stale = r.Prices, r.Steps, r.Stale
-	out.Trace = c.trace
-	if out.Cost > r.Cost { // zones can be dearer than columns say
-		r.Steps, r.Stale = out.Steps, out.Stale
-		return r, done
-	}
-	return out, done
+	return s.result(r, prices), done
 }
 
 // touchUp polishes a small fleet, where a few nodes decide.
-func (s *search) touchUp(trials int) {
+func (s *search) touchUp() {
 	n := int64(0)
 	for i := range s.nodes {
 		n += s.nodes[i].copies
@@ -58,50 +50,7 @@ func (s *search) touchUp(trials int) {
 	s.value(s.pricesFor(left, 0, 0), left)
 	s.revalue()
 	var r Result
-	s.polish(&r, trials*max(2, min(16, touchWork/max(1, len(s.kinds)))))
-}
-
-// load takes the bins of a result apart into kinds; false where they are not of
-// this problem.
-func (s *search) load(bins []Bin) bool {
-	kindOf := make([]int, len(s.p.Classes))
-	for i := range kindOf {
-		kindOf[i] = -1
-	}
-	for k := range s.kinds {
-		for _, i := range s.kinds[k].members {
-			kindOf[i] = k
-		}
-	}
-	for i := range bins {
-		b := &bins[i]
-		f := filling{used: make([]int64, len(s.dims))}
-		for _, p := range b.Parts {
-			if p.Class < 0 || p.Class >= len(kindOf) || kindOf[p.Class] < 0 {
-				return false
-			}
-			k := kindOf[p.Class]
-			at := slices.IndexFunc(f.pieces, func(q piece) bool { return q.kind == k })
-			if at < 0 {
-				at = len(f.pieces)
-				f.pieces = append(f.pieces, piece{kind: k})
-			}
-			f.pieces[at].count += p.Count
-			for d, need := range s.kinds[k].need {
-				f.used[d] += need * p.Count
-			}
-		}
-		to := slices.IndexFunc(s.columns, func(col column) bool {
-			return col.offer == b.Offer && fit(f.used, col.room) &&
-				!slices.ContainsFunc(f.pieces, func(p piece) bool { return !col.takes(&s.kinds[p.kind]) })
-		})
-		if to < 0 || b.Copies <= 0 {
-			return false
-		}
-		s.apply(to, &f, b.Copies)
-	}
-	s.revalue()
-	return !slices.ContainsFunc(s.left, func(n int64) bool { return n < 0 })
+	s.polish(&r, max(4, min(32, touchWork/max(1, len(s.kinds)))))
 }
 
 // revalue gives all nodes their worth by the kinds' present worth, and brings
@@ -157,11 +106,12 @@ func (s *search) polish(r *Result, steps int) bool {
 		}
 		r.Steps++
 		r.Stale++
-		if s.retry(sub, uint64(r.Steps)) {
+		better := s.retry(sub, uint64(r.Steps))
+		for k := range s.kinds {
+			s.kinds[k].worth = base[k]
+		}
+		if better {
 			r.Stale = 0
-			for k := range s.kinds {
-				s.kinds[k].worth = base[k]
-			}
 			s.revalue()
 		}
 	}

@@ -85,10 +85,13 @@ type Result struct {
 	// Prices are what resources are worth to the classes, with every offer at
 	// hand, also large ones; its Buys is nil.
 	Prices price.Prices
-	// Steps and Stale are where Polish goes on: steps made, and how many of
-	// them since the last that helped.
-	Steps, Stale int
+	// Searches, Steps and Stale are where Search and Polish go on: searches and
+	// steps made, and how many of the steps since the last that helped.
+	Searches, Steps, Stale int
 	Trace
+
+	searched bool   // no other search is worth it
+	nodes    []node // the bins as kinds of the problem; never changed
 }
 
 // Trace counts work.
@@ -101,7 +104,7 @@ type Trace struct {
 
 // Work bounds a call.
 type Work struct {
-	// Trials is how many searches Solve may start, and how many steps Polish
-	// may make; 0 is a default that is right where the time is short.
+	// Trials is how many searches Search, and how many steps Polish may make; 0
+	// is all searches, and a number of steps that is right where the time is short.
 	Trials int
 }

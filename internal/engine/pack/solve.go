@@ -8,38 +8,70 @@ import (
 )
 
 // Solve places what can be placed.
-func Solve(p Problem, work Work) Result {
-	c := newCore(&p)
-	best := newSearch(c)
-	prices := best.pricesFor(best.left, boundCuts, 0)
-	c.cuts = len(prices.Dimensions) - len(c.dims)
-	goal := best.worthOf(prices)
-	goal = addMoney(goal, int64(goal)/nearly, 1)
-	trials := work.Trials
-	if trials <= 0 {
-		trials = defaultTrials
-	}
-	best.run(tightness[0])
-	for _, tight := range tightness[1:min(len(tightness), trials)] {
-		if best.cost <= goal {
-			break
-		}
-		if s := newSearch(c); s.run(tight).better(best) {
-			best = s
-		}
-	}
-	if best.cost > goal {
-		best.touchUp(trials)
-	}
-	r := best.result()
-	r.Trace = c.trace
-	r.Prices = c.widen(prices)
+func Solve(p Problem) Result {
+	r, _ := Search(p, Result{}, Work{})
 	return r
 }
 
+// Search makes the next of the searches that Solve consists of, from the result
+// so far, which is the zero one at first. Each of them places all that it can, and
+// the best is kept; whoever stops in between has a whole plan, and many short
+// runs end where one long run does. The last one polishes a small fleet, too. It
+// is done when the best is good enough, or no other start is left to try.
+func Search(p Problem, r Result, limit Work) (Result, bool) {
+	if r.searched {
+		return r, true
+	}
+	c := newCore(&p)
+	prices := c.open(&r)
+	best := newSearch(c)
+	goal := best.worthOf(prices)
+	goal = addMoney(goal, int64(goal)/nearly, 1)
+	best.restore(r.nodes)
+	for n := 0; !r.searched && (limit.Trials <= 0 || n < limit.Trials); n++ {
+		s := newSearch(c)
+		if r.Searches > 0 { // the first finds no worth, and with rules begins node by node
+			s.value(prices, s.left)
+		}
+		s.run(tightness[r.Searches])
+		if r.Searches == 0 || s.better(best) {
+			best = s
+		}
+		r.Searches++
+		r.searched = best.cost <= goal || r.Searches == searches
+	}
+	if r.searched && best.cost > goal {
+		best.touchUp()
+	}
+	return best.result(r, prices), r.searched
+}
+
+// open brings prices and trace to where the result left them.
+func (c *core) open(r *Result) price.Prices {
+	var prices price.Prices
+	if len(r.Prices.Of) == len(c.p.Classes) && r.Searches > 0 {
+		prices = c.narrow(r.Prices)
+		c.trace = r.Trace
+	} else {
+		s := newSearch(c)
+		prices = s.pricesFor(s.left, boundCuts, 0)
+	}
+	c.cuts = len(prices.Dimensions) - len(c.dims)
+	return prices
+}
+
+// restore goes on from a search that has placed these.
+func (s *search) restore(nodes []node) {
+	rounds := s.trace.Rounds
+	for i := range nodes {
+		s.apply(nodes[i].column, &nodes[i].filling, nodes[i].copies)
+	}
+	s.trace.Rounds, s.large = rounds, false
+}
+
 const (
-	defaultTrials = 2
-	nearly        = 150 // the inverse of the gap at which no other start is tried
+	searches = 2
+	nearly   = 150 // the inverse of the gap at which no other start is tried
 )
 
 // tightness is how much a bin that is nearly full is preferred: what is free in
@@ -105,10 +137,9 @@ func (s *search) usable(column int) bool {
 	return (s.large || !col.large) && (col.nodes < 0 || s.nodesLeft[col.offer] > 0)
 }
 
-// run places everything: what needs large offers first, then the bulk in lots,
-// then the rest.
-// It goes on with what is left.
-func (s *search) run(tight uint) *search {
+// run places all that is left: what needs large offers first, then the bulk in
+// lots, then the rest.
+func (s *search) run(tight uint) {
 	s.tight = tight
 	if s.large {
 		s.value(s.pricesFor(s.left, s.cuts, firstGroups), s.left)
@@ -121,7 +152,6 @@ func (s *search) run(tight uint) *search {
 		s.value(s.pricesFor(s.left, 0, someGroups), s.left)
 	}
 	s.greedy(false)
-	return s
 }
 
 // better prefers what leaves less, then what costs less.

@@ -7,9 +7,12 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 )
 
-// result gives the kinds' pods back to their classes.
-func (s *search) result() Result {
-	r := Result{Left: make([]int64, len(s.p.Classes)), Trace: s.trace}
+// result gives the kinds' pods back to their classes. It goes on from the given
+// result.
+func (s *search) result(from Result, prices price.Prices) Result {
+	r := from
+	r.Left, r.Cost, r.Trace, r.nodes = make([]int64, len(s.p.Classes)), 0, s.trace, s.nodes
+	r.Prices = s.widen(prices)
 	for i := range s.p.Classes {
 		r.Left[i] = max(0, s.p.Classes[i].Count)
 	}
@@ -125,6 +128,18 @@ func (c *core) widen(of price.Prices) price.Prices {
 		for _, i := range c.kinds[k].members {
 			out.Of[i] = of.Of[k]
 		}
+	}
+	return out
+}
+
+// narrow is the inverse of widen.
+func (c *core) narrow(of price.Prices) price.Prices {
+	out := price.Prices{Scale: of.Scale, Of: make([][]int64, len(c.kinds)), Pivots: of.Pivots}
+	for _, d := range of.Dimensions {
+		out.Dimensions = append(out.Dimensions, price.Dimension{Resource: slices.Index(c.dims, d.Resource), Unit: d.Unit})
+	}
+	for k := range c.kinds {
+		out.Of[k] = of.Of[c.kinds[k].members[0]]
 	}
 	return out
 }
