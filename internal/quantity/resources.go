@@ -2,6 +2,7 @@ package quantity
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,10 +72,22 @@ func (r Resources) Get(name string) int64 {
 }
 
 // Add returns r + o; sums saturate instead of wrapping around.
-func (r Resources) Add(o Resources) Resources { return r.combine(o, addSaturating) }
+func (r Resources) Add(o Resources) Resources {
+	return Resources{
+		addSaturating(r.MilliCPU, o.MilliCPU), addSaturating(r.MemoryBytes, o.MemoryBytes),
+		addSaturating(r.EphemeralBytes, o.EphemeralBytes), addSaturating(r.PodSlots, o.PodSlots),
+		merge(r.Extended, o.Extended, addSaturating),
+	}
+}
 
 // Sub returns r - o, which may be negative in any dimension.
-func (r Resources) Sub(o Resources) Resources { return r.combine(o, subSaturating) }
+func (r Resources) Sub(o Resources) Resources {
+	return Resources{
+		subSaturating(r.MilliCPU, o.MilliCPU), subSaturating(r.MemoryBytes, o.MemoryBytes),
+		subSaturating(r.EphemeralBytes, o.EphemeralBytes), subSaturating(r.PodSlots, o.PodSlots),
+		merge(r.Extended, o.Extended, subSaturating),
+	}
+}
 
 // Min returns the smaller of r and o in every dimension. A resource that only
 // one of them has counts as zero in the other.
@@ -89,44 +102,50 @@ func (r Resources) Max(o Resources) Resources {
 
 // Times returns r multiplied by n, saturating.
 func (r Resources) Times(n int64) Resources {
-	return r.combine(Resources{}, func(a, _ int64) int64 { return mulSaturating(a, n) })
+	out := Resources{mulSaturating(r.MilliCPU, n), mulSaturating(r.MemoryBytes, n), mulSaturating(r.EphemeralBytes, n), mulSaturating(r.PodSlots, n), nil}
+	if len(r.Extended) > 0 {
+		out.Extended = merge(r.Extended, nil, func(a, _ int64) int64 { return mulSaturating(a, n) })
+	}
+	return out
 }
 
 func (r Resources) combine(o Resources, f func(a, b int64) int64) Resources {
-	out := Resources{
-		MilliCPU:       f(r.MilliCPU, o.MilliCPU),
-		MemoryBytes:    f(r.MemoryBytes, o.MemoryBytes),
-		EphemeralBytes: f(r.EphemeralBytes, o.EphemeralBytes),
-		PodSlots:       f(r.PodSlots, o.PodSlots),
+	return Resources{
+		f(r.MilliCPU, o.MilliCPU), f(r.MemoryBytes, o.MemoryBytes), f(r.EphemeralBytes, o.EphemeralBytes), f(r.PodSlots, o.PodSlots),
+		merge(r.Extended, o.Extended, f),
 	}
-	if len(r.Extended) == 0 && len(o.Extended) == 0 {
-		return out
+}
+
+// merge combines the counts of each name.
+func merge(a, b []Amount, f func(a, b int64) int64) []Amount {
+	if len(a) == 0 && len(b) == 0 {
+		return nil
 	}
-	merged := make([]Amount, 0, len(r.Extended)+len(o.Extended))
+	merged := make([]Amount, 0, len(a)+len(b))
 	put := func(name string, count int64) {
 		if count != 0 {
 			merged = append(merged, Amount{Name: name, Count: count})
 		}
 	}
 	i, j := 0, 0
-	for i < len(r.Extended) || j < len(o.Extended) {
+	for i < len(a) || j < len(b) {
 		switch {
-		case j == len(o.Extended) || (i < len(r.Extended) && r.Extended[i].Name < o.Extended[j].Name):
-			put(r.Extended[i].Name, f(r.Extended[i].Count, 0))
+		case j == len(b) || (i < len(a) && a[i].Name < b[j].Name):
+			put(a[i].Name, f(a[i].Count, 0))
 			i++
-		case i == len(r.Extended) || o.Extended[j].Name < r.Extended[i].Name:
-			put(o.Extended[j].Name, f(0, o.Extended[j].Count))
+		case i == len(a) || b[j].Name < a[i].Name:
+			put(b[j].Name, f(0, b[j].Count))
 			j++
 		default:
-			put(r.Extended[i].Name, f(r.Extended[i].Count, o.Extended[j].Count))
+			put(a[i].Name, f(a[i].Count, b[j].Count))
 			i++
 			j++
 		}
 	}
-	if len(merged) > 0 {
-		out.Extended = merged
+	if len(merged) == 0 {
+		return nil
 	}
-	return out
+	return merged
 }
 
 // Fits says whether a demand of r can be met out of free: in every dimension
@@ -263,6 +282,13 @@ func subSaturating(a, b int64) int64 {
 }
 
 func mulSaturating(a, b int64) int64 {
+	if a >= 0 && b >= 0 {
+		hi, lo := bits.Mul64(uint64(a), uint64(b))
+		if hi > 0 || lo > math.MaxInt64 {
+			return math.MaxInt64
+		}
+		return int64(lo)
+	}
 	if a == 0 || b == 0 {
 		return 0
 	}
