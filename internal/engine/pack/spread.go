@@ -12,28 +12,29 @@ import (
 const lots = 160
 
 // fullness is, in order, the worth that a bin must hold for its price, in 1024ths:
-// what holds less is taken apart and dealt again with the rest.
-var fullness = [...]uint64{1009, 1009, 1009, 1004, 993, 970, 922} //nolint:gochecknoglobals // a constant array
+// what holds less is taken apart and dealt again with the rest. The next is for
+// where no bin holds as much.
+var fullness = [...]uint64{1009, 1004, 993, 970, 922} //nolint:gochecknoglobals // a constant array
 
 // spreadAll deals until the linear program would buy less than one whole node.
 func (s *search) spreadAll() {
 	cuts, groups := s.cuts, firstGroups
-	for _, full := range fullness {
-		for {
-			s.cap = s.dearest()
-			prices := s.pricesFor(s.left, cuts, groups)
-			cuts, groups = 0, someGroups
-			s.value(prices, s.left)
-			total := int64(0)
-			for _, n := range prices.Buys {
-				total += n / 1024
-			}
-			if total == 0 {
-				return
-			}
-			if !s.spread(prices, max(1, total/lots), full) {
-				break
-			}
+	for full := fullness[:]; len(full) > 0; {
+		s.cap = s.dearest()
+		prices := s.pricesFor(s.left, cuts, groups)
+		cuts, groups = 0, someGroups
+		s.value(prices, s.left)
+		total := int64(0)
+		for _, n := range prices.Buys {
+			total += n / 1024
+		}
+		if total == 0 {
+			return
+		}
+		m := max(1, total/lots)
+		bins := s.spread(prices, m)
+		for len(full) > 0 && !s.keep(bins, m, full[0]) {
+			full = full[1:]
 		}
 	}
 }
@@ -84,9 +85,8 @@ type ranked struct {
 
 // spread buys what the linear program would buy, in lots of m nodes that are
 // filled alike, and deals the pods out: big ones first, each to the bin that it
-// brings nearest to the balance of what is still to come. It keeps the bins that
-// are full enough and reports whether there were any.
-func (s *search) spread(prices price.Prices, m int64, full uint64) bool {
+// brings nearest to the balance of what is still to come.
+func (s *search) spread(prices price.Prices, m int64) []bin {
 	bins := s.buy(prices, m)
 	order := make([]int, 0, len(s.kinds))
 	for k := range s.kinds {
@@ -107,11 +107,7 @@ func (s *search) spread(prices price.Prices, m int64, full uint64) bool {
 		}
 		s.deal(bins, k, n)
 	}
-	kept := false
-	for i := range bins {
-		kept = s.keep(&bins[i], m, full) || kept
-	}
-	return kept
+	return bins
 }
 
 func compareBools(a, b bool) int { return cmp.Compare(bit(a), bit(b)) }
@@ -210,9 +206,18 @@ func (s *search) rate(b *bin, kd *kind) (score int64, fits bool) {
 	return int64(before) - int64(after) - int64(mean>>(s.tight-5)), true
 }
 
-// keep takes the bin if it is full enough, shrunk to the cheapest column that
+// keep takes the bins that are full enough and reports whether there were any.
+func (s *search) keep(bins []bin, m int64, full uint64) bool {
+	kept := false
+	for i := range bins {
+		kept = s.keepBin(&bins[i], m, full) || kept
+	}
+	return kept
+}
+
+// keepBin takes the bin if it is full enough, shrunk to the cheapest column that
 // holds it.
-func (s *search) keep(b *bin, m int64, full uint64) bool {
+func (s *search) keepBin(b *bin, m int64, full uint64) bool {
 	if len(b.pieces) == 0 {
 		return false
 	}
