@@ -25,11 +25,14 @@ func (s *step) keepPromises() {
 }
 
 func (s *step) keepNominations(c *demandClass) {
+	if !slices.ContainsFunc(c.pods, func(p podRef) bool { return p.Nominated != "" }) {
+		return
+	}
 	c.pods = filter(c.pods, func(p podRef) bool {
-		if p.nominated == "" {
+		if p.Nominated == "" {
 			return true
 		}
-		state, ok := s.in.Snapshot.State(p.nominated)
+		state, ok := s.in.Snapshot.State(p.Nominated)
 		if !ok {
 			return true
 		}
@@ -189,7 +192,7 @@ func (s *step) take(c *demandClass, level int, h *host, n int64) int64 {
 	h.pods = append(h.pods, g.pods...)
 	h.displaced += int64(len(g.displaced))
 	h.declared += g.declared
-	s.outcome(c, level, h, g.ids())
+	s.outcome(c, level, h, s.ids(g))
 	return n
 }
 
@@ -212,14 +215,19 @@ type draw struct {
 	declared        int64
 }
 
-func (d draw) ids() []string {
-	out := make([]string, 0, len(d.pods)+len(d.displaced))
-	for _, list := range [][]podRef{d.pods, d.displaced} {
-		for _, p := range list {
-			out = append(out, p.id)
-		}
+// ids are those of the draw's pods, in memory that all draws share.
+func (s *step) ids(d draw) []string {
+	if s.names == nil {
+		s.names = make([]string, 0, s.trace.Pods)
 	}
-	return out
+	from := len(s.names)
+	for _, p := range d.pods {
+		s.names = append(s.names, p.id)
+	}
+	for _, p := range d.displaced {
+		s.names = append(s.names, p.id)
+	}
+	return s.names[from:len(s.names):len(s.names)]
 }
 
 // outcome says that the pods have a place on the host.

@@ -30,13 +30,10 @@ type demandClass struct {
 	declaredAt time.Time
 }
 
-// podRef is what a plan needs to know of a pod.
+// podRef is a pod of the snapshot and its id.
 type podRef struct {
-	id, uid       string
-	node          string // where it is bound, of the displaced
-	nominated     string
-	unschedulable bool
-	created       time.Time
+	id string
+	*cluster.Pod
 }
 
 func (c *demandClass) count() int64 {
@@ -69,7 +66,7 @@ func (s *step) gatherDemand() {
 				s.preempted[p.Nominated] = s.preempted[p.Nominated].Add(p.Shape.Requests)
 				continue
 			}
-			c.pods = append(c.pods, podRef{id: id, uid: p.UID, nominated: p.Nominated, unschedulable: p.Unschedulable, created: p.Created})
+			c.pods = append(c.pods, podRef{id, p})
 		}
 		s.trace.Pods += len(c.pods)
 	}
@@ -125,7 +122,7 @@ func (s *step) gatherDisplaced() {
 			}
 			g, _ := s.in.Snapshot.GroupOf(p.ID())
 			class := s.class(g)
-			class.displaced = append(class.displaced, podRef{id: p.ID(), uid: p.UID, node: p.Node})
+			class.displaced = append(class.displaced, podRef{p.ID(), &p})
 			s.trace.Pods++
 		}
 	}
@@ -202,8 +199,8 @@ func (s *step) gatherRules() {
 	s.followed = s.rules.Followed()
 	for _, c := range s.classes {
 		for _, p := range c.displaced {
-			if state, ok := s.in.Snapshot.State(p.node); ok {
-				s.rules.Add(c.hard(), spread.Place{Name: p.node, Labels: state.Node.Labels, Taints: state.Node.Taints}, -1)
+			if state, ok := s.in.Snapshot.State(p.Node); ok {
+				s.rules.Add(c.hard(), spread.Place{Name: p.Node, Labels: state.Node.Labels, Taints: state.Node.Taints}, -1)
 			}
 		}
 	}

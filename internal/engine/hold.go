@@ -106,7 +106,7 @@ func (s *step) keepWaiting(items []*item, bins []pack.Bin) {
 func (s *step) keepItem(x *item, n int64) {
 	x.left -= n
 	x.class.waiting += n
-	if ids := x.class.draw(n).ids(); len(ids) > 0 {
+	if ids := s.ids(x.class.draw(n)); len(ids) > 0 {
 		s.outcomes = append(s.outcomes, plan.Outcome{Group: x.class.group.Key, Pods: ids, Verdict: plan.Waiting})
 	}
 }
@@ -135,8 +135,8 @@ func (s *step) prospects(t *tier, items []*item, r *pack.Result) []prospect {
 		bins[i] = r.Bins[x.bin]
 		for _, part := range bins[i].Parts {
 			c := items[part.Class].class
-			if since := c.since(given[c], s.in.Now); since.Before(x.since) {
-				x.since = since
+			if !x.full() && !x.urgent { // else it does not matter
+				x.since = earliest(x.since, c.since(given[c], s.in.Now))
 			}
 			given[c] += part.Count * bins[i].Copies * items[part.Class].unit
 		}
@@ -164,8 +164,8 @@ func (s *step) prospect(t *tier, items []*item, b *pack.Bin) prospect {
 // aside.
 func (c *demandClass) since(after int64, now time.Time) time.Time {
 	t := now
-	if after < int64(len(c.pods)) && c.pods[after].created.Before(t) {
-		t = c.pods[after].created
+	if after < int64(len(c.pods)) && c.pods[after].Created.Before(t) {
+		t = c.pods[after].Created
 	}
 	if c.declared > 0 && c.declaredAt.Before(t) {
 		t = c.declaredAt

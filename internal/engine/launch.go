@@ -168,7 +168,7 @@ func (s *step) launch(t *tier, items []*item, l *load) bool {
 		Price: l.types[0].Price, MinValuesRelaxed: l.relaxed,
 	}
 	place := l.place(out.Name, s.fleet)
-	slots := make([]Slot, 0, len(b.Parts))
+	slots, named := make([]Slot, 0, len(b.Parts)), len(s.names)
 	for _, p := range b.Parts {
 		x := items[p.Class]
 		x.left -= p.Count * x.unit
@@ -180,7 +180,10 @@ func (s *step) launch(t *tier, items []*item, l *load) bool {
 			slots = append(slots, s.fillLaunch(&out, x.with.class, p.Count))
 		}
 	}
-	slices.Sort(out.Pods)
+	if len(s.names) > named {
+		out.Pods = slices.Clone(s.names[named:])
+		slices.Sort(out.Pods)
+	}
 	out.Why.Considered, out.Why.Unavailable, out.Why.Best = len(t.rows), s.unavailable, l.types[0]
 	out.Why.RunnerUp, out.Why.Passed, out.Why.Lacks = runnerUp(l.types), l.passed, l.lacks
 	s.planned = append(s.planned, Planned{Claim: out.Name, Slots: merged(slots)})
@@ -197,11 +200,10 @@ func (s *step) fillLaunch(l *plan.Launch, c *demandClass, n int64) Slot {
 	l.Why.Pods += n
 	s.trace.Placed += n
 	d := c.draw(n)
-	ids := d.ids()
-	l.Pods = append(l.Pods, ids...)
+	ids := s.ids(d)
 	l.Declared += d.declared
 	for _, p := range d.displaced {
-		if state, ok := s.in.Snapshot.State(p.node); ok {
+		if state, ok := s.in.Snapshot.State(p.Node); ok {
 			l.Why.Replaces = state.Node.Claim
 		}
 	}

@@ -21,7 +21,7 @@ func (s *step) refuseAll(c *demandClass, reasons []plan.Refusal) {
 	s.trace.Refused += c.count()
 	s.homeless += len(c.displaced)
 	c.refused += c.count()
-	if ids := c.draw(c.count()).ids(); len(ids) > 0 {
+	if ids := s.ids(c.draw(c.count())); len(ids) > 0 {
 		s.outcomes = append(s.outcomes, plan.Outcome{Group: c.group.Key, Pods: ids, Verdict: plan.Unplaceable, Reasons: reasons})
 	}
 }

@@ -34,8 +34,8 @@ func (s *step) release() {
 				continue
 			}
 			for _, p := range h.pods {
-				if p.unschedulable && p.nominated == "" {
-					s.nominate = append(s.nominate, plan.Nominate{Pod: p.id, PodUID: p.uid, Node: h.node.Name})
+				if p.Unschedulable && p.Nominated == "" {
+					s.nominate = append(s.nominate, plan.Nominate{Pod: p.id, PodUID: p.UID, Node: h.node.Name})
 				}
 			}
 		}
@@ -54,8 +54,8 @@ func (s *step) releaseKept(h *host) {
 		return
 	}
 	for _, p := range h.pods {
-		if p.nominated != h.node.Name {
-			s.nominate = append(s.nominate, plan.Nominate{Pod: p.id, PodUID: p.uid, Node: h.node.Name})
+		if p.Nominated != h.node.Name {
+			s.nominate = append(s.nominate, plan.Nominate{Pod: p.id, PodUID: p.UID, Node: h.node.Name})
 		}
 	}
 	s.nominate = append(s.nominate, plan.Release{
