@@ -125,6 +125,11 @@ func checkClaim(c *Claim) error {
 	if err := checkResources("nodeclaim "+c.Name, "requests", c.Requests); err != nil {
 		return err
 	}
+	for _, x := range c.Planned {
+		if x.Count < 0 {
+			return fmt.Errorf("cluster index: nodeclaim %s: planned pods of kind %s are %d; it must not be negative", c.Name, x.Kind, x.Count)
+		}
+	}
 	return checkResources("nodeclaim "+c.Name, "allocatable", c.Allocatable)
 }
 

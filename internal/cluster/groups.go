@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"encoding/binary"
+	"hash/fnv"
 	"iter"
+	"strconv"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
@@ -43,6 +45,19 @@ type Group struct {
 	pending tree[*pod]  // by age
 	on      tree[int64] // by node
 	leaving tree[int64] // Deleting ones of on
+}
+
+// Kind names the group, shortly enough to be written on a NodeClaim: the pods of
+// one namespace that ask for the same, then a dot and the labels that are looked
+// at. Unlike Key its first part stays as it is when another selector comes into
+// being.
+func (g *Group) Kind() string {
+	name := func(b []byte) []byte {
+		h := fnv.New64a()
+		h.Write(b)
+		return strconv.AppendUint(nil, h.Sum64(), 36)
+	}
+	return string(append(append(name(label.AppendText(g.Shape.appendKey(nil), g.Namespace)), '.'), name(g.Labels.AppendKey(nil))...))
 }
 
 // Pending returns the pods that need a place: unbound, neither Deleting nor

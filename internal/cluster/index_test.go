@@ -345,6 +345,7 @@ func TestNewAndApply_NameWhatIsWrong(t *testing.T) {
 		{with(func(s *Shape) { s.Gang = Gang{Name: "g", Size: -1} }), "pod shop/a: gang g: size is -1; it must not be negative"},
 		{Objects{Nodes: []Node{{Name: "n", Allocatable: quantity.Resources{MilliCPU: -1}}}}, "node n: allocatable of cpu is -1m; it must not be negative"},
 		{Objects{Claims: []Claim{{Name: "k", Requests: quantity.Resources{MilliCPU: -1}}}}, "nodeclaim k: requests of cpu is -1m; it must not be negative"},
+		{Objects{Claims: []Claim{{Name: "k", Planned: []Slot{{"web", -1}}}}}, "nodeclaim k: planned pods of kind web are -1; it must not be negative"},
 		{Objects{Pools: []Pool{{Name: "p", Weight: 101}}}, "nodepool p: weight is 101; it must be between 1 and 100, or 0 where none is set"},
 		{Objects{Pools: []Pool{{Name: "p", MinValues: []MinValues{{Key: "k"}}}}}, "nodepool p: minValues of k is 0; it must be at least 1"},
 		{Objects{Classes: []Class{{Name: "c", Types: []catalog.InstanceType{{Name: "b"}, {Name: "a"}}}}}, `ec2nodeclass c: instance type "a": types must have names, be sorted by them, and each be given once`},

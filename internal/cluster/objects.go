@@ -61,6 +61,7 @@ type Claim struct {
 	Requirements           label.Requirements
 	Taints, StartupTaints  []Taint
 	Requests               quantity.Resources // content it was created for
+	Planned                []Slot             // the pods among that content, by kind
 	InstanceID             string
 	InstanceType           string
 	Zone, CapacityType     string
@@ -73,6 +74,12 @@ type Claim struct {
 	Deleting               bool
 	Interruption           *Interruption
 	Created                time.Time
+}
+
+// Slot is a number of pods of one kind; see Group.Kind.
+type Slot struct {
+	Kind  string
+	Count int64
 }
 
 // Pool is one NodePool.

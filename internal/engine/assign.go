@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -21,6 +21,9 @@ func (s *step) keepPromises() {
 	promises := s.promises()
 	for _, c := range s.classes {
 		s.fillPlanned(c, promises[c.kind])
+	}
+	for _, c := range s.classes { // other selectors look at other labels now
+		s.fillPlanned(c, promises[shapeOf(c.kind)])
 	}
 }
 
@@ -53,12 +56,11 @@ type promise struct {
 	left int64
 }
 
-// kindOf names pods of one namespace that ask for the same. Unlike the key of a
-// group it stays the same when another selector comes into being.
-func kindOf(g *cluster.Group) string { return g.Namespace + "/" + g.Shape.Key() }
+// shapeOf is the part of a kind that does not go by labels.
+func shapeOf(kind string) string { shape, _, _ := strings.Cut(kind, "."); return shape }
 
-// promises lists, by kind, what NodeClaims were launched for, less what runs
-// there already.
+// promises lists, by kind and by what does not go by labels of it, what
+// NodeClaims were launched for, less what runs there already.
 func (s *step) promises() map[string][]*promise {
 	out := map[string][]*promise{}
 	for _, h := range s.hosts {
@@ -67,17 +69,22 @@ func (s *step) promises() map[string][]*promise {
 		}
 		slots := s.memory.plannedFor(h.claim.Name)
 		if len(slots) == 0 {
+			slots = h.claim.Planned // the memory was lost
+		}
+		if len(slots) == 0 {
 			continue
 		}
 		there := map[string]int64{}
 		if h.state != nil {
 			for g, n := range h.state.Groups() {
-				there[kindOf(g)] += n
+				there[g.Kind()] += n
 			}
 		}
 		for _, slot := range slots {
-			if left := slot.Count - there[slot.Class]; left > 0 {
-				out[slot.Class] = append(out[slot.Class], &promise{h, left})
+			if left := slot.Count - there[slot.Kind]; left > 0 {
+				p := &promise{h, left}
+				out[slot.Kind] = append(out[slot.Kind], p)
+				out[shapeOf(slot.Kind)] = append(out[shapeOf(slot.Kind)], p)
 			}
 		}
 	}

@@ -59,7 +59,8 @@ var launchedTwice = []int{118, 131, 139, 2663, 3345, 3744, 4597, 6145, 7428, 835
 // Over a sequence of Steps, in which NodeClaims become any of the instances that
 // they may become, pods come, nominations are carried out and time passes, no
 // pod that has a place is launched for again: all launches together are for no
-// more pods than ever came.
+// more pods than ever came, also where each Step knows nothing of the one before,
+// as after the daemon has died.
 func FuzzSteps(f *testing.F) {
 	for i := range 60 {
 		f.Add(noise(1000+i, 100+30*(i%20)))
@@ -67,10 +68,14 @@ func FuzzSteps(f *testing.F) {
 	for _, n := range launchedTwice {
 		f.Add(noise(100_000+n, 150+40*(n%20)))
 	}
-	f.Fuzz(fuzzSteps)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fuzzSteps(t, data, false)
+		fuzzSteps(t, data, true)
+	})
 }
 
-func fuzzSteps(t *testing.T, data []byte) {
+func fuzzSteps(t *testing.T, data []byte, forgetful bool) {
+	t.Helper()
 	w, from := newWorld(t), &tape{data}
 	w.objects.Classes[0] = from.class("default")
 	w.objects.Classes[0].Ready = true
@@ -105,6 +110,9 @@ func fuzzSteps(t *testing.T, data []byte) {
 		case 3:
 			w.now = w.now.Add(time.Duration(from.n(5)) * time.Second)
 		}
+		if forgetful {
+			w.memory = engine.Memory{}
+		}
 		out := w.step()
 		checkSound(t, w.objects, out)
 		launches := of[plan.Launch](out)
@@ -112,7 +120,7 @@ func fuzzSteps(t *testing.T, data []byte) {
 			launchedFor += l.Why.Pods
 		}
 		if launchedFor > ever {
-			t.Fatalf("launched for %d pods, %d there ever were", launchedFor, ever)
+			t.Fatalf("forgetful %t: launched for %d pods, %d there ever were; last %+v", forgetful, launchedFor, ever, launches)
 		}
 		w.order(launches)
 		wanted = append(wanted, launches...)

@@ -168,7 +168,7 @@ func (s *step) launch(t *tier, items []*item, l *load) bool {
 		Price: l.types[0].Price, MinValuesRelaxed: l.relaxed,
 	}
 	place := l.place(out.Name, s.fleet)
-	slots, named := make([]Slot, 0, len(b.Parts)), len(s.names)
+	slots, named := make([]cluster.Slot, 0, len(b.Parts)), len(s.names)
 	for _, p := range b.Parts {
 		x := items[p.Class]
 		x.left -= p.Count * x.unit
@@ -186,7 +186,8 @@ func (s *step) launch(t *tier, items []*item, l *load) bool {
 	}
 	out.Why.Considered, out.Why.Unavailable, out.Why.Best = len(t.rows), s.unavailable, l.types[0]
 	out.Why.RunnerUp, out.Why.Passed, out.Why.Lacks = runnerUp(l.types), l.passed, l.lacks
-	s.planned = append(s.planned, Planned{Claim: out.Name, Slots: merged(slots)})
+	out.Planned = merged(slots)
+	s.planned = append(s.planned, Planned{Claim: out.Name, Slots: out.Planned})
 	s.spend(out, l.carried)
 	s.launches = append(s.launches, out)
 	if s.cost += out.Price; s.cost < 0 {
@@ -196,7 +197,7 @@ func (s *step) launch(t *tier, items []*item, l *load) bool {
 }
 
 // fillLaunch gives n of the class to the launch, real pods first.
-func (s *step) fillLaunch(l *plan.Launch, c *demandClass, n int64) Slot {
+func (s *step) fillLaunch(l *plan.Launch, c *demandClass, n int64) cluster.Slot {
 	l.Why.Pods += n
 	s.trace.Placed += n
 	d := c.draw(n)
@@ -212,7 +213,7 @@ func (s *step) fillLaunch(l *plan.Launch, c *demandClass, n int64) Slot {
 			Group: c.group.Key, Pods: ids, Verdict: plan.OnLaunch, On: l.Name, Dropped: c.levels[c.level].dropped,
 		})
 	}
-	return Slot{Class: c.kind, Count: n}
+	return cluster.Slot{Kind: c.kind, Count: n}
 }
 
 // carry lists the rows that one launch of the bin may become: those of its group
@@ -334,12 +335,12 @@ func runnerUp(types []plan.Choice) plan.Choice {
 	return plan.Choice{}
 }
 
-// merged adds up the slots of one class, and sorts them.
-func merged(slots []Slot) []Slot {
-	slices.SortFunc(slots, func(a, b Slot) int { return strings.Compare(a.Class, b.Class) })
+// merged adds up the slots of one kind, and sorts them.
+func merged(slots []cluster.Slot) []cluster.Slot {
+	slices.SortFunc(slots, func(a, b cluster.Slot) int { return strings.Compare(a.Kind, b.Kind) })
 	out := slots[:0]
 	for _, x := range slots {
-		if n := len(out); n > 0 && out[n-1].Class == x.Class {
+		if n := len(out); n > 0 && out[n-1].Kind == x.Kind {
 			out[n-1].Count += x.Count
 			continue
 		}

@@ -44,16 +44,10 @@ type Since struct {
 }
 
 // Planned is the content that a NodeClaim was launched for, until the first of
-// it has arrived.
+// it has arrived. The NodeClaim says so too, for when the memory is lost.
 type Planned struct {
 	Claim string
-	Slots []Slot // sorted by class
-}
-
-// Slot is a number of pods of one class.
-type Slot struct {
-	Class string // namespace and key of the shape
-	Count int64
+	Slots []cluster.Slot // sorted by kind
 }
 
 // Progress says how many replicas a workload lacked when that last changed.
@@ -120,7 +114,7 @@ func forget(list []Since, id string) []Since {
 	return filter(list, func(s Since) bool { return s.ID != id })
 }
 
-func (m Memory) plannedFor(claim string) []Slot {
+func (m Memory) plannedFor(claim string) []cluster.Slot {
 	i, found := slices.BinarySearchFunc(m.Planned, claim, func(p Planned, c string) int { return strings.Compare(p.Claim, c) })
 	if !found {
 		return nil

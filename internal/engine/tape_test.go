@@ -259,7 +259,7 @@ func (t *tape) world(w *world) {
 		})
 	}
 	if t.one(6) {
-		w.memory.Planned = []engine.Planned{{Claim: "m0", Slots: []engine.Slot{{Class: "nonsense", Count: math.MaxInt64}}}}
+		w.memory.Planned = []engine.Planned{{Claim: "m0", Slots: []cluster.Slot{{Kind: "nonsense", Count: math.MaxInt64}}}}
 	}
 }
 

@@ -117,7 +117,7 @@ func (w *world) order(launches []plan.Launch) *world {
 		w.objects.Claims = append(w.objects.Claims, cluster.Claim{
 			Name: l.Name, UID: "uid-" + l.Name, Pool: l.Pool, Class: l.Class, Labels: l.Labels, Taints: l.Taints,
 			Requirements: l.Requirements.And(label.All(in, zones, label.Is(label.CapacityType, l.CapacityType))),
-			Reservation:  l.Reservation, Requests: l.Content, Created: w.now,
+			Reservation:  l.Reservation, Requests: l.Content, Planned: l.Planned, Created: w.now,
 		})
 	}
 	return w

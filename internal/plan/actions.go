@@ -28,6 +28,7 @@ type Launch struct {
 	Content       quantity.Resources // pods to come and the DaemonSets' share
 	Pods          []string           // existing pods it is for, namespace/name, sorted
 	Declared      int64              // pods it is for that do not exist yet
+	Planned       []cluster.Slot     // all that it is for, sorted by kind; the NodeClaim carries it
 	Price         quantity.Money     // of the cheapest offering
 	// MinValuesRelaxed says that there are fewer different types than the pool's
 	// minValues asks for, which the policy allows.

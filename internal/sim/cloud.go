@@ -42,7 +42,7 @@ func (r *run) order(l plan.Launch) {
 	}
 	c := &claim{launch: l, Claim: cluster.Claim{
 		Name: l.Name, UID: "uid-" + l.Name, Pool: l.Pool, Class: l.Class, Labels: l.Labels, Taints: l.Taints, StartupTaints: l.StartupTaints,
-		Requirements: requirements, Requests: l.Content, Created: date(r.clock.now),
+		Requirements: requirements, Requests: l.Content, Planned: l.Planned, Created: date(r.clock.now),
 	}}
 	r.claims = append(r.claims, c)
 	r.view.claim(c)

@@ -4,12 +4,14 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -18,7 +20,7 @@ import (
 // types, zones and capacity type that were decided on replace the pool's
 // requirements on them, with their minValues as far as they are met; the others
 // stay as they are. To the annotations of the pool's template comes whether
-// minValues was relaxed.
+// minValues was relaxed, and for which pods it is.
 func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeClaim {
 	types := make([]string, len(l.Types))
 	for i, c := range l.Types {
@@ -40,6 +42,7 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 	annotations := map[string]string{}
 	maps.Copy(annotations, pool.Spec.Template.ObjectMeta.Annotations)
 	annotations[v1.AnnotationMinValuesRelaxed] = strconv.FormatBool(l.MinValuesRelaxed)
+	annotations[v1.AnnotationPlanned] = formatPlanned(l.Planned)
 	reqs := slices.Clone(decided)
 	for _, r := range pool.Spec.Template.Spec.Requirements {
 		if !slices.ContainsFunc(decided, func(d v1.Requirement) bool { return d.Key == label.Canonical(r.Key) }) {
@@ -67,4 +70,25 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 			Resources: v1.ResourceRequirements{Requests: ResourceList(l.Content)},
 		},
 	}
+}
+
+func formatPlanned(slots []cluster.Slot) string {
+	parts := make([]string, len(slots))
+	for i, x := range slots {
+		parts[i] = x.Kind + "=" + strconv.FormatInt(x.Count, 10)
+	}
+	return strings.Join(parts, " ")
+}
+
+// parsePlanned reads what formatPlanned writes. What cannot be read is left out:
+// to refuse the NodeClaim for it would be to launch for all of its pods again.
+func parsePlanned(text string) []cluster.Slot {
+	var out []cluster.Slot
+	for _, part := range strings.Fields(text) {
+		kind, count, _ := strings.Cut(part, "=")
+		if n, err := strconv.ParseInt(count, 10, 32); err == nil && n > 0 {
+			out = append(out, cluster.Slot{Kind: kind, Count: n})
+		}
+	}
+	return out
 }

@@ -40,7 +40,7 @@ func TestNodeClaim_KeepsMinValuesAndSaysWhetherTheyWereRelaxed(t *testing.T) {
 		if !maps.Equal(got, c.want) {
 			t.Errorf("%s: minValues %v, want %v", name, got, c.want)
 		}
-		if a := claim.Annotations; len(a) != 2 || a["team"] != "web" || a[v1.AnnotationMinValuesRelaxed] != c.text {
+		if a := claim.Annotations; len(a) != 3 || a["team"] != "web" || a[v1.AnnotationMinValuesRelaxed] != c.text {
 			t.Errorf("%s: annotations %v", name, a)
 		}
 	}

@@ -62,6 +62,7 @@ func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
 		Labels: label.FromMap(c.Labels), Requirements: reqs,
 		Taints: Taints(c.Spec.Taints), StartupTaints: Taints(c.Spec.StartupTaints),
 		Requests:     Resources(c.Spec.Resources.Requests),
+		Planned:      parsePlanned(c.Annotations[v1.AnnotationPlanned]),
 		InstanceType: c.Labels[label.InstanceType], Zone: c.Labels[label.Zone], CapacityType: c.Labels[label.CapacityType],
 		Allocatable: Resources(c.Status.Allocatable), Node: c.Status.NodeName,
 		Launched:    c.Conditions().Get(v1.ConditionLaunched).IsTrue(),

@@ -2,6 +2,7 @@ package translate_test
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -85,6 +86,7 @@ func TestNodeClaim_RoundTripKeepsTheDecision(t *testing.T) {
 		Name: "p-x", Pool: "p", Class: "c", CapacityType: "spot", Zones: []string{"a", "b"},
 		Types: []plan.Choice{{Type: "m5.large"}, {Type: "c5.large"}}, Labels: label.FromMap(map[string]string{label.NodePool: "p"}),
 		Content: quantity.Resources{MilliCPU: 1500, MemoryBytes: 1 << 30, PodSlots: 3},
+		Planned: []cluster.Slot{{Kind: "1x2.3", Count: 2}, {Kind: "4y.5", Count: 1}},
 	}
 	claim := translate.NodeClaim(l, pool, v1.AwaitingPodsTaint())
 	got, err := translate.Claim(claim)
@@ -95,6 +97,13 @@ func TestNodeClaim_RoundTripKeepsTheDecision(t *testing.T) {
 		"node.kubernetes.io/instance-type In [c5.large m5.large] and topology.kubernetes.io/zone In [a b]"
 	if got.Requirements.String() != want || got.Requests.Compare(l.Content) != 0 || got.Pool != "p" || got.Class != "c" {
 		t.Errorf("claim = %+v\nrequirements %s\nwant         %s", got, got.Requirements, want)
+	}
+	if !slices.Equal(got.Planned, l.Planned) {
+		t.Errorf("planned for %v, want %v", got.Planned, l.Planned)
+	}
+	claim.Annotations[v1.AnnotationPlanned] = "nothing a=-1 b=many c=2 d="
+	if got, err := translate.Claim(claim); err != nil || !slices.Equal(got.Planned, []cluster.Slot{{Kind: "c", Count: 2}}) {
+		t.Errorf("an annotation that cannot be read as a whole: %v, %v", got.Planned, err)
 	}
 	if len(claim.Spec.StartupTaints) != 1 || len(pool.Spec.Template.Spec.StartupTaints) != 0 {
 		t.Error("the daemon's startup taint is missing, or was added to the pool")

@@ -52,6 +52,10 @@ const (
 	AnnotationLaunchDigest = OwnDomain + "/launch-digest"
 	// AnnotationInterruption is "<deadline> <reason> <noticed>", times in RFC 3339.
 	AnnotationInterruption = OwnDomain + "/interruption"
+	// AnnotationPlanned on a NodeClaim is how many pods of which kinds it is for, as
+	// "<kind>=<count>" separated by spaces. By it a daemon that starts anew knows
+	// what its predecessor has launched already.
+	AnnotationPlanned = OwnDomain + "/planned-pods"
 	// AnnotationGang on a pod names its gang within the namespace: room is made for
 	// enough of a gang's pods at the same time, or for none.
 	AnnotationGang = OwnDomain + "/gang"
