@@ -12,15 +12,20 @@ import (
 
 // keepPromises puts demand where it was promised room: pods where they are
 // nominated, then every NodeClaim's planned content. What was promised under
-// preferences keeps its place, so only requirements are looked at.
+// preferences keeps its place, so only requirements are looked at. Where pods have
+// a say about each other, one may open a place for the other, so that it goes
+// round until nothing moves.
 func (s *step) keepPromises() {
 	for _, c := range s.classes {
 		s.keepNominations(c)
 	}
 	s.settle()
 	promises := s.promises()
-	for _, c := range s.classes {
-		s.fillPlanned(c, promises[c.kind])
+	for progress := true; progress; {
+		progress = false
+		for _, c := range s.classes {
+			progress = s.fillPlanned(c, promises[c.kind]) && s.rules != nil || progress
+		}
 	}
 	for _, c := range s.classes { // other selectors look at other labels now
 		s.fillPlanned(c, promises[shapeOf(c.kind)])
@@ -91,18 +96,15 @@ func (s *step) promises() map[string][]*promise {
 	return out
 }
 
-// fillPlanned gives the class what NodeClaims were launched for. Where other pods
-// have a say, places may open one for the other, so that it goes round until
-// nothing moves.
-func (s *step) fillPlanned(c *demandClass, promises []*promise) {
-	for progress := true; progress; {
-		progress = false
-		for _, p := range promises {
-			n := s.take(c, c.last(), p.host, min(p.left, c.count()))
-			p.left -= n
-			progress = progress || n > 0
-		}
+// fillPlanned gives the class what NodeClaims were launched for, and says whether
+// it took any.
+func (s *step) fillPlanned(c *demandClass, promises []*promise) (progress bool) {
+	for _, p := range promises {
+		n := s.take(c, c.last(), p.host, min(p.left, c.count()))
+		p.left -= n
+		progress = progress || n > 0
 	}
+	return progress
 }
 
 // fill gives the class, at its level, to room that exists or is on its way: to

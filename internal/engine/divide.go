@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"iter"
 	"math/bits"
 	"slices"
 	"strings"
@@ -199,10 +200,8 @@ func (s *step) divideRows(t *tier, where []uint64, keys []string) []*cell {
 			}
 			k := byName[name]
 			if k == nil {
-				k = &cell{
-					name: name, where: make([]uint64, len(s.fleet.Rows)), price: r.Prices[z],
-					place: spread.Place{Labels: labels, Taints: s.fleet.Pools[r.Pool].Taints},
-				}
+				k = &cell{name: name, where: make([]uint64, len(s.fleet.Rows)), price: r.Prices[z]}
+				k.place = spread.Place{Labels: labels, Taints: s.fleet.Pools[r.Pool].Taints, Either: spread.NewEither(s.labelsIn(k.where))}
 				byName[name] = k
 				out = append(out, k)
 			}
@@ -213,6 +212,19 @@ func (s *step) divideRows(t *tier, where []uint64, keys []string) []*cell {
 		return cmp.Or(cmp.Compare(a.price, b.price), strings.Compare(a.name, b.name))
 	})
 	return out
+}
+
+// labelsIn lists the labels of all nodes to come that are in the zones of the rows.
+func (s *step) labelsIn(where []uint64) iter.Seq[label.Lookup] {
+	return func(yield func(label.Lookup) bool) {
+		for x, zones := range where {
+			for m := zones; m != 0; m &= m - 1 {
+				if !yield(s.fleet.Rows[x].Labels(bits.TrailingZeros64(m))) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // domains joins the values of the keys; ok is false where one is missing.

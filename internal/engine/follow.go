@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
 )
 
 // launchAll launches the bins in order and returns whether another round could
@@ -14,7 +13,7 @@ import (
 func (s *step) launchAll(t *tier, items []*item, bins []pack.Bin) (again bool) {
 	for _, x := range items {
 		if x.cell != nil {
-			s.count(x, spread.Place{}, -x.count)
+			s.count(x, -x.count)
 		}
 	}
 	for {
@@ -53,14 +52,14 @@ func (s *step) accompanied(items []*item, b pack.Bin) bool {
 		return true
 	}
 	for _, x := range there {
-		s.count(x, spread.Place{}, 1)
+		s.count(x, 1)
 	}
 	for progress := true; progress && len(follow) > 0; {
 		before := len(follow)
 		follow = slices.DeleteFunc(follow, func(x *item) bool {
 			near := s.rules.Accompanied(x.class.rule(), x.cell.place)
 			if near {
-				s.count(x, spread.Place{}, 1)
+				s.count(x, 1)
 				there = append(there, x)
 			}
 			return near
@@ -68,19 +67,12 @@ func (s *step) accompanied(items []*item, b pack.Bin) bool {
 		progress = len(follow) < before
 	}
 	for _, x := range there {
-		s.count(x, spread.Place{}, -1)
+		s.count(x, -1)
 	}
 	return len(follow) == 0
 }
 
-// count tells the rules of n pods of the item: in the domain that they were given
-// to, else at the place.
-func (s *step) count(x *item, place spread.Place, n int64) {
-	if s.rules == nil {
-		return
-	}
-	if x.cell != nil {
-		place = x.cell.place
-	}
-	s.rules.Add(x.class.hard(), place, n)
+// count tells the rules of n more pods in the domain that was planned for them.
+func (s *step) count(x *item, n int64) {
+	s.rules.Add(x.class.hard(), x.cell.place, n)
 }

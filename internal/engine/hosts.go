@@ -32,6 +32,7 @@ type host struct {
 	free   quantity.Resources
 	most   quantity.Resources // free before this plan; where the type is open, at the most
 	ports  []cluster.HostPort // taken
+	either *spread.Either     // of the labels, where they are several
 
 	pods      []podRef // assigned: pending pods, in order of assignment
 	displaced int64
@@ -49,27 +50,10 @@ func (h *host) demand() int64 { return int64(len(h.pods)) + h.displaced + h.decl
 
 // place is the host as topology rules see it.
 func (h *host) place() spread.Place {
-	p := spread.Place{Name: h.name(), Taints: h.taints, Labels: h.labels[0]}
-	if len(h.labels) > 1 {
-		p.Labels = agreed(h.labels)
+	if len(h.labels) > 1 && h.either == nil {
+		h.either = spread.NewEither(slices.Values(h.labels))
 	}
-	return p
-}
-
-// agreed is the labels on which all of several possible nodes agree; the others
-// count as missing.
-type agreed []label.Lookup
-
-// Get returns the value that all have in common.
-func (a agreed) Get(key string) (string, bool) {
-	value, there := a[0].Get(key)
-	for _, l := range a[1:] {
-		v, ok := l.Get(key)
-		if ok != there || v != value {
-			return "", false
-		}
-	}
-	return value, there
+	return spread.Place{Name: h.name(), Taints: h.taints, Labels: h.labels[0], Either: h.either}
 }
 
 // accepts says whether the class at this level may run there, its size and

@@ -27,6 +27,7 @@ type load struct {
 	passed  plan.Choice        // the cheaper type that comes closest to holding it, zero if none
 	lacks   *quantity.Shortage // what passed lacks
 	relaxed bool
+	either  *spread.Either // the labels of all nodes that it may become
 }
 
 func (s *step) load(t *tier, items []*item, b pack.Bin) load {
@@ -111,16 +112,27 @@ func (s *step) zonesOf(row int, b pack.Bin, wheres [][]uint64) uint64 {
 	return zones
 }
 
-// place is a copy of the bin as topology rules see it: where several types or
-// zones are possible, what they have in common.
+// place is a copy of the bin as topology rules see it.
 func (l *load) place(name string, f *fleet.Fleet) spread.Place {
-	p := spread.Place{Name: name, Taints: f.Pools[l.best.Pool].Taints}
-	if bits.OnesCount64(l.bin.Zones) == 1 {
-		p.Labels = l.best.Labels(bits.TrailingZeros64(l.bin.Zones))
-	} else {
-		p.Labels = l.best.Template
+	p := spread.Place{Name: name, Taints: f.Pools[l.best.Pool].Taints, Labels: l.best.Labels(bits.TrailingZeros64(l.bin.Zones))}
+	if len(l.carried) > 1 || bits.OnesCount64(l.bin.Zones) > 1 {
+		if l.either == nil {
+			l.either = spread.NewEither(l.labels)
+		}
+		p.Either = l.either
 	}
 	return p
+}
+
+// labels lists those of all nodes that the launch may become.
+func (l *load) labels(yield func(label.Lookup) bool) {
+	for _, r := range l.carried {
+		for m := r.Zones & l.bin.Zones; m != 0; m &= m - 1 {
+			if !yield(r.Labels(bits.TrailingZeros64(m))) {
+				return
+			}
+		}
+	}
 }
 
 // choose prices the carried rows.
@@ -172,11 +184,11 @@ func (s *step) launch(t *tier, items []*item, l *load) bool {
 	for _, p := range b.Parts {
 		x := items[p.Class]
 		x.left -= p.Count * x.unit
-		s.count(x, place, p.Count*x.unit)
+		s.ruleAt(x.class, place, p.Count*x.unit)
 		slots = append(slots, s.fillLaunch(&out, x.class, p.Count*x.unit))
 		if x.with != nil {
 			x.with.left -= p.Count
-			s.count(x.with, place, p.Count)
+			s.ruleAt(x.with.class, place, p.Count)
 			slots = append(slots, s.fillLaunch(&out, x.with.class, p.Count))
 		}
 	}
@@ -194,6 +206,13 @@ func (s *step) launch(t *tier, items []*item, l *load) bool {
 		s.cost = math.MaxInt64 // prices beyond reason
 	}
 	return true
+}
+
+// ruleAt tells the rules of n pods of the class that are launched for.
+func (s *step) ruleAt(c *demandClass, place spread.Place, n int64) {
+	if s.rules != nil {
+		s.rules.Add(c.hard(), place, n)
+	}
 }
 
 // fillLaunch gives n of the class to the launch, real pods first.

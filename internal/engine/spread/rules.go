@@ -191,7 +191,7 @@ type apartRule struct {
 }
 
 func (r *apartRule) room(s *spot) int64 {
-	n, d := r.tally.at(s)
+	n, d := r.tally.most(s)
 	switch {
 	case d == missing:
 		return math.MaxInt64

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -279,6 +280,33 @@ func TestHost_RulesForOneNodeToCome(t *testing.T) {
 	if table.Host(5).First {
 		t.Error("the second of a group may still start another node")
 	}
+}
+
+// A place whose zone is open is in none to spreads and affinity, and in all that it
+// may get to anti-affinity.
+func TestRoom_OfAPlaceThatMayBecomeOneOfSeveral(t *testing.T) {
+	s := (&stage{}).node("a", "z1").node("b", "z2").node("c", "z3").runs("c", 1, app("db"))
+	web, db := app("web"), app("db")
+	table := s.table(t, web, app("lone", apart(label.Zone, "web")), app("side", together(label.Zone, "web")), app("even", spreads(label.Zone, "even")),
+		app("shy", apart(label.Zone, "db")), db)
+	zones := func(zones ...string) spread.Place {
+		var list []label.Lookup
+		for _, z := range zones {
+			list = append(list, label.FromMap(map[string]string{label.Zone: z}))
+		}
+		return spread.Place{Name: "new", Labels: list[0], Either: spread.NewEither(slices.Values(list))}
+	}
+	table.Add(0, zones("z1", "z2"), 1)
+	s.expect(t, table, 1, map[string]int64{"a": 0, "b": 0, "c": unlimited})
+	s.expect(t, table, 2, map[string]int64{"a": 0, "b": 0, "c": 0})
+	if open, one := table.Room(3, zones("z1", "z2")), table.Room(3, zones("z1", "z1")); open != 0 || one != 1 {
+		t.Errorf("room for one that must be spread evenly: %d where the zone is open, %d where it is not", open, one)
+	}
+	if near, far := table.Room(4, zones("z2", "z3")), table.Room(4, zones("z1", "z2")); near != 0 || far != unlimited {
+		t.Errorf("room for one that must be apart from z3: %d where it may come to that, %d where not", near, far)
+	}
+	table.Add(0, zones("z1", "z2"), -1)
+	s.expect(t, table, 1, map[string]int64{"a": unlimited, "b": unlimited, "c": unlimited})
 }
 
 func TestRoom_AllocatesNothing(t *testing.T) {

@@ -9,9 +9,10 @@ import (
 
 // Place is a node, or one to come.
 type Place struct {
-	Name   string // of the node; "" for a node to come that has no name yet
-	Labels label.Lookup
+	Name   string       // of the node; "" for a node to come that has no name yet
+	Labels label.Lookup // of one of them, where it may be Either
 	Taints []cluster.Taint
+	Either *Either // nil where the labels are known
 }
 
 // Class is a class of pods that need room.

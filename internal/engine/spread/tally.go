@@ -16,7 +16,21 @@ func (y *tally) at(s *spot) (n int64, domain int32) {
 	return y.count[d], d
 }
 
+// most is at, where the place may be in several domains the one with the most.
+func (y *tally) most(s *spot) (n int64, domain int32) {
+	n, domain = y.at(s)
+	for _, v := range y.topology.domainsOf(s) {
+		if d := y.topology.intern(v); domain < 0 || y.count[d] > n {
+			n, domain = y.count[d], d
+		}
+	}
+	return n, domain
+}
+
 func (y *tally) add(s *spot, n int64) {
+	for _, v := range y.topology.domainsOf(s) {
+		y.count[y.topology.intern(v)] += n
+	}
 	if d := y.topology.settle(s); d >= 0 {
 		y.count[d] += n
 	}

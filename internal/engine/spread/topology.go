@@ -62,6 +62,9 @@ func (y *topology) settle(s *spot) int32 {
 }
 
 func (y *topology) value(p Place) (string, bool) {
+	if p.Either != nil && !y.hosts() {
+		return p.Either.agreed(y.key)
+	}
 	value, ok := p.Labels.Get(y.key)
 	if !ok && y.hosts() {
 		return p.Name, true

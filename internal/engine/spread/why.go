@@ -21,14 +21,14 @@ func (t *Table) Why(class int, p Place) string {
 	}
 	for i := range c.apart {
 		if y := c.apart[i].tally; c.apart[i].room(&at) == 0 {
-			n, d := y.at(&at)
+			n, d := y.most(&at)
 			return fmt.Sprintf("anti-affinity over %s: %d pods that it wants to be apart from (%s) are in %s",
 				y.topology.key, n, selected(*c.apart[i].selector), y.topology.name(d, at.Place))
 		}
 	}
 	for i := range c.kin.inverse {
 		if y := c.kin.inverse[i].tally; c.kin.inverse[i].room(&at) == 0 {
-			n, d := y.at(&at)
+			n, d := y.most(&at)
 			return fmt.Sprintf("anti-affinity over %s of others: %d pods in %s keep away those with %s",
 				y.topology.key, n, y.topology.name(d, at.Place), selected(*c.kin.inverse[i].selector))
 		}

@@ -1,0 +1,85 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// A NodeClaim that may still come up in either zone is in the way in both.
+func TestStep_PodsThatMayComeUpInAnyZoneKeepOthersOutOfAllOfThem(t *testing.T) {
+	w := newWorld(t)
+	for i := range w.objects.Classes[0].Types {
+		x := &w.objects.Classes[0].Types[i]
+		dear := x.Offerings[0]
+		dear.Zone, dear.Price = "c", dear.Price*10
+		x.Offerings = append(x.Offerings, dear)
+	}
+	first := of[plan.Launch](w.pods("web", 1, 1000).step())
+	if !slices.Equal(first[0].Zones, []string{"a", "b", "c"}) {
+		t.Fatalf("the first could go to %v", first[0].Zones)
+	}
+	first[0].Zones = []string{"a", "b"}
+	w.order(first).pods("lonely", 1, 1000, func(p *cluster.Pod) {
+		p.Shape.Apart = []cluster.PodTerm{term(label.Zone, 0, "web")}
+	})
+	w.objects.Pods[0].Labels = label.FromMap(map[string]string{"app": "web"})
+	next := of[plan.Launch](w.step())
+	if len(next) != 1 || !slices.Equal(next[0].Zones, []string{"c"}) {
+		t.Errorf("the one that must be in another zone is launched as %+v", next)
+	}
+}
+
+// The pods that are followed have their zone, and could be on spot by their rules,
+// though not by their size: to follow them there before they are launched would
+// be a guess.
+func TestStep_NobodyFollowsAPodToADomainThatIsNotSettled(t *testing.T) {
+	w := newWorld(t)
+	w.objects.Pools = nil
+	w.pool(cluster.Pool{Name: "small", Requirements: label.All(label.Is(label.CapacityType, label.Spot), label.Is(label.InstanceType, "c5.large"))})
+	w.pool(cluster.Pool{Name: "paid"})
+	w.pods("web", 2, 3000, func(p *cluster.Pod) {
+		p.Labels = label.FromMap(map[string]string{"app": "web"})
+		p.Shape.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: pods("web")}}
+	})
+	w.pods("side", 1, 500, func(p *cluster.Pod) {
+		p.Shape.Together = []cluster.PodTerm{term(label.CapacityType, 0, "web")}
+		p.Shape.Selector = label.All(label.Is(label.CapacityType, label.Spot))
+	})
+	for range 3 {
+		launches := of[plan.Launch](w.step())
+		for _, l := range launches {
+			if l.CapacityType == label.Spot {
+				t.Errorf("launched beside nobody: %+v", l)
+			}
+		}
+		w.order(launches).bringUp(launches)
+	}
+}
+
+// A follower of high priority keeps what was launched for it, though those that
+// it follows come after it in every list.
+func TestStep_APromiseToAFollowerIsKeptWhateverItsPriority(t *testing.T) {
+	w := newWorld(t)
+	w.pods("web", 2, 3400, func(p *cluster.Pod) {
+		p.Labels = label.FromMap(map[string]string{"app": "web"})
+		p.Shape.Preferred = []cluster.Preference{{Weight: 1, Node: label.All(label.Is("nowhere", "x"))}}
+	})
+	w.pods("side", 2, 200, func(p *cluster.Pod) {
+		p.Labels = label.FromMap(map[string]string{"app": "side"})
+		p.Shape.Priority = 100
+		p.Shape.Together = []cluster.PodTerm{term(label.Zone, 0, "web")}
+		p.Shape.Apart = []cluster.PodTerm{term(label.Hostname, 7, "web")}
+	})
+	first := of[plan.Launch](w.step())
+	if len(first) == 0 {
+		t.Fatal("nothing was launched")
+	}
+	w.order(first)
+	if again := of[plan.Launch](w.step()); len(again) > 0 {
+		t.Errorf("launched %+v, and then %+v", first, again)
+	}
+}
