@@ -3,7 +3,10 @@ package cluster
 import (
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -19,7 +22,10 @@ func (p *pod) check() error {
 		if resource, count := negative(p.Shape.Requests); resource != "" {
 			return negativeError(name, "requests", resource, count)
 		}
-		return nil
+		return checkLabels(name, p.Labels)
+	}
+	if err := checkLabels(name, p.Labels); err != nil {
+		return err
 	}
 	return p.Shape.check(name)
 }
@@ -40,6 +46,9 @@ func (s *Shape) check(of string) error {
 		}
 	}
 	for i, c := range s.Spread {
+		if c.Key == "" {
+			return fmt.Errorf("cluster index: %s: spread %d: topologyKey is empty; give it one", of, i)
+		}
 		if c.MaxSkew < 1 {
 			return fmt.Errorf("cluster index: %s: spread %d over %s: maxSkew is %d; it must be at least 1", of, i, c.Key, c.MaxSkew)
 		}
@@ -52,6 +61,9 @@ func (s *Shape) check(of string) error {
 		list  []PodTerm
 	}{{"pod affinity", s.Together}, {"pod anti-affinity", s.Apart}} {
 		for i, t := range terms.list {
+			if t.Key == "" {
+				return fmt.Errorf("cluster index: %s: %s %d: topologyKey is empty; give it one", of, terms.field, i)
+			}
 			if t.Weight < 0 || t.Weight > 100 {
 				return weightError(of, fmt.Sprintf("%s %d over %s", terms.field, i, t.Key), t.Weight)
 			}
@@ -61,6 +73,9 @@ func (s *Shape) check(of string) error {
 		if p.Port < 1 || p.Port > math.MaxUint16 {
 			return fmt.Errorf("cluster index: %s: host port %d: it must be between 1 and 65535", of, p.Port)
 		}
+	}
+	if s.Gang.Name == "" && s.Gang.Size != 0 {
+		return fmt.Errorf("cluster index: %s: gang of size %d has no name; give it one, or no size", of, s.Gang.Size)
 	}
 	if s.Gang.Size < 0 {
 		return fmt.Errorf("cluster index: %s: gang %s: size is %d; it must not be negative", of, s.Gang.Name, s.Gang.Size)
@@ -108,7 +123,7 @@ func checkResources(of, field string, r quantity.Resources) error {
 	}
 	for i, a := range r.Extended {
 		if a.Name == "" {
-			return fmt.Errorf("cluster index: %s: %s: a resource has no name", of, field)
+			return fmt.Errorf("cluster index: %s: %s: a resource has no name; give it one", of, field)
 		}
 		if i > 0 && r.Extended[i-1].Name >= a.Name {
 			return fmt.Errorf("cluster index: %s: %s of %s: extended resources must be sorted by name and each be given once", of, field, a.Name)
@@ -118,6 +133,9 @@ func checkResources(of, field string, r quantity.Resources) error {
 }
 
 func checkNode(n *Node) error {
+	if err := checkLabels("node "+n.Name, n.Labels); err != nil {
+		return err
+	}
 	return checkResources("node "+n.Name, "allocatable", n.Allocatable)
 }
 
@@ -130,6 +148,9 @@ func checkClaim(c *Claim) error {
 			return fmt.Errorf("cluster index: nodeclaim %s: planned pods of kind %s are %d; it must not be negative", c.Name, x.Kind, x.Count)
 		}
 	}
+	if err := checkLabels("nodeclaim "+c.Name, c.Labels); err != nil {
+		return err
+	}
 	return checkResources("nodeclaim "+c.Name, "allocatable", c.Allocatable)
 }
 
@@ -137,9 +158,34 @@ func checkPool(p Pool) error {
 	if p.Weight < 0 || p.Weight > 100 {
 		return fmt.Errorf("cluster index: nodepool %s: weight is %d; it must be between 1 and 100, or 0 where none is set", p.Name, p.Weight)
 	}
-	for _, m := range p.MinValues {
+	if p.EmptyAfter < 0 {
+		return fmt.Errorf("cluster index: nodepool %s: consolidateAfter is %s; it must not be negative", p.Name, p.EmptyAfter)
+	}
+	for i, l := range p.Limits {
+		if l.Count < 0 {
+			return negativeError("nodepool "+p.Name, "limits", l.Name, l.Count)
+		}
+		if slices.ContainsFunc(p.Limits[:i], func(x quantity.Amount) bool { return x.Name == l.Name }) {
+			return fmt.Errorf("cluster index: nodepool %s: limits of %s are given twice; give them once", p.Name, l.Name)
+		}
+	}
+	for i, m := range p.MinValues {
 		if m.Count < 1 {
 			return fmt.Errorf("cluster index: nodepool %s: minValues of %s is %d; it must be at least 1", p.Name, m.Key, m.Count)
+		}
+		if i > 0 && p.MinValues[i-1].Key >= m.Key {
+			return fmt.Errorf("cluster index: nodepool %s: minValues of %s: they must be sorted by key and each be given once", p.Name, m.Key)
+		}
+	}
+	return checkLabels("nodepool "+p.Name, p.Labels)
+}
+
+// checkLabels refuses two values for one key, and an order in which keys would
+// not be found.
+func checkLabels(of string, l label.Labels) error {
+	for i := 1; i < len(l); i++ {
+		if l[i-1].Key >= l[i].Key {
+			return fmt.Errorf("cluster index: %s: label %s: labels must be sorted by key and each be given once", of, l[i].Key)
 		}
 	}
 	return nil
@@ -150,21 +196,44 @@ func checkClass(c Class) error {
 		if t.Name == "" || i > 0 && c.Types[i-1].Name >= t.Name {
 			return fmt.Errorf("cluster index: ec2nodeclass %s: instance type %q: types must have names, be sorted by them, and each be given once", c.Name, t.Name)
 		}
-		for _, o := range t.Offerings {
-			if o.Price < 0 || o.Left < 0 {
-				return fmt.Errorf("cluster index: ec2nodeclass %s: instance type %s %s in %s: price %d and left %d must not be negative",
-					c.Name, t.Name, o.CapacityType, o.Zone, o.Price, o.Left)
+		for i, o := range t.Offerings {
+			if wrong := checkOffering(o, t.Offerings[:i]); wrong != "" {
+				return fmt.Errorf("cluster index: ec2nodeclass %s: instance type %s %s in %s: %s", c.Name, t.Name, o.CapacityType, o.Zone, wrong)
 			}
 		}
 	}
 	return nil
 }
 
-func checkDaemonSet(d DaemonSet) error { return d.Shape.check("daemonset " + d.ID()) }
+func checkOffering(o catalog.Offering, before []catalog.Offering) (wrong string) {
+	switch {
+	case o.Zone == "" || o.CapacityType == "":
+		return "zone and capacity type must both be given"
+	case o.Price < 0 || o.Left < 0:
+		return fmt.Sprintf("price %d and left %d must not be negative", o.Price, o.Left)
+	case (o.CapacityType == label.Reserved) != (o.Reservation != ""):
+		return fmt.Sprintf("reservation is %q; reserved capacity must name one, and no other may", o.Reservation)
+	case slices.ContainsFunc(before, func(x catalog.Offering) bool {
+		return x.Zone == o.Zone && x.CapacityType == o.CapacityType && x.Reservation == o.Reservation
+	}):
+		return "the offering is given twice; give it once"
+	}
+	return ""
+}
+
+func checkDaemonSet(d DaemonSet) error {
+	if d.Namespace == "" || d.Name == "" {
+		return fmt.Errorf("cluster index: daemonset %q: namespace and name must both be given", d.ID())
+	}
+	return d.Shape.check("daemonset " + d.ID())
+}
 
 // checkWorkload holds Missing to the API's replicas, which are 32 bits wide, so
 // that sums over all workloads cannot overflow.
 func checkWorkload(w *Workload) error {
+	if w.Kind == "" || w.Namespace == "" || w.Name == "" {
+		return fmt.Errorf("cluster index: workload %q: kind, namespace and name must all be given", w.ID())
+	}
 	if w.Missing < 0 || w.Missing > math.MaxInt32 {
 		return fmt.Errorf("cluster index: workload %s: missing is %d; it must be between 0 and %d", w.ID(), w.Missing, math.MaxInt32)
 	}

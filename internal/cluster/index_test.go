@@ -3,7 +3,6 @@ package cluster
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -183,7 +182,7 @@ func TestSupply_PointerStaysUntilContentChanges(t *testing.T) {
 	types := func() []catalog.InstanceType {
 		return []catalog.InstanceType{{
 			Name: "m7i.large", Labels: label.FromMap(map[string]string{"a": "b"}), Capacity: quantity.Resources{MilliCPU: 2000},
-			Offerings: []catalog.Offering{{Zone: "a", Price: 5, Available: true}},
+			Offerings: []catalog.Offering{{Zone: "a", CapacityType: label.Spot, Price: 5, Available: true}},
 		}}
 	}
 	o := func() Objects {
@@ -306,69 +305,6 @@ func TestGrade_GrowsInSmallSteps(t *testing.T) {
 			t.Fatalf("%d and %d share a grade", a, b)
 		}
 	})
-}
-
-func TestNewAndApply_NameWhatIsWrong(t *testing.T) {
-	with := func(change func(*Shape)) Objects {
-		p := app("a", "web")
-		change(&p.Shape)
-		return Objects{Pods: []Pod{p}}
-	}
-	twins := []Pod{app("a", "web"), app("b", "web")}
-	twins[1].UID = "a"
-	for _, c := range []struct {
-		o    Objects
-		want string
-	}{
-		{Objects{Pods: []Pod{{Name: "a"}}}, `pod "/a": namespace and name must both be given`},
-		{Objects{Pods: []Pod{{}}}, "pod without a name; give it one"},
-		{Objects{Pods: []Pod{app("a", "web"), app("a", "db")}}, "pod shop/a is given twice; give it once"},
-		{Objects{Pods: twins}, "pod shop/a and pod shop/b have the same uid a; give one of them up"},
-		{Objects{Nodes: []Node{{}}}, "node without a name; give it one"},
-		{Objects{Pools: []Pool{{}}}, "nodepool without a name; give it one"},
-		{Objects{Pools: []Pool{{Name: "p"}, {Name: "p"}}}, "nodepool p is given twice; give it once"},
-		{Objects{Pools: []Pool{{Name: "p", UID: "u"}, {Name: "q", UID: "u"}}}, "nodepool p and nodepool q have the same uid u; give one of them up"},
-		{with(func(s *Shape) { s.Requests.MilliCPU = -100 }), "pod shop/a: requests of cpu is -100m; it must not be negative"},
-		{with(func(s *Shape) { s.Requests.MemoryBytes = -1 }), "pod shop/a: requests of memory is -1 bytes; it must not be negative"},
-		{with(func(s *Shape) { s.Requests.EphemeralBytes = -1 }), "pod shop/a: requests of ephemeral-storage is -1 bytes; it must not be negative"},
-		{with(func(s *Shape) { s.Requests.PodSlots = -1 }), "pod shop/a: requests of pods is -1; it must not be negative"},
-		{with(func(s *Shape) { s.Requests.Extended = []quantity.Amount{{Name: "gpu", Count: -1}} }), "pod shop/a: requests of gpu is -1; it must not be negative"},
-		{with(func(s *Shape) { s.Requests.Extended = []quantity.Amount{{Count: 1}} }), "pod shop/a: requests: a resource has no name"},
-		{with(func(s *Shape) {
-			s.Requests.Extended = []quantity.Amount{{Name: "gpu", Count: 1}, {Name: "gpu", Count: 1}}
-		}), "pod shop/a: requests of gpu: extended resources must be sorted by name and each be given once"},
-		{with(func(s *Shape) { s.Spread = []Spread{{Key: "zone"}} }), "pod shop/a: spread 0 over zone: maxSkew is 0; it must be at least 1"},
-		{with(func(s *Shape) { s.Spread = []Spread{{Key: "zone", MaxSkew: 1, MinDomains: -1}} }), "pod shop/a: spread 0 over zone: minDomains is -1; it must not be negative"},
-		{with(func(s *Shape) { s.Preferred = []Preference{{Weight: 101}} }), "pod shop/a: preferred node affinity 0: weight is 101; it must be between 1 and 100, or 0 where the term is required"},
-		{with(func(s *Shape) { s.Apart = []PodTerm{{Key: "zone", Weight: -1}} }), "pod shop/a: pod anti-affinity 0 over zone: weight is -1; it must be between 1 and 100, or 0 where the term is required"},
-		{with(func(s *Shape) { s.Ports = []HostPort{{Port: 65536}} }), "pod shop/a: host port 65536: it must be between 1 and 65535"},
-		{with(func(s *Shape) { s.Gang = Gang{Name: "g", Size: -1} }), "pod shop/a: gang g: size is -1; it must not be negative"},
-		{Objects{Nodes: []Node{{Name: "n", Allocatable: quantity.Resources{MilliCPU: -1}}}}, "node n: allocatable of cpu is -1m; it must not be negative"},
-		{Objects{Claims: []Claim{{Name: "k", Requests: quantity.Resources{MilliCPU: -1}}}}, "nodeclaim k: requests of cpu is -1m; it must not be negative"},
-		{Objects{Claims: []Claim{{Name: "k", Planned: []Slot{{"web", -1}}}}}, "nodeclaim k: planned pods of kind web are -1; it must not be negative"},
-		{Objects{Pools: []Pool{{Name: "p", Weight: 101}}}, "nodepool p: weight is 101; it must be between 1 and 100, or 0 where none is set"},
-		{Objects{Pools: []Pool{{Name: "p", MinValues: []MinValues{{Key: "k"}}}}}, "nodepool p: minValues of k is 0; it must be at least 1"},
-		{Objects{Classes: []Class{{Name: "c", Types: []catalog.InstanceType{{Name: "b"}, {Name: "a"}}}}}, `ec2nodeclass c: instance type "a": types must have names, be sorted by them, and each be given once`},
-		{Objects{Classes: []Class{{Name: "c", Types: []catalog.InstanceType{{Name: "b", Offerings: []catalog.Offering{{Zone: "z", CapacityType: "spot", Price: -1}}}}}}}, "ec2nodeclass c: instance type b spot in z: price -1 and left 0 must not be negative"},
-		{Objects{DaemonSets: []DaemonSet{{Namespace: "n", Name: "d", Shape: Shape{Requests: quantity.Resources{MilliCPU: -1}}}}}, "daemonset n/d: requests of cpu is -1m; it must not be negative"},
-		{Objects{Workloads: []Workload{{Kind: "Job", Namespace: "n", Name: "j", Missing: -1}}}, "workload Job/n/j: missing is -1; it must be between 0 and 2147483647"},
-		{Objects{Workloads: []Workload{{Kind: "Job", Namespace: "n", Name: "j", Missing: math.MaxInt64}}}, "workload Job/n/j: missing is 9223372036854775807; it must be between 0 and 2147483647"},
-	} {
-		s := build(t, Objects{Pods: []Pod{app("other", "web")}})
-		before := view(s)
-		for _, on := range []Snapshot{{}, s} {
-			next, err := on.Apply(Delta{Put: c.o, Gone: Gone{Pods: []string{"shop/other"}}})
-			if err == nil || strings.TrimPrefix(err.Error(), "cluster index: ") != c.want {
-				t.Errorf("%v, want %s", err, c.want)
-			}
-			if diff := cmp.Diff(view(on), view(next)); diff != "" {
-				t.Errorf("%s: the snapshot that comes with the error differs: %s", c.want, diff)
-			}
-		}
-		if diff := cmp.Diff(before, view(s)); diff != "" {
-			t.Errorf("%s: the previous snapshot changed: %s", c.want, diff)
-		}
-	}
 }
 
 // A pod that is deleted and made anew under its name has another uid; a name and

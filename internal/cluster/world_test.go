@@ -107,7 +107,7 @@ func (d *dice) claim() Claim {
 func (d *dice) class() Class {
 	c := Class{Name: d.one("c0", "c1"), Ready: d.roll(2) == 1}
 	for i := range d.roll(3) {
-		c.Types = append(c.Types, catalog.InstanceType{Name: string('a' + rune(i)), Offerings: []catalog.Offering{{Zone: "z", Price: quantity.Money(d.roll(2))}}})
+		c.Types = append(c.Types, catalog.InstanceType{Name: string('a' + rune(i)), Offerings: []catalog.Offering{{Zone: "z", CapacityType: label.Spot, Price: quantity.Money(d.roll(2))}}})
 	}
 	return c
 }

@@ -51,7 +51,7 @@ func (s *stage) table(t *testing.T, classes ...spread.Class) *spread.Table {
 	t.Helper()
 	s.objects.Workloads = nil
 	for i, c := range classes {
-		s.objects.Workloads = append(s.objects.Workloads, cluster.Workload{Name: fmt.Sprint(i), Namespace: c.Namespace, Missing: 1, Labels: c.Labels, Shape: c.Shape})
+		s.objects.Workloads = append(s.objects.Workloads, cluster.Workload{Kind: "ReplicaSet", Name: fmt.Sprint(i), Namespace: c.Namespace, Missing: 1, Labels: c.Labels, Shape: c.Shape})
 	}
 	snapshot, err := cluster.New(s.objects)
 	if err != nil {

@@ -153,7 +153,7 @@ func drawWorld(t *rapid.T) (*twin, *spread.Table) {
 		})
 	}
 	for i, c := range w.classes {
-		o.Workloads = append(o.Workloads, cluster.Workload{Namespace: c.Namespace, Name: fmt.Sprint(i), Missing: 1, Labels: c.Labels, Shape: c.Shape})
+		o.Workloads = append(o.Workloads, cluster.Workload{Kind: "ReplicaSet", Namespace: c.Namespace, Name: fmt.Sprint(i), Missing: 1, Labels: c.Labels, Shape: c.Shape})
 	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "bound") {
 		c := w.classes[rapid.IntRange(0, len(w.classes)-1).Draw(t, "of")]
