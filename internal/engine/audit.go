@@ -247,7 +247,7 @@ func (a *audit) holds(offer int, c *pack.Class) bool {
 
 // finish writes down the best bound and sorts the constraints.
 func (a *audit) finish() {
-	a.out.Proof = certificate(a.best, a.classes, a.dims, a.fleet.Unpriced)
+	a.out.Proof = certificate(a.best, a.problem, a.classes, a.dims, a.fleet.Unpriced)
 	a.out.Proof.Scratch = true
 	slices.SortStableFunc(a.out.Constraints, func(x, y plan.ConstraintPrice) int {
 		return cmp.Or(cmp.Compare(y.Price(), x.Price()), strings.Compare(x.Pool, y.Pool), strings.Compare(x.Rule, y.Rule))

@@ -22,7 +22,7 @@ func (s *step) certify() {
 	demand := filter(s.classes, func(c *demandClass) bool { return c.placed() > 0 })
 	p, levels, dims := s.boundProblem(s.fleet, demand)
 	p.Hosts = s.boundHosts(demand, levels, dims)
-	s.proofs = append(s.proofs, certificate(s.prove(p, demand, dims), demand, dims, s.fleet.Unpriced))
+	s.proofs = append(s.proofs, certificate(s.prove(p, demand, dims), p, demand, dims, s.fleet.Unpriced))
 }
 
 // nearly is the inverse of the gap at which no better bound is looked for.
@@ -77,16 +77,34 @@ func (x packed) pricesOf(demand []*demandClass, dims dimensions) (price.Prices, 
 func (c *demandClass) placed() int64 { return c.had - c.refused - c.waiting }
 
 // certificate says what was proven in terms of the objects; the demand is as in
-// boundProblem.
-func certificate(c bound.Certificate, demand []*demandClass, dims dimensions, unpriced []string) plan.Certificate {
+// boundProblem. A set of pods apart is told by who has a price for it.
+func certificate(c bound.Certificate, p bound.Problem, demand []*demandClass, dims dimensions, unpriced []string) plan.Certificate {
 	out := plan.Certificate{Bound: c.Bound, Scale: c.Scale, Unpriced: unpriced}
-	for _, x := range c.Dimensions {
-		out.Dimensions = append(out.Dimensions, plan.Dimension{Resource: dims.names()[x.Resource], Unit: x.Unit})
+	names := dims.names()
+	var told []int
+	for i, x := range c.Dimensions {
+		set := x.Resource - len(names)
+		if set >= 0 && !slices.ContainsFunc(c.Prices, func(prices []int64) bool { return len(prices) > 0 && prices[i] > 0 }) {
+			continue
+		}
+		d := plan.Dimension{Resource: plan.Apart(set + 1), Unit: x.Unit}
+		if set < 0 {
+			d.Resource = names[x.Resource]
+		}
+		told, out.Dimensions = append(told, i), append(out.Dimensions, d)
 	}
 	for i, d := range demand {
 		prices := c.Prices[i]
-		if len(prices) == 0 {
-			prices = make([]int64, len(out.Dimensions))
+		switch {
+		case len(prices) == 0:
+			prices = make([]int64, len(told))
+		case len(dims.apart) > 0:
+			prices = make([]int64, len(told))
+			for j, k := range told {
+				if p.Classes[i].Need[c.Dimensions[k].Resource] > 0 {
+					prices[j] = c.Prices[i][k]
+				}
+			}
 		}
 		out.Demand = append(out.Demand, plan.DemandPrice{Group: d.group.Key, Count: d.placed(), Prices: prices})
 	}
@@ -120,7 +138,7 @@ func (s *step) boundProblem(f *fleet.Fleet, demand []*demandClass) (p bound.Prob
 			Key: c.group.Key, Need: dims.vector(withoutAttach(l.shape.Requests)), Count: c.placed(), Where: w,
 		})
 	}
-	return p, levels, dims
+	return p, levels, dims.withApart(&p.Problem, demand)
 }
 
 // boundHosts is the room that was there before this plan, where a pod of the
@@ -141,7 +159,7 @@ func (s *step) boundHosts(demand []*demandClass, levels []*level, dims dimension
 func room(hosts []*host, levels []*level, dims dimensions) []pack.Host {
 	var out []pack.Host
 	for _, h := range hosts {
-		x := pack.Host{Free: dims.vector(h.most), Holds: make([]uint64, (len(levels)+63)/64)}
+		x := pack.Host{Free: dims.roomOf(h), Holds: make([]uint64, (len(levels)+63)/64)}
 		found := false
 		for w, l := range levels {
 			if h.could(l) {

@@ -143,6 +143,7 @@ type dimensions struct {
 	extended []string
 	slots    []string // to attach volumes, where their number is known
 	most     []int64
+	apart    []apart // of a bound; the last dimensions
 }
 
 // withSlots adds the slots of which nodes are known to have so many at most.
@@ -190,7 +191,7 @@ func (d dimensions) vector(r quantity.Resources) []int64 {
 	return v
 }
 
-// names are those of the vectors' places.
+// names are those of the vectors' places, before any sets of pods apart.
 func (d dimensions) names() []string {
 	return append([]string{quantity.CPU, quantity.Memory, quantity.EphemeralStorage, quantity.Pods}, d.extended...)
 }

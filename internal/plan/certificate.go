@@ -1,21 +1,33 @@
 package plan
 
-import "github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+import (
+	"strconv"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
 
 // Certificate proves that no choice of new nodes carries the demand for less
-// than Bound. Package engine/proof checks it from the raw objects. It gives every group of pods prices for resources, such that no
-// node that can be launched holds more worth of pods than it costs, however it
-// is filled; then the worth of all pods is a lower bound of the cost of any
-// fleet that carries them (linear programming duality).
+// than Bound. Package engine/proof checks it from the raw objects. It gives every
+// group of pods prices for resources, such that no node that can be launched
+// holds more worth of pods than it costs, however it is filled; then the worth of
+// all pods is a lower bound of the cost of any fleet that carries them (linear
+// programming duality).
 //
-// What exists already (free room on nodes, reservations) counts against the
-// bound at the worth of the room it has. Spread, anti-affinity and minValues are
-// left out, which keeps the bound valid and makes it lower.
+// A set of pods of which no two may share a node (host ports, and anti-affinity
+// over hostnames that they have against each other) is a resource, too: each of
+// them takes one of it, and a node has one. What exists already (free room on
+// nodes, reservations) counts against the bound at the worth of the room it has.
+// Spread, other pod affinity and minValues are left out, which keeps the bound
+// valid and makes it lower.
 //
 // There are two bounds. One is on what is added to what runs: pods that are
 // bound stay, and the free room of nodes, there or on their way, is given. The
 // other, from scratch, is on the whole fleet: all pods need a place and none of
 // our nodes is there. Nodes that are not ours stay in both, with their pods.
+// From scratch the pods keep apart as pods do that come now, so that a fleet may
+// cost less than its bound while pods share a node that came there before they
+// had the rule.
 type Certificate struct {
 	Scratch    bool           // the bound is on the whole fleet
 	Bound      quantity.Money // nano-dollars an hour, rounded down
@@ -32,12 +44,22 @@ func OfferingName(instanceType, capacityType, zone string) string {
 	return instanceType + "/" + capacityType + "/" + zone
 }
 
+// Apart names the n-th set of pods of which no two may share a node, where
+// otherwise a resource is named: those groups of pods are in it that have a price
+// for it. It is no resource's name since it has a space.
+func Apart(n int) string { return apart + strconv.Itoa(n) }
+
+// IsApart says whether a name is one of Apart.
+func IsApart(name string) bool { return strings.HasPrefix(name, apart) }
+
+const apart = "apart "
+
 // Dimension is one resource, counted in whole units: a demand and a capacity
 // both as the largest number of units that fit into them. With a unit of 1 it is
 // the resource itself. Rounding down both sides keeps every valid content of a
 // node valid, since whole units add up to no more than the whole.
 type Dimension struct {
-	Resource string
+	Resource string // or Apart
 	Unit     int64
 }
 

@@ -257,6 +257,8 @@ func (c Certificate) Explain(cost quantity.Money) string {
 	switch {
 	case !defined:
 		return fmt.Sprintf("%s: %s an hour; nothing is proven about how cheap it could be", what, cost.Dollars())
+	case cost < c.Bound:
+		return fmt.Sprintf("%s would cost %s an hour or more; the cost is %s, less than that, since what runs need not follow every rule that now holds for new pods and nodes", what, c.Bound.Dollars(), cost.Dollars())
 	case cost == c.Bound:
 		return fmt.Sprintf("%s cannot cost less than %s an hour, and that is the cost", what, c.Bound.Dollars())
 	}

@@ -229,6 +229,7 @@ func TestCertificate_SaysHowFarACostIsFromTheBound(t *testing.T) {
 		{44_200_000_000, 89_000_000_000, true, "a fleet for all pods, from scratch, cannot cost less than $44.2000 an hour; the cost is $89.0000, 101.3 % above that"},
 		{44_200_000_000, 44_200_000_001, false, "new nodes for these pods cannot cost less than $44.2000 an hour; the cost is $44.2000, less than 0.1 % above that"},
 		{1_000_000_000, 1_000_000_000, false, "new nodes for these pods cannot cost less than $1.0000 an hour, and that is the cost"},
+		{4_000_000_000, 1_000_000_000, true, "a fleet for all pods, from scratch, would cost $4.0000 an hour or more; the cost is $1.0000, less than that, since what runs need not follow every rule that now holds for new pods and nodes"},
 		{0, 1_000_000_000, false, "new nodes for these pods: $1.0000 an hour; nothing is proven about how cheap it could be"},
 	} {
 		c := plan.Certificate{Bound: tc.bound, Scratch: tc.scratch}

@@ -19,6 +19,7 @@ import (
 // that may run on some of them.
 func draw(t *rapid.T, few, many int64, reserved bool) pack.Problem {
 	var p pack.Problem
+	apart := rapid.Bool().Draw(t, "apart")
 	for i := range rapid.IntRange(1, 4).Draw(t, "offers") {
 		cpu := rapid.SampledFrom([]int64{2, 4, 8}).Draw(t, "cpu")
 		o := pack.Offer{
@@ -31,6 +32,9 @@ func draw(t *rapid.T, few, many int64, reserved bool) pack.Problem {
 		if reserved && rapid.IntRange(0, 3).Draw(t, "reserved") == 0 {
 			o.Nodes = rapid.Int64Range(0, 2).Draw(t, "nodes")
 			o.Prices[0], o.Zones = 0, 1
+		}
+		if apart { // a resource of which every node has one
+			o.Net = append(o.Net, 1)
 		}
 		p.Offers = append(p.Offers, o)
 	}
@@ -47,6 +51,9 @@ func draw(t *rapid.T, few, many int64, reserved bool) pack.Problem {
 			Key: fmt.Sprintf("c%d", i), Where: rapid.IntRange(0, 1).Draw(t, "at"), Count: rapid.Int64Range(few, many).Draw(t, "count"),
 			Need: []int64{cpu, cpu * rapid.SampledFrom([]int64{1, 2, 3, 7}).Draw(t, "need.ratio"), 1},
 		})
+		if apart {
+			p.Classes[i].Need = append(p.Classes[i].Need, rapid.Int64Range(0, 1).Draw(t, "need.apart"))
+		}
 	}
 	return p
 }
@@ -273,6 +280,34 @@ func TestOf_SeesRoomThatBigPodsCannotUse(t *testing.T) {
 	}}
 	if got := bound.Of(p).Bound; got < 99_000_000 {
 		t.Errorf("bound %d, want 100 nodes", got)
+	}
+}
+
+// Pods of which a node holds one need a node each, in each place by themselves,
+// and what else there is goes beside them.
+func TestOf_CountsTheNodesOfPodsApart(t *testing.T) {
+	p := bound.Problem{Problem: pack.Problem{
+		Offers: []pack.Offer{
+			{Name: "a", Nodes: -1, Zones: 3, Prices: []quantity.Money{1_000_000, 2_000_000}, Net: []int64{1000, 10, 1}},
+			{Name: "b", Nodes: -1, Zones: 3, Prices: []quantity.Money{3_000_000, 6_000_000}, Net: []int64{3000, 30, 1}},
+		},
+		Classes: []pack.Class{
+			{Key: "apart", Count: 90, Need: []int64{100, 1, 1}, Where: 1},
+			{Key: "elsewhere", Count: 10, Need: []int64{100, 1, 1}},
+			{Key: "else", Count: 1000, Need: []int64{100, 1, 0}, Where: 1},
+		},
+		Where: []pack.Where{{Zones: []uint64{2, 2}}, {Zones: []uint64{1, 1}}},
+	}}
+	for _, tc := range []struct {
+		others int64
+		want   quantity.Money
+	}{
+		{0, 90_000_000 + 20_000_000}, {900, 99_000_000 + 20_000_000},
+	} {
+		p.Classes[2].Count = tc.others
+		if got := bound.Of(p).Bound; got > tc.want || got < tc.want-tc.want/1000 {
+			t.Errorf("%d others: bound %d, want %d", tc.others, got, tc.want)
+		}
 	}
 }
 

@@ -4,7 +4,9 @@
 // however it is filled, and what is there in limited number counts against the
 // bound with the worth that its room has beyond its price.
 //
-// Rules (what may share a node) are left out, which only lowers the bound.
+// Rules (what may share a node) are left out, which only lowers the bound, unless
+// the problem says them as resources: pods of which no two may share a node need
+// one each of something that every node has one of.
 //
 // Invariants: exact, in 128 bits; the bound is rounded down and never negative;
 // it is never above the cost of any set of bins that holds the classes.

@@ -9,6 +9,31 @@ import (
 // dimension.
 const enough = 1e-4
 
+// count adds resources of which every node has one, so that pods that need it
+// count nodes: one at a time, the scarcest, for as long as the program would buy
+// fewer nodes than there are pods. Most such resources need not be looked at.
+func (c *part) count() {
+	for {
+		var scarcest candidate
+		for r, single := range c.single {
+			d := Dimension{r, 1}
+			if !single || slices.Contains(c.dims, d) {
+				continue
+			}
+			for i, g := range c.groups {
+				if worth := c.short(d, i, c.needs(r, g)); worth > max(scarcest.worth, tiny) {
+					scarcest = candidate{d, worth}
+				}
+			}
+		}
+		if scarcest.Unit == 0 {
+			return
+		}
+		c.dims = append(c.dims, scarcest.Dimension)
+		c.solve()
+	}
+}
+
 // cut adds dimensions with larger units for as long as the offers that the
 // program would buy are short of whole units.
 func (c *part) cut() {
@@ -16,7 +41,7 @@ func (c *part) cut() {
 	for cuts := 0; cuts < c.Cuts; {
 		var found []candidate
 		for _, d := range c.dims {
-			if d.Unit > 1 {
+			if d.Unit > 1 || c.single[d.Resource] {
 				continue
 			}
 			if best, ok := c.shortest(d.Resource, base[d.Resource]); ok {
@@ -107,7 +132,7 @@ func (c *part) needs(resource, group int) []sized {
 			continue
 		}
 		for _, k := range c.model.groups[g].classes {
-			if n := c.Classes[k].Need[resource]; n > c.largest[resource]/16 && n > 1 {
+			if n := c.Classes[k].Need[resource]; n > c.largest[resource]/16 && (n > 1 || c.single[resource]) {
 				out = append(out, sized{n, float64(c.Classes[k].Count)})
 			}
 		}

@@ -6,7 +6,9 @@
 // Classes of pods that can use the same offers share their prices (a signature).
 // A dimension is a resource counted in whole units: unit 1 is the resource
 // itself, larger units make the bound see that big pods leave room they cannot
-// use (a Chvatal-Gomory cut: demand and capacity are both rounded down).
+// use (a Chvatal-Gomory cut: demand and capacity are both rounded down). A
+// resource of which every node has one counts nodes; it is looked at only where
+// they would be too few.
 //
 // Invariants: floating point is used only between the integers that come in and
 // the integers that go out; the prices that go out are feasible exactly, checked

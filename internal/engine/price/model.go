@@ -17,21 +17,25 @@ type group struct {
 type model struct {
 	Problem
 	largest []int64 // capacity per resource
+	single  []bool  // per resource: every node has just one of it
 	groups  []group
 	groupOf []int // per class, -1 where it fits nothing
 }
 
 func newModel(p Problem) *model {
-	m := &model{Problem: p, largest: make([]int64, p.Resources), groupOf: make([]int, len(p.Classes))}
+	m := &model{Problem: p, largest: make([]int64, p.Resources), single: make([]bool, p.Resources), groupOf: make([]int, len(p.Classes))}
+	several := make([]bool, p.Resources) // some node has another number of it than one
 	for _, o := range p.Offers {
 		if o.Limit >= 0 { // what is pooled is larger than any node
 			continue
 		}
 		for r, c := range o.Capacity {
+			several[r] = several[r] || c != 1
 			m.largest[r] = max(m.largest[r], c)
 		}
 	}
 	for r, n := range m.largest {
+		m.single[r] = n == 1 && !several[r]
 		if n == 0 {
 			for _, o := range p.Offers {
 				m.largest[r] = max(m.largest[r], o.Capacity[r])

@@ -44,7 +44,7 @@ func newPart(m *model, groups []int) *part {
 		c.setOf = append(c.setOf, s)
 	}
 	for r := range m.Resources {
-		if c.demand(Dimension{r, 1}, nil) > 0 {
+		if !m.single[r] && c.demand(Dimension{r, 1}, nil) > 0 { // see count
 			c.dims = append(c.dims, Dimension{r, 1})
 		}
 	}

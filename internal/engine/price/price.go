@@ -69,6 +69,7 @@ func Solve(p Problem) Prices {
 	for _, groups := range m.components() {
 		c := newPart(m, groups)
 		c.solve()
+		c.count()
 		c.cut()
 		if p.Steer {
 			c.share()

@@ -166,6 +166,15 @@ func TestSum_AgreesWithBigIntegers(t *testing.T) {
 			want.Sub(want, other)
 			a = a.Minus(b)
 		}
+		keep := rapid.Uint64Range(0, 1<<32).Draw(t, "keep")
+		least := new(big.Int).Mul(want, new(big.Int).SetUint64(keep))
+		least.Rsh(least, 32)
+		shrunk := a.shrunk(keep)
+		got := new(big.Int).SetUint64(shrunk.Hi)
+		got.Lsh(got, 64).Add(got, new(big.Int).SetUint64(shrunk.Lo))
+		if over := got.Sub(got, least); over.Sign() < 0 || over.Cmp(big.NewInt(2)) > 0 {
+			t.Errorf("%v * %d / 2^32 is off by %v", want, keep, over)
+		}
 		scale := rapid.UintRange(0, 62).Draw(t, "scale")
 		want.Rsh(want, scale)
 		if !want.IsInt64() {

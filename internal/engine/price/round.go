@@ -128,7 +128,8 @@ func (s Sum) shrunk(keep uint64) Sum {
 	if hi>>32 != 0 {
 		return Sum{math.MaxUint64, math.MaxUint64}
 	}
-	out.add(Sum{hi<<32 | lo>>32, 1})
+	out.add(Sum{hi<<32 | lo>>32, lo << 32})
+	out.add(Sum{0, 1})
 	return out
 }
 

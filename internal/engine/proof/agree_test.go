@@ -38,7 +38,7 @@ func (w worlds) objects() cluster.Objects {
 	}
 	for i := range w.number("daemonsets", 0, 2) {
 		s := w.shape(int64(w.number("daemon cpu", 100, 600)), 1)
-		s.Volumes, s.Spread, s.Apart = nil, nil, nil
+		s.Volumes, s.Spread, s.Apart, s.Ports = nil, nil, nil, nil
 		o.DaemonSets = append(o.DaemonSets, cluster.DaemonSet{Namespace: "kube-system", Name: fmt.Sprint("agent", i), Shape: s})
 	}
 	w.existing(&o)
@@ -132,7 +132,7 @@ func (w worlds) shape(milliCPU, tenthsOfGib int64) cluster.Shape {
 	if w.often("tolerates", 50) {
 		s.Tolerations = []cluster.Toleration{{Key: "t", Exists: true}}
 	}
-	switch w.pick("rule", "none", "none", "zone", "arch", "team", "any", "volume", "attach", "spread", "apart") {
+	switch w.pick("rule", "none", "none", "zone", "arch", "team", "any", "volume", "attach", "spread", "apart", "apart", "port", "port") {
 	case "zone":
 		s.Selector = is(label.Zone, "a", "b")
 	case "arch":
@@ -147,6 +147,8 @@ func (w worlds) shape(milliCPU, tenthsOfGib int64) cluster.Shape {
 		s.Requests = s.Requests.Extend(cluster.AttachSlots("ebs"), 1)
 	case "spread":
 		s.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1}}
+	case "port":
+		s.Ports = []cluster.HostPort{{IP: w.pick("address", "0.0.0.0", "10.0.0.1"), Protocol: "TCP", Port: 80}}
 	case "apart":
 		s.Apart = []cluster.PodTerm{{Key: label.Hostname, Namespaces: []string{"default"}, InNamespaces: cluster.PodSelector{Nothing: true}}}
 	}
@@ -189,7 +191,15 @@ func TestProven_NeverExceedsWhatTheEnginePays(t *testing.T) {
 		key := func(namespace string, l label.Labels, s cluster.Shape) string {
 			return snap.GroupFor(namespace, l, s).Key
 		}
-		w := small{objects: o, demand: demand}
+		w := small{objects: o, demand: demand, apart: map[string]bool{}}
+		byPort := rapid.Bool().Draw(t, "by port") // else by the term, the same for all
+		for g := range snap.Groups() {
+			if byPort {
+				w.apart[g.Key] = len(g.Shape.Ports) > 0 && g.Shape.Ports[0].IP == "0.0.0.0"
+			} else {
+				w.apart[g.Key] = len(g.Shape.Apart) > 0
+			}
+		}
 		_, bound, err := guess(t, w, key)
 		if err != nil {
 			t.Fatalf("the checker refuses prices low enough for %+v: %v", demand, err)

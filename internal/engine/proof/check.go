@@ -78,10 +78,11 @@ type proof struct {
 	classes     map[string]cluster.Class
 	claims      map[string]cluster.Claim // by node
 	podsOn      map[string][]cluster.Pod
+	apart       map[string][]rule // by set, what all its pods have
 }
 
 func newProof(o cluster.Objects, c plan.Certificate) *proof {
-	p := &proof{objects: o, certificate: c, classes: map[string]cluster.Class{}, claims: map[string]cluster.Claim{}, podsOn: map[string][]cluster.Pod{}}
+	p := &proof{objects: o, certificate: c, classes: map[string]cluster.Class{}, claims: map[string]cluster.Claim{}, podsOn: map[string][]cluster.Pod{}, apart: map[string][]rule{}}
 	for _, x := range o.Classes {
 		p.classes[x.Name] = x
 	}
@@ -135,8 +136,11 @@ func (p *proof) checkForm() error {
 }
 
 // known says whether a resource is one of every node's, or one that some pod
-// asks for.
+// asks for, or a set of pods apart.
 func (p *proof) known(resource string) bool {
+	if plan.IsApart(resource) {
+		return true
+	}
 	if cluster.IsAttachSlots(resource) {
 		return false
 	}
@@ -154,11 +158,12 @@ func (p *proof) gather(key Key) error {
 			byKey[d.Group], p.groups = g, append(p.groups, g)
 		}
 	}
-	add := func(k string, shape cluster.Shape, n int64) {
-		g, ok := byKey[k]
+	add := func(namespace string, labels label.Labels, shape cluster.Shape, n int64) {
+		g, ok := byKey[key(namespace, labels, shape)]
 		if !ok || n <= 0 || len(shape.Unsupported) > 0 {
 			return
 		}
+		shape = p.enter(g, namespace, labels, shape)
 		if g.exist == 0 {
 			g.need = shape.Requests
 		}
@@ -173,18 +178,18 @@ func (p *proof) gather(key Key) error {
 	}
 	for _, x := range p.objects.Pods {
 		if !x.Pinned && !x.Deleting && !stays[x.Node] {
-			add(key(x.Namespace, x.Labels, x.Shape), x.Shape, 1)
+			add(x.Namespace, x.Labels, x.Shape, 1)
 		}
 	}
 	for _, w := range p.objects.Workloads {
-		add(key(w.Namespace, w.Labels, w.Shape), w.Shape, w.Missing)
+		add(w.Namespace, w.Labels, w.Shape, w.Missing)
 	}
 	for _, g := range p.groups {
 		if g.count > g.exist {
 			return fmt.Errorf("%w: %d pods of group %q are claimed and %d need a place", ErrDemand, g.count, g.key, g.exist)
 		}
 	}
-	return nil
+	return p.checkApart()
 }
 
 // worth is what an amount of every resource is worth at these prices, counting

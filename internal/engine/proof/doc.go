@@ -10,8 +10,10 @@
 //   - a group of pods is whatever the key makes it; it needs the least that any
 //     of its pods needs, and may run wherever any of its pods may;
 //   - only hard rules that a pod and a place decide between themselves count:
-//     resources, labels, taints, volumes. Spread, pod affinity, host ports, slots
-//     to attach volumes, minValues, limits and gangs are left out;
+//     resources, labels, taints, volumes. Of those between pods only what keeps
+//     any two of a set off one node does: a port that all take, or one term of
+//     anti-affinity that all have and that selects all. Spread, other pod affinity,
+//     slots to attach volumes, minValues, limits and gangs are left out;
 //   - offerings that ran out of capacity a moment ago count as for sale;
 //   - a node that is ordered counts at the best of what it may become;
 //   - a DaemonSet takes room only where it runs whatever value the labels get

@@ -10,6 +10,8 @@ var (
 	ErrForm = errors.New("the certificate is not well formed")
 	// ErrDemand is demand that the objects do not have, or that fits nowhere.
 	ErrDemand = errors.New("the certificate counts demand that is not there")
+	// ErrApart is a set of pods to keep apart that have no rule in common which does.
+	ErrApart = errors.New("pods that the certificate keeps apart may share a node")
 	// ErrOffering is an offering that carries pods worth more than it costs.
 	ErrOffering = errors.New("pods worth more than an offering costs fit on it")
 	// ErrUnpriced is an offering without a known price that is not named.

@@ -20,6 +20,7 @@ import (
 type small struct {
 	objects cluster.Objects
 	demand  []plan.DemandPrice // without prices
+	apart   map[string]bool    // groups of one set of pods apart
 	pods    []smallPod
 	places  []smallPlace
 }
@@ -28,6 +29,7 @@ type smallPod struct {
 	cpu, gib int64
 	zone     string // "" any
 	tolerant bool
+	apart    bool
 }
 
 type smallPlace struct {
@@ -36,15 +38,20 @@ type smallPlace struct {
 	tainted  bool
 	price    quantity.Money
 	count    int // of them; 0 any number
+	apart    int // pods apart that it takes
 }
 
 func anySmall(t *rapid.T) small {
-	var w small
+	w := small{apart: map[string]bool{}}
 	number := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 	zone := rapid.SampledFrom([]string{"a", "b"})
 	taint := []cluster.Taint{{Key: "t", Effect: cluster.NoSchedule}}
+	separate, terms := byPort, rapid.Bool().Draw(t, "terms")
+	if terms {
+		separate = byTerm
+	}
 	for i := range number("groups", 1, 3) {
-		p := smallPod{cpu: int64(number("cpu", 1, 4)), gib: int64(number("gib", 1, 4)), tolerant: rapid.Bool().Draw(t, "tolerant")}
+		p := smallPod{cpu: int64(number("cpu", 1, 4)), gib: int64(number("gib", 1, 4)), tolerant: rapid.Bool().Draw(t, "tolerant"), apart: rapid.Bool().Draw(t, "apart")}
 		if rapid.Bool().Draw(t, "zonal") {
 			p.zone = zone.Draw(t, "zone")
 		}
@@ -56,7 +63,11 @@ func anySmall(t *rapid.T) small {
 			if p.tolerant {
 				x.Shape.Tolerations = []cluster.Toleration{{Exists: true}}
 			}
+			if p.apart {
+				separate(x)
+			}
 		})...)
+		w.apart["default/"+app] = p.apart
 		w.demand = append(w.demand, plan.DemandPrice{Group: "default/" + app, Count: int64(n)})
 		for range n {
 			w.pods = append(w.pods, p)
@@ -70,7 +81,7 @@ func anySmall(t *rapid.T) small {
 			pool.Taints = taint
 		}
 		for j := range number("types", 1, 2) {
-			x := smallPlace{cpu: int64(number("type cpu", 2, 8)), gib: int64(number("type gib", 2, 8)), zone: zone.Draw(t, "type zone"), tainted: tainted, price: quantity.Money(number("price", 1, 99))}
+			x := smallPlace{cpu: int64(number("type cpu", 2, 8)), gib: int64(number("type gib", 2, 8)), zone: zone.Draw(t, "type zone"), tainted: tainted, price: quantity.Money(number("price", 1, 99)), apart: 1}
 			offering := onDemand(x.zone, x.price)
 			if rapid.IntRange(0, 3).Draw(t, "reserved") == 0 {
 				x.price, x.count = x.price/4, number("left", 1, 2)
@@ -83,12 +94,22 @@ func anySmall(t *rapid.T) small {
 		w.objects.Pools, w.objects.Classes = append(w.objects.Pools, pool), append(w.objects.Classes, class)
 	}
 	if rapid.Bool().Draw(t, "node") {
-		x := smallPlace{cpu: int64(number("node cpu", 1, 8)), gib: int64(number("node gib", 1, 8)), zone: zone.Draw(t, "node zone"), tainted: rapid.Bool().Draw(t, "node tainted"), count: 1}
+		x := smallPlace{cpu: int64(number("node cpu", 1, 8)), gib: int64(number("node gib", 1, 8)), zone: zone.Draw(t, "node zone"), tainted: rapid.Bool().Draw(t, "node tainted"), count: 1, apart: 1}
 		n := cluster.Node{Name: "n", Ready: true, Allocatable: size(x.cpu, x.gib), Labels: label.FromMap(map[string]string{label.Zone: x.zone})}
 		if x.tainted {
 			n.Taints = taint
 		}
-		w.objects.Nodes = append(w.objects.Nodes, n)
+		running := pods("running", 1, 0, 0, func(x *cluster.Pod) { x.Node = "n" })
+		if rapid.Bool().Draw(t, "taken") {
+			separate(&running[0])
+			x.apart = 0
+		}
+		if rapid.Bool().Draw(t, "named") {
+			n.Labels = n.Labels.With(label.Hostname, "n")
+		} else if terms {
+			x.apart = len(w.pods)
+		}
+		w.objects.Pods, w.objects.Nodes = append(w.objects.Pods, running...), append(w.objects.Nodes, n)
 		w.places = append(w.places, x)
 	}
 	return w
@@ -122,24 +143,41 @@ func (w small) optimum() quantity.Money {
 
 func (w small) fits(part int, x smallPlace) bool {
 	var cpu, gib int64
+	apart := 0
 	for ; part > 0; part &= part - 1 {
 		p := w.pods[bits.TrailingZeros(uint(part))]
 		if p.zone != "" && p.zone != x.zone || x.tainted && !p.tolerant {
 			return false
 		}
 		cpu, gib = cpu+p.cpu, gib+p.gib
+		if p.apart {
+			apart++
+		}
 	}
-	return cpu <= x.cpu && gib <= x.gib
+	return cpu <= x.cpu && gib <= x.gib && apart <= x.apart
+}
+
+// byTerm and byPort put a pod into a set of which a node holds one.
+func byTerm(p *cluster.Pod) {
+	p.Labels = p.Labels.With("set", "x")
+	p.Shape.Apart = append(p.Shape.Apart, cluster.PodTerm{
+		Key: label.Hostname, Selector: cluster.PodSelector{Match: label.All(label.Is("set", "x"))},
+		Namespaces: []string{"default"}, InNamespaces: cluster.PodSelector{Nothing: true},
+	})
+}
+
+func byPort(p *cluster.Pod) {
+	p.Shape.Ports = append(p.Shape.Ports, cluster.HostPort{IP: "10.0.0.1", Protocol: "TCP", Port: 80})
 }
 
 // guess makes a certificate of random prices, made as high as the checker takes.
 func guess(t *rapid.T, w small, key proof.Key) (plan.Certificate, quantity.Money, error) {
-	c := plan.Certificate{Scale: 20, Dimensions: []plan.Dimension{{Resource: quantity.CPU, Unit: 100}, {Resource: quantity.Memory, Unit: 64 << 20}, {Resource: quantity.Pods, Unit: 1}}}
+	c := plan.Certificate{Scale: 20, Dimensions: []plan.Dimension{{Resource: quantity.CPU, Unit: 100}, {Resource: quantity.Memory, Unit: 64 << 20}, {Resource: quantity.Pods, Unit: 1}, {Resource: plan.Apart(1), Unit: 1}}}
 	weights := make([][]int64, len(w.demand))
 	alike := rapid.Bool().Draw(t, "alike") // good prices mostly are
 	for i := range w.demand {
 		if weights[i] = weights[0]; i == 0 || !alike {
-			weights[i] = rapid.SliceOfN(rapid.Int64Range(0, 9), 3, 3).Draw(t, "weights")
+			weights[i] = append(rapid.SliceOfN(rapid.Int64Range(0, 9), 3, 3).Draw(t, "weights"), rapid.Int64Range(0, 99).Draw(t, "apart"))
 		}
 	}
 	at := func(factor int64) (quantity.Money, error) {
@@ -147,6 +185,9 @@ func guess(t *rapid.T, w small, key proof.Key) (plan.Certificate, quantity.Money
 		for i, d := range w.demand {
 			for _, x := range weights[i] {
 				d.Prices = append(d.Prices, x*factor)
+			}
+			if !w.apart[d.Group] {
+				d.Prices[3] = 0
 			}
 			c.Demand = append(c.Demand, d)
 		}

@@ -121,7 +121,21 @@ func (p *proof) node(n cluster.Node, c cluster.Claim) place {
 		}
 	}
 	x.room = x.room.Sub(daemons.Max(quantity.Resources{})) // those still to come
+	slots := x.room.PodSlots
+	for set := range p.apart {
+		x.room = x.room.Extend(set, p.apartOn(n, set, slots))
+	}
 	return x
+}
+
+// net is what a new node has for pods: its room less what DaemonSets take, and
+// one place for each set of pods apart.
+func (p *proof) net(x place) quantity.Resources {
+	room := x.room.Sub(p.overhead(x))
+	for set := range p.apart {
+		room = room.Extend(set, 1)
+	}
+	return room
 }
 
 // coming is a NodeClaim without a node: what was launched for it, or everything
@@ -129,7 +143,7 @@ func (p *proof) node(n cluster.Node, c cluster.Claim) place {
 func (p *proof) coming(c cluster.Claim) (out []place) {
 	if c.Launched {
 		x := place{labels: c.Labels, taints: c.Taints, room: c.Allocatable}
-		x.room = x.room.Sub(p.overhead(x))
+		x.room = p.net(x)
 		return []place{x}
 	}
 	pool := cluster.Pool{Name: c.Pool, Class: c.Class, Labels: c.Labels, Requirements: c.Requirements, Taints: c.Taints}
@@ -155,7 +169,7 @@ func (p *proof) newNodes(pool cluster.Pool, class cluster.Class, visit func(cata
 			if !x.meets(pool.Requirements, false) {
 				continue
 			}
-			x.room = x.room.Sub(p.overhead(x))
+			x.room = p.net(x)
 			if err := visit(t, o, x); err != nil {
 				return err
 			}
