@@ -45,6 +45,29 @@ func TestSnapshot_ZeroIsTheEmptyCluster(t *testing.T) {
 	}
 }
 
+func TestSnapshot_IsTheSameUntilSomethingChanges(t *testing.T) {
+	of := Objects{Pods: []Pod{app("a", "web")}, Nodes: []Node{{Name: "n", UID: "n"}}, Pools: []Pool{{Name: "p", UID: "p"}}}
+	s := build(t, of)
+	if !s.Same(s) || !s.Same(put(t, s, Objects{})) || !(Snapshot{}).Same(Snapshot{}) {
+		t.Error("a snapshot is not the same as itself")
+	}
+	for name, o := range map[string]Objects{
+		"pod":       {Pods: []Pod{app("b", "web")}},
+		"node":      {Nodes: []Node{{Name: "n", UID: "n", Cordoned: true}}},
+		"claim":     {Claims: []Claim{{Name: "c", UID: "c"}}},
+		"workload":  {Workloads: []Workload{{Kind: "Job", Namespace: "shop", Name: "w", Missing: 1}}},
+		"namespace": {Namespaces: []Namespace{{Name: "shop"}}},
+		"pool":      {Pools: []Pool{{Name: "p", UID: "p", Weight: 1}}},
+	} {
+		if s.Same(put(t, s, o)) {
+			t.Errorf("the same after another %s", name)
+		}
+	}
+	if s.Same(build(t, Objects{})) {
+		t.Error("the same as the empty one")
+	}
+}
+
 func TestGroup_PendingIsOldestFirst(t *testing.T) {
 	at := func(name string, created time.Time) Pod {
 		p := app(name, "web")

@@ -45,6 +45,13 @@ type Snapshot struct {
 
 type none struct{}
 
+// Same says whether both are the same snapshot. Two of the same objects that were
+// not made by the same updates need not be.
+func (s Snapshot) Same(o Snapshot) bool {
+	return s.pods == o.pods && s.nodes == o.nodes && s.claims == o.claims && s.workloads == o.workloads &&
+		s.namespaces == o.namespaces && s.supply == o.supply
+}
+
 // Supply returns the pools, classes and DaemonSets.
 func (s Snapshot) Supply() *Supply {
 	if s.supply == nil {

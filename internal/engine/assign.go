@@ -20,6 +20,9 @@ func (s *step) keepPromises() {
 		s.keepNominations(c)
 	}
 	s.settle()
+	if s.cut {
+		return
+	}
 	promises := s.promises()
 	for progress := true; progress; {
 		progress = false

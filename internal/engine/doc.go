@@ -15,6 +15,12 @@
 //  7. release  nodes that are ready: nominate their pods, take their taint off
 //  8. retire   nodes that are interrupted, empty or never came up
 //
+// A Step may be given a limit of work, and may be asked to improve what it packs
+// (Input.WorkLimit and Input.Polish). Where the limit stops it, it returns what is
+// certain, and the next Step goes on: whatever the limit, all Steps of a plan
+// together return what one long Step does, and each makes progress. So a better
+// plan that takes longer is no function of its own, but a Step with Polish.
+//
 // Invariants: total and deterministic (same input, same output, whatever the
 // order of the objects); no I/O, clock, goroutine, logger, package-level
 // mutable state or unseeded randomness; an unplaceable pod is a reason, never

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -19,8 +20,13 @@ type Input struct {
 	Policy   Policy
 	Now      time.Time
 	Seed     uint64 // names of new NodeClaims come from it
-	// WorkLimit is how many steps of improving the first plan a round of packing
-	// may take; 0 is none. No clock ever decides.
+	// Polish is how many steps of improving it each packing of new nodes gets
+	// before anything of it is launched.
+	Polish int
+	// WorkLimit is after how many units of work the Step stops, 0 for none: a
+	// unit is a search for places for the whole demand, or a step of improving
+	// it. The plan is then a prefix of what it would be without a limit, and the
+	// Memory goes on with it in the next Step. No clock ever decides.
 	WorkLimit int
 }
 
@@ -43,8 +49,12 @@ type Trace struct {
 	Work     int64
 	Tries    int // times that the Step was planned anew for the sake of a gang
 	Placed   int64
-	Launches int
+	Launches int // of the whole plan, those of Steps before included
 	Refused  int64
+	// Units is the work that the plan has taken so far, all tries together.
+	Units int
+	// Complete says that the plan is made; else the next Step goes on with it.
+	Complete bool
 }
 
 // Policy holds the settings of the core. The zero value of a field means its
@@ -102,24 +112,36 @@ func DefaultPolicy() Policy {
 
 // Step decides. It never fails: what cannot be done is said in the plan's
 // outcomes.
+//
+// A Step that its WorkLimit stops returns what is certain by then: launches that
+// are final, and for pods that were not reached the outcome that they wait. What
+// depends on the whole plan, the removal of nodes among it, comes with the Step
+// that ends it. Outcomes, costs, proofs and the trace are always of the plan as a
+// whole, actions only what no Step of it has returned before: together they are
+// those of one Step without a limit.
 func Step(in Input) Output {
-	excluded := map[string]bool{}
-	for try := 1; ; try++ {
-		s := newStep(in, excluded)
+	c, units := resume(in)
+	for {
+		s := newStep(c.in, c.excluded)
+		s.answers, s.units, s.trace.Tries, s.trace.Units = c.answers, units, c.try, c.units
 		s.place()
+		if s.cut {
+			return s.pause(c)
+		}
 		if id, found := s.incomplete(); found {
 			// Without the gang its room goes to others, so all is planned anew.
-			excluded[id] = true
-			for try >= gangTries && found {
+			c.excluded[id] = true
+			for c.try >= gangTries && found {
 				id, found = s.incomplete()
-				excluded[id] = true
+				c.excluded[id] = true
 			}
+			c.try, c.units, c.answers, units = c.try+1, s.trace.Units, nil, s.units
 			continue
 		}
-		s.trace.Tries = try
 		s.release()
 		s.retire()
-		return s.output()
+		s.trace.Complete = true
+		return s.output(c.sent)
 	}
 }
 
@@ -156,7 +178,12 @@ type step struct {
 
 	homeless int // pods of nodes that go for which there is no place
 
-	names    []string // of pods that have a place; see ids
+	names   []string // of pods that have a place; see ids
+	answers []answer // of the packer, first those known from Steps before
+	asked   int      // how many of them have been used
+	units   int      // of work that may still be done
+	cut     bool     // there was more to do
+
 	launches []plan.Launch
 	planned  []Planned     // their content
 	nominate []plan.Action // with the releases that belong to them, in order
@@ -175,7 +202,7 @@ func newStep(in Input, excluded map[string]bool) *step {
 		in: in, excluded: excluded, claims: claims, trace: Trace{Objects: len(claims)}, memory: in.Memory.next(in.Snapshot, in.Now),
 		byKey: map[string]*demandClass{}, preempting: map[string]int64{}, preempted: map[string]quantity.Resources{}, nodeHosts: map[string]*host{},
 		whereCache: map[string][]uint64{}, shut: map[string]bool{}, unmet: map[string]bool{},
-		budgets: map[string]budget{}, reserved: map[string]int64{}, words: map[int]plan.Vocabulary{},
+		units: math.MaxInt, budgets: map[string]budget{}, reserved: map[string]int64{}, words: map[int]plan.Vocabulary{},
 	}
 }
 
@@ -187,7 +214,7 @@ func (s *step) place() {
 	s.gatherHosts()
 	s.keepPromises()
 	s.openFleet()
-	for more := true; more; {
+	for more := !s.cut; more; {
 		for _, c := range s.classes {
 			if c.count() > 0 {
 				s.fill(c)
@@ -195,6 +222,9 @@ func (s *step) place() {
 		}
 		s.putOff()
 		s.provision()
+		if s.cut {
+			break
+		}
 		more = false
 		for _, c := range s.classes {
 			if c.count() > 0 && c.level < c.last() {
@@ -203,12 +233,18 @@ func (s *step) place() {
 			}
 		}
 	}
+	s.trace.Launches = len(s.launches)
+	if s.cut {
+		for _, c := range s.classes {
+			s.postpone(c)
+		}
+		return
+	}
 	for _, c := range s.classes {
 		s.refuse(c)
 	}
 	s.memory.plan(s.planned)
 	s.certify()
-	s.trace.Launches = len(s.launches)
 }
 
 // waitUntil asks for another Step at t; the earliest wins.
@@ -218,9 +254,11 @@ func (s *step) waitUntil(t time.Time, why plan.WaitReason) {
 	}
 }
 
-func (s *step) output() Output {
-	actions := make([]plan.Action, 0, len(s.launches)+len(s.nominate)+len(s.retired)+1)
-	for _, l := range s.launches {
+// output says what was decided, without the launches that were sent before.
+func (s *step) output(sent int) Output {
+	launches := s.launches[min(sent, len(s.launches)):]
+	actions := make([]plan.Action, 0, len(launches)+len(s.nominate)+len(s.retired)+1)
+	for _, l := range launches {
 		actions = append(actions, l)
 	}
 	actions = slices.Concat(actions, s.nominate, s.retired)

@@ -98,7 +98,7 @@ func (s *step) excludeGangs() {
 func (s *step) incomplete() (id string, found bool) {
 	var worst gang
 	for _, g := range s.ganged {
-		if s.excluded[g.id] || g.running+g.wanting < g.size || g.running+s.placedOf(g.id) >= g.size {
+		if !s.tried(g) || g.running+s.placedOf(g.id) >= g.size {
 			continue
 		}
 		if !found || g.priority < worst.priority || g.priority == worst.priority && g.id > worst.id {
@@ -107,6 +107,9 @@ func (s *step) incomplete() (id string, found bool) {
 	}
 	return worst.id, found
 }
+
+// tried says whether room is sought for the gang.
+func (s *step) tried(g gang) bool { return !s.excluded[g.id] && g.running+g.wanting >= g.size }
 
 // placedOf counts the pods of the gang that have found room.
 func (s *step) placedOf(id string) int64 {

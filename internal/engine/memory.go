@@ -22,6 +22,8 @@ type Memory struct {
 	// fleet is what the supply can launch, compiled. It follows from the snapshot
 	// and is only kept so that it is not compiled for each Step.
 	fleet *fleet.Fleet
+	// cursor is the plan that is still being made, nil where there is none.
+	cursor *cursor
 }
 
 // OfferingKey names one offering.
@@ -58,7 +60,8 @@ type Progress struct {
 	Since    time.Time // when it was seen first
 }
 
-// WithUnavailable returns the memory with the offerings out of plans until t.
+// WithUnavailable returns the memory with the offerings out of plans until t,
+// also of one that is still being made.
 func (m Memory) WithUnavailable(until time.Time, offerings ...OfferingKey) Memory {
 	out := slices.Clone(m.Unavailable)
 	for _, k := range offerings {
@@ -71,7 +74,7 @@ func (m Memory) WithUnavailable(until time.Time, offerings ...OfferingKey) Memor
 		}
 	}
 	m.Unavailable = out
-	return m
+	return m.PlanAnew()
 }
 
 func (m Memory) unavailable(k OfferingKey, now time.Time) (time.Time, bool) {

@@ -30,7 +30,7 @@ type tier struct {
 // price: the pools of the highest weight take what they can, the rest goes to
 // the next.
 func (s *step) provision() {
-	for from := 0; from < len(s.fleet.Pools) && s.remaining() > 0; {
+	for from := 0; from < len(s.fleet.Pools) && s.remaining() > 0 && !s.cut; {
 		to := from + 1
 		for to < len(s.fleet.Pools) && s.fleet.Pools[to].Weight == s.fleet.Pools[from].Weight {
 			to++
@@ -109,9 +109,9 @@ func (s *step) packTier(t *tier) bool {
 	if len(items) == 0 {
 		return false
 	}
-	result := pack.Solve(p)
-	if s.in.WorkLimit > 0 {
-		result, _ = pack.Polish(p, result, pack.Work{Trials: s.in.WorkLimit})
+	result, done := s.solve(p, s.in.Polish)
+	if !done {
+		return false
 	}
 	s.trace.Rounds++
 	s.trace.Work += int64(result.Fills)

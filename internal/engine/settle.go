@@ -36,7 +36,11 @@ func (s *step) settle() {
 		return cmp.Or(cmp.Compare(work(a.free), work(b.free)), strings.Compare(a.name(), b.name()))
 	})
 	p := s.keptProblem(kept, classes)
-	for _, b := range pack.Solve(p).Bins {
+	result, done := s.solve(p, 0)
+	if !done {
+		return
+	}
+	for _, b := range result.Bins {
 		h := kept[b.Offer]
 		if !s.settles(classes, h, b) {
 			continue

@@ -107,6 +107,7 @@ const (
 	CapacityToReturn WaitReason = "capacity that ran out to return"
 	MorePods         WaitReason = "more pods that are still arriving"
 	LaunchToFinish   WaitReason = "a launch or registration to finish"
+	RestOfPlan       WaitReason = "the rest of a plan that is still being made"
 )
 
 // LaunchReason says why this launch, with the numbers it was decided on.

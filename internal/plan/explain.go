@@ -141,7 +141,7 @@ func (c Chapter) explain() string {
 	case OnLaunch:
 		text = verb("get", "gets") + " " + c.explainLaunches()
 	case Waiting:
-		text = verb("wait", "waits") + " a moment for what is still arriving"
+		text = verb("wait", "waits") + " a moment" + waitsFor(c.Reasons)
 	case Unplaceable:
 		return verb("cannot be placed", "cannot be placed") + ": " + ExplainRefusals(c.Reasons)
 	}

@@ -16,7 +16,7 @@ const (
 	OnNode      Verdict = "on-node"     // fits a node that is there
 	OnClaim     Verdict = "on-claim"    // fits a NodeClaim that is on its way
 	OnLaunch    Verdict = "on-launch"   // fits a launch of this plan
-	Waiting     Verdict = "waiting"     // will get a launch in a moment, together with what is still arriving
+	Waiting     Verdict = "waiting"     // will get a launch in a moment, with what is still arriving or being planned
 	Unplaceable Verdict = "unplaceable" // fits nothing; Reasons say why
 )
 
@@ -70,6 +70,7 @@ const (
 	MinValuesUnmet   Cause = "what holds it is not as varied as the pool's minValues"
 	HostPorts        Cause = "its host ports are taken"
 	Volumes          Cause = "no node can be where its volumes are"
+	PlanUnfinished   Cause = "the plan is still being made"
 )
 
 // Explain makes one sentence of the outcome.
@@ -86,10 +87,17 @@ func (o Outcome) Explain() string {
 	case OnLaunch:
 		return fmt.Sprintf("%s get%s the new NodeClaim %s", pods, s, o.On)
 	case Waiting:
-		return fmt.Sprintf("%s wait%s a moment for what is still arriving", pods, s)
+		return fmt.Sprintf("%s wait%s a moment", pods, s) + waitsFor(o.Reasons)
 	case Unplaceable:
 	}
 	return pods + " cannot be placed: " + ExplainRefusals(o.Reasons)
+}
+
+func waitsFor(reasons []Refusal) string {
+	if len(reasons) > 0 {
+		return ": " + string(reasons[0].Cause)
+	}
+	return " for what is still arriving"
 }
 
 // Explain makes one clause of why a launch is what it is.
