@@ -12,9 +12,7 @@ import (
 
 // keepPromises puts demand where it was promised room: pods where they are
 // nominated, then every NodeClaim's planned content. What was promised under
-// preferences keeps its place, so only requirements are looked at. Where pods have
-// a say about each other, one may open a place for the other, so that it goes
-// round until nothing moves.
+// preferences keeps its place, so only requirements are looked at.
 func (s *step) keepPromises() {
 	for _, c := range s.classes {
 		s.keepNominations(c)
@@ -24,15 +22,33 @@ func (s *step) keepPromises() {
 		return
 	}
 	promises := s.promises()
-	for progress := true; progress; {
-		progress = false
-		for _, c := range s.classes {
-			progress = s.fillPlanned(c, promises[c.kind]) && s.rules != nil || progress
-		}
-	}
+	s.goRound(s.followersFirst(), func(c *demandClass) bool { return s.fillPlanned(c, promises[c.kind]) })
 	for _, c := range s.classes { // other selectors look at other labels now
 		s.fillPlanned(c, promises[shapeOf(c.kind)])
 	}
+}
+
+// goRound gives places to one class after the other, and again to those that other
+// pods have a say about until nothing moves: pods open places for their followers.
+func (s *step) goRound(classes []*demandClass, give func(*demandClass) (moved bool)) {
+	for first, moved := true, true; moved; first = false {
+		moved = false
+		for _, c := range classes {
+			if c.count() > 0 && (first || s.ruled(c)) {
+				moved = give(c) || moved
+			}
+		}
+	}
+}
+
+// followersFirst puts those first that want to be near other pods: one that may
+// start a group where it was promised a place may not once the group is elsewhere.
+func (s *step) followersFirst() []*demandClass {
+	if s.rules == nil {
+		return s.classes
+	}
+	lone := func(c *demandClass) bool { return s.rules.Company(c.hard()) == nil }
+	return slices.Concat(filter(s.classes, func(c *demandClass) bool { return !lone(c) }), filter(s.classes, lone))
 }
 
 func (s *step) keepNominations(c *demandClass) {
@@ -111,20 +127,22 @@ func (s *step) fillPlanned(c *demandClass, promises []*promise) (progress bool) 
 }
 
 // fill gives the class, at its level, to room that exists or is on its way: to
-// the nodes that run first, where the least room is left over.
-func (s *step) fill(c *demandClass) {
+// the nodes that run first, where the least room is left over. It says whether
+// that may have opened places for others.
+func (s *step) fill(c *demandClass) (moved bool) {
 	candidates := s.candidates(c)
 	for progress := true; progress && c.count() > 0; {
 		progress = false
 		for _, h := range candidates {
 			if s.take(c, c.level, h, c.count()) > 0 {
-				progress = true
+				progress, moved = true, true
 			}
 		}
 		if !s.ruled(c) {
-			return // a second round changes nothing
+			break // a second round changes nothing
 		}
 	}
+	return moved
 }
 
 // candidates lists the hosts that could take a pod of the class, best first. A

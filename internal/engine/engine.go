@@ -215,11 +215,7 @@ func (s *step) place() {
 	s.keepPromises()
 	s.openFleet()
 	for more := !s.cut; more; {
-		for _, c := range s.classes {
-			if c.count() > 0 {
-				s.fill(c)
-			}
-		}
+		s.goRound(s.classes, s.fill)
 		s.putOff()
 		s.provision()
 		if s.cut {

@@ -83,3 +83,52 @@ func TestStep_APromiseToAFollowerIsKeptWhateverItsPriority(t *testing.T) {
 		t.Errorf("launched %+v, and then %+v", first, again)
 	}
 }
+
+// Pods that want to be near any others and were the first had the choice of zone;
+// those that came after them do not take that back.
+func TestStep_AGroupThatStartedWhereItWasPromisedAPlaceKeepsIt(t *testing.T) {
+	in := func(zone string, priority int32) func(*cluster.Pod) {
+		return func(p *cluster.Pod) {
+			p.Shape.Selector, p.Shape.Priority = label.All(label.Is(label.Zone, zone)), priority
+		}
+	}
+	w := newWorld(t).pods("social", 2, 3000, in("b", 0), func(p *cluster.Pod) {
+		anybody := term(label.Zone, 0, "")
+		anybody.Selector = cluster.PodSelector{}
+		p.Shape.Together = []cluster.PodTerm{anybody}
+	})
+	for range 4 {
+		out := w.step()
+		for _, o := range out.Plan.Outcomes {
+			if o.Verdict == plan.Unplaceable {
+				t.Errorf("%s", o.Explain())
+			}
+		}
+		w.order(of[plan.Launch](out))
+		if len(w.objects.Claims) == 2 {
+			w.pods("other", 1, 3000, in("a", 100))
+		}
+	}
+	if len(w.objects.Claims) != 3 {
+		t.Errorf("%d NodeClaims for 3 pods", len(w.objects.Claims))
+	}
+}
+
+// One that is followed finds room that exists, late in the plan, and its followers
+// still get what was launched for them.
+func TestStep_FollowersAreAskedAgainWhenThoseTheyFollowHaveFoundRoom(t *testing.T) {
+	w := newWorld(t)
+	w.pods("base", 1, 1000).running()
+	w.pods("side", 1, 2500, func(p *cluster.Pod) {
+		p.Shape.Priority = 9
+		p.Shape.Together = []cluster.PodTerm{term(label.Zone, 0, "web")}
+	})
+	w.pods("web", 1, 500, func(p *cluster.Pod) { p.Labels = label.FromMap(map[string]string{"app": "web"}) })
+	first := of[plan.Launch](w.step())
+	if len(first) != 1 {
+		t.Fatalf("launched %+v", first)
+	}
+	if again := of[plan.Launch](w.order(first).step()); len(again) > 0 {
+		t.Errorf("launched %+v, and then %+v", first, again)
+	}
+}
