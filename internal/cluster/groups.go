@@ -38,6 +38,11 @@ type Group struct {
 	Namespace string
 	Labels    label.Labels // only those that are looked at
 	Shape     Shape
+	// Kind names the group, shortly enough to be written on a NodeClaim: the pods
+	// of one namespace that ask for the same, then a dot and the labels that are
+	// looked at. Unlike Key its first part stays as it is when another selector
+	// comes into being.
+	Kind string
 
 	edit    *edit
 	size    int
@@ -45,19 +50,6 @@ type Group struct {
 	pending tree[*pod]  // by age
 	on      tree[int64] // by node
 	leaving tree[int64] // Deleting ones of on
-}
-
-// Kind names the group, shortly enough to be written on a NodeClaim: the pods of
-// one namespace that ask for the same, then a dot and the labels that are looked
-// at. Unlike Key its first part stays as it is when another selector comes into
-// being.
-func (g *Group) Kind() string {
-	name := func(b []byte) []byte {
-		h := fnv.New64a()
-		h.Write(b)
-		return strconv.AppendUint(nil, h.Sum64(), 36)
-	}
-	return string(append(append(name(label.AppendText(g.Shape.appendKey(nil), g.Namespace)), '.'), name(g.Labels.AppendKey(nil))...))
 }
 
 // Pending returns the pods that need a place: unbound, neither Deleting nor
@@ -128,7 +120,14 @@ func (s *Snapshot) newGroup(key, namespace string, labels label.Labels, shape Sh
 			g.Labels = append(g.Labels, label.Label{Key: k, Value: v})
 		}
 	}
+	g.Kind = shortName(label.AppendText(g.Shape.appendKey(nil), namespace)) + "." + shortName(g.Labels.AppendKey(nil))
 	return g
+}
+
+func shortName(b []byte) string {
+	h := fnv.New64a()
+	h.Write(b)
+	return strconv.FormatUint(h.Sum64(), 36)
 }
 
 // watches calls f with the label keys that the shape's selectors look at in

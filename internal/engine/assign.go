@@ -22,9 +22,9 @@ func (s *step) keepPromises() {
 		return
 	}
 	promises := s.promises()
-	s.goRound(s.followersFirst(), func(c *demandClass) bool { return s.fillPlanned(c, promises[c.kind]) })
+	s.goRound(s.followersFirst(), func(c *demandClass) bool { return s.fillPlanned(c, promises[c.group.Kind]) })
 	for _, c := range s.classes { // other selectors look at other labels now
-		s.fillPlanned(c, promises[shapeOf(c.kind)])
+		s.fillPlanned(c, promises[shapeOf(c.group.Kind)])
 	}
 }
 
@@ -101,7 +101,7 @@ func (s *step) promises() map[string][]*promise {
 		there := map[string]int64{}
 		if h.state != nil {
 			for g, n := range h.state.Groups() {
-				there[g.Kind()] += n
+				there[g.Kind] += n
 			}
 		}
 		for _, slot := range slots {

@@ -16,7 +16,6 @@ import (
 // that may yet come.
 type demandClass struct {
 	group     *cluster.Group
-	kind      string // of the group
 	levels    []level
 	level     int      // the one in force
 	rules     []int    // for each level: its number in the table of rules
@@ -92,7 +91,7 @@ func (s *step) class(g *cluster.Group) *demandClass {
 	if c, ok := s.byKey[g.Key]; ok {
 		return c
 	}
-	c := &demandClass{group: g, kind: g.Kind(), levels: levels(g.Shape, s.in.Policy.IgnorePreferences, s.preferNoSchedule())}
+	c := &demandClass{group: g, levels: levels(g.Shape, s.in.Policy.IgnorePreferences, s.preferNoSchedule())}
 	s.byKey[g.Key] = c
 	s.classes = append(s.classes, c)
 	return c

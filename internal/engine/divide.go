@@ -45,7 +45,7 @@ type cellsKey struct {
 // divide makes the packer's classes of the demand that is left. A class whose
 // pods must keep to topology domains is divided among them first; one that
 // follows other pods comes after these.
-func (s *step) divide(t *tier, p *pack.Problem, dims dimensions) []*item {
+func (s *step) divide(t *tier, p *pack.Problem) []*item {
 	var items []*item
 	waiting := make([]*demandClass, 0, len(s.classes))
 	for _, c := range s.classes {
@@ -72,7 +72,7 @@ func (s *step) divide(t *tier, p *pack.Problem, dims dimensions) []*item {
 		}
 	}
 	items = filter(items, func(x *item) bool { return x.count > 0 })
-	s.describe(t, p, dims, items)
+	s.describe(t, p, items)
 	return items
 }
 
@@ -256,7 +256,7 @@ func anyOf(where []uint64, rows []int) bool {
 }
 
 // describe writes the items as the packer's classes.
-func (s *step) describe(t *tier, p *pack.Problem, dims dimensions, items []*item) {
+func (s *step) describe(t *tier, p *pack.Problem, items []*item) {
 	slices.SortStableFunc(items, func(a, b *item) int {
 		return cmp.Or(cmp.Compare(b.class.group.Shape.Priority, a.class.group.Shape.Priority),
 			strings.Compare(a.key(), b.key()))
@@ -275,7 +275,7 @@ func (s *step) describe(t *tier, p *pack.Problem, dims dimensions, items []*item
 			p.Where = append(p.Where, pack.Where{Zones: zones})
 		}
 		p.Classes = append(p.Classes, pack.Class{
-			Key: x.key(), Need: dims.vector(x.need()), Count: x.count / x.unit, Where: w, Roles: x.roles(roles),
+			Key: x.key(), Need: t.dims.vector(x.need()), Count: x.count / x.unit, Where: w, Roles: x.roles(roles),
 		})
 	}
 	p.Rules = roles.rules

@@ -150,13 +150,11 @@ func (s *step) prospect(t *tier, items []*item, b *pack.Bin) prospect {
 	cost, _ := row.PriceIn(b.Zones)
 	// What limits or reservations may leave to others cannot wait.
 	out := prospect{price: cost, since: s.in.Now, urgent: row.Left >= 0 || len(s.fleet.Pools[row.Pool].Limits) > 0}
-	var content quantity.Resources
 	for _, part := range b.Parts {
-		content = content.Add(items[part.Class].need().Times(part.Count))
 		c := items[part.Class].class
 		out.urgent = out.urgent || len(c.displaced) > 0 || c.group.Shape.Gang.Name != "" || s.ruled(c) || s.rules != nil && s.followed[c.rule()]
 	}
-	out.worth = t.worth(content)
+	out.worth = t.worth(t.dims.resources(b.Used))
 	return out
 }
 

@@ -39,11 +39,7 @@ func (s *step) load(t *tier, items []*item, b pack.Bin) load {
 			l.zones = append(l.zones, z)
 		}
 	}
-	l.content = l.best.Overhead
-	for _, p := range b.Parts {
-		l.content = l.content.Add(items[p.Class].need().Times(p.Count))
-	}
-	l.content = withoutAttach(l.content)
+	l.content = withoutAttach(l.best.Overhead.Add(t.dims.resources(b.Used)))
 	s.pass(t, items, &l)
 	return l
 }
@@ -232,7 +228,7 @@ func (s *step) fillLaunch(l *plan.Launch, c *demandClass, n int64) cluster.Slot 
 			Group: c.group.Key, Pods: ids, Verdict: plan.OnLaunch, On: l.Name, Dropped: c.levels[c.level].dropped,
 		})
 	}
-	return cluster.Slot{Kind: c.kind, Count: n}
+	return cluster.Slot{Kind: c.group.Kind, Count: n}
 }
 
 // carry lists the rows that one launch of the bin may become: those of its group

@@ -18,7 +18,8 @@ const rounds = 12
 // tier is the pools of one weight while demand is packed on them.
 type tier struct {
 	rows     []int           // indexes into the fleet, cheapest first
-	nets     [][]int64       // what is left for pods on each, as the packer counts
+	dims     dimensions      // of the packer's vectors
+	nets     [][]int64       // what is left for pods on each, in them
 	excluded map[int]bool    // rows that cannot be launched after all
 	full     map[string]bool // pools whose limits leave nothing
 	varied   map[int]bool    // groups of rows that are packed only as full as minValues allows
@@ -89,14 +90,13 @@ func (s *step) openRows(t *tier, from, to int) {
 // packTier packs once and launches what it may. It returns whether another
 // round could place more.
 func (s *step) packTier(t *tier) bool {
-	dims := dimensionsOf(s.classes)
-	dims = dims.withSlots(s.attach, s.attachMost)
+	t.dims = dimensionsOf(s.classes).withSlots(s.attach, s.attachMost)
 	p := pack.Problem{Offers: make([]pack.Offer, len(t.rows))}
 	t.nets = make([][]int64, len(t.rows))
 	for i, x := range t.rows {
 		r := &s.fleet.Rows[x]
 		o := &p.Offers[i]
-		t.nets[i] = dims.net(r.Net)
+		t.nets[i] = t.dims.net(r.Net)
 		*o = pack.Offer{Name: r.Name, Group: r.Group, Net: t.nets[i], Prices: r.Prices, Zones: s.sale[x], Large: s.large(r), Nodes: -1}
 		if r.Left >= 0 {
 			o.Nodes = r.Left - s.reservationUse(r.Reservation)
@@ -105,7 +105,7 @@ func (s *step) packTier(t *tier) bool {
 	for group := range t.varied {
 		s.vary(t, &p, group)
 	}
-	items := s.divide(t, &p, dims)
+	items := s.divide(t, &p)
 	if len(items) == 0 {
 		return false
 	}
@@ -115,7 +115,7 @@ func (s *step) packTier(t *tier) bool {
 	}
 	s.trace.Rounds++
 	s.trace.Work += int64(result.Fills)
-	s.packed = append(s.packed, packed{items, dims, result.Prices})
+	s.packed = append(s.packed, packed{items, t.dims, result.Prices})
 	placedBefore := s.trace.Placed
 	now, later := s.holdBack(t, items, &result)
 	again := s.launchAll(t, items, s.inOrder(items, now))
@@ -189,6 +189,17 @@ func (d dimensions) vector(r quantity.Resources) []int64 {
 		v[4+len(d.extended)+i] = r.Get(name)
 	}
 	return v
+}
+
+// resources are those of a vector, slots aside.
+func (d dimensions) resources(v []int64) quantity.Resources {
+	r := quantity.Resources{MilliCPU: v[0], MemoryBytes: v[1], EphemeralBytes: v[2], PodSlots: v[3]}
+	for i, name := range d.extended {
+		if n := v[4+i]; n > 0 {
+			r.Extended = append(r.Extended, quantity.Amount{Name: name, Count: n})
+		}
+	}
+	return r
 }
 
 // names are those of the vectors' places, before any sets of pods apart.
