@@ -22,8 +22,9 @@ type core struct {
 	sample  []bool        // per column: searches begin with it
 	shapes  []price.Class // what kinds differ in but their roles; counts are scratch
 	rules   []Rule
-	cuts    int   // how many dimensions with larger units have been of use
-	whereOf []int // per Problem.Where, its number among the distinct ones
+	cuts    int           // how many dimensions with larger units have been of use
+	whole   *price.Prices // of the whole problem, where they are as good for steering
+	whereOf []int         // per Problem.Where, its number among the distinct ones
 	trace   Trace
 }
 

@@ -90,8 +90,9 @@ type Result struct {
 	Searches, Steps, Stale int
 	Trace
 
-	searched bool   // no other search is worth it
-	nodes    []node // the bins as kinds of the problem; never changed
+	searched bool          // no other search is worth it
+	whole    *price.Prices // core.whole
+	nodes    []node        // the bins as kinds of the problem; never changed
 }
 
 // Trace counts work.

@@ -51,10 +51,13 @@ func (c *core) open(r *Result) price.Prices {
 	var prices price.Prices
 	if len(r.Prices.Of) == len(c.p.Classes) && r.Searches > 0 {
 		prices = c.narrow(r.Prices)
-		c.trace = r.Trace
+		c.trace, c.whole = r.Trace, r.whole
 	} else {
 		s := newSearch(c)
 		prices = s.pricesFor(s.left, boundCuts, 0)
+		if !prices.Corner && !s.large && !slices.Contains(c.sample, false) {
+			c.whole = &prices
+		}
 	}
 	c.cuts = len(prices.Dimensions) - len(c.dims)
 	return prices

@@ -12,7 +12,7 @@ import (
 func (s *search) result(from Result, prices price.Prices) Result {
 	r := from
 	r.Left, r.Cost, r.Trace, r.nodes = make([]int64, len(s.p.Classes)), 0, s.trace, s.nodes
-	r.Prices = s.widen(prices)
+	r.Prices, r.whole = s.widen(prices), s.whole
 	for i := range s.p.Classes {
 		r.Left[i] = max(0, s.p.Classes[i].Count)
 	}

@@ -21,7 +21,12 @@ func (s *search) spreadAll() {
 	cuts, groups := s.cuts, firstGroups
 	for full := fullness[:]; len(full) > 0; {
 		s.cap = s.dearest()
-		prices := s.pricesFor(s.left, cuts, groups)
+		var prices price.Prices
+		if groups == firstGroups && s.whole != nil && s.cap == 0 && s.untouched() {
+			prices = *s.whole
+		} else {
+			prices = s.pricesFor(s.left, cuts, groups)
+		}
 		cuts, groups = 0, someGroups
 		s.value(prices, s.left)
 		total := int64(0)
@@ -37,6 +42,16 @@ func (s *search) spreadAll() {
 			full = full[1:]
 		}
 	}
+}
+
+// untouched says whether the search has all pods to place.
+func (s *search) untouched() bool {
+	for k := range s.kinds {
+		if s.left[k] < s.kinds[k].count {
+			return false
+		}
+	}
+	return true
 }
 
 // dearest is the price above which nodes would be too few for the rules: pods

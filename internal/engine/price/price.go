@@ -47,6 +47,7 @@ type Prices struct {
 	// Buys is how many of each offer the program would take, in 1024ths,
 	// rounded down.
 	Buys   []int64
+	Corner bool // where there is something to share, see Problem.Steer
 	Pivots int
 }
 
@@ -71,8 +72,10 @@ func Solve(p Problem) Prices {
 		c.solve()
 		c.count()
 		c.cut()
+		corners := c.corners()
+		out.Corner = out.Corner || len(corners) > 0
 		if p.Steer {
-			c.share()
+			c.share(corners)
 		}
 		parts = append(parts, c)
 		out.Pivots += c.pivots

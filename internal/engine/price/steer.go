@@ -12,16 +12,10 @@ const (
 // share looks at what each resource at a corner would be worth if a little more
 // of it were asked for, and takes the mean. All those prices are feasible, and
 // so is their mean.
-func (c *part) share() {
-	prices, used, bound := c.prices, c.used, c.bound
-	if bound <= 0 {
-		return
-	}
-	sum, n := prices, 1.0
-	for j := range c.dims {
-		if !c.corner(j, prices, used, bound) {
-			continue
-		}
+func (c *part) share(corners []int) {
+	used, bound := c.used, c.bound
+	sum, n := c.prices, 1.0
+	for _, j := range corners {
 		c.boost = make([]float64, len(c.dims))
 		for k := range c.boost {
 			c.boost[k] = 1
@@ -47,15 +41,26 @@ func (c *part) share() {
 	c.prices, c.used, c.bound = sum, used, bound
 }
 
-func (c *part) corner(j int, prices [][]float64, used []float64, bound float64) bool {
+// corners lists the dimensions at a corner.
+func (c *part) corners() []int {
+	var out []int
+	for j := range c.dims {
+		if c.bound > 0 && c.corner(j) {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+func (c *part) corner(j int) bool {
 	demands := make([]float64, len(c.groups))
 	demand := c.demand(c.dims[j], demands)
 	worth, supply := 0.0, 0.0
 	for i, d := range demands {
-		worth += float64(prices[i][j] * d)
+		worth += float64(c.prices[i][j] * d)
 	}
-	for k, amount := range used {
+	for k, amount := range c.used {
 		supply += float64(amount * float64(c.Offers[c.offers[k]].Capacity[c.dims[j].Resource]/c.dims[j].Unit))
 	}
-	return worth < worthy*bound && supply < (1+hardly)*demand
+	return worth < worthy*c.bound && supply < (1+hardly)*demand
 }
