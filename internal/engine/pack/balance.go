@@ -17,13 +17,20 @@ type balance struct {
 	prices []uint64 // worth of all there was, per dimension
 	first  []uint64 // units there were
 	least  []uint64 // weight that a resource has at least, in 1024ths
-	weight []uint64 // w in 1024ths
-	factor []uint64 // free units times factor / 2^20 is x
+	scales []scale
+	none   []uint64
+}
+
+// scale is how one resource counts.
+type scale struct {
+	weight uint64 // w in 1024ths
+	factor uint64 // free units times factor / 2^20 is x
+	shift  uint
 }
 
 func newBalance(c *core) balance {
 	d := len(c.dims)
-	return balance{core: c, rest: make([]uint64, d), prices: make([]uint64, d), first: make([]uint64, d), least: make([]uint64, d), weight: make([]uint64, d), factor: make([]uint64, d)}
+	return balance{core: c, rest: make([]uint64, d), prices: make([]uint64, d), first: make([]uint64, d), least: make([]uint64, d), scales: make([]scale, d), none: make([]uint64, d)}
 }
 
 // start counts what there is: lots of the kinds, worth the prices, for the bins.
@@ -83,48 +90,44 @@ func (b *balance) take(k *kind, n int64) {
 	}
 }
 
-// weigh brings weights and factors up to date.
+// weigh brings the scales up to date.
 func (b *balance) weigh() {
 	sum, most := uint64(1), uint64(1)
 	for d, rest := range b.rest {
 		hi, lo := bits.Mul64(b.prices[d], rest)
-		b.weight[d], _ = bits.Div64(hi, lo, max(b.first[d], hi+1))
-		sum += b.weight[d]
+		b.scales[d].weight, _ = bits.Div64(hi, lo, max(b.first[d], hi+1))
+		sum += b.scales[d].weight
 		most = max(most, rest)
 	}
 	shift := max(0, bits.Len64(most)-30)
 	mean := uint64(1)
 	for d, rest := range b.rest {
-		b.weight[d] = max(b.weight[d]<<10/sum, min(b.least[d], rest))
-		b.factor[d] = b.largestUnits(d) << 30 / max(1, rest>>shift)
-		mean += b.weight[d] * (b.factor[d] >> 10)
+		x := &b.scales[d]
+		x.weight = max(x.weight<<10/sum, min(b.least[d], rest))
+		x.factor = b.largestUnits(d) << 30 / max(1, rest>>shift)
+		x.shift = b.shift[d]
+		mean += x.weight * (x.factor >> 10)
 	}
-	for d := range b.rest {
-		if b.weight[d] == 0 {
-			b.factor[d] = 0
-			continue
-		}
-		b.factor[d] = min(b.factor[d], 1<<51) << 12 / mean << 28 / b.largestUnits(d)
+	for d := range b.scales {
+		x := &b.scales[d]
+		x.factor = min(x.factor, 1<<51) << 12 / mean << 28 / b.largestUnits(d)
 	}
 }
 
 func (b *balance) largestUnits(d int) uint64 { return max(1, uint64(b.largest[d])>>b.shift[d]) }
 
-// lean is the measure of the free amounts before and after one more pod of the
-// kind, in 32nds, and the amount free.
-func (b *balance) lean(free []int64, k *kind) (before, after, mean uint64) {
-	var square, square2, mean2 uint64
-	for d, w := range b.weight {
-		if w == 0 {
-			continue
-		}
-		units := uint64(free[d]) >> b.shift[d]
-		x := min(units*b.factor[d]>>20, 1<<24)
-		y := min((units-min(units, k.units[d]))*b.factor[d]>>20, 1<<24)
-		mean += w * x
-		square += w * x * x
-		mean2 += w * y
-		square2 += w * y * y
+// lean is the measure of the free amounts less some units, in 32nds, and their
+// amount.
+func (b *balance) lean(free []int64, less []uint64) (lean, mean uint64) {
+	var square uint64
+	less = less[:len(b.scales)]
+	free = free[:len(b.scales)]
+	for d := range b.scales {
+		s := &b.scales[d]
+		units := uint64(free[d]) >> s.shift
+		x := min((units-min(units, less[d]))*s.factor>>20, 1<<24)
+		mean += s.weight * x
+		square += s.weight * x * x
 	}
-	return square << 5 / max(1, mean), square2 << 5 / max(1, mean2), mean
+	return square << 5 / max(1, mean), mean
 }

@@ -83,10 +83,16 @@ func (s *search) dearest() int64 {
 	return max(1, worth.Unscaled(0)/most)
 }
 
+// usual is how many kinds a bin holds, about.
+const usual = 16
+
 // bin is a number of nodes that are filled alike.
 type bin struct {
 	column  int
+	wheres  []uint64 // of the column
 	free    []int64
+	lean    uint64 // of what is free
+	mean    uint64
 	pieces  []piece
 	tallies []tally
 	worth   uint64
@@ -119,6 +125,9 @@ func (s *search) spread(prices price.Prices, m int64) []bin {
 		s.scale.take(&s.kinds[k], n)
 		if i%4 == 0 {
 			s.scale.weigh()
+			for j := range bins {
+				bins[j].lean, bins[j].mean = s.scale.lean(bins[j].free, s.scale.none)
+			}
 		}
 		s.deal(bins, k, n)
 	}
@@ -140,10 +149,11 @@ func (s *search) buy(prices price.Prices, m int64) []bin {
 		}
 	}
 	d := len(s.dims)
-	frees := make([]int64, d*len(bins))
+	frees, pieces := make([]int64, d*len(bins)), make([]piece, usual*len(bins))
 	for i := range bins {
-		bins[i].free = frees[i*d : (i+1)*d : (i+1)*d]
-		copy(bins[i].free, s.columns[bins[i].column].room)
+		b, col := &bins[i], &s.columns[bins[i].column]
+		b.wheres, b.free, b.pieces = col.wheres, frees[i*d:(i+1)*d:(i+1)*d], pieces[i*usual:i*usual:(i+1)*usual]
+		copy(b.free, col.room)
 	}
 	return bins
 }
@@ -154,9 +164,6 @@ func (s *search) deal(bins []bin, k int, n int64) {
 	kd := &s.kinds[k]
 	s.heap = s.heap[:0]
 	for i := range bins {
-		if !s.columns[bins[i].column].takes(kd) {
-			continue
-		}
 		if score, ok := s.rate(&bins[i], kd); ok {
 			s.heap = append(s.heap, ranked{score, i})
 		}
@@ -181,6 +188,7 @@ func (s *search) deal(bins []bin, k int, n int64) {
 			b.pieces = append(b.pieces, piece{k, take})
 		}
 		n -= take
+		b.lean, b.mean = s.scale.lean(b.free, s.scale.none)
 		if score, ok := s.rate(b, kd); ok {
 			s.heap[0].score = score
 		} else {
@@ -214,11 +222,11 @@ func (r ranked) ahead(o ranked) bool { return r.score > o.score || r.score == o.
 
 // rate scores the bin for one more pod of the kind; false where it does not fit.
 func (s *search) rate(b *bin, kd *kind) (score int64, fits bool) {
-	if !fit(kd.need, b.free) || kd.roles != nil && s.allowed(kd, b.tallies) == 0 {
+	if b.wheres[kd.where>>6]>>(kd.where&63)&1 == 0 || !fit(kd.need, b.free) || kd.roles != nil && s.allowed(kd, b.tallies) == 0 {
 		return 0, false
 	}
-	before, after, mean := s.scale.lean(b.free, kd)
-	return int64(before) - int64(after) - int64(mean>>(s.tight-5)), true
+	after, _ := s.scale.lean(b.free, kd.units)
+	return int64(b.lean) - int64(after) - int64(b.mean>>(s.tight-5)), true
 }
 
 // keep takes the bins that are full enough and reports whether there were any.
