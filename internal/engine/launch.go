@@ -188,9 +188,8 @@ func (s *step) launch(t *tier, items []*item, l *load) bool {
 			slots = append(slots, s.fillLaunch(&out, x.with.class, p.Count))
 		}
 	}
-	if len(s.names) > named {
-		out.Pods = slices.Clone(s.names[named:])
-		slices.Sort(out.Pods)
+	if n := len(s.names); n > named {
+		out.Pods = s.names[named:n:n]
 	}
 	out.Why.Considered, out.Why.Unavailable, out.Why.Best = len(t.rows), s.unavailable, l.types[0]
 	out.Why.RunnerUp, out.Why.Passed, out.Why.Lacks = runnerUp(l.types), l.passed, l.lacks

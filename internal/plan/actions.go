@@ -26,7 +26,7 @@ type Launch struct {
 	Taints        []cluster.Taint
 	StartupTaints []cluster.Taint
 	Content       quantity.Resources // pods to come and the DaemonSets' share
-	Pods          []string           // existing pods it is for, namespace/name, sorted
+	Pods          []string           // existing pods it is for, namespace/name, those of a group one after the other
 	Declared      int64              // pods it is for that do not exist yet
 	Planned       []cluster.Slot     // all that it is for, sorted by kind; the NodeClaim carries it
 	Price         quantity.Money     // of the cheapest offering
