@@ -17,6 +17,8 @@ type cursor struct {
 	in       Input           // of the Step that began the plan
 	try      int             // see Trace.Tries
 	excluded map[string]bool // gangs that are not tried any more
+	order    turns           // of this try
+	short    int             // see step.before
 	units    int             // of work that went into earlier tries
 	answers  []answer        // of this try
 	sent     int             // launches that Steps before have returned
@@ -61,6 +63,13 @@ func resume(in Input) (c cursor, units int) {
 	return c, in.WorkLimit << c.dropped
 }
 
+// anew begins the next try, after s.
+func (c cursor) anew(s *step) cursor {
+	c.in.Memory.fleet = s.fleet
+	c.try, c.units, c.answers = c.try+1, s.trace.Units, nil
+	return c
+}
+
 // PlanAnew returns the memory without a plan that is still being made: where it
 // could not be carried out as far as it had come, the next one begins with what
 // is true then.
@@ -101,9 +110,9 @@ func (s *step) solve(p pack.Problem, polish int) (pack.Result, bool) {
 
 // pause ends a Step that may do no more: it returns what is certain, and where to
 // go on. Launches of finished rounds are final, unless a gang among the demand
-// may yet turn out to be incomplete.
+// may yet turn out to be incomplete, or a pod that exists to come too late.
 func (s *step) pause(c cursor) Output {
-	if slices.ContainsFunc(s.ganged, s.tried) {
+	if slices.ContainsFunc(s.ganged, s.tried) || s.mayReorder() {
 		s.withhold()
 	}
 	s.memory.plan(s.planned)

@@ -61,6 +61,13 @@ func cutWorlds(t *testing.T) map[string]*world {
 		w.objects.Workloads = []cluster.Workload{{Kind: "ReplicaSet", Namespace: "default", Name: "rs", Missing: 30, Shape: w.objects.Pods[0].Shape}}
 		w.now = w.now.Add(time.Second)
 	})
+	for name, milliCPU := range map[string]int64{"limits and declared pods": 7000, "limits, declared pods, and small ones": 900} {
+		add(name, func(w *world) {
+			w.objects.Pools[0].Limits = []quantity.Amount{{Name: quantity.CPU, Count: 64_000}}
+			w.shaped(8, 10, 60, 1).pods("late", 4, milliCPU, func(p *cluster.Pod) { p.Shape.Priority = -1 })
+			w.objects.Workloads = []cluster.Workload{{Kind: "ReplicaSet", Namespace: "default", Name: "rs", Missing: 30, Shape: w.objects.Pods[0].Shape}}
+		})
+	}
 	for i := range 40 {
 		w := newWorld(t)
 		(&tape{noise(9000+i, 900)}).world(w)

@@ -22,6 +22,7 @@ type demandClass struct {
 	pods      []podRef // pending, oldest first
 	displaced []podRef // bound to a node that goes
 	declared  int64    // replicas that do not exist yet
+	aside     int64    // of them, those whose turn comes later
 	had       int64    // at the start of the Step
 	refused   int64    // found no place
 	waiting   int64    // for company

@@ -124,6 +124,7 @@ func Step(in Input) Output {
 	for {
 		s := newStep(c.in, c.excluded)
 		s.answers, s.units, s.trace.Tries, s.trace.Units = c.answers, units, c.try, c.units
+		s.order, s.before = c.order, c.short
 		s.place()
 		if s.cut {
 			return s.pause(c)
@@ -135,7 +136,12 @@ func Step(in Input) Output {
 				id, found = s.incomplete()
 				c.excluded[id] = true
 			}
-			c.try, c.units, c.answers, units = c.try+1, s.trace.Units, nil, s.units
+			c, units = c.anew(s), s.units
+			continue
+		}
+		if order, again := s.reorder(c.order); again {
+			c, units = c.anew(s), s.units
+			c.order, c.short = order, s.short
 			continue
 		}
 		s.release()
@@ -177,6 +183,9 @@ type step struct {
 	reserved    map[string]int64
 
 	homeless int // pods of nodes that go for which there is no place
+	order    turns
+	short    int // pods that exist, and have no place for the sake of a limit
+	before   int // the same of the plan in the order tried before
 
 	names   []string // of pods that have a place; see ids
 	answers []answer // of the packer, first those known from Steps before
@@ -214,6 +223,28 @@ func (s *step) place() {
 	s.gatherHosts()
 	s.keepPromises()
 	s.openFleet()
+	if s.order == realFirst {
+		s.putAside()
+		s.seek()
+		s.bringBack()
+	}
+	s.seek()
+	s.trace.Launches = len(s.launches)
+	if s.cut {
+		for _, c := range s.classes {
+			s.postpone(c)
+		}
+		return
+	}
+	for _, c := range s.classes {
+		s.refuse(c)
+	}
+	s.memory.plan(s.planned)
+	s.certify()
+}
+
+// seek looks for a place for all that is wanted, level by level.
+func (s *step) seek() {
 	for more := !s.cut; more; {
 		s.goRound(s.classes, s.fill)
 		s.putOff()
@@ -229,18 +260,6 @@ func (s *step) place() {
 			}
 		}
 	}
-	s.trace.Launches = len(s.launches)
-	if s.cut {
-		for _, c := range s.classes {
-			s.postpone(c)
-		}
-		return
-	}
-	for _, c := range s.classes {
-		s.refuse(c)
-	}
-	s.memory.plan(s.planned)
-	s.certify()
 }
 
 // waitUntil asks for another Step at t; the earliest wins.

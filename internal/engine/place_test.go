@@ -145,3 +145,52 @@ func TestStep_LeavesTheRoomThatTheSchedulerIsMakingToThePodItIsFor(t *testing.T)
 		t.Errorf("launched for %d pods, want a node for b", n)
 	}
 }
+
+// A limit, or the room on a node, goes to a pod that exists, whatever the
+// priority of one that is only declared.
+func TestStep_RealPodsComeBeforeDeclaredOnesWhereLimitsAreShort(t *testing.T) {
+	declare := func(w *world, namespace string, milliCPU int64, priority int32) {
+		w.objects.Workloads = []cluster.Workload{{UID: "u", Kind: "ReplicaSet", Namespace: namespace, Name: "d", Missing: 1, Shape: cluster.Shape{
+			Priority: priority, Requests: quantity.Resources{MilliCPU: milliCPU, PodSlots: 1},
+		}}}
+	}
+	for name, c := range map[string]struct {
+		namespace string
+		milliCPU  int64
+		priority  int32
+	}{
+		"declared first by name":     {"a", 3800, 0},
+		"declared larger":            {"z", 3900, 0},
+		"declared more important":    {"z", 3800, 10},
+		"declared as large as a pod": {"default", 3800, 0},
+	} {
+		w := newWorld(t).pods("real", 1, 3800)
+		w.objects.Pools[0].Limits = []quantity.Amount{{Name: "nodes", Count: 1}}
+		declare(w, c.namespace, c.milliCPU, c.priority)
+		out := w.step()
+		if launches := of[plan.Launch](out); len(launches) != 1 || len(launches[0].Pods) != 1 || launches[0].Declared != 0 {
+			t.Errorf("%s: launches = %+v, want one for the pod that exists", name, launches)
+		}
+
+		w = newWorld(t).pods("one", 1, 2000)
+		w.objects.Pools[0].Limits = []quantity.Amount{{Name: "nodes", Count: 1}}
+		w.objects.Pools[0].Requirements = require(t, label.InstanceType, label.In, "c5.xlarge")
+		w.running().pods("real", 1, 1800)
+		declare(w, c.namespace, c.milliCPU-2000, c.priority)
+		if out := w.step(); len(of[plan.Nominate](out)) != 1 {
+			t.Errorf("%s: %+v, want the pod that exists on the node", name, out.Plan)
+		}
+	}
+}
+
+// Where no limit is short, what is declared is packed together with what exists.
+func TestStep_DeclaredPodsShareNodesWithRealOnesWithinLimits(t *testing.T) {
+	w := newWorld(t).pods("real", 1, 1800)
+	w.objects.Pools[0].Limits = []quantity.Amount{{Name: "nodes", Count: 5}}
+	w.objects.Workloads = []cluster.Workload{{UID: "u", Kind: "ReplicaSet", Namespace: "a", Name: "d", Missing: 1, Shape: cluster.Shape{
+		Requests: quantity.Resources{MilliCPU: 2000, PodSlots: 1},
+	}}}
+	if launches := of[plan.Launch](w.step()); len(launches) != 1 || launches[0].Declared != 1 || len(launches[0].Pods) != 1 {
+		t.Errorf("launches = %+v, want one for both", launches)
+	}
+}

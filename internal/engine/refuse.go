@@ -22,6 +22,9 @@ func (s *step) refuseAll(c *demandClass, reasons []plan.Refusal) {
 	s.homeless += len(c.displaced)
 	c.refused += c.count()
 	if ids := s.ids(c.draw(c.count())); len(ids) > 0 {
+		if limited(reasons) {
+			s.short += len(ids)
+		}
 		s.outcomes = append(s.outcomes, plan.Outcome{Group: c.group.Key, Pods: ids, Verdict: plan.Unplaceable, Reasons: reasons})
 	}
 }
