@@ -150,9 +150,9 @@ func (s *step) gatherDeclared() {
 		p := Progress{Workload: w.ID(), Missing: w.Missing, At: s.in.Now, Since: s.in.Now}
 		i, known := slices.BinarySearchFunc(s.in.Memory.Declared, p.Workload, func(x Progress, id string) int { return strings.Compare(x.Workload, id) })
 		if known {
-			p.Since = s.in.Memory.Declared[i].Since
+			p.Since = earliest(s.in.Memory.Declared[i].Since, s.in.Now)
 			if s.in.Memory.Declared[i].Missing == w.Missing {
-				p.At = s.in.Memory.Declared[i].At
+				p.At = earliest(s.in.Memory.Declared[i].At, s.in.Now)
 			}
 		}
 		seen = append(seen, p)

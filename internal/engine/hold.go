@@ -33,6 +33,9 @@ type Growth struct {
 // next returns the growth after the demand has been counted anew. Pods that were
 // declared and now exist are no growth, nor are those that got a node.
 func (g Growth) next(demand int64, now time.Time) Growth {
+	if g.Last.After(now) {
+		g.Before, g.Last = time.Time{}, time.Time{} // the clock went back
+	}
 	if demand > g.Demand {
 		g.Before, g.Last = g.Last, now
 	}

@@ -86,12 +86,18 @@ func (m Memory) unavailable(k OfferingKey, now time.Time) (time.Time, bool) {
 }
 
 // next drops what the snapshot no longer has and what is over: a settled
-// NodeClaim has what it was launched for, and is not empty.
+// NodeClaim has what it was launched for, and is not empty. What was seen later
+// than now, because the clock went back, counts as seen now.
 func (m Memory) next(s cluster.Snapshot, now time.Time) Memory {
 	m.Unavailable = filter(m.Unavailable, func(p Penalty) bool { return now.Before(p.Until) })
 	m.EmptySince = filter(m.EmptySince, func(x Since) bool { return s.IsUnsettled(x.ID) })
 	m.ReadySince = filter(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
 	m.Planned = filter(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
+	for _, list := range [][]Since{m.EmptySince, m.ReadySince} { // both are copies by now
+		for i := range list {
+			list[i].At = earliest(list[i].At, now)
+		}
+	}
 	return m
 }
 
