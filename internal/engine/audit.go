@@ -8,7 +8,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/bound"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -196,8 +195,8 @@ func (a *audit) pose() {
 			a.out.Homeless += max(0, n)
 		}
 	}
-	a.compile()
-	a.problem, a.levels, a.dims = a.boundProblem(a.fleet, a.classes)
+	a.compile(a.supply)
+	a.problem, a.levels, a.dims = a.boundProblem(a.classes)
 	a.problem.Hosts = room(a.foreign, a.levels, a.dims)
 	held := make([]*demandClass, 0, len(a.classes))
 	for i, c := range a.classes {
@@ -210,16 +209,8 @@ func (a *audit) pose() {
 	}
 	if len(held) < len(a.classes) {
 		a.classes = held
-		a.problem, a.levels, a.dims = a.boundProblem(a.fleet, a.classes)
+		a.problem, a.levels, a.dims = a.boundProblem(a.classes)
 		a.problem.Hosts = room(a.foreign, a.levels, a.dims)
-	}
-}
-
-// compile lists what could be launched from scratch.
-func (a *audit) compile() {
-	variants := a.variants()
-	if a.fleet = a.in.Memory.fleet; !a.fleet.Serves(a.supply, variants) {
-		a.fleet = fleet.Compile(a.supply, variants)
 	}
 }
 

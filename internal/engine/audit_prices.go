@@ -65,7 +65,9 @@ func (a *audit) without(p cluster.Pool, r label.Requirement) (bound.Problem, boo
 	if offerings(wide) <= offerings(a.fleet) {
 		return bound.Problem{}, false
 	}
-	out, _, _ := a.boundProblem(wide, a.classes)
+	s := *a.step
+	s.use(wide)
+	out, _, _ := s.boundProblem(a.classes)
 	out.Hosts = a.problem.Hosts
 	return out, true
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/bound"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -20,7 +19,7 @@ func (s *step) certify() {
 		return // the least cost of nothing is nothing
 	}
 	demand := filter(s.classes, func(c *demandClass) bool { return c.placed() > 0 })
-	p, levels, dims := s.boundProblem(s.fleet, demand)
+	p, levels, dims := s.boundProblem(demand)
 	p.Hosts = s.boundHosts(demand, levels, dims)
 	s.proofs = append(s.proofs, certificate(s.prove(p, demand, dims), p, demand, dims, s.fleet.Unpriced))
 }
@@ -113,11 +112,11 @@ func certificate(c bound.Certificate, p bound.Problem, demand []*demandClass, di
 
 // boundProblem is the demand, which it sorts by key, and all that could be
 // launched for it; levels are by index of Where.
-func (s *step) boundProblem(f *fleet.Fleet, demand []*demandClass) (p bound.Problem, levels []*level, dims dimensions) {
+func (s *step) boundProblem(demand []*demandClass) (p bound.Problem, levels []*level, dims dimensions) {
 	slices.SortStableFunc(demand, func(a, b *demandClass) int { return strings.Compare(a.group.Key, b.group.Key) })
 	dims = dimensionsOf(demand)
-	for i := range f.Rows {
-		r := &f.Rows[i]
+	for i := range s.fleet.Rows {
+		r := &s.fleet.Rows[i]
 		p.Offers = append(p.Offers, pack.Offer{Name: r.Name, Group: r.Group, Net: dims.vector(r.Most), Prices: r.Prices, Zones: r.Zones, Nodes: -1})
 		if r.Left >= 0 {
 			p.Offers[i].Nodes = r.Left
@@ -131,7 +130,7 @@ func (s *step) boundProblem(f *fleet.Fleet, demand []*demandClass) (p bound.Prob
 		if !known {
 			w = len(p.Where)
 			where[key] = w
-			p.Where = append(p.Where, pack.Where{Zones: f.Where(l.shape, false)})
+			p.Where = append(p.Where, pack.Where{Zones: s.places(key, l, false)})
 			levels = append(levels, l)
 		}
 		p.Classes = append(p.Classes, pack.Class{

@@ -242,11 +242,16 @@ func domains(l label.Lookup, keys []string) (name string, ok bool) {
 // where returns the zones of every row in which the class may run.
 func (s *step) where(c *demandClass) []uint64 {
 	l := &c.levels[c.level]
-	key := placeKey(&l.shape, l.avoid)
-	w, known := s.whereCache[key]
+	return s.places(placeKey(&l.shape, l.avoid), l, l.avoid)
+}
+
+// places returns the zones of every row in which the level's pods may run; the
+// key is that of placeKey.
+func (s *step) places(key string, l *level, avoid bool) []uint64 {
+	w, known := s.placeCache[key]
 	if !known {
-		w = s.fleet.Where(l.shape, l.avoid)
-		s.whereCache[key] = w
+		w = s.fleet.Where(l.shape, avoid)
+		s.placeCache[key] = w
 	}
 	return w
 }

@@ -175,9 +175,9 @@ type step struct {
 	fleet       *fleet.Fleet
 	sale        []uint64 // by row: zones with capacity
 	unavailable int
-	whereCache  map[string][]uint64
-	shut        map[string]bool // cells of a class where nothing can be launched
-	unmet       map[string]bool // pools whose minValues could not be met
+	placeCache  map[string][]uint64 // of the fleet
+	shut        map[string]bool     // cells of a class where nothing can be launched
+	unmet       map[string]bool     // pools whose minValues could not be met
 	budgets     map[string]budget
 	words       map[int]plan.Vocabulary // by pool
 	reserved    map[string]int64
@@ -210,7 +210,7 @@ func newStep(in Input, excluded map[string]bool) *step {
 	return &step{
 		in: in, excluded: excluded, claims: claims, trace: Trace{Objects: len(claims)}, memory: in.Memory.next(in.Snapshot, in.Now),
 		byKey: map[string]*demandClass{}, preempting: map[string]int64{}, preempted: map[string]quantity.Resources{}, nodeHosts: map[string]*host{},
-		whereCache: map[string][]uint64{}, shut: map[string]bool{}, unmet: map[string]bool{},
+		shut: map[string]bool{}, unmet: map[string]bool{},
 		units: math.MaxInt, budgets: map[string]budget{}, reserved: map[string]int64{}, words: map[int]plan.Vocabulary{},
 	}
 }

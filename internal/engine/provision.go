@@ -207,14 +207,22 @@ func (d dimensions) names() []string {
 	return append([]string{quantity.CPU, quantity.Memory, quantity.EphemeralStorage, quantity.Pods}, d.extended...)
 }
 
-// openFleet compiles what can be launched, unless that is known from the Step
-// before, and takes out what has no capacity now.
-func (s *step) openFleet() {
-	supply, variants := s.in.Snapshot.Supply(), s.variants()
-	s.fleet = s.in.Memory.fleet
-	if !s.fleet.Serves(supply, variants) {
-		s.fleet = fleet.Compile(supply, variants)
+// compile lists what the supply can launch, unless that is known from the Step
+// before.
+func (s *step) compile(supply *cluster.Supply) {
+	variants, known := s.variants(), s.in.Memory.fleet
+	if !known.Serves(supply, variants) {
+		known = fleet.Compile(supply, variants)
 	}
+	s.use(known)
+}
+
+// use plans with the fleet from here on.
+func (s *step) use(f *fleet.Fleet) { s.fleet, s.placeCache = f, map[string][]uint64{} }
+
+// openFleet compiles what can be launched and takes out what has no capacity now.
+func (s *step) openFleet() {
+	s.compile(s.in.Snapshot.Supply())
 	s.memory.fleet = s.fleet
 	s.sale = make([]uint64, len(s.fleet.Rows))
 	for i := range s.fleet.Rows {
