@@ -154,7 +154,7 @@ func (d *daemon) work(ctx context.Context) error {
 	d.logger.Info("elected")
 	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince}
 	decisions := &loop.Loop{
-		World: d.world, Recorder: recorder, Policy: d.config.Policy, Logger: d.logger.Named("loop"),
+		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
 		Actor: &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world},
 	}
 	claims := &claim.Controller{

@@ -44,7 +44,9 @@ type said struct {
 func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration) {
 	r.Metrics.decisions.Observe(took.Seconds())
 	r.Metrics.waiting.Set(float64(out.Trace.Pods))
-	r.Metrics.refused.Set(float64(out.Trace.Refused))
+	if out.Trace.Complete { // before that not all have been tried
+		r.Metrics.refused.Set(float64(out.Trace.Refused))
+	}
 	r.Metrics.fleet.look(in, out, r.Logger)
 	for _, a := range out.Plan.Actions {
 		switch x := a.(type) {
@@ -60,7 +62,7 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 			r.Logger.Info("release node", "node", x.Node, "nominated", x.Planned, "given_up", x.GivenUp)
 		}
 	}
-	r.cost(out.Plan)
+	r.cost(out.Plan, out.Trace.Launches)
 	r.tell(in.Snapshot, out.Plan)
 }
 
@@ -85,14 +87,9 @@ func (r *Recorder) launch(in engine.Input, out engine.Output, l plan.Launch, too
 		"replaces", l.Why.Replaces, "decided_in", took.Round(time.Microsecond).String(), "seen_unix_nano", seen, "compared", out.Trace.Types)
 }
 
-// cost logs what the launches cost and how much less any plan could cost.
-func (r *Recorder) cost(p plan.Plan) {
-	launches := 0
-	for _, a := range p.Actions {
-		if _, ok := a.(plan.Launch); ok {
-			launches++
-		}
-	}
+// cost logs what the launches of the whole plan cost and how much less any plan
+// could cost.
+func (r *Recorder) cost(p plan.Plan, launches int) {
 	for _, proof := range p.Proofs {
 		if launches == 0 || proof.Scratch {
 			continue
@@ -110,8 +107,16 @@ func (r *Recorder) cost(p plan.Plan) {
 func dollars(m quantity.Money) float64 { return float64(m) / quantity.NanoDollars }
 
 // tell logs a paragraph for each workload that something is launched for or that
-// cannot be placed, and tells each pod without a place why.
+// cannot be placed, and tells each pod without a place why. What an earlier Step
+// of the plan has launched was told then.
 func (r *Recorder) tell(s cluster.Snapshot, p plan.Plan) {
+	now := map[string]bool{}
+	for _, a := range p.Actions {
+		if l, ok := a.(plan.Launch); ok {
+			now[l.Name] = true
+		}
+	}
+	p.Outcomes = slices.DeleteFunc(slices.Clone(p.Outcomes), func(o plan.Outcome) bool { return o.Verdict == plan.OnLaunch && !now[o.On] })
 	if !slices.ContainsFunc(p.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.OnLaunch || o.Verdict == plan.Unplaceable }) {
 		return
 	}

@@ -50,8 +50,19 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
+// record tells of a Step that has made the plan as a whole.
 func (d *desk) record(p plan.Plan) {
-	d.recorder.Record(engine.Input{Snapshot: d.snapshot, Now: time.Unix(2, 0)}, engine.Output{Plan: p}, time.Millisecond)
+	trace := engine.Trace{Complete: true}
+	for _, a := range p.Actions {
+		if _, ok := a.(plan.Launch); ok {
+			trace.Launches++
+		}
+	}
+	d.recordAs(p, trace)
+}
+
+func (d *desk) recordAs(p plan.Plan, trace engine.Trace) {
+	d.recorder.Record(engine.Input{Snapshot: d.snapshot, Now: time.Unix(2, 0)}, engine.Output{Plan: p, Trace: trace}, time.Millisecond)
 }
 
 // lines returns what was logged with the message since the last call.
@@ -160,6 +171,25 @@ func TestRecorder_KeepsTheKeysOfALaunch(t *testing.T) {
 	}
 	if seen, ok := told[0]["seen_unix_nano"].([]any); !ok || len(seen) != 2 {
 		t.Errorf("seen_unix_nano is %v, want a time for each pod", told[0]["seen_unix_nano"])
+	}
+}
+
+func TestRecorder_TellsOfAPlanInPiecesOnce(t *testing.T) {
+	d := newDesk(t)
+	first, last := launch(), launch()
+	first.Proofs = nil
+	d.recordAs(first, engine.Trace{Launches: 1})
+	if told := len(d.lines("workload planned for")); told != 1 {
+		t.Errorf("the launch of a plan that is still being made is told %d times", told)
+	}
+	last.Actions = nil
+	d.recordAs(last, engine.Trace{Launches: 1, Complete: true})
+	log := d.log.String()
+	if told := len(d.lines("workload planned for")); told != 0 {
+		t.Errorf("the launch is told %d times more", told)
+	}
+	if !strings.Contains(log, "plan costs") {
+		t.Errorf("the cost of the whole plan is not told:\n%s", log)
 	}
 }
 

@@ -1,0 +1,178 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/loop"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// stage is the World, the Actor and the Recorder of a loop. Its launches become
+// NodeClaims, unless acting fails.
+type stage struct {
+	t        *testing.T
+	changed  chan struct{}
+	snapshot cluster.Snapshot
+	fail     int // so many times
+
+	acting, recorded chan struct{} // where not nil: Record waits for the first, and closes the second
+	log              []string
+	outs             []engine.Output
+	at               []time.Time
+	launchedFor      map[string]int
+}
+
+// newStage has nine pending pods, room for four of them on the one node that
+// the pool tried first may have, and another pool.
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	size := quantity.Resources{MilliCPU: 4000, MemoryBytes: 16 << 30, EphemeralBytes: 20 << 30, PodSlots: 30}
+	o := cluster.Objects{
+		Classes: []cluster.Class{{Name: "default", Ready: true, Types: []catalog.InstanceType{{
+			Name: "m5.xlarge", Capacity: size, Allocatable: size, Labels: label.FromMap(map[string]string{label.InstanceType: "m5.xlarge"}),
+			Offerings: []catalog.Offering{{Zone: "a", CapacityType: label.OnDemand, Price: 192_000_000, Available: true}},
+		}}}},
+		Pools: []cluster.Pool{
+			{Name: "first", UID: "1", Class: "default", Ready: true, Weight: 10, Limits: []quantity.Amount{{Name: "nodes", Count: 1}}},
+			{Name: "second", UID: "2", Class: "default", Ready: true},
+		},
+	}
+	for i := range 9 {
+		o.Pods = append(o.Pods, cluster.Pod{
+			Namespace: "default", Name: fmt.Sprint("web-", i), UID: fmt.Sprint("u", i), Unschedulable: true, Created: time.Now().Add(-time.Hour),
+			Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 1000, PodSlots: 1}},
+		})
+	}
+	s := &stage{t: t, changed: make(chan struct{}, 1), launchedFor: map[string]int{}}
+	var err error
+	if s.snapshot, err = cluster.New(o); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *stage) Changed() <-chan struct{}              { return s.changed }
+func (s *stage) Snapshot() (cluster.Snapshot, []error) { return s.snapshot, nil }
+
+func (s *stage) Do(_ context.Context, p plan.Plan) error {
+	if s.acting != nil {
+		close(s.acting)
+		<-s.recorded
+		s.acting = nil
+	}
+	s.log = append(s.log, "done")
+	if s.fail > 0 {
+		s.fail--
+		return errors.New("the API server is away")
+	}
+	var claims []cluster.Claim
+	for _, a := range p.Actions {
+		l, ok := a.(plan.Launch)
+		if !ok {
+			continue
+		}
+		for _, pod := range l.Pods {
+			s.launchedFor[pod]++
+		}
+		claims = append(claims, cluster.Claim{
+			Name: l.Name, UID: "uid-" + l.Name, Pool: l.Pool, Class: l.Class, Labels: l.Labels, Requirements: l.Requirements, Requests: l.Content, Created: time.Now(),
+		})
+	}
+	if len(claims) == 0 {
+		return nil
+	}
+	var err error
+	s.snapshot, err = s.snapshot.Apply(cluster.Delta{Put: cluster.Objects{Claims: claims}})
+	return err
+}
+
+func (s *stage) Record(_ engine.Input, out engine.Output, _ time.Duration) {
+	if s.recorded != nil && s.acting != nil {
+		<-s.acting
+		close(s.recorded)
+	}
+	s.outs, s.at = append(s.outs, out), append(s.at, time.Now())
+}
+
+// run lets the loop run for so long.
+func (s *stage) run(workLimit int, during time.Duration) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), during)
+	defer cancel()
+	l := &loop.Loop{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger(), WorkLimit: workLimit}
+	if err := l.Run(ctx); err != nil {
+		s.t.Error(err)
+	}
+}
+
+func (s *stage) wantEachPodLaunchedForOnce() {
+	s.t.Helper()
+	for _, n := range s.launchedFor {
+		if n != 1 {
+			s.t.Errorf("launches per pod: %v", s.launchedFor)
+			break
+		}
+	}
+	if len(s.launchedFor) != 9 {
+		s.t.Errorf("launched for %d pods of 9", len(s.launchedFor))
+	}
+}
+
+func TestLoop_ActsOnAPrefixAndGoesOnAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.run(1, 500*time.Millisecond)
+		s.wantEachPodLaunchedForOnce()
+		if last := len(s.outs) - 1; last < 1 || s.outs[0].Trace.Complete || !s.outs[last].Trace.Complete {
+			t.Fatalf("%d Steps; the last should be complete, the first not", len(s.outs))
+		}
+		if !slices.ContainsFunc(s.outs, func(out engine.Output) bool {
+			_, is := out.Plan.Actions[0].(plan.Launch)
+			return is && !out.Trace.Complete
+		}) {
+			t.Error("no Step has launched anything before the last")
+		}
+		if took := s.at[len(s.at)-1].Sub(s.at[0]); took > 100*time.Millisecond {
+			t.Errorf("%d Steps took %s", len(s.outs), took)
+		}
+	})
+}
+
+func TestLoop_PlansAnewAfterAWhileWhereAPrefixCouldNotBeCarriedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.fail = 2
+		s.run(1, 5*time.Second)
+		s.wantEachPodLaunchedForOnce()
+		if pause := s.at[1].Sub(s.at[0]); pause < time.Second {
+			t.Errorf("tried again after %s", pause)
+		}
+	})
+}
+
+// Telling of a large plan takes longer than its first NodeClaim should wait; the
+// next decision waits for both.
+func TestLoop_ActsWhileItTells(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.acting, s.recorded = make(chan struct{}), make(chan struct{})
+		s.run(0, time.Second) // one that told before it acted, or acted before it told, would wait for ever
+		s.wantEachPodLaunchedForOnce()
+		if len(s.log) != len(s.outs) {
+			t.Errorf("%d Steps carried out, %d recorded", len(s.log), len(s.outs))
+		}
+	})
+}
