@@ -20,15 +20,26 @@ type filler struct {
 	step    []int64  // an eighth of the bin
 	scarce  []uint64 // per dimension: 2^40 over the free units
 	open    []int    // kinds that may still go in
-	best    []int    // of them, those to take next
-	score   []uint64 // of the best
+	runs    []run    // of equal ones among them
+	best    []int    // of those, the best
+	next    []int    // kinds to take next
 	placed  []int64  // per kind
-	tallies []tally
+	tallies []tally  // per rule
+	touched []int    // rules with a tally
+}
+
+// run is the kinds of one shape: they weigh the same and need the same.
+type run struct {
+	from, to int // places in open
+	score    uint64
 }
 
 func newFiller(c *core) filler {
 	d := len(c.dims)
-	return filler{core: c, free: make([]int64, d), step: make([]int64, d), scarce: make([]uint64, d), placed: make([]int64, len(c.kinds))}
+	return filler{
+		core: c, free: make([]int64, d), step: make([]int64, d), scarce: make([]uint64, d),
+		placed: make([]int64, len(c.kinds)), tallies: make([]tally, len(c.rules)),
+	}
 }
 
 // fill puts into one bin of the column what is left, keeping the resources in
@@ -42,7 +53,6 @@ func (f *filler) fill(col *column, left []int64, large bool, out *filling) {
 	for d, r := range col.room {
 		f.step[d] = r / 8
 	}
-	f.tallies = f.tallies[:0]
 	out.pieces, out.worth = out.pieces[:0], 0
 	if large {
 		f.admit(col, left, true)
@@ -62,13 +72,29 @@ func (f *filler) fill(col *column, left []int64, large bool, out *filling) {
 		p := &out.pieces[i]
 		p.count, f.placed[p.kind] = f.placed[p.kind], 0
 	}
+	for _, r := range f.touched {
+		f.tallies[r] = tally{}
+	}
+	f.touched = f.touched[:0]
 }
 
 func (f *filler) admit(col *column, left []int64, large bool) {
-	f.open = f.open[:0]
+	f.open, f.runs = f.open[:0], f.runs[:0]
+	shape, takes := -1, false
 	for k := range f.kinds {
-		if left[k] > 0 && (!large || f.kinds[k].large) && col.takes(&f.kinds[k]) {
+		kd := &f.kinds[k]
+		if left[k] == 0 || large && !kd.large {
+			continue
+		}
+		if kd.shape != shape {
+			shape, takes = kd.shape, col.takes(kd)
+			if takes {
+				f.runs = append(f.runs, run{from: len(f.open)})
+			}
+		}
+		if takes {
 			f.open = append(f.open, k)
+			f.runs[len(f.runs)-1].to = len(f.open)
 		}
 	}
 }
@@ -77,7 +103,7 @@ func (f *filler) admit(col *column, left []int64, large bool) {
 // of the best each time.
 func (f *filler) pour(left []int64, out *filling) {
 	for f.pick(left) {
-		for _, k := range f.best {
+		for _, k := range f.next {
 			f.put(k, left, out)
 		}
 	}
@@ -85,15 +111,19 @@ func (f *filler) pour(left []int64, out *filling) {
 
 func (f *filler) put(k int, left []int64, out *filling) {
 	kd := &f.kinds[k]
-	n := min(room(kd.need, f.free), left[k]-f.placed[k], max(1, room(kd.need, f.step)))
-	if n > 0 && kd.roles != nil {
-		n = min(n, f.allowed(kd, f.tallies))
-	}
+	n := min(room(kd.need, f.free), f.more(k, left), max(1, room(kd.need, f.step)))
 	if n <= 0 {
 		return
 	}
-	if kd.roles != nil {
-		f.tallies = f.enter(kd, f.tallies, n)
+	for _, role := range kd.roles {
+		t := &f.tallies[role.Rule]
+		if !t.bound && t.counted == 0 {
+			f.touched = append(f.touched, role.Rule)
+		}
+		t.bound = t.bound || role.Binds
+		if role.Counts {
+			t.counted += n
+		}
 	}
 	if f.placed[k] == 0 {
 		out.pieces = append(out.pieces, piece{kind: k})
@@ -105,47 +135,75 @@ func (f *filler) put(k int, left []int64, out *filling) {
 	out.worth = min(out.worth+kd.worth*uint64(n), 1<<62)
 }
 
+// more is how many more of the kind there are and may go in, room aside.
+func (f *filler) more(k int, left []int64) int64 {
+	n := left[k] - f.placed[k]
+	for _, role := range f.kinds[k].roles {
+		n = min(n, f.lets(role, f.tallies[role.Rule]))
+	}
+	return n
+}
+
 // pick finds the kinds to take next, the best first; false where nothing fits
 // any more.
 func (f *filler) pick(left []int64) bool {
 	for d, r := range f.free {
 		f.scarce[d] = (1 << 40) / max(1, uint64(r)>>f.shift[d])
 	}
-	kept := f.open[:0]
-	f.best, f.score = f.best[:0], f.score[:0]
-	many := 1 + len(f.open)/128
-	for _, k := range f.open {
-		kd := &f.kinds[k]
-		if left[k] <= f.placed[k] || !fit(kd.need, f.free) || kd.roles != nil && f.allowed(kd, f.tallies) == 0 {
+	open := 0
+	for _, r := range f.runs {
+		open += r.to - r.from
+	}
+	many := 1 + open/128
+	kept := f.runs[:0]
+	f.best, f.next = f.best[:0], f.next[:0]
+	for _, r := range f.runs {
+		for r.from < r.to && f.more(f.open[r.from], left) <= 0 {
+			r.from++
+		}
+		if r.from == r.to || !fit(f.kinds[f.open[r.from]].need, f.free) {
 			continue
 		}
-		kept = append(kept, k)
-		share := uint64(1)
+		kd, share := &f.kinds[f.open[r.from]], uint64(1)
 		for d, q := range kd.units {
 			share = max(share, q*f.scarce[d]>>20)
 		}
-		f.offer(k, kd.weight<<20/share, many)
+		r.score = kd.weight << 20 / share
+		kept = append(kept, r)
+		f.offer(len(kept)-1, many)
 	}
-	f.open = kept
-	return len(f.best) > 0
+	f.runs = kept
+	for _, x := range f.best {
+		r, from := &f.runs[x], len(f.next)
+		i := r.from
+		for ; i < r.to && len(f.next) < many; i++ {
+			if f.more(f.open[i], left) > 0 {
+				f.next = append(f.next, f.open[i])
+			}
+		}
+		taken := f.next[from:]
+		r.from = i - len(taken) // those in between have no more
+		copy(f.open[r.from:i], taken)
+	}
+	return len(f.next) > 0
 }
 
-// offer keeps the kind if it is among the best so many; of equals the first.
-func (f *filler) offer(k int, score uint64, many int) {
-	n := len(f.best)
-	if n == many && score <= f.score[n-1] {
+// offer keeps the run if it is among the best so many; of equals the first.
+func (f *filler) offer(x, many int) {
+	n, score := len(f.best), f.runs[x].score
+	if n == many && score <= f.runs[f.best[n-1]].score {
 		return
 	}
 	if n < many {
-		f.best, f.score = append(f.best, k), append(f.score, score)
+		f.best = append(f.best, x)
 		n++
 	}
 	i := n - 1
-	for i > 0 && f.score[i-1] < score {
-		f.best[i], f.score[i] = f.best[i-1], f.score[i-1]
+	for i > 0 && f.runs[f.best[i-1]].score < score {
+		f.best[i] = f.best[i-1]
 		i--
 	}
-	f.best[i], f.score[i] = k, score
+	f.best[i] = x
 }
 
 func fit(need, free []int64) bool {

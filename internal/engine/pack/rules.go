@@ -11,7 +11,6 @@ type tally struct {
 func (c *core) allowed(k *kind, in []tally) int64 {
 	n := int64(maxCount)
 	for _, role := range k.roles {
-		most := c.rules[role.Rule].Max
 		var now tally
 		for _, t := range in {
 			if t.rule == role.Rule {
@@ -19,14 +18,20 @@ func (c *core) allowed(k *kind, in []tally) int64 {
 				break
 			}
 		}
-		switch {
-		case role.Binds && now.counted > most:
-			return 0
-		case role.Counts && (role.Binds || now.bound):
-			n = min(n, most-now.counted)
-		}
+		n = min(n, c.lets(role, now))
 	}
-	return max(0, n)
+	return n
+}
+
+// lets is how many more pods with the role its rule lets in.
+func (c *core) lets(role Role, now tally) int64 {
+	switch most := c.rules[role.Rule].Max; {
+	case role.Binds && now.counted > most:
+		return 0
+	case role.Counts && (role.Binds || now.bound):
+		return max(0, most-now.counted)
+	}
+	return maxCount
 }
 
 // enter notes n pods of the kind.
