@@ -231,7 +231,7 @@ func TestStep_SpreadPoliciesDecideWhichNodesCount(t *testing.T) {
 	}{
 		"affinity honoured":   {notB, false, 3},
 		"affinity ignored":    {func(p *cluster.Pod) { notB(p); p.Shape.Spread[0].IgnoreAffinity = true }, false, 1},
-		"taints are ignored":  {func(p *cluster.Pod) {}, true, 1},
+		"taints are ignored":  {func(*cluster.Pod) {}, true, 1},
 		"taints are honoured": {func(p *cluster.Pod) { p.Shape.Spread[0].HonorTaints = true }, true, 3},
 	} {
 		w := newWorld(t).pods("seed", 1, 1000, func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.Zone, "b")) }).running()
