@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -68,6 +69,41 @@ func benchmarkCase(b *testing.B, c Case) {
 	report(b, all)
 	b.ReportMetric(worst.Seconds()*1000, UnitWorst)
 	b.ReportMetric(float64(drawn), UnitDrawn)
+}
+
+// benchmarkPolished makes w4's plan in Steps of a thousand units of work, with as
+// much polishing as helps.
+func benchmarkPolished(b *testing.B) {
+	b.Helper()
+	cases := Cases()
+	c := cases[slices.IndexFunc(cases, func(c Case) bool { return c.Name == "w4" })]
+	base, err := c.Base()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var all []Figures
+	var units int
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		in, pods, err := c.Prepare(base, uint64(len(all)+1))
+		if err != nil {
+			b.Fatal(err)
+		}
+		runtime.GC()
+		b.StartTimer()
+		in.Polish, in.WorkLimit = math.MaxInt, 1000
+		out := engine.Step(in)
+		for !out.Trace.Complete {
+			in.Memory = out.Memory
+			out = engine.Step(in)
+		}
+		b.StopTimer()
+		all, units = append(all, ReadOutput(pods, out)), out.Trace.Units
+		b.StartTimer()
+	}
+	report(b, all)
+	b.ReportMetric(float64(units), "units")
 }
 
 // report gives the medians over the inputs, and the worst.

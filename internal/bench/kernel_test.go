@@ -145,29 +145,3 @@ func benchmarkKernel(b *testing.B, on []pack.Offer, seeds []uint64, demand func(
 	b.ReportMetric(float64(cost)/quantity.NanoDollars/float64(len(gaps)), "$/h")
 	b.ReportMetric(float64(least)/quantity.NanoDollars/float64(len(gaps)), "$/h-bound")
 }
-
-// benchmarkPolished polishes w4 until it is done.
-func benchmarkPolished(b *testing.B) {
-	b.Helper()
-	types, err := published(32)
-	if err != nil {
-		b.Fatal(err)
-	}
-	rows, err := File("w4_kbench10k.csv")
-	if err != nil {
-		b.Fatal(err)
-	}
-	p := problem(rows, offers(types))
-	var gap float64
-	var cost quantity.Money
-	for b.Loop() {
-		r := pack.Solve(p)
-		for done := false; !done; {
-			r, done = pack.Polish(p, r, pack.Work{Trials: 1000})
-		}
-		c := bound.With(bound.Problem{Problem: p}, r.Prices)
-		cost, gap = r.Cost, 100*(float64(r.Cost)/float64(c.Bound)-1)
-	}
-	b.ReportMetric(gap, UnitGap)
-	b.ReportMetric(float64(cost)/quantity.NanoDollars, UnitCost)
-}
