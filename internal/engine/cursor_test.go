@@ -211,6 +211,11 @@ func TestStep_APlanDoesNotGoOnWhereAnythingElseHasChanged(t *testing.T) {
 	if first.Trace.Complete || len(launches) == 0 {
 		t.Fatalf("no prefix: %+v", first.Trace)
 	}
+	if !slices.ContainsFunc(first.Plan.Outcomes, func(o plan.Outcome) bool {
+		return o.Verdict == plan.Waiting && len(o.Reasons) == 1 && o.Reasons[0].Cause == plan.PlanUnfinished
+	}) {
+		t.Error("pods that were not reached are not told so")
+	}
 	in.WorkLimit, in.Memory = 0, first.Memory
 	if goesOn := engine.Step(in); len(of[plan.Launch](goesOn))+len(launches) != goesOn.Trace.Launches {
 		t.Fatalf("%d and %d launches of %d", len(launches), len(of[plan.Launch](goesOn)), goesOn.Trace.Launches)

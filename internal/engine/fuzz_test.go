@@ -69,14 +69,16 @@ func FuzzSteps(f *testing.F) {
 		f.Add(noise(100_000+n, 150+40*(n%20)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		fuzzSteps(t, data, false)
-		fuzzSteps(t, data, true)
+		fuzzSteps(t, data, 0, false)
+		fuzzSteps(t, data, 0, true)
+		fuzzSteps(t, data, 1, false) // plans that are cut short, and given up as the cluster changes
 	})
 }
 
-func fuzzSteps(t *testing.T, data []byte, forgetful bool) {
+func fuzzSteps(t *testing.T, data []byte, workLimit int, forgetful bool) {
 	t.Helper()
 	w, from := newWorld(t), &tape{data}
+	w.workLimit = workLimit
 	w.objects.Classes[0] = from.class("default")
 	w.objects.Classes[0].Ready = true
 	for i := range w.objects.Classes[0].Types {

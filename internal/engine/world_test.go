@@ -26,6 +26,8 @@ type world struct {
 	policy  engine.Policy
 	now     time.Time
 	seed    uint64
+
+	workLimit int
 }
 
 // newWorld has one class with three types in two zones, and one pool of it.
@@ -94,7 +96,7 @@ func (w *world) step() engine.Output {
 		w.t.Fatal(err)
 	}
 	w.seed++
-	out := engine.Step(engine.Input{Snapshot: snap, Memory: w.memory, Policy: w.policy, Now: w.now, Seed: w.seed})
+	out := engine.Step(engine.Input{Snapshot: snap, Memory: w.memory, Policy: w.policy, Now: w.now, Seed: w.seed, WorkLimit: w.workLimit})
 	w.memory = out.Memory
 	return out
 }
