@@ -46,7 +46,7 @@ type tinyBin struct {
 // What was measured for each kind of rule, in thousandths: the share of worlds
 // in which the plan places fewer pods than is possible, and how much dearer than
 // the cheapest it is at worst and on average. Where a pool may have few nodes
-// only, small ones are bought that take less of it; where pods are spread over
+// only, it may get less of small pods than of large ones; where pods are spread over
 // hostnames, a node gets no more than maxSkew of them, though the scheduler would
 // stack more evenly; and two pods that need a node each may get two beside the
 // one for all others. None of this matters in a fleet, and all of it here. Last
@@ -66,7 +66,7 @@ var tinyKinds = []struct {
 	{"hostname together", 0, 0, 0, 790},
 	{"port", 0, 500, 10, 970},
 	{"volume", 0, 500, 20, 900},
-	{"limit", 50, 0, 0, 880},
+	{"limit", 20, 0, 0, 880},
 }
 
 // On instances where everything can be tried, a plan is feasible, places all that

@@ -17,8 +17,7 @@ type cursor struct {
 	in       Input           // of the Step that began the plan
 	try      int             // see Trace.Tries
 	excluded map[string]bool // gangs that are not tried any more
-	order    turns           // of this try
-	short    int             // see step.before
+	first    *finished       // see there; nil before it
 	units    int             // of work that went into earlier tries
 	answers  []answer        // of this try
 	sent     int             // launches that Steps before have returned
@@ -110,9 +109,9 @@ func (s *step) solve(p pack.Problem, polish int) (pack.Result, bool) {
 
 // pause ends a Step that may do no more: it returns what is certain, and where to
 // go on. Launches of finished rounds are final, unless a gang among the demand
-// may yet turn out to be incomplete, or a pod that exists to come too late.
+// may yet turn out to be incomplete, or limits to be too short for all.
 func (s *step) pause(c cursor) Output {
-	if slices.ContainsFunc(s.ganged, s.tried) || s.mayReorder() {
+	if slices.ContainsFunc(s.ganged, s.tried) || s.tight {
 		s.withhold()
 	}
 	s.memory.plan(s.planned)

@@ -37,6 +37,10 @@ func cutWorlds(t *testing.T) map[string]*world {
 		w.pool(cluster.Pool{Name: "heavy", Weight: 10, Limits: []quantity.Amount{{Name: "nodes", Count: 3}}})
 		w.shaped(5, 40, 500, 1)
 	})
+	add("weights", func(w *world) {
+		w.pool(cluster.Pool{Name: "heavy", Weight: 10, Requirements: label.All(label.Is(label.InstanceType, w.objects.Classes[0].Types[0].Name))})
+		w.shaped(5, 40, 500, 1)
+	})
 	add("topology", func(w *world) {
 		w.shaped(6, 10, 60, 1).pods("e", 9, 700, apart).pods("z", 9, 900, func(p *cluster.Pod) {
 			p.Labels = label.FromMap(map[string]string{"app": "z"})
@@ -198,7 +202,7 @@ func TestStep_APlanThatIsGivenUpIsMadeInTheEnd(t *testing.T) {
 }
 
 func TestStep_APlanDoesNotGoOnWhereAnythingElseHasChanged(t *testing.T) {
-	w := cutWorlds(t)["weights and limits"]
+	w := cutWorlds(t)["weights"]
 	snapshot, err := cluster.New(w.objects)
 	if err != nil {
 		t.Fatal(err)

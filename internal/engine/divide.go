@@ -49,7 +49,7 @@ func (s *step) divide(t *tier, p *pack.Problem) []*item {
 	var items []*item
 	waiting := make([]*demandClass, 0, len(s.classes))
 	for _, c := range s.classes {
-		if c.count() > 0 && len(c.shape().Unsupported) == 0 {
+		if c.count() > 0 && len(c.shape().Unsupported) == 0 && c.group.Shape.Priority >= t.least {
 			waiting = append(waiting, c)
 		}
 	}

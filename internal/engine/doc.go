@@ -10,7 +10,8 @@
 //  4. provision what found no host onto new NodeClaims: divide (among topology
 //     domains), bundle (what must share a node), pack, launch; limits
 //  5. relax    what found no place gives up a preference, and 3 and 4 again;
-//     gang: a gang that is not whole is taken out, and all again
+//     gang: a gang that is not whole is taken out, and all again;
+//     scarce: where limits leave pods out, all again to spare them
 //  6. certify  how much less the launches could cost at best
 //  7. release  nodes that are ready: nominate their pods, take their taint off
 //  8. retire   nodes that are interrupted, empty or never came up

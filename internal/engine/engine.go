@@ -123,8 +123,8 @@ func Step(in Input) Output {
 	c, units := resume(in)
 	for {
 		s := newStep(c.in, c.excluded)
+		s.scarce = c.first
 		s.answers, s.units, s.trace.Tries, s.trace.Units = c.answers, units, c.try, c.units
-		s.order, s.before = c.order, c.short
 		s.place()
 		if s.cut {
 			return s.pause(c)
@@ -139,15 +139,19 @@ func Step(in Input) Output {
 			c, units = c.anew(s), s.units
 			continue
 		}
-		if order, again := s.reorder(c.order); again {
-			c, units = c.anew(s), s.units
-			c.order, c.short = order, s.short
-			continue
-		}
 		s.release()
 		s.retire()
 		s.trace.Complete = true
-		return s.output(c.sent)
+		switch {
+		case c.first == nil && s.tight && s.short && s.gives():
+			c, units = c.anew(s), s.units
+			c.first = &finished{s.output(0), s.unplaced}
+		case c.first == nil || s.beats(c.first):
+			return s.output(c.sent)
+		default:
+			c.first.out.Trace.Tries, c.first.out.Trace.Units = s.trace.Tries, s.trace.Units
+			return c.first.out
+		}
 	}
 }
 
@@ -182,10 +186,11 @@ type step struct {
 	words       map[int]plan.Vocabulary // by pool
 	reserved    map[string]int64
 
-	homeless int // pods of nodes that go for which there is no place
-	order    turns
-	short    int // pods that exist, and have no place for the sake of a limit
-	before   int // the same of the plan in the order tried before
+	scarce   *finished      // a plan to be bettered, nil where nothing was short
+	tight    bool           // limits may be too short for all; see scarcity
+	short    bool           // pods have no place for want of what pools may have
+	unplaced map[rank]int64 // pods without a place
+	homeless int            // pods of nodes that go for which there is no place
 
 	names   []string // of pods that have a place; see ids
 	answers []answer // of the packer, first those known from Steps before
@@ -210,7 +215,7 @@ func newStep(in Input, excluded map[string]bool) *step {
 	return &step{
 		in: in, excluded: excluded, claims: claims, trace: Trace{Objects: len(claims)}, memory: in.Memory.next(in.Snapshot, in.Now),
 		byKey: map[string]*demandClass{}, preempting: map[string]int64{}, preempted: map[string]quantity.Resources{}, nodeHosts: map[string]*host{},
-		shut: map[string]bool{}, unmet: map[string]bool{},
+		shut: map[string]bool{}, unmet: map[string]bool{}, unplaced: map[rank]int64{},
 		units: math.MaxInt, budgets: map[string]budget{}, reserved: map[string]int64{}, words: map[int]plan.Vocabulary{},
 	}
 }
@@ -223,7 +228,8 @@ func (s *step) place() {
 	s.gatherHosts()
 	s.keepPromises()
 	s.openFleet()
-	if s.order == realFirst {
+	s.tight = s.scarcity()
+	if s.scarce != nil {
 		s.putAside()
 		s.seek()
 		s.bringBack()

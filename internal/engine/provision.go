@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -25,6 +27,7 @@ type tier struct {
 	varied   map[int]bool    // groups of rows that are packed only as full as minValues allows
 	cells    map[cellsKey][]*cell
 	standard *fleet.Row // the row with the most room for its price
+	least    int32      // the priority down to which pods are packed
 }
 
 // provision launches nodes for the demand that found no host. Weight is not a
@@ -51,16 +54,23 @@ func (s *step) remaining() int64 {
 
 // provisionTier packs the remaining demand on the pools [from, to).
 func (s *step) provisionTier(from, to int) {
-	t := &tier{excluded: map[int]bool{}, full: map[string]bool{}, varied: map[int]bool{}}
+	t := &tier{excluded: map[int]bool{}, full: map[string]bool{}, varied: map[int]bool{}, least: math.MinInt32}
 	clear(s.shut)
-	for range rounds {
+	if s.scarce != nil {
+		t.least = s.scarce.least()
+	}
+	for round := 0; round < rounds; round++ {
 		s.openRows(t, from, to)
 		if len(t.rows) == 0 || s.remaining() == 0 {
 			return
 		}
-		if again := s.packTier(t); !again {
+		if again := s.packTier(t); again {
+			continue
+		}
+		if s.cut || !s.lower(t) {
 			return
 		}
+		round = 0
 	}
 }
 
@@ -91,17 +101,7 @@ func (s *step) openRows(t *tier, from, to int) {
 // round could place more.
 func (s *step) packTier(t *tier) bool {
 	t.dims = dimensionsOf(s.classes).withSlots(s.attach, s.attachMost)
-	p := pack.Problem{Offers: make([]pack.Offer, len(t.rows))}
-	t.nets = make([][]int64, len(t.rows))
-	for i, x := range t.rows {
-		r := &s.fleet.Rows[x]
-		o := &p.Offers[i]
-		t.nets[i] = t.dims.net(r.Net)
-		*o = pack.Offer{Name: r.Name, Group: r.Group, Net: t.nets[i], Prices: r.Prices, Zones: s.sale[x], Large: s.large(r), Nodes: -1}
-		if r.Left >= 0 {
-			o.Nodes = r.Left - s.reservationUse(r.Reservation)
-		}
-	}
+	p := pack.Problem{Offers: s.offers(t)}
 	for group := range t.varied {
 		s.vary(t, &p, group)
 	}
@@ -124,8 +124,8 @@ func (s *step) packTier(t *tier) bool {
 	return again && (s.trace.Placed > placedBefore || len(t.excluded) > 0 || len(t.full) > 0)
 }
 
-// inOrder returns the bins, those with the most important content first: where
-// limits bind, it is the rest that stays away.
+// inOrder returns the bins, those with the most important content first, and with
+// more of it: where limits bind, it is the rest that stays away.
 func (s *step) inOrder(items []*item, bins []pack.Bin) []pack.Bin {
 	top := func(b pack.Bin) int32 {
 		best := items[b.Parts[0].Class].class.group.Shape.Priority
@@ -134,7 +134,18 @@ func (s *step) inOrder(items []*item, bins []pack.Bin) []pack.Bin {
 		}
 		return best
 	}
-	slices.SortStableFunc(bins, func(a, b pack.Bin) int { return int(min(1, max(-1, int64(top(b))-int64(top(a))))) })
+	pods := func(b pack.Bin) (n int64) {
+		for _, p := range b.Parts {
+			n += p.Count * items[p.Class].unit
+		}
+		return n
+	}
+	slices.SortStableFunc(bins, func(a, b pack.Bin) int {
+		if by := cmp.Compare(top(b), top(a)); by != 0 || s.scarce == nil {
+			return by
+		}
+		return cmp.Compare(pods(b), pods(a))
+	})
 	return bins
 }
 

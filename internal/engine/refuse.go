@@ -19,12 +19,12 @@ func (s *step) refuse(c *demandClass) {
 
 func (s *step) refuseAll(c *demandClass, reasons []plan.Refusal) {
 	s.trace.Refused += c.count()
+	s.unplaced[rank{true, c.group.Shape.Priority}] += c.real()
+	s.unplaced[rank{false, c.group.Shape.Priority}] += c.declared
+	s.short = s.short || slices.ContainsFunc(reasons, short)
 	s.homeless += len(c.displaced)
 	c.refused += c.count()
 	if ids := s.ids(c.draw(c.count())); len(ids) > 0 {
-		if limited(reasons) {
-			s.short += len(ids)
-		}
 		s.outcomes = append(s.outcomes, plan.Outcome{Group: c.group.Key, Pods: ids, Verdict: plan.Unplaceable, Reasons: reasons})
 	}
 }
