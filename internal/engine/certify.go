@@ -48,9 +48,11 @@ type packed struct {
 }
 
 // pricesOf returns the packer's prices for the classes, where each of them was
-// one of the packer's.
+// one of the packer's, and they are of resources alone.
 func (x packed) pricesOf(demand []*demandClass, dims dimensions) (price.Prices, bool) {
-	if !slices.Equal(x.dims.extended, dims.extended) || len(x.dims.slots) > 0 {
+	resources := len(dims.names())
+	ofRule := func(d price.Dimension) bool { return d.Resource >= resources }
+	if !slices.Equal(x.dims.extended, dims.extended) || len(x.dims.slots) > 0 || slices.ContainsFunc(x.prices.Dimensions, ofRule) {
 		return price.Prices{}, false
 	}
 	number := map[*demandClass]int{}

@@ -283,34 +283,6 @@ func TestOf_SeesRoomThatBigPodsCannotUse(t *testing.T) {
 	}
 }
 
-// Pods of which a node holds one need a node each, in each place by themselves,
-// and what else there is goes beside them.
-func TestOf_CountsTheNodesOfPodsApart(t *testing.T) {
-	p := bound.Problem{Problem: pack.Problem{
-		Offers: []pack.Offer{
-			{Name: "a", Nodes: -1, Zones: 3, Prices: []quantity.Money{1_000_000, 2_000_000}, Net: []int64{1000, 10, 1}},
-			{Name: "b", Nodes: -1, Zones: 3, Prices: []quantity.Money{3_000_000, 6_000_000}, Net: []int64{3000, 30, 1}},
-		},
-		Classes: []pack.Class{
-			{Key: "apart", Count: 90, Need: []int64{100, 1, 1}, Where: 1},
-			{Key: "elsewhere", Count: 10, Need: []int64{100, 1, 1}},
-			{Key: "else", Count: 1000, Need: []int64{100, 1, 0}, Where: 1},
-		},
-		Where: []pack.Where{{Zones: []uint64{2, 2}}, {Zones: []uint64{1, 1}}},
-	}}
-	for _, tc := range []struct {
-		others int64
-		want   quantity.Money
-	}{
-		{0, 90_000_000 + 20_000_000}, {900, 99_000_000 + 20_000_000},
-	} {
-		p.Classes[2].Count = tc.others
-		if got := bound.Of(p).Bound; got > tc.want || got < tc.want-tc.want/1000 {
-			t.Errorf("%d others: bound %d, want %d", tc.others, got, tc.want)
-		}
-	}
-}
-
 func TestOf_AbsurdNumbersDoNotPanic(t *testing.T) {
 	amount := rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, 1000, 1 << 40, math.MaxInt64 / 2, math.MaxInt64})
 	rapid.Check(t, func(t *rapid.T) {

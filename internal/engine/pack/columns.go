@@ -40,7 +40,7 @@ func (c *core) findColumns(wheres []Where) {
 		o := &c.p.Offers[i]
 		room := make([]int64, len(c.dims))
 		for j, d := range c.dims {
-			room[j] = max(0, valueAt(o.Net, d))
+			room[j] = c.net(o, d)
 		}
 		first := len(c.columns)
 		for zones := o.sold(); zones != 0; zones &= zones - 1 {

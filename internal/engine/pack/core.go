@@ -22,6 +22,7 @@ type core struct {
 	sample  []bool        // per column: searches begin with it
 	shapes  []price.Class // what kinds differ in but their roles; counts are scratch
 	rules   []Rule
+	single  int           // the dimension that countNodes has made of a rule; -1 where it has not
 	cuts    int           // how many dimensions with larger units have been of use
 	whole   *price.Prices // of the whole problem, where they are as good for steering
 	whereOf []int         // per Problem.Where, its number among the distinct ones
@@ -38,6 +39,7 @@ type kind struct {
 	shape   int // index into core.shapes
 	roles   []Role
 	binds   bool
+	single  bool   // a bin holds one of the kinds that have this
 	worth   uint64 // nano-dollars an hour
 	weight  uint64 // worth, more for big pods
 	large   bool   // fits large offers only
@@ -47,9 +49,10 @@ type kind struct {
 const unitBits = 21
 
 func newCore(p *Problem) *core {
-	c := &core{p: p, rules: p.Rules}
+	c := &core{p: p, rules: p.Rules, single: -1}
 	wheres := c.findKinds()
-	c.findDims()
+	apart := c.countNodes()
+	c.findDims(apart)
 	c.findColumns(wheres)
 	c.dropBeaten()
 	c.dropHomeless()
@@ -174,7 +177,7 @@ const maxCount = 1 << 36
 
 func addCounts(a, b int64) int64 { return min(maxCount, a+min(b, maxCount)) }
 
-func (c *core) findDims() {
+func (c *core) findDims(apart bool) {
 	n := 0
 	for i := range c.p.Offers {
 		n = max(n, len(c.p.Offers[i].Net))
@@ -191,6 +194,9 @@ func (c *core) findDims() {
 			c.dims = append(c.dims, d)
 		}
 	}
+	if apart {
+		c.single, c.dims = n, append(c.dims, n)
+	}
 	c.largest = make([]int64, len(c.dims))
 	for i := range c.p.Offers {
 		o := &c.p.Offers[i]
@@ -198,7 +204,7 @@ func (c *core) findDims() {
 			continue
 		}
 		for j, d := range c.dims {
-			c.largest[j] = max(c.largest[j], valueAt(o.Net, d))
+			c.largest[j] = max(c.largest[j], c.net(o, d))
 		}
 	}
 	c.shift = make([]uint, len(c.dims))
@@ -212,8 +218,19 @@ func (c *core) findDims() {
 		for j, d := range c.dims {
 			compact[j] = max(0, valueAt(k.need, d))
 		}
+		if k.single {
+			compact[len(compact)-1] = 1
+		}
 		k.need = compact
 	}
+}
+
+// net is what the offer has in the dimension.
+func (c *core) net(o *Offer, d int) int64 {
+	if d == c.single {
+		return 1
+	}
+	return max(0, valueAt(o.Net, d))
 }
 
 func valueAt(v []int64, i int) int64 {

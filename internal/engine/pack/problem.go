@@ -83,7 +83,8 @@ type Result struct {
 	Left []int64        // per class, pods that no bin holds
 	Cost quantity.Money // of all bins, each in its cheapest zone
 	// Prices are what resources are worth to the classes, with every offer at
-	// hand, also large ones; its Buys is nil.
+	// hand, also large ones; its Buys is nil. A rule that counts nodes (see
+	// countNodes) is a resource more in it, behind those of the problem.
 	Prices price.Prices
 	// Searches, Steps and Stale are where Search and Polish go on: searches and
 	// steps made, and how many of the steps since the last that helped.

@@ -1,5 +1,44 @@
 package pack
 
+import (
+	"math"
+	"slices"
+)
+
+// countNodes makes a resource of a rule: of those that let one pod into a bin of
+// all that have them, the one that most pods have. A bin has one of it, and so
+// the prices know how many bins there must be, and what one pod less of them in a
+// bin wastes. It returns whether there is such a rule; the others stay rules.
+func (c *core) countNodes() bool {
+	pods := make([]int64, len(c.rules))
+	for i := range c.kinds {
+		for _, r := range c.kinds[i].roles {
+			if c.rules[r.Rule].Max != 1 || r.Binds != r.Counts {
+				pods[r.Rule] = math.MinInt64 / 2 // it is not like that
+			}
+			pods[r.Rule] += c.kinds[i].count
+		}
+	}
+	most := int64(1)
+	rule := -1
+	for i, n := range pods {
+		if n > most {
+			most, rule = n, i
+		}
+	}
+	if rule < 0 {
+		return false
+	}
+	for i := range c.kinds {
+		k := &c.kinds[i]
+		k.single = slices.ContainsFunc(k.roles, func(r Role) bool { return r.Rule == rule })
+		if k.roles = slices.DeleteFunc(k.roles, func(r Role) bool { return r.Rule == rule }); len(k.roles) == 0 {
+			k.roles = nil
+		}
+	}
+	return true
+}
+
 // tally is what a bin holds as far as one rule looks at it.
 type tally struct {
 	rule    int
