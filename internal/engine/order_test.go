@@ -205,3 +205,35 @@ func TestStep_AReservationIsNotGivenOutTwice(t *testing.T) {
 		t.Errorf("launches = %+v, want one outside the reservation", more)
 	}
 }
+
+// A NodeClaim on its way, and a node that has none of its DaemonSet pods yet, keep
+// room for these.
+func TestStep_NobodyTakesTheRoomOfDaemonSetPodsToCome(t *testing.T) {
+	w := newWorld(t).pods("web", 1, 1000)
+	w.objects.DaemonSets = []cluster.DaemonSet{{Namespace: "n", Name: "d", UID: "d", Shape: cluster.Shape{
+		Requests: quantity.Resources{MilliCPU: 500, PodSlots: 1}, Tolerations: []cluster.Toleration{{Exists: true}},
+	}}}
+	launches := of[plan.Launch](w.step())
+	w.order(launches).bringUp(launches)
+	node := w.objects.Nodes[0]
+	// Of a c5.large's 1900m, 400 are left.
+	for _, stage := range []string{"launched", "kept", "open"} {
+		x := newWorldOf(t, w)
+		x.objects.DaemonSets = w.objects.DaemonSets
+		x.objects.Pods = slices.Clone(w.objects.Pods)
+		x.objects.Claims, x.objects.Nodes = slices.Clone(w.objects.Claims), []cluster.Node{node}
+		switch stage {
+		case "launched":
+			x.objects.Nodes, x.objects.Claims[0].Registered, x.objects.Claims[0].Node = nil, false, ""
+		case "open":
+			x.objects.Nodes[0].Taints, x.objects.Claims[0].Initialized, x.objects.Pods[0].Node = nil, true, node.Name
+		}
+		for milliCPU, want := range map[int64]int{400: 0, 401: 1} {
+			y := *x
+			y.objects.Pods = slices.Clone(x.objects.Pods)
+			if got := launchedFor(y.pods("more", 1, milliCPU).step()); got != want {
+				t.Errorf("%s: launched for %d pods of %dm, want %d", stage, got, milliCPU, want)
+			}
+		}
+	}
+}

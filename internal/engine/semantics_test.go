@@ -71,12 +71,12 @@ func TestStep_EveryOperatorLeavesTheTypesThatItAdmits(t *testing.T) {
 }
 
 func TestStep_ALaunchCarriesEveryTypeWithinThePriceTolerance(t *testing.T) {
-	for capacity, want := range map[string][]string{label.OnDemand: {"near", "same"}, label.Spot: {"far", "near", "same"}} {
+	for capacity, want := range map[string][]string{label.OnDemand: {"near", "same"}, label.Spot: {"above", "far", "near", "same"}} {
 		w := newWorld(t).pods("web", 1, 500)
 		w.objects.Pools[0].Requirements = require(t, label.CapacityType, label.In, capacity)
 		types := &w.objects.Classes[0].Types
 		*types = nil
-		for name, price := range map[string]quantity.Money{"same": 300_000_000, "near": 315_000_000, "far": 360_000_000, "too far": 360_300_000} {
+		for name, price := range map[string]quantity.Money{"same": 300_000_000, "near": 315_000_000, "above": 315_300_000, "far": 360_000_000, "too far": 360_300_000} {
 			*types = append(*types, instanceType(name, 2, 4, price))
 		}
 		slices.SortFunc(*types, func(a, b catalog.InstanceType) int { return strings.Compare(a.Name, b.Name) })
@@ -101,9 +101,24 @@ func TestStep_ATypeThatWouldOvershootALimitIsNotCarried(t *testing.T) {
 	if more := of[plan.Launch](w.step()); len(more) != 0 {
 		t.Errorf("beside a launch that may become 4 CPUs, of 5: %+v", more)
 	}
+	w.now = w.now.Add(2 * time.Second)
 	w.objects.Pools[0].Limits[0].Count = 6_000
 	if got := typed(of[plan.Launch](w.step())); !slices.Equal(got, []string{"a.small"}) {
 		t.Errorf("with 2 CPUs left: carries %q, want only what has no more", got)
+	}
+}
+
+// It is the same among the launches of one plan.
+func TestStep_EveryLaunchOfAPlanCountsForTheNextAsTheLargestThatItMayBecome(t *testing.T) {
+	w := newWorld(t).pods("web", 2, 500, func(p *cluster.Pod) { p.Shape.Ports = []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 80}} })
+	w.objects.Classes[0].Types = append(w.objects.Classes[0].Types[:0], instanceType("a.small", 2, 4, 100_000_000), instanceType("b.large", 4, 8, 101_000_000))
+	w.objects.Pools[0].Limits = []quantity.Amount{{Name: quantity.CPU, Count: 7_000}}
+	var carried []string
+	for _, l := range of[plan.Launch](w.step()) {
+		carried = append(carried, strings.Join(typed([]plan.Launch{l}), " or "))
+	}
+	if want := []string{"a.small or b.large", "a.small"}; !slices.Equal(carried, want) {
+		t.Errorf("with 7 CPUs: %q, want %q", carried, want)
 	}
 }
 
