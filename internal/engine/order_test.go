@@ -92,7 +92,7 @@ func TestStep_TheMoreImportantPodsTakeTheRoomThatThereIs(t *testing.T) {
 	w := newWorld(t)
 	w.objects.Pools[0].Limits = []quantity.Amount{{Name: "nodes", Count: 1}}
 	w.pods("web", 1, 3000).running()
-	w.pods("low", 1, 900).pods("high", 1, 500, func(p *cluster.Pod) { p.Shape.Priority = 10 })
+	w.pods("low", 1, 500).pods("high", 1, 900, func(p *cluster.Pod) { p.Shape.Priority = 10 })
 	for _, o := range w.step().Plan.Outcomes {
 		if want := map[bool]plan.Verdict{true: plan.OnNode, false: plan.Unplaceable}[o.Pods[0] == "default/high-00"]; o.Pods[0] != "default/web-00" && o.Verdict != want {
 			t.Errorf("%v: %s, want %s", o.Pods, o.Verdict, want)
