@@ -14,6 +14,7 @@
 //     scarce: where limits leave pods out, all again to spare them
 //  6. certify  how much less the launches could cost at best
 //  7. release  nodes that are ready: nominate their pods, take their taint off
+//     unnominated: what is done where pods cannot be nominated
 //  8. retire   nodes that are interrupted, empty or never came up
 //
 // A Step may be given a limit of work, and may be asked to improve what it packs

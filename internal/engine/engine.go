@@ -66,6 +66,9 @@ type Policy struct {
 	// OnDemandTolerance and SpotTolerance are how much dearer, in thousandths,
 	// an alternative type of a launch may be than the best one.
 	OnDemandTolerance, SpotTolerance int64
+	// CannotNominate says that the daemon may not write the nominations of pods:
+	// none are asked for, and plans are made for the scheduler's own scoring.
+	CannotNominate bool
 	// IgnorePreferences leaves out what pods only prefer: preferred affinities,
 	// spread constraints with ScheduleAnyway, and taints PreferNoSchedule.
 	IgnorePreferences bool
@@ -254,6 +257,7 @@ func (s *step) seek() {
 	for more := !s.cut; more; {
 		s.goRound(s.classes, s.fill)
 		s.putOff()
+		s.leaveOpen()
 		s.provision()
 		if s.cut {
 			break
@@ -288,7 +292,7 @@ func (s *step) output(sent int) Output {
 	}
 	sortOutcomes(s.outcomes)
 	return Output{
-		Plan:   plan.Plan{Actions: actions, Outcomes: s.outcomes, Proofs: s.proofs, Cost: s.cost},
+		Plan:   plan.Plan{Actions: actions, Outcomes: s.outcomes, Proofs: s.proofs, Cost: s.cost, Unnominated: s.in.Policy.CannotNominate},
 		Memory: s.memory, Trace: s.trace,
 	}
 }

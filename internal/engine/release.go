@@ -25,17 +25,20 @@ func (s *step) stillKept() {
 // fails for another reason, is written again.
 func (s *step) release() {
 	s.stillKept()
+	opening := !s.in.Policy.CannotNominate || s.opening()
 	for _, h := range s.touched(func(h *host) bool { return len(h.pods) > 0 }) {
 		switch h.stage {
 		case stageKept:
-			s.releaseKept(h)
+			if opening {
+				s.releaseKept(h)
+			}
 		case stageNode:
 			if h.claim.Name == "" {
 				continue
 			}
 			for _, p := range h.pods {
 				if p.Unschedulable && p.Nominated == "" {
-					s.nominate = append(s.nominate, plan.Nominate{Pod: p.id, PodUID: p.UID, Node: h.node.Name})
+					s.nominateFor(h, p)
 				}
 			}
 		}
@@ -55,13 +58,19 @@ func (s *step) releaseKept(h *host) {
 	}
 	for _, p := range h.pods {
 		if p.Nominated != h.node.Name {
-			s.nominate = append(s.nominate, plan.Nominate{Pod: p.id, PodUID: p.UID, Node: h.node.Name})
+			s.nominateFor(h, p)
 		}
 	}
 	s.nominate = append(s.nominate, plan.Release{
 		Node: h.node.Name, NodeUID: h.node.UID, Taint: s.in.Policy.StartupTaint,
 		Planned: int64(len(h.pods)), GivenUp: h.declared,
 	})
+}
+
+func (s *step) nominateFor(h *host, p podRef) {
+	if !s.in.Policy.CannotNominate {
+		s.nominate = append(s.nominate, plan.Nominate{Pod: p.id, PodUID: p.UID, Node: h.node.Name})
+	}
 }
 
 // touched lists the hosts on their way and the nodes looked at that are wanted,

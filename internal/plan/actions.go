@@ -52,7 +52,7 @@ type Nominate struct {
 type Release struct {
 	Node, NodeUID string
 	Taint         cluster.Taint
-	Planned       int64 // pods nominated for it just before
+	Planned       int64 // pods planned for it: nominated just before, unless they cannot be
 	GivenUp       int64 // pods that it was kept for and that did not come in time
 }
 
@@ -103,6 +103,7 @@ type WaitReason string
 const (
 	EmptyLongEnough  WaitReason = "a node to have been empty long enough"
 	PlannedPods      WaitReason = "the pods that a node is kept for"
+	Company          WaitReason = "more nodes to open together, as pods cannot be nominated"
 	Replacement      WaitReason = "the replacement of an interrupted node"
 	CapacityToReturn WaitReason = "capacity that ran out to return"
 	MorePods         WaitReason = "more pods that are still arriving"
@@ -127,5 +128,8 @@ type Plan struct {
 	Actions  []Action       // to be carried out in this order
 	Outcomes []Outcome      // sorted by group, verdict and place
 	Cost     quantity.Money // of the launches, an hour
+	// Unnominated says that pods cannot be nominated: the scheduler chooses their
+	// nodes by its own scoring.
+	Unnominated bool
 	Proofs   []Certificate  // how much less any plan could cost at best
 }

@@ -26,6 +26,8 @@ type Chapter struct {
 
 	key    string // equal for equal fates
 	bought []*bought
+
+	unnominated bool // its pods cannot be nominated
 }
 
 // bought is a launch as it is told.
@@ -64,6 +66,7 @@ func Tell(p Plan, workloadOf func(pod string) string) []Story {
 	stories, index := []Story{}, map[string]int{}
 	for _, o := range p.Outcomes {
 		fate := Chapter{Verdict: o.Verdict, Dropped: o.Dropped, Reasons: o.Reasons}
+		fate.unnominated = p.Unnominated && (o.Verdict == OnClaim || o.Verdict == OnLaunch || o.Verdict == LeftOpen)
 		fate.key = string(o.Verdict) + "\n" + strings.Join(o.Dropped, "\n") + "\n" + ExplainRefusals(o.Reasons)
 		launch := launches[o.On]
 		for _, pod := range o.Pods {
@@ -100,7 +103,7 @@ func Tell(p Plan, workloadOf func(pod string) string) []Story {
 
 // order puts what is settled before what is not.
 func order(v Verdict) int {
-	return slices.Index([]Verdict{OnNode, OnClaim, OnLaunch, Waiting, Unplaceable}, v)
+	return slices.Index([]Verdict{OnNode, OnClaim, OnLaunch, Waiting, LeftOpen, Unplaceable}, v)
 }
 
 func (s *Story) add(pod, on string, fate Chapter) {
@@ -142,8 +145,13 @@ func (c Chapter) explain() string {
 		text = verb("get", "gets") + " " + c.explainLaunches()
 	case Waiting:
 		text = verb("wait", "waits") + " a moment" + waitsFor(c.Reasons)
+	case LeftOpen:
+		text = verb("wait", "waits") + " for nodes that are about to open"
 	case Unplaceable:
 		return verb("cannot be placed", "cannot be placed") + ": " + ExplainRefusals(c.Reasons)
+	}
+	if c.unnominated {
+		text += "; " + schedulerChooses
 	}
 	if len(c.Dropped) > 0 {
 		text += "; preferences given up: " + names(c.Dropped)

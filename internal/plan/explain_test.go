@@ -238,3 +238,18 @@ func TestCertificate_SaysHowFarACostIsFromTheBound(t *testing.T) {
 		}
 	}
 }
+
+func TestTell_SaysWhereTheSchedulerChooses(t *testing.T) {
+	all := ids("job", 0, 3)
+	p := plan.Plan{Unnominated: true, Outcomes: []plan.Outcome{
+		{Pods: all[:1], Verdict: plan.OnNode, On: "n"},
+		{Pods: all[1:2], Verdict: plan.OnClaim, On: "c"},
+		{Pods: all[2:], Verdict: plan.LeftOpen},
+	}}
+	const chooses = "; the scheduler chooses who gets their room, as pods cannot be nominated"
+	want := "Deployment default/job, 3 pods: 1 fits on node n. 1 fits on what is on its way, NodeClaim c" + chooses +
+		". 1 waits for nodes that are about to open" + chooses + "."
+	if got := plan.Tell(p, byName)[0].Explain(); got != want {
+		t.Errorf("story:\n%s\nwant:\n%s", got, want)
+	}
+}

@@ -17,6 +17,7 @@ const (
 	OnClaim     Verdict = "on-claim"    // fits a NodeClaim that is on its way
 	OnLaunch    Verdict = "on-launch"   // fits a launch of this plan
 	Waiting     Verdict = "waiting"     // will get a launch in a moment, with what is still arriving or being planned
+	LeftOpen    Verdict = "left-open"   // room is on its way, and which pods get it the scheduler decides, as they cannot be nominated
 	Unplaceable Verdict = "unplaceable" // fits nothing; Reasons say why
 )
 
@@ -73,6 +74,8 @@ const (
 	PlanUnfinished   Cause = "the plan is still being made"
 )
 
+const schedulerChooses = "the scheduler chooses who gets their room, as pods cannot be nominated"
+
 // Explain makes one sentence of the outcome.
 func (o Outcome) Explain() string {
 	pods, s := "pod "+strings.Join(o.Pods, ""), "s"
@@ -88,6 +91,8 @@ func (o Outcome) Explain() string {
 		return fmt.Sprintf("%s get%s the new NodeClaim %s", pods, s, o.On)
 	case Waiting:
 		return fmt.Sprintf("%s wait%s a moment", pods, s) + waitsFor(o.Reasons)
+	case LeftOpen:
+		return fmt.Sprintf("%s wait%s for nodes that are about to open; %s", pods, s, schedulerChooses)
 	case Unplaceable:
 	}
 	return pods + " cannot be placed: " + ExplainRefusals(o.Reasons)

@@ -93,7 +93,7 @@ func (d *daemon) noteOne(p *pod, o plan.Outcome) {
 		if p.decided < 0 {
 			p.decided = now
 		}
-	case plan.Waiting, plan.Unplaceable:
+	case plan.Waiting, plan.LeftOpen, plan.Unplaceable:
 	}
 }
 
@@ -104,7 +104,7 @@ func (r *run) carryOut(a plan.Action) {
 		r.report.Launches++
 		r.order(a)
 	case plan.Nominate:
-		if p := r.pods[a.Pod]; p != nil && r.cfg.Mode != Plain {
+		if p := r.pods[a.Pod]; p != nil {
 			r.report.Nominations++
 			r.scheduler.nominate(p, a.Node)
 			r.view.pod(p)

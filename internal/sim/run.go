@@ -31,6 +31,7 @@ type run struct {
 // over, or the limit is reached.
 func Run(cfg Config) Report {
 	cfg = cfg.withDefaults()
+	cfg.Policy.CannotNominate = cfg.Mode == Plain
 	r := &run{cfg: cfg, clock: &clock{}, chance: &chance{state: cfg.Seed}, pods: map[string]*pod{}, view: newView(cfg)}
 	r.daemon = &daemon{r: r}
 	r.scheduler = newScheduler(r.clock, r.chance, cfg.AttemptTime)
