@@ -22,7 +22,7 @@ func (s *step) keepPromises() {
 		return
 	}
 	promises := s.promises()
-	s.goRound(s.followersFirst(), func(c *demandClass) bool { return s.fillPlanned(c, promises[c.group.Kind]) })
+	s.goRound(s.ruledFirst(), func(c *demandClass) bool { return s.fillPlanned(c, promises[c.group.Kind]) })
 	for _, c := range s.classes { // other selectors look at other labels now
 		s.fillPlanned(c, promises[shapeOf(c.group.Kind)])
 	}
@@ -41,14 +41,26 @@ func (s *step) goRound(classes []*demandClass, give func(*demandClass) (moved bo
 	}
 }
 
-// followersFirst puts those first that want to be near other pods: one that may
-// start a group where it was promised a place may not once the group is elsewhere.
-func (s *step) followersFirst() []*demandClass {
+// ruledFirst puts those first that other pods have a say about, of them those that
+// want to be near others: one that may start a group where it was promised a place
+// may not once the group is elsewhere, and pods of others that it must be spread
+// among may have come there since.
+func (s *step) ruledFirst() []*demandClass {
 	if s.rules == nil {
 		return s.classes
 	}
-	lone := func(c *demandClass) bool { return s.rules.Company(c.hard()) == nil }
-	return slices.Concat(filter(s.classes, func(c *demandClass) bool { return !lone(c) }), filter(s.classes, lone))
+	turn := func(c *demandClass) int {
+		switch {
+		case s.rules.Company(c.hard()) != nil:
+			return 0
+		case s.rules.Bound(c.hard()):
+			return 1
+		}
+		return 2
+	}
+	order := slices.Clone(s.classes)
+	slices.SortStableFunc(order, func(a, b *demandClass) int { return cmp.Compare(turn(a), turn(b)) })
+	return order
 }
 
 func (s *step) keepNominations(c *demandClass) {

@@ -152,8 +152,9 @@ func Step(in Input) Output {
 		case c.first == nil || s.beats(c.first):
 			return s.output(c.sent)
 		default:
-			c.first.out.Trace.Tries, c.first.out.Trace.Units = s.trace.Tries, s.trace.Units
-			return c.first.out
+			out := c.first.out
+			out.Trace.Tries, out.Trace.Units = s.trace.Tries, s.trace.Units
+			return out
 		}
 	}
 }

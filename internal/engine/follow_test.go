@@ -132,3 +132,21 @@ func TestStep_FollowersAreAskedAgainWhenThoseTheyFollowHaveFoundRoom(t *testing.
 		t.Errorf("launched %+v, and then %+v", first, again)
 	}
 }
+
+// Pods that must be spread among others keep what was launched for them, though
+// others are on their way to the same zone since.
+func TestStep_APromiseOutlivesThoseThatItsPodsMustBeSpreadAmong(t *testing.T) {
+	w := newWorld(t).pods("side", 1, 3000, func(p *cluster.Pod) {
+		p.Shape.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, MinDomains: 2, Selector: pods("web")}}
+	})
+	first := of[plan.Launch](w.step())
+	w.order(first).pods("web", 3, 3000, func(p *cluster.Pod) {
+		p.Labels = label.FromMap(map[string]string{"app": "web"})
+		p.Shape.Priority = 10
+		p.Shape.Selector = label.All(label.Is(label.Zone, first[0].Zones[0]))
+	})
+	w.order(of[plan.Launch](w.step()))
+	if again := of[plan.Launch](w.step()); len(again) > 0 {
+		t.Errorf("launched again: %+v", again)
+	}
+}

@@ -54,7 +54,7 @@ func FuzzStep(f *testing.F) {
 }
 
 // launchedTwice are seeds of sequences in which pods were launched for twice once.
-var launchedTwice = []int{118, 131, 139, 427, 2663, 3345, 3744, 4597, 4844, 6145, 7428, 8355, 9592, 9782, 13528, 26160, 27037, 51403, 56295, 62224, 80410}
+var launchedTwice = []int{118, 131, 139, 427, 2663, 3345, 3744, 4597, 4844, 6145, 7428, 8355, 9592, 9782, 13528, 26160, 27037, 51403, 56295, 62224, 80410, 104417, 120139}
 
 // Over a sequence of Steps, in which NodeClaims become any of the instances that
 // they may become, pods come, nominations are carried out and time passes, no
