@@ -57,16 +57,16 @@ var tinyKinds = []struct {
 	short, worst, average int
 	bound                 int
 }{
-	{"plain", 0, 40, 1, 900},
-	{"zone spread", 0, 500, 10, 840},
-	{"hostname spread", 0, 1500, 250, 900},
-	{"zone apart", 0, 500, 10, 800},
+	{"plain", 0, 40, 1, 940},
+	{"zone spread", 0, 500, 10, 860},
+	{"hostname spread", 0, 1500, 250, 940},
+	{"zone apart", 0, 500, 10, 840},
 	{"hostname apart", 0, 500, 10, 970},
-	{"zone together", 0, 500, 20, 900},
-	{"hostname together", 0, 0, 0, 790},
+	{"zone together", 0, 500, 20, 940},
+	{"hostname together", 0, 0, 0, 880},
 	{"port", 0, 500, 10, 970},
-	{"volume", 0, 500, 20, 900},
-	{"limit", 20, 0, 0, 880},
+	{"volume", 0, 500, 20, 940},
+	{"limit", 20, 0, 0, 940},
 }
 
 // On instances where everything can be tried, a plan is feasible, places all that

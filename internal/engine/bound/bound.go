@@ -2,6 +2,8 @@ package bound
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
@@ -73,7 +75,23 @@ func Proven(p Problem, c Certificate) (quantity.Money, error) {
 	if !demand.Exceeds(limited) {
 		return 0, nil
 	}
-	return quantity.Money(demand.Minus(limited).Unscaled(c.Scale)), nil
+	return v.sum(quantity.Money(demand.Minus(limited).Unscaled(c.Scale))), nil
+}
+
+// sum raises a bound to what nodes can cost together: as much as one of those
+// that hold any pods, or as two of the cheapest at least.
+func (v *verifier) sum(bound quantity.Money) quantity.Money {
+	if bound == 0 || len(v.sold) == 0 {
+		return bound
+	}
+	cheapest := slices.Min(v.sold)
+	least := max(bound, cheapest+min(cheapest, math.MaxInt64-cheapest))
+	for _, price := range v.sold {
+		if price >= bound {
+			least = min(least, price)
+		}
+	}
+	return least
 }
 
 func check(p Problem, c Certificate) error {
@@ -103,7 +121,8 @@ type verifier struct {
 	problem     Problem
 	certificate Certificate
 	sets        []set
-	best        []int64 // scratch: per dimension
+	best        []int64          // scratch: per dimension
+	sold        []quantity.Money // above 0, of what holds any pods
 }
 
 // set is the classes with one list of prices that may run in the same places.
@@ -149,10 +168,13 @@ func (v *verifier) offer(i int) (price.Sum, error) {
 		if z > 63 || o.Zones>>z&1 == 0 || p <= 0 && !free {
 			continue
 		}
-		room := v.room(o.Net, func(where int) bool {
+		room, held := v.room(o.Net, func(where int) bool {
 			zones := v.problem.Where[where].Zones
 			return i < len(zones) && zones[i]>>z&1 == 1
 		})
+		if held && p > 0 {
+			v.sold = append(v.sold, p)
+		}
 		cost := price.Scaled(int64(p), v.certificate.Scale)
 		if !room.Exceeds(cost) {
 			continue
@@ -168,25 +190,28 @@ func (v *verifier) offer(i int) (price.Sum, error) {
 }
 
 func (v *verifier) host(h *pack.Host) price.Sum {
-	return v.room(h.Free, func(where int) bool {
+	room, _ := v.room(h.Free, func(where int) bool {
 		return where>>6 < len(h.Holds) && h.Holds[where>>6]>>(where&63)&1 == 1
 	})
+	return room
 }
 
 // room is the most that the free amounts could be worth: each dimension to the
-// class that pays most for it, of those that may run there and fit.
-func (v *verifier) room(free []int64, open func(where int) bool) price.Sum {
+// class that pays most for it, of those that may run there and fit. It says
+// whether there are any.
+func (v *verifier) room(free []int64, open func(where int) bool) (most price.Sum, held bool) {
 	clear(v.best)
 	for s := range v.sets {
 		set := &v.sets[s]
-		if !open(set.where) || !v.raises(set.prices) || !v.fits(set, free) {
+		if !open(set.where) || held && !v.raises(set.prices) || !v.fits(set, free) {
 			continue
 		}
+		held = true
 		for d, p := range set.prices {
 			v.best[d] = max(v.best[d], p)
 		}
 	}
-	return v.worth(free, v.best)
+	return v.worth(free, v.best), held
 }
 
 func (v *verifier) raises(prices []int64) bool {

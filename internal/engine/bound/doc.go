@@ -4,6 +4,9 @@
 // however it is filled, and what is there in limited number counts against the
 // bound with the worth that its room has beyond its price.
 //
+// Nodes are whole: what needs a part of one costs as much as one that holds any of
+// the pods, and what needs more than one as much as two.
+//
 // Rules (what may share a node) are left out, which only lowers the bound, unless
 // the problem says them as resources: pods of which no two may share a node need
 // one each of something that every node has one of.

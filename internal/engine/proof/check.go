@@ -45,9 +45,13 @@ func Proven(o cluster.Objects, c plan.Certificate, key Key) (quantity.Money, err
 	for _, g := range p.groups {
 		total.Add(total, new(big.Int).Mul(big.NewInt(g.count), p.worth(g.need, g.prices)))
 	}
+	var prices []quantity.Money // of what holds any of the pods
 	for _, s := range append(offerings, p.existing()...) {
 		price := new(big.Int).Lsh(big.NewInt(int64(s.price)), c.Scale)
-		surplus := p.worthOn(s.places)
+		surplus, holds := p.worthOn(s.places)
+		if holds && s.price > 0 {
+			prices = append(prices, s.price)
+		}
 		if surplus.Sub(surplus, price).Sign() <= 0 {
 			continue
 		}
@@ -61,14 +65,32 @@ func Proven(o cluster.Objects, c plan.Certificate, key Key) (quantity.Money, err
 			return 0, fmt.Errorf("%w: nothing holds a pod of group %q", ErrDemand, g.key)
 		}
 	}
-	total.Rsh(total, c.Scale) // rounds down
+	return whole(total.Rsh(total, c.Scale), prices), nil // rounds down
+}
+
+// whole raises a bound to what whole nodes can cost: nothing, the price of one,
+// or that of two of the cheapest at least.
+func whole(bound *big.Int, prices []quantity.Money) quantity.Money {
 	switch {
-	case total.Sign() < 0:
-		return 0, nil
-	case !total.IsInt64():
-		return math.MaxInt64, nil
+	case bound.Sign() <= 0:
+		return 0
+	case !bound.IsInt64():
+		return math.MaxInt64
 	}
-	return quantity.Money(total.Int64()), nil
+	proven := quantity.Money(bound.Int64())
+	slices.Sort(prices)
+	if len(prices) == 0 {
+		return proven
+	}
+	two := quantity.Money(math.MaxInt64)
+	if prices[0] <= two/2 {
+		two = 2 * prices[0]
+	}
+	i, _ := slices.BinarySearch(prices, proven)
+	if i == len(prices) {
+		return max(proven, two)
+	}
+	return min(prices[i], max(proven, two))
 }
 
 type proof struct {
@@ -205,16 +227,16 @@ func (p *proof) worth(amount quantity.Resources, prices []int64) *big.Int {
 
 // worthOn is the most that pods on any of the places can be worth: all of its
 // room, at the highest price that a group that may run there gives to each
-// resource.
-func (p *proof) worthOn(places []place) *big.Int {
-	most := new(big.Int)
+// resource. It says whether there is such a group.
+func (p *proof) worthOn(places []place) (most *big.Int, holds bool) {
+	most = new(big.Int)
 	for _, x := range places {
 		best := make([]int64, len(p.certificate.Dimensions))
 		for _, g := range p.groups {
 			if !slices.ContainsFunc(g.shapes, x.holds) {
 				continue
 			}
-			g.fits = true
+			g.fits, holds = true, true
 			for i, price := range g.prices {
 				best[i] = max(best[i], price)
 			}
@@ -223,5 +245,5 @@ func (p *proof) worthOn(places []place) *big.Int {
 			most = w
 		}
 	}
-	return most
+	return most, holds
 }

@@ -14,6 +14,8 @@
 //     any two of a set off one node does: a port that all take, or one term of
 //     anti-affinity that all have and that selects all. Spread, other pod affinity,
 //     slots to attach volumes, minValues, limits and gangs are left out;
+//   - a node costs all of its price, so that a bound is what one node costs that
+//     holds any of the pods, or as much as two of the cheapest;
 //   - offerings that ran out of capacity a moment ago count as for sale;
 //   - a node that is ordered counts at the best of what it may become;
 //   - a DaemonSet takes room only where it runs whatever value the labels get

@@ -83,6 +83,31 @@ func TestCheck_AcceptsTheBoundOfAFleetThatIsFull(t *testing.T) {
 	}
 }
 
+// Nodes are whole: what needs a part of one costs all of it, and what needs more
+// than one costs two at least.
+func TestProven_IsWhatWholeNodesCost(t *testing.T) {
+	for _, tc := range []struct {
+		pods int
+		cpu  int64
+		want quantity.Money
+	}{
+		{1, 1, 1000}, {3, 1, 1000}, {1, 5, 2100}, // of the large type only
+		{5, 1, 2000}, {3, 3, 2250}, // two of the small at least, or the large; by the prices
+	} {
+		o, c := fourNodes()
+		o.Pods = pods("web", tc.pods, tc.cpu, 1)
+		c.Demand[0].Count = int64(tc.pods)
+		c.Bound = tc.want
+		if err := proof.Check(o, c, key); err != nil {
+			t.Errorf("%d pods of %d: %v", tc.pods, tc.cpu, err)
+		}
+		c.Bound++
+		if err := proof.Check(o, c, key); !errors.Is(err, proof.ErrBound) {
+			t.Errorf("%d pods of %d for more than %d: %v", tc.pods, tc.cpu, tc.want, err)
+		}
+	}
+}
+
 func TestCheck_RejectsWhatWasTamperedWith(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*cluster.Objects, *plan.Certificate)
