@@ -38,9 +38,9 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 			best = s
 		}
 		r.Searches++
-		r.searched = best.cost <= goal || r.Searches == searches
+		r.searched = best.cost <= goal || best.lone() || r.Searches == searches
 	}
-	if r.searched && best.cost > goal {
+	if r.searched && best.cost > goal && !best.lone() {
 		best.touchUp()
 	}
 	return best.result(r, prices), r.searched
@@ -61,6 +61,15 @@ func (c *core) open(r *Result) price.Prices {
 	}
 	c.cuts = len(prices.Dimensions) - len(c.dims)
 	return prices
+}
+
+// lone says whether all there is is one pod: it is on the cheapest node.
+func (s *search) lone() bool {
+	var pods int64
+	for k := range s.kinds {
+		pods = addCounts(pods, s.kinds[k].count)
+	}
+	return pods == 1
 }
 
 // restore goes on from a search that has placed these.
