@@ -24,13 +24,15 @@ func (s *step) certify() {
 	s.proofs = append(s.proofs, certificate(s.prove(p, demand, dims), p, demand, dims, s.fleet.Unpriced))
 }
 
-// nearly is the inverse of the gap at which no better bound is looked for.
-const nearly = 50
+const (
+	nearly = 50  // the inverse of the gap at which no better bound is looked for
+	few    = 200 // the inverse of the part of the pods that may count nothing then
+)
 
-// prove finds the bound. Where all was packed at once on new nodes, the packer's
-// own prices prove it already.
+// prove finds the bound. Where nearly all was packed at once on new nodes, the
+// packer's own prices prove it already.
 func (s *step) prove(p bound.Problem, demand []*demandClass, dims dimensions) bound.Certificate {
-	if len(s.packed) == 1 && len(p.Hosts) == 0 {
+	if len(s.packed) > 0 && len(p.Hosts) == 0 {
 		if prices, ok := s.packed[0].pricesOf(demand, dims); ok {
 			if c := bound.With(p, prices); c.Bound >= s.cost-s.cost/nearly {
 				return c
@@ -47,31 +49,35 @@ type packed struct {
 	prices price.Prices
 }
 
-// pricesOf returns the packer's prices for the classes, where each of them was
-// one of the packer's, and they are of resources alone.
+// pricesOf returns the packer's prices for the classes, nothing for those that
+// were not one of the packer's, where they are of resources alone.
 func (x packed) pricesOf(demand []*demandClass, dims dimensions) (price.Prices, bool) {
 	resources := len(dims.names())
 	ofRule := func(d price.Dimension) bool { return d.Resource >= resources }
 	if !slices.Equal(x.dims.extended, dims.extended) || len(x.dims.slots) > 0 || slices.ContainsFunc(x.prices.Dimensions, ofRule) {
 		return price.Prices{}, false
 	}
-	number := map[*demandClass]int{}
+	whole := map[*demandClass][]int64{}
 	for i, it := range x.items {
-		if _, twice := number[it.class]; twice || it.cell != nil || it.unit != 1 {
-			return price.Prices{}, false
+		if _, twice := whole[it.class]; !twice && it.cell == nil && it.unit == 1 && it.with == nil {
+			whole[it.class] = x.prices.Of[i]
+		} else {
+			whole[it.class] = nil
 		}
-		number[it.class] = i
 	}
 	out := x.prices
 	out.Of = make([][]int64, len(demand))
+	nothing := make([]int64, len(out.Dimensions))
+	var all, without int64
 	for i, c := range demand {
-		k, known := number[c]
-		if !known {
-			return price.Prices{}, false
+		out.Of[i] = whole[c]
+		all += c.placed()
+		if whole[c] == nil {
+			out.Of[i] = nothing
+			without += c.placed()
 		}
-		out.Of[i] = x.prices.Of[k]
 	}
-	return out, true
+	return out, without <= all/few
 }
 
 // placed is how many of the class have a place now.

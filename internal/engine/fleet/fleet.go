@@ -61,12 +61,13 @@ type Row struct {
 	Net          quantity.Resources // what is left for pods
 	Most         quantity.Resources // the same, in the zone where it is the most
 
-	zoneLabels []label.Labels // by zone
+	labels []label.Layers // by zone
 }
 
-// Labels are those of a node of the row in the zone with this bit.
+// Labels are those of a node of the row in the zone with this bit, where it is for
+// sale.
 func (r *Row) Labels(zone int) *label.Layers {
-	return &label.Layers{r.Template, r.Type.Labels, r.zoneLabels[zone]}
+	return &r.labels[zone]
 }
 
 // PriceIn returns the cheapest price in the zones of the mask, and its zone.
@@ -212,7 +213,7 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 			r := Row{
 				Name: t.Name + "/" + way.capacityType + way.reservation + "/" + p.Name + variant,
 				Pool: pool, Type: t, CapacityType: way.capacityType, Reservation: way.reservation, Left: -1,
-				Template: template, Prices: make([]quantity.Money, len(f.Zones)), zoneLabels: make([]label.Labels, len(f.Zones)),
+				Template: template, Prices: make([]quantity.Money, len(f.Zones)), labels: make([]label.Layers, len(f.Zones)),
 			}
 			f.addOfferings(&r, p)
 			if r.Zones == 0 {
@@ -265,7 +266,7 @@ func (f *Fleet) addOfferings(r *Row, p cluster.Pool) {
 			continue
 		}
 		r.Zones |= 1 << z
-		r.Prices[z], r.zoneLabels[z] = o.Price, zone
+		r.Prices[z], r.labels[z] = o.Price, label.Layers{r.Template, r.Type.Labels, zone}
 		if o.Reservation != "" {
 			r.Left = o.Left
 		}
