@@ -12,7 +12,8 @@ import (
 // group of pods prices for resources, such that no node that can be launched
 // holds more worth of pods than it costs, however it is filled; then the worth of
 // all pods is a lower bound of the cost of any fleet that carries them (linear
-// programming duality).
+// programming duality). Nodes are whole: what needs a part of one costs as much as
+// one that holds any of the pods, and what needs more than one as much as two.
 //
 // A set of pods of which no two may share a node (host ports, and anti-affinity
 // over hostnames that they have against each other) is a resource, too: each of
