@@ -26,6 +26,7 @@ type demandClass struct {
 	had       int64    // at the start of the Step
 	refused   int64    // found no place
 	waiting   int64    // for company
+	movable   bool     // see settle
 	// declaredAt is when a declared one was seen first.
 	declaredAt time.Time
 }
@@ -142,37 +143,59 @@ const (
 // as controllers of the kind make progress: one of them may wait for its turn
 // behind the others.
 func (s *step) gatherDeclared() {
-	var seen []Progress
-	progress := map[string]time.Time{} // by kind
 	list := s.in.Snapshot.Workloads()
-	for _, w := range list {
-		s.trace.Objects++
-		p := Progress{Workload: w.ID(), Missing: w.Missing, At: s.in.Now, Since: s.in.Now}
-		i, known := slices.BinarySearchFunc(s.in.Memory.Declared, p.Workload, func(x Progress, id string) int { return strings.Compare(x.Workload, id) })
-		if known {
-			p.Since = earliest(s.in.Memory.Declared[i].Since, s.in.Now)
-			if s.in.Memory.Declared[i].Missing == w.Missing {
-				p.At = earliest(s.in.Memory.Declared[i].At, s.in.Now)
-			}
-		}
-		seen = append(seen, p)
-		if p.At.After(progress[w.Kind]) {
-			progress[w.Kind] = p.At
-		}
-	}
+	since := s.noteProgress(list)
 	for i, w := range list {
-		p := seen[i]
+		s.trace.Objects++
+		progress, _ := firstSeen(s.memory.Advanced, w.Kind)
 		patience, missing := s.in.Policy.DeclaredPatience, min(w.Missing, declaredAtOnce)
-		if w.Missing == 0 || s.in.Now.Sub(progress[w.Kind]) >= patience || s.in.Now.Sub(p.Since) >= declaredAtMost*patience {
+		if w.Missing == 0 || s.in.Now.Sub(progress) >= patience || s.in.Now.Sub(since[i]) >= declaredAtMost*patience {
 			continue
 		}
 		c := s.class(s.in.Snapshot.GroupFor(w.Namespace, w.Labels, w.Shape))
 		c.declared += missing
-		c.declaredAt = earliest(c.declaredAt, p.Since)
-		s.waitUntil(earliest(progress[w.Kind].Add(patience), p.Since.Add(declaredAtMost*patience)), plan.PlannedPods)
+		c.declaredAt = earliest(c.declaredAt, since[i])
+		s.waitUntil(earliest(progress.Add(patience), since[i].Add(declaredAtMost*patience)), plan.PlannedPods)
 		s.trace.Declared += missing
 	}
+}
+
+// noteProgress remembers what the workloads lack now, and returns since when
+// each has lacked something. A kind of controller has made progress when one of
+// its workloads lacks another number than before, and also when it is new or
+// lacks nothing any more: then it is not listed now, and all the others may
+// still wait for their first turn.
+func (s *step) noteProgress(list []cluster.Workload) (since []time.Time) {
+	before, now := s.in.Memory.Declared, s.in.Now
+	seen := make([]Progress, len(list))
+	since = make([]time.Time, len(list))
+	found := 0
+	for i, w := range list {
+		seen[i] = Progress{Workload: w.ID(), Missing: w.Missing, Since: now}
+		k, known := slices.BinarySearchFunc(before, seen[i].Workload, func(x Progress, id string) int { return strings.Compare(x.Workload, id) })
+		if known {
+			seen[i].Since = earliest(before[k].Since, now)
+			found++
+		}
+		if !known || before[k].Missing != w.Missing {
+			s.memory.advanced(w.Kind, now)
+		}
+		since[i] = seen[i].Since
+	}
 	s.memory.Declared = seen // by workload, as the snapshot lists them
+	if found == len(before) {
+		return since
+	}
+	listed := map[string]bool{}
+	for _, p := range seen {
+		listed[p.Workload] = true
+	}
+	for _, p := range before {
+		if kind, _, _ := strings.Cut(p.Workload, "/"); !listed[p.Workload] {
+			s.memory.advanced(kind, now)
+		}
+	}
+	return since
 }
 
 // gatherRules builds the table of topology rules, unless no pod has any.

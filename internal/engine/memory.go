@@ -17,6 +17,7 @@ type Memory struct {
 	ReadySince  []Since    // nodes that are kept for their pods, sorted
 	Planned     []Planned  // claims, sorted
 	Declared    []Progress // by workload
+	Advanced    []Since    // kinds of controllers, sorted: when one of them made progress last
 	Growth      Growth
 
 	// fleet is what the supply can launch, compiled. It follows from the snapshot
@@ -52,11 +53,10 @@ type Planned struct {
 	Slots []cluster.Slot // sorted by kind
 }
 
-// Progress says how many replicas a workload lacked when that last changed.
+// Progress says how many replicas a workload lacks.
 type Progress struct {
 	Workload string
 	Missing  int64
-	At       time.Time
 	Since    time.Time // when it was seen first
 }
 
@@ -93,7 +93,8 @@ func (m Memory) next(s cluster.Snapshot, now time.Time) Memory {
 	m.EmptySince = filter(m.EmptySince, func(x Since) bool { return s.IsUnsettled(x.ID) })
 	m.ReadySince = filter(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
 	m.Planned = filter(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
-	for _, list := range [][]Since{m.EmptySince, m.ReadySince} { // both are copies by now
+	m.Advanced = slices.Clone(m.Advanced)
+	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.Advanced} { // copies by now
 		for i := range list {
 			list[i].At = earliest(list[i].At, now)
 		}
@@ -117,6 +118,13 @@ func remember(list []Since, id string, now time.Time) ([]Since, time.Time) {
 	}
 	i, _ := slices.BinarySearchFunc(list, id, func(s Since, id string) int { return strings.Compare(s.ID, id) })
 	return slices.Insert(slices.Clone(list), i, Since{ID: id, At: now}), now
+}
+
+// advanced notes that a controller of the kind has made progress.
+func (m *Memory) advanced(kind string, now time.Time) {
+	if at, ok := firstSeen(m.Advanced, kind); !ok || !at.Equal(now) {
+		m.Advanced, _ = remember(forget(m.Advanced, kind), kind, now)
+	}
 }
 
 func forget(list []Since, id string) []Since {
