@@ -22,9 +22,32 @@ func (s *step) keepPromises() {
 		return
 	}
 	promises := s.promises()
-	s.goRound(s.ruledFirst(), func(c *demandClass) bool { return s.fillPlanned(c, promises[c.group.Kind]) })
+	if s.trace.Declared > 0 {
+		// Pods that exist come before those that may yet come.
+		s.keepPlanned(promises, (*demandClass).real)
+		for _, c := range s.classes {
+			if c.real() > 0 && c.last() == 0 && !s.ruled(c) {
+				s.fillReal(c)
+			}
+		}
+	}
+	s.keepPlanned(promises, (*demandClass).count)
+}
+
+// keepPlanned gives as many of each class as count says to what NodeClaims were
+// launched for.
+func (s *step) keepPlanned(promises map[string][]*promise, count func(*demandClass) int64) {
+	s.goRound(s.ruledFirst(), func(c *demandClass) bool { return s.fillPlanned(c, promises[c.group.Kind], count) })
 	for _, c := range s.classes { // other selectors look at other labels now
-		s.fillPlanned(c, promises[shapeOf(c.group.Kind)])
+		s.fillPlanned(c, promises[shapeOf(c.group.Kind)], count)
+	}
+}
+
+// fillReal gives pods of the class that exist to room that exists or is on its
+// way.
+func (s *step) fillReal(c *demandClass) {
+	for _, h := range s.candidates(c) {
+		s.take(c, c.level, h, c.real())
 	}
 }
 
@@ -81,6 +104,7 @@ func (s *step) keepNominations(c *demandClass) {
 		}
 		s.put(c, c.last(), h, 1)
 		h.pods = append(h.pods, p)
+		h.real = h.real.Add(c.levels[c.last()].shape.Requests)
 		s.outcome(c, c.last(), h, []string{p.id})
 		return false
 	})
@@ -103,8 +127,8 @@ func (s *step) promises() map[string][]*promise {
 		if h.claim.Name == "" || h.stage == stageNode {
 			continue
 		}
-		slots := s.memory.plannedFor(h.claim.Name)
-		if len(slots) == 0 {
+		slots, known := s.memory.plannedFor(h.claim.Name)
+		if !known {
 			slots = h.claim.Planned // the memory was lost
 		}
 		if len(slots) == 0 {
@@ -127,11 +151,11 @@ func (s *step) promises() map[string][]*promise {
 	return out
 }
 
-// fillPlanned gives the class what NodeClaims were launched for, and says whether
-// it took any.
-func (s *step) fillPlanned(c *demandClass, promises []*promise) (progress bool) {
+// fillPlanned gives as many of the class as count says to what NodeClaims were
+// launched for, and says whether any found a place.
+func (s *step) fillPlanned(c *demandClass, promises []*promise, count func(*demandClass) int64) (progress bool) {
 	for _, p := range promises {
-		n := s.take(c, c.last(), p.host, min(p.left, c.count()))
+		n := s.take(c, c.last(), p.host, min(p.left, count(c)))
 		p.left -= n
 		progress = progress || n > 0
 	}
@@ -176,20 +200,33 @@ func (s *step) candidates(c *demandClass) []*host {
 			return out
 		}
 	}
-	onTheWay := len(out)
+	for _, x := range s.rated(c) {
+		out = append(out, x.host)
+	}
+	return out
+}
+
+// rated lists the hosts that are not open yet and could take a pod of the class,
+// nearest to running first, then by what the class would leave of them.
+func (s *step) rated(c *demandClass) []rated {
+	var out []rated
+	l := &c.levels[c.level]
 	for _, h := range s.hosts {
 		if h.stage != stageNode && l.shape.Requests.Fits(h.free) && h.accepts(l) {
-			out = append(out, h)
+			n := l.shape.Requests.CountIn(h.free, c.count())
+			out = append(out, rated{h, work(h.free.Sub(l.shape.Requests.Times(n)))})
 		}
 	}
-	left := func(h *host) int64 {
-		n := l.shape.Requests.CountIn(h.free, c.count())
-		return work(h.free.Sub(l.shape.Requests.Times(n)))
-	}
-	slices.SortStableFunc(out[onTheWay:], func(a, b *host) int {
-		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(left(a), left(b)))
+	slices.SortStableFunc(out, func(a, b rated) int {
+		return cmp.Or(cmp.Compare(a.host.stage, b.host.stage), cmp.Compare(a.left, b.left))
 	})
 	return out
+}
+
+// rated is a host with the worth of what would be left of it.
+type rated struct {
+	host *host
+	left int64
 }
 
 // room returns how many of up to n more pods of the class the host can take.
@@ -234,6 +271,7 @@ func (s *step) take(c *demandClass, level int, h *host, n int64) int64 {
 	h.pods = append(h.pods, g.pods...)
 	h.displaced += int64(len(g.displaced))
 	h.declared += g.declared
+	h.real = h.real.Add(c.levels[level].shape.Requests.Times(int64(len(g.pods) + len(g.displaced))))
 	s.outcome(c, level, h, s.ids(g))
 	return n
 }

@@ -79,8 +79,9 @@ type Policy struct {
 	// it: beyond about 32 vCPU a larger node saves next to nothing and takes
 	// more pods with it when it goes.
 	SoftMaxMilliCPU int64
-	// ReleaseWait is how long a ready node is kept for pods that are declared
-	// and do not come.
+	// ReleaseWait is how long a ready node that has pods is kept for pods that
+	// are declared while no controller makes progress, and a tenth of how long it
+	// is kept at most.
 	ReleaseWait time.Duration
 	// DeclaredPatience is how long a declared replica counts as demand without
 	// any progress of its controller.

@@ -34,6 +34,9 @@ type host struct {
 	ports  []cluster.HostPort // taken
 	either *spread.Either     // of the labels, where they are several
 
+	opens bool               // for the pods gathered on it
+	real  quantity.Resources // of that, taken by pods that exist
+
 	pods      []podRef // assigned: pending pods, in order of assignment
 	displaced int64
 	declared  int64

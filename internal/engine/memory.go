@@ -131,12 +131,12 @@ func forget(list []Since, id string) []Since {
 	return filter(list, func(s Since) bool { return s.ID != id })
 }
 
-func (m Memory) plannedFor(claim string) []cluster.Slot {
+func (m Memory) plannedFor(claim string) (slots []cluster.Slot, known bool) {
 	i, found := slices.BinarySearchFunc(m.Planned, claim, func(p Planned, c string) int { return strings.Compare(p.Claim, c) })
 	if !found {
-		return nil
+		return nil, false
 	}
-	return m.Planned[i].Slots
+	return m.Planned[i].Slots, true
 }
 
 // arrived forgets what the claim was launched for: it has come.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -25,12 +24,13 @@ func (s *step) stillKept() {
 // fails for another reason, is written again.
 func (s *step) release() {
 	s.stillKept()
+	coming := s.coming()
 	opening := !s.in.Policy.CannotNominate || s.opening()
 	for _, h := range s.touched(func(h *host) bool { return len(h.pods) > 0 }) {
 		switch h.stage {
 		case stageKept:
 			if opening {
-				s.releaseKept(h)
+				s.releaseKept(h, coming)
 			}
 		case stageNode:
 			if h.claim.Name == "" {
@@ -45,11 +45,23 @@ func (s *step) release() {
 	}
 }
 
-func (s *step) releaseKept(h *host) {
-	var ready time.Time
-	s.memory.ReadySince, ready = remember(s.memory.ReadySince, h.node.Name, s.in.Now)
-	switch patience := ready.Add(s.in.Policy.ReleaseWait); {
-	case h.declared == 0:
+// coming says whether declared pods are to go to nodes that are not open yet, or
+// wait for room.
+func (s *step) coming() bool {
+	return slices.ContainsFunc(s.hosts, func(h *host) bool { return h.stage != stageNode && h.declared > 0 }) ||
+		slices.ContainsFunc(s.classes, func(c *demandClass) bool { return c.waiting > 0 })
+}
+
+// releaseKept opens the node if none of its pods is missing. While declared pods
+// are coming that has to be as much as fills it: others may yet join.
+func (s *step) releaseKept(h *host, coming bool) {
+	s.memory.ReadySince, _ = remember(s.memory.ReadySince, h.node.Name, s.in.Now)
+	oldest := s.in.Now
+	for _, p := range h.pods {
+		oldest = earliest(oldest, p.Created)
+	}
+	switch patience := s.patience(h, oldest); {
+	case h.declared == 0 && (!coming || h.filled(h.real)):
 	case len(h.pods) == 0 && h.displaced == 0:
 		return // nobody waits for it yet; it opens when they come or are given up
 	case s.in.Now.Before(patience):

@@ -80,7 +80,7 @@ func (s *step) retireEmpty(c cluster.Claim) {
 	var at time.Time
 	s.memory.EmptySince, at = remember(s.memory.EmptySince, c.Name, s.in.Now)
 	wait := pool.EmptyAfter
-	if len(s.memory.plannedFor(c.Name)) > 0 {
+	if slots, _ := s.memory.plannedFor(c.Name); len(slots) > 0 {
 		// Nothing of what it was launched for has come yet. Evicted pods are gone
 		// for a moment before their controller creates them anew.
 		wait = max(wait, s.in.Policy.ArrivalPatience)

@@ -4,50 +4,110 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // settle decides anew, while declared pods are still to come, which of the nodes
 // that are up and kept for them open first. Pods that exist are gathered on as
-// few of them as hold them, instead of a few on each, so that most open full and
-// none has to be opened for a part of its content. Pods that other pods have a
-// say about keep to what was planned.
+// few nodes as hold them, up or on their way, and those of these that are up open
+// when they are full; else what is planned stays. Once a node has opened with
+// other pods than were planned there, the rest is planned anew. Pods that other
+// pods have a say about keep to what was planned.
 func (s *step) settle() {
-	kept := filter(s.hosts, func(h *host) bool { return h.stage == stageKept })
-	if len(kept) == 0 || s.trace.Declared == 0 {
-		return
-	}
-	var classes []*demandClass
-	for _, c := range s.classes {
-		if c.real() > 0 && !s.ruled(c) && len(c.group.Shape.Ports)+len(c.group.Shape.Unsupported) == 0 {
-			classes = append(classes, c)
+	kept := 0
+	hosts := filter(s.hosts, func(h *host) bool { return h.stage != stageNode })
+	for _, h := range hosts {
+		if h.stage == stageKept {
+			kept++
 		}
 	}
-	for _, c := range classes {
-		s.fillRunning(c)
+	if kept == 0 || s.trace.Declared == 0 {
+		return
 	}
-	classes = filter(classes, func(c *demandClass) bool { return c.real() > 0 })
+	promises := s.promises()
+	for _, c := range s.classes {
+		c.movable = s.movable(c, hosts)
+		if c.real() > 0 && c.movable {
+			s.fillRunning(c)
+		}
+		if !c.movable {
+			s.fillPlanned(c, promises[c.group.Kind], (*demandClass).count)
+		}
+	}
+	if s.gather(hosts) {
+		s.replan(filter(hosts, func(h *host) bool { return !h.opens }))
+	}
+}
+
+// movable says whether the class's pods may change places freely: other pods have
+// no say about them, and they would find room on most of the hosts.
+func (s *step) movable(c *demandClass, hosts []*host) bool {
+	if s.ruled(c) || len(c.group.Shape.Ports)+len(c.group.Shape.Unsupported) > 0 {
+		return false
+	}
+	need := withoutAttach(c.group.Shape.Requests)
+	var room, holds int64
+	for _, h := range hosts {
+		room += work(h.most)
+		holds += work(need) * need.CountIn(h.most, unlimited)
+	}
+	return holds > room/3
+}
+
+// gather gives pods that exist to nodes that may open for them, and says whether
+// there are any.
+func (s *step) gather(hosts []*host) bool {
+	classes := filter(s.classes, func(c *demandClass) bool { return c.real() > 0 && c.movable })
 	if len(classes) == 0 {
-		return
+		return false
 	}
-	slices.SortStableFunc(kept, func(a, b *host) int {
-		return cmp.Or(cmp.Compare(work(a.free), work(b.free)), strings.Compare(a.name(), b.name()))
-	})
-	p := s.keptProblem(kept, classes)
-	result, done := s.solve(p, 0)
-	if !done {
-		return
-	}
-	for _, b := range result.Bins {
-		h := kept[b.Offer]
-		if !s.settles(classes, h, b) {
+	opened := false
+	for _, f := range s.packHosts(hosts, classes, (*demandClass).real) {
+		h := f.host
+		if h.stage != stageKept || !s.opens(classes, h, f.parts) {
 			continue
 		}
-		for _, part := range b.Parts {
+		opened, h.opens = true, true
+		for _, part := range f.parts {
 			c := classes[part.Class]
 			s.take(c, c.last(), h, min(part.Count, c.real()))
+		}
+	}
+	return opened
+}
+
+// replan plans what is left of the demand anew on the hosts that stay closed.
+func (s *step) replan(hosts []*host) {
+	classes := filter(s.classes, func(c *demandClass) bool { return c.count() > 0 && c.movable })
+	if len(classes) == 0 || len(hosts) == 0 {
+		return
+	}
+	fixed := map[string]bool{}
+	for _, c := range s.classes {
+		fixed[c.group.Kind] = !c.movable
+	}
+	slots := make(map[string][]cluster.Slot, len(hosts))
+	for _, h := range hosts {
+		was, _ := s.memory.plannedFor(h.claim.Name)
+		slots[h.claim.Name] = filter(was, func(x cluster.Slot) bool { return fixed[x.Kind] })
+	}
+	for _, f := range s.packHosts(hosts, classes, (*demandClass).count) {
+		name := f.host.claim.Name
+		for _, part := range f.parts {
+			slots[name] = append(slots[name], cluster.Slot{Kind: classes[part.Class].group.Kind, Count: part.Count})
+		}
+	}
+	if s.cut {
+		return
+	}
+	s.memory.Planned = slices.Clone(s.memory.Planned)
+	for i, p := range s.memory.Planned {
+		if list, known := slots[p.Claim]; known {
+			s.memory.Planned[i].Slots = merged(list)
 		}
 	}
 }
@@ -56,29 +116,55 @@ func (s *step) settle() {
 // must fill before the node opens for them at once.
 const wellFilled = 970
 
-// settles says whether the node may open for this content: it is well filled, or
+// opens says whether the node may open for this content: it is well filled, or
 // a pod of it has waited long enough.
-func (s *step) settles(classes []*demandClass, h *host, b pack.Bin) bool {
-	var content quantity.Resources
-	since := s.in.Now
-	for _, part := range b.Parts {
+func (s *step) opens(classes []*demandClass, h *host, parts []pack.Part) bool {
+	content, oldest := h.real, s.in.Now
+	for _, part := range parts {
 		c := classes[part.Class]
 		content = content.Add(c.group.Shape.Requests.Times(part.Count))
-		if t := c.since(0, s.in.Now); len(c.pods) > 0 && t.Before(since) {
-			since = t
+		if t := c.since(0, s.in.Now); len(c.pods) > 0 && t.Before(oldest) {
+			oldest = t
 		}
 		if len(c.displaced) > 0 {
 			return true
 		}
 	}
-	if work(content) >= work(h.free)/1000*wellFilled {
-		return true
+	return h.filled(content) || !s.in.Now.Before(s.patience(h, oldest))
+}
+
+// filled says whether the content fills the node, or is as much as the node was
+// launched for.
+func (h *host) filled(content quantity.Resources) bool {
+	planned := h.claim.Requests.Sub(h.claim.Allocatable.Sub(h.most))
+	return work(content) >= min(work(h.most), work(planned))/1000*wellFilled
+}
+
+// keptAtMost is how long a node is kept for declared pods while controllers make
+// progress, in units of the wait where they make none.
+const keptAtMost = 10
+
+// patience is until when a node that is up is kept for declared pods, if the
+// oldest of those that it has came then: as long as controllers make progress,
+// but not without end.
+func (s *step) patience(h *host, oldest time.Time) time.Time {
+	from, known := firstSeen(s.memory.ReadySince, h.node.Name)
+	if !known {
+		from = s.in.Now
 	}
-	ready := s.in.Now
-	if t, known := firstSeen(s.memory.ReadySince, h.node.Name); known {
-		ready = t
+	from = latest(from, oldest)
+	progress := from
+	for _, kind := range s.memory.Advanced {
+		progress = latest(progress, kind.At)
 	}
-	return !s.in.Now.Before(ready.Add(s.in.Policy.ReleaseWait)) && !s.in.Now.Before(since.Add(s.in.Policy.ReleaseWait))
+	return earliest(progress.Add(s.in.Policy.ReleaseWait), from.Add(keptAtMost*s.in.Policy.ReleaseWait))
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // real counts the pods of the class that exist.
@@ -98,36 +184,91 @@ func (s *step) fillRunning(c *demandClass) {
 	}
 }
 
-// keptProblem is the pods that exist, to be packed on kept nodes, of which each
-// costs what its room is worth.
-func (s *step) keptProblem(kept []*host, classes []*demandClass) pack.Problem {
-	var p pack.Problem
-	dims := dimensionsOf(classes)
-	for i, h := range kept {
-		p.Offers = append(p.Offers, pack.Offer{
-			Name: h.name(), Group: i, Net: dims.vector(h.free.Max(quantity.Resources{})),
-			Prices: []quantity.Money{quantity.Money(max(1, work(h.free)))}, Zones: 1, Nodes: 1,
-		})
+// hostBin is what the packer puts on a host.
+type hostBin struct {
+	host  *host
+	parts []pack.Part
+}
+
+// packHosts packs demand on hosts, of which each costs what its room is worth.
+// Hosts that are alike are one offer; of these the ones nearest to running get
+// what fills them most.
+func (s *step) packHosts(hosts []*host, classes []*demandClass, count func(*demandClass) int64) []hostBin {
+	p, alike := s.hostsProblem(hosts, classes, count)
+	result, done := s.solve(p, 0)
+	if !done {
+		return nil
 	}
-	where := map[string]int{}
+	bins := slices.Clone(result.Bins) // the answer is kept as it is
+	fills := func(b pack.Bin) (sum int64) {
+		for _, part := range b.Parts {
+			sum += work(classes[part.Class].group.Shape.Requests) * part.Count
+		}
+		return sum
+	}
+	slices.SortStableFunc(bins, func(a, b pack.Bin) int { return cmp.Compare(fills(b), fills(a)) })
+	var out []hostBin
+	for _, b := range bins {
+		for range b.Copies {
+			out = append(out, hostBin{alike[b.Offer][0], b.Parts})
+			alike[b.Offer] = alike[b.Offer][1:]
+		}
+	}
+	return out
+}
+
+// hostsProblem is demand to be packed on hosts, and for each offer the hosts that
+// are alike, nearest to running first.
+func (s *step) hostsProblem(hosts []*host, classes []*demandClass, count func(*demandClass) int64) (p pack.Problem, alike [][]*host) {
+	dims := dimensionsOf(classes)
+	wheres := map[string]int{}
+	var levels []*level // by number of where
 	for _, c := range classes {
 		l := &c.levels[c.last()]
 		key := placeKey(&l.shape, false)
-		w, known := where[key]
+		w, known := wheres[key]
 		if !known {
-			w = len(p.Where)
-			where[key] = w
-			zones := make([]uint64, len(kept))
-			for i, h := range kept {
-				if h.accepts(l) {
-					zones[i] = 1
-				}
-			}
-			p.Where = append(p.Where, pack.Where{Zones: zones})
+			w = len(levels)
+			wheres[key] = w
+			levels = append(levels, l)
 		}
-		p.Classes = append(p.Classes, pack.Class{Key: c.group.Key, Need: dims.vector(l.shape.Requests), Count: c.real(), Where: w})
+		p.Classes = append(p.Classes, pack.Class{Key: c.group.Key, Need: dims.vector(l.shape.Requests), Count: count(c), Where: w})
 	}
-	return p
+	p.Where = make([]pack.Where, len(levels))
+	hosts = slices.Clone(hosts)
+	slices.SortStableFunc(hosts, func(a, b *host) int {
+		return cmp.Or(cmp.Compare(work(a.free), work(b.free)), a.free.Compare(b.free), cmp.Compare(a.stage, b.stage), strings.Compare(a.name(), b.name()))
+	})
+	takes := func(h *host) []bool {
+		out := make([]bool, len(levels))
+		for w, l := range levels {
+			out[w] = h.accepts(l)
+		}
+		return out
+	}
+	var last []bool
+	for _, h := range hosts {
+		these := takes(h)
+		n := len(alike)
+		if n > 0 && alike[n-1][0].free.Compare(h.free) == 0 && slices.Equal(these, last) {
+			alike[n-1] = append(alike[n-1], h)
+			p.Offers[n-1].Nodes++
+			continue
+		}
+		alike, last = append(alike, []*host{h}), these
+		p.Offers = append(p.Offers, pack.Offer{
+			Name: h.name(), Group: n, Net: dims.vector(h.free.Max(quantity.Resources{})),
+			Prices: []quantity.Money{quantity.Money(max(1, work(h.free)))}, Zones: 1, Nodes: 1,
+		})
+		for w, yes := range these {
+			zones := uint64(0)
+			if yes {
+				zones = 1
+			}
+			p.Where[w].Zones = append(p.Where[w].Zones, zones)
+		}
+	}
+	return p, alike
 }
 
 // putOff lets declared pods that found no room wait until they exist, where the
