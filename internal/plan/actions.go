@@ -131,5 +131,5 @@ type Plan struct {
 	// Unnominated says that pods cannot be nominated: the scheduler chooses their
 	// nodes by its own scoring.
 	Unnominated bool
-	Proofs   []Certificate  // how much less any plan could cost at best
+	Proofs      []Certificate // how much less any plan could cost at best
 }

@@ -157,6 +157,11 @@ func (d *daemon) work(ctx context.Context) error {
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
 		Actor: &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world},
 	}
+	if may, err := kube.MayNominate(ctx, d.kube.Core); err != nil {
+		d.logger.Warn("not known whether pods may be nominated; it shows with the first", "error", err)
+	} else if !may {
+		decisions.CannotNominate()
+	}
 	claims := &claim.Controller{
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: recorder,
 		Logger: d.logger.Named("nodeclaim"), Now: time.Now,

@@ -99,6 +99,9 @@ func (a *Actor) nominate(ctx context.Context, n plan.Nominate) error {
 		"metadata": map[string]any{"uid": n.PodUID},
 		"status":   map[string]any{"nominatedNodeName": n.Node},
 	}), metav1.PatchOptions{FieldManager: translate.FieldManager}, "status")
+	if apierrors.IsForbidden(err) {
+		err = errors.Join(kube.ErrMayNotNominate, err)
+	}
 	if err = ignoreGone(err); err != nil || pod.Name == "" {
 		return wrap(err, "pod %s nominate for %s", n.Pod, n.Node)
 	}

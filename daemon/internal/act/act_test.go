@@ -2,15 +2,21 @@ package act
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -59,5 +65,24 @@ func TestCordonAndRelease_KeepTheOtherTaintsAndLabels(t *testing.T) {
 	}
 	if w.node.Labels["a"] != "1" || w.node.Labels[corev1.LabelNodeExcludeBalancers] == "" {
 		t.Errorf("labels = %v", w.node.Labels)
+	}
+}
+
+func TestNominate_SaysWhereItIsForbiddenAndStillReleases(t *testing.T) {
+	a, w := actor(t)
+	api := fake.NewClientset(w.node.DeepCopy())
+	api.PrependReactor("patch", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods/status"}, "p", nil)
+	})
+	a.Core = api
+	awaiting := cluster.Taint{Key: v1.TaintAwaitingPods, Effect: cluster.NoSchedule}
+	err := a.Do(context.Background(), plan.Plan{Actions: []plan.Action{
+		plan.Nominate{Pod: "default/p", PodUID: "u", Node: "n"}, plan.Release{Node: "n", NodeUID: "u", Taint: awaiting},
+	}})
+	if !errors.Is(err, kube.ErrMayNotNominate) {
+		t.Errorf("error %v, want one that says what is missing", err)
+	}
+	if got := keys(w.node); slices.Contains(got, v1.TaintAwaitingPods) {
+		t.Errorf("the node is kept for pods that cannot be nominated: taints %v", got)
 	}
 }

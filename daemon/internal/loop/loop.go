@@ -5,6 +5,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -75,6 +77,15 @@ func (l *Loop) Unavailable(until time.Time, offerings ...engine.OfferingKey) {
 	}
 }
 
+// CannotNominate lets plans be made without nominations from now on, and says so
+// once. It must not be called while Run is at work, which calls it by itself.
+func (l *Loop) CannotNominate() {
+	if !l.Policy.CannotNominate {
+		l.Policy.CannotNominate = true
+		l.Logger.Warn("pods are not nominated for nodes, so the scheduler places them by its own scoring: plans need more nodes", "error", kube.ErrMayNotNominate)
+	}
+}
+
 func (l *Loop) channel() chan struct{} {
 	l.once.Do(func() { l.poke = make(chan struct{}, 1) })
 	return l.poke
@@ -133,6 +144,9 @@ func (l *Loop) step(ctx context.Context) time.Time {
 		if w, ok := a.(plan.Wait); ok {
 			next = w.Until
 		}
+	}
+	if errors.Is(err, kube.ErrMayNotNominate) {
+		l.CannotNominate()
 	}
 	if err != nil && ctx.Err() == nil {
 		l.Logger.Warn("plan carried out in part, it is made again", "error", err)

@@ -1,10 +1,12 @@
 package loop_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -26,7 +29,8 @@ type stage struct {
 	t        *testing.T
 	changed  chan struct{}
 	snapshot cluster.Snapshot
-	fail     int // so many times
+	fail     int   // so many times
+	fault    error // how; nil: in some way
 
 	acting, recorded chan struct{} // where not nil: Record waits for the first, and closes the second
 	log              []string
@@ -76,6 +80,9 @@ func (s *stage) Do(_ context.Context, p plan.Plan) error {
 	s.log = append(s.log, "done")
 	if s.fail > 0 {
 		s.fail--
+		if s.fault != nil {
+			return s.fault
+		}
 		return errors.New("the API server is away")
 	}
 	var claims []cluster.Claim
@@ -173,6 +180,26 @@ func TestLoop_ActsWhileItTells(t *testing.T) {
 		s.wantEachPodLaunchedForOnce()
 		if len(s.log) != len(s.outs) {
 			t.Errorf("%d Steps carried out, %d recorded", len(s.log), len(s.outs))
+		}
+	})
+}
+
+func TestLoop_PlansWithoutNominationsOnceTheyAreForbiddenAndSaysSoOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.fail, s.fault = 2, fmt.Errorf("pod default/web-0 nominate: %w", kube.ErrMayNotNominate)
+		var log bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		l := &loop.Loop{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.New(&hclog.LoggerOptions{Output: &log})}
+		if err := l.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if len(s.outs) < 3 || s.outs[0].Plan.Unnominated || !s.outs[1].Plan.Unnominated {
+			t.Errorf("%d plans; the first should nominate, the second not", len(s.outs))
+		}
+		if got := strings.Count(log.String(), "pods are not nominated"); got != 1 {
+			t.Errorf("said %d times, want once:\n%s", got, log.String())
 		}
 	})
 }

@@ -25,6 +25,7 @@ type Metrics struct {
 	planBound  prometheus.Gauge
 	toDecision prometheus.Histogram
 	leader     prometheus.Gauge
+	nominates  prometheus.Gauge
 	fleet      *audits
 }
 
@@ -69,8 +70,9 @@ func NewMetrics(version string) *Metrics {
 			Name: "karpenter_pods_scheduling_decision_duration_seconds",
 			Help: "Time from a pod's first sight to the decision to launch for it.", Buckets: seconds,
 		}),
-		leader: gauge("karpenterd_leader", "1 while this replica is the one that works."),
-		fleet:  newAudits(),
+		nominates: gauge("karpenterd_nominates_pods", "1 where pods are nominated for the nodes planned for them, 0 where the daemon may not."),
+		leader:    gauge("karpenterd_leader", "1 while this replica is the one that works."),
+		fleet:     newAudits(),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "karpenter_build_info", Help: "The daemon's version.",
@@ -78,7 +80,7 @@ func NewMetrics(version string) *Metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.decisions, m.claims, m.deleted, m.terminated, m.failures, m.messages, m.awsCalls,
-		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.fleet.cost, m.fleet.bound, build,
+		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.nominates, m.fleet.cost, m.fleet.bound, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -47,6 +47,10 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 	if out.Trace.Complete { // before that not all have been tried
 		r.Metrics.refused.Set(float64(out.Trace.Refused))
 	}
+	r.Metrics.nominates.Set(1)
+	if out.Plan.Unnominated {
+		r.Metrics.nominates.Set(0)
+	}
 	r.Metrics.fleet.look(in, out, r.Logger)
 	for _, a := range out.Plan.Actions {
 		switch x := a.(type) {
@@ -59,7 +63,11 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 		case plan.Cordon:
 			r.Logger.Info("cordon node", "node", x.Node, "reason", x.Why)
 		case plan.Release:
-			r.Logger.Info("release node", "node", x.Node, "nominated", x.Planned, "given_up", x.GivenUp)
+			nominated := x.Planned
+			if out.Plan.Unnominated {
+				nominated = 0
+			}
+			r.Logger.Info("release node", "node", x.Node, "nominated", nominated, "planned", x.Planned, "given_up", x.GivenUp)
 		}
 	}
 	r.cost(out.Plan, out.Trace.Launches)
