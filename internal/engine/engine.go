@@ -89,7 +89,8 @@ type Policy struct {
 	// ArrivalPatience is the least time for which a node that has not had any of
 	// its pods yet does not count as empty.
 	ArrivalPatience time.Duration
-	// LaunchTimeout and RegistrationTimeout end NodeClaims that do not come up.
+	// LaunchTimeout and RegistrationTimeout end NodeClaims that do not come up. A
+	// node that has registered has as long again to become ready for its pods.
 	LaunchTimeout, RegistrationTimeout time.Duration
 	// DrainReserve is the part of an interruption notice that is kept for
 	// draining, at most half of the notice.

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -145,7 +146,12 @@ func TestStep_APromiseOutlivesThoseThatItsPodsMustBeSpreadAmong(t *testing.T) {
 		p.Shape.Priority = 10
 		p.Shape.Selector = label.All(label.Is(label.Zone, first[0].Zones[0]))
 	})
-	w.order(of[plan.Launch](w.step()))
+	w.now = w.now.Add(time.Minute)
+	if next := of[plan.Launch](w.step()); len(next) != 3 {
+		t.Fatalf("launched %+v", next)
+	} else {
+		w.order(next)
+	}
 	if again := of[plan.Launch](w.step()); len(again) > 0 {
 		t.Errorf("launched again: %+v", again)
 	}

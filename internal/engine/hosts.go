@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
@@ -125,6 +126,8 @@ func (s *step) nodeHost(state *cluster.NodeState, c cluster.Claim) *host {
 		}
 	case s.kept(n, c):
 		h.stage, h.taints = stageKept, c.Taints
+	case s.stuck(n, c):
+		return nil
 	default:
 		// Still starting: what the NodeClaim promises holds, not yet what the
 		// kubelet has reported.
@@ -166,10 +169,26 @@ func promised(reported, claim quantity.Resources) quantity.Resources {
 	return reported
 }
 
+// stuck says whether a node that has registered had time enough to become ready
+// for its pods, and did not: they must not wait for it for ever.
+func (s *step) stuck(n cluster.Node, c cluster.Claim) bool {
+	return c.Registered && !c.Initialized && !s.usable(n, c) && !s.in.Now.Before(s.initialized(c))
+}
+
+// initialized is when the node of the claim ought to be ready for its pods.
+func (s *step) initialized(c cluster.Claim) time.Time {
+	return c.Created.Add(2 * s.in.Policy.RegistrationTimeout)
+}
+
 // kept says whether the node is up and only the daemon's own taint keeps pods
 // away.
 func (s *step) kept(n cluster.Node, c cluster.Claim) bool {
-	if !n.Ready || !c.Registered || !slices.Contains(n.Taints, s.in.Policy.StartupTaint) {
+	return s.usable(n, c) && slices.Contains(n.Taints, s.in.Policy.StartupTaint)
+}
+
+// usable says whether pods could run on the node but for the daemon's own taint.
+func (s *step) usable(n cluster.Node, c cluster.Claim) bool {
+	if !n.Ready || !c.Registered {
 		return false
 	}
 	if slices.ContainsFunc(c.Requests.Extended, func(a quantity.Amount) bool { return n.Allocatable.Get(a.Name) == 0 }) {

@@ -19,6 +19,8 @@ func (s *step) retire() {
 			s.retireInterrupted(c)
 		case !c.Registered:
 			s.retireLate(c)
+		case !c.Initialized && !s.runsPods(c):
+			s.retireStuck(c)
 		default:
 			s.retireEmpty(c)
 		}
@@ -64,6 +66,20 @@ func (s *step) retireLate(c cluster.Claim) {
 		return
 	}
 	s.delete(c, why, "", s.in.Now.Sub(c.Created))
+}
+
+// retireStuck ends a node that has registered and never becomes ready for its
+// pods, so that those launched in its place do not come on top of it.
+func (s *step) retireStuck(c cluster.Claim) {
+	s.memory.EmptySince = forget(s.memory.EmptySince, c.Name)
+	node, up := s.in.Snapshot.Node(c.Node)
+	switch {
+	case !up || s.usable(node, c) || node.DoNotDisrupt:
+	case s.stuck(node, c):
+		s.delete(c, plan.InitializationTimeout, "", s.in.Now.Sub(c.Created))
+	default:
+		s.waitUntil(s.initialized(c), plan.LaunchToFinish)
+	}
 }
 
 func (s *step) retireEmpty(c cluster.Claim) {

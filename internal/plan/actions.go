@@ -94,6 +94,9 @@ const (
 	Interrupted         DeleteReason = "Interrupted"
 	LaunchTimeout       DeleteReason = "LaunchTimeout"
 	RegistrationTimeout DeleteReason = "RegistrationTimeout"
+	// InitializationTimeout is that of a node that registered, and never became one
+	// on which its pods could run.
+	InitializationTimeout DeleteReason = "InitializationTimeout"
 )
 
 // WaitReason says what a Wait waits for.
