@@ -21,7 +21,7 @@ func (c *part) count() {
 				continue
 			}
 			for i, g := range c.groups {
-				if worth := c.short(d, i, c.needs(r, g)); worth > max(scarcest.worth, tiny) {
+				if worth := short(1, c.needs(r, g), c.stock(r, i)); worth > max(scarcest.worth, tiny) {
 					scarcest = candidate{d, worth}
 				}
 			}
@@ -86,12 +86,13 @@ func (c *part) shortest(resource int, price float64) (candidate, bool) {
 		if len(needs) == 0 {
 			continue
 		}
-		for _, unit := range c.units(resource, i, needs) {
+		stock := c.stock(resource, i)
+		for _, unit := range units(needs, stock) {
 			d := Dimension{resource, unit}
 			if slices.Contains(c.dims, d) {
 				continue
 			}
-			worth := c.short(d, i, needs) * float64(unit) * price
+			worth := short(unit, needs, stock) * float64(unit) * price
 			if worth > best.worth && worth > enough*c.bound {
 				best = candidate{d, worth}
 			}
@@ -100,19 +101,28 @@ func (c *part) shortest(resource int, price float64) (candidate, bool) {
 	return best, best.Unit > 0
 }
 
-// short is how many units the offers of the group at i are short of.
-func (c *part) short(d Dimension, i int, needs []sized) float64 {
-	short := 0.0
-	for _, n := range needs {
-		if n.size < d.Unit {
-			break
-		}
-		short += float64(float64(n.size/d.Unit) * n.count)
-	}
+// stock lists the capacities of the offers used that the group at i can use.
+func (c *part) stock(resource, i int) []sized {
+	var out []sized
 	for k, amount := range c.used {
 		if amount > tiny && has(c.model.groups[c.groups[i]].offers, c.offers[k]) {
-			short -= float64(amount * float64(c.Offers[c.offers[k]].Capacity[d.Resource]/d.Unit))
+			out = append(out, sized{c.Offers[c.offers[k]].Capacity[resource], amount})
 		}
+	}
+	return out
+}
+
+// short is how many units the stock is short of.
+func short(unit int64, needs, stock []sized) float64 {
+	short := 0.0
+	for _, n := range needs {
+		if n.size < unit {
+			break
+		}
+		short += float64(float64(n.size/unit) * n.count)
+	}
+	for _, o := range stock {
+		short -= float64(o.count * float64(o.size/unit))
 	}
 	return short
 }
@@ -143,20 +153,16 @@ func (c *part) needs(resource, group int) []sized {
 
 // units lists those worth trying: the sizes of big pods and their halves, and
 // what the capacities in use can just not hold one more of.
-func (c *part) units(resource, i int, needs []sized) []int64 {
+func units(needs, stock []sized) []int64 {
 	var out []int64
 	for j, n := range needs {
 		if j == 0 || n.size != needs[j-1].size {
 			out = append(out, n.size, (n.size+1)/2, (n.size+2)/3)
 		}
 	}
-	for k, amount := range c.used {
-		if amount <= tiny || !has(c.model.groups[c.groups[i]].offers, c.offers[k]) {
-			continue
-		}
-		capacity := c.Offers[c.offers[k]].Capacity[resource]
+	for _, o := range stock {
 		for parts := int64(1); parts <= 12; parts++ {
-			out = append(out, capacity/(parts+1)+1)
+			out = append(out, o.size/(parts+1)+1)
 		}
 	}
 	slices.Sort(out)
