@@ -20,6 +20,24 @@ const (
 // best returns the node with the highest score; each of several has the same
 // chance.
 func (s *scheduler) best(p *pod, feasible []*node) *node {
+	totals := s.scores(p, feasible)
+	var best *node
+	var score, ties int64
+	for i, n := range feasible {
+		switch {
+		case best == nil || totals[i] > score:
+			best, score, ties = n, totals[i], 1
+		case totals[i] == score:
+			if ties++; s.chance.below(ties) == 0 {
+				best = n
+			}
+		}
+	}
+	return best
+}
+
+// scores are the weighted sums of what the plugins say of the nodes.
+func (s *scheduler) scores(p *pod, feasible []*node) []int64 {
 	totals := make([]int64, len(feasible))
 	part := make([]int64, len(feasible))
 	for i, n := range feasible {
@@ -48,19 +66,7 @@ func (s *scheduler) best(p *pod, feasible []*node) *node {
 	if s.social && s.attraction(p, feasible, part) {
 		sum(weightAffinity)
 	}
-	var best *node
-	var score, ties int64
-	for i, n := range feasible {
-		switch {
-		case best == nil || totals[i] > score:
-			best, score, ties = n, totals[i], 1
-		case totals[i] == score:
-			if ties++; s.chance.below(ties) == 0 {
-				best = n
-			}
-		}
-	}
-	return best
+	return totals
 }
 
 // leastAllocated is the mean share of CPU and memory that stays free

@@ -32,7 +32,7 @@ type scheduler struct {
 
 var registerMetrics = sync.OnceFunc(metrics.Register)
 
-// newScheduler sets up a profile with the given filters only. It looks up what
+// newScheduler sets up a profile with the given plugins only. It looks up what
 // pods refer to in all of the worlds.
 func newScheduler(t *testing.T, worlds []*world, enabled ...string) *scheduler {
 	t.Helper()
@@ -44,10 +44,10 @@ func newScheduler(t *testing.T, worlds []*world, enabled ...string) *scheduler {
 		t.Fatal(err)
 	}
 	profile := config.Profiles[0]
-	profile.Plugins.MultiPoint.Enabled = nil
-	for _, name := range append([]string{names.PrioritySort, names.DefaultBinder}, enabled...) {
-		profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, schedulerconfig.Plugin{Name: name})
-	}
+	// The weights stay those of the default profile.
+	profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(profile.Plugins.MultiPoint.Enabled, func(p schedulerconfig.Plugin) bool {
+		return !slices.Contains(append([]string{names.PrioritySort, names.DefaultBinder}, enabled...), p.Name)
+	})
 	client := fake.NewSimpleClientset(others(worlds)...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	s := &scheduler{snapshot: cache.NewEmptySnapshot()}

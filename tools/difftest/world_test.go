@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,6 +29,7 @@ type world struct {
 	claims  map[string]*corev1.PersistentVolumeClaim // by namespace/name
 	volumes map[string]*corev1.PersistentVolume
 	classes map[string]*storagev1.StorageClass
+	sets    []*appsv1.ReplicaSet
 }
 
 // others is what the scheduler's plugins look up beside pods and nodes.
@@ -41,6 +43,9 @@ func others(worlds []*world) []runtime.Object {
 			out = append(out, x)
 		}
 		for _, x := range w.classes {
+			out = append(out, x)
+		}
+		for _, x := range w.sets {
 			out = append(out, x)
 		}
 	}

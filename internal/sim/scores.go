@@ -1,0 +1,34 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+)
+
+// Scores are what the model of the scheduler gives each of the nodes for a pod,
+// all of which could take it, while others run. Pods of one owner are of one
+// workload. It lets the model be held against the kube-scheduler's own plugins.
+func Scores(nodes []cluster.Node, running []cluster.Pod, p cluster.Pod) []int64 {
+	s := newScheduler(&clock{}, &chance{}, time.Millisecond)
+	kinds := map[cluster.Owner]*kind{}
+	made := func(p cluster.Pod) *pod {
+		k, known := kinds[p.Owner]
+		if !known {
+			k = newKind(p.Owner.Name, p.Shape, p.Labels)
+			if k.owned = p.Owner.Name != ""; k.owned {
+				kinds[p.Owner] = k
+			}
+		}
+		s.social = s.social || len(p.Shape.Together)+len(p.Shape.Apart) > 0
+		return &pod{Pod: p, kind: k}
+	}
+	for _, n := range nodes {
+		x := newNode(n)
+		s.nodes, s.byName[n.Name] = append(s.nodes, x), x
+	}
+	for _, r := range running {
+		s.byName[r.Node].add(made(r))
+	}
+	return s.scores(made(p), s.nodes)
+}
