@@ -22,7 +22,7 @@ func (s *step) keepPromises() {
 		return
 	}
 	promises := s.promises()
-	if s.trace.Declared > 0 {
+	if s.settled {
 		// Pods that exist come before those that may yet come.
 		s.keepPlanned(promises, (*demandClass).real)
 		for _, c := range s.classes {

@@ -179,6 +179,7 @@ type step struct {
 	attachMost  map[string]int64              // how many of each a node has, where that is known
 	portsMatter bool
 
+	settled   bool    // nodes were up that are kept for declared pods; see settle
 	hosts     []*host // what is on its way, sorted by readiness, then name
 	nodeHosts map[string]*host
 

@@ -28,6 +28,7 @@ func (s *step) settle() {
 	if kept == 0 || s.trace.Declared == 0 {
 		return
 	}
+	s.settled = true
 	promises := s.promises()
 	for _, c := range s.classes {
 		c.movable = s.movable(c, hosts)

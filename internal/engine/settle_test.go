@@ -129,3 +129,13 @@ func (w *world) memoryAfterProgress() engine.Memory {
 	m.Advanced = []engine.Since{{ID: "ReplicaSet", At: w.now}}
 	return m
 }
+
+func TestStep_WhatIsOnItsWayForDeclaredPodsStaysTheirsUntilItIsUp(t *testing.T) {
+	w := newWorld(t).declares("web", 4, 900, 64)
+	w.order(of[plan.Launch](w.step()))
+	w.pods("other", 1, 800).after(time.Second)
+	launches := of[plan.Launch](w.step())
+	if len(launches) != 1 || len(launches[0].Pods) != 1 || launches[0].Declared != 0 {
+		t.Errorf("launches = %+v, want one for the other pod", launches)
+	}
+}
