@@ -8,6 +8,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // certify proves how much less the launches could cost at best: what all pods
@@ -86,6 +87,7 @@ func (c *demandClass) placed() int64 { return c.had - c.refused - c.waiting }
 // certificate says what was proven in terms of the objects; the demand is as in
 // boundProblem. A set of pods apart is told by who has a price for it.
 func certificate(c bound.Certificate, p bound.Problem, demand []*demandClass, dims dimensions, unpriced []string) plan.Certificate {
+	c.Bound = withoutUntold(c, p, dims)
 	out := plan.Certificate{Bound: c.Bound, Scale: c.Scale, Unpriced: unpriced}
 	names := dims.names()
 	var told []int
@@ -116,6 +118,30 @@ func certificate(c bound.Certificate, p bound.Problem, demand []*demandClass, di
 		out.Demand = append(out.Demand, plan.DemandPrice{Group: d.group.Key, Count: d.placed(), Prices: prices})
 	}
 	return out
+}
+
+// withoutUntold is the bound where a pod belongs to the sets of pods apart that it
+// has a price for, and to no other: only those are told, and a pod that is not
+// known to belong to a set may go where the set has no room.
+func withoutUntold(c bound.Certificate, p bound.Problem, dims dimensions) quantity.Money {
+	untold := false
+	for i := range p.Classes {
+		need := p.Classes[i].Need
+		for set := len(need) - len(dims.apart); set < len(need); set++ {
+			at := slices.IndexFunc(c.Dimensions, func(d price.Dimension) bool { return d.Resource == set })
+			if need[set] > 0 && (at < 0 || len(c.Prices[i]) == 0 || c.Prices[i][at] == 0) {
+				need[set], untold = 0, true
+			}
+		}
+	}
+	if !untold {
+		return c.Bound
+	}
+	proven, err := bound.Proven(p, c)
+	if err != nil {
+		return 0
+	}
+	return min(c.Bound, proven)
 }
 
 // boundProblem is the demand, which it sorts by key, and all that could be

@@ -82,6 +82,7 @@ func TestStep_ANodeLargerThanTheSoftSizeLimitIsLaunchedOnlyForAPodThatNeedsIt(t 
 }
 
 func newWorldOf(t *testing.T, w *world) *world {
+	t.Helper()
 	x := newWorld(t)
 	x.objects.Classes = w.objects.Classes
 	return x
