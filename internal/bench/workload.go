@@ -111,6 +111,18 @@ func Shaped(seed uint64, deployments int, pods int64) []Deployment {
 	return out
 }
 
+// Big draws Deployments of up to 20 pods of 9 to 15 CPUs each, with 0.5 to 7 GiB
+// for each CPU: two or three fill a node of 32.
+func Big(seed uint64, deployments int) []Deployment {
+	rng := rand.New(rand.NewPCG(seed, 0xb16)) //nolint:gosec // G404: demand for a benchmark, which has to be the same for equal seeds
+	out := make([]Deployment, deployments)
+	for i := range out {
+		cpu := 9000 + 250*rng.Int64N(25)
+		out[i] = Deployment{Name: fmt.Sprintf("d%d", i), MilliCPU: cpu, MiB: cpu * (512 + rng.Int64N(6656)) / 1000, Count: 1 + rng.Int64N(20)}
+	}
+	return out
+}
+
 func pickSize(rng *rand.Rand) int {
 	sum := 0
 	for _, s := range cpuSizes {

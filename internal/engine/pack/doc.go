@@ -10,7 +10,10 @@
 // for their price are kept, shrunk to the cheapest offer that holds them; the
 // rest is priced and dealt again. What is left, less than a node or so, is filled
 // greedily by worth for price. Large demand is dealt in lots of nodes that are
-// filled alike. Polish takes a few bins apart and packs them again.
+// filled alike. Where most pods are so big that a few fill a node, another search
+// chooses among all contents that a node could have of them, by a linear program
+// that is rounded step by step, and the others fill what those leave. Polish takes
+// a few bins apart and packs them again.
 //
 // Search and Polish work in units, a search of the whole demand and a step of
 // polishing: whatever is done at once or in pieces, the result is the same. A

@@ -62,14 +62,31 @@ func (f *filler) fill(col *column, left []int64, large bool, out *filling) {
 		f.admit(col, left, false)
 		f.pour(left, out)
 	}
+	f.close(col, out, 0)
+}
+
+// add puts more of what is left into a bin: kinds that it does not hold yet, and
+// that have no rule in common with those that it does.
+func (f *filler) add(col *column, left []int64, out *filling) {
+	for d, r := range col.room {
+		f.free[d], f.step[d] = r-out.used[d], r/8
+	}
+	from := len(out.pieces)
+	f.admit(col, left, false)
+	f.pour(left, out)
+	f.close(col, out, from)
+}
+
+// close notes what has been put into the bin: the pieces from the given one on.
+func (f *filler) close(col *column, out *filling, from int) {
 	if out.used == nil {
 		out.used = make([]int64, len(f.dims))
 	}
 	for d, r := range col.room {
 		out.used[d] = r - f.free[d]
 	}
-	for i := range out.pieces {
-		p := &out.pieces[i]
+	for i := range out.pieces[from:] {
+		p := &out.pieces[from+i]
 		p.count, f.placed[p.kind] = f.placed[p.kind], 0
 	}
 	for _, r := range f.touched {

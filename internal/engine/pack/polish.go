@@ -142,7 +142,7 @@ func (s *search) retry(sub *search, step uint64) bool {
 	if step%2 == 1 {
 		sub.begin(s, taken, step)
 	}
-	sub.run(sub.tight)
+	sub.run(sub.tight, false)
 	if sub.cost >= cost || slices.ContainsFunc(sub.left, func(n int64) bool { return n > 0 }) {
 		return false
 	}

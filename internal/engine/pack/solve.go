@@ -25,20 +25,20 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 	c := newCore(&p)
 	prices := c.open(&r)
 	best := newSearch(c)
-	goal := best.worthOf(prices)
-	goal = addMoney(goal, int64(goal)/nearly, 1)
+	least := best.worthOf(prices)
+	goal := addMoney(least, int64(least)/nearly, 1)
 	best.restore(r.nodes)
 	for n := 0; !r.searched && (limit.Trials <= 0 || n < limit.Trials); n++ {
 		s := newSearch(c)
 		if r.Searches > 0 { // the first finds no worth, and with rules begins node by node
 			s.value(prices, s.left)
 		}
-		s.run(tightness[r.Searches])
+		s.run(tightness[r.Searches], r.Searches == searches)
 		if r.Searches == 0 || s.better(best) {
 			best = s
 		}
 		r.Searches++
-		r.searched = best.cost <= goal || best.lone() || r.Searches == searches
+		r.searched = best.cost <= goal || best.lone() || r.Searches > searches || r.Searches == searches && !c.mostlyBig(prices, least)
 	}
 	if r.searched && best.cost > goal && !best.lone() {
 		best.touchUp()
@@ -82,7 +82,7 @@ func (s *search) restore(nodes []node) {
 }
 
 const (
-	searches = 2
+	searches = 2   // and one more where most pods are big
 	nearly   = 150 // the inverse of the gap at which no other start is tried
 )
 
@@ -149,14 +149,17 @@ func (s *search) usable(column int) bool {
 	return (s.large || !col.large) && (col.nodes < 0 || s.nodesLeft[col.offer] > 0)
 }
 
-// run places all that is left: what needs large offers first, then the bulk in
-// lots, then the rest.
-func (s *search) run(tight uint) {
+// run places all that is left: what needs large offers first, then big pods by
+// patterns if asked for, then the bulk in lots, then the rest.
+func (s *search) run(tight uint, byPattern bool) {
 	s.tight = tight
 	if s.large {
 		s.value(s.pricesFor(s.left, s.cuts, firstGroups), s.left)
 		s.greedy(true)
 		s.large = false
+	}
+	if byPattern {
+		s.packBig()
 	}
 	s.spreadAll()
 	if s.cap > 0 {

@@ -10,6 +10,9 @@
 // resource of which every node has one counts nodes; it is looked at only where
 // they would be too few.
 //
+// Cover is another program, for pods so big that every content of a node can be
+// listed: it chooses among those, and says nothing of what resources are worth.
+//
 // Invariants: floating point is used only between the integers that come in and
 // the integers that go out; the prices that go out are feasible exactly, checked
 // in 128 bits. A work limit ends the search early, with lower prices.
