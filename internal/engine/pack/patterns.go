@@ -12,8 +12,10 @@ import (
 // programs, and the squares of their rows, for every pivot.
 const (
 	few         = 4       // pods of a big kind that a node holds at most
-	manyBig     = 96      // kinds in one linear program
-	maxContents = 8192    // the same for contents
+	manyBig     = 64      // kinds in one linear program
+	fewBig      = 8       // the same where there are so many that all could not have their turn
+	cubes       = 1 << 24 // kinds, times the cube of how many are in one program: about patternWork
+	maxContents = 8192    // contents in one linear program
 	patternWork = 1 << 22 // about 20 ms
 	nearlyOne   = 700     // 1024ths of a node that are rounded up
 )
@@ -25,6 +27,7 @@ const (
 type patterns struct {
 	*search
 	big    []int // kinds; contents have them as rows
+	most   int   // kinds in one linear program
 	work   int
 	used   []int64
 	rows   []int
@@ -69,8 +72,12 @@ func (c *core) bigKinds() []int {
 
 // packBig places big pods, and in the same nodes what fits beside them.
 func (s *search) packBig() {
-	p := patterns{search: s, work: patternWork, used: make([]int64, len(s.dims))}
-	p.pack(slices.DeleteFunc(s.bigKinds(), func(k int) bool { return s.left[k] == 0 }))
+	big := slices.DeleteFunc(s.bigKinds(), func(k int) bool { return s.left[k] == 0 })
+	p := patterns{search: s, most: manyBig, work: patternWork, used: make([]int64, len(s.dims))}
+	for p.most > fewBig && len(big)*p.most*p.most*p.most > cubes {
+		p.most--
+	}
+	p.pack(big)
 }
 
 // pack takes the kinds apart where they are too many: every second one, so that
@@ -80,7 +87,7 @@ func (p *patterns) pack(big []int) {
 		return
 	}
 	p.big, p.found, p.column = big, nil, nil
-	if len(big) <= manyBig && p.extend(0, 0) {
+	if len(big) <= p.most && p.extend(0, 0) {
 		for p.round() {
 		}
 		return
