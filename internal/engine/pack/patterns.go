@@ -36,10 +36,10 @@ type patterns struct {
 	found  []price.Content
 }
 
-// mostlyBig says whether the bulk of the worth of all is big pods. Where it is not, the
+// manyBigPods says whether a good part of the worth of all is big pods. Where it is not, the
 // others fill what these leave. What there is only so much of is best given out
 // by worth.
-func (c *core) mostlyBig(prices price.Prices, all quantity.Money) bool {
+func (c *core) manyBigPods(prices price.Prices, all quantity.Money) bool {
 	if slices.ContainsFunc(c.columns, func(col column) bool { return col.nodes >= 0 }) {
 		return false
 	}
@@ -47,7 +47,7 @@ func (c *core) mostlyBig(prices price.Prices, all quantity.Money) bool {
 	for _, k := range c.bigKinds() {
 		sum = addMoney(sum, int64(worth(c.kinds[k].need, prices, prices.Of[k])), c.kinds[k].count)
 	}
-	return sum > all/2
+	return sum > all/4
 }
 
 // bigKinds are those of which no node has room for more than a few, whatever a

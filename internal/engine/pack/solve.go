@@ -38,7 +38,7 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 			best = s
 		}
 		r.Searches++
-		r.searched = best.cost <= goal || best.lone() || r.Searches > searches || r.Searches == searches && !c.mostlyBig(prices, least)
+		r.searched = best.cost <= goal || best.lone() || r.Searches > searches || r.Searches == searches && !c.manyBigPods(prices, least)
 	}
 	if r.searched && best.cost > goal && !best.lone() {
 		best.touchUp()
@@ -82,7 +82,7 @@ func (s *search) restore(nodes []node) {
 }
 
 const (
-	searches = 2   // and one more where most pods are big
+	searches = 2   // and one more where many pods are big
 	nearly   = 150 // the inverse of the gap at which no other start is tried
 )
 
