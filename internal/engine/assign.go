@@ -105,7 +105,7 @@ func (s *step) keepNominations(c *demandClass) {
 		s.put(c, c.last(), h, 1)
 		h.pods = append(h.pods, p)
 		h.real = h.real.Add(c.levels[c.last()].shape.Requests)
-		s.outcome(c, c.last(), h, []string{p.id})
+		s.outcome(c, h, []string{p.id})
 		return false
 	})
 }
@@ -272,7 +272,7 @@ func (s *step) take(c *demandClass, level int, h *host, n int64) int64 {
 	h.displaced += int64(len(g.displaced))
 	h.declared += g.declared
 	h.real = h.real.Add(c.levels[level].shape.Requests.Times(int64(len(g.pods) + len(g.displaced))))
-	s.outcome(c, level, h, s.ids(g))
+	s.outcome(c, h, s.ids(g))
 	return n
 }
 
@@ -310,8 +310,9 @@ func (s *step) ids(d draw) []string {
 	return s.names[from:len(s.names):len(s.names)]
 }
 
-// outcome says that the pods have a place on the host.
-func (s *step) outcome(c *demandClass, level int, h *host, pods []string) {
+// outcome says that the pods have a place on the host, and what they gave up in
+// this plan. What was given up for a promise was said when it was made.
+func (s *step) outcome(c *demandClass, h *host, pods []string) {
 	if len(pods) == 0 {
 		return
 	}
@@ -320,7 +321,7 @@ func (s *step) outcome(c *demandClass, level int, h *host, pods []string) {
 		verdict = plan.OnClaim
 	}
 	s.outcomes = append(s.outcomes, plan.Outcome{
-		Group: c.group.Key, Pods: pods, Verdict: verdict, On: h.name(), Dropped: c.levels[level].dropped,
+		Group: c.group.Key, Pods: pods, Verdict: verdict, On: h.name(), Dropped: c.levels[c.level].dropped,
 	})
 }
 

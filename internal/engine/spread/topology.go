@@ -1,6 +1,7 @@
 package spread
 
 import (
+	"cmp"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -72,13 +73,13 @@ func (y *topology) value(p Place) (string, bool) {
 	return value, ok
 }
 
-// name is for people.
+// name is for people. A node to come has no hostname yet.
 func (y *topology) name(d int32, p Place) string {
 	if d >= 0 {
 		return y.values[d]
 	}
 	value, _ := y.value(p)
-	return value
+	return cmp.Or(value, "a new node")
 }
 
 func (t *Table) topology(key string) *topology {
