@@ -114,7 +114,7 @@ func (s *step) pause(c cursor) Output {
 	if slices.ContainsFunc(s.ganged, s.tried) || s.tight {
 		s.withhold()
 	}
-	s.memory.plan(s.planned)
+	s.memory.plan(s.launches)
 	c.in.Memory.fleet, c.answers = s.fleet, s.answers
 	sent := c.sent
 	c.sent = max(sent, len(s.launches))
@@ -125,7 +125,7 @@ func (s *step) pause(c cursor) Output {
 
 // withhold takes back all launches.
 func (s *step) withhold() {
-	s.launches, s.planned, s.cost = nil, nil, 0
+	s.launches, s.cost = nil, 0
 	for i := range s.outcomes {
 		if o := &s.outcomes[i]; o.Verdict == plan.OnLaunch {
 			*o = plan.Outcome{Group: o.Group, Pods: o.Pods, Verdict: plan.Waiting, Reasons: unplanned()}

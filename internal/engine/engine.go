@@ -206,7 +206,6 @@ type step struct {
 	cut     bool     // there was more to do
 
 	launches []plan.Launch
-	planned  []Planned     // their content
 	nominate []plan.Action // with the releases that belong to them, in order
 	retired  []plan.Action
 	outcomes []plan.Outcome
@@ -252,7 +251,7 @@ func (s *step) place() {
 	for _, c := range s.classes {
 		s.refuse(c)
 	}
-	s.memory.plan(s.planned)
+	s.memory.plan(s.launches)
 	s.certify()
 }
 

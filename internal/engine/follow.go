@@ -20,7 +20,7 @@ func (s *step) launchAll(t *tier, items []*item, bins []pack.Bin) (again bool) {
 	for _, b := range bins {
 		nodes, parts = nodes+int(b.Copies), parts+int(b.Copies)*len(b.Parts)
 	}
-	s.launches, s.planned, s.outcomes = slices.Grow(s.launches, nodes), slices.Grow(s.planned, nodes), slices.Grow(s.outcomes, min(parts, s.trace.Pods))
+	s.launches, s.outcomes = slices.Grow(s.launches, nodes), slices.Grow(s.outcomes, min(parts, s.trace.Pods))
 	for {
 		var alone []pack.Bin
 		for _, b := range bins {

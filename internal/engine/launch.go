@@ -194,7 +194,6 @@ func (s *step) launch(t *tier, items []*item, l *load) bool {
 	out.Why.Considered, out.Why.Unavailable, out.Why.Best = len(t.rows), s.unavailable, l.types[0]
 	out.Why.RunnerUp, out.Why.Passed, out.Why.Lacks = runnerUp(l.types), l.passed, l.lacks
 	out.Planned = merged(slots)
-	s.planned = append(s.planned, Planned{Claim: out.Name, Slots: out.Planned})
 	s.spend(out, l.carried)
 	s.launches = append(s.launches, out)
 	if s.cost += out.Price; s.cost < 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
 // Memory carries from Step to Step what the cluster's objects cannot. Losing it
@@ -145,6 +146,10 @@ func (m *Memory) arrived(claim string) {
 }
 
 // plan remembers what launches are for.
-func (m *Memory) plan(list []Planned) {
-	m.Planned = slices.SortedFunc(slices.Values(slices.Concat(m.Planned, list)), func(a, b Planned) int { return strings.Compare(a.Claim, b.Claim) })
+func (m *Memory) plan(launches []plan.Launch) {
+	m.Planned = slices.Grow(slices.Clone(m.Planned), len(launches))
+	for i := range launches {
+		m.Planned = append(m.Planned, Planned{Claim: launches[i].Name, Slots: launches[i].Planned})
+	}
+	slices.SortStableFunc(m.Planned, func(a, b Planned) int { return strings.Compare(a.Claim, b.Claim) })
 }
