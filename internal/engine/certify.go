@@ -125,10 +125,11 @@ func certificate(c bound.Certificate, p bound.Problem, demand []*demandClass, di
 // known to belong to a set may go where the set has no room.
 func withoutUntold(c bound.Certificate, p bound.Problem, dims dimensions) quantity.Money {
 	untold := false
-	for i := range p.Classes {
-		need := p.Classes[i].Need
-		for set := len(need) - len(dims.apart); set < len(need); set++ {
-			at := slices.IndexFunc(c.Dimensions, func(d price.Dimension) bool { return d.Resource == set })
+	for n := range dims.apart {
+		set := len(dims.names()) + n
+		at := slices.IndexFunc(c.Dimensions, func(d price.Dimension) bool { return d.Resource == set })
+		for i := range p.Classes {
+			need := p.Classes[i].Need
 			if need[set] > 0 && (at < 0 || len(c.Prices[i]) == 0 || c.Prices[i][at] == 0) {
 				need[set], untold = 0, true
 			}
