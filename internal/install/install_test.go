@@ -106,7 +106,8 @@ func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 	want := map[string]string{
 		"apps/daemonsets": "list watch", "apps/replicasets": "list watch", "apps/statefulsets": "list watch", "batch/jobs": "list watch",
 		"namespaces": "list watch", "limitranges": "list watch", "persistentvolumeclaims": "list watch", "persistentvolumes": "list watch", "services": "list watch",
-		"storage.k8s.io/storageclasses": "list watch", "storage.k8s.io/csinodes": "list watch",
+		"storage.k8s.io/storageclasses": "list watch", "storage.k8s.io/csinodes": "list watch", "replicationcontrollers": "list watch",
+		"scheduling.k8s.io/priorityclasses": "list watch", "node.k8s.io/runtimeclasses": "list watch",
 		"pods": "delete list watch", "pods/status": "patch", "pods/eviction": "create",
 		"nodes":                  "delete get list patch watch",
 		"karpenter.sh/nodepools": "get list watch", "karpenter.sh/nodepools/status": "patch update", "karpenter.sh/nodepools/finalizers": "update",

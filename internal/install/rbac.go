@@ -19,9 +19,11 @@ func clusterRules() []rbacv1.PolicyRule {
 		// The world that decisions are made on, with the pods and nodes below.
 		rule("apps", []string{"daemonsets", "replicasets", "statefulsets"}, watch),
 		rule("batch", []string{"jobs"}, watch),
-		// What pods mean by their selectors, their volumes and their missing requests.
-		rule("", []string{"namespaces", "limitranges", "persistentvolumeclaims", "persistentvolumes", "services"}, watch),
+		// What pods mean by their selectors, their volumes, their classes and their missing requests.
+		rule("", []string{"namespaces", "limitranges", "persistentvolumeclaims", "persistentvolumes", "services", "replicationcontrollers"}, watch),
 		rule("storage.k8s.io", []string{"storageclasses", "csinodes"}, watch),
+		rule("scheduling.k8s.io", []string{"priorityclasses"}, watch),
+		rule("node.k8s.io", []string{"runtimeclasses"}, watch),
 		// Pods: nominated to a node, evicted, and deleted once a grace period is over.
 		rule("", []string{"pods"}, []string{"list", "watch", "delete"}),
 		rule("", []string{"pods/status"}, []string{"patch"}),

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,6 +36,9 @@ type Lookups struct {
 	// Limited says whether some node can attach only so many volumes of the driver.
 	Limited     func(driver string) bool
 	LimitRanges func(namespace string) []*corev1.LimitRange
+	// PriorityClass finds the class of pods that name none under "".
+	PriorityClass func(name string) (*schedulingv1.PriorityClass, bool)
+	RuntimeClass  func(name string) (*nodev1.RuntimeClass, bool)
 	// Spread is put on pods that declare no constraint, without its selectors, which
 	// come from Services and the pod's controller.
 	Spread   []cluster.Spread

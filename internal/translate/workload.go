@@ -28,7 +28,7 @@ func DaemonSet(d *appsv1.DaemonSet, pods Pods, l Lookups) cluster.DaemonSet {
 			newest = p
 		}
 	}
-	model := toCome(&template, newest, d, "DaemonSet", l)
+	model, _ := toCome(&template, newest, d, "DaemonSet", l) // one that is not admitted yet may be at any time
 	if newest == nil {
 		model.Spec.Tolerations = append(slices.Clip(model.Spec.Tolerations), daemonTolerations(model.Spec.HostNetwork)...)
 	} else {
@@ -70,7 +70,11 @@ func ReplicaSet(r *appsv1.ReplicaSet, pods Pods, l Lookups) (cluster.Workload, b
 	if sibling == nil && r.Status.ObservedGeneration != r.Generation {
 		return cluster.Workload{}, false
 	}
-	return workload("ReplicaSet", r, replicas(r.Spec.Replicas)-exist, toCome(&r.Spec.Template, sibling, r, "ReplicaSet", l), nil, l)
+	model, admitted := toCome(&r.Spec.Template, sibling, r, "ReplicaSet", l)
+	if !admitted {
+		return cluster.Workload{}, false
+	}
+	return workload("ReplicaSet", r, replicas(r.Spec.Replicas)-exist, model, nil, l)
 }
 
 // StatefulSet reads the pods that a StatefulSet will create now: with the
@@ -90,7 +94,10 @@ func StatefulSet(s *appsv1.StatefulSet, pods Pods, l Lookups) (cluster.Workload,
 		}
 	}
 	missing, first := holes(s, byName)
-	model := toCome(&s.Spec.Template, sibling, s, "StatefulSet", l)
+	model, admitted := toCome(&s.Spec.Template, sibling, s, "StatefulSet", l)
+	if !admitted {
+		return cluster.Workload{}, false
+	}
 	return workload("StatefulSet", s, missing, model, claimsOf(s, model, first), l)
 }
 
@@ -202,7 +209,11 @@ func Job(j *batchv1.Job, pods Pods, l Lookups) (cluster.Workload, bool) {
 	case succeeded > 0: // a work queue that has been emptied
 		want = 0
 	}
-	return workload("Job", j, want-active, toCome(&j.Spec.Template, sibling, j, "Job", l), nil, l)
+	model, admitted := toCome(&j.Spec.Template, sibling, j, "Job", l)
+	if !admitted {
+		return cluster.Workload{}, false
+	}
+	return workload("Job", j, want-active, model, nil, l)
 }
 
 // workload is the controller's word with n pods to come like the model. claims
@@ -251,9 +262,10 @@ func count(pods Pods) (n int64, first *corev1.Pod) {
 }
 
 // toCome is a pod that the controller will create: like a live sibling, which
-// has been through admission, else what admission makes of the template. The
-// template's scheduling gates may have been lifted from the sibling.
-func toCome(t *corev1.PodTemplateSpec, sibling *corev1.Pod, owner metav1.Object, kind string, l Lookups) *corev1.Pod {
+// has been through admission, else what admission makes of the template; the
+// second result says whether it lets the pod in. The template's scheduling gates
+// may have been lifted from the sibling.
+func toCome(t *corev1.PodTemplateSpec, sibling *corev1.Pod, owner metav1.Object, kind string, l Lookups) (*corev1.Pod, bool) {
 	yes := true
 	group := appsv1.SchemeGroupVersion
 	if kind == "Job" {
@@ -269,72 +281,8 @@ func toCome(t *corev1.PodTemplateSpec, sibling *corev1.Pod, owner metav1.Object,
 		p.Spec = sibling.Spec
 		p.Spec.NodeName = ""
 		p.Spec.SchedulingGates = slices.Concat(t.Spec.SchedulingGates, sibling.Spec.SchedulingGates)
-		return p
+		return p, true
 	}
 	p.Spec = t.Spec
-	admit(p, l)
-	return p
-}
-
-// admit does to a pod made from a template what the API server will, as far as
-// it changes where the pod can run: requests that follow from limits and
-// LimitRanges, and how long nodes that fail are tolerated. The pod's spec is a
-// template's: what changes is copied.
-func admit(p *corev1.Pod, l Lookups) {
-	var ranges []*corev1.LimitRange
-	if l.LimitRanges != nil {
-		ranges = slices.SortedFunc(slices.Values(l.LimitRanges(p.Namespace)), func(a, b *corev1.LimitRange) int { return strings.Compare(a.Name, b.Name) })
-	}
-	p.Spec.Containers = withRequests(p.Spec.Containers, ranges)
-	p.Spec.InitContainers = withRequests(p.Spec.InitContainers, ranges)
-	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
-		taint := cluster.Taint{Key: key, Effect: cluster.NoExecute}
-		if _, kept := cluster.Untolerated([]cluster.Taint{taint}, Tolerations(p.Spec.Tolerations)); kept {
-			p.Spec.Tolerations = append(slices.Clip(p.Spec.Tolerations), exists(key, corev1.TaintEffectNoExecute))
-		}
-	}
-}
-
-func exists(key string, effect corev1.TaintEffect) corev1.Toleration {
-	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
-}
-
-// daemonTolerations are those that the DaemonSet controller gives its pods
-// beside the ones that admit gives.
-func daemonTolerations(hostNetwork bool) []corev1.Toleration {
-	var out []corev1.Toleration
-	for _, key := range []string{corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
-		out = append(out, exists(key, corev1.TaintEffectNoSchedule))
-	}
-	if hostNetwork {
-		out = append(out, exists(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule))
-	}
-	return out
-}
-
-// withRequests fills in requests: those equal to the limits that the container
-// has, then the LimitRanges' defaults.
-func withRequests(in []corev1.Container, ranges []*corev1.LimitRange) []corev1.Container {
-	out := slices.Clone(in)
-	for i := range out {
-		requests := corev1.ResourceList{}
-		fill := func(list corev1.ResourceList) {
-			for name, q := range list {
-				if _, there := requests[name]; !there {
-					requests[name] = q
-				}
-			}
-		}
-		fill(out[i].Resources.Requests)
-		fill(out[i].Resources.Limits)
-		for _, r := range ranges {
-			for j := range slices.Backward(r.Spec.Limits) { // of two items the later wins
-				if item := r.Spec.Limits[j]; item.Type == corev1.LimitTypeContainer {
-					fill(item.DefaultRequest)
-				}
-			}
-		}
-		out[i].Resources.Requests = requests
-	}
-	return out
+	return p, admit(p, l)
 }

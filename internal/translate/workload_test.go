@@ -261,36 +261,6 @@ func condition(kind batchv1.JobConditionType) func(*batchv1.Job) {
 	}
 }
 
-func TestPodsToCome_GetWhatAdmissionGives(t *testing.T) {
-	r := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.ReplicaSetSpec{Template: template()}}
-	r.Spec.Template.Spec.Containers = []corev1.Container{
-		{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("2")}}},
-		{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"memory": resource.MustParse("1Gi")}}},
-	}
-	limit := func(name, cpu, memory string) *corev1.LimitRange {
-		return &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{
-			{Type: corev1.LimitTypePod, DefaultRequest: corev1.ResourceList{"cpu": resource.MustParse("99")}},
-			{Type: corev1.LimitTypeContainer, DefaultRequest: corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory)}},
-		}}}
-	}
-	l := translate.Lookups{LimitRanges: func(namespace string) []*corev1.LimitRange {
-		if namespace != "shop" {
-			return nil
-		}
-		return []*corev1.LimitRange{limit("b", "7", "7Gi"), limit("a", "250m", "64Mi")}
-	}}
-	w, _ := translate.ReplicaSet(r, slices.Values([]*corev1.Pod(nil)), l)
-	if got := w.Shape.Requests; got.MilliCPU != 2250 || got.MemoryBytes != 1<<30+64<<20 {
-		t.Errorf("requests %s, want the limit and the first range's defaults", got)
-	}
-	if len(w.Shape.Tolerations) != 2 || w.Shape.Tolerations[0].Key != corev1.TaintNodeNotReady {
-		t.Errorf("tolerations %+v", w.Shape.Tolerations)
-	}
-	if _, there := r.Spec.Template.Spec.Containers[0].Resources.Requests["cpu"]; there || len(r.Spec.Template.Spec.Tolerations) > 0 {
-		t.Error("the ReplicaSet itself was changed")
-	}
-}
-
 func TestDaemonSet_IsItsNewestLivePodWithTheTemplatesNodeAffinity(t *testing.T) {
 	node := func(term corev1.NodeSelectorTerm) *corev1.Affinity {
 		return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}}}

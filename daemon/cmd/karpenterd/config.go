@@ -30,9 +30,9 @@ type config struct {
 	Spread                                      []cluster.Spread // of pods that declare none
 }
 
-// needsServices says whether Services matter: they select the pods that are
-// spread by default.
-func (c config) needsServices() bool { return len(c.Spread) > 0 }
+// needsSelectors says whether the selectors of Services and ReplicationControllers
+// matter: with those of other controllers they say which pods are spread by default.
+func (c config) needsSelectors() bool { return len(c.Spread) > 0 }
 
 // given are the settings that are texts until they are checked.
 type given struct{ level, bind, metrics, health, preferences, minValues, scheduler string }

@@ -31,9 +31,9 @@ func listing[L any](list func(context.Context, metav1.ListOptions) (L, error)) f
 	}
 }
 
-// watches lists what is watched: the product's own kinds first, and Services
-// only where they matter.
-func watches(c *kube.Clients, services bool) []watched {
+// watches lists what is watched: the product's own kinds first, and what only
+// matters by its selectors where those do.
+func watches(c *kube.Clients, selectors bool) []watched {
 	factory := informers.NewSharedInformerFactory(c.Core, 0)
 	core, apps, storage := factory.Core().V1(), factory.Apps().V1(), factory.Storage().V1()
 	coreAPI, appsAPI, storageAPI := c.Core.CoreV1(), c.Core.AppsV1(), c.Core.StorageV1()
@@ -50,13 +50,18 @@ func watches(c *kube.Clients, services bool) []watched {
 		{"persistentvolumes", core.PersistentVolumes().Informer(), listing(coreAPI.PersistentVolumes().List), false},
 		{"storageclasses.storage.k8s.io", storage.StorageClasses().Informer(), listing(storageAPI.StorageClasses().List), false},
 		{"csinodes.storage.k8s.io", storage.CSINodes().Informer(), listing(storageAPI.CSINodes().List), false},
+		{"priorityclasses.scheduling.k8s.io", factory.Scheduling().V1().PriorityClasses().Informer(), listing(c.Core.SchedulingV1().PriorityClasses().List), false},
+		{"runtimeclasses.node.k8s.io", factory.Node().V1().RuntimeClasses().Informer(), listing(c.Core.NodeV1().RuntimeClasses().List), false},
 		{"daemonsets.apps", apps.DaemonSets().Informer(), listing(appsAPI.DaemonSets(all).List), false},
 		{"replicasets.apps", apps.ReplicaSets().Informer(), listing(appsAPI.ReplicaSets(all).List), false},
 		{"statefulsets.apps", apps.StatefulSets().Informer(), listing(appsAPI.StatefulSets(all).List), false},
 		{"jobs.batch", factory.Batch().V1().Jobs().Informer(), listing(c.Core.BatchV1().Jobs(all).List), false},
 	}
-	if services {
-		out = append(out, watched{"services", core.Services().Informer(), listing(coreAPI.Services(all).List), false})
+	if selectors {
+		out = append(out,
+			watched{"services", core.Services().Informer(), listing(coreAPI.Services(all).List), false},
+			watched{"replicationcontrollers", core.ReplicationControllers().Informer(), listing(coreAPI.ReplicationControllers(all).List), false},
+		)
 	}
 	return out
 }
@@ -71,9 +76,9 @@ func slim(o any) (any, error) {
 
 // feed keeps the world up to date by watches and returns when it has seen
 // everything once.
-func feed(ctx context.Context, clients *kube.Clients, w *world.World, services bool) error {
+func feed(ctx context.Context, clients *kube.Clients, w *world.World, selectors bool) error {
 	var synced []cache.InformerSynced
-	for _, x := range watches(clients, services) {
+	for _, x := range watches(clients, selectors) {
 		informer := x.informer
 		if !x.whole {
 			if err := informer.SetTransform(slim); err != nil {
@@ -114,7 +119,7 @@ func observe(w *world.World, o any) {
 // what the daemon needs: a Kubernetes version that it knows, its own kinds, and
 // the right to read all that it watches and the Lease in its own namespace.
 // It returns the version as images are made for it, such as 1.36.
-func preflight(ctx context.Context, clients *kube.Clients, namespace string, services bool) (string, error) {
+func preflight(ctx context.Context, clients *kube.Clients, namespace string, selectors bool) (string, error) {
 	v, err := clients.Core.Discovery().ServerVersion()
 	if err != nil {
 		return "", fmt.Errorf("kubernetes api reach: %w", err)
@@ -124,7 +129,7 @@ func preflight(ctx context.Context, clients *kube.Clients, namespace string, ser
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	if err := readable(ctx, clients, services); err != nil {
+	if err := readable(ctx, clients, selectors); err != nil {
 		return "", err
 	}
 	_, err = clients.Core.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
@@ -139,10 +144,10 @@ func preflight(ctx context.Context, clients *kube.Clients, namespace string, ser
 }
 
 // readable finds out whether everything that is watched is there and may be read.
-func readable(ctx context.Context, clients *kube.Clients, services bool) error {
+func readable(ctx context.Context, clients *kube.Clients, selectors bool) error {
 	var missing, forbidden []string
 	var refusal error
-	for _, x := range watches(clients, services) {
+	for _, x := range watches(clients, selectors) {
 		switch err := x.list(ctx, metav1.ListOptions{Limit: 1}); {
 		case apierrors.IsNotFound(err):
 			missing = append(missing, x.what)

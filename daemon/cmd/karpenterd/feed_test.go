@@ -55,12 +55,14 @@ func TestWatches_AreAllAllowedByTheManifests(t *testing.T) {
 	}
 }
 
-func TestWatches_ServicesOnlyWherePodsAreSpreadByDefault(t *testing.T) {
+func TestWatches_SelectorsOnlyWherePodsAreSpreadByDefault(t *testing.T) {
 	c := clients(t, "http://127.0.0.1:1")
 	for _, spread := range [][]cluster.Spread{nil, {{Key: label.Zone, MaxSkew: 1}}} {
-		watched := slices.ContainsFunc(watches(c, config{Spread: spread}.needsServices()), func(x watched) bool { return x.what == "services" })
-		if watched != (len(spread) > 0) {
-			t.Errorf("with %d constraints Services are watched: %v", len(spread), watched)
+		for _, what := range []string{"services", "replicationcontrollers"} {
+			watched := slices.ContainsFunc(watches(c, config{Spread: spread}.needsSelectors()), func(x watched) bool { return x.what == what })
+			if watched != (len(spread) > 0) {
+				t.Errorf("with %d constraints %s are watched: %v", len(spread), what, watched)
+			}
 		}
 	}
 }
@@ -95,4 +97,5 @@ var listKind = map[string]string{
 	"nodepools": "NodePoolList", "nodeclaims": "NodeClaimList", "ec2nodeclasses": "EC2NodeClassList", "pods": "PodList", "nodes": "NodeList",
 	"namespaces": "NamespaceList", "limitranges": "LimitRangeList", "persistentvolumeclaims": "PersistentVolumeClaimList",
 	"storageclasses": "StorageClassList", "daemonsets": "DaemonSetList", "replicasets": "ReplicaSetList", "statefulsets": "StatefulSetList", "jobs": "JobList",
+	"priorityclasses": "PriorityClassList", "runtimeclasses": "RuntimeClassList",
 }

@@ -68,7 +68,7 @@ func run(ctx context.Context, c config) error {
 		if err := d.connect(ctx); err != nil {
 			return err
 		}
-		if err := feed(ctx, d.kube, d.world, c.needsServices()); err != nil {
+		if err := feed(ctx, d.kube, d.world, c.needsSelectors()); err != nil {
 			return err
 		}
 		d.health.Ready()
@@ -96,7 +96,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	if d.kube, err = kube.NewClients(rest); err != nil {
 		return err
 	}
-	if d.minor, err = preflight(ctx, d.kube, d.config.Namespace, d.config.needsServices()); err != nil {
+	if d.minor, err = preflight(ctx, d.kube, d.config.Namespace, d.config.needsSelectors()); err != nil {
 		return err
 	}
 	d.aws, err = aws.New(ctx, aws.Config{Region: d.config.Region, UserAgent: "karpenterd/" + version, Observe: func(call aws.Call) {

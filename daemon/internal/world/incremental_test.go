@@ -8,6 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,13 +51,18 @@ func (h *history) meta(kind, namespace, name string) metav1.ObjectMeta {
 func (h *history) owned(m *metav1.ObjectMeta, kind string) {
 	if owner, there := h.alive[kind+m.Namespace+"/own"]; there {
 		yes := true
-		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: "own", UID: owner.GetUID(), Controller: &yes}}
+		version := "apps/v1"
+		if kind == "ReplicationController" {
+			version = "v1"
+		}
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: "own", UID: owner.GetUID(), Controller: &yes}}
 	}
 }
 
 var kinds = []string{
 	"Pod", "Pod", "Pod", "Node", "NodeClaim", "NodePool", "EC2NodeClass", "DaemonSet", "ReplicaSet", "StatefulSet", "Job", "Namespace",
 	"PersistentVolumeClaim", "PersistentVolumeClaim", "PersistentVolume", "PersistentVolume", "StorageClass", "CSINode", "LimitRange", "Service",
+	"PriorityClass", "RuntimeClass", "ReplicationController",
 }
 
 func (h *history) object(kind string) metav1.Object {
@@ -69,6 +76,16 @@ func (h *history) object(kind string) metav1.Object {
 		return h.controller(kind, ns)
 	case "Namespace":
 		return &corev1.Namespace{ObjectMeta: h.meta(kind, "", ns)}
+	case "PriorityClass":
+		return &schedulingv1.PriorityClass{
+			ObjectMeta: h.meta(kind, "", h.pick("class", "c1", "c2")), Value: int32(h.version), GlobalDefault: h.yes("default"),
+		}
+	case "RuntimeClass":
+		return &nodev1.RuntimeClass{ObjectMeta: h.meta(kind, "", "c1"), Overhead: &nodev1.Overhead{
+			PodFixed: corev1.ResourceList{"cpu": resource.MustParse(h.pick("cpu", "1", "2"))},
+		}}
+	case "ReplicationController":
+		return &corev1.ReplicationController{ObjectMeta: h.meta(kind, ns, "own"), Spec: corev1.ReplicationControllerSpec{Selector: map[string]string{"app": h.pick("app", "a", "b")}}}
 	case "LimitRange":
 		return &corev1.LimitRange{ObjectMeta: h.meta(kind, ns, "l"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 			Type: corev1.LimitTypeContainer, DefaultRequest: corev1.ResourceList{"cpu": resource.MustParse(h.pick("cpu", "1", "2"))},
@@ -104,6 +121,9 @@ func (h *history) spec() corev1.PodSpec {
 	if h.yes("requests") {
 		s.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("500m")}
 	}
+	if class := h.pick("class", "", "", "c1", "c2"); class != "" {
+		s.PriorityClassName, s.RuntimeClassName = class, &class
+	}
 	switch h.pick("volumes", "none", "claim", "ephemeral", "default") {
 	case "claim":
 		s.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
@@ -123,7 +143,7 @@ func (h *history) spec() corev1.PodSpec {
 func (h *history) pod(ns string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: h.meta("Pod", ns, h.pick("pod", "own-0", "own-1", "own-2")), Spec: h.spec()}
 	p.Labels = map[string]string{"app": h.pick("app", "a", "b")}
-	h.owned(&p.ObjectMeta, h.pick("owner", "DaemonSet", "ReplicaSet", "StatefulSet", "Job", "none"))
+	h.owned(&p.ObjectMeta, h.pick("owner", "DaemonSet", "ReplicaSet", "StatefulSet", "Job", "ReplicationController", "none"))
 	p.Spec.NodeName = h.pick("node", "", "n1")
 	p.Status.Phase = corev1.PodPhase(h.pick("phase", "Pending", "Running", "Succeeded", "Failed"))
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionStatus(h.pick("ready", "True", "False"))}}

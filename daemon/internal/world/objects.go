@@ -4,6 +4,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,22 +16,25 @@ import (
 
 // objects are the newest versions, by name or namespace/name.
 type objects struct {
-	pods           map[string]*corev1.Pod
-	nodes          map[string]*corev1.Node
-	claims         map[string]*v1.NodeClaim
-	pools          map[string]*v1.NodePool
-	classes        map[string]*awsv1.EC2NodeClass
-	daemonSets     map[string]*appsv1.DaemonSet
-	replicaSets    map[string]*appsv1.ReplicaSet
-	statefulSets   map[string]*appsv1.StatefulSet
-	jobs           map[string]*batchv1.Job
-	namespaces     map[string]*corev1.Namespace
-	volumeClaims   map[string]*corev1.PersistentVolumeClaim
-	volumes        map[string]*corev1.PersistentVolume
-	storageClasses map[string]*storagev1.StorageClass
-	csiNodes       map[string]*storagev1.CSINode
-	limitRanges    map[string]map[string]*corev1.LimitRange // by namespace
-	services       map[string]map[string]*corev1.Service    // by namespace
+	pods            map[string]*corev1.Pod
+	nodes           map[string]*corev1.Node
+	claims          map[string]*v1.NodeClaim
+	pools           map[string]*v1.NodePool
+	classes         map[string]*awsv1.EC2NodeClass
+	daemonSets      map[string]*appsv1.DaemonSet
+	replicaSets     map[string]*appsv1.ReplicaSet
+	statefulSets    map[string]*appsv1.StatefulSet
+	jobs            map[string]*batchv1.Job
+	namespaces      map[string]*corev1.Namespace
+	volumeClaims    map[string]*corev1.PersistentVolumeClaim
+	volumes         map[string]*corev1.PersistentVolume
+	storageClasses  map[string]*storagev1.StorageClass
+	csiNodes        map[string]*storagev1.CSINode
+	priorityClasses map[string]*schedulingv1.PriorityClass
+	runtimeClasses  map[string]*nodev1.RuntimeClass
+	replication     map[string]*corev1.ReplicationController
+	limitRanges     map[string]map[string]*corev1.LimitRange // by namespace
+	services        map[string]map[string]*corev1.Service    // by namespace
 
 	controllers map[types.UID]ref // DaemonSets, ReplicaSets, StatefulSets and Jobs
 }
@@ -41,8 +46,94 @@ func newObjects() objects {
 		replicaSets: map[string]*appsv1.ReplicaSet{}, statefulSets: map[string]*appsv1.StatefulSet{}, jobs: map[string]*batchv1.Job{},
 		namespaces: map[string]*corev1.Namespace{}, volumeClaims: map[string]*corev1.PersistentVolumeClaim{},
 		volumes: map[string]*corev1.PersistentVolume{}, storageClasses: map[string]*storagev1.StorageClass{}, csiNodes: map[string]*storagev1.CSINode{},
+		priorityClasses: map[string]*schedulingv1.PriorityClass{}, runtimeClasses: map[string]*nodev1.RuntimeClass{},
+		replication: map[string]*corev1.ReplicationController{},
 		limitRanges: map[string]map[string]*corev1.LimitRange{}, services: map[string]map[string]*corev1.Service{},
 		controllers: map[types.UID]ref{},
+	}
+}
+
+// place is where an object is kept.
+type place struct {
+	ref ref
+	// keep stores the object unless it is older than what is known, and returns what
+	// it replaced; drop takes it out, and not another of the same name.
+	keep func() (old types.UID, kept bool)
+	drop func() bool
+}
+
+// placeOf is the one list of the kinds that the world keeps as they come. Pods,
+// Nodes and NodeClaims have ties to each other beside.
+func (w *World) placeOf(object metav1.Object) (place, bool) {
+	o, name := &w.objects, key(object)
+	switch x := object.(type) {
+	case *v1.NodePool:
+		return in(w, o.pools, ref{poolKind, name}, x), true
+	case *awsv1.EC2NodeClass:
+		return in(w, o.classes, ref{classKind, name}, x), true
+	case *appsv1.DaemonSet:
+		return in(w, o.daemonSets, ref{daemonSetKind, name}, x), true
+	case *appsv1.ReplicaSet:
+		return in(w, o.replicaSets, ref{replicaSetKind, name}, x), true
+	case *appsv1.StatefulSet:
+		return in(w, o.statefulSets, ref{statefulSetKind, name}, x), true
+	case *batchv1.Job:
+		return in(w, o.jobs, ref{jobKind, name}, x), true
+	case *corev1.Namespace:
+		return in(w, o.namespaces, ref{namespaceKind, name}, x), true
+	case *corev1.PersistentVolumeClaim:
+		return in(w, o.volumeClaims, ref{volumeClaimKind, name}, x), true
+	case *corev1.PersistentVolume:
+		return in(w, o.volumes, ref{volumeKind, name}, x), true
+	case *storagev1.StorageClass:
+		return in(w, o.storageClasses, ref{storageClassKind, name}, x), true
+	case *storagev1.CSINode:
+		return in(w, o.csiNodes, ref{nodeKind, name}, x), true
+	case *schedulingv1.PriorityClass:
+		return in(w, o.priorityClasses, ref{priorityClassKind, name}, x), true
+	case *nodev1.RuntimeClass:
+		return in(w, o.runtimeClasses, ref{runtimeClassKind, name}, x), true
+	case *corev1.ReplicationController:
+		return in(w, o.replication, ref{replicationKind, name}, x), true
+	case *corev1.LimitRange:
+		return inNamespace(w, o.limitRanges, ref{limitRangeKind, x.Namespace}, x), true
+	case *corev1.Service:
+		return inNamespace(w, o.services, ref{serviceKind, x.Namespace}, x), true
+	}
+	return place{}, false
+}
+
+func in[T metav1.Object](w *World, m map[string]T, r ref, o T) place {
+	return place{
+		ref: r,
+		keep: func() (types.UID, bool) {
+			var old types.UID
+			if known, there := m[key(o)]; there {
+				old = known.GetUID()
+			}
+			return old, keep(w, m, r, o)
+		},
+		drop: func() bool { return drop(w, m, r, o) },
+	}
+}
+
+// inNamespace is the place of an object of which only all of its namespace matter.
+func inNamespace[T metav1.Object](w *World, m map[string]map[string]T, r ref, o T) place {
+	return place{
+		ref: r,
+		keep: func() (types.UID, bool) {
+			if m[r.name] == nil {
+				m[r.name] = map[string]T{}
+			}
+			return "", keep(w, m[r.name], r, o)
+		},
+		drop: func() bool {
+			dropped := drop(w, m[r.name], r, o)
+			if len(m[r.name]) == 0 {
+				delete(m, r.name)
+			}
+			return dropped
+		},
 	}
 }
 
@@ -63,70 +154,37 @@ func (w *World) put(object metav1.Object) concern {
 		}
 		w.putClaim(o)
 		return concern{claims: []string{o.Name}}
-	case *awsv1.EC2NodeClass:
-		if store(w.objects.classes, o.Name, o) {
-			w.touchClass(o.Name)
-		}
-		return concern{claims: w.unlaunched(o.Name), classes: []string{o.Name}}
 	case *v1.NodePool:
-		if ours(o.Spec.Template.Spec.NodeClassRef) {
-			keep(w, w.objects.pools, ref{poolKind, o.Name}, o)
+		if !ours(o.Spec.Template.Spec.NodeClassRef) {
+			return concern{}
 		}
-	case *appsv1.DaemonSet, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job:
-		w.putController(object)
-	default:
-		w.putOther(object)
+	}
+	p, known := w.placeOf(object)
+	if !known {
+		return concern{}
+	}
+	old, kept := p.keep()
+	if kept {
+		w.tie(object, p.ref, old)
+	}
+	if p.ref.kind == classKind {
+		return concern{claims: w.unlaunched(p.ref.name), classes: []string{p.ref.name}}
 	}
 	return concern{}
 }
 
-// putController stores what owns pods.
-func (w *World) putController(object metav1.Object) {
-	k := key(object)
+// tie takes in what a new version of the object means beside itself.
+func (w *World) tie(object metav1.Object, r ref, old types.UID) {
 	switch o := object.(type) {
-	case *appsv1.DaemonSet:
-		keepController(w, w.objects.daemonSets, ref{daemonSetKind, k}, o)
-	case *appsv1.ReplicaSet:
-		keepController(w, w.objects.replicaSets, ref{replicaSetKind, k}, o)
-	case *appsv1.StatefulSet:
-		keepController(w, w.objects.statefulSets, ref{statefulSetKind, k}, o)
-	case *batchv1.Job:
-		keepController(w, w.objects.jobs, ref{jobKind, k}, o)
-	}
-}
-
-// keepController stores the controller in place of another of its name.
-func keepController[T metav1.Object](w *World, m map[string]T, r ref, o T) {
-	old, known := m[r.name]
-	if !keep(w, m, r, o) {
-		return
-	}
-	if known {
-		delete(w.objects.controllers, old.GetUID())
-	}
-	w.objects.controllers[o.GetUID()] = r
-}
-
-// putOther stores what only matters to the meaning of other objects.
-func (w *World) putOther(object metav1.Object) {
-	switch o := object.(type) {
-	case *corev1.Namespace:
-		keep(w, w.objects.namespaces, ref{namespaceKind, o.Name}, o)
-	case *corev1.PersistentVolumeClaim:
-		keep(w, w.objects.volumeClaims, ref{volumeClaimKind, key(o)}, o)
-	case *corev1.PersistentVolume:
-		keep(w, w.objects.volumes, ref{volumeKind, o.Name}, o)
-	case *storagev1.StorageClass:
-		keep(w, w.objects.storageClasses, ref{storageClassKind, o.Name}, o)
-		w.words.touch(ref{storageClassKind, ""})
+	case *awsv1.EC2NodeClass:
+		w.touchClass(r.name)
 	case *storagev1.CSINode:
-		if keep(w, w.objects.csiNodes, ref{nodeKind, o.Name}, o) {
-			w.learnDrivers(o)
-		}
-	case *corev1.LimitRange:
-		keep(w, inner(w.objects.limitRanges, o.Namespace), ref{limitRangeKind, o.Namespace}, o)
-	case *corev1.Service:
-		keep(w, inner(w.objects.services, o.Namespace), ref{serviceKind, o.Namespace}, o)
+		w.learnDrivers(o)
+	case *storagev1.StorageClass, *schedulingv1.PriorityClass:
+		w.words.touch(ref{r.kind, ""})
+	case *appsv1.DaemonSet, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job:
+		delete(w.objects.controllers, old)
+		w.objects.controllers[o.GetUID()] = r
 	}
 }
 
@@ -140,53 +198,21 @@ func (w *World) remove(object metav1.Object) concern {
 	case *v1.NodeClaim:
 		w.removeClaim(o)
 		return concern{claims: []string{o.Name}, classes: []string{o.Spec.NodeClassRef.Name}}
-	case *awsv1.EC2NodeClass:
-		if drop(w, w.objects.classes, ref{classKind, o.Name}, o) {
-			w.touchClass(o.Name)
-		}
-	case *v1.NodePool:
-		drop(w, w.objects.pools, ref{poolKind, o.Name}, o)
-	case *appsv1.DaemonSet, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job:
-		w.removeController(object)
-	default:
-		w.removeOther(object)
+	}
+	p, known := w.placeOf(object)
+	if !known || !p.drop() {
+		return concern{}
+	}
+	switch p.ref.kind {
+	case classKind:
+		w.touchClass(p.ref.name)
+	case storageClassKind, priorityClassKind:
+		w.words.touch(ref{p.ref.kind, ""})
+	case daemonSetKind, replicaSetKind, statefulSetKind, jobKind:
+		delete(w.objects.controllers, object.GetUID())
+	default: // no ties
 	}
 	return concern{}
-}
-
-func (w *World) removeController(object metav1.Object) {
-	k := key(object)
-	switch o := object.(type) {
-	case *appsv1.DaemonSet:
-		drop(w, w.objects.daemonSets, ref{daemonSetKind, k}, o)
-	case *appsv1.ReplicaSet:
-		drop(w, w.objects.replicaSets, ref{replicaSetKind, k}, o)
-	case *appsv1.StatefulSet:
-		drop(w, w.objects.statefulSets, ref{statefulSetKind, k}, o)
-	case *batchv1.Job:
-		drop(w, w.objects.jobs, ref{jobKind, k}, o)
-	}
-	delete(w.objects.controllers, object.GetUID())
-}
-
-func (w *World) removeOther(object metav1.Object) {
-	switch o := object.(type) {
-	case *corev1.Namespace:
-		drop(w, w.objects.namespaces, ref{namespaceKind, o.Name}, o)
-	case *corev1.PersistentVolumeClaim:
-		drop(w, w.objects.volumeClaims, ref{volumeClaimKind, key(o)}, o)
-	case *corev1.PersistentVolume:
-		drop(w, w.objects.volumes, ref{volumeKind, o.Name}, o)
-	case *storagev1.StorageClass:
-		drop(w, w.objects.storageClasses, ref{storageClassKind, o.Name}, o)
-		w.words.touch(ref{storageClassKind, ""})
-	case *storagev1.CSINode:
-		drop(w, w.objects.csiNodes, ref{nodeKind, o.Name}, o)
-	case *corev1.LimitRange:
-		dropInner(w, w.objects.limitRanges, ref{limitRangeKind, o.Namespace}, o)
-	case *corev1.Service:
-		dropInner(w, w.objects.services, ref{serviceKind, o.Namespace}, o)
-	}
 }
 
 // store keeps the newer of two versions and says whether that is o. Objects of
@@ -216,21 +242,6 @@ func drop[T metav1.Object](w *World, m map[string]T, r ref, o T) bool {
 	delete(m, key(o))
 	w.words.touch(r)
 	return true
-}
-
-// dropInner takes the object out of its namespace, and that with its last object.
-func dropInner[T metav1.Object](w *World, m map[string]map[string]T, r ref, o T) {
-	drop(w, m[r.name], r, o)
-	if len(m[r.name]) == 0 {
-		delete(m, r.name)
-	}
-}
-
-func inner[T any](m map[string]map[string]T, k string) map[string]T {
-	if m[k] == nil {
-		m[k] = map[string]T{}
-	}
-	return m[k]
 }
 
 // key is namespace/name, or the name of what is in no namespace.

@@ -119,7 +119,7 @@ func (w *World) read(word ref, d *cluster.Delta) {
 			d.Put.Namespaces = append(d.Put.Namespaces, translate.Namespace(n))
 			return
 		}
-	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind: // are no words
+	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind: // are no words
 	}
 	add(&d.Gone, gone(word))
 }
@@ -147,7 +147,7 @@ func gone(word ref) cluster.Gone {
 		return cluster.Gone{Workloads: []string{"Job/" + word.name}}
 	case namespaceKind:
 		return cluster.Gone{Namespaces: names}
-	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind: // are no words
+	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind: // are no words
 	}
 	return cluster.Gone{}
 }

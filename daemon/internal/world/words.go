@@ -7,6 +7,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -31,10 +33,13 @@ const (
 	namespaceKind
 	volumeClaimKind
 	volumeKind
-	storageClassKind // the name "" is the default class
-	limitRangeKind   // those of the namespace
-	serviceKind      // those of the namespace
-	driverKind       // whether volumes of the driver are counted
+	storageClassKind  // the name "" is the default class
+	limitRangeKind    // those of the namespace
+	serviceKind       // those of the namespace
+	driverKind        // whether volumes of the driver are counted
+	priorityClassKind // the name "" is the default class
+	runtimeClassKind
+	replicationKind // ReplicationControllers
 )
 
 // ref names an object, or the word that is made of it.
@@ -125,6 +130,16 @@ func (w *World) lookups() translate.Lookups {
 			w.words.use(ref{limitRangeKind, namespace})
 			return slices.Collect(maps.Values(w.objects.limitRanges[namespace]))
 		},
+		PriorityClass: func(name string) (*schedulingv1.PriorityClass, bool) {
+			if name == "" {
+				w.words.use(ref{priorityClassKind, ""})
+				return w.defaultPriorityClass()
+			}
+			return find(w, w.objects.priorityClasses, ref{priorityClassKind, name})
+		},
+		RuntimeClass: func(name string) (*nodev1.RuntimeClass, bool) {
+			return find(w, w.objects.runtimeClasses, ref{runtimeClassKind, name})
+		},
 		Services: func(namespace string) []*corev1.Service {
 			w.words.use(ref{serviceKind, namespace})
 			return slices.Collect(maps.Values(w.objects.services[namespace]))
@@ -154,15 +169,31 @@ func (w *World) defaultStorageClass() (*storagev1.StorageClass, bool) {
 	return chosen, chosen != nil
 }
 
+// defaultPriorityClass is the lowest of those that say they are it, as the API
+// server chooses.
+func (w *World) defaultPriorityClass() (*schedulingv1.PriorityClass, bool) {
+	var chosen *schedulingv1.PriorityClass
+	for _, c := range w.objects.priorityClasses {
+		if c.GlobalDefault && (chosen == nil || c.Value < chosen.Value) {
+			chosen = c
+		}
+	}
+	return chosen, chosen != nil
+}
+
 func (w *World) selectorOf(namespace string, owner metav1.OwnerReference) (*metav1.LabelSelector, bool) {
 	k := namespace + "/" + owner.Name
+	apps := owner.APIVersion == appsv1.SchemeGroupVersion.String()
 	switch {
-	case owner.APIVersion != appsv1.SchemeGroupVersion.String():
-	case owner.Kind == "ReplicaSet":
+	case owner.APIVersion == corev1.SchemeGroupVersion.String() && owner.Kind == "ReplicationController":
+		if r, ok := find(w, w.objects.replication, ref{replicationKind, k}); ok {
+			return &metav1.LabelSelector{MatchLabels: r.Spec.Selector}, true
+		}
+	case apps && owner.Kind == "ReplicaSet":
 		if r, ok := find(w, w.objects.replicaSets, ref{replicaSetKind, k}); ok {
 			return r.Spec.Selector, true
 		}
-	case owner.Kind == "StatefulSet":
+	case apps && owner.Kind == "StatefulSet":
 		if s, ok := find(w, w.objects.statefulSets, ref{statefulSetKind, k}); ok {
 			return s.Spec.Selector, true
 		}

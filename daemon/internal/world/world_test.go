@@ -7,6 +7,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -162,6 +165,59 @@ func TestWorld_PodIsReadAgainWhenItsVolumeAppears(t *testing.T) {
 	w.Observe(v)
 	if got := shape(); len(got.Unsupported) != 0 || fmt.Sprint(got.Volumes) != "[[topology.kubernetes.io/zone In [a]]]" {
 		t.Errorf("with its volume: %q, %v", got.Unsupported, got.Volumes)
+	}
+}
+
+func TestWorld_DeclaredPodsAreReadAgainWhenTheirClassesAppear(t *testing.T) {
+	w := newWorld()
+	two, micro := int32(2), "micro"
+	rs := &appsv1.ReplicaSet{ObjectMeta: meta("rs", 1), Spec: appsv1.ReplicaSetSpec{Replicas: &two}}
+	rs.Namespace, rs.Spec.Template.Spec.RuntimeClassName = "default", &micro
+	w.Observe(rs)
+	if s, _ := w.Snapshot(); len(s.Workloads()) != 0 {
+		t.Errorf("without its runtime class: %+v, want none", s.Workloads())
+	}
+	w.Observe(&nodev1.RuntimeClass{ObjectMeta: meta(micro, 2), Overhead: &nodev1.Overhead{PodFixed: corev1.ResourceList{"cpu": resource.MustParse("2")}}})
+	first := func() cluster.Workload {
+		t.Helper()
+		s, _ := w.Snapshot()
+		if len(s.Workloads()) != 1 {
+			t.Fatalf("workloads %+v, want one", s.Workloads())
+		}
+		return s.Workloads()[0]
+	}
+	if got := first(); got.Missing != 2 || got.Shape.Requests.MilliCPU != 2000 {
+		t.Errorf("%d missing of %s, want two with the overhead", got.Missing, got.Shape.Requests)
+	}
+	for i, c := range []struct{ value, want int32 }{{7, 7}, {9, 7}, {3, 3}} { // the lowest of several defaults
+		w.Observe(&schedulingv1.PriorityClass{ObjectMeta: meta(fmt.Sprint("c", i), 3+i), Value: c.value, GlobalDefault: true})
+		if got := first().Shape.Priority; got != c.want {
+			t.Errorf("priority %d, want %d", got, c.want)
+		}
+	}
+	w.Forget(&schedulingv1.PriorityClass{ObjectMeta: meta("c2", 5)})
+	if got := first().Shape.Priority; got != 7 {
+		t.Errorf("priority %d when the lowest is gone, want 7", got)
+	}
+}
+
+func TestWorld_PodsOfAReplicationControllerAreSpreadByItsSelector(t *testing.T) {
+	w := newWorld()
+	w.SpreadByDefault([]cluster.Spread{{Key: label.Zone, MaxSkew: 1}})
+	yes := true
+	p := pod("a", 1, "")
+	p.Labels = map[string]string{"app": "web", "version": "1"}
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ReplicationController", Name: "web", UID: "uid-web", Controller: &yes}}
+	w.Observe(p)
+	if s, _ := w.Snapshot(); len(s.Pods()[0].Shape.Spread) != 0 {
+		t.Errorf("spread %v before anything selects the pod", s.Pods()[0].Shape.Spread)
+	}
+	rc := &corev1.ReplicationController{ObjectMeta: meta("web", 2)}
+	rc.Namespace, rc.Spec.Selector = "default", map[string]string{"app": "web"}
+	w.Observe(rc)
+	s, _ := w.Snapshot()
+	if got := s.Pods()[0].Shape.Spread; len(got) != 1 || fmt.Sprint(got[0].Selector.Match) != "app In [web]" {
+		t.Errorf("spread %v, want over zones of app=web", got)
 	}
 }
 
