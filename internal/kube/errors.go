@@ -16,7 +16,7 @@ var (
 	// ErrKindNotServed says that the API server does not serve the object's kind: its CustomResourceDefinition is not installed. It is an ErrNotFound too.
 	ErrKindNotServed = fmt.Errorf("kind is not served by the cluster: %w", ErrNotFound)
 	// ErrMayNotNominate says that the API server does not let this client nominate pods for nodes.
-	ErrMayNotNominate = errors.New("not allowed to patch pods/status: give the daemon's service account its ClusterRole (the karpenter_daemon resource does), and start it anew")
+	ErrMayNotNominate = errors.New("not allowed to patch pods/status: give the daemon's service account its ClusterRole (the karpenter_daemon resource does); it asks for the right every half minute")
 	// ErrLeadershipLost says that the lease went to another replica, or could not be renewed in time.
 	ErrLeadershipLost = errors.New("leadership lost")
 )

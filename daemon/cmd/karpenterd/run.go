@@ -32,6 +32,7 @@ import (
 const (
 	poolEvery    = time.Second      // how often NodePools' status is compared with what is
 	collectEvery = 30 * time.Second // how often orphans are looked for
+	rightsEvery  = 30 * time.Second // how often the right to nominate pods is asked for
 )
 
 // daemon is what run has put together.
@@ -157,10 +158,15 @@ func (d *daemon) work(ctx context.Context) error {
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
 		Actor: &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world},
 	}
-	if may, err := kube.MayNominate(ctx, d.kube.Core); err != nil {
+	rights := func(ctx context.Context, _ time.Time) error {
+		may, err := kube.MayNominate(ctx, d.kube.Core)
+		if err == nil {
+			decisions.Nominate(may)
+		}
+		return err
+	}
+	if err := rights(ctx, time.Now()); err != nil {
 		d.logger.Warn("not known whether pods may be nominated; it shows with the first", "error", err)
-	} else if !may {
-		decisions.CannotNominate()
 	}
 	claims := &claim.Controller{
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: recorder,
@@ -183,6 +189,7 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { return collector.Run(ctx, collectEvery) })
 	group.Go(func() error { classes.Run(ctx); return nil })
 	group.Go(func() error { d.interruptions(recorder).Run(ctx); return nil })
+	group.Go(func() error { return every(ctx, rightsEvery, d.logger, "review of the right to nominate pods", rights) })
 	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status", pools.Sync) })
 	return group.Wait()
 }

@@ -53,7 +53,7 @@ type Loop struct {
 	World    World
 	Actor    Actor
 	Recorder Recorder
-	Policy   engine.Policy
+	Policy   engine.Policy // what it says of nominations is changed by Nominate
 	Logger   hclog.Logger
 	// WorkLimit bounds each Step (engine.Input); 0 is no limit.
 	WorkLimit int
@@ -71,18 +71,36 @@ func (l *Loop) Unavailable(until time.Time, offerings ...engine.OfferingKey) {
 	l.mu.Lock()
 	l.pending = append(l.pending, func(m engine.Memory) engine.Memory { return m.WithUnavailable(until, offerings...) })
 	l.mu.Unlock()
+	l.decide()
+}
+
+// Nominate says whether pods may be nominated for nodes. Where that is not what
+// it was, the log says so and a decision is made at once. Run finds out by itself
+// when a nomination is refused. Safe for use by many goroutines.
+func (l *Loop) Nominate(may bool) {
+	l.mu.Lock()
+	changed := l.Policy.CannotNominate == may
+	if changed {
+		l.Policy.CannotNominate = !may
+		l.pending = append(l.pending, engine.Memory.PlanAnew)
+	}
+	l.mu.Unlock()
+	switch {
+	case !changed:
+		return
+	case may:
+		l.Logger.Info("pods are nominated for nodes again")
+	default:
+		l.Logger.Warn("pods are not nominated for nodes, so the scheduler places them by its own scoring: plans need more nodes", "error", kube.ErrMayNotNominate)
+	}
+	l.decide()
+}
+
+// decide has a decision made soon.
+func (l *Loop) decide() {
 	select {
 	case l.channel() <- struct{}{}:
 	default:
-	}
-}
-
-// CannotNominate lets plans be made without nominations from now on, and says so
-// once. It must not be called while Run is at work, which calls it by itself.
-func (l *Loop) CannotNominate() {
-	if !l.Policy.CannotNominate {
-		l.Policy.CannotNominate = true
-		l.Logger.Warn("pods are not nominated for nodes, so the scheduler places them by its own scoring: plans need more nodes", "error", kube.ErrMayNotNominate)
 	}
 }
 
@@ -129,10 +147,11 @@ func (l *Loop) step(ctx context.Context) time.Time {
 		l.memory = f(l.memory)
 	}
 	l.pending = nil
+	policy := l.Policy
 	l.mu.Unlock()
 
 	in := engine.Input{
-		Snapshot: snapshot, Memory: l.memory, Policy: l.Policy, Now: time.Now(), WorkLimit: l.WorkLimit,
+		Snapshot: snapshot, Memory: l.memory, Policy: policy, Now: time.Now(), WorkLimit: l.WorkLimit,
 		Seed: rand.Uint64(), //nolint:gosec // names need to differ, not to be secret
 	}
 	out := engine.Step(in)
@@ -146,7 +165,7 @@ func (l *Loop) step(ctx context.Context) time.Time {
 		}
 	}
 	if errors.Is(err, kube.ErrMayNotNominate) {
-		l.CannotNominate()
+		l.Nominate(false)
 	}
 	if err != nil && ctx.Err() == nil {
 		l.Logger.Warn("plan carried out in part, it is made again", "error", err)

@@ -203,3 +203,66 @@ func TestLoop_PlansWithoutNominationsOnceTheyAreForbiddenAndSaysSoOnce(t *testin
 		}
 	})
 }
+
+func TestLoop_DecidesAtOnceWhenTheRightToNominateComesOrGoesAndSaysSoOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.snapshot, _ = cluster.New(cluster.Objects{}) // nothing else asks for decisions
+		var log bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		l := &loop.Loop{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.New(&hclog.LoggerOptions{Output: &log})}
+		done := make(chan error)
+		go func() { done <- l.Run(ctx) }()
+		for _, may := range []bool{true, false, false, true, true, false} {
+			time.Sleep(time.Minute)
+			l.Nominate(may)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		var unnominated []bool
+		for _, out := range s.outs {
+			unnominated = append(unnominated, out.Plan.Unnominated)
+		}
+		if want := []bool{false, true, false, true}; !slices.Equal(unnominated, want) {
+			t.Errorf("plans without nominations: %v, want %v", unnominated, want)
+		}
+		if not, again := strings.Count(log.String(), "pods are not nominated"), strings.Count(log.String(), "pods are nominated for nodes again"); not != 2 || again != 1 {
+			t.Errorf("said %d times that they are not nominated and %d times that they are again, want twice and once:\n%s", not, again, log.String())
+		}
+	})
+}
+
+func TestLoop_PlanUnderWayIsMadeAnewWhenTheRightToNominateGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		l := &loop.Loop{World: s, Actor: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger(), WorkLimit: 1}
+		l.Recorder = onRecord{s, func() { l.Nominate(false) }}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := l.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		s.wantEachPodLaunchedForOnce()
+		if s.outs[0].Trace.Complete || s.outs[0].Plan.Unnominated {
+			t.Fatal("the first Step should nominate and be the first of several")
+		}
+		for i, out := range s.outs[1:] {
+			if !out.Plan.Unnominated {
+				t.Errorf("Step %d goes on with a plan that nominates", i+2)
+			}
+		}
+	})
+}
+
+// onRecord calls a function with every Step that is recorded.
+type onRecord struct {
+	*stage
+	also func()
+}
+
+func (r onRecord) Record(in engine.Input, out engine.Output, took time.Duration) {
+	r.stage.Record(in, out, took)
+	r.also()
+}
