@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"time"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -13,12 +15,35 @@ type Offering struct {
 	// Available is false where no price is known or the node image does not
 	// run on the type. What EC2 has run out of is not known here.
 	Available bool
-	// Reservation and Left are set where the capacity type is reserved: the
-	// reservation's id, and how many more instances it has room for. Such an
+	// Reservation, Left and Counted are set where the capacity type is reserved:
+	// the reservation's id, how many more instances it has room for, and until
+	// when instances were launched that do not count as room any more. Such an
 	// offering is paid for already; its price is what it adds.
 	Reservation string
 	Left        int64
+	Counted     time.Time
 }
+
+// Labels are those that a node has by how it was bought, sorted.
+func (o Offering) Labels() label.Labels {
+	l := make(label.Labels, 0, 6)
+	if o.Reservation != "" {
+		l = append(l,
+			label.Label{Key: label.Reservation, Value: o.Reservation},
+			label.Label{Key: label.ReservationInterruptible, Value: "false"},
+			label.Label{Key: label.ReservationType, Value: DefaultReservation},
+		)
+	}
+	l = append(l, label.Label{Key: label.CapacityType, Value: o.CapacityType})
+	if o.ZoneID != "" {
+		l = append(l, label.Label{Key: label.ZoneID, Value: o.ZoneID})
+	}
+	return append(l, label.Label{Key: label.Zone, Value: o.Zone})
+}
+
+// DefaultReservation is the type of an on-demand capacity reservation; others
+// have no offering.
+const DefaultReservation = "default"
 
 // InstanceType is an instance type as one node class sees it: what a node of it
 // offers to pods, the labels that it will carry, and where it can be bought.

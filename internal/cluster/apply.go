@@ -136,7 +136,7 @@ func (u *update) rewatch() bool {
 func (u *update) again() (nodes []change[Node], claims []change[Claim], pods []change[pod]) {
 	u.groups, u.waiting, u.anti = tree[*Group]{}, tree[none]{}, tree[none]{}
 	u.loads, u.rooms = tree[*Load]{}, tree[*Load]{}
-	u.unsettled, u.lots = tree[*Claim]{}, tree[Lot]{}
+	u.unsettled, u.reserved, u.lots = tree[*Claim]{}, tree[*Claim]{}, tree[Lot]{}
 	for _, n := range u.nodes.rows.list() {
 		nodes = append(nodes, change[Node]{now: n})
 	}

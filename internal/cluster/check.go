@@ -151,6 +151,9 @@ func checkClaim(c *Claim) error {
 	if err := checkLabels("nodeclaim "+c.Name, c.Labels); err != nil {
 		return err
 	}
+	if err := checkResources("nodeclaim "+c.Name, "capacity", c.Capacity); err != nil {
+		return err
+	}
 	return checkResources("nodeclaim "+c.Name, "allocatable", c.Allocatable)
 }
 

@@ -16,10 +16,10 @@ import (
 // Lot is how many NodeClaims of a pool count alike against its limits: they are
 // of one class and instance type. One without a type yet is a Lot of its own.
 type Lot struct {
-	Class, InstanceType string
-	Allocatable         quantity.Resources
-	Requirements        label.Requirements // only where there is no type yet
-	Count               int64
+	Class, InstanceType   string
+	Capacity, Allocatable quantity.Resources
+	Requirements          label.Requirements // only where there is no type yet
+	Count                 int64
 }
 
 // Unsettled returns the NodeClaims that need attention, by name: all but those
@@ -53,6 +53,19 @@ func (s Snapshot) Lots(pool string) iter.Seq[Lot] {
 	}
 }
 
+// InReservation returns the NodeClaims that are or will be in the capacity
+// reservation, by name.
+func (s Snapshot) InReservation(id string) iter.Seq[Claim] {
+	return func(yield func(Claim) bool) {
+		first := string(label.AppendText(nil, id))
+		for key, c := range s.reserved.from(first) {
+			if !strings.HasPrefix(key, first) || !yield(*c) {
+				return
+			}
+		}
+	}
+}
+
 // Claim returns the NodeClaim that names the node as its own; of several the
 // last by name.
 func (n *NodeState) Claim() (Claim, bool) {
@@ -75,6 +88,9 @@ func (u *update) setClaim(c change[Claim]) {
 	if c.old != nil {
 		u.unsettled = u.unsettled.remove(u.edit, c.old.Name)
 		u.allot(c.old, -1)
+		if c.old.Reservation != "" {
+			u.reserved = u.reserved.remove(u.edit, c.old.inReservation())
+		}
 		if c.old.Node != "" {
 			l := u.ownLoad(c.old.Node)
 			i, _ := l.findClaim(c.old.Name)
@@ -83,6 +99,9 @@ func (u *update) setClaim(c change[Claim]) {
 	}
 	if c.now != nil {
 		u.allot(c.now, 1)
+		if c.now.Reservation != "" {
+			u.reserved = u.reserved.put(u.edit, c.now.inReservation(), c.now)
+		}
 		if c.now.Node == "" {
 			u.unsettled = u.unsettled.put(u.edit, c.now.Name, c.now)
 			return
@@ -93,20 +112,25 @@ func (u *update) setClaim(c change[Claim]) {
 	}
 }
 
+// inReservation is where the claim is filed under its reservation.
+func (c *Claim) inReservation() string {
+	return string(append(label.AppendText(nil, c.Reservation), c.Name...))
+}
+
 func (l *Load) findClaim(name string) (int, bool) {
 	return slices.BinarySearchFunc(l.claims, name, func(c *Claim, name string) int { return strings.Compare(c.Name, name) })
 }
 
 // allot counts n more claims like this one in its pool.
 func (u *update) allot(c *Claim, n int64) {
-	lot := Lot{Class: c.Class, InstanceType: c.InstanceType, Allocatable: c.Allocatable}
+	lot := Lot{Class: c.Class, InstanceType: c.InstanceType, Capacity: c.Capacity, Allocatable: c.Allocatable}
 	b := label.AppendText(u.scratch[:0], c.Pool)
 	if c.InstanceType == "" {
 		lot.Requirements = c.Requirements
 		b = label.AppendText(append(b, 'N'), c.Name)
 	} else {
 		b = label.AppendText(label.AppendText(append(b, 'T'), c.Class), c.InstanceType)
-		b = appendResources(b, c.Allocatable)
+		b = appendResources(appendResources(b, c.Capacity), c.Allocatable)
 	}
 	u.scratch = b
 	key := string(b)

@@ -111,7 +111,7 @@ func TestState_KnowsItsClaim(t *testing.T) {
 		t.Error("a node that no NodeClaim names has one")
 	}
 	s, err := s.Apply(Delta{Gone: Gone{Nodes: []string{"m", "n"}, Claims: []string{"k0", "k1"}}})
-	if err != nil || s.loads.size+s.unsettled.size+s.lots.size != 0 {
+	if err != nil || s.loads.size+s.unsettled.size+s.reserved.size+s.lots.size != 0 {
 		t.Errorf("%d loads, %d claims and %d lots are kept of nothing, %v", s.loads.size, s.unsettled.size, s.lots.size, err)
 	}
 }

@@ -97,7 +97,10 @@ func naive(o Objects) []string {
 		if !runs || !c.Launched || !c.Registered || !c.Initialized || c.Deleting || c.Interruption != nil {
 			out = append(out, "unsettled "+c.Name)
 		}
-		out = append(out, lotName(c.Pool, Lot{Class: c.Class, InstanceType: c.InstanceType, Allocatable: c.Allocatable, Count: 1}))
+		out = append(out, lotName(c.Pool, Lot{Class: c.Class, InstanceType: c.InstanceType, Capacity: c.Capacity, Allocatable: c.Allocatable, Count: 1}))
+		if c.Reservation != "" {
+			out = append(out, c.Name+" in "+c.Reservation)
+		}
 	}
 	slices.Sort(out)
 	return out
@@ -140,6 +143,11 @@ func indexed(s Snapshot) []string {
 		out = append(out, "unsettled "+c.Name)
 	}
 	pools := map[string]bool{}
+	for _, id := range []string{"cr", "cr-1"} {
+		for c := range s.InReservation(id) {
+			out = append(out, c.Name+" in "+id)
+		}
+	}
 	for _, c := range s.Claims() {
 		if pools[c.Pool] {
 			continue
@@ -147,7 +155,7 @@ func indexed(s Snapshot) []string {
 		pools[c.Pool] = true
 		for l := range s.Lots(c.Pool) {
 			for ; l.Count > 1 && l.InstanceType != ""; l.Count-- {
-				out = append(out, lotName(c.Pool, Lot{Class: l.Class, InstanceType: l.InstanceType, Allocatable: l.Allocatable, Count: 1}))
+				out = append(out, lotName(c.Pool, Lot{Class: l.Class, InstanceType: l.InstanceType, Capacity: l.Capacity, Allocatable: l.Allocatable, Count: 1}))
 			}
 			out = append(out, lotName(c.Pool, l))
 		}

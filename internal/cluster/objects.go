@@ -66,9 +66,10 @@ type Claim struct {
 	InstanceType           string
 	Zone, CapacityType     string
 	Reservation            string // with capacity type reserved: its id
-	Allocatable            quantity.Resources
+	Capacity, Allocatable  quantity.Resources
 	Node                   string
 	Launched               bool
+	LaunchedAt             time.Time
 	Registered             bool
 	Initialized            bool
 	Deleting               bool

@@ -38,8 +38,9 @@ type Snapshot struct {
 	loads         tree[*Load]
 	rooms         tree[*Load] // by free room
 	unsettled     tree[*Claim]
-	lots          tree[Lot]   // by pool
-	watched       tree[int64] // label key -> how many selectors look at it
+	reserved      tree[*Claim] // those in a reservation, by it and name
+	lots          tree[Lot]    // by pool
+	watched       tree[int64]  // label key -> how many selectors look at it
 	watchedKeys   []string
 }
 

@@ -94,7 +94,7 @@ func (d *dice) node() Node {
 
 // claim is settled more often than not once its node is.
 func (d *dice) claim() Claim {
-	c := Claim{Name: d.one("k0", "k1", "k2"), Pool: d.one("", "q", "qq"), Class: d.one("c0", "c1"), Node: d.one("", "n0", "n1", "n2", "n1")}
+	c := Claim{Name: d.one("k0", "k1", "k2"), Reservation: d.one("", "cr", "cr-1"), Pool: d.one("", "q", "qq"), Class: d.one("c0", "c1"), Node: d.one("", "n0", "n1", "n2", "n1")}
 	c.InstanceType = d.one("", "a", "b", "a")
 	c.Allocatable.MilliCPU = int64(d.roll(2)) * 1000
 	c.Launched, c.Registered, c.Initialized, c.Deleting = d.roll(9) != 1, d.roll(9) != 1, d.roll(9) != 1, d.roll(9) == 1

@@ -154,13 +154,13 @@ func (a *audit) countComing() {
 }
 
 // unreserved is the supply with the reservations as if nothing of ours were in
-// them.
+// them. What does not say in which it is could be in any.
 func (a *audit) unreserved() *cluster.Supply {
-	type place struct{ instanceType, zone string }
+	type place struct{ instanceType, zone, reservation string }
 	used := map[place]int64{}
 	for _, c := range a.in.Snapshot.Claims() {
 		if c.CapacityType == label.Reserved {
-			used[place{c.InstanceType, c.Zone}]++
+			used[place{c.InstanceType, c.Zone, c.Reservation}]++
 		}
 	}
 	supply := a.in.Snapshot.Supply()
@@ -176,7 +176,7 @@ func (a *audit) unreserved() *cluster.Supply {
 			types[j].Offerings = slices.Clone(types[j].Offerings)
 			for k := range types[j].Offerings {
 				if o := &types[j].Offerings[k]; o.CapacityType == label.Reserved {
-					o.Left += used[place{types[j].Name, o.Zone}]
+					o.Left += used[place{types[j].Name, o.Zone, o.Reservation}] + used[place{types[j].Name, o.Zone, ""}]
 				}
 			}
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -218,10 +217,11 @@ func (s *step) claimHost(c cluster.Claim) *host {
 			continue
 		}
 		for _, o := range t.Offerings {
-			if !c.Requirements.Admits(label.Zone, o.Zone) || !c.Requirements.Admits(label.CapacityType, o.CapacityType) {
+			if !c.Requirements.Admits(label.Zone, o.Zone) || !c.Requirements.Admits(label.CapacityType, o.CapacityType) ||
+				c.Reservation != "" && o.Reservation != c.Reservation {
 				continue
 			}
-			labels := &label.Layers{c.Labels, t.Labels, fleet.OfferingLabels(o)}
+			labels := &label.Layers{c.Labels, t.Labels, o.Labels()}
 			h.labels = append(h.labels, labels)
 			net := t.Allocatable.Sub(fit.Overhead(daemons, labels, c.Taints))
 			h.most = h.most.Max(t.Allocatable.Sub(fit.Overhead(fit.Certain(daemons), labels, c.Taints)))

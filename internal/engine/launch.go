@@ -145,7 +145,7 @@ func (l *load) choose() {
 func (s *step) launch(t *tier, items []*item, l *load) bool {
 	best, b := l.best, l.bin
 	pool := &s.fleet.Pools[best.Pool]
-	if t.full[pool.Name] || best.Left >= 0 && s.reservationUse(best.Reservation) >= best.Left {
+	if t.full[pool.Name] || best.Left >= 0 && s.reservationUse(best) >= best.Left {
 		return false
 	}
 	if len(l.carried) == 0 {

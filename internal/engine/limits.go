@@ -43,7 +43,7 @@ func (s *step) budget(p cluster.Pool) budget {
 // largest is the most that a NodeClaim of the lot may count for.
 func (s *step) largest(lot cluster.Lot) quantity.Resources {
 	class, _ := s.in.Snapshot.Class(lot.Class)
-	most := lot.Allocatable // known even where the class is not ready
+	most := lot.Allocatable.Max(lot.Capacity) // known even where the class is not ready
 	for _, t := range class.Types {
 		if t.Name == lot.InstanceType || lot.InstanceType == "" && lot.Requirements.Admits(label.InstanceType, t.Name) {
 			most = most.Max(t.Capacity)
@@ -69,7 +69,7 @@ func (b budget) refuses(capacity quantity.Resources) (limit plan.Limit, over boo
 // spend counts a launch against its pool's limits and its reservation.
 func (s *step) spend(l plan.Launch, carried []*fleet.Row) {
 	if l.Reservation != "" {
-		s.reserved[l.Reservation] = s.reservationUse(l.Reservation) + 1
+		s.reserved[l.Reservation] = s.reservationUse(carried[0]) + 1
 	}
 	b, limited := s.budgets[l.Pool]
 	if !limited {
@@ -99,20 +99,21 @@ func (s *step) narrowed(t *tier, pool int, b budget) bool {
 	return false
 }
 
-// reservationUse counts this plan's launches into the reservation and the
-// NodeClaims that have not been launched into it yet; EC2 counts the others.
-func (s *step) reservationUse(id string) int64 {
-	if id == "" {
+// reservationUse counts this plan's launches into the row's reservation and the
+// NodeClaims in it that EC2 had not counted when it said how many are left.
+func (s *step) reservationUse(r *fleet.Row) int64 {
+	if r.Reservation == "" {
 		return 0
 	}
-	n, known := s.reserved[id]
+	n, known := s.reserved[r.Reservation]
 	if !known {
-		for _, c := range s.claims {
-			if !c.Launched && !c.Deleting && c.Reservation == id {
+		for c := range s.in.Snapshot.InReservation(r.Reservation) {
+			s.trace.Objects++
+			if c.Launched && c.LaunchedAt.After(r.Counted) || !c.Launched && !c.Deleting {
 				n++
 			}
 		}
-		s.reserved[id] = n
+		s.reserved[r.Reservation] = n
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -28,11 +29,13 @@ type Memory struct {
 	cursor *cursor
 }
 
-// OfferingKey names one offering.
-type OfferingKey struct{ CapacityType, InstanceType, Zone string }
+// OfferingKey names one offering. Reservation is set with capacity type reserved:
+// another one of the same type may still have room.
+type OfferingKey struct{ CapacityType, InstanceType, Zone, Reservation string }
 
 func (k OfferingKey) compare(o OfferingKey) int {
-	return strings.Compare(k.CapacityType+"/"+k.InstanceType+"/"+k.Zone, o.CapacityType+"/"+o.InstanceType+"/"+o.Zone)
+	return cmp.Or(strings.Compare(k.CapacityType, o.CapacityType), strings.Compare(k.InstanceType, o.InstanceType),
+		strings.Compare(k.Zone, o.Zone), strings.Compare(k.Reservation, o.Reservation))
 }
 
 // Penalty keeps an offering that had no capacity out of plans for a while.

@@ -207,6 +207,93 @@ func TestStep_AReservationIsNotGivenOutTwice(t *testing.T) {
 	}
 }
 
+// EC2's number of instances left is as old as its answer: those launched since
+// are in it, too, until the next.
+func TestStep_LaunchedInstancesCountUntilTheReservationsNumberIsNewer(t *testing.T) {
+	w := newWorld(t).pods("web", 1, 3000)
+	w.objects.Classes[0].Types[1].Offerings = append(w.objects.Classes[0].Types[1].Offerings, catalog.Offering{
+		Zone: "a", CapacityType: label.Reserved, Reservation: "cr", Available: true, Left: 1, Counted: w.now,
+	})
+	w.running()
+	c := &w.objects.Claims[0]
+	if c.Reservation != "cr" || !c.Launched || !c.Initialized {
+		t.Fatalf("%+v, want a node that runs in the reservation", c)
+	}
+	c.LaunchedAt = w.now.Add(time.Second)
+	w.pods("more", 1, 3000)
+	if more := of[plan.Launch](w.step()); len(more) != 1 || more[0].Reservation != "" {
+		t.Errorf("launches = %+v, want one outside the reservation", more)
+	}
+	offers := w.objects.Classes[0].Types[1].Offerings
+	offers[len(offers)-1].Counted = c.LaunchedAt
+	if more := of[plan.Launch](w.step()); len(more) != 1 || more[0].Reservation != "cr" {
+		t.Errorf("counted again: launches = %+v, want one in the reservation", more)
+	}
+}
+
+// That one reservation is full says nothing about another of the same type.
+func TestStep_OneFullReservationIsPutAsideAndNotTheOthers(t *testing.T) {
+	w := newWorld(t).pods("web", 1, 3000)
+	for _, id := range []string{"cr-1", "cr-2"} {
+		w.objects.Classes[0].Types[1].Offerings = append(w.objects.Classes[0].Types[1].Offerings, catalog.Offering{
+			Zone: "a", CapacityType: label.Reserved, Reservation: id, Available: true, Left: 1,
+		})
+	}
+	full := engine.OfferingKey{CapacityType: label.Reserved, InstanceType: w.objects.Classes[0].Types[1].Name, Zone: "a", Reservation: "cr-1"}
+	w.memory = w.memory.WithUnavailable(w.now.Add(time.Minute), full)
+	if launches := of[plan.Launch](w.step()); len(launches) != 1 || launches[0].Reservation != "cr-2" {
+		t.Errorf("launches = %+v, want the other reservation", launches)
+	}
+	full.Reservation = "cr-2"
+	w.memory = w.memory.WithUnavailable(w.now.Add(time.Minute), full)
+	if launches := of[plan.Launch](w.step()); len(launches) != 1 || launches[0].Reservation != "" {
+		t.Errorf("launches = %+v, want none in a reservation", launches)
+	}
+}
+
+// Reserved nodes have labels of their own, by which pods ask for them or refuse
+// them.
+func TestStep_PodsChooseReservationsByLabel(t *testing.T) {
+	absent, err := label.NewRequirement(label.Reservation, label.DoesNotExist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, asks := range map[string]label.Requirement{
+		"cr-2": label.Is(label.Reservation, "cr-2"), "cr-1": label.Is(label.ReservationType, "default"), "": absent,
+	} {
+		w := newWorld(t).pods("web", 1, 3000, func(p *cluster.Pod) { p.Shape.Selector = label.All(asks) })
+		for _, id := range []string{"cr-1", "cr-2"} {
+			w.objects.Classes[0].Types[1].Offerings = append(w.objects.Classes[0].Types[1].Offerings, catalog.Offering{
+				Zone: "a", CapacityType: label.Reserved, Reservation: id, Available: true, Left: 1,
+			})
+		}
+		if launches := of[plan.Launch](w.step()); len(launches) != 1 || launches[0].Reservation != want {
+			t.Errorf("%v: launches = %+v, want reservation %q", asks, launches, want)
+		}
+	}
+}
+
+// Limits count what the instances have, not what is left of it for pods, also
+// while the class that knows the types is not ready.
+func TestStep_LimitsCountTheCapacityOfNodesWhoseClassIsNotReady(t *testing.T) {
+	w := newWorld(t)
+	w.objects.Classes = append(w.objects.Classes, cluster.Class{Name: "broken"})
+	w.objects.Pools[0].Limits = []quantity.Amount{{Name: quantity.CPU, Count: 8000}}
+	w.objects.Claims = []cluster.Claim{{
+		Name: "c", Pool: "general", Class: "broken", InstanceType: "m5.xlarge", Launched: true,
+		Capacity: quantity.Resources{MilliCPU: 4000}, Allocatable: quantity.Resources{MilliCPU: 3900}, Created: w.now,
+	}}
+	w.pods("web", 2, 3000)
+	if launches := of[plan.Launch](w.step()); len(launches) != 1 {
+		t.Errorf("%d launches within 8000m, want 1 beside the 4000m there are", len(launches))
+	}
+	w.objects.Pools[0].Limits[0].Count = 7999
+	w.memory = engine.Memory{}
+	if launches := of[plan.Launch](w.step()); len(launches) != 0 {
+		t.Errorf("launches = %+v: 4000m more exceed 7999m", launches)
+	}
+}
+
 // A NodeClaim on its way, and a node that has none of its DaemonSet pods yet, keep
 // room for these.
 func TestStep_NobodyTakesTheRoomOfDaemonSetPodsToCome(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
@@ -181,6 +183,35 @@ func TestStep_RealPodsComeBeforeDeclaredOnesWhereLimitsAreShort(t *testing.T) {
 			t.Errorf("%s: %+v, want the pod that exists on the node", name, out.Plan)
 		}
 	}
+}
+
+// A reserved node, too: which of them get it costs the same, but the pods that
+// are declared may never come. Each of these pods needs a node of its own.
+func TestStep_RealPodsComeBeforeDeclaredOnesWhereReservationsAreShort(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, what) }
+		left, there := number("left", 1, 3), number("real", 1, 4)
+		s := &scenario{world: newWorld(t).pods("real", there, 3000)}
+		s.reserve("m5.xlarge", int64(left))
+		for i := range number("workloads", 1, 3) {
+			s.objects.Workloads = append(s.objects.Workloads, cluster.Workload{
+				UID: fmt.Sprint(i), Kind: "ReplicaSet", Namespace: rapid.SampledFrom([]string{"a", "default", "default", "z"}).Draw(rt, "namespace"), Name: fmt.Sprint(i),
+				Missing: int64(number("missing", 1, 4)), Shape: cluster.Shape{
+					Priority: int32(number("priority", 0, 3) / 3),
+					Requests: quantity.Resources{MilliCPU: rapid.SampledFrom([]int64{2900, 3000, 3000, 3100}).Draw(rt, "size"), PodSlots: 1},
+				},
+			})
+		}
+		reserved := 0
+		for _, l := range of[plan.Launch](s.step()) {
+			if l.Reservation != "" {
+				reserved += len(l.Pods)
+			}
+		}
+		if want := min(left, there); reserved != want {
+			rt.Errorf("%d of %d pods that exist are on %d reserved nodes, want %d", reserved, there, left, want)
+		}
+	})
 }
 
 // Where no limit is short, what is declared is packed together with what exists.

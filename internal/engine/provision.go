@@ -87,7 +87,7 @@ func (s *step) openRows(t *tier, from, to int) {
 		if r.Pool < from || r.Pool >= to || s.sale[i] == 0 || t.excluded[i] || t.full[s.fleet.Pools[r.Pool].Name] {
 			continue
 		}
-		if r.Left >= 0 && s.reservationUse(r.Reservation) >= r.Left {
+		if r.Left >= 0 && s.reservationUse(r) >= r.Left {
 			continue
 		}
 		if _, over := budgets[r.Pool-from].refuses(r.Type.Capacity); over {
@@ -117,16 +117,18 @@ func (s *step) packTier(t *tier) bool {
 	s.trace.Work += int64(result.Fills)
 	s.packed = append(s.packed, packed{items, t.dims, result.Prices})
 	placedBefore := s.trace.Placed
+	result.Bins = s.realFirst(t, items, result.Bins)
 	now, later := s.holdBack(t, items, &result)
-	again := s.launchAll(t, items, s.inOrder(items, now))
+	again := s.launchAll(t, items, s.inOrder(t, items, now))
 	s.keepWaiting(items, later)
 	again = s.giveBack(items) || again
 	return again && (s.trace.Placed > placedBefore || len(t.excluded) > 0 || len(t.full) > 0)
 }
 
 // inOrder returns the bins, those with the most important content first, and with
-// more of it: where limits bind, it is the rest that stays away.
-func (s *step) inOrder(items []*item, bins []pack.Bin) []pack.Bin {
+// more of it: where limits bind, it is the rest that stays away. Reservations come
+// before others, for pods that exist are launched for before declared ones.
+func (s *step) inOrder(t *tier, items []*item, bins []pack.Bin) []pack.Bin {
 	top := func(b pack.Bin) int32 {
 		best := items[b.Parts[0].Class].class.group.Shape.Priority
 		for _, p := range b.Parts[1:] {
@@ -141,10 +143,11 @@ func (s *step) inOrder(items []*item, bins []pack.Bin) []pack.Bin {
 		return n
 	}
 	slices.SortStableFunc(bins, func(a, b pack.Bin) int {
-		if by := cmp.Compare(top(b), top(a)); by != 0 || s.scarce == nil {
-			return by
+		by := cmp.Compare(top(b), top(a))
+		if by == 0 && s.scarce != nil {
+			by = cmp.Compare(pods(b), pods(a))
 		}
-		return cmp.Compare(pods(b), pods(a))
+		return cmp.Or(by, s.reservedFirst(t, &a, &b))
 	})
 	return bins
 }
@@ -246,7 +249,8 @@ func (s *step) openFleet() {
 			if s.sale[i]>>z&1 == 0 {
 				continue
 			}
-			if until, out := s.memory.unavailable(OfferingKey{CapacityType: r.CapacityType, InstanceType: r.Type.Name, Zone: zone}, s.in.Now); out {
+			key := OfferingKey{CapacityType: r.CapacityType, InstanceType: r.Type.Name, Zone: zone, Reservation: r.Reservation}
+			if until, out := s.memory.unavailable(key, s.in.Now); out {
 				s.sale[i] &^= 1 << z
 				s.unavailable++
 				s.waitUntil(until, plan.CapacityToReturn)

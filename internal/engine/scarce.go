@@ -237,7 +237,7 @@ func (s *step) offers(t *tier) []pack.Offer {
 		t.nets[i] = t.dims.net(r.Net)
 		out[i] = pack.Offer{Name: r.Name, Group: r.Group, Net: t.nets[i], Prices: r.Prices, Zones: s.sale[x], Large: s.large(r), Nodes: -1}
 		if r.Left >= 0 {
-			out[i].Nodes = r.Left - s.reservationUse(r.Reservation)
+			out[i].Nodes = r.Left - s.reservationUse(r)
 		}
 		if more := extra[x]; more > 0 {
 			out[i].Prices = slices.Clone(r.Prices)

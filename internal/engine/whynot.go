@@ -54,7 +54,7 @@ func (x *course) stops(i int) int {
 		return hurdleSize
 	case x.where[i]&x.sale[i] == 0:
 		return hurdleSale
-	case row.Left >= 0 && x.reservationUse(row.Reservation) >= row.Left:
+	case row.Left >= 0 && x.reservationUse(row) >= row.Left:
 		x.full = row.Reservation
 		return hurdleSale
 	}

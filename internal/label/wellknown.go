@@ -14,6 +14,10 @@ const (
 	CapacityType = "karpenter.sh/capacity-type"
 	NodePool     = "karpenter.sh/nodepool"
 	NodeClass    = "karpenter.k8s.aws/ec2nodeclass"
+	// Of nodes in a capacity reservation; all others lack them.
+	Reservation              = "karpenter.k8s.aws/capacity-reservation-id"
+	ReservationType          = "karpenter.k8s.aws/capacity-reservation-type"
+	ReservationInterruptible = "karpenter.k8s.aws/capacity-reservation-interruptible"
 	// NodeName is no label: node affinity's matchFields selects by it. The sign in
 	// front keeps it apart from any real key.
 	NodeName = "@metadata.name"
@@ -42,6 +46,16 @@ func Canonical(key string) string {
 		return InstanceType
 	}
 	return key
+}
+
+// OfOffering says whether an offering alone decides the label: nodes of one
+// instance type differ in it.
+func OfOffering(key string) bool {
+	switch key {
+	case Zone, ZoneID, CapacityType, Reservation, ReservationType, ReservationInterruptible:
+		return true
+	}
+	return false
 }
 
 // OfInstance says whether instance types and offerings decide the label, so that

@@ -42,7 +42,7 @@ func (r *run) order(l plan.Launch) {
 	}
 	c := &claim{launch: l, Claim: cluster.Claim{
 		Name: l.Name, UID: "uid-" + l.Name, Pool: l.Pool, Class: l.Class, Labels: l.Labels, Taints: l.Taints, StartupTaints: l.StartupTaints,
-		Requirements: requirements, Requests: l.Content, Planned: l.Planned, Created: date(r.clock.now),
+		Reservation: l.Reservation, Requirements: requirements, Requests: l.Content, Planned: l.Planned, Created: date(r.clock.now),
 	}}
 	r.claims = append(r.claims, c)
 	r.view.claim(c)
@@ -63,7 +63,7 @@ func (r *run) candidates(c *claim) []candidate {
 		}
 		for _, t := range class.Types {
 			for _, o := range t.Offerings {
-				if o.Available && o.CapacityType == c.launch.CapacityType && slices.Contains(c.launch.Zones, o.Zone) &&
+				if o.Available && o.CapacityType == c.launch.CapacityType && o.Reservation == c.launch.Reservation && slices.Contains(c.launch.Zones, o.Zone) &&
 					slices.ContainsFunc(c.launch.Types, func(x plan.Choice) bool { return x.Type == t.Name }) {
 					out = append(out, candidate{t, o})
 				}
@@ -82,14 +82,15 @@ func (r *run) launch(c *claim) {
 	}
 	var short []engine.OfferingKey
 	for _, x := range r.candidates(c) {
-		key := engine.OfferingKey{CapacityType: x.of.CapacityType, InstanceType: x.typ.Name, Zone: x.of.Zone}
+		key := engine.OfferingKey{CapacityType: x.of.CapacityType, InstanceType: x.typ.Name, Zone: x.of.Zone, Reservation: x.of.Reservation}
 		if r.out(key) {
 			short = append(short, key)
 			continue
 		}
 		c.Launched, c.InstanceID, c.InstanceType, c.Zone, c.CapacityType = true, "i-"+c.Name, x.typ.Name, x.of.Zone, x.of.CapacityType
+		c.LaunchedAt, c.Capacity = date(r.clock.now), x.typ.Capacity
 		c.Allocatable, c.price = x.typ.Allocatable, x.of.Price
-		c.Labels = c.Labels.Merge(x.typ.Labels).With(label.Zone, x.of.Zone).With(label.CapacityType, x.of.CapacityType)
+		c.Labels = c.Labels.Merge(x.typ.Labels).Merge(x.of.Labels())
 		r.view.claim(c)
 		wait := r.cfg.Boot + time.Duration(r.chance.below(int64(r.cfg.Jitter)+1))
 		r.clock.after(wait, func() { r.register(c) })

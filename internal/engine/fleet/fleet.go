@@ -13,6 +13,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -51,8 +52,9 @@ type Row struct {
 	Group        int    // rows of one group differ in the type only: a launch may carry several
 	Type         *catalog.InstanceType
 	CapacityType string
-	Reservation  string // of a reserved row
-	Left         int64  // instances that the reservation has room for; -1 where there is none
+	Reservation  string    // of a reserved row
+	Left         int64     // instances that the reservation has room for; -1 where there is none
+	Counted      time.Time // see catalog.Offering
 	Template     label.Labels
 	Zones        uint64           // where it is for sale
 	Prices       []quantity.Money // by zone; 0 where it is not for sale
@@ -254,7 +256,7 @@ func (f *Fleet) addOfferings(r *Row, p cluster.Pool) {
 		if !known || o.CapacityType != r.CapacityType || o.Reservation != r.Reservation {
 			continue
 		}
-		zone := OfferingLabels(o)
+		zone := o.Labels()
 		if _, no := p.Requirements.Unmet(&label.Layers{r.Template, r.Type.Labels, zone}); no {
 			continue
 		}
@@ -268,19 +270,9 @@ func (f *Fleet) addOfferings(r *Row, p cluster.Pool) {
 		r.Zones |= 1 << z
 		r.Prices[z], r.labels[z] = o.Price, label.Layers{r.Template, r.Type.Labels, zone}
 		if o.Reservation != "" {
-			r.Left = o.Left
+			r.Left, r.Counted = o.Left, o.Counted
 		}
 	}
-}
-
-// OfferingLabels are the labels that a node has by how it was bought.
-func OfferingLabels(o catalog.Offering) label.Labels {
-	l := make(label.Labels, 0, 3)
-	l = append(l, label.Label{Key: label.CapacityType, Value: o.CapacityType})
-	if o.ZoneID != "" {
-		l = append(l, label.Label{Key: label.ZoneID, Value: o.ZoneID})
-	}
-	return append(l, label.Label{Key: label.Zone, Value: o.Zone})
 }
 
 // typeMeets leaves aside what a type alone does not fix. A label that instance
@@ -288,8 +280,7 @@ func OfferingLabels(o catalog.Offering) label.Labels {
 // template.
 func typeMeets(rs label.Requirements, decided []bool, own, all label.Lookup) bool {
 	for i, r := range rs {
-		switch r.Key() {
-		case label.Zone, label.ZoneID, label.CapacityType:
+		if label.OfOffering(r.Key()) {
 			continue
 		}
 		if decided[i] && !r.MetBy(own) || !r.MetBy(all) {

@@ -22,7 +22,7 @@ type place struct {
 func openKeys(pool cluster.Pool, class cluster.Class) label.Requirements {
 	var open label.Requirements
 	for _, r := range pool.Requirements {
-		fixed := slices.Contains([]string{label.Zone, label.ZoneID, label.CapacityType}, r.Key()) ||
+		fixed := label.OfOffering(r.Key()) ||
 			slices.ContainsFunc(class.Types, func(t catalog.InstanceType) bool { _, ok := t.Labels.Get(r.Key()); return ok })
 		if _, ok := pool.Labels.Get(r.Key()); !ok && !fixed {
 			open = append(open, r)

@@ -64,7 +64,8 @@ func (p *proof) offerings() ([]source, error) {
 // free for others.
 func (p *proof) inUse(t catalog.InstanceType, o catalog.Offering) (n int64) {
 	for _, c := range p.objects.Claims {
-		if p.certificate.Scratch && c.InstanceType == t.Name && c.Zone == o.Zone && c.CapacityType == o.CapacityType {
+		of := c.Reservation == "" || c.Reservation == o.Reservation
+		if p.certificate.Scratch && of && c.InstanceType == t.Name && c.Zone == o.Zone && c.CapacityType == o.CapacityType {
 			n++
 		}
 	}
@@ -161,11 +162,7 @@ func (p *proof) newNodes(pool cluster.Pool, class cluster.Class, visit func(cata
 	for _, t := range class.Types {
 		ofType := pool.Labels.Merge(t.Labels).With(label.NodePool, pool.Name).With(label.NodeClass, pool.Class)
 		for _, o := range t.Offerings {
-			labels := ofType.With(label.Zone, o.Zone).With(label.CapacityType, o.CapacityType)
-			if o.ZoneID != "" {
-				labels = labels.With(label.ZoneID, o.ZoneID)
-			}
-			x := place{labels: labels, open: open, taints: pool.Taints, room: t.Allocatable}
+			x := place{labels: ofType.Merge(o.Labels()), open: open, taints: pool.Taints, room: t.Allocatable}
 			if !x.meets(pool.Requirements, false) {
 				continue
 			}
