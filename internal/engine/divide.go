@@ -188,11 +188,17 @@ func (s *step) cells(t *tier, c *demandClass, where []uint64, keys []string) []*
 
 func (s *step) divideRows(t *tier, where []uint64, keys []string) []*cell {
 	byName := map[string]*cell{}
+	bySite := make([]*cell, s.fleet.Sites()) // of what types do not decide
+	ofTypes := slices.ContainsFunc(keys, s.fleet.OfTypes)
 	var out []*cell
 	for _, x := range t.rows {
 		r := &s.fleet.Rows[x]
 		for m := where[x] & s.sale[x]; m != 0; m &= m - 1 {
 			z := bits.TrailingZeros64(m)
+			if k := bySite[r.Site(z)]; k != nil && !ofTypes {
+				k.where[x] |= 1 << z
+				continue
+			}
 			labels := r.Labels(z)
 			name, ok := domains(labels, keys)
 			if !ok {
@@ -202,10 +208,15 @@ func (s *step) divideRows(t *tier, where []uint64, keys []string) []*cell {
 			if k == nil {
 				k = &cell{name: name, where: make([]uint64, len(s.fleet.Rows)), price: r.Prices[z]}
 				k.place = spread.Place{Labels: labels, Taints: s.fleet.Pools[r.Pool].Taints, Either: spread.NewEither(s.labelsIn(k.where))}
+				for _, key := range keys {
+					v, _ := labels.Get(key)
+					k.place.Either.Agree(key, v)
+				}
 				byName[name] = k
 				out = append(out, k)
 			}
 			k.where[x] |= 1 << z
+			bySite[r.Site(z)] = k
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *cell) int {

@@ -101,13 +101,15 @@ func (s *step) openRows(t *tier, from, to int) {
 // round could place more.
 func (s *step) packTier(t *tier) bool {
 	t.dims = dimensionsOf(s.classes).withSlots(s.attach, s.attachMost)
-	p := pack.Problem{Offers: s.offers(t)}
-	for group := range t.varied {
-		s.vary(t, &p, group)
-	}
+	extra := s.spare(t)
+	var p pack.Problem
 	items := s.divide(t, &p)
 	if len(items) == 0 {
 		return false
+	}
+	p.Offers = s.offers(t, extra)
+	for group := range t.varied {
+		s.vary(t, &p, group)
 	}
 	result, done := s.solve(p, s.in.Polish)
 	if !done {

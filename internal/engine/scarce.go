@@ -196,7 +196,11 @@ const spareFactor = 100
 
 // spare makes offers of limited pools dearer, by what they take of the limits,
 // than any price: so that as much as possible is placed before these are reached.
+// It does nothing for the first plan.
 func (s *step) spare(t *tier) map[int]quantity.Money {
+	if s.scarce == nil {
+		return nil
+	}
 	extra := map[int]quantity.Money{}
 	var dearest quantity.Money
 	largest := map[string]int64{}
@@ -224,12 +228,8 @@ func (s *step) spare(t *tier) map[int]quantity.Money {
 	return extra
 }
 
-// offers writes the tier's rows as the packer's offers.
-func (s *step) offers(t *tier) []pack.Offer {
-	var extra map[int]quantity.Money
-	if s.scarce != nil {
-		extra = s.spare(t)
-	}
+// offers writes the tier's rows as the packer's offers, some of them dearer.
+func (s *step) offers(t *tier, extra map[int]quantity.Money) []pack.Offer {
 	out := make([]pack.Offer, len(t.rows))
 	t.nets = make([][]int64, len(t.rows))
 	for i, x := range t.rows {

@@ -45,6 +45,9 @@ func keysOf(s *cluster.Shape) []string {
 
 // placeKey is equal for levels that may run in the same places, other pods aside.
 func placeKey(s *cluster.Shape, avoid bool) string {
+	if !avoid && len(s.Selector)+len(s.Affinity)+len(s.Tolerations)+len(s.Volumes)+len(s.Ports)+len(s.Unsupported) == 0 {
+		return "" // as most are
+	}
 	only := cluster.Shape{Selector: s.Selector, Affinity: s.Affinity, Tolerations: s.Tolerations, Volumes: s.Volumes, Ports: s.Ports, Unsupported: s.Unsupported}
 	key := only.Key()
 	if avoid {

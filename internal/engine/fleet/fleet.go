@@ -43,6 +43,8 @@ type Fleet struct {
 	variants []string
 	daemons  []cluster.DaemonSet
 	groups   map[string]int
+	sites    int
+	typeKeys map[string]bool // of the labels that types have
 }
 
 // Row is one kind of node that a pool can launch.
@@ -64,7 +66,21 @@ type Row struct {
 	Most         quantity.Resources // the same, in the zone where it is the most
 
 	labels []label.Layers // by zone
+	sites  []int          // by zone; see Site
 }
+
+// site is what rows of one template have in common in a zone.
+type site struct{ capacityType, zone, zoneID string }
+
+// Site numbers what a node of the row in the zone with this bit is like, its type
+// aside: where two have one number, their labels differ by their types' only.
+func (r *Row) Site(zone int) int { return r.sites[zone] }
+
+// Sites is above the number of every site.
+func (f *Fleet) Sites() int { return f.sites }
+
+// OfTypes says whether types decide the label, so that sites do not.
+func (f *Fleet) OfTypes(key string) bool { return f.typeKeys[key] }
 
 // Labels are those of a node of the row in the zone with this bit, where it is for
 // sale.
@@ -88,7 +104,7 @@ func (r *Row) PriceIn(zones uint64) (best quantity.Money, zone int) {
 // pods are told apart; a pool whose requirements leave several values open for
 // one of them, and no instance type fixes it, gets rows for each value.
 func Compile(supply *cluster.Supply, variants []string) *Fleet {
-	f := &Fleet{supply: supply, variants: variants, daemons: supply.DaemonSets, groups: map[string]int{}}
+	f := &Fleet{supply: supply, variants: variants, daemons: supply.DaemonSets, groups: map[string]int{}, typeKeys: map[string]bool{}}
 	f.Pools = slices.SortedFunc(slices.Values(supply.Pools), func(a, b cluster.Pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
@@ -101,6 +117,7 @@ func Compile(supply *cluster.Supply, variants []string) *Fleet {
 		}
 		slices.Sort(f.Zones)
 		f.Zones = slices.Compact(f.Zones)
+		f.noteKeys(c.Types)
 	}
 	f.Zones = f.Zones[:min(len(f.Zones), maxZones)]
 	for i := range f.Pools {
@@ -108,6 +125,20 @@ func Compile(supply *cluster.Supply, variants []string) *Fleet {
 	}
 	f.sort()
 	return f
+}
+
+// noteKeys notes which labels the types have; most have the same ones.
+func (f *Fleet) noteKeys(types []catalog.InstanceType) {
+	var before label.Labels
+	for i := range types {
+		l := types[i].Labels
+		if !slices.EqualFunc(l, before, func(a, b label.Label) bool { return a.Key == b.Key }) {
+			for _, x := range l {
+				f.typeKeys[x.Key] = true
+			}
+		}
+		before = l
+	}
 }
 
 // With returns the fleet with the pool in place of the one of its name.
@@ -206,6 +237,7 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 	for i, r := range p.Requirements {
 		decided[i] = slices.ContainsFunc(class.Types, func(t catalog.InstanceType) bool { _, ok := t.Labels.Get(r.Key()); return ok })
 	}
+	sites := map[site]int{}
 	for i := range class.Types {
 		t := &class.Types[i]
 		if !typeMeets(p.Requirements, decided, &label.Layers{p.Labels, t.Labels}, &label.Layers{template, t.Labels}) {
@@ -215,9 +247,9 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 			r := Row{
 				Name: t.Name + "/" + way.capacityType + way.reservation + "/" + p.Name + variant,
 				Pool: pool, Type: t, CapacityType: way.capacityType, Reservation: way.reservation, Left: -1,
-				Template: template, Prices: make([]quantity.Money, len(f.Zones)), labels: make([]label.Layers, len(f.Zones)),
+				Template: template, Prices: make([]quantity.Money, len(f.Zones)), labels: make([]label.Layers, len(f.Zones)), sites: make([]int, len(f.Zones)),
 			}
-			f.addOfferings(&r, p)
+			f.addOfferings(&r, p, sites)
 			if r.Zones == 0 {
 				continue
 			}
@@ -250,7 +282,7 @@ func ways(t *catalog.InstanceType) []way {
 
 // addOfferings fills in where the row is for sale. An unknown price never wins:
 // such an offering is left out. A reservation is paid for already.
-func (f *Fleet) addOfferings(r *Row, p cluster.Pool) {
+func (f *Fleet) addOfferings(r *Row, p cluster.Pool, sites map[site]int) {
 	for _, o := range r.Type.Offerings {
 		z, known := slices.BinarySearch(f.Zones, o.Zone)
 		if !known || o.CapacityType != r.CapacityType || o.Reservation != r.Reservation {
@@ -269,6 +301,12 @@ func (f *Fleet) addOfferings(r *Row, p cluster.Pool) {
 		}
 		r.Zones |= 1 << z
 		r.Prices[z], r.labels[z] = o.Price, label.Layers{r.Template, r.Type.Labels, zone}
+		here := site{o.CapacityType, o.Zone, o.ZoneID}
+		if _, known := sites[here]; !known {
+			sites[here] = f.sites
+			f.sites++
+		}
+		r.sites[z] = sites[here]
 		if o.Reservation != "" {
 			r.Left, r.Counted = o.Left, o.Counted
 		}

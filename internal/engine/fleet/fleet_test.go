@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
@@ -48,5 +49,53 @@ func TestWith_IsTheFleetCompiledWithTheOtherPool(t *testing.T) {
 	}
 	if len(f.Rows) != 3 || f.Serves(supply(wide, beside), nil) {
 		t.Errorf("the fleet has changed: %q", rows(f))
+	}
+}
+
+// Rows that are alike but for their type are looked at once, unless it is the type
+// that decides.
+func TestWhere_IsWhatTheLabelsOfEachRowSay(t *testing.T) {
+	s := supply(pool("p"), pool("q", label.Is("team", "a"), label.Is(label.CapacityType, label.Spot)))
+	types := s.Classes[0].Types
+	types[0].Offerings = []catalog.Offering{
+		{Zone: "a", ZoneID: "1", CapacityType: label.OnDemand, Price: 5, Available: true},
+		{Zone: "b", CapacityType: label.OnDemand, Price: 5, Available: true},
+		{Zone: "a", ZoneID: "1", CapacityType: label.Spot, Price: 2, Available: true},
+		{Zone: "b", ZoneID: "2", CapacityType: label.Spot, Price: 3, Available: true},
+	}
+	types[1].Offerings = append(types[1].Offerings, catalog.Offering{Zone: "b", CapacityType: label.OnDemand, Price: 7, Available: true})
+	f := fleet.Compile(s, nil)
+	in := func(key string, values ...string) label.Requirement {
+		r, err := label.NewRequirement(key, label.In, values...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for _, r := range []label.Requirement{
+		label.Is(label.Zone, "a"), in(label.Zone, "b", "c"), in(label.ZoneID, "1"), label.Is(label.CapacityType, label.Spot),
+		label.Is("team", "a"), label.Is(label.NodePool, "p"), label.Is(catalog.LabelGPUName, "t4"),
+	} {
+		shapes := []cluster.Shape{
+			{Selector: label.All(r)},
+			{Affinity: []label.Requirements{label.All(r, label.Is(label.Zone, "a")), label.All(r, label.Is(label.CapacityType, label.Spot))}},
+			{Volumes: [][]label.Requirements{{label.All(r)}}},
+		}
+		for i, shape := range shapes {
+			got, some, all := f.Where(shape, false), false, true
+			for x := range f.Rows {
+				for z := range f.Zones {
+					_, ok := fit.Labels(shape, f.Rows[x].Labels(z))
+					want := ok && f.Rows[x].Zones>>z&1 == 1
+					some, all = some || want, all && (want || f.Rows[x].Zones>>z&1 == 0)
+					if got[x]>>z&1 == 1 != want {
+						t.Errorf("shape %d of %s may run on %s in %s: %t", i, r, f.Rows[x].Name, f.Zones[z], !want)
+					}
+				}
+			}
+			if !some || all {
+				t.Errorf("shape %d of %s tells no rows apart", i, r)
+			}
+		}
 	}
 }

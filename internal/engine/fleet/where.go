@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
 // Where returns for each row the zones in which a node of it may run the shape,
@@ -23,6 +24,10 @@ func (f *Fleet) Where(shape cluster.Shape, avoid bool) []uint64 {
 		open[i] = !kept && !(avoid && cluster.Avoided(p.Taints, shape.Tolerations))
 	}
 	anywhere := len(shape.Selector) == 0 && len(shape.Affinity) == 0 && len(shape.Volumes) == 0 && len(shape.Ports) == 0
+	known := make([]verdict, f.sites)
+	if f.looksAtTypes(&shape) {
+		known = nil
+	}
 	for i := range f.Rows {
 		r := &f.Rows[i]
 		switch {
@@ -32,13 +37,48 @@ func (f *Fleet) Where(shape cluster.Shape, avoid bool) []uint64 {
 		default:
 			for m := r.Zones; m != 0; m &= m - 1 {
 				z := bits.TrailingZeros64(m)
-				if _, ok := fit.Labels(shape, r.Labels(z)); ok && !f.portTaken(shape, r, z) {
+				if f.admits(&shape, r, z, known) && !f.portTaken(shape, r, z) {
 					out[i] |= 1 << z
 				}
 			}
 		}
 	}
 	return out
+}
+
+// verdict is what is known of a site: whether a shape may run there.
+type verdict int8
+
+const (
+	unknown verdict = iota
+	yes
+	no
+)
+
+// admits says whether the row's labels in the zone let the shape run there; what
+// is known of sites saves looking at those of every row.
+func (f *Fleet) admits(shape *cluster.Shape, r *Row, zone int, known []verdict) bool {
+	if known == nil {
+		_, ok := fit.Labels(*shape, r.Labels(zone))
+		return ok
+	}
+	v := &known[r.sites[zone]]
+	if *v == unknown {
+		*v = no
+		if _, ok := fit.Labels(*shape, r.Labels(zone)); ok {
+			*v = yes
+		}
+	}
+	return *v == yes
+}
+
+// looksAtTypes says whether it depends on the type where the shape may run.
+func (f *Fleet) looksAtTypes(shape *cluster.Shape) bool {
+	asks := func(rs label.Requirements) bool {
+		return slices.ContainsFunc(rs, func(r label.Requirement) bool { return f.OfTypes(r.Key()) })
+	}
+	return asks(shape.Selector) || slices.ContainsFunc(shape.Affinity, asks) ||
+		slices.ContainsFunc(shape.Volumes, func(alternatives []label.Requirements) bool { return slices.ContainsFunc(alternatives, asks) })
 }
 
 // portTaken says whether a DaemonSet holds a host port that the shape needs.

@@ -26,6 +26,11 @@ func NewEither(labels iter.Seq[label.Lookup]) *Either {
 	return &Either{labels: labels, values: map[string]choice{}}
 }
 
+// Agree tells a value that all have, where that is known.
+func (e *Either) Agree(key, value string) {
+	e.values[key] = choice{[]string{value}, true}
+}
+
 // choice is worked out once for each key.
 func (e *Either) choice(key string) choice {
 	c, known := e.values[key]
