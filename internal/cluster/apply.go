@@ -1,7 +1,5 @@
 package cluster
 
-import "slices"
-
 // Delta is what changed in a cluster. What is Gone goes first, so that an
 // object that was deleted and made anew can be in both; what is gone already
 // does no harm. The order within the lists does not matter.
@@ -55,10 +53,10 @@ func (s Snapshot) Apply(d Delta) (Snapshot, error) {
 	}
 	for _, c := range workloads {
 		if c.old != nil {
-			u.watch(&c.old.Shape, -1)
+			u.watch(&c.old.Shape, c.old.Namespace, -1)
 		}
 		if c.now != nil {
-			u.watch(&c.now.Shape, 1)
+			u.watch(&c.now.Shape, c.now.Namespace, 1)
 		}
 	}
 	u.derive(nodes, claims, pods)
@@ -80,10 +78,10 @@ type update struct {
 func (u *update) derive(nodes []change[Node], claims []change[Claim], pods []change[pod]) {
 	for _, c := range pods {
 		if c.old != nil {
-			u.watch(&c.old.Shape, -1)
+			u.watch(&c.old.Shape, c.old.Namespace, -1)
 		}
 		if c.now != nil {
-			u.watch(&c.now.Shape, 1)
+			u.watch(&c.now.Shape, c.now.Namespace, 1)
 		}
 	}
 	if u.rewatch() && u.groups.size > 0 {
@@ -114,22 +112,6 @@ func (u *update) derive(nodes []change[Node], claims []change[Claim], pods []cha
 	}
 	u.settleGroups()
 	u.settleLoads()
-}
-
-// rewatch says whether selectors look at other keys than before.
-func (u *update) rewatch() bool {
-	if !u.rewatched {
-		return false
-	}
-	keys := make([]string, 0, u.watched.size)
-	for k := range u.watched.all() {
-		keys = append(keys, k)
-	}
-	if slices.Equal(keys, u.watchedKeys) {
-		return false
-	}
-	u.watchedKeys = keys
-	return true
 }
 
 // again forgets all groups and loads; everything is to be put into them anew.

@@ -4,7 +4,10 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"iter"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
@@ -29,7 +32,7 @@ func (p *pod) appendAge(b []byte) []byte {
 
 // Group is an equivalence class of pods: one namespace, one shape, and the same
 // labels as far as any spread constraint or pod affinity in the snapshot looks
-// at them. A pod that is Pinned is grouped without its node affinity, which
+// at them in that namespace. A pod that is Pinned is grouped without its node affinity, which
 // ties it to the node that it has.
 //
 // As long as nothing about its pods changes, snapshots share the pointer.
@@ -104,7 +107,7 @@ func (g *Group) antiAffine() bool {
 // appendGroupKey appends to a shape's key what else tells groups apart.
 func (s *Snapshot) appendGroupKey(b []byte, namespace string, labels label.Labels) []byte {
 	b = label.AppendText(append(b, ' '), namespace)
-	for _, k := range s.watchedKeys {
+	for _, k := range s.watchedIn(namespace) {
 		if v, ok := labels.Get(k); ok {
 			b = label.AppendText(label.AppendText(b, k), v)
 		}
@@ -115,7 +118,7 @@ func (s *Snapshot) appendGroupKey(b []byte, namespace string, labels label.Label
 // newGroup makes the empty group of pods like these.
 func (s *Snapshot) newGroup(key, namespace string, labels label.Labels, shape Shape) *Group {
 	g := &Group{Key: key, Namespace: namespace, Shape: shape.canonical()}
-	for _, k := range s.watchedKeys {
+	for _, k := range s.watchedIn(namespace) {
 		if v, ok := labels.Get(k); ok {
 			g.Labels = append(g.Labels, label.Label{Key: k, Value: v})
 		}
@@ -130,30 +133,75 @@ func shortName(b []byte) string {
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// watches calls f with the label keys that the shape's selectors look at in
-// other pods.
-func (s *Shape) watches(f func(key string)) {
-	for i := range s.Spread {
-		for _, r := range s.Spread[i].Selector.Match {
-			f(r.Key())
+// anyNamespace stands for all of them: which ones a selector means by their
+// labels may change.
+const anyNamespace = ""
+
+// watches calls f with the label keys that the selectors of a pod of this shape
+// look at in other pods, and the namespaces in which they do.
+func (s *Shape) watches(own string, f func(namespace, key string)) {
+	look := func(namespace string, p *PodSelector) {
+		for _, r := range p.Match {
+			f(namespace, r.Key())
 		}
+	}
+	for i := range s.Spread {
+		look(own, &s.Spread[i].Selector)
 	}
 	for _, terms := range [2][]PodTerm{s.Together, s.Apart} {
 		for i := range terms {
-			for _, r := range terms[i].Selector.Match {
-				f(r.Key())
+			t := &terms[i]
+			if !t.InNamespaces.Nothing {
+				look(anyNamespace, &t.Selector)
+				continue
+			}
+			for _, n := range t.Namespaces {
+				look(n, &t.Selector)
 			}
 		}
 	}
 }
 
-// watch counts the keys that the shape's selectors look at n times more.
-func (u *update) watch(s *Shape, n int64) {
-	s.watches(func(key string) {
-		was, _ := u.watched.get(key)
+// watch counts what the selectors of a pod of this shape look at n times more.
+func (u *update) watch(s *Shape, own string, n int64) {
+	s.watches(own, func(namespace, key string) {
+		at := namespace + "/" + key
+		was, _ := u.watched.get(at)
 		u.rewatched = u.rewatched || was == 0 || was+n == 0
-		u.watched = u.tally(u.watched, key, n)
+		u.watched = u.tally(u.watched, at, n)
 	})
+}
+
+// rewatch says whether selectors look at other keys than before.
+func (u *update) rewatch() bool {
+	if !u.rewatched {
+		return false
+	}
+	keys := map[string][]string{}
+	for at := range u.watched.all() {
+		namespace, key, _ := strings.Cut(at, "/")
+		keys[namespace] = append(keys[namespace], key)
+	}
+	everywhere := keys[anyNamespace]
+	for namespace, own := range keys {
+		if all := slices.Concat(everywhere, own); namespace != anyNamespace {
+			slices.Sort(all)
+			keys[namespace] = slices.Compact(all)
+		}
+	}
+	if maps.EqualFunc(keys, u.watchedKeys, slices.Equal[[]string]) {
+		return false
+	}
+	u.watchedKeys = keys
+	return true
+}
+
+// watchedIn lists the label keys that selectors look at in the namespace.
+func (s *Snapshot) watchedIn(namespace string) []string {
+	if keys, own := s.watchedKeys[namespace]; own {
+		return keys
+	}
+	return s.watchedKeys[anyNamespace]
 }
 
 // sort finds the group of a pod that is new to the index. The pod's shape key

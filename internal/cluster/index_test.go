@@ -108,6 +108,43 @@ func TestGroups_SplitByTheLabelsThatSelectorsLookAt(t *testing.T) {
 	}
 }
 
+// A selector says nothing about pods of namespaces that it does not look at.
+func TestGroups_SplitOnlyInTheNamespacesThatSelectorsLookAt(t *testing.T) {
+	there := func(name, label string) Pod {
+		p := app(name, label)
+		p.Namespace = "other"
+		return p
+	}
+	groups := func(o Objects) map[string]int {
+		n := map[string]int{}
+		for g := range put(t, build(t, Objects{Pods: []Pod{app("a", "web"), app("b", "db"), there("c", "web"), there("d", "db")}}), o).Groups() {
+			n[g.Namespace]++
+		}
+		return n
+	}
+	selector := PodSelector{Match: label.All(label.Is("app", "web"))}
+	spread := Shape{Spread: []Spread{{Key: label.Zone, MaxSkew: 1, Selector: selector}}}
+	apart := func(in PodSelector, namespaces ...string) Shape {
+		return Shape{Apart: []PodTerm{{Key: label.Zone, Selector: selector, Namespaces: namespaces, InNamespaces: in}}}
+	}
+	nowhere := PodSelector{Nothing: true}
+	for name, c := range map[string]struct {
+		shape       Shape
+		shop, other int
+	}{
+		"a spread":                      {spread, 2, 1},
+		"a term of its own namespace":   {apart(nowhere, "shop"), 2, 1},
+		"a term of another":             {apart(nowhere, "other"), 1, 2},
+		"a term of both":                {apart(nowhere, "other", "shop"), 2, 2},
+		"one of namespaces with labels": {apart(PodSelector{Match: label.All(label.Is("team", "a"))}), 2, 2},
+	} {
+		got := groups(Objects{Workloads: []Workload{{Kind: "ReplicaSet", Namespace: "shop", Name: "w", Shape: c.shape}}})
+		if got["shop"] != c.shop || got["other"] != c.other {
+			t.Errorf("%s: %v groups, want %d in its namespace and %d in the other", name, got, c.shop, c.other)
+		}
+	}
+}
+
 func TestGroups_PinnedPodsOfADaemonSetAreOne(t *testing.T) {
 	var o Objects
 	for _, node := range []string{"n0", "n1"} {

@@ -28,24 +28,28 @@ func (a *account) say(name string) string {
 // naive says of every group and node what the contract says, straight from the
 // objects, with nothing kept from one time to the next.
 func naive(o Objects) []string {
-	looked := map[string]bool{}
-	look := func(s Shape) {
+	type place struct{ namespace, key string }
+	looked, everywhere := map[place]bool{}, map[string]bool{}
+	look := func(own string, s Shape) {
 		for _, c := range s.Spread {
 			for _, r := range c.Selector.Match {
-				looked[r.Key()] = true
+				looked[place{own, r.Key()}] = true
 			}
 		}
 		for _, t := range slices.Concat(s.Together, s.Apart) {
 			for _, r := range t.Selector.Match {
-				looked[r.Key()] = true
+				everywhere[r.Key()] = everywhere[r.Key()] || !t.InNamespaces.Nothing
+				for _, n := range t.Namespaces {
+					looked[place{n, r.Key()}] = true
+				}
 			}
 		}
 	}
 	for _, p := range o.Pods {
-		look(p.Shape)
+		look(p.Namespace, p.Shape)
 	}
 	for _, w := range o.Workloads {
-		look(w.Shape)
+		look(w.Namespace, w.Shape)
 	}
 	groups, nodes := map[string]*account{}, map[string]*account{}
 	for _, n := range o.Nodes {
@@ -56,7 +60,7 @@ func naive(o Objects) []string {
 		if p.Pinned {
 			shape.Affinity = nil
 		}
-		seen := slices.DeleteFunc(slices.Clone(p.Labels), func(l label.Label) bool { return !looked[l.Key] })
+		seen := slices.DeleteFunc(slices.Clone(p.Labels), func(l label.Label) bool { return !looked[place{p.Namespace, l.Key}] && !everywhere[l.Key] })
 		name := groupName(p.Namespace, shape, seen)
 		if groups[name] == nil {
 			groups[name] = &account{on: map[string]int{}, leaving: map[string]int{}}

@@ -38,10 +38,10 @@ type Snapshot struct {
 	loads         tree[*Load]
 	rooms         tree[*Load] // by free room
 	unsettled     tree[*Claim]
-	reserved      tree[*Claim] // those in a reservation, by it and name
-	lots          tree[Lot]    // by pool
-	watched       tree[int64]  // label key -> how many selectors look at it
-	watchedKeys   []string
+	reserved      tree[*Claim]        // those in a reservation, by it and name
+	lots          tree[Lot]           // by pool
+	watched       tree[int64]         // namespace/label key -> how many selectors look at it there
+	watchedKeys   map[string][]string // by namespace; see watchedIn
 }
 
 type none struct{}

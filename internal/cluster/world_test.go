@@ -47,6 +47,14 @@ func (d *dice) selector() PodSelector {
 	return PodSelector{Match: label.All(label.Is(d.one("app", "app", "tier", "track"), d.one("1", "2")))}
 }
 
+// reaching lets the term look at pods of some namespaces, or of all.
+func (d *dice) reaching(t PodTerm) PodTerm {
+	if t.InNamespaces.Nothing = d.roll(4) > 0; t.InNamespaces.Nothing || d.roll(2) == 0 {
+		t.Namespaces = []string{d.one("default", "shop")}
+	}
+	return t
+}
+
 func (d *dice) shape() Shape {
 	s := Shape{Requests: quantity.Resources{MilliCPU: int64(d.roll(3)) * 500, MemoryBytes: int64(d.roll(3)) << 29, PodSlots: 1}}
 	switch d.roll(12) {
@@ -61,9 +69,9 @@ func (d *dice) shape() Shape {
 	case 5, 6:
 		s.Spread = []Spread{{Key: label.Zone, MaxSkew: 1, MinDomains: int64(d.roll(3)), Selector: d.selector()}}
 	case 7:
-		s.Apart = []PodTerm{{Key: label.Hostname, Weight: int32(d.roll(2)), Selector: d.selector()}}
+		s.Apart = []PodTerm{d.reaching(PodTerm{Key: label.Hostname, Weight: int32(d.roll(2)), Selector: d.selector()})}
 	case 8:
-		s.Together = []PodTerm{{Key: label.Zone, Selector: d.selector()}}
+		s.Together = []PodTerm{d.reaching(PodTerm{Key: label.Zone, Selector: d.selector()})}
 	case 9:
 		s.Tolerations = []Toleration{{Key: "a"}, {Key: "b"}}
 		if d.roll(2) == 0 {
