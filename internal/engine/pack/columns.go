@@ -34,30 +34,88 @@ func (o *Offer) sold() uint64 {
 	return zones
 }
 
-func (c *core) findColumns(wheres []Where) {
-	words := (len(wheres) + 63) / 64
+// goods is an offer that is for sale.
+type goods struct {
+	*Offer
+	index int
+	room  []int64
+	zones uint64
+}
+
+// goods lists the offers that none before them beats in every zone.
+func (c *core) goods(wheres []Where) []goods {
+	var out []goods
+	d := len(c.dims)
+	rooms := make([]int64, d*len(c.p.Offers))
 	for i := range c.p.Offers {
 		o := &c.p.Offers[i]
-		room := make([]int64, len(c.dims))
+		g := goods{o, i, rooms[i*d : (i+1)*d : (i+1)*d], o.sold()}
 		for j, d := range c.dims {
-			room[j] = c.net(o, d)
+			g.room[j] = c.net(o, d)
 		}
+		beaten := g.zones == 0
+		for k := 0; k < len(out) && !beaten; k++ {
+			beaten = out[k].beats(&g, wheres)
+		}
+		if !beaten {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// beats says whether each column of the other is beaten by one of these, and
+// comes behind it; see dropBeaten.
+func (g *goods) beats(o *goods, wheres []Where) bool {
+	ahead := g.Name < o.Name
+	for d, r := range o.room {
+		if g.room[d] < r {
+			return false
+		}
+		ahead = ahead || g.room[d] > r
+	}
+	if g.Nodes >= 0 || g.Large && !o.Large || o.zones&^g.zones != 0 {
+		return false
+	}
+	for zones := o.zones; zones != 0; zones &= zones - 1 {
+		z := bits.TrailingZeros64(zones)
+		if g.Prices[z] > o.Prices[z] || g.Prices[z] == o.Prices[z] && !ahead {
+			return false
+		}
+	}
+	for _, w := range wheres {
+		if w.zones(o.index)&o.zones&^w.zones(g.index) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// zones are those of the offer in which the classes may run.
+func (w *Where) zones(offer int) uint64 {
+	if offer < len(w.Zones) {
+		return w.Zones[offer]
+	}
+	return 0
+}
+
+func (c *core) findColumns(wheres []Where) {
+	words := (len(wheres) + 63) / 64
+	for _, g := range c.goods(wheres) {
 		first := len(c.columns)
-		for zones := o.sold(); zones != 0; zones &= zones - 1 {
+		for zones := g.zones; zones != 0; zones &= zones - 1 {
 			z := bits.TrailingZeros64(zones)
 			set := make([]uint64, words)
 			for w := range wheres {
-				if i < len(wheres[w].Zones) && wheres[w].Zones[i]>>z&1 == 1 {
-					set[w>>6] |= 1 << (w & 63)
-				}
+				set[w>>6] |= wheres[w].zones(g.index) >> z & 1 << (w & 63)
 			}
-			price := int64(o.Prices[z])
+			price := int64(g.Prices[z])
 			same := slices.IndexFunc(c.columns[first:], func(other column) bool { return slices.Equal(other.wheres, set) })
 			if same >= 0 {
 				c.columns[first+same].price = min(c.columns[first+same].price, price)
 				continue
 			}
-			c.columns = append(c.columns, column{offer: i, price: price, room: room, wheres: set, large: o.Large, nodes: o.Nodes})
+			c.columns = append(c.columns, column{offer: g.index, price: price, room: g.room, wheres: set, large: g.Large, nodes: g.Nodes})
 		}
 	}
 	slices.SortFunc(c.columns, func(a, b column) int {
@@ -163,7 +221,7 @@ func (c *core) roomier(a, b *column) bool {
 
 // takes says whether an empty node holds one pod of the kind.
 func (col *column) takes(k *kind) bool {
-	if col.wheres[k.where>>6]>>(k.where&63)&1 == 0 {
+	if !col.in(k.where) {
 		return false
 	}
 	for d, n := range k.need {
@@ -176,11 +234,7 @@ func (col *column) takes(k *kind) bool {
 
 // zonesFor are the zones in which the offer can be had and the class may run.
 func (c *core) zonesFor(offer, class int) uint64 {
-	where := c.p.Where[c.p.Classes[class].Where]
-	if offer >= len(where.Zones) {
-		return 0
-	}
-	return where.Zones[offer] & c.p.Offers[offer].sold()
+	return c.p.Where[c.p.Classes[class].Where].zones(offer) & c.p.Offers[offer].sold()
 }
 
 // cheapest is the lowest price of the offer in the zones.

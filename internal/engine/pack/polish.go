@@ -21,6 +21,7 @@ const (
 // helped for long.
 func Polish(p Problem, r Result, limit Work) (Result, bool) {
 	c := newCore(&p)
+	c.joinPlaces()
 	prices := c.open(&r)
 	s := newSearch(c)
 	s.value(prices, s.left)

@@ -84,7 +84,8 @@ type Result struct {
 	Cost quantity.Money // of all bins, each in its cheapest zone
 	// Prices are what resources are worth to the classes, with every offer at
 	// hand, also large ones; its Buys is nil. A rule that counts nodes (see
-	// countNodes) is a resource more in it, behind those of the problem.
+	// countNodes) is a resource more in it, behind those of the problem. Where
+	// there is one pod in all, nothing is priced.
 	Prices price.Prices
 	// Searches, Steps and Stale are where Search and Polish go on: searches and
 	// steps made, and how many of the steps since the last that helped.

@@ -23,6 +23,10 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 		return r, true
 	}
 	c := newCore(&p)
+	if c.lone() {
+		return c.placeOne(r), true
+	}
+	c.joinPlaces()
 	prices := c.open(&r)
 	best := newSearch(c)
 	least := best.worthOf(prices)
@@ -38,9 +42,9 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 			best = s
 		}
 		r.Searches++
-		r.searched = best.cost <= goal || best.lone() || r.Searches > searches || r.Searches == searches && !c.manyBigPods(prices, least)
+		r.searched = best.cost <= goal || r.Searches > searches || r.Searches == searches && !c.manyBigPods(prices, least)
 	}
-	if r.searched && best.cost > goal && !best.lone() {
+	if r.searched && best.cost > goal {
 		best.touchUp()
 	}
 	return best.result(r, prices), r.searched
@@ -63,13 +67,18 @@ func (c *core) open(r *Result) price.Prices {
 	return prices
 }
 
-// lone says whether all there is is one pod: it is on the cheapest node.
-func (s *search) lone() bool {
-	var pods int64
-	for k := range s.kinds {
-		pods = addCounts(pods, s.kinds[k].count)
-	}
-	return pods == 1
+// lone says whether all there is is one pod.
+func (c *core) lone() bool { return len(c.kinds) == 1 && c.kinds[0].count == 1 }
+
+// placeOne puts the only pod on the cheapest node that holds it. There is nothing
+// to weigh, so nothing is priced.
+func (c *core) placeOne(r Result) Result {
+	s := newSearch(c)
+	k := &c.kinds[0]
+	at := slices.IndexFunc(c.columns, func(col column) bool { return col.takes(k) && (!col.large || k.large) })
+	s.apply(at, &filling{pieces: []piece{{0, 1}}, used: k.need}, 1)
+	r.Searches, r.searched = 1, true
+	return s.result(r, price.Prices{Of: make([][]int64, 1)})
 }
 
 // restore goes on from a search that has placed these.

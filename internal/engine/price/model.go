@@ -76,10 +76,17 @@ func newModel(p Problem) *model {
 // fitting sets the bits of the offers that hold at least one pod of the class.
 func (m *model) fitting(c Class, bits []uint64) bool {
 	clear(bits)
-	found := false
+	found, holds := false, false
+	var room []int64
 	for o := range m.Offers {
 		offer := &m.Offers[o]
-		if has(offer.Holds, c.Signature) && within(c.Need, offer.Capacity) {
+		if !has(offer.Holds, c.Signature) {
+			continue
+		}
+		if len(room) == 0 || &room[0] != &offer.Capacity[0] { // neighbours often share theirs
+			room, holds = offer.Capacity, within(c.Need, offer.Capacity)
+		}
+		if holds {
 			bits[o>>6] |= 1 << (o & 63)
 			found = true
 		}

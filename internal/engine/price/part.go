@@ -1,6 +1,9 @@
 package price
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // part is one connected part of the demand: its groups, the offers they can
 // use, the dimensions that its program has rows for, and the program's result.
@@ -22,6 +25,7 @@ type part struct {
 func newPart(m *model, groups []int) *part {
 	c := &part{model: m, groups: groups}
 	index := map[string]int{}
+	var last []int // offer of each set
 	for o := range m.Offers {
 		var set []int
 		var key []byte
@@ -39,7 +43,11 @@ func newPart(m *model, groups []int) *part {
 			s = len(c.sets)
 			index[string(key)] = s
 			c.sets = append(c.sets, set)
+			last = append(last, o)
+		} else if m.Offers[last[s]].beats(&m.Offers[o]) {
+			continue
 		}
+		last[s] = o
 		c.offers = append(c.offers, o)
 		c.setOf = append(c.setOf, s)
 	}
@@ -49,6 +57,11 @@ func newPart(m *model, groups []int) *part {
 		}
 	}
 	return c
+}
+
+// beats says whether there is no more in the other for its price.
+func (o *Offer) beats(other *Offer) bool {
+	return o.Limit < 0 && other.Limit < 0 && o.Price <= other.Price && slices.Equal(o.Capacity, other.Capacity)
 }
 
 // demand adds up what the classes need in the dimension, per group too.
