@@ -69,9 +69,6 @@ type Row struct {
 	sites  []int          // by zone; see Site
 }
 
-// site is what rows of one template have in common in a zone.
-type site struct{ capacityType, zone, zoneID string }
-
 // Site numbers what a node of the row in the zone with this bit is like, its type
 // aside: where two have one number, their labels differ by their types' only.
 func (r *Row) Site(zone int) int { return r.sites[zone] }
@@ -237,7 +234,7 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 	for i, r := range p.Requirements {
 		decided[i] = slices.ContainsFunc(class.Types, func(t catalog.InstanceType) bool { _, ok := t.Labels.Get(r.Key()); return ok })
 	}
-	sites := map[site]int{}
+	sites := map[string]int{} // by the labels of offerings, the template's aside
 	for i := range class.Types {
 		t := &class.Types[i]
 		if !typeMeets(p.Requirements, decided, &label.Layers{p.Labels, t.Labels}, &label.Layers{template, t.Labels}) {
@@ -282,7 +279,7 @@ func ways(t *catalog.InstanceType) []way {
 
 // addOfferings fills in where the row is for sale. An unknown price never wins:
 // such an offering is left out. A reservation is paid for already.
-func (f *Fleet) addOfferings(r *Row, p cluster.Pool, sites map[site]int) {
+func (f *Fleet) addOfferings(r *Row, p cluster.Pool, sites map[string]int) {
 	for _, o := range r.Type.Offerings {
 		z, known := slices.BinarySearch(f.Zones, o.Zone)
 		if !known || o.CapacityType != r.CapacityType || o.Reservation != r.Reservation {
@@ -301,7 +298,7 @@ func (f *Fleet) addOfferings(r *Row, p cluster.Pool, sites map[site]int) {
 		}
 		r.Zones |= 1 << z
 		r.Prices[z], r.labels[z] = o.Price, label.Layers{r.Template, r.Type.Labels, zone}
-		here := site{o.CapacityType, o.Zone, o.ZoneID}
+		here := string(zone.AppendKey(nil))
 		if _, known := sites[here]; !known {
 			sites[here] = f.sites
 			f.sites++
