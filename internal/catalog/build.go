@@ -21,6 +21,9 @@ type Settings struct {
 	PodsPerCore int
 	// RootVolumeBytes is the node's disk; 0 means DefaultRootVolumeBytes.
 	RootVolumeBytes int64
+	// Volumes is how many EBS volumes a node is launched with, the root volume
+	// among them; 0 means that one.
+	Volumes int
 	// MemoryOverheadPermille is kept off the memory that EC2 names. Zero is
 	// no overhead; DefaultMemoryOverheadPermille fits most types.
 	MemoryOverheadPermille int64
@@ -48,6 +51,7 @@ func Build(facts []Fact, m Market, s Settings) []InstanceType {
 			Capacity:    capacity,
 			Allocatable: capacity.Sub(f.kubeReserved()).Sub(evictionReserved(s.RootVolumeBytes)),
 			Offerings:   offerings,
+			EBSVolumes:  f.attachable(s.Volumes),
 		})
 	}
 	slices.SortFunc(out, func(a, b InstanceType) int { return strings.Compare(a.Name, b.Name) })

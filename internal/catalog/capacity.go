@@ -73,6 +73,25 @@ func (f Fact) eniPods(reservedENIs int) int {
 	return usable*(f.IPv4PerENI-1) + 2
 }
 
+// warmENIs is how many network interfaces a node has when its volume driver
+// counts them: its own, and the one that the VPC CNI plugin keeps ready.
+const warmENIs = 2
+
+// attachable is how many EBS volumes the driver of a node launched with so many
+// will say that it can attach: those of EC2 that the launch leaves and, where
+// they share their slots, the interfaces after the first. It never says fewer
+// than one. 0 means that EC2 does not say.
+func (f Fact) attachable(launched int) int64 {
+	if f.EBSVolumes == 0 {
+		return 0
+	}
+	n := f.EBSVolumes - max(1, launched)
+	if f.SharedEBSSlots {
+		n -= min(warmENIs, max(1, f.ENIs)) - 1
+	}
+	return int64(max(1, n))
+}
+
 // kubeReserved is what AL2023 reserves for the kubelet and the container
 // runtime. The memory goes by the pods that the network could carry, not by
 // the maxPods in force, and without reserved interfaces.

@@ -113,6 +113,30 @@ func TestBuild_SettingsChangeCapacity(t *testing.T) {
 	}
 }
 
+// Worked by hand by the rule of the EBS CSI driver 1.62: of 27 slots that volumes
+// share with interfaces one is the root volume's and one the second interface's.
+func TestBuild_EBSVolumesAreThoseThatEC2CarriesBesideRootAndInterfaces(t *testing.T) {
+	for name, c := range map[string]struct {
+		most, launched int
+		shared         bool
+		enis           int
+		want           int64
+	}{
+		"shared slots":              {27, 0, true, 3, 25},
+		"one interface":             {27, 0, true, 1, 26},
+		"slots of their own":        {32, 0, false, 4, 31},
+		"launched with three":       {32, 3, false, 4, 29},
+		"never fewer than one":      {3, 3, true, 4, 1},
+		"EC2 does not say how many": {0, 0, true, 4, 0},
+	} {
+		f := m5Large()
+		f.EBSVolumes, f.SharedEBSSlots, f.ENIs = c.most, c.shared, c.enis
+		if got := build(t, f, Settings{Volumes: c.launched}).EBSVolumes; got != c.want {
+			t.Errorf("%s: %d volumes, want %d", name, got, c.want)
+		}
+	}
+}
+
 func TestBuild_ArmHas64MiBLess(t *testing.T) {
 	f := m5Large()
 	f.Arch = "arm64"

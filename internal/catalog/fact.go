@@ -22,12 +22,14 @@ type Fact struct {
 	CurrentGeneration    bool
 	EncryptionInTransit  bool
 	NestedVirtualization bool
+	SharedEBSSlots       bool // network interfaces take slots of EBS volumes
 
 	ENIs        int // of the default network card
 	IPv4PerENI  int
 	BranchENIs  int // network interfaces of pods with security groups of their own
 	NetworkMbps int // baseline
 	EBSMbps     int // maximum, of types that are always EBS-optimized
+	EBSVolumes  int // attached at once, the root volume among them
 	EFAs        int
 	NVMeGB      int // all instance-store disks together, decimal gigabytes
 

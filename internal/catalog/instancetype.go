@@ -52,5 +52,6 @@ type InstanceType struct {
 	Labels      label.Labels // every well-known label but zone and capacity type
 	Capacity    quantity.Resources
 	Allocatable quantity.Resources
+	EBSVolumes  int64      // that pods can have attached; 0 where that is not known
 	Offerings   []Offering // sorted by zone, then capacity type
 }

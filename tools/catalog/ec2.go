@@ -120,8 +120,12 @@ func addNetwork(f *catalog.Fact, n *types.NetworkInfo) {
 }
 
 func addStorage(f *catalog.Fact, t *types.InstanceTypeInfo) {
-	if e := t.EbsInfo; e != nil && e.EbsOptimizedInfo != nil && e.EbsOptimizedSupport == types.EbsOptimizedSupportDefault {
-		f.EBSMbps = int(aws.ToInt32(e.EbsOptimizedInfo.MaximumBandwidthInMbps))
+	if e := t.EbsInfo; e != nil {
+		if e.EbsOptimizedInfo != nil && e.EbsOptimizedSupport == types.EbsOptimizedSupportDefault {
+			f.EBSMbps = int(aws.ToInt32(e.EbsOptimizedInfo.MaximumBandwidthInMbps))
+		}
+		f.EBSVolumes = int(aws.ToInt32(e.MaximumEbsAttachments))
+		f.SharedEBSSlots = e.AttachmentLimitType == types.AttachmentLimitTypeShared
 	}
 	if s := t.InstanceStorageInfo; s != nil && s.NvmeSupport != types.EphemeralNvmeSupportUnsupported {
 		f.NVMeGB = int(aws.ToInt64(s.TotalSizeInGB))

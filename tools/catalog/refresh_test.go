@@ -32,6 +32,7 @@ func fakeAWS(t *testing.T, now time.Time, seen *[]string) string {
 			<networkInfo><ipv4AddressesPerInterface>15</ipv4AddressesPerInterface><networkPerformance>Up to 10 Gigabit</networkPerformance>
 			<networkCards><item><networkCardIndex>0</networkCardIndex><maximumNetworkInterfaces>4</maximumNetworkInterfaces></item><item><networkCardIndex>1</networkCardIndex><maximumNetworkInterfaces>9</maximumNetworkInterfaces></item></networkCards></networkInfo>
 			<instanceStorageInfo><nvmeSupport>required</nvmeSupport><totalSizeInGB>250</totalSizeInGB></instanceStorageInfo>
+			<ebsInfo><maximumEbsAttachments>25</maximumEbsAttachments><attachmentLimitType>shared</attachmentLimitType></ebsInfo>
 			<gpuInfo><gpus><item><name>A10G</name><manufacturer>NVIDIA</manufacturer><count>1</count><memoryInfo><sizeInMiB>22888</sizeInMiB></memoryInfo></item></gpus></gpuInfo>
 			</item><item><instanceType>mac2.metal</instanceType><processorInfo><supportedArchitectures><item>arm64_mac</item></supportedArchitectures></processorInfo></item></instanceTypeSet>`,
 		"DescribeAvailabilityZones": `<availabilityZoneInfo><item><zoneName>us-west-2a</zoneName><zoneId>usw2-az2</zoneId><zoneType>availability-zone</zoneType></item>
@@ -87,7 +88,7 @@ func TestRefresh_WritesWhatTheAPIsSay(t *testing.T) {
 	f := types.Facts[0]
 	if f.Name != "g5.xlarge" || f.Arch != "amd64" || f.VCPU != 4 || f.MemoryMiB != 16384 || f.CPUManufacturer != "amd" || f.ClockMHz != 3300 ||
 		f.ENIs != 4 || f.IPv4PerENI != 15 || f.NVMeGB != 250 || f.GPUName != "a10g" || f.GPUManufacturer != "nvidia" || f.GPUCount != 1 ||
-		f.GPUMemoryMiB != 22888 || strings.Join(f.UsageClasses, " ") != "on-demand spot" {
+		f.GPUMemoryMiB != 22888 || f.EBSVolumes != 25 || !f.SharedEBSSlots || strings.Join(f.UsageClasses, " ") != "on-demand spot" {
 		t.Errorf("fact %+v", f)
 	}
 	if data, err = os.ReadFile(filepath.Join(dir, "us-west-2.tsv")); err != nil {

@@ -63,6 +63,7 @@ func flags() []flag {
 		{"current", func(f *catalog.Fact) *bool { return &f.CurrentGeneration }},
 		{"encrypting", func(f *catalog.Fact) *bool { return &f.EncryptionInTransit }},
 		{"nesting", func(f *catalog.Fact) *bool { return &f.NestedVirtualization }},
+		{"sharing", func(f *catalog.Fact) *bool { return &f.SharedEBSSlots }},
 	}
 }
 
@@ -125,6 +126,7 @@ func columns() []column {
 		number("branch-enis", func(f *catalog.Fact) *int { return &f.BranchENIs }),
 		number("net-mbps", func(f *catalog.Fact) *int { return &f.NetworkMbps }),
 		number("ebs-mbps", func(f *catalog.Fact) *int { return &f.EBSMbps }),
+		number("ebs-volumes", func(f *catalog.Fact) *int { return &f.EBSVolumes }),
 		number("efas", func(f *catalog.Fact) *int { return &f.EFAs }),
 		number("nvme-gb", func(f *catalog.Fact) *int { return &f.NVMeGB }),
 		text("gpu", func(f *catalog.Fact) *string { return &f.GPUName }),
