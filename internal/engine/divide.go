@@ -105,9 +105,6 @@ func (s *step) pin(t *tier, c *demandClass, items []*item) []*item {
 func (s *step) ruled(c *demandClass) bool { return s.rules != nil && s.rules.Bound(c.rule()) }
 
 func (s *step) divideClass(t *tier, c *demandClass, others []*item) []*item {
-	if _, never := s.tooManyVolumes(c.shape().Requests); never {
-		return nil
-	}
 	where := s.where(c)
 	keys := s.domainKeys(c)
 	if len(keys) == 0 {

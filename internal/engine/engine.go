@@ -175,8 +175,7 @@ type step struct {
 	preempted   map[string]quantity.Resources // by node: what they will take of it
 	rules       *spread.Table                 // nil where no pod has a say about another
 	followed    []bool                        // by number in rules: others must go where its pods are
-	attach      []string                      // names of the slots to attach volumes that pods ask for
-	attachMost  map[string]int64              // how many of each a node has, where that is known
+	attach      []*attach                     // the slots to attach volumes that pods ask for
 	portsMatter bool
 
 	settled   bool    // nodes were up that are kept for declared pods; see settle

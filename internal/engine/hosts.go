@@ -138,7 +138,7 @@ func (s *step) nodeHost(state *cluster.NodeState, c cluster.Claim) *host {
 		capacity = promised(capacity, c.Allocatable)
 	}
 	// DaemonSet pods that are still to come keep their share.
-	daemons, room := s.in.Snapshot.Supply().DaemonSets, s.attachable(capacity).Sub(state.Used)
+	daemons, room := s.in.Snapshot.Supply().DaemonSets, s.attachableOf(capacity, c).Sub(state.Used)
 	missing := func(daemons []cluster.DaemonSet) quantity.Resources {
 		return fit.Overhead(daemons, h.labels[0], h.taints).Sub(state.Daemons).Max(quantity.Resources{})
 	}
@@ -204,7 +204,7 @@ func (s *step) claimHost(c cluster.Claim) *host {
 	daemons := s.in.Snapshot.Supply().DaemonSets
 	if c.Launched {
 		h.labels = []label.Lookup{c.Labels}
-		room := s.attachable(c.Allocatable)
+		room := s.attachableOf(c.Allocatable, c)
 		h.free = room.Sub(fit.Overhead(daemons, c.Labels, c.Taints))
 		h.most = room.Sub(fit.Overhead(fit.Certain(daemons), c.Labels, c.Taints))
 		return h
@@ -223,8 +223,9 @@ func (s *step) claimHost(c cluster.Claim) *host {
 			}
 			labels := &label.Layers{c.Labels, t.Labels, o.Labels()}
 			h.labels = append(h.labels, labels)
-			net := t.Allocatable.Sub(fit.Overhead(daemons, labels, c.Taints))
-			h.most = h.most.Max(t.Allocatable.Sub(fit.Overhead(fit.Certain(daemons), labels, c.Taints)))
+			room := s.attachable(t.Allocatable, &t)
+			net := room.Sub(fit.Overhead(daemons, labels, c.Taints))
+			h.most = h.most.Max(room.Sub(fit.Overhead(fit.Certain(daemons), labels, c.Taints)))
 			if first {
 				h.free, first = net, false
 			} else {
@@ -232,16 +233,5 @@ func (s *step) claimHost(c cluster.Claim) *host {
 			}
 		}
 	}
-	h.free = s.attachable(h.free)
 	return h
-}
-
-// attachable adds the slots to attach volumes whose number is not known.
-func (s *step) attachable(r quantity.Resources) quantity.Resources {
-	for _, name := range s.attach {
-		if r.Get(name) == 0 {
-			r = r.Extend(name, cluster.UnlimitedSlots)
-		}
-	}
-	return r
 }

@@ -49,6 +49,7 @@ func (s *step) pass(t *tier, items []*item, l *load) {
 	wheres, closest := wheresOf(items, l.bin), int64(0)
 	price, _ := l.best.PriceIn(l.bin.Zones)
 	var passed *fleet.Row
+	var room []int64
 	for i := l.bin.Offer - 1; i >= 0; i-- {
 		share := share(l.bin.Used, t.nets[i], closest)
 		r := &s.fleet.Rows[t.rows[i]]
@@ -56,7 +57,7 @@ func (s *step) pass(t *tier, items []*item, l *load) {
 			continue
 		}
 		if p, zone := r.PriceIn(s.zonesOf(t.rows[i], l.bin, wheres)); zone >= 0 && p < price {
-			closest, passed, l.passed = share, r, plan.Choice{Type: r.Type.Name, Price: p}
+			closest, passed, room, l.passed = share, r, t.nets[i], plan.Choice{Type: r.Type.Name, Price: p}
 		}
 	}
 	if passed == nil {
@@ -64,7 +65,9 @@ func (s *step) pass(t *tier, items []*item, l *load) {
 	}
 	if lacking := l.content.Sub(l.best.Overhead).Lacking(passed.Net); len(lacking) > 0 {
 		l.lacks = &lacking[0]
+		return
 	}
+	l.lacks = t.dims.slotsLacking(l.bin.Used, room)
 }
 
 // share is how much of the content the room holds, of what it holds least of. It

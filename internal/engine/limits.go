@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -116,46 +114,4 @@ func (s *step) reservationUse(r *fleet.Row) int64 {
 		s.reserved[r.Reservation] = n
 	}
 	return n
-}
-
-// withoutAttach drops the slots to attach volumes.
-func withoutAttach(r quantity.Resources) quantity.Resources {
-	r.Extended = filter(r.Extended, func(a quantity.Amount) bool { return !cluster.IsAttachSlots(a.Name) })
-	return r
-}
-
-// gatherAttach finds the slots to attach volumes that the demand asks for, and
-// how many of each a node has at most, as far as nodes have said so.
-func (s *step) gatherAttach() {
-	for _, c := range s.classes {
-		for _, a := range c.group.Shape.Requests.Extended {
-			if cluster.IsAttachSlots(a.Name) && !slices.Contains(s.attach, a.Name) {
-				s.attach = append(s.attach, a.Name)
-			}
-		}
-	}
-	if len(s.attach) == 0 {
-		return
-	}
-	slices.Sort(s.attach)
-	s.attachMost = map[string]int64{}
-	for state := range s.in.Snapshot.States() {
-		s.trace.Objects++
-		for _, name := range s.attach {
-			if n := state.Node.Allocatable.Get(name); n > 0 && n < cluster.UnlimitedSlots {
-				s.attachMost[name] = max(s.attachMost[name], n)
-			}
-		}
-	}
-}
-
-// tooManyVolumes returns the slots of which a pod asks for more than any node is
-// known to have: a new node would not help it.
-func (s *step) tooManyVolumes(r quantity.Resources) (quantity.Shortage, bool) {
-	for _, a := range r.Extended {
-		if most, known := s.attachMost[a.Name]; known && a.Count > most {
-			return quantity.Shortage{Resource: a.Name, Need: a.Count, Free: most}, true
-		}
-	}
-	return quantity.Shortage{}, false
 }

@@ -100,7 +100,7 @@ func (s *step) openRows(t *tier, from, to int) {
 // packTier packs once and launches what it may. It returns whether another
 // round could place more.
 func (s *step) packTier(t *tier) bool {
-	t.dims = dimensionsOf(s.classes).withSlots(s.attach, s.attachMost)
+	t.dims = dimensionsOf(s.classes).withSlots(s.attach)
 	extra := s.spare(t)
 	var p pack.Problem
 	items := s.divide(t, &p)
@@ -158,25 +158,17 @@ func (s *step) inOrder(t *tier, items []*item, bins []pack.Bin) []pack.Bin {
 type dimensions struct {
 	extended []string
 	slots    []string // to attach volumes, where their number is known
-	most     []int64
-	apart    []apart // of a bound; the last dimensions
+	apart    []apart  // of a bound; the last dimensions
 }
 
-// withSlots adds the slots of which nodes are known to have so many at most.
-func (d dimensions) withSlots(names []string, most map[string]int64) dimensions {
-	for _, name := range names {
-		if n, known := most[name]; known {
-			d.slots, d.most = append(d.slots, name), append(d.most, n)
+// withSlots adds the slots of which new nodes have only so many.
+func (d dimensions) withSlots(all []*attach) dimensions {
+	for _, a := range all {
+		if a.bound {
+			d.slots = append(d.slots, a.name)
 		}
 	}
 	return d
-}
-
-// net is the vector of what a new node has: of slots as many as are known.
-func (d dimensions) net(r quantity.Resources) []int64 {
-	v := d.vector(r)
-	copy(v[len(v)-len(d.most):], d.most)
-	return v
 }
 
 // dimensionsOf lists the extended resources that the classes ask for. Slots to
@@ -205,6 +197,16 @@ func (d dimensions) vector(r quantity.Resources) []int64 {
 		v[4+len(d.extended)+i] = r.Get(name)
 	}
 	return v
+}
+
+// slotsLacking returns the first slots of which the room has fewer than used.
+func (d dimensions) slotsLacking(used, room []int64) *quantity.Shortage {
+	for i, name := range d.slots {
+		if need, free := used[4+len(d.extended)+i], room[4+len(d.extended)+i]; need > free {
+			return &quantity.Shortage{Resource: name, Need: need, Free: free}
+		}
+	}
+	return nil
 }
 
 // resources are those of a vector, slots aside.

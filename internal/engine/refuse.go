@@ -71,10 +71,6 @@ func (s *step) refusal(c *demandClass, pool int) plan.Refusal {
 		r.Cause, r.Detail = plan.Requirements, text
 		return r
 	}
-	if lacks, never := s.tooManyVolumes(shape.Requests); never {
-		r.Cause, r.Detail, r.Shortage = plan.TooLarge, lacks.Resource, &lacks
-		return r
-	}
 	return s.refusalByRow(r, c, pool)
 }
 

@@ -234,7 +234,7 @@ func (s *step) offers(t *tier, extra map[int]quantity.Money) []pack.Offer {
 	t.nets = make([][]int64, len(t.rows))
 	for i, x := range t.rows {
 		r := &s.fleet.Rows[x]
-		t.nets[i] = t.dims.net(r.Net)
+		t.nets[i] = t.dims.vector(s.net(r))
 		out[i] = pack.Offer{Name: r.Name, Group: r.Group, Net: t.nets[i], Prices: r.Prices, Zones: s.sale[x], Large: s.large(r), Nodes: -1}
 		if r.Left >= 0 {
 			out[i].Nodes = r.Left - s.reservationUse(r)

@@ -40,7 +40,7 @@ type course struct {
 
 func (s *step) course(c *demandClass, pool int) *course {
 	return &course{
-		step: s, pool: pool, where: s.where(c), need: withoutAttach(c.shape().Requests), budget: s.budget(s.fleet.Pools[pool]),
+		step: s, pool: pool, where: s.where(c), need: c.shape().Requests, budget: s.budget(s.fleet.Pools[pool]),
 	}
 }
 
@@ -50,7 +50,7 @@ func (x *course) stops(i int) int {
 	switch {
 	case x.where[i] == 0:
 		return hurdleWhere
-	case !x.need.Fits(row.Net):
+	case !x.need.Fits(x.net(row)):
 		return hurdleSize
 	case x.where[i]&x.sale[i] == 0:
 		return hurdleSale
@@ -150,13 +150,13 @@ func (x *course) tooLarge(r *plan.Refusal) {
 	for i := range x.fleet.Rows {
 		if row := &x.fleet.Rows[i]; row.Pool == x.pool && x.where[i] != 0 {
 			rows = append(rows, row)
-			biggest = biggest.Max(row.Net)
+			biggest = biggest.Max(x.net(row))
 		}
 	}
 	never := x.need.Lacking(biggest)
 	var best int64
 	for _, row := range rows {
-		lacking := x.need.Lacking(row.Net)
+		lacking := x.need.Lacking(x.net(row))
 		if len(never) > 0 {
 			lacking = filter(lacking, func(y quantity.Shortage) bool { return y.Resource == never[0].Resource })
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -38,6 +39,33 @@ func TestClass_KubeletSettingsLimitThePodsOfANode(t *testing.T) {
 		}
 		if pods := got.Types[0].Allocatable.PodSlots; pods != c.want {
 			t.Errorf("%s: %d pods, want %d", name, pods, c.want)
+		}
+	}
+}
+
+func TestClass_TypesAttachTheEBSVolumesThatTheLaunchLeaves(t *testing.T) {
+	zone := catalog.Zone{Name: "us-west-2a", ID: "usw2-az1"}
+	facts := []catalog.Fact{{Name: "m7i.large", Arch: "amd64", VCPU: 2, MemoryMiB: 8192, ENIs: 3, IPv4PerENI: 10, EBSVolumes: 32, UsageClasses: []string{label.OnDemand}}}
+	market := catalog.Market{Zones: []catalog.Zone{zone}, Offered: map[string][]int{"m7i.large": {0}}, OnDemand: map[string]quantity.Money{"m7i.large": 1}}
+	disk := func(device string) awsv1.BlockDeviceMapping {
+		return awsv1.BlockDeviceMapping{DeviceName: &device, EBS: &awsv1.BlockDevice{}}
+	}
+	for name, c := range map[string]struct {
+		mappings []awsv1.BlockDeviceMapping
+		want     int64
+	}{
+		"nothing mapped":                 {nil, 31},
+		"the root volume":                {[]awsv1.BlockDeviceMapping{disk("/dev/xvda")}, 31},
+		"two beside the root volume":     {[]awsv1.BlockDeviceMapping{disk("/dev/xvdb"), disk("/dev/xvda"), disk("/dev/xvdc")}, 29},
+		"one, and the root from the AMI": {[]awsv1.BlockDeviceMapping{disk("/dev/xvdb")}, 30},
+	} {
+		class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: awsv1.EC2NodeClassSpec{BlockDeviceMappings: c.mappings}}
+		class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: zone.Name, ZoneID: zone.ID}}
+		class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
+		class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
+		got := translate.Class(class, facts, market)
+		if len(got.Types) != 1 || got.Types[0].Allocatable.Get(cluster.AttachSlots(translate.EBSDriver)) != c.want {
+			t.Errorf("%s: %+v, want %d volumes", name, got.Types, c.want)
 		}
 	}
 }

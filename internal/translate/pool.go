@@ -77,10 +77,12 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market) c
 	if k := c.Spec.Kubelet; k != nil && k.PodsPerCore != nil {
 		s.PodsPerCore = int(*k.PodsPerCore)
 	}
+	s.Volumes = volumesAtLaunch(c)
 	for _, t := range catalog.Build(facts, market, s) {
 		if _, ok := ImageFor(c, t.Labels); ok {
 			// Launch templates attach no EFA interfaces, so nodes have none to offer.
 			t.Capacity, t.Allocatable = t.Capacity.Extend(efa, 0), t.Allocatable.Extend(efa, 0)
+			t.Allocatable = t.Allocatable.Extend(cluster.AttachSlots(EBSDriver), t.EBSVolumes)
 			out.Types = append(out.Types, t)
 		}
 	}
@@ -110,12 +112,27 @@ func ImageFor(c *awsv1.EC2NodeClass, labels label.Labels) (string, bool) {
 	return "", false
 }
 
+func isRoot(m awsv1.BlockDeviceMapping) bool {
+	return m.RootVolume || m.DeviceName != nil && *m.DeviceName == "/dev/xvda"
+}
+
 func rootVolume(c *awsv1.EC2NodeClass) int64 {
 	for _, m := range c.Spec.BlockDeviceMappings {
-		root := m.RootVolume || m.DeviceName != nil && *m.DeviceName == "/dev/xvda"
-		if root && m.EBS != nil {
+		if isRoot(m) && m.EBS != nil {
 			return m.EBS.VolumeSize.Value()
 		}
 	}
 	return catalog.DefaultRootVolumeBytes
+}
+
+// volumesAtLaunch counts a node's EBS volumes, of which the root volume is one
+// whether or not it is mapped.
+func volumesAtLaunch(c *awsv1.EC2NodeClass) int {
+	n := 1
+	for _, m := range c.Spec.BlockDeviceMappings {
+		if m.EBS != nil && !isRoot(m) {
+			n++
+		}
+	}
+	return n
 }

@@ -67,15 +67,3 @@ func Limits(list corev1.ResourceList) []quantity.Amount {
 	}
 	return slices.SortedFunc(slices.Values(out.Extended), func(a, b quantity.Amount) int { return strings.Compare(a.Name, b.Name) })
 }
-
-// Attachable gives r as many slots to attach volumes as can be, for those of the
-// drivers of which it has no number: new instances, and nodes whose driver has
-// named no limit.
-func Attachable(r quantity.Resources, drivers []string) quantity.Resources {
-	for _, d := range drivers {
-		if name := cluster.AttachSlots(d); r.Get(name) == 0 {
-			r = r.Extend(name, cluster.UnlimitedSlots)
-		}
-	}
-	return r
-}

@@ -19,7 +19,7 @@ import (
 
 // Names of the storage API that the rules depend on.
 const (
-	ebsDriver      = "ebs.csi.aws.com"
+	EBSDriver      = "ebs.csi.aws.com"
 	ebsInTree      = "kubernetes.io/aws-ebs"         // its volumes are the driver's since Kubernetes 1.27
 	ebsZone        = "topology.ebs.csi.aws.com/zone" // has the values of label.Zone, on nodes where the driver runs
 	noProvisioner  = "kubernetes.io/no-provisioner"
@@ -78,7 +78,7 @@ func (s *shaper) volumes(claims []volumeNeed, l Lookups) {
 	slots := map[string]int64{}
 	for _, v := range s.pod.Spec.Volumes {
 		if v.AWSElasticBlockStore != nil {
-			slots[ebsDriver]++
+			slots[EBSDriver]++
 		}
 	}
 	seen := map[string]bool{}
@@ -202,7 +202,7 @@ func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string
 	case volume.Spec.CSI != nil:
 		driver = driverName(volume.Spec.CSI.Driver)
 	case volume.Spec.AWSElasticBlockStore != nil:
-		driver = ebsDriver
+		driver = EBSDriver
 	}
 	zones := zoneLabels(volume.Labels)
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
@@ -294,7 +294,7 @@ func AttachLimits(csi *storagev1.CSINode) map[string]int64 {
 
 func driverName(name string) string {
 	if name == ebsInTree {
-		return ebsDriver
+		return EBSDriver
 	}
 	return name
 }

@@ -106,7 +106,7 @@ func (h *history) storage(kind, ns string) metav1.Object {
 		return c
 	case "PersistentVolume":
 		v := &corev1.PersistentVolume{ObjectMeta: h.meta(kind, "", "pv")}
-		v.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com"}
+		v.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: h.pick("driver", "ebs.csi.aws.com", "local.example.com")}
 		v.Labels = map[string]string{label.Zone: h.pick("zone", "a", "b")}
 		return v
 	}
@@ -198,6 +198,7 @@ func csiNode(m metav1.ObjectMeta) *storagev1.CSINode {
 	count := int32(20)
 	return &storagev1.CSINode{ObjectMeta: m, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
 		{Name: "ebs.csi.aws.com", Allocatable: &storagev1.VolumeNodeResources{Count: &count}},
+		{Name: "local.example.com", Allocatable: &storagev1.VolumeNodeResources{Count: &count}},
 	}}}
 }
 

@@ -107,12 +107,6 @@ func (w *World) learnDrivers(c *storagev1.CSINode) {
 	for name := range w.objects.nodes {
 		w.words.touch(ref{nodeKind, name})
 	}
-	for name := range w.objects.claims {
-		w.words.touch(ref{claimKind, name})
-	}
-	for name := range w.objects.classes {
-		w.touchClass(name)
-	}
 }
 
 // claimsOfNode returns the node's NodeClaim, if there is one.

@@ -173,9 +173,6 @@ func (w *World) readClaim(word ref) (cluster.Claim, bool) {
 		w.words.faults[word] = err
 		return cluster.Claim{}, false
 	}
-	if x.Launched {
-		x.Allocatable = translate.Attachable(x.Allocatable, w.words.drivers)
-	}
 	if name, up := w.nodeOf[c.Status.ProviderID]; up && c.Status.ProviderID != "" {
 		x.Node = name
 	}
@@ -210,9 +207,6 @@ func (w *World) typesOf(class string) (cluster.Class, bool) {
 		return cluster.Class{}, false
 	}
 	x := translate.Class(c, w.facts, w.market)
-	for i, t := range x.Types {
-		x.Types[i].Allocatable = translate.Attachable(t.Allocatable, w.words.drivers)
-	}
 	w.words.classes[class] = x
 	return x, true
 }

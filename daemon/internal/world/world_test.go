@@ -221,6 +221,40 @@ func TestWorld_PodsOfAReplicationControllerAreSpreadByItsSelector(t *testing.T) 
 	}
 }
 
+// EC2 says how many EBS volumes a node attaches; of other drivers only a node can.
+func TestWorld_VolumesAreCountedOfEBSAndOfDriversThatALimitIsKnownOf(t *testing.T) {
+	w := newWorld()
+	for i, driver := range []string{"ebs.csi.aws.com", "local.example.com"} {
+		v := &corev1.PersistentVolume{ObjectMeta: meta(driver, 1+i)}
+		v.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: driver}
+		c := &corev1.PersistentVolumeClaim{ObjectMeta: meta("of-"+driver, 3+i), Spec: corev1.PersistentVolumeClaimSpec{VolumeName: driver}}
+		p := pod("with-"+driver, 5+i, "")
+		c.Namespace = p.Namespace
+		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c.Name},
+		}}}
+		w.Observe(v)
+		w.Observe(c)
+		w.Observe(p)
+	}
+	counted := func() (out []string) {
+		s, _ := w.Snapshot()
+		for _, p := range s.Pods() {
+			for _, a := range p.Shape.Requests.Extended {
+				out = append(out, fmt.Sprint(a.Name, " ", a.Count))
+			}
+		}
+		return out
+	}
+	if got := fmt.Sprint(counted()); got != "[attach/ebs.csi.aws.com 1]" {
+		t.Errorf("counted %s before any node has named a limit", got)
+	}
+	w.Observe(csiNode(meta("n", 7)))
+	if got := fmt.Sprint(counted()); got != "[attach/ebs.csi.aws.com 1 attach/local.example.com 1]" {
+		t.Errorf("counted %s when a node has named limits of both drivers", got)
+	}
+}
+
 func TestWorld_ObjectAtOddsWithAnotherDoesNotHoldUpTheRest(t *testing.T) {
 	w := newWorld()
 	w.Observe(pod("a", 1, ""))

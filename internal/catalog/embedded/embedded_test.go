@@ -121,6 +121,9 @@ func TestBuild_EveryTypeOfEveryRegionIsUsable(t *testing.T) {
 			if !a.Fits(it.Capacity) {
 				t.Errorf("%s %s: allocatable %v exceeds capacity %v", region, it.Name, a, it.Capacity)
 			}
+			if it.EBSVolumes < 1 || it.EBSVolumes > 127 {
+				t.Errorf("%s %s: %d EBS volumes", region, it.Name, it.EBSVolumes)
+			}
 			if len(it.Offerings) == 0 {
 				t.Errorf("%s %s is offered nowhere", region, it.Name)
 			}

@@ -12,8 +12,8 @@ import (
 func TestTypes_ComeBackAsWritten(t *testing.T) {
 	full := catalog.Fact{
 		Name: "p4d.24xlarge", Arch: "amd64", VCPU: 96, MemoryMiB: 1179648, CPUManufacturer: "intel", ClockMHz: 3000, Hypervisor: "nitro",
-		BareMetal: true, Burstable: true, CurrentGeneration: true, EncryptionInTransit: true, NestedVirtualization: true,
-		ENIs: 15, IPv4PerENI: 50, BranchENIs: 7, NetworkMbps: 400000, EBSMbps: 19000, EFAs: 4, NVMeGB: 8000,
+		BareMetal: true, Burstable: true, CurrentGeneration: true, EncryptionInTransit: true, NestedVirtualization: true, SharedEBSSlots: true,
+		ENIs: 15, IPv4PerENI: 50, BranchENIs: 7, NetworkMbps: 400000, EBSMbps: 19000, EBSVolumes: 27, EFAs: 4, NVMeGB: 8000,
 		GPUName: "a100", GPUManufacturer: "nvidia", GPUCount: 8, GPUMemoryMiB: 40960,
 		AcceleratorName: "x", AcceleratorManufacturer: "y", AcceleratorCount: 1, NeuronDevices: 2, NeuronCores: 3,
 		UsageClasses: []string{"on-demand", "spot"}, NameParts: catalog.ParseName("p4d.24xlarge"),

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// attach is what is known of one driver's slots to attach volumes, beside what
+// the instance types say.
+type attach struct {
+	name  string           // as a resource
+	most  int64            // that the driver has named of any node; 0 where it has of none
+	named map[string]int64 // likewise, of nodes of the instance type
+	// own says that the driver has named fewer of every node than its type says: it
+	// goes by a number of its own.
+	own   bool
+	bound bool // some new node has only so many
+}
+
+// numbered says whether the number of slots is one, and not just unknown.
+func numbered(n int64) bool { return n > 0 && n < cluster.UnlimitedSlots }
+
+// gatherAttach finds the slots that the demand asks for, and how many there are.
+func (s *step) gatherAttach() {
+	for _, c := range s.classes {
+		for _, a := range c.group.Shape.Requests.Extended {
+			if cluster.IsAttachSlots(a.Name) && !slices.ContainsFunc(s.attach, func(x *attach) bool { return x.name == a.Name }) {
+				s.attach = append(s.attach, &attach{name: a.Name, named: map[string]int64{}})
+			}
+		}
+	}
+	if len(s.attach) == 0 {
+		return
+	}
+	slices.SortFunc(s.attach, func(a, b *attach) int { return strings.Compare(a.name, b.name) })
+	for state := range s.in.Snapshot.States() {
+		s.trace.Objects++
+		kind, _ := state.Node.Labels.Get(label.InstanceType)
+		for _, a := range s.attach {
+			if n := state.Node.Allocatable.Get(a.name); numbered(n) {
+				a.most, a.named[kind] = max(a.most, n), max(a.named[kind], n)
+			}
+		}
+	}
+	for _, a := range s.attach {
+		s.compare(a)
+	}
+}
+
+// compare compares what the driver has named with what the types say.
+func (s *step) compare(a *attach) {
+	fewer, asMany := false, false
+	for _, c := range s.in.Snapshot.Supply().Classes {
+		for i := range c.Types {
+			said := c.Types[i].Allocatable.Get(a.name)
+			a.bound = a.bound || numbered(said)
+			if n, seen := a.named[c.Types[i].Name]; seen && numbered(said) {
+				fewer, asMany = fewer || n < said, asMany || n >= said
+			}
+		}
+	}
+	a.own = fewer && !asMany
+	a.bound = a.bound || a.most > 0
+}
+
+// on is how many slots a new node of the type has, nil being one that is not
+// known: as many as the driver has named of such a node, else what the type says,
+// else the most that the driver has named of any.
+func (a *attach) on(t *catalog.InstanceType) int64 {
+	said := int64(0)
+	if t != nil {
+		if n, seen := a.named[t.Name]; seen {
+			return n
+		}
+		said = t.Allocatable.Get(a.name)
+	}
+	switch {
+	case numbered(said) && a.own:
+		return min(said, a.most)
+	case numbered(said):
+		return said
+	case a.most > 0:
+		return a.most
+	}
+	return cluster.UnlimitedSlots
+}
+
+// attachable is r, the room of a new node of the type, with the slots that such a
+// node has.
+func (s *step) attachable(r quantity.Resources, t *catalog.InstanceType) quantity.Resources {
+	for _, a := range s.attach {
+		r = r.Extend(a.name, a.on(t))
+	}
+	return r
+}
+
+// attachableOf is r, the capacity that a node has reported, where its driver has
+// not named its slots yet with those that are expected. A node that is not of a
+// NodeClaim has as many as there can be.
+func (s *step) attachableOf(r quantity.Resources, c cluster.Claim) quantity.Resources {
+	for _, a := range s.attach {
+		switch {
+		case numbered(r.Get(a.name)):
+		case c.Name == "":
+			r = r.Extend(a.name, cluster.UnlimitedSlots)
+		default:
+			r = r.Extend(a.name, a.on(s.typeOf(c)))
+		}
+	}
+	return r
+}
+
+// typeOf returns the instance type of the claim as its class has it, or nil.
+func (s *step) typeOf(c cluster.Claim) *catalog.InstanceType {
+	class, _ := s.in.Snapshot.Class(c.Class)
+	i, found := slices.BinarySearchFunc(class.Types, c.InstanceType, func(t catalog.InstanceType, name string) int {
+		return strings.Compare(t.Name, name)
+	})
+	if !found {
+		return nil
+	}
+	return &class.Types[i]
+}
+
+// net is what a new node of the row has for pods.
+func (s *step) net(r *fleet.Row) quantity.Resources {
+	return s.attachable(r.Net, r.Type)
+}
+
+// withoutAttach drops the slots to attach volumes.
+func withoutAttach(r quantity.Resources) quantity.Resources {
+	r.Extended = filter(r.Extended, func(a quantity.Amount) bool { return !cluster.IsAttachSlots(a.Name) })
+	return r
+}
