@@ -84,6 +84,9 @@ func (g *Group) PendingCount() int64 { return int64(g.pending.size) }
 // Bound is how many pods have a node; Deleting and Pinned ones count.
 func (g *Group) Bound() int64 { return g.bound }
 
+// Size is how many pods there are.
+func (g *Group) Size() int64 { return int64(g.size) }
+
 // On returns the nodes with the number of the group's pods there, by name.
 func (g *Group) On() iter.Seq2[string, int64] { return g.on.all() }
 

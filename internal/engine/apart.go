@@ -10,15 +10,18 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// apart is a set of pods of which no two may share a node: all of them take one
-// port of it, or all have one required anti-affinity over hostnames that selects
-// each of them. To a bound it is a resource of which every node has one.
+// apart is a set of pods that a number of nodes must share among them. Either no
+// two of them may share a node: all take one port of it, or all have one required
+// anti-affinity over hostnames, or zones, that selects each of them. Or they are of
+// one class that is spread over zones: then one in each zone that gets any needs
+// a node of its own. To a bound it is a resource of which every node has one.
 type apart struct {
 	key     string            // of the rule
-	port    *cluster.HostPort // nil where it is a term
+	port    *cluster.HostPort // one of these
 	term    *cluster.PodTerm
+	spread  *cluster.Spread
 	members []*demandClass
-	pods    int64
+	pods    int64 // of them, that need a node each
 }
 
 // mostApart is how many sets a bound looks at, the largest first: a small one
@@ -47,12 +50,17 @@ func apartOf(demand []*demandClass) []apart {
 		}
 		for i := range shape.Apart {
 			x := apart{term: &shape.Apart[i]}
-			if x.term.Weight == 0 && x.term.Key == label.Hostname && x.repels(c.group) {
+			if x.term.Weight == 0 && (x.term.Key == label.Hostname || x.term.Key == label.Zone) && x.repels(c.group) {
 				x.key = cluster.Shape{Apart: shape.Apart[i : i+1]}.Key()
 				enter(x, c)
 			}
 		}
 	}
+	return all
+}
+
+// largest leaves the sets that a bound looks at.
+func largest(all []apart) []apart {
 	slices.SortFunc(all, func(a, b apart) int { return cmp.Or(cmp.Compare(b.pods, a.pods), cmp.Compare(a.key, b.key)) })
 	var out []apart
 	for _, x := range all {
@@ -67,20 +75,26 @@ func apartOf(demand []*demandClass) []apart {
 // repels says whether a pod of the group on a node keeps those of the set away.
 // Namespaces count that the term lists: what labels they have may change.
 func (x *apart) repels(g *cluster.Group) bool {
-	if x.port != nil {
+	switch {
+	case x.port != nil:
 		return slices.ContainsFunc(g.Shape.Ports, x.port.Conflicts)
+	case x.term != nil:
+		return slices.Contains(x.term.Namespaces, g.Namespace) && x.term.Selector.Selects(g.Labels)
 	}
-	return slices.Contains(x.term.Namespaces, g.Namespace) && x.term.Selector.Selects(g.Labels)
+	return false
 }
 
-// room is how many pods of the set the host may take. A term says nothing about
-// a node without a hostname.
+// room is how many pods of the set the host may take. A term says nothing about a
+// node without the label, but one to come will have a hostname; and a spread may
+// count no other zone than those of the nodes that are there.
 func (x *apart) room(h *host) int64 {
-	if h.state == nil {
-		return 1
-	}
-	if _, named := h.node.Labels.Get(label.Hostname); !named && x.term != nil {
+	free := x.spread != nil || x.term != nil && (h.state != nil || x.term.Key != label.Hostname) &&
+		slices.ContainsFunc(h.labels, func(l label.Lookup) bool { _, named := l.Get(x.term.Key); return !named })
+	switch {
+	case free:
 		return max(0, h.most.PodSlots)
+	case h.state == nil:
+		return 1
 	}
 	for g, n := range h.state.Groups() {
 		if n > 0 && x.repels(g) {
@@ -91,9 +105,10 @@ func (x *apart) room(h *host) int64 {
 }
 
 // withApart adds the sets among the classes to a problem without hosts, as one
-// more dimension each.
-func (d dimensions) withApart(p *pack.Problem, demand []*demandClass) dimensions {
-	d.apart = apartOf(demand)
+// more dimension each. The pods of a class beyond those that need a node each are
+// a class behind the others.
+func (d dimensions) withApart(p *pack.Problem, demand []*demandClass, sets []apart) dimensions {
+	d.apart = sets
 	number := map[*demandClass]int{}
 	for i, c := range demand {
 		number[c] = i
@@ -111,6 +126,18 @@ func (d dimensions) withApart(p *pack.Problem, demand []*demandClass) dimensions
 			need := p.Classes[number[c]].Need
 			need[len(need)-len(d.apart)+i] = 1
 		}
+	}
+	for i := range d.apart {
+		x := &d.apart[i]
+		if x.spread == nil {
+			continue
+		}
+		at := number[x.members[0]]
+		rest := p.Classes[at]
+		rest.Need, rest.Count = slices.Clone(rest.Need), rest.Count-x.pods
+		rest.Need[len(rest.Need)-len(d.apart)+i] = 0
+		p.Classes[at].Count = x.pods
+		d.rest, p.Classes = append(d.rest, at), append(p.Classes, rest)
 	}
 	return d
 }

@@ -41,6 +41,43 @@ func TestStep_ItsBoundCountsTheNodesOfPodsApart(t *testing.T) {
 	}
 }
 
+// Pods that may not share a zone, or must be in several, need a node in each, and
+// those that must share a node need one that holds them all. The certificate says
+// so, unless what runs there already takes that from the rule.
+func TestStep_ItsBoundCountsTheNodesThatRulesAskFor(t *testing.T) {
+	const large, small quantity.Money = 170_000_000, 85_000_000
+	over := func(s *cluster.Shape) {
+		s.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: pods("web")}}
+	}
+	one := func(s *cluster.Shape) { s.Together = []cluster.PodTerm{term(label.Hostname, 0, "web")} }
+	for name, tc := range map[string]struct {
+		n           int
+		cpu         int64
+		rule        func(*cluster.Shape)
+		least, next quantity.Money // where another pod that they look at runs
+	}{
+		"none":                {2, 100, func(*cluster.Shape) {}, small, small},
+		"zonal anti-affinity": {2, 100, func(s *cluster.Shape) { s.Apart = []cluster.PodTerm{term(label.Zone, 0, "web")} }, 2 * small, small},
+		"spread over zones":   {2, 100, over, 2 * small, small},
+		"affinity":            {2, 1000, one, large, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			web := func(p *cluster.Pod) { p.Labels = label.FromMap(map[string]string{"app": "web"}) }
+			ruled := func(p *cluster.Pod) { web(p); tc.rule(&p.Shape) }
+			w := newWorld(t).pods("web", tc.n, tc.cpu, ruled)
+			if c := w.step().Plan.Proofs[0]; !about(c.Bound, tc.least) || w.check(c) != nil {
+				t.Errorf("bound %d, want %d: %v", c.Bound, tc.least, w.check(c))
+			}
+			w = newWorld(t).pods("other", 1, 1900, web).running().pods("web", tc.n, tc.cpu, ruled)
+			for _, c := range w.step().Plan.Proofs {
+				if !about(c.Bound, tc.next) || w.check(c) != nil {
+					t.Errorf("bound %d beside another, want %d: %v", c.Bound, tc.next, w.check(c))
+				}
+			}
+		})
+	}
+}
+
 // A fleet whose pods share a node, since they came there before they had the
 // rule, costs less than pods cost that come now.
 func TestAudit_PodsThatShareANodeAgainstTheirRuleCountAsApart(t *testing.T) {

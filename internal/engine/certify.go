@@ -8,7 +8,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // certify proves how much less the launches could cost at best: what all pods
@@ -35,6 +34,9 @@ const (
 func (s *step) prove(p bound.Problem, demand []*demandClass, dims dimensions) bound.Certificate {
 	if len(s.packed) > 0 && len(p.Hosts) == 0 {
 		if prices, ok := s.packed[0].pricesOf(demand, dims); ok {
+			for _, i := range dims.rest {
+				prices.Of = append(prices.Of, prices.Of[i])
+			}
 			if c := bound.With(p, prices); c.Bound >= s.cost-s.cost/nearly {
 				return c
 			}
@@ -87,7 +89,7 @@ func (c *demandClass) placed() int64 { return c.had - c.refused - c.waiting }
 // certificate says what was proven in terms of the objects; the demand is as in
 // boundProblem. A set of pods apart is told by who has a price for it.
 func certificate(c bound.Certificate, p bound.Problem, demand []*demandClass, dims dimensions, unpriced []string) plan.Certificate {
-	c.Bound = withoutUntold(c, p, dims)
+	c = asTold(c, p, dims)
 	out := plan.Certificate{Bound: c.Bound, Scale: c.Scale, Unpriced: unpriced}
 	names := dims.names()
 	var told []int
@@ -115,34 +117,38 @@ func certificate(c bound.Certificate, p bound.Problem, demand []*demandClass, di
 				}
 			}
 		}
-		out.Demand = append(out.Demand, plan.DemandPrice{Group: d.group.Key, Count: d.placed(), Prices: prices})
+		out.Demand = append(out.Demand, plan.DemandPrice{Group: d.group.Key, Count: d.placed(), Together: d.joined, Prices: prices})
 	}
 	return out
 }
 
-// withoutUntold is the bound where a pod belongs to the sets of pods apart that it
-// has a price for, and to no other: only those are told, and a pod that is not
-// known to belong to a set may go where the set has no room.
-func withoutUntold(c bound.Certificate, p bound.Problem, dims dimensions) quantity.Money {
-	untold := false
+// asTold is what is proven in the terms that are told. A pod belongs to the sets
+// of pods apart that it has a price for, and to no other: only those are told, and
+// a pod that is not known to belong to a set may go where the set has no room. And
+// all pods of a class have the same prices.
+func asTold(c bound.Certificate, p bound.Problem, dims dimensions) bound.Certificate {
+	changed := len(dims.rest) > 0
+	for k, i := range dims.rest {
+		c.Prices[len(p.Classes)-len(dims.rest)+k] = c.Prices[i]
+	}
 	for n := range dims.apart {
 		set := len(dims.names()) + n
 		at := slices.IndexFunc(c.Dimensions, func(d price.Dimension) bool { return d.Resource == set })
 		for i := range p.Classes {
 			need := p.Classes[i].Need
 			if need[set] > 0 && (at < 0 || len(c.Prices[i]) == 0 || c.Prices[i][at] == 0) {
-				need[set], untold = 0, true
+				need[set], changed = 0, true
 			}
 		}
 	}
-	if !untold {
-		return c.Bound
+	if changed {
+		proven, err := bound.Proven(p, c)
+		if err != nil {
+			proven = 0
+		}
+		c.Bound = min(c.Bound, proven)
 	}
-	proven, err := bound.Proven(p, c)
-	if err != nil {
-		return 0
-	}
-	return min(c.Bound, proven)
+	return c
 }
 
 // boundProblem is the demand, which it sorts by key, and all that could be
@@ -150,6 +156,7 @@ func withoutUntold(c bound.Certificate, p bound.Problem, dims dimensions) quanti
 func (s *step) boundProblem(demand []*demandClass) (p bound.Problem, levels []*level, dims dimensions) {
 	slices.SortStableFunc(demand, func(a, b *demandClass) int { return strings.Compare(a.group.Key, b.group.Key) })
 	dims = dimensionsOf(demand)
+	sets := apartOf(demand)
 	for i := range s.fleet.Rows {
 		r := &s.fleet.Rows[i]
 		p.Offers = append(p.Offers, pack.Offer{Name: r.Name, Group: r.Group, Net: dims.vector(r.Most), Prices: r.Prices, Zones: r.Zones, Nodes: -1})
@@ -168,11 +175,16 @@ func (s *step) boundProblem(demand []*demandClass) (p bound.Problem, levels []*l
 			p.Where = append(p.Where, pack.Where{Zones: s.places(key, l, false)})
 			levels = append(levels, l)
 		}
-		p.Classes = append(p.Classes, pack.Class{
-			Key: c.group.Key, Need: dims.vector(withoutAttach(l.shape.Requests)), Count: c.placed(), Where: w,
-		})
+		need, n := withoutAttach(l.shape.Requests), c.placed()
+		if c.joined = s.sharesOne(c); c.joined {
+			need, n = need.Times(n), 1
+		}
+		p.Classes = append(p.Classes, pack.Class{Key: c.group.Key, Need: dims.vector(need), Count: n, Where: w})
+		if x, ok := s.spreadOf(c, p.Where[w]); ok {
+			sets = append(sets, x)
+		}
 	}
-	return p, levels, dims.withApart(&p.Problem, demand)
+	return p, levels, dims.withApart(&p.Problem, demand, largest(sets))
 }
 
 // boundHosts is the room that was there before this plan, where a pod of the

@@ -27,6 +27,7 @@ type demandClass struct {
 	refused   int64    // found no place
 	waiting   int64    // for company
 	movable   bool     // see settle
+	joined    bool     // its pods share one node, see sharesOne
 	// declaredAt is when a declared one was seen first.
 	declaredAt time.Time
 }

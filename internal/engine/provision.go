@@ -159,6 +159,7 @@ type dimensions struct {
 	extended []string
 	slots    []string // to attach volumes, where their number is known
 	apart    []apart  // of a bound; the last dimensions
+	rest     []int    // of a bound: the classes that those behind all classes are of
 }
 
 // withSlots adds the slots of which new nodes have only so many.

@@ -15,12 +15,15 @@ import (
 // programming duality). Nodes are whole: what needs a part of one costs as much as
 // one that holds any of the pods, and what needs more than one as much as two.
 //
-// A set of pods of which no two may share a node (host ports, and anti-affinity
-// over hostnames that they have against each other) is a resource, too: each of
-// them takes one of it, and a node has one. What exists already (free room on
-// nodes, reservations) counts against the bound at the worth of the room it has.
-// Spread, other pod affinity and minValues are left out, which keeps the bound
-// valid and makes it lower.
+// A set of pods that need a node each is a resource, too: each of them takes one
+// of it, and a node has one. They are those of which no two may share a node (host
+// ports, and anti-affinity over hostnames or zones that they have against each
+// other); and, where new nodes are for pods spread over zones, one in each zone that
+// must get some, of the zones where a pool sells a place for them (to the scheduler
+// a zone does not count before a node is there). Pods that must share one node are
+// one big pod. What exists already (free room on nodes, reservations) counts
+// against the bound at the worth of the room it has. Other rules between pods and
+// minValues are left out, which keeps the bound valid and makes it lower.
 //
 // There are two bounds. One is on what is added to what runs: pods that are
 // bound stay, and the free room of nodes, there or on their way, is given. The
@@ -45,9 +48,9 @@ func OfferingName(instanceType, capacityType, zone string) string {
 	return instanceType + "/" + capacityType + "/" + zone
 }
 
-// Apart names the n-th set of pods of which no two may share a node, where
-// otherwise a resource is named: those groups of pods are in it that have a price
-// for it. It is no resource's name since it has a space.
+// Apart names the n-th set of pods that need a node each, where otherwise a
+// resource is named: those groups of pods are in it that have a price for it. It
+// is no resource's name since it has a space.
 func Apart(n int) string { return apart + strconv.Itoa(n) }
 
 // IsApart says whether a name is one of Apart.
@@ -66,7 +69,11 @@ type Dimension struct {
 
 // DemandPrice is the part of the demand that is one group of pods.
 type DemandPrice struct {
-	Group  string  // key of the group
-	Count  int64   // pods, declared ones included
-	Prices []int64 // for each dimension; not negative
+	Group string // key of the group
+	Count int64  // pods, declared ones included
+	// Together says that all of them must share one node, so that they count as
+	// one big pod: they have affinity to each other over hostnames, and to no
+	// other pod that is there.
+	Together bool
+	Prices   []int64 // for each dimension; not negative
 }

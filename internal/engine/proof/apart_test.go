@@ -74,7 +74,8 @@ func TestCheck_RejectsSetsOfPodsThatMayShareANode(t *testing.T) {
 		"beside a price of a resource": {byTerm, func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices[0] = 1 }, proof.ErrOffering},
 		"the name of a resource":       {byTerm, func(_ *cluster.Objects, c *plan.Certificate) { c.Dimensions[1].Resource = quantity.Memory }, proof.ErrOffering},
 		"a set given twice":            {byTerm, func(_ *cluster.Objects, c *plan.Certificate) { c.Dimensions[0] = c.Dimensions[1] }, proof.ErrForm},
-		"another topology":             {byTerm, term(func(x *cluster.PodTerm) { x.Key = label.Zone }), proof.ErrApart},
+		"zones instead of hostnames":   {byTerm, term(func(x *cluster.PodTerm) { x.Key = label.Zone }), nil},
+		"another topology":             {byTerm, term(func(x *cluster.PodTerm) { x.Key = "rack" }), proof.ErrApart},
 		"a preference":                 {byTerm, term(func(x *cluster.PodTerm) { x.Weight = 1 }), proof.ErrApart},
 		"another namespace":            {byTerm, term(func(x *cluster.PodTerm) { x.Namespaces = []string{"other"} }), proof.ErrApart},
 		"no namespace but by its labels": {byTerm, term(func(x *cluster.PodTerm) {

@@ -41,7 +41,7 @@ func Proven(o cluster.Objects, c plan.Certificate, key Key) (quantity.Money, err
 	if err != nil {
 		return 0, err
 	}
-	total := new(big.Int)
+	total := p.worthApart(offerings)
 	for _, g := range p.groups {
 		total.Add(total, new(big.Int).Mul(big.NewInt(g.count), p.worth(g.need, g.prices)))
 	}
@@ -100,11 +100,11 @@ type proof struct {
 	classes     map[string]cluster.Class
 	claims      map[string]cluster.Claim // by node
 	podsOn      map[string][]cluster.Pod
-	apart       map[string][]rule // by set, what all its pods have
+	sets        map[string]set // of pods apart, by name
 }
 
 func newProof(o cluster.Objects, c plan.Certificate) *proof {
-	p := &proof{objects: o, certificate: c, classes: map[string]cluster.Class{}, claims: map[string]cluster.Claim{}, podsOn: map[string][]cluster.Pod{}, apart: map[string][]rule{}}
+	p := &proof{objects: o, certificate: c, classes: map[string]cluster.Class{}, claims: map[string]cluster.Claim{}, podsOn: map[string][]cluster.Pod{}, sets: map[string]set{}}
 	for _, x := range o.Classes {
 		p.classes[x.Name] = x
 	}
@@ -125,13 +125,15 @@ func newProof(o cluster.Objects, c plan.Certificate) *proof {
 
 // group is the demand that the certificate gives one list of prices.
 type group struct {
-	key    string
-	count  int64           // claimed
-	exist  int64           // found
-	shapes []cluster.Shape // the different ones among its pods
-	need   quantity.Resources
-	prices []int64
-	fits   bool // some place holds one of its pods
+	key      string
+	count    int64           // claimed
+	together bool            // claimed to be on one node
+	exist    int64           // found
+	shapes   []cluster.Shape // the different ones among its pods
+	rules    []rule          // that all its pods have
+	need     quantity.Resources
+	prices   []int64
+	fits     bool // some place holds one of its pods
 }
 
 func (p *proof) checkForm() error {
@@ -176,7 +178,7 @@ func (p *proof) gather(key Key) error {
 	byKey := map[string]*group{}
 	for _, d := range p.certificate.Demand {
 		if d.Count > 0 {
-			g := &group{key: d.Group, count: d.Count, prices: d.Prices}
+			g := &group{key: d.Group, count: d.Count, together: d.Together, prices: d.Prices}
 			byKey[d.Group], p.groups = g, append(p.groups, g)
 		}
 	}
@@ -185,11 +187,11 @@ func (p *proof) gather(key Key) error {
 		if !ok || n <= 0 || len(shape.Unsupported) > 0 {
 			return
 		}
-		shape = p.enter(g, namespace, labels, shape)
+		rules := rulesOf(namespace, labels, shape)
 		if g.exist == 0 {
-			g.need = shape.Requests
+			g.need, g.rules = shape.Requests, rules
 		}
-		g.need, g.exist = g.need.Min(shape.Requests), min(g.exist, math.MaxInt64-n)+n
+		g.need, g.rules, g.exist = g.need.Min(shape.Requests), common(g.rules, rules), addUp(g.exist, n)
 		if !slices.ContainsFunc(g.shapes, func(s cluster.Shape) bool { return reflect.DeepEqual(s, shape) }) {
 			g.shapes = append(g.shapes, shape)
 		}
@@ -210,9 +212,17 @@ func (p *proof) gather(key Key) error {
 		if g.count > g.exist {
 			return fmt.Errorf("%w: %d pods of group %q are claimed and %d need a place", ErrDemand, g.count, g.key, g.exist)
 		}
+		if g.together {
+			if err := p.join(g); err != nil {
+				return err
+			}
+		}
 	}
-	return p.checkApart()
+	return p.gatherSets()
 }
+
+// addUp adds numbers that are not negative, up to the largest there is.
+func addUp(a, b int64) int64 { return min(a, math.MaxInt64-b) + b }
 
 // worth is what an amount of every resource is worth at these prices, counting
 // whole units only.

@@ -10,10 +10,13 @@
 //   - a group of pods is whatever the key makes it; it needs the least that any
 //     of its pods needs, and may run wherever any of its pods may;
 //   - only hard rules that a pod and a place decide between themselves count:
-//     resources, labels, taints, volumes. Of those between pods only what keeps
-//     any two of a set off one node does: a port that all take, or one term of
-//     anti-affinity that all have and that selects all. Spread, other pod affinity,
-//     slots to attach volumes, minValues, limits and gangs are left out;
+//     resources, labels, taints, volumes. Of those between pods few do (rules.go):
+//     what keeps any two of a set off one node, which is a port that all take, or
+//     one term of anti-affinity that all have and that selects all; a spread that
+//     needs new nodes in several zones, of those where a pool sells a place for the
+//     pods; and affinity that nobody meets but the pods themselves, so that all go
+//     to one node. Slots to attach volumes, minValues, limits, gangs and all other
+//     rules are left out;
 //   - a node costs all of its price, so that a bound is what one node costs that
 //     holds any of the pods, or as much as two of the cheapest;
 //   - offerings that ran out of capacity a moment ago count as for sale;

@@ -12,6 +12,8 @@ var (
 	ErrDemand = errors.New("the certificate counts demand that is not there")
 	// ErrApart is a set of pods to keep apart that have no rule in common which does.
 	ErrApart = errors.New("pods that the certificate keeps apart may share a node")
+	// ErrTogether is a group said to be on one node that may be on several.
+	ErrTogether = errors.New("pods that the certificate keeps on one node may be on several")
 	// ErrOffering is an offering that carries pods worth more than it costs.
 	ErrOffering = errors.New("pods worth more than an offering costs fit on it")
 	// ErrUnpriced is an offering without a known price that is not named.

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/proof"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -21,16 +23,26 @@ type small struct {
 	objects cluster.Objects
 	demand  []plan.DemandPrice // without prices
 	apart   map[string]bool    // groups of one set of pods apart
+	zonal   map[string]bool    // groups of another
 	pods    []smallPod
 	places  []smallPlace
 }
 
 type smallPod struct {
 	cpu, gib int64
+	group    int
 	zone     string // "" any
 	tolerant bool
 	apart    bool
+	rule     string // of the group alone
 }
+
+// Rules of a group alone.
+const (
+	alone       = "one a zone"
+	even        = "spread over zones" // with a skew of 1, among the pods of the team
+	inseparable = "on one node"
+)
 
 type smallPlace struct {
 	cpu, gib int64
@@ -39,10 +51,11 @@ type smallPlace struct {
 	price    quantity.Money
 	count    int // of them; 0 any number
 	apart    int // pods apart that it takes
+	team     int // pods of the team that run there
 }
 
 func anySmall(t *rapid.T) small {
-	w := small{apart: map[string]bool{}}
+	w := small{apart: map[string]bool{}, zonal: map[string]bool{}}
 	number := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 	zone := rapid.SampledFrom([]string{"a", "b"})
 	taint := []cluster.Taint{{Key: "t", Effect: cluster.NoSchedule}}
@@ -51,11 +64,15 @@ func anySmall(t *rapid.T) small {
 		separate = byTerm
 	}
 	for i := range number("groups", 1, 3) {
-		p := smallPod{cpu: int64(number("cpu", 1, 4)), gib: int64(number("gib", 1, 4)), tolerant: rapid.Bool().Draw(t, "tolerant"), apart: rapid.Bool().Draw(t, "apart")}
+		p := smallPod{group: i, cpu: int64(number("cpu", 1, 3)), gib: int64(number("gib", 1, 3)), tolerant: rapid.Bool().Draw(t, "tolerant"), apart: rapid.Bool().Draw(t, "apart")}
 		if rapid.Bool().Draw(t, "zonal") {
 			p.zone = zone.Draw(t, "zone")
 		}
+		p.rule = rapid.SampledFrom([]string{"", alone, even, even, inseparable}).Draw(t, "rule")
 		app, n := fmt.Sprint("app", i), number("replicas", 1, 3)
+		if p.rule == alone {
+			n = min(n, 2)
+		}
 		w.objects.Pods = append(w.objects.Pods, pods(app, n, p.cpu, p.gib, func(x *cluster.Pod) {
 			if p.zone != "" {
 				x.Shape.Affinity = []label.Requirements{label.All(label.Is(label.Zone, p.zone))}
@@ -66,9 +83,13 @@ func anySmall(t *rapid.T) small {
 			if p.apart {
 				separate(x)
 			}
+			byRule(p.rule, app, x)
 		})...)
 		w.apart["default/"+app] = p.apart
-		w.demand = append(w.demand, plan.DemandPrice{Group: "default/" + app, Count: int64(n)})
+		if len(w.zonal) == 0 && (p.rule == even || p.rule == alone) {
+			w.zonal["default/"+app] = true
+		}
+		w.demand = append(w.demand, plan.DemandPrice{Group: "default/" + app, Count: int64(n), Together: p.rule == inseparable})
 		for range n {
 			w.pods = append(w.pods, p)
 		}
@@ -88,8 +109,13 @@ func anySmall(t *rapid.T) small {
 				offering = reserved(x.zone, int64(x.count))
 				offering.Price, offering.Reservation = x.price, fmt.Sprint(i, j)
 			}
-			class.Types = append(class.Types, instanceType(fmt.Sprint("type", i, j), x.cpu, x.gib, offering))
+			offerings := []catalog.Offering{offering}
 			w.places = append(w.places, x)
+			if other := map[string]string{"a": "b", "b": "a"}[x.zone]; x.count == 0 && rapid.IntRange(0, 2).Draw(t, "in both") > 0 {
+				x.zone = other
+				offerings, w.places = append(offerings, onDemand(other, x.price)), append(w.places, x)
+			}
+			class.Types = append(class.Types, instanceType(fmt.Sprint("type", i, j), x.cpu, x.gib, offerings...))
 		}
 		w.objects.Pools, w.objects.Classes = append(w.objects.Pools, pool), append(w.objects.Classes, class)
 	}
@@ -104,6 +130,9 @@ func anySmall(t *rapid.T) small {
 			separate(&running[0])
 			x.apart = 0
 		}
+		if rapid.Bool().Draw(t, "of the team") {
+			running[0].Labels, x.team = running[0].Labels.With("team", "x"), 1
+		}
 		if rapid.Bool().Draw(t, "named") {
 			n.Labels = n.Labels.With(label.Hostname, "n")
 		} else if terms {
@@ -115,9 +144,21 @@ func anySmall(t *rapid.T) small {
 	return w
 }
 
-// optimum searches all ways to run the pods: cost[set] is the least for a set
-// of pods, with the places looked at so far. It is MaxInt64 if there is none.
+// optimum searches all ways to run the pods. It is MaxInt64 if there is none.
 func (w small) optimum() quantity.Money {
+	best := quantity.Money(math.MaxInt64)
+	a, b := w.costs("a"), w.costs("b")
+	all := len(a) - 1
+	for set := range a {
+		if a[set] < math.MaxInt64 && b[all&^set] < math.MaxInt64 && w.allowed(map[string]int{"a": set, "b": all &^ set}) {
+			best = min(best, a[set]+b[all&^set])
+		}
+	}
+	return best
+}
+
+// costs is the least for each set of pods in the zone.
+func (w small) costs(zone string) []quantity.Money {
 	all := 1 << len(w.pods)
 	cost := make([]quantity.Money, all)
 	for set := 1; set < all; set++ {
@@ -129,7 +170,7 @@ func (w small) optimum() quantity.Money {
 			rounds = len(w.pods)
 		}
 		for range rounds {
-			for set := all - 1; set > 0; set-- {
+			for set := all - 1; set > 0 && x.zone == zone; set-- {
 				for part := set; part > 0; part = (part - 1) & set {
 					if rest := cost[set&^part]; rest < math.MaxInt64 && w.fits(part, x) {
 						cost[set] = min(cost[set], rest+x.price)
@@ -138,14 +179,66 @@ func (w small) optimum() quantity.Money {
 			}
 		}
 	}
-	return cost[all-1]
+	return cost
+}
+
+// allowed says whether the groups' rules over zones allow these sets in them, in
+// some order of arrival: others of the team may come before to zones where that
+// helps, and after to zones where it does not.
+func (w small) allowed(sets map[string]int) bool {
+	for i, p := range w.pods {
+		if i > 0 && w.pods[i-1].group == p.group || p.rule != alone && p.rule != even {
+			continue
+		}
+		for zone, set := range sets {
+			n := w.count(set, func(x smallPod) bool { return x.group == p.group })
+			if p.rule == alone && n > 1 {
+				return false
+			}
+			if p.rule == alone || n == 0 {
+				continue
+			}
+			for other, there := range sets {
+				if w.sells(other, p) && w.team(zone)+n > 1+w.team(other)+w.count(there, func(x smallPod) bool { return x.rule == even }) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (w small) count(set int, of func(smallPod) bool) (n int) {
+	for ; set > 0; set &= set - 1 {
+		if of(w.pods[bits.TrailingZeros(uint(set))]) {
+			n++
+		}
+	}
+	return n
+}
+
+// team is how many pods of the team run in the zone.
+func (w small) team(zone string) (n int) {
+	for _, x := range w.places {
+		if x.zone == zone {
+			n += x.team
+		}
+	}
+	return n
+}
+
+// sells says whether a place for such a pod is for sale in the zone.
+func (w small) sells(zone string, p smallPod) bool {
+	return slices.ContainsFunc(w.places, func(x smallPlace) bool {
+		return x.zone == zone && x.count == 0 && p.cpu <= x.cpu && p.gib <= x.gib && (p.zone == "" || p.zone == zone) && (p.tolerant || !x.tainted)
+	})
 }
 
 func (w small) fits(part int, x smallPlace) bool {
 	var cpu, gib int64
-	apart := 0
-	for ; part > 0; part &= part - 1 {
-		p := w.pods[bits.TrailingZeros(uint(part))]
+	apart, alone := 0, map[int]int{}
+	for rest := part; rest > 0; rest &= rest - 1 {
+		p := w.pods[bits.TrailingZeros(uint(rest))]
 		if p.zone != "" && p.zone != x.zone || x.tainted && !p.tolerant {
 			return false
 		}
@@ -153,8 +246,34 @@ func (w small) fits(part int, x smallPlace) bool {
 		if p.apart {
 			apart++
 		}
+		if p.rule == inseparable {
+			alone[p.group]++
+		}
+	}
+	for group, n := range alone {
+		if n < w.count(1<<len(w.pods)-1, func(p smallPod) bool { return p.group == group }) {
+			return false
+		}
 	}
 	return cpu <= x.cpu && gib <= x.gib && apart <= x.apart
+}
+
+// byRule gives a pod the rule of its group.
+func byRule(rule, app string, p *cluster.Pod) {
+	self := cluster.PodTerm{
+		Key: label.Hostname, Selector: cluster.PodSelector{Match: label.All(label.Is("app", app))},
+		Namespaces: []string{"default"}, InNamespaces: cluster.PodSelector{Nothing: true},
+	}
+	switch rule {
+	case alone:
+		self.Key = label.Zone
+		p.Shape.Apart = append(p.Shape.Apart, self)
+	case inseparable:
+		p.Shape.Together = append(p.Shape.Together, self)
+	case even:
+		p.Labels = p.Labels.With("team", "x")
+		p.Shape.Spread = append(p.Shape.Spread, cluster.Spread{Key: label.Zone, MaxSkew: 1, Selector: cluster.PodSelector{Match: label.All(label.Is("team", "x"))}})
+	}
 }
 
 // byTerm and byPort put a pod into a set of which a node holds one.
@@ -172,12 +291,19 @@ func byPort(p *cluster.Pod) {
 
 // guess makes a certificate of random prices, made as high as the checker takes.
 func guess(t *rapid.T, w small, key proof.Key) (plan.Certificate, quantity.Money, error) {
-	c := plan.Certificate{Scale: 20, Dimensions: []plan.Dimension{{Resource: quantity.CPU, Unit: 100}, {Resource: quantity.Memory, Unit: 64 << 20}, {Resource: quantity.Pods, Unit: 1}, {Resource: plan.Apart(1), Unit: 1}}}
+	c := plan.Certificate{Scale: 20, Dimensions: []plan.Dimension{{Resource: quantity.CPU, Unit: 100}, {Resource: quantity.Memory, Unit: 64 << 20}, {Resource: quantity.Pods, Unit: 1}, {Resource: plan.Apart(1), Unit: 1}, {Resource: plan.Apart(2), Unit: 1}}}
 	weights := make([][]int64, len(w.demand))
 	alike := rapid.Bool().Draw(t, "alike") // good prices mostly are
+	most, ofZones := int64(9), int64(0)
+	switch len(w.zonal) * rapid.IntRange(0, 3).Draw(t, "of zones") {
+	case 2:
+		ofZones = 99
+	case 3:
+		most, ofZones = 0, 1
+	}
 	for i := range w.demand {
 		if weights[i] = weights[0]; i == 0 || !alike {
-			weights[i] = append(rapid.SliceOfN(rapid.Int64Range(0, 9), 3, 3).Draw(t, "weights"), rapid.Int64Range(0, 99).Draw(t, "apart"))
+			weights[i] = append(rapid.SliceOfN(rapid.Int64Range(0, most), 3, 3).Draw(t, "weights"), rapid.Int64Range(0, 11*most).Draw(t, "apart"), ofZones)
 		}
 	}
 	at := func(factor int64) (quantity.Money, error) {
@@ -188,6 +314,9 @@ func guess(t *rapid.T, w small, key proof.Key) (plan.Certificate, quantity.Money
 			}
 			if !w.apart[d.Group] {
 				d.Prices[3] = 0
+			}
+			if !w.zonal[d.Group] {
+				d.Prices[4] = 0
 			}
 			c.Demand = append(c.Demand, d)
 		}

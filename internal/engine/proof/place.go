@@ -11,10 +11,12 @@ import (
 
 // place is one node as pods see it, there or to be launched.
 type place struct {
-	labels label.Labels
-	open   label.Requirements // on labels that may get any value these admit
-	taints []cluster.Taint
-	room   quantity.Resources
+	node    string // its name; "" for one to come
+	forSale bool
+	labels  label.Labels
+	open    label.Requirements // on labels that may get any value these admit
+	taints  []cluster.Taint
+	room    quantity.Resources
 }
 
 // openKeys are the pool's requirements on keys that instance types say nothing

@@ -33,6 +33,8 @@ func (p *proof) offerings() ([]source, error) {
 		}
 		err := p.newNodes(pool, class, func(t catalog.InstanceType, o catalog.Offering, x place) error {
 			name, price := plan.OfferingName(t.Name, o.CapacityType, o.Zone), max(0, o.Price)
+			x.forSale = true
+			x = p.net(x)
 			switch {
 			case price == 0 && o.CapacityType != label.Reserved:
 				if !slices.Contains(p.certificate.Unpriced, name) {
@@ -106,7 +108,7 @@ func (p *proof) existing() []source {
 // node is a node with its free room. While it starts, the taints that it starts
 // with do not count, and what its NodeClaim promises holds.
 func (p *proof) node(n cluster.Node, c cluster.Claim) place {
-	x := place{labels: n.Labels, taints: n.Taints, room: n.Allocatable}
+	x := place{node: n.Name, labels: n.Labels, taints: n.Taints, room: n.Allocatable}
 	if c.Name != "" && !c.Initialized {
 		x.labels, x.taints = c.Labels.Merge(n.Labels), c.Taints
 		if n.Allocatable.MilliCPU == 0 {
@@ -122,41 +124,31 @@ func (p *proof) node(n cluster.Node, c cluster.Claim) place {
 		}
 	}
 	x.room = x.room.Sub(daemons.Max(quantity.Resources{})) // those still to come
-	slots := x.room.PodSlots
-	for set := range p.apart {
-		x.room = x.room.Extend(set, p.apartOn(n, set, slots))
-	}
-	return x
+	return p.roomApart(x)
 }
 
-// net is what a new node has for pods: its room less what DaemonSets take, and
-// one place for each set of pods apart.
-func (p *proof) net(x place) quantity.Resources {
-	room := x.room.Sub(p.overhead(x))
-	for set := range p.apart {
-		room = room.Extend(set, 1)
-	}
-	return room
+// net is a node to come less what DaemonSets take of it.
+func (p *proof) net(x place) place {
+	x.room = x.room.Sub(p.overhead(x))
+	return p.roomApart(x)
 }
 
 // coming is a NodeClaim without a node: what was launched for it, or everything
 // that it may become.
 func (p *proof) coming(c cluster.Claim) (out []place) {
 	if c.Launched {
-		x := place{labels: c.Labels, taints: c.Taints, room: c.Allocatable}
-		x.room = p.net(x)
-		return []place{x}
+		return []place{p.net(place{labels: c.Labels, taints: c.Taints, room: c.Allocatable})}
 	}
 	pool := cluster.Pool{Name: c.Pool, Class: c.Class, Labels: c.Labels, Requirements: c.Requirements, Taints: c.Taints}
 	_ = p.newNodes(pool, p.classes[c.Class], func(_ catalog.InstanceType, _ catalog.Offering, x place) error {
-		out = append(out, x)
+		out = append(out, p.net(x))
 		return nil
 	})
 	return out
 }
 
 // newNodes visits every offering that the pool allows, as the node that it would
-// become, less what DaemonSets take of it.
+// become.
 func (p *proof) newNodes(pool cluster.Pool, class cluster.Class, visit func(catalog.InstanceType, catalog.Offering, place) error) error {
 	open := openKeys(pool, class)
 	for _, t := range class.Types {
@@ -166,7 +158,6 @@ func (p *proof) newNodes(pool cluster.Pool, class cluster.Class, visit func(cata
 			if !x.meets(pool.Requirements, false) {
 				continue
 			}
-			x.room = p.net(x)
 			if err := visit(t, o, x); err != nil {
 				return err
 			}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// sharesOne says whether all pods of the class that have a place must share one
+// node: they have affinity over hostnames to each other, and to no other pod.
+func (s *step) sharesOne(c *demandClass) bool {
+	return len(s.launches) > 0 && slices.ContainsFunc(c.group.Shape.Together, func(t cluster.PodTerm) bool {
+		reaches := func(namespace string) bool {
+			return !t.InNamespaces.Nothing || slices.Contains(t.Namespaces, namespace)
+		}
+		return t.Weight == 0 && t.Key == label.Hostname && slices.Contains(t.Namespaces, c.group.Namespace) &&
+			t.Selector.Selects(c.group.Labels) && s.selected(reaches, t.Selector) == c.placed()
+	})
+}
+
+// selected counts all pods, declared ones included, that are in such a namespace
+// and have such labels.
+func (s *step) selected(namespace func(string) bool, x cluster.PodSelector) (n int64) {
+	for g := range s.in.Snapshot.Groups() {
+		if namespace(g.Namespace) && x.Selects(g.Labels) {
+			n += g.Size()
+		}
+	}
+	for _, w := range s.in.Snapshot.Workloads() {
+		if w.Missing > 0 && namespace(w.Namespace) && x.Selects(w.Labels) {
+			n += min(w.Missing, math.MaxInt64-n)
+		}
+	}
+	return n
+}
+
+// fewLaunches is up to how many launches there may be for each node that a spread
+// over zones asks for: it asks for one in each zone at most.
+const fewLaunches = 16
+
+// spreadOf is the class as a set of pods apart where it is spread over zones, and
+// is over as many as its rule asks for if all zones count where a place for it is
+// for sale: it need not where a pool of less weight has more zones.
+func (s *step) spreadOf(c *demandClass, where pack.Where) (apart, bool) {
+	shape, n := &c.group.Shape, c.placed()
+	for i := range shape.Spread {
+		x := &shape.Spread[i]
+		// One without requirements counts nothing.
+		if x.Soft || x.Key != label.Zone || len(x.Selector.Match) == 0 || !x.Selector.Selects(c.group.Labels) {
+			continue
+		}
+		zones := s.zonesFor(shape, where)
+		if min(zones, n) < 2 || zones*fewLaunches < int64(len(s.launches)) {
+			continue
+		}
+		others := s.selected(func(namespace string) bool { return namespace == c.group.Namespace }, x.Selector) - n
+		used := int64(1)
+		for used < min(zones, n) && (n-1)/used+1-others/(zones-used) > max(1, x.MaxSkew) {
+			used++
+		}
+		if used > 1 && used <= s.launchedFor(c) {
+			return apart{key: c.group.Key, spread: x, members: []*demandClass{c}, pods: used}, true
+		}
+	}
+	return apart{}, false
+}
+
+// zonesFor is in how many zones a node for such pods is for sale.
+func (s *step) zonesFor(shape *cluster.Shape, where pack.Where) int64 {
+	var zones uint64
+	for i := range s.fleet.Rows {
+		if r := &s.fleet.Rows[i]; r.Left < 0 && withoutAttach(shape.Requests).Fits(r.Net) {
+			zones |= where.Zones[i] & r.Zones
+		}
+	}
+	return int64(bits.OnesCount64(zones))
+}
+
+// launchedFor is how many launches are for pods of the class.
+func (s *step) launchedFor(c *demandClass) (n int64) {
+	for i := range s.launches {
+		if slices.ContainsFunc(s.launches[i].Planned, func(x cluster.Slot) bool { return x.Kind == c.group.Kind }) {
+			n++
+		}
+	}
+	return n
+}
