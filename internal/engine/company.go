@@ -47,6 +47,9 @@ const fewLaunches = 16
 // for sale: it need not where a pool of less weight has more zones.
 func (s *step) spreadOf(c *demandClass, where pack.Where) (apart, bool) {
 	shape, n := &c.group.Shape, c.placed()
+	if len(shape.Spread) == 0 || len(s.fleet.Zones)*fewLaunches < len(s.launches) {
+		return apart{}, false
+	}
 	for i := range shape.Spread {
 		x := &shape.Spread[i]
 		// One without requirements counts nothing.
@@ -54,7 +57,7 @@ func (s *step) spreadOf(c *demandClass, where pack.Where) (apart, bool) {
 			continue
 		}
 		zones := s.zonesFor(shape, where)
-		if min(zones, n) < 2 || zones*fewLaunches < int64(len(s.launches)) {
+		if min(zones, n) < 2 {
 			continue
 		}
 		others := s.selected(func(namespace string) bool { return namespace == c.group.Namespace }, x.Selector) - n
