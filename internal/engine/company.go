@@ -14,24 +14,21 @@ import (
 // node: they have affinity over hostnames to each other, and to no other pod.
 func (s *step) sharesOne(c *demandClass) bool {
 	return len(s.launches) > 0 && slices.ContainsFunc(c.group.Shape.Together, func(t cluster.PodTerm) bool {
-		reaches := func(namespace string) bool {
-			return !t.InNamespaces.Nothing || slices.Contains(t.Namespaces, namespace)
-		}
-		return t.Weight == 0 && t.Key == label.Hostname && slices.Contains(t.Namespaces, c.group.Namespace) &&
-			t.Selector.Selects(c.group.Labels) && s.selected(reaches, t.Selector) == c.placed()
+		return t.Weight == 0 && t.Key == label.Hostname && t.InNamespaces.Nothing && slices.Contains(t.Namespaces, c.group.Namespace) &&
+			t.Selector.Selects(c.group.Labels) && s.selected(t.Namespaces, t.Selector) == c.placed()
 	})
 }
 
-// selected counts all pods, declared ones included, that are in such a namespace
-// and have such labels.
-func (s *step) selected(namespace func(string) bool, x cluster.PodSelector) (n int64) {
+// selected counts all pods, declared ones included, that are in the namespaces and
+// have such labels.
+func (s *step) selected(namespaces []string, x cluster.PodSelector) (n int64) {
 	for g := range s.in.Snapshot.Groups() {
-		if namespace(g.Namespace) && x.Selects(g.Labels) {
+		if slices.Contains(namespaces, g.Namespace) && x.Selects(g.Labels) {
 			n += g.Size()
 		}
 	}
 	for _, w := range s.in.Snapshot.Workloads() {
-		if w.Missing > 0 && namespace(w.Namespace) && x.Selects(w.Labels) {
+		if w.Missing > 0 && slices.Contains(namespaces, w.Namespace) && x.Selects(w.Labels) {
 			n += min(w.Missing, math.MaxInt64-n)
 		}
 	}
@@ -60,7 +57,7 @@ func (s *step) spreadOf(c *demandClass, where pack.Where) (apart, bool) {
 		if min(zones, n) < 2 {
 			continue
 		}
-		others := s.selected(func(namespace string) bool { return namespace == c.group.Namespace }, x.Selector) - n
+		others := s.selected([]string{c.group.Namespace}, x.Selector) - n
 		used := int64(1)
 		for used < min(zones, n) && (n-1)/used+1-others/(zones-used) > max(1, x.MaxSkew) {
 			used++

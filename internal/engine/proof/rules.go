@@ -62,16 +62,16 @@ func common(a, b []rule) []rule {
 	})
 }
 
-// selected counts the pods, declared ones included, that are in such a namespace
-// and have such labels.
-func (p *proof) selected(namespace func(string) bool, s cluster.PodSelector) (n int64) {
+// selected counts the pods, declared ones included, that are in the namespaces and
+// have such labels.
+func (p *proof) selected(namespaces []string, s cluster.PodSelector) (n int64) {
 	for _, x := range p.objects.Pods {
-		if namespace(x.Namespace) && s.Selects(x.Labels) {
+		if slices.Contains(namespaces, x.Namespace) && s.Selects(x.Labels) {
 			n++
 		}
 	}
 	for _, w := range p.objects.Workloads {
-		if namespace(w.Namespace) && s.Selects(w.Labels) {
+		if slices.Contains(namespaces, w.Namespace) && s.Selects(w.Labels) {
 			n = addUp(n, max(0, w.Missing))
 		}
 	}
@@ -83,10 +83,7 @@ func (p *proof) selected(namespace func(string) bool, s cluster.PodSelector) (n 
 func (p *proof) join(g *group) error {
 	for _, r := range g.rules {
 		t := r.together
-		anywhere := func(namespace string) bool {
-			return !t.InNamespaces.Nothing || slices.Contains(t.Namespaces, namespace)
-		}
-		if t == nil || p.selected(anywhere, t.Selector) != g.count {
+		if t == nil || !t.InNamespaces.Nothing || p.selected(t.Namespaces, t.Selector) != g.count {
 			continue
 		}
 		g.need = g.need.Times(g.count)
@@ -209,7 +206,7 @@ func (p *proof) zones(g *group, r rule, offerings []source) int64 {
 		}
 	}
 	all := int64(len(names))
-	others := p.selected(func(namespace string) bool { return namespace == r.namespace }, r.spread.Selector) - g.count
+	others := p.selected([]string{r.namespace}, r.spread.Selector) - g.count
 	for used := int64(1); used < all; used++ {
 		// If no pod of the group comes to the other zones, one of these has no more
 		// of the pods that count than the mean, and one that is used has at least

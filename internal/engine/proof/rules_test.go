@@ -136,14 +136,9 @@ func TestCheck_CountsPodsThatMustShareANodeAsOne(t *testing.T) {
 		"another that belongs to a node":         {other(func(p *cluster.Pod) { p.Pinned = true }), proof.ErrTogether},
 		"another to come":                        {func(o *cluster.Objects, _ *plan.Certificate) { declareWeb(o) }, proof.ErrTogether},
 		"another in a namespace that is not one": {other(func(p *cluster.Pod) { p.Namespace = "other" }), nil},
-		"another in a namespace that may be one": {func(o *cluster.Objects, c *plan.Certificate) {
-			other(func(p *cluster.Pod) { p.Namespace = "other" })(o, c)
-			every(o.Pods, func(p *cluster.Pod) {
-				for i := range p.Shape.Together {
-					p.Shape.Together[i].InNamespaces = cluster.PodSelector{Match: label.All(label.Is("env", "prod"))}
-				}
-			})
-		}, proof.ErrTogether},
+		"namespaces that have labels": {term(func(x *cluster.PodTerm) {
+			x.InNamespaces = cluster.PodSelector{Match: label.All(label.Is("env", "prod"))}
+		}), proof.ErrTogether},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, c := onOneNode()
