@@ -72,8 +72,16 @@ func (s *step) divide(t *tier, p *pack.Problem) []*item {
 		}
 	}
 	items = filter(items, func(x *item) bool { return x.count > 0 })
+	t.behind = slices.ContainsFunc(waiting, func(c *demandClass) bool { return s.follows(c, items) })
 	s.describe(t, p, items)
 	return items
+}
+
+// follows says whether pods of some item could meet the required affinity of the
+// class, wherever they are launched.
+func (s *step) follows(c *demandClass, items []*item) bool {
+	company := s.rules.Company(c.rule())
+	return slices.ContainsFunc(items, func(x *item) bool { return slices.Contains(company, x.class.rule()) })
 }
 
 // pin settles where one pod of a class goes that the given one must follow, and

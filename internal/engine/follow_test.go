@@ -156,3 +156,35 @@ func TestStep_APromiseOutlivesThoseThatItsPodsMustBeSpreadAmong(t *testing.T) {
 		t.Errorf("launched again: %+v", again)
 	}
 }
+
+// Those that are followed are divided among zones; what else a label of theirs
+// will be is settled by their launch, and their followers come in the same plan,
+// with all that they prefer.
+func TestStep_FollowersByAnotherKeyThanThoseTheyFollowAreDividedByComeInTheSamePlan(t *testing.T) {
+	either, err := label.NewRequirement(label.CapacityType, label.In, label.OnDemand, label.Spot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, prefers := range [][]cluster.Preference{nil, {{Weight: 1, Node: label.All(label.Is(label.InstanceType, "m5.xlarge"))}}} {
+		w := newWorld(t)
+		w.objects.Pools = nil
+		w.pool(cluster.Pool{Name: "either", Requirements: label.All(either)})
+		w.pods("web", 2, 3000, func(p *cluster.Pod) {
+			p.Labels = label.FromMap(map[string]string{"app": "web"})
+			p.Shape.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: pods("web")}}
+		})
+		w.pods("side", 3, 3000, func(p *cluster.Pod) {
+			p.Shape.Together = []cluster.PodTerm{term(label.CapacityType, 0, "web")}
+			p.Shape.Preferred = prefers
+		})
+		out := w.step()
+		if n := launchedFor(out); n != 5 {
+			t.Errorf("preferring %v: launched for %d pods of 5", prefers, n)
+		}
+		for _, o := range out.Plan.Outcomes {
+			if o.Verdict == plan.Unplaceable || len(o.Dropped) > 0 {
+				t.Errorf("preferring %v: %s, without %q", prefers, o.Explain(), o.Dropped)
+			}
+		}
+	}
+}

@@ -28,6 +28,7 @@ type tier struct {
 	cells    map[cellsKey][]*cell
 	standard *fleet.Row // the row with the most room for its price
 	least    int32      // the priority down to which pods are packed
+	behind   bool       // some class waits for where those are launched that it must follow
 }
 
 // provision launches nodes for the demand that found no host. Weight is not a
@@ -124,7 +125,8 @@ func (s *step) packTier(t *tier) bool {
 	again := s.launchAll(t, items, s.inOrder(t, items, now))
 	s.keepWaiting(items, later)
 	again = s.giveBack(items) || again
-	return again && (s.trace.Placed > placedBefore || len(t.excluded) > 0 || len(t.full) > 0)
+	placed := s.trace.Placed > placedBefore
+	return t.behind && placed || again && (placed || len(t.excluded) > 0 || len(t.full) > 0)
 }
 
 // inOrder returns the bins, those with the most important content first, and with
