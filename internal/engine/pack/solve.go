@@ -37,12 +37,13 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 		if r.Searches > 0 { // the first finds no worth, and with rules begins node by node
 			s.value(prices, s.left)
 		}
-		s.run(tightness[r.Searches], r.Searches == searches)
+		byPattern := r.Searches == searches && c.manyBigPods(prices, least)
+		s.run(best.next(r.Searches, byPattern, least), byPattern)
 		if r.Searches == 0 || s.better(best) {
 			best = s
 		}
 		r.Searches++
-		r.searched = best.cost <= goal || r.Searches > searches || r.Searches == searches && !c.manyBigPods(prices, least)
+		r.searched = best.cost <= goal || r.Searches > searches || r.Searches == searches && !best.dear(least, 10) && !c.manyBigPods(prices, least)
 	}
 	if r.searched && best.cost > goal {
 		best.touchUp()
@@ -91,7 +92,7 @@ func (s *search) restore(nodes []node) {
 }
 
 const (
-	searches = 2   // and one more where many pods are big
+	searches = 2   // and one more where many pods are big, or rules make nodes dear
 	nearly   = 150 // the inverse of the gap at which no other start is tried
 )
 
@@ -99,6 +100,24 @@ const (
 // it counts 2^-n of how it leans. Each value is a search of its own; large
 // fleets like 21, fleets of few huge nodes 22.
 var tightness = [...]uint{21, 22, 19, 64} //nolint:gochecknoglobals // a constant array
+
+// fullFirst are tightnesses for where rules make for more nodes than the bound
+// knows of: the more of them, the more it is worth to fill one after the other.
+var fullFirst = [...]uint{21, 16, 12} //nolint:gochecknoglobals // a constant array
+
+// next is the tightness of the search after so many, of which this is the best.
+func (s *search) next(searches int, byPattern bool, least quantity.Money) uint {
+	if !byPattern && searches > 0 && s.dear(least, 20) {
+		return fullFirst[searches]
+	}
+	return tightness[searches]
+}
+
+// dear says whether rules may be why the cost is above the bound, by more than the
+// inverse of its part.
+func (s *search) dear(least quantity.Money, part int64) bool {
+	return s.ruled && s.cost > addMoney(least, int64(least)/part, 1)
+}
 
 // worthOf is a lower bound of the cost.
 func (s *search) worthOf(prices price.Prices) quantity.Money {

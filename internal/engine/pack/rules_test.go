@@ -1,0 +1,57 @@
+package pack_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// ruled is pods of which a fifth each exclude each other, may share a node with at
+// most one of a seventh of the others, or are among those; the rest are free.
+func ruled(seed uint64) pack.Problem {
+	random := rand.New(rand.NewPCG(seed, 7))
+	p := pack.Problem{Where: make([]pack.Where, 1), Rules: make([]pack.Rule, 8)}
+	for i := range int64(60) {
+		p.Offers = append(p.Offers, pack.Offer{
+			Name: fmt.Sprintf("o%02d", i), Nodes: -1, Zones: 1, Prices: []quantity.Money{quantity.Money(i+1) * 300_000_000}, Net: []int64{(i+1)*1000 - 100, (i+1)<<31 - 10<<20, (i + 1) * 10},
+		})
+		p.Where[0].Zones = append(p.Where[0].Zones, 1)
+	}
+	for r := range p.Rules {
+		p.Rules[r].Max = 1
+	}
+	cpu, mib := []int64{100, 250, 500, 1000, 1500}, []int64{100, 256, 512, 1024, 2048, 4096}
+	for i := range 1000 {
+		c := pack.Class{Key: fmt.Sprintf("c%04d", i), Count: 1, Need: []int64{cpu[random.IntN(5)], mib[random.IntN(6)] << 20, 1}}
+		letter := 1 + random.IntN(7)
+		switch i % 5 {
+		case 0:
+			c.Roles = []pack.Role{{Rule: 0, Binds: true, Counts: true}}
+		case 1:
+			c.Roles = []pack.Role{{Rule: letter, Binds: true}, {Rule: 1 + random.IntN(7), Counts: true}}
+		case 2, 3:
+			c.Roles = []pack.Role{{Rule: letter, Counts: true}}
+		}
+		p.Classes = append(p.Classes, c)
+	}
+	return p
+}
+
+func TestSearch_TriesMoreWhereRulesMakeNodesDear(t *testing.T) {
+	var first, last quantity.Money
+	most := 0
+	for seed := range uint64(4) {
+		results := rounds(ruled(seed))
+		for _, v := range violations(ruled(seed), results[len(results)-1]) {
+			t.Error(v)
+		}
+		most = max(most, len(results))
+		first, last = first+results[0].Cost, last+results[len(results)-1].Cost
+	}
+	if most != 3 || last > first-first/10 {
+		t.Errorf("cost %d after at most %d searches, %d after the first", last, most, first)
+	}
+}
