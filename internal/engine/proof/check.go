@@ -1,11 +1,9 @@
 package proof
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/big"
-	"reflect"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -47,18 +45,18 @@ func Proven(o cluster.Objects, c plan.Certificate, key Key) (quantity.Money, err
 	}
 	var prices []quantity.Money // of what holds any of the pods
 	for _, s := range append(offerings, p.existing()...) {
-		price := new(big.Int).Lsh(big.NewInt(int64(s.price)), c.Scale)
 		surplus, holds := p.worthOn(s.places)
+		surplus.Sub(surplus, new(big.Int).Lsh(big.NewInt(int64(s.price)), c.Scale))
+		switch {
+		case surplus.Sign() <= 0:
+		case s.count == unlimited:
+			return 0, fmt.Errorf("%w: %s costs %d, and holds pods worth %d more, times 2^-%d", ErrOffering, s.name, s.price, surplus, c.Scale)
+		default:
+			total.Sub(total, surplus.Mul(surplus, big.NewInt(s.count)))
+		}
 		if holds && s.price > 0 {
 			prices = append(prices, s.price)
 		}
-		if surplus.Sub(surplus, price).Sign() <= 0 {
-			continue
-		}
-		if s.count == unlimited {
-			return 0, fmt.Errorf("%w: %s costs %d, and holds pods worth %d more, times 2^-%d", ErrOffering, s.name, price, surplus, c.Scale)
-		}
-		total.Sub(total, surplus.Mul(surplus, big.NewInt(s.count)))
 	}
 	for _, g := range p.groups {
 		if !g.fits {
@@ -78,63 +76,21 @@ func whole(bound *big.Int, prices []quantity.Money) quantity.Money {
 		return math.MaxInt64
 	}
 	proven := quantity.Money(bound.Int64())
-	slices.Sort(prices)
 	if len(prices) == 0 {
 		return proven
 	}
-	two := quantity.Money(math.MaxInt64)
-	if prices[0] <= two/2 {
-		two = 2 * prices[0]
-	}
-	i, _ := slices.BinarySearch(prices, proven)
-	if i == len(prices) {
-		return max(proven, two)
-	}
-	return min(prices[i], max(proven, two))
-}
-
-type proof struct {
-	objects     cluster.Objects
-	certificate plan.Certificate
-	groups      []*group
-	classes     map[string]cluster.Class
-	claims      map[string]cluster.Claim // by node
-	podsOn      map[string][]cluster.Pod
-	sets        map[string]set // of pods apart, by name
-}
-
-func newProof(o cluster.Objects, c plan.Certificate) *proof {
-	p := &proof{objects: o, certificate: c, classes: map[string]cluster.Class{}, claims: map[string]cluster.Claim{}, podsOn: map[string][]cluster.Pod{}, sets: map[string]set{}}
-	for _, x := range o.Classes {
-		p.classes[x.Name] = x
-	}
-	for _, x := range o.Pods {
-		p.podsOn[x.Node] = append(p.podsOn[x.Node], x)
-	}
-	nodeOf := map[string]string{}
-	for _, n := range o.Nodes {
-		nodeOf[n.Claim] = n.Name
-	}
-	for _, x := range o.Claims {
-		if name := cmp.Or(x.Node, nodeOf[x.Name]); name != "" {
-			p.claims[name] = x
+	cheapest := slices.Min(prices)
+	least := max(proven, addUp(cheapest, cheapest))
+	for _, price := range prices {
+		if price >= proven {
+			least = min(least, price)
 		}
 	}
-	return p
+	return least
 }
 
-// group is the demand that the certificate gives one list of prices.
-type group struct {
-	key      string
-	count    int64           // claimed
-	together bool            // claimed to be on one node
-	exist    int64           // found
-	shapes   []cluster.Shape // the different ones among its pods
-	rules    []rule          // that all its pods have
-	need     quantity.Resources
-	prices   []int64
-	fits     bool // some place holds one of its pods
-}
+// addUp adds numbers that are not negative, up to the largest there is.
+func addUp[N ~int64](a, b N) N { return min(a, math.MaxInt64-b) + b }
 
 func (p *proof) checkForm() error {
 	c := p.certificate
@@ -172,57 +128,6 @@ func (p *proof) known(resource string) bool {
 		slices.ContainsFunc(p.objects.Pods, func(x cluster.Pod) bool { return x.Shape.Requests.Get(resource) != 0 }) ||
 		slices.ContainsFunc(p.objects.Workloads, func(x cluster.Workload) bool { return x.Shape.Requests.Get(resource) != 0 })
 }
-
-// gather finds the pods that need a place, and compares them with the claim.
-func (p *proof) gather(key Key) error {
-	byKey := map[string]*group{}
-	for _, d := range p.certificate.Demand {
-		if d.Count > 0 {
-			g := &group{key: d.Group, count: d.Count, together: d.Together, prices: d.Prices}
-			byKey[d.Group], p.groups = g, append(p.groups, g)
-		}
-	}
-	add := func(namespace string, labels label.Labels, shape cluster.Shape, n int64) {
-		g, ok := byKey[key(namespace, labels, shape)]
-		if !ok || n <= 0 || len(shape.Unsupported) > 0 {
-			return
-		}
-		rules := rulesOf(namespace, labels, shape)
-		if g.exist == 0 {
-			g.need, g.rules = shape.Requests, rules
-		}
-		g.need, g.rules, g.exist = g.need.Min(shape.Requests), common(g.rules, rules), addUp(g.exist, n)
-		if !slices.ContainsFunc(g.shapes, func(s cluster.Shape) bool { return reflect.DeepEqual(s, shape) }) {
-			g.shapes = append(g.shapes, shape)
-		}
-	}
-	stays := map[string]bool{} // node -> its pods need no place
-	for _, n := range p.objects.Nodes {
-		stays[n.Name] = p.keeps(n)
-	}
-	for _, x := range p.objects.Pods {
-		if !x.Pinned && !x.Deleting && !stays[x.Node] {
-			add(x.Namespace, x.Labels, x.Shape, 1)
-		}
-	}
-	for _, w := range p.objects.Workloads {
-		add(w.Namespace, w.Labels, w.Shape, w.Missing)
-	}
-	for _, g := range p.groups {
-		if g.count > g.exist {
-			return fmt.Errorf("%w: %d pods of group %q are claimed and %d need a place", ErrDemand, g.count, g.key, g.exist)
-		}
-		if g.together {
-			if err := p.join(g); err != nil {
-				return err
-			}
-		}
-	}
-	return p.gatherSets()
-}
-
-// addUp adds numbers that are not negative, up to the largest there is.
-func addUp(a, b int64) int64 { return min(a, math.MaxInt64-b) + b }
 
 // worth is what an amount of every resource is worth at these prices, counting
 // whole units only.

@@ -12,7 +12,7 @@ import (
 // place is one node as pods see it, there or to be launched.
 type place struct {
 	node    string // its name; "" for one to come
-	forSale bool
+	forSale bool   // to be launched
 	labels  label.Labels
 	open    label.Requirements // on labels that may get any value these admit
 	taints  []cluster.Taint
@@ -37,7 +37,7 @@ func openKeys(pool cluster.Pool, class cluster.Class) label.Requirements {
 func (p *proof) overhead(x place) quantity.Resources {
 	var sum quantity.Resources
 	for _, d := range p.objects.DaemonSets {
-		if len(d.Shape.Unsupported) == 0 && x.accepts(d.Shape, true) && x.reaches(d.Shape.Volumes, true) {
+		if len(d.Shape.Unsupported) == 0 && x.accepts(d.Shape, true) {
 			sum = sum.Add(d.Shape.Requests)
 		}
 	}
@@ -50,30 +50,22 @@ func (x place) holds(s cluster.Shape) bool {
 	if lacking := s.Requests.Lacking(x.room); slices.ContainsFunc(lacking, func(l quantity.Shortage) bool { return !cluster.IsAttachSlots(l.Resource) }) {
 		return false
 	}
-	return x.accepts(s, false) && x.reaches(s.Volumes, false)
+	return x.accepts(s, false)
 }
 
-// reaches says whether each volume can be had there, by one of its alternatives.
-func (x place) reaches(volumes [][]label.Requirements, certain bool) bool {
-	for _, alternatives := range volumes {
-		if !x.meetsAny(alternatives, certain) {
-			return false
-		}
-	}
-	return true
-}
-
+// accepts says whether taints, labels and volumes allow a pod of the shape. Of
+// several alternatives one must be met; one without requirements never is
+// (core/v1 NodeSelectorTerm).
 func (x place) accepts(s cluster.Shape, certain bool) bool {
-	if _, kept := cluster.Untolerated(x.taints, s.Tolerations); kept {
+	if _, kept := cluster.Untolerated(x.taints, s.Tolerations); kept || !x.meets(s.Selector, certain) {
 		return false
 	}
-	return x.meets(s.Selector, certain) && (len(s.Affinity) == 0 || x.meetsAny(s.Affinity, certain))
-}
-
-// meetsAny looks for a term that is met; one without requirements matches nothing
-// (core/v1 NodeSelectorTerm).
-func (x place) meetsAny(terms []label.Requirements, certain bool) bool {
-	return slices.ContainsFunc(terms, func(rs label.Requirements) bool { return len(rs) > 0 && x.meets(rs, certain) })
+	needs := slices.Clone(s.Volumes)
+	if len(s.Affinity) > 0 {
+		needs = append(needs, s.Affinity)
+	}
+	met := func(rs label.Requirements) bool { return len(rs) > 0 && x.meets(rs, certain) }
+	return !slices.ContainsFunc(needs, func(alternatives []label.Requirements) bool { return !slices.ContainsFunc(alternatives, met) })
 }
 
 // meets says whether the requirements can be met by some value of the open
@@ -81,15 +73,14 @@ func (x place) meetsAny(terms []label.Requirements, certain bool) bool {
 func (x place) meets(rs label.Requirements, certain bool) bool {
 	for _, r := range rs {
 		open, isOpen := x.open.Get(r.Key())
-		both := open
-		if isOpen {
-			both = open.Intersect(r)
+		if !isOpen && !r.MetBy(x.labels) {
+			return false
 		}
-		switch {
-		case isOpen && (both.Contradicts() || certain && both.Compare(open) != 0):
-			return false
-		case !isOpen && !r.MetBy(x.labels):
-			return false
+		if isOpen {
+			both := open.Intersect(r)
+			if both.Contradicts() || certain && both.Compare(open) != 0 {
+				return false
+			}
 		}
 	}
 	return true

@@ -11,11 +11,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// rule is one of a pod's about other pods, which it is about, too. One of the
-// four kinds is set.
+// rule is one that a pod has about others like it, itself among them. It is of one
+// of four kinds.
 type rule struct {
 	key       string // equal for equal rules
-	namespace string // of the pod
+	namespace string // of a spread: the one where it counts pods
 	port      *cluster.HostPort
 	apart     *cluster.PodTerm // required anti-affinity over hostnames or zones
 	spread    *cluster.Spread  // required spread over zones
@@ -28,29 +28,25 @@ func rulesOf(namespace string, labels label.Labels, s cluster.Shape) (out []rule
 		out = append(out, rule{key: cluster.Shape{Ports: s.Ports[i : i+1]}.Key(), port: &s.Ports[i]})
 	}
 	for i, t := range s.Apart {
-		r := rule{key: cluster.Shape{Apart: s.Apart[i : i+1]}.Key(), apart: &s.Apart[i]}
-		if t.Weight == 0 && (t.Key == label.Hostname || t.Key == label.Zone) && selects(t, namespace, labels) {
-			out = append(out, r)
+		if (t.Key == label.Hostname || t.Key == label.Zone) && t.Weight == 0 && selects(t, namespace, labels) {
+			out = append(out, rule{key: cluster.Shape{Apart: s.Apart[i : i+1]}.Key(), apart: &s.Apart[i]})
 		}
 	}
-	for i, x := range s.Spread {
-		r := rule{key: namespace + cluster.Shape{Spread: s.Spread[i : i+1]}.Key(), namespace: namespace, spread: &s.Spread[i]}
-		// One without requirements counts nothing.
-		if !x.Soft && x.Key == label.Zone && len(x.Selector.Match) > 0 && x.Selector.Selects(labels) {
-			out = append(out, r)
+	for i, x := range s.Spread { // one without requirements counts nothing
+		if x.Key == label.Zone && !x.Soft && len(x.Selector.Match) > 0 && x.Selector.Selects(labels) {
+			out = append(out, rule{key: namespace + cluster.Shape{Spread: s.Spread[i : i+1]}.Key(), namespace: namespace, spread: &s.Spread[i]})
 		}
 	}
 	for i, t := range s.Together {
-		r := rule{key: cluster.Shape{Together: s.Together[i : i+1]}.Key(), together: &s.Together[i]}
-		if t.Weight == 0 && t.Key == label.Hostname && selects(t, namespace, labels) {
-			out = append(out, r)
+		if t.Key == label.Hostname && t.Weight == 0 && t.InNamespaces.Nothing && selects(t, namespace, labels) {
+			out = append(out, rule{key: cluster.Shape{Together: s.Together[i : i+1]}.Key(), together: &s.Together[i]})
 		}
 	}
 	return out
 }
 
-// selects says whether a pod is certain to be one of the term's. Where it finds
-// namespaces by their labels, it is not looked at.
+// selects says whether a pod is certain to be one of the term's: which namespaces
+// it finds by their labels is not looked at.
 func selects(t cluster.PodTerm, namespace string, labels label.Labels) bool {
 	return slices.Contains(t.Namespaces, namespace) && t.Selector.Selects(labels)
 }
@@ -83,7 +79,7 @@ func (p *proof) selected(namespaces []string, s cluster.PodSelector) (n int64) {
 func (p *proof) join(g *group) error {
 	for _, r := range g.rules {
 		t := r.together
-		if t == nil || !t.InNamespaces.Nothing || p.selected(t.Namespaces, t.Selector) != g.count {
+		if t == nil || p.selected(t.Namespaces, t.Selector) != g.count {
 			continue
 		}
 		g.need = g.need.Times(g.count)
@@ -123,8 +119,8 @@ func (p *proof) gatherSets() error {
 				g.shapes[j].Requests = g.shapes[j].Requests.Extend(d.Resource, 1)
 			}
 		}
-		// Where all are apart, it does not matter that they are spread. Groups of
-		// which it is not known how many are where are not spread as one.
+		// Where all are apart, it does not matter that they are spread; and several
+		// groups that are spread say nothing about how many of each are where.
 		strict := slices.DeleteFunc(slices.Clone(s.rules), func(r rule) bool { return r.spread != nil })
 		if len(strict) > 0 || len(s.groups) > 1 {
 			s.rules = strict
@@ -199,19 +195,21 @@ func (p *proof) worthApart(offerings []source) *big.Int {
 // Every zone counts where a pool sells a place for all pods of the group.
 func (p *proof) zones(g *group, r rule, offerings []source) int64 {
 	names := map[string]bool{}
-	for _, s := range offerings {
-		x := s.places[0]
-		if zone, _ := x.labels.Get(label.Zone); s.count == unlimited && !slices.ContainsFunc(g.shapes, func(s cluster.Shape) bool { return !x.holds(s) }) {
-			names[zone] = true
+	for _, o := range offerings {
+		for _, x := range o.places {
+			if o.count == unlimited && !slices.ContainsFunc(g.shapes, func(s cluster.Shape) bool { return !x.holds(s) }) {
+				zone, _ := x.labels.Get(label.Zone)
+				names[zone] = true
+			}
 		}
 	}
 	all := int64(len(names))
 	others := p.selected([]string{r.namespace}, r.spread.Selector) - g.count
 	for used := int64(1); used < all; used++ {
-		// If no pod of the group comes to the other zones, one of these has no more
-		// of the pods that count than the mean, and one that is used has at least
-		// the mean: too many more?
-		least, most := others/(all-used), (g.count-1)/used+1
+		// One of the zones used has at least the mean of the group's pods, rounded up,
+		// and one of the others has at most the mean of all other pods that count:
+		// are the two within the skew?
+		most, least := (g.count-1)/used+1, others/(all-used)
 		if most-least <= max(1, r.spread.MaxSkew) {
 			return used
 		}

@@ -156,3 +156,31 @@ func declareWeb(o *cluster.Objects) {
 	p := o.Pods[0]
 	o.Workloads = append(o.Workloads, cluster.Workload{Kind: "ReplicaSet", Namespace: p.Namespace, Name: "web", Missing: 1, Labels: p.Labels, Shape: cluster.Shape{Requests: p.Shape.Requests}})
 }
+
+// The skew of a spread is that of one namespace.
+func TestCheck_ASpreadOfTwoNamespacesIsNotOne(t *testing.T) {
+	o, c := overZones()
+	o.Pods[0].Namespace = "elsewhere"
+	c.Demand[0].Group = "any"
+	lump := func(string, label.Labels, cluster.Shape) string { return "any" }
+	if err := proof.Check(o, c, lump); !errors.Is(err, proof.ErrApart) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// What is launched in a zone that is not known takes any number of pods that are
+// apart by zones.
+func TestCheck_AntiAffinityOverZonesNeedsOnesName(t *testing.T) {
+	for zone, want := range map[string]error{"a": nil, "": proof.ErrBound} {
+		o, c := keptApart(func(p *cluster.Pod) { byRule(alone, "web", p) })
+		claim := cluster.Claim{Name: "c", Launched: true, Allocatable: size(4, 8)}
+		if zone != "" {
+			claim.Labels = claim.Labels.With(label.Zone, zone)
+		}
+		o.Claims = []cluster.Claim{claim}
+		c.Bound = 7000
+		if err := proof.Check(o, c, key); !errors.Is(err, want) {
+			t.Errorf("in zone %q: err = %v, want %v", zone, err, want)
+		}
+	}
+}

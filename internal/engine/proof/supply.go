@@ -23,40 +23,38 @@ const unlimited = -1
 
 // offerings lists what ready pools can launch. All pools that can use a
 // reservation share it.
-func (p *proof) offerings() ([]source, error) {
-	var out []source
-	reserved := map[string]int{}
+func (p *proof) offerings() (out []source, err error) {
+	index := map[string]int{}
 	for _, pool := range p.objects.Pools {
 		class := p.classes[pool.Class]
 		if !class.Ready || !pool.Ready || pool.Deleting {
 			continue
 		}
-		err := p.newNodes(pool, class, func(t catalog.InstanceType, o catalog.Offering, x place) error {
-			name, price := plan.OfferingName(t.Name, o.CapacityType, o.Zone), max(0, o.Price)
-			x.forSale = true
-			x = p.net(x)
-			switch {
-			case price == 0 && o.CapacityType != label.Reserved:
+		for _, o := range newNodes(pool, class) {
+			name, reserved := plan.OfferingName(o.instanceType, o.CapacityType, o.Zone), o.CapacityType == label.Reserved
+			if o.Price <= 0 && !reserved {
 				if !slices.Contains(p.certificate.Unpriced, name) {
-					return fmt.Errorf("%w: %s", ErrUnpriced, name)
+					return nil, fmt.Errorf("%w: %s", ErrUnpriced, name)
 				}
-			case !o.Available:
-			case o.CapacityType != label.Reserved:
-				out = append(out, source{name: name, places: []place{x}, price: price, count: unlimited})
-			default:
-				id := name + "/" + o.Reservation
-				i, known := reserved[id]
-				if !known {
-					i, reserved[id] = len(out), len(out)
-					out = append(out, source{name: id, price: price})
-				}
-				out[i].places = append(out[i].places, x)
-				out[i].price, out[i].count = min(out[i].price, price), max(out[i].count, o.Left+p.inUse(t, o))
+				continue
 			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
+			if !o.Available {
+				continue
+			}
+			id, price := name+"/"+o.Reservation, max(0, o.Price)
+			i, known := index[id]
+			if !known {
+				i, index[id] = len(out), len(out)
+				out = append(out, source{name: id, price: price})
+			}
+			s := &out[i]
+			if reserved {
+				s.count = max(s.count, o.Left+p.inUse(o))
+			} else {
+				s.count = unlimited
+			}
+			o.forSale = true
+			s.places, s.price = append(s.places, p.net(o.place)), min(s.price, price)
 		}
 	}
 	return out, nil
@@ -64,10 +62,10 @@ func (p *proof) offerings() ([]source, error) {
 
 // inUse counts the instances of ours that use a reservation: from scratch it is
 // free for others.
-func (p *proof) inUse(t catalog.InstanceType, o catalog.Offering) (n int64) {
+func (p *proof) inUse(o offered) (n int64) {
 	for _, c := range p.objects.Claims {
 		of := c.Reservation == "" || c.Reservation == o.Reservation
-		if p.certificate.Scratch && of && c.InstanceType == t.Name && c.Zone == o.Zone && c.CapacityType == o.CapacityType {
+		if p.certificate.Scratch && of && c.InstanceType == o.instanceType && c.Zone == o.Zone && c.CapacityType == o.CapacityType {
 			n++
 		}
 	}
@@ -140,28 +138,31 @@ func (p *proof) coming(c cluster.Claim) (out []place) {
 		return []place{p.net(place{labels: c.Labels, taints: c.Taints, room: c.Allocatable})}
 	}
 	pool := cluster.Pool{Name: c.Pool, Class: c.Class, Labels: c.Labels, Requirements: c.Requirements, Taints: c.Taints}
-	_ = p.newNodes(pool, p.classes[c.Class], func(_ catalog.InstanceType, _ catalog.Offering, x place) error {
-		out = append(out, p.net(x))
-		return nil
-	})
+	for _, o := range newNodes(pool, p.classes[c.Class]) {
+		out = append(out, p.net(o.place))
+	}
 	return out
 }
 
-// newNodes visits every offering that the pool allows, as the node that it would
-// become.
-func (p *proof) newNodes(pool cluster.Pool, class cluster.Class, visit func(catalog.InstanceType, catalog.Offering, place) error) error {
+// offered is an offering and the node that it would become.
+type offered struct {
+	catalog.Offering
+	place
+
+	instanceType string
+}
+
+// newNodes lists every offering that the pool allows.
+func newNodes(pool cluster.Pool, class cluster.Class) (out []offered) {
 	open := openKeys(pool, class)
 	for _, t := range class.Types {
 		ofType := pool.Labels.Merge(t.Labels).With(label.NodePool, pool.Name).With(label.NodeClass, pool.Class)
 		for _, o := range t.Offerings {
 			x := place{labels: ofType.Merge(o.Labels()), open: open, taints: pool.Taints, room: t.Allocatable}
-			if !x.meets(pool.Requirements, false) {
-				continue
-			}
-			if err := visit(t, o, x); err != nil {
-				return err
+			if x.meets(pool.Requirements, false) {
+				out = append(out, offered{o, x, t.Name})
 			}
 		}
 	}
-	return nil
+	return out
 }
