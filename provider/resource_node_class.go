@@ -72,6 +72,7 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 					"name": text("Name of a security group (not its Name tag). Instead of `tags`."),
 				}},
 			},
+			"capacity_reservation_selector_terms": capacityReservationTermsAttribute(),
 			"ami_selector_terms": schema.ListNestedAttribute{
 				Required: true, MarkdownDescription: "The image: exactly one term.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
@@ -112,6 +113,21 @@ func selectorTagsAttribute() schema.Attribute {
 	return schema.MapAttribute{
 		Optional: true, ElementType: types.StringType,
 		MarkdownDescription: "Tags that must all be there; the value `*` is any value. Such as `karpenter_discovery_tags.<name>.selector_tags`.",
+	}
+}
+
+func capacityReservationTermsAttribute() schema.Attribute {
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+	}
+	return schema.ListNestedAttribute{
+		Optional: true, MarkdownDescription: "On-demand capacity reservations that nodes of the class may be launched into: those that " +
+			"one of the terms selects. Node pools whose `karpenter.sh/capacity-type` allows `reserved` use them first, as far as they go.",
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"tags": selectorTagsAttribute(), "id": text("Id of a capacity reservation. Instead of all else."),
+			"owner_id":                text("Account that owns the reservation, with `tags` or `instance_match_criteria`."),
+			"instance_match_criteria": text("`open` or `targeted`."),
+		}},
 	}
 }
 

@@ -42,7 +42,7 @@ func TestNodePool_BadInputNamesAttributeAndRemedy(t *testing.T) {
 		"min values of too few":  {requirements(object{"key": "a", "operator": "In", "values": list{"b", "c"}, "min_values": 3}), []string{"requirements[0]", "minValues", "add values or lower"}},
 		"no min values":          {requirements(arch("arm64"), object{"key": "a", "operator": "Exists", "min_values": 0}), []string{"requirements[1].min_values", "greater than or equal to 1"}},
 		"too many min values":    {requirements(object{"key": "a", "operator": "Exists", "min_values": 51}), []string{"requirements[0].min_values", "less than or equal to 50"}},
-		"min of capacity types":  {requirements(object{"key": "karpenter.sh/capacity-type", "operator": "In", "values": list{"spot", "reserved"}, "min_values": 2}), []string{"requirements[0].min_values", "capacity types", "lower"}},
+		"min of capacity types":  {requirements(object{"key": "karpenter.sh/capacity-type", "operator": "In", "values": list{"spot", "cheap"}, "min_values": 2}), []string{"requirements[0].min_values", "capacity types", "lower"}},
 		"contradiction":          {requirements(arch("arm64"), object{"key": "a", "operator": "Exists"}, arch("amd64")), []string{"requirements[0]", "requirements[2]", "kubernetes.io/arch", "no value"}},
 		"contradiction of range": {requirements(object{"key": "a", "operator": "Gt", "values": list{"8"}}, object{"key": "a", "operator": "Lt", "values": list{"8"}}), []string{"requirements[0]", "requirements[1]"}},
 		"label contradicts":      {object{"labels": object{"karpenter.sh/capacity-type": "on-demand"}}, []string{`labels["karpenter.sh/capacity-type"]`, "requirements[0]"}},

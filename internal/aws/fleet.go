@@ -18,11 +18,13 @@ import (
 const (
 	CapacityTypeSpot     = "spot"
 	CapacityTypeOnDemand = "on-demand"
+	CapacityTypeReserved = "reserved" // in a capacity reservation that the launch names
 )
 
-// OfferingKey names what EC2 has capacity of, or has not.
+// OfferingKey names what EC2 has capacity of, or has not. Reservation is set with
+// capacity type reserved.
 type OfferingKey struct {
-	InstanceType, Zone, CapacityType string
+	InstanceType, Zone, CapacityType, Reservation string
 }
 
 // Override is one thing that a launch may become.
@@ -35,6 +37,7 @@ type Override struct {
 type LaunchRequest struct {
 	LaunchTemplate string // name; its newest version is used
 	CapacityType   string
+	Reservation    string // with capacity type reserved: the one that the template names
 	Overrides      []Override
 	// ClientToken makes the launch idempotent: the same token with the same
 	// request gives the same answer, instance or failure.
@@ -44,7 +47,7 @@ type LaunchRequest struct {
 
 // Launched is the instance that a launch became.
 type Launched struct {
-	InstanceID, InstanceType, Zone, SubnetID, ImageID, CapacityType string
+	InstanceID, InstanceType, Zone, SubnetID, ImageID, CapacityType, Reservation string
 	// Failed are the offerings that EC2 tried before and had no capacity of.
 	Failed []OfferingFailure
 }
@@ -75,7 +78,8 @@ func (e *InsufficientCapacityError) Error() string {
 func insufficientCapacity(code string) bool {
 	switch code {
 	case "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity",
-		"Unsupported", codeNoAddresses, "MaxFleetCountExceeded", "ReservationCapacityExceeded", codeNoSpotRole:
+		"Unsupported", codeNoAddresses, "MaxFleetCountExceeded", "ReservationCapacityExceeded", codeNoSpotRole,
+		"InvalidCapacityReservationState", "InvalidCapacityReservationId.NotFound": // it has ended since it was chosen
 		return true
 	}
 	return false
@@ -143,7 +147,7 @@ func launched(r LaunchRequest, out *ec2.CreateFleetOutput) (Launched, error) {
 		if len(fleet.InstanceIds) == 0 {
 			continue
 		}
-		l := Launched{InstanceID: fleet.InstanceIds[0], InstanceType: string(fleet.InstanceType), CapacityType: r.CapacityType, Failed: failed}
+		l := Launched{InstanceID: fleet.InstanceIds[0], InstanceType: string(fleet.InstanceType), CapacityType: r.CapacityType, Reservation: r.Reservation, Failed: failed}
 		if t := fleet.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil {
 			l.Zone, l.SubnetID, l.ImageID = awssdk.ToString(t.Overrides.AvailabilityZone), awssdk.ToString(t.Overrides.SubnetId), awssdk.ToString(t.Overrides.ImageId)
 		}
@@ -192,7 +196,7 @@ func readFailures(r LaunchRequest, failures []ec2types.CreateFleetError) ([]Offe
 			failed = append(failed, failAll(r, code, message, o.SubnetId)...)
 			continue
 		}
-		key := OfferingKey{InstanceType: string(o.InstanceType), Zone: awssdk.ToString(o.AvailabilityZone), CapacityType: r.CapacityType}
+		key := OfferingKey{InstanceType: string(o.InstanceType), Zone: awssdk.ToString(o.AvailabilityZone), CapacityType: r.CapacityType, Reservation: r.Reservation}
 		for _, asked := range r.Overrides {
 			if key.Zone == "" && o.SubnetId != nil && asked.SubnetID == *o.SubnetId {
 				key.Zone = asked.Zone
@@ -208,7 +212,7 @@ func failAll(r LaunchRequest, code, message string, subnet *string) []OfferingFa
 	var failed []OfferingFailure
 	for _, o := range r.Overrides {
 		if subnet == nil || *subnet == o.SubnetID {
-			key := OfferingKey{InstanceType: o.InstanceType, Zone: o.Zone, CapacityType: r.CapacityType}
+			key := OfferingKey{InstanceType: o.InstanceType, Zone: o.Zone, CapacityType: r.CapacityType, Reservation: r.Reservation}
 			failed = append(failed, OfferingFailure{OfferingKey: key, Code: code, Message: message})
 		}
 	}

@@ -53,7 +53,7 @@ func TestLaunched_ReadsWhatTheFleetBecame(t *testing.T) {
 	}
 	want := Launched{
 		InstanceID: "i-1", InstanceType: "m7i.large", Zone: "us-west-2b", SubnetID: "subnet-b", ImageID: "ami-amd", CapacityType: "spot",
-		Failed: []OfferingFailure{{OfferingKey: OfferingKey{"m7g.large", "us-west-2a", "spot"}, Code: "InsufficientInstanceCapacity", Message: "message"}},
+		Failed: []OfferingFailure{{OfferingKey: OfferingKey{InstanceType: "m7g.large", Zone: "us-west-2a", CapacityType: "spot"}, Code: "InsufficientInstanceCapacity", Message: "message"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -16,7 +16,7 @@ import (
 // Instance is an EC2 instance.
 type Instance struct {
 	ID, Type, Zone, SubnetID, ImageID string
-	CapacityType                      string
+	CapacityType, Reservation         string
 	State                             string // pending, running, stopping, stopped, shutting-down or terminated
 	PrivateDNSName, PrivateIP         string
 	LaunchTime                        time.Time
@@ -75,6 +75,12 @@ func instance(i ec2types.Instance) Instance {
 	}
 	if awssdk.ToString(i.SpotInstanceRequestId) != "" || i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot {
 		out.CapacityType = CapacityTypeSpot
+	}
+	// One that an open reservation took in by itself was launched on demand, and
+	// may be so again any time.
+	if s := i.CapacityReservationSpecification; i.CapacityReservationId != nil && s != nil &&
+		s.CapacityReservationPreference == ec2types.CapacityReservationPreferenceCapacityReservationsOnly {
+		out.CapacityType, out.Reservation = CapacityTypeReserved, *i.CapacityReservationId
 	}
 	if i.Placement != nil {
 		out.Zone = awssdk.ToString(i.Placement.AvailabilityZone)

@@ -59,6 +59,15 @@ func templateData(t awsspec.LaunchTemplate) *ec2types.RequestLaunchTemplateData 
 	if t.Metadata.HopLimit != 0 {
 		data.MetadataOptions.HttpPutResponseHopLimit = awssdk.Int32(int32(t.Metadata.HopLimit))
 	}
+	data.CapacityReservationSpecification = &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
+		CapacityReservationPreference: ec2types.CapacityReservationPreferenceNone,
+	}
+	if t.Reservation != "" {
+		data.CapacityReservationSpecification = &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
+			CapacityReservationPreference: ec2types.CapacityReservationPreferenceCapacityReservationsOnly,
+			CapacityReservationTarget:     &ec2types.CapacityReservationTarget{CapacityReservationId: &t.Reservation},
+		}
+	}
 	if t.Spot {
 		data.TagSpecifications = append(data.TagSpecifications, tags(ec2types.ResourceTypeSpotInstancesRequest))
 	}

@@ -47,7 +47,7 @@ func (in ControllerPolicyInput) launchStatements() []statement {
 	return []statement{
 		allow("LaunchInto", []string{"ec2:CreateFleet", "ec2:RunInstances"}, append(
 			[]string{fmt.Sprintf("arn:%s:ec2:%s::image/*", in.Partition, in.Region), fmt.Sprintf("arn:%s:ec2:%s::snapshot/*", in.Partition, in.Region)},
-			in.ec2("security-group", "subnet")...)),
+			in.ec2("capacity-reservation", "security-group", "subnet")...)),
 		resourceTagged(allow("LaunchFromOwnTemplates", []string{"ec2:CreateFleet", "ec2:RunInstances"}, in.ec2("launch-template"))),
 		requestTagged(allow("LaunchTagged", []string{"ec2:CreateFleet", "ec2:CreateLaunchTemplate", "ec2:RunInstances"}, created)),
 		requestTagged(allow("TagWhatIsCreated", []string{"ec2:CreateTags"}, created)).
@@ -63,7 +63,7 @@ func (in ControllerPolicyInput) launchStatements() []statement {
 func (in ControllerPolicyInput) readStatements() []statement {
 	return []statement{
 		allow("ReadEC2", []string{
-			"ec2:DescribeImages", "ec2:DescribeInstances", "ec2:DescribeLaunchTemplates",
+			"ec2:DescribeCapacityReservations", "ec2:DescribeImages", "ec2:DescribeInstances", "ec2:DescribeLaunchTemplates",
 			"ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory", "ec2:DescribeSubnets",
 		}, []string{"*"}).when("StringEquals", "aws:RequestedRegion", in.Region),
 		allow("ReadImageParameters", []string{"ssm:GetParameter"},

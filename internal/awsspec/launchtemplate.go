@@ -23,6 +23,10 @@ type LaunchTemplate struct {
 	// Spot templates tag the spot request too: a launch whose spot request has
 	// not the tags that the policy demands is refused.
 	Spot bool
+	// Reservation is the capacity reservation that instances go into, or fail.
+	// Without one they keep out of all, also of open ones: whose they are and
+	// what is left of them would not be known otherwise.
+	Reservation string
 	// Tags of the template itself and of its network interfaces; instances and
 	// volumes are tagged by the launch.
 	Tags map[string]string

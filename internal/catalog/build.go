@@ -3,6 +3,7 @@ package catalog
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
@@ -29,7 +30,21 @@ type Settings struct {
 	MemoryOverheadPermille int64
 	// ReservedENIs are not used for pods.
 	ReservedENIs int
+	// Reservations are those that nodes may be launched into.
+	Reservations []Reservation
 }
+
+// Reservation is an on-demand capacity reservation.
+type Reservation struct {
+	ID, InstanceType, Zone string
+	Left                   int64     // so many more instances have room
+	Counted                time.Time // see Offering
+}
+
+// reservedShare is the part of the on-demand price by which a reserved offering
+// is priced. It is paid for already, but of two the smaller should go first: the
+// share is too small to matter otherwise (it is Karpenter's).
+const reservedShare = 10_000_000
 
 // Build makes the instance types that can be bought in the settings' zones,
 // sorted by name. Types that none of the zones offers are left out.
@@ -40,7 +55,7 @@ func Build(facts []Fact, m Market, s Settings) []InstanceType {
 	zones := slices.SortedFunc(slices.Values(s.Zones), func(a, b Zone) int { return strings.Compare(a.Name, b.Name) })
 	out := make([]InstanceType, 0, len(facts))
 	for _, f := range facts {
-		offerings := offeringsOf(f, m, zones)
+		offerings := offeringsOf(f, m, zones, s.Reservations)
 		if len(offerings) == 0 {
 			continue
 		}
@@ -58,9 +73,10 @@ func Build(facts []Fact, m Market, s Settings) []InstanceType {
 	return out
 }
 
-func offeringsOf(f Fact, m Market, zones []Zone) []Offering {
+func offeringsOf(f Fact, m Market, zones []Zone, reservations []Reservation) []Offering {
 	var out []Offering
 	for _, z := range zones {
+		out = append(out, reservedIn(f, m, z, reservations)...)
 		i, known := m.zoneIndex(z)
 		if !known || !slices.Contains(m.Offered[f.Name], i) {
 			continue
@@ -78,6 +94,22 @@ func offeringsOf(f Fact, m Market, zones []Zone) []Offering {
 				Available:    price > 0 && f.runsAL2023(),
 			})
 		}
+	}
+	return out
+}
+
+// reservedIn lists the reservations of the type in the zone, full ones too: nodes
+// in them have a price.
+func reservedIn(f Fact, m Market, z Zone, reservations []Reservation) []Offering {
+	var out []Offering
+	for _, r := range reservations {
+		if r.InstanceType != f.Name || r.Zone != z.Name {
+			continue
+		}
+		out = append(out, Offering{
+			Zone: z.Name, ZoneID: z.ID, CapacityType: label.Reserved, Price: m.OnDemand[f.Name] / reservedShare, Available: f.runsAL2023(),
+			Reservation: r.ID, Left: max(0, r.Left), Counted: r.Counted,
+		})
 	}
 	return out
 }

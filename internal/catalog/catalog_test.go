@@ -3,6 +3,7 @@ package catalog
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -220,5 +221,38 @@ func TestBuild_NoPriceOrNoImageIsUnavailable(t *testing.T) {
 		if available[k] != v {
 			t.Errorf("%s available = %t", k, available[k])
 		}
+	}
+}
+
+// A reservation is sold in its own zone and for its own type, whoever else sells
+// the type there, and nearly for nothing: of two the smaller goes first.
+func TestBuild_ReservationsAreOffersOfTheirTypeInTheirZone(t *testing.T) {
+	counted := time.Unix(1000, 0)
+	in := func(id, kind, zone string, left int64) Reservation {
+		return Reservation{ID: id, InstanceType: kind, Zone: zone, Left: left, Counted: counted}
+	}
+	got := build(t, m5Large(), Settings{Reservations: []Reservation{
+		in("cr-1", "m5.large", "us-west-2a", 3), in("cr-2", "m5.large", "us-west-2b", 0), in("cr-3", "m5.xlarge", "us-west-2a", 1),
+		in("cr-4", "m5.large", "us-west-2c", 1),
+	}})
+	var reserved []Offering
+	for _, o := range got.Offerings {
+		if o.CapacityType == label.Reserved {
+			reserved = append(reserved, o)
+		}
+	}
+	want := []Offering{
+		{Zone: "us-west-2a", ZoneID: "usw2-az2", CapacityType: label.Reserved, Price: 9, Available: true, Reservation: "cr-1", Left: 3, Counted: counted},
+		{Zone: "us-west-2b", ZoneID: "usw2-az1", CapacityType: label.Reserved, Price: 9, Available: true, Reservation: "cr-2", Counted: counted},
+	}
+	if !slices.Equal(reserved, want) {
+		t.Errorf("got  %+v\nwant %+v", reserved, want)
+	}
+	all := map[string]string{
+		label.Zone: "us-west-2a", label.ZoneID: "usw2-az2", label.CapacityType: "reserved", label.Reservation: "cr-1",
+		label.ReservationType: "default", label.ReservationInterruptible: "false",
+	}
+	if l := want[0].Labels(); !slices.Equal(l, label.FromMap(all)) {
+		t.Errorf("labels %v", l)
 	}
 }

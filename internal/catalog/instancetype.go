@@ -53,5 +53,5 @@ type InstanceType struct {
 	Capacity    quantity.Resources
 	Allocatable quantity.Resources
 	EBSVolumes  int64      // that pods can have attached; 0 where that is not known
-	Offerings   []Offering // sorted by zone, then capacity type
+	Offerings   []Offering // sorted by zone; reserved ones first
 }

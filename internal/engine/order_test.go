@@ -273,6 +273,23 @@ func TestStep_PodsChooseReservationsByLabel(t *testing.T) {
 	}
 }
 
+// A reservation is of one type. It does not keep a pool that wants several from
+// launching.
+func TestStep_AReservationDoesNotStandInTheWayOfMinValues(t *testing.T) {
+	s := &scenario{world: newWorld(t).pods("web", 3, 3000)}
+	s.reserve("m5.xlarge", 2)
+	s.objects.Pools[0].MinValues = []cluster.MinValues{{Key: label.InstanceType, Count: 2}}
+	out := s.step()
+	if n := launchedFor(out); n != 3 {
+		t.Errorf("launched for %d of 3 pods: %+v", n, out.Plan.Outcomes)
+	}
+	for _, l := range of[plan.Launch](out) {
+		if l.Reservation != "" || len(l.Types) < 2 {
+			t.Errorf("%s of %v, reservation %q", l.Name, l.Types, l.Reservation)
+		}
+	}
+}
+
 // Limits count what the instances have, not what is left of it for pods, also
 // while the class that knows the types is not ready.
 func TestStep_LimitsCountTheCapacityOfNodesWhoseClassIsNotReady(t *testing.T) {

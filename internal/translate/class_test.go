@@ -33,7 +33,7 @@ func TestClass_KubeletSettingsLimitThePodsOfANode(t *testing.T) {
 		class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: zone.Name, ZoneID: zone.ID}}
 		class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
 		class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
-		got := translate.Class(class, facts, market)
+		got := translate.Class(class, facts, market, nil)
 		if len(got.Types) != 1 {
 			t.Fatalf("%s: class %+v", name, got)
 		}
@@ -63,7 +63,7 @@ func TestClass_TypesAttachTheEBSVolumesThatTheLaunchLeaves(t *testing.T) {
 		class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: zone.Name, ZoneID: zone.ID}}
 		class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
 		class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
-		got := translate.Class(class, facts, market)
+		got := translate.Class(class, facts, market, nil)
 		if len(got.Types) != 1 || got.Types[0].Allocatable.Get(cluster.AttachSlots(translate.EBSDriver)) != c.want {
 			t.Errorf("%s: %+v, want %d volumes", name, got.Types, c.want)
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // NodeClaim writes a launch as the NodeClaim that asks for it. The instance
-// types, zones and capacity type that were decided on replace the pool's
+// types, zones, capacity type and reservation that were decided on replace the pool's
 // requirements on them, with their minValues as far as they are met; the others
 // stay as they are. To the annotations of the pool's template comes whether
 // minValues was relaxed, and for which pods it is.
@@ -32,6 +32,9 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 		{Key: label.Zone, Operator: corev1.NodeSelectorOpIn, Values: l.Zones},
 		{Key: label.CapacityType, Operator: corev1.NodeSelectorOpIn, Values: []string{l.CapacityType}},
 		{Key: v1.LabelNodePool, Operator: corev1.NodeSelectorOpIn, Values: []string{l.Pool}},
+	}
+	if l.Reservation != "" {
+		decided = append(decided, v1.Requirement{Key: label.Reservation, Operator: corev1.NodeSelectorOpIn, Values: []string{l.Reservation}})
 	}
 	for _, m := range minValues(pool.Spec.Template.Spec.Requirements) {
 		if i := slices.IndexFunc(decided, func(d v1.Requirement) bool { return d.Key == m.Key }); i >= 0 {

@@ -64,11 +64,15 @@ func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
 		Requests:     Resources(c.Spec.Resources.Requests),
 		Planned:      parsePlanned(c.Annotations[v1.AnnotationPlanned]),
 		InstanceType: c.Labels[label.InstanceType], Zone: c.Labels[label.Zone], CapacityType: c.Labels[label.CapacityType],
-		Allocatable: Resources(c.Status.Allocatable), Node: c.Status.NodeName,
+		Reservation: reservationOf(c, reqs), Node: c.Status.NodeName,
+		Capacity: Resources(c.Status.Capacity), Allocatable: Resources(c.Status.Allocatable),
 		Launched:    c.Conditions().Get(v1.ConditionLaunched).IsTrue(),
 		Registered:  c.Conditions().Get(v1.ConditionRegistered).IsTrue(),
 		Initialized: c.Conditions().Get(v1.ConditionInitialized).IsTrue(),
 		Deleting:    c.DeletionTimestamp != nil, Created: c.CreationTimestamp.Time,
+	}
+	if out.Launched {
+		out.LaunchedAt = c.Conditions().Get(v1.ConditionLaunched).LastTransitionTime.Time
 	}
 	for _, owner := range c.OwnerReferences {
 		if out.Pool == "" && owner.Kind == v1.NodePoolKind {
@@ -84,6 +88,20 @@ func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
 		}
 	}
 	return out, nil
+}
+
+// reservationOf is the capacity reservation that the NodeClaim is in or, before it
+// is launched, asks for; of several the first. Once it is launched only its label
+// counts: a reservation may end under a machine that runs on.
+func reservationOf(c *v1.NodeClaim, reqs label.Requirements) string {
+	if id := c.Labels[label.Reservation]; id != "" || c.Conditions().Get(v1.ConditionLaunched).IsTrue() {
+		return id
+	}
+	r, _ := reqs.Get(label.Reservation)
+	if values, listed := r.Values(); listed && len(values) > 0 && reqs.Admits(label.CapacityType, label.Reserved) {
+		return values[0]
+	}
+	return ""
 }
 
 // FormatInterruption writes the value of the interruption annotation:

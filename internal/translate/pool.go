@@ -3,6 +3,7 @@ package translate
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -56,9 +57,17 @@ func minValues(in []v1.Requirement) []cluster.MinValues {
 // efa is the resource of elastic fabric adapters.
 const efa = "vpc.amazonaws.com/efa"
 
+// Room is what EC2 says is left in a capacity reservation, which the status of an
+// EC2NodeClass does not.
+type Room struct {
+	Left    int64
+	Counted time.Time // instances launched later are not in it; see catalog.Offering
+}
+
 // Class applies an EC2NodeClass to the catalogue: the zones of its subnets, the
-// architectures of its images, its disk and kubelet settings.
-func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market) cluster.Class {
+// architectures of its images, its disk and kubelet settings, and its capacity
+// reservations with what is left in each. One of which that is not known is full.
+func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, rooms map[string]Room) cluster.Class {
 	out := cluster.Class{Name: c.Name, Ready: c.Conditions().IsReady() && c.DeletionTimestamp == nil}
 	if !out.Ready {
 		out.NotReady = c.Conditions().Get(v1.ConditionReady).Message
@@ -69,6 +78,13 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market) c
 		zone := catalog.Zone{Name: n.Zone, ID: n.ZoneID}
 		if !slices.Contains(s.Zones, zone) {
 			s.Zones = append(s.Zones, zone)
+		}
+	}
+	for _, r := range c.Status.CapacityReservations {
+		if r.ReservationType == awsv1.ReservationDefault && !r.Interruptible && r.State == awsv1.ReservationActive {
+			s.Reservations = append(s.Reservations, catalog.Reservation{
+				ID: r.ID, InstanceType: r.InstanceType, Zone: r.AvailabilityZone, Left: rooms[r.ID].Left, Counted: rooms[r.ID].Counted,
+			})
 		}
 	}
 	if k := c.Spec.Kubelet; k != nil && k.MaxPods != nil {

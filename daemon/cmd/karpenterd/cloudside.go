@@ -17,6 +17,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -30,8 +31,37 @@ func (d *daemon) classes() *nodeclass.Reconciler {
 			CertificateAuthority: d.cluster.CertificateAuthority, ServiceCIDR: d.cluster.ServiceCIDR,
 		},
 		Kubernetes: d.minor, Cloud: d.aws, Objects: classObjects{d.world}, Writer: d.kube.EC2NodeClasses,
-		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now,
+		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted,
 	})
+}
+
+// countPatience is how long the first plan waits for what is left in capacity
+// reservations.
+const countPatience = 5 * time.Second
+
+// countReservations asks what is left in those that classes are known to have, so
+// that the first plan of a daemon that starts anew does not pay for other
+// capacity beside them.
+func (d *daemon) countReservations(ctx context.Context) {
+	var known []aws.ReservationSelector
+	for _, c := range d.world.EC2NodeClasses() {
+		for _, r := range c.Status.CapacityReservations {
+			known = append(known, aws.ReservationSelector{ID: r.ID})
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, countPatience)
+	defer cancel()
+	asked := time.Now()
+	found, err := d.aws.CapacityReservations(ctx, known)
+	if err != nil {
+		d.logger.Warn("not known yet what is left in capacity reservations: plans are made without them", "error", err)
+		return
+	}
+	left := map[string]int64{}
+	for _, r := range found {
+		left[r.ID] = int64(r.Available)
+	}
+	d.world.ReservationsCounted(asked, left)
 }
 
 // classObjects shows the world as package nodeclass wants to see it.

@@ -177,6 +177,7 @@ func (d *daemon) work(ctx context.Context) error {
 		},
 	}
 	claims.Start()
+	d.countReservations(ctx)
 	classes := d.classes()
 	unsubscribe := d.world.Subscribe(world.Subscriber{Claim: claims.Enqueue, Class: classes.Enqueue})
 	defer unsubscribe()

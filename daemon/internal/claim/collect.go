@@ -8,10 +8,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // settled is how old an instance or NodeClaim must be before its other half is
@@ -19,7 +22,8 @@ import (
 const settled = 30 * time.Second
 
 // Collector ends what lost its other half: instances that no NodeClaim owns and
-// NodeClaims whose instance is gone.
+// NodeClaims whose instance is gone. It also sees which instances have outlived
+// their capacity reservation.
 //
 // Ending an instance takes two independent signals: the world has no NodeClaim
 // of its uid in two sweeps, and the API server itself says so when asked.
@@ -60,7 +64,11 @@ func (c *Collector) Sweep(ctx context.Context) error {
 	for _, i := range instances {
 		there[i.ID] = true
 		claim := byUID[i.Tags[awsspec.TagNodeClaimUID]]
-		if i.Gone() || owns(claim, i) || c.Now().Sub(i.LaunchTime) < settled {
+		if i.Gone() || c.Now().Sub(i.LaunchTime) < settled {
+			continue
+		}
+		if owns(claim, i) {
+			faults = append(faults, c.releaseReserved(ctx, claim, i))
 			continue
 		}
 		suspects[i.ID] = true
@@ -117,4 +125,31 @@ func (c *Collector) missed(ctx context.Context, claim *v1.NodeClaim, there map[s
 	}
 	c.Logger.Info("delete nodeclaim whose instance is gone", "nodeclaim", claim.Name, "instance", id)
 	return c.deleteClaim(ctx, claim)
+}
+
+// releaseReserved takes the NodeClaim and its Node out of a reservation that the
+// instance is no longer in: it has ended, and the machine runs on, on demand. So
+// does Karpenter.
+func (c *Collector) releaseReserved(ctx context.Context, claim *v1.NodeClaim, i aws.Instance) error {
+	if claim.Labels[label.CapacityType] != label.Reserved || i.CapacityType != aws.CapacityTypeOnDemand || claim.DeletionTimestamp != nil {
+		return nil
+	}
+	change := func(uid types.UID) []byte {
+		return patch(map[string]any{"metadata": map[string]any{"uid": uid, "labels": map[string]any{
+			label.CapacityType: label.OnDemand, label.Reservation: nil, label.ReservationType: nil, label.ReservationInterruptible: nil,
+		}}})
+	}
+	c.Logger.Info("reservation of a nodeclaim has ended, it goes on as on-demand", "nodeclaim", claim.Name, "reservation", claim.Labels[label.Reservation])
+	// The Node first: the NodeClaim's labels say whether this is to be done.
+	if node, up := c.World.NodeOf(claim.Status.ProviderID); up {
+		if err := c.patchNode(ctx, node, change(node.UID)); err != nil {
+			return err
+		}
+	}
+	got, err := c.Claims.Patch(ctx, claim.Name, types.MergePatchType, change(claim.UID), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	if err != nil {
+		return fmt.Errorf("nodeclaim %s patch: %w", claim.Name, err)
+	}
+	c.World.Observe(got)
+	return nil
 }

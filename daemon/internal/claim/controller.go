@@ -214,8 +214,8 @@ func metaPatch(uid types.UID, labels, annotations map[string]string) []byte {
 	return patch(map[string]any{"metadata": meta})
 }
 
-func (c *Controller) patchNode(ctx context.Context, node *corev1.Node, kind types.PatchType, body []byte) error {
-	got, err := c.Core.CoreV1().Nodes().Patch(ctx, node.Name, kind, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
+func (c *Controller) patchNode(ctx context.Context, node *corev1.Node, body []byte) error {
+	got, err := c.Core.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
 		return fmt.Errorf("node %s patch: %w", node.Name, err)
 	}

@@ -12,7 +12,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -85,7 +84,7 @@ func (c *Controller) markDisrupted(ctx context.Context, node *corev1.Node) error
 	}
 	// Taints are one value to the API: the list is replaced as a whole, if it is
 	// still the one that was read.
-	return c.patchNode(ctx, node, types.MergePatchType, patch(map[string]any{
+	return c.patchNode(ctx, node, patch(map[string]any{
 		"metadata": map[string]any{
 			"uid": node.UID, "resourceVersion": node.ResourceVersion,
 			"labels": map[string]string{corev1.LabelNodeExcludeBalancers: "karpenter"},

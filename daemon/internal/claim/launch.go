@@ -123,7 +123,8 @@ func (c *Controller) adopt(ctx context.Context, claim *v1.NodeClaim, order order
 			continue
 		}
 		return true, c.launched(ctx, claim, order, aws.Launched{
-			InstanceID: i.ID, InstanceType: i.Type, Zone: i.Zone, SubnetID: i.SubnetID, ImageID: i.ImageID, CapacityType: i.CapacityType,
+			InstanceID: i.ID, InstanceType: i.Type, Zone: i.Zone, SubnetID: i.SubnetID, ImageID: i.ImageID,
+			CapacityType: i.CapacityType, Reservation: i.Reservation,
 		})
 	}
 	return false, nil
@@ -135,7 +136,7 @@ func (c *Controller) report(failed []aws.OfferingFailure) {
 	}
 	keys := make([]engine.OfferingKey, len(failed))
 	for i, f := range failed {
-		keys[i] = engine.OfferingKey{CapacityType: f.CapacityType, InstanceType: f.InstanceType, Zone: f.Zone}
+		keys[i] = engine.OfferingKey{CapacityType: f.CapacityType, InstanceType: f.InstanceType, Zone: f.Zone, Reservation: f.Reservation}
 	}
 	c.Scarcity.Unavailable(c.Now().Add(scarce), keys...)
 }
@@ -159,7 +160,8 @@ func (c *Controller) launchFailed(ctx context.Context, claim *v1.NodeClaim, caus
 // launched records the instance: labels first, then the status that makes the
 // NodeClaim count as launched.
 func (c *Controller) launched(ctx context.Context, claim *v1.NodeClaim, order order, l aws.Launched) error {
-	labels := map[string]string{label.InstanceType: l.InstanceType, label.Zone: l.Zone, label.CapacityType: l.CapacityType}
+	labels := catalog.Offering{Zone: l.Zone, CapacityType: l.CapacityType, Reservation: l.Reservation}.Labels().Map()
+	labels[label.InstanceType] = l.InstanceType
 	t, known := order.types[l.InstanceType]
 	for _, x := range t.Labels {
 		labels[x.Key] = x.Value

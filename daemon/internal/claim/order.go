@@ -72,10 +72,16 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	}
 	o := order{types: map[string]catalog.InstanceType{}}
 	capacityType := first(word, label.CapacityType, label.OnDemand)
+	reservation := ""
+	if capacityType == label.Reserved {
+		if reservation = word.Reservation; reservation == "" {
+			return order{}, fmt.Errorf("nodeclaim %s: capacity type %s needs a requirement on %s", claim.Name, label.Reserved, label.Reservation)
+		}
+	}
 	owner := awsspec.Owner{Cluster: facts.Name, NodePool: word.Pool, NodeClass: class.Name}
-	o.request = aws.LaunchRequest{CapacityType: capacityType, Tags: owner.InstanceTags(class.Spec.Tags, claim.Name, string(claim.UID))}
+	o.request = aws.LaunchRequest{CapacityType: capacityType, Reservation: reservation, Tags: owner.InstanceTags(class.Spec.Tags, claim.Name, string(claim.UID))}
 	for _, t := range types {
-		overrides := overridesOf(word, class, t, capacityType)
+		overrides := overridesOf(word, class, t, capacityType, reservation)
 		if len(overrides) > 0 {
 			o.types[t.Name] = t
 			o.request.Overrides = append(o.request.Overrides, overrides...)
@@ -94,21 +100,21 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 		return strings.Compare(a.InstanceType+a.Zone, b.InstanceType+b.Zone)
 	})
 	o.template, err = template(claim, class, facts, capacityType, owner, o.types)
-	o.template.ImageID = o.request.Overrides[0].ImageID
+	o.template.ImageID, o.template.Reservation = o.request.Overrides[0].ImageID, reservation
 	return o, err
 }
 
 // overridesOf lists the type in every zone where the NodeClaim may go and the
 // class has a subnet; of several subnets the one with the most free addresses,
 // which the status lists first.
-func overridesOf(claim cluster.Claim, class *awsv1.EC2NodeClass, t catalog.InstanceType, capacityType string) []aws.Override {
+func overridesOf(claim cluster.Claim, class *awsv1.EC2NodeClass, t catalog.InstanceType, capacityType, reservation string) []aws.Override {
 	image, ok := translate.ImageFor(class, t.Labels)
 	if !ok || !claim.Requirements.Admits(label.InstanceType, t.Name) {
 		return nil
 	}
 	var out []aws.Override
 	for _, x := range t.Offerings {
-		if x.CapacityType != capacityType || !x.Available || !claim.Requirements.Admits(label.Zone, x.Zone) {
+		if x.CapacityType != capacityType || x.Reservation != reservation || !x.Available || !claim.Requirements.Admits(label.Zone, x.Zone) {
 			continue
 		}
 		for _, s := range class.Status.Subnets {
@@ -140,7 +146,9 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts ClusterFacts
 	maps.Copy(labels, claim.Labels)
 	// A launch writes its instance's labels onto the NodeClaim, and registration
 	// takes them to the Node. Here they would make a retry another request.
-	delete(labels, label.ZoneID)
+	for _, key := range []string{label.ZoneID, label.Reservation, label.ReservationType, label.ReservationInterruptible} {
+		delete(labels, key)
+	}
 	for _, t := range types {
 		for _, x := range t.Labels {
 			delete(labels, x.Key)

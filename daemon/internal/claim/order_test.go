@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,5 +146,39 @@ func TestMakeOrder_WhatALaunchWroteOntoTheClaimDoesNotChangeTheRequest(t *testin
 	c.Labels = nil
 	if _, err := makeOrder(c, class(), instanceTypes(), facts); err != nil {
 		t.Errorf("a NodeClaim without labels: %v", err)
+	}
+}
+
+// A NodeClaim with a reservation asks EC2 for that one and nothing else.
+func TestMakeOrder_GoesIntoItsReservationOnly(t *testing.T) {
+	types := instanceTypes()
+	for _, id := range []string{"cr-1", "cr-2"} {
+		types[0].Offerings = append(types[0].Offerings, catalog.Offering{Zone: "a", CapacityType: label.Reserved, Reservation: id, Available: true})
+	}
+	claim := nodeClaim(label.Reserved)
+	if _, err := makeOrder(claim, class(), types, facts); err == nil || !strings.Contains(err.Error(), label.Reservation) {
+		t.Errorf("without a reservation: %v", err)
+	}
+	ask := func(id string) order {
+		asks := v1.Requirement{Key: label.Reservation, Operator: corev1.NodeSelectorOpIn, Values: []string{id}}
+		claim.Spec.Requirements = slices.Concat(nodeClaim(label.Reserved).Spec.Requirements, []v1.Requirement{asks})
+		o, err := makeOrder(claim, class(), types, facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	o := ask("cr-1")
+	if r := o.request; len(r.Overrides) != 1 || r.Overrides[0].InstanceType != "c5.large" || r.CapacityType != label.Reserved || r.Reservation != "cr-1" || o.template.Reservation != "cr-1" {
+		t.Errorf("request %+v, template for %q", o.request, o.template.Reservation)
+	}
+	if o.digest() == ask("cr-2").digest() || o.template.Name() == ask("cr-2").template.Name() {
+		t.Error("two reservations share a request or a template")
+	}
+	before := ask("cr-1").digest()
+	claim.Labels[label.Reservation], claim.Labels[label.ReservationType] = "cr-1", "default"
+	again, err := makeOrder(claim, class(), types, facts)
+	if err != nil || again.digest() != before {
+		t.Errorf("with the labels of its instance a retry is another request: %v", err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
@@ -68,7 +67,7 @@ func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *co
 	}
 	// The resource version makes the replaced lists safe: a change in between is
 	// a conflict, and this is done again on the newer Node.
-	if err := c.patchNode(ctx, node, types.MergePatchType, patch(map[string]any{
+	if err := c.patchNode(ctx, node, patch(map[string]any{
 		"metadata": map[string]any{
 			"uid": node.UID, "resourceVersion": node.ResourceVersion, "finalizers": want.Finalizers,
 			"ownerReferences": want.OwnerReferences, "labels": want.Labels, "annotations": want.Annotations,
@@ -103,7 +102,7 @@ func (c *Controller) initialize(ctx context.Context, claim *v1.NodeClaim, node *
 		return nil
 	}
 	if node.Labels[v1.LabelInitialized] != v1.LabelTrue {
-		if err := c.patchNode(ctx, node, types.MergePatchType, patch(map[string]any{
+		if err := c.patchNode(ctx, node, patch(map[string]any{
 			"metadata": map[string]any{"uid": node.UID, "labels": map[string]string{v1.LabelInitialized: v1.LabelTrue}},
 		})); err != nil {
 			return err

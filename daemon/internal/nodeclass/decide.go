@@ -60,6 +60,10 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 	}
 	set(awsv1.ConditionSubnetsReady, o.subnetsErr, func() *verdict { return decideSubnets(class.Spec, status, o.subnets) })
 	set(awsv1.ConditionSecurityGroupsReady, o.groupsErr, func() *verdict { return decideGroups(class.Spec, status, o.groups) })
+	set(awsv1.ConditionCapacityReservationsReady, o.reservationsErr, func() *verdict {
+		status.CapacityReservations = reservations(o.reservations, now)
+		return nil // none is an answer, too
+	})
 	set(awsv1.ConditionAMIsReady, o.imagesErr, func() *verdict { return decideImages(class, status, o.images, f, now) })
 	set(awsv1.ConditionInstanceProfileReady, o.profileErr, func() *verdict {
 		return decideProfile(class.Spec, status, o.profile, o.profileErr)
@@ -111,6 +115,34 @@ func term(id, name string, tags map[string]string) string {
 		parts = append(parts, key+"="+tags[key])
 	}
 	return "tags " + strings.Join(parts, ", ")
+}
+
+// expiry is how long before a capacity block ends it counts as expiring: EC2
+// takes its instances back from 30 minutes before the end.
+const expiry = 40 * time.Minute
+
+// reservations lists those that have not ended, by id. One of a kind that the
+// EC2NodeClass has no word for is left out.
+func reservations(found []aws.CapacityReservation, now time.Time) []awsv1.CapacityReservation {
+	var out []awsv1.CapacityReservation
+	for _, r := range found {
+		word := awsv1.CapacityReservation{
+			AvailabilityZone: r.Zone, ID: r.ID, InstanceMatchCriteria: r.Match, InstanceType: r.InstanceType, OwnerID: r.OwnerID,
+			ReservationType: r.Type, Interruptible: r.Interruptible, State: awsv1.ReservationActive,
+		}
+		if !r.End.IsZero() {
+			word.EndTime = &metav1.Time{Time: r.End}
+		}
+		known := (r.Match == "open" || r.Match == "targeted") && (r.Type == awsv1.ReservationDefault || r.Type == awsv1.ReservationCapacityBlock)
+		if !known || word.EndTime != nil && !r.End.After(now) {
+			continue
+		}
+		if r.Type == awsv1.ReservationCapacityBlock && word.EndTime != nil && !now.Before(r.End.Add(-expiry)) {
+			word.State = awsv1.ReservationExpiring
+		}
+		out = append(out, word)
+	}
+	return out
 }
 
 func decideImages(class *awsv1.EC2NodeClass, status *awsv1.EC2NodeClassStatus, found []image, f facts, now time.Time) *verdict {
@@ -186,7 +218,7 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 		return v
 	}
 	status := metav1.ConditionTrue
-	for _, dependency := range []string{awsv1.ConditionSubnetsReady, awsv1.ConditionSecurityGroupsReady, awsv1.ConditionAMIsReady, awsv1.ConditionInstanceProfileReady} {
+	for _, dependency := range []string{awsv1.ConditionSubnetsReady, awsv1.ConditionSecurityGroupsReady, awsv1.ConditionAMIsReady, awsv1.ConditionCapacityReservationsReady, awsv1.ConditionInstanceProfileReady} {
 		c := conditions.Get(dependency)
 		current := c.ObservedGeneration == class.Generation
 		switch {

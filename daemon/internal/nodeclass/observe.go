@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -12,14 +13,17 @@ import (
 
 // observation is what AWS answered about the things that a class names.
 type observation struct {
-	subnets    []aws.Subnet
-	subnetsErr error
-	groups     []aws.SecurityGroup
-	groupsErr  error
-	images     []image
-	imagesErr  error
-	profile    aws.InstanceProfile
-	profileErr error // aws.ErrNotFound is an answer, not a failure
+	subnets         []aws.Subnet
+	subnetsErr      error
+	groups          []aws.SecurityGroup
+	groupsErr       error
+	reservations    []aws.CapacityReservation
+	reservationsErr error
+	asked           time.Time // for them
+	images          []image
+	imagesErr       error
+	profile         aws.InstanceProfile
+	profileErr      error // aws.ErrNotFound is an answer, not a failure
 }
 
 // image is an image with the instance types that it is made for.
@@ -31,7 +35,7 @@ type image struct {
 // passing joins the errors that say nothing about the class: another try may succeed.
 func (o observation) passing() error {
 	var problems []error
-	for _, err := range []error{o.subnetsErr, o.groupsErr, o.imagesErr, o.profileErr} {
+	for _, err := range []error{o.subnetsErr, o.groupsErr, o.reservationsErr, o.imagesErr, o.profileErr} {
 		if err != nil && !errors.Is(err, aws.ErrNotFound) {
 			problems = append(problems, err)
 		}
@@ -50,11 +54,32 @@ func (r *Reconciler) observe(ctx context.Context, class *awsv1.EC2NodeClass) obs
 	}
 	o.subnets, o.subnetsErr = r.Cloud.Subnets(ctx, subnets)
 	o.groups, o.groupsErr = r.Cloud.SecurityGroups(ctx, groups)
+	if terms := class.Spec.CapacityReservationSelectorTerms; len(terms) > 0 {
+		o.asked = r.Now()
+		o.reservations, o.reservationsErr = r.Cloud.CapacityReservations(ctx, reservationSelectors(terms))
+	}
 	if alias, err := aliasOf(class); err == nil {
 		o.images, o.imagesErr = r.images(ctx, alias)
 	}
 	o.profile, o.profileErr = r.Cloud.GetInstanceProfile(ctx, class.Spec.InstanceProfile)
 	return o
+}
+
+func reservationSelectors(terms []awsv1.CapacityReservationSelectorTerm) []aws.ReservationSelector {
+	out := make([]aws.ReservationSelector, len(terms))
+	for i, t := range terms {
+		out[i] = aws.ReservationSelector{ID: t.ID, OwnerID: t.OwnerID, Match: t.InstanceMatchCriteria, Tags: t.Tags}
+	}
+	return out
+}
+
+// left says how many more instances have room in the reservations.
+func (o observation) left() map[string]int64 {
+	out := make(map[string]int64, len(o.reservations))
+	for _, r := range o.reservations {
+		out[r.ID] = int64(r.Available)
+	}
+	return out
 }
 
 func aliasOf(class *awsv1.EC2NodeClass) (awsspec.Alias, error) {

@@ -32,6 +32,7 @@ const (
 type Cloud interface {
 	Subnets(ctx context.Context, selectors []aws.Selector) ([]aws.Subnet, error)
 	SecurityGroups(ctx context.Context, selectors []aws.Selector) ([]aws.SecurityGroup, error)
+	CapacityReservations(ctx context.Context, selectors []aws.ReservationSelector) ([]aws.CapacityReservation, error)
 	Parameter(ctx context.Context, name string) (string, error)
 	Images(ctx context.Context, ids []string) ([]aws.Image, error)
 	GetInstanceProfile(ctx context.Context, name string) (aws.InstanceProfile, error)
@@ -64,6 +65,9 @@ type Config struct {
 	Writer     Writer
 	Logger     hclog.Logger
 	Now        func() time.Time
+	// Counted is told what is left in capacity reservations and when EC2 was
+	// asked, before the status names them.
+	Counted func(asked time.Time, left map[string]int64)
 }
 
 // Reconciler keeps the status of all EC2NodeClasses.
@@ -124,6 +128,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 		}
 	}
 	o := r.observe(ctx, class)
+	if o.reservationsErr == nil && len(o.reservations) > 0 {
+		r.Counted(o.asked, o.left())
+	}
 	decided := decide(class, o, r.Config.facts(), r.Now())
 	if !equality.Semantic.DeepEqual(decided.Status, class.Status) {
 		if _, err := r.Writer.UpdateStatus(ctx, decided, metav1.UpdateOptions{}); err != nil {
@@ -135,9 +142,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 		return 0, fmt.Errorf("ec2nodeclass %q resolve: %w", name, err)
 	}
 	if decided.Conditions().IsReady() {
-		return refreshReady, nil
+		return untilNextEnd(decided, r.Now(), refreshReady), nil
 	}
 	return refreshNotReady, nil
+}
+
+// untilNextEnd is how long no capacity reservation ends, at most the time given.
+func untilNextEnd(class *awsv1.EC2NodeClass, now time.Time, most time.Duration) time.Duration {
+	for _, c := range class.Status.CapacityReservations {
+		if c.EndTime != nil && c.EndTime.After(now) {
+			most = min(most, c.EndTime.Sub(now))
+		}
+	}
+	return most
 }
 
 // logChange tells of conditions that changed, once each.

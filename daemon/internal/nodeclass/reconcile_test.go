@@ -27,6 +27,7 @@ type world struct {
 	templates []string
 	tags      map[string]string
 	writes    int
+	counted   map[string]int64
 	mu        sync.Mutex // over o, where a test changes it while the reconciler runs
 }
 
@@ -75,6 +76,10 @@ func (w *world) SecurityGroups(context.Context, []aws.Selector) ([]aws.SecurityG
 	return w.o.groups, w.o.groupsErr
 }
 
+func (w *world) CapacityReservations(context.Context, []aws.ReservationSelector) ([]aws.CapacityReservation, error) {
+	return w.o.reservations, w.o.reservationsErr
+}
+
 func (w *world) GetInstanceProfile(context.Context, string) (aws.InstanceProfile, error) {
 	return w.o.profile, w.o.profileErr
 }
@@ -114,6 +119,12 @@ func newWorld() (*world, *Reconciler) {
 	return w, New(Config{
 		Node: f.node, Kubernetes: f.kubernetes, Cloud: w, Objects: w, Writer: w,
 		Logger: hclog.NewNullLogger(), Now: func() time.Time { return at(10) },
+		Counted: func(asked time.Time, left map[string]int64) {
+			if !asked.Equal(at(10)) || w.writes > 0 {
+				left = nil
+			}
+			w.counted = left
+		},
 	})
 }
 
@@ -145,6 +156,37 @@ func TestReconcile_WritesWhatItFoundAndReportsTheRest(t *testing.T) {
 	w.o.groupsErr, w.o.groups = nil, nil
 	if again, err := r.Reconcile(context.Background(), "default"); err != nil || again != refreshNotReady {
 		t.Errorf("got %v, %v", again, err)
+	}
+}
+
+// What is left must be known when the status first names a reservation.
+func TestReconcile_CountsReservationsBeforeItNamesThem(t *testing.T) {
+	w, r := newWorld()
+	w.o.reservations = []aws.CapacityReservation{{ID: "cr-1", InstanceType: "m5.large", Zone: "us-west-2a", OwnerID: "123456789012", Match: "open", Type: "default", Available: 3}}
+	if _, err := r.Reconcile(t.Context(), "default"); err != nil || len(w.class.Status.CapacityReservations) != 0 || w.counted != nil {
+		t.Errorf("without terms: %v, %+v, %v", err, w.class.Status.CapacityReservations, w.counted)
+	}
+	w, r = newWorld()
+	w.class.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{InstanceMatchCriteria: "open"}}
+	w.o.reservations = []aws.CapacityReservation{{ID: "cr-1", InstanceType: "m5.large", Zone: "us-west-2a", OwnerID: "123456789012", Match: "open", Type: "default", Available: 3}}
+	if _, err := r.Reconcile(t.Context(), "default"); err != nil {
+		t.Fatal(err)
+	}
+	if w.counted["cr-1"] != 3 || len(w.class.Status.CapacityReservations) != 1 || !w.class.Conditions().IsReady() {
+		t.Errorf("counted %v, status %+v", w.counted, w.class.Status)
+	}
+	w.o.reservations[0].End = at(10).Add(20 * time.Second)
+	if again, err := r.Reconcile(t.Context(), "default"); err != nil || again != 20*time.Second {
+		t.Errorf("20 seconds before its end: looks again after %v, %v", again, err)
+	}
+	w.o.reservations, w.o.reservationsErr = nil, aws.ErrThrottled
+	if _, err := r.Reconcile(t.Context(), "default"); !errors.Is(err, aws.ErrThrottled) || len(w.class.Status.CapacityReservations) != 1 {
+		t.Errorf("a throttled call: %v, %+v", err, w.class.Status.CapacityReservations)
+	}
+	w.o.reservationsErr = &aws.UnauthorizedError{Action: "ec2:DescribeCapacityReservations"}
+	_, _ = r.Reconcile(t.Context(), "default")
+	if c := w.class.Conditions().Get(awsv1.ConditionCapacityReservationsReady); c.Reason != awsv1.ReasonUnauthorized || w.class.Conditions().IsReady() {
+		t.Errorf("a refused call: %+v", c)
 	}
 }
 

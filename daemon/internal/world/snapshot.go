@@ -206,7 +206,7 @@ func (w *World) typesOf(class string) (cluster.Class, bool) {
 	if !ok {
 		return cluster.Class{}, false
 	}
-	x := translate.Class(c, w.facts, w.market)
+	x := translate.Class(c, w.facts, w.market, w.words.rooms)
 	w.words.classes[class] = x
 	return x, true
 }

@@ -53,8 +53,9 @@ type ref struct {
 // of its versions, and once more when something changes that it was read with.
 type words struct {
 	snapshot cluster.Snapshot
-	classes  map[string]cluster.Class // made of the newest versions
-	drivers  []string                 // of which volumes are counted, sorted; EC2 says how many of EBS
+	classes  map[string]cluster.Class  // made of the newest versions
+	rooms    map[string]translate.Room // by capacity reservation
+	drivers  []string                  // of which volumes are counted, sorted; EC2 says how many of EBS
 	stale    map[ref]struct{}
 	atOdds   map[ref]struct{} // words that are left out because of another, which may go
 	faults   map[ref]error    // words that are left out
@@ -67,7 +68,8 @@ type words struct {
 
 func newWords() words {
 	return words{
-		classes: map[string]cluster.Class{}, drivers: []string{translate.EBSDriver}, stale: map[ref]struct{}{}, atOdds: map[ref]struct{}{}, faults: map[ref]error{},
+		classes: map[string]cluster.Class{}, rooms: map[string]translate.Room{}, drivers: []string{translate.EBSDriver},
+		stale: map[ref]struct{}{}, atOdds: map[ref]struct{}{}, faults: map[ref]error{},
 		uses: map[ref][]ref{}, users: map[ref]map[ref]struct{}{},
 	}
 }

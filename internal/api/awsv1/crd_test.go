@@ -18,6 +18,7 @@ metadata:
 spec:
   subnetSelectorTerms: [{tags: {karpenter.sh/discovery: lab}}, {id: subnet-0a1}]
   securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: "*"}}, {id: sg-0a1}, {name: nodes}]
+  capacityReservationSelectorTerms: [{tags: {team: "*"}}, {id: cr-0a1}, {instanceMatchCriteria: open, ownerID: "123456789012"}]
   amiSelectorTerms: [{alias: al2023@latest}]
   instanceProfile: lab-node
   tags: {team: web}
@@ -76,7 +77,10 @@ func TestEC2NodeClass_BadObjectIsRefusedByName(t *testing.T) {
 	cases := map[string]struct{ old, new, want string }{
 		"role":                    {"instanceProfile:", "role: r\n  instanceProfile:", `spec.role: Invalid value: "r": creating instance profiles from a role is not supported yet: name a profile in instanceProfile`},
 		"amiFamily":               {"  kubelet:", "  amiFamily: AL2023\n  kubelet:", `spec.amiFamily: Invalid value: "AL2023": the image family follows from the alias: remove the field`},
-		"capacity reservations":   {"  kubelet:", "  capacityReservationSelectorTerms: [{id: cr-1}]\n  kubelet:", `spec.capacityReservationSelectorTerms: Invalid value: capacity reservations are not supported yet`},
+		"empty reservation term":  {"{id: cr-0a1}", "{ownerID: '123456789012'}", `every term needs tags, id or instanceMatchCriteria`},
+		"reservation by two ways": {"{id: cr-0a1}", "{id: cr-0a1, ownerID: '123456789012'}", `a term with id has nothing else`},
+		"malformed reservation":   {"cr-0a1", "r-1", `spec.capacityReservationSelectorTerms[1].id: Invalid value: "r-1"`},
+		"reservation's criteria":  {"instanceMatchCriteria: open", "instanceMatchCriteria: closed", `spec.capacityReservationSelectorTerms[2].instanceMatchCriteria: Unsupported value: "closed"`},
 		"placement group":         {"  kubelet:", "  placementGroupSelector: {name: x}\n  kubelet:", `spec.placementGroupSelector: Invalid value: placement groups are not supported yet`},
 		"instance store":          {"  kubelet:", "  instanceStorePolicy: RAID0\n  kubelet:", `spec.instanceStorePolicy: Invalid value: "RAID0"`},
 		"network interfaces":      {"  kubelet:", "  networkInterfaces: [{deviceIndex: 0}]\n  kubelet:", `spec.networkInterfaces: Invalid value: network interface settings`},
@@ -131,7 +135,6 @@ func TestEC2NodeClass_EveryRefusedFieldIsKeptAndNamed(t *testing.T) {
 	refused := strings.NewReplacer(
 		"  instanceProfile: lab-node", `  role: r
   amiFamily: AL2023
-  capacityReservationSelectorTerms: [{id: cr-1}]
   placementGroupSelector: {name: x}
   ipPrefixCount: 1
   instanceStorePolicy: RAID0
@@ -158,7 +161,7 @@ func TestEC2NodeClass_EveryRefusedFieldIsKeptAndNamed(t *testing.T) {
 	}
 	var class awsv1.EC2NodeClass
 	crdtest.Into(t, stored, &class)
-	want := `spec.role spec.amiFamily spec.capacityReservationSelectorTerms spec.placementGroupSelector spec.ipPrefixCount
+	want := `spec.role spec.amiFamily spec.placementGroupSelector spec.ipPrefixCount
 spec.instanceStorePolicy spec.networkInterfaces spec.connectionTracking spec.context spec.cpuOptions
 spec.amiSelectorTerms[0].tags spec.amiSelectorTerms[0].id spec.amiSelectorTerms[0].name spec.amiSelectorTerms[0].owner
 spec.amiSelectorTerms[0].ssmParameter spec.blockDeviceMappings[1].ebs.snapshotID

@@ -49,6 +49,15 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.tags) || has(t.id) || has(t.name))",message="every term needs tags, id or name"
 	// +kubebuilder:validation:XValidation:rule="self.all(t, [has(t.tags), has(t.id), has(t.name)].filter(x, x).size() <= 1)",message="a term has one of tags, id and name: write a term for each"
 	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms"`
+	// CapacityReservationSelectorTerms select capacity reservations, which come before
+	// other capacity; a reservation that one term selects is selected. Nodes in one have
+	// the capacity type reserved.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxItems=30
+	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.tags) || has(t.id) || has(t.instanceMatchCriteria))",message="every term needs tags, id or instanceMatchCriteria"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(t, has(t.id) && (has(t.tags) || has(t.ownerID) || has(t.instanceMatchCriteria)))",message="a term with id has nothing else: write two terms"
+	CapacityReservationSelectorTerms []CapacityReservationSelectorTerm `json:"capacityReservationSelectorTerms,omitempty"`
 	// AMISelectorTerms is one term that names an image family and version.
 	//
 	// +kubebuilder:validation:MinItems=1
@@ -131,6 +140,30 @@ type SecurityGroupSelectorTerm struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name,omitempty"`
+}
+
+// CapacityReservationSelectorTerm selects capacity reservations by id, or by all else
+// that it has.
+type CapacityReservationSelectorTerm struct {
+	// Tags that a reservation must have, all of them; the value * stands for any.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=20
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && self[k] != '')",message="a tag's key and value must not be empty"
+	Tags map[string]string `json:"tags,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Pattern=`^cr-[0-9a-z]+$`
+	ID string `json:"id,omitempty"`
+	// OwnerID is the account that owns the reservation.
+	//
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9]{12}$`
+	OwnerID string `json:"ownerID,omitempty"`
+	// InstanceMatchCriteria of the reservation.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=open;targeted
+	InstanceMatchCriteria string `json:"instanceMatchCriteria,omitempty"`
 }
 
 // AMISelectorTerm selects images.

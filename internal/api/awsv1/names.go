@@ -42,11 +42,12 @@ const FinalizerTermination = Group + "/termination"
 
 // Condition types: Ready of package v1 depends on all of them.
 const (
-	ConditionSubnetsReady         = "SubnetsReady"
-	ConditionSecurityGroupsReady  = "SecurityGroupsReady"
-	ConditionAMIsReady            = "AMIsReady"
-	ConditionInstanceProfileReady = "InstanceProfileReady"
-	ConditionValidationSucceeded  = "ValidationSucceeded"
+	ConditionSubnetsReady              = "SubnetsReady"
+	ConditionSecurityGroupsReady       = "SecurityGroupsReady"
+	ConditionAMIsReady                 = "AMIsReady"
+	ConditionCapacityReservationsReady = "CapacityReservationsReady" // also where none are selected
+	ConditionInstanceProfileReady      = "InstanceProfileReady"
+	ConditionValidationSucceeded       = "ValidationSucceeded"
 )
 
 // Condition reasons; a condition that is True has its type as reason.

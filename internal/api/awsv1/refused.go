@@ -18,12 +18,6 @@ type RefusedSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="false",message="the image family follows from the alias: remove the field"
 	AMIFamily *string `json:"amiFamily,omitempty"`
-	// CapacityReservationSelectorTerms is refused.
-	//
-	// +optional
-	// +kubebuilder:validation:MaxItems=30
-	// +kubebuilder:validation:XValidation:rule="false",message="capacity reservations are not supported yet: remove the field"
-	CapacityReservationSelectorTerms []v1.RefusedObject `json:"capacityReservationSelectorTerms,omitempty"`
 	// PlacementGroupSelector is refused.
 	//
 	// +optional
@@ -166,7 +160,6 @@ func (c *EC2NodeClass) RefusedFields() []string {
 	var found paths
 	found.add(s.Role != nil, "spec.role")
 	found.add(s.AMIFamily != nil, "spec.amiFamily")
-	found.add(s.CapacityReservationSelectorTerms != nil, "spec.capacityReservationSelectorTerms")
 	found.add(s.PlacementGroupSelector != nil, "spec.placementGroupSelector")
 	found.add(s.IPPrefixCount != nil, "spec.ipPrefixCount")
 	found.add(s.InstanceStorePolicy != nil, "spec.instanceStorePolicy")

@@ -1,6 +1,8 @@
 package awsv1
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
@@ -14,6 +16,10 @@ type EC2NodeClassStatus struct {
 	//
 	// +optional
 	SecurityGroups []SecurityGroup `json:"securityGroups,omitempty"`
+	// CapacityReservations by id.
+	//
+	// +optional
+	CapacityReservations []CapacityReservation `json:"capacityReservations,omitempty"`
 	// AMIs, newest first, then by id.
 	//
 	// +optional
@@ -41,6 +47,46 @@ type SecurityGroup struct {
 	Name string `json:"name,omitempty"`
 }
 
+// CapacityReservation that the selector terms selected.
+type CapacityReservation struct {
+	AvailabilityZone string `json:"availabilityZone"`
+	// EndTime is when the reservation ends; none: when it is cancelled.
+	//
+	// +optional
+	EndTime *metav1.Time `json:"endTime,omitempty"`
+	// +kubebuilder:validation:Pattern=`^cr-[0-9a-z]+$`
+	ID string `json:"id"`
+	// +kubebuilder:validation:Enum=open;targeted
+	InstanceMatchCriteria string `json:"instanceMatchCriteria"`
+	InstanceType          string `json:"instanceType"`
+	// +kubebuilder:validation:Pattern=`^[0-9]{12}$`
+	OwnerID string `json:"ownerID"`
+	// ReservationType default is launched into, capacity-block is not yet.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=default;capacity-block
+	// +kubebuilder:default=default
+	ReservationType string `json:"reservationType"`
+	// Interruptible reservations are not launched into yet.
+	//
+	// +optional
+	Interruptible bool `json:"interruptible,omitempty"`
+	// State is expiring shortly before a capacity block ends.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=active;expiring
+	// +kubebuilder:default=active
+	State string `json:"state"`
+}
+
+// Reservation types and states.
+const (
+	ReservationDefault       = "default"
+	ReservationCapacityBlock = "capacity-block"
+	ReservationActive        = "active"
+	ReservationExpiring      = "expiring"
+)
+
 // AMI that the selector term selected, with the instance types that it is for.
 type AMI struct {
 	ID string `json:"id"`
@@ -65,5 +111,5 @@ type AMIRequirement struct {
 // Conditions gives access to the EC2NodeClass's conditions.
 func (c *EC2NodeClass) Conditions() v1.ConditionSet {
 	return v1.NewConditionSet(c, &c.Status.Conditions, ConditionSubnetsReady, ConditionSecurityGroupsReady,
-		ConditionAMIsReady, ConditionInstanceProfileReady, ConditionValidationSucceeded)
+		ConditionAMIsReady, ConditionCapacityReservationsReady, ConditionInstanceProfileReady, ConditionValidationSucceeded)
 }

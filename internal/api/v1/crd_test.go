@@ -189,6 +189,25 @@ func TestRules_KnowEveryInstanceLabel(t *testing.T) {
 	}
 }
 
+// A reservation can be asked for. It cannot be a template's label: nodes outside
+// of it would have that, too.
+func TestRequirement_MayBeOnTheLabelsOfReservations(t *testing.T) {
+	pools, claims := definition(t, v1.NodePoolKind), definition(t, v1.NodeClaimKind)
+	for _, key := range []string{
+		"karpenter.k8s.aws/capacity-reservation-id", "karpenter.k8s.aws/capacity-reservation-type", "karpenter.k8s.aws/capacity-reservation-interruptible",
+	} {
+		if _, _, errs := pools.Create(t, strings.Replace(goodNodePool, "kubernetes.io/arch", key, 1)); len(errs) > 0 {
+			t.Errorf("pool with %s: %v", key, errs)
+		}
+		if _, _, errs := claims.Create(t, strings.Replace(goodNodeClaim, "{key: karpenter.sh/nodepool, operator: In, values: [default]}", "{key: "+key+", operator: Exists}", 1)); len(errs) > 0 {
+			t.Errorf("claim with %s: %v", key, errs)
+		}
+		if _, _, errs := pools.Create(t, strings.Replace(goodNodePool, "team: web", key+": web", 1)); len(errs) == 0 {
+			t.Errorf("a template may have the label %s", key)
+		}
+	}
+}
+
 func TestMinValues_IsKeptByPoolAndClaimWithEveryOperator(t *testing.T) {
 	pools, claims := definition(t, v1.NodePoolKind), definition(t, v1.NodeClaimKind)
 	for with, want := range map[string]int{

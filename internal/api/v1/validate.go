@@ -62,7 +62,7 @@ func (r Requirement) validate(path *field.Path) field.ErrorList {
 	for i, value := range r.Values {
 		errs = append(errs, syntax(path.Child("values").Index(i), value, validation.IsValidLabelValue(value))...)
 	}
-	known := []string{CapacityTypeOnDemand, CapacityTypeSpot} // reserved capacity is not launched yet
+	known := []string{CapacityTypeOnDemand, CapacityTypeSpot, CapacityTypeReserved}
 	if r.Key != LabelCapacityType || r.Operator != corev1.NodeSelectorOpIn {
 		return errs
 	}

@@ -18,8 +18,8 @@ func TestValidate_NamesWhatTheSchemaCannotCheck(t *testing.T) {
 		"taint value":           {"value: only", `value: "a b"`, `spec.template.spec.taints[0].value: Invalid value: "a b"`},
 		"taint given twice":     {"{key: example.com/cni, effect: NoExecute}", "{key: spot, effect: NoSchedule}", `spec.template.spec.startupTaints[0]: Duplicate value: "spot:NoSchedule"`},
 		"requirement value":     {"[c, m, r]", `["a b"]`, `spec.template.spec.requirements[1].values[0]: Invalid value: "a b"`},
-		"unknown capacity type": {"[spot, on-demand]", "[cheap]", `spec.template.spec.requirements[0].values: Unsupported value: "cheap": supported values: "on-demand", "spot"`},
-		"capacity types":        {"values: [spot, on-demand]", "minValues: 2, values: [spot, reserved]", `spec.template.spec.requirements[0].minValues: Invalid value: 2: more than the capacity types`},
+		"unknown capacity type": {"[spot, on-demand]", "[cheap]", `spec.template.spec.requirements[0].values: Unsupported value: "cheap": supported values: "on-demand", "spot", "reserved"`},
+		"capacity types":        {"values: [spot, on-demand]", "minValues: 2, values: [spot, cheap]", `spec.template.spec.requirements[0].minValues: Invalid value: 2: more than the capacity types`},
 		"enough of them":        {"values: [spot, on-demand]", "minValues: 2, values: [spot, on-demand, reserved]", ""},
 		"refused field":         {"terminationGracePeriod: 1h30m", "expireAfter: 720h", "spec.template.spec.expireAfter: Forbidden: not supported by this release: remove the field"},
 	}

@@ -209,6 +209,7 @@ func (d *daemonLab) nodeClass(name string, change map[string]any) *unstructured.
 type pool struct {
 	name, class  string
 	spot         bool
+	reserved     bool // before on-demand
 	requirements map[string][]string
 	grace        string // terminationGracePeriod
 	after        string // consolidateAfter, 0s where empty
@@ -229,7 +230,11 @@ func (p pool) object() *unstructured.Unstructured {
 		labels["node-group-type"] = "spot"
 		template["taints"] = []any{map[string]any{"key": "spot", "value": "only", "effect": "NoSchedule"}}
 	}
-	requirements := []any{requirement("karpenter.sh/capacity-type", capacity), requirement("kubernetes.io/arch", "amd64")}
+	capacities := []string{capacity}
+	if p.reserved {
+		capacities = append(capacities, "reserved")
+	}
+	requirements := []any{requirement("karpenter.sh/capacity-type", capacities...), requirement("kubernetes.io/arch", "amd64")}
 	for _, key := range slices.Sorted(maps.Keys(p.requirements)) {
 		requirements = append(requirements, requirement(key, p.requirements[key]...))
 	}

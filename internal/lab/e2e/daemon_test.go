@@ -31,6 +31,7 @@ func TestDaemon(t *testing.T) {
 		"ScaleUp_NoPodIsLaunchedForTwice/spot":          func(t *testing.T, d *daemonLab) { noPodIsLaunchedForTwice(t, d, true) },
 		"Capacity_NextOfferingIsTriedWithinAFleet":      nextOfferingWithinAFleet,
 		"Capacity_FailedFleetIsPlannedAnewOnOtherTypes": failedFleetIsPlannedAnew,
+		"Reservation_IsUsedFirstAsFarAsItGoes":          reservationIsUsedFirst,
 		"Drain_BlockingPDBHoldsItAndLetsGo":             blockingPDBHoldsADrain,
 		"Drain_DoNotDisruptHoldsIt":                     doNotDisruptHoldsADrain,
 		"Drain_TerminationGracePeriodEndsIt":            terminationGracePeriodEndsADrain,

@@ -157,7 +157,9 @@ func sweepCatalogue(ctx context.Context, w *world) {
 	need(w.ec2.DescribeImages(ctx, nil))
 	need(w.ec2.DescribeVpcs(ctx, nil))
 	need(w.ec2.DescribePlacementGroups(ctx, nil))
+	w.cloud.EC2.SeedReservation(ec2sim.Reservation{InstanceType: "m5.large", Zone: "us-west-2b", Count: 2, Match: "open", End: time.Now().Add(time.Hour), Tags: map[string]string{"a": "1"}})
 	need(w.ec2.DescribeCapacityReservations(ctx, nil))
+	_, _ = w.ec2.DescribeCapacityReservations(ctx, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{"cr-0"}})
 }
 
 func sweepInstances(ctx context.Context, w *world) {
@@ -174,6 +176,17 @@ func sweepInstances(ctx context.Context, w *world) {
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: ec2Tags("a", "1")}, {ResourceType: ec2types.ResourceTypeVolume, Tags: ec2Tags("a", "1")}},
 	}))
 	w.terminate(ctx, *run.Instances[0].InstanceId)
+	reserved := &ec2.RunInstancesInput{
+		MinCount: aws.Int32(1), MaxCount: aws.Int32(1), ImageId: &w.image, InstanceType: ec2types.InstanceTypeM5Large, SubnetId: &w.subnets[0],
+		CapacityReservationSpecification: &ec2types.CapacityReservationSpecification{
+			CapacityReservationPreference: ec2types.CapacityReservationPreferenceCapacityReservationsOnly,
+			CapacityReservationTarget: &ec2types.CapacityReservationTarget{
+				CapacityReservationId: aws.String(w.cloud.EC2.SeedReservation(ec2sim.Reservation{InstanceType: "m5.large", Zone: "us-west-2a", Count: 1})),
+			},
+		},
+	}
+	need(w.ec2.RunInstances(ctx, reserved))
+	_, _ = w.ec2.RunInstances(ctx, reserved) // it is full
 	need(w.ec2.DescribeInstances(ctx, nil))
 	need(w.ec2.DescribeInstanceStatus(ctx, &ec2.DescribeInstanceStatusInput{IncludeAllInstances: aws.Bool(true)}))
 	need(w.ec2.DescribeVolumes(ctx, nil))

@@ -44,9 +44,12 @@ func fullClass() awsv1.EC2NodeClassSpec {
 	return awsv1.EC2NodeClassSpec{
 		SubnetSelectorTerms:        []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"a": "*"}}, {ID: "subnet-1"}},
 		SecurityGroupSelectorTerms: []awsv1.SecurityGroupSelectorTerm{{Tags: map[string]string{"a": "b"}}, {ID: "sg-1"}, {Name: "n"}},
-		AMISelectorTerms:           []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}},
-		InstanceProfile:            "nodes",
-		MetadataOptions:            &awsv1.MetadataOptions{HTTPEndpoint: ptr("enabled"), HTTPProtocolIPv6: ptr("disabled"), HTTPPutResponseHopLimit: ptr[int64](2), HTTPTokens: ptr("required")},
+		CapacityReservationSelectorTerms: []awsv1.CapacityReservationSelectorTerm{
+			{ID: "cr-1"}, {Tags: map[string]string{"a": "*"}, OwnerID: "123456789012", InstanceMatchCriteria: "targeted"},
+		},
+		AMISelectorTerms: []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}},
+		InstanceProfile:  "nodes",
+		MetadataOptions:  &awsv1.MetadataOptions{HTTPEndpoint: ptr("enabled"), HTTPProtocolIPv6: ptr("disabled"), HTTPPutResponseHopLimit: ptr[int64](2), HTTPTokens: ptr("required")},
 		BlockDeviceMappings: []awsv1.BlockDeviceMapping{{
 			DeviceName: ptr("/dev/xvda"), RootVolume: true,
 			EBS: &awsv1.BlockDevice{

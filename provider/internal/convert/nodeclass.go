@@ -15,16 +15,17 @@ import (
 // NodeClass has the attributes of a node class that are its spec, save for the
 // tags, which the provider's default tags belong to.
 type NodeClass struct {
-	SubnetSelectorTerms        types.List   `tfsdk:"subnet_selector_terms"`
-	SecurityGroupSelectorTerms types.List   `tfsdk:"security_group_selector_terms"`
-	AMISelectorTerms           types.List   `tfsdk:"ami_selector_terms"`
-	InstanceProfile            types.String `tfsdk:"instance_profile"`
-	MetadataOptions            types.Object `tfsdk:"metadata_options"`
-	BlockDeviceMappings        types.List   `tfsdk:"block_device_mappings"`
-	UserData                   types.String `tfsdk:"user_data"`
-	DetailedMonitoring         types.Bool   `tfsdk:"detailed_monitoring"`
-	AssociatePublicIPAddress   types.Bool   `tfsdk:"associate_public_ip_address"`
-	Kubelet                    types.Object `tfsdk:"kubelet"`
+	SubnetSelectorTerms              types.List   `tfsdk:"subnet_selector_terms"`
+	SecurityGroupSelectorTerms       types.List   `tfsdk:"security_group_selector_terms"`
+	CapacityReservationSelectorTerms types.List   `tfsdk:"capacity_reservation_selector_terms"`
+	AMISelectorTerms                 types.List   `tfsdk:"ami_selector_terms"`
+	InstanceProfile                  types.String `tfsdk:"instance_profile"`
+	MetadataOptions                  types.Object `tfsdk:"metadata_options"`
+	BlockDeviceMappings              types.List   `tfsdk:"block_device_mappings"`
+	UserData                         types.String `tfsdk:"user_data"`
+	DetailedMonitoring               types.Bool   `tfsdk:"detailed_monitoring"`
+	AssociatePublicIPAddress         types.Bool   `tfsdk:"associate_public_ip_address"`
+	Kubelet                          types.Object `tfsdk:"kubelet"`
 }
 
 type subnetTerm struct {
@@ -36,6 +37,13 @@ type securityGroupTerm struct {
 	Tags types.Map    `tfsdk:"tags"`
 	ID   types.String `tfsdk:"id"`
 	Name types.String `tfsdk:"name"`
+}
+
+type reservationTerm struct {
+	Tags                  types.Map    `tfsdk:"tags"`
+	ID                    types.String `tfsdk:"id"`
+	OwnerID               types.String `tfsdk:"owner_id"`
+	InstanceMatchCriteria types.String `tfsdk:"instance_match_criteria"`
 }
 
 type amiTerm struct {
@@ -80,6 +88,12 @@ func subnetTermType() types.ObjectType {
 
 func securityGroupTermType() types.ObjectType {
 	return objectType(map[string]attr.Type{"tags": types.MapType{ElemType: types.StringType}, "id": types.StringType, "name": types.StringType})
+}
+
+func reservationTermType() types.ObjectType {
+	return objectType(map[string]attr.Type{
+		"tags": types.MapType{ElemType: types.StringType}, "id": types.StringType, "owner_id": types.StringType, "instance_match_criteria": types.StringType,
+	})
 }
 
 func amiTermType() types.ObjectType {
@@ -133,6 +147,11 @@ func (c NodeClass) Spec(ctx context.Context, tags types.Map, diags *diag.Diagnos
 	for _, t := range elements[securityGroupTerm](ctx, c.SecurityGroupSelectorTerms, diags) {
 		spec.SecurityGroupSelectorTerms = append(spec.SecurityGroupSelectorTerms,
 			awsv1.SecurityGroupSelectorTerm{Tags: Strings(t.Tags), ID: t.ID.ValueString(), Name: t.Name.ValueString()})
+	}
+	for _, t := range elements[reservationTerm](ctx, c.CapacityReservationSelectorTerms, diags) {
+		spec.CapacityReservationSelectorTerms = append(spec.CapacityReservationSelectorTerms, awsv1.CapacityReservationSelectorTerm{
+			Tags: Strings(t.Tags), ID: t.ID.ValueString(), OwnerID: t.OwnerID.ValueString(), InstanceMatchCriteria: t.InstanceMatchCriteria.ValueString(),
+		})
 	}
 	for _, t := range elements[amiTerm](ctx, c.AMISelectorTerms, diags) {
 		spec.AMISelectorTerms = append(spec.AMISelectorTerms, awsv1.AMISelectorTerm{Alias: t.Alias.ValueString()})

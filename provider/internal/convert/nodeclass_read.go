@@ -19,6 +19,8 @@ func NodeClassOf(ctx context.Context, spec awsv1.EC2NodeClassSpec, prior NodeCla
 			list(ctx, subnetTermType(), subnetTermOf, diags)),
 		SecurityGroupSelectorTerms: keep(was.SecurityGroupSelectorTerms, spec.SecurityGroupSelectorTerms, prior.SecurityGroupSelectorTerms,
 			list(ctx, securityGroupTermType(), securityGroupTermOf, diags)),
+		CapacityReservationSelectorTerms: keep(was.CapacityReservationSelectorTerms, spec.CapacityReservationSelectorTerms, prior.CapacityReservationSelectorTerms,
+			list(ctx, reservationTermType(), reservationTermOf, diags)),
 		AMISelectorTerms: keep(was.AMISelectorTerms, spec.AMISelectorTerms, prior.AMISelectorTerms,
 			list(ctx, amiTermType(), amiTermOf, diags)),
 		BlockDeviceMappings: keep(was.BlockDeviceMappings, spec.BlockDeviceMappings, prior.BlockDeviceMappings,
@@ -42,6 +44,12 @@ func subnetTermOf(t awsv1.SubnetSelectorTerm) subnetTerm {
 
 func securityGroupTermOf(t awsv1.SecurityGroupSelectorTerm) securityGroupTerm {
 	return securityGroupTerm{Tags: StringMap(t.Tags), ID: stringValue(t.ID), Name: stringValue(t.Name)}
+}
+
+func reservationTermOf(t awsv1.CapacityReservationSelectorTerm) reservationTerm {
+	return reservationTerm{
+		Tags: StringMap(t.Tags), ID: stringValue(t.ID), OwnerID: stringValue(t.OwnerID), InstanceMatchCriteria: stringValue(t.InstanceMatchCriteria),
+	}
 }
 
 func amiTermOf(t awsv1.AMISelectorTerm) amiTerm { return amiTerm{Alias: types.StringValue(t.Alias)} }

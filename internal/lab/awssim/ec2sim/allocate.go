@@ -119,6 +119,9 @@ func (f *fleet) judge(pool fleetPool, capacityType string, target int) candidate
 	}
 	left, limited := f.s.capacity[offering{capacityType, out.plan.instanceType.Name, zone}]
 	out.enough = !limited || left >= target
+	if out.plan.targeted {
+		out.enough = f.s.left(out.plan.reservation) >= target
+	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(out.plan.instanceType.Name + "/" + zone))
 	out.depth = h.Sum32() % 1000

@@ -2,10 +2,11 @@
 //
 // It owns networks (VPCs, subnets, security groups), images, launch templates,
 // instant fleets, instances with their volumes and network interfaces, tags,
-// and the capacity of every offering. It implements wire.Service: the front
-// end authenticates a call and hands it over; the service decodes the form of
-// the EC2 query protocol, asks IAM, changes its state and answers with a
-// struct whose xml tags are the member names of the EC2 API model.
+// capacity reservations, and the capacity of every offering. It implements
+// wire.Service: the front end authenticates a call and hands it over; the
+// service decodes the form of the EC2 query protocol, asks IAM, changes its
+// state and answers with a struct whose xml tags are the member names of the
+// EC2 API model.
 //
 // Invariants: all state lies behind one mutex; there is no goroutine but
 // timers; watchers and events are delivered in the order of the changes,

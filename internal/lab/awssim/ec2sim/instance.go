@@ -39,6 +39,7 @@ type Instance struct {
 	RoleARN                    string // of the profile; empty without a profile
 	Spot                       bool
 	SpotRequestID, FleetID     string
+	ReservationID              string // of the capacity reservation that it runs in
 	TemplateID                 string
 	RootVolumeGiB              int64
 	Tags                       map[string]string
@@ -58,6 +59,8 @@ type instance struct {
 	interfaces    []*networkInterface
 	volumes       []*volume
 	offering      offering
+	reservation   *reservation // that it runs in, nil for none
+	reserved      bool         // it was launched into one, and took no other capacity
 	publicIP      string
 	reason        stateReason
 	visible       time.Time
@@ -96,6 +99,9 @@ func (i *instance) snapshot() Instance {
 	out := i.Instance
 	out.Tags = maps.Clone(i.tags)
 	out.SecurityGroupIDs = slices.Clone(i.SecurityGroupIDs)
+	if i.reservation != nil {
+		out.ReservationID = i.reservation.id
+	}
 	return out
 }
 
@@ -176,7 +182,7 @@ func (s *Service) stop(i *instance, reason stateReason) {
 func (s *Service) finish(i *instance) {
 	i.TerminatedTime = s.cfg.Now()
 	s.release(i)
-	if left, limited := s.capacity[i.offering]; limited {
+	if left, limited := s.capacity[i.offering]; limited && !i.reserved {
 		s.capacity[i.offering] = left + 1
 	}
 	for _, v := range i.volumes {

@@ -1,10 +1,13 @@
 package ec2sim
 
+import "cmp"
+
 // instanceItem is an instance as DescribeInstances and RunInstances show it.
 type instanceItem struct {
 	Index          int              `xml:"amiLaunchIndex"`
 	Arch           string           `xml:"architecture"`
 	Devices        set[deviceItem]  `xml:"blockDeviceMapping"`
+	ReservationID  string           `xml:"capacityReservationId,omitempty"`
 	Reservation    *reservationSpec `xml:"capacityReservationSpecification"`
 	ClientToken    string           `xml:"clientToken,omitempty"`
 	CPU            cpuItem          `xml:"cpuOptions"`
@@ -147,8 +150,11 @@ func (s *Service) instanceItem(i *instance) instanceItem {
 	if p.data.Enclave != nil {
 		out.Enclave.Enabled = value(p.data.Enclave.Enabled)
 	}
-	if r := p.data.Reservation; r != nil && r.Preference != "" {
-		out.Reservation.Preference = r.Preference
+	if r := p.data.Reservation; r != nil {
+		out.Reservation = &reservationSpec{cmp.Or(r.Preference, openReservation), r.Target}
+	}
+	if i.reservation != nil && i.State != StateTerminated {
+		out.ReservationID = i.reservation.id
 	}
 	if i.Spot {
 		out.Lifecycle = spot

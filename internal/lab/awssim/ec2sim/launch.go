@@ -21,6 +21,9 @@ func (c *call) runQuestions(p *launchPlan) []wire.Access {
 	if p.template != nil {
 		uses = append(uses, c.s.existing(p.template.resource))
 	}
+	if p.targeted {
+		uses = append(uses, c.s.existing(p.reservation.resource))
+	}
 	const run = "RunInstances"
 	questions := []wire.Access{c.accessTo("ec2:"+run, nil, uses...)}
 	questions = append(questions, c.creation(run, kindInstance, p.tags[kindInstance], map[string][]string{"ec2:InstanceType": {p.instanceType.Name}})...)
@@ -39,20 +42,27 @@ func (c *call) runQuestions(p *launchPlan) []wire.Access {
 // where the offering has no capacity or the subnet no address.
 func (s *Service) launch(p *launchPlan, reservationID string, index int) (*instance, error) {
 	off := offering{p.capacityType, p.instanceType.Name, p.subnet.zone.Name}
-	if left, limited := s.capacity[off]; limited && left == 0 {
+	reserved := p.reservation // an open one may have filled up since; what is left is on demand
+	if reserved != nil && s.left(reserved) == 0 {
+		if p.targeted || p.data.Reservation != nil && p.data.Reservation.Preference == onlyReserved {
+			return nil, reservationFull(reserved.id)
+		}
+		reserved = nil
+	}
+	if left, limited := s.capacity[off]; reserved == nil && limited && left == 0 {
 		return nil, noCapacity(off)
 	}
 	if p.capacityType == spot && p.instanceType.Spot[off.zone] == 0 {
 		return nil, noCapacity(off)
 	}
-	i := &instance{plan: p, reservationID: reservationID, index: index, clientToken: p.clientToken, offering: off}
+	i := &instance{plan: p, reservationID: reservationID, index: index, clientToken: p.clientToken, offering: off, reservation: reserved, reserved: reserved != nil}
 	i.resource = s.newResource(kindInstance, "i", p.tags[kindInstance])
 	if err := s.attachInterfaces(i); err != nil {
 		s.release(i)
 		delete(s.resources, i.id)
 		return nil, err
 	}
-	if left, limited := s.capacity[off]; limited {
+	if left, limited := s.capacity[off]; reserved == nil && limited {
 		s.capacity[off] = left - 1
 	}
 	s.attachVolumes(i)

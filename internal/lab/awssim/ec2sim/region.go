@@ -134,22 +134,3 @@ func describePlacementGroups(c *call, in *describePlacementGroupsRequest) (any, 
 	}
 	return placementGroupsAnswer{}, nil
 }
-
-type describeCapacityReservationsRequest struct {
-	listing
-	IDs []string `q:"CapacityReservationId"`
-}
-
-type capacityReservationsAnswer struct {
-	Reservations set[nothing] `xml:"capacityReservationSet"`
-}
-
-func describeCapacityReservations(c *call, in *describeCapacityReservationsRequest) (any, error) {
-	if err := c.listNothing(in.listing, "instance-type", "owner-id", "state", "instance-match-criteria", "availability-zone", "tenancy"); err != nil {
-		return nil, err
-	}
-	for _, id := range in.IDs {
-		return nil, wire.Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist", id)
-	}
-	return capacityReservationsAnswer{}, nil
-}

@@ -29,6 +29,8 @@ type launchPlan struct {
 	image        *image
 	subnet       *subnet
 	profile      *Profile
+	reservation  *reservation // nil: none
+	targeted     bool         // at that reservation: it is that one, or the launch fails
 	userData     string
 	interfaces   []plannedInterface
 	devices      []blockDevice
@@ -46,7 +48,7 @@ func (s *Service) resolve(spec launchSpec) (*launchPlan, error) {
 	p := &launchPlan{launchSpec: spec}
 	for _, step := range []func(*launchPlan) error{
 		s.resolveType, s.resolveImage, s.resolveSubnet, s.resolveOffering, s.resolveInterfaces,
-		s.resolveProfile, s.resolvePlacement,
+		s.resolveProfile, s.resolvePlacement, s.resolveReservation,
 	} {
 		if err := step(p); err != nil {
 			return nil, err
@@ -220,8 +222,8 @@ func (s *Service) resolveProfile(p *launchPlan) error {
 	return nil
 }
 
-// resolvePlacement: the account has no placement groups and no capacity
-// reservations, so that to name one is to name one that does not exist.
+// resolvePlacement: the account has no placement groups, so that to name one is
+// to name one that does not exist.
 func (s *Service) resolvePlacement(p *launchPlan) error {
 	if where := p.data.Placement; where != nil {
 		if name := where.GroupName + where.GroupID; name != "" {
@@ -229,14 +231,6 @@ func (s *Service) resolvePlacement(p *launchPlan) error {
 		}
 		if where.Tenancy == "host" {
 			return wire.Errorf("InsufficientHostCapacity", "There are no hosts of your account.")
-		}
-	}
-	if r := p.data.Reservation; r != nil {
-		if r.Target != nil {
-			return wire.Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist", r.Target.ID+r.Target.GroupARN)
-		}
-		if r.Preference == "capacity-reservations-only" {
-			return wire.Errorf("ReservationCapacityExceeded", "The account has no capacity reservation for %s.", p.instanceType.Name)
 		}
 	}
 	return nil

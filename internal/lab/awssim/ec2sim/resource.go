@@ -21,6 +21,7 @@ const (
 	kindVolume      = "volume"
 	kindInterface   = "network-interface"
 	kindSpotRequest = "spot-instances-request"
+	kindReservation = "capacity-reservation"
 )
 
 // resource is what every taggable thing has. Tags live here alone.

@@ -46,12 +46,17 @@ func runInstances(c *call, in *runInstancesRequest) (any, error) {
 func (c *call) run(plan *launchPlan, least, most int) (any, error) {
 	off := offering{plan.capacityType, plan.instanceType.Name, plan.subnet.zone.Name}
 	room := plan.subnet.free() / len(plan.interfaces)
-	if left, limited := c.s.capacity[off]; limited {
+	left, limited := c.s.capacity[off]
+	lacks := noCapacity(off)
+	if plan.targeted {
+		left, limited, lacks = c.s.left(plan.reservation), true, reservationFull(plan.reservation.id)
+	}
+	if limited {
 		room = min(room, left)
 	}
 	if room < least { // one by one would launch a part and then fail
-		if left, limited := c.s.capacity[off]; limited && left < least {
-			return nil, noCapacity(off)
+		if limited && left < least {
+			return nil, lacks
 		}
 		return nil, noAddress(plan.subnet.id)
 	}

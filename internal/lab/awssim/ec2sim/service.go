@@ -45,30 +45,31 @@ type Service struct {
 	cfg     Config
 	actions map[string]handler
 
-	mu        sync.Mutex
-	closed    bool
-	random    *rand.Rand
-	resources map[string]*resource // everything that can have tags, by id
-	vpcs      map[string]*vpc
-	subnets   map[string]*subnet
-	groups    map[string]*securityGroup
-	images    map[string]*image
-	templates map[string]*template // by id
-	volumes   map[string]*volume
-	enis      map[string]*networkInterface
-	instances map[string]*instance // terminated ones included, for a while
-	launches  int64                // counts instances, for their order
-	publicIPs int64
-	fleets    map[string][]string // fleet id -> ids of its live instances
-	types     map[string]*Type
-	zones     []Zone
-	capacity  map[offering]int // what is left; no entry: unlimited
-	tokens    map[string]tokenUse
-	delay     time.Duration // until a new instance is seen by DescribeInstances
-	timers    map[*time.Timer]struct{}
-	watchers  []func(Instance, State, State)
-	notices   []func()
-	draining  bool
+	mu           sync.Mutex
+	closed       bool
+	random       *rand.Rand
+	resources    map[string]*resource // everything that can have tags, by id
+	vpcs         map[string]*vpc
+	subnets      map[string]*subnet
+	groups       map[string]*securityGroup
+	images       map[string]*image
+	templates    map[string]*template // by id
+	volumes      map[string]*volume
+	enis         map[string]*networkInterface
+	instances    map[string]*instance // terminated ones included, for a while
+	launches     int64                // counts instances, for their order
+	publicIPs    int64
+	reservations map[string]*reservation
+	fleets       map[string][]string // fleet id -> ids of its live instances
+	types        map[string]*Type
+	zones        []Zone
+	capacity     map[offering]int // what is left; no entry: unlimited
+	tokens       map[string]tokenUse
+	delay        time.Duration // until a new instance is seen by DescribeInstances
+	timers       map[*time.Timer]struct{}
+	watchers     []func(Instance, State, State)
+	notices      []func()
+	draining     bool
 }
 
 // New makes a service without any network, image or instance.
@@ -81,23 +82,24 @@ func New(cfg Config) *Service {
 		cfg.Seed = rand.Uint64() //nolint:gosec // ids are no secrets
 	}
 	s := &Service{
-		cfg:       cfg,
-		random:    rand.New(rand.NewPCG(cfg.Seed, cfg.Seed)), //nolint:gosec // ids are no secrets
-		resources: map[string]*resource{},
-		vpcs:      map[string]*vpc{},
-		subnets:   map[string]*subnet{},
-		groups:    map[string]*securityGroup{},
-		images:    map[string]*image{},
-		templates: map[string]*template{},
-		volumes:   map[string]*volume{},
-		enis:      map[string]*networkInterface{},
-		instances: map[string]*instance{},
-		fleets:    map[string][]string{},
-		types:     map[string]*Type{},
-		zones:     slices.Clone(cfg.Types.Zones()),
-		capacity:  map[offering]int{},
-		tokens:    map[string]tokenUse{},
-		timers:    map[*time.Timer]struct{}{},
+		cfg:          cfg,
+		random:       rand.New(rand.NewPCG(cfg.Seed, cfg.Seed)), //nolint:gosec // ids are no secrets
+		resources:    map[string]*resource{},
+		vpcs:         map[string]*vpc{},
+		subnets:      map[string]*subnet{},
+		groups:       map[string]*securityGroup{},
+		images:       map[string]*image{},
+		templates:    map[string]*template{},
+		volumes:      map[string]*volume{},
+		enis:         map[string]*networkInterface{},
+		instances:    map[string]*instance{},
+		reservations: map[string]*reservation{},
+		fleets:       map[string][]string{},
+		types:        map[string]*Type{},
+		zones:        slices.Clone(cfg.Types.Zones()),
+		capacity:     map[offering]int{},
+		tokens:       map[string]tokenUse{},
+		timers:       map[*time.Timer]struct{}{},
 	}
 	for _, t := range cfg.Types.Types() {
 		s.types[t.Name] = &t
