@@ -1,10 +1,11 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // gangTries is how many times a Step is planned anew without a gang that found
@@ -82,9 +83,9 @@ func (s *step) excludeGangs() {
 		var detail string
 		switch {
 		case g.running+g.wanting < g.size:
-			detail = id + " needs " + strconv.FormatInt(g.size, 10) + " pods and has " + strconv.FormatInt(g.running+g.wanting, 10)
+			detail = id + " needs " + quantity.Count(g.size, "pod") + fmt.Sprintf(" and has %d", g.running+g.wanting)
 		case s.excluded[id]:
-			detail = id + " needs room for " + strconv.FormatInt(g.size, 10) + " pods at once"
+			detail = id + " needs room for " + quantity.Count(g.size, "pod") + " at once"
 		default:
 			return true
 		}

@@ -209,8 +209,8 @@ func (s *scenario) text(a plan.Action) string {
 		for i, c := range a.Types {
 			types[i] = c.Type
 		}
-		text := fmt.Sprintf("launch %s: %s of %s in %s for %s, %d pods and %d declared, from %s",
-			a.Name, a.CapacityType, strings.Join(types, " or "), strings.Join(a.Zones, " or "), a.Content, len(a.Pods), a.Declared, a.Price.Dollars())
+		text := fmt.Sprintf("launch %s: %s of %s in %s for %s, %s and %d declared, from %s",
+			a.Name, a.CapacityType, strings.Join(types, " or "), strings.Join(a.Zones, " or "), a.Content, quantity.Count(int64(len(a.Pods)), "pod"), a.Declared, a.Price.Dollars())
 		if a.Why.Replaces != "" {
 			text += ", replaces " + a.Why.Replaces
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Ask is a label that a pod asks for, and what the nodes of a pool have of it.
@@ -68,7 +69,7 @@ func (r Refusal) askReason() string {
 		}
 		return text
 	}
-	text := fmt.Sprintf("none of %s meets %s; known values: %s", count(int64(r.Types), "instance type"), r.Detail, names(a.Known))
+	text := fmt.Sprintf("none of %s meets %s; known values: %s", quantity.Count(int64(r.Types), "instance type"), r.Detail, names(a.Known))
 	for _, v := range a.Values {
 		if meant, ok := closest(v, a.Known); ok {
 			text += fmt.Sprintf("; did you mean %q?", meant)

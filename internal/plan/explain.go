@@ -125,7 +125,7 @@ func (s Story) Explain() string {
 		total += len(c.Pods)
 		parts[i] = c.explain()
 	}
-	return fmt.Sprintf("%s, %s: %s.", s.Workload, count(int64(total), "pod"), strings.Join(parts, ". "))
+	return fmt.Sprintf("%s, %s: %s.", s.Workload, quantity.Count(int64(total), "pod"), strings.Join(parts, ". "))
 }
 
 func (c Chapter) explain() string {
@@ -225,7 +225,7 @@ func (l Launch) what() string {
 	case 1:
 		what = l.Types[0].Type + " " + what
 	default:
-		what = l.Types[0].Type + " (or " + count(int64(n-1), "other type") + ") " + what
+		what = l.Types[0].Type + " (or " + quantity.Count(int64(n-1), "other type") + ") " + what
 	}
 	if len(l.Zones) > 0 {
 		what += " in " + strings.Join(l.Zones, " or ")

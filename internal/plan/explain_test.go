@@ -253,3 +253,11 @@ func TestTell_SaysWhereTheSchedulerChooses(t *testing.T) {
 		t.Errorf("story:\n%s\nwant:\n%s", got, want)
 	}
 }
+
+func TestExplain_OneOfAKindIsSingular(t *testing.T) {
+	why := plan.LaunchReason{Pods: 1, Considered: 1, Best: plan.Choice{Type: "c5.large", Price: 85_000_000}, Unavailable: 1}
+	want := "room for 1 pod was missing; c5.large at $0.0850 is the cheapest of 1 offer that holds it; 1 offering had no capacity a moment ago"
+	if got := why.Explain(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

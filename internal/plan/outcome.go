@@ -107,7 +107,12 @@ func waitsFor(reasons []Refusal) string {
 
 // Explain makes one clause of why a launch is what it is.
 func (r LaunchReason) Explain() string {
-	s := fmt.Sprintf("room for %d pods was missing; %s at %s is the cheapest of %d offers that holds them", r.Pods, r.Best.Type, r.Best.Price.Dollars(), r.Considered)
+	them := "them"
+	if r.Pods == 1 {
+		them = "it"
+	}
+	s := fmt.Sprintf("room for %s was missing; %s at %s is the cheapest of %s that holds %s",
+		quantity.Count(r.Pods, "pod"), r.Best.Type, r.Best.Price.Dollars(), quantity.Count(int64(r.Considered), "offer"), them)
 	if r.RunnerUp.Type != "" {
 		s += fmt.Sprintf(", before %s at %s", r.RunnerUp.Type, r.RunnerUp.Price.Dollars())
 	}
@@ -115,7 +120,7 @@ func (r LaunchReason) Explain() string {
 		s += fmt.Sprintf("; %s at %s %s", r.Passed.Type, r.Passed.Price.Dollars(), lacks(*r.Lacks))
 	}
 	if r.Unavailable > 0 {
-		s += fmt.Sprintf("; %d offerings had no capacity a moment ago", r.Unavailable)
+		s += "; " + quantity.Count(int64(r.Unavailable), "offering") + " had no capacity a moment ago"
 	}
 	return s
 }

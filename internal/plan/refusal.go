@@ -63,14 +63,14 @@ func (r Refusal) reason() string {
 		text += " (" + r.Detail + ")"
 	}
 	if r.Types > 0 {
-		text += ", " + count(int64(r.Types), "instance type")
+		text += ", " + quantity.Count(int64(r.Types), "instance type")
 	}
 	return text
 }
 
 func (l Limit) reason() string {
 	if l.Name == "nodes" {
-		return fmt.Sprintf("limited to %s, and has %d", count(l.Max, "node"), l.Used)
+		return fmt.Sprintf("limited to %s, and has %d", quantity.Count(l.Max, "node"), l.Used)
 	}
 	text := fmt.Sprintf("limited to %s %s, and has %s", amount(l.Name, l.Max, 0), l.Name, amount(l.Name, l.Used, 0))
 	if l.Adds > 0 {
@@ -130,11 +130,4 @@ func names(list []string) string {
 		return strings.Join(list[:mostNames], ", ") + fmt.Sprintf(" and %d more", len(list)-mostNames)
 	}
 	return strings.Join(list, ", ")
-}
-
-func count(n int64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -253,7 +253,7 @@ func (r Resources) String() string {
 		parts = append(parts, strconv.FormatInt(r.EphemeralBytes>>20, 10)+"Mi ephemeral-storage")
 	}
 	if r.PodSlots != 0 {
-		parts = append(parts, strconv.FormatInt(r.PodSlots, 10)+" pods")
+		parts = append(parts, Count(r.PodSlots, "pod"))
 	}
 	for _, a := range r.Extended {
 		parts = append(parts, strconv.FormatInt(a.Count, 10)+" "+a.Name)
@@ -262,6 +262,14 @@ func (r Resources) String() string {
 		return "nothing"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// Count renders so many things for people: "1 pod", "2 pods".
+func Count(n int64, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return strconv.FormatInt(n, 10) + " " + thing
 }
 
 func addSaturating(a, b int64) int64 {

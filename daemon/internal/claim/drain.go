@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -64,7 +65,7 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 		return 0, false, err
 	}
 	slices.Sort(waiting)
-	message := fmt.Sprintf("%d pods are still on node %s", len(pods), node.Name)
+	message := "still on node " + node.Name + ": " + quantity.Count(int64(len(pods)), "pod")
 	if len(waiting) > 0 {
 		message = strings.Join(waiting[:min(3, len(waiting))], "; ")
 		c.Recorder.Draining(claim, node.Name, message)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Why returns the first rule that keeps the class from the place, with its
@@ -22,15 +23,15 @@ func (t *Table) Why(class int, p Place) string {
 	for i := range c.apart {
 		if y := c.apart[i].tally; c.apart[i].room(&at) == 0 {
 			n, d := y.most(&at)
-			return fmt.Sprintf("anti-affinity over %s: %d pods that it wants to be apart from (%s) are in %s",
-				y.topology.key, n, selected(*c.apart[i].selector), y.topology.name(d, at.Place))
+			return fmt.Sprintf("anti-affinity over %s: it wants to be apart from %s in %s (%s)",
+				y.topology.key, quantity.Count(n, "pod"), y.topology.name(d, at.Place), selected(*c.apart[i].selector))
 		}
 	}
 	for i := range c.kin.inverse {
 		if y := c.kin.inverse[i].tally; c.kin.inverse[i].room(&at) == 0 {
 			n, d := y.most(&at)
-			return fmt.Sprintf("anti-affinity over %s of others: %d pods in %s keep away those with %s",
-				y.topology.key, n, y.topology.name(d, at.Place), selected(*c.kin.inverse[i].selector))
+			return fmt.Sprintf("anti-affinity over %s of others: those with %s are kept away by %s in %s",
+				y.topology.key, selected(*c.kin.inverse[i].selector), quantity.Count(n, "pod"), y.topology.name(d, at.Place))
 		}
 	}
 	return ""
@@ -44,8 +45,8 @@ func (r *spreadRule) why(s *spot) string {
 	if st.missing {
 		return fmt.Sprintf("topology spread over %s: the node has no such label", r.topology.key)
 	}
-	text := fmt.Sprintf("topology spread over %s: %d pods in %s, %d in the least of %d domains, maxSkew %d",
-		r.topology.key, st.count, r.topology.name(r.topology.at(s), s.Place), st.floor(), r.domains, r.maxSkew)
+	text := fmt.Sprintf("topology spread over %s: %s in %s, %d in the least of %s, maxSkew %d",
+		r.topology.key, quantity.Count(st.count, "pod"), r.topology.name(r.topology.at(s), s.Place), st.floor(), quantity.Count(r.domains, "domain"), r.maxSkew)
 	if r.domains < r.minDomains {
 		text += fmt.Sprintf(", minDomains %d", r.minDomains)
 	}
@@ -58,7 +59,7 @@ func (r *togetherRule) why(s *spot) string {
 		case d == missing:
 			return fmt.Sprintf("affinity over %s: the node has no such label", y.topology.key)
 		case n == 0:
-			return fmt.Sprintf("affinity over %s: no pod that it wants to be with is in %s; %d are elsewhere",
+			return fmt.Sprintf("affinity over %s: no pod that it wants to be with is in %s; %d elsewhere",
 				y.topology.key, y.topology.name(d, s.Place), r.total)
 		}
 	}

@@ -116,7 +116,7 @@ type decision struct {
 func (x decision) text() string {
 	switch x.Message {
 	case "launch nodeclaim":
-		s := fmt.Sprintf("launch %s for %d pods that wait and %d that are declared: %s; decided in %s", x.NodeClaim, x.Pods, x.Declared, x.Why, x.DecidedIn)
+		s := fmt.Sprintf("launch %s for %d waiting and %d declared pods: %s; decided in %s", x.NodeClaim, x.Pods, x.Declared, x.Why, x.DecidedIn)
 		if x.Replaces != "" {
 			s += "; replaces " + x.Replaces
 		}
