@@ -13,26 +13,45 @@ import (
 // sharesOne says whether all pods of the class that have a place must share one
 // node: they have affinity over hostnames to each other, and to no other pod.
 func (s *step) sharesOne(c *demandClass) bool {
-	return len(s.launches) > 0 && slices.ContainsFunc(c.group.Shape.Together, func(t cluster.PodTerm) bool {
+	return len(s.launches) > 0 && c.placed() > 1 && slices.ContainsFunc(c.group.Shape.Together, func(t cluster.PodTerm) bool {
 		return t.Weight == 0 && t.Key == label.Hostname && t.InNamespaces.Nothing && slices.Contains(t.Namespaces, c.group.Namespace) &&
-			t.Selector.Selects(c.group.Labels) && s.selected(t.Namespaces, t.Selector) == c.placed()
+			t.Selector.Selects(c.group.Labels) && s.selected(t.Namespaces, &t.Selector) == c.placed()
 	})
 }
 
 // selected counts all pods, declared ones included, that are in the namespaces and
 // have such labels.
-func (s *step) selected(namespaces []string, x cluster.PodSelector) (n int64) {
-	for g := range s.in.Snapshot.Groups() {
-		if slices.Contains(namespaces, g.Namespace) && x.Selects(g.Labels) {
-			n += g.Size()
-		}
+func (s *step) selected(namespaces []string, x *cluster.PodSelector) (n int64) {
+	if s.alike == nil {
+		s.gatherAlike()
 	}
-	for _, w := range s.in.Snapshot.Workloads() {
-		if w.Missing > 0 && slices.Contains(namespaces, w.Namespace) && x.Selects(w.Labels) {
-			n += min(w.Missing, math.MaxInt64-n)
+	for _, namespace := range slices.Compact(slices.Sorted(slices.Values(namespaces))) {
+		for i := range s.alike[namespace] {
+			a := &s.alike[namespace][i]
+			if _, unmet := x.Match.Unmet(&a.labels); !unmet && !x.Nothing {
+				n += min(a.pods, math.MaxInt64-n)
+			}
 		}
 	}
 	return n
+}
+
+// alike is pods that are alike to every selector.
+type alike struct {
+	labels label.Labels
+	pods   int64
+}
+
+func (s *step) gatherAlike() {
+	s.alike = map[string][]alike{}
+	for g := range s.in.Snapshot.Groups() {
+		s.alike[g.Namespace] = append(s.alike[g.Namespace], alike{g.Labels, g.Size()})
+	}
+	for _, w := range s.in.Snapshot.Workloads() {
+		if w.Missing > 0 {
+			s.alike[w.Namespace] = append(s.alike[w.Namespace], alike{w.Labels, w.Missing})
+		}
+	}
 }
 
 // fewLaunches is up to how many launches there may be for each node that a spread
@@ -57,7 +76,7 @@ func (s *step) spreadOf(c *demandClass, where pack.Where) (apart, bool) {
 		if min(zones, n) < 2 {
 			continue
 		}
-		others := s.selected([]string{c.group.Namespace}, x.Selector) - n
+		others := s.selected([]string{c.group.Namespace}, &x.Selector) - n
 		used := int64(1)
 		for used < min(zones, n) && (n-1)/used+1-others/(zones-used) > max(1, x.MaxSkew) {
 			used++

@@ -208,7 +208,8 @@ type step struct {
 	nominate []plan.Action // with the releases that belong to them, in order
 	retired  []plan.Action
 	outcomes []plan.Outcome
-	packed   []packed // calls of the packer
+	packed   []packed           // calls of the packer
+	alike    map[string][]alike // all pods, by namespace; see selected
 	proofs   []plan.Certificate
 	cost     quantity.Money // of the launches, an hour
 	wait     plan.Wait
