@@ -42,6 +42,10 @@ type Cloud interface {
 //  4. Only a request that has changed, with no instance found, is a new attempt.
 func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	order, err := c.order(claim)
+	if errors.Is(err, errReservationEnded) {
+		c.Recorder.LaunchFailed(claim, err)
+		return 0, c.deleteClaim(ctx, claim) // its pods are planned for anew
+	}
 	if err != nil {
 		return c.launchFailed(ctx, claim, err)
 	}
@@ -122,12 +126,22 @@ func (c *Controller) adopt(ctx context.Context, claim *v1.NodeClaim, order order
 		if i.Gone() {
 			continue
 		}
+		capacityType, reservation := boughtAs(order.request, i, c.Now())
 		return true, c.launched(ctx, claim, order, aws.Launched{
 			InstanceID: i.ID, InstanceType: i.Type, Zone: i.Zone, SubnetID: i.SubnetID, ImageID: i.ImageID,
-			CapacityType: i.CapacityType, Reservation: i.Reservation,
+			CapacityType: capacityType, Reservation: reservation,
 		})
 	}
 	return false, nil
+}
+
+// boughtAs is how an earlier attempt bought the instance. While it is young, EC2
+// may not show the reservation yet that it cannot be outside of.
+func boughtAs(r aws.LaunchRequest, i aws.Instance, now time.Time) (capacityType, reservation string) {
+	if r.Reservation != "" && now.Sub(i.LaunchTime) < settled {
+		return r.CapacityType, r.Reservation
+	}
+	return i.CapacityType, i.Reservation
 }
 
 func (c *Controller) report(failed []aws.OfferingFailure) {

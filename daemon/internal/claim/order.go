@@ -87,6 +87,9 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 			o.request.Overrides = append(o.request.Overrides, overrides...)
 		}
 	}
+	if len(o.request.Overrides) == 0 && reservation != "" {
+		return order{}, fmt.Errorf("nodeclaim %s: %s: %w", claim.Name, reservation, errReservationEnded)
+	}
 	if len(o.request.Overrides) == 0 {
 		return order{}, fmt.Errorf("nodeclaim %s: EC2NodeClass %s has no subnet, image and offering for any of its instance types", claim.Name, class.Name)
 	}

@@ -1,9 +1,11 @@
 package claim
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -180,5 +183,29 @@ func TestMakeOrder_GoesIntoItsReservationOnly(t *testing.T) {
 	again, err := makeOrder(claim, class(), types, facts)
 	if err != nil || again.digest() != before {
 		t.Errorf("with the labels of its instance a retry is another request: %v", err)
+	}
+}
+
+// It is not tried again for ever: its pods need another node.
+func TestMakeOrder_SaysThatItsReservationHasEnded(t *testing.T) {
+	claim := nodeClaim(label.Reserved)
+	claim.Spec.Requirements = append(claim.Spec.Requirements, v1.Requirement{Key: label.Reservation, Operator: corev1.NodeSelectorOpIn, Values: []string{"cr-1"}})
+	if _, err := makeOrder(claim, class(), instanceTypes(), facts); !errors.Is(err, errReservationEnded) || !strings.Contains(err.Error(), "cr-1") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBoughtAs_AReservationCountsBeforeEC2ShowsIt(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	r := aws.LaunchRequest{CapacityType: label.Reserved, Reservation: "cr-1"}
+	young := aws.Instance{CapacityType: label.OnDemand, LaunchTime: now.Add(-time.Second)}
+	if kind, id := boughtAs(r, young, now); kind != label.Reserved || id != "cr-1" {
+		t.Errorf("a young instance: %s %q", kind, id)
+	}
+	if kind, id := boughtAs(r, young, now.Add(time.Hour)); kind != label.OnDemand || id != "" {
+		t.Errorf("one that has outlived its reservation: %s %q", kind, id)
+	}
+	if kind, id := boughtAs(aws.LaunchRequest{CapacityType: label.Spot}, aws.Instance{CapacityType: label.Spot, LaunchTime: now}, now); kind != label.Spot || id != "" {
+		t.Errorf("spot: %s %q", kind, id)
 	}
 }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/iamsim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// A daemon that starts anew must not buy other capacity because it does not know
+// yet what is left in the reservations that the status of a class names.
+func TestDaemon_CountsReservationsBeforeItsFirstPlan(t *testing.T) {
+	cloud, err := awssim.New(awssim.Options{Region: "us-west-2", Account: "123456789012"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cloud.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cloud.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	key := cloud.IAM.SeedUser("admin", iamsim.AdministratorAccess)
+	t.Setenv("AWS_ENDPOINT_URL", cloud.URL())
+	t.Setenv("AWS_ACCESS_KEY_ID", key.AccessKeyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", key.SecretAccessKey)
+	clients, err := aws.New(t.Context(), aws.Config{Region: "us-west-2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	zone := catalog.Zone{Name: "us-west-2a", ID: "usw2-az1"}
+	facts := []catalog.Fact{{Name: "m5.large", Arch: "amd64", VCPU: 2, MemoryMiB: 8192, ENIs: 3, IPv4PerENI: 10, UsageClasses: []string{label.OnDemand}}}
+	market := catalog.Market{Zones: []catalog.Zone{zone}, Offered: map[string][]int{"m5.large": {0}}, OnDemand: map[string]quantity.Money{"m5.large": 1}}
+	d := &daemon{aws: clients, world: world.New(facts, market, time.Now), logger: hclog.NewNullLogger()}
+	id := cloud.EC2.SeedReservation(ec2sim.Reservation{InstanceType: "m5.large", Zone: zone.Name, Count: 3})
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c"}}
+	class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: zone.Name, ZoneID: zone.ID}}
+	class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
+	class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
+	class.Status.CapacityReservations = []awsv1.CapacityReservation{{
+		ID: id, InstanceType: "m5.large", AvailabilityZone: zone.Name, ReservationType: awsv1.ReservationDefault, State: awsv1.ReservationActive,
+	}}
+	d.world.Observe(class)
+	left := func() (n int64) {
+		c, _ := d.world.TypesOf("c")
+		for _, o := range c.Types[0].Offerings {
+			n += o.Left
+		}
+		return n
+	}
+	before := left()
+	d.countReservations(t.Context())
+	if after := left(); before != 0 || after != 3 {
+		t.Errorf("%d left before the count and %d after it, want 0 and 3", before, after)
+	}
+}
