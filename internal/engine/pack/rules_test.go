@@ -55,3 +55,15 @@ func TestSearch_TriesMoreWhereRulesMakeNodesDear(t *testing.T) {
 		t.Errorf("cost %d after at most %d searches, %d after the first", last, most, first)
 	}
 }
+
+// The one pod that there is takes a short cut to a node, which its rules see too.
+func TestSolve_TheOnlyPodIsLeftWhereItsRuleLetsNoneIn(t *testing.T) {
+	for most, left := range []int64{1, 0} {
+		p := one([]pack.Offer{offer("small", 40, 4000, 10)},
+			pack.Class{Key: "a", Count: 1, Need: []int64{10, 1}, Roles: []pack.Role{{Rule: 0, Binds: true, Counts: true}}})
+		p.Rules = []pack.Rule{{Max: int64(most)}}
+		if r := pack.Solve(p); r.Left[0] != left || len(r.Bins) != 1-int(left) {
+			t.Errorf("at most %d: %d left, bins %+v", most, r.Left[0], r.Bins)
+		}
+	}
+}

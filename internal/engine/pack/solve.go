@@ -68,8 +68,11 @@ func (c *core) open(r *Result) price.Prices {
 	return prices
 }
 
-// lone says whether all there is is one pod.
-func (c *core) lone() bool { return len(c.kinds) == 1 && c.kinds[0].count == 1 }
+// lone says whether all there is is one pod, and no rule keeps it out of a bin of
+// its own.
+func (c *core) lone() bool {
+	return len(c.kinds) == 1 && c.kinds[0].count == 1 && c.allowed(&c.kinds[0], nil) > 0
+}
 
 // placeOne puts the only pod on the cheapest node that holds it. There is nothing
 // to weigh, so nothing is priced.
