@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
@@ -222,6 +223,9 @@ func (s *step) claimHost(c cluster.Claim) *host {
 				continue
 			}
 			labels := &label.Layers{c.Labels, t.Labels, o.Labels()}
+			if !admits(c.Requirements, labels, class) {
+				continue
+			}
 			h.labels = append(h.labels, labels)
 			room := s.attachable(t.Allocatable, &t)
 			net := room.Sub(fit.Overhead(daemons, labels, c.Taints))
@@ -234,4 +238,15 @@ func (s *step) claimHost(c cluster.Claim) *host {
 		}
 	}
 	return h
+}
+
+// admits says whether the requirements leave a node with the labels, as far as
+// instance types and offerings decide them.
+func admits(rs label.Requirements, labels label.Lookup, class cluster.Class) bool {
+	return !slices.ContainsFunc(rs, func(r label.Requirement) bool {
+		_, there := labels.Get(r.Key())
+		decided := there || label.OfOffering(r.Key()) ||
+			slices.ContainsFunc(class.Types, func(t catalog.InstanceType) bool { _, ok := t.Labels.Get(r.Key()); return ok })
+		return decided && !r.MetBy(labels)
+	})
 }

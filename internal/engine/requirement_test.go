@@ -37,3 +37,21 @@ func TestStep_EveryTypeOfALaunchIsGoodInEveryZoneOfIt(t *testing.T) {
 	}
 	checkSound(t, w.objects, out)
 }
+
+// A NodeClaim that no type may become, as its requirements go, has no room.
+func TestStep_NothingGoesToANodeClaimThatNoTypeMeets(t *testing.T) {
+	for size, want := range map[string]int{"small": 0, "large": 1} {
+		w := newWorld(t).pods("web", 1, 500)
+		w.objects.Classes[0].Types[0].Labels = w.objects.Classes[0].Types[0].Labels.With("size", "small")
+		w.objects.Claims = []cluster.Claim{{Name: "c", UID: "c", Pool: "general", Class: "default", Requirements: label.All(label.Is("size", size)), Created: w.now}}
+		out := w.step()
+		if n := len(of[plan.Launch](out)); n != want {
+			t.Errorf("%d launches beside a NodeClaim of size %s, want %d", n, size, want)
+		}
+		for _, c := range out.Plan.Proofs {
+			if err := w.check(c); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

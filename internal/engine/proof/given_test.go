@@ -198,6 +198,16 @@ func TestProven_CountsAReservationOnceForAllPools(t *testing.T) {
 	}
 }
 
+// One type is what each class makes of it.
+func TestProven_AnOfferingOfTwoClassesIsTwo(t *testing.T) {
+	o, c := fourNodes()
+	o.Pools = append(o.Pools, cluster.Pool{Name: "cramped", Class: "cramped", Ready: true})
+	o.Classes = append(o.Classes, cluster.Class{Name: "cramped", Ready: true, Types: []catalog.InstanceType{instanceType("c.small", 1, 8, onDemand("a", 1))}})
+	if got := proven(t, o, c); got != 4000 {
+		t.Errorf("%d, want 4000", got)
+	}
+}
+
 func TestProven_NamesOfferingsWithoutAPrice(t *testing.T) {
 	o, c := fourNodes()
 	o.Classes[0].Types[0].Offerings = append(o.Classes[0].Types[0].Offerings, catalog.Offering{Zone: "a", CapacityType: label.Spot})

@@ -24,7 +24,7 @@ const unlimited = -1
 // offerings lists what ready pools can launch. All pools that can use a
 // reservation share it.
 func (p *proof) offerings() (out []source, err error) {
-	index := map[string]int{}
+	index := map[string]int{} // of reservations
 	for _, pool := range p.objects.Pools {
 		class := p.classes[pool.Class]
 		if !class.Ready || !pool.Ready || pool.Deleting {
@@ -42,19 +42,16 @@ func (p *proof) offerings() (out []source, err error) {
 				continue
 			}
 			id, price := name+"/"+o.Reservation, max(0, o.Price)
-			i, known := index[id]
-			if !known {
-				i, index[id] = len(out), len(out)
-				out = append(out, source{name: id, price: price})
+			i, shared := index[id]
+			if !shared {
+				i = len(out)
+				out = append(out, source{name: name, price: price, count: unlimited})
 			}
-			s := &out[i]
 			if reserved {
-				s.count = max(s.count, o.Left+p.inUse(o))
-			} else {
-				s.count = unlimited
+				index[id], out[i].count = i, max(out[i].count, o.Left+p.inUse(o))
 			}
 			o.forSale = true
-			s.places, s.price = append(s.places, p.net(o.place)), min(s.price, price)
+			out[i].places, out[i].price = append(out[i].places, p.net(o.place)), min(out[i].price, price)
 		}
 	}
 	return out, nil
