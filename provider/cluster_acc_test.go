@@ -206,6 +206,7 @@ func TestAccNodeClassAndPool(t *testing.T) {
   tags                  = { env = "test" }
   detailed_monitoring   = true
   kubelet               = { max_pods = 50 }
+  capacity_reservation_selector_terms = [{ tags = { team = "*" }, instance_match_criteria = "open" }]
   metadata_options      = { http_put_response_hop_limit = 2 }
   block_device_mappings = [{ device_name = "/dev/xvda", ebs = { volume_size = "40Gi", volume_type = "gp3" } }]
   user_data             = "#!/bin/sh\necho hello\n"`
