@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -98,11 +99,16 @@ type bin struct {
 	worth   uint64
 }
 
-// ranked is a bin with the score that it has for the kind at hand.
-type ranked struct {
-	score int64
-	bin   int
+// ranked is a bin with the score that it has for the kind at hand, in one number:
+// the higher, the better, and of equal scores the first bin is the best.
+type ranked uint64
+
+// rank needs scores below 2^46 and fewer than 2^16 bins.
+func rank(score int64, bin int) ranked {
+	return ranked(score+1<<46)<<16 | ranked(math.MaxUint16-bin)
 }
+
+func (r ranked) bin() int { return math.MaxUint16 - int(r&math.MaxUint16) }
 
 // spread buys what the linear program would buy, in lots of m nodes that are
 // filled alike, and deals the pods out: big ones first, each to the bin that it
@@ -162,18 +168,23 @@ func (s *search) buy(prices price.Prices, m int64) []bin {
 // bin with the best score.
 func (s *search) deal(bins []bin, k int, n int64) {
 	kd := &s.kinds[k]
-	s.heap = s.heap[:0]
+	heap := s.heap[:0]
 	for i := range bins {
 		if score, ok := s.rate(&bins[i], kd); ok {
-			s.heap = append(s.heap, ranked{score, i})
+			heap = append(heap, rank(score, i))
 		}
 	}
-	for i := len(s.heap)/2 - 1; i >= 0; i-- {
-		s.sink(i)
+	s.heap = heap
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		sink(heap, i)
 	}
-	for n > 0 && len(s.heap) > 0 {
-		b := &bins[s.heap[0].bin]
-		take := max(1, min(n, room(kd.need, b.free)/16))
+	for n > 0 && len(heap) > 0 {
+		i := heap[0].bin()
+		b := &bins[i]
+		take := int64(1)
+		if n > 1 && fits32(kd.need, b.free) {
+			take = min(n, room(kd.need, b.free)/16)
+		}
 		if kd.roles != nil {
 			take = min(take, s.allowed(kd, b.tallies))
 			b.tallies = s.enter(kd, b.tallies, take)
@@ -190,35 +201,49 @@ func (s *search) deal(bins []bin, k int, n int64) {
 		n -= take
 		b.lean, b.mean = s.scale.lean(b.free, s.scale.none)
 		if score, ok := s.rate(b, kd); ok {
-			s.heap[0].score = score
+			heap[0] = rank(score, i)
 		} else {
-			last := len(s.heap) - 1
-			s.heap[0] = s.heap[last]
-			s.heap = s.heap[:last]
+			last := len(heap) - 1
+			heap[0] = heap[last]
+			heap = heap[:last]
 		}
-		s.sink(0)
+		sink(heap, 0)
 	}
 }
 
-// sink restores the order of the heap below i: best score first, then index.
-func (s *search) sink(i int) {
+// fits32 says whether at least 32 pods fit, without dividing.
+func fits32(need, free []int64) bool {
+	for d, n := range need {
+		if n > free[d]>>5 {
+			return false
+		}
+	}
+	return true
+}
+
+// sink restores the order of the heap below i: the best first.
+func sink(heap []ranked, i int) {
+	if i >= len(heap) {
+		return
+	}
+	x := heap[i]
 	for {
 		child := 2*i + 1
-		if child >= len(s.heap) {
-			return
+		if child >= len(heap) {
+			break
 		}
-		if right := child + 1; right < len(s.heap) && s.heap[right].ahead(s.heap[child]) {
-			child = right
+		best := heap[child]
+		if right := child + 1; right < len(heap) && heap[right] > best {
+			child, best = right, heap[right]
 		}
-		if !s.heap[child].ahead(s.heap[i]) {
-			return
+		if best < x {
+			break
 		}
-		s.heap[i], s.heap[child] = s.heap[child], s.heap[i]
+		heap[i] = best
 		i = child
 	}
+	heap[i] = x
 }
-
-func (r ranked) ahead(o ranked) bool { return r.score > o.score || r.score == o.score && r.bin < o.bin }
 
 // rate scores the bin for one more pod of the kind; false where it does not fit.
 func (s *search) rate(b *bin, kd *kind) (score int64, fits bool) {
