@@ -23,6 +23,9 @@ type pod struct {
 // waits says whether the pod still needs a place.
 func (p *pod) waits() bool { return p.Node == "" && !p.Deleting && !p.Pinned }
 
+// ageLength is how long the age is before the id; see appendAge.
+const ageLength = 12
+
 // appendAge appends a text that orders pods by creation, then id.
 func (p *pod) appendAge(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(p.Created.Unix())^1<<63)
@@ -47,12 +50,13 @@ type Group struct {
 	// comes into being.
 	Kind string
 
-	edit    *edit
-	size    int
-	bound   int64
-	pending tree[*pod]  // by age
-	on      tree[int64] // by node
-	leaving tree[int64] // Deleting ones of on
+	edit      *edit
+	size      int
+	bound     int64
+	nominated int64       // of pending
+	pending   tree[*pod]  // by age
+	on        tree[int64] // by node
+	leaving   tree[int64] // Deleting ones of on
 }
 
 // Pending returns the pods that need a place: unbound, neither Deleting nor
@@ -67,11 +71,12 @@ func (g *Group) Pending() iter.Seq[Pod] {
 	}
 }
 
-// Waiting is Pending without copies: the pods by id, not to be changed.
+// Waiting is Pending without copies: the pods by id, not to be changed. They are
+// not looked at for it: thousands of them are far apart in memory.
 func (g *Group) Waiting() iter.Seq2[string, *Pod] {
 	return func(yield func(string, *Pod) bool) {
-		for _, p := range g.pending.all() {
-			if !yield(p.id, &p.Pod) {
+		for age, p := range g.pending.all() {
+			if !yield(age[ageLength:], &p.Pod) {
 				return
 			}
 		}
@@ -80,6 +85,9 @@ func (g *Group) Waiting() iter.Seq2[string, *Pod] {
 
 // PendingCount is how many pods need a place.
 func (g *Group) PendingCount() int64 { return int64(g.pending.size) }
+
+// Nominated is how many of the pending pods are nominated, by whomever.
+func (g *Group) Nominated() int64 { return g.nominated }
 
 // Bound is how many pods have a node; Deleting and Pinned ones count.
 func (g *Group) Bound() int64 { return g.bound }
@@ -270,6 +278,9 @@ func (u *update) count(p *pod, n int64) {
 			g.leaving = u.tally(g.leaving, p.Node, n)
 		}
 	case p.waits():
+		if p.Nominated != "" {
+			g.nominated += n
+		}
 		u.scratch = p.appendAge(u.scratch[:0])
 		if age := string(u.scratch); n > 0 {
 			g.pending = g.pending.put(u.edit, age, p)

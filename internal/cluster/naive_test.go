@@ -17,12 +17,13 @@ type account struct {
 	used, daemons  quantity.Resources
 	busy           bool
 	bound, waiting int
+	nominated      int
 }
 
 func (a *account) say(name string) string {
 	slices.SortFunc(a.pending, func(p, q Pod) int { return cmp.Or(p.Created.Compare(q.Created), cmp.Compare(p.ID(), q.ID())) })
-	return fmt.Sprintf("%s: pending %d %v, bound %d on %v, leaving %v, anti-affine %v, used %v, daemons %v, busy %v",
-		name, a.waiting, ids(a.pending), a.bound, a.on, a.leaving, a.antiAffine, a.used, a.daemons, a.busy)
+	return fmt.Sprintf("%s: pending %d %v, nominated %d, bound %d on %v, leaving %v, anti-affine %v, used %v, daemons %v, busy %v",
+		name, a.waiting, ids(a.pending), a.nominated, a.bound, a.on, a.leaving, a.antiAffine, a.used, a.daemons, a.busy)
 }
 
 // naive says of every group and node what the contract says, straight from the
@@ -69,6 +70,9 @@ func naive(o Objects) []string {
 		if p.Node == "" {
 			if !p.Pinned && !p.Deleting {
 				g.pending, g.waiting = append(g.pending, p), g.waiting+1
+				if p.Nominated != "" {
+					g.nominated++
+				}
 			}
 			continue
 		}
@@ -116,7 +120,7 @@ func indexed(s Snapshot) []string {
 	pending, anti := slices.Collect(s.PendingGroups()), slices.Collect(s.AntiAffine())
 	for g := range s.Groups() {
 		a := account{
-			pending: slices.Collect(g.Pending()), waiting: int(g.PendingCount()), bound: int(g.Bound()), on: map[string]int{}, leaving: map[string]int{},
+			pending: slices.Collect(g.Pending()), waiting: int(g.PendingCount()), nominated: int(g.Nominated()), bound: int(g.Bound()), on: map[string]int{}, leaving: map[string]int{},
 			antiAffine: slices.Contains(anti, g),
 		}
 		for node, n := range g.On() {

@@ -84,7 +84,7 @@ func (d *dice) shape() Shape {
 func (d *dice) pod() Pod {
 	p := Pod{Namespace: d.one("default", "shop"), Name: "p" + d.one("0", "1", "2", "3", "4", "5"), Labels: d.labels(), Shape: d.shape()}
 	p.UID = p.ID() + d.one("", "", "'")
-	p.Node = d.one("", "", "n0", "n1", "n2")
+	p.Node, p.Nominated = d.one("", "", "n0", "n1", "n2"), d.one("", "", "n0")
 	p.Created = time.Unix(int64(d.roll(3)), int64(d.roll(2)))
 	p.Deleting, p.DoNotDisrupt, p.Pinned = d.roll(6) == 1, d.roll(6) == 1, d.roll(4) == 1
 	if p.Pinned {

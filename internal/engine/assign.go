@@ -87,7 +87,7 @@ func (s *step) ruledFirst() []*demandClass {
 }
 
 func (s *step) keepNominations(c *demandClass) {
-	if !slices.ContainsFunc(c.pods, func(p podRef) bool { return p.Nominated != "" }) {
+	if !c.nominated {
 		return
 	}
 	c.pods = filter(c.pods, func(p podRef) bool {

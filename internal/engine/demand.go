@@ -20,6 +20,7 @@ type demandClass struct {
 	level     int      // the one in force
 	rules     []int    // for each level: its number in the table of rules
 	pods      []podRef // pending, oldest first
+	nominated bool     // some of them
 	displaced []podRef // bound to a node that goes
 	declared  int64    // replicas that do not exist yet
 	aside     int64    // of them, those whose turn comes later
@@ -60,7 +61,12 @@ func (s *step) gatherDemand() {
 		s.trace.Objects++
 		c := s.class(g)
 		c.pods = make([]podRef, 0, g.PendingCount())
+		c.nominated = g.Nominated() > 0
 		for id, p := range g.Waiting() {
+			if !c.nominated {
+				c.pods = append(c.pods, podRef{id, p})
+				continue
+			}
 			if _, there := s.in.Snapshot.State(p.Nominated); there && p.Nominated != "" && !p.NominatedByUs {
 				// The scheduler is making room for it by preemption.
 				s.outcomes = append(s.outcomes, plan.Outcome{Group: g.Key, Pods: []string{id}, Verdict: plan.OnNode, On: p.Nominated})
