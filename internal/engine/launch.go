@@ -10,6 +10,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/random"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -369,18 +370,11 @@ func merged(slots []cluster.Slot) []cluster.Slot {
 // the seed. The alphabet is that of Kubernetes' generated names.
 func (s *step) claimName(pool string) string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
-	x := mix(s.in.Seed + uint64(len(s.launches)+1)*0x9e3779b97f4a7c15)
+	x := random.At(s.in.Seed, uint64(len(s.launches)+1))
 	suffix := make([]byte, 6)
 	for i := range suffix {
 		suffix[i] = alphabet[x%uint64(len(alphabet))]
 		x /= uint64(len(alphabet))
 	}
 	return fmt.Sprintf("%s-%s", pool, suffix)
-}
-
-// mix spreads the bits of x (the finalizer of splitmix64).
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

@@ -70,7 +70,7 @@ func Bind(cfg Binding) Bindings {
 	}
 	c := &clock{}
 	b := &binding{
-		Binding: cfg, scheduler: newScheduler(c, &chance{state: cfg.Seed}, time.Millisecond),
+		Binding: cfg, scheduler: newScheduler(c, &chance{seed: cfg.Seed}, time.Millisecond),
 		target: map[*pod]string{}, tainted: map[string]bool{},
 	}
 	b.scheduler.wrote = b.cleared
@@ -122,7 +122,7 @@ func (b *binding) demand() (pods []*pod, sizes []quantity.Resources) {
 		more := func(n int64) int64 { return n + n*b.More/1000 }
 		sizes = append(sizes, quantity.Resources{MilliCPU: more(sum.MilliCPU), MemoryBytes: more(sum.MemoryBytes), PodSlots: 110})
 	}
-	r := &chance{state: b.Seed ^ 0x5eed}
+	r := &chance{seed: b.Seed ^ 0x5eed}
 	r.shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names {
 		pods = append(pods, byKind[name]...)

@@ -27,7 +27,7 @@ func spotted(seed uint64) []Workload {
 		{15000, 1},
 	}
 	replicas := []int64{1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 7, 10, 16}
-	r := &chance{state: seed}
+	r := &chance{seed: seed}
 	var out []Workload
 	var pods int64
 	for i := 0; pods < 1009; i++ {

@@ -3,6 +3,8 @@ package sim
 import (
 	"container/heap"
 	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/random"
 )
 
 // clock runs events in the order of their times; those of one time run in the
@@ -53,15 +55,12 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
-// chance is a seeded source of random numbers (splitmix64).
-type chance struct{ state uint64 }
+// chance is a source of random numbers.
+type chance struct{ seed, drawn uint64 }
 
 func (c *chance) next() uint64 {
-	c.state += 0x9e3779b97f4a7c15
-	x := c.state
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	c.drawn++
+	return random.At(c.seed, c.drawn)
 }
 
 // below returns a number in [0, n); n is small, so that the bias is too.

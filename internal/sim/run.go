@@ -32,7 +32,7 @@ type run struct {
 func Run(cfg Config) Report {
 	cfg = cfg.withDefaults()
 	cfg.Policy.CannotNominate = cfg.Mode == Plain
-	r := &run{cfg: cfg, clock: &clock{}, chance: &chance{state: cfg.Seed}, pods: map[string]*pod{}, view: newView(cfg)}
+	r := &run{cfg: cfg, clock: &clock{}, chance: &chance{seed: cfg.Seed}, pods: map[string]*pod{}, view: newView(cfg)}
 	r.daemon = &daemon{r: r}
 	r.scheduler = newScheduler(r.clock, r.chance, cfg.AttemptTime)
 	r.scheduler.bound, r.scheduler.wrote = r.bound, func(p *pod) { r.view.pod(p); r.daemon.changed() }

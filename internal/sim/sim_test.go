@@ -60,7 +60,7 @@ func shape(milliCPU, mib int64) cluster.Shape {
 
 // mixed draws workloads of uneven size, some 400 pods in all.
 func mixed(seed uint64) []Workload {
-	r := &chance{state: seed}
+	r := &chance{seed: seed}
 	var out []Workload
 	sizes := []int64{50, 100, 250, 500, 1000, 2000, 4000}
 	for i := range 60 {

@@ -124,9 +124,14 @@ func (r *Recorder) tell(s cluster.Snapshot, p plan.Plan) {
 			now[l.Name] = true
 		}
 	}
-	p.Outcomes = slices.DeleteFunc(slices.Clone(p.Outcomes), func(o plan.Outcome) bool { return o.Verdict == plan.OnLaunch && !now[o.On] })
-	if !slices.ContainsFunc(p.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.OnLaunch || o.Verdict == plan.Unplaceable }) {
+	told := func(o plan.Outcome) bool { return o.Verdict == plan.OnLaunch && !now[o.On] }
+	if !slices.ContainsFunc(p.Outcomes, func(o plan.Outcome) bool {
+		return o.Verdict == plan.Unplaceable || o.Verdict == plan.OnLaunch && !told(o)
+	}) {
 		return
+	}
+	if slices.ContainsFunc(p.Outcomes, told) {
+		p.Outcomes = slices.DeleteFunc(slices.Clone(p.Outcomes), told)
 	}
 	stories := plan.Tell(p, func(id string) string {
 		if pod, ok := s.Pod(id); ok {

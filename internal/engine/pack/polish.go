@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/random"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -184,13 +185,9 @@ func (s *search) begin(from *search, taken []int, step uint64) {
 // choose picks different nodes, one copy of each: the first few of the order
 // more often than the last.
 func (s *search) choose(step uint64) []int {
-	random := step * 0x9e3779b97f4a7c15
-	next := func(n uint64) uint64 { // splitmix64
-		random += 0x9e3779b97f4a7c15
-		z := random
-		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-		z = (z ^ z>>27) * 0x94d049bb133111eb
-		return (z ^ z>>31) % n
+	next := func(n uint64) uint64 {
+		step++
+		return random.At(0, step) % n
 	}
 	all := uint64(len(s.nodes))
 	size := 2 + next(min(14, all))
