@@ -24,7 +24,8 @@ type Lot struct {
 
 // Unsettled returns the NodeClaims that need attention, by name: all but those
 // that are launched, registered, initialized, neither deleting nor interrupted,
-// and whose node is there, Ready, neither Cordoned nor Deleting, and Busy.
+// and whose node is there, Ready, neither Cordoned nor Deleting, Busy, and has no
+// preference (PreferNoSchedule) that it did not come with.
 func (s Snapshot) Unsettled() iter.Seq[Claim] {
 	return func(yield func(Claim) bool) {
 		for _, c := range s.unsettled.all() {
@@ -79,7 +80,15 @@ func (n *NodeState) Claim() (Claim, bool) {
 // that is not known is not Ready.
 func (c *Claim) settled(l *Load) bool {
 	return c.Launched && c.Registered && c.Initialized && !c.Deleting && c.Interruption == nil &&
-		l.Node.Ready && !l.Node.Cordoned && !l.Node.Deleting && l.busy > 0
+		l.Node.Ready && !l.Node.Cordoned && !l.Node.Deleting && l.busy > 0 && !c.reserved(l.Node.Taints)
+}
+
+// reserved says whether a preference is among the taints of the claim's node that
+// the claim did not bring.
+func (c *Claim) reserved(taints []Taint) bool {
+	return slices.ContainsFunc(taints, func(t Taint) bool {
+		return t.Effect == PreferNoSchedule && !slices.Contains(c.Taints, t)
+	})
 }
 
 // setClaim files the claim under its pool and, where it names a node, leaves it

@@ -39,6 +39,7 @@ func TestUnsettled_FollowsTheClaimItsNodeAndItsPods(t *testing.T) {
 		"node deleting":   func(o *Objects) { o.Nodes[0].Deleting = true },
 		"pod elsewhere":   func(o *Objects) { o.Pods[0].Node = "m" },
 		"pod pinned":      func(o *Objects) { o.Pods[0].Pinned = true },
+		"node reserved":   func(o *Objects) { o.Nodes[0].Taints = []Taint{{Key: "a", Effect: PreferNoSchedule}} },
 	} {
 		o := settled()
 		spoil(&o)

@@ -27,6 +27,7 @@ const (
 // waits.
 type Growth struct {
 	Demand       int64     // pods that need a place, declared ones included
+	Fell         time.Time // when it fell last
 	Last, Before time.Time // when it grew last, and the time before that
 }
 
@@ -35,6 +36,12 @@ type Growth struct {
 func (g Growth) next(demand int64, now time.Time) Growth {
 	if g.Last.After(now) {
 		g.Before, g.Last = time.Time{}, time.Time{} // the clock went back
+	}
+	if g.Fell.After(now) {
+		g.Fell = now
+	}
+	if demand < g.Demand {
+		g.Fell = now
 	}
 	if demand > g.Demand {
 		g.Before, g.Last = g.Last, now

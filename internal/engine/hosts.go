@@ -41,6 +41,7 @@ type host struct {
 	pods      []podRef // assigned: pending pods, in order of assignment
 	displaced int64
 	declared  int64
+	hardness  int // see unnominated.go
 }
 
 func (h *host) name() string {
@@ -118,7 +119,7 @@ func (s *step) nodeHost(state *cluster.NodeState, c cluster.Claim) *host {
 	if n.Cordoned || n.Deleting || c.Deleting || c.Interruption != nil {
 		return nil
 	}
-	h := &host{stage: stageNode, node: n, state: state, claim: c, labels: []label.Lookup{n.Labels}, taints: n.Taints}
+	h := &host{stage: stageNode, node: n, state: state, claim: c, labels: []label.Lookup{n.Labels}, taints: s.lasting(n.Taints)}
 	switch {
 	case c.Name == "" || c.Initialized:
 		if !n.Ready {

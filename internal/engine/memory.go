@@ -17,6 +17,7 @@ type Memory struct {
 	Unavailable []Penalty  // sorted by offering
 	EmptySince  []Since    // claims, sorted
 	ReadySince  []Since    // nodes that are kept for their pods, sorted
+	OpenSince   []Since    // nodes that have opened a short time ago without nominations, sorted
 	Planned     []Planned  // claims, sorted
 	Declared    []Progress // by workload
 	Advanced    []Since    // kinds of controllers, sorted: when one of them made progress last
@@ -96,9 +97,10 @@ func (m Memory) next(s cluster.Snapshot, now time.Time) Memory {
 	m.Unavailable = filter(m.Unavailable, func(p Penalty) bool { return now.Before(p.Until) })
 	m.EmptySince = filter(m.EmptySince, func(x Since) bool { return s.IsUnsettled(x.ID) })
 	m.ReadySince = filter(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
+	m.OpenSince = filter(m.OpenSince, func(x Since) bool { _, ok := s.Node(x.ID); return ok && now.Before(x.At.Add(reservedFor)) })
 	m.Planned = filter(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	m.Advanced = slices.Clone(m.Advanced)
-	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.Advanced} { // copies by now
+	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.Advanced} { // copies by now
 		for i := range list {
 			list[i].At = earliest(list[i].At, now)
 		}

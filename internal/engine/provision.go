@@ -26,9 +26,10 @@ type tier struct {
 	full     map[string]bool // pools whose limits leave nothing
 	varied   map[int]bool    // groups of rows that are packed only as full as minValues allows
 	cells    map[cellsKey][]*cell
-	standard *fleet.Row // the row with the most room for its price
-	least    int32      // the priority down to which pods are packed
-	behind   bool       // some class waits for where those are launched that it must follow
+	standard *fleet.Row   // the row with the most room for its price
+	least    int32        // the priority down to which pods are packed
+	unsuited map[int]bool // rows for what finds no place on others only; see unsuited
+	behind   bool         // some class waits for where those are launched that it must follow
 }
 
 // provision launches nodes for the demand that found no host. Weight is not a
@@ -56,17 +57,25 @@ func (s *step) remaining() int64 {
 // provisionTier packs the remaining demand on the pools [from, to).
 func (s *step) provisionTier(from, to int) {
 	t := &tier{excluded: map[int]bool{}, full: map[string]bool{}, varied: map[int]bool{}, least: math.MinInt32}
+	t.unsuited = s.unsuited(from, to)
 	clear(s.shut)
 	if s.scarce != nil {
 		t.least = s.scarce.least()
 	}
 	for round := 0; round < rounds; round++ {
 		s.openRows(t, from, to)
-		if len(t.rows) == 0 || s.remaining() == 0 {
+		if s.remaining() == 0 {
 			return
 		}
-		if again := s.packTier(t); again {
+		if len(t.rows) > 0 && s.packTier(t) {
 			continue
+		}
+		if !s.cut && len(t.unsuited) > 0 {
+			t.unsuited = nil
+			continue
+		}
+		if len(t.rows) == 0 {
+			return
 		}
 		if s.cut || !s.lower(t) {
 			return
@@ -85,7 +94,7 @@ func (s *step) openRows(t *tier, from, to int) {
 	}
 	for i := range s.fleet.Rows {
 		r := &s.fleet.Rows[i]
-		if r.Pool < from || r.Pool >= to || s.sale[i] == 0 || t.excluded[i] || t.full[s.fleet.Pools[r.Pool].Name] {
+		if r.Pool < from || r.Pool >= to || s.sale[i] == 0 || t.excluded[i] || t.unsuited[i] || t.full[s.fleet.Pools[r.Pool].Name] {
 			continue
 		}
 		if r.Left >= 0 && s.reservationUse(r) >= r.Left {

@@ -24,12 +24,16 @@ func (s *step) stillKept() {
 // fails for another reason, is written again.
 func (s *step) release() {
 	s.stillKept()
+	s.lift()
 	coming := s.coming()
-	opening := !s.in.Policy.CannotNominate || s.opening()
+	opens := func(*host) bool { return true }
+	if s.in.Policy.CannotNominate {
+		opens = s.opening()
+	}
 	for _, h := range s.touched(func(h *host) bool { return len(h.pods) > 0 }) {
 		switch h.stage {
 		case stageKept:
-			if opening {
+			if opens(h) {
 				s.releaseKept(h, coming)
 			}
 		case stageNode:
@@ -74,7 +78,7 @@ func (s *step) releaseKept(h *host, coming bool) {
 		}
 	}
 	s.nominate = append(s.nominate, plan.Release{
-		Node: h.node.Name, NodeUID: h.node.UID, Taint: s.in.Policy.StartupTaint,
+		Node: h.node.Name, NodeUID: h.node.UID, Taint: s.in.Policy.StartupTaint, Puts: s.reserve(h),
 		Planned: int64(len(h.pods)), GivenUp: h.declared,
 	})
 }

@@ -1,102 +1,178 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Without the right to nominate it is the scheduler that chooses the node of each
-// pod, by its own scoring. Two rules keep what that costs small.
+// pod, by its own scoring. Four rules keep what that costs small.
 //
-// Nodes open together. Opened one by one, each is the emptiest when it opens and
-// gets whatever comes next; of several the scoring gives each pod the one whose
-// free CPU and memory suit it best, so that they fill evenly in both.
+// Nodes open together, the more the longer they wait for each other. Opened one by
+// one, each is the emptiest when it opens and gets whatever comes next; of many
+// the scoring gives each pod the one whose free CPU and memory suit it best. And
+// each opening lets the scheduler try all that is pending again, which brings the
+// pods out of the order in which their nodes were ordered.
+//
+// Nodes that large pods need open with preferences (PreferNoSchedule) that send
+// other pods elsewhere for as long as there is room elsewhere. While there is not,
+// as more is pending than what is up can hold, those for the largest pods stay
+// closed for up to twice as long: the others would fill them. The preferences go
+// when nothing is pending, or after reservedFor.
+//
+// Nodes are of types that suit what is pending as a whole; see unsuited.
 //
 // Pods that the scheduler left over are not launched for while nodes that are
-// still to open have the room in sum: which pods get it is not known before. The
-// room that is left over early is taken by those that come later.
+// still to open, or that it is still filling, have the room in sum; see leaveOpen.
 const (
-	// openTogether is how many kept nodes open without waiting for more. Fewer
-	// fill unevenly; many more leave little for those that come after them.
-	openTogether = 20
-	// sameWave is how long after a pod a node may have been ordered for the pod to
-	// wait for it. It ends the wait where nodes are ordered without end.
-	sameWave = time.Minute
-	// planned is the age at which a pod has had its first plan, whatever it waited
-	// for then.
-	planned = 2 * tailWait
+	// waveOf is how many nodes wait ReleaseWait for each other. Twice as many wait
+	// twice as long, at most keptAtMost times.
+	waveOf = 8
+	// reservedFor is how long the preferences stay at most.
+	reservedFor = 30 * time.Second
+	// largePod and largestPod are the parts, in ninths, of the largest node on its way
+	// that a pod takes which is among the large, and the largest.
+	largePod, largestPod = 2, 4
 )
 
-// opening says whether the kept nodes open now: when there are enough of them,
-// no other is on its way, or one has been kept for ReleaseWait.
-func (s *step) opening() bool {
-	kept, coming := 0, 0
-	var first time.Time
-	for _, h := range s.hosts {
-		if h.stage != stageKept {
-			coming++
+// reserves are the preferences of a node, by how hard to place its pods are.
+func reserves(hardness int) []cluster.Taint {
+	return []cluster.Taint{
+		{Key: "karpenterd.sh/large-pods-first", Effect: cluster.PreferNoSchedule},
+		{Key: "karpenterd.sh/largest-pods-first", Effect: cluster.PreferNoSchedule},
+	}[:hardness]
+}
+
+func reserving(t cluster.Taint) bool {
+	return t.Effect == cluster.PreferNoSchedule && slices.Contains(reserves(2), t)
+}
+
+// lasting are the taints without the preferences that will go.
+func (s *step) lasting(taints []cluster.Taint) []cluster.Taint {
+	if !slices.ContainsFunc(taints, reserving) {
+		return taints
+	}
+	return filter(taints, func(t cluster.Taint) bool { return !reserving(t) })
+}
+
+// reserve returns the preferences with which the node opens, and remembers when
+// it does.
+func (s *step) reserve(h *host) []cluster.Taint {
+	if !s.in.Policy.CannotNominate {
+		return nil
+	}
+	s.memory.OpenSince, _ = remember(s.memory.OpenSince, h.node.Name, s.in.Now)
+	if h.hardness == 0 {
+		return nil
+	}
+	return reserves(h.hardness)
+}
+
+// lift takes the preferences off nodes that need them no longer.
+func (s *step) lift() {
+	for _, c := range s.claims {
+		node, up := s.in.Snapshot.Node(c.Node)
+		if !up || !slices.ContainsFunc(node.Taints, reserving) {
 			continue
 		}
-		kept++
-		var ready time.Time
-		s.memory.ReadySince, ready = remember(s.memory.ReadySince, h.node.Name, s.in.Now)
-		first = earliest(first, ready)
+		if at, known := firstSeen(s.memory.OpenSince, node.Name); known && s.trace.Pods > 0 && s.in.Policy.CannotNominate {
+			s.waitUntil(at.Add(reservedFor), plan.Filling)
+			continue
+		}
+		s.nominate = append(s.nominate, plan.Release{
+			Node: node.Name, NodeUID: node.UID, Taint: s.in.Policy.StartupTaint, Lifts: filter(node.Taints, reserving),
+		})
 	}
-	end := first.Add(s.in.Policy.ReleaseWait)
-	if kept == 0 || kept >= openTogether || coming == 0 || !s.in.Now.Before(end) {
+}
+
+// opening says which of the nodes that are kept open now.
+func (s *step) opening() func(*host) bool {
+	s.rateHosts()
+	all := func(*host) bool { return true }
+	kept := filter(s.hosts, func(h *host) bool { return h.stage == stageKept })
+	for _, h := range kept {
+		s.memory.ReadySince, _ = remember(s.memory.ReadySince, h.node.Name, s.in.Now)
+	}
+	since := func(h *host) time.Time {
+		at, _ := firstSeen(s.memory.ReadySince, h.node.Name)
+		return at
+	}
+	wait := s.in.Policy.ReleaseWait
+	wave := wait * time.Duration(min(max(len(s.hosts), waveOf), keptAtMost*waveOf)) / waveOf
+	enough := s.enough(kept)
+	last := func(h *host) bool { return !enough && h.hardness > 1 }
+	if enough {
+		wave = wait
+	}
+	var first time.Time
+	for _, h := range kept {
+		if !last(h) {
+			first = earliest(first, since(h))
+		}
+	}
+	if len(kept) == len(s.hosts) || enough && !s.in.Now.Before(first.Add(wave)) {
+		return all
+	}
+	return func(h *host) bool {
+		end := first.Add(wave)
+		if last(h) { // with the first others after its own wait, if there are any
+			end = since(h).Add(2 * wave)
+			if alone := since(h).Add(wave); !first.IsZero() {
+				end = earliest(end, latest(alone, first.Add(wave)))
+			}
+		}
+		if s.in.Now.Before(end) {
+			s.waitUntil(end, plan.Company)
+			return false
+		}
 		return true
 	}
-	s.waitUntil(end, plan.Company)
-	return false
 }
 
-// leaveOpen lets pods that found no room wait for the nodes of their wave that
-// have not opened, where these have the room in sum. A pod that has just come
-// does not wait: it is part of what the next node is ordered for.
-func (s *step) leaveOpen() {
-	if !s.in.Policy.CannotNominate {
-		return
-	}
-	var promised quantity.Resources
+// enough says whether the nodes that are up, kept or being filled, have room in
+// sum for all that is pending and has a place.
+func (s *step) enough(kept []*host) bool {
+	var demand, room quantity.Resources
 	for _, c := range s.classes {
-		g := c.group
-		if len(c.pods) == 0 || s.in.Now.Before(c.pods[0].Created.Add(planned)) || s.ruled(c) || len(g.Shape.Ports) > 0 || g.Shape.Gang.Name != "" {
-			continue
-		}
-		room := s.toOpen(c).Sub(promised)
-		n := int64(0)
-		for n < int64(len(c.pods)) && !s.in.Now.Before(c.pods[n].Created.Add(planned)) {
-			n++
-		}
-		n = withoutAttach(g.Shape.Requests).CountIn(room, n)
-		if n <= 0 {
-			continue
-		}
-		promised = promised.Add(withoutAttach(g.Shape.Requests).Times(n))
-		c.waiting += n
-		s.outcomes = append(s.outcomes, plan.Outcome{Group: g.Key, Pods: s.ids(c.draw(n)), Verdict: plan.LeftOpen})
+		demand = demand.Add(withoutAttach(c.group.Shape.Requests).Times(c.had - c.refused))
 	}
+	for _, h := range slices.Concat(kept, s.beingFilled()) {
+		room = room.Add(h.most.Max(quantity.Resources{}))
+	}
+	return demand.MilliCPU <= room.MilliCPU && demand.MemoryBytes <= room.MemoryBytes
 }
 
-// toOpen is the free room in sum of the nodes that have not opened, that were
-// ordered in the wave of the class's oldest pod, and that would take a pod of it
-// while they are empty.
-func (s *step) toOpen(c *demandClass) quantity.Resources {
-	var sum quantity.Resources
-	fits := false
-	l := &c.levels[c.level]
-	last := c.pods[0].Created.Add(sameWave)
+// rateHosts says of each node that is not open yet how hard to place the pods are
+// that are planned for it, beside those of the others.
+func (s *step) rateHosts() {
+	var widest quantity.Resources
 	for _, h := range s.hosts {
-		if h.stage == stageNode || h.claim.Created.After(last) || !h.accepts(l) {
-			continue
+		widest = widest.Max(h.most)
+	}
+	least := 2
+	for _, h := range s.hosts {
+		var share int64
+		for _, p := range h.pods {
+			r := p.Shape.Requests
+			share = max(share, part(r.MilliCPU, widest.MilliCPU), part(r.MemoryBytes, widest.MemoryBytes))
 		}
-		fits = fits || withoutAttach(l.shape.Requests).Fits(h.most)
-		sum = sum.Add(h.free.Max(quantity.Resources{}))
+		switch share *= 9; {
+		case share >= largestPod*whole:
+			h.hardness = 2
+		case share >= largePod*whole:
+			h.hardness = 1
+		default:
+			h.hardness = 0
+		}
+		if len(h.pods) > 0 {
+			least = min(least, h.hardness)
+		}
 	}
-	if !fits {
-		return quantity.Resources{}
+	for _, h := range s.hosts {
+		h.hardness = max(0, h.hardness-least)
 	}
-	return sum
 }

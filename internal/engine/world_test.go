@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -154,7 +155,7 @@ func (w *world) bringUp(launches []plan.Launch) *world {
 	return w
 }
 
-// open takes the daemon's taint off every node and binds the pods nominated.
+// open carries releases out and binds the pods nominated.
 func (w *world) open(actions []plan.Action) *world {
 	for _, a := range actions {
 		switch a := a.(type) {
@@ -167,7 +168,8 @@ func (w *world) open(actions []plan.Action) *world {
 		case plan.Release:
 			for i := range w.objects.Nodes {
 				if n := &w.objects.Nodes[i]; n.Name == a.Node {
-					n.Taints = n.Taints[1:]
+					off := append([]cluster.Taint{a.Taint}, a.Lifts...)
+					n.Taints = slices.DeleteFunc(slices.Concat(n.Taints, a.Puts), func(t cluster.Taint) bool { return slices.Contains(off, t) })
 					for j := range w.objects.Claims {
 						w.objects.Claims[j].Initialized = w.objects.Claims[j].Initialized || w.objects.Claims[j].Node == n.Name
 					}

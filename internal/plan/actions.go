@@ -48,12 +48,14 @@ type Nominate struct {
 	Node        string
 }
 
-// Release takes the daemon's startup taint off a node.
+// Release takes the daemon's startup taint off a node. Without nominations the
+// node may get preferences in its place, and lose them with a later Release.
 type Release struct {
 	Node, NodeUID string
 	Taint         cluster.Taint
-	Planned       int64 // pods planned for it: nominated just before, unless they cannot be
-	GivenUp       int64 // pods that it was kept for and that did not come in time
+	Puts, Lifts   []cluster.Taint `json:",omitempty"` // preferences (PreferNoSchedule) of the daemon's own
+	Planned       int64           // pods planned for it: nominated just before, unless they cannot be
+	GivenUp       int64           // pods that it was kept for and that did not come in time
 }
 
 // Cordon taints a node that is about to go, so that nothing new lands on it.
@@ -107,6 +109,7 @@ const (
 	EmptyLongEnough  WaitReason = "a node to have been empty long enough"
 	PlannedPods      WaitReason = "the pods that a node is kept for"
 	Company          WaitReason = "more nodes to open together, as pods cannot be nominated"
+	Filling          WaitReason = "the scheduler to fill nodes that have opened, as pods cannot be nominated"
 	Replacement      WaitReason = "the replacement of an interrupted node"
 	CapacityToReturn WaitReason = "capacity that ran out to return"
 	MorePods         WaitReason = "more pods that are still arriving"

@@ -146,7 +146,7 @@ func (c Chapter) explain() string {
 	case Waiting:
 		text = verb("wait", "waits") + " a moment" + waitsFor(c.Reasons)
 	case LeftOpen:
-		text = verb("wait", "waits") + " for nodes that are about to open"
+		text = verb("wait", "waits") + " for nodes that are about to open or have just opened"
 	case Unplaceable:
 		return verb("cannot be placed", "cannot be placed") + ": " + ExplainRefusals(c.Reasons)
 	}

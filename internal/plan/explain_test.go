@@ -248,7 +248,7 @@ func TestTell_SaysWhereTheSchedulerChooses(t *testing.T) {
 	}}
 	const chooses = "; the scheduler chooses who gets their room, as pods cannot be nominated"
 	want := "Deployment default/job, 3 pods: 1 fits on node n. 1 fits on what is on its way, NodeClaim c" + chooses +
-		". 1 waits for nodes that are about to open" + chooses + "."
+		". 1 waits for nodes that are about to open or have just opened" + chooses + "."
 	if got := plan.Tell(p, byName)[0].Explain(); got != want {
 		t.Errorf("story:\n%s\nwant:\n%s", got, want)
 	}

@@ -92,7 +92,7 @@ func (o Outcome) Explain() string {
 	case Waiting:
 		return fmt.Sprintf("%s wait%s a moment", pods, s) + waitsFor(o.Reasons)
 	case LeftOpen:
-		return fmt.Sprintf("%s wait%s for nodes that are about to open; %s", pods, s, schedulerChooses)
+		return fmt.Sprintf("%s wait%s for nodes that are about to open or have just opened; %s", pods, s, schedulerChooses)
 	case Unplaceable:
 	}
 	return pods + " cannot be placed: " + ExplainRefusals(o.Reasons)

@@ -161,13 +161,14 @@ func (r *run) untaint(n *node, taints ...cluster.Taint) {
 	r.daemon.changed()
 }
 
-// release takes the daemon's taint off and so initializes the node.
+// release takes the daemon's taints off and so initializes the node.
 func (r *run) release(a plan.Release) {
 	n := r.scheduler.byName[a.Node]
 	if n == nil {
 		return
 	}
-	r.untaint(n, a.Taint)
+	n.Taints = slices.Concat(n.Taints, a.Puts)
+	r.untaint(n, append(slices.Clone(a.Lifts), a.Taint)...)
 	for _, c := range r.claims {
 		if c.node == n && !c.Initialized {
 			c.Initialized = true

@@ -41,6 +41,9 @@ func scoreWorld(seed uint64) *world {
 		}
 		if d.in(20) {
 			n.Spec.Taints = []corev1.Taint{{Key: "example.com/rather-not", Effect: corev1.TaintEffectPreferNoSchedule}}
+			if d.in(50) {
+				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "example.com/by-no-means", Effect: corev1.TaintEffectPreferNoSchedule})
+			}
 		}
 		w.nodes = append(w.nodes, n)
 	}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -111,9 +112,15 @@ func (a *Actor) nominate(ctx context.Context, n plan.Nominate) error {
 
 func (a *Actor) release(ctx context.Context, r plan.Release) error {
 	return a.patchNode(ctx, r.Node, r.NodeUID, map[string]string{}, func(taints []corev1.Taint) []corev1.Taint {
-		return slices.DeleteFunc(taints, func(t corev1.Taint) bool {
-			return t.Key == r.Taint.Key && string(t.Effect) == r.Taint.Effect
-		})
+		is := func(list []cluster.Taint, t corev1.Taint) bool {
+			return slices.ContainsFunc(list, func(x cluster.Taint) bool { return t.Key == x.Key && string(t.Effect) == x.Effect })
+		}
+		off := append([]cluster.Taint{r.Taint}, r.Lifts...)
+		taints = slices.DeleteFunc(taints, func(t corev1.Taint) bool { return is(off, t) || is(r.Puts, t) })
+		for _, t := range r.Puts {
+			taints = append(taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
+		}
+		return taints
 	})
 }
 

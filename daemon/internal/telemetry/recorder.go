@@ -63,6 +63,10 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 		case plan.Cordon:
 			r.Logger.Info("cordon node", "node", x.Node, "reason", x.Why)
 		case plan.Release:
+			if len(x.Lifts) > 0 {
+				r.Logger.Info("release node to all pods alike", "node", x.Node)
+				continue
+			}
 			nominated := x.Planned
 			if out.Plan.Unnominated {
 				nominated = 0

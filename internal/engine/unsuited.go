@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// unsuited lists the rows of the pools [from, to) that are more than half as dear
+// again as the best for the mixture of all that is pending. Without nominations it
+// is not known which of it will come to a node: one with little memory for its
+// CPU, bought for pods that need little, is full of others when half of its CPU is
+// free.
+func (s *step) unsuited(from, to int) map[int]bool {
+	if !s.in.Policy.CannotNominate {
+		return nil
+	}
+	var demand quantity.Resources
+	for _, c := range s.classes {
+		demand = demand.Add(c.group.Shape.Requests.Times(c.had))
+	}
+	prices := map[int]uint64{}
+	best := uint64(math.MaxUint64)
+	for i := range s.fleet.Rows {
+		if r := &s.fleet.Rows[i]; r.Pool >= from && r.Pool < to && s.sale[i] != 0 && r.Left < 0 {
+			prices[i] = priceFor(r, demand)
+			best = min(best, prices[i])
+		}
+	}
+	out := map[int]bool{}
+	for i, price := range prices {
+		if price/3 > best/2 {
+			out[i] = true
+		}
+	}
+	return out
+}
+
+// priceFor is what so many nodes of the row cost as hold the demand in sum.
+func priceFor(r *fleet.Row, demand quantity.Resources) uint64 {
+	of := func(need, have int64) uint64 {
+		if need <= 0 {
+			return 0
+		}
+		hi, lo := bits.Mul64(uint64(max(0, r.Price)), uint64(need))
+		if have <= 0 || hi >= uint64(have) {
+			return math.MaxUint64
+		}
+		price, _ := bits.Div64(hi, lo, uint64(have))
+		return price
+	}
+	return max(of(demand.MilliCPU, r.Net.MilliCPU), of(demand.MemoryBytes, r.Net.MemoryBytes))
+}
