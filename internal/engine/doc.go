@@ -7,6 +7,8 @@
 //     go, and replicas that a controller has declared and not yet created
 //  2. hosts    room that exists or is on its way: nodes and NodeClaims
 //  3. assign   demand onto hosts, promises first
+//     rearrange: what is planned on nodes on their way is packed anew with what
+//     found no room
 //  4. provision what found no host onto new NodeClaims: divide (among topology
 //     domains), bundle (what must share a node), pack, launch; limits
 //  5. relax    what found no place gives up a preference, and 3 and 4 again;

@@ -179,6 +179,7 @@ type step struct {
 	portsMatter bool
 
 	settled   bool    // nodes were up that are kept for declared pods; see settle
+	arranged  bool    // the time to rearrange is over
 	hosts     []*host // what is on its way, sorted by readiness, then name
 	nodeHosts map[string]*host
 
@@ -229,9 +230,7 @@ func newStep(in Input, excluded map[string]bool) *step {
 // place finds a place for the demand: first where it was promised one, then
 // level by level of preferences on what exists and on new nodes.
 func (s *step) place() {
-	s.gatherDemand()
-	s.gatherRules()
-	s.gatherHosts()
+	s.collect()
 	s.keepPromises()
 	s.openFleet()
 	s.tight = s.scarcity()
@@ -255,10 +254,23 @@ func (s *step) place() {
 	s.certify()
 }
 
+// collect lists what needs room, and the room that is on its way.
+func (s *step) collect() {
+	s.gatherDemand()
+	s.gatherRules()
+	s.gatherHosts()
+}
+
 // seek looks for a place for all that is wanted, level by level.
 func (s *step) seek() {
 	for more := !s.cut; more; {
 		s.goRound(s.classes, s.fill)
+		if !s.arranged {
+			s.rearrange()
+		}
+		if s.cut {
+			break
+		}
 		s.putOff()
 		s.leaveOpen()
 		s.provision()

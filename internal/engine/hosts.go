@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
@@ -90,9 +88,7 @@ func (s *step) gatherHosts() {
 			s.node(state)
 		}
 	}
-	slices.SortFunc(s.hosts, func(a, b *host) int {
-		return cmp.Or(cmp.Compare(a.stage, b.stage), strings.Compare(a.name(), b.name()))
-	})
+	slices.SortFunc(s.hosts, sooner)
 }
 
 // node returns the host of a node, nil where it takes no pods. Hosts are made

@@ -3,10 +3,8 @@ package engine
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -47,7 +45,7 @@ func (s *step) settle() {
 // movable says whether the class's pods may change places freely: other pods have
 // no say about them, and they would find room on most of the hosts.
 func (s *step) movable(c *demandClass, hosts []*host) bool {
-	if s.ruled(c) || len(c.group.Shape.Ports)+len(c.group.Shape.Unsupported) > 0 {
+	if !s.free(c) {
 		return false
 	}
 	need := withoutAttach(c.group.Shape.Requests)
@@ -57,6 +55,11 @@ func (s *step) movable(c *demandClass, hosts []*host) bool {
 		holds += work(need) * need.CountIn(h.most, unlimited)
 	}
 	return holds > room/3
+}
+
+// free says whether no other pods have a say in where the class goes.
+func (s *step) free(c *demandClass) bool {
+	return !s.ruled(c) && len(c.group.Shape.Ports)+len(c.group.Shape.Unsupported) == 0
 }
 
 // gather gives pods that exist to nodes that may open for them, and says whether
@@ -87,29 +90,14 @@ func (s *step) replan(hosts []*host) {
 	if len(classes) == 0 || len(hosts) == 0 {
 		return
 	}
-	fixed := map[string]bool{}
-	for _, c := range s.classes {
-		fixed[c.group.Kind] = !c.movable
-	}
-	slots := make(map[string][]cluster.Slot, len(hosts))
-	for _, h := range hosts {
-		was, _ := s.memory.plannedFor(h.claim.Name)
-		slots[h.claim.Name] = filter(was, func(x cluster.Slot) bool { return fixed[x.Kind] })
-	}
+	slots := s.fixedSlots(hosts, func(c *demandClass) bool { return !c.movable })
 	for _, f := range s.packHosts(hosts, classes, (*demandClass).count) {
-		name := f.host.claim.Name
 		for _, part := range f.parts {
-			slots[name] = append(slots[name], cluster.Slot{Kind: classes[part.Class].group.Kind, Count: part.Count})
+			slots.add(f.host, classes[part.Class], part.Count)
 		}
 	}
-	if s.cut {
-		return
-	}
-	s.memory.Planned = slices.Clone(s.memory.Planned)
-	for i, p := range s.memory.Planned {
-		if list, known := slots[p.Claim]; known {
-			s.memory.Planned[i].Slots = merged(list)
-		}
+	if !s.cut {
+		s.promise(slots)
 	}
 }
 
@@ -238,7 +226,7 @@ func (s *step) hostsProblem(hosts []*host, classes []*demandClass, count func(*d
 	p.Where = make([]pack.Where, len(levels))
 	hosts = slices.Clone(hosts)
 	slices.SortStableFunc(hosts, func(a, b *host) int {
-		return cmp.Or(cmp.Compare(work(a.free), work(b.free)), a.free.Compare(b.free), cmp.Compare(a.stage, b.stage), strings.Compare(a.name(), b.name()))
+		return cmp.Or(cmp.Compare(work(a.free), work(b.free)), a.free.Compare(b.free), sooner(a, b))
 	})
 	takes := func(h *host) []bool {
 		out := make([]bool, len(levels))

@@ -1,0 +1,98 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// apart is two nodes on their way: one is planned full of CPU, the other full of
+// memory. A pod that needs memory finds room on neither, unless pods of the two
+// change places.
+func apart(t *testing.T, with ...func(*cluster.Pod)) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.objects.Classes[0].Types = w.objects.Classes[0].Types[2:]
+	w.comes("cpu", 2, 1900, 500, with...).comes("memory", 2, 200, 7168, with...)
+	return w.comes("last", 1, 200, 7168, with...)
+}
+
+// comes adds pods a second later, and orders what is launched for them.
+func (w *world) comes(name string, n int, milliCPU, mib int64, with ...func(*cluster.Pod)) *world {
+	w.t.Helper()
+	w.after(time.Second)
+	with = append([]func(*cluster.Pod){func(p *cluster.Pod) {
+		p.Created, p.Shape.Requests.MemoryBytes = w.now, mib<<20
+	}}, with...)
+	w.pods(name, n, milliCPU, with...)
+	if name == "last" {
+		return w
+	}
+	launches := of[plan.Launch](w.step())
+	if len(launches) != 1 {
+		w.t.Fatalf("%d launches for %s, want 1", len(launches), name)
+	}
+	return w.order(launches)
+}
+
+func TestStep_PodsOnTheirWayChangePlacesBeforeMoreIsLaunched(t *testing.T) {
+	w := apart(t)
+	for _, when := range []string{"at first", "again", "after all is forgotten"} {
+		out := w.step()
+		if got := of[plan.Launch](out); len(got) != 0 {
+			t.Errorf("%s: launched %+v, though there is room if pods change places", when, got)
+		}
+		on := map[string]int{}
+		for _, o := range out.Plan.Outcomes {
+			if o.Verdict == plan.OnClaim {
+				on[o.On] += len(o.Pods)
+			}
+		}
+		if on[w.objects.Claims[0].Name]+on[w.objects.Claims[1].Name] != 5 {
+			t.Errorf("%s: of 5 pods these are planned for: %v", when, on)
+		}
+		if when == "again" {
+			w.memory = newWorld(t).memory
+		}
+	}
+}
+
+func TestStep_WhatMayNotChangePlacesIsLaunchedFor(t *testing.T) {
+	for name, w := range map[string]*world{
+		"pods that have waited for long": apart(t).after(21 * time.Second),
+		"pods with preferences": apart(t, func(p *cluster.Pod) {
+			p.Shape.Preferred = []cluster.Preference{{Weight: 1, Node: label.All(label.Is(label.Arch, "amd64"))}}
+		}),
+		"pods of gangs": apart(t, func(p *cluster.Pod) { p.Shape.Gang = cluster.Gang{Name: p.Name, Size: 1} }),
+	} {
+		if got := of[plan.Launch](w.step()); len(got) != 1 {
+			t.Errorf("%s: %d launches, want 1", name, len(got))
+		}
+	}
+}
+
+func TestStep_NodesThatAreUpKeepTheirPromises(t *testing.T) {
+	w := apart(t)
+	launches := of[plan.Launch](newWorld(t).step())
+	for _, c := range w.objects.Claims {
+		launches = append(launches, plan.Launch{Name: c.Name, Types: []plan.Choice{{Type: "m5.xlarge"}}, Zones: []string{"a"}, CapacityType: "on-demand"})
+	}
+	out := w.bringUp(launches).step()
+	if got := of[plan.Launch](out); len(got) != 1 {
+		t.Errorf("%d launches, want 1: pods of nodes that are up stay", len(got))
+	}
+	if got := of[plan.Release](out); len(got) != 2 {
+		t.Errorf("%d nodes open, want both", len(got))
+	}
+}
+
+func TestStep_WithoutNominationsPodsDoNotChangePlaces(t *testing.T) {
+	w := apart(t)
+	w.policy.CannotNominate = true
+	if got := of[plan.Launch](w.step()); len(got) != 1 {
+		t.Errorf("%d launches, want 1: the scheduler decides", len(got))
+	}
+}
