@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -33,7 +32,8 @@ type load struct {
 
 func (s *step) load(t *tier, items []*item, b pack.Bin) load {
 	l := load{bin: b, best: &s.fleet.Rows[t.rows[b.Offer]]}
-	l.carried, l.relaxed = s.carry(t, items, b)
+	wheres := wheresOf(items, b)
+	l.carried, l.relaxed = s.carry(t, b, wheres)
 	l.choose()
 	for i, z := range s.fleet.Zones {
 		if b.Zones>>i&1 == 1 {
@@ -41,13 +41,13 @@ func (s *step) load(t *tier, items []*item, b pack.Bin) load {
 		}
 	}
 	l.content = withoutAttach(l.best.Overhead.Add(t.dims.resources(b.Used)))
-	s.pass(t, items, &l)
+	s.pass(t, &l, wheres)
 	return l
 }
 
 // pass looks for the cheaper type that comes closest to holding the content.
-func (s *step) pass(t *tier, items []*item, l *load) {
-	wheres, closest := wheresOf(items, l.bin), int64(0)
+func (s *step) pass(t *tier, l *load, wheres [][]uint64) {
+	closest := int64(0)
 	price, _ := l.best.PriceIn(l.bin.Zones)
 	var passed *fleet.Row
 	var room []int64
@@ -76,14 +76,25 @@ func (s *step) pass(t *tier, items []*item, l *load) {
 func share(content, room []int64, floor int64) int64 {
 	least := int64(whole)
 	for d, n := range content {
-		if n > 0 {
-			least = min(least, part(room[d], n))
+		if n <= 0 {
+			continue
 		}
-		if least <= floor {
-			break
+		if !above(room[d], n, floor) {
+			return floor
 		}
+		least = min(least, part(room[d], n))
 	}
 	return least
+}
+
+// above says whether part is more than the floor, without dividing.
+func above(have, need, floor int64) bool {
+	if have <= 0 {
+		return false
+	}
+	ah, al := bits.Mul64(uint64(have), whole)
+	bh, bl := bits.Mul64(uint64(need), uint64(floor)+1)
+	return floor < whole && (ah > bh || ah == bh && al >= bl)
 }
 
 // whole is the unit of part.
@@ -237,7 +248,7 @@ func (s *step) fillLaunch(l *plan.Launch, c *demandClass, n int64) cluster.Slot 
 // that hold the content within the price tolerance, cheapest first, and more
 // where the pool's minValues asks for more different ones. It is empty where
 // minValues cannot be met; relaxed says that it was not met and need not be.
-func (s *step) carry(t *tier, items []*item, b pack.Bin) (carried []*fleet.Row, relaxed bool) {
+func (s *step) carry(t *tier, b pack.Bin, wheres [][]uint64) (carried []*fleet.Row, relaxed bool) {
 	best := &s.fleet.Rows[t.rows[b.Offer]]
 	pool := &s.fleet.Pools[best.Pool]
 	tolerance := s.in.Policy.OnDemandTolerance
@@ -246,7 +257,7 @@ func (s *step) carry(t *tier, items []*item, b pack.Bin) (carried []*fleet.Row, 
 	}
 	price, _ := best.PriceIn(b.Zones)
 	limit := price + price/1000*quantity.Money(tolerance)
-	large, wheres := s.large(best), wheresOf(items, b)
+	large := s.large(best)
 	carried = []*fleet.Row{best}
 	var wider []*fleet.Row
 	for i, x := range t.rows {
@@ -376,5 +387,5 @@ func (s *step) claimName(pool string) string {
 		suffix[i] = alphabet[x%uint64(len(alphabet))]
 		x /= uint64(len(alphabet))
 	}
-	return fmt.Sprintf("%s-%s", pool, suffix)
+	return pool + "-" + string(suffix)
 }

@@ -1,5 +1,7 @@
 package pack
 
+import "math/bits"
+
 // piece is how many pods of a kind one bin holds.
 type piece struct {
 	kind  int
@@ -185,9 +187,8 @@ func (f *filler) pick(left []int64) bool {
 		for d, q := range kd.units {
 			share = max(share, q*f.scarce[d]>>20)
 		}
-		r.score = kd.weight << 20 / share
 		kept = append(kept, r)
-		f.offer(len(kept)-1, many)
+		f.offer(len(kept)-1, many, kd.weight<<20, share)
 	}
 	f.runs = kept
 	for _, x := range f.best {
@@ -205,12 +206,17 @@ func (f *filler) pick(left []int64) bool {
 	return len(f.next) > 0
 }
 
-// offer keeps the run if it is among the best so many; of equals the first.
-func (f *filler) offer(x, many int) {
-	n, score := len(f.best), f.runs[x].score
-	if n == many && score <= f.runs[f.best[n-1]].score {
-		return
+// offer keeps the run if it is among the best so many by weight for its share; of
+// equals the first. Most are not, and multiplying shows that faster than dividing.
+func (f *filler) offer(x, many int, weight, share uint64) {
+	n := len(f.best)
+	if n == many {
+		if hi, lo := bits.Mul64(f.runs[f.best[n-1]].score+1, share); hi > 0 || lo > weight {
+			return
+		}
 	}
+	score := weight / share
+	f.runs[x].score = score
 	if n < many {
 		f.best = append(f.best, x)
 		n++

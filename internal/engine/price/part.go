@@ -26,9 +26,10 @@ func newPart(m *model, groups []int) *part {
 	c := &part{model: m, groups: groups}
 	index := map[string]int{}
 	var last []int // offer of each set
+	var set []int
+	var key []byte
 	for o := range m.Offers {
-		var set []int
-		var key []byte
+		set, key = set[:0], key[:0]
 		for i, g := range groups {
 			if has(m.groups[g].offers, o) {
 				set = append(set, i)
@@ -42,7 +43,7 @@ func newPart(m *model, groups []int) *part {
 		if !ok {
 			s = len(c.sets)
 			index[string(key)] = s
-			c.sets = append(c.sets, set)
+			c.sets = append(c.sets, slices.Clone(set))
 			last = append(last, o)
 		} else if m.Offers[last[s]].beats(&m.Offers[o]) {
 			continue
@@ -98,6 +99,7 @@ type program struct {
 	demand  []float64
 	entered []int // offers by column id
 	lp      *Program
+	next    Column // scratch
 
 	best  []float64 // per set and dimension: the highest price, and whose
 	whose []int
@@ -230,7 +232,7 @@ func (p *program) price() (Column, bool) {
 
 func (p *program) column(k int) Column {
 	d := len(p.dims)
-	c := Column{ID: len(p.entered), Cost: p.cost[k]}
+	c := Column{ID: len(p.entered), Rows: p.next.Rows[:0], Cover: p.next.Cover[:0], Cost: p.cost[k]}
 	p.entered = append(p.entered, k)
 	for j := range d {
 		if row := p.whose[p.setOf[k]*d+j]; row >= 0 {
@@ -242,6 +244,7 @@ func (p *program) column(k int) Column {
 		c.Rows = append(c.Rows, row)
 		c.Cover = append(c.Cover, -1)
 	}
+	p.next = c
 	return c
 }
 
