@@ -110,3 +110,14 @@ func TestSolve_AnOfferBeatsAnotherOnlyForPodsThatMayUseBoth(t *testing.T) {
 		t.Errorf("left %v", r.Left)
 	}
 }
+
+// A load of pods that may not share a node is refused, also where it is all there is.
+func TestSearch_OnePodThatARuleKeepsFromItselfGoesNowhere(t *testing.T) {
+	p := one([]pack.Offer{offer("o", 1, 4000, 10)}, pack.Class{Key: "a", Count: 1, Need: []int64{1000, 1}, Roles: []pack.Role{{Binds: true, Counts: true}}})
+	for most, left := range []int64{1, 0} {
+		p.Rules = []pack.Rule{{Max: int64(most)}}
+		if r := pack.Solve(p); r.Left[0] != left || len(r.Bins) != 1-int(left) {
+			t.Errorf("at most %d: %s", most, text(p, r))
+		}
+	}
+}
