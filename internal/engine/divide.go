@@ -25,6 +25,8 @@ type item struct {
 	// comes with them, nil for none.
 	unit int64
 	with *item
+	// untied says that pods of it were left to the next round, for no want of room.
+	untied bool
 }
 
 // cell is the nodes to come that are in the same topology domains, as far as one
@@ -317,7 +319,9 @@ func (s *step) giveBack(items []*item) bool {
 		if x.left == 0 || x.cell == nil {
 			continue
 		}
-		s.shut[x.class.group.Key+x.cell.name] = true
+		if !x.untied {
+			s.shut[x.class.group.Key+x.cell.name] = true
+		}
 		again = true
 	}
 	return again

@@ -33,11 +33,50 @@ func (s *step) launchAll(t *tier, items []*item, bins []pack.Bin) (again bool) {
 				again = !s.launch(t, items, &l) || again
 			}
 		}
-		if len(alone) == 0 || len(alone) == len(bins) {
-			return again || len(alone) > 0
+		switch {
+		case len(alone) == 0:
+			return again
+		case len(alone) == len(bins) && !s.untie(t, items, alone):
+			return true
 		}
 		bins = alone
 	}
+}
+
+// untie takes the followers out of the first bin that also has pods which follow
+// nobody, where each bin waits for another, and says whether there is one: with
+// these launched others may follow them, and those taken out come in the next
+// round.
+func (s *step) untie(t *tier, items []*item, bins []pack.Bin) bool {
+	follows := func(p pack.Part) bool { return s.followsOthers(items[p.Class]) }
+	for i := range bins {
+		b := &bins[i]
+		if !slices.ContainsFunc(b.Parts, func(p pack.Part) bool { return items[p.Class].cell != nil && !follows(p) }) {
+			continue
+		}
+		parts, used := b.Parts, slices.Clone(b.Used)
+		b.Parts = nil
+		for _, p := range parts {
+			x := items[p.Class]
+			if !follows(p) {
+				b.Parts = append(b.Parts, p)
+				continue
+			}
+			x.untied = true
+			for d, need := range t.dims.vector(x.need()) {
+				used[d] -= need * p.Count
+			}
+		}
+		b.Used = used
+		return true
+	}
+	return false
+}
+
+// followsOthers says whether the item's pods, which were divided, must be near
+// others.
+func (s *step) followsOthers(x *item) bool {
+	return x.cell != nil && x.with == nil && s.rules.Company(x.class.rule()) != nil
 }
 
 // accompanied says whether the pods of the bin that must be near others have them
@@ -47,7 +86,7 @@ func (s *step) accompanied(items []*item, b pack.Bin) bool {
 	for _, p := range b.Parts {
 		switch x := items[p.Class]; {
 		case x.cell == nil:
-		case x.with == nil && s.rules.Company(x.class.rule()) != nil:
+		case s.followsOthers(x):
 			follow = append(follow, x)
 		default:
 			there = append(there, x)

@@ -188,3 +188,37 @@ func TestStep_FollowersByAnotherKeyThanThoseTheyFollowAreDividedByComeInTheSameP
 		}
 	}
 }
+
+// Two nodes may each wait for the other: on one a pod follows one on the other,
+// where one follows a pod on the first.
+func TestStep_NodesWhosePodsFollowEachOtherAreLaunchedInOnePlan(t *testing.T) {
+	w := newWorld(t)
+	for _, app := range []struct {
+		name  string
+		n     int
+		cpu   int64
+		near  string
+		apart bool
+	}{
+		{name: "app0", n: 1, cpu: 101, near: "app4"},
+		{name: "app1", n: 1, cpu: 101},
+		{name: "app2", n: 1, cpu: 1637},
+		{name: "app3", n: 1, cpu: 100, near: "app0"},
+		{name: "app4", n: 2, cpu: 100, apart: true},
+	} {
+		w.pods(app.name, app.n, app.cpu, func(p *cluster.Pod) {
+			p.Labels = label.FromMap(map[string]string{"app": app.name})
+			if app.near != "" {
+				p.Shape.Together = []cluster.PodTerm{term(label.Zone, 5, app.near)}
+			}
+			if app.apart {
+				p.Shape.Apart = []cluster.PodTerm{term(label.Zone, 0, app.name)}
+			}
+		})
+	}
+	for _, o := range w.step().Plan.Outcomes {
+		if o.Verdict != plan.OnLaunch || len(o.Dropped) > 0 {
+			t.Errorf("%v: %s, gave up %v", o.Pods, o.Verdict, o.Dropped)
+		}
+	}
+}
