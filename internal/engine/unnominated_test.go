@@ -248,6 +248,16 @@ func TestUnnominated_NodesSuitWhatIsPendingAsAWhole(t *testing.T) {
 	if n := lean(unnominated(t).pods("lean", 12, 1000, memory(1000))); n == 0 {
 		t.Error("no node has little memory, although no pod needs more")
 	}
+	huge := unnominated(t)
+	huge.objects.Classes[0].Types = append(huge.objects.Classes[0].Types, instanceType("z.huge", 64, 512, 200_000_000))
+	for _, l := range of[plan.Launch](mixture(huge).step()) {
+		if l.Types[0].Type == "z.huge" {
+			t.Error("a node above the soft limit is the measure of what suits, and the only one left")
+		}
+	}
+	if n := lean(unnominated(t).pods("lean", 3, 1000, memory(1000)).pods("rich", 2, 1000, memory(6000))); n == 0 {
+		t.Error("no node has little memory, although a few nodes hold all")
+	}
 	picky := func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.InstanceType, "c5.xlarge")) }
 	if n := lean(mixture(unnominated(t)).pods("picky", 2, 1000, memory(1000), picky)); n == 0 {
 		t.Error("no node for pods that run on such nodes only")

@@ -3,18 +3,25 @@ package engine
 import (
 	"math"
 	"math/bits"
+	"slices"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
+
+// mixedFrom is how many nodes of a row the demand fills at least, for its mixture
+// to be what comes to a node.
+const mixedFrom = 4
 
 // unsuited lists the rows of the pools [from, to) that are more than half as dear
 // again as the best for the mixture of all that is pending. Without nominations it
 // is not known which of it will come to a node: one with little memory for its
 // CPU, bought for pods that need little, is full of others when half of its CPU is
-// free.
+// free. What a few nodes hold is planned as it is, and so is what limits bound.
 func (s *step) unsuited(from, to int) map[int]bool {
-	if !s.in.Policy.CannotNominate {
+	limited := func(p cluster.Pool) bool { return len(p.Limits) > 0 }
+	if !s.in.Policy.CannotNominate || slices.ContainsFunc(s.fleet.Pools[from:to], limited) {
 		return nil
 	}
 	var demand quantity.Resources
@@ -24,9 +31,13 @@ func (s *step) unsuited(from, to int) map[int]bool {
 	prices := map[int]uint64{}
 	best := uint64(math.MaxUint64)
 	for i := range s.fleet.Rows {
-		if r := &s.fleet.Rows[i]; r.Pool >= from && r.Pool < to && s.sale[i] != 0 && r.Left < 0 {
-			prices[i] = priceFor(r, demand)
-			best = min(best, prices[i])
+		r := &s.fleet.Rows[i]
+		if r.Pool < from || r.Pool >= to || s.sale[i] == 0 || r.Left >= 0 || s.large(r) {
+			continue
+		}
+		if price := priceFor(r, demand); price/mixedFrom >= uint64(max(0, r.Price)) {
+			prices[i] = price
+			best = min(best, price)
 		}
 	}
 	out := map[int]bool{}
