@@ -44,12 +44,25 @@ type alike struct {
 
 func (s *step) gatherAlike() {
 	s.alike = map[string][]alike{}
+	index := map[string]int{}
+	var key []byte
+	enter := func(namespace string, labels label.Labels, pods int64) {
+		all := s.alike[namespace]
+		key = labels.AppendKey(label.AppendText(key[:0], namespace))
+		i, known := index[string(key)]
+		if !known {
+			index[string(key)] = len(all)
+			s.alike[namespace] = append(all, alike{labels, pods})
+			return
+		}
+		all[i].pods += min(pods, math.MaxInt64-all[i].pods)
+	}
 	for g := range s.in.Snapshot.Groups() {
-		s.alike[g.Namespace] = append(s.alike[g.Namespace], alike{g.Labels, g.Size()})
+		enter(g.Namespace, g.Labels, g.Size())
 	}
 	for _, w := range s.in.Snapshot.Workloads() {
 		if w.Missing > 0 {
-			s.alike[w.Namespace] = append(s.alike[w.Namespace], alike{w.Labels, w.Missing})
+			enter(w.Namespace, w.Labels, w.Missing)
 		}
 	}
 }
@@ -90,9 +103,11 @@ func (s *step) spreadOf(c *demandClass, where pack.Where) (apart, bool) {
 
 // zonesFor is in how many zones a node for such pods is for sale.
 func (s *step) zonesFor(shape *cluster.Shape, where pack.Where) int64 {
+	need := withoutAttach(shape.Requests)
 	var zones uint64
 	for i := range s.fleet.Rows {
-		if r := &s.fleet.Rows[i]; r.Left < 0 && withoutAttach(shape.Requests).Fits(r.Net) {
+		// Most rows have no zone that is new, and need not be compared.
+		if r := &s.fleet.Rows[i]; r.Left < 0 && where.Zones[i]&r.Zones&^zones != 0 && need.Fits(r.Net) {
 			zones |= where.Zones[i] & r.Zones
 		}
 	}

@@ -82,7 +82,13 @@ func (s *search) solvePrices(left []int64, cuts, groups int, more []price.Offer)
 	}
 	out := price.Solve(price.Problem{Resources: len(s.dims), Offers: append(offers, more...), Classes: s.shapes, Cuts: cuts, Groups: groups, Steer: steering})
 	s.trace.Pivots += out.Pivots
-	of := make([][]int64, len(s.kinds))
+	of := s.of // prices that steer are of use until the next ones
+	if of == nil || !steering {
+		of = make([][]int64, len(s.kinds))
+	}
+	if steering {
+		s.of = of
+	}
 	for i := range s.kinds {
 		of[i] = out.Of[s.kinds[i].shape]
 	}

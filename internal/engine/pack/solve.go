@@ -152,6 +152,10 @@ type search struct {
 	tight     uint
 
 	filler filler
+	of     [][]int64 // per kind, the prices that steer
+	bins   []bin     // scratch of buy: these three
+	frees  []int64
+	pieces []piece
 	cache  []filling // per column, the last filling
 	right  []int     // per column, the offer that its filling shrinks to
 	heap   []ranked

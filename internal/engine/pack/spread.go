@@ -143,7 +143,7 @@ func (s *search) spread(prices price.Prices, m int64) []bin {
 func compareBools(a, b bool) int { return cmp.Compare(bit(a), bit(b)) }
 
 func (s *search) buy(prices price.Prices, m int64) []bin {
-	var bins []bin
+	bins := s.bins[:0]
 	for i := range s.columns {
 		col := &s.columns[i]
 		n := prices.Buys[i] / 1024
@@ -155,7 +155,8 @@ func (s *search) buy(prices price.Prices, m int64) []bin {
 		}
 	}
 	d := len(s.dims)
-	frees, pieces := make([]int64, d*len(bins)), make([]piece, usual*len(bins))
+	s.bins, s.frees, s.pieces = bins, slices.Grow(s.frees[:0], d*len(bins)), slices.Grow(s.pieces[:0], usual*len(bins))
+	frees, pieces := s.frees[:d*len(bins)], s.pieces[:usual*len(bins)]
 	for i := range bins {
 		b, col := &bins[i], &s.columns[bins[i].column]
 		b.wheres, b.free, b.pieces = col.wheres, frees[i*d:(i+1)*d:(i+1)*d], pieces[i*usual:i*usual:(i+1)*usual]
