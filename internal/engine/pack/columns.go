@@ -130,7 +130,11 @@ func (c *core) findColumns(wheres []Where) {
 func (c *core) dropBeaten() {
 	kept := c.columns[:0]
 	for _, col := range c.columns {
-		if !slices.ContainsFunc(kept, func(k column) bool { return k.beats(&col) }) {
+		beaten := false
+		for i := 0; i < len(kept) && !beaten; i++ {
+			beaten = kept[i].beats(&col)
+		}
+		if !beaten {
 			kept = append(kept, col)
 		}
 	}

@@ -21,6 +21,7 @@ type core struct {
 	columns []column
 	sample  []bool        // per column: searches begin with it
 	shapes  []price.Class // what kinds differ in but their roles; counts are scratch
+	first   []int         // per shape its first kind, and the end
 	rules   []Rule
 	single  int           // the dimension that countNodes has made of a rule; -1 where it has not
 	cuts    int           // how many dimensions with larger units have been of use
@@ -243,13 +244,26 @@ func valueAt(v []int64, i int) int64 {
 // dropHomeless leaves out kinds that fit nothing, and notes which fit only what
 // is large.
 func (c *core) dropHomeless() {
-	c.kinds = slices.DeleteFunc(c.kinds, func(k kind) bool {
-		return !slices.ContainsFunc(c.columns, func(col column) bool { return col.takes(&k) })
-	})
+	kept := c.kinds[:0]
 	for i := range c.kinds {
 		k := &c.kinds[i]
-		k.large = !slices.ContainsFunc(c.columns, func(col column) bool { return !col.large && col.takes(k) })
-		k.units = make([]uint64, len(c.dims))
+		taken, small := false, false
+		for j := 0; j < len(c.columns) && !small; j++ {
+			col := &c.columns[j]
+			if fits := (!taken || !col.large) && col.takes(k); fits {
+				taken, small = true, !col.large
+			}
+		}
+		if taken {
+			k.large = !small
+			kept = append(kept, *k)
+		}
+	}
+	c.kinds = kept
+	units := make([]uint64, len(c.kinds)*len(c.dims))
+	for i := range c.kinds {
+		k := &c.kinds[i]
+		k.units = units[i*len(c.dims) : (i+1)*len(c.dims)]
 		for d, n := range k.need {
 			k.units[d] = uint64(n) >> c.shift[d]
 			if k.units[d]<<c.shift[d] != uint64(n) {
@@ -265,8 +279,9 @@ func (c *core) findShapes() {
 	for i := range c.kinds {
 		k := &c.kinds[i]
 		if last := len(c.shapes) - 1; last < 0 || c.shapes[last].Signature != k.where || !slices.Equal(c.shapes[last].Need, k.need) {
-			c.shapes = append(c.shapes, price.Class{Signature: k.where, Need: k.need})
+			c.shapes, c.first = append(c.shapes, price.Class{Signature: k.where, Need: k.need}), append(c.first, i)
 		}
 		k.shape = len(c.shapes) - 1
 	}
+	c.first = append(c.first, len(c.kinds))
 }

@@ -99,22 +99,21 @@ func (f *filler) close(col *column, out *filling, from int) {
 
 func (f *filler) admit(col *column, left []int64, large bool) {
 	f.open, f.runs = f.open[:0], f.runs[:0]
-	shape, takes := -1, false
-	for k := range f.kinds {
-		kd := &f.kinds[k]
-		if left[k] == 0 || large && !kd.large {
+	for shape := range f.shapes {
+		k, end := f.first[shape], f.first[shape+1]
+		for k < end && left[k] == 0 {
+			k++
+		}
+		if k == end || large && !f.kinds[k].large || !col.takes(&f.kinds[k]) {
 			continue
 		}
-		if kd.shape != shape {
-			shape, takes = kd.shape, col.takes(kd)
-			if takes {
-				f.runs = append(f.runs, run{from: len(f.open)})
+		from := len(f.open)
+		for ; k < end; k++ {
+			if left[k] != 0 {
+				f.open = append(f.open, k)
 			}
 		}
-		if takes {
-			f.open = append(f.open, k)
-			f.runs[len(f.runs)-1].to = len(f.open)
-		}
+		f.runs = append(f.runs, run{from: from, to: len(f.open)})
 	}
 }
 
@@ -177,10 +176,13 @@ func (f *filler) pick(left []int64) bool {
 	kept := f.runs[:0]
 	f.best, f.next = f.best[:0], f.next[:0]
 	for _, r := range f.runs {
+		if r.from == r.to || !fit(f.kinds[f.open[r.from]].need, f.free) {
+			continue
+		}
 		for r.from < r.to && f.more(f.open[r.from], left) <= 0 {
 			r.from++
 		}
-		if r.from == r.to || !fit(f.kinds[f.open[r.from]].need, f.free) {
+		if r.from == r.to {
 			continue
 		}
 		kd, share := &f.kinds[f.open[r.from]], uint64(1)
