@@ -165,6 +165,7 @@ func (s *step) boundProblem(demand []*demandClass) (p bound.Problem, levels []*l
 		}
 	}
 	where := map[string]int{}
+	p.Classes = make([]pack.Class, 0, len(demand))
 	for _, c := range demand {
 		l := &c.levels[c.last()]
 		key := placeKey(&l.shape, false)

@@ -207,12 +207,15 @@ func (s *step) noteProgress(list []cluster.Workload) (since []time.Time) {
 
 // gatherRules builds the table of topology rules, unless no pod has any.
 func (s *step) gatherRules() {
-	var list []spread.Class
-	found := false
+	found, levels := false, 0
 	for range s.in.Snapshot.AntiAffine() {
 		found = true
 		break
 	}
+	for _, c := range s.classes {
+		levels += len(c.levels)
+	}
+	list := make([]spread.Class, 0, levels)
 	for _, c := range s.classes {
 		c.rules = make([]int, len(c.levels))
 		for i, l := range c.levels {

@@ -16,6 +16,7 @@ import (
 // item is a part of a class's demand as the packer sees it: all of it, or what
 // goes to one topology domain.
 type item struct {
+	name  string // its key, once it is described
 	class *demandClass
 	cell  *cell // nil where topology does not matter
 	count int64 // pods
@@ -280,12 +281,16 @@ func anyOf(where []uint64, rows []int) bool {
 
 // describe writes the items as the packer's classes.
 func (s *step) describe(t *tier, p *pack.Problem, items []*item) {
+	for _, x := range items {
+		x.name = x.key()
+	}
 	slices.SortStableFunc(items, func(a, b *item) int {
 		return cmp.Or(cmp.Compare(b.class.group.Shape.Priority, a.class.group.Shape.Priority),
-			strings.Compare(a.key(), b.key()))
+			strings.Compare(a.name, b.name))
 	})
 	signature := map[*uint64]int{}
 	roles := s.newRoles()
+	p.Classes = slices.Grow(p.Classes, len(items))
 	for _, x := range items {
 		w, known := signature[&x.where[0]]
 		if !known {
@@ -298,7 +303,7 @@ func (s *step) describe(t *tier, p *pack.Problem, items []*item) {
 			p.Where = append(p.Where, pack.Where{Zones: zones})
 		}
 		p.Classes = append(p.Classes, pack.Class{
-			Key: x.key(), Need: t.dims.vector(x.need()), Count: x.count / x.unit, Where: w, Roles: x.roles(roles),
+			Key: x.name, Need: t.dims.vector(x.need()), Count: x.count / x.unit, Where: w, Roles: x.roles(roles),
 		})
 	}
 	p.Rules = roles.rules

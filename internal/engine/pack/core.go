@@ -96,6 +96,7 @@ func (c *core) findKinds() []Where {
 		c.whereOf[i] = of[k]
 	}
 	index := make(map[string]int, len(p.Classes))
+	c.kinds = make([]kind, 0, len(p.Classes))
 	var key []byte
 	for i, class := range p.Classes {
 		if class.Count <= 0 || class.Where < 0 || class.Where >= len(p.Where) {

@@ -114,6 +114,9 @@ func (t *Table) Offer(class int, key, domain string) {
 type spot struct {
 	Place
 	node int32 // in the snapshot; -1 for a place to come
+
+	last   *topology // looked up last, and its domain; many rules are of one key
+	domain int32
 }
 
 func (t *Table) locate(p Place) spot {
@@ -122,8 +125,8 @@ func (t *Table) locate(p Place) spot {
 	}
 	if p.Name != "" {
 		if i, ok := t.byName[p.Name]; ok {
-			return spot{p, i}
+			return spot{Place: p, node: i}
 		}
 	}
-	return spot{p, -1}
+	return spot{Place: p, node: -1}
 }

@@ -40,7 +40,18 @@ func (y *topology) at(s *spot) int32 {
 	if s.node >= 0 {
 		return y.of[s.node]
 	}
-	value, ok := y.value(s.Place)
+	if s.last == y {
+		return s.domain
+	}
+	d := y.look(s.Place)
+	if d != unseen { // that may have a number by the next time
+		s.last, s.domain = y, d
+	}
+	return d
+}
+
+func (y *topology) look(p Place) int32 {
+	value, ok := y.value(p)
 	if !ok {
 		return missing
 	}
