@@ -209,7 +209,7 @@ func (s *step) claimHost(c cluster.Claim) *host {
 	}
 	h.stage = stageOrdered
 	class, _ := s.in.Snapshot.Class(c.Class)
-	first := true
+	first, decided := true, decided(c, class)
 	for _, t := range class.Types {
 		if !c.Requirements.Admits(label.InstanceType, t.Name) {
 			continue
@@ -220,7 +220,7 @@ func (s *step) claimHost(c cluster.Claim) *host {
 				continue
 			}
 			labels := &label.Layers{c.Labels, t.Labels, o.Labels()}
-			if !admits(c.Requirements, labels, class) {
+			if _, no := decided.Unmet(labels); no {
 				continue
 			}
 			h.labels = append(h.labels, labels)
@@ -237,13 +237,12 @@ func (s *step) claimHost(c cluster.Claim) *host {
 	return h
 }
 
-// admits says whether the requirements leave a node with the labels, as far as
-// instance types and offerings decide them.
-func admits(rs label.Requirements, labels label.Lookup, class cluster.Class) bool {
-	return !slices.ContainsFunc(rs, func(r label.Requirement) bool {
-		_, there := labels.Get(r.Key())
-		decided := there || label.OfOffering(r.Key()) ||
+// decided lists the requirements of the NodeClaim that its labels, instance types
+// and offerings decide. What it may become meets them.
+func decided(c cluster.Claim, class cluster.Class) label.Requirements {
+	return filter(c.Requirements, func(r label.Requirement) bool {
+		_, own := c.Labels.Get(r.Key())
+		return own || label.OfOffering(r.Key()) ||
 			slices.ContainsFunc(class.Types, func(t catalog.InstanceType) bool { _, ok := t.Labels.Get(r.Key()); return ok })
-		return decided && !r.MetBy(labels)
 	})
 }
