@@ -43,7 +43,7 @@ func (s *step) rearrange() {
 	if !o.cut {
 		o.goRound(o.classes, o.fill)
 	}
-	if !o.cut && o.lacking() < lacking/1000*worthMoving {
+	if !o.cut && o.lacking() < lacking/1000*worthMoving && o.homelessOthers() <= s.homelessOthers() {
 		o.openFleet()
 		o.trace.Objects += s.trace.Objects
 		*s = *o
@@ -80,6 +80,16 @@ func (s *step) lacking() int64 {
 	return work(sum)
 }
 
+// homelessOthers counts the pods without room that may not change places.
+func (s *step) homelessOthers() (n int64) {
+	for _, c := range s.classes {
+		if !s.exchangeable(c) {
+			n += c.count()
+		}
+	}
+	return n
+}
+
 // exchangeable says whether a pod of the class may take the place of another as
 // far as its size allows: no other pods have a say about it, it has none about
 // others, and it prefers nothing.
@@ -95,24 +105,24 @@ func (s *step) packAnew() {
 		s.keepNominations(c)
 	}
 	promises := s.promises()
-	s.goRound(s.ruledFirst(), func(c *demandClass) bool {
-		return !s.exchangeable(c) && s.fillPlanned(c, promises[c.group.Kind], (*demandClass).count)
-	})
+	for _, kind := range []func(string) string{func(kind string) string { return kind }, shapeOf} { // as keepPlanned
+		s.goRound(s.ruledFirst(), func(c *demandClass) bool {
+			return !s.exchangeable(c) && s.fillPlanned(c, promises[kind(c.group.Kind)], (*demandClass).count)
+		})
+	}
 	hosts := filter(s.hosts, (*host).planned)
 	slots := s.fixedSlots(hosts, func(c *demandClass) bool { return !s.exchangeable(c) })
 	classes := filter(s.classes, s.exchangeable)
 	for _, c := range classes {
 		waited := c.waited(s.in.Now.Add(-movesFor))
-		for _, p := range promises[c.group.Kind] {
+		for _, p := range slices.Concat(promises[c.group.Kind], promises[shapeOf(c.group.Kind)]) {
 			if !p.host.planned() {
 				p.left -= s.take(c, c.last(), p.host, min(p.left, c.count()))
 				continue
 			}
 			n := s.take(c, c.last(), p.host, min(p.left, waited))
-			waited -= n
-			if n > 0 {
-				slots.add(p.host, c, n)
-			}
+			waited, p.left = waited-n, p.left-n
+			slots.add(p.host, c, n)
 		}
 	}
 	classes = filter(classes, func(c *demandClass) bool { return c.count() > 0 })
@@ -156,11 +166,17 @@ func (x slots) add(h *host, c *demandClass, n int64) {
 }
 
 // fixedSlots is what the hosts are promised to pods of classes that are fixed, or
-// that have none here now.
+// that have none here now. A class that moves also had what is promised to its
+// shape under labels that no class has any more; see keepPlanned.
 func (s *step) fixedSlots(hosts []*host, fixed func(*demandClass) bool) slots {
-	moves := map[string]bool{}
+	kinds, shapes := map[string]bool{}, map[string]bool{} // what moves
 	for _, c := range s.classes {
-		moves[c.group.Kind] = !fixed(c)
+		kinds[c.group.Kind] = !fixed(c)
+		shapes[shapeOf(c.group.Kind)] = shapes[shapeOf(c.group.Kind)] || !fixed(c)
+	}
+	moves := func(kind string) bool {
+		yes, here := kinds[kind]
+		return yes || !here && shapes[shapeOf(kind)]
 	}
 	out := make(slots, len(hosts))
 	for _, h := range hosts {
@@ -168,7 +184,7 @@ func (s *step) fixedSlots(hosts []*host, fixed func(*demandClass) bool) slots {
 		if !known {
 			was = h.claim.Planned // the memory was lost
 		}
-		out[h.claim.Name] = filter(was, func(x cluster.Slot) bool { return !moves[x.Kind] })
+		out[h.claim.Name] = filter(was, func(x cluster.Slot) bool { return !moves(x.Kind) })
 	}
 	return out
 }
