@@ -15,7 +15,7 @@ import (
 )
 
 // reservationIsUsedFirst has a reservation of three, of which somebody else takes
-// one after the daemon has asked: two of four nodes come into it, one is tried and
+// one that EC2 does not tell of: two of four nodes come into it, one is tried and
 // comes on demand. When the reservation ends, its nodes run on as on-demand ones.
 func reservationIsUsedFirst(t *testing.T, d *daemonLab) {
 	const name = "r6i.large"
@@ -30,7 +30,7 @@ func reservationIsUsedFirst(t *testing.T, d *daemonLab) {
 	if err != nil || len(class.Status.CapacityReservations) != 1 || class.Status.CapacityReservations[0].ID != id {
 		t.Fatalf("status %+v, %v", class.Status.CapacityReservations, err)
 	}
-	if err := d.Cloud.EC2.UseReservation(id, 1); err != nil {
+	if err := d.Cloud.EC2.UseReservation(id, 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	d.deploy(t, p, 4)

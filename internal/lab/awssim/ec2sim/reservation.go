@@ -35,6 +35,7 @@ type reservation struct {
 	state   string
 	created time.Time
 	others  int // places that somebody else uses
+	unseen  int // of them, those that descriptions do not tell of yet
 }
 
 // SeedReservation adds an active capacity reservation and returns its id. There
@@ -70,15 +71,16 @@ func (s *Service) EndReservation(id string) error {
 	return nil
 }
 
-// UseReservation has somebody else use n places of the reservation.
-func (s *Service) UseReservation(id string, n int) error {
+// UseReservation has somebody else use n places of the reservation, of which
+// descriptions do not tell of the last unseen ones: EC2's lag behind.
+func (s *Service) UseReservation(id string, n, unseen int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.reservations[id]
 	if r == nil {
 		return fmt.Errorf("capacity reservation use %q: %w", id, ErrNoReservation)
 	}
-	r.others = n
+	r.others, r.unseen = n, unseen
 	return nil
 }
 
@@ -180,7 +182,7 @@ type capacityReservationItem struct {
 
 func (s *Service) reservationItem(r *reservation) capacityReservationItem {
 	out := capacityReservationItem{
-		Zone: r.Zone, ZoneID: r.zoneID, Available: s.left(r), ARN: s.arn(r.kind, r.id), ID: r.id, Created: stamp(r.created), EBS: true,
+		Zone: r.Zone, ZoneID: r.zoneID, Available: s.left(r) + r.unseen, ARN: s.arn(r.kind, r.id), ID: r.id, Created: stamp(r.created), EBS: true,
 		EndType: "unlimited", Match: r.Match, Platform: "Linux/UNIX", Type: r.InstanceType, OwnerID: r.OwnerID, Kind: r.Type,
 		Start: stamp(r.created), State: r.state, Tags: r.tagSet(), Tenancy: "default", TotalCount: r.Count,
 	}

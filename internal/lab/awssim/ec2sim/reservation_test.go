@@ -46,8 +46,14 @@ func TestReservation_HoldsSoManyInstancesAndNoMore(t *testing.T) {
 	if err := c.Terminate(item.ID); err != nil || c.available(id) != 1 {
 		t.Errorf("%d left after one went, %v", c.available(id), err)
 	}
-	if err := c.UseReservation(id, 1); err != nil || c.available(id) != 0 {
+	if err := c.UseReservation(id, 1, 0); err != nil || c.available(id) != 0 {
 		t.Errorf("%d left beside another's, %v", c.available(id), err)
+	}
+	if err := c.UseReservation(id, 1, 1); err != nil || c.available(id) != 1 {
+		t.Errorf("%d left beside another's that is not seen yet, %v", c.available(id), err)
+	}
+	if answer := c.fleet(onDemand, "lowest-price", 1, []string{"m5.large@a"}); len(answer.Instances) != 0 {
+		t.Errorf("a place was given twice: %+v", answer)
 	}
 }
 
