@@ -80,12 +80,12 @@ func (n *NodeState) Claim() (Claim, bool) {
 // that is not known is not Ready.
 func (c *Claim) settled(l *Load) bool {
 	return c.Launched && c.Registered && c.Initialized && !c.Deleting && c.Interruption == nil &&
-		l.Node.Ready && !l.Node.Cordoned && !l.Node.Deleting && l.busy > 0 && !c.reserved(l.Node.Taints)
+		l.Node.Ready && !l.Node.Cordoned && !l.Node.Deleting && l.busy > 0 && !c.avoided(l.Node.Taints)
 }
 
-// reserved says whether a preference is among the taints of the claim's node that
+// avoided says whether a preference is among the taints of the claim's node that
 // the claim did not bring.
-func (c *Claim) reserved(taints []Taint) bool {
+func (c *Claim) avoided(taints []Taint) bool {
 	return slices.ContainsFunc(taints, func(t Taint) bool {
 		return t.Effect == PreferNoSchedule && !slices.Contains(c.Taints, t)
 	})

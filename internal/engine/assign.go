@@ -127,10 +127,7 @@ func (s *step) promises() map[string][]*promise {
 		if h.claim.Name == "" || h.stage == stageNode {
 			continue
 		}
-		slots, known := s.memory.plannedFor(h.claim.Name)
-		if !known {
-			slots = h.claim.Planned // the memory was lost
-		}
+		slots := s.memory.plannedOn(h.claim)
 		if len(slots) == 0 {
 			continue
 		}

@@ -180,7 +180,7 @@ type step struct {
 
 	settled   bool    // nodes were up that are kept for declared pods; see settle
 	arranged  bool    // the time to rearrange is over
-	hosts     []*host // what is on its way, sorted by readiness, then name
+	hosts     []*host // what is on its way, soonest first; see sooner
 	nodeHosts map[string]*host
 
 	fleet       *fleet.Fleet

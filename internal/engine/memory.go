@@ -145,6 +145,15 @@ func (m Memory) plannedFor(claim string) (slots []cluster.Slot, known bool) {
 	return m.Planned[i].Slots, true
 }
 
+// plannedOn is what the NodeClaim is for: what it says itself, where nothing is
+// remembered.
+func (m Memory) plannedOn(c cluster.Claim) []cluster.Slot {
+	if slots, known := m.plannedFor(c.Name); known {
+		return slots
+	}
+	return c.Planned
+}
+
 // arrived forgets what the claim was launched for: it has come.
 func (m *Memory) arrived(claim string) {
 	m.Planned = filter(m.Planned, func(p Planned) bool { return p.Claim != claim })

@@ -105,11 +105,12 @@ func (s *step) packAnew() {
 		s.keepNominations(c)
 	}
 	promises := s.promises()
-	for _, kind := range []func(string) string{func(kind string) string { return kind }, shapeOf} { // as keepPlanned
-		s.goRound(s.ruledFirst(), func(c *demandClass) bool {
-			return !s.exchangeable(c) && s.fillPlanned(c, promises[kind(c.group.Kind)], (*demandClass).count)
-		})
-	}
+	s.keepPlanned(promises, func(c *demandClass) int64 {
+		if s.exchangeable(c) {
+			return 0
+		}
+		return c.count()
+	})
 	hosts := filter(s.hosts, (*host).planned)
 	slots := s.fixedSlots(hosts, func(c *demandClass) bool { return !s.exchangeable(c) })
 	classes := filter(s.classes, s.exchangeable)
@@ -180,11 +181,7 @@ func (s *step) fixedSlots(hosts []*host, fixed func(*demandClass) bool) slots {
 	}
 	out := make(slots, len(hosts))
 	for _, h := range hosts {
-		was, known := s.memory.plannedFor(h.claim.Name)
-		if !known {
-			was = h.claim.Planned // the memory was lost
-		}
-		out[h.claim.Name] = filter(was, func(x cluster.Slot) bool { return !moves(x.Kind) })
+		out[h.claim.Name] = filter(s.memory.plannedOn(h.claim), func(x cluster.Slot) bool { return !moves(x.Kind) })
 	}
 	return out
 }
