@@ -74,12 +74,24 @@ func (b *base) ImportState(ctx context.Context, req resource.ImportStateRequest,
 // every path on which something exists, failures included.
 func (b *base) save(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics, model identified) {
 	diags.Append(state.Set(ctx, model)...)
+	b.identify(ctx, identity, diags, model)
+}
+
+// identify writes the identity. The framework wants one after every read, also
+// where the state is gone, and Terraform before 1.12 keeps none.
+func (b *base) identify(ctx context.Context, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics, model identified) {
 	if identity == nil {
 		return
 	}
 	for i, value := range model.ids() {
 		diags.Append(identity.SetAttribute(ctx, path.Root(b.keys[i]), value)...)
 	}
+}
+
+// forget ends a read that found nothing of the resource.
+func (b *base) forget(ctx context.Context, resp *resource.ReadResponse, model identified) {
+	b.identify(ctx, resp.Identity, &resp.Diagnostics, model)
+	resp.State.RemoveResource(ctx)
 }
 
 // getter is a plan, a state or a configuration.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apitypes "k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,51 @@ type cluster struct {
 	*kube.Applier
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
+	identity  memo[string]
+}
+
+// madeCluster is the name of the cluster among what was made: the UID of its
+// namespace kube-system, which tells it from every other cluster.
+const madeCluster = "cluster"
+
+// uid is the UID of kube-system.
+func (c *cluster) uid(ctx context.Context) (string, error) {
+	return c.identity.get(func() (string, error) {
+		namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+		found, err := c.dynamic.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if err != nil {
+			return "", fmt.Errorf("namespace %q read: %w", metav1.NamespaceSystem, err)
+		}
+		return string(found.GetUID()), nil
+	})
+}
+
+// clusterOf gives the cluster's API where it is the cluster that own is about;
+// where own does not tell yet, it does from now on. ErrWrongCluster.
+func (b *base) clusterOf(ctx context.Context, own made) (*cluster, error) {
+	c, err := b.session.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	uid, err := c.uid(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if known, has := own[madeCluster]; has && known != uid {
+		return nil, fmt.Errorf("%w: namespace kube-system has UID %s here and %s there", ErrWrongCluster, uid, known)
+	}
+	own[madeCluster] = uid
+	return c, nil
+}
+
+// myCluster is mine for what is in a cluster. ErrUnproven, ErrWrongCluster.
+func (b *base) myCluster(ctx context.Context, private privateReader, diags *diag.Diagnostics) (*cluster, made, error) {
+	own, recorded := readMade(ctx, private, diags)
+	if !recorded {
+		return nil, nil, ErrUnproven
+	}
+	c, err := b.clusterOf(ctx, own)
+	return c, own, err
 }
 
 // Cluster gives the cluster's API. ErrNoCluster where none is configured,
@@ -90,7 +136,7 @@ func (c *cluster) checkVersion() error {
 }
 
 // unset removes fields of a cluster-scoped object whoever owns them: apply
-// removes only what we own.
+// removes only what we own. The API server refuses a patch that names another UID.
 func (c *cluster) unset(ctx context.Context, resource schema.GroupVersionResource, name string, mergePatch []byte) error {
 	_, err := c.dynamic.Resource(resource).Patch(ctx, name, apitypes.MergePatchType, mergePatch, metav1.PatchOptions{FieldManager: kube.FieldManager})
 	if err != nil {

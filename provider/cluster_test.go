@@ -8,11 +8,16 @@ import (
 	"testing"
 )
 
-// apiServer answers /version with the version given and 404 to all else.
+// apiServer answers /version with the version given, knows the namespace
+// kube-system, and says 404 to all else.
 func apiServer(t *testing.T, minor int) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/api/v1/namespaces/kube-system" {
+			_, _ = fmt.Fprint(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"1"}}`)
+			return
+		}
 		if r.URL.Path != "/version" {
 			w.WriteHeader(http.StatusNotFound)
 			return

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -18,7 +20,7 @@ import (
 // the remedy.
 func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err error) {
 	id := importID(m)
-	detail := fmt.Sprintf("karpenter_%s %q: %v.", b.kind, id, err)
+	detail := fmt.Sprintf("karpenter_%s %q: %s.", b.kind, id, strings.TrimSuffix(err.Error(), "."))
 	if remedy := b.remedy(id, err); remedy != "" {
 		detail += "\n\n" + remedy
 	}
@@ -32,9 +34,19 @@ func (b *base) remedy(id string, err error) string {
 		return "The provider's configuration depends on something that does not exist yet. Apply that first, or let Terraform create both in one apply."
 	case errors.Is(err, ErrOtherCluster):
 		return "Set shared = true to give every cluster a key of its own, or take the resource out of the configuration."
+	case errors.Is(err, ErrUnproven):
+		return "Refresh first (terraform apply -refresh-only): that takes over what is there now. If it is not yours, remove the resource from the state instead: terraform state rm."
+	case errors.Is(err, ErrWrongCluster):
+		return "Nothing was read or changed. Correct eks.cluster_name or kubernetes of the provider. If the cluster was made anew, what was in it went with it: terraform state rm removes it from the state."
+	case errors.Is(err, ErrOtherAccessEntry):
+		return "EKS binds an access entry to the one role that it was made for: one that was there before, or of another type than EC2_LINUX, does not let these nodes in. If nobody needs it, remove it (aws eks delete-access-entry) and apply again."
+	case errors.Is(err, ErrNoAccessEntries):
+		return "Change the cluster's authentication mode to API_AND_CONFIG_MAP or API (aws eks update-cluster-config --access-config authenticationMode=API_AND_CONFIG_MAP), then apply again."
+	case errors.Is(err, aws.ErrReplaced), errors.Is(err, ErrOtherObject):
+		return fmt.Sprintf("It was left as it is. Remove it, or choose another %s. To adopt it, take the resource out of the state (terraform state rm) and import it:\n\n%s",
+			b.keys[len(b.keys)-1], b.importBlock(id))
 	case errors.Is(err, aws.ErrConflict):
-		return fmt.Sprintf("Remove it, choose another %s, or adopt what is there:\n\n  import {\n    to = karpenter_%s.NAME\n    id = %q\n  }",
-			b.keys[len(b.keys)-1], b.kind, id)
+		return fmt.Sprintf("It was left as it is. Remove it, choose another %s, or adopt it:\n\n%s", b.keys[len(b.keys)-1], b.importBlock(id))
 	case errors.Is(err, ErrStillNeeded):
 		return "Destroy those first, while the daemon runs, so that their nodes are drained and their instances end: destroy what declares them, or kubectl delete them. For karpenter_node_class set daemon = karpenter_daemon.NAME.id, and for karpenter_node_pool node_class = karpenter_node_class.NAME.name; Terraform then keeps to that order."
 	case errors.As(err, new(*kube.ConflictError)):
@@ -65,14 +77,20 @@ func (b *base) remedy(id string, err error) string {
 	return ""
 }
 
-// keepState is called by Read when no client can be built. It tells whether
-// Read is to return with the prior state: a cluster that is about to be
-// replaced must not make its contents unreadable.
-func (b *base) keepState(diags *diag.Diagnostics, err error) bool {
+// importBlock is the configuration that adopts the object.
+func (b *base) importBlock(id string) string {
+	return fmt.Sprintf("  import {\n    to = karpenter_%s.NAME\n    id = %q\n  }", b.kind, id)
+}
+
+// unread ends a read for which no client could be made. Where the provider's
+// configuration is not known yet the prior state stays: a cluster that is about
+// to be replaced must not make its contents unreadable.
+func (b *base) unread(ctx context.Context, resp *resource.ReadResponse, prior identified, err error) {
 	if !errors.Is(err, ErrConfigUnknown) {
-		return false
+		b.fail(&resp.Diagnostics, "read", prior, err)
+		return
 	}
-	diags.AddWarning(fmt.Sprintf("karpenter_%s was not refreshed", b.kind),
+	b.identify(ctx, resp.Identity, &resp.Diagnostics, prior)
+	resp.Diagnostics.AddWarning(fmt.Sprintf("karpenter_%s was not refreshed", b.kind),
 		fmt.Sprintf("The %v. The last known state is used until it is.", err))
-	return true
 }

@@ -17,3 +17,22 @@ var ErrStillNeeded = errors.New("the daemon and its definitions are still needed
 // ErrOtherCluster says that a subnet or security group carries the discovery tag
 // with another cluster's name.
 var ErrOtherCluster = errors.New("the discovery tag belongs to another cluster")
+
+// ErrUnproven says that the private state does not tell what the resource made,
+// so that nothing proves that what has its name is its own.
+var ErrUnproven = errors.New("the state does not say which one this configuration made")
+
+// ErrOtherAccessEntry says that the role has an access entry that this
+// configuration did not make.
+var ErrOtherAccessEntry = errors.New("somebody else made the role's access entry")
+
+// ErrNoAccessEntries says that the EKS cluster knows no access entries.
+var ErrNoAccessEntries = errors.New("the cluster's authentication mode is CONFIG_MAP: it has no access entries")
+
+// ErrWrongCluster says that the cluster which the provider reaches is not the
+// one that the state is about.
+var ErrWrongCluster = errors.New("this is another cluster than the one in the state")
+
+// ErrOtherObject says that the Kubernetes object of that name is not the one
+// that this configuration made.
+var ErrOtherObject = errors.New("somebody else made it")

@@ -84,6 +84,7 @@ type instance struct {
 	state    tftypes.Value
 	private  []byte
 	identity *tfprotov6.ResourceIdentityData
+	tainted  bool // its creation failed and left state: the next apply replaces it
 }
 
 // resource begins with nothing.
@@ -122,9 +123,14 @@ func (i *instance) plan(config object) plan {
 	return p
 }
 
-// apply plans and applies; a replacement is a failure of the test.
+// apply plans and applies; a replacement is a failure of the test. What
+// is tainted is destroyed first, as Terraform does.
 func (i *instance) apply(config object) []*tfprotov6.Diagnostic {
 	i.h.t.Helper()
+	if i.tainted {
+		wantNoError(i.h.t, i.read())
+		wantNoError(i.h.t, i.destroy())
+	}
 	p := i.plan(config)
 	if hasError(p.problems) {
 		return p.problems
@@ -135,9 +141,12 @@ func (i *instance) apply(config object) []*tfprotov6.Diagnostic {
 	return i.change(p.value, p.config, p.private)
 }
 
-// destroy applies the absence of the resource.
+// destroy applies the absence of the resource; of nothing there is nothing to destroy.
 func (i *instance) destroy() []*tfprotov6.Diagnostic {
 	i.h.t.Helper()
+	if i.state.IsNull() {
+		return nil
+	}
 	null := tftypes.NewValue(i.h.typeOf(i.kind), nil)
 	return i.change(null, null, i.private)
 }
@@ -152,6 +161,7 @@ func (i *instance) change(planned, config tftypes.Value, private []byte) []*tfpr
 		i.h.t.Fatal(err)
 	}
 	after := i.h.decode(i.kind, resp.NewState)
+	i.tainted = !after.IsNull() && hasError(resp.Diagnostics) && (i.tainted || i.state.IsNull())
 	if !hasError(resp.Diagnostics) {
 		keepsPromises(i.h.t, i.kind, planned, after)
 	}
@@ -221,6 +231,14 @@ func (i *instance) drifted(config object, attribute string) {
 	before, after := attributeOf(i.h.t, i.state, attribute), attributeOf(i.h.t, p.value, attribute)
 	if before.Equal(after) {
 		i.h.t.Errorf("%s: a change of %s behind our back is not seen: state has %s", i.kind, attribute, before)
+	}
+}
+
+// wantNothingMade fails if a creation that failed left state.
+func wantNothingMade(t *testing.T, i *instance) {
+	t.Helper()
+	if !i.state.IsNull() {
+		t.Errorf("%s: a creation that failed left state, which a later apply or destroy acts on: %s", i.kind, i.state)
 	}
 }
 

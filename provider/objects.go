@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -69,10 +70,10 @@ func specInto(obj *unstructured.Unstructured, spec any) error {
 	return nil
 }
 
-// createObject declares an object that must not exist yet. One that is on its
-// way out is waited for. While the definitions are on their way in, so is that:
-// daemon, node classes and node pools can be in one apply.
-func (c *cluster) createObject(ctx context.Context, ref kube.Ref, spec any) error {
+// createObject declares an object that must not exist yet, and gives it as it
+// then is. One that is on its way out is waited for. While the definitions are on
+// their way in, so is that: daemon, node classes and node pools can be in one apply.
+func (c *cluster) createObject(ctx context.Context, ref kube.Ref, spec any, own made) error {
 	existing, err := c.Get(ctx, ref)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
@@ -86,23 +87,33 @@ func (c *cluster) createObject(ctx context.Context, ref kube.Ref, spec any) erro
 		}
 	}
 	// Nobody has added anything to what is new: to apply it is the whole of it.
+	// Not by force: somebody may have made one in this moment.
 	obj, err := manifest(ref, spec)
 	if err != nil {
 		return err
 	}
-	_, err = c.Apply(ctx, obj, true)
-	return err
+	live, err := c.Apply(ctx, obj, false)
+	if err != nil {
+		return err
+	}
+	own[ref.String()] = string(live.GetUID())
+	return nil
 }
 
-// declareObject makes the object's spec the one given, the whole of it: apply
-// sets what is given and removes what we set before, and what others have added
-// since is then removed too. Karpenter's specs are a user's intent and nothing
-// else; no controller writes to them.
-func (c *cluster) declareObject(ctx context.Context, ref kube.Ref, spec any) error {
+// declareObject makes the spec of the object that was made the one given, the
+// whole of it: apply sets what is given and removes what we set before, and what
+// others have added since is then removed too. Karpenter's specs are a user's
+// intent and nothing else; no controller writes to them. ErrOtherObject.
+func (c *cluster) declareObject(ctx context.Context, ref kube.Ref, spec any, own made) error {
 	obj, err := manifest(ref, spec)
 	if err != nil {
 		return err
 	}
+	if err := c.stillOurs(ctx, ref, own); err != nil {
+		return err
+	}
+	uid := types.UID(own[ref.String()])
+	obj.SetUID(uid) // the API server refuses any other
 	live, err := c.Apply(ctx, obj, true)
 	if err != nil {
 		return err
@@ -111,11 +122,41 @@ func (c *cluster) declareObject(ctx context.Context, ref kube.Ref, spec any) err
 	if added == nil {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"spec": added})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "spec": added})
 	if err != nil {
 		return fmt.Errorf("%s patch: %w", ref, err)
 	}
 	return c.unset(ctx, resourceOf(ref), ref.Name, patch)
+}
+
+// stillOurs reads the object and wants it to be the one that was made.
+// ErrOtherObject.
+func (c *cluster) stillOurs(ctx context.Context, ref kube.Ref, own made) error {
+	live, err := c.Get(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if !own.is(ref.String(), string(live.GetUID())) {
+		return fmt.Errorf("%s: %w", ref, ErrOtherObject)
+	}
+	return nil
+}
+
+// deleteObject deletes the object that was made and waits until it is gone.
+// Another one of its name stays.
+func (c *cluster) deleteObject(ctx context.Context, ref kube.Ref, own made) error {
+	uid, has := own[ref.String()]
+	if !has {
+		return nil
+	}
+	if err := c.Delete(ctx, ref, types.UID(uid)); err != nil {
+		return err
+	}
+	if err := c.WaitGone(ctx, ref, types.UID(uid), nil); err != nil {
+		return err
+	}
+	delete(own, ref.String())
+	return nil
 }
 
 // extras is the merge patch that removes from live what wanted has not; nil for
@@ -163,6 +204,12 @@ func (c *cluster) waitReady(ctx context.Context, ref kube.Ref) error {
 		return done, missing
 	})
 	return err
+}
+
+// isReady tells whether the object's Ready condition is True for what it is now.
+func isReady(obj *unstructured.Unstructured) bool {
+	ready, _ := kube.ConditionTrue(v1.ConditionReady)(obj)
+	return ready
 }
 
 func readyIsFalse(obj *unstructured.Unstructured) bool {

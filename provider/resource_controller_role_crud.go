@@ -59,8 +59,8 @@ func (m *controllerRoleModel) findIssuer(ctx context.Context, client *aws.Client
 	return nil
 }
 
-// Create makes the policies, then the role with them attached. It saves after
-// each, so that a failure loses nothing.
+// Create makes the policies, then the role with them attached. When it fails,
+// nothing is left of it.
 func (r *controllerRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[controllerRoleModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -68,37 +68,78 @@ func (r *controllerRole) Create(ctx context.Context, req resource.CreateRequest,
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Create, roleTimeout)
 	defer cancel()
+	own := made{}
+	save := func() {
+		own.write(ctx, resp.Private, &resp.Diagnostics)
+		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+	}
 	client, err := r.session.AWS(ctx)
 	if err == nil {
-		err = plan.findIssuer(ctx, client)
+		err = plan.create(ctx, client, own)
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "create", plan, err)
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client, own) }, save)
 		return
 	}
-	documents := plan.documents(client.Region())
-	plan.ARN, plan.TrustPolicy, plan.Policies = types.StringNull(), types.StringNull(), mapValue(nil)
-	made := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(documents)) {
-		if _, err = client.CreatePolicy(ctx, plan.policy(name, documents[name])); err != nil {
-			r.fail(&resp.Diagnostics, "create", plan, err)
-			return
-		}
-		made[name] = documents[name]
-		plan.Policies = mapValue(made)
-		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
-	}
-	role, err := client.CreateRole(ctx, plan.role(slices.Sorted(maps.Keys(documents))))
-	if role.ARN != "" {
-		plan.ARN, plan.TrustPolicy = types.StringValue(role.ARN), types.StringValue(plan.trust())
-		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, "create", plan, err)
-	}
+	save()
 }
 
-// Read refreshes the role, its policies and the cluster's issuer.
+// create makes policies and role, and notes in own what is made: policies by
+// their ARNs with their PolicyIds, and the role.
+func (m *controllerRoleModel) create(ctx context.Context, client *aws.Clients, own made) error {
+	m.ARN, m.TrustPolicy, m.Policies = types.StringNull(), types.StringNull(), mapValue(nil)
+	if err := m.findIssuer(ctx, client); err != nil {
+		return err
+	}
+	documents, done := m.documents(client.Region()), map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(documents)) {
+		if err := m.createPolicy(ctx, client, m.policy(name, documents[name]), own); err != nil {
+			return err
+		}
+		done[name] = documents[name]
+		m.Policies = mapValue(done)
+	}
+	m.TrustPolicy = types.StringValue(m.trust())
+	return m.createRole(ctx, client, slices.Sorted(maps.Keys(documents)), own)
+}
+
+func (m *controllerRoleModel) createPolicy(ctx context.Context, client *aws.Clients, want aws.Policy, own made) error {
+	policy, err := client.CreatePolicy(ctx, want)
+	if err == nil {
+		own[policy.ARN] = policy.ID
+	}
+	return err
+}
+
+func (m *controllerRoleModel) createRole(ctx context.Context, client *aws.Clients, policies []string, own made) error {
+	role, err := client.CreateRole(ctx, m.role(policies))
+	if role.ID != "" {
+		m.ARN, own[madeRole] = types.StringValue(role.ARN), role.ID
+	}
+	return err
+}
+
+// remove removes the role, then its policies.
+func (m *controllerRoleModel) remove(ctx context.Context, client *aws.Clients, own made) error {
+	if id := own[madeRole]; id != "" {
+		if err := client.DeleteRole(ctx, m.Name.ValueString(), id); err != nil {
+			return err
+		}
+		delete(own, madeRole)
+	}
+	for _, arn := range slices.Sorted(maps.Keys(own)) {
+		if err := client.DeletePolicy(ctx, arn, own[arn]); err != nil {
+			return err
+		}
+		delete(own, arn)
+	}
+	return nil
+}
+
+// Read refreshes the role, its policies and the cluster's issuer. A role that is
+// gone, or that somebody has made anew, while policies of ours are still there
+// has no ARN: the next apply makes it again.
 func (r *controllerRole) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, ok := get[controllerRoleModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
@@ -106,26 +147,33 @@ func (r *controllerRole) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	client, err := r.session.AWS(ctx)
 	if err != nil {
-		if !r.keepState(&resp.Diagnostics, err) {
-			r.fail(&resp.Diagnostics, "read", state, err)
-		}
+		r.unread(ctx, resp, state, err)
 		return
 	}
+	own, recorded := readMade(ctx, req.Private, &resp.Diagnostics)
 	found, err := client.GetRole(ctx, state.Name.ValueString())
-	gone := errors.Is(err, aws.ErrNotFound)
-	if err == nil || gone && !state.NodeRoleARN.IsNull() {
-		err = state.refresh(ctx, client, found)
+	if err == nil && !recorded {
+		own[madeRole] = found.ID
+	}
+	if errors.Is(err, aws.ErrNotFound) || err == nil && !own.is(madeRole, found.ID) {
+		found, err = aws.Role{}, nil
+		delete(own, madeRole)
+	}
+	// Of an import that finds no role there is nothing more to find.
+	if err == nil && (found.ID != "" || !state.NodeRoleARN.IsNull()) {
+		err = state.refresh(ctx, client, found, own, recorded)
 	}
 	switch {
-	case gone && len(state.Policies.Elements()) == 0:
-		resp.State.RemoveResource(ctx)
-		return
 	case err != nil:
 		r.fail(&resp.Diagnostics, "read", state, err)
 		return
-	case !gone:
+	case len(own) == 0:
+		r.forget(ctx, resp, state)
+		return
+	case found.ID != "":
 		state.tagsModel = r.readTags(state.tagsModel, found.Tags)
 	}
+	own.write(ctx, resp.Private, &resp.Diagnostics)
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
@@ -143,7 +191,7 @@ func (m *controllerRoleModel) everyDocument(region string) map[string]string {
 
 // refresh takes over what role and policies are. A role that is gone while
 // policies are still there has no ARN: the next apply makes it again.
-func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, found aws.Role) error {
+func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, found aws.Role, own made, recorded bool) error {
 	m.ARN = stringOrNull(found.ARN)
 	if found.ARN != "" {
 		m.Path = types.StringValue(found.Path)
@@ -159,24 +207,30 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 			return err
 		}
 	}
-	documents := map[string]string{}
+	documents, all := map[string]string{}, made{}
 	for name := range m.everyDocument(client.Region()) {
 		arn := m.policyARN(name)
 		policy, err := client.GetPolicy(ctx, arn)
+		attached := slices.Contains(found.ManagedPolicies, arn)
+		// One that the state knows, or that is attached to an imported role, is ours
+		// where nothing is recorded yet.
+		if _, known := m.Policies.Elements()[name]; err == nil && !recorded && (known || attached) {
+			own[arn] = policy.ID
+		}
 		switch {
-		case errors.Is(err, aws.ErrNotFound):
+		case errors.Is(err, aws.ErrNotFound), err == nil && !own.is(arn, policy.ID):
 			continue
 		case err != nil:
 			return err
-		case !slices.Contains(found.ManagedPolicies, arn):
-			// One that we neither made nor attached is somebody else's.
-			if _, ours := m.Policies.Elements()[name]; ours {
-				documents[name] = policyDetached
-			}
+		case !attached:
+			documents[name] = policyDetached
 		default:
 			documents[name] = policy.Document
 		}
+		all[arn] = policy.ID
 	}
+	// A policy that is gone, or that somebody has made anew, is not ours any more.
+	maps.DeleteFunc(own, func(name, _ string) bool { _, there := all[name]; return name != madeRole && !there })
 	m.Policies = keepSpelling(m.Policies, documents)
 	return nil
 }
@@ -190,9 +244,10 @@ func (r *controllerRole) Update(ctx context.Context, req resource.UpdateRequest,
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, roleTimeout)
 	defer cancel()
-	client, err := r.session.AWS(ctx)
+	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
-		err = plan.update(ctx, client, prior)
+		err = plan.update(ctx, client, prior, own)
+		own.write(ctx, resp.Private, &resp.Diagnostics)
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "update", plan, err)
@@ -201,33 +256,44 @@ func (r *controllerRole) Update(ctx context.Context, req resource.UpdateRequest,
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 }
 
-func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, prior controllerRoleModel) error {
+func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, prior controllerRoleModel, own made) error {
 	before, after := prior.everyDocument(client.Region()), m.documents(client.Region())
+	wanted := map[string]bool{madeRole: true}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		want := m.policy(name, after[name])
-		_, err := client.UpdatePolicy(ctx, prior.policy(name, before[name]), want)
+		wanted[want.ARN] = true
+		want.ID = own[want.ARN]
+		err := aws.ErrNotFound
+		if want.ID != "" {
+			_, err = client.UpdatePolicy(ctx, prior.policy(name, before[name]), want)
+		}
 		if errors.Is(err, aws.ErrNotFound) {
-			_, err = client.CreatePolicy(ctx, want)
+			err = m.createPolicy(ctx, client, want, own)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	role, err := client.UpdateRole(ctx, prior.role(slices.Collect(maps.Keys(before))), m.role(slices.Sorted(maps.Keys(after))))
+	names, err := slices.Sorted(maps.Keys(after)), error(aws.ErrNotFound)
+	if id := own[madeRole]; id != "" {
+		want := m.role(names)
+		want.ID = id
+		_, err = client.UpdateRole(ctx, prior.role(slices.Collect(maps.Keys(before))), want)
+	}
 	if errors.Is(err, aws.ErrNotFound) {
-		role, err = client.CreateRole(ctx, m.role(slices.Sorted(maps.Keys(after))))
+		err = m.createRole(ctx, client, names, own)
 	}
 	if err != nil {
 		return err
 	}
-	m.ARN = types.StringValue(role.ARN)
-	for name := range before {
-		if _, wanted := after[name]; wanted && prior.policyARN(name) == m.policyARN(name) {
+	for _, arn := range slices.Sorted(maps.Keys(own)) {
+		if wanted[arn] {
 			continue
 		}
-		if err := client.DeletePolicy(ctx, prior.policyARN(name)); err != nil {
+		if err := client.DeletePolicy(ctx, arn, own[arn]); err != nil {
 			return err
 		}
+		delete(own, arn)
 	}
 	m.TrustPolicy, m.Policies = planJSON(m.TrustPolicy, m.trust()), keepSpelling(m.Policies, after)
 	return nil
@@ -241,18 +307,11 @@ func (r *controllerRole) Delete(ctx context.Context, req resource.DeleteRequest,
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, roleTimeout)
 	defer cancel()
-	client, err := r.session.AWS(ctx)
+	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
-		err = client.DeleteRole(ctx, state.Name.ValueString())
+		err = state.remove(ctx, client, own)
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "delete", state, err)
-		return
-	}
-	for name := range state.Policies.Elements() {
-		if err := client.DeletePolicy(ctx, state.policyARN(name)); err != nil {
-			r.fail(&resp.Diagnostics, "delete", state, err)
-			return
-		}
 	}
 }

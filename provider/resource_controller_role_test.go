@@ -63,7 +63,7 @@ func TestControllerRole_LifeWithDriftAndImport(t *testing.T) {
 			_, err := cloud.clients.UpdateRole(t.Context(), found, meddled)
 			return err
 		}},
-		"role removed, policies left": {"arn", func() error { return cloud.clients.DeleteRole(t.Context(), found.Name) }},
+		"role removed, policies left": {"arn", func() error { return cloud.clients.DeleteRole(t.Context(), found.Name, "") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := drift.meddle(); err != nil {
@@ -113,17 +113,19 @@ func TestControllerRole_LifeWithDriftAndImport(t *testing.T) {
 	})
 }
 
-func TestControllerRole_PoliciesThatWereMadeBeforeAFailureAreNotLost(t *testing.T) {
+func TestControllerRole_FailedCreateLeavesNothing(t *testing.T) {
 	cloud := startCloud(t)
 	if _, err := cloud.clients.CreateRole(t.Context(), aws.Role{Name: "taken", TrustPolicy: awsspec.NodeTrust("aws")}); err != nil {
 		t.Fatal(err)
 	}
-	role := configured(t, cloud.config()).resource("karpenter_controller_role")
+	h := configured(t, cloud.config())
+	role := h.resource("karpenter_controller_role")
 	config := object{"cluster_name": testCluster, "name": "taken", "node_role_arn": testNodeRole}
 	wantError(t, role.apply(config), `"lab,taken"`, "already exists", "import {")
-	if role.state.IsNull() {
-		t.Fatal("the policies are lost from state")
-	}
+	wantNothingMade(t, role)
+	// The policies are gone too: another role may have them.
+	config["name"] = "free"
+	wantNoError(t, h.resource("karpenter_controller_role").apply(config))
 }
 
 func TestControllerRole_LeavesAPolicyOfSomebodyElseAlone(t *testing.T) {
@@ -140,8 +142,7 @@ func TestControllerRole_LeavesAPolicyOfSomebodyElseAlone(t *testing.T) {
 	}
 	role := h.resource("karpenter_controller_role")
 	wantError(t, role.apply(config), names[len(names)-1], "already exists")
-	wantNoError(t, role.read())
-	wantNoError(t, role.destroy())
+	wantNothingMade(t, role)
 	if _, err := cloud.clients.GetPolicy(t.Context(), theirs.ARN); err != nil {
 		t.Errorf("their policy: %v", err)
 	}

@@ -50,6 +50,7 @@ type daemonModel struct {
 	SchedulerConfig  types.String   `tfsdk:"scheduler_config"`
 	Labels           types.Map      `tfsdk:"labels"`
 	Wait             types.Bool     `tfsdk:"wait"`
+	Ready            types.Bool     `tfsdk:"ready"`
 	ID               types.String   `tfsdk:"id"`
 	Objects          types.Map      `tfsdk:"objects"`
 	Timeouts         timeouts.Value `tfsdk:"timeouts"`
@@ -67,8 +68,9 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: fmt.Sprintf("The daemon in the cluster and everything that it needs there: the custom resource definitions, "+
 			"namespace, service account, RBAC, Deployment, Service and PodDisruptionBudget. All of it is built into the provider: nothing is "+
-			"downloaded at plan or apply.\n\nKubernetes 1.%d to 1.%d. What is there before (a namespace, say) is taken over and left "+
-			"behind on destroy. Destroying is refused while NodePools, EC2NodeClasses or NodeClaims exist: give `karpenter_node_class` "+
+			"downloaded at plan or apply.\n\nKubernetes 1.%d to 1.%d. A namespace that is there before is used as it is and left behind on "+
+			"destroy, and so is any other object that has all that is needed; one that lacks something is an error: nothing that "+
+			"somebody else made is changed or deleted. Destroying is refused while NodePools, EC2NodeClasses or NodeClaims exist: give `karpenter_node_class` "+
 			"its `daemon` and Terraform destroys in the right order.", install.MinKubernetesMinor, install.MaxKubernetesMinor),
 		Attributes: map[string]schema.Attribute{
 			"namespace": schema.StringAttribute{
@@ -112,8 +114,9 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 				Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of every object and pod, the definitions aside.",
 				Validators: []validator.Map{mapvalidator.KeysAre(validate.LabelKey()), mapvalidator.ValueStringsAre(validate.LabelValue())},
 			},
-			"wait": waitAttribute("the Deployment is rolled out"),
-			"id":   schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace and name of the Deployment, for `karpenter_node_class`'s `daemon`."},
+			"wait":  waitAttribute("the Deployment is rolled out"),
+			"ready": readyAttribute("the Deployment was rolled out"),
+			"id":    schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace and name of the Deployment, for `karpenter_node_class`'s `daemon`."},
 			"objects": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "The objects in the cluster: a digest of what was declared, or what was changed behind Terraform's back.",

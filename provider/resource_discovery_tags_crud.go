@@ -58,9 +58,7 @@ func (r *discoveryTags) Read(ctx context.Context, req resource.ReadRequest, resp
 	}
 	client, err := r.session.AWS(ctx)
 	if err != nil {
-		if !r.keepState(&resp.Diagnostics, err) {
-			r.fail(&resp.Diagnostics, "read", state, err)
-		}
+		r.unread(ctx, resp, state, err)
 		return
 	}
 	imported := state.SubnetIDs.IsNull() && state.SecurityGroupIDs.IsNull()
@@ -74,9 +72,13 @@ func (r *discoveryTags) Read(ctx context.Context, req resource.ReadRequest, resp
 		return
 	}
 	if len(state.SubnetIDs.Elements())+len(state.SecurityGroupIDs.Elements()) == 0 {
-		resp.State.RemoveResource(ctx)
+		r.forget(ctx, resp, state)
 		return
 	}
+	// A tag that was taken off, and that somebody else may put on again, is not
+	// ours any more.
+	created := readStrings(ctx, req.Private, createdKey, &resp.Diagnostics)
+	writeStrings(ctx, resp.Private, createdKey, intersection(created, state.resourceIDs(ctx, &resp.Diagnostics)), &resp.Diagnostics)
 	key, value := state.tag()
 	state.SelectorTags = mapValue(map[string]string{key: value})
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)

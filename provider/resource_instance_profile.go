@@ -74,7 +74,15 @@ func (m instanceProfileModel) wanted() aws.InstanceProfile {
 	return aws.InstanceProfile{Name: m.Name.ValueString(), Path: m.Path.ValueString(), Role: m.Role.ValueString(), Tags: stringMap(m.TagsAll)}
 }
 
-// Create makes the profile; one whose role could not be added is kept in state.
+// madeProfile is the name of the profile among what was made; its identity is
+// the InstanceProfileId.
+const madeProfile = "profile"
+
+func (m instanceProfileModel) remove(ctx context.Context, client *aws.Clients, own made) error {
+	return client.DeleteInstanceProfile(ctx, m.Name.ValueString(), own[madeProfile])
+}
+
+// Create makes the profile. When its role cannot be added, nothing is left of it.
 func (r *instanceProfile) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[instanceProfileModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -87,17 +95,25 @@ func (r *instanceProfile) Create(ctx context.Context, req resource.CreateRequest
 		r.fail(&resp.Diagnostics, "create", plan, err)
 		return
 	}
-	made, err := client.CreateInstanceProfile(ctx, plan.wanted())
-	if made.ARN != "" {
-		plan.ARN = types.StringValue(made.ARN)
+	own := made{}
+	save := func() {
+		own.write(ctx, resp.Private, &resp.Diagnostics)
 		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+	}
+	profile, err := client.CreateInstanceProfile(ctx, plan.wanted())
+	if profile.ID != "" {
+		plan.ARN, own[madeProfile] = types.StringValue(profile.ARN), profile.ID
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "create", plan, err)
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client, own) }, save)
+		return
 	}
+	save()
 }
 
-// Read refreshes role, path and tags.
+// Read refreshes role, path and tags. Another profile of that name is not ours:
+// ours is gone.
 func (r *instanceProfile) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, ok := get[instanceProfileModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
@@ -105,15 +121,17 @@ func (r *instanceProfile) Read(ctx context.Context, req resource.ReadRequest, re
 	}
 	client, err := r.session.AWS(ctx)
 	if err != nil {
-		if !r.keepState(&resp.Diagnostics, err) {
-			r.fail(&resp.Diagnostics, "read", state, err)
-		}
+		r.unread(ctx, resp, state, err)
 		return
 	}
+	own, recorded := readMade(ctx, req.Private, &resp.Diagnostics)
 	found, err := client.GetInstanceProfile(ctx, state.Name.ValueString())
+	if err == nil && !recorded {
+		own[madeProfile] = found.ID
+	}
 	switch {
-	case errors.Is(err, aws.ErrNotFound):
-		resp.State.RemoveResource(ctx)
+	case errors.Is(err, aws.ErrNotFound), err == nil && !own.is(madeProfile, found.ID):
+		r.forget(ctx, resp, state)
 		return
 	case err != nil:
 		r.fail(&resp.Diagnostics, "read", state, err)
@@ -121,6 +139,7 @@ func (r *instanceProfile) Read(ctx context.Context, req resource.ReadRequest, re
 	}
 	state.ARN, state.Path, state.Role = types.StringValue(found.ARN), types.StringValue(found.Path), types.StringValue(found.Role)
 	state.tagsModel = r.readTags(state.tagsModel, found.Tags)
+	own.write(ctx, resp.Private, &resp.Diagnostics)
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
@@ -132,9 +151,11 @@ func (r *instanceProfile) Update(ctx context.Context, req resource.UpdateRequest
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, instanceProfileTimeout)
 	defer cancel()
-	client, err := r.session.AWS(ctx)
+	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
-		_, err = client.UpdateInstanceProfile(ctx, prior.wanted(), plan.wanted())
+		want := plan.wanted()
+		want.ID = own[madeProfile]
+		_, err = client.UpdateInstanceProfile(ctx, prior.wanted(), want)
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "update", plan, err)
@@ -151,9 +172,9 @@ func (r *instanceProfile) Delete(ctx context.Context, req resource.DeleteRequest
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, instanceProfileTimeout)
 	defer cancel()
-	client, err := r.session.AWS(ctx)
+	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
-		err = client.DeleteInstanceProfile(ctx, state.Name.ValueString())
+		err = state.remove(ctx, client, own)
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "delete", state, err)

@@ -76,7 +76,7 @@ func TestInstanceProfile_LifeWithDriftAndImport(t *testing.T) {
 		}
 		profile = h.resource("karpenter_instance_profile")
 		wantNoError(t, profile.apply(config))
-		if err := cloud.clients.DeleteInstanceProfile(t.Context(), "nodes"); err != nil {
+		if err := cloud.clients.DeleteInstanceProfile(t.Context(), "nodes", ""); err != nil {
 			t.Fatal(err)
 		}
 		wantNoError(t, profile.read())
@@ -86,14 +86,13 @@ func TestInstanceProfile_LifeWithDriftAndImport(t *testing.T) {
 	})
 }
 
-func TestInstanceProfile_WithoutItsRoleIsKeptInState(t *testing.T) {
+func TestInstanceProfile_WithoutItsRoleLeavesNothing(t *testing.T) {
 	cloud := startCloud(t)
-	h := configured(t, cloud.config())
-	profile := h.resource("karpenter_instance_profile")
+	profile := configured(t, cloud.config()).resource("karpenter_instance_profile")
 	config := object{"name": "nodes", "role": "absent", "timeouts": object{"create": "500ms"}}
 	wantError(t, profile.apply(config), `karpenter_instance_profile "nodes"`, `role "absent"`, "not found")
-	if profile.state.IsNull() {
-		t.Fatal("the half-made profile is lost from state")
+	wantNothingMade(t, profile)
+	if _, err := cloud.clients.GetInstanceProfile(t.Context(), "nodes"); !errors.Is(err, aws.ErrNotFound) {
+		t.Errorf("the half-made profile is still there: %v", err)
 	}
-	wantNoError(t, profile.destroy())
 }

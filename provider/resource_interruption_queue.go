@@ -88,8 +88,13 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 	if !ok {
 		return
 	}
+	plan.ARN = keepOrCreate(prior.ARN)
+	set("arn", plan.ARN)
+	set("url", keepOrCreate(prior.URL))
 	if name := r.session.knownRegion(ctx); name != "" && !plan.ARN.IsUnknown() {
 		set("policy", planJSON(prior.Policy, awsspec.QueuePolicy(plan.ARN.ValueString(), awsspec.Partition(name))))
+	} else if plan.ARN.IsUnknown() {
+		set("policy", types.StringUnknown())
 	} else if prior.Name.Equal(plan.Name) {
 		set("policy", prior.Policy)
 	}

@@ -2,7 +2,11 @@ package provider
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -22,20 +26,27 @@ func (m interruptionQueueModel) queue(policy string) aws.Queue {
 	return aws.Queue{Name: m.Name.ValueString(), Policy: policy, MessageRetention: awsspec.QueueRetentionSeconds * time.Second, Tags: stringMap(m.TagsAll)}
 }
 
-// eventRules are the rules that the model asks of EventBridge.
-func (m interruptionQueueModel) eventRules() []aws.Rule {
+// What an interruption queue has made, by name.
+const (
+	madeQueue = "queue" // ARN and second of creation
+	madeRule  = "rule/" // and the rule's name; the id in its tag
+)
+
+// eventRules are the rules that the model asks of EventBridge, each with the id
+// of the one that was made.
+func (m interruptionQueueModel) eventRules(own made) []aws.Rule {
 	var rules []aws.Rule
 	for _, rule := range awsspec.EventRules(m.ClusterName.ValueString()) {
 		rules = append(rules, aws.Rule{
-			Name: rule.Name, Description: rule.Description, Pattern: rule.Pattern,
+			Name: rule.Name, Description: rule.Description, Pattern: rule.Pattern, ID: own[madeRule+rule.Name],
 			TargetID: awsspec.QueueTargetID, TargetARN: m.ARN.ValueString(), Tags: stringMap(m.TagsAll),
 		})
 	}
 	return rules
 }
 
-// Create makes the queue, lets EventBridge send to it, then makes the rules. It
-// saves after the queue and after each rule.
+// Create makes the queue, lets EventBridge send to it, then makes the rules.
+// When it fails, nothing is left of it.
 func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[interruptionQueueModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -48,39 +59,70 @@ func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateReque
 		r.fail(&resp.Diagnostics, "create", plan, err)
 		return
 	}
-	save := func() { r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan) }
-	made, err := client.CreateQueue(ctx, plan.queue(""))
-	if made.URL != "" {
-		plan.URL, plan.ARN, plan.Policy = types.StringValue(made.URL), stringOrNull(made.ARN), types.StringNull()
-		plan.Retention = types.Int64Value(awsspec.QueueRetentionSeconds)
-		plan.Rules = mapValue(nil)
-		save()
+	own := made{}
+	save := func() {
+		own.write(ctx, resp.Private, &resp.Diagnostics)
+		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 	}
-	if err == nil {
-		err = plan.openQueue(ctx, client, awsspec.Partition(client.Region()))
-	}
-	for _, rule := range plan.eventRules() {
-		if err == nil {
-			if _, err = client.CreateRule(ctx, rule); err == nil {
-				plan.noteRule(rule)
-			}
-		}
-	}
-	if made.URL != "" {
-		save()
-	}
-	if err != nil {
+	if err := plan.create(ctx, client, own); err != nil {
 		r.fail(&resp.Diagnostics, "create", plan, err)
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client, own) }, save)
+		return
 	}
+	save()
 }
 
-// openQueue sets the policy, which names the queue's ARN and so comes second.
-func (m *interruptionQueueModel) openQueue(ctx context.Context, client *aws.Clients, partition string) error {
-	policy := awsspec.QueuePolicy(m.ARN.ValueString(), partition)
-	if _, err := client.UpdateQueue(ctx, m.queue(""), m.queue(policy)); err != nil {
+// create makes the queue and the rules, and notes in own what is made.
+func (m *interruptionQueueModel) create(ctx context.Context, client *aws.Clients, own made) error {
+	m.Policy, m.Rules = types.StringNull(), mapValue(nil)
+	m.Retention = types.Int64Value(awsspec.QueueRetentionSeconds)
+	if err := m.createQueue(ctx, client, own); err != nil {
+		return err
+	}
+	return m.mendRules(ctx, client, nil, own)
+}
+
+// createQueue makes the queue and sets its policy, which names the queue's ARN
+// and so comes second.
+func (m *interruptionQueueModel) createQueue(ctx context.Context, client *aws.Clients, own made) error {
+	queue, err := client.CreateQueue(ctx, m.queue(""))
+	m.URL, m.ARN = stringOrNull(queue.URL), stringOrNull(queue.ARN)
+	if queue.URL != "" {
+		own[madeQueue] = queue.ID
+	}
+	if err != nil {
+		return err
+	}
+	policy := awsspec.QueuePolicy(m.ARN.ValueString(), awsspec.Partition(client.Region()))
+	want := m.queue(policy)
+	want.ID = own[madeQueue]
+	if _, err := client.UpdateQueue(ctx, m.queue(""), want); err != nil {
 		return err
 	}
 	m.Policy = planJSON(m.Policy, policy)
+	return nil
+}
+
+// mendRules takes the rules to the model and makes those that are gone. prior
+// are the same rules before, in the same order; nil for none.
+func (m *interruptionQueueModel) mendRules(ctx context.Context, client *aws.Clients, prior []aws.Rule, own made) error {
+	for i, rule := range m.eventRules(own) {
+		err := aws.ErrNotFound
+		if _, ours := own[madeRule+rule.Name]; ours {
+			_, err = client.UpdateRule(ctx, prior[i], rule)
+		}
+		if errors.Is(err, aws.ErrNotFound) {
+			rule.ID = rand.Text()
+			var created aws.Rule
+			if created, err = client.CreateRule(ctx, rule); created.ARN != "" {
+				own[madeRule+rule.Name] = rule.ID
+			}
+		}
+		if err != nil {
+			return err
+		}
+		m.noteRule(rule)
+	}
 	return nil
 }
 
@@ -94,7 +136,30 @@ func (m *interruptionQueueModel) noteRule(rule aws.Rule) {
 	m.Rules = mapValue(rules)
 }
 
-// Read refreshes the queue and each rule.
+// remove removes the rules, then the queue.
+func (m *interruptionQueueModel) remove(ctx context.Context, client *aws.Clients, own made) error {
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		rule, isRule := strings.CutPrefix(name, madeRule)
+		if !isRule {
+			continue
+		}
+		if err := client.DeleteRule(ctx, rule, own[name]); err != nil {
+			return err
+		}
+		delete(own, name)
+	}
+	if id, ours := own[madeQueue]; ours {
+		if err := client.DeleteQueue(ctx, m.Name.ValueString(), id); err != nil {
+			return err
+		}
+		delete(own, madeQueue)
+	}
+	return nil
+}
+
+// Read refreshes the queue and each rule. A queue that is gone, or that somebody
+// has made anew, while rules of ours are still there has no ARN: the next apply
+// makes it again.
 func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, ok := get[interruptionQueueModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
@@ -102,50 +167,69 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 	}
 	client, err := r.session.AWS(ctx)
 	if err != nil {
-		if !r.keepState(&resp.Diagnostics, err) {
-			r.fail(&resp.Diagnostics, "read", state, err)
-		}
+		r.unread(ctx, resp, state, err)
 		return
 	}
+	own, recorded := readMade(ctx, req.Private, &resp.Diagnostics)
 	found, err := client.GetQueue(ctx, state.Name.ValueString())
-	if errors.Is(err, aws.ErrNotFound) {
-		resp.State.RemoveResource(ctx)
-		return
+	if err == nil && !recorded {
+		own[madeQueue] = found.ID
+	}
+	if errors.Is(err, aws.ErrNotFound) || err == nil && !own.is(madeQueue, found.ID) {
+		found, err = aws.Queue{}, nil
+		delete(own, madeQueue)
 	}
 	if err == nil {
-		state.ARN, state.URL = types.StringValue(found.ARN), types.StringValue(found.URL)
-		state.Retention = types.Int64Value(int64(found.MessageRetention / time.Second))
-		state.Policy = planJSON(state.Policy, found.Policy)
-		state.Rules, err = state.readRules(ctx, client)
+		err = state.refresh(ctx, client, found, own, recorded)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		r.fail(&resp.Diagnostics, "read", state, err)
 		return
+	case len(own) == 0:
+		r.forget(ctx, resp, state)
+		return
+	case found.ARN != "":
+		state.tagsModel = r.readTags(state.tagsModel, found.Tags)
 	}
-	state.tagsModel = r.readTags(state.tagsModel, found.Tags)
+	own.write(ctx, resp.Private, &resp.Diagnostics)
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
-func (m interruptionQueueModel) readRules(ctx context.Context, client *aws.Clients) (types.Map, error) {
-	found := map[string]string{}
-	for _, want := range m.eventRules() {
+// refresh takes over what the queue, which has no ARN where it is gone, and the
+// rules are.
+func (m *interruptionQueueModel) refresh(ctx context.Context, client *aws.Clients, found aws.Queue, own made, recorded bool) error {
+	m.ARN, m.URL = stringOrNull(found.ARN), stringOrNull(found.URL)
+	if found.ARN != "" {
+		m.Retention = types.Int64Value(int64(found.MessageRetention / time.Second))
+		m.Policy = planJSON(m.Policy, found.Policy)
+	}
+	rules := map[string]string{}
+	for _, want := range m.eventRules(own) {
 		rule, err := client.GetRule(ctx, want.Name, want.TargetID)
+		sends := rule.TargetARN == want.TargetARN && want.TargetARN != ""
+		// Where nothing is recorded yet a rule is ours that sends to our queue.
+		if err == nil && !recorded && sends {
+			own[madeRule+want.Name] = rule.ID
+		}
 		switch {
-		case errors.Is(err, aws.ErrNotFound):
+		case errors.Is(err, aws.ErrNotFound), err == nil && !own.is(madeRule+want.Name, rule.ID):
+			delete(own, madeRule+want.Name)
 			continue
 		case err != nil:
-			return types.MapNull(types.StringType), err
+			return err
 		case !rule.Enabled:
-			found[want.Name] = ruleDisabled
-		case rule.TargetARN != want.TargetARN:
-			found[want.Name] = ruleNoTarget
+			rules[want.Name] = ruleDisabled
+		case !sends:
+			rules[want.Name] = ruleNoTarget
 		case aws.SameJSON(rule.Pattern, want.Pattern):
-			found[want.Name] = want.Pattern
+			rules[want.Name] = want.Pattern
 		default:
-			found[want.Name] = rule.Pattern
+			rules[want.Name] = rule.Pattern
 		}
 	}
-	return mapValue(found), nil
+	m.Rules = mapValue(rules)
+	return nil
 }
 
 // Update takes queue and rules to the plan.
@@ -156,15 +240,10 @@ func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateReque
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, queueTimeout)
 	defer cancel()
-	client, err := r.session.AWS(ctx)
-	if err != nil {
-		r.fail(&resp.Diagnostics, "update", plan, err)
-		return
-	}
-	policy := awsspec.QueuePolicy(prior.ARN.ValueString(), awsspec.Partition(client.Region()))
-	if _, err = client.UpdateQueue(ctx, prior.queue(""), plan.queue(policy)); err == nil {
-		plan.Policy = planJSON(plan.Policy, policy)
-		err = mendRules(ctx, client, prior.eventRules(), plan.eventRules())
+	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
+	if err == nil {
+		err = plan.update(ctx, client, prior, own)
+		own.write(ctx, resp.Private, &resp.Diagnostics)
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "update", plan, err)
@@ -173,23 +252,23 @@ func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateReque
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 }
 
-// mendRules takes the rules to want and makes those that are gone. Both lists
-// are of the same rules, in the same order.
-func mendRules(ctx context.Context, client *aws.Clients, prior, want []aws.Rule) error {
-	for i, rule := range want {
-		_, err := client.UpdateRule(ctx, prior[i], rule)
-		if errors.Is(err, aws.ErrNotFound) {
-			_, err = client.CreateRule(ctx, rule)
-		}
-		if err != nil {
+func (m *interruptionQueueModel) update(ctx context.Context, client *aws.Clients, prior interruptionQueueModel, own made) error {
+	if _, ours := own[madeQueue]; !ours {
+		if err := m.createQueue(ctx, client, own); err != nil {
 			return err
 		}
+	} else {
+		want := m.queue(awsspec.QueuePolicy(prior.ARN.ValueString(), awsspec.Partition(client.Region())))
+		want.ID = own[madeQueue]
+		if _, err := client.UpdateQueue(ctx, prior.queue(""), want); err != nil {
+			return err
+		}
+		m.Policy = planJSON(m.Policy, want.Policy)
 	}
-	return nil
+	return m.mendRules(ctx, client, prior.eventRules(own), own)
 }
 
-// Delete removes the rules, then the queue. A rule of that name that sends to
-// something else is somebody else's.
+// Delete removes the rules, then the queue.
 func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	state, ok := get[interruptionQueueModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
@@ -197,28 +276,11 @@ func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteReque
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, queueTimeout)
 	defer cancel()
-	client, err := r.session.AWS(ctx)
+	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
+	if err == nil {
+		err = state.remove(ctx, client, own)
+	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "delete", state, err)
-		return
-	}
-	for _, rule := range state.eventRules() {
-		found, err := client.GetRule(ctx, rule.Name, rule.TargetID)
-		// Without a target it is ours by its description: the target could not be
-		// put, or was taken away.
-		ours := found.TargetARN == rule.TargetARN && rule.TargetARN != "" || found.TargetARN == "" && found.Description == rule.Description
-		if errors.Is(err, aws.ErrNotFound) || err == nil && !ours {
-			continue
-		}
-		if err == nil {
-			err = client.DeleteRule(ctx, rule.Name)
-		}
-		if err != nil {
-			r.fail(&resp.Diagnostics, "delete", state, err)
-			return
-		}
-	}
-	if err := client.DeleteQueue(ctx, state.Name.ValueString()); err != nil {
 		r.fail(&resp.Diagnostics, "delete", state, err)
 	}
 }

@@ -37,6 +37,7 @@ type nodeClassModel struct {
 	convert.NodeClass
 	tagsModel
 	Wait     types.Bool     `tfsdk:"wait"`
+	Ready    types.Bool     `tfsdk:"ready"`
 	Timeouts timeouts.Value `tfsdk:"timeouts"`
 }
 
@@ -104,6 +105,7 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 				},
 			},
 			"wait":     waitAttribute("the EC2NodeClass is ready: subnets, security groups, image and instance profile are found"),
+			"ready":    readyAttribute("the EC2NodeClass was ready"),
 			"timeouts": timeoutsAttribute(ctx, nodeClassTimeout, nodeClassTimeout, nodeClassDeleteTimeout),
 		},
 	}

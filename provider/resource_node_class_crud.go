@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -22,7 +23,17 @@ func (r *nodeClass) Create(ctx context.Context, req resource.CreateRequest, resp
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Create, nodeClassTimeout)
 	defer cancel()
-	r.put(ctx, plan, (*cluster).createObject, "create", &resp.State, resp.Identity, &resp.Diagnostics)
+	own := made{}
+	c, err := r.clusterOf(ctx, own)
+	if err == nil {
+		err = r.put(ctx, plan, c, own, (*cluster).createObject)
+	}
+	if err != nil {
+		r.fail(&resp.Diagnostics, verbCreate, plan, err)
+		return
+	}
+	own.write(ctx, resp.Private, &resp.Diagnostics)
+	r.settle(ctx, plan, c, verbCreate, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
 // Update declares the class as planned and waits for it.
@@ -33,47 +44,64 @@ func (r *nodeClass) Update(ctx context.Context, req resource.UpdateRequest, resp
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, nodeClassTimeout)
 	defer cancel()
-	r.put(ctx, plan, (*cluster).declareObject, "update", &resp.State, resp.Identity, &resp.Diagnostics)
-}
-
-// put declares the class and saves it before it waits.
-func (r *nodeClass) put(ctx context.Context, plan nodeClassModel, declare func(*cluster, context.Context, kube.Ref, any) error,
-	verb string, state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics,
-) {
-	ref := nodeClassRef(plan.Name.ValueString())
-	spec := plan.Spec(ctx, plan.TagsAll, diags)
-	c, err := r.session.Cluster(ctx)
+	c, own, err := r.myCluster(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
-		err = declare(c, ctx, ref, &spec)
+		err = r.put(ctx, plan, c, own, (*cluster).declareObject)
 	}
 	if err != nil {
-		r.fail(diags, verb, plan, err)
+		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
 		return
 	}
-	r.save(ctx, state, identity, diags, plan)
-	if plan.Wait.ValueBool() {
-		if err := c.waitReady(ctx, ref); err != nil {
-			r.fail(diags, verb, plan, err)
-		}
-	}
+	r.settle(ctx, plan, c, verbUpdate, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
-// Read refreshes the whole spec.
+// put declares the class; own notes what is made.
+func (r *nodeClass) put(ctx context.Context, plan nodeClassModel, c *cluster, own made, declare func(*cluster, context.Context, kube.Ref, any, made) error) error {
+	var diags diag.Diagnostics
+	spec := plan.Spec(ctx, plan.TagsAll, &diags)
+	if diags.HasError() {
+		return fmt.Errorf("%s: %s", diags[0].Summary(), diags[0].Detail())
+	}
+	return declare(c, ctx, nodeClassRef(plan.Name.ValueString()), &spec, own)
+}
+
+// settle saves the class, which is declared, before and after the wait for it.
+func (r *nodeClass) settle(ctx context.Context, plan nodeClassModel, c *cluster, verb string,
+	state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics,
+) {
+	plan.Ready = waitingReady(plan.Wait)
+	r.save(ctx, state, identity, diags, plan)
+	if !plan.Wait.ValueBool() {
+		return
+	}
+	if err := c.waitReady(ctx, nodeClassRef(plan.Name.ValueString())); err != nil {
+		r.notReady(diags, verb, plan, err)
+		return
+	}
+	plan.Ready = types.BoolValue(true)
+	r.save(ctx, state, identity, diags, plan)
+}
+
+// Read refreshes the whole spec. Another class of that name is not ours: ours is
+// gone.
 func (r *nodeClass) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, ok := get[nodeClassModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
 		return
 	}
-	c, err := r.session.Cluster(ctx)
+	own, recorded := readMade(ctx, req.Private, &resp.Diagnostics)
+	c, err := r.clusterOf(ctx, own)
 	if err != nil {
-		if !r.keepState(&resp.Diagnostics, err) {
-			r.fail(&resp.Diagnostics, "read", state, err)
-		}
+		r.unread(ctx, resp, state, err)
 		return
 	}
-	live, err := c.Get(ctx, nodeClassRef(state.Name.ValueString()))
-	if errors.Is(err, kube.ErrNotFound) {
-		resp.State.RemoveResource(ctx)
+	ref := nodeClassRef(state.Name.ValueString())
+	live, err := c.Get(ctx, ref)
+	if err == nil && !recorded {
+		own[ref.String()] = string(live.GetUID())
+	}
+	if errors.Is(err, kube.ErrNotFound) || err == nil && !own.is(ref.String(), string(live.GetUID())) {
+		r.forget(ctx, resp, state)
 		return
 	}
 	var spec awsv1.EC2NodeClassSpec
@@ -89,6 +117,8 @@ func (r *nodeClass) Read(ctx context.Context, req resource.ReadRequest, resp *re
 	if state.Wait.IsNull() { // imported
 		state.Wait = types.BoolValue(true)
 	}
+	state.Ready = refreshReady(state.Wait, state.Ready, isReady(live))
+	own.write(ctx, resp.Private, &resp.Diagnostics)
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
@@ -110,12 +140,9 @@ func (r *nodeClass) Delete(ctx context.Context, req resource.DeleteRequest, resp
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, nodeClassDeleteTimeout)
 	defer cancel()
 	ref := nodeClassRef(state.Name.ValueString())
-	c, err := r.session.Cluster(ctx)
+	c, own, err := r.myCluster(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
-		err = c.Delete(ctx, ref, "")
-	}
-	if err == nil {
-		err = c.WaitGone(ctx, ref, "", nil)
+		err = c.deleteObject(ctx, ref, own)
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "delete", state, err)

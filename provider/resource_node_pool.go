@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -34,6 +33,7 @@ type nodePoolModel struct {
 	Name types.String `tfsdk:"name"`
 	convert.NodePool
 	Wait     types.Bool     `tfsdk:"wait"`
+	Ready    types.Bool     `tfsdk:"ready"`
 	Timeouts timeouts.Value `tfsdk:"timeouts"`
 }
 
@@ -82,6 +82,7 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				MarkdownDescription: "1 to 100: of the pools that could serve a pod the heavier is taken. Without it, 0.",
 			},
 			"wait":     waitAttribute("the NodePool is ready"),
+			"ready":    readyAttribute("the NodePool was ready"),
 			"timeouts": timeoutsAttribute(ctx, nodePoolTimeout, nodePoolTimeout, drainTimeout),
 		},
 	}
@@ -135,13 +136,6 @@ func disruptionAttribute() schema.Attribute {
 				Validators:          []validator.String{validate.Duration(v1.Never)},
 			},
 		},
-	}
-}
-
-func waitAttribute(forWhat string) schema.Attribute {
-	return schema.BoolAttribute{
-		Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-		MarkdownDescription: "Wait until " + forWhat + ". Default `true`.",
 	}
 }
 

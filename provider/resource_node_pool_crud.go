@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -30,7 +32,17 @@ func (r *nodePool) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Create, nodePoolTimeout)
 	defer cancel()
-	r.put(ctx, plan, (*cluster).createObject, "create", &resp.State, resp.Identity, &resp.Diagnostics)
+	own := made{}
+	c, err := r.clusterOf(ctx, own)
+	if err == nil {
+		err = r.put(ctx, plan, c, own, (*cluster).createObject)
+	}
+	if err != nil {
+		r.fail(&resp.Diagnostics, verbCreate, plan, err)
+		return
+	}
+	own.write(ctx, resp.Private, &resp.Diagnostics)
+	r.settle(ctx, plan, c, verbCreate, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
 // Update declares the pool as planned and waits for it.
@@ -41,47 +53,64 @@ func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, nodePoolTimeout)
 	defer cancel()
-	r.put(ctx, plan, (*cluster).declareObject, "update", &resp.State, resp.Identity, &resp.Diagnostics)
-}
-
-// put declares the pool and saves it before it waits.
-func (r *nodePool) put(ctx context.Context, plan nodePoolModel, declare func(*cluster, context.Context, kube.Ref, any) error,
-	verb string, state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics,
-) {
-	ref := nodePoolRef(plan.Name.ValueString())
-	spec := plan.Spec(ctx, diags)
-	c, err := r.session.Cluster(ctx)
+	c, own, err := r.myCluster(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
-		err = declare(c, ctx, ref, &spec)
+		err = r.put(ctx, plan, c, own, (*cluster).declareObject)
 	}
 	if err != nil {
-		r.fail(diags, verb, plan, err)
+		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
 		return
 	}
-	r.save(ctx, state, identity, diags, plan)
-	if plan.Wait.ValueBool() {
-		if err := c.waitReady(ctx, ref); err != nil {
-			r.fail(diags, verb, plan, err)
-		}
-	}
+	r.settle(ctx, plan, c, verbUpdate, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
-// Read refreshes the whole spec.
+// put declares the pool; own notes what is made.
+func (r *nodePool) put(ctx context.Context, plan nodePoolModel, c *cluster, own made, declare func(*cluster, context.Context, kube.Ref, any, made) error) error {
+	var diags diag.Diagnostics
+	spec := plan.Spec(ctx, &diags)
+	if diags.HasError() {
+		return fmt.Errorf("%s: %s", diags[0].Summary(), diags[0].Detail())
+	}
+	return declare(c, ctx, nodePoolRef(plan.Name.ValueString()), &spec, own)
+}
+
+// settle saves the pool, which is declared, before and after the wait for it.
+func (r *nodePool) settle(ctx context.Context, plan nodePoolModel, c *cluster, verb string,
+	state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics,
+) {
+	plan.Ready = waitingReady(plan.Wait)
+	r.save(ctx, state, identity, diags, plan)
+	if !plan.Wait.ValueBool() {
+		return
+	}
+	if err := c.waitReady(ctx, nodePoolRef(plan.Name.ValueString())); err != nil {
+		r.notReady(diags, verb, plan, err)
+		return
+	}
+	plan.Ready = types.BoolValue(true)
+	r.save(ctx, state, identity, diags, plan)
+}
+
+// Read refreshes the whole spec. Another pool of that name is not ours: ours is
+// gone.
 func (r *nodePool) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, ok := get[nodePoolModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
 		return
 	}
-	c, err := r.session.Cluster(ctx)
+	own, recorded := readMade(ctx, req.Private, &resp.Diagnostics)
+	c, err := r.clusterOf(ctx, own)
 	if err != nil {
-		if !r.keepState(&resp.Diagnostics, err) {
-			r.fail(&resp.Diagnostics, "read", state, err)
-		}
+		r.unread(ctx, resp, state, err)
 		return
 	}
-	live, err := c.Get(ctx, nodePoolRef(state.Name.ValueString()))
-	if errors.Is(err, kube.ErrNotFound) {
-		resp.State.RemoveResource(ctx)
+	ref := nodePoolRef(state.Name.ValueString())
+	live, err := c.Get(ctx, ref)
+	if err == nil && !recorded {
+		own[ref.String()] = string(live.GetUID())
+	}
+	if errors.Is(err, kube.ErrNotFound) || err == nil && !own.is(ref.String(), string(live.GetUID())) {
+		r.forget(ctx, resp, state)
 		return
 	}
 	var spec v1.NodePoolSpec
@@ -96,6 +125,8 @@ func (r *nodePool) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if state.Wait.IsNull() { // imported
 		state.Wait = types.BoolValue(true)
 	}
+	state.Ready = refreshReady(state.Wait, state.Ready, isReady(live))
+	own.write(ctx, resp.Private, &resp.Diagnostics)
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
@@ -109,26 +140,26 @@ func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, drainTimeout)
 	defer cancel()
 	ref := nodePoolRef(state.Name.ValueString())
-	c, err := r.session.Cluster(ctx)
+	c, own, err := r.myCluster(ctx, req.Private, &resp.Diagnostics)
+	uid := own[ref.String()]
 	if err == nil {
-		err = c.Delete(ctx, ref, "")
+		err = c.deleteObject(ctx, ref, own)
 	}
 	if err == nil {
-		err = c.WaitGone(ctx, ref, "", nil)
-	}
-	if err == nil {
-		err = c.waitDrained(ctx, ref.Name)
+		err = c.waitDrained(ctx, ref.Name, uid)
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "delete", state, err)
 	}
 }
 
-// waitDrained waits until the pool has no NodeClaims, and logs how it goes.
-func (c *cluster) waitDrained(ctx context.Context, pool string) error {
+// waitDrained waits until the pool of that UID has no NodeClaims, and logs how
+// it goes. Those of another pool of its name are not waited for.
+func (c *cluster) waitDrained(ctx context.Context, pool, uid string) error {
 	before := -1
 	for {
 		claims, err := c.List(ctx, v1.GroupVersion().WithKind(v1.NodeClaimKind), "", v1.LabelNodePool+"="+pool)
+		claims = slices.DeleteFunc(claims, func(claim unstructured.Unstructured) bool { return ofAnotherPool(claim, uid) })
 		switch {
 		case errors.Is(err, kube.ErrKindNotServed), err == nil && len(claims) == 0:
 			return nil
@@ -145,6 +176,13 @@ func (c *cluster) waitDrained(ctx context.Context, pool string) error {
 		case <-time.After(drainPoll):
 		}
 	}
+}
+
+// ofAnotherPool tells whether the claim's owner is a NodePool of another UID.
+func ofAnotherPool(claim unstructured.Unstructured, uid string) bool {
+	return slices.ContainsFunc(claim.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+		return owner.Kind == v1.NodePoolKind && string(owner.UID) != uid
+	})
 }
 
 // drainLines say of each NodeClaim how far it is.

@@ -88,10 +88,11 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	} else if !req.State.Raw.IsNull() {
 		plan.TrustPolicy, plan.ManagedPolicyARNs = prior.TrustPolicy, prior.ManagedPolicyARNs
 	}
-	plan.AccessEntryARN = keepOrCreate(prior.AccessEntryARN)
+	plan.ARN, plan.AccessEntryARN = keepOrCreate(prior.ARN), keepOrCreate(prior.AccessEntryARN)
 	set := func(name string, value any) {
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
 	}
+	set("arn", plan.ARN)
 	set("trust_policy", plan.TrustPolicy)
 	set("managed_policy_arns", plan.ManagedPolicyARNs)
 	set("access_entry_arn", plan.AccessEntryARN)

@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -35,8 +37,25 @@ func (m nodeRoleModel) accessEntry() aws.AccessEntry {
 	}
 }
 
-// Create makes the role, then lets it into the cluster; a role without its
-// access entry is kept in state, so that the next apply goes on from there.
+// What a node role has made, by name.
+const (
+	madeRole        = "role"          // RoleId
+	madeAccessEntry = "access-entry/" // and the principal's ARN; the entry's ARN, which ends in an id
+)
+
+// entry is the access entry that was made, and for which role. Both are "" where
+// there is none.
+func (m made) entry() (principal, arn string) {
+	for name, identity := range m {
+		if principal, ok := strings.CutPrefix(name, madeAccessEntry); ok {
+			return principal, identity
+		}
+	}
+	return "", ""
+}
+
+// Create makes the role, then lets it into the cluster. When it fails, nothing
+// is left of it.
 func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[nodeRoleModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -44,48 +63,100 @@ func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Create, roleTimeout)
 	defer cancel()
-	client, err := r.session.AWS(ctx)
-	if err != nil {
-		r.fail(&resp.Diagnostics, "create", plan, err)
-		return
-	}
-	want := plan.role(awsspec.Partition(client.Region()))
-	made, err := client.CreateRole(ctx, want)
-	if made.ARN != "" {
-		plan.ARN = types.StringValue(made.ARN)
-		plan.AccessEntryARN = types.StringNull()
-		plan.TrustPolicy = planJSON(plan.TrustPolicy, want.TrustPolicy)
-		plan.ManagedPolicyARNs = setValue(want.ManagedPolicies)
+	own := made{}
+	save := func() {
+		own.write(ctx, resp.Private, &resp.Diagnostics)
 		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 	}
+	client, err := r.session.AWS(ctx)
 	if err == nil {
-		plan.AccessEntryARN, err = letIn(ctx, client, plan.accessEntry())
+		err = plan.create(ctx, client, own)
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "create", plan, err)
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client, own) }, save)
 		return
 	}
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+	save()
 }
 
-// letIn makes the access entry. An entry that is there is left over from an
-// earlier role of the same name, or of another type: neither works, since EKS
-// binds an entry to the unique id of its role.
-func letIn(ctx context.Context, client *aws.Clients, want aws.AccessEntry) (types.String, error) {
-	entry, err := client.CreateAccessEntry(ctx, want)
-	if errors.Is(err, aws.ErrConflict) {
-		if err := client.DeleteAccessEntry(ctx, want.Cluster, want.PrincipalARN); err != nil {
-			return types.StringNull(), err
-		}
-		entry, err = client.CreateAccessEntry(ctx, want)
+// create makes role and access entry, and notes both in own.
+func (m *nodeRoleModel) create(ctx context.Context, client *aws.Clients, own made) error {
+	if err := m.takesEntries(ctx, client); err != nil {
+		return err
 	}
+	want := m.role(awsspec.Partition(client.Region()))
+	m.AccessEntryARN, m.TrustPolicy, m.ManagedPolicyARNs = types.StringNull(), planJSON(m.TrustPolicy, want.TrustPolicy), setValue(want.ManagedPolicies)
+	if err := m.createRole(ctx, client, want, own); err != nil {
+		return err
+	}
+	return m.letIn(ctx, client, own)
+}
+
+// takesEntries looks, before anything is made, whether the cluster is there and
+// has access entries. ErrNoAccessEntries.
+func (m *nodeRoleModel) takesEntries(ctx context.Context, client *aws.Clients) error {
+	cluster, err := client.Cluster(ctx, m.ClusterName.ValueString())
 	if err != nil {
-		return types.StringNull(), err
+		return err
 	}
-	return types.StringValue(entry.ARN), nil
+	if cluster.AuthenticationMode == aws.AuthenticationConfigMap {
+		return fmt.Errorf("eks cluster %q: %w", cluster.Name, ErrNoAccessEntries)
+	}
+	return nil
 }
 
-// Read refreshes the role, its policies and the access entry.
+func (m *nodeRoleModel) createRole(ctx context.Context, client *aws.Clients, want aws.Role, own made) error {
+	role, err := client.CreateRole(ctx, want)
+	if role.ID != "" {
+		m.ARN, own[madeRole] = types.StringValue(role.ARN), role.ID
+	}
+	return err
+}
+
+// letIn makes the access entry. One that is there is somebody else's, and would
+// not work: EKS binds an entry to the unique id of its role. ErrOtherAccessEntry.
+func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own made) error {
+	entry, err := client.CreateAccessEntry(ctx, m.accessEntry())
+	if errors.Is(err, aws.ErrConflict) {
+		return fmt.Errorf("%w: %w", ErrOtherAccessEntry, err)
+	}
+	if entry.ARN != "" {
+		m.AccessEntryARN, own[madeAccessEntry+m.ARN.ValueString()] = types.StringValue(entry.ARN), entry.ARN
+	}
+	return err
+}
+
+// remove shuts the role out of the cluster, then removes it.
+func (m *nodeRoleModel) remove(ctx context.Context, client *aws.Clients, own made) error {
+	if err := m.shutOut(ctx, client, own); err != nil {
+		return err
+	}
+	if id := own[madeRole]; id != "" {
+		if err := client.DeleteRole(ctx, m.Name.ValueString(), id); err != nil {
+			return err
+		}
+		delete(own, madeRole)
+	}
+	return nil
+}
+
+// shutOut removes the access entry that was made.
+func (m *nodeRoleModel) shutOut(ctx context.Context, client *aws.Clients, own made) error {
+	principal, arn := own.entry()
+	if arn == "" {
+		return nil
+	}
+	if err := client.DeleteAccessEntry(ctx, m.ClusterName.ValueString(), principal, arn); err != nil {
+		return err
+	}
+	delete(own, madeAccessEntry+principal)
+	return nil
+}
+
+// Read refreshes the role, its policies and the access entry. A role that is
+// gone, or that somebody has made anew, while our access entry is still there has
+// no ARN: the next apply makes it again.
 func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, ok := get[nodeRoleModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
@@ -93,39 +164,66 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	client, err := r.session.AWS(ctx)
 	if err != nil {
-		if !r.keepState(&resp.Diagnostics, err) {
-			r.fail(&resp.Diagnostics, "read", state, err)
-		}
+		r.unread(ctx, resp, state, err)
 		return
 	}
+	own, recorded := readMade(ctx, req.Private, &resp.Diagnostics)
 	found, err := client.GetRole(ctx, state.Name.ValueString())
-	if errors.Is(err, aws.ErrNotFound) {
-		resp.State.RemoveResource(ctx)
-		return
+	if err == nil && !recorded {
+		own[madeRole] = found.ID
+	}
+	if errors.Is(err, aws.ErrNotFound) || err == nil && !own.is(madeRole, found.ID) {
+		found, err = aws.Role{}, nil
+		delete(own, madeRole)
 	}
 	if err == nil {
-		err = state.refresh(ctx, client, found)
+		err = state.refresh(ctx, client, found, own, recorded)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		r.fail(&resp.Diagnostics, "read", state, err)
 		return
+	case len(own) == 0:
+		r.forget(ctx, resp, state)
+		return
+	case found.ARN != "":
+		state.tagsModel = r.readTags(state.tagsModel, found.Tags)
 	}
-	state.tagsModel = r.readTags(state.tagsModel, found.Tags)
+	own.write(ctx, resp.Private, &resp.Diagnostics)
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
-func (m *nodeRoleModel) refresh(ctx context.Context, client *aws.Clients, found aws.Role) error {
-	m.ARN, m.Path = types.StringValue(found.ARN), types.StringValue(found.Path)
-	m.PermissionsBoundary = stringOrNull(found.PermissionsBoundary)
-	m.TrustPolicy = planJSON(m.TrustPolicy, found.TrustPolicy)
-	m.ManagedPolicyARNs = setValue(intersection(found.ManagedPolicies, awsspec.NodeManagedPolicyARNs(awsspec.Partition(client.Region()))))
-	entry, err := client.GetAccessEntry(ctx, m.ClusterName.ValueString(), found.ARN)
-	switch {
-	case errors.Is(err, aws.ErrNotFound), err == nil && entry.Type != nodeAccessEntryType:
-		m.AccessEntryARN = types.StringNull()
-	case err != nil:
+// refresh takes over what the role, which has no ARN where it is gone, and its
+// access entry are.
+func (m *nodeRoleModel) refresh(ctx context.Context, client *aws.Clients, found aws.Role, own made, recorded bool) error {
+	m.ARN = stringOrNull(found.ARN)
+	if found.ARN != "" {
+		m.Path = types.StringValue(found.Path)
+		m.PermissionsBoundary = stringOrNull(found.PermissionsBoundary)
+		m.TrustPolicy = planJSON(m.TrustPolicy, found.TrustPolicy)
+		m.ManagedPolicyARNs = setValue(intersection(found.ManagedPolicies, awsspec.NodeManagedPolicyARNs(awsspec.Partition(client.Region()))))
+	}
+	principal, _ := own.entry()
+	if principal == "" {
+		principal = found.ARN
+	}
+	m.AccessEntryARN = types.StringNull()
+	if principal == "" {
+		return nil
+	}
+	entry, err := client.GetAccessEntry(ctx, m.ClusterName.ValueString(), principal)
+	if err != nil && !errors.Is(err, aws.ErrNotFound) {
 		return err
-	default:
+	}
+	usable := err == nil && entry.Type == nodeAccessEntryType
+	if usable && !recorded {
+		own[madeAccessEntry+principal] = entry.ARN
+	}
+	if !usable || !own.is(madeAccessEntry+principal, entry.ARN) {
+		delete(own, madeAccessEntry+principal)
+		return nil
+	}
+	if principal == found.ARN {
 		m.AccessEntryARN = types.StringValue(entry.ARN)
 	}
 	return nil
@@ -139,26 +237,44 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, roleTimeout)
 	defer cancel()
-	client, err := r.session.AWS(ctx)
+	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
+	if err == nil {
+		err = plan.update(ctx, client, prior, own)
+		own.write(ctx, resp.Private, &resp.Diagnostics)
+	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "update", plan, err)
 		return
 	}
+	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+}
+
+func (m *nodeRoleModel) update(ctx context.Context, client *aws.Clients, prior nodeRoleModel, own made) error {
 	partition := awsspec.Partition(client.Region())
-	want := plan.role(partition)
-	if _, err = client.UpdateRole(ctx, prior.role(partition), want); err == nil {
-		if plan.AccessEntryARN.IsUnknown() {
-			plan.AccessEntryARN, err = letIn(ctx, client, plan.accessEntry())
-		} else {
-			_, err = client.UpdateAccessEntryTags(ctx, prior.accessEntry(), plan.accessEntry())
+	want := m.role(partition)
+	if prior.ARN.IsNull() {
+		// The entry of the role that is gone does not let a new one in.
+		if err := m.shutOut(ctx, client, own); err != nil {
+			return err
+		}
+		if err := m.createRole(ctx, client, want, own); err != nil {
+			return err
+		}
+	} else {
+		want.ID = own[madeRole]
+		if _, err := client.UpdateRole(ctx, prior.role(partition), want); err != nil {
+			return err
 		}
 	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, "update", plan, err)
-		return
+	m.TrustPolicy, m.ManagedPolicyARNs = planJSON(m.TrustPolicy, want.TrustPolicy), setValue(want.ManagedPolicies)
+	if principal, arn := own.entry(); arn != "" && principal == m.ARN.ValueString() {
+		entry := m.accessEntry()
+		entry.ARN = arn
+		m.AccessEntryARN = types.StringValue(arn)
+		_, err := client.UpdateAccessEntryTags(ctx, prior.accessEntry(), entry)
+		return err
 	}
-	plan.TrustPolicy, plan.ManagedPolicyARNs = planJSON(plan.TrustPolicy, want.TrustPolicy), setValue(want.ManagedPolicies)
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+	return m.letIn(ctx, client, own)
 }
 
 // Delete shuts the role out of the cluster, then removes it.
@@ -169,12 +285,9 @@ func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, roleTimeout)
 	defer cancel()
-	client, err := r.session.AWS(ctx)
+	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
-		err = client.DeleteAccessEntry(ctx, state.ClusterName.ValueString(), state.ARN.ValueString())
-	}
-	if err == nil {
-		err = client.DeleteRole(ctx, state.Name.ValueString())
+		err = state.remove(ctx, client, own)
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "delete", state, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ekssim"
 )
 
 func TestNodeRole_LifeWithDriftAndImport(t *testing.T) {
@@ -49,14 +50,7 @@ func TestNodeRole_LifeWithDriftAndImport(t *testing.T) {
 			return err
 		}},
 		"access entry removed": {"access_entry_arn", func() error {
-			return cloud.clients.DeleteAccessEntry(t.Context(), testCluster, found.ARN)
-		}},
-		"access entry of another type": {"access_entry_arn", func() error {
-			if err := cloud.clients.DeleteAccessEntry(t.Context(), testCluster, found.ARN); err != nil {
-				return err
-			}
-			_, err := cloud.clients.CreateAccessEntry(t.Context(), aws.AccessEntry{Cluster: testCluster, PrincipalARN: found.ARN, Type: "STANDARD"})
-			return err
+			return cloud.clients.DeleteAccessEntry(t.Context(), testCluster, found.ARN, "")
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,17 +102,38 @@ func TestNodeRole_LifeWithDriftAndImport(t *testing.T) {
 	})
 }
 
-func TestNodeRole_OfAClusterThatDoesNotExistIsKeptInState(t *testing.T) {
+func TestNodeRole_OfAClusterThatCannotTakeItLeavesNothing(t *testing.T) {
 	cloud := startCloud(t)
+	cloud.CreateCluster(ekssim.Cluster{Name: "old", AuthenticationMode: "CONFIG_MAP"})
 	h := configured(t, cloud.config())
-	role := h.resource("karpenter_node_role")
-	wantError(t, role.apply(object{"cluster_name": "typo", "timeouts": object{"create": "3s"}}), `karpenter_node_role "typo,KarpenterNodeRole-typo"`, `cluster "typo"`)
-	if role.state.IsNull() {
-		t.Fatal("the role without access entry is lost from state")
+	for cluster, parts := range map[string][]string{
+		"typo": {`karpenter_node_role "typo,KarpenterNodeRole-typo"`, `cluster "typo"`, "not found"},
+		"old":  {`karpenter_node_role "old,KarpenterNodeRole-old"`, "CONFIG_MAP", "API_AND_CONFIG_MAP"},
+	} {
+		role := h.resource("karpenter_node_role")
+		wantError(t, role.apply(object{"cluster_name": cluster, "timeouts": object{"create": "3s"}}), parts...)
+		wantNothingMade(t, role)
+		if _, err := cloud.clients.GetRole(t.Context(), "KarpenterNodeRole-"+cluster); !errors.Is(err, aws.ErrNotFound) {
+			t.Errorf("the role is still there: %v", err)
+		}
 	}
-	wantNoError(t, role.destroy())
-	if _, err := cloud.clients.GetRole(t.Context(), "KarpenterNodeRole-typo"); !errors.Is(err, aws.ErrNotFound) {
-		t.Errorf("the role is still there: %v", err)
+}
+
+func TestNodeRole_RemovedWhileItsAccessEntryIsLeftIsMadeAgain(t *testing.T) {
+	cloud := startCloud(t)
+	role := configured(t, cloud.config()).resource("karpenter_node_role")
+	config := object{"cluster_name": testCluster}
+	wantNoError(t, role.apply(config))
+	stale, arn := role.text("access_entry_arn"), role.text("arn")
+	if err := cloud.clients.DeleteRole(t.Context(), "KarpenterNodeRole-"+testCluster, ""); err != nil {
+		t.Fatal(err)
+	}
+	role.drifted(config, "arn")
+	wantNoError(t, role.apply(config))
+	role.settled(config)
+	entry, err := cloud.clients.GetAccessEntry(t.Context(), testCluster, arn)
+	if err != nil || entry.ARN == stale || entry.ARN != role.text("access_entry_arn") {
+		t.Errorf("access entry %+v, %v: EKS binds it to the unique id of the role that is gone", entry, err)
 	}
 }
 

@@ -19,7 +19,7 @@ type Cluster struct {
 	ServiceCIDR                string // IPv4 range, else the IPv6 one
 	SecurityGroupID, VPCID     string // the cluster security group
 	SubnetIDs                  []string
-	AuthenticationMode         string // API, API_AND_CONFIG_MAP or CONFIG_MAP
+	AuthenticationMode         string // API, API_AND_CONFIG_MAP or AuthenticationConfigMap
 }
 
 // Cluster reads a cluster by name. ErrNotFound.
@@ -57,13 +57,17 @@ func (c *Clients) Cluster(ctx context.Context, name string) (Cluster, error) {
 	return cluster, nil
 }
 
+// AuthenticationConfigMap is the authentication mode of a cluster that has no
+// access entries.
+const AuthenticationConfigMap = "CONFIG_MAP"
+
 // AccessEntry lets an IAM principal into a cluster.
 type AccessEntry struct {
 	Cluster, PrincipalARN string
 	Type                  string   // STANDARD or EC2_LINUX
 	Username              string   // read only for EC2_LINUX, where EKS sets it
 	Groups                []string // likewise; sorted
-	ARN                   string   // read only
+	ARN                   string   // ends in an id that no other entry ever has; read only, and compared where an update has it
 	Tags                  map[string]string
 }
 
@@ -101,10 +105,14 @@ func (c *Clients) GetAccessEntry(ctx context.Context, cluster, principalARN stri
 }
 
 // UpdateAccessEntryTags takes the entry's tags to want; tags as in UpdateRole.
+// ErrNotFound, ErrReplaced.
 func (c *Clients) UpdateAccessEntryTags(ctx context.Context, prior, want AccessEntry) (AccessEntry, error) {
 	have, err := c.GetAccessEntry(ctx, want.Cluster, want.PrincipalARN)
 	if err != nil {
 		return AccessEntry{}, err
+	}
+	if err := sameID(want.ARN, have.ARN); err != nil {
+		return AccessEntry{}, fmt.Errorf("access entry for %s in cluster %q update: %w", want.PrincipalARN, want.Cluster, err)
 	}
 	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
 	if len(set) > 0 {
@@ -120,8 +128,16 @@ func (c *Clients) UpdateAccessEntryTags(ctx context.Context, prior, want AccessE
 	return c.GetAccessEntry(ctx, want.Cluster, want.PrincipalARN)
 }
 
-// DeleteAccessEntry removes the principal's entry; one that is gone is fine.
-func (c *Clients) DeleteAccessEntry(ctx context.Context, cluster, principalARN string) error {
-	_, err := c.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &cluster, PrincipalArn: &principalARN})
+// DeleteAccessEntry removes the principal's entry; one that is gone is fine, and
+// so is one of another ARN, which stays (an empty arn stands for any).
+func (c *Clients) DeleteAccessEntry(ctx context.Context, cluster, principalARN, arn string) error {
+	have, err := c.GetAccessEntry(ctx, cluster, principalARN)
+	if err != nil {
+		return unlessGone(err)
+	}
+	if sameID(arn, have.ARN) != nil {
+		return nil
+	}
+	_, err = c.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &cluster, PrincipalArn: &principalARN})
 	return unlessGone(wrap(err, "access entry for %s in cluster %q delete", principalARN, cluster))
 }

@@ -16,6 +16,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict says that a thing of that name exists already and is not ours to take.
 	ErrConflict = errors.New("already exists")
+	// ErrReplaced says that the thing of that name is not the one that the caller knows: somebody has removed that one and made another.
+	ErrReplaced = errors.New("somebody has made another of the same name")
 	// ErrInUse says that a thing cannot be deleted because something still refers to it.
 	ErrInUse = errors.New("still in use")
 	// ErrUnauthorized says that the caller's policies do not allow the call; errors.As an *UnauthorizedError for the action and resource.
@@ -34,6 +36,15 @@ var (
 	// ErrLaunchTemplateNotFound says that the launch template that a launch names is gone; ensure it and launch again.
 	ErrLaunchTemplateNotFound = fmt.Errorf("launch template %w", ErrNotFound)
 )
+
+// sameID wants the identity that a thing has to be the one that the caller
+// knows. No identity stands for any. ErrReplaced.
+func sameID(known, have string) error {
+	if known == "" || known == have {
+		return nil
+	}
+	return fmt.Errorf("%w (known by %s, found %s)", ErrReplaced, known, have)
+}
 
 // UnauthorizedError is an ErrUnauthorized with what AWS said about it.
 type UnauthorizedError struct {

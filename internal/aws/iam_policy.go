@@ -13,6 +13,7 @@ import (
 type Policy struct {
 	Name, Path  string // path "/" where empty
 	ARN         string // read only
+	ID          string // as of a Role
 	Description string // fixed at creation
 	Document    string // JSON
 	Tags        map[string]string
@@ -30,7 +31,7 @@ func (c *Clients) CreatePolicy(ctx context.Context, want Policy) (Policy, error)
 	if err != nil {
 		return Policy{}, wrap(err, "policy %q create", want.Name)
 	}
-	want.ARN, want.Path = awssdk.ToString(out.Policy.Arn), awssdk.ToString(out.Policy.Path)
+	want.ARN, want.ID, want.Path = awssdk.ToString(out.Policy.Arn), awssdk.ToString(out.Policy.PolicyId), awssdk.ToString(out.Policy.Path)
 	return want, nil
 }
 
@@ -49,18 +50,21 @@ func (c *Clients) GetPolicy(ctx context.Context, arn string) (Policy, error) {
 		return Policy{}, fmt.Errorf("policy %s read: decode document: %w", arn, err)
 	}
 	return Policy{
-		Name: awssdk.ToString(out.Policy.PolicyName), Path: awssdk.ToString(out.Policy.Path), ARN: arn,
+		Name: awssdk.ToString(out.Policy.PolicyName), Path: awssdk.ToString(out.Policy.Path), ARN: arn, ID: awssdk.ToString(out.Policy.PolicyId),
 		Description: awssdk.ToString(out.Policy.Description), Document: document, Tags: fromIAMTags(out.Policy.Tags),
 	}, nil
 }
 
 // UpdatePolicy makes want.Document the default version of policy want.ARN and
 // drops the versions that are not the default any more (IAM keeps five at
-// most). Tags as in UpdateRole. ErrNotFound.
+// most). Tags as in UpdateRole. ErrNotFound, ErrReplaced.
 func (c *Clients) UpdatePolicy(ctx context.Context, prior, want Policy) (Policy, error) {
 	have, err := c.GetPolicy(ctx, want.ARN)
 	if err != nil {
 		return Policy{}, err
+	}
+	if err := sameID(want.ID, have.ID); err != nil {
+		return Policy{}, fmt.Errorf("policy %s update: %w", want.ARN, err)
 	}
 	if !SameJSON(want.Document, have.Document) {
 		// Before, for a sixth version would be refused.
@@ -107,11 +111,19 @@ func (c *Clients) deleteOldVersions(ctx context.Context, arn string) error {
 }
 
 // DeletePolicy removes the policy with its versions; one that is gone is fine,
-// one that is attached is ErrInUse.
-func (c *Clients) DeletePolicy(ctx context.Context, arn string) error {
+// and so is another of that name, which stays (an empty id stands for any). One
+// that is attached is ErrInUse.
+func (c *Clients) DeletePolicy(ctx context.Context, arn, id string) error {
+	have, err := c.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: &arn})
+	if err != nil {
+		return unlessGone(wrap(err, "policy %s read", arn))
+	}
+	if sameID(id, awssdk.ToString(have.Policy.PolicyId)) != nil {
+		return nil
+	}
 	if err := c.deleteOldVersions(ctx, arn); err != nil {
 		return unlessGone(err)
 	}
-	_, err := c.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: &arn})
+	_, err = c.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: &arn})
 	return unlessGone(wrap(err, "policy %s delete", arn))
 }

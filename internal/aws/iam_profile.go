@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"fmt"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -10,7 +11,8 @@ import (
 // InstanceProfile is an IAM instance profile with the one role it may hold.
 type InstanceProfile struct {
 	Name, Path string // path "/" where empty
-	ARN, ID    string // read only
+	ARN        string // read only
+	ID         string // as of a Role
 	Role       string // name of the role; empty when read: the profile has none
 	RoleARN    string // read only
 	Tags       map[string]string
@@ -34,7 +36,8 @@ func (c *Clients) CreateInstanceProfile(ctx context.Context, want InstanceProfil
 	if err := c.addRole(ctx, want.Name, want.Role); err != nil {
 		return made, err
 	}
-	return c.GetInstanceProfile(ctx, want.Name)
+	made.Role = want.Role
+	return made, nil
 }
 
 func (c *Clients) addRole(ctx context.Context, profile, role string) error {
@@ -65,11 +68,14 @@ func (c *Clients) GetInstanceProfile(ctx context.Context, name string) (Instance
 }
 
 // UpdateInstanceProfile takes the profile's role and tags to want; tags as in
-// UpdateRole. ErrNotFound.
+// UpdateRole. ErrNotFound, ErrReplaced.
 func (c *Clients) UpdateInstanceProfile(ctx context.Context, prior, want InstanceProfile) (InstanceProfile, error) {
 	have, err := c.GetInstanceProfile(ctx, want.Name)
 	if err != nil {
 		return InstanceProfile{}, err
+	}
+	if err := sameID(want.ID, have.ID); err != nil {
+		return InstanceProfile{}, fmt.Errorf("instance profile %q update: %w", want.Name, err)
 	}
 	if have.Role != want.Role {
 		if err := c.removeRole(ctx, want.Name, have.Role); err != nil {
@@ -102,11 +108,15 @@ func (c *Clients) removeRole(ctx context.Context, profile, role string) error {
 }
 
 // DeleteInstanceProfile takes the role out and removes the profile; one that is
-// gone is fine.
-func (c *Clients) DeleteInstanceProfile(ctx context.Context, name string) error {
+// gone is fine, and so is another of that name, which stays (an empty id stands
+// for any).
+func (c *Clients) DeleteInstanceProfile(ctx context.Context, name, id string) error {
 	have, err := c.GetInstanceProfile(ctx, name)
 	if err != nil {
 		return unlessGone(err)
+	}
+	if sameID(id, have.ID) != nil {
+		return nil
 	}
 	if err := c.removeRole(ctx, name, have.Role); err != nil {
 		return err

@@ -20,7 +20,8 @@ import (
 type Role struct {
 	Name                string
 	Path                string // "/" where empty
-	ARN, ID             string // read only
+	ARN                 string // read only
+	ID                  string // unique among all roles that ever were; read only, and compared where an update has it
 	Description         string
 	TrustPolicy         string // JSON
 	PermissionsBoundary string // ARN of a policy; empty: none
@@ -126,11 +127,15 @@ func (c *Clients) readRolePolicies(ctx context.Context, role Role) (Role, error)
 
 // UpdateRole takes the role to want, whatever its state: policies and tags that
 // prior had and want has not are removed, those that neither knows are left
-// alone. Name and path cannot change. ErrNotFound.
+// alone. Name and path cannot change. ErrNotFound; ErrReplaced when want has an ID
+// and the role has another.
 func (c *Clients) UpdateRole(ctx context.Context, prior, want Role) (Role, error) {
 	have, err := c.GetRole(ctx, want.Name)
 	if err != nil {
 		return Role{}, err
+	}
+	if err := sameID(want.ID, have.ID); err != nil {
+		return Role{}, fmt.Errorf("role %q update: %w", want.Name, err)
 	}
 	if err := c.updateRoleItself(ctx, want, have); err != nil {
 		return Role{}, err
@@ -253,12 +258,16 @@ func (c *Clients) detachPolicy(ctx context.Context, role, arn string) error {
 }
 
 // DeleteRole removes the role with its inline policies, after detaching what is
-// attached. A role that is gone is fine; one in an instance profile is ErrInUse,
-// and has lost its policies by then: UpdateRole attaches them again.
-func (c *Clients) DeleteRole(ctx context.Context, name string) error {
+// attached. A role that is gone is fine, and so is another role of that name: it
+// stays (an empty id stands for any). One in an instance profile is ErrInUse, and
+// has lost its policies by then: UpdateRole attaches them again.
+func (c *Clients) DeleteRole(ctx context.Context, name, id string) error {
 	role, err := c.GetRole(ctx, name)
 	if err != nil {
 		return unlessGone(err)
+	}
+	if sameID(id, role.ID) != nil {
+		return nil
 	}
 	for policy := range role.InlinePolicies {
 		if err := c.deleteInlinePolicy(ctx, name, policy); err != nil {

@@ -16,6 +16,7 @@ import (
 type Queue struct {
 	Name              string
 	URL, ARN          string // read only
+	ID                string // ARN and second of creation, since SQS gives a queue no id; as of a Role
 	Policy            string // JSON; empty: none
 	MessageRetention  time.Duration
 	VisibilityTimeout time.Duration // 0 when creating: the service's 30 s
@@ -45,7 +46,13 @@ func (c *Clients) CreateQueue(ctx context.Context, want Queue) (Queue, error) {
 		return Queue{}, wrap(err, "queue %q create", want.Name)
 	}
 	want.URL = awssdk.ToString(out.QueueUrl)
-	have, err := c.GetQueue(ctx, want.Name)
+	// A queue is not found by its name for some moments after it was made.
+	notYet := func(err error) bool { return errors.Is(err, ErrNotFound) }
+	var have Queue
+	err = c.propagate(ctx, notYet, func() (err error) {
+		have, err = c.GetQueue(ctx, want.Name)
+		return err
+	})
 	if err != nil {
 		return want, err
 	}
@@ -99,6 +106,7 @@ func (c *Clients) GetQueue(ctx context.Context, name string) (Queue, error) {
 	return Queue{
 		Name: name, URL: url,
 		ARN:               attribute(sqstypes.QueueAttributeNameQueueArn),
+		ID:                attribute(sqstypes.QueueAttributeNameQueueArn) + "@" + attribute(sqstypes.QueueAttributeNameCreatedTimestamp),
 		Policy:            attribute(sqstypes.QueueAttributeNamePolicy),
 		KMSKeyID:          attribute(sqstypes.QueueAttributeNameKmsMasterKeyId),
 		MessageRetention:  duration(sqstypes.QueueAttributeNameMessageRetentionPeriod),
@@ -108,11 +116,14 @@ func (c *Clients) GetQueue(ctx context.Context, name string) (Queue, error) {
 }
 
 // UpdateQueue takes the queue's attributes and tags to want; tags as in
-// UpdateRole. ErrNotFound.
+// UpdateRole. ErrNotFound, ErrReplaced.
 func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, error) {
 	have, err := c.GetQueue(ctx, want.Name)
 	if err != nil {
 		return Queue{}, err
+	}
+	if err := sameID(want.ID, have.ID); err != nil {
+		return Queue{}, fmt.Errorf("queue %q update: %w", want.Name, err)
 	}
 	attributes := queueAttributes(want)
 	// An empty value takes an attribute away.
@@ -139,13 +150,17 @@ func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, er
 	return c.GetQueue(ctx, want.Name)
 }
 
-// DeleteQueue removes the queue by name; one that is gone is fine.
-func (c *Clients) DeleteQueue(ctx context.Context, name string) error {
-	url, err := c.QueueURL(ctx, name)
+// DeleteQueue removes the queue by name; one that is gone is fine, and so is
+// another of that name, which stays (an empty id stands for any).
+func (c *Clients) DeleteQueue(ctx context.Context, name, id string) error {
+	have, err := c.GetQueue(ctx, name)
 	if err != nil {
 		return unlessGone(err)
 	}
-	_, err = c.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
+	if sameID(id, have.ID) != nil {
+		return nil
+	}
+	_, err = c.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &have.URL})
 	return unlessGone(wrap(err, "queue %q delete", name))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -16,11 +17,15 @@ type Rule struct {
 	Name, Description string
 	Pattern           string // JSON event pattern
 	ARN               string // read only
+	ID                string // EventBridge gives rules none: the value of a tag that CreateRule puts on; empty: a rule without. As of a Role
 	Enabled           bool   // read only: rules are created enabled, and updated to it
 	TargetID          string // name of the target within the rule
 	TargetARN         string // empty when read: the rule has no target of that id
 	Tags              map[string]string
 }
+
+// ruleIDTag is the key of the tag that holds a rule's ID.
+const ruleIDTag = "karpenterd.sh/id"
 
 // CreateRule makes the rule, enabled, with its target. ErrConflict when a rule
 // of that name exists. When the rule was made but its target not, the error
@@ -33,7 +38,14 @@ func (c *Clients) CreateRule(ctx context.Context, want Rule) (Rule, error) {
 	case !errors.Is(err, ErrNotFound):
 		return Rule{}, err
 	}
-	arn, err := c.putRule(ctx, want, want.Tags)
+	tags := maps.Clone(want.Tags)
+	if want.ID != "" {
+		if tags == nil {
+			tags = map[string]string{}
+		}
+		tags[ruleIDTag] = want.ID
+	}
+	arn, err := c.putRule(ctx, want, tags)
 	if err != nil {
 		return Rule{}, err
 	}
@@ -96,6 +108,8 @@ func (c *Clients) GetRule(ctx context.Context, name, targetID string) (Rule, err
 		return Rule{}, wrap(err, "event rule %q read tags", name)
 	}
 	rule.Tags = fromEventsTags(tags.Tags)
+	rule.ID = rule.Tags[ruleIDTag]
+	delete(rule.Tags, ruleIDTag)
 	return rule, nil
 }
 
@@ -115,11 +129,14 @@ func (c *Clients) targets(ctx context.Context, rule string) ([]eventstypes.Targe
 }
 
 // UpdateRule takes the rule, its target and its tags to want; tags as in
-// UpdateRole. ErrNotFound.
+// UpdateRole. ErrNotFound, ErrReplaced.
 func (c *Clients) UpdateRule(ctx context.Context, prior, want Rule) (Rule, error) {
 	have, err := c.GetRule(ctx, want.Name, want.TargetID)
 	if err != nil {
 		return Rule{}, err
+	}
+	if err := sameID(want.ID, have.ID); err != nil {
+		return Rule{}, fmt.Errorf("event rule %q update: %w", want.Name, err)
 	}
 	if !have.Enabled || have.Description != want.Description || !SameJSON(have.Pattern, want.Pattern) {
 		if _, err := c.putRule(ctx, want, nil); err != nil {
@@ -146,8 +163,16 @@ func (c *Clients) UpdateRule(ctx context.Context, prior, want Rule) (Rule, error
 }
 
 // DeleteRule removes the rule's targets, all of them, then the rule; what is
-// gone is fine.
-func (c *Clients) DeleteRule(ctx context.Context, name string) error {
+// gone is fine, and so is another of that name, which stays (an empty id stands
+// for any).
+func (c *Clients) DeleteRule(ctx context.Context, name, id string) error {
+	have, err := c.GetRule(ctx, name, "")
+	if err != nil {
+		return unlessGone(err)
+	}
+	if sameID(id, have.ID) != nil {
+		return nil
+	}
 	targets, err := c.targets(ctx, name)
 	if err != nil {
 		return unlessGone(err)

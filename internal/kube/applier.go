@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -131,8 +132,9 @@ func (a *Applier) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 	}
 }
 
-// Delete asks for the object's deletion; one that is gone is fine. A uid makes
-// sure that it is still the object that the caller knows.
+// Delete asks for the object's deletion; one that is gone is fine. With a uid it
+// deletes the object that the caller knows only: another one of its name stays,
+// and that is fine too.
 func (a *Applier) Delete(ctx context.Context, ref Ref, uid types.UID) error {
 	api, err := a.resource(ref)
 	if err != nil {
@@ -143,7 +145,14 @@ func (a *Applier) Delete(ctx context.Context, ref Ref, uid types.UID) error {
 	if uid != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &uid}
 	}
-	return unlessGone(wrap(api.Delete(ctx, ref.Name, options), "delete", ref))
+	err = api.Delete(ctx, ref.Name, options)
+	if uid != "" && apierrors.IsConflict(err) {
+		live, readErr := a.Get(ctx, ref)
+		if readErr == nil && live.GetUID() != uid {
+			return nil
+		}
+	}
+	return unlessGone(wrap(err, "delete", ref))
 }
 
 // whenServed repeats do while its kind is not served, until the deadline of

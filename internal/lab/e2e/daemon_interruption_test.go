@@ -103,7 +103,7 @@ func spotWarningReplacesTheNode(t *testing.T, d *daemonLab) {
 func (d *daemonLab) withoutRules(t *testing.T, test func(*testing.T)) {
 	rules := awsspec.EventRules(d.ClusterName)
 	for _, r := range rules {
-		if err := d.aws.DeleteRule(t.Context(), r.Name); err != nil {
+		if err := d.aws.DeleteRule(t.Context(), r.Name, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -90,6 +90,9 @@ func (s *Service) createEntry(ctx context.Context, req *wire.Request, in *create
 		conditions["eks:username"] = []string{in.Username}
 	}
 	out, err := s.withCluster(ctx, req, conditions, func(c *cluster) (any, error) {
+		if c.authenticationMode() == "CONFIG_MAP" {
+			return nil, wire.Errorf("InvalidRequestException", "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation.")
+		}
 		e, err := s.newEntry(c.Name, in, req.Now.UTC())
 		if err != nil {
 			return nil, err

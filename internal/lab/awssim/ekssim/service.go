@@ -43,7 +43,15 @@ type Cluster struct {
 	SubnetIDs              []string
 	ClusterSecurityGroupID string
 	RoleARN                string
+	AuthenticationMode     string // API where empty
 	Tags                   map[string]string
+}
+
+func (c Cluster) authenticationMode() string {
+	if c.AuthenticationMode == "" {
+		return "API"
+	}
+	return c.AuthenticationMode
 }
 
 type cluster struct {
@@ -242,7 +250,7 @@ func (s *Service) describeCluster(ctx context.Context, req *wire.Request) (any, 
 				EndpointPublicAccess: true, EndpointPrivateAccess: true, PublicAccessCidrs: []string{"0.0.0.0/0"},
 			},
 			KubernetesNetworkConfig: networkOut{c.ServiceCIDR, "ipv4"}, Status: "ACTIVE", PlatformVersion: "eks.1",
-			CertificateAuthority: dataOut{base64.StdEncoding.EncodeToString(c.CA)}, Tags: maps.Clone(c.Tags), AccessConfig: accessOut{"API"},
+			CertificateAuthority: dataOut{base64.StdEncoding.EncodeToString(c.CA)}, Tags: maps.Clone(c.Tags), AccessConfig: accessOut{c.authenticationMode()},
 		}
 		out.Identity.Oidc.Issuer = c.Issuer
 		return struct {

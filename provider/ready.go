@@ -1,0 +1,96 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// A wait that runs out must not fail a creation: Terraform would destroy and
+// create again what is there and only slow. The attribute ready carries the wait
+// over to the next apply instead, by making its plan an update.
+
+func waitAttribute(forWhat string) schema.Attribute {
+	return schema.BoolAttribute{
+		Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+		MarkdownDescription: "Wait until " + forWhat + ". Default `true`. When the time to wait is over, a creation ends with a " +
+			"warning and an update with an error; nothing is replaced, and the next apply waits on.",
+	}
+}
+
+func readyAttribute(what string) schema.Attribute {
+	return schema.BoolAttribute{
+		Computed: true,
+		MarkdownDescription: "Whether " + what + " since it was last changed here. While it is `false`, each apply waits for it. " +
+			"Null without `wait`.",
+		PlanModifiers: []planmodifier.Bool{readyPlan{}},
+	}
+}
+
+// readyPlan plans what an apply brings about.
+type readyPlan struct{}
+
+// Description says what is planned.
+func (readyPlan) Description(context.Context) string { return "true once it was waited for" }
+
+// MarkdownDescription says what is planned.
+func (m readyPlan) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+
+// PlanModifyBool plans null without wait. A creation may end before the wait
+// does; an update that succeeds has waited.
+func (readyPlan) PlanModifyBool(ctx context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse) {
+	var wait types.Bool
+	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("wait"), &wait)...)
+	switch {
+	case wait.IsUnknown(), wait.ValueBool() && req.State.Raw.IsNull():
+		resp.PlanValue = types.BoolUnknown()
+	case wait.ValueBool():
+		resp.PlanValue = types.BoolValue(true)
+	default:
+		resp.PlanValue = types.BoolNull()
+	}
+}
+
+// refreshReady is the attribute after a refresh: once it was true it stays so
+// until the next change.
+func refreshReady(wait, prior types.Bool, now bool) types.Bool {
+	switch {
+	case !wait.ValueBool():
+		return types.BoolNull()
+	case prior.ValueBool():
+		return prior
+	}
+	return types.BoolValue(now)
+}
+
+// waitingReady is the attribute between a change and the end of the wait for it.
+func waitingReady(wait types.Bool) types.Bool {
+	if wait.ValueBool() {
+		return types.BoolValue(false)
+	}
+	return types.BoolNull()
+}
+
+// notReady tells of a wait that was in vain: by a warning where the object was
+// created, for an error would have Terraform replace it; by an error elsewhere.
+func (b *base) notReady(diags *diag.Diagnostics, verb string, m identified, err error) {
+	if verb != verbCreate {
+		b.fail(diags, verb, m, err)
+		return
+	}
+	diags.AddWarning(fmt.Sprintf("karpenter_%s is not ready", b.kind), fmt.Sprintf(
+		"karpenter_%s %q was created, but is not ready yet: %v\n\nIt stays as it is, and nothing is replaced: the next apply waits on. "+
+			"To see it once it is ready: terraform apply -refresh-only.", b.kind, importID(m), err))
+}
+
+// What is being done, in diagnostics.
+const (
+	verbCreate = "create"
+	verbUpdate = "update"
+)
