@@ -113,7 +113,7 @@ func TestAccDaemon(t *testing.T) {
 			cli.use(t)
 			l := startLab(t)
 			const address = "karpenter_daemon.this"
-			deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+
 			configure := func(more string) string { return l.infrastructure() + fmt.Sprintf(daemonBlock, more) }
 			run(t, func() error {
 				_, err := l.get("", "Namespace", "", "karpenter")
@@ -168,32 +168,12 @@ func (l *theLab) strayClass() error {
 	return err
 }
 
-func TestAccDaemon_ThatCannotStartSaysWhy(t *testing.T) {
-	for _, cli := range clis(t) {
-		t.Run(cli.name, func(t *testing.T) {
-			cli.use(t)
-			l := startLab(t)
-			run(t, func() error {
-				_, err := l.get("", "Namespace", "", "karpenter")
-				return gone("namespace", err, notInCluster)
-			},
-				resource.TestStep{
-					Config:      l.infrastructure() + fmt.Sprintf(daemonBlock, "  image = \"example.com/no-such-image:1\"\n  timeouts = { create = \"6s\" }"),
-					ExpectError: regexp.MustCompile(`(?s)karpenter_daemon.*0 available.*container`),
-				},
-			)
-		})
-	}
-}
-
 func TestAccNodeClassAndPool(t *testing.T) {
 	for _, cli := range clis(t) {
 		t.Run(cli.name, func(t *testing.T) {
 			cli.use(t)
 			l := startLab(t)
 			const class, pool = "karpenter_node_class.this", "karpenter_node_pool.this"
-			classes := schema.GroupVersionResource{Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"}
-			pools := schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"}
 			configure := func(ofClass, ofPool string) string {
 				return l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(classBlock, ofClass) + fmt.Sprintf(poolBlock, ofPool)
 			}
@@ -226,16 +206,16 @@ func TestAccNodeClassAndPool(t *testing.T) {
 				resource.TestStep{
 					PreConfig: meddle(t, func() error {
 						return errors.Join(
-							l.patch(classes, "", "default", `{"spec":{"instanceProfile":"other"}}`),
-							l.patch(pools, "", "default", `{"spec":{"disruption":{"consolidateAfter":"Never"}}}`))
+							l.patch(nodeClasses, "", "default", `{"spec":{"instanceProfile":"other"}}`),
+							l.patch(nodePools, "", "default", `{"spec":{"disruption":{"consolidateAfter":"Never"}}}`))
 					}),
 					Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate),
 				},
 				resource.TestStep{ // fields that were not there at all
 					PreConfig: meddle(t, func() error {
 						return errors.Join(
-							l.patch(classes, "", "default", `{"spec":{"detailedMonitoring":true,"tags":{"theirs":"1"}}}`),
-							l.patch(pools, "", "default", `{"spec":{"weight":99,"limits":{"cpu":"1"}}}`))
+							l.patch(nodeClasses, "", "default", `{"spec":{"detailedMonitoring":true,"tags":{"theirs":"1"}}}`),
+							l.patch(nodePools, "", "default", `{"spec":{"weight":99,"limits":{"cpu":"1"}}}`))
 					}),
 					Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate),
 				},
@@ -363,20 +343,4 @@ func quickstart(t *testing.T) string {
 		all.Write(regexp.MustCompile(`(?s)\nterraform \{.*?\n\}\n`).ReplaceAll(text, nil))
 	}
 	return all.String()
-}
-
-func TestAccNodeClass_SelectorThatMatchesNothingSaysSo(t *testing.T) {
-	for _, cli := range clis(t) {
-		t.Run(cli.name, func(t *testing.T) {
-			cli.use(t)
-			l := startLab(t)
-			nothing := regexp.MustCompile(`subnet_selector_terms += .*`).ReplaceAllString(classBlock, `subnet_selector_terms = [{ tags = { no = "such" } }]`)
-			run(t, func() error { return nil },
-				resource.TestStep{
-					Config:      l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(nothing, `  timeouts = { create = "8s" }`),
-					ExpectError: regexp.MustCompile(`(?s)karpenter_node_class.*default.*SubnetsNotFound`),
-				},
-			)
-		})
-	}
 }

@@ -67,7 +67,7 @@ func TestAccNodePool_MinValuesAreDeclaredWatchedAndImported(t *testing.T) {
 				},
 				resource.TestStep{
 					ResourceName: pool, ImportState: true, ImportStateId: "default", ImportStateVerify: true,
-					ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"wait"},
+					ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"wait", "ready"},
 				},
 				resource.TestStep{Config: fmt.Sprintf(minValuesPool, ""), ConfigPlanChecks: planned(pool, plancheck.ResourceActionUpdate), Check: live(nil)},
 			)

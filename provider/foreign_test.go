@@ -1,0 +1,293 @@
+package provider_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+// foreign is something in the way of a resource: made by somebody else, under
+// the name that the resource takes.
+type foreign struct {
+	kind   string // type of the resource in the way of which it is
+	config object
+	says   string // part of the error
+	// before makes the thing where nothing of the resource is there; anew takes the
+	// resource's own one away and puts another there. nil: does not apply.
+	before, anew func(*testing.T, *cloud) error
+	// look gives the thing as it is, all of it.
+	look func(*testing.T, *cloud) (any, error)
+	// leftovers name what a creation that failed may not leave.
+	leftovers func(*testing.T, *cloud) []string
+}
+
+const (
+	theirNodeRole       = "KarpenterNodeRole-" + testCluster
+	theirControllerRole = "KarpenterControllerRole-" + testCluster
+	theirNodeRoleARN    = "arn:aws:iam::" + testAccount + ":role/" + theirNodeRole
+)
+
+// theirRole makes a role of the name with everything of somebody else's.
+func theirRole(name string) func(*testing.T, *cloud) error {
+	return func(t *testing.T, c *cloud) error {
+		_, err := c.clients.CreateRole(t.Context(), aws.Role{
+			Name: name, Description: "theirs", TrustPolicy: awsspec.IRSATrust(testIssuer, testAccount, "aws", "a", "b"),
+			Tags: map[string]string{"owner": "somebody"}, ManagedPolicies: []string{"arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"},
+			InlinePolicies: map[string]string{"theirs": `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`},
+		})
+		return err
+	}
+}
+
+func lookAtRole(name string) func(*testing.T, *cloud) (any, error) {
+	return func(t *testing.T, c *cloud) (any, error) { return c.clients.GetRole(t.Context(), name) }
+}
+
+func lookAtEntry(t *testing.T, c *cloud) (any, error) {
+	return c.clients.GetAccessEntry(t.Context(), testCluster, theirNodeRoleARN)
+}
+
+func theirEntry(kind string) func(*testing.T, *cloud) error {
+	return func(t *testing.T, c *cloud) error {
+		_, err := c.clients.CreateAccessEntry(t.Context(), aws.AccessEntry{
+			Cluster: testCluster, PrincipalARN: theirNodeRoleARN, Type: kind, Tags: map[string]string{"owner": "somebody"},
+		})
+		return err
+	}
+}
+
+func dropEntry(t *testing.T, c *cloud) error {
+	return c.clients.DeleteAccessEntry(t.Context(), testCluster, theirNodeRoleARN, "")
+}
+
+func nodesRole(t *testing.T, c *cloud) error {
+	_, err := c.clients.CreateRole(t.Context(), aws.Role{Name: "nodes", TrustPolicy: awsspec.NodeTrust("aws")})
+	if errors.Is(err, aws.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+func theirProfile(t *testing.T, c *cloud) error {
+	_, err := c.clients.CreateInstanceProfile(t.Context(), aws.InstanceProfile{Name: "nodes", Role: "nodes", Tags: map[string]string{"owner": "somebody"}})
+	return err
+}
+
+func theirQueue(t *testing.T, c *cloud) error {
+	_, err := c.clients.CreateQueue(t.Context(), aws.Queue{Name: testCluster, MessageRetention: time.Hour, Tags: map[string]string{"owner": "somebody"}})
+	return err
+}
+
+func theirRule(t *testing.T, c *cloud) error {
+	_, err := c.clients.CreateRule(t.Context(), aws.Rule{
+		Name: awsspec.EventRules(testCluster)[2].Name, Description: awsspec.EventRules(testCluster)[2].Description, Pattern: `{"source":["aws.ec2"]}`,
+		TargetID: awsspec.QueueTargetID, TargetARN: "arn:aws:sqs:us-west-2:" + testAccount + ":theirs",
+	})
+	return err
+}
+
+func theirPolicy(t *testing.T, c *cloud) error {
+	_, err := c.clients.CreatePolicy(t.Context(), aws.Policy{
+		Name: controllerPolicyNames()[1], Document: `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`,
+	})
+	return err
+}
+
+// controllerPolicyNames are the names of the policies that a controller role makes.
+func controllerPolicyNames() []string {
+	var names []string
+	for _, p := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{Partition: "aws", Region: testRegion, Account: testAccount, Cluster: testCluster, NodeRoleARN: testNodeRole}) {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func policyARN(name string) string { return "arn:aws:iam::" + testAccount + ":policy/" + name }
+
+// rolesOf gives those of the roles that exist.
+func rolesOf(t *testing.T, c *cloud, names ...string) (there []string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := c.clients.GetRole(t.Context(), name); err == nil {
+			there = append(there, "role "+name)
+		}
+	}
+	return there
+}
+
+func policiesOf(t *testing.T, c *cloud) (there []string) {
+	t.Helper()
+	for _, name := range controllerPolicyNames() {
+		if _, err := c.clients.GetPolicy(t.Context(), policyARN(name)); err == nil {
+			there = append(there, "policy "+name)
+		}
+	}
+	return there
+}
+
+func both(first, second func(*testing.T, *cloud) error) func(*testing.T, *cloud) error {
+	return func(t *testing.T, c *cloud) error {
+		if err := first(t, c); err != nil {
+			return err
+		}
+		return second(t, c)
+	}
+}
+
+func foreigners() map[string]foreign {
+	return map[string]foreign{
+		"node role": {
+			kind: "karpenter_node_role", config: object{"cluster_name": testCluster}, says: "already exists", before: theirRole(theirNodeRole), look: lookAtRole(theirNodeRole),
+			anew: both(func(t *testing.T, c *cloud) error { return c.clients.DeleteRole(t.Context(), theirNodeRole, "") }, theirRole(theirNodeRole)),
+		},
+		"access entry left over": {
+			kind: "karpenter_node_role", config: object{"cluster_name": testCluster}, says: "access\\s+entry.*delete-access-entry", look: lookAtEntry,
+			before: both(both(theirRole(theirNodeRole), theirEntry("EC2_LINUX")),
+				func(t *testing.T, c *cloud) error { return c.clients.DeleteRole(t.Context(), theirNodeRole, "") }),
+			leftovers: func(t *testing.T, c *cloud) []string { return rolesOf(t, c, theirNodeRole) },
+		},
+		"access entry of another type": {
+			kind: "karpenter_node_role", config: object{"cluster_name": testCluster}, says: "access\\s+entry.*delete-access-entry", look: lookAtEntry,
+			anew: both(dropEntry, theirEntry("EC2_WINDOWS")),
+		},
+		"access entry of the same type": {
+			kind: "karpenter_node_role", config: object{"cluster_name": testCluster}, says: "access\\s+entry.*delete-access-entry", look: lookAtEntry,
+			anew: both(dropEntry, theirEntry("EC2_LINUX")),
+		},
+		"controller role": {
+			kind: "karpenter_controller_role", config: object{"cluster_name": testCluster, "node_role_arn": testNodeRole}, says: "already exists", before: theirRole(theirControllerRole), look: lookAtRole(theirControllerRole), leftovers: policiesOf,
+			anew: both(func(t *testing.T, c *cloud) error { return c.clients.DeleteRole(t.Context(), theirControllerRole, "") }, theirRole(theirControllerRole)),
+		},
+		"policy of the controller role": {
+			kind: "karpenter_controller_role", config: object{"cluster_name": testCluster, "node_role_arn": testNodeRole}, says: "already exists", before: theirPolicy,
+			look: func(t *testing.T, c *cloud) (any, error) {
+				return c.clients.GetPolicy(t.Context(), policyARN(controllerPolicyNames()[1]))
+			},
+			leftovers: func(t *testing.T, c *cloud) []string { return rolesOf(t, c, theirControllerRole) },
+			anew: both(func(t *testing.T, c *cloud) error {
+				name := controllerPolicyNames()[1]
+				role, err := c.clients.GetRole(t.Context(), theirControllerRole)
+				if err != nil {
+					return err
+				}
+				without := role
+				without.ManagedPolicies = nil
+				if _, err := c.clients.UpdateRole(t.Context(), role, without); err != nil {
+					return err
+				}
+				return c.clients.DeletePolicy(t.Context(), policyARN(name), "")
+			}, theirPolicy),
+		},
+		"instance profile": {
+			kind: "karpenter_instance_profile", config: object{"name": "nodes", "role": "nodes"}, says: "already exists", before: both(nodesRole, theirProfile),
+			look: func(t *testing.T, c *cloud) (any, error) { return c.clients.GetInstanceProfile(t.Context(), "nodes") },
+			anew: both(func(t *testing.T, c *cloud) error { return c.clients.DeleteInstanceProfile(t.Context(), "nodes", "") }, theirProfile),
+		},
+		"queue": {
+			kind: "karpenter_interruption_queue", config: object{"cluster_name": testCluster}, says: "already exists", before: theirQueue,
+			look: func(t *testing.T, c *cloud) (any, error) { return c.clients.GetQueue(t.Context(), testCluster) },
+			anew: both(func(t *testing.T, c *cloud) error {
+				made, err := c.clients.GetQueue(t.Context(), testCluster)
+				if err != nil {
+					return err
+				}
+				if err := c.clients.DeleteQueue(t.Context(), testCluster, ""); err != nil {
+					return err
+				}
+				for strings.HasSuffix(made.ID, fmt.Sprintf("@%d", time.Now().Unix())) { // SQS keeps a name for a minute
+					time.Sleep(50 * time.Millisecond)
+				}
+				return nil
+			}, theirQueue),
+		},
+		"rule of the queue": {
+			kind: "karpenter_interruption_queue", config: object{"cluster_name": testCluster}, says: "already exists", before: theirRule,
+			look: func(t *testing.T, c *cloud) (any, error) {
+				return c.clients.GetRule(t.Context(), awsspec.EventRules(testCluster)[2].Name, awsspec.QueueTargetID)
+			},
+			anew: both(func(t *testing.T, c *cloud) error {
+				return c.clients.DeleteRule(t.Context(), awsspec.EventRules(testCluster)[2].Name, "")
+			}, theirRule),
+			leftovers: func(t *testing.T, c *cloud) (there []string) {
+				if _, err := c.clients.GetQueue(t.Context(), testCluster); err == nil {
+					there = append(there, "queue")
+				}
+				for i, rule := range awsspec.EventRules(testCluster) {
+					if _, err := c.clients.GetRule(t.Context(), rule.Name, awsspec.QueueTargetID); err == nil && i != 2 {
+						there = append(there, "rule "+rule.Name)
+					}
+				}
+				return there
+			},
+		},
+	}
+}
+
+// lookText is the thing as text. It fails the test where the thing is gone.
+func (f foreign) lookText(t *testing.T, c *cloud) string {
+	t.Helper()
+	thing, err := f.look(t, c)
+	if err != nil {
+		t.Fatalf("it is gone: %v", err)
+	}
+	text, err := json.MarshalIndent(thing, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestForeign_InPlaceOfOursIsLeftAloneWithoutRefresh updates and destroys with a
+// state that does not know yet that somebody has put another in place of what the
+// resource made.
+func TestForeign_InPlaceOfOursIsLeftAloneWithoutRefresh(t *testing.T) {
+	for name, f := range foreigners() {
+		if f.anew == nil {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			cloud := startCloud(t)
+			if err := nodesRole(t, cloud); err != nil {
+				t.Fatal(err)
+			}
+			resource := configured(t, cloud.config()).resource(f.kind)
+			wantNoError(t, resource.apply(f.config))
+			if err := f.anew(t, cloud); err != nil {
+				t.Fatal(err)
+			}
+			before := f.lookText(t, cloud)
+			changed := maps.Clone(f.config)
+			changed["tags"] = object{"env": "test"}
+			wantError(t, resource.apply(changed), "another of the same name", "terraform state rm")
+			if after := f.lookText(t, cloud); after != before {
+				t.Errorf("an update changed it: %s", cmp.Diff(before, after))
+			}
+			wantNoError(t, resource.destroy())
+			if after := f.lookText(t, cloud); after != before {
+				t.Errorf("a destroy changed it: %s", cmp.Diff(before, after))
+			}
+		})
+	}
+}
+
+// TestForeign_StateWithoutRecordIsRefreshedFirst has state that does not say what
+// was made: nothing may be changed or deleted by it.
+func TestForeign_StateWithoutRecordIsRefreshedFirst(t *testing.T) {
+	cloud := startCloud(t)
+	resource := configured(t, cloud.config()).resource("karpenter_node_role")
+	config := object{"cluster_name": testCluster}
+	wantNoError(t, resource.apply(config))
+	resource.private = nil
+	wantError(t, resource.destroy(), "does not say which one", "-refresh-only")
+	wantNoError(t, resource.read())
+	wantNoError(t, resource.destroy())
+}
