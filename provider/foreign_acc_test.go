@@ -3,6 +3,7 @@
 package provider_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -43,11 +44,11 @@ func (f foreign) hcl() string {
 	return b.String() + "}\n"
 }
 
-func (f foreign) play(t *testing.T, cli cli, put func(*testing.T, *cloud) error, made bool) {
+func (f foreign) play(t *testing.T, cli cli, put func(context.Context, *cloud) error, made bool) {
 	t.Helper()
 	cli.use(t)
 	cloud := startCloud(t)
-	if err := nodesRole(t, cloud); err != nil {
+	if err := nodesRole(t.Context(), cloud); err != nil {
 		t.Fatal(err)
 	}
 	var before string
@@ -59,7 +60,7 @@ func (f foreign) play(t *testing.T, cli cli, put func(*testing.T, *cloud) error,
 	}
 	steps = append(steps, resource.TestStep{
 		PreConfig: meddle(t, func() error {
-			err := put(t, cloud)
+			err := put(t.Context(), cloud)
 			if err == nil {
 				before = f.lookText(t, cloud)
 			}
@@ -69,7 +70,7 @@ func (f foreign) play(t *testing.T, cli cli, put func(*testing.T, *cloud) error,
 	}, resource.TestStep{
 		PreConfig: func() {
 			if f.leftovers != nil && !made {
-				if left := f.leftovers(t, cloud); len(left) > 0 {
+				if left := f.leftovers(t.Context(), cloud); len(left) > 0 {
 					t.Errorf("the apply that failed left %v", left)
 				}
 			}
@@ -81,7 +82,7 @@ func (f foreign) play(t *testing.T, cli cli, put func(*testing.T, *cloud) error,
 			return fmt.Errorf("what somebody else made is not as it was: %s", cmp.Diff(before, after))
 		}
 		if f.leftovers != nil {
-			if left := f.leftovers(t, cloud); len(left) > 0 {
+			if left := f.leftovers(t.Context(), cloud); len(left) > 0 {
 				return fmt.Errorf("the destroy left %v", left)
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -88,8 +89,11 @@ func (s somebody) remove(gvr schema.GroupVersionResource, namespace, name string
 	}
 	for {
 		obj, err := client.Get(context.Background(), name, metav1.GetOptions{})
-		if err != nil {
-			return nil // gone
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
 		}
 		obj.SetFinalizers(nil)
 		_, _ = client.Update(context.Background(), obj, metav1.UpdateOptions{})
@@ -152,8 +156,11 @@ func (s somebody) removeNamespace(name string) error {
 		return err
 	}
 	for {
-		if _, err := client.Get(context.Background(), name, metav1.GetOptions{}); err != nil {
+		switch _, err := client.Get(context.Background(), name, metav1.GetOptions{}); {
+		case apierrors.IsNotFound(err):
 			return nil
+		case err != nil:
+			return err
 		}
 	}
 }

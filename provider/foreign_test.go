@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,11 +24,11 @@ type foreign struct {
 	says   string // part of the error
 	// before makes the thing where nothing of the resource is there; anew takes the
 	// resource's own one away and puts another there. nil: does not apply.
-	before, anew func(*testing.T, *cloud) error
+	before, anew func(context.Context, *cloud) error
 	// look gives the thing as it is, all of it.
-	look func(*testing.T, *cloud) (any, error)
+	look func(context.Context, *cloud) (any, error)
 	// leftovers name what a creation that failed may not leave.
-	leftovers func(*testing.T, *cloud) []string
+	leftovers func(context.Context, *cloud) []string
 }
 
 const (
@@ -37,9 +38,9 @@ const (
 )
 
 // theirRole makes a role of the name with everything of somebody else's.
-func theirRole(name string) func(*testing.T, *cloud) error {
-	return func(t *testing.T, c *cloud) error {
-		_, err := c.clients.CreateRole(t.Context(), aws.Role{
+func theirRole(name string) func(context.Context, *cloud) error {
+	return func(ctx context.Context, c *cloud) error {
+		_, err := c.clients.CreateRole(ctx, aws.Role{
 			Name: name, Description: "theirs", TrustPolicy: awsspec.IRSATrust(testIssuer, testAccount, "aws", "a", "b"),
 			Tags: map[string]string{"owner": "somebody"}, ManagedPolicies: []string{"arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"},
 			InlinePolicies: map[string]string{"theirs": `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`},
@@ -48,55 +49,55 @@ func theirRole(name string) func(*testing.T, *cloud) error {
 	}
 }
 
-func lookAtRole(name string) func(*testing.T, *cloud) (any, error) {
-	return func(t *testing.T, c *cloud) (any, error) { return c.clients.GetRole(t.Context(), name) }
+func lookAtRole(name string) func(context.Context, *cloud) (any, error) {
+	return func(ctx context.Context, c *cloud) (any, error) { return c.clients.GetRole(ctx, name) }
 }
 
-func lookAtEntry(t *testing.T, c *cloud) (any, error) {
-	return c.clients.GetAccessEntry(t.Context(), testCluster, theirNodeRoleARN)
+func lookAtEntry(ctx context.Context, c *cloud) (any, error) {
+	return c.clients.GetAccessEntry(ctx, testCluster, theirNodeRoleARN)
 }
 
-func theirEntry(kind string) func(*testing.T, *cloud) error {
-	return func(t *testing.T, c *cloud) error {
-		_, err := c.clients.CreateAccessEntry(t.Context(), aws.AccessEntry{
+func theirEntry(kind string) func(context.Context, *cloud) error {
+	return func(ctx context.Context, c *cloud) error {
+		_, err := c.clients.CreateAccessEntry(ctx, aws.AccessEntry{
 			Cluster: testCluster, PrincipalARN: theirNodeRoleARN, Type: kind, Tags: map[string]string{"owner": "somebody"},
 		})
 		return err
 	}
 }
 
-func dropEntry(t *testing.T, c *cloud) error {
-	return c.clients.DeleteAccessEntry(t.Context(), testCluster, theirNodeRoleARN, "")
+func dropEntry(ctx context.Context, c *cloud) error {
+	return c.clients.DeleteAccessEntry(ctx, testCluster, theirNodeRoleARN, "")
 }
 
-func nodesRole(t *testing.T, c *cloud) error {
-	_, err := c.clients.CreateRole(t.Context(), aws.Role{Name: "nodes", TrustPolicy: awsspec.NodeTrust("aws")})
+func nodesRole(ctx context.Context, c *cloud) error {
+	_, err := c.clients.CreateRole(ctx, aws.Role{Name: "nodes", TrustPolicy: awsspec.NodeTrust("aws")})
 	if errors.Is(err, aws.ErrConflict) {
 		return nil
 	}
 	return err
 }
 
-func theirProfile(t *testing.T, c *cloud) error {
-	_, err := c.clients.CreateInstanceProfile(t.Context(), aws.InstanceProfile{Name: "nodes", Role: "nodes", Tags: map[string]string{"owner": "somebody"}})
+func theirProfile(ctx context.Context, c *cloud) error {
+	_, err := c.clients.CreateInstanceProfile(ctx, aws.InstanceProfile{Name: "nodes", Role: "nodes", Tags: map[string]string{"owner": "somebody"}})
 	return err
 }
 
-func theirQueue(t *testing.T, c *cloud) error {
-	_, err := c.clients.CreateQueue(t.Context(), aws.Queue{Name: testCluster, MessageRetention: time.Hour, Tags: map[string]string{"owner": "somebody"}})
+func theirQueue(ctx context.Context, c *cloud) error {
+	_, err := c.clients.CreateQueue(ctx, aws.Queue{Name: testCluster, MessageRetention: time.Hour, Tags: map[string]string{"owner": "somebody"}})
 	return err
 }
 
-func theirRule(t *testing.T, c *cloud) error {
-	_, err := c.clients.CreateRule(t.Context(), aws.Rule{
+func theirRule(ctx context.Context, c *cloud) error {
+	_, err := c.clients.CreateRule(ctx, aws.Rule{
 		Name: awsspec.EventRules(testCluster)[2].Name, Description: awsspec.EventRules(testCluster)[2].Description, Pattern: `{"source":["aws.ec2"]}`,
 		TargetID: awsspec.QueueTargetID, TargetARN: "arn:aws:sqs:us-west-2:" + testAccount + ":theirs",
 	})
 	return err
 }
 
-func theirPolicy(t *testing.T, c *cloud) error {
-	_, err := c.clients.CreatePolicy(t.Context(), aws.Policy{
+func theirPolicy(ctx context.Context, c *cloud) error {
+	_, err := c.clients.CreatePolicy(ctx, aws.Policy{
 		Name: controllerPolicyNames()[1], Document: `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`,
 	})
 	return err
@@ -114,32 +115,30 @@ func controllerPolicyNames() []string {
 func policyARN(name string) string { return "arn:aws:iam::" + testAccount + ":policy/" + name }
 
 // rolesOf gives those of the roles that exist.
-func rolesOf(t *testing.T, c *cloud, names ...string) (there []string) {
-	t.Helper()
+func rolesOf(ctx context.Context, c *cloud, names ...string) (there []string) {
 	for _, name := range names {
-		if _, err := c.clients.GetRole(t.Context(), name); err == nil {
+		if _, err := c.clients.GetRole(ctx, name); err == nil {
 			there = append(there, "role "+name)
 		}
 	}
 	return there
 }
 
-func policiesOf(t *testing.T, c *cloud) (there []string) {
-	t.Helper()
+func policiesOf(ctx context.Context, c *cloud) (there []string) {
 	for _, name := range controllerPolicyNames() {
-		if _, err := c.clients.GetPolicy(t.Context(), policyARN(name)); err == nil {
+		if _, err := c.clients.GetPolicy(ctx, policyARN(name)); err == nil {
 			there = append(there, "policy "+name)
 		}
 	}
 	return there
 }
 
-func both(first, second func(*testing.T, *cloud) error) func(*testing.T, *cloud) error {
-	return func(t *testing.T, c *cloud) error {
-		if err := first(t, c); err != nil {
+func both(first, second func(context.Context, *cloud) error) func(context.Context, *cloud) error {
+	return func(ctx context.Context, c *cloud) error {
+		if err := first(ctx, c); err != nil {
 			return err
 		}
-		return second(t, c)
+		return second(ctx, c)
 	}
 }
 
@@ -147,13 +146,13 @@ func foreigners() map[string]foreign {
 	return map[string]foreign{
 		"node role": {
 			kind: "karpenter_node_role", config: object{"cluster_name": testCluster}, says: "already exists", before: theirRole(theirNodeRole), look: lookAtRole(theirNodeRole),
-			anew: both(func(t *testing.T, c *cloud) error { return c.clients.DeleteRole(t.Context(), theirNodeRole, "") }, theirRole(theirNodeRole)),
+			anew: both(func(ctx context.Context, c *cloud) error { return c.clients.DeleteRole(ctx, theirNodeRole, "") }, theirRole(theirNodeRole)),
 		},
 		"access entry left over": {
 			kind: "karpenter_node_role", config: object{"cluster_name": testCluster}, says: "access\\s+entry.*delete-access-entry", look: lookAtEntry,
 			before: both(both(theirRole(theirNodeRole), theirEntry("EC2_LINUX")),
-				func(t *testing.T, c *cloud) error { return c.clients.DeleteRole(t.Context(), theirNodeRole, "") }),
-			leftovers: func(t *testing.T, c *cloud) []string { return rolesOf(t, c, theirNodeRole) },
+				func(ctx context.Context, c *cloud) error { return c.clients.DeleteRole(ctx, theirNodeRole, "") }),
+			leftovers: func(ctx context.Context, c *cloud) []string { return rolesOf(ctx, c, theirNodeRole) },
 		},
 		"access entry of another type": {
 			kind: "karpenter_node_role", config: object{"cluster_name": testCluster}, says: "access\\s+entry.*delete-access-entry", look: lookAtEntry,
@@ -165,42 +164,42 @@ func foreigners() map[string]foreign {
 		},
 		"controller role": {
 			kind: "karpenter_controller_role", config: object{"cluster_name": testCluster, "node_role_arn": testNodeRole}, says: "already exists", before: theirRole(theirControllerRole), look: lookAtRole(theirControllerRole), leftovers: policiesOf,
-			anew: both(func(t *testing.T, c *cloud) error { return c.clients.DeleteRole(t.Context(), theirControllerRole, "") }, theirRole(theirControllerRole)),
+			anew: both(func(ctx context.Context, c *cloud) error { return c.clients.DeleteRole(ctx, theirControllerRole, "") }, theirRole(theirControllerRole)),
 		},
 		"policy of the controller role": {
 			kind: "karpenter_controller_role", config: object{"cluster_name": testCluster, "node_role_arn": testNodeRole}, says: "already exists", before: theirPolicy,
-			look: func(t *testing.T, c *cloud) (any, error) {
-				return c.clients.GetPolicy(t.Context(), policyARN(controllerPolicyNames()[1]))
+			look: func(ctx context.Context, c *cloud) (any, error) {
+				return c.clients.GetPolicy(ctx, policyARN(controllerPolicyNames()[1]))
 			},
-			leftovers: func(t *testing.T, c *cloud) []string { return rolesOf(t, c, theirControllerRole) },
-			anew: both(func(t *testing.T, c *cloud) error {
+			leftovers: func(ctx context.Context, c *cloud) []string { return rolesOf(ctx, c, theirControllerRole) },
+			anew: both(func(ctx context.Context, c *cloud) error {
 				name := controllerPolicyNames()[1]
-				role, err := c.clients.GetRole(t.Context(), theirControllerRole)
+				role, err := c.clients.GetRole(ctx, theirControllerRole)
 				if err != nil {
 					return err
 				}
 				without := role
 				without.ManagedPolicies = nil
-				if _, err := c.clients.UpdateRole(t.Context(), role, without); err != nil {
+				if _, err := c.clients.UpdateRole(ctx, role, without); err != nil {
 					return err
 				}
-				return c.clients.DeletePolicy(t.Context(), policyARN(name), "")
+				return c.clients.DeletePolicy(ctx, policyARN(name), "")
 			}, theirPolicy),
 		},
 		"instance profile": {
 			kind: "karpenter_instance_profile", config: object{"name": "nodes", "role": "nodes"}, says: "already exists", before: both(nodesRole, theirProfile),
-			look: func(t *testing.T, c *cloud) (any, error) { return c.clients.GetInstanceProfile(t.Context(), "nodes") },
-			anew: both(func(t *testing.T, c *cloud) error { return c.clients.DeleteInstanceProfile(t.Context(), "nodes", "") }, theirProfile),
+			look: func(ctx context.Context, c *cloud) (any, error) { return c.clients.GetInstanceProfile(ctx, "nodes") },
+			anew: both(func(ctx context.Context, c *cloud) error { return c.clients.DeleteInstanceProfile(ctx, "nodes", "") }, theirProfile),
 		},
 		"queue": {
 			kind: "karpenter_interruption_queue", config: object{"cluster_name": testCluster}, says: "already exists", before: theirQueue,
-			look: func(t *testing.T, c *cloud) (any, error) { return c.clients.GetQueue(t.Context(), testCluster) },
-			anew: both(func(t *testing.T, c *cloud) error {
-				made, err := c.clients.GetQueue(t.Context(), testCluster)
+			look: func(ctx context.Context, c *cloud) (any, error) { return c.clients.GetQueue(ctx, testCluster) },
+			anew: both(func(ctx context.Context, c *cloud) error {
+				made, err := c.clients.GetQueue(ctx, testCluster)
 				if err != nil {
 					return err
 				}
-				if err := c.clients.DeleteQueue(t.Context(), testCluster, ""); err != nil {
+				if err := c.clients.DeleteQueue(ctx, testCluster, ""); err != nil {
 					return err
 				}
 				for strings.HasSuffix(made.ID, fmt.Sprintf("@%d", time.Now().Unix())) { // SQS keeps a name for a minute
@@ -211,18 +210,18 @@ func foreigners() map[string]foreign {
 		},
 		"rule of the queue": {
 			kind: "karpenter_interruption_queue", config: object{"cluster_name": testCluster}, says: "already exists", before: theirRule,
-			look: func(t *testing.T, c *cloud) (any, error) {
-				return c.clients.GetRule(t.Context(), awsspec.EventRules(testCluster)[2].Name, awsspec.QueueTargetID)
+			look: func(ctx context.Context, c *cloud) (any, error) {
+				return c.clients.GetRule(ctx, awsspec.EventRules(testCluster)[2].Name, awsspec.QueueTargetID)
 			},
-			anew: both(func(t *testing.T, c *cloud) error {
-				return c.clients.DeleteRule(t.Context(), awsspec.EventRules(testCluster)[2].Name, "")
+			anew: both(func(ctx context.Context, c *cloud) error {
+				return c.clients.DeleteRule(ctx, awsspec.EventRules(testCluster)[2].Name, "")
 			}, theirRule),
-			leftovers: func(t *testing.T, c *cloud) (there []string) {
-				if _, err := c.clients.GetQueue(t.Context(), testCluster); err == nil {
+			leftovers: func(ctx context.Context, c *cloud) (there []string) {
+				if _, err := c.clients.GetQueue(ctx, testCluster); err == nil {
 					there = append(there, "queue")
 				}
 				for i, rule := range awsspec.EventRules(testCluster) {
-					if _, err := c.clients.GetRule(t.Context(), rule.Name, awsspec.QueueTargetID); err == nil && i != 2 {
+					if _, err := c.clients.GetRule(ctx, rule.Name, awsspec.QueueTargetID); err == nil && i != 2 {
 						there = append(there, "rule "+rule.Name)
 					}
 				}
@@ -235,7 +234,7 @@ func foreigners() map[string]foreign {
 // lookText is the thing as text. It fails the test where the thing is gone.
 func (f foreign) lookText(t *testing.T, c *cloud) string {
 	t.Helper()
-	thing, err := f.look(t, c)
+	thing, err := f.look(t.Context(), c)
 	if err != nil {
 		t.Fatalf("it is gone: %v", err)
 	}
@@ -256,12 +255,12 @@ func TestForeign_InPlaceOfOursIsLeftAloneWithoutRefresh(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			cloud := startCloud(t)
-			if err := nodesRole(t, cloud); err != nil {
+			if err := nodesRole(t.Context(), cloud); err != nil {
 				t.Fatal(err)
 			}
 			resource := configured(t, cloud.config()).resource(f.kind)
 			wantNoError(t, resource.apply(f.config))
-			if err := f.anew(t, cloud); err != nil {
+			if err := f.anew(t.Context(), cloud); err != nil {
 				t.Fatal(err)
 			}
 			before := f.lookText(t, cloud)

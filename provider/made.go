@@ -26,6 +26,15 @@ const madeKey = "made"
 // own time may be over by then.
 const undoTimeout = 2 * time.Minute
 
+// privateReader and privateWriter are the private state of a request and of a response.
+type privateReader interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}
+
+type privateWriter interface {
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
 // readMade reads the private state. recorded is false where it has none: only an
 // import comes that way, and state that an earlier version of the provider
 // wrote. A Read then takes over what it finds; nothing else may go on.

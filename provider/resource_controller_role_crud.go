@@ -274,7 +274,7 @@ func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, p
 			return err
 		}
 	}
-	names, err := slices.Sorted(maps.Keys(after)), error(aws.ErrNotFound)
+	names, err := slices.Sorted(maps.Keys(after)), aws.ErrNotFound
 	if id := own[madeRole]; id != "" {
 		want := m.role(names)
 		want.ID = id

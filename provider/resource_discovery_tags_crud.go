@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -12,10 +13,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
-
-// createdKey is the key of the private state that lists the ids of the
-// resources whose tag this resource put on. Tags found in place are not in it.
-const createdKey = "created"
 
 // Create puts the tags on: one call, all or none.
 func (r *discoveryTags) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -31,23 +28,39 @@ func (r *discoveryTags) Create(ctx context.Context, req resource.CreateRequest, 
 		return
 	}
 	key, value := plan.tag()
-	created, err := putTag(ctx, client, key, value, plan.resourceIDs(ctx, &resp.Diagnostics))
-	if err != nil {
+	own := made{}
+	if err := own.putTag(ctx, client, key, value, plan.resourceIDs(ctx, &resp.Diagnostics)); err != nil {
 		r.fail(&resp.Diagnostics, "create", plan, err)
 		return
 	}
 	plan.SelectorTags = mapValue(map[string]string{key: value})
-	writeStrings(ctx, resp.Private, createdKey, created, &resp.Diagnostics)
+	own.write(ctx, resp.Private, &resp.Diagnostics)
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 }
 
-// putTag tags what has not the tag yet and gives the ids of those.
-func putTag(ctx context.Context, client *aws.Clients, key, value string, ids []string) ([]string, error) {
+// putTag tags what has not the tag yet, and notes those. A tag found in place is
+// somebody else's.
+func (m made) putTag(ctx context.Context, client *aws.Clients, key, value string, ids []string) error {
 	created, err := client.CreateNetworkTag(ctx, key, value, ids...)
 	if errors.Is(err, aws.ErrConflict) {
 		err = fmt.Errorf("%w: %w", ErrOtherCluster, err)
 	}
-	return created, err
+	for _, id := range created {
+		m[id] = key + "=" + value
+	}
+	return err
+}
+
+// takeOff takes the tag off where it was put on and still has its value.
+func (m made) takeOff(ctx context.Context, client *aws.Clients, key, value string, ids []string) error {
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !m.is(id, key+"="+value) })
+	if err := client.DeleteNetworkTag(ctx, key, value, ids...); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		delete(m, id)
+	}
+	return nil
 }
 
 // Read keeps the ids that still carry the tag. On import it finds those that do.
@@ -77,8 +90,10 @@ func (r *discoveryTags) Read(ctx context.Context, req resource.ReadRequest, resp
 	}
 	// A tag that was taken off, and that somebody else may put on again, is not
 	// ours any more.
-	created := readStrings(ctx, req.Private, createdKey, &resp.Diagnostics)
-	writeStrings(ctx, resp.Private, createdKey, intersection(created, state.resourceIDs(ctx, &resp.Diagnostics)), &resp.Diagnostics)
+	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
+	tagged := state.resourceIDs(ctx, &resp.Diagnostics)
+	maps.DeleteFunc(own, func(id, _ string) bool { return !slices.Contains(tagged, id) })
+	own.write(ctx, resp.Private, &resp.Diagnostics)
 	key, value := state.tag()
 	state.SelectorTags = mapValue(map[string]string{key: value})
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
@@ -144,23 +159,19 @@ func (r *discoveryTags) Update(ctx context.Context, req resource.UpdateRequest, 
 		r.fail(&resp.Diagnostics, "update", plan, err)
 		return
 	}
-	created := readStrings(ctx, req.Private, createdKey, &resp.Diagnostics)
+	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
 	wanted := plan.resourceIDs(ctx, &resp.Diagnostics)
 	before := prior.resourceIDs(ctx, &resp.Diagnostics)
 	key, value := plan.tag()
-	added, err := putTag(ctx, client, key, value, wanted)
+	err = own.putTag(ctx, client, key, value, wanted)
+	if err == nil {
+		err = own.takeOff(ctx, client, key, value, without(before, wanted))
+	}
+	own.write(ctx, resp.Private, &resp.Diagnostics)
 	if err != nil {
 		r.fail(&resp.Diagnostics, "update", plan, err)
 		return
 	}
-	created = append(created, added...)
-	writeStrings(ctx, resp.Private, createdKey, created, &resp.Diagnostics)
-	dropped := intersection(created, without(before, wanted))
-	if err := client.DeleteNetworkTag(ctx, key, value, dropped...); err != nil {
-		r.fail(&resp.Diagnostics, "update", plan, err)
-		return
-	}
-	writeStrings(ctx, resp.Private, createdKey, without(created, dropped), &resp.Diagnostics)
 	plan.SelectorTags = mapValue(map[string]string{key: value})
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 }
@@ -174,14 +185,14 @@ func (r *discoveryTags) Delete(ctx context.Context, req resource.DeleteRequest, 
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, discoveryTagsTimeout)
 	defer cancel()
-	created := readStrings(ctx, req.Private, createdKey, &resp.Diagnostics)
-	if len(created) == 0 || resp.Diagnostics.HasError() {
+	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
+	if len(own) == 0 || resp.Diagnostics.HasError() {
 		return
 	}
 	client, err := r.session.AWS(ctx)
 	if err == nil {
 		key, value := state.tag()
-		err = client.DeleteNetworkTag(ctx, key, value, created...)
+		err = own.takeOff(ctx, client, key, value, slices.Sorted(maps.Keys(own)))
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, "delete", state, err)
