@@ -62,7 +62,7 @@ func TestAccNodeRole(t *testing.T) {
 					resource.TestCheckResourceAttrSet(address, "access_entry_arn"))},
 				resource.TestStep{
 					PreConfig: meddle(t, func() error {
-						return cloud.clients.DeleteAccessEntry(t.Context(), testCluster, "arn:aws:iam::"+testAccount+":role/"+name, "")
+						return cloud.clients.DeleteAccessEntry(t.Context(), testCluster, "arn:aws:iam::"+testAccount+":role/"+name, aws.AnyID)
 					}),
 					Config: cloud.hcl(config, "one"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
 				},
@@ -172,7 +172,7 @@ func TestAccInterruptionQueue(t *testing.T) {
 					resource.TestCheckResourceAttr(address, "message_retention_seconds", "300"))},
 				resource.TestStep{
 					PreConfig: meddle(t, func() error {
-						return cloud.clients.DeleteRule(t.Context(), awsspec.EventRules(testCluster)[0].Name, "")
+						return cloud.clients.DeleteRule(t.Context(), awsspec.EventRules(testCluster)[0].Name, aws.AnyID)
 					}),
 					Config: cloud.hcl(config, "one"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
 				},

@@ -24,6 +24,10 @@ type cluster struct {
 	identity  memo[string]
 }
 
+// clusterQPS bounds the requests a second. client-go's 5 would make a destroy,
+// which looks at every kind in the namespace, a matter of minutes.
+const clusterQPS = 50
+
 // madeCluster is the name of the cluster among what was made: the UID of its
 // namespace kube-system, which tells it from every other cluster.
 const madeCluster = "cluster"
@@ -84,6 +88,7 @@ func (s *session) Cluster(ctx context.Context) (*cluster, error) {
 			return nil, err
 		}
 		config.UserAgent = "terraform-provider-karpenter/" + s.version
+		config.QPS, config.Burst = clusterQPS, 2*clusterQPS
 		return newCluster(config)
 	})
 }
@@ -136,7 +141,8 @@ func (c *cluster) checkVersion() error {
 }
 
 // unset removes fields of a cluster-scoped object whoever owns them: apply
-// removes only what we own. The API server refuses a patch that names another UID.
+// removes only what we own. The patch names the object's UID, and the API server
+// refuses it for another one.
 func (c *cluster) unset(ctx context.Context, resource schema.GroupVersionResource, name string, mergePatch []byte) error {
 	_, err := c.dynamic.Resource(resource).Patch(ctx, name, apitypes.MergePatchType, mergePatch, metav1.PatchOptions{FieldManager: kube.FieldManager})
 	if err != nil {

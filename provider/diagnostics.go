@@ -16,12 +16,24 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
+// What is being done, in diagnostics.
+const (
+	verbCreate = "create"
+	verbRead   = "read"
+	verbUpdate = "update"
+	verbDelete = "delete"
+)
+
 // fail adds one error: what was being done to which object, what is wrong, and
 // the remedy.
 func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err error) {
 	id := importID(m)
 	detail := fmt.Sprintf("karpenter_%s %q: %s.", b.kind, id, strings.TrimSuffix(err.Error(), "."))
-	if remedy := b.remedy(id, err); remedy != "" {
+	remedy := b.remedy(id, err)
+	if verb == verbUpdate && (errors.Is(err, aws.ErrConflict) || errors.Is(err, kube.ErrExists)) {
+		remedy = b.otherInPlace(id)
+	}
+	if remedy != "" {
 		detail += "\n\n" + remedy
 	}
 	diags.AddError(fmt.Sprintf("Cannot %s karpenter_%s", verb, b.kind), detail)
@@ -43,10 +55,9 @@ func (b *base) remedy(id string, err error) string {
 	case errors.Is(err, ErrNoAccessEntries):
 		return "Change the cluster's authentication mode to API_AND_CONFIG_MAP or API (aws eks update-cluster-config --access-config authenticationMode=API_AND_CONFIG_MAP), then apply again."
 	case errors.Is(err, aws.ErrReplaced), errors.Is(err, ErrOtherObject):
-		return fmt.Sprintf("It was left as it is. Remove it, or choose another %s. To adopt it, take the resource out of the state (terraform state rm) and import it:\n\n%s",
-			b.keys[len(b.keys)-1], b.importBlock(id))
-	case errors.Is(err, aws.ErrConflict):
-		return fmt.Sprintf("It was left as it is. Remove it, choose another %s, or adopt it:\n\n%s", b.keys[len(b.keys)-1], b.importBlock(id))
+		return b.otherInPlace(id)
+	case errors.Is(err, aws.ErrConflict), errors.Is(err, kube.ErrExists):
+		return "It was left as it is. Remove it, choose another name, or adopt what is there:\n\n" + b.importBlock(id)
 	case errors.Is(err, ErrStillNeeded):
 		return "Destroy those first, while the daemon runs, so that their nodes are drained and their instances end: destroy what declares them, or kubectl delete them. For karpenter_node_class set daemon = karpenter_daemon.NAME.id, and for karpenter_node_pool node_class = karpenter_node_class.NAME.name; Terraform then keeps to that order."
 	case errors.As(err, new(*kube.ConflictError)):
@@ -77,6 +88,11 @@ func (b *base) remedy(id string, err error) string {
 	return ""
 }
 
+// otherInPlace is the remedy where something stands in place of what was made.
+func (b *base) otherInPlace(id string) string {
+	return "It was left as it is. Remove it and apply again. To adopt what is there instead, take the resource out of the state first (terraform state rm), then import it:\n\n" + b.importBlock(id)
+}
+
 // importBlock is the configuration that adopts the object.
 func (b *base) importBlock(id string) string {
 	return fmt.Sprintf("  import {\n    to = karpenter_%s.NAME\n    id = %q\n  }", b.kind, id)
@@ -87,7 +103,7 @@ func (b *base) importBlock(id string) string {
 // to be replaced must not make its contents unreadable.
 func (b *base) unread(ctx context.Context, resp *resource.ReadResponse, prior identified, err error) {
 	if !errors.Is(err, ErrConfigUnknown) {
-		b.fail(&resp.Diagnostics, "read", prior, err)
+		b.fail(&resp.Diagnostics, verbRead, prior, err)
 		return
 	}
 	b.identify(ctx, resp.Identity, &resp.Diagnostics, prior)

@@ -8,9 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -24,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
@@ -90,7 +86,7 @@ func (s somebody) remove(gvr schema.GroupVersionResource, namespace, name string
 	for {
 		obj, err := client.Get(context.Background(), name, metav1.GetOptions{})
 		switch {
-		case apierrors.IsNotFound(err):
+		case notFound(err):
 			return nil
 		case err != nil:
 			return err
@@ -148,6 +144,8 @@ func TestAccForeign_ObjectsOfTheDaemon(t *testing.T) {
 	}
 }
 
+func notFound(err error) bool { return apierrors.IsNotFound(err) }
+
 // removeNamespace removes it with all that is in it, whose finalizers the
 // namespace's own controller sees to.
 func (s somebody) removeNamespace(name string) error {
@@ -157,7 +155,7 @@ func (s somebody) removeNamespace(name string) error {
 	}
 	for {
 		switch _, err := client.Get(context.Background(), name, metav1.GetOptions{}); {
-		case apierrors.IsNotFound(err):
+		case notFound(err):
 			return nil
 		case err != nil:
 			return err
@@ -304,28 +302,14 @@ func (s somebody) same(gvr schema.GroupVersionResource, before *string) func(*te
 // which is all that the provider knows a cluster by.
 func (l *theLab) anotherCluster(t *testing.T) string {
 	t.Helper()
-	transport, err := rest.TransportFor(l.AdminConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := url.Parse(l.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(target)
-		r.Out.Header.Del("Authorization") // the transport's own identity counts
-	}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api/v1/namespaces/kube-system" {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = fmt.Fprint(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"11111111-2222-3333-4444-555555555555"}}`)
-			return
+	return l.through(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/api/v1/namespaces/kube-system" {
+			return false
 		}
-		proxy.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"11111111-2222-3333-4444-555555555555"}}`)
+		return true
+	})
 }
 
 // TestAccForeign_AnotherClusterIsRefused points the provider at another cluster,

@@ -67,7 +67,7 @@ func theirEntry(kind string) func(context.Context, *cloud) error {
 }
 
 func dropEntry(ctx context.Context, c *cloud) error {
-	return c.clients.DeleteAccessEntry(ctx, testCluster, theirNodeRoleARN, "")
+	return c.clients.DeleteAccessEntry(ctx, testCluster, theirNodeRoleARN, aws.AnyID)
 }
 
 func nodesRole(ctx context.Context, c *cloud) error {
@@ -146,12 +146,12 @@ func foreigners() map[string]foreign {
 	return map[string]foreign{
 		"node role": {
 			kind: "karpenter_node_role", config: object{"cluster_name": testCluster}, says: "already exists", before: theirRole(theirNodeRole), look: lookAtRole(theirNodeRole),
-			anew: both(func(ctx context.Context, c *cloud) error { return c.clients.DeleteRole(ctx, theirNodeRole, "") }, theirRole(theirNodeRole)),
+			anew: both(func(ctx context.Context, c *cloud) error { return c.clients.DeleteRole(ctx, theirNodeRole, aws.AnyID) }, theirRole(theirNodeRole)),
 		},
 		"access entry left over": {
 			kind: "karpenter_node_role", config: object{"cluster_name": testCluster}, says: "access\\s+entry.*delete-access-entry", look: lookAtEntry,
 			before: both(both(theirRole(theirNodeRole), theirEntry("EC2_LINUX")),
-				func(ctx context.Context, c *cloud) error { return c.clients.DeleteRole(ctx, theirNodeRole, "") }),
+				func(ctx context.Context, c *cloud) error { return c.clients.DeleteRole(ctx, theirNodeRole, aws.AnyID) }),
 			leftovers: func(ctx context.Context, c *cloud) []string { return rolesOf(ctx, c, theirNodeRole) },
 		},
 		"access entry of another type": {
@@ -164,7 +164,9 @@ func foreigners() map[string]foreign {
 		},
 		"controller role": {
 			kind: "karpenter_controller_role", config: object{"cluster_name": testCluster, "node_role_arn": testNodeRole}, says: "already exists", before: theirRole(theirControllerRole), look: lookAtRole(theirControllerRole), leftovers: policiesOf,
-			anew: both(func(ctx context.Context, c *cloud) error { return c.clients.DeleteRole(ctx, theirControllerRole, "") }, theirRole(theirControllerRole)),
+			anew: both(func(ctx context.Context, c *cloud) error {
+				return c.clients.DeleteRole(ctx, theirControllerRole, aws.AnyID)
+			}, theirRole(theirControllerRole)),
 		},
 		"policy of the controller role": {
 			kind: "karpenter_controller_role", config: object{"cluster_name": testCluster, "node_role_arn": testNodeRole}, says: "already exists", before: theirPolicy,
@@ -183,13 +185,15 @@ func foreigners() map[string]foreign {
 				if _, err := c.clients.UpdateRole(ctx, role, without); err != nil {
 					return err
 				}
-				return c.clients.DeletePolicy(ctx, policyARN(name), "")
+				return c.clients.DeletePolicy(ctx, policyARN(name), aws.AnyID)
 			}, theirPolicy),
 		},
 		"instance profile": {
 			kind: "karpenter_instance_profile", config: object{"name": "nodes", "role": "nodes"}, says: "already exists", before: both(nodesRole, theirProfile),
 			look: func(ctx context.Context, c *cloud) (any, error) { return c.clients.GetInstanceProfile(ctx, "nodes") },
-			anew: both(func(ctx context.Context, c *cloud) error { return c.clients.DeleteInstanceProfile(ctx, "nodes", "") }, theirProfile),
+			anew: both(func(ctx context.Context, c *cloud) error {
+				return c.clients.DeleteInstanceProfile(ctx, "nodes", aws.AnyID)
+			}, theirProfile),
 		},
 		"queue": {
 			kind: "karpenter_interruption_queue", config: object{"cluster_name": testCluster}, says: "already exists", before: theirQueue,
@@ -199,7 +203,7 @@ func foreigners() map[string]foreign {
 				if err != nil {
 					return err
 				}
-				if err := c.clients.DeleteQueue(ctx, testCluster, ""); err != nil {
+				if err := c.clients.DeleteQueue(ctx, testCluster, aws.AnyID); err != nil {
 					return err
 				}
 				for strings.HasSuffix(made.ID, fmt.Sprintf("@%d", time.Now().Unix())) { // SQS keeps a name for a minute
@@ -214,7 +218,7 @@ func foreigners() map[string]foreign {
 				return c.clients.GetRule(ctx, awsspec.EventRules(testCluster)[2].Name, awsspec.QueueTargetID)
 			},
 			anew: both(func(ctx context.Context, c *cloud) error {
-				return c.clients.DeleteRule(ctx, awsspec.EventRules(testCluster)[2].Name, "")
+				return c.clients.DeleteRule(ctx, awsspec.EventRules(testCluster)[2].Name, aws.AnyID)
 			}, theirRule),
 			leftovers: func(ctx context.Context, c *cloud) (there []string) {
 				if _, err := c.clients.GetQueue(ctx, testCluster); err == nil {

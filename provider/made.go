@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -13,18 +12,20 @@ import (
 )
 
 // made is what a resource has made, or taken over by an import: for each thing,
-// by a name of the resource's own, the identity by which it is told from any
-// other thing that ever had or will have its name (RoleId, ARN with the second
-// of creation, UID). What is not in it is somebody else's: the resource neither
+// by a name of the resource's own, the identity by which it is told from another
+// thing of that name (RoleId, ARN with the second of creation, UID). What is not in it is somebody else's: the resource neither
 // changes nor deletes it. It is kept in the private state.
 type made map[string]string
 
 // madeKey is the key of the private state under which made is kept.
 const madeKey = "made"
 
+// madeRole is the name of a role among what was made; its identity is the RoleId.
+const madeRole = "role"
+
 // undoTimeout bounds the removal of what a failed create has made. The create's
 // own time may be over by then.
-const undoTimeout = 2 * time.Minute
+const undoTimeout = 5 * time.Minute
 
 // privateReader and privateWriter are the private state of a request and of a response.
 type privateReader interface {
@@ -72,10 +73,18 @@ func (m made) write(ctx context.Context, private privateWriter, diags *diag.Diag
 	diags.Append(private.SetKey(ctx, madeKey, data)...)
 }
 
+// identity is that of the thing of that name, for a change or a delete. ErrUnproven.
+func (m made) identity(name string) (string, error) {
+	if m[name] == "" {
+		return "", fmt.Errorf("%s: %w", name, ErrUnproven)
+	}
+	return m[name], nil
+}
+
 // is tells whether the thing of that name and identity is the one in m.
 func (m made) is(name, identity string) bool {
 	known, has := m[name]
-	return has && known == identity
+	return has && known != "" && known == identity
 }
 
 // nothing tells whether m has nothing; the cluster is not something made.
@@ -93,11 +102,9 @@ func (b *base) undo(ctx context.Context, diags *diag.Diagnostics, id identified,
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
-	before := maps.Clone(m)
 	if err := remove(ctx); err != nil {
 		keep()
 		diags.AddError(fmt.Sprintf("Cannot take back what was made of karpenter_%s", b.kind), fmt.Sprintf(
-			"karpenter_%s %q: %v.\n\nOf %d things made, %d are left. They are kept in the state: the next apply or destroy removes them.",
-			b.kind, importID(id), err, len(before), len(m)))
+			"karpenter_%s %q: %v.\n\nWhat is left is kept in the state: the next apply or destroy removes it.", b.kind, importID(id), err))
 	}
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
@@ -80,24 +79,27 @@ func (c *cluster) createObject(ctx context.Context, ref kube.Ref, spec any, own 
 	case err != nil:
 		return err
 	case existing.GetDeletionTimestamp() == nil:
-		return fmt.Errorf("%s %w", ref, aws.ErrConflict)
+		return fmt.Errorf("%s %w", ref, kube.ErrExists)
 	default:
 		if err := c.WaitGone(ctx, ref, existing.GetUID(), nil); err != nil {
 			return err
 		}
 	}
-	// Nobody has added anything to what is new: to apply it is the whole of it.
-	// Not by force: somebody may have made one in this moment.
+	// Nobody has added anything to what is new: what is declared is the whole of it.
 	obj, err := manifest(ref, spec)
 	if err != nil {
 		return err
 	}
-	live, err := c.Apply(ctx, obj, false)
-	if err != nil {
-		return err
+	return c.createOurs(ctx, obj, own)
+}
+
+// createOurs makes the object and notes it.
+func (c *cluster) createOurs(ctx context.Context, obj *unstructured.Unstructured, own made) error {
+	live, err := c.Create(ctx, obj)
+	if live != nil {
+		own[kube.RefOf(obj).Key()] = string(live.GetUID())
 	}
-	own[ref.String()] = string(live.GetUID())
-	return nil
+	return err
 }
 
 // declareObject makes the spec of the object that was made the one given, the
@@ -112,7 +114,7 @@ func (c *cluster) declareObject(ctx context.Context, ref kube.Ref, spec any, own
 	if err := c.stillOurs(ctx, ref, own); err != nil {
 		return err
 	}
-	uid := types.UID(own[ref.String()])
+	uid := types.UID(own[ref.Key()])
 	obj.SetUID(uid) // the API server refuses any other
 	live, err := c.Apply(ctx, obj, true)
 	if err != nil {
@@ -136,7 +138,7 @@ func (c *cluster) stillOurs(ctx context.Context, ref kube.Ref, own made) error {
 	if err != nil {
 		return err
 	}
-	if !own.is(ref.String(), string(live.GetUID())) {
+	if !own.is(ref.Key(), string(live.GetUID())) {
 		return fmt.Errorf("%s: %w", ref, ErrOtherObject)
 	}
 	return nil
@@ -145,7 +147,7 @@ func (c *cluster) stillOurs(ctx context.Context, ref kube.Ref, own made) error {
 // deleteObject deletes the object that was made and waits until it is gone.
 // Another one of its name stays.
 func (c *cluster) deleteObject(ctx context.Context, ref kube.Ref, own made) error {
-	uid, has := own[ref.String()]
+	uid, has := own[ref.Key()]
 	if !has {
 		return nil
 	}
@@ -155,7 +157,7 @@ func (c *cluster) deleteObject(ctx context.Context, ref kube.Ref, own made) erro
 	if err := c.WaitGone(ctx, ref, types.UID(uid), nil); err != nil {
 		return err
 	}
-	delete(own, ref.String())
+	delete(own, ref.Key())
 	return nil
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,7 +16,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
@@ -35,7 +36,7 @@ func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructu
 		if err != nil {
 			return err
 		}
-		theirs[kube.RefOf(obj).String()] = found
+		theirs[kube.RefOf(obj).Key()] = found
 	}
 	var defined []kube.Ref
 	for _, obj := range objects {
@@ -50,7 +51,7 @@ func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructu
 			}
 			defined = nil
 		}
-		if theirs[ref.String()] {
+		if theirs[ref.Key()] {
 			continue
 		}
 		if err := c.declareOurs(ctx, obj, own); err != nil {
@@ -61,9 +62,10 @@ func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructu
 }
 
 // madeByOthers tells whether the object is there and can be used as somebody
-// else made it. A namespace always can. ErrConflict where it cannot, and where it
-// is a Deployment, which is another installation; ErrOtherObject where the one
-// that was made has been replaced. One that is on its way out is waited for.
+// else made it, also in place of the one that was made here. A namespace always
+// can. ErrExists where it cannot, or ErrOtherObject where it stands in place of
+// ours; a Deployment never can: it is another installation. One that is on its way
+// out is waited for.
 func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructured, own made) (bool, error) {
 	ref := kube.RefOf(obj)
 	live, err := c.Get(ctx, ref)
@@ -73,22 +75,24 @@ func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructur
 		}
 		err = kube.ErrNotFound
 	}
-	switch _, ours := own[ref.String()]; {
+	switch {
 	case errors.Is(err, kube.ErrNotFound):
-		delete(own, ref.String())
+		delete(own, ref.Key())
 		return false, nil
-	case err != nil, own.is(ref.String(), string(live.GetUID())):
+	case err != nil, own.is(ref.Key(), string(live.GetUID())):
 		return false, err
-	case ours:
-		return false, fmt.Errorf("%s: %w", ref, ErrOtherObject)
-	case ref.Kind == "Namespace":
-		return true, nil
-	case ref.Kind == "Deployment":
-		return false, fmt.Errorf("%s %w", ref, aws.ErrConflict)
 	}
-	if lacking := changed(obj, common(obj.Object, live.Object)); len(lacking) > 0 {
-		return false, fmt.Errorf("%s %w, and is not what the daemon needs: %s", ref, aws.ErrConflict, strings.Join(lacking, ", "))
+	refusal := kube.ErrExists
+	if _, replaced := own[ref.Key()]; replaced {
+		refusal = ErrOtherObject
 	}
+	if ref.Kind == "Deployment" {
+		return false, fmt.Errorf("%s: %w", ref, refusal)
+	}
+	if lacking := changed(obj, common(obj.Object, live.Object)); len(lacking) > 0 && ref.Kind != "Namespace" {
+		return false, fmt.Errorf("%s: %w, and it is not what the daemon needs: %s", ref, refusal, strings.Join(lacking, ", "))
+	}
+	delete(own, ref.Key())
 	return true, nil
 }
 
@@ -112,16 +116,13 @@ func common(wanted, live map[string]any) map[string]any {
 
 // declareOurs makes the object, or makes the one that was made what is declared.
 func (c *cluster) declareOurs(ctx context.Context, obj *unstructured.Unstructured, own made) error {
-	ref := kube.RefOf(obj)
-	uid, ours := own[ref.String()]
-	if ours {
-		obj = obj.DeepCopy()
-		obj.SetUID(k8stypes.UID(uid)) // the API server refuses any other
+	uid, ours := own[kube.RefOf(obj).Key()]
+	if !ours {
+		return c.createOurs(ctx, obj, own)
 	}
-	live, err := c.Apply(ctx, obj, ours)
-	if err == nil {
-		own[ref.String()] = string(live.GetUID())
-	}
+	obj = obj.DeepCopy()
+	obj.SetUID(k8stypes.UID(uid)) // the API server refuses any other
+	_, err := c.Apply(ctx, obj, true)
 	return err
 }
 
@@ -152,19 +153,19 @@ func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, reco
 	live := map[string]string{}
 	for _, obj := range objects {
 		ref := kube.RefOf(obj)
-		name := ref.String()
+		name, key := ref.String(), ref.Key()
 		found, err := c.Get(ctx, ref)
 		if errors.Is(err, kube.ErrNotFound) {
-			delete(own, name)
+			delete(own, key)
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		if !recorded && ref.Kind != "Namespace" {
-			own[name] = string(found.GetUID())
+			own[key] = string(found.GetUID())
 		}
-		if known, ours := own[name]; ours && known != string(found.GetUID()) {
+		if known, ours := own[key]; ours && known != string(found.GetUID()) {
 			continue // an update tells about the other one
 		}
 		paths, err := drift(obj, found, own)
@@ -183,7 +184,7 @@ func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, reco
 // was applied; of somebody else's, what it is needed for.
 func drift(obj, found *unstructured.Unstructured, own made) ([]string, error) {
 	ref := kube.RefOf(obj)
-	if _, ours := own[ref.String()]; ours {
+	if _, ours := own[ref.Key()]; ours {
 		owned, err := kube.Owned(found, kube.FieldManager)
 		return changed(obj, owned), err
 	}
@@ -194,17 +195,13 @@ func drift(obj, found *unstructured.Unstructured, own made) ([]string, error) {
 }
 
 // removeStale removes what was made before and is not declared any more.
-func (c *cluster) removeStale(ctx context.Context, prior daemonModel, objects []*unstructured.Unstructured, own made) error {
-	before, err := install.Objects(prior.options())
-	if err != nil {
-		return err
-	}
-	var wanted []kube.Ref
+func (c *cluster) removeStale(ctx context.Context, objects []*unstructured.Unstructured, own made) error {
+	wanted := map[string]bool{}
 	for _, obj := range objects {
-		wanted = append(wanted, kube.RefOf(obj))
+		wanted[kube.RefOf(obj).Key()] = true
 	}
-	for _, obj := range before {
-		if ref := kube.RefOf(obj); !slices.Contains(wanted, ref) {
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		if ref, isObject := kube.ParseKey(key); isObject && !wanted[key] {
 			if err := c.deleteObject(ctx, ref, own); err != nil {
 				return err
 			}
@@ -213,13 +210,94 @@ func (c *cluster) removeStale(ctx context.Context, prior daemonModel, objects []
 	return nil
 }
 
-// nothingLeft refuses while objects of our definitions exist: without the daemon
-// their finalizers hold them for ever, and their instances go on running.
-func (c *cluster) nothingLeft(ctx context.Context) error {
+// uninstall removes the objects that were made, last applied first, and waits for
+// each. It refuses while something needs them (ErrStillNeeded), and leaves a
+// namespace in which somebody else has put something.
+func (c *cluster) uninstall(ctx context.Context, m daemonModel, own made, diags *diag.Diagnostics) error {
+	if err := c.nothingLeft(ctx, own); err != nil {
+		return err
+	}
+	objects, err := install.Objects(m.options())
+	if err != nil {
+		return err
+	}
+	if err := c.removeStale(ctx, objects, own); err != nil {
+		return err
+	}
+	for _, obj := range slices.Backward(objects) {
+		ref := kube.RefOf(obj)
+		if _, ours := own[ref.Key()]; !ours {
+			continue
+		}
+		if ref.Kind == "Namespace" {
+			others, err := c.othersIn(ctx, ref.Name)
+			if err != nil {
+				return err
+			}
+			if len(others) > 0 {
+				delete(own, ref.Key())
+				diags.AddWarning("The namespace is left", fmt.Sprintf(
+					"karpenter_daemon %q: namespace %q was made with the daemon, but others have put something there: %s. It is left as it is.",
+					importID(m), ref.Name, strings.Join(others, ", ")))
+				continue
+			}
+		}
+		lease, leased := kube.Ref{}, ""
+		if ref.Kind == "Deployment" {
+			lease, leased = c.leaseOf(ctx, m)
+		}
+		if err := c.deleteObject(ctx, ref, own); err != nil {
+			return err
+		}
+		if leased != "" {
+			if err := c.Delete(ctx, lease, k8stypes.UID(leased)); err != nil {
+				return err
+			}
+		}
+		tflog.Debug(ctx, "removed", map[string]any{"object": ref.String()})
+	}
+	return nil
+}
+
+// leaseOf gives the Lease that the daemon has made itself, and its UID; "" where
+// there is none, or where it is not one of our pods that holds it: Karpenter's has
+// the same name.
+func (c *cluster) leaseOf(ctx context.Context, m daemonModel) (kube.Ref, string) {
+	ref := kube.Ref{
+		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
+		Namespace:        m.Namespace.ValueString(), Name: install.LeaseName,
+	}
+	live, err := c.Get(ctx, ref)
+	if err != nil {
+		return ref, ""
+	}
+	holder, _, err := unstructured.NestedString(live.Object, "spec", "holderIdentity")
+	if err != nil || !strings.HasPrefix(holder, install.DefaultName+"-") {
+		return ref, ""
+	}
+	return ref, string(live.GetUID())
+}
+
+// nothingLeft refuses while there are objects that only what was made can bring
+// to an end: without the daemon their finalizers hold them for ever, and their
+// instances go on running; with a definition of ours they would go unseen.
+func (c *cluster) nothingLeft(ctx context.Context, own made) error {
+	var runs bool
+	defined := map[string]bool{}
+	for key := range own {
+		ref, _ := kube.ParseKey(key)
+		runs = runs || ref.Kind == "Deployment"
+		defined[ref.Name] = defined[ref.Name] || ref.Kind == "CustomResourceDefinition"
+	}
 	var left []string
-	for _, kind := range []schema.GroupVersionKind{
-		v1.GroupVersion().WithKind(v1.NodePoolKind), v1.GroupVersion().WithKind(v1.NodeClaimKind), awsv1.GroupVersion().WithKind(awsv1.EC2NodeClassKind),
+	for definition, kind := range map[string]schema.GroupVersionKind{
+		v1.NodePoolResource + "." + v1.Group:           v1.GroupVersion().WithKind(v1.NodePoolKind),
+		v1.NodeClaimResource + "." + v1.Group:          v1.GroupVersion().WithKind(v1.NodeClaimKind),
+		awsv1.EC2NodeClassResource + "." + awsv1.Group: awsv1.GroupVersion().WithKind(awsv1.EC2NodeClassKind),
 	} {
+		if !runs && !defined[definition] {
+			continue
+		}
 		items, err := c.List(ctx, kind, "", "")
 		if err != nil && !errors.Is(err, kube.ErrKindNotServed) {
 			return err
@@ -231,38 +309,6 @@ func (c *cluster) nothingLeft(ctx context.Context) error {
 	if len(left) == 0 {
 		return nil
 	}
+	slices.Sort(left)
 	return fmt.Errorf("%w: %s", ErrStillNeeded, strings.Join(left, ", "))
-}
-
-// uninstall removes the objects that were made, last applied first, and waits for
-// each. It refuses while something needs them. ErrStillNeeded.
-func (c *cluster) uninstall(ctx context.Context, m daemonModel, own made) error {
-	if err := c.nothingLeft(ctx); err != nil {
-		return err
-	}
-	objects, err := install.Objects(m.options())
-	if err != nil {
-		return err
-	}
-	// The daemon makes its Lease itself.
-	lease := kube.Ref{
-		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
-		Namespace:        m.Namespace.ValueString(), Name: install.LeaseName,
-	}
-	for _, obj := range slices.Backward(objects) {
-		ref := kube.RefOf(obj)
-		if _, ours := own[ref.String()]; !ours {
-			continue
-		}
-		if err := c.deleteObject(ctx, ref, own); err != nil {
-			return err
-		}
-		tflog.Debug(ctx, "removed", map[string]any{"object": ref.String()})
-		if ref.Kind == "Deployment" {
-			if err := c.Delete(ctx, lease, ""); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -88,9 +88,3 @@ func (b *base) notReady(diags *diag.Diagnostics, verb string, m identified, err 
 		"karpenter_%s %q was created, but is not ready yet: %v\n\nIt stays as it is, and nothing is replaced: the next apply waits on. "+
 			"To see it once it is ready: terraform apply -refresh-only.", b.kind, importID(m), err))
 }
-
-// What is being done, in diagnostics.
-const (
-	verbCreate = "create"
-	verbUpdate = "update"
-)

@@ -78,8 +78,8 @@ func (r *controllerRole) Create(ctx context.Context, req resource.CreateRequest,
 		err = plan.create(ctx, client, own)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "create", plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client, own) }, save)
+		r.fail(&resp.Diagnostics, verbCreate, plan, err)
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client.JustMade(), own) }, save)
 		return
 	}
 	save()
@@ -165,7 +165,7 @@ func (r *controllerRole) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	switch {
 	case err != nil:
-		r.fail(&resp.Diagnostics, "read", state, err)
+		r.fail(&resp.Diagnostics, verbRead, state, err)
 		return
 	case len(own) == 0:
 		r.forget(ctx, resp, state)
@@ -250,7 +250,7 @@ func (r *controllerRole) Update(ctx context.Context, req resource.UpdateRequest,
 		own.write(ctx, resp.Private, &resp.Diagnostics)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "update", plan, err)
+		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
 		return
 	}
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
@@ -278,7 +278,10 @@ func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, p
 	if id := own[madeRole]; id != "" {
 		want := m.role(names)
 		want.ID = id
-		_, err = client.UpdateRole(ctx, prior.role(slices.Collect(maps.Keys(before))), want)
+		var role aws.Role
+		if role, err = client.UpdateRole(ctx, prior.role(slices.Collect(maps.Keys(before))), want); err == nil {
+			m.ARN = types.StringValue(role.ARN)
+		}
 	}
 	if errors.Is(err, aws.ErrNotFound) {
 		err = m.createRole(ctx, client, names, own)
@@ -312,6 +315,6 @@ func (r *controllerRole) Delete(ctx context.Context, req resource.DeleteRequest,
 		err = state.remove(ctx, client, own)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "delete", state, err)
+		r.fail(&resp.Diagnostics, verbDelete, state, err)
 	}
 }

@@ -35,7 +35,7 @@ func (r *daemon) Create(ctx context.Context, req resource.CreateRequest, resp *r
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return c.uninstall(ctx, plan, own) }, save)
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return c.uninstall(ctx, plan, own, &resp.Diagnostics) }, save)
 		return
 	}
 	plan.Objects = digests(objects)
@@ -106,7 +106,7 @@ func (r *daemon) Read(ctx context.Context, req resource.ReadRequest, resp *resou
 	}
 	live, err := state.liveObjects(ctx, c, own, recorded)
 	if err != nil {
-		r.fail(&resp.Diagnostics, "read", state, err)
+		r.fail(&resp.Diagnostics, verbRead, state, err)
 		return
 	}
 	if own.nothing() {
@@ -116,7 +116,7 @@ func (r *daemon) Read(ctx context.Context, req resource.ReadRequest, resp *resou
 	state.Objects = mapValue(live)
 	deployment := deploymentRef(state.Namespace.ValueString())
 	rolledOut := false
-	if found, err := c.Get(ctx, deployment); err == nil && own.is(deployment.String(), string(found.GetUID())) {
+	if found, err := c.Get(ctx, deployment); err == nil && own.is(deployment.Key(), string(found.GetUID())) {
 		rolledOut, _ = kube.RolledOut(found)
 	}
 	state.Ready = refreshReady(state.Wait, state.Ready, rolledOut)
@@ -127,26 +127,23 @@ func (r *daemon) Read(ctx context.Context, req resource.ReadRequest, resp *resou
 // Update applies the objects again, removes those that are no longer declared
 // (a service account of another name), and waits for the rollout.
 func (r *daemon) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	plan, prior, ok := planAndState[daemonModel](ctx, req, &resp.Diagnostics)
+	plan, ok := get[daemonModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
 		return
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, daemonTimeout)
 	defer cancel()
-	own, recorded := readMade(ctx, req.Private, &resp.Diagnostics)
-	err := ErrUnproven
-	var c *cluster
+	_, own, err := r.myCluster(ctx, req.Private, &resp.Diagnostics)
 	var objects []*unstructured.Unstructured
-	if recorded {
+	var c *cluster
+	if err == nil {
 		c, objects, err = r.prepare(ctx, &plan, own)
 	}
 	if err == nil {
 		err = c.install(ctx, objects, own)
-	}
-	if err == nil {
-		err = c.removeStale(ctx, prior, objects, own)
-	}
-	if recorded {
+		if err == nil {
+			err = c.removeStale(ctx, objects, own)
+		}
 		own.write(ctx, resp.Private, &resp.Diagnostics)
 	}
 	if err != nil {
@@ -169,9 +166,9 @@ func (r *daemon) Delete(ctx context.Context, req resource.DeleteRequest, resp *r
 	defer cancel()
 	c, own, err := r.myCluster(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
-		err = c.uninstall(ctx, state, own)
+		err = c.uninstall(ctx, state, own, &resp.Diagnostics)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "delete", state, err)
+		r.fail(&resp.Diagnostics, verbDelete, state, err)
 	}
 }

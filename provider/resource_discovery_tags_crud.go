@@ -24,13 +24,13 @@ func (r *discoveryTags) Create(ctx context.Context, req resource.CreateRequest, 
 	defer cancel()
 	client, err := r.session.AWS(ctx)
 	if err != nil {
-		r.fail(&resp.Diagnostics, "create", plan, err)
+		r.fail(&resp.Diagnostics, verbCreate, plan, err)
 		return
 	}
 	key, value := plan.tag()
 	own := made{}
 	if err := own.putTag(ctx, client, key, value, plan.resourceIDs(ctx, &resp.Diagnostics)); err != nil {
-		r.fail(&resp.Diagnostics, "create", plan, err)
+		r.fail(&resp.Diagnostics, verbCreate, plan, err)
 		return
 	}
 	plan.SelectorTags = mapValue(map[string]string{key: value})
@@ -81,7 +81,7 @@ func (r *discoveryTags) Read(ctx context.Context, req resource.ReadRequest, resp
 		err = state.refresh(ctx, client, &resp.Diagnostics)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "read", state, err)
+		r.fail(&resp.Diagnostics, verbRead, state, err)
 		return
 	}
 	if len(state.SubnetIDs.Elements())+len(state.SecurityGroupIDs.Elements()) == 0 {
@@ -156,7 +156,7 @@ func (r *discoveryTags) Update(ctx context.Context, req resource.UpdateRequest, 
 	defer cancel()
 	client, err := r.session.AWS(ctx)
 	if err != nil {
-		r.fail(&resp.Diagnostics, "update", plan, err)
+		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
 		return
 	}
 	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
@@ -169,7 +169,7 @@ func (r *discoveryTags) Update(ctx context.Context, req resource.UpdateRequest, 
 	}
 	own.write(ctx, resp.Private, &resp.Diagnostics)
 	if err != nil {
-		r.fail(&resp.Diagnostics, "update", plan, err)
+		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
 		return
 	}
 	plan.SelectorTags = mapValue(map[string]string{key: value})
@@ -195,7 +195,7 @@ func (r *discoveryTags) Delete(ctx context.Context, req resource.DeleteRequest, 
 		err = own.takeOff(ctx, client, key, value, slices.Sorted(maps.Keys(own)))
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "delete", state, err)
+		r.fail(&resp.Diagnostics, verbDelete, state, err)
 	}
 }
 

@@ -92,7 +92,7 @@ func (r *instanceProfile) Create(ctx context.Context, req resource.CreateRequest
 	defer cancel()
 	client, err := r.session.AWS(ctx)
 	if err != nil {
-		r.fail(&resp.Diagnostics, "create", plan, err)
+		r.fail(&resp.Diagnostics, verbCreate, plan, err)
 		return
 	}
 	own := made{}
@@ -105,8 +105,8 @@ func (r *instanceProfile) Create(ctx context.Context, req resource.CreateRequest
 		plan.ARN, own[madeProfile] = types.StringValue(profile.ARN), profile.ID
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "create", plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client, own) }, save)
+		r.fail(&resp.Diagnostics, verbCreate, plan, err)
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client.JustMade(), own) }, save)
 		return
 	}
 	save()
@@ -134,7 +134,7 @@ func (r *instanceProfile) Read(ctx context.Context, req resource.ReadRequest, re
 		r.forget(ctx, resp, state)
 		return
 	case err != nil:
-		r.fail(&resp.Diagnostics, "read", state, err)
+		r.fail(&resp.Diagnostics, verbRead, state, err)
 		return
 	}
 	state.ARN, state.Path, state.Role = types.StringValue(found.ARN), types.StringValue(found.Path), types.StringValue(found.Role)
@@ -154,11 +154,12 @@ func (r *instanceProfile) Update(ctx context.Context, req resource.UpdateRequest
 	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
 		want := plan.wanted()
-		want.ID = own[madeProfile]
-		_, err = client.UpdateInstanceProfile(ctx, prior.wanted(), want)
+		if want.ID, err = own.identity(madeProfile); err == nil {
+			_, err = client.UpdateInstanceProfile(ctx, prior.wanted(), want)
+		}
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "update", plan, err)
+		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
 		return
 	}
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
@@ -177,6 +178,6 @@ func (r *instanceProfile) Delete(ctx context.Context, req resource.DeleteRequest
 		err = state.remove(ctx, client, own)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "delete", state, err)
+		r.fail(&resp.Diagnostics, verbDelete, state, err)
 	}
 }

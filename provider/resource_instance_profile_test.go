@@ -76,7 +76,7 @@ func TestInstanceProfile_LifeWithDriftAndImport(t *testing.T) {
 		}
 		profile = h.resource("karpenter_instance_profile")
 		wantNoError(t, profile.apply(config))
-		if err := cloud.clients.DeleteInstanceProfile(t.Context(), "nodes", ""); err != nil {
+		if err := cloud.clients.DeleteInstanceProfile(t.Context(), "nodes", aws.AnyID); err != nil {
 			t.Fatal(err)
 		}
 		wantNoError(t, profile.read())

@@ -56,7 +56,7 @@ func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateReque
 	defer cancel()
 	client, err := r.session.AWS(ctx)
 	if err != nil {
-		r.fail(&resp.Diagnostics, "create", plan, err)
+		r.fail(&resp.Diagnostics, verbCreate, plan, err)
 		return
 	}
 	own := made{}
@@ -65,8 +65,8 @@ func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateReque
 		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 	}
 	if err := plan.create(ctx, client, own); err != nil {
-		r.fail(&resp.Diagnostics, "create", plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client, own) }, save)
+		r.fail(&resp.Diagnostics, verbCreate, plan, err)
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client.JustMade(), own) }, save)
 		return
 	}
 	save()
@@ -87,7 +87,7 @@ func (m *interruptionQueueModel) create(ctx context.Context, client *aws.Clients
 func (m *interruptionQueueModel) createQueue(ctx context.Context, client *aws.Clients, own made) error {
 	queue, err := client.CreateQueue(ctx, m.queue(""))
 	m.URL, m.ARN = stringOrNull(queue.URL), stringOrNull(queue.ARN)
-	if queue.URL != "" {
+	if queue.ID != "" {
 		own[madeQueue] = queue.ID
 	}
 	if err != nil {
@@ -107,15 +107,19 @@ func (m *interruptionQueueModel) createQueue(ctx context.Context, client *aws.Cl
 // are the same rules before, in the same order; nil for none.
 func (m *interruptionQueueModel) mendRules(ctx context.Context, client *aws.Clients, prior []aws.Rule, own made) error {
 	for i, rule := range m.eventRules(own) {
-		err := aws.ErrNotFound
-		if _, ours := own[madeRule+rule.Name]; ours {
-			_, err = client.UpdateRule(ctx, prior[i], rule)
+		name, err := madeRule+rule.Name, aws.ErrNotFound
+		if own[name] != "" {
+			var updated aws.Rule
+			if updated, err = client.UpdateRule(ctx, prior[i], rule); err == nil {
+				own[name] = updated.ID
+			}
 		}
 		if errors.Is(err, aws.ErrNotFound) {
 			rule.ID = rand.Text()
+			own[name] = rule.ID // before the call: its answer may get lost
 			var created aws.Rule
-			if created, err = client.CreateRule(ctx, rule); created.ARN != "" {
-				own[madeRule+rule.Name] = rule.ID
+			if created, err = client.CreateRule(ctx, rule); err != nil && created.ARN == "" && aws.Answered(err) {
+				delete(own, name)
 			}
 		}
 		if err != nil {
@@ -184,7 +188,7 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 	}
 	switch {
 	case err != nil:
-		r.fail(&resp.Diagnostics, "read", state, err)
+		r.fail(&resp.Diagnostics, verbRead, state, err)
 		return
 	case len(own) == 0:
 		r.forget(ctx, resp, state)
@@ -246,23 +250,26 @@ func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateReque
 		own.write(ctx, resp.Private, &resp.Diagnostics)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "update", plan, err)
+		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
 		return
 	}
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 }
 
 func (m *interruptionQueueModel) update(ctx context.Context, client *aws.Clients, prior interruptionQueueModel, own made) error {
-	if _, ours := own[madeQueue]; !ours {
+	if own[madeQueue] == "" {
 		if err := m.createQueue(ctx, client, own); err != nil {
 			return err
 		}
 	} else {
-		want := m.queue(awsspec.QueuePolicy(prior.ARN.ValueString(), awsspec.Partition(client.Region())))
+		arn, _, _ := strings.Cut(own[madeQueue], "@")
+		want := m.queue(awsspec.QueuePolicy(arn, awsspec.Partition(client.Region())))
 		want.ID = own[madeQueue]
-		if _, err := client.UpdateQueue(ctx, prior.queue(""), want); err != nil {
+		queue, err := client.UpdateQueue(ctx, prior.queue(""), want)
+		if err != nil {
 			return err
 		}
+		m.ARN, m.URL = types.StringValue(queue.ARN), types.StringValue(queue.URL)
 		m.Policy = planJSON(m.Policy, want.Policy)
 	}
 	return m.mendRules(ctx, client, prior.eventRules(own), own)
@@ -281,6 +288,6 @@ func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteReque
 		err = state.remove(ctx, client, own)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "delete", state, err)
+		r.fail(&resp.Diagnostics, verbDelete, state, err)
 	}
 }

@@ -39,7 +39,7 @@ func TestInterruptionQueue_LifeWithDriftAndImport(t *testing.T) {
 		attribute string
 		meddle    func() error
 	}{
-		"rule removed": {"rules", func() error { return cloud.clients.DeleteRule(t.Context(), rules[0].Name, "") }},
+		"rule removed": {"rules", func() error { return cloud.clients.DeleteRule(t.Context(), rules[0].Name, aws.AnyID) }},
 		"rule sends elsewhere": {"rules", func() error {
 			meddled := rule(1)
 			meddled.TargetARN = found.ARN + "-other"

@@ -30,6 +30,13 @@ func (r *nodeClass) Create(ctx context.Context, req resource.CreateRequest, resp
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, verbCreate, plan, err)
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error {
+			return c.deleteObject(ctx, nodeClassRef(plan.Name.ValueString()), own)
+		}, func() {
+			own.write(ctx, resp.Private, &resp.Diagnostics)
+			plan.Ready = waitingReady(plan.Wait)
+			r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+		})
 		return
 	}
 	own.write(ctx, resp.Private, &resp.Diagnostics)
@@ -98,9 +105,9 @@ func (r *nodeClass) Read(ctx context.Context, req resource.ReadRequest, resp *re
 	ref := nodeClassRef(state.Name.ValueString())
 	live, err := c.Get(ctx, ref)
 	if err == nil && !recorded {
-		own[ref.String()] = string(live.GetUID())
+		own[ref.Key()] = string(live.GetUID())
 	}
-	if errors.Is(err, kube.ErrNotFound) || err == nil && !own.is(ref.String(), string(live.GetUID())) {
+	if errors.Is(err, kube.ErrNotFound) || err == nil && !own.is(ref.Key(), string(live.GetUID())) {
 		r.forget(ctx, resp, state)
 		return
 	}
@@ -109,7 +116,7 @@ func (r *nodeClass) Read(ctx context.Context, req resource.ReadRequest, resp *re
 		err = specInto(live, &spec)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "read", state, err)
+		r.fail(&resp.Diagnostics, verbRead, state, err)
 		return
 	}
 	state.NodeClass = convert.NodeClassOf(ctx, spec, state.NodeClass, &resp.Diagnostics)
@@ -145,6 +152,6 @@ func (r *nodeClass) Delete(ctx context.Context, req resource.DeleteRequest, resp
 		err = c.deleteObject(ctx, ref, own)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "delete", state, err)
+		r.fail(&resp.Diagnostics, verbDelete, state, err)
 	}
 }

@@ -39,6 +39,11 @@ func (r *nodePool) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, verbCreate, plan, err)
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return c.deleteObject(ctx, nodePoolRef(plan.Name.ValueString()), own) }, func() {
+			own.write(ctx, resp.Private, &resp.Diagnostics)
+			plan.Ready = waitingReady(plan.Wait)
+			r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+		})
 		return
 	}
 	own.write(ctx, resp.Private, &resp.Diagnostics)
@@ -107,9 +112,9 @@ func (r *nodePool) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	ref := nodePoolRef(state.Name.ValueString())
 	live, err := c.Get(ctx, ref)
 	if err == nil && !recorded {
-		own[ref.String()] = string(live.GetUID())
+		own[ref.Key()] = string(live.GetUID())
 	}
-	if errors.Is(err, kube.ErrNotFound) || err == nil && !own.is(ref.String(), string(live.GetUID())) {
+	if errors.Is(err, kube.ErrNotFound) || err == nil && !own.is(ref.Key(), string(live.GetUID())) {
 		r.forget(ctx, resp, state)
 		return
 	}
@@ -118,7 +123,7 @@ func (r *nodePool) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		err = specInto(live, &spec)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "read", state, err)
+		r.fail(&resp.Diagnostics, verbRead, state, err)
 		return
 	}
 	state.NodePool = convert.NodePoolOf(ctx, spec, state.NodePool, &resp.Diagnostics)
@@ -141,7 +146,7 @@ func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	defer cancel()
 	ref := nodePoolRef(state.Name.ValueString())
 	c, own, err := r.myCluster(ctx, req.Private, &resp.Diagnostics)
-	uid := own[ref.String()]
+	uid := own[ref.Key()]
 	if err == nil {
 		err = c.deleteObject(ctx, ref, own)
 	}
@@ -149,7 +154,7 @@ func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		err = c.waitDrained(ctx, ref.Name, uid)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "delete", state, err)
+		r.fail(&resp.Diagnostics, verbDelete, state, err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -39,19 +38,16 @@ func (m nodeRoleModel) accessEntry() aws.AccessEntry {
 
 // What a node role has made, by name.
 const (
-	madeRole        = "role"          // RoleId
-	madeAccessEntry = "access-entry/" // and the principal's ARN; the entry's ARN, which ends in an id
+	madeAccessEntry = "access entry" // its ARN, which ends in an id
+	madePrincipal   = "principal"    // ARN of the role that the access entry is for
 )
 
-// entry is the access entry that was made, and for which role. Both are "" where
-// there is none.
-func (m made) entry() (principal, arn string) {
-	for name, identity := range m {
-		if principal, ok := strings.CutPrefix(name, madeAccessEntry); ok {
-			return principal, identity
-		}
-	}
-	return "", ""
+// noteEntry notes the access entry.
+func (m made) noteEntry(principal, arn string) { m[madeAccessEntry], m[madePrincipal] = arn, principal }
+
+func (m made) forgetEntry() {
+	delete(m, madeAccessEntry)
+	delete(m, madePrincipal)
 }
 
 // Create makes the role, then lets it into the cluster. When it fails, nothing
@@ -73,8 +69,8 @@ func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 		err = plan.create(ctx, client, own)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "create", plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client, own) }, save)
+		r.fail(&resp.Diagnostics, verbCreate, plan, err)
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client.JustMade(), own) }, save)
 		return
 	}
 	save()
@@ -122,7 +118,8 @@ func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own made
 		return fmt.Errorf("%w: %w", ErrOtherAccessEntry, err)
 	}
 	if entry.ARN != "" {
-		m.AccessEntryARN, own[madeAccessEntry+m.ARN.ValueString()] = types.StringValue(entry.ARN), entry.ARN
+		m.AccessEntryARN = types.StringValue(entry.ARN)
+		own.noteEntry(m.ARN.ValueString(), entry.ARN)
 	}
 	return err
 }
@@ -143,14 +140,13 @@ func (m *nodeRoleModel) remove(ctx context.Context, client *aws.Clients, own mad
 
 // shutOut removes the access entry that was made.
 func (m *nodeRoleModel) shutOut(ctx context.Context, client *aws.Clients, own made) error {
-	principal, arn := own.entry()
-	if arn == "" {
+	if own[madeAccessEntry] == "" {
 		return nil
 	}
-	if err := client.DeleteAccessEntry(ctx, m.ClusterName.ValueString(), principal, arn); err != nil {
+	if err := client.DeleteAccessEntry(ctx, m.ClusterName.ValueString(), own[madePrincipal], own[madeAccessEntry]); err != nil {
 		return err
 	}
-	delete(own, madeAccessEntry+principal)
+	own.forgetEntry()
 	return nil
 }
 
@@ -181,7 +177,7 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	switch {
 	case err != nil:
-		r.fail(&resp.Diagnostics, "read", state, err)
+		r.fail(&resp.Diagnostics, verbRead, state, err)
 		return
 	case len(own) == 0:
 		r.forget(ctx, resp, state)
@@ -203,7 +199,7 @@ func (m *nodeRoleModel) refresh(ctx context.Context, client *aws.Clients, found 
 		m.TrustPolicy = planJSON(m.TrustPolicy, found.TrustPolicy)
 		m.ManagedPolicyARNs = setValue(intersection(found.ManagedPolicies, awsspec.NodeManagedPolicyARNs(awsspec.Partition(client.Region()))))
 	}
-	principal, _ := own.entry()
+	principal := own[madePrincipal]
 	if principal == "" {
 		principal = found.ARN
 	}
@@ -217,10 +213,10 @@ func (m *nodeRoleModel) refresh(ctx context.Context, client *aws.Clients, found 
 	}
 	usable := err == nil && entry.Type == nodeAccessEntryType
 	if usable && !recorded {
-		own[madeAccessEntry+principal] = entry.ARN
+		own.noteEntry(principal, entry.ARN)
 	}
-	if !usable || !own.is(madeAccessEntry+principal, entry.ARN) {
-		delete(own, madeAccessEntry+principal)
+	if !usable || !own.is(madeAccessEntry, entry.ARN) {
+		own.forgetEntry()
 		return nil
 	}
 	if principal == found.ARN {
@@ -243,7 +239,7 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		own.write(ctx, resp.Private, &resp.Diagnostics)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "update", plan, err)
+		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
 		return
 	}
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
@@ -252,7 +248,7 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 func (m *nodeRoleModel) update(ctx context.Context, client *aws.Clients, prior nodeRoleModel, own made) error {
 	partition := awsspec.Partition(client.Region())
 	want := m.role(partition)
-	if prior.ARN.IsNull() {
+	if own[madeRole] == "" {
 		// The entry of the role that is gone does not let a new one in.
 		if err := m.shutOut(ctx, client, own); err != nil {
 			return err
@@ -262,15 +258,17 @@ func (m *nodeRoleModel) update(ctx context.Context, client *aws.Clients, prior n
 		}
 	} else {
 		want.ID = own[madeRole]
-		if _, err := client.UpdateRole(ctx, prior.role(partition), want); err != nil {
+		role, err := client.UpdateRole(ctx, prior.role(partition), want)
+		if err != nil {
 			return err
 		}
+		m.ARN = types.StringValue(role.ARN)
 	}
 	m.TrustPolicy, m.ManagedPolicyARNs = planJSON(m.TrustPolicy, want.TrustPolicy), setValue(want.ManagedPolicies)
-	if principal, arn := own.entry(); arn != "" && principal == m.ARN.ValueString() {
+	if own[madePrincipal] == m.ARN.ValueString() {
 		entry := m.accessEntry()
-		entry.ARN = arn
-		m.AccessEntryARN = types.StringValue(arn)
+		entry.ARN = own[madeAccessEntry]
+		m.AccessEntryARN = types.StringValue(entry.ARN)
 		_, err := client.UpdateAccessEntryTags(ctx, prior.accessEntry(), entry)
 		return err
 	}
@@ -290,6 +288,6 @@ func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		err = state.remove(ctx, client, own)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, "delete", state, err)
+		r.fail(&resp.Diagnostics, verbDelete, state, err)
 	}
 }

@@ -50,7 +50,7 @@ func TestNodeRole_LifeWithDriftAndImport(t *testing.T) {
 			return err
 		}},
 		"access entry removed": {"access_entry_arn", func() error {
-			return cloud.clients.DeleteAccessEntry(t.Context(), testCluster, found.ARN, "")
+			return cloud.clients.DeleteAccessEntry(t.Context(), testCluster, found.ARN, aws.AnyID)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestNodeRole_RemovedWhileItsAccessEntryIsLeftIsMadeAgain(t *testing.T) {
 	config := object{"cluster_name": testCluster}
 	wantNoError(t, role.apply(config))
 	stale, arn := role.text("access_entry_arn"), role.text("arn")
-	if err := cloud.clients.DeleteRole(t.Context(), "KarpenterNodeRole-"+testCluster, ""); err != nil {
+	if err := cloud.clients.DeleteRole(t.Context(), "KarpenterNodeRole-"+testCluster, aws.AnyID); err != nil {
 		t.Fatal(err)
 	}
 	role.drifted(config, "arn")

@@ -58,6 +58,7 @@ func Services() []string { return []string{"ec2", "eks", "events", "iam", "sqs",
 type Clients struct {
 	region      string
 	propagation time.Duration
+	justMade    bool // see JustMade
 
 	ec2    *ec2.Client
 	eks    *eks.Client

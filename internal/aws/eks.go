@@ -8,6 +8,7 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
 // Cluster is what EKS says of a cluster.
@@ -80,14 +81,15 @@ func (c *Clients) CreateAccessEntry(ctx context.Context, want AccessEntry) (Acce
 		Username: optional(want.Username), KubernetesGroups: want.Groups, Tags: want.Tags,
 	}
 	unknownPrincipal := func(err error) bool { return hasCode(err, "InvalidParameterException", "principal") }
-	err := c.propagate(ctx, unknownPrincipal, func() error {
-		_, err := c.eks.CreateAccessEntry(ctx, in)
+	var out *eks.CreateAccessEntryOutput
+	err := c.propagate(ctx, unknownPrincipal, func() (err error) {
+		out, err = c.eks.CreateAccessEntry(ctx, in)
 		return err
 	})
 	if err != nil {
 		return AccessEntry{}, wrap(err, "access entry for %s in cluster %q create", want.PrincipalARN, want.Cluster)
 	}
-	return c.GetAccessEntry(ctx, want.Cluster, want.PrincipalARN)
+	return accessEntry(want.Cluster, out.AccessEntry), nil
 }
 
 // GetAccessEntry reads the principal's entry. ErrNotFound when the entry or the
@@ -97,11 +99,14 @@ func (c *Clients) GetAccessEntry(ctx context.Context, cluster, principalARN stri
 	if err != nil {
 		return AccessEntry{}, wrap(err, "access entry for %s in cluster %q read", principalARN, cluster)
 	}
-	e := out.AccessEntry
+	return accessEntry(cluster, out.AccessEntry), nil
+}
+
+func accessEntry(cluster string, e *ekstypes.AccessEntry) AccessEntry {
 	return AccessEntry{
-		Cluster: cluster, PrincipalARN: principalARN, Type: awssdk.ToString(e.Type), Username: awssdk.ToString(e.Username),
+		Cluster: cluster, PrincipalARN: awssdk.ToString(e.PrincipalArn), Type: awssdk.ToString(e.Type), Username: awssdk.ToString(e.Username),
 		Groups: slices.Sorted(slices.Values(e.KubernetesGroups)), ARN: awssdk.ToString(e.AccessEntryArn), Tags: withoutReserved(e.Tags),
-	}, nil
+	}
 }
 
 // UpdateAccessEntryTags takes the entry's tags to want; tags as in UpdateRole.
@@ -111,7 +116,7 @@ func (c *Clients) UpdateAccessEntryTags(ctx context.Context, prior, want AccessE
 	if err != nil {
 		return AccessEntry{}, err
 	}
-	if err := sameID(want.ARN, have.ARN); err != nil {
+	if err := sameIfKnown(want.ARN, have.ARN); err != nil {
 		return AccessEntry{}, fmt.Errorf("access entry for %s in cluster %q update: %w", want.PrincipalARN, want.Cluster, err)
 	}
 	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
@@ -129,13 +134,13 @@ func (c *Clients) UpdateAccessEntryTags(ctx context.Context, prior, want AccessE
 }
 
 // DeleteAccessEntry removes the principal's entry; one that is gone is fine, and
-// so is one of another ARN, which stays (an empty arn stands for any).
+// so is one of another ARN, which stays.
 func (c *Clients) DeleteAccessEntry(ctx context.Context, cluster, principalARN, arn string) error {
-	have, err := c.GetAccessEntry(ctx, cluster, principalARN)
+	have, err := beforeDelete(ctx, c, func() (AccessEntry, error) { return c.GetAccessEntry(ctx, cluster, principalARN) })
 	if err != nil {
 		return unlessGone(err)
 	}
-	if sameID(arn, have.ARN) != nil {
+	if !known(arn, have.ARN) {
 		return nil
 	}
 	_, err = c.eks.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &cluster, PrincipalArn: &principalARN})

@@ -37,15 +37,6 @@ var (
 	ErrLaunchTemplateNotFound = fmt.Errorf("launch template %w", ErrNotFound)
 )
 
-// sameID wants the identity that a thing has to be the one that the caller
-// knows. No identity stands for any. ErrReplaced.
-func sameID(known, have string) error {
-	if known == "" || known == have {
-		return nil
-	}
-	return fmt.Errorf("%w (known by %s, found %s)", ErrReplaced, known, have)
-}
-
 // UnauthorizedError is an ErrUnauthorized with what AWS said about it.
 type UnauthorizedError struct {
 	Action    string // e.g. ec2:CreateFleet; always set
@@ -198,6 +189,13 @@ func shortMessage(err error) string {
 		return api.ErrorMessage()
 	}
 	return err.Error()
+}
+
+// Answered tells whether AWS itself refused the call. After any other failure
+// what was asked for may have been done.
+func Answered(err error) bool {
+	var api smithy.APIError
+	return errors.Is(err, ErrConflict) || errors.As(err, &api)
 }
 
 // hasCode tells whether err is an AWS error with that code and, where given,

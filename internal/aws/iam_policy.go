@@ -2,37 +2,72 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
 // Policy is a customer managed IAM policy; its default version is what counts.
 type Policy struct {
-	Name, Path  string // path "/" where empty
-	ARN         string // read only
-	ID          string // as of a Role
-	Description string // fixed at creation
-	Document    string // JSON
+	Name, Path  string    // path "/" where empty
+	ARN         string    // read only
+	ID          string    // as of a Role
+	Created     time.Time // read only
+	Description string    // fixed at creation
+	Document    string    // JSON
 	Tags        map[string]string
 }
 
 // CreatePolicy makes the policy. ErrConflict when one of that name exists.
 func (c *Clients) CreatePolicy(ctx context.Context, want Policy) (Policy, error) {
+	sent := countRetries()
 	out, err := c.iam.CreatePolicy(ctx, &iam.CreatePolicyInput{
 		PolicyName:     &want.Name,
 		Path:           awssdk.String(pathOrRoot(want.Path)),
 		PolicyDocument: &want.Document,
 		Description:    optional(want.Description),
 		Tags:           iamTags(want.Tags),
-	})
+	}, sent.option)
 	if err != nil {
-		return Policy{}, wrap(err, "policy %q create", want.Name)
+		err = wrap(err, "policy %q create", want.Name)
+		if have, ours := c.policyOfLostAnswer(ctx, want, sent, err); ours {
+			return have, nil
+		}
+		return Policy{}, err
 	}
 	want.ARN, want.ID, want.Path = awssdk.ToString(out.Policy.Arn), awssdk.ToString(out.Policy.PolicyId), awssdk.ToString(out.Policy.Path)
 	return want, nil
+}
+
+// policyOfLostAnswer is roleOfLostAnswer for policies, which are found by name
+// among those of the account.
+func (c *Clients) policyOfLostAnswer(ctx context.Context, want Policy, sent *retries, err error) (Policy, bool) {
+	if !errors.Is(err, ErrConflict) || sent.count == 0 {
+		return Policy{}, false
+	}
+	path := pathOrRoot(want.Path)
+	list := iam.NewListPoliciesPaginator(c.iam, &iam.ListPoliciesInput{Scope: iamtypes.PolicyScopeTypeLocal, PathPrefix: &path})
+	for list.HasMorePages() {
+		page, err := list.NextPage(ctx)
+		if err != nil {
+			return Policy{}, false
+		}
+		for _, p := range page.Policies {
+			if awssdk.ToString(p.PolicyName) != want.Name || awssdk.ToString(p.Path) != path {
+				continue
+			}
+			have, err := c.GetPolicy(ctx, awssdk.ToString(p.Arn))
+			return have, err == nil && sent.made(have.Created) && have.Description == want.Description &&
+				SameJSON(have.Document, want.Document) && maps.Equal(have.Tags, withoutReserved(want.Tags))
+		}
+	}
+	return Policy{}, false
 }
 
 // GetPolicy reads the policy and its default version. ErrNotFound.
@@ -50,7 +85,7 @@ func (c *Clients) GetPolicy(ctx context.Context, arn string) (Policy, error) {
 		return Policy{}, fmt.Errorf("policy %s read: decode document: %w", arn, err)
 	}
 	return Policy{
-		Name: awssdk.ToString(out.Policy.PolicyName), Path: awssdk.ToString(out.Policy.Path), ARN: arn, ID: awssdk.ToString(out.Policy.PolicyId),
+		Name: awssdk.ToString(out.Policy.PolicyName), Path: awssdk.ToString(out.Policy.Path), ARN: arn, ID: awssdk.ToString(out.Policy.PolicyId), Created: awssdk.ToTime(out.Policy.CreateDate),
 		Description: awssdk.ToString(out.Policy.Description), Document: document, Tags: fromIAMTags(out.Policy.Tags),
 	}, nil
 }
@@ -63,7 +98,7 @@ func (c *Clients) UpdatePolicy(ctx context.Context, prior, want Policy) (Policy,
 	if err != nil {
 		return Policy{}, err
 	}
-	if err := sameID(want.ID, have.ID); err != nil {
+	if err := sameIfKnown(want.ID, have.ID); err != nil {
 		return Policy{}, fmt.Errorf("policy %s update: %w", want.ARN, err)
 	}
 	if !SameJSON(want.Document, have.Document) {
@@ -111,14 +146,14 @@ func (c *Clients) deleteOldVersions(ctx context.Context, arn string) error {
 }
 
 // DeletePolicy removes the policy with its versions; one that is gone is fine,
-// and so is another of that name, which stays (an empty id stands for any). One
+// and so is another of that name, which stays. One
 // that is attached is ErrInUse.
 func (c *Clients) DeletePolicy(ctx context.Context, arn, id string) error {
-	have, err := c.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: &arn})
+	have, err := beforeDelete(ctx, c, func() (Policy, error) { return c.GetPolicy(ctx, arn) })
 	if err != nil {
-		return unlessGone(wrap(err, "policy %s read", arn))
+		return unlessGone(err)
 	}
-	if sameID(id, awssdk.ToString(have.Policy.PolicyId)) != nil {
+	if !known(id, have.ID) {
 		return nil
 	}
 	if err := c.deleteOldVersions(ctx, arn); err != nil {

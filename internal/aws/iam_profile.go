@@ -2,7 +2,10 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -10,34 +13,50 @@ import (
 
 // InstanceProfile is an IAM instance profile with the one role it may hold.
 type InstanceProfile struct {
-	Name, Path string // path "/" where empty
-	ARN        string // read only
-	ID         string // as of a Role
-	Role       string // name of the role; empty when read: the profile has none
-	RoleARN    string // read only
+	Name, Path string    // path "/" where empty
+	ARN        string    // read only
+	ID         string    // as of a Role
+	Created    time.Time // read only
+	Role       string    // name of the role; empty when read: the profile has none
+	RoleARN    string    // read only
 	Tags       map[string]string
 }
 
 // CreateInstanceProfile makes the profile and puts the role into it.
 // ErrConflict when one of that name exists; ErrNotFound when the role does not
 // exist after the wait. When the profile was made but the role not added, the
-// error comes with a profile whose ARN is set: record it, UpdateInstanceProfile
-// repairs it.
+// error comes with a profile whose ID is set: that one is the caller's to remove.
 func (c *Clients) CreateInstanceProfile(ctx context.Context, want InstanceProfile) (InstanceProfile, error) {
+	sent := countRetries()
 	out, err := c.iam.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
 		InstanceProfileName: &want.Name, Path: awssdk.String(pathOrRoot(want.Path)), Tags: iamTags(want.Tags),
-	})
-	if err != nil {
-		return InstanceProfile{}, wrap(err, "instance profile %q create", want.Name)
-	}
+	}, sent.option)
 	made := want
-	made.Path, made.ARN, made.ID = awssdk.ToString(out.InstanceProfile.Path), awssdk.ToString(out.InstanceProfile.Arn), awssdk.ToString(out.InstanceProfile.InstanceProfileId)
 	made.Role = ""
+	if err != nil {
+		err = wrap(err, "instance profile %q create", want.Name)
+		have, ours := c.profileOfLostAnswer(ctx, want, sent, err)
+		if !ours {
+			return InstanceProfile{}, err
+		}
+		made.Path, made.ARN, made.ID = have.Path, have.ARN, have.ID
+	} else {
+		made.Path, made.ARN, made.ID = awssdk.ToString(out.InstanceProfile.Path), awssdk.ToString(out.InstanceProfile.Arn), awssdk.ToString(out.InstanceProfile.InstanceProfileId)
+	}
 	if err := c.addRole(ctx, want.Name, want.Role); err != nil {
 		return made, err
 	}
 	made.Role = want.Role
 	return made, nil
+}
+
+// profileOfLostAnswer is roleOfLostAnswer for instance profiles.
+func (c *Clients) profileOfLostAnswer(ctx context.Context, want InstanceProfile, sent *retries, err error) (InstanceProfile, bool) {
+	if !errors.Is(err, ErrConflict) || sent.count == 0 {
+		return InstanceProfile{}, false
+	}
+	have, err := c.GetInstanceProfile(ctx, want.Name)
+	return have, err == nil && sent.made(have.Created) && have.Path == pathOrRoot(want.Path) && have.Role == "" && maps.Equal(have.Tags, withoutReserved(want.Tags))
 }
 
 func (c *Clients) addRole(ctx context.Context, profile, role string) error {
@@ -59,7 +78,7 @@ func (c *Clients) GetInstanceProfile(ctx context.Context, name string) (Instance
 	p := out.InstanceProfile
 	profile := InstanceProfile{
 		Name: awssdk.ToString(p.InstanceProfileName), Path: awssdk.ToString(p.Path),
-		ARN: awssdk.ToString(p.Arn), ID: awssdk.ToString(p.InstanceProfileId), Tags: fromIAMTags(p.Tags),
+		ARN: awssdk.ToString(p.Arn), ID: awssdk.ToString(p.InstanceProfileId), Created: awssdk.ToTime(p.CreateDate), Tags: fromIAMTags(p.Tags),
 	}
 	if len(p.Roles) > 0 {
 		profile.Role, profile.RoleARN = awssdk.ToString(p.Roles[0].RoleName), awssdk.ToString(p.Roles[0].Arn)
@@ -74,7 +93,7 @@ func (c *Clients) UpdateInstanceProfile(ctx context.Context, prior, want Instanc
 	if err != nil {
 		return InstanceProfile{}, err
 	}
-	if err := sameID(want.ID, have.ID); err != nil {
+	if err := sameIfKnown(want.ID, have.ID); err != nil {
 		return InstanceProfile{}, fmt.Errorf("instance profile %q update: %w", want.Name, err)
 	}
 	if have.Role != want.Role {
@@ -108,14 +127,13 @@ func (c *Clients) removeRole(ctx context.Context, profile, role string) error {
 }
 
 // DeleteInstanceProfile takes the role out and removes the profile; one that is
-// gone is fine, and so is another of that name, which stays (an empty id stands
-// for any).
+// gone is fine, and so is another of that name, which stays.
 func (c *Clients) DeleteInstanceProfile(ctx context.Context, name, id string) error {
-	have, err := c.GetInstanceProfile(ctx, name)
+	have, err := beforeDelete(ctx, c, func() (InstanceProfile, error) { return c.GetInstanceProfile(ctx, name) })
 	if err != nil {
 		return unlessGone(err)
 	}
-	if sameID(id, have.ID) != nil {
+	if !known(id, have.ID) {
 		return nil
 	}
 	if err := c.removeRole(ctx, name, have.Role); err != nil {

@@ -19,9 +19,10 @@ import (
 // Role is an IAM role with everything attached to it.
 type Role struct {
 	Name                string
-	Path                string // "/" where empty
-	ARN                 string // read only
-	ID                  string // unique among all roles that ever were; read only, and compared where an update has it
+	Path                string    // "/" where empty
+	ARN                 string    // read only
+	ID                  string    // unique among all roles that ever were; read only, and compared where an update has it
+	Created             time.Time // read only
 	Description         string
 	TrustPolicy         string // JSON
 	PermissionsBoundary string // ARN of a policy; empty: none
@@ -33,7 +34,7 @@ type Role struct {
 
 // CreateRole makes the role and attaches its policies. ErrConflict when a role
 // of that name exists. When the role was made but a later step failed, the
-// error comes with a Role whose ARN is set: record it, UpdateRole repairs it.
+// error comes with a Role whose ID is set: that one is the caller's to remove.
 func (c *Clients) CreateRole(ctx context.Context, want Role) (Role, error) {
 	in := &iam.CreateRoleInput{
 		RoleName:                 &want.Name,
@@ -47,19 +48,41 @@ func (c *Clients) CreateRole(ctx context.Context, want Role) (Role, error) {
 		in.MaxSessionDuration = awssdk.Int32(int32(want.MaxSessionDuration / time.Second))
 	}
 	var out *iam.CreateRoleOutput
+	sent := countRetries()
 	err := c.propagate(ctx, invalidPrincipal, func() (err error) {
-		out, err = c.iam.CreateRole(ctx, in)
+		out, err = c.iam.CreateRole(ctx, in, sent.option)
 		return err
 	})
-	if err != nil {
-		return Role{}, wrap(err, "role %q create", want.Name)
-	}
 	made := want
-	made.Path, made.ARN, made.ID = awssdk.ToString(out.Role.Path), awssdk.ToString(out.Role.Arn), awssdk.ToString(out.Role.RoleId)
+	if err != nil {
+		err = wrap(err, "role %q create", want.Name)
+		have, ours := c.roleOfLostAnswer(ctx, want, sent, err)
+		if !ours {
+			return Role{}, err
+		}
+		made.Path, made.ARN, made.ID = have.Path, have.ARN, have.ID
+	} else {
+		made.Path, made.ARN, made.ID = awssdk.ToString(out.Role.Path), awssdk.ToString(out.Role.Arn), awssdk.ToString(out.Role.RoleId)
+	}
 	if err := c.updateRolePolicies(ctx, Role{}, want, Role{}); err != nil {
 		return made, err
 	}
 	return made, nil
+}
+
+// roleOfLostAnswer finds the role that an earlier sending of a create made: what
+// is there is of this moment, and in everything as it was asked for.
+func (c *Clients) roleOfLostAnswer(ctx context.Context, want Role, sent *retries, err error) (Role, bool) {
+	if !errors.Is(err, ErrConflict) || sent.count == 0 {
+		return Role{}, false
+	}
+	have, err := c.GetRole(ctx, want.Name)
+	if err != nil || !sent.made(have.Created) {
+		return Role{}, false
+	}
+	return have, have.Path == pathOrRoot(want.Path) && have.Description == want.Description && have.PermissionsBoundary == want.PermissionsBoundary &&
+		SameJSON(have.TrustPolicy, want.TrustPolicy) && maps.Equal(have.Tags, withoutReserved(want.Tags)) &&
+		len(have.InlinePolicies) == 0 && len(have.ManagedPolicies) == 0
 }
 
 // invalidPrincipal is how IAM answers while a principal or identity provider
@@ -81,7 +104,7 @@ func (c *Clients) GetRole(ctx context.Context, name string) (Role, error) {
 	role := Role{
 		Name: awssdk.ToString(out.Role.RoleName), Path: awssdk.ToString(out.Role.Path),
 		ARN: awssdk.ToString(out.Role.Arn), ID: awssdk.ToString(out.Role.RoleId),
-		Description: awssdk.ToString(out.Role.Description), TrustPolicy: trust,
+		Created: awssdk.ToTime(out.Role.CreateDate), Description: awssdk.ToString(out.Role.Description), TrustPolicy: trust,
 		MaxSessionDuration: time.Duration(awssdk.ToInt32(out.Role.MaxSessionDuration)) * time.Second,
 		Tags:               fromIAMTags(out.Role.Tags),
 		InlinePolicies:     map[string]string{},
@@ -134,7 +157,7 @@ func (c *Clients) UpdateRole(ctx context.Context, prior, want Role) (Role, error
 	if err != nil {
 		return Role{}, err
 	}
-	if err := sameID(want.ID, have.ID); err != nil {
+	if err := sameIfKnown(want.ID, have.ID); err != nil {
 		return Role{}, fmt.Errorf("role %q update: %w", want.Name, err)
 	}
 	if err := c.updateRoleItself(ctx, want, have); err != nil {
@@ -259,14 +282,14 @@ func (c *Clients) detachPolicy(ctx context.Context, role, arn string) error {
 
 // DeleteRole removes the role with its inline policies, after detaching what is
 // attached. A role that is gone is fine, and so is another role of that name: it
-// stays (an empty id stands for any). One in an instance profile is ErrInUse, and
+// stays. One in an instance profile is ErrInUse, and
 // has lost its policies by then: UpdateRole attaches them again.
 func (c *Clients) DeleteRole(ctx context.Context, name, id string) error {
-	role, err := c.GetRole(ctx, name)
+	role, err := beforeDelete(ctx, c, func() (Role, error) { return c.GetRole(ctx, name) })
 	if err != nil {
 		return unlessGone(err)
 	}
-	if sameID(id, role.ID) != nil {
+	if !known(id, role.ID) {
 		return nil
 	}
 	for policy := range role.InlinePolicies {

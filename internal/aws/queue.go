@@ -45,18 +45,27 @@ func (c *Clients) CreateQueue(ctx context.Context, want Queue) (Queue, error) {
 	if err != nil {
 		return Queue{}, wrap(err, "queue %q create", want.Name)
 	}
-	want.URL = awssdk.ToString(out.QueueUrl)
+	url := awssdk.ToString(out.QueueUrl)
 	// A queue is not found by its name for some moments after it was made.
 	notYet := func(err error) bool { return errors.Is(err, ErrNotFound) }
 	var have Queue
 	err = c.propagate(ctx, notYet, func() (err error) {
-		have, err = c.GetQueue(ctx, want.Name)
+		have, err = c.queueAt(ctx, want.Name, url)
 		return err
 	})
 	if err != nil {
-		return want, err
+		return Queue{}, errors.Join(err, c.takeBackQueue(ctx, url))
 	}
 	return have, nil
+}
+
+// takeBackQueue removes a queue that was made a moment ago and whose identity
+// cannot be read: without one nothing would tell it from another of its name.
+func (c *Clients) takeBackQueue(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer cancel()
+	_, err := c.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
+	return unlessGone(wrap(err, "queue %s delete", url))
 }
 
 func queueAttributes(q Queue) map[string]string {
@@ -85,6 +94,11 @@ func (c *Clients) GetQueue(ctx context.Context, name string) (Queue, error) {
 	if err != nil {
 		return Queue{}, err
 	}
+	return c.queueAt(ctx, name, url)
+}
+
+// queueAt reads the queue of that URL.
+func (c *Clients) queueAt(ctx context.Context, name, url string) (Queue, error) {
 	out, err := c.sqs.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: &url, AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameAll},
 	})
@@ -122,7 +136,7 @@ func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, er
 	if err != nil {
 		return Queue{}, err
 	}
-	if err := sameID(want.ID, have.ID); err != nil {
+	if err := sameIfKnown(want.ID, have.ID); err != nil {
 		return Queue{}, fmt.Errorf("queue %q update: %w", want.Name, err)
 	}
 	attributes := queueAttributes(want)
@@ -151,13 +165,13 @@ func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, er
 }
 
 // DeleteQueue removes the queue by name; one that is gone is fine, and so is
-// another of that name, which stays (an empty id stands for any).
+// another of that name, which stays.
 func (c *Clients) DeleteQueue(ctx context.Context, name, id string) error {
-	have, err := c.GetQueue(ctx, name)
+	have, err := beforeDelete(ctx, c, func() (Queue, error) { return c.GetQueue(ctx, name) })
 	if err != nil {
 		return unlessGone(err)
 	}
-	if sameID(id, have.ID) != nil {
+	if !known(id, have.ID) {
 		return nil
 	}
 	_, err = c.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &have.URL})

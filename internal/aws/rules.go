@@ -2,9 +2,13 @@ package aws
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -17,7 +21,7 @@ type Rule struct {
 	Name, Description string
 	Pattern           string // JSON event pattern
 	ARN               string // read only
-	ID                string // EventBridge gives rules none: the value of a tag that CreateRule puts on; empty: a rule without. As of a Role
+	ID                string // EventBridge gives rules none: the value of a tag that CreateRule puts on, or a digest of a rule without the tag. As of a Role
 	Enabled           bool   // read only: rules are created enabled, and updated to it
 	TargetID          string // name of the target within the rule
 	TargetARN         string // empty when read: the rule has no target of that id
@@ -29,7 +33,7 @@ const ruleIDTag = "karpenterd.sh/id"
 
 // CreateRule makes the rule, enabled, with its target. ErrConflict when a rule
 // of that name exists. When the rule was made but its target not, the error
-// comes with a Rule whose ARN is set: record it, UpdateRule repairs it.
+// comes with a Rule whose ARN is set: that one is the caller's to remove.
 func (c *Clients) CreateRule(ctx context.Context, want Rule) (Rule, error) {
 	// PutRule would overwrite.
 	switch _, err := c.GetRule(ctx, want.Name, want.TargetID); {
@@ -108,9 +112,24 @@ func (c *Clients) GetRule(ctx context.Context, name, targetID string) (Rule, err
 		return Rule{}, wrap(err, "event rule %q read tags", name)
 	}
 	rule.Tags = fromEventsTags(tags.Tags)
-	rule.ID = rule.Tags[ruleIDTag]
+	if rule.ID = rule.Tags[ruleIDTag]; rule.ID == "" {
+		rule.ID = digestOf(rule, targets)
+	}
 	delete(rule.Tags, ruleIDTag)
 	return rule, nil
+}
+
+// untagged begins the ID of a rule that has no tag for it: an imported one. Then
+// the rule is known by what it says, until an update puts the tag on.
+const untagged = "untagged/"
+
+func digestOf(rule Rule, targets []eventstypes.Target) string {
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%q %q %t", rule.ARN, rule.Pattern, rule.Enabled)
+	for _, t := range targets {
+		_, _ = fmt.Fprintf(sum, " %q %q", awssdk.ToString(t.Id), awssdk.ToString(t.Arn))
+	}
+	return untagged + hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
 func (c *Clients) targets(ctx context.Context, rule string) ([]eventstypes.Target, error) {
@@ -129,13 +148,14 @@ func (c *Clients) targets(ctx context.Context, rule string) ([]eventstypes.Targe
 }
 
 // UpdateRule takes the rule, its target and its tags to want; tags as in
-// UpdateRole. ErrNotFound, ErrReplaced.
+// UpdateRole. A rule without an ID of its own gets one; the answer has it.
+// ErrNotFound, ErrReplaced.
 func (c *Clients) UpdateRule(ctx context.Context, prior, want Rule) (Rule, error) {
 	have, err := c.GetRule(ctx, want.Name, want.TargetID)
 	if err != nil {
 		return Rule{}, err
 	}
-	if err := sameID(want.ID, have.ID); err != nil {
+	if err := sameIfKnown(want.ID, have.ID); err != nil {
 		return Rule{}, fmt.Errorf("event rule %q update: %w", want.Name, err)
 	}
 	if !have.Enabled || have.Description != want.Description || !SameJSON(have.Pattern, want.Pattern) {
@@ -149,6 +169,9 @@ func (c *Clients) UpdateRule(ctx context.Context, prior, want Rule) (Rule, error
 		}
 	}
 	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
+	if strings.HasPrefix(have.ID, untagged) {
+		set[ruleIDTag] = rand.Text()
+	}
 	if len(set) > 0 {
 		if _, err := c.events.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &have.ARN, Tags: eventsTags(set)}); err != nil {
 			return Rule{}, wrap(err, "event rule %q tag", want.Name)
@@ -163,14 +186,13 @@ func (c *Clients) UpdateRule(ctx context.Context, prior, want Rule) (Rule, error
 }
 
 // DeleteRule removes the rule's targets, all of them, then the rule; what is
-// gone is fine, and so is another of that name, which stays (an empty id stands
-// for any).
+// gone is fine, and so is another of that name, which stays.
 func (c *Clients) DeleteRule(ctx context.Context, name, id string) error {
-	have, err := c.GetRule(ctx, name, "")
+	have, err := beforeDelete(ctx, c, func() (Rule, error) { return c.GetRule(ctx, name, "") })
 	if err != nil {
 		return unlessGone(err)
 	}
-	if sameID(id, have.ID) != nil {
+	if !known(id, have.ID) {
 		return nil
 	}
 	targets, err := c.targets(ctx, name)

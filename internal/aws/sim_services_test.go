@@ -50,7 +50,7 @@ func TestSim_ClusterAndAccessEntryLife(t *testing.T) {
 		t.Errorf("tags %v", entry.Tags)
 	}
 	for range 2 {
-		if err := c.DeleteAccessEntry(ctx, "lab", want.PrincipalARN, ""); err != nil {
+		if err := c.DeleteAccessEntry(ctx, "lab", want.PrincipalARN, aws.AnyID); err != nil {
 			t.Errorf("delete: %v", err)
 		}
 	}
@@ -181,13 +181,13 @@ func TestSim_QueueAndRulesCarryEvents(t *testing.T) {
 
 	for _, r := range awsspec.EventRules("lab") {
 		for range 2 {
-			if err := c.DeleteRule(ctx, r.Name, ""); err != nil {
+			if err := c.DeleteRule(ctx, r.Name, aws.AnyID); err != nil {
 				t.Errorf("delete rule: %v", err)
 			}
 		}
 	}
 	for range 2 {
-		if err := c.DeleteQueue(ctx, "lab", ""); err != nil {
+		if err := c.DeleteQueue(ctx, "lab", aws.AnyID); err != nil {
 			t.Errorf("delete queue: %v", err)
 		}
 	}

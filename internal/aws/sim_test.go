@@ -120,7 +120,7 @@ func TestSim_RoleLife(t *testing.T) {
 	}
 
 	for range 2 {
-		if err := c.DeleteRole(ctx, "node", ""); err != nil {
+		if err := c.DeleteRole(ctx, "node", aws.AnyID); err != nil {
 			t.Errorf("delete: %v", err)
 		}
 	}
@@ -150,14 +150,14 @@ func TestSim_PolicyLife(t *testing.T) {
 	}
 	role := aws.Role{Name: "r", TrustPolicy: awsspec.NodeTrust("aws"), ManagedPolicies: []string{policy.ARN}}
 	try[aws.Role](t)(c.CreateRole(ctx, role))
-	if err := c.DeletePolicy(ctx, policy.ARN, ""); !errors.Is(err, aws.ErrInUse) {
+	if err := c.DeletePolicy(ctx, policy.ARN, aws.AnyID); !errors.Is(err, aws.ErrInUse) {
 		t.Errorf("delete of an attached policy: %v", err)
 	}
-	if err := c.DeleteRole(ctx, "r", ""); err != nil {
+	if err := c.DeleteRole(ctx, "r", aws.AnyID); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := c.DeletePolicy(ctx, policy.ARN, ""); err != nil {
+		if err := c.DeletePolicy(ctx, policy.ARN, aws.AnyID); err != nil {
 			t.Errorf("delete: %v", err)
 		}
 	}
@@ -176,11 +176,11 @@ func TestSim_InstanceProfileLife(t *testing.T) {
 	if have.Role != "node" || have.RoleARN != "arn:aws:iam::123456789012:role/node" {
 		t.Errorf("after the repair: %+v", have)
 	}
-	if err := c.DeleteRole(ctx, "node", ""); !errors.Is(err, aws.ErrInUse) {
+	if err := c.DeleteRole(ctx, "node", aws.AnyID); !errors.Is(err, aws.ErrInUse) {
 		t.Errorf("delete of a role in a profile: %v", err)
 	}
 	for range 2 {
-		if err := c.DeleteInstanceProfile(ctx, "profile", ""); err != nil {
+		if err := c.DeleteInstanceProfile(ctx, "profile", aws.AnyID); err != nil {
 			t.Errorf("delete: %v", err)
 		}
 	}

@@ -2,7 +2,9 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,11 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/csaupgrade"
+	"k8s.io/client-go/util/retry"
 )
 
 // FieldManager is the name under which the provider owns fields.
@@ -38,6 +43,21 @@ func (r Ref) String() string {
 		return fmt.Sprintf("%s %q", r.Kind, r.Namespace+"/"+r.Name)
 	}
 	return fmt.Sprintf("%s %q", r.Kind, r.Name)
+}
+
+// Key is the ref as one word, to be kept and read by ParseKey.
+func (r Ref) Key() string {
+	return strings.Join([]string{r.Group, r.Version, r.Kind, r.Namespace, r.Name}, "/")
+}
+
+// ParseKey reads a Key; ok is false for anything else.
+func ParseKey(key string) (ref Ref, ok bool) {
+	parts := strings.Split(key, "/")
+	if len(parts) != 5 {
+		return Ref{}, false
+	}
+	kind := schema.GroupVersionKind{Group: parts[0], Version: parts[1], Kind: parts[2]}
+	return Ref{GroupVersionKind: kind, Namespace: parts[3], Name: parts[4]}, true
 }
 
 // Applier declares objects by server-side apply, reads them, deletes them and
@@ -94,6 +114,60 @@ func (a *Applier) Apply(ctx context.Context, obj *unstructured.Unstructured, for
 		return err
 	})
 	return out, wrap(err, "apply", ref)
+}
+
+// Create makes obj, which must not exist, and owns its fields as Apply does.
+// ErrExists where there is one of that name: it is left as it is. While the kind
+// is not served it tries again as Apply does. When the object was made but a later
+// step failed, the error comes with the object.
+func (a *Applier) Create(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	ref := RefOf(obj)
+	var made *unstructured.Unstructured
+	err := a.whenServed(ctx, func() error {
+		api, err := a.resource(ref)
+		if err != nil {
+			return err
+		}
+		made, err = api.Create(ctx, obj, metav1.CreateOptions{FieldManager: FieldManager})
+		return err
+	})
+	if err != nil {
+		return nil, wrap(err, "create", ref)
+	}
+	if err := a.ownByApply(ctx, ref, made); err != nil {
+		return made, wrap(err, "create", ref)
+	}
+	sure := obj.DeepCopy()
+	sure.SetUID(made.GetUID())
+	live, err := a.Apply(ctx, sure, true)
+	if err != nil {
+		return made, err
+	}
+	return live, nil
+}
+
+// ownByApply makes the fields that the creation set those of an Apply. Else a
+// field that a later Apply leaves out would stay.
+func (a *Applier) ownByApply(ctx context.Context, ref Ref, obj *unstructured.Unstructured) error {
+	api, err := a.resource(ref)
+	if err != nil {
+		return err
+	}
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		patch, err := csaupgrade.UpgradeManagedFieldsPatch(obj, sets.New(FieldManager), FieldManager)
+		if err != nil || patch == nil {
+			return err
+		}
+		_, err = api.Patch(ctx, ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
+		if apierrors.IsConflict(err) {
+			live, readErr := api.Get(ctx, ref.Name, metav1.GetOptions{})
+			if readErr != nil || live.GetUID() != obj.GetUID() {
+				return errors.Join(ErrNotFound, readErr)
+			}
+			obj = live
+		}
+		return err
+	})
 }
 
 // Get reads the object. ErrNotFound, ErrKindNotServed among it.

@@ -15,6 +15,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrKindNotServed says that the API server does not serve the object's kind: its CustomResourceDefinition is not installed. It is an ErrNotFound too.
 	ErrKindNotServed = fmt.Errorf("kind is not served by the cluster: %w", ErrNotFound)
+	// ErrExists says that an object of that name exists already.
+	ErrExists = errors.New("already exists")
 	// ErrMayNotNominate says that the API server does not let this client nominate pods for nodes.
 	ErrMayNotNominate = errors.New("not allowed to patch pods/status: give the daemon's service account its ClusterRole (the karpenter_daemon resource does); it asks for the right every half minute")
 	// ErrLeadershipLost says that the lease went to another replica, or could not be renewed in time.
@@ -75,6 +77,8 @@ func wrap(err error, verb string, ref Ref) error {
 		return nil
 	case notServed(err):
 		return fmt.Errorf("%s %s: %w", ref, verb, ErrKindNotServed)
+	case apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("%s %s: %w", ref, verb, ErrExists)
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s %s: %w", ref, verb, errors.Join(ErrNotFound, err))
 	}

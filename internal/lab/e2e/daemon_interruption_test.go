@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/machine"
@@ -103,7 +104,7 @@ func spotWarningReplacesTheNode(t *testing.T, d *daemonLab) {
 func (d *daemonLab) withoutRules(t *testing.T, test func(*testing.T)) {
 	rules := awsspec.EventRules(d.ClusterName)
 	for _, r := range rules {
-		if err := d.aws.DeleteRule(t.Context(), r.Name, ""); err != nil {
+		if err := d.aws.DeleteRule(t.Context(), r.Name, aws.AnyID); err != nil {
 			t.Fatal(err)
 		}
 	}

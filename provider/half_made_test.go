@@ -1,0 +1,195 @@
+package provider_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
+)
+
+// calls is one create of each kind of thing in AWS, and a resource that does it.
+func calls() map[string]struct {
+	kind   string
+	config object
+} {
+	type made = struct {
+		kind   string
+		config object
+	}
+	node := made{"karpenter_node_role", object{"cluster_name": testCluster}}
+	queue := made{"karpenter_interruption_queue", object{"cluster_name": testCluster}}
+	return map[string]made{
+		"CreateRole": node, "CreateAccessEntry": node, "CreateQueue": queue, "PutRule": queue, "PutTargets": queue,
+		"CreatePolicy":          {"karpenter_controller_role", object{"cluster_name": testCluster, "node_role_arn": testNodeRole}},
+		"CreateInstanceProfile": {"karpenter_instance_profile", object{"name": "nodes", "role": "nodes"}},
+	}
+}
+
+// TestCreate_LostAnswerIsNoConflict loses the answer to one create of each kind:
+// the thing is there, and what the call is sent again for is ours.
+func TestCreate_LostAnswerIsNoConflict(t *testing.T) {
+	for action, made := range calls() {
+		t.Run(action, func(t *testing.T) {
+			cloud := startCloud(t)
+			if err := nodesRole(t.Context(), cloud); err != nil {
+				t.Fatal(err)
+			}
+			resource := configured(t, cloud.config()).resource(made.kind)
+			cloud.Faults().Inject(awssim.Fault{Action: action, DropResponse: true, Times: 1})
+			wantNoError(t, resource.apply(made.config))
+			resource.settled(made.config)
+			wantNoError(t, resource.destroy())
+			wantNoError(t, resource.h.resource(made.kind).apply(made.config)) // nothing was left
+		})
+	}
+}
+
+// TestCreate_LostAnswerDoesNotAdoptWhatIsNotAsAsked has a role in the way that is
+// of this moment, but not as the create asked for it.
+func TestCreate_LostAnswerDoesNotAdoptWhatIsNotAsAsked(t *testing.T) {
+	cloud := startCloud(t)
+	if err := theirRole(theirNodeRole)(t.Context(), cloud); err != nil {
+		t.Fatal(err)
+	}
+	role := configured(t, cloud.config()).resource("karpenter_node_role")
+	cloud.Faults().Inject(awssim.Fault{Action: "CreateRole", DropResponse: true, Times: 1})
+	wantError(t, role.apply(object{"cluster_name": testCluster}), "already exists")
+	wantNothingMade(t, role)
+}
+
+// TestCreate_WhatCannotBeReadBackLeavesNothing denies the reading of what was made
+// a moment ago.
+func TestCreate_WhatCannotBeReadBackLeavesNothing(t *testing.T) {
+	for action, service := range map[string]string{"DescribeAccessEntry": "eks", "GetQueueAttributes": "sqs"} {
+		t.Run(action, func(t *testing.T) {
+			cloud := startCloud(t)
+			made := calls()[map[string]string{"eks": "CreateAccessEntry", "sqs": "CreateQueue"}[service]]
+			resource := configured(t, cloud.config()).resource(made.kind)
+			cloud.Faults().Inject(awssim.Fault{Service: service, Action: action, Code: "AccessDeniedException", Times: 1})
+			if diags := resource.apply(made.config); hasError(diags) {
+				wantNothingMade(t, resource)
+				wantNoError(t, resource.apply(made.config))
+			}
+			cloud.Faults().Clear()
+			resource.settled(made.config)
+		})
+	}
+}
+
+// TestUndo_WhatIsNotFoundYetIsRemovedAllTheSame has IAM not know a role that it
+// made a moment ago, when the role is to be taken back.
+func TestUndo_WhatIsNotFoundYetIsRemovedAllTheSame(t *testing.T) {
+	cloud := startCloud(t)
+	role := configured(t, cloud.config()).resource("karpenter_node_role")
+	config := object{"cluster_name": testCluster}
+	cloud.Faults().Inject(awssim.Fault{Service: "iam", Action: "AttachRolePolicy", Code: "AccessDenied", Times: 1, Status: 403})
+	cloud.Faults().Inject(awssim.Fault{Service: "iam", Action: "GetRole", Code: "NoSuchEntity", Times: 1, Status: 404})
+	wantError(t, role.apply(config), "AttachRolePolicy")
+	wantNothingMade(t, role)
+	if left := rolesOf(t.Context(), cloud, theirNodeRole); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// TestUndo_WhatCannotBeTakenBackIsKeptInState denies the removal, too: the next
+// apply removes what is left.
+func TestUndo_WhatCannotBeTakenBackIsKeptInState(t *testing.T) {
+	cloud := startCloud(t)
+	role := configured(t, cloud.config()).resource("karpenter_node_role")
+	config := object{"cluster_name": testCluster}
+	cloud.Faults().Inject(awssim.Fault{Service: "iam", Action: "AttachRolePolicy", Code: "AccessDenied", Times: 1, Status: 403})
+	cloud.Faults().Inject(awssim.Fault{Service: "iam", Action: "DeleteRole", Code: "AccessDenied", Times: 1, Status: 403})
+	diags := role.apply(config)
+	if len(diags) != 2 || role.state.IsNull() || !role.tainted {
+		t.Fatalf("%d diagnostics, state %s", len(diags), role.state)
+	}
+	wantNoError(t, role.apply(config))
+	role.settled(config)
+}
+
+// TestUpdate_AfterAFailedOneNeedsNoRefresh makes a role again, fails half-way, and
+// applies once more with the state as it is.
+func TestUpdate_AfterAFailedOneNeedsNoRefresh(t *testing.T) {
+	for kind, name := range map[string]string{"karpenter_controller_role": theirControllerRole, "karpenter_node_role": theirNodeRole} {
+		t.Run(kind, func(t *testing.T) {
+			cloud := startCloud(t)
+			role := configured(t, cloud.config()).resource(kind)
+			config := object{"cluster_name": testCluster}
+			if kind == "karpenter_controller_role" {
+				config["node_role_arn"] = testNodeRole
+			}
+			wantNoError(t, role.apply(config))
+			if err := cloud.clients.DeleteRole(t.Context(), name, aws.AnyID); err != nil {
+				t.Fatal(err)
+			}
+			wantNoError(t, role.read())
+			cloud.Faults().Inject(awssim.Fault{Service: "iam", Action: "AttachRolePolicy", Code: "AccessDenied", Times: 1, Status: 403})
+			wantError(t, role.apply(config), "AttachRolePolicy")
+			wantNoError(t, role.apply(config))
+			role.settled(config)
+		})
+	}
+}
+
+// TestForeign_RuleInPlaceOfAnImportedOne imports rules that carry no id of ours.
+// One that is replaced before an update has marked it is somebody else's.
+func TestForeign_RuleInPlaceOfAnImportedOne(t *testing.T) {
+	cloud := startCloud(t)
+	h := configured(t, cloud.config())
+	queue, err := cloud.clients.CreateQueue(t.Context(), aws.Queue{Name: testCluster, MessageRetention: 5 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range awsspec.EventRules(testCluster) {
+		rule := aws.Rule{Name: r.Name, Description: r.Description, Pattern: r.Pattern, TargetID: awsspec.QueueTargetID, TargetARN: queue.ARN}
+		if _, err := cloud.clients.CreateRule(t.Context(), rule); err != nil {
+			t.Fatal(err)
+		}
+	}
+	imported, diags := h.imported("karpenter_interruption_queue", testCluster+","+testCluster)
+	wantNoError(t, diags)
+	name := awsspec.EventRules(testCluster)[2].Name
+	if err := cloud.clients.DeleteRule(t.Context(), name, aws.AnyID); err != nil {
+		t.Fatal(err)
+	}
+	if err := theirRule(t.Context(), cloud); err != nil {
+		t.Fatal(err)
+	}
+	look := func() aws.Rule {
+		rule, err := cloud.clients.GetRule(t.Context(), name, awsspec.QueueTargetID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rule
+	}
+	before := look()
+	wantNoError(t, imported.read())
+	wantError(t, imported.apply(object{"cluster_name": testCluster}), name, "already exists", "state rm")
+	wantNoError(t, imported.destroy())
+	if after := look(); !cmp.Equal(before, after) {
+		t.Errorf("the rule of somebody else: %s", cmp.Diff(before, after))
+	}
+}
+
+// TestImport_RuleIsMarkedByTheFirstUpdate changes an imported queue, and then its
+// rules, and finds them its own.
+func TestImport_RuleIsMarkedByTheFirstUpdate(t *testing.T) {
+	cloud := startCloud(t)
+	h := configured(t, cloud.config())
+	config := object{"cluster_name": testCluster, "tags": object{"env": "one"}}
+	wantNoError(t, h.resource("karpenter_interruption_queue").apply(config))
+	imported, diags := h.imported("karpenter_interruption_queue", testCluster+","+testCluster)
+	wantNoError(t, diags)
+	config["tags"] = object{"env": "two"}
+	wantNoError(t, imported.apply(config))
+	imported.settled(config)
+	rule, err := cloud.clients.GetRule(t.Context(), awsspec.EventRules(testCluster)[0].Name, awsspec.QueueTargetID)
+	if err != nil || rule.Tags["env"] != "two" {
+		t.Errorf("rule %+v, %v", rule, err)
+	}
+	wantNoError(t, imported.destroy())
+}

@@ -1,0 +1,75 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+)
+
+// mostNamed is how many objects in the way a message names.
+const mostNamed = 5
+
+// othersIn names some of the objects in the namespace that somebody has made: what
+// goes with the namespace and nobody would miss is left out. What cannot be
+// listed may be there: that is an error.
+func (c *cluster) othersIn(ctx context.Context, namespace string) ([]string, error) {
+	lists, err := discovery.ServerPreferredNamespacedResources(c.discovery)
+	if err != nil {
+		return nil, fmt.Errorf("namespace %q look into: %w", namespace, err)
+	}
+	var others []string
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("namespace %q look into: %w", namespace, err)
+		}
+		for _, resource := range list.APIResources {
+			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") || resource.Kind == "Event" || resource.Kind == "Endpoints" {
+				continue
+			}
+			found, err := c.dynamic.Resource(version.WithResource(resource.Name)).Namespace(namespace).List(ctx, metav1.ListOptions{})
+			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("namespace %q look into %s: %w", namespace, resource.Name, err)
+			}
+			for _, item := range found.Items {
+				if !goesWithNamespace(&item) {
+					others = append(others, kube.RefOf(&item).String())
+				}
+			}
+		}
+		if len(others) >= mostNamed {
+			return append(others[:mostNamed], "..."), nil
+		}
+	}
+	return others, nil
+}
+
+// goesWithNamespace tells whether an object is there only because the namespace
+// is, or because of another object, or is going.
+func goesWithNamespace(obj *unstructured.Unstructured) bool {
+	if obj.GetDeletionTimestamp() != nil || len(obj.GetOwnerReferences()) > 0 {
+		return true
+	}
+	switch obj.GetKind() {
+	case "ConfigMap":
+		return obj.GetName() == "kube-root-ca.crt"
+	case "ServiceAccount":
+		return obj.GetName() == "default"
+	case "Secret":
+		_, token := obj.GetAnnotations()[corev1.ServiceAccountNameKey]
+		return token
+	}
+	return false
+}
