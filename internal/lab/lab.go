@@ -138,9 +138,9 @@ func (l *Lab) cloudEnv() []string {
 // findBinaries fills in the programs that the options do not name.
 func (l *Lab) findBinaries(ctx context.Context) error {
 	b := &l.options.Binaries
-	wanted := map[toolchain.Tool]*string{
-		toolchain.Etcd: &b.Etcd, toolchain.APIServer: &b.APIServer, toolchain.ControllerManager: &b.ControllerManager,
-		toolchain.Scheduler: &b.Scheduler, toolchain.Kwok: &b.Kwok,
+	wanted := map[toolchain.Tool]*string{toolchain.Etcd: &b.Etcd, toolchain.APIServer: &b.APIServer}
+	if !l.options.ServersOnly {
+		wanted[toolchain.ControllerManager], wanted[toolchain.Scheduler], wanted[toolchain.Kwok] = &b.ControllerManager, &b.Scheduler, &b.Kwok
 	}
 	var missing []toolchain.Tool
 	for tool, path := range wanted {
@@ -180,6 +180,7 @@ func (l *Lab) startPlane(ctx context.Context) error {
 	l.plane, err = controlplane.Start(ctx, controlplane.Options{
 		Dir: l.Dir, Binaries: l.options.Binaries, Processes: l.Processes, Authority: authority, Logger: l.logger("control-plane"),
 		Issuer: l.issuer(), ServiceCIDR: ServiceCIDR, TokenReviewURL: l.hook.URL + webhook.TokenPath, BootstrapNodes: bootstrapNames(),
+		ServersOnly: l.options.ServersOnly,
 	})
 	if err != nil {
 		return err
