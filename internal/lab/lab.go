@@ -33,6 +33,7 @@ type Lab struct {
 	Region, ClusterName string
 	Endpoint            string // of the API server
 	CA                  []byte // PEM, of the API server
+	EtcdURL             string // of what the API server keeps its objects in
 
 	Cloud    *awssim.Cloud
 	VPC      ec2sim.VPC
@@ -185,7 +186,7 @@ func (l *Lab) startPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.Endpoint, l.AdminConfig, l.Kubeconfig = l.plane.Endpoint, l.plane.Admin, l.plane.AdminKubeconfig
+	l.Endpoint, l.EtcdURL, l.AdminConfig, l.Kubeconfig = l.plane.Endpoint, l.plane.EtcdURL, l.plane.Admin, l.plane.AdminKubeconfig
 	if l.Admin, err = kubernetes.NewForConfig(l.AdminConfig); err != nil {
 		return fmt.Errorf("client create: %w", err)
 	}

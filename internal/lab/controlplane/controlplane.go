@@ -43,10 +43,10 @@ type ControlPlane struct {
 	Endpoint        string       // https://127.0.0.1:port
 	Admin           *rest.Config // the administrator's token: the launcher's alone
 	AdminKubeconfig string       // path of a kubeconfig with the same token
+	EtcdURL         string       // http://127.0.0.1:port
 
 	options    Options
 	authority  *Authority
-	etcdURL    string
 	adminToken string
 	running    map[string]*proc.Process // by component; used by Start only
 }

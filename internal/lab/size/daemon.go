@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	podName = "karpenterd-0"
+	replica = "karpenterd-0"
 	node    = "bootstrap-1"
 	// patience is how long the daemon may take to decide before the measurement
 	// is given up.
@@ -82,7 +82,7 @@ func (r *run) install(ctx context.Context, options install.Options) (corev1.PodT
 // measure runs the daemon's pod on a bootstrap node and watches its process.
 func (r *run) measure(ctx context.Context, template corev1.PodTemplateSpec) (findings, error) {
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-	pod.Namespace, pod.Name, pod.Spec.NodeName = install.DefaultNamespace, podName, node
+	pod.Namespace, pod.Name, pod.Spec.NodeName = install.DefaultNamespace, replica, node
 	f := findings{Options: r.Options, limit: pod.Spec.Containers[0].Resources.Limits.Memory().Value()}
 	var err error
 	if f.pod, f.managed, err = r.sample(ctx); err != nil {
@@ -112,11 +112,15 @@ func (r *run) measure(ctx context.Context, template corev1.PodTemplateSpec) (fin
 	return f, f.read(process.PID, &f.later)
 }
 
-// sample returns the size of a pod in JSON, and of its managedFields.
+// sample returns the size of a pod in JSON, and of its managedFields. The API
+// server must have all pods.
 func (r *run) sample(ctx context.Context) (whole, managed int, err error) {
-	list, err := r.core.CoreV1().Pods(namespaceOf(0)).List(ctx, metav1.ListOptions{Limit: 1})
-	if err != nil || len(list.Items) == 0 {
+	list, err := r.core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
 		return 0, 0, fmt.Errorf("pods list: %w", err)
+	}
+	if there := len(list.Items) + int(remaining(list)); there != r.Pods {
+		return 0, 0, fmt.Errorf("pods list: the API server has %d, not %d", there, r.Pods)
 	}
 	text, err := json.Marshal(list.Items[0])
 	if err != nil {
@@ -131,12 +135,12 @@ func (r *run) process(ctx context.Context) (*proc.Process, error) {
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		if p, there := r.lab.Processes.Find(podName + "/" + install.DefaultName); there {
+		if p, there := r.lab.Processes.Find(replica + "/" + install.DefaultName); there {
 			return p, nil
 		}
 		select {
 		case <-within.Done():
-			pod, err := r.core.CoreV1().Pods(install.DefaultNamespace).Get(ctx, podName, metav1.GetOptions{})
+			pod, err := r.core.CoreV1().Pods(install.DefaultNamespace).Get(ctx, replica, metav1.GetOptions{})
 			if err != nil || len(pod.Status.ContainerStatuses) == 0 || pod.Status.ContainerStatuses[0].State.Waiting == nil {
 				return nil, fmt.Errorf("daemon start: %w", errors.Join(within.Err(), err))
 			}
@@ -210,7 +214,7 @@ func bindAddress(pid int) (string, error) {
 }
 
 func (r *run) log() ([]byte, error) {
-	return os.ReadFile(filepath.Join(r.lab.LogDir(), install.DefaultNamespace+"_"+podName+"_"+install.DefaultName+".log"))
+	return os.ReadFile(filepath.Join(r.lab.LogDir(), install.DefaultNamespace+"_"+replica+"_"+install.DefaultName+".log"))
 }
 
 func (r *run) logTail() string {
@@ -287,4 +291,11 @@ func parseUsage(status, stat string) (usage, error) {
 		u.processor += time.Duration(n) * time.Second / ticks
 	}
 	return u, nil
+}
+
+func remaining(list *corev1.PodList) int64 {
+	if list.RemainingItemCount == nil {
+		return 0
+	}
+	return *list.RemainingItemCount
 }

@@ -3,6 +3,7 @@ package size
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
 const (
@@ -47,10 +49,7 @@ func (r *run) workloads(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("nodes list: %w", err)
 	}
-	return r.each(ctx, "pods", r.Pods, func(ctx context.Context, i int) error {
-		app := i % r.Apps
-		return r.pod(ctx, podOf(app, i, sets[app], nodes.Items[(i/r.Apps+app*7)%len(nodes.Items)].Name))
-	})
+	return r.each(ctx, "apps with their pods", r.Apps, func(ctx context.Context, app int) error { return r.pods(ctx, app, sets[app], nodes.Items) })
 }
 
 // app writes a Deployment, its ReplicaSet, and those of earlier revisions.
@@ -83,18 +82,50 @@ func (r *run) app(ctx context.Context, app int, uid *types.UID) error {
 	return nil
 }
 
-// pod writes a pod and, as its kubelet does, that it runs.
-func (r *run) pod(ctx context.Context, p *corev1.Pod) error {
-	made, err := r.core.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{FieldManager: "kube-controller-manager"})
+// batch is how many pods etcd is given at once: it takes requests of 1.5 MB.
+const batch = 50
+
+// pods writes the pods of an app: the first through the API, as its controller
+// and its kubelet do, and the others as copies of what the API server made of it.
+func (r *run) pods(ctx context.Context, app int, set types.UID, nodes []corev1.Node) error {
+	nodeOf := func(i int) string { return nodes[(i/r.Apps+app*7)%len(nodes)].Name }
+	first, err := r.pod(ctx, podOf(app, app, set, nodeOf(app)))
 	if err != nil {
-		return fmt.Errorf("pod %s/%s create: %w", p.Namespace, p.Name, err)
+		return err
 	}
-	made.Status = running(made)
-	if _, err := r.core.CoreV1().Pods(p.Namespace).UpdateStatus(ctx, made, metav1.UpdateOptions{FieldManager: "kubelet"}); err != nil {
-		return fmt.Errorf("pod %s/%s status write: %w", p.Namespace, p.Name, err)
+	var copies []stored
+	for i := app + r.Apps; i < r.Pods; i += r.Apps {
+		p := first.DeepCopy()
+		p.Name, p.UID, p.ResourceVersion, p.Spec.NodeName = podName(app, i), uuid.NewUUID(), "", nodeOf(i)
+		p.Status.PodIP = fmt.Sprintf("10.%d.%d.%d", 2+i>>16, i>>8%256, i%256)
+		p.Status.PodIPs = []corev1.PodIP{{IP: p.Status.PodIP}}
+		for c := range p.Status.ContainerStatuses {
+			p.Status.ContainerStatuses[c].ContainerID = fmt.Sprintf("containerd://%064x", i*containers+c)
+		}
+		copies = append(copies, stored{"pods/" + p.Namespace + "/" + p.Name, p})
+	}
+	for some := range slices.Chunk(copies, batch) {
+		if err := r.store(ctx, some); err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+// pod writes a pod and, as its kubelet does, that it runs.
+func (r *run) pod(ctx context.Context, p *corev1.Pod) (*corev1.Pod, error) {
+	made, err := r.core.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{FieldManager: "kube-controller-manager"})
+	if err != nil {
+		return nil, fmt.Errorf("pod %s/%s create: %w", p.Namespace, p.Name, err)
+	}
+	made.Status = running(made)
+	if made, err = r.core.CoreV1().Pods(p.Namespace).UpdateStatus(ctx, made, metav1.UpdateOptions{FieldManager: "kubelet"}); err != nil {
+		return nil, fmt.Errorf("pod %s/%s status write: %w", p.Namespace, p.Name, err)
+	}
+	return made, nil
+}
+
+func podName(app, i int) string { return fmt.Sprintf("%s-%05x", setName(app, 0), i) }
 
 func hash(app, revision int) string { return fmt.Sprintf("%010x", app*16+revision+1<<36) }
 
@@ -137,7 +168,7 @@ func podOf(app, i int, set types.UID, node string) *corev1.Pod {
 	t := template(app, 0)
 	t.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash(app, 0)
 	p := &corev1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
-	p.Namespace, p.Name = namespaceOf(app), fmt.Sprintf("%s-%05x", setName(app, 0), i)
+	p.Namespace, p.Name = namespaceOf(app), podName(app, i)
 	p.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ReplicaSet", Name: setName(app, 0), UID: set, Controller: yes(), BlockOwnerDeletion: yes(),
 	}}
@@ -194,12 +225,11 @@ func container(app, revision, c int) corev1.Container {
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: *resource.NewQuantity(int64(128+app%8*16)<<20, resource.BinarySI)},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
 		},
-		VolumeMounts:   []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}, {Name: "config", MountPath: "/etc/service", ReadOnly: true}},
-		ReadinessProbe: probe("/ready", port), LivenessProbe: probe("/live", port),
-		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sleep", "5"}}}},
+		VolumeMounts:   []corev1.VolumeMount{{Name: "config", MountPath: "/etc/service", ReadOnly: true}},
+		ReadinessProbe: probe("/ready", port),
 	}
 	for v := range variables {
-		out.Env = append(out.Env, corev1.EnvVar{Name: fmt.Sprintf("SERVICE_SETTING_%02d", v), Value: fmt.Sprintf("value-%d-of-%s", v, appName(app))})
+		out.Env = append(out.Env, corev1.EnvVar{Name: fmt.Sprintf("SETTING_%02d", v), Value: fmt.Sprintf("value-%d", v)})
 	}
 	return out
 }
