@@ -69,7 +69,10 @@ func TestInformer_HoldsWhatTheServerLists(t *testing.T) {
 		})
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	informer := clients.NodePoolInformer(0)
+	informer, err := NewInformer(clients.NodePools, &v1.NodePool{}, func(o metav1.Object) { o.SetManagedFields(nil) })
+	if err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -12,8 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// page is how many objects are asked for at once where an API server does not
-// stream them: some MB of pods.
+// page is how many objects are asked for at once: some MB of pods.
 const page = 500
 
 // Lister is what an informer needs of a typed client.
@@ -22,20 +21,27 @@ type Lister[L runtime.Object] interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
+// pages lists page by page and watches from there.
+type pages struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported keeps client-go from asking for a stream of all
+// objects instead of a list (KEP-3157). It needs as little room, but for 40,000
+// pods it took an API server of 1.36 two and a half times the processor time of
+// pages and a third longer; and pages are served alike by all that we support.
+func (pages) IsWatchListSemanticsUnSupported() bool { return true }
+
 // NewInformer watches all objects of the kind of example and has keep reduce each,
-// in place, before anything else sees it. Never are all of them there as they
-// came: an API server from 1.34 on streams them one by one (KEP-3157; client-go
-// asks for it first), others are asked page by page. It does not resync: changes
-// only.
+// in place, before anything else sees it: never are all of them there as they came.
+// It does not resync: changes only.
 func NewInformer[L runtime.Object](from Lister[L], example runtime.Object, keep func(metav1.Object)) (cache.SharedIndexInformer, error) {
-	source := &cache.ListWatch{
+	source := pages{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return listKept(ctx, from, options, keep)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			return from.Watch(ctx, options)
 		},
-	}
+	}}
 	informer := cache.NewSharedIndexInformer(source, example, 0, cache.Indexers{})
 	err := informer.SetTransform(func(o any) (any, error) {
 		if object, ok := o.(metav1.Object); ok {

@@ -88,6 +88,13 @@ func (r *run) measure(ctx context.Context, template corev1.PodTemplateSpec) (fin
 	if f.pod, f.managed, err = r.sample(ctx); err != nil {
 		return f, err
 	}
+	server, there := r.lab.Processes.Find("kube-apiserver")
+	if !there {
+		return f, errors.New("the API server does not run")
+	}
+	if err := r.settle(ctx, server.PID, &f); err != nil {
+		return f, err
+	}
 	r.say("start the daemon, and watch it for %s", r.Watch)
 	if _, err := r.core.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		return f, fmt.Errorf("daemon's pod create: %w", err)
@@ -99,7 +106,7 @@ func (r *run) measure(ctx context.Context, template corev1.PodTemplateSpec) (fin
 	if err := r.decided(ctx, process, &f); err != nil {
 		return f, err
 	}
-	if err := f.read(process.PID, &f.atDecision); err != nil {
+	if err := errors.Join(f.read(process.PID, &f.atDecision), f.read(server.PID, &f.serverThen)); err != nil {
 		return f, err
 	}
 	select {
@@ -110,6 +117,31 @@ func (r *run) measure(ctx context.Context, template corev1.PodTemplateSpec) (fin
 	case <-time.After(r.Watch):
 	}
 	return f, f.read(process.PID, &f.later)
+}
+
+// settle waits until the API server has got over what was written: while it
+// collects garbage it is slow to answer anybody.
+func (r *run) settle(ctx context.Context, server int, f *findings) error {
+	const idle, every = 50 * time.Millisecond, time.Second
+	began := time.Now()
+	for {
+		if err := f.read(server, &f.serverBefore); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(every):
+		}
+		var now usage
+		if err := f.read(server, &now); err != nil {
+			return err
+		}
+		if now.processor-f.serverBefore.processor < idle || time.Since(began) > patience {
+			r.say("the API server rests after %s, with %s", time.Since(began).Round(time.Second), mib(now.resident))
+			return nil
+		}
+	}
 }
 
 // sample returns the size of a pod in JSON, and of its managedFields. The API

@@ -20,6 +20,8 @@ type findings struct {
 	limit             int64 // bytes, of the daemon's container
 	elected, decided  time.Duration
 	atDecision, later usage
+	// The API server shares the processors.
+	serverBefore, serverThen usage
 }
 
 // report prints the figures beside what is required; it judges in words, and a
@@ -48,12 +50,13 @@ elected after                        %8s
 decided once after                   %8s   at most %s: %s
 processor time until then            %8s
 processor time, %s after         %8s
+the API server's until then          %8s
 `,
 		f.Nodes, f.Pods, f.Apps, float64(f.pod)/1000, float64(f.managed)/1000, f.Apps*(revisions+1),
 		mib(f.later.peak), mib(peakRequired), mib(peakGoal), peak,
 		f.Watch, mib(f.later.resident), mib(f.atDecision.resident), mib(f.limit),
 		seconds(f.elected), seconds(f.decided), soonRequired, soon,
-		seconds(f.atDecision.processor), f.Watch, seconds(f.later.processor))
+		seconds(f.atDecision.processor), f.Watch, seconds(f.later.processor), seconds(f.serverThen.processor-f.serverBefore.processor))
 	return err
 }
 

@@ -187,7 +187,6 @@ func template(app, revision int) corev1.PodTemplateSpec {
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: &grace,
 			Volumes: []corev1.Volume{
-				{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 				{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: appName(app) + "-config"}}}},
 			},
 		},
@@ -219,17 +218,19 @@ func note(app int) string {
 func container(app, revision, c int) corev1.Container {
 	port := int32(8080 + c)
 	out := corev1.Container{
-		Name: fmt.Sprintf("container-%d", c), Image: fmt.Sprintf("%s:v1.%d.%d", imageOf(app+c), 42-revision, c), Args: []string{"serve", "--config=/etc/service/config.yaml"},
-		Ports: []corev1.ContainerPort{{Name: fmt.Sprintf("http-%d", c), ContainerPort: port}},
+		Name: fmt.Sprintf("c-%d", c), Image: fmt.Sprintf("%s:v1.%d.%d", imageOf(app+c), 42-revision, c),
+		Ports: []corev1.ContainerPort{{ContainerPort: port}},
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: *resource.NewQuantity(int64(128+app%8*16)<<20, resource.BinarySI)},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
 		},
-		VolumeMounts:   []corev1.VolumeMount{{Name: "config", MountPath: "/etc/service", ReadOnly: true}},
-		ReadinessProbe: probe("/ready", port),
+	}
+	if c == 0 { // the others are beside it
+		out.ReadinessProbe, out.LivenessProbe = probe("/ready", port), probe("/live", port)
+		out.VolumeMounts = []corev1.VolumeMount{{Name: "config", MountPath: "/etc/service", ReadOnly: true}}
 	}
 	for v := range variables {
-		out.Env = append(out.Env, corev1.EnvVar{Name: fmt.Sprintf("SETTING_%02d", v), Value: fmt.Sprintf("value-%d", v)})
+		out.Env = append(out.Env, corev1.EnvVar{Name: fmt.Sprintf("SET_%02d", v), Value: fmt.Sprintf("v%d", v)})
 	}
 	return out
 }
