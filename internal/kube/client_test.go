@@ -69,10 +69,7 @@ func TestInformer_HoldsWhatTheServerLists(t *testing.T) {
 		})
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	informer, err := NewInformer(clients.NodePools, &v1.NodePool{}, func(o metav1.Object) { o.SetManagedFields(nil) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	informer := NewInformer(clients.NodePools, &v1.NodePool{}, func(metav1.Object) {})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

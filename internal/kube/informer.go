@@ -31,41 +31,61 @@ type pages struct{ *cache.ListWatch }
 func (pages) IsWatchListSemanticsUnSupported() bool { return true }
 
 // NewInformer watches all objects of the kind of example and has keep reduce each,
-// in place, before anything else sees it: never are all of them there as they came.
-// It does not resync: changes only.
-func NewInformer[L runtime.Object](from Lister[L], example runtime.Object, keep func(metav1.Object)) (cache.SharedIndexInformer, error) {
-	source := pages{&cache.ListWatch{
+// in place and once, before anything else sees it: of those that are there only two
+// pages are whole at any time. It does not resync: changes only.
+func NewInformer[L runtime.Object](from Lister[L], example runtime.Object, keep func(metav1.Object)) cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformer(pages{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return listKept(ctx, from, options, keep)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return from.Watch(ctx, options)
+			events, err := from.Watch(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			return watch.Filter(events, func(e watch.Event) (watch.Event, bool) {
+				if object, ok := e.Object.(metav1.Object); ok {
+					keep(object)
+				}
+				return e, true
+			}), nil
 		},
-	}}
-	informer := cache.NewSharedIndexInformer(source, example, 0, cache.Indexers{})
-	err := informer.SetTransform(func(o any) (any, error) {
-		if object, ok := o.(metav1.Object); ok {
-			keep(object)
-		}
-		return o, nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("informer make: %w", err)
-	}
-	return informer, nil
+	}}, example, 0, cache.Indexers{})
 }
 
-// listKept lists everything, page by page. It asks for what is newest: of what an
-// API server has in its cache it gives all at once, whatever the limit.
+// listed is the answer to the request for a page.
+type listed struct {
+	list runtime.Object
+	err  error
+}
+
+// listKept lists everything, page by page, and asks for a page while the one
+// before is reduced. It asks for what is newest: of what an API server has in its
+// cache it gives all at once, whatever the limit.
 func listKept[L runtime.Object](ctx context.Context, from Lister[L], options metav1.ListOptions, keep func(metav1.Object)) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch, options.Limit = "", "", page
+	ask := func(options metav1.ListOptions) <-chan listed {
+		answer := make(chan listed, 1)
+		go func() {
+			list, err := from.List(ctx, options)
+			answer <- listed{list, err}
+		}()
+		return answer
+	}
 	var all internalversion.List
-	for {
-		some, err := from.List(ctx, options)
-		if err != nil {
-			return nil, err // also where the pages to come have expired: the informer lists anew
+	for next := ask(options); ; {
+		some := <-next
+		if some.err != nil {
+			return nil, some.err // also where the pages to come have expired: the informer lists anew
 		}
-		err = meta.EachListItemWithAlloc(some, func(o runtime.Object) error {
+		list, err := meta.ListAccessor(some.list)
+		if err != nil {
+			return nil, fmt.Errorf("list read: %w", err)
+		}
+		if options.Continue = list.GetContinue(); options.Continue != "" {
+			next = ask(options)
+		}
+		err = meta.EachListItemWithAlloc(some.list, func(o runtime.Object) error {
 			object, err := meta.Accessor(o)
 			if err != nil {
 				return fmt.Errorf("list read: %w", err)
@@ -77,11 +97,7 @@ func listKept[L runtime.Object](ctx context.Context, from Lister[L], options met
 		if err != nil {
 			return nil, err
 		}
-		list, err := meta.ListAccessor(some)
-		if err != nil {
-			return nil, fmt.Errorf("list read: %w", err)
-		}
-		if options.Continue = list.GetContinue(); options.Continue == "" {
+		if options.Continue == "" {
 			all.ResourceVersion = list.GetResourceVersion()
 			return &all, nil
 		}

@@ -28,7 +28,7 @@ import (
 // watched is a kind of object that the world is made of.
 type watched struct {
 	what     string // as permissions name it
-	informer func(keep func(metav1.Object)) (cache.SharedIndexInformer, error)
+	informer func(keep func(metav1.Object)) cache.SharedIndexInformer
 	list     func(context.Context, metav1.ListOptions) error
 }
 
@@ -36,7 +36,7 @@ type watched struct {
 func watching[L runtime.Object](what string, from kube.Lister[L], example runtime.Object) watched {
 	return watched{
 		what: what,
-		informer: func(keep func(metav1.Object)) (cache.SharedIndexInformer, error) {
+		informer: func(keep func(metav1.Object)) cache.SharedIndexInformer {
 			return kube.NewInformer(from, example, keep)
 		},
 		list: func(ctx context.Context, o metav1.ListOptions) error {
@@ -85,10 +85,7 @@ func feed(ctx context.Context, clients *kube.Clients, w *world.World, selectors 
 	keeper := translate.NewKeeper()
 	var synced []cache.InformerSynced
 	for _, x := range watches(clients, selectors) {
-		informer, err := x.informer(keeper.Keep)
-		if err != nil {
-			return fmt.Errorf("watch of %s start: %w", x.what, err)
-		}
+		informer := x.informer(keeper.Keep)
 		handle, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { observe(w, o) },
 			UpdateFunc: func(_, o any) { observe(w, o) },
