@@ -126,7 +126,7 @@ func (s *scene) meaning() map[string]any {
 		"default": s.StorageClass.Annotations[translate.AnnotationDefaultClass], "created": s.StorageClass.CreationTimestamp,
 	}
 	put := func(what string, word any, there bool) { out[what] = []any{word, there} }
-	for name, pods := range map[string][]*corev1.Pod{"": nil, " with pods": s.Siblings} {
+	for name, pods := range map[string][]*corev1.Pod{"": nil, "+pods": s.Siblings} {
 		w, there := translate.ReplicaSet(s.ReplicaSet, slices.Values(pods), l)
 		put("replicaset"+name, w, there)
 		w, there = translate.StatefulSet(s.StatefulSet, slices.Values(pods), l)
@@ -169,7 +169,7 @@ func TestKeep_ObjectsMeanWhatTheyMeant(t *testing.T) {
 			}
 		}
 	}
-	for _, what := range []string{"pod0", "replicaset", "replicaset with pods", "statefulset", "statefulset with pods", "job", "job with pods"} {
+	for _, what := range []string{"pod0", "replicaset", "replicaset+pods", "statefulset", "statefulset+pods", "job", "job+pods"} {
 		if meant[what] < scenes/100 {
 			t.Errorf("%s meant something in %d of %d scenes: the test sees too little", what, meant[what], scenes)
 		}
