@@ -67,10 +67,14 @@ func newScene(seed uint64) scene {
 	if seed%3 > 0 {
 		s.Job.Status.Conditions, s.Job.Status.Failed, s.ReplicaSet.Status.Conditions = nil, 0, nil
 		s.StatefulSet.Status.ObservedGeneration = s.StatefulSet.Generation
-		many := int32(5)
+		many := int32(9)
 		s.Job.Spec.Parallelism, s.Job.Spec.Completions, s.Job.Spec.Suspend, s.ReplicaSet.Spec.Replicas = &many, &many, nil, &many
+		s.StatefulSet.Spec.Replicas, s.StatefulSet.Spec.Ordinals = &many, nil
 		for _, p := range s.Siblings {
 			p.Status.Phase = corev1.PodRunning
+			if seed%2 == 0 {
+				p.DeletionTimestamp, p.Status.Conditions = nil, append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+			}
 		}
 	}
 	return s
