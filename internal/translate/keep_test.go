@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -68,10 +69,16 @@ func newScene(seed uint64) scene {
 		s.Job.Status.Conditions, s.Job.Status.Failed, s.ReplicaSet.Status.Conditions = nil, 0, nil
 		s.StatefulSet.Status.ObservedGeneration = s.StatefulSet.Generation
 		many := int32(9)
-		s.Job.Spec.Parallelism, s.Job.Spec.Completions, s.Job.Spec.Suspend, s.ReplicaSet.Spec.Replicas = &many, &many, nil, &many
+		s.Job.Spec.Parallelism, s.Job.Spec.Completions, s.ReplicaSet.Spec.Replicas = &many, &many, &many
+		if seed%2 == 0 {
+			s.Job.Spec.PodFailurePolicy, s.Volume.Spec.Local = nil, nil
+		}
 		s.StatefulSet.Spec.Replicas, s.StatefulSet.Spec.Ordinals = &many, nil
 		for _, p := range s.Siblings {
 			p.Status.Phase = corev1.PodRunning
+			if seed%4 == 1 {
+				p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1002, 0)}
+			}
 			if seed%2 == 0 {
 				p.DeletionTimestamp, p.Status.Conditions = nil, append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 			}
@@ -232,6 +239,35 @@ func TestKeep_SharesWhatPodsHaveAlike(t *testing.T) {
 	}
 	if a.Name == b.Name || a.Spec.NodeName == b.Spec.NodeName {
 		t.Error("they are one pod now")
+	}
+}
+
+// A volume of a directory of its node stays behind when its pod moves; that it is
+// one must be kept.
+func TestKeep_KnowsVolumesThatStayBehind(t *testing.T) {
+	for name, source := range map[string]corev1.PersistentVolumeSource{
+		"local": {Local: &corev1.LocalVolumeSource{Path: "/x"}}, "host path": {HostPath: &corev1.HostPathVolumeSource{Path: "/x"}},
+	} {
+		volume := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeSource: source,
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: label.Hostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"n"}}},
+			}}}},
+		}}
+		translate.NewKeeper().Keep(volume)
+		p := pod(func(p *corev1.Pod) {
+			p.Spec.NodeName = "n"
+			p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}}
+		})
+		got, _ := translate.Pod(p, translate.Lookups{
+			VolumeClaim: func(string, string) (*corev1.PersistentVolumeClaim, bool) {
+				return &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "v"}}, true
+			},
+			Volume: func(string) (*corev1.PersistentVolume, bool) { return volume, true },
+		})
+		if len(got.Shape.Volumes) > 0 || len(got.Shape.Unsupported) > 0 {
+			t.Errorf("%s: the pod is held to %v, %v", name, got.Shape.Volumes, got.Shape.Unsupported)
+		}
 	}
 }
 

@@ -162,7 +162,7 @@ func textsOf(field string) []string {
 		return []string{"karpenterd", "kube-scheduler"}
 	case "Reason":
 		return []string{"Unschedulable", "Infeasible", "Other"}
-	case "NominatedNodeName", "NodeName", "StorageClassName":
+	case "NominatedNodeName", "NodeName", "StorageClassName", "VolumeName":
 		return []string{"", "a", "b"}
 	case "PriorityClassName":
 		return []string{"", "a", "system-cluster-critical"}
