@@ -29,6 +29,8 @@ func layers() []layer {
 		{name: "api", outside: []string{"k8s.io/api/", "k8s.io/apimachinery/"}, roots: []string{"internal/api"}, mayImport: []string{"words"}},
 		// Checks of the CRDs, for the tests of the api packages: product code imports none of it.
 		{name: "apitest", roots: []string{"internal/api/crdtest"}, mayImport: []string{"api"}},
+		// Fills objects for tests of what is kept of them: product code imports none of it.
+		{name: "filltest", roots: []string{"internal/translate/filltest"}, mayImport: []string{"api", "words"}},
 		{name: "translate", roots: []string{"internal/translate"}, mayImport: []string{"api", "words"}},
 		{name: "awsspec", outside: standardLibraryOnly, roots: []string{"internal/awsspec"}, mayImport: []string{"api", "words"}},
 		{name: "install", roots: []string{"internal/install"}, mayImport: []string{"awsspec", "api", "words"}},

@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -111,6 +112,12 @@ func (o Options) env() []corev1.EnvVar {
 		fieldEnv(EnvSystemNamespace, "metadata.namespace"),
 		fieldEnv(EnvPodName, "metadata.name"),
 		fieldEnv(EnvBindAddress, "status.podIP"),
+	}
+	if _, limited := o.Resources.Limits[corev1.ResourceMemory]; limited {
+		// Without a limit the field is what the node has, which is not the daemon's.
+		env = append(env, corev1.EnvVar{Name: EnvMemoryLimit, ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{
+			ContainerName: DefaultName, Resource: "limits.memory", Divisor: resource.MustParse("1"),
+		}}})
 	}
 	if o.ClusterEndpoint != "" {
 		env = append(env, corev1.EnvVar{Name: EnvClusterEndpoint, Value: o.ClusterEndpoint})

@@ -15,6 +15,9 @@ const (
 	EnvSystemNamespace   = "SYSTEM_NAMESPACE" // where the daemon and its Lease are
 	// EnvBindAddress is the address that the daemon listens on: its pod's.
 	EnvBindAddress = "KARPENTERD_BIND_ADDRESS"
+	// EnvMemoryLimit is the limit of the daemon's container in bytes; it is there
+	// where the container has one.
+	EnvMemoryLimit = "KARPENTERD_MEMORY_LIMIT"
 	// EnvPodName tells the replicas apart in the Lease and in logs.
 	EnvPodName = "POD_NAME"
 )

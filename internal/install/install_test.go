@@ -234,6 +234,30 @@ func TestDeployment_TakesResourcesAsGiven(t *testing.T) {
 	}
 }
 
+// The daemon must know its limit, or the kernel ends it. Without a limit the field
+// would say what the node has.
+func TestDeployment_TellsTheDaemonItsMemoryLimit(t *testing.T) {
+	limit := func(o Options) *corev1.ResourceFieldSelector {
+		var d appsv1.Deployment
+		find(t, objects(t, o), "Deployment", "karpenterd", &d)
+		container := d.Spec.Template.Spec.Containers[0]
+		for _, e := range container.Env {
+			if e.Name == EnvMemoryLimit && e.ValueFrom.ResourceFieldRef.ContainerName == container.Name {
+				return e.ValueFrom.ResourceFieldRef
+			}
+		}
+		return nil
+	}
+	if got := limit(options()); got == nil || got.Resource != "limits.memory" || got.Divisor.String() != "1" {
+		t.Errorf("%s is of %+v", EnvMemoryLimit, got)
+	}
+	o := options()
+	o.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
+	if got := limit(o); got != nil {
+		t.Errorf("%s is of %+v, and there is no limit", EnvMemoryLimit, got)
+	}
+}
+
 func TestDeployment_TellsTheDaemonItsPolicies(t *testing.T) {
 	o := options()
 	o.PreferencePolicy, o.MinValuesPolicy, o.SchedulerConfig = PreferencesIgnore, MinValuesBestEffort, "podTopologySpread: {}"

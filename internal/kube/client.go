@@ -1,20 +1,16 @@
 package kube
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -32,7 +28,9 @@ type (
 	EC2NodeClasses = gentype.ClientWithList[*awsv1.EC2NodeClass, *awsv1.EC2NodeClassList]
 )
 
-// Clients are the daemon's clients; they share connections and rate limit.
+// Clients are the daemon's clients; they share connections and rate limit. What
+// is built into Kubernetes is read and written in protobuf, which takes a third of
+// the time and memory of JSON; our own kinds are JSON everywhere.
 type Clients struct {
 	Core           kubernetes.Interface
 	NodePools      *NodePools
@@ -63,7 +61,11 @@ func NewClients(config *rest.Config) (*Clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes clients make: %w", err)
 	}
-	core, err := kubernetes.NewForConfigAndClient(config, transport)
+	// As the typed clients of client-go have it where nothing is said.
+	builtIn := rest.CopyConfig(config)
+	builtIn.ContentType = runtime.ContentTypeProtobuf
+	builtIn.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	core, err := kubernetes.NewForConfigAndClient(builtIn, transport)
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes clients make: %w", err)
 	}
@@ -101,37 +103,4 @@ func groupClient(config *rest.Config, transport *http.Client, scheme *runtime.Sc
 		return nil, fmt.Errorf("kubernetes client for %s make: %w", gv, err)
 	}
 	return client, nil
-}
-
-// lister is what an informer needs of a typed client.
-type lister[L runtime.Object] interface {
-	List(ctx context.Context, options metav1.ListOptions) (L, error)
-	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
-}
-
-// NodePoolInformer watches all NodePools. Zero resync: changes only.
-func (c *Clients) NodePoolInformer(resync time.Duration) cache.SharedIndexInformer {
-	return newInformer[*v1.NodePoolList](c.NodePools, &v1.NodePool{}, resync)
-}
-
-// NodeClaimInformer watches all NodeClaims.
-func (c *Clients) NodeClaimInformer(resync time.Duration) cache.SharedIndexInformer {
-	return newInformer[*v1.NodeClaimList](c.NodeClaims, &v1.NodeClaim{}, resync)
-}
-
-// EC2NodeClassInformer watches all EC2NodeClasses.
-func (c *Clients) EC2NodeClassInformer(resync time.Duration) cache.SharedIndexInformer {
-	return newInformer[*awsv1.EC2NodeClassList](c.EC2NodeClasses, &awsv1.EC2NodeClass{}, resync)
-}
-
-func newInformer[L runtime.Object](from lister[L], example runtime.Object, resync time.Duration) cache.SharedIndexInformer {
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return from.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return from.Watch(ctx, options)
-		},
-	}
-	return cache.NewSharedIndexInformer(source, example, resync, cache.Indexers{})
 }

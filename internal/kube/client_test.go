@@ -69,7 +69,7 @@ func TestInformer_HoldsWhatTheServerLists(t *testing.T) {
 		})
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	informer := clients.NodePoolInformer(0)
+	informer := NewInformer(clients.NodePools, &v1.NodePool{}, func(metav1.Object) {})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -28,6 +28,9 @@ func (l *Lab) issuer() string {
 	return "https://oidc.eks." + l.Region + ".amazonaws.com/id/" + strings.ToUpper(hex.EncodeToString(sum[:16]))
 }
 
+// Issuer is the https URL of the cluster's OIDC issuer.
+func (l *Lab) Issuer() string { return l.issuer() }
+
 // startCloud starts the simulated AWS with a network and EKS's images in it.
 func (l *Lab) startCloud(context.Context) error {
 	source, err := ec2sim.EmbeddedTypes(l.Region)
@@ -107,6 +110,9 @@ func (l *Lab) publishedKeys(ctx context.Context) ([]byte, error) {
 
 // startMachines lets every instance boot, and starts the cloud controller.
 func (l *Lab) startMachines(ctx context.Context) error {
+	if l.options.ServersOnly {
+		return nil
+	}
 	version, err := l.Admin.Discovery().ServerVersion()
 	if err != nil {
 		return fmt.Errorf("version read: %w", err)

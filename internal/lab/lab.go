@@ -33,6 +33,7 @@ type Lab struct {
 	Region, ClusterName string
 	Endpoint            string // of the API server
 	CA                  []byte // PEM, of the API server
+	EtcdURL             string // of what the API server keeps its objects in
 
 	Cloud    *awssim.Cloud
 	VPC      ec2sim.VPC
@@ -138,9 +139,9 @@ func (l *Lab) cloudEnv() []string {
 // findBinaries fills in the programs that the options do not name.
 func (l *Lab) findBinaries(ctx context.Context) error {
 	b := &l.options.Binaries
-	wanted := map[toolchain.Tool]*string{
-		toolchain.Etcd: &b.Etcd, toolchain.APIServer: &b.APIServer, toolchain.ControllerManager: &b.ControllerManager,
-		toolchain.Scheduler: &b.Scheduler, toolchain.Kwok: &b.Kwok,
+	wanted := map[toolchain.Tool]*string{toolchain.Etcd: &b.Etcd, toolchain.APIServer: &b.APIServer}
+	if !l.options.ServersOnly {
+		wanted[toolchain.ControllerManager], wanted[toolchain.Scheduler], wanted[toolchain.Kwok] = &b.ControllerManager, &b.Scheduler, &b.Kwok
 	}
 	var missing []toolchain.Tool
 	for tool, path := range wanted {
@@ -180,11 +181,12 @@ func (l *Lab) startPlane(ctx context.Context) error {
 	l.plane, err = controlplane.Start(ctx, controlplane.Options{
 		Dir: l.Dir, Binaries: l.options.Binaries, Processes: l.Processes, Authority: authority, Logger: l.logger("control-plane"),
 		Issuer: l.issuer(), ServiceCIDR: ServiceCIDR, TokenReviewURL: l.hook.URL + webhook.TokenPath, BootstrapNodes: bootstrapNames(),
+		ServersOnly: l.options.ServersOnly,
 	})
 	if err != nil {
 		return err
 	}
-	l.Endpoint, l.AdminConfig, l.Kubeconfig = l.plane.Endpoint, l.plane.Admin, l.plane.AdminKubeconfig
+	l.Endpoint, l.EtcdURL, l.AdminConfig, l.Kubeconfig = l.plane.Endpoint, l.plane.EtcdURL, l.plane.Admin, l.plane.AdminKubeconfig
 	if l.Admin, err = kubernetes.NewForConfig(l.AdminConfig); err != nil {
 		return fmt.Errorf("client create: %w", err)
 	}

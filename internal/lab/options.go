@@ -37,6 +37,10 @@ type Options struct {
 	// warned; zero: two minutes.
 	SpotNotice time.Duration
 
+	// ServersOnly leaves out what acts on objects: controllers, scheduler, machines
+	// and KWOK. The bootstrap nodes still run pods that are bound to them.
+	ServersOnly bool
+
 	// Binaries are the control plane's programs; empty ones are found or built.
 	Binaries controlplane.Binaries
 	// DaemonBinary stands for the daemon's released image; empty: a pod of that

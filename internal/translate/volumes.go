@@ -19,12 +19,14 @@ import (
 
 // Names of the storage API that the rules depend on.
 const (
-	EBSDriver      = "ebs.csi.aws.com"
-	ebsInTree      = "kubernetes.io/aws-ebs"         // its volumes are the driver's since Kubernetes 1.27
-	ebsZone        = "topology.ebs.csi.aws.com/zone" // has the values of label.Zone, on nodes where the driver runs
-	noProvisioner  = "kubernetes.io/no-provisioner"
-	selectedNode   = "volume.kubernetes.io/selected-node"
-	zonesSeparator = "__" // of a PersistentVolume's zone label
+	// AnnotationDefaultClass is "true" on the StorageClass of claims that name none.
+	AnnotationDefaultClass = "storageclass.kubernetes.io/is-default-class"
+	EBSDriver              = "ebs.csi.aws.com"
+	ebsInTree              = "kubernetes.io/aws-ebs"         // its volumes are the driver's since Kubernetes 1.27
+	ebsZone                = "topology.ebs.csi.aws.com/zone" // has the values of label.Zone, on nodes where the driver runs
+	noProvisioner          = "kubernetes.io/no-provisioner"
+	selectedNode           = "volume.kubernetes.io/selected-node"
+	zonesSeparator         = "__" // of a PersistentVolume's zone label
 )
 
 // Lookups finds what the meaning of a pod depends on beside its own object. A

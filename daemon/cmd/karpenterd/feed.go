@@ -6,85 +6,86 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // watched is a kind of object that the world is made of.
 type watched struct {
 	what     string // as permissions name it
-	informer cache.SharedIndexInformer
+	informer func(keep func(metav1.Object)) cache.SharedIndexInformer
 	list     func(context.Context, metav1.ListOptions) error
-	whole    bool // who wrote which field matters; else that is left out, for it is the larger part of many objects
 }
 
-func listing[L any](list func(context.Context, metav1.ListOptions) (L, error)) func(context.Context, metav1.ListOptions) error {
-	return func(ctx context.Context, o metav1.ListOptions) error {
-		_, err := list(ctx, o)
-		return err
+// watching says that the kind of example is watched.
+func watching[L runtime.Object](what string, from kube.Lister[L], example runtime.Object) watched {
+	return watched{
+		what: what,
+		informer: func(keep func(metav1.Object)) cache.SharedIndexInformer {
+			return kube.NewInformer(from, example, keep)
+		},
+		list: func(ctx context.Context, o metav1.ListOptions) error {
+			_, err := from.List(ctx, o)
+			return err
+		},
 	}
 }
 
 // watches lists what is watched: the product's own kinds first, and what only
 // matters by its selectors where those do.
 func watches(c *kube.Clients, selectors bool) []watched {
-	factory := informers.NewSharedInformerFactory(c.Core, 0)
-	core, apps, storage := factory.Core().V1(), factory.Apps().V1(), factory.Storage().V1()
-	coreAPI, appsAPI, storageAPI := c.Core.CoreV1(), c.Core.AppsV1(), c.Core.StorageV1()
+	core, apps, storage := c.Core.CoreV1(), c.Core.AppsV1(), c.Core.StorageV1()
 	const all = metav1.NamespaceAll
 	out := []watched{
-		{"nodepools.karpenter.sh", c.NodePoolInformer(0), listing(c.NodePools.List), true},
-		{"nodeclaims.karpenter.sh", c.NodeClaimInformer(0), listing(c.NodeClaims.List), true},
-		{"ec2nodeclasses.karpenter.k8s.aws", c.EC2NodeClassInformer(0), listing(c.EC2NodeClasses.List), true},
-		{"pods", core.Pods().Informer(), listing(coreAPI.Pods(all).List), true},
-		{"nodes", core.Nodes().Informer(), listing(coreAPI.Nodes().List), true},
-		{"namespaces", core.Namespaces().Informer(), listing(coreAPI.Namespaces().List), false},
-		{"limitranges", core.LimitRanges().Informer(), listing(coreAPI.LimitRanges(all).List), false},
-		{"persistentvolumeclaims", core.PersistentVolumeClaims().Informer(), listing(coreAPI.PersistentVolumeClaims(all).List), false},
-		{"persistentvolumes", core.PersistentVolumes().Informer(), listing(coreAPI.PersistentVolumes().List), false},
-		{"storageclasses.storage.k8s.io", storage.StorageClasses().Informer(), listing(storageAPI.StorageClasses().List), false},
-		{"csinodes.storage.k8s.io", storage.CSINodes().Informer(), listing(storageAPI.CSINodes().List), false},
-		{"priorityclasses.scheduling.k8s.io", factory.Scheduling().V1().PriorityClasses().Informer(), listing(c.Core.SchedulingV1().PriorityClasses().List), false},
-		{"runtimeclasses.node.k8s.io", factory.Node().V1().RuntimeClasses().Informer(), listing(c.Core.NodeV1().RuntimeClasses().List), false},
-		{"daemonsets.apps", apps.DaemonSets().Informer(), listing(appsAPI.DaemonSets(all).List), false},
-		{"replicasets.apps", apps.ReplicaSets().Informer(), listing(appsAPI.ReplicaSets(all).List), false},
-		{"statefulsets.apps", apps.StatefulSets().Informer(), listing(appsAPI.StatefulSets(all).List), false},
-		{"jobs.batch", factory.Batch().V1().Jobs().Informer(), listing(c.Core.BatchV1().Jobs(all).List), false},
+		watching("nodepools.karpenter.sh", c.NodePools, &v1.NodePool{}),
+		watching("nodeclaims.karpenter.sh", c.NodeClaims, &v1.NodeClaim{}),
+		watching("ec2nodeclasses.karpenter.k8s.aws", c.EC2NodeClasses, &awsv1.EC2NodeClass{}),
+		watching("pods", core.Pods(all), &corev1.Pod{}),
+		watching("nodes", core.Nodes(), &corev1.Node{}),
+		watching("namespaces", core.Namespaces(), &corev1.Namespace{}),
+		watching("limitranges", core.LimitRanges(all), &corev1.LimitRange{}),
+		watching("persistentvolumeclaims", core.PersistentVolumeClaims(all), &corev1.PersistentVolumeClaim{}),
+		watching("persistentvolumes", core.PersistentVolumes(), &corev1.PersistentVolume{}),
+		watching("storageclasses.storage.k8s.io", storage.StorageClasses(), &storagev1.StorageClass{}),
+		watching("csinodes.storage.k8s.io", storage.CSINodes(), &storagev1.CSINode{}),
+		watching("priorityclasses.scheduling.k8s.io", c.Core.SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{}),
+		watching("runtimeclasses.node.k8s.io", c.Core.NodeV1().RuntimeClasses(), &nodev1.RuntimeClass{}),
+		watching("daemonsets.apps", apps.DaemonSets(all), &appsv1.DaemonSet{}),
+		watching("replicasets.apps", apps.ReplicaSets(all), &appsv1.ReplicaSet{}),
+		watching("statefulsets.apps", apps.StatefulSets(all), &appsv1.StatefulSet{}),
+		watching("jobs.batch", c.Core.BatchV1().Jobs(all), &batchv1.Job{}),
 	}
 	if selectors {
 		out = append(out,
-			watched{"services", core.Services().Informer(), listing(coreAPI.Services(all).List), false},
-			watched{"replicationcontrollers", core.ReplicationControllers().Informer(), listing(coreAPI.ReplicationControllers(all).List), false},
+			watching("services", core.Services(all), &corev1.Service{}),
+			watching("replicationcontrollers", core.ReplicationControllers(all), &corev1.ReplicationController{}),
 		)
 	}
 	return out
 }
 
-// slim leaves out who wrote which field.
-func slim(o any) (any, error) {
-	if object, ok := o.(metav1.Object); ok {
-		object.SetManagedFields(nil)
-	}
-	return o, nil
-}
-
 // feed keeps the world up to date by watches and returns when it has seen
-// everything once.
+// everything once. Of each object only what is read is kept.
 func feed(ctx context.Context, clients *kube.Clients, w *world.World, selectors bool) error {
+	keeper := translate.NewKeeper()
 	var synced []cache.InformerSynced
 	for _, x := range watches(clients, selectors) {
-		informer := x.informer
-		if !x.whole {
-			if err := informer.SetTransform(slim); err != nil {
-				return fmt.Errorf("watch of %s start: %w", x.what, err)
-			}
-		}
+		informer := x.informer(keeper.Keep)
 		handle, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { observe(w, o) },
 			UpdateFunc: func(_, o any) { observe(w, o) },

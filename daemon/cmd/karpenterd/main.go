@@ -41,6 +41,9 @@ func command(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
+		if err := setMemory(os.Getenv); err != nil {
+			return err
+		}
 		return run(ctx, config)
 	case "version":
 		fmt.Println(version, runtime.Version())

@@ -161,7 +161,7 @@ func find[T any](w *World, m map[string]T, r ref) (T, bool) {
 func (w *World) defaultStorageClass() (*storagev1.StorageClass, bool) {
 	var chosen *storagev1.StorageClass
 	for _, c := range w.objects.storageClasses {
-		if c.Annotations["storageclass.kubernetes.io/is-default-class"] != "true" {
+		if c.Annotations[translate.AnnotationDefaultClass] != "true" {
 			continue
 		}
 		if chosen == nil || cmp.Or(c.CreationTimestamp.Compare(chosen.CreationTimestamp.Time), cmp.Compare(chosen.Name, c.Name)) > 0 {

@@ -44,10 +44,10 @@ const reviewCacheTTL = time.Second
 func (c *ControlPlane) startEtcd(ctx context.Context) error {
 	peer := "http://127.0.0.1:0" // a single member has no peers
 	port, err := c.retryPort(ctx, "etcd", func(port int) (*proc.Process, error) {
-		c.etcdURL = "http://127.0.0.1:" + strconv.Itoa(port)
+		c.EtcdURL = "http://127.0.0.1:" + strconv.Itoa(port)
 		return c.run("etcd", c.options.Binaries.Etcd, []string{
 			"--name=lab", "--data-dir=" + filepath.Join(c.options.Dir, "etcd"), "--unsafe-no-fsync",
-			"--listen-client-urls=" + c.etcdURL, "--advertise-client-urls=" + c.etcdURL,
+			"--listen-client-urls=" + c.EtcdURL, "--advertise-client-urls=" + c.EtcdURL,
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=lab=" + peer,
 			"--log-level=warn",
 		})
@@ -57,7 +57,7 @@ func (c *ControlPlane) startEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.etcdURL = "http://127.0.0.1:" + strconv.Itoa(port)
+	c.EtcdURL = "http://127.0.0.1:" + strconv.Itoa(port)
 	return nil
 }
 
@@ -115,7 +115,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context) error {
 	defer client.CloseIdleConnections()
 	port, err := c.retryPort(ctx, "kube-apiserver", func(port int) (*proc.Process, error) {
 		return c.run("kube-apiserver", c.options.Binaries.APIServer, append([]string{
-			"--etcd-servers=" + c.etcdURL, "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
+			"--etcd-servers=" + c.EtcdURL, "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
 			"--advertise-address=" + advertised, "--endpoint-reconciler-type=none",
 			"--cert-dir=" + c.options.Dir, "--service-cluster-ip-range=" + c.options.ServiceCIDR,
 			"--service-account-issuer=" + c.options.Issuer,

@@ -35,6 +35,7 @@ type Options struct {
 	ServiceCIDR    string   // e.g. 172.20.0.0/16, EKS's default
 	TokenReviewURL string   // https URL of the token webhook, served with a certificate of Authority
 	BootstrapNodes []string // nodes whose pods KWOK must leave alone
+	ServersOnly    bool     // etcd and kube-apiserver alone: objects stay as they are written
 }
 
 // ControlPlane is a running control plane.
@@ -42,10 +43,10 @@ type ControlPlane struct {
 	Endpoint        string       // https://127.0.0.1:port
 	Admin           *rest.Config // the administrator's token: the launcher's alone
 	AdminKubeconfig string       // path of a kubeconfig with the same token
+	EtcdURL         string       // http://127.0.0.1:port
 
 	options    Options
 	authority  *Authority
-	etcdURL    string
 	adminToken string
 	running    map[string]*proc.Process // by component; used by Start only
 }
@@ -65,6 +66,9 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 		{"kube-controller-manager", c.startControllerManager},
 		{"kube-scheduler", c.startScheduler},
 		{"kwok", c.startKwok},
+	}
+	if o.ServersOnly {
+		steps = steps[:2]
 	}
 	for _, step := range steps {
 		began := time.Now()

@@ -126,6 +126,18 @@ func (s *Set) save() error {
 	return os.Rename(temp, filepath.Join(s.dir, stateName))
 }
 
+// Find returns the running process of the name.
+func (s *Set) Find(name string) (*Process, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.processes {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
 // Closing says whether the processes are being stopped, or are.
 func (s *Set) Closing() bool {
 	s.mu.Lock()

@@ -1,0 +1,105 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// page is how many objects are asked for at once: some MB of pods.
+const page = 500
+
+// Lister is what an informer needs of a typed client.
+type Lister[L runtime.Object] interface {
+	List(ctx context.Context, options metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// pages lists page by page and watches from there.
+type pages struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported keeps client-go from asking for a stream of all
+// objects instead of a list (KEP-3157). It needs as little room, but for 40,000
+// pods it took an API server of 1.36 two and a half times the processor time of
+// pages and a third longer; and pages are served alike by all that we support.
+func (pages) IsWatchListSemanticsUnSupported() bool { return true }
+
+// NewInformer watches all objects of the kind of example and has keep reduce each,
+// in place and once, before anything else sees it: of those that are there only two
+// pages are whole at any time. It does not resync: changes only.
+func NewInformer[L runtime.Object](from Lister[L], example runtime.Object, keep func(metav1.Object)) cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformer(pages{&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return listKept(ctx, from, options, keep)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			events, err := from.Watch(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			return watch.Filter(events, func(e watch.Event) (watch.Event, bool) {
+				if object, ok := e.Object.(metav1.Object); ok {
+					keep(object)
+				}
+				return e, true
+			}), nil
+		},
+	}}, example, 0, cache.Indexers{})
+}
+
+// listed is the answer to the request for a page.
+type listed struct {
+	list runtime.Object
+	err  error
+}
+
+// listKept lists everything, page by page, and asks for a page while the one
+// before is reduced. It asks for what is newest: of what an API server has in its
+// cache it gives all at once, whatever the limit.
+func listKept[L runtime.Object](ctx context.Context, from Lister[L], options metav1.ListOptions, keep func(metav1.Object)) (runtime.Object, error) {
+	options.ResourceVersion, options.ResourceVersionMatch, options.Limit = "", "", page
+	ask := func(options metav1.ListOptions) <-chan listed {
+		answer := make(chan listed, 1)
+		go func() {
+			list, err := from.List(ctx, options)
+			answer <- listed{list, err}
+		}()
+		return answer
+	}
+	var all internalversion.List
+	for next := ask(options); ; {
+		some := <-next
+		if some.err != nil {
+			return nil, some.err // also where the pages to come have expired: the informer lists anew
+		}
+		list, err := meta.ListAccessor(some.list)
+		if err != nil {
+			return nil, fmt.Errorf("list read: %w", err)
+		}
+		if options.Continue = list.GetContinue(); options.Continue != "" {
+			next = ask(options)
+		}
+		err = meta.EachListItemWithAlloc(some.list, func(o runtime.Object) error {
+			object, err := meta.Accessor(o)
+			if err != nil {
+				return fmt.Errorf("list read: %w", err)
+			}
+			keep(object)
+			all.Items = append(all.Items, o)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if options.Continue == "" {
+			all.ResourceVersion = list.GetResourceVersion()
+			return &all, nil
+		}
+	}
+}

@@ -1,0 +1,333 @@
+package size
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
+)
+
+const (
+	replica = "karpenterd-0"
+	node    = "bootstrap-1"
+	// patience is how long the daemon may take to decide before the measurement
+	// is given up.
+	patience = time.Minute
+	// ticks is the kernel's clock for processor times (proc_pid_stat(5)); it is 100
+	// a second on every platform of Linux that Go knows.
+	ticks = 100
+	// decisions is the metric that counts decisions.
+	decisions = "karpenter_scheduler_scheduling_duration_seconds_count "
+)
+
+// exemptPods has the pod identity webhook asked about the daemon's pod alone: to
+// ask it about every other takes longer than to write them.
+func (r *run) exemptPods(ctx context.Context) error {
+	hooks := r.core.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	hook, err := hooks.Get(ctx, "pod-identity-webhook", metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("pod identity webhook get: %w", err)
+	}
+	for i := range hook.Webhooks {
+		hook.Webhooks[i].NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: install.DefaultNamespace}}
+	}
+	if _, err := hooks.Update(ctx, hook, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("pod identity webhook narrow: %w", err)
+	}
+	return nil
+}
+
+// install applies what the provider applies, and returns the pods of the
+// Deployment, for which there is no controller here.
+func (r *run) install(ctx context.Context, options install.Options) (corev1.PodTemplateSpec, error) {
+	objects, err := install.Objects(options)
+	if err != nil {
+		return corev1.PodTemplateSpec{}, err
+	}
+	for _, o := range objects {
+		if _, err := r.applier.Apply(ctx, o, false); err != nil {
+			return corev1.PodTemplateSpec{}, err
+		}
+	}
+	// A controller publishes it elsewhere; pods mount it beside their token.
+	_, err = r.core.CoreV1().ConfigMaps(install.DefaultNamespace).Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-root-ca.crt"}, Data: map[string]string{"ca.crt": string(r.lab.CA)},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return corev1.PodTemplateSpec{}, fmt.Errorf("configmap kube-root-ca.crt create: %w", err)
+	}
+	var deployment appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[len(objects)-1].Object, &deployment); err != nil {
+		return corev1.PodTemplateSpec{}, fmt.Errorf("deployment read: %w", err)
+	}
+	return deployment.Spec.Template, nil
+}
+
+// measure runs the daemon's pod on a bootstrap node and watches its process.
+func (r *run) measure(ctx context.Context, template corev1.PodTemplateSpec) (findings, error) {
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.Namespace, pod.Name, pod.Spec.NodeName = install.DefaultNamespace, replica, node
+	f := findings{Options: r.Options, limit: pod.Spec.Containers[0].Resources.Limits.Memory().Value()}
+	var err error
+	if f.pod, f.managed, err = r.sample(ctx); err != nil {
+		return f, err
+	}
+	server, there := r.lab.Processes.Find("kube-apiserver")
+	if !there {
+		return f, errors.New("the API server does not run")
+	}
+	if err := r.settle(ctx, server.PID, &f); err != nil {
+		return f, err
+	}
+	r.say("start the daemon, and watch it for %s", r.Watch)
+	if _, err := r.core.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		return f, fmt.Errorf("daemon's pod create: %w", err)
+	}
+	process, err := r.process(ctx)
+	if err != nil {
+		return f, err
+	}
+	if err := r.decided(ctx, process, &f); err != nil {
+		return f, err
+	}
+	if err := errors.Join(f.read(process.PID, &f.atDecision), f.read(server.PID, &f.serverThen)); err != nil {
+		return f, err
+	}
+	select {
+	case <-ctx.Done():
+		return f, ctx.Err()
+	case <-process.Done():
+		return f, errors.New("the daemon ended; the end of its log:\n" + r.logTail())
+	case <-time.After(r.Watch):
+	}
+	return f, f.read(process.PID, &f.later)
+}
+
+// settle waits until the API server has got over what was written: while it
+// collects garbage it is slow to answer anybody.
+func (r *run) settle(ctx context.Context, server int, f *findings) error {
+	const idle, every = 50 * time.Millisecond, time.Second
+	began := time.Now()
+	for {
+		if err := f.read(server, &f.serverBefore); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(every):
+		}
+		var now usage
+		if err := f.read(server, &now); err != nil {
+			return err
+		}
+		if now.processor-f.serverBefore.processor < idle || time.Since(began) > patience {
+			r.say("the API server rests after %s, with %s", time.Since(began).Round(time.Second), mib(now.resident))
+			return nil
+		}
+	}
+}
+
+// sample returns the size of a pod in JSON, and of its managedFields. The API
+// server must have all pods.
+func (r *run) sample(ctx context.Context) (whole, managed int, err error) {
+	list, err := r.core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, 0, fmt.Errorf("pods list: %w", err)
+	}
+	if there := len(list.Items) + int(remaining(list)); there != r.Pods {
+		return 0, 0, fmt.Errorf("pods list: the API server has %d, not %d", there, r.Pods)
+	}
+	text, err := json.Marshal(list.Items[0])
+	if err != nil {
+		return 0, 0, fmt.Errorf("pod encode: %w", err)
+	}
+	fields, err := json.Marshal(list.Items[0].ManagedFields)
+	return len(text), len(fields), err
+}
+
+// process waits until the daemon's process is there.
+func (r *run) process(ctx context.Context) (*proc.Process, error) {
+	within, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		if p, there := r.lab.Processes.Find(replica + "/" + install.DefaultName); there {
+			return p, nil
+		}
+		select {
+		case <-within.Done():
+			pod, err := r.core.CoreV1().Pods(install.DefaultNamespace).Get(ctx, replica, metav1.GetOptions{})
+			if err != nil || len(pod.Status.ContainerStatuses) == 0 || pod.Status.ContainerStatuses[0].State.Waiting == nil {
+				return nil, fmt.Errorf("daemon start: %w", errors.Join(within.Err(), err))
+			}
+			return nil, fmt.Errorf("daemon start: %w: %s", within.Err(), pod.Status.ContainerStatuses[0].State.Waiting.Message)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// decided waits until the daemon has decided once.
+func (r *run) decided(ctx context.Context, p *proc.Process, f *findings) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	address, err := bindAddress(p.PID)
+	if err != nil {
+		return err
+	}
+	url := fmt.Sprintf("http://%s:%d%s", address, install.MetricsPort, install.MetricsPath)
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("daemon decide: %w; the end of its log:\n%s", ctx.Err(), r.logTail())
+		case <-p.Done():
+			return errors.New("the daemon ended; the end of its log:\n" + r.logTail())
+		case <-time.After(20 * time.Millisecond):
+		}
+		if !hasDecided(ctx, url) {
+			continue
+		}
+		f.decided = time.Since(p.Started)
+		elected, err := r.elected()
+		f.elected = elected.Sub(p.Started)
+		return err
+	}
+}
+
+// hasDecided reads it from the daemon's metrics; one that does not serve them yet
+// has not.
+func hasDecided(ctx context.Context, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return false
+	}
+	_, rest, there := strings.Cut(string(body), "\n"+decisions)
+	count, _, _ := strings.Cut(rest, "\n")
+	return there && count != "0"
+}
+
+// bindAddress is the loopback address that the stand-in of a kubelet gave to the
+// process.
+func bindAddress(pid int) (string, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return "", fmt.Errorf("daemon's environment read: %w", err)
+	}
+	for variable := range strings.SplitSeq(string(raw), "\x00") {
+		if value, ok := strings.CutPrefix(variable, install.EnvBindAddress+"="); ok {
+			return value, nil
+		}
+	}
+	return "", fmt.Errorf("daemon's environment read: no %s", install.EnvBindAddress)
+}
+
+func (r *run) log() ([]byte, error) {
+	return os.ReadFile(filepath.Join(r.lab.LogDir(), install.DefaultNamespace+"_"+replica+"_"+install.DefaultName+".log"))
+}
+
+func (r *run) logTail() string {
+	text, err := r.log()
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-4000):])
+}
+
+// elected reads from the log when the daemon became the one that works.
+func (r *run) elected() (time.Time, error) {
+	text, err := r.log()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("daemon's log read: %w", err)
+	}
+	for line := range bytes.Lines(text) {
+		var entry struct {
+			Message string    `json:"@message"`
+			At      time.Time `json:"@timestamp"`
+		}
+		if json.Unmarshal(line, &entry) == nil && entry.Message == "elected" {
+			return entry.At, nil
+		}
+	}
+	return time.Time{}, errors.New("daemon's log read: it does not say that the daemon was elected")
+}
+
+// usage is what a process has used.
+type usage struct {
+	resident, peak int64 // bytes
+	processor      time.Duration
+}
+
+// read takes the figures from proc(5).
+func (f *findings) read(pid int, into *usage) error {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return fmt.Errorf("daemon's memory read: %w", err)
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return fmt.Errorf("daemon's processor time read: %w", err)
+	}
+	*into, err = parseUsage(string(status), string(stat))
+	return err
+}
+
+func parseUsage(status, stat string) (usage, error) {
+	var u usage
+	for line := range strings.Lines(status) {
+		for name, to := range map[string]*int64{"VmRSS:": &u.resident, "VmHWM:": &u.peak} {
+			text, ok := strings.CutPrefix(line, name)
+			if !ok {
+				continue
+			}
+			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "kB")), 10, 64)
+			if err != nil {
+				return u, fmt.Errorf("process status parse: %w", err)
+			}
+			*to = kib << 10
+		}
+	}
+	// The second field is the program's name in parentheses; times are fields 14 and 15.
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 13 || u.peak == 0 {
+		return u, errors.New("process status parse: figures are missing")
+	}
+	for _, text := range fields[11:13] {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return u, fmt.Errorf("process times parse: %w", err)
+		}
+		u.processor += time.Duration(n) * time.Second / ticks
+	}
+	return u, nil
+}
+
+func remaining(list *corev1.PodList) int64 {
+	if list.RemainingItemCount == nil {
+		return 0
+	}
+	return *list.RemainingItemCount
+}

@@ -1,0 +1,240 @@
+package translate
+
+import (
+	"slices"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+)
+
+// Keeper reduces objects of the API to what is read of them, for whoever keeps
+// many. The rule: what is read is copied by name and the rest is dropped, so that
+// a field that Kubernetes comes to have costs nothing. Whoever reads another
+// field names it here; the tests of Keeper fill every field, and fail where an
+// object means something else than what is kept of it.
+//
+// What many objects have alike is kept once: such parts must not be changed.
+// Safe for use by many goroutines.
+type Keeper struct {
+	mu        sync.Mutex
+	labels    shared[map[string]string]
+	owners    shared[[]metav1.OwnerReference]
+	specs     shared[podParts]
+	texts     shared[string]
+	key       []byte                      // room to make a key in
+	nominated []metav1.ManagedFieldsEntry // says that the daemon has nominated the pod
+}
+
+// NewKeeper makes a Keeper that has seen nothing.
+func NewKeeper() *Keeper {
+	return &Keeper{nominated: []metav1.ManagedFieldsEntry{{
+		Manager: FieldManager, FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:nominatedNodeName":{}}}`),
+	}}}
+}
+
+// Keep reduces the object, in place. To keep what is kept already changes
+// nothing. Of kinds that it does not know it drops who wrote which field.
+func (k *Keeper) Keep(object metav1.Object) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch o := object.(type) {
+	case *corev1.Pod:
+		k.pod(o)
+	case *corev1.Node:
+		keepNode(o)
+	case *appsv1.DaemonSet:
+		*o = appsv1.DaemonSet{ObjectMeta: keepMeta(o), Spec: appsv1.DaemonSetSpec{Template: keepTemplate(&o.Spec.Template)}}
+	case *appsv1.ReplicaSet:
+		keepReplicaSet(o)
+	case *appsv1.StatefulSet:
+		keepStatefulSet(o)
+	case *batchv1.Job:
+		keepJob(o)
+	case *corev1.PersistentVolumeClaim, *corev1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode:
+		keepStorage(o)
+	default:
+		keepPolicy(o)
+	}
+}
+
+// keepMeta is what is read of every object's metadata.
+func keepMeta(o metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
+		CreationTimestamp: o.GetCreationTimestamp(), DeletionTimestamp: o.GetDeletionTimestamp(), Generation: o.GetGeneration(),
+	}
+}
+
+// keepAnnotations returns those with one of the keys.
+func keepAnnotations(all map[string]string, keys ...string) map[string]string {
+	var out map[string]string
+	for _, key := range keys {
+		if value, there := all[key]; there {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// keepOwner returns the reference to the controller alone.
+func keepOwner(o metav1.Object) []metav1.OwnerReference {
+	ref := metav1.GetControllerOfNoCopy(o)
+	if ref == nil {
+		return nil
+	}
+	return []metav1.OwnerReference{{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, Controller: ref.Controller}}
+}
+
+// keepNode keeps the lists and maps whole that registration and drains write back.
+func keepNode(n *corev1.Node) {
+	meta := keepMeta(n)
+	meta.Labels, meta.Annotations, meta.OwnerReferences, meta.Finalizers = n.Labels, n.Annotations, n.OwnerReferences, n.Finalizers
+	status := corev1.NodeStatus{Allocatable: n.Status.Allocatable}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			status.Conditions = append(status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})
+		}
+	}
+	*n = corev1.Node{
+		ObjectMeta: meta, Status: status,
+		Spec: corev1.NodeSpec{ProviderID: n.Spec.ProviderID, Taints: n.Spec.Taints, Unschedulable: n.Spec.Unschedulable},
+	}
+}
+
+// keepReplicaSet drops the template of one that wants no pods: a Deployment keeps
+// ten such for each that is in use.
+func keepReplicaSet(r *appsv1.ReplicaSet) {
+	spec := appsv1.ReplicaSetSpec{Replicas: r.Spec.Replicas, Selector: r.Spec.Selector}
+	if replicas(r.Spec.Replicas) > 0 {
+		spec.Template = keepTemplate(&r.Spec.Template)
+	}
+	status := appsv1.ReplicaSetStatus{ObservedGeneration: r.Status.ObservedGeneration}
+	for _, c := range r.Status.Conditions {
+		if c.Type == appsv1.ReplicaSetReplicaFailure {
+			status.Conditions = append(status.Conditions, appsv1.ReplicaSetCondition{Type: c.Type, Status: c.Status})
+		}
+	}
+	*r = appsv1.ReplicaSet{ObjectMeta: keepMeta(r), Spec: spec, Status: status}
+}
+
+func keepStatefulSet(s *appsv1.StatefulSet) {
+	spec := appsv1.StatefulSetSpec{
+		Replicas: s.Spec.Replicas, Selector: s.Spec.Selector, Ordinals: s.Spec.Ordinals, PodManagementPolicy: s.Spec.PodManagementPolicy,
+		Template: keepTemplate(&s.Spec.Template),
+	}
+	for i := range s.Spec.VolumeClaimTemplates {
+		t := &s.Spec.VolumeClaimTemplates[i]
+		spec.VolumeClaimTemplates = append(spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: t.Name}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: t.Spec.StorageClassName},
+		})
+	}
+	*s = appsv1.StatefulSet{ObjectMeta: keepMeta(s), Spec: spec, Status: appsv1.StatefulSetStatus{
+		ObservedGeneration: s.Status.ObservedGeneration, UpdateRevision: s.Status.UpdateRevision,
+	}}
+}
+
+// keepJob drops the template of one that has ended or rests: CronJobs leave many.
+func keepJob(j *batchv1.Job) {
+	spec := batchv1.JobSpec{
+		Suspend: j.Spec.Suspend, ManagedBy: j.Spec.ManagedBy, Parallelism: j.Spec.Parallelism, Completions: j.Spec.Completions,
+		PodReplacementPolicy: j.Spec.PodReplacementPolicy,
+	}
+	if j.Spec.PodFailurePolicy != nil {
+		spec.PodFailurePolicy = &batchv1.PodFailurePolicy{}
+	}
+	status := batchv1.JobStatus{StartTime: j.Status.StartTime, Failed: j.Status.Failed, Succeeded: j.Status.Succeeded}
+	for _, c := range j.Status.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			status.Conditions = append(status.Conditions, batchv1.JobCondition{Type: c.Type, Status: c.Status})
+		}
+	}
+	if len(status.Conditions) == 0 {
+		spec.Template = keepTemplate(&j.Spec.Template)
+		if u := j.Status.UncountedTerminatedPods; u != nil {
+			status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: u.Succeeded}
+		}
+	}
+	*j = batchv1.Job{ObjectMeta: keepMeta(j), Spec: spec, Status: status}
+}
+
+// keepStorage keeps what volumes say of where pods can run.
+func keepStorage(object metav1.Object) {
+	meta := keepMeta(object)
+	switch o := object.(type) {
+	case *corev1.PersistentVolumeClaim:
+		meta.OwnerReferences, meta.Annotations = keepOwner(o), keepAnnotations(o.Annotations, selectedNode)
+		*o = corev1.PersistentVolumeClaim{
+			ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: o.Spec.VolumeName, StorageClassName: o.Spec.StorageClassName},
+			Status: corev1.PersistentVolumeClaimStatus{Phase: o.Status.Phase},
+		}
+	case *corev1.PersistentVolume:
+		meta.Labels = o.Labels
+		spec := corev1.PersistentVolumeSpec{NodeAffinity: o.Spec.NodeAffinity}
+		if csi := o.Spec.CSI; csi != nil {
+			spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: csi.Driver}
+		}
+		if o.Spec.AWSElasticBlockStore != nil {
+			spec.AWSElasticBlockStore = &corev1.AWSElasticBlockStoreVolumeSource{}
+		}
+		if o.Spec.Local != nil {
+			spec.Local = &corev1.LocalVolumeSource{}
+		}
+		if o.Spec.HostPath != nil {
+			spec.HostPath = &corev1.HostPathVolumeSource{}
+		}
+		*o = corev1.PersistentVolume{ObjectMeta: meta, Spec: spec}
+	case *storagev1.StorageClass:
+		meta.Annotations = keepAnnotations(o.Annotations, AnnotationDefaultClass)
+		*o = storagev1.StorageClass{
+			ObjectMeta: meta, Provisioner: o.Provisioner, VolumeBindingMode: o.VolumeBindingMode, AllowedTopologies: o.AllowedTopologies,
+		}
+	case *storagev1.CSINode:
+		var drivers []storagev1.CSINodeDriver
+		for _, d := range o.Spec.Drivers {
+			drivers = append(drivers, storagev1.CSINodeDriver{Name: d.Name, Allocatable: d.Allocatable})
+		}
+		*o = storagev1.CSINode{ObjectMeta: meta, Spec: storagev1.CSINodeSpec{Drivers: drivers}}
+	}
+}
+
+// keepPolicy keeps what other objects say of pods by selecting or defaulting.
+func keepPolicy(object metav1.Object) {
+	meta := keepMeta(object)
+	switch o := object.(type) {
+	case *corev1.Namespace:
+		meta.Labels = o.Labels
+		*o = corev1.Namespace{ObjectMeta: meta}
+	case *corev1.LimitRange:
+		limits := slices.DeleteFunc(slices.Clone(o.Spec.Limits), func(i corev1.LimitRangeItem) bool { return i.Type != corev1.LimitTypeContainer })
+		for i := range limits {
+			limits[i] = corev1.LimitRangeItem{Type: limits[i].Type, DefaultRequest: limits[i].DefaultRequest}
+		}
+		*o = corev1.LimitRange{ObjectMeta: meta, Spec: corev1.LimitRangeSpec{Limits: limits}}
+	case *schedulingv1.PriorityClass:
+		*o = schedulingv1.PriorityClass{ObjectMeta: meta, Value: o.Value, GlobalDefault: o.GlobalDefault}
+	case *nodev1.RuntimeClass:
+		*o = nodev1.RuntimeClass{ObjectMeta: meta, Overhead: o.Overhead, Scheduling: o.Scheduling}
+	case *corev1.Service:
+		*o = corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: o.Spec.Selector}}
+	case *corev1.ReplicationController:
+		*o = corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Selector: o.Spec.Selector}}
+	default:
+		object.SetManagedFields(nil)
+	}
+}
+
+// podAnnotations are the annotations of pods that are read.
+func podAnnotations() []string {
+	return []string{v1.AnnotationDoNotDisrupt, corev1.MirrorPodAnnotationKey, v1.AnnotationGang, v1.AnnotationGangSize}
+}

@@ -1,0 +1,101 @@
+package translate
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// generation is how many different values are remembered at least. A cluster has
+// some for each of its templates.
+const generation = 4096
+
+// shared finds a value that is equal to another one by its key. It remembers the
+// values that were asked for lately: a generation of new ones, and the one before.
+// A value that is forgotten stays where it is in use; it is only not found again.
+type shared[T any] struct{ young, old map[string]T }
+
+// get returns the value of the key, which is made where there is none.
+func (s *shared[T]) get(key []byte, value func() T) T {
+	if v, known := s.young[string(key)]; known {
+		return v
+	}
+	v, known := s.old[string(key)]
+	if !known {
+		v = value()
+	}
+	if len(s.young) >= generation {
+		s.young, s.old = nil, s.young
+	}
+	if s.young == nil {
+		s.young = map[string]T{}
+	}
+	s.young[string(key)] = v
+	return v
+}
+
+// text returns the text that was seen first of all that are equal.
+func (k *Keeper) text(t string) string {
+	if t == "" {
+		return ""
+	}
+	k.key = append(k.key[:0], t...)
+	return k.texts.get(k.key, func() string { return t })
+}
+
+func (k *Keeper) labelsOf(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	k.key = appendMap(k.key[:0], m)
+	return k.labels.get(k.key, func() map[string]string { return m })
+}
+
+func (k *Keeper) ownersOf(refs []metav1.OwnerReference) []metav1.OwnerReference {
+	if len(refs) == 0 {
+		return nil
+	}
+	k.key = k.key[:0]
+	for _, r := range refs {
+		for _, t := range []string{r.APIVersion, r.Kind, r.Name, string(r.UID)} {
+			k.key = appendText(k.key, t)
+		}
+	}
+	return k.owners.get(k.key, func() []metav1.OwnerReference { return refs })
+}
+
+// parts returns the parts that were seen first of all that are equal. Equal is
+// what has equal bytes on the wire; what cannot be written there is shared with
+// nobody.
+func (k *Keeper) parts(own podParts) podParts {
+	pod := corev1.Pod{Spec: own.spec, Status: own.status}
+	pod.Annotations = own.notes
+	key, err := pod.Marshal()
+	if err != nil {
+		return own
+	}
+	return k.specs.get(key, func() podParts { return own })
+}
+
+func appendMap(b []byte, m map[string]string) []byte {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		b = appendText(appendText(b, key), m[key])
+	}
+	return b
+}
+
+func appendText(b []byte, t string) []byte {
+	return append(append(strconv.AppendInt(b, int64(len(t)), 10), ':'), t...)
+}
+
+// Remembered is how many values are remembered to be shared.
+func (k *Keeper) Remembered() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.labels.size() + k.owners.size() + k.specs.size() + k.texts.size()
+}
+
+func (s *shared[T]) size() int { return len(s.young) + len(s.old) }
