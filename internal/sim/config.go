@@ -66,6 +66,9 @@ type Config struct {
 	Settle      time.Duration // how long to watch after all pods run; default 60 s
 	Limit       time.Duration // the longest run; default 30 min
 
+	// Seen is shown what each Step decides; may be nil.
+	Seen func(engine.Output)
+
 	Outages []Outage
 	Deaths  []time.Duration // times at which the oldest node that runs pods dies
 }

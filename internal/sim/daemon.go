@@ -45,6 +45,9 @@ func (d *daemon) step() {
 	})
 	d.memory = out.Memory
 	r.report.Steps++
+	if r.cfg.Seen != nil {
+		r.cfg.Seen(out)
+	}
 	d.note(out.Plan.Outcomes)
 	var actions []plan.Action
 	for _, a := range out.Plan.Actions {
