@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -35,7 +36,7 @@ type Workload struct {
 // offering means any.
 type Outage struct {
 	From, To time.Duration
-	Offering engine.OfferingKey
+	Offering catalog.OfferingKey
 }
 
 // Config is one run. Zero durations and rates mean their defaults.
