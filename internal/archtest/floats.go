@@ -17,7 +17,7 @@ const floats = "internal/engine/price"
 func checkFloats(t tree) []breach {
 	var all []breach
 	for _, f := range t.gos {
-		if l, _ := layerOf(f.dir); f.test || f.dir == floats || l.name != "words" && l.name != "engine" {
+		if f.test || f.dir == floats || !ofCore(f) {
 			continue
 		}
 		mathName, bigName := importName(f, "math"), "big"

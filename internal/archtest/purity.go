@@ -18,13 +18,19 @@ func readsClock(name string) bool {
 	return slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}, name)
 }
 
+// ofCore reports whether a file is of what decides, or of what checks it.
+func ofCore(f goFile) bool {
+	l, _ := layerOf(f.dir)
+	return slices.Contains([]string{"words", "engine", "proof"}, l.name)
+}
+
 // checkPurity finds I/O, clocks, goroutines and unseeded randomness in the
-// words and the engine. They reach some of these packages through the standard
+// words, the engine and the checker of its proofs. They reach some of these packages through the standard
 // library (fmt imports os), so only direct use is looked at.
 func checkPurity(t tree) []breach {
 	var all []breach
 	for _, f := range t.gos {
-		if l, _ := layerOf(f.dir); f.test || l.name != "words" && l.name != "engine" {
+		if f.test || !ofCore(f) {
 			continue
 		}
 		for imported, pos := range f.imports() {

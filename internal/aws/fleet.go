@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 )
 
 // Capacity types.
@@ -20,12 +22,6 @@ const (
 	CapacityTypeOnDemand = "on-demand"
 	CapacityTypeReserved = "reserved" // in a capacity reservation that the launch names
 )
-
-// OfferingKey names what EC2 has capacity of, or has not. Reservation is set with
-// capacity type reserved.
-type OfferingKey struct {
-	InstanceType, Zone, CapacityType, Reservation string
-}
 
 // Override is one thing that a launch may become.
 type Override struct {
@@ -54,7 +50,7 @@ type Launched struct {
 
 // OfferingFailure says what EC2 had no capacity of.
 type OfferingFailure struct {
-	OfferingKey
+	catalog.OfferingKey
 	Code, Message string
 }
 
@@ -196,7 +192,7 @@ func readFailures(r LaunchRequest, failures []ec2types.CreateFleetError) ([]Offe
 			failed = append(failed, failAll(r, code, message, o.SubnetId)...)
 			continue
 		}
-		key := OfferingKey{InstanceType: string(o.InstanceType), Zone: awssdk.ToString(o.AvailabilityZone), CapacityType: r.CapacityType, Reservation: r.Reservation}
+		key := catalog.OfferingKey{InstanceType: string(o.InstanceType), Zone: awssdk.ToString(o.AvailabilityZone), CapacityType: r.CapacityType, Reservation: r.Reservation}
 		for _, asked := range r.Overrides {
 			if key.Zone == "" && o.SubnetId != nil && asked.SubnetID == *o.SubnetId {
 				key.Zone = asked.Zone
@@ -212,7 +208,7 @@ func failAll(r LaunchRequest, code, message string, subnet *string) []OfferingFa
 	var failed []OfferingFailure
 	for _, o := range r.Overrides {
 		if subnet == nil || *subnet == o.SubnetID {
-			key := OfferingKey{InstanceType: o.InstanceType, Zone: o.Zone, CapacityType: r.CapacityType, Reservation: r.Reservation}
+			key := catalog.OfferingKey{InstanceType: o.InstanceType, Zone: o.Zone, CapacityType: r.CapacityType, Reservation: r.Reservation}
 			failed = append(failed, OfferingFailure{OfferingKey: key, Code: code, Message: message})
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 )
 
 func request() LaunchRequest {
@@ -53,7 +55,7 @@ func TestLaunched_ReadsWhatTheFleetBecame(t *testing.T) {
 	}
 	want := Launched{
 		InstanceID: "i-1", InstanceType: "m7i.large", Zone: "us-west-2b", SubnetID: "subnet-b", ImageID: "ami-amd", CapacityType: "spot",
-		Failed: []OfferingFailure{{OfferingKey: OfferingKey{InstanceType: "m7g.large", Zone: "us-west-2a", CapacityType: "spot"}, Code: "InsufficientInstanceCapacity", Message: "message"}},
+		Failed: []OfferingFailure{{OfferingKey: catalog.OfferingKey{InstanceType: "m7g.large", Zone: "us-west-2a", CapacityType: "spot"}, Code: "InsufficientInstanceCapacity", Message: "message"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
 )
 
@@ -92,7 +93,7 @@ func TestSim_ALaunchGoesIntoItsReservationOrFails(t *testing.T) {
 		r.ClientToken = awsspec.ClientToken("uid", token)
 		_, err := c.Launch(ctx, r)
 		var lack *aws.InsufficientCapacityError
-		want := aws.OfferingKey{InstanceType: "m5.large", Zone: "us-west-2a", CapacityType: aws.CapacityTypeReserved, Reservation: id}
+		want := catalog.OfferingKey{InstanceType: "m5.large", Zone: "us-west-2a", CapacityType: aws.CapacityTypeReserved, Reservation: id}
 		if !errors.As(err, &lack) || len(lack.Offerings) != 1 || lack.Offerings[0].OfferingKey != want || lack.Offerings[0].Code != code {
 			t.Errorf("%s: got %v", code, err)
 		}

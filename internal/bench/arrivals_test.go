@@ -68,7 +68,13 @@ func reportArrivals(b *testing.B, r sim.Report, may int64) {
 }
 
 // arrivals plays one run; the seed draws the Deployments and every chance.
-func arrivals(b *testing.B, seed uint64, deployments int, pods int64, mode sim.Mode, sequence bool) sim.Report {
+func arrivals(b testing.TB, seed uint64, deployments int, pods int64, mode sim.Mode, sequence bool) sim.Report {
+	b.Helper()
+	return sim.Run(arriving(b, seed, deployments, pods, mode, sequence))
+}
+
+// arriving is the configuration of such a run.
+func arriving(b testing.TB, seed uint64, deployments int, pods int64, mode sim.Mode, sequence bool) sim.Config {
 	b.Helper()
 	setting, err := Published(32)
 	if err != nil {
@@ -91,5 +97,5 @@ func arrivals(b *testing.B, seed uint64, deployments int, pods int64, mode sim.M
 			Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: d.MilliCPU, MemoryBytes: d.MiB << 20, PodSlots: 1}},
 		})
 	}
-	return sim.Run(cfg)
+	return cfg
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/proof"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/proof"
 )
 
 func TestCases_CostIsWithinTheGapOfTheBound(t *testing.T) {

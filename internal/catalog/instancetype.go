@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -39,6 +41,16 @@ func (o Offering) Labels() label.Labels {
 		l = append(l, label.Label{Key: label.ZoneID, Value: o.ZoneID})
 	}
 	return append(l, label.Label{Key: label.Zone, Value: o.Zone})
+}
+
+// OfferingKey names one offering. Reservation is set with capacity type reserved:
+// another one of the same type may still have room.
+type OfferingKey struct{ CapacityType, InstanceType, Zone, Reservation string }
+
+// Compare orders keys by their fields.
+func (k OfferingKey) Compare(o OfferingKey) int {
+	return cmp.Or(strings.Compare(k.CapacityType, o.CapacityType), strings.Compare(k.InstanceType, o.InstanceType),
+		strings.Compare(k.Zone, o.Zone), strings.Compare(k.Reservation, o.Reservation))
 }
 
 // DefaultReservation is the type of an on-demand capacity reservation; others

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -232,9 +233,9 @@ func TestStep_APlanDoesNotGoOnWhereAnythingElseHasChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := launches[0].Types[0].Type
-	gone := []engine.OfferingKey{}
+	gone := []catalog.OfferingKey{}
 	for _, zone := range []string{"a", "b", "c"} {
-		gone = append(gone, engine.OfferingKey{CapacityType: label.OnDemand, InstanceType: of, Zone: zone})
+		gone = append(gone, catalog.OfferingKey{CapacityType: label.OnDemand, InstanceType: of, Zone: zone})
 	}
 	lost, lostLong := in, long
 	lost.Memory = in.Memory.WithUnavailable(w.now.Add(time.Hour), gone...)

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -253,7 +254,7 @@ func TestStep_TriesTheNextOfferingWhenOneHasNoCapacity(t *testing.T) {
 	out := func(types ...string) {
 		for _, n := range types {
 			for _, z := range []string{"a", "b"} {
-				w.memory = w.memory.WithUnavailable(w.now.Add(time.Minute), engine.OfferingKey{CapacityType: label.OnDemand, InstanceType: n, Zone: z})
+				w.memory = w.memory.WithUnavailable(w.now.Add(time.Minute), catalog.OfferingKey{CapacityType: label.OnDemand, InstanceType: n, Zone: z})
 			}
 		}
 	}

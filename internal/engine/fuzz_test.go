@@ -70,16 +70,18 @@ func FuzzSteps(f *testing.F) {
 		f.Add(noise(100_000+n, 150+40*(n%20)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		fuzzSteps(t, data, 0, false)
-		fuzzSteps(t, data, 0, true)
-		fuzzSteps(t, data, 1, false) // plans that are cut short, and given up as the cluster changes
+		fuzzSteps(newWorld(t), data, false)
+		fuzzSteps(newWorld(t), data, true)
+		cut := newWorld(t)
+		cut.workLimit = 1 // plans that are cut short, and given up as the cluster changes
+		fuzzSteps(cut, data, false)
 	})
 }
 
-func fuzzSteps(t *testing.T, data []byte, workLimit int, forgetful bool) {
+// fuzzSteps plays a sequence in a new world.
+func fuzzSteps(w *world, data []byte, forgetful bool) {
+	t, from := w.t, &tape{data}
 	t.Helper()
-	w, from := newWorld(t), &tape{data}
-	w.workLimit = workLimit
 	w.objects.Classes[0] = from.class("default")
 	w.objects.Classes[0].Ready = true
 	for i := range w.objects.Classes[0].Types {

@@ -1,11 +1,11 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -30,18 +30,9 @@ type Memory struct {
 	cursor *cursor
 }
 
-// OfferingKey names one offering. Reservation is set with capacity type reserved:
-// another one of the same type may still have room.
-type OfferingKey struct{ CapacityType, InstanceType, Zone, Reservation string }
-
-func (k OfferingKey) compare(o OfferingKey) int {
-	return cmp.Or(strings.Compare(k.CapacityType, o.CapacityType), strings.Compare(k.InstanceType, o.InstanceType),
-		strings.Compare(k.Zone, o.Zone), strings.Compare(k.Reservation, o.Reservation))
-}
-
 // Penalty keeps an offering that had no capacity out of plans for a while.
 type Penalty struct {
-	Offering OfferingKey
+	Offering catalog.OfferingKey
 	Until    time.Time
 }
 
@@ -67,10 +58,10 @@ type Progress struct {
 
 // WithUnavailable returns the memory with the offerings out of plans until t,
 // also of one that is still being made.
-func (m Memory) WithUnavailable(until time.Time, offerings ...OfferingKey) Memory {
+func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKey) Memory {
 	out := slices.Clone(m.Unavailable)
 	for _, k := range offerings {
-		i, found := slices.BinarySearchFunc(out, k, func(p Penalty, k OfferingKey) int { return p.Offering.compare(k) })
+		i, found := slices.BinarySearchFunc(out, k, func(p Penalty, k catalog.OfferingKey) int { return p.Offering.Compare(k) })
 		switch {
 		case !found:
 			out = slices.Insert(out, i, Penalty{Offering: k, Until: until})
@@ -82,8 +73,8 @@ func (m Memory) WithUnavailable(until time.Time, offerings ...OfferingKey) Memor
 	return m.PlanAnew()
 }
 
-func (m Memory) unavailable(k OfferingKey, now time.Time) (time.Time, bool) {
-	i, found := slices.BinarySearchFunc(m.Unavailable, k, func(p Penalty, k OfferingKey) int { return p.Offering.compare(k) })
+func (m Memory) unavailable(k catalog.OfferingKey, now time.Time) (time.Time, bool) {
+	i, found := slices.BinarySearchFunc(m.Unavailable, k, func(p Penalty, k catalog.OfferingKey) int { return p.Offering.Compare(k) })
 	if !found || !now.Before(m.Unavailable[i].Until) {
 		return time.Time{}, false
 	}

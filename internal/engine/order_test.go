@@ -239,7 +239,7 @@ func TestStep_OneFullReservationIsPutAsideAndNotTheOthers(t *testing.T) {
 			Zone: "a", CapacityType: label.Reserved, Reservation: id, Available: true, Left: 1,
 		})
 	}
-	full := engine.OfferingKey{CapacityType: label.Reserved, InstanceType: w.objects.Classes[0].Types[1].Name, Zone: "a", Reservation: "cr-1"}
+	full := catalog.OfferingKey{CapacityType: label.Reserved, InstanceType: w.objects.Classes[0].Types[1].Name, Zone: "a", Reservation: "cr-1"}
 	w.memory = w.memory.WithUnavailable(w.now.Add(time.Minute), full)
 	if launches := of[plan.Launch](w.step()); len(launches) != 1 || launches[0].Reservation != "cr-2" {
 		t.Errorf("launches = %+v, want the other reservation", launches)

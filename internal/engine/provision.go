@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
@@ -265,7 +266,7 @@ func (s *step) openFleet() {
 			if s.sale[i]>>z&1 == 0 {
 				continue
 			}
-			key := OfferingKey{CapacityType: r.CapacityType, InstanceType: r.Type.Name, Zone: zone, Reservation: r.Reservation}
+			key := catalog.OfferingKey{CapacityType: r.CapacityType, InstanceType: r.Type.Name, Zone: zone, Reservation: r.Reservation}
 			if until, out := s.memory.unavailable(key, s.in.Now); out {
 				s.sale[i] &^= 1 << z
 				s.unavailable++

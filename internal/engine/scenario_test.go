@@ -45,7 +45,7 @@ func TestScenarios(t *testing.T) {
 			}
 			s := scenario{world: newWorld(t)}
 			s.objects.Pools = nil
-			for _, line := range strings.Split(strings.TrimSpace(string(archive.Files[0].Data)), "\n") {
+			for _, line := range scriptOf(t, file) {
 				s.run(line)
 			}
 			if *update {
@@ -59,6 +59,16 @@ func TestScenarios(t *testing.T) {
 			}
 		})
 	}
+}
+
+// scriptOf gives the lines of a story's script.
+func scriptOf(t *testing.T, file string) []string {
+	t.Helper()
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(archive.Files[0].Data)), "\n")
 }
 
 type scenario struct {

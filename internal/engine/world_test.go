@@ -29,6 +29,7 @@ type world struct {
 	seed    uint64
 
 	workLimit int
+	seen      func(engine.Output) // of each step; may be nil
 }
 
 // newWorld has one class with three types in two zones, and one pool of it.
@@ -99,6 +100,9 @@ func (w *world) step() engine.Output {
 	w.seed++
 	out := engine.Step(engine.Input{Snapshot: snap, Memory: w.memory, Policy: w.policy, Now: w.now, Seed: w.seed, WorkLimit: w.workLimit})
 	w.memory = out.Memory
+	if w.seen != nil {
+		w.seen(out)
+	}
 	return out
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Certificate proves that no choice of new nodes carries the demand for less
-// than Bound. Package engine/proof checks it from the raw objects. It gives every
+// than Bound. Package proof checks it from the raw objects. It gives every
 // group of pods prices for resources, such that no node that can be launched
 // holds more worth of pods than it costs, however it is filled; then the worth of
 // all pods is a lower bound of the cost of any fleet that carries them (linear

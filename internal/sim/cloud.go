@@ -7,7 +7,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -80,9 +79,9 @@ func (r *run) launch(c *claim) {
 	if c.gone || c.Deleting {
 		return
 	}
-	var short []engine.OfferingKey
+	var short []catalog.OfferingKey
 	for _, x := range r.candidates(c) {
-		key := engine.OfferingKey{CapacityType: x.of.CapacityType, InstanceType: x.typ.Name, Zone: x.of.Zone, Reservation: x.of.Reservation}
+		key := catalog.OfferingKey{CapacityType: x.of.CapacityType, InstanceType: x.typ.Name, Zone: x.of.Zone, Reservation: x.of.Reservation}
 		if r.out(key) {
 			short = append(short, key)
 			continue
@@ -106,7 +105,7 @@ func (r *run) launch(c *claim) {
 	r.daemon.changed()
 }
 
-func (r *run) out(key engine.OfferingKey) bool {
+func (r *run) out(key catalog.OfferingKey) bool {
 	meets := func(want, have string) bool { return want == "" || want == have }
 	return slices.ContainsFunc(r.cfg.Outages, func(o Outage) bool {
 		return o.From <= r.clock.now && r.clock.now < o.To && meets(o.Offering.InstanceType, key.InstanceType) &&

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -35,7 +36,7 @@ type Workload struct {
 // offering means any.
 type Outage struct {
 	From, To time.Duration
-	Offering engine.OfferingKey
+	Offering catalog.OfferingKey
 }
 
 // Config is one run. Zero durations and rates mean their defaults.
@@ -65,6 +66,9 @@ type Config struct {
 	AttemptTime time.Duration // one attempt of the scheduler; default 1 ms
 	Settle      time.Duration // how long to watch after all pods run; default 60 s
 	Limit       time.Duration // the longest run; default 30 min
+
+	// Seen is shown what each Step decides; may be nil.
+	Seen func(engine.Output)
 
 	Outages []Outage
 	Deaths  []time.Duration // times at which the oldest node that runs pods dies

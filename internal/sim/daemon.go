@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -13,7 +14,7 @@ type daemon struct {
 	memory  engine.Memory
 	due     bool          // a Step is on its way
 	busy    time.Duration // acting until then
-	pending []engine.OfferingKey
+	pending []catalog.OfferingKey
 	wait    int64 // number of the wait that counts
 }
 
@@ -27,7 +28,7 @@ func (d *daemon) changed() {
 }
 
 // unavailable notes offerings that had no capacity.
-func (d *daemon) unavailable(offerings []engine.OfferingKey) {
+func (d *daemon) unavailable(offerings []catalog.OfferingKey) {
 	d.pending = append(d.pending, offerings...)
 	d.changed()
 }
@@ -45,6 +46,9 @@ func (d *daemon) step() {
 	})
 	d.memory = out.Memory
 	r.report.Steps++
+	if r.cfg.Seen != nil {
+		r.cfg.Seen(out)
+	}
 	d.note(out.Plan.Outcomes)
 	var actions []plan.Action
 	for _, a := range out.Plan.Actions {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -14,8 +14,8 @@ func TestRun_SurvivesOfferingsThatRunOut(t *testing.T) {
 	cfg := config(mixed(7)...)
 	cfg.Boot = 5 * time.Second
 	cfg.Outages = []Outage{
-		{To: time.Minute, Offering: engine.OfferingKey{InstanceType: "m.8xlarge"}},
-		{To: 20 * time.Second, Offering: engine.OfferingKey{Zone: "a"}},
+		{To: time.Minute, Offering: catalog.OfferingKey{InstanceType: "m.8xlarge"}},
+		{To: 20 * time.Second, Offering: catalog.OfferingKey{Zone: "a"}},
 		{From: 2 * time.Second, To: 4 * time.Second},
 	}
 	r := Run(cfg)

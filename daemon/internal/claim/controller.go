@@ -18,8 +18,8 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -42,7 +42,7 @@ type World interface {
 
 // Scarcity is told which offerings had no capacity.
 type Scarcity interface {
-	Unavailable(until time.Time, offerings ...engine.OfferingKey)
+	Unavailable(until time.Time, offerings ...catalog.OfferingKey)
 }
 
 // Recorder is told of what people should see.

@@ -14,7 +14,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -148,9 +147,9 @@ func (c *Controller) report(failed []aws.OfferingFailure) {
 	if len(failed) == 0 {
 		return
 	}
-	keys := make([]engine.OfferingKey, len(failed))
+	keys := make([]catalog.OfferingKey, len(failed))
 	for i, f := range failed {
-		keys[i] = engine.OfferingKey{CapacityType: f.CapacityType, InstanceType: f.InstanceType, Zone: f.Zone, Reservation: f.Reservation}
+		keys[i] = f.OfferingKey
 	}
 	c.Scarcity.Unavailable(c.Now().Add(scarce), keys...)
 }

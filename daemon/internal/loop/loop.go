@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -67,7 +68,7 @@ type Loop struct {
 
 // Unavailable keeps the offerings out of plans until the time given. Safe for
 // use by many goroutines.
-func (l *Loop) Unavailable(until time.Time, offerings ...engine.OfferingKey) {
+func (l *Loop) Unavailable(until time.Time, offerings ...catalog.OfferingKey) {
 	l.mu.Lock()
 	l.pending = append(l.pending, func(m engine.Memory) engine.Memory { return m.WithUnavailable(until, offerings...) })
 	l.mu.Unlock()

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/proof"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/proof"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 

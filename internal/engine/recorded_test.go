@@ -1,11 +1,10 @@
 package engine_test
 
 import (
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,89 +12,105 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/record"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-const goldenFile = "testdata/plans.golden"
-
-// The plans of these worlds are the same on every machine, to the last bit: each
-// line of the file is a world and the hash of all that its plan says. When one
-// differs because the engine plans otherwise now, run with -update; when it
-// differs on one architecture only, an integer has become a float somewhere.
-func TestStep_PlansAreTheSameOnEveryMachine(t *testing.T) {
-	var got strings.Builder
-	for _, name := range []string{"shaped-1000", "shaped-3000", "mixed", "running", "limited", "noise"} {
-		sum := sha256.New()
-		for _, out := range goldenPlans(t, name) {
-			_, _ = sum.Write(canonical(t, out.Plan))
-		}
-		fmt.Fprintf(&got, "%s %x\n", name, sum.Sum(nil))
+// The plans of these worlds are the same on every machine, and after every change
+// that is meant to change no plan, to the last bit. Each line of the file is a
+// Step: read what differs, and run with -update when the new plans are right. When
+// a line differs on one architecture only, an integer has become a float
+// somewhere.
+func TestStep_PlansAreAsRecorded(t *testing.T) {
+	const file = "testdata/plans.txt"
+	r := &recorder{t: t}
+	for _, name := range recordedWorlds() {
+		r.world(name)
 	}
+	r.scenarios()
+	r.tapes()
+	text := strings.Join(r.lines, "\n") + "\n"
 	if *update {
-		if err := os.WriteFile(goldenFile, []byte(got.String()), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(goldenFile)
+	known, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.String() != string(want) {
-		t.Errorf("plans:\n%swant:\n%s", got.String(), want)
+	if difference := record.Compare(string(known), r.lines); difference != "" {
+		t.Error(difference)
 	}
 }
 
-// A hash that does not see a part of the plan protects nothing.
-func TestCanonical_SeesEveryPartOfAPlan(t *testing.T) {
-	whole := goldenPlans(t, "shaped-1000")[0].Plan
-	before := string(canonical(t, whole))
-	for name, change := range map[string]func(*plan.Plan){
-		"requirements": func(p *plan.Plan) {
-			l := of[plan.Launch](engine.Output{Plan: *p})[0]
-			l.Requirements = l.Requirements.And(label.All(label.Is("a", "b")))
-			p.Actions[0] = l
-		},
-		"cost":    func(p *plan.Plan) { p.Cost++ },
-		"prices":  func(p *plan.Plan) { p.Proofs[0].Demand[0].Prices[0]++ },
-		"outcome": func(p *plan.Plan) { p.Outcomes[0].Pods = p.Outcomes[0].Pods[1:] },
-	} {
-		p := goldenPlans(t, "shaped-1000")[0].Plan
-		change(&p)
-		if string(canonical(t, p)) == before {
-			t.Errorf("%s may change unseen", name)
-		}
-	}
+// recorder collects a line for each Step.
+type recorder struct {
+	t     *testing.T
+	lines []string
 }
 
-// canonical writes all of a plan.
-func canonical(t *testing.T, p plan.Plan) []byte {
-	t.Helper()
-	var all []byte
-	write := func(x any) {
-		text, err := json.Marshal(x)
+// on makes the world's Steps recorded under the name.
+func (r *recorder) on(w *world, name string) *world {
+	n := 0
+	w.seen = func(out engine.Output) {
+		n++
+		line, err := record.Line(fmt.Sprintf("%s/%d", name, n), out)
 		if err != nil {
-			t.Fatal(err)
+			r.t.Fatal(err)
 		}
-		all = append(fmt.Appendf(all, "%T ", x), append(text, '\n')...)
+		r.lines = append(r.lines, line)
 	}
-	for _, a := range p.Actions {
-		write(a)
-		if l, ok := a.(plan.Launch); ok {
-			write(l.Requirements.String())
-		}
-	}
-	write(p.Outcomes)
-	write(p.Cost)
-	write(p.Proofs)
-	return all
+	return w
 }
 
-// goldenPlans are the plans of a world, one after the other.
-func goldenPlans(t *testing.T, name string) []engine.Output {
-	t.Helper()
-	w := newWorld(t)
+// scenarios plays the stories of testdata.
+func (r *recorder) scenarios() {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		r.t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		s := scenario{world: r.on(newWorld(r.t), strings.TrimSuffix(filepath.Base(file), ".txtar"))}
+		s.objects.Pools = nil
+		for _, line := range scriptOf(r.t, file) {
+			s.run(line)
+		}
+	}
+}
+
+// tapes plays drawn worlds, one Step each, and drawn sequences: as they are, with
+// a daemon that forgets, and with plans that are cut short.
+func (r *recorder) tapes() {
+	for i := range 250 {
+		w := r.on(newWorld(r.t), fmt.Sprint("noise/", i))
+		(&tape{noise(5000+i, 60+20*(i%30))}).world(w)
+		if _, err := cluster.New(w.objects); err == nil {
+			w.step()
+		}
+	}
+	for i := range 40 {
+		for _, as := range []struct {
+			name      string
+			limit     int
+			forgetful bool
+		}{{"whole", 0, false}, {"forgetful", 0, true}, {"cut", 1, false}} {
+			w := r.on(newWorld(r.t), fmt.Sprintf("sequence-%s/%d", as.name, i))
+			w.workLimit = as.limit
+			fuzzSteps(w, noise(200_000+i, 100+40*(i%20)), as.forgetful)
+		}
+	}
+}
+
+func recordedWorlds() []string {
+	return []string{"shaped-1000", "shaped-3000", "mixed", "running", "limited"}
+}
+
+// world plays one of recordedWorlds.
+func (r *recorder) world(name string) {
+	w := r.on(newWorld(r.t), name)
 	w.objects.Classes[0].Types = formulaTypes()
 	switch name {
 	case "shaped-1000":
@@ -128,23 +143,14 @@ func goldenPlans(t *testing.T, name string) []engine.Output {
 		second := w.step()
 		w.open(second.Plan.Actions).shaped(4, 10, 100, 1)
 		w.now = w.now.Add(time.Second)
-		return []engine.Output{first, second, w.step()}
 	case "limited":
 		w.objects.Pools[0].Limits = []quantity.Amount{{Name: quantity.CPU, Count: 200_000}}
 		w.pool(cluster.Pool{Name: "heavy", Weight: 10, Limits: []quantity.Amount{{Name: "nodes", Count: 3}}})
 		w.shaped(5, 40, 500, 1)
-	case "noise":
-		var all []engine.Output
-		for i := range 40 {
-			x := newWorld(t)
-			(&tape{noise(5000+i, 600)}).world(x)
-			all = append(all, x.step())
-		}
-		return all
 	default:
-		t.Fatalf("no world %q", name)
+		r.t.Fatalf("no world %q", name)
 	}
-	return []engine.Output{w.step()}
+	w.step()
 }
 
 // formulaTypes are c, m and r types of three generations with 2 to 32 vCPUs in
