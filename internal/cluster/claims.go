@@ -76,11 +76,18 @@ func (n *NodeState) Claim() (Claim, bool) {
 	return *n.claims[len(n.claims)-1], true
 }
 
+// Leaving says whether the NodeClaim, and its node with it, is on its way out: it
+// is being deleted, or EC2 has said that it takes the instance.
+func (c *Claim) Leaving() bool { return c.Deleting || c.Interruption != nil }
+
+// Leaving says whether the node is on its way out: by itself, or with the
+// NodeClaim whose node it is.
+func (n *Node) Leaving(c *Claim) bool { return n.Deleting || c.Leaving() }
+
 // settled says whether the claim, whose node this is, needs no attention. A node
 // that is not known is not Ready.
 func (c *Claim) settled(l *Load) bool {
-	return c.Launched && c.Registered && c.Initialized && !c.Deleting && c.Interruption == nil &&
-		l.Node.Ready && !l.Node.Cordoned && !l.Node.Deleting && l.busy > 0 && !c.avoided(l.Node.Taints)
+	return c.Launched && c.Registered && c.Initialized && l.Node.Ready && !l.Node.Cordoned && !l.Node.Leaving(c) && l.busy > 0 && !c.avoided(l.Node.Taints)
 }
 
 // avoided says whether a preference is among the taints of the claim's node that

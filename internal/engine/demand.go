@@ -121,7 +121,7 @@ func (s *step) gatherDisplaced() {
 			continue
 		}
 		state, ok := s.in.Snapshot.State(c.Node)
-		if !ok || !(state.Node.Deleting || c.Deleting || c.Interruption != nil) {
+		if !ok || !state.Node.Leaving(&c) {
 			continue
 		}
 		for p := range state.Pods() {

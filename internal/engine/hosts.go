@@ -81,7 +81,7 @@ func (s *step) gatherHosts() {
 	for _, c := range s.claims {
 		state, up := s.in.Snapshot.State(c.Node)
 		switch {
-		case !up && !c.Deleting && c.Interruption == nil:
+		case !up && !c.Leaving():
 			s.hosts = append(s.hosts, s.claimHost(c))
 		case up && !c.Initialized:
 			s.trace.Objects++
@@ -112,7 +112,7 @@ func (s *step) node(state *cluster.NodeState) *host {
 
 func (s *step) nodeHost(state *cluster.NodeState, c cluster.Claim) *host {
 	n := state.Node
-	if n.Cordoned || n.Deleting || c.Deleting || c.Interruption != nil {
+	if n.Cordoned || n.Leaving(&c) {
 		return nil
 	}
 	h := &host{stage: stageNode, node: n, state: state, claim: c, labels: []label.Lookup{n.Labels}, taints: s.lasting(n.Taints)}

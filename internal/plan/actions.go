@@ -8,7 +8,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Action is one of Launch, Nominate, Release, Cordon, Delete, Wait.
+// Action is one of Launch, Nominate, Release, Cordon, Delete, Wait. Whoever
+// switches over it names them all: an action that nobody carries out would be
+// lost without a word.
+//
+//sumtype:decl
 type Action interface{ isAction() }
 
 // Launch asks for one new NodeClaim. Name is unique within the cluster with

@@ -76,10 +76,8 @@ func (p *proof) keeps(n cluster.Node) bool {
 	if ours := found || n.Claim != ""; !ours {
 		return true
 	}
-	return !p.certificate.Scratch && !n.Deleting && !goes(c)
+	return !p.certificate.Scratch && !n.Leaving(&c)
 }
-
-func goes(c cluster.Claim) bool { return c.Deleting || c.Interruption != nil }
 
 // existing lists the room that is given: nodes, and NodeClaims without one.
 func (p *proof) existing() []source {
@@ -93,7 +91,7 @@ func (p *proof) existing() []source {
 		}
 	}
 	for _, c := range p.objects.Claims {
-		if !there[c.Name] && !p.certificate.Scratch && !goes(c) {
+		if !there[c.Name] && !p.certificate.Scratch && !c.Leaving() {
 			out = append(out, source{name: c.Name, places: p.coming(c), count: 1})
 		}
 	}

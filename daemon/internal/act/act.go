@@ -40,6 +40,9 @@ type World interface {
 	Node(name string) (*corev1.Node, bool)
 }
 
+// ErrUnknownAction says that the plan has an action that the actor does not know.
+var ErrUnknownAction = errors.New("unknown action")
+
 // Actor carries out plans.
 type Actor struct {
 	Core   kubernetes.Interface
@@ -62,6 +65,9 @@ func (a *Actor) Do(ctx context.Context, p plan.Plan) error {
 			rest = append(rest, func() error { return a.cordon(ctx, x) })
 		case plan.Delete:
 			rest = append(rest, func() error { return a.delete(ctx, x) })
+		case plan.Wait: // the loop does
+		default:
+			rest = append(rest, func() error { return fmt.Errorf("action %T carry out: %w", x, ErrUnknownAction) })
 		}
 	}
 	return errors.Join(together(launches), together(nominations), together(rest))
@@ -103,6 +109,9 @@ func (a *Actor) nominate(ctx context.Context, n plan.Nominate) error {
 	if apierrors.IsForbidden(err) {
 		err = errors.Join(kube.ErrMayNotNominate, err)
 	}
+	if apierrors.IsInvalid(err) {
+		pod, err = a.bound(ctx, namespace, name, err)
+	}
 	if err = ignoreGone(err); err != nil || pod.Name == "" {
 		return wrap(err, "pod %s nominate for %s", n.Pod, n.Node)
 	}
@@ -110,46 +119,62 @@ func (a *Actor) nominate(ctx context.Context, n plan.Nominate) error {
 	return nil
 }
 
+// bound looks whether a pod that cannot be nominated was bound meanwhile: then it
+// has its place, and nothing has failed.
+func (a *Actor) bound(ctx context.Context, namespace, name string, refusal error) (*corev1.Pod, error) {
+	pod, err := a.Core.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return pod, err
+	}
+	if pod.Spec.NodeName == "" {
+		return pod, refusal
+	}
+	return pod, nil
+}
+
 func (a *Actor) release(ctx context.Context, r plan.Release) error {
-	return a.patchNode(ctx, r.Node, r.NodeUID, map[string]string{}, func(taints []corev1.Taint) []corev1.Taint {
-		is := func(list []cluster.Taint, t corev1.Taint) bool {
-			return slices.ContainsFunc(list, func(x cluster.Taint) bool { return t.Key == x.Key && string(t.Effect) == x.Effect })
-		}
-		off := append([]cluster.Taint{r.Taint}, r.Lifts...)
-		taints = slices.DeleteFunc(taints, func(t corev1.Taint) bool { return is(off, t) || is(r.Puts, t) })
-		for _, t := range r.Puts {
-			taints = append(taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
-		}
-		return taints
-	})
-}
-
-// cordon puts the taint that Karpenter uses for nodes that go, and keeps load
-// balancers from sending new traffic.
-func (a *Actor) cordon(ctx context.Context, c plan.Cordon) error {
-	disrupted := v1.DisruptedTaint()
-	return a.patchNode(ctx, c.Node, c.NodeUID, map[string]string{corev1.LabelNodeExcludeBalancers: "karpenter"}, func(taints []corev1.Taint) []corev1.Taint {
-		if slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) }) {
-			return taints
-		}
-		return append(taints, disrupted)
-	})
-}
-
-// patchNode changes taints and labels. A node's taints are one value to the
-// API, which patches replace as a whole: the resource version makes sure that
-// it is the list that was read. A conflict is left to the next decision.
-func (a *Actor) patchNode(ctx context.Context, name, uid string, labels map[string]string, change func([]corev1.Taint) []corev1.Taint) error {
-	node, ok := a.World.Node(name)
-	if !ok || string(node.UID) != uid {
+	node, ok := a.World.Node(r.Node)
+	if !ok || string(node.UID) != r.NodeUID {
 		return nil
 	}
-	got, err := a.Core.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, mustJSON(map[string]any{
-		"metadata": map[string]any{"uid": uid, "resourceVersion": node.ResourceVersion, "labels": labels},
-		"spec":     map[string]any{"taints": change(slices.Clone(node.Spec.Taints))},
-	}), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	return a.patchNode(ctx, node, map[string]any{
+		"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion},
+		"spec":     map[string]any{"taints": released(r, slices.Clone(node.Spec.Taints))},
+	})
+}
+
+// released are the taints without the daemon's own, and with the preferences that
+// come in its place.
+func released(r plan.Release, taints []corev1.Taint) []corev1.Taint {
+	is := func(list []cluster.Taint, t corev1.Taint) bool {
+		return slices.ContainsFunc(list, func(x cluster.Taint) bool { return t.Key == x.Key && string(t.Effect) == x.Effect })
+	}
+	off := append([]cluster.Taint{r.Taint}, r.Lifts...)
+	taints = slices.DeleteFunc(taints, func(t corev1.Taint) bool { return is(off, t) || is(r.Puts, t) })
+	for _, t := range r.Puts {
+		taints = append(taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
+	}
+	return taints
+}
+
+// cordon keeps new pods off a node that is about to go.
+func (a *Actor) cordon(ctx context.Context, c plan.Cordon) error {
+	node, ok := a.World.Node(c.Node)
+	if !ok || string(node.UID) != c.NodeUID {
+		return nil
+	}
+	body := translate.Cordon(node)
+	if body == nil {
+		return nil
+	}
+	return a.patchNode(ctx, node, body)
+}
+
+// patchNode changes the node. A conflict is left to the next decision.
+func (a *Actor) patchNode(ctx context.Context, node *corev1.Node, body map[string]any) error {
+	got, err := a.Core.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, mustJSON(body), metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err = ignoreGone(err); err != nil || got.Name == "" {
-		return wrap(err, "node %s patch", name)
+		return wrap(err, "node %s patch", node.Name)
 	}
 	a.World.Observe(got)
 	return nil

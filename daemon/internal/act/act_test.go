@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
@@ -105,5 +106,41 @@ func TestNominate_SaysWhereItIsForbiddenAndStillReleases(t *testing.T) {
 	}
 	if got := keys(w.node); slices.Contains(got, v1.TaintAwaitingPods) {
 		t.Errorf("the node is kept for pods that cannot be nominated: taints %v", got)
+	}
+}
+
+// unknown is an action that nobody carries out.
+type unknown struct{ plan.Action }
+
+func TestDo_AnUnknownActionIsAFailure(t *testing.T) {
+	a, _ := actor(t)
+	if err := a.Do(context.Background(), plan.Plan{Actions: []plan.Action{unknown{}}}); !errors.Is(err, ErrUnknownAction) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// pods is a world that takes in pods only.
+type pods struct {
+	*world
+	seen []*corev1.Pod
+}
+
+func (p *pods) Observe(object metav1.Object) { p.seen = append(p.seen, object.(*corev1.Pod)) }
+
+func TestNominate_OfAPodThatWasBoundMeanwhileIsNoFailure(t *testing.T) {
+	for _, node := range []string{"elsewhere", ""} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "u"}, Spec: corev1.PodSpec{NodeName: node}}
+		client := fake.NewClientset(pod)
+		client.PrependReactor("patch", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
+			// As the API server puts it.
+			refusal := field.Forbidden(field.NewPath("status", "nominatedNodeName"), "may not be set on pods that are already bound to a node")
+			return true, nil, apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", field.ErrorList{refusal})
+		})
+		_, w := actor(t)
+		seen := &pods{world: w}
+		err := (&Actor{Core: client, World: seen}).Do(context.Background(), plan.Plan{Actions: []plan.Action{plan.Nominate{Pod: "default/p", PodUID: "u", Node: "n"}}})
+		if isBound := node != ""; isBound != (err == nil) || isBound != (len(seen.seen) == 1) {
+			t.Errorf("bound %t: error %v, seen %v", isBound, err, seen.seen)
+		}
 	}
 }

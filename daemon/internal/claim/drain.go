@@ -79,19 +79,11 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 
 // markDisrupted keeps new pods away and takes the node out of load balancers.
 func (c *Controller) markDisrupted(ctx context.Context, node *corev1.Node) error {
-	taint := v1.DisruptedTaint()
-	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
+	body := translate.Cordon(node)
+	if body == nil {
 		return nil
 	}
-	// Taints are one value to the API: the list is replaced as a whole, if it is
-	// still the one that was read.
-	return c.patchNode(ctx, node, patch(map[string]any{
-		"metadata": map[string]any{
-			"uid": node.UID, "resourceVersion": node.ResourceVersion,
-			"labels": map[string]string{corev1.LabelNodeExcludeBalancers: "karpenter"},
-		},
-		"spec": map[string]any{"taints": append(slices.Clone(node.Spec.Taints), taint)},
-	}))
+	return c.patchNode(ctx, node, patch(body))
 }
 
 // evictable says whether the drain has to wait for the pod: it runs, is not

@@ -62,6 +62,7 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 				"waited", x.Waited.Round(time.Millisecond).String(), "saves", x.Saves.Dollars())
 		case plan.Cordon:
 			r.Logger.Info("cordon node", "node", x.Node, "reason", x.Why)
+		case plan.Nominate, plan.Wait: // too many to tell of each
 		case plan.Release:
 			if len(x.Lifts) > 0 {
 				r.Logger.Info("release node to all pods alike", "node", x.Node)
