@@ -168,6 +168,23 @@ func TestForeign_WhatOthersPutIntoTheNamespaceStays(t *testing.T) {
 	}
 }
 
+func TestForeign_ANamespaceThatCannotBeLookedIntoStays(t *testing.T) {
+	l := startLab(t)
+	s := l.somebody(t)
+	daemon := l.behind(t, func(w http.ResponseWriter, r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/namespaces/karpenter/configmaps") && deny(w)
+	}).resource("karpenter_daemon")
+	wantNoError(t, daemon.apply(idle(nil)))
+	diags := daemon.destroy()
+	wantNoError(t, diags)
+	if len(diags) != 1 || !strings.Contains(diags[0].Detail, "perhaps configmaps") || s.gone(namespaces, "", "karpenter") {
+		t.Errorf("diagnostics %v", diags)
+	}
+	if err := s.removeNamespace("karpenter"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestDaemon_ANamespaceMadeAnewIsUsedAsItIs(t *testing.T) {
 	l := startLab(t)
 	s := l.somebody(t)

@@ -20,13 +20,18 @@ const mostNamed = 5
 
 // othersIn names some of the objects in the namespace that somebody has made: what
 // goes with the namespace and nobody would miss is left out. What cannot be
-// listed may be there: that is an error.
+// listed may be there, and is named, too.
 func (c *cluster) othersIn(ctx context.Context, namespace string) ([]string, error) {
+	var others []string
 	lists, err := discovery.ServerPreferredNamespacedResources(c.discovery)
-	if err != nil {
+	if failed, groups := discovery.GroupDiscoveryFailedErrorGroups(err); groups {
+		for group := range failed {
+			others = append(others, unlisted(group.String()))
+		}
+		slices.Sort(others)
+	} else if err != nil {
 		return nil, fmt.Errorf("namespace %q look into: %w", namespace, err)
 	}
-	var others []string
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -41,7 +46,8 @@ func (c *cluster) othersIn(ctx context.Context, namespace string) ([]string, err
 				continue
 			}
 			if err != nil {
-				return nil, fmt.Errorf("namespace %q look into %s: %w", namespace, resource.Name, err)
+				others = append(others, unlisted(resource.Name))
+				continue
 			}
 			for _, item := range found.Items {
 				if !goesWithNamespace(&item) {
@@ -55,6 +61,9 @@ func (c *cluster) othersIn(ctx context.Context, namespace string) ([]string, err
 	}
 	return others, nil
 }
+
+// unlisted names a kind or group of which it is not known whether anything is there.
+func unlisted(what string) string { return "perhaps " + what + ", which cannot be listed" }
 
 // goesWithNamespace tells whether an object is there only because the namespace
 // is, or because of another object, or is going.

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -109,14 +108,6 @@ func (s Snapshot) Objects() Objects {
 		Pods: s.Pods(), Nodes: s.Nodes(), Claims: s.Claims(), Pools: s.Pools(), Classes: s.Classes(),
 		DaemonSets: s.DaemonSets(), Workloads: s.Workloads(), Namespaces: s.Namespaces(),
 	}
-}
-
-// PoolsByWeight returns the pools in the order in which they are tried: weight
-// descending, then name descending, as Karpenter breaks the tie.
-func (s Snapshot) PoolsByWeight() []Pool {
-	return slices.SortedFunc(slices.Values(s.Pools()), func(a, b Pool) int {
-		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
-	})
 }
 
 // PodsOn returns the pods bound to the named node, sorted by namespace/name.

@@ -226,7 +226,6 @@ func view(s Snapshot) []string {
 	o := s.Objects()
 	say("%+v", o.Pods)
 	say("%+v", o)
-	say("by weight %+v", s.PoolsByWeight())
 	say("watched %v", s.watchedKeys)
 	for g := range s.Groups() {
 		say("group %s in %s %v %+v: pending %d %v, bound %d", g.Key, g.Namespace, g.Labels, g.Shape, g.PendingCount(), ids(slices.Collect(g.Pending())), g.Bound())

@@ -15,7 +15,6 @@ import (
 // Input is all that a Step may look at.
 type Input struct {
 	Snapshot cluster.Snapshot
-	Events   []string // hints about what changed; never change a result
 	Memory   Memory
 	Policy   Policy
 	Now      time.Time

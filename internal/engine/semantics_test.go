@@ -10,7 +10,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -341,23 +340,13 @@ func TestStep_RoomOnItsWayIsFilledBeforeAnythingIsLaunched(t *testing.T) {
 	}
 }
 
-// Events are hints, memory may come from another clock, and neither changes what
-// is decided for pods.
-func TestStep_EventsChangeNothingAndAClockThatGoesBackLosesNothing(t *testing.T) {
+// Memory may come from another clock, which changes nothing of what is decided
+// for pods.
+func TestStep_AClockThatGoesBackLosesNothing(t *testing.T) {
 	w := newWorld(t).pods("web", 5, 900)
 	w.objects.Workloads = []cluster.Workload{{
 		UID: "u", Kind: "ReplicaSet", Namespace: "default", Name: "d", Missing: 2, Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 900, PodSlots: 1}},
 	}}
-	snapshot, err := cluster.New(w.objects)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := engine.Input{Snapshot: snapshot, Policy: w.policy, Now: w.now, Seed: 1}
-	quiet := engine.Step(in)
-	in.Events = []string{"pod default/web-00 added", "nonsense", ""}
-	if loud := engine.Step(in); !reflect.DeepEqual(quiet.Plan, loud.Plan) {
-		t.Error("events changed the plan")
-	}
 	w.running()
 	w.now = w.now.Add(-1000 * time.Hour)
 	w.pods("more", 5, 900)

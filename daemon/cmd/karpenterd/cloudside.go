@@ -2,25 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"strings"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/interruption"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/nodeclass"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
-	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // classes makes what keeps the status of EC2NodeClasses.
@@ -93,55 +83,12 @@ func (d *daemon) interruptions(r *telemetry.Recorder) interface{ Run(context.Con
 	}
 	return &interruption.Listener{
 		Queue: d.aws, Name: d.config.Queue, Count: d.metrics.Message, Logger: d.logger.Named("interruption"),
-		Handle: func(ctx context.Context, events []interruption.Event) error {
-			for _, e := range events {
-				if err := d.interrupted(ctx, r, e); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		Handle: (&interruption.Marker{
+			World: d.world, Claims: d.kube.NodeClaims, Told: r.Interrupted, Logger: d.logger, Now: time.Now,
+		}).Handle,
 	}
 }
 
 type idle struct{}
 
 func (idle) Run(context.Context) {}
-
-// interrupted writes onto the NodeClaim that its instance goes. What follows is
-// decided by the core, which sees the annotation; a restart does not forget it.
-func (d *daemon) interrupted(ctx context.Context, r *telemetry.Recorder, e interruption.Event) error {
-	for _, c := range d.world.NodeClaims() {
-		if !strings.HasSuffix(c.Status.ProviderID, "/"+e.InstanceID) {
-			continue
-		}
-		if e.Kind == interruption.RebalanceRecommendation {
-			d.logger.Info("EC2 recommends to move away", "nodeclaim", c.Name, "instance", e.InstanceID)
-			return nil
-		}
-		if _, known := c.Annotations[v1.AnnotationInterruption]; known || c.DeletionTimestamp != nil {
-			return nil
-		}
-		word := cluster.Interruption{Reason: string(e.Kind), Noticed: time.Now(), Deadline: e.Deadline}
-		if word.Deadline.IsZero() {
-			word.Deadline = word.Noticed // it is going already
-		}
-		r.Interrupted(c, string(e.Kind), word.Deadline)
-		body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"uid": c.UID, "annotations": map[string]string{v1.AnnotationInterruption: translate.FormatInterruption(word)},
-		}})
-		if err != nil {
-			return fmt.Errorf("interruption of nodeclaim %s write: %w", c.Name, err)
-		}
-		got, err := d.kube.NodeClaims.Patch(ctx, c.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil // it went in the meantime
-		}
-		if err != nil {
-			return fmt.Errorf("interruption of nodeclaim %s write: %w", c.Name, err)
-		}
-		d.world.Observe(got)
-		return nil
-	}
-	return nil // not ours: the queue hears of every instance of the account
-}

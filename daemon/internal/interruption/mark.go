@@ -1,0 +1,88 @@
+package interruption
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// Claims writes NodeClaims.
+type Claims interface {
+	Patch(ctx context.Context, name string, kind types.PatchType, body []byte, options metav1.PatchOptions, subresources ...string) (*v1.NodeClaim, error)
+}
+
+// World has the NodeClaims, and takes in the answers to writes.
+type World interface {
+	NodeClaims() []*v1.NodeClaim
+	Observe(object metav1.Object)
+}
+
+// Marker writes onto NodeClaims that their instances go. What follows is decided
+// by the core, which sees the annotation; a restart does not forget it.
+type Marker struct {
+	World  World
+	Claims Claims
+	// Told is called with each interruption before it is written.
+	Told   func(claim *v1.NodeClaim, kind string, deadline time.Time)
+	Logger hclog.Logger
+	Now    func() time.Time
+}
+
+// Handle marks the NodeClaims of the events' instances. Instances that are not
+// ours are passed over: the queue hears of every instance of the account. It is
+// safe to repeat.
+func (m *Marker) Handle(ctx context.Context, events []Event) error {
+	for _, e := range events {
+		for _, claim := range m.World.NodeClaims() {
+			if !strings.HasSuffix(claim.Status.ProviderID, "/"+e.InstanceID) {
+				continue
+			}
+			if err := m.mark(ctx, claim, e); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return nil
+}
+
+func (m *Marker) mark(ctx context.Context, claim *v1.NodeClaim, e Event) error {
+	if e.Kind == RebalanceRecommendation {
+		m.Logger.Info("EC2 recommends to move away", "nodeclaim", claim.Name, "instance", e.InstanceID)
+		return nil
+	}
+	if _, known := claim.Annotations[v1.AnnotationInterruption]; known || claim.DeletionTimestamp != nil {
+		return nil
+	}
+	notice := cluster.Interruption{Reason: string(e.Kind), Noticed: m.Now(), Deadline: e.Deadline}
+	if notice.Deadline.IsZero() {
+		notice.Deadline = notice.Noticed // it is going already
+	}
+	m.Told(claim, string(e.Kind), notice.Deadline)
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": claim.UID, "annotations": map[string]string{v1.AnnotationInterruption: translate.FormatInterruption(notice)},
+	}})
+	if err != nil {
+		return fmt.Errorf("interruption of nodeclaim %s write: %w", claim.Name, err)
+	}
+	got, err := m.Claims.Patch(ctx, claim.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // it went in the meantime
+	}
+	if err != nil {
+		return fmt.Errorf("interruption of nodeclaim %s write: %w", claim.Name, err)
+	}
+	m.World.Observe(got)
+	return nil
+}

@@ -1,0 +1,92 @@
+package interruption
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+)
+
+// api has one NodeClaim, and notes what is written.
+type api struct {
+	claim  *v1.NodeClaim
+	fault  error
+	bodies []string
+	seen   int
+	told   int
+}
+
+func (a *api) NodeClaims() []*v1.NodeClaim { return []*v1.NodeClaim{a.claim} }
+func (a *api) Observe(metav1.Object)       { a.seen++ }
+
+func (a *api) Patch(_ context.Context, _ string, _ types.PatchType, body []byte, _ metav1.PatchOptions, _ ...string) (*v1.NodeClaim, error) {
+	a.bodies = append(a.bodies, string(body))
+	return a.claim, a.fault
+}
+
+func claimed(change func(*v1.NodeClaim)) *api {
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "spot-1", UID: "u"}}
+	claim.Status.ProviderID = "aws:///us-west-2a/i-1"
+	change(claim)
+	return &api{claim: claim}
+}
+
+func (a *api) handle(e Event) error {
+	m := &Marker{
+		World: a, Claims: a, Logger: hclog.NewNullLogger(), Now: func() time.Time { return time.Unix(1000, 0) },
+		Told: func(*v1.NodeClaim, string, time.Time) { a.told++ },
+	}
+	return m.Handle(context.Background(), []Event{e})
+}
+
+func TestMarker_WritesAnInterruptionOnceAndOntoItsOwnClaim(t *testing.T) {
+	warning := Event{Kind: SpotInterrupted, InstanceID: "i-1", Deadline: time.Unix(1120, 0)}
+	for name, tt := range map[string]struct {
+		claim func(*v1.NodeClaim)
+		event Event
+		marks bool
+	}{
+		"warned":        {func(*v1.NodeClaim) {}, warning, true},
+		"no deadline":   {func(*v1.NodeClaim) {}, Event{Kind: SpotInterrupted, InstanceID: "i-1"}, true},
+		"not ours":      {func(*v1.NodeClaim) {}, Event{Kind: SpotInterrupted, InstanceID: "i-2"}, false},
+		"a part of id":  {func(*v1.NodeClaim) {}, Event{Kind: SpotInterrupted, InstanceID: "1"}, false},
+		"rebalance":     {func(*v1.NodeClaim) {}, Event{Kind: RebalanceRecommendation, InstanceID: "i-1"}, false},
+		"known already": {func(c *v1.NodeClaim) { c.Annotations = map[string]string{v1.AnnotationInterruption: "x"} }, warning, false},
+		"going already": {func(c *v1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, warning, false},
+	} {
+		a := claimed(tt.claim)
+		if err := a.handle(tt.event); err != nil {
+			t.Fatal(err)
+		}
+		if marked := len(a.bodies) == 1 && a.seen == 1 && a.told == 1; marked != tt.marks || !tt.marks && len(a.bodies)+a.seen+a.told > 0 {
+			t.Errorf("%s: written %q, seen %d, told %d", name, a.bodies, a.seen, a.told)
+		}
+		if tt.marks && (!strings.Contains(a.bodies[0], `"uid":"u"`) || !strings.Contains(a.bodies[0], v1.AnnotationInterruption)) {
+			t.Errorf("%s: written %s", name, a.bodies[0])
+		}
+	}
+}
+
+func TestMarker_AClaimThatWentMeanwhileIsNoFailure(t *testing.T) {
+	warning := Event{Kind: SpotInterrupted, InstanceID: "i-1", Deadline: time.Unix(1120, 0)}
+	claims := schema.GroupResource{Group: v1.Group, Resource: v1.NodeClaimResource}
+	other := errors.New("no connection")
+	for _, tt := range []struct{ fault, want error }{
+		{apierrors.NewNotFound(claims, "spot-1"), nil}, {apierrors.NewConflict(claims, "spot-1", other), nil}, {other, other},
+	} {
+		a := claimed(func(*v1.NodeClaim) {})
+		a.fault = tt.fault
+		if err := a.handle(warning); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+			t.Errorf("of %v: %v", tt.fault, err)
+		}
+	}
+}
