@@ -18,7 +18,7 @@ func (s *step) keepPromises() {
 		s.keepNominations(c)
 	}
 	s.settle()
-	if s.cut {
+	if s.packer.cut {
 		return
 	}
 	promises := s.promises()

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -25,12 +24,6 @@ type cursor struct {
 	// had changed, before they launched anything.
 	dropped int
 	stale   bool // not to be gone on with
-}
-
-// answer is what the packer makes of one problem.
-type answer struct {
-	pack.Result
-	done bool
 }
 
 // resume returns where the plan stands that the Step is to go on with, and how
@@ -65,7 +58,7 @@ func resume(in Input) (c cursor, units int) {
 // anew begins the next try, after s.
 func (c cursor) anew(s *step) cursor {
 	c.in.Memory.fleet = s.fleet
-	c.try, c.units, c.answers = c.try+1, s.trace.Units, nil
+	c.try, c.units, c.answers = c.try+1, s.packer.units, nil
 	return c
 }
 
@@ -81,32 +74,6 @@ func (m Memory) PlanAnew() Memory {
 	return m
 }
 
-// solve packs, and makes so many steps of polishing. It returns false where the
-// Step may not do as much; then nothing more can be planned in it.
-func (s *step) solve(p pack.Problem, polish int) (pack.Result, bool) {
-	if s.asked == len(s.answers) {
-		s.answers = append(s.answers, answer{})
-	}
-	a := &s.answers[s.asked]
-	s.asked++
-	if !a.done && s.units > 0 {
-		before := a.Searches + a.Steps
-		a.Result, a.done = pack.Search(p, a.Result, pack.Work{Trials: s.units})
-		left := s.units - (a.Searches + a.Steps - before)
-		if a.done && polish > a.Steps && len(a.Bins) > 0 {
-			a.done = false
-			if left > 0 {
-				a.Result, a.done = pack.Polish(p, a.Result, pack.Work{Trials: min(left, polish-a.Steps)})
-				a.done = a.done || a.Steps == polish
-			}
-		}
-		s.units -= a.Searches + a.Steps - before
-	}
-	s.trace.Units += a.Searches + a.Steps
-	s.cut = !a.done
-	return a.Result, a.done
-}
-
 // pause ends a Step that may do no more: it returns what is certain, and where to
 // go on. Launches of finished rounds are final, unless a gang among the demand
 // may yet turn out to be incomplete, or limits to be too short for all.
@@ -115,7 +82,7 @@ func (s *step) pause(c cursor) Output {
 		s.withhold()
 	}
 	s.memory.plan(s.launches)
-	c.in.Memory.fleet, c.answers = s.fleet, s.answers
+	c.in.Memory.fleet, c.answers = s.fleet, s.packer.answers
 	sent := c.sent
 	c.sent = max(sent, len(s.launches))
 	s.memory.cursor = &c

@@ -128,9 +128,10 @@ func Step(in Input) Output {
 	for {
 		s := newStep(c.in, c.excluded)
 		s.scarce = c.first
-		s.answers, s.units, s.trace.Tries, s.trace.Units = c.answers, units, c.try, c.units
+		s.packer = &packer{answers: c.answers, left: units, units: c.units}
+		s.trace.Tries = c.try
 		s.place()
-		if s.cut {
+		if s.packer.cut {
 			return s.pause(c)
 		}
 		if id, found := s.incomplete(); found {
@@ -140,7 +141,7 @@ func Step(in Input) Output {
 				id, found = s.incomplete()
 				c.excluded[id] = true
 			}
-			c, units = c.anew(s), s.units
+			c, units = c.anew(s), s.packer.left
 			continue
 		}
 		s.release()
@@ -148,13 +149,13 @@ func Step(in Input) Output {
 		s.trace.Complete = true
 		switch {
 		case c.first == nil && s.tight && s.short && s.gives():
-			c, units = c.anew(s), s.units
+			c, units = c.anew(s), s.packer.left
 			c.first = &finished{s.output(0), s.unplaced}
 		case c.first == nil || s.beats(c.first):
 			return s.output(c.sent)
 		default:
 			out := c.first.out
-			out.Trace.Tries, out.Trace.Units = s.trace.Tries, s.trace.Units
+			out.Trace.Tries, out.Trace.Units = s.trace.Tries, s.packer.units
 			return out
 		}
 	}
@@ -198,11 +199,8 @@ type step struct {
 	unplaced map[rank]int64 // pods without a place
 	homeless int            // pods of nodes that go for which there is no place
 
-	names   []string // of pods that have a place; see ids
-	answers []answer // of the packer, first those known from Steps before
-	asked   int      // how many of them have been used
-	units   int      // of work that may still be done
-	cut     bool     // there was more to do
+	names  []string // of pods that have a place; see ids
+	packer *packer  // answers, within the units of work of the Step
 
 	launches []plan.Launch
 	nominate []plan.Action // with the releases that belong to them, in order
@@ -222,7 +220,7 @@ func newStep(in Input, excluded map[string]bool) *step {
 		in: in, excluded: excluded, claims: claims, trace: Trace{Objects: len(claims)}, memory: in.Memory.next(in.Snapshot, in.Now),
 		byKey: map[string]*demandClass{}, preempting: map[string]int64{}, preempted: map[string]quantity.Resources{}, nodeHosts: map[string]*host{},
 		shut: map[string]bool{}, unmet: map[string]bool{}, unplaced: map[rank]int64{},
-		units: math.MaxInt, budgets: map[string]budget{}, reserved: map[string]int64{}, words: map[int]plan.Vocabulary{},
+		packer: &packer{left: math.MaxInt}, budgets: map[string]budget{}, reserved: map[string]int64{}, words: map[int]plan.Vocabulary{},
 	}
 }
 
@@ -240,7 +238,7 @@ func (s *step) place() {
 	}
 	s.seek()
 	s.trace.Launches = len(s.launches)
-	if s.cut {
+	if s.packer.cut {
 		for _, c := range s.classes {
 			s.postpone(c)
 		}
@@ -262,18 +260,18 @@ func (s *step) collect() {
 
 // seek looks for a place for all that is wanted, level by level.
 func (s *step) seek() {
-	for more := !s.cut; more; {
+	for more := !s.packer.cut; more; {
 		s.goRound(s.classes, s.fill)
 		if !s.arranged {
 			s.rearrange()
 		}
-		if s.cut {
+		if s.packer.cut {
 			break
 		}
 		s.putOff()
 		s.leaveOpen()
 		s.provision()
-		if s.cut {
+		if s.packer.cut {
 			break
 		}
 		more = false
@@ -305,6 +303,7 @@ func (s *step) output(sent int) Output {
 		actions = append(actions, s.wait)
 	}
 	sortOutcomes(s.outcomes)
+	s.trace.Units = s.packer.units
 	return Output{
 		Plan:   plan.Plan{Actions: actions, Outcomes: s.outcomes, Proofs: s.proofs, Cost: s.cost, Unnominated: s.in.Policy.CannotNominate},
 		Memory: s.memory, Trace: s.trace,

@@ -37,7 +37,7 @@ type tier struct {
 // price: the pools of the highest weight take what they can, the rest goes to
 // the next.
 func (s *step) provision() {
-	for from := 0; from < len(s.fleet.Pools) && s.remaining() > 0 && !s.cut; {
+	for from := 0; from < len(s.fleet.Pools) && s.remaining() > 0 && !s.packer.cut; {
 		to := from + 1
 		for to < len(s.fleet.Pools) && s.fleet.Pools[to].Weight == s.fleet.Pools[from].Weight {
 			to++
@@ -71,14 +71,14 @@ func (s *step) provisionTier(from, to int) {
 		if len(t.rows) > 0 && s.packTier(t) {
 			continue
 		}
-		if !s.cut && len(t.unsuited) > 0 {
+		if !s.packer.cut && len(t.unsuited) > 0 {
 			t.unsuited = nil
 			continue
 		}
 		if len(t.rows) == 0 {
 			return
 		}
-		if s.cut || !s.lower(t) {
+		if s.packer.cut || !s.lower(t) {
 			return
 		}
 		round = 0
@@ -122,7 +122,7 @@ func (s *step) packTier(t *tier) bool {
 	for group := range t.varied {
 		s.vary(t, &p, group)
 	}
-	result, done := s.solve(p, s.in.Polish)
+	result, done := s.packer.solve(p, s.in.Polish)
 	if !done {
 		return false
 	}

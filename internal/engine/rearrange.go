@@ -36,20 +36,19 @@ func (s *step) rearrange() {
 	}
 	o := newStep(s.in, s.excluded)
 	o.in.Memory.fleet = s.fleet
-	o.answers, o.asked, o.units, o.arranged = s.answers, s.asked, s.units, true
-	o.trace.Tries, o.trace.Units = s.trace.Tries, s.trace.Units
+	o.packer, o.arranged = s.packer, true
+	o.trace.Tries = s.trace.Tries
 	o.collect()
 	o.packAnew()
-	if !o.cut {
+	if !o.packer.cut {
 		o.goRound(o.classes, o.fill)
 	}
-	if !o.cut && o.lacking() < lacking/1000*worthMoving && o.homelessOthers() <= s.homelessOthers() {
+	if !o.packer.cut && o.lacking() < lacking/1000*worthMoving && o.homelessOthers() <= s.homelessOthers() {
 		o.openFleet()
 		o.trace.Objects += s.trace.Objects
 		*s = *o
 		return
 	}
-	s.answers, s.asked, s.units, s.cut, s.trace.Units = o.answers, o.asked, o.units, o.cut, o.trace.Units
 }
 
 // mayRearrange says whether there is anything to be rearranged, and nothing
@@ -128,7 +127,7 @@ func (s *step) packAnew() {
 	}
 	classes = filter(classes, func(c *demandClass) bool { return c.count() > 0 })
 	bins := s.packHosts(hosts, classes, (*demandClass).count)
-	if s.cut {
+	if s.packer.cut {
 		return
 	}
 	slices.SortStableFunc(bins, func(a, b hostBin) int { return sooner(a.host, b.host) }) // the oldest pods take the first

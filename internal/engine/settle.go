@@ -96,7 +96,7 @@ func (s *step) replan(hosts []*host) {
 			slots.add(f.host, classes[part.Class], part.Count)
 		}
 	}
-	if !s.cut {
+	if !s.packer.cut {
 		s.promise(slots)
 	}
 }
@@ -184,7 +184,7 @@ type hostBin struct {
 // what fills them most.
 func (s *step) packHosts(hosts []*host, classes []*demandClass, count func(*demandClass) int64) []hostBin {
 	p, alike := s.hostsProblem(hosts, classes, count)
-	result, done := s.solve(p, 0)
+	result, done := s.packer.solve(p, 0)
 	if !done {
 		return nil
 	}
