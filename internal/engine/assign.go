@@ -5,9 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
 // keepPromises puts demand where it was promised room: pods where they are
@@ -226,25 +223,6 @@ type rated struct {
 	left int64
 }
 
-// room returns how many of up to n more pods of the class the host can take.
-func (s *step) room(c *demandClass, level int, h *host, n int64) int64 {
-	l := &c.levels[level]
-	n = l.shape.Requests.CountIn(h.free, n)
-	if n <= 0 || !h.accepts(l) {
-		return 0
-	}
-	if len(l.shape.Ports) > 0 {
-		if fit.PortsConflict(h.ports, l.shape.Ports) {
-			return 0
-		}
-		n = min(n, 1)
-	}
-	if s.rules != nil {
-		n = min(n, s.rules.Room(c.rules[level], h.place()))
-	}
-	return max(0, n)
-}
-
 // put counts n pods of the class on the host.
 func (s *step) put(c *demandClass, level int, h *host, n int64) {
 	l := &c.levels[level]
@@ -290,36 +268,6 @@ func (c *demandClass) draw(n int64) (d draw) {
 type draw struct {
 	pods, displaced []podRef
 	declared        int64
-}
-
-// ids are those of the draw's pods, in memory that all draws share.
-func (s *step) ids(d draw) []string {
-	if s.names == nil {
-		s.names = make([]string, 0, s.trace.Pods)
-	}
-	from := len(s.names)
-	for _, p := range d.pods {
-		s.names = append(s.names, p.id)
-	}
-	for _, p := range d.displaced {
-		s.names = append(s.names, p.id)
-	}
-	return s.names[from:len(s.names):len(s.names)]
-}
-
-// outcome says that the pods have a place on the host, and what they gave up in
-// this plan. What was given up for a promise was said when it was made.
-func (s *step) outcome(c *demandClass, h *host, pods []string) {
-	if len(pods) == 0 {
-		return
-	}
-	verdict := plan.OnNode
-	if h.stage != stageNode {
-		verdict = plan.OnClaim
-	}
-	s.outcomes = append(s.outcomes, plan.Outcome{
-		Group: c.group.Key, Pods: pods, Verdict: verdict, On: h.name(), Dropped: c.levels[c.level].dropped,
-	})
 }
 
 // unlimited is the room of a place that no rule limits.

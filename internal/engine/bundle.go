@@ -71,18 +71,6 @@ func together(c *demandClass, host spread.Hosting) int64 {
 	return max(0, n)
 }
 
-// most is how many of the item's pods one node takes beside what else it must.
-func (s *step) most(t *tier, x *item, beside quantity.Resources) int64 {
-	need, beside := withoutAttach(x.class.shape().Requests), withoutAttach(beside)
-	var n int64
-	for _, row := range t.rows {
-		if net := s.fleet.Rows[row].Net; x.where[row]&s.sale[row] != 0 && beside.Fits(net) {
-			n = max(n, need.CountIn(net.Sub(beside), x.count))
-		}
-	}
-	return n
-}
-
 func both(a, b []uint64) []uint64 {
 	out := make([]uint64, len(a))
 	for i := range a {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -99,19 +98,6 @@ func (s *step) spreadOf(c *demandClass, where pack.Where) (apart, bool) {
 		}
 	}
 	return apart{}, false
-}
-
-// zonesFor is in how many zones a node for such pods is for sale.
-func (s *step) zonesFor(shape *cluster.Shape, where pack.Where) int64 {
-	need := withoutAttach(shape.Requests)
-	var zones uint64
-	for i := range s.fleet.Rows {
-		// Most rows have no zone that is new, and need not be compared.
-		if r := &s.fleet.Rows[i]; r.Left < 0 && where.Zones[i]&r.Zones&^zones != 0 && need.Fits(r.Net) {
-			zones |= where.Zones[i] & r.Zones
-		}
-	}
-	return int64(bits.OnesCount64(zones))
 }
 
 // launchedFor is how many launches are for pods of the class.

@@ -100,13 +100,4 @@ func (s *step) withhold() {
 	}
 }
 
-// postpone says that the class has not been planned for yet.
-func (s *step) postpone(c *demandClass) {
-	n := c.count()
-	c.waiting += n
-	if ids := s.ids(c.draw(n)); len(ids) > 0 {
-		s.outcomes = append(s.outcomes, plan.Outcome{Group: c.group.Key, Pods: ids, Verdict: plan.Waiting, Reasons: unplanned()})
-	}
-}
-
 func unplanned() []plan.Refusal { return []plan.Refusal{{Cause: plan.PlanUnfinished}} }

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"iter"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -80,13 +78,6 @@ func (s *step) divide(t *tier, p *pack.Problem) []*item {
 	return items
 }
 
-// follows says whether pods of some item could meet the required affinity of the
-// class, wherever they are launched.
-func (s *step) follows(c *demandClass, items []*item) bool {
-	company := s.rules.Company(c.rule())
-	return slices.ContainsFunc(items, func(x *item) bool { return slices.Contains(company, x.class.rule()) })
-}
-
 // pin settles where one pod of a class goes that the given one must follow, and
 // that could go anywhere otherwise: to a domain where both may run. Only a class
 // that has rules follows another.
@@ -159,15 +150,6 @@ func (s *step) divideClass(t *tier, c *demandClass, others []*item) []*item {
 	return items
 }
 
-// domainKeys lists the topology keys that decide where the class's new nodes may
-// be; hostnames are the packer's business.
-func (s *step) domainKeys(c *demandClass) []string {
-	if s.rules == nil {
-		return nil
-	}
-	return filter(s.rules.Keys(c.rule()), func(k string) bool { return k != label.Hostname })
-}
-
 // isShut says whether nothing could be launched for the class in the cell before.
 func (s *step) isShut(c *demandClass, x *cell) bool {
 	return len(s.shut) > 0 && s.shut[c.group.Key+x.name]
@@ -194,58 +176,6 @@ func (s *step) cells(t *tier, c *demandClass, where []uint64, keys []string) []*
 	return out
 }
 
-func (s *step) divideRows(t *tier, where []uint64, keys []string) []*cell {
-	byName := map[string]*cell{}
-	bySite := make([]*cell, s.fleet.Sites()) // of what types do not decide
-	ofTypes := slices.ContainsFunc(keys, s.fleet.OfTypes)
-	var out []*cell
-	for _, x := range t.rows {
-		r := &s.fleet.Rows[x]
-		for m := where[x] & s.sale[x]; m != 0; m &= m - 1 {
-			z := bits.TrailingZeros64(m)
-			if k := bySite[r.Site(z)]; k != nil && !ofTypes {
-				k.where[x] |= 1 << z
-				continue
-			}
-			labels := r.Labels(z)
-			name, ok := domains(labels, keys)
-			if !ok {
-				continue // a node without the label is no place for the pod
-			}
-			k := byName[name]
-			if k == nil {
-				k = &cell{name: name, where: make([]uint64, len(s.fleet.Rows)), price: r.Prices[z]}
-				k.place = spread.Place{Labels: labels, Taints: s.fleet.Pools[r.Pool].Taints, Either: spread.NewEither(s.labelsIn(k.where))}
-				for _, key := range keys {
-					v, _ := labels.Get(key)
-					k.place.Either.Agree(key, v)
-				}
-				byName[name] = k
-				out = append(out, k)
-			}
-			k.where[x] |= 1 << z
-			bySite[r.Site(z)] = k
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *cell) int {
-		return cmp.Or(cmp.Compare(a.price, b.price), strings.Compare(a.name, b.name))
-	})
-	return out
-}
-
-// labelsIn lists the labels of all nodes to come that are in the zones of the rows.
-func (s *step) labelsIn(where []uint64) iter.Seq[label.Lookup] {
-	return func(yield func(label.Lookup) bool) {
-		for x, zones := range where {
-			for m := zones; m != 0; m &= m - 1 {
-				if !yield(s.fleet.Rows[x].Labels(bits.TrailingZeros64(m))) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // domains joins the values of the keys; ok is false where one is missing.
 func domains(l label.Lookup, keys []string) (name string, ok bool) {
 	for _, key := range keys {
@@ -256,23 +186,6 @@ func domains(l label.Lookup, keys []string) (name string, ok bool) {
 		name += "/" + v
 	}
 	return name, true
-}
-
-// where returns the zones of every row in which the class may run.
-func (s *step) where(c *demandClass) []uint64 {
-	l := &c.levels[c.level]
-	return s.places(placeKey(&l.shape, l.avoid), l, l.avoid)
-}
-
-// places returns the zones of every row in which the level's pods may run; the
-// key is that of placeKey.
-func (s *step) places(key string, l *level, avoid bool) []uint64 {
-	w, known := s.placeCache[key]
-	if !known {
-		w = s.fleet.Where(l.shape, avoid)
-		s.placeCache[key] = w
-	}
-	return w
 }
 
 func anyOf(where []uint64, rows []int) bool {

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -163,6 +161,10 @@ func Step(in Input) Output {
 
 // step is the working state of one Step.
 type step struct {
+	journal
+	rulebook
+	offer
+
 	in       Input
 	memory   Memory
 	excluded map[string]bool // gangs that are not tried any more
@@ -173,8 +175,6 @@ type step struct {
 	ganged      []gang
 	preempting  map[string]int64              // by group: pods for which the scheduler is making room
 	preempted   map[string]quantity.Resources // by node: what they will take of it
-	rules       *spread.Table                 // nil where no pod has a say about another
-	followed    []bool                        // by number in rules: others must go where its pods are
 	attach      []*attach                     // the slots to attach volumes that pods ask for
 	portsMatter bool
 
@@ -183,15 +183,10 @@ type step struct {
 	hosts     []*host // what is on its way, soonest first; see sooner
 	nodeHosts map[string]*host
 
-	fleet       *fleet.Fleet
-	sale        []uint64 // by row: zones with capacity
-	unavailable int
-	placeCache  map[string][]uint64 // of the fleet
-	shut        map[string]bool     // cells of a class where nothing can be launched
-	unmet       map[string]bool     // pools whose minValues could not be met
-	budgets     map[string]budget
-	words       map[int]plan.Vocabulary // by pool
-	reserved    map[string]int64
+	shut     map[string]bool // cells of a class where nothing can be launched
+	unmet    map[string]bool // pools whose minValues could not be met
+	budgets  map[string]budget
+	reserved map[string]int64
 
 	scarce   *finished      // a plan to be bettered, nil where nothing was short
 	tight    bool           // limits may be too short for all; see scarcity
@@ -199,28 +194,24 @@ type step struct {
 	unplaced map[rank]int64 // pods without a place
 	homeless int            // pods of nodes that go for which there is no place
 
-	names  []string // of pods that have a place; see ids
-	packer *packer  // answers, within the units of work of the Step
+	packer *packer // answers, within the units of work of the Step
 
 	launches []plan.Launch
 	nominate []plan.Action // with the releases that belong to them, in order
 	retired  []plan.Action
-	outcomes []plan.Outcome
 	packed   []packed           // calls of the packer
 	alike    map[string][]alike // all pods, by namespace; see selected
 	proofs   []plan.Certificate
 	cost     quantity.Money // of the launches, an hour
-	wait     plan.Wait
-	trace    Trace
 }
 
 func newStep(in Input, excluded map[string]bool) *step {
 	claims := slices.Collect(in.Snapshot.Unsettled())
 	return &step{
-		in: in, excluded: excluded, claims: claims, trace: Trace{Objects: len(claims)}, memory: in.Memory.next(in.Snapshot, in.Now),
+		in: in, excluded: excluded, claims: claims, journal: journal{trace: Trace{Objects: len(claims)}}, memory: in.Memory.next(in.Snapshot, in.Now),
 		byKey: map[string]*demandClass{}, preempting: map[string]int64{}, preempted: map[string]quantity.Resources{}, nodeHosts: map[string]*host{},
 		shut: map[string]bool{}, unmet: map[string]bool{}, unplaced: map[rank]int64{},
-		packer: &packer{left: math.MaxInt}, budgets: map[string]budget{}, reserved: map[string]int64{}, words: map[int]plan.Vocabulary{},
+		packer: &packer{left: math.MaxInt}, budgets: map[string]budget{}, reserved: map[string]int64{}, offer: offer{words: map[int]plan.Vocabulary{}},
 	}
 }
 
@@ -281,13 +272,6 @@ func (s *step) seek() {
 				more = true
 			}
 		}
-	}
-}
-
-// waitUntil asks for another Step at t; the earliest wins.
-func (s *step) waitUntil(t time.Time, why plan.WaitReason) {
-	if s.wait.Until.IsZero() || t.Before(s.wait.Until) {
-		s.wait = plan.Wait{Until: t, Why: why}
 	}
 }
 

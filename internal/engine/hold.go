@@ -100,27 +100,6 @@ func (s *step) holdBack(t *tier, items []*item, r *pack.Result) (now, later []pa
 	return now, later
 }
 
-// keepWaiting takes the pods of bins that wait out of the demand of this Step.
-func (s *step) keepWaiting(items []*item, bins []pack.Bin) {
-	for _, b := range bins {
-		for _, part := range b.Parts {
-			x, n := items[part.Class], part.Count*b.Copies
-			s.keepItem(x, n*x.unit)
-			if x.with != nil {
-				s.keepItem(x.with, n)
-			}
-		}
-	}
-}
-
-func (s *step) keepItem(x *item, n int64) {
-	x.left -= n
-	x.class.waiting += n
-	if ids := s.ids(x.class.draw(n)); len(ids) > 0 {
-		s.outcomes = append(s.outcomes, plan.Outcome{Group: x.class.group.Key, Pods: ids, Verdict: plan.Waiting})
-	}
-}
-
 // prospects rates the bins, and sorts them by how full they are: the fullest get
 // the pods that wait longest.
 func (s *step) prospects(t *tier, items []*item, r *pack.Result) []prospect {

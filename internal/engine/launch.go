@@ -45,32 +45,6 @@ func (s *step) load(t *tier, items []*item, b pack.Bin) load {
 	return l
 }
 
-// pass looks for the cheaper type that comes closest to holding the content.
-func (s *step) pass(t *tier, l *load, wheres [][]uint64) {
-	closest := int64(0)
-	price, _ := l.best.PriceIn(l.bin.Zones)
-	var passed *fleet.Row
-	var room []int64
-	for i := l.bin.Offer - 1; i >= 0; i-- {
-		share := share(l.bin.Used, t.nets[i], closest)
-		r := &s.fleet.Rows[t.rows[i]]
-		if share <= closest || share == whole || r.Group != l.best.Group {
-			continue
-		}
-		if p, zone := r.PriceIn(s.zonesOf(t.rows[i], l.bin, wheres)); zone >= 0 && p < price {
-			closest, passed, room, l.passed = share, r, t.nets[i], plan.Choice{Type: r.Type.Name, Price: p}
-		}
-	}
-	if passed == nil {
-		return
-	}
-	if lacking := l.content.Sub(l.best.Overhead).Lacking(passed.Net); len(lacking) > 0 {
-		l.lacks = &lacking[0]
-		return
-	}
-	l.lacks = t.dims.slotsLacking(l.bin.Used, room)
-}
-
 // share is how much of the content the room holds, of what it holds least of. It
 // need not be exact where it is not above the floor.
 func share(content, room []int64, floor int64) int64 {
@@ -111,16 +85,6 @@ func part(have, need int64) int64 {
 	high, low := bits.Mul64(uint64(have), whole)
 	q, _ := bits.Div64(high, low, uint64(need)) // high is less than need, as have is
 	return int64(q)
-}
-
-// zonesOf is where a launch of the row could take the bin's place, its size
-// aside.
-func (s *step) zonesOf(row int, b pack.Bin, wheres [][]uint64) uint64 {
-	zones := b.Zones & s.sale[row]
-	for _, w := range wheres {
-		zones &= w[row]
-	}
-	return zones
 }
 
 // place is a copy of the bin as topology rules see it.
@@ -217,13 +181,6 @@ func (s *step) launch(t *tier, items []*item, l *load) bool {
 	return true
 }
 
-// ruleAt tells the rules of n pods of the class that are launched for.
-func (s *step) ruleAt(c *demandClass, place spread.Place, n int64) {
-	if s.rules != nil {
-		s.rules.Add(c.hard(), place, n)
-	}
-}
-
 // fillLaunch gives n of the class to the launch, real pods first.
 func (s *step) fillLaunch(l *plan.Launch, c *demandClass, n int64) cluster.Slot {
 	l.Why.Pods += n
@@ -279,14 +236,6 @@ func (s *step) carry(t *tier, b pack.Bin, wheres [][]uint64) (carried []*fleet.R
 		}
 	}
 	return s.diversify(pool, carried, wider)
-}
-
-// strays says whether the row can be had in a zone of the bin where some of its
-// content may not run: what is launched may be of any carried type in any of the
-// zones.
-func (s *step) strays(row int, b pack.Bin, wheres [][]uint64) bool {
-	sold := b.Zones & s.fleet.Rows[row].Zones
-	return slices.ContainsFunc(wheres, func(w []uint64) bool { return sold&^w[row] != 0 })
 }
 
 // wheresOf lists where the parts of the bin may run, each answer once.

@@ -82,21 +82,6 @@ func (s *step) spend(l plan.Launch, carried []*fleet.Row) {
 	s.budgets[l.Pool] = b
 }
 
-// narrowed says whether rows of the pool remain that the budget allows and that
-// the next round will try.
-func (s *step) narrowed(t *tier, pool int, b budget) bool {
-	for _, x := range t.rows {
-		r := &s.fleet.Rows[x]
-		if r.Pool != pool || t.excluded[x] {
-			continue
-		}
-		if _, over := b.refuses(r.Type.Capacity); !over {
-			return true
-		}
-	}
-	return false
-}
-
 // reservationUse counts this plan's launches into the row's reservation and the
 // NodeClaims in it that EC2 had not counted when it said how many are left.
 func (s *step) reservationUse(r *fleet.Row) int64 {

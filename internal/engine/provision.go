@@ -248,9 +248,6 @@ func (s *step) compile(supply *cluster.Supply) {
 	s.use(known)
 }
 
-// use plans with the fleet from here on.
-func (s *step) use(f *fleet.Fleet) { s.fleet, s.placeCache = f, map[string][]uint64{} }
-
 // openFleet compiles what can be launched and takes out what has no capacity now.
 func (s *step) openFleet() {
 	s.compile(s.in.Snapshot.Supply())

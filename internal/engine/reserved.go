@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 )
 
@@ -13,8 +12,6 @@ import (
 // reserved node where these do not suffice for all. It does to those who pay: a
 // reserved node for pods that are only declared, and may never come, has those
 // that exist run elsewhere for money.
-
-func (s *step) row(t *tier, offer int) *fleet.Row { return &s.fleet.Rows[t.rows[offer]] }
 
 // reservedFirst compares bins by whether they are in a reservation.
 func (s *step) reservedFirst(t *tier, a, b *pack.Bin) int {
@@ -120,24 +117,4 @@ func drawReal(exist map[*demandClass]int64, items []*item, parts []pack.Part) (d
 		}
 	}
 	return drawn, priority
-}
-
-// exchanged returns the bins with the content of each other, if that may be and
-// no other zone makes them dearer.
-func (s *step) exchanged(t *tier, items []*item, reserved, other pack.Bin) (a, b pack.Bin, ok bool) {
-	a, b = other, reserved
-	a.Offer, b.Offer = reserved.Offer, other.Offer
-	for _, x := range []struct{ now, was *pack.Bin }{{&a, &reserved}, {&b, &other}} {
-		r, at := s.row(t, x.now.Offer), t.rows[x.now.Offer]
-		x.now.Zones = r.Zones & s.sale[at]
-		for _, w := range wheresOf(items, *x.now) {
-			x.now.Zones &= w[at]
-		}
-		price, zone := r.PriceIn(x.now.Zones)
-		before, _ := r.PriceIn(x.was.Zones)
-		if zone < 0 || price != before || !fits(x.now.Used, t.nets[x.now.Offer]) {
-			return a, b, false
-		}
-	}
-	return a, b, true
 }

@@ -74,23 +74,6 @@ func (s *step) scarcity() bool {
 	})
 }
 
-// poolsOf says of each pool whether the class may run there.
-func (s *step) poolsOf(c *demandClass, known map[*uint64][]bool) []bool {
-	where := s.where(c)
-	if len(where) == 0 {
-		return nil
-	}
-	out, found := known[&where[0]]
-	if !found {
-		out = make([]bool, len(s.fleet.Pools))
-		for i, zones := range where {
-			out[s.fleet.Rows[i].Pool] = out[s.fleet.Rows[i].Pool] || zones != 0
-		}
-		known[&where[0]] = out
-	}
-	return out
-}
-
 // suffices says whether what the pool may yet have is as much as asked for.
 func (s *step) suffices(pool int, asked quantity.Resources) bool {
 	var largest quantity.Resources
