@@ -19,6 +19,11 @@
 //     unnominated: what is done where pods cannot be nominated
 //  8. retire   nodes that are interrupted, empty or never came up
 //
+// The stages share the step, and in it four parts that have owners: journal (what
+// became of whom, when to look again, how much work it was), offer (what is on
+// sale), rulebook (what pods say about each other) and packer (answers within the
+// units of work).
+//
 // A Step may be given a limit of work, and may be asked to improve what it packs
 // (Input.WorkLimit and Input.Polish). Where the limit stops it, it returns what is
 // certain, and the next Step goes on: whatever the limit, all Steps of a plan
