@@ -30,7 +30,7 @@ func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err erro
 	id := importID(m)
 	detail := fmt.Sprintf("karpenter_%s %q: %s.", b.kind, id, strings.TrimSuffix(err.Error(), "."))
 	remedy := b.remedy(id, err)
-	if verb == verbUpdate && (errors.Is(err, aws.ErrConflict) || errors.Is(err, kube.ErrExists)) {
+	if conflict := errors.Is(err, aws.ErrConflict) || errors.Is(err, kube.ErrExists); conflict && verb == verbUpdate && !errors.Is(err, ErrOtherAccessEntry) {
 		remedy = b.otherInPlace(id)
 	}
 	if remedy != "" {

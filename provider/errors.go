@@ -35,4 +35,4 @@ var ErrWrongCluster = errors.New("this is another cluster than the one in the st
 
 // ErrOtherObject says that the Kubernetes object of that name is not the one
 // that this configuration made.
-var ErrOtherObject = errors.New("somebody else made it")
+var ErrOtherObject = errors.New("was made by somebody else")

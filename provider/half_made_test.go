@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -139,19 +140,7 @@ func TestUpdate_AfterAFailedOneNeedsNoRefresh(t *testing.T) {
 // One that is replaced before an update has marked it is somebody else's.
 func TestForeign_RuleInPlaceOfAnImportedOne(t *testing.T) {
 	cloud := startCloud(t)
-	h := configured(t, cloud.config())
-	queue, err := cloud.clients.CreateQueue(t.Context(), aws.Queue{Name: testCluster, MessageRetention: 5 * time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range awsspec.EventRules(testCluster) {
-		rule := aws.Rule{Name: r.Name, Description: r.Description, Pattern: r.Pattern, TargetID: awsspec.QueueTargetID, TargetARN: queue.ARN}
-		if _, err := cloud.clients.CreateRule(t.Context(), rule); err != nil {
-			t.Fatal(err)
-		}
-	}
-	imported, diags := h.imported("karpenter_interruption_queue", testCluster+","+testCluster)
-	wantNoError(t, diags)
+	imported := importUnmarked(t, cloud)
 	name := awsspec.EventRules(testCluster)[2].Name
 	if err := cloud.clients.DeleteRule(t.Context(), name, aws.AnyID); err != nil {
 		t.Fatal(err)
@@ -192,4 +181,148 @@ func TestImport_RuleIsMarkedByTheFirstUpdate(t *testing.T) {
 		t.Errorf("rule %+v, %v", rule, err)
 	}
 	wantNoError(t, imported.destroy())
+}
+
+// TestCreate_AThrottledCallIsNoLostAnswer has somebody make the same role while
+// our own call is held off: it is theirs, however alike.
+func TestCreate_AThrottledCallIsNoLostAnswer(t *testing.T) {
+	cloud := startCloud(t)
+	document := `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`
+	if _, err := cloud.clients.CreatePolicy(t.Context(), aws.Policy{Name: "x", Document: document}); err != nil {
+		t.Fatal(err)
+	}
+	cloud.Faults().Inject(awssim.Fault{Service: "iam", Action: "CreatePolicy", Code: "Throttling", Message: "Rate exceeded", Times: 1})
+	if mine, err := cloud.clients.CreatePolicy(t.Context(), aws.Policy{Name: "x", Document: document}); err == nil {
+		t.Errorf("adopted %+v", mine)
+	}
+}
+
+// TestCreate_LostAnswerThatIAMDoesNotKnowYet finds the role only at the second look.
+func TestCreate_LostAnswerThatIAMDoesNotKnowYet(t *testing.T) {
+	cloud := startCloud(t)
+	role := configured(t, cloud.config()).resource("karpenter_node_role")
+	cloud.Faults().Inject(awssim.Fault{Service: "iam", Action: "CreateRole", DropResponse: true, Times: 1})
+	cloud.Faults().Inject(awssim.Fault{Service: "iam", Action: "GetRole", Code: "NoSuchEntity", Times: 1, Status: 404})
+	wantNoError(t, role.apply(object{"cluster_name": testCluster}))
+}
+
+// TestCreate_ARuleThatMayHaveBeenMadeIsTakenBack loses an answer, and then has only
+// failures.
+func TestCreate_ARuleThatMayHaveBeenMadeIsTakenBack(t *testing.T) {
+	cloud := startCloud(t)
+	cloud.Faults().Inject(awssim.Fault{Service: "events", Action: "PutRule", DropResponse: true, Times: 1})
+	cloud.Faults().Inject(awssim.Fault{Service: "events", Action: "PutRule", Code: "InternalException", Status: 500, Times: 4})
+	queue := configured(t, cloud.config()).resource("karpenter_interruption_queue")
+	wantError(t, queue.apply(object{"cluster_name": testCluster}), "InternalException")
+	wantNothingMade(t, queue)
+	wantNoError(t, queue.apply(object{"cluster_name": testCluster}))
+}
+
+func TestCreate_WithoutEventBridgeTheQueueIsTakenBack(t *testing.T) {
+	cloud := startCloud(t)
+	config := cloud.config()
+	config["endpoints"].(object)["events"] = "http://127.0.0.1:1"
+	queue := configured(t, config).resource("karpenter_interruption_queue")
+	wantError(t, queue.apply(object{"cluster_name": testCluster}), "127.0.0.1:1")
+	wantNothingMade(t, queue)
+	if _, err := cloud.clients.GetQueue(t.Context(), testCluster); !errors.Is(err, aws.ErrNotFound) {
+		t.Errorf("the queue is left: %v", err)
+	}
+}
+
+func TestCreate_AQueueIsWaitedForUntilItIsFoundByName(t *testing.T) {
+	cloud := startCloud(t)
+	cloud.Faults().Inject(awssim.Fault{Service: "sqs", Action: "GetQueueUrl", Code: "QueueDoesNotExist", Times: 2})
+	queue := configured(t, cloud.config()).resource("karpenter_interruption_queue")
+	wantNoError(t, queue.apply(object{"cluster_name": testCluster}))
+}
+
+// TestUpdate_WhatAFailedOneMadeIsNotForgotten refreshes between an update that
+// failed half-way and the next.
+func TestUpdate_WhatAFailedOneMadeIsNotForgotten(t *testing.T) {
+	t.Run("policy", func(t *testing.T) {
+		cloud := startCloud(t)
+		role := configured(t, cloud.config()).resource("karpenter_controller_role")
+		config := object{"cluster_name": testCluster, "node_role_arn": testNodeRole}
+		wantNoError(t, role.apply(config))
+		config["queue_arn"] = testQueue
+		cloud.Faults().Inject(awssim.Fault{Service: "iam", Action: "AttachRolePolicy", Code: "AccessDenied", Times: 1, Status: 403})
+		wantError(t, role.apply(config), "AttachRolePolicy")
+		wantNoError(t, role.read())
+		wantNoError(t, role.apply(config))
+		role.settled(config)
+		wantNoError(t, role.destroy())
+		wantNoError(t, role.h.resource("karpenter_controller_role").apply(config)) // nothing was left
+	})
+	t.Run("tag", func(t *testing.T) {
+		cloud := startCloud(t)
+		tags := configured(t, cloud.config()).resource("karpenter_discovery_tags")
+		first, second := cloud.vpc.SubnetIDs[0], cloud.vpc.SubnetIDs[1]
+		wantNoError(t, tags.apply(object{"cluster_name": testCluster, "subnet_ids": list{first}}))
+		cloud.Faults().Inject(awssim.Fault{Action: "DeleteTags", Code: "UnauthorizedOperation", Status: 403, Times: 1})
+		wantError(t, tags.apply(object{"cluster_name": testCluster, "subnet_ids": list{second}}), "not authorized")
+		wantNoError(t, tags.read())
+		wantNoError(t, tags.apply(object{"cluster_name": testCluster, "subnet_ids": list{second}}))
+		wantNoError(t, tags.destroy())
+		left, err := cloud.clients.NetworkTags(t.Context(), first, second)
+		if err != nil || left[first][awsspec.TagDiscovery] != "" || left[second][awsspec.TagDiscovery] != "" {
+			t.Errorf("tags %v, %v", left, err)
+		}
+	})
+	t.Run("rule without id", func(t *testing.T) {
+		cloud := startCloud(t)
+		queue := importUnmarked(t, cloud)
+		config := object{"cluster_name": testCluster, "tags": object{"env": "one"}}
+		cloud.Faults().Inject(awssim.Fault{Service: "events", Action: "TagResource", Code: "AccessDeniedException", Times: 1})
+		wantError(t, queue.apply(config), "TagResource")
+		wantNoError(t, queue.read())
+		wantNoError(t, queue.apply(config))
+		queue.settled(config)
+		wantNoError(t, queue.destroy())
+		if _, err := cloud.clients.GetRule(t.Context(), awsspec.EventRules(testCluster)[0].Name, ""); !errors.Is(err, aws.ErrNotFound) {
+			t.Errorf("the rule is left: %v", err)
+		}
+	})
+}
+
+// TestImport_OfRulesWithoutIDPlansToMarkThem makes sure that drift of theirs is
+// seen as drift from then on.
+func TestImport_OfRulesWithoutIDPlansToMarkThem(t *testing.T) {
+	cloud := startCloud(t)
+	queue := importUnmarked(t, cloud)
+	config := object{"cluster_name": testCluster}
+	queue.drifted(config, "rules")
+	wantNoError(t, queue.apply(config))
+	queue.settled(config)
+	name := awsspec.EventRules(testCluster)[0].Name
+	rule, err := cloud.clients.GetRule(t.Context(), name, awsspec.QueueTargetID)
+	if err != nil || rule.Unmarked() {
+		t.Fatalf("rule %+v, %v", rule, err)
+	}
+	meddled := rule
+	meddled.TargetARN += "-other"
+	if _, err := cloud.clients.UpdateRule(t.Context(), rule, meddled); err != nil {
+		t.Fatal(err)
+	}
+	queue.drifted(config, "rules")
+	wantNoError(t, queue.apply(config))
+	queue.settled(config)
+}
+
+// importUnmarked imports a queue with rules that somebody made without the id.
+func importUnmarked(t *testing.T, cloud *cloud) *instance {
+	t.Helper()
+	queue, err := cloud.clients.CreateQueue(t.Context(), aws.Queue{Name: testCluster, MessageRetention: 5 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range awsspec.EventRules(testCluster) {
+		rule := aws.Rule{Name: r.Name, Description: r.Description, Pattern: r.Pattern, TargetID: awsspec.QueueTargetID, TargetARN: queue.ARN}
+		if _, err := cloud.clients.CreateRule(t.Context(), rule); err != nil {
+			t.Fatal(err)
+		}
+	}
+	imported, diags := configured(t, cloud.config()).imported("karpenter_interruption_queue", testCluster+","+testCluster)
+	wantNoError(t, diags)
+	return imported
 }

@@ -139,7 +139,7 @@ func (c *cluster) stillOurs(ctx context.Context, ref kube.Ref, own made) error {
 		return err
 	}
 	if !own.is(ref.Key(), string(live.GetUID())) {
-		return fmt.Errorf("%s: %w", ref, ErrOtherObject)
+		return fmt.Errorf("%s %w", ref, ErrOtherObject)
 	}
 	return nil
 }

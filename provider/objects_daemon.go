@@ -87,10 +87,10 @@ func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructur
 		refusal = ErrOtherObject
 	}
 	if ref.Kind == "Deployment" {
-		return false, fmt.Errorf("%s: %w", ref, refusal)
+		return false, fmt.Errorf("%s %w", ref, refusal)
 	}
 	if lacking := changed(obj, common(obj.Object, live.Object)); len(lacking) > 0 && ref.Kind != "Namespace" {
-		return false, fmt.Errorf("%s: %w, and it is not what the daemon needs: %s", ref, refusal, strings.Join(lacking, ", "))
+		return false, fmt.Errorf("%s %w, and is not what the daemon needs: %s", ref, refusal, strings.Join(lacking, ", "))
 	}
 	delete(own, ref.Key())
 	return true, nil
@@ -217,6 +217,25 @@ func (c *cluster) uninstall(ctx context.Context, m daemonModel, own made, diags 
 	if err := c.nothingLeft(ctx, own); err != nil {
 		return err
 	}
+	return c.remove(ctx, m, own, diags)
+}
+
+// takeBack is uninstall for what was made a moment ago: pools that were there
+// before do not need it, but nothing of a definition of ours may be lost.
+func (c *cluster) takeBack(ctx context.Context, m daemonModel, own made, diags *diag.Diagnostics) error {
+	definitions := maps.Clone(own)
+	maps.DeleteFunc(definitions, func(key, _ string) bool {
+		ref, _ := kube.ParseKey(key)
+		return ref.Kind == "Deployment"
+	})
+	if err := c.nothingLeft(ctx, definitions); err != nil {
+		return err
+	}
+	return c.remove(ctx, m, own, diags)
+}
+
+// remove is uninstall without asking whether something needs the objects.
+func (c *cluster) remove(ctx context.Context, m daemonModel, own made, diags *diag.Diagnostics) error {
 	objects, err := install.Objects(m.options())
 	if err != nil {
 		return err
@@ -226,6 +245,11 @@ func (c *cluster) uninstall(ctx context.Context, m daemonModel, own made, diags 
 	}
 	for _, obj := range slices.Backward(objects) {
 		ref := kube.RefOf(obj)
+		if ref.Kind == "ServiceAccount" { // what it may do is gone: the Lease does not come again
+			if err := c.removeLease(ctx, m); err != nil {
+				return err
+			}
+		}
 		if _, ours := own[ref.Key()]; !ours {
 			continue
 		}
@@ -242,45 +266,39 @@ func (c *cluster) uninstall(ctx context.Context, m daemonModel, own made, diags 
 				continue
 			}
 		}
-		lease, leased := kube.Ref{}, ""
-		if ref.Kind == "Deployment" {
-			lease, leased = c.leaseOf(ctx, m)
-		}
 		if err := c.deleteObject(ctx, ref, own); err != nil {
 			return err
-		}
-		if leased != "" {
-			if err := c.Delete(ctx, lease, k8stypes.UID(leased)); err != nil {
-				return err
-			}
 		}
 		tflog.Debug(ctx, "removed", map[string]any{"object": ref.String()})
 	}
 	return nil
 }
 
-// leaseOf gives the Lease that the daemon has made itself, and its UID; "" where
-// there is none, or where it is not one of our pods that holds it: Karpenter's has
-// the same name.
-func (c *cluster) leaseOf(ctx context.Context, m daemonModel) (kube.Ref, string) {
+// removeLease removes the Lease that the daemon has made itself. Karpenter's has
+// the same name and not our labels.
+func (c *cluster) removeLease(ctx context.Context, m daemonModel) error {
 	ref := kube.Ref{
 		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
 		Namespace:        m.Namespace.ValueString(), Name: install.LeaseName,
 	}
 	live, err := c.Get(ctx, ref)
+	if errors.Is(err, kube.ErrNotFound) {
+		return nil
+	}
 	if err != nil {
-		return ref, ""
+		return err
 	}
-	holder, _, err := unstructured.NestedString(live.Object, "spec", "holderIdentity")
-	if err != nil || !strings.HasPrefix(holder, install.DefaultName+"-") {
-		return ref, ""
+	for key, value := range install.LeaseLabels() {
+		if live.GetLabels()[key] != value {
+			return nil
+		}
 	}
-	return ref, string(live.GetUID())
+	return c.Delete(ctx, ref, live.GetUID())
 }
 
 // nothingLeft refuses while there are objects that only what was made can bring
 // to an end: without the daemon their finalizers hold them for ever, and their
-// instances go on running; with a definition of ours they would go unseen.
+// instances go on running; without a definition of ours they would go unseen.
 func (c *cluster) nothingLeft(ctx context.Context, own made) error {
 	var runs bool
 	defined := map[string]bool{}

@@ -141,7 +141,7 @@ func TestForeign_DestroyWithoutRefreshLeavesWhatSomebodyPutInPlace(t *testing.T)
 	}
 	before := s.look(nodePools, "", "spot")
 	of["weight"] = 3
-	wantError(t, pool.apply(of), `NodePool "spot"`, "somebody else made it", "terraform state rm")
+	wantError(t, pool.apply(of), `NodePool "spot"`, "was made by somebody else", "terraform state rm")
 	wantNoError(t, pool.destroy())
 	if err := s.unchanged(before, nodePools, "", "spot"); err != nil {
 		t.Error(err)

@@ -229,8 +229,20 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		}
 		all[arn] = policy.ID
 	}
-	// A policy that is gone, or that somebody has made anew, is not ours any more.
-	maps.DeleteFunc(own, func(name, _ string) bool { _, there := all[name]; return name != madeRole && !there })
+	// One that a failed update has made is not in the state.
+	for _, arn := range slices.Sorted(maps.Keys(own)) {
+		if _, seen := all[arn]; seen || arn == madeRole {
+			continue
+		}
+		policy, err := client.GetPolicy(ctx, arn)
+		if err != nil && !errors.Is(err, aws.ErrNotFound) {
+			return err
+		}
+		if err == nil && own.is(arn, policy.ID) {
+			continue
+		}
+		delete(own, arn) // gone, or made anew by somebody else
+	}
 	m.Policies = keepSpelling(m.Policies, documents)
 	return nil
 }

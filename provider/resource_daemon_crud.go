@@ -35,7 +35,7 @@ func (r *daemon) Create(ctx context.Context, req resource.CreateRequest, resp *r
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return c.uninstall(ctx, plan, own, &resp.Diagnostics) }, save)
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return c.takeBack(ctx, plan, own, &resp.Diagnostics) }, save)
 		return
 	}
 	plan.Objects = digests(objects)

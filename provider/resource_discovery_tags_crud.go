@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -51,6 +52,19 @@ func (m made) putTag(ctx context.Context, client *aws.Clients, key, value string
 	return err
 }
 
+// refreshTags forgets the tags that are not there any more.
+func (m made) refreshTags(ctx context.Context, client *aws.Clients) error {
+	current, err := client.NetworkTags(ctx, slices.Sorted(maps.Keys(m))...)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(m, func(id, tag string) bool {
+		key, value, _ := strings.Cut(tag, "=")
+		return current[id][key] != value
+	})
+	return nil
+}
+
 // takeOff takes the tag off where it was put on and still has its value.
 func (m made) takeOff(ctx context.Context, client *aws.Clients, key, value string, ids []string) error {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return !m.is(id, key+"="+value) })
@@ -91,8 +105,10 @@ func (r *discoveryTags) Read(ctx context.Context, req resource.ReadRequest, resp
 	// A tag that was taken off, and that somebody else may put on again, is not
 	// ours any more.
 	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
-	tagged := state.resourceIDs(ctx, &resp.Diagnostics)
-	maps.DeleteFunc(own, func(id, _ string) bool { return !slices.Contains(tagged, id) })
+	if err := own.refreshTags(ctx, client); err != nil {
+		r.fail(&resp.Diagnostics, verbRead, state, err)
+		return
+	}
 	own.write(ctx, resp.Private, &resp.Diagnostics)
 	key, value := state.tag()
 	state.SelectorTags = mapValue(map[string]string{key: value})

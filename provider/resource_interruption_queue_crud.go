@@ -20,6 +20,7 @@ import (
 const (
 	ruleDisabled = "disabled"
 	ruleNoTarget = "does not send to the queue"
+	ruleUnmarked = "imported, not marked yet"
 )
 
 func (m interruptionQueueModel) queue(policy string) aws.Queue {
@@ -110,16 +111,15 @@ func (m *interruptionQueueModel) mendRules(ctx context.Context, client *aws.Clie
 		name, err := madeRule+rule.Name, aws.ErrNotFound
 		if own[name] != "" {
 			var updated aws.Rule
-			if updated, err = client.UpdateRule(ctx, prior[i], rule); err == nil {
+			if updated, err = client.UpdateRule(ctx, prior[i], rule); updated.ID != "" {
 				own[name] = updated.ID
 			}
 		}
 		if errors.Is(err, aws.ErrNotFound) {
 			rule.ID = rand.Text()
-			own[name] = rule.ID // before the call: its answer may get lost
 			var created aws.Rule
-			if created, err = client.CreateRule(ctx, rule); err != nil && created.ARN == "" && aws.Answered(err) {
-				delete(own, name)
+			if created, err = client.CreateRule(ctx, rule); created.ID != "" {
+				own[name] = created.ID
 			}
 		}
 		if err != nil {
@@ -140,25 +140,27 @@ func (m *interruptionQueueModel) noteRule(rule aws.Rule) {
 	m.Rules = mapValue(rules)
 }
 
-// remove removes the rules, then the queue.
+// remove removes the rules, then the queue, and goes on where one cannot be.
 func (m *interruptionQueueModel) remove(ctx context.Context, client *aws.Clients, own made) error {
+	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		rule, isRule := strings.CutPrefix(name, madeRule)
 		if !isRule {
 			continue
 		}
 		if err := client.DeleteRule(ctx, rule, own[name]); err != nil {
-			return err
+			faults = append(faults, err)
+			continue
 		}
 		delete(own, name)
 	}
 	if id, ours := own[madeQueue]; ours {
 		if err := client.DeleteQueue(ctx, m.Name.ValueString(), id); err != nil {
-			return err
+			return errors.Join(append(faults, err)...)
 		}
 		delete(own, madeQueue)
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // Read refreshes the queue and each rule. A queue that is gone, or that somebody
@@ -222,6 +224,8 @@ func (m *interruptionQueueModel) refresh(ctx context.Context, client *aws.Client
 			continue
 		case err != nil:
 			return err
+		case rule.Unmarked():
+			rules[want.Name] = ruleUnmarked
 		case !rule.Enabled:
 			rules[want.Name] = ruleDisabled
 		case !sends:

@@ -191,13 +191,6 @@ func shortMessage(err error) string {
 	return err.Error()
 }
 
-// Answered tells whether AWS itself refused the call. After any other failure
-// what was asked for may have been done.
-func Answered(err error) bool {
-	var api smithy.APIError
-	return errors.Is(err, ErrConflict) || errors.As(err, &api)
-}
-
 // hasCode tells whether err is an AWS error with that code and, where given,
 // that part in its message (case aside).
 func hasCode(err error, code, part string) bool {

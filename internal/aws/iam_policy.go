@@ -2,7 +2,6 @@ package aws
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -26,7 +25,7 @@ type Policy struct {
 
 // CreatePolicy makes the policy. ErrConflict when one of that name exists.
 func (c *Clients) CreatePolicy(ctx context.Context, want Policy) (Policy, error) {
-	sent := countRetries()
+	sent := newSendings()
 	out, err := c.iam.CreatePolicy(ctx, &iam.CreatePolicyInput{
 		PolicyName:     &want.Name,
 		Path:           awssdk.String(pathOrRoot(want.Path)),
@@ -45,29 +44,29 @@ func (c *Clients) CreatePolicy(ctx context.Context, want Policy) (Policy, error)
 	return want, nil
 }
 
-// policyOfLostAnswer is roleOfLostAnswer for policies, which are found by name
-// among those of the account.
-func (c *Clients) policyOfLostAnswer(ctx context.Context, want Policy, sent *retries, err error) (Policy, bool) {
-	if !errors.Is(err, ErrConflict) || sent.count == 0 {
-		return Policy{}, false
-	}
-	path := pathOrRoot(want.Path)
+// policyOfLostAnswer is roleOfLostAnswer for policies.
+func (c *Clients) policyOfLostAnswer(ctx context.Context, want Policy, sent *sendings, err error) (Policy, bool) {
+	have, found := lostAnswer(ctx, c, sent, err, func() (Policy, error) { return c.policyNamed(ctx, pathOrRoot(want.Path), want.Name) })
+	return have, found && sent.mayHaveMade(have.Created, err) && have.Description == want.Description &&
+		SameJSON(have.Document, want.Document) && maps.Equal(have.Tags, withoutReserved(want.Tags))
+}
+
+// policyNamed looks for the policy among those of the account: its ARN has the
+// account's number. ErrNotFound.
+func (c *Clients) policyNamed(ctx context.Context, path, name string) (Policy, error) {
 	list := iam.NewListPoliciesPaginator(c.iam, &iam.ListPoliciesInput{Scope: iamtypes.PolicyScopeTypeLocal, PathPrefix: &path})
 	for list.HasMorePages() {
 		page, err := list.NextPage(ctx)
 		if err != nil {
-			return Policy{}, false
+			return Policy{}, wrap(err, "policy %q find", name)
 		}
 		for _, p := range page.Policies {
-			if awssdk.ToString(p.PolicyName) != want.Name || awssdk.ToString(p.Path) != path {
-				continue
+			if awssdk.ToString(p.PolicyName) == name && awssdk.ToString(p.Path) == path {
+				return c.GetPolicy(ctx, awssdk.ToString(p.Arn))
 			}
-			have, err := c.GetPolicy(ctx, awssdk.ToString(p.Arn))
-			return have, err == nil && sent.made(have.Created) && have.Description == want.Description &&
-				SameJSON(have.Document, want.Document) && maps.Equal(have.Tags, withoutReserved(want.Tags))
 		}
 	}
-	return Policy{}, false
+	return Policy{}, fmt.Errorf("policy %q find: %w", name, ErrNotFound)
 }
 
 // GetPolicy reads the policy and its default version. ErrNotFound.

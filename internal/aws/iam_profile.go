@@ -2,7 +2,6 @@ package aws
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -27,7 +26,7 @@ type InstanceProfile struct {
 // exist after the wait. When the profile was made but the role not added, the
 // error comes with a profile whose ID is set: that one is the caller's to remove.
 func (c *Clients) CreateInstanceProfile(ctx context.Context, want InstanceProfile) (InstanceProfile, error) {
-	sent := countRetries()
+	sent := newSendings()
 	out, err := c.iam.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
 		InstanceProfileName: &want.Name, Path: awssdk.String(pathOrRoot(want.Path)), Tags: iamTags(want.Tags),
 	}, sent.option)
@@ -51,12 +50,9 @@ func (c *Clients) CreateInstanceProfile(ctx context.Context, want InstanceProfil
 }
 
 // profileOfLostAnswer is roleOfLostAnswer for instance profiles.
-func (c *Clients) profileOfLostAnswer(ctx context.Context, want InstanceProfile, sent *retries, err error) (InstanceProfile, bool) {
-	if !errors.Is(err, ErrConflict) || sent.count == 0 {
-		return InstanceProfile{}, false
-	}
-	have, err := c.GetInstanceProfile(ctx, want.Name)
-	return have, err == nil && sent.made(have.Created) && have.Path == pathOrRoot(want.Path) && have.Role == "" && maps.Equal(have.Tags, withoutReserved(want.Tags))
+func (c *Clients) profileOfLostAnswer(ctx context.Context, want InstanceProfile, sent *sendings, err error) (InstanceProfile, bool) {
+	have, found := lostAnswer(ctx, c, sent, err, func() (InstanceProfile, error) { return c.GetInstanceProfile(ctx, want.Name) })
+	return have, found && sent.mayHaveMade(have.Created, err) && have.Path == pathOrRoot(want.Path) && have.Role == "" && maps.Equal(have.Tags, withoutReserved(want.Tags))
 }
 
 func (c *Clients) addRole(ctx context.Context, profile, role string) error {

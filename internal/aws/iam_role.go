@@ -48,7 +48,7 @@ func (c *Clients) CreateRole(ctx context.Context, want Role) (Role, error) {
 		in.MaxSessionDuration = awssdk.Int32(int32(want.MaxSessionDuration / time.Second))
 	}
 	var out *iam.CreateRoleOutput
-	sent := countRetries()
+	sent := newSendings()
 	err := c.propagate(ctx, invalidPrincipal, func() (err error) {
 		out, err = c.iam.CreateRole(ctx, in, sent.option)
 		return err
@@ -72,15 +72,9 @@ func (c *Clients) CreateRole(ctx context.Context, want Role) (Role, error) {
 
 // roleOfLostAnswer finds the role that an earlier sending of a create made: what
 // is there is of this moment, and in everything as it was asked for.
-func (c *Clients) roleOfLostAnswer(ctx context.Context, want Role, sent *retries, err error) (Role, bool) {
-	if !errors.Is(err, ErrConflict) || sent.count == 0 {
-		return Role{}, false
-	}
-	have, err := c.GetRole(ctx, want.Name)
-	if err != nil || !sent.made(have.Created) {
-		return Role{}, false
-	}
-	return have, have.Path == pathOrRoot(want.Path) && have.Description == want.Description && have.PermissionsBoundary == want.PermissionsBoundary &&
+func (c *Clients) roleOfLostAnswer(ctx context.Context, want Role, sent *sendings, err error) (Role, bool) {
+	have, found := lostAnswer(ctx, c, sent, err, func() (Role, error) { return c.GetRole(ctx, want.Name) })
+	return have, found && sent.mayHaveMade(have.Created, err) && have.Path == pathOrRoot(want.Path) && have.Description == want.Description && have.PermissionsBoundary == want.PermissionsBoundary &&
 		SameJSON(have.TrustPolicy, want.TrustPolicy) && maps.Equal(have.Tags, withoutReserved(want.Tags)) &&
 		len(have.InlinePolicies) == 0 && len(have.ManagedPolicies) == 0
 }

@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // AnyID in a Delete stands for whatever has the name.
@@ -47,35 +52,75 @@ func beforeDelete[T any](ctx context.Context, c *Clients, read func() (T, error)
 	return have, err
 }
 
-// retries counts how often a call to IAM was sent again. An answer that got lost
-// leaves a thing that the second sending finds there already.
-type retries struct {
+// sendings follows one call that creates something. An answer that got
+// lost leaves a thing that the next sending finds there already.
+type sendings struct {
 	began time.Time
-	count int
+	lost  int // answers of which it is not known what was done
 }
 
-func countRetries() *retries { return &retries{began: time.Now()} }
+func newSendings() *sendings { return &sendings{began: time.Now()} }
 
-// option makes a call be counted.
-func (r *retries) option(o *iam.Options) { o.Retryer = countingRetryer{o.Retryer, r} }
+// option makes the call be followed.
+func (s *sendings) option(o *iam.Options) { o.Retryer = followingRetryer{o.Retryer, s} }
 
-// clockSkew is the most by which IAM's clock may be apart from ours: it refuses
-// requests that are signed further off.
-const clockSkew = 5 * time.Minute
+// ofEvents is option for a call to EventBridge.
+func (s *sendings) ofEvents(o *eventbridge.Options) { o.Retryer = followingRetryer{o.Retryer, s} }
 
-// made tells whether a thing of that time of creation may be what an earlier
-// sending of the call has made.
-func (r *retries) made(created time.Time) bool {
-	return r.count > 0 && created.After(r.began.Add(-clockSkew))
+// mayHaveMade tells whether an earlier sending may have made what the last one
+// found there: an answer was lost, and the thing is not older than the call, by
+// the clock of the service that refused it.
+func (s *sendings) mayHaveMade(created time.Time, refusal error) bool {
+	var answer *smithyhttp.ResponseError
+	if s.lost == 0 || !errors.Is(refusal, ErrConflict) || !errors.As(refusal, &answer) || answer.Response == nil {
+		return false
+	}
+	there, err := http.ParseTime(answer.Response.Header.Get("Date"))
+	if err != nil {
+		return false
+	}
+	// Both clocks are read to the second.
+	ahead := there.Sub(time.Now())
+	return !created.Before(s.began.Add(ahead - 2*time.Second))
 }
 
-type countingRetryer struct {
+// lostAnswer finds what an earlier sending has made. IAM may not know it yet.
+func lostAnswer[T any](ctx context.Context, c *Clients, s *sendings, refusal error, read func() (T, error)) (T, bool) {
+	var have T
+	if s.lost == 0 || !errors.Is(refusal, ErrConflict) {
+		return have, false
+	}
+	err := c.propagate(ctx, func(err error) bool { return errors.Is(err, ErrNotFound) }, func() (err error) {
+		have, err = read()
+		return err
+	})
+	return have, err == nil
+}
+
+type followingRetryer struct {
 	awssdk.Retryer
-	counted *retries
+	sendings *sendings
 }
 
-// RetryDelay is asked for before each further attempt.
-func (r countingRetryer) RetryDelay(attempt int, err error) (time.Duration, error) {
-	r.counted.count++
+// RetryDelay is asked for before each further sending. One that AWS refused, for
+// its rate most often, did nothing.
+func (r followingRetryer) RetryDelay(attempt int, err error) (time.Duration, error) {
+	if !refused(err) {
+		r.sendings.lost++
+	}
 	return r.Retryer.RetryDelay(attempt, err)
+}
+
+// refused tells whether AWS has answered that it did not do what was asked for.
+// After any other failure it may have done it.
+func refused(err error) bool {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	if _, throttled := retry.DefaultThrottleErrorCodes[api.ErrorCode()]; throttled {
+		return true
+	}
+	var answer *smithyhttp.ResponseError
+	return !errors.As(err, &answer) || answer.HTTPStatusCode() < http.StatusInternalServerError
 }

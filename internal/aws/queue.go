@@ -27,30 +27,33 @@ type Queue struct {
 // CreateQueue makes the queue. ErrConflict when one of that name exists. A name
 // deleted less than a minute ago is waited for, as SQS asks.
 func (c *Clients) CreateQueue(ctx context.Context, want Queue) (Queue, error) {
-	// SQS hands over an existing queue of the same attributes without a word.
-	switch _, err := c.QueueURL(ctx, want.Name); {
-	case err == nil:
-		return Queue{}, fmt.Errorf("queue %q create: %w", want.Name, ErrConflict)
-	case !errors.Is(err, ErrNotFound):
-		return Queue{}, err
-	}
 	var out *sqs.CreateQueueOutput
 	deletedRecently := func(err error) bool {
 		return hasCode(err, "QueueDeletedRecently", "") || hasCode(err, "AWS.SimpleQueueService.QueueDeletedRecently", "")
 	}
-	err := c.propagate(ctx, deletedRecently, func() (err error) {
+	err := c.propagate(ctx, deletedRecently, func() error {
+		// SQS hands over an existing queue of the same attributes without a word.
+		switch _, err := c.QueueURL(ctx, want.Name); {
+		case err == nil:
+			return fmt.Errorf("queue %q create: %w", want.Name, ErrConflict)
+		case !errors.Is(err, ErrNotFound):
+			return err
+		}
+		var err error
 		out, err = c.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &want.Name, Attributes: queueAttributes(want), Tags: want.Tags})
-		return err
+		return wrap(err, "queue %q create", want.Name)
 	})
 	if err != nil {
-		return Queue{}, wrap(err, "queue %q create", want.Name)
+		return Queue{}, err
 	}
 	url := awssdk.ToString(out.QueueUrl)
-	// A queue is not found by its name for some moments after it was made.
+	// For some moments a queue is found neither by its URL nor by its name.
 	notYet := func(err error) bool { return errors.Is(err, ErrNotFound) }
 	var have Queue
 	err = c.propagate(ctx, notYet, func() (err error) {
-		have, err = c.queueAt(ctx, want.Name, url)
+		if have, err = c.queueAt(ctx, want.Name, url); err == nil {
+			_, err = c.QueueURL(ctx, want.Name)
+		}
 		return err
 	})
 	if err != nil {
@@ -64,8 +67,11 @@ func (c *Clients) CreateQueue(ctx context.Context, want Queue) (Queue, error) {
 func (c *Clients) takeBackQueue(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
-	_, err := c.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
-	return unlessGone(wrap(err, "queue %s delete", url))
+	err := c.propagate(ctx, func(err error) bool { return errors.Is(err, ErrNotFound) }, func() error {
+		_, err := c.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
+		return wrap(err, "queue %s delete", url)
+	})
+	return err
 }
 
 func queueAttributes(q Queue) map[string]string {

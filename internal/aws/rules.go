@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -32,8 +33,9 @@ type Rule struct {
 const ruleIDTag = "karpenterd.sh/id"
 
 // CreateRule makes the rule, enabled, with its target. ErrConflict when a rule
-// of that name exists. When the rule was made but its target not, the error
-// comes with a Rule whose ARN is set: that one is the caller's to remove.
+// of that name exists. When the rule was made, or may have been, and a later step
+// failed, the error comes with a Rule whose ID is set: that one is the caller's to
+// remove.
 func (c *Clients) CreateRule(ctx context.Context, want Rule) (Rule, error) {
 	// PutRule would overwrite.
 	switch _, err := c.GetRule(ctx, want.Name, want.TargetID); {
@@ -49,9 +51,17 @@ func (c *Clients) CreateRule(ctx context.Context, want Rule) (Rule, error) {
 		}
 		tags[ruleIDTag] = want.ID
 	}
-	arn, err := c.putRule(ctx, want, tags)
+	sent := newSendings()
+	arn, err := c.putRule(ctx, want, tags, sent.ofEvents)
 	if err != nil {
+		if sent.lost > 0 || !refused(err) {
+			return want, err
+		}
 		return Rule{}, err
+	}
+	// PutRule changes what somebody made since the look, but not its tags.
+	if have, err := c.GetRule(ctx, want.Name, want.TargetID); err == nil && want.ID != "" && have.ID != want.ID {
+		return Rule{}, fmt.Errorf("event rule %q create: %w", want.Name, ErrConflict)
 	}
 	want.ARN, want.Enabled = arn, true
 	if err := c.putTarget(ctx, want); err != nil {
@@ -63,11 +73,11 @@ func (c *Clients) CreateRule(ctx context.Context, want Rule) (Rule, error) {
 }
 
 // putRule sends tags only when it creates: on an existing rule they are ignored.
-func (c *Clients) putRule(ctx context.Context, want Rule, tags map[string]string) (arn string, err error) {
+func (c *Clients) putRule(ctx context.Context, want Rule, tags map[string]string, options ...func(*eventbridge.Options)) (arn string, err error) {
 	out, err := c.events.PutRule(ctx, &eventbridge.PutRuleInput{
 		Name: &want.Name, Description: optional(want.Description), EventPattern: &want.Pattern,
 		State: eventstypes.RuleStateEnabled, Tags: eventsTags(tags),
-	})
+	}, options...)
 	if err != nil {
 		return "", wrap(err, "event rule %q put", want.Name)
 	}
@@ -125,10 +135,13 @@ const untagged = "untagged/"
 
 func digestOf(rule Rule, targets []eventstypes.Target) string {
 	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "%q %q %t", rule.ARN, rule.Pattern, rule.Enabled)
+	_, _ = fmt.Fprintf(sum, "%q %q", rule.ARN, rule.Pattern)
+	var all []string
 	for _, t := range targets {
-		_, _ = fmt.Fprintf(sum, " %q %q", awssdk.ToString(t.Id), awssdk.ToString(t.Arn))
+		all = append(all, fmt.Sprintf(" %q %q", awssdk.ToString(t.Id), awssdk.ToString(t.Arn)))
 	}
+	slices.Sort(all)
+	_, _ = fmt.Fprint(sum, all)
 	return untagged + hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
@@ -148,7 +161,8 @@ func (c *Clients) targets(ctx context.Context, rule string) ([]eventstypes.Targe
 }
 
 // UpdateRule takes the rule, its target and its tags to want; tags as in
-// UpdateRole. A rule without an ID of its own gets one; the answer has it.
+// UpdateRole. A rule without an ID of its own gets one, which comes with an error
+// too.
 // ErrNotFound, ErrReplaced.
 func (c *Clients) UpdateRule(ctx context.Context, prior, want Rule) (Rule, error) {
 	have, err := c.GetRule(ctx, want.Name, want.TargetID)
@@ -158,32 +172,51 @@ func (c *Clients) UpdateRule(ctx context.Context, prior, want Rule) (Rule, error
 	if err := sameIfKnown(want.ID, have.ID); err != nil {
 		return Rule{}, fmt.Errorf("event rule %q update: %w", want.Name, err)
 	}
+	marked := have
+	if have.Unmarked() { // before anything by which it is known changes
+		marked.ID = rand.Text()
+		mark := eventsTags(map[string]string{ruleIDTag: marked.ID})
+		if _, err := c.events.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &have.ARN, Tags: mark}); err != nil {
+			return Rule{}, wrap(err, "event rule %q tag", want.Name)
+		}
+	}
+	if err := c.updateRule(ctx, prior, want, have); err != nil {
+		return marked, err
+	}
+	if have, err = c.GetRule(ctx, want.Name, want.TargetID); err != nil {
+		return marked, err
+	}
+	return have, nil
+}
+
+// updateRule takes the rule from have to want.
+func (c *Clients) updateRule(ctx context.Context, prior, want, have Rule) error {
 	if !have.Enabled || have.Description != want.Description || !SameJSON(have.Pattern, want.Pattern) {
 		if _, err := c.putRule(ctx, want, nil); err != nil {
-			return Rule{}, err
+			return err
 		}
 	}
 	if have.TargetARN != want.TargetARN {
 		if err := c.putTarget(ctx, want); err != nil {
-			return Rule{}, err
+			return err
 		}
 	}
 	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
-	if strings.HasPrefix(have.ID, untagged) {
-		set[ruleIDTag] = rand.Text()
-	}
 	if len(set) > 0 {
 		if _, err := c.events.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &have.ARN, Tags: eventsTags(set)}); err != nil {
-			return Rule{}, wrap(err, "event rule %q tag", want.Name)
+			return wrap(err, "event rule %q tag", want.Name)
 		}
 	}
 	if len(remove) > 0 {
 		if _, err := c.events.UntagResource(ctx, &eventbridge.UntagResourceInput{ResourceARN: &have.ARN, TagKeys: remove}); err != nil {
-			return Rule{}, wrap(err, "event rule %q untag", want.Name)
+			return wrap(err, "event rule %q untag", want.Name)
 		}
 	}
-	return c.GetRule(ctx, want.Name, want.TargetID)
+	return nil
 }
+
+// Unmarked tells whether the rule has no ID of its own; see Rule.
+func (r Rule) Unmarked() bool { return strings.HasPrefix(r.ID, untagged) }
 
 // DeleteRule removes the rule's targets, all of them, then the rule; what is
 // gone is fine, and so is another of that name, which stays.

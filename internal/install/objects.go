@@ -87,6 +87,10 @@ func (o Options) selector() map[string]string {
 	return map[string]string{"app.kubernetes.io/name": DefaultName, "app.kubernetes.io/instance": o.Name}
 }
 
+// LeaseLabels are those of the Lease that the daemon makes: they tell it from
+// Karpenter's, which has the same name.
+func LeaseLabels() map[string]string { return map[string]string{"app.kubernetes.io/name": DefaultName} }
+
 func (o Options) labels() map[string]string {
 	labels := o.selector()
 	maps.Copy(labels, o.Labels)

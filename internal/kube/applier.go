@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -45,19 +47,21 @@ func (r Ref) String() string {
 	return fmt.Sprintf("%s %q", r.Kind, r.Name)
 }
 
-// Key is the ref as one word, to be kept and read by ParseKey.
+// Key is the ref as one word, to be kept and read by ParseKey. It says nothing of
+// the version: the object is the same in all of them.
 func (r Ref) Key() string {
-	return strings.Join([]string{r.Group, r.Version, r.Kind, r.Namespace, r.Name}, "/")
+	return strings.Join([]string{r.Group, r.Kind, r.Namespace, r.Name}, "/")
 }
 
-// ParseKey reads a Key; ok is false for anything else.
+// ParseKey reads a Key; ok is false for anything else. The ref has no version: it
+// is that which the API server prefers.
 func ParseKey(key string) (ref Ref, ok bool) {
 	parts := strings.Split(key, "/")
-	if len(parts) != 5 {
+	if len(parts) != 4 {
 		return Ref{}, false
 	}
-	kind := schema.GroupVersionKind{Group: parts[0], Version: parts[1], Kind: parts[2]}
-	return Ref{GroupVersionKind: kind, Namespace: parts[3], Name: parts[4]}, true
+	kind := schema.GroupVersionKind{Group: parts[0], Kind: parts[1]}
+	return Ref{GroupVersionKind: kind, Namespace: parts[2], Name: parts[3]}, true
 }
 
 // Applier declares objects by server-side apply, reads them, deletes them and
@@ -122,17 +126,30 @@ func (a *Applier) Apply(ctx context.Context, obj *unstructured.Unstructured, for
 // step failed, the error comes with the object.
 func (a *Applier) Create(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	ref := RefOf(obj)
+	// By the mark an object is known of which the answer got lost. It goes with the
+	// Apply, which does not have it.
+	marked, mark := obj.DeepCopy(), rand.Text()
+	annotations := marked.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[createMark] = mark
+	marked.SetAnnotations(annotations)
 	var made *unstructured.Unstructured
 	err := a.whenServed(ctx, func() error {
 		api, err := a.resource(ref)
 		if err != nil {
 			return err
 		}
-		made, err = api.Create(ctx, obj, metav1.CreateOptions{FieldManager: FieldManager})
+		made, err = api.Create(ctx, marked, metav1.CreateOptions{FieldManager: FieldManager})
 		return err
 	})
 	if err != nil {
-		return nil, wrap(err, "create", ref)
+		live, readErr := a.afterFailure(ctx, ref)
+		if readErr != nil || live.GetAnnotations()[createMark] != mark {
+			return nil, wrap(err, "create", ref)
+		}
+		made = live
 	}
 	if err := a.ownByApply(ctx, ref, made); err != nil {
 		return made, wrap(err, "create", ref)
@@ -146,6 +163,16 @@ func (a *Applier) Create(ctx context.Context, obj *unstructured.Unstructured) (*
 	return live, nil
 }
 
+// createMark is the annotation that a new object has for a moment.
+const createMark = "karpenterd.sh/create"
+
+// afterFailure reads the object with time of its own.
+func (a *Applier) afterFailure(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnoseWithin)
+	defer cancel()
+	return a.Get(ctx, ref)
+}
+
 // ownByApply makes the fields that the creation set those of an Apply. Else a
 // field that a later Apply leaves out would stay.
 func (a *Applier) ownByApply(ctx context.Context, ref Ref, obj *unstructured.Unstructured) error {
@@ -153,7 +180,7 @@ func (a *Applier) ownByApply(ctx context.Context, ref Ref, obj *unstructured.Uns
 	if err != nil {
 		return err
 	}
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return retry.RetryOnConflict(ownBackoff(), func() error {
 		patch, err := csaupgrade.UpgradeManagedFieldsPatch(obj, sets.New(FieldManager), FieldManager)
 		if err != nil || patch == nil {
 			return err
@@ -161,13 +188,21 @@ func (a *Applier) ownByApply(ctx context.Context, ref Ref, obj *unstructured.Uns
 		_, err = api.Patch(ctx, ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
 		if apierrors.IsConflict(err) {
 			live, readErr := api.Get(ctx, ref.Name, metav1.GetOptions{})
-			if readErr != nil || live.GetUID() != obj.GetUID() {
-				return errors.Join(ErrNotFound, readErr)
+			if readErr != nil {
+				return readErr
+			}
+			if live.GetUID() != obj.GetUID() {
+				return ErrNotFound
 			}
 			obj = live
 		}
 		return err
 	})
+}
+
+// ownBackoff outlasts controllers that write to a new object at once.
+func ownBackoff() wait.Backoff {
+	return wait.Backoff{Steps: 10, Duration: 20 * time.Millisecond, Factor: 1.6, Jitter: 0.2}
 }
 
 // Get reads the object. ErrNotFound, ErrKindNotServed among it.
@@ -222,7 +257,7 @@ func (a *Applier) Delete(ctx context.Context, ref Ref, uid types.UID) error {
 	err = api.Delete(ctx, ref.Name, options)
 	if uid != "" && apierrors.IsConflict(err) {
 		live, readErr := a.Get(ctx, ref)
-		if readErr == nil && live.GetUID() != uid {
+		if errors.Is(readErr, ErrNotFound) || readErr == nil && live.GetUID() != uid {
 			return nil
 		}
 	}

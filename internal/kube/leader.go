@@ -16,8 +16,9 @@ import (
 // Election is one Lease that the replicas compete for.
 type Election struct {
 	Client          kubernetes.Interface
-	Namespace, Name string // of the Lease
-	Identity        string // of this replica; unique
+	Namespace, Name string            // of the Lease
+	Identity        string            // of this replica; unique
+	Labels          map[string]string // that the Lease gets
 	// LeaseDuration is how long others wait after the last renewal (0: 15 s),
 	// RenewDeadline how long the leader tries to renew (0: two thirds of it).
 	LeaseDuration, RenewDeadline time.Duration
@@ -50,6 +51,7 @@ func Lead(ctx context.Context, e Election, work func(context.Context) error) err
 			LeaseMeta:  metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
 			Client:     e.Client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
+			Labels:     e.Labels,
 		},
 		LeaseDuration: e.LeaseDuration, RenewDeadline: e.RenewDeadline, RetryPeriod: e.RenewDeadline / 5,
 		ReleaseOnCancel: true,

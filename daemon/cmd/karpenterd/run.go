@@ -74,7 +74,7 @@ func run(ctx context.Context, c config) error {
 		}
 		d.health.Ready()
 		return kube.Lead(ctx, kube.Election{
-			Client: d.kube.Core, Namespace: c.Namespace, Name: install.LeaseName, Identity: c.PodName,
+			Client: d.kube.Core, Namespace: c.Namespace, Name: install.LeaseName, Identity: c.PodName, Labels: install.LeaseLabels(),
 		}, d.work)
 	})
 	err := group.Wait()
