@@ -80,7 +80,7 @@ func (s *sendings) mayHaveMade(created time.Time, refusal error) bool {
 		return false
 	}
 	// Both clocks are read to the second.
-	ahead := there.Sub(time.Now())
+	ahead := time.Until(there)
 	return !created.Before(s.began.Add(ahead - 2*time.Second))
 }
 

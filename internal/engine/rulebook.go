@@ -17,7 +17,7 @@ type rulebook struct {
 }
 
 // room returns how many of up to n more pods of the class the host can take.
-func (b *rulebook) room(c *demandClass, level int, h *host, n int64) int64 {
+func (r *rulebook) room(c *demandClass, level int, h *host, n int64) int64 {
 	l := &c.levels[level]
 	n = l.shape.Requests.CountIn(h.free, n)
 	if n <= 0 || !h.accepts(l) {
@@ -29,36 +29,36 @@ func (b *rulebook) room(c *demandClass, level int, h *host, n int64) int64 {
 		}
 		n = min(n, 1)
 	}
-	if b.rules != nil {
-		n = min(n, b.rules.Room(c.rules[level], h.place()))
+	if r.rules != nil {
+		n = min(n, r.rules.Room(c.rules[level], h.place()))
 	}
 	return max(0, n)
 }
 
 // domainKeys lists the topology keys that decide where the class's new nodes may
 // be; hostnames are the packer's business.
-func (b *rulebook) domainKeys(c *demandClass) []string {
-	if b.rules == nil {
+func (r *rulebook) domainKeys(c *demandClass) []string {
+	if r.rules == nil {
 		return nil
 	}
-	return filter(b.rules.Keys(c.rule()), func(k string) bool { return k != label.Hostname })
+	return filter(r.rules.Keys(c.rule()), func(k string) bool { return k != label.Hostname })
 }
 
 // follows says whether pods of some item could meet the required affinity of the
 // class, wherever they are launched.
-func (b *rulebook) follows(c *demandClass, items []*item) bool {
-	company := b.rules.Company(c.rule())
+func (r *rulebook) follows(c *demandClass, items []*item) bool {
+	company := r.rules.Company(c.rule())
 	return slices.ContainsFunc(items, func(x *item) bool { return slices.Contains(company, x.class.rule()) })
 }
 
 // accompanied says whether the pods of the bin that must be near others have them
 // there: on nodes, among what is launched, or in the bin.
-func (s *rulebook) accompanied(items []*item, b pack.Bin) bool {
+func (r *rulebook) accompanied(items []*item, b pack.Bin) bool {
 	var follow, there []*item
 	for _, p := range b.Parts {
 		switch x := items[p.Class]; {
 		case x.cell == nil:
-		case s.followsOthers(x):
+		case r.followsOthers(x):
 			follow = append(follow, x)
 		default:
 			there = append(there, x)
@@ -68,14 +68,14 @@ func (s *rulebook) accompanied(items []*item, b pack.Bin) bool {
 		return true
 	}
 	for _, x := range there {
-		s.count(x, 1)
+		r.count(x, 1)
 	}
 	for progress := true; progress && len(follow) > 0; {
 		before := len(follow)
 		follow = slices.DeleteFunc(follow, func(x *item) bool {
-			near := s.rules.Accompanied(x.class.rule(), x.cell.place)
+			near := r.rules.Accompanied(x.class.rule(), x.cell.place)
 			if near {
-				s.count(x, 1)
+				r.count(x, 1)
 				there = append(there, x)
 			}
 			return near
@@ -83,28 +83,28 @@ func (s *rulebook) accompanied(items []*item, b pack.Bin) bool {
 		progress = len(follow) < before
 	}
 	for _, x := range there {
-		s.count(x, -1)
+		r.count(x, -1)
 	}
 	return len(follow) == 0
 }
 
 // count tells the rules of n more pods in the domain that was planned for them.
-func (b *rulebook) count(x *item, n int64) {
-	b.rules.Add(x.class.hard(), x.cell.place, n)
+func (r *rulebook) count(x *item, n int64) {
+	r.rules.Add(x.class.hard(), x.cell.place, n)
 }
 
 // followsOthers says whether the item's pods, which were divided, must be near
 // others.
-func (b *rulebook) followsOthers(x *item) bool {
-	return x.cell != nil && x.with == nil && b.rules.Company(x.class.rule()) != nil
+func (r *rulebook) followsOthers(x *item) bool {
+	return x.cell != nil && x.with == nil && r.rules.Company(x.class.rule()) != nil
 }
 
 // untie takes the followers out of the first bin that also has pods which follow
 // nobody, where each bin waits for another, and says whether there is one: with
 // these launched others may follow them, and those taken out come in the next
 // round.
-func (s *rulebook) untie(t *tier, items []*item, bins []pack.Bin) bool {
-	follows := func(p pack.Part) bool { return s.followsOthers(items[p.Class]) }
+func (r *rulebook) untie(t *tier, items []*item, bins []pack.Bin) bool {
+	follows := func(p pack.Part) bool { return r.followsOthers(items[p.Class]) }
 	for i := range bins {
 		b := &bins[i]
 		if !slices.ContainsFunc(b.Parts, func(p pack.Part) bool { return items[p.Class].cell != nil && !follows(p) }) {
@@ -130,8 +130,8 @@ func (s *rulebook) untie(t *tier, items []*item, bins []pack.Bin) bool {
 }
 
 // ruleAt tells the rules of n pods of the class that are launched for.
-func (b *rulebook) ruleAt(c *demandClass, place spread.Place, n int64) {
-	if b.rules != nil {
-		b.rules.Add(c.hard(), place, n)
+func (r *rulebook) ruleAt(c *demandClass, place spread.Place, n int64) {
+	if r.rules != nil {
+		r.rules.Add(c.hard(), place, n)
 	}
 }
