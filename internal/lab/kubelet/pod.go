@@ -202,6 +202,8 @@ func (p *pod) keepTokens(ctx context.Context, refresh time.Time) {
 
 // farewell reports how the containers ended and lets the pod object go.
 func (p *pod) farewell(ctx context.Context) {
+	// As kubelets do: a pod that is gone at the API has left nothing on its node.
+	_ = os.RemoveAll(p.dir)
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	now, uid := int64(0), p.object.UID
