@@ -288,3 +288,51 @@ func TestForeign_ALeaseOfKarpentersStays(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// losing has the API server carry out the first request of that kind, and ends
+// the connection in place of the answer.
+func (l *theLab) losing(t *testing.T, method, part string) func(http.ResponseWriter, *http.Request) bool {
+	t.Helper()
+	transport, err := rest.TransportFor(l.AdminConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(l.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := false
+	return func(_ http.ResponseWriter, r *http.Request) bool {
+		if lost || r.Method != method || !strings.Contains(r.URL.Path, part) {
+			return false
+		}
+		lost = true
+		again := r.Clone(r.Context())
+		again.URL.Scheme, again.URL.Host, again.RequestURI = target.Scheme, target.Host, ""
+		again.Header.Del("Authorization")
+		answer, err := transport.RoundTrip(again)
+		if err != nil {
+			t.Error(err)
+			return false
+		}
+		_ = answer.Body.Close()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func TestCreate_AnObjectWhoseAnswerGotLostIsOurs(t *testing.T) {
+	l := startLab(t)
+	s := l.somebody(t)
+	daemon := l.behind(t, nobody).resource("karpenter_daemon")
+	wantNoError(t, daemon.apply(idle(nil)))
+	defer func() { wantNoError(t, daemon.destroy()) }()
+	pool := l.behind(t, l.losing(t, http.MethodPost, "/nodepools")).resource("karpenter_node_pool")
+	config := poolConfig(nil)
+	config["wait"] = false
+	wantNoError(t, pool.apply(config))
+	if marks := s.get(nodePools, "", "spot").GetAnnotations(); len(marks) > 0 {
+		t.Errorf("the pool keeps annotations %v", marks)
+	}
+	pool.settled(config)
+	wantNoError(t, pool.destroy())
+}
