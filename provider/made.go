@@ -13,8 +13,9 @@ import (
 
 // made is what a resource has made, or taken over by an import: for each thing,
 // by a name of the resource's own, the identity by which it is told from another
-// thing of that name (RoleId, ARN with the second of creation, UID). What is not in it is somebody else's: the resource neither
-// changes nor deletes it. It is kept in the private state.
+// thing of that name (RoleId, ARN with the second of creation, UID). What is not
+// in it is somebody else's: the resource neither changes nor deletes it. It is
+// kept in the private state.
 type made map[string]string
 
 // madeKey is the key of the private state under which made is kept.

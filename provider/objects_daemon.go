@@ -27,8 +27,8 @@ import (
 // install makes the objects what is declared, in order, and notes in own what it
 // makes. Between the definitions and the rest it waits until the definitions are
 // established. What somebody else made is looked at before anything is made: it
-// is used as it is where it has all that is declared, and is an ErrConflict
-// otherwise.
+// is used as it is where it has all that is declared, and is an error otherwise;
+// see madeByOthers.
 func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructured, own made) error {
 	theirs := map[string]bool{}
 	for _, obj := range objects {

@@ -39,11 +39,9 @@ func (c *Clients) JustMade() *Clients {
 	return &d
 }
 
-// beforeDelete reads what is to be deleted.
-func beforeDelete[T any](ctx context.Context, c *Clients, read func() (T, error)) (T, error) {
-	if !c.justMade {
-		return read()
-	}
+// whenKnown reads a thing that was made a moment ago: the service may not know it
+// yet.
+func whenKnown[T any](ctx context.Context, c *Clients, read func() (T, error)) (T, error) {
 	var have T
 	err := c.propagate(ctx, func(err error) bool { return errors.Is(err, ErrNotFound) }, func() (err error) {
 		have, err = read()
@@ -52,8 +50,15 @@ func beforeDelete[T any](ctx context.Context, c *Clients, read func() (T, error)
 	return have, err
 }
 
-// sendings follows one call that creates something. An answer that got
-// lost leaves a thing that the next sending finds there already.
+// beforeDelete reads what is to be deleted.
+func beforeDelete[T any](ctx context.Context, c *Clients, read func() (T, error)) (T, error) {
+	if !c.justMade {
+		return read()
+	}
+	return whenKnown(ctx, c, read)
+}
+
+// sendings follows one call that creates something. An answer that got lost leaves a thing that the next sending finds there already.
 type sendings struct {
 	began time.Time
 	lost  int // answers of which it is not known what was done
@@ -67,12 +72,12 @@ func (s *sendings) option(o *iam.Options) { o.Retryer = followingRetryer{o.Retry
 // ofEvents is option for a call to EventBridge.
 func (s *sendings) ofEvents(o *eventbridge.Options) { o.Retryer = followingRetryer{o.Retryer, s} }
 
-// mayHaveMade tells whether an earlier sending may have made what the last one
-// found there: an answer was lost, and the thing is not older than the call, by
-// the clock of the service that refused it.
+// mayHaveMade tells whether an earlier sending, whose answer was lost, may have
+// made what is there: the thing is not older than the call, by the clock of the
+// service that refused the last sending.
 func (s *sendings) mayHaveMade(created time.Time, refusal error) bool {
 	var answer *smithyhttp.ResponseError
-	if s.lost == 0 || !errors.Is(refusal, ErrConflict) || !errors.As(refusal, &answer) || answer.Response == nil {
+	if !errors.As(refusal, &answer) || answer.Response == nil {
 		return false
 	}
 	there, err := http.ParseTime(answer.Response.Header.Get("Date"))
@@ -84,16 +89,13 @@ func (s *sendings) mayHaveMade(created time.Time, refusal error) bool {
 	return !created.Before(s.began.Add(ahead - 2*time.Second))
 }
 
-// lostAnswer finds what an earlier sending has made. IAM may not know it yet.
+// lostAnswer finds what an earlier sending has made.
 func lostAnswer[T any](ctx context.Context, c *Clients, s *sendings, refusal error, read func() (T, error)) (T, bool) {
 	var have T
 	if s.lost == 0 || !errors.Is(refusal, ErrConflict) {
 		return have, false
 	}
-	err := c.propagate(ctx, func(err error) bool { return errors.Is(err, ErrNotFound) }, func() (err error) {
-		have, err = read()
-		return err
-	})
+	have, err := whenKnown(ctx, c, read)
 	return have, err == nil
 }
 

@@ -48,13 +48,12 @@ func (c *Clients) CreateQueue(ctx context.Context, want Queue) (Queue, error) {
 	}
 	url := awssdk.ToString(out.QueueUrl)
 	// For some moments a queue is found neither by its URL nor by its name.
-	notYet := func(err error) bool { return errors.Is(err, ErrNotFound) }
-	var have Queue
-	err = c.propagate(ctx, notYet, func() (err error) {
-		if have, err = c.queueAt(ctx, want.Name, url); err == nil {
+	have, err := whenKnown(ctx, c, func() (Queue, error) {
+		have, err := c.queueAt(ctx, want.Name, url)
+		if err == nil {
 			_, err = c.QueueURL(ctx, want.Name)
 		}
-		return err
+		return have, err
 	})
 	if err != nil {
 		return Queue{}, errors.Join(err, c.takeBackQueue(ctx, url))
