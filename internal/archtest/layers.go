@@ -22,7 +22,7 @@ func layers() []layer {
 	standardLibraryOnly := []string{}
 	belowShells := []string{"kube", "aws", "install", "awsspec", "translate", "api", "embedded", "sim", "engine", "words"}
 	return []layer{
-		{name: "words", outside: standardLibraryOnly, roots: []string{"internal/quantity", "internal/label", "internal/cluster", "internal/catalog", "internal/plan"}},
+		{name: "words", outside: standardLibraryOnly, roots: []string{"internal/quantity", "internal/label", "internal/cluster", "internal/catalog", "internal/plan", "internal/pick"}},
 		{name: "engine", outside: standardLibraryOnly, roots: []string{"internal/engine"}, mayImport: []string{"words"}},
 		// The checker of certificates shares nothing with the engine that it checks.
 		{name: "proof", outside: standardLibraryOnly, roots: []string{"internal/proof"}, mayImport: []string{"words"}},

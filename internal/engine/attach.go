@@ -6,7 +6,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -26,37 +25,42 @@ type attach struct {
 // numbered says whether the number of slots is one, and not just unknown.
 func numbered(n int64) bool { return n > 0 && n < cluster.UnlimitedSlots }
 
+// attachSlots are the slots to attach volumes that the demand asks for.
+type attachSlots []*attach
+
 // gatherAttach finds the slots that the demand asks for, and how many there are.
-func (s *step) gatherAttach() {
-	for _, c := range s.classes {
+func gatherAttach(v View, j *journal, classes []*demandClass) attachSlots {
+	var all attachSlots
+	for _, c := range classes {
 		for _, a := range c.group.Shape.Requests.Extended {
-			if cluster.IsAttachSlots(a.Name) && !slices.ContainsFunc(s.attach, func(x *attach) bool { return x.name == a.Name }) {
-				s.attach = append(s.attach, &attach{name: a.Name, named: map[string]int64{}})
+			if cluster.IsAttachSlots(a.Name) && !slices.ContainsFunc(all, func(x *attach) bool { return x.name == a.Name }) {
+				all = append(all, &attach{name: a.Name, named: map[string]int64{}})
 			}
 		}
 	}
-	if len(s.attach) == 0 {
-		return
+	if len(all) == 0 {
+		return nil
 	}
-	slices.SortFunc(s.attach, func(a, b *attach) int { return strings.Compare(a.name, b.name) })
-	for state := range s.in.Snapshot.States() {
-		s.trace.Objects++
+	slices.SortFunc(all, func(a, b *attach) int { return strings.Compare(a.name, b.name) })
+	for state := range v.Snapshot.States() {
+		j.trace.Objects++
 		kind, _ := state.Node.Labels.Get(label.InstanceType)
-		for _, a := range s.attach {
+		for _, a := range all {
 			if n := state.Node.Allocatable.Get(a.name); numbered(n) {
 				a.most, a.named[kind] = max(a.most, n), max(a.named[kind], n)
 			}
 		}
 	}
-	for _, a := range s.attach {
-		s.compare(a)
+	for _, a := range all {
+		a.compare(v.Snapshot.Supply().Classes)
 	}
+	return all
 }
 
 // compare compares what the driver has named with what the types say.
-func (s *step) compare(a *attach) {
+func (a *attach) compare(classes []cluster.Class) {
 	fewer, asMany := false, false
-	for _, c := range s.in.Snapshot.Supply().Classes {
+	for _, c := range classes {
 		for i := range c.Types {
 			said := c.Types[i].Allocatable.Get(a.name)
 			a.bound = a.bound || numbered(said)
@@ -91,50 +95,37 @@ func (a *attach) on(t *catalog.InstanceType) int64 {
 	return cluster.UnlimitedSlots
 }
 
-// attachable is r, the room of a new node of the type, with the slots that such a
-// node has.
-func (s *step) attachable(r quantity.Resources, t *catalog.InstanceType) quantity.Resources {
-	for _, a := range s.attach {
+// bound lists the slots of which new nodes have only so many.
+func (all attachSlots) bound() (names []string) {
+	for _, a := range all {
+		if a.bound {
+			names = append(names, a.name)
+		}
+	}
+	return names
+}
+
+// onNew is r, the room of a new node of the type, with the slots that such a node
+// has.
+func (all attachSlots) onNew(r quantity.Resources, t *catalog.InstanceType) quantity.Resources {
+	for _, a := range all {
 		r = r.Extend(a.name, a.on(t))
 	}
 	return r
 }
 
-// attachableOf is r, the capacity that a node has reported, where its driver has
-// not named its slots yet with those that are expected. A node that is not of a
-// NodeClaim has as many as there can be.
-func (s *step) attachableOf(r quantity.Resources, c cluster.Claim) quantity.Resources {
-	for _, a := range s.attach {
+// onNode is r, the capacity that a node has reported, where its driver has not
+// named its slots yet with those that are expected. The type is that of the node's
+// NodeClaim. A node that is not of a NodeClaim has as many as there can be.
+func (all attachSlots) onNode(r quantity.Resources, v View, c cluster.Claim) quantity.Resources {
+	for _, a := range all {
 		switch {
 		case numbered(r.Get(a.name)):
 		case c.Name == "":
 			r = r.Extend(a.name, cluster.UnlimitedSlots)
 		default:
-			r = r.Extend(a.name, a.on(s.typeOf(c)))
+			r = r.Extend(a.name, a.on(v.TypeOf(c)))
 		}
 	}
-	return r
-}
-
-// typeOf returns the instance type of the claim as its class has it, or nil.
-func (s *step) typeOf(c cluster.Claim) *catalog.InstanceType {
-	class, _ := s.in.Snapshot.Class(c.Class)
-	i, found := slices.BinarySearchFunc(class.Types, c.InstanceType, func(t catalog.InstanceType, name string) int {
-		return strings.Compare(t.Name, name)
-	})
-	if !found {
-		return nil
-	}
-	return &class.Types[i]
-}
-
-// net is what a new node of the row has for pods.
-func (s *step) net(r *fleet.Row) quantity.Resources {
-	return s.attachable(r.Net, r.Type)
-}
-
-// withoutAttach drops the slots to attach volumes.
-func withoutAttach(r quantity.Resources) quantity.Resources {
-	r.Extended = filter(r.Extended, func(a quantity.Amount) bool { return !cluster.IsAttachSlots(a.Name) })
 	return r
 }

@@ -2,14 +2,17 @@ package engine
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/bound"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -17,17 +20,18 @@ import (
 // Audit says what the whole fleet costs, what it would cost at the least from
 // scratch, and what every constraint adds. It is pure, as Step is, and decides
 // nothing. It takes as many linear programs as the pools have requirements that
-// narrow what they can launch, and a few.
-func Audit(in Input) plan.Audit {
-	a := audit{step: newStep(in, nil), priced: map[string]bool{}, counts: map[string]int64{}, groups: map[string]*cluster.Group{}}
+// narrow what they can launch, and a few. The known fleet is what was compiled
+// before, or nil.
+func auditOf(v View, m parts, known *fleet.Fleet) plan.Audit {
+	a := audit{View: v, journal: &journal{}, memory: &m, priced: map[string]bool{}, counts: map[string]int64{}, groups: map[string]*cluster.Group{}}
 	a.price()
 	a.countBound()
 	if len(a.out.Unpriced) == 0 {
 		a.countComing()
 	}
 	a.supply = a.unreserved()
-	a.pose()
-	a.best = bound.Of(a.problem)
+	a.ask(known)
+	a.best = bound.Of(a.asked.Problem)
 	a.priceRequirements()
 	a.priceWeights()
 	a.priceSizeLimit()
@@ -35,9 +39,11 @@ func Audit(in Input) plan.Audit {
 	return a.out
 }
 
-// audit is the working state of one Audit. Its classes are the whole demand.
+// audit is the working state of one Audit.
 type audit struct {
-	*step
+	View
+	*journal
+	memory  *parts
 	out     plan.Audit
 	priced  map[string]bool // NodeClaims
 	counts  map[string]int64
@@ -45,15 +51,14 @@ type audit struct {
 	supply  *cluster.Supply
 	foreign []*host // nodes that are not ours, and take pods
 
-	problem bound.Problem // everything at hand
-	levels  []*level      // by index of the problem's Where
-	dims    dimensions
-	best    bound.Certificate
+	market *market
+	asked  *question // the whole demand, on everything at hand
+	best   bound.Certificate
 }
 
 // price adds up what the NodeClaims cost.
 func (a *audit) price() {
-	for _, c := range a.in.Snapshot.Claims() {
+	for _, c := range a.Snapshot.Claims() {
 		if c.Deleting && !c.Launched {
 			continue
 		}
@@ -71,7 +76,7 @@ func (a *audit) price() {
 // cheapest is the price of what the NodeClaim is or, before it is launched, may
 // become.
 func (a *audit) cheapest(c cluster.Claim) (least quantity.Money, known bool) {
-	class, _ := a.in.Snapshot.Class(c.Class)
+	class, _ := a.Snapshot.Class(c.Class)
 	types := class.Types
 	if c.Launched {
 		i, found := slices.BinarySearchFunc(types, c.InstanceType, func(t catalog.InstanceType, name string) int { return strings.Compare(t.Name, name) })
@@ -102,13 +107,14 @@ func (a *audit) cheapest(c cluster.Claim) (least quantity.Money, known bool) {
 
 // countBound counts the pods on our nodes and finds the nodes that are not ours.
 func (a *audit) countBound() {
-	for state := range a.in.Snapshot.States() {
-		c, ours := a.in.Snapshot.Claim(state.Node.Claim)
+	bare := newRoom(a.View, &demand{}, a.journal)
+	for state := range a.Snapshot.States() {
+		c, ours := a.Snapshot.Claim(state.Node.Claim)
 		if !ours {
 			c, ours = state.Claim()
 		}
 		if !ours && state.Node.Claim == "" {
-			if h := a.nodeHost(state, cluster.Claim{}); h != nil {
+			if h := bare.hostOf(state, cluster.Claim{}); h != nil {
 				a.foreign = append(a.foreign, h)
 			}
 		}
@@ -120,7 +126,7 @@ func (a *audit) countBound() {
 		}
 		for p := range state.Pods() {
 			if p.Pinned || p.Deleting {
-				g, _ := a.in.Snapshot.GroupOf(p.ID())
+				g, _ := a.Snapshot.GroupOf(p.ID())
 				a.count(g, -1)
 			}
 		}
@@ -135,20 +141,20 @@ func (a *audit) count(g *cluster.Group, n int64) {
 // countComing counts the pods, declared ones included, that have a place on what
 // is there or on its way.
 func (a *audit) countComing() {
-	a.gatherDemand()
-	a.classes = filter(a.classes, func(c *demandClass) bool {
+	d := gatherDemand(a.View, a.memory, a.journal, nil)
+	d.classes = pick.Those(d.classes, func(c *demandClass) bool {
 		c.displaced = nil // they are counted where they run
 		c.level, c.had = c.last(), c.count()
 		return c.had > 0
 	})
-	if len(a.classes) == 0 {
+	if len(d.classes) == 0 {
 		return
 	}
-	a.gatherRules()
-	a.gatherHosts()
-	a.keepPromises()
-	for _, c := range a.classes {
-		a.fill(c)
+	d.gatherRules()
+	s := &assigner{View: a.View, journal: a.journal, memory: a.memory, demand: d, room: gatherRoom(a.View, d, a.journal), solver: pack.NewSolver(nil, math.MaxInt, 0)}
+	s.keepPromises()
+	for _, c := range d.classes {
+		s.fill(c)
 		a.count(c.group, c.had-c.count())
 	}
 }
@@ -158,12 +164,12 @@ func (a *audit) countComing() {
 func (a *audit) unreserved() *cluster.Supply {
 	type place struct{ instanceType, zone, reservation string }
 	used := map[place]int64{}
-	for _, c := range a.in.Snapshot.Claims() {
+	for _, c := range a.Snapshot.Claims() {
 		if c.CapacityType == label.Reserved {
 			used[place{c.InstanceType, c.Zone, c.Reservation}]++
 		}
 	}
-	supply := a.in.Snapshot.Supply()
+	supply := a.Snapshot.Supply()
 	if len(used) == 0 {
 		return supply
 	}
@@ -184,22 +190,21 @@ func (a *audit) unreserved() *cluster.Supply {
 	return &out
 }
 
-// pose makes the problem of what is counted, without the pods that nothing
-// could hold.
-func (a *audit) pose() {
-	a.classes = nil
+// ask asks about what is counted, without the pods that nothing could hold.
+func (a *audit) ask(known *fleet.Fleet) {
+	var all []*demandClass
 	for key, n := range a.counts {
 		if g := a.groups[key]; n > 0 && len(g.Shape.Unsupported) == 0 {
-			a.classes = append(a.classes, &demandClass{group: g, levels: levels(g.Shape, true, false), had: n})
+			all = append(all, &demandClass{group: g, levels: levels(g.Shape, true, false), had: n})
 		} else {
 			a.out.Homeless += max(0, n)
 		}
 	}
-	a.compile(a.supply)
-	a.problem, a.levels, a.dims = a.boundProblem(a.classes)
-	a.problem.Hosts = room(a.foreign, a.levels, a.dims)
-	held := make([]*demandClass, 0, len(a.classes))
-	for i, c := range a.classes {
+	a.market = &market{View: a.View}
+	a.market.use(compile(a.supply, variants(a.Snapshot.Supply(), all), known))
+	a.asked = a.pose(a.market, all)
+	held := make([]*demandClass, 0, len(all))
+	for i, c := range all {
 		if a.held(i) {
 			held = append(held, c)
 			a.out.Pods += c.had
@@ -207,22 +212,29 @@ func (a *audit) pose() {
 			a.out.Homeless += c.had
 		}
 	}
-	if len(held) < len(a.classes) {
-		a.classes = held
-		a.problem, a.levels, a.dims = a.boundProblem(a.classes)
-		a.problem.Hosts = room(a.foreign, a.levels, a.dims)
+	if len(held) < len(all) {
+		a.asked = a.pose(a.market, held)
 	}
+}
+
+// pose asks about the demand on what the market has and the nodes that are not
+// ours.
+func (a *audit) pose(m *market, classes []*demandClass) *question {
+	k := certifier{View: a.View, journal: a.journal, market: m}
+	q := k.pose(classes)
+	q.Hosts = q.hosts(a.foreign, q.levels)
+	return q
 }
 
 // held says whether anything could hold a pod of the class.
 func (a *audit) held(class int) bool {
-	c := &a.problem.Classes[class]
-	for _, h := range a.problem.Hosts {
+	c := &a.asked.Classes[class]
+	for _, h := range a.asked.Hosts {
 		if h.Holds[c.Where>>6]>>(c.Where&63)&1 == 1 && fits(c.Need, h.Free) {
 			return true
 		}
 	}
-	for i := range a.problem.Offers {
+	for i := range a.asked.Offers {
 		if a.holds(i, c) {
 			return true
 		}
@@ -232,13 +244,13 @@ func (a *audit) held(class int) bool {
 
 // holds says whether a node of the offer could hold a pod of the class.
 func (a *audit) holds(offer int, c *pack.Class) bool {
-	o := &a.problem.Offers[offer]
-	return a.problem.Where[c.Where].Zones[offer]&o.Zones != 0 && fits(c.Need, o.Net)
+	o := &a.asked.Offers[offer]
+	return a.asked.Where[c.Where].Zones[offer]&o.Zones != 0 && fits(c.Need, o.Net)
 }
 
 // finish writes down the best bound and sorts the constraints.
 func (a *audit) finish() {
-	a.out.Proof = certificate(a.best, a.problem, a.classes, a.dims, a.fleet.Unpriced)
+	a.out.Proof = a.asked.told(a.best, a.market.fleet.Unpriced)
 	a.out.Proof.Scratch = true
 	slices.SortStableFunc(a.out.Constraints, func(x, y plan.ConstraintPrice) int {
 		return cmp.Or(cmp.Compare(y.Price(), x.Price()), strings.Compare(x.Pool, y.Pool), strings.Compare(x.Rule, y.Rule))

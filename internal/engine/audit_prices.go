@@ -46,7 +46,7 @@ func (a *audit) improve(c bound.Certificate) {
 	if c.Bound <= a.best.Bound {
 		return
 	}
-	if proven, err := bound.Proven(a.problem, c); err == nil && proven > a.best.Bound {
+	if proven, err := bound.Proven(a.asked.Problem, c); err == nil && proven > a.best.Bound {
 		c.Bound = proven
 		a.best = c
 	}
@@ -61,15 +61,13 @@ func (a *audit) without(p cluster.Pool, r label.Requirement) (bound.Problem, boo
 		}
 	}
 	p.Requirements = slices.DeleteFunc(slices.Clone(p.Requirements), func(x label.Requirement) bool { return x.Key() == r.Key() })
-	wide := a.fleet.With(p)
-	if offerings(wide) <= offerings(a.fleet) {
+	wide := a.market.fleet.With(p)
+	if offerings(wide) <= offerings(a.market.fleet) {
 		return bound.Problem{}, false
 	}
-	s := *a.step
-	s.use(wide)
-	out, _, _ := s.boundProblem(a.classes)
-	out.Hosts = a.problem.Hosts
-	return out, true
+	m := &market{View: a.View}
+	m.use(wide)
+	return a.pose(m, a.asked.demand).Problem, true
 }
 
 func offerings(f *fleet.Fleet) (n int) {
@@ -82,13 +80,13 @@ func offerings(f *fleet.Fleet) (n int) {
 // priceWeights asks what the pods would cost at the least if each went to a pool
 // of the highest weight that can hold it.
 func (a *audit) priceWeights() {
-	weight := func(row int) int32 { return a.fleet.Pools[a.fleet.Rows[row].Pool].Weight }
-	if !slices.ContainsFunc(a.fleet.Rows, func(r fleet.Row) bool { return a.fleet.Pools[r.Pool].Weight != weight(0) }) {
+	weight := func(row int) int32 { return a.market.fleet.Pools[a.market.fleet.Rows[row].Pool].Weight }
+	if !slices.ContainsFunc(a.market.fleet.Rows, func(r fleet.Row) bool { return a.market.fleet.Pools[r.Pool].Weight != weight(0) }) {
 		return
 	}
 	with := a.kept(func(c *pack.Class) int64 {
 		heaviest := int64(-1)
-		for i := range a.fleet.Rows {
+		for i := range a.market.fleet.Rows {
 			if w := int64(weight(i)); w > heaviest && a.holds(i, c) {
 				heaviest = w
 			}
@@ -103,13 +101,13 @@ func (a *audit) priceWeights() {
 // priceSizeLimit asks what the pods would cost at the least if each that fits a
 // node within the soft size limit went to one.
 func (a *audit) priceSizeLimit() {
-	limit := a.in.Policy.SoftMaxMilliCPU
-	large := func(row int) bool { return a.fleet.Rows[row].Type.Capacity.MilliCPU > limit }
-	if limit <= 0 || !slices.ContainsFunc(a.fleet.Rows, func(r fleet.Row) bool { return r.Type.Capacity.MilliCPU > limit }) {
+	limit := a.Policy.SoftMaxMilliCPU
+	large := func(row int) bool { return a.market.fleet.Rows[row].Type.Capacity.MilliCPU > limit }
+	if limit <= 0 || !slices.ContainsFunc(a.market.fleet.Rows, func(r fleet.Row) bool { return r.Type.Capacity.MilliCPU > limit }) {
 		return
 	}
 	with := a.kept(func(c *pack.Class) int64 {
-		for i := range a.fleet.Rows {
+		for i := range a.market.fleet.Rows {
 			if !large(i) && a.holds(i, c) {
 				return 1
 			}
@@ -134,7 +132,7 @@ func (a *audit) kept(mark func(*pack.Class) int64, allowed func(row int, mark in
 		where int
 		mark  int64
 	}
-	p := bound.Problem{Problem: pack.Problem{Offers: a.problem.Offers, Classes: slices.Clone(a.problem.Classes)}}
+	p := bound.Problem{Problem: pack.Problem{Offers: a.asked.Offers, Classes: slices.Clone(a.asked.Classes)}}
 	var levels []*level
 	wheres := map[key]int{}
 	for i := range p.Classes {
@@ -144,18 +142,18 @@ func (a *audit) kept(mark func(*pack.Class) int64, allowed func(row int, mark in
 		if !known {
 			w = len(p.Where)
 			wheres[k] = w
-			zones := slices.Clone(a.problem.Where[k.where].Zones)
+			zones := slices.Clone(a.asked.Where[k.where].Zones)
 			for row := range zones {
 				if !allowed(row, k.mark) {
 					zones[row] = 0
 				}
 			}
 			p.Where = append(p.Where, pack.Where{Zones: zones})
-			levels = append(levels, a.levels[k.where])
+			levels = append(levels, a.asked.levels[k.where])
 		}
 		c.Where = w
 	}
-	p.Hosts = room(a.foreign, levels, a.dims)
+	p.Hosts = a.asked.hosts(a.foreign, levels)
 	// What holds for all rows holds for some.
 	return max(bound.Of(p).Bound, a.best.Bound)
 }

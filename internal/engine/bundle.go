@@ -14,17 +14,17 @@ import (
 // load: all of a class that must be together, or as many as a node takes with
 // one pod of the class that they follow. It returns nothing where they have
 // nobody to follow.
-func (s *step) bundle(t *tier, x *item, items []*item) []*item {
+func (d *division) bundle(x *item, items []*item) []*item {
 	x.unit, x.left = 1, x.count
-	if s.rules == nil {
+	if x.class.table == nil {
 		return []*item{x}
 	}
-	host := s.rules.Host(x.class.rule())
+	host := x.class.table.Host(x.class.rule())
 	switch {
 	case !host.Together:
 		return []*item{x}
 	case host.First:
-		if x.unit = min(s.most(t, x, quantity.Resources{}), together(x.class, host)); x.unit == 0 {
+		if x.unit = min(d.most(x, quantity.Resources{}), together(x.class, host)); x.unit == 0 {
 			return nil
 		}
 		x.count, x.left = x.unit, x.unit
@@ -42,7 +42,7 @@ func (s *step) bundle(t *tier, x *item, items []*item) []*item {
 		}
 		x.with = items[i]
 		x.where = both(x.where, x.with.where)
-		x.unit = min(s.most(t, x, x.with.class.shape().Requests), together(x.class, host))
+		x.unit = min(d.most(x, x.with.class.shape().Requests), together(x.class, host))
 		if x.unit == 0 {
 			return nil
 		}
@@ -96,4 +96,16 @@ func (x *item) roles(all *roles) []pack.Role {
 		out = append(out, all.of(x.with.class)...)
 	}
 	return out
+}
+
+// most is how many of the item's pods one node takes beside what else it must.
+func (d *division) most(x *item, beside quantity.Resources) int64 {
+	need, beside := withoutAttach(x.class.shape().Requests), withoutAttach(beside)
+	var n int64
+	for _, row := range d.rows {
+		if net := d.market.fleet.Rows[row].Net; x.where[row]&d.market.sale[row] != 0 && beside.Fits(net) {
+			n = max(n, need.CountIn(net.Sub(beside), x.count))
+		}
+	}
+	return n
 }

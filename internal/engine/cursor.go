@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 )
 
 // cursor is a plan that the WorkLimit of a Step has stopped: what was asked, and
@@ -18,7 +18,7 @@ type cursor struct {
 	excluded map[string]bool // gangs that are not tried any more
 	first    *finished       // see there; nil before it
 	units    int             // of work that went into earlier tries
-	answers  []answer        // of this try
+	answers  []pack.Answer   // of this try
 	sent     int             // launches that Steps before have returned
 	// dropped counts the plans in a row that were given up, because the snapshot
 	// had changed, before they launched anything.
@@ -55,13 +55,6 @@ func resume(in Input) (c cursor, units int) {
 	return c, in.WorkLimit << c.dropped
 }
 
-// anew begins the next try, after s.
-func (c cursor) anew(s *step) cursor {
-	c.in.Memory.fleet = s.fleet
-	c.try, c.units, c.answers = c.try+1, s.packer.units, nil
-	return c
-}
-
 // PlanAnew returns the memory without a plan that is still being made: where it
 // could not be carried out as far as it had come, the next one begins with what
 // is true then.
@@ -73,31 +66,3 @@ func (m Memory) PlanAnew() Memory {
 	}
 	return m
 }
-
-// pause ends a Step that may do no more: it returns what is certain, and where to
-// go on. Launches of finished rounds are final, unless a gang among the demand
-// may yet turn out to be incomplete, or limits to be too short for all.
-func (s *step) pause(c cursor) Output {
-	if slices.ContainsFunc(s.ganged, s.tried) || s.tight {
-		s.withhold()
-	}
-	s.memory.plan(s.launches)
-	c.in.Memory.fleet, c.answers = s.fleet, s.packer.answers
-	sent := c.sent
-	c.sent = max(sent, len(s.launches))
-	s.memory.cursor = &c
-	s.waitUntil(s.in.Now, plan.RestOfPlan)
-	return s.output(sent)
-}
-
-// withhold takes back all launches.
-func (s *step) withhold() {
-	s.launches, s.cost = nil, 0
-	for i := range s.outcomes {
-		if o := &s.outcomes[i]; o.Verdict == plan.OnLaunch {
-			*o = plan.Outcome{Group: o.Group, Pods: o.Pods, Verdict: plan.Waiting, Reasons: unplanned()}
-		}
-	}
-}
-
-func unplanned() []plan.Refusal { return []plan.Refusal{{Cause: plan.PlanUnfinished}} }

@@ -8,58 +8,60 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// demandClass is the demand of one group of interchangeable pods. Pods come
-// first, then the displaced, then the declared: real pods take room before those
-// that may yet come.
-type demandClass struct {
-	group     *cluster.Group
-	levels    []level
-	level     int      // the one in force
-	rules     []int    // for each level: its number in the table of rules
-	pods      []podRef // pending, oldest first
-	nominated bool     // some of them
-	displaced []podRef // bound to a node that goes
-	declared  int64    // replicas that do not exist yet
-	aside     int64    // of them, those whose turn comes later
-	had       int64    // at the start of the Step
-	refused   int64    // found no place
-	waiting   int64    // for company
-	movable   bool     // see settle
-	joined    bool     // its pods share one node, see sharesOne
-	// declaredAt is when a declared one was seen first.
-	declaredAt time.Time
+// demand is what needs room in one try of a Step, and what became of it so far.
+type demand struct {
+	View
+	*journal
+	memory *parts
+
+	classes []*demandClass // sorted by priority, then key
+	byKey   map[string]*demandClass
+	gangs   []gang          // sorted by id
+	without map[string]bool // gangs that are not tried any more, by id
+
+	preempting  map[string]int64              // by group: pods for which the scheduler is making room
+	preempted   map[string]quantity.Resources // by node: what they will take of it
+	portsMatter bool                          // a class asks for host ports
+
+	refused refused
 }
 
-// podRef is a pod of the snapshot and its id.
-type podRef struct {
-	id string
-	*cluster.Pod
+// gatherDemand collects what needs room, by group. It leaves out the gangs that are
+// excluded, by id.
+func gatherDemand(v View, m *parts, j *journal, excluded map[string]bool) *demand {
+	d := &demand{
+		View: v, journal: j, memory: m, byKey: map[string]*demandClass{}, without: excluded,
+		preempting: map[string]int64{}, preempted: map[string]quantity.Resources{}, refused: refused{unplaced: map[rank]int64{}},
+	}
+	d.gatherPending()
+	d.gatherDisplaced()
+	d.gatherDeclared()
+	d.classes = pick.Those(d.classes, func(c *demandClass) bool { return c.count() > 0 })
+	var all int64
+	for _, c := range d.classes {
+		c.had = c.count()
+		all += c.had
+		d.portsMatter = d.portsMatter || len(c.group.Shape.Ports) > 0
+	}
+	m.Growth = m.Growth.next(all, v.Now)
+	slices.SortFunc(d.classes, func(a, b *demandClass) int {
+		return cmp.Or(cmp.Compare(b.group.Shape.Priority, a.group.Shape.Priority), strings.Compare(a.group.Key, b.group.Key))
+	})
+	j.trace.Classes = len(d.classes)
+	d.excludeGangs()
+	return d
 }
 
-func (c *demandClass) count() int64 {
-	return int64(len(c.pods)+len(c.displaced)) + c.declared
-}
-
-// shape is what the class asks for at its level.
-func (c *demandClass) shape() *cluster.Shape { return &c.levels[c.level].shape }
-
-// rule is the number of the class at its level in the table of rules.
-func (c *demandClass) rule() int { return c.rules[c.level] }
-
-func (c *demandClass) last() int { return len(c.levels) - 1 }
-
-// hard is the number of the class with its requirements only: as such its pods
-// count for others once they have a place, whatever they preferred.
-func (c *demandClass) hard() int { return c.rules[c.last()] }
-
-// gatherDemand collects what needs room, by group.
-func (s *step) gatherDemand() {
-	for g := range s.in.Snapshot.PendingGroups() {
-		s.trace.Objects++
-		c := s.class(g)
+// gatherPending adds the pods that wait for a node.
+func (d *demand) gatherPending() {
+	for g := range d.Snapshot.PendingGroups() {
+		d.trace.Objects++
+		c := d.class(g)
 		c.pods = make([]podRef, 0, g.PendingCount())
 		c.nominated = g.Nominated() > 0
 		for id, p := range g.Waiting() {
@@ -67,60 +69,44 @@ func (s *step) gatherDemand() {
 				c.pods = append(c.pods, podRef{id, p})
 				continue
 			}
-			if _, there := s.in.Snapshot.State(p.Nominated); there && p.Nominated != "" && !p.NominatedByUs {
+			if _, there := d.Snapshot.State(p.Nominated); there && p.Nominated != "" && !p.NominatedByUs {
 				// The scheduler is making room for it by preemption.
-				s.outcomes = append(s.outcomes, plan.Outcome{Group: g.Key, Pods: []string{id}, Verdict: plan.OnNode, On: p.Nominated})
-				s.preempting[g.Key]++
-				s.preempted[p.Nominated] = s.preempted[p.Nominated].Add(p.Shape.Requests)
+				d.outcomes = append(d.outcomes, plan.Outcome{Group: g.Key, Pods: []string{id}, Verdict: plan.OnNode, On: p.Nominated})
+				d.preempting[g.Key]++
+				d.preempted[p.Nominated] = d.preempted[p.Nominated].Add(p.Shape.Requests)
 				continue
 			}
 			c.pods = append(c.pods, podRef{id, p})
 		}
-		s.trace.Pods += len(c.pods)
+		d.trace.Pods += len(c.pods)
 	}
-	s.gatherDisplaced()
-	s.gatherDeclared()
-	s.classes = filter(s.classes, func(c *demandClass) bool { return c.count() > 0 })
-	var demand int64
-	for _, c := range s.classes {
-		c.had = c.count()
-		demand += c.had
-		s.portsMatter = s.portsMatter || len(c.group.Shape.Ports) > 0
-	}
-	s.gatherAttach()
-	s.memory.Growth = s.in.Memory.Growth.next(demand, s.in.Now)
-	slices.SortFunc(s.classes, func(a, b *demandClass) int {
-		return cmp.Or(cmp.Compare(b.group.Shape.Priority, a.group.Shape.Priority), strings.Compare(a.group.Key, b.group.Key))
-	})
-	s.trace.Classes = len(s.classes)
-	s.excludeGangs()
 }
 
-func (s *step) class(g *cluster.Group) *demandClass {
-	if c, ok := s.byKey[g.Key]; ok {
+func (d *demand) class(g *cluster.Group) *demandClass {
+	if c, ok := d.byKey[g.Key]; ok {
 		return c
 	}
-	c := &demandClass{group: g, levels: levels(g.Shape, s.in.Policy.IgnorePreferences, s.preferNoSchedule())}
-	s.byKey[g.Key] = c
-	s.classes = append(s.classes, c)
+	c := &demandClass{group: g, levels: levels(g.Shape, d.Policy.IgnorePreferences, d.preferNoSchedule())}
+	d.byKey[g.Key] = c
+	d.classes = append(d.classes, c)
 	return c
 }
 
 // preferNoSchedule says whether a pool has a taint that only prefers to keep
 // pods away.
-func (s *step) preferNoSchedule() bool {
-	return slices.ContainsFunc(s.in.Snapshot.Supply().Pools, func(p cluster.Pool) bool {
+func (d *demand) preferNoSchedule() bool {
+	return slices.ContainsFunc(d.Snapshot.Supply().Pools, func(p cluster.Pool) bool {
 		return slices.ContainsFunc(p.Taints, func(t cluster.Taint) bool { return t.Effect == cluster.PreferNoSchedule })
 	})
 }
 
 // gatherDisplaced adds the pods of nodes that go.
-func (s *step) gatherDisplaced() {
-	for _, c := range s.claims {
+func (d *demand) gatherDisplaced() {
+	for _, c := range d.Claims {
 		if c.Node == "" {
 			continue
 		}
-		state, ok := s.in.Snapshot.State(c.Node)
+		state, ok := d.Snapshot.State(c.Node)
 		if !ok || !state.Node.Leaving(&c) {
 			continue
 		}
@@ -128,10 +114,10 @@ func (s *step) gatherDisplaced() {
 			if p.Pinned || p.Deleting {
 				continue
 			}
-			g, _ := s.in.Snapshot.GroupOf(p.ID())
-			class := s.class(g)
+			g, _ := d.Snapshot.GroupOf(p.ID())
+			class := d.class(g)
 			class.displaced = append(class.displaced, podRef{p.ID(), &p})
-			s.trace.Pods++
+			d.trace.Pods++
 		}
 	}
 }
@@ -149,21 +135,21 @@ const (
 // gatherDeclared adds the replicas that controllers have declared, for as long
 // as controllers of the kind make progress: one of them may wait for its turn
 // behind the others.
-func (s *step) gatherDeclared() {
-	list := s.in.Snapshot.Workloads()
-	since := s.noteProgress(list)
+func (d *demand) gatherDeclared() {
+	list := d.Snapshot.Workloads()
+	since := d.noteProgress(list)
 	for i, w := range list {
-		s.trace.Objects++
-		progress, _ := firstSeen(s.memory.Advanced, w.Kind)
-		patience, missing := s.in.Policy.DeclaredPatience, min(w.Missing, declaredAtOnce)
-		if w.Missing == 0 || s.in.Now.Sub(progress) >= patience || s.in.Now.Sub(since[i]) >= declaredAtMost*patience {
+		d.trace.Objects++
+		progress, _ := firstSeen(d.memory.Advanced, w.Kind)
+		patience, missing := d.Policy.DeclaredPatience, min(w.Missing, declaredAtOnce)
+		if w.Missing == 0 || d.Now.Sub(progress) >= patience || d.Now.Sub(since[i]) >= declaredAtMost*patience {
 			continue
 		}
-		c := s.class(s.in.Snapshot.GroupFor(w.Namespace, w.Labels, w.Shape))
+		c := d.class(d.Snapshot.GroupFor(w.Namespace, w.Labels, w.Shape))
 		c.declared += missing
-		c.declaredAt = earliest(c.declaredAt, since[i])
-		s.waitUntil(earliest(progress.Add(patience), since[i].Add(declaredAtMost*patience)), plan.PlannedPods)
-		s.trace.Declared += missing
+		c.declaredAt = pick.Earliest(c.declaredAt, since[i])
+		d.waitUntil(pick.Earliest(progress.Add(patience), since[i].Add(declaredAtMost*patience)), plan.PlannedPods)
+		d.trace.Declared += missing
 	}
 }
 
@@ -172,8 +158,8 @@ func (s *step) gatherDeclared() {
 // its workloads lacks another number than before, and also when it is new or
 // lacks nothing any more: then it is not listed now, and all the others may
 // still wait for their first turn.
-func (s *step) noteProgress(list []cluster.Workload) (since []time.Time) {
-	before, now := s.in.Memory.Declared, s.in.Now
+func (d *demand) noteProgress(list []cluster.Workload) (since []time.Time) {
+	before, now := d.memory.Declared, d.Now
 	seen := make([]Progress, len(list))
 	since = make([]time.Time, len(list))
 	found := 0
@@ -181,15 +167,15 @@ func (s *step) noteProgress(list []cluster.Workload) (since []time.Time) {
 		seen[i] = Progress{Workload: w.ID(), Missing: w.Missing, Since: now}
 		k, known := slices.BinarySearchFunc(before, seen[i].Workload, func(x Progress, id string) int { return strings.Compare(x.Workload, id) })
 		if known {
-			seen[i].Since = earliest(before[k].Since, now)
+			seen[i].Since = pick.Earliest(before[k].Since, now)
 			found++
 		}
 		if !known || before[k].Missing != w.Missing {
-			s.memory.advanced(w.Kind, now)
+			d.memory.advanced(w.Kind, now)
 		}
 		since[i] = seen[i].Since
 	}
-	s.memory.Declared = seen // by workload, as the snapshot lists them
+	d.memory.Declared = seen // by workload, as the snapshot lists them
 	if found == len(before) {
 		return since
 	}
@@ -199,24 +185,25 @@ func (s *step) noteProgress(list []cluster.Workload) (since []time.Time) {
 	}
 	for _, p := range before {
 		if kind, _, _ := strings.Cut(p.Workload, "/"); !listed[p.Workload] {
-			s.memory.advanced(kind, now)
+			d.memory.advanced(kind, now)
 		}
 	}
 	return since
 }
 
-// gatherRules builds the table of topology rules, unless no pod has any.
-func (s *step) gatherRules() {
+// gatherRules builds the table of what pods say about each other, unless no pod
+// says anything.
+func (d *demand) gatherRules() {
 	found, levels := false, 0
-	for range s.in.Snapshot.AntiAffine() {
+	for range d.Snapshot.AntiAffine() {
 		found = true
 		break
 	}
-	for _, c := range s.classes {
+	for _, c := range d.classes {
 		levels += len(c.levels)
 	}
 	list := make([]spread.Class, 0, levels)
-	for _, c := range s.classes {
+	for _, c := range d.classes {
 		c.rules = make([]int, len(c.levels))
 		for i, l := range c.levels {
 			found = found || len(l.shape.Spread)+len(l.shape.Together)+len(l.shape.Apart) > 0
@@ -227,22 +214,54 @@ func (s *step) gatherRules() {
 	if !found {
 		return
 	}
-	s.trace.Objects += s.in.Snapshot.NodeCount() // each of them may be in a domain
-	s.rules = spread.Build(s.in.Snapshot, list)
-	s.followed = s.rules.Followed()
-	for _, c := range s.classes {
+	d.trace.Objects += d.Snapshot.NodeCount() // each of them may be in a domain
+	table := spread.Build(d.Snapshot, list)
+	sought := table.Followed()
+	for _, c := range d.classes {
+		c.table, c.sought = table, sought
 		for _, p := range c.displaced {
-			if state, ok := s.in.Snapshot.State(p.Node); ok {
-				s.rules.Add(c.hard(), spread.Place{Name: p.Node, Labels: state.Node.Labels, Taints: state.Node.Taints}, -1)
+			if state, ok := d.Snapshot.State(p.Node); ok {
+				c.tell(spread.Place{Name: p.Node, Labels: state.Node.Labels, Taints: state.Node.Taints}, -1)
 			}
 		}
 	}
 }
 
-// earliest returns the earlier of two times, of which a zero one does not count.
-func earliest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
+// remaining counts the demand that has no place yet.
+func (d *demand) remaining() int64 {
+	var n int64
+	for _, c := range d.classes {
+		n += c.count()
 	}
-	return a
+	return n
+}
+
+// relax lets every class that has no place yet give up its next preference. It
+// returns false where none has another.
+func (d *demand) relax() (more bool) {
+	for _, c := range d.classes {
+		if c.count() > 0 && c.level < c.last() {
+			c.level++
+			more = true
+		}
+	}
+	return more
+}
+
+// putAside takes the declared pods out of the demand.
+func (d *demand) putAside() {
+	for _, c := range d.classes {
+		c.aside, c.declared = c.declared, 0
+	}
+}
+
+// bringBack puts the declared pods in again, with all their preferences.
+func (d *demand) bringBack() {
+	for _, c := range d.classes {
+		if c.aside > 0 && c.count() == 0 {
+			c.level = 0
+		}
+		c.declared += c.aside
+		c.aside = 0
+	}
 }

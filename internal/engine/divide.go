@@ -2,12 +2,14 @@ package engine
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -43,14 +45,21 @@ type cellsKey struct {
 	keys  string
 }
 
+// division shares the demand of a turn out to items of the packer.
+type division struct {
+	*turn
+	known  map[cellsKey][]*cell
+	behind bool // some class waits for where those are launched that it must follow
+}
+
 // divide makes the packer's classes of the demand that is left. A class whose
 // pods must keep to topology domains is divided among them first; one that
 // follows other pods comes after these.
-func (s *step) divide(t *tier, p *pack.Problem) []*item {
+func (d *division) divide(p *pack.Problem) []*item {
 	var items []*item
-	waiting := make([]*demandClass, 0, len(s.classes))
-	for _, c := range s.classes {
-		if c.count() > 0 && len(c.shape().Unsupported) == 0 && c.group.Shape.Priority >= t.least {
+	waiting := make([]*demandClass, 0, len(d.demand.classes))
+	for _, c := range d.demand.classes {
+		if c.count() > 0 && len(c.shape().Unsupported) == 0 && c.group.Shape.Priority >= d.least {
 			waiting = append(waiting, c)
 		}
 	}
@@ -58,32 +67,32 @@ func (s *step) divide(t *tier, p *pack.Problem) []*item {
 		progress = false
 		rest := waiting[:0]
 		for _, c := range waiting {
-			made := s.divideClass(t, c, items)
+			made := d.divideClass(c, items)
 			items = append(items, made...)
 			progress = progress || len(made) > 0
-			if s.ruled(c) && len(made) == 0 {
+			if c.ruled() && len(made) == 0 {
 				rest = append(rest, c)
 			}
 		}
 		waiting = rest
 		for i := 0; i < len(waiting) && !progress; i++ {
-			pinned := s.pin(t, waiting[i], items)
+			pinned := d.pin(waiting[i], items)
 			progress = pinned != nil
 			items = append(items, pinned...)
 		}
 	}
-	items = filter(items, func(x *item) bool { return x.count > 0 })
-	t.behind = slices.ContainsFunc(waiting, func(c *demandClass) bool { return s.follows(c, items) })
-	s.describe(t, p, items)
+	items = pick.Those(items, func(x *item) bool { return x.count > 0 })
+	d.behind = slices.ContainsFunc(waiting, func(c *demandClass) bool { return follows(c, items) })
+	d.describe(p, items)
 	return items
 }
 
 // pin settles where one pod of a class goes that the given one must follow, and
 // that could go anywhere otherwise: to a domain where both may run. Only a class
 // that has rules follows another.
-func (s *step) pin(t *tier, c *demandClass, items []*item) []*item {
-	keys, where := s.domainKeys(c), s.where(c)
-	for _, rule := range s.rules.Company(c.rule()) {
+func (d *division) pin(c *demandClass, items []*item) []*item {
+	keys, where := c.domainKeys(), d.market.where(c)
+	for _, rule := range c.table.Company(c.rule()) {
 		i := slices.IndexFunc(items, func(x *item) bool {
 			return x.class != c && x.class.rule() == rule && x.cell == nil && x.with == nil && x.unit == 1 && x.count > 0
 		})
@@ -91,11 +100,11 @@ func (s *step) pin(t *tier, c *demandClass, items []*item) []*item {
 			continue
 		}
 		lead := items[i]
-		for _, k := range s.cells(t, c, both(where, lead.where), keys) {
-			if s.isShut(c, k) {
+		for _, k := range d.cells(c, both(where, lead.where), keys) {
+			if d.isShut(c, k) {
 				continue
 			}
-			s.rules.Add(lead.class.hard(), k.place, 1)
+			lead.class.tell(k.place, 1)
 			lead.count, lead.left = lead.count-1, lead.left-1
 			return []*item{{class: lead.class, cell: k, count: 1, left: 1, where: k.where, unit: 1}}
 		}
@@ -103,25 +112,22 @@ func (s *step) pin(t *tier, c *demandClass, items []*item) []*item {
 	return nil
 }
 
-// ruled says whether other pods have a say in where the class may go.
-func (s *step) ruled(c *demandClass) bool { return s.rules != nil && s.rules.Bound(c.rule()) }
-
-func (s *step) divideClass(t *tier, c *demandClass, others []*item) []*item {
-	where := s.where(c)
-	keys := s.domainKeys(c)
+func (d *division) divideClass(c *demandClass, others []*item) []*item {
+	where := d.market.where(c)
+	keys := c.domainKeys()
 	if len(keys) == 0 {
-		if !anyOf(where, t.rows) {
+		if !anyOf(where, d.rows) {
 			return nil
 		}
-		return s.bundle(t, &item{class: c, count: c.count(), where: where}, others)
+		return d.bundle(&item{class: c, count: c.count(), where: where}, others)
 	}
-	cells := s.cells(t, c, where, keys)
+	cells := d.cells(c, where, keys)
 	counts := make([]int64, len(cells))
 	for n := c.count(); n > 0; {
 		best, room, second := -1, int64(0), int64(0)
 		for i, x := range cells {
-			r := s.rules.Room(c.rule(), x.place)
-			if r <= 0 || s.isShut(c, x) {
+			r := c.table.Room(c.rule(), x.place)
+			if r <= 0 || d.isShut(c, x) {
 				continue
 			}
 			if r > room {
@@ -137,43 +143,62 @@ func (s *step) divideClass(t *tier, c *demandClass, others []*item) []*item {
 		if room == unlimited {
 			k = n
 		}
-		s.rules.Add(c.hard(), cells[best].place, k)
+		c.tell(cells[best].place, k)
 		counts[best] += k
 		n -= k
 	}
 	var items []*item
 	for i, n := range counts {
 		if n > 0 {
-			items = append(items, s.bundle(t, &item{class: c, cell: cells[i], count: n, where: cells[i].where}, others)...)
+			items = append(items, d.bundle(&item{class: c, cell: cells[i], count: n, where: cells[i].where}, others)...)
 		}
 	}
 	return items
 }
 
 // isShut says whether nothing could be launched for the class in the cell before.
-func (s *step) isShut(c *demandClass, x *cell) bool {
-	return len(s.shut) > 0 && s.shut[c.group.Key+x.name]
+func (d *division) isShut(c *demandClass, x *cell) bool {
+	return len(d.shut) > 0 && d.shut[c.group.Key+x.name]
 }
 
 // cells divides the rows where the class may run by the values of the keys,
 // cheapest first, and tells the rules of these domains.
-func (s *step) cells(t *tier, c *demandClass, where []uint64, keys []string) []*cell {
+func (d *division) cells(c *demandClass, where []uint64, keys []string) []*cell {
 	id := cellsKey{&where[0], strings.Join(keys, " ")}
-	out, known := t.cells[id]
+	out, known := d.known[id]
 	if !known {
-		out = s.divideRows(t, where, keys)
-		if t.cells == nil {
-			t.cells = map[cellsKey][]*cell{}
+		out = divideRows(d.market, d.rows, where, keys)
+		if d.known == nil {
+			d.known = map[cellsKey][]*cell{}
 		}
-		t.cells[id] = out
+		d.known[id] = out
 	}
-	for _, k := range out {
+	offerCells(c, out, keys)
+	return out
+}
+
+// offerCells tells the rules of the class that nodes may come in the cells.
+func offerCells(c *demandClass, cells []*cell, keys []string) {
+	for _, k := range cells {
 		for _, key := range keys {
 			v, _ := k.place.Labels.Get(key)
-			s.rules.Offer(c.rule(), key, v)
+			c.table.Offer(c.rule(), key, v)
 		}
 	}
-	return out
+}
+
+// cellsOf divides the rows of the pool where the class may run by the values of
+// the keys, and tells the rules of these domains.
+func cellsOf(m *market, pool int, c *demandClass, keys []string) []*cell {
+	var rows []int
+	for i := range m.fleet.Rows {
+		if m.fleet.Rows[i].Pool == pool {
+			rows = append(rows, i)
+		}
+	}
+	cells := divideRows(m, rows, m.where(c), keys)
+	offerCells(c, cells, keys)
+	return cells
 }
 
 // domains joins the values of the keys; ok is false where one is missing.
@@ -193,7 +218,7 @@ func anyOf(where []uint64, rows []int) bool {
 }
 
 // describe writes the items as the packer's classes.
-func (s *step) describe(t *tier, p *pack.Problem, items []*item) {
+func (d *division) describe(p *pack.Problem, items []*item) {
 	for _, x := range items {
 		x.name = x.key()
 	}
@@ -202,21 +227,21 @@ func (s *step) describe(t *tier, p *pack.Problem, items []*item) {
 			strings.Compare(a.name, b.name))
 	})
 	signature := map[*uint64]int{}
-	roles := s.newRoles()
+	roles := newRoles()
 	p.Classes = slices.Grow(p.Classes, len(items))
 	for _, x := range items {
 		w, known := signature[&x.where[0]]
 		if !known {
 			w = len(p.Where)
 			signature[&x.where[0]] = w
-			zones := make([]uint64, len(t.rows))
-			for i, row := range t.rows {
-				zones[i] = x.where[row] & s.sale[row]
+			zones := make([]uint64, len(d.rows))
+			for i, row := range d.rows {
+				zones[i] = x.where[row] & d.market.sale[row]
 			}
 			p.Where = append(p.Where, pack.Where{Zones: zones})
 		}
 		p.Classes = append(p.Classes, pack.Class{
-			Key: x.name, Need: t.dims.vector(x.need()), Count: x.count / x.unit, Where: w, Roles: x.roles(roles),
+			Key: x.name, Need: d.dims.vector(x.need()), Count: x.count / x.unit, Where: w, Roles: x.roles(roles),
 		})
 	}
 	p.Rules = roles.rules
@@ -231,16 +256,56 @@ func (x *item) key() string {
 
 // giveBack shuts the cells that had no room for what was divided among them. It
 // returns whether another division could do better.
-func (s *step) giveBack(items []*item) bool {
+func (d *division) giveBack(items []*item) bool {
 	again := false
 	for _, x := range items {
 		if x.left == 0 || x.cell == nil {
 			continue
 		}
 		if !x.untied {
-			s.shut[x.class.group.Key+x.cell.name] = true
+			d.shut[x.class.group.Key+x.cell.name] = true
 		}
 		again = true
 	}
 	return again
+}
+
+// divideRows divides the rows by the values of the keys, cheapest first.
+func divideRows(m *market, rows []int, where []uint64, keys []string) []*cell {
+	byName := map[string]*cell{}
+	bySite := make([]*cell, m.fleet.Sites()) // of what types do not decide
+	ofTypes := slices.ContainsFunc(keys, m.fleet.OfTypes)
+	var out []*cell
+	for _, x := range rows {
+		r := &m.fleet.Rows[x]
+		for zones := where[x] & m.sale[x]; zones != 0; zones &= zones - 1 {
+			z := bits.TrailingZeros64(zones)
+			if k := bySite[r.Site(z)]; k != nil && !ofTypes {
+				k.where[x] |= 1 << z
+				continue
+			}
+			labels := r.Labels(z)
+			name, ok := domains(labels, keys)
+			if !ok {
+				continue // a node without the label is no place for the pod
+			}
+			k := byName[name]
+			if k == nil {
+				k = &cell{name: name, where: make([]uint64, len(m.fleet.Rows)), price: r.Prices[z]}
+				k.place = spread.Place{Labels: labels, Taints: m.fleet.Pools[r.Pool].Taints, Either: spread.NewEither(m.labelsIn(k.where))}
+				for _, key := range keys {
+					v, _ := labels.Get(key)
+					k.place.Either.Agree(key, v)
+				}
+				byName[name] = k
+				out = append(out, k)
+			}
+			k.where[x] |= 1 << z
+			bySite[r.Site(z)] = k
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *cell) int {
+		return cmp.Or(cmp.Compare(a.price, b.price), strings.Compare(a.name, b.name))
+	})
+	return out
 }

@@ -10,33 +10,33 @@ import (
 // place what is left. A bin with pods that must be near others comes after
 // those: what was divided is no longer counted where it was planned, only where
 // it is launched, so that nobody follows a pod that found no room after all.
-func (s *step) launchAll(t *tier, items []*item, bins []pack.Bin) (again bool) {
+func (t *turn) launchAll(items []*item, bins []pack.Bin) (again bool) {
 	for _, x := range items {
 		if x.cell != nil {
-			s.count(x, -x.count)
+			x.tell(-x.count)
 		}
 	}
 	nodes, parts := 0, 0
 	for _, b := range bins {
 		nodes, parts = nodes+int(b.Copies), parts+int(b.Copies)*len(b.Parts)
 	}
-	s.launches, s.outcomes = slices.Grow(s.launches, nodes), slices.Grow(s.outcomes, min(parts, s.trace.Pods))
+	t.launches, t.outcomes = slices.Grow(t.launches, nodes), slices.Grow(t.outcomes, min(parts, t.trace.Pods))
 	for {
 		var alone []pack.Bin
 		for _, b := range bins {
-			if !s.accompanied(items, b) {
+			if !accompanied(items, b) {
 				alone = append(alone, b)
 				continue
 			}
-			l := s.load(t, items, b)
+			l := t.load(items, b)
 			for range b.Copies {
-				again = !s.launch(t, items, &l) || again
+				again = !t.launch(items, &l) || again
 			}
 		}
 		switch {
 		case len(alone) == 0:
 			return again
-		case len(alone) == len(bins) && !s.untie(t, items, alone):
+		case len(alone) == len(bins) && !untie(t.dims, items, alone):
 			return true
 		}
 		bins = alone

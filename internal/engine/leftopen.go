@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -24,19 +25,20 @@ const (
 // room in sum: which pods get it is not known before, and what is left over early
 // is taken by those that come later. A pod that has just come does not wait: it is
 // part of what the next node is ordered for.
-func (s *step) leaveOpen() {
-	if !s.in.Policy.CannotNominate {
+func leaveOpen(v View, m *parts, j *journal, d *demand, r *room) {
+	if !v.Policy.CannotNominate {
 		return
 	}
+	o := opener{View: v, journal: j, memory: m, demand: d, room: r}
 	var promised quantity.Resources
-	for _, c := range s.classes {
+	for _, c := range o.demand.classes {
 		g := c.group
-		if len(c.pods) == 0 || s.in.Now.Before(c.pods[0].Created.Add(planned)) || s.ruled(c) || len(g.Shape.Ports) > 0 || g.Shape.Gang.Name != "" {
+		if len(c.pods) == 0 || o.Now.Before(c.pods[0].Created.Add(planned)) || c.ruled() || len(g.Shape.Ports) > 0 || g.Shape.Gang.Name != "" {
 			continue
 		}
-		room := s.toOpen(c).Sub(promised)
+		room := o.toOpen(c).Sub(promised)
 		n := int64(0)
-		for n < int64(len(c.pods)) && !s.in.Now.Before(c.pods[n].Created.Add(planned)) {
+		for n < int64(len(c.pods)) && !o.Now.Before(c.pods[n].Created.Add(planned)) {
 			n++
 		}
 		n = withoutAttach(g.Shape.Requests).CountIn(room, n)
@@ -45,14 +47,14 @@ func (s *step) leaveOpen() {
 		}
 		promised = promised.Add(withoutAttach(g.Shape.Requests).Times(n))
 		c.waiting += n
-		s.outcomes = append(s.outcomes, plan.Outcome{Group: g.Key, Pods: s.ids(c.draw(n)), Verdict: plan.LeftOpen})
+		o.outcomes = append(o.outcomes, plan.Outcome{Group: g.Key, Pods: c.draw(n).ids(o.journal), Verdict: plan.LeftOpen})
 	}
 }
 
 // toOpen is the free room in sum of the nodes that have not opened or are being
 // filled, that were ordered in the wave of the class's oldest pod, and that would
 // take a pod of it as they are now.
-func (s *step) toOpen(c *demandClass) quantity.Resources {
+func (o *opener) toOpen(c *demandClass) quantity.Resources {
 	var sum quantity.Resources
 	fits := false
 	l := &c.levels[c.level]
@@ -65,14 +67,14 @@ func (s *step) toOpen(c *demandClass) quantity.Resources {
 		sum = sum.Add(h.free.Max(quantity.Resources{}))
 		return true
 	}
-	for _, h := range s.hosts {
+	for _, h := range o.room.coming {
 		if h.stage != stageNode {
 			add(h)
 		}
 	}
-	for _, h := range s.beingFilled() {
+	for _, h := range o.beingFilled() {
 		if add(h) {
-			s.waitUntil(s.filled(h), plan.Filling)
+			o.waitUntil(o.filled(h), plan.Filling)
 		}
 	}
 	if !fits {
@@ -82,10 +84,10 @@ func (s *step) toOpen(c *demandClass) quantity.Resources {
 }
 
 // beingFilled lists the nodes that have opened and that the scheduler is filling.
-func (s *step) beingFilled() (out []*host) {
-	for _, x := range s.memory.OpenSince {
-		if state, ok := s.in.Snapshot.State(x.ID); ok {
-			if h := s.node(state); h != nil && h.stage == stageNode && s.in.Now.Before(s.filled(h)) {
+func (o *opener) beingFilled() (out []*host) {
+	for _, x := range o.memory.OpenSince {
+		if state, ok := o.Snapshot.State(x.ID); ok {
+			if h := o.room.node(state); h != nil && h.stage == stageNode && o.Now.Before(o.filled(h)) {
 				out = append(out, h)
 			}
 		}
@@ -95,7 +97,7 @@ func (s *step) beingFilled() (out []*host) {
 
 // filled is when the scheduler has filled a node that has opened, if it does not
 // place another pod until then.
-func (s *step) filled(h *host) time.Time {
-	at, _ := firstSeen(s.memory.OpenSince, h.node.Name)
-	return earliest(latest(at.Add(filling), s.memory.Growth.Fell.Add(fillingGap)), at.Add(fillingAtMost))
+func (o *opener) filled(h *host) time.Time {
+	at, _ := firstSeen(o.memory.OpenSince, h.node.Name)
+	return pick.Earliest(pick.Latest(at.Add(filling), o.memory.Growth.Fell.Add(fillingGap)), at.Add(fillingAtMost))
 }

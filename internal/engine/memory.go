@@ -7,13 +7,14 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// Memory carries from Step to Step what the cluster's objects cannot. Losing it
-// delays a removal and forgets a penalty; it never breaks anything.
-type Memory struct {
+// parts is what is remembered from Step to Step because the cluster's objects
+// cannot say it. Losing it delays a removal and forgets a penalty; it never breaks
+// anything.
+type parts struct {
 	Unavailable []Penalty  // sorted by offering
 	EmptySince  []Since    // claims, sorted
 	ReadySince  []Since    // nodes that are kept for their pods, sorted
@@ -22,13 +23,11 @@ type Memory struct {
 	Declared    []Progress // by workload
 	Advanced    []Since    // kinds of controllers, sorted: when one of them made progress last
 	Growth      Growth
-
-	// fleet is what the supply can launch, compiled. It follows from the snapshot
-	// and is only kept so that it is not compiled for each Step.
-	fleet *fleet.Fleet
-	// cursor is the plan that is still being made, nil where there is none.
-	cursor *cursor
 }
+
+// PreferencesFor is how long a node that opened without nominations keeps its
+// preferences at most.
+const PreferencesFor = 30 * time.Second
 
 // Penalty keeps an offering that had no capacity out of plans for a while.
 type Penalty struct {
@@ -56,9 +55,8 @@ type Progress struct {
 	Since    time.Time // when it was seen first
 }
 
-// WithUnavailable returns the memory with the offerings out of plans until t,
-// also of one that is still being made.
-func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKey) Memory {
+// Unavailable returns the memory with the offerings out of plans until t.
+func (m parts) without(until time.Time, offerings []catalog.OfferingKey) parts {
 	out := slices.Clone(m.Unavailable)
 	for _, k := range offerings {
 		i, found := slices.BinarySearchFunc(out, k, func(p Penalty, k catalog.OfferingKey) int { return p.Offering.Compare(k) })
@@ -70,10 +68,10 @@ func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKe
 		}
 	}
 	m.Unavailable = out
-	return m.PlanAnew()
+	return m
 }
 
-func (m Memory) unavailable(k catalog.OfferingKey, now time.Time) (time.Time, bool) {
+func (m parts) penalty(k catalog.OfferingKey, now time.Time) (time.Time, bool) {
 	i, found := slices.BinarySearchFunc(m.Unavailable, k, func(p Penalty, k catalog.OfferingKey) int { return p.Offering.Compare(k) })
 	if !found || !now.Before(m.Unavailable[i].Until) {
 		return time.Time{}, false
@@ -84,16 +82,16 @@ func (m Memory) unavailable(k catalog.OfferingKey, now time.Time) (time.Time, bo
 // next drops what the snapshot no longer has and what is over: a settled
 // NodeClaim has what it was launched for, and is not empty. What was seen later
 // than now, because the clock went back, counts as seen now.
-func (m Memory) next(s cluster.Snapshot, now time.Time) Memory {
-	m.Unavailable = filter(m.Unavailable, func(p Penalty) bool { return now.Before(p.Until) })
-	m.EmptySince = filter(m.EmptySince, func(x Since) bool { return s.IsUnsettled(x.ID) })
-	m.ReadySince = filter(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
-	m.OpenSince = filter(m.OpenSince, func(x Since) bool { _, ok := s.Node(x.ID); return ok && now.Before(x.At.Add(reservedFor)) })
-	m.Planned = filter(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
+func (m parts) next(s cluster.Snapshot, now time.Time) parts {
+	m.Unavailable = pick.Those(m.Unavailable, func(p Penalty) bool { return now.Before(p.Until) })
+	m.EmptySince = pick.Those(m.EmptySince, func(x Since) bool { return s.IsUnsettled(x.ID) })
+	m.ReadySince = pick.Those(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
+	m.OpenSince = pick.Those(m.OpenSince, func(x Since) bool { _, ok := s.Node(x.ID); return ok && now.Before(x.At.Add(PreferencesFor)) })
+	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	m.Advanced = slices.Clone(m.Advanced)
 	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.Advanced} { // copies by now
 		for i := range list {
-			list[i].At = earliest(list[i].At, now)
+			list[i].At = pick.Earliest(list[i].At, now)
 		}
 	}
 	return m
@@ -118,17 +116,17 @@ func remember(list []Since, id string, now time.Time) ([]Since, time.Time) {
 }
 
 // advanced notes that a controller of the kind has made progress.
-func (m *Memory) advanced(kind string, now time.Time) {
+func (m *parts) advanced(kind string, now time.Time) {
 	if at, ok := firstSeen(m.Advanced, kind); !ok || !at.Equal(now) {
 		m.Advanced, _ = remember(forget(m.Advanced, kind), kind, now)
 	}
 }
 
 func forget(list []Since, id string) []Since {
-	return filter(list, func(s Since) bool { return s.ID != id })
+	return pick.Those(list, func(s Since) bool { return s.ID != id })
 }
 
-func (m Memory) plannedFor(claim string) (slots []cluster.Slot, known bool) {
+func (m parts) plannedFor(claim string) (slots []cluster.Slot, known bool) {
 	i, found := slices.BinarySearchFunc(m.Planned, claim, func(p Planned, c string) int { return strings.Compare(p.Claim, c) })
 	if !found {
 		return nil, false
@@ -138,7 +136,7 @@ func (m Memory) plannedFor(claim string) (slots []cluster.Slot, known bool) {
 
 // plannedOn is what the NodeClaim is for: what it says itself, where nothing is
 // remembered.
-func (m Memory) plannedOn(c cluster.Claim) []cluster.Slot {
+func (m parts) plannedOn(c cluster.Claim) []cluster.Slot {
 	if slots, known := m.plannedFor(c.Name); known {
 		return slots
 	}
@@ -146,12 +144,12 @@ func (m Memory) plannedOn(c cluster.Claim) []cluster.Slot {
 }
 
 // arrived forgets what the claim was launched for: it has come.
-func (m *Memory) arrived(claim string) {
-	m.Planned = filter(m.Planned, func(p Planned) bool { return p.Claim != claim })
+func (m *parts) arrived(claim string) {
+	m.Planned = pick.Those(m.Planned, func(p Planned) bool { return p.Claim != claim })
 }
 
 // plan remembers what launches are for.
-func (m *Memory) plan(launches []plan.Launch) {
+func (m *parts) plan(launches []plan.Launch) {
 	m.Planned = slices.Grow(slices.Clone(m.Planned), len(launches))
 	for i := range launches {
 		m.Planned = append(m.Planned, Planned{Claim: launches[i].Name, Slots: launches[i].Planned})

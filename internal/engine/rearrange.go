@@ -1,12 +1,13 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -25,135 +26,101 @@ const (
 	movesFor = 20 * time.Second
 )
 
-// rearrange packs the pods that are planned on nodes on their way anew, together
-// with those that found no room, and goes on from there if that leaves a good
-// deal less without room.
-func (s *step) rearrange() {
-	s.arranged = true
-	lacking := s.lacking()
-	if lacking == 0 || !s.mayRearrange() {
-		return
+// rearranged returns a plan in which the pods that are planned on nodes on their
+// way are packed anew, together with those that found no room, if that leaves a
+// good deal less without room; else a itself. The demand and the room are gathered
+// again for it: those of a have been drawn from.
+func (a *assigner) rearranged(anew func() *assigner) *assigner {
+	lacking := a.lacking()
+	if lacking == 0 || a.solver.Cut() || !a.mayRearrange() {
+		return a
 	}
-	o := newStep(s.in, s.excluded)
-	o.in.Memory.fleet = s.fleet
-	o.packer, o.arranged = s.packer, true
-	o.trace.Tries = s.trace.Tries
-	o.collect()
+	o := anew()
 	o.packAnew()
-	if !o.packer.cut {
-		o.goRound(o.classes, o.fill)
+	o.fillAll()
+	if !o.solver.Cut() && o.lacking() < lacking/1000*worthMoving && o.homelessOthers() <= a.homelessOthers() {
+		o.trace.Objects += a.trace.Objects
+		return o
 	}
-	if !o.packer.cut && o.lacking() < lacking/1000*worthMoving && o.homelessOthers() <= s.homelessOthers() {
-		o.openFleet()
-		o.trace.Objects += s.trace.Objects
-		*s = *o
-		return
-	}
+	return a
 }
 
 // mayRearrange says whether there is anything to be rearranged, and nothing
-// against it: places mean nothing to a scheduler that is not told of them; settle
-// has a plan of its own for nodes that are kept; and where limits are short, who
-// is left over is not for the packer to say.
-func (s *step) mayRearrange() bool {
-	return !s.in.Policy.CannotNominate && !s.settled && !s.tight && s.scarce == nil && slices.ContainsFunc(s.hosts, (*host).planned)
+// against it: places mean nothing to a scheduler that is not told of them; and
+// settle has a plan of its own for nodes that are kept.
+func (a *assigner) mayRearrange() bool {
+	return !a.Policy.CannotNominate && !a.settled && slices.ContainsFunc(a.room.coming, (*host).planned)
 }
-
-// planned says whether the host is no node yet.
-func (h *host) planned() bool { return h.node.Name == "" }
 
 // lacking is the work of the pods without room that could be helped by moving
 // others from nodes on their way.
-func (s *step) lacking() int64 {
+func (a *assigner) lacking() int64 {
 	var largest, sum quantity.Resources
-	for _, h := range s.hosts {
+	for _, h := range a.room.coming {
 		if h.planned() {
 			largest = largest.Max(h.most)
 		}
 	}
-	for _, c := range s.classes {
-		if need := withoutAttach(c.group.Shape.Requests); s.exchangeable(c) && need.Fits(largest) {
+	for _, c := range a.demand.classes {
+		if need := withoutAttach(c.group.Shape.Requests); c.exchangeable() && need.Fits(largest) {
 			sum = sum.Add(need.Times(c.count()))
 		}
 	}
-	return work(sum)
+	return price.Bulk(sum)
 }
 
 // homelessOthers counts the pods without room that may not change places.
-func (s *step) homelessOthers() (n int64) {
-	for _, c := range s.classes {
-		if !s.exchangeable(c) {
+func (a *assigner) homelessOthers() (n int64) {
+	for _, c := range a.demand.classes {
+		if !c.exchangeable() {
 			n += c.count()
 		}
 	}
 	return n
 }
 
-// exchangeable says whether a pod of the class may take the place of another as
-// far as its size allows: no other pods have a say about it, it has none about
-// others, and it prefers nothing.
-func (s *step) exchangeable(c *demandClass) bool {
-	return c.last() == 0 && s.free(c) && c.group.Shape.Gang.Name == "" && (s.rules == nil || !s.followed[c.rule()])
-}
-
 // packAnew keeps the promises of nodes that are up, of pods that may not be moved
 // and of those that have waited long, and packs the rest on the nodes on their
 // way.
-func (s *step) packAnew() {
-	for _, c := range s.classes {
-		s.keepNominations(c)
+func (a *assigner) packAnew() {
+	for _, c := range a.demand.classes {
+		a.keepNominations(c)
 	}
-	promises := s.promises()
-	s.keepPlanned(promises, func(c *demandClass) int64 {
-		if s.exchangeable(c) {
+	promises := a.promises()
+	a.keepPlanned(promises, func(c *demandClass) int64 {
+		if c.exchangeable() {
 			return 0
 		}
 		return c.count()
 	})
-	hosts := filter(s.hosts, (*host).planned)
-	slots := s.fixedSlots(hosts, func(c *demandClass) bool { return !s.exchangeable(c) })
-	classes := filter(s.classes, s.exchangeable)
+	hosts := pick.Those(a.room.coming, (*host).planned)
+	slots := a.fixedSlots(hosts, func(c *demandClass) bool { return !c.exchangeable() })
+	classes := pick.Those(a.demand.classes, (*demandClass).exchangeable)
 	for _, c := range classes {
-		waited := c.waited(s.in.Now.Add(-movesFor))
+		waited := c.waited(a.Now.Add(-movesFor))
 		for _, p := range slices.Concat(promises[c.group.Kind], promises[shapeOf(c.group.Kind)]) {
 			if !p.host.planned() {
-				p.left -= s.take(c, c.last(), p.host, min(p.left, c.count()))
+				p.left -= p.host.take(a.journal, c, c.last(), min(p.left, c.count()))
 				continue
 			}
-			n := s.take(c, c.last(), p.host, min(p.left, waited))
+			n := p.host.take(a.journal, c, c.last(), min(p.left, waited))
 			waited, p.left = waited-n, p.left-n
 			slots.add(p.host, c, n)
 		}
 	}
-	classes = filter(classes, func(c *demandClass) bool { return c.count() > 0 })
-	bins := s.packHosts(hosts, classes, (*demandClass).count)
-	if s.packer.cut {
+	classes = pick.Those(classes, func(c *demandClass) bool { return c.count() > 0 })
+	bins := a.packHosts(hosts, classes, (*demandClass).count)
+	if a.solver.Cut() {
 		return
 	}
 	slices.SortStableFunc(bins, func(a, b hostBin) int { return sooner(a.host, b.host) }) // the oldest pods take the first
 	for _, b := range bins {
 		for _, part := range b.parts {
 			c := classes[part.Class]
-			slots.add(b.host, c, s.take(c, c.last(), b.host, part.Count))
+			slots.add(b.host, c, b.host.take(a.journal, c, c.last(), part.Count))
 		}
 	}
-	s.promise(slots)
-}
-
-// waited counts the pods of the class that came by then.
-func (c *demandClass) waited(by time.Time) int64 {
-	n, _ := slices.BinarySearchFunc(c.pods, by, func(p podRef, t time.Time) int {
-		if p.Created.After(t) {
-			return 1
-		}
-		return -1
-	})
-	return int64(n)
-}
-
-// sooner orders hosts by how soon they will run pods.
-func sooner(a, b *host) int {
-	return cmp.Or(cmp.Compare(a.stage, b.stage), a.claim.Created.Compare(b.claim.Created), strings.Compare(a.name(), b.name()))
+	a.promise(slots)
 }
 
 // slots is what is promised anew, by NodeClaim.
@@ -168,9 +135,9 @@ func (x slots) add(h *host, c *demandClass, n int64) {
 // fixedSlots is what the hosts are promised to pods of classes that are fixed, or
 // that have none here now. A class that moves also had what is promised to its
 // shape under labels that no class has any more; see keepPlanned.
-func (s *step) fixedSlots(hosts []*host, fixed func(*demandClass) bool) slots {
+func (a *assigner) fixedSlots(hosts []*host, fixed func(*demandClass) bool) slots {
 	kinds, shapes := map[string]bool{}, map[string]bool{} // what moves
-	for _, c := range s.classes {
+	for _, c := range a.demand.classes {
 		kinds[c.group.Kind] = !fixed(c)
 		shapes[shapeOf(c.group.Kind)] = shapes[shapeOf(c.group.Kind)] || !fixed(c)
 	}
@@ -180,16 +147,16 @@ func (s *step) fixedSlots(hosts []*host, fixed func(*demandClass) bool) slots {
 	}
 	out := make(slots, len(hosts))
 	for _, h := range hosts {
-		out[h.claim.Name] = filter(s.memory.plannedOn(h.claim), func(x cluster.Slot) bool { return !moves(x.Kind) })
+		out[h.claim.Name] = pick.Those(a.memory.plannedOn(h.claim), func(x cluster.Slot) bool { return !moves(x.Kind) })
 	}
 	return out
 }
 
 // promise remembers what the NodeClaims are for from now on.
-func (s *step) promise(anew slots) {
-	s.memory.Planned = filter(s.memory.Planned, func(p Planned) bool { _, known := anew[p.Claim]; return !known })
+func (a *assigner) promise(anew slots) {
+	a.memory.Planned = pick.Those(a.memory.Planned, func(p Planned) bool { _, known := anew[p.Claim]; return !known })
 	for name, list := range anew {
-		s.memory.Planned = append(s.memory.Planned, Planned{Claim: name, Slots: merged(list)})
+		a.memory.Planned = append(a.memory.Planned, Planned{Claim: name, Slots: merged(list)})
 	}
-	slices.SortFunc(s.memory.Planned, func(a, b Planned) int { return strings.Compare(a.Claim, b.Claim) })
+	slices.SortFunc(a.memory.Planned, func(a, b Planned) int { return strings.Compare(a.Claim, b.Claim) })
 }

@@ -1,35 +1,34 @@
 package engine
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// refuse says why what is left of the class cannot be placed.
-func (s *step) refuse(c *demandClass) {
-	if c.count() == 0 {
-		return
-	}
-	c.level = c.last()
-	s.refuseAll(c, s.refusals(c))
+// explainer says why demand has no place.
+type explainer struct {
+	View
+	market *market
+	slots  attachSlots
+	unmet  map[string]bool // pools whose minValues could not be met
 }
 
-func (s *step) refuseAll(c *demandClass, reasons []plan.Refusal) {
-	s.trace.Refused += c.count()
-	s.unplaced[rank{true, c.group.Shape.Priority}] += c.real()
-	s.unplaced[rank{false, c.group.Shape.Priority}] += c.declared
-	s.short = s.short || slices.ContainsFunc(reasons, short)
-	s.homeless += len(c.displaced)
-	c.refused += c.count()
-	if ids := s.ids(c.draw(c.count())); len(ids) > 0 {
-		s.outcomes = append(s.outcomes, plan.Outcome{Group: c.group.Key, Pods: ids, Verdict: plan.Unplaceable, Reasons: reasons})
+// explain says why what is left of the demand cannot be placed. The unmet are the
+// pools whose minValues could not be met.
+func explain(v View, d *demand, m *market, slots attachSlots, unmet map[string]bool) {
+	e := explainer{View: v, market: m, slots: slots, unmet: unmet}
+	for _, c := range d.classes {
+		if c.count() > 0 {
+			c.level = c.last()
+			d.refuse(c, e.refusals(c))
+		}
 	}
 }
 
-func (s *step) refusals(c *demandClass) []plan.Refusal {
+// refusals says why none of the pools takes the class, at its level.
+func (e *explainer) refusals(c *demandClass) []plan.Refusal {
 	if list := c.shape().Unsupported; len(list) > 0 {
 		out := make([]plan.Refusal, len(list))
 		for i, u := range list {
@@ -37,21 +36,21 @@ func (s *step) refusals(c *demandClass) []plan.Refusal {
 		}
 		return out
 	}
-	if len(s.fleet.Pools) == 0 {
+	if len(e.market.fleet.Pools) == 0 {
 		return []plan.Refusal{{Cause: plan.NoPool}}
 	}
-	out := make([]plan.Refusal, len(s.fleet.Pools))
-	for i := range s.fleet.Pools {
-		out[i] = s.refusal(c, i)
+	out := make([]plan.Refusal, len(e.market.fleet.Pools))
+	for i := range e.market.fleet.Pools {
+		out[i] = e.refusal(c, i)
 	}
 	return out
 }
 
 // refusal says why the pool cannot take the class, judged by what is required.
-func (s *step) refusal(c *demandClass, pool int) plan.Refusal {
-	p, shape := s.fleet.Pools[pool], c.shape()
+func (e *explainer) refusal(c *demandClass, pool int) plan.Refusal {
+	p, shape := e.market.fleet.Pools[pool], c.shape()
 	r := plan.Refusal{Pool: p.Name}
-	class, ok := s.in.Snapshot.Class(p.Class)
+	class, ok := e.Snapshot.Class(p.Class)
 	switch {
 	case p.Deleting:
 		r.Cause, r.Detail = plan.PoolNotReady, "it is being deleted"
@@ -71,7 +70,7 @@ func (s *step) refusal(c *demandClass, pool int) plan.Refusal {
 		r.Cause, r.Detail = plan.Requirements, text
 		return r
 	}
-	return s.refusalByRow(r, c, pool)
+	return e.refusalByRow(r, c, pool)
 }
 
 // contradiction says on which label the pool and the shape cannot agree.
@@ -92,20 +91,14 @@ func contradiction(shape *cluster.Shape, p cluster.Pool) (text string, found boo
 }
 
 // why asks the topology rules about the first domain of the pool.
-func (s *step) why(c *demandClass, pool int) string {
-	if s.rules == nil {
+func (e *explainer) why(c *demandClass, pool int) string {
+	if c.table == nil {
 		return ""
 	}
-	keys := s.domainKeys(c)
-	t := &tier{}
-	for i := range s.fleet.Rows {
-		if s.fleet.Rows[i].Pool == pool {
-			t.rows = append(t.rows, i)
-		}
-	}
-	cells := s.cells(t, c, s.where(c), keys)
+	keys := c.domainKeys()
+	cells := cellsOf(e.market, pool, c, keys)
 	for _, x := range cells {
-		if text := s.rules.Why(c.rule(), x.place); text != "" {
+		if text := c.table.Why(c.rule(), x.place); text != "" {
 			return text
 		}
 	}
@@ -113,9 +106,4 @@ func (s *step) why(c *demandClass, pool int) string {
 		return "its nodes lack the label " + strings.Join(keys, " or ")
 	}
 	return ""
-}
-
-// filter returns those that are to be kept.
-func filter[T any](in []T, keep func(T) bool) []T {
-	return slices.Clip(slices.DeleteFunc(slices.Clone(in), func(x T) bool { return !keep(x) }))
 }

@@ -7,12 +7,11 @@ import (
 
 // roles makes per-bin rules of host ports and of topology rules over hostnames.
 type roles struct {
-	s      *step
 	rules  []pack.Rule
 	number map[any]int
 }
 
-func (s *step) newRoles() *roles { return &roles{s: s, number: map[any]int{}} }
+func newRoles() *roles { return &roles{number: map[any]int{}} }
 
 func (r *roles) rule(key any, most int64) int {
 	n, known := r.number[key]
@@ -30,10 +29,10 @@ func (r *roles) of(c *demandClass) []pack.Role {
 	for _, p := range c.shape().Ports {
 		out = append(out, r.ofPort(p)...)
 	}
-	if r.s.rules == nil {
+	if c.table == nil {
 		return out
 	}
-	for _, h := range r.s.rules.Host(c.rule()).Rules {
+	for _, h := range c.table.Host(c.rule()).Rules {
 		out = append(out, pack.Role{Rule: r.rule(h.ID, h.Max), Binds: h.Binds, Counts: h.Counted})
 	}
 	return out

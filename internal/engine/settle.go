@@ -3,9 +3,10 @@ package engine
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -15,160 +16,114 @@ import (
 // when they are full; else what is planned stays. Once a node has opened with
 // other pods than were planned there, the rest is planned anew. Pods that other
 // pods have a say about keep to what was planned.
-func (s *step) settle() {
+func (a *assigner) settle() {
 	kept := 0
-	hosts := filter(s.hosts, func(h *host) bool { return h.stage != stageNode })
+	hosts := pick.Those(a.room.coming, func(h *host) bool { return h.stage != stageNode })
 	for _, h := range hosts {
 		if h.stage == stageKept {
 			kept++
 		}
 	}
-	if kept == 0 || s.trace.Declared == 0 {
+	if kept == 0 || a.trace.Declared == 0 {
 		return
 	}
-	s.settled = true
-	promises := s.promises()
-	for _, c := range s.classes {
-		c.movable = s.movable(c, hosts)
-		if c.real() > 0 && c.movable {
-			s.fillRunning(c)
+	a.settled = true
+	promises := a.promises()
+	moves := map[*demandClass]bool{}
+	for _, c := range a.demand.classes {
+		moves[c] = movable(c, hosts)
+		if c.real() > 0 && moves[c] {
+			a.fillRunning(c)
 		}
-		if !c.movable {
-			s.fillPlanned(c, promises[c.group.Kind], (*demandClass).count)
+		if !moves[c] {
+			a.fillPlanned(c, promises[c.group.Kind], (*demandClass).count)
 		}
 	}
-	if s.gather(hosts) {
-		s.replan(filter(hosts, func(h *host) bool { return !h.opens }))
+	if opened := a.gather(hosts, moves); len(opened) > 0 {
+		a.replan(pick.Those(hosts, func(h *host) bool { return !opened[h] }), moves)
 	}
 }
 
 // movable says whether the class's pods may change places freely: other pods have
 // no say about them, and they would find room on most of the hosts.
-func (s *step) movable(c *demandClass, hosts []*host) bool {
-	if !s.free(c) {
+func movable(c *demandClass, hosts []*host) bool {
+	if !c.free() {
 		return false
 	}
 	need := withoutAttach(c.group.Shape.Requests)
 	var room, holds int64
 	for _, h := range hosts {
-		room += work(h.most)
-		holds += work(need) * need.CountIn(h.most, unlimited)
+		room += price.Bulk(h.most)
+		holds += price.Bulk(need) * need.CountIn(h.most, unlimited)
 	}
 	return holds > room/3
 }
 
-// free says whether no other pods have a say in where the class goes.
-func (s *step) free(c *demandClass) bool {
-	return !s.ruled(c) && len(c.group.Shape.Ports)+len(c.group.Shape.Unsupported) == 0
-}
-
-// gather gives pods that exist to nodes that may open for them, and says whether
-// there are any.
-func (s *step) gather(hosts []*host) bool {
-	classes := filter(s.classes, func(c *demandClass) bool { return c.real() > 0 && c.movable })
+// gather gives pods that exist to nodes that may open for them, and returns these.
+func (a *assigner) gather(hosts []*host, moves map[*demandClass]bool) (opened map[*host]bool) {
+	classes := pick.Those(a.demand.classes, func(c *demandClass) bool { return c.real() > 0 && moves[c] })
 	if len(classes) == 0 {
-		return false
+		return nil
 	}
-	opened := false
-	for _, f := range s.packHosts(hosts, classes, (*demandClass).real) {
+	opened = map[*host]bool{}
+	for _, f := range a.packHosts(hosts, classes, (*demandClass).real) {
 		h := f.host
-		if h.stage != stageKept || !s.opens(classes, h, f.parts) {
+		if h.stage != stageKept || !a.opens(classes, h, f.parts) {
 			continue
 		}
-		opened, h.opens = true, true
+		opened[h] = true
 		for _, part := range f.parts {
 			c := classes[part.Class]
-			s.take(c, c.last(), h, min(part.Count, c.real()))
+			h.take(a.journal, c, c.last(), min(part.Count, c.real()))
 		}
 	}
 	return opened
 }
 
 // replan plans what is left of the demand anew on the hosts that stay closed.
-func (s *step) replan(hosts []*host) {
-	classes := filter(s.classes, func(c *demandClass) bool { return c.count() > 0 && c.movable })
+func (a *assigner) replan(hosts []*host, moves map[*demandClass]bool) {
+	classes := pick.Those(a.demand.classes, func(c *demandClass) bool { return c.count() > 0 && moves[c] })
 	if len(classes) == 0 || len(hosts) == 0 {
 		return
 	}
-	slots := s.fixedSlots(hosts, func(c *demandClass) bool { return !c.movable })
-	for _, f := range s.packHosts(hosts, classes, (*demandClass).count) {
+	slots := a.fixedSlots(hosts, func(c *demandClass) bool { return !moves[c] })
+	for _, f := range a.packHosts(hosts, classes, (*demandClass).count) {
 		for _, part := range f.parts {
 			slots.add(f.host, classes[part.Class], part.Count)
 		}
 	}
-	if !s.packer.cut {
-		s.promise(slots)
+	if !a.solver.Cut() {
+		a.promise(slots)
 	}
 }
 
-// wellFilled is the part of a kept node, in thousandths, that pods which exist
-// must fill before the node opens for them at once.
-const wellFilled = 970
-
 // opens says whether the node may open for this content: it is well filled, or
 // a pod of it has waited long enough.
-func (s *step) opens(classes []*demandClass, h *host, parts []pack.Part) bool {
-	content, oldest := h.real, s.in.Now
+func (a *assigner) opens(classes []*demandClass, h *host, parts []pack.Part) bool {
+	content, oldest := h.real, a.Now
 	for _, part := range parts {
 		c := classes[part.Class]
 		content = content.Add(c.group.Shape.Requests.Times(part.Count))
-		if t := c.since(0, s.in.Now); len(c.pods) > 0 && t.Before(oldest) {
+		if t := c.since(0, a.Now); len(c.pods) > 0 && t.Before(oldest) {
 			oldest = t
 		}
 		if len(c.displaced) > 0 {
 			return true
 		}
 	}
-	return h.filled(content) || !s.in.Now.Before(s.patience(h, oldest))
+	return h.filled(content) || !a.Now.Before(patience(a.View, a.memory, h.node.Name, oldest))
 }
-
-// filled says whether the content fills the node, or is as much as the node was
-// launched for.
-func (h *host) filled(content quantity.Resources) bool {
-	planned := h.claim.Requests.Sub(h.claim.Allocatable.Sub(h.most))
-	return work(content) >= min(work(h.most), work(planned))/1000*wellFilled
-}
-
-// keptAtMost is how long a node is kept for declared pods while controllers make
-// progress, in units of the wait where they make none.
-const keptAtMost = 10
-
-// patience is until when a node that is up is kept for declared pods, if the
-// oldest of those that it has came then: as long as controllers make progress,
-// but not without end.
-func (s *step) patience(h *host, oldest time.Time) time.Time {
-	from, known := firstSeen(s.memory.ReadySince, h.node.Name)
-	if !known {
-		from = s.in.Now
-	}
-	from = latest(from, oldest)
-	progress := from
-	for _, kind := range s.memory.Advanced {
-		progress = latest(progress, kind.At)
-	}
-	return earliest(progress.Add(s.in.Policy.ReleaseWait), from.Add(keptAtMost*s.in.Policy.ReleaseWait))
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
-// real counts the pods of the class that exist.
-func (c *demandClass) real() int64 { return int64(len(c.pods) + len(c.displaced)) }
 
 // fillRunning gives pods that exist to nodes that run.
-func (s *step) fillRunning(c *demandClass) {
+func (a *assigner) fillRunning(c *demandClass) {
 	l := &c.levels[c.last()]
-	for state := range s.in.Snapshot.Roomy(withoutAttach(l.shape.Requests)) {
-		s.trace.Objects++
+	for state := range a.Snapshot.Roomy(withoutAttach(l.shape.Requests)) {
+		a.trace.Objects++
 		if c.real() == 0 {
 			return
 		}
-		if h := s.node(state); h != nil && h.stage == stageNode {
-			s.take(c, c.last(), h, c.real())
+		if h := a.room.node(state); h != nil && h.stage == stageNode {
+			h.take(a.journal, c, c.last(), c.real())
 		}
 	}
 }
@@ -182,16 +137,16 @@ type hostBin struct {
 // packHosts packs demand on hosts, of which each costs what its room is worth.
 // Hosts that are alike are one offer; of these the ones nearest to running get
 // what fills them most.
-func (s *step) packHosts(hosts []*host, classes []*demandClass, count func(*demandClass) int64) []hostBin {
-	p, alike := s.hostsProblem(hosts, classes, count)
-	result, done := s.packer.solve(p, 0)
+func (a *assigner) packHosts(hosts []*host, classes []*demandClass, count func(*demandClass) int64) []hostBin {
+	p, alike := hostsProblem(hosts, classes, count)
+	result, done := a.solver.Solve(p, 0)
 	if !done {
 		return nil
 	}
 	bins := slices.Clone(result.Bins) // the answer is kept as it is
 	fills := func(b pack.Bin) (sum int64) {
 		for _, part := range b.Parts {
-			sum += work(classes[part.Class].group.Shape.Requests) * part.Count
+			sum += price.Bulk(classes[part.Class].group.Shape.Requests) * part.Count
 		}
 		return sum
 	}
@@ -208,7 +163,7 @@ func (s *step) packHosts(hosts []*host, classes []*demandClass, count func(*dema
 
 // hostsProblem is demand to be packed on hosts, and for each offer the hosts that
 // are alike, nearest to running first.
-func (s *step) hostsProblem(hosts []*host, classes []*demandClass, count func(*demandClass) int64) (p pack.Problem, alike [][]*host) {
+func hostsProblem(hosts []*host, classes []*demandClass, count func(*demandClass) int64) (p pack.Problem, alike [][]*host) {
 	dims := dimensionsOf(classes)
 	wheres := map[string]int{}
 	var levels []*level // by number of where
@@ -226,7 +181,7 @@ func (s *step) hostsProblem(hosts []*host, classes []*demandClass, count func(*d
 	p.Where = make([]pack.Where, len(levels))
 	hosts = slices.Clone(hosts)
 	slices.SortStableFunc(hosts, func(a, b *host) int {
-		return cmp.Or(cmp.Compare(work(a.free), work(b.free)), a.free.Compare(b.free), sooner(a, b))
+		return cmp.Or(cmp.Compare(price.Bulk(a.free), price.Bulk(b.free)), a.free.Compare(b.free), sooner(a, b))
 	})
 	takes := func(h *host) []bool {
 		out := make([]bool, len(levels))
@@ -247,7 +202,7 @@ func (s *step) hostsProblem(hosts []*host, classes []*demandClass, count func(*d
 		alike, last = append(alike, []*host{h}), these
 		p.Offers = append(p.Offers, pack.Offer{
 			Name: h.name(), Group: n, Net: dims.vector(h.free.Max(quantity.Resources{})),
-			Prices: []quantity.Money{quantity.Money(max(1, work(h.free)))}, Zones: 1, Nodes: 1,
+			Prices: []quantity.Money{quantity.Money(max(1, price.Bulk(h.free)))}, Zones: 1, Nodes: 1,
 		})
 		for w, yes := range these {
 			zones := uint64(0)
@@ -264,19 +219,19 @@ func (s *step) hostsProblem(hosts []*host, classes []*demandClass, count func(*d
 // nodes that are kept, or on their way, have as much room in sum: gathering pods
 // that exist has taken the places of some that do not, and theirs will be free
 // when they come.
-func (s *step) putOff() {
+func (a *assigner) putOff() {
 	var sum quantity.Resources
 	kept := false
-	for _, h := range s.hosts {
+	for _, h := range a.room.coming {
 		kept = kept || h.stage == stageKept
 		sum = sum.Add(h.free.Max(quantity.Resources{}))
 	}
 	if !kept {
 		return
 	}
-	for _, c := range s.classes {
+	for _, c := range a.demand.classes {
 		need := withoutAttach(c.group.Shape.Requests).Times(c.declared)
-		if c.declared == 0 || s.ruled(c) || !need.Fits(sum) {
+		if c.declared == 0 || c.ruled() || !need.Fits(sum) {
 			continue
 		}
 		sum = sum.Sub(need)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -22,7 +23,7 @@ import (
 // other pods elsewhere for as long as there is room elsewhere. While there is not,
 // as more is pending than what is up can hold, those for the largest pods stay
 // closed for up to twice as long: the others would fill them. The preferences go
-// when nothing is pending, or after reservedFor.
+// when nothing is pending, or after PreferencesFor.
 //
 // Nodes are of types that suit what is pending as a whole; see unsuited.
 //
@@ -32,89 +33,67 @@ const (
 	// waveOf is how many nodes wait ReleaseWait for each other. Twice as many wait
 	// twice as long, at most keptAtMost times.
 	waveOf = 8
-	// reservedFor is how long the preferences stay at most.
-	reservedFor = 30 * time.Second
 	// largePod and largestPod are the parts, in ninths, of the largest node on its way
 	// that a pod takes which is among the large, and the largest.
 	largePod, largestPod = 2, 4
 )
 
-// reserves are the preferences of a node, by how hard to place its pods are.
-func reserves(hardness int) []cluster.Taint {
-	return []cluster.Taint{
-		{Key: "karpenterd.sh/large-pods-first", Effect: cluster.PreferNoSchedule},
-		{Key: "karpenterd.sh/largest-pods-first", Effect: cluster.PreferNoSchedule},
-	}[:hardness]
-}
-
-func reserving(t cluster.Taint) bool {
-	return t.Effect == cluster.PreferNoSchedule && slices.Contains(reserves(2), t)
-}
-
-// lasting are the taints without the preferences that will go.
-func (s *step) lasting(taints []cluster.Taint) []cluster.Taint {
-	if !slices.ContainsFunc(taints, reserving) {
-		return taints
-	}
-	return filter(taints, func(t cluster.Taint) bool { return !reserving(t) })
-}
-
 // reserve returns the preferences with which the node opens, and remembers when
 // it does.
-func (s *step) reserve(h *host) []cluster.Taint {
-	if !s.in.Policy.CannotNominate {
+func (o *opener) reserve(h *host) []cluster.Taint {
+	if !o.Policy.CannotNominate {
 		return nil
 	}
-	s.memory.OpenSince, _ = remember(s.memory.OpenSince, h.node.Name, s.in.Now)
-	if h.hardness == 0 {
+	o.memory.OpenSince, _ = remember(o.memory.OpenSince, h.node.Name, o.Now)
+	if o.hardness[h] == 0 {
 		return nil
 	}
-	return reserves(h.hardness)
+	return reserves(o.hardness[h])
 }
 
 // lift takes the preferences off nodes that need them no longer.
-func (s *step) lift() {
-	for _, c := range s.claims {
-		node, up := s.in.Snapshot.Node(c.Node)
+func (o *opener) lift() {
+	for _, c := range o.Claims {
+		node, up := o.Snapshot.Node(c.Node)
 		if !up || !slices.ContainsFunc(node.Taints, reserving) {
 			continue
 		}
-		if at, known := firstSeen(s.memory.OpenSince, node.Name); known && s.trace.Pods > 0 && s.in.Policy.CannotNominate {
-			s.waitUntil(at.Add(reservedFor), plan.Filling)
+		if at, known := firstSeen(o.memory.OpenSince, node.Name); known && o.trace.Pods > 0 && o.Policy.CannotNominate {
+			o.waitUntil(at.Add(PreferencesFor), plan.Filling)
 			continue
 		}
-		s.nominate = append(s.nominate, plan.Release{
-			Node: node.Name, NodeUID: node.UID, Taint: s.in.Policy.StartupTaint, Lifts: filter(node.Taints, reserving),
+		o.actions = append(o.actions, plan.Release{
+			Node: node.Name, NodeUID: node.UID, Taint: o.Policy.StartupTaint, Lifts: pick.Those(node.Taints, reserving),
 		})
 	}
 }
 
 // opening says which of the nodes that are kept open now.
-func (s *step) opening() func(*host) bool {
-	s.rateHosts()
+func (o *opener) opening() func(*host) bool {
+	o.rateHosts()
 	all := func(*host) bool { return true }
-	kept := filter(s.hosts, func(h *host) bool { return h.stage == stageKept })
+	kept := pick.Those(o.room.coming, func(h *host) bool { return h.stage == stageKept })
 	for _, h := range kept {
-		s.memory.ReadySince, _ = remember(s.memory.ReadySince, h.node.Name, s.in.Now)
+		o.memory.ReadySince, _ = remember(o.memory.ReadySince, h.node.Name, o.Now)
 	}
 	since := func(h *host) time.Time {
-		at, _ := firstSeen(s.memory.ReadySince, h.node.Name)
+		at, _ := firstSeen(o.memory.ReadySince, h.node.Name)
 		return at
 	}
-	wait := s.in.Policy.ReleaseWait
-	wave := wait * time.Duration(min(max(len(s.hosts), waveOf), keptAtMost*waveOf)) / waveOf
-	enough := s.enough(kept)
-	last := func(h *host) bool { return !enough && h.hardness > 1 }
+	wait := o.Policy.ReleaseWait
+	wave := wait * time.Duration(min(max(len(o.room.coming), waveOf), keptAtMost*waveOf)) / waveOf
+	enough := o.enough(kept)
+	last := func(h *host) bool { return !enough && o.hardness[h] > 1 }
 	if enough {
 		wave = wait
 	}
 	var first time.Time
 	for _, h := range kept {
 		if !last(h) {
-			first = earliest(first, since(h))
+			first = pick.Earliest(first, since(h))
 		}
 	}
-	if len(kept) == len(s.hosts) || enough && !s.in.Now.Before(first.Add(wave)) {
+	if len(kept) == len(o.room.coming) || enough && !o.Now.Before(first.Add(wave)) {
 		return all
 	}
 	return func(h *host) bool {
@@ -122,11 +101,11 @@ func (s *step) opening() func(*host) bool {
 		if last(h) { // with the first others after its own wait, if there are any
 			end = since(h).Add(2 * wave)
 			if alone := since(h).Add(wave); !first.IsZero() {
-				end = earliest(end, latest(alone, first.Add(wave)))
+				end = pick.Earliest(end, pick.Latest(alone, first.Add(wave)))
 			}
 		}
-		if s.in.Now.Before(end) {
-			s.waitUntil(end, plan.Company)
+		if o.Now.Before(end) {
+			o.waitUntil(end, plan.Company)
 			return false
 		}
 		return true
@@ -135,12 +114,12 @@ func (s *step) opening() func(*host) bool {
 
 // enough says whether the nodes that are up, kept or being filled, have room in
 // sum for all that is pending and has a place.
-func (s *step) enough(kept []*host) bool {
+func (o *opener) enough(kept []*host) bool {
 	var demand, room quantity.Resources
-	for _, c := range s.classes {
+	for _, c := range o.demand.classes {
 		demand = demand.Add(withoutAttach(c.group.Shape.Requests).Times(c.had - c.refused))
 	}
-	for _, h := range slices.Concat(kept, s.beingFilled()) {
+	for _, h := range slices.Concat(kept, o.beingFilled()) {
 		room = room.Add(h.most.Max(quantity.Resources{}))
 	}
 	return demand.MilliCPU <= room.MilliCPU && demand.MemoryBytes <= room.MemoryBytes
@@ -148,31 +127,32 @@ func (s *step) enough(kept []*host) bool {
 
 // rateHosts says of each node that is not open yet how hard to place the pods are
 // that are planned for it, beside those of the others.
-func (s *step) rateHosts() {
+func (o *opener) rateHosts() {
+	o.hardness = map[*host]int{}
 	var widest quantity.Resources
-	for _, h := range s.hosts {
+	for _, h := range o.room.coming {
 		widest = widest.Max(h.most)
 	}
 	least := 2
-	for _, h := range s.hosts {
+	for _, h := range o.room.coming {
 		var share int64
 		for _, p := range h.pods {
 			r := p.Shape.Requests
-			share = max(share, part(r.MilliCPU, widest.MilliCPU), part(r.MemoryBytes, widest.MemoryBytes))
+			share = max(share, quantity.Part(r.MilliCPU, widest.MilliCPU), quantity.Part(r.MemoryBytes, widest.MemoryBytes))
 		}
 		switch share *= 9; {
-		case share >= largestPod*whole:
-			h.hardness = 2
-		case share >= largePod*whole:
-			h.hardness = 1
+		case share >= largestPod*quantity.Whole:
+			o.hardness[h] = 2
+		case share >= largePod*quantity.Whole:
+			o.hardness[h] = 1
 		default:
-			h.hardness = 0
+			o.hardness[h] = 0
 		}
 		if len(h.pods) > 0 {
-			least = min(least, h.hardness)
+			least = min(least, o.hardness[h])
 		}
 	}
-	for _, h := range s.hosts {
-		h.hardness = max(0, h.hardness-least)
+	for _, h := range o.room.coming {
+		o.hardness[h] = max(0, o.hardness[h]-least)
 	}
 }

@@ -14,25 +14,25 @@ import (
 // to be what comes to a node.
 const mixedFrom = 4
 
-// unsuited lists the rows of the pools [from, to) that are more than half as dear
+// findUnsuited lists the rows that are more than half as dear
 // again as the best for the mixture of all that is pending. Without nominations it
 // is not known which of it will come to a node: one with little memory for its
 // CPU, bought for pods that need little, is full of others when half of its CPU is
 // free. What a few nodes hold is planned as it is, and so is what limits bound.
-func (s *step) unsuited(from, to int) map[int]bool {
+func (t *tier) findUnsuited() map[int]bool {
 	limited := func(p cluster.Pool) bool { return len(p.Limits) > 0 }
-	if !s.in.Policy.CannotNominate || slices.ContainsFunc(s.fleet.Pools[from:to], limited) {
+	if !t.Policy.CannotNominate || slices.ContainsFunc(t.market.fleet.Pools[t.from:t.to], limited) {
 		return nil
 	}
 	var demand quantity.Resources
-	for _, c := range s.classes {
+	for _, c := range t.demand.classes {
 		demand = demand.Add(c.group.Shape.Requests.Times(c.had))
 	}
 	prices := map[int]uint64{}
 	best := uint64(math.MaxUint64)
-	for i := range s.fleet.Rows {
-		r := &s.fleet.Rows[i]
-		if r.Pool < from || r.Pool >= to || s.sale[i] == 0 || r.Left >= 0 || s.large(r) {
+	for i := range t.market.fleet.Rows {
+		r := &t.market.fleet.Rows[i]
+		if r.Pool < t.from || r.Pool >= t.to || t.market.sale[i] == 0 || r.Left >= 0 || t.market.large(r) {
 			continue
 		}
 		if price := priceFor(r, demand); price/mixedFrom >= uint64(max(0, r.Price)) {

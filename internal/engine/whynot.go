@@ -12,6 +12,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -28,37 +29,37 @@ const (
 
 // course is the rows of one pool as the hurdles of one class.
 type course struct {
-	*step
-	pool   int
-	where  []uint64
-	need   quantity.Resources
-	budget budget
+	*explainer
+	pool  int
+	where []uint64
+	need  quantity.Resources
+	usage usage
 
 	limit plan.Limit // that stops the cheapest row, with the least that a row adds to it
 	full  string     // a reservation that has no room left
 }
 
-func (s *step) course(c *demandClass, pool int) *course {
+func (e *explainer) course(c *demandClass, pool int) *course {
 	return &course{
-		step: s, pool: pool, where: s.where(c), need: c.shape().Requests, budget: s.budget(s.fleet.Pools[pool]),
+		explainer: e, pool: pool, where: e.market.where(c), need: c.shape().Requests, usage: e.market.usage(e.market.fleet.Pools[pool]),
 	}
 }
 
 // stops returns the hurdle that stops the row.
 func (x *course) stops(i int) int {
-	row := &x.fleet.Rows[i]
+	row := &x.market.fleet.Rows[i]
 	switch {
 	case x.where[i] == 0:
 		return hurdleWhere
-	case !x.need.Fits(x.net(row)):
+	case !x.need.Fits(x.slots.onNew(row.Net, row.Type)):
 		return hurdleSize
-	case x.where[i]&x.sale[i] == 0:
+	case x.where[i]&x.market.sale[i] == 0:
 		return hurdleSale
-	case row.Left >= 0 && x.reservationUse(row) >= row.Left:
+	case row.Left >= 0 && x.market.reservationUse(row) >= row.Left:
 		x.full = row.Reservation
 		return hurdleSale
 	}
-	limit, over := x.budget.refuses(row.Type.Capacity)
+	limit, over := x.usage.refuses(row.Type.Capacity)
 	if !over {
 		return hurdlesTaken
 	}
@@ -72,8 +73,8 @@ func (x *course) stops(i int) int {
 // run counts the instance types that get as far as each hurdle.
 func (x *course) run() (at [hurdlesTaken + 1]int) {
 	var seen [hurdlesTaken + 1]map[*catalog.InstanceType]bool
-	for i := range x.fleet.Rows {
-		row := &x.fleet.Rows[i]
+	for i := range x.market.fleet.Rows {
+		row := &x.market.fleet.Rows[i]
 		if row.Pool != x.pool {
 			continue
 		}
@@ -91,14 +92,14 @@ func (x *course) run() (at [hurdlesTaken + 1]int) {
 }
 
 // refusalByRow looks at what the pool can launch.
-func (s *step) refusalByRow(r plan.Refusal, c *demandClass, pool int) plan.Refusal {
-	x := s.course(c, pool)
+func (e *explainer) refusalByRow(r plan.Refusal, c *demandClass, pool int) plan.Refusal {
+	x := e.course(c, pool)
 	at := x.run()
 	switch {
 	case at[hurdleWhere] == 0:
 		r.Cause, r.Detail = plan.NoType, "the pool's own leave none"
 	case at[hurdleSize] == 0:
-		s.unmatched(&r, c, pool)
+		e.unmatched(&r, c, pool)
 		if r.Cause == plan.NoType {
 			r.Types = at[hurdleWhere]
 		}
@@ -112,10 +113,10 @@ func (s *step) refusalByRow(r plan.Refusal, c *demandClass, pool int) plan.Refus
 		}
 	case at[hurdlesTaken] == 0:
 		r.Cause, r.Detail, r.Limit = plan.LimitReached, x.limit.Name, &x.limit
-	case s.unmet[r.Pool]:
+	case e.unmet[r.Pool]:
 		r.Cause, r.Detail = plan.MinValuesUnmet, x.alike()
 	default:
-		r.Cause, r.Detail = plan.Topology, s.why(c, pool)
+		r.Cause, r.Detail = plan.Topology, e.why(c, pool)
 	}
 	return r
 }
@@ -123,10 +124,10 @@ func (s *step) refusalByRow(r plan.Refusal, c *demandClass, pool int) plan.Refus
 // alike says which of the pool's minValues has too few values among the rows of
 // one kind that could be launched.
 func (x *course) alike() string {
-	for _, m := range x.fleet.Pools[x.pool].MinValues {
+	for _, m := range x.market.fleet.Pools[x.pool].MinValues {
 		groups, most := map[int]map[string]bool{}, 0
-		for i := range x.fleet.Rows {
-			row := &x.fleet.Rows[i]
+		for i := range x.market.fleet.Rows {
+			row := &x.market.fleet.Rows[i]
 			if row.Pool != x.pool || x.stops(i) != hurdlesTaken {
 				continue
 			}
@@ -147,21 +148,23 @@ func (x *course) alike() string {
 func (x *course) tooLarge(r *plan.Refusal) {
 	var biggest quantity.Resources
 	var rows []*fleet.Row
-	for i := range x.fleet.Rows {
-		if row := &x.fleet.Rows[i]; row.Pool == x.pool && x.where[i] != 0 {
+	for i := range x.market.fleet.Rows {
+		if row := &x.market.fleet.Rows[i]; row.Pool == x.pool && x.where[i] != 0 {
 			rows = append(rows, row)
-			biggest = biggest.Max(x.net(row))
+			biggest = biggest.Max(x.slots.onNew(row.Net, row.Type))
 		}
 	}
 	never := x.need.Lacking(biggest)
 	var best int64
 	for _, row := range rows {
-		lacking := x.need.Lacking(x.net(row))
+		lacking := x.need.Lacking(x.slots.onNew(row.Net, row.Type))
 		if len(never) > 0 {
-			lacking = filter(lacking, func(y quantity.Shortage) bool { return y.Resource == never[0].Resource })
+			lacking = pick.Those(lacking, func(y quantity.Shortage) bool { return y.Resource == never[0].Resource })
 		}
-		worst := slices.MinFunc(lacking, func(a, b quantity.Shortage) int { return cmp.Compare(part(a.Free, a.Need), part(b.Free, b.Need)) })
-		if there := part(worst.Free, worst.Need); r.Shortage == nil || there > best {
+		worst := slices.MinFunc(lacking, func(a, b quantity.Shortage) int {
+			return cmp.Compare(quantity.Part(a.Free, a.Need), quantity.Part(b.Free, b.Need))
+		})
+		if there := quantity.Part(worst.Free, worst.Need); r.Shortage == nil || there > best {
 			best, r.Largest, r.Shortage, r.Detail = there, row.Type.Name, &worst, worst.Resource
 		}
 	}
@@ -170,18 +173,18 @@ func (x *course) tooLarge(r *plan.Refusal) {
 // unmatched says why no row of the pool is where the class may run: no node has
 // what it asks for, or none of those that do can have its volumes, or a DaemonSet
 // takes its ports there.
-func (s *step) unmatched(r *plan.Refusal, c *demandClass, pool int) {
+func (e *explainer) unmatched(r *plan.Refusal, c *demandClass, pool int) {
 	shape := c.shape()
 	volumes, ports := []string{}, ""
-	for i := range s.fleet.Rows {
-		row := &s.fleet.Rows[i]
+	for i := range e.market.fleet.Rows {
+		row := &e.market.fleet.Rows[i]
 		for m := row.Zones; m != 0 && row.Pool == pool; m &= m - 1 {
 			labels := row.Labels(bits.TrailingZeros64(m))
 			if _, ok := fit.Affinity(shape, labels); !ok {
 				continue
 			}
 			if unmet, ok := fit.Volumes(shape, labels); ok {
-				ports = s.portsTaken(shape, labels, s.fleet.Pools[pool].Taints)
+				ports = e.portsTaken(shape, labels, e.market.fleet.Pools[pool].Taints)
 			} else if text := unmet.String(); !slices.Contains(volumes, text) {
 				volumes = append(volumes, text)
 			}
@@ -194,14 +197,14 @@ func (s *step) unmatched(r *plan.Refusal, c *demandClass, pool int) {
 		r.Cause, r.Detail = plan.Volumes, strings.Join(volumes, "; ")
 	default:
 		r.Cause = plan.NoType
-		r.Detail, r.Ask = s.ask(shape, pool)
+		r.Detail, r.Ask = e.market.ask(shape, pool)
 	}
 }
 
 // portsTaken names a DaemonSet that takes one of the shape's host ports on a
 // node with these labels and taints.
-func (s *step) portsTaken(shape *cluster.Shape, labels label.Lookup, taints []cluster.Taint) string {
-	for _, d := range s.in.Snapshot.Supply().DaemonSets {
+func (e *explainer) portsTaken(shape *cluster.Shape, labels label.Lookup, taints []cluster.Taint) string {
+	for _, d := range e.Snapshot.Supply().DaemonSets {
 		if !fit.PortsConflict(d.Shape.Ports, shape.Ports) || !fit.Node(d.Shape, labels, taints) {
 			continue
 		}

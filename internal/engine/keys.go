@@ -3,21 +3,9 @@ package engine
 import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
-
-// Weights of room, in nano-dollars an hour: what a millicore and a MiB cost on
-// EC2 when bought in bulk ($0.032 a vCPU, $0.0034 a GiB). They order what is left
-// over on hosts; what to launch is decided on the prices of the offers themselves.
-const (
-	perMilliCPU = 32_000
-	perMiB      = 3_320
-)
-
-// work is the value of room in nano-dollars an hour.
-func work(r quantity.Resources) int64 {
-	return r.MilliCPU*perMilliCPU + (r.MemoryBytes>>20)*perMiB
-}
 
 // keysOf lists the node labels that the shape looks at, with repetitions.
 func keysOf(s *cluster.Shape) []string {
@@ -54,4 +42,10 @@ func placeKey(s *cluster.Shape, avoid bool) string {
 		key += "|avoid"
 	}
 	return key
+}
+
+// withoutAttach drops the slots to attach volumes.
+func withoutAttach(r quantity.Resources) quantity.Resources {
+	r.Extended = pick.Those(r.Extended, func(a quantity.Amount) bool { return !cluster.IsAttachSlots(a.Name) })
+	return r
 }

@@ -14,9 +14,9 @@ import (
 // that exist run elsewhere for money.
 
 // reservedFirst compares bins by whether they are in a reservation.
-func (s *step) reservedFirst(t *tier, a, b *pack.Bin) int {
+func (t *turn) reservedFirst(a, b *pack.Bin) int {
 	rank := func(x *pack.Bin) int {
-		if s.row(t, x.Offer).Left >= 0 {
+		if t.row(x.Offer).Left >= 0 {
 			return 0
 		}
 		return 1
@@ -34,13 +34,13 @@ type copies struct {
 // realFirst lets nodes outside of reservations, that would hold pods that exist,
 // change places with reserved ones that would hold declared pods only: where each
 // may run what the other does and the plan costs the same.
-func (s *step) realFirst(t *tier, items []*item, bins []pack.Bin) []pack.Bin {
-	if !slices.ContainsFunc(s.classes, func(c *demandClass) bool { return c.declared > 0 }) ||
-		!slices.ContainsFunc(bins, func(b pack.Bin) bool { return s.row(t, b.Offer).Left >= 0 }) {
+func (t *turn) realFirst(items []*item, bins []pack.Bin) []pack.Bin {
+	if !slices.ContainsFunc(t.demand.classes, func(c *demandClass) bool { return c.declared > 0 }) ||
+		!slices.ContainsFunc(bins, func(b pack.Bin) bool { return t.row(b.Offer).Left >= 0 }) {
 		return bins
 	}
 	bins = slices.Clone(bins) // the packer's answer is kept for other Steps
-	idle, paying := s.whoPays(t, items, bins)
+	idle, paying := t.whoPays(items, bins)
 	for i := range idle {
 		to := &idle[i]
 		for k := range paying {
@@ -49,7 +49,7 @@ func (s *step) realFirst(t *tier, items []*item, bins []pack.Bin) []pack.Bin {
 			if n == 0 {
 				continue
 			}
-			reserved, other, ok := s.exchanged(t, items, bins[to.bin], bins[from.bin])
+			reserved, other, ok := t.exchanged(items, bins[to.bin], bins[from.bin])
 			if !ok {
 				continue
 			}
@@ -65,18 +65,18 @@ func (s *step) realFirst(t *tier, items []*item, bins []pack.Bin) []pack.Bin {
 
 // whoPays lists the reserved nodes that hold no pod that exists, and, those with
 // the most important content first, the others that hold such pods.
-func (s *step) whoPays(t *tier, items []*item, bins []pack.Bin) (idle, paying []copies) {
+func (t *turn) whoPays(items []*item, bins []pack.Bin) (idle, paying []copies) {
 	order := make([]int, len(bins))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return s.reservedFirst(t, &bins[a], &bins[b]) })
+	slices.SortStableFunc(order, func(a, b int) int { return t.reservedFirst(&bins[a], &bins[b]) })
 	exist := map[*demandClass]int64{}
-	for _, c := range s.classes {
+	for _, c := range t.demand.classes {
 		exist[c] = c.count() - c.declared
 	}
 	for _, i := range order {
-		reserved := s.row(t, bins[i].Offer).Left >= 0
+		reserved := t.row(bins[i].Offer).Left >= 0
 		if !reserved && len(idle) == 0 {
 			break
 		}
@@ -117,4 +117,24 @@ func drawReal(exist map[*demandClass]int64, items []*item, parts []pack.Part) (d
 		}
 	}
 	return drawn, priority
+}
+
+// exchanged returns the bins with the content of each other, if that may be and
+// no other zone makes them dearer.
+func (t *turn) exchanged(items []*item, reserved, other pack.Bin) (a, b pack.Bin, ok bool) {
+	a, b = other, reserved
+	a.Offer, b.Offer = reserved.Offer, other.Offer
+	for _, x := range []struct{ now, was *pack.Bin }{{&a, &reserved}, {&b, &other}} {
+		r, at := t.row(x.now.Offer), t.rows[x.now.Offer]
+		x.now.Zones = r.Zones & t.market.sale[at]
+		for _, w := range wheresOf(items, *x.now) {
+			x.now.Zones &= w[at]
+		}
+		price, zone := r.PriceIn(x.now.Zones)
+		before, _ := r.PriceIn(x.was.Zones)
+		if zone < 0 || price != before || !fits(x.now.Used, t.nets[x.now.Offer]) {
+			return a, b, false
+		}
+	}
+	return a, b, true
 }

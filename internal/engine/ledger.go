@@ -11,36 +11,49 @@ import (
 // limitNodes is the limit that counts nodes (karpenter.sh/v1 NodePool).
 const limitNodes = "nodes"
 
-// budget is a pool's limits and what counts against them: the capacity of its
+// ledger counts what limits and reservations have left, this plan's launches
+// included. Each pool and reservation is counted once, when it is asked about.
+type ledger struct {
+	snapshot cluster.Snapshot
+	*journal
+	pools        map[string]usage // with limits, by name
+	reservations map[string]int64 // launches into each
+}
+
+func newLedger(v View, j *journal) *ledger {
+	return &ledger{snapshot: v.Snapshot, journal: j, pools: map[string]usage{}, reservations: map[string]int64{}}
+}
+
+// usage is a pool's limits and what counts against them: the capacity of its
 // NodeClaims and of this plan's launches, each at the largest type that it may
 // become.
-type budget struct {
+type usage struct {
 	limits []quantity.Amount
 	used   quantity.Resources
 	nodes  int64
 }
 
-// budget returns that of the pool; it is counted once in a Step.
-func (s *step) budget(p cluster.Pool) budget {
+// usage returns that of the pool.
+func (k *ledger) usage(p cluster.Pool) usage {
 	if len(p.Limits) == 0 {
-		return budget{}
+		return usage{}
 	}
-	b, known := s.budgets[p.Name]
+	b, known := k.pools[p.Name]
 	if !known {
 		b.limits = p.Limits
-		for l := range s.in.Snapshot.Lots(p.Name) {
-			s.trace.Objects++
+		for l := range k.snapshot.Lots(p.Name) {
+			k.trace.Objects++
 			b.nodes += l.Count
-			b.used = b.used.Add(s.largest(l).Times(l.Count))
+			b.used = b.used.Add(k.largest(l).Times(l.Count))
 		}
-		s.budgets[p.Name] = b
+		k.pools[p.Name] = b
 	}
 	return b
 }
 
 // largest is the most that a NodeClaim of the lot may count for.
-func (s *step) largest(lot cluster.Lot) quantity.Resources {
-	class, _ := s.in.Snapshot.Class(lot.Class)
+func (k *ledger) largest(lot cluster.Lot) quantity.Resources {
+	class, _ := k.snapshot.Class(lot.Class)
 	most := lot.Allocatable.Max(lot.Capacity) // known even where the class is not ready
 	for _, t := range class.Types {
 		if t.Name == lot.InstanceType || lot.InstanceType == "" && lot.Requirements.Admits(label.InstanceType, t.Name) {
@@ -51,7 +64,7 @@ func (s *step) largest(lot cluster.Lot) quantity.Resources {
 }
 
 // refuses says which limit a node of this capacity would exceed.
-func (b budget) refuses(capacity quantity.Resources) (limit plan.Limit, over bool) {
+func (b usage) refuses(capacity quantity.Resources) (limit plan.Limit, over bool) {
 	for _, x := range b.limits {
 		have, add := b.used.Get(x.Name), capacity.Get(x.Name)
 		if x.Name == limitNodes {
@@ -65,11 +78,11 @@ func (b budget) refuses(capacity quantity.Resources) (limit plan.Limit, over boo
 }
 
 // spend counts a launch against its pool's limits and its reservation.
-func (s *step) spend(l plan.Launch, carried []*fleet.Row) {
+func (k *ledger) spend(l plan.Launch, carried []*fleet.Row) {
 	if l.Reservation != "" {
-		s.reserved[l.Reservation] = s.reservationUse(carried[0]) + 1
+		k.reservations[l.Reservation] = k.reservationUse(carried[0]) + 1
 	}
-	b, limited := s.budgets[l.Pool]
+	b, limited := k.pools[l.Pool]
 	if !limited {
 		return
 	}
@@ -79,24 +92,24 @@ func (s *step) spend(l plan.Launch, carried []*fleet.Row) {
 	}
 	b.nodes++
 	b.used = b.used.Add(most)
-	s.budgets[l.Pool] = b
+	k.pools[l.Pool] = b
 }
 
 // reservationUse counts this plan's launches into the row's reservation and the
 // NodeClaims in it that EC2 had not counted when it said how many are left.
-func (s *step) reservationUse(r *fleet.Row) int64 {
+func (k *ledger) reservationUse(r *fleet.Row) int64 {
 	if r.Reservation == "" {
 		return 0
 	}
-	n, known := s.reserved[r.Reservation]
+	n, known := k.reservations[r.Reservation]
 	if !known {
-		for c := range s.in.Snapshot.InReservation(r.Reservation) {
-			s.trace.Objects++
+		for c := range k.snapshot.InReservation(r.Reservation) {
+			k.trace.Objects++
 			if c.Launched && c.LaunchedAt.After(r.Counted) || !c.Launched && !c.Deleting {
 				n++
 			}
 		}
-		s.reserved[r.Reservation] = n
+		k.reservations[r.Reservation] = n
 	}
 	return n
 }
