@@ -21,6 +21,8 @@ var rules = map[string]func(tree) []breach{
 	"Floats":          checkFloats,
 	"PackageComments": checkPackageComments,
 	"Lengths":         checkLengths,
+	"Stages":          checkStages,
+	"Types":           checkTypes,
 	"Texts":           checkTexts,
 }
 
@@ -97,7 +99,7 @@ func TestRules_FindBreaches(t *testing.T) {
 // expand drops the $ that hide words from the rules, and writes out %N lines.
 func expand(text string) []byte {
 	text = strings.ReplaceAll(text, "$", "")
-	for _, n := range []int{59, 61, 460} {
+	for _, n := range []int{59, 61, 610} {
 		text = strings.ReplaceAll(text, fmt.Sprintf("%%%d\n", n), strings.Repeat("\t_ = 0\n", n))
 	}
 	return []byte(text)

@@ -7,7 +7,7 @@ import (
 
 // Sizes beyond which a file or a function is more than one thing.
 const (
-	maxFileLines     = 450 // the aim is 400
+	maxFileLines     = 600 // where it is one noun; 400 are plenty for most
 	maxFunctionLines = 60  // between the braces
 	minPackageText   = 60  // characters of a package comment that says something
 )

@@ -1,28 +1,28 @@
 // Package engine is the decision core: Step turns what is known of a cluster
 // into what should be done about it.
 //
-// Step reads as numbered stages, each in a file of its own:
+// Step reads as its numbered stages. Each stage is a package, and hands a value to
+// the next:
 //
-//  1. demand   pods that need room, by group: pending ones, those on nodes that
-//     go, and replicas that a controller has declared and not yet created
-//  2. hosts    room that exists or is on its way: nodes and NodeClaims
-//  3. assign   demand onto hosts, promises first
-//     rearrange: what is planned on nodes on their way is packed anew with what
-//     found no room
-//  4. provision what found no host onto new NodeClaims: divide (among topology
-//     domains), bundle (what must share a node), pack, launch; limits
-//  5. relax    what found no place gives up a preference, and 3 and 4 again;
-//     gang: a gang that is not whole is taken out, and all again;
-//     scarce: where limits leave pods out, all again to spare them
-//  6. certify  how much less the launches could cost at best
-//  7. release  nodes that are ready: nominate their pods, take their taint off
-//     unnominated: what is done where pods cannot be nominated
-//  8. retire   nodes that are interrupted, empty or never came up
+//  1. demand, room   what needs room, in classes of equal pods; which room exists or
+//     is on its way
+//  2. assign         demand goes where it was promised room
+//  3. offer          what can be bought now, and what limits have left
+//  4. assign, launch demand goes to any room, and what finds none to new nodes; what
+//     finds no place at all gives up a preference and tries again
+//  5. explain        why the rest has no place
+//  6. certify        how much less the launches could cost at best
+//  7. open           nodes that are up open for their pods
+//  8. disrupt        nodes that are interrupted, empty or never came up go
 //
-// The stages share the step, and in it four parts that have owners: journal (what
-// became of whom, when to look again, how much work it was), offer (what is on
-// sale), rulebook (what pods say about each other) and packer (answers within the
-// units of work).
+// The stages share the view (what is known), the memory (what is remembered from Step
+// to Step) and the journal (outcomes, when to look again, counts of work). A package
+// imports only packages of stages before it; below all are the solver (price, pack,
+// bound) and the rules of the scheduler (fit, topology).
+//
+// One loop tries again: a plan in which a gang found room for some of its pods only
+// is made anew without the gang, and one that limits cut short is made anew to spare
+// what is limited; the better of these two is carried out.
 //
 // A Step may be given a limit of work, and may be asked to improve what it packs
 // (Input.WorkLimit and Input.Polish). Where the limit stops it, it returns what is

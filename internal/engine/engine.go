@@ -6,9 +6,25 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/certify"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/explain"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/open"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
+
+// Policy holds the settings of the core.
+type Policy = view.Policy
+
+// Trace counts the work of a Step, for benchmarks and for the record.
+type Trace = journal.Trace
+
+// DefaultPolicy returns the settings that the daemon starts with.
+func DefaultPolicy() Policy { return view.DefaultPolicy() }
 
 // Input is all that a Step may look at.
 type Input struct {
@@ -37,11 +53,11 @@ type Output struct {
 // Memory carries from Step to Step what the cluster's objects cannot. Losing it
 // delays a removal and forgets a penalty; it never breaks anything.
 type Memory struct {
-	parts
+	memory.Memory
 
 	// fleet is what the supply can launch, compiled. It follows from the snapshot
 	// and is only kept so that it is not compiled for each Step.
-	fleet *fleet.Fleet
+	fleet *offer.Fleet
 	// cursor is the plan that is still being made, nil where there is none.
 	cursor *cursor
 }
@@ -49,7 +65,7 @@ type Memory struct {
 // WithUnavailable returns the memory with the offerings out of plans until t,
 // also of one that is still being made.
 func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKey) Memory {
-	m.parts = m.parts.without(until, offerings)
+	m.Memory = m.Memory.Without(until, offerings)
 	return m.PlanAnew()
 }
 
@@ -72,33 +88,33 @@ func Step(in Input) Output {
 		// 1. Demand and room: what needs room, and which room is there or on its way.
 		a := t.gather()
 		// 2. Assign: demand goes where it was promised room.
-		a.keepPromises()
+		a.KeepPromises()
 		// 3. Offer: what can be bought, and whether limits leave enough of it.
-		m := openMarket(t.View, t.fleet, a.memory, a.journal, a.demand.classes)
-		tight := m.scarce(a.demand.classes)
+		m := offer.Open(t.View, t.fleet, a.Memory, a.Journal, a.Demand.Classes)
+		tight := m.Scarce(a.Demand.Classes)
 		// 4. Assign and launch: demand goes to any room, and what finds none to new nodes.
 		a, l := t.place(a, m, tight)
 		if t.solver.Cut() {
 			return t.pause(a, l, tight)
 		}
-		if t.excludeIncomplete(a.demand) {
+		if t.excludeIncomplete(a.Demand) {
 			// Without the gang its room goes to others, so all is planned anew.
 			c, units = t.again(l), t.solver.Left()
 			continue
 		}
-		a.memory.plan(l.launches)
+		a.Memory.Plan(l.Launches)
 		// 5. Explain: why the rest has no place.
-		explain(t.View, a.demand, l.market, a.room.slots, l.unmet)
+		explain.Unplaced(t.View, a.Demand, l.Market, a.Room.Slots, l.Unmet)
 		// 6. Certify: how much less the launches could cost at best.
-		proofs := certify(t.View, a.journal, a.room, a.demand.classes, l)
+		proofs := certify.Launches(t.View, a.Journal, a.Room, a.Demand.Classes, l)
 		// 7. Open: nodes that are up open for their pods.
-		opened := openNodes(t.View, a.memory, a.journal, a.demand, a.room)
+		opened := open.Nodes(t.View, a.Memory, a.Journal, a.Demand, a.Room)
 		// 8. Disrupt: nodes that are interrupted, empty or never came up go.
-		retired := retire(t.View, a.memory, a.journal, a.demand, a.room, len(l.launches))
-		a.trace.Complete = true
+		retired := disrupt.Retire(t.View, a.Memory, a.Journal, a.Demand, a.Room, len(l.Launches))
+		a.Trace.Complete = true
 		out := t.output(a, l, proofs, slices.Concat(opened, retired))
-		switch refused := a.demand.refused; {
-		case c.first == nil && tight && refused.short && gives(a.room, l):
+		switch refused := a.Demand.Refused; {
+		case c.first == nil && tight && refused.Short && gives(a.Room, l):
 			c, units = t.again(l), t.solver.Left()
 			c.first = &finished{out, refused}
 		case c.first == nil || c.first.worse(out, refused):
@@ -113,6 +129,6 @@ func Step(in Input) Output {
 // scratch, and what every constraint adds. It is pure, as Step is, and decides
 // nothing.
 func Audit(in Input) plan.Audit {
-	v := View{Snapshot: in.Snapshot, Policy: in.Policy, Now: in.Now, Claims: slices.Collect(in.Snapshot.Unsettled())}
-	return auditOf(v, in.Memory.next(in.Snapshot, in.Now), in.Memory.fleet)
+	v := view.View{Snapshot: in.Snapshot, Policy: in.Policy, Now: in.Now, Claims: slices.Collect(in.Snapshot.Unsettled())}
+	return certify.Audit(v, in.Memory.Next(in.Snapshot, in.Now), in.Memory.fleet)
 }

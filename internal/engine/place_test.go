@@ -10,6 +10,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -113,7 +114,7 @@ func TestStep_HoldsNothingBackThatALimitMayLeaveToOthers(t *testing.T) {
 	w := newWorld(t)
 	w.objects.Pools = nil
 	w.pool(cluster.Pool{Name: "limited", Limits: []quantity.Amount{{Name: "cpu", Count: 4000}}})
-	w.memory.Growth = engine.Growth{Demand: 0, Last: w.now}
+	w.memory.Growth = memory.Growth{Demand: 0, Last: w.now}
 	w.now = start.Add(10 * time.Millisecond)
 	w.pods("high", 1, 1000, func(p *cluster.Pod) { p.Shape.Priority, p.Created = 100, w.now })
 	w.pods("low", 1, 3900, func(p *cluster.Pod) { p.Created, p.Shape.Requests.MemoryBytes = w.now, 7680<<20 })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -126,7 +127,7 @@ func TestStep_PodsThatFitFewNodesKeepTheRoomPlannedForThem(t *testing.T) {
 // now, and the nodes had just come up.
 func (w *world) memoryAfterProgress() engine.Memory {
 	m := w.memory
-	m.Advanced = []engine.Since{{ID: "ReplicaSet", At: w.now}}
+	m.Advanced = []memory.Since{{ID: "ReplicaSet", At: w.now}}
 	return m
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -96,8 +96,8 @@ func checkPlaces(rt *rapid.T, w *world) {
 		}
 		hard := p.Shape
 		hard.Spread = nil // the skew at the end is not the skew on the way
-		table := spread.Build(s, []spread.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: hard}})
-		place := spread.Place{Name: p.Node, Labels: state.Node.Labels, Taints: state.Node.Taints}
+		table := topology.Build(s, []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: hard}})
+		place := topology.Place{Name: p.Node, Labels: state.Node.Labels, Taints: state.Node.Taints}
 		if table.Room(0, place) == 0 {
 			rt.Fatalf("%s on %s: %s", p.ID(), p.Node, table.Why(0, place))
 		}

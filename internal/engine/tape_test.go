@@ -10,6 +10,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -259,7 +260,7 @@ func (t *tape) world(w *world) {
 		})
 	}
 	if t.one(6) {
-		w.memory.Planned = []engine.Planned{{Claim: "m0", Slots: []cluster.Slot{{Kind: "nonsense", Count: math.MaxInt64}}}}
+		w.memory.Planned = []memory.Planned{{Claim: "m0", Slots: []cluster.Slot{{Kind: "nonsense", Count: math.MaxInt64}}}}
 	}
 }
 

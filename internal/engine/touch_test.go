@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -83,7 +84,7 @@ func TestStep_ForgetsWhatSettledClaimsWereLaunchedFor(t *testing.T) {
 		t.Fatalf("%+v is remembered of a node whose pods are still to come", w.memory.Planned)
 	}
 	w.open(w.step().Plan.Actions)
-	w.memory.EmptySince = []engine.Since{{ID: launches[0].Name, At: start}}
+	w.memory.EmptySince = []memory.Since{{ID: launches[0].Name, At: start}}
 	if w.step(); len(w.memory.Planned)+len(w.memory.EmptySince) != 0 {
 		t.Errorf("%+v and %+v are remembered of a node that runs its pods", w.memory.Planned, w.memory.EmptySince)
 	}

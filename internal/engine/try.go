@@ -3,82 +3,89 @@ package engine
 import (
 	"slices"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fleet"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/assign"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/launch"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/open"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
 // try is one try to make a plan: what does not change while it lasts.
 type try struct {
-	View
+	view.View
 	of     cursor
-	fleet  *fleet.Fleet // compiled before, nil where there is none
+	fleet  *offer.Fleet // compiled before, nil where there is none
 	solver *pack.Solver
 }
 
 // begin starts the next try of the plan, or goes on with the one that was stopped,
 // with so many units of work left.
 func (c cursor) begin(units int) *try {
-	v := View{Snapshot: c.in.Snapshot, Policy: c.in.Policy, Now: c.in.Now, Claims: slices.Collect(c.in.Snapshot.Unsettled())}
+	v := view.View{Snapshot: c.in.Snapshot, Policy: c.in.Policy, Now: c.in.Now, Claims: slices.Collect(c.in.Snapshot.Unsettled())}
 	return &try{View: v, of: c, fleet: c.in.Memory.fleet, solver: pack.NewSolver(c.answers, units, c.units)}
 }
 
 // again returns the plan before the next try.
-func (t *try) again(l *launcher) cursor {
+func (t *try) again(l *launch.Launcher) cursor {
 	c := t.of
-	c.in.Memory.fleet = l.market.fleet
+	c.in.Memory.fleet = l.Market.Fleet
 	c.try, c.units, c.answers = c.try+1, t.solver.Units(), nil
 	return c
 }
 
 // gather collects the demand and the room, of which nobody has taken anything yet.
-func (t *try) gather() *assigner {
-	j := &journal{trace: Trace{Objects: len(t.Claims), Tries: t.of.try}}
-	memory := t.of.in.Memory.next(t.Snapshot, t.Now)
-	d := gatherDemand(t.View, &memory, j, t.of.excluded)
-	d.gatherRules()
-	return &assigner{View: t.View, journal: j, memory: &memory, demand: d, room: gatherRoom(t.View, d, j), solver: t.solver}
+func (t *try) gather() *assign.Assigner {
+	j := &journal.Journal{Trace: journal.Trace{Objects: len(t.Claims), Tries: t.of.try}}
+	memory := t.of.in.Memory.Next(t.Snapshot, t.Now)
+	d := demand.Gather(t.View, &memory, j, t.of.excluded)
+	d.GatherRules()
+	return &assign.Assigner{View: t.View, Journal: j, Memory: &memory, Demand: d, Room: room.Gather(t.View, d, j), Solver: t.solver}
 }
 
 // place finds a place for the demand: on room that is there or on its way, else on
 // new nodes.
-func (t *try) place(a *assigner, m *market, tight bool) (*assigner, *launcher) {
+func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.Assigner, *launch.Launcher) {
 	sparing := t.of.first != nil
 	if sparing {
-		a.demand.putAside()
+		a.Demand.PutAside()
 	}
-	a.fillAll()
+	a.FillAll()
 	if !tight && !sparing { // else who is left over is not for the packer to say
-		if anew := a.rearranged(t.gather); anew != a {
-			a, m = anew, openMarket(t.View, m.fleet, anew.memory, anew.journal, anew.demand.classes)
+		if anew := a.Rearranged(t.gather); anew != a {
+			a, m = anew, offer.Open(t.View, m.Fleet, anew.Memory, anew.Journal, anew.Demand.Classes)
 		}
 	}
-	l := &launcher{
-		View: t.View, journal: a.journal, demand: a.demand, market: m, slots: a.room.slots, solver: t.solver, growth: a.memory.Growth,
-		seed: t.of.in.Seed, polish: t.of.in.Polish, unmet: map[string]bool{},
+	l := &launch.Launcher{
+		View: t.View, Journal: a.Journal, Demand: a.Demand, Market: m, Slots: a.Room.Slots, Solver: t.solver, Growth: a.Memory.Growth,
+		Seed: t.of.in.Seed, Polish: t.of.in.Polish, Unmet: map[string]bool{},
 	}
 	if sparing {
-		l.sparing, l.least = true, t.of.first.refused.highest()
+		l.Sparing, l.Least = true, t.of.first.refused.Highest()
 		t.launch(a, l)
-		a.demand.bringBack()
-		a.fillAll()
+		a.Demand.BringBack()
+		a.FillAll()
 	}
 	t.launch(a, l)
-	a.trace.Launches = len(l.launches)
+	a.Trace.Launches = len(l.Launches)
 	return a, l
 }
 
 // launch launches for what found no room, level by level: what finds no place on
 // new nodes either gives up a preference and looks for room again.
-func (t *try) launch(a *assigner, l *launcher) {
+func (t *try) launch(a *assign.Assigner, l *launch.Launcher) {
 	for !t.solver.Cut() {
-		a.putOff()
-		leaveOpen(t.View, a.memory, a.journal, a.demand, a.room)
-		l.provision()
-		if t.solver.Cut() || !a.demand.relax() {
+		a.PutOff()
+		open.Await(t.View, a.Memory, a.Journal, a.Demand, a.Room)
+		l.Provision()
+		if t.solver.Cut() || !a.Demand.Relax() {
 			return
 		}
-		a.fillAll()
+		a.FillAll()
 	}
 }
 
@@ -89,14 +96,14 @@ const gangTries = 12
 // excludeIncomplete takes a gang out of the next try that found room for some of
 // its pods only, and says whether there is one. After many tries all such gangs
 // are taken out.
-func (t *try) excludeIncomplete(d *demand) bool {
-	id, found := d.incomplete()
+func (t *try) excludeIncomplete(d *demand.Demand) bool {
+	id, found := d.Incomplete()
 	if !found {
 		return false
 	}
 	t.of.excluded[id] = true
 	for t.of.try >= gangTries && found {
-		id, found = d.incomplete()
+		id, found = d.Incomplete()
 		t.of.excluded[id] = true
 	}
 	return true
@@ -105,43 +112,43 @@ func (t *try) excludeIncomplete(d *demand) bool {
 // pause ends a Step that may do no more: it returns what is certain, and where to
 // go on. Launches of finished rounds are final, unless a gang among the demand
 // may yet turn out to be incomplete, or limits to be too short for all.
-func (t *try) pause(a *assigner, l *launcher, tight bool) Output {
+func (t *try) pause(a *assign.Assigner, l *launch.Launcher, tight bool) Output {
 	unfinished := []plan.Refusal{{Cause: plan.PlanUnfinished}}
-	for _, c := range a.demand.classes {
-		c.postpone(a.journal, c.count(), unfinished)
+	for _, c := range a.Demand.Classes {
+		c.Postpone(a.Journal, c.Count(), unfinished)
 	}
-	if a.demand.triesGangs() || tight {
-		l.launches, l.cost = nil, 0
-		for i := range a.outcomes {
-			if o := &a.outcomes[i]; o.Verdict == plan.OnLaunch {
+	if a.Demand.TriesGangs() || tight {
+		l.Launches, l.Cost = nil, 0
+		for i := range a.Outcomes {
+			if o := &a.Outcomes[i]; o.Verdict == plan.OnLaunch {
 				*o = plan.Outcome{Group: o.Group, Pods: o.Pods, Verdict: plan.Waiting, Reasons: unfinished}
 			}
 		}
 	}
-	a.memory.plan(l.launches)
-	a.waitUntil(t.Now, plan.RestOfPlan)
+	a.Memory.Plan(l.Launches)
+	a.WaitUntil(t.Now, plan.RestOfPlan)
 	out := t.output(a, l, nil, nil)
 	rest := t.of
-	rest.in.Memory.fleet, rest.answers, rest.sent = l.market.fleet, t.solver.Answers(), max(t.of.sent, len(l.launches))
+	rest.in.Memory.fleet, rest.answers, rest.sent = l.Market.Fleet, t.solver.Answers(), max(t.of.sent, len(l.Launches))
 	out.Memory.cursor = &rest
 	return out
 }
 
 // output says what was decided, without the launches that Steps before returned.
-func (t *try) output(a *assigner, l *launcher, proofs []plan.Certificate, others []plan.Action) Output {
-	launches := l.launches[min(t.of.sent, len(l.launches)):]
+func (t *try) output(a *assign.Assigner, l *launch.Launcher, proofs []plan.Certificate, others []plan.Action) Output {
+	launches := l.Launches[min(t.of.sent, len(l.Launches)):]
 	actions := make([]plan.Action, 0, len(launches))
 	for _, x := range launches {
 		actions = append(actions, x)
 	}
 	actions = slices.Concat(actions, others)
-	if !a.wait.Until.IsZero() {
-		actions = append(actions, a.wait)
+	if !a.Wait.Until.IsZero() {
+		actions = append(actions, a.Wait)
 	}
-	sortOutcomes(a.outcomes)
-	a.trace.Units = t.solver.Units()
+	sortOutcomes(a.Outcomes)
+	a.Trace.Units = t.solver.Units()
 	return Output{
-		Plan:   plan.Plan{Actions: actions, Outcomes: a.outcomes, Proofs: proofs, Cost: l.cost, Unnominated: t.Policy.CannotNominate},
-		Memory: Memory{parts: *a.memory, fleet: l.market.fleet}, Trace: a.trace,
+		Plan:   plan.Plan{Actions: actions, Outcomes: a.Outcomes, Proofs: proofs, Cost: l.Cost, Unnominated: t.Policy.CannotNominate},
+		Memory: Memory{Memory: *a.Memory, fleet: l.Market.Fleet}, Trace: a.Trace,
 	}
 }

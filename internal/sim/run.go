@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -62,9 +62,9 @@ func (r *run) topology(p *pod) func(*node) bool {
 	if !r.scheduler.social && !slices.ContainsFunc(shape.Spread, func(x cluster.Spread) bool { return !x.Soft }) {
 		return nil
 	}
-	table := spread.Build(r.view.snapshot(), []spread.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: *shape}})
+	table := topology.Build(r.view.snapshot(), []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: *shape}})
 	return func(n *node) bool {
-		return table.Room(0, spread.Place{Name: n.Name, Labels: n.Labels, Taints: n.Taints}) > 0
+		return table.Room(0, topology.Place{Name: n.Name, Labels: n.Labels, Taints: n.Taints}) > 0
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/spread"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -21,8 +21,8 @@ type ours struct {
 	snapshot cluster.Snapshot
 	pending  []cluster.Pod
 	index    map[string]int // of pending, by name
-	table    *spread.Table  // all rules, a class for each pending pod
-	pods     *spread.Table  // the same without topology spread
+	table    *topology.Table  // all rules, a class for each pending pod
+	pods     *topology.Table  // the same without topology spread
 }
 
 func (w *world) lookups() translate.Lookups {
@@ -64,27 +64,27 @@ func newOurs(t *testing.T, w *world) *ours {
 		t.Fatal(err)
 	}
 	out := &ours{snapshot: s, index: map[string]int{}}
-	var all, pods []spread.Class
+	var all, pods []topology.Class
 	for _, p := range o.Pods {
 		if p.Node == "" {
 			out.index[p.Name] = len(out.pending)
 			out.pending = append(out.pending, p)
-			all = append(all, spread.Class{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape})
+			all = append(all, topology.Class{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape})
 			p.Shape.Spread = nil
-			pods = append(pods, spread.Class{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape})
+			pods = append(pods, topology.Class{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape})
 		}
 	}
-	out.table, out.pods = spread.Build(s, all), spread.Build(s, pods)
+	out.table, out.pods = topology.Build(s, all), topology.Build(s, pods)
 	return out
 }
 
 // place is the node as the core sees it.
-func (o *ours) place(n *cluster.NodeState) (fit.Place, spread.Place) {
+func (o *ours) place(n *cluster.NodeState) (fit.Place, topology.Place) {
 	p := fit.Place{Labels: &n.Node.Labels, Taints: n.Node.Taints, Free: n.Free}
 	for pod := range n.Pods() {
 		p.Ports = append(p.Ports, pod.Shape.Ports...)
 	}
-	return p, spread.Place{Name: n.Node.Name, Labels: p.Labels, Taints: p.Taints}
+	return p, topology.Place{Name: n.Node.Name, Labels: p.Labels, Taints: p.Taints}
 }
 
 // hopeless says that the required node affinity has only empty terms, which no

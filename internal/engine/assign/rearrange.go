@@ -1,0 +1,165 @@
+package assign
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Pods that arrive in pieces are planned in pieces, and the room that is left on
+// nodes on their way ends up where nobody can use it: CPU here, memory there. As
+// long as a node is not up, what is planned there is only a plan. So before nodes
+// are launched for pods that found no room, all that is planned on nodes on their
+// way is packed anew together with them.
+const (
+	// worthMoving is how much of what found no room may find none after a
+	// rearrangement either, in thousandths, for it to be made: it moves hundreds
+	// of pods, and a little that is left over now fills the next node.
+	worthMoving = 600
+	// movesFor is for how long after it came a pod may be moved. One that has
+	// waited longer keeps its place: it could be put off again and again.
+	movesFor = 20 * time.Second
+)
+
+// Rearranged returns a plan in which the pods that are planned on nodes on their
+// way are packed anew, together with those that found no room, if that leaves a
+// good deal less without room; else a itself. The demand and the room are gathered
+// again for it: those of a have been drawn from.
+func (a *Assigner) Rearranged(anew func() *Assigner) *Assigner {
+	lacking := a.lacking()
+	if lacking == 0 || a.Solver.Cut() || !a.mayRearrange() {
+		return a
+	}
+	o := anew()
+	o.packAnew()
+	o.FillAll()
+	if !o.Solver.Cut() && o.lacking() < lacking/1000*worthMoving && o.homelessOthers() <= a.homelessOthers() {
+		o.Trace.Objects += a.Trace.Objects
+		return o
+	}
+	return a
+}
+
+// mayRearrange says whether there is anything to be rearranged, and nothing
+// against it: places mean nothing to a scheduler that is not told of them; and
+// settle has a plan of its own for nodes that are kept.
+func (a *Assigner) mayRearrange() bool {
+	return !a.Policy.CannotNominate && !a.settled && slices.ContainsFunc(a.Room.Coming, (*room.Host).Planned)
+}
+
+// lacking is the work of the pods without room that could be helped by moving
+// others from nodes on their way.
+func (a *Assigner) lacking() int64 {
+	var largest, sum quantity.Resources
+	for _, h := range a.Room.Coming {
+		if h.Planned() {
+			largest = largest.Max(h.Most)
+		}
+	}
+	for _, c := range a.Demand.Classes {
+		if need := demand.WithoutAttach(c.Group.Shape.Requests); c.Exchangeable() && need.Fits(largest) {
+			sum = sum.Add(need.Times(c.Count()))
+		}
+	}
+	return price.Bulk(sum)
+}
+
+// homelessOthers counts the pods without room that may not change places.
+func (a *Assigner) homelessOthers() (n int64) {
+	for _, c := range a.Demand.Classes {
+		if !c.Exchangeable() {
+			n += c.Count()
+		}
+	}
+	return n
+}
+
+// packAnew keeps the promises of nodes that are up, of pods that may not be moved
+// and of those that have waited long, and packs the rest on the nodes on their
+// way.
+func (a *Assigner) packAnew() {
+	for _, c := range a.Demand.Classes {
+		a.keepNominations(c)
+	}
+	promises := a.promises()
+	a.keepPlanned(promises, func(c *demand.Class) int64 {
+		if c.Exchangeable() {
+			return 0
+		}
+		return c.Count()
+	})
+	hosts := pick.Those(a.Room.Coming, (*room.Host).Planned)
+	slots := a.fixedSlots(hosts, func(c *demand.Class) bool { return !c.Exchangeable() })
+	classes := pick.Those(a.Demand.Classes, (*demand.Class).Exchangeable)
+	for _, c := range classes {
+		waited := c.Waited(a.Now.Add(-movesFor))
+		for _, p := range slices.Concat(promises[c.Group.Kind], promises[shapeOf(c.Group.Kind)]) {
+			if !p.host.Planned() {
+				p.left -= p.host.Take(a.Journal, c, c.Last(), min(p.left, c.Count()))
+				continue
+			}
+			n := p.host.Take(a.Journal, c, c.Last(), min(p.left, waited))
+			waited, p.left = waited-n, p.left-n
+			slots.add(p.host, c, n)
+		}
+	}
+	classes = pick.Those(classes, func(c *demand.Class) bool { return c.Count() > 0 })
+	bins := a.packHosts(hosts, classes, (*demand.Class).Count)
+	if a.Solver.Cut() {
+		return
+	}
+	slices.SortStableFunc(bins, func(a, b hostBin) int { return room.Sooner(a.host, b.host) }) // the oldest pods take the first
+	for _, b := range bins {
+		for _, part := range b.parts {
+			c := classes[part.Class]
+			slots.add(b.host, c, b.host.Take(a.Journal, c, c.Last(), part.Count))
+		}
+	}
+	a.promise(slots)
+}
+
+// slots is what is promised anew, by NodeClaim.
+type slots map[string][]cluster.Slot
+
+func (x slots) add(h *room.Host, c *demand.Class, n int64) {
+	if n > 0 {
+		x[h.Claim.Name] = append(x[h.Claim.Name], cluster.Slot{Kind: c.Group.Kind, Count: n})
+	}
+}
+
+// fixedSlots is what the hosts are promised to pods of classes that are fixed, or
+// that have none here now. A class that moves also had what is promised to its
+// shape under labels that no class has any more; see keepPlanned.
+func (a *Assigner) fixedSlots(hosts []*room.Host, fixed func(*demand.Class) bool) slots {
+	kinds, shapes := map[string]bool{}, map[string]bool{} // what moves
+	for _, c := range a.Demand.Classes {
+		kinds[c.Group.Kind] = !fixed(c)
+		shapes[shapeOf(c.Group.Kind)] = shapes[shapeOf(c.Group.Kind)] || !fixed(c)
+	}
+	moves := func(kind string) bool {
+		yes, here := kinds[kind]
+		return yes || !here && shapes[shapeOf(kind)]
+	}
+	out := make(slots, len(hosts))
+	for _, h := range hosts {
+		out[h.Claim.Name] = pick.Those(a.Memory.PlannedOn(h.Claim), func(x cluster.Slot) bool { return !moves(x.Kind) })
+	}
+	return out
+}
+
+// promise remembers what the NodeClaims are for from now on.
+func (a *Assigner) promise(anew slots) {
+	a.Memory.Planned = pick.Those(a.Memory.Planned, func(p memory.Planned) bool { _, known := anew[p.Claim]; return !known })
+	for name, list := range anew {
+		a.Memory.Planned = append(a.Memory.Planned, memory.Planned{Claim: name, Slots: room.Merged(list)})
+	}
+	slices.SortFunc(a.Memory.Planned, func(a, b memory.Planned) int { return strings.Compare(a.Claim, b.Claim) })
+}

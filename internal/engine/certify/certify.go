@@ -1,0 +1,102 @@
+package certify
+
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/bound"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/launch"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// certifier proves what plans cost at least.
+type certifier struct {
+	view.View
+	*journal.Journal
+	room   *room.Room
+	market *offer.Market
+
+	launches []plan.Launch
+	alike    map[string][]alike // all pods, by namespace; see selected
+}
+
+// Launches proves how much less the launches could cost at best: what all pods
+// that this plan gave a place are worth, less the worth of the room that was
+// there. Only requirements count, every pool and every offering, whatever its
+// weight and whether it ran out a moment ago; so the bound holds for any plan.
+func Launches(v view.View, j *journal.Journal, r *room.Room, classes []*demand.Class, l *launch.Launcher) []plan.Certificate {
+	if len(l.Launches) == 0 {
+		return nil // the least cost of nothing is nothing
+	}
+	k := certifier{View: v, Journal: j, room: r, market: l.Market, launches: l.Launches}
+	q := k.pose(pick.Those(classes, func(c *demand.Class) bool { return c.Placed() > 0 }))
+	q.Hosts = k.boundHosts(q)
+	return []plan.Certificate{q.told(prove(q, l.Packed, l.Cost), l.Market.Fleet.Unpriced)}
+}
+
+const (
+	nearly = 50  // the inverse of the gap at which no better bound is looked for
+	few    = 200 // the inverse of the part of the pods that may count nothing then
+)
+
+// prove finds the bound. Where nearly all was packed at once on new nodes, the
+// packer's own prices prove it already.
+func prove(q *question, packed []launch.Packed, cost quantity.Money) bound.Certificate {
+	if len(packed) > 0 && len(q.Hosts) == 0 {
+		if prices, ok := pricesOf(packed[0], q); ok {
+			for _, i := range q.rest {
+				prices.Of = append(prices.Of, prices.Of[i])
+			}
+			if c := bound.With(q.Problem, prices); c.Bound >= cost-cost/nearly {
+				return c
+			}
+		}
+	}
+	return bound.Of(q.Problem)
+}
+
+// pricesOf returns the packer's prices for the classes, nothing for those that
+// were not one of the packer's, where they are of resources alone.
+func pricesOf(x launch.Packed, q *question) (price.Prices, bool) {
+	resources := len(q.dims.Names())
+	ofRule := func(d price.Dimension) bool { return d.Resource >= resources }
+	if !slices.Equal(x.Dims.Extended, q.dims.Extended) || len(x.Dims.Slots) > 0 || slices.ContainsFunc(x.Prices.Dimensions, ofRule) {
+		return price.Prices{}, false
+	}
+	whole := x.ByClass()
+	out := x.Prices
+	out.Of = make([][]int64, len(q.demand))
+	nothing := make([]int64, len(out.Dimensions))
+	var all, without int64
+	for i, c := range q.demand {
+		out.Of[i] = whole[c]
+		all += c.Placed()
+		if whole[c] == nil {
+			out.Of[i] = nothing
+			without += c.Placed()
+		}
+	}
+	return out, without <= all/few
+}
+
+// boundHosts is the room that was there before this plan, where a pod of the
+// demand could use it.
+func (k *certifier) boundHosts(q *question) []pack.Host {
+	least := q.demand[0].Group.Shape.Requests
+	for _, c := range q.demand[1:] {
+		least = least.Min(c.Group.Shape.Requests)
+	}
+	for state := range k.Snapshot.Roomy(demand.WithoutAttach(least)) {
+		k.Trace.Objects++
+		k.room.Node(state)
+	}
+	return q.hosts(k.room.Touched(func(*room.Host) bool { return true }), q.levels)
+}

@@ -1,0 +1,106 @@
+package certify
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// exclusive is a set of pods that must land on different nodes. Either no two of
+// them may share a node: all take one port of it, or all have one required
+// anti-affinity over hostnames, or zones, that selects each of them. Or they are of
+// one class that is spread over zones: then one in each zone that gets any needs
+// a node of its own. To a bound it is a resource of which every node has one.
+type exclusive struct {
+	key     string            // of the rule
+	port    *cluster.HostPort // one of these
+	term    *cluster.PodTerm
+	spread  *cluster.Spread
+	members []*demand.Class
+	pods    int64 // of them, that need a node each
+}
+
+// mostExclusive is how many sets a bound looks at, the largest first: a small one
+// seldom needs more nodes than all pods do together.
+const mostExclusive = 16
+
+// exclusiveOf finds the sets among the demand. Several of the same classes are one.
+func exclusiveOf(classes []*demand.Class) []exclusive {
+	var all []exclusive
+	index := map[string]int{}
+	enter := func(x exclusive, c *demand.Class) {
+		i, known := index[x.key]
+		if !known {
+			i, index[x.key] = len(all), len(all)
+			all = append(all, x)
+		}
+		if set := &all[i]; len(set.members) == 0 || set.members[len(set.members)-1] != c {
+			set.members = append(set.members, c)
+			set.pods += min(c.Placed(), math.MaxInt64-set.pods)
+		}
+	}
+	for _, c := range classes {
+		shape := &c.Group.Shape
+		for i := range shape.Ports {
+			enter(exclusive{key: cluster.Shape{Ports: shape.Ports[i : i+1]}.Key(), port: &shape.Ports[i]}, c)
+		}
+		for i := range shape.Apart {
+			x := exclusive{term: &shape.Apart[i]}
+			if x.term.Weight == 0 && (x.term.Key == label.Hostname || x.term.Key == label.Zone) && x.repels(c.Group) {
+				x.key = cluster.Shape{Apart: shape.Apart[i : i+1]}.Key()
+				enter(x, c)
+			}
+		}
+	}
+	return all
+}
+
+// largest leaves the sets that a bound looks at.
+func largest(all []exclusive) []exclusive {
+	slices.SortFunc(all, func(a, b exclusive) int { return cmp.Or(cmp.Compare(b.pods, a.pods), cmp.Compare(a.key, b.key)) })
+	var out []exclusive
+	for _, x := range all {
+		same := func(o exclusive) bool { return slices.Equal(o.members, x.members) }
+		if x.pods > 1 && len(out) < mostExclusive && !slices.ContainsFunc(out, same) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// repels says whether a pod of the group on a node keeps those of the set away.
+// Namespaces count that the term lists: what labels they have may change.
+func (x *exclusive) repels(g *cluster.Group) bool {
+	switch {
+	case x.port != nil:
+		return slices.ContainsFunc(g.Shape.Ports, x.port.Conflicts)
+	case x.term != nil:
+		return slices.Contains(x.term.Namespaces, g.Namespace) && x.term.Selector.Selects(g.Labels)
+	}
+	return false
+}
+
+// room is how many pods of the set the host may take. A term says nothing about a
+// node without the label, but one to come will have a hostname; and a spread may
+// count no other zone than those of the nodes that are there.
+func (x *exclusive) room(h *room.Host) int64 {
+	free := x.spread != nil || x.term != nil && (h.State != nil || x.term.Key != label.Hostname) &&
+		slices.ContainsFunc(h.Labels, func(l label.Lookup) bool { _, named := l.Get(x.term.Key); return !named })
+	switch {
+	case free:
+		return max(0, h.Most.PodSlots)
+	case h.State == nil:
+		return 1
+	}
+	for g, n := range h.State.Groups() {
+		if n > 0 && x.repels(g) {
+			return 0
+		}
+	}
+	return 1
+}

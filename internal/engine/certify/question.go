@@ -1,0 +1,194 @@
+package certify
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/bound"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// question is what a certificate answers: what the demand costs at least, on all
+// that could be launched for it and the room that is there.
+type question struct {
+	bound.Problem
+	demand    []*demand.Class        // sorted by key; the first classes of the problem
+	levels    []*demand.Level        // by index of Where
+	dims      demand.Dimensions      // of the vectors
+	exclusive []exclusive            // sets of pods, one more dimension each
+	rest      []int                  // the demand that the problem's last classes are of; see withExclusive
+	joined    map[*demand.Class]bool // demand whose pods share one node; see sharesOne
+}
+
+// pose asks about the demand, which it sorts by key, without hosts.
+func (k *certifier) pose(classes []*demand.Class) *question {
+	slices.SortStableFunc(classes, func(a, b *demand.Class) int { return strings.Compare(a.Group.Key, b.Group.Key) })
+	q := &question{demand: classes, dims: demand.DimensionsOf(classes), joined: map[*demand.Class]bool{}}
+	sets := exclusiveOf(classes)
+	for i := range k.market.Fleet.Rows {
+		r := &k.market.Fleet.Rows[i]
+		q.Offers = append(q.Offers, pack.Offer{Name: r.Name, Group: r.Group, Net: q.dims.Vector(r.Most), Prices: r.Prices, Zones: r.Zones, Nodes: -1})
+		if r.Left >= 0 {
+			q.Offers[i].Nodes = r.Left
+		}
+	}
+	where := map[string]int{}
+	q.Classes = make([]pack.Class, 0, len(classes))
+	for _, c := range classes {
+		l := &c.Levels[c.Last()]
+		key := demand.PlaceKey(&l.Shape, false)
+		w, known := where[key]
+		if !known {
+			w = len(q.Where)
+			where[key] = w
+			q.Where = append(q.Where, pack.Where{Zones: k.market.Places(key, l, false)})
+			q.levels = append(q.levels, l)
+		}
+		need, n := demand.WithoutAttach(l.Shape.Requests), c.Placed()
+		if k.sharesOne(c) {
+			q.joined[c] = true
+			need, n = need.Times(n), 1
+		}
+		q.Classes = append(q.Classes, pack.Class{Key: c.Group.Key, Need: q.dims.Vector(need), Count: n, Where: w})
+		if x, ok := k.spreadOf(c, q.Where[w]); ok {
+			sets = append(sets, x)
+		}
+	}
+	q.withExclusive(largest(sets))
+	return q
+}
+
+// withExclusive adds the sets to a problem without hosts, as one more dimension
+// each. The pods of a class beyond those that need a node each are a class behind
+// the others.
+func (q *question) withExclusive(sets []exclusive) {
+	q.exclusive = sets
+	number := map[*demand.Class]int{}
+	for i, c := range q.demand {
+		number[c] = i
+	}
+	for range sets {
+		for i := range q.Offers {
+			q.Offers[i].Net = append(q.Offers[i].Net, 1)
+		}
+		for i := range q.Classes {
+			q.Classes[i].Need = append(q.Classes[i].Need, 0)
+		}
+	}
+	for i := range sets {
+		for _, c := range sets[i].members {
+			need := q.Classes[number[c]].Need
+			need[len(need)-len(sets)+i] = 1
+		}
+	}
+	for i := range sets {
+		x := &sets[i]
+		if x.spread == nil {
+			continue
+		}
+		at := number[x.members[0]]
+		rest := q.Classes[at]
+		rest.Need, rest.Count = slices.Clone(rest.Need), rest.Count-x.pods
+		rest.Need[len(rest.Need)-len(sets)+i] = 0
+		q.Classes[at].Count = x.pods
+		q.rest, q.Classes = append(q.rest, at), append(q.Classes, rest)
+	}
+}
+
+// hosts is the room of the hosts that a pod of any of the levels could use, as it
+// was before this plan.
+func (q *question) hosts(hosts []*room.Host, levels []*demand.Level) []pack.Host {
+	var out []pack.Host
+	for _, h := range hosts {
+		x := pack.Host{Free: q.room(h), Holds: make([]uint64, (len(levels)+63)/64)}
+		found := false
+		for w, l := range levels {
+			if h.Could(l) {
+				x.Holds[w>>6] |= 1 << (w & 63)
+				found = true
+			}
+		}
+		if found {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// room is the vector of what was free on the host before this plan.
+func (q *question) room(h *room.Host) []int64 {
+	v := q.dims.Vector(h.Most)
+	for i := range q.exclusive {
+		v = append(v, q.exclusive[i].room(h))
+	}
+	return v
+}
+
+// told says what was proven in terms of the objects. An exclusive set is told by
+// who has a price for it.
+func (q *question) told(c bound.Certificate, unpriced []string) plan.Certificate {
+	c = q.asTold(c)
+	out := plan.Certificate{Bound: c.Bound, Scale: c.Scale, Unpriced: unpriced}
+	names := q.dims.Names()
+	var told []int
+	for i, x := range c.Dimensions {
+		set := x.Resource - len(names)
+		if set >= 0 && !slices.ContainsFunc(c.Prices, func(prices []int64) bool { return len(prices) > 0 && prices[i] > 0 }) {
+			continue
+		}
+		d := plan.Dimension{Resource: plan.Apart(set + 1), Unit: x.Unit}
+		if set < 0 {
+			d.Resource = names[x.Resource]
+		}
+		told, out.Dimensions = append(told, i), append(out.Dimensions, d)
+	}
+	for i, d := range q.demand {
+		prices := c.Prices[i]
+		switch {
+		case len(prices) == 0:
+			prices = make([]int64, len(told))
+		case len(q.exclusive) > 0:
+			prices = make([]int64, len(told))
+			for j, k := range told {
+				if q.Classes[i].Need[c.Dimensions[k].Resource] > 0 {
+					prices[j] = c.Prices[i][k]
+				}
+			}
+		}
+		out.Demand = append(out.Demand, plan.DemandPrice{Group: d.Group.Key, Count: d.Placed(), Together: q.joined[d], Prices: prices})
+	}
+	return out
+}
+
+// asTold is what is proven in the terms that are told. A pod belongs to the
+// exclusive sets that it has a price for, and to no other: only those are told, and
+// a pod that is not known to belong to a set may go where the set has no room. And
+// all pods of a class have the same prices.
+func (q *question) asTold(c bound.Certificate) bound.Certificate {
+	changed := len(q.rest) > 0
+	for k, i := range q.rest {
+		c.Prices[len(q.Classes)-len(q.rest)+k] = c.Prices[i]
+	}
+	for n := range q.exclusive {
+		set := len(q.dims.Names()) + n
+		at := slices.IndexFunc(c.Dimensions, func(d price.Dimension) bool { return d.Resource == set })
+		for i := range q.Classes {
+			need := q.Classes[i].Need
+			if need[set] > 0 && (at < 0 || len(c.Prices[i]) == 0 || c.Prices[i][at] == 0) {
+				need[set], changed = 0, true
+			}
+		}
+	}
+	if changed {
+		proven, err := bound.Proven(q.Problem, c)
+		if err != nil {
+			proven = 0
+		}
+		c.Bound = min(c.Bound, proven)
+	}
+	return c
+}

@@ -1,0 +1,270 @@
+package demand
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Demand is what needs room in one try of a Step, and what became of it so far.
+type Demand struct {
+	view.View
+	*journal.Journal
+	memory *memory.Memory
+
+	Classes []*Class // sorted by priority, then key
+	byKey   map[string]*Class
+	gangs   []gang          // sorted by id
+	without map[string]bool // gangs that are not tried any more, by id
+
+	preempting  map[string]int64              // by group: pods for which the scheduler is making room
+	Preempted   map[string]quantity.Resources // by node: what they will take of it
+	PortsMatter bool                          // a class asks for host ports
+
+	Refused Refused
+}
+
+// Gather collects what needs room, by group. It leaves out the gangs that are
+// excluded, by id.
+func Gather(v view.View, m *memory.Memory, j *journal.Journal, excluded map[string]bool) *Demand {
+	d := &Demand{
+		View: v, Journal: j, memory: m, byKey: map[string]*Class{}, without: excluded,
+		preempting: map[string]int64{}, Preempted: map[string]quantity.Resources{}, Refused: Refused{unplaced: map[rank]int64{}},
+	}
+	d.gatherPending()
+	d.gatherDisplaced()
+	d.gatherDeclared()
+	d.Classes = pick.Those(d.Classes, func(c *Class) bool { return c.Count() > 0 })
+	var all int64
+	for _, c := range d.Classes {
+		c.Had = c.Count()
+		all += c.Had
+		d.PortsMatter = d.PortsMatter || len(c.Group.Shape.Ports) > 0
+	}
+	m.Growth = m.Growth.Next(all, v.Now)
+	slices.SortFunc(d.Classes, func(a, b *Class) int {
+		return cmp.Or(cmp.Compare(b.Group.Shape.Priority, a.Group.Shape.Priority), strings.Compare(a.Group.Key, b.Group.Key))
+	})
+	j.Trace.Classes = len(d.Classes)
+	d.excludeGangs()
+	return d
+}
+
+// gatherPending adds the pods that wait for a node.
+func (d *Demand) gatherPending() {
+	for g := range d.Snapshot.PendingGroups() {
+		d.Trace.Objects++
+		c := d.class(g)
+		c.Pods = make([]PodRef, 0, g.PendingCount())
+		c.Nominated = g.Nominated() > 0
+		for id, p := range g.Waiting() {
+			if !c.Nominated {
+				c.Pods = append(c.Pods, PodRef{id, p})
+				continue
+			}
+			if _, there := d.Snapshot.State(p.Nominated); there && p.Nominated != "" && !p.NominatedByUs {
+				// The scheduler is making room for it by preemption.
+				d.Outcomes = append(d.Outcomes, plan.Outcome{Group: g.Key, Pods: []string{id}, Verdict: plan.OnNode, On: p.Nominated})
+				d.preempting[g.Key]++
+				d.Preempted[p.Nominated] = d.Preempted[p.Nominated].Add(p.Shape.Requests)
+				continue
+			}
+			c.Pods = append(c.Pods, PodRef{id, p})
+		}
+		d.Trace.Pods += len(c.Pods)
+	}
+}
+
+func (d *Demand) class(g *cluster.Group) *Class {
+	if c, ok := d.byKey[g.Key]; ok {
+		return c
+	}
+	c := &Class{Group: g, Levels: Levels(g.Shape, d.Policy.IgnorePreferences, d.preferNoSchedule())}
+	d.byKey[g.Key] = c
+	d.Classes = append(d.Classes, c)
+	return c
+}
+
+// preferNoSchedule says whether a pool has a taint that only prefers to keep
+// pods away.
+func (d *Demand) preferNoSchedule() bool {
+	return slices.ContainsFunc(d.Snapshot.Supply().Pools, func(p cluster.Pool) bool {
+		return slices.ContainsFunc(p.Taints, func(t cluster.Taint) bool { return t.Effect == cluster.PreferNoSchedule })
+	})
+}
+
+// gatherDisplaced adds the pods of nodes that go.
+func (d *Demand) gatherDisplaced() {
+	for _, c := range d.Claims {
+		if c.Node == "" {
+			continue
+		}
+		state, ok := d.Snapshot.State(c.Node)
+		if !ok || !state.Node.Leaving(&c) {
+			continue
+		}
+		for p := range state.Pods() {
+			if p.Pinned || p.Deleting {
+				continue
+			}
+			g, _ := d.Snapshot.GroupOf(p.ID())
+			class := d.class(g)
+			class.Displaced = append(class.Displaced, PodRef{p.ID(), &p})
+			d.Trace.Pods++
+		}
+	}
+}
+
+const (
+	// declaredAtMost is how long declared replicas count at the longest, in units
+	// of the patience with their controller.
+	declaredAtMost = 10
+	// declaredAtOnce is how many declared replicas of one controller count at
+	// once: a slip of the keyboard should not order a thousand machines before the
+	// first pod exists.
+	declaredAtOnce = 5_000
+)
+
+// gatherDeclared adds the replicas that controllers have declared, for as long
+// as controllers of the kind make progress: one of them may wait for its turn
+// behind the others.
+func (d *Demand) gatherDeclared() {
+	list := d.Snapshot.Workloads()
+	since := d.noteProgress(list)
+	for i, w := range list {
+		d.Trace.Objects++
+		progress, _ := memory.FirstSeen(d.memory.Advanced, w.Kind)
+		patience, missing := d.Policy.DeclaredPatience, min(w.Missing, declaredAtOnce)
+		if w.Missing == 0 || d.Now.Sub(progress) >= patience || d.Now.Sub(since[i]) >= declaredAtMost*patience {
+			continue
+		}
+		c := d.class(d.Snapshot.GroupFor(w.Namespace, w.Labels, w.Shape))
+		c.Declared += missing
+		c.declaredAt = pick.Earliest(c.declaredAt, since[i])
+		d.WaitUntil(pick.Earliest(progress.Add(patience), since[i].Add(declaredAtMost*patience)), plan.PlannedPods)
+		d.Trace.Declared += missing
+	}
+}
+
+// noteProgress remembers what the workloads lack now, and returns since when
+// each has lacked something. A kind of controller has made progress when one of
+// its workloads lacks another number than before, and also when it is new or
+// lacks nothing any more: then it is not listed now, and all the others may
+// still wait for their first turn.
+func (d *Demand) noteProgress(list []cluster.Workload) (since []time.Time) {
+	before, now := d.memory.Declared, d.Now
+	seen := make([]memory.Progress, len(list))
+	since = make([]time.Time, len(list))
+	found := 0
+	for i, w := range list {
+		seen[i] = memory.Progress{Workload: w.ID(), Missing: w.Missing, Since: now}
+		k, known := slices.BinarySearchFunc(before, seen[i].Workload, func(x memory.Progress, id string) int { return strings.Compare(x.Workload, id) })
+		if known {
+			seen[i].Since = pick.Earliest(before[k].Since, now)
+			found++
+		}
+		if !known || before[k].Missing != w.Missing {
+			d.memory.NoteProgress(w.Kind, now)
+		}
+		since[i] = seen[i].Since
+	}
+	d.memory.Declared = seen // by workload, as the snapshot lists them
+	if found == len(before) {
+		return since
+	}
+	listed := map[string]bool{}
+	for _, p := range seen {
+		listed[p.Workload] = true
+	}
+	for _, p := range before {
+		if kind, _, _ := strings.Cut(p.Workload, "/"); !listed[p.Workload] {
+			d.memory.NoteProgress(kind, now)
+		}
+	}
+	return since
+}
+
+// GatherRules builds the table of what pods say about each other, unless no pod
+// says anything.
+func (d *Demand) GatherRules() {
+	found, levels := false, 0
+	for range d.Snapshot.AntiAffine() {
+		found = true
+		break
+	}
+	for _, c := range d.Classes {
+		levels += len(c.Levels)
+	}
+	list := make([]topology.Class, 0, levels)
+	for _, c := range d.Classes {
+		c.Rules = make([]int, len(c.Levels))
+		for i, l := range c.Levels {
+			found = found || len(l.Shape.Spread)+len(l.Shape.Together)+len(l.Shape.Apart) > 0
+			c.Rules[i] = len(list)
+			list = append(list, topology.Class{Namespace: c.Group.Namespace, Labels: c.Group.Labels, Shape: l.Shape})
+		}
+	}
+	if !found {
+		return
+	}
+	d.Trace.Objects += d.Snapshot.NodeCount() // each of them may be in a domain
+	table := topology.Build(d.Snapshot, list)
+	sought := table.Followed()
+	for _, c := range d.Classes {
+		c.Table, c.sought = table, sought
+		for _, p := range c.Displaced {
+			if state, ok := d.Snapshot.State(p.Node); ok {
+				c.Tell(topology.Place{Name: p.Node, Labels: state.Node.Labels, Taints: state.Node.Taints}, -1)
+			}
+		}
+	}
+}
+
+// Remaining counts the demand that has no place yet.
+func (d *Demand) Remaining() int64 {
+	var n int64
+	for _, c := range d.Classes {
+		n += c.Count()
+	}
+	return n
+}
+
+// Relax lets every class that has no place yet give up its next preference. It
+// returns false where none has another.
+func (d *Demand) Relax() (more bool) {
+	for _, c := range d.Classes {
+		if c.Count() > 0 && c.Level < c.Last() {
+			c.Level++
+			more = true
+		}
+	}
+	return more
+}
+
+// PutAside takes the declared pods out of the demand.
+func (d *Demand) PutAside() {
+	for _, c := range d.Classes {
+		c.aside, c.Declared = c.Declared, 0
+	}
+}
+
+// BringBack puts the declared pods in again, with all their preferences.
+func (d *Demand) BringBack() {
+	for _, c := range d.Classes {
+		if c.aside > 0 && c.Count() == 0 {
+			c.Level = 0
+		}
+		c.Declared += c.aside
+		c.aside = 0
+	}
+}

@@ -1,0 +1,132 @@
+package demand
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// Level is a pod's shape with some of its preferences taken as requirements and
+// the rest dropped. It has no preferences of its own left.
+type Level struct {
+	Shape   cluster.Shape
+	Avoid   bool     // stay off nodes with PreferNoSchedule taints
+	Dropped []string // preferences given up to get here, in words
+}
+
+// Levels lists what to try for the shape, one after the other: first with all
+// preferences, last with what is required only. The order in which preferences
+// are given up is Karpenter's: pod affinity, pod anti-affinity, node affinity
+// (heaviest first within each), spreads that may be broken, and last the taints
+// that only prefer to keep pods away, where a pool has any.
+func Levels(shape cluster.Shape, ignore, preferNoSchedule bool) []Level {
+	hard := shape
+	hard.Preferred, hard.Spread, hard.Together, hard.Apart = nil, nil, nil, nil
+	soft := preferences{node: slices.Clone(shape.Preferred)}
+	for _, t := range shape.Spread {
+		if t.Soft {
+			soft.spread = append(soft.spread, t)
+		} else {
+			hard.Spread = append(hard.Spread, t)
+		}
+	}
+	hard.Together, soft.together = split(shape.Together)
+	hard.Apart, soft.apart = split(shape.Apart)
+	if ignore {
+		return []Level{{Shape: hard}}
+	}
+	heaviestFirst(soft.together, func(t cluster.PodTerm) int32 { return t.Weight })
+	heaviestFirst(soft.apart, func(t cluster.PodTerm) int32 { return t.Weight })
+	heaviestFirst(soft.node, func(p cluster.Preference) int32 { return p.Weight })
+	out := []Level{{Shape: soft.with(hard), Avoid: preferNoSchedule}}
+	for {
+		what, more := soft.drop()
+		if !more {
+			break
+		}
+		out = append(out, Level{Shape: soft.with(hard), Avoid: preferNoSchedule, Dropped: append(slices.Clone(out[len(out)-1].Dropped), what)})
+	}
+	if preferNoSchedule {
+		last := out[len(out)-1]
+		out = append(out, Level{Shape: last.Shape, Dropped: append(slices.Clone(last.Dropped), "taints with the effect PreferNoSchedule")})
+	}
+	return out
+}
+
+// preferences are those not given up yet.
+type preferences struct {
+	together, apart []cluster.PodTerm
+	node            []cluster.Preference
+	spread          []cluster.Spread
+}
+
+// with makes requirements of the preferences. Of several node affinity terms
+// only the heaviest counts, as with Karpenter: they need not go together.
+func (p preferences) with(hard cluster.Shape) cluster.Shape {
+	out := hard
+	out.Together = append(slices.Clone(hard.Together), required(p.together)...)
+	out.Apart = append(slices.Clone(hard.Apart), required(p.apart)...)
+	out.Spread = slices.Clone(hard.Spread)
+	for _, t := range p.spread {
+		t.Soft = false
+		out.Spread = append(out.Spread, t)
+	}
+	if len(p.node) == 0 {
+		return out
+	}
+	wish := p.node[0].Node
+	if len(hard.Affinity) == 0 {
+		out.Affinity = []label.Requirements{wish}
+		return out
+	}
+	out.Affinity = nil
+	for _, term := range hard.Affinity {
+		if len(term) > 0 { // one without requirements matches nothing
+			term = term.And(wish)
+		}
+		out.Affinity = append(out.Affinity, term)
+	}
+	return out
+}
+
+// drop gives up the next preference and says which, until none is left.
+func (p *preferences) drop() (what string, ok bool) {
+	switch {
+	case len(p.together) > 0:
+		what, p.together = "pod affinity over "+p.together[0].Key, p.together[1:]
+	case len(p.apart) > 0:
+		what, p.apart = "pod anti-affinity over "+p.apart[0].Key, p.apart[1:]
+	case len(p.node) > 0:
+		what, p.node = "node affinity "+p.node[0].Node.String(), p.node[1:]
+	case len(p.spread) > 0:
+		what, p.spread = "spread over "+p.spread[0].Key+" with maxSkew "+strconv.FormatInt(p.spread[0].MaxSkew, 10), p.spread[1:]
+	default:
+		return "", false
+	}
+	return what, true
+}
+
+func split(terms []cluster.PodTerm) (hard, soft []cluster.PodTerm) {
+	for _, t := range terms {
+		if t.Weight == 0 {
+			hard = append(hard, t)
+		} else {
+			soft = append(soft, t)
+		}
+	}
+	return hard, soft
+}
+
+func required(terms []cluster.PodTerm) []cluster.PodTerm {
+	out := slices.Clone(terms)
+	for i := range out {
+		out[i].Weight = 0
+	}
+	return out
+}
+
+func heaviestFirst[T any](list []T, weight func(T) int32) {
+	slices.SortStableFunc(list, func(a, b T) int { return int(weight(b)) - int(weight(a)) })
+}

@@ -1,0 +1,220 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/launch"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Hurdles that a row takes before a pod of a class could run on a node of it,
+// from what rules out most to what rules out least.
+const (
+	hurdleWhere  = iota // labels, volumes and DaemonSets' ports
+	hurdleSize          // an empty node holds the pod
+	hurdleSale          // it can be had now
+	hurdleLimits        // the pool's limits leave room for it
+	hurdlesTaken
+)
+
+// course is the rows of one pool as the hurdles of one class.
+type course struct {
+	*explainer
+	pool  int
+	where []uint64
+	need  quantity.Resources
+	usage offer.Usage
+
+	limit plan.Limit // that stops the cheapest row, with the least that a row adds to it
+	full  string     // a reservation that has no room left
+}
+
+func (e *explainer) course(c *demand.Class, pool int) *course {
+	return &course{
+		explainer: e, pool: pool, where: e.market.Where(c), need: c.Shape().Requests, usage: e.market.Usage(e.market.Fleet.Pools[pool]),
+	}
+}
+
+// stops returns the hurdle that stops the row.
+func (x *course) stops(i int) int {
+	row := &x.market.Fleet.Rows[i]
+	switch {
+	case x.where[i] == 0:
+		return hurdleWhere
+	case !x.need.Fits(x.slots.OnNew(row.Net, row.Type)):
+		return hurdleSize
+	case x.where[i]&x.market.Sale[i] == 0:
+		return hurdleSale
+	case row.Left >= 0 && x.market.ReservationUse(row) >= row.Left:
+		x.full = row.Reservation
+		return hurdleSale
+	}
+	limit, over := x.usage.Refuses(row.Type.Capacity)
+	if !over {
+		return hurdlesTaken
+	}
+	limit.Adds = row.Type.Capacity.Get(limit.Name)
+	if x.limit.Name == "" || x.limit.Name == limit.Name && limit.Adds < x.limit.Adds {
+		x.limit = limit
+	}
+	return hurdleLimits
+}
+
+// run counts the instance types that get as far as each hurdle.
+func (x *course) run() (at [hurdlesTaken + 1]int) {
+	var seen [hurdlesTaken + 1]map[*catalog.InstanceType]bool
+	for i := range x.market.Fleet.Rows {
+		row := &x.market.Fleet.Rows[i]
+		if row.Pool != x.pool {
+			continue
+		}
+		for h := x.stops(i); h >= hurdleWhere; h-- {
+			if seen[h] == nil {
+				seen[h] = map[*catalog.InstanceType]bool{}
+			}
+			seen[h][row.Type] = true
+		}
+	}
+	for h := range seen {
+		at[h] = len(seen[h])
+	}
+	return at
+}
+
+// refusalByRow looks at what the pool can launch.
+func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan.Refusal {
+	x := e.course(c, pool)
+	at := x.run()
+	switch {
+	case at[hurdleWhere] == 0:
+		r.Cause, r.Detail = plan.NoType, "the pool's own leave none"
+	case at[hurdleSize] == 0:
+		e.unmatched(&r, c, pool)
+		if r.Cause == plan.NoType {
+			r.Types = at[hurdleWhere]
+		}
+	case at[hurdleSale] == 0:
+		r.Cause, r.Types = plan.TooLarge, at[hurdleSize]
+		x.tooLarge(&r)
+	case at[hurdleLimits] == 0:
+		r.Cause, r.Types = plan.NoCapacity, at[hurdleSale]
+		if x.full != "" {
+			r.Detail = "no room is left in the reservation " + x.full
+		}
+	case at[hurdlesTaken] == 0:
+		r.Cause, r.Detail, r.Limit = plan.LimitReached, x.limit.Name, &x.limit
+	case e.unmet[r.Pool]:
+		r.Cause, r.Detail = plan.MinValuesUnmet, x.alike()
+	default:
+		r.Cause, r.Detail = plan.Topology, e.why(c, pool)
+	}
+	return r
+}
+
+// alike says which of the pool's minValues has too few values among the rows of
+// one kind that could be launched.
+func (x *course) alike() string {
+	for _, m := range x.market.Fleet.Pools[x.pool].MinValues {
+		groups, most := map[int]map[string]bool{}, 0
+		for i := range x.market.Fleet.Rows {
+			row := &x.market.Fleet.Rows[i]
+			if row.Pool != x.pool || x.stops(i) != hurdlesTaken {
+				continue
+			}
+			if groups[row.Group] == nil {
+				groups[row.Group] = map[string]bool{}
+			}
+			most = max(most, launch.Note(groups[row.Group], row, m.Key))
+		}
+		if most < m.Count {
+			return fmt.Sprintf("%s: %d are asked for, %d hold it", m.Key, m.Count, most)
+		}
+	}
+	return ""
+}
+
+// tooLarge names the type that comes closest and what it lacks: of what no type
+// has enough of, or, where each resource alone is there, of anything.
+func (x *course) tooLarge(r *plan.Refusal) {
+	var biggest quantity.Resources
+	var rows []*offer.Row
+	for i := range x.market.Fleet.Rows {
+		if row := &x.market.Fleet.Rows[i]; row.Pool == x.pool && x.where[i] != 0 {
+			rows = append(rows, row)
+			biggest = biggest.Max(x.slots.OnNew(row.Net, row.Type))
+		}
+	}
+	never := x.need.Lacking(biggest)
+	var best int64
+	for _, row := range rows {
+		lacking := x.need.Lacking(x.slots.OnNew(row.Net, row.Type))
+		if len(never) > 0 {
+			lacking = pick.Those(lacking, func(y quantity.Shortage) bool { return y.Resource == never[0].Resource })
+		}
+		worst := slices.MinFunc(lacking, func(a, b quantity.Shortage) int {
+			return cmp.Compare(quantity.Part(a.Free, a.Need), quantity.Part(b.Free, b.Need))
+		})
+		if there := quantity.Part(worst.Free, worst.Need); r.Shortage == nil || there > best {
+			best, r.Largest, r.Shortage, r.Detail = there, row.Type.Name, &worst, worst.Resource
+		}
+	}
+}
+
+// unmatched says why no row of the pool is where the class may run: no node has
+// what it asks for, or none of those that do can have its volumes, or a DaemonSet
+// takes its ports there.
+func (e *explainer) unmatched(r *plan.Refusal, c *demand.Class, pool int) {
+	shape := c.Shape()
+	volumes, ports := []string{}, ""
+	for i := range e.market.Fleet.Rows {
+		row := &e.market.Fleet.Rows[i]
+		for m := row.Zones; m != 0 && row.Pool == pool; m &= m - 1 {
+			labels := row.Labels(bits.TrailingZeros64(m))
+			if _, ok := fit.Affinity(shape, labels); !ok {
+				continue
+			}
+			if unmet, ok := fit.Volumes(shape, labels); ok {
+				ports = e.portsTaken(shape, labels, e.market.Fleet.Pools[pool].Taints)
+			} else if text := unmet.String(); !slices.Contains(volumes, text) {
+				volumes = append(volumes, text)
+			}
+		}
+	}
+	switch {
+	case ports != "":
+		r.Cause, r.Detail = plan.HostPorts, ports
+	case len(volumes) > 0:
+		r.Cause, r.Detail = plan.Volumes, strings.Join(volumes, "; ")
+	default:
+		r.Cause = plan.NoType
+		r.Detail, r.Ask = e.market.Ask(shape, pool)
+	}
+}
+
+// portsTaken names a DaemonSet that takes one of the shape's host ports on a
+// node with these labels and taints.
+func (e *explainer) portsTaken(shape *cluster.Shape, labels label.Lookup, taints []cluster.Taint) string {
+	for _, d := range e.Snapshot.Supply().DaemonSets {
+		if !fit.PortsConflict(d.Shape.Ports, shape.Ports) || !fit.Node(d.Shape, labels, taints) {
+			continue
+		}
+		for _, p := range shape.Ports {
+			if fit.PortsConflict(d.Shape.Ports, []cluster.HostPort{p}) {
+				return fmt.Sprintf("%d/%s, by the DaemonSet %s", p.Port, p.Protocol, d.ID())
+			}
+		}
+	}
+	return ""
+}

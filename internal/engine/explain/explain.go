@@ -1,0 +1,114 @@
+package explain
+
+import (
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/launch"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// explainer says why demand has no place.
+type explainer struct {
+	view.View
+	market *offer.Market
+	slots  room.AttachSlots
+	unmet  map[string]bool // pools whose minValues could not be met
+}
+
+// Unplaced says why what is left of the demand cannot be placed. The unmet are the
+// pools whose minValues could not be met.
+func Unplaced(v view.View, d *demand.Demand, m *offer.Market, slots room.AttachSlots, unmet map[string]bool) {
+	e := explainer{View: v, market: m, slots: slots, unmet: unmet}
+	for _, c := range d.Classes {
+		if c.Count() > 0 {
+			c.Level = c.Last()
+			d.Refuse(c, e.refusals(c))
+		}
+	}
+}
+
+// refusals says why none of the pools takes the class, at its level.
+func (e *explainer) refusals(c *demand.Class) []plan.Refusal {
+	if list := c.Shape().Unsupported; len(list) > 0 {
+		out := make([]plan.Refusal, len(list))
+		for i, u := range list {
+			out[i] = plan.Refusal{Cause: plan.NotSupported, Detail: u}
+		}
+		return out
+	}
+	if len(e.market.Fleet.Pools) == 0 {
+		return []plan.Refusal{{Cause: plan.NoPool}}
+	}
+	out := make([]plan.Refusal, len(e.market.Fleet.Pools))
+	for i := range e.market.Fleet.Pools {
+		out[i] = e.refusal(c, i)
+	}
+	return out
+}
+
+// refusal says why the pool cannot take the class, judged by what is required.
+func (e *explainer) refusal(c *demand.Class, pool int) plan.Refusal {
+	p, shape := e.market.Fleet.Pools[pool], c.Shape()
+	r := plan.Refusal{Pool: p.Name}
+	class, ok := e.Snapshot.Class(p.Class)
+	switch {
+	case p.Deleting:
+		r.Cause, r.Detail = plan.PoolNotReady, "it is being deleted"
+		return r
+	case !p.Ready:
+		r.Cause, r.Detail = plan.PoolNotReady, p.NotReady
+		return r
+	case !ok || !class.Ready:
+		r.Cause, r.Detail = plan.PoolNotReady, "its EC2NodeClass "+p.Class+" is not ready: "+class.NotReady
+		return r
+	}
+	if taint, kept := cluster.Untolerated(p.Taints, shape.Tolerations); kept {
+		r.Cause, r.Detail, r.Taint = plan.UntoleratedTaint, taint.String(), &taint
+		return r
+	}
+	if text, contradicts := contradiction(shape, p); contradicts {
+		r.Cause, r.Detail = plan.Requirements, text
+		return r
+	}
+	return e.refusalByRow(r, c, pool)
+}
+
+// contradiction says on which label the pool and the shape cannot agree.
+func contradiction(shape *cluster.Shape, p cluster.Pool) (text string, found bool) {
+	for _, alternative := range shape.Alternatives() {
+		x, bad := alternative.And(p.Requirements).Contradiction()
+		if !bad {
+			return "", false
+		}
+		asked, _ := alternative.Get(x.Key())
+		if has, ruled := p.Requirements.Get(x.Key()); ruled && !asked.Contradicts() {
+			text = "the pool has " + has.String() + ", the pod asks for " + asked.String()
+		} else {
+			text = "the pod's own about " + x.Key()
+		}
+	}
+	return text, true
+}
+
+// why asks the topology rules about the first domain of the pool.
+func (e *explainer) why(c *demand.Class, pool int) string {
+	if c.Table == nil {
+		return ""
+	}
+	keys := c.DomainKeys()
+	domains := launch.Domains(e.market, pool, c, keys)
+	for _, place := range domains {
+		if text := c.Table.Why(c.Rule(), place); text != "" {
+			return text
+		}
+	}
+	if len(domains) == 0 && len(keys) > 0 {
+		return "its nodes lack the label " + strings.Join(keys, " or ")
+	}
+	return ""
+}

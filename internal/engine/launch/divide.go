@@ -1,0 +1,317 @@
+package launch
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// item is a part of a class's demand as the packer sees it: all of it, or what
+// goes to one topology domain.
+type item struct {
+	name  string // its key, once it is described
+	Class *demand.Class
+	Cell  *cell // nil where topology does not matter
+	count int64 // pods
+	left  int64 // of them, not launched for yet
+	where []uint64
+	// unit is how many pods must share a node; with is an item of which one pod
+	// comes with them, nil for none.
+	Unit int64
+	With *item
+	// untied says that pods of it were left to the next round, for no want of room.
+	untied bool
+}
+
+// cell is the nodes to come that are in the same topology domains, as far as one
+// class's rules look.
+type cell struct {
+	name  string   // values of the keys, for order
+	where []uint64 // by row of the fleet: zones
+	place topology.Place
+	price quantity.Money // of the cheapest row, to break ties
+}
+
+// cellsKey is what cells are the same for.
+type cellsKey struct {
+	where *uint64
+	keys  string
+}
+
+// division shares the demand of a turn out to items of the packer.
+type division struct {
+	*turn
+	known  map[cellsKey][]*cell
+	behind bool // some class waits for where those are launched that it must follow
+}
+
+// divide makes the packer's classes of the demand that is left. A class whose
+// pods must keep to topology domains is divided among them first; one that
+// follows other pods comes after these.
+func (d *division) divide(p *pack.Problem) []*item {
+	var items []*item
+	waiting := make([]*demand.Class, 0, len(d.Demand.Classes))
+	for _, c := range d.Demand.Classes {
+		if c.Count() > 0 && len(c.Shape().Unsupported) == 0 && c.Group.Shape.Priority >= d.least {
+			waiting = append(waiting, c)
+		}
+	}
+	for progress := true; progress; {
+		progress = false
+		rest := waiting[:0]
+		for _, c := range waiting {
+			made := d.divideClass(c, items)
+			items = append(items, made...)
+			progress = progress || len(made) > 0
+			if c.Ruled() && len(made) == 0 {
+				rest = append(rest, c)
+			}
+		}
+		waiting = rest
+		for i := 0; i < len(waiting) && !progress; i++ {
+			pinned := d.pin(waiting[i], items)
+			progress = pinned != nil
+			items = append(items, pinned...)
+		}
+	}
+	items = pick.Those(items, func(x *item) bool { return x.count > 0 })
+	d.behind = slices.ContainsFunc(waiting, func(c *demand.Class) bool { return follows(c, items) })
+	d.describe(p, items)
+	return items
+}
+
+// pin settles where one pod of a class goes that the given one must follow, and
+// that could go anywhere otherwise: to a domain where both may run. Only a class
+// that has rules follows another.
+func (d *division) pin(c *demand.Class, items []*item) []*item {
+	keys, where := c.DomainKeys(), d.Market.Where(c)
+	for _, rule := range c.Table.Company(c.Rule()) {
+		i := slices.IndexFunc(items, func(x *item) bool {
+			return x.Class != c && x.Class.Rule() == rule && x.Cell == nil && x.With == nil && x.Unit == 1 && x.count > 0
+		})
+		if i < 0 {
+			continue
+		}
+		lead := items[i]
+		for _, k := range d.cells(c, both(where, lead.where), keys) {
+			if d.isShut(c, k) {
+				continue
+			}
+			lead.Class.Tell(k.place, 1)
+			lead.count, lead.left = lead.count-1, lead.left-1
+			return []*item{{Class: lead.Class, Cell: k, count: 1, left: 1, where: k.where, Unit: 1}}
+		}
+	}
+	return nil
+}
+
+func (d *division) divideClass(c *demand.Class, others []*item) []*item {
+	where := d.Market.Where(c)
+	keys := c.DomainKeys()
+	if len(keys) == 0 {
+		if !anyOf(where, d.rows) {
+			return nil
+		}
+		return d.bundle(&item{Class: c, count: c.Count(), where: where}, others)
+	}
+	cells := d.cells(c, where, keys)
+	counts := make([]int64, len(cells))
+	for n := c.Count(); n > 0; {
+		best, room, second := -1, int64(0), int64(0)
+		for i, x := range cells {
+			r := c.Table.Room(c.Rule(), x.place)
+			if r <= 0 || d.isShut(c, x) {
+				continue
+			}
+			if r > room {
+				best, room, second = i, r, room
+			} else {
+				second = max(second, r)
+			}
+		}
+		if best < 0 {
+			break
+		}
+		k := min(n, room, max(1, room-second))
+		if room == demand.Unlimited {
+			k = n
+		}
+		c.Tell(cells[best].place, k)
+		counts[best] += k
+		n -= k
+	}
+	var items []*item
+	for i, n := range counts {
+		if n > 0 {
+			items = append(items, d.bundle(&item{Class: c, Cell: cells[i], count: n, where: cells[i].where}, others)...)
+		}
+	}
+	return items
+}
+
+// isShut says whether nothing could be launched for the class in the cell before.
+func (d *division) isShut(c *demand.Class, x *cell) bool {
+	return len(d.shut) > 0 && d.shut[c.Group.Key+x.name]
+}
+
+// cells divides the rows where the class may run by the values of the keys,
+// cheapest first, and tells the rules of these domains.
+func (d *division) cells(c *demand.Class, where []uint64, keys []string) []*cell {
+	id := cellsKey{&where[0], strings.Join(keys, " ")}
+	out, known := d.known[id]
+	if !known {
+		out = divideRows(d.Market, d.rows, where, keys)
+		if d.known == nil {
+			d.known = map[cellsKey][]*cell{}
+		}
+		d.known[id] = out
+	}
+	offerCells(c, out, keys)
+	return out
+}
+
+// offerCells tells the rules of the class that nodes may come in the cells.
+func offerCells(c *demand.Class, cells []*cell, keys []string) {
+	for _, k := range cells {
+		for _, key := range keys {
+			v, _ := k.place.Labels.Get(key)
+			c.Table.Offer(c.Rule(), key, v)
+		}
+	}
+}
+
+// Domains lists the topology domains that nodes of the pool may come to be in, by
+// the values of the keys, where the class may run. It tells the rules of them.
+func Domains(m *offer.Market, pool int, c *demand.Class, keys []string) []topology.Place {
+	var rows []int
+	for i := range m.Fleet.Rows {
+		if m.Fleet.Rows[i].Pool == pool {
+			rows = append(rows, i)
+		}
+	}
+	cells := divideRows(m, rows, m.Where(c), keys)
+	offerCells(c, cells, keys)
+	places := make([]topology.Place, len(cells))
+	for i, x := range cells {
+		places[i] = x.place
+	}
+	return places
+}
+
+// domains joins the values of the keys; ok is false where one is missing.
+func domains(l label.Lookup, keys []string) (name string, ok bool) {
+	for _, key := range keys {
+		v, there := l.Get(key)
+		if !there {
+			return "", false
+		}
+		name += "/" + v
+	}
+	return name, true
+}
+
+func anyOf(where []uint64, rows []int) bool {
+	return slices.ContainsFunc(rows, func(x int) bool { return where[x] != 0 })
+}
+
+// describe writes the items as the packer's classes.
+func (d *division) describe(p *pack.Problem, items []*item) {
+	for _, x := range items {
+		x.name = x.key()
+	}
+	slices.SortStableFunc(items, func(a, b *item) int {
+		return cmp.Or(cmp.Compare(b.Class.Group.Shape.Priority, a.Class.Group.Shape.Priority),
+			strings.Compare(a.name, b.name))
+	})
+	signature := map[*uint64]int{}
+	roles := newRoles()
+	p.Classes = slices.Grow(p.Classes, len(items))
+	for _, x := range items {
+		w, known := signature[&x.where[0]]
+		if !known {
+			w = len(p.Where)
+			signature[&x.where[0]] = w
+			zones := make([]uint64, len(d.rows))
+			for i, row := range d.rows {
+				zones[i] = x.where[row] & d.Market.Sale[row]
+			}
+			p.Where = append(p.Where, pack.Where{Zones: zones})
+		}
+		p.Classes = append(p.Classes, pack.Class{
+			Key: x.name, Need: d.dims.Vector(x.need()), Count: x.count / x.Unit, Where: w, Roles: x.roles(roles),
+		})
+	}
+	p.Rules = roles.rules
+}
+
+func (x *item) key() string {
+	if x.Cell == nil {
+		return x.Class.Group.Key
+	}
+	return x.Class.Group.Key + x.Cell.name
+}
+
+// giveBack shuts the cells that had no room for what was divided among them. It
+// returns whether another division could do better.
+func (d *division) giveBack(items []*item) bool {
+	again := false
+	for _, x := range items {
+		if x.left == 0 || x.Cell == nil {
+			continue
+		}
+		if !x.untied {
+			d.shut[x.Class.Group.Key+x.Cell.name] = true
+		}
+		again = true
+	}
+	return again
+}
+
+// divideRows divides the rows by the values of the keys, cheapest first.
+func divideRows(m *offer.Market, rows []int, where []uint64, keys []string) []*cell {
+	byName := map[string]*cell{}
+	bySite := make([]*cell, m.Fleet.Sites()) // of what types do not decide
+	ofTypes := slices.ContainsFunc(keys, m.Fleet.OfTypes)
+	var out []*cell
+	for _, x := range rows {
+		r := &m.Fleet.Rows[x]
+		for zones := where[x] & m.Sale[x]; zones != 0; zones &= zones - 1 {
+			z := bits.TrailingZeros64(zones)
+			if k := bySite[r.Site(z)]; k != nil && !ofTypes {
+				k.where[x] |= 1 << z
+				continue
+			}
+			labels := r.Labels(z)
+			name, ok := domains(labels, keys)
+			if !ok {
+				continue // a node without the label is no place for the pod
+			}
+			k := byName[name]
+			if k == nil {
+				k = &cell{name: name, where: make([]uint64, len(m.Fleet.Rows)), price: r.Prices[z]}
+				k.place = topology.Place{Labels: labels, Taints: m.Fleet.Pools[r.Pool].Taints, Either: topology.NewEither(m.LabelsIn(k.where))}
+				for _, key := range keys {
+					v, _ := labels.Get(key)
+					k.place.Either.Agree(key, v)
+				}
+				byName[name] = k
+				out = append(out, k)
+			}
+			k.where[x] |= 1 << z
+			bySite[r.Site(z)] = k
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *cell) int {
+		return cmp.Or(cmp.Compare(a.price, b.price), strings.Compare(a.name, b.name))
+	})
+	return out
+}

@@ -1,0 +1,141 @@
+package launch
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+)
+
+// To the packer a pod is a pod, and it does not matter to the cost who gets a
+// reserved node where these do not suffice for all. It does to those who pay: a
+// reserved node for pods that are only declared, and may never come, has those
+// that exist run elsewhere for money.
+
+// reservedFirst compares bins by whether they are in a reservation.
+func (t *turn) reservedFirst(a, b *pack.Bin) int {
+	rank := func(x *pack.Bin) int {
+		if t.row(x.Offer).Left >= 0 {
+			return 0
+		}
+		return 1
+	}
+	return rank(a) - rank(b)
+}
+
+// copies are some of those of a bin.
+type copies struct {
+	bin      int
+	count    int64
+	priority int32 // of the most important pod that exists
+}
+
+// realFirst lets nodes outside of reservations, that would hold pods that exist,
+// change places with reserved ones that would hold declared pods only: where each
+// may run what the other does and the plan costs the same.
+func (t *turn) realFirst(items []*item, bins []pack.Bin) []pack.Bin {
+	if !slices.ContainsFunc(t.Demand.Classes, func(c *demand.Class) bool { return c.Declared > 0 }) ||
+		!slices.ContainsFunc(bins, func(b pack.Bin) bool { return t.row(b.Offer).Left >= 0 }) {
+		return bins
+	}
+	bins = slices.Clone(bins) // the packer's answer is kept for other Steps
+	idle, paying := t.whoPays(items, bins)
+	for i := range idle {
+		to := &idle[i]
+		for k := range paying {
+			from := &paying[k]
+			n := min(to.count, from.count)
+			if n == 0 {
+				continue
+			}
+			reserved, other, ok := t.exchanged(items, bins[to.bin], bins[from.bin])
+			if !ok {
+				continue
+			}
+			reserved.Copies, other.Copies = n, n
+			to.count, from.count = to.count-n, from.count-n
+			bins[to.bin].Copies -= n
+			bins[from.bin].Copies -= n
+			bins = append(bins, reserved, other)
+		}
+	}
+	return slices.DeleteFunc(bins, func(b pack.Bin) bool { return b.Copies == 0 })
+}
+
+// whoPays lists the reserved nodes that hold no pod that exists, and, those with
+// the most important content first, the others that hold such pods.
+func (t *turn) whoPays(items []*item, bins []pack.Bin) (idle, paying []copies) {
+	order := make([]int, len(bins))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return t.reservedFirst(&bins[a], &bins[b]) })
+	exist := map[*demand.Class]int64{}
+	for _, c := range t.Demand.Classes {
+		exist[c] = c.Count() - c.Declared
+	}
+	for _, i := range order {
+		reserved := t.row(bins[i].Offer).Left >= 0
+		if !reserved && len(idle) == 0 {
+			break
+		}
+		x := copies{bin: i, priority: math.MinInt32}
+		for range bins[i].Copies {
+			n, priority := drawReal(exist, items, bins[i].Parts)
+			if n == 0 {
+				break // the other copies hold nobody who exists either
+			}
+			x.count, x.priority = x.count+1, max(x.priority, priority)
+		}
+		switch {
+		case reserved && x.count < bins[i].Copies:
+			idle = append(idle, copies{bin: i, count: bins[i].Copies - x.count})
+		case !reserved && x.count > 0:
+			paying = append(paying, x)
+		}
+	}
+	slices.SortStableFunc(paying, func(a, b copies) int { return cmp.Compare(b.priority, a.priority) })
+	return idle, paying
+}
+
+// drawReal takes the content of one node out of the pods that exist. It returns how
+// many of them there were, and the highest of their priorities.
+func drawReal(exist map[*demand.Class]int64, items []*item, parts []pack.Part) (drawn int64, priority int32) {
+	priority = math.MinInt32
+	take := func(c *demand.Class, n int64) {
+		n = min(n, exist[c])
+		if exist[c] -= n; n > 0 {
+			drawn, priority = drawn+n, max(priority, c.Group.Shape.Priority)
+		}
+	}
+	for _, p := range parts {
+		x := items[p.Class]
+		take(x.Class, p.Count*x.Unit)
+		if x.With != nil {
+			take(x.With.Class, p.Count)
+		}
+	}
+	return drawn, priority
+}
+
+// exchanged returns the bins with the content of each other, if that may be and
+// no other zone makes them dearer.
+func (t *turn) exchanged(items []*item, reserved, other pack.Bin) (a, b pack.Bin, ok bool) {
+	a, b = other, reserved
+	a.Offer, b.Offer = reserved.Offer, other.Offer
+	for _, x := range []struct{ now, was *pack.Bin }{{&a, &reserved}, {&b, &other}} {
+		r, at := t.row(x.now.Offer), t.rows[x.now.Offer]
+		x.now.Zones = r.Zones & t.Market.Sale[at]
+		for _, w := range wheresOf(items, *x.now) {
+			x.now.Zones &= w[at]
+		}
+		price, zone := r.PriceIn(x.now.Zones)
+		before, _ := r.PriceIn(x.was.Zones)
+		if zone < 0 || price != before || !Fits(x.now.Used, t.nets[x.now.Offer]) {
+			return a, b, false
+		}
+	}
+	return a, b, true
+}

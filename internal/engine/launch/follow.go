@@ -1,0 +1,44 @@
+package launch
+
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+)
+
+// launchAll launches the bins in order and returns whether another round could
+// place what is left. A bin with pods that must be near others comes after
+// those: what was divided is no longer counted where it was planned, only where
+// it is launched, so that nobody follows a pod that found no room after all.
+func (t *turn) launchAll(items []*item, bins []pack.Bin) (again bool) {
+	for _, x := range items {
+		if x.Cell != nil {
+			x.tell(-x.count)
+		}
+	}
+	nodes, parts := 0, 0
+	for _, b := range bins {
+		nodes, parts = nodes+int(b.Copies), parts+int(b.Copies)*len(b.Parts)
+	}
+	t.Launches, t.Outcomes = slices.Grow(t.Launches, nodes), slices.Grow(t.Outcomes, min(parts, t.Trace.Pods))
+	for {
+		var alone []pack.Bin
+		for _, b := range bins {
+			if !accompanied(items, b) {
+				alone = append(alone, b)
+				continue
+			}
+			l := t.load(items, b)
+			for range b.Copies {
+				again = !t.launch(items, &l) || again
+			}
+		}
+		switch {
+		case len(alone) == 0:
+			return again
+		case len(alone) == len(bins) && !untie(t.dims, items, alone):
+			return true
+		}
+		bins = alone
+	}
+}

@@ -1,0 +1,91 @@
+package launch
+
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+)
+
+// follows says whether pods of some item could meet the required affinity of the
+// class, wherever they are launched.
+func follows(c *demand.Class, items []*item) bool {
+	company := c.Table.Company(c.Rule())
+	return slices.ContainsFunc(items, func(x *item) bool { return slices.Contains(company, x.Class.Rule()) })
+}
+
+// accompanied says whether the pods of the bin that must be near others have them
+// there: on nodes, among what is launched, or in the bin.
+func accompanied(items []*item, b pack.Bin) bool {
+	var follow, there []*item
+	for _, p := range b.Parts {
+		switch x := items[p.Class]; {
+		case x.Cell == nil:
+		case x.followsOthers():
+			follow = append(follow, x)
+		default:
+			there = append(there, x)
+		}
+	}
+	if len(follow) == 0 {
+		return true
+	}
+	for _, x := range there {
+		x.tell(1)
+	}
+	for progress := true; progress && len(follow) > 0; {
+		before := len(follow)
+		follow = slices.DeleteFunc(follow, func(x *item) bool {
+			near := x.Class.Table.Accompanied(x.Class.Rule(), x.Cell.place)
+			if near {
+				x.tell(1)
+				there = append(there, x)
+			}
+			return near
+		})
+		progress = len(follow) < before
+	}
+	for _, x := range there {
+		x.tell(-1)
+	}
+	return len(follow) == 0
+}
+
+// tell tells the rules of n more pods in the domain that was planned for them.
+func (x *item) tell(n int64) { x.Class.Tell(x.Cell.place, n) }
+
+// followsOthers says whether the item's pods, which were divided, must be near
+// others.
+func (x *item) followsOthers() bool {
+	return x.Cell != nil && x.With == nil && x.Class.Table.Company(x.Class.Rule()) != nil
+}
+
+// untie takes the followers out of the first bin that also has pods which follow
+// nobody, where each bin waits for another, and says whether there is one: with
+// these launched others may follow them, and those taken out come in the next
+// round.
+func untie(dims demand.Dimensions, items []*item, bins []pack.Bin) bool {
+	follows := func(p pack.Part) bool { return items[p.Class].followsOthers() }
+	for i := range bins {
+		b := &bins[i]
+		if !slices.ContainsFunc(b.Parts, func(p pack.Part) bool { return items[p.Class].Cell != nil && !follows(p) }) {
+			continue
+		}
+		parts, used := b.Parts, slices.Clone(b.Used)
+		b.Parts = nil
+		for _, p := range parts {
+			x := items[p.Class]
+			if !follows(p) {
+				b.Parts = append(b.Parts, p)
+				continue
+			}
+			x.untied = true
+			for d, need := range dims.Vector(x.need()) {
+				used[d] -= need * p.Count
+			}
+		}
+		b.Used = used
+		return true
+	}
+	return false
+}

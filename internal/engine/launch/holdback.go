@@ -1,0 +1,125 @@
+package launch
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/timing"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// holder judges which bins of a turn wait for more pods.
+type holder struct {
+	*turn
+	standard *offer.Row // the row with the most room for its price; see findStandard
+}
+
+// holdBack divides the bins into those to launch now and those that wait for
+// company.
+func (t *turn) holdBack(items []*item, r *pack.Result) (now, later []pack.Bin) {
+	h := holder{turn: t, standard: t.findStandard()}
+	prospects := h.prospects(items, r)
+	launch, look := timing.Hold(prospects, h.Growth, t.Now)
+	if !look.IsZero() {
+		h.WaitUntil(look, plan.MorePods)
+	}
+	for i, b := range r.Bins {
+		if launch[i] {
+			now = append(now, b)
+		} else {
+			later = append(later, b)
+		}
+	}
+	return now, later
+}
+
+// prospects rates the bins, and sorts them by how full they are: the fullest get
+// the pods that wait longest.
+func (h *holder) prospects(items []*item, r *pack.Result) []timing.Prospect {
+	list := make([]timing.Prospect, len(r.Bins))
+	for i := range r.Bins {
+		list[i] = h.prospect(items, &r.Bins[i])
+		list[i].Bin = i
+	}
+	slices.SortStableFunc(list, func(a, b timing.Prospect) int {
+		switch {
+		case dearer(a.Price, a.Worth, b.Price, b.Worth):
+			return 1
+		case dearer(b.Price, b.Worth, a.Price, a.Worth):
+			return -1
+		}
+		return 0
+	})
+	bins := make([]pack.Bin, len(list))
+	given := map[*demand.Class]int64{}
+	for i := range list {
+		x := &list[i]
+		bins[i] = r.Bins[x.Bin]
+		for _, part := range bins[i].Parts {
+			c := items[part.Class].Class
+			if !x.Full() && !x.Urgent { // else it does not matter
+				x.Since = pick.Earliest(x.Since, c.Since(given[c], h.Now))
+			}
+			given[c] += part.Count * bins[i].Copies * items[part.Class].Unit
+		}
+	}
+	r.Bins = bins
+	return list
+}
+
+func (h *holder) prospect(items []*item, b *pack.Bin) timing.Prospect {
+	row := &h.Market.Fleet.Rows[h.rows[b.Offer]]
+	cost, _ := row.PriceIn(b.Zones)
+	// What limits or reservations may leave to others cannot wait.
+	out := timing.Prospect{Price: cost, Since: h.Now, Urgent: row.Left >= 0 || len(h.Market.Fleet.Pools[row.Pool].Limits) > 0}
+	for _, part := range b.Parts {
+		c := items[part.Class].Class
+		out.Urgent = out.Urgent || len(c.Displaced) > 0 || c.Group.Shape.Gang.Name != "" || c.Ruled() || c.IsSought()
+	}
+	out.Worth = h.worth(h.dims.Resources(b.Used))
+	return out
+}
+
+// findStandard finds the row with the most room for its price: what is held
+// back is judged by it, not by the prices of the pods that wait just now, to
+// which a resource that they do not need is worth nothing.
+func (t *turn) findStandard() (standard *offer.Row) {
+	for _, x := range t.rows {
+		r := &t.Market.Fleet.Rows[x]
+		if r.Price <= 0 || t.Market.Large(r) {
+			continue
+		}
+		if standard == nil || dearer(standard.Price, quantity.Money(price.Bulk(standard.Net)), r.Price, quantity.Money(price.Bulk(r.Net))) {
+			standard = r
+		}
+	}
+	return standard
+}
+
+// worth is the price of so much room on the standard row.
+func (h *holder) worth(r quantity.Resources) quantity.Money {
+	if h.standard == nil || price.Bulk(h.standard.Net) <= 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(max(0, price.Bulk(r))), uint64(h.standard.Price))
+	per := uint64(price.Bulk(h.standard.Net))
+	if hi >= per {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, per)
+	return quantity.Money(min(q, math.MaxInt64))
+}
+
+// dearer says whether price a for value v is more than price b for value w.
+func dearer(a, v, b, w quantity.Money) bool {
+	ah, al := bits.Mul64(uint64(max(0, a)), uint64(max(0, w)))
+	bh, bl := bits.Mul64(uint64(max(0, b)), uint64(max(0, v)))
+	return ah > bh || ah == bh && al > bl
+}

@@ -1,0 +1,120 @@
+package launch
+
+import (
+	"math"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/random"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// launch turns one copy of a bin into an action. It returns false where limits or
+// minValues do not allow that, after it has narrowed what the next round packs.
+func (t *turn) launch(items []*item, l *load) bool {
+	best, b := l.best, l.bin
+	pool := &t.Market.Fleet.Pools[best.Pool]
+	if t.full[pool.Name] || best.Left >= 0 && t.Market.ReservationUse(best) >= best.Left {
+		return false
+	}
+	if len(l.carried) == 0 {
+		if t.varied[best.Group] {
+			t.excluded[t.rows[b.Offer]] = true
+		}
+		t.varied[best.Group] = true
+		t.Unmet[pool.Name] = true
+		return false
+	}
+	if len(pool.Limits) > 0 {
+		budget := t.Market.Usage(*pool)
+		l.carried = pick.Those(l.carried, func(r *offer.Row) bool { _, over := budget.Refuses(r.Type.Capacity); return !over })
+		l.carried, l.relaxed = t.diversify(pool, l.carried, nil)
+		if len(l.carried) == 0 {
+			// The rows that still fit what is left are packed in the next round.
+			if !t.narrowed(best.Pool, budget) {
+				t.full[pool.Name] = true
+			}
+			return false
+		}
+		l.choose()
+	}
+	out := plan.Launch{
+		Name: t.claimName(pool.Name), Pool: pool.Name, PoolUID: pool.UID, Class: pool.Class,
+		CapacityType: best.CapacityType, Reservation: best.Reservation, Types: l.types, Zones: l.zones, Requirements: pool.Requirements,
+		Labels: best.Template, Taints: pool.Taints, StartupTaints: pool.StartupTaints, Content: l.content,
+		Price: l.types[0].Price, MinValuesRelaxed: l.relaxed,
+	}
+	place := l.place(out.Name, t.Market.Fleet)
+	slots, named := make([]cluster.Slot, 0, len(b.Parts)), len(t.Names)
+	for _, p := range b.Parts {
+		x := items[p.Class]
+		x.left -= p.Count * x.Unit
+		x.Class.Tell(place, p.Count*x.Unit)
+		slots = append(slots, t.fillLaunch(&out, x.Class, p.Count*x.Unit))
+		if x.With != nil {
+			x.With.left -= p.Count
+			x.With.Class.Tell(place, p.Count)
+			slots = append(slots, t.fillLaunch(&out, x.With.Class, p.Count))
+		}
+	}
+	if n := len(t.Names); n > named {
+		out.Pods = t.Names[named:n:n]
+	}
+	out.Why.Considered, out.Why.Unavailable, out.Why.Best = len(t.rows), t.Market.Unavailable, l.types[0]
+	out.Why.RunnerUp, out.Why.Passed, out.Why.Lacks = runnerUp(l.types), l.passed, l.lacks
+	out.Planned = room.Merged(slots)
+	t.Market.Spend(out, l.carried)
+	t.Launches = append(t.Launches, out)
+	if t.Cost += out.Price; t.Cost < 0 {
+		t.Cost = math.MaxInt64 // prices beyond reason
+	}
+	return true
+}
+
+// fillLaunch gives n of the class to the launch, real pods first.
+func (t *turn) fillLaunch(l *plan.Launch, c *demand.Class, n int64) cluster.Slot {
+	l.Why.Pods += n
+	t.Trace.Placed += n
+	d := c.Draw(n)
+	ids := d.IDs(t.Journal)
+	l.Declared += d.Declared
+	for _, p := range d.Displaced {
+		if state, ok := t.Snapshot.State(p.Node); ok {
+			l.Why.Replaces = state.Node.Claim
+		}
+	}
+	if len(ids) > 0 {
+		t.Outcomes = append(t.Outcomes, plan.Outcome{
+			Group: c.Group.Key, Pods: ids, Verdict: plan.OnLaunch, On: l.Name, Dropped: c.Levels[c.Level].Dropped,
+		})
+	}
+	return cluster.Slot{Kind: c.Group.Kind, Count: n}
+}
+
+// runnerUp is the cheapest carried type of another family than the best one.
+func runnerUp(types []plan.Choice) plan.Choice {
+	family := func(c plan.Choice) string { f, _, _ := strings.Cut(c.Type, "."); return f }
+	for _, c := range types[1:] {
+		if family(c) != family(types[0]) {
+			return c
+		}
+	}
+	return plan.Choice{}
+}
+
+// claimName makes the name of the next NodeClaim: the pool's, and six letters of
+// the seed. The alphabet is that of Kubernetes' generated names.
+func (t *turn) claimName(pool string) string {
+	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
+	x := random.At(t.Seed, uint64(len(t.Launches)+1))
+	suffix := make([]byte, 6)
+	for i := range suffix {
+		suffix[i] = alphabet[x%uint64(len(alphabet))]
+		x /= uint64(len(alphabet))
+	}
+	return pool + "-" + string(suffix)
+}

@@ -1,0 +1,108 @@
+package launch
+
+import (
+	"math"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Launcher makes launches of the demand that found no room, in one try of a Step.
+type Launcher struct {
+	view.View
+	*journal.Journal
+	Demand *demand.Demand
+	Market *offer.Market
+	Slots  room.AttachSlots
+	Solver *pack.Solver
+	Growth memory.Growth
+	Seed   uint64 // names of new NodeClaims come from it
+	Polish int    // steps of improving that each packing gets
+
+	// sparing makes a plan that spares what is limited; pods of the priority least
+	// and above are packed first.
+	Sparing bool
+	Least   int32
+
+	Launches []plan.Launch
+	Cost     quantity.Money  // of the launches, an hour
+	Packed   []Packed        // calls of the packer
+	Unmet    map[string]bool // pools whose minValues could not be met
+}
+
+// rounds is how often a tier is packed again after limits, minValues or topology
+// have stopped a part of the plan before.
+const rounds = 12
+
+// Provision launches nodes for the demand that found no room. Weight is not a
+// price: the pools of the highest weight take what they can, the rest goes to
+// the next.
+func (l *Launcher) Provision() {
+	pools := l.Market.Fleet.Pools
+	for from := 0; from < len(pools) && l.Demand.Remaining() > 0 && !l.Solver.Cut(); {
+		to := from + 1
+		for to < len(pools) && pools[to].Weight == pools[from].Weight {
+			to++
+		}
+		l.provisionTier(from, to)
+		from = to
+	}
+}
+
+// provisionTier packs the remaining demand on the pools [from, to).
+func (l *Launcher) provisionTier(from, to int) {
+	t := &tier{
+		Launcher: l, from: from, to: to, excluded: map[int]bool{}, full: map[string]bool{}, varied: map[int]bool{},
+		shut: map[string]bool{}, least: math.MinInt32,
+	}
+	t.unsuited = t.findUnsuited()
+	if l.Sparing {
+		t.least = l.Least
+	}
+	for round := 0; round < rounds; round++ {
+		rows := t.openRows()
+		if l.Demand.Remaining() == 0 {
+			return
+		}
+		if len(rows) > 0 && (&turn{tier: t, rows: rows}).pack() {
+			continue
+		}
+		if !l.Solver.Cut() && len(t.unsuited) > 0 {
+			t.unsuited = nil
+			continue
+		}
+		if len(rows) == 0 || l.Solver.Cut() || !t.lower() {
+			return
+		}
+		round = 0
+	}
+}
+
+// Packed is one call of the packer.
+type Packed struct {
+	Dims   demand.Dimensions
+	Prices price.Prices // by item
+	items  []*item
+}
+
+// ByClass returns the packer's prices of the classes that were packed as they are;
+// nil for one that was divided, or whose pods share nodes.
+func (x Packed) ByClass() map[*demand.Class][]int64 {
+	whole := map[*demand.Class][]int64{}
+	for i, it := range x.items {
+		if _, twice := whole[it.Class]; !twice && it.Cell == nil && it.Unit == 1 && it.With == nil {
+			whole[it.Class] = x.Prices.Of[i]
+		} else {
+			whole[it.Class] = nil
+		}
+	}
+	return whole
+}

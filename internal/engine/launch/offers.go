@@ -1,0 +1,31 @@
+package launch
+
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// offers writes the tier's rows as the packer's offers, some of them dearer.
+func (t *turn) offers(extra map[int]quantity.Money) []pack.Offer {
+	out := make([]pack.Offer, len(t.rows))
+	t.nets = make([][]int64, len(t.rows))
+	for i, x := range t.rows {
+		r := &t.Market.Fleet.Rows[x]
+		t.nets[i] = t.dims.Vector(t.Slots.OnNew(r.Net, r.Type))
+		out[i] = pack.Offer{Name: r.Name, Group: r.Group, Net: t.nets[i], Prices: r.Prices, Zones: t.Market.Sale[x], Large: t.Market.Large(r), Nodes: -1}
+		if r.Left >= 0 {
+			out[i].Nodes = r.Left - t.Market.ReservationUse(r)
+		}
+		if more := extra[x]; more > 0 {
+			out[i].Prices = slices.Clone(r.Prices)
+			for z := range out[i].Prices {
+				if r.Zones>>z&1 == 1 {
+					out[i].Prices[z] += more
+				}
+			}
+		}
+	}
+	return out
+}

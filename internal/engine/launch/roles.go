@@ -1,0 +1,52 @@
+package launch
+
+import (
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+)
+
+// roles makes per-bin rules of host ports and of topology rules over hostnames.
+type roles struct {
+	rules  []pack.Rule
+	number map[any]int
+}
+
+func newRoles() *roles { return &roles{number: map[any]int{}} }
+
+func (r *roles) rule(key any, most int64) int {
+	n, known := r.number[key]
+	if !known {
+		n = len(r.rules)
+		r.number[key] = n
+		r.rules = append(r.rules, pack.Rule{Max: most})
+	}
+	return n
+}
+
+// of returns the roles of a class in the rules.
+func (r *roles) of(c *demand.Class) []pack.Role {
+	var out []pack.Role
+	for _, p := range c.Shape().Ports {
+		out = append(out, r.ofPort(p)...)
+	}
+	if c.Table == nil {
+		return out
+	}
+	for _, h := range c.Table.Host(c.Rule()).Rules {
+		out = append(out, pack.Role{Rule: r.rule(h.ID, h.Max), Binds: h.Binds, Counts: h.Counted})
+	}
+	return out
+}
+
+// ofPort: two pods with the same address and port exclude each other, and one
+// that listens everywhere excludes every other with the port.
+func (r *roles) ofPort(p cluster.HostPort) []pack.Role {
+	anywhere := cluster.HostPort{IP: "0.0.0.0", Protocol: p.Protocol, Port: p.Port}
+	wild := p.Conflicts(cluster.HostPort{IP: "an address of its own", Protocol: p.Protocol, Port: p.Port})
+	out := []pack.Role{{Rule: r.rule(anywhere, 1), Binds: wild, Counts: true}}
+	if !wild {
+		out = append(out, pack.Role{Rule: r.rule(p, 1), Binds: true, Counts: true})
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+package launch
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// spareFactor is how many times the dearest offer costs what is scarce.
+const spareFactor = 100
+
+// spare makes offers of limited pools dearer, by what they take of the limits,
+// than any price: so that as much as possible is placed before these are reached.
+// It does nothing for the first plan.
+func (t *turn) spare() map[int]quantity.Money {
+	if !t.Sparing {
+		return nil
+	}
+	extra := map[int]quantity.Money{}
+	var dearest quantity.Money
+	largest := map[string]int64{}
+	for _, x := range t.rows {
+		r := &t.Market.Fleet.Rows[x]
+		dearest = max(dearest, slices.Max(r.Prices))
+		for _, l := range t.Market.Fleet.Pools[r.Pool].Limits {
+			largest[l.Name] = max(largest[l.Name], r.Type.Capacity.Get(l.Name))
+		}
+	}
+	dearest = min(max(dearest, quantity.NanoDollars), 1000*quantity.NanoDollars)
+	for _, x := range t.rows {
+		r := &t.Market.Fleet.Rows[x]
+		for _, l := range t.Market.Fleet.Pools[r.Pool].Limits {
+			taken := int64(quantity.Whole)
+			if l.Name != offer.LimitNodes {
+				taken = quantity.Part(r.Type.Capacity.Get(l.Name), max(1, largest[l.Name]))
+			}
+			extra[x] += dearest * spareFactor / 1024 * quantity.Money(taken>>22)
+		}
+	}
+	slices.SortStableFunc(t.rows, func(a, b int) int {
+		return cmp.Compare(t.Market.Fleet.Rows[a].Price+extra[a], t.Market.Fleet.Rows[b].Price+extra[b])
+	})
+	return extra
+}
+
+// lower lets pods of the next priority be packed, too. It returns false where
+// there is none.
+func (t *tier) lower() bool {
+	next, found := int32(math.MinInt32), false
+	for _, c := range t.Demand.Classes {
+		if p := c.Group.Shape.Priority; c.Count() > 0 && p < t.least {
+			next, found = max(next, p), true
+		}
+	}
+	t.least = next
+	return found
+}

@@ -1,0 +1,41 @@
+package launch
+
+import (
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+)
+
+// tier is the pools of one weight while demand is packed on them: what one turn
+// has learned for the next.
+type tier struct {
+	*Launcher
+	from, to int             // the pools, by number in the fleet
+	excluded map[int]bool    // rows that cannot be launched after all
+	full     map[string]bool // pools whose limits leave nothing
+	varied   map[int]bool    // groups of rows that are packed only as full as minValues allows
+	shut     map[string]bool // cells of a class where nothing can be launched
+	least    int32           // the priority down to which pods are packed
+	unsuited map[int]bool    // rows for what finds no place on others only; see findUnsuited
+}
+
+// openRows lists the rows that can be launched now: for sale, with capacity, and
+// within what the limits leave.
+func (t *tier) openRows() (rows []int) {
+	uses := make([]offer.Usage, t.to-t.from)
+	for i := range uses {
+		uses[i] = t.Market.Usage(t.Market.Fleet.Pools[t.from+i])
+	}
+	for i := range t.Market.Fleet.Rows {
+		r := &t.Market.Fleet.Rows[i]
+		if r.Pool < t.from || r.Pool >= t.to || t.Market.Sale[i] == 0 || t.excluded[i] || t.unsuited[i] || t.full[t.Market.Fleet.Pools[r.Pool].Name] {
+			continue
+		}
+		if r.Left >= 0 && t.Market.ReservationUse(r) >= r.Left {
+			continue
+		}
+		if _, over := uses[r.Pool-t.from].Refuses(r.Type.Capacity); over {
+			continue
+		}
+		rows = append(rows, i)
+	}
+	return rows
+}

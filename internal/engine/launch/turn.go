@@ -1,0 +1,151 @@
+package launch
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+)
+
+// turn is one packing of a tier.
+type turn struct {
+	*tier
+	rows []int             // indexes into the fleet, cheapest first
+	dims demand.Dimensions // of the packer's vectors
+	nets [][]int64         // what is left for pods on each row, in them
+}
+
+// pack packs once and launches what it may. It returns whether another
+// round could place more.
+func (t *turn) pack() bool {
+	t.dims = demand.DimensionsOf(t.Demand.Classes).WithSlots(t.Slots.Bound())
+	extra := t.spare()
+	var p pack.Problem
+	d := &division{turn: t}
+	items := d.divide(&p)
+	if len(items) == 0 {
+		return false
+	}
+	p.Offers = t.offers(extra)
+	for group := range t.varied {
+		t.vary(&p, group)
+	}
+	result, done := t.Solver.Solve(p, t.Polish)
+	if !done {
+		return false
+	}
+	t.Trace.Rounds++
+	t.Trace.Work += int64(result.Fills)
+	t.Packed = append(t.Packed, Packed{t.dims, result.Prices, items})
+	placedBefore := t.Trace.Placed
+	result.Bins = t.realFirst(items, result.Bins)
+	now, later := t.holdBack(items, &result)
+	again := t.launchAll(items, t.inOrder(items, now))
+	t.keepWaiting(items, later)
+	again = d.giveBack(items) || again
+	placed := t.Trace.Placed > placedBefore
+	return d.behind && placed || again && (placed || len(t.excluded) > 0 || len(t.full) > 0)
+}
+
+// inOrder returns the bins, those with the most important content first, and with
+// more of it: where limits bind, it is the rest that stays away. Reservations come
+// before others, for pods that exist are launched for before declared ones.
+func (t *turn) inOrder(items []*item, bins []pack.Bin) []pack.Bin {
+	top := func(b pack.Bin) int32 {
+		best := items[b.Parts[0].Class].Class.Group.Shape.Priority
+		for _, p := range b.Parts[1:] {
+			best = max(best, items[p.Class].Class.Group.Shape.Priority)
+		}
+		return best
+	}
+	pods := func(b pack.Bin) (n int64) {
+		for _, p := range b.Parts {
+			n += p.Count * items[p.Class].Unit
+		}
+		return n
+	}
+	slices.SortStableFunc(bins, func(a, b pack.Bin) int {
+		by := cmp.Compare(top(b), top(a))
+		if by == 0 && t.Sparing {
+			by = cmp.Compare(pods(b), pods(a))
+		}
+		return cmp.Or(by, t.reservedFirst(&a, &b))
+	})
+	return bins
+}
+
+// narrowed says whether rows of the pool remain that the budget allows and that
+// the next round will try.
+func (t *turn) narrowed(pool int, b offer.Usage) bool {
+	for _, x := range t.rows {
+		r := &t.Market.Fleet.Rows[x]
+		if r.Pool != pool || t.excluded[x] {
+			continue
+		}
+		if _, over := b.Refuses(r.Type.Capacity); !over {
+			return true
+		}
+	}
+	return false
+}
+
+// vary keeps what is packed on the rows of a group so small that as many
+// different ones hold it as the pool's minValues asks for: no more of anything
+// than the least that so many of the largest have.
+func (t *turn) vary(p *pack.Problem, group int) {
+	var mine []int // indexes into the tier's rows, largest first
+	for i, x := range t.rows {
+		if t.Market.Fleet.Rows[x].Group == group {
+			mine = append(mine, i)
+		}
+	}
+	if len(mine) == 0 {
+		return
+	}
+	row := func(i int) *offer.Row { return &t.Market.Fleet.Rows[t.rows[i]] }
+	slices.SortStableFunc(mine, func(a, b int) int { return cmp.Compare(price.Bulk(row(b).Net), price.Bulk(row(a).Net)) })
+	least := slices.Clone(t.nets[mine[0]])
+	for _, m := range t.Market.Fleet.Pools[row(mine[0]).Pool].MinValues {
+		values := map[string]bool{}
+		for _, i := range mine {
+			if len(values) >= m.Count {
+				break
+			}
+			Note(values, row(i), m.Key)
+			for d, n := range t.nets[i] {
+				least[d] = min(least[d], n)
+			}
+		}
+	}
+	for _, i := range mine {
+		net := slices.Clone(t.nets[i])
+		for d := range net {
+			net[d] = min(net[d], least[d])
+		}
+		p.Offers[i].Net = net
+	}
+}
+
+// row is what the tier offers under the number.
+func (t *turn) row(offer int) *offer.Row { return &t.Market.Fleet.Rows[t.rows[offer]] }
+
+// keepWaiting takes the pods of bins that wait out of the demand of this Step.
+func (t *turn) keepWaiting(items []*item, bins []pack.Bin) {
+	for _, b := range bins {
+		for _, part := range b.Parts {
+			x, n := items[part.Class], part.Count*b.Copies
+			t.keepItem(x, n*x.Unit)
+			if x.With != nil {
+				t.keepItem(x.With, n)
+			}
+		}
+	}
+}
+
+func (t *turn) keepItem(x *item, n int64) {
+	x.left -= n
+	x.Class.Postpone(t.Journal, n, nil)
+}

@@ -1,0 +1,66 @@
+package launch
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// mixedFrom is how many nodes of a row the demand fills at least, for its mixture
+// to be what comes to a node.
+const mixedFrom = 4
+
+// findUnsuited lists the rows that are more than half as dear
+// again as the best for the mixture of all that is pending. Without nominations it
+// is not known which of it will come to a node: one with little memory for its
+// CPU, bought for pods that need little, is full of others when half of its CPU is
+// free. What a few nodes hold is planned as it is, and so is what limits bound.
+func (t *tier) findUnsuited() map[int]bool {
+	limited := func(p cluster.Pool) bool { return len(p.Limits) > 0 }
+	if !t.Policy.CannotNominate || slices.ContainsFunc(t.Market.Fleet.Pools[t.from:t.to], limited) {
+		return nil
+	}
+	var demand quantity.Resources
+	for _, c := range t.Demand.Classes {
+		demand = demand.Add(c.Group.Shape.Requests.Times(c.Had))
+	}
+	prices := map[int]uint64{}
+	best := uint64(math.MaxUint64)
+	for i := range t.Market.Fleet.Rows {
+		r := &t.Market.Fleet.Rows[i]
+		if r.Pool < t.from || r.Pool >= t.to || t.Market.Sale[i] == 0 || r.Left >= 0 || t.Market.Large(r) {
+			continue
+		}
+		if price := priceFor(r, demand); price/mixedFrom >= uint64(max(0, r.Price)) {
+			prices[i] = price
+			best = min(best, price)
+		}
+	}
+	out := map[int]bool{}
+	for i, price := range prices {
+		if price/3 > best/2 {
+			out[i] = true
+		}
+	}
+	return out
+}
+
+// priceFor is what so many nodes of the row cost as hold the demand in sum.
+func priceFor(r *offer.Row, demand quantity.Resources) uint64 {
+	of := func(need, have int64) uint64 {
+		if need <= 0 {
+			return 0
+		}
+		hi, lo := bits.Mul64(uint64(max(0, r.Price)), uint64(need))
+		if have <= 0 || hi >= uint64(have) {
+			return math.MaxUint64
+		}
+		price, _ := bits.Div64(hi, lo, uint64(have))
+		return price
+	}
+	return max(of(demand.MilliCPU, r.Net.MilliCPU), of(demand.MemoryBytes, r.Net.MemoryBytes))
+}

@@ -1,0 +1,162 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// Memory is what is remembered from Step to Step because the cluster's objects
+// cannot say it. Losing it delays a removal and forgets a penalty; it never breaks
+// anything.
+type Memory struct {
+	Unavailable []Penalty  // sorted by offering
+	EmptySince  []Since    // claims, sorted
+	ReadySince  []Since    // nodes that are kept for their pods, sorted
+	OpenSince   []Since    // nodes that have opened a short time ago without nominations, sorted
+	Planned     []Planned  // claims, sorted
+	Declared    []Progress // by workload
+	Advanced    []Since    // kinds of controllers, sorted: when one of them made progress last
+	Growth      Growth
+}
+
+// PreferencesFor is how long a node that opened without nominations keeps its
+// preferences at most.
+const PreferencesFor = 30 * time.Second
+
+// Penalty keeps an offering that had no capacity out of plans for a while.
+type Penalty struct {
+	Offering catalog.OfferingKey
+	Until    time.Time
+}
+
+// Since says when something was first seen.
+type Since struct {
+	ID string
+	At time.Time
+}
+
+// Planned is the content that a NodeClaim was launched for, until the first of
+// it has arrived. The NodeClaim says so too, for when the memory is lost.
+type Planned struct {
+	Claim string
+	Slots []cluster.Slot // sorted by kind
+}
+
+// Progress says how many replicas a workload lacks.
+type Progress struct {
+	Workload string
+	Missing  int64
+	Since    time.Time // when it was seen first
+}
+
+// Without returns the memory with the offerings out of plans until t.
+func (m Memory) Without(until time.Time, offerings []catalog.OfferingKey) Memory {
+	out := slices.Clone(m.Unavailable)
+	for _, k := range offerings {
+		i, found := slices.BinarySearchFunc(out, k, func(p Penalty, k catalog.OfferingKey) int { return p.Offering.Compare(k) })
+		switch {
+		case !found:
+			out = slices.Insert(out, i, Penalty{Offering: k, Until: until})
+		case until.After(out[i].Until):
+			out[i].Until = until
+		}
+	}
+	m.Unavailable = out
+	return m
+}
+
+// Penalty returns until when the offering is out of plans, if it is.
+func (m Memory) Penalty(k catalog.OfferingKey, now time.Time) (time.Time, bool) {
+	i, found := slices.BinarySearchFunc(m.Unavailable, k, func(p Penalty, k catalog.OfferingKey) int { return p.Offering.Compare(k) })
+	if !found || !now.Before(m.Unavailable[i].Until) {
+		return time.Time{}, false
+	}
+	return m.Unavailable[i].Until, true
+}
+
+// Next drops what the snapshot no longer has and what is over: a settled
+// NodeClaim has what it was launched for, and is not empty. What was seen later
+// than now, because the clock went back, counts as seen now.
+func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
+	m.Unavailable = pick.Those(m.Unavailable, func(p Penalty) bool { return now.Before(p.Until) })
+	m.EmptySince = pick.Those(m.EmptySince, func(x Since) bool { return s.IsUnsettled(x.ID) })
+	m.ReadySince = pick.Those(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
+	m.OpenSince = pick.Those(m.OpenSince, func(x Since) bool { _, ok := s.Node(x.ID); return ok && now.Before(x.At.Add(PreferencesFor)) })
+	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
+	m.Advanced = slices.Clone(m.Advanced)
+	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.Advanced} { // copies by now
+		for i := range list {
+			list[i].At = pick.Earliest(list[i].At, now)
+		}
+	}
+	return m
+}
+
+// FirstSeen returns when id was seen first, by a sorted list.
+func FirstSeen(list []Since, id string) (time.Time, bool) {
+	i, found := slices.BinarySearchFunc(list, id, func(s Since, id string) int { return strings.Compare(s.ID, id) })
+	if !found {
+		return time.Time{}, false
+	}
+	return list[i].At, true
+}
+
+// Remember returns the list with id seen at now, unless it was seen before, and
+// when it was first seen.
+func Remember(list []Since, id string, now time.Time) ([]Since, time.Time) {
+	if at, ok := FirstSeen(list, id); ok {
+		return list, at
+	}
+	i, _ := slices.BinarySearchFunc(list, id, func(s Since, id string) int { return strings.Compare(s.ID, id) })
+	return slices.Insert(slices.Clone(list), i, Since{ID: id, At: now}), now
+}
+
+// NoteProgress notes that a controller of the kind has made progress.
+func (m *Memory) NoteProgress(kind string, now time.Time) {
+	if at, ok := FirstSeen(m.Advanced, kind); !ok || !at.Equal(now) {
+		m.Advanced, _ = Remember(Forget(m.Advanced, kind), kind, now)
+	}
+}
+
+// Forget returns the list without id.
+func Forget(list []Since, id string) []Since {
+	return pick.Those(list, func(s Since) bool { return s.ID != id })
+}
+
+// PlannedFor returns what the NodeClaim was launched for, if that is remembered.
+func (m Memory) PlannedFor(claim string) (slots []cluster.Slot, known bool) {
+	i, found := slices.BinarySearchFunc(m.Planned, claim, func(p Planned, c string) int { return strings.Compare(p.Claim, c) })
+	if !found {
+		return nil, false
+	}
+	return m.Planned[i].Slots, true
+}
+
+// PlannedOn is what the NodeClaim is for: what it says itself, where nothing is
+// remembered.
+func (m Memory) PlannedOn(c cluster.Claim) []cluster.Slot {
+	if slots, known := m.PlannedFor(c.Name); known {
+		return slots
+	}
+	return c.Planned
+}
+
+// Arrived forgets what the claim was launched for: it has come.
+func (m *Memory) Arrived(claim string) {
+	m.Planned = pick.Those(m.Planned, func(p Planned) bool { return p.Claim != claim })
+}
+
+// Plan remembers what launches are for.
+func (m *Memory) Plan(launches []plan.Launch) {
+	m.Planned = slices.Grow(slices.Clone(m.Planned), len(launches))
+	for i := range launches {
+		m.Planned = append(m.Planned, Planned{Claim: launches[i].Name, Slots: launches[i].Planned})
+	}
+	slices.SortStableFunc(m.Planned, func(a, b Planned) int { return strings.Compare(a.Claim, b.Claim) })
+}

@@ -1,0 +1,116 @@
+package offer
+
+import (
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// LimitNodes is the limit that counts nodes (karpenter.sh/v1 NodePool).
+const LimitNodes = "nodes"
+
+// ledger counts what limits and reservations have left, this plan's launches
+// included. Each pool and reservation is counted once, when it is asked about.
+type ledger struct {
+	snapshot cluster.Snapshot
+	*journal.Journal
+	pools        map[string]Usage // with limits, by name
+	reservations map[string]int64 // launches into each
+}
+
+func newLedger(v view.View, j *journal.Journal) *ledger {
+	return &ledger{snapshot: v.Snapshot, Journal: j, pools: map[string]Usage{}, reservations: map[string]int64{}}
+}
+
+// Usage is a pool's limits and what counts against them: the capacity of its
+// NodeClaims and of this plan's launches, each at the largest type that it may
+// become.
+type Usage struct {
+	limits []quantity.Amount
+	used   quantity.Resources
+	nodes  int64
+}
+
+// Usage returns that of the pool.
+func (k *ledger) Usage(p cluster.Pool) Usage {
+	if len(p.Limits) == 0 {
+		return Usage{}
+	}
+	b, known := k.pools[p.Name]
+	if !known {
+		b.limits = p.Limits
+		for l := range k.snapshot.Lots(p.Name) {
+			k.Trace.Objects++
+			b.nodes += l.Count
+			b.used = b.used.Add(k.largest(l).Times(l.Count))
+		}
+		k.pools[p.Name] = b
+	}
+	return b
+}
+
+// largest is the most that a NodeClaim of the lot may count for.
+func (k *ledger) largest(lot cluster.Lot) quantity.Resources {
+	class, _ := k.snapshot.Class(lot.Class)
+	most := lot.Allocatable.Max(lot.Capacity) // known even where the class is not ready
+	for _, t := range class.Types {
+		if t.Name == lot.InstanceType || lot.InstanceType == "" && lot.Requirements.Admits(label.InstanceType, t.Name) {
+			most = most.Max(t.Capacity)
+		}
+	}
+	return most
+}
+
+// Refuses says which limit a node of this capacity would exceed.
+func (b Usage) Refuses(capacity quantity.Resources) (limit plan.Limit, over bool) {
+	for _, x := range b.limits {
+		have, add := b.used.Get(x.Name), capacity.Get(x.Name)
+		if x.Name == LimitNodes {
+			have, add = b.nodes, 1
+		}
+		if add > 0 && (have > x.Count || add > x.Count-have) {
+			return plan.Limit{Name: x.Name, Max: x.Count, Used: have}, true
+		}
+	}
+	return plan.Limit{}, false
+}
+
+// Spend counts a launch against its pool's limits and its reservation.
+func (k *ledger) Spend(l plan.Launch, carried []*Row) {
+	if l.Reservation != "" {
+		k.reservations[l.Reservation] = k.ReservationUse(carried[0]) + 1
+	}
+	b, limited := k.pools[l.Pool]
+	if !limited {
+		return
+	}
+	var most quantity.Resources
+	for _, r := range carried {
+		most = most.Max(r.Type.Capacity)
+	}
+	b.nodes++
+	b.used = b.used.Add(most)
+	k.pools[l.Pool] = b
+}
+
+// ReservationUse counts this plan's launches into the row's reservation and the
+// NodeClaims in it that EC2 had not counted when it said how many are left.
+func (k *ledger) ReservationUse(r *Row) int64 {
+	if r.Reservation == "" {
+		return 0
+	}
+	n, known := k.reservations[r.Reservation]
+	if !known {
+		for c := range k.snapshot.InReservation(r.Reservation) {
+			k.Trace.Objects++
+			if c.Launched && c.LaunchedAt.After(r.Counted) || !c.Launched && !c.Deleting {
+				n++
+			}
+		}
+		k.reservations[r.Reservation] = n
+	}
+	return n
+}

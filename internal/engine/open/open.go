@@ -1,0 +1,109 @@
+package open
+
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/timing"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// opener opens the nodes that are up for the pods that are planned there.
+type opener struct {
+	view.View
+	*journal.Journal
+	memory *memory.Memory
+	demand *demand.Demand
+	room   *room.Room
+
+	hardness map[*room.Host]int // of nodes that are not open yet; see rateHosts
+	actions  []plan.Action      // nominations with the releases that belong to them, in order
+}
+
+// stillKept drops what is remembered of nodes that are open by now.
+func (o *opener) stillKept() {
+	o.memory.ReadySince = pick.Those(o.memory.ReadySince, func(x memory.Since) bool {
+		state, ok := o.Snapshot.State(x.ID)
+		return ok && slices.Contains(state.Node.Taints, o.Policy.StartupTaint)
+	})
+}
+
+// Nodes opens the nodes that are up: their pods are nominated first, and only
+// then the daemon's taint goes, so that the scheduler tries exactly this node
+// for exactly these pods. A node that lacks declared pods is kept for a while.
+//
+// A nomination that the scheduler has cleared, as it does whenever an attempt
+// fails for another reason, is written again.
+func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room) []plan.Action {
+	o := opener{View: v, Journal: j, memory: m, demand: d, room: r}
+	o.stillKept()
+	o.lift()
+	coming := o.coming()
+	opens := func(*room.Host) bool { return true }
+	if o.Policy.CannotNominate {
+		opens = o.opening()
+	}
+	for _, h := range o.room.Touched(func(h *room.Host) bool { return len(h.Pods) > 0 }) {
+		switch h.Stage {
+		case room.StageKept:
+			if opens(h) {
+				o.releaseKept(h, coming)
+			}
+		case room.StageNode:
+			if h.Claim.Name == "" {
+				continue
+			}
+			for _, p := range h.Pods {
+				if p.Unschedulable && p.Nominated == "" {
+					o.nominateFor(h, p)
+				}
+			}
+		}
+	}
+	return o.actions
+}
+
+// coming says whether declared pods are to go to nodes that are not open yet, or
+// wait for room.
+func (o *opener) coming() bool {
+	return slices.ContainsFunc(o.room.Coming, func(h *room.Host) bool { return h.Stage != room.StageNode && h.Declared > 0 }) ||
+		slices.ContainsFunc(o.demand.Classes, func(c *demand.Class) bool { return c.Waiting > 0 })
+}
+
+// releaseKept opens the node if none of its pods is missing. While declared pods
+// are coming that has to be as much as fills it: others may yet join.
+func (o *opener) releaseKept(h *room.Host, coming bool) {
+	o.memory.ReadySince, _ = memory.Remember(o.memory.ReadySince, h.Node.Name, o.Now)
+	oldest := o.Now
+	for _, p := range h.Pods {
+		oldest = pick.Earliest(oldest, p.Created)
+	}
+	switch patience := timing.Patience(o.View, o.memory, h.Node.Name, oldest); {
+	case h.Declared == 0 && (!coming || h.Filled(h.Real)):
+	case len(h.Pods) == 0 && h.Displaced == 0:
+		return // nobody waits for it yet; it opens when they come or are given up
+	case o.Now.Before(patience):
+		o.WaitUntil(patience, plan.PlannedPods)
+		return
+	}
+	for _, p := range h.Pods {
+		if p.Nominated != h.Node.Name {
+			o.nominateFor(h, p)
+		}
+	}
+	o.actions = append(o.actions, plan.Release{
+		Node: h.Node.Name, NodeUID: h.Node.UID, Taint: o.Policy.StartupTaint, Puts: o.reserve(h),
+		Planned: int64(len(h.Pods)), GivenUp: h.Declared,
+	})
+}
+
+func (o *opener) nominateFor(h *room.Host, p demand.PodRef) {
+	if !o.Policy.CannotNominate {
+		o.actions = append(o.actions, plan.Nominate{Pod: p.Id, PodUID: p.UID, Node: h.Node.Name})
+	}
+}

@@ -1,0 +1,162 @@
+package open
+
+import (
+	"slices"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/timing"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Without the right to nominate it is the scheduler that chooses the node of each
+// pod, by its own scoring. Four rules keep what that costs small.
+//
+// Nodes open together, the more the longer they wait for each other. Opened one by
+// one, each is the emptiest when it opens and gets whatever comes next; of many
+// the scoring gives each pod the one whose free CPU and memory suit it best. And
+// each opening lets the scheduler try all that is pending again, which brings the
+// pods out of the order in which their nodes were ordered.
+//
+// Nodes that large pods need open with preferences (PreferNoSchedule) that send
+// other pods elsewhere for as long as there is room elsewhere. While there is not,
+// as more is pending than what is up can hold, those for the largest pods stay
+// closed for up to twice as long: the others would fill them. The preferences go
+// when nothing is pending, or after PreferencesFor.
+//
+// Nodes are of types that suit what is pending as a whole; see unsuited.
+//
+// Pods that the scheduler left over are not launched for while nodes that are
+// still to open, or that it is still filling, have the room in sum; see leaveOpen.
+const (
+	// waveOf is how many nodes wait ReleaseWait for each other. Twice as many wait
+	// twice as long, at most keptAtMost times.
+	waveOf = 8
+	// largePod and largestPod are the parts, in ninths, of the largest node on its way
+	// that a pod takes which is among the large, and the largest.
+	largePod, largestPod = 2, 4
+)
+
+// reserve returns the preferences with which the node opens, and remembers when
+// it does.
+func (o *opener) reserve(h *room.Host) []cluster.Taint {
+	if !o.Policy.CannotNominate {
+		return nil
+	}
+	o.memory.OpenSince, _ = memory.Remember(o.memory.OpenSince, h.Node.Name, o.Now)
+	if o.hardness[h] == 0 {
+		return nil
+	}
+	return room.Reserves(o.hardness[h])
+}
+
+// lift takes the preferences off nodes that need them no longer.
+func (o *opener) lift() {
+	for _, c := range o.Claims {
+		node, up := o.Snapshot.Node(c.Node)
+		if !up || !slices.ContainsFunc(node.Taints, room.Reserving) {
+			continue
+		}
+		if at, known := memory.FirstSeen(o.memory.OpenSince, node.Name); known && o.Trace.Pods > 0 && o.Policy.CannotNominate {
+			o.WaitUntil(at.Add(memory.PreferencesFor), plan.Filling)
+			continue
+		}
+		o.actions = append(o.actions, plan.Release{
+			Node: node.Name, NodeUID: node.UID, Taint: o.Policy.StartupTaint, Lifts: pick.Those(node.Taints, room.Reserving),
+		})
+	}
+}
+
+// opening says which of the nodes that are kept open now.
+func (o *opener) opening() func(*room.Host) bool {
+	o.rateHosts()
+	all := func(*room.Host) bool { return true }
+	kept := pick.Those(o.room.Coming, func(h *room.Host) bool { return h.Stage == room.StageKept })
+	for _, h := range kept {
+		o.memory.ReadySince, _ = memory.Remember(o.memory.ReadySince, h.Node.Name, o.Now)
+	}
+	since := func(h *room.Host) time.Time {
+		at, _ := memory.FirstSeen(o.memory.ReadySince, h.Node.Name)
+		return at
+	}
+	wait := o.Policy.ReleaseWait
+	wave := wait * time.Duration(min(max(len(o.room.Coming), waveOf), timing.KeptAtMost*waveOf)) / waveOf
+	enough := o.enough(kept)
+	last := func(h *room.Host) bool { return !enough && o.hardness[h] > 1 }
+	if enough {
+		wave = wait
+	}
+	var first time.Time
+	for _, h := range kept {
+		if !last(h) {
+			first = pick.Earliest(first, since(h))
+		}
+	}
+	if len(kept) == len(o.room.Coming) || enough && !o.Now.Before(first.Add(wave)) {
+		return all
+	}
+	return func(h *room.Host) bool {
+		end := first.Add(wave)
+		if last(h) { // with the first others after its own wait, if there are any
+			end = since(h).Add(2 * wave)
+			if alone := since(h).Add(wave); !first.IsZero() {
+				end = pick.Earliest(end, pick.Latest(alone, first.Add(wave)))
+			}
+		}
+		if o.Now.Before(end) {
+			o.WaitUntil(end, plan.Company)
+			return false
+		}
+		return true
+	}
+}
+
+// enough says whether the nodes that are up, kept or being filled, have room in
+// sum for all that is pending and has a place.
+func (o *opener) enough(kept []*room.Host) bool {
+	var wanted, there quantity.Resources
+	for _, c := range o.demand.Classes {
+		wanted = wanted.Add(demand.WithoutAttach(c.Group.Shape.Requests).Times(c.Had - c.Refused))
+	}
+	for _, h := range slices.Concat(kept, o.beingFilled()) {
+		there = there.Add(h.Most.Max(quantity.Resources{}))
+	}
+	return wanted.MilliCPU <= there.MilliCPU && wanted.MemoryBytes <= there.MemoryBytes
+}
+
+// rateHosts says of each node that is not open yet how hard to place the pods are
+// that are planned for it, beside those of the others.
+func (o *opener) rateHosts() {
+	o.hardness = map[*room.Host]int{}
+	var widest quantity.Resources
+	for _, h := range o.room.Coming {
+		widest = widest.Max(h.Most)
+	}
+	least := 2
+	for _, h := range o.room.Coming {
+		var share int64
+		for _, p := range h.Pods {
+			r := p.Shape.Requests
+			share = max(share, quantity.Part(r.MilliCPU, widest.MilliCPU), quantity.Part(r.MemoryBytes, widest.MemoryBytes))
+		}
+		switch share *= 9; {
+		case share >= largestPod*quantity.Whole:
+			o.hardness[h] = 2
+		case share >= largePod*quantity.Whole:
+			o.hardness[h] = 1
+		default:
+			o.hardness[h] = 0
+		}
+		if len(h.Pods) > 0 {
+			least = min(least, o.hardness[h])
+		}
+	}
+	for _, h := range o.room.Coming {
+		o.hardness[h] = max(0, o.hardness[h]-least)
+	}
+}

@@ -1,0 +1,156 @@
+package room
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Stages of a host, nearest to running pods first.
+const (
+	StageNode    = iota // a node that takes pods now
+	StageKept           // a node that is up and kept for its pods
+	stageComing         // a launched NodeClaim, or its node while it starts
+	stageOrdered        // a NodeClaim that is not launched yet
+)
+
+// Host is room that exists or is on its way.
+type Host struct {
+	Stage  int
+	Node   cluster.Node       // zero while there is none
+	State  *cluster.NodeState // nil while there is no node
+	Claim  cluster.Claim      // zero for nodes that are not ours
+	Labels []label.Lookup     // a pod must accept all of them: one, or one for each type it may become
+	taints []cluster.Taint
+	Free   quantity.Resources
+	Most   quantity.Resources // free before this plan; where the type is open, at the most
+	ports  []cluster.HostPort // taken
+	either *topology.Either   // of the labels, where they are several
+	Real   quantity.Resources // taken by pods of this plan that exist
+
+	Pods      []demand.PodRef // assigned: pending pods, in order of assignment
+	Displaced int64
+	Declared  int64
+}
+
+// Name is that of the node or, while there is none, of its NodeClaim.
+func (h *Host) Name() string {
+	if h.Node.Name != "" {
+		return h.Node.Name
+	}
+	return h.Claim.Name
+}
+
+// Demand counts what this plan puts on the host.
+func (h *Host) Demand() int64 { return int64(len(h.Pods)) + h.Displaced + h.Declared }
+
+// place is the host as topology rules see it.
+func (h *Host) place() topology.Place {
+	if len(h.Labels) > 1 && h.either == nil {
+		h.either = topology.NewEither(slices.Values(h.Labels))
+	}
+	return topology.Place{Name: h.Name(), Taints: h.taints, Labels: h.Labels[0], Either: h.either}
+}
+
+// Accepts says whether the class at this level may run there, its size and
+// other pods aside.
+func (h *Host) Accepts(l *demand.Level) bool {
+	if len(l.Shape.Unsupported) > 0 || len(h.Labels) == 0 || l.Avoid && cluster.Avoided(h.taints, l.Shape.Tolerations) {
+		return false
+	}
+	return !slices.ContainsFunc(h.Labels, func(x label.Lookup) bool { return !fit.Node(l.Shape, x, h.taints) })
+}
+
+// Could says whether the level's pods could run there whatever it becomes.
+func (h *Host) Could(l *demand.Level) bool {
+	return slices.ContainsFunc(h.Labels, func(x label.Lookup) bool { return fit.Node(l.Shape, x, h.taints) })
+}
+
+// Planned says whether the host is no node yet.
+func (h *Host) Planned() bool { return h.Node.Name == "" }
+
+// RoomFor returns how many of up to n more pods of the class the host can take.
+func (h *Host) RoomFor(c *demand.Class, level int, n int64) int64 {
+	l := &c.Levels[level]
+	n = l.Shape.Requests.CountIn(h.Free, n)
+	if n <= 0 || !h.Accepts(l) {
+		return 0
+	}
+	if len(l.Shape.Ports) > 0 {
+		if fit.PortsConflict(h.ports, l.Shape.Ports) {
+			return 0
+		}
+		n = min(n, 1)
+	}
+	if c.Table != nil {
+		n = min(n, c.Table.Room(c.Rules[level], h.place()))
+	}
+	return max(0, n)
+}
+
+// Put counts n pods of the class on the host.
+func (h *Host) Put(j *journal.Journal, c *demand.Class, level int, n int64) {
+	l := &c.Levels[level]
+	h.Free = h.Free.Sub(l.Shape.Requests.Times(n))
+	h.ports = append(h.ports, l.Shape.Ports...)
+	c.Tell(h.place(), n)
+	j.Trace.Placed += n
+}
+
+// Take moves up to n of the class onto the host, pods that exist first, and
+// returns how many it took.
+func (h *Host) Take(j *journal.Journal, c *demand.Class, level int, n int64) int64 {
+	n = h.RoomFor(c, level, n)
+	if n <= 0 {
+		return 0
+	}
+	h.Put(j, c, level, n)
+	g := c.Draw(n)
+	h.Pods = append(h.Pods, g.Pods...)
+	h.Displaced += int64(len(g.Displaced))
+	h.Declared += g.Declared
+	h.Real = h.Real.Add(c.Levels[level].Shape.Requests.Times(int64(len(g.Pods) + len(g.Displaced))))
+	h.Report(j, c, g.IDs(j))
+	return n
+}
+
+// Report says that the pods have a place on the host, and what they gave up in
+// this plan. What was given up for a promise was said when it was made.
+func (h *Host) Report(j *journal.Journal, c *demand.Class, pods []string) {
+	if len(pods) == 0 {
+		return
+	}
+	verdict := plan.OnNode
+	if h.Stage != StageNode {
+		verdict = plan.OnClaim
+	}
+	j.Outcomes = append(j.Outcomes, plan.Outcome{
+		Group: c.Group.Key, Pods: pods, Verdict: verdict, On: h.Name(), Dropped: c.Levels[c.Level].Dropped,
+	})
+}
+
+// Sooner orders hosts by how soon they will run pods.
+func Sooner(a, b *Host) int {
+	return cmp.Or(cmp.Compare(a.Stage, b.Stage), a.Claim.Created.Compare(b.Claim.Created), strings.Compare(a.Name(), b.Name()))
+}
+
+// wellFilled is the part of a kept node, in thousandths, that pods which exist
+// must fill before the node opens for them at once.
+const wellFilled = 970
+
+// Filled says whether the content fills the node, or is as much as the node was
+// launched for.
+func (h *Host) Filled(content quantity.Resources) bool {
+	planned := h.Claim.Requests.Sub(h.Claim.Allocatable.Sub(h.Most))
+	return price.Bulk(content) >= min(price.Bulk(h.Most), price.Bulk(planned))/1000*wellFilled
+}

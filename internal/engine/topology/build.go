@@ -1,0 +1,174 @@
+package topology
+
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// Build makes the table of the classes' rules, and of the anti-affinity of pods
+// that run, with what runs counted.
+func Build(s cluster.Snapshot, classes []Class) *Table {
+	t := &Table{snapshot: s, classes: make([]class, len(classes)), topologies: map[string]*topology{}}
+	repelling := slices.Collect(s.AntiAffine())
+	if len(repelling) == 0 && !slices.ContainsFunc(classes, func(c Class) bool { return binds(&c.Shape) }) {
+		none := &kin{}
+		for i := range classes {
+			t.classes[i] = class{Class: classes[i], kin: none}
+		}
+		return t
+	}
+	for i := range classes {
+		t.classes[i].Class = classes[i]
+	}
+	t.byName = map[string]int32{}
+	for n := range s.States() {
+		t.byName[n.Node.Name] = int32(len(t.nodes))
+		t.nodes = append(t.nodes, &n.Node)
+	}
+	b := &builder{
+		Table: t, kinByKey: map[string]*kin{}, byLabel: map[label.Label][]*kin{},
+		electors: map[string]*electorate{}, censuses: map[string]*census{}, cohorts: map[string]*cohort{},
+		terms: map[string]*term{}, limits: map[hostSpread]int32{},
+	}
+	b.gatherKin()
+	for i := range t.classes {
+		b.spreads(&t.classes[i])
+		b.together(&t.classes[i])
+		b.apart(i)
+	}
+	b.repel(repelling)
+	b.limitHosts()
+	return t
+}
+
+func binds(s *cluster.Shape) bool {
+	return slices.ContainsFunc(s.Spread, func(x cluster.Spread) bool { return !x.Soft }) ||
+		slices.ContainsFunc(s.Together, required) || slices.ContainsFunc(s.Apart, required)
+}
+
+func required(p cluster.PodTerm) bool { return p.Weight == 0 }
+
+// builder has what only Build needs. Its maps are by content.
+type builder struct {
+	*Table
+	kin      []*kin // as they were first seen
+	kinByKey map[string]*kin
+	byLabel  map[label.Label][]*kin
+	electors map[string]*electorate
+	censuses map[string]*census
+	cohorts  map[string]*cohort
+	terms    map[string]*term
+	order    []*term // as they were first seen
+	limits   map[hostSpread]int32
+	scratch  []byte
+}
+
+func (b *builder) together(c *class) {
+	var terms []*term
+	b.scratch = b.scratch[:0]
+	for k := range c.Shape.Together {
+		if p := &c.Shape.Together[k]; required(*p) {
+			terms = append(terms, &term{PodTerm: *p})
+			b.scratch = appendTerm(b.scratch, p)
+		}
+	}
+	if len(terms) == 0 {
+		return
+	}
+	h, known := b.cohorts[string(b.scratch)]
+	if !known {
+		h = &cohort{terms: terms}
+		b.cohorts[string(b.scratch)] = h
+		b.gather(h)
+	}
+	c.together = &togetherRule{cohort: h, self: h.admits(c.kin)}
+}
+
+// gather counts the pods that run, and finds the classes, that the cohort admits.
+func (b *builder) gather(h *cohort) {
+	for _, x := range h.terms {
+		h.tallies = append(h.tallies, &tally{b.topology(x.Key), map[int32]int64{}})
+	}
+	var company []*kin
+	for _, k := range b.selected(&h.terms[0].Selector) {
+		if h.admits(k) {
+			for _, r := range b.runningOf(k) {
+				h.add(&spot{node: r.node}, r.all)
+			}
+			k.cohorts = append(k.cohorts, h)
+			company = append(company, k)
+		}
+	}
+	h.company = classesOf(company)
+}
+
+// admits says whether pods of the kin meet all terms.
+func (h *cohort) admits(k *kin) bool {
+	return !slices.ContainsFunc(h.terms, func(x *term) bool { return !x.wants(k) })
+}
+
+func (b *builder) apart(i int) {
+	c := &b.classes[i]
+	for k := range c.Shape.Apart {
+		if !required(c.Shape.Apart[k]) {
+			continue
+		}
+		x := b.term(&c.Shape.Apart[k])
+		b.want(x)
+		self := x.wants(c.kin)
+		c.apart = append(c.apart, apartRule{selector: &x.Selector, tally: x.wanted, self: self})
+		c.owned = append(c.owned, x.owners)
+		side := 0
+		if self {
+			side = 1
+		}
+		x.binds[side] = append(x.binds[side], int32(i))
+	}
+}
+
+// term returns the one term that is equal to p, and binds the kin that its
+// owners keep away.
+func (b *builder) term(p *cluster.PodTerm) *term {
+	b.scratch = appendTerm(b.scratch[:0], p)
+	if x, ok := b.terms[string(b.scratch)]; ok {
+		return x
+	}
+	x := &term{PodTerm: *p, owners: &tally{b.topology(p.Key), map[int32]int64{}}}
+	b.terms[string(b.scratch)] = x
+	b.order = append(b.order, x)
+	for _, k := range b.selected(&p.Selector) {
+		if x.repels(k) {
+			k.inverse = append(k.inverse, apartRule{selector: &x.Selector, tally: x.owners})
+		}
+	}
+	return x
+}
+
+// want keeps count of the pods that the term selects.
+func (b *builder) want(x *term) {
+	if x.wanted != nil {
+		return
+	}
+	x.wanted = &tally{x.owners.topology, map[int32]int64{}}
+	for _, k := range b.selected(&x.Selector) {
+		if x.wants(k) {
+			x.wanted.addRunning(b.runningOf(k))
+			k.tallies = append(k.tallies, x.wanted)
+			x.kin = append(x.kin, k)
+		}
+	}
+}
+
+// repel counts the pods that run and keep others away.
+func (b *builder) repel(groups []*cluster.Group) {
+	for _, g := range groups {
+		for k := range g.Shape.Apart {
+			if required(g.Shape.Apart[k]) {
+				x := b.term(&g.Shape.Apart[k])
+				x.owners.addRunning(b.appendRunning(nil, g))
+			}
+		}
+	}
+}

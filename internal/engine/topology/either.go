@@ -1,0 +1,69 @@
+package topology
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// Either is a place to come that may still become one of several. To spreads and
+// to affinity it has the topology keys on which all of them agree; anti-affinity
+// counts it in every domain that it may come to be in.
+type Either struct {
+	labels iter.Seq[label.Lookup]
+	values map[string]choice
+}
+
+// choice is the different values of a key, and whether none lacks it.
+type choice struct {
+	values []string
+	always bool
+}
+
+// NewEither returns the place that may get any of the labels.
+func NewEither(labels iter.Seq[label.Lookup]) *Either {
+	return &Either{labels: labels, values: map[string]choice{}}
+}
+
+// Agree tells a value that all have, where that is known.
+func (e *Either) Agree(key, value string) {
+	e.values[key] = choice{[]string{value}, true}
+}
+
+// choice is worked out once for each key.
+func (e *Either) choice(key string) choice {
+	c, known := e.values[key]
+	if known {
+		return c
+	}
+	c.always = true
+	for l := range e.labels {
+		v, there := l.Get(key)
+		c.always = c.always && there
+		if there && !slices.Contains(c.values, v) {
+			c.values = append(c.values, v)
+		}
+	}
+	e.values[key] = c
+	return c
+}
+
+// agreed is the value that all have.
+func (e *Either) agreed(key string) (string, bool) {
+	if c := e.choice(key); c.always && len(c.values) == 1 {
+		return c.values[0], true
+	}
+	return "", false
+}
+
+// domains are those that the place may come to be in; nil where that is known.
+func (y *topology) domainsOf(s *spot) []string {
+	if s.node >= 0 || s.Either == nil || y.hosts() {
+		return nil
+	}
+	if c := s.Either.choice(y.key); !c.always || len(c.values) > 1 {
+		return c.values
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package topology
+
+import (
+	"math"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+)
+
+// census counts, for topology spreads, the pods that one selector selects. All
+// spreads share it whose pods may run on the same nodes and have the same nodes
+// counted.
+type census struct {
+	topology *topology
+	voters   *electorate
+	base     *base
+	count    map[int32]int64 // of domains; those of base that are missing have 0
+	levels   levels
+	domains  int64
+	kin      []*kin // those whose pods it counts
+}
+
+// known says whether the domain takes part in the skew, and its count.
+func (c *census) known(d int32) (int64, bool) {
+	if d < 0 {
+		return 0, false
+	}
+	n, ok := c.count[d]
+	return n, ok || int(d) < len(c.base.has) && c.base.has[d]
+}
+
+// open makes the domain take part.
+func (c *census) open(d int32) {
+	if _, ok := c.known(d); ok || d < 0 {
+		return
+	}
+	c.count[d] = 0
+	c.levels = c.levels.with(0, 1)
+	c.domains++
+}
+
+func (c *census) add(s *spot, n int64) {
+	if !c.voters.includes(s) {
+		return
+	}
+	d := c.topology.settle(s)
+	if d < 0 {
+		return
+	}
+	c.open(d)
+	old, _ := c.known(d)
+	c.count[d] = old + n
+	c.levels = c.levels.with(old, -1).with(old+n, 1)
+}
+
+// spreadRule is one hard topology spread constraint of one class.
+type spreadRule struct {
+	*census
+	maxSkew, minDomains int64
+	self                bool // the selector selects the class itself
+	// blank says that the selector is empty: it selects all pods, and the scheduler
+	// counts none of them.
+	blank bool
+}
+
+// state is what the rule says of one place.
+type state struct {
+	missing bool  // the place lacks the topology key
+	count   int64 // in its domain
+	least   int64 // of the other domains
+	alone   bool  // there are no others
+	counts  bool  // pods there count
+	part    bool  // its domain takes part in the skew, or will
+}
+
+func (r *spreadRule) look(s *spot) state {
+	d := r.topology.at(s)
+	if d == missing {
+		return state{missing: true}
+	}
+	n, known := r.known(d)
+	st := state{count: n, counts: r.voters.includes(s)}
+	st.part = known || st.counts
+	own := int64(-1)
+	domains := r.domains
+	switch {
+	case known:
+		own = n
+	case st.counts:
+		domains++ // it will be one
+	}
+	least, others := r.levels.least(own)
+	st.least, st.alone = least, !others
+	switch {
+	case domains < r.minDomains:
+		st.least, st.alone = 0, false
+	case s.node < 0 && r.topology.hosts():
+		// A host to come does not come alone, and the others are empty, too.
+		st.least, st.alone = 0, false
+	}
+	return st
+}
+
+func (r *spreadRule) room(s *spot) int64 {
+	st := r.look(s)
+	if st.missing {
+		return 0
+	}
+	if r.blank {
+		return math.MaxInt64
+	}
+	if r.self && st.counts {
+		if st.alone {
+			return math.MaxInt64
+		}
+		if r.maxSkew > math.MaxInt64-st.least {
+			return math.MaxInt64 // the sum would wrap around
+		}
+		return max(0, r.maxSkew+st.least-st.count)
+	}
+	// Pods added here change nothing, so either none may come or all.
+	next := st.count
+	if r.self {
+		next++
+	}
+	if next-st.floor() > r.maxSkew {
+		return 0
+	}
+	return math.MaxInt64
+}
+
+// floor is the least count of all domains.
+func (st state) floor() int64 {
+	switch {
+	case st.alone:
+		return st.count
+	case st.part:
+		return min(st.least, st.count)
+	}
+	return st.least
+}
+
+// cohort counts the pods that meet all terms of a required affinity at once, as
+// the scheduler does.
+type cohort struct {
+	terms   []*term
+	tallies []*tally // one a term
+	total   int64    // where they count at all
+	company []int    // the classes that meet them
+}
+
+func (h *cohort) add(s *spot, n int64) {
+	counted := false
+	for _, y := range h.tallies {
+		if y.topology.at(s) != missing {
+			y.add(s, n)
+			counted = true
+		}
+	}
+	if counted {
+		h.total += n
+	}
+}
+
+// togetherRule is the required affinity of one class.
+type togetherRule struct {
+	*cohort
+	self bool // the class meets its own terms
+}
+
+// allows says whether pods of the class may go to the place. The first of a
+// group that wants to be together may go anywhere that has the keys.
+func (r *togetherRule) allows(s *spot) bool {
+	all := true
+	for _, y := range r.tallies {
+		n, d := y.at(s)
+		if d == missing {
+			return false
+		}
+		all = all && n > 0
+	}
+	return all || r.first()
+}
+
+func (r *togetherRule) first() bool { return r.self && r.total == 0 }
+
+// apartRule is one term of anti-affinity as it binds one class.
+type apartRule struct {
+	selector *cluster.PodSelector
+	tally    *tally
+	self     bool // a pod of the class keeps the next one away
+}
+
+func (r *apartRule) room(s *spot) int64 {
+	n, d := r.tally.most(s)
+	switch {
+	case d == missing:
+		return math.MaxInt64
+	case n > 0:
+		return 0
+	case r.self:
+		return 1
+	}
+	return math.MaxInt64
+}

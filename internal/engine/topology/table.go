@@ -1,0 +1,132 @@
+package topology
+
+import (
+	"math"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// Place is a node, or one to come.
+type Place struct {
+	Name   string       // of the node; "" for a node to come that has no name yet
+	Labels label.Lookup // of one of them, where it may be Either
+	Taints []cluster.Taint
+	Either *Either // nil where the labels are known
+}
+
+// Class is a class of pods that need room.
+type Class struct {
+	Namespace string
+	Labels    label.Labels
+	Shape     cluster.Shape
+}
+
+// Table has the counts that the rules of the classes depend on.
+type Table struct {
+	snapshot   cluster.Snapshot
+	nodes      []*cluster.Node
+	byName     map[string]int32 // index into nodes
+	topologies map[string]*topology
+	classes    []class
+	hosts      []int64 // limits of the rules over hostnames, by id
+}
+
+// class is a Class with the rules that bind it. Those of others are its kin's.
+type class struct {
+	Class
+	kin      *kin
+	spreads  []*spreadRule
+	together *togetherRule // nil without required affinity
+	apart    []apartRule
+	owned    []*tally // that count its pods as owners of anti-affinity
+	capped   []int32  // the rules over hostnames that bind it, by id
+}
+
+// Room returns how many more pods of the class may go to the place now, one
+// after the other and on that place only: 0 for none, math.MaxInt64 for no
+// limit.
+func (t *Table) Room(class int, p Place) int64 {
+	c := &t.classes[class]
+	room := int64(math.MaxInt64)
+	if len(c.spreads) == 0 && c.together == nil && len(c.apart) == 0 && len(c.kin.inverse) == 0 {
+		return room
+	}
+	spot := t.locate(p)
+	at := &spot
+	for _, s := range c.spreads {
+		if room = min(room, s.room(at)); room == 0 {
+			return 0
+		}
+	}
+	if c.together != nil && !c.together.allows(at) {
+		return 0
+	}
+	for i := range c.apart {
+		if room = min(room, c.apart[i].room(at)); room == 0 {
+			return 0
+		}
+	}
+	for i := range c.kin.inverse {
+		if room = min(room, c.kin.inverse[i].room(at)); room == 0 {
+			return 0
+		}
+	}
+	return room
+}
+
+// Add says that n more pods of the class are at the place: they count for every
+// rule that looks at them. A negative n takes back what was added before.
+func (t *Table) Add(class int, p Place, n int64) {
+	c := &t.classes[class]
+	k := c.kin
+	if n == 0 || len(k.censuses) == 0 && len(k.cohorts) == 0 && len(k.tallies) == 0 && len(c.owned) == 0 {
+		return
+	}
+	spot := t.locate(p)
+	at := &spot
+	for _, x := range k.censuses {
+		x.add(at, n)
+	}
+	for _, h := range k.cohorts {
+		h.add(at, n)
+	}
+	for _, y := range k.tallies {
+		y.add(at, n)
+	}
+	for _, y := range c.owned {
+		y.add(at, n)
+	}
+}
+
+// Offer names a domain that new nodes could open for the class: from now on it
+// counts, empty, in the skew of the class's spreads over the key, and in those
+// of classes that may run on the same nodes and spread over the same pods.
+func (t *Table) Offer(class int, key, domain string) {
+	for _, s := range t.classes[class].spreads {
+		if s.topology.key == label.Canonical(key) {
+			s.open(s.topology.intern(domain))
+		}
+	}
+}
+
+// spot is a Place, looked up.
+type spot struct {
+	Place
+	node int32 // in the snapshot; -1 for a place to come
+
+	last   *topology // looked up last, and its domain; many rules are of one key
+	domain int32
+}
+
+func (t *Table) locate(p Place) spot {
+	if p.Labels == nil {
+		p.Labels = label.Labels(nil)
+	}
+	if p.Name != "" {
+		if i, ok := t.byName[p.Name]; ok {
+			return spot{Place: p, node: i}
+		}
+	}
+	return spot{Place: p, node: -1}
+}

@@ -1,0 +1,89 @@
+package topology
+
+import "slices"
+
+// tally counts pods by domain of one topology.
+type tally struct {
+	topology *topology
+	count    map[int32]int64
+}
+
+func (y *tally) at(s *spot) (n int64, domain int32) {
+	d := y.topology.at(s)
+	if d < 0 {
+		return 0, d
+	}
+	return y.count[d], d
+}
+
+// most is at, where the place may be in several domains the one with the most.
+func (y *tally) most(s *spot) (n int64, domain int32) {
+	n, domain = y.at(s)
+	for _, v := range y.topology.domainsOf(s) {
+		if d := y.topology.intern(v); domain < 0 || y.count[d] > n {
+			n, domain = y.count[d], d
+		}
+	}
+	return n, domain
+}
+
+func (y *tally) add(s *spot, n int64) {
+	for _, v := range y.topology.domainsOf(s) {
+		y.count[y.topology.intern(v)] += n
+	}
+	if d := y.topology.settle(s); d >= 0 {
+		y.count[d] += n
+	}
+}
+
+func (y *tally) addRunning(list []running) {
+	for _, r := range list {
+		if d := y.topology.of[r.node]; d >= 0 && r.all > 0 {
+			y.count[d] += r.all
+		}
+	}
+}
+
+// levels is how many domains have which count, by count: the least and the
+// second least count of thousands of domains are then the first two entries.
+type levels []level
+
+type level struct{ count, domains int64 }
+
+func (l levels) find(count int64) (int, bool) {
+	return slices.BinarySearchFunc(l, count, func(x level, c int64) int {
+		switch {
+		case x.count < c:
+			return -1
+		case x.count > c:
+			return 1
+		}
+		return 0
+	})
+}
+
+func (l levels) with(count, domains int64) levels {
+	i, found := l.find(count)
+	switch {
+	case !found && domains > 0:
+		return slices.Insert(l, i, level{count, domains})
+	case !found:
+		return l
+	}
+	l[i].domains += domains
+	if l[i].domains == 0 {
+		return slices.Delete(l, i, i+1)
+	}
+	return l
+}
+
+// least returns the smallest count of the domains other than one that has
+// count own (own < 0: of all), and false where there is no other.
+func (l levels) least(own int64) (int64, bool) {
+	for _, x := range l {
+		if x.count != own || x.domains > 1 {
+			return x.count, true
+		}
+	}
+	return 0, false
+}

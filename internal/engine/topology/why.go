@@ -1,0 +1,74 @@
+package topology
+
+import (
+	"fmt"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Why returns the first rule that keeps the class from the place, with its
+// counts; the empty text where none does.
+func (t *Table) Why(class int, p Place) string {
+	c := &t.classes[class]
+	at := t.locate(p)
+	for _, s := range c.spreads {
+		if text := s.why(&at); text != "" {
+			return text
+		}
+	}
+	if c.together != nil && !c.together.allows(&at) {
+		return c.together.why(&at)
+	}
+	for i := range c.apart {
+		if y := c.apart[i].tally; c.apart[i].room(&at) == 0 {
+			n, d := y.most(&at)
+			return fmt.Sprintf("anti-affinity over %s: it wants to be apart from %s in %s (%s)",
+				y.topology.key, quantity.Count(n, "pod"), y.topology.name(d, at.Place), selected(*c.apart[i].selector))
+		}
+	}
+	for i := range c.kin.inverse {
+		if y := c.kin.inverse[i].tally; c.kin.inverse[i].room(&at) == 0 {
+			n, d := y.most(&at)
+			return fmt.Sprintf("anti-affinity over %s of others: those with %s are kept away by %s in %s",
+				y.topology.key, selected(*c.kin.inverse[i].selector), quantity.Count(n, "pod"), y.topology.name(d, at.Place))
+		}
+	}
+	return ""
+}
+
+func (r *spreadRule) why(s *spot) string {
+	if r.room(s) > 0 {
+		return ""
+	}
+	st := r.look(s)
+	if st.missing {
+		return fmt.Sprintf("topology spread over %s: the node has no such label", r.topology.key)
+	}
+	text := fmt.Sprintf("topology spread over %s: %s in %s, %d in the least of %s, maxSkew %d",
+		r.topology.key, quantity.Count(st.count, "pod"), r.topology.name(r.topology.at(s), s.Place), st.floor(), quantity.Count(r.domains, "domain"), r.maxSkew)
+	if r.domains < r.minDomains {
+		text += fmt.Sprintf(", minDomains %d", r.minDomains)
+	}
+	return text
+}
+
+func (r *togetherRule) why(s *spot) string {
+	for _, y := range r.tallies {
+		switch n, d := y.at(s); {
+		case d == missing:
+			return fmt.Sprintf("affinity over %s: the node has no such label", y.topology.key)
+		case n == 0:
+			return fmt.Sprintf("affinity over %s: no pod that it wants to be with is in %s; %d elsewhere",
+				y.topology.key, y.topology.name(d, s.Place), r.total)
+		}
+	}
+	return ""
+}
+
+func selected(s cluster.PodSelector) string {
+	if len(s.Match) == 0 {
+		return "any labels"
+	}
+	return s.Match.String()
+}
