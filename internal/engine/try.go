@@ -79,7 +79,7 @@ func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.As
 // new nodes either gives up a preference and looks for room again.
 func (t *try) launch(a *assign.Assigner, l *launch.Launcher) {
 	for !t.solver.Cut() {
-		a.PutOff()
+		a.DeferDeclared()
 		open.Await(t.View, a.Memory, a.Journal, a.Demand, a.Room)
 		l.Provision()
 		if t.solver.Cut() || !a.Demand.Relax() {

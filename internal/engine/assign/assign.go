@@ -20,11 +20,11 @@ import (
 type Assigner struct {
 	view.View
 	*journal.Journal
-	Memory  *memory.Memory
-	Demand  *demand.Demand
-	Room    *room.Room
-	Solver  *pack.Solver
-	settled bool // nodes were up that are kept for declared pods; see settle
+	Memory   *memory.Memory
+	Demand   *demand.Demand
+	Room     *room.Room
+	Solver   *pack.Solver
+	gathered bool // nodes were up that are kept for declared pods; see gatherOnKept
 }
 
 // KeepPromises puts demand where it was promised room: pods where they are
@@ -34,12 +34,12 @@ func (a *Assigner) KeepPromises() {
 	for _, c := range a.Demand.Classes {
 		a.keepNominations(c)
 	}
-	a.settle()
+	a.gatherOnKept()
 	if a.Solver.Cut() {
 		return
 	}
 	promises := a.promises()
-	if a.settled {
+	if a.gathered {
 		// Pods that exist come before those that may yet come.
 		a.keepPlanned(promises, (*demand.Class).Real)
 		for _, c := range a.Demand.Classes {
@@ -98,7 +98,7 @@ func ruledFirst(classes []*demand.Class) []*demand.Class {
 	}
 	turn := func(c *demand.Class) int {
 		switch {
-		case c.Table.Company(c.Hard()) != nil:
+		case c.Table.AffinityTargets(c.Hard()) != nil:
 			return 0
 		case c.Table.Bound(c.Hard()):
 			return 1

@@ -50,9 +50,9 @@ func (a *Assigner) Rearranged(anew func() *Assigner) *Assigner {
 
 // mayRearrange says whether there is anything to be rearranged, and nothing
 // against it: places mean nothing to a scheduler that is not told of them; and
-// settle has a plan of its own for nodes that are kept.
+// gatherOnKept has a plan of its own for nodes that are kept.
 func (a *Assigner) mayRearrange() bool {
-	return !a.Policy.CannotNominate && !a.settled && slices.ContainsFunc(a.Room.Coming, (*room.Host).Planned)
+	return !a.Policy.CannotNominate && !a.gathered && slices.ContainsFunc(a.Room.Coming, (*room.Host).Planned)
 }
 
 // lacking is the work of the pods without room that could be helped by moving

@@ -30,7 +30,7 @@ type Class struct {
 	aside     int64           // of them, those whose turn comes later
 	Had       int64           // at the start of the Step
 	Refused   int64           // found no place
-	Waiting   int64           // for company
+	Waiting   int64           // for more pods, or for the rest of the plan
 	// declaredAt is when a declared one was seen first.
 	declaredAt time.Time
 }

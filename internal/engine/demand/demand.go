@@ -219,7 +219,7 @@ func (d *Demand) GatherRules() {
 	}
 	d.Trace.Objects += d.Snapshot.NodeCount() // each of them may be in a domain
 	table := topology.Build(d.Snapshot, list)
-	sought := table.Followed()
+	sought := table.Sought()
 	for _, c := range d.Classes {
 		c.Table, c.sought = table, sought
 		for _, p := range c.Displaced {

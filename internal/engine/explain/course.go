@@ -99,7 +99,7 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 	at := x.run()
 	switch {
 	case at[hurdleWhere] == 0:
-		r.Cause, r.Detail = plan.NoType, "the pool's own leave none"
+		r.Cause, r.Detail = plan.NoType, "the pool's requirements match no instance type"
 	case at[hurdleSize] == 0:
 		e.unmatched(&r, c, pool)
 		if r.Cause == plan.NoType {
@@ -139,7 +139,7 @@ func (x *course) alike() string {
 			most = max(most, launch.Note(groups[row.Group], row, m.Key))
 		}
 		if most < m.Count {
-			return fmt.Sprintf("%s: %d are asked for, %d hold it", m.Key, m.Count, most)
+			return fmt.Sprintf("%s: the pool asks for %d values, nodes that hold the pod have %d", m.Key, m.Count, most)
 		}
 	}
 	return ""

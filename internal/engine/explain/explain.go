@@ -63,7 +63,10 @@ func (e *explainer) refusal(c *demand.Class, pool int) plan.Refusal {
 	case !p.Ready:
 		r.Cause, r.Detail = plan.PoolNotReady, p.NotReady
 		return r
-	case !ok || !class.Ready:
+	case !ok:
+		r.Cause, r.Detail = plan.PoolNotReady, "its EC2NodeClass "+p.Class+" does not exist"
+		return r
+	case !class.Ready:
 		r.Cause, r.Detail = plan.PoolNotReady, "its EC2NodeClass "+p.Class+" is not ready: "+class.NotReady
 		return r
 	}
@@ -89,7 +92,7 @@ func contradiction(shape *cluster.Shape, p cluster.Pool) (text string, found boo
 		if has, ruled := p.Requirements.Get(x.Key()); ruled && !asked.Contradicts() {
 			text = "the pool has " + has.String() + ", the pod asks for " + asked.String()
 		} else {
-			text = "the pod's own about " + x.Key()
+			text = "the pod's requirements on " + x.Key() + " contradict each other"
 		}
 	}
 	return text, true

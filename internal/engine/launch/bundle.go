@@ -16,42 +16,42 @@ import (
 // one pod of the class that they follow. It returns nothing where they have
 // nobody to follow.
 func (d *division) bundle(x *item, items []*item) []*item {
-	x.Unit, x.left = 1, x.count
-	if x.Class.Table == nil {
+	x.unit, x.left = 1, x.count
+	if x.class.Table == nil {
 		return []*item{x}
 	}
-	host := x.Class.Table.Host(x.Class.Rule())
+	host := x.class.Table.Host(x.class.Rule())
 	switch {
-	case !host.Together:
+	case !host.Shares:
 		return []*item{x}
 	case host.First:
-		if x.Unit = min(d.most(x, quantity.Resources{}), together(x.Class, host)); x.Unit == 0 {
+		if x.unit = min(d.most(x, quantity.Resources{}), together(x.class, host)); x.unit == 0 {
 			return nil
 		}
-		x.count, x.left = x.Unit, x.Unit
+		x.count, x.left = x.unit, x.unit
 		return []*item{x}
 	}
 	for _, other := range host.With {
 		i := slices.IndexFunc(items, func(y *item) bool {
-			return y.Class != x.Class && y.Class.Rule() == other && y.With == nil && y.Unit == 1 && y.count > 0
+			return y.class != x.class && y.class.Rule() == other && y.with == nil && y.unit == 1 && y.count > 0
 		})
 		if i < 0 {
 			continue
 		}
-		if fit.PortsConflict(x.Class.Shape().Ports, items[i].Class.Shape().Ports) {
+		if fit.PortsConflict(x.class.Shape().Ports, items[i].class.Shape().Ports) {
 			continue
 		}
-		x.With = items[i]
-		x.where = both(x.where, x.With.where)
-		x.Unit = min(d.most(x, x.With.Class.Shape().Requests), together(x.Class, host))
-		if x.Unit == 0 {
+		x.with = items[i]
+		x.where = both(x.where, x.with.where)
+		x.unit = min(d.most(x, x.with.class.Shape().Requests), together(x.class, host))
+		if x.unit == 0 {
 			return nil
 		}
-		loads := min(x.With.count, (x.count+x.Unit-1)/x.Unit)
-		x.Unit = min(x.Unit, x.count)
-		x.count = min(x.count, loads*x.Unit) / x.Unit * x.Unit
+		loads := min(x.with.count, (x.count+x.unit-1)/x.unit)
+		x.unit = min(x.unit, x.count)
+		x.count = min(x.count, loads*x.unit) / x.unit * x.unit
 		x.left = x.count
-		x.With.count -= x.count / x.Unit
+		x.with.count -= x.count / x.unit
 		return []*item{x}
 	}
 	return nil
@@ -82,9 +82,9 @@ func both(a, b []uint64) []uint64 {
 
 // need is what one load takes of a node.
 func (x *item) need() quantity.Resources {
-	r := x.Class.Shape().Requests.Times(x.Unit)
-	if x.With != nil {
-		r = r.Add(x.With.Class.Shape().Requests)
+	r := x.class.Shape().Requests.Times(x.unit)
+	if x.with != nil {
+		r = r.Add(x.with.class.Shape().Requests)
 	}
 	return r
 }
@@ -92,16 +92,16 @@ func (x *item) need() quantity.Resources {
 // roles are those of the pods of one load. A rule that lets fewer pods share a
 // node than the load has is one that the load breaks by itself; it is never met.
 func (x *item) roles(all *roles) []pack.Role {
-	out := all.of(x.Class)
-	if x.With != nil {
-		out = append(out, all.of(x.With.Class)...)
+	out := all.of(x.class)
+	if x.with != nil {
+		out = append(out, all.of(x.with.class)...)
 	}
 	return out
 }
 
 // most is how many of the item's pods one node takes beside what else it must.
 func (d *division) most(x *item, beside quantity.Resources) int64 {
-	need, beside := demand.WithoutAttach(x.Class.Shape().Requests), demand.WithoutAttach(beside)
+	need, beside := demand.WithoutAttach(x.class.Shape().Requests), demand.WithoutAttach(beside)
 	var n int64
 	for _, row := range d.rows {
 		if net := d.Market.Fleet.Rows[row].Net; x.where[row]&d.Market.Sale[row] != 0 && beside.Fits(net) {

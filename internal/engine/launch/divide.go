@@ -19,15 +19,15 @@ import (
 // goes to one topology domain.
 type item struct {
 	name  string // its key, once it is described
-	Class *demand.Class
-	Cell  *cell // nil where topology does not matter
+	class *demand.Class
+	cell  *cell // nil where topology does not matter
 	count int64 // pods
 	left  int64 // of them, not launched for yet
 	where []uint64
 	// unit is how many pods must share a node; with is an item of which one pod
 	// comes with them, nil for none.
-	Unit int64
-	With *item
+	unit int64
+	with *item
 	// untied says that pods of it were left to the next round, for no want of room.
 	untied bool
 }
@@ -94,9 +94,9 @@ func (d *division) divide(p *pack.Problem) []*item {
 // that has rules follows another.
 func (d *division) pin(c *demand.Class, items []*item) []*item {
 	keys, where := c.DomainKeys(), d.Market.Where(c)
-	for _, rule := range c.Table.Company(c.Rule()) {
+	for _, rule := range c.Table.AffinityTargets(c.Rule()) {
 		i := slices.IndexFunc(items, func(x *item) bool {
-			return x.Class != c && x.Class.Rule() == rule && x.Cell == nil && x.With == nil && x.Unit == 1 && x.count > 0
+			return x.class != c && x.class.Rule() == rule && x.cell == nil && x.with == nil && x.unit == 1 && x.count > 0
 		})
 		if i < 0 {
 			continue
@@ -106,9 +106,9 @@ func (d *division) pin(c *demand.Class, items []*item) []*item {
 			if d.isShut(c, k) {
 				continue
 			}
-			lead.Class.Tell(k.place, 1)
+			lead.class.Tell(k.place, 1)
 			lead.count, lead.left = lead.count-1, lead.left-1
-			return []*item{{Class: lead.Class, Cell: k, count: 1, left: 1, where: k.where, Unit: 1}}
+			return []*item{{class: lead.class, cell: k, count: 1, left: 1, where: k.where, unit: 1}}
 		}
 	}
 	return nil
@@ -121,7 +121,7 @@ func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 		if !anyOf(where, d.rows) {
 			return nil
 		}
-		return d.bundle(&item{Class: c, count: c.Count(), where: where}, others)
+		return d.bundle(&item{class: c, count: c.Count(), where: where}, others)
 	}
 	cells := d.cells(c, where, keys)
 	counts := make([]int64, len(cells))
@@ -152,7 +152,7 @@ func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 	var items []*item
 	for i, n := range counts {
 		if n > 0 {
-			items = append(items, d.bundle(&item{Class: c, Cell: cells[i], count: n, where: cells[i].where}, others)...)
+			items = append(items, d.bundle(&item{class: c, cell: cells[i], count: n, where: cells[i].where}, others)...)
 		}
 	}
 	return items
@@ -229,7 +229,7 @@ func (d *division) describe(p *pack.Problem, items []*item) {
 		x.name = x.key()
 	}
 	slices.SortStableFunc(items, func(a, b *item) int {
-		return cmp.Or(cmp.Compare(b.Class.Group.Shape.Priority, a.Class.Group.Shape.Priority),
+		return cmp.Or(cmp.Compare(b.class.Group.Shape.Priority, a.class.Group.Shape.Priority),
 			strings.Compare(a.name, b.name))
 	})
 	signature := map[*uint64]int{}
@@ -247,17 +247,17 @@ func (d *division) describe(p *pack.Problem, items []*item) {
 			p.Where = append(p.Where, pack.Where{Zones: zones})
 		}
 		p.Classes = append(p.Classes, pack.Class{
-			Key: x.name, Need: d.dims.Vector(x.need()), Count: x.count / x.Unit, Where: w, Roles: x.roles(roles),
+			Key: x.name, Need: d.dims.Vector(x.need()), Count: x.count / x.unit, Where: w, Roles: x.roles(roles),
 		})
 	}
 	p.Rules = roles.rules
 }
 
 func (x *item) key() string {
-	if x.Cell == nil {
-		return x.Class.Group.Key
+	if x.cell == nil {
+		return x.class.Group.Key
 	}
-	return x.Class.Group.Key + x.Cell.name
+	return x.class.Group.Key + x.cell.name
 }
 
 // giveBack shuts the cells that had no room for what was divided among them. It
@@ -265,11 +265,11 @@ func (x *item) key() string {
 func (d *division) giveBack(items []*item) bool {
 	again := false
 	for _, x := range items {
-		if x.left == 0 || x.Cell == nil {
+		if x.left == 0 || x.cell == nil {
 			continue
 		}
 		if !x.untied {
-			d.shut[x.Class.Group.Key+x.Cell.name] = true
+			d.shut[x.class.Group.Key+x.cell.name] = true
 		}
 		again = true
 	}
@@ -298,10 +298,10 @@ func divideRows(m *offer.Market, rows []int, where []uint64, keys []string) []*c
 			k := byName[name]
 			if k == nil {
 				k = &cell{name: name, where: make([]uint64, len(m.Fleet.Rows)), price: r.Prices[z]}
-				k.place = topology.Place{Labels: labels, Taints: m.Fleet.Pools[r.Pool].Taints, Either: topology.NewEither(m.LabelsIn(k.where))}
+				k.place = topology.Place{Labels: labels, Taints: m.Fleet.Pools[r.Pool].Taints, Possible: topology.NewPossible(m.LabelsIn(k.where))}
 				for _, key := range keys {
 					v, _ := labels.Get(key)
-					k.place.Either.Agree(key, v)
+					k.place.Possible.Agree(key, v)
 				}
 				byName[name] = k
 				out = append(out, k)

@@ -112,9 +112,9 @@ func drawReal(exist map[*demand.Class]int64, items []*item, parts []pack.Part) (
 	}
 	for _, p := range parts {
 		x := items[p.Class]
-		take(x.Class, p.Count*x.Unit)
-		if x.With != nil {
-			take(x.With.Class, p.Count)
+		take(x.class, p.Count*x.unit)
+		if x.with != nil {
+			take(x.with.class, p.Count)
 		}
 	}
 	return drawn, priority

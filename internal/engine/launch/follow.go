@@ -12,7 +12,7 @@ import (
 // it is launched, so that nobody follows a pod that found no room after all.
 func (t *turn) launchAll(items []*item, bins []pack.Bin) (again bool) {
 	for _, x := range items {
-		if x.Cell != nil {
+		if x.cell != nil {
 			x.tell(-x.count)
 		}
 	}
@@ -24,7 +24,7 @@ func (t *turn) launchAll(items []*item, bins []pack.Bin) (again bool) {
 	for {
 		var alone []pack.Bin
 		for _, b := range bins {
-			if !accompanied(items, b) {
+			if !affinityMet(items, b) {
 				alone = append(alone, b)
 				continue
 			}

@@ -10,17 +10,17 @@ import (
 // follows says whether pods of some item could meet the required affinity of the
 // class, wherever they are launched.
 func follows(c *demand.Class, items []*item) bool {
-	company := c.Table.Company(c.Rule())
-	return slices.ContainsFunc(items, func(x *item) bool { return slices.Contains(company, x.Class.Rule()) })
+	targets := c.Table.AffinityTargets(c.Rule())
+	return slices.ContainsFunc(items, func(x *item) bool { return slices.Contains(targets, x.class.Rule()) })
 }
 
-// accompanied says whether the pods of the bin that must be near others have them
+// affinityMet says whether the pods of the bin that must be near others have them
 // there: on nodes, among what is launched, or in the bin.
-func accompanied(items []*item, b pack.Bin) bool {
+func affinityMet(items []*item, b pack.Bin) bool {
 	var follow, there []*item
 	for _, p := range b.Parts {
 		switch x := items[p.Class]; {
-		case x.Cell == nil:
+		case x.cell == nil:
 		case x.followsOthers():
 			follow = append(follow, x)
 		default:
@@ -36,7 +36,7 @@ func accompanied(items []*item, b pack.Bin) bool {
 	for progress := true; progress && len(follow) > 0; {
 		before := len(follow)
 		follow = slices.DeleteFunc(follow, func(x *item) bool {
-			near := x.Class.Table.Accompanied(x.Class.Rule(), x.Cell.place)
+			near := x.class.Table.AffinityMet(x.class.Rule(), x.cell.place)
 			if near {
 				x.tell(1)
 				there = append(there, x)
@@ -52,12 +52,12 @@ func accompanied(items []*item, b pack.Bin) bool {
 }
 
 // tell tells the rules of n more pods in the domain that was planned for them.
-func (x *item) tell(n int64) { x.Class.Tell(x.Cell.place, n) }
+func (x *item) tell(n int64) { x.class.Tell(x.cell.place, n) }
 
 // followsOthers says whether the item's pods, which were divided, must be near
 // others.
 func (x *item) followsOthers() bool {
-	return x.Cell != nil && x.With == nil && x.Class.Table.Company(x.Class.Rule()) != nil
+	return x.cell != nil && x.with == nil && x.class.Table.AffinityTargets(x.class.Rule()) != nil
 }
 
 // untie takes the followers out of the first bin that also has pods which follow
@@ -68,7 +68,7 @@ func untie(dims demand.Dimensions, items []*item, bins []pack.Bin) bool {
 	follows := func(p pack.Part) bool { return items[p.Class].followsOthers() }
 	for i := range bins {
 		b := &bins[i]
-		if !slices.ContainsFunc(b.Parts, func(p pack.Part) bool { return items[p.Class].Cell != nil && !follows(p) }) {
+		if !slices.ContainsFunc(b.Parts, func(p pack.Part) bool { return items[p.Class].cell != nil && !follows(p) }) {
 			continue
 		}
 		parts, used := b.Parts, slices.Clone(b.Used)

@@ -22,7 +22,7 @@ type holder struct {
 }
 
 // holdBack divides the bins into those to launch now and those that wait for
-// company.
+// more pods.
 func (t *turn) holdBack(items []*item, r *pack.Result) (now, later []pack.Bin) {
 	h := holder{turn: t, standard: t.findStandard()}
 	prospects := h.prospects(items, r)
@@ -63,11 +63,11 @@ func (h *holder) prospects(items []*item, r *pack.Result) []timing.Prospect {
 		x := &list[i]
 		bins[i] = r.Bins[x.Bin]
 		for _, part := range bins[i].Parts {
-			c := items[part.Class].Class
+			c := items[part.Class].class
 			if !x.Full() && !x.Urgent { // else it does not matter
 				x.Since = pick.Earliest(x.Since, c.Since(given[c], h.Now))
 			}
-			given[c] += part.Count * bins[i].Copies * items[part.Class].Unit
+			given[c] += part.Count * bins[i].Copies * items[part.Class].unit
 		}
 	}
 	r.Bins = bins
@@ -80,7 +80,7 @@ func (h *holder) prospect(items []*item, b *pack.Bin) timing.Prospect {
 	// What limits or reservations may leave to others cannot wait.
 	out := timing.Prospect{Price: cost, Since: h.Now, Urgent: row.Left >= 0 || len(h.Market.Fleet.Pools[row.Pool].Limits) > 0}
 	for _, part := range b.Parts {
-		c := items[part.Class].Class
+		c := items[part.Class].class
 		out.Urgent = out.Urgent || len(c.Displaced) > 0 || c.Group.Shape.Gang.Name != "" || c.Ruled() || c.IsSought()
 	}
 	out.Worth = h.worth(h.dims.Resources(b.Used))

@@ -52,13 +52,13 @@ func (t *turn) launch(items []*item, l *load) bool {
 	slots, named := make([]cluster.Slot, 0, len(b.Parts)), len(t.Names)
 	for _, p := range b.Parts {
 		x := items[p.Class]
-		x.left -= p.Count * x.Unit
-		x.Class.Tell(place, p.Count*x.Unit)
-		slots = append(slots, t.fillLaunch(&out, x.Class, p.Count*x.Unit))
-		if x.With != nil {
-			x.With.left -= p.Count
-			x.With.Class.Tell(place, p.Count)
-			slots = append(slots, t.fillLaunch(&out, x.With.Class, p.Count))
+		x.left -= p.Count * x.unit
+		x.class.Tell(place, p.Count*x.unit)
+		slots = append(slots, t.fillLaunch(&out, x.class, p.Count*x.unit))
+		if x.with != nil {
+			x.with.left -= p.Count
+			x.with.class.Tell(place, p.Count)
+			slots = append(slots, t.fillLaunch(&out, x.with.class, p.Count))
 		}
 	}
 	if n := len(t.Names); n > named {

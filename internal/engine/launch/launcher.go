@@ -98,10 +98,10 @@ type Packed struct {
 func (x Packed) ByClass() map[*demand.Class][]int64 {
 	whole := map[*demand.Class][]int64{}
 	for i, it := range x.items {
-		if _, twice := whole[it.Class]; !twice && it.Cell == nil && it.Unit == 1 && it.With == nil {
-			whole[it.Class] = x.Prices.Of[i]
+		if _, twice := whole[it.class]; !twice && it.cell == nil && it.unit == 1 && it.with == nil {
+			whole[it.class] = x.Prices.Of[i]
 		} else {
-			whole[it.Class] = nil
+			whole[it.class] = nil
 		}
 	}
 	return whole

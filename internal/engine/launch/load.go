@@ -40,16 +40,16 @@ func (t *turn) pass(l *load, wheres [][]uint64) {
 
 // load is a bin made ready to be launched: all that its copies have in common.
 type load struct {
-	bin     pack.Bin
-	best    *offer.Row
-	carried []*offer.Row // that one launch of it may become, cheapest first
-	types   []plan.Choice
-	zones   []string
-	content quantity.Resources // with what DaemonSets take
-	passed  plan.Choice        // the cheaper type that comes closest to holding it, zero if none
-	lacks   *quantity.Shortage // what passed lacks
-	relaxed bool
-	either  *topology.Either // the labels of all nodes that it may become
+	bin      pack.Bin
+	best     *offer.Row
+	carried  []*offer.Row // that one launch of it may become, cheapest first
+	types    []plan.Choice
+	zones    []string
+	content  quantity.Resources // with what DaemonSets take
+	passed   plan.Choice        // the cheaper type that comes closest to holding it, zero if none
+	lacks    *quantity.Shortage // what passed lacks
+	relaxed  bool
+	possible *topology.Possible // the labels of all nodes that it may become
 }
 
 func (t *turn) load(items []*item, b pack.Bin) load {
@@ -87,10 +87,10 @@ func share(content, room []int64, floor int64) int64 {
 func (l *load) place(name string, f *offer.Fleet) topology.Place {
 	p := topology.Place{Name: name, Taints: f.Pools[l.best.Pool].Taints, Labels: l.best.Labels(bits.TrailingZeros64(l.bin.Zones))}
 	if len(l.carried) > 1 || bits.OnesCount64(l.bin.Zones) > 1 {
-		if l.either == nil {
-			l.either = topology.NewEither(l.labels)
+		if l.possible == nil {
+			l.possible = topology.NewPossible(l.labels)
 		}
-		p.Either = l.either
+		p.Possible = l.possible
 	}
 	return p
 }

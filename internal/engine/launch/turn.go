@@ -55,15 +55,15 @@ func (t *turn) pack() bool {
 // before others, for pods that exist are launched for before declared ones.
 func (t *turn) inOrder(items []*item, bins []pack.Bin) []pack.Bin {
 	top := func(b pack.Bin) int32 {
-		best := items[b.Parts[0].Class].Class.Group.Shape.Priority
+		best := items[b.Parts[0].Class].class.Group.Shape.Priority
 		for _, p := range b.Parts[1:] {
-			best = max(best, items[p.Class].Class.Group.Shape.Priority)
+			best = max(best, items[p.Class].class.Group.Shape.Priority)
 		}
 		return best
 	}
 	pods := func(b pack.Bin) (n int64) {
 		for _, p := range b.Parts {
-			n += p.Count * items[p.Class].Unit
+			n += p.Count * items[p.Class].unit
 		}
 		return n
 	}
@@ -137,9 +137,9 @@ func (t *turn) keepWaiting(items []*item, bins []pack.Bin) {
 	for _, b := range bins {
 		for _, part := range b.Parts {
 			x, n := items[part.Class], part.Count*b.Copies
-			t.keepItem(x, n*x.Unit)
-			if x.With != nil {
-				t.keepItem(x.With, n)
+			t.keepItem(x, n*x.unit)
+			if x.with != nil {
+				t.keepItem(x.with, n)
 			}
 		}
 	}
@@ -147,5 +147,5 @@ func (t *turn) keepWaiting(items []*item, bins []pack.Bin) {
 
 func (t *turn) keepItem(x *item, n int64) {
 	x.left -= n
-	x.Class.Postpone(t.Journal, n, nil)
+	x.class.Postpone(t.Journal, n, nil)
 }

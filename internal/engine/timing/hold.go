@@ -9,7 +9,7 @@ import (
 )
 
 // When to launch. A bin that is full for its price cannot become
-// better, so it goes at once. The rest, the tail, gets better company for as long
+// better, so it goes at once. The rest, the tail, may be filled better for as long
 // as demand grows: it waits, though never longer than tailWait since the oldest
 // of its content came. Demand grows when it grew at least twice within
 // growthGap; a lone pod, or one Deployment declared as a whole, is one growth and

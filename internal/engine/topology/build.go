@@ -13,9 +13,9 @@ func Build(s cluster.Snapshot, classes []Class) *Table {
 	t := &Table{snapshot: s, classes: make([]class, len(classes)), topologies: map[string]*topology{}}
 	repelling := slices.Collect(s.AntiAffine())
 	if len(repelling) == 0 && !slices.ContainsFunc(classes, func(c Class) bool { return binds(&c.Shape) }) {
-		none := &kin{}
+		none := &labelSet{}
 		for i := range classes {
-			t.classes[i] = class{Class: classes[i], kin: none}
+			t.classes[i] = class{Class: classes[i], labelSet: none}
 		}
 		return t
 	}
@@ -28,15 +28,15 @@ func Build(s cluster.Snapshot, classes []Class) *Table {
 		t.nodes = append(t.nodes, &n.Node)
 	}
 	b := &builder{
-		Table: t, kinByKey: map[string]*kin{}, byLabel: map[label.Label][]*kin{},
+		Table: t, labelSetByKey: map[string]*labelSet{}, byLabel: map[label.Label][]*labelSet{},
 		electors: map[string]*electorate{}, censuses: map[string]*census{}, cohorts: map[string]*cohort{},
 		terms: map[string]*term{}, limits: map[hostSpread]int32{},
 	}
-	b.gatherKin()
+	b.gatherLabelSets()
 	for i := range t.classes {
 		b.spreads(&t.classes[i])
 		b.together(&t.classes[i])
-		b.apart(i)
+		b.antiAffinity(i)
 	}
 	b.repel(repelling)
 	b.limitHosts()
@@ -53,16 +53,16 @@ func required(p cluster.PodTerm) bool { return p.Weight == 0 }
 // builder has what only Build needs. Its maps are by content.
 type builder struct {
 	*Table
-	kin      []*kin // as they were first seen
-	kinByKey map[string]*kin
-	byLabel  map[label.Label][]*kin
-	electors map[string]*electorate
-	censuses map[string]*census
-	cohorts  map[string]*cohort
-	terms    map[string]*term
-	order    []*term // as they were first seen
-	limits   map[hostSpread]int32
-	scratch  []byte
+	labelSets     []*labelSet // as they were first seen
+	labelSetByKey map[string]*labelSet
+	byLabel       map[label.Label][]*labelSet
+	electors      map[string]*electorate
+	censuses      map[string]*census
+	cohorts       map[string]*cohort
+	terms         map[string]*term
+	order         []*term // as they were first seen
+	limits        map[hostSpread]int32
+	scratch       []byte
 }
 
 func (b *builder) together(c *class) {
@@ -83,7 +83,7 @@ func (b *builder) together(c *class) {
 		b.cohorts[string(b.scratch)] = h
 		b.gather(h)
 	}
-	c.together = &togetherRule{cohort: h, self: h.admits(c.kin)}
+	c.affinity = &affinityRule{cohort: h, self: h.admits(c.labelSet)}
 }
 
 // gather counts the pods that run, and finds the classes, that the cohort admits.
@@ -91,25 +91,25 @@ func (b *builder) gather(h *cohort) {
 	for _, x := range h.terms {
 		h.tallies = append(h.tallies, &tally{b.topology(x.Key), map[int32]int64{}})
 	}
-	var company []*kin
+	var targets []*labelSet
 	for _, k := range b.selected(&h.terms[0].Selector) {
 		if h.admits(k) {
 			for _, r := range b.runningOf(k) {
 				h.add(&spot{node: r.node}, r.all)
 			}
 			k.cohorts = append(k.cohorts, h)
-			company = append(company, k)
+			targets = append(targets, k)
 		}
 	}
-	h.company = classesOf(company)
+	h.targets = classesOf(targets)
 }
 
-// admits says whether pods of the kin meet all terms.
-func (h *cohort) admits(k *kin) bool {
+// admits says whether pods of the set meet all terms.
+func (h *cohort) admits(k *labelSet) bool {
 	return !slices.ContainsFunc(h.terms, func(x *term) bool { return !x.wants(k) })
 }
 
-func (b *builder) apart(i int) {
+func (b *builder) antiAffinity(i int) {
 	c := &b.classes[i]
 	for k := range c.Shape.Apart {
 		if !required(c.Shape.Apart[k]) {
@@ -117,8 +117,8 @@ func (b *builder) apart(i int) {
 		}
 		x := b.term(&c.Shape.Apart[k])
 		b.want(x)
-		self := x.wants(c.kin)
-		c.apart = append(c.apart, apartRule{selector: &x.Selector, tally: x.wanted, self: self})
+		self := x.wants(c.labelSet)
+		c.antiAffinity = append(c.antiAffinity, antiAffinityRule{selector: &x.Selector, tally: x.wanted, self: self})
 		c.owned = append(c.owned, x.owners)
 		side := 0
 		if self {
@@ -128,7 +128,7 @@ func (b *builder) apart(i int) {
 	}
 }
 
-// term returns the one term that is equal to p, and binds the kin that its
+// term returns the one term that is equal to p, and binds the sets that its
 // owners keep away.
 func (b *builder) term(p *cluster.PodTerm) *term {
 	b.scratch = appendTerm(b.scratch[:0], p)
@@ -140,7 +140,7 @@ func (b *builder) term(p *cluster.PodTerm) *term {
 	b.order = append(b.order, x)
 	for _, k := range b.selected(&p.Selector) {
 		if x.repels(k) {
-			k.inverse = append(k.inverse, apartRule{selector: &x.Selector, tally: x.owners})
+			k.inverse = append(k.inverse, antiAffinityRule{selector: &x.Selector, tally: x.owners})
 		}
 	}
 	return x
@@ -156,7 +156,7 @@ func (b *builder) want(x *term) {
 		if x.wants(k) {
 			x.wanted.addRunning(b.runningOf(k))
 			k.tallies = append(k.tallies, x.wanted)
-			x.kin = append(x.kin, k)
+			x.wantedSets = append(x.wantedSets, k)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (b *builder) census(c *class, x *cluster.Spread, y *topology, keys []*topol
 			n.add(&spot{node: r.node}, r.all-r.leaving)
 		}
 		k.censuses = append(k.censuses, n)
-		n.kin = append(n.kin, k)
+		n.counted = append(n.counted, k)
 	}
 	return n
 }

@@ -20,8 +20,8 @@ type Hosting struct {
 	// Together says that the class has required affinity over hostnames: it must
 	// share its place with a pod of one of the classes With. First says that the
 	// next pod of it may do without, since no such pod runs anywhere.
-	Together, First bool
-	With            []int
+	Shares, First bool
+	With          []int
 }
 
 // hostSpread is the spreads over hostnames that set one limit.
@@ -39,7 +39,7 @@ func (t *Table) Host(class int) Hosting {
 	for _, id := range c.capped {
 		h.Rules = append(h.Rules, HostRule{ID: int(id), Max: t.hosts[id], Binds: true})
 	}
-	for _, id := range c.kin.capped {
+	for _, id := range c.labelSet.capped {
 		if i := slices.IndexFunc(h.Rules, func(r HostRule) bool { return r.ID == int(id) }); i >= 0 {
 			h.Rules[i].Counted = true
 			continue
@@ -47,8 +47,8 @@ func (t *Table) Host(class int) Hosting {
 		h.Rules = append(h.Rules, HostRule{ID: int(id), Max: t.hosts[id], Counted: true})
 	}
 	slices.SortFunc(h.Rules, func(a, b HostRule) int { return cmp.Compare(a.ID, b.ID) })
-	if r := c.together; r != nil && slices.ContainsFunc(r.tallies, func(y *tally) bool { return y.topology.hosts() }) {
-		h.Together, h.First, h.With = true, r.first(), r.company
+	if r := c.affinity; r != nil && slices.ContainsFunc(r.tallies, func(y *tally) bool { return y.topology.hosts() }) {
+		h.Shares, h.First, h.With = true, r.first(), r.targets
 	}
 	return h
 }
@@ -61,7 +61,7 @@ func (b *builder) limitSpread(c *class, r *spreadRule) {
 	h := hostSpread{r.census, r.maxSkew}
 	id, known := b.limits[h]
 	if !known {
-		id = b.limit(r.maxSkew, r.kin)
+		id = b.limit(r.maxSkew, r.counted)
 		b.limits[h] = id
 	}
 	if !slices.Contains(c.capped, id) {
@@ -77,7 +77,7 @@ func (b *builder) limitHosts() {
 			if len(binds) == 0 || !x.owners.topology.hosts() {
 				continue
 			}
-			id := b.limit(int64(self), x.kin)
+			id := b.limit(int64(self), x.wantedSets)
 			for _, c := range slices.Compact(binds) {
 				b.classes[c].capped = append(b.classes[c].capped, id)
 			}
@@ -85,7 +85,7 @@ func (b *builder) limitHosts() {
 	}
 }
 
-func (b *builder) limit(most int64, counted []*kin) int32 {
+func (b *builder) limit(most int64, counted []*labelSet) int32 {
 	id := int32(len(b.hosts))
 	b.hosts = append(b.hosts, most)
 	for _, k := range counted {

@@ -5,7 +5,7 @@ import "slices"
 // Bound says whether any rule has a say about where pods of the class may go.
 func (t *Table) Bound(class int) bool {
 	c := &t.classes[class]
-	return len(c.spreads) > 0 || c.together != nil || len(c.apart) > 0 || len(c.kin.inverse) > 0
+	return len(c.spreads) > 0 || c.affinity != nil || len(c.antiAffinity) > 0 || len(c.labelSet.inverse) > 0
 }
 
 // Keys returns the topology keys of the rules that bind the class, sorted: nodes
@@ -16,12 +16,12 @@ func (t *Table) Keys(class int) []string {
 	for _, r := range c.spreads {
 		out = append(out, r.topology.key)
 	}
-	if c.together != nil {
-		for _, y := range c.together.tallies {
+	if c.affinity != nil {
+		for _, y := range c.affinity.tallies {
 			out = append(out, y.topology.key)
 		}
 	}
-	for _, rules := range [][]apartRule{c.apart, c.kin.inverse} {
+	for _, rules := range [][]antiAffinityRule{c.antiAffinity, c.labelSet.inverse} {
 		for i := range rules {
 			out = append(out, rules[i].tally.topology.key)
 		}
@@ -30,27 +30,27 @@ func (t *Table) Keys(class int) []string {
 	return slices.Compact(out)
 }
 
-// Company lists the classes whose pods meet the required affinity of the class.
-func (t *Table) Company(class int) []int {
-	if r := t.classes[class].together; r != nil {
-		return r.company
+// AffinityTargets lists the classes whose pods meet the required affinity of the class.
+func (t *Table) AffinityTargets(class int) []int {
+	if r := t.classes[class].affinity; r != nil {
+		return r.targets
 	}
 	return nil
 }
 
-// Accompanied says whether the required affinity of the class is met at the place.
-func (t *Table) Accompanied(class int, p Place) bool {
-	r, spot := t.classes[class].together, t.locate(p)
+// AffinityMet says whether the required affinity of the class is met at the place.
+func (t *Table) AffinityMet(class int, p Place) bool {
+	r, spot := t.classes[class].affinity, t.locate(p)
 	return r == nil || r.allows(&spot)
 }
 
-// Followed lists, by class, whether another class may go only where pods of it
+// Sought lists, by class, whether another class may go only where pods of it
 // are.
-func (t *Table) Followed() []bool {
+func (t *Table) Sought() []bool {
 	out := make([]bool, len(t.classes))
 	for i := range t.classes {
-		if r := t.classes[i].together; r != nil {
-			for _, k := range r.company {
+		if r := t.classes[i].affinity; r != nil {
+			for _, k := range r.targets {
 				out[k] = out[k] || k != i
 			}
 		}

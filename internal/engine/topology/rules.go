@@ -16,7 +16,7 @@ type census struct {
 	count    map[int32]int64 // of domains; those of base that are missing have 0
 	levels   levels
 	domains  int64
-	kin      []*kin // those whose pods it counts
+	counted  []*labelSet // those whose pods it counts
 }
 
 // known says whether the domain takes part in the skew, and its count.
@@ -42,7 +42,7 @@ func (c *census) add(s *spot, n int64) {
 	if !c.voters.includes(s) {
 		return
 	}
-	d := c.topology.settle(s)
+	d := c.topology.number(s)
 	if d < 0 {
 		return
 	}
@@ -145,7 +145,7 @@ type cohort struct {
 	terms   []*term
 	tallies []*tally // one a term
 	total   int64    // where they count at all
-	company []int    // the classes that meet them
+	targets []int    // the classes that meet them
 }
 
 func (h *cohort) add(s *spot, n int64) {
@@ -161,15 +161,15 @@ func (h *cohort) add(s *spot, n int64) {
 	}
 }
 
-// togetherRule is the required affinity of one class.
-type togetherRule struct {
+// affinityRule is the required affinity of one class.
+type affinityRule struct {
 	*cohort
 	self bool // the class meets its own terms
 }
 
 // allows says whether pods of the class may go to the place. The first of a
 // group that wants to be together may go anywhere that has the keys.
-func (r *togetherRule) allows(s *spot) bool {
+func (r *affinityRule) allows(s *spot) bool {
 	all := true
 	for _, y := range r.tallies {
 		n, d := y.at(s)
@@ -181,16 +181,16 @@ func (r *togetherRule) allows(s *spot) bool {
 	return all || r.first()
 }
 
-func (r *togetherRule) first() bool { return r.self && r.total == 0 }
+func (r *affinityRule) first() bool { return r.self && r.total == 0 }
 
-// apartRule is one term of anti-affinity as it binds one class.
-type apartRule struct {
+// antiAffinityRule is one term of anti-affinity as it binds one class.
+type antiAffinityRule struct {
 	selector *cluster.PodSelector
 	tally    *tally
 	self     bool // a pod of the class keeps the next one away
 }
 
-func (r *apartRule) room(s *spot) int64 {
+func (r *antiAffinityRule) room(s *spot) int64 {
 	n, d := r.tally.most(s)
 	switch {
 	case d == missing:

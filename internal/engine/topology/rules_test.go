@@ -269,8 +269,8 @@ func TestHost_RulesForOneNodeToCome(t *testing.T) {
 		{Rules: []topology.HostRule{{ID: 0, Max: 2, Counted: true}, {ID: 1, Max: 0, Counted: true}}},
 		{Rules: []topology.HostRule{{ID: 1, Max: 0, Binds: true}}},
 		{Rules: []topology.HostRule{{ID: 2, Max: 1, Binds: true, Counted: true}}},
-		{Together: true, With: []int{0, 1}},
-		{Together: true, First: true, With: []int{5}},
+		{Shares: true, With: []int{0, 1}},
+		{Shares: true, First: true, With: []int{5}},
 	} {
 		if got := table.Host(class); !reflect.DeepEqual(got, want) {
 			t.Errorf("class %d: %+v, want %+v", class, got, want)
@@ -294,7 +294,7 @@ func TestRoom_OfAPlaceThatMayBecomeOneOfSeveral(t *testing.T) {
 		for _, z := range zones {
 			list = append(list, label.FromMap(map[string]string{label.Zone: z}))
 		}
-		return topology.Place{Name: "new", Labels: list[0], Either: topology.NewEither(slices.Values(list))}
+		return topology.Place{Name: "new", Labels: list[0], Possible: topology.NewPossible(slices.Values(list))}
 	}
 	table.Add(0, zones("z1", "z2"), 1)
 	s.expect(t, table, 1, map[string]int64{"a": 0, "b": 0, "c": unlimited})
@@ -330,7 +330,7 @@ func TestBuild_WithoutRulesLimitsNothing(t *testing.T) {
 	table := s.table(t, app("web"), app("soft", spreads(label.Zone, "web", func(x *cluster.Spread) { x.Soft = true })))
 	for class := range 2 {
 		s.expect(t, table, class, map[string]int64{"a": unlimited})
-		if table.Bound(class) || len(table.Keys(class)) > 0 || len(table.Host(class).Rules) > 0 || table.Company(class) != nil {
+		if table.Bound(class) || len(table.Keys(class)) > 0 || len(table.Host(class).Rules) > 0 || table.AffinityTargets(class) != nil {
 			t.Errorf("class %d is bound by a rule", class)
 		}
 		table.Add(class, s.places["a"], 1)

@@ -9,10 +9,10 @@ import (
 
 // Place is a node, or one to come.
 type Place struct {
-	Name   string       // of the node; "" for a node to come that has no name yet
-	Labels label.Lookup // of one of them, where it may be Either
-	Taints []cluster.Taint
-	Either *Either // nil where the labels are known
+	Name     string       // of the node; "" for a node to come that has no name yet
+	Labels   label.Lookup // of one of them, where there are several
+	Taints   []cluster.Taint
+	Possible *Possible // nil where the labels are known
 }
 
 // Class is a class of pods that need room.
@@ -32,15 +32,15 @@ type Table struct {
 	hosts      []int64 // limits of the rules over hostnames, by id
 }
 
-// class is a Class with the rules that bind it. Those of others are its kin's.
+// class is a Class with the rules that bind it. Those of others are its labelSet's.
 type class struct {
 	Class
-	kin      *kin
-	spreads  []*spreadRule
-	together *togetherRule // nil without required affinity
-	apart    []apartRule
-	owned    []*tally // that count its pods as owners of anti-affinity
-	capped   []int32  // the rules over hostnames that bind it, by id
+	labelSet     *labelSet
+	spreads      []*spreadRule
+	affinity     *affinityRule // nil without required affinity
+	antiAffinity []antiAffinityRule
+	owned        []*tally // that count its pods as owners of anti-affinity
+	capped       []int32  // the rules over hostnames that bind it, by id
 }
 
 // Room returns how many more pods of the class may go to the place now, one
@@ -49,7 +49,7 @@ type class struct {
 func (t *Table) Room(class int, p Place) int64 {
 	c := &t.classes[class]
 	room := int64(math.MaxInt64)
-	if len(c.spreads) == 0 && c.together == nil && len(c.apart) == 0 && len(c.kin.inverse) == 0 {
+	if len(c.spreads) == 0 && c.affinity == nil && len(c.antiAffinity) == 0 && len(c.labelSet.inverse) == 0 {
 		return room
 	}
 	spot := t.locate(p)
@@ -59,16 +59,16 @@ func (t *Table) Room(class int, p Place) int64 {
 			return 0
 		}
 	}
-	if c.together != nil && !c.together.allows(at) {
+	if c.affinity != nil && !c.affinity.allows(at) {
 		return 0
 	}
-	for i := range c.apart {
-		if room = min(room, c.apart[i].room(at)); room == 0 {
+	for i := range c.antiAffinity {
+		if room = min(room, c.antiAffinity[i].room(at)); room == 0 {
 			return 0
 		}
 	}
-	for i := range c.kin.inverse {
-		if room = min(room, c.kin.inverse[i].room(at)); room == 0 {
+	for i := range c.labelSet.inverse {
+		if room = min(room, c.labelSet.inverse[i].room(at)); room == 0 {
 			return 0
 		}
 	}
@@ -79,7 +79,7 @@ func (t *Table) Room(class int, p Place) int64 {
 // rule that looks at them. A negative n takes back what was added before.
 func (t *Table) Add(class int, p Place, n int64) {
 	c := &t.classes[class]
-	k := c.kin
+	k := c.labelSet
 	if n == 0 || len(k.censuses) == 0 && len(k.cohorts) == 0 && len(k.tallies) == 0 && len(c.owned) == 0 {
 		return
 	}

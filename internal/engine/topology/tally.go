@@ -31,7 +31,7 @@ func (y *tally) add(s *spot, n int64) {
 	for _, v := range y.topology.domainsOf(s) {
 		y.count[y.topology.intern(v)] += n
 	}
-	if d := y.topology.settle(s); d >= 0 {
+	if d := y.topology.number(s); d >= 0 {
 		y.count[d] += n
 	}
 }

@@ -11,9 +11,9 @@ import (
 // have an equal one.
 type term struct {
 	cluster.PodTerm
-	wanted *tally // pods that the term selects, as that of a pod to come; nil until a class has it
-	owners *tally // pods that have it as anti-affinity
-	kin    []*kin // those whose pods wanted counts
+	wanted     *tally      // pods that the term selects, as that of a pod to come; nil until a class has it
+	owners     *tally      // pods that have it as anti-affinity
+	wantedSets []*labelSet // those whose pods wanted counts
 	// The classes that have the term and do not select, or do select, themselves.
 	binds [2][]int32
 }
@@ -28,18 +28,18 @@ func appendTerm(b []byte, p *cluster.PodTerm) []byte {
 	return appendSelector(b, p.InNamespaces)
 }
 
-// wants says whether the term, as that of a pod to come, selects the kin. Where
+// wants says whether the term, as that of a pod to come, selects the set. Where
 // the namespace selector matches no labels at all (one with NotIn or
 // DoesNotExist may), the scheduler lets it match every namespace.
-func (x *term) wants(k *kin) bool {
+func (x *term) wants(k *labelSet) bool {
 	return (x.reaches(k) || selects(&x.InNamespaces, &label.Labels{})) && selects(&x.Selector, &k.labels)
 }
 
-// repels says whether the term, as that of a pod that runs, keeps the kin away.
-func (x *term) repels(k *kin) bool {
+// repels says whether the term, as that of a pod that runs, keeps the set away.
+func (x *term) repels(k *labelSet) bool {
 	return x.reaches(k) && selects(&x.Selector, &k.labels)
 }
 
-func (x *term) reaches(k *kin) bool {
+func (x *term) reaches(k *labelSet) bool {
 	return slices.Contains(x.Namespaces, k.namespace) || selects(&x.InNamespaces, &k.of)
 }

@@ -61,9 +61,9 @@ func (y *topology) look(p Place) int32 {
 	return unseen
 }
 
-// settle is at for a place that pods are added to: it numbers the domain unless
+// number is at for a place that pods are added to: it numbers the domain unless
 // the place has no name to know it by.
-func (y *topology) settle(s *spot) int32 {
+func (y *topology) number(s *spot) int32 {
 	d := y.at(s)
 	if d != unseen {
 		return d
@@ -75,8 +75,8 @@ func (y *topology) settle(s *spot) int32 {
 }
 
 func (y *topology) value(p Place) (string, bool) {
-	if p.Either != nil && !y.hosts() {
-		return p.Either.agreed(y.key)
+	if p.Possible != nil && !y.hosts() {
+		return p.Possible.agreed(y.key)
 	}
 	value, ok := p.Labels.Get(y.key)
 	if !ok && y.hosts() {

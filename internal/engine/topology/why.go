@@ -17,21 +17,21 @@ func (t *Table) Why(class int, p Place) string {
 			return text
 		}
 	}
-	if c.together != nil && !c.together.allows(&at) {
-		return c.together.why(&at)
+	if c.affinity != nil && !c.affinity.allows(&at) {
+		return c.affinity.why(&at)
 	}
-	for i := range c.apart {
-		if y := c.apart[i].tally; c.apart[i].room(&at) == 0 {
+	for i := range c.antiAffinity {
+		if y := c.antiAffinity[i].tally; c.antiAffinity[i].room(&at) == 0 {
 			n, d := y.most(&at)
-			return fmt.Sprintf("anti-affinity over %s: it wants to be apart from %s in %s (%s)",
-				y.topology.key, quantity.Count(n, "pod"), y.topology.name(d, at.Place), selected(*c.apart[i].selector))
+			return fmt.Sprintf("anti-affinity over %s: the pod must not join %s in %s (%s)",
+				y.topology.key, quantity.Count(n, "pod"), y.topology.name(d, at.Place), selected(*c.antiAffinity[i].selector))
 		}
 	}
-	for i := range c.kin.inverse {
-		if y := c.kin.inverse[i].tally; c.kin.inverse[i].room(&at) == 0 {
+	for i := range c.labelSet.inverse {
+		if y := c.labelSet.inverse[i].tally; c.labelSet.inverse[i].room(&at) == 0 {
 			n, d := y.most(&at)
-			return fmt.Sprintf("anti-affinity over %s of others: those with %s are kept away by %s in %s",
-				y.topology.key, selected(*c.kin.inverse[i].selector), quantity.Count(n, "pod"), y.topology.name(d, at.Place))
+			return fmt.Sprintf("anti-affinity over %s of other pods: %s in %s must not be joined by pods with %s",
+				y.topology.key, quantity.Count(n, "pod"), y.topology.name(d, at.Place), selected(*c.labelSet.inverse[i].selector))
 		}
 	}
 	return ""
@@ -53,13 +53,13 @@ func (r *spreadRule) why(s *spot) string {
 	return text
 }
 
-func (r *togetherRule) why(s *spot) string {
+func (r *affinityRule) why(s *spot) string {
 	for _, y := range r.tallies {
 		switch n, d := y.at(s); {
 		case d == missing:
 			return fmt.Sprintf("affinity over %s: the node has no such label", y.topology.key)
 		case n == 0:
-			return fmt.Sprintf("affinity over %s: no pod that it wants to be with is in %s; %d elsewhere",
+			return fmt.Sprintf("affinity over %s: no pod that the term selects is in %s; %d elsewhere",
 				y.topology.key, y.topology.name(d, s.Place), r.total)
 		}
 	}

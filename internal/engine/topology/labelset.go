@@ -7,9 +7,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// kin is all pods, running and to come, that are alike to every selector: one
+// labelSet is all pods, running and to come, that are alike to every selector: one
 // namespace and the same labels.
-type kin struct {
+type labelSet struct {
 	namespace  string
 	of, labels label.Labels     // of the namespace, and of the pods
 	groups     []*cluster.Group // with pods that run
@@ -20,53 +20,53 @@ type kin struct {
 	censuses []*census
 	cohorts  []*cohort
 	tallies  []*tally
-	inverse  []apartRule
+	inverse  []antiAffinityRule
 	capped   []int32 // the rules over hostnames that count them, by id
 }
 
-// kinOf returns the kin of pods with these labels.
-func (b *builder) kinOf(namespace string, labels label.Labels) *kin {
+// labelSetOf returns the set of pods with these labels.
+func (b *builder) labelSetOf(namespace string, labels label.Labels) *labelSet {
 	b.scratch = labels.AppendKey(label.AppendText(b.scratch[:0], namespace))
-	if k, ok := b.kinByKey[string(b.scratch)]; ok {
+	if k, ok := b.labelSetByKey[string(b.scratch)]; ok {
 		return k
 	}
-	k := &kin{namespace: namespace, of: b.snapshot.Namespace(namespace).Labels, labels: labels}
-	b.kinByKey[string(b.scratch)] = k
+	k := &labelSet{namespace: namespace, of: b.snapshot.Namespace(namespace).Labels, labels: labels}
+	b.labelSetByKey[string(b.scratch)] = k
 	for _, l := range labels {
 		b.byLabel[l] = append(b.byLabel[l], k)
 	}
-	b.kin = append(b.kin, k)
+	b.labelSets = append(b.labelSets, k)
 	return k
 }
 
-// gatherKin sorts what runs and what is to come.
-func (b *builder) gatherKin() {
+// gatherLabelSets sorts what runs and what is to come.
+func (b *builder) gatherLabelSets() {
 	for g := range b.snapshot.Groups() {
 		if g.Bound() > 0 {
-			k := b.kinOf(g.Namespace, g.Labels)
+			k := b.labelSetOf(g.Namespace, g.Labels)
 			k.groups = append(k.groups, g)
 		}
 	}
 	for i := range b.classes {
 		c := &b.classes[i]
-		c.kin = b.kinOf(c.Namespace, c.Labels)
-		c.kin.classes = append(c.kin.classes, int32(i))
+		c.labelSet = b.labelSetOf(c.Namespace, c.Labels)
+		c.labelSet.classes = append(c.labelSet.classes, int32(i))
 	}
 }
 
-// selected lists the kin that the selector selects, in any namespace. It looks
+// selected lists the sets that the selector selects, in any namespace. It looks
 // at those only that have one of the values of a label.
-func (b *builder) selected(s *cluster.PodSelector) []*kin {
+func (b *builder) selected(s *cluster.PodSelector) []*labelSet {
 	if s.Nothing {
 		return nil
 	}
-	candidates := b.kin
+	candidates := b.labelSets
 	for _, r := range s.Match {
 		values, listed := r.Values()
 		if !listed || r.AdmitsAbsence() {
 			continue
 		}
-		var found []*kin
+		var found []*labelSet
 		for _, v := range values {
 			found = append(found, b.byLabel[label.Label{Key: r.Key(), Value: v}]...)
 		}
@@ -74,7 +74,7 @@ func (b *builder) selected(s *cluster.PodSelector) []*kin {
 			candidates = found
 		}
 	}
-	var out []*kin
+	var out []*labelSet
 	for _, k := range candidates {
 		if selects(s, &k.labels) {
 			out = append(out, k)
@@ -99,8 +99,8 @@ type running struct {
 	all, leaving int64
 }
 
-// runningOf lists where pods of the kin run.
-func (b *builder) runningOf(k *kin) []running {
+// runningOf lists where pods of the set run.
+func (b *builder) runningOf(k *labelSet) []running {
 	if k.running == nil && len(k.groups) > 0 {
 		k.running = []running{}
 		for _, g := range k.groups {
@@ -124,10 +124,10 @@ func (b *builder) appendRunning(out []running, g *cluster.Group) []running {
 	return out
 }
 
-// classesOf lists the classes of the kin, in order.
-func classesOf(kin []*kin) []int {
+// classesOf lists the classes of the sets, in order.
+func classesOf(sets []*labelSet) []int {
 	var out []int
-	for _, k := range kin {
+	for _, k := range sets {
 		for _, c := range k.classes {
 			out = append(out, int(c))
 		}

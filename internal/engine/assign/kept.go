@@ -13,13 +13,13 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// settle decides anew, while declared pods are still to come, which of the nodes
+// gatherOnKept decides anew, while declared pods are still to come, which of the nodes
 // that are up and kept for them open first. Pods that exist are gathered on as
 // few nodes as hold them, up or on their way, and those of these that are up open
 // when they are full; else what is planned stays. Once a node has opened with
 // other pods than were planned there, the rest is planned anew. Pods that other
 // pods have a say about keep to what was planned.
-func (a *Assigner) settle() {
+func (a *Assigner) gatherOnKept() {
 	kept := 0
 	hosts := pick.Those(a.Room.Coming, func(h *room.Host) bool { return h.Stage != room.StageNode })
 	for _, h := range hosts {
@@ -30,7 +30,7 @@ func (a *Assigner) settle() {
 	if kept == 0 || a.Trace.Declared == 0 {
 		return
 	}
-	a.settled = true
+	a.gathered = true
 	promises := a.promises()
 	moves := map[*demand.Class]bool{}
 	for _, c := range a.Demand.Classes {
@@ -218,11 +218,11 @@ func hostsProblem(hosts []*room.Host, classes []*demand.Class, count func(*deman
 	return p, alike
 }
 
-// PutOff lets declared pods that found no room wait until they exist, where the
+// DeferDeclared lets declared pods that found no room wait until they exist, where the
 // nodes that are kept, or on their way, have as much room in sum: gathering pods
 // that exist has taken the places of some that do not, and theirs will be free
 // when they come.
-func (a *Assigner) PutOff() {
+func (a *Assigner) DeferDeclared() {
 	var sum quantity.Resources
 	kept := false
 	for _, h := range a.Room.Coming {

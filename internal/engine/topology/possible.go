@@ -7,10 +7,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// Either is a place to come that may still become one of several. To spreads and
+// Possible is a place to come that may still become one of several. To spreads and
 // to affinity it has the topology keys on which all of them agree; anti-affinity
 // counts it in every domain that it may come to be in.
-type Either struct {
+type Possible struct {
 	labels iter.Seq[label.Lookup]
 	values map[string]choice
 }
@@ -21,18 +21,18 @@ type choice struct {
 	always bool
 }
 
-// NewEither returns the place that may get any of the labels.
-func NewEither(labels iter.Seq[label.Lookup]) *Either {
-	return &Either{labels: labels, values: map[string]choice{}}
+// NewPossible returns the place that may get any of the labels.
+func NewPossible(labels iter.Seq[label.Lookup]) *Possible {
+	return &Possible{labels: labels, values: map[string]choice{}}
 }
 
 // Agree tells a value that all have, where that is known.
-func (e *Either) Agree(key, value string) {
+func (e *Possible) Agree(key, value string) {
 	e.values[key] = choice{[]string{value}, true}
 }
 
 // choice is worked out once for each key.
-func (e *Either) choice(key string) choice {
+func (e *Possible) choice(key string) choice {
 	c, known := e.values[key]
 	if known {
 		return c
@@ -50,7 +50,7 @@ func (e *Either) choice(key string) choice {
 }
 
 // agreed is the value that all have.
-func (e *Either) agreed(key string) (string, bool) {
+func (e *Possible) agreed(key string) (string, bool) {
 	if c := e.choice(key); c.always && len(c.values) == 1 {
 		return c.values[0], true
 	}
@@ -59,10 +59,10 @@ func (e *Either) agreed(key string) (string, bool) {
 
 // domains are those that the place may come to be in; nil where that is known.
 func (y *topology) domainsOf(s *spot) []string {
-	if s.node >= 0 || s.Either == nil || y.hosts() {
+	if s.node >= 0 || s.Possible == nil || y.hosts() {
 		return nil
 	}
-	if c := s.Either.choice(y.key); !c.always || len(c.values) > 1 {
+	if c := s.Possible.choice(y.key); !c.always || len(c.values) > 1 {
 		return c.values
 	}
 	return nil
