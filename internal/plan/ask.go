@@ -78,9 +78,9 @@ func (r Refusal) askReason() string {
 	return text
 }
 
-// closest returns the known word that a misspelt word may stand for. That word
-// differs in the fewest letters, and no other word differs in as few. Words of fewer
-// than four letters are left alone: any two of them differ in few letters.
+// closest returns the known text that a misspelt text may stand for: the one that
+// differs in the fewest letters, if no other differs in as few. A text of fewer than
+// four letters is left alone, since any two short texts differ in few letters.
 func closest(word string, known []string) (string, bool) {
 	best, at, alone := len(word)/8+1, "", false
 	if len(word) < 4 {

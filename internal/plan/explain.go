@@ -226,7 +226,7 @@ func (c Chapter) explainLaunches() string {
 	return text + ": " + strings.Join(parts, "; ")
 }
 
-// what names the launch in a few words: instance type, capacity type, zones,
+// what describes the launch in short: instance type, capacity type, zones,
 // NodePool and price.
 func (l Launch) what() string {
 	what := l.CapacityType
