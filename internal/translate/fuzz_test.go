@@ -42,7 +42,8 @@ func FuzzParseInterruption(f *testing.F) {
 	})
 }
 
-// DefaultSpread never panics, and what it accepts the core accepts of a pod.
+// DefaultSpread never panics. A pod with constraints that DefaultSpread accepts
+// is one that the core accepts.
 func FuzzDefaultSpread(f *testing.F) {
 	f.Add("")
 	f.Add("podTopologySpread:\n  defaultConstraints:\n  - maxSkew: 1\n    topologyKey: zone\n    whenUnsatisfiable: ScheduleAnyway\n")
@@ -64,8 +65,8 @@ func FuzzDefaultSpread(f *testing.F) {
 	})
 }
 
-// Any JSON that decodes to a pod can be translated, twice to the same, and what
-// comes out can be told to a cluster, which may refuse it but does not break.
+// Any JSON that decodes to a pod can be translated, and gives the same result
+// twice. A cluster may refuse the result, but takes no harm.
 func FuzzPod(f *testing.F) {
 	for _, s := range []string{
 		`{}`,
@@ -113,8 +114,8 @@ func FuzzPod(f *testing.F) {
 	})
 }
 
-// Any JSON that decodes to a NodePool or NodeClaim can be translated; a pool that
-// is not ready says why.
+// Any JSON that decodes to a NodePool or NodeClaim can be translated. A pool
+// that is not ready says why.
 func FuzzPool(f *testing.F) {
 	f.Add([]byte(`{}`))
 	f.Add([]byte(`{"metadata":{"name":"p"},"spec":{"weight":100,"limits":{"cpu":"-1","nodes":"1e30"},"template":{"metadata":{"labels":{"":"~"}},"spec":{"nodeClassRef":{"name":"c"},"requirements":[{"key":"karpenter.sh/capacity-type","operator":"In","values":["spot"],"minValues":2},{"key":"x","operator":"Gt","values":["y"]}],"taints":[{"key":"a","effect":"NoSchedule"}]}}}}`))

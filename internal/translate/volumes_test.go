@@ -52,7 +52,8 @@ func class(name, provisioner string, mode storagev1.VolumeBindingMode, zones ...
 	return c
 }
 
-// storage is a cluster with volumes of every kind. Its only limited driver is EBS's.
+// storage is a cluster with volumes of every kind. Only the EBS driver is
+// limited.
 func storage() translate.Lookups {
 	csi := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: ebs}}
 	local := corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{}}
