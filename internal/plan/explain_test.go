@@ -105,7 +105,7 @@ func TestTell_NamesTheFirstOfManyPlacesAndKinds(t *testing.T) {
 	if len(stories) != 1 || stories[0].Explain() != want {
 		t.Errorf("stories:\n%v\nwant:\n%s", stories[0].Explain(), want)
 	}
-	// The order in which outcomes come tells nothing.
+	// The order of the outcomes does not matter.
 	slices.Reverse(p.Outcomes)
 	if got := plan.Tell(p, byName)[0].Explain(); got != want {
 		t.Errorf("reversed:\n%s\nwant:\n%s", got, want)
@@ -160,11 +160,11 @@ func TestRefusal_SaysWhatIsShortInNumbers(t *testing.T) {
 		`none of 3 instance types meets zone In [us-west-9a]; known values: us-west-2a, us-west-2b, us-west-2c; did you mean "us-west-2a"?`: {
 			Cause: plan.NoType, Types: 3, Detail: "zone In [us-west-9a]", Ask: &plan.Ask{Key: "zone", Values: []string{"us-west-9a"}, Known: zones},
 		},
-		// What is meant is not there: it is no slip.
+		// No known value is close to the value that the pod asks for.
 		`none of 1 instance type meets arch In [arm64]; known values: amd64`: {
 			Cause: plan.NoType, Types: 1, Detail: "arch In [arm64]", Ask: &plan.Ask{Key: "arch", Values: []string{"arm64"}, Known: []string{"amd64"}},
 		},
-		// Three are as close: none is meant more than the others.
+		// Three known values are equally close, so that none is suggested.
 		`none of 3 instance types meets zone In [us-west-2z]; known values: us-west-2a, us-west-2b, us-west-2c`: {
 			Cause: plan.NoType, Types: 3, Detail: "zone In [us-west-2z]", Ask: &plan.Ask{Key: "zone", Values: []string{"us-west-2z"}, Known: zones},
 		},
