@@ -259,7 +259,7 @@ func (p *pod) grouped() Shape {
 	return s
 }
 
-// ownGroup returns the group for this update to write to.
+// ownGroup returns a copy of the group that this update may write to.
 func (u *update) ownGroup(key string) *Group {
 	g, _ := u.groups.get(key)
 	if g.edit == u.edit {

@@ -63,7 +63,7 @@ func (n *NodeState) Pods() iter.Seq[Pod] {
 // Busy says whether a bound pod is not Pinned, or asks not to be disrupted.
 func (n *NodeState) Busy() bool { return n.busy > 0 }
 
-// ownLoad returns the node's load for this update to write to.
+// ownLoad returns a load of the node that this update may write to.
 func (u *update) ownLoad(node string) *Load {
 	l, ok := u.loads.get(node)
 	switch {

@@ -145,7 +145,7 @@ func (p *page[V]) under(key string) int {
 	return i - 1
 }
 
-// own returns the page itself where this change made it, else a copy.
+// own returns the page itself where this change made the page, otherwise a copy.
 func (p *page[V]) own(e *edit) *page[V] {
 	if p.edit == e {
 		return p

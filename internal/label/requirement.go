@@ -27,7 +27,7 @@ const (
 // key and nothing else admits neither a value nor absence: it is a contradiction.
 type Requirement struct {
 	key        string
-	complement bool     // values are those excluded, not those admitted
+	complement bool     // values are excluded, not admitted
 	values     []string // sorted, unique
 	bounded    bool     // lower and upper apply (only with complement)
 	lower      int64    // inclusive

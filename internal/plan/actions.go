@@ -90,8 +90,8 @@ func (Cordon) isAction()   {}
 func (Delete) isAction()   {}
 func (Wait) isAction()     {}
 
-// DeleteReason says why a NodeClaim goes. The texts are those of Karpenter's
-// disruption reasons where it has one.
+// DeleteReason says why the core deletes a NodeClaim. Where Karpenter has such a
+// disruption reason, the text is Karpenter's.
 type DeleteReason string
 
 // The reasons for which the core deletes a NodeClaim.

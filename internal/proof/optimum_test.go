@@ -278,7 +278,7 @@ func byRule(rule, app string, p *cluster.Pod) {
 	}
 }
 
-// byTerm and byPort put a pod into a set of which a node holds one.
+// byTerm and byPort put a pod into a set of pods that need a node each.
 func byTerm(p *cluster.Pod) {
 	p.Labels = p.Labels.With("set", "x")
 	p.Shape.Apart = append(p.Shape.Apart, cluster.PodTerm{

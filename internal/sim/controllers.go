@@ -30,7 +30,7 @@ type controllers struct {
 	pace    time.Duration // between two pods of one controller
 	ordered bool          // a workload is declared when its turn comes
 	create  func(*workload)
-	changed func(*workload) // what it lacks changed
+	changed func(*workload) // called when the number of missing replicas has changed
 }
 
 func newControllers(c *clock, cfg Config) *controllers {

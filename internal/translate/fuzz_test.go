@@ -14,7 +14,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// What ParseInterruption accepts is written so that it is read again.
+// An interruption that ParseInterruption accepts is the same after it is written
+// and read again.
 func FuzzParseInterruption(f *testing.F) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	f.Add(translate.FormatInterruption(cluster.Interruption{Reason: "spot_interrupted", Noticed: now, Deadline: now.Add(time.Minute)}))

@@ -164,9 +164,9 @@ func (s *shaper) unbound(id string, name *string, future bool, l Lookups) ([]lab
 	case !found:
 		return nil, "", fmt.Errorf("%s: storage class %s does not exist: create it", id, wanted)
 	case class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
-		return nil, "", fmt.Errorf("%s is unbound, and storage class %s binds immediately: see why its volume is not made", id, class.Name)
+		return nil, "", fmt.Errorf("%s is unbound, and storage class %s binds immediately: find out why its volume is not made", id, class.Name)
 	case class.Provisioner == noProvisioner:
-		return nil, "", fmt.Errorf("%s is unbound, and storage class %s makes no volumes: only a node that has a free one can take the pod", id, class.Name)
+		return nil, "", fmt.Errorf("%s is unbound, and storage class %s makes no volumes: only a node that has a free volume can take the pod", id, class.Name)
 	}
 	places, err := allowed(class)
 	return places, driverName(class.Provisioner), err
