@@ -11,43 +11,45 @@ import (
 // Settings are what a NodeClass and the daemon's options change about
 // instance types.
 type Settings struct {
-	// Zones are those that nodes may be launched in, as the account names
-	// them: the zones of the NodeClass's subnets. There are no offerings
-	// anywhere else.
+	// Zones are the zones that nodes may be launched in: those of the NodeClass's
+	// subnets, as the account names them. There are no offerings in other zones.
 	Zones []Zone
-	// MaxPods is the kubelet's; 0 means what the network interfaces carry.
+	// MaxPods is the kubelet's maxPods. 0 means as many pods as the network
+	// interfaces have addresses for.
 	MaxPods int
-	// PodsPerCore is the kubelet's: a node has at most so many pods for each of
-	// its vCPUs, where that is fewer. 0 is no limit.
+	// PodsPerCore is the kubelet's podsPerCore: a node has at most this many pods
+	// for each vCPU, where that is fewer. 0 means no limit.
 	PodsPerCore int
-	// RootVolumeBytes is the node's disk; 0 means DefaultRootVolumeBytes.
+	// RootVolumeBytes is the size of the node's root volume; 0 means
+	// DefaultRootVolumeBytes.
 	RootVolumeBytes int64
-	// Volumes is how many EBS volumes a node is launched with, the root volume
-	// among them; 0 means that one.
+	// Volumes is how many EBS volumes a node is launched with, including the root
+	// volume. 0 means the root volume alone.
 	Volumes int
-	// MemoryOverheadPermille is kept off the memory that EC2 names. Zero is
-	// no overhead; DefaultMemoryOverheadPermille fits most types.
+	// MemoryOverheadPermille is subtracted from the memory that EC2 names. 0 means
+	// no overhead. DefaultMemoryOverheadPermille fits most types.
 	MemoryOverheadPermille int64
-	// ReservedENIs are not used for pods.
+	// ReservedENIs is the number of network interfaces that pods do not use.
 	ReservedENIs int
-	// Reservations are those that nodes may be launched into.
+	// Reservations are the capacity reservations that nodes may be launched into.
 	Reservations []Reservation
 }
 
 // Reservation is an on-demand capacity reservation.
 type Reservation struct {
 	ID, InstanceType, Zone string
-	Left                   int64     // so many more instances have room
+	Left                   int64     // instances that the reservation still has room for
 	Counted                time.Time // see Offering
 }
 
-// reservedShare is the part of the on-demand price by which a reserved offering
-// is priced. It is paid for already, but of two the smaller should go first: the
-// share is too small to matter otherwise (it is Karpenter's).
+// reservedShare divides the on-demand price to give the price of a reserved
+// offering. The reservation is paid for already, but of two reserved offerings
+// the smaller should go first. The price is too small to matter otherwise.
+// Karpenter divides by the same number.
 const reservedShare = 10_000_000
 
 // Build makes the instance types that can be bought in the settings' zones,
-// sorted by name. Types that none of the zones offers are left out.
+// sorted by name. It leaves out types that no zone offers.
 func Build(facts []Fact, m Market, s Settings) []InstanceType {
 	if s.RootVolumeBytes == 0 {
 		s.RootVolumeBytes = DefaultRootVolumeBytes
@@ -98,8 +100,8 @@ func offeringsOf(f Fact, m Market, zones []Zone, reservations []Reservation) []O
 	return out
 }
 
-// reservedIn lists the reservations of the type in the zone, full ones too: nodes
-// in them have a price.
+// reservedIn lists the reservations of the type in the zone. Full reservations
+// are listed too, since the nodes in them need a price.
 func reservedIn(f Fact, m Market, z Zone, reservations []Reservation) []Offering {
 	var out []Offering
 	for _, r := range reservations {
@@ -114,6 +116,6 @@ func reservedIn(f Fact, m Market, z Zone, reservations []Reservation) []Offering
 	return out
 }
 
-// runsAL2023 is false for the first Graviton generation, whose cores lack
-// instructions that AL2023 is built with.
+// runsAL2023 is false for the first Graviton generation: its cores lack
+// instructions that AL2023 is compiled for.
 func (f Fact) runsAL2023() bool { return f.Family != "a1" }

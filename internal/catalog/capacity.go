@@ -6,11 +6,12 @@ const (
 	mi = int64(1) << 20
 	gi = int64(1) << 30
 
-	// DefaultRootVolumeBytes is the root volume of an AL2023 node whose
-	// NodeClass maps no other.
+	// DefaultRootVolumeBytes is the size of the root volume of an AL2023 node whose
+	// NodeClass maps no root volume.
 	DefaultRootVolumeBytes = 20 * gi
-	// DefaultMemoryOverheadPermille is the part of an instance's memory that
-	// its hypervisor and kernel are taken to keep: 7.5 %.
+	// DefaultMemoryOverheadPermille is the part of an instance's memory that its
+	// hypervisor and kernel are assumed to keep: 7.5 %, as Karpenter assumes
+	// (vm-memory-overhead-percent).
 	DefaultMemoryOverheadPermille = 75
 )
 
@@ -63,8 +64,9 @@ func (f Fact) usableMemoryMiB(overheadPermille int64) int64 {
 	return total - ceilDiv(total*overheadPermille, 1000)
 }
 
-// eniPods is how many pods get an address when each has one of a network
-// interface's secondary addresses; two more use the host's network.
+// eniPods is how many pods a node can have: one for each secondary address of
+// its network interfaces, and two on the host's network. The formula is that of
+// eni-max-pods.txt in amazon-eks-ami.
 func (f Fact) eniPods(reservedENIs int) int {
 	usable := f.ENIs - reservedENIs
 	if usable <= 0 {
@@ -74,13 +76,15 @@ func (f Fact) eniPods(reservedENIs int) int {
 }
 
 // warmENIs is how many network interfaces a node has when its volume driver
-// counts them: its own, and the one that the VPC CNI plugin keeps ready.
+// counts them: the primary interface, and the one that the VPC CNI plugin keeps
+// ready.
 const warmENIs = 2
 
-// attachable is how many EBS volumes the driver of a node launched with so many
-// will say that it can attach: those of EC2 that the launch leaves and, where
-// they share their slots, the interfaces after the first. It never says fewer
-// than one. 0 means that EC2 does not say.
+// attachable is how many EBS volumes the driver of a node reports that it can
+// attach. This is EC2's limit, less the volumes that the node is launched with
+// and, where volumes share their slots with network interfaces, less the
+// interfaces after the first. The driver never reports fewer than one. 0 means
+// that EC2 names no limit.
 func (f Fact) attachable(launched int) int64 {
 	if f.EBSVolumes == 0 {
 		return 0
@@ -93,8 +97,8 @@ func (f Fact) attachable(launched int) int64 {
 }
 
 // kubeReserved is what AL2023 reserves for the kubelet and the container
-// runtime. The memory goes by the pods that the network could carry, not by
-// the maxPods in force, and without reserved interfaces.
+// runtime. The memory depends on the pods that all network interfaces could
+// carry. Neither the maxPods in force nor reserved interfaces change it.
 func (f Fact) kubeReserved() quantity.Resources {
 	return quantity.Resources{
 		MilliCPU:       reservedMilliCPU(int64(f.VCPU)),
@@ -103,8 +107,8 @@ func (f Fact) kubeReserved() quantity.Resources {
 	}
 }
 
-// reservedMilliCPU is 6 % of the first core, 1 % of the second, 0.5 % of the
-// next two and 0.25 % of the rest, each rounded down.
+// reservedMilliCPU is 6 % of the first core, 1 % of the second, 0.5 % of the next
+// two and 0.25 % of the rest. Each of the four parts is rounded down.
 func reservedMilliCPU(cores int64) int64 {
 	var reserved int64
 	for _, step := range []struct{ from, to, perTenThousand int64 }{

@@ -114,8 +114,9 @@ func TestBuild_SettingsChangeCapacity(t *testing.T) {
 	}
 }
 
-// Worked by hand by the rule of the EBS CSI driver 1.62: of 27 slots that volumes
-// share with interfaces one is the root volume's and one the second interface's.
+// Worked out by hand, by the rule of the EBS CSI driver 1.62: volumes and
+// interfaces share 27 slots. The root volume takes one slot, and the second
+// interface takes one.
 func TestBuild_EBSVolumesAreThoseThatEC2CarriesBesideRootAndInterfaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		most, launched int
@@ -224,8 +225,8 @@ func TestBuild_NoPriceOrNoImageIsUnavailable(t *testing.T) {
 	}
 }
 
-// A reservation is sold in its own zone and for its own type, whoever else sells
-// the type there, and nearly for nothing: of two the smaller goes first.
+// A reservation is an offering of its own type in its own zone, whatever other
+// offerings there are. It costs almost nothing: of two, the smaller goes first.
 func TestBuild_ReservationsAreOffersOfTheirTypeInTheirZone(t *testing.T) {
 	counted := time.Unix(1000, 0)
 	in := func(id, kind, zone string, left int64) Reservation {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Fact is what EC2 says of an instance type, whatever the region. Zero and ""
-// mean that the type has no such thing or that EC2 does not say.
+// Fact is what EC2 says about an instance type, whatever the region. Zero and ""
+// mean that the type has no such thing, or that EC2 does not say.
 type Fact struct {
 	Name string // "m5.large"
 	Arch string // amd64 or arm64
@@ -47,7 +47,7 @@ type Fact struct {
 	NameParts
 }
 
-// NameParts is what an instance type's name says of it.
+// NameParts is what the name of an instance type says about the type.
 type NameParts struct {
 	Category   string // "m", "inf", "u"; "" if the name does not follow the pattern
 	Generation int    // 0 if the name does not follow the pattern
@@ -56,10 +56,9 @@ type NameParts struct {
 	Flex       bool
 }
 
-// ParseName takes an instance type's name apart. Category and generation are
-// the letters and the number that the family begins with, where high-memory
-// families may have their size between them: u-12tb1 is category u,
-// generation 1.
+// ParseName splits the name of an instance type. The family begins with letters,
+// the category, and a number, the generation. In high-memory families the size
+// may stand between the two: u-12tb1 has category u and generation 1.
 func ParseName(name string) NameParts {
 	family, size, dotted := strings.Cut(name, ".")
 	if !dotted || strings.Contains(size, ".") {

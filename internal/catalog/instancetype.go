@@ -14,19 +14,20 @@ type Offering struct {
 	Zone, ZoneID string
 	CapacityType string         // label.OnDemand, label.Spot or label.Reserved
 	Price        quantity.Money // an hour
-	// Available is false where no price is known or the node image does not
-	// run on the type. What EC2 has run out of is not known here.
+	// Available is false where no price is known, or where the node image does not
+	// run on the type. It does not say whether EC2 has run out of capacity.
 	Available bool
-	// Reservation, Left and Counted are set where the capacity type is reserved:
-	// the reservation's id, how many more instances it has room for, and until
-	// when instances were launched that do not count as room any more. Such an
-	// offering is paid for already; its price is what it adds.
+	// Reservation, Left and Counted are set where the capacity type is reserved.
+	// Reservation is the reservation's id. Left is how many more instances it had
+	// room for at the time Counted; an instance that is launched later takes from
+	// Left. The reservation is paid for already, so that Price is almost zero; see
+	// Build.
 	Reservation string
 	Left        int64
 	Counted     time.Time
 }
 
-// Labels are those that a node has by how it was bought, sorted.
+// Labels are the node labels that the offering decides, sorted.
 func (o Offering) Labels() label.Labels {
 	l := make(label.Labels, 0, 6)
 	if o.Reservation != "" {
@@ -43,8 +44,8 @@ func (o Offering) Labels() label.Labels {
 	return append(l, label.Label{Key: label.Zone, Value: o.Zone})
 }
 
-// OfferingKey names one offering. Reservation is set with capacity type reserved:
-// another one of the same type may still have room.
+// OfferingKey names one offering. Reservation is set with capacity type
+// reserved, since another reservation of the same type may still have room.
 type OfferingKey struct{ CapacityType, InstanceType, Zone, Reservation string }
 
 // Compare orders keys by their fields.
@@ -53,8 +54,8 @@ func (k OfferingKey) Compare(o OfferingKey) int {
 		strings.Compare(k.Zone, o.Zone), strings.Compare(k.Reservation, o.Reservation))
 }
 
-// DefaultReservation is the type of an on-demand capacity reservation; others
-// have no offering.
+// DefaultReservation is the type of an on-demand capacity reservation.
+// Reservations of other types have no offering.
 const DefaultReservation = "default"
 
 // InstanceType is an instance type as one node class sees it: what a node of it

@@ -65,7 +65,7 @@ func (f Fact) labels(region string) label.Labels {
 	if f.GPUName != "" {
 		m[LabelGPUName] = f.GPUName
 		m[LabelGPUManufacturer] = f.GPUManufacturer
-		m[LabelGPUCount] = strconv.Itoa(f.GPUCount) // 0 where the instance has a slice of one
+		m[LabelGPUCount] = strconv.Itoa(f.GPUCount) // 0 where the instance has only a part of a GPU
 		m[LabelGPUMemory] = strconv.FormatInt(f.GPUMemoryMiB, 10)
 	}
 	if f.AcceleratorName != "" {

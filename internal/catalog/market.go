@@ -6,7 +6,7 @@ import "github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 // ("use1-az6"); the name ("us-east-1a") may mean another place to each.
 type Zone struct{ Name, ID string }
 
-// Source says where a group of facts is from and of which day it is.
+// Source says where a group of facts comes from, and the date of the facts.
 type Source struct {
 	Group string // "offerings", "on-demand", "spot", ...
 	Date  string // 2006-01-02
@@ -30,8 +30,8 @@ type Market struct {
 	// Spot has, per instance type, the price in each zone of Offered, in its
 	// order; zero where there is none.
 	Spot map[string][]quantity.Money
-	// SpotIsEstimate says that Spot is no price history but made by a rule;
-	// Sources tells which.
+	// SpotIsEstimate says that a rule made the prices in Spot, and that they are
+	// not a price history. Sources names the rule.
 	SpotIsEstimate bool
 }
 

@@ -1,8 +1,8 @@
 package cluster
 
-// Delta is what changed in a cluster. What is Gone goes first, so that an
-// object that was deleted and made anew can be in both; what is gone already
-// does no harm. The order within the lists does not matter.
+// Delta is what changed in a cluster. Apply removes Gone before it puts Put, so
+// that an object that was deleted and made anew can be in both. An unknown id in
+// Gone does no harm. The order within the lists does not matter.
 type Delta struct {
 	Put  Objects
 	Gone Gone
@@ -18,11 +18,12 @@ type Gone struct {
 // object, the field and the remedy.
 func New(o Objects) (Snapshot, error) { return Snapshot{}.Apply(Delta{Put: o}) }
 
-// Apply returns the snapshot with the delta. s stays as it was and valid, also
-// where an error is returned: the error names the object, the field and the
-// remedy. The cost goes by what changes, but for a delta that makes selectors
-// look at another label, after which all pods are grouped anew. The snapshot
-// keeps what the objects refer to: callers must not change it any more.
+// Apply returns the snapshot with the delta. s stays valid and does not change,
+// also where Apply returns an error. The error names the object, the field and
+// the remedy. The cost grows with the size of the delta. One kind of delta costs
+// more: where selectors look at another set of label keys afterwards, all pods
+// are grouped anew. The snapshot keeps what the objects refer to, so callers
+// must not change it any more.
 func (s Snapshot) Apply(d Delta) (Snapshot, error) {
 	u := &update{Snapshot: s, edit: &edit{}}
 	if u.supply == nil {
@@ -68,7 +69,7 @@ type update struct {
 	Snapshot
 	edit      *edit
 	rewatched bool     // selectors may look at other keys than before
-	last      *Group   // that a pod was sorted into
+	last      *Group   // group of the pod that was sorted last
 	touched   []*Group // made by this update
 	loaded    []*Load  // made by this update
 	scratch   []byte
@@ -114,7 +115,8 @@ func (u *update) derive(nodes []change[Node], claims []change[Claim], pods []cha
 	u.settleLoads()
 }
 
-// again forgets all groups and loads; everything is to be put into them anew.
+// again forgets all groups and loads. It returns every node, claim and pod as a
+// change, so that derive files all of them anew.
 func (u *update) again() (nodes []change[Node], claims []change[Claim], pods []change[pod]) {
 	u.groups, u.waiting, u.anti = tree[*Group]{}, tree[none]{}, tree[none]{}
 	u.loads, u.rooms = tree[*Load]{}, tree[*Load]{}
@@ -135,8 +137,8 @@ func (u *update) again() (nodes []change[Node], claims []change[Claim], pods []c
 	return nodes, claims, pods
 }
 
-// records makes the index's own copies of the pods. They share memory in small
-// batches, so that a pod that stays does not keep many that are gone.
+// records makes the index's own copies of the pods. The copies share memory in
+// small batches, so that a pod that stays keeps the memory of few deleted pods.
 func records(in []Pod) []*pod {
 	const batch = 16
 	out := make([]*pod, len(in))

@@ -16,9 +16,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// fleet is a cluster of that many pods, spread over the deployments, every other
-// one bound to one of the nodes. Every tenth deployment spreads over zones,
-// every twentieth keeps its pods apart.
+// fleet is a cluster with these numbers of pods, deployments and nodes. Every
+// other pod is bound to a node. Every tenth deployment spreads its pods over
+// zones, and every twentieth keeps its pods apart.
 func fleet(pods, deployments, nodes int) Objects {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var o Objects

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// The checks find what no watch of a sound API server can deliver. References
-// to objects that are not there are no errors: events arrive in any order.
+// The checks find objects that no sound API server delivers. A reference to an
+// unknown object is no error, since events arrive in any order.
 
 func (p *pod) check() error {
 	name := "pod " + p.id
@@ -30,7 +30,8 @@ func (p *pod) check() error {
 	return p.Shape.check(name)
 }
 
-// plain says that only the requests could be wrong.
+// plain says whether the requests are the only part of the shape that can be
+// invalid.
 func (s *Shape) plain() bool {
 	return len(s.Requests.Extended) == 0 && len(s.Preferred) == 0 && len(s.Spread) == 0 && len(s.Together) == 0 &&
 		len(s.Apart) == 0 && len(s.Ports) == 0 && s.Gang.Size == 0
@@ -47,7 +48,7 @@ func (s *Shape) check(of string) error {
 	}
 	for i, c := range s.Spread {
 		if c.Key == "" {
-			return fmt.Errorf("cluster index: %s: spread %d: topologyKey is empty; give it one", of, i)
+			return fmt.Errorf("cluster index: %s: spread %d: topologyKey is empty; set it", of, i)
 		}
 		if c.MaxSkew < 1 {
 			return fmt.Errorf("cluster index: %s: spread %d over %s: maxSkew is %d; it must be at least 1", of, i, c.Key, c.MaxSkew)
@@ -62,7 +63,7 @@ func (s *Shape) check(of string) error {
 	}{{"pod affinity", s.Together}, {"pod anti-affinity", s.Apart}} {
 		for i, t := range terms.list {
 			if t.Key == "" {
-				return fmt.Errorf("cluster index: %s: %s %d: topologyKey is empty; give it one", of, terms.field, i)
+				return fmt.Errorf("cluster index: %s: %s %d: topologyKey is empty; set it", of, terms.field, i)
 			}
 			if t.Weight < 0 || t.Weight > 100 {
 				return weightError(of, fmt.Sprintf("%s %d over %s", terms.field, i, t.Key), t.Weight)
@@ -75,7 +76,7 @@ func (s *Shape) check(of string) error {
 		}
 	}
 	if s.Gang.Name == "" && s.Gang.Size != 0 {
-		return fmt.Errorf("cluster index: %s: gang of size %d has no name; give it one, or no size", of, s.Gang.Size)
+		return fmt.Errorf("cluster index: %s: gang of size %d has no name; give it a name, or remove the size", of, s.Gang.Size)
 	}
 	if s.Gang.Size < 0 {
 		return fmt.Errorf("cluster index: %s: gang %s: size is %d; it must not be negative", of, s.Gang.Name, s.Gang.Size)
@@ -123,7 +124,7 @@ func checkResources(of, field string, r quantity.Resources) error {
 	}
 	for i, a := range r.Extended {
 		if a.Name == "" {
-			return fmt.Errorf("cluster index: %s: %s: a resource has no name; give it one", of, field)
+			return fmt.Errorf("cluster index: %s: %s: a resource has no name; give it a name", of, field)
 		}
 		if i > 0 && r.Extended[i-1].Name >= a.Name {
 			return fmt.Errorf("cluster index: %s: %s of %s: extended resources must be sorted by name and each be given once", of, field, a.Name)
@@ -145,7 +146,7 @@ func checkClaim(c *Claim) error {
 	}
 	for _, x := range c.Planned {
 		if x.Count < 0 {
-			return fmt.Errorf("cluster index: nodeclaim %s: planned pods of kind %s are %d; it must not be negative", c.Name, x.Kind, x.Count)
+			return fmt.Errorf("cluster index: nodeclaim %s: the number of planned pods of kind %s is %d; it must not be negative", c.Name, x.Kind, x.Count)
 		}
 	}
 	if err := checkLabels("nodeclaim "+c.Name, c.Labels); err != nil {
@@ -183,8 +184,8 @@ func checkPool(p Pool) error {
 	return checkLabels("nodepool "+p.Name, p.Labels)
 }
 
-// checkLabels refuses two values for one key, and an order in which keys would
-// not be found.
+// checkLabels refuses two values for one key. It also refuses labels that are
+// not sorted by key, since the lookup of a key relies on the order.
 func checkLabels(of string, l label.Labels) error {
 	for i := 1; i < len(l); i++ {
 		if l[i-1].Key >= l[i].Key {
@@ -215,7 +216,7 @@ func checkOffering(o catalog.Offering, before []catalog.Offering) (wrong string)
 	case o.Price < 0 || o.Left < 0:
 		return fmt.Sprintf("price %d and left %d must not be negative", o.Price, o.Left)
 	case (o.CapacityType == label.Reserved) != (o.Reservation != ""):
-		return fmt.Sprintf("reservation is %q; reserved capacity must name one, and no other may", o.Reservation)
+		return fmt.Sprintf("reservation is %q; an offering must name a reservation if its capacity type is reserved, and no other offering may", o.Reservation)
 	case slices.ContainsFunc(before, func(x catalog.Offering) bool {
 		return x.Zone == o.Zone && x.CapacityType == o.CapacityType && x.Reservation == o.Reservation
 	}):
@@ -231,8 +232,8 @@ func checkDaemonSet(d DaemonSet) error {
 	return d.Shape.check("daemonset " + d.ID())
 }
 
-// checkWorkload holds Missing to the API's replicas, which are 32 bits wide, so
-// that sums over all workloads cannot overflow.
+// checkWorkload bounds Missing by the API's replicas, which have 32 bits, so
+// that a sum over all workloads cannot overflow.
 func checkWorkload(w *Workload) error {
 	if w.Kind == "" || w.Namespace == "" || w.Name == "" {
 		return fmt.Errorf("cluster index: workload %q: kind, namespace and name must all be given", w.ID())

@@ -9,12 +9,13 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Most NodeClaims of a large cluster have done what they were made for. The
-// index keeps the others at hand, and what all of them take from the limits of
-// their pools, so that nothing has to go through all.
+// Most NodeClaims of a large cluster need no more attention. The index lists the
+// other NodeClaims apart, and counts what the NodeClaims of a pool take from its
+// limits, so that no caller has to visit every NodeClaim.
 
-// Lot is how many NodeClaims of a pool count alike against its limits: they are
-// of one class and instance type. One without a type yet is a Lot of its own.
+// Lot counts NodeClaims that take the same from the limits of their pool:
+// NodeClaims of one class and one instance type. A NodeClaim without an instance
+// type is a Lot of its own.
 type Lot struct {
 	Class, InstanceType   string
 	Capacity, Allocatable quantity.Resources
@@ -22,10 +23,11 @@ type Lot struct {
 	Count                 int64
 }
 
-// Unsettled returns the NodeClaims that need attention, by name: all but those
-// that are launched, registered, initialized, neither deleting nor interrupted,
-// and whose node is there, Ready, neither Cordoned nor Deleting, Busy, and has no
-// preference (PreferNoSchedule) that it did not come with.
+// Unsettled returns the NodeClaims that need attention, by name. A NodeClaim
+// needs no attention if it is launched, registered and initialized, neither
+// deleting nor interrupted, and if its node is known, Ready, neither Cordoned
+// nor Deleting, Busy, and has no preference (PreferNoSchedule) that the
+// NodeClaim does not have.
 func (s Snapshot) Unsettled() iter.Seq[Claim] {
 	return func(yield func(Claim) bool) {
 		for _, c := range s.unsettled.all() {
@@ -36,13 +38,13 @@ func (s Snapshot) Unsettled() iter.Seq[Claim] {
 	}
 }
 
-// IsUnsettled says whether the named NodeClaim is there and needs attention.
+// IsUnsettled says whether the named NodeClaim exists and needs attention.
 func (s Snapshot) IsUnsettled(claim string) bool {
 	_, there := s.unsettled.get(claim)
 	return there
 }
 
-// Lots returns the NodeClaims of the pool, those that are alike together.
+// Lots returns the Lots of the pool's NodeClaims.
 func (s Snapshot) Lots(pool string) iter.Seq[Lot] {
 	return func(yield func(Lot) bool) {
 		first := string(label.AppendText(nil, pool))
@@ -54,8 +56,8 @@ func (s Snapshot) Lots(pool string) iter.Seq[Lot] {
 	}
 }
 
-// InReservation returns the NodeClaims that are or will be in the capacity
-// reservation, by name.
+// InReservation returns, by name, the NodeClaims that are in the capacity
+// reservation or ask for it.
 func (s Snapshot) InReservation(id string) iter.Seq[Claim] {
 	return func(yield func(Claim) bool) {
 		first := string(label.AppendText(nil, id))
@@ -67,8 +69,8 @@ func (s Snapshot) InReservation(id string) iter.Seq[Claim] {
 	}
 }
 
-// Claim returns the NodeClaim that names the node as its own; of several the
-// last by name.
+// Claim returns the NodeClaim that names the node as its own. If several do, it
+// returns the last of them by name.
 func (n *NodeState) Claim() (Claim, bool) {
 	if len(n.claims) == 0 {
 		return Claim{}, false
@@ -76,30 +78,30 @@ func (n *NodeState) Claim() (Claim, bool) {
 	return *n.claims[len(n.claims)-1], true
 }
 
-// Leaving says whether the NodeClaim, and its node with it, is on its way out: it
-// is being deleted, or EC2 has said that it takes the instance.
+// Leaving says whether the NodeClaim goes away, together with its node: it is
+// being deleted, or EC2 has announced that it takes the instance.
 func (c *Claim) Leaving() bool { return c.Deleting || c.Interruption != nil }
 
-// Leaving says whether the node is on its way out: by itself, or with the
-// NodeClaim whose node it is.
+// Leaving says whether the node goes away: the node is being deleted, or its
+// NodeClaim c is leaving.
 func (n *Node) Leaving(c *Claim) bool { return n.Deleting || c.Leaving() }
 
-// settled says whether the claim, whose node this is, needs no attention. A node
-// that is not known is not Ready.
+// settled says whether the claim needs no attention. l is the load of its node.
+// An unknown node is not Ready.
 func (c *Claim) settled(l *Load) bool {
 	return c.Launched && c.Registered && c.Initialized && l.Node.Ready && !l.Node.Cordoned && !l.Node.Leaving(c) && l.busy > 0 && !c.avoided(l.Node.Taints)
 }
 
-// avoided says whether a preference is among the taints of the claim's node that
-// the claim did not bring.
+// avoided says whether the taints of the claim's node include a preference that
+// the claim itself does not have.
 func (c *Claim) avoided(taints []Taint) bool {
 	return slices.ContainsFunc(taints, func(t Taint) bool {
 		return t.Effect == PreferNoSchedule && !slices.Contains(c.Taints, t)
 	})
 }
 
-// setClaim files the claim under its pool and, where it names a node, leaves it
-// to settleLoads whether it is settled.
+// setClaim files the claim under its pool. Where the claim names a node,
+// settleLoads decides later whether the claim is settled.
 func (u *update) setClaim(c change[Claim]) {
 	if c.old != nil {
 		u.unsettled = u.unsettled.remove(u.edit, c.old.Name)
@@ -128,7 +130,7 @@ func (u *update) setClaim(c change[Claim]) {
 	}
 }
 
-// inReservation is where the claim is filed under its reservation.
+// inReservation is the key under which a reservation lists the claim.
 func (c *Claim) inReservation() string {
 	return string(append(label.AppendText(nil, c.Reservation), c.Name...))
 }

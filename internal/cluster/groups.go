@@ -23,7 +23,7 @@ type pod struct {
 // waits says whether the pod still needs a place.
 func (p *pod) waits() bool { return p.Node == "" && !p.Deleting && !p.Pinned }
 
-// ageLength is how long the age is before the id; see appendAge.
+// ageLength is the length of the age in a key; the id follows it. See appendAge.
 const ageLength = 12
 
 // appendAge appends a text that orders pods by creation, then id.
@@ -33,34 +33,35 @@ func (p *pod) appendAge(b []byte) []byte {
 	return append(b, p.id...)
 }
 
-// Group is an equivalence class of pods: one namespace, one shape, and the same
-// labels as far as any spread constraint or pod affinity in the snapshot looks
-// at them in that namespace. A pod that is Pinned is grouped without its node affinity, which
-// ties it to the node that it has.
+// Group is an equivalence class of pods. Its pods are in one namespace and have
+// one shape. They also have equal values for every label key that a spread
+// constraint or a pod affinity term in the snapshot looks at in that namespace.
+// A Pinned pod is grouped without its node affinity, which ties the pod to its
+// node.
 //
-// As long as nothing about its pods changes, snapshots share the pointer.
+// Snapshots share the pointer as long as nothing about the group's pods changes.
 type Group struct {
 	Key       string // orders groups: by requested CPU and memory first
 	Namespace string
-	Labels    label.Labels // only those that are looked at
+	Labels    label.Labels // only labels that a selector looks at
 	Shape     Shape
-	// Kind names the group, shortly enough to be written on a NodeClaim: the pods
-	// of one namespace that ask for the same, then a dot and the labels that are
-	// looked at. Unlike Key its first part stays as it is when another selector
-	// comes into being.
+	// Kind names the group, and is short enough for an annotation of a NodeClaim.
+	// It has two parts with a dot between them. The first part stands for the
+	// namespace and the shape, the second for the labels that selectors look at.
+	// Unlike Key, the first part stays the same when another selector appears.
 	Kind string
 
 	edit      *edit
 	size      int
 	bound     int64
-	nominated int64       // of pending
+	nominated int64       // number of pending pods that are nominated
 	pending   tree[*pod]  // by age
 	on        tree[int64] // by node
-	leaving   tree[int64] // Deleting ones of on
+	leaving   tree[int64] // by node; pods of on that are Deleting
 }
 
 // Pending returns the pods that need a place: unbound, neither Deleting nor
-// Pinned. The oldest comes first. Those that are nominated are among them.
+// Pinned. The oldest comes first. Nominated pods are included.
 func (g *Group) Pending() iter.Seq[Pod] {
 	return func(yield func(Pod) bool) {
 		for _, p := range g.pending.all() {
@@ -71,8 +72,9 @@ func (g *Group) Pending() iter.Seq[Pod] {
 	}
 }
 
-// Waiting is Pending without copies: the pods by id, not to be changed. They are
-// not looked at for it: thousands of them are far apart in memory.
+// Waiting returns the same pods as Pending, by id and without copies; callers
+// must not change them. The iteration itself reads no pod, since thousands of
+// pods are scattered in memory.
 func (g *Group) Waiting() iter.Seq2[string, *Pod] {
 	return func(yield func(string, *Pod) bool) {
 		for age, p := range g.pending.all() {
@@ -86,7 +88,8 @@ func (g *Group) Waiting() iter.Seq2[string, *Pod] {
 // PendingCount is how many pods need a place.
 func (g *Group) PendingCount() int64 { return int64(g.pending.size) }
 
-// Nominated is how many of the pending pods are nominated, by whomever.
+// Nominated is how many of the pending pods are nominated, by the daemon or by
+// anyone else.
 func (g *Group) Nominated() int64 { return g.nominated }
 
 // Bound is how many pods have a node; Deleting and Pinned ones count.
@@ -98,11 +101,11 @@ func (g *Group) Size() int64 { return int64(g.size) }
 // On returns the nodes with the number of the group's pods there, by name.
 func (g *Group) On() iter.Seq2[string, int64] { return g.on.all() }
 
-// Leaving returns the nodes with the number of the group's pods there that are
-// being deleted, by name. On counts them too.
+// Leaving returns, by name, the nodes with pods of the group that are being
+// deleted, and the number of these pods. On counts these pods too.
 func (g *Group) Leaving() iter.Seq2[string, int64] { return g.leaving.all() }
 
-// antiAffine says whether pods of the group keep others away.
+// antiAffine says whether pods of the group keep other pods away.
 func (g *Group) antiAffine() bool {
 	if g.bound == 0 {
 		return false
@@ -115,7 +118,8 @@ func (g *Group) antiAffine() bool {
 	return false
 }
 
-// appendGroupKey appends to a shape's key what else tells groups apart.
+// appendGroupKey appends to a shape's key what tells groups of one shape apart:
+// the namespace and the labels.
 func (s *Snapshot) appendGroupKey(b []byte, namespace string, labels label.Labels) []byte {
 	b = label.AppendText(append(b, ' '), namespace)
 	for _, k := range s.watchedIn(namespace) {
@@ -144,12 +148,12 @@ func shortName(b []byte) string {
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// anyNamespace stands for all of them: which ones a selector means by their
-// labels may change.
+// anyNamespace stands for all namespaces. A selector that selects namespaces by
+// their labels counts for all of them, since these labels may change.
 const anyNamespace = ""
 
-// watches calls f with the label keys that the selectors of a pod of this shape
-// look at in other pods, and the namespaces in which they do.
+// watches calls f with every label key that the selectors of a pod of this shape
+// look at in other pods, and with the namespace of these pods.
 func (s *Shape) watches(own string, f func(namespace, key string)) {
 	look := func(namespace string, p *PodSelector) {
 		for _, r := range p.Match {
@@ -173,7 +177,8 @@ func (s *Shape) watches(own string, f func(namespace, key string)) {
 	}
 }
 
-// watch counts what the selectors of a pod of this shape look at n times more.
+// watch adds n to the count of selectors of every label key that a pod of this
+// shape looks at.
 func (u *update) watch(s *Shape, own string, n int64) {
 	s.watches(own, func(namespace, key string) {
 		at := namespace + "/" + key
@@ -183,7 +188,7 @@ func (u *update) watch(s *Shape, own string, n int64) {
 	})
 }
 
-// rewatch says whether selectors look at other keys than before.
+// rewatch says whether selectors look at another set of label keys than before.
 func (u *update) rewatch() bool {
 	if !u.rewatched {
 		return false
@@ -243,8 +248,9 @@ func (u *update) sort(p *pod) {
 	p.key, p.shapeKey = g.Key, g.Key[:shape]
 }
 
-// grouped is the shape by which the pod is grouped. A pinned pod's affinity
-// names its node, so that no two of a DaemonSet would be alike.
+// grouped is the shape by which the pod is grouped. It omits the affinity of a
+// pinned pod: the affinity names the pod's node, so that every pod of a
+// DaemonSet would be a group of its own.
 func (p *pod) grouped() Shape {
 	s := p.Shape
 	if p.Pinned {
@@ -253,7 +259,7 @@ func (p *pod) grouped() Shape {
 	return s
 }
 
-// ownGroup returns the group for this update to write to.
+// ownGroup returns a copy of the group that this update may write to.
 func (u *update) ownGroup(key string) *Group {
 	g, _ := u.groups.get(key)
 	if g.edit == u.edit {
@@ -266,7 +272,7 @@ func (u *update) ownGroup(key string) *Group {
 	return &mine
 }
 
-// count adds the pod to its group, or with -1 takes it out.
+// count adds the pod to its group. With n = -1 it takes the pod out.
 func (u *update) count(p *pod, n int64) {
 	g := u.ownGroup(p.key)
 	g.size += int(n)
@@ -290,7 +296,7 @@ func (u *update) count(p *pod, n int64) {
 	}
 }
 
-// tally counts n more at the key.
+// tally adds n to the number at the key.
 func (u *update) tally(t tree[int64], key string, n int64) tree[int64] {
 	was, _ := t.get(key)
 	if was+n == 0 {
@@ -310,7 +316,8 @@ func (u *update) settleGroups() {
 	}
 }
 
-// file puts what belongs into the tree, and takes out what does not.
+// file puts the value into the tree if it belongs there, and removes the key if
+// not.
 func file[V any](t tree[V], e *edit, key string, v V, belongs bool) tree[V] {
 	if _, there := t.get(key); there == belongs {
 		return t

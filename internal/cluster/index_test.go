@@ -82,7 +82,7 @@ func TestGroup_PendingIsOldestFirst(t *testing.T) {
 	}
 }
 
-// Pods differ in labels that nobody looks at until somebody does.
+// A label divides pods into groups only while a selector looks at it.
 func TestGroups_SplitByTheLabelsThatSelectorsLookAt(t *testing.T) {
 	count := func(s Snapshot) int { return len(slices.Collect(s.Groups())) }
 	s := build(t, Objects{Pods: []Pod{app("a", "web"), app("b", "web"), app("c", "db")}})
@@ -163,7 +163,8 @@ func TestGroups_PinnedPodsOfADaemonSetAreOne(t *testing.T) {
 	}
 }
 
-// Watches run apart: a pod may be seen on a node before the node is.
+// The watches of pods and nodes are independent: a pod may be seen on a node
+// before the node is seen.
 func TestState_NodeThatComesAfterItsPods(t *testing.T) {
 	p := app("a", "web")
 	p.Node, p.Shape.Requests = "late", quantity.Resources{MilliCPU: 300, PodSlots: 1}
@@ -185,8 +186,9 @@ func TestState_NodeThatComesAfterItsPods(t *testing.T) {
 	}
 }
 
-// What costs no more on a large cluster than on a small one shares what it does
-// not change: after one event, all but the group, the load and the way to them.
+// The cost of one event must not grow with the cluster. So two snapshots, before
+// and after the event, share everything but the pod's group, the node's load and
+// the pages above them.
 func TestApply_OnePodTouchesOneGroupAndOneNode(t *testing.T) {
 	for _, nodes := range []int{20, 400} {
 		o := fleet(nodes*10, 50, nodes)
@@ -211,7 +213,7 @@ func TestApply_OnePodTouchesOneGroupAndOneNode(t *testing.T) {
 	}
 }
 
-// The random worlds are small; this one has pages enough to split and join.
+// The random worlds are small. This world has enough pages to split and join.
 func TestApply_ManyPodsInPiecesEqualOneBuild(t *testing.T) {
 	o := fleet(900, 150, 60)
 	s := build(t, Objects{Nodes: o.Nodes})
@@ -352,8 +354,8 @@ func TestRoomy_IsWhatFitsAndTightCellsComeFirst(t *testing.T) {
 	})
 }
 
-// One grade holds amounts within a quarter of each other, so that of the nodes
-// that are looked at only those in the grade of the need itself may be too small.
+// Amounts of one grade differ by at most a quarter. So of the nodes that Roomy
+// looks at, only nodes with the need's own grade may be too small.
 func TestGrade_GrowsInSmallSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.Int64Range(1, math.MaxInt64).Draw(t, "a")
@@ -367,8 +369,8 @@ func TestGrade_GrowsInSmallSteps(t *testing.T) {
 	})
 }
 
-// A pod that is deleted and made anew under its name has another uid; a name and
-// a uid that are free again may be taken.
+// A pod that is deleted and made anew under its name has another uid. A name or
+// a uid that has become free may be taken.
 func TestApply_GoneThenPutInOneDelta(t *testing.T) {
 	s := build(t, Objects{Pods: []Pod{app("a", "web"), app("b", "web")}})
 	anew, other := app("a", "db"), app("c", "web")

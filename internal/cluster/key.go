@@ -9,9 +9,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Key is a text that is equal exactly for equal shapes, whatever the order in
-// which their parts were written. It orders classes, by requested CPU and memory
-// first; it is not for people.
+// Key is a text that is equal for two shapes if and only if the shapes are
+// equal, whatever the order of their parts. Keys order shapes by requested CPU
+// and memory first. They are not for people.
 func (s Shape) Key() string {
 	var room [512]byte
 	return string(s.appendKey(room[:0]))
@@ -37,8 +37,8 @@ func (s Shape) appendKey(b []byte) []byte {
 	return appendSet(b, 'U', s.Unsupported, label.AppendText)
 }
 
-// appendSet appends the texts of the parts in their own order, after a mark
-// that says which part of the shape follows. An empty set leaves nothing.
+// appendSet appends the texts of the parts in sorted order. A mark before them
+// names the field of the shape. An empty set appends nothing.
 func appendSet[T any](b []byte, mark byte, parts []T, text func([]byte, T) []byte) []byte {
 	if len(parts) == 0 {
 		return b
@@ -127,7 +127,7 @@ func appendFlags(b []byte, flags ...bool) []byte {
 }
 
 // canonical returns the shape with its parts in the order of its key, so that
-// shapes of one key are represented alike.
+// shapes with one key look the same.
 func (s Shape) canonical() Shape {
 	if len(s.Selector) == 0 {
 		s.Selector = nil

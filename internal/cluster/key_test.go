@@ -11,7 +11,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// full is a shape with two of everything, none of which share memory.
+// full is a shape with two of everything. No two parts share memory.
 func full() Shape {
 	reqs := func(values ...string) label.Requirements {
 		var out []label.Requirement
@@ -41,9 +41,9 @@ func full() Shape {
 	}
 }
 
-// mutants calls f each time that one part below v is changed, and changes it
-// back. A kind of field that it does not know fails the test, so that a field
-// that is new cannot be left out of the key unnoticed.
+// mutants changes every part below v, one at a time, calls f, and changes the
+// part back. It fails the test on a kind of field that it does not know, so that
+// a new field cannot be left out of the key unnoticed.
 func mutants(t *testing.T, path string, v reflect.Value, f func(path string)) {
 	t.Helper()
 	with := func(x any) {
@@ -92,7 +92,7 @@ func TestShapeKey_CoversEveryField(t *testing.T) {
 	mutants(t, "Shape", reflect.ValueOf(&s).Elem(), func(path string) {
 		if path == "Shape.Spread.MinDomains" && slices.ContainsFunc(s.Spread, func(c Spread) bool { return c.MinDomains < 0 }) ||
 			path == "Shape.Spread.MinDomains" && s.Spread[1].MinDomains == 1 {
-			return // the same as none
+			return // MinDomains of 1 or less means the same as 0
 		}
 		k := s.Key()
 		if k == key {

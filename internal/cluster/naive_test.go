@@ -9,7 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// account is what is said of one group or node.
+// account is what the test says about one group or one node.
 type account struct {
 	pending        []Pod
 	on, leaving    map[string]int
@@ -26,8 +26,8 @@ func (a *account) say(name string) string {
 		name, a.waiting, ids(a.pending), a.nominated, a.bound, a.on, a.leaving, a.antiAffine, a.used, a.daemons, a.busy)
 }
 
-// naive says of every group and node what the contract says, straight from the
-// objects, with nothing kept from one time to the next.
+// naive computes what the index must say about every group and node. It reads
+// the objects alone, and keeps nothing between calls.
 func naive(o Objects) []string {
 	type place struct{ namespace, key string }
 	looked, everywhere := map[place]bool{}, map[string]bool{}

@@ -11,8 +11,8 @@ import (
 // Owner is the controller of a pod; the zero value means none.
 type Owner struct{ Kind, Name, UID string }
 
-// Pod is one pod that is neither finished nor out of the default scheduler's
-// hands.
+// Pod is one pod that takes room on a node, or that the default scheduler still
+// has to place.
 type Pod struct {
 	UID, Namespace, Name string
 	Labels               label.Labels // what the selectors of other pods see
@@ -22,7 +22,7 @@ type Pod struct {
 	Created              time.Time
 	Unschedulable        bool   // the scheduler tried and found no room
 	Nominated            string // status.nominatedNodeName
-	NominatedByUs        bool   // the daemon wrote it; a foreign one is left alone
+	NominatedByUs        bool   // the daemon wrote Nominated; the core leaves other nominations alone
 	Deleting             bool
 	DoNotDisrupt         bool
 	Pinned               bool // mirror or DaemonSet pod: belongs to its node, never rescheduled
@@ -52,16 +52,15 @@ type Interruption struct {
 	Deadline time.Time // when the instance goes
 }
 
-// Claim is one NodeClaim. Until it is launched InstanceID is empty and
-// Allocatable zero; its capacity is then that of the smallest type it may
-// become.
+// Claim is one NodeClaim. Before the launch, InstanceID is empty, Allocatable is
+// zero, and Capacity is that of the smallest type that the NodeClaim may become.
 type Claim struct {
 	Name, UID, Pool, Class string
 	Labels                 label.Labels // template labels, and the instance's once launched
 	Requirements           label.Requirements
 	Taints, StartupTaints  []Taint
-	Requests               quantity.Resources // content it was created for
-	Planned                []Slot             // the pods among that content, by kind
+	Requests               quantity.Resources // of the pods and DaemonSets that it was created for
+	Planned                []Slot             // the pods that it was created for, by kind
 	InstanceID             string
 	InstanceType           string
 	Zone, CapacityType     string
@@ -97,12 +96,12 @@ type Pool struct {
 	KeepEmpty     bool              // consolidateAfter: Never
 	EmptyAfter    time.Duration     // an empty node is removed after this
 	Ready         bool
-	NotReady      string // why not, where Ready is false
+	NotReady      string // why the pool is not ready, where Ready is false
 	Deleting      bool
 }
 
-// MinValues asks that the types a launch may become have at least Count
-// different values of the label.
+// MinValues asks that the types of one launch have at least Count different
+// values of the label.
 type MinValues struct {
 	Key   string
 	Count int
@@ -114,9 +113,9 @@ type Namespace struct {
 	Labels label.Labels
 }
 
-// Class is what an EC2NodeClass makes of the instance-type catalogue: the
-// types with their capacity on this class's image and settings, and the
-// offerings in the zones of its subnets.
+// Class is an EC2NodeClass applied to the instance-type catalogue. It has the
+// types with their capacity under this class's image and settings, and with
+// their offerings in the zones of its subnets.
 type Class struct {
 	Name     string
 	Ready    bool
@@ -125,7 +124,8 @@ type Class struct {
 }
 
 // DaemonSet puts one pod on every node that its shape allows. The shape is that
-// of its newest live pod where there is one, with the template's node affinity.
+// of the DaemonSet's newest live pod, if there is one, with the node affinity of
+// the template.
 type DaemonSet struct {
 	UID, Namespace, Name string
 	Shape                Shape

@@ -7,16 +7,17 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// The index of free room files every node under a cell: the coarse logarithms
-// of its free CPU and memory. Cells are ordered by the sum of the two, which is
-// the logarithm of the product, then by CPU: the tightest come first.
+// The index of free room files every node under a cell. A cell is the pair of
+// the coarse logarithms of the node's free CPU and memory. Cells are ordered by
+// the sum of the two, then by CPU. The sum is the logarithm of the product, so
+// nodes with the least room come first.
 
 // grade is a coarse logarithm that grows with n: four steps to every doubling.
 func grade(n int64) int {
 	if n <= 0 {
 		return 0
 	}
-	u := uint64(n) << 2 // so that the two bits behind the first are always there
+	u := uint64(n) << 2 // so that two bits always follow the highest bit
 	if n >= 1<<61 {
 		u = 1<<63 - 1
 	}
@@ -24,7 +25,8 @@ func grade(n int64) int {
 	return 1 + (top-2)<<2 + int(u>>(top-2)&3)
 }
 
-// cell is where a node of this free room is filed, or a demand begins to look.
+// cell is where a node with this free room is filed. The search for a demand
+// begins at the demand's own cell.
 type cell struct{ sum, cpu int }
 
 func cellOf(free quantity.Resources) cell {
@@ -40,9 +42,9 @@ func cellAt(key string) cell {
 
 func roomKey(free quantity.Resources, node string) string { return cellOf(free).key() + node }
 
-// Roomy returns the nodes whose Allocatable - Used holds the need, those with
-// the least room first as far as the coarse order tells. Whether a node takes
-// pods at all is not looked at.
+// Roomy returns the nodes whose Allocatable - Used holds the need. Nodes with
+// less room come first, as far as the coarse order tells. Roomy does not check
+// whether a node takes pods at all.
 func (s Snapshot) Roomy(need quantity.Resources) iter.Seq[*NodeState] {
 	return func(yield func(*NodeState) bool) {
 		least := cellOf(need)
@@ -55,7 +57,7 @@ func (s Snapshot) Roomy(need quantity.Resources) iter.Seq[*NodeState] {
 				switch {
 				case at.cpu < least.cpu:
 					next, more = cell{at.sum, least.cpu}, true
-				case at.sum-at.cpu < memory: // and so it is for more CPU at this sum
+				case at.sum-at.cpu < memory: // cells with more CPU have even less memory at this sum
 					next, more = cell{at.sum + 1, least.cpu}, true
 				case !need.Fits(l.Free):
 				case !yield(&NodeState{l, s.groups}):

@@ -18,18 +18,18 @@ type Shape struct {
 	Together    []PodTerm // podAffinity
 	Apart       []PodTerm // podAntiAffinity
 	Ports       []HostPort
-	// Volumes has one entry for each volume that is tied to a place: the node
-	// must meet any of its alternatives.
+	// Volumes has one entry for each volume that is tied to a place. The node must
+	// meet one of the alternatives of every entry.
 	Volumes [][]label.Requirements
 	Gang    Gang
 	// Unsupported names hard constraints of the pod that the core does not carry
-	// out, and objects it needs that are missing or broken; a pod that has one is
-	// never placed and says so.
+	// out, and objects that the pod needs and that are missing or broken. A pod
+	// with such an entry is never placed; the entry is the reason that users see.
 	Unsupported []string
 }
 
-// Alternatives returns the conjunctions of which a node must meet one: the
-// selector together with each affinity term.
+// Alternatives returns conjunctions of which a node must meet at least one. Each
+// is the selector together with one affinity term.
 func (s Shape) Alternatives() []label.Requirements {
 	if len(s.Affinity) == 0 {
 		return []label.Requirements{s.Selector}

@@ -17,13 +17,13 @@ type Objects struct {
 	Classes    []Class
 	DaemonSets []DaemonSet
 	Workloads  []Workload
-	Namespaces []Namespace // one that is missing has no labels
+	Namespaces []Namespace // a namespace that is not listed has no labels
 }
 
-// Snapshot is a consistent, immutable view of a cluster, and the indexes that
-// go with it. The zero value is the empty cluster. Methods that return a slice
-// of pods, nodes or NodeClaims make it each time; those that return iterators do
-// not.
+// Snapshot is a consistent, immutable view of a cluster, with indexes. The zero
+// value is the empty cluster. A method that returns a slice of pods, nodes or
+// NodeClaims makes the slice at each call; a method that returns an iterator
+// does not.
 type Snapshot struct {
 	pods       table[pod]
 	nodes      table[Node]
@@ -33,20 +33,20 @@ type Snapshot struct {
 	supply     *Supply
 
 	groups        tree[*Group]
-	waiting, anti tree[none] // keys of the groups with pending pods; of those that keep others away
+	waiting, anti tree[none] // keys of groups: with pending pods; with pods that keep others away
 	loads         tree[*Load]
 	rooms         tree[*Load] // by free room
 	unsettled     tree[*Claim]
-	reserved      tree[*Claim]        // those in a reservation, by it and name
+	reserved      tree[*Claim]        // NodeClaims in a reservation, by reservation and name
 	lots          tree[Lot]           // by pool
-	watched       tree[int64]         // namespace/label key -> how many selectors look at it there
+	watched       tree[int64]         // namespace/label key -> number of selectors that look at the key in the namespace
 	watchedKeys   map[string][]string // by namespace; see watchedIn
 }
 
 type none struct{}
 
-// Same says whether both are the same snapshot. Two of the same objects that were
-// not made by the same updates need not be.
+// Same says whether both are the same snapshot. Two snapshots of equal objects
+// may differ if different updates made them.
 func (s Snapshot) Same(o Snapshot) bool {
 	return s.pods == o.pods && s.nodes == o.nodes && s.claims == o.claims && s.workloads == o.workloads &&
 		s.namespaces == o.namespaces && s.supply == o.supply
@@ -135,7 +135,7 @@ func (s Snapshot) Pool(name string) (Pool, bool) { return named(s.Pools(), name,
 // Class returns the named class.
 func (s Snapshot) Class(name string) (Class, bool) { return named(s.Classes(), name, classID) }
 
-// Namespace returns the named namespace, without labels where it is not known.
+// Namespace returns the named namespace. An unknown namespace has no labels.
 func (s Snapshot) Namespace(name string) Namespace {
 	if n, ok := s.namespaces.rows.get(name); ok {
 		return *n
@@ -157,8 +157,8 @@ func (s Snapshot) Groups() iter.Seq[*Group] {
 // PendingGroups returns the groups that have pending pods, by key.
 func (s Snapshot) PendingGroups() iter.Seq[*Group] { return s.filed(s.waiting) }
 
-// AntiAffine returns the groups with bound pods and a required anti-affinity,
-// which keeps others away from them, by key.
+// AntiAffine returns, by key, the groups with bound pods and a required
+// anti-affinity, which keeps other pods away from them.
 func (s Snapshot) AntiAffine() iter.Seq[*Group] { return s.filed(s.anti) }
 
 func (s Snapshot) filed(keys tree[none]) iter.Seq[*Group] {
@@ -180,8 +180,8 @@ func (s Snapshot) GroupOf(podID string) (*Group, bool) {
 	return s.groups.get(p.key)
 }
 
-// GroupFor returns the group that pods like these are or would be in; where
-// there are none yet, it is empty.
+// GroupFor returns the group that pods like these are in. Where there are no
+// such pods, it returns the empty group that they would be in.
 func (s Snapshot) GroupFor(namespace string, labels label.Labels, shape Shape) *Group {
 	var room [768]byte
 	key := string(s.appendGroupKey(shape.appendKey(room[:0]), namespace, labels))

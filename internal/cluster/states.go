@@ -9,15 +9,15 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Load is a node, what it carries, and the NodeClaim that it is of. As long as
-// none of them changes, snapshots share the pointer.
+// Load is a node with its pods and its NodeClaim. Snapshots share the pointer as
+// long as none of them changes.
 type Load struct {
 	Node          Node
-	Used, Daemons quantity.Resources // of all bound pods; of those the DaemonSets'
+	Used, Daemons quantity.Resources // sums of requests: of all bound pods, of the bound pods of DaemonSets
 	Free          quantity.Resources // Allocatable - Used; negative where a node is overcommitted
 
 	edit   *edit
-	there  bool // else pods or claims name a node that is not known
+	there  bool // false where pods or claims name a node that is not known
 	busy   int
 	pods   []*pod // by id
 	groups []share
@@ -37,8 +37,8 @@ type NodeState struct {
 	groups tree[*Group]
 }
 
-// Groups returns the groups of the bound pods, Pinned ones included, with how
-// many there are, by key.
+// Groups returns the groups of the bound pods, by key, with the number of pods
+// here. Pinned pods count.
 func (n *NodeState) Groups() iter.Seq2[*Group, int64] {
 	return func(yield func(*Group, int64) bool) {
 		for _, s := range n.Load.groups {
@@ -60,11 +60,10 @@ func (n *NodeState) Pods() iter.Seq[Pod] {
 	}
 }
 
-// Busy says whether a pod is bound here that is not Pinned, or that asks not to
-// be disrupted.
+// Busy says whether a bound pod is not Pinned, or asks not to be disrupted.
 func (n *NodeState) Busy() bool { return n.busy > 0 }
 
-// ownLoad returns the node's load for this update to write to.
+// ownLoad returns a load of the node that this update may write to.
 func (u *update) ownLoad(node string) *Load {
 	l, ok := u.loads.get(node)
 	switch {
@@ -130,8 +129,8 @@ func (u *update) unbind(p *pod) {
 	}
 }
 
-// less is the sum without the pod, which has left. A sum that has saturated
-// says nothing about its parts and is made again.
+// less is the sum without the pod, which has left the node. A saturated sum says
+// nothing about its parts, so less adds the parts up anew.
 func (l *Load) less(sum quantity.Resources, p *pod, of func(*pod) bool) quantity.Resources {
 	if !saturated(sum) {
 		return sum.Sub(p.Shape.Requests)
@@ -156,7 +155,7 @@ func (p *pod) busy() bool { return !p.Pinned || p.DoNotDisrupt }
 
 // findPod returns where the pod is, or where it belongs.
 func (l *Load) findPod(id string) int {
-	if n := len(l.pods); n == 0 || l.pods[n-1].id < id { // so they come when an index is built
+	if n := len(l.pods); n == 0 || l.pods[n-1].id < id { // pods come in this order when an index is built
 		return n
 	}
 	i, _ := slices.BinarySearchFunc(l.pods, id, func(p *pod, id string) int { return strings.Compare(p.id, id) })
@@ -167,8 +166,9 @@ func (l *Load) findShare(group string) (int, bool) {
 	return slices.BinarySearchFunc(l.groups, group, func(s share, group string) int { return strings.Compare(s.group, group) })
 }
 
-// settleLoads forgets nodes of which nothing is left and files the others by
-// their free room, and their claims by whether they are settled.
+// settleLoads drops the unknown nodes that no pod or claim names any more. It
+// files the other nodes by their free room, and their claims by whether they are
+// settled.
 func (u *update) settleLoads() {
 	for _, l := range u.loaded {
 		was := l.room

@@ -9,9 +9,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 )
 
-// Supply is what new nodes can be made of, and what each of them will carry.
-// Snapshots share the pointer for as long as none of it changes, so that what
-// is computed of it can be kept by the pointer.
+// Supply is what new nodes can be made of, and the DaemonSets that run on them.
+// Snapshots share the pointer as long as no part of it changes, so that callers
+// can cache results by the pointer.
 type Supply struct {
 	Pools      []Pool      // by name
 	Classes    []Class     // by name
@@ -40,8 +40,9 @@ func poolID(p Pool) string { return p.Name }
 
 func classID(c Class) string { return c.Name }
 
-// merge returns the list without what is gone and with what is put, sorted, and
-// whether that differs from the list. Equal objects keep their old memory.
+// merge returns the sorted list without the gone objects and with the put
+// objects. It also says whether the result differs from the list. An object that
+// is put unchanged keeps its old memory.
 func merge[T any](kind string, list, put []T, gone []string, id, uid func(T) string, check func(T) error, same func(a, b T) bool) ([]T, bool, error) {
 	if len(put) == 0 && len(gone) == 0 {
 		return list, false, nil
@@ -78,7 +79,7 @@ func merge[T any](kind string, list, put []T, gone []string, id, uid func(T) str
 		owner := map[string]string{}
 		for _, x := range out {
 			if other, taken := owner[uid(x)]; taken && uid(x) != "" {
-				return list, false, fmt.Errorf("cluster index: %s %s and %s %s have the same uid %s; give one of them up", kind, other, kind, id(x), uid(x))
+				return list, false, fmt.Errorf("cluster index: %s %s and %s %s have the same uid %s; delete one of them", kind, other, kind, id(x), uid(x))
 			}
 			owner[uid(x)] = id(x)
 		}
@@ -90,7 +91,8 @@ func samePool(a, b Pool) bool { return reflect.DeepEqual(a, b) }
 
 func sameDaemonSet(a, b DaemonSet) bool { return reflect.DeepEqual(a, b) }
 
-// sameClass looks at the memory of the types first: there are over a thousand.
+// sameClass compares the memory of the types first, since there are over a
+// thousand types.
 func sameClass(a, b Class) bool {
 	at, bt := a.Types, b.Types
 	a.Types, b.Types = nil, nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// table holds the objects of one kind by id, and sees to it that no two of them
-// have one id or one uid.
+// table holds the objects of one kind by id. No two of its objects have the same
+// id or the same uid.
 type table[T any] struct {
 	rows tree[*T]
 	uids tree[string] // uid -> id
@@ -20,11 +20,11 @@ type kind[T any] struct {
 	check   func(*T) error
 }
 
-// change is one row that is taken out, put, or replaced.
+// change is one row that was removed, put or replaced.
 type change[T any] struct{ old, now *T }
 
-// apply takes out the rows that are gone, then puts the others, which it sorts.
-// It returns what changed.
+// apply removes the gone rows, then sorts the other rows and puts them. It
+// returns what changed.
 func (t table[T]) apply(e *edit, k kind[T], put []*T, gone []string) (table[T], []change[T], error) {
 	var changes []change[T]
 	for _, id := range gone {
@@ -52,7 +52,7 @@ func (t table[T]) apply(e *edit, k kind[T], put []*T, gone []string) (table[T], 
 			continue
 		}
 		if other, taken := t.uids.get(uid); taken {
-			return t, nil, fmt.Errorf("cluster index: %s %s and %s %s have the same uid %s; give one of them up", k.name, other, k.name, id, uid)
+			return t, nil, fmt.Errorf("cluster index: %s %s and %s %s have the same uid %s; delete one of them", k.name, other, k.name, id, uid)
 		}
 		t.uids = t.uids.put(e, uid, id)
 	}
@@ -70,7 +70,7 @@ func (t table[T]) apply(e *edit, k kind[T], put []*T, gone []string) (table[T], 
 	return t, changes, nil
 }
 
-// vet sorts the rows and checks each, and that each is there once.
+// vet sorts the rows, checks each of them, and refuses two rows with one id.
 func (k kind[T]) vet(put []*T) error {
 	byID := func(a, b *T) int { return strings.Compare(k.id(a), k.id(b)) }
 	if !slices.IsSortedFunc(put, byID) {

@@ -28,7 +28,8 @@ type Toleration struct {
 	Exists             bool
 }
 
-// Tolerates says whether the toleration covers the taint (core/v1 semantics).
+// Tolerates says whether the toleration covers the taint, as ToleratesTaint of
+// core/v1 does.
 func (t Toleration) Tolerates(taint Taint) bool {
 	if t.Effect != "" && t.Effect != taint.Effect {
 		return false
@@ -39,8 +40,8 @@ func (t Toleration) Tolerates(taint Taint) bool {
 	return t.Exists || t.Value == taint.Value
 }
 
-// Untolerated returns the first taint that keeps the pod away. Preferences
-// (PreferNoSchedule) never do.
+// Untolerated returns the first taint that keeps the pod away. A preference
+// (PreferNoSchedule) never keeps a pod away.
 func Untolerated(taints []Taint, tolerations []Toleration) (Taint, bool) {
 	for _, taint := range taints {
 		if taint.Effect == PreferNoSchedule {
@@ -53,8 +54,8 @@ func Untolerated(taints []Taint, tolerations []Toleration) (Taint, bool) {
 	return Taint{}, false
 }
 
-// Avoided says whether a taint that is only a preference (PreferNoSchedule) is
-// not tolerated.
+// Avoided says whether the pod does not tolerate one of the preferences
+// (PreferNoSchedule) among the taints.
 func Avoided(taints []Taint, tolerations []Toleration) bool {
 	return slices.ContainsFunc(taints, func(t Taint) bool {
 		return t.Effect == PreferNoSchedule &&

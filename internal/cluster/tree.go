@@ -5,28 +5,29 @@ import (
 	"slices"
 )
 
-// Sizes of a page: full ones are split, thin ones joined with a neighbour where
-// both together leave room to grow.
+// Sizes of a page. A full page is split. A thin page is joined with a neighbour
+// where the two together leave room to grow.
 const (
 	pageFull = 64
 	pageGood = 48
 	pageThin = 16
 )
 
-// edit marks the pages that one change has made: nobody else has seen them, so
-// that this change, and no other, may write to them.
+// edit marks the pages that one change has made. Nobody else has seen these
+// pages, so this change may write to them, and no other change may.
 type edit struct{ _ byte } // not empty, so that each has an address of its own
 
-// tree is a persistent map sorted by text. It is a value: put and remove return
-// the changed tree and leave the old one as it was; they copy the pages on the
-// way from the root to the key and share the rest. The zero value is empty.
+// tree is a persistent map, sorted by key. It is a value: put and remove return
+// the changed tree and leave the old tree as it was. They copy the pages on the
+// way from the root to the key, and share all other pages. The zero value is
+// empty.
 type tree[V any] struct {
 	root *page[V]
 	size int
 }
 
-// page is a leaf with values, or has kids; the keys are then the least below
-// each of them.
+// page is a leaf with values, or a branch with kids. In a branch, each key is
+// the least key below the kid with the same index.
 type page[V any] struct {
 	edit   *edit
 	keys   []string
@@ -98,7 +99,7 @@ func (t tree[V]) list() []V {
 	return out
 }
 
-// grow builds a tree of keys that are sorted and differ.
+// grow builds a tree of sorted, distinct keys.
 func grow[V any](keys []string, values []V) tree[V] {
 	if len(keys) == 0 {
 		return tree[V]{}
@@ -144,7 +145,7 @@ func (p *page[V]) under(key string) int {
 	return i - 1
 }
 
-// own returns the page itself where this change made it, else a copy.
+// own returns the page itself where this change made the page, otherwise a copy.
 func (p *page[V]) own(e *edit) *page[V] {
 	if p.edit == e {
 		return p
@@ -161,7 +162,8 @@ func (p *page[V]) own(e *edit) *page[V] {
 // copied copies a list with room for one more.
 func copied[T any](in []T) []T { return append(make([]T, 0, len(in)+1), in...) }
 
-// put returns the page with the key put, and what was split off to its right.
+// put returns the page with the key, and the page that was split off to its
+// right, if any.
 func (p *page[V]) put(e *edit, key string, v V) (self, right *page[V], added bool) {
 	p = p.own(e)
 	if p.kids == nil {
@@ -200,7 +202,8 @@ func (p *page[V]) split() *page[V] {
 	return right
 }
 
-// remove returns the page without the key, which is there; it may be empty then.
+// remove returns the page without the key, which must be there. The page may be
+// empty afterwards.
 func (p *page[V]) remove(e *edit, key string) *page[V] {
 	p = p.own(e)
 	if p.kids == nil {

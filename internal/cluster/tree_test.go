@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// sound checks what every tree must keep to and returns its keys.
+// sound checks the invariants of a tree and returns its keys.
 func sound(t *rapid.T, tr tree[int]) []string {
 	t.Helper()
 	var keys []string

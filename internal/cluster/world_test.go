@@ -100,7 +100,7 @@ func (d *dice) node() Node {
 	return n
 }
 
-// claim is settled more often than not once its node is.
+// claim draws a NodeClaim. Once its node is known, it is settled in most cases.
 func (d *dice) claim() Claim {
 	c := Claim{Name: d.one("k0", "k1", "k2"), Reservation: d.one("", "cr", "cr-1"), Pool: d.one("", "q", "qq"), Class: d.one("c0", "c1"), Node: d.one("", "n0", "n1", "n2", "n1")}
 	c.InstanceType = d.one("", "a", "b", "a")
@@ -120,8 +120,9 @@ func (d *dice) class() Class {
 	return c
 }
 
-// delta is one that Apply may refuse only for what the dice spoil on purpose:
-// an object given twice, a uid of another one, a negative amount.
+// delta draws a Delta. Apply may refuse it only for what the dice spoil on
+// purpose: an object that is given twice, the uid of another object, a negative
+// amount.
 func (d *dice) delta() Delta {
 	var x Delta
 	for range d.roll(4) {
@@ -202,7 +203,7 @@ func (m *model) apply(d Delta) {
 	change1(&m.namespaces, d.Gone.Namespaces, d.Put.Namespaces, func(n Namespace) string { return n.Name })
 }
 
-// objects lists everything, in the order of the maps: any.
+// objects lists everything in the order of the maps, which is random.
 func (m *model) objects() Objects {
 	return Objects{
 		Pods: slices.Collect(maps.Values(m.pods)), Nodes: slices.Collect(maps.Values(m.nodes)), Claims: slices.Collect(maps.Values(m.claims)),
@@ -295,9 +296,10 @@ type reporter interface {
 	Fatal(args ...any)
 }
 
-// play applies the deltas that the dice say one after the other. After each the
-// snapshot must say what one says that is built of the same objects at once, and
-// at the end every old snapshot must say what it said first.
+// play applies deltas that the dice draw, one after the other. After each delta,
+// the snapshot must say the same as a snapshot that is built from the same
+// objects at once. At the end, every old snapshot must still say what it said
+// first.
 func play(t reporter, d dice) {
 	t.Helper()
 	var s Snapshot

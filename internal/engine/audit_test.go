@@ -177,7 +177,7 @@ func TestAudit_PricesTheRestrictionToADearType(t *testing.T) {
 		t.Errorf("the bound is %d", a.Proof.Bound)
 	}
 	c := constraint(t, a, plan.PoolRequirement, label.InstanceType)
-	want := `pool "general": node.kubernetes.io/instance-type In [m5.xlarge] costs about $0.2200 an hour: ` +
+	want := `NodePool "general": node.kubernetes.io/instance-type In [m5.xlarge] costs about $0.2200 an hour: ` +
 		`a fleet for these pods costs at least $1.9200 with it, and $1.7000 without`
 	if got := c.Explain(); got != want {
 		t.Errorf("%s\nwant %s", got, want)

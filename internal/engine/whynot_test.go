@@ -23,26 +23,26 @@ func TestStep_SaysWhyAPodCannotBePlaced(t *testing.T) {
 	}{
 		{"taint", nil, func(p *cluster.Pool) {
 			p.Taints = []cluster.Taint{{Key: "spot", Value: "only", Effect: cluster.NoSchedule}}
-		}, `pool "general": the pod does not tolerate a taint (spot=only:NoSchedule)`},
+		}, `NodePool "general": the pod does not tolerate a taint (spot=only:NoSchedule)`},
 		{
 			"size", func(p *cluster.Pod) { p.Shape.Requests.MilliCPU = 64_000 }, nil,
-			`pool "general": no instance type is large enough: c5.xlarge comes closest of 3 and lacks cpu (needs 64, has 3.9)`,
+			`NodePool "general": no instance type is large enough: c5.xlarge comes closest of 3 and lacks cpu (64 needed, 3.9 left after DaemonSets)`,
 		},
 		{
 			"architecture", func(p *cluster.Pod) { p.Shape.Selector = label.All(unmet) }, nil,
-			`pool "general": none of 3 instance types meets kubernetes.io/arch In [arm64]; known values: amd64`,
+			`NodePool "general": none of 3 instance types meets kubernetes.io/arch In [arm64]; known values: amd64`,
 		},
 		{
 			"contradiction", func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.CapacityType, label.Spot)) }, nil,
-			`pool "general": the requirements contradict (the pool has karpenter.sh/capacity-type In [on-demand reserved], the pod asks for karpenter.sh/capacity-type In [spot])`,
+			`NodePool "general": the requirements contradict (the pool has karpenter.sh/capacity-type In [on-demand reserved], the pod asks for karpenter.sh/capacity-type In [spot])`,
 		},
 		{
 			"limit", nil, func(p *cluster.Pool) { p.Limits = []quantity.Amount{{Name: "nodes", Count: 0}} },
-			`pool "general": limited to 0 nodes, and has 0`,
+			`NodePool "general": the limit is 0 nodes, and the pool has 0`,
 		},
 		{
 			"not ready", nil, func(p *cluster.Pool) { p.Ready, p.NotReady = false, "NodeClassReady is False" },
-			`pool "general": the pool is not ready (NodeClassReady is False)`,
+			`NodePool "general": the pool is not ready (NodeClassReady is False)`,
 		},
 		{
 			"unsupported", func(p *cluster.Pod) { p.Shape.Unsupported = []string{"topologySpreadConstraints"} }, nil,
@@ -50,37 +50,37 @@ func TestStep_SaysWhyAPodCannotBePlaced(t *testing.T) {
 		},
 		{
 			"two sizes", func(p *cluster.Pod) { p.Shape.Requests.MilliCPU, p.Shape.Requests.MemoryBytes = 3000, 20<<30 }, nil,
-			`pool "general": no instance type is large enough: m5.xlarge comes closest of 3 and lacks memory (needs 20Gi, has 15.5Gi)`,
+			`NodePool "general": no instance type is large enough: m5.xlarge comes closest of 3 and lacks memory (20Gi needed, 15.5Gi left after DaemonSets)`,
 		},
 		{
 			"limit of cpu", nil, func(p *cluster.Pool) { p.Limits = []quantity.Amount{{Name: quantity.CPU, Count: 1000}} },
-			`pool "general": limited to 1 cpu, and has 0, to which the smallest node that would do adds 2`,
+			`NodePool "general": the limit is 1 cpu, the pool has 0, and the smallest node that holds the pod adds 2`,
 		},
 		{
 			"slip", func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.InstanceType, "m5.xlrage")) }, nil,
-			`pool "general": none of 3 instance types meets node.kubernetes.io/instance-type In [m5.xlrage]; ` +
+			`NodePool "general": none of 3 instance types meets node.kubernetes.io/instance-type In [m5.xlrage]; ` +
 				`known values: c5.large, c5.xlarge, m5.xlarge; did you mean "m5.xlarge"?`,
 		},
 		{
 			"slip in a key", func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is("kubernets.io/arch", "amd64")) }, nil,
-			`pool "general": none of its nodes has the label "kubernets.io/arch"; did you mean "kubernetes.io/arch"?`,
+			`NodePool "general": no node of the pool has the label "kubernets.io/arch"; did you mean "kubernetes.io/arch"?`,
 		},
 		{
 			// Each is met by some type; the pod is not told that one of them is not.
 			"never both", func(p *cluster.Pod) {
 				p.Shape.Selector = label.All(label.Is(label.InstanceType, "c5.large"), label.Is("family", "m5"))
 			}, func(p *cluster.Pool) { p.Labels = label.FromMap(map[string]string{"family": "c5"}) },
-			`pool "general": none of 3 instance types meets family In [m5]; known values: c5`,
+			`NodePool "general": none of 3 instance types meets family In [m5]; known values: c5`,
 		},
 		{
 			"host", func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.Hostname, "ip-10-0-0-1")) }, nil,
-			`pool "general": it asks for the node ip-10-0-0-1 by name, and no new node can be that`,
+			`NodePool "general": the pod asks for a node by name (ip-10-0-0-1), and no new node has that name`,
 		},
 		{
 			"volumes apart", func(p *cluster.Pod) {
 				p.Shape.Volumes = [][]label.Requirements{{label.All(label.Is(label.Zone, "a"))}, {label.All(label.Is(label.Zone, "b"))}}
 			}, nil,
-			`pool "general": no node can be where its volumes are (topology.kubernetes.io/zone In [b]; topology.kubernetes.io/zone In [a])`,
+			`NodePool "general": no node can be where its volumes are (topology.kubernetes.io/zone In [b]; topology.kubernetes.io/zone In [a])`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestStep_SaysWhichDaemonSetTakesTheHostPort(t *testing.T) {
 	port := []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 80}}
 	w := newWorld(t).pods("web", 1, 1000, func(p *cluster.Pod) { p.Shape.Ports = port })
 	w.objects.DaemonSets = []cluster.DaemonSet{{Namespace: "kube-system", Name: "ingress", UID: "d", Shape: cluster.Shape{Ports: port}}}
-	want := `pool "general": its host ports are taken (80/TCP, by the DaemonSet kube-system/ingress)`
+	want := `NodePool "general": its host ports are taken (80/TCP, by the DaemonSet kube-system/ingress)`
 	if got := w.step().Plan.Outcomes[0].Explain(); !strings.HasSuffix(got, want) {
 		t.Errorf("explained as %q, want %q", got, want)
 	}
@@ -118,7 +118,7 @@ func TestStep_SaysThatAReservationIsFull(t *testing.T) {
 	(&scenario{world: w}).reserve("c5.xlarge", 1)
 	w.objects.Pools[0].Requirements = label.All(label.Is(label.CapacityType, label.Reserved))
 	out := w.step()
-	want := `pool "general": the capacity ran out a moment ago (no room is left in the reservation cr-c5.xlarge), 1 instance type`
+	want := `NodePool "general": the capacity ran out a moment ago (no room is left in the reservation cr-c5.xlarge), 1 instance type`
 	for _, o := range out.Plan.Outcomes {
 		if o.Verdict == plan.Unplaceable {
 			if got := o.Explain(); !strings.HasSuffix(got, want) {

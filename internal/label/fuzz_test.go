@@ -8,9 +8,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// NewRequirement never panics, and what it accepts obeys the algebra: a
-// conjunction admits exactly what both sides admit, in either order, and
-// contradicts only where neither a probe nor absence is admitted.
+// NewRequirement never panics. The requirements that it accepts obey the
+// algebra: a conjunction admits exactly what both sides admit, in either order,
+// and contradicts only where it admits neither a probe nor absence.
 func FuzzNewRequirement(f *testing.F) {
 	f.Add("k", "In", "a b", "NotIn", "b c", "b")
 	f.Add("k", "Gt", "9223372036854775807", "Lt", "-9223372036854775808", "0")

@@ -2,11 +2,12 @@ package label
 
 import "strconv"
 
-// The functions of this file write texts that are equal exactly for equal
-// values, for keys of maps and orders. They are not for people.
+// The functions of this file write texts that are equal if and only if the
+// values are equal. The texts are keys of maps, and order values. They are not
+// for people.
 
-// AppendNumber appends n so that, of numbers that are not negative, the greater
-// one gets the greater text, and no text is the beginning of another.
+// AppendNumber appends n. Of two numbers that are not negative, the greater
+// number gets the greater text, and no text is a prefix of another.
 func AppendNumber(b []byte, n int64) []byte {
 	u := uint64(n)
 	if n < 0 {
@@ -22,7 +23,7 @@ func AppendNumber(b []byte, n int64) []byte {
 	return b
 }
 
-// AppendText appends s so that no text is the beginning of another.
+// AppendText appends s so that no text is a prefix of another.
 func AppendText(b []byte, s string) []byte {
 	b = AppendNumber(b, int64(len(s)))
 	return append(append(b, ':'), s...)

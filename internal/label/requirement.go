@@ -23,11 +23,11 @@ const (
 	Lte          Operator = "Lte"
 )
 
-// Requirement is the set of values that one label may have. The zero value of
-// everything but the key admits no value and no absence: a contradiction.
+// Requirement is the set of values that one label may have. A Requirement with a
+// key and nothing else admits neither a value nor absence: it is a contradiction.
 type Requirement struct {
 	key        string
-	complement bool     // values are those excluded, not those admitted
+	complement bool     // values are excluded, not admitted
 	values     []string // sorted, unique
 	bounded    bool     // lower and upper apply (only with complement)
 	lower      int64    // inclusive
@@ -137,8 +137,8 @@ func (r Requirement) Values() ([]string, bool) {
 	return slices.Clone(r.values), true
 }
 
-// Some returns a value that the requirement admits: the first where they can be
-// listed, else a small whole number.
+// Some returns a value that the requirement admits: the first value where the
+// values can be listed, otherwise a small whole number.
 func (r Requirement) Some() (value string, ok bool) {
 	if !r.complement {
 		if len(r.values) == 0 {

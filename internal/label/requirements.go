@@ -43,8 +43,8 @@ func (rs Requirements) Get(key string) (Requirement, bool) {
 	return rs[i], true
 }
 
-// Admits says whether the label may have this value; any, where nothing is asked
-// of it.
+// Admits says whether the label may have this value. A label without a
+// requirement may have any value.
 func (rs Requirements) Admits(key, value string) bool {
 	r, ok := rs.Get(key)
 	return !ok || r.Admits(value)

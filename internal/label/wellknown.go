@@ -2,7 +2,8 @@ package label
 
 import "strings"
 
-// Labels that the decision core itself reads. The rest are just text to it.
+// Labels that the decision core itself reads. All other labels are only text to
+// it.
 const (
 	Zone         = "topology.kubernetes.io/zone"
 	ZoneID       = "topology.k8s.aws/zone-id"
@@ -14,12 +15,12 @@ const (
 	CapacityType = "karpenter.sh/capacity-type"
 	NodePool     = "karpenter.sh/nodepool"
 	NodeClass    = "karpenter.k8s.aws/ec2nodeclass"
-	// Of nodes in a capacity reservation; all others lack them.
+	// Labels of nodes in a capacity reservation; other nodes lack these labels.
 	Reservation              = "karpenter.k8s.aws/capacity-reservation-id"
 	ReservationType          = "karpenter.k8s.aws/capacity-reservation-type"
 	ReservationInterruptible = "karpenter.k8s.aws/capacity-reservation-interruptible"
-	// NodeName is no label: node affinity's matchFields selects by it. The sign in
-	// front keeps it apart from any real key.
+	// NodeName is not a label: matchFields of node affinity selects by it. The @
+	// keeps it apart from every label key.
 	NodeName = "@metadata.name"
 )
 
@@ -48,8 +49,8 @@ func Canonical(key string) string {
 	return key
 }
 
-// OfOffering says whether an offering alone decides the label: nodes of one
-// instance type differ in it.
+// OfOffering says whether the offering alone decides the label, so that nodes of
+// one instance type differ in it.
 func OfOffering(key string) bool {
 	switch key {
 	case Zone, ZoneID, CapacityType, Reservation, ReservationType, ReservationInterruptible:

@@ -8,34 +8,33 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Action is one of Launch, Nominate, Release, Cordon, Delete, Wait. Whoever
-// switches over it names them all: an action that nobody carries out would be
-// lost without a word.
+// Action is one of Launch, Nominate, Release, Cordon, Delete, Wait. Every switch
+// over an Action names all of them, so that no action is left out unnoticed.
 //
 //sumtype:decl
 type Action interface{ isAction() }
 
-// Launch asks for one new NodeClaim. Name is unique within the cluster with
-// overwhelming probability and the same whenever the same Step is replayed.
+// Launch asks for one new NodeClaim. A replay of the same Step gives the same Name.
+// Two Steps give different Names with overwhelming probability.
 type Launch struct {
 	Name          string
 	Pool, PoolUID string
 	Class         string
 	CapacityType  string
-	Reservation   string   // with capacity type reserved: its id
-	Types         []Choice // each holds the content; cheapest first
+	Reservation   string   // id of the capacity reservation; set with capacity type reserved
+	Types         []Choice // each holds Content; cheapest first
 	Zones         []string // sorted
 	Requirements  label.Requirements
 	Labels        label.Labels
 	Taints        []cluster.Taint
 	StartupTaints []cluster.Taint
-	Content       quantity.Resources // pods to come and the DaemonSets' share
-	Pods          []string           // existing pods it is for, namespace/name, those of a group one after the other
-	Declared      int64              // pods it is for that do not exist yet
-	Planned       []cluster.Slot     // all that it is for, sorted by kind; the NodeClaim carries it
-	Price         quantity.Money     // of the cheapest offering
-	// MinValuesRelaxed says that there are fewer different types than the pool's
-	// minValues asks for, which the policy allows.
+	Content       quantity.Resources // requests of the planned pods and of the DaemonSets
+	Pods          []string           // planned pods that exist, namespace/name; pods of one group are neighbours
+	Declared      int64              // number of planned pods that do not exist yet
+	Planned       []cluster.Slot     // all planned pods, sorted by kind; an annotation of the NodeClaim records them
+	Price         quantity.Money     // of the cheapest offering, an hour
+	// MinValuesRelaxed says that Types has fewer different values than the pool's
+	// minValues ask for. The min-values policy allows that.
 	MinValuesRelaxed bool
 	Why              LaunchReason
 }
@@ -52,14 +51,15 @@ type Nominate struct {
 	Node        string
 }
 
-// Release takes the daemon's startup taint off a node. Without nominations the
-// node may get preferences in its place, and lose them with a later Release.
+// Release takes the daemon's startup taint off a node. Where pods cannot be
+// nominated, a Release may put preferences on the node in place of the taint; a later
+// Release lifts them.
 type Release struct {
 	Node, NodeUID string
 	Taint         cluster.Taint
-	Puts, Lifts   []cluster.Taint `json:",omitempty"` // preferences (PreferNoSchedule) of the daemon's own
-	Planned       int64           // pods planned for it: nominated just before, unless they cannot be
-	GivenUp       int64           // pods that it was kept for and that did not come in time
+	Puts, Lifts   []cluster.Taint `json:",omitempty"` // the daemon's own preferences (PreferNoSchedule)
+	Planned       int64           // pods planned for the node; the same plan nominates them, unless pods cannot be nominated
+	GivenUp       int64           // pods that the node was kept for and that did not come in time
 }
 
 // Cordon taints a node that is about to go, so that nothing new lands on it.
@@ -90,8 +90,8 @@ func (Cordon) isAction()   {}
 func (Delete) isAction()   {}
 func (Wait) isAction()     {}
 
-// DeleteReason says why a NodeClaim goes. The texts are those of Karpenter's
-// disruption reasons where it has one.
+// DeleteReason says why the core deletes a NodeClaim. Where Karpenter has such a
+// disruption reason, the text is Karpenter's.
 type DeleteReason string
 
 // The reasons for which the core deletes a NodeClaim.
@@ -100,8 +100,8 @@ const (
 	Interrupted         DeleteReason = "Interrupted"
 	LaunchTimeout       DeleteReason = "LaunchTimeout"
 	RegistrationTimeout DeleteReason = "RegistrationTimeout"
-	// InitializationTimeout is that of a node that registered, and never became one
-	// on which its pods could run.
+	// InitializationTimeout is the reason for a node that registered and did not
+	// become ready for its pods in time.
 	InitializationTimeout DeleteReason = "InitializationTimeout"
 )
 
@@ -121,16 +121,17 @@ const (
 	RestOfPlan       WaitReason = "the rest of a plan that is still being made"
 )
 
-// LaunchReason says why this launch, with the numbers it was decided on.
+// LaunchReason says why the core chose this launch, with the numbers that it
+// compared.
 type LaunchReason struct {
-	Pods        int64 // real and declared pods that found no room
-	Considered  int   // instance types compared
-	Unavailable int   // of those, offerings left out for lack of capacity
+	Pods        int64 // existing and declared pods that found no room
+	Considered  int   // offers compared; an offer is an instance type of one pool and capacity type
+	Unavailable int   // offerings left out because their capacity ran out a moment ago
 	Best        Choice
-	RunnerUp    Choice             // cheapest per unit of work of another family, for comparison; zero if none
-	Passed      Choice             // the cheaper type that comes closest to holding them; zero if none
-	Lacks       *quantity.Shortage // what Passed lacks
-	Replaces    string             // claim that it replaces, where its pods come from an interrupted node
+	RunnerUp    Choice             // cheapest of the launch's Types that is of another family than Best; zero if none
+	Passed      Choice             // the cheaper type that comes closest to holding the pods; zero if none
+	Lacks       *quantity.Shortage // what Passed lacks; Free is without the DaemonSets' share
+	Replaces    string             // interrupted NodeClaim that this launch replaces; "" if none
 }
 
 // Plan is the result of one Step.
@@ -141,5 +142,5 @@ type Plan struct {
 	// Unnominated says that pods cannot be nominated: the scheduler chooses their
 	// nodes by its own scoring.
 	Unnominated bool
-	Proofs      []Certificate // how much less any plan could cost at best
+	Proofs      []Certificate // lower bounds of what any plan costs
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Ask is a label that a pod asks for, and what the nodes of a pool have of it.
+// Ask is a label that a pod asks for, beside the values that nodes of a pool have.
 type Ask struct {
 	Key    string
-	Values []string // asked for; nil where they cannot be listed
-	Known  []string // values that nodes of the pool can have, sorted
-	Keys   []string // where none has the label: the labels that they have, sorted
+	Values []string // that the pod asks for; nil where they cannot be listed
+	Known  []string // values of Key that nodes of the pool can have, sorted
+	Keys   []string // where no node of the pool has Key: the labels that its nodes have, sorted
 }
 
 // Vocabulary is the labels that the nodes of one pool can have.
@@ -43,7 +43,7 @@ func NewVocabulary(nodes iter.Seq[label.Labels]) Vocabulary {
 	return v
 }
 
-// Ask says what there is of the label that the requirement is on.
+// Ask compares the requirement with the labels that nodes of the pool have.
 func (v Vocabulary) Ask(r label.Requirement) *Ask {
 	a := &Ask{Key: r.Key(), Known: v.values[r.Key()]}
 	a.Values, _ = r.Values()
@@ -53,17 +53,17 @@ func (v Vocabulary) Ask(r label.Requirement) *Ask {
 	return a
 }
 
-// askReason says what is asked for and is not there.
+// askReason says which label the pod asks for, and that no node of the pool has it.
 func (r Refusal) askReason() string {
 	a := r.Ask
 	switch {
 	case a.Key == label.NodeName || a.Key == label.Hostname:
 		if len(a.Values) == 0 {
-			return "it asks for a node by name, and nobody knows the name of a new node"
+			return "the pod asks for a node by name, and the name of a new node is not known before it joins"
 		}
-		return fmt.Sprintf("it asks for the node %s by name, and no new node can be that", names(a.Values))
+		return fmt.Sprintf("the pod asks for a node by name (%s), and no new node has that name", names(a.Values))
 	case len(a.Known) == 0:
-		text := fmt.Sprintf("none of its nodes has the label %q", a.Key)
+		text := fmt.Sprintf("no node of the pool has the label %q", a.Key)
 		if meant, ok := closest(a.Key, a.Keys); ok {
 			text += fmt.Sprintf("; did you mean %q?", meant)
 		}
@@ -78,8 +78,9 @@ func (r Refusal) askReason() string {
 	return text
 }
 
-// closest returns the one word that the given one may be a slip for: the only one
-// that differs in so few letters. Short words differ in few letters anyway.
+// closest returns the known text that a misspelt text may stand for: the one that
+// differs in the fewest letters, if no other differs in as few. A text of fewer than
+// four letters is left alone, since any two short texts differ in few letters.
 func closest(word string, known []string) (string, bool) {
 	best, at, alone := len(word)/8+1, "", false
 	if len(word) < 4 {
@@ -100,7 +101,8 @@ func closest(word string, known []string) (string, bool) {
 	return at, alone
 }
 
-// distance is how many letters have to be added, dropped or changed (Levenshtein).
+// distance is how many letters have to be added, dropped or changed to turn a into
+// b (Levenshtein).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

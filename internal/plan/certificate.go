@@ -7,39 +7,43 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Certificate proves that no choice of new nodes carries the demand for less
-// than Bound. Package proof checks it from the raw objects. It gives every
-// group of pods prices for resources, such that no node that can be launched
-// holds more worth of pods than it costs, however it is filled; then the worth of
-// all pods is a lower bound of the cost of any fleet that carries them (linear
-// programming duality). Nodes are whole: what needs a part of one costs as much as
-// one that holds any of the pods, and what needs more than one as much as two.
+// Certificate proves that every choice of new nodes that carries the demand costs
+// at least Bound. Package proof checks a certificate from the raw objects.
 //
-// A set of pods that need a node each is a resource, too: each of them takes one
-// of it, and a node has one. They are those of which no two may share a node (host
-// ports, and anti-affinity over hostnames or zones that they have against each
-// other); and, where new nodes are for pods spread over zones, one in each zone that
-// must get some, of the zones where a pool sells a place for them (to the scheduler
-// a zone does not count before a node is there). Pods that must share one node are
-// one big pod. What exists already (free room on nodes, reservations) counts
-// against the bound at the worth of the room it has. Other rules between pods and
-// minValues are left out, which keeps the bound valid and makes it lower.
+// The argument is linear programming duality. A certificate gives every group of
+// pods a price for each resource. With these prices, the pods on a node that can be
+// launched are never worth more than the node costs, however it is filled. So every
+// fleet that carries all pods costs at least what the pods are worth. Nodes are
+// whole, which raises the bound: pods that need a part of a node cost as much as the
+// cheapest node that holds any of them, and pods that need more than one node cost as
+// much as two.
 //
-// There are two bounds. One is on what is added to what runs: pods that are
-// bound stay, and the free room of nodes, there or on their way, is given. The
-// other, from scratch, is on the whole fleet: all pods need a place and none of
-// our nodes is there. Nodes that are not ours stay in both, with their pods.
-// From scratch the pods keep apart as pods do that come now, so that a fleet may
-// cost less than its bound while pods share a node that came there before they
+// Pods that need a node each are counted by a resource of their own, see Apart: each
+// of these pods takes one unit, and each node has one unit. There are two kinds of
+// such sets. In the first, no two pods may share a node, because of a host port, or
+// because of anti-affinity between them over hostnames or zones. The second comes
+// from pods that are spread over zones: each zone that must get some of them needs a
+// new node. Only zones where a pool sells a place for the pods count, since the
+// scheduler does not count a zone before a node is there. Pods that must share one
+// node count as one big pod. Room that exists already (on nodes, in reservations)
+// lowers the bound by what the room is worth. Other rules between pods, and
+// minValues, are left out. That makes the bound lower and keeps it valid.
+//
+// There are two bounds. The bound of an increment is on the new nodes only: bound
+// pods stay, and the free room of nodes, present or on the way, costs nothing. The
+// bound from scratch is on the whole fleet: all pods need a place, and none of our
+// nodes exists. Nodes that are not ours stay in both bounds, with their pods. The
+// bound from scratch keeps pods apart by the rules that they have now. So a fleet may
+// cost less than this bound while two pods share a node that they came to before they
 // had the rule.
 type Certificate struct {
 	Scratch    bool           // the bound is on the whole fleet
 	Bound      quantity.Money // nano-dollars an hour, rounded down
-	Scale      uint           // prices are nano-dollars an hour over 2^Scale, for each unit
+	Scale      uint           // Prices are nano-dollars an hour times 2^Scale, for each unit
 	Dimensions []Dimension
 	Demand     []DemandPrice // sorted by group
-	// Unpriced names the offerings left out because their price is not known, as
-	// OfferingName does, sorted.
+	// Unpriced lists the offerings left out because their price is not known, by
+	// OfferingName, sorted.
 	Unpriced []string
 }
 
@@ -48,32 +52,32 @@ func OfferingName(instanceType, capacityType, zone string) string {
 	return instanceType + "/" + capacityType + "/" + zone
 }
 
-// Apart names the n-th set of pods that need a node each, where otherwise a
-// resource is named: those groups of pods are in it that have a price for it. It
-// is no resource's name since it has a space.
+// Apart names the n-th set of pods that need a node each. The name stands where
+// otherwise a resource is named. A group of pods is in the set if it has a price for
+// the name. No resource has this name, since resource names have no space.
 func Apart(n int) string { return apart + strconv.Itoa(n) }
 
-// IsApart says whether a name is one of Apart.
+// IsApart says whether Apart made the name.
 func IsApart(name string) bool { return strings.HasPrefix(name, apart) }
 
 const apart = "apart "
 
-// Dimension is one resource, counted in whole units: a demand and a capacity
-// both as the largest number of units that fit into them. With a unit of 1 it is
-// the resource itself. Rounding down both sides keeps every valid content of a
-// node valid, since whole units add up to no more than the whole.
+// Dimension is one resource, counted in whole units. A demand and a capacity both
+// count as the largest number of units that fit into them. With a Unit of 1 the
+// dimension is the resource itself. Rounding both down is sound: pods that fit on a
+// node still fit, since their whole units add up to no more than the node's.
 type Dimension struct {
 	Resource string // or Apart
 	Unit     int64
 }
 
-// DemandPrice is the part of the demand that is one group of pods.
+// DemandPrice is one group of pods of the demand, and its prices.
 type DemandPrice struct {
 	Group string // key of the group
 	Count int64  // pods, declared ones included
-	// Together says that all of them must share one node, so that they count as
-	// one big pod: they have affinity to each other over hostnames, and to no
-	// other pod that is there.
+	// Together says that all pods of the group must share one node, so that they
+	// count as one big pod: they have affinity to each other over hostnames, and no
+	// other pod meets that affinity.
 	Together bool
 	Prices   []int64 // for each dimension; not negative
 }

@@ -2,7 +2,7 @@
 // a closed set, and an outcome for every pod, each with typed reasons.
 //
 // Invariants: an action names objects by id and carries the uid that it relied
-// on, so that whoever carries it out can refuse when the world has moved on;
+// on, so that the daemon can refuse an action when the cluster has changed since;
 // carrying an action out twice does no more than once. Reasons are numbers and
-// names; text is made by String and Explain only.
+// names; only String and Explain make text of them.
 package plan

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -30,16 +31,16 @@ type Chapter struct {
 	unnominated bool // its pods cannot be nominated
 }
 
-// bought is a launch as it is told.
+// bought is a launch as a story tells it.
 type bought struct {
-	price       quantity.Money
-	what, since string
-	workload    string // of the first pod
-	shared      bool   // it is for pods of other workloads, too
+	price         quantity.Money
+	what, because string
+	workload      string // of the first pod
+	shared        bool   // it is for pods of other workloads, too
 }
 
-// WorkloadOf names what a pod belongs to as people know it: the Deployment in
-// place of its ReplicaSet.
+// WorkloadOf names the workload of a pod as people know it: a Deployment rather than
+// the ReplicaSet that the Deployment made.
 func WorkloadOf(p cluster.Pod) string {
 	kind, name := p.Owner.Kind, p.Owner.Name
 	if hash, ok := p.Labels.Get("pod-template-hash"); ok && kind == "ReplicaSet" {
@@ -53,14 +54,14 @@ func WorkloadOf(p cluster.Pod) string {
 	return kind + " " + p.Namespace + "/" + name
 }
 
-// Tell groups the plan's outcomes by workload, which workloadOf gives for the id
-// of a pod. Stories are sorted by workload; replicas that do not exist yet are
-// the launches' to tell.
+// Tell groups the plan's outcomes by workload; workloadOf returns the workload for
+// the id of a pod. Stories are sorted by workload. A story counts only pods that
+// exist; a Launch says how many declared replicas it is for.
 func Tell(p Plan, workloadOf func(pod string) string) []Story {
 	launches := map[string]*bought{}
 	for _, a := range p.Actions {
 		if l, ok := a.(Launch); ok {
-			launches[l.Name] = &bought{price: l.Price, what: l.what(), since: l.Why.since()}
+			launches[l.Name] = &bought{price: l.Price, what: l.what(), because: l.Why.because()}
 		}
 	}
 	stories, index := []Story{}, map[string]int{}
@@ -101,7 +102,7 @@ func Tell(p Plan, workloadOf func(pod string) string) []Story {
 	return stories
 }
 
-// order puts what is settled before what is not.
+// order puts pods that have a place before pods that have none yet.
 func order(v Verdict) int {
 	return slices.Index([]Verdict{OnNode, OnClaim, OnLaunch, Waiting, LeftOpen, Unplaceable}, v)
 }
@@ -140,7 +141,7 @@ func (c Chapter) explain() string {
 	case OnNode:
 		text = verb("fit", "fits") + " on " + places(c.On, "node")
 	case OnClaim:
-		text = verb("fit", "fits") + " on what is on its way, " + places(c.On, "NodeClaim")
+		text = verb("fit", "fits") + " on " + places(c.On, "NodeClaim") + onTheWay(len(c.On))
 	case OnLaunch:
 		text = verb("get", "gets") + " " + c.explainLaunches()
 	case Waiting:
@@ -166,7 +167,15 @@ func places(on []string, thing string) string {
 	return fmt.Sprintf("%d %ss (%s)", len(on), thing, names(on))
 }
 
-// explainLaunches says what is bought and why, launches of one kind together.
+func onTheWay(n int) string {
+	if n == 1 {
+		return ", which is on its way"
+	}
+	return ", which are on their way"
+}
+
+// explainLaunches says what is bought and why. It tells launches of one kind
+// together.
 func (c Chapter) explainLaunches() string {
 	type kind struct {
 		*bought // the first of them
@@ -184,7 +193,7 @@ func (c Chapter) explainLaunches() string {
 			i, kinds = len(kinds), append(kinds, kind{bought: l})
 		}
 		kinds[i].n++
-		kinds[i].differ = kinds[i].differ || kinds[i].since != l.since
+		kinds[i].differ = kinds[i].differ || kinds[i].because != l.because
 	}
 	slices.SortStableFunc(kinds, func(a, b kind) int { return cmp.Compare(b.n, a.n) })
 	var parts []string
@@ -195,11 +204,11 @@ func (c Chapter) explainLaunches() string {
 			part = fmt.Sprintf("%d x %s", k.n, part)
 		}
 		switch {
-		case k.since == "":
+		case k.because == "":
 		case k.differ:
-			part += ", the first since " + k.since
+			part += ", the first one because " + k.because
 		default:
-			part += ", since " + k.since
+			part += ", because " + k.because
 		}
 		parts = append(parts, part)
 		rest -= k.n
@@ -217,7 +226,8 @@ func (c Chapter) explainLaunches() string {
 	return text + ": " + strings.Join(parts, "; ")
 }
 
-// what the launch buys, in a few words.
+// what describes the launch in short: instance type, capacity type, zones,
+// NodePool and price.
 func (l Launch) what() string {
 	what := l.CapacityType
 	switch n := len(l.Types); n {
@@ -230,23 +240,25 @@ func (l Launch) what() string {
 	if len(l.Zones) > 0 {
 		what += " in " + strings.Join(l.Zones, " or ")
 	}
+	what += " from NodePool " + strconv.Quote(l.Pool)
 	return what + " at " + l.Price.Dollars() + " an hour"
 }
 
-// since says what else there was.
-func (r LaunchReason) since() string {
+// because says which other types were compared: the cheaper type that is too small,
+// and the best alternative of another family.
+func (r LaunchReason) because() string {
 	var parts []string
 	if r.Lacks != nil {
 		parts = append(parts, fmt.Sprintf("%s at %s %s", r.Passed.Type, r.Passed.Price.Dollars(), lacks(*r.Lacks)))
 	}
 	if r.RunnerUp.Type != "" {
-		parts = append(parts, fmt.Sprintf("the next best, %s, is at %s", r.RunnerUp.Type, r.RunnerUp.Price.Dollars()))
+		parts = append(parts, fmt.Sprintf("the best alternative of another family, %s, costs %s", r.RunnerUp.Type, r.RunnerUp.Price.Dollars()))
 	}
 	return strings.Join(parts, " and ")
 }
 
-// Gap is how far a cost is above the bound, in thousandths of the bound. There is
-// none where the bound is zero.
+// Gap is how far a cost is above the bound, in thousandths of the bound. It is not
+// defined where the bound is zero.
 func (c Certificate) Gap(cost quantity.Money) (permille int64, defined bool) {
 	if c.Bound <= 0 {
 		return 0, false
@@ -255,18 +267,18 @@ func (c Certificate) Gap(cost quantity.Money) (permille int64, defined bool) {
 	return int64(over/c.Bound)*1000 + int64(over%c.Bound*1000/c.Bound), true
 }
 
-// Explain makes one sentence of what the certificate says about a cost.
+// Explain says in one sentence how far a cost is from the bound.
 func (c Certificate) Explain(cost quantity.Money) string {
-	what := "new nodes for these pods"
+	what, verb := "new nodes for these pods", "cost"
 	if c.Scratch {
-		what = "a fleet for all pods, from scratch,"
+		what, verb = "a fleet for all pods, from scratch,", "costs"
 	}
 	gap, defined := c.Gap(cost)
 	switch {
 	case !defined:
-		return fmt.Sprintf("%s: %s an hour; nothing is proven about how cheap it could be", what, cost.Dollars())
+		return fmt.Sprintf("%s %s %s an hour; no lower bound is proven", what, verb, cost.Dollars())
 	case cost < c.Bound:
-		return fmt.Sprintf("%s would cost %s an hour or more; the cost is %s, less than that, since what runs need not follow every rule that now holds for new pods and nodes", what, c.Bound.Dollars(), cost.Dollars())
+		return fmt.Sprintf("%s %s %s an hour or more; the cost is %s, which is less, because running pods and nodes need not follow every rule for new ones", what, verb, c.Bound.Dollars(), cost.Dollars())
 	case cost == c.Bound:
 		return fmt.Sprintf("%s cannot cost less than %s an hour, and that is the cost", what, c.Bound.Dollars())
 	}

@@ -63,13 +63,13 @@ func TestTell_MakesOneParagraphForEachWorkload(t *testing.T) {
 			{Pods: web[1:2], Verdict: plan.OnClaim, On: "spot-x"},
 		},
 	}
-	const bought = `m7a.4xlarge (or 1 other type) spot in us-west-2b at $0.4100 an hour, since c7a.8xlarge at $0.3800 lacks memory (needs 61Gi, has 58Gi) ` +
-		`and the next best, r7a.4xlarge, is at $0.4700`
+	const bought = `m7a.4xlarge (or 1 other type) spot in us-west-2b from NodePool "spot" at $0.4100 an hour, because c7a.8xlarge at $0.3800 lacks memory (61Gi needed, 58Gi left after DaemonSets) ` +
+		`and the best alternative of another family, r7a.4xlarge, costs $0.4700`
 	want := []string{
 		`Deployment default/inflate, 42 pods: 40 get 3 new nodes for $1.2300 an hour in all, shared with other workloads: 3 x ` + bought + `. ` +
-			`2 cannot be placed: pool "gpu": limited to 4 nodes, and has 4; ` +
-			`pool "spot": limited to 100 cpu, and has 96, to which the smallest node that would do adds 16.`,
-		`Deployment default/web, 3 pods: 1 fits on node ip-10-0-0-1. 1 fits on what is on its way, NodeClaim spot-x. ` +
+			`2 cannot be placed: NodePool "gpu": the limit is 4 nodes, and the pool has 4; ` +
+			`NodePool "spot": the limit is 100 cpu, the pool has 96, and the smallest node that holds the pod adds 16.`,
+		`Deployment default/web, 3 pods: 1 fits on node ip-10-0-0-1. 1 fits on NodeClaim spot-x, which is on its way. ` +
 			`1 gets a new node, shared with other workloads: ` + bought + `; preferences given up: node affinity for us-west-2a.`,
 	}
 	stories := plan.Tell(p, byName)
@@ -90,7 +90,7 @@ func TestTell_NamesTheFirstOfManyPlacesAndKinds(t *testing.T) {
 		p.Outcomes = append(p.Outcomes, plan.Outcome{Pods: []string{pod}, Verdict: plan.OnNode, On: fmt.Sprint("n", i)})
 	}
 	for i, pod := range all[10:13] {
-		l := plan.Launch{Name: fmt.Sprint("l", i), Pods: []string{pod}, CapacityType: label.OnDemand, Zones: []string{"a", "b"}, Price: 100_000_000, Types: []plan.Choice{{Type: "c5.large"}}}
+		l := plan.Launch{Name: fmt.Sprint("l", i), Pool: "general", Pods: []string{pod}, CapacityType: label.OnDemand, Zones: []string{"a", "b"}, Price: 100_000_000, Types: []plan.Choice{{Type: "c5.large"}}}
 		if i == 2 {
 			l.Types[0].Type, l.Price = "c5.xlarge", 200_000_000
 		}
@@ -99,13 +99,13 @@ func TestTell_NamesTheFirstOfManyPlacesAndKinds(t *testing.T) {
 	}
 	p.Outcomes = append(p.Outcomes, plan.Outcome{Pods: all[13:], Verdict: plan.Waiting})
 	want := `Deployment default/job, 20 pods: 10 fit on 10 nodes (n0, n1, n2, n3, n4, n5, n6, n7 and 2 more). ` +
-		`3 get 3 new nodes for $0.4000 an hour in all: 2 x c5.large on-demand in a or b at $0.1000 an hour; 1 x c5.xlarge on-demand in a or b at $0.2000 an hour. ` +
-		`7 wait a moment for what is still arriving.`
+		`3 get 3 new nodes for $0.4000 an hour in all: 2 x c5.large on-demand in a or b from NodePool "general" at $0.1000 an hour; 1 x c5.xlarge on-demand in a or b from NodePool "general" at $0.2000 an hour. ` +
+		`7 wait a moment for more pods that are still arriving.`
 	stories := plan.Tell(p, byName)
 	if len(stories) != 1 || stories[0].Explain() != want {
 		t.Errorf("stories:\n%v\nwant:\n%s", stories[0].Explain(), want)
 	}
-	// The order in which outcomes come tells nothing.
+	// The order of the outcomes does not matter.
 	slices.Reverse(p.Outcomes)
 	if got := plan.Tell(p, byName)[0].Explain(); got != want {
 		t.Errorf("reversed:\n%s\nwant:\n%s", got, want)
@@ -120,8 +120,8 @@ func TestTell_GivesOneReasonForLaunchesOfOneKind(t *testing.T) {
 		p.Actions = append(p.Actions, spot(fmt.Sprint("spot-", i), why, pod))
 		p.Outcomes = append(p.Outcomes, plan.Outcome{Pods: []string{pod}, Verdict: plan.OnLaunch, On: fmt.Sprint("spot-", i)})
 	}
-	want := `Deployment default/job, 2 pods: 2 get 2 new nodes for $0.8200 an hour in all: 2 x m7a.4xlarge (or 1 other type) spot in us-west-2b at $0.4100 an hour, ` +
-		`the first since c7a.8xlarge at $0.3800 lacks memory (needs 61Gi, has 58Gi) and the next best, r7a.4xlarge, is at $0.4700.`
+	want := `Deployment default/job, 2 pods: 2 get 2 new nodes for $0.8200 an hour in all: 2 x m7a.4xlarge (or 1 other type) spot in us-west-2b from NodePool "spot" at $0.4100 an hour, ` +
+		`the first one because c7a.8xlarge at $0.3800 lacks memory (61Gi needed, 58Gi left after DaemonSets) and the best alternative of another family, r7a.4xlarge, costs $0.4700.`
 	if got := plan.Tell(p, byName)[0].Explain(); got != want {
 		t.Errorf("story:\n%s\nwant:\n%s", got, want)
 	}
@@ -147,32 +147,32 @@ func TestRefusal_SaysWhatIsShortInNumbers(t *testing.T) {
 	}
 	for want, r := range map[string]plan.Refusal{
 		`no NodePool exists`: {Cause: plan.NoPool},
-		`pool "p": the pod does not tolerate a taint (a=b:NoSchedule)`:                                                            {Pool: "p", Cause: plan.UntoleratedTaint, Detail: "a=b:NoSchedule"},
-		`pool "p": no instance type is large enough: m5 comes closest of 3 and lacks cpu (needs 64, has 3.9)`:                     large(quantity.CPU, 64_000, 3900),
-		`pool "p": no instance type is large enough: m5 comes closest of 3 and lacks nvidia.com/gpu (needs 9, has 8)`:             large("nvidia.com/gpu", 9, 8),
-		`pool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (needs 16Gi, has 15.6Gi)`:             large(quantity.Memory, 16*gib, 15*gib+gib*2/3),
-		`pool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (needs 16385Mi, has 16384Mi)`:         large(quantity.Memory, 16*gib+1<<20, 16*gib),
-		`pool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (needs 17179869185, has 17179869184)`: large(quantity.Memory, 16*gib+1, 16*gib),
-		`pool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (needs 512Mi, has -512Mi)`:            large(quantity.Memory, gib/2, -gib/2),
-		`pool "p": limited to 1 node, and has 1`:                                                              {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: "nodes", Max: 1, Used: 1}},
-		`pool "p": limited to 1.5Gi memory, and has 1Gi`:                                                      {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: quantity.Memory, Max: gib * 3 / 2, Used: gib}},
-		`pool "p": no instance type meets the requirements (kubernetes.io/arch In [arm64]), 3 instance types`: {Pool: "p", Cause: plan.NoType, Detail: "kubernetes.io/arch In [arm64]", Types: 3},
+		`NodePool "p": the pod does not tolerate a taint (a=b:NoSchedule)`:                                                                               {Pool: "p", Cause: plan.UntoleratedTaint, Detail: "a=b:NoSchedule"},
+		`NodePool "p": no instance type is large enough: m5 comes closest of 3 and lacks cpu (64 needed, 3.9 left after DaemonSets)`:                     large(quantity.CPU, 64_000, 3900),
+		`NodePool "p": no instance type is large enough: m5 comes closest of 3 and lacks nvidia.com/gpu (9 needed, 8 left after DaemonSets)`:             large("nvidia.com/gpu", 9, 8),
+		`NodePool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (16Gi needed, 15.6Gi left after DaemonSets)`:             large(quantity.Memory, 16*gib, 15*gib+gib*2/3),
+		`NodePool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (16385Mi needed, 16384Mi left after DaemonSets)`:         large(quantity.Memory, 16*gib+1<<20, 16*gib),
+		`NodePool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (17179869185 needed, 17179869184 left after DaemonSets)`: large(quantity.Memory, 16*gib+1, 16*gib),
+		`NodePool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (512Mi needed, -512Mi left after DaemonSets)`:            large(quantity.Memory, gib/2, -gib/2),
+		`NodePool "p": the limit is 1 node, and the pool has 1`:                                                                                          {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: "nodes", Max: 1, Used: 1}},
+		`NodePool "p": the limit is 1.5Gi memory, and the pool has 1Gi`:                                                                                  {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: quantity.Memory, Max: gib * 3 / 2, Used: gib}},
+		`NodePool "p": no instance type meets the requirements (kubernetes.io/arch In [arm64]), 3 instance types`:                                        {Pool: "p", Cause: plan.NoType, Detail: "kubernetes.io/arch In [arm64]", Types: 3},
 		`none of 3 instance types meets zone In [us-west-9a]; known values: us-west-2a, us-west-2b, us-west-2c; did you mean "us-west-2a"?`: {
 			Cause: plan.NoType, Types: 3, Detail: "zone In [us-west-9a]", Ask: &plan.Ask{Key: "zone", Values: []string{"us-west-9a"}, Known: zones},
 		},
-		// What is meant is not there: it is no slip.
+		// No known value is close to the value that the pod asks for.
 		`none of 1 instance type meets arch In [arm64]; known values: amd64`: {
 			Cause: plan.NoType, Types: 1, Detail: "arch In [arm64]", Ask: &plan.Ask{Key: "arch", Values: []string{"arm64"}, Known: []string{"amd64"}},
 		},
-		// Three are as close: none is meant more than the others.
+		// Three known values are equally close, so that none is suggested.
 		`none of 3 instance types meets zone In [us-west-2z]; known values: us-west-2a, us-west-2b, us-west-2c`: {
 			Cause: plan.NoType, Types: 3, Detail: "zone In [us-west-2z]", Ask: &plan.Ask{Key: "zone", Values: []string{"us-west-2z"}, Known: zones},
 		},
-		`none of its nodes has the label "kubernets.io/arch"; did you mean "kubernetes.io/arch"?`: {
+		`no node of the pool has the label "kubernets.io/arch"; did you mean "kubernetes.io/arch"?`: {
 			Cause: plan.NoType, Ask: &plan.Ask{Key: "kubernets.io/arch", Keys: []string{label.Arch, label.OS, label.Zone}},
 		},
-		`none of its nodes has the label "team"`: {Cause: plan.NoType, Ask: &plan.Ask{Key: "team", Keys: []string{label.Arch}}},
-		`it asks for the node ip-10-0-0-1 by name, and no new node can be that`: {
+		`no node of the pool has the label "team"`: {Cause: plan.NoType, Ask: &plan.Ask{Key: "team", Keys: []string{label.Arch}}},
+		`the pod asks for a node by name (ip-10-0-0-1), and no new node has that name`: {
 			Cause: plan.NoType, Ask: &plan.Ask{Key: label.NodeName, Values: []string{"ip-10-0-0-1"}},
 		},
 		`its host ports are taken (80/TCP)`: {Cause: plan.HostPorts, Detail: "80/TCP"},
@@ -186,8 +186,8 @@ func TestRefusal_SaysWhatIsShortInNumbers(t *testing.T) {
 func TestLaunchReason_NamesWhatIsCheaperAndTooSmall(t *testing.T) {
 	r := memoryBound()
 	r.Pods, r.Considered, r.Best, r.Unavailable = 14, 605, plan.Choice{Type: "m7a.4xlarge", Price: 410_000_000}, 2
-	want := "room for 14 pods was missing; m7a.4xlarge at $0.4100 is the cheapest of 605 offers that holds them, before r7a.4xlarge at $0.4700; " +
-		"c7a.8xlarge at $0.3800 lacks memory (needs 61Gi, has 58Gi); 2 offerings had no capacity a moment ago"
+	want := "room for 14 pods was missing; m7a.4xlarge at $0.4100 is the cheapest of 605 offers that holds them; the best alternative of another family is r7a.4xlarge at $0.4700; " +
+		"c7a.8xlarge at $0.3800 lacks memory (61Gi needed, 58Gi left after DaemonSets); 2 offerings had no capacity a moment ago"
 	if got := r.Explain(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -197,7 +197,7 @@ func TestOutcome_PoolsWithTheSameReasonAreNamedTogether(t *testing.T) {
 	o := plan.Outcome{Pods: ids("web", 0, 2), Verdict: plan.Unplaceable, Reasons: []plan.Refusal{
 		{Pool: "a", Cause: plan.PoolNotReady}, {Pool: "b", Cause: plan.NoCapacity, Types: 4}, {Pool: "c", Cause: plan.PoolNotReady},
 	}}
-	want := `pod default/web-00 and 1 more of its kind cannot be placed: pools "a", "c": the pool is not ready; pool "b": the capacity ran out a moment ago, 4 instance types`
+	want := `pod default/web-00 and 1 more of its kind cannot be placed: NodePools "a", "c": the pool is not ready; NodePool "b": the capacity ran out a moment ago, 4 instance types`
 	if got := o.Explain(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -229,8 +229,8 @@ func TestCertificate_SaysHowFarACostIsFromTheBound(t *testing.T) {
 		{44_200_000_000, 89_000_000_000, true, "a fleet for all pods, from scratch, cannot cost less than $44.2000 an hour; the cost is $89.0000, 101.3 % above that"},
 		{44_200_000_000, 44_200_000_001, false, "new nodes for these pods cannot cost less than $44.2000 an hour; the cost is $44.2000, less than 0.1 % above that"},
 		{1_000_000_000, 1_000_000_000, false, "new nodes for these pods cannot cost less than $1.0000 an hour, and that is the cost"},
-		{4_000_000_000, 1_000_000_000, true, "a fleet for all pods, from scratch, would cost $4.0000 an hour or more; the cost is $1.0000, less than that, since what runs need not follow every rule that now holds for new pods and nodes"},
-		{0, 1_000_000_000, false, "new nodes for these pods: $1.0000 an hour; nothing is proven about how cheap it could be"},
+		{4_000_000_000, 1_000_000_000, true, "a fleet for all pods, from scratch, costs $4.0000 an hour or more; the cost is $1.0000, which is less, because running pods and nodes need not follow every rule for new ones"},
+		{0, 1_000_000_000, false, "new nodes for these pods cost $1.0000 an hour; no lower bound is proven"},
 	} {
 		c := plan.Certificate{Bound: tc.bound, Scratch: tc.scratch}
 		if got := c.Explain(tc.cost); got != tc.want {
@@ -246,8 +246,8 @@ func TestTell_SaysWhereTheSchedulerChooses(t *testing.T) {
 		{Pods: all[1:2], Verdict: plan.OnClaim, On: "c"},
 		{Pods: all[2:], Verdict: plan.LeftOpen},
 	}}
-	const chooses = "; the scheduler chooses who gets their room, as pods cannot be nominated"
-	want := "Deployment default/job, 3 pods: 1 fits on node n. 1 fits on what is on its way, NodeClaim c" + chooses +
+	const chooses = "; the scheduler chooses the pods that get the room, because pods cannot be nominated"
+	want := "Deployment default/job, 3 pods: 1 fits on node n. 1 fits on NodeClaim c, which is on its way" + chooses +
 		". 1 waits for nodes that are about to open or have just opened" + chooses + "."
 	if got := plan.Tell(p, byName)[0].Explain(); got != want {
 		t.Errorf("story:\n%s\nwant:\n%s", got, want)
@@ -259,5 +259,52 @@ func TestExplain_OneOfAKindIsSingular(t *testing.T) {
 	want := "room for 1 pod was missing; c5.large at $0.0850 is the cheapest of 1 offer that holds it; 1 offering had no capacity a moment ago"
 	if got := why.Explain(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A refusal and a launch name their NodePool: a cluster has several.
+func TestTell_NamesTheNodePools(t *testing.T) {
+	all := ids("job", 0, 3)
+	p := plan.Plan{
+		Actions: []plan.Action{spot("spot-a", plan.LaunchReason{}, all[0])},
+		Outcomes: []plan.Outcome{
+			{Pods: all[:1], Verdict: plan.OnLaunch, On: "spot-a"},
+			{Pods: all[1:2], Verdict: plan.Waiting, Reasons: []plan.Refusal{{Pool: "gpu", Cause: plan.NoCapacity}}},
+			{Pods: all[2:], Verdict: plan.Unplaceable, Reasons: []plan.Refusal{{Pool: "gpu", Cause: plan.PoolNotReady}}},
+		},
+	}
+	want := `Deployment default/job, 3 pods: 1 gets a new node: m7a.4xlarge (or 1 other type) spot in us-west-2b from NodePool "spot" at $0.4100 an hour. ` +
+		`1 waits a moment: NodePool "gpu": the capacity ran out a moment ago. ` +
+		`1 cannot be placed: NodePool "gpu": the pool is not ready.`
+	if got := plan.Tell(p, byName)[0].Explain(); got != want {
+		t.Errorf("story:\n%s\nwant:\n%s", got, want)
+	}
+	if got := p.Outcomes[1].Explain(); !strings.Contains(got, `NodePool "gpu"`) {
+		t.Errorf("the outcome omits the NodePool: %s", got)
+	}
+}
+
+// RunnerUp is one of the launch's own types. The next best offer of all may be of
+// the same family, or one that the launch cannot become.
+func TestLaunchReason_SaysThatTheRunnerUpIsOfAnotherFamily(t *testing.T) {
+	why := plan.LaunchReason{Pods: 1, Considered: 3, Best: plan.Choice{Type: "c5.large", Price: 85_000_000}, RunnerUp: plan.Choice{Type: "m5.large", Price: 96_000_000}}
+	want := "room for 1 pod was missing; c5.large at $0.0850 is the cheapest of 3 offers that holds it; the best alternative of another family is m5.large at $0.0960"
+	if got := why.Explain(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// The room of a type is what its DaemonSets leave, so that it is less than people
+// read in the type's specification.
+func TestLacks_SaysThatDaemonSetsCount(t *testing.T) {
+	lacks := &quantity.Shortage{Resource: quantity.Memory, Need: 61 * gib, Free: 58 * gib}
+	const want = "lacks memory (61Gi needed, 58Gi left after DaemonSets)"
+	for _, got := range []string{
+		plan.LaunchReason{Passed: plan.Choice{Type: "c7a.8xlarge"}, Lacks: lacks}.Explain(),
+		plan.Refusal{Cause: plan.TooLarge, Largest: "c7a.8xlarge", Types: 3, Shortage: lacks}.String(),
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nwant in it: %s", got, want)
+		}
 	}
 }

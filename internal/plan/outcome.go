@@ -16,8 +16,8 @@ const (
 	OnNode      Verdict = "on-node"     // fits a node that is there
 	OnClaim     Verdict = "on-claim"    // fits a NodeClaim that is on its way
 	OnLaunch    Verdict = "on-launch"   // fits a launch of this plan
-	Waiting     Verdict = "waiting"     // will get a launch in a moment, with what is still arriving or being planned
-	LeftOpen    Verdict = "left-open"   // room is on its way, and which pods get it the scheduler decides, as they cannot be nominated
+	Waiting     Verdict = "waiting"     // gets a launch in a moment: more pods are arriving, or the plan is still being made
+	LeftOpen    Verdict = "left-open"   // room is on its way, and the scheduler chooses the pods that get it, because pods cannot be nominated
 	Unplaceable Verdict = "unplaceable" // fits nothing; Reasons say why
 )
 
@@ -27,29 +27,29 @@ type Outcome struct {
 	Pods    []string // namespace/name, oldest first
 	Verdict Verdict
 	On      string    // node, claim or launch
-	Dropped []string  // preferences given up for it, in words
-	Reasons []Refusal // why not, by pool
+	Dropped []string  // preferences that the pods gave up for this place, as text
+	Reasons []Refusal // why a pool refuses the pods, by pool
 }
 
-// Refusal says why one pool cannot take a pod, or, with an empty pool, why no
+// Refusal says why one pool cannot take a pod. With an empty Pool it says why no
 // pool can.
 type Refusal struct {
 	Pool     string
 	Cause    Cause
 	Detail   string             // the requirement, taint, limit or constraint
 	Types    int                // instance types refused for this cause
-	Shortage *quantity.Shortage // with TooLarge: what Largest lacks
+	Shortage *quantity.Shortage // with TooLarge: what Largest lacks; Free is without the DaemonSets' share
 	Taint    *cluster.Taint     // with UntoleratedTaint
 	Limit    *Limit             // with LimitReached
-	Largest  string             // with TooLarge: the type that comes closest, by what no type has enough of
-	Ask      *Ask               // with NoType: what is asked for, and what there is
+	Largest  string             // with TooLarge: the type that comes closest in a resource that no type has enough of
+	Ask      *Ask               // with NoType: the label that the pod asks for, and the known values
 }
 
-// Limit is one of a pool's limits, and what counts against it.
+// Limit is one of a pool's limits, and how much of it is used.
 type Limit struct {
 	Name      string // of the resource; "nodes" counts nodes
 	Max, Used int64
-	Adds      int64 // what the smallest node that holds the pod would add; 0 where that is not known
+	Adds      int64 // what the smallest node that holds the pod adds; 0 where it is not known
 }
 
 // Cause is the kind of a Refusal.
@@ -74,7 +74,7 @@ const (
 	PlanUnfinished   Cause = "the plan is still being made"
 )
 
-const schedulerChooses = "the scheduler chooses who gets their room, as pods cannot be nominated"
+const schedulerChooses = "the scheduler chooses the pods that get the room, because pods cannot be nominated"
 
 // Explain makes one sentence of the outcome.
 func (o Outcome) Explain() string {
@@ -100,12 +100,12 @@ func (o Outcome) Explain() string {
 
 func waitsFor(reasons []Refusal) string {
 	if len(reasons) > 0 {
-		return ": " + string(reasons[0].Cause)
+		return ": " + ExplainRefusals(reasons)
 	}
-	return " for what is still arriving"
+	return " for more pods that are still arriving"
 }
 
-// Explain makes one clause of why a launch is what it is.
+// Explain says in one clause why the core chose this launch.
 func (r LaunchReason) Explain() string {
 	them := "them"
 	if r.Pods == 1 {
@@ -114,7 +114,7 @@ func (r LaunchReason) Explain() string {
 	s := fmt.Sprintf("room for %s was missing; %s at %s is the cheapest of %s that holds %s",
 		quantity.Count(r.Pods, "pod"), r.Best.Type, r.Best.Price.Dollars(), quantity.Count(int64(r.Considered), "offer"), them)
 	if r.RunnerUp.Type != "" {
-		s += fmt.Sprintf(", before %s at %s", r.RunnerUp.Type, r.RunnerUp.Price.Dollars())
+		s += fmt.Sprintf("; the best alternative of another family is %s at %s", r.RunnerUp.Type, r.RunnerUp.Price.Dollars())
 	}
 	if r.Lacks != nil {
 		s += fmt.Sprintf("; %s at %s %s", r.Passed.Type, r.Passed.Price.Dollars(), lacks(*r.Lacks))

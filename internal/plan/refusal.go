@@ -16,8 +16,8 @@ const mostNames = 8
 // String makes one clause of a sentence.
 func (r Refusal) String() string { return ExplainRefusals([]Refusal{r}) }
 
-// ExplainRefusals says in one clause why no pool takes a pod, pools with the same
-// reason together.
+// ExplainRefusals says in one clause why no pool takes a pod. It names pools with
+// the same reason together.
 func ExplainRefusals(list []Refusal) string {
 	type reason struct {
 		text  string
@@ -40,9 +40,9 @@ func ExplainRefusals(list []Refusal) string {
 		case 0:
 			parts[i] = x.text
 		case 1:
-			parts[i] = "pool " + x.pools[0] + ": " + x.text
+			parts[i] = "NodePool " + x.pools[0] + ": " + x.text
 		default:
-			parts[i] = "pools " + names(x.pools) + ": " + x.text
+			parts[i] = "NodePools " + names(x.pools) + ": " + x.text
 		}
 	}
 	return strings.Join(parts, "; ")
@@ -70,26 +70,28 @@ func (r Refusal) reason() string {
 
 func (l Limit) reason() string {
 	if l.Name == "nodes" {
-		return fmt.Sprintf("limited to %s, and has %d", quantity.Count(l.Max, "node"), l.Used)
+		return fmt.Sprintf("the limit is %s, and the pool has %d", quantity.Count(l.Max, "node"), l.Used)
 	}
-	text := fmt.Sprintf("limited to %s %s, and has %s", amount(l.Name, l.Max, 0), l.Name, amount(l.Name, l.Used, 0))
+	limit, used := fmt.Sprintf("the limit is %s %s", amount(l.Name, l.Max, 0), l.Name), "the pool has "+amount(l.Name, l.Used, 0)
 	if l.Adds > 0 {
-		text += ", to which the smallest node that would do adds " + amount(l.Name, l.Adds, 0)
+		return fmt.Sprintf("%s, %s, and the smallest node that holds the pod adds %s", limit, used, amount(l.Name, l.Adds, 0))
 	}
-	return text
+	return limit + ", and " + used
 }
 
-// lacks says what is short and by how much, in the coarsest unit that shows it.
+// lacks says what is short and by how much, in the coarsest unit that shows the
+// difference. What a type has counts without the share of its DaemonSets.
 func lacks(s quantity.Shortage) string {
 	fine := 0
 	for fine < 3 && amount(s.Resource, s.Need, fine) == amount(s.Resource, s.Free, fine) {
 		fine++
 	}
-	return fmt.Sprintf("lacks %s (needs %s, has %s)", s.Resource, amount(s.Resource, s.Need, fine), amount(s.Resource, s.Free, fine))
+	return fmt.Sprintf("lacks %s (%s needed, %s left after DaemonSets)", s.Resource, amount(s.Resource, s.Need, fine), amount(s.Resource, s.Free, fine))
 }
 
-// amount renders so much of a resource: CPUs with up to three decimals, bytes in
-// Gi with up to one, or in Mi, Ki or bytes if it is to be finer.
+// amount renders an amount of a resource: CPUs with up to three decimals, bytes in
+// Gi with up to one decimal. With fine at 1, 2 or 3, bytes are in Mi, in Ki or
+// without a unit.
 func amount(resource string, n int64, fine int) string {
 	if n < 0 {
 		return "-" + amount(resource, -max(n, -math.MaxInt64), fine)
@@ -110,7 +112,8 @@ func amount(resource string, n int64, fine int) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// decimal is n/unit, cut off after so many decimals, without trailing zeros.
+// decimal is n/unit, cut off after the given number of decimals, without trailing
+// zeros.
 func decimal(n, unit int64, decimals int) string {
 	rest, digits := n%unit, ""
 	for range decimals {

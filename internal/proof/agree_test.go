@@ -178,9 +178,9 @@ func placed(s cluster.Snapshot, p plan.Plan) []plan.DemandPrice {
 	return out
 }
 
-// The checker and the engine have nothing in common but the rules. If either
-// had one wrong, the engine would find plans that are cheaper than a bound that
-// the checker takes for proven, or room where the checker sees none.
+// The checker and the engine have only the rules in common. If either had a rule
+// wrong, the engine would find a plan that is cheaper than a bound that the
+// checker accepts, or room where the checker sees none.
 func TestProven_NeverExceedsWhatTheEnginePays(t *testing.T) {
 	plans, positive := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -233,8 +233,9 @@ func TestProven_NeverExceedsWhatTheEnginePays(t *testing.T) {
 	}
 }
 
-// oneZonal picks a group with a rule over zones. One that is spread counts the
-// zones of all pools, while the engine keeps to those of the pools it prefers.
+// oneZonal picks one group with a rule over zones. For a group that is spread,
+// the checker counts the zones of all pools, while the engine keeps to the zones
+// of the pools that it prefers.
 func oneZonal(s cluster.Snapshot) map[string]bool {
 	alike := !slices.ContainsFunc(s.Pools(), func(p cluster.Pool) bool { return p.Weight != s.Pools()[0].Weight })
 	for g := range s.Groups() {

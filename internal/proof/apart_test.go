@@ -11,8 +11,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// keptApart is a world whose optimum is known: of eight small pods no two share
-// a node, so that they need eight of the smallest.
+// keptApart is a world whose optimum is known: no two of eight small pods share
+// a node, so they need eight of the smallest nodes.
 func keptApart(rule func(*cluster.Pod)) (cluster.Objects, plan.Certificate) {
 	o, c := fourNodes()
 	o.Pods = pods("web", 8, 1, 1, rule)
@@ -113,7 +113,8 @@ func TestCheck_RejectsSetsOfPodsThatMayShareANode(t *testing.T) {
 	}
 }
 
-// elsewhere moves a pod to where the term does not reach.
+// elsewhere moves a pod into another namespace, where the term does not select
+// it.
 func elsewhere(o *cluster.Objects, c *plan.Certificate, namespace string) {
 	o.Pods[5].Namespace = namespace
 	last := c.Demand[0]

@@ -12,8 +12,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Key returns the key of the group that such a pod belongs to. It need not be
-// trusted: a key that lumps different pods together only lowers the bound.
+// Key returns the key of the group that a pod like this belongs to. The checker
+// need not trust it: a key that puts different pods into one group only lowers
+// the bound.
 type Key func(namespace string, labels label.Labels, shape cluster.Shape) string
 
 // Check returns nil if the certificate proves its bound for these objects.
@@ -43,7 +44,7 @@ func Proven(o cluster.Objects, c plan.Certificate, key Key) (quantity.Money, err
 	for _, g := range p.groups {
 		total.Add(total, new(big.Int).Mul(big.NewInt(g.count), p.worth(g.need, g.prices)))
 	}
-	var prices []quantity.Money // of what holds any of the pods
+	var prices []quantity.Money // of nodes that hold any of the pods
 	for _, s := range append(offerings, p.existing()...) {
 		surplus, holds := p.worthOn(s.places)
 		surplus.Sub(surplus, new(big.Int).Lsh(big.NewInt(int64(s.price)), c.Scale))
@@ -66,8 +67,8 @@ func Proven(o cluster.Objects, c plan.Certificate, key Key) (quantity.Money, err
 	return whole(total.Rsh(total, c.Scale), prices), nil // rounds down
 }
 
-// whole raises a bound to what whole nodes can cost: nothing, the price of one,
-// or that of two of the cheapest at least.
+// whole raises a bound to the next cost that whole nodes can have: nothing, the
+// price of one node, or at least twice the price of the cheapest node.
 func whole(bound *big.Int, prices []quantity.Money) quantity.Money {
 	switch {
 	case bound.Sign() <= 0:
@@ -89,7 +90,8 @@ func whole(bound *big.Int, prices []quantity.Money) quantity.Money {
 	return least
 }
 
-// addUp adds numbers that are not negative, up to the largest there is.
+// addUp adds two numbers that are not negative. It stops at the largest number
+// there is.
 func addUp[N ~int64](a, b N) N { return min(a, math.MaxInt64-b) + b }
 
 func (p *proof) checkForm() error {
@@ -107,7 +109,7 @@ func (p *proof) checkForm() error {
 	for _, d := range c.Demand {
 		negative := slices.ContainsFunc(d.Prices, func(price int64) bool { return price < 0 })
 		if d.Count < 0 || groups[d.Group] || negative || len(d.Prices) != len(c.Dimensions) {
-			return fmt.Errorf("%w: group %q, count %d, prices %d: one list for each group, none negative, one price for each of %d dimensions",
+			return fmt.Errorf("%w: group %q, count %d, prices %d: each group needs one list of %d prices, and nothing may be negative",
 				ErrForm, d.Group, d.Count, d.Prices, len(c.Dimensions))
 		}
 		groups[d.Group] = true
@@ -115,8 +117,8 @@ func (p *proof) checkForm() error {
 	return nil
 }
 
-// known says whether a resource is one of every node's, or one that some pod
-// asks for, or a set of pods apart.
+// known says whether the name is one of these: a resource that every node has, a
+// resource that some pod requests, or a set of pods apart.
 func (p *proof) known(resource string) bool {
 	if plan.IsApart(resource) {
 		return true
@@ -129,8 +131,7 @@ func (p *proof) known(resource string) bool {
 		slices.ContainsFunc(p.objects.Workloads, func(x cluster.Workload) bool { return x.Shape.Requests.Get(resource) != 0 })
 }
 
-// worth is what an amount of every resource is worth at these prices, counting
-// whole units only.
+// worth is what the amounts are worth at these prices. Only whole units count.
 func (p *proof) worth(amount quantity.Resources, prices []int64) *big.Int {
 	sum := new(big.Int)
 	for i, d := range p.certificate.Dimensions {
@@ -140,9 +141,9 @@ func (p *proof) worth(amount quantity.Resources, prices []int64) *big.Int {
 	return sum
 }
 
-// worthOn is the most that pods on any of the places can be worth: all of its
-// room, at the highest price that a group that may run there gives to each
-// resource. It says whether there is such a group.
+// worthOn is the most that pods on one of the places can be worth: all room of
+// the place, each resource at the highest price that a group gives it which may
+// run there. holds says whether there is such a group.
 func (p *proof) worthOn(places []place) (most *big.Int, holds bool) {
 	most = new(big.Int)
 	for _, x := range places {

@@ -42,12 +42,12 @@ func newProof(o cluster.Objects, c plan.Certificate) *proof {
 	return p
 }
 
-// group is the demand that the certificate gives one list of prices.
+// group is the pods to which the certificate gives one list of prices.
 type group struct {
 	key      string
-	count    int64           // claimed
-	together bool            // claimed to be on one node
-	exist    int64           // found
+	count    int64           // pods that the certificate claims
+	together bool            // the certificate claims that all pods are on one node
+	exist    int64           // pods that the objects have
 	shapes   []cluster.Shape // the different ones among its pods
 	rules    []rule          // that all its pods have
 	need     quantity.Resources
@@ -55,7 +55,8 @@ type group struct {
 	fits     bool // some place holds one of its pods
 }
 
-// gather finds the pods that need a place, and compares them with the claim.
+// gather finds the pods that need a place, and compares them with the
+// certificate's claim.
 func (p *proof) gather(key Key) error {
 	byKey := map[string]*group{}
 	for _, d := range p.certificate.Demand {

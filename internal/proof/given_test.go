@@ -21,8 +21,8 @@ func proven(t *testing.T, o cluster.Objects, c plan.Certificate) quantity.Money 
 	return got
 }
 
-// Every 2 CPU of room that are given take 500 off the bound of the increment;
-// from scratch only what is not ours does.
+// Every 2 CPU of given room take 500 off the bound of an increment. From
+// scratch, only the room of nodes that are not ours does.
 func TestProven_CountsTheRoomThatIsGiven(t *testing.T) {
 	ours := func(n cluster.Node, c cluster.Claim) func(*cluster.Objects) {
 		return func(o *cluster.Objects) {
@@ -57,7 +57,7 @@ func TestProven_CountsTheRoomThatIsGiven(t *testing.T) {
 			cluster.Claim{Initialized: true, Interruption: &cluster.Interruption{}}), 4000, 4000},
 		"a claim that is launched": {claim(coming), 3000, 4000},
 		"a claim that goes":        {claim(cluster.Claim{Launched: true, Deleting: true, Allocatable: size(4, 8)}), 4000, 4000},
-		// It may become either type: the larger one counts.
+		// The claim may become either type: the larger type counts.
 		"a claim that is ordered":     {claim(cluster.Claim{}), 2000, 4000},
 		"a claim ordered as one type": {claim(cluster.Claim{Requirements: in(t, label.InstanceType, "c.small")}), 3000, 4000},
 		"a node full of others": {func(o *cluster.Objects) {
@@ -79,8 +79,8 @@ func TestProven_CountsTheRoomThatIsGiven(t *testing.T) {
 	}
 }
 
-// Pods that run are demand from scratch; pods on a node that goes always are,
-// and pods on a node that is not ours never.
+// From scratch, running pods are demand. Pods on a leaving node are always
+// demand, and pods on a node that is not ours never are.
 func TestCheck_KnowsWhoNeedsAPlace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change         func(*cluster.Objects)
@@ -113,8 +113,8 @@ func declare(o *cluster.Objects) {
 	o.Workloads = []cluster.Workload{{Kind: "ReplicaSet", Namespace: p.Namespace, Name: "web", Missing: 8, Labels: p.Labels, Shape: p.Shape}}
 }
 
-// DaemonSets take 1 CPU of 4: three quarters of the room are left, so prices a
-// third higher hold, unless the DaemonSet runs elsewhere.
+// DaemonSets take 1 CPU of 4, so three quarters of the room are left. Prices
+// that are a third higher hold then, unless the DaemonSet runs elsewhere.
 func TestProven_LeavesToDaemonSetsWhatTheyAreCertainToTake(t *testing.T) {
 	daemon := func(s cluster.Shape) func(*cluster.Objects) {
 		return func(o *cluster.Objects) {
@@ -156,7 +156,8 @@ func TestProven_LeavesToDaemonSetsWhatTheyAreCertainToTake(t *testing.T) {
 	}
 }
 
-// On a node, DaemonSets keep what their pods take or are still to take there.
+// On an existing node, DaemonSets keep what their pods take, and what their pods
+// are still to take.
 func TestProven_LeavesToDaemonSetsOnNodes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		takes int64 // CPU that the pod takes which is there
@@ -198,7 +199,8 @@ func TestProven_CountsAReservationOnceForAllPools(t *testing.T) {
 	}
 }
 
-// One type is what each class makes of it.
+// An instance type counts once for each class, with the capacity that the class
+// gives it.
 func TestProven_AnOfferingOfTwoClassesIsTwo(t *testing.T) {
 	o, c := fourNodes()
 	o.Pools = append(o.Pools, cluster.Pool{Name: "cramped", Class: "cramped", Ready: true})

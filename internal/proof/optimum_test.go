@@ -17,8 +17,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// small is a world of a few pods and ways to run them, said twice: as objects
-// for the checker, and as plain numbers for the search below.
+// small is a world of a few pods and of a few ways to run them. It says
+// everything twice: as objects for the checker, and as plain numbers for the
+// search below.
 type small struct {
 	objects cluster.Objects
 	demand  []plan.DemandPrice // without prices
@@ -34,13 +35,13 @@ type smallPod struct {
 	zone     string // "" any
 	tolerant bool
 	apart    bool
-	rule     string // of the group alone
+	rule     string // that its group alone has
 }
 
-// Rules of a group alone.
+// Rules that one group alone has.
 const (
 	alone       = "one a zone"
-	even        = "spread over zones" // with a skew of 1, among the pods of the team
+	even        = "spread over zones" // with a skew of 1, counting the pods of the team
 	inseparable = "on one node"
 )
 
@@ -49,9 +50,9 @@ type smallPlace struct {
 	zone     string
 	tainted  bool
 	price    quantity.Money
-	count    int // of them; 0 any number
-	apart    int // pods apart that it takes
-	team     int // pods of the team that run there
+	count    int // number of such places; 0 means any number
+	apart    int // places for pods apart
+	team     int // pods of the team that run there already
 }
 
 func anySmall(t *rapid.T) small {
@@ -144,7 +145,8 @@ func anySmall(t *rapid.T) small {
 	return w
 }
 
-// optimum searches all ways to run the pods. It is MaxInt64 if there is none.
+// optimum searches all ways to run the pods. It is MaxInt64 where there is no
+// way.
 func (w small) optimum() quantity.Money {
 	best := quantity.Money(math.MaxInt64)
 	a, b := w.costs("a"), w.costs("b")
@@ -157,7 +159,7 @@ func (w small) optimum() quantity.Money {
 	return best
 }
 
-// costs is the least for each set of pods in the zone.
+// costs is the least cost in the zone for each set of pods.
 func (w small) costs(zone string) []quantity.Money {
 	all := 1 << len(w.pods)
 	cost := make([]quantity.Money, all)
@@ -182,9 +184,9 @@ func (w small) costs(zone string) []quantity.Money {
 	return cost
 }
 
-// allowed says whether the groups' rules over zones allow these sets in them, in
-// some order of arrival: others of the team may come before to zones where that
-// helps, and after to zones where it does not.
+// allowed says whether the groups' rules over zones allow these sets of pods in
+// the zones, for some order of arrival. Other pods of the team may arrive
+// before, in zones where that helps, and after, in zones where it does not.
 func (w small) allowed(sets map[string]int) bool {
 	for i, p := range w.pods {
 		if i > 0 && w.pods[i-1].group == p.group || p.rule != alone && p.rule != even {
@@ -276,7 +278,7 @@ func byRule(rule, app string, p *cluster.Pod) {
 	}
 }
 
-// byTerm and byPort put a pod into a set of which a node holds one.
+// byTerm and byPort put a pod into a set of pods that need a node each.
 func byTerm(p *cluster.Pod) {
 	p.Labels = p.Labels.With("set", "x")
 	p.Shape.Apart = append(p.Shape.Apart, cluster.PodTerm{
@@ -289,7 +291,8 @@ func byPort(p *cluster.Pod) {
 	p.Shape.Ports = append(p.Shape.Ports, cluster.HostPort{IP: "10.0.0.1", Protocol: "TCP", Port: 80})
 }
 
-// guess makes a certificate of random prices, made as high as the checker takes.
+// guess makes a certificate of random prices, raised as far as the checker
+// accepts.
 func guess(t *rapid.T, w small, key proof.Key) (plan.Certificate, quantity.Money, error) {
 	c := plan.Certificate{Scale: 20, Dimensions: []plan.Dimension{{Resource: quantity.CPU, Unit: 100}, {Resource: quantity.Memory, Unit: 64 << 20}, {Resource: quantity.Pods, Unit: 1}, {Resource: plan.Apart(1), Unit: 1}, {Resource: plan.Apart(2), Unit: 1}}}
 	weights := make([][]int64, len(w.demand))

@@ -9,18 +9,19 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// place is one node as pods see it, there or to be launched.
+// place is one node as pods see it. The node exists or is to be launched.
 type place struct {
-	node    string // its name; "" for one to come
-	forSale bool   // to be launched
+	node    string // name of the node; "" for a new one
+	forSale bool   // the node is to be launched
 	labels  label.Labels
-	open    label.Requirements // on labels that may get any value these admit
+	open    label.Requirements // requirements on labels that may get any value that these admit
 	taints  []cluster.Taint
 	room    quantity.Resources
 }
 
-// openKeys are the pool's requirements on keys that instance types say nothing
-// about. A node gets a value of them when it is launched for pods that ask.
+// openKeys are the pool's requirements on label keys that instance types do not
+// have. A new node gets a value of such a key when it is launched for pods that
+// ask for the value.
 func openKeys(pool cluster.Pool, class cluster.Class) label.Requirements {
 	var open label.Requirements
 	for _, r := range pool.Requirements {
@@ -33,7 +34,8 @@ func openKeys(pool cluster.Pool, class cluster.Class) label.Requirements {
 	return open
 }
 
-// overhead is what the DaemonSets take that are certain to run on the place.
+// overhead is what DaemonSets take on the place, if they are certain to run
+// there.
 func (p *proof) overhead(x place) quantity.Resources {
 	var sum quantity.Resources
 	for _, d := range p.objects.DaemonSets {
@@ -44,8 +46,8 @@ func (p *proof) overhead(x place) quantity.Resources {
 	return sum
 }
 
-// holds says whether the place may take one pod of the shape: its size and the
-// rules that are between the two alone.
+// holds says whether the place may take one pod of the shape, by the pod's size
+// and by the rules between this pod and the node alone.
 func (x place) holds(s cluster.Shape) bool {
 	if lacking := s.Requests.Lacking(x.room); slices.ContainsFunc(lacking, func(l quantity.Shortage) bool { return !cluster.IsAttachSlots(l.Resource) }) {
 		return false
@@ -53,9 +55,9 @@ func (x place) holds(s cluster.Shape) bool {
 	return x.accepts(s, false)
 }
 
-// accepts says whether taints, labels and volumes allow a pod of the shape. Of
-// several alternatives one must be met; one without requirements never is
-// (core/v1 NodeSelectorTerm).
+// accepts says whether taints, labels and volumes allow a pod of the shape. The
+// place must meet one of several alternatives. It never meets an alternative
+// without requirements (core/v1 NodeSelectorTerm).
 func (x place) accepts(s cluster.Shape, certain bool) bool {
 	if _, kept := cluster.Untolerated(x.taints, s.Tolerations); kept || !x.meets(s.Selector, certain) {
 		return false
@@ -68,8 +70,8 @@ func (x place) accepts(s cluster.Shape, certain bool) bool {
 	return !slices.ContainsFunc(needs, func(alternatives []label.Requirements) bool { return !slices.ContainsFunc(alternatives, met) })
 }
 
-// meets says whether the requirements can be met by some value of the open
-// labels, or, if it must be certain, are met by every one.
+// meets says whether some value of the open labels meets the requirements. With
+// certain, it says whether every value does.
 func (x place) meets(rs label.Requirements, certain bool) bool {
 	for _, r := range rs {
 		open, isOpen := x.open.Get(r.Key())

@@ -15,7 +15,7 @@ import (
 
 const scale = 8
 
-// key groups by the app label, which in these worlds says all.
+// key groups pods by the app label, which tells everything in these worlds.
 func key(namespace string, l label.Labels, _ cluster.Shape) string {
 	app, _ := l.Get("app")
 	return namespace + "/" + app
@@ -83,16 +83,16 @@ func TestCheck_AcceptsTheBoundOfAFleetThatIsFull(t *testing.T) {
 	}
 }
 
-// Nodes are whole: what needs a part of one costs all of it, and what needs more
-// than one costs two at least.
+// Nodes are whole. Pods that need a part of a node cost a whole node, and pods
+// that need more than one node cost at least two.
 func TestProven_IsWhatWholeNodesCost(t *testing.T) {
 	for _, tc := range []struct {
 		pods int
 		cpu  int64
 		want quantity.Money
 	}{
-		{1, 1, 1000}, {3, 1, 1000}, {1, 5, 2100}, // of the large type only
-		{5, 1, 2000}, {3, 3, 2250}, // two of the small at least, or the large; by the prices
+		{1, 1, 1000}, {3, 1, 1000}, {1, 5, 2100}, // fits on the large type only
+		{5, 1, 2000}, {3, 3, 2250}, // two of the small type at least, or one of the large; the bound comes from the prices
 	} {
 		o, c := fourNodes()
 		o.Pods = pods("web", tc.pods, tc.cpu, 1)
@@ -169,8 +169,8 @@ func TestCheck_RejectsWhatWasTamperedWith(t *testing.T) {
 	}
 }
 
-// What keeps pods off an offering keeps it out of the proof, and nothing else
-// does.
+// An offering is left out of the proof if and only if something keeps the pods
+// off it.
 func TestCheck_ComparesOnlyOfferingsThatThePodsMayUse(t *testing.T) {
 	cheap := func(o *cluster.Objects, pool cluster.Pool) {
 		pool.Name, pool.Class, pool.Ready = "cheap", "cheap", true

@@ -11,11 +11,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// rule is one that a pod has about others like it, itself among them. It is of one
-// of four kinds.
+// rule is a rule of a pod about a set of pods, where the pod itself belongs to
+// the set. Each rule is of one of four kinds.
 type rule struct {
 	key       string // equal for equal rules
-	namespace string // of a spread: the one where it counts pods
+	namespace string // of a spread: the namespace where the spread counts pods
 	port      *cluster.HostPort
 	apart     *cluster.PodTerm // required anti-affinity over hostnames or zones
 	spread    *cluster.Spread  // required spread over zones
@@ -32,7 +32,7 @@ func rulesOf(namespace string, labels label.Labels, s cluster.Shape) (out []rule
 			out = append(out, rule{key: cluster.Shape{Apart: s.Apart[i : i+1]}.Key(), apart: &s.Apart[i]})
 		}
 	}
-	for i, x := range s.Spread { // one without requirements counts nothing
+	for i, x := range s.Spread { // a spread whose selector is empty counts nothing
 		if x.Key == label.Zone && !x.Soft && len(x.Selector.Match) > 0 && x.Selector.Selects(labels) {
 			out = append(out, rule{key: namespace + cluster.Shape{Spread: s.Spread[i : i+1]}.Key(), namespace: namespace, spread: &s.Spread[i]})
 		}
@@ -45,8 +45,8 @@ func rulesOf(namespace string, labels label.Labels, s cluster.Shape) (out []rule
 	return out
 }
 
-// selects says whether a pod is certain to be one of the term's: which namespaces
-// it finds by their labels is not looked at.
+// selects says whether the term is certain to select the pod. Namespaces that
+// the term finds by their labels are left out.
 func selects(t cluster.PodTerm, namespace string, labels label.Labels) bool {
 	return slices.Contains(t.Namespaces, namespace) && t.Selector.Selects(labels)
 }
@@ -58,8 +58,8 @@ func common(a, b []rule) []rule {
 	})
 }
 
-// selected counts the pods, declared ones included, that are in the namespaces and
-// have such labels.
+// selected counts the pods in the namespaces that the selector selects. Declared
+// pods count, too.
 func (p *proof) selected(namespaces []string, s cluster.PodSelector) (n int64) {
 	for _, x := range p.objects.Pods {
 		if slices.Contains(namespaces, x.Namespace) && s.Selects(x.Labels) {
@@ -74,8 +74,8 @@ func (p *proof) selected(namespaces []string, s cluster.PodSelector) (n int64) {
 	return n
 }
 
-// join makes one big pod of a group whose pods must all be on one node: each has
-// the same affinity, and no other pod meets it that one of them could go to.
+// join makes one big pod of a group whose pods must all be on one node: every
+// pod has the same affinity, and no pod of another group meets it.
 func (p *proof) join(g *group) error {
 	for _, r := range g.rules {
 		t := r.together
@@ -92,15 +92,15 @@ func (p *proof) join(g *group) error {
 	return fmt.Errorf("%w: group %q", ErrTogether, g.key)
 }
 
-// set is the groups that the certificate names as one set of pods apart, and the
-// rules that all of them have: each keeps them apart.
+// set is the groups that the certificate names as one set of pods apart, with
+// the rules that all of them have. Each of these rules keeps the pods apart.
 type set struct {
 	rules  []rule
 	groups []*group
 }
 
-// gatherSets finds the sets. A pod takes one of the places that a node has for
-// its set.
+// gatherSets finds the sets. A pod of a set takes one of the places that a node
+// has for the set.
 func (p *proof) gatherSets() error {
 	for i, d := range p.certificate.Dimensions {
 		if !plan.IsApart(d.Resource) {
@@ -119,8 +119,8 @@ func (p *proof) gatherSets() error {
 				g.shapes[j].Requests = g.shapes[j].Requests.Extend(d.Resource, 1)
 			}
 		}
-		// Where all are apart, it does not matter that they are spread; and several
-		// groups that are spread say nothing about how many of each are where.
+		// Where another rule keeps all pods apart, a spread adds nothing. A spread of
+		// several groups does not say how many pods of each group are in a zone.
 		strict := slices.DeleteFunc(slices.Clone(s.rules), func(r rule) bool { return r.spread != nil })
 		if len(strict) > 0 || len(s.groups) > 1 {
 			s.rules = strict
@@ -133,8 +133,9 @@ func (p *proof) gatherSets() error {
 	return nil
 }
 
-// roomApart is the place with what it has for the sets: one, none beside a pod
-// that keeps those of the set away, or enough where no rule of it is in force.
+// roomApart is the place with its room for each set: one pod; none beside a pod
+// that keeps the set's pods away; or enough for all where no rule of the set is
+// in force.
 func (p *proof) roomApart(x place) place {
 	slots := max(0, x.room.PodSlots)
 	for name, s := range p.sets {
@@ -154,8 +155,9 @@ func (p *proof) roomApart(x place) place {
 }
 
 // inForce says whether the rule keeps pods off the place. Anti-affinity says
-// nothing about a node without the label, but one to come will have a hostname.
-// A spread may count no other zone than those of the nodes that are there.
+// nothing about a node without the label, but every new node will have a
+// hostname. A spread is in force on new nodes only: the zones of existing nodes
+// may be all that it counts.
 func (r rule) inForce(x place) bool {
 	switch {
 	case r.spread != nil:
@@ -172,7 +174,8 @@ func (r rule) repelledBy(x cluster.Pod) bool {
 		r.apart != nil && selects(*r.apart, x.Namespace, x.Labels)
 }
 
-// worthApart is what the pods of the sets are worth that need a node each.
+// worthApart is what the sets add to the worth of all pods: one unit for each
+// pod of a set, or for each zone that must get pods.
 func (p *proof) worthApart(offerings []source) *big.Int {
 	sum := new(big.Int)
 	for name, s := range p.sets {
@@ -191,8 +194,9 @@ func (p *proof) worthApart(offerings []source) *big.Int {
 	return sum
 }
 
-// zones is how many zones at least get pods of a group that is spread over them.
-// Every zone counts where a pool sells a place for all pods of the group.
+// zones is the least number of zones that get pods of a group that is spread
+// over zones. A zone counts if a pool sells a place there for every pod of the
+// group.
 func (p *proof) zones(g *group, r rule, offerings []source) int64 {
 	names := map[string]bool{}
 	for _, o := range offerings {
@@ -206,9 +210,9 @@ func (p *proof) zones(g *group, r rule, offerings []source) int64 {
 	all := int64(len(names))
 	others := p.selected([]string{r.namespace}, r.spread.Selector) - g.count
 	for used := int64(1); used < all; used++ {
-		// One of the zones used has at least the mean of the group's pods, rounded up,
-		// and one of the others has at most the mean of all other pods that count:
-		// are the two within the skew?
+		// One of the used zones has at least the mean of the group's pods, rounded up.
+		// One of the other zones has at most the mean of all other pods that count.
+		// Are the two within the skew?
 		most, least := (g.count-1)/used+1, others/(all-used)
 		if most-least <= max(1, r.spread.MaxSkew) {
 			return used

@@ -11,8 +11,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/proof"
 )
 
-// overZones is a world whose optimum is known: three small pods that would fit one
-// node are spread over two zones.
+// overZones is a world whose optimum is known: three small pods would fit on one
+// node, but are spread over two zones.
 func overZones() (cluster.Objects, plan.Certificate) {
 	o, c := keptApart(func(p *cluster.Pod) { byRule(even, "web", p) })
 	o.Pods = o.Pods[:3]
@@ -90,8 +90,8 @@ func twoGroups(o *cluster.Objects, c *plan.Certificate) {
 	c.Demand = append(c.Demand, plan.DemandPrice{Group: "default/web2", Count: 1, Prices: c.Demand[0].Prices})
 }
 
-// onOneNode is a world whose optimum is known: four pods that would fit two small
-// nodes must share a large one.
+// onOneNode is a world whose optimum is known: four pods would fit on two small
+// nodes, but must share a large one.
 func onOneNode() (cluster.Objects, plan.Certificate) {
 	o, c := fourNodes()
 	o.Pods = pods("web", 4, 2, 2, func(p *cluster.Pod) { byRule(inseparable, "web", p) })
@@ -157,7 +157,7 @@ func declareWeb(o *cluster.Objects) {
 	o.Workloads = append(o.Workloads, cluster.Workload{Kind: "ReplicaSet", Namespace: p.Namespace, Name: "web", Missing: 1, Labels: p.Labels, Shape: cluster.Shape{Requests: p.Shape.Requests}})
 }
 
-// The skew of a spread is that of one namespace.
+// A spread counts the pods of one namespace.
 func TestCheck_ASpreadOfTwoNamespacesIsNotOne(t *testing.T) {
 	o, c := overZones()
 	o.Pods[0].Namespace = "elsewhere"
@@ -168,7 +168,7 @@ func TestCheck_ASpreadOfTwoNamespacesIsNotOne(t *testing.T) {
 	}
 }
 
-// What is launched in a zone that is not known takes any number of pods that are
+// A node that is launched in an unknown zone takes any number of pods that are
 // apart by zones.
 func TestCheck_AntiAffinityOverZonesNeedsOnesName(t *testing.T) {
 	for zone, want := range map[string]error{"a": nil, "": proof.ErrBound} {

@@ -11,17 +11,18 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// source is nodes that can be had: each is one of the places, at a price.
+// source is a number of nodes that can be had at one price. Each node is one of
+// the places.
 type source struct {
 	name   string
 	places []place
-	price  quantity.Money // 0 for what is there
-	count  int64          // how many there are; unlimited: as many as one likes
+	price  quantity.Money // 0 for what exists
+	count  int64          // number of nodes; unlimited means any number
 }
 
 const unlimited = -1
 
-// offerings lists what ready pools can launch. All pools that can use a
+// offerings lists what ready pools can launch. Pools that can use one
 // reservation share it.
 func (p *proof) offerings() (out []source, err error) {
 	index := map[string]int{} // of reservations
@@ -57,8 +58,8 @@ func (p *proof) offerings() (out []source, err error) {
 	return out, nil
 }
 
-// inUse counts the instances of ours that use a reservation: from scratch it is
-// free for others.
+// inUse counts our instances that use the reservation. From scratch, the room
+// that they take in it is free for others.
 func (p *proof) inUse(o offered) (n int64) {
 	for _, c := range p.objects.Claims {
 		of := c.Reservation == "" || c.Reservation == o.Reservation
@@ -69,8 +70,8 @@ func (p *proof) inUse(o offered) (n int64) {
 	return n
 }
 
-// keeps says whether a node counts as given. From scratch none of ours does;
-// otherwise all but those that go.
+// keeps says whether a node counts as given. From scratch, no node of ours does.
+// Otherwise all nodes do except those that are leaving.
 func (p *proof) keeps(n cluster.Node) bool {
 	c, found := p.claims[n.Name]
 	if ours := found || n.Claim != ""; !ours {
@@ -79,7 +80,8 @@ func (p *proof) keeps(n cluster.Node) bool {
 	return !p.certificate.Scratch && !n.Leaving(&c)
 }
 
-// existing lists the room that is given: nodes, and NodeClaims without one.
+// existing lists the room that is given: nodes, and NodeClaims that have no node
+// yet.
 func (p *proof) existing() []source {
 	var out []source
 	there := map[string]bool{}
@@ -98,8 +100,8 @@ func (p *proof) existing() []source {
 	return out
 }
 
-// node is a node with its free room. While it starts, the taints that it starts
-// with do not count, and what its NodeClaim promises holds.
+// node is a node with its free room. While the node starts, its startup taints
+// do not count, and the labels and resources that its NodeClaim promises do.
 func (p *proof) node(n cluster.Node, c cluster.Claim) place {
 	x := place{node: n.Name, labels: n.Labels, taints: n.Taints, room: n.Allocatable}
 	if c.Name != "" && !c.Initialized {
@@ -116,18 +118,18 @@ func (p *proof) node(n cluster.Node, c cluster.Claim) place {
 			daemons = daemons.Sub(pod.Shape.Requests)
 		}
 	}
-	x.room = x.room.Sub(daemons.Max(quantity.Resources{})) // those still to come
+	x.room = x.room.Sub(daemons.Max(quantity.Resources{})) // DaemonSet pods that are still to come
 	return p.roomApart(x)
 }
 
-// net is a node to come less what DaemonSets take of it.
+// net is the room of a new node less what DaemonSets take of it.
 func (p *proof) net(x place) place {
 	x.room = x.room.Sub(p.overhead(x))
 	return p.roomApart(x)
 }
 
-// coming is a NodeClaim without a node: what was launched for it, or everything
-// that it may become.
+// coming is a NodeClaim without a node: the instance that was launched for it,
+// or every node that it may become.
 func (p *proof) coming(c cluster.Claim) (out []place) {
 	if c.Launched {
 		return []place{p.net(place{labels: c.Labels, taints: c.Taints, room: c.Allocatable})}
@@ -139,7 +141,7 @@ func (p *proof) coming(c cluster.Claim) (out []place) {
 	return out
 }
 
-// offered is an offering and the node that it would become.
+// offered is an offering, with the node that it becomes.
 type offered struct {
 	catalog.Offering
 	place

@@ -8,8 +8,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Whatever ParseMoney accepts is an amount that is not negative, and reading
-// what is written exactly gives it again.
+// An amount that ParseMoney accepts is not negative. Written exactly and read
+// again, it is the same amount.
 func FuzzParseMoney(f *testing.F) {
 	for _, s := range []string{"0.0416", "1", ".5", "9223372036.854775807", "9223372036.854775808", "-1", "1e9", "NaN", "+1", "0x1", "1_0", "1..2", ".", "", "0.12345678901x"} {
 		f.Add(s)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Money is a price in nano-dollars an hour. Prices of EC2 have at most ten
-// decimals and seldom more than seven, so that sums and comparisons are exact
-// where floating point would not be.
+// Money is a price in nano-dollars an hour. EC2's prices have at most ten
+// decimals and seldom more than seven. So integers add and compare exactly,
+// where floating point would round.
 type Money int64
 
 // NanoDollars is how many units make one dollar.

@@ -264,7 +264,7 @@ func (r Resources) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Count renders so many things for people: "1 pod", "2 pods".
+// Count renders a number of things for people: "1 pod", "2 pods".
 func Count(n int64, thing string) string {
 	if n != 1 {
 		thing += "s"

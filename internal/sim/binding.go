@@ -15,9 +15,9 @@ type Nominating int
 // The ways to nominate.
 const (
 	Never       Nominating = iota
-	OnceEarly              // all before the first node appears, and never again
-	WhenCleared            // and again whenever the scheduler clears it
-	LastTaint              // those of a node just before its last taint goes, and again when cleared
+	OnceEarly              // all pods before the first node appears, and never again
+	WhenCleared            // as OnceEarly, and again whenever the scheduler clears a nomination
+	LastTaint              // the pods of a node just before its last taint goes, and again when cleared
 )
 
 // String names the way.
@@ -25,8 +25,8 @@ func (n Nominating) String() string {
 	return [...]string{"no nomination", "once, early", "when cleared", "before the last taint goes"}[n]
 }
 
-// Binding is a play of the scheduler alone: a finished plan, whose nodes appear
-// one after the other while all its pods wait.
+// Binding plays the scheduler alone. A finished plan is given; its nodes appear
+// one after the other, while all its pods wait from the start.
 type Binding struct {
 	Seed uint64
 	Plan [][]Workload  // for each node what is planned there
@@ -37,10 +37,10 @@ type Binding struct {
 	Write time.Duration
 }
 
-// Bindings is what came of a Binding.
+// Bindings is the result of a Binding.
 type Bindings struct {
 	Left  int     // pods without a node in the end
-	Nodes float64 // how many nodes of the mean size they need, by their scarcest resource
+	Nodes float64 // how many nodes of the mean size the pods left need, by their scarcest resource
 }
 
 // binding is a Binding under way.
@@ -52,15 +52,16 @@ type binding struct {
 	pods      []*pod
 }
 
-// first is when the first node appears: every pod has been tried by then.
+// first is when the first node appears. By then the scheduler has tried every
+// pod.
 const first = 5 * time.Second
 
-// keeping is the last taint of a node to come.
+// keeping is the taint that a new node loses last.
 func keeping() cluster.Taint {
 	return cluster.Taint{Key: "sim/awaiting-pods", Effect: cluster.NoSchedule}
 }
 
-// Bind plays it.
+// Bind plays the Binding.
 func Bind(cfg Binding) Bindings {
 	if cfg.Pace == 0 {
 		cfg.Pace = 250 * time.Millisecond
@@ -130,8 +131,8 @@ func (b *binding) demand() (pods []*pod, sizes []quantity.Resources) {
 	return pods, sizes
 }
 
-// appear adds a node. It is ready; where the daemon keeps it for its pods, its
-// last taint goes when they are nominated.
+// appear adds a node that is ready. Where the daemon keeps the node for its
+// pods, the last taint goes when these pods are nominated.
 func (b *binding) appear(name string, size quantity.Resources) {
 	n := newNode(cluster.Node{Name: name, Ready: true, Allocatable: size, Labels: label.FromMap(map[string]string{label.Hostname: name})})
 	if b.When != LastTaint {
@@ -152,7 +153,7 @@ func (b *binding) appear(name string, size quantity.Resources) {
 	})
 }
 
-// cleared writes a nomination again.
+// cleared writes again a nomination that the scheduler has cleared.
 func (b *binding) cleared(p *pod) {
 	at := b.target[p]
 	if p.Nominated != "" || b.When != WhenCleared && (b.When != LastTaint || b.scheduler.byName[at] == nil || b.tainted[at]) {

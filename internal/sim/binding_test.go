@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// spotted is demand of the shape that the measurement used: about a thousand
-// pods of 299 Deployments with sizes of 50m to 15 CPU.
+// spotted is a demand of the same kind as in the measurement: about a thousand
+// pods of 299 Deployments, with sizes of 50m to 15 CPU.
 func spotted(seed uint64) []Workload {
 	sizes := []struct{ milli, weight int64 }{
 		{50, 75},
@@ -47,8 +47,8 @@ func spotted(seed uint64) []Workload {
 	return out
 }
 
-// packed spreads the pods over 40 nodes, each with an even load of CPU; large
-// ones first.
+// packed spreads the pods over 40 nodes with an even load of CPU. Large pods go
+// first.
 func packed(workloads []Workload) [][]Workload {
 	const nodes = 40
 	type load struct {
@@ -85,9 +85,10 @@ func packed(workloads []Workload) [][]Workload {
 	return out
 }
 
-// TestBind_KeepsToTheMeasuredTable holds the model against what kube-scheduler
-// v1.36.3 did with 1,009 pods and 40 nodes that appeared four a second: pods
-// left over. The demand is of the same shape, not the same.
+// TestBind_KeepsToTheMeasuredTable compares the model with a measurement of
+// kube-scheduler v1.36.3: how many of 1,009 pods were left over when 40 nodes
+// appeared, four a second. The demand here is of the same kind, but not the
+// same.
 func TestBind_KeepsToTheMeasuredTable(t *testing.T) {
 	const seeds = 5
 	measured := map[int64][4]float64{10: {49, 30, 2, 2}, 60: {35, 10, 0, 0}}

@@ -6,14 +6,15 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Bound is a lower bound of what any fleet for the workloads costs: with prices
-// for CPU, memory and pod slots such that no offering is worth more than it
-// costs, what all pods are worth. Every choice of prices gives a bound; the
-// search below finds the best single set of prices for all pods. It leaves every
-// constraint but size aside, and takes what the DaemonSets need from each node.
+// Bound is a lower bound of what any fleet for the workloads costs. It sets
+// prices for CPU, memory and pod slots such that no offering is worth more than
+// it costs. Then any fleet costs at least what all pods are worth. Every choice
+// of such prices gives a bound; the search below finds the best single set of
+// prices for all pods. Bound leaves out every constraint but size, and takes
+// what the DaemonSets need from each node.
 //
-// It is written apart from the engine's, which it checks. Floating point makes it
-// exact to about a millionth.
+// It is written apart from the engine's bound, which it checks. Floating point
+// makes it exact to about one millionth.
 func Bound(cfg Config) quantity.Money {
 	demand := [3]float64{}
 	for _, w := range cfg.Workloads {
@@ -26,8 +27,8 @@ func Bound(cfg Config) quantity.Money {
 	if len(offers) == 0 {
 		return 0
 	}
-	// The worth is quasi-concave in the direction of the prices: a search by
-	// thirds in the share of CPU within one in the share of pod slots.
+	// The worth is quasi-concave along the prices. So a ternary search over the
+	// share of CPU runs inside a ternary search over the share of pod slots.
 	worth := func(cpu, slots float64) float64 {
 		return worthOf(offers, demand, [3]float64{cpu * (1 - slots), (1 - cpu) * (1 - slots), slots})
 	}
@@ -67,10 +68,11 @@ func boundOffers(cfg Config) []boundOffer {
 	return out
 }
 
-// worthOf scales the prices so far up that some offering is worth just what it
-// costs, and returns what the demand is worth then.
+// worthOf scales the prices up until some offering is worth exactly what it
+// costs. It returns what the demand is worth at these prices.
 func worthOf(offers []boundOffer, demand, prices [3]float64) float64 {
-	// The units: shares are of the demand's own mixture.
+	// A price is given as a share of the worth of the whole demand. Divide it by
+	// the demand to get the price of one unit.
 	for d := range prices {
 		prices[d] /= max(1, demand[d])
 	}
@@ -91,7 +93,7 @@ func worthOf(offers []boundOffer, demand, prices [3]float64) float64 {
 	return max(0, scale) * sum
 }
 
-// highest searches the maximum of a quasi-concave function.
+// highest finds the maximum of a quasi-concave function.
 func highest(low, high float64, f func(float64) float64) float64 {
 	for range 40 {
 		third := (high - low) / 3

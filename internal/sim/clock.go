@@ -7,8 +7,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/random"
 )
 
-// clock runs events in the order of their times; those of one time run in the
-// order in which they were asked for.
+// clock runs events in the order of their times. Events of one time run in the
+// order in which they were scheduled.
 type clock struct {
 	now   time.Duration
 	queue eventHeap
@@ -63,7 +63,7 @@ func (c *chance) next() uint64 {
 	return random.At(c.seed, c.drawn)
 }
 
-// below returns a number in [0, n); n is small, so that the bias is too.
+// below returns a number in [0, n). The bias is small, since n is small.
 func (c *chance) below(n int64) int64 {
 	if n <= 1 {
 		return 0

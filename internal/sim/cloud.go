@@ -48,7 +48,7 @@ func (r *run) order(l plan.Launch) {
 	r.clock.after(r.cfg.Fleet, func() { r.launch(c) })
 }
 
-// candidate is an offering that a launch may become.
+// candidate is an offering that a NodeClaim may become.
 type candidate struct {
 	typ catalog.InstanceType
 	of  catalog.Offering
@@ -113,8 +113,8 @@ func (r *run) out(key catalog.OfferingKey) bool {
 	})
 }
 
-// register lets the node join: it has its taints and its DaemonSet pods, and is
-// not ready.
+// register lets the node join. The node has its taints and its DaemonSet pods,
+// and is not ready.
 func (r *run) register(c *claim) {
 	if c.gone || c.Deleting {
 		return
@@ -147,7 +147,8 @@ func (r *run) register(c *claim) {
 			return
 		}
 		n.Ready = true
-		// The daemon takes the other startup taints for what their owners do.
+		// The run removes the other startup taints here, in place of the programs that
+		// own them.
 		r.untaint(n, append(slices.Clone(c.StartupTaints), notReady)...)
 	})
 }
@@ -192,7 +193,7 @@ func (r *run) remove(name string) {
 	r.clock.after(time.Second, func() { r.end(c) })
 }
 
-// end takes the instance and all that is on it away.
+// end removes the instance and everything on it.
 func (r *run) end(c *claim) {
 	if c.gone {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// Mode is how much of the core's means a run may use.
+// Mode says which means of the core a run may use.
 type Mode int
 
 // The modes.
@@ -32,8 +32,8 @@ type Workload struct {
 	Replicas        int64
 }
 
-// Outage lets launches fail for lack of capacity. An empty field of the
-// offering means any.
+// Outage makes launches fail for lack of capacity. An empty field of the
+// offering stands for any value.
 type Outage struct {
 	From, To time.Duration
 	Offering catalog.OfferingKey
@@ -49,12 +49,12 @@ type Config struct {
 	Policy     engine.Policy
 	Mode       Mode
 
-	// Rate is how many pods a second all controllers together create; default
-	// 100. Each creates some 20 a second, in batches of 1, 2, 4 and so on as the
-	// ReplicaSet controller does, so that Rate/20 of them are at work at a time.
+	// Rate is how many pods a second all controllers create together; default 100.
+	// Each controller creates some 20 a second, in batches of 1, 2, 4 and so on as
+	// the ReplicaSet controller does. So Rate/20 controllers work at a time.
 	Rate int64
-	// InSequence declares each workload when its controller gets to it; else all
-	// are declared at the start.
+	// InSequence declares a workload when its controller gets to it. Otherwise all
+	// workloads are declared at the start.
 	InSequence bool
 
 	Boot        time.Duration // from the launch until the node registers; default 40 s
@@ -67,7 +67,7 @@ type Config struct {
 	Settle      time.Duration // how long to watch after all pods run; default 60 s
 	Limit       time.Duration // the longest run; default 30 min
 
-	// Seen is shown what each Step decides; may be nil.
+	// Seen gets what each Step decides; may be nil.
 	Seen func(engine.Output)
 
 	Outages []Outage

@@ -21,7 +21,8 @@ type workload struct {
 	working  bool
 }
 
-// controllers create the pods of all workloads. Only so many work at a time.
+// controllers create the pods of all workloads. Only a limited number of them
+// work at a time.
 type controllers struct {
 	clock   *clock
 	all     []*workload
@@ -29,7 +30,7 @@ type controllers struct {
 	pace    time.Duration // between two pods of one controller
 	ordered bool          // a workload is declared when its turn comes
 	create  func(*workload)
-	changed func(*workload) // what it lacks changed
+	changed func(*workload) // called when the number of missing replicas has changed
 }
 
 func newControllers(c *clock, cfg Config) *controllers {
@@ -91,7 +92,7 @@ func (k *controllers) work(w *workload) {
 	})
 }
 
-// lost says that a pod is gone and is to be created anew.
+// lost says that a pod is gone and must be created anew.
 func (k *controllers) lost(w *workload) {
 	w.missing++
 	k.changed(w)

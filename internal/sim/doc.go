@@ -9,8 +9,8 @@
 // are durations since the start of the run, prices nano-dollars an hour.
 //
 // The model of the scheduler follows the default profile of kube-scheduler
-// v1.36: its queues with back-off and the events that end waiting, the filters of
-// the core itself, nominations, and the default scoring. Image locality is left
-// out (no node has any image), and so is preemption, since what is played here
-// has no pods to preempt.
+// v1.36: its queues with back-off, the events that wake waiting pods, the core's
+// own filters, nominations, and the default scoring. Image locality is left out,
+// since no node has any image. Preemption is left out, since a run has no pods to
+// preempt.
 package sim

@@ -8,8 +8,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// The cheapest type for each mix runs out for a while: what was launched comes
-// up as another, and what finds no capacity at all is launched again.
+// The cheapest type for each mix runs out for a while. Some NodeClaims come up
+// as another type; a NodeClaim that finds no capacity at all is launched again.
 func TestRun_SurvivesOfferingsThatRunOut(t *testing.T) {
 	cfg := config(mixed(7)...)
 	cfg.Boot = 5 * time.Second
@@ -73,8 +73,9 @@ func TestRun_EmptyNodesAreGoneAfterSettling(t *testing.T) {
 func TestBound_IsReachedByAFullNodeAndNeverExceeded(t *testing.T) {
 	// 15,800m and 63,360Mi are what an m.4xlarge leaves beside the DaemonSet.
 	full := config(Workload{Namespace: "default", Name: "w", Shape: shape(15_800, 64_896), Replicas: 3})
-	// Of the large sizes the system and the DaemonSets take the smallest part, so
-	// that part of an m.8xlarge is cheaper; no fleet of whole nodes is.
+	// The system and the DaemonSets take a smaller part of a large size. So the
+	// bound prices pods as parts of an m.8xlarge, which is cheaper than any fleet
+	// of whole nodes.
 	lowest := quantity.Money(3 * 96_000_000 * 8 * 98 / 100)
 	if got := Bound(full); got > 3*96_000_000*8 || got < lowest {
 		t.Errorf("bound %s, want at most %s and at least %s", got.Dollars(), quantity.Money(3*96_000_000*8).Dollars(), lowest.Dollars())
@@ -105,7 +106,7 @@ func TestControllers_StartSlowlyAndKeepTheRate(t *testing.T) {
 		t.Errorf("%d pods, the last after %s", len(at), at[len(at)-1])
 	}
 	for i, n := range []int{1, 2, 4, 8} {
-		// Each batch waits until the controller would have created the one before.
+		// Each batch waits until the controller has had time for the batch before it.
 		if got := batches[time.Duration((1<<i)-1)*50*time.Millisecond]; got != n {
 			t.Errorf("batch %d has %d pods, want %d", i, got, n)
 		}

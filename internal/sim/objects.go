@@ -10,14 +10,15 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// What a container counts for in scoring where it requests none of it.
+// Amounts that scoring assumes for a container without a request (the
+// kube-scheduler's DefaultMilliCPURequest and DefaultMemoryRequest).
 const (
 	defaultMilliCPU    = 100
 	defaultMemoryBytes = 200 << 20
 )
 
-// pod is a pod of the API together with its place in the scheduler's queue and
-// what the report wants to know of it.
+// pod is a pod of the API, with its place in the scheduler's queue and the times
+// that the report needs.
 type pod struct {
 	cluster.Pod
 	kind *kind
@@ -42,7 +43,7 @@ type kind struct {
 	shape            cluster.Shape
 	labels           label.Labels
 	milliCPU, memory int64 // as scoring counts them
-	owned            bool  // by a controller: the default spreading applies
+	owned            bool  // by a controller, so that the default spreading applies
 }
 
 func newKind(name string, shape cluster.Shape, labels label.Labels) *kind {
@@ -91,7 +92,8 @@ func (n *node) remove(p *pod) {
 	n.pods = slices.DeleteFunc(n.pods, func(x *pod) bool { return x == p })
 }
 
-// static says what of the node's labels and taints keeps pods of the kind away.
+// static says why the node's labels and taints keep pods of the kind away; 0 if
+// they do not.
 func (n *node) static(k *kind) refusal {
 	r, known := n.allows[k]
 	if known {

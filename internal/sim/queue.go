@@ -12,12 +12,12 @@ type queueName int
 const (
 	notQueued     queueName = iota
 	active                  // to be tried, by priority and then by age
-	backingOff              // to be tried when its back-off ends, or when there is nothing else to do
-	unschedulable           // not to be tried before something happens that may help it
+	backingOff              // to be tried when its back-off ends, or earlier if no pod is active
+	unschedulable           // not to be tried before an event that may help it
 )
 
-// Back-off of a pod after its first failed attempt and at most; whole windows
-// end together.
+// Back-off of a pod: after its first failed attempt, and at most. Back-offs that
+// end in one window end together.
 const (
 	firstBackoff  = time.Second
 	maxBackoff    = 10 * time.Second
@@ -81,8 +81,8 @@ func (q *queues) take(p *pod) {
 	p.queue = notQueued
 }
 
-// pop returns the pod to be tried next: where nothing is active, one that is
-// backing off.
+// pop returns the pod to be tried next. Where no pod is active, it returns one
+// that is backing off.
 func (q *queues) pop(now time.Duration) *pod {
 	for len(q.backoff.pods) > 0 && q.backoff.pods[0].backoff < now.Truncate(backoffWindow) {
 		q.put(q.backoff.pods[0], active)
@@ -97,7 +97,7 @@ func (q *queues) pop(now time.Duration) *pod {
 	return nil
 }
 
-// failed puts the pod aside until something happens that may help it.
+// failed puts the pod aside until an event may help it.
 func (q *queues) failed(p *pod, now time.Duration, why refusal) {
 	p.attempts++
 	p.since, p.refused = now, why

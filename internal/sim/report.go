@@ -26,13 +26,13 @@ type Report struct {
 	Bound        quantity.Money // no fleet for these pods costs less; see Bound
 	Cost         quantity.Money // of the fleet when the last pod was bound
 	Settled      quantity.Money // when the run ended
-	Peak         quantity.Money // the higher of the two
+	Peak         quantity.Money // the higher of Cost and Settled
 	Nodes        int
 	NodesSettled int
 
 	AllRun time.Duration // when the last pod was bound
 	Wait   Spread        // from a pod's creation to the first plan that places it
-	Held   Spread        // of that, after the first plan that saw it
+	Held   Spread        // part of Wait after the first plan that saw the pod
 	Run    Spread        // from a pod's creation until it was bound
 }
 
@@ -48,7 +48,7 @@ func spreadOf(all []time.Duration) Spread {
 	return Spread{Median: at(50), P95: at(95), Max: at(100)}
 }
 
-// Over is by how many thousandths the cost is above the bound.
+// Over is how far the cost is above the bound, in thousandths of the bound.
 func (r Report) Over(cost quantity.Money) int64 {
 	if r.Bound == 0 {
 		return 0

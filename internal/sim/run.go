@@ -56,7 +56,7 @@ func Run(cfg Config) Report {
 	return r.report
 }
 
-// topology judges by what is bound, as the filters of the core do.
+// topology judges by the bound pods alone, as the core's own filters do.
 func (r *run) topology(p *pod) func(*node) bool {
 	shape := &p.kind.shape
 	if !r.scheduler.social && !slices.ContainsFunc(shape.Spread, func(x cluster.Spread) bool { return !x.Soft }) {
@@ -86,8 +86,8 @@ func (r *run) create(w *workload) {
 	r.daemon.changed()
 }
 
-// bound notes that a pod runs. When it is the last, the fleet is priced and the
-// time to settle begins.
+// bound notes that a pod runs. The last pod to run sets the price of the fleet
+// and begins the time to settle.
 func (r *run) bound(p *pod) {
 	now := r.clock.now
 	p.ran = now

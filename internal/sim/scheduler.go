@@ -7,8 +7,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
-// scheduler is the model of the kube-scheduler: one attempt after the other,
-// each against all that is known at its time.
+// scheduler is the model of the kube-scheduler. It makes one attempt after the
+// other, each with everything that is known at its time.
 type scheduler struct {
 	clock   *clock
 	chance  *chance
@@ -16,15 +16,15 @@ type scheduler struct {
 	nodes   []*node
 	byName  map[string]*node
 	start   int  // where the next search begins
-	social  bool // some pod has a say about where others are
+	social  bool // some pod has a rule about where other pods are
 	queues  queues
 	busy    bool
 	count   int64
 
 	bound func(*pod) // a pod was bound
 	wrote func(*pod) // a pod's condition or nomination was written
-	// topology returns which nodes the rules about other pods leave to the pod;
-	// nil where they leave all.
+	// topology returns which nodes the rules about other pods leave to the pod; nil
+	// where they leave all nodes.
 	topology func(*pod) func(*node) bool
 }
 
@@ -42,8 +42,8 @@ func (s *scheduler) addPod(p *pod) {
 	s.proceed()
 }
 
-// removePod forgets a pod that is deleted. The room that it leaves or held may
-// help others.
+// removePod forgets a deleted pod. The room that the pod had or held may help
+// other pods.
 func (s *scheduler) removePod(p *pod) {
 	s.queues.take(p)
 	held := p.node != nil || p.Nominated != ""
@@ -90,7 +90,7 @@ func (s *scheduler) updateNode(n *node, change func(*cluster.Node)) {
 	})
 }
 
-// removeNode forgets a node; its pods are removed by whoever removes it.
+// removeNode forgets a node. Its caller removes the pods of the node.
 func (s *scheduler) removeNode(n *node) {
 	delete(s.byName, n.Name)
 	s.nodes = slices.DeleteFunc(s.nodes, func(x *node) bool { return x == n })
@@ -112,8 +112,8 @@ func (s *scheduler) nominate(p *pod, node string) {
 	}
 }
 
-// freed says that the pod no longer holds room on the node it was nominated
-// for, which may help those of no higher priority.
+// freed says that the pod no longer holds room on the node of its nomination.
+// This may help pods of no higher priority.
 func (s *scheduler) freed(p *pod) {
 	s.wake(func(x *pod) bool { return x.refused&byFit != 0 && x.Shape.Priority <= p.Shape.Priority })
 }
@@ -175,8 +175,8 @@ func (s *scheduler) try() {
 	s.clock.after(s.attempt, s.try)
 }
 
-// refuse marks the pod. Preemption finds nothing, so that a nomination is
-// cleared.
+// refuse marks the pod as unschedulable. Preemption finds nothing, so the
+// scheduler clears the nomination.
 func (s *scheduler) refuse(p *pod, why refusal) {
 	s.queues.failed(p, s.clock.now, why)
 	written := !p.Unschedulable || p.Nominated != ""
@@ -190,8 +190,8 @@ func (s *scheduler) refuse(p *pod, why refusal) {
 	}
 }
 
-// place returns the node for the pod, or why there is none. The node that it is
-// nominated for is tried first.
+// place returns the node for the pod, or why there is none. It tries the node of
+// the pod's nomination first.
 func (s *scheduler) place(p *pod) (*node, refusal) {
 	allowed := s.topology(p)
 	filter := func(n *node) refusal {
@@ -228,8 +228,9 @@ func (s *scheduler) place(p *pod) (*node, refusal) {
 	return s.best(p, feasible), 0
 }
 
-// enough is how many feasible nodes are looked for among n: all up to 100, then
-// a share that falls from 50 % to 5 %.
+// enough is how many feasible nodes the scheduler looks for among n nodes: all
+// up to 100, then a share that falls from 50 % to 5 %
+// (percentageOfNodesToScore).
 func enough(n int) int {
 	const least = 100
 	if n < least {
@@ -238,8 +239,8 @@ func enough(n int) int {
 	return max(least, n*max(5, 50-n/125)/100)
 }
 
-// filter says why the pod cannot run on the node now. Pods nominated for the
-// node that are of no lower priority count as if they ran there.
+// filter says why the pod cannot run on the node now. Pods that are nominated
+// for the node count as if they ran there, unless their priority is lower.
 func (s *scheduler) filter(p *pod, n *node) refusal {
 	if n.Cordoned {
 		return byTaint

@@ -17,8 +17,8 @@ const (
 	top            = 100
 )
 
-// best returns the node with the highest score; each of several has the same
-// chance.
+// best returns the node with the highest score. Nodes with the same score have
+// the same chance.
 func (s *scheduler) best(p *pod, feasible []*node) *node {
 	totals := s.scores(p, feasible)
 	var best *node
@@ -36,7 +36,7 @@ func (s *scheduler) best(p *pod, feasible []*node) *node {
 	return best
 }
 
-// scores are the weighted sums of what the plugins say of the nodes.
+// scores are the weighted sums of the plugins' scores of the nodes.
 func (s *scheduler) scores(p *pod, feasible []*node) []int64 {
 	totals := make([]int64, len(feasible))
 	part := make([]int64, len(feasible))
@@ -81,8 +81,9 @@ func leastAllocated(k *kind, n *node) int64 {
 	return (free(n.milliCPU+k.milliCPU, n.Allocatable.MilliCPU) + free(n.memory+k.memory, n.Allocatable.MemoryBytes)) / 2
 }
 
-// balance is higher the more the pod brings the use of CPU and of memory
-// together (NodeResourcesBalancedAllocation): 75 if it changes nothing.
+// balance is higher the closer the pod brings the used shares of CPU and memory
+// to each other (NodeResourcesBalancedAllocation). It is 75 if the pod changes
+// nothing.
 func balance(k *kind, n *node) int64 {
 	if k.shape.Requests.MilliCPU == 0 && k.shape.Requests.MemoryBytes == 0 {
 		return 0
@@ -95,7 +96,8 @@ func balance(k *kind, n *node) int64 {
 	return top/2 + (top/2+with-even(n.used.MilliCPU, n.used.MemoryBytes))/2
 }
 
-// repelled counts the taints that would rather not have the pod.
+// repelled counts the node's preferences (PreferNoSchedule) that the pod does
+// not tolerate.
 func repelled(k *kind, n *node) int64 {
 	var count int64
 	for _, t := range n.Taints {
@@ -124,8 +126,8 @@ func preferred(k *kind, n *node) int64 {
 	return sum
 }
 
-// normalize scales scores to 0..100 of the highest; reversed where less is
-// better.
+// normalize scales scores to 0..100 of the highest score. With reverse, the
+// lowest score becomes the best.
 func normalize(scores []int64, reverse bool) {
 	var highest int64
 	for _, x := range scores {
@@ -142,8 +144,8 @@ func normalize(scores []int64, reverse bool) {
 	}
 }
 
-// defaultSpread is what holds for pods of a controller that name no spread:
-// over nodes and over zones.
+// defaultSpread is the kube-scheduler's own default for pods of a controller
+// that declare no spread: over nodes and over zones.
 func defaultSpread() []cluster.Spread {
 	return []cluster.Spread{
 		{Key: label.Hostname, MaxSkew: 3, Soft: true},
@@ -151,7 +153,8 @@ func defaultSpread() []cluster.Spread {
 	}
 }
 
-// spread scores the soft spreads of the pod. It returns false where it has none.
+// spread scores the soft spreads of the pod. It returns false where the pod has
+// none.
 func (s *scheduler) spread(p *pod, feasible []*node, out []int64) bool {
 	rules, own := defaultSpread(), true
 	if len(p.Shape.Spread) > 0 {
@@ -196,8 +199,8 @@ func (s *scheduler) spread(p *pod, feasible []*node, out []int64) bool {
 	return true
 }
 
-// spreadOver adds the score of one rule: the pods that it counts in the node's
-// domain, weighted by how many domains there are.
+// spreadOver adds the score of one soft spread: the number of pods that the
+// spread counts in the node's domain, weighted by the number of domains.
 func (s *scheduler) spreadOver(p *pod, r cluster.Spread, own bool, feasible []*node, ignored []bool, sums []float64) {
 	count := func(n *node) int64 {
 		if own {
@@ -252,8 +255,8 @@ func matching(n *node, p *pod, selector cluster.PodSelector) int64 {
 	return count
 }
 
-// attraction scores preferred pod affinity and anti-affinity, of the pod and of
-// those that run. It returns false where there is none.
+// attraction scores preferred pod affinity and anti-affinity, both of the pod
+// and of the running pods. It returns false where there is none.
 func (s *scheduler) attraction(p *pod, feasible []*node, out []int64) bool {
 	sums := map[[2]string]int64{}
 	found := false
@@ -262,7 +265,7 @@ func (s *scheduler) attraction(p *pod, feasible []*node, out []int64) bool {
 			v, there := n.Labels.Get(t.Key)
 			w := int64(t.Weight)
 			if w == 0 && sign > 0 && of != p {
-				w = 1 // who must be near such pods would also like to be
+				w = 1 // a required term of a running pod counts with hardPodAffinityWeight, which is 1 by default
 			}
 			if w > 0 && there && selects(t, of, other) {
 				sums[[2]string{t.Key, v}] += sign * w
@@ -304,7 +307,7 @@ func (s *scheduler) attraction(p *pod, feasible []*node, out []int64) bool {
 	return true
 }
 
-// selects says whether a term of one pod is about the other.
+// selects says whether a term of the pod of selects the pod other.
 func selects(t cluster.PodTerm, of, other *pod) bool {
 	in := t.InNamespaces.Selects(nil)
 	for _, ns := range t.Namespaces {

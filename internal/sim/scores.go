@@ -6,9 +6,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
-// Scores are what the model of the scheduler gives each of the nodes for a pod,
-// all of which could take it, while others run. Pods of one owner are of one
-// workload. It lets the model be held against the kube-scheduler's own plugins.
+// Scores are the scores that the model gives the nodes for a pod, while other
+// pods run. Every node must be able to take the pod. Pods of one owner are of
+// one workload. Tests use Scores to compare the model with the kube-scheduler's
+// own plugins.
 func Scores(nodes []cluster.Node, running []cluster.Pod, p cluster.Pod) []int64 {
 	s := newScheduler(&clock{}, &chance{}, time.Millisecond)
 	kinds := map[cluster.Owner]*kind{}

@@ -15,8 +15,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// instanceType has a share of CPU and memory taken off for the system, and is
-// sold in two zones.
+// instanceType makes a type that keeps a share of its CPU and memory for the
+// system, and is sold in two zones.
 func instanceType(name string, vcpu, gib int64, price quantity.Money) catalog.InstanceType {
 	capacity := quantity.Resources{MilliCPU: vcpu * 1000, MemoryBytes: gib << 30, EphemeralBytes: 20 << 30, PodSlots: 110}
 	t := catalog.InstanceType{
@@ -85,9 +85,10 @@ func TestRun_SameSeedSameReport(t *testing.T) {
 	}
 }
 
-// Large pods that the scheduler tries among small ones find no room on nodes that
-// these have filled evenly, and nodes are bought for them again. Nodes that prefer
-// them, and open together with the others, keep it for them.
+// The scheduler tries large pods among small ones. The small pods fill the nodes
+// evenly, so that no node has room for a large pod, and nodes would be bought
+// again. A node that prefers the large pods, and that opens together with the
+// other nodes, keeps its room for them.
 func TestRun_LargePodsFindTheirNodesWithoutNominations(t *testing.T) {
 	var over int64
 	const runs = 8
@@ -118,8 +119,8 @@ func TestRun_EveryPodEndsRunningInEveryMode(t *testing.T) {
 	}
 }
 
-// Packed piece by piece as they come, and never moved, the same pods cost 4.9 %
-// more than the bound, which is of all at once.
+// If pods that come piece by piece were packed as they come and never moved, the
+// fleet would cost 4.9 % more than the bound, which counts all pods at once.
 func TestRun_PodsThatComeInPiecesAreHardlyDearerThanAllAtOnce(t *testing.T) {
 	var over int64
 	for _, seed := range []uint64{5, 6, 7} {

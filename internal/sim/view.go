@@ -7,8 +7,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
-// view is the cluster as the core sees it: a snapshot, and what has changed
-// since.
+// view is the cluster as the core sees it: a snapshot, and the changes since the
+// snapshot.
 type view struct {
 	base      cluster.Snapshot
 	pods      map[*pod]bool // true where it is gone
@@ -76,8 +76,8 @@ func (v *view) snapshot() cluster.Snapshot {
 }
 
 func (v *view) apply(d cluster.Delta) {
-	// In the order in which they came into being, so that a run is the same each
-	// time in the least detail.
+	// The pods come in the order in which they were created, so that a run repeats
+	// itself to the last detail.
 	slices.SortFunc(d.Put.Pods, func(a, b cluster.Pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) })
 	var err error
 	if v.base, err = v.base.Apply(d); err != nil {

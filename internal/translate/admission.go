@@ -12,11 +12,12 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
-// admit does to a pod made from a template what the API server will, as far as
-// it changes where and when the pod can run: requests that follow from limits and
-// LimitRanges, how long nodes that fail are tolerated, and what its classes say.
-// It returns false where the API server will not let the pod in. The pod's spec
-// is a template's: what changes is copied.
+// admit does to a pod that was made from a template what the admission of the
+// API server will do to it, as far as admission changes where and when the pod
+// can run. It derives requests from limits and LimitRanges, adds the default
+// tolerations of failing nodes, and applies the pod's classes. It returns false
+// where the API server will refuse the pod. The spec belongs to the template, so
+// admit copies what it changes.
 func admit(p *corev1.Pod, l Lookups) bool {
 	var ranges []*corev1.LimitRange
 	if l.LimitRanges != nil {
@@ -45,9 +46,9 @@ func prioritize(p *corev1.Pod, l Lookups) bool {
 	return found || p.Spec.PriorityClassName == ""
 }
 
-// classify gives the pod the overhead of its RuntimeClass and holds it to nodes
-// that support that (admission plugin RuntimeClass). A node selector of the pod's
-// own must agree.
+// classify gives the pod the overhead of its RuntimeClass, and restricts the pod
+// to nodes that support the class (admission plugin RuntimeClass). It returns
+// false where the pod's own node selector contradicts the class.
 func classify(p *corev1.Pod, l Lookups) bool {
 	if p.Spec.RuntimeClassName == nil {
 		return true
@@ -94,8 +95,8 @@ func exists(key string, effect corev1.TaintEffect) corev1.Toleration {
 	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
 }
 
-// daemonTolerations are those that the DaemonSet controller gives its pods
-// beside the ones that admit gives.
+// daemonTolerations are the tolerations that the DaemonSet controller adds to
+// its pods. The tolerations that admit adds are not among them.
 func daemonTolerations(hostNetwork bool) []corev1.Toleration {
 	var out []corev1.Toleration
 	for _, key := range []string{corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
@@ -107,8 +108,8 @@ func daemonTolerations(hostNetwork bool) []corev1.Toleration {
 	return out
 }
 
-// withRequests fills in requests: those equal to the limits that the container
-// has, then the LimitRanges' defaults.
+// withRequests fills in missing requests: from the container's own limits first,
+// then from the defaults of the LimitRanges.
 func withRequests(in []corev1.Container, ranges []*corev1.LimitRange) []corev1.Container {
 	out := slices.Clone(in)
 	for i := range out {

@@ -11,10 +11,11 @@ import (
 // excludedBy is the value of the label that takes a node out of load balancers.
 const excludedBy = "karpenter"
 
-// Cordon is the merge patch that puts the taint that Karpenter uses for nodes
-// that go, and keeps load balancers from sending new traffic; nil where the taint
-// is there. Taints are one value to the API, which a patch replaces as a whole:
-// the resource version makes sure that it is the list that was read.
+// Cordon is the merge patch that puts Karpenter's taint for leaving nodes, and
+// takes the node out of load balancers. It is nil where the taint is there
+// already. A merge patch replaces the whole list of taints. So the patch names
+// the resource version that the list was read at, and the API server refuses it
+// if the list has changed.
 func Cordon(node *corev1.Node) map[string]any {
 	disrupted := v1.DisruptedTaint()
 	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) }) {

@@ -24,13 +24,14 @@ type schedulerConfig struct {
 }
 
 // DefaultSpread reads the cluster's default topology spread constraints from
-// JSON or YAML: the arguments of the kube-scheduler's plugin PodTopologySpread
-// under podTopologySpread. Nothing is no constraint. What is accepted follows
-// the validation of kubescheduler.config.k8s.io/v1 PodTopologySpreadArgs.
+// JSON or YAML. The text holds the arguments of the kube-scheduler's plugin
+// PodTopologySpread under podTopologySpread. An empty text means no constraint.
+// DefaultSpread accepts what the validation of kubescheduler.config.k8s.io/v1
+// PodTopologySpreadArgs accepts.
 func DefaultSpread(text string) ([]cluster.Spread, error) {
 	var config schedulerConfig
 	if err := yaml.UnmarshalStrict([]byte(text), &config); err != nil {
-		return nil, fmt.Errorf("scheduler config: is not podTopologySpread.defaultConstraints in JSON or YAML: %s", oneLine(err))
+		return nil, fmt.Errorf("scheduler config: the text is not podTopologySpread.defaultConstraints in JSON or YAML: %s", oneLine(err))
 	}
 	args := config.PodTopologySpread
 	if args.DefaultingType != "" && args.DefaultingType != "List" {
@@ -60,7 +61,8 @@ func DefaultSpread(text string) ([]cluster.Spread, error) {
 	return out, nil
 }
 
-// checkDefault checks what spread does not.
+// checkDefault checks the rules of a default constraint that spread does not
+// check.
 func checkDefault(c corev1.TopologySpreadConstraint) error {
 	if faults := validation.IsQualifiedName(c.TopologyKey); len(faults) > 0 {
 		return fmt.Errorf("topologyKey %q: %s", c.TopologyKey, faults[0])
@@ -88,9 +90,9 @@ func checkDefault(c corev1.TopologySpreadConstraint) error {
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // spreadByDefault returns the cluster's default constraints for a pod that
-// declares none. As in the scheduler they select the pods that the Services of
-// the pod and its controller select between them; where nothing selects the pod
-// there is no default.
+// declares none. As in the kube-scheduler, the constraints select pods by all
+// selectors that match the pod: those of its Services and that of its
+// controller. A pod that no selector matches gets no default constraint.
 func (l Lookups) spreadByDefault(p *corev1.Pod) []cluster.Spread {
 	if len(l.Spread) == 0 {
 		return nil

@@ -1,13 +1,14 @@
-// Package translate turns objects of the Kubernetes API into the words of the
-// decision core, and launches back into NodeClaims. It is the one place where
-// resource.Quantity, selectors and defaults of the API are interpreted; the
-// daemon and the provider share it. It therefore also knows what is read of
-// objects, and reduces them to that (Keeper).
+// Package translate turns objects of the Kubernetes API into the values that the
+// decision core reads (packages cluster, catalog and quantity), and launches
+// back into NodeClaims. It is the one place that interprets resource.Quantity,
+// selectors and defaults of the API; the daemon and the provider share it. So it
+// also knows which fields of an object are read, and Keeper reduces objects to
+// these fields.
 //
-// Invariants: pure, but for what a Keeper remembers to share; an object that
-// cannot be understood is an error that names the object, the field and the
-// remedy, never a guess; in a pod it is a text among what the core does not carry
-// out, which holds up that pod alone. What a pod refers to is found through
-// Lookups. Units: millicores and bytes, rounded up for requests and down for what
-// nodes offer.
+// Invariants: all functions are pure; only a Keeper has a memory, of values to
+// share. An object that cannot be understood is an error that names the object,
+// the field and the remedy, never a guess. A fault in a pod goes into
+// Shape.Unsupported instead, so that it holds up that pod alone. Lookups finds
+// the objects that a pod refers to. Units: millicores and bytes, rounded up for
+// requests and down for what nodes offer.
 package translate

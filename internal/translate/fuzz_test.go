@@ -14,7 +14,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// What ParseInterruption accepts is written so that it is read again.
+// An interruption that ParseInterruption accepts is the same after it is written
+// and read again.
 func FuzzParseInterruption(f *testing.F) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	f.Add(translate.FormatInterruption(cluster.Interruption{Reason: "spot_interrupted", Noticed: now, Deadline: now.Add(time.Minute)}))
@@ -42,7 +43,8 @@ func FuzzParseInterruption(f *testing.F) {
 	})
 }
 
-// DefaultSpread never panics, and what it accepts the core accepts of a pod.
+// DefaultSpread never panics. A pod with constraints that DefaultSpread accepts
+// is one that the core accepts.
 func FuzzDefaultSpread(f *testing.F) {
 	f.Add("")
 	f.Add("podTopologySpread:\n  defaultConstraints:\n  - maxSkew: 1\n    topologyKey: zone\n    whenUnsatisfiable: ScheduleAnyway\n")
@@ -64,8 +66,8 @@ func FuzzDefaultSpread(f *testing.F) {
 	})
 }
 
-// Any JSON that decodes to a pod can be translated, twice to the same, and what
-// comes out can be told to a cluster, which may refuse it but does not break.
+// Any JSON that decodes to a pod can be translated, and gives the same result
+// twice. A cluster may refuse the result, but takes no harm.
 func FuzzPod(f *testing.F) {
 	for _, s := range []string{
 		`{}`,
@@ -113,8 +115,8 @@ func FuzzPod(f *testing.F) {
 	})
 }
 
-// Any JSON that decodes to a NodePool or NodeClaim can be translated; a pool that
-// is not ready says why.
+// Any JSON that decodes to a NodePool or NodeClaim can be translated. A pool
+// that is not ready says why.
 func FuzzPool(f *testing.F) {
 	f.Add([]byte(`{}`))
 	f.Add([]byte(`{"metadata":{"name":"p"},"spec":{"weight":100,"limits":{"cpu":"-1","nodes":"1e30"},"template":{"metadata":{"labels":{"":"~"}},"spec":{"nodeClassRef":{"name":"c"},"requirements":[{"key":"karpenter.sh/capacity-type","operator":"In","values":["spot"],"minValues":2},{"key":"x","operator":"Gt","values":["y"]}],"taints":[{"key":"a","effect":"NoSchedule"}]}}}}`))

@@ -15,14 +15,15 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
-// Keeper reduces objects of the API to what is read of them, for whoever keeps
-// many. The rule: what is read is copied by name and the rest is dropped, so that
-// a field that Kubernetes comes to have costs nothing. Whoever reads another
-// field names it here; the tests of Keeper fill every field, and fail where an
-// object means something else than what is kept of it.
+// Keeper reduces API objects to the fields that are read, for callers that keep
+// many objects. It copies by name each field that is read, and drops the rest,
+// so that a field that a later Kubernetes release adds costs nothing. Code that
+// reads another field must add the field here. The tests of Keeper fill every
+// field, and fail where an object means something else than what Keeper kept of
+// it.
 //
-// What many objects have alike is kept once: such parts must not be changed.
-// Safe for use by many goroutines.
+// Parts that many objects have in common are kept once, so callers must not
+// change them. A Keeper is safe for use by many goroutines.
 type Keeper struct {
 	mu        sync.Mutex
 	labels    shared[map[string]string]
@@ -40,8 +41,8 @@ func NewKeeper() *Keeper {
 	}}}
 }
 
-// Keep reduces the object, in place. To keep what is kept already changes
-// nothing. Of kinds that it does not know it drops who wrote which field.
+// Keep reduces the object in place. A second Keep changes nothing. Of an object
+// of an unknown kind it drops the managed fields only.
 func (k *Keeper) Keep(object metav1.Object) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -73,7 +74,7 @@ func keepMeta(o metav1.Object) metav1.ObjectMeta {
 	}
 }
 
-// keepAnnotations returns those with one of the keys.
+// keepAnnotations returns the annotations with one of the keys.
 func keepAnnotations(all map[string]string, keys ...string) map[string]string {
 	var out map[string]string
 	for _, key := range keys {
@@ -96,7 +97,8 @@ func keepOwner(o metav1.Object) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, Controller: ref.Controller}}
 }
 
-// keepNode keeps the lists and maps whole that registration and drains write back.
+// keepNode keeps whole the lists and maps that registration and drains write
+// back.
 func keepNode(n *corev1.Node) {
 	meta := keepMeta(n)
 	meta.Labels, meta.Annotations, meta.OwnerReferences, meta.Finalizers = n.Labels, n.Annotations, n.OwnerReferences, n.Finalizers
@@ -112,8 +114,8 @@ func keepNode(n *corev1.Node) {
 	}
 }
 
-// keepReplicaSet drops the template of one that wants no pods: a Deployment keeps
-// ten such for each that is in use.
+// keepReplicaSet drops the template of a ReplicaSet that wants no pods. A
+// Deployment keeps ten such ReplicaSets by default for each one in use.
 func keepReplicaSet(r *appsv1.ReplicaSet) {
 	spec := appsv1.ReplicaSetSpec{Replicas: r.Spec.Replicas, Selector: r.Spec.Selector}
 	if replicas(r.Spec.Replicas) > 0 {
@@ -144,7 +146,8 @@ func keepStatefulSet(s *appsv1.StatefulSet) {
 	}}
 }
 
-// keepJob drops the template of one that has ended or rests: CronJobs leave many.
+// keepJob drops the template of a Job that has ended or is suspended, since
+// CronJobs leave many such Jobs.
 func keepJob(j *batchv1.Job) {
 	spec := batchv1.JobSpec{
 		Suspend: j.Spec.Suspend, ManagedBy: j.Spec.ManagedBy, Parallelism: j.Spec.Parallelism, Completions: j.Spec.Completions,
@@ -168,7 +171,7 @@ func keepJob(j *batchv1.Job) {
 	*j = batchv1.Job{ObjectMeta: keepMeta(j), Spec: spec, Status: status}
 }
 
-// keepStorage keeps what volumes say of where pods can run.
+// keepStorage keeps the fields of storage objects that say where pods can run.
 func keepStorage(object metav1.Object) {
 	meta := keepMeta(object)
 	switch o := object.(type) {
@@ -208,7 +211,8 @@ func keepStorage(object metav1.Object) {
 	}
 }
 
-// keepPolicy keeps what other objects say of pods by selecting or defaulting.
+// keepPolicy keeps the fields of objects that select pods or set defaults for
+// them.
 func keepPolicy(object metav1.Object) {
 	meta := keepMeta(object)
 	switch o := object.(type) {

@@ -10,15 +10,15 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
-// podParts are what pods of one template have alike.
+// podParts are the parts that pods of one template have in common.
 type podParts struct {
 	spec   corev1.PodSpec // without the node
 	status corev1.PodStatus
 	notes  map[string]string
 }
 
-// pod keeps of a finished one that it was there: it takes no room, and is not
-// what others are like.
+// pod reduces a pod. Of a finished pod it drops spec and status: the pod takes
+// no room, and no other pod is modelled on it.
 func (k *Keeper) pod(p *corev1.Pod) {
 	meta := keepMeta(p)
 	meta.Generation, meta.Namespace = 0, k.text(meta.Namespace)
@@ -47,8 +47,8 @@ func (k *Keeper) pod(p *corev1.Pod) {
 	p.Spec.NodeName = node
 }
 
-// keepTemplate keeps of a template what is read of pods, and what admission reads
-// to make pods of it.
+// keepTemplate keeps the fields of a template that are read of pods, and those
+// that admission reads to make pods of the template.
 func keepTemplate(t *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	out := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: t.Labels, Annotations: keepAnnotations(t.Annotations, podAnnotations()...)},
@@ -58,8 +58,8 @@ func keepTemplate(t *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	return out
 }
 
-// keepSpec leaves out the node. Limits are read of templates only: of pods,
-// requests have been made of them.
+// keepSpec leaves out the node. It keeps limits of templates only: the API
+// server has already derived a pod's requests from them.
 func keepSpec(s *corev1.PodSpec, limits bool) corev1.PodSpec {
 	out := corev1.PodSpec{
 		SchedulerName: s.SchedulerName, SchedulingGates: s.SchedulingGates, SchedulingGroup: s.SchedulingGroup,
@@ -73,7 +73,7 @@ func keepSpec(s *corev1.PodSpec, limits bool) corev1.PodSpec {
 		out.Resources = &corev1.ResourceRequirements{Requests: s.Resources.Requests}
 	}
 	if len(s.ResourceClaims) > 0 {
-		out.ResourceClaims = []corev1.PodResourceClaim{{Name: s.ResourceClaims[0].Name}} // that there is one is all that matters
+		out.ResourceClaims = []corev1.PodResourceClaim{{Name: s.ResourceClaims[0].Name}} // only that there is one matters
 	}
 	return out
 }
@@ -118,8 +118,8 @@ func keepVolumes(in []corev1.Volume) []corev1.Volume {
 	return out
 }
 
-// keepStatus keeps what decides on how much a pod takes while it is resized in
-// place, and what its conditions say.
+// keepStatus keeps the pod's conditions, and what decides how much room the pod
+// takes while it is resized in place.
 func keepStatus(p *corev1.Pod) corev1.PodStatus {
 	var out corev1.PodStatus
 	reported := func(s corev1.ContainerStatus) bool { return s.Resources != nil }

@@ -59,7 +59,8 @@ func newScene(seed uint64) scene {
 		p.Name = s.StatefulSet.Name + "-" + string(rune('0'+i))
 		s.Siblings = append(s.Siblings, p)
 	}
-	// What is being deleted or has a condition is soon told apart: most are not.
+	// An object that is being deleted or has a condition is soon told apart from
+	// others. So most objects of the scene are not.
 	for i, o := range s.objects() {
 		if i%7 != int(seed%7) {
 			o.SetDeletionTimestamp(nil)
@@ -125,8 +126,8 @@ func (s *scene) lookups() translate.Lookups {
 	}
 }
 
-// meaning is what every entry point makes of the scene, and what the world reads
-// of it by itself.
+// meaning is what every entry point makes of the scene, and what package world
+// reads of it by itself.
 func (s *scene) meaning() map[string]any {
 	l, siblings := s.lookups(), slices.Values(s.Siblings)
 	out := map[string]any{
@@ -161,7 +162,8 @@ func (s *scene) meaning() map[string]any {
 
 const scenes = 500
 
-// The rule of Keeper: an object means what it meant, whoever reads it.
+// The rule of Keeper: an object means the same before and after Keep, for every
+// reader.
 func TestKeep_ObjectsMeanWhatTheyMeant(t *testing.T) {
 	k := translate.NewKeeper()
 	meant := map[string]int{}
@@ -187,7 +189,7 @@ func TestKeep_ObjectsMeanWhatTheyMeant(t *testing.T) {
 	}
 }
 
-// Informers keep an object twice where an API server streams it.
+// An informer keeps an object twice where the API server streams lists.
 func TestKeep_TwiceIsOnce(t *testing.T) {
 	k := translate.NewKeeper()
 	for seed := range uint64(300) {
@@ -203,7 +205,7 @@ func TestKeep_TwiceIsOnce(t *testing.T) {
 	}
 }
 
-// A field that nothing reads takes no room: who wrote what, probes, environment,
+// A field that nothing reads takes no room: managed fields, probes, environment,
 // and the status of containers.
 func TestKeep_DropsWhatNobodyReads(t *testing.T) {
 	k := translate.NewKeeper()
@@ -242,8 +244,8 @@ func TestKeep_SharesWhatPodsHaveAlike(t *testing.T) {
 	}
 }
 
-// A volume of a directory of its node stays behind when its pod moves; that it is
-// one must be kept.
+// A volume on a directory of its node stays behind when its pod moves. So Keeper
+// must keep the fact that it is such a volume.
 func TestKeep_KnowsVolumesThatStayBehind(t *testing.T) {
 	for name, source := range map[string]corev1.PersistentVolumeSource{
 		"local": {Local: &corev1.LocalVolumeSource{Path: "/x"}}, "host path": {HostPath: &corev1.HostPathVolumeSource{Path: "/x"}},
@@ -271,7 +273,7 @@ func TestKeep_KnowsVolumesThatStayBehind(t *testing.T) {
 	}
 }
 
-// What is not asked for any more is forgotten.
+// A value that is not asked for any more is forgotten.
 func TestKeep_RemembersABoundedNumber(t *testing.T) {
 	k := translate.NewKeeper()
 	last := map[string]string{}

@@ -16,11 +16,12 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// NodeClaim writes a launch as the NodeClaim that asks for it. The instance
-// types, zones, capacity type and reservation that were decided on replace the pool's
-// requirements on them, with their minValues as far as they are met; the others
-// stay as they are. To the annotations of the pool's template comes whether
-// minValues was relaxed, and for which pods it is.
+// NodeClaim writes a launch as the NodeClaim that asks for it. The launch's
+// instance types, zones, capacity type and reservation replace the pool's
+// requirements on these labels. Their minValues stay as far as the launch meets
+// them. All other requirements stay as they are. Two annotations are added to
+// those of the pool's template: whether minValues was relaxed, and the pods that
+// the launch is for.
 func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeClaim {
 	types := make([]string, len(l.Types))
 	for i, c := range l.Types {
@@ -83,8 +84,9 @@ func formatPlanned(slots []cluster.Slot) string {
 	return strings.Join(parts, " ")
 }
 
-// parsePlanned reads what formatPlanned writes. What cannot be read is left out:
-// to refuse the NodeClaim for it would be to launch for all of its pods again.
+// parsePlanned reads what formatPlanned writes. It leaves out what it cannot
+// read. To refuse the whole NodeClaim instead would make the core launch again
+// for all of its pods.
 func parsePlanned(text string) []cluster.Slot {
 	var out []cluster.Slot
 	for _, part := range strings.Fields(text) {

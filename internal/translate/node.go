@@ -14,7 +14,7 @@ import (
 )
 
 // Node reads a Node. claim is the name of its NodeClaim, or empty. csi is its
-// CSINode, or nil, and drivers are those whose volumes are counted.
+// CSINode, or nil. drivers are the volume drivers whose volumes are counted.
 func Node(n *corev1.Node, claim string, csi *storagev1.CSINode, drivers []string) cluster.Node {
 	out := cluster.Node{
 		Name: n.Name, UID: string(n.UID), Labels: podLabels(n.Labels).With(label.NodeName, n.Name), Taints: Taints(n.Spec.Taints),
@@ -76,7 +76,7 @@ func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
 	}
 	for _, owner := range c.OwnerReferences {
 		if out.Pool == "" && owner.Kind == v1.NodePoolKind {
-			out.Pool = owner.Name // its label was taken off; its pool's limits still hold
+			out.Pool = owner.Name // without its label, it still counts against the limits of its pool
 		}
 	}
 	if i := strings.LastIndexByte(c.Status.ProviderID, '/'); i >= 0 {
@@ -90,9 +90,10 @@ func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
 	return out, nil
 }
 
-// reservationOf is the capacity reservation that the NodeClaim is in or, before it
-// is launched, asks for; of several the first. Once it is launched only its label
-// counts: a reservation may end under a machine that runs on.
+// reservationOf is the capacity reservation that the NodeClaim is in. Before the
+// launch it is the reservation that the NodeClaim asks for, the first of
+// several. After the launch only the label counts, since a reservation may end
+// while its instance runs on.
 func reservationOf(c *v1.NodeClaim, reqs label.Requirements) string {
 	if id := c.Labels[label.Reservation]; id != "" || c.Conditions().Get(v1.ConditionLaunched).IsTrue() {
 		return id

@@ -13,12 +13,12 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// FieldManager is the name under which the daemon writes; by it the daemon
-// tells its own nominations from the scheduler's.
+// FieldManager is the name under which the daemon writes. It tells the daemon's
+// own nominations from the kube-scheduler's.
 const FieldManager = "karpenterd"
 
-// Pod reads a pod. The second result is false for pods that are none of the
-// core's business, as Ours says.
+// Pod reads a pod. The second result is false for pods that the core ignores;
+// see Ours.
 func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	if !Ours(p) {
 		return cluster.Pod{}, false
@@ -36,8 +36,8 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	out.Pinned = mirror || out.Owner.Kind == "DaemonSet" || out.Owner.Kind == "Node"
 	out.Shape = shape(p, needs(p), l)
 	if out.Pinned {
-		// The DaemonSet controller names the node in each pod's affinity, which would
-		// make a class of each. It says nothing that Pinned does not.
+		// The DaemonSet controller names the node in each pod's affinity, so that
+		// every pod would be a class of its own. The affinity adds nothing to Pinned.
 		out.Shape.Affinity = nil
 	}
 	out.NominatedByUs = out.Nominated != "" && nominatedBy(p.ManagedFields, FieldManager)
@@ -49,8 +49,9 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	return out, true
 }
 
-// Ours says whether a pod takes room or may ask for some: finished ones do not,
-// nor do those that wait behind a gate or for another scheduler.
+// Ours says whether a pod takes room or may need some. It is false for finished
+// pods, and for unbound pods that wait behind a scheduling gate or for another
+// scheduler.
 func Ours(p *corev1.Pod) bool {
 	if finished(p) {
 		return false
@@ -69,10 +70,10 @@ func nominatedBy(entries []metav1.ManagedFieldsEntry, manager string) bool {
 	})
 }
 
-// podRequests sums what the pod takes of a node, as the scheduler of Kubernetes
-// 1.36 does: containers, restartable and other init containers, pod-level
-// requests, overhead, the larger of wanted and granted while a resize in place is
-// under way; and one pod slot.
+// podRequests sums what the pod takes of a node, as the kube-scheduler of
+// Kubernetes 1.36 does: containers, restartable and other init containers,
+// pod-level requests, overhead, and one pod slot. While a resize in place is
+// under way, the larger of the wanted and the granted amount counts.
 func podRequests(p *corev1.Pod) quantity.Resources {
 	r := Resources(podresources.PodRequests(p, podresources.PodResourcesOptions{
 		UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true,

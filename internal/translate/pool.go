@@ -12,7 +12,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// Pool reads a NodePool. One that is invalid is not ready and says why.
+// Pool reads a NodePool. An invalid NodePool is not ready, and NotReady says
+// why.
 func Pool(p *v1.NodePool) cluster.Pool {
 	t := p.Spec.Template
 	out := cluster.Pool{
@@ -57,16 +58,17 @@ func minValues(in []v1.Requirement) []cluster.MinValues {
 // efa is the resource of elastic fabric adapters.
 const efa = "vpc.amazonaws.com/efa"
 
-// Room is what EC2 says is left in a capacity reservation, which the status of an
-// EC2NodeClass does not.
+// Room is what EC2 says is left in a capacity reservation. The status of an
+// EC2NodeClass does not say this.
 type Room struct {
 	Left    int64
-	Counted time.Time // instances launched later are not in it; see catalog.Offering
+	Counted time.Time // an instance that is launched later takes from Left; see catalog.Offering
 }
 
 // Class applies an EC2NodeClass to the catalogue: the zones of its subnets, the
 // architectures of its images, its disk and kubelet settings, and its capacity
-// reservations with what is left in each. One of which that is not known is full.
+// reservations with the room left in each. A reservation without an entry in
+// rooms counts as full.
 func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, rooms map[string]Room) cluster.Class {
 	out := cluster.Class{Name: c.Name, Ready: c.Conditions().IsReady() && c.DeletionTimestamp == nil}
 	if !out.Ready {
@@ -106,7 +108,7 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 }
 
 // ImageFor returns the class's first image that runs on a node with these
-// labels; a label that instance types without the feature lack counts as absent.
+// labels. A label that is not among them counts as absent.
 func ImageFor(c *awsv1.EC2NodeClass, labels label.Labels) (string, bool) {
 	for _, image := range c.Status.AMIs {
 		ok := true
@@ -141,8 +143,8 @@ func rootVolume(c *awsv1.EC2NodeClass) int64 {
 	return catalog.DefaultRootVolumeBytes
 }
 
-// volumesAtLaunch counts a node's EBS volumes, of which the root volume is one
-// whether or not it is mapped.
+// volumesAtLaunch counts the EBS volumes of a new node. The root volume counts
+// even where no mapping names it.
 func volumesAtLaunch(c *awsv1.EC2NodeClass) int {
 	n := 1
 	for _, m := range c.Spec.BlockDeviceMappings {

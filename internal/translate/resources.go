@@ -11,8 +11,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Resources reads a ResourceList. Negative amounts count as zero: the API
-// refuses them, and no arithmetic should depend on that.
+// Resources reads a ResourceList. A negative amount counts as zero. The API
+// server refuses negative amounts, but no arithmetic should depend on that.
 func Resources(list corev1.ResourceList) quantity.Resources {
 	var r quantity.Resources
 	for name, q := range list {
@@ -32,8 +32,8 @@ func Resources(list corev1.ResourceList) quantity.Resources {
 	return r
 }
 
-// ResourceList writes a vector as the API does. Zero amounts are left out, and
-// slots to attach volumes, which are no resource of the API.
+// ResourceList writes a vector as the API does. It leaves out zero amounts, and
+// the slots to attach volumes, which are no resource of the API.
 func ResourceList(r quantity.Resources) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	put := func(name corev1.ResourceName, q *resource.Quantity) {
@@ -62,7 +62,7 @@ func Limits(list corev1.ResourceList) []quantity.Amount {
 		if name == corev1.ResourceCPU {
 			count = q.MilliValue()
 		}
-		// A limit of zero is a limit: keep it apart from an absent one.
+		// A limit of zero is a limit: keep it apart from a missing limit.
 		out.Extended = append(out.Extended, quantity.Amount{Name: string(name), Count: max(0, count)})
 	}
 	return slices.SortedFunc(slices.Values(out.Extended), func(a, b quantity.Amount) int { return strings.Compare(a.Name, b.Name) })

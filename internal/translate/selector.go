@@ -33,8 +33,8 @@ func podLabels(m map[string]string) label.Labels {
 	return label.FromMap(m)
 }
 
-// requirement reads one expression of a selector of the API, which knows fewer
-// liberties than Karpenter's: NotIn needs values too.
+// requirement reads one expression of a selector of the API. The API is stricter
+// than Karpenter: NotIn needs values, too.
 func requirement(key, operator string, values []string) (label.Requirement, error) {
 	r, err := label.NewRequirement(key, label.Operator(operator), values...)
 	if err == nil && label.Operator(operator) == label.NotIn && len(values) == 0 {
@@ -43,8 +43,8 @@ func requirement(key, operator string, values []string) (label.Requirement, erro
 	return r, err
 }
 
-// selector reads a label selector: a missing one selects nothing, an empty one
-// everything.
+// selector reads a label selector. A missing selector selects nothing, an empty
+// selector selects everything.
 func selector(s *metav1.LabelSelector) (cluster.PodSelector, error) {
 	if s == nil {
 		return cluster.PodSelector{Nothing: true}, nil
@@ -66,8 +66,10 @@ func selector(s *metav1.LabelSelector) (cluster.PodSelector, error) {
 	return cluster.PodSelector{Match: label.All(reqs...)}, nil
 }
 
-// narrow adds that pods must have the values of own for the keys, or, with
-// NotIn, must not. Keys that own lacks are left out, and nothing stays nothing.
+// narrow restricts the selector to pods that have the values of own for the
+// keys. With NotIn it restricts the selector to pods that have other values.
+// Keys that own lacks are left out. A selector of nothing stays a selector of
+// nothing.
 func narrow(s cluster.PodSelector, keys []string, op label.Operator, own map[string]string) cluster.PodSelector {
 	if s.Nothing {
 		return s
@@ -106,8 +108,9 @@ func spread(c corev1.TopologySpreadConstraint, own map[string]string) (cluster.S
 }
 
 // podTerm reads a term of the pod's affinity or anti-affinity. Where the API
-// server has merged matchLabelKeys into the selector, they stay as merged: the
-// pod's labels may have changed since, and the scheduler does not look again.
+// server has merged matchLabelKeys into the selector, podTerm keeps the merged
+// values. The pod's labels may have changed since, and the kube-scheduler does
+// not read them again either.
 func podTerm(t corev1.PodAffinityTerm, weight int32, p *corev1.Pod) (cluster.PodTerm, error) {
 	s, err := selector(t.LabelSelector)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// shaper reads a pod part by part; what cannot be carried out is gathered.
+// shaper reads a pod part by part, and gathers what the core cannot carry out.
 type shaper struct {
 	pod   *corev1.Pod
 	shape cluster.Shape
 }
 
-// shape reads what decides where the pod can run. claims are the volumes that it
-// needs.
+// shape reads what decides where the pod can run. claims are the volumes that
+// the pod needs.
 func shape(p *corev1.Pod, claims []volumeNeed, l Lookups) cluster.Shape {
 	s := shaper{pod: p, shape: cluster.Shape{Requests: podRequests(p), Tolerations: Tolerations(p.Spec.Tolerations)}}
 	if p.Spec.Priority != nil {
@@ -128,8 +128,8 @@ func (s *shaper) spread(l Lookups) {
 	}
 }
 
-// gang reads the gang from, in this order, our annotations, the pod's own field
-// and the label of the coscheduling plugin.
+// gang reads the gang from our annotations, else from the pod's own field, else
+// from the label of the coscheduling plugin.
 func (s *shaper) gang() {
 	name := s.pod.Annotations[v1.AnnotationGang]
 	if group := s.pod.Spec.SchedulingGroup; name == "" && group != nil && group.PodGroupName != nil {
@@ -155,7 +155,8 @@ func (s *shaper) gang() {
 }
 
 // ports lists the ports of the node that pods of the spec take. On the host's
-// network a port without a host port is one, as the API server defaults it.
+// network, a container port without a host port takes the same port of the node,
+// as the API server defaults it.
 func ports(spec *corev1.PodSpec) []cluster.HostPort {
 	var out []cluster.HostPort
 	add := func(c *corev1.Container) {
@@ -175,7 +176,8 @@ func ports(spec *corev1.PodSpec) []cluster.HostPort {
 		add(&spec.Containers[i])
 	}
 	for i := range spec.InitContainers {
-		// Others are done before the pod serves: the scheduler leaves them out.
+		// Other init containers end before the pod serves: the kube-scheduler leaves
+		// them out.
 		if restart := spec.InitContainers[i].RestartPolicy; restart != nil && *restart == corev1.ContainerRestartPolicyAlways {
 			add(&spec.InitContainers[i])
 		}
@@ -186,8 +188,8 @@ func ports(spec *corev1.PodSpec) []cluster.HostPort {
 	return slices.Compact(out)
 }
 
-// Tolerations reads tolerations. Those with an operator that is not on by
-// default tolerate nothing.
+// Tolerations reads tolerations. An operator that is off by default in
+// Kubernetes tolerates nothing.
 func Tolerations(in []corev1.Toleration) []cluster.Toleration {
 	var out []cluster.Toleration
 	for _, t := range in {

@@ -10,15 +10,16 @@ import (
 )
 
 // generation is how many different values are remembered at least. A cluster has
-// some for each of its templates.
+// a few values for each of its templates.
 const generation = 4096
 
-// shared finds a value that is equal to another one by its key. It remembers the
-// values that were asked for lately: a generation of new ones, and the one before.
-// A value that is forgotten stays where it is in use; it is only not found again.
+// shared finds a value by its key, so that equal values are kept once. It
+// remembers the values that were asked for lately: a generation of new ones, and
+// the generation before. A forgotten value stays where it is in use, but is not
+// found again.
 type shared[T any] struct{ young, old map[string]T }
 
-// get returns the value of the key, which is made where there is none.
+// get returns the value of the key. Where there is none, get makes it.
 func (s *shared[T]) get(key []byte, value func() T) T {
 	if v, known := s.young[string(key)]; known {
 		return v
@@ -37,7 +38,7 @@ func (s *shared[T]) get(key []byte, value func() T) T {
 	return v
 }
 
-// text returns the text that was seen first of all that are equal.
+// text returns the first of all equal texts that were seen.
 func (k *Keeper) text(t string) string {
 	if t == "" {
 		return ""
@@ -67,9 +68,9 @@ func (k *Keeper) ownersOf(refs []metav1.OwnerReference) []metav1.OwnerReference 
 	return k.owners.get(k.key, func() []metav1.OwnerReference { return refs })
 }
 
-// parts returns the parts that were seen first of all that are equal. Equal is
-// what has equal bytes on the wire; what cannot be written there is shared with
-// nobody.
+// parts returns the first of all equal parts that were seen. Parts are equal if
+// their bytes on the wire are equal. Parts that cannot be written on the wire
+// are not shared.
 func (k *Keeper) parts(own podParts) podParts {
 	pod := corev1.Pod{Spec: own.spec, Status: own.status}
 	pod.Annotations = own.notes

@@ -54,7 +54,7 @@ func TestPod_LeavesOutWhatIsNotOurs(t *testing.T) {
 			t.Errorf("%s: the pod is taken for demand", name)
 		}
 	}
-	// On a node it takes room, whoever put it there.
+	// A pod on a node takes room, whichever scheduler put it there.
 	if _, ok := translate.Pod(pod(func(p *corev1.Pod) { p.Spec.SchedulerName, p.Spec.NodeName = "mine", "n" }), translate.Lookups{}); !ok {
 		t.Error("a bound pod of another scheduler takes no room")
 	}

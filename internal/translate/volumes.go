@@ -22,35 +22,36 @@ const (
 	// AnnotationDefaultClass is "true" on the StorageClass of claims that name none.
 	AnnotationDefaultClass = "storageclass.kubernetes.io/is-default-class"
 	EBSDriver              = "ebs.csi.aws.com"
-	ebsInTree              = "kubernetes.io/aws-ebs"         // its volumes are the driver's since Kubernetes 1.27
+	ebsInTree              = "kubernetes.io/aws-ebs"         // the EBS CSI driver serves its volumes since Kubernetes 1.27
 	ebsZone                = "topology.ebs.csi.aws.com/zone" // has the values of label.Zone, on nodes where the driver runs
 	noProvisioner          = "kubernetes.io/no-provisioner"
 	selectedNode           = "volume.kubernetes.io/selected-node"
 	zonesSeparator         = "__" // of a PersistentVolume's zone label
 )
 
-// Lookups finds what the meaning of a pod depends on beside its own object. A
-// function that is missing finds nothing.
+// Lookups finds the objects that decide what a pod means, beside the pod itself.
+// A function that is nil finds nothing.
 type Lookups struct {
 	VolumeClaim  func(namespace, name string) (*corev1.PersistentVolumeClaim, bool)
 	Volume       func(name string) (*corev1.PersistentVolume, bool)
 	StorageClass func(name string) (*storagev1.StorageClass, bool) // "" is the default class
-	// Limited says whether some node can attach only so many volumes of the driver.
+	// Limited says whether some node can attach only a limited number of the
+	// driver's volumes.
 	Limited     func(driver string) bool
 	LimitRanges func(namespace string) []*corev1.LimitRange
 	// PriorityClass finds the class of pods that name none under "".
 	PriorityClass func(name string) (*schedulingv1.PriorityClass, bool)
 	RuntimeClass  func(name string) (*nodev1.RuntimeClass, bool)
-	// Spread is put on pods that declare no constraint, without its selectors, which
-	// come from Services and the pod's controller.
+	// Spread holds the constraints of pods that declare none. Their selectors come
+	// from Services and from the pod's controller.
 	Spread   []cluster.Spread
 	Services func(namespace string) []*corev1.Service
 	Selector func(namespace string, controller metav1.OwnerReference) (*metav1.LabelSelector, bool)
 }
 
-// volumeNeed is a volume that a pod needs: a claim by name, or the one that a
-// controller will make from the template. forPod says that the claim must be the
-// pod's own.
+// volumeNeed is a volume that a pod needs: a claim by name, or the claim that a
+// controller will make from the template. forPod says that the claim must have
+// been made for the pod.
 type volumeNeed struct {
 	claim    string
 	template *corev1.PersistentVolumeClaimSpec
@@ -75,7 +76,8 @@ func needs(p *corev1.Pod) []volumeNeed {
 	return out
 }
 
-// volumes adds where the pod's volumes let it run and the slots that they take.
+// volumes adds where the pod's volumes let it run, and the attach slots that the
+// volumes take.
 func (s *shaper) volumes(claims []volumeNeed, l Lookups) {
 	slots := map[string]int64{}
 	for _, v := range s.pod.Spec.Volumes {
@@ -106,8 +108,8 @@ func (s *shaper) volumes(claims []volumeNeed, l Lookups) {
 	}
 }
 
-// volume returns the alternatives of which the node must meet one, none meaning
-// any node, and the driver that attaches the volume.
+// volume returns the alternatives of which the node must meet one, and the
+// driver that attaches the volume. No alternatives mean any node.
 func (s *shaper) volume(n volumeNeed, l Lookups) ([]label.Requirements, string, error) {
 	id := "persistent volume claim " + s.pod.Namespace + "/" + n.claim
 	claim, found := lookup(l.VolumeClaim, s.pod.Namespace, n.claim)
@@ -141,8 +143,8 @@ func (s *shaper) volume(n volumeNeed, l Lookups) ([]label.Requirements, string, 
 	return places, driver, err
 }
 
-// unbound reads a claim that has no volume yet by its class. A claim that is not
-// made yet will get the default class where it names none.
+// unbound reads a claim that has no volume yet by its storage class. A future
+// claim that names no class will get the default class.
 func (s *shaper) unbound(id string, name *string, future bool, l Lookups) ([]label.Requirements, string, error) {
 	if name == nil && !future || name != nil && *name == "" {
 		return nil, "", fmt.Errorf("%s is unbound and has no storage class: bind it to a volume", id)
@@ -162,15 +164,16 @@ func (s *shaper) unbound(id string, name *string, future bool, l Lookups) ([]lab
 	case !found:
 		return nil, "", fmt.Errorf("%s: storage class %s does not exist: create it", id, wanted)
 	case class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
-		return nil, "", fmt.Errorf("%s is unbound, and storage class %s binds immediately: see why its volume is not made", id, class.Name)
+		return nil, "", fmt.Errorf("%s is unbound, and storage class %s binds immediately: find out why its volume is not made", id, class.Name)
 	case class.Provisioner == noProvisioner:
-		return nil, "", fmt.Errorf("%s is unbound, and storage class %s makes no volumes: only a node that has a free one can take the pod", id, class.Name)
+		return nil, "", fmt.Errorf("%s is unbound, and storage class %s makes no volumes: only a node that has a free volume can take the pod", id, class.Name)
 	}
 	places, err := allowed(class)
 	return places, driverName(class.Provisioner), err
 }
 
-// allowed reads a class's allowedTopologies; there any term will do.
+// allowed reads a class's allowedTopologies. A node must meet any one of the
+// terms.
 func allowed(class *storagev1.StorageClass) ([]label.Requirements, error) {
 	var out []label.Requirements
 	for _, term := range class.AllowedTopologies {
@@ -189,7 +192,7 @@ func allowed(class *storagev1.StorageClass) ([]label.Requirements, error) {
 	return out, nil
 }
 
-// bound reads a claim by the volume that it has.
+// bound reads a claim by its volume.
 func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string, error) {
 	var volume *corev1.PersistentVolume
 	var found bool
@@ -213,8 +216,8 @@ func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string
 		}
 		return []label.Requirements{zones}, driver, nil
 	}
-	// A pod that runs leaves a volume of its node behind when it moves, so only one
-	// that waits is held to the node's name.
+	// When a running pod moves, it leaves a volume of its node behind. So only a
+	// waiting pod is tied to the node of such a volume.
 	leaves := s.pod.Spec.NodeName != "" && (volume.Spec.Local != nil || volume.Spec.HostPath != nil)
 	var places []label.Requirements
 	for _, term := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
@@ -225,7 +228,7 @@ func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string
 		case ok:
 			places = append(places, reqs.And(zones))
 		case leaves:
-			return nil, driver, nil // its node was all that it asked for
+			return nil, driver, nil // its node was its only requirement
 		}
 	}
 	if len(places) == 0 {
@@ -234,7 +237,7 @@ func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string
 	return places, driver, nil
 }
 
-// placeTerm spells a volume's term in keys that nodes to come have, too.
+// placeTerm rewrites a volume's term with label keys that new nodes have, too.
 func placeTerm(term corev1.NodeSelectorTerm, withoutHost bool) corev1.NodeSelectorTerm {
 	out := corev1.NodeSelectorTerm{MatchFields: term.MatchFields}
 	for _, e := range term.MatchExpressions {
@@ -253,8 +256,8 @@ func placeKey(key string) string {
 	return key
 }
 
-// zoneLabels reads the labels by which volumes older than node affinity say
-// where they are (the scheduler's plugin VolumeZone).
+// zoneLabels reads the labels that say where a volume is if it is older than
+// node affinity of volumes (the kube-scheduler's plugin VolumeZone).
 func zoneLabels(m map[string]string) label.Requirements {
 	var out []label.Requirement
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -267,7 +270,7 @@ func zoneLabels(m map[string]string) label.Requirements {
 	return label.All(out...)
 }
 
-// attachSlots adds the limits that the node's drivers have named.
+// attachSlots adds the limits that the node's drivers report.
 func attachSlots(r quantity.Resources, csi *storagev1.CSINode, drivers []string) quantity.Resources {
 	for _, driver := range drivers {
 		limit := int64(cluster.UnlimitedSlots)
@@ -279,8 +282,8 @@ func attachSlots(r quantity.Resources, csi *storagev1.CSINode, drivers []string)
 	return r
 }
 
-// AttachLimits returns how many volumes of each driver the node can attach; it
-// has no entry for drivers that name no limit.
+// AttachLimits returns how many volumes of each driver the node can attach. A
+// driver that reports no limit has no entry.
 func AttachLimits(csi *storagev1.CSINode) map[string]int64 {
 	if csi == nil {
 		return nil

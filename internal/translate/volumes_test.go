@@ -52,7 +52,8 @@ func class(name, provisioner string, mode storagev1.VolumeBindingMode, zones ...
 	return c
 }
 
-// storage is a cluster with volumes of every kind. Its only limited driver is EBS's.
+// storage is a cluster with volumes of every kind. Only the EBS driver is
+// limited.
 func storage() translate.Lookups {
 	csi := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: ebs}}
 	local := corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{}}
@@ -158,8 +159,8 @@ func TestVolumes_BrokenOneIsNamedWithItsRemedyAndHoldsUpItsPodsOnly(t *testing.T
 		"absent":         "persistent volume claim default/absent does not exist: create it",
 		"missing-volume": "persistent volume claim default/missing-volume: persistent volume pv-gone does not exist: restore it or delete the claim",
 		"nowhere":        "persistent volume claim default/nowhere: persistent volume pv-nowhere has only empty nodeAffinity terms, which select no node",
-		"immediate":      "persistent volume claim default/immediate is unbound, and storage class now binds immediately: see why its volume is not made",
-		"manual":         "persistent volume claim default/manual is unbound, and storage class manual makes no volumes: only a node that has a free one can take the pod",
+		"immediate":      "persistent volume claim default/immediate is unbound, and storage class now binds immediately: find out why its volume is not made",
+		"manual":         "persistent volume claim default/manual is unbound, and storage class manual makes no volumes: only a node that has a free volume can take the pod",
 		"missing-class":  "persistent volume claim default/missing-class: storage class gone does not exist: create it",
 		"classless":      "persistent volume claim default/classless is unbound and has no storage class: bind it to a volume",
 		"static":         "persistent volume claim default/static is unbound and has no storage class: bind it to a volume",
@@ -178,7 +179,7 @@ func TestVolumes_BrokenOneIsNamedWithItsRemedyAndHoldsUpItsPodsOnly(t *testing.T
 
 func TestVolumes_NothingIsLaunchedForAClaimToComeThatBindsImmediately(t *testing.T) {
 	now := "now"
-	want := []string{"persistent volume claim of the template is unbound, and storage class now binds immediately: see why its volume is not made"}
+	want := []string{"persistent volume claim of the template is unbound, and storage class now binds immediately: find out why its volume is not made"}
 	p := word(t, storage(), func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{ephemeral("scratch", &now)} })
 	if got := p.Shape.Unsupported; !slices.Equal(got, want) {
 		t.Errorf("ephemeral volume: %q, want %q", got, want)

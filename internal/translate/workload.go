@@ -19,7 +19,8 @@ import (
 type Pods = iter.Seq[*corev1.Pod]
 
 // DaemonSet reads a DaemonSet by its newest live pod, which has what admission
-// added, and the template's node affinity, since each pod's own names its node.
+// added. The node affinity is that of the template, since each pod's own
+// affinity names its node.
 func DaemonSet(d *appsv1.DaemonSet, pods Pods, l Lookups) cluster.DaemonSet {
 	template := d.Spec.Template
 	var newest *corev1.Pod
@@ -28,7 +29,7 @@ func DaemonSet(d *appsv1.DaemonSet, pods Pods, l Lookups) cluster.DaemonSet {
 			newest = p
 		}
 	}
-	model, _ := toCome(&template, newest, d, "DaemonSet", l) // one that is not admitted yet may be at any time
+	model, _ := toCome(&template, newest, d, "DaemonSet", l) // a pod that admission refuses now may be admitted at any time
 	if newest == nil {
 		model.Spec.Tolerations = append(slices.Clip(model.Spec.Tolerations), daemonTolerations(model.Spec.HostNetwork)...)
 	} else {
@@ -55,8 +56,8 @@ func withNodeAffinityOf(a, template *corev1.Affinity) *corev1.Affinity {
 }
 
 // ReplicaSet reads the replicas that a ReplicaSet has declared and not created.
-// None count while a creation fails, nor while the controller has not looked at
-// what is declared and no pod shows that it can be created.
+// None count while a creation fails. None count either while the controller has
+// not observed the declaration, unless a pod shows that creation works.
 func ReplicaSet(r *appsv1.ReplicaSet, pods Pods, l Lookups) (cluster.Workload, bool) {
 	if r.DeletionTimestamp != nil {
 		return cluster.Workload{}, false
@@ -77,9 +78,10 @@ func ReplicaSet(r *appsv1.ReplicaSet, pods Pods, l Lookups) (cluster.Workload, b
 	return workload("ReplicaSet", r, replicas(r.Spec.Replicas)-exist, model, nil, l)
 }
 
-// StatefulSet reads the pods that a StatefulSet will create now: with the
-// policy Parallel all that are missing, else only the next, and that only once
-// all before it are ready. The shape is that of the first, with its own volumes.
+// StatefulSet reads the pods that a StatefulSet will create now. With the policy
+// Parallel these are all missing pods. Otherwise it is the next pod alone, once
+// all pods before it are ready. The shape is that of the first missing pod, with
+// its own volumes.
 func StatefulSet(s *appsv1.StatefulSet, pods Pods, l Lookups) (cluster.Workload, bool) {
 	if s.DeletionTimestamp != nil || s.Status.ObservedGeneration != s.Generation {
 		return cluster.Workload{}, false
@@ -102,15 +104,16 @@ func StatefulSet(s *appsv1.StatefulSet, pods Pods, l Lookups) (cluster.Workload,
 }
 
 // holes counts the pods that the StatefulSet will create now, and names the
-// first. The work goes by the pods that exist, not by the declared replicas. A
-// finished pod is made again; one that is being deleted keeps its place.
+// first. Its running time depends on the pods that exist, not on the declared
+// replicas. A finished pod is made again. A pod that is being deleted keeps its
+// place.
 func holes(s *appsv1.StatefulSet, byName map[string]*corev1.Pod) (n int64, first string) {
 	all, start := replicas(s.Spec.Replicas), int64(0)
 	if s.Spec.Ordinals != nil {
 		start = int64(s.Spec.Ordinals.Start)
 	}
 	parallel := s.Spec.PodManagementPolicy == appsv1.ParallelPodManagement
-	for i := range min(all, int64(len(byName))+1) { // of so many names one at least is free
+	for i := range min(all, int64(len(byName))+1) { // at least one of these names is free
 		name := s.Name + "-" + strconv.FormatInt(start+i, 10)
 		p, there := byName[name]
 		if !there || finished(p) {
@@ -143,8 +146,8 @@ func ordinal(set, pod string) (int64, bool) {
 	return n, ok && err == nil && strconv.FormatInt(n, 10) == digits
 }
 
-// claimsOf lists the volumes that the pod of the name will need: those of the
-// claim templates are its own.
+// claimsOf lists the volumes that the pod of this name will need. The claims of
+// the claim templates are the pod's own.
 func claimsOf(s *appsv1.StatefulSet, model *corev1.Pod, pod string) []volumeNeed {
 	own := *model
 	own.Spec.Volumes = nil
@@ -161,16 +164,15 @@ func claimsOf(s *appsv1.StatefulSet, model *corev1.Pod, pod string) []volumeNeed
 	return append(out, needs(&own)...)
 }
 
-// Job reads the pods that a Job will create now. One of which pods have failed
-// does not count: its controller holds new ones back for a time that grows with
-// each failure.
+// Job reads the pods that a Job will create now. A Job with failed pods counts
+// none: its controller delays new pods for a time that grows with each failure.
 func Job(j *batchv1.Job, pods Pods, l Lookups) (cluster.Workload, bool) {
 	if j.DeletionTimestamp != nil || j.Status.StartTime == nil || j.Status.Failed > 0 ||
 		j.Spec.Suspend != nil && *j.Spec.Suspend || j.Spec.ManagedBy != nil && *j.Spec.ManagedBy != batchv1.JobControllerName {
 		return cluster.Workload{}, false
 	}
 	for _, c := range j.Status.Conditions {
-		if c.Status == corev1.ConditionTrue { // every one that a Job can have means that it ends or rests
+		if c.Status == corev1.ConditionTrue { // every condition of a Job means that it ends or is suspended
 			return cluster.Workload{}, false
 		}
 	}
@@ -206,7 +208,7 @@ func Job(j *batchv1.Job, pods Pods, l Lookups) (cluster.Workload, bool) {
 	switch {
 	case j.Spec.Completions != nil:
 		want = min(want, int64(*j.Spec.Completions)-succeeded)
-	case succeeded > 0: // a work queue that has been emptied
+	case succeeded > 0: // the Job is a work queue that has been emptied
 		want = 0
 	}
 	model, admitted := toCome(&j.Spec.Template, sibling, j, "Job", l)
@@ -216,9 +218,10 @@ func Job(j *batchv1.Job, pods Pods, l Lookups) (cluster.Workload, bool) {
 	return workload("Job", j, want-active, model, nil, l)
 }
 
-// workload is the controller's word with n pods to come like the model. claims
-// are those that the pods need; nil means those that the model names. Pods that
-// will wait behind a gate or for another scheduler do not count.
+// workload is the controller with n pods to come that are like the model. claims
+// are the volumes that these pods need; nil means the claims that the model
+// names. Pods that will wait behind a scheduling gate or for another scheduler
+// do not count.
 func workload(kind string, owner metav1.Object, n int64, model *corev1.Pod, claims []volumeNeed, l Lookups) (cluster.Workload, bool) {
 	if n <= 0 || !Ours(model) {
 		return cluster.Workload{}, false
@@ -239,7 +242,7 @@ func replicas(n *int32) int64 {
 	return int64(*n)
 }
 
-// live says whether the pod neither ends nor has ended.
+// live says whether the pod has not finished and is not being deleted.
 func live(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && !finished(p) }
 
 func ready(p *corev1.Pod) bool {
@@ -248,7 +251,7 @@ func ready(p *corev1.Pod) bool {
 	})
 }
 
-// count returns how many pods live and, of those, the first by name.
+// count returns how many pods are live, and the first of these by name.
 func count(pods Pods) (n int64, first *corev1.Pod) {
 	for p := range pods {
 		if live(p) {
@@ -261,10 +264,11 @@ func count(pods Pods) (n int64, first *corev1.Pod) {
 	return n, first
 }
 
-// toCome is a pod that the controller will create: like a live sibling, which
-// has been through admission, else what admission makes of the template; the
-// second result says whether it lets the pod in. The template's scheduling gates
-// may have been lifted from the sibling.
+// toCome is a pod that the controller will create. It is like a live sibling,
+// which has been through admission. Without a sibling, admit turns the template
+// into the pod, and the second result says whether admission lets the pod in.
+// The template's scheduling gates are added, since they may have been lifted
+// from the sibling.
 func toCome(t *corev1.PodTemplateSpec, sibling *corev1.Pod, owner metav1.Object, kind string, l Lookups) (*corev1.Pod, bool) {
 	yes := true
 	group := appsv1.SchemeGroupVersion

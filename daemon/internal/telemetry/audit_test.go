@@ -128,7 +128,7 @@ func TestAudits_LogsOnceAnHourOrWhenAConstraintsPriceHasChanged(t *testing.T) {
 				t.Errorf("step %d: %d lines, want %d:\n%s", i, got, step.lines, out.String())
 			}
 		}
-		if want := `pool "p": r costs about $1.0000 an hour`; !strings.Contains(strings.ReplaceAll(out.String(), `\"`, `"`), want) {
+		if want := `NodePool "p": r costs about $1.0000 an hour`; !strings.Contains(strings.ReplaceAll(out.String(), `\"`, `"`), want) {
 			t.Errorf("the log does not say %s:\n%s", want, out.String())
 		}
 	})

@@ -110,13 +110,13 @@ func TestRecorder_TellsARefusedPodOnceAndAgainWhenTheReasonChanges(t *testing.T)
 		for range 3 {
 			d.record(plan.Plan{Outcomes: []plan.Outcome{refused(limit, pods...), {Pods: []string{"default/web-2"}, Verdict: plan.OnNode, On: "n"}}})
 		}
-		want := fmt.Sprintf(`cannot be placed: pool "gpu": limited to %d nodes, and has %d`, limit, limit)
+		want := fmt.Sprintf(`cannot be placed: NodePool "gpu": the limit is %d nodes, and the pool has %d`, limit, limit)
 		told := d.lines("workload planned for")
 		if len(told) != 1 || !strings.Contains(fmt.Sprint(told[0]["why"]), want) || told[0]["workload"] != "ReplicaSet default/web" {
 			t.Errorf("limit %d: told %v, want once %q", limit, told, want)
 		}
 		for range pods {
-			want := fmt.Sprintf(`Warning FailedScheduling Failed to schedule pod, pool "gpu": limited to %d nodes, and has %d`, limit, limit)
+			want := fmt.Sprintf(`Warning FailedScheduling Failed to schedule pod, NodePool "gpu": the limit is %d nodes, and the pool has %d`, limit, limit)
 			if got := d.event(); got != want {
 				t.Errorf("limit %d: event %q, want %q", limit, got, want)
 			}
@@ -142,8 +142,8 @@ func TestRecorder_TellsWhatIsLaunchedForAWorkloadAndWhy(t *testing.T) {
 	for range 2 { // a launch is told each time
 		d.record(launch())
 		told := d.lines("workload planned for")
-		want := `ReplicaSet default/web, 3 pods: 2 get a new node: m7a.4xlarge spot in us-west-2b at $0.4100 an hour, since c7a.8xlarge at $0.3800 ` +
-			`lacks memory (needs 61Gi, has 58Gi). 1 cannot be placed: pool "gpu": limited to 4 nodes, and has 4.`
+		want := `ReplicaSet default/web, 3 pods: 2 get a new node: m7a.4xlarge spot in us-west-2b from NodePool "spot" at $0.4100 an hour, because c7a.8xlarge at $0.3800 ` +
+			`lacks memory (61Gi needed, 58Gi left after DaemonSets). 1 cannot be placed: NodePool "gpu": the limit is 4 nodes, and the pool has 4.`
 		if len(told) != 1 || told[0]["why"] != want || told[0]["launched_for"] != 2.0 || told[0]["refused"] != 1.0 {
 			t.Errorf("told %v, want %q", told, want)
 		}

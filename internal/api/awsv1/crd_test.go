@@ -129,8 +129,8 @@ func TestEC2NodeClass_BadObjectIsRefusedByName(t *testing.T) {
 	}
 }
 
-// Every field that Karpenter 1.14 has and that is not carried out must be
-// declared: what is not declared is pruned.
+// An API server prunes a field that is not declared. So every field that
+// Karpenter 1.14 has and that is not carried out must be declared.
 func TestEC2NodeClass_EveryRefusedFieldIsKeptAndNamed(t *testing.T) {
 	refused := strings.NewReplacer(
 		"  instanceProfile: lab-node", `  role: r

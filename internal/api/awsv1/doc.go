@@ -5,7 +5,7 @@
 //
 // Units are in the fields' names or comments; sizes are Kubernetes quantities.
 // Fields of Karpenter that this release does not carry out are declared and
-// refused (the structs named Refused...), for the reasons that package v1 gives.
+// refused (the structs named Refused...); package v1 says why.
 //
 // Invariants: no I/O and no clock (times are arguments); dependencies are
 // package v1 and k8s.io/apimachinery only.

@@ -8,7 +8,8 @@ const (
 	EC2NodeClassResource = "ec2nodeclasses"
 )
 
-// Labels that the cloud's side gives to nodes, NodeClaims and, the first, to what it creates in EC2.
+// Labels that the daemon gives to nodes and NodeClaims. The daemon also puts the
+// first of them, as a tag, on what it creates in EC2.
 const (
 	LabelNodeClass = Group + "/ec2nodeclass"
 	LabelZoneID    = "topology.k8s.aws/zone-id"
@@ -28,7 +29,7 @@ const (
 	LabelInstanceGPUName                = Group + "/instance-gpu-name"
 	LabelInstanceGPUManufacturer        = Group + "/instance-gpu-manufacturer"
 	LabelInstanceGPUCount               = Group + "/instance-gpu-count"
-	LabelInstanceGPUMemory              = Group + "/instance-gpu-memory" // MiB of one
+	LabelInstanceGPUMemory              = Group + "/instance-gpu-memory" // MiB of one GPU
 	LabelInstanceAcceleratorName        = Group + "/instance-accelerator-name"
 	LabelInstanceAcceleratorMaker       = Group + "/instance-accelerator-manufacturer"
 	LabelInstanceAcceleratorCount       = Group + "/instance-accelerator-count"
@@ -40,17 +41,17 @@ const (
 // FinalizerTermination holds an EC2NodeClass until its launch templates are deleted.
 const FinalizerTermination = Group + "/termination"
 
-// Condition types: Ready of package v1 depends on all of them.
+// Condition types. Ready of package v1 depends on all of them.
 const (
 	ConditionSubnetsReady              = "SubnetsReady"
 	ConditionSecurityGroupsReady       = "SecurityGroupsReady"
 	ConditionAMIsReady                 = "AMIsReady"
-	ConditionCapacityReservationsReady = "CapacityReservationsReady" // also where none are selected
+	ConditionCapacityReservationsReady = "CapacityReservationsReady" // True also where no reservation is selected
 	ConditionInstanceProfileReady      = "InstanceProfileReady"
 	ConditionValidationSucceeded       = "ValidationSucceeded"
 )
 
-// Condition reasons; a condition that is True has its type as reason.
+// Condition reasons. A condition that is True has its type as reason.
 const (
 	ReasonSubnetsNotFound           = "SubnetsNotFound"
 	ReasonSecurityGroupsNotFound    = "SecurityGroupsNotFound"
@@ -61,8 +62,9 @@ const (
 	ReasonClusterCIDRFailed         = "ClusterCIDRResolutionFailed"
 	ReasonTagValidationFailed       = "TagValidationFailed"
 	ReasonUserDataSizeLimitExceeded = "UserDataSizeLimitExceeded"
-	// ReasonUnsupportedField is the product's own: the object holds a refused field.
+	// ReasonUnsupportedField is our own reason: the object holds a refused field.
 	ReasonUnsupportedField = "UnsupportedField"
-	// ReasonUnauthorized is the product's own: AWS refused the daemon's role a call.
+	// ReasonUnauthorized is our own reason: AWS refused a call to the daemon's
+	// role.
 	ReasonUnauthorized = "Unauthorized"
 )

@@ -153,8 +153,8 @@ type RefusedKubelet struct {
 	CPUCFSQuota *bool `json:"cpuCFSQuota,omitempty"`
 }
 
-// RefusedFields lists the paths of refused fields that the object holds: only an
-// object stored before this definition was installed can hold one.
+// RefusedFields lists the paths of refused fields that the object holds. Only an
+// object that was stored before this definition was installed can hold one.
 func (c *EC2NodeClass) RefusedFields() []string {
 	s := c.Spec
 	var found paths

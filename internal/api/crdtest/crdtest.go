@@ -1,6 +1,6 @@
 // Package crdtest checks CustomResourceDefinitions and objects in tests as an
-// API server does: pruning, defaulting, schema and CEL rules, by the API
-// server's own packages. It owns no state and is imported by tests only.
+// API server does: pruning, defaulting, schema and CEL rules. It uses the API
+// server's own packages. It has no state, and only tests import it.
 package crdtest
 
 import (
@@ -32,8 +32,8 @@ type Definition struct {
 	rules      *cel.Validator
 }
 
-// Parse reads and validates a definition as an API server does on creation,
-// which includes that rules compile and stay within the cost budget.
+// Parse reads and validates a definition as an API server does on creation. CEL
+// rules must compile and stay within the cost budget.
 func Parse(t *testing.T, document []byte) *Definition {
 	t.Helper()
 	d, err := parse(document)
@@ -78,8 +78,9 @@ func parse(document []byte) (*Definition, error) {
 	}, nil
 }
 
-// Create prunes and defaults the YAML object as on creation; it returns what would be
-// stored, the paths that were pruned and the validation errors.
+// Create prunes and defaults the YAML object as an API server does on creation.
+// It returns the object that would be stored, the paths that were pruned, and
+// the validation errors.
 func (d *Definition) Create(t *testing.T, document string) (stored map[string]any, pruned []string, errs field.ErrorList) {
 	t.Helper()
 	stored, pruned = d.admit(t, document)
@@ -88,7 +89,7 @@ func (d *Definition) Create(t *testing.T, document string) (stored map[string]an
 	return stored, pruned, append(errs, ruleErrs...)
 }
 
-// Update is Create for a change from one YAML object to another.
+// Update is Create for a change of one YAML object into another.
 func (d *Definition) Update(t *testing.T, before, after string) field.ErrorList {
 	t.Helper()
 	old, _ := d.admit(t, before)
@@ -102,7 +103,7 @@ func (d *Definition) admit(t *testing.T, document string) (object map[string]any
 	t.Helper()
 	text, err := yaml.YAMLToJSON([]byte(document))
 	if err == nil {
-		err = json.Unmarshal(text, &object) // whole numbers as integers, which rules tell from others
+		err = json.Unmarshal(text, &object) // whole numbers become integers, which CEL rules tell from floats
 	}
 	if err != nil {
 		t.Fatalf("parse object: %v\n%s", err, document)

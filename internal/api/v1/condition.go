@@ -52,8 +52,8 @@ type ConditionSet struct {
 	created    metav1.Time
 }
 
-// NewConditionSet edits list, the status conditions of object, whose Ready
-// depends on the named conditions.
+// NewConditionSet edits list, the status conditions of the object. Ready of the
+// object depends on the named conditions.
 func NewConditionSet(object metav1.Object, list *[]Condition, dependents ...string) ConditionSet {
 	return ConditionSet{
 		list: list, dependents: dependents,
@@ -61,8 +61,8 @@ func NewConditionSet(object metav1.Object, list *[]Condition, dependents ...stri
 	}
 }
 
-// Get returns the condition of the type. One that Ready depends on and that is
-// absent is Unknown and awaiting reconciliation; any other absent one is zero.
+// Get returns the condition of the type. An absent condition that Ready depends
+// on is Unknown and awaiting reconciliation. Any other absent condition is zero.
 func (s ConditionSet) Get(conditionType string) Condition {
 	if i := s.index(conditionType); i >= 0 {
 		return (*s.list)[i]
@@ -76,20 +76,20 @@ func (s ConditionSet) Get(conditionType string) Condition {
 	}
 }
 
-// IsReady reports whether Ready is True and was found for the current generation.
+// IsReady reports whether Ready is True for the current generation.
 func (s ConditionSet) IsReady() bool {
 	ready := s.Get(ConditionReady)
 	return ready.IsTrue() && ready.ObservedGeneration == s.generation
 }
 
-// SetTrue sets the condition to True with its type as reason.
+// SetTrue sets the condition to True, with its type as reason.
 func (s ConditionSet) SetTrue(conditionType string, now time.Time) bool {
 	return s.Set(conditionType, metav1.ConditionTrue, conditionType, "", now)
 }
 
-// Set sets a condition other than Ready for the current generation, and Ready
-// after it. It reports whether anything changed; lastTransitionTime becomes now,
-// in whole seconds as on the wire, only where the status changed.
+// Set sets a condition other than Ready for the current generation, and then
+// computes Ready. It reports whether anything changed. Where the status changed,
+// lastTransitionTime becomes now, in whole seconds as on the wire.
 func (s ConditionSet) Set(conditionType string, status metav1.ConditionStatus, reason, message string, now time.Time) bool {
 	before := slices.Clone(*s.list)
 	for _, d := range s.dependents {
@@ -105,7 +105,8 @@ func (s ConditionSet) Set(conditionType string, status metav1.ConditionStatus, r
 	return !slices.EqualFunc(before, *s.list, equalConditions)
 }
 
-// Clear removes a condition that Ready does not depend on; it reports whether it was there.
+// Clear removes a condition that Ready does not depend on. It reports whether
+// the condition was there.
 func (s ConditionSet) Clear(conditionType string) bool {
 	i := s.index(conditionType)
 	if i < 0 || conditionType == ConditionReady || slices.Contains(s.dependents, conditionType) {
@@ -119,7 +120,8 @@ func (s ConditionSet) index(conditionType string) int {
 	return slices.IndexFunc(*s.list, func(c Condition) bool { return c.Type == conditionType })
 }
 
-// put stores a condition, keeping the time of the last transition while the status stays.
+// put stores a condition. The time of the last transition stays as long as the
+// status stays.
 func (s ConditionSet) put(c Condition, now time.Time) {
 	c.ObservedGeneration = s.generation
 	c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
@@ -134,8 +136,8 @@ func (s ConditionSet) put(c Condition, now time.Time) {
 	(*s.list)[i] = c
 }
 
-// ready computes Ready: True when every dependent is True for this generation,
-// False when one is False for it, Unknown otherwise.
+// ready computes Ready: True where every dependent is True for this generation,
+// False where one is False for this generation, otherwise Unknown.
 func (s ConditionSet) ready() Condition {
 	var unmet []string
 	status, reason := metav1.ConditionUnknown, ReasonReconcilingDependents
@@ -150,7 +152,7 @@ func (s ConditionSet) ready() Condition {
 		}
 		shown := c.Status
 		if !current {
-			shown = metav1.ConditionUnknown // what an older generation was found to be says nothing of this one
+			shown = metav1.ConditionUnknown // a status of an older generation says nothing about this generation
 		}
 		unmet = append(unmet, d+"="+string(shown))
 	}

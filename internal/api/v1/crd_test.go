@@ -189,8 +189,8 @@ func TestRules_KnowEveryInstanceLabel(t *testing.T) {
 	}
 }
 
-// A reservation can be asked for. It cannot be a template's label: nodes outside
-// of it would have that, too.
+// A requirement may be on the labels of a reservation. A template may not have
+// such a label: nodes outside the reservation would have it, too.
 func TestRequirement_MayBeOnTheLabelsOfReservations(t *testing.T) {
 	pools, claims := definition(t, v1.NodePoolKind), definition(t, v1.NodeClaimKind)
 	for _, key := range []string{

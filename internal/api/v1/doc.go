@@ -5,20 +5,20 @@
 // here; quantities and durations are Kubernetes strings ("500m", "1h30m").
 //
 // Fields of Karpenter that this release does not carry out are refused, never
-// dropped. An API server prunes fields that a schema does not know, silently
-// unless the client asks for strict field validation, and a manifest would
-// then seem to be honoured when it is not. So every such field is declared
-// (the structs named Refused...) with a rule that fails whenever the field is
-// present; the API server's error names the field's path. Because the fields
-// are declared, objects that were stored under Karpenter's own definitions
-// keep them when the definitions are replaced; RefusedFields lists what such
-// an object still holds, for a condition that says so. A misspelt field is
-// found by server-side apply and by strict validation (fieldValidation=Strict)
-// only: writers use one of them, as kubectl does by default.
+// dropped. An API server silently prunes a field that the schema does not know,
+// unless the client asks for strict field validation. The manifest would then
+// seem to be in force when it is not. So every such field is declared (the
+// structs named Refused...), with a rule that fails whenever the field is
+// present; the API server's error names the path of the field. Objects that were
+// stored under Karpenter's own definitions keep these fields when the
+// definitions are replaced, since the fields are declared. RefusedFields lists
+// the fields that such an object still holds, for a condition that says so. Only
+// server-side apply and strict validation (fieldValidation=Strict) find a
+// misspelt field. Writers use one of the two, as kubectl does by default.
 //
-// Where Karpenter has a default that is not carried out, absence means this:
-// consolidationPolicy is WhenEmpty, nodes do not expire, disruption has no
-// budget.
+// Karpenter has some defaults that this release does not carry out. Where such a
+// field is absent, consolidationPolicy is WhenEmpty, nodes do not expire, and
+// disruption has no budget.
 //
 // Invariants: no I/O and no clock (times are arguments); dependencies are
 // k8s.io/api/core/v1 and k8s.io/apimachinery only.

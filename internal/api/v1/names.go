@@ -16,9 +16,11 @@ const (
 const (
 	LabelNodePool     = Group + "/nodepool"
 	LabelCapacityType = Group + "/capacity-type"
-	// LabelRegistered is "true" once the daemon has matched the Node with its NodeClaim.
+	// LabelRegistered is "true" once the daemon has found the NodeClaim of the
+	// Node.
 	LabelRegistered = Group + "/registered"
-	// LabelInitialized is "true" once the Node can take every pod planned for it.
+	// LabelInitialized is "true" once every pod that is planned for the Node can
+	// run on it.
 	LabelInitialized = Group + "/initialized"
 	// LabelDoNotSyncTaints is "true" on nodes whose user data registers the taints itself.
 	LabelDoNotSyncTaints = Group + "/do-not-sync-taints"
@@ -34,45 +36,50 @@ const (
 
 // Annotations shared with Karpenter.
 const (
-	// AnnotationDoNotDisrupt is "true" on a pod or node that must not be disrupted voluntarily.
+	// AnnotationDoNotDisrupt is "true" on a pod or node that must not be disrupted
+	// voluntarily.
 	AnnotationDoNotDisrupt = Group + "/do-not-disrupt"
 	// AnnotationTerminationTimestamp (RFC 3339) is when a draining NodeClaim's terminationGracePeriod ends.
 	AnnotationTerminationTimestamp = Group + "/nodeclaim-termination-timestamp"
 	// AnnotationMinValuesRelaxed is "true" on a NodeClaim whose instance types have
-	// fewer different values than its NodePool's minValues ask for, else "false".
+	// fewer different values than the minValues of its NodePool ask for. Otherwise
+	// it is "false".
 	AnnotationMinValuesRelaxed = Group + "/nodeclaim-min-values-relaxed"
 )
 
-// Names of the product's own domain, for what Karpenter has no name for.
+// Names in our own domain, for things that Karpenter has no name for.
 const (
 	OwnDomain = "karpenterd.sh"
-	// AnnotationLaunchAttempt (decimal) counts launches of a NodeClaim; written before the call.
+	// AnnotationLaunchAttempt (decimal) counts the launches of a NodeClaim. The
+	// daemon writes it before the call.
 	AnnotationLaunchAttempt = OwnDomain + "/launch-attempt"
-	// AnnotationLaunchDigest (lower hex) identifies the request of that attempt.
+	// AnnotationLaunchDigest (lower-case hex) identifies the request of that
+	// attempt.
 	AnnotationLaunchDigest = OwnDomain + "/launch-digest"
 	// AnnotationInterruption is "<deadline> <reason> <noticed>", times in RFC 3339.
 	AnnotationInterruption = OwnDomain + "/interruption"
-	// AnnotationPlanned on a NodeClaim is how many pods of which kinds it is for, as
-	// "<kind>=<count>" separated by spaces. By it a daemon that starts anew knows
-	// what its predecessor has launched already.
+	// AnnotationPlanned on a NodeClaim says how many pods of each kind it is for,
+	// as "<kind>=<count>" separated by spaces. A daemon that starts anew learns
+	// from it what the daemon before it has already launched.
 	AnnotationPlanned = OwnDomain + "/planned-pods"
-	// AnnotationGang on a pod names its gang within the namespace: room is made for
-	// enough of a gang's pods at the same time, or for none.
+	// AnnotationGang on a pod names its gang within the namespace. Either enough
+	// pods of a gang get room at the same time, or none does.
 	AnnotationGang = OwnDomain + "/gang"
-	// AnnotationGangSize (decimal, 1 or more) on a pod of a gang is how many are
-	// enough. Absent means all that exist.
+	// AnnotationGangSize (decimal, 1 or more) on a pod of a gang is how many pods
+	// are enough. Without it, all existing pods of the gang are needed.
 	AnnotationGangSize = OwnDomain + "/gang-size"
-	// TaintAwaitingPods keeps other pods away until the planned ones are nominated.
+	// TaintAwaitingPods keeps other pods away until the planned pods are nominated.
 	TaintAwaitingPods = OwnDomain + "/awaiting-pods"
 )
 
-// LabelPodGroup on a pod names its PodGroup, as the kube-scheduler's coscheduling
-// plugin reads it. It makes a gang where neither AnnotationGang nor
-// spec.schedulingGroup does.
-// See https://github.com/kubernetes-sigs/scheduler-plugins/tree/master/pkg/coscheduling.
+// LabelPodGroup on a pod names its PodGroup, as the coscheduling plugin of the
+// kube-scheduler reads it. The PodGroup is a gang where the pod has neither
+// AnnotationGang nor spec.schedulingGroup. See
+// https://github.com/kubernetes-sigs/scheduler-plugins/tree/master/pkg/coscheduling.
 const LabelPodGroup = "scheduling.x-k8s.io/pod-group"
 
-// FinalizerTermination holds NodeClaims and Nodes until they are drained and the instance is gone.
+// FinalizerTermination holds a NodeClaim or a Node until the node is drained and
+// the instance is gone.
 const FinalizerTermination = Group + "/termination"
 
 // Taint keys shared with Karpenter.
@@ -84,17 +91,19 @@ const (
 // ResourceNodes is the name under which limits and status count nodes.
 const ResourceNodes corev1.ResourceName = "nodes"
 
-// UnregisteredTaint is what every machine registers with; the daemon removes it.
+// UnregisteredTaint is on every machine when it registers. The daemon removes
+// it.
 func UnregisteredTaint() corev1.Taint {
 	return corev1.Taint{Key: TaintUnregistered, Effect: corev1.TaintEffectNoExecute}
 }
 
-// DisruptedTaint marks a node that is being emptied.
+// DisruptedTaint marks a node that the daemon is emptying.
 func DisruptedTaint() corev1.Taint {
 	return corev1.Taint{Key: TaintDisrupted, Effect: corev1.TaintEffectNoSchedule}
 }
 
-// AwaitingPodsTaint is the startup taint that the daemon releases after nomination.
+// AwaitingPodsTaint is the startup taint that the daemon removes after
+// nomination.
 func AwaitingPodsTaint() corev1.Taint {
 	return corev1.Taint{Key: TaintAwaitingPods, Effect: corev1.TaintEffectNoSchedule}
 }
@@ -103,11 +112,11 @@ func AwaitingPodsTaint() corev1.Taint {
 const (
 	ConditionReady = "Ready"
 
-	// Of a NodePool; both are dependents of Ready.
+	// Condition types of a NodePool. Ready depends on both.
 	ConditionValidationSucceeded = "ValidationSucceeded"
 	ConditionNodeClassReady      = "NodeClassReady"
 
-	// Of a NodeClaim; the first three are dependents of Ready.
+	// Condition types of a NodeClaim. Ready depends on the first three.
 	ConditionLaunched            = "Launched"
 	ConditionRegistered          = "Registered"
 	ConditionInitialized         = "Initialized"

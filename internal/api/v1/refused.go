@@ -39,8 +39,8 @@ type RefusedNodeSpec struct {
 	ExpireAfter *string `json:"expireAfter,omitempty"`
 }
 
-// RefusedFields lists the paths of refused fields that the object holds: only an
-// object stored before these definitions were installed can hold one.
+// RefusedFields lists the paths of refused fields that the object holds. Only an
+// object that was stored before these definitions were installed can hold one.
 func (p *NodePool) RefusedFields() []string {
 	var paths []string
 	if p.Spec.Replicas != nil {
@@ -52,7 +52,8 @@ func (p *NodePool) RefusedFields() []string {
 	return append(paths, p.Spec.Template.Spec.refusedFields("spec.template.spec")...)
 }
 
-// RefusedFields is NodePool.RefusedFields for a NodeClaim.
+// RefusedFields lists the paths of refused fields that the object holds, as for
+// a NodePool.
 func (c *NodeClaim) RefusedFields() []string {
 	return c.Spec.refusedFields("spec")
 }

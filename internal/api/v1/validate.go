@@ -9,9 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate checks what the definition's schema cannot: label and taint syntax,
-// taints given twice, capacity types (of which there must be minValues), and refused fields that were stored under
-// another definition. The result names every field at fault; nil means valid.
+// Validate checks what the definition's schema cannot check: the syntax of
+// labels and taints, taints that are given twice, the number of capacity types
+// against minValues, and refused fields that were stored under another
+// definition. The result names every field at fault; nil means valid.
 func (p *NodePool) Validate() field.ErrorList {
 	var errs field.ErrorList
 	for _, path := range p.RefusedFields() {
@@ -31,7 +32,8 @@ func (p *NodePool) Validate() field.ErrorList {
 	return errs
 }
 
-// validateTaints checks syntax, and that no key has an effect twice: a node takes it once only.
+// validateTaints checks the syntax of taints. It also checks that no key has one
+// effect twice, since a node has a key and effect only once.
 func validateTaints(path *field.Path, taints, startup []corev1.Taint) field.ErrorList {
 	var errs field.ErrorList
 	type identity struct {

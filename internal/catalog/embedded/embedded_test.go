@@ -147,8 +147,8 @@ func TestPrices_SpotIsNeverDearerThanOnDemand(t *testing.T) {
 	}
 }
 
-// A slip of a decimal or of a column, or a bad estimate, would show as a larger
-// instance that costs less than a smaller one of its family.
+// A misplaced decimal point, a wrong column or a bad estimate would make a
+// larger instance cheaper than a smaller one of its family.
 func TestPrices_RiseWithTheSizeWithinAFamily(t *testing.T) {
 	for _, region := range Regions() {
 		facts, m, err := Load(region)
@@ -181,9 +181,9 @@ func TestPrices_RiseWithTheSizeWithinAFamily(t *testing.T) {
 	}
 }
 
-// testdata/allocatable.tsv has a sample of types of every kind with what a node
-// of them can allocate, worked out apart from this code: millicores, MiB of
-// memory, MiB of disk, pods, and GPUs and accelerators together.
+// testdata/allocatable.tsv has a sample of types of every kind, with what a node
+// can allocate: millicores, MiB of memory, MiB of disk, pods, and GPUs and
+// accelerators together. The numbers were worked out apart from this code.
 func TestBuild_AgreesWithAllocatableWorkedOutElsewhere(t *testing.T) {
 	types, _ := instanceTypes(t, "us-east-1")
 	data, err := os.ReadFile("testdata/allocatable.tsv")

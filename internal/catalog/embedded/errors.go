@@ -2,5 +2,5 @@ package embedded
 
 import "errors"
 
-// ErrUnknownRegion is returned for a region that the embedded catalogue has no market of.
+// ErrUnknownRegion says that the embedded catalogue has no market of the region.
 var ErrUnknownRegion = errors.New("catalogue load: no embedded data of region")

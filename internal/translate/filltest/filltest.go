@@ -1,7 +1,9 @@
-// Package filltest fills every field of an object of the API with random values,
-// for tests of what is kept of objects. Texts are drawn from few words, so that
-// objects refer to each other and rules apply; a field that Kubernetes comes to
-// have is filled as well.
+// Package filltest fills every field of an API object with random values, for
+// tests of what Keeper keeps of objects. Each text is one of a few, so that
+// objects refer to each other and rules apply. A field that a later Kubernetes
+// release adds is filled as well.
+//
+// Invariant: the same seed gives the same object. Only tests import the package.
 //
 // Invariant: the same seed gives the same object. Only tests import it.
 package filltest
@@ -27,13 +29,13 @@ import (
 // Filler makes objects.
 type Filler struct {
 	rng   *rand.Rand
-	words map[reflect.Type][]string
+	texts map[reflect.Type][]string
 }
 
 // New makes a Filler of the seed.
 func New(seed uint64) *Filler {
-	f := &Filler{rng: rand.New(rand.NewPCG(seed, 1)), words: map[reflect.Type][]string{}} //nolint:gosec // tests repeat it
-	for sample, words := range map[any][]string{
+	f := &Filler{rng: rand.New(rand.NewPCG(seed, 1)), texts: map[reflect.Type][]string{}} //nolint:gosec // tests repeat it
+	for sample, texts := range map[any][]string{
 		corev1.PodPhase(""):                      {"", "Pending", "Running", "Running", "Succeeded", "Failed"},
 		corev1.ConditionStatus(""):               {"True", "False", "Unknown"},
 		corev1.PodConditionType(""):              {"PodScheduled", "Ready", "PodResizePending", "Initialized"},
@@ -55,7 +57,7 @@ func New(seed uint64) *Filler {
 		storagev1.VolumeBindingMode(""):          {"WaitForFirstConsumer", "WaitForFirstConsumer", "Immediate"},
 		types.UID(""):                            {"uid-a", "uid-b"},
 	} {
-		f.words[reflect.TypeOf(sample)] = words
+		f.texts[reflect.TypeOf(sample)] = texts
 	}
 	return f
 }
@@ -66,10 +68,10 @@ func Fill[T any](f *Filler, into *T) *T {
 	return into
 }
 
-// Yes is one or the other.
+// Yes is true or false with equal chance.
 func (f *Filler) Yes() bool { return f.rng.IntN(2) == 0 }
 
-// deepest ends types that hold themselves.
+// deepest is where types that contain themselves end.
 const deepest = 14
 
 func (f *Filler) fill(v reflect.Value, field string, depth int) {
@@ -116,7 +118,7 @@ func (f *Filler) fill(v reflect.Value, field string, depth int) {
 	}
 }
 
-// special fills types that are more than the sum of their fields.
+// special fills the types that cannot be filled field by field.
 func (f *Filler) special(v reflect.Value) bool {
 	switch v.Interface().(type) {
 	case metav1.Time:
@@ -133,14 +135,14 @@ func (f *Filler) special(v reflect.Value) bool {
 }
 
 func (f *Filler) text(t reflect.Type, field string) string {
-	words, known := f.words[t]
+	texts, known := f.texts[t]
 	if !known {
-		words = textsOf(field)
+		texts = textsOf(field)
 	}
-	return words[f.rng.IntN(len(words))]
+	return texts[f.rng.IntN(len(texts))]
 }
 
-// textsOf are words that fields of the name have.
+// textsOf are the texts that fields of this name get.
 func textsOf(field string) []string {
 	switch field {
 	case "Annotations":

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// DecodeTypes never panics, and what it accepts comes back the same once it has
-// been written.
+// DecodeTypes never panics. Types that it accepts are the same after they are
+// written and read again.
 func FuzzDecodeTypes(f *testing.F) {
 	f.Add([]byte("source\tg\t2026-01-02\ta text\n"))
 	f.Add(Types{}.Encode())
@@ -28,8 +28,8 @@ func FuzzDecodeTypes(f *testing.F) {
 	})
 }
 
-// DecodeMarket never panics, and what it accepts comes back the same once it has
-// been written.
+// DecodeMarket never panics. A market that it accepts is the same after it is
+// written and read again.
 func FuzzDecodeMarket(f *testing.F) {
 	zone := "zone\tz-az1\tza\n"
 	for _, s := range []string{

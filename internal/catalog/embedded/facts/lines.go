@@ -38,7 +38,8 @@ func (w *writer) sources(all []catalog.Source) {
 
 func (w *writer) bytes() []byte { return []byte(w.b.String()) }
 
-// reader walks over the lines of a file; cells are those of the current line.
+// reader goes through the lines of a file; cells are the cells of the current
+// line.
 type reader struct {
 	rest  string
 	count int

@@ -19,8 +19,8 @@ func main() {
 	}
 }
 
-// generate packs every .tsv file of one folder into another, which it empties
-// first so that a region that is gone from the facts leaves nothing behind.
+// generate packs every .tsv file of one folder into another folder. It empties
+// the other folder first, so that no file of a removed region stays.
 func generate(from, to string) error {
 	if err := os.RemoveAll(to); err != nil {
 		return fmt.Errorf("blob clear: %w", err)
