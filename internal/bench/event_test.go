@@ -159,7 +159,7 @@ func everyKind(seed uint64) []cluster.Pod {
 	more("ported", func(s *cluster.Shape) { s.Ports = []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 8080}} })
 	more("selecting", func(s *cluster.Shape) { s.Selector = label.All(label.Is(label.Zone, "us-east-1b")) })
 	more("affine", func(s *cluster.Shape) {
-		s.Affinity = []label.Requirements{label.All(label.Is(label.Zone, "us-east-1a")), label.All(label.Is(label.Zone, "us-east-1b"))}
+		s.NodeAffinity = []label.Requirements{label.All(label.Is(label.Zone, "us-east-1a")), label.All(label.Is(label.Zone, "us-east-1b"))}
 	})
 	more("bound-to-a-volume", func(s *cluster.Shape) {
 		s.Volumes = [][]label.Requirements{{label.All(label.Is(label.Zone, "us-east-1c"))}}
@@ -168,7 +168,7 @@ func everyKind(seed uint64) []cluster.Pod {
 	more("ganged", func(s *cluster.Shape) { s.Gang = cluster.Gang{Name: "gang", Size: 1} })
 	for i := range pods {
 		pods[i].Namespace = "constrained"
-		for _, terms := range [][]cluster.PodTerm{pods[i].Shape.Together, pods[i].Shape.Apart} {
+		for _, terms := range [][]cluster.PodTerm{pods[i].Shape.PodAffinity, pods[i].Shape.PodAntiAffinity} {
 			for j := range terms {
 				terms[j].Namespaces = []string{"constrained"}
 			}

@@ -107,7 +107,7 @@ func satisfied(pods []cluster.Pod, nodes []Node) int64 {
 	prefer := false
 	for i := range pods {
 		byID[pods[i].ID()] = &pods[i]
-		prefer = prefer || len(pods[i].Shape.Preferred)+len(pods[i].Shape.Apart) > 0
+		prefer = prefer || len(pods[i].Shape.Preferred)+len(pods[i].Shape.PodAntiAffinity) > 0
 	}
 	if !prefer {
 		return 0
@@ -127,7 +127,7 @@ func satisfied(pods []cluster.Pod, nodes []Node) int64 {
 					total += int64(pref.Weight)
 				}
 			}
-			for _, t := range p.Shape.Apart {
+			for _, t := range p.Shape.PodAntiAffinity {
 				around := here
 				if t.Key == label.Zone {
 					around = nil

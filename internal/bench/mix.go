@@ -61,7 +61,7 @@ func Preferring(seed uint64, pods int) []cluster.Pod {
 	d := drawing(seed)
 	like, shape := map[string]string{"app": "nginx"}, d.sized()
 	shape.Preferred = []cluster.Preference{{Weight: 1, Node: label.All(label.Is(label.Zone, "test-zone-1"))}}
-	shape.Apart = []cluster.PodTerm{weighted(10, alike(label.Zone, like)), weighted(1, alike(label.Hostname, like))}
+	shape.PodAntiAffinity = []cluster.PodTerm{weighted(10, alike(label.Zone, like)), weighted(1, alike(label.Hostname, like))}
 	out := make([]cluster.Pod, pods)
 	for i := range out {
 		out[i] = d.named(fmt.Sprintf("prefers-%x-%d", seed, i), label.FromMap(like), shape)
@@ -80,10 +80,10 @@ func (d draws) pod(kind Kind) (label.Labels, cluster.Shape) {
 		shape.Spread = d.spread(label.Hostname)
 	case ZoneAffinity:
 		labels = map[string]string{"my-affinity": d.letter()}
-		shape.Together = []cluster.PodTerm{alike(label.Zone, labels)}
+		shape.PodAffinity = []cluster.PodTerm{alike(label.Zone, labels)}
 	case AntiAffinity:
 		labels = map[string]string{"app": "nginx"}
-		shape.Apart = []cluster.PodTerm{alike(label.Hostname, labels)}
+		shape.PodAntiAffinity = []cluster.PodTerm{alike(label.Hostname, labels)}
 	}
 	return label.FromMap(labels), shape
 }

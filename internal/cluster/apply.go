@@ -111,8 +111,8 @@ func (u *update) derive(nodes []change[Node], claims []change[Claim], pods []cha
 			}
 		}
 	}
-	u.settleGroups()
-	u.settleLoads()
+	u.fileGroups()
+	u.fileLoads()
 }
 
 // again forgets all groups and loads. It returns every node, claim and pod as a

@@ -54,7 +54,7 @@ func fleet(pods, deployments, nodes int) Objects {
 			p.Shape.Spread = []Spread{{Key: label.Zone, MaxSkew: 1, Selector: selector}}
 		}
 		if d%20 == 1 {
-			p.Shape.Apart = []PodTerm{{Key: label.Hostname, Selector: selector, Namespaces: []string{p.Namespace}, InNamespaces: PodSelector{Nothing: true}}}
+			p.Shape.PodAntiAffinity = []PodTerm{{Key: label.Hostname, Selector: selector, Namespaces: []string{p.Namespace}, InNamespaces: PodSelector{Nothing: true}}}
 		}
 		if i%2 == 0 && nodes > 0 {
 			p.Node = o.Nodes[mix(uint64(i))%uint64(nodes)].Name

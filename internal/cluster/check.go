@@ -33,8 +33,8 @@ func (p *pod) check() error {
 // plain says whether the requests are the only part of the shape that can be
 // invalid.
 func (s *Shape) plain() bool {
-	return len(s.Requests.Extended) == 0 && len(s.Preferred) == 0 && len(s.Spread) == 0 && len(s.Together) == 0 &&
-		len(s.Apart) == 0 && len(s.Ports) == 0 && s.Gang.Size == 0
+	return len(s.Requests.Extended) == 0 && len(s.Preferred) == 0 && len(s.Spread) == 0 && len(s.PodAffinity) == 0 &&
+		len(s.PodAntiAffinity) == 0 && len(s.Ports) == 0 && s.Gang.Size == 0
 }
 
 func (s *Shape) check(of string) error {
@@ -60,7 +60,7 @@ func (s *Shape) check(of string) error {
 	for _, terms := range [2]struct {
 		field string
 		list  []PodTerm
-	}{{"pod affinity", s.Together}, {"pod anti-affinity", s.Apart}} {
+	}{{"pod affinity", s.PodAffinity}, {"pod anti-affinity", s.PodAntiAffinity}} {
 		for i, t := range terms.list {
 			if t.Key == "" {
 				return fmt.Errorf("cluster index: %s: %s %d: topologyKey is empty; set it", of, terms.field, i)

@@ -110,8 +110,8 @@ func (g *Group) antiAffine() bool {
 	if g.bound == 0 {
 		return false
 	}
-	for i := range g.Shape.Apart {
-		if g.Shape.Apart[i].Weight == 0 {
+	for i := range g.Shape.PodAntiAffinity {
+		if g.Shape.PodAntiAffinity[i].Weight == 0 {
 			return true
 		}
 	}
@@ -163,7 +163,7 @@ func (s *Shape) watches(own string, f func(namespace, key string)) {
 	for i := range s.Spread {
 		look(own, &s.Spread[i].Selector)
 	}
-	for _, terms := range [2][]PodTerm{s.Together, s.Apart} {
+	for _, terms := range [2][]PodTerm{s.PodAffinity, s.PodAntiAffinity} {
 		for i := range terms {
 			t := &terms[i]
 			if !t.InNamespaces.Nothing {
@@ -254,7 +254,7 @@ func (u *update) sort(p *pod) {
 func (p *pod) grouped() Shape {
 	s := p.Shape
 	if p.Pinned {
-		s.Affinity = nil
+		s.NodeAffinity = nil
 	}
 	return s
 }
@@ -305,8 +305,8 @@ func (u *update) tally(t tree[int64], key string, n int64) tree[int64] {
 	return t.put(u.edit, key, was+n)
 }
 
-// settleGroups drops the groups that have no pods left and files the others.
-func (u *update) settleGroups() {
+// fileGroups drops the groups that have no pods left and files the others.
+func (u *update) fileGroups() {
 	for _, g := range u.touched {
 		if g.size == 0 {
 			u.groups = u.groups.remove(u.edit, g.Key)

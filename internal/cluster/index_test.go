@@ -125,7 +125,7 @@ func TestGroups_SplitOnlyInTheNamespacesThatSelectorsLookAt(t *testing.T) {
 	selector := PodSelector{Match: label.All(label.Is("app", "web"))}
 	spread := Shape{Spread: []Spread{{Key: label.Zone, MaxSkew: 1, Selector: selector}}}
 	apart := func(in PodSelector, namespaces ...string) Shape {
-		return Shape{Apart: []PodTerm{{Key: label.Zone, Selector: selector, Namespaces: namespaces, InNamespaces: in}}}
+		return Shape{PodAntiAffinity: []PodTerm{{Key: label.Zone, Selector: selector, Namespaces: namespaces, InNamespaces: in}}}
 	}
 	nowhere := PodSelector{Nothing: true}
 	for name, c := range map[string]struct {
@@ -151,7 +151,7 @@ func TestGroups_PinnedPodsOfADaemonSetAreOne(t *testing.T) {
 		p := app("agent-"+node, "agent")
 		p.Node, p.Pinned, p.Owner.Kind = node, true, "DaemonSet"
 		p.Shape.Requests.MilliCPU = 100
-		p.Shape.Affinity = []label.Requirements{label.All(label.Is(label.NodeName, node))}
+		p.Shape.NodeAffinity = []label.Requirements{label.All(label.Is(label.NodeName, node))}
 		o.Pods, o.Nodes = append(o.Pods, p), append(o.Nodes, Node{Name: node})
 	}
 	s := build(t, o)

@@ -23,12 +23,12 @@ func (s Shape) appendKey(b []byte) []byte {
 	if len(s.Selector) > 0 {
 		b = s.Selector.AppendKey(append(b, 'S'))
 	}
-	b = appendSet(b, 'A', s.Affinity, appendRequirements)
+	b = appendSet(b, 'A', s.NodeAffinity, appendRequirements)
 	b = appendSet(b, 'P', s.Preferred, appendPreference)
 	b = appendSet(b, 'T', s.Tolerations, appendToleration)
 	b = appendSet(b, 'Z', s.Spread, appendSpread)
-	b = appendSet(b, 'W', s.Together, appendPodTerm)
-	b = appendSet(b, 'X', s.Apart, appendPodTerm)
+	b = appendSet(b, 'W', s.PodAffinity, appendPodTerm)
+	b = appendSet(b, 'X', s.PodAntiAffinity, appendPodTerm)
 	b = appendSet(b, 'H', s.Ports, appendPort)
 	b = appendSet(b, 'V', s.Volumes, appendVolume)
 	if s.Gang != (Gang{}) {
@@ -135,7 +135,7 @@ func (s Shape) canonical() Shape {
 	if len(s.Requests.Extended) == 0 {
 		s.Requests.Extended = nil
 	}
-	s.Affinity = inOrder(s.Affinity, appendRequirements)
+	s.NodeAffinity = inOrder(s.NodeAffinity, appendRequirements)
 	s.Preferred = inOrder(s.Preferred, appendPreference)
 	s.Tolerations = inOrder(s.Tolerations, appendToleration)
 	s.Spread = inOrder(s.Spread, appendSpread)
@@ -144,8 +144,8 @@ func (s Shape) canonical() Shape {
 			s.Spread[i].MinDomains = 0
 		}
 	}
-	s.Together = canonicalTerms(s.Together)
-	s.Apart = canonicalTerms(s.Apart)
+	s.PodAffinity = canonicalTerms(s.PodAffinity)
+	s.PodAntiAffinity = canonicalTerms(s.PodAntiAffinity)
 	s.Ports = inOrder(s.Ports, appendPort)
 	s.Volumes = inOrder(s.Volumes, appendVolume)
 	for i := range s.Volumes {

@@ -25,19 +25,19 @@ func full() Shape {
 		return PodTerm{Weight: 2, Key: "zone", Selector: selector(), Namespaces: []string{"a", "b"}, InNamespaces: PodSelector{Match: reqs("team")}}
 	}
 	return Shape{
-		Requests:    quantity.Resources{MilliCPU: 2, MemoryBytes: 3, EphemeralBytes: 4, PodSlots: 5, Extended: []quantity.Amount{{Name: "gpu", Count: 2}}},
-		Selector:    reqs("arch", "os"),
-		Affinity:    []label.Requirements{reqs("x"), reqs("y", "z")},
-		Preferred:   []Preference{{Weight: 2, Node: reqs("p")}, {Weight: 3, Node: reqs("q")}},
-		Tolerations: []Toleration{{Key: "a", Value: "b", Effect: "c"}, {Key: "d", Exists: true}},
-		Priority:    2,
-		Spread:      []Spread{{Key: "zone", MaxSkew: 2, MinDomains: 2, Selector: selector()}, {Key: "host", MaxSkew: 3}},
-		Together:    []PodTerm{term(), {Key: "host", InNamespaces: PodSelector{Nothing: true}}},
-		Apart:       []PodTerm{{Key: "host"}, term()},
-		Ports:       []HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 2}, {Protocol: "UDP", Port: 3}},
-		Volumes:     [][]label.Requirements{{reqs("v"), reqs("w")}, {reqs("u")}},
-		Gang:        Gang{Name: "g", Size: 2},
-		Unsupported: []string{"one", "two"},
+		Requests:        quantity.Resources{MilliCPU: 2, MemoryBytes: 3, EphemeralBytes: 4, PodSlots: 5, Extended: []quantity.Amount{{Name: "gpu", Count: 2}}},
+		Selector:        reqs("arch", "os"),
+		NodeAffinity:    []label.Requirements{reqs("x"), reqs("y", "z")},
+		Preferred:       []Preference{{Weight: 2, Node: reqs("p")}, {Weight: 3, Node: reqs("q")}},
+		Tolerations:     []Toleration{{Key: "a", Value: "b", Effect: "c"}, {Key: "d", Exists: true}},
+		Priority:        2,
+		Spread:          []Spread{{Key: "zone", MaxSkew: 2, MinDomains: 2, Selector: selector()}, {Key: "host", MaxSkew: 3}},
+		PodAffinity:     []PodTerm{term(), {Key: "host", InNamespaces: PodSelector{Nothing: true}}},
+		PodAntiAffinity: []PodTerm{{Key: "host"}, term()},
+		Ports:           []HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 2}, {Protocol: "UDP", Port: 3}},
+		Volumes:         [][]label.Requirements{{reqs("v"), reqs("w")}, {reqs("u")}},
+		Gang:            Gang{Name: "g", Size: 2},
+		Unsupported:     []string{"one", "two"},
 	}
 }
 
@@ -114,12 +114,12 @@ func TestShapeKey_CoversEveryField(t *testing.T) {
 func TestShapeKey_OneForAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := full(), full()
-		b.Affinity = rapid.Permutation(b.Affinity).Draw(t, "affinity")
+		b.NodeAffinity = rapid.Permutation(b.NodeAffinity).Draw(t, "affinity")
 		b.Preferred = rapid.Permutation(b.Preferred).Draw(t, "preferred")
 		b.Tolerations = rapid.Permutation(b.Tolerations).Draw(t, "tolerations")
 		b.Spread = rapid.Permutation(b.Spread).Draw(t, "spread")
-		b.Together = rapid.Permutation(b.Together).Draw(t, "together")
-		b.Apart = rapid.Permutation(b.Apart).Draw(t, "apart")
+		b.PodAffinity = rapid.Permutation(b.PodAffinity).Draw(t, "together")
+		b.PodAntiAffinity = rapid.Permutation(b.PodAntiAffinity).Draw(t, "apart")
 		b.Ports = rapid.Permutation(b.Ports).Draw(t, "ports")
 		b.Volumes = rapid.Permutation(b.Volumes).Draw(t, "volumes")
 		for i := range b.Volumes {

@@ -37,7 +37,7 @@ func naive(o Objects) []string {
 				looked[place{own, r.Key()}] = true
 			}
 		}
-		for _, t := range slices.Concat(s.Together, s.Apart) {
+		for _, t := range slices.Concat(s.PodAffinity, s.PodAntiAffinity) {
 			for _, r := range t.Selector.Match {
 				everywhere[r.Key()] = everywhere[r.Key()] || !t.InNamespaces.Nothing
 				for _, n := range t.Namespaces {
@@ -59,7 +59,7 @@ func naive(o Objects) []string {
 	for _, p := range o.Pods {
 		shape := p.Shape
 		if p.Pinned {
-			shape.Affinity = nil
+			shape.NodeAffinity = nil
 		}
 		seen := slices.DeleteFunc(slices.Clone(p.Labels), func(l label.Label) bool { return !looked[place{p.Namespace, l.Key}] && !everywhere[l.Key] })
 		name := groupName(p.Namespace, shape, seen)
@@ -81,7 +81,7 @@ func naive(o Objects) []string {
 		if p.Deleting {
 			g.leaving[p.Node]++
 		}
-		g.antiAffine = slices.ContainsFunc(shape.Apart, func(t PodTerm) bool { return t.Weight == 0 })
+		g.antiAffine = slices.ContainsFunc(shape.PodAntiAffinity, func(t PodTerm) bool { return t.Weight == 0 })
 		if n := nodes[p.Node]; n != nil {
 			n.bound++
 			n.used = n.used.Add(p.Shape.Requests)

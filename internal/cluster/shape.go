@@ -8,16 +8,16 @@ import (
 // Shape is all that a pod asks of the place where it runs. Pods of one
 // namespace with equal shapes and labels are interchangeable to the packer.
 type Shape struct {
-	Requests    quantity.Resources   // including one pod slot, and slots to attach volumes (see AttachSlots)
-	Selector    label.Requirements   // nodeSelector
-	Affinity    []label.Requirements // required node affinity: any of these; none means no restriction
-	Preferred   []Preference         // preferred node affinity
-	Tolerations []Toleration
-	Priority    int32
-	Spread      []Spread  // topologySpreadConstraints
-	Together    []PodTerm // podAffinity
-	Apart       []PodTerm // podAntiAffinity
-	Ports       []HostPort
+	Requests        quantity.Resources   // including one pod slot, and slots to attach volumes (see AttachSlots)
+	Selector        label.Requirements   // nodeSelector
+	NodeAffinity    []label.Requirements // required node affinity: any of these; none means no restriction
+	Preferred       []Preference         // preferred node affinity
+	Tolerations     []Toleration
+	Priority        int32
+	Spread          []Spread  // topologySpreadConstraints
+	PodAffinity     []PodTerm // podAffinity
+	PodAntiAffinity []PodTerm // podAntiAffinity
+	Ports           []HostPort
 	// Volumes has one entry for each volume that is tied to a place. The node must
 	// meet one of the alternatives of every entry.
 	Volumes [][]label.Requirements
@@ -31,11 +31,11 @@ type Shape struct {
 // Alternatives returns conjunctions of which a node must meet at least one. Each
 // is the selector together with one affinity term.
 func (s Shape) Alternatives() []label.Requirements {
-	if len(s.Affinity) == 0 {
+	if len(s.NodeAffinity) == 0 {
 		return []label.Requirements{s.Selector}
 	}
-	out := make([]label.Requirements, len(s.Affinity))
-	for i, t := range s.Affinity {
+	out := make([]label.Requirements, len(s.NodeAffinity))
+	for i, t := range s.NodeAffinity {
 		out[i] = s.Selector.And(t)
 	}
 	return out

@@ -166,10 +166,10 @@ func (l *Load) findShare(group string) (int, bool) {
 	return slices.BinarySearchFunc(l.groups, group, func(s share, group string) int { return strings.Compare(s.group, group) })
 }
 
-// settleLoads drops the unknown nodes that no pod or claim names any more. It
+// fileLoads drops the unknown nodes that no pod or claim names any more. It
 // files the other nodes by their free room, and their claims by whether they are
 // settled.
-func (u *update) settleLoads() {
+func (u *update) fileLoads() {
 	for _, l := range u.loaded {
 		was := l.room
 		l.room, l.Free = "", l.Node.Allocatable.Sub(l.Used)

@@ -65,13 +65,13 @@ func (d *dice) shape() Shape {
 	case 3:
 		s.Requests = s.Requests.Extend("nvidia.com/gpu", math.MaxInt64)
 	case 4:
-		s.Affinity = []label.Requirements{label.All(label.Is(label.NodeName, d.one("n0", "n1")))}
+		s.NodeAffinity = []label.Requirements{label.All(label.Is(label.NodeName, d.one("n0", "n1")))}
 	case 5, 6:
 		s.Spread = []Spread{{Key: label.Zone, MaxSkew: 1, MinDomains: int64(d.roll(3)), Selector: d.selector()}}
 	case 7:
-		s.Apart = []PodTerm{d.reaching(PodTerm{Key: label.Hostname, Weight: int32(d.roll(2)), Selector: d.selector()})}
+		s.PodAntiAffinity = []PodTerm{d.reaching(PodTerm{Key: label.Hostname, Weight: int32(d.roll(2)), Selector: d.selector()})}
 	case 8:
-		s.Together = []PodTerm{d.reaching(PodTerm{Key: label.Zone, Selector: d.selector()})}
+		s.PodAffinity = []PodTerm{d.reaching(PodTerm{Key: label.Zone, Selector: d.selector()})}
 	case 9:
 		s.Tolerations = []Toleration{{Key: "a"}, {Key: "b"}}
 		if d.roll(2) == 0 {

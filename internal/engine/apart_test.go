@@ -16,7 +16,7 @@ import (
 func TestStep_ItsBoundCountsTheNodesOfPodsApart(t *testing.T) {
 	const each quantity.Money = 85_000_000 // the smallest type
 	for name, rule := range map[string]func(*cluster.Shape){
-		"anti-affinity": func(s *cluster.Shape) { s.Apart = []cluster.PodTerm{term(label.Hostname, 0, "web")} },
+		"anti-affinity": func(s *cluster.Shape) { s.PodAntiAffinity = []cluster.PodTerm{term(label.Hostname, 0, "web")} },
 		"host port":     func(s *cluster.Shape) { s.Ports = []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 80}} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestStep_ItsBoundCountsTheNodesThatRulesAskFor(t *testing.T) {
 	over := func(s *cluster.Shape) {
 		s.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: pods("web")}}
 	}
-	one := func(s *cluster.Shape) { s.Together = []cluster.PodTerm{term(label.Hostname, 0, "web")} }
+	one := func(s *cluster.Shape) { s.PodAffinity = []cluster.PodTerm{term(label.Hostname, 0, "web")} }
 	for name, tc := range map[string]struct {
 		n           int
 		cpu         int64
@@ -57,7 +57,7 @@ func TestStep_ItsBoundCountsTheNodesThatRulesAskFor(t *testing.T) {
 		least, next quantity.Money // where another pod that they look at runs
 	}{
 		"none":                {2, 100, func(*cluster.Shape) {}, small, small},
-		"zonal anti-affinity": {2, 100, func(s *cluster.Shape) { s.Apart = []cluster.PodTerm{term(label.Zone, 0, "web")} }, 2 * small, small},
+		"zonal anti-affinity": {2, 100, func(s *cluster.Shape) { s.PodAntiAffinity = []cluster.PodTerm{term(label.Zone, 0, "web")} }, 2 * small, small},
 		"spread over zones":   {2, 100, over, 2 * small, small},
 		"affinity":            {2, 1000, one, large, 0},
 	} {
@@ -83,7 +83,7 @@ func TestStep_ItsBoundCountsTheNodesThatRulesAskFor(t *testing.T) {
 func TestAudit_PodsThatShareANodeAgainstTheirRuleCountAsApart(t *testing.T) {
 	w := newWorld(t).pods("web", 4, 100, func(p *cluster.Pod) { p.Labels = label.FromMap(map[string]string{"app": "web"}) }).running()
 	for i := range w.objects.Pods {
-		w.objects.Pods[i].Shape.Apart = []cluster.PodTerm{term(label.Hostname, 0, "web")}
+		w.objects.Pods[i].Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Hostname, 0, "web")}
 	}
 	if a := w.audit(); !about(a.Proof.Bound, 4*a.Cost) {
 		t.Errorf("one node costs %d; its four pods need at least %d", a.Cost, a.Proof.Bound)
@@ -95,7 +95,7 @@ func TestStep_ItsCertificateNamesOnlySetsThatCount(t *testing.T) {
 	apart := func(p *cluster.Pod) { p.Shape.Ports = []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 80}} }
 	w := newWorld(t).pods("web", 5, 100, apart).pods("other", 60, 1000)
 	for _, c := range w.step().Plan.Proofs {
-		if i := slices.IndexFunc(c.Dimensions, func(d plan.Dimension) bool { return plan.IsApart(d.Resource) }); i >= 0 || w.check(c) != nil {
+		if i := slices.IndexFunc(c.Dimensions, func(d plan.Dimension) bool { return plan.IsExclusive(d.Resource) }); i >= 0 || w.check(c) != nil {
 			t.Errorf("%+v: %v", c.Dimensions, w.check(c))
 		}
 	}

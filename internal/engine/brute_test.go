@@ -215,13 +215,13 @@ func rule(kind, app string, s *cluster.Shape) {
 	case "hostname spread":
 		s.Spread = []cluster.Spread{{Key: label.Hostname, MaxSkew: 1, Selector: pods(app)}}
 	case "zone apart":
-		s.Apart = []cluster.PodTerm{term(label.Zone, 0, app)}
+		s.PodAntiAffinity = []cluster.PodTerm{term(label.Zone, 0, app)}
 	case "hostname apart":
-		s.Apart = []cluster.PodTerm{term(label.Hostname, 0, app)}
+		s.PodAntiAffinity = []cluster.PodTerm{term(label.Hostname, 0, app)}
 	case "zone together":
-		s.Together = []cluster.PodTerm{term(label.Zone, 0, app)}
+		s.PodAffinity = []cluster.PodTerm{term(label.Zone, 0, app)}
 	case "hostname together":
-		s.Together = []cluster.PodTerm{term(label.Hostname, 0, app)}
+		s.PodAffinity = []cluster.PodTerm{term(label.Hostname, 0, app)}
 	case "port":
 		s.Ports = []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 80}}
 	case "volume":

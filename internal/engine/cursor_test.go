@@ -28,7 +28,7 @@ func cutWorlds(t *testing.T) map[string]*world {
 	}
 	apart := func(p *cluster.Pod) {
 		p.Labels = label.FromMap(map[string]string{"app": "e"})
-		p.Shape.Apart = []cluster.PodTerm{term(label.Hostname, 0, "e")}
+		p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Hostname, 0, "e")}
 	}
 	gang := func(name string, size int64) func(*cluster.Pod) {
 		return func(p *cluster.Pod) { p.Shape.Gang = cluster.Gang{Name: name, Size: size} }
@@ -48,7 +48,7 @@ func cutWorlds(t *testing.T) map[string]*world {
 			p.Shape.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: pods("z")}}
 		}).pods("soft", 9, 900, func(p *cluster.Pod) {
 			p.Labels = label.FromMap(map[string]string{"app": "soft"})
-			p.Shape.Apart = []cluster.PodTerm{term(label.Zone, 5, "soft")}
+			p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Zone, 5, "soft")}
 		})
 	})
 	add("minValues", func(w *world) {

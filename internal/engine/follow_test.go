@@ -25,7 +25,7 @@ func TestStep_PodsThatMayComeUpInAnyZoneKeepOthersOutOfAllOfThem(t *testing.T) {
 	}
 	first[0].Zones = []string{"a", "b"}
 	w.order(first).pods("lonely", 1, 1000, func(p *cluster.Pod) {
-		p.Shape.Apart = []cluster.PodTerm{term(label.Zone, 0, "web")}
+		p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Zone, 0, "web")}
 	})
 	w.objects.Pods[0].Labels = label.FromMap(map[string]string{"app": "web"})
 	next := of[plan.Launch](w.step())
@@ -47,7 +47,7 @@ func TestStep_NobodyFollowsAPodToADomainThatIsNotSettled(t *testing.T) {
 		p.Shape.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: pods("web")}}
 	})
 	w.pods("side", 1, 500, func(p *cluster.Pod) {
-		p.Shape.Together = []cluster.PodTerm{term(label.CapacityType, 0, "web")}
+		p.Shape.PodAffinity = []cluster.PodTerm{term(label.CapacityType, 0, "web")}
 		p.Shape.Selector = label.All(label.Is(label.CapacityType, label.Spot))
 	})
 	for range 3 {
@@ -72,8 +72,8 @@ func TestStep_APromiseToAFollowerIsKeptWhateverItsPriority(t *testing.T) {
 	w.pods("side", 2, 200, func(p *cluster.Pod) {
 		p.Labels = label.FromMap(map[string]string{"app": "side"})
 		p.Shape.Priority = 100
-		p.Shape.Together = []cluster.PodTerm{term(label.Zone, 0, "web")}
-		p.Shape.Apart = []cluster.PodTerm{term(label.Hostname, 7, "web")}
+		p.Shape.PodAffinity = []cluster.PodTerm{term(label.Zone, 0, "web")}
+		p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Hostname, 7, "web")}
 	})
 	first := of[plan.Launch](w.step())
 	if len(first) == 0 {
@@ -96,7 +96,7 @@ func TestStep_AGroupThatStartedWhereItWasPromisedAPlaceKeepsIt(t *testing.T) {
 	w := newWorld(t).pods("social", 2, 3000, in("b", 0), func(p *cluster.Pod) {
 		anybody := term(label.Zone, 0, "")
 		anybody.Selector = cluster.PodSelector{}
-		p.Shape.Together = []cluster.PodTerm{anybody}
+		p.Shape.PodAffinity = []cluster.PodTerm{anybody}
 	})
 	for range 4 {
 		out := w.step()
@@ -122,7 +122,7 @@ func TestStep_FollowersAreAskedAgainWhenThoseTheyFollowHaveFoundRoom(t *testing.
 	w.pods("base", 1, 1000).running()
 	w.pods("side", 1, 2500, func(p *cluster.Pod) {
 		p.Shape.Priority = 9
-		p.Shape.Together = []cluster.PodTerm{term(label.Zone, 0, "web")}
+		p.Shape.PodAffinity = []cluster.PodTerm{term(label.Zone, 0, "web")}
 	})
 	w.pods("web", 1, 500, func(p *cluster.Pod) { p.Labels = label.FromMap(map[string]string{"app": "web"}) })
 	first := of[plan.Launch](w.step())
@@ -174,7 +174,7 @@ func TestStep_FollowersByAnotherKeyThanThoseTheyFollowAreDividedByComeInTheSameP
 			p.Shape.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: pods("web")}}
 		})
 		w.pods("side", 3, 3000, func(p *cluster.Pod) {
-			p.Shape.Together = []cluster.PodTerm{term(label.CapacityType, 0, "web")}
+			p.Shape.PodAffinity = []cluster.PodTerm{term(label.CapacityType, 0, "web")}
 			p.Shape.Preferred = prefers
 		})
 		out := w.step()
@@ -209,10 +209,10 @@ func TestStep_NodesWhosePodsFollowEachOtherAreLaunchedInOnePlan(t *testing.T) {
 		w.pods(app.name, app.n, app.cpu, func(p *cluster.Pod) {
 			p.Labels = label.FromMap(map[string]string{"app": app.name})
 			if app.near != "" {
-				p.Shape.Together = []cluster.PodTerm{term(label.Zone, 5, app.near)}
+				p.Shape.PodAffinity = []cluster.PodTerm{term(label.Zone, 5, app.near)}
 			}
 			if app.apart {
-				p.Shape.Apart = []cluster.PodTerm{term(label.Zone, 0, app.name)}
+				p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Zone, 0, app.name)}
 			}
 		})
 	}

@@ -59,7 +59,7 @@ func TestStep_AZoneWithoutRoomForAPreferenceIsOpenWithoutIt(t *testing.T) {
 func TestStep_NeverLaunchesTwiceWhereADaemonSetKeepsOffSomeZones(t *testing.T) {
 	w := newWorld(t)
 	w.objects.DaemonSets = []cluster.DaemonSet{{UID: "d", Namespace: "kube-system", Name: "d", Shape: cluster.Shape{
-		Requests: quantity.Resources{MilliCPU: 500, PodSlots: 1}, Affinity: []label.Requirements{require(t, label.Zone, label.NotIn, "a", "b")},
+		Requests: quantity.Resources{MilliCPU: 500, PodSlots: 1}, NodeAffinity: []label.Requirements{require(t, label.Zone, label.NotIn, "a", "b")},
 	}}}
 	launches := of[plan.Launch](w.pods("a", 1, 1900).step())
 	if more := of[plan.Launch](w.order(launches).step()); len(launches) != 1 || len(more) != 0 {

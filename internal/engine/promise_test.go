@@ -17,7 +17,7 @@ func TestStep_APromiseOutlivesTheArrivalOfASelector(t *testing.T) {
 	w.order(first)
 	w.pods("other", 1, 3500, func(p *cluster.Pod) {
 		p.Shape.Priority = 1
-		p.Shape.Apart = []cluster.PodTerm{term(label.Hostname, 0, "web")}
+		p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Hostname, 0, "web")}
 	})
 	for _, o := range w.step().Plan.Outcomes {
 		if o.Pods[0] == "default/web-00" && (o.Verdict != plan.OnClaim || o.On != first[0].Name) {

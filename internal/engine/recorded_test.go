@@ -126,9 +126,9 @@ func (r *recorder) world(name string) {
 			func(p *cluster.Pod) {
 				p.Shape.Spread = []cluster.Spread{{Key: label.Hostname, MaxSkew: 1, Selector: pods("c")}}
 			},
-			func(p *cluster.Pod) { p.Shape.Together = []cluster.PodTerm{term(label.Zone, 0, "d")} },
-			func(p *cluster.Pod) { p.Shape.Apart = []cluster.PodTerm{term(label.Hostname, 0, "e")} },
-			func(p *cluster.Pod) { p.Shape.Apart = []cluster.PodTerm{term(label.Zone, 5, "f")} },
+			func(p *cluster.Pod) { p.Shape.PodAffinity = []cluster.PodTerm{term(label.Zone, 0, "d")} },
+			func(p *cluster.Pod) { p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Hostname, 0, "e")} },
+			func(p *cluster.Pod) { p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Zone, 5, "f")} },
 		} {
 			app := string(rune('a' + i))
 			w.pods(app, 30, int64(100+250*i), func(p *cluster.Pod) {

@@ -26,7 +26,7 @@ func TestStep_EveryTypeOfALaunchIsGoodInEveryZoneOfIt(t *testing.T) {
 	w := newWorld(t)
 	w.policy.OnDemandTolerance = 1000
 	w.pods("web", 3, 1000, func(p *cluster.Pod) {
-		p.Shape.Affinity = []label.Requirements{
+		p.Shape.NodeAffinity = []label.Requirements{
 			label.All(label.Is(label.InstanceType, "c5.xlarge")),
 			label.All(label.Is(label.InstanceType, "m5.xlarge"), label.Is(label.Zone, "a")),
 		}

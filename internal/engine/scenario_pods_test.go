@@ -39,9 +39,9 @@ func (s *scenario) shape(p *cluster.Pod, app string, options map[string]string) 
 		case "spread":
 			p.Shape.Spread = append(p.Shape.Spread, cluster.Spread{Key: key, MaxSkew: s.number(second), Soft: soft, Selector: pods(app)})
 		case "apart":
-			p.Shape.Apart = append(p.Shape.Apart, term(key, weight, or(second, app)))
+			p.Shape.PodAntiAffinity = append(p.Shape.PodAntiAffinity, term(key, weight, or(second, app)))
 		case "together":
-			p.Shape.Together = append(p.Shape.Together, term(key, weight, or(second, app)))
+			p.Shape.PodAffinity = append(p.Shape.PodAffinity, term(key, weight, or(second, app)))
 		case "prefer":
 			k, v, _ := strings.Cut(value, "=")
 			p.Shape.Preferred = append(p.Shape.Preferred, cluster.Preference{Weight: 10, Node: label.All(label.Is(or(shortKeys[k], k), v))})

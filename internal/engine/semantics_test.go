@@ -62,7 +62,7 @@ func TestStep_EveryOperatorLeavesTheTypesThatItAdmits(t *testing.T) {
 		if got := typed(of[plan.Launch](pool.step())); !slices.Equal(got, c.want) {
 			t.Errorf("a pool that asks for %s launches %q, want %q", asks, got, c.want)
 		}
-		pod := sized(newWorld(t)).pods("web", 1, 500, func(p *cluster.Pod) { p.Shape.Affinity = []label.Requirements{asks} })
+		pod := sized(newWorld(t)).pods("web", 1, 500, func(p *cluster.Pod) { p.Shape.NodeAffinity = []label.Requirements{asks} })
 		if got := typed(of[plan.Launch](pod.step())); !slices.Equal(got, c.want) {
 			t.Errorf("for a pod that asks for %s are launched %q, want %q", asks, got, c.want)
 		}
@@ -236,7 +236,7 @@ func TestStep_MinDomainsHoldPodsBackUntilThereAreEnoughZones(t *testing.T) {
 // empty one that does not, the next pod may go where others are.
 func TestStep_SpreadPoliciesDecideWhichNodesCount(t *testing.T) {
 	notB := func(p *cluster.Pod) {
-		p.Shape.Affinity = []label.Requirements{label.All(label.Is(label.Zone, "a"))}
+		p.Shape.NodeAffinity = []label.Requirements{label.All(label.Is(label.Zone, "a"))}
 	}
 	for name, c := range map[string]struct {
 		with  func(*cluster.Pod)
@@ -372,8 +372,8 @@ func TestStep_TenThousandLabelsSelectLikeOne(t *testing.T) {
 	w.pods("web", 3, 500, func(p *cluster.Pod) {
 		p.Labels = label.FromMap(many)
 		p.Shape.Selector = label.All(label.Is("example.com/k7777", "v"))
-		p.Shape.Apart = []cluster.PodTerm{term(label.Hostname, 0, "web")}
-		p.Shape.Apart[0].Selector = cluster.PodSelector{Match: label.All(label.Is("example.com/k9999", "v"))}
+		p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Hostname, 0, "web")}
+		p.Shape.PodAntiAffinity[0].Selector = cluster.PodSelector{Match: label.All(label.Is("example.com/k9999", "v"))}
 	})
 	launches := of[plan.Launch](w.step())
 	if len(launches) != 3 || launches[0].Pool != "labelled" {

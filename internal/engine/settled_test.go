@@ -27,15 +27,15 @@ func drawApps(rt *rapid.T, w *world) {
 			case "spread", "spread?":
 				p.Shape.Spread = []cluster.Spread{{Key: key, MaxSkew: 1, Soft: kind == "spread?", Selector: pods(app)}}
 			case "apart":
-				p.Shape.Apart = []cluster.PodTerm{term(key, 0, app)}
+				p.Shape.PodAntiAffinity = []cluster.PodTerm{term(key, 0, app)}
 			case "apart?":
-				p.Shape.Apart = []cluster.PodTerm{term(key, 5, app)}
+				p.Shape.PodAntiAffinity = []cluster.PodTerm{term(key, 5, app)}
 			case "apart other":
-				p.Shape.Apart = []cluster.PodTerm{term(key, 0, other)}
+				p.Shape.PodAntiAffinity = []cluster.PodTerm{term(key, 0, other)}
 			case "together":
-				p.Shape.Together = []cluster.PodTerm{term(key, 0, app)}
+				p.Shape.PodAffinity = []cluster.PodTerm{term(key, 0, app)}
 			case "together?":
-				p.Shape.Together = []cluster.PodTerm{term(key, 5, other)}
+				p.Shape.PodAffinity = []cluster.PodTerm{term(key, 5, other)}
 			case "port":
 				p.Shape.Ports = []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 80}}
 			case "volume":

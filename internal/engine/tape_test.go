@@ -126,7 +126,7 @@ func (t *tape) shape() cluster.Shape {
 	}
 	if t.one(6) {
 		for range 1 + t.n(2) {
-			s.Affinity = append(s.Affinity, t.requirements(2))
+			s.NodeAffinity = append(s.NodeAffinity, t.requirements(2))
 		}
 	}
 	if t.one(6) {
@@ -145,10 +145,10 @@ func (t *tape) shape() cluster.Shape {
 		})
 	}
 	if t.one(4) {
-		s.Apart = append(s.Apart, t.term())
+		s.PodAntiAffinity = append(s.PodAntiAffinity, t.term())
 	}
 	if t.one(4) {
-		s.Together = append(s.Together, t.term())
+		s.PodAffinity = append(s.PodAffinity, t.term())
 	}
 	if t.one(6) {
 		s.Ports = []cluster.HostPort{{IP: pick(t, "0.0.0.0", "10.0.0.1"), Protocol: "TCP", Port: int32(80 + t.n(2))}}

@@ -53,7 +53,7 @@ func TestUnnominated_NodesOpenTogetherAndAreNotKeptForLong(t *testing.T) {
 	w.order(launches).bringUp(launches[:2])
 	out := w.step()
 	waits := of[plan.Wait](out)
-	if got := of[plan.Release](out); len(got) != 0 || len(waits) != 1 || waits[0].Why != plan.Company {
+	if got := of[plan.Release](out); len(got) != 0 || len(waits) != 1 || waits[0].Why != plan.OtherNodes {
 		t.Fatalf("releases %+v, waits %+v; want none before the others are up, and to wait for them", got, waits)
 	}
 	w.now = waits[0].Until
@@ -339,7 +339,7 @@ func TestUnnominated_PodsLeftOverWaitForNodesThatAreBeingFilled(t *testing.T) {
 		}
 		w.now = opened.Add(c.at)
 		out := w.step()
-		left := slices.ContainsFunc(out.Plan.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.LeftOpen })
+		left := slices.ContainsFunc(out.Plan.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.AwaitsNodes })
 		if got := of[plan.Launch](out); left != c.waits || (len(got) == 0) != c.waits {
 			t.Errorf("%s: left open %v with %d launches; outcomes %+v", c.name, left, len(got), out.Plan.Outcomes)
 		}
@@ -366,7 +366,7 @@ func TestUnnominated_PodsLeftOverWaitForNodesOfTheirWaveOnly(t *testing.T) {
 		w.pods("late", 1, 1900, func(p *cluster.Pod) { p.Created = start.Add(c.late) })
 		w.now = start.Add(c.now)
 		out := w.step()
-		left := slices.ContainsFunc(out.Plan.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.LeftOpen })
+		left := slices.ContainsFunc(out.Plan.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.AwaitsNodes })
 		if got := of[plan.Launch](out); left != c.waits || (len(got) == 0) != c.waits {
 			t.Errorf("%s: left open %v with %d launches; outcomes %+v", c.name, left, len(got), out.Plan.Outcomes)
 		}

@@ -112,7 +112,7 @@ type WaitReason string
 const (
 	EmptyLongEnough  WaitReason = "a node to have been empty long enough"
 	PlannedPods      WaitReason = "the pods that a node is kept for"
-	Company          WaitReason = "more nodes to open together, as pods cannot be nominated"
+	OtherNodes       WaitReason = "more nodes to open together, as pods cannot be nominated"
 	Filling          WaitReason = "the scheduler to fill nodes that have opened, as pods cannot be nominated"
 	Replacement      WaitReason = "the replacement of an interrupted node"
 	CapacityToReturn WaitReason = "capacity that ran out to return"

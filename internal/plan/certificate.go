@@ -52,15 +52,15 @@ func OfferingName(instanceType, capacityType, zone string) string {
 	return instanceType + "/" + capacityType + "/" + zone
 }
 
-// Apart names the n-th set of pods that need a node each. The name stands where
+// Exclusive names the n-th set of pods that need a node each. The name stands where
 // otherwise a resource is named. A group of pods is in the set if it has a price for
 // the name. No resource has this name, since resource names have no space.
-func Apart(n int) string { return apart + strconv.Itoa(n) }
+func Exclusive(n int) string { return exclusive + strconv.Itoa(n) }
 
-// IsApart says whether Apart made the name.
-func IsApart(name string) bool { return strings.HasPrefix(name, apart) }
+// IsExclusive says whether Apart made the name.
+func IsExclusive(name string) bool { return strings.HasPrefix(name, exclusive) }
 
-const apart = "apart "
+const exclusive = "exclusive set "
 
 // Dimension is one resource, counted in whole units. A demand and a capacity both
 // count as the largest number of units that fit into them. With a Unit of 1 the

@@ -67,7 +67,7 @@ func Tell(p Plan, workloadOf func(pod string) string) []Story {
 	stories, index := []Story{}, map[string]int{}
 	for _, o := range p.Outcomes {
 		fate := Chapter{Verdict: o.Verdict, Dropped: o.Dropped, Reasons: o.Reasons}
-		fate.unnominated = p.Unnominated && (o.Verdict == OnClaim || o.Verdict == OnLaunch || o.Verdict == LeftOpen)
+		fate.unnominated = p.Unnominated && (o.Verdict == OnClaim || o.Verdict == OnLaunch || o.Verdict == AwaitsNodes)
 		fate.key = string(o.Verdict) + "\n" + strings.Join(o.Dropped, "\n") + "\n" + ExplainRefusals(o.Reasons)
 		launch := launches[o.On]
 		for _, pod := range o.Pods {
@@ -104,7 +104,7 @@ func Tell(p Plan, workloadOf func(pod string) string) []Story {
 
 // order puts pods that have a place before pods that have none yet.
 func order(v Verdict) int {
-	return slices.Index([]Verdict{OnNode, OnClaim, OnLaunch, Waiting, LeftOpen, Unplaceable}, v)
+	return slices.Index([]Verdict{OnNode, OnClaim, OnLaunch, Waiting, AwaitsNodes, Unplaceable}, v)
 }
 
 func (s *Story) add(pod, on string, fate Chapter) {
@@ -146,7 +146,7 @@ func (c Chapter) explain() string {
 		text = verb("get", "gets") + " " + c.explainLaunches()
 	case Waiting:
 		text = verb("wait", "waits") + " a moment" + waitsFor(c.Reasons)
-	case LeftOpen:
+	case AwaitsNodes:
 		text = verb("wait", "waits") + " for nodes that are about to open or have just opened"
 	case Unplaceable:
 		return verb("cannot be placed", "cannot be placed") + ": " + ExplainRefusals(c.Reasons)

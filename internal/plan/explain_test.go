@@ -244,7 +244,7 @@ func TestTell_SaysWhereTheSchedulerChooses(t *testing.T) {
 	p := plan.Plan{Unnominated: true, Outcomes: []plan.Outcome{
 		{Pods: all[:1], Verdict: plan.OnNode, On: "n"},
 		{Pods: all[1:2], Verdict: plan.OnClaim, On: "c"},
-		{Pods: all[2:], Verdict: plan.LeftOpen},
+		{Pods: all[2:], Verdict: plan.AwaitsNodes},
 	}}
 	const chooses = "; the scheduler chooses the pods that get the room, because pods cannot be nominated"
 	want := "Deployment default/job, 3 pods: 1 fits on node n. 1 fits on NodeClaim c, which is on its way" + chooses +

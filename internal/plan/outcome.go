@@ -13,12 +13,12 @@ type Verdict string
 
 // The verdicts on a pod.
 const (
-	OnNode      Verdict = "on-node"     // fits a node that is there
-	OnClaim     Verdict = "on-claim"    // fits a NodeClaim that is on its way
-	OnLaunch    Verdict = "on-launch"   // fits a launch of this plan
-	Waiting     Verdict = "waiting"     // gets a launch in a moment: more pods are arriving, or the plan is still being made
-	LeftOpen    Verdict = "left-open"   // room is on its way, and the scheduler chooses the pods that get it, because pods cannot be nominated
-	Unplaceable Verdict = "unplaceable" // fits nothing; Reasons say why
+	OnNode      Verdict = "on-node"      // fits a node that is there
+	OnClaim     Verdict = "on-claim"     // fits a NodeClaim that is on its way
+	OnLaunch    Verdict = "on-launch"    // fits a launch of this plan
+	Waiting     Verdict = "waiting"      // gets a launch in a moment: more pods are arriving, or the plan is still being made
+	AwaitsNodes Verdict = "awaits-nodes" // room is on its way, and the scheduler chooses the pods that get it, because pods cannot be nominated
+	Unplaceable Verdict = "unplaceable"  // fits nothing; Reasons say why
 )
 
 // Outcome is what becomes of pods of one group.
@@ -91,7 +91,7 @@ func (o Outcome) Explain() string {
 		return fmt.Sprintf("%s get%s the new NodeClaim %s", pods, s, o.On)
 	case Waiting:
 		return fmt.Sprintf("%s wait%s a moment", pods, s) + waitsFor(o.Reasons)
-	case LeftOpen:
+	case AwaitsNodes:
 		return fmt.Sprintf("%s wait%s for nodes that are about to open or have just opened; %s", pods, s, schedulerChooses)
 	case Unplaceable:
 	}

@@ -39,7 +39,7 @@ func (w worlds) objects() cluster.Objects {
 	}
 	for i := range w.number("daemonsets", 0, 2) {
 		s := w.shape(int64(w.number("daemon cpu", 100, 600)), 1)
-		s.Volumes, s.Spread, s.Apart, s.Ports = nil, nil, nil, nil
+		s.Volumes, s.Spread, s.PodAntiAffinity, s.Ports = nil, nil, nil, nil
 		o.DaemonSets = append(o.DaemonSets, cluster.DaemonSet{Namespace: "kube-system", Name: fmt.Sprint("agent", i), Shape: s})
 	}
 	w.existing(&o)
@@ -146,7 +146,7 @@ func (w worlds) shape(milliCPU, tenthsOfGib int64) cluster.Shape {
 	case "team":
 		s.Selector = is("team", "x", "y")
 	case "any":
-		s.Affinity = []label.Requirements{is(label.Zone, "a", "b"), is(label.Arch, "amd64", "arm64")}
+		s.NodeAffinity = []label.Requirements{is(label.Zone, "a", "b"), is(label.Arch, "amd64", "arm64")}
 	case "volume":
 		s.Volumes = [][]label.Requirements{{is(label.Zone, "a", "b")}}
 	case "attach":
@@ -156,7 +156,7 @@ func (w worlds) shape(milliCPU, tenthsOfGib int64) cluster.Shape {
 	case "port":
 		s.Ports = []cluster.HostPort{{IP: w.pick("address", "0.0.0.0", "10.0.0.1"), Protocol: "TCP", Port: 80}}
 	case "apart":
-		s.Apart = []cluster.PodTerm{{Key: label.Hostname, Namespaces: []string{"default"}, InNamespaces: cluster.PodSelector{Nothing: true}}}
+		s.PodAntiAffinity = []cluster.PodTerm{{Key: label.Hostname, Namespaces: []string{"default"}, InNamespaces: cluster.PodSelector{Nothing: true}}}
 	}
 	return s
 }
@@ -203,7 +203,7 @@ func TestProven_NeverExceedsWhatTheEnginePays(t *testing.T) {
 			if byPort {
 				w.apart[g.Key] = len(g.Shape.Ports) > 0 && g.Shape.Ports[0].IP == "0.0.0.0"
 			} else {
-				w.apart[g.Key] = len(g.Shape.Apart) > 0
+				w.apart[g.Key] = len(g.Shape.PodAntiAffinity) > 0
 			}
 		}
 		w.zonal = oneZonal(snap)
@@ -240,7 +240,7 @@ func oneZonal(s cluster.Snapshot) map[string]bool {
 	alike := !slices.ContainsFunc(s.Pools(), func(p cluster.Pool) bool { return p.Weight != s.Pools()[0].Weight })
 	for g := range s.Groups() {
 		spread := slices.ContainsFunc(g.Shape.Spread, func(x cluster.Spread) bool { return len(x.Selector.Match) > 0 })
-		if slices.ContainsFunc(g.Shape.Apart, func(x cluster.PodTerm) bool { return x.Key == label.Zone }) || spread && alike {
+		if slices.ContainsFunc(g.Shape.PodAntiAffinity, func(x cluster.PodTerm) bool { return x.Key == label.Zone }) || spread && alike {
 			return map[string]bool{g.Key: true}
 		}
 	}
@@ -251,7 +251,7 @@ func oneZonal(s cluster.Snapshot) map[string]bool {
 func inOne(s cluster.Snapshot, d plan.DemandPrice) bool {
 	for g := range s.Groups() {
 		if g.Key == d.Group {
-			return len(g.Shape.Together) > 0 && g.Size() == d.Count
+			return len(g.Shape.PodAffinity) > 0 && g.Size() == d.Count
 		}
 	}
 	return false

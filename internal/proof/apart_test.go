@@ -16,7 +16,7 @@ import (
 func keptApart(rule func(*cluster.Pod)) (cluster.Objects, plan.Certificate) {
 	o, c := fourNodes()
 	o.Pods = pods("web", 8, 1, 1, rule)
-	c.Bound, c.Dimensions[1] = 8000, plan.Dimension{Resource: plan.Apart(1), Unit: 1}
+	c.Bound, c.Dimensions[1] = 8000, plan.Dimension{Resource: plan.Exclusive(1), Unit: 1}
 	c.Demand[0].Prices = []int64{0, 1000 << scale}
 	return o, c
 }
@@ -38,7 +38,7 @@ func TestCheck_CountsTheNodesOfPodsApart(t *testing.T) {
 func TestCheck_TellsSetsOfPodsApart(t *testing.T) {
 	o, c := keptApart(byTerm)
 	o.Pods = append(append(o.Pods, pods("db", 2, 1, 1, byTerm, byPort)...), pods("lb", 1, 1, 1, byPort)...)
-	c.Dimensions = append(c.Dimensions, plan.Dimension{Resource: plan.Apart(2), Unit: 1})
+	c.Dimensions = append(c.Dimensions, plan.Dimension{Resource: plan.Exclusive(2), Unit: 1})
 	c.Demand = []plan.DemandPrice{
 		{Group: "default/db", Count: 2, Prices: []int64{0, 600 << scale, 400 << scale}},
 		{Group: "default/lb", Count: 1, Prices: []int64{0, 0, 400 << scale}},
@@ -49,7 +49,7 @@ func TestCheck_TellsSetsOfPodsApart(t *testing.T) {
 		t.Error(err)
 	}
 	c.Demand[2].Prices[2] = 1
-	if err := proof.Check(o, c, key); !errors.Is(err, proof.ErrApart) {
+	if err := proof.Check(o, c, key); !errors.Is(err, proof.ErrExclusive) {
 		t.Errorf("a set with pods that lack its rule: %v", err)
 	}
 }
@@ -57,7 +57,7 @@ func TestCheck_TellsSetsOfPodsApart(t *testing.T) {
 func TestCheck_RejectsSetsOfPodsThatMayShareANode(t *testing.T) {
 	term := func(change func(*cluster.PodTerm)) func(*cluster.Objects, *plan.Certificate) {
 		return func(o *cluster.Objects, _ *plan.Certificate) {
-			every(o.Pods, func(p *cluster.Pod) { change(&p.Shape.Apart[0]) })
+			every(o.Pods, func(p *cluster.Pod) { change(&p.Shape.PodAntiAffinity[0]) })
 		}
 	}
 	one := func(change func(*cluster.Pod)) func(*cluster.Objects, *plan.Certificate) {
@@ -75,26 +75,26 @@ func TestCheck_RejectsSetsOfPodsThatMayShareANode(t *testing.T) {
 		"the name of a resource":       {byTerm, func(_ *cluster.Objects, c *plan.Certificate) { c.Dimensions[1].Resource = quantity.Memory }, proof.ErrOffering},
 		"a set given twice":            {byTerm, func(_ *cluster.Objects, c *plan.Certificate) { c.Dimensions[0] = c.Dimensions[1] }, proof.ErrForm},
 		"zones instead of hostnames":   {byTerm, term(func(x *cluster.PodTerm) { x.Key = label.Zone }), nil},
-		"another topology":             {byTerm, term(func(x *cluster.PodTerm) { x.Key = "rack" }), proof.ErrApart},
-		"a preference":                 {byTerm, term(func(x *cluster.PodTerm) { x.Weight = 1 }), proof.ErrApart},
-		"another namespace":            {byTerm, term(func(x *cluster.PodTerm) { x.Namespaces = []string{"other"} }), proof.ErrApart},
+		"another topology":             {byTerm, term(func(x *cluster.PodTerm) { x.Key = "rack" }), proof.ErrExclusive},
+		"a preference":                 {byTerm, term(func(x *cluster.PodTerm) { x.Weight = 1 }), proof.ErrExclusive},
+		"another namespace":            {byTerm, term(func(x *cluster.PodTerm) { x.Namespaces = []string{"other"} }), proof.ErrExclusive},
 		"no namespace but by its labels": {byTerm, term(func(x *cluster.PodTerm) {
 			x.Namespaces, x.InNamespaces = nil, cluster.PodSelector{}
-		}), proof.ErrApart},
+		}), proof.ErrExclusive},
 		"a term that selects others": {byTerm, term(func(x *cluster.PodTerm) {
 			x.Selector.Match = label.All(label.Is("set", "y"))
-		}), proof.ErrApart},
-		"a term that selects nothing":    {byTerm, term(func(x *cluster.PodTerm) { x.Selector.Nothing = true }), proof.ErrApart},
-		"a pod without the term":         {byTerm, one(func(p *cluster.Pod) { p.Shape.Apart = nil }), proof.ErrApart},
-		"a pod with another term":        {byTerm, one(func(p *cluster.Pod) { p.Shape.Apart[0].Selector = cluster.PodSelector{} }), proof.ErrApart},
-		"a pod that is not selected":     {byTerm, one(func(p *cluster.Pod) { p.Labels = p.Labels.With("set", "y") }), proof.ErrApart},
-		"a pod of another namespace":     {byTerm, func(o *cluster.Objects, c *plan.Certificate) { elsewhere(o, c, "prod") }, proof.ErrApart},
-		"a pod without the port":         {byPort, one(func(p *cluster.Pod) { p.Shape.Ports = nil }), proof.ErrApart},
-		"a pod with another port":        {byPort, one(func(p *cluster.Pod) { p.Shape.Ports[0].Port++ }), proof.ErrApart},
-		"a pod with another protocol":    {byPort, one(func(p *cluster.Pod) { p.Shape.Ports[0].Protocol = "UDP" }), proof.ErrApart},
-		"a pod with another address":     {byPort, one(func(p *cluster.Pod) { p.Shape.Ports[0].IP = "10.0.0.2" }), proof.ErrApart},
-		"a pod that is apart otherwise":  {byPort, one(func(p *cluster.Pod) { p.Shape.Ports = nil; byTerm(p) }), proof.ErrApart},
-		"a declared pod without it":      {byTerm, declared, proof.ErrApart},
+		}), proof.ErrExclusive},
+		"a term that selects nothing":    {byTerm, term(func(x *cluster.PodTerm) { x.Selector.Nothing = true }), proof.ErrExclusive},
+		"a pod without the term":         {byTerm, one(func(p *cluster.Pod) { p.Shape.PodAntiAffinity = nil }), proof.ErrExclusive},
+		"a pod with another term":        {byTerm, one(func(p *cluster.Pod) { p.Shape.PodAntiAffinity[0].Selector = cluster.PodSelector{} }), proof.ErrExclusive},
+		"a pod that is not selected":     {byTerm, one(func(p *cluster.Pod) { p.Labels = p.Labels.With("set", "y") }), proof.ErrExclusive},
+		"a pod of another namespace":     {byTerm, func(o *cluster.Objects, c *plan.Certificate) { elsewhere(o, c, "prod") }, proof.ErrExclusive},
+		"a pod without the port":         {byPort, one(func(p *cluster.Pod) { p.Shape.Ports = nil }), proof.ErrExclusive},
+		"a pod with another port":        {byPort, one(func(p *cluster.Pod) { p.Shape.Ports[0].Port++ }), proof.ErrExclusive},
+		"a pod with another protocol":    {byPort, one(func(p *cluster.Pod) { p.Shape.Ports[0].Protocol = "UDP" }), proof.ErrExclusive},
+		"a pod with another address":     {byPort, one(func(p *cluster.Pod) { p.Shape.Ports[0].IP = "10.0.0.2" }), proof.ErrExclusive},
+		"a pod that is apart otherwise":  {byPort, one(func(p *cluster.Pod) { p.Shape.Ports = nil; byTerm(p) }), proof.ErrExclusive},
+		"a declared pod without it":      {byTerm, declared, proof.ErrExclusive},
 		"a node has room":                {byTerm, node(nil, "n"), proof.ErrBound},
 		"a node is taken by another":     {byTerm, node(byPort, "n"), proof.ErrBound},
 		"a node is taken":                {byTerm, node(byTerm, "n"), nil},
@@ -125,7 +125,7 @@ func elsewhere(o *cluster.Objects, c *plan.Certificate, namespace string) {
 
 func declared(o *cluster.Objects, _ *plan.Certificate) {
 	w := cluster.Workload{Namespace: "default", Labels: o.Pods[7].Labels, Shape: o.Pods[7].Shape, Missing: 1}
-	w.Shape.Apart = nil
+	w.Shape.PodAntiAffinity = nil
 	o.Pods, o.Workloads = o.Pods[:7], []cluster.Workload{w}
 }
 

@@ -40,7 +40,7 @@ func Proven(o cluster.Objects, c plan.Certificate, key Key) (quantity.Money, err
 	if err != nil {
 		return 0, err
 	}
-	total := p.worthApart(offerings)
+	total := p.worthOfSets(offerings)
 	for _, g := range p.groups {
 		total.Add(total, new(big.Int).Mul(big.NewInt(g.count), p.worth(g.need, g.prices)))
 	}
@@ -118,9 +118,9 @@ func (p *proof) checkForm() error {
 }
 
 // known says whether the name is one of these: a resource that every node has, a
-// resource that some pod requests, or a set of pods apart.
+// resource that some pod requests, or an exclusive set of pods.
 func (p *proof) known(resource string) bool {
-	if plan.IsApart(resource) {
+	if plan.IsExclusive(resource) {
 		return true
 	}
 	if cluster.IsAttachSlots(resource) {

@@ -19,7 +19,7 @@ type proof struct {
 	classes     map[string]cluster.Class
 	claims      map[string]cluster.Claim // by node
 	podsOn      map[string][]cluster.Pod
-	sets        map[string]set // of pods apart, by name
+	sets        map[string]set // exclusive ones, by name
 }
 
 func newProof(o cluster.Objects, c plan.Certificate) *proof {

@@ -10,8 +10,8 @@ var (
 	ErrForm = errors.New("the certificate is not well formed")
 	// ErrDemand is demand that the objects do not have, or that fits on no node.
 	ErrDemand = errors.New("the certificate counts demand that is not there")
-	// ErrApart is a set of pods without a common rule that keeps them apart.
-	ErrApart = errors.New("pods that the certificate keeps apart may share a node")
+	// ErrExclusive is a set of pods without a common rule that keeps them apart.
+	ErrExclusive = errors.New("pods that the certificate keeps apart may share a node")
 	// ErrTogether is a group of pods that need not be on one node, though the
 	// certificate says so.
 	ErrTogether = errors.New("pods that the certificate keeps on one node may be on several")

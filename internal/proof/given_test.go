@@ -139,7 +139,7 @@ func TestProven_LeavesToDaemonSetsWhatTheyAreCertainToTake(t *testing.T) {
 			o.Pools[0].Requirements = in(t, "ratio", "spot", "on-demand")
 		}, false},
 		"on every value of an open label": {func(o *cluster.Objects) {
-			daemon(cluster.Shape{Affinity: []label.Requirements{in(t, "ratio", "spot", "on-demand", "third")}})(o)
+			daemon(cluster.Shape{NodeAffinity: []label.Requirements{in(t, "ratio", "spot", "on-demand", "third")}})(o)
 			o.Pools[0].Requirements = in(t, "ratio", "spot", "on-demand")
 		}, true},
 	} {

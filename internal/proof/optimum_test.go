@@ -76,7 +76,7 @@ func anySmall(t *rapid.T) small {
 		}
 		w.objects.Pods = append(w.objects.Pods, pods(app, n, p.cpu, p.gib, func(x *cluster.Pod) {
 			if p.zone != "" {
-				x.Shape.Affinity = []label.Requirements{label.All(label.Is(label.Zone, p.zone))}
+				x.Shape.NodeAffinity = []label.Requirements{label.All(label.Is(label.Zone, p.zone))}
 			}
 			if p.tolerant {
 				x.Shape.Tolerations = []cluster.Toleration{{Exists: true}}
@@ -269,9 +269,9 @@ func byRule(rule, app string, p *cluster.Pod) {
 	switch rule {
 	case alone:
 		self.Key = label.Zone
-		p.Shape.Apart = append(p.Shape.Apart, self)
+		p.Shape.PodAntiAffinity = append(p.Shape.PodAntiAffinity, self)
 	case inseparable:
-		p.Shape.Together = append(p.Shape.Together, self)
+		p.Shape.PodAffinity = append(p.Shape.PodAffinity, self)
 	case even:
 		p.Labels = p.Labels.With("team", "x")
 		p.Shape.Spread = append(p.Shape.Spread, cluster.Spread{Key: label.Zone, MaxSkew: 1, Selector: cluster.PodSelector{Match: label.All(label.Is("team", "x"))}})
@@ -281,7 +281,7 @@ func byRule(rule, app string, p *cluster.Pod) {
 // byTerm and byPort put a pod into a set of pods that need a node each.
 func byTerm(p *cluster.Pod) {
 	p.Labels = p.Labels.With("set", "x")
-	p.Shape.Apart = append(p.Shape.Apart, cluster.PodTerm{
+	p.Shape.PodAntiAffinity = append(p.Shape.PodAntiAffinity, cluster.PodTerm{
 		Key: label.Hostname, Selector: cluster.PodSelector{Match: label.All(label.Is("set", "x"))},
 		Namespaces: []string{"default"}, InNamespaces: cluster.PodSelector{Nothing: true},
 	})
@@ -294,7 +294,7 @@ func byPort(p *cluster.Pod) {
 // guess makes a certificate of random prices, raised as far as the checker
 // accepts.
 func guess(t *rapid.T, w small, key proof.Key) (plan.Certificate, quantity.Money, error) {
-	c := plan.Certificate{Scale: 20, Dimensions: []plan.Dimension{{Resource: quantity.CPU, Unit: 100}, {Resource: quantity.Memory, Unit: 64 << 20}, {Resource: quantity.Pods, Unit: 1}, {Resource: plan.Apart(1), Unit: 1}, {Resource: plan.Apart(2), Unit: 1}}}
+	c := plan.Certificate{Scale: 20, Dimensions: []plan.Dimension{{Resource: quantity.CPU, Unit: 100}, {Resource: quantity.Memory, Unit: 64 << 20}, {Resource: quantity.Pods, Unit: 1}, {Resource: plan.Exclusive(1), Unit: 1}, {Resource: plan.Exclusive(2), Unit: 1}}}
 	weights := make([][]int64, len(w.demand))
 	alike := rapid.Bool().Draw(t, "alike") // good prices mostly are
 	most, ofZones := int64(9), int64(0)

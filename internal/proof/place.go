@@ -63,8 +63,8 @@ func (x place) accepts(s cluster.Shape, certain bool) bool {
 		return false
 	}
 	needs := slices.Clone(s.Volumes)
-	if len(s.Affinity) > 0 {
-		needs = append(needs, s.Affinity)
+	if len(s.NodeAffinity) > 0 {
+		needs = append(needs, s.NodeAffinity)
 	}
 	met := func(rs label.Requirements) bool { return len(rs) > 0 && x.meets(rs, certain) }
 	return !slices.ContainsFunc(needs, func(alternatives []label.Requirements) bool { return !slices.ContainsFunc(alternatives, met) })

@@ -197,7 +197,7 @@ func TestCheck_ComparesOnlyOfferingsThatThePodsMayUse(t *testing.T) {
 			every(o.Pods[:7], func(p *cluster.Pod) { p.Shape.Selector = zone("a") })
 		}, false},
 		"one of two affinity terms allows it": {cluster.Pool{}, func(o *cluster.Objects) {
-			every(o.Pods, func(p *cluster.Pod) { p.Shape.Affinity = []label.Requirements{zone("a"), zone("c")} })
+			every(o.Pods, func(p *cluster.Pod) { p.Shape.NodeAffinity = []label.Requirements{zone("a"), zone("c")} })
 		}, false},
 		"a volume": {cluster.Pool{}, func(o *cluster.Objects) {
 			every(o.Pods, func(p *cluster.Pod) { p.Shape.Volumes = [][]label.Requirements{{zone("a"), zone("b")}} })
@@ -213,7 +213,7 @@ func TestCheck_ComparesOnlyOfferingsThatThePodsMayUse(t *testing.T) {
 		}, true},
 		"a name": {cluster.Pool{}, func(o *cluster.Objects) {
 			every(o.Pods, func(p *cluster.Pod) {
-				p.Shape.Affinity = []label.Requirements{zone("a"), label.All(label.Is(label.NodeName, "n"))}
+				p.Shape.NodeAffinity = []label.Requirements{zone("a"), label.All(label.Is(label.NodeName, "n"))}
 			})
 		}, true},
 		"a value that the pool leaves open": {cluster.Pool{Requirements: in(t, "ratio", "spot-1", "spot-2")}, func(o *cluster.Objects) {

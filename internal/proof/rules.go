@@ -14,12 +14,12 @@ import (
 // rule is a rule of a pod about a set of pods, where the pod itself belongs to
 // the set. Each rule is of one of four kinds.
 type rule struct {
-	key       string // equal for equal rules
-	namespace string // of a spread: the namespace where the spread counts pods
-	port      *cluster.HostPort
-	apart     *cluster.PodTerm // required anti-affinity over hostnames or zones
-	spread    *cluster.Spread  // required spread over zones
-	together  *cluster.PodTerm // required affinity over hostnames
+	key          string // equal for equal rules
+	namespace    string // of a spread: the namespace where the spread counts pods
+	port         *cluster.HostPort
+	antiAffinity *cluster.PodTerm // required anti-affinity over hostnames or zones
+	spread       *cluster.Spread  // required spread over zones
+	affinity     *cluster.PodTerm // required affinity over hostnames
 }
 
 // rulesOf lists the rules of a pod.
@@ -27,9 +27,9 @@ func rulesOf(namespace string, labels label.Labels, s cluster.Shape) (out []rule
 	for i := range s.Ports {
 		out = append(out, rule{key: cluster.Shape{Ports: s.Ports[i : i+1]}.Key(), port: &s.Ports[i]})
 	}
-	for i, t := range s.Apart {
+	for i, t := range s.PodAntiAffinity {
 		if (t.Key == label.Hostname || t.Key == label.Zone) && t.Weight == 0 && selects(t, namespace, labels) {
-			out = append(out, rule{key: cluster.Shape{Apart: s.Apart[i : i+1]}.Key(), apart: &s.Apart[i]})
+			out = append(out, rule{key: cluster.Shape{PodAntiAffinity: s.PodAntiAffinity[i : i+1]}.Key(), antiAffinity: &s.PodAntiAffinity[i]})
 		}
 	}
 	for i, x := range s.Spread { // a spread whose selector is empty counts nothing
@@ -37,9 +37,9 @@ func rulesOf(namespace string, labels label.Labels, s cluster.Shape) (out []rule
 			out = append(out, rule{key: namespace + cluster.Shape{Spread: s.Spread[i : i+1]}.Key(), namespace: namespace, spread: &s.Spread[i]})
 		}
 	}
-	for i, t := range s.Together {
+	for i, t := range s.PodAffinity {
 		if t.Key == label.Hostname && t.Weight == 0 && t.InNamespaces.Nothing && selects(t, namespace, labels) {
-			out = append(out, rule{key: cluster.Shape{Together: s.Together[i : i+1]}.Key(), together: &s.Together[i]})
+			out = append(out, rule{key: cluster.Shape{PodAffinity: s.PodAffinity[i : i+1]}.Key(), affinity: &s.PodAffinity[i]})
 		}
 	}
 	return out
@@ -78,7 +78,7 @@ func (p *proof) selected(namespaces []string, s cluster.PodSelector) (n int64) {
 // pod has the same affinity, and no pod of another group meets it.
 func (p *proof) join(g *group) error {
 	for _, r := range g.rules {
-		t := r.together
+		t := r.affinity
 		if t == nil || p.selected(t.Namespaces, t.Selector) != g.count {
 			continue
 		}
@@ -92,7 +92,7 @@ func (p *proof) join(g *group) error {
 	return fmt.Errorf("%w: group %q", ErrTogether, g.key)
 }
 
-// set is the groups that the certificate names as one set of pods apart, with
+// set is the groups that the certificate names as one exclusive set, with
 // the rules that all of them have. Each of these rules keeps the pods apart.
 type set struct {
 	rules  []rule
@@ -103,7 +103,7 @@ type set struct {
 // has for the set.
 func (p *proof) gatherSets() error {
 	for i, d := range p.certificate.Dimensions {
-		if !plan.IsApart(d.Resource) {
+		if !plan.IsExclusive(d.Resource) {
 			continue
 		}
 		var s set
@@ -112,7 +112,7 @@ func (p *proof) gatherSets() error {
 				continue
 			}
 			if len(s.groups) == 0 {
-				s.rules = slices.DeleteFunc(slices.Clone(g.rules), func(r rule) bool { return r.together != nil })
+				s.rules = slices.DeleteFunc(slices.Clone(g.rules), func(r rule) bool { return r.affinity != nil })
 			}
 			s.rules, s.groups = common(s.rules, g.rules), append(s.groups, g)
 			for j := range g.shapes {
@@ -126,17 +126,17 @@ func (p *proof) gatherSets() error {
 			s.rules = strict
 		}
 		if len(s.groups) > 0 && len(s.rules) == 0 {
-			return fmt.Errorf("%w: %q", ErrApart, d.Resource)
+			return fmt.Errorf("%w: %q", ErrExclusive, d.Resource)
 		}
 		p.sets[d.Resource] = s
 	}
 	return nil
 }
 
-// roomApart is the place with its room for each set: one pod; none beside a pod
+// roomForSets is the place with its room for each set: one pod; none beside a pod
 // that keeps the set's pods away; or enough for all where no rule of the set is
 // in force.
-func (p *proof) roomApart(x place) place {
+func (p *proof) roomForSets(x place) place {
 	slots := max(0, x.room.PodSlots)
 	for name, s := range p.sets {
 		room := slots
@@ -162,21 +162,21 @@ func (r rule) inForce(x place) bool {
 	switch {
 	case r.spread != nil:
 		return x.forSale
-	case r.apart != nil:
-		_, named := x.labels.Get(r.apart.Key)
-		return named || x.node == "" && r.apart.Key == label.Hostname
+	case r.antiAffinity != nil:
+		_, named := x.labels.Get(r.antiAffinity.Key)
+		return named || x.node == "" && r.antiAffinity.Key == label.Hostname
 	}
 	return true
 }
 
 func (r rule) repelledBy(x cluster.Pod) bool {
 	return r.port != nil && slices.ContainsFunc(x.Shape.Ports, r.port.Conflicts) ||
-		r.apart != nil && selects(*r.apart, x.Namespace, x.Labels)
+		r.antiAffinity != nil && selects(*r.antiAffinity, x.Namespace, x.Labels)
 }
 
-// worthApart is what the sets add to the worth of all pods: one unit for each
+// worthOfSets is what the sets add to the worth of all pods: one unit for each
 // pod of a set, or for each zone that must get pods.
-func (p *proof) worthApart(offerings []source) *big.Int {
+func (p *proof) worthOfSets(offerings []source) *big.Int {
 	sum := new(big.Int)
 	for name, s := range p.sets {
 		one := quantity.Resources{}.Extend(name, 1)

@@ -44,12 +44,12 @@ func TestCheck_CountsANodeInEachZoneThatGetsPodsOfASpread(t *testing.T) {
 		"one node more":    {func(_ *cluster.Objects, c *plan.Certificate) { c.Bound = 2001 }, proof.ErrBound},
 		"a skew of two":    {spread(func(x *cluster.Spread) { x.MaxSkew = 2 }), nil},
 		"a skew of three":  {spread(func(x *cluster.Spread) { x.MaxSkew = 3 }), proof.ErrBound},
-		"a preference":     {spread(func(x *cluster.Spread) { x.Soft = true }), proof.ErrApart},
-		"another topology": {spread(func(x *cluster.Spread) { x.Key = "rack" }), proof.ErrApart},
+		"a preference":     {spread(func(x *cluster.Spread) { x.Soft = true }), proof.ErrExclusive},
+		"another topology": {spread(func(x *cluster.Spread) { x.Key = "rack" }), proof.ErrExclusive},
 		"a spread that counts others": {spread(func(x *cluster.Spread) {
 			x.Selector.Match = label.All(label.Is("team", "y"))
-		}), proof.ErrApart},
-		"a spread that counts nothing": {spread(func(x *cluster.Spread) { x.Selector.Match = nil }), proof.ErrApart},
+		}), proof.ErrExclusive},
+		"a spread that counts nothing": {spread(func(x *cluster.Spread) { x.Selector.Match = nil }), proof.ErrExclusive},
 		"one zone for sale":            {types(instanceType("x", 4, 8, inA)), proof.ErrBound},
 		"another zone reserved":        {types(instanceType("x", 4, 8, inA, reserved("b", 0))), proof.ErrBound},
 		"another zone for small pods":  {types(instanceType("x", 4, 8, inA), instanceType("y", 4, 0, onDemand("b", 1000))), proof.ErrBound},
@@ -61,7 +61,7 @@ func TestCheck_CountsANodeInEachZoneThatGetsPodsOfASpread(t *testing.T) {
 		"two of the team elsewhere":         {team(2, func(p *cluster.Pod) { p.Namespace = "elsewhere" }), nil},
 		"two of the team that go":           {team(2, func(p *cluster.Pod) { p.Deleting = true }), proof.ErrBound},
 		"two of the team to come":           {func(o *cluster.Objects, _ *plan.Certificate) { declareTeam(o, 2) }, proof.ErrBound},
-		"two groups that are spread as one": {twoGroups, proof.ErrApart},
+		"two groups that are spread as one": {twoGroups, proof.ErrExclusive},
 		"pods that are apart, too":          {func(o *cluster.Objects, c *plan.Certificate) { every(o.Pods, byTerm); c.Bound = 3000 }, nil},
 		"a node that is there takes any number": {func(o *cluster.Objects, c *plan.Certificate) {
 			o.Nodes = []cluster.Node{{Name: "n", Ready: true, Allocatable: size(4, 8), Labels: label.FromMap(map[string]string{label.Zone: "a"})}}
@@ -103,7 +103,7 @@ func onOneNode() (cluster.Objects, plan.Certificate) {
 func TestCheck_CountsPodsThatMustShareANodeAsOne(t *testing.T) {
 	term := func(change func(*cluster.PodTerm)) func(*cluster.Objects, *plan.Certificate) {
 		return func(o *cluster.Objects, _ *plan.Certificate) {
-			every(o.Pods, func(p *cluster.Pod) { change(&p.Shape.Together[0]) })
+			every(o.Pods, func(p *cluster.Pod) { change(&p.Shape.PodAffinity[0]) })
 		}
 	}
 	other := func(change func(*cluster.Pod)) func(*cluster.Objects, *plan.Certificate) {
@@ -129,7 +129,7 @@ func TestCheck_CountsPodsThatMustShareANodeAsOne(t *testing.T) {
 		"zones":                                  {term(func(x *cluster.PodTerm) { x.Key = label.Zone }), proof.ErrTogether},
 		"affinity to others":                     {term(func(x *cluster.PodTerm) { x.Selector.Match = label.All(label.Is("app", "db")) }), proof.ErrTogether},
 		"in another namespace":                   {term(func(x *cluster.PodTerm) { x.Namespaces = []string{"other"} }), proof.ErrTogether},
-		"a pod without the term":                 {func(o *cluster.Objects, _ *plan.Certificate) { o.Pods[2].Shape.Together = nil }, proof.ErrTogether},
+		"a pod without the term":                 {func(o *cluster.Objects, _ *plan.Certificate) { o.Pods[2].Shape.PodAffinity = nil }, proof.ErrTogether},
 		"not all of them":                        {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Count-- }, proof.ErrTogether},
 		"another pod that is selected":           {other(func(*cluster.Pod) {}), proof.ErrTogether},
 		"another that runs":                      {other(func(p *cluster.Pod) { p.Node = "n" }), proof.ErrTogether},
@@ -163,7 +163,7 @@ func TestCheck_ASpreadOfTwoNamespacesIsNotOne(t *testing.T) {
 	o.Pods[0].Namespace = "elsewhere"
 	c.Demand[0].Group = "any"
 	lump := func(string, label.Labels, cluster.Shape) string { return "any" }
-	if err := proof.Check(o, c, lump); !errors.Is(err, proof.ErrApart) {
+	if err := proof.Check(o, c, lump); !errors.Is(err, proof.ErrExclusive) {
 		t.Errorf("err = %v", err)
 	}
 }

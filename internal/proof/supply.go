@@ -119,13 +119,13 @@ func (p *proof) node(n cluster.Node, c cluster.Claim) place {
 		}
 	}
 	x.room = x.room.Sub(daemons.Max(quantity.Resources{})) // DaemonSet pods that are still to come
-	return p.roomApart(x)
+	return p.roomForSets(x)
 }
 
 // net is the room of a new node less what DaemonSets take of it.
 func (p *proof) net(x place) place {
 	x.room = x.room.Sub(p.overhead(x))
-	return p.roomApart(x)
+	return p.roomForSets(x)
 }
 
 // coming is a NodeClaim without a node: the instance that was launched for it,

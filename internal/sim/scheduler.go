@@ -37,7 +37,7 @@ func newScheduler(c *clock, r *chance, attempt time.Duration) *scheduler {
 func (s *scheduler) addPod(p *pod) {
 	s.count++
 	p.seq, p.since = s.count, s.clock.now
-	s.social = s.social || len(p.Shape.Together)+len(p.Shape.Apart) > 0
+	s.social = s.social || len(p.Shape.PodAffinity)+len(p.Shape.PodAntiAffinity) > 0
 	s.queues.put(p, active)
 	s.proceed()
 }

@@ -273,15 +273,15 @@ func (s *scheduler) attraction(p *pod, feasible []*node, out []int64) bool {
 			}
 		}
 	}
-	social := len(p.Shape.Together)+len(p.Shape.Apart) > 0
+	social := len(p.Shape.PodAffinity)+len(p.Shape.PodAntiAffinity) > 0
 	for _, n := range s.nodes {
 		for _, x := range n.pods {
 			if social {
-				note(p.Shape.Together, 1, n, p, x)
-				note(p.Shape.Apart, -1, n, p, x)
+				note(p.Shape.PodAffinity, 1, n, p, x)
+				note(p.Shape.PodAntiAffinity, -1, n, p, x)
 			}
-			note(x.Shape.Together, 1, n, x, p)
-			note(x.Shape.Apart, -1, n, x, p)
+			note(x.Shape.PodAffinity, 1, n, x, p)
+			note(x.Shape.PodAntiAffinity, -1, n, x, p)
 		}
 	}
 	if !found {

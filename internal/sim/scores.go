@@ -21,7 +21,7 @@ func Scores(nodes []cluster.Node, running []cluster.Pod, p cluster.Pod) []int64 
 				kinds[p.Owner] = k
 			}
 		}
-		s.social = s.social || len(p.Shape.Together)+len(p.Shape.Apart) > 0
+		s.social = s.social || len(p.Shape.PodAffinity)+len(p.Shape.PodAntiAffinity) > 0
 		return &pod{Pod: p, kind: k}
 	}
 	for _, n := range nodes {

@@ -38,7 +38,7 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	if out.Pinned {
 		// The DaemonSet controller names the node in each pod's affinity, so that
 		// every pod would be a class of its own. The affinity adds nothing to Pinned.
-		out.Shape.Affinity = nil
+		out.Shape.NodeAffinity = nil
 	}
 	out.NominatedByUs = out.Nominated != "" && nominatedBy(p.ManagedFields, FieldManager)
 	for _, c := range p.Status.Conditions {

@@ -65,10 +65,10 @@ func (s *shaper) nodeAffinity(a *corev1.NodeAffinity) {
 			case err != nil:
 				s.refuse(fmt.Sprintf("required nodeAffinity[%d]", i), err)
 			case ok:
-				s.shape.Affinity = append(s.shape.Affinity, reqs)
+				s.shape.NodeAffinity = append(s.shape.NodeAffinity, reqs)
 			}
 		}
-		if len(s.shape.Affinity) == 0 && len(s.shape.Unsupported) == 0 {
+		if len(s.shape.NodeAffinity) == 0 && len(s.shape.Unsupported) == 0 {
 			s.refuse("required nodeAffinity has only empty terms, which select no node", nil)
 		}
 	}
@@ -85,10 +85,10 @@ func (s *shaper) nodeAffinity(a *corev1.NodeAffinity) {
 
 func (s *shaper) podAffinity(a *corev1.Affinity) {
 	if t := a.PodAffinity; t != nil {
-		s.shape.Together = s.podTerms("podAffinity", t.RequiredDuringSchedulingIgnoredDuringExecution, t.PreferredDuringSchedulingIgnoredDuringExecution)
+		s.shape.PodAffinity = s.podTerms("podAffinity", t.RequiredDuringSchedulingIgnoredDuringExecution, t.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	if t := a.PodAntiAffinity; t != nil {
-		s.shape.Apart = s.podTerms("podAntiAffinity", t.RequiredDuringSchedulingIgnoredDuringExecution, t.PreferredDuringSchedulingIgnoredDuringExecution)
+		s.shape.PodAntiAffinity = s.podTerms("podAntiAffinity", t.RequiredDuringSchedulingIgnoredDuringExecution, t.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 }
 

@@ -175,7 +175,7 @@ func TestPodTerm_NamespacesAreThePodsOwnOnlyWhereNoneAreNamed(t *testing.T) {
 			change(&in)
 			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{in}}}
 		})
-		return p.Shape.Together[0]
+		return p.Shape.PodAffinity[0]
 	}
 	if got := term(func(*corev1.PodAffinityTerm) {}); !reflect.DeepEqual(got.Namespaces, []string{"default"}) || !got.InNamespaces.Nothing || !got.Selector.Nothing {
 		t.Errorf("neither: %+v", got)
@@ -199,7 +199,7 @@ func TestPodTerm_WhatTheServerMergedStaysWhenLabelsChange(t *testing.T) {
 			LabelSelector:  &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rev", Operator: "In", Values: []string{"old"}}}},
 		}}}}
 	})
-	if got := p.Shape.Together[0].Selector.Match.String(); got != "rev In [old]" {
+	if got := p.Shape.PodAffinity[0].Selector.Match.String(); got != "rev In [old]" {
 		t.Errorf("selector %s", got)
 	}
 }

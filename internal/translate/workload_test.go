@@ -275,8 +275,8 @@ func TestDaemonSet_IsItsNewestLivePodWithTheTemplatesNodeAffinity(t *testing.T) 
 	}
 	terminating(all[2])
 	got := translate.DaemonSet(d, slices.Values(all), translate.Lookups{}).Shape
-	if got.Requests.MilliCPU != 2000 || fmt.Sprint(got.Affinity) != "[kubernetes.io/arch In [arm64]]" {
-		t.Errorf("shape %s %v", got.Requests, got.Affinity)
+	if got.Requests.MilliCPU != 2000 || fmt.Sprint(got.NodeAffinity) != "[kubernetes.io/arch In [arm64]]" {
+		t.Errorf("shape %s %v", got.Requests, got.NodeAffinity)
 	}
 	got = translate.DaemonSet(d, slices.Values([]*corev1.Pod(nil)), translate.Lookups{}).Shape
 	cordoned := []cluster.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: cluster.NoSchedule}, {Key: corev1.TaintNodeNotReady, Effect: cluster.NoExecute}}

@@ -13,7 +13,7 @@ import (
 // sharesOne says whether all pods of the class that have a place must share one
 // node: they have affinity over hostnames to each other, and to no other pod.
 func (k *certifier) sharesOne(c *demand.Class) bool {
-	return len(k.launches) > 0 && c.Placed() > 1 && slices.ContainsFunc(c.Group.Shape.Together, func(t cluster.PodTerm) bool {
+	return len(k.launches) > 0 && c.Placed() > 1 && slices.ContainsFunc(c.Group.Shape.PodAffinity, func(t cluster.PodTerm) bool {
 		return t.Weight == 0 && t.Key == label.Hostname && t.InNamespaces.Nothing && slices.Contains(t.Namespaces, c.Group.Namespace) &&
 			t.Selector.Selects(c.Group.Labels) && k.selected(t.Namespaces, &t.Selector) == c.Placed()
 	})

@@ -49,10 +49,10 @@ func exclusiveOf(classes []*demand.Class) []exclusive {
 		for i := range shape.Ports {
 			enter(exclusive{key: cluster.Shape{Ports: shape.Ports[i : i+1]}.Key(), port: &shape.Ports[i]}, c)
 		}
-		for i := range shape.Apart {
-			x := exclusive{term: &shape.Apart[i]}
+		for i := range shape.PodAntiAffinity {
+			x := exclusive{term: &shape.PodAntiAffinity[i]}
 			if x.term.Weight == 0 && (x.term.Key == label.Hostname || x.term.Key == label.Zone) && x.repels(c.Group) {
-				x.key = cluster.Shape{Apart: shape.Apart[i : i+1]}.Key()
+				x.key = cluster.Shape{PodAntiAffinity: shape.PodAntiAffinity[i : i+1]}.Key()
 				enter(x, c)
 			}
 		}

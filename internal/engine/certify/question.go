@@ -140,7 +140,7 @@ func (q *question) told(c bound.Certificate, unpriced []string) plan.Certificate
 		if set >= 0 && !slices.ContainsFunc(c.Prices, func(prices []int64) bool { return len(prices) > 0 && prices[i] > 0 }) {
 			continue
 		}
-		d := plan.Dimension{Resource: plan.Apart(set + 1), Unit: x.Unit}
+		d := plan.Dimension{Resource: plan.Exclusive(set + 1), Unit: x.Unit}
 		if set < 0 {
 			d.Resource = names[x.Resource]
 		}

@@ -209,7 +209,7 @@ func (d *Demand) GatherRules() {
 	for _, c := range d.Classes {
 		c.Rules = make([]int, len(c.Levels))
 		for i, l := range c.Levels {
-			found = found || len(l.Shape.Spread)+len(l.Shape.Together)+len(l.Shape.Apart) > 0
+			found = found || len(l.Shape.Spread)+len(l.Shape.PodAffinity)+len(l.Shape.PodAntiAffinity) > 0
 			c.Rules[i] = len(list)
 			list = append(list, topology.Class{Namespace: c.Group.Namespace, Labels: c.Group.Labels, Shape: l.Shape})
 		}

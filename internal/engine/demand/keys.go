@@ -16,16 +16,16 @@ func KeysOf(s *cluster.Shape) []string {
 		}
 	}
 	add(s.Selector)
-	for _, t := range s.Affinity {
+	for _, t := range s.NodeAffinity {
 		add(t)
 	}
 	for _, t := range s.Spread {
 		out = append(out, t.Key)
 	}
-	for _, t := range s.Together {
+	for _, t := range s.PodAffinity {
 		out = append(out, t.Key)
 	}
-	for _, t := range s.Apart {
+	for _, t := range s.PodAntiAffinity {
 		out = append(out, t.Key)
 	}
 	return out
@@ -33,10 +33,10 @@ func KeysOf(s *cluster.Shape) []string {
 
 // PlaceKey is equal for levels that may run in the same places, other pods aside.
 func PlaceKey(s *cluster.Shape, avoid bool) string {
-	if !avoid && len(s.Selector)+len(s.Affinity)+len(s.Tolerations)+len(s.Volumes)+len(s.Ports)+len(s.Unsupported) == 0 {
+	if !avoid && len(s.Selector)+len(s.NodeAffinity)+len(s.Tolerations)+len(s.Volumes)+len(s.Ports)+len(s.Unsupported) == 0 {
 		return "" // as most are
 	}
-	only := cluster.Shape{Selector: s.Selector, Affinity: s.Affinity, Tolerations: s.Tolerations, Volumes: s.Volumes, Ports: s.Ports, Unsupported: s.Unsupported}
+	only := cluster.Shape{Selector: s.Selector, NodeAffinity: s.NodeAffinity, Tolerations: s.Tolerations, Volumes: s.Volumes, Ports: s.Ports, Unsupported: s.Unsupported}
 	key := only.Key()
 	if avoid {
 		key += "|avoid"

@@ -23,7 +23,7 @@ type Level struct {
 // that only prefer to keep pods away, where a pool has any.
 func Levels(shape cluster.Shape, ignore, preferNoSchedule bool) []Level {
 	hard := shape
-	hard.Preferred, hard.Spread, hard.Together, hard.Apart = nil, nil, nil, nil
+	hard.Preferred, hard.Spread, hard.PodAffinity, hard.PodAntiAffinity = nil, nil, nil, nil
 	soft := preferences{node: slices.Clone(shape.Preferred)}
 	for _, t := range shape.Spread {
 		if t.Soft {
@@ -32,13 +32,13 @@ func Levels(shape cluster.Shape, ignore, preferNoSchedule bool) []Level {
 			hard.Spread = append(hard.Spread, t)
 		}
 	}
-	hard.Together, soft.together = split(shape.Together)
-	hard.Apart, soft.apart = split(shape.Apart)
+	hard.PodAffinity, soft.affinity = split(shape.PodAffinity)
+	hard.PodAntiAffinity, soft.antiAffinity = split(shape.PodAntiAffinity)
 	if ignore {
 		return []Level{{Shape: hard}}
 	}
-	heaviestFirst(soft.together, func(t cluster.PodTerm) int32 { return t.Weight })
-	heaviestFirst(soft.apart, func(t cluster.PodTerm) int32 { return t.Weight })
+	heaviestFirst(soft.affinity, func(t cluster.PodTerm) int32 { return t.Weight })
+	heaviestFirst(soft.antiAffinity, func(t cluster.PodTerm) int32 { return t.Weight })
 	heaviestFirst(soft.node, func(p cluster.Preference) int32 { return p.Weight })
 	out := []Level{{Shape: soft.with(hard), Avoid: preferNoSchedule}}
 	for {
@@ -57,17 +57,17 @@ func Levels(shape cluster.Shape, ignore, preferNoSchedule bool) []Level {
 
 // preferences are those not given up yet.
 type preferences struct {
-	together, apart []cluster.PodTerm
-	node            []cluster.Preference
-	spread          []cluster.Spread
+	affinity, antiAffinity []cluster.PodTerm
+	node                   []cluster.Preference
+	spread                 []cluster.Spread
 }
 
 // with makes requirements of the preferences. Of several node affinity terms
 // only the heaviest counts, as with Karpenter: they need not go together.
 func (p preferences) with(hard cluster.Shape) cluster.Shape {
 	out := hard
-	out.Together = append(slices.Clone(hard.Together), required(p.together)...)
-	out.Apart = append(slices.Clone(hard.Apart), required(p.apart)...)
+	out.PodAffinity = append(slices.Clone(hard.PodAffinity), required(p.affinity)...)
+	out.PodAntiAffinity = append(slices.Clone(hard.PodAntiAffinity), required(p.antiAffinity)...)
 	out.Spread = slices.Clone(hard.Spread)
 	for _, t := range p.spread {
 		t.Soft = false
@@ -77,16 +77,16 @@ func (p preferences) with(hard cluster.Shape) cluster.Shape {
 		return out
 	}
 	wish := p.node[0].Node
-	if len(hard.Affinity) == 0 {
-		out.Affinity = []label.Requirements{wish}
+	if len(hard.NodeAffinity) == 0 {
+		out.NodeAffinity = []label.Requirements{wish}
 		return out
 	}
-	out.Affinity = nil
-	for _, term := range hard.Affinity {
+	out.NodeAffinity = nil
+	for _, term := range hard.NodeAffinity {
 		if len(term) > 0 { // one without requirements matches nothing
 			term = term.And(wish)
 		}
-		out.Affinity = append(out.Affinity, term)
+		out.NodeAffinity = append(out.NodeAffinity, term)
 	}
 	return out
 }
@@ -94,10 +94,10 @@ func (p preferences) with(hard cluster.Shape) cluster.Shape {
 // drop gives up the next preference and says which, until none is left.
 func (p *preferences) drop() (what string, ok bool) {
 	switch {
-	case len(p.together) > 0:
-		what, p.together = "pod affinity over "+p.together[0].Key, p.together[1:]
-	case len(p.apart) > 0:
-		what, p.apart = "pod anti-affinity over "+p.apart[0].Key, p.apart[1:]
+	case len(p.affinity) > 0:
+		what, p.affinity = "pod affinity over "+p.affinity[0].Key, p.affinity[1:]
+	case len(p.antiAffinity) > 0:
+		what, p.antiAffinity = "pod anti-affinity over "+p.antiAffinity[0].Key, p.antiAffinity[1:]
 	case len(p.node) > 0:
 		what, p.node = "node affinity "+p.node[0].Node.String(), p.node[1:]
 	case len(p.spread) > 0:

@@ -74,16 +74,16 @@ func Labels(shape cluster.Shape, labels label.Lookup) (label.Requirement, bool) 
 	return Volumes(&shape, labels)
 }
 
-// Affinity is the filter NodeAffinity: the selector and any term of the required
+// NodeAffinity is the filter NodeAffinity: the selector and any term of the required
 // node affinity. A term without requirements matches no node.
 func Affinity(shape *cluster.Shape, labels label.Lookup) (label.Requirement, bool) {
 	if unmet, missing := shape.Selector.Unmet(labels); missing {
 		return unmet, false
 	}
-	if len(shape.Affinity) == 0 {
+	if len(shape.NodeAffinity) == 0 {
 		return label.Requirement{}, true
 	}
-	return anyOf(shape.Affinity, labels)
+	return anyOf(shape.NodeAffinity, labels)
 }
 
 // Volumes is the filter VolumeBinding: for each volume, any of its alternatives.

@@ -39,16 +39,16 @@ func TestAffinity_SelectorAndAnyTerm(t *testing.T) {
 	}{
 		"no requirement meets every node":            {cluster.Shape{}, nil, true},
 		"the selector must be met":                   {cluster.Shape{Selector: in("a", "1")}, labels("a", "2"), false},
-		"any term is enough":                         {cluster.Shape{Affinity: []label.Requirements{in("a", "1"), in("a", "2")}}, labels("a", "2"), true},
-		"a term does not replace the selector":       {cluster.Shape{Selector: in("a", "1"), Affinity: []label.Requirements{in("b", "1")}}, labels("b", "1"), false},
-		"an empty term meets no node":                {cluster.Shape{Affinity: []label.Requirements{nil}}, labels("a", "1"), false},
-		"an empty term takes nothing from the other": {cluster.Shape{Affinity: []label.Requirements{nil, in("a", "1")}}, labels("a", "1"), true},
+		"any term is enough":                         {cluster.Shape{NodeAffinity: []label.Requirements{in("a", "1"), in("a", "2")}}, labels("a", "2"), true},
+		"a term does not replace the selector":       {cluster.Shape{Selector: in("a", "1"), NodeAffinity: []label.Requirements{in("b", "1")}}, labels("b", "1"), false},
+		"an empty term meets no node":                {cluster.Shape{NodeAffinity: []label.Requirements{nil}}, labels("a", "1"), false},
+		"an empty term takes nothing from the other": {cluster.Shape{NodeAffinity: []label.Requirements{nil, in("a", "1")}}, labels("a", "1"), true},
 		"an absent label meets NotIn":                {cluster.Shape{Selector: label.All(requirement(t, "a", label.NotIn, "1"))}, nil, true},
-		"an absent label does not meet Gt":           {cluster.Shape{Affinity: []label.Requirements{gt}}, nil, false},
-		"Gt compares numbers":                        {cluster.Shape{Affinity: []label.Requirements{gt}}, labels("cores", "16"), true},
-		"what is no number does not meet Gt":         {cluster.Shape{Affinity: []label.Requirements{gt}}, labels("cores", "many"), false},
-		"a node's name is a label":                   {cluster.Shape{Affinity: []label.Requirements{in(label.NodeName, "n")}}, labels(label.NodeName, "n"), true},
-		"a node to come has no name":                 {cluster.Shape{Affinity: []label.Requirements{in(label.NodeName, "n")}}, nil, false},
+		"an absent label does not meet Gt":           {cluster.Shape{NodeAffinity: []label.Requirements{gt}}, nil, false},
+		"Gt compares numbers":                        {cluster.Shape{NodeAffinity: []label.Requirements{gt}}, labels("cores", "16"), true},
+		"what is no number does not meet Gt":         {cluster.Shape{NodeAffinity: []label.Requirements{gt}}, labels("cores", "many"), false},
+		"a node's name is a label":                   {cluster.Shape{NodeAffinity: []label.Requirements{in(label.NodeName, "n")}}, labels(label.NodeName, "n"), true},
+		"a node to come has no name":                 {cluster.Shape{NodeAffinity: []label.Requirements{in(label.NodeName, "n")}}, nil, false},
 	} {
 		if _, got := fit.Affinity(&c.shape, c.node); got != c.want {
 			t.Errorf("%s: got %t", name, got)
@@ -128,10 +128,10 @@ func TestCheck_AllocatesNothingWhereItSaysYes(t *testing.T) {
 	node := labels(label.Zone, "a", label.Arch, "arm64")
 	shape := cluster.Shape{
 		Requests: quantity.Resources{MilliCPU: 1, PodSlots: 1}, Selector: label.All(label.Is(label.Arch, "arm64")),
-		Affinity:    []label.Requirements{label.All(label.Is(label.Zone, "b")), label.All(label.Is(label.Zone, "a"))},
-		Tolerations: []cluster.Toleration{{Key: "x", Exists: true}},
-		Volumes:     [][]label.Requirements{{label.All(label.Is(label.Zone, "a"))}},
-		Ports:       []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 81}},
+		NodeAffinity: []label.Requirements{label.All(label.Is(label.Zone, "b")), label.All(label.Is(label.Zone, "a"))},
+		Tolerations:  []cluster.Toleration{{Key: "x", Exists: true}},
+		Volumes:      [][]label.Requirements{{label.All(label.Is(label.Zone, "a"))}},
+		Ports:        []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 81}},
 	}
 	place := fit.Place{
 		Labels: &node, Taints: []cluster.Taint{{Key: "x", Effect: cluster.NoSchedule}}, Free: quantity.Resources{MilliCPU: 1, PodSlots: 1},

@@ -78,7 +78,7 @@ func TestWhere_IsWhatTheLabelsOfEachRowSay(t *testing.T) {
 	} {
 		shapes := []cluster.Shape{
 			{Selector: label.All(r)},
-			{Affinity: []label.Requirements{label.All(r, label.Is(label.Zone, "a")), label.All(r, label.Is(label.CapacityType, label.Spot))}},
+			{NodeAffinity: []label.Requirements{label.All(r, label.Is(label.Zone, "a")), label.All(r, label.Is(label.CapacityType, label.Spot))}},
 			{Volumes: [][]label.Requirements{{label.All(r)}}},
 		}
 		for i, shape := range shapes {

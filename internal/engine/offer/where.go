@@ -23,7 +23,7 @@ func (f *Fleet) Where(shape cluster.Shape, avoid bool) []uint64 {
 		_, kept := cluster.Untolerated(p.Taints, shape.Tolerations)
 		open[i] = !kept && !(avoid && cluster.Avoided(p.Taints, shape.Tolerations))
 	}
-	anywhere := len(shape.Selector) == 0 && len(shape.Affinity) == 0 && len(shape.Volumes) == 0 && len(shape.Ports) == 0
+	anywhere := len(shape.Selector) == 0 && len(shape.NodeAffinity) == 0 && len(shape.Volumes) == 0 && len(shape.Ports) == 0
 	known := make([]verdict, f.sites)
 	if f.looksAtTypes(&shape) {
 		known = nil
@@ -77,7 +77,7 @@ func (f *Fleet) looksAtTypes(shape *cluster.Shape) bool {
 	asks := func(rs label.Requirements) bool {
 		return slices.ContainsFunc(rs, func(r label.Requirement) bool { return f.OfTypes(r.Key()) })
 	}
-	return asks(shape.Selector) || slices.ContainsFunc(shape.Affinity, asks) ||
+	return asks(shape.Selector) || slices.ContainsFunc(shape.NodeAffinity, asks) ||
 		slices.ContainsFunc(shape.Volumes, func(alternatives []label.Requirements) bool { return slices.ContainsFunc(alternatives, asks) })
 }
 

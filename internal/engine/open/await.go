@@ -53,7 +53,7 @@ func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 		}
 		promised = promised.Add(demand.WithoutAttach(g.Shape.Requests).Times(n))
 		c.Waiting += n
-		o.Outcomes = append(o.Outcomes, plan.Outcome{Group: g.Key, Pods: c.Draw(n).IDs(o.Journal), Verdict: plan.LeftOpen})
+		o.Outcomes = append(o.Outcomes, plan.Outcome{Group: g.Key, Pods: c.Draw(n).IDs(o.Journal), Verdict: plan.AwaitsNodes})
 	}
 }
 

@@ -109,7 +109,7 @@ func (o *opener) opening() func(*room.Host) bool {
 			}
 		}
 		if o.Now.Before(end) {
-			o.WaitUntil(end, plan.Company)
+			o.WaitUntil(end, plan.OtherNodes)
 			return false
 		}
 		return true

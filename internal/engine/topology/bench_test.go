@@ -40,10 +40,10 @@ func crowd(b *testing.B, nodes, classes, apps int) (cluster.Snapshot, []topology
 		case 2:
 			c.Shape.Spread = []cluster.Spread{{Key: label.Hostname, MaxSkew: 1, Selector: like}}
 		case 3:
-			c.Shape.Together = []cluster.PodTerm{term}
+			c.Shape.PodAffinity = []cluster.PodTerm{term}
 		case 4:
 			term.Key = label.Hostname
-			c.Shape.Apart = []cluster.PodTerm{term}
+			c.Shape.PodAntiAffinity = []cluster.PodTerm{term}
 		}
 		list = append(list, c)
 		for k := range 5 {

@@ -45,7 +45,7 @@ func Build(s cluster.Snapshot, classes []Class) *Table {
 
 func binds(s *cluster.Shape) bool {
 	return slices.ContainsFunc(s.Spread, func(x cluster.Spread) bool { return !x.Soft }) ||
-		slices.ContainsFunc(s.Together, required) || slices.ContainsFunc(s.Apart, required)
+		slices.ContainsFunc(s.PodAffinity, required) || slices.ContainsFunc(s.PodAntiAffinity, required)
 }
 
 func required(p cluster.PodTerm) bool { return p.Weight == 0 }
@@ -68,8 +68,8 @@ type builder struct {
 func (b *builder) together(c *class) {
 	var terms []*term
 	b.scratch = b.scratch[:0]
-	for k := range c.Shape.Together {
-		if p := &c.Shape.Together[k]; required(*p) {
+	for k := range c.Shape.PodAffinity {
+		if p := &c.Shape.PodAffinity[k]; required(*p) {
 			terms = append(terms, &term{PodTerm: *p})
 			b.scratch = appendTerm(b.scratch, p)
 		}
@@ -111,11 +111,11 @@ func (h *cohort) admits(k *labelSet) bool {
 
 func (b *builder) antiAffinity(i int) {
 	c := &b.classes[i]
-	for k := range c.Shape.Apart {
-		if !required(c.Shape.Apart[k]) {
+	for k := range c.Shape.PodAntiAffinity {
+		if !required(c.Shape.PodAntiAffinity[k]) {
 			continue
 		}
-		x := b.term(&c.Shape.Apart[k])
+		x := b.term(&c.Shape.PodAntiAffinity[k])
 		b.want(x)
 		self := x.wants(c.labelSet)
 		c.antiAffinity = append(c.antiAffinity, antiAffinityRule{selector: &x.Selector, tally: x.wanted, self: self})
@@ -164,9 +164,9 @@ func (b *builder) want(x *term) {
 // repel counts the pods that run and keep others away.
 func (b *builder) repel(groups []*cluster.Group) {
 	for _, g := range groups {
-		for k := range g.Shape.Apart {
-			if required(g.Shape.Apart[k]) {
-				x := b.term(&g.Shape.Apart[k])
+		for k := range g.Shape.PodAntiAffinity {
+			if required(g.Shape.PodAntiAffinity[k]) {
+				x := b.term(&g.Shape.PodAntiAffinity[k])
 				x.owners.addRunning(b.appendRunning(nil, g))
 			}
 		}

@@ -68,7 +68,7 @@ func (b *builder) electorate(shape *cluster.Shape, x *cluster.Spread, keys []*to
 	for _, y := range sortedKeys(keys) {
 		id = label.AppendText(id, y)
 	}
-	if !x.IgnoreAffinity && (len(shape.Selector) > 0 || len(shape.Affinity) > 0) {
+	if !x.IgnoreAffinity && (len(shape.Selector) > 0 || len(shape.NodeAffinity) > 0) {
 		e.shape = shape
 		id = appendAffinity(append(id, 'a'), shape)
 	}
@@ -110,8 +110,8 @@ func appendPlaces(b []byte, s *cluster.Shape) []byte {
 }
 
 func appendAffinity(b []byte, s *cluster.Shape) []byte {
-	b = label.AppendNumber(s.Selector.AppendKey(b), int64(len(s.Affinity)))
-	for _, t := range s.Affinity {
+	b = label.AppendNumber(s.Selector.AppendKey(b), int64(len(s.NodeAffinity)))
+	for _, t := range s.NodeAffinity {
 		b = t.AppendKey(b)
 	}
 	return b

@@ -94,11 +94,11 @@ func about(key, of string) cluster.PodTerm {
 }
 
 func together(key, of string) func(*cluster.Shape) {
-	return func(s *cluster.Shape) { s.Together = append(s.Together, about(key, of)) }
+	return func(s *cluster.Shape) { s.PodAffinity = append(s.PodAffinity, about(key, of)) }
 }
 
 func apart(key, of string) func(*cluster.Shape) {
-	return func(s *cluster.Shape) { s.Apart = append(s.Apart, about(key, of)) }
+	return func(s *cluster.Shape) { s.PodAntiAffinity = append(s.PodAntiAffinity, about(key, of)) }
 }
 
 const unlimited = math.MaxInt64
@@ -203,7 +203,7 @@ func TestAffinity_OnePodMustMeetAllTerms(t *testing.T) {
 	both := app("web", together(label.Zone, "db"), func(s *cluster.Shape) {
 		p := about(label.Zone, "db")
 		p.Selector = cluster.PodSelector{Match: label.All(label.Is("tier", "fast"))}
-		s.Together = append(s.Together, p)
+		s.PodAffinity = append(s.PodAffinity, p)
 	})
 	fast := topology.Class{Namespace: "default", Labels: label.FromMap(map[string]string{"app": "cache", "tier": "fast"})}
 	s := (&stage{}).node("a", "z1").node("b", "z2").runs("a", 1, app("db")).runs("a", 1, fast)
@@ -244,7 +244,7 @@ func TestTerms_ReachTheNamespacesTheyName(t *testing.T) {
 		shy := app("shy", func(s *cluster.Shape) {
 			p := about(label.Hostname, "web")
 			p.Namespaces, p.InNamespaces = c.namespaces, c.in
-			s.Apart = []cluster.PodTerm{p}
+			s.PodAntiAffinity = []cluster.PodTerm{p}
 		})
 		s := (&stage{}).node("a", "z1").runs("a", 1, elsewhere)
 		s.objects.Namespaces = []cluster.Namespace{{Name: "other", Labels: label.FromMap(map[string]string{"team": "blue"})}}

@@ -117,10 +117,10 @@ func (w *twin) share(x twinPod, p topology.Place, key string) bool {
 
 func (w *twin) together(c topology.Class, p topology.Place) bool {
 	meets := func(namespace string, l label.Labels) bool {
-		return !slices.ContainsFunc(c.Shape.Together, func(t cluster.PodTerm) bool { return t.Weight == 0 && !w.wants(t, namespace, l) })
+		return !slices.ContainsFunc(c.Shape.PodAffinity, func(t cluster.PodTerm) bool { return t.Weight == 0 && !w.wants(t, namespace, l) })
 	}
 	counted, satisfied := false, true
-	for _, t := range c.Shape.Together {
+	for _, t := range c.Shape.PodAffinity {
 		if t.Weight != 0 {
 			continue
 		}
@@ -146,7 +146,7 @@ func (w *twin) together(c topology.Class, p topology.Place) bool {
 
 func (w *twin) apart(c topology.Class, p topology.Place) bool {
 	for _, x := range w.pods {
-		for _, t := range c.Shape.Apart {
+		for _, t := range c.Shape.PodAntiAffinity {
 			if t.Weight == 0 && w.wants(t, x.namespace, x.labels) && w.share(x, p, t.Key) {
 				return false
 			}
@@ -175,7 +175,7 @@ func (w *twin) add(i int, p topology.Place) {
 	if !slices.ContainsFunc(w.places, func(q topology.Place) bool { return q.Name == p.Name }) {
 		w.places = append(w.places, p)
 	}
-	w.pods = append(w.pods, twinPod{c.Namespace, c.Labels, c.Shape.Apart, p.Name, false})
+	w.pods = append(w.pods, twinPod{c.Namespace, c.Labels, c.Shape.PodAntiAffinity, p.Name, false})
 }
 
 // room asks for one pod after the other, up to most, and leaves no trace.

@@ -86,9 +86,9 @@ func drawShape(t *rapid.T) cluster.Shape {
 				IgnoreAffinity: rapid.Bool().Draw(t, "ignore"), HonorTaints: rapid.Bool().Draw(t, "honor"),
 			})
 		case 1:
-			s.Together = append(s.Together, drawTerm(t))
+			s.PodAffinity = append(s.PodAffinity, drawTerm(t))
 		default:
-			s.Apart = append(s.Apart, drawTerm(t))
+			s.PodAntiAffinity = append(s.PodAntiAffinity, drawTerm(t))
 		}
 	}
 	return s
@@ -165,7 +165,7 @@ func drawWorld(t *rapid.T) (*twin, *topology.Table) {
 			p.Node = w.places[k].Name
 		}
 		o.Pods = append(o.Pods, p)
-		w.pods = append(w.pods, twinPod{p.Namespace, p.Labels, p.Shape.Apart, p.Node, p.Deleting})
+		w.pods = append(w.pods, twinPod{p.Namespace, p.Labels, p.Shape.PodAntiAffinity, p.Node, p.Deleting})
 	}
 	s, err := cluster.New(o)
 	if err != nil {

@@ -117,7 +117,7 @@ func podOf(p cluster.Pod) (*corev1.Pod, error) {
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
 	s := p.Shape
-	if len(s.Selector)+len(s.Affinity)+len(s.Ports)+len(s.Volumes)+len(s.Unsupported) > 0 || s.Gang != (cluster.Gang{}) || s.Priority != 0 {
+	if len(s.Selector)+len(s.NodeAffinity)+len(s.Ports)+len(s.Volumes)+len(s.Unsupported) > 0 || s.Gang != (cluster.Gang{}) || s.Priority != 0 {
 		return nil, fmt.Errorf("pod %s write: it has constraints that the peer is not told about", p.ID())
 	}
 	for _, t := range s.Tolerations {
@@ -140,7 +140,7 @@ func podOf(p cluster.Pod) (*corev1.Pod, error) {
 }
 
 func affinity(s cluster.Shape) *corev1.Affinity {
-	if len(s.Preferred)+len(s.Together)+len(s.Apart) == 0 {
+	if len(s.Preferred)+len(s.PodAffinity)+len(s.PodAntiAffinity) == 0 {
 		return nil
 	}
 	a := &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}, PodAffinity: &corev1.PodAffinity{}, PodAntiAffinity: &corev1.PodAntiAffinity{}}
@@ -153,8 +153,8 @@ func affinity(s cluster.Shape) *corev1.Affinity {
 		a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = append(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution,
 			corev1.PreferredSchedulingTerm{Weight: p.Weight, Preference: term})
 	}
-	a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution = terms(s.Together)
-	a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution = terms(s.Apart)
+	a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution = terms(s.PodAffinity)
+	a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution = terms(s.PodAntiAffinity)
 	return a
 }
 
