@@ -154,10 +154,10 @@ func (d *daemon) work(ctx context.Context) error {
 	defer d.metrics.Leading(false)
 	d.logger.Info("elected")
 	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince}
-	decisions := &loop.Loop{
+	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
 		Actor: &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world},
-	}
+	})
 	rights := func(ctx context.Context, _ time.Time) error {
 		may, err := kube.MayNominate(ctx, d.kube.Core)
 		if err == nil {
