@@ -14,10 +14,9 @@ import (
 
 // Image is an AMI.
 type Image struct {
-	ID, Name     string
-	Architecture string    // Kubernetes' name: amd64 or arm64; other architectures as EC2 writes them
-	Created      time.Time // zero where EC2 does not say
-	Deprecated   time.Time // when it becomes so; zero: never
+	ID, Name   string
+	Created    time.Time // zero: EC2 gives no time
+	Deprecated time.Time // from when on it is deprecated; zero: never
 }
 
 // Parameter reads an SSM parameter. ErrNotFound.
@@ -46,12 +45,8 @@ func (c *Clients) Images(ctx context.Context, ids []string) ([]Image, error) {
 			return nil, wrap(err, "images read")
 		}
 		for _, i := range page.Images {
-			architecture := string(i.Architecture)
-			if i.Architecture == ec2types.ArchitectureValuesX8664 {
-				architecture = "amd64"
-			}
 			all = append(all, Image{
-				ID: awssdk.ToString(i.ImageId), Name: awssdk.ToString(i.Name), Architecture: architecture,
+				ID: awssdk.ToString(i.ImageId), Name: awssdk.ToString(i.Name),
 				Created: parseTime(i.CreationDate), Deprecated: parseTime(i.DeprecationTime),
 			})
 		}

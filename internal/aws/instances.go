@@ -18,7 +18,6 @@ type Instance struct {
 	ID, Type, Zone, SubnetID, ImageID string
 	CapacityType, Reservation         string
 	State                             string // pending, running, stopping, stopped, shutting-down or terminated
-	PrivateDNSName, PrivateIP         string
 	LaunchTime                        time.Time
 	Tags                              map[string]string
 }
@@ -70,8 +69,7 @@ func (c *Clients) describeInstances(ctx context.Context, in *ec2.DescribeInstanc
 func instance(i ec2types.Instance) Instance {
 	out := Instance{
 		ID: awssdk.ToString(i.InstanceId), Type: string(i.InstanceType), SubnetID: awssdk.ToString(i.SubnetId), ImageID: awssdk.ToString(i.ImageId),
-		CapacityType: CapacityTypeOnDemand, PrivateDNSName: awssdk.ToString(i.PrivateDnsName), PrivateIP: awssdk.ToString(i.PrivateIpAddress),
-		LaunchTime: awssdk.ToTime(i.LaunchTime), Tags: fromEC2Tags(i.Tags),
+		CapacityType: CapacityTypeOnDemand, LaunchTime: awssdk.ToTime(i.LaunchTime), Tags: fromEC2Tags(i.Tags),
 	}
 	if awssdk.ToString(i.SpotInstanceRequestId) != "" || i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot {
 		out.CapacityType = CapacityTypeSpot
@@ -107,10 +105,4 @@ func (c *Clients) Terminate(ctx context.Context, ids ...string) error {
 		problems = append(problems, c.Terminate(ctx, id))
 	}
 	return errors.Join(problems...)
-}
-
-// TagInstance puts tags on the instance. ErrNotFound.
-func (c *Clients) TagInstance(ctx context.Context, id string, tags map[string]string) error {
-	_, err := c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2Tags(tags)})
-	return wrap(err, "instance %s tag", id)
 }

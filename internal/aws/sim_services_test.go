@@ -233,7 +233,7 @@ func TestSim_ImagesByParameter(t *testing.T) {
 		t.Errorf("a parameter that does not exist: %v", err)
 	}
 	images := try[[]aws.Image](t)(c.Images(ctx, []string{id, "ami-00000000"}))
-	if len(images) != 1 || images[0].Architecture != "arm64" || images[0].Created.IsZero() {
+	if len(images) != 1 || images[0].Created.IsZero() {
 		t.Errorf("got %+v", images)
 	}
 }

@@ -12,9 +12,6 @@ const imageParameterRoot = "/aws/service/eks/optimized-ami/"
 // Latest is the version of an alias that follows EKS's recommendation.
 const Latest = "latest"
 
-// FamilyAL2023 is the image family Amazon Linux 2023.
-const FamilyAL2023 = "al2023"
-
 // Alias names an image family and one version of it: Latest or "v" and a date.
 type Alias struct {
 	Family, Version string

@@ -6,9 +6,6 @@ import (
 	"slices"
 )
 
-// LaunchTemplatePrefix begins the name of every launch template of the product.
-const LaunchTemplatePrefix = "karpenter.k8s.aws/"
-
 // LaunchTemplate is the content of a launch template. Equal contents have one
 // name, so that instances which differ in nothing share a template.
 type LaunchTemplate struct {
@@ -63,9 +60,4 @@ func (t LaunchTemplate) Digest() string {
 }
 
 // Name is karpenter.k8s.aws/ and the first 20 digits of the digest.
-func (t LaunchTemplate) Name() string { return LaunchTemplateName(t.Digest()) }
-
-// LaunchTemplateName is the name of the template with the digest.
-func LaunchTemplateName(digest string) string {
-	return LaunchTemplatePrefix + digest[:min(20, len(digest))]
-}
+func (t LaunchTemplate) Name() string { return "karpenter.k8s.aws/" + t.Digest()[:20] }

@@ -31,7 +31,6 @@ type NodeConfig struct {
 	Taints               []Taint           // the product's own are added
 	MaxPods              int32             // 0: left to the image
 	PodsPerCore          int32             // 0: no limit
-	ClusterDNS           []string          // empty: left to the image
 	UserData             string            // the user's: shell script, NodeConfig or MIME multipart text
 }
 
@@ -88,9 +87,6 @@ func (c NodeConfig) text() (string, error) {
 	}
 	if c.PodsPerCore > 0 {
 		kubeletConfig["podsPerCore"] = c.PodsPerCore
-	}
-	if len(c.ClusterDNS) > 0 {
-		kubeletConfig["clusterDNS"] = c.ClusterDNS
 	}
 	out, err := json.MarshalIndent(map[string]any{
 		"apiVersion": "node.eks.aws/v1alpha1",

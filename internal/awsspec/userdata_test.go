@@ -21,7 +21,7 @@ func nodeConfig() NodeConfig {
 			"a.node-restriction.kubernetes.io/x": "y", "notk8s.io/a": "b",
 		},
 		Taints:  []Taint{{Key: "spot", Value: "only", Effect: "NoSchedule"}},
-		MaxPods: 110, PodsPerCore: 10, ClusterDNS: []string{"10.96.0.10"},
+		MaxPods: 110, PodsPerCore: 10,
 	}
 }
 
@@ -64,7 +64,6 @@ type decodedConfig struct {
 			Config struct {
 				MaxPods            int32
 				PodsPerCore        int32
-				ClusterDNS         []string
 				RegisterWithTaints []Taint
 			}
 			Flags []string
@@ -103,7 +102,7 @@ func TestUserData_CarriesWhatAMachineNeedsToJoin(t *testing.T) {
 		t.Errorf("cluster %+v", cluster)
 	}
 	config := c.Spec.Kubelet.Config
-	if config.MaxPods != 110 || config.PodsPerCore != 10 || len(config.ClusterDNS) != 1 || config.ClusterDNS[0] != "10.96.0.10" {
+	if config.MaxPods != 110 || config.PodsPerCore != 10 {
 		t.Errorf("kubelet %+v", config)
 	}
 	want := []Taint{{"spot", "only", "NoSchedule"}, {"karpenter.sh/unregistered", "", "NoExecute"}, {"karpenterd.sh/awaiting-pods", "", "NoSchedule"}}

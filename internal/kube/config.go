@@ -65,57 +65,17 @@ func (t *tokenTransport) RoundTrip(request *http.Request) (*http.Response, error
 // WrappedRoundTripper lets client-go find the transport below.
 func (t *tokenTransport) WrappedRoundTripper() http.RoundTripper { return t.base }
 
-// Exec is a command that prints an ExecCredential, as in a kubeconfig.
-type Exec struct {
-	APIVersion, Command string
-	Args                []string
-	Env                 map[string]string
-}
-
-// Access says how to reach an API server that is described by hand or by
-// kubeconfig files. The names are those of the Kubernetes provider of Terraform.
+// Access says how to reach an API server: by kubeconfig files, by single settings,
+// or by both. The names are those of Terraform's Kubernetes provider.
 type Access struct {
-	ConfigPaths                      []string // kubeconfig files; ~/ is the home directory
-	ConfigContext                    string
-	ConfigContextUser, ConfigCluster string
-	Host                             string // https URL
-	Token                            string
-	ClusterCACertificate             string // PEM
-	ClientCertificate, ClientKey     string // PEM
-	TLSServerName, ProxyURL          string
-	Insecure                         bool
-	Exec                             *Exec
-}
-
-// WithEnv fills what is not set from the KUBE_ variables that the Kubernetes
-// provider of Terraform reads.
-func (a Access) WithEnv(getenv func(string) string) Access {
-	fill := func(field *string, name string) {
-		if *field == "" {
-			*field = getenv(name)
-		}
-	}
-	if len(a.ConfigPaths) == 0 {
-		if paths := getenv("KUBE_CONFIG_PATHS"); paths != "" {
-			a.ConfigPaths = filepath.SplitList(paths)
-		} else if path := getenv("KUBE_CONFIG_PATH"); path != "" {
-			a.ConfigPaths = []string{path}
-		}
-	}
-	fill(&a.ConfigContext, "KUBE_CTX")
-	fill(&a.ConfigContextUser, "KUBE_CTX_AUTH_INFO")
-	fill(&a.ConfigCluster, "KUBE_CTX_CLUSTER")
-	fill(&a.Host, "KUBE_HOST")
-	fill(&a.Token, "KUBE_TOKEN")
-	fill(&a.ClusterCACertificate, "KUBE_CLUSTER_CA_CERT_DATA")
-	fill(&a.ClientCertificate, "KUBE_CLIENT_CERT_DATA")
-	fill(&a.ClientKey, "KUBE_CLIENT_KEY_DATA")
-	fill(&a.TLSServerName, "KUBE_TLS_SERVER_NAME")
-	fill(&a.ProxyURL, "KUBE_PROXY_URL")
-	if !a.Insecure {
-		a.Insecure = getenv("KUBE_INSECURE") == "true"
-	}
-	return a
+	ConfigPaths                  []string // kubeconfig files; ~/ is the home directory
+	ConfigContext                string
+	Host                         string // https URL
+	Token                        string
+	ClusterCACertificate         string // PEM
+	ClientCertificate, ClientKey string // PEM
+	TLSServerName                string
+	Insecure                     bool
 }
 
 // ConfigFromKubeconfig turns an Access into a client configuration: what is set
@@ -131,13 +91,12 @@ func ConfigFromKubeconfig(a Access) (*rest.Config, error) {
 	}
 	overrides := &clientcmd.ConfigOverrides{
 		CurrentContext: a.ConfigContext,
-		Context:        clientcmdapi.Context{AuthInfo: a.ConfigContextUser, Cluster: a.ConfigCluster},
 		ClusterInfo: clientcmdapi.Cluster{
 			Server: a.Host, TLSServerName: a.TLSServerName, InsecureSkipTLSVerify: a.Insecure,
-			CertificateAuthorityData: []byte(a.ClusterCACertificate), ProxyURL: a.ProxyURL,
+			CertificateAuthorityData: []byte(a.ClusterCACertificate),
 		},
 		AuthInfo: clientcmdapi.AuthInfo{
-			Token: a.Token, ClientCertificateData: []byte(a.ClientCertificate), ClientKeyData: []byte(a.ClientKey), Exec: execConfig(a.Exec),
+			Token: a.Token, ClientCertificateData: []byte(a.ClientCertificate), ClientKeyData: []byte(a.ClientKey),
 		},
 	}
 	loaded, err := (&clientcmd.ClientConfigLoadingRules{Precedence: paths}).Load()
@@ -170,19 +129,6 @@ func expand(paths []string) ([]string, error) {
 		out = append(out, path)
 	}
 	return out, nil
-}
-
-func execConfig(e *Exec) *clientcmdapi.ExecConfig {
-	if e == nil {
-		return nil
-	}
-	config := &clientcmdapi.ExecConfig{
-		APIVersion: e.APIVersion, Command: e.Command, Args: e.Args, InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
-	}
-	for name, value := range e.Env {
-		config.Env = append(config.Env, clientcmdapi.ExecEnvVar{Name: name, Value: value})
-	}
-	return config
 }
 
 // DaemonConfig is how the daemon reaches its cluster: the file that KUBECONFIG

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -176,7 +177,7 @@ func (r *Recorder) unplaceable(s cluster.Snapshot, c plan.Chapter) string {
 	why := plan.ExplainRefusals(c.Reasons)
 	for _, id := range c.Pods {
 		if p, ok := s.Pod(id); ok && p.Node == "" && r.fresh(id, why) {
-			r.event(&corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: typesUID(p.UID)},
+			r.event(&corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)},
 				corev1.EventTypeWarning, "FailedScheduling", "Failed to schedule pod, "+why)
 		}
 	}
@@ -238,7 +239,7 @@ func (r *Recorder) Initialized(c *v1.NodeClaim, node string) {
 func (r *Recorder) Draining(c *v1.NodeClaim, node, waitingFor string) {
 	if r.fresh("drain/"+node, waitingFor) {
 		r.Logger.Info("drain waits", "nodeclaim", c.Name, "node", node, "for", waitingFor)
-		r.event(&corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: node, UID: typesUID(node)},
+		r.event(&corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: node, UID: types.UID(node)},
 			corev1.EventTypeWarning, "FailedDraining", "Drain waits: "+waitingFor)
 	}
 }
