@@ -100,13 +100,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	if d.minor, err = preflight(ctx, d.kube, d.config.Namespace, d.config.needsSelectors()); err != nil {
 		return err
 	}
-	d.aws, err = aws.New(ctx, aws.Config{Region: d.config.Region, UserAgent: "karpenterd/" + version, Observe: func(call aws.Call) {
-		result := "ok"
-		if call.Err != nil {
-			result = "error"
-		}
-		d.metrics.AWSCall(call.Service, call.Operation, result)
-	}})
+	d.aws, err = aws.New(ctx, aws.Config{Region: d.config.Region, UserAgent: "karpenterd/" + version, Observe: d.metrics.AWSCall})
 	if err != nil {
 		return err
 	}
@@ -177,8 +171,8 @@ func (d *daemon) work(ctx context.Context) error {
 		},
 	}
 	claims.Start()
-	d.countReservations(ctx)
 	classes := d.classes()
+	classes.CountReservations(ctx)
 	unsubscribe := d.world.Subscribe(world.Subscriber{Claim: claims.Enqueue, Class: classes.Enqueue})
 	defer unsubscribe()
 	pools := &pool.Keeper{World: d.world, Pools: d.kube.NodePools}

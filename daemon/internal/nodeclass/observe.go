@@ -73,15 +73,6 @@ func reservationSelectors(terms []awsv1.CapacityReservationSelectorTerm) []aws.R
 	return out
 }
 
-// left says how many more instances have room in the reservations.
-func (o observation) left() map[string]int64 {
-	out := make(map[string]int64, len(o.reservations))
-	for _, r := range o.reservations {
-		out[r.ID] = int64(r.Available)
-	}
-	return out
-}
-
 func aliasOf(class *awsv1.EC2NodeClass) (awsspec.Alias, error) {
 	if n := len(class.Spec.AMISelectorTerms); n != 1 {
 		return awsspec.Alias{}, fmt.Errorf("has %d terms: write one, with an alias", n)

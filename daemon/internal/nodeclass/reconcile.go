@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
@@ -40,12 +41,11 @@ type Cloud interface {
 	DeleteLaunchTemplate(ctx context.Context, name string) error
 }
 
-// Objects is what the daemon's caches know.
+// Objects has the newest known version of each object. They must not be changed.
 type Objects interface {
-	// EC2NodeClass gives a class, which is not changed; nil where there is none.
-	EC2NodeClass(name string) *awsv1.EC2NodeClass
-	// NodeClaimsOf names the NodeClaims that refer to a class, deleted ones that are still there included.
-	NodeClaimsOf(class string) []string
+	EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool)
+	EC2NodeClasses() []*awsv1.EC2NodeClass
+	NodeClaims() []*v1.NodeClaim
 }
 
 // Writer writes EC2NodeClasses.
@@ -115,8 +115,8 @@ func (r *Reconciler) Run(ctx context.Context) {
 // to look again (0: only when something changes). An error is to be retried; what
 // could be found out is written nevertheless.
 func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Duration, err error) {
-	class := r.Objects.EC2NodeClass(name)
-	if class == nil {
+	class, known := r.Objects.EC2NodeClass(name)
+	if !known {
 		return 0, nil
 	}
 	if class.DeletionTimestamp != nil {
@@ -129,7 +129,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 	}
 	o := r.observe(ctx, class)
 	if o.reservationsErr == nil && len(o.reservations) > 0 {
-		r.Counted(o.asked, o.left())
+		r.Counted(o.asked, left(o.reservations))
 	}
 	decided := decide(class, o, r.Config.facts(), r.Now())
 	if !equality.Semantic.DeepEqual(decided.Status, class.Status) {
@@ -177,8 +177,8 @@ func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (a
 	if !slices.Contains(class.Finalizers, awsv1.FinalizerTermination) {
 		return 0, nil
 	}
-	if claims := r.Objects.NodeClaimsOf(class.Name); len(claims) > 0 {
-		r.Logger.Info("nodeclass waits for its nodeclaims before it goes", "ec2nodeclass", class.Name, "nodeclaims", len(claims))
+	if claims := r.nodeClaimsOf(class.Name); claims > 0 {
+		r.Logger.Info("deleted nodeclass waits for its nodeclaims", "ec2nodeclass", class.Name, "nodeclaims", claims)
 		return refreshNotReady, nil
 	}
 	templates, err := r.Cloud.LaunchTemplates(ctx, map[string]string{
@@ -198,6 +198,18 @@ func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (a
 	}
 	r.Logger.Info("nodeclass gone", "ec2nodeclass", class.Name, "launch_templates_deleted", len(templates))
 	return 0, nil
+}
+
+// nodeClaimsOf counts the NodeClaims that refer to the class, including those that
+// are being deleted.
+func (r *Reconciler) nodeClaimsOf(class string) int {
+	n := 0
+	for _, c := range r.Objects.NodeClaims() {
+		if c.Spec.NodeClassRef.Name == class {
+			n++
+		}
+	}
+	return n
 }
 
 // setFinalizers replaces the list as a whole, which is safe only on the revision

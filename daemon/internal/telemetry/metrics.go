@@ -6,6 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
 // Metrics are the daemon's measurements.
@@ -94,9 +96,13 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// AWSCall counts one call; result is "ok" or the error's code.
-func (m *Metrics) AWSCall(service, operation, result string) {
-	m.awsCalls.WithLabelValues(service, operation, result).Inc()
+// AWSCall counts one call; its result is "ok" or "error".
+func (m *Metrics) AWSCall(call aws.Call) {
+	result := "ok"
+	if call.Err != nil {
+		result = "error"
+	}
+	m.awsCalls.WithLabelValues(call.Service, call.Operation, result).Inc()
 }
 
 // Message counts one message of the interruption queue by its kind.
