@@ -25,7 +25,10 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// FieldManager is the name under which the provider owns fields.
+// FieldManager is the field manager of the provider and of this package. The daemon
+// writes the same objects as translate.FieldManager. The two differ on purpose: Owned
+// compares only what the provider applied, so a field that the daemon sets is not
+// drift.
 const FieldManager = "terraform-provider-karpenter"
 
 // Ref names an object.

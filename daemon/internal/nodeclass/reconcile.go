@@ -17,6 +17,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 const (
@@ -133,7 +134,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 	}
 	decided := decide(class, o, r.Config.facts(), r.Now())
 	if !equality.Semantic.DeepEqual(decided.Status, class.Status) {
-		if _, err := r.Writer.UpdateStatus(ctx, decided, metav1.UpdateOptions{}); err != nil {
+		if _, err := r.Writer.UpdateStatus(ctx, decided, metav1.UpdateOptions{FieldManager: translate.FieldManager}); err != nil {
 			return 0, fmt.Errorf("ec2nodeclass %q write status: %w", name, err)
 		}
 		r.logChange(class, decided)
@@ -219,7 +220,7 @@ func (r *Reconciler) setFinalizers(ctx context.Context, class *awsv1.EC2NodeClas
 	if err != nil {
 		return nil, fmt.Errorf("ec2nodeclass %q set finalizers: %w", class.Name, err)
 	}
-	changed, err := r.Writer.Patch(ctx, class.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	changed, err := r.Writer.Patch(ctx, class.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
 		return nil, fmt.Errorf("ec2nodeclass %q set finalizers: %w", class.Name, err)
 	}

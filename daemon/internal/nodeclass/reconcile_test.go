@@ -18,6 +18,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // world is one class, its NodeClaims, and the cloud.
@@ -143,6 +144,9 @@ func TestReconcile_WritesTheStatusOnce(t *testing.T) {
 	}
 	if w.writes != 1 {
 		t.Errorf("%d status writes, want 1", w.writes)
+	}
+	if want := []string{translate.FieldManager, translate.FieldManager}; !slices.Equal(w.managers, want) { // the finalizer and the status
+		t.Errorf("field managers %q, want %q", w.managers, want)
 	}
 }
 
