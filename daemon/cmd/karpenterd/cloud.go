@@ -27,7 +27,7 @@ func (d *daemon) classes() *nodeclass.Reconciler {
 // does nothing.
 func (d *daemon) interruptions(r *telemetry.Recorder) interface{ Run(context.Context) } {
 	if d.config.Queue == "" {
-		d.logger.Warn("no interruption queue is configured: nodes are not replaced before EC2 takes their instances; set --interruption-queue ($" + install.EnvInterruptionQueue + ")")
+		d.logger.Warn("no interruption queue is configured, so the daemon does not learn of interruptions: set --interruption-queue ($" + install.EnvInterruptionQueue + ")")
 		return idle{}
 	}
 	return &interruption.Listener{
