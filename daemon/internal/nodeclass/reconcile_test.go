@@ -165,8 +165,8 @@ func TestReconcile_WritesWhatItFoundAndReportsTheRest(t *testing.T) {
 	}
 }
 
-// What is left must be known when the status first names a reservation.
-func TestReconcile_CountsReservationsBeforeItNamesThem(t *testing.T) {
+// The places left must be known when the status first names a reservation.
+func TestReconcile_CountsReservationsBeforeTheStatusNamesThem(t *testing.T) {
 	w, r := newWorld()
 	w.o.reservations = []aws.CapacityReservation{{ID: "cr-1", InstanceType: "m5.large", Zone: "us-west-2a", OwnerID: "123456789012", Match: "open", Type: "default", Available: 3}}
 	if _, err := r.Reconcile(t.Context(), "default"); err != nil || len(w.class.Status.CapacityReservations) != 0 || w.counted != nil {
