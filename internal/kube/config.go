@@ -15,22 +15,22 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Requests a second and their burst: those of Karpenter's controller for the
-// daemon, those of kubectl for the provider.
+// Requests per second and their burst: the daemon has those of Karpenter's controller,
+// the provider those of kubectl.
 const (
 	daemonQPS, daemonBurst     = 200, 300
 	providerQPS, providerBurst = 50, 300
 )
 
-// TokenSource gives bearer tokens.
+// TokenSource makes bearer tokens.
 type TokenSource interface {
-	// Token gives a token and the time until which it is valid. It is called for
-	// every request: implementations keep a token while it lasts.
+	// Token returns a token and the time until which it is valid. It is called for
+	// every request, so an implementation keeps a token while it is valid.
 	Token(ctx context.Context) (token string, expiry time.Time, err error)
 }
 
-// ConfigFromEKS reaches an EKS cluster: endpoint is its https URL, ca its
-// certificate authority (PEM), and every request carries a token of ts.
+// ConfigFromEKS makes the configuration for an EKS cluster. endpoint is the https URL, ca
+// the certificate authority (PEM). Every request has a token of ts.
 func ConfigFromEKS(endpoint string, ca []byte, ts TokenSource) *rest.Config {
 	return &rest.Config{
 		Host:            endpoint,
@@ -43,7 +43,7 @@ func ConfigFromEKS(endpoint string, ca []byte, ts TokenSource) *rest.Config {
 	}
 }
 
-// tokenTransport puts a fresh token on every request.
+// tokenTransport adds a valid token to every request.
 type tokenTransport struct {
 	base   http.RoundTripper
 	source TokenSource
@@ -78,9 +78,9 @@ type Access struct {
 	Insecure                     bool
 }
 
-// ConfigFromKubeconfig turns an Access into a client configuration: what is set
-// by hand wins over what the files say. Nothing is read that was not named:
-// neither ~/.kube/config nor the in-cluster configuration.
+// ConfigFromKubeconfig turns an Access into a client configuration. The single settings
+// win over the files. It reads only the files of the Access, and neither ~/.kube/config
+// nor the in-cluster configuration.
 func ConfigFromKubeconfig(a Access) (*rest.Config, error) {
 	if len(a.ConfigPaths) == 0 && a.Host == "" {
 		return nil, errors.New("kubernetes access: neither host nor config_path is set; set one of them, or eks.cluster_name")
@@ -111,8 +111,8 @@ func ConfigFromKubeconfig(a Access) (*rest.Config, error) {
 	return config, nil
 }
 
-// expand resolves ~/ and refuses files that are not there: client-go would
-// silently take them for empty.
+// expand resolves ~/ and refuses files that do not exist: client-go would treat them as
+// empty without a message.
 func expand(paths []string) ([]string, error) {
 	out := make([]string, 0, len(paths))
 	for _, path := range paths {
@@ -131,8 +131,8 @@ func expand(paths []string) ([]string, error) {
 	return out, nil
 }
 
-// DaemonConfig is how the daemon reaches its cluster: the file that KUBECONFIG
-// names, else the pod's service account.
+// DaemonConfig makes the daemon's configuration: from the file that $KUBECONFIG names,
+// or else from the pod's service account.
 func DaemonConfig() (*rest.Config, error) {
 	var config *rest.Config
 	var err error

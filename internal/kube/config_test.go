@@ -75,7 +75,7 @@ users:
 - {name: u, user: {token: from-file}}
 `
 
-func TestConfigFromKubeconfig_PrefersWhatIsSetByHand(t *testing.T) {
+func TestConfigFromKubeconfig_PrefersSingleSettings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(path, []byte(kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
