@@ -19,7 +19,7 @@ type Image struct {
 	Deprecated time.Time // from when on it is deprecated; zero: never
 }
 
-// Parameter reads an SSM parameter. ErrNotFound.
+// Parameter reads an SSM parameter. Error: ErrNotFound.
 func (c *Clients) Parameter(ctx context.Context, name string) (string, error) {
 	out, err := c.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
 	if err != nil {
@@ -28,8 +28,9 @@ func (c *Clients) Parameter(ctx context.Context, name string) (string, error) {
 	return awssdk.ToString(out.Parameter.Value), nil
 }
 
-// Images reads the available images among the ids, deprecated ones included,
-// newest first, then by id. Ids that EC2 does not know are left out.
+// Images reads the available images with these ids, including deprecated ones. They are
+// sorted from the newest to the oldest, then by id. Images leaves out ids that EC2 does
+// not know.
 func (c *Clients) Images(ctx context.Context, ids []string) ([]Image, error) {
 	var all []Image
 	pages := ec2.NewDescribeImagesPaginator(c.ec2, &ec2.DescribeImagesInput{

@@ -14,7 +14,7 @@ import (
 
 var owner = awsspec.Owner{Cluster: "lab", NodePool: "spot", NodeClass: "default"}
 
-// launchable makes what a launch needs, launches nothing, and gives the request.
+// launchable makes what a launch needs, and returns the request.
 func launchable(t *testing.T, cloud *awssim.Cloud, admin, c *aws.Clients) aws.LaunchRequest {
 	t.Helper()
 	ctx := context.Background()
@@ -48,7 +48,7 @@ func launchOne(t *testing.T, cloud *awssim.Cloud, c *aws.Clients) aws.Launched {
 	return try[aws.Launched](t)(c.Launch(context.Background(), launchable(t, cloud, c, c)))
 }
 
-// daemonOf makes clients with the permissions that the daemon's role has, and no others.
+// daemonOf makes clients with exactly the permissions of the daemon's role.
 func daemonOf(t *testing.T, cloud *awssim.Cloud, admin *aws.Clients) *aws.Clients {
 	t.Helper()
 	var arns []string

@@ -196,7 +196,7 @@ func TestSim_QueueAndRulesCarryEvents(t *testing.T) {
 	}
 }
 
-// receive gives the messages about the detail-type, and deletes all others.
+// receive returns the messages with the detail-type, and deletes all others.
 func receive(t *testing.T, c *aws.Clients, url, detailType string) []aws.Message {
 	t.Helper()
 	for range 10 {
