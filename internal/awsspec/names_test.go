@@ -40,7 +40,7 @@ func TestChecks_NameTheValueAndTheRemedy(t *testing.T) {
 		"tag of the daemon":    {CheckUserTag("karpenterd.sh/x", ""), "is set by the daemon: remove the tag"},
 		"tag of another owner": {CheckUserTag("kubernetes.io/cluster/b", "owned"), "is set by the daemon"},
 		"tag without key":      {CheckUserTag("", "x"), "1 to 128 characters"},
-		"tag value too long":   {CheckUserTag("k", strings.Repeat("v", 257)), "has 257 characters and EC2 takes 256"},
+		"tag value too long":   {CheckUserTag("k", strings.Repeat("v", 257)), "has 257 characters, and EC2 accepts 256"},
 	} {
 		if tc.want == "" {
 			if tc.err != nil {

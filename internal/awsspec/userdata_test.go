@@ -27,7 +27,7 @@ func nodeConfig() NodeConfig {
 
 type part struct{ contentType, body string }
 
-// parts reads user data as a MIME reader does that the package did not write.
+// parts reads user data with a MIME reader that is not the code under test.
 func parts(t *testing.T, text string) []part {
 	t.Helper()
 	message, err := mail.ReadMessage(strings.NewReader(text))
@@ -183,7 +183,7 @@ func TestUserData_ErrorNamesFieldAndRemedy(t *testing.T) {
 		change func(*NodeConfig)
 		want   string
 	}{
-		"too long":       {func(c *NodeConfig) { c.UserData = strings.Repeat("x", 16000) }, "EC2 takes 16384: shorten spec.userData (16000 bytes)"},
+		"too long":       {func(c *NodeConfig) { c.UserData = strings.Repeat("x", 16000) }, "EC2 accepts 16384: shorten spec.userData (16000 bytes)"},
 		"broken MIME":    {func(c *NodeConfig) { c.UserData = "MIME-Version: 1.0\nContent-Type: text/plain\n\nx" }, `spec.userData: Content-Type "text/plain" is not multipart`},
 		"cut MIME":       {func(c *NodeConfig) { c.UserData = "Content-Type: multipart/mixed; boundary=B\n\n--B\n" }, "spec.userData read MIME part 1"},
 		"no authority":   {func(c *NodeConfig) { c.CertificateAuthority = nil }, `certificate authority of cluster "lab": is empty`},
