@@ -90,9 +90,9 @@ const (
 // Launch launches one instance by CreateFleet (type instant). Errors: an
 // *InsufficientCapacityError, ErrNothingLaunched, ErrIdempotentParameterMismatch,
 // ErrLaunchTemplateNotFound, ErrUnauthorized, ErrThrottled, or EC2's own. With
-// ErrNothingLaunched the result has the offerings without capacity. After any other
-// error than the first three the instance may exist: look it up by its tags, or launch
-// again with the same token.
+// ErrNothingLaunched the result has the offerings without capacity. Only the first two
+// errors mean that no instance exists. After any other error look the instance up by its
+// tags, or launch again with the same token.
 func (c *Clients) Launch(ctx context.Context, r LaunchRequest) (Launched, error) {
 	out, err := c.ec2.CreateFleet(ctx, fleetInput(r))
 	if err != nil {

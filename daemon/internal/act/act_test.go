@@ -132,7 +132,7 @@ func TestNominate_OfAPodThatWasBoundMeanwhileIsNoFailure(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "u"}, Spec: corev1.PodSpec{NodeName: node}}
 		client := fake.NewClientset(pod)
 		client.PrependReactor("patch", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
-			// The API server's own words.
+			// The text of the API server.
 			refusal := field.Forbidden(field.NewPath("status", "nominatedNodeName"), "may not be set on pods that are already bound to a node")
 			return true, nil, apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", field.ErrorList{refusal})
 		})
