@@ -26,14 +26,14 @@ import (
 const (
 	maxAttempts = 5
 	maxBackoff  = 10 * time.Second
-	// requestTimeout leaves room for the longest call there is: the 20 s long poll of SQS.
+	// requestTimeout is longer than the longest call: the 20 s long poll of SQS.
 	requestTimeout = 35 * time.Second
-	// defaultPropagation is how long IAM may take to show a new role to the
-	// other services; the AWS provider of Terraform waits as long.
+	// defaultPropagation is how long IAM may take to show a new role to the other
+	// services. Terraform's AWS provider waits as long.
 	defaultPropagation = 2 * time.Minute
 )
 
-// Call is one finished SDK operation, retries included.
+// Call is one SDK operation that has ended, retries included.
 type Call struct {
 	Service, Operation string // as the SDK names them, e.g. EC2, CreateFleet
 	Duration           time.Duration
@@ -47,11 +47,11 @@ type Config struct {
 	Profile     string            // empty: AWS_PROFILE
 	Endpoints   map[string]string // base URL by service name, see Services; AWS_ENDPOINT_URL works too
 	UserAgent   string            // product/version, e.g. karpenterd/1.2.3
-	Observe     func(Call)        // called after every operation; nil: nobody listens
-	Propagation time.Duration     // bound of the waits for IAM's eventual consistency; 0: two minutes
+	Observe     func(Call)        // called after every operation; may be nil
+	Propagation time.Duration     // how long to wait for IAM's eventual consistency; 0: two minutes
 }
 
-// Services names the services that Config.Endpoints may hold.
+// Services lists the services that Config.Endpoints may have.
 func Services() []string { return []string{"ec2", "eks", "events", "iam", "sqs", "ssm", "sts"} }
 
 // Clients calls AWS in one region. It is safe for concurrent use.
@@ -72,9 +72,9 @@ type Clients struct {
 // Regions are spelled like us-west-2, us-gov-east-1 or eusc-de-east-1.
 var regionForm = regexp.MustCompile(`^[a-z]{2,6}(-[a-z]+)+-[0-9]+$`)
 
-// New makes the clients and never dials. It fails on a region that is missing
-// or malformed, an unknown service among the endpoints, or unreadable shared
-// configuration.
+// New makes the clients, and never connects. It fails if the region is missing or
+// malformed, if an endpoint is for an unknown service, or if the shared configuration
+// cannot be read.
 func New(ctx context.Context, c Config) (*Clients, error) {
 	for name := range c.Endpoints {
 		if !slices.Contains(Services(), name) {

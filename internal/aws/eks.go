@@ -11,9 +11,9 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// Cluster is what EKS says of a cluster.
+// Cluster is an EKS cluster.
 type Cluster struct {
-	Name, ARN, Version, Status string // version like 1.36
+	Name, ARN, Version, Status string // Version is like 1.36
 	Endpoint                   string // https URL of the API server
 	CertificateAuthority       []byte // PEM
 	Issuer                     string // URL of the OIDC issuer; empty: none
@@ -23,7 +23,7 @@ type Cluster struct {
 	AuthenticationMode         string // API, API_AND_CONFIG_MAP or AuthenticationConfigMap
 }
 
-// Cluster reads a cluster by name. ErrNotFound.
+// Cluster reads a cluster by name. Error: ErrNotFound.
 func (c *Clients) Cluster(ctx context.Context, name string) (Cluster, error) {
 	out, err := c.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
 	if err != nil {
@@ -58,23 +58,23 @@ func (c *Clients) Cluster(ctx context.Context, name string) (Cluster, error) {
 	return cluster, nil
 }
 
-// AuthenticationConfigMap is the authentication mode of a cluster that has no
-// access entries.
+// AuthenticationConfigMap is the authentication mode of a cluster without access
+// entries.
 const AuthenticationConfigMap = "CONFIG_MAP"
 
-// AccessEntry lets an IAM principal into a cluster.
+// AccessEntry gives an IAM principal access to a cluster.
 type AccessEntry struct {
 	Cluster, PrincipalARN string
 	Type                  string   // STANDARD or EC2_LINUX
 	Username              string   // read only for EC2_LINUX, where EKS sets it
-	Groups                []string // likewise; sorted
-	ARN                   string   // ends in an id that no other entry ever has; read only, and compared where an update has it
+	Groups                []string // read only for EC2_LINUX; sorted
+	ARN                   string   // read only; ends in an id that no other entry ever has. An update compares it if it is set
 	Tags                  map[string]string
 }
 
-// CreateAccessEntry makes the entry, waiting for a role that was made a moment
-// ago to be known to EKS. ErrConflict when the principal has an entry already;
-// ErrNotFound when the cluster does not exist.
+// CreateAccessEntry makes the entry. If EKS does not know the role yet, which may be
+// new, it waits. Errors: ErrConflict if the principal has an entry already; ErrNotFound
+// if the cluster does not exist.
 func (c *Clients) CreateAccessEntry(ctx context.Context, want AccessEntry) (AccessEntry, error) {
 	in := &eks.CreateAccessEntryInput{
 		ClusterName: &want.Cluster, PrincipalArn: &want.PrincipalARN, Type: &want.Type,
@@ -92,7 +92,7 @@ func (c *Clients) CreateAccessEntry(ctx context.Context, want AccessEntry) (Acce
 	return accessEntry(want.Cluster, out.AccessEntry), nil
 }
 
-// GetAccessEntry reads the principal's entry. ErrNotFound when the entry or the
+// GetAccessEntry reads the principal's entry. Error: ErrNotFound if the entry or the
 // cluster does not exist.
 func (c *Clients) GetAccessEntry(ctx context.Context, cluster, principalARN string) (AccessEntry, error) {
 	out, err := c.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &cluster, PrincipalArn: &principalARN})
@@ -109,8 +109,8 @@ func accessEntry(cluster string, e *ekstypes.AccessEntry) AccessEntry {
 	}
 }
 
-// UpdateAccessEntryTags takes the entry's tags to want; tags as in UpdateRole.
-// ErrNotFound, ErrReplaced.
+// UpdateAccessEntryTags changes the entry's tags to want; tags as in UpdateRole.
+// Errors: ErrNotFound, ErrReplaced.
 func (c *Clients) UpdateAccessEntryTags(ctx context.Context, prior, want AccessEntry) (AccessEntry, error) {
 	have, err := c.GetAccessEntry(ctx, want.Cluster, want.PrincipalARN)
 	if err != nil {
@@ -133,8 +133,8 @@ func (c *Clients) UpdateAccessEntryTags(ctx context.Context, prior, want AccessE
 	return c.GetAccessEntry(ctx, want.Cluster, want.PrincipalARN)
 }
 
-// DeleteAccessEntry removes the principal's entry; one that is gone is fine, and
-// so is one of another ARN, which stays.
+// DeleteAccessEntry deletes the principal's entry. It is no error if the entry is gone,
+// or if the entry has another ARN: then the entry stays.
 func (c *Clients) DeleteAccessEntry(ctx context.Context, cluster, principalARN, arn string) error {
 	have, err := beforeDelete(ctx, c, func() (AccessEntry, error) { return c.GetAccessEntry(ctx, cluster, principalARN) })
 	if err != nil {

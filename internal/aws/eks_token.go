@@ -12,14 +12,15 @@ import (
 
 const (
 	tokenPrefix = "k8s-aws-v1." //nolint:gosec // the name of a format, not a secret
-	// EKS accepts a presigned request for 15 minutes after it was signed; one
-	// minute is kept for clocks that differ.
+	// EKS accepts a presigned request for 15 minutes after it was signed. One minute
+	// less allows for clocks that differ.
 	tokenLifetime = 14 * time.Minute
 )
 
-// TokenSource makes bearer tokens for one EKS cluster: a GetCallerIdentity
-// presigned with the clients' credentials, which EKS sends to STS to learn who
-// asks. It signs locally and never dials. Safe for concurrent use.
+// TokenSource makes bearer tokens for one EKS cluster. A token is a GetCallerIdentity
+// request, presigned with the clients' credentials. EKS sends the request to STS to
+// learn who the caller is. TokenSource signs locally and never connects. It is safe for
+// concurrent use.
 type TokenSource struct {
 	cluster string
 	sign    *sts.PresignClient
@@ -35,8 +36,9 @@ func (c *Clients) EKSTokenSource(cluster string) *TokenSource {
 	return &TokenSource{cluster: cluster, sign: sts.NewPresignClient(c.sts), now: time.Now}
 }
 
-// Token gives a token and the time it stops being valid. A token is used again
-// until a minute before that. ErrCredentials when there are none to sign with.
+// Token returns a token and the time until which it is valid. It returns the same token
+// until a minute before that. Error: ErrCredentials if there are no credentials to sign
+// with.
 func (s *TokenSource) Token(ctx context.Context) (string, time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,9 +49,9 @@ func (s *TokenSource) Token(ctx context.Context) (string, time.Time, error) {
 	request, err := s.sign.PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
 		o.ClientOptions = append(o.ClientOptions, func(o *sts.Options) {
 			o.APIOptions = append(o.APIOptions,
-				// The header binds the token to the cluster; it stays a signed header.
+				// This header binds the token to the cluster; it stays a signed header.
 				smithyhttp.SetHeaderValue("x-k8s-aws-id", s.cluster),
-				// The signer moves this one into the query, where EKS wants it.
+				// The signer moves this header into the query, where EKS expects it.
 				smithyhttp.SetHeaderValue("X-Amz-Expires", "60"))
 		})
 	})

@@ -12,36 +12,36 @@ import (
 )
 
 var (
-	// ErrNotFound says that the thing named does not exist.
+	// ErrNotFound says that the resource does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict says that a thing of that name exists already and is not ours to take.
+	// ErrConflict says that a resource of that name exists already; it is left as it is.
 	ErrConflict = errors.New("already exists")
-	// ErrReplaced says that the thing of that name is not the one that the caller knows: somebody has removed that one and made another.
-	ErrReplaced = errors.New("somebody has made another of the same name")
-	// ErrInUse says that a thing cannot be deleted because something still refers to it.
+	// ErrReplaced says that the resource of that name is not the one that the caller knows: somebody has deleted that resource and created another.
+	ErrReplaced = errors.New("somebody has deleted it and created another of the same name")
+	// ErrInUse says that a resource cannot be deleted because another one refers to it.
 	ErrInUse = errors.New("still in use")
-	// ErrUnauthorized says that the caller's policies do not allow the call; errors.As an *UnauthorizedError for the action and resource.
+	// ErrUnauthorized says that the caller's policies do not allow the call. The error is an *UnauthorizedError, which has the action and the resource.
 	ErrUnauthorized = errors.New("not authorized")
 	// ErrCredentials says that AWS did not accept the credentials themselves, or that there are none.
 	ErrCredentials = errors.New("credentials not accepted")
 	// ErrThrottled says that AWS still throttled the call after the retries.
 	ErrThrottled = errors.New("throttled")
-	// ErrUnreachable says that no connection to the endpoint could be made: most often a region that does not exist, or a wrong endpoint.
+	// ErrUnreachable says that no connection to the endpoint could be made. Most often the region does not exist, or the endpoint is wrong.
 	ErrUnreachable = errors.New("endpoint unreachable")
 	// ErrIdempotentParameterMismatch says that a client token was used before with other parameters.
 	ErrIdempotentParameterMismatch = errors.New("client token was used before with other parameters")
-	// ErrNothingLaunched says that EC2 answered a launch without an instance. The
-	// same client token gets the same answer: the next attempt needs another.
-	ErrNothingLaunched = errors.New("nothing launched")
-	// ErrLaunchTemplateNotFound says that the launch template that a launch names is gone; ensure it and launch again.
+	// ErrNothingLaunched says that EC2 answered a launch without an instance. EC2 gives
+	// the same answer to the same client token, so the next attempt needs another token.
+	ErrNothingLaunched = errors.New("no instance was launched")
+	// ErrLaunchTemplateNotFound says that the launch template of a launch is gone: make it again with EnsureLaunchTemplate.
 	ErrLaunchTemplateNotFound = fmt.Errorf("launch template %w", ErrNotFound)
 )
 
 // UnauthorizedError is an ErrUnauthorized with what AWS said about it.
 type UnauthorizedError struct {
 	Action    string // e.g. ec2:CreateFleet; always set
-	Resource  string // ARN; empty where AWS does not say
-	Principal string // ARN of the caller; empty where AWS does not say
+	Resource  string // ARN; empty if AWS does not name it
+	Principal string // ARN of the caller; empty if AWS does not name it
 	Err       error  // the SDK's error
 }
 
@@ -59,7 +59,7 @@ func (e *UnauthorizedError) Error() string {
 // Is makes errors.Is(err, ErrUnauthorized) hold.
 func (e *UnauthorizedError) Is(target error) bool { return target == ErrUnauthorized }
 
-// Unwrap gives the SDK's error.
+// Unwrap returns the SDK's error.
 func (e *UnauthorizedError) Unwrap() error { return e.Err }
 
 // classified is an SDK error with the sentinel that its code stands for.
@@ -71,7 +71,7 @@ type classified struct {
 func (e *classified) Error() string   { return fmt.Sprintf("%v: %s", e.kind, shortMessage(e.err)) }
 func (e *classified) Unwrap() []error { return []error{e.kind, e.err} }
 
-// wrap gives err its type and says what was being done: noun verb.
+// wrap turns an SDK error into one of this package, with what failed: noun verb.
 func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -109,7 +109,7 @@ func classify(err error) error {
 	return err
 }
 
-// kindOf gives the sentinel of the codes that mean the same everywhere.
+// kindOf returns the sentinel of the codes that mean the same in every service.
 func kindOf(code string) error {
 	switch code {
 	case "EntityAlreadyExists", // IAM
@@ -144,8 +144,8 @@ func isUnauthorized(code string) bool {
 	return false
 }
 
-// AWS services agree on one sentence: "User: P is not authorized to perform: A
-// on resource: R because ...". STS leaves out the colons and the user.
+// All AWS services use the sentence "User: P is not authorized to perform: A on
+// resource: R because ...". STS leaves out the colons and the user.
 var (
 	deniedAction    = regexp.MustCompile(`(?i)not authorized to perform:? ([a-z0-9-]+:[A-Za-z*]+)`)
 	deniedResource  = regexp.MustCompile(`on resource: (\S+)`)
@@ -167,8 +167,8 @@ func unauthorized(err error, api smithy.APIError) *UnauthorizedError {
 	return e
 }
 
-// innermostOperation names the call that failed: with credentials that are
-// themselves fetched by a call (AssumeRoleWithWebIdentity), the inner one.
+// innermostOperation names the call that failed. If the credentials themselves come
+// from a call (AssumeRoleWithWebIdentity), that may be the inner one.
 func innermostOperation(err error) string {
 	action := "an unnamed action"
 	for {
@@ -181,8 +181,8 @@ func innermostOperation(err error) string {
 	}
 }
 
-// shortMessage is the service's own sentence, without the SDK's frame of
-// request ids and status codes.
+// shortMessage is the message of the service, without the request id and status code
+// that the SDK adds.
 func shortMessage(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) && api.ErrorMessage() != "" {
@@ -191,8 +191,8 @@ func shortMessage(err error) string {
 	return err.Error()
 }
 
-// hasCode tells whether err is an AWS error with that code and, where given,
-// that part in its message (case aside).
+// hasCode reports whether err is an AWS error with the code, and with part in its
+// message, without regard to case.
 func hasCode(err error, code, part string) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && api.ErrorCode() == code &&

@@ -38,7 +38,7 @@ func TestWrap_GivesCodesTheirSentinel(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", code, err, want)
 		}
 		if !strings.HasPrefix(err.Error(), `thing "x" read: `) {
-			t.Errorf("%s: %q does not say what was being done", code, err)
+			t.Errorf("%s: %q does not name the failed call", code, err)
 		}
 	}
 	if err := wrap(apiError("EC2", "Do", "InvalidLaunchTemplateId.NotFound", ""), "x"); !errors.Is(err, ErrNotFound) {

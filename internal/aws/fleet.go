@@ -20,43 +20,42 @@ import (
 const (
 	CapacityTypeSpot     = "spot"
 	CapacityTypeOnDemand = "on-demand"
-	CapacityTypeReserved = "reserved" // in a capacity reservation that the launch names
+	CapacityTypeReserved = "reserved" // in the capacity reservation of the launch
 )
 
-// Override is one thing that a launch may become.
+// Override is one choice of instance type, zone and subnet for a launch.
 type Override struct {
 	InstanceType, Zone, SubnetID, ImageID string
-	Priority                              float64 // lower is better; by convention the price in dollars an hour
+	Priority                              float64 // lower is better; by convention the price in dollars per hour
 }
 
 // LaunchRequest asks for one instance.
 type LaunchRequest struct {
 	LaunchTemplate string // name; its newest version is used
 	CapacityType   string
-	Reservation    string // with capacity type reserved: the one that the template names
+	Reservation    string // id; only with CapacityTypeReserved, and the same as in the template
 	Overrides      []Override
-	// ClientToken makes the launch idempotent: the same token with the same
-	// request gives the same answer, instance or failure.
+	// ClientToken makes the launch idempotent: EC2 answers the same token and the same
+	// request with the same instance, or with the same failure.
 	ClientToken string
 	Tags        map[string]string // of the fleet, the instance and its volumes
 }
 
-// Launched is the instance that a launch became.
+// Launched is the instance of a launch.
 type Launched struct {
 	InstanceID, InstanceType, Zone, SubnetID, ImageID, CapacityType, Reservation string
-	// Failed are the offerings that EC2 tried before and had no capacity of.
+	// Failed are the offerings without capacity that EC2 tried before.
 	Failed []OfferingFailure
 }
 
-// OfferingFailure says what EC2 had no capacity of.
+// OfferingFailure is an offering without capacity.
 type OfferingFailure struct {
 	catalog.OfferingKey
 	Code, Message string
 }
 
-// InsufficientCapacityError says that nothing could be launched for lack of
-// capacity, and of which offerings. Asked again with the same client token, EC2
-// replays it: the next attempt needs another.
+// InsufficientCapacityError says that no offering of the launch had capacity. EC2 gives
+// the same answer to the same client token, so the next attempt needs another token.
 type InsufficientCapacityError struct {
 	Offerings []OfferingFailure // sorted by type, zone
 }
@@ -69,13 +68,13 @@ func (e *InsufficientCapacityError) Error() string {
 	return "insufficient capacity: " + strings.Join(messages, ", ")
 }
 
-// insufficientCapacity lists the codes that say that an offering cannot be had
+// insufficientCapacity reports whether the code says that an offering cannot be launched
 // now, whatever the request. Source: EC2 API error codes; Karpenter's list.
 func insufficientCapacity(code string) bool {
 	switch code {
 	case "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity",
 		"Unsupported", codeNoAddresses, "MaxFleetCountExceeded", "ReservationCapacityExceeded", codeNoSpotRole,
-		"InvalidCapacityReservationState", "InvalidCapacityReservationId.NotFound": // it has ended since it was chosen
+		"InvalidCapacityReservationState", "InvalidCapacityReservationId.NotFound": // the reservation has ended since the decision
 		return true
 	}
 	return false
@@ -83,17 +82,17 @@ func insufficientCapacity(code string) bool {
 
 const (
 	codeNoAddresses = "InsufficientFreeAddressesInSubnet"
-	// codeNoSpotRole says that the account has no service-linked role for spot
-	// and that the caller may not make it.
+	// codeNoSpotRole says that the account has no service-linked role for spot, and that
+	// the caller may not create that role.
 	codeNoSpotRole = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 )
 
-// Launch starts one instance by CreateFleet (type instant). Errors: an
-// *InsufficientCapacityError, ErrIdempotentParameterMismatch,
-// ErrLaunchTemplateNotFound, ErrUnauthorized, ErrThrottled, or EC2's own.
-// ErrNothingLaunched comes with the offerings that had no capacity. After any
-// other error than these three the instance may exist: look it up by its tags,
-// or launch again with the same token.
+// Launch launches one instance by CreateFleet (type instant). Errors: an
+// *InsufficientCapacityError, ErrNothingLaunched, ErrIdempotentParameterMismatch,
+// ErrLaunchTemplateNotFound, ErrUnauthorized, ErrThrottled, or EC2's own. With
+// ErrNothingLaunched the result has the offerings without capacity. Only the first two
+// errors mean that no instance exists. After any other error look the instance up by its
+// tags, or launch again with the same token.
 func (c *Clients) Launch(ctx context.Context, r LaunchRequest) (Launched, error) {
 	out, err := c.ec2.CreateFleet(ctx, fleetInput(r))
 	if err != nil {
@@ -135,8 +134,9 @@ func fleetInput(r LaunchRequest) *ec2.CreateFleetInput {
 	return in
 }
 
-// launched reads the fleet's answer: an instance wins over failures, and
-// failures are a lack of capacity only if all of them are.
+// launched reads the answer of CreateFleet. If it has an instance, the failures do not
+// matter. The failures are an *InsufficientCapacityError only if each of them is a lack
+// of capacity.
 func launched(r LaunchRequest, out *ec2.CreateFleetOutput) (Launched, error) {
 	failed, other := readFailures(r, out.Errors)
 	for _, fleet := range out.Instances {
@@ -158,7 +158,7 @@ func launched(r LaunchRequest, out *ec2.CreateFleetOutput) (Launched, error) {
 	return Launched{}, fmt.Errorf("instance launch: fleet %s has neither an instance nor an error", awssdk.ToString(out.FleetId))
 }
 
-// completed fills what the answer leaves out from the override that it names.
+// completed takes what the answer leaves out from the override that was launched.
 func (l Launched) completed(r LaunchRequest) Launched {
 	for _, o := range r.Overrides {
 		if o.InstanceType != l.InstanceType || (l.SubnetID != "" && o.SubnetID != l.SubnetID) || (l.Zone != "" && o.Zone != l.Zone) {
@@ -170,8 +170,8 @@ func (l Launched) completed(r LaunchRequest) Launched {
 	return l
 }
 
-// readFailures splits the fleet's errors into offerings without capacity and
-// the first error that is something else.
+// readFailures splits the errors of the fleet: the offerings without capacity, and the
+// first error that is no lack of capacity.
 func readFailures(r LaunchRequest, failures []ec2types.CreateFleetError) ([]OfferingFailure, error) {
 	var failed []OfferingFailure
 	var other error
@@ -188,7 +188,7 @@ func readFailures(r LaunchRequest, failures []ec2types.CreateFleetError) ([]Offe
 			continue
 		}
 		o := f.LaunchTemplateAndOverrides.Overrides
-		if code == codeNoAddresses { // whatever would go into that subnet fails alike
+		if code == codeNoAddresses { // every launch into this subnet fails in the same way
 			failed = append(failed, failAll(r, code, message, o.SubnetId)...)
 			continue
 		}
@@ -203,7 +203,8 @@ func readFailures(r LaunchRequest, failures []ec2types.CreateFleetError) ([]Offe
 	return sortedFailures(failed), other
 }
 
-// failAll reports every offering of the request, or every one in the subnet.
+// failAll returns a failure for every offering of the request, or for every offering in
+// the subnet.
 func failAll(r LaunchRequest, code, message string, subnet *string) []OfferingFailure {
 	var failed []OfferingFailure
 	for _, o := range r.Overrides {
@@ -215,7 +216,7 @@ func failAll(r LaunchRequest, code, message string, subnet *string) []OfferingFa
 	return sortedFailures(failed)
 }
 
-// sortedFailures sorts and keeps one failure for each offering.
+// sortedFailures sorts the failures, and keeps one for each offering.
 func sortedFailures(failed []OfferingFailure) []OfferingFailure {
 	slices.SortStableFunc(failed, func(a, b OfferingFailure) int {
 		return strings.Compare(a.InstanceType+"/"+a.Zone, b.InstanceType+"/"+b.Zone)

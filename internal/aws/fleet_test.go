@@ -41,7 +41,7 @@ func keys(failed []OfferingFailure) []string {
 	return out
 }
 
-func TestLaunched_ReadsWhatTheFleetBecame(t *testing.T) {
+func TestLaunched_ReadsTheInstanceOfTheFleet(t *testing.T) {
 	out := &ec2.CreateFleetOutput{
 		Errors: []ec2types.CreateFleetError{failure("InsufficientInstanceCapacity", "m7g.large", "subnet-a")},
 		Instances: []ec2types.CreateFleetInstance{{

@@ -12,18 +12,18 @@ import (
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-// Policy is a customer managed IAM policy; its default version is what counts.
+// Policy is a customer managed IAM policy; Document is its default version.
 type Policy struct {
-	Name, Path  string    // path "/" where empty
+	Name, Path  string    // an empty Path is "/"
 	ARN         string    // read only
-	ID          string    // as of a Role
+	ID          string    // like that of a Role
 	Created     time.Time // read only
-	Description string    // fixed at creation
+	Description string    // cannot be changed
 	Document    string    // JSON
 	Tags        map[string]string
 }
 
-// CreatePolicy makes the policy. ErrConflict when one of that name exists.
+// CreatePolicy makes the policy. Error: ErrConflict if a policy of that name exists.
 func (c *Clients) CreatePolicy(ctx context.Context, want Policy) (Policy, error) {
 	sent := newSendings()
 	out, err := c.iam.CreatePolicy(ctx, &iam.CreatePolicyInput{
@@ -51,8 +51,8 @@ func (c *Clients) policyOfLostAnswer(ctx context.Context, want Policy, sent *sen
 		SameJSON(have.Document, want.Document) && maps.Equal(have.Tags, withoutReserved(want.Tags))
 }
 
-// policyNamed looks for the policy among those of the account: its ARN has the
-// account's number. ErrNotFound.
+// policyNamed searches all policies of the account, because the ARN, which has the
+// account's number, is not known. Error: ErrNotFound.
 func (c *Clients) policyNamed(ctx context.Context, path, name string) (Policy, error) {
 	list := iam.NewListPoliciesPaginator(c.iam, &iam.ListPoliciesInput{Scope: iamtypes.PolicyScopeTypeLocal, PathPrefix: &path})
 	for list.HasMorePages() {
@@ -69,7 +69,7 @@ func (c *Clients) policyNamed(ctx context.Context, path, name string) (Policy, e
 	return Policy{}, fmt.Errorf("policy %q find: %w", name, ErrNotFound)
 }
 
-// GetPolicy reads the policy and its default version. ErrNotFound.
+// GetPolicy reads the policy and its default version. Error: ErrNotFound.
 func (c *Clients) GetPolicy(ctx context.Context, arn string) (Policy, error) {
 	out, err := c.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: &arn})
 	if err != nil {
@@ -89,9 +89,9 @@ func (c *Clients) GetPolicy(ctx context.Context, arn string) (Policy, error) {
 	}, nil
 }
 
-// UpdatePolicy makes want.Document the default version of policy want.ARN and
-// drops the versions that are not the default any more (IAM keeps five at
-// most). Tags as in UpdateRole. ErrNotFound, ErrReplaced.
+// UpdatePolicy makes want.Document the default version of the policy want.ARN, and
+// deletes the versions that are not the default (IAM keeps five at most). Tags as in
+// UpdateRole. Errors: ErrNotFound, ErrReplaced.
 func (c *Clients) UpdatePolicy(ctx context.Context, prior, want Policy) (Policy, error) {
 	have, err := c.GetPolicy(ctx, want.ARN)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *Clients) UpdatePolicy(ctx context.Context, prior, want Policy) (Policy,
 		return Policy{}, fmt.Errorf("policy %s update: %w", want.ARN, err)
 	}
 	if !SameJSON(want.Document, have.Document) {
-		// Before, for a sixth version would be refused.
+		// First delete old versions: IAM refuses a sixth version.
 		if err := c.deleteOldVersions(ctx, want.ARN); err != nil {
 			return Policy{}, err
 		}
@@ -144,9 +144,9 @@ func (c *Clients) deleteOldVersions(ctx context.Context, arn string) error {
 	return nil
 }
 
-// DeletePolicy removes the policy with its versions; one that is gone is fine,
-// and so is another of that name, which stays. One
-// that is attached is ErrInUse.
+// DeletePolicy deletes the policy with its versions. It is no error if the policy is
+// gone, or if another policy has its name: that policy stays. Error: ErrInUse if the
+// policy is attached.
 func (c *Clients) DeletePolicy(ctx context.Context, arn, id string) error {
 	have, err := beforeDelete(ctx, c, func() (Policy, error) { return c.GetPolicy(ctx, arn) })
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 
 // InstanceProfile is an IAM instance profile with the one role it may hold.
 type InstanceProfile struct {
-	Name, Path string    // path "/" where empty
+	Name, Path string    // an empty Path is "/"
 	ARN        string    // read only
-	ID         string    // as of a Role
+	ID         string    // like that of a Role
 	Created    time.Time // read only
-	Role       string    // name of the role; empty when read: the profile has none
+	Role       string    // name; empty when read if the profile has no role
 	RoleARN    string    // read only
 	Tags       map[string]string
 }
 
-// CreateInstanceProfile makes the profile and puts the role into it.
-// ErrConflict when one of that name exists; ErrNotFound when the role does not
-// exist after the wait. When the profile was made but the role not added, the
-// error comes with a profile whose ID is set: that one is the caller's to remove.
+// CreateInstanceProfile makes the profile and adds the role. Errors: ErrConflict if a
+// profile of that name exists; ErrNotFound if the role does not exist after the wait. If
+// the profile was made but the role was not added, the error comes with a profile whose
+// ID is set, and the caller must delete that profile.
 func (c *Clients) CreateInstanceProfile(ctx context.Context, want InstanceProfile) (InstanceProfile, error) {
 	sent := newSendings()
 	out, err := c.iam.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
@@ -56,7 +56,7 @@ func (c *Clients) profileOfLostAnswer(ctx context.Context, want InstanceProfile,
 }
 
 func (c *Clients) addRole(ctx context.Context, profile, role string) error {
-	// Both the profile and the role may be a moment old.
+	// Both the profile and the role may be new, and not known everywhere yet.
 	unknown := func(err error) bool { return hasCode(err, "NoSuchEntity", "") }
 	err := c.propagate(ctx, unknown, func() error {
 		_, err := c.iam.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &profile, RoleName: &role})
@@ -65,7 +65,7 @@ func (c *Clients) addRole(ctx context.Context, profile, role string) error {
 	return wrap(err, "instance profile %q add role %q", profile, role)
 }
 
-// GetInstanceProfile reads the profile. ErrNotFound.
+// GetInstanceProfile reads the profile. Error: ErrNotFound.
 func (c *Clients) GetInstanceProfile(ctx context.Context, name string) (InstanceProfile, error) {
 	out, err := c.iam.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
 	if err != nil {
@@ -82,8 +82,8 @@ func (c *Clients) GetInstanceProfile(ctx context.Context, name string) (Instance
 	return profile, nil
 }
 
-// UpdateInstanceProfile takes the profile's role and tags to want; tags as in
-// UpdateRole. ErrNotFound, ErrReplaced.
+// UpdateInstanceProfile changes the profile's role and tags to want; tags as in
+// UpdateRole. Errors: ErrNotFound, ErrReplaced.
 func (c *Clients) UpdateInstanceProfile(ctx context.Context, prior, want InstanceProfile) (InstanceProfile, error) {
 	have, err := c.GetInstanceProfile(ctx, want.Name)
 	if err != nil {
@@ -122,8 +122,8 @@ func (c *Clients) removeRole(ctx context.Context, profile, role string) error {
 	return unlessGone(wrap(err, "instance profile %q remove role %q", profile, role))
 }
 
-// DeleteInstanceProfile takes the role out and removes the profile; one that is
-// gone is fine, and so is another of that name, which stays.
+// DeleteInstanceProfile removes the role and deletes the profile. It is no error if the
+// profile is gone, or if another profile has its name: that profile stays.
 func (c *Clients) DeleteInstanceProfile(ctx context.Context, name, id string) error {
 	have, err := beforeDelete(ctx, c, func() (InstanceProfile, error) { return c.GetInstanceProfile(ctx, name) })
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 // Role is an IAM role with everything attached to it.
 type Role struct {
 	Name                string
-	Path                string    // "/" where empty
+	Path                string    // empty is "/"
 	ARN                 string    // read only
-	ID                  string    // unique among all roles that ever were; read only, and compared where an update has it
+	ID                  string    // read only; IAM never gives it to another role. An update compares it if it is set
 	Created             time.Time // read only
 	Description         string
 	TrustPolicy         string // JSON
@@ -32,9 +32,9 @@ type Role struct {
 	ManagedPolicies     []string          // ARNs, sorted when read
 }
 
-// CreateRole makes the role and attaches its policies. ErrConflict when a role
-// of that name exists. When the role was made but a later step failed, the
-// error comes with a Role whose ID is set: that one is the caller's to remove.
+// CreateRole makes the role and attaches its policies. Error: ErrConflict if a role of
+// that name exists. If the role was made but a later step failed, the error comes with a
+// Role whose ID is set, and the caller must delete that role.
 func (c *Clients) CreateRole(ctx context.Context, want Role) (Role, error) {
 	in := &iam.CreateRoleInput{
 		RoleName:                 &want.Name,
@@ -70,8 +70,8 @@ func (c *Clients) CreateRole(ctx context.Context, want Role) (Role, error) {
 	return made, nil
 }
 
-// roleOfLostAnswer finds the role that an earlier sending of a create made: what
-// is there is of this moment, and in everything as it was asked for.
+// roleOfLostAnswer finds the role that an earlier try of the same create has made, if the
+// answer to that try was lost. Such a role is new, and equals the request in everything.
 func (c *Clients) roleOfLostAnswer(ctx context.Context, want Role, sent *sendings, err error) (Role, bool) {
 	have, found := lostAnswer(ctx, c, sent, err, func() (Role, error) { return c.GetRole(ctx, want.Name) })
 	return have, found && sent.mayHaveMade(have.Created, err) && have.Path == pathOrRoot(want.Path) && have.Description == want.Description && have.PermissionsBoundary == want.PermissionsBoundary &&
@@ -79,13 +79,13 @@ func (c *Clients) roleOfLostAnswer(ctx context.Context, want Role, sent *sending
 		len(have.InlinePolicies) == 0 && len(have.ManagedPolicies) == 0
 }
 
-// invalidPrincipal is how IAM answers while a principal or identity provider
-// that the trust policy names has not reached it yet.
+// invalidPrincipal is IAM's answer while it does not know yet a principal or identity
+// provider in the trust policy.
 func invalidPrincipal(err error) bool {
 	return hasCode(err, "MalformedPolicyDocument", "invalid principal")
 }
 
-// GetRole reads the role with its policies and tags. ErrNotFound.
+// GetRole reads the role with its policies and tags. Error: ErrNotFound.
 func (c *Clients) GetRole(ctx context.Context, name string) (Role, error) {
 	out, err := c.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
 	if err != nil {
@@ -142,10 +142,10 @@ func (c *Clients) readRolePolicies(ctx context.Context, role Role) (Role, error)
 	return role, nil
 }
 
-// UpdateRole takes the role to want, whatever its state: policies and tags that
-// prior had and want has not are removed, those that neither knows are left
-// alone. Name and path cannot change. ErrNotFound; ErrReplaced when want has an ID
-// and the role has another.
+// UpdateRole changes the role to want, whatever its state. It removes the policies and
+// tags that prior has and want does not have. It leaves alone those that neither has.
+// Name and path cannot change. Errors: ErrNotFound; ErrReplaced if want has an ID and the
+// role has another one.
 func (c *Clients) UpdateRole(ctx context.Context, prior, want Role) (Role, error) {
 	have, err := c.GetRole(ctx, want.Name)
 	if err != nil {
@@ -252,12 +252,12 @@ func (c *Clients) updateRolePolicies(ctx context.Context, prior, want, have Role
 	return nil
 }
 
-// roleUnknown is how IAM's own writes answer for some seconds about a role made
-// a moment ago.
+// roleUnknown is IAM's answer to a write about a new role, for some seconds after its
+// creation.
 func roleUnknown(err error) bool { return hasCode(err, "NoSuchEntity", "role with name") }
 
-// policyOrRoleUnknown is the same for a policy; one that AWS owns is not new,
-// so that a misspelt one is told at once.
+// policyOrRoleUnknown is IAM's answer about a new role or a new policy. A policy of AWS
+// is never new, so a misspelt name of such a policy fails at once.
 func policyOrRoleUnknown(arn string) func(error) bool {
 	return func(err error) bool {
 		return roleUnknown(err) || !strings.Contains(arn, ":iam::aws:policy/") && hasCode(err, "NoSuchEntity", "")
@@ -274,10 +274,10 @@ func (c *Clients) detachPolicy(ctx context.Context, role, arn string) error {
 	return unlessGone(wrap(err, "role %q detach policy %s", role, arn))
 }
 
-// DeleteRole removes the role with its inline policies, after detaching what is
-// attached. A role that is gone is fine, and so is another role of that name: it
-// stays. One in an instance profile is ErrInUse, and
-// has lost its policies by then: UpdateRole attaches them again.
+// DeleteRole deletes the role and its inline policies, after it has detached the managed
+// policies. It is no error if the role is gone, or if another role has its name: that role
+// stays. Error: ErrInUse if the role is in an instance profile. The role has lost its
+// policies then; UpdateRole attaches them again.
 func (c *Clients) DeleteRole(ctx context.Context, name, id string) error {
 	role, err := beforeDelete(ctx, c, func() (Role, error) { return c.GetRole(ctx, name) })
 	if err != nil {
@@ -300,7 +300,7 @@ func (c *Clients) DeleteRole(ctx context.Context, name, id string) error {
 	return unlessGone(wrap(err, "role %q delete", name))
 }
 
-// unlessGone turns ErrNotFound into success: what a delete wants is so already.
+// unlessGone turns ErrNotFound into success: the resource is already deleted.
 func unlessGone(err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return nil
@@ -308,8 +308,8 @@ func unlessGone(err error) error {
 	return err
 }
 
-// SameJSON tells whether two JSON texts mean the same, order of keys and white
-// space aside. Texts that are not JSON are compared as they are.
+// SameJSON reports whether two JSON texts mean the same; the order of keys and white
+// space do not matter. It compares texts that are not JSON as strings.
 func SameJSON(a, b string) bool {
 	var x, y any
 	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {

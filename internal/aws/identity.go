@@ -8,14 +8,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// Identity is who the clients call as.
+// Identity is the caller, as AWS sees it.
 type Identity struct {
 	Account   string // twelve digits
 	Partition string // aws, aws-cn, aws-us-gov, ...
 	ARN       string
 }
 
-// Identity asks STS who is calling. ErrCredentials when nobody that it knows.
+// Identity asks STS who the caller is. Error: ErrCredentials if STS does not accept the
+// credentials.
 func (c *Clients) Identity(ctx context.Context) (Identity, error) {
 	out, err := c.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {

@@ -14,13 +14,12 @@ import (
 
 // Image is an AMI.
 type Image struct {
-	ID, Name     string
-	Architecture string    // Kubernetes' name: amd64 or arm64; other architectures as EC2 writes them
-	Created      time.Time // zero where EC2 does not say
-	Deprecated   time.Time // when it becomes so; zero: never
+	ID, Name   string
+	Created    time.Time // zero: EC2 gives no time
+	Deprecated time.Time // from when on it is deprecated; zero: never
 }
 
-// Parameter reads an SSM parameter. ErrNotFound.
+// Parameter reads an SSM parameter. Error: ErrNotFound.
 func (c *Clients) Parameter(ctx context.Context, name string) (string, error) {
 	out, err := c.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
 	if err != nil {
@@ -29,8 +28,9 @@ func (c *Clients) Parameter(ctx context.Context, name string) (string, error) {
 	return awssdk.ToString(out.Parameter.Value), nil
 }
 
-// Images reads the available images among the ids, deprecated ones included,
-// newest first, then by id. Ids that EC2 does not know are left out.
+// Images reads the available images with these ids, including deprecated ones. They are
+// sorted from the newest to the oldest, then by id. Images leaves out ids that EC2 does
+// not know.
 func (c *Clients) Images(ctx context.Context, ids []string) ([]Image, error) {
 	var all []Image
 	pages := ec2.NewDescribeImagesPaginator(c.ec2, &ec2.DescribeImagesInput{
@@ -46,12 +46,8 @@ func (c *Clients) Images(ctx context.Context, ids []string) ([]Image, error) {
 			return nil, wrap(err, "images read")
 		}
 		for _, i := range page.Images {
-			architecture := string(i.Architecture)
-			if i.Architecture == ec2types.ArchitectureValuesX8664 {
-				architecture = "amd64"
-			}
 			all = append(all, Image{
-				ID: awssdk.ToString(i.ImageId), Name: awssdk.ToString(i.Name), Architecture: architecture,
+				ID: awssdk.ToString(i.ImageId), Name: awssdk.ToString(i.Name),
 				Created: parseTime(i.CreationDate), Deprecated: parseTime(i.DeprecationTime),
 			})
 		}

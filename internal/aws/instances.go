@@ -18,16 +18,15 @@ type Instance struct {
 	ID, Type, Zone, SubnetID, ImageID string
 	CapacityType, Reservation         string
 	State                             string // pending, running, stopping, stopped, shutting-down or terminated
-	PrivateDNSName, PrivateIP         string
 	LaunchTime                        time.Time
 	Tags                              map[string]string
 }
 
-// Gone tells whether the instance ends or has ended.
+// Gone reports whether the instance is terminated or shutting down.
 func (i Instance) Gone() bool { return i.State == "shutting-down" || i.State == "terminated" }
 
-// Instance reads an instance by id. ErrNotFound; EC2 knows a terminated one for
-// about an hour, so look at its state too.
+// Instance reads an instance by id. Error: ErrNotFound. EC2 shows a terminated instance
+// for about an hour, so check its state too.
 func (c *Clients) Instance(ctx context.Context, id string) (Instance, error) {
 	found, err := c.describeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
 	if err != nil {
@@ -39,8 +38,8 @@ func (c *Clients) Instance(ctx context.Context, id string) (Instance, error) {
 	return found[0], nil
 }
 
-// Instances gives the instances that have all of the tags ("*": any value) and
-// are not terminated, by id.
+// Instances returns the instances that have all of the tags ("*": any value) and are not
+// terminated, sorted by id.
 func (c *Clients) Instances(ctx context.Context, tags map[string]string) ([]Instance, error) {
 	filters := append(tagFilters(tags), ec2types.Filter{
 		Name: awssdk.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped", "shutting-down"},
@@ -70,14 +69,13 @@ func (c *Clients) describeInstances(ctx context.Context, in *ec2.DescribeInstanc
 func instance(i ec2types.Instance) Instance {
 	out := Instance{
 		ID: awssdk.ToString(i.InstanceId), Type: string(i.InstanceType), SubnetID: awssdk.ToString(i.SubnetId), ImageID: awssdk.ToString(i.ImageId),
-		CapacityType: CapacityTypeOnDemand, PrivateDNSName: awssdk.ToString(i.PrivateDnsName), PrivateIP: awssdk.ToString(i.PrivateIpAddress),
-		LaunchTime: awssdk.ToTime(i.LaunchTime), Tags: fromEC2Tags(i.Tags),
+		CapacityType: CapacityTypeOnDemand, LaunchTime: awssdk.ToTime(i.LaunchTime), Tags: fromEC2Tags(i.Tags),
 	}
 	if awssdk.ToString(i.SpotInstanceRequestId) != "" || i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot {
 		out.CapacityType = CapacityTypeSpot
 	}
-	// One that an open reservation took in by itself was launched on demand, and
-	// may be so again any time.
+	// An open reservation takes in on-demand instances by itself, and may release them at
+	// any time. Such an instance counts as on-demand.
 	if s := i.CapacityReservationSpecification; i.CapacityReservationId != nil && s != nil &&
 		s.CapacityReservationPreference == ec2types.CapacityReservationPreferenceCapacityReservationsOnly {
 		out.CapacityType, out.Reservation = CapacityTypeReserved, *i.CapacityReservationId
@@ -91,8 +89,9 @@ func instance(i ec2types.Instance) Instance {
 	return out
 }
 
-// Terminate ends the instances; those that are gone are fine. One call ends
-// all, unless EC2 refuses it because of one that it does not know.
+// Terminate terminates the instances. It is no error if an instance is gone. It makes one
+// call for all. If EC2 refuses that call because it does not know one of the instances,
+// it makes one call for each.
 func (c *Clients) Terminate(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
@@ -107,10 +106,4 @@ func (c *Clients) Terminate(ctx context.Context, ids ...string) error {
 		problems = append(problems, c.Terminate(ctx, id))
 	}
 	return errors.Join(problems...)
-}
-
-// TagInstance puts tags on the instance. ErrNotFound.
-func (c *Clients) TagInstance(ctx context.Context, id string, tags map[string]string) error {
-	_, err := c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2Tags(tags)})
-	return wrap(err, "instance %s tag", id)
 }

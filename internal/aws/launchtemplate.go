@@ -13,9 +13,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
-// EnsureLaunchTemplate makes the template named by its content where it is not
-// there, and gives the name. Two who make it at once both succeed: the name
-// stands for the content.
+// EnsureLaunchTemplate makes the launch template if it does not exist, and returns its
+// name. The name follows from the content, so two callers at the same time both succeed.
 func (c *Clients) EnsureLaunchTemplate(ctx context.Context, t awsspec.LaunchTemplate) (string, error) {
 	name := t.Name()
 	_, err := c.ec2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{name}})
@@ -48,9 +47,9 @@ func templateData(t awsspec.LaunchTemplate) *ec2types.RequestLaunchTemplateData 
 			HttpEndpoint:         ec2types.LaunchTemplateInstanceMetadataEndpointState(t.Metadata.HTTPEndpoint),
 			HttpProtocolIpv6:     ec2types.LaunchTemplateInstanceMetadataProtocolIpv6(t.Metadata.HTTPProtocolIPv6),
 			HttpTokens:           ec2types.LaunchTemplateHttpTokensState(t.Metadata.HTTPTokens),
-			InstanceMetadataTags: ec2types.LaunchTemplateInstanceMetadataTagsStateDisabled, // keys such as ours, with a slash, cannot be served
+			InstanceMetadataTags: ec2types.LaunchTemplateInstanceMetadataTagsStateDisabled, // the metadata service refuses tag keys with a slash, such as ours
 		},
-		// With a network interface the security groups belong to it.
+		// If there is a network interface, EC2 wants the security groups there.
 		NetworkInterfaces: []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{
 			DeviceIndex: awssdk.Int32(0), Groups: slices.Sorted(slices.Values(t.SecurityGroupIDs)), AssociatePublicIpAddress: t.AssociatePublicIP,
 		}},
@@ -93,8 +92,8 @@ func blockDevice(b awsspec.BlockDevice) ec2types.LaunchTemplateBlockDeviceMappin
 	}
 }
 
-// LaunchTemplates names the launch templates that have all of the tags ("*":
-// any value), sorted.
+// LaunchTemplates returns the sorted names of the launch templates that have all of the
+// tags ("*": any value).
 func (c *Clients) LaunchTemplates(ctx context.Context, tags map[string]string) ([]string, error) {
 	var names []string
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(c.ec2, &ec2.DescribeLaunchTemplatesInput{Filters: tagFilters(tags), MaxResults: awssdk.Int32(200)})
@@ -111,7 +110,7 @@ func (c *Clients) LaunchTemplates(ctx context.Context, tags map[string]string) (
 	return names, nil
 }
 
-// DeleteLaunchTemplate removes the template by name; one that is gone is fine.
+// DeleteLaunchTemplate deletes the launch template. It is no error if it is gone.
 func (c *Clients) DeleteLaunchTemplate(ctx context.Context, name string) error {
 	_, err := c.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: &name})
 	return unlessGone(wrap(err, "launch template %q delete", name))

@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	receiveMax     = 10 // the most that SQS hands out and takes back in one call
-	receiveWait    = 20 // seconds of long poll, the most that SQS offers
-	receiveVisible = 20 // seconds until a message that was not deleted comes again
+	receiveMax     = 10 // the most messages that SQS returns or deletes in one call
+	receiveWait    = 20 // seconds; the longest poll of SQS
+	receiveVisible = 20 // seconds; after that time a message that was not deleted comes again
 )
 
 // Message is one message of a queue.
 type Message struct {
 	ID      string
 	Body    string
-	Receipt string // what deletes it, for this one receipt
+	Receipt string // DeleteMessages takes it; every receipt of a message has another one
 }
 
-// Receive waits up to 20 seconds for messages and gives at most ten; none is
-// not an error.
+// Receive waits up to 20 seconds for messages, and returns at most ten. It is no error if
+// there is none.
 func (c *Clients) Receive(ctx context.Context, queueURL string) ([]Message, error) {
 	out, err := c.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 		QueueUrl: &queueURL, MaxNumberOfMessages: receiveMax, WaitTimeSeconds: receiveWait, VisibilityTimeout: receiveVisible,
@@ -40,8 +40,8 @@ func (c *Clients) Receive(ctx context.Context, queueURL string) ([]Message, erro
 	return messages, nil
 }
 
-// DeleteMessages deletes the messages by their receipts, ten a call. Messages
-// that could not be deleted come again; the error says how many.
+// DeleteMessages deletes the messages with these receipts, ten per call. The error says
+// how many messages could not be deleted: they come again.
 func (c *Clients) DeleteMessages(ctx context.Context, queueURL string, receipts ...string) error {
 	var problems []error
 	for start := 0; start < len(receipts); start += receiveMax {
@@ -58,7 +58,7 @@ func (c *Clients) DeleteMessages(ctx context.Context, queueURL string, receipts 
 		}
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("queue %s delete messages: %d not deleted: %w", queueURL, len(problems), errors.Join(problems...))
+		return fmt.Errorf("queue %s delete messages: %d messages were not deleted and come again: %w", queueURL, len(problems), errors.Join(problems...))
 	}
 	return nil
 }

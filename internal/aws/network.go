@@ -11,8 +11,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Selector picks network resources: by id, by name (security groups only), or
-// by tags, all of which must match; the value "*" is any value.
+// Selector selects network resources by id, by name (security groups only) or by tags. All
+// tags must match; the value "*" is any value.
 type Selector struct {
 	ID, Name string
 	Tags     map[string]string
@@ -31,8 +31,8 @@ type SecurityGroup struct {
 	Tags            map[string]string
 }
 
-// Subnets gives the subnets that any of the selectors matches, by free
-// addresses (most first), then id.
+// Subnets returns the subnets that match a selector. They are sorted by free addresses,
+// the most first, then by id.
 func (c *Clients) Subnets(ctx context.Context, selectors []Selector) ([]Subnet, error) {
 	found := map[string]Subnet{}
 	for _, filters := range selectorFilters(selectors, "subnet-id", "") {
@@ -57,7 +57,7 @@ func (c *Clients) Subnets(ctx context.Context, selectors []Selector) ([]Subnet, 
 	return subnets, nil
 }
 
-// SecurityGroups gives the groups that any of the selectors matches, by id.
+// SecurityGroups returns the security groups that match a selector, sorted by id.
 func (c *Clients) SecurityGroups(ctx context.Context, selectors []Selector) ([]SecurityGroup, error) {
 	found := map[string]SecurityGroup{}
 	for _, filters := range selectorFilters(selectors, "group-id", "group-name") {
@@ -76,8 +76,8 @@ func (c *Clients) SecurityGroups(ctx context.Context, selectors []Selector) ([]S
 	return groups, nil
 }
 
-// selectorFilters makes one call's filters per tag selector, and one call each
-// for all ids and all names.
+// selectorFilters makes the filters of the calls: one call for each tag selector, one for
+// all ids, and one for all names.
 func selectorFilters(selectors []Selector, idFilter, nameFilter string) [][]ec2types.Filter {
 	var calls [][]ec2types.Filter
 	var ids, names []string
@@ -100,7 +100,7 @@ func selectorFilters(selectors []Selector, idFilter, nameFilter string) [][]ec2t
 	return calls
 }
 
-// tagFilters asks for all of the tags; the value "*" is any value.
+// tagFilters makes filters that match all of the tags; the value "*" is any value.
 func tagFilters(tags map[string]string) []ec2types.Filter {
 	var filters []ec2types.Filter
 	for _, t := range ec2Tags(tags) {

@@ -15,32 +15,33 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// AnyID in a Delete stands for whatever has the name.
+// AnyID as the id of a delete means: whatever resource has the name.
 const AnyID = "*"
 
-// known tells whether the identity that a thing has is the one that the caller
-// knows. An empty one is nobody's.
+// known reports whether a resource has the identity that the caller knows. An empty
+// identity matches no resource.
 func known(id, have string) bool { return id == AnyID || id != "" && id == have }
 
-// sameIfKnown is for updates, which compare only where the caller knows an
-// identity. ErrReplaced.
+// sameIfKnown is for updates: they compare the identity only if the caller knows one.
+// Error: ErrReplaced.
 func sameIfKnown(id, have string) error {
 	if id == "" || known(id, have) {
 		return nil
 	}
-	return fmt.Errorf("%w (known by %q, found %q)", ErrReplaced, id, have)
+	return fmt.Errorf("%w (expected %q, found %q)", ErrReplaced, id, have)
 }
 
-// JustMade gives the clients for taking back what was made a moment ago: a delete
-// that does not find it waits until it is known instead of taking it for gone.
+// JustMade returns clients that delete what was made a moment ago. If a delete does not
+// find the resource, it waits until AWS knows the resource, instead of taking it for
+// gone.
 func (c *Clients) JustMade() *Clients {
 	d := *c
 	d.justMade = true
 	return &d
 }
 
-// whenKnown reads a thing that was made a moment ago: the service may not know it
-// yet.
+// whenKnown reads a resource that was made a moment ago. It waits while the service does
+// not know the resource yet.
 func whenKnown[T any](ctx context.Context, c *Clients, read func() (T, error)) (T, error) {
 	var have T
 	err := c.propagate(ctx, func(err error) bool { return errors.Is(err, ErrNotFound) }, func() (err error) {
@@ -50,7 +51,7 @@ func whenKnown[T any](ctx context.Context, c *Clients, read func() (T, error)) (
 	return have, err
 }
 
-// beforeDelete reads what is to be deleted.
+// beforeDelete reads the resource that is to be deleted.
 func beforeDelete[T any](ctx context.Context, c *Clients, read func() (T, error)) (T, error) {
 	if !c.justMade {
 		return read()
@@ -58,23 +59,24 @@ func beforeDelete[T any](ctx context.Context, c *Clients, read func() (T, error)
 	return whenKnown(ctx, c, read)
 }
 
-// sendings follows one call that creates something. An answer that got lost leaves a thing that the next sending finds there already.
+// sendings counts the tries of one create call. If the answer to a try gets lost, the
+// resource may exist, and the next try fails with a conflict.
 type sendings struct {
 	began time.Time
-	lost  int // answers of which it is not known what was done
+	lost  int // tries without an answer that tells whether the resource was made
 }
 
 func newSendings() *sendings { return &sendings{began: time.Now()} }
 
-// option makes the call be followed.
+// option makes the SDK report the tries of an IAM call.
 func (s *sendings) option(o *iam.Options) { o.Retryer = followingRetryer{o.Retryer, s} }
 
-// ofEvents is option for a call to EventBridge.
+// ofEvents makes the SDK report the tries of an EventBridge call.
 func (s *sendings) ofEvents(o *eventbridge.Options) { o.Retryer = followingRetryer{o.Retryer, s} }
 
-// mayHaveMade tells whether an earlier sending, whose answer was lost, may have
-// made what is there: the thing is not older than the call, by the clock of the
-// service that refused the last sending.
+// mayHaveMade reports whether an earlier try may have made the existing resource: the
+// resource is not older than the call. The clock is that of the service, read from its
+// refusal of the last try.
 func (s *sendings) mayHaveMade(created time.Time, refusal error) bool {
 	var answer *smithyhttp.ResponseError
 	if !errors.As(refusal, &answer) || answer.Response == nil {
@@ -84,12 +86,12 @@ func (s *sendings) mayHaveMade(created time.Time, refusal error) bool {
 	if err != nil {
 		return false
 	}
-	// Both clocks are read to the second.
+	// Both clocks have a precision of one second.
 	ahead := time.Until(there)
 	return !created.Before(s.began.Add(ahead - 2*time.Second))
 }
 
-// lostAnswer finds what an earlier sending has made.
+// lostAnswer reads the resource that an earlier try may have made.
 func lostAnswer[T any](ctx context.Context, c *Clients, s *sendings, refusal error, read func() (T, error)) (T, bool) {
 	var have T
 	if s.lost == 0 || !errors.Is(refusal, ErrConflict) {
@@ -104,8 +106,8 @@ type followingRetryer struct {
 	sendings *sendings
 }
 
-// RetryDelay is asked for before each further sending. One that AWS refused, for
-// its rate most often, did nothing.
+// RetryDelay is called before each further try. A try that AWS refused, most often by
+// throttling, has made nothing.
 func (r followingRetryer) RetryDelay(attempt int, err error) (time.Duration, error) {
 	if !refused(err) {
 		r.sendings.lost++
@@ -113,8 +115,8 @@ func (r followingRetryer) RetryDelay(attempt int, err error) (time.Duration, err
 	return r.Retryer.RetryDelay(attempt, err)
 }
 
-// refused tells whether AWS has answered that it did not do what was asked for.
-// After any other failure it may have done it.
+// refused reports whether AWS has answered that the call did nothing. After any other
+// failure the call may have done its work.
 func refused(err error) bool {
 	var api smithy.APIError
 	if !errors.As(err, &api) {

@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// propagate repeats do while it fails with an error that retry accepts: those
-// are the errors that a consumer of a just-created IAM thing answers with until
-// the thing is known to it. It gives up after the configured bound; every other
-// error ends it at once, so that a wrong name is told at the first try wherever
-// AWS tells the two apart.
+// propagate repeats do while it fails with an error that retry accepts. Those are the
+// errors that a service returns until it knows a new IAM resource. It gives up after the
+// configured time. Every other error ends it at once: where AWS has different errors for
+// the two cases, a wrong name fails at the first try.
 func (c *Clients) propagate(ctx context.Context, retry func(error) bool, do func() error) error {
 	deadline := time.Now().Add(c.propagation)
 	pause := c.propagation / 100

@@ -16,23 +16,24 @@ import (
 type Queue struct {
 	Name              string
 	URL, ARN          string // read only
-	ID                string // ARN and second of creation, since SQS gives a queue no id; as of a Role
+	ID                string // ARN and second of creation, because SQS gives a queue no id; like that of a Role
 	Policy            string // JSON; empty: none
 	MessageRetention  time.Duration
-	VisibilityTimeout time.Duration // 0 when creating: the service's 30 s
+	VisibilityTimeout time.Duration // 0 in a create is SQS's default, 30 s
 	KMSKeyID          string        // id, alias or ARN; empty: encrypted with SQS's own keys
 	Tags              map[string]string
 }
 
-// CreateQueue makes the queue. ErrConflict when one of that name exists. A name
-// deleted less than a minute ago is waited for, as SQS asks.
+// CreateQueue makes the queue. Error: ErrConflict if a queue of that name exists. If a
+// queue of that name was deleted less than a minute ago, it waits, as SQS demands.
 func (c *Clients) CreateQueue(ctx context.Context, want Queue) (Queue, error) {
 	var out *sqs.CreateQueueOutput
 	deletedRecently := func(err error) bool {
 		return hasCode(err, "QueueDeletedRecently", "") || hasCode(err, "AWS.SimpleQueueService.QueueDeletedRecently", "")
 	}
 	err := c.propagate(ctx, deletedRecently, func() error {
-		// SQS hands over an existing queue of the same attributes without a word.
+		// CreateQueue of SQS returns an existing queue with the same attributes without an
+		// error, so check first.
 		switch _, err := c.QueueURL(ctx, want.Name); {
 		case err == nil:
 			return fmt.Errorf("queue %q create: %w", want.Name, ErrConflict)
@@ -47,7 +48,7 @@ func (c *Clients) CreateQueue(ctx context.Context, want Queue) (Queue, error) {
 		return Queue{}, err
 	}
 	url := awssdk.ToString(out.QueueUrl)
-	// For some moments a queue is found neither by its URL nor by its name.
+	// SQS may not find a new queue by its URL or name for some moments.
 	have, err := whenKnown(ctx, c, func() (Queue, error) {
 		have, err := c.queueAt(ctx, want.Name, url)
 		if err == nil {
@@ -61,8 +62,8 @@ func (c *Clients) CreateQueue(ctx context.Context, want Queue) (Queue, error) {
 	return have, nil
 }
 
-// takeBackQueue removes a queue that was made a moment ago and whose identity
-// cannot be read: without one nothing would tell it from another of its name.
+// takeBackQueue deletes a new queue whose identity cannot be read. Without an identity
+// the queue cannot be distinguished from a later one of the same name.
 func (c *Clients) takeBackQueue(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
@@ -93,7 +94,7 @@ func queueAttributes(q Queue) map[string]string {
 	return attributes
 }
 
-// GetQueue reads the queue by name. ErrNotFound.
+// GetQueue reads the queue by name. Error: ErrNotFound.
 func (c *Clients) GetQueue(ctx context.Context, name string) (Queue, error) {
 	url, err := c.QueueURL(ctx, name)
 	if err != nil {
@@ -102,7 +103,7 @@ func (c *Clients) GetQueue(ctx context.Context, name string) (Queue, error) {
 	return c.queueAt(ctx, name, url)
 }
 
-// queueAt reads the queue of that URL.
+// queueAt reads the queue with the URL.
 func (c *Clients) queueAt(ctx context.Context, name, url string) (Queue, error) {
 	out, err := c.sqs.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: &url, AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameAll},
@@ -118,7 +119,7 @@ func (c *Clients) queueAt(ctx context.Context, name, url string) (Queue, error) 
 	duration := func(n sqstypes.QueueAttributeName) time.Duration {
 		seconds, err := strconv.Atoi(attribute(n))
 		if err != nil {
-			return 0 // absent: the read model has no such setting
+			return 0 // the queue does not have the attribute
 		}
 		return time.Duration(seconds) * time.Second
 	}
@@ -134,8 +135,8 @@ func (c *Clients) queueAt(ctx context.Context, name, url string) (Queue, error) 
 	}, nil
 }
 
-// UpdateQueue takes the queue's attributes and tags to want; tags as in
-// UpdateRole. ErrNotFound, ErrReplaced.
+// UpdateQueue changes the queue's attributes and tags to want; tags as in UpdateRole.
+// Errors: ErrNotFound, ErrReplaced.
 func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, error) {
 	have, err := c.GetQueue(ctx, want.Name)
 	if err != nil {
@@ -145,7 +146,7 @@ func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, er
 		return Queue{}, fmt.Errorf("queue %q update: %w", want.Name, err)
 	}
 	attributes := queueAttributes(want)
-	// An empty value takes an attribute away.
+	// An empty value removes an attribute.
 	if want.Policy == "" && have.Policy != "" {
 		attributes[string(sqstypes.QueueAttributeNamePolicy)] = ""
 	}
@@ -169,8 +170,8 @@ func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, er
 	return c.GetQueue(ctx, want.Name)
 }
 
-// DeleteQueue removes the queue by name; one that is gone is fine, and so is
-// another of that name, which stays.
+// DeleteQueue deletes the queue. It is no error if the queue is gone, or if another queue
+// has its name: that queue stays.
 func (c *Clients) DeleteQueue(ctx context.Context, name, id string) error {
 	have, err := beforeDelete(ctx, c, func() (Queue, error) { return c.GetQueue(ctx, name) })
 	if err != nil {
@@ -183,7 +184,7 @@ func (c *Clients) DeleteQueue(ctx context.Context, name, id string) error {
 	return unlessGone(wrap(err, "queue %q delete", name))
 }
 
-// QueueURL looks the queue up by name. ErrNotFound.
+// QueueURL returns the URL of the queue. Error: ErrNotFound.
 func (c *Clients) QueueURL(ctx context.Context, name string) (string, error) {
 	out, err := c.sqs.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 	if err != nil {

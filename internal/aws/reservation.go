@@ -13,8 +13,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// ReservationSelector picks capacity reservations: by id, or by all else that is
-// given; the tag value "*" is any value.
+// ReservationSelector selects capacity reservations: by id, or else by all other members
+// that are set. The tag value "*" is any value.
 type ReservationSelector struct {
 	ID             string
 	OwnerID, Match string // Match is open or targeted
@@ -26,14 +26,14 @@ type CapacityReservation struct {
 	ID, InstanceType, Zone, OwnerID string
 	Match                           string    // open or targeted
 	Type                            string    // default or capacity-block
-	Interruptible                   bool      // EC2 may take its instances back
-	End                             time.Time // zero: open
-	Available                       int       // so many more instances have room
+	Interruptible                   bool      // EC2 may interrupt its instances
+	End                             time.Time // zero: no end
+	Available                       int       // how many more instances fit into it
 }
 
-// CapacityReservations gives the active reservations that any of the selectors
-// matches, by id. Those for machines that nodes cannot be (dedicated tenancy, or
-// another platform than Linux) are left out, and so are ids that do not exist.
+// CapacityReservations returns the active reservations that match a selector, sorted by
+// id. It leaves out reservations that a node cannot use (dedicated tenancy, or another
+// platform than Linux), and ids that do not exist.
 func (c *Clients) CapacityReservations(ctx context.Context, selectors []ReservationSelector) ([]CapacityReservation, error) {
 	found := map[string]CapacityReservation{}
 	for _, s := range selectors {
@@ -73,7 +73,7 @@ func (c *Clients) describeReservations(ctx context.Context, s ReservationSelecto
 	}
 	in := &ec2.DescribeCapacityReservationsInput{Filters: []ec2types.Filter{filter("state", string(ec2types.CapacityReservationStateActive))}}
 	if s.ID != "" {
-		in.CapacityReservationIds = []string{s.ID} // EC2 takes no page size beside ids
+		in.CapacityReservationIds = []string{s.ID} // EC2 refuses a page size together with ids
 	} else {
 		in.MaxResults = awssdk.Int32(1000)
 		in.Filters = append(in.Filters, tagFilters(s.Tags)...)

@@ -16,28 +16,27 @@ import (
 	eventstypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 )
 
-// Rule is an EventBridge rule on the default bus, with the one target that its
-// matching events go to.
+// Rule is an EventBridge rule on the default bus, with one target for the events that
+// match.
 type Rule struct {
 	Name, Description string
 	Pattern           string // JSON event pattern
 	ARN               string // read only
-	ID                string // EventBridge gives rules none: the value of a tag that CreateRule puts on, or a digest of a rule without the tag. As of a Role
-	Enabled           bool   // read only: rules are created enabled, and updated to it
+	ID                string // EventBridge gives a rule no id: this is the value of a tag that CreateRule sets, or a digest of a rule without that tag. Used like that of a Role
+	Enabled           bool   // read only: CreateRule and UpdateRule enable the rule
 	TargetID          string // name of the target within the rule
-	TargetARN         string // empty when read: the rule has no target of that id
+	TargetARN         string // empty when read if the rule has no target with TargetID
 	Tags              map[string]string
 }
 
 // ruleIDTag is the key of the tag that holds a rule's ID.
 const ruleIDTag = "karpenterd.sh/id"
 
-// CreateRule makes the rule, enabled, with its target. ErrConflict when a rule
-// of that name exists. When the rule was made, or may have been, and a later step
-// failed, the error comes with a Rule whose ID is set: that one is the caller's to
-// remove.
+// CreateRule makes the rule, enabled, with its target. Error: ErrConflict if a rule of
+// that name exists. If the rule was made, or may have been made, and a later step failed,
+// the error comes with a Rule whose ID is set, and the caller must delete that rule.
 func (c *Clients) CreateRule(ctx context.Context, want Rule) (Rule, error) {
-	// PutRule would overwrite.
+	// PutRule would overwrite an existing rule.
 	switch _, err := c.GetRule(ctx, want.Name, want.TargetID); {
 	case err == nil:
 		return Rule{}, fmt.Errorf("event rule %q create: %w", want.Name, ErrConflict)
@@ -59,7 +58,7 @@ func (c *Clients) CreateRule(ctx context.Context, want Rule) (Rule, error) {
 		}
 		return Rule{}, err
 	}
-	// PutRule changes what somebody made since the look, but not its tags.
+	// PutRule overwrites a rule that somebody made since the check above, but not its tags.
 	if have, err := c.GetRule(ctx, want.Name, want.TargetID); err == nil && want.ID != "" && have.ID != want.ID {
 		return Rule{}, fmt.Errorf("event rule %q create: %w", want.Name, ErrConflict)
 	}
@@ -72,7 +71,8 @@ func (c *Clients) CreateRule(ctx context.Context, want Rule) (Rule, error) {
 	return want, nil
 }
 
-// putRule sends tags only when it creates: on an existing rule they are ignored.
+// putRule creates or overwrites the rule. EventBridge ignores the tags for an existing
+// rule.
 func (c *Clients) putRule(ctx context.Context, want Rule, tags map[string]string, options ...func(*eventbridge.Options)) (arn string, err error) {
 	out, err := c.events.PutRule(ctx, &eventbridge.PutRuleInput{
 		Name: &want.Name, Description: optional(want.Description), EventPattern: &want.Pattern,
@@ -97,8 +97,8 @@ func (c *Clients) putTarget(ctx context.Context, want Rule) error {
 	return nil
 }
 
-// GetRule reads the rule and its target of that id. ErrNotFound when there is
-// no such rule.
+// GetRule reads the rule and its target with the id. Error: ErrNotFound if the rule does
+// not exist.
 func (c *Clients) GetRule(ctx context.Context, name, targetID string) (Rule, error) {
 	out, err := c.events.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &name})
 	if err != nil {
@@ -129,8 +129,8 @@ func (c *Clients) GetRule(ctx context.Context, name, targetID string) (Rule, err
 	return rule, nil
 }
 
-// untagged begins the ID of a rule that has no tag for it: an imported one. Then
-// the rule is known by what it says, until an update puts the tag on.
+// untagged is the prefix of the ID of a rule without the tag: an imported rule. Its ID is
+// a digest of its content until an update sets the tag.
 const untagged = "untagged/"
 
 func digestOf(rule Rule, targets []eventstypes.Target) string {
@@ -160,10 +160,9 @@ func (c *Clients) targets(ctx context.Context, rule string) ([]eventstypes.Targe
 	}
 }
 
-// UpdateRule takes the rule, its target and its tags to want; tags as in
-// UpdateRole. A rule without an ID of its own gets one, which comes with an error
-// too.
-// ErrNotFound, ErrReplaced.
+// UpdateRule changes the rule, its target and its tags to want; tags as in UpdateRole. A
+// rule without an ID of its own gets one; the result has that ID even with an error.
+// Errors: ErrNotFound, ErrReplaced.
 func (c *Clients) UpdateRule(ctx context.Context, prior, want Rule) (Rule, error) {
 	have, err := c.GetRule(ctx, want.Name, want.TargetID)
 	if err != nil {
@@ -173,7 +172,7 @@ func (c *Clients) UpdateRule(ctx context.Context, prior, want Rule) (Rule, error
 		return Rule{}, fmt.Errorf("event rule %q update: %w", want.Name, err)
 	}
 	marked := have
-	if have.Unmarked() { // before anything by which it is known changes
+	if have.Unmarked() { // first, because the digest changes with the content
 		marked.ID = rand.Text()
 		mark := eventsTags(map[string]string{ruleIDTag: marked.ID})
 		if _, err := c.events.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &have.ARN, Tags: mark}); err != nil {
@@ -189,7 +188,7 @@ func (c *Clients) UpdateRule(ctx context.Context, prior, want Rule) (Rule, error
 	return have, nil
 }
 
-// updateRule takes the rule from have to want.
+// updateRule changes the rule from have to want.
 func (c *Clients) updateRule(ctx context.Context, prior, want, have Rule) error {
 	if !have.Enabled || have.Description != want.Description || !SameJSON(have.Pattern, want.Pattern) {
 		if _, err := c.putRule(ctx, want, nil); err != nil {
@@ -215,11 +214,11 @@ func (c *Clients) updateRule(ctx context.Context, prior, want, have Rule) error 
 	return nil
 }
 
-// Unmarked tells whether the rule has no ID of its own; see Rule.
+// Unmarked reports whether the rule has no ID of its own; see Rule.
 func (r Rule) Unmarked() bool { return strings.HasPrefix(r.ID, untagged) }
 
-// DeleteRule removes the rule's targets, all of them, then the rule; what is
-// gone is fine, and so is another of that name, which stays.
+// DeleteRule removes all targets of the rule, and then deletes the rule. It is no error if
+// the rule is gone, or if another rule has its name: that rule stays.
 func (c *Clients) DeleteRule(ctx context.Context, name, id string) error {
 	have, err := beforeDelete(ctx, c, func() (Rule, error) { return c.GetRule(ctx, name, "") })
 	if err != nil {

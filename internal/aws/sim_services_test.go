@@ -196,7 +196,7 @@ func TestSim_QueueAndRulesCarryEvents(t *testing.T) {
 	}
 }
 
-// receive gives the messages about the detail-type, and deletes all others.
+// receive returns the messages with the detail-type, and deletes all others.
 func receive(t *testing.T, c *aws.Clients, url, detailType string) []aws.Message {
 	t.Helper()
 	for range 10 {
@@ -233,7 +233,7 @@ func TestSim_ImagesByParameter(t *testing.T) {
 		t.Errorf("a parameter that does not exist: %v", err)
 	}
 	images := try[[]aws.Image](t)(c.Images(ctx, []string{id, "ami-00000000"}))
-	if len(images) != 1 || images[0].Architecture != "arm64" || images[0].Created.IsZero() {
+	if len(images) != 1 || images[0].Created.IsZero() {
 		t.Errorf("got %+v", images)
 	}
 }

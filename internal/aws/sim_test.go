@@ -19,7 +19,7 @@ const (
 	account = "123456789012"
 )
 
-// start makes a simulated cloud and clients of a user of its that may do all.
+// start makes a simulated AWS, and clients of an administrator.
 func start(t *testing.T) (*awssim.Cloud, *aws.Clients) {
 	t.Helper()
 	cloud, err := awssim.New(awssim.Options{Region: region, Account: account})
@@ -37,7 +37,7 @@ func start(t *testing.T) (*awssim.Cloud, *aws.Clients) {
 	return cloud, clients(t, cloud, cloud.IAM.SeedUser("deployer", iamsim.AdministratorAccess))
 }
 
-// clients makes clients through the SDK's default chain, as the user of the key.
+// clients makes clients of the key's user, through the SDK's default chain.
 func clients(t *testing.T, cloud *awssim.Cloud, key iamsim.Credential) *aws.Clients {
 	t.Helper()
 	t.Setenv("AWS_ENDPOINT_URL", cloud.URL())
@@ -52,7 +52,7 @@ func clients(t *testing.T, cloud *awssim.Cloud, key iamsim.Credential) *aws.Clie
 	return c
 }
 
-// try gives the value of a call that must not fail.
+// try returns the value of a call that must not fail.
 func try[T any](t *testing.T) func(T, error) T {
 	t.Helper()
 	return func(v T, err error) T {

@@ -12,8 +12,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// NetworkTags reads the tags of subnets and security groups by their ids. An id
-// that does not exist is missing from the answer.
+// NetworkTags reads the tags of subnets and security groups, by id. The result leaves out
+// ids that do not exist.
 func (c *Clients) NetworkTags(ctx context.Context, ids ...string) (map[string]map[string]string, error) {
 	var subnets, groups []string
 	for _, id := range ids {
@@ -48,11 +48,10 @@ func (c *Clients) NetworkTags(ctx context.Context, ids ...string) (map[string]ma
 	return tags, nil
 }
 
-// CreateNetworkTag puts key=value on subnets and security groups and says which
-// ones it tagged; the others had the tag already. Nothing is overwritten: a
-// resource that has the key with another value makes it an ErrConflict naming
-// that resource and value, one that does not exist an ErrNotFound, both before
-// anything is written.
+// CreateNetworkTag sets key=value on subnets and security groups. It returns the ids that
+// it tagged; the others had the tag already. It overwrites nothing, and checks all
+// resources before it writes. Errors: ErrConflict, with id and value, if a resource has
+// the key with another value; ErrNotFound if a resource does not exist.
 func (c *Clients) CreateNetworkTag(ctx context.Context, key, value string, ids ...string) (tagged []string, err error) {
 	current, err := c.NetworkTags(ctx, ids...)
 	if err != nil {
@@ -85,8 +84,8 @@ func (c *Clients) CreateNetworkTag(ctx context.Context, key, value string, ids .
 	return tagged, nil
 }
 
-// DeleteNetworkTag takes the tag off where its value is still the one given; EC2
-// itself makes that comparison. Resources and tags that are gone are fine.
+// DeleteNetworkTag removes the tag from the resources where it still has the value; EC2
+// compares the value itself. It is no error if a resource or tag is gone.
 func (c *Clients) DeleteNetworkTag(ctx context.Context, key, value string, ids ...string) error {
 	current, err := c.NetworkTags(ctx, ids...)
 	if err != nil {

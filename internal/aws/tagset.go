@@ -11,7 +11,7 @@ import (
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-// The services have one tag type each, with the same two members.
+// Each service has a tag type of its own, with the same two members.
 
 func ec2Tags(m map[string]string) []ec2types.Tag {
 	return toTags(m, func(k, v *string) ec2types.Tag { return ec2types.Tag{Key: k, Value: v} })
@@ -54,7 +54,7 @@ func fromTags[T any](ts []T, split func(T) (k, v *string)) map[string]string {
 	return withoutReserved(m)
 }
 
-// withoutReserved drops the tags that AWS itself sets and nobody may change.
+// withoutReserved drops the tags with the prefix aws:, which only AWS may set.
 func withoutReserved(m map[string]string) map[string]string {
 	out := make(map[string]string, len(m))
 	for k, v := range m {
@@ -65,8 +65,9 @@ func withoutReserved(m map[string]string) map[string]string {
 	return out
 }
 
-// tagChanges says what takes actual to want: tags to set, and keys to remove,
-// which are only those that prior had: a tag that somebody else put is theirs.
+// tagChanges returns the changes from actual to want: the tags to set, and the keys to
+// remove. It removes only keys that prior has, because other tags belong to somebody
+// else.
 func tagChanges(prior, want, actual map[string]string) (set map[string]string, remove []string) {
 	set = map[string]string{}
 	for k, v := range want {

@@ -2,10 +2,10 @@ package awsspec
 
 import "fmt"
 
-// ControllerPolicyInput says what the daemon works on.
+// ControllerPolicyInput names what the daemon may use.
 type ControllerPolicyInput struct {
 	Partition, Region, Account, Cluster string
-	NodeRoleARN                         string // the role that instances may be given
+	NodeRoleARN                         string // the role that the daemon may give to instances
 	QueueARN                            string // empty: no interruption queue
 }
 
@@ -14,11 +14,11 @@ type Policy struct {
 	Name, Document string
 }
 
-// ControllerPolicies returns what the daemon's role may do and nothing more:
-// launch, tag and terminate instances of this cluster, read what it decides by,
-// and receive from its queue. The tag conditions keep it off everything that it
-// did not make; they follow the service authorization reference of EC2 (actions
-// with their resource types and condition keys).
+// ControllerPolicies returns the policies of the daemon's role. They allow it to launch,
+// tag and terminate instances of this cluster, to read what its decisions need, and to
+// receive from its queue, and nothing else. Conditions on tags exclude everything that
+// the daemon did not make. The conditions follow the service authorization reference of
+// EC2 (actions with their resource types and condition keys).
 func ControllerPolicies(in ControllerPolicyInput) []Policy {
 	policy := func(kind string, statements ...statement) Policy {
 		name := shortened("Karpenter-"+in.Region+"-", in.Cluster, "-"+kind, maxPolicyName)
@@ -75,7 +75,7 @@ func (in ControllerPolicyInput) readStatements() []statement {
 	}
 }
 
-// ec2 names all resources of the types in the region and account.
+// ec2 returns the ARNs of all resources of the types, in the region and in any account.
 func (in ControllerPolicyInput) ec2(types ...string) []string {
 	arns := make([]string, len(types))
 	for i, t := range types {

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// MaxPolicySize is IAM's limit of a managed policy in characters, white space not counted.
+// MaxPolicySize is IAM's limit of a managed policy in characters, without white space.
 const MaxPolicySize = 6144
 
 // document is an IAM policy document.
@@ -31,11 +31,11 @@ func allow(sid string, actions, resources []string) statement {
 	return statement{Sid: sid, Effect: "Allow", Action: actions, Resource: resources}
 }
 
-// when adds a condition: under the operator, the key has one of the values.
+// when adds a condition: compared by the operator, the key must have one of the values.
 func (s statement) when(operator, key string, values ...string) statement {
 	conditions := map[string]map[string][]string{operator: {}}
 	for op, keys := range s.Condition {
-		conditions[op] = maps.Clone(keys) // statements are values: no two share a map
+		conditions[op] = maps.Clone(keys) // so that no two statements share a map
 	}
 	conditions[operator][key] = values
 	s.Condition = conditions
@@ -46,7 +46,7 @@ func policyText(statements ...statement) string {
 	return compactJSON(document{Version: "2012-10-17", Statement: statements})
 }
 
-// compactJSON encodes what the package composes of strings, slices and maps.
+// compactJSON encodes a value of strings, slices and maps.
 func compactJSON(value any) string {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -68,10 +68,10 @@ func PolicySize(document string) int {
 	return size
 }
 
-// CheckPolicySize says what is wrong with a document that IAM would refuse for its size.
+// CheckPolicySize returns an error if IAM would refuse the document for its size.
 func CheckPolicySize(name, document string) error {
 	if size := PolicySize(document); size > MaxPolicySize {
-		return fmt.Errorf("policy %q: has %d characters and IAM takes %d: shorten the cluster's name or the additional statements", name, size, MaxPolicySize)
+		return fmt.Errorf("policy %q: has %d characters, and IAM accepts %d: shorten the cluster's name or the additional statements", name, size, MaxPolicySize)
 	}
 	return nil
 }

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// QueueTargetID names the queue within each of the rules.
+// QueueTargetID is the id of the queue as the target of each rule.
 const QueueTargetID = "InterruptionQueue"
 
-// QueueRetentionSeconds is how long a message is kept: a warning older than that is of no use.
+// QueueRetentionSeconds is how long the queue keeps a message. An older warning is of no use.
 const QueueRetentionSeconds = 300
 
 // Rule is an EventBridge rule on the default bus.
@@ -16,10 +16,10 @@ type Rule struct {
 	Name, Description, Pattern string
 }
 
-// EventRules returns the rules that fill the cluster's interruption queue, one
-// for each kind of event that ends an instance. Events cannot be told apart by
-// the instance's tags, so each queue gets those of the whole account and region.
-// Source of the patterns: EC2 user guide and AWS Health user guide, "events in EventBridge".
+// EventRules returns the rules that send events to the cluster's interruption queue, one
+// for each kind of event that ends an instance. EventBridge cannot select events by the
+// instance's tags, so each queue gets the events of the whole account and region. Source
+// of the patterns: EC2 user guide and AWS Health user guide, "events in EventBridge".
 func EventRules(cluster string) []Rule {
 	rule := func(kind, description, source, detailType string) Rule {
 		return Rule{
@@ -37,8 +37,8 @@ func EventRules(cluster string) []Rule {
 	}
 }
 
-// QueuePolicy lets the event rules of the queue's account and region send to the
-// queue, and refuses everything that does not come over TLS. queueARN is
+// QueuePolicy allows the event rules of the queue's account and region to send to the
+// queue. It denies every call that does not use TLS. queueARN is
 // arn:<partition>:sqs:<region>:<account>:<name>.
 func QueuePolicy(queueARN, partition string) string {
 	region, account := "*", "*"

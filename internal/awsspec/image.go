@@ -5,17 +5,14 @@ import (
 	"regexp"
 )
 
-// imageParameterRoot is the path under which EKS publishes its images' ids.
+// imageParameterRoot is the path of the SSM parameters with the ids of EKS's images.
 // Source: EKS user guide, "Retrieve recommended Amazon Linux AMI IDs".
 const imageParameterRoot = "/aws/service/eks/optimized-ami/"
 
-// Latest is the version of an alias that follows EKS's recommendation.
+// Latest is the version of an alias for the image that EKS recommends.
 const Latest = "latest"
 
-// FamilyAL2023 is the image family Amazon Linux 2023.
-const FamilyAL2023 = "al2023"
-
-// Alias names an image family and one version of it: Latest or "v" and a date.
+// Alias names an image family and its version: Latest, or "v" and a date.
 type Alias struct {
 	Family, Version string
 }
@@ -29,7 +26,7 @@ func ParseAlias(text string) (Alias, error) {
 	return Alias{Family: m[1], Version: m[2]}, nil
 }
 
-// Variant of an image: what instance types it is for.
+// Variant says which instance types an image is for.
 type Variant struct {
 	Arch string // Kubernetes' name: amd64 or arm64
 	Kind string // VariantStandard, VariantNvidia or VariantNeuron
@@ -42,7 +39,7 @@ const (
 	VariantNeuron   = "neuron"
 )
 
-// AL2023Variants lists the variants that EKS publishes, standard ones first.
+// AL2023Variants lists the variants that EKS publishes, the standard variants first.
 func AL2023Variants() []Variant {
 	return []Variant{
 		{"amd64", VariantStandard},
@@ -53,8 +50,8 @@ func AL2023Variants() []Variant {
 	}
 }
 
-// AL2023Parameter is the SSM parameter that holds an image's id. k8sMinor is
-// such as 1.36; version is an Alias's.
+// AL2023Parameter is the name of the SSM parameter with the id of an image. k8sMinor is a
+// version such as 1.36; version is that of an Alias.
 func AL2023Parameter(k8sMinor string, v Variant, version string) string {
 	arch := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[v.Arch]
 	name := "recommended"

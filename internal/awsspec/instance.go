@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// ClientToken is CreateFleet's idempotency token for a NodeClaim's attempt: 32
-// lower hex digits. The same attempt always has the same token; a new attempt
-// a new one, because EC2 replays the answer to a token, failures included.
+// ClientToken is CreateFleet's idempotency token for a launch attempt of a NodeClaim: 32
+// lowercase hex digits. The same attempt always has the same token. A new attempt has a
+// new token, because EC2 gives the same answer to the same token, even a failure.
 func ClientToken(uid string, attempt int) string {
 	sum := sha256.Sum256([]byte(uid + "/" + strconv.Itoa(attempt)))
 	return hex.EncodeToString(sum[:])[:32]
@@ -19,7 +19,7 @@ func ClientToken(uid string, attempt int) string {
 // ProviderID is a node's spec.providerID: aws:///<zone>/<instance id>.
 func ProviderID(zone, instanceID string) string { return "aws:///" + zone + "/" + instanceID }
 
-// ParseProviderID takes a spec.providerID apart.
+// ParseProviderID reads a spec.providerID.
 func ParseProviderID(providerID string) (zone, instanceID string, err error) {
 	m := regexp.MustCompile(`^aws:///([0-9a-z-]+)/(i-[0-9a-z]+)$`).FindStringSubmatch(providerID)
 	if m == nil {

@@ -6,39 +6,37 @@ import (
 	"slices"
 )
 
-// LaunchTemplatePrefix begins the name of every launch template of the product.
-const LaunchTemplatePrefix = "karpenter.k8s.aws/"
-
-// LaunchTemplate is the content of a launch template. Equal contents have one
-// name, so that instances which differ in nothing share a template.
+// LaunchTemplate is the content of a launch template. Equal contents have the same name,
+// so instances with equal settings share a template.
 type LaunchTemplate struct {
 	ImageID           string
 	InstanceProfile   string   // name
 	SecurityGroupIDs  []string // in any order
-	UserData          string   // as text; EC2 takes it in base64
+	UserData          string   // as text; EC2 expects it in base64
 	Monitoring        bool
-	AssociatePublicIP *bool // nil: as the subnet says
+	AssociatePublicIP *bool // nil: the subnet decides
 	Metadata          Metadata
 	BlockDevices      []BlockDevice
-	// Spot templates tag the spot request too: a launch whose spot request has
-	// not the tags that the policy demands is refused.
+	// Spot says that the template is for spot instances. It then tags the spot request
+	// too, because IAM refuses the launch if the request lacks the tags that the policy
+	// demands.
 	Spot bool
-	// Reservation is the capacity reservation that instances go into, or fail.
-	// Without one they keep out of all, also of open ones: whose they are and
-	// what is left of them would not be known otherwise.
+	// Reservation is the id of the capacity reservation that instances must launch into.
+	// Without it they use no reservation, not even an open one: otherwise the daemon
+	// would not know which instances use a reservation, and how many places are left.
 	Reservation string
-	// Tags of the template itself and of its network interfaces; instances and
-	// volumes are tagged by the launch.
+	// Tags are those of the template and of its network interfaces. The launch sets the
+	// tags of instances and volumes.
 	Tags map[string]string
 }
 
-// Metadata options of the instance metadata service, in EC2's words.
+// Metadata has the options of the instance metadata service; the values are EC2's.
 type Metadata struct {
 	HTTPEndpoint, HTTPProtocolIPv6, HTTPTokens string
 	HopLimit                                   int64
 }
 
-// BlockDevice is an EBS volume; nil and empty members are left to EC2.
+// BlockDevice is an EBS volume. For nil and empty members EC2 uses its defaults.
 type BlockDevice struct {
 	DeviceName            string
 	SizeGiB               int64
@@ -49,13 +47,13 @@ type BlockDevice struct {
 	KMSKeyID              string
 }
 
-// DefaultBlockDevices are AL2023's where a class has none: one encrypted root volume.
+// DefaultBlockDevices are the volumes of AL2023 if a class has none: one encrypted root volume.
 func DefaultBlockDevices() []BlockDevice {
 	encrypted := true
 	return []BlockDevice{{DeviceName: "/dev/xvda", SizeGiB: 20, Type: "gp3", Encrypted: &encrypted}}
 }
 
-// Digest identifies the content: 64 lower hex digits.
+// Digest identifies the content: 64 lowercase hex digits.
 func (t LaunchTemplate) Digest() string {
 	t.SecurityGroupIDs = slices.Sorted(slices.Values(t.SecurityGroupIDs))
 	sum := sha256.Sum256([]byte(compactJSON(t)))
@@ -63,9 +61,4 @@ func (t LaunchTemplate) Digest() string {
 }
 
 // Name is karpenter.k8s.aws/ and the first 20 digits of the digest.
-func (t LaunchTemplate) Name() string { return LaunchTemplateName(t.Digest()) }
-
-// LaunchTemplateName is the name of the template with the digest.
-func LaunchTemplateName(digest string) string {
-	return LaunchTemplatePrefix + digest[:min(20, len(digest))]
-}
+func (t LaunchTemplate) Name() string { return "karpenter.k8s.aws/" + t.Digest()[:20] }

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Content types of user data's parts (nodeadm and cloud-init read them).
+// Content types of the parts of user data; nodeadm and cloud-init read them.
 const (
 	nodeConfigType = "application/node.eks.aws"
 	shellType      = `text/x-shellscript; charset="us-ascii"`
@@ -23,8 +23,8 @@ type mimePart struct {
 	body                  string
 }
 
-// userParts reads a user's text: MIME multipart text part by part, a
-// NodeConfig, or else a shell script. Empty text has no parts.
+// userParts reads the user's text. It is MIME multipart text, a NodeConfig, or else a
+// shell script. Empty text has no parts.
 func userParts(text string) ([]mimePart, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -37,14 +37,14 @@ func userParts(text string) ([]mimePart, error) {
 	return []mimePart{{contentType: shellType, body: text}}, nil
 }
 
-// isNodeConfig finds the apiVersion that nodeadm demands of every NodeConfig, in YAML or JSON.
+// isNodeConfig looks for the apiVersion that nodeadm demands in every NodeConfig, in YAML or JSON.
 func isNodeConfig(text string) bool {
 	return !strings.HasPrefix(text, "#!") &&
 		regexp.MustCompile(`(?m)^\s*["']?apiVersion["']?\s*:\s*["']?node\.eks\.aws/`).MatchString(text)
 }
 
 func splitMIME(text string) ([]mimePart, error) {
-	const remedy = "write a valid MIME multipart text, a NodeConfig or a shell script"
+	const remedy = "give a valid MIME multipart text, a NodeConfig or a shell script"
 	message, err := mail.ReadMessage(strings.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("spec.userData read MIME header: %w: %s", err, remedy)
@@ -74,8 +74,8 @@ func splitMIME(text string) ([]mimePart, error) {
 	}
 }
 
-// joinMIME writes a multipart text. The boundary is Karpenter's, lengthened
-// until no part contains it.
+// joinMIME writes a multipart text. The boundary is Karpenter's, made longer until no part
+// has a line that begins with it.
 func joinMIME(parts []mimePart) (string, error) {
 	boundary := "//"
 	for containsLine(parts, "--"+boundary) {
@@ -85,7 +85,7 @@ func joinMIME(parts []mimePart) (string, error) {
 	fmt.Fprintf(&out, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=%q\n\n", boundary)
 	writer := multipart.NewWriter(&out)
 	if err := writer.SetBoundary(boundary); err != nil {
-		return "", fmt.Errorf("spec.userData: has lines that begin with each of the boundaries --//, --//= and so on: remove them: %w", err)
+		return "", fmt.Errorf("spec.userData: has lines that begin with the boundaries --//, --//= and so on: remove these lines: %w", err)
 	}
 	for _, p := range parts {
 		header := textproto.MIMEHeader{}

@@ -20,28 +20,28 @@ const (
 	maxRuleName    = 64
 )
 
-// CheckClusterName says what is wrong with the name of an EKS cluster.
+// CheckClusterName returns an error for an invalid name of an EKS cluster.
 func CheckClusterName(name string) error {
 	return checkName("cluster name", name, `^[0-9A-Za-z][0-9A-Za-z_-]*$`, maxClusterName,
 		"letters, digits, - and _, beginning with a letter or digit")
 }
 
-// CheckRoleName says what is wrong with the name of an IAM role; paths and ARNs are not names.
+// CheckRoleName returns an error for an invalid name of an IAM role. A path or ARN is not a name.
 func CheckRoleName(name string) error {
 	return checkName("role name", name, `^[\w+=,.@-]+$`, maxRoleName, "letters, digits and +=,.@_-, without path or ARN")
 }
 
-// CheckInstanceProfileName says what is wrong with the name of an instance profile.
+// CheckInstanceProfileName returns an error for an invalid name of an instance profile.
 func CheckInstanceProfileName(name string) error {
 	return checkName("instance profile name", name, `^[\w+=,.@-]+$`, maxProfileName, "letters, digits and +=,.@_-, without path or ARN")
 }
 
-// CheckQueueName says what is wrong with the name of a queue; the daemon takes neither URL nor ARN, nor a FIFO queue.
+// CheckQueueName returns an error for an invalid name of a queue. A URL or ARN is not a name, and FIFO queues are not supported.
 func CheckQueueName(name string) error {
 	return checkName("queue name", name, `^[0-9A-Za-z_-]+$`, maxQueueName, "letters, digits, - and _ (no URL or ARN; a standard queue)")
 }
 
-// CheckRoleARN says what is wrong with the ARN of an IAM role.
+// CheckRoleARN returns an error for an invalid ARN of an IAM role.
 func CheckRoleARN(arn string) error {
 	if !regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/([\x21-\x7e]+/)?[\w+=,.@-]{1,64}$`).MatchString(arn) {
 		return fmt.Errorf("role ARN %q: must be arn:<partition>:iam::<account>:role/<name>, such as arn:aws:iam::123456789012:role/karpenter", arn)
@@ -49,23 +49,24 @@ func CheckRoleARN(arn string) error {
 	return nil
 }
 
-// CheckUserTag says what is wrong with a tag that a user gives to what the
-// daemon creates: EC2's limits (EC2 user guide, "tag restrictions"), and the keys that the daemon sets.
+// CheckUserTag returns an error for a tag that users cannot give to what the daemon
+// creates. It checks EC2's limits (EC2 user guide, "tag restrictions"), and refuses the
+// keys that the daemon sets.
 func CheckUserTag(key, value string) error {
 	switch {
 	case key == "" || utf8.RuneCountInString(key) > 128:
 		return fmt.Errorf("tag key %q: must have 1 to 128 characters", key)
 	case utf8.RuneCountInString(value) > 256:
-		return fmt.Errorf("tag %q: its value has %d characters and EC2 takes 256: shorten it", key, utf8.RuneCountInString(value))
+		return fmt.Errorf("tag %q: its value has %d characters, and EC2 accepts 256: shorten it", key, utf8.RuneCountInString(value))
 	case regexp.MustCompile(`^(?i:aws:)`).MatchString(key):
-		return fmt.Errorf("tag key %q: keys beginning with aws: belong to AWS: choose another", key)
+		return fmt.Errorf("tag key %q: keys beginning with aws: belong to AWS: choose another key", key)
 	case reservedTag(key):
 		return fmt.Errorf("tag key %q: is set by the daemon: remove the tag", key)
 	}
 	return nil
 }
 
-// QueueName is the default name of a cluster's interruption queue: the cluster's name, where SQS takes it.
+// QueueName is the default name of a cluster's interruption queue: the cluster's name, shortened if SQS would refuse it.
 func QueueName(cluster string) string { return shortened("", cluster, "", maxQueueName) }
 
 func checkName(kind, name, pattern string, limit int, allowed string) error {
@@ -78,9 +79,9 @@ func checkName(kind, name, pattern string, limit int, allowed string) error {
 	return nil
 }
 
-// shortened puts an ASCII name between prefix and suffix; where the whole would
-// exceed limit, the name's end gives way to eight digits of its hash, so that
-// long names which differ stay different.
+// shortened puts an ASCII name between prefix and suffix. If the result would exceed the
+// limit, the end of the name is replaced by eight digits of its hash, so that different
+// long names stay different.
 func shortened(prefix, name, suffix string, limit int) string {
 	if whole := prefix + name + suffix; len(whole) <= limit {
 		return whole

@@ -2,8 +2,8 @@ package awsspec
 
 import "strings"
 
-// partition of AWS: regions with accounts, names and endpoints of their own.
-// Source: the endpoint rule set of AWS's SDKs (partitions.json).
+// partition is a part of AWS with its own accounts, ARNs and endpoints. Source: the
+// endpoint rule set of AWS's SDKs (partitions.json).
 type partition struct {
 	name, regionPrefix, dnsSuffix string
 }

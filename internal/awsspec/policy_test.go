@@ -134,7 +134,7 @@ func TestCheckPolicySize_CountsWithoutWhiteSpaceAndNamesTheLimit(t *testing.T) {
 		t.Error(err)
 	}
 	err := CheckPolicySize("p", strings.Repeat("x", MaxPolicySize+1))
-	if err == nil || !strings.Contains(err.Error(), `policy "p": has 6145 characters and IAM takes 6144`) {
+	if err == nil || !strings.Contains(err.Error(), `policy "p": has 6145 characters, and IAM accepts 6144`) {
 		t.Errorf("error %v", err)
 	}
 }

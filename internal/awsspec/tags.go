@@ -19,12 +19,12 @@ const (
 	TagName          = "Name"
 )
 
-// Owner is what launch templates, fleets, volumes and network interfaces are made for.
+// Owner says for what launch templates, fleets, volumes and network interfaces are made.
 type Owner struct {
 	Cluster, NodePool, NodeClass string
 }
 
-// Tags returns the owner's tags over the user's; the owner's win.
+// Tags returns the tags of the user and of the owner; the owner's win.
 func (o Owner) Tags(user map[string]string) map[string]string {
 	tags := maps.Clone(user)
 	if tags == nil {
@@ -37,8 +37,9 @@ func (o Owner) Tags(user map[string]string) map[string]string {
 	return tags
 }
 
-// InstanceTags returns the tags of an instance, from its launch on: those of
-// the owner and of the NodeClaim, by whose uid a lost launch is found again.
+// InstanceTags returns the tags that an instance gets at its launch: those of Tags, and
+// those of the NodeClaim. By the uid of the NodeClaim an instance is found whose launch
+// was not recorded.
 func (o Owner) InstanceTags(user map[string]string, nodeClaim, uid string) map[string]string {
 	tags := o.Tags(user)
 	tags[TagNodeClaim] = nodeClaim
@@ -46,7 +47,7 @@ func (o Owner) InstanceTags(user map[string]string, nodeClaim, uid string) map[s
 	return tags
 }
 
-// reservedTag reports whether the product sets the tag itself.
+// reservedTag reports whether only the product may set the tag.
 func reservedTag(key string) bool {
 	return strings.HasPrefix(key, strings.TrimSuffix(TagClusterPrefix, "/")) || strings.HasPrefix(key, "karpenterd.sh/") ||
 		slices.Contains([]string{TagClusterName, TagNodePool, TagNodeClass, TagNodeClaim}, key)

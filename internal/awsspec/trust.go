@@ -2,11 +2,11 @@ package awsspec
 
 import "fmt"
 
-// ec2Principal is the name under which EC2 assumes roles: its domain is the
-// partition's (IAM user guide, "AWS service principals").
+// ec2Principal is the service principal of EC2. Its domain depends on the partition (IAM
+// user guide, "AWS service principals").
 func ec2Principal(partition string) string { return "ec2." + DNSSuffix(partition) }
 
-// NodeTrust is the trust policy of a node role: EC2 gives it to instances.
+// NodeTrust is the trust policy of a node role: EC2 may assume it for instances.
 func NodeTrust(partition string) string {
 	return policyText(statement{
 		Sid: "Instances", Effect: "Allow", Action: []string{"sts:AssumeRole"},
@@ -14,9 +14,9 @@ func NodeTrust(partition string) string {
 	})
 }
 
-// NodeManagedPolicyARNs are AWS's policies that a node role needs: to join, to
-// configure the network of pods, to pull images, and to be reached by Session
-// Manager. Sorted.
+// NodeManagedPolicyARNs are the managed policies of AWS that a node role needs: to join
+// the cluster, to configure pod networking, to pull images, and for Session Manager. They
+// are sorted.
 func NodeManagedPolicyARNs(partition string) []string {
 	names := []string{
 		"AmazonEC2ContainerRegistryPullOnly", "AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonSSMManagedInstanceCore",
@@ -27,9 +27,9 @@ func NodeManagedPolicyARNs(partition string) []string {
 	return names
 }
 
-// IRSATrust is the trust policy of the daemon's role: only the service account's
-// tokens, made for STS by the cluster's issuer, are taken. issuerHostPath is the
-// issuer without https://.
+// IRSATrust is the trust policy of the daemon's role. It accepts only tokens of the
+// service account, from the cluster's issuer, with the audience sts.amazonaws.com.
+// issuerHostPath is the issuer without https://.
 func IRSATrust(issuerHostPath, account, partition, namespace, serviceAccount string) string {
 	return policyText(statement{
 		Sid: "ServiceAccount", Effect: "Allow", Action: []string{"sts:AssumeRoleWithWebIdentity"},

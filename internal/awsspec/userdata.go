@@ -11,35 +11,34 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
-// MaxUserDataBytes is EC2's limit before base64 (EC2 user guide, "user data").
+// MaxUserDataBytes is EC2's limit before base64 encoding (EC2 user guide, "user data").
 const MaxUserDataBytes = 16384
 
-// Taint of a node; Value may be empty.
+// Taint is a taint of a node; Value may be empty.
 type Taint struct {
 	Key    string `json:"key"`
 	Value  string `json:"value,omitempty"`
 	Effect string `json:"effect"`
 }
 
-// NodeConfig is what an AL2023 machine needs to join.
+// NodeConfig is what an AL2023 instance needs to join the cluster.
 type NodeConfig struct {
 	ClusterName          string
 	APIServerEndpoint    string // https URL
 	CertificateAuthority []byte // PEM
 	ServiceCIDR          string
-	Labels               map[string]string // those of kubernetes.io and k8s.io domains are left out
-	Taints               []Taint           // the product's own are added
-	MaxPods              int32             // 0: left to the image
+	Labels               map[string]string // labels of the domains kubernetes.io and k8s.io are left out
+	Taints               []Taint           // UserData adds the product's own
+	MaxPods              int32             // 0: the default of the image
 	PodsPerCore          int32             // 0: no limit
-	ClusterDNS           []string          // empty: left to the image
-	UserData             string            // the user's: shell script, NodeConfig or MIME multipart text
+	UserData             string            // of the user: shell script, NodeConfig or MIME multipart text
 }
 
-// UserData returns the user data of an AL2023 machine as text: MIME multipart,
-// the user's parts first and the generated NodeConfig last, because nodeadm
-// merges in order and the last word must be the product's. The machine
-// registers with its labels and with taints that keep pods away until the
-// daemon has adopted the node. Source: nodeadm, "configuration" and "merging".
+// UserData returns the user data of an AL2023 instance as MIME multipart text. The parts
+// of the user come first and the generated NodeConfig last: nodeadm merges in order, and
+// the product's settings must win. The node registers with its labels, and with taints
+// that keep pods away until the daemon has registered it. Source: nodeadm,
+// "configuration" and "merging".
 func UserData(c NodeConfig) (string, error) {
 	if err := c.check(); err != nil {
 		return "", err
@@ -58,7 +57,7 @@ func UserData(c NodeConfig) (string, error) {
 	}
 	text = strings.ReplaceAll(text, "\r", "")
 	if len(text) > MaxUserDataBytes {
-		return "", fmt.Errorf("user data: has %d bytes and EC2 takes %d: shorten spec.userData (%d bytes), or have it fetch the rest",
+		return "", fmt.Errorf("user data: has %d bytes, and EC2 accepts %d: shorten spec.userData (%d bytes), or let it download the rest",
 			len(text), MaxUserDataBytes, len(c.UserData))
 	}
 	return text, nil
@@ -80,7 +79,7 @@ func (c NodeConfig) check() error {
 	return nil
 }
 
-// text is the NodeConfig as JSON, which is YAML too: nodeadm reads either.
+// text is the NodeConfig as JSON. nodeadm reads YAML, and JSON is YAML.
 func (c NodeConfig) text() (string, error) {
 	kubeletConfig := map[string]any{"registerWithTaints": c.taints()}
 	if c.MaxPods > 0 {
@@ -89,9 +88,6 @@ func (c NodeConfig) text() (string, error) {
 	if c.PodsPerCore > 0 {
 		kubeletConfig["podsPerCore"] = c.PodsPerCore
 	}
-	if len(c.ClusterDNS) > 0 {
-		kubeletConfig["clusterDNS"] = c.ClusterDNS
-	}
 	out, err := json.MarshalIndent(map[string]any{
 		"apiVersion": "node.eks.aws/v1alpha1",
 		"kind":       "NodeConfig",
@@ -99,7 +95,7 @@ func (c NodeConfig) text() (string, error) {
 			"cluster": map[string]any{
 				"name":                 c.ClusterName,
 				"apiServerEndpoint":    c.APIServerEndpoint,
-				"certificateAuthority": c.CertificateAuthority, // base64 in JSON, as nodeadm wants it
+				"certificateAuthority": c.CertificateAuthority, // JSON has it in base64, as nodeadm expects
 				"cidr":                 c.ServiceCIDR,
 			},
 			"kubelet": map[string]any{
@@ -114,7 +110,7 @@ func (c NodeConfig) text() (string, error) {
 	return string(out) + "\n", nil
 }
 
-// taints adds the product's own to the machine's; each key and effect once.
+// taints returns the taints of the node and of the product, each key and effect once.
 func (c NodeConfig) taints() []Taint {
 	taints := slices.Clone(c.Taints)
 	unregistered, awaiting := v1.UnregisteredTaint(), v1.AwaitingPodsTaint()
@@ -129,9 +125,9 @@ func (c NodeConfig) taints() []Taint {
 	return taints
 }
 
-// nodeLabels are the labels that a kubelet may give itself, sorted. Those of
-// Kubernetes' own domains it may not (NodeRestriction) or sets by itself; the
-// daemon adds them on registration.
+// nodeLabels are the sorted labels that the kubelet registers with. It leaves out labels
+// of Kubernetes' own domains: the kubelet may not set them (NodeRestriction), or sets
+// them without being told. The daemon adds them at registration.
 func (c NodeConfig) nodeLabels() string {
 	labels := maps.Clone(c.Labels)
 	if labels == nil {

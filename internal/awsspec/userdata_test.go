@@ -21,13 +21,13 @@ func nodeConfig() NodeConfig {
 			"a.node-restriction.kubernetes.io/x": "y", "notk8s.io/a": "b",
 		},
 		Taints:  []Taint{{Key: "spot", Value: "only", Effect: "NoSchedule"}},
-		MaxPods: 110, PodsPerCore: 10, ClusterDNS: []string{"10.96.0.10"},
+		MaxPods: 110, PodsPerCore: 10,
 	}
 }
 
 type part struct{ contentType, body string }
 
-// parts reads user data as a MIME reader does that the package did not write.
+// parts reads user data with a MIME reader that is not the code under test.
 func parts(t *testing.T, text string) []part {
 	t.Helper()
 	message, err := mail.ReadMessage(strings.NewReader(text))
@@ -64,7 +64,6 @@ type decodedConfig struct {
 			Config struct {
 				MaxPods            int32
 				PodsPerCore        int32
-				ClusterDNS         []string
 				RegisterWithTaints []Taint
 			}
 			Flags []string
@@ -103,7 +102,7 @@ func TestUserData_CarriesWhatAMachineNeedsToJoin(t *testing.T) {
 		t.Errorf("cluster %+v", cluster)
 	}
 	config := c.Spec.Kubelet.Config
-	if config.MaxPods != 110 || config.PodsPerCore != 10 || len(config.ClusterDNS) != 1 || config.ClusterDNS[0] != "10.96.0.10" {
+	if config.MaxPods != 110 || config.PodsPerCore != 10 {
 		t.Errorf("kubelet %+v", config)
 	}
 	want := []Taint{{"spot", "only", "NoSchedule"}, {"karpenter.sh/unregistered", "", "NoExecute"}, {"karpenterd.sh/awaiting-pods", "", "NoSchedule"}}
@@ -184,7 +183,7 @@ func TestUserData_ErrorNamesFieldAndRemedy(t *testing.T) {
 		change func(*NodeConfig)
 		want   string
 	}{
-		"too long":       {func(c *NodeConfig) { c.UserData = strings.Repeat("x", 16000) }, "EC2 takes 16384: shorten spec.userData (16000 bytes)"},
+		"too long":       {func(c *NodeConfig) { c.UserData = strings.Repeat("x", 16000) }, "EC2 accepts 16384: shorten spec.userData (16000 bytes)"},
 		"broken MIME":    {func(c *NodeConfig) { c.UserData = "MIME-Version: 1.0\nContent-Type: text/plain\n\nx" }, `spec.userData: Content-Type "text/plain" is not multipart`},
 		"cut MIME":       {func(c *NodeConfig) { c.UserData = "Content-Type: multipart/mixed; boundary=B\n\n--B\n" }, "spec.userData read MIME part 1"},
 		"no authority":   {func(c *NodeConfig) { c.CertificateAuthority = nil }, `certificate authority of cluster "lab": is empty`},

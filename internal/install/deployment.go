@@ -15,9 +15,9 @@ import (
 const (
 	metricsPortName = "metrics"
 	healthPortName  = "health"
-	// nonRootUser is the user "nonroot" of distroless images.
+	// nonRootUser is the uid of the user "nonroot" of distroless images.
 	nonRootUser = 65532
-	// gracePeriodSeconds lets calls in flight end and the Lease be given back.
+	// gracePeriodSeconds is the time to end calls in flight and to release the Lease.
 	gracePeriodSeconds = 30
 )
 
@@ -46,7 +46,7 @@ func (o Options) podSpec() corev1.PodSpec {
 		ServiceAccountName:            o.ServiceAccount,
 		PriorityClassName:             "system-cluster-critical",
 		TerminationGracePeriodSeconds: &grace,
-		// The node's resolver: the cluster's own may wait for a node that only the daemon can launch.
+		// The daemon uses the node's DNS resolver: the cluster's DNS may wait for a node that only the daemon can launch.
 		DNSPolicy: corev1.DNSDefault,
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsNonRoot: yes(), RunAsUser: &user, RunAsGroup: &user, FSGroup: &user,
@@ -62,7 +62,7 @@ func (o Options) podSpec() corev1.PodSpec {
 	}
 }
 
-// affinity keeps the daemon off the nodes that it may remove, and its replicas apart.
+// affinity keeps the daemon off the nodes that it may delete, and prefers different nodes for its replicas.
 func (o Options) affinity() *corev1.Affinity {
 	return &corev1.Affinity{
 		NodeAffinity: &corev1.NodeAffinity{
@@ -114,7 +114,7 @@ func (o Options) env() []corev1.EnvVar {
 		fieldEnv(EnvBindAddress, "status.podIP"),
 	}
 	if _, limited := o.Resources.Limits[corev1.ResourceMemory]; limited {
-		// Without a limit the field is what the node has, which is not the daemon's.
+		// Without a limit, the field would be the memory of the node.
 		env = append(env, corev1.EnvVar{Name: EnvMemoryLimit, ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{
 			ContainerName: DefaultName, Resource: "limits.memory", Divisor: resource.MustParse("1"),
 		}}})
@@ -137,7 +137,7 @@ func fieldEnv(name, path string) corev1.EnvVar {
 	}}
 }
 
-// probe asks the health port; both times are seconds.
+// probe makes a probe of the health port; both times are in seconds.
 func probe(path string, timeout, period int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{

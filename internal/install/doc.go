@@ -1,8 +1,8 @@
-// Package install holds the daemon's manifests and the names of the settings
-// that it reads. The provider deploys these objects and the daemon reads these
-// environment variables, so that neither can drift from the other.
+// Package install has the daemon's manifests, and the names of its settings. The
+// provider deploys the manifests and the daemon reads the settings, so each name exists
+// once.
 //
-// Invariants: pure; equal options give equal objects in the order in which they
-// must be applied. Permissions are what the daemon does and nothing more: no
-// wildcard, no secret. Ports are TCP; durations are seconds.
+// Invariants: pure; equal options give equal objects, in the order in which they must be
+// applied. The daemon gets the permissions that it uses and no others: no wildcard, no
+// secret. Ports are TCP; durations are seconds.
 package install

@@ -1,24 +1,24 @@
 package install
 
-// Environment variables that the daemon reads. The names are Karpenter's where it has one.
+// Environment variables that the daemon reads. They have Karpenter's names, if Karpenter has the setting.
 const (
 	EnvClusterName       = "CLUSTER_NAME"
-	EnvClusterEndpoint   = "CLUSTER_ENDPOINT"   // of the API server as machines reach it; without it EKS is asked
-	EnvInterruptionQueue = "INTERRUPTION_QUEUE" // name; without it interruptions are not heard of
+	EnvClusterEndpoint   = "CLUSTER_ENDPOINT"   // https URL at which nodes reach the API server; without it the daemon asks EKS
+	EnvInterruptionQueue = "INTERRUPTION_QUEUE" // name; without it the daemon does not learn of interruptions
 	EnvRegion            = "AWS_REGION"
 	EnvLogLevel          = "LOG_LEVEL"
 	EnvPreferencePolicy  = "PREFERENCE_POLICY" // see PreferencePolicies
 	EnvMinValuesPolicy   = "MIN_VALUES_POLICY" // see MinValuesPolicies
-	EnvSchedulerConfig   = "SCHEDULER_CONFIG"  // the part of the kube-scheduler's configuration that matters here
+	EnvSchedulerConfig   = "SCHEDULER_CONFIG"  // podTopologySpread.defaultConstraints of the kube-scheduler's configuration
 	EnvMetricsPort       = "METRICS_PORT"
 	EnvHealthProbePort   = "HEALTH_PROBE_PORT"
-	EnvSystemNamespace   = "SYSTEM_NAMESPACE" // where the daemon and its Lease are
-	// EnvBindAddress is the address that the daemon listens on: its pod's.
+	EnvSystemNamespace   = "SYSTEM_NAMESPACE" // of the daemon and its Lease
+	// EnvBindAddress is the address that the daemon listens on: that of its pod.
 	EnvBindAddress = "KARPENTERD_BIND_ADDRESS"
-	// EnvMemoryLimit is the limit of the daemon's container in bytes; it is there
-	// where the container has one.
+	// EnvMemoryLimit is the memory limit of the daemon's container in bytes. It is set
+	// only if the container has a limit.
 	EnvMemoryLimit = "KARPENTERD_MEMORY_LIMIT"
-	// EnvPodName tells the replicas apart in the Lease and in logs.
+	// EnvPodName is the name of the replica in the Lease and in logs.
 	EnvPodName = "POD_NAME"
 )
 

@@ -55,7 +55,7 @@ func TestObjects_RenderAsInGoldenFile(t *testing.T) {
 	var out bytes.Buffer
 	for _, object := range objects(t, options()) {
 		if object.GetKind() == "CustomResourceDefinition" {
-			continue // these have golden files of their own: they are embedded
+			continue // package api embeds these, and tests them
 		}
 		text, err := yaml.Marshal(object.Object)
 		if err != nil {
@@ -91,7 +91,7 @@ func TestObjects_ComeInApplyOrder(t *testing.T) {
 	}
 }
 
-func TestObjects_LeaveNamespacesOfKubernetesAlone(t *testing.T) {
+func TestObjects_LeaveOutNamespacesOfKubernetes(t *testing.T) {
 	o := options()
 	o.Namespace = "kube-system"
 	for _, object := range objects(t, o) {
@@ -101,7 +101,7 @@ func TestObjects_LeaveNamespacesOfKubernetesAlone(t *testing.T) {
 	}
 }
 
-// The list is the daemon's whole power over a cluster: a line more needs a reason in rbac.go.
+// The list has all of the daemon's rights in a cluster. A new line needs a reason in rbac.go.
 func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 	want := map[string]string{
 		"apps/daemonsets": "list watch", "apps/replicasets": "list watch", "apps/statefulsets": "list watch", "batch/jobs": "list watch",
@@ -234,8 +234,8 @@ func TestDeployment_TakesResourcesAsGiven(t *testing.T) {
 	}
 }
 
-// The daemon must know its limit, or the kernel ends it. Without a limit the field
-// would say what the node has.
+// The daemon must know its memory limit, or the kernel kills it. Without a limit the
+// field would be the memory of the node.
 func TestDeployment_TellsTheDaemonItsMemoryLimit(t *testing.T) {
 	limit := func(o Options) *corev1.ResourceFieldSelector {
 		var d appsv1.Deployment
@@ -249,12 +249,12 @@ func TestDeployment_TellsTheDaemonItsMemoryLimit(t *testing.T) {
 		return nil
 	}
 	if got := limit(options()); got == nil || got.Resource != "limits.memory" || got.Divisor.String() != "1" {
-		t.Errorf("%s is of %+v", EnvMemoryLimit, got)
+		t.Errorf("%s reads %+v", EnvMemoryLimit, got)
 	}
 	o := options()
 	o.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
 	if got := limit(o); got != nil {
-		t.Errorf("%s is of %+v, and there is no limit", EnvMemoryLimit, got)
+		t.Errorf("%s reads %+v, but the container has no limit", EnvMemoryLimit, got)
 	}
 }
 

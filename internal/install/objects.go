@@ -18,7 +18,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
-// RoleARNAnnotation tells EKS which IAM role a service account's pods get.
+// RoleARNAnnotation names the IAM role that EKS gives to the pods of a service account.
 const RoleARNAnnotation = "eks.amazonaws.com/role-arn"
 
 // CRDs returns the CustomResourceDefinitions: NodeClaim, NodePool, EC2NodeClass.
@@ -34,10 +34,10 @@ func CRDs() ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// Objects returns everything that the daemon needs in the cluster, in the order
-// in which it must be applied; the definitions come first and the Deployment
-// last. Deleting goes the other way. A namespace that belongs to Kubernetes is
-// not among them.
+// Objects returns the objects that the daemon needs in the cluster, in the order in
+// which they must be applied: the CustomResourceDefinitions first, the Deployment last.
+// They are deleted in the reverse order. A namespace that Kubernetes itself makes is not
+// in the result.
 func Objects(options Options) ([]*unstructured.Unstructured, error) {
 	o := options.withDefaults()
 	if err := o.check(); err != nil {
@@ -87,8 +87,8 @@ func (o Options) selector() map[string]string {
 	return map[string]string{"app.kubernetes.io/name": DefaultName, "app.kubernetes.io/instance": o.Name}
 }
 
-// LeaseLabels are those of the Lease that the daemon makes: they tell it from
-// Karpenter's, which has the same name.
+// LeaseLabels are the labels of the daemon's Lease. They distinguish it from Karpenter's
+// Lease, which has the same name.
 func LeaseLabels() map[string]string { return map[string]string{"app.kubernetes.io/name": DefaultName} }
 
 func (o Options) labels() map[string]string {
@@ -105,7 +105,7 @@ func (o Options) subjects() []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: o.ServiceAccount, Namespace: o.Namespace}}
 }
 
-// role is a Role of the daemon in a namespace and its binding.
+// role makes a Role of the daemon in a namespace, and its RoleBinding.
 func (o Options) role(namespace, name string, rules []rbacv1.PolicyRule) []runtime.Object {
 	meta := o.meta(namespace)
 	meta.Name = name
@@ -136,7 +136,7 @@ func (o Options) disruptionBudget() *policyv1.PodDisruptionBudget {
 	}
 }
 
-// toUnstructured leaves out what a server fills in: status, an empty spec and null fields.
+// toUnstructured converts the object. It leaves out what the server fills in: status, an empty spec and null fields.
 func toUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

@@ -21,17 +21,17 @@ import (
 const (
 	DefaultNamespace      = "karpenter"
 	DefaultName           = "karpenterd"
-	DefaultServiceAccount = "karpenter" // what trust policies written for Karpenter name
+	DefaultServiceAccount = "karpenter" // the name in trust policies that were written for Karpenter
 	DefaultReplicas       = 2
 	DefaultLogLevel       = "info"
 	imageRepository       = "ghcr.io/karpenterd/karpenterd"
 )
 
-// Values of PreferencePolicy and MinValuesPolicy, which are Karpenter's.
+// Values of PreferencePolicy and MinValuesPolicy. They are Karpenter's.
 const (
-	PreferencesRespect  = "Respect" // what pods prefer is weighed
-	PreferencesIgnore   = "Ignore"  // it is left out
-	MinValuesStrict     = "Strict"  // without a pool's minValues nothing is launched
+	PreferencesRespect  = "Respect" // plans consider the preferences of pods
+	PreferencesIgnore   = "Ignore"  // plans ignore them
+	MinValuesStrict     = "Strict"  // if a pool's minValues cannot be met, nothing is launched
 	MinValuesBestEffort = "BestEffort"
 )
 
@@ -49,8 +49,8 @@ func PreferencePolicies() []string { return []string{PreferencesRespect, Prefere
 // MinValuesPolicies are the values of MinValuesPolicy, the default first.
 func MinValuesPolicies() []string { return []string{MinValuesStrict, MinValuesBestEffort} }
 
-// Options say how to deploy the daemon. Empty members take the defaults above;
-// Image, RoleARN, ClusterName and Region have none.
+// Options say how to deploy the daemon. An empty member gets the default above. Image,
+// RoleARN, ClusterName and Region have no default.
 type Options struct {
 	Namespace, Name, ServiceAccount string
 	Image                           string
@@ -63,9 +63,9 @@ type Options struct {
 	LogLevel                        string
 	PreferencePolicy                string
 	MinValuesPolicy                 string
-	SchedulerConfig                 string            // as translate.DefaultSpread reads it; empty: as Kubernetes builds it in
-	Labels                          map[string]string // of every object and pod, CustomResourceDefinitions aside
-	// Resources of the container; nil for 500m CPU and 512Mi to 1Gi of memory.
+	SchedulerConfig                 string            // text for translate.DefaultSpread; empty: the defaults of Kubernetes
+	Labels                          map[string]string // of every object and pod, except CustomResourceDefinitions
+	// Resources of the container; nil: requests of 500m CPU and 512Mi memory, and a limit of 1Gi memory.
 	Resources *corev1.ResourceRequirements
 }
 
@@ -93,7 +93,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// check gives one line for each option at fault, with its remedy.
+// check returns one line for each wrong option, with its remedy.
 func (o Options) check() error {
 	var faults []error
 	fault := func(option string, format string, args ...any) {
@@ -114,7 +114,7 @@ func (o Options) check() error {
 		fault("region", "%q: must be a region such as us-west-2", o.Region)
 	}
 	if u, err := url.Parse(o.ClusterEndpoint); o.ClusterEndpoint != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
-		fault("cluster endpoint", "%q: must be an https URL; leave it out to have EKS asked", o.ClusterEndpoint)
+		fault("cluster endpoint", "%q: must be an https URL; without it the daemon asks EKS", o.ClusterEndpoint)
 	}
 	for _, choice := range []struct {
 		option, value string
@@ -156,7 +156,7 @@ const (
 	MaxKubernetesMinor = 36
 )
 
-// CheckKubernetesVersion says whether the daemon works with a cluster's version, such as 1.36 or v1.36.3-eks-1.
+// CheckKubernetesVersion returns an error if the daemon does not support the cluster's version, such as 1.36 or v1.36.3-eks-1.
 func CheckKubernetesVersion(version string) error {
 	m := regexp.MustCompile(`^v?1\.([0-9]+)([^0-9].*)?$`).FindStringSubmatch(version)
 	if m != nil {

@@ -11,26 +11,26 @@ func rule(group string, resources, verbs []string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
 
-// clusterRules are what the daemon may do in all namespaces.
+// clusterRules are the daemon's rights in all namespaces.
 func clusterRules() []rbacv1.PolicyRule {
 	watch := []string{"list", "watch"}
 	getAndWatch := []string{"get", "list", "watch"}
 	return []rbacv1.PolicyRule{
-		// The world that decisions are made on, with the pods and nodes below.
+		// Objects that decisions depend on, together with the pods and nodes below.
 		rule("apps", []string{"daemonsets", "replicasets", "statefulsets"}, watch),
 		rule("batch", []string{"jobs"}, watch),
-		// What pods mean by their selectors, their volumes, their classes and their missing requests.
+		// Objects that pods refer to by selectors, volumes and classes, and the defaults of missing requests.
 		rule("", []string{"namespaces", "limitranges", "persistentvolumeclaims", "persistentvolumes", "services", "replicationcontrollers"}, watch),
 		rule("storage.k8s.io", []string{"storageclasses", "csinodes"}, watch),
 		rule("scheduling.k8s.io", []string{"priorityclasses"}, watch),
 		rule("node.k8s.io", []string{"runtimeclasses"}, watch),
-		// Pods: nominated to a node, evicted, and deleted once a grace period is over.
+		// Pods: nominated for a node, evicted, and deleted after a termination grace period.
 		rule("", []string{"pods"}, []string{"list", "watch", "delete"}),
 		rule("", []string{"pods/status"}, []string{"patch"}),
 		rule("", []string{"pods/eviction"}, []string{"create"}),
-		// Nodes: labels, taints and finalizer; deleted to drain, never created.
+		// Nodes: labels, taints and finalizer are patched; nodes are deleted, never created.
 		rule("", []string{"nodes"}, []string{"get", "list", "watch", "patch", "delete"}),
-		// The product's own objects.
+		// The product's own kinds.
 		rule(v1.Group, []string{v1.NodePoolResource}, getAndWatch),
 		rule(v1.Group, []string{v1.NodeClaimResource}, []string{"get", "list", "watch", "create", "patch", "delete"}),
 		rule(v1.Group, []string{v1.NodePoolResource + "/status", v1.NodeClaimResource + "/status"}, []string{"update", "patch"}),
@@ -43,7 +43,7 @@ func clusterRules() []rbacv1.PolicyRule {
 	}
 }
 
-// leaseRules are what the daemon may do in its own namespace. A create cannot be limited to a name.
+// leaseRules are the daemon's rights in its own namespace. RBAC cannot limit a create to a name.
 func leaseRules() []rbacv1.PolicyRule {
 	named := rule("coordination.k8s.io", []string{"leases"}, []string{"get", "update"})
 	named.ResourceNames = []string{LeaseName}

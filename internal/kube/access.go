@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// MayNominate asks the API server whether it lets this client nominate pods of
-// any namespace for nodes: patch pods/status.
+// MayNominate asks the API server whether this client may patch pods/status in all
+// namespaces, which a nomination takes.
 func MayNominate(ctx context.Context, core kubernetes.Interface) (bool, error) {
 	review, err := core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{

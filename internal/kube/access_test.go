@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-func TestMayNominate_IsWhatTheServerSaysOfPodsStatus(t *testing.T) {
+func TestMayNominate_IsTheRightToPatchPodsStatus(t *testing.T) {
 	server, config := newAPIServer(t)
 	clients, err := NewClients(config)
 	if err != nil {

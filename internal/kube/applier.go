@@ -25,13 +25,16 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// FieldManager is the name under which the provider owns fields.
+// FieldManager is the field manager of the provider and of this package. The daemon
+// writes the same objects as translate.FieldManager. The two differ on purpose: Owned
+// compares only what the provider applied, so a field that the daemon sets is not
+// drift.
 const FieldManager = "terraform-provider-karpenter"
 
 // Ref names an object.
 type Ref struct {
 	schema.GroupVersionKind
-	Namespace, Name string // no namespace: cluster-scoped
+	Namespace, Name string // Namespace is empty for a cluster-scoped object
 }
 
 // RefOf names obj.
@@ -47,14 +50,14 @@ func (r Ref) String() string {
 	return fmt.Sprintf("%s %q", r.Kind, r.Name)
 }
 
-// Key is the ref as one word, to be kept and read by ParseKey. It says nothing of
-// the version: the object is the same in all of them.
+// Key is the ref as one string, which can be stored and read by ParseKey. It has no
+// version, because the object is the same in all versions.
 func (r Ref) Key() string {
 	return strings.Join([]string{r.Group, r.Kind, r.Namespace, r.Name}, "/")
 }
 
-// ParseKey reads a Key; ok is false for anything else. The ref has no version: it
-// is that which the API server prefers.
+// ParseKey reads a Key; ok is false for any other string. The ref has no version: with
+// it the version that the API server prefers is used.
 func ParseKey(key string) (ref Ref, ok bool) {
 	parts := strings.Split(key, "/")
 	if len(parts) != 4 {
@@ -71,7 +74,7 @@ type Applier struct {
 	mapper meta.ResettableRESTMapper
 }
 
-// NewApplier makes an Applier; it dials at the first use only.
+// NewApplier makes an Applier. It connects only at the first use.
 func NewApplier(config *rest.Config) (*Applier, error) {
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -88,8 +91,8 @@ func NewApplier(config *rest.Config) (*Applier, error) {
 	return &Applier{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
 }
 
-// resource finds the API of the ref. A kind that is not known is looked up once
-// more: it may have been installed since.
+// resource finds the API of the ref. It looks up an unknown kind once more, because the
+// kind may have been installed since.
 func (a *Applier) resource(ref Ref) (dynamic.ResourceInterface, error) {
 	m, err := a.mapper.RESTMapping(ref.GroupKind(), ref.Version)
 	if err != nil {
@@ -101,11 +104,11 @@ func (a *Applier) resource(ref Ref) (dynamic.ResourceInterface, error) {
 	return a.client.Resource(m.Resource), nil
 }
 
-// Apply declares obj, under FieldManager, and gives the object as it then is.
-// Fields applied before and missing now are removed. While the kind is not
-// served (its definition was applied a moment ago) it tries again until the
-// deadline of ctx. A *ConflictError names the fields that others own; force
-// takes them over instead.
+// Apply applies obj as FieldManager, and returns the object as it then is. It removes
+// fields that were applied before and that obj lacks. If the kind is not served yet,
+// because its CustomResourceDefinition was applied a moment ago, it tries again until
+// the deadline of ctx. A *ConflictError names the fields that other managers own; with
+// force Apply takes these fields over.
 func (a *Applier) Apply(ctx context.Context, obj *unstructured.Unstructured, force bool) (*unstructured.Unstructured, error) {
 	ref := RefOf(obj)
 	var out *unstructured.Unstructured
@@ -120,14 +123,14 @@ func (a *Applier) Apply(ctx context.Context, obj *unstructured.Unstructured, for
 	return out, wrap(err, "apply", ref)
 }
 
-// Create makes obj, which must not exist, and owns its fields as Apply does.
-// ErrExists where there is one of that name: it is left as it is. While the kind
-// is not served it tries again as Apply does. When the object was made but a later
-// step failed, the error comes with the object.
+// Create makes obj, and owns its fields as Apply does. If an object of that name
+// exists, the error is ErrExists and the object stays as it is. If the kind is not
+// served yet, Create tries again as Apply does. If the object was made but a later step
+// failed, the error comes with the object.
 func (a *Applier) Create(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	ref := RefOf(obj)
-	// By the mark an object is known of which the answer got lost. It goes with the
-	// Apply, which does not have it.
+	// If the answer to the creation gets lost, the mark tells that the object is ours.
+	// The Apply below removes the mark, because obj does not have it.
 	marked, mark := obj.DeepCopy(), rand.Text()
 	annotations := marked.GetAnnotations()
 	if annotations == nil {
@@ -163,18 +166,18 @@ func (a *Applier) Create(ctx context.Context, obj *unstructured.Unstructured) (*
 	return live, nil
 }
 
-// createMark is the annotation that a new object has for a moment.
+// createMark is the annotation that a new object has until the first Apply.
 const createMark = "karpenterd.sh/create"
 
-// afterFailure reads the object with time of its own.
+// afterFailure reads the object, with a deadline of its own: that of ctx may be over.
 func (a *Applier) afterFailure(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnoseWithin)
 	defer cancel()
 	return a.Get(ctx, ref)
 }
 
-// ownByApply makes the fields that the creation set those of an Apply. Else a
-// field that a later Apply leaves out would stay.
+// ownByApply turns the ownership of the fields that the creation set into that of an
+// Apply. Without it, a later Apply would not remove the fields that it leaves out.
 func (a *Applier) ownByApply(ctx context.Context, ref Ref, obj *unstructured.Unstructured) error {
 	api, err := a.resource(ref)
 	if err != nil {
@@ -200,12 +203,12 @@ func (a *Applier) ownByApply(ctx context.Context, ref Ref, obj *unstructured.Uns
 	})
 }
 
-// ownBackoff outlasts controllers that write to a new object at once.
+// ownBackoff allows for controllers that write to a new object at once.
 func ownBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 10, Duration: 20 * time.Millisecond, Factor: 1.6, Jitter: 0.2}
 }
 
-// Get reads the object. ErrNotFound, ErrKindNotServed among it.
+// Get reads the object. Errors: ErrNotFound; ErrKindNotServed is one of them.
 func (a *Applier) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	api, err := a.resource(ref)
 	if err != nil {
@@ -215,8 +218,8 @@ func (a *Applier) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured,
 	return obj, wrap(err, "read", ref)
 }
 
-// List reads all objects of a kind, in all namespaces where namespace is empty,
-// whose labels match the selector (empty: all). ErrKindNotServed.
+// List reads the objects of a kind whose labels match the selector. An empty namespace
+// means all namespaces, an empty selector all objects. Error: ErrKindNotServed.
 func (a *Applier) List(ctx context.Context, kind schema.GroupVersionKind, namespace, labelSelector string) ([]unstructured.Unstructured, error) {
 	return a.list(ctx, kind, namespace, metav1.ListOptions{LabelSelector: labelSelector})
 }
@@ -241,9 +244,9 @@ func (a *Applier) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 	}
 }
 
-// Delete asks for the object's deletion; one that is gone is fine. With a uid it
-// deletes the object that the caller knows only: another one of its name stays,
-// and that is fine too.
+// Delete asks for the object's deletion. An object that is gone is no error. With a uid
+// it deletes only the object with that uid; another object of the same name stays, and
+// that is no error.
 func (a *Applier) Delete(ctx context.Context, ref Ref, uid types.UID) error {
 	api, err := a.resource(ref)
 	if err != nil {
@@ -264,8 +267,8 @@ func (a *Applier) Delete(ctx context.Context, ref Ref, uid types.UID) error {
 	return unlessGone(wrap(err, "delete", ref))
 }
 
-// whenServed repeats do while its kind is not served, until the deadline of
-// ctx; a context without deadline gets one try.
+// whenServed repeats do while its kind is not served, until the deadline of ctx.
+// Without a deadline it tries once.
 func (a *Applier) whenServed(ctx context.Context, do func() error) error {
 	_, patient := ctx.Deadline()
 	for {

@@ -43,7 +43,7 @@ func newApplier(t *testing.T) (*apiServer, *Applier) {
 	return server, applier
 }
 
-func TestApply_SendsTheObjectUnderOurManager(t *testing.T) {
+func TestApply_SendsTheObjectAsTheProvidersManager(t *testing.T) {
 	server, applier := newApplier(t)
 	server.on("PATCH "+poolPath, func(w http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get("Content-Type"); got != "application/apply-patch+yaml" {
@@ -101,7 +101,7 @@ func TestApply_WaitsForItsKindToBeServed(t *testing.T) {
 	}
 }
 
-func TestGetAndDelete_TellWhatIsGone(t *testing.T) {
+func TestGetAndDelete_ReportWhatIsGone(t *testing.T) {
 	server, applier := newApplier(t)
 	_, err := applier.Get(context.Background(), poolRef())
 	if !errors.Is(err, ErrNotFound) || errors.Is(err, ErrKindNotServed) {

@@ -17,7 +17,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
-// The typed clients of our own kinds: Get, List, Watch, Create, Update,
+// The typed clients of the product's own kinds: Get, List, Watch, Create, Update,
 // UpdateStatus, Patch (with subresources), Delete.
 type (
 	// NodePools reads and writes NodePools.
@@ -28,9 +28,9 @@ type (
 	EC2NodeClasses = gentype.ClientWithList[*awsv1.EC2NodeClass, *awsv1.EC2NodeClassList]
 )
 
-// Clients are the daemon's clients; they share connections and rate limit. What
-// is built into Kubernetes is read and written in protobuf, which takes a third of
-// the time and memory of JSON; our own kinds are JSON everywhere.
+// Clients are the daemon's clients. They share connections and the rate limit. The
+// client of built-in kinds uses protobuf, which takes a third of the time and memory of
+// JSON. The product's own kinds are always JSON.
 type Clients struct {
 	Core           kubernetes.Interface
 	NodePools      *NodePools
@@ -38,7 +38,7 @@ type Clients struct {
 	EC2NodeClasses *EC2NodeClasses
 }
 
-// NewScheme knows our own kinds.
+// NewScheme makes a scheme with the product's own kinds.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
@@ -50,18 +50,18 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// NewClients makes the clients and does not dial.
+// NewClients makes the clients, and does not connect.
 func NewClients(config *rest.Config) (*Clients, error) {
 	config = rest.CopyConfig(config)
 	if config.RateLimiter == nil && config.QPS > 0 {
-		// One limiter for all: each client would make its own.
+		// One limiter for all: otherwise each client would make its own.
 		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst)
 	}
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes clients make: %w", err)
 	}
-	// As the typed clients of client-go have it where nothing is said.
+	// The same as client-go's own typed clients use by default.
 	builtIn := rest.CopyConfig(config)
 	builtIn.ContentType = runtime.ContentTypeProtobuf
 	builtIn.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON

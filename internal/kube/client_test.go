@@ -17,7 +17,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
-func TestClients_SpeakOurKinds(t *testing.T) {
+func TestClients_ReadAndWriteOurKinds(t *testing.T) {
 	server, config := newAPIServer(t)
 	clients, err := NewClients(config)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestInformer_HoldsWhatTheServerLists(t *testing.T) {
 	}
 	server.on("GET /apis/karpenter.sh/v1/nodepools", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") == "true" {
-			if r.URL.Query().Get("sendInitialEvents") == "true" { // a server before 1.32 refuses it
+			if r.URL.Query().Get("sendInitialEvents") == "true" { // a server before 1.32 refuses this
 				answerJSON(w, http.StatusUnprocessableEntity, metav1.Status{
 					TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
 					Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid, Message: "sendInitialEvents is forbidden",

@@ -15,22 +15,22 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Requests a second and their burst: those of Karpenter's controller for the
-// daemon, those of kubectl for the provider.
+// Requests per second and their burst: the daemon has those of Karpenter's controller,
+// the provider those of kubectl.
 const (
 	daemonQPS, daemonBurst     = 200, 300
 	providerQPS, providerBurst = 50, 300
 )
 
-// TokenSource gives bearer tokens.
+// TokenSource makes bearer tokens.
 type TokenSource interface {
-	// Token gives a token and the time until which it is valid. It is called for
-	// every request: implementations keep a token while it lasts.
+	// Token returns a token and the time until which it is valid. It is called for
+	// every request, so an implementation keeps a token while it is valid.
 	Token(ctx context.Context) (token string, expiry time.Time, err error)
 }
 
-// ConfigFromEKS reaches an EKS cluster: endpoint is its https URL, ca its
-// certificate authority (PEM), and every request carries a token of ts.
+// ConfigFromEKS makes the configuration for an EKS cluster. endpoint is the https URL, ca
+// the certificate authority (PEM). Every request has a token of ts.
 func ConfigFromEKS(endpoint string, ca []byte, ts TokenSource) *rest.Config {
 	return &rest.Config{
 		Host:            endpoint,
@@ -43,7 +43,7 @@ func ConfigFromEKS(endpoint string, ca []byte, ts TokenSource) *rest.Config {
 	}
 }
 
-// tokenTransport puts a fresh token on every request.
+// tokenTransport adds a valid token to every request.
 type tokenTransport struct {
 	base   http.RoundTripper
 	source TokenSource
@@ -65,62 +65,22 @@ func (t *tokenTransport) RoundTrip(request *http.Request) (*http.Response, error
 // WrappedRoundTripper lets client-go find the transport below.
 func (t *tokenTransport) WrappedRoundTripper() http.RoundTripper { return t.base }
 
-// Exec is a command that prints an ExecCredential, as in a kubeconfig.
-type Exec struct {
-	APIVersion, Command string
-	Args                []string
-	Env                 map[string]string
-}
-
-// Access says how to reach an API server that is described by hand or by
-// kubeconfig files. The names are those of the Kubernetes provider of Terraform.
+// Access says how to reach an API server: by kubeconfig files, by single settings,
+// or by both. The names are those of Terraform's Kubernetes provider.
 type Access struct {
-	ConfigPaths                      []string // kubeconfig files; ~/ is the home directory
-	ConfigContext                    string
-	ConfigContextUser, ConfigCluster string
-	Host                             string // https URL
-	Token                            string
-	ClusterCACertificate             string // PEM
-	ClientCertificate, ClientKey     string // PEM
-	TLSServerName, ProxyURL          string
-	Insecure                         bool
-	Exec                             *Exec
+	ConfigPaths                  []string // kubeconfig files; ~/ is the home directory
+	ConfigContext                string
+	Host                         string // https URL
+	Token                        string
+	ClusterCACertificate         string // PEM
+	ClientCertificate, ClientKey string // PEM
+	TLSServerName                string
+	Insecure                     bool
 }
 
-// WithEnv fills what is not set from the KUBE_ variables that the Kubernetes
-// provider of Terraform reads.
-func (a Access) WithEnv(getenv func(string) string) Access {
-	fill := func(field *string, name string) {
-		if *field == "" {
-			*field = getenv(name)
-		}
-	}
-	if len(a.ConfigPaths) == 0 {
-		if paths := getenv("KUBE_CONFIG_PATHS"); paths != "" {
-			a.ConfigPaths = filepath.SplitList(paths)
-		} else if path := getenv("KUBE_CONFIG_PATH"); path != "" {
-			a.ConfigPaths = []string{path}
-		}
-	}
-	fill(&a.ConfigContext, "KUBE_CTX")
-	fill(&a.ConfigContextUser, "KUBE_CTX_AUTH_INFO")
-	fill(&a.ConfigCluster, "KUBE_CTX_CLUSTER")
-	fill(&a.Host, "KUBE_HOST")
-	fill(&a.Token, "KUBE_TOKEN")
-	fill(&a.ClusterCACertificate, "KUBE_CLUSTER_CA_CERT_DATA")
-	fill(&a.ClientCertificate, "KUBE_CLIENT_CERT_DATA")
-	fill(&a.ClientKey, "KUBE_CLIENT_KEY_DATA")
-	fill(&a.TLSServerName, "KUBE_TLS_SERVER_NAME")
-	fill(&a.ProxyURL, "KUBE_PROXY_URL")
-	if !a.Insecure {
-		a.Insecure = getenv("KUBE_INSECURE") == "true"
-	}
-	return a
-}
-
-// ConfigFromKubeconfig turns an Access into a client configuration: what is set
-// by hand wins over what the files say. Nothing is read that was not named:
-// neither ~/.kube/config nor the in-cluster configuration.
+// ConfigFromKubeconfig turns an Access into a client configuration. The single settings
+// win over the files. It reads only the files of the Access, and neither ~/.kube/config
+// nor the in-cluster configuration.
 func ConfigFromKubeconfig(a Access) (*rest.Config, error) {
 	if len(a.ConfigPaths) == 0 && a.Host == "" {
 		return nil, errors.New("kubernetes access: neither host nor config_path is set; set one of them, or eks.cluster_name")
@@ -131,13 +91,12 @@ func ConfigFromKubeconfig(a Access) (*rest.Config, error) {
 	}
 	overrides := &clientcmd.ConfigOverrides{
 		CurrentContext: a.ConfigContext,
-		Context:        clientcmdapi.Context{AuthInfo: a.ConfigContextUser, Cluster: a.ConfigCluster},
 		ClusterInfo: clientcmdapi.Cluster{
 			Server: a.Host, TLSServerName: a.TLSServerName, InsecureSkipTLSVerify: a.Insecure,
-			CertificateAuthorityData: []byte(a.ClusterCACertificate), ProxyURL: a.ProxyURL,
+			CertificateAuthorityData: []byte(a.ClusterCACertificate),
 		},
 		AuthInfo: clientcmdapi.AuthInfo{
-			Token: a.Token, ClientCertificateData: []byte(a.ClientCertificate), ClientKeyData: []byte(a.ClientKey), Exec: execConfig(a.Exec),
+			Token: a.Token, ClientCertificateData: []byte(a.ClientCertificate), ClientKeyData: []byte(a.ClientKey),
 		},
 	}
 	loaded, err := (&clientcmd.ClientConfigLoadingRules{Precedence: paths}).Load()
@@ -152,8 +111,8 @@ func ConfigFromKubeconfig(a Access) (*rest.Config, error) {
 	return config, nil
 }
 
-// expand resolves ~/ and refuses files that are not there: client-go would
-// silently take them for empty.
+// expand resolves ~/ and refuses files that do not exist: client-go would treat them as
+// empty without a message.
 func expand(paths []string) ([]string, error) {
 	out := make([]string, 0, len(paths))
 	for _, path := range paths {
@@ -172,21 +131,8 @@ func expand(paths []string) ([]string, error) {
 	return out, nil
 }
 
-func execConfig(e *Exec) *clientcmdapi.ExecConfig {
-	if e == nil {
-		return nil
-	}
-	config := &clientcmdapi.ExecConfig{
-		APIVersion: e.APIVersion, Command: e.Command, Args: e.Args, InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
-	}
-	for name, value := range e.Env {
-		config.Env = append(config.Env, clientcmdapi.ExecEnvVar{Name: name, Value: value})
-	}
-	return config
-}
-
-// DaemonConfig is how the daemon reaches its cluster: the file that KUBECONFIG
-// names, else the pod's service account.
+// DaemonConfig makes the daemon's configuration: from the file that $KUBECONFIG names,
+// or else from the pod's service account.
 func DaemonConfig() (*rest.Config, error) {
 	var config *rest.Config
 	var err error

@@ -75,13 +75,10 @@ users:
 - {name: u, user: {token: from-file}}
 `
 
-func TestConfigFromKubeconfig_PrefersWhatIsSetByHand(t *testing.T) {
+func TestConfigFromKubeconfig_PrefersSingleSettings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(path, []byte(kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
-	}
-	env := func(values map[string]string) func(string) string {
-		return func(name string) string { return values[name] }
 	}
 	tests := []struct {
 		name              string
@@ -95,11 +92,6 @@ func TestConfigFromKubeconfig_PrefersWhatIsSetByHand(t *testing.T) {
 		{name: "missing file", access: Access{ConfigPaths: []string{path + "x"}}, fail: "no such file"},
 		{name: "host and token", access: Access{Host: "https://c.example", Token: "t"}, host: "https://c.example", token: "t"},
 		{name: "token over file", access: Access{ConfigPaths: []string{path}, Token: "t"}, host: "https://a.example", token: "t"},
-		{
-			name:   "environment fills what is empty only",
-			access: Access{Token: "t"}.WithEnv(env(map[string]string{"KUBE_HOST": "https://e.example", "KUBE_TOKEN": "other"})),
-			host:   "https://e.example", token: "t",
-		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,10 +1,10 @@
-// Package kube is the adapter to Kubernetes: how to reach an API server, typed
-// clients for our own kinds, informers that hold what is kept of objects and never
-// all of them whole, server-side apply with waiting for the provider, leader
-// election and the bridge from klog to hclog.
+// Package kube is the adapter to Kubernetes: client configuration, typed clients for
+// the product's own kinds, informers that hold reduced objects, server-side apply and
+// waiting for the provider, leader election, and the bridge from klog to hclog.
 //
-// It owns client configuration, field management and the reading of conditions;
-// it knows nothing of nodes, prices or plans. Invariants: making a configuration
-// or a client never dials; every wait ends with its context and then says what
-// was last seen. Durations are time.Duration.
+// It owns client configuration, field management and the reading of conditions. It
+// knows nothing of nodes, prices or plans. Invariants: making a configuration or a
+// client never connects; an informer never holds all objects whole; every wait ends
+// with its context, and its error then says what was last seen. Durations are
+// time.Duration.
 package kube

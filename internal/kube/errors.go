@@ -13,13 +13,13 @@ import (
 var (
 	// ErrNotFound says that the object does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrKindNotServed says that the API server does not serve the object's kind: its CustomResourceDefinition is not installed. It is an ErrNotFound too.
+	// ErrKindNotServed says that the API server does not serve the object's kind: its CustomResourceDefinition is not installed. It wraps ErrNotFound.
 	ErrKindNotServed = fmt.Errorf("kind is not served by the cluster: %w", ErrNotFound)
 	// ErrExists says that an object of that name exists already.
 	ErrExists = errors.New("already exists")
 	// ErrMayNotNominate says that the API server does not let this client nominate pods for nodes.
-	ErrMayNotNominate = errors.New("not allowed to patch pods/status: give the daemon's service account its ClusterRole (the karpenter_daemon resource does); it asks for the right every half minute")
-	// ErrLeadershipLost says that the lease went to another replica, or could not be renewed in time.
+	ErrMayNotNominate = errors.New("not allowed to patch pods/status: give the daemon's service account its ClusterRole (the karpenter_daemon resource does); the daemon checks every 30 seconds whether it may nominate")
+	// ErrLeadershipLost says that another replica has the Lease, or that the Lease could not be renewed in time.
 	ErrLeadershipLost = errors.New("leadership lost")
 )
 
@@ -29,7 +29,7 @@ type FieldConflict struct {
 	Path    string // e.g. .spec.weight
 }
 
-// ConflictError says that an apply would change fields that others own.
+// ConflictError says that an apply would change fields that other managers own.
 type ConflictError struct {
 	Object Ref
 	Fields []FieldConflict
@@ -43,10 +43,10 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s apply: conflict: %s", e.Object, strings.Join(parts, ", "))
 }
 
-// NotReadyError says what an object looked like when the time to wait ran out.
+// NotReadyError says what an object looked like at the end of a wait.
 type NotReadyError struct {
 	Object     Ref
-	Why        string   // what was still missing
+	Why        string   // what was missing
 	Conditions []string // Type=Status Reason: message
 	Events     []string // recent warnings, newest last
 	Containers []string // what containers wait for
@@ -67,10 +67,10 @@ func (e *NotReadyError) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the context's error.
+// Unwrap returns the context's error.
 func (e *NotReadyError) Unwrap() error { return e.Err }
 
-// wrap gives an API error its type and says what was being done.
+// wrap turns an API error into one of this package, with the object and the verb.
 func wrap(err error, verb string, ref Ref) error {
 	switch {
 	case err == nil:
@@ -88,9 +88,9 @@ func wrap(err error, verb string, ref Ref) error {
 	return fmt.Errorf("%s %s: %w", ref, verb, err)
 }
 
-// notServed tells a kind that the server does not know from an object that it
-// does not have: the former is refused by the mapper, or, when the mapper is
-// ahead of the server, by a 404 that no resource handler wrote.
+// notServed reports whether the server does not know the kind; an object that does not
+// exist is another error. The mapper refuses an unknown kind. If the mapper knows a kind
+// before the server does, the server answers with a 404 that no resource handler wrote.
 func notServed(err error) bool {
 	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
@@ -118,7 +118,7 @@ func asConflict(err error, ref Ref) *ConflictError {
 	return conflict
 }
 
-// unlessGone turns ErrNotFound into success: what a delete wants is so already.
+// unlessGone turns ErrNotFound into success: the object is already deleted.
 func unlessGone(err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// podList answers a list of n pods as an API server does that has them in its
-// cache: all at once where that is asked for, else page by page.
+// podList answers a list of n pods as an API server does that has the pods in its
+// cache: all at once for resource version 0, and page by page otherwise.
 func podList(w http.ResponseWriter, r *http.Request, n int) {
 	query := r.URL.Query()
 	from, _ := strconv.Atoi(query.Get("continue"))
@@ -41,10 +41,10 @@ func podList(w http.ResponseWriter, r *http.Request, n int) {
 
 func answerProtobuf(w http.ResponseWriter, o runtime.Object) {
 	w.Header().Set("Content-Type", runtime.ContentTypeProtobuf)
-	_ = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(o, w) // a client that is gone misses nothing
+	_ = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(o, w) // the client may be gone
 }
 
-// hold runs the informer until it holds n objects, and returns them.
+// hold runs the informer until it holds n objects, and returns these.
 func hold(t *testing.T, informer cache.SharedIndexInformer, n int) []any {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -65,9 +65,9 @@ func hold(t *testing.T, informer cache.SharedIndexInformer, n int) []any {
 	return informer.GetStore().List()
 }
 
-// Objects come page by page, and never all at once as an API server has them in
-// its cache; each is reduced once, those of a page before the next but one is asked
-// for. Pages whose snapshot is gone are asked for anew.
+// Objects come page by page, never all at once. Each object is reduced once, and a page
+// is reduced before the next page but one is requested. If a page has expired, the list
+// begins again.
 func TestInformer_ListsPageByPageAndReducesEachObjectOnce(t *testing.T) {
 	const pods = 2*page + 1
 	server, config := newAPIServer(t)
@@ -120,9 +120,9 @@ func withKind(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
-// What is built into Kubernetes is asked for in protobuf, our own kinds in JSON;
-// servers that know no protobuf may answer JSON.
-func TestNewClients_SpeakProtobufOfWhatIsBuiltIn(t *testing.T) {
+// Built-in kinds are requested in protobuf, the product's own kinds in JSON. A server
+// without protobuf may answer in JSON.
+func TestNewClients_RequestBuiltInKindsInProtobuf(t *testing.T) {
 	server, config := newAPIServer(t)
 	clients, err := NewClients(config)
 	if err != nil {

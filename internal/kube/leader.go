@@ -18,17 +18,18 @@ type Election struct {
 	Client          kubernetes.Interface
 	Namespace, Name string            // of the Lease
 	Identity        string            // of this replica; unique
-	Labels          map[string]string // that the Lease gets
-	// LeaseDuration is how long others wait after the last renewal (0: 15 s),
-	// RenewDeadline how long the leader tries to renew (0: two thirds of it).
+	Labels          map[string]string // of the Lease
+	// LeaseDuration is how long the other replicas wait after the last renewal (0: 15 s).
+	// RenewDeadline is how long the leader tries to renew (0: two thirds of
+	// LeaseDuration).
 	LeaseDuration, RenewDeadline time.Duration
 }
 
-// Lead waits until this replica is elected and runs work with a context that
-// ends when ctx does or the lease is lost. The lease is given back only after
-// work has returned, so that two leaders never overlap. It gives work's error,
-// joined with ErrLeadershipLost where that was why it ended; nil when ctx ended
-// before the election.
+// Lead waits until this replica is elected, and then runs work. The context of work ends
+// with ctx, or when the Lease is lost. Lead releases the Lease only after work has
+// returned, so that two leaders never overlap. It returns the error of work, joined with
+// ErrLeadershipLost if the Lease was lost. If ctx ends before the election, it returns
+// nil.
 func Lead(ctx context.Context, e Election, work func(context.Context) error) error {
 	if e.LeaseDuration == 0 {
 		e.LeaseDuration = 15 * time.Second
@@ -36,7 +37,7 @@ func Lead(ctx context.Context, e Election, work func(context.Context) error) err
 	if e.RenewDeadline == 0 {
 		e.RenewDeadline = e.LeaseDuration * 2 / 3
 	}
-	// The election outlives ctx until work has returned.
+	// The election goes on after ctx has ended, until work has returned.
 	election, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	t := &term{done: make(chan struct{})}
@@ -78,7 +79,7 @@ func Lead(ctx context.Context, e Election, work func(context.Context) error) err
 	return t.err
 }
 
-// during runs work until either context ends.
+// during runs work until one of the contexts ends.
 func during(ctx, elected context.Context, work func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -108,8 +109,8 @@ func (t *term) waiting() bool {
 	return !t.begun
 }
 
-// begin tells whether work may start: the elector starts its callback in a
-// goroutine, which may come after the election is over.
+// begin reports whether work may start. It may not if the election is over: the elector
+// calls back in a goroutine, which may run too late.
 func (t *term) begin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +118,7 @@ func (t *term) begin() bool {
 	return t.begun
 }
 
-// end tells whether work was started.
+// end ends the term, and reports whether work was started.
 func (t *term) end() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -49,11 +49,11 @@ func TestLead_KeepsTheLeaseUntilTheWorkHasReturned(t *testing.T) {
 	}
 }
 
-func TestLead_SaysWhenTheLeaseWasLost(t *testing.T) {
+func TestLead_ReportsThatTheLeaseWasLost(t *testing.T) {
 	client := fake.NewClientset()
 	var away atomic.Bool
 	client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return away.Load(), nil, errors.New("the API server is away")
+		return away.Load(), nil, errors.New("the API server does not answer")
 	})
 	err := Lead(context.Background(), election(client, "a"), func(work context.Context) error {
 		away.Store(true)
@@ -69,7 +69,7 @@ func TestLead_SaysWhenTheLeaseWasLost(t *testing.T) {
 	}
 }
 
-func TestLead_ReturnsWhenNobodyElectsIt(t *testing.T) {
+func TestLead_ReturnsWithoutAnElection(t *testing.T) {
 	client := fake.NewClientset()
 	started := make(chan struct{})
 	leader, stop := context.WithCancel(context.Background())

@@ -6,8 +6,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// LogTo sends what client-go logs through klog to logger, for the whole
-// process: klog's logger is global. Verbosity 0 is Info, 1 to 3 Debug, more Trace.
+// LogTo sends the log lines of client-go, which uses klog, to logger. It holds for the
+// whole process, because klog's logger is global. Verbosity 0 is Info, 1 to 3 is Debug,
+// more is Trace.
 func LogTo(logger hclog.Logger) {
 	klog.SetLogger(logr.New(&sink{logger: logger}))
 }

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Owned gives the part of obj that the field manager has applied, as the object
-// has it now: comparing it with what was applied shows drift, without what the
-// API's defaults, controllers and other people put beside it. An object that
-// the manager never applied gives an empty map.
+// Owned returns the fields of obj that the field manager has applied, with their current
+// values. The difference to what was applied is drift. Fields that API defaults,
+// controllers or other people have set are not in the result. If the manager never
+// applied the object, the result is an empty map.
 func Owned(obj *unstructured.Unstructured, manager string) (map[string]any, error) {
 	owned := map[string]any{}
 	for _, entry := range obj.GetManagedFields() {
@@ -32,10 +32,10 @@ func Owned(obj *unstructured.Unstructured, manager string) (map[string]any, erro
 	return owned, nil
 }
 
-// project keeps of value what fields names. The format (FieldsV1 of the
-// Kubernetes API): "f:name" a field of an object, `k:{...}` the list item with
-// those keys, "v:..." a list item of that value, "i:n" the n-th item, "." the
-// thing itself; an empty object is a leaf, owned as a whole.
+// project keeps the parts of value that fields names. The format is FieldsV1 of the
+// Kubernetes API: "f:name" is a field of an object, `k:{...}` the list item with these
+// keys, "v:..." the list item with this value, "i:n" the n-th list item, "." the value
+// itself. An empty object is a leaf, which is owned as a whole.
 func project(value any, fields map[string]any) any {
 	if len(fields) == 0 {
 		return value
@@ -65,7 +65,7 @@ func project(value any, fields map[string]any) any {
 	return value
 }
 
-// itemFields finds the entry of fields that names a list's item.
+// itemFields finds the entry of fields that names the list item.
 func itemFields(item any, index int, fields map[string]any) (map[string]any, bool) {
 	for name, inner := range fields {
 		kind, text, ok := strings.Cut(name, ":")
@@ -105,7 +105,7 @@ func hasKeys(object, keys map[string]any) bool {
 	return true
 }
 
-// sameScalar compares an object's scalar with one out of JSON text, where every
+// sameScalar compares a scalar of an object with a scalar from JSON text, where every
 // number is a float64.
 func sameScalar(have, want any) bool {
 	if n, ok := have.(int64); ok {

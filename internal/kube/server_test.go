@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// apiServer answers discovery for the core group and, once served is set,
-// karpenter.sh/v1, and every other path from answers.
+// apiServer answers discovery for the core group, and for karpenter.sh/v1 if served is
+// set. It answers every other path from answers.
 type apiServer struct {
 	mu      sync.Mutex
 	served  bool

@@ -15,16 +15,16 @@ import (
 
 const (
 	pollEvery = 500 * time.Millisecond
-	// diagnoseWithin bounds the reads that explain a wait that failed; the
-	// wait's own context is over by then.
+	// diagnoseWithin bounds the reads that explain a failed wait. The context of the wait
+	// has ended by then.
 	diagnoseWithin = 10 * time.Second
 	maxEvents      = 10
 )
 
-// Check says whether an object is as wanted, and if not, what is missing.
+// Check reports whether an object is as wanted, and if not, what is missing.
 type Check func(*unstructured.Unstructured) (done bool, missing string)
 
-// ConditionTrue wants the condition to be True for the object's current generation.
+// ConditionTrue checks that the condition is True for the object's current generation.
 func ConditionTrue(conditionType string) Check {
 	return func(obj *unstructured.Unstructured) (bool, string) {
 		for _, c := range conditions(obj) {
@@ -32,16 +32,16 @@ func ConditionTrue(conditionType string) Check {
 				continue
 			}
 			if c.generation != 0 && c.generation < obj.GetGeneration() {
-				return false, fmt.Sprintf("condition %s is of an older generation", conditionType)
+				return false, fmt.Sprintf("condition %s is for an older generation", conditionType)
 			}
 			return c.status == "True", fmt.Sprintf("condition %s is %s", conditionType, c.status)
 		}
-		return false, fmt.Sprintf("condition %s is not there yet", conditionType)
+		return false, fmt.Sprintf("condition %s does not exist yet", conditionType)
 	}
 }
 
-// RolledOut wants a Deployment's controller to have seen its newest generation
-// and all of its replicas to be of it and available.
+// RolledOut checks that the Deployment's controller has seen the newest generation, and
+// that all replicas are of that generation and available.
 func RolledOut(obj *unstructured.Unstructured) (bool, string) {
 	number := func(fields ...string) int64 {
 		n, _, err := unstructured.NestedInt64(obj.Object, fields...)
@@ -62,10 +62,10 @@ func RolledOut(obj *unstructured.Unstructured) (bool, string) {
 		fmt.Sprintf("%d of %d replicas are updated, %d available, %d old", updated, want, available, max(all-updated, 0))
 }
 
-// Wait reads the object until check is content, and gives it as last read. An
-// object that does not exist yet is waited for too. When ctx ends before, the
-// error is a *NotReadyError with the object's conditions, recent warnings and
-// what its containers wait for.
+// Wait reads the object until check reports done, and returns it as last read. It also
+// waits for an object that does not exist yet. If ctx ends first, the error is a
+// *NotReadyError with the object's conditions, recent warning Events and what its
+// containers wait for.
 func (a *Applier) Wait(ctx context.Context, ref Ref, check Check) (*unstructured.Unstructured, error) {
 	missing := "it does not exist yet"
 	var last *unstructured.Unstructured
@@ -93,9 +93,9 @@ func (a *Applier) Wait(ctx context.Context, ref Ref, check Check) (*unstructured
 	}
 }
 
-// WaitGone waits until the object of that uid is gone (any uid where empty).
-// progress, which may be nil, is called with each object read. When ctx ends
-// before, the error is a *NotReadyError that names the finalizers that hold it.
+// WaitGone waits until the object with the uid is gone; an empty uid is any object of
+// the name. progress, which may be nil, is called with each object read. If ctx ends
+// first, the error is a *NotReadyError with the finalizers of the object.
 func (a *Applier) WaitGone(ctx context.Context, ref Ref, uid types.UID, progress func(*unstructured.Unstructured)) error {
 	var last *unstructured.Unstructured
 	for {
@@ -113,9 +113,9 @@ func (a *Applier) WaitGone(ctx context.Context, ref Ref, uid types.UID, progress
 		}
 		select {
 		case <-ctx.Done():
-			missing := "it is not gone"
+			missing := "it still exists"
 			if last != nil && len(last.GetFinalizers()) > 0 {
-				missing = fmt.Sprintf("it is not gone: held by finalizers %v", last.GetFinalizers())
+				missing = fmt.Sprintf("it still exists: held by finalizers %v", last.GetFinalizers())
 			}
 			return a.notReady(ctx, ref, last, missing)
 		case <-time.After(pollEvery):
@@ -123,8 +123,8 @@ func (a *Applier) WaitGone(ctx context.Context, ref Ref, uid types.UID, progress
 	}
 }
 
-// notReady collects what a user needs to see why a wait was in vain. What
-// cannot be read is left out: the wait's own failure must not be hidden.
+// notReady collects what a user needs to understand why a wait failed. It leaves out
+// what it cannot read, because a second error must not hide the first.
 func (a *Applier) notReady(ctx context.Context, ref Ref, obj *unstructured.Unstructured, missing string) error {
 	failure := &NotReadyError{Object: ref, Why: missing, Err: ctx.Err()}
 	if obj == nil {
@@ -142,8 +142,8 @@ func (a *Applier) notReady(ctx context.Context, ref Ref, obj *unstructured.Unstr
 	return failure
 }
 
-// podsOf names the pods that a workload's selector selects, and what their
-// containers wait for.
+// podsOf lists the pods that a workload's selector matches, and what their containers
+// wait for.
 func (a *Applier) podsOf(ctx context.Context, obj *unstructured.Unstructured) (pods, waiting []string) {
 	labels, found, err := unstructured.NestedStringMap(obj.Object, "spec", "selector", "matchLabels")
 	if !found || err != nil {
@@ -175,7 +175,7 @@ func (a *Applier) podsOf(ctx context.Context, obj *unstructured.Unstructured) (p
 	return pods, waiting
 }
 
-// waitingLine says what a container waits for, or how it last ended.
+// waitingLine says what a container waits for, and how it last ended.
 func waitingLine(pod string, status any) string {
 	s, ok := status.(map[string]any)
 	if !ok {
@@ -202,8 +202,8 @@ func waitingLine(pod string, status any) string {
 	return line
 }
 
-// warnings gives the newest Warning events about the named objects. Events
-// about cluster-scoped objects are in the namespace default.
+// warnings returns the newest Warning Events of the named objects. Events of
+// cluster-scoped objects are in the namespace default.
 func (a *Applier) warnings(ctx context.Context, namespace string, names []string) []string {
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault

@@ -20,25 +20,26 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// config is all that the daemon is told. Flags win over the environment.
+// config has the daemon's settings. Flags win over the environment.
 type config struct {
 	ClusterName, ClusterEndpoint, Queue, Region string
 	Namespace, PodName                          string
 	MetricsAddress, HealthAddress               string
 	LogLevel                                    hclog.Level
 	Policy                                      engine.Policy
-	Spread                                      []cluster.Spread // of pods that declare none
+	Spread                                      []cluster.Spread // topology spread constraints of pods that declare none
 }
 
-// needsSelectors says whether the selectors of Services and ReplicationControllers
-// matter: with those of other controllers they say which pods are spread by default.
+// needsSelectors reports whether Services and ReplicationControllers must be watched.
+// Default spread constraints apply to the pods that their selectors match, as those
+// of other controllers.
 func (c config) needsSelectors() bool { return len(c.Spread) > 0 }
 
-// given are the settings that are texts until they are checked.
+// given has the settings that are plain text until take checks them.
 type given struct{ level, bind, metrics, health, preferences, minValues, scheduler string }
 
-// readConfig reads flags and environment; the error names every setting that is
-// missing or wrong, and how to give it.
+// readConfig reads flags and environment. The error names every setting that is
+// missing or wrong, and how to correct it.
 func readConfig(args []string, env func(string) string) (config, error) {
 	var c config
 	var g given
@@ -48,24 +49,24 @@ func readConfig(args []string, env func(string) string) (config, error) {
 		flags.StringVar(to, name, cmp.Or(env(variable), otherwise), fmt.Sprintf("%s ($%s)", help, variable))
 	}
 	text(&c.ClusterName, "cluster-name", install.EnvClusterName, "", "name of the EKS cluster")
-	text(&c.ClusterEndpoint, "cluster-endpoint", install.EnvClusterEndpoint, "", "URL at which machines reach the API server; EKS is asked where it is not given")
-	text(&c.Queue, "interruption-queue", install.EnvInterruptionQueue, "", "name of the interruption queue; without it interruptions are not heard of")
+	text(&c.ClusterEndpoint, "cluster-endpoint", install.EnvClusterEndpoint, "", "https URL at which nodes reach the API server; default: the endpoint that EKS reports")
+	text(&c.Queue, "interruption-queue", install.EnvInterruptionQueue, "", "name of the interruption queue; without it the daemon does not learn of interruptions")
 	text(&c.Region, "region", install.EnvRegion, "", "AWS region")
 	text(&c.Namespace, "namespace", install.EnvSystemNamespace, "", "namespace of the daemon and its Lease")
-	text(&c.PodName, "pod-name", install.EnvPodName, "", "name that tells the replicas apart")
-	text(&g.bind, "bind-address", install.EnvBindAddress, "", "address to listen on; all where it is not given")
+	text(&c.PodName, "pod-name", install.EnvPodName, "", "name of this replica in the leader election; default: the hostname")
+	text(&g.bind, "bind-address", install.EnvBindAddress, "", "address to listen on; default: all addresses")
 	text(&g.metrics, "metrics-port", install.EnvMetricsPort, strconv.Itoa(install.MetricsPort), "port of /metrics")
 	text(&g.health, "health-probe-port", install.EnvHealthProbePort, strconv.Itoa(install.HealthProbePort), "port of /healthz and /readyz")
 	text(&g.level, "log-level", install.EnvLogLevel, install.DefaultLogLevel, "trace, debug, info, warn or error")
-	text(&g.preferences, "preference-policy", install.EnvPreferencePolicy, install.PreferencesRespect, "Respect: what pods prefer is weighed; Ignore: it is left out")
-	text(&g.minValues, "min-values-policy", install.EnvMinValuesPolicy, install.MinValuesStrict, "where a NodePool's minValues cannot be had, Strict: nothing is launched; BestEffort: what comes nearest is")
-	text(&g.scheduler, "scheduler-config", install.EnvSchedulerConfig, "", "JSON or YAML with podTopologySpread.defaultConstraints, the topology spread of pods that declare none, as the kube-scheduler has it")
+	text(&g.preferences, "preference-policy", install.EnvPreferencePolicy, install.PreferencesRespect, "Respect: plans consider the preferences of pods; Ignore: they do not")
+	text(&g.minValues, "min-values-policy", install.EnvMinValuesPolicy, install.MinValuesStrict, "if a NodePool's minValues cannot be met, Strict: launch nothing; BestEffort: launch what comes closest")
+	text(&g.scheduler, "scheduler-config", install.EnvSchedulerConfig, "", "JSON or YAML with podTopologySpread.defaultConstraints: the topology spread constraints that the kube-scheduler gives to pods without their own")
 	if err := flags.Parse(args); err != nil {
 		return c, fmt.Errorf("flags: %w", err)
 	}
 	faults := slices.Concat(c.missing(), c.take(g))
 	if flags.NArg() > 0 {
-		faults = append(faults, fmt.Errorf("unexpected argument %q", flags.Arg(0)))
+		faults = append(faults, fmt.Errorf("unexpected argument %q: give flags only", flags.Arg(0)))
 	}
 	if c.PodName == "" {
 		c.PodName, _ = os.Hostname()
@@ -73,7 +74,7 @@ func readConfig(args []string, env func(string) string) (config, error) {
 	return c, errors.Join(faults...)
 }
 
-// missing names the settings without which nothing works.
+// missing names the required settings that are not given, or not valid.
 func (c *config) missing() []error {
 	var faults []error
 	for _, need := range []struct{ value, flag, variable string }{
@@ -91,7 +92,7 @@ func (c *config) missing() []error {
 	return faults
 }
 
-// take checks what is given, and keeps it.
+// take checks and stores the settings.
 func (c *config) take(g given) []error {
 	var faults []error
 	for _, port := range []struct{ value, flag string }{{g.metrics, "metrics-port"}, {g.health, "health-probe-port"}} {

@@ -25,14 +25,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// watched is a kind of object that the world is made of.
+// watched is a kind of object that the world needs.
 type watched struct {
-	what     string // as permissions name it
+	what     string // the resource and its group, as in RBAC rules
 	informer func(keep func(metav1.Object)) cache.SharedIndexInformer
 	list     func(context.Context, metav1.ListOptions) error
 }
 
-// watching says that the kind of example is watched.
+// watching makes a watched kind; example is an object of it.
 func watching[L runtime.Object](what string, from kube.Lister[L], example runtime.Object) watched {
 	return watched{
 		what: what,
@@ -46,8 +46,8 @@ func watching[L runtime.Object](what string, from kube.Lister[L], example runtim
 	}
 }
 
-// watches lists what is watched: the product's own kinds first, and what only
-// matters by its selectors where those do.
+// watches lists the kinds to watch, the product's own first. The kinds that matter
+// only for their selectors are in the list if selectors is true.
 func watches(c *kube.Clients, selectors bool) []watched {
 	core, apps, storage := c.Core.CoreV1(), c.Core.AppsV1(), c.Core.StorageV1()
 	const all = metav1.NamespaceAll
@@ -79,8 +79,8 @@ func watches(c *kube.Clients, selectors bool) []watched {
 	return out
 }
 
-// feed keeps the world up to date by watches and returns when it has seen
-// everything once. Of each object only what is read is kept.
+// feed starts the watches that keep the world up to date. It returns when the world
+// has every object. The keeper drops the fields that nothing reads.
 func feed(ctx context.Context, clients *kube.Clients, w *world.World, selectors bool) error {
 	keeper := translate.NewKeeper()
 	var synced []cache.InformerSynced
@@ -116,10 +116,10 @@ func observe(w *world.World, o any) {
 	}
 }
 
-// preflight finds out, before anything waits for it, whether the cluster has
-// what the daemon needs: a Kubernetes version that it knows, its own kinds, and
-// the right to read all that it watches and the Lease in its own namespace.
-// It returns the version as images are made for it, such as 1.36.
+// preflight checks what the daemon needs of the cluster: a supported Kubernetes
+// version, the product's own kinds, and the rights to list every watched kind and to
+// get the Lease. Without this check a watch would wait for ever, without a message.
+// It returns the minor version, such as 1.36, by which node images are chosen.
 func preflight(ctx context.Context, clients *kube.Clients, namespace string, selectors bool) (string, error) {
 	v, err := clients.Core.Discovery().ServerVersion()
 	if err != nil {
@@ -135,7 +135,7 @@ func preflight(ctx context.Context, clients *kube.Clients, namespace string, sel
 	}
 	_, err = clients.Core.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
 	if apierrors.IsForbidden(err) {
-		return "", fmt.Errorf("not allowed to get lease %s/%s: give the daemon's service account its Role there (the karpenter_daemon resource does): %w",
+		return "", fmt.Errorf("not allowed to get lease %s/%s: give the daemon's service account its Role in that namespace (the karpenter_daemon resource does): %w",
 			namespace, install.LeaseName, err)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -144,7 +144,7 @@ func preflight(ctx context.Context, clients *kube.Clients, namespace string, sel
 	return v.Major + "." + strings.TrimRight(v.Minor, "+"), nil
 }
 
-// readable finds out whether everything that is watched is there and may be read.
+// readable checks that every watched kind exists and may be listed.
 func readable(ctx context.Context, clients *kube.Clients, selectors bool) error {
 	var missing, forbidden []string
 	var refusal error
@@ -160,7 +160,7 @@ func readable(ctx context.Context, clients *kube.Clients, selectors bool) error 
 	}
 	switch {
 	case len(missing) > 0:
-		return fmt.Errorf("the cluster has no %s: install their definitions (the karpenter_daemon resource does)", strings.Join(missing, ", "))
+		return fmt.Errorf("the cluster has no %s: install their CustomResourceDefinitions (the karpenter_daemon resource does)", strings.Join(missing, ", "))
 	case len(forbidden) > 0:
 		return fmt.Errorf("not allowed to list %s: give the daemon's service account its ClusterRole (the karpenter_daemon resource does): %w",
 			strings.Join(forbidden, ", "), refusal)

@@ -67,11 +67,11 @@ func TestWatches_SelectorsOnlyWherePodsAreSpreadByDefault(t *testing.T) {
 	}
 }
 
-// A server that knows no kind answers 404, one that knows and refuses it 403.
+// A server answers 404 for a kind that it does not know, and 403 for one that the client may not list.
 func TestReadable_NamesEveryKindThatIsMissingOrForbidden(t *testing.T) {
 	for status, want := range map[int]string{
 		http.StatusForbidden: "not allowed to list persistentvolumes, csinodes.storage.k8s.io: give the daemon's service account its ClusterRole",
-		http.StatusNotFound:  "the cluster has no persistentvolumes, csinodes.storage.k8s.io: install their definitions",
+		http.StatusNotFound:  "the cluster has no persistentvolumes, csinodes.storage.k8s.io: install their CustomResourceDefinitions",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

@@ -9,14 +9,13 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
 
-// memoryShare is how much of the container's limit the Go runtime may take, in
-// percent. The rest is for what it does not count: the program's own pages and the
-// kernel's buffers.
+// memoryShare is how much of the container's limit the Go runtime may use, in
+// percent. The rest is for memory that the runtime does not count: the pages of the
+// executable and the kernel's buffers.
 const memoryShare = 90
 
-// setMemory tells the Go runtime how much memory there is, so that it collects
-// garbage before the kernel ends the daemon. What the user has set by GOMEMLIMIT
-// stands.
+// setMemory tells the Go runtime the memory limit, so that it collects garbage before
+// the kernel kills the daemon. GOMEMLIMIT wins, if the user has set it.
 func setMemory(env func(string) string) error {
 	limit, err := memoryLimit(env)
 	if err != nil {
@@ -28,8 +27,7 @@ func setMemory(env func(string) string) error {
 	return nil
 }
 
-// memoryLimit is what the runtime is to keep to, in bytes; none is the largest
-// number.
+// memoryLimit is the runtime's limit in bytes; math.MaxInt64 is no limit.
 func memoryLimit(env func(string) string) (int64, error) {
 	text := env(install.EnvMemoryLimit)
 	if text == "" || env("GOMEMLIMIT") != "" {
@@ -37,7 +35,7 @@ func memoryLimit(env func(string) string) (int64, error) {
 	}
 	limit, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || limit <= 0 {
-		return 0, fmt.Errorf("setting $%s is %q: give the container's memory limit in bytes, or leave it out", install.EnvMemoryLimit, text)
+		return 0, fmt.Errorf("setting $%s is %q: give the container's memory limit in bytes, or unset it", install.EnvMemoryLimit, text)
 	}
 	return limit / 100 * memoryShare, nil
 }

@@ -30,12 +30,12 @@ import (
 )
 
 const (
-	poolEvery    = time.Second      // how often NodePools' status is compared with what is
-	collectEvery = 30 * time.Second // how often orphans are looked for
-	rightsEvery  = 30 * time.Second // how often the right to nominate pods is asked for
+	poolEvery    = time.Second      // how often the status of NodePools is brought up to date
+	collectEvery = 30 * time.Second // how often instances without a NodeClaim, and the reverse, are searched
+	rightsEvery  = 30 * time.Second // how often the daemon asks whether it may nominate pods
 )
 
-// daemon is what run has put together.
+// daemon has what run has connected.
 type daemon struct {
 	config  config
 	logger  hclog.Logger
@@ -44,13 +44,13 @@ type daemon struct {
 	kube    *kube.Clients
 	aws     *aws.Clients
 	cluster aws.Cluster
-	minor   string // of Kubernetes, like 1.36
+	minor   string // of Kubernetes, such as 1.36
 	world   *world.World
 	events  record.EventRecorder
 }
 
-// run works until the context ends or something fails that only a restart can
-// mend. A replica that is not elected keeps its world warm.
+// run works until the context ends, or until an error that only a restart can
+// resolve. A replica that is not elected keeps its world up to date meanwhile.
 func run(ctx context.Context, c config) error {
 	d := &daemon{config: c, metrics: telemetry.NewMetrics(version), health: telemetry.NewHealth("starting")}
 	d.logger = hclog.New(&hclog.LoggerOptions{
@@ -84,7 +84,7 @@ func run(ctx context.Context, c config) error {
 	return err
 }
 
-// connect makes the clients and finds out what the cluster is.
+// connect makes the clients, and reads what the daemon must know of the cluster.
 func (d *daemon) connect(ctx context.Context) error {
 	facts, market, err := embedded.Load(d.config.Region)
 	if err != nil {
@@ -100,13 +100,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	if d.minor, err = preflight(ctx, d.kube, d.config.Namespace, d.config.needsSelectors()); err != nil {
 		return err
 	}
-	d.aws, err = aws.New(ctx, aws.Config{Region: d.config.Region, UserAgent: "karpenterd/" + version, Observe: func(call aws.Call) {
-		result := "ok"
-		if call.Err != nil {
-			result = "error"
-		}
-		d.metrics.AWSCall(call.Service, call.Operation, result)
-	}})
+	d.aws, err = aws.New(ctx, aws.Config{Region: d.config.Region, UserAgent: "karpenterd/" + version, Observe: d.metrics.AWSCall})
 	if err != nil {
 		return err
 	}
@@ -125,10 +119,10 @@ func (d *daemon) connect(ctx context.Context) error {
 func explain(err error) error {
 	var refused *aws.UnauthorizedError
 	if errors.As(err, &refused) && refused.Action == "sts:AssumeRoleWithWebIdentity" {
-		return fmt.Errorf("%w: role %q does not let this service account in: correct the role's trust policy, or the service account's annotation %s",
+		return fmt.Errorf("%w: role %q does not trust this service account: correct the role's trust policy, or the service account's annotation %s",
 			err, os.Getenv("AWS_ROLE_ARN"), install.RoleARNAnnotation)
 	}
-	return fmt.Errorf("%w: correct --cluster-name ($%s) or --region ($%s), or let the daemon's role read the cluster",
+	return fmt.Errorf("%w: correct --cluster-name ($%s) or --region ($%s), or allow the daemon's role eks:DescribeCluster on the cluster",
 		err, install.EnvClusterName, install.EnvRegion)
 }
 
@@ -154,10 +148,10 @@ func (d *daemon) work(ctx context.Context) error {
 	defer d.metrics.Leading(false)
 	d.logger.Info("elected")
 	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince}
-	decisions := &loop.Loop{
+	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
 		Actor: &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world},
-	}
+	})
 	rights := func(ctx context.Context, _ time.Time) error {
 		may, err := kube.MayNominate(ctx, d.kube.Core)
 		if err == nil {
@@ -166,7 +160,7 @@ func (d *daemon) work(ctx context.Context) error {
 		return err
 	}
 	if err := rights(ctx, time.Now()); err != nil {
-		d.logger.Warn("not known whether pods may be nominated; it shows with the first", "error", err)
+		d.logger.Warn("could not check whether the daemon may nominate pods; the first nomination will show it", "error", err)
 	}
 	claims := &claim.Controller{
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: recorder,
@@ -177,8 +171,8 @@ func (d *daemon) work(ctx context.Context) error {
 		},
 	}
 	claims.Start()
-	d.countReservations(ctx)
 	classes := d.classes()
+	classes.CountReservations(ctx)
 	unsubscribe := d.world.Subscribe(world.Subscriber{Claim: claims.Enqueue, Class: classes.Enqueue})
 	defer unsubscribe()
 	pools := &pool.Keeper{World: d.world, Pools: d.kube.NodePools}
@@ -190,19 +184,19 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { return collector.Run(ctx, collectEvery) })
 	group.Go(func() error { classes.Run(ctx); return nil })
 	group.Go(func() error { d.interruptions(recorder).Run(ctx); return nil })
-	group.Go(func() error { return every(ctx, rightsEvery, d.logger, "review of the right to nominate pods", rights) })
-	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status", pools.Sync) })
+	group.Go(func() error { return every(ctx, rightsEvery, d.logger, "check of the right to nominate pods", rights) })
+	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status update", pools.Sync) })
 	return group.Wait()
 }
 
-// every calls f now and then at the interval until the context ends; what
-// fails is logged and tried again.
+// every calls f at once and then at the interval, until the context ends. It logs an
+// error and goes on.
 func every(ctx context.Context, interval time.Duration, logger hclog.Logger, what string, f func(context.Context, time.Time) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		if err := f(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			logger.Warn(what+" failed, it is tried again", "error", err)
+			logger.Warn(what+" failed; retrying", "error", err)
 		}
 		select {
 		case <-ctx.Done():

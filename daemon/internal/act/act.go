@@ -1,10 +1,10 @@
 // Package act carries out the decision core's plans against the Kubernetes API.
 //
-// Invariants: every action is safe to repeat, and refuses an object that is not
-// the one decided on (its uid); the answer to every write goes back to the
-// world before Do returns, so that the next decision knows of it. Order: within
-// a plan launches come first, then all nominations, and only then the taints
-// that the nominated pods wait for.
+// Invariants: every action is safe to repeat; an action refuses an object whose uid
+// is not the one in the plan; the answer to every write goes to the world before Do
+// returns, so that the next decision sees it. Order within a plan: launches first,
+// then all nominations, then the rest. So a taint that nominated pods wait for is
+// removed after their nominations.
 package act
 
 import (
@@ -33,14 +33,14 @@ import (
 // bounds them further.
 const parallel = 16
 
-// World takes in the answers and has the objects that actions refer to.
+// World has the objects that actions refer to, and stores the answers to writes.
 type World interface {
 	Observe(object metav1.Object)
 	NodePool(name string) (*v1.NodePool, bool)
 	Node(name string) (*corev1.Node, bool)
 }
 
-// ErrUnknownAction says that the plan has an action that the actor does not know.
+// ErrUnknownAction says that the plan has an action that the Actor does not know.
 var ErrUnknownAction = errors.New("unknown action")
 
 // Actor carries out plans.
@@ -65,7 +65,7 @@ func (a *Actor) Do(ctx context.Context, p plan.Plan) error {
 			rest = append(rest, func() error { return a.cordon(ctx, x) })
 		case plan.Delete:
 			rest = append(rest, func() error { return a.delete(ctx, x) })
-		case plan.Wait: // the loop does
+		case plan.Wait: // package loop waits
 		default:
 			rest = append(rest, func() error { return fmt.Errorf("action %T carry out: %w", x, ErrUnknownAction) })
 		}
@@ -90,7 +90,7 @@ func together(tasks []func() error) error {
 func (a *Actor) launch(ctx context.Context, l plan.Launch) error {
 	pool, ok := a.World.NodePool(l.Pool)
 	if !ok || string(pool.UID) != l.PoolUID {
-		return nil // the pool went in the meantime; the next decision knows
+		return nil // the NodePool is gone since; the next decision sees that
 	}
 	claim, err := a.Claims.Create(ctx, translate.NodeClaim(l, pool, v1.AwaitingPodsTaint()), metav1.CreateOptions{FieldManager: translate.FieldManager})
 	if err != nil {
@@ -119,8 +119,8 @@ func (a *Actor) nominate(ctx context.Context, n plan.Nominate) error {
 	return nil
 }
 
-// bound looks whether a pod that cannot be nominated was bound meanwhile: then it
-// has its place, and nothing has failed.
+// bound checks whether a pod that cannot be nominated is bound since the decision. If
+// so, the pod has a node, and that is no error.
 func (a *Actor) bound(ctx context.Context, namespace, name string, refusal error) (*corev1.Pod, error) {
 	pod, err := a.Core.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -143,8 +143,8 @@ func (a *Actor) release(ctx context.Context, r plan.Release) error {
 	})
 }
 
-// released are the taints without the daemon's own, and with the preferences that
-// come in its place.
+// released returns the taints without those that the action removes (Taint, Lifts),
+// and with those that it adds (Puts).
 func released(r plan.Release, taints []corev1.Taint) []corev1.Taint {
 	is := func(list []cluster.Taint, t corev1.Taint) bool {
 		return slices.ContainsFunc(list, func(x cluster.Taint) bool { return t.Key == x.Key && string(t.Effect) == x.Effect })
@@ -157,7 +157,7 @@ func released(r plan.Release, taints []corev1.Taint) []corev1.Taint {
 	return taints
 }
 
-// cordon keeps new pods off a node that is about to go.
+// cordon keeps new pods off a node that is about to be deleted.
 func (a *Actor) cordon(ctx context.Context, c plan.Cordon) error {
 	node, ok := a.World.Node(c.Node)
 	if !ok || string(node.UID) != c.NodeUID {
@@ -170,7 +170,7 @@ func (a *Actor) cordon(ctx context.Context, c plan.Cordon) error {
 	return a.patchNode(ctx, node, body)
 }
 
-// patchNode changes the node. A conflict is left to the next decision.
+// patchNode changes the node. After a conflict the next decision tries again.
 func (a *Actor) patchNode(ctx context.Context, node *corev1.Node, body map[string]any) error {
 	got, err := a.Core.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, mustJSON(body), metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err = ignoreGone(err); err != nil || got.Name == "" {
@@ -194,8 +194,8 @@ func (a *Actor) delete(ctx context.Context, d plan.Delete) error {
 	return nil
 }
 
-// ignoreGone drops the errors that say that the object decided on is no more:
-// the next decision is made without it.
+// ignoreGone drops errors which say that the object of the decision is gone or has
+// changed: the next decision sees that.
 func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil

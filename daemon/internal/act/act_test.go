@@ -28,7 +28,7 @@ func (w *world) Observe(object metav1.Object)          { w.node = object.(*corev
 func (w *world) NodePool(string) (*v1.NodePool, bool)  { return nil, false }
 func (w *world) Node(name string) (*corev1.Node, bool) { return w.node, w.node.Name == name }
 
-// actor acts on an API that has the node.
+// actor makes an Actor, and a world and an API server that have one node.
 func actor(t *testing.T) (*Actor, *world) {
 	t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{"a": "1"}}}
@@ -90,7 +90,7 @@ func TestRelease_PutsAndLiftsPreferences(t *testing.T) {
 	}
 }
 
-func TestNominate_SaysWhereItIsForbiddenAndStillReleases(t *testing.T) {
+func TestNominate_SaysThatItIsForbiddenAndStillReleases(t *testing.T) {
 	a, w := actor(t)
 	api := fake.NewClientset(w.node.DeepCopy())
 	api.PrependReactor("patch", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
@@ -102,14 +102,14 @@ func TestNominate_SaysWhereItIsForbiddenAndStillReleases(t *testing.T) {
 		plan.Nominate{Pod: "default/p", PodUID: "u", Node: "n"}, plan.Release{Node: "n", NodeUID: "u", Taint: awaiting},
 	}})
 	if !errors.Is(err, kube.ErrMayNotNominate) {
-		t.Errorf("error %v, want one that says what is missing", err)
+		t.Errorf("error %v, want ErrMayNotNominate", err)
 	}
 	if got := keys(w.node); slices.Contains(got, v1.TaintAwaitingPods) {
 		t.Errorf("the node is kept for pods that cannot be nominated: taints %v", got)
 	}
 }
 
-// unknown is an action that nobody carries out.
+// unknown is an action that no case of Do is for.
 type unknown struct{ plan.Action }
 
 func TestDo_AnUnknownActionIsAFailure(t *testing.T) {
@@ -119,7 +119,7 @@ func TestDo_AnUnknownActionIsAFailure(t *testing.T) {
 	}
 }
 
-// pods is a world that takes in pods only.
+// pods is a world that stores pods only.
 type pods struct {
 	*world
 	seen []*corev1.Pod
@@ -132,7 +132,7 @@ func TestNominate_OfAPodThatWasBoundMeanwhileIsNoFailure(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "u"}, Spec: corev1.PodSpec{NodeName: node}}
 		client := fake.NewClientset(pod)
 		client.PrependReactor("patch", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
-			// As the API server puts it.
+			// The text of the API server.
 			refusal := field.Forbidden(field.NewPath("status", "nominatedNodeName"), "may not be set on pods that are already bound to a node")
 			return true, nil, apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", field.ErrorList{refusal})
 		})

@@ -17,16 +17,15 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// settled is how old an instance or NodeClaim must be before its other half is
-// missed: EC2's listings lag behind.
-const settled = 30 * time.Second
+// listingLag is how long EC2's listings may be behind. Until an instance or a launch
+// is that old, the Collector does not act on what a listing lacks.
+const listingLag = 30 * time.Second
 
-// Collector ends what lost its other half: instances that no NodeClaim owns and
-// NodeClaims whose instance is gone. It also sees which instances have outlived
-// their capacity reservation.
+// Collector terminates instances that no NodeClaim owns, and deletes NodeClaims whose
+// instance is gone. It also finds the instances whose capacity reservation has ended.
 //
-// Ending an instance takes two independent signals: the world has no NodeClaim
-// of its uid in two sweeps, and the API server itself says so when asked.
+// To terminate an instance takes two independent signals: in two sweeps the world has
+// no NodeClaim with the uid in its tag, and then the API server has none either.
 type Collector struct {
 	*Controller
 	suspects map[string]bool // instances without a NodeClaim in the last sweep
@@ -42,13 +41,13 @@ func (c *Collector) Run(ctx context.Context, every time.Duration) error {
 			return nil
 		case <-ticker.C:
 			if err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
-				c.Logger.Warn("sweep for orphans failed, it is tried again", "error", err)
+				c.Logger.Warn("sweep for orphans failed; retrying", "error", err)
 			}
 		}
 	}
 }
 
-// Sweep looks once.
+// Sweep compares instances and NodeClaims once.
 func (c *Collector) Sweep(ctx context.Context) error {
 	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagClusterName: c.Cluster.Name, awsspec.TagNodeClaimUID: "*"})
 	if err != nil {
@@ -64,7 +63,7 @@ func (c *Collector) Sweep(ctx context.Context) error {
 	for _, i := range instances {
 		there[i.ID] = true
 		claim := byUID[i.Tags[awsspec.TagNodeClaimUID]]
-		if i.Gone() || c.Now().Sub(i.LaunchTime) < settled {
+		if i.Gone() || c.Now().Sub(i.LaunchTime) < listingLag {
 			continue
 		}
 		if owns(claim, i) {
@@ -83,7 +82,8 @@ func (c *Collector) Sweep(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// owns says whether the instance is the claim's, or may still become it.
+// owns reports whether the instance belongs to the claim, or may still do so: a launch
+// is not recorded yet, or a deletion handles all instances of the claim.
 func owns(claim *v1.NodeClaim, i aws.Instance) bool {
 	if claim == nil {
 		return false
@@ -92,7 +92,7 @@ func owns(claim *v1.NodeClaim, i aws.Instance) bool {
 		claim.Status.ProviderID == awsspec.ProviderID(i.Zone, i.ID)
 }
 
-// collect ends the instance if the API server agrees that nothing owns it.
+// collect terminates the instance if the API server agrees that nothing owns it.
 func (c *Collector) collect(ctx context.Context, i aws.Instance) error {
 	live, err := c.Claims.Get(ctx, i.Tags[awsspec.TagNodeClaim], metav1.GetOptions{})
 	switch {
@@ -102,14 +102,14 @@ func (c *Collector) collect(ctx context.Context, i aws.Instance) error {
 	case string(live.UID) == i.Tags[awsspec.TagNodeClaimUID] && owns(live, i):
 		return nil
 	}
-	c.Logger.Warn("end instance that no nodeclaim owns", "instance", i.ID, "nodeclaim", i.Tags[awsspec.TagNodeClaim])
+	c.Logger.Warn("terminate instance that no nodeclaim owns", "instance", i.ID, "nodeclaim", i.Tags[awsspec.TagNodeClaim])
 	return c.Cloud.Terminate(ctx, i.ID)
 }
 
 // missed deletes a NodeClaim whose instance is gone.
 func (c *Collector) missed(ctx context.Context, claim *v1.NodeClaim, there map[string]bool) error {
 	launched := claim.DeepCopy().Conditions().Get(v1.ConditionLaunched)
-	if !launched.IsTrue() || claim.DeletionTimestamp != nil || c.Now().Sub(launched.LastTransitionTime.Time) < settled {
+	if !launched.IsTrue() || claim.DeletionTimestamp != nil || c.Now().Sub(launched.LastTransitionTime.Time) < listingLag {
 		return nil
 	}
 	_, id, err := awsspec.ParseProviderID(claim.Status.ProviderID)
@@ -127,9 +127,9 @@ func (c *Collector) missed(ctx context.Context, claim *v1.NodeClaim, there map[s
 	return c.deleteClaim(ctx, claim)
 }
 
-// releaseReserved takes the NodeClaim and its Node out of a reservation that the
-// instance is no longer in: it has ended, and the machine runs on, on demand. So
-// does Karpenter.
+// releaseReserved relabels a NodeClaim and its Node as on-demand when the capacity
+// reservation of the instance has ended: the instance continues as on-demand. Karpenter
+// does the same.
 func (c *Collector) releaseReserved(ctx context.Context, claim *v1.NodeClaim, i aws.Instance) error {
 	if claim.Labels[label.CapacityType] != label.Reserved || i.CapacityType != aws.CapacityTypeOnDemand || claim.DeletionTimestamp != nil {
 		return nil
@@ -139,8 +139,8 @@ func (c *Collector) releaseReserved(ctx context.Context, claim *v1.NodeClaim, i 
 			label.CapacityType: label.OnDemand, label.Reservation: nil, label.ReservationType: nil, label.ReservationInterruptible: nil,
 		}}})
 	}
-	c.Logger.Info("reservation of a nodeclaim has ended, it goes on as on-demand", "nodeclaim", claim.Name, "reservation", claim.Labels[label.Reservation])
-	// The Node first: the NodeClaim's labels say whether this is to be done.
+	c.Logger.Info("capacity reservation of nodeclaim has ended; the instance continues as on-demand", "nodeclaim", claim.Name, "reservation", claim.Labels[label.Reservation])
+	// The Node first: while the NodeClaim has its label, the next sweep tries again.
 	if node, up := c.World.NodeOf(claim.Status.ProviderID); up {
 		if err := c.patchNode(ctx, node, change(node.UID)); err != nil {
 			return err

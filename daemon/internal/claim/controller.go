@@ -24,11 +24,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// workers is how many NodeClaims are worked on at once. They wait for APIs
-// most of the time.
+// workers is how many NodeClaims are reconciled at the same time. Workers wait for
+// APIs most of the time.
 const workers = 32
 
-// World has the newest objects and takes in the answers to writes.
+// World has the newest objects, and stores the answers to writes.
 type World interface {
 	Observe(object metav1.Object)
 	Forget(object metav1.Object)
@@ -45,7 +45,7 @@ type Scarcity interface {
 	Unavailable(until time.Time, offerings ...catalog.OfferingKey)
 }
 
-// Recorder is told of what people should see.
+// Recorder is told of the events that users should see.
 type Recorder interface {
 	Launched(c *v1.NodeClaim, instanceType, zone, capacityType, instanceID string)
 	LaunchFailed(c *v1.NodeClaim, err error)
@@ -55,7 +55,7 @@ type Recorder interface {
 	Terminated(c *v1.NodeClaim, instanceID string)
 }
 
-// Controller works on NodeClaims.
+// Controller reconciles NodeClaims.
 type Controller struct {
 	Core     kubernetes.Interface
 	Claims   *kube.NodeClaims
@@ -68,7 +68,7 @@ type Controller struct {
 	Now      func() time.Time
 
 	queue     workqueue.TypedRateLimitingInterface[string]
-	templates sync.Map // digests of launch templates that were there a moment ago -> their name
+	templates sync.Map // digest -> name of launch templates that EC2 had when last asked
 }
 
 // Start makes the queue; call it before Enqueue and Run.
@@ -76,7 +76,7 @@ func (c *Controller) Start() {
 	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](200*time.Millisecond, time.Minute))
 }
 
-// Enqueue asks for the NodeClaim to be looked at. It does not block.
+// Enqueue schedules Reconcile for the NodeClaim. It does not block.
 func (c *Controller) Enqueue(name string) { c.queue.Add(name) }
 
 // Run works until the context ends.
@@ -106,10 +106,10 @@ func (c *Controller) next(ctx context.Context) bool {
 	again, err := c.Reconcile(ctx, name)
 	switch {
 	case err != nil && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)):
-		c.queue.AddAfter(name, 100*time.Millisecond) // a newer version is on its way here
+		c.queue.AddAfter(name, 100*time.Millisecond) // a watch event with the newer version is under way
 	case err != nil:
 		if ctx.Err() == nil {
-			c.Logger.Warn("nodeclaim work failed, it is tried again", "nodeclaim", name, "error", err)
+			c.Logger.Warn("nodeclaim reconcile failed; retrying", "nodeclaim", name, "error", err)
 		}
 		c.queue.AddRateLimited(name)
 	default:
@@ -121,8 +121,8 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// Reconcile does the next thing for the NodeClaim and returns when to look
-// again even if nothing changes; zero means not before a change.
+// Reconcile does the next step of the NodeClaim's life. It returns the time to the
+// next call; zero is no call before a change.
 func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration, error) {
 	claim, ok := c.World.NodeClaim(name)
 	if !ok {
@@ -140,7 +140,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 	node, up := c.World.NodeOf(claim.Status.ProviderID)
 	switch {
 	case up && node.DeletionTimestamp != nil:
-		// Somebody deleted the Node: the NodeClaim goes with it.
+		// Somebody deleted the Node: delete the NodeClaim too.
 		return 0, c.deleteClaim(ctx, claim)
 	case !up:
 		return 0, c.awaitNode(ctx, claim)
@@ -152,8 +152,8 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 	return 0, nil
 }
 
-// hold puts our finalizer on a NodeClaim that somebody else has made, before it
-// gets an instance; the answer brings it back here.
+// hold puts the finalizer on a NodeClaim that somebody else has made, before it gets
+// an instance. The answer of the API server schedules the next Reconcile.
 func (c *Controller) hold(ctx context.Context, claim *v1.NodeClaim) error {
 	got, err := c.Claims.Patch(ctx, claim.Name, types.MergePatchType, patch(map[string]any{"metadata": map[string]any{
 		"uid": claim.UID, "resourceVersion": claim.ResourceVersion,
@@ -166,7 +166,7 @@ func (c *Controller) hold(ctx context.Context, claim *v1.NodeClaim) error {
 	return nil
 }
 
-// deleteClaim asks the API to delete exactly this NodeClaim.
+// deleteClaim deletes exactly this NodeClaim, and not another one of its name.
 func (c *Controller) deleteClaim(ctx context.Context, claim *v1.NodeClaim) error {
 	uid := claim.UID
 	err := c.Claims.Delete(ctx, claim.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
@@ -179,7 +179,7 @@ func (c *Controller) deleteClaim(ctx context.Context, claim *v1.NodeClaim) error
 	return nil
 }
 
-// writeStatus stores the status of want and tells the world.
+// writeStatus writes the status of want, and passes the answer to the world.
 func (c *Controller) writeStatus(ctx context.Context, want *v1.NodeClaim) error {
 	got, err := c.Claims.UpdateStatus(ctx, want, metav1.UpdateOptions{FieldManager: translate.FieldManager})
 	if err != nil {
@@ -201,8 +201,8 @@ func (c *Controller) patchMeta(ctx context.Context, claim *v1.NodeClaim, labels,
 	return got, nil
 }
 
-// metaPatch merges labels and annotations. What is empty is left out: null
-// would remove what the object has.
+// metaPatch is a merge patch of labels and annotations. An empty map is left out: as
+// null it would remove all labels or annotations of the object.
 func metaPatch(uid types.UID, labels, annotations map[string]string) []byte {
 	meta := map[string]any{"uid": uid}
 	if len(labels) > 0 {

@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// drainPoll is how often a drain that waits is looked at again without a
-	// change; a PodDisruptionBudget gives no event when it opens.
+	// drainPoll is how often a drain that waits tries again without a change. There is
+	// no event when a PodDisruptionBudget allows evictions again.
 	drainPoll = time.Second
-	// stuck is how long after its own grace period a terminating pod holds a
-	// drain: its kubelet is gone.
+	// stuck is how long a drain waits for a pod after the pod's grace period. After that
+	// time its kubelet does not work any more.
 	stuck = time.Minute
 )
 
-// drain empties the node through the eviction API, so that PodDisruptionBudgets
-// hold, in Karpenter's order: ordinary pods, DaemonSets' pods, critical pods,
-// critical DaemonSets' pods, each group when the one before is gone. After the
-// deadline pods are deleted whatever their budget says.
+// drain evicts the pods of the node through the eviction API, which respects
+// PodDisruptionBudgets. The order is Karpenter's: pods, pods of DaemonSets, critical
+// pods, critical pods of DaemonSets; each group when the one before is gone. After the
+// deadline pods are deleted in spite of their budgets.
 func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node, deadline time.Time) (again time.Duration, done bool, err error) {
 	if err := c.markDisrupted(ctx, node); err != nil {
 		return 0, false, err
@@ -54,7 +54,7 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 		}
 		why, err := c.evict(ctx, p, deadline)
 		if err != nil {
-			faults = append(faults, err) // the others go all the same
+			faults = append(faults, err) // the other pods are evicted nevertheless
 			continue
 		}
 		if why != "" {
@@ -77,7 +77,7 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 	return drainPoll, false, nil
 }
 
-// markDisrupted keeps new pods away and takes the node out of load balancers.
+// markDisrupted keeps new pods off the node, and removes it from load balancers.
 func (c *Controller) markDisrupted(ctx context.Context, node *corev1.Node) error {
 	body := translate.Cordon(node)
 	if body == nil {
@@ -86,8 +86,9 @@ func (c *Controller) markDisrupted(ctx context.Context, node *corev1.Node) error
 	return c.patchNode(ctx, node, patch(body))
 }
 
-// evictable says whether the drain has to wait for the pod: it runs, is not
-// bound to this very node, and would not stay by its own wish.
+// evictable reports whether the drain has to evict the pod and wait for it: the pod is
+// not finished, not a static pod, does not tolerate the disruption taint, and is not
+// stuck in termination.
 func evictable(p *corev1.Pod, now time.Time) bool {
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return false
@@ -113,8 +114,8 @@ func tier(p *corev1.Pod) int {
 	return n
 }
 
-// evict asks for the pod to go. The text says what it waits for; "" where it is
-// on its way.
+// evict evicts the pod, or deletes it after the deadline. The text says why the pod
+// cannot be evicted yet; "" if it is terminating.
 func (c *Controller) evict(ctx context.Context, p *corev1.Pod, deadline time.Time) (string, error) {
 	now := c.Now()
 	grace := int64(30)
@@ -128,7 +129,7 @@ func (c *Controller) evict(ctx context.Context, p *corev1.Pod, deadline time.Tim
 		return "", nil
 	}
 	if protected(p, now) {
-		return "annotation " + v1.AnnotationDoNotDisrupt + " holds it", nil
+		return "annotation " + v1.AnnotationDoNotDisrupt + " blocks the eviction", nil
 	}
 	uid := p.UID
 	err := c.Core.CoreV1().Pods(p.Namespace).EvictV1(ctx, &policyv1.Eviction{
@@ -141,13 +142,14 @@ func (c *Controller) evict(ctx context.Context, p *corev1.Pod, deadline time.Tim
 	case apierrors.IsTooManyRequests(err):
 		return "a PodDisruptionBudget allows no eviction now", nil
 	case apierrors.IsInternalError(err):
-		return "more than one PodDisruptionBudget selects it", nil
+		return "more than one PodDisruptionBudget selects the pod, which the eviction API refuses: keep one of them", nil
 	}
 	return "", fmt.Errorf("pod %s/%s evict: %w", p.Namespace, p.Name, err)
 }
 
-// protected reads the annotation as Karpenter does: "true" holds for ever, a
-// positive duration from the pod's start on; anything else does not hold.
+// protected reads the annotation as Karpenter does: "true" protects the pod for ever,
+// a positive duration protects it that long after its start, and anything else does not
+// protect it.
 func protected(p *corev1.Pod, now time.Time) bool {
 	text := p.Annotations[v1.AnnotationDoNotDisrupt]
 	if text == v1.LabelTrue {

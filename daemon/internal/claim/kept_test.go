@@ -13,8 +13,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate/filltest"
 )
 
-// A drain decides the same of what is kept of a pod.
-func TestDrain_DecidesTheSameOfWhatIsKept(t *testing.T) {
+// A drain decides the same for reduced pods (translate.Keeper) as for whole ones.
+func TestDrain_DecidesTheSameForReducedPods(t *testing.T) {
 	k, now := translate.NewKeeper(), time.Unix(1001, 0)
 	decisions := func(p *corev1.Pod) []any {
 		grace := int64(30)
@@ -43,9 +43,9 @@ func TestDrain_DecidesTheSameOfWhatIsKept(t *testing.T) {
 	}
 }
 
-// Registration and initialization see the same in what is kept of a node, and
-// write back the same lists.
-func TestRegister_SeesTheSameInWhatIsKept(t *testing.T) {
+// Registration and initialization read the same in a reduced node as in the whole one,
+// and write back the same lists.
+func TestRegister_ReadsTheSameInReducedNodes(t *testing.T) {
 	k, claim := translate.NewKeeper(), &v1.NodeClaim{}
 	claim.Spec.StartupTaints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
 	claim.Spec.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("1")}

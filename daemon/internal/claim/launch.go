@@ -18,11 +18,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// scarce is how long an offering without capacity is left out of plans, as
+// scarce is how long plans leave out an offering without capacity; as long as
 // Karpenter does.
 const scarce = 3 * time.Minute
 
-// Cloud is what the life of a NodeClaim needs of AWS.
+// Cloud is the part of package aws that a Controller uses.
 type Cloud interface {
 	EnsureLaunchTemplate(ctx context.Context, t awsspec.LaunchTemplate) (name string, err error)
 	Launch(ctx context.Context, r aws.LaunchRequest) (aws.Launched, error)
@@ -31,19 +31,21 @@ type Cloud interface {
 	Terminate(ctx context.Context, ids ...string) error
 }
 
-// launch gets the NodeClaim its instance, exactly one, whatever happens to the
-// daemon or to answers on their way:
+// launch launches exactly one instance for the NodeClaim, even if the daemon restarts
+// or an answer gets lost:
 //
-//  1. The attempt and the digest of its request are on the NodeClaim before the call.
-//  2. Whoever finds an attempt there looks for its instance by tag first.
-//  3. The same attempt with the same request has the same client token, so EC2
-//     answers it with the same instance.
-//  4. Only a request that has changed, with no instance found, is a new attempt.
+//  1. It writes the attempt and the digest of the request on the NodeClaim before the
+//     call.
+//  2. If the NodeClaim has an attempt, it first looks for the instance by tag.
+//  3. The same attempt with the same request has the same client token, so EC2 answers
+//     with the same instance.
+//  4. Only if no instance is found and the request has changed, it begins a new
+//     attempt.
 func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	order, err := c.order(claim)
 	if errors.Is(err, errReservationEnded) {
 		c.Recorder.LaunchFailed(claim, err)
-		return 0, c.deleteClaim(ctx, claim) // its pods are planned for anew
+		return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods
 	}
 	if err != nil {
 		return c.launchFailed(ctx, claim, err)
@@ -71,10 +73,10 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 	case errors.As(err, &scarcity):
 		c.report(scarcity.Offerings)
 		c.Recorder.LaunchFailed(claim, err)
-		return 0, c.deleteClaim(ctx, claim) // its pods are planned for anew, without these offerings
+		return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods, without these offerings
 	case errors.Is(err, aws.ErrIdempotentParameterMismatch):
-		// An earlier attempt with this token asked for something else and left
-		// no instance that can be found: the next one gets another token.
+		// EC2 knows this token with another request, and no instance was found. The next
+		// attempt has another token.
 		_, err = c.writeAttempt(ctx, claim, attempt+1, order.digest())
 		return 0, err
 	case err != nil:
@@ -95,8 +97,8 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 	return 0, c.launched(ctx, claim, order, launched)
 }
 
-// ensureTemplate asks EC2 about a launch template once; should somebody delete
-// it, the launch says so.
+// ensureTemplate asks EC2 for a launch template only once. If somebody deletes it
+// later, the launch fails with ErrLaunchTemplateNotFound.
 func (c *Controller) ensureTemplate(ctx context.Context, t awsspec.LaunchTemplate) (string, error) {
 	digest := t.Digest()
 	if name, known := c.templates.Load(digest); known {
@@ -134,10 +136,11 @@ func (c *Controller) adopt(ctx context.Context, claim *v1.NodeClaim, order order
 	return false, nil
 }
 
-// boughtAs is how an earlier attempt bought the instance. While it is young, EC2
-// may not show the reservation yet that it cannot be outside of.
+// boughtAs returns the capacity type and reservation of an instance that an earlier
+// attempt launched. EC2 may not show the reservation of a young instance yet. The
+// launch template allows that reservation only, so the request tells it.
 func boughtAs(r aws.LaunchRequest, i aws.Instance, now time.Time) (capacityType, reservation string) {
-	if r.Reservation != "" && now.Sub(i.LaunchTime) < settled {
+	if r.Reservation != "" && now.Sub(i.LaunchTime) < listingLag {
 		return r.CapacityType, r.Reservation
 	}
 	return i.CapacityType, i.Reservation
@@ -154,7 +157,8 @@ func (c *Controller) report(failed []aws.OfferingFailure) {
 	c.Scarcity.Unavailable(c.Now().Add(scarce), keys...)
 }
 
-// launchFailed puts the reason into the status and has it tried again.
+// launchFailed writes the reason to the status, and returns the error so that the
+// launch is tried again.
 func (c *Controller) launchFailed(ctx context.Context, claim *v1.NodeClaim, cause error) (time.Duration, error) {
 	c.Recorder.LaunchFailed(claim, cause)
 	message := cause.Error()
@@ -170,8 +174,8 @@ func (c *Controller) launchFailed(ctx context.Context, claim *v1.NodeClaim, caus
 	return 0, cause
 }
 
-// launched records the instance: labels first, then the status that makes the
-// NodeClaim count as launched.
+// launched records the instance: first the labels, then the status with the condition
+// Launched.
 func (c *Controller) launched(ctx context.Context, claim *v1.NodeClaim, order order, l aws.Launched) error {
 	labels := catalog.Offering{Zone: l.Zone, CapacityType: l.CapacityType, Reservation: l.Reservation}.Labels().Map()
 	labels[label.InstanceType] = l.InstanceType

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
-func TestNotInitialized_NamesTheFirstThingThatIsMissing(t *testing.T) {
+func TestNotInitialized_NamesTheFirstMissingThing(t *testing.T) {
 	c := &v1.NodeClaim{}
 	c.Spec.StartupTaints = []corev1.Taint{v1.AwaitingPodsTaint()}
 	c.Spec.Resources.Requests = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
@@ -52,7 +52,7 @@ func TestDrain_OrderIsKarpenters(t *testing.T) {
 	}
 }
 
-func TestDrain_WaitsForWhatRunsAndNotForWhatStaysOrIsStuck(t *testing.T) {
+func TestDrain_WaitsForRunningPodsAndNotForStaticTolerantOrStuckOnes(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	at := func(d time.Duration) *metav1.Time { x := metav1.NewTime(now.Add(d)); return &x }
 	for name, tc := range map[string]struct {

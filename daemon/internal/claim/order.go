@@ -22,7 +22,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// ClusterFacts is what a machine has to know to join.
+// ClusterFacts is what an instance must know to join the cluster.
 type ClusterFacts struct {
 	Name, Endpoint, ServiceCIDR string
 	CertificateAuthority        []byte // PEM
@@ -35,8 +35,7 @@ type order struct {
 	types    map[string]catalog.InstanceType
 }
 
-// digest identifies the request: a client token must not be used again for
-// another one.
+// digest identifies the request. EC2 refuses a client token with another request.
 func (o order) digest() string {
 	data, err := json.Marshal(struct {
 		Template string
@@ -49,13 +48,13 @@ func (o order) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// order makes the request for the NodeClaim out of its class. The error names
-// what is not ready or does not fit.
+// order makes the request for the NodeClaim from its class. The error names what is
+// missing or not ready.
 func (c *Controller) order(claim *v1.NodeClaim) (order, error) {
 	ref := claim.Spec.NodeClassRef.Name
 	class, ok := c.World.EC2NodeClass(ref)
 	if !ok {
-		return order{}, fmt.Errorf("ec2nodeclass %s does not exist", ref)
+		return order{}, fmt.Errorf("ec2nodeclass %s does not exist: create it", ref)
 	}
 	view, _ := c.World.TypesOf(ref)
 	if !view.Ready {
@@ -66,22 +65,22 @@ func (c *Controller) order(claim *v1.NodeClaim) (order, error) {
 
 // makeOrder is pure.
 func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.InstanceType, facts ClusterFacts) (order, error) {
-	word, err := translate.Claim(claim)
+	translated, err := translate.Claim(claim)
 	if err != nil {
 		return order{}, err
 	}
 	o := order{types: map[string]catalog.InstanceType{}}
-	capacityType := first(word, label.CapacityType, label.OnDemand)
+	capacityType := first(translated, label.CapacityType, label.OnDemand)
 	reservation := ""
 	if capacityType == label.Reserved {
-		if reservation = word.Reservation; reservation == "" {
-			return order{}, fmt.Errorf("nodeclaim %s: capacity type %s needs a requirement on %s", claim.Name, label.Reserved, label.Reservation)
+		if reservation = translated.Reservation; reservation == "" {
+			return order{}, fmt.Errorf("nodeclaim %s: capacity type %s needs a requirement on %s: add one with the reservation's id", claim.Name, label.Reserved, label.Reservation)
 		}
 	}
-	owner := awsspec.Owner{Cluster: facts.Name, NodePool: word.Pool, NodeClass: class.Name}
+	owner := awsspec.Owner{Cluster: facts.Name, NodePool: translated.Pool, NodeClass: class.Name}
 	o.request = aws.LaunchRequest{CapacityType: capacityType, Reservation: reservation, Tags: owner.InstanceTags(class.Spec.Tags, claim.Name, string(claim.UID))}
 	for _, t := range types {
-		overrides := overridesOf(word, class, t, capacityType, reservation)
+		overrides := overridesOf(translated, class, t, capacityType, reservation)
 		if len(overrides) > 0 {
 			o.types[t.Name] = t
 			o.request.Overrides = append(o.request.Overrides, overrides...)
@@ -91,7 +90,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 		return order{}, fmt.Errorf("nodeclaim %s: %s: %w", claim.Name, reservation, errReservationEnded)
 	}
 	if len(o.request.Overrides) == 0 {
-		return order{}, fmt.Errorf("nodeclaim %s: EC2NodeClass %s has no subnet, image and offering for any of its instance types", claim.Name, class.Name)
+		return order{}, fmt.Errorf("nodeclaim %s: EC2NodeClass %s has no subnet, image and offering for any of its instance types: correct the selector terms of the class, or the requirements", claim.Name, class.Name)
 	}
 	slices.SortFunc(o.request.Overrides, func(a, b aws.Override) int {
 		if a.Priority != b.Priority {
@@ -107,9 +106,9 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	return o, err
 }
 
-// overridesOf lists the type in every zone where the NodeClaim may go and the
-// class has a subnet; of several subnets the one with the most free addresses,
-// which the status lists first.
+// overridesOf lists the instance type in every zone that the NodeClaim admits and the
+// class has a subnet in. If a zone has several subnets, it takes the one with the most
+// free addresses, which the status lists first.
 func overridesOf(claim cluster.Claim, class *awsv1.EC2NodeClass, t catalog.InstanceType, capacityType, reservation string) []aws.Override {
 	image, ok := translate.ImageFor(class, t.Labels)
 	if !ok || !claim.Requirements.Admits(label.InstanceType, t.Name) {
@@ -147,8 +146,8 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts ClusterFacts
 ) (awsspec.LaunchTemplate, error) {
 	labels := map[string]string{}
 	maps.Copy(labels, claim.Labels)
-	// A launch writes its instance's labels onto the NodeClaim, and registration
-	// takes them to the Node. Here they would make a retry another request.
+	// A launch writes the labels of its instance on the NodeClaim, and registration copies
+	// them to the Node. In the template they would turn a retry into another request.
 	for _, key := range []string{label.ZoneID, label.Reservation, label.ReservationType, label.ReservationInterruptible} {
 		delete(labels, key)
 	}
@@ -207,7 +206,7 @@ func blockDevices(in []awsv1.BlockDeviceMapping) []awsspec.BlockDevice {
 	return out
 }
 
-// gib rounds up: a volume is never smaller than asked for.
+// gib rounds up: a volume is never smaller than its size in the spec.
 func gib(q resource.Quantity) int64 { return (q.Value() + 1<<30 - 1) >> 30 }
 
 func value[T any](p *T) T {

@@ -152,7 +152,7 @@ func TestMakeOrder_WhatALaunchWroteOntoTheClaimDoesNotChangeTheRequest(t *testin
 	}
 }
 
-// A NodeClaim with a reservation asks EC2 for that one and nothing else.
+// A NodeClaim with a reservation asks EC2 for that reservation and nothing else.
 func TestMakeOrder_GoesIntoItsReservationOnly(t *testing.T) {
 	types := instanceTypes()
 	for _, id := range []string{"cr-1", "cr-2"} {
@@ -186,7 +186,7 @@ func TestMakeOrder_GoesIntoItsReservationOnly(t *testing.T) {
 	}
 }
 
-// It is not tried again for ever: its pods need another node.
+// The launch must not be tried for ever: the pods need another node.
 func TestMakeOrder_SaysThatItsReservationHasEnded(t *testing.T) {
 	claim := nodeClaim(label.Reserved)
 	claim.Spec.Requirements = append(claim.Spec.Requirements, v1.Requirement{Key: label.Reservation, Operator: corev1.NodeSelectorOpIn, Values: []string{"cr-1"}})
@@ -203,7 +203,7 @@ func TestBoughtAs_AReservationCountsBeforeEC2ShowsIt(t *testing.T) {
 		t.Errorf("a young instance: %s %q", kind, id)
 	}
 	if kind, id := boughtAs(r, young, now.Add(time.Hour)); kind != label.OnDemand || id != "" {
-		t.Errorf("one that has outlived its reservation: %s %q", kind, id)
+		t.Errorf("an instance whose reservation has ended: %s %q", kind, id)
 	}
 	if kind, id := boughtAs(aws.LaunchRequest{CapacityType: label.Spot}, aws.Instance{CapacityType: label.Spot, LaunchTime: now}, now); kind != label.Spot || id != "" {
 		t.Errorf("spot: %s %q", kind, id)

@@ -12,11 +12,11 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
-// awaitNode says in the status that the machine has not joined yet.
+// awaitNode writes in the status that no Node has joined yet.
 func (c *Controller) awaitNode(ctx context.Context, claim *v1.NodeClaim) error {
 	if claim.Conditions().Get(v1.ConditionRegistered).IsTrue() {
-		// It had joined: the Node object was removed under a running machine, or
-		// the machine is gone. Either way nothing of it is usable any more.
+		// The Node had joined. Now somebody has removed the Node object, or the instance is
+		// gone. Both make the NodeClaim useless.
 		return c.deleteClaim(ctx, claim)
 	}
 	want := claim.DeepCopy()
@@ -26,12 +26,12 @@ func (c *Controller) awaitNode(ctx context.Context, claim *v1.NodeClaim) error {
 	return c.writeStatus(ctx, want)
 }
 
-// register takes a machine that has joined into the fleet: finalizer, owner,
-// labels, annotations and taints of the NodeClaim come onto the Node, and only
-// then the taint goes that has kept every pod away.
+// register copies finalizer, owner, labels, annotations and taints of the NodeClaim to
+// the Node that has joined. The same patch removes the taint karpenter.sh/unregistered,
+// which kept every pod away.
 func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) error {
 	if !slices.ContainsFunc(node.Spec.Taints, isUnregistered) && node.Labels[v1.LabelRegistered] != v1.LabelTrue {
-		c.Logger.Warn("node joined without the taint karpenter.sh/unregistered: pods may have landed on it before its labels and taints were set",
+		c.Logger.Warn("node joined without the taint karpenter.sh/unregistered: pods may have been bound to it before its labels and taints were set",
 			"node", node.Name, "nodeclaim", claim.Name)
 	}
 	want := node.DeepCopy()
@@ -65,8 +65,8 @@ func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *co
 			}
 		}
 	}
-	// The resource version makes the replaced lists safe: a change in between is
-	// a conflict, and this is done again on the newer Node.
+	// The patch replaces lists. The resource version makes that safe: after a change by
+	// somebody else it is a conflict, and Reconcile tries again with the newer Node.
 	if err := c.patchNode(ctx, node, patch(map[string]any{
 		"metadata": map[string]any{
 			"uid": node.UID, "resourceVersion": node.ResourceVersion, "finalizers": want.Finalizers,
@@ -89,9 +89,9 @@ func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *co
 
 func isUnregistered(t corev1.Taint) bool { return t.Key == v1.TaintUnregistered }
 
-// initialize says that the node takes pods: it is Ready, its startup taints and
-// the taints of a starting node are gone, and every resource that it was
-// launched for has been reported.
+// initialize sets the condition Initialized as soon as the node can take pods: it is
+// Ready, its startup taints and the taints of a starting node are gone, and it reports
+// every resource that the NodeClaim requests.
 func (c *Controller) initialize(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) error {
 	reason, message := notInitialized(claim, node)
 	want := claim.DeepCopy()
@@ -122,8 +122,8 @@ func ready(node *corev1.Node) bool {
 	})
 }
 
-// notInitialized returns Karpenter's reason for which the node does not count
-// as initialized, or "".
+// notInitialized returns Karpenter's reason why the node is not initialized; "" if it
+// is.
 func notInitialized(claim *v1.NodeClaim, node *corev1.Node) (reason, message string) {
 	if !ready(node) {
 		return v1.ReasonNodeNotReady, "Node status is NotReady"
@@ -146,8 +146,8 @@ func notInitialized(claim *v1.NodeClaim, node *corev1.Node) (reason, message str
 	return "", ""
 }
 
-// ephemeral says whether the taint is one that a starting node has and loses by
-// itself; Karpenter waits for the same ones.
+// ephemeral reports whether the taint is one that a starting node has and loses by
+// itself. Karpenter waits for the same taints.
 func ephemeral(t corev1.Taint) bool {
 	switch t.Key {
 	case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, "node.cloudprovider.kubernetes.io/uninitialized", v1.TaintUnregistered:

@@ -18,10 +18,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// poll is how often an instance on its way out is asked after.
+// poll is how often the state of a terminating instance is read.
 const poll = 2 * time.Second
 
-// terminate empties the node, ends the instance, and lets the objects go.
+// terminate drains the node, terminates the instance, and removes the finalizers of the
+// Node and the NodeClaim.
 func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	if !slices.Contains(claim.Finalizers, v1.FinalizerTermination) {
 		return 0, nil
@@ -53,9 +54,8 @@ func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.D
 	return 0, c.finish(ctx, claim)
 }
 
-// lost says whether the node has stopped answering because its instance is
-// gone: nothing on it can be drained any more, and waiting would only keep its
-// pods from being replaced.
+// lost reports whether the node is not ready because its instance is gone. Then no pod
+// on it can be drained, and waiting would only delay their replacement.
 func (c *Controller) lost(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) (bool, error) {
 	if node == nil || ready(node) {
 		return false, nil
@@ -74,13 +74,13 @@ func (c *Controller) lost(ctx context.Context, claim *v1.NodeClaim, node *corev1
 	return i.Gone(), nil
 }
 
-// deadline is when a drain stops asking; zero means never. It is written on the
-// NodeClaim once, so that a restart does not extend it.
+// deadline is when the drain stops respecting PodDisruptionBudgets; zero is never. It
+// is written on the NodeClaim once, so that a restart does not extend it.
 func (c *Controller) deadline(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, time.Time, error) {
 	if text, ok := claim.Annotations[v1.AnnotationTerminationTimestamp]; ok {
 		t, err := time.Parse(time.RFC3339, text)
 		if err != nil {
-			return nil, t, fmt.Errorf("nodeclaim %s annotation %s: %w", claim.Name, v1.AnnotationTerminationTimestamp, err)
+			return nil, t, fmt.Errorf("nodeclaim %s: annotation %s is %q: give an RFC 3339 time, or remove the annotation: %w", claim.Name, v1.AnnotationTerminationTimestamp, text, err)
 		}
 		return claim, t, nil
 	}
@@ -92,9 +92,8 @@ func (c *Controller) deadline(ctx context.Context, claim *v1.NodeClaim) (*v1.Nod
 	return claim, t, err
 }
 
-// endInstance asks for the end of every instance of the claim and says whether
-// all are gone. An instance that an interrupted launch left without being
-// recorded is found by its tag.
+// endInstance terminates every instance of the claim, and reports whether all are gone.
+// It finds an instance by its tag if a launch was interrupted before it was recorded.
 func (c *Controller) endInstance(ctx context.Context, claim *v1.NodeClaim) (bool, error) {
 	instances, err := c.instancesOf(ctx, claim)
 	if err != nil {
@@ -108,7 +107,7 @@ func (c *Controller) endInstance(ctx context.Context, claim *v1.NodeClaim) (bool
 			continue
 		}
 		if err := c.Cloud.Terminate(ctx, id); err != nil {
-			return false, fmt.Errorf("nodeclaim %s instance %s end: %w", claim.Name, id, err)
+			return false, fmt.Errorf("nodeclaim %s instance %s terminate: %w", claim.Name, id, err)
 		}
 	}
 	want := claim.DeepCopy()
@@ -118,8 +117,8 @@ func (c *Controller) endInstance(ctx context.Context, claim *v1.NodeClaim) (bool
 	return false, nil
 }
 
-// instancesOf lists the instances of the claim that are not terminated, and says
-// of each whether it is on its way out.
+// instancesOf lists the instances of the claim that are not terminated yet. The value
+// is true for an instance that is shutting down.
 func (c *Controller) instancesOf(ctx context.Context, claim *v1.NodeClaim) (map[string]bool, error) {
 	if claim.Status.ProviderID == "" && claim.Annotations[v1.AnnotationLaunchAttempt] == "" {
 		return nil, nil // no launch was ever tried
@@ -145,14 +144,14 @@ func (c *Controller) instancesOf(ctx context.Context, claim *v1.NodeClaim) (map[
 	return ids, nil
 }
 
-// stillThere says whether the recorded instance, which the listing lacks, has
-// not ended. EC2's listings are late: that it does not know an instance that
-// was launched a moment ago means nothing.
+// stillThere reports whether the recorded instance exists although the listing lacks
+// it. EC2's answers lag behind: if EC2 does not know an instance that was launched a
+// moment ago, the instance still counts as existing.
 func (c *Controller) stillThere(ctx context.Context, claim *v1.NodeClaim, id string) (bool, error) {
 	i, err := c.Cloud.Instance(ctx, id)
 	if errors.Is(err, aws.ErrNotFound) {
 		launched := claim.DeepCopy().Conditions().Get(v1.ConditionLaunched)
-		return c.Now().Sub(launched.LastTransitionTime.Time) < settled, nil
+		return c.Now().Sub(launched.LastTransitionTime.Time) < listingLag, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("nodeclaim %s instance %s read: %w", claim.Name, id, err)
@@ -160,7 +159,7 @@ func (c *Controller) stillThere(ctx context.Context, claim *v1.NodeClaim, id str
 	return i.State != "terminated", nil
 }
 
-// removeNode deletes the Node and takes our finalizer off it.
+// removeNode deletes the Node and removes the finalizer from it.
 func (c *Controller) removeNode(ctx context.Context, node *corev1.Node) error {
 	uid := node.UID
 	err := c.Core.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
@@ -185,7 +184,7 @@ func (c *Controller) removeNode(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// finish takes our finalizer off the NodeClaim.
+// finish removes the finalizer from the NodeClaim.
 func (c *Controller) finish(ctx context.Context, claim *v1.NodeClaim) error {
 	live, err := c.Claims.Get(ctx, claim.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && live.UID != claim.UID {

@@ -15,7 +15,7 @@ import (
 // lateCloud is EC2 whose listings show nothing yet.
 type lateCloud struct {
 	Cloud
-	state string // of every instance; empty: it is not known
+	state string // of every instance; empty: EC2 does not know the instance
 }
 
 func (c lateCloud) Instances(context.Context, map[string]string) ([]aws.Instance, error) {

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// Parse never panics; its errors are of the two kinds that the listener tells
-// apart, and each event says what happens to which instance, with no deadline
-// before the event.
+// Parse never panics. Its error is ErrMalformed or ErrUnknown, not both. Each event
+// has a kind and an instance, and no deadline before its time.
 func FuzzParse(f *testing.F) {
 	f.Add(message("aws.ec2", "EC2 Spot Instance Interruption Warning", `{"instance-id":"i-1"}`))
 	f.Add(message("aws.ec2", "EC2 Instance State-change Notification", `{"instance-id":"i-1","state":"Stopping"}`))

@@ -23,21 +23,21 @@ type Queue interface {
 	DeleteMessages(ctx context.Context, url string, receipts ...string) error
 }
 
-// Listener hands the events of a queue on.
+// Listener hands over the events of a queue.
 type Listener struct {
 	Queue Queue
 	Name  string // of the queue
-	// Handle takes the events of one message. Where it fails, the message comes
+	// Handle is called with the events of one message. If it fails, the message comes
 	// again.
 	Handle func(ctx context.Context, events []Event) error
-	// Count is told of every message: a Kind, "ignored" (an event that concerns
-	// nobody), "unknown" or "malformed". nil: nobody counts.
+	// Count is called for every message: with its Kind, "ignored" (no instance is
+	// interrupted), "unknown" or "malformed". It may be nil.
 	Count  func(kind string)
 	Logger hclog.Logger
 }
 
-// Run receives until ctx ends. Errors of the queue are logged and tried again,
-// later each time, up to a minute.
+// Run receives until ctx ends. After an error of the queue it logs the error and
+// tries again, after a pause that doubles up to a minute.
 func (l *Listener) Run(ctx context.Context) {
 	pause := backoffFirst
 	for url := ""; ctx.Err() == nil; {
@@ -50,9 +50,9 @@ func (l *Listener) Run(ctx context.Context) {
 			return
 		}
 		if errors.Is(err, aws.ErrNotFound) {
-			url = "" // deleted, or made anew under another URL
+			url = "" // the queue was deleted, or recreated with another URL
 		}
-		l.Logger.Warn("interruption queue not read", "queue", l.Name, "error", err, "again_in", pause)
+		l.Logger.Warn("interruption queue could not be read; retrying", "queue", l.Name, "error", err, "again_in", pause)
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
@@ -84,7 +84,7 @@ func (l *Listener) once(ctx context.Context, url *string) (err error) {
 	return l.Queue.DeleteMessages(ctx, *url, done...)
 }
 
-// take tells whether the message is done with.
+// take handles a message, and reports whether it may be deleted.
 func (l *Listener) take(ctx context.Context, m aws.Message) bool {
 	events, err := Parse(m.Body)
 	switch {
@@ -97,13 +97,13 @@ func (l *Listener) take(ctx context.Context, m aws.Message) bool {
 	default:
 		l.count(string(events[0].Kind))
 		if err := l.Handle(ctx, events); err != nil {
-			l.Logger.Warn("interruption not handled, the message will come again", "message", m.ID, "kind", events[0].Kind, "error", err)
+			l.Logger.Warn("interruption could not be handled; its message comes again", "message", m.ID, "kind", events[0].Kind, "error", err)
 			return false
 		}
 		return true
 	}
 	if err != nil {
-		l.Logger.Warn("interruption message dropped", "message", m.ID, "error", err)
+		l.Logger.Warn("interruption message ignored and deleted", "message", m.ID, "error", err)
 	}
 	return true
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
-// queue gives one batch or error after the other, then polls in vain.
+// queue returns one batch or error after the other, and then no message.
 type queue struct {
 	batches []any // []aws.Message or error
 	lookups int
@@ -45,7 +45,7 @@ func (q *queue) DeleteMessages(_ context.Context, _ string, receipts ...string) 
 	return nil
 }
 
-// run lets the listener work off the queue.
+// run lets the listener receive everything in the queue.
 func run(t *testing.T, q *queue, handle func([]Event) error) (counted []string) {
 	t.Helper()
 	l := &Listener{
@@ -59,7 +59,7 @@ func run(t *testing.T, q *queue, handle func([]Event) error) (counted []string) 
 		defer close(done)
 		l.Run(ctx)
 	}()
-	time.Sleep(time.Hour) // of the bubble's time
+	time.Sleep(time.Hour) // of the synctest bubble
 	cancel()
 	<-done
 	return counted
@@ -69,7 +69,7 @@ func spot(id string) aws.Message {
 	return aws.Message{ID: id, Receipt: "r-" + id, Body: message("aws.ec2", "EC2 Spot Instance Interruption Warning", `{"instance-id":"`+id+`"}`)}
 }
 
-func TestListener_DeletesOnlyWhatWasTaken(t *testing.T) {
+func TestListener_DeletesOnlyWhatWasHandled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{batches: []any{[]aws.Message{
 			spot("i-1"), spot("i-2"),
@@ -80,7 +80,7 @@ func TestListener_DeletesOnlyWhatWasTaken(t *testing.T) {
 		var taken []string
 		counted := run(t, q, func(events []Event) error {
 			if events[0].InstanceID == "i-2" {
-				return errors.New("the API server is away")
+				return errors.New("the API server does not answer")
 			}
 			taken = append(taken, events[0].InstanceID)
 			return nil

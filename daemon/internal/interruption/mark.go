@@ -22,25 +22,25 @@ type Claims interface {
 	Patch(ctx context.Context, name string, kind types.PatchType, body []byte, options metav1.PatchOptions, subresources ...string) (*v1.NodeClaim, error)
 }
 
-// World has the NodeClaims, and takes in the answers to writes.
+// World has the NodeClaims, and stores the answers to writes.
 type World interface {
 	NodeClaims() []*v1.NodeClaim
 	Observe(object metav1.Object)
 }
 
-// Marker writes onto NodeClaims that their instances go. What follows is decided
-// by the core, which sees the annotation; a restart does not forget it.
+// Marker writes interruptions as annotations of NodeClaims. The decision core reads
+// the annotation and decides what follows. A restart of the daemon does not lose it.
 type Marker struct {
 	World  World
 	Claims Claims
-	// Told is called with each interruption before it is written.
+	// Told is called for each interruption before the annotation is written.
 	Told   func(claim *v1.NodeClaim, kind string, deadline time.Time)
 	Logger hclog.Logger
 	Now    func() time.Time
 }
 
-// Handle marks the NodeClaims of the events' instances. Instances that are not
-// ours are passed over: the queue hears of every instance of the account. It is
+// Handle marks the NodeClaims of the events' instances. It ignores instances without
+// a NodeClaim, because the queue gets events of every instance in the account. It is
 // safe to repeat.
 func (m *Marker) Handle(ctx context.Context, events []Event) error {
 	for _, e := range events {
@@ -59,7 +59,7 @@ func (m *Marker) Handle(ctx context.Context, events []Event) error {
 
 func (m *Marker) mark(ctx context.Context, claim *v1.NodeClaim, e Event) error {
 	if e.Kind == RebalanceRecommendation {
-		m.Logger.Info("EC2 recommends to move away", "nodeclaim", claim.Name, "instance", e.InstanceID)
+		m.Logger.Info("EC2 recommends to replace the instance (rebalance recommendation); the daemon waits for an interruption notice", "nodeclaim", claim.Name, "instance", e.InstanceID)
 		return nil
 	}
 	if _, known := claim.Annotations[v1.AnnotationInterruption]; known || claim.DeletionTimestamp != nil {
@@ -67,7 +67,7 @@ func (m *Marker) mark(ctx context.Context, claim *v1.NodeClaim, e Event) error {
 	}
 	notice := cluster.Interruption{Reason: string(e.Kind), Noticed: m.Now(), Deadline: e.Deadline}
 	if notice.Deadline.IsZero() {
-		notice.Deadline = notice.Noticed // it is going already
+		notice.Deadline = notice.Noticed // the instance is ending already
 	}
 	m.Told(claim, string(e.Kind), notice.Deadline)
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -78,7 +78,7 @@ func (m *Marker) mark(ctx context.Context, claim *v1.NodeClaim, e Event) error {
 	}
 	got, err := m.Claims.Patch(ctx, claim.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // it went in the meantime
+		return nil // the NodeClaim is gone or was replaced
 	}
 	if err != nil {
 		return fmt.Errorf("interruption of nodeclaim %s write: %w", claim.Name, err)

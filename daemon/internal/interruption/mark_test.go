@@ -16,7 +16,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
-// api has one NodeClaim, and notes what is written.
+// api has one NodeClaim, and records the patches.
 type api struct {
 	claim  *v1.NodeClaim
 	fault  error
@@ -76,7 +76,7 @@ func TestMarker_WritesAnInterruptionOnceAndOntoItsOwnClaim(t *testing.T) {
 	}
 }
 
-func TestMarker_AClaimThatWentMeanwhileIsNoFailure(t *testing.T) {
+func TestMarker_AClaimThatIsGoneIsNoFailure(t *testing.T) {
 	warning := Event{Kind: SpotInterrupted, InstanceID: "i-1", Deadline: time.Unix(1120, 0)}
 	claims := schema.GroupResource{Group: v1.Group, Resource: v1.NodeClaimResource}
 	other := errors.New("no connection")

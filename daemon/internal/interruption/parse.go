@@ -12,11 +12,11 @@ import (
 var (
 	// ErrMalformed says that a message is not an event of EventBridge.
 	ErrMalformed = errors.New("malformed message")
-	// ErrUnknown says that a message is an event of a kind that nothing here is for.
+	// ErrUnknown says that a message is an event of a kind that this package does not read.
 	ErrUnknown = errors.New("unknown kind of event")
 )
 
-// Kind is what happens to an instance; the texts are Karpenter's message types.
+// Kind is what happens to an instance. The values are Karpenter's message types.
 type Kind string
 
 // The kinds of events.
@@ -29,19 +29,19 @@ const (
 	InstanceTerminated             Kind = "instance_terminated" // shutting down or terminated
 )
 
-// notice is how long before it takes an instance EC2 warns (EC2 user guide,
-// "Spot Instance interruption notices").
+// notice is how long before the interruption EC2 warns (EC2 user guide, "Spot
+// Instance interruption notices").
 const notice = 2 * time.Minute
 
 // Event is one thing that happens to one instance.
 type Event struct {
 	Kind       Kind
 	InstanceID string
-	Time       time.Time // when the cloud said so
-	Deadline   time.Time // when the instance goes; zero: it need not
+	Time       time.Time // when AWS sent it
+	Deadline   time.Time // when the instance ends; zero: it may go on
 }
 
-// envelope is the part of EventBridge's envelope that is read.
+// envelope has the members of EventBridge's envelope that Parse reads.
 type envelope struct {
 	Source     string          `json:"source"`
 	DetailType string          `json:"detail-type"`
@@ -49,7 +49,7 @@ type envelope struct {
 	Detail     json.RawMessage `json:"detail"`
 }
 
-// detail has the members of all kinds that are read.
+// detail has the members of all kinds of events that Parse reads.
 type detail struct {
 	InstanceID        string `json:"instance-id"`
 	State             string `json:"state"`
@@ -61,8 +61,8 @@ type detail struct {
 	} `json:"affectedEntities"`
 }
 
-// readers reads each kind, by source and detail-type. Source of the names and
-// members: EC2 user guide and AWS Health user guide, "events in EventBridge".
+// readers has a function for each source and detail-type. The names are in the EC2
+// user guide and the AWS Health user guide, "events in EventBridge".
 func readers() map[[2]string]func(at time.Time, d detail) []Event {
 	return map[[2]string]func(time.Time, detail) []Event{
 		{"aws.ec2", "EC2 Spot Instance Interruption Warning"}:                 warned(SpotInterrupted),
@@ -73,9 +73,9 @@ func readers() map[[2]string]func(at time.Time, d detail) []Event {
 	}
 }
 
-// Parse reads a message's body. Events of a known kind that concern nobody (an
-// instance that starts, a health event of another service) give none. Errors:
-// ErrMalformed, ErrUnknown; both mean that another try is no use.
+// Parse reads the body of a message. It returns no event if the message is of a known
+// kind but no instance is interrupted: an instance starts, or a health event is of
+// another service. Errors: ErrMalformed, ErrUnknown; it is no use to try again.
 func Parse(body string) ([]Event, error) {
 	var e envelope
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
@@ -106,7 +106,7 @@ func recommended(at time.Time, d detail) []Event {
 	return []Event{{Kind: RebalanceRecommendation, InstanceID: d.InstanceID, Time: at}}
 }
 
-// stateChanged is about an instance that is going already.
+// stateChanged reads the end of an instance: the deadline is the event itself.
 func stateChanged(at time.Time, d detail) []Event {
 	switch strings.ToLower(d.State) {
 	case "stopping", "stopped":
@@ -121,7 +121,7 @@ func scheduled(at time.Time, d detail) []Event {
 	if d.Service != "EC2" || d.EventTypeCategory != "scheduledChange" {
 		return nil
 	}
-	// Health writes times as HTTP does. Where it says none, now is the safe reading.
+	// AWS Health writes times as RFC 1123 does. Without a time, now is the safe choice.
 	deadline, err := time.Parse(time.RFC1123, d.StartTime)
 	if err != nil || deadline.Before(at) {
 		deadline = at

@@ -50,7 +50,7 @@ func TestParse_ReadsEveryKindOfEvent(t *testing.T) {
 		{name: "stopped", body: state("stopped"), want: []Event{{InstanceStopped, "i-1", at, at}}},
 		{name: "shutting down, in capitals", body: state("Shutting-Down"), want: []Event{{InstanceTerminated, "i-1", at, at}}},
 		{name: "terminated", body: state("terminated"), want: []Event{{InstanceTerminated, "i-1", at, at}}},
-		{name: "an instance that starts concerns nobody", body: state("running")},
+		{name: "an instance that starts is not interrupted", body: state("running")},
 		{
 			name: "scheduled change of two instances, at its time",
 			body: health("EC2", "scheduledChange", "Fri, 02 Jan 2026 05:00:00 GMT"),

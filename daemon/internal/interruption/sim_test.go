@@ -17,7 +17,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/iamsim"
 )
 
-// connect makes a cloud, and clients of a user that may do all.
+// connect makes a simulated AWS, and clients of an administrator.
 func connect(t *testing.T) (*awssim.Cloud, *aws.Clients) {
 	t.Helper()
 	cloud, err := awssim.New(awssim.Options{Region: "us-west-2", Account: "123456789012", SpotNotice: time.Hour})
@@ -43,7 +43,7 @@ func connect(t *testing.T) (*awssim.Cloud, *aws.Clients) {
 	return cloud, clients
 }
 
-// spotInstance launches one.
+// spotInstance launches a spot instance.
 func spotInstance(t *testing.T, cloud *awssim.Cloud, clients *aws.Clients) string {
 	t.Helper()
 	ctx := context.Background()
@@ -71,7 +71,7 @@ func spotInstance(t *testing.T, cloud *awssim.Cloud, clients *aws.Clients) strin
 	return launched.InstanceID
 }
 
-func TestListener_HearsWhatTheRulesLetThrough(t *testing.T) {
+func TestListener_ReceivesWhatTheRulesLetThrough(t *testing.T) {
 	cloud, clients := connect(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -96,15 +96,15 @@ func TestListener_HearsWhatTheRulesLetThrough(t *testing.T) {
 	}
 
 	var mu sync.Mutex
-	var heard []interruption.Event
+	var received []interruption.Event
 	listener := &interruption.Listener{
 		Queue: clients, Name: "lab", Logger: hclog.NewNullLogger(),
 		Handle: func(_ context.Context, events []interruption.Event) error {
 			mu.Lock()
 			defer mu.Unlock()
-			heard = append(heard, events...)
+			received = append(received, events...)
 			kinds := map[interruption.Kind]bool{}
-			for _, e := range heard {
+			for _, e := range received {
 				kinds[e.Kind] = true
 			}
 			if len(kinds) == 4 {
@@ -122,12 +122,12 @@ func TestListener_HearsWhatTheRulesLetThrough(t *testing.T) {
 		interruption.InstanceTerminated:      func(e interruption.Event) bool { return e.Deadline.Equal(e.Time) },
 	}
 	for kind, right := range deadlines {
-		i := slices.IndexFunc(heard, func(e interruption.Event) bool { return e.Kind == kind })
+		i := slices.IndexFunc(received, func(e interruption.Event) bool { return e.Kind == kind })
 		switch {
 		case i < 0:
-			t.Errorf("no %s was heard", kind)
-		case heard[i].InstanceID != id || !right(heard[i]):
-			t.Errorf("%s: %+v", kind, heard[i])
+			t.Errorf("no %s was received", kind)
+		case received[i].InstanceID != id || !right(received[i]):
+			t.Errorf("%s: %+v", kind, received[i])
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Package loop is the daemon's heartbeat: observe, decide, act, record. It is
-// the only caller of the decision core, from one goroutine, so that decisions
-// are made one after the other and each sees the effects of the one before.
+// the only caller of the decision core, from one goroutine. So decisions are made
+// one after the other, and each sees the effects of the one before.
 package loop
 
 import (
@@ -19,27 +19,28 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// gather is how long the loop waits after a change for what comes with it: one
-// write often makes several events within a few milliseconds.
+// gather is how long the loop waits after a change for the changes that come with
+// it: one write often causes several events within a few milliseconds.
 const gather = 10 * time.Millisecond
 
-// WorkLimit is after how many units of work a decision is made in pieces. The
-// demand of the benchmarks, up to 50,000 pods, takes at most 4, and one of them 5
-// to 70 ms at 10,000 pods on one core: so what is decided goes out within a second
-// or so, however many pools, preferences and limits a plan has to go through.
+// WorkLimit bounds one Step, in units of work. A larger decision is made in pieces,
+// and each piece is carried out before the next. The benchmarks with up to 50,000
+// pods need at most 4 units. With 10,000 pods one unit takes 5 to 70 ms on one
+// core. So the first launches go out within about a second, however many pools,
+// preferences and limits a plan has to consider.
 const WorkLimit = 16
 
-// retry is when a plan that could not be carried out in full is made again.
+// retry is the pause before a new plan, when parts of the last one failed.
 const retry = time.Second
 
-// World is where decisions come from.
+// World provides the snapshots to decide on.
 type World interface {
 	Changed() <-chan struct{}
 	Snapshot() (cluster.Snapshot, []error)
 }
 
-// Actor carries plans out. It returns after everything was tried; what failed
-// is in the error and will be decided again.
+// Actor carries out plans. Do returns after it has tried every action. Its error
+// joins what failed; the next decision plans that again.
 type Actor interface {
 	Do(ctx context.Context, p plan.Plan) error
 }
@@ -49,25 +50,37 @@ type Recorder interface {
 	Record(in engine.Input, out engine.Output, took time.Duration)
 }
 
-// Loop holds what is carried from Step to Step.
-type Loop struct {
+// Config is what a Loop works with.
+type Config struct {
 	World    World
 	Actor    Actor
 	Recorder Recorder
-	Policy   engine.Policy // what it says of nominations is changed by Nominate
+	Policy   engine.Policy // its CannotNominate is the start; Loop.Nominate changes the loop's copy
 	Logger   hclog.Logger
-	// WorkLimit bounds each Step (engine.Input); 0 is no limit.
+	// WorkLimit bounds each Step (engine.Input.WorkLimit); 0 is no limit.
 	WorkLimit int
-
-	mu      sync.Mutex
-	pending []func(engine.Memory) engine.Memory
-	memory  engine.Memory
-	poke    chan struct{}
-	once    sync.Once
 }
 
-// Unavailable keeps the offerings out of plans until the time given. Safe for
-// use by many goroutines.
+// Loop makes decisions one after the other, and holds what each Step hands to the
+// next.
+type Loop struct {
+	config Config
+	poke   chan struct{} // receives when a decision is wanted without a change of the world
+
+	mu             sync.Mutex
+	cannotNominate bool
+	pending        []func(engine.Memory) engine.Memory // changes of memory since the last Step
+
+	memory engine.Memory // only step uses it
+}
+
+// New makes a Loop; Run starts it.
+func New(c Config) *Loop {
+	return &Loop{config: c, poke: make(chan struct{}, 1), cannotNominate: c.Policy.CannotNominate}
+}
+
+// Unavailable keeps the offerings out of plans until the given time. It is safe
+// for concurrent use.
 func (l *Loop) Unavailable(until time.Time, offerings ...catalog.OfferingKey) {
 	l.mu.Lock()
 	l.pending = append(l.pending, func(m engine.Memory) engine.Memory { return m.WithUnavailable(until, offerings...) })
@@ -75,14 +88,14 @@ func (l *Loop) Unavailable(until time.Time, offerings ...catalog.OfferingKey) {
 	l.decide()
 }
 
-// Nominate says whether pods may be nominated for nodes. Where that is not what
-// it was, the log says so and a decision is made at once. Run finds out by itself
-// when a nomination is refused. Safe for use by many goroutines.
+// Nominate tells the loop whether the daemon may nominate pods for nodes. If that
+// has changed, the loop logs it and makes a decision at once. Run itself notices
+// when the API server refuses a nomination. It is safe for concurrent use.
 func (l *Loop) Nominate(may bool) {
 	l.mu.Lock()
-	changed := l.Policy.CannotNominate == may
+	changed := l.cannotNominate == may
 	if changed {
-		l.Policy.CannotNominate = !may
+		l.cannotNominate = !may
 		l.pending = append(l.pending, engine.Memory.PlanAnew)
 	}
 	l.mu.Unlock()
@@ -90,28 +103,23 @@ func (l *Loop) Nominate(may bool) {
 	case !changed:
 		return
 	case may:
-		l.Logger.Info("pods are nominated for nodes again")
+		l.config.Logger.Info("pods are nominated for nodes again")
 	default:
-		l.Logger.Warn("pods are not nominated for nodes, so the scheduler places them by its own scoring: plans need more nodes", "error", kube.ErrMayNotNominate)
+		l.config.Logger.Warn("pods are not nominated for nodes: the kube-scheduler places them by its own scoring, and plans need more nodes", "error", kube.ErrMayNotNominate)
 	}
 	l.decide()
 }
 
-// decide has a decision made soon.
+// decide asks Run for a decision.
 func (l *Loop) decide() {
 	select {
-	case l.channel() <- struct{}{}:
+	case l.poke <- struct{}{}:
 	default:
 	}
 }
 
-func (l *Loop) channel() chan struct{} {
-	l.once.Do(func() { l.poke = make(chan struct{}, 1) })
-	return l.poke
-}
-
-// Run decides until the context ends: after every change, and when the plan
-// before asked for it.
+// Run decides until the context ends: after every change, and at the time that
+// the last plan asked for.
 func (l *Loop) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -119,8 +127,8 @@ func (l *Loop) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-l.World.Changed():
-		case <-l.channel():
+		case <-l.config.World.Changed():
+		case <-l.poke:
 		case <-timer.C:
 		}
 		select {
@@ -136,23 +144,24 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// step makes one decision, carries it out, and returns when the next is due. Of a
-// plan that is still being made that is at once.
+// step makes one decision, carries it out, and returns when the next is due. A
+// plan that is not complete is continued at once.
 func (l *Loop) step(ctx context.Context) time.Time {
-	snapshot, faults := l.World.Snapshot()
+	snapshot, faults := l.config.World.Snapshot()
 	for _, fault := range faults {
-		l.Logger.Error("left out of decisions", "error", fault)
+		l.config.Logger.Error("an object is left out of decisions", "error", fault)
 	}
 	l.mu.Lock()
 	for _, f := range l.pending {
 		l.memory = f(l.memory)
 	}
 	l.pending = nil
-	policy := l.Policy
+	policy := l.config.Policy
+	policy.CannotNominate = l.cannotNominate
 	l.mu.Unlock()
 
 	in := engine.Input{
-		Snapshot: snapshot, Memory: l.memory, Policy: policy, Now: time.Now(), WorkLimit: l.WorkLimit,
+		Snapshot: snapshot, Memory: l.memory, Policy: policy, Now: time.Now(), WorkLimit: l.config.WorkLimit,
 		Seed: rand.Uint64(), //nolint:gosec // names need to differ, not to be secret
 	}
 	out := engine.Step(in)
@@ -169,7 +178,7 @@ func (l *Loop) step(ctx context.Context) time.Time {
 		l.Nominate(false)
 	}
 	if err != nil && ctx.Err() == nil {
-		l.Logger.Warn("plan carried out in part, it is made again", "error", err)
+		l.config.Logger.Warn("parts of the plan failed; a new plan follows", "error", err)
 		l.memory = l.memory.PlanAnew()
 		if again := time.Now().Add(retry); next.IsZero() || again.Before(next) || !out.Trace.Complete {
 			next = again
@@ -178,16 +187,16 @@ func (l *Loop) step(ctx context.Context) time.Time {
 	return next
 }
 
-// act carries the plan out and records it at the same time: to tell of a large
-// plan takes longer than its first NodeClaim should wait. Both are done when it
-// returns, so that records keep the order of the decisions.
+// act carries out the plan and records it at the same time: recording a large
+// plan takes longer than its first NodeClaim should wait. act returns when both
+// are done, so that records keep the order of the decisions.
 func (l *Loop) act(ctx context.Context, in engine.Input, out engine.Output) error {
-	took, told := time.Since(in.Now), make(chan struct{})
+	took, recorded := time.Since(in.Now), make(chan struct{})
 	go func() {
-		defer close(told)
-		l.Recorder.Record(in, out, took)
+		defer close(recorded)
+		l.config.Recorder.Record(in, out, took)
 	}()
-	err := l.Actor.Do(ctx, out.Plan)
-	<-told
+	err := l.config.Actor.Do(ctx, out.Plan)
+	<-recorded
 	return err
 }

@@ -23,24 +23,24 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// stage is the World, the Actor and the Recorder of a loop. Its launches become
-// NodeClaims, unless acting fails.
+// stage is the World, the Actor and the Recorder of a loop. A launch becomes a
+// NodeClaim, unless Do fails.
 type stage struct {
 	t        *testing.T
 	changed  chan struct{}
 	snapshot cluster.Snapshot
-	fail     int   // so many times
-	fault    error // how; nil: in some way
+	fail     int   // how often Do fails
+	fault    error // what Do returns then; nil: some error
 
-	acting, recorded chan struct{} // where not nil: Record waits for the first, and closes the second
+	acting, recorded chan struct{} // if not nil: Record waits for the first, and closes the second
 	log              []string
 	outs             []engine.Output
 	at               []time.Time
 	launchedFor      map[string]int
 }
 
-// newStage has nine pending pods, room for four of them on the one node that
-// the pool tried first may have, and another pool.
+// newStage has nine pending pods and two pools. The pool that is tried first may
+// have one node, which holds four of the pods.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	size := quantity.Resources{MilliCPU: 4000, MemoryBytes: 16 << 30, EphemeralBytes: 20 << 30, PodSlots: 30}
@@ -83,7 +83,7 @@ func (s *stage) Do(_ context.Context, p plan.Plan) error {
 		if s.fault != nil {
 			return s.fault
 		}
-		return errors.New("the API server is away")
+		return errors.New("the API server does not answer")
 	}
 	var claims []cluster.Claim
 	for _, a := range p.Actions {
@@ -114,12 +114,12 @@ func (s *stage) Record(_ engine.Input, out engine.Output, _ time.Duration) {
 	s.outs, s.at = append(s.outs, out), append(s.at, time.Now())
 }
 
-// run lets the loop run for so long.
+// run runs the loop for the given time.
 func (s *stage) run(workLimit int, during time.Duration) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), during)
 	defer cancel()
-	l := &loop.Loop{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger(), WorkLimit: workLimit}
+	l := loop.New(loop.Config{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger(), WorkLimit: workLimit})
 	if err := l.Run(ctx); err != nil {
 		s.t.Error(err)
 	}
@@ -170,13 +170,13 @@ func TestLoop_PlansAnewAfterAWhileWhereAPrefixCouldNotBeCarriedOut(t *testing.T)
 	})
 }
 
-// Telling of a large plan takes longer than its first NodeClaim should wait; the
+// Recording a large plan takes longer than its first NodeClaim should wait. The
 // next decision waits for both.
-func TestLoop_ActsWhileItTells(t *testing.T) {
+func TestLoop_ActsWhileItRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.acting, s.recorded = make(chan struct{}), make(chan struct{})
-		s.run(0, time.Second) // one that told before it acted, or acted before it told, would wait for ever
+		s.run(0, time.Second) // a loop that did one after the other would wait for ever
 		s.wantEachPodLaunchedForOnce()
 		if len(s.log) != len(s.outs) {
 			t.Errorf("%d Steps carried out, %d recorded", len(s.log), len(s.outs))
@@ -184,14 +184,14 @@ func TestLoop_ActsWhileItTells(t *testing.T) {
 	})
 }
 
-func TestLoop_PlansWithoutNominationsOnceTheyAreForbiddenAndSaysSoOnce(t *testing.T) {
+func TestLoop_PlansWithoutNominationsOnceTheyAreForbiddenAndLogsItOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.fail, s.fault = 2, fmt.Errorf("pod default/web-0 nominate: %w", kube.ErrMayNotNominate)
 		var log bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		l := &loop.Loop{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.New(&hclog.LoggerOptions{Output: &log})}
+		l := loop.New(loop.Config{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
 		if err := l.Run(ctx); err != nil {
 			t.Error(err)
 		}
@@ -199,19 +199,19 @@ func TestLoop_PlansWithoutNominationsOnceTheyAreForbiddenAndSaysSoOnce(t *testin
 			t.Errorf("%d plans; the first should nominate, the second not", len(s.outs))
 		}
 		if got := strings.Count(log.String(), "pods are not nominated"); got != 1 {
-			t.Errorf("said %d times, want once:\n%s", got, log.String())
+			t.Errorf("logged %d times, want once:\n%s", got, log.String())
 		}
 	})
 }
 
-func TestLoop_DecidesAtOnceWhenTheRightToNominateComesOrGoesAndSaysSoOnce(t *testing.T) {
+func TestLoop_DecidesAtOnceWhenTheRightToNominateComesOrGoesAndLogsItOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
-		s.snapshot, _ = cluster.New(cluster.Objects{}) // nothing else asks for decisions
+		s.snapshot, _ = cluster.New(cluster.Objects{}) // so nothing else asks for decisions
 		var log bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		l := &loop.Loop{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.New(&hclog.LoggerOptions{Output: &log})}
+		l := loop.New(loop.Config{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
 		done := make(chan error)
 		go func() { done <- l.Run(ctx) }()
 		for _, may := range []bool{true, false, false, true, true, false} {
@@ -229,7 +229,7 @@ func TestLoop_DecidesAtOnceWhenTheRightToNominateComesOrGoesAndSaysSoOnce(t *tes
 			t.Errorf("plans without nominations: %v, want %v", unnominated, want)
 		}
 		if not, again := strings.Count(log.String(), "pods are not nominated"), strings.Count(log.String(), "pods are nominated for nodes again"); not != 2 || again != 1 {
-			t.Errorf("said %d times that they are not nominated and %d times that they are again, want twice and once:\n%s", not, again, log.String())
+			t.Errorf("logged %d times that pods are not nominated and %d times that they are again, want 2 and 1:\n%s", not, again, log.String())
 		}
 	})
 }
@@ -237,8 +237,11 @@ func TestLoop_DecidesAtOnceWhenTheRightToNominateComesOrGoesAndSaysSoOnce(t *tes
 func TestLoop_PlanUnderWayIsMadeAnewWhenTheRightToNominateGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
-		l := &loop.Loop{World: s, Actor: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger(), WorkLimit: 1}
-		l.Recorder = onRecord{s, func() { l.Nominate(false) }}
+		var l *loop.Loop
+		l = loop.New(loop.Config{
+			World: s, Actor: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger(), WorkLimit: 1,
+			Recorder: onRecord{s, func() { l.Nominate(false) }},
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := l.Run(ctx); err != nil {
@@ -251,6 +254,26 @@ func TestLoop_PlanUnderWayIsMadeAnewWhenTheRightToNominateGoes(t *testing.T) {
 		for i, out := range s.outs[1:] {
 			if !out.Plan.Unnominated {
 				t.Errorf("Step %d goes on with a plan that nominates", i+2)
+			}
+		}
+	})
+}
+
+func TestLoop_NominateChangesTheLoopAndNotItsConfig(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		config := loop.Config{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger()}
+		config.Policy.CannotNominate = true
+		first, second := loop.New(config), loop.New(config)
+		first.Nominate(true)
+		for _, l := range []*loop.Loop{first, second} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := l.Run(ctx); err != nil {
+				t.Error(err)
+			}
+			cancel()
+			if last := s.outs[len(s.outs)-1].Plan; last.Unnominated != (l == second) {
+				t.Errorf("plans without nominations: %v, want %v", last.Unnominated, l == second)
 			}
 		}
 	})

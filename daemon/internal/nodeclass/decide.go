@@ -16,10 +16,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
-// reasonUserDataInvalid is the product's own: the user data cannot be read.
+// reasonUserDataInvalid is the product's own reason: the user data cannot be read.
 const reasonUserDataInvalid = "UserDataInvalid"
 
-// facts are what a decision needs beside the class and the observation.
+// facts are what decide needs in addition to the class and the observation.
 type facts struct {
 	node       awsspec.NodeConfig
 	kubernetes string
@@ -27,7 +27,7 @@ type facts struct {
 
 func (c Config) facts() facts { return facts{node: c.Node, kubernetes: c.Kubernetes} }
 
-// verdict is what a condition becomes.
+// verdict is the new state of a condition.
 type verdict struct {
 	status          metav1.ConditionStatus
 	reason, message string
@@ -37,9 +37,9 @@ func failed(reason, format string, args ...any) *verdict {
 	return &verdict{status: metav1.ConditionFalse, reason: reason, message: fmt.Sprintf(format, args...)}
 }
 
-// decide gives the class with the status that follows from the observation. It
-// is pure. A part that could not be observed for a passing reason keeps its
-// status, so that a throttled call does not stop launches.
+// decide returns the class with the status that follows from the observation. It is
+// pure. If a call failed for a temporary reason, its part of the status stays as it
+// is, so that a throttled call does not stop launches.
 func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *awsv1.EC2NodeClass {
 	class = class.DeepCopy()
 	status, conditions := &class.Status, class.Conditions()
@@ -48,7 +48,7 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 		switch {
 		case errors.As(err, &refused):
 			conditions.Set(condition, metav1.ConditionFalse, awsv1.ReasonUnauthorized,
-				fmt.Sprintf("the daemon is %v: allow it in the policies of its role", refused), now)
+				fmt.Sprintf("the daemon is %v: allow that in the policies of its role", refused), now)
 		case err != nil && !errors.Is(err, aws.ErrNotFound):
 		default:
 			if v := resolved(); v != nil {
@@ -62,7 +62,7 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 	set(awsv1.ConditionSecurityGroupsReady, o.groupsErr, func() *verdict { return decideGroups(class.Spec, status, o.groups) })
 	set(awsv1.ConditionCapacityReservationsReady, o.reservationsErr, func() *verdict {
 		status.CapacityReservations = reservations(o.reservations, now)
-		return nil // none is an answer, too
+		return nil // a class may have no reservation
 	})
 	set(awsv1.ConditionAMIsReady, o.imagesErr, func() *verdict { return decideImages(class, status, o.images, f, now) })
 	set(awsv1.ConditionInstanceProfileReady, o.profileErr, func() *verdict {
@@ -102,7 +102,7 @@ func decideGroups(spec awsv1.EC2NodeClassSpec, status *awsv1.EC2NodeClassStatus,
 	return failed(awsv1.ReasonSecurityGroupsNotFound, "spec.securityGroupSelectorTerms selected no security group (%s): correct the terms, or tag the groups", strings.Join(terms, "; "))
 }
 
-// term writes a selector term as a user would name it.
+// term describes a selector term for a message.
 func term(id, name string, tags map[string]string) string {
 	switch {
 	case id != "":
@@ -117,30 +117,31 @@ func term(id, name string, tags map[string]string) string {
 	return "tags " + strings.Join(parts, ", ")
 }
 
-// expiry is how long before a capacity block ends it counts as expiring: EC2
-// takes its instances back from 30 minutes before the end.
+// expiry is how long before its end a capacity block counts as expiring. EC2 begins to
+// terminate its instances 30 minutes before the end.
 const expiry = 40 * time.Minute
 
-// reservations lists those that have not ended, by id. One of a kind that the
-// EC2NodeClass has no word for is left out.
+// reservations lists the capacity reservations that have not ended, in the order
+// given. It leaves out a reservation with a type or match criterion that the
+// EC2NodeClass API does not have.
 func reservations(found []aws.CapacityReservation, now time.Time) []awsv1.CapacityReservation {
 	var out []awsv1.CapacityReservation
 	for _, r := range found {
-		word := awsv1.CapacityReservation{
+		entry := awsv1.CapacityReservation{
 			AvailabilityZone: r.Zone, ID: r.ID, InstanceMatchCriteria: r.Match, InstanceType: r.InstanceType, OwnerID: r.OwnerID,
 			ReservationType: r.Type, Interruptible: r.Interruptible, State: awsv1.ReservationActive,
 		}
 		if !r.End.IsZero() {
-			word.EndTime = &metav1.Time{Time: r.End}
+			entry.EndTime = &metav1.Time{Time: r.End}
 		}
 		known := (r.Match == "open" || r.Match == "targeted") && (r.Type == awsv1.ReservationDefault || r.Type == awsv1.ReservationCapacityBlock)
-		if !known || word.EndTime != nil && !r.End.After(now) {
+		if !known || entry.EndTime != nil && !r.End.After(now) {
 			continue
 		}
-		if r.Type == awsv1.ReservationCapacityBlock && word.EndTime != nil && !now.Before(r.End.Add(-expiry)) {
-			word.State = awsv1.ReservationExpiring
+		if r.Type == awsv1.ReservationCapacityBlock && entry.EndTime != nil && !now.Before(r.End.Add(-expiry)) {
+			entry.State = awsv1.ReservationExpiring
 		}
-		out = append(out, word)
+		out = append(out, entry)
 	}
 	return out
 }
@@ -161,12 +162,12 @@ func decideImages(class *awsv1.EC2NodeClass, status *awsv1.EC2NodeClassStatus, f
 	}
 	example := awsspec.AL2023Parameter(f.kubernetes, awsspec.AL2023Variants()[0], alias.Version)
 	return failed(awsv1.ReasonAMINotFound,
-		"spec.amiSelectorTerms: alias %q has no image for Kubernetes %s (parameter %s and its like): use %s@%s or a release that EKS published for that version",
+		"spec.amiSelectorTerms: alias %q has no image for Kubernetes %s (SSM parameter %s and those of the other variants): use %s@%s, or a release that EKS published for that Kubernetes version",
 		class.Spec.AMISelectorTerms[0].Alias, f.kubernetes, example, alias.Family, awsspec.Latest)
 }
 
-// requirements say which instance types an image is made for, by length of the
-// key and then by key, as Karpenter orders them.
+// requirements select the instance types that an image is made for. They are sorted
+// by the length of the key and then by key, as Karpenter sorts them.
 func requirements(v awsspec.Variant) []awsv1.AMIRequirement {
 	requirement := func(key, operator string, values ...string) awsv1.AMIRequirement {
 		return awsv1.AMIRequirement{Key: key, Operator: operator, Values: values}
@@ -201,10 +202,10 @@ func decideProfile(spec awsv1.EC2NodeClassSpec, status *awsv1.EC2NodeClassStatus
 	return nil
 }
 
-// validate decides what can be decided from the class and the other conditions.
+// validate checks the class itself, and then the other conditions.
 func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *verdict {
 	if fields := class.RefusedFields(); len(fields) > 0 {
-		return failed(awsv1.ReasonUnsupportedField, "%s not supported yet: remove the field, or keep this class to a controller that supports it", strings.Join(fields, ", "))
+		return failed(awsv1.ReasonUnsupportedField, "%s not supported yet: remove the field, or leave this class to a controller that supports it", strings.Join(fields, ", "))
 	}
 	for _, key := range slices.Sorted(maps.Keys(class.Spec.Tags)) {
 		if err := awsspec.CheckUserTag(key, class.Spec.Tags[key]); err != nil {
@@ -212,7 +213,7 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 		}
 	}
 	if f.node.ServiceCIDR == "" {
-		return failed(awsv1.ReasonClusterCIDRFailed, "cluster %q: EKS names no service CIDR", f.node.ClusterName)
+		return failed(awsv1.ReasonClusterCIDRFailed, "cluster %q: EKS reports no service CIDR: check the cluster's Kubernetes network configuration", f.node.ClusterName)
 	}
 	if v := validateUserData(class, f.node); v != nil {
 		return v
@@ -223,23 +224,23 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 		current := c.ObservedGeneration == class.Generation
 		switch {
 		case current && c.IsFalse():
-			return failed(awsv1.ReasonDependenciesNotReady, "%s is False: see its message", dependency)
+			return failed(awsv1.ReasonDependenciesNotReady, "condition %s is False: see its message", dependency)
 		case !current || !c.IsTrue():
 			status = metav1.ConditionUnknown
 		}
 	}
 	if status == metav1.ConditionUnknown {
-		return &verdict{status: status, reason: awsv1.ReasonDependenciesNotReady, message: "AWS has not answered everything yet"}
+		return &verdict{status: status, reason: awsv1.ReasonDependenciesNotReady, message: "waiting for AWS: not every subnet, security group, image, capacity reservation and instance profile is known yet"}
 	}
 	return nil
 }
 
-// validateUserData renders the user data as a launch would, without labels and
-// taints, which come with the NodeClaim.
+// validateUserData renders the user data as a launch does, but without labels and
+// taints, which only a NodeClaim has.
 func validateUserData(class *awsv1.EC2NodeClass, node awsspec.NodeConfig) *verdict {
 	own, err := awsspec.UserData(node)
 	if err != nil {
-		return failed(reasonUserDataInvalid, "the daemon's own part: %v", err)
+		return failed(reasonUserDataInvalid, "generated part of the user data: %v", err)
 	}
 	if class.Spec.UserData == nil {
 		return nil

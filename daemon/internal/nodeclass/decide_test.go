@@ -101,7 +101,7 @@ func TestDecide_NamesWhatIsWrongAndTheRemedy(t *testing.T) {
 			name:      "no image",
 			change:    func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) { o.images = nil },
 			condition: awsv1.ConditionAMIsReady, reason: "AMINotFound",
-			message: `alias "al2023@latest" has no image for Kubernetes 1.36 (parameter /aws/service/eks/optimized-ami/1.36/`,
+			message: `alias "al2023@latest" has no image for Kubernetes 1.36 (SSM parameter /aws/service/eks/optimized-ami/1.36/`,
 		},
 		{
 			name:      "alias of another family",
@@ -124,20 +124,20 @@ func TestDecide_NamesWhatIsWrongAndTheRemedy(t *testing.T) {
 			name:      "not allowed",
 			change:    func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) { o.subnets, o.subnetsErr = nil, refused },
 			condition: awsv1.ConditionSubnetsReady, reason: "Unauthorized",
-			message: "the daemon is not authorized to perform ec2:DescribeSubnets as arn:aws:sts::123456789012:assumed-role/daemon/s: allow it",
+			message: "the daemon is not authorized to perform ec2:DescribeSubnets as arn:aws:sts::123456789012:assumed-role/daemon/s: allow that",
 		},
 		{
 			name:      "a dependency is not ready",
 			change:    func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) { o.groups = nil },
-			condition: awsv1.ConditionValidationSucceeded, reason: "DependenciesNotReady", message: "SecurityGroupsReady is False",
+			condition: awsv1.ConditionValidationSucceeded, reason: "DependenciesNotReady", message: "condition SecurityGroupsReady is False",
 		},
 		{
 			name:      "a dependency is not known",
 			change:    func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) { o.groupsErr = aws.ErrThrottled },
-			condition: awsv1.ConditionValidationSucceeded, reason: "DependenciesNotReady", status: metav1.ConditionUnknown, message: "has not answered",
+			condition: awsv1.ConditionValidationSucceeded, reason: "DependenciesNotReady", status: metav1.ConditionUnknown, message: "waiting for AWS",
 		},
 		{
-			name:      "a field that is not carried out",
+			name:      "an unsupported field",
 			change:    func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) { role := "r"; c.Spec.Role = &role },
 			condition: awsv1.ConditionValidationSucceeded, reason: "UnsupportedField", message: "spec.role not supported yet: remove the field",
 		},
@@ -181,7 +181,7 @@ func TestDecide_NamesWhatIsWrongAndTheRemedy(t *testing.T) {
 	}
 }
 
-func TestDecide_PassingErrorsLeaveWhatWasKnown(t *testing.T) {
+func TestDecide_TemporaryErrorsLeaveTheStatus(t *testing.T) {
 	ready := decide(class(), found(), clusterFacts(), at(10))
 	broken := observation{subnetsErr: aws.ErrThrottled, groupsErr: aws.ErrUnreachable, imagesErr: errors.New("timeout"), profileErr: aws.ErrThrottled}
 	got := decide(ready, broken, clusterFacts(), at(20))

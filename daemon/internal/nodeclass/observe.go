@@ -11,7 +11,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
-// observation is what AWS answered about the things that a class names.
+// observation is what AWS answered about the resources that a class selects.
 type observation struct {
 	subnets         []aws.Subnet
 	subnetsErr      error
@@ -19,7 +19,7 @@ type observation struct {
 	groupsErr       error
 	reservations    []aws.CapacityReservation
 	reservationsErr error
-	asked           time.Time // for them
+	asked           time.Time // when EC2 was asked for reservations
 	images          []image
 	imagesErr       error
 	profile         aws.InstanceProfile
@@ -32,8 +32,8 @@ type image struct {
 	variant awsspec.Variant
 }
 
-// passing joins the errors that say nothing about the class: another try may succeed.
-func (o observation) passing() error {
+// temporary joins the errors that say nothing about the class: another try may succeed.
+func (o observation) temporary() error {
 	var problems []error
 	for _, err := range []error{o.subnetsErr, o.groupsErr, o.reservationsErr, o.imagesErr, o.profileErr} {
 		if err != nil && !errors.Is(err, aws.ErrNotFound) {
@@ -73,24 +73,15 @@ func reservationSelectors(terms []awsv1.CapacityReservationSelectorTerm) []aws.R
 	return out
 }
 
-// left says how many more instances have room in the reservations.
-func (o observation) left() map[string]int64 {
-	out := make(map[string]int64, len(o.reservations))
-	for _, r := range o.reservations {
-		out[r.ID] = int64(r.Available)
-	}
-	return out
-}
-
 func aliasOf(class *awsv1.EC2NodeClass) (awsspec.Alias, error) {
 	if n := len(class.Spec.AMISelectorTerms); n != 1 {
-		return awsspec.Alias{}, fmt.Errorf("has %d terms: write one, with an alias", n)
+		return awsspec.Alias{}, fmt.Errorf("has %d terms: give one term, with an alias", n)
 	}
 	return awsspec.ParseAlias(class.Spec.AMISelectorTerms[0].Alias)
 }
 
-// images finds the images of an alias. Not every release has every variant, so
-// a parameter that does not exist is left out.
+// images finds the images of an alias. It skips parameters that do not exist, because
+// not every release has every variant.
 func (r *Reconciler) images(ctx context.Context, alias awsspec.Alias) ([]image, error) {
 	variants := map[string][]awsspec.Variant{} // by image id
 	var ids []string

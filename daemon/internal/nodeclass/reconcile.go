@@ -14,13 +14,15 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 const (
-	// refreshReady is how soon a change in AWS shows in the status of a class
-	// that is ready, refreshNotReady how soon a remedy does in one that is not.
+	// refreshReady is how often AWS is asked about a class that is ready, and
+	// refreshNotReady how often about one that is not.
 	refreshReady    = time.Minute
 	refreshNotReady = 10 * time.Second
 	// retryFirst and retryMost bound the pauses after errors.
@@ -28,7 +30,7 @@ const (
 	retryMost  = 30 * time.Second
 )
 
-// Cloud is what is asked of AWS.
+// Cloud is the part of package aws that a Reconciler uses.
 type Cloud interface {
 	Subnets(ctx context.Context, selectors []aws.Selector) ([]aws.Subnet, error)
 	SecurityGroups(ctx context.Context, selectors []aws.Selector) ([]aws.SecurityGroup, error)
@@ -40,12 +42,11 @@ type Cloud interface {
 	DeleteLaunchTemplate(ctx context.Context, name string) error
 }
 
-// Objects is what the daemon's caches know.
+// Objects has the newest known version of each object. They must not be changed.
 type Objects interface {
-	// EC2NodeClass gives a class, which is not changed; nil where there is none.
-	EC2NodeClass(name string) *awsv1.EC2NodeClass
-	// NodeClaimsOf names the NodeClaims that refer to a class, deleted ones that are still there included.
-	NodeClaimsOf(class string) []string
+	EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool)
+	EC2NodeClasses() []*awsv1.EC2NodeClass
+	NodeClaims() []*v1.NodeClaim
 }
 
 // Writer writes EC2NodeClasses.
@@ -59,14 +60,14 @@ type Config struct {
 	// Node has the cluster's part of the user data: name, endpoint, certificate
 	// authority, service CIDR. A class's user data is checked with it.
 	Node       awsspec.NodeConfig
-	Kubernetes string // minor version like 1.36; images are made for one
+	Kubernetes string // minor version such as 1.36; each image is for one minor version
 	Cloud      Cloud
 	Objects    Objects
 	Writer     Writer
 	Logger     hclog.Logger
 	Now        func() time.Time
-	// Counted is told what is left in capacity reservations and when EC2 was
-	// asked, before the status names them.
+	// Counted is called with the places left in capacity reservations and the time at
+	// which EC2 was asked, before the status names the reservations.
 	Counted func(asked time.Time, left map[string]int64)
 }
 
@@ -82,7 +83,7 @@ func New(c Config) *Reconciler {
 	return &Reconciler{Config: c, queue: workqueue.NewTypedRateLimitingQueue(limiter)}
 }
 
-// Enqueue asks for a look at a class: call it whenever the class changed, or a
+// Enqueue schedules Reconcile for a class. Call it when the class changed, or when a
 // NodeClaim that refers to it is gone.
 func (r *Reconciler) Enqueue(name string) { r.queue.Add(name) }
 
@@ -98,7 +99,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 		again, err := r.Reconcile(ctx, name)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			r.Logger.Warn("nodeclass not reconciled", "ec2nodeclass", name, "error", err)
+			r.Logger.Warn("nodeclass reconcile failed; retrying", "ec2nodeclass", name, "error", err)
 			r.queue.AddRateLimited(name)
 		default:
 			r.queue.Forget(name)
@@ -110,13 +111,13 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 }
 
-// Reconcile brings the status of a class up to date, or, once it is deleted and
-// no NodeClaim refers to it, cleans up after it. It says after how long it wants
-// to look again (0: only when something changes). An error is to be retried; what
-// could be found out is written nevertheless.
+// Reconcile brings the status of a class up to date. If the class is deleted and no
+// NodeClaim refers to it, Reconcile deletes its launch templates and releases it. The
+// result is the time to the next call; 0 is no call before a change. After an error
+// the caller tries again; what AWS did answer is in the status nevertheless.
 func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Duration, err error) {
-	class := r.Objects.EC2NodeClass(name)
-	if class == nil {
+	class, known := r.Objects.EC2NodeClass(name)
+	if !known {
 		return 0, nil
 	}
 	if class.DeletionTimestamp != nil {
@@ -129,16 +130,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 	}
 	o := r.observe(ctx, class)
 	if o.reservationsErr == nil && len(o.reservations) > 0 {
-		r.Counted(o.asked, o.left())
+		r.Counted(o.asked, left(o.reservations))
 	}
 	decided := decide(class, o, r.Config.facts(), r.Now())
 	if !equality.Semantic.DeepEqual(decided.Status, class.Status) {
-		if _, err := r.Writer.UpdateStatus(ctx, decided, metav1.UpdateOptions{}); err != nil {
+		if _, err := r.Writer.UpdateStatus(ctx, decided, metav1.UpdateOptions{FieldManager: translate.FieldManager}); err != nil {
 			return 0, fmt.Errorf("ec2nodeclass %q write status: %w", name, err)
 		}
 		r.logChange(class, decided)
 	}
-	if err := o.passing(); err != nil {
+	if err := o.temporary(); err != nil {
 		return 0, fmt.Errorf("ec2nodeclass %q resolve: %w", name, err)
 	}
 	if decided.Conditions().IsReady() {
@@ -147,7 +148,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 	return refreshNotReady, nil
 }
 
-// untilNextEnd is how long no capacity reservation ends, at most the time given.
+// untilNextEnd is the time to the next end of a capacity reservation, but not more
+// than most.
 func untilNextEnd(class *awsv1.EC2NodeClass, now time.Time, most time.Duration) time.Duration {
 	for _, c := range class.Status.CapacityReservations {
 		if c.EndTime != nil && c.EndTime.After(now) {
@@ -157,7 +159,7 @@ func untilNextEnd(class *awsv1.EC2NodeClass, now time.Time, most time.Duration) 
 	return most
 }
 
-// logChange tells of conditions that changed, once each.
+// logChange logs each condition that has changed.
 func (r *Reconciler) logChange(before, after *awsv1.EC2NodeClass) {
 	was := map[string]string{}
 	for _, c := range before.Status.Conditions {
@@ -170,15 +172,15 @@ func (r *Reconciler) logChange(before, after *awsv1.EC2NodeClass) {
 	}
 }
 
-// finalize holds a deleted class while NodeClaims refer to it, for their
-// instances are launched and named by it; then it removes the class's launch
-// templates and lets it go.
+// finalize keeps a deleted class while NodeClaims refer to it, because their launches
+// need it. Then it deletes the launch templates of the class and removes the
+// finalizer.
 func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (again time.Duration, err error) {
 	if !slices.Contains(class.Finalizers, awsv1.FinalizerTermination) {
 		return 0, nil
 	}
-	if claims := r.Objects.NodeClaimsOf(class.Name); len(claims) > 0 {
-		r.Logger.Info("nodeclass waits for its nodeclaims before it goes", "ec2nodeclass", class.Name, "nodeclaims", len(claims))
+	if claims := r.nodeClaimsOf(class.Name); claims > 0 {
+		r.Logger.Info("deleted nodeclass waits for its nodeclaims", "ec2nodeclass", class.Name, "nodeclaims", claims)
 		return refreshNotReady, nil
 	}
 	templates, err := r.Cloud.LaunchTemplates(ctx, map[string]string{
@@ -196,18 +198,30 @@ func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (a
 	if _, err := r.setFinalizers(ctx, class, rest); err != nil {
 		return 0, err
 	}
-	r.Logger.Info("nodeclass gone", "ec2nodeclass", class.Name, "launch_templates_deleted", len(templates))
+	r.Logger.Info("deleted nodeclass released", "ec2nodeclass", class.Name, "launch_templates_deleted", len(templates))
 	return 0, nil
 }
 
-// setFinalizers replaces the list as a whole, which is safe only on the revision
-// that it was read from.
+// nodeClaimsOf counts the NodeClaims that refer to the class, including those that
+// are being deleted.
+func (r *Reconciler) nodeClaimsOf(class string) int {
+	n := 0
+	for _, c := range r.Objects.NodeClaims() {
+		if c.Spec.NodeClassRef.Name == class {
+			n++
+		}
+	}
+	return n
+}
+
+// setFinalizers replaces the whole list. The resource version makes that safe: if
+// somebody else has changed the list, the API server refuses the patch.
 func (r *Reconciler) setFinalizers(ctx context.Context, class *awsv1.EC2NodeClass, finalizers []string) (*awsv1.EC2NodeClass, error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": finalizers, "resourceVersion": class.ResourceVersion}})
 	if err != nil {
 		return nil, fmt.Errorf("ec2nodeclass %q set finalizers: %w", class.Name, err)
 	}
-	changed, err := r.Writer.Patch(ctx, class.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	changed, err := r.Writer.Patch(ctx, class.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
 		return nil, fmt.Errorf("ec2nodeclass %q set finalizers: %w", class.Name, err)
 	}

@@ -15,31 +15,33 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // world is one class, its NodeClaims, and the cloud.
 type world struct {
 	class     *awsv1.EC2NodeClass
-	claims    []string
+	claims    []*v1.NodeClaim
 	o         observation
 	templates []string
 	tags      map[string]string
 	writes    int
+	managers  []string // of every write
 	counted   map[string]int64
-	mu        sync.Mutex // over o, where a test changes it while the reconciler runs
+	mu        sync.Mutex // protects o, if a test changes it while the reconciler runs
 }
 
-func (w *world) EC2NodeClass(name string) *awsv1.EC2NodeClass {
-	if w.class == nil || w.class.Name != name {
-		return nil
-	}
-	return w.class
+func (w *world) EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool) {
+	return w.class, w.class != nil && w.class.Name == name
 }
-func (w *world) NodeClaimsOf(string) []string { return w.claims }
+func (w *world) EC2NodeClasses() []*awsv1.EC2NodeClass { return []*awsv1.EC2NodeClass{w.class} }
+func (w *world) NodeClaims() []*v1.NodeClaim           { return w.claims }
 
-func (w *world) Patch(_ context.Context, _ string, kind types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*awsv1.EC2NodeClass, error) {
+func (w *world) Patch(_ context.Context, _ string, kind types.PatchType, data []byte, o metav1.PatchOptions, _ ...string) (*awsv1.EC2NodeClass, error) {
+	w.managers = append(w.managers, o.FieldManager)
 	var patch struct {
 		Metadata struct {
 			Finalizers      []string
@@ -58,7 +60,8 @@ func (w *world) Patch(_ context.Context, _ string, kind types.PatchType, data []
 	return w.class, nil
 }
 
-func (w *world) UpdateStatus(_ context.Context, class *awsv1.EC2NodeClass, _ metav1.UpdateOptions) (*awsv1.EC2NodeClass, error) {
+func (w *world) UpdateStatus(_ context.Context, class *awsv1.EC2NodeClass, o metav1.UpdateOptions) (*awsv1.EC2NodeClass, error) {
+	w.managers = append(w.managers, o.FieldManager)
 	if class.ResourceVersion != w.class.ResourceVersion {
 		return nil, errors.New("conflict")
 	}
@@ -128,7 +131,7 @@ func newWorld() (*world, *Reconciler) {
 	})
 }
 
-func TestReconcile_SettlesAndThenWritesNothing(t *testing.T) {
+func TestReconcile_WritesTheStatusOnce(t *testing.T) {
 	w, r := newWorld()
 	for range 2 {
 		again, err := r.Reconcile(context.Background(), "default")
@@ -141,6 +144,9 @@ func TestReconcile_SettlesAndThenWritesNothing(t *testing.T) {
 	}
 	if w.writes != 1 {
 		t.Errorf("%d status writes, want 1", w.writes)
+	}
+	if want := []string{translate.FieldManager, translate.FieldManager}; !slices.Equal(w.managers, want) { // the finalizer and the status
+		t.Errorf("field managers %q, want %q", w.managers, want)
 	}
 }
 
@@ -159,8 +165,8 @@ func TestReconcile_WritesWhatItFoundAndReportsTheRest(t *testing.T) {
 	}
 }
 
-// What is left must be known when the status first names a reservation.
-func TestReconcile_CountsReservationsBeforeItNamesThem(t *testing.T) {
+// The places left must be known when the status first names a reservation.
+func TestReconcile_CountsReservationsBeforeTheStatusNamesThem(t *testing.T) {
 	w, r := newWorld()
 	w.o.reservations = []aws.CapacityReservation{{ID: "cr-1", InstanceType: "m5.large", Zone: "us-west-2a", OwnerID: "123456789012", Match: "open", Type: "default", Available: 3}}
 	if _, err := r.Reconcile(t.Context(), "default"); err != nil || len(w.class.Status.CapacityReservations) != 0 || w.counted != nil {
@@ -190,18 +196,24 @@ func TestReconcile_CountsReservationsBeforeItNamesThem(t *testing.T) {
 	}
 }
 
+func claimOf(class string) *v1.NodeClaim {
+	c := &v1.NodeClaim{}
+	c.Spec.NodeClassRef.Name = class
+	return c
+}
+
 func TestReconcile_HoldsADeletedClassWhileNodeClaimsReferToIt(t *testing.T) {
 	w, r := newWorld()
 	now := metav1.NewTime(at(0))
 	w.class.DeletionTimestamp, w.class.Finalizers = &now, []string{"other", awsv1.FinalizerTermination}
-	w.claims = []string{"spot-1"}
+	w.claims = []*v1.NodeClaim{claimOf("default"), claimOf("other")}
 	if again, err := r.Reconcile(context.Background(), "default"); err != nil || again != refreshNotReady {
 		t.Fatalf("got %v, %v", again, err)
 	}
 	if len(w.class.Finalizers) != 2 || len(w.templates) != 2 {
 		t.Fatalf("released too early: %v, %v", w.class.Finalizers, w.templates)
 	}
-	w.claims = nil
+	w.claims = w.claims[1:]
 	if _, err := r.Reconcile(context.Background(), "default"); err != nil {
 		t.Fatal(err)
 	}

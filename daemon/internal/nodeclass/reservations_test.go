@@ -16,7 +16,7 @@ func TestReservations_ListsThoseThatHaveNotEnded(t *testing.T) {
 	in := func(id, kind string, end time.Time) aws.CapacityReservation {
 		return aws.CapacityReservation{ID: id, InstanceType: "m5.large", Zone: "us-west-2a", OwnerID: "123456789012", Match: "targeted", Type: kind, End: end, Available: 1}
 	}
-	word := func(id, kind, state string, end time.Time) awsv1.CapacityReservation {
+	entry := func(id, kind, state string, end time.Time) awsv1.CapacityReservation {
 		out := awsv1.CapacityReservation{
 			AvailabilityZone: "us-west-2a", ID: id, InstanceMatchCriteria: "targeted", InstanceType: "m5.large", OwnerID: "123456789012",
 			ReservationType: kind, State: state,
@@ -34,8 +34,8 @@ func TestReservations_ListsThoseThatHaveNotEnded(t *testing.T) {
 		strange, in("cr-7", "from-the-future", time.Time{}),
 	}, now)
 	want := []awsv1.CapacityReservation{
-		word("cr-1", "default", "active", time.Time{}), word("cr-2", "default", "active", now.Add(time.Minute)),
-		word("cr-4", "capacity-block", "active", now.Add(41*time.Minute)), word("cr-5", "capacity-block", "expiring", now.Add(40*time.Minute)),
+		entry("cr-1", "default", "active", time.Time{}), entry("cr-2", "default", "active", now.Add(time.Minute)),
+		entry("cr-4", "capacity-block", "active", now.Add(41*time.Minute)), entry("cr-5", "capacity-block", "expiring", now.Add(40*time.Minute)),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

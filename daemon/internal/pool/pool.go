@@ -1,5 +1,6 @@
-// Package pool keeps the status of NodePools: whether a pool is valid and its
-// class ready, and how much it runs. Karpenter's conditions and reasons.
+// Package pool keeps the status of NodePools: whether a pool is valid, whether its
+// class is ready, and the resources of its nodes. Conditions and reasons are
+// Karpenter's.
 //
 // Invariants: status is a pure function of the pool, its class and its
 // NodeClaims; a pool is written only when its status changes.
@@ -42,13 +43,13 @@ func (k *Keeper) Sync(ctx context.Context, now time.Time) error {
 	for _, p := range k.World.NodePools() {
 		class, _ := k.World.EC2NodeClass(p.Spec.Template.Spec.NodeClassRef.Name)
 		want := p.DeepCopy()
-		Status(want, class, claims, now)
+		setStatus(want, class, claims, now)
 		if equality.Semantic.DeepEqual(p.Status, want.Status) {
 			continue
 		}
 		got, err := k.Pools.UpdateStatus(ctx, want, metav1.UpdateOptions{FieldManager: translate.FieldManager})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			continue // a newer version is on its way here
+			continue // a watch event with the newer version is under way
 		}
 		if err != nil {
 			return fmt.Errorf("nodepool %s status write: %w", p.Name, err)
@@ -58,12 +59,12 @@ func (k *Keeper) Sync(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// Status sets the pool's status from what is known. class is nil where there is
-// none of that name.
-func Status(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim, now time.Time) {
+// setStatus sets the pool's status from the objects. class is nil if the class does
+// not exist.
+func setStatus(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim, now time.Time) {
 	conditions := p.Conditions()
-	if word := translate.Pool(p); word.NotReady != "" {
-		conditions.Set(v1.ConditionValidationSucceeded, metav1.ConditionFalse, v1.ReasonNodePoolValidationFailed, word.NotReady, now)
+	if translated := translate.Pool(p); translated.NotReady != "" {
+		conditions.Set(v1.ConditionValidationSucceeded, metav1.ConditionFalse, v1.ReasonNodePoolValidationFailed, translated.NotReady, now)
 	} else {
 		conditions.SetTrue(v1.ConditionValidationSucceeded, now)
 	}

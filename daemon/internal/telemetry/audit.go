@@ -12,42 +12,40 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// How often the fleet is audited at most, and how often that is logged where
-// nothing much changes.
 const (
-	auditEvery  = time.Minute
-	repeatAudit = time.Hour
+	auditEvery  = time.Minute // the shortest time between two audits of the fleet
+	repeatAudit = time.Hour   // after this time an audit is logged although little has changed
 )
 
-// audits publishes what the whole fleet costs, and must cost.
+// audits publishes what the whole fleet costs, and what it must cost at least.
 type audits struct {
 	cost, bound prometheus.Gauge
 
 	mu     sync.Mutex
 	newest engine.Input
-	armed  bool      // newest will be looked at
-	last   time.Time // of an audit
+	armed  bool      // an audit of newest is scheduled
+	last   time.Time // when the last audit began
 	logged plan.Audit
-	said   time.Time // when logged was
+	said   time.Time // when logged was logged
 }
 
 func newAudits() *audits {
 	return &audits{
 		cost: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "karpenterd_fleet_cost_dollars_per_hour",
-			Help: "What all NodeClaims cost by the catalogue.",
+			Help: "Cost of all NodeClaims by the catalogue's prices.",
 		}),
 		bound: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "karpenterd_fleet_bound_dollars_per_hour",
-			Help: "What a fleet for the same pods costs at least, proven from scratch.",
+			Help: "Proven lower bound of the cost of any fleet for the same pods.",
 		}),
 	}
 }
 
-// look audits the fleet beside the loop, not more than once in auditEvery, and
-// then the newest that there is.
+// look schedules an audit of the newest input, at most one in auditEvery. The audit
+// runs in a goroutine of its own, so that the loop does not wait for it.
 func (a *audits) look(in engine.Input, out engine.Output, logger hclog.Logger) {
-	in.Memory = out.Memory // knows what can be launched
+	in.Memory = out.Memory // the memory after the Step: it knows the offerings
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.newest = in
@@ -64,8 +62,8 @@ func (a *audits) look(in engine.Input, out engine.Output, logger hclog.Logger) {
 	})
 }
 
-// publish sets the gauges, and logs the audit where it is not as when it was
-// logged last.
+// publish sets the gauges, and logs the audit if it differs from the last one that was
+// logged.
 func (a *audits) publish(now plan.Audit, logger hclog.Logger) {
 	a.cost.Set(dollars(now.Cost))
 	a.bound.Set(dollars(now.Proof.Bound))
@@ -81,7 +79,7 @@ func (a *audits) publish(now plan.Audit, logger hclog.Logger) {
 		"constraints", constraints)
 }
 
-// worthSaying says whether the audit is to be logged, and if so remembers it.
+// worthSaying reports whether the audit is to be logged, and then remembers it.
 func (a *audits) worthSaying(now plan.Audit) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,8 +90,8 @@ func (a *audits) worthSaying(now plan.Audit) bool {
 	return true
 }
 
-// changed says whether a constraint costs over 5 % more or less than before;
-// what is below a thousandth of the bound is not looked at.
+// changed reports whether the price of a constraint has changed by more than 5 %. It
+// ignores changes below a thousandth of the bound.
 func changed(before, now plan.Audit) bool {
 	type rule struct {
 		kind       plan.Constraint

@@ -20,7 +20,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// value reads a metric as Prometheus does.
+// value reads a metric from the page that Prometheus reads.
 func value(t *testing.T, m *Metrics, name string) float64 {
 	t.Helper()
 	page := httptest.NewRecorder()
@@ -38,7 +38,7 @@ func value(t *testing.T, m *Metrics, name string) float64 {
 	return 0
 }
 
-// fleetOf is n nodes of two dollars an hour, each with a pod that fills it.
+// fleetOf has n nodes at two dollars an hour, each with a pod that fills it.
 func fleetOf(t *testing.T, n int) engine.Input {
 	t.Helper()
 	size := quantity.Resources{MilliCPU: 2000, MemoryBytes: 4 << 30, PodSlots: 10}
@@ -68,7 +68,7 @@ func fleetOf(t *testing.T, n int) engine.Input {
 	return engine.Input{Snapshot: s}
 }
 
-func TestAudits_LooksOnceAMinuteAndThenAtTheNewest(t *testing.T) {
+func TestAudits_AuditsTheNewestInputOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMetrics("test")
 		want := func(cost float64) {

@@ -1,6 +1,6 @@
 // Package telemetry is what people and monitoring see of the daemon: log lines,
-// Kubernetes Events, metrics and health. All of it is derived from what the
-// decision core said and from what was done; nothing here decides anything.
+// Kubernetes Events, metrics and health. It reports what the decision core decided
+// and what the daemon did; it decides nothing itself.
 //
-// Metrics have Karpenter's names where they mean the same.
+// A metric has Karpenter's name if it means the same.
 package telemetry

@@ -9,33 +9,30 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
 
 // Health answers the kubelet's probes.
 type Health struct {
-	ready atomic.Pointer[string] // nil: ready; else what is missing
+	missing atomic.Pointer[string] // why the daemon is not ready; nil: it is ready
 }
 
-// NewHealth is not ready for the reason given.
+// NewHealth makes a Health that is not ready, for the given reason.
 func NewHealth(missing string) *Health {
 	h := &Health{}
-	h.ready.Store(&missing)
+	h.missing.Store(&missing)
 	return h
 }
 
 // Ready makes /readyz answer ok.
-func (h *Health) Ready() { h.ready.Store(nil) }
-
-// NotReady makes /readyz fail with the reason.
-func (h *Health) NotReady(missing string) { h.ready.Store(&missing) }
+func (h *Health) Ready() { h.missing.Store(nil) }
 
 // Handler serves /healthz and /readyz.
 func (h *Health) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if missing := h.ready.Load(); missing != nil {
+	mux.HandleFunc(install.HealthPath, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc(install.ReadyPath, func(w http.ResponseWriter, _ *http.Request) {
+		if missing := h.missing.Load(); missing != nil {
 			http.Error(w, *missing, http.StatusServiceUnavailable)
 			return
 		}
@@ -51,12 +48,10 @@ func Serve(ctx context.Context, address string, handler http.Handler) error {
 		return fmt.Errorf("http listen on %s: %w", address, err)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // answers are of no use any more
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody needs the answers of a daemon that ends
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("http serve on %s: %w", address, err)
 	}
 	return nil
 }
-
-func typesUID(s string) types.UID { return types.UID(s) }

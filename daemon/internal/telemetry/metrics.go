@@ -6,6 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
 // Metrics are the daemon's measurements.
@@ -36,7 +38,7 @@ func NewMetrics(version string) *Metrics {
 		registry: prometheus.NewRegistry(),
 		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "karpenter_scheduler_scheduling_duration_seconds",
-			Help: "Time of one decision of the core.", Buckets: seconds,
+			Help: "Duration of one scheduling decision.", Buckets: seconds,
 		}),
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_nodeclaims_created_total",
@@ -44,34 +46,34 @@ func NewMetrics(version string) *Metrics {
 		}, []string{"nodepool", "capacity_type"}),
 		deleted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_nodeclaims_disrupted_total",
-			Help: "NodeClaims that the core decided to delete, by reason.",
+			Help: "NodeClaims that the daemon decided to delete, by reason.",
 		}, []string{"reason"}),
 		terminated: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_nodeclaims_terminated_total",
-			Help: "NodeClaims that are gone.",
+			Help: "NodeClaims terminated: their instance has ended.",
 		}, []string{"nodepool"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_cloudprovider_instance_launch_failures_total",
-			Help: "Launches that gave no instance.",
+			Help: "Launch attempts without an instance.",
 		}, []string{"nodepool"}),
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_interruption_received_messages_total",
-			Help: "Messages of the interruption queue.",
+			Help: "Messages received from the interruption queue, by kind.",
 		}, []string{"message_type"}),
 		awsCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenterd_aws_calls_total",
 			Help: "Calls to AWS by service, operation and result.",
 		}, []string{"service", "operation", "result"}),
-		waiting:   gauge("karpenter_scheduler_queue_depth", "Pods that need room."),
-		refused:   gauge("karpenter_scheduler_unschedulable_pods_count", "Pods that no pool can take."),
-		planCost:  gauge("karpenterd_plan_cost_dollars_per_hour", "Cost of all nodes of the last plan that launched any."),
-		planBound: gauge("karpenterd_plan_bound_dollars_per_hour", "What any plan in place of that one would have cost at least."),
+		waiting:   gauge("karpenter_scheduler_queue_depth", "Pods that wait for a node."),
+		refused:   gauge("karpenter_scheduler_unschedulable_pods_count", "Pods that fit no NodePool."),
+		planCost:  gauge("karpenterd_plan_cost_dollars_per_hour", "Cost of the new nodes in the last plan that launched nodes."),
+		planBound: gauge("karpenterd_plan_bound_dollars_per_hour", "Proven lower bound of the cost of new nodes for the pods of that plan."),
 		toDecision: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "karpenter_pods_scheduling_decision_duration_seconds",
-			Help: "Time from a pod's first sight to the decision to launch for it.", Buckets: seconds,
+			Help: "Time from when the daemon first saw a pod waiting to the decision to launch a node for it.", Buckets: seconds,
 		}),
-		nominates: gauge("karpenterd_nominates_pods", "1 where pods are nominated for the nodes planned for them, 0 where the daemon may not."),
-		leader:    gauge("karpenterd_leader", "1 while this replica is the one that works."),
+		nominates: gauge("karpenterd_nominates_pods", "1 if the daemon nominates pods for the nodes planned for them, 0 if it may not."),
+		leader:    gauge("karpenterd_leader", "1 if this replica is the leader, 0 if not."),
 		fleet:     newAudits(),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -94,15 +96,19 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// AWSCall counts one call; result is "ok" or the error's code.
-func (m *Metrics) AWSCall(service, operation, result string) {
-	m.awsCalls.WithLabelValues(service, operation, result).Inc()
+// AWSCall counts one call; its result is "ok" or "error".
+func (m *Metrics) AWSCall(call aws.Call) {
+	result := "ok"
+	if call.Err != nil {
+		result = "error"
+	}
+	m.awsCalls.WithLabelValues(call.Service, call.Operation, result).Inc()
 }
 
 // Message counts one message of the interruption queue by its kind.
 func (m *Metrics) Message(kind string) { m.messages.WithLabelValues(kind).Inc() }
 
-// Leading says whether this replica works.
+// Leading sets whether this replica is the leader.
 func (m *Metrics) Leading(yes bool) {
 	m.leader.Set(0)
 	if yes {

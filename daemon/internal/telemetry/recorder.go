@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -20,7 +21,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// repeat is how long the same Event for the same pod is not sent again.
+// repeat is how long the same text is not sent again for the same object.
 const repeat = 5 * time.Minute
 
 // Recorder writes log lines, Events and metrics.
@@ -28,10 +29,10 @@ type Recorder struct {
 	Logger  hclog.Logger
 	Events  record.EventRecorder
 	Metrics *Metrics
-	Waiting func(pod string) (time.Time, bool) // when the pod was first seen to wait
+	Waiting func(pod string) (time.Time, bool) // when the daemon first saw that the pod waits
 
 	mu    sync.Mutex
-	said  map[string]said // by object, of the last few minutes
+	said  map[string]said // by object; older than repeat is dropped
 	swept time.Time
 }
 
@@ -40,11 +41,11 @@ type said struct {
 	at   time.Time
 }
 
-// Record tells of one Step. A Step that wants nothing is only counted.
+// Record reports one Step. A Step without actions is only counted.
 func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration) {
 	r.Metrics.decisions.Observe(took.Seconds())
 	r.Metrics.waiting.Set(float64(out.Trace.Pods))
-	if out.Trace.Complete { // before that not all have been tried
+	if out.Trace.Complete { // an incomplete plan has not tried all pods
 		r.Metrics.refused.Set(float64(out.Trace.Refused))
 	}
 	r.Metrics.nominates.Set(1)
@@ -62,10 +63,10 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 				"waited", x.Waited.Round(time.Millisecond).String(), "saves", x.Saves.Dollars())
 		case plan.Cordon:
 			r.Logger.Info("cordon node", "node", x.Node, "reason", x.Why)
-		case plan.Nominate, plan.Wait: // too many to tell of each
+		case plan.Nominate, plan.Wait: // too many to log each
 		case plan.Release:
 			if len(x.Lifts) > 0 {
-				r.Logger.Info("release node to all pods alike", "node", x.Node)
+				r.Logger.Info("release node to all pods", "node", x.Node)
 				continue
 			}
 			nominated := x.Planned
@@ -79,8 +80,8 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 	r.tell(in.Snapshot, out.Plan)
 }
 
-// launch logs the decision with the times at which its pods were first seen, in
-// nanoseconds, so that the way to the launch can be measured on one clock.
+// launch logs the decision. seen_unix_nano has the times at which the daemon first saw
+// its pods, so that the time to the launch can be measured on one clock.
 func (r *Recorder) launch(in engine.Input, out engine.Output, l plan.Launch, took time.Duration) {
 	r.Metrics.claims.WithLabelValues(l.Pool, l.CapacityType).Inc()
 	var seen []int64
@@ -100,8 +101,8 @@ func (r *Recorder) launch(in engine.Input, out engine.Output, l plan.Launch, too
 		"replaces", l.Why.Replaces, "decided_in", took.Round(time.Microsecond).String(), "seen_unix_nano", seen, "compared", out.Trace.Types)
 }
 
-// cost logs what the launches of the whole plan cost and how much less any plan
-// could cost.
+// cost logs the cost of all launches of the plan, and the lower bound that any plan
+// would cost.
 func (r *Recorder) cost(p plan.Plan, launches int) {
 	for _, proof := range p.Proofs {
 		if launches == 0 || proof.Scratch {
@@ -119,9 +120,9 @@ func (r *Recorder) cost(p plan.Plan, launches int) {
 
 func dollars(m quantity.Money) float64 { return float64(m) / quantity.NanoDollars }
 
-// tell logs a paragraph for each workload that something is launched for or that
-// cannot be placed, and tells each pod without a place why. What an earlier Step
-// of the plan has launched was told then.
+// tell logs a paragraph for each workload with pods that get a new node or cannot be
+// placed, and sends each pod that cannot be placed an Event. It leaves out the
+// launches of earlier Steps of the same plan: they were logged then.
 func (r *Recorder) tell(s cluster.Snapshot, p plan.Plan) {
 	now := map[string]bool{}
 	for _, a := range p.Actions {
@@ -149,8 +150,8 @@ func (r *Recorder) tell(s cluster.Snapshot, p plan.Plan) {
 	}
 }
 
-// story logs the paragraph of a workload. Where it is about refusals only, it is
-// not repeated for as long as these stay the same.
+// story logs the paragraph of a workload. A paragraph with refusals only is not
+// repeated while the refusals stay the same.
 func (r *Recorder) story(s cluster.Snapshot, story plan.Story) {
 	pods, bought, refused, refusals := 0, 0, 0, ""
 	for _, c := range story.Chapters {
@@ -171,19 +172,19 @@ func (r *Recorder) story(s cluster.Snapshot, story plan.Story) {
 	}
 }
 
-// unplaceable sends each pod an Event that it cannot be placed, and returns why.
+// unplaceable sends an Event to each pod that cannot be placed, and returns why.
 func (r *Recorder) unplaceable(s cluster.Snapshot, c plan.Chapter) string {
 	why := plan.ExplainRefusals(c.Reasons)
 	for _, id := range c.Pods {
 		if p, ok := s.Pod(id); ok && p.Node == "" && r.fresh(id, why) {
-			r.event(&corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: typesUID(p.UID)},
+			r.event(&corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)},
 				corev1.EventTypeWarning, "FailedScheduling", "Failed to schedule pod, "+why)
 		}
 	}
 	return why
 }
 
-// fresh says whether the text is new for the object or was said long ago.
+// fresh reports whether the text is new for the object, or was last said long ago.
 func (r *Recorder) fresh(object, text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -208,14 +209,14 @@ func (r *Recorder) event(object runtime.Object, kind, reason, text string) {
 	}
 }
 
-// Launched tells that a NodeClaim has its instance.
+// Launched reports that a NodeClaim has its instance.
 func (r *Recorder) Launched(c *v1.NodeClaim, instanceType, zone, capacityType, instanceID string) {
 	r.Logger.Info("launched nodeclaim", "nodeclaim", c.Name, "instance_type", instanceType, "zone", zone,
 		"capacity_type", capacityType, "instance", instanceID)
 	r.event(c, corev1.EventTypeNormal, "Launched", "Launched "+instanceType+" "+instanceID+" in "+zone+" as "+capacityType)
 }
 
-// LaunchFailed tells that a launch gave no instance.
+// LaunchFailed reports a launch without an instance.
 func (r *Recorder) LaunchFailed(c *v1.NodeClaim, err error) {
 	r.Metrics.failures.WithLabelValues(c.Labels[v1.LabelNodePool]).Inc()
 	if r.fresh("nodeclaim/"+c.Name, err.Error()) {
@@ -224,33 +225,33 @@ func (r *Recorder) LaunchFailed(c *v1.NodeClaim, err error) {
 	}
 }
 
-// Registered tells that the machine has joined.
+// Registered reports that the node has joined the cluster.
 func (r *Recorder) Registered(c *v1.NodeClaim, node string) {
 	r.Logger.Info("registered nodeclaim", "nodeclaim", c.Name, "node", node)
 }
 
-// Initialized tells that the node takes pods.
+// Initialized reports that the node is ready for pods.
 func (r *Recorder) Initialized(c *v1.NodeClaim, node string) {
 	r.Logger.Info("initialized nodeclaim", "nodeclaim", c.Name, "node", node)
 }
 
-// Draining tells what a drain waits for.
+// Draining reports what a drain waits for.
 func (r *Recorder) Draining(c *v1.NodeClaim, node, waitingFor string) {
 	if r.fresh("drain/"+node, waitingFor) {
 		r.Logger.Info("drain waits", "nodeclaim", c.Name, "node", node, "for", waitingFor)
-		r.event(&corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: node, UID: typesUID(node)},
+		r.event(&corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: node, UID: types.UID(node)},
 			corev1.EventTypeWarning, "FailedDraining", "Drain waits: "+waitingFor)
 	}
 }
 
-// Terminated tells that a NodeClaim and its instance are gone.
+// Terminated reports that a NodeClaim and its instance are gone.
 func (r *Recorder) Terminated(c *v1.NodeClaim, instanceID string) {
 	r.Metrics.terminated.WithLabelValues(c.Labels[v1.LabelNodePool]).Inc()
 	r.Logger.Info("terminated nodeclaim", "nodeclaim", c.Name, "instance", instanceID)
 }
 
-// Interrupted tells that the cloud takes the claim's instance away.
+// Interrupted reports that EC2 will take the instance of the NodeClaim.
 func (r *Recorder) Interrupted(c *v1.NodeClaim, kind string, deadline time.Time) {
 	r.Logger.Warn("instance will be interrupted", "nodeclaim", c.Name, "kind", kind, "deadline", deadline)
-	r.event(c, corev1.EventTypeWarning, "Interrupted", "The instance goes at "+deadline.UTC().Format(time.RFC3339)+" ("+kind+")")
+	r.event(c, corev1.EventTypeWarning, "Interrupted", "EC2 ends the instance at "+deadline.UTC().Format(time.RFC3339)+" ("+kind+")")
 }

@@ -50,7 +50,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// record tells of a Step that has made the plan as a whole.
+// record reports a Step with the complete plan.
 func (d *desk) record(p plan.Plan) {
 	trace := engine.Trace{Complete: true}
 	for _, a := range p.Actions {
@@ -103,7 +103,7 @@ func launch() plan.Plan {
 	}
 }
 
-func TestRecorder_TellsARefusedPodOnceAndAgainWhenTheReasonChanges(t *testing.T) {
+func TestRecorder_ReportsARefusedPodOnceAndAgainWhenTheReasonChanges(t *testing.T) {
 	d := newDesk(t)
 	pods := []string{"default/web-0", "default/web-1"}
 	for _, limit := range []int64{4, 5} {
@@ -127,7 +127,7 @@ func TestRecorder_TellsARefusedPodOnceAndAgainWhenTheReasonChanges(t *testing.T)
 	}
 }
 
-// event takes the next Event that was sent, "" for none.
+// event returns the next Event that was sent; "" is none.
 func (d *desk) event() string {
 	select {
 	case e := <-d.events.Events:
@@ -137,9 +137,9 @@ func (d *desk) event() string {
 	}
 }
 
-func TestRecorder_TellsWhatIsLaunchedForAWorkloadAndWhy(t *testing.T) {
+func TestRecorder_LogsWhatIsLaunchedForAWorkloadAndWhy(t *testing.T) {
 	d := newDesk(t)
-	for range 2 { // a launch is told each time
+	for range 2 { // a launch is logged each time
 		d.record(launch())
 		told := d.lines("workload planned for")
 		want := `ReplicaSet default/web, 3 pods: 2 get a new node: m7a.4xlarge spot in us-west-2b from NodePool "spot" at $0.4100 an hour, because c7a.8xlarge at $0.3800 ` +
@@ -150,7 +150,7 @@ func TestRecorder_TellsWhatIsLaunchedForAWorkloadAndWhy(t *testing.T) {
 	}
 	d.record(plan.Plan{Outcomes: []plan.Outcome{refused(4, "default/web-2")}})
 	if again := d.lines("workload planned for"); len(again) != 0 {
-		t.Errorf("the refusal is told again: %v", again)
+		t.Errorf("the refusal is logged again: %v", again)
 	}
 }
 
@@ -174,22 +174,22 @@ func TestRecorder_KeepsTheKeysOfALaunch(t *testing.T) {
 	}
 }
 
-func TestRecorder_TellsOfAPlanInPiecesOnce(t *testing.T) {
+func TestRecorder_LogsThePiecesOfAPlanOnce(t *testing.T) {
 	d := newDesk(t)
 	first, last := launch(), launch()
 	first.Proofs = nil
 	d.recordAs(first, engine.Trace{Launches: 1})
 	if told := len(d.lines("workload planned for")); told != 1 {
-		t.Errorf("the launch of a plan that is still being made is told %d times", told)
+		t.Errorf("the launch of an incomplete plan is logged %d times", told)
 	}
 	last.Actions = nil
 	d.recordAs(last, engine.Trace{Launches: 1, Complete: true})
 	log := d.log.String()
 	if told := len(d.lines("workload planned for")); told != 0 {
-		t.Errorf("the launch is told %d times more", told)
+		t.Errorf("the launch is logged %d more times", told)
 	}
 	if !strings.Contains(log, "plan costs") {
-		t.Errorf("the cost of the whole plan is not told:\n%s", log)
+		t.Errorf("the cost of the complete plan is not logged:\n%s", log)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestRecorder_SaysHowFarAPlanIsFromTheBound(t *testing.T) {
 	}
 	d.record(plan.Plan{Outcomes: []plan.Outcome{{Pods: []string{"default/web-2"}, Verdict: plan.OnNode, On: "n"}}})
 	if again := d.log.String(); again != "" {
-		t.Errorf("a plan that launches nothing is told: %s", again)
+		t.Errorf("a plan without launches is logged: %s", again)
 	}
 	answer := httptest.NewRecorder()
 	d.recorder.Metrics.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))

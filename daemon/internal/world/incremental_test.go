@@ -22,8 +22,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// history makes random events about few objects that have much to do with each
-// other, as watches would tell them.
+// history makes random events of few objects that refer to each other, as watches
+// would bring them.
 type history struct {
 	*rapid.T
 	version int
@@ -36,8 +36,8 @@ func (h *history) pick(label string, from ...string) string {
 
 func (h *history) yes(label string) bool { return rapid.Bool().Draw(h.T, label) }
 
-// meta is that of a new version of the object: with the uid that it has, or a
-// new one.
+// meta is the metadata of a new version of the object. An object that exists keeps
+// its uid.
 func (h *history) meta(kind, namespace, name string) metav1.ObjectMeta {
 	h.version++
 	uid := types.UID(fmt.Sprint(kind, namespace, name, h.version))
@@ -47,7 +47,7 @@ func (h *history) meta(kind, namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid, ResourceVersion: fmt.Sprint(h.version), Generation: 1}
 }
 
-// owned makes the object one of the controller that lives under the name, if any.
+// owned gives the object its controller as owner, if the controller exists.
 func (h *history) owned(m *metav1.ObjectMeta, kind string) {
 	if owner, there := h.alive[kind+m.Namespace+"/own"]; there {
 		yes := true
@@ -202,7 +202,7 @@ func csiNode(m metav1.ObjectMeta) *storagev1.CSINode {
 	}}}
 }
 
-// contents is all that a snapshot says.
+// contents is everything in a snapshot.
 func contents(s cluster.Snapshot, faults []error) map[string]any {
 	out := map[string]any{
 		"pods": s.Pods(), "nodes": s.Nodes(), "claims": s.Claims(), "pools": s.Pools(), "classes": s.Classes(),
@@ -216,7 +216,7 @@ func empty(x any) bool {
 	return v.Kind() == reflect.Slice && v.Len() == 0
 }
 
-// scratch reads all that is alive for the first time.
+// scratch is the contents of a new world with the objects that exist now.
 func (h *history) scratch(spread []cluster.Spread, limited bool) map[string]any {
 	fresh := newWorld()
 	fresh.SpreadByDefault(spread)

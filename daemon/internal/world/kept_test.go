@@ -13,9 +13,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// The world is the same whether it is told of whole objects or of what is kept of
-// them, whichever objects refer to each other.
-func TestWorld_IsTheSameOfWhatIsKept(t *testing.T) {
+// Reduced objects (translate.Keeper) give the same world as whole objects, whatever
+// their references to each other.
+func TestWorld_IsTheSameOfReducedObjects(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := &history{T: rt, alive: map[string]metav1.Object{}}
 		whole, kept, keeper := newWorld(), newWorld(), translate.NewKeeper()

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// A Node and a NodeClaim belong together by their provider id, whichever of
-// them is known first; each says the other's name.
+// A Node and a NodeClaim with the same provider id belong together, in whatever
+// order they become known. The translation of each has the other's name.
 
 func (w *World) putNode(n *corev1.Node) []string {
 	old := w.objects.nodes[n.Name]
@@ -44,9 +44,9 @@ func (w *World) unlinkNode(n *corev1.Node) {
 }
 
 func (w *World) touchNode(n *corev1.Node) {
-	w.words.touch(ref{nodeKind, n.Name})
+	w.translations.touch(ref{nodeKind, n.Name})
 	for _, claim := range w.claimsOfNode(n) {
-		w.words.touch(ref{claimKind, claim})
+		w.translations.touch(ref{claimKind, claim})
 	}
 }
 
@@ -79,25 +79,26 @@ func (w *World) unlinkClaim(c *v1.NodeClaim) {
 }
 
 func (w *World) touchClaim(c *v1.NodeClaim) {
-	w.words.touch(ref{claimKind, c.Name})
+	w.translations.touch(ref{claimKind, c.Name})
 	if node, up := w.nodeOf[c.Status.ProviderID]; up {
-		w.words.touch(ref{nodeKind, node})
+		w.translations.touch(ref{nodeKind, node})
 	}
 }
 
 func (w *World) touchClass(name string) {
-	delete(w.words.classes, name)
-	w.words.touch(ref{classKind, name})
+	delete(w.translations.classes, name)
+	w.translations.touch(ref{classKind, name})
 }
 
-// learnDrivers takes note of drivers that limit how many volumes a node can
-// attach. With the first limit of a driver its volumes are counted everywhere.
+// learnDrivers notes the CSI drivers that limit how many volumes a node can attach.
+// As soon as one node has a limit for a driver, the driver's volumes are counted
+// on all nodes.
 func (w *World) learnDrivers(c *storagev1.CSINode) {
 	grown := false
 	for driver := range translate.AttachLimits(c) {
-		if i, known := slices.BinarySearch(w.words.drivers, driver); !known {
-			w.words.drivers = slices.Insert(slices.Clone(w.words.drivers), i, driver)
-			w.words.touch(ref{driverKind, driver})
+		if i, known := slices.BinarySearch(w.translations.drivers, driver); !known {
+			w.translations.drivers = slices.Insert(slices.Clone(w.translations.drivers), i, driver)
+			w.translations.touch(ref{driverKind, driver})
 			grown = true
 		}
 	}
@@ -105,7 +106,7 @@ func (w *World) learnDrivers(c *storagev1.CSINode) {
 		return
 	}
 	for name := range w.objects.nodes {
-		w.words.touch(ref{nodeKind, name})
+		w.translations.touch(ref{nodeKind, name})
 	}
 }
 
@@ -120,7 +121,7 @@ func (w *World) claimsOfNode(n *corev1.Node) []string {
 	return nil
 }
 
-// unlaunched lists the class's NodeClaims that wait for it.
+// unlaunched lists the NodeClaims of the class that have no instance yet.
 func (w *World) unlaunched(class string) []string {
 	var out []string
 	for name, c := range w.objects.claims {

@@ -53,17 +53,18 @@ func newObjects() objects {
 	}
 }
 
-// place is where an object is kept.
+// place is where the world keeps an object.
 type place struct {
 	ref ref
-	// keep stores the object unless it is older than what is known, and returns what
-	// it replaced; drop takes it out, and not another of the same name.
+	// keep stores the object unless a newer version is known, and returns the uid of
+	// the version that it replaced. drop removes the object, but not another object of
+	// the same name.
 	keep func() (old types.UID, kept bool)
 	drop func() bool
 }
 
-// placeOf is the one list of the kinds that the world keeps as they come. Pods,
-// Nodes and NodeClaims have ties to each other beside.
+// placeOf lists the kinds that the world stores without further indexes. Pods,
+// Nodes and NodeClaims are not in the list: they are also indexed by each other.
 func (w *World) placeOf(object metav1.Object) (place, bool) {
 	o, name := &w.objects, key(object)
 	switch x := object.(type) {
@@ -117,7 +118,7 @@ func in[T metav1.Object](w *World, m map[string]T, r ref, o T) place {
 	}
 }
 
-// inNamespace is the place of an object of which only all of its namespace matter.
+// inNamespace is the place of an object of the kinds only read per namespace.
 func inNamespace[T metav1.Object](w *World, m map[string]map[string]T, r ref, o T) place {
 	return place{
 		ref: r,
@@ -137,8 +138,8 @@ func inNamespace[T metav1.Object](w *World, m map[string]map[string]T, r ref, o 
 	}
 }
 
-// put stores the object unless it is older than what is known, and returns what
-// that concerns.
+// put stores the object unless a newer version is known, and returns what the
+// change concerns.
 func (w *World) put(object metav1.Object) concern {
 	if _, dead := w.gone[object.GetUID()]; dead {
 		return concern{}
@@ -173,7 +174,7 @@ func (w *World) put(object metav1.Object) concern {
 	return concern{}
 }
 
-// tie takes in what a new version of the object means beside itself.
+// tie updates what depends on a new version of the object.
 func (w *World) tie(object metav1.Object, r ref, old types.UID) {
 	switch o := object.(type) {
 	case *awsv1.EC2NodeClass:
@@ -181,7 +182,7 @@ func (w *World) tie(object metav1.Object, r ref, old types.UID) {
 	case *storagev1.CSINode:
 		w.learnDrivers(o)
 	case *storagev1.StorageClass, *schedulingv1.PriorityClass:
-		w.words.touch(ref{r.kind, ""})
+		w.translations.touch(ref{r.kind, ""})
 	case *appsv1.DaemonSet, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job:
 		delete(w.objects.controllers, old)
 		w.objects.controllers[o.GetUID()] = r
@@ -207,16 +208,16 @@ func (w *World) remove(object metav1.Object) concern {
 	case classKind:
 		w.touchClass(p.ref.name)
 	case storageClassKind, priorityClassKind:
-		w.words.touch(ref{p.ref.kind, ""})
+		w.translations.touch(ref{p.ref.kind, ""})
 	case daemonSetKind, replicaSetKind, statefulSetKind, jobKind:
 		delete(w.objects.controllers, object.GetUID())
-	default: // no ties
+	default: // nothing depends on it
 	}
 	return concern{}
 }
 
-// store keeps the newer of two versions and says whether that is o. Objects of
-// the same name with another uid are another object: the newer version wins too.
+// store keeps the newer of two versions, and reports whether that is o. The two may
+// be different objects of the same name: the newer version wins there too.
 func store[T metav1.Object](m map[string]T, k string, o T) bool {
 	if old, ok := m[k]; ok && older(o, old) {
 		return false
@@ -225,26 +226,26 @@ func store[T metav1.Object](m map[string]T, k string, o T) bool {
 	return true
 }
 
-// keep stores the object and has read again what was made of the reference.
+// keep stores the object and marks the translations that use it as stale.
 func keep[T metav1.Object](w *World, m map[string]T, r ref, o T) bool {
 	if !store(m, key(o), o) {
 		return false
 	}
-	w.words.touch(r)
+	w.translations.touch(r)
 	return true
 }
 
-// drop takes the object out, and not another of the same name.
+// drop removes the object, but not another object of the same name.
 func drop[T metav1.Object](w *World, m map[string]T, r ref, o T) bool {
 	if known, there := m[key(o)]; !there || known.GetUID() != o.GetUID() {
 		return false
 	}
 	delete(m, key(o))
-	w.words.touch(r)
+	w.translations.touch(r)
 	return true
 }
 
-// key is namespace/name, or the name of what is in no namespace.
+// key is namespace/name, or the name alone for a cluster-scoped object.
 func key(o metav1.Object) string {
 	if o.GetNamespace() == "" {
 		return o.GetName()

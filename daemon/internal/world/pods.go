@@ -43,12 +43,13 @@ func (w *World) removePod(p *corev1.Pod) []string {
 	return w.claimsOfNode(w.objects.nodes[p.Spec.NodeName])
 }
 
-// touchPod has the pod read again, and the controller whose pods it changes.
+// touchPod marks the translation of the pod as stale, and that of its controller,
+// which counts its pods.
 func (w *World) touchPod(p *corev1.Pod) {
-	w.words.touch(ref{podKind, key(p)})
+	w.translations.touch(ref{podKind, key(p)})
 	if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
 		if controller, known := w.objects.controllers[owner.UID]; known {
-			w.words.touch(controller)
+			w.translations.touch(controller)
 		}
 	}
 }
@@ -79,8 +80,8 @@ func unindex[K comparable](m map[K]map[string]*corev1.Pod, by K, k string) {
 	}
 }
 
-// WaitingSince returns when the daemon first knew that the pod, given as
-// namespace/name, waits for a node.
+// WaitingSince returns when the daemon first saw that the pod (namespace/name)
+// waits for a node.
 func (w *World) WaitingSince(pod string) (time.Time, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,7 +93,7 @@ func (w *World) WaitingSince(pod string) (time.Time, bool) {
 	return t, ok
 }
 
-// PodsOn returns the pods bound to the node, finished ones included, in no order.
+// PodsOn returns the pods bound to the node, finished pods included, in no order.
 func (w *World) PodsOn(node string) []*corev1.Pod {
 	w.mu.Lock()
 	defer w.mu.Unlock()

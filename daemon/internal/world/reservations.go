@@ -10,28 +10,29 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// countLag is how long an instance may be missing from what EC2 says is left in
-// its reservation. Until the next count it is then subtracted twice, which leaves
-// a place unused for a minute; the reverse would be a launch that fails.
+// countLag is how long after a launch EC2's count of free places may not include
+// the instance yet. A launch in that time before a count is subtracted from the count
+// as well. If the count included it already, a place stays unused for a minute. A
+// launch that is not subtracted would be worse: the next launch could fail.
 const countLag = 5 * time.Second
 
-// ReservationsCounted takes in how many more instances have room in capacity
-// reservations, and when EC2 was asked. Snapshots subtract what was launched into
-// them since.
+// ReservationsCounted stores how many more instances fit into each capacity
+// reservation, and when EC2 was asked. Snapshots subtract the instances that were
+// launched into a reservation since then.
 func (w *World) ReservationsCounted(asked time.Time, left map[string]int64) {
 	counted := asked.Truncate(time.Second).Add(-countLag) // times on objects are in whole seconds
 	w.mu.Lock()
 	news := map[string]bool{}
 	for id, n := range left {
-		was, known := w.words.rooms[id]
+		was, known := w.translations.rooms[id]
 		if !known || was.Left != n || w.launchedInto(id, was.Counted) {
-			w.words.rooms[id], news[id] = translate.Room{Left: n, Counted: counted}, true
+			w.translations.rooms[id], news[id] = translate.Room{Left: n, Counted: counted}, true
 		}
 	}
 	for name, c := range w.objects.classes {
 		if slices.ContainsFunc(c.Status.CapacityReservations, func(r awsv1.CapacityReservation) bool { return news[r.ID] }) {
-			delete(w.words.classes, name)
-			w.words.touch(ref{classKind, name})
+			delete(w.translations.classes, name)
+			w.translations.touch(ref{classKind, name})
 		}
 	}
 	subscriber := w.subscriber
@@ -41,8 +42,8 @@ func (w *World) ReservationsCounted(asked time.Time, left map[string]int64) {
 	}
 }
 
-// launchedInto says whether anything was launched into the reservation after t.
-// Otherwise a count that is the same says the same.
+// launchedInto reports whether an instance was launched into the reservation after
+// t. If not, an equal count brings no news.
 func (w *World) launchedInto(id string, t time.Time) bool {
 	for _, c := range w.objects.claims {
 		if c.Labels[label.Reservation] != id {

@@ -14,9 +14,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// What EC2 says is left goes with the time of the question, so that what was
-// launched since can be told apart; the same answer again changes nothing.
-func TestWorld_ReservationsHaveWhatEC2SaysIsLeft(t *testing.T) {
+// Each count has the time at which EC2 was asked, so that later launches can be
+// subtracted from it. The same count again changes nothing.
+func TestWorld_ReservationsHaveEC2sCountOfFreePlaces(t *testing.T) {
 	zone := catalog.Zone{Name: "us-west-2a", ID: "usw2-az1"}
 	facts := []catalog.Fact{{Name: "m5.large", Arch: "amd64", VCPU: 2, MemoryMiB: 8192, ENIs: 3, IPv4PerENI: 10, UsageClasses: []string{label.OnDemand}}}
 	market := catalog.Market{Zones: []catalog.Zone{zone}, Offered: map[string][]int{"m5.large": {0}}, OnDemand: map[string]quantity.Money{"m5.large": 1}}
@@ -53,7 +53,7 @@ func TestWorld_ReservationsHaveWhatEC2SaysIsLeft(t *testing.T) {
 	select {
 	case <-w.Changed():
 	default:
-		t.Error("nobody is told of the first count")
+		t.Error("the first count is not announced as a change")
 	}
 	first := look()
 	if first.Left != 2 || !first.Counted.Before(asked.Add(-time.Second)) || first.Counted.Before(asked.Add(-time.Minute)) {

@@ -14,119 +14,121 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// Snapshot makes the decision core's view of all that is known now. Its cost
-// goes by what changed since the last. Objects that cannot be understood are
-// left out and named in the second result; the others are not held up by them.
+// Snapshot returns the decision core's view of all objects. Its cost depends only
+// on what changed since the last one. An object that cannot be translated, or that
+// conflicts with another object, is left out. The second result names these objects.
 func (w *World) Snapshot() (cluster.Snapshot, []error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := &w.words
+	t := &w.translations
 	var d cluster.Delta
-	for word := range s.stale {
-		w.read(word, &d)
+	for r := range t.stale {
+		w.read(r, &d)
 	}
-	if next, err := s.snapshot.Apply(d); err == nil {
-		s.snapshot = next
-		clear(s.stale)
+	if next, err := t.snapshot.Apply(d); err == nil {
+		t.snapshot = next
+		clear(t.stale)
 	}
 	w.applyEach()
-	faults := slices.Collect(maps.Values(s.faults))
+	faults := slices.Collect(maps.Values(t.faults))
 	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return s.snapshot, faults
+	return t.snapshot, faults
 }
 
-// applyEach applies one by one what is still stale, for one of them is at odds
-// with the rest, and what was left out before. Each may make room for another.
-// What stays at odds is left out, and tried again with every snapshot.
+// applyEach applies the remaining stale translations one by one, because one of them
+// conflicts with another. It also tries those that were left out before. One that is
+// applied may end the conflict of another, so it repeats until nothing more can be
+// applied. The rest is left out until the next Snapshot.
 func (w *World) applyEach() {
-	s := &w.words
-	maps.Copy(s.stale, s.atOdds)
+	t := &w.translations
+	maps.Copy(t.stale, t.conflicting)
 	for again := true; again; {
 		again = false
-		for word := range s.stale {
-			if w.apply(word) {
-				delete(s.stale, word)
+		for r := range t.stale {
+			if w.apply(r) {
+				delete(t.stale, r)
 				again = true
 			}
 		}
 	}
-	s.stale, s.atOdds = s.atOdds, s.stale
-	clear(s.stale)
+	t.stale, t.conflicting = t.conflicting, t.stale
+	clear(t.stale)
 }
 
-// apply applies the word, or leaves it out and returns false.
-func (w *World) apply(word ref) bool {
-	s := &w.words
+// apply applies the translation. If that conflicts with the snapshot, it leaves out
+// the object and returns false.
+func (w *World) apply(r ref) bool {
+	t := &w.translations
 	var one cluster.Delta
-	w.read(word, &one)
-	next, err := s.snapshot.Apply(one)
+	w.read(r, &one)
+	next, err := t.snapshot.Apply(one)
 	if err == nil {
-		s.snapshot = next
+		t.snapshot = next
 		return true
 	}
-	s.faults[word] = fmt.Errorf("world snapshot: %w", err)
-	if next, err = s.snapshot.Apply(cluster.Delta{Gone: gone(word)}); err == nil {
-		s.snapshot = next
+	t.faults[r] = fmt.Errorf("world snapshot: %w", err)
+	if next, err = t.snapshot.Apply(cluster.Delta{Gone: gone(r)}); err == nil {
+		t.snapshot = next
 	}
 	return false
 }
 
-// read adds the word's newest meaning to the delta.
-func (w *World) read(word ref, d *cluster.Delta) {
-	s := &w.words
-	s.begin(word)
-	delete(s.faults, word)
-	switch word.kind {
+// read adds the translation of the newest version to the delta.
+func (w *World) read(r ref, d *cluster.Delta) {
+	t := &w.translations
+	t.begin(r)
+	delete(t.faults, r)
+	switch r.kind {
 	case podKind:
-		if p, ok := w.objects.pods[word.name]; ok {
-			if x, ok := translate.Pod(p, s.lookups); ok {
+		if p, ok := w.objects.pods[r.name]; ok {
+			if x, ok := translate.Pod(p, t.lookups); ok {
 				d.Put.Pods = append(d.Put.Pods, x)
 				return
 			}
 		}
 	case nodeKind:
-		if n, ok := w.objects.nodes[word.name]; ok {
-			d.Put.Nodes = append(d.Put.Nodes, translate.Node(n, w.claimOf[n.Spec.ProviderID], w.objects.csiNodes[n.Name], s.drivers))
+		if n, ok := w.objects.nodes[r.name]; ok {
+			d.Put.Nodes = append(d.Put.Nodes, translate.Node(n, w.claimOf[n.Spec.ProviderID], w.objects.csiNodes[n.Name], t.drivers))
 			return
 		}
 	case claimKind:
-		if x, ok := w.readClaim(word); ok {
+		if x, ok := w.readClaim(r); ok {
 			d.Put.Claims = append(d.Put.Claims, x)
 			return
 		}
 	case poolKind:
-		if p, ok := w.objects.pools[word.name]; ok {
+		if p, ok := w.objects.pools[r.name]; ok {
 			d.Put.Pools = append(d.Put.Pools, translate.Pool(p))
 			return
 		}
 	case classKind:
-		if x, ok := w.typesOf(word.name); ok {
+		if x, ok := w.typesOf(r.name); ok {
 			d.Put.Classes = append(d.Put.Classes, x)
 			return
 		}
 	case daemonSetKind:
-		if x, ok := w.objects.daemonSets[word.name]; ok {
-			d.Put.DaemonSets = append(d.Put.DaemonSets, translate.DaemonSet(x, maps.Values(w.podsOwned[x.UID]), s.lookups))
+		if x, ok := w.objects.daemonSets[r.name]; ok {
+			d.Put.DaemonSets = append(d.Put.DaemonSets, translate.DaemonSet(x, maps.Values(w.podsOwned[x.UID]), t.lookups))
 			return
 		}
 	case replicaSetKind, statefulSetKind, jobKind:
-		if x, ok := w.readWorkload(word); ok {
+		if x, ok := w.readWorkload(r); ok {
 			d.Put.Workloads = append(d.Put.Workloads, x)
 			return
 		}
 	case namespaceKind:
-		if n, ok := w.objects.namespaces[word.name]; ok {
+		if n, ok := w.objects.namespaces[r.name]; ok {
 			d.Put.Namespaces = append(d.Put.Namespaces, translate.Namespace(n))
 			return
 		}
-	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind: // are no words
+	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind: // only used by translations
 	}
-	add(&d.Gone, gone(word))
+	add(&d.Gone, gone(r))
 }
 
-func gone(word ref) cluster.Gone {
-	names := []string{word.name}
-	switch word.kind {
+func gone(r ref) cluster.Gone {
+	names := []string{r.name}
+	switch r.kind {
 	case podKind:
 		return cluster.Gone{Pods: names}
 	case nodeKind:
@@ -140,14 +142,14 @@ func gone(word ref) cluster.Gone {
 	case daemonSetKind:
 		return cluster.Gone{DaemonSets: names}
 	case replicaSetKind:
-		return cluster.Gone{Workloads: []string{"ReplicaSet/" + word.name}}
+		return cluster.Gone{Workloads: []string{"ReplicaSet/" + r.name}}
 	case statefulSetKind:
-		return cluster.Gone{Workloads: []string{"StatefulSet/" + word.name}}
+		return cluster.Gone{Workloads: []string{"StatefulSet/" + r.name}}
 	case jobKind:
-		return cluster.Gone{Workloads: []string{"Job/" + word.name}}
+		return cluster.Gone{Workloads: []string{"Job/" + r.name}}
 	case namespaceKind:
 		return cluster.Gone{Namespaces: names}
-	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind: // are no words
+	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind: // only used by translations
 	}
 	return cluster.Gone{}
 }
@@ -163,14 +165,14 @@ func add(all *cluster.Gone, one cluster.Gone) {
 	all.Namespaces = append(all.Namespaces, one.Namespaces...)
 }
 
-func (w *World) readClaim(word ref) (cluster.Claim, bool) {
-	c, ok := w.objects.claims[word.name]
+func (w *World) readClaim(r ref) (cluster.Claim, bool) {
+	c, ok := w.objects.claims[r.name]
 	if !ok {
 		return cluster.Claim{}, false
 	}
 	x, err := translate.Claim(c)
 	if err != nil {
-		w.words.faults[word] = err
+		w.translations.faults[r] = err
 		return cluster.Claim{}, false
 	}
 	if name, up := w.nodeOf[c.Status.ProviderID]; up && c.Status.ProviderID != "" {
@@ -179,35 +181,35 @@ func (w *World) readClaim(word ref) (cluster.Claim, bool) {
 	return x, true
 }
 
-func (w *World) readWorkload(word ref) (cluster.Workload, bool) {
-	switch word.kind {
+func (w *World) readWorkload(r ref) (cluster.Workload, bool) {
+	switch r.kind {
 	case replicaSetKind:
-		if r, ok := w.objects.replicaSets[word.name]; ok {
-			return translate.ReplicaSet(r, maps.Values(w.podsOwned[r.UID]), w.words.lookups)
+		if x, ok := w.objects.replicaSets[r.name]; ok {
+			return translate.ReplicaSet(x, maps.Values(w.podsOwned[x.UID]), w.translations.lookups)
 		}
 	case statefulSetKind:
-		if s, ok := w.objects.statefulSets[word.name]; ok {
-			return translate.StatefulSet(s, maps.Values(w.podsOwned[s.UID]), w.words.lookups)
+		if x, ok := w.objects.statefulSets[r.name]; ok {
+			return translate.StatefulSet(x, maps.Values(w.podsOwned[x.UID]), w.translations.lookups)
 		}
 	default:
-		if j, ok := w.objects.jobs[word.name]; ok {
-			return translate.Job(j, maps.Values(w.podsOwned[j.UID]), w.words.lookups)
+		if x, ok := w.objects.jobs[r.name]; ok {
+			return translate.Job(x, maps.Values(w.podsOwned[x.UID]), w.translations.lookups)
 		}
 	}
 	return cluster.Workload{}, false
 }
 
-// typesOf reads the class once for each of its versions.
+// typesOf translates the class once for each of its versions.
 func (w *World) typesOf(class string) (cluster.Class, bool) {
-	if x, ok := w.words.classes[class]; ok {
+	if x, ok := w.translations.classes[class]; ok {
 		return x, true
 	}
 	c, ok := w.objects.classes[class]
 	if !ok {
 		return cluster.Class{}, false
 	}
-	x := translate.Class(c, w.facts, w.market, w.words.rooms)
-	w.words.classes[class] = x
+	x := translate.Class(c, w.facts, w.market, w.translations.rooms)
+	w.translations.classes[class] = x
 	return x, true
 }
 

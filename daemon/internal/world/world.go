@@ -15,8 +15,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
-// tombstones is how many deleted objects are remembered, so that a late answer
-// to a write does not bring one back.
+// tombstones is how many deleted objects the world remembers, so that a late answer
+// to a write does not bring one of them back.
 const tombstones = 10_000
 
 // World is safe for use by many goroutines.
@@ -25,15 +25,15 @@ type World struct {
 	market catalog.Market
 	now    func() time.Time
 
-	mu      sync.Mutex
-	objects objects
-	words   words
+	mu           sync.Mutex
+	objects      objects
+	translations translations
 
 	podsOn    map[string]map[string]*corev1.Pod    // node name -> pod key
 	podsOwned map[types.UID]map[string]*corev1.Pod // controller -> pod key
 	claimOf   map[string]string                    // provider id -> claim name
 	nodeOf    map[string]string                    // provider id -> node name
-	seen      map[types.UID]time.Time              // pods that wait, since when the daemon knows
+	seen      map[types.UID]time.Time              // when the daemon first saw that the pod waits
 	gone      map[types.UID]struct{}
 	goneOrder []types.UID
 
@@ -41,39 +41,40 @@ type World struct {
 	subscriber Subscriber
 }
 
-// New makes an empty world that judges instance types by this catalogue.
+// New makes an empty world with this catalogue of instance types.
 func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *World {
 	w := &World{
-		facts: facts, market: market, now: now, objects: newObjects(), words: newWords(),
+		facts: facts, market: market, now: now, objects: newObjects(), translations: newTranslations(),
 		podsOn: map[string]map[string]*corev1.Pod{}, podsOwned: map[types.UID]map[string]*corev1.Pod{},
 		claimOf: map[string]string{}, nodeOf: map[string]string{},
 		seen: map[types.UID]time.Time{}, gone: map[types.UID]struct{}{},
 		changed: make(chan struct{}, 1),
 	}
-	w.words.lookups = w.lookups()
+	w.translations.lookups = w.lookups()
 	return w
 }
 
-// SpreadByDefault has pods that declare no topology spread constraint get these,
-// as the scheduler's own configuration does; their selectors follow from
-// Services and controllers. It must be called before anything is observed.
+// SpreadByDefault sets the topology spread constraints of pods that declare none, as
+// the kube-scheduler's defaultConstraints do. Their selectors follow from Services
+// and controllers. Call it before the first Observe.
 func (w *World) SpreadByDefault(constraints []cluster.Spread) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.words.lookups.Spread = constraints
+	w.translations.lookups.Spread = constraints
 }
 
-// Changed receives after every change; several changes may be one receive.
+// Changed receives after every change. Several changes may share one receive.
 func (w *World) Changed() <-chan struct{} { return w.changed }
 
-// Subscriber is told what a change may concern. Its functions must not block.
+// Subscriber is told which objects a change may concern. Its functions must not
+// block.
 type Subscriber struct {
 	Claim func(name string) // a NodeClaim changed, or its node, or a pod on its node
-	Class func(name string) // an EC2NodeClass changed, or a NodeClaim of it is gone
+	Class func(name string) // an EC2NodeClass changed, or one of its NodeClaims is gone
 }
 
-// Subscribe has the subscriber told of changes from now on, and at once of
-// everything that is there. There is one at a time; the result ends it.
+// Subscribe tells the subscriber of every existing object at once, and of changes
+// from then on. There is one subscriber at a time; the result ends the subscription.
 func (w *World) Subscribe(s Subscriber) (unsubscribe func()) {
 	w.mu.Lock()
 	w.subscriber = s
@@ -109,8 +110,8 @@ func (c concern) tell(s Subscriber) {
 	}
 }
 
-// Observe takes in an object, from a watch or from the answer to a write.
-// Kinds that the world does not keep are ignored.
+// Observe stores an object that a watch or the answer to a write has brought. It
+// ignores kinds that the world does not keep.
 func (w *World) Observe(object metav1.Object) {
 	w.mu.Lock()
 	concerned, subscriber := w.put(object), w.subscriber
@@ -118,7 +119,7 @@ func (w *World) Observe(object metav1.Object) {
 	w.notify(concerned, subscriber)
 }
 
-// Forget takes in that an object is gone.
+// Forget removes an object that is gone.
 func (w *World) Forget(object metav1.Object) {
 	w.mu.Lock()
 	concerned, subscriber := w.remove(object), w.subscriber
@@ -134,8 +135,8 @@ func (w *World) notify(c concern, s Subscriber) {
 	}
 }
 
-// ours says whether the class is of the kind that this daemon carries out: pools
-// and NodeClaims of another kind's, such as EKS Auto Mode's, are left alone.
+// ours reports whether the class is an EC2NodeClass. The daemon ignores NodePools
+// and NodeClaims whose class is of another kind, such as those of EKS Auto Mode.
 func ours(ref v1.NodeClassReference) bool {
 	return ref.Group == awsv1.Group && ref.Kind == awsv1.EC2NodeClassKind
 }
@@ -152,8 +153,8 @@ func (w *World) bury(uid types.UID) {
 	}
 }
 
-// older compares resource versions, which are integers that grow in etcd's
-// revision order (KEP-5504 makes that a promise).
+// older compares resource versions. They are integers that grow with etcd's
+// revision (KEP-5504 guarantees that).
 func older(a, b metav1.Object) bool {
 	x, errX := strconv.ParseUint(a.GetResourceVersion(), 10, 64)
 	y, errY := strconv.ParseUint(b.GetResourceVersion(), 10, 64)

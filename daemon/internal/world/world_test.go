@@ -221,8 +221,8 @@ func TestWorld_PodsOfAReplicationControllerAreSpreadByItsSelector(t *testing.T) 
 	}
 }
 
-// EC2 says how many EBS volumes a node attaches; of other drivers only a node can.
-func TestWorld_VolumesAreCountedOfEBSAndOfDriversThatALimitIsKnownOf(t *testing.T) {
+// The limit of EBS volumes is known from EC2, that of other drivers only from a node.
+func TestWorld_CountsVolumesOfEBSAndOfDriversWithAKnownLimit(t *testing.T) {
 	w := newWorld()
 	for i, driver := range []string{"ebs.csi.aws.com", "local.example.com"} {
 		v := &corev1.PersistentVolume{ObjectMeta: meta(driver, 1+i)}
@@ -255,7 +255,7 @@ func TestWorld_VolumesAreCountedOfEBSAndOfDriversThatALimitIsKnownOf(t *testing.
 	}
 }
 
-func TestWorld_ObjectAtOddsWithAnotherDoesNotHoldUpTheRest(t *testing.T) {
+func TestWorld_ConflictingObjectDoesNotHoldUpTheRest(t *testing.T) {
 	w := newWorld()
 	w.Observe(pod("a", 1, ""))
 	twin := pod("b", 2, "")
@@ -272,11 +272,11 @@ func TestWorld_ObjectAtOddsWithAnotherDoesNotHoldUpTheRest(t *testing.T) {
 	w.Observe(fixed)
 	w.Observe(kept)
 	if s, faults := w.Snapshot(); len(faults) != 0 || len(s.Pods()) != 3 {
-		t.Errorf("mended: %d pods, faults %v", len(s.Pods()), faults)
+		t.Errorf("without the conflict: %d pods, faults %v", len(s.Pods()), faults)
 	}
 }
 
-func TestWorld_WordIsTriedAgainWhenWhatItWasAtOddsWithIsGone(t *testing.T) {
+func TestWorld_ConflictingObjectIsTriedAgainWhenTheConflictIsGone(t *testing.T) {
 	w := newWorld()
 	first := pod("a", 1, "")
 	w.Observe(first)
@@ -284,7 +284,7 @@ func TestWorld_WordIsTriedAgainWhenWhatItWasAtOddsWithIsGone(t *testing.T) {
 	twin := pod("b", 2, "")
 	twin.UID = first.UID
 	w.Observe(twin)
-	for range 2 { // it stays left out, and named
+	for range 2 { // it stays left out, and is named each time
 		if s, faults := w.Snapshot(); len(faults) != 1 || len(s.Pods()) != 1 || s.Pods()[0].Name != "a" {
 			t.Fatalf("pods %v, faults %v; want a alone and one fault", s.Pods(), faults)
 		}
@@ -295,8 +295,8 @@ func TestWorld_WordIsTriedAgainWhenWhatItWasAtOddsWithIsGone(t *testing.T) {
 	if s, faults := w.Snapshot(); len(faults) != 0 || len(s.Pods()) != 2 {
 		t.Errorf("pods %v, faults %v; want both", s.Pods(), faults)
 	}
-	if len(w.words.atOdds) != 0 || len(w.words.stale) != 0 {
-		t.Errorf("still to be read: %v, %v", w.words.atOdds, w.words.stale)
+	if len(w.translations.conflicting) != 0 || len(w.translations.stale) != 0 {
+		t.Errorf("still to be read: %v, %v", w.translations.conflicting, w.translations.stale)
 	}
 }
 

@@ -16,8 +16,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// kind is a kind of object. Those up to namespaces are words of the core as
-// well; the others only matter to what words mean.
+// kind is a kind of object. The kinds up to namespaceKind have a counterpart in
+// the decision core (package cluster). The others only matter to the translation of
+// those.
 type kind uint8
 
 const (
@@ -34,81 +35,81 @@ const (
 	volumeClaimKind
 	volumeKind
 	storageClassKind  // the name "" is the default class
-	limitRangeKind    // those of the namespace
-	serviceKind       // those of the namespace
-	driverKind        // whether volumes of the driver are counted
+	limitRangeKind    // all of the namespace
+	serviceKind       // all of the namespace
+	driverKind        // whether volumes of the CSI driver are counted
 	priorityClassKind // the name "" is the default class
 	runtimeClassKind
 	replicationKind // ReplicationControllers
 )
 
-// ref names an object, or the word that is made of it.
+// ref names an object, or its translation.
 type ref struct {
 	kind kind
 	name string
 }
 
-// words are the objects in the words of the core, as the last Snapshot has them,
-// and what must be read again before the next: an object is read once for each
-// of its versions, and once more when something changes that it was read with.
-type words struct {
-	snapshot cluster.Snapshot
-	classes  map[string]cluster.Class  // made of the newest versions
-	rooms    map[string]translate.Room // by capacity reservation
-	drivers  []string                  // of which volumes are counted, sorted; EC2 says how many of EBS
-	stale    map[ref]struct{}
-	atOdds   map[ref]struct{} // words that are left out because of another, which may go
-	faults   map[ref]error    // words that are left out
+// translations is a cache: the objects as package translate reads them for the
+// decision core, as of the last Snapshot. An object is translated once for each of
+// its versions, and again when an object changes that its translation used.
+type translations struct {
+	snapshot    cluster.Snapshot
+	classes     map[string]cluster.Class  // of the newest versions
+	rooms       map[string]translate.Room // by capacity reservation
+	drivers     []string                  // CSI drivers whose volumes are counted, sorted; EBS always, for EC2 names its limits
+	stale       map[ref]struct{}          // to be translated before the next Snapshot
+	conflicting map[ref]struct{}          // left out because of another object, which may go
+	faults      map[ref]error             // why a translation is left out
 
 	lookups translate.Lookups
-	reading ref                      // the word that lookups are for
-	uses    map[ref][]ref            // word -> what it was read with, beside its own object
+	reading ref                      // the translation that lookups are for
+	uses    map[ref][]ref            // translation -> what it used beyond its own object
 	users   map[ref]map[ref]struct{} // the reverse
 }
 
-func newWords() words {
-	return words{
+func newTranslations() translations {
+	return translations{
 		classes: map[string]cluster.Class{}, rooms: map[string]translate.Room{}, drivers: []string{translate.EBSDriver},
-		stale: map[ref]struct{}{}, atOdds: map[ref]struct{}{}, faults: map[ref]error{},
+		stale: map[ref]struct{}{}, conflicting: map[ref]struct{}{}, faults: map[ref]error{},
 		uses: map[ref][]ref{}, users: map[ref]map[ref]struct{}{},
 	}
 }
 
-// touch has the word of the object read again, and those that were read with it.
-func (s *words) touch(r ref) {
+// touch marks as stale the translation of the object, and those that used it.
+func (t *translations) touch(r ref) {
 	if r.kind <= namespaceKind {
-		s.stale[r] = struct{}{}
+		t.stale[r] = struct{}{}
 	}
-	for word := range s.users[r] {
-		s.stale[word] = struct{}{}
+	for user := range t.users[r] {
+		t.stale[user] = struct{}{}
 	}
 }
 
-// begin forgets what the word was read with.
-func (s *words) begin(word ref) {
-	for _, r := range s.uses[word] {
-		delete(s.users[r], word)
-		if len(s.users[r]) == 0 {
-			delete(s.users, r)
+// begin starts the translation: it forgets what the last one used.
+func (t *translations) begin(r ref) {
+	for _, used := range t.uses[r] {
+		delete(t.users[used], r)
+		if len(t.users[used]) == 0 {
+			delete(t.users, used)
 		}
 	}
-	delete(s.uses, word)
-	s.reading = word
+	delete(t.uses, r)
+	t.reading = r
 }
 
-// use takes down that the word being read depends on the object.
-func (s *words) use(r ref) {
-	if s.users[r] == nil {
-		s.users[r] = map[ref]struct{}{}
+// use notes that the current translation depends on the object.
+func (t *translations) use(r ref) {
+	if t.users[r] == nil {
+		t.users[r] = map[ref]struct{}{}
 	}
-	if _, noted := s.users[r][s.reading]; !noted {
-		s.users[r][s.reading] = struct{}{}
-		s.uses[s.reading] = append(s.uses[s.reading], r)
+	if _, noted := t.users[r][t.reading]; !noted {
+		t.users[r][t.reading] = struct{}{}
+		t.uses[t.reading] = append(t.uses[t.reading], r)
 	}
 }
 
-// lookups finds objects for the word that is being read and takes down that it
-// depends on them, whether or not they are there.
+// lookups finds objects for the current translation, and notes that it depends on
+// them even if they do not exist.
 func (w *World) lookups() translate.Lookups {
 	return translate.Lookups{
 		VolumeClaim: func(namespace, name string) (*corev1.PersistentVolumeClaim, bool) {
@@ -119,22 +120,22 @@ func (w *World) lookups() translate.Lookups {
 		},
 		StorageClass: func(name string) (*storagev1.StorageClass, bool) {
 			if name == "" {
-				w.words.use(ref{storageClassKind, ""})
+				w.translations.use(ref{storageClassKind, ""})
 				return w.defaultStorageClass()
 			}
 			return find(w, w.objects.storageClasses, ref{storageClassKind, name})
 		},
 		Limited: func(driver string) bool {
-			w.words.use(ref{driverKind, driver})
-			return slices.Contains(w.words.drivers, driver)
+			w.translations.use(ref{driverKind, driver})
+			return slices.Contains(w.translations.drivers, driver)
 		},
 		LimitRanges: func(namespace string) []*corev1.LimitRange {
-			w.words.use(ref{limitRangeKind, namespace})
+			w.translations.use(ref{limitRangeKind, namespace})
 			return slices.Collect(maps.Values(w.objects.limitRanges[namespace]))
 		},
 		PriorityClass: func(name string) (*schedulingv1.PriorityClass, bool) {
 			if name == "" {
-				w.words.use(ref{priorityClassKind, ""})
+				w.translations.use(ref{priorityClassKind, ""})
 				return w.defaultPriorityClass()
 			}
 			return find(w, w.objects.priorityClasses, ref{priorityClassKind, name})
@@ -143,7 +144,7 @@ func (w *World) lookups() translate.Lookups {
 			return find(w, w.objects.runtimeClasses, ref{runtimeClassKind, name})
 		},
 		Services: func(namespace string) []*corev1.Service {
-			w.words.use(ref{serviceKind, namespace})
+			w.translations.use(ref{serviceKind, namespace})
 			return slices.Collect(maps.Values(w.objects.services[namespace]))
 		},
 		Selector: w.selectorOf,
@@ -151,13 +152,13 @@ func (w *World) lookups() translate.Lookups {
 }
 
 func find[T any](w *World, m map[string]T, r ref) (T, bool) {
-	w.words.use(r)
+	w.translations.use(r)
 	o, ok := m[r.name]
 	return o, ok
 }
 
-// defaultStorageClass is the newest of those that say they are it, as the API
-// server chooses.
+// defaultStorageClass is the newest StorageClass that is marked as the default,
+// as the API server chooses.
 func (w *World) defaultStorageClass() (*storagev1.StorageClass, bool) {
 	var chosen *storagev1.StorageClass
 	for _, c := range w.objects.storageClasses {
@@ -171,8 +172,8 @@ func (w *World) defaultStorageClass() (*storagev1.StorageClass, bool) {
 	return chosen, chosen != nil
 }
 
-// defaultPriorityClass is the lowest of those that say they are it, as the API
-// server chooses.
+// defaultPriorityClass is the lowest PriorityClass that is marked as the default,
+// as the API server chooses.
 func (w *World) defaultPriorityClass() (*schedulingv1.PriorityClass, bool) {
 	var chosen *schedulingv1.PriorityClass
 	for _, c := range w.objects.priorityClasses {

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/interruption"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/nodeclass"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+)
+
+// classes makes the reconciler of EC2NodeClasses.
+func (d *daemon) classes() *nodeclass.Reconciler {
+	return nodeclass.New(nodeclass.Config{
+		Node: awsspec.NodeConfig{
+			ClusterName: d.cluster.Name, APIServerEndpoint: d.cluster.Endpoint,
+			CertificateAuthority: d.cluster.CertificateAuthority, ServiceCIDR: d.cluster.ServiceCIDR,
+		},
+		Kubernetes: d.minor, Cloud: d.aws, Objects: d.world, Writer: d.kube.EC2NodeClasses,
+		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted,
+	})
+}
+
+// interruptions makes the listener of the interruption queue; without a queue it
+// does nothing.
+func (d *daemon) interruptions(r *telemetry.Recorder) interface{ Run(context.Context) } {
+	if d.config.Queue == "" {
+		d.logger.Warn("no interruption queue is configured, so the daemon does not learn of interruptions: set --interruption-queue ($" + install.EnvInterruptionQueue + ")")
+		return idle{}
+	}
+	return &interruption.Listener{
+		Queue: d.aws, Name: d.config.Queue, Count: d.metrics.Message, Logger: d.logger.Named("interruption"),
+		Handle: (&interruption.Marker{
+			World: d.world, Claims: d.kube.NodeClaims, Told: r.Interrupted, Logger: d.logger, Now: time.Now,
+		}).Handle,
+	}
+}
+
+type idle struct{}
+
+func (idle) Run(context.Context) {}
