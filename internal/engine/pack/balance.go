@@ -29,16 +29,16 @@ type scale struct {
 }
 
 func newBalance(c *core) balance {
-	d := len(c.dims)
+	d := len(c.resources.dims)
 	return balance{core: c, rest: make([]uint64, d), prices: make([]uint64, d), first: make([]uint64, d), least: make([]uint64, d), scales: make([]scale, d), none: make([]uint64, d)}
 }
 
 // start counts what there is: lots of the kinds, worth the prices, for the bins.
 func (b *balance) start(s *search, prices price.Prices, bins []bin, order []int, m int64) {
-	sums := make([]price.Sum, len(b.dims))
+	sums := make([]price.Sum, len(b.resources.dims))
 	clear(b.rest)
 	for _, k := range order {
-		kd := &b.kinds[k]
+		kd := &b.demand.kinds[k]
 		n := s.left[k] / m
 		for d, q := range kd.units {
 			b.rest[d] += q * uint64(n)
@@ -70,10 +70,10 @@ func (b *balance) start(s *search, prices price.Prices, bins []bin, order []int,
 // are used evenly, but of which the bins have hardly more than is asked for: the
 // eighth power of the part of them that is.
 func (b *balance) nearlyShort(bins []bin) {
-	for d := range b.dims {
+	for d := range b.resources.dims {
 		all := uint64(1)
 		for i := range bins {
-			all += uint64(bins[i].free[d]) >> b.shift[d]
+			all += uint64(bins[i].free[d]) >> b.resources.shift[d]
 		}
 		part := min(1024, b.rest[d]>>4*1024/max(1, all>>4))
 		for range 3 {
@@ -104,17 +104,15 @@ func (b *balance) weigh() {
 	for d, rest := range b.rest {
 		x := &b.scales[d]
 		x.weight = max(x.weight<<10/sum, min(b.least[d], rest))
-		x.factor = b.largestUnits(d) << 30 / max(1, rest>>shift)
-		x.shift = b.shift[d]
+		x.factor = b.resources.largestUnits(d) << 30 / max(1, rest>>shift)
+		x.shift = b.resources.shift[d]
 		mean += x.weight * (x.factor >> 10)
 	}
 	for d := range b.scales {
 		x := &b.scales[d]
-		x.factor = min(x.factor, 1<<51) << 12 / mean << 28 / b.largestUnits(d)
+		x.factor = min(x.factor, 1<<51) << 12 / mean << 28 / b.resources.largestUnits(d)
 	}
 }
-
-func (b *balance) largestUnits(d int) uint64 { return max(1, uint64(b.largest[d])>>b.shift[d]) }
 
 // lean is the measure of the free amounts less some units, in 32nds, and their
 // amount.

@@ -37,10 +37,10 @@ type run struct {
 }
 
 func newFiller(c *core) filler {
-	d := len(c.dims)
+	d := len(c.resources.dims)
 	return filler{
 		core: c, free: make([]int64, d), step: make([]int64, d), scarce: make([]uint64, d),
-		placed: make([]int64, len(c.kinds)), tallies: make([]tally, len(c.rules)),
+		placed: make([]int64, len(c.demand.kinds)), tallies: make([]tally, len(c.rules)),
 	}
 }
 
@@ -82,7 +82,7 @@ func (f *filler) add(col *column, left []int64, out *filling) {
 // close notes what has been put into the bin: the pieces from the given one on.
 func (f *filler) close(col *column, out *filling, from int) {
 	if out.used == nil {
-		out.used = make([]int64, len(f.dims))
+		out.used = make([]int64, len(f.resources.dims))
 	}
 	for d, r := range col.room {
 		out.used[d] = r - f.free[d]
@@ -99,12 +99,12 @@ func (f *filler) close(col *column, out *filling, from int) {
 
 func (f *filler) admit(col *column, left []int64, large bool) {
 	f.open, f.runs = f.open[:0], f.runs[:0]
-	for shape := range f.shapes {
-		k, end := f.first[shape], f.first[shape+1]
+	for shape := range f.demand.shapes {
+		k, end := f.demand.first[shape], f.demand.first[shape+1]
 		for k < end && left[k] == 0 {
 			k++
 		}
-		if k == end || large && !f.kinds[k].large || !col.takes(&f.kinds[k]) {
+		if k == end || large && !f.demand.kinds[k].large || !col.takes(&f.demand.kinds[k]) {
 			continue
 		}
 		from := len(f.open)
@@ -128,7 +128,7 @@ func (f *filler) pour(left []int64, out *filling) {
 }
 
 func (f *filler) put(k int, left []int64, out *filling) {
-	kd := &f.kinds[k]
+	kd := &f.demand.kinds[k]
 	n := min(room(kd.need, f.free), f.more(k, left), max(1, room(kd.need, f.step)))
 	if n <= 0 {
 		return
@@ -156,8 +156,8 @@ func (f *filler) put(k int, left []int64, out *filling) {
 // more is how many more of the kind there are and may go in, room aside.
 func (f *filler) more(k int, left []int64) int64 {
 	n := left[k] - f.placed[k]
-	for _, role := range f.kinds[k].roles {
-		n = min(n, f.lets(role, f.tallies[role.Rule]))
+	for _, role := range f.demand.kinds[k].roles {
+		n = min(n, f.rules.lets(role, f.tallies[role.Rule]))
 	}
 	return n
 }
@@ -166,7 +166,7 @@ func (f *filler) more(k int, left []int64) int64 {
 // any more.
 func (f *filler) pick(left []int64) bool {
 	for d, r := range f.free {
-		f.scarce[d] = (1 << 40) / max(1, uint64(r)>>f.shift[d])
+		f.scarce[d] = (1 << 40) / max(1, uint64(r)>>f.resources.shift[d])
 	}
 	open := 0
 	for _, r := range f.runs {
@@ -176,7 +176,7 @@ func (f *filler) pick(left []int64) bool {
 	kept := f.runs[:0]
 	f.best, f.next = f.best[:0], f.next[:0]
 	for _, r := range f.runs {
-		if r.from == r.to || !fit(f.kinds[f.open[r.from]].need, f.free) {
+		if r.from == r.to || !fit(f.demand.kinds[f.open[r.from]].need, f.free) {
 			continue
 		}
 		for r.from < r.to && f.more(f.open[r.from], left) <= 0 {
@@ -185,7 +185,7 @@ func (f *filler) pick(left []int64) bool {
 		if r.from == r.to {
 			continue
 		}
-		kd, share := &f.kinds[f.open[r.from]], uint64(1)
+		kd, share := &f.demand.kinds[f.open[r.from]], uint64(1)
 		for d, q := range kd.units {
 			share = max(share, q*f.scarce[d]>>20)
 		}

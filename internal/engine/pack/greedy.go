@@ -13,19 +13,19 @@ const refills = 10
 // promising columns with what is left, and takes the best filling as often as
 // the kinds allow. With large, only bins that hold what fits nothing smaller.
 func (s *search) greedy(large bool) {
-	s.greedyOn(s.byPrice(s.sample), large)
+	s.greedyOn(s.byPrice(s.supply.sample), large)
 	if slices.ContainsFunc(s.left, func(n int64) bool { return n > 0 }) {
-		s.greedyOn(s.byPrice(slices.Repeat([]bool{true}, len(s.columns))), large) // what only one offer holds, and it was thinned out
+		s.greedyOn(s.byPrice(slices.Repeat([]bool{true}, len(s.supply.columns))), large) // what only one offer holds, and it was thinned out
 	}
 }
 
 func (s *search) greedyOn(order []int, large bool) {
 	for i := range s.cache {
 		s.cache[i].pieces = s.cache[i].pieces[:0]
-		s.cache[i].worth = max(1, s.columns[i].full)
+		s.cache[i].worth = max(1, s.supply.columns[i].full)
 		s.right[i] = i
 	}
-	fresh := make([]bool, len(s.columns))
+	fresh := make([]bool, len(s.supply.columns))
 	for {
 		clear(fresh)
 		best := -1
@@ -37,7 +37,7 @@ func (s *search) greedyOn(order []int, large bool) {
 			fresh[i] = true
 			f := &s.cache[i]
 			if s.copies(f.pieces) == 0 || !s.usable(s.right[i]) {
-				s.filler.fill(&s.columns[i], s.left, large, f)
+				s.filler.fill(&s.supply.columns[i], s.left, large, f)
 				s.right[i] = s.rightSize(i, f, 1)
 			}
 			if len(f.pieces) > 0 && (best < 0 || s.cheaper(i, best)) {
@@ -49,8 +49,8 @@ func (s *search) greedyOn(order []int, large bool) {
 		}
 		n := s.copies(s.cache[best].pieces)
 		to := s.right[best]
-		if s.columns[to].nodes >= 0 {
-			n = min(n, s.nodesLeft[s.columns[to].offer])
+		if s.supply.columns[to].nodes >= 0 {
+			n = min(n, s.nodesLeft[s.supply.columns[to].offer])
 		}
 		s.apply(to, &s.cache[best], n)
 	}
@@ -74,14 +74,14 @@ func (s *search) promising(order []int, fresh []bool, best int) int {
 
 // byPrice orders the columns of the sample by what they cost for the most they could hold.
 func (s *search) byPrice(sample []bool) []int {
-	order := make([]int, 0, len(s.columns))
-	for i := range s.columns {
+	order := make([]int, 0, len(s.supply.columns))
+	for i := range s.supply.columns {
 		if sample[i] {
 			order = append(order, i)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		ca, cb := &s.columns[a], &s.columns[b]
+		ca, cb := &s.supply.columns[a], &s.supply.columns[b]
 		switch {
 		case dearer(ca.price, ca.full, cb.price, cb.full):
 			return 1
@@ -95,7 +95,7 @@ func (s *search) byPrice(sample []bool) []int {
 
 // cheaper compares the fillings of two columns, each shrunk.
 func (s *search) cheaper(i, j int) bool {
-	pi, pj := s.columns[s.right[i]].price, s.columns[s.right[j]].price
+	pi, pj := s.supply.columns[s.right[i]].price, s.supply.columns[s.right[j]].price
 	wi, wj := s.cache[i].worth, s.cache[j].worth
 	if dearer(pj, wj, pi, wi) {
 		return true

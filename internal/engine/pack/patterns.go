@@ -40,12 +40,12 @@ type patterns struct {
 // others fill what these leave. What there is only so much of is best given out
 // by worth.
 func (c *core) manyBigPods(prices price.Prices, all quantity.Money) bool {
-	if slices.ContainsFunc(c.columns, func(col column) bool { return col.nodes >= 0 }) {
+	if slices.ContainsFunc(c.supply.columns, func(col column) bool { return col.nodes >= 0 }) {
 		return false
 	}
 	var sum quantity.Money
 	for _, k := range c.bigKinds() {
-		sum = addMoney(sum, int64(worth(c.kinds[k].need, prices, prices.Of[k])), c.kinds[k].count)
+		sum = addMoney(sum, int64(worth(c.demand.kinds[k].need, prices, prices.Of[k])), c.demand.kinds[k].count)
 	}
 	return sum > all/4
 }
@@ -55,13 +55,13 @@ func (c *core) manyBigPods(prices price.Prices, all quantity.Money) bool {
 // with roles are left to others.
 func (c *core) bigKinds() []int {
 	var big []int
-	for k := range c.kinds {
-		kd := &c.kinds[k]
+	for k := range c.demand.kinds {
+		kd := &c.demand.kinds[k]
 		need := kd.need
-		if c.single >= 0 {
+		if c.resources.single >= 0 {
 			need = need[:len(need)-1]
 		}
-		if !kd.large && kd.roles == nil && !slices.ContainsFunc(c.columns, func(col column) bool {
+		if !kd.large && kd.roles == nil && !slices.ContainsFunc(c.supply.columns, func(col column) bool {
 			return !col.large && room(need, col.room) > few && col.takes(kd)
 		}) {
 			big = append(big, k)
@@ -73,7 +73,7 @@ func (c *core) bigKinds() []int {
 // packBig places big pods, and in the same nodes what fits beside them.
 func (s *search) packBig() {
 	big := slices.DeleteFunc(s.bigKinds(), func(k int) bool { return s.left[k] == 0 })
-	p := patterns{search: s, most: manyBig, work: patternWork, used: make([]int64, len(s.dims))}
+	p := patterns{search: s, most: manyBig, work: patternWork, used: make([]int64, len(s.resources.dims))}
 	for p.most > fewBig && len(big)*p.most*p.most*p.most > cubes {
 		p.most--
 	}
@@ -110,8 +110,8 @@ func (p *patterns) extend(from, column int) bool {
 			continue
 		}
 		ok, to := true, p.holder(column)
-		if to < len(p.columns) {
-			p.found = append(p.found, price.Content{Rows: slices.Clone(p.rows), Count: slices.Clone(p.count), Price: p.columns[to].price})
+		if to < len(p.supply.columns) {
+			p.found = append(p.found, price.Content{Rows: slices.Clone(p.rows), Count: slices.Clone(p.count), Price: p.supply.columns[to].price})
 			p.column = append(p.column, to)
 			ok = len(p.found) <= maxContents && p.extend(row, to)
 		}
@@ -126,13 +126,13 @@ func (p *patterns) extend(from, column int) bool {
 // enterOne adds a pod to the content; false where there is none, or where it is
 // more than any column has.
 func (p *patterns) enterOne(row int) bool {
-	last, kd := len(p.rows)-1, &p.kinds[p.big[row]]
+	last, kd := len(p.rows)-1, &p.demand.kinds[p.big[row]]
 	again := last >= 0 && p.rows[last] == row
 	if again && p.count[last] == p.left[p.big[row]] {
 		return false
 	}
 	for d, n := range kd.need {
-		if n > p.largest[d]-p.used[d] {
+		if n > p.resources.largest[d]-p.used[d] {
 			return false
 		}
 	}
@@ -150,7 +150,7 @@ func (p *patterns) enterOne(row int) bool {
 // leaveOne takes the last pod out again.
 func (p *patterns) leaveOne() {
 	last := len(p.rows) - 1
-	for d, n := range p.kinds[p.big[p.rows[last]]].need {
+	for d, n := range p.demand.kinds[p.big[p.rows[last]]].need {
 		p.used[d] -= n
 	}
 	if p.count[last]--; p.count[last] == 0 {
@@ -161,13 +161,13 @@ func (p *patterns) leaveOne() {
 // holder is the first column from the given one on that holds the content, which
 // is the cheapest.
 func (p *patterns) holder(from int) int {
-	for i := from; i < len(p.columns); i++ {
-		col := &p.columns[i]
-		if !col.large && fit(p.used, col.room) && !slices.ContainsFunc(p.rows, func(row int) bool { return !col.takes(&p.kinds[p.big[row]]) }) {
+	for i := from; i < len(p.supply.columns); i++ {
+		col := &p.supply.columns[i]
+		if !col.large && fit(p.used, col.room) && !slices.ContainsFunc(p.rows, func(row int) bool { return !col.takes(&p.demand.kinds[p.big[row]]) }) {
 			return i
 		}
 	}
-	return len(p.columns)
+	return len(p.supply.columns)
 }
 
 // round buys the whole nodes that the linear program would buy, and those that it
@@ -206,13 +206,13 @@ func (p *patterns) round() bool {
 // fills up what it leaves with kinds that are not big.
 func (p *patterns) buyContent(i int, n int64) bool {
 	c := &p.found[i]
-	f := filling{used: make([]int64, len(p.dims))}
+	f := filling{used: make([]int64, len(p.resources.dims))}
 	for j, row := range c.Rows {
 		k, count := p.big[row], c.Count[j]
 		n = min(n, p.left[k]/count)
 		f.pieces = append(f.pieces, piece{k, count})
-		f.worth = min(f.worth+p.kinds[k].worth*uint64(count), 1<<62)
-		for d, need := range p.kinds[k].need {
+		f.worth = min(f.worth+p.demand.kinds[k].worth*uint64(count), 1<<62)
+		for d, need := range p.demand.kinds[k].need {
 			f.used[d] += need * count
 		}
 	}
@@ -226,7 +226,7 @@ func (p *patterns) buyContent(i int, n int64) bool {
 	for _, k := range p.big {
 		each[k] = 0
 	}
-	p.filler.add(&p.columns[p.column[i]], each, &f)
+	p.filler.add(&p.supply.columns[p.column[i]], each, &f)
 	p.apply(p.column[i], &f, n)
 	return true
 }

@@ -45,14 +45,14 @@ func (s *search) touchUp() {
 	if n > smallFleet {
 		return
 	}
-	left := make([]int64, len(s.kinds))
+	left := make([]int64, len(s.demand.kinds))
 	for k := range left {
-		left[k] = s.kinds[k].count - s.left[k]
+		left[k] = s.demand.kinds[k].count - s.left[k]
 	}
 	s.value(s.pricesFor(left, 0, 0), left)
 	s.revalue()
 	var r Result
-	s.polish(&r, max(4, min(32, touchWork/max(1, len(s.kinds)))))
+	s.polish(&r, max(4, min(32, touchWork/max(1, len(s.demand.kinds)))))
 }
 
 // revalue gives all nodes their worth by the kinds' present worth, and brings
@@ -63,7 +63,7 @@ func (s *search) revalue() {
 		slices.SortFunc(n.pieces, func(a, b piece) int { return cmp.Compare(a.kind, b.kind) })
 		n.worth = 0
 		for _, p := range n.pieces {
-			n.worth = min(n.worth+s.kinds[p.kind].worth*uint64(p.count), 1<<62)
+			n.worth = min(n.worth+s.demand.kinds[p.kind].worth*uint64(p.count), 1<<62)
 		}
 	}
 	s.arrange()
@@ -73,7 +73,7 @@ func (s *search) revalue() {
 // together.
 func (s *search) arrange() {
 	slices.SortFunc(s.nodes, func(a, b node) int {
-		pa, pb := s.columns[a.column].price, s.columns[b.column].price
+		pa, pb := s.supply.columns[a.column].price, s.supply.columns[b.column].price
 		switch {
 		case dearer(pa, a.worth, pb, b.worth):
 			return -1
@@ -97,9 +97,9 @@ func (s *search) arrange() {
 
 // polish makes up to so many steps; true when nothing has helped for long.
 func (s *search) polish(r *Result, steps int) bool {
-	base := make([]uint64, len(s.kinds))
-	for k := range s.kinds {
-		base[k] = s.kinds[k].worth
+	base := make([]uint64, len(s.demand.kinds))
+	for k := range s.demand.kinds {
+		base[k] = s.demand.kinds[k].worth
 	}
 	sub := newSearch(s.core)
 	for range steps {
@@ -109,8 +109,8 @@ func (s *search) polish(r *Result, steps int) bool {
 		r.Steps++
 		r.Stale++
 		better := s.retry(sub, uint64(r.Steps))
-		for k := range s.kinds {
-			s.kinds[k].worth = base[k]
+		for k := range s.demand.kinds {
+			s.demand.kinds[k].worth = base[k]
 		}
 		if better {
 			r.Stale = 0
@@ -130,10 +130,10 @@ func (s *search) retry(sub *search, step uint64) bool {
 	sub.cost, sub.large = 0, false
 	for _, i := range taken {
 		n := &s.nodes[i]
-		col := &s.columns[n.column]
+		col := &s.supply.columns[n.column]
 		for _, p := range n.pieces {
 			sub.left[p.kind] += p.count
-			sub.large = sub.large || s.kinds[p.kind].large
+			sub.large = sub.large || s.demand.kinds[p.kind].large
 		}
 		if col.nodes >= 0 {
 			sub.nodesLeft[col.offer]++
@@ -162,21 +162,21 @@ func (s *search) retry(sub *search, step uint64) bool {
 // else of any: the first choice of the search is not always the best.
 func (s *search) begin(from *search, taken []int, step uint64) {
 	s.value(s.pricesFor(s.left, 0, someGroups), s.left)
-	all := make([]int64, len(s.dims))
+	all := make([]int64, len(s.resources.dims))
 	for _, i := range taken {
 		for d, n := range from.nodes[i].used {
 			all[d] += n
 		}
 	}
-	at := slices.IndexFunc(s.columns, func(col column) bool { return !col.large && fit(all, col.room) })
+	at := slices.IndexFunc(s.supply.columns, func(col column) bool { return !col.large && fit(all, col.room) })
 	if at < 0 || step%4 == 3 {
-		at = int(step / 4 % uint64(len(s.columns)))
+		at = int(step / 4 % uint64(len(s.supply.columns)))
 	}
 	if !s.usable(at) {
 		return
 	}
 	f := &s.cache[at]
-	s.filler.fill(&s.columns[at], s.left, s.columns[at].large, f)
+	s.filler.fill(&s.supply.columns[at], s.left, s.supply.columns[at].large, f)
 	if len(f.pieces) > 0 {
 		s.apply(s.rightSize(at, f, 1), f, 1)
 	}

@@ -33,7 +33,7 @@ func (c *core) pooled(hosts []Host) []price.Offer {
 	for i := range hosts {
 		h := &hosts[i]
 		holds := make([]uint64, (len(c.p.Where)+63)/64)
-		for w, of := range c.whereOf {
+		for w, of := range c.placeOf {
 			if w>>6 < len(h.Holds) && h.Holds[w>>6]>>(w&63)&1 == 1 {
 				holds[of>>6] |= 1 << (of & 63)
 			}
@@ -41,9 +41,9 @@ func (c *core) pooled(hosts []Host) []price.Offer {
 		at := slices.IndexFunc(out, func(o price.Offer) bool { return slices.Equal(o.Holds, holds) })
 		if at < 0 {
 			at = len(out)
-			out = append(out, price.Offer{Capacity: make([]int64, len(c.dims)), Holds: holds, Limit: 1})
+			out = append(out, price.Offer{Capacity: make([]int64, len(c.resources.dims)), Holds: holds, Limit: 1})
 		}
-		for j, d := range c.dims {
+		for j, d := range c.resources.dims {
 			free := max(0, valueAt(h.Free, d))
 			out[at].Capacity[j] += min(free, math.MaxInt64-out[at].Capacity[j])
 		}
@@ -59,11 +59,11 @@ func (s *search) pricesFor(left []int64, cuts, groups int) price.Prices {
 // solvePrices asks package price. Steering prices look at few columns.
 func (s *search) solvePrices(left []int64, cuts, groups int, more []price.Offer) price.Prices {
 	steering := groups > 0
-	offers := make([]price.Offer, 0, len(s.columns)+len(more))
-	from := make([]int, 0, len(s.columns))
-	for i := range s.columns {
-		col := &s.columns[i]
-		if !s.usable(i) || steering && (!s.sample[i] || s.cap > 0 && col.price > s.cap) {
+	offers := make([]price.Offer, 0, len(s.supply.columns)+len(more))
+	from := make([]int, 0, len(s.supply.columns))
+	for i := range s.supply.columns {
+		col := &s.supply.columns[i]
+		if !s.usable(i) || steering && (!s.supply.sample[i] || s.cap > 0 && col.price > s.cap) {
 			continue
 		}
 		limit := int64(-1)
@@ -73,26 +73,19 @@ func (s *search) solvePrices(left []int64, cuts, groups int, more []price.Offer)
 		offers = append(offers, price.Offer{Capacity: col.room, Price: col.price, Holds: col.wheres, Limit: limit})
 		from = append(from, i)
 	}
-	for i := range s.shapes {
-		s.shapes[i].Count = 0
-	}
-	for i := range s.kinds {
-		class := &s.shapes[s.kinds[i].shape]
-		class.Count = addCounts(class.Count, left[i])
-	}
-	out := price.Solve(price.Problem{Resources: len(s.dims), Offers: append(offers, more...), Classes: s.shapes, Cuts: cuts, Groups: groups, Steer: steering})
+	out := price.Solve(price.Problem{Resources: len(s.resources.dims), Offers: append(offers, more...), Classes: s.demand.counted(left), Cuts: cuts, Groups: groups, Steer: steering})
 	s.trace.Pivots += out.Pivots
 	of := s.of // prices that steer are of use until the next ones
 	if of == nil || !steering {
-		of = make([][]int64, len(s.kinds))
+		of = make([][]int64, len(s.demand.kinds))
 	}
 	if steering {
 		s.of = of
 	}
-	for i := range s.kinds {
-		of[i] = out.Of[s.kinds[i].shape]
+	for i := range s.demand.kinds {
+		of[i] = out.Of[s.demand.kinds[i].shape]
 	}
-	buys := make([]int64, len(s.columns))
+	buys := make([]int64, len(s.supply.columns))
 	for i, column := range from {
 		buys[column] = out.Buys[i]
 	}
@@ -104,13 +97,13 @@ func (s *search) solvePrices(left []int64, cuts, groups int, more []price.Offer)
 // it could hold.
 func (s *search) value(prices price.Prices, left []int64) {
 	best := make([]int64, len(prices.Dimensions))
-	for i := range s.kinds {
-		k := &s.kinds[i]
+	for i := range s.demand.kinds {
+		k := &s.demand.kinds[i]
 		if left[i] == 0 {
 			continue
 		}
-		if i > 0 && k.shape == s.kinds[i-1].shape && left[i-1] > 0 {
-			k.worth, k.weight = s.kinds[i-1].worth, s.kinds[i-1].weight
+		if i > 0 && k.shape == s.demand.kinds[i-1].shape && left[i-1] > 0 {
+			k.worth, k.weight = s.demand.kinds[i-1].worth, s.demand.kinds[i-1].weight
 			continue
 		}
 		k.worth = max(1, worth(k.need, prices, prices.Of[i]))
@@ -121,8 +114,8 @@ func (s *search) value(prices price.Prices, left []int64) {
 			best[d] = max(best[d], v)
 		}
 	}
-	for i := range s.columns {
-		s.columns[i].full = worth(s.columns[i].room, prices, best)
+	for i := range s.supply.columns {
+		s.supply.columns[i].full = worth(s.supply.columns[i].room, prices, best)
 	}
 }
 

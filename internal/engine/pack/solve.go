@@ -60,26 +60,26 @@ func (c *core) open(r *Result) price.Prices {
 	} else {
 		s := newSearch(c)
 		prices = s.pricesFor(s.left, boundCuts, 0)
-		if !prices.Corner && !s.large && !slices.Contains(c.sample, false) {
+		if !prices.Corner && !s.large && !slices.Contains(c.supply.sample, false) {
 			c.whole = &prices
 		}
 	}
-	c.cuts = len(prices.Dimensions) - len(c.dims)
+	c.cuts = len(prices.Dimensions) - len(c.resources.dims)
 	return prices
 }
 
 // lone says whether all there is is one pod, and no rule keeps it out of a bin of
 // its own.
 func (c *core) lone() bool {
-	return len(c.kinds) == 1 && c.kinds[0].count == 1 && c.allowed(&c.kinds[0], nil) > 0
+	return len(c.demand.kinds) == 1 && c.demand.kinds[0].count == 1 && c.rules.allowed(&c.demand.kinds[0], nil) > 0
 }
 
 // placeOne puts the only pod on the cheapest node that holds it. There is nothing
 // to weigh, so nothing is priced.
 func (c *core) placeOne(r Result) Result {
 	s := newSearch(c)
-	k := &c.kinds[0]
-	at := slices.IndexFunc(c.columns, func(col column) bool { return col.takes(k) && (!col.large || k.large) })
+	k := &c.demand.kinds[0]
+	at := slices.IndexFunc(c.supply.columns, func(col column) bool { return col.takes(k) && (!col.large || k.large) })
 	s.apply(at, &filling{pieces: []piece{{0, 1}}, used: k.need}, 1)
 	r.Searches, r.searched = 1, true
 	return s.result(r, price.Prices{Of: make([][]int64, 1)})
@@ -125,8 +125,8 @@ func (s *search) dear(least quantity.Money, part int64) bool {
 // worthOf is a lower bound of the cost.
 func (s *search) worthOf(prices price.Prices) quantity.Money {
 	var sum quantity.Money
-	for k := range s.kinds {
-		sum = addMoney(sum, int64(worth(s.kinds[k].need, prices, prices.Of[k])), s.left[k])
+	for k := range s.demand.kinds {
+		sum = addMoney(sum, int64(worth(s.demand.kinds[k].need, prices, prices.Of[k])), s.left[k])
 	}
 	return sum
 }
@@ -163,24 +163,24 @@ type search struct {
 }
 
 func newSearch(c *core) *search {
-	s := &search{core: c, left: make([]int64, len(c.kinds)), nodesLeft: make([]int64, len(c.p.Offers))}
-	for k := range c.kinds {
-		s.left[k] = c.kinds[k].count
-		s.large = s.large || c.kinds[k].large
-		s.ruled = s.ruled || c.kinds[k].binds
+	s := &search{core: c, left: make([]int64, len(c.demand.kinds)), nodesLeft: make([]int64, len(c.p.Offers))}
+	for k := range c.demand.kinds {
+		s.left[k] = c.demand.kinds[k].count
+		s.large = s.large || c.demand.kinds[k].large
+		s.ruled = s.ruled || c.demand.kinds[k].binds
 	}
 	for i := range c.p.Offers {
 		s.nodesLeft[i] = c.p.Offers[i].Nodes
 	}
 	s.filler = newFiller(c)
 	s.scale = newBalance(c)
-	s.cache = make([]filling, len(c.columns))
-	s.right = make([]int, len(c.columns))
+	s.cache = make([]filling, len(c.supply.columns))
+	s.right = make([]int, len(c.supply.columns))
 	return s
 }
 
 func (s *search) usable(column int) bool {
-	col := &s.columns[column]
+	col := &s.supply.columns[column]
 	return (s.large || !col.large) && (col.nodes < 0 || s.nodesLeft[col.offer] > 0)
 }
 
@@ -219,7 +219,7 @@ func (s *search) apply(column int, f *filling, n int64) {
 	for _, p := range f.pieces {
 		s.left[p.kind] -= p.count * n
 	}
-	col := &s.columns[column]
+	col := &s.supply.columns[column]
 	if col.nodes >= 0 {
 		s.nodesLeft[col.offer] -= n
 	}
@@ -239,10 +239,10 @@ type price128 = price.Sum
 
 // rightSize is the cheapest usable column that holds m fillings of the column.
 func (s *search) rightSize(of int, f *filling, m int64) int {
-	for i := range s.columns[:of] {
-		col := &s.columns[i]
+	for i := range s.supply.columns[:of] {
+		col := &s.supply.columns[i]
 		if fit(f.used, col.room) && s.usable(i) && (col.nodes < 0 || s.nodesLeft[col.offer] >= m) &&
-			!slices.ContainsFunc(f.pieces, func(p piece) bool { return !col.takes(&s.kinds[p.kind]) }) {
+			!slices.ContainsFunc(f.pieces, func(p piece) bool { return !col.takes(&s.demand.kinds[p.kind]) }) {
 			return i
 		}
 	}

@@ -25,7 +25,7 @@ func (s *search) result(from Result, prices price.Prices) Result {
 		b := &r.Bins[i]
 		b.Zones = ^uint64(0)
 		for _, p := range b.Parts {
-			b.Zones &= s.zonesFor(b.Offer, p.Class)
+			b.Zones &= s.p.zonesFor(b.Offer, p.Class)
 			r.Left[p.Class] -= p.Count * b.Copies
 		}
 		r.Cost = addMoney(r.Cost, int64(s.p.Offers[b.Offer].cheapest(b.Zones)), b.Copies)
@@ -42,9 +42,9 @@ type dealer struct {
 }
 
 func newDealer(s *search, counts []int64) *dealer {
-	d := &dealer{search: s, members: make([][]Part, len(s.kinds))}
-	for k := range s.kinds {
-		kd := &s.kinds[k]
+	d := &dealer{search: s, members: make([][]Part, len(s.demand.kinds))}
+	for k := range s.demand.kinds {
+		kd := &s.demand.kinds[k]
 		placed := kd.count - s.left[k]
 		members := make([]Part, 0, len(kd.members))
 		for _, i := range kd.members {
@@ -65,7 +65,7 @@ func (d *dealer) split(n *node) {
 		for _, p := range n.pieces {
 			same = min(same, max(1, d.first(p.kind).Count/p.count))
 		}
-		b := Bin{Offer: d.columns[n.column].offer, Copies: same}
+		b := Bin{Offer: d.supply.columns[n.column].offer, Copies: same}
 		for _, p := range n.pieces {
 			need := p.count
 			for need > 0 {
@@ -118,14 +118,14 @@ func (d *dealer) used(parts []Part) []int64 {
 func (c *core) widen(of price.Prices) price.Prices {
 	out := price.Prices{Scale: of.Scale, Of: make([][]int64, len(c.p.Classes)), Pivots: of.Pivots}
 	for _, d := range of.Dimensions {
-		out.Dimensions = append(out.Dimensions, price.Dimension{Resource: c.dims[d.Resource], Unit: d.Unit})
+		out.Dimensions = append(out.Dimensions, price.Dimension{Resource: c.resources.dims[d.Resource], Unit: d.Unit})
 	}
 	nothing := make([]int64, len(of.Dimensions))
 	for i := range out.Of {
 		out.Of[i] = nothing
 	}
-	for k := range c.kinds {
-		for _, i := range c.kinds[k].members {
+	for k := range c.demand.kinds {
+		for _, i := range c.demand.kinds[k].members {
 			out.Of[i] = of.Of[k]
 		}
 	}
@@ -134,12 +134,12 @@ func (c *core) widen(of price.Prices) price.Prices {
 
 // narrow is the inverse of widen.
 func (c *core) narrow(of price.Prices) price.Prices {
-	out := price.Prices{Scale: of.Scale, Of: make([][]int64, len(c.kinds)), Pivots: of.Pivots}
+	out := price.Prices{Scale: of.Scale, Of: make([][]int64, len(c.demand.kinds)), Pivots: of.Pivots}
 	for _, d := range of.Dimensions {
-		out.Dimensions = append(out.Dimensions, price.Dimension{Resource: slices.Index(c.dims, d.Resource), Unit: d.Unit})
+		out.Dimensions = append(out.Dimensions, price.Dimension{Resource: slices.Index(c.resources.dims, d.Resource), Unit: d.Unit})
 	}
-	for k := range c.kinds {
-		out.Of[k] = of.Of[c.kinds[k].members[0]]
+	for k := range c.demand.kinds {
+		out.Of[k] = of.Of[c.demand.kinds[k].members[0]]
 	}
 	return out
 }

@@ -47,8 +47,8 @@ func (s *search) spreadAll() {
 
 // untouched says whether the search has all pods to place.
 func (s *search) untouched() bool {
-	for k := range s.kinds {
-		if s.left[k] < s.kinds[k].count {
+	for k := range s.demand.kinds {
+		if s.left[k] < s.demand.kinds[k].count {
 			return false
 		}
 	}
@@ -63,8 +63,8 @@ func (s *search) dearest() int64 {
 	}
 	s.perRule = append(s.perRule[:0], make([]int64, len(s.rules))...)
 	var worth price.Sum
-	for k := range s.kinds {
-		kd := &s.kinds[k]
+	for k := range s.demand.kinds {
+		kd := &s.demand.kinds[k]
 		worth.Add(int64(kd.worth), s.left[k])
 		for _, r := range kd.roles {
 			if r.Binds && r.Counts {
@@ -115,20 +115,20 @@ func (r ranked) bin() int { return math.MaxUint16 - int(r&math.MaxUint16) }
 // brings nearest to the balance of what is still to come.
 func (s *search) spread(prices price.Prices, m int64) []bin {
 	bins := s.buy(prices, m)
-	order := make([]int, 0, len(s.kinds))
-	for k := range s.kinds {
+	order := make([]int, 0, len(s.demand.kinds))
+	for k := range s.demand.kinds {
 		if s.left[k] >= m {
 			order = append(order, k)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		ka, kb := &s.kinds[a], &s.kinds[b]
+		ka, kb := &s.demand.kinds[a], &s.demand.kinds[b]
 		return cmp.Or(-compareBools(ka.binds, kb.binds), cmp.Compare(kb.size, ka.size))
 	})
 	s.scale.start(s, prices, bins, order, m)
 	for i, k := range order {
 		n := s.left[k] / m
-		s.scale.take(&s.kinds[k], n)
+		s.scale.take(&s.demand.kinds[k], n)
 		if i%4 == 0 {
 			s.scale.weigh()
 			for j := range bins {
@@ -144,8 +144,8 @@ func compareBools(a, b bool) int { return cmp.Compare(bit(a), bit(b)) }
 
 func (s *search) buy(prices price.Prices, m int64) []bin {
 	bins := s.bins[:0]
-	for i := range s.columns {
-		col := &s.columns[i]
+	for i := range s.supply.columns {
+		col := &s.supply.columns[i]
 		n := prices.Buys[i] / 1024
 		if col.nodes >= 0 {
 			n = min(n, s.nodesLeft[col.offer])
@@ -154,11 +154,11 @@ func (s *search) buy(prices price.Prices, m int64) []bin {
 			bins = append(bins, bin{column: i})
 		}
 	}
-	d := len(s.dims)
+	d := len(s.resources.dims)
 	s.bins, s.frees, s.pieces = bins, slices.Grow(s.frees[:0], d*len(bins)), slices.Grow(s.pieces[:0], usual*len(bins))
 	frees, pieces := s.frees[:d*len(bins)], s.pieces[:usual*len(bins)]
 	for i := range bins {
-		b, col := &bins[i], &s.columns[bins[i].column]
+		b, col := &bins[i], &s.supply.columns[bins[i].column]
 		b.wheres, b.free, b.pieces = col.wheres, frees[i*d:(i+1)*d:(i+1)*d], pieces[i*usual:i*usual:(i+1)*usual]
 		copy(b.free, col.room)
 	}
@@ -168,7 +168,7 @@ func (s *search) buy(prices price.Prices, m int64) []bin {
 // deal gives n pods of the kind to each of a lot, one or a few at a time to the
 // bin with the best score.
 func (s *search) deal(bins []bin, k int, n int64) {
-	kd := &s.kinds[k]
+	kd := &s.demand.kinds[k]
 	heap := s.heap[:0]
 	for i := range bins {
 		if score, ok := s.rate(&bins[i], kd); ok {
@@ -187,8 +187,8 @@ func (s *search) deal(bins []bin, k int, n int64) {
 			take = min(n, room(kd.need, b.free)/16)
 		}
 		if kd.roles != nil {
-			take = min(take, s.allowed(kd, b.tallies))
-			b.tallies = s.enter(kd, b.tallies, take)
+			take = min(take, s.rules.allowed(kd, b.tallies))
+			b.tallies = enter(kd, b.tallies, take)
 		}
 		for d, need := range kd.need {
 			b.free[d] -= need * take
@@ -248,7 +248,7 @@ func sink(heap []ranked, i int) {
 
 // rate scores the bin for one more pod of the kind; false where it does not fit.
 func (s *search) rate(b *bin, kd *kind) (score int64, fits bool) {
-	if b.wheres[kd.where>>6]>>(kd.where&63)&1 == 0 || !fit(kd.need, b.free) || kd.roles != nil && s.allowed(kd, b.tallies) == 0 {
+	if b.wheres[kd.where>>6]>>(kd.where&63)&1 == 0 || !fit(kd.need, b.free) || kd.roles != nil && s.rules.allowed(kd, b.tallies) == 0 {
 		return 0, false
 	}
 	after, _ := s.scale.lean(b.free, kd.units)
@@ -270,12 +270,12 @@ func (s *search) keepBin(b *bin, m int64, full uint64) bool {
 	if len(b.pieces) == 0 {
 		return false
 	}
-	f := filling{pieces: b.pieces, worth: b.worth, used: make([]int64, len(s.dims))}
-	for d, r := range s.columns[b.column].room {
+	f := filling{pieces: b.pieces, worth: b.worth, used: make([]int64, len(s.resources.dims))}
+	for d, r := range s.supply.columns[b.column].room {
 		f.used[d] = r - b.free[d]
 	}
 	to := s.rightSize(b.column, &f, m)
-	col := &s.columns[to]
+	col := &s.supply.columns[to]
 	price := uint64(col.price)
 	if col.nodes >= 0 {
 		price = max(price, col.full)

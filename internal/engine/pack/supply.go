@@ -9,6 +9,24 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
+// supply is the nodes that can be had. Columns that another column beats are not
+// in it.
+type supply struct {
+	columns []column // by price
+	sample  []bool   // per column: searches begin with it
+}
+
+// newSupply lists what the offers have for sale to the places.
+func newSupply(p *Problem, places []Where, r *resources) supply {
+	columns := unbeaten(findColumns(p, places, r))
+	return supply{columns, thin(columns, r)}
+}
+
+// covers says whether the place has every column of the other.
+func (s *supply) covers(place, other int) bool {
+	return !slices.ContainsFunc(s.columns, func(col column) bool { return col.in(other) && !col.in(place) })
+}
+
 // column is an offer in zones that are alike in price and in who may use them.
 type column struct {
 	offer  int
@@ -42,20 +60,20 @@ type goods struct {
 	zones uint64
 }
 
-// goods lists the offers that none before them beats in every zone.
-func (c *core) goods(wheres []Where) []goods {
+// findGoods lists the offers that none before them beats in every zone.
+func findGoods(p *Problem, places []Where, r *resources) []goods {
 	var out []goods
-	d := len(c.dims)
-	rooms := make([]int64, d*len(c.p.Offers))
-	for i := range c.p.Offers {
-		o := &c.p.Offers[i]
-		g := goods{o, i, rooms[i*d : (i+1)*d : (i+1)*d], o.sold()}
-		for j, d := range c.dims {
-			g.room[j] = c.net(o, d)
+	n := len(r.dims)
+	rooms := make([]int64, n*len(p.Offers))
+	for i := range p.Offers {
+		o := &p.Offers[i]
+		g := goods{o, i, rooms[i*n : (i+1)*n : (i+1)*n], o.sold()}
+		for j, d := range r.dims {
+			g.room[j] = r.net(o, d)
 		}
 		beaten := g.zones == 0
 		for k := 0; k < len(out) && !beaten; k++ {
-			beaten = out[k].beats(&g, wheres)
+			beaten = out[k].beats(&g, places)
 		}
 		if !beaten {
 			out = append(out, g)
@@ -64,9 +82,9 @@ func (c *core) goods(wheres []Where) []goods {
 	return out
 }
 
-// beats says whether each column of the other is beaten by one of these, and
-// comes behind it; see dropBeaten.
-func (g *goods) beats(o *goods, wheres []Where) bool {
+// beats says whether a column of these goods beats each column of the others, and
+// comes before it. See unbeaten.
+func (g *goods) beats(o *goods, places []Where) bool {
 	ahead := g.Name < o.Name
 	for d, r := range o.room {
 		if g.room[d] < r {
@@ -83,7 +101,7 @@ func (g *goods) beats(o *goods, wheres []Where) bool {
 			return false
 		}
 	}
-	for _, w := range wheres {
+	for _, w := range places {
 		if w.zones(o.index)&o.zones&^w.zones(g.index) != 0 {
 			return false
 		}
@@ -99,37 +117,41 @@ func (w *Where) zones(offer int) uint64 {
 	return 0
 }
 
-func (c *core) findColumns(wheres []Where) {
-	words := (len(wheres) + 63) / 64
-	for _, g := range c.goods(wheres) {
-		first := len(c.columns)
+// findColumns makes a column of the zones of each offer that have one price and
+// are open to the same places.
+func findColumns(p *Problem, places []Where, r *resources) []column {
+	var columns []column
+	words := (len(places) + 63) / 64
+	for _, g := range findGoods(p, places, r) {
+		first := len(columns)
 		for zones := g.zones; zones != 0; zones &= zones - 1 {
 			z := bits.TrailingZeros64(zones)
 			set := make([]uint64, words)
-			for w := range wheres {
-				set[w>>6] |= wheres[w].zones(g.index) >> z & 1 << (w & 63)
+			for w := range places {
+				set[w>>6] |= places[w].zones(g.index) >> z & 1 << (w & 63)
 			}
 			price := int64(g.Prices[z])
-			same := slices.IndexFunc(c.columns[first:], func(other column) bool { return slices.Equal(other.wheres, set) })
+			same := slices.IndexFunc(columns[first:], func(other column) bool { return slices.Equal(other.wheres, set) })
 			if same >= 0 {
-				c.columns[first+same].price = min(c.columns[first+same].price, price)
+				columns[first+same].price = min(columns[first+same].price, price)
 				continue
 			}
-			c.columns = append(c.columns, column{offer: g.index, price: price, room: g.room, wheres: set, large: g.Large, nodes: g.Nodes})
+			columns = append(columns, column{offer: g.index, price: price, room: g.room, wheres: set, large: g.Large, nodes: g.Nodes})
 		}
 	}
-	slices.SortFunc(c.columns, func(a, b column) int {
+	slices.SortFunc(columns, func(a, b column) int {
 		return cmp.Or(cmp.Compare(a.price, b.price), slices.Compare(b.room, a.room),
-			cmp.Compare(c.p.Offers[a.offer].Name, c.p.Offers[b.offer].Name), slices.Compare(a.wheres, b.wheres))
+			cmp.Compare(p.Offers[a.offer].Name, p.Offers[b.offer].Name), slices.Compare(a.wheres, b.wheres))
 	})
+	return columns
 }
 
-// dropBeaten leaves out columns that another one beats: at most the price, at
-// least the room, for at least the same classes. One with limited nodes beats
-// nothing, since it can run out.
-func (c *core) dropBeaten() {
-	kept := c.columns[:0]
-	for _, col := range c.columns {
+// unbeaten leaves out columns that another column beats: at most the price, at
+// least the room, for at least the same classes. A column with limited nodes
+// beats nothing, since it can run out.
+func unbeaten(columns []column) []column {
+	kept := columns[:0]
+	for _, col := range columns {
 		beaten := false
 		for i := 0; i < len(kept) && !beaten; i++ {
 			beaten = kept[i].beats(&col)
@@ -138,7 +160,7 @@ func (c *core) dropBeaten() {
 			kept = append(kept, col)
 		}
 	}
-	c.columns = kept
+	return kept
 }
 
 func (col *column) beats(o *column) bool {
@@ -164,8 +186,8 @@ const manyColumns = 128
 // thin chooses columns that stand for the others: of those that the same
 // classes may use, and that are alike in price and in the proportions of their
 // room, the one with the most room for its price. Nodes shrink to any column.
-func (c *core) thin() {
-	c.sample = make([]bool, len(c.columns))
+func thin(columns []column, r *resources) []bool {
+	sample := make([]bool, len(columns))
 	type like struct {
 		wheres       string
 		price, ratio int
@@ -173,26 +195,27 @@ func (c *core) thin() {
 	}
 	best := map[like]int{}
 	var b []byte
-	for i := range c.columns {
-		col := &c.columns[i]
-		if len(c.columns) <= manyColumns || col.nodes >= 0 {
-			c.sample[i] = true
+	for i := range columns {
+		col := &columns[i]
+		if len(columns) <= manyColumns || col.nodes >= 0 {
+			sample[i] = true
 			continue
 		}
 		b = b[:0]
 		for _, w := range col.wheres {
 			b = binary.LittleEndian.AppendUint64(b, w)
 		}
-		key := like{string(b), quarters(uint64(col.price)), c.proportion(col), col.large}
+		key := like{string(b), quarters(uint64(col.price)), r.proportion(col), col.large}
 		j, ok := best[key]
-		if ok && !c.roomier(col, &c.columns[j]) {
+		if ok && !col.roomier(&columns[j]) {
 			continue
 		}
 		if ok {
-			c.sample[j] = false
+			sample[j] = false
 		}
-		best[key], c.sample[i] = i, true
+		best[key], sample[i] = i, true
 	}
+	return sample
 }
 
 // quarters is four times the logarithm to base 2, about.
@@ -204,24 +227,16 @@ func quarters(v uint64) int {
 	return 4*n + int(v>>(n-3)&3)
 }
 
-// proportion tells apart offers that have more of one resource for another.
-func (c *core) proportion(col *column) int {
-	n := 0
-	for d := range c.dims {
-		share := uint64(col.room[d]) >> c.shift[d] << 10 / max(1, uint64(c.largest[d])>>c.shift[d])
-		first := uint64(col.room[0]) >> c.shift[0] << 10 / max(1, uint64(c.largest[0])>>c.shift[0])
-		n = n*64 + bits.Len64(share<<10/max(1, first))
+// roomier says whether the column has more of the first resource for its price.
+func (col *column) roomier(o *column) bool {
+	if len(col.room) == 0 {
+		return col.price < o.price
 	}
-	return n
+	return dearer(o.price, uint64(o.room[0]), col.price, uint64(col.room[0]))
 }
 
-// roomier says whether a has more of the first resource for its price.
-func (c *core) roomier(a, b *column) bool {
-	if len(c.dims) == 0 {
-		return a.price < b.price
-	}
-	return dearer(b.price, uint64(b.room[0]), a.price, uint64(a.room[0]))
-}
+// in says whether kinds of the place may use the column.
+func (col *column) in(place int) bool { return col.wheres[place>>6]>>(place&63)&1 == 1 }
 
 // takes says whether an empty node holds one pod of the kind.
 func (col *column) takes(k *kind) bool {
@@ -237,8 +252,8 @@ func (col *column) takes(k *kind) bool {
 }
 
 // zonesFor are the zones in which the offer can be had and the class may run.
-func (c *core) zonesFor(offer, class int) uint64 {
-	return c.p.Where[c.p.Classes[class].Where].zones(offer) & c.p.Offers[offer].sold()
+func (p *Problem) zonesFor(offer, class int) uint64 {
+	return p.Where[p.Classes[class].Where].zones(offer) & p.Offers[offer].sold()
 }
 
 // cheapest is the lowest price of the offer in the zones.
