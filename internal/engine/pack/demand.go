@@ -29,10 +29,8 @@ type kind struct {
 	shape   int // index into demand.shapes
 	roles   []Role
 	binds   bool
-	single  bool   // a bin holds one of the kinds that have this
-	worth   uint64 // nano-dollars an hour
-	weight  uint64 // worth, more for big pods
-	large   bool   // fits large offers only
+	single  bool // a bin holds one of the kinds that have this
+	large   bool // fits large offers only
 }
 
 // mergeClasses makes one kind of equal classes. Places are numbered as given.

@@ -18,6 +18,7 @@ type filling struct {
 // filler fills single bins; it owns the scratch space.
 type filler struct {
 	*core
+	values  *values
 	free    []int64
 	step    []int64  // an eighth of the bin
 	scarce  []uint64 // per dimension: 2^40 over the free units
@@ -36,10 +37,10 @@ type run struct {
 	score    uint64
 }
 
-func newFiller(c *core) filler {
+func newFiller(c *core, v *values) filler {
 	d := len(c.resources.dims)
 	return filler{
-		core: c, free: make([]int64, d), step: make([]int64, d), scarce: make([]uint64, d),
+		core: c, values: v, free: make([]int64, d), step: make([]int64, d), scarce: make([]uint64, d),
 		placed: make([]int64, len(c.demand.kinds)), tallies: make([]tally, len(c.rules)),
 	}
 }
@@ -150,7 +151,7 @@ func (f *filler) put(k int, left []int64, out *filling) {
 	for d, need := range kd.need {
 		f.free[d] -= need * n
 	}
-	out.worth = min(out.worth+kd.worth*uint64(n), 1<<62)
+	out.worth = min(out.worth+f.values.worth[k]*uint64(n), maxWorth)
 }
 
 // more is how many more of the kind there are and may go in, room aside.
@@ -185,12 +186,12 @@ func (f *filler) pick(left []int64) bool {
 		if r.from == r.to {
 			continue
 		}
-		kd, share := &f.demand.kinds[f.open[r.from]], uint64(1)
-		for d, q := range kd.units {
+		k, share := f.open[r.from], uint64(1)
+		for d, q := range f.demand.kinds[k].units {
 			share = max(share, q*f.scarce[d]>>20)
 		}
 		kept = append(kept, r)
-		f.offer(len(kept)-1, many, kd.weight<<20, share)
+		f.offer(len(kept)-1, many, f.values.weight[k]<<20, share)
 	}
 	f.runs = kept
 	for _, x := range f.best {

@@ -22,7 +22,7 @@ func (s *search) greedy(large bool) {
 func (s *search) greedyOn(order []int, large bool) {
 	for i := range s.cache {
 		s.cache[i].pieces = s.cache[i].pieces[:0]
-		s.cache[i].worth = max(1, s.supply.columns[i].full)
+		s.cache[i].worth = max(1, s.values.full[i])
 		s.right[i] = i
 	}
 	fresh := make([]bool, len(s.supply.columns))
@@ -81,14 +81,15 @@ func (s *search) byPrice(sample []bool) []int {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		ca, cb := &s.supply.columns[a], &s.supply.columns[b]
+		pa, pb := s.supply.columns[a].price, s.supply.columns[b].price
+		fa, fb := s.values.full[a], s.values.full[b]
 		switch {
-		case dearer(ca.price, ca.full, cb.price, cb.full):
+		case dearer(pa, fa, pb, fb):
 			return 1
-		case dearer(cb.price, cb.full, ca.price, ca.full):
+		case dearer(pb, fb, pa, fa):
 			return -1
 		}
-		return cmp.Compare(cb.full, ca.full)
+		return cmp.Compare(fb, fa)
 	})
 	return order
 }

@@ -211,7 +211,6 @@ func (p *patterns) buyContent(i int, n int64) bool {
 		k, count := p.big[row], c.Count[j]
 		n = min(n, p.left[k]/count)
 		f.pieces = append(f.pieces, piece{k, count})
-		f.worth = min(f.worth+p.demand.kinds[k].worth*uint64(count), 1<<62)
 		for d, need := range p.demand.kinds[k].need {
 			f.used[d] += need * count
 		}
@@ -219,6 +218,7 @@ func (p *patterns) buyContent(i int, n int64) bool {
 	if n <= 0 {
 		return false
 	}
+	f.worth = p.values.of(f.pieces)
 	each := make([]int64, len(p.left))
 	for k, left := range p.left {
 		each[k] = left / n

@@ -25,7 +25,7 @@ func Polish(p Problem, r Result, limit Work) (Result, bool) {
 	c.joinPlaces()
 	prices := c.open(&r)
 	s := newSearch(c)
-	s.value(prices, s.left)
+	s.values.set(prices, s.left)
 	s.restore(r.nodes)
 	s.revalue()
 	steps := limit.Trials
@@ -49,7 +49,7 @@ func (s *search) touchUp() {
 	for k := range left {
 		left[k] = s.demand.kinds[k].count - s.left[k]
 	}
-	s.value(s.pricesFor(left, 0, 0), left)
+	s.values.set(s.pricesFor(left, 0, 0), left)
 	s.revalue()
 	var r Result
 	s.polish(&r, max(4, min(32, touchWork/max(1, len(s.demand.kinds)))))
@@ -61,10 +61,7 @@ func (s *search) revalue() {
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		slices.SortFunc(n.pieces, func(a, b piece) int { return cmp.Compare(a.kind, b.kind) })
-		n.worth = 0
-		for _, p := range n.pieces {
-			n.worth = min(n.worth+s.demand.kinds[p.kind].worth*uint64(p.count), 1<<62)
-		}
+		n.worth = s.values.of(n.pieces)
 	}
 	s.arrange()
 }
@@ -97,10 +94,6 @@ func (s *search) arrange() {
 
 // polish makes up to so many steps; true when nothing has helped for long.
 func (s *search) polish(r *Result, steps int) bool {
-	base := make([]uint64, len(s.demand.kinds))
-	for k := range s.demand.kinds {
-		base[k] = s.demand.kinds[k].worth
-	}
 	sub := newSearch(s.core)
 	for range steps {
 		if r.Stale >= patience || len(s.nodes) == 0 {
@@ -108,11 +101,8 @@ func (s *search) polish(r *Result, steps int) bool {
 		}
 		r.Steps++
 		r.Stale++
-		better := s.retry(sub, uint64(r.Steps))
-		for k := range s.demand.kinds {
-			s.demand.kinds[k].worth = base[k]
-		}
-		if better {
+		copy(sub.values.worth, s.values.worth)
+		if s.retry(sub, uint64(r.Steps)) {
 			r.Stale = 0
 			s.revalue()
 		}
@@ -161,7 +151,7 @@ func (s *search) retry(sub *search, step uint64) bool {
 // begin fills one node of the cheapest column that holds all that was taken, or
 // else of any: the first choice of the search is not always the best.
 func (s *search) begin(from *search, taken []int, step uint64) {
-	s.value(s.pricesFor(s.left, 0, someGroups), s.left)
+	s.values.set(s.pricesFor(s.left, 0, someGroups), s.left)
 	all := make([]int64, len(s.resources.dims))
 	for _, i := range taken {
 		for d, n := range from.nodes[i].used {

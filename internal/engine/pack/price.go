@@ -2,7 +2,6 @@ package pack
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
@@ -91,65 +90,4 @@ func (s *search) solvePrices(left []int64, cuts, groups int, more []price.Offer)
 	}
 	out.Of, out.Buys = of, buys
 	return out
-}
-
-// value gives every kind that is left its worth, and every column the most that
-// it could hold.
-func (s *search) value(prices price.Prices, left []int64) {
-	best := make([]int64, len(prices.Dimensions))
-	for i := range s.demand.kinds {
-		k := &s.demand.kinds[i]
-		if left[i] == 0 {
-			continue
-		}
-		if i > 0 && k.shape == s.demand.kinds[i-1].shape && left[i-1] > 0 {
-			k.worth, k.weight = s.demand.kinds[i-1].worth, s.demand.kinds[i-1].weight
-			continue
-		}
-		k.worth = max(1, worth(k.need, prices, prices.Of[i]))
-		// The fourth root makes a pod that takes 16 times the room count twice
-		// as much: what is big should go first.
-		k.weight = min(k.worth, 1<<34) * root(root(k.size<<24)) >> 6
-		for d, v := range prices.Of[i] {
-			best[d] = max(best[d], v)
-		}
-	}
-	for i := range s.supply.columns {
-		s.supply.columns[i].full = worth(s.supply.columns[i].room, prices, best)
-	}
-}
-
-// worth is the price of the amounts in nano-dollars an hour, kept within 2^40.
-func worth(amounts []int64, prices price.Prices, of []int64) uint64 {
-	var sum price.Sum
-	for d, dim := range prices.Dimensions {
-		n := amounts[dim.Resource]
-		if dim.Unit > 1 {
-			n /= dim.Unit
-		}
-		sum.Add(n, of[d])
-	}
-	return min(uint64(sum.Unscaled(prices.Scale)), 1<<40)
-}
-
-// root is the square root, rounded down.
-func root(v uint64) uint64 {
-	if v == 0 {
-		return 0
-	}
-	r := uint64(1) << ((bits.Len64(v) + 1) / 2)
-	for {
-		next := (r + v/r) / 2
-		if next >= r {
-			return r
-		}
-		r = next
-	}
-}
-
-// dearer compares prices for worth without dividing: a/worthA > b/worthB.
-func dearer(a int64, worthA uint64, b int64, worthB uint64) bool {
-	ah, al := bits.Mul64(uint64(a), worthB)
-	bh, bl := bits.Mul64(uint64(b), worthA)
-	return ah > bh || ah == bh && al > bl
 }

@@ -35,7 +35,7 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 	for n := 0; !r.searched && (limit.Trials <= 0 || n < limit.Trials); n++ {
 		s := newSearch(c)
 		if r.Searches > 0 { // the first finds no worth, and with rules begins node by node
-			s.value(prices, s.left)
+			s.values.set(prices, s.left)
 		}
 		byPattern := r.Searches == searches && c.manyBigPods(prices, least)
 		s.run(best.next(r.Searches, byPattern, least), byPattern)
@@ -151,6 +151,7 @@ type search struct {
 	perRule   []int64
 	tight     uint
 
+	values *values
 	filler filler
 	of     [][]int64 // per kind, the prices that steer
 	bins   []bin     // scratch of buy: these three
@@ -172,7 +173,8 @@ func newSearch(c *core) *search {
 	for i := range c.p.Offers {
 		s.nodesLeft[i] = c.p.Offers[i].Nodes
 	}
-	s.filler = newFiller(c)
+	s.values = newValues(c)
+	s.filler = newFiller(c, s.values)
 	s.scale = newBalance(c)
 	s.cache = make([]filling, len(c.supply.columns))
 	s.right = make([]int, len(c.supply.columns))
@@ -189,7 +191,7 @@ func (s *search) usable(column int) bool {
 func (s *search) run(tight uint, byPattern bool) {
 	s.tight = tight
 	if s.large {
-		s.value(s.pricesFor(s.left, s.cuts, firstGroups), s.left)
+		s.values.set(s.pricesFor(s.left, s.cuts, firstGroups), s.left)
 		s.greedy(true)
 		s.large = false
 	}
@@ -199,7 +201,7 @@ func (s *search) run(tight uint, byPattern bool) {
 	s.spreadAll()
 	if s.cap > 0 {
 		s.cap = 0
-		s.value(s.pricesFor(s.left, 0, someGroups), s.left)
+		s.values.set(s.pricesFor(s.left, 0, someGroups), s.left)
 	}
 	s.greedy(false)
 }

@@ -29,7 +29,7 @@ func (s *search) spreadAll() {
 			prices = s.pricesFor(s.left, cuts, groups)
 		}
 		cuts, groups = 0, someGroups
-		s.value(prices, s.left)
+		s.values.set(prices, s.left)
 		total := int64(0)
 		for _, n := range prices.Buys {
 			total += n / 1024
@@ -65,7 +65,7 @@ func (s *search) dearest() int64 {
 	var worth price.Sum
 	for k := range s.demand.kinds {
 		kd := &s.demand.kinds[k]
-		worth.Add(int64(kd.worth), s.left[k])
+		worth.Add(int64(s.values.worth[k]), s.left[k])
 		for _, r := range kd.roles {
 			if r.Binds && r.Counts {
 				s.perRule[r.Rule] = addCounts(s.perRule[r.Rule], s.left[k])
@@ -168,7 +168,7 @@ func (s *search) buy(prices price.Prices, m int64) []bin {
 // deal gives n pods of the kind to each of a lot, one or a few at a time to the
 // bin with the best score.
 func (s *search) deal(bins []bin, k int, n int64) {
-	kd := &s.demand.kinds[k]
+	kd, worth := &s.demand.kinds[k], s.values.worth[k]
 	heap := s.heap[:0]
 	for i := range bins {
 		if score, ok := s.rate(&bins[i], kd); ok {
@@ -193,7 +193,7 @@ func (s *search) deal(bins []bin, k int, n int64) {
 		for d, need := range kd.need {
 			b.free[d] -= need * take
 		}
-		b.worth = min(b.worth+kd.worth*uint64(take), 1<<62)
+		b.worth = min(b.worth+worth*uint64(take), maxWorth)
 		if l := len(b.pieces); l > 0 && b.pieces[l-1].kind == k {
 			b.pieces[l-1].count += take
 		} else {
@@ -278,7 +278,7 @@ func (s *search) keepBin(b *bin, m int64, full uint64) bool {
 	col := &s.supply.columns[to]
 	price := uint64(col.price)
 	if col.nodes >= 0 {
-		price = max(price, col.full)
+		price = max(price, s.values.full[to])
 		if s.nodesLeft[col.offer] < m {
 			return false
 		}

@@ -35,7 +35,6 @@ type column struct {
 	wheres []uint64 // bits
 	large  bool
 	nodes  int64
-	full   uint64 // upper bound of the worth of what it can hold
 }
 
 // sold are the zones in which the offer has a price.
