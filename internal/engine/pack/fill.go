@@ -51,7 +51,7 @@ func newFiller(c *core, v *values) filler {
 // large it begins with the kinds that fit nothing smaller, and without any of
 // them the bin stays empty.
 func (f *filler) fill(col *column, left []int64, large bool, out *filling) {
-	f.trace.Fills++
+	f.core.trace.Fills++
 	copy(f.free, col.room)
 	for d, r := range col.room {
 		f.step[d] = r / 8

@@ -49,10 +49,7 @@ func (s *search) greedyOn(order []int, large bool) {
 		}
 		n := s.copies(s.cache[best].pieces)
 		to := s.right[best]
-		if s.supply.columns[to].nodes >= 0 {
-			n = min(n, s.nodesLeft[s.supply.columns[to].offer])
-		}
-		s.apply(to, &s.cache[best], n)
+		s.plan.buy(to, &s.cache[best], s.atMost(&s.supply.columns[to], n))
 	}
 }
 
@@ -102,16 +99,4 @@ func (s *search) cheaper(i, j int) bool {
 		return true
 	}
 	return !dearer(pi, wi, pj, wj) && wi > wj
-}
-
-// copies is how often the content is left.
-func (s *search) copies(pieces []piece) int64 {
-	if len(pieces) == 0 {
-		return 0
-	}
-	n := int64(maxCount)
-	for _, p := range pieces {
-		n = min(n, s.left[p.kind]/p.count)
-	}
-	return n
 }

@@ -182,7 +182,7 @@ func (p *patterns) round() bool {
 	each := len(p.found) + len(p.big)*len(p.big)
 	amounts, pivots := price.Cover(demand, p.found, p.work/each)
 	p.work -= (pivots + 1) * each
-	p.trace.Pivots += pivots
+	p.core.trace.Pivots += pivots
 	var order []int
 	for i, n := range amounts {
 		if n > 0 {
@@ -227,6 +227,6 @@ func (p *patterns) buyContent(i int, n int64) bool {
 		each[k] = 0
 	}
 	p.filler.add(&p.supply.columns[p.column[i]], each, &f)
-	p.apply(p.column[i], &f, n)
+	p.plan.buy(p.column[i], &f, n)
 	return true
 }

@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/random"
@@ -24,77 +23,41 @@ func Polish(p Problem, r Result, limit Work) (Result, bool) {
 	c := newCore(&p)
 	c.joinPlaces()
 	prices := c.open(&r)
-	s := newSearch(c)
+	s := newSearch(c, newPlan(c))
 	s.values.set(prices, s.left)
 	s.restore(r.nodes)
-	s.revalue()
+	s.revalue(s.values)
 	steps := limit.Trials
 	if steps <= 0 {
 		steps = defaultSteps
 	}
 	done := s.polish(&r, steps)
-	return s.result(r, prices), done
+	return c.result(s.plan, r, prices), done
 }
 
 // touchUp polishes a small fleet, where a few nodes decide.
-func (s *search) touchUp() {
+func (c *core) touchUp(p *plan) {
 	n := int64(0)
-	for i := range s.nodes {
-		n += s.nodes[i].copies
+	for i := range p.nodes {
+		n += p.nodes[i].copies
 	}
 	if n > smallFleet {
 		return
 	}
+	s := newSearch(c, p)
 	left := make([]int64, len(s.demand.kinds))
 	for k := range left {
 		left[k] = s.demand.kinds[k].count - s.left[k]
 	}
 	s.values.set(s.pricesFor(left, 0, 0), left)
-	s.revalue()
+	s.revalue(s.values)
 	var r Result
 	s.polish(&r, max(4, min(32, touchWork/max(1, len(s.demand.kinds)))))
 }
 
-// revalue gives all nodes their worth by the kinds' present worth, and brings
-// them into an order that depends on their content alone.
-func (s *search) revalue() {
-	for i := range s.nodes {
-		n := &s.nodes[i]
-		slices.SortFunc(n.pieces, func(a, b piece) int { return cmp.Compare(a.kind, b.kind) })
-		n.worth = s.values.of(n.pieces)
-	}
-	s.arrange()
-}
-
-// arrange puts the nodes that hold least for their price first, and equal ones
-// together.
-func (s *search) arrange() {
-	slices.SortFunc(s.nodes, func(a, b node) int {
-		pa, pb := s.supply.columns[a.column].price, s.supply.columns[b.column].price
-		switch {
-		case dearer(pa, a.worth, pb, b.worth):
-			return -1
-		case dearer(pb, b.worth, pa, a.worth):
-			return 1
-		}
-		return cmp.Or(cmp.Compare(a.column, b.column), slices.CompareFunc(a.pieces, b.pieces, func(x, y piece) int {
-			return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.count, y.count))
-		}))
-	})
-	kept := s.nodes[:0]
-	for _, n := range s.nodes {
-		if last := len(kept) - 1; last >= 0 && kept[last].column == n.column && slices.Equal(kept[last].pieces, n.pieces) {
-			kept[last].copies += n.copies
-			continue
-		}
-		kept = append(kept, n)
-	}
-	s.nodes = kept
-}
-
 // polish makes up to so many steps; true when nothing has helped for long.
 func (s *search) polish(r *Result, steps int) bool {
-	sub := newSearch(s.core)
+	sub := newSearch(s.core, newPlan(s.core))
 	for range steps {
 		if r.Stale >= patience || len(s.nodes) == 0 {
 			return true
@@ -104,7 +67,7 @@ func (s *search) polish(r *Result, steps int) bool {
 		copy(sub.values.worth, s.values.worth)
 		if s.retry(sub, uint64(r.Steps)) {
 			r.Stale = 0
-			s.revalue()
+			s.revalue(s.values)
 		}
 	}
 	return r.Stale >= patience || len(s.nodes) == 0
@@ -168,7 +131,7 @@ func (s *search) begin(from *search, taken []int, step uint64) {
 	f := &s.cache[at]
 	s.filler.fill(&s.supply.columns[at], s.left, s.supply.columns[at].large, f)
 	if len(f.pieces) > 0 {
-		s.apply(s.rightSize(at, f, 1), f, 1)
+		s.plan.buy(s.rightSize(at, f, 1), f, 1)
 	}
 }
 

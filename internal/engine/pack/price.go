@@ -20,7 +20,7 @@ const (
 // besides the offers.
 func Prices(p Problem, hosts []Host) price.Prices {
 	c := newCore(&p)
-	s := newSearch(c)
+	s := newSearch(c, newPlan(c))
 	return c.widen(s.solvePrices(s.left, boundCuts, 0, c.pooled(hosts)))
 }
 
@@ -73,7 +73,7 @@ func (s *search) solvePrices(left []int64, cuts, groups int, more []price.Offer)
 		from = append(from, i)
 	}
 	out := price.Solve(price.Problem{Resources: len(s.resources.dims), Offers: append(offers, more...), Classes: s.demand.counted(left), Cuts: cuts, Groups: groups, Steer: steering})
-	s.trace.Pivots += out.Pivots
+	s.core.trace.Pivots += out.Pivots
 	of := s.of // prices that steer are of use until the next ones
 	if of == nil || !steering {
 		of = make([][]int64, len(s.demand.kinds))

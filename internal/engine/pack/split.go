@@ -9,26 +9,25 @@ import (
 
 // result gives the kinds' pods back to their classes. It goes on from the given
 // result.
-func (s *search) result(from Result, prices price.Prices) Result {
-	r := from
-	r.Left, r.Cost, r.Trace, r.nodes = make([]int64, len(s.p.Classes)), 0, s.trace, s.nodes
-	r.Prices, r.whole = s.widen(prices), s.whole
-	for i := range s.p.Classes {
-		r.Left[i] = max(0, s.p.Classes[i].Count)
+func (c *core) result(from *plan, r Result, prices price.Prices) Result {
+	r.Left, r.Cost, r.Trace, r.nodes = make([]int64, len(c.p.Classes)), 0, c.trace, from.nodes
+	r.Prices, r.whole = c.widen(prices), c.whole
+	for i := range c.p.Classes {
+		r.Left[i] = max(0, c.p.Classes[i].Count)
 	}
-	d := newDealer(s, r.Left)
-	for i := range s.nodes {
-		d.split(&s.nodes[i])
+	d := newDealer(c, from, r.Left)
+	for i := range from.nodes {
+		d.split(&from.nodes[i])
 	}
 	r.Bins = d.bins
 	for i := range r.Bins {
 		b := &r.Bins[i]
 		b.Zones = ^uint64(0)
 		for _, p := range b.Parts {
-			b.Zones &= s.p.zonesFor(b.Offer, p.Class)
+			b.Zones &= c.p.zonesFor(b.Offer, p.Class)
 			r.Left[p.Class] -= p.Count * b.Copies
 		}
-		r.Cost = addMoney(r.Cost, int64(s.p.Offers[b.Offer].cheapest(b.Zones)), b.Copies)
+		r.Cost = addMoney(r.Cost, int64(c.p.Offers[b.Offer].cheapest(b.Zones)), b.Copies)
 	}
 	return r
 }
@@ -36,23 +35,23 @@ func (s *search) result(from Result, prices price.Prices) Result {
 // dealer hands out the members of each kind: which are left out goes by the
 // order of the classes, which comes first by key.
 type dealer struct {
-	*search
+	*core
 	members [][]Part // per kind, what is still to be handed out
 	bins    []Bin
 }
 
-func newDealer(s *search, counts []int64) *dealer {
-	d := &dealer{search: s, members: make([][]Part, len(s.demand.kinds))}
-	for k := range s.demand.kinds {
-		kd := &s.demand.kinds[k]
-		placed := kd.count - s.left[k]
+func newDealer(c *core, from *plan, counts []int64) *dealer {
+	d := &dealer{core: c, members: make([][]Part, len(c.demand.kinds))}
+	for k := range c.demand.kinds {
+		kd := &c.demand.kinds[k]
+		placed := kd.count - from.left[k]
 		members := make([]Part, 0, len(kd.members))
 		for _, i := range kd.members {
 			n := min(counts[i], placed)
 			placed -= n
 			members = append(members, Part{i, n})
 		}
-		slices.SortStableFunc(members, func(a, b Part) int { return cmp.Compare(s.p.Classes[a.Class].Key, s.p.Classes[b.Class].Key) })
+		slices.SortStableFunc(members, func(a, b Part) int { return cmp.Compare(c.p.Classes[a.Class].Key, c.p.Classes[b.Class].Key) })
 		d.members[k] = members
 	}
 	return d

@@ -45,20 +45,10 @@ func (s *search) spreadAll() {
 	}
 }
 
-// untouched says whether the search has all pods to place.
-func (s *search) untouched() bool {
-	for k := range s.demand.kinds {
-		if s.left[k] < s.demand.kinds[k].count {
-			return false
-		}
-	}
-	return true
-}
-
 // dearest is the price above which nodes would be too few for the rules: pods
 // of which a bin may hold only so many need so many bins. 0 is no limit.
 func (s *search) dearest() int64 {
-	if !s.ruled {
+	if !s.demand.ruled {
 		return 0
 	}
 	s.perRule = append(s.perRule[:0], make([]int64, len(s.rules))...)
@@ -114,7 +104,7 @@ func (r ranked) bin() int { return math.MaxUint16 - int(r&math.MaxUint16) }
 // filled alike, and deals the pods out: big ones first, each to the bin that it
 // brings nearest to the balance of what is still to come.
 func (s *search) spread(prices price.Prices, m int64) []bin {
-	bins := s.buy(prices, m)
+	bins := s.open(prices, m)
 	order := make([]int, 0, len(s.demand.kinds))
 	for k := range s.demand.kinds {
 		if s.left[k] >= m {
@@ -142,14 +132,10 @@ func (s *search) spread(prices price.Prices, m int64) []bin {
 
 func compareBools(a, b bool) int { return cmp.Compare(bit(a), bit(b)) }
 
-func (s *search) buy(prices price.Prices, m int64) []bin {
+func (s *search) open(prices price.Prices, m int64) []bin {
 	bins := s.bins[:0]
 	for i := range s.supply.columns {
-		col := &s.supply.columns[i]
-		n := prices.Buys[i] / 1024
-		if col.nodes >= 0 {
-			n = min(n, s.nodesLeft[col.offer])
-		}
+		n := s.atMost(&s.supply.columns[i], prices.Buys[i]/1024)
 		for range n / m {
 			bins = append(bins, bin{column: i})
 		}
@@ -279,7 +265,7 @@ func (s *search) keepBin(b *bin, m int64, full uint64) bool {
 	price := uint64(col.price)
 	if col.nodes >= 0 {
 		price = max(price, s.values.full[to])
-		if s.nodesLeft[col.offer] < m {
+		if !s.has(col, m) {
 			return false
 		}
 	}
@@ -288,6 +274,6 @@ func (s *search) keepBin(b *bin, m int64, full uint64) bool {
 	if ph > wh || ph == wh && pl > wl {
 		return false
 	}
-	s.apply(to, &f, m)
+	s.plan.buy(to, &f, m)
 	return true
 }
