@@ -12,13 +12,13 @@ import (
 // all resources run out together has the least for its size, and what is free of
 // one resource alone, which nothing can use, the most.
 type balance struct {
-	*core
-	rest   []uint64 // units still to come, per dimension
-	prices []uint64 // worth of all there was, per dimension
-	first  []uint64 // units there were
-	least  []uint64 // weight that a resource has at least, in 1024ths
-	scales []scale
-	none   []uint64
+	resources *resources
+	rest      []uint64 // units still to come, per dimension
+	prices    []uint64 // worth of all there was, per dimension
+	first     []uint64 // units there were
+	least     []uint64 // weight that a resource has at least, in 1024ths
+	scales    []scale
+	none      []uint64
 }
 
 // scale is how one resource counts.
@@ -28,18 +28,20 @@ type scale struct {
 	shift  uint
 }
 
-func newBalance(c *core) balance {
-	d := len(c.resources.dims)
-	return balance{core: c, rest: make([]uint64, d), prices: make([]uint64, d), first: make([]uint64, d), least: make([]uint64, d), scales: make([]scale, d), none: make([]uint64, d)}
+func newBalance(r *resources) balance {
+	n := len(r.dims)
+	return balance{
+		resources: r, rest: make([]uint64, n), prices: make([]uint64, n), first: make([]uint64, n), least: make([]uint64, n),
+		scales: make([]scale, n), none: make([]uint64, n),
+	}
 }
 
-// start counts what there is: lots of the kinds, worth the prices, for the bins.
-func (b *balance) start(s *search, prices price.Prices, bins []bin, order []int, m int64) {
-	sums := make([]price.Sum, len(b.resources.dims))
+// start counts what is still to come: the pods of the kinds, at the prices.
+func (b *balance) start(kinds []kind, order []piece, prices price.Prices) {
+	sums := make([]price.Sum, len(b.rest))
 	clear(b.rest)
-	for _, k := range order {
-		kd := &b.demand.kinds[k]
-		n := s.left[k] / m
+	for _, p := range order {
+		kd, n := &kinds[p.kind], p.count
 		for d, q := range kd.units {
 			b.rest[d] += q * uint64(n)
 		}
@@ -49,7 +51,7 @@ func (b *balance) start(s *search, prices price.Prices, bins []bin, order []int,
 				units /= dim.Unit
 			}
 			var one price.Sum
-			one.Add(units, prices.Of[k][i])
+			one.Add(units, prices.Of[p.kind][i])
 			sums[dim.Resource].Add(one.Unscaled(prices.Scale), n)
 		}
 	}
@@ -63,17 +65,16 @@ func (b *balance) start(s *search, prices price.Prices, bins []bin, order []int,
 		b.prices[d] >>= shift
 		b.first[d] = max(1, b.rest[d])
 	}
-	b.nearlyShort(bins)
 }
 
 // nearlyShort gives weight to resources that are worth nothing as long as they
 // are used evenly, but of which the bins have hardly more than is asked for: the
 // eighth power of the part of them that is.
 func (b *balance) nearlyShort(bins []bin) {
-	for d := range b.resources.dims {
+	for d := range b.rest {
 		all := uint64(1)
 		for i := range bins {
-			all += uint64(bins[i].free[d]) >> b.resources.shift[d]
+			all += b.resources.units(d, bins[i].free[d])
 		}
 		part := min(1024, b.rest[d]>>4*1024/max(1, all>>4))
 		for range 3 {

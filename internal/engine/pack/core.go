@@ -1,7 +1,5 @@
 package pack
 
-import "github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
-
 // core is a problem in the form that the search works on.
 type core struct {
 	p         *Problem
@@ -9,10 +7,8 @@ type core struct {
 	demand    demand
 	supply    supply
 	rules     rules
-	placeOf   []int         // per Problem.Where, its number among the distinct ones
-	cuts      int           // how many dimensions with larger units have been of use
-	whole     *price.Prices // of the whole problem, where they are as good for steering
-	trace     Trace
+	placeOf   []int // per Problem.Where, its number among the distinct ones
+	trace     Trace // of all searches
 }
 
 func newCore(p *Problem) *core {

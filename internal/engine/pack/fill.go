@@ -17,8 +17,12 @@ type filling struct {
 
 // filler fills single bins; it owns the scratch space.
 type filler struct {
-	*core
-	values  *values
+	demand    *demand
+	resources *resources
+	rules     rules
+	values    *values
+	trace     *Trace
+
 	free    []int64
 	step    []int64  // an eighth of the bin
 	scarce  []uint64 // per dimension: 2^40 over the free units
@@ -37,10 +41,11 @@ type run struct {
 	score    uint64
 }
 
-func newFiller(c *core, v *values) filler {
+func newFiller(c *core, v *values) *filler {
 	d := len(c.resources.dims)
-	return filler{
-		core: c, values: v, free: make([]int64, d), step: make([]int64, d), scarce: make([]uint64, d),
+	return &filler{
+		demand: &c.demand, resources: &c.resources, rules: c.rules, values: v, trace: &c.trace,
+		free: make([]int64, d), step: make([]int64, d), scarce: make([]uint64, d),
 		placed: make([]int64, len(c.demand.kinds)), tallies: make([]tally, len(c.rules)),
 	}
 }
@@ -51,7 +56,7 @@ func newFiller(c *core, v *values) filler {
 // large it begins with the kinds that fit nothing smaller, and without any of
 // them the bin stays empty.
 func (f *filler) fill(col *column, left []int64, large bool, out *filling) {
-	f.core.trace.Fills++
+	f.trace.Fills++
 	copy(f.free, col.room)
 	for d, r := range col.room {
 		f.step[d] = r / 8
@@ -167,7 +172,7 @@ func (f *filler) more(k int, left []int64) int64 {
 // any more.
 func (f *filler) pick(left []int64) bool {
 	for d, r := range f.free {
-		f.scarce[d] = (1 << 40) / max(1, uint64(r)>>f.resources.shift[d])
+		f.scarce[d] = (1 << 40) / max(1, f.resources.units(d, r))
 	}
 	open := 0
 	for _, r := range f.runs {

@@ -9,57 +9,79 @@ import (
 const refills = 10
 
 // greedy fills bins one pattern at a time. It knows for each column how little
-// a full node, or its last filling, cost for its worth; it fills the most
-// promising columns with what is left, and takes the best filling as often as
-// the kinds allow. With large, only bins that hold what fits nothing smaller.
-func (s *search) greedy(large bool) {
-	s.greedyOn(s.byPrice(s.supply.sample), large)
-	if slices.ContainsFunc(s.left, func(n int64) bool { return n > 0 }) {
-		s.greedyOn(s.byPrice(slices.Repeat([]bool{true}, len(s.supply.columns))), large) // what only one offer holds, and it was thinned out
+// a full node, or the last filling, costs for its worth. It fills the most
+// promising columns with what is left, and buys the best filling as often as
+// the kinds allow.
+type greedy struct {
+	supply *supply
+	plan   *plan
+	values *values
+	filler *filler
+	last   []filling // per column, the last filling
+	right  []int     // per column, the column that the last filling shrinks to
+	fresh  []bool    // per column: it was tried in this round
+}
+
+func newGreedy(c *core, p *plan, v *values, f *filler) greedy {
+	n := len(c.supply.columns)
+	return greedy{supply: &c.supply, plan: p, values: v, filler: f, last: make([]filling, n), right: make([]int, n), fresh: make([]bool, n)}
+}
+
+// fill places what is left. With large, it only fills bins with kinds that fit
+// nothing smaller.
+func (g *greedy) fill(large bool) {
+	g.fillColumns(g.byPrice(false), large)
+	if slices.ContainsFunc(g.plan.left, func(n int64) bool { return n > 0 }) {
+		g.fillColumns(g.byPrice(true), large) // perhaps only a column outside the sample holds it
 	}
 }
 
-func (s *search) greedyOn(order []int, large bool) {
-	for i := range s.cache {
-		s.cache[i].pieces = s.cache[i].pieces[:0]
-		s.cache[i].worth = max(1, s.values.full[i])
-		s.right[i] = i
+func (g *greedy) fillColumns(order []int, large bool) {
+	for i := range g.last {
+		g.last[i].pieces = g.last[i].pieces[:0]
+		g.last[i].worth = max(1, g.values.full[i])
+		g.right[i] = i
 	}
-	fresh := make([]bool, len(s.supply.columns))
 	for {
-		clear(fresh)
-		best := -1
-		for tried := 0; tried < refills || best < 0; tried++ {
-			i := s.promising(order, fresh, best)
-			if i < 0 {
-				break
-			}
-			fresh[i] = true
-			f := &s.cache[i]
-			if s.copies(f.pieces) == 0 || !s.usable(s.right[i]) {
-				s.filler.fill(&s.supply.columns[i], s.left, large, f)
-				s.right[i] = s.rightSize(i, f, 1)
-			}
-			if len(f.pieces) > 0 && (best < 0 || s.cheaper(i, best)) {
-				best = i
-			}
-		}
+		best := g.round(order, large)
 		if best < 0 {
 			return
 		}
-		n := s.copies(s.cache[best].pieces)
-		to := s.right[best]
-		s.plan.buy(to, &s.cache[best], s.atMost(&s.supply.columns[to], n))
+		to, f := g.right[best], &g.last[best]
+		g.plan.buy(to, f, g.plan.atMost(&g.supply.columns[to], g.plan.copies(f.pieces)))
 	}
 }
 
-// promising is the column that looked cheapest for its worth and has not been
-// tried; -1 where none looked cheaper than the best. Columns that hold nothing
-// any more have no worth.
-func (s *search) promising(order []int, fresh []bool, best int) int {
+// round is the column with the best filling of those that it tries; -1 where
+// none holds anything.
+func (g *greedy) round(order []int, large bool) int {
+	clear(g.fresh)
+	best := -1
+	for tried := 0; tried < refills || best < 0; tried++ {
+		i := g.promising(order, best)
+		if i < 0 {
+			break
+		}
+		g.fresh[i] = true
+		f := &g.last[i]
+		if g.plan.copies(f.pieces) == 0 || !g.plan.usable(g.right[i]) {
+			g.filler.fill(&g.supply.columns[i], g.plan.left, large, f)
+			g.right[i] = g.plan.rightSize(i, f, 1)
+		}
+		if len(f.pieces) > 0 && (best < 0 || g.cheaper(i, best)) {
+			best = i
+		}
+	}
+	return best
+}
+
+// promising is the column that looks cheapest for its worth and was not tried; -1
+// where none looks cheaper than the best. Columns that hold nothing any more have
+// no worth.
+func (g *greedy) promising(order []int, best int) int {
 	at := best
 	for _, i := range order {
-		if !fresh[i] && s.cache[i].worth > 0 && s.usable(i) && (at < 0 || s.cheaper(i, at)) {
+		if !g.fresh[i] && g.last[i].worth > 0 && g.plan.usable(i) && (at < 0 || g.cheaper(i, at)) {
 			at = i
 		}
 	}
@@ -69,21 +91,22 @@ func (s *search) promising(order []int, fresh []bool, best int) int {
 	return at
 }
 
-// byPrice orders the columns of the sample by what they cost for the most they could hold.
-func (s *search) byPrice(sample []bool) []int {
-	order := make([]int, 0, len(s.supply.columns))
-	for i := range s.supply.columns {
-		if sample[i] {
+// byPrice orders columns by what they cost for the most that they could hold: the
+// sample, or all.
+func (g *greedy) byPrice(all bool) []int {
+	columns := g.supply.columns
+	order := make([]int, 0, len(columns))
+	for i := range columns {
+		if all || g.supply.sample[i] {
 			order = append(order, i)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		pa, pb := s.supply.columns[a].price, s.supply.columns[b].price
-		fa, fb := s.values.full[a], s.values.full[b]
+		fa, fb := g.values.full[a], g.values.full[b]
 		switch {
-		case dearer(pa, fa, pb, fb):
+		case dearer(columns[a].price, fa, columns[b].price, fb):
 			return 1
-		case dearer(pb, fb, pa, fa):
+		case dearer(columns[b].price, fb, columns[a].price, fa):
 			return -1
 		}
 		return cmp.Compare(fb, fa)
@@ -91,10 +114,10 @@ func (s *search) byPrice(sample []bool) []int {
 	return order
 }
 
-// cheaper compares the fillings of two columns, each shrunk.
-func (s *search) cheaper(i, j int) bool {
-	pi, pj := s.supply.columns[s.right[i]].price, s.supply.columns[s.right[j]].price
-	wi, wj := s.cache[i].worth, s.cache[j].worth
+// cheaper compares the last fillings of two columns, each shrunk.
+func (g *greedy) cheaper(i, j int) bool {
+	pi, pj := g.supply.columns[g.right[i]].price, g.supply.columns[g.right[j]].price
+	wi, wj := g.last[i].worth, g.last[j].worth
 	if dearer(pj, wj, pi, wi) {
 		return true
 	}

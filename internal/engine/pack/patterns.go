@@ -25,15 +25,23 @@ const (
 // possible then: a linear program over all of them says how many nodes to buy
 // with which.
 type patterns struct {
-	*search
-	big    []int // kinds; contents have them as rows
-	most   int   // kinds in one linear program
-	work   int
-	used   []int64
-	rows   []int
-	count  []int64
-	column []int // per content, the cheapest that holds it
-	found  []price.Content
+	kinds   []kind
+	columns []column
+	largest []int64 // per dimension, the most that a column has
+	plan    *plan
+	values  *values
+	filler  *filler
+	trace   *Trace
+	most    int // kinds in one linear program
+	work    int // left of patternWork
+
+	big    []int           // kinds of this linear program; contents have them as rows
+	found  []price.Content // of all contents, the ones that some column holds
+	column []int           // per content found, the cheapest column that holds it
+
+	used  []int64 // the content that extend is at: this and the next two
+	rows  []int
+	count []int64
 }
 
 // manyBigPods says whether a good part of the worth of all is big pods. Where it is not, the
@@ -71,9 +79,12 @@ func (c *core) bigKinds() []int {
 }
 
 // packBig places big pods, and in the same nodes what fits beside them.
-func (s *search) packBig() {
-	big := slices.DeleteFunc(s.bigKinds(), func(k int) bool { return s.left[k] == 0 })
-	p := patterns{search: s, most: manyBig, work: patternWork, used: make([]int64, len(s.resources.dims))}
+func packBig(c *core, pl *plan, v *values, f *filler) {
+	big := slices.DeleteFunc(c.bigKinds(), func(k int) bool { return pl.left[k] == 0 })
+	p := patterns{
+		kinds: c.demand.kinds, columns: c.supply.columns, largest: c.resources.largest, plan: pl, values: v, filler: f, trace: &c.trace,
+		most: manyBig, work: patternWork, used: make([]int64, len(c.resources.dims)),
+	}
 	for p.most > fewBig && len(big)*p.most*p.most*p.most > cubes {
 		p.most--
 	}
@@ -110,8 +121,8 @@ func (p *patterns) extend(from, column int) bool {
 			continue
 		}
 		ok, to := true, p.holder(column)
-		if to < len(p.supply.columns) {
-			p.found = append(p.found, price.Content{Rows: slices.Clone(p.rows), Count: slices.Clone(p.count), Price: p.supply.columns[to].price})
+		if to < len(p.columns) {
+			p.found = append(p.found, price.Content{Rows: slices.Clone(p.rows), Count: slices.Clone(p.count), Price: p.columns[to].price})
 			p.column = append(p.column, to)
 			ok = len(p.found) <= maxContents && p.extend(row, to)
 		}
@@ -126,13 +137,13 @@ func (p *patterns) extend(from, column int) bool {
 // enterOne adds a pod to the content; false where there is none, or where it is
 // more than any column has.
 func (p *patterns) enterOne(row int) bool {
-	last, kd := len(p.rows)-1, &p.demand.kinds[p.big[row]]
+	last, kd := len(p.rows)-1, &p.kinds[p.big[row]]
 	again := last >= 0 && p.rows[last] == row
-	if again && p.count[last] == p.left[p.big[row]] {
+	if again && p.count[last] == p.plan.left[p.big[row]] {
 		return false
 	}
 	for d, n := range kd.need {
-		if n > p.resources.largest[d]-p.used[d] {
+		if n > p.largest[d]-p.used[d] {
 			return false
 		}
 	}
@@ -150,7 +161,7 @@ func (p *patterns) enterOne(row int) bool {
 // leaveOne takes the last pod out again.
 func (p *patterns) leaveOne() {
 	last := len(p.rows) - 1
-	for d, n := range p.demand.kinds[p.big[p.rows[last]]].need {
+	for d, n := range p.kinds[p.big[p.rows[last]]].need {
 		p.used[d] -= n
 	}
 	if p.count[last]--; p.count[last] == 0 {
@@ -161,13 +172,13 @@ func (p *patterns) leaveOne() {
 // holder is the first column from the given one on that holds the content, which
 // is the cheapest.
 func (p *patterns) holder(from int) int {
-	for i := from; i < len(p.supply.columns); i++ {
-		col := &p.supply.columns[i]
-		if !col.large && fit(p.used, col.room) && !slices.ContainsFunc(p.rows, func(row int) bool { return !col.takes(&p.demand.kinds[p.big[row]]) }) {
+	for i := from; i < len(p.columns); i++ {
+		col := &p.columns[i]
+		if !col.large && fit(p.used, col.room) && !slices.ContainsFunc(p.rows, func(row int) bool { return !col.takes(&p.kinds[p.big[row]]) }) {
 			return i
 		}
 	}
-	return len(p.supply.columns)
+	return len(p.columns)
 }
 
 // round buys the whole nodes that the linear program would buy, and those that it
@@ -177,12 +188,12 @@ func (p *patterns) holder(from int) int {
 func (p *patterns) round() bool {
 	demand := make([]int64, len(p.big))
 	for row, k := range p.big {
-		demand[row] = p.left[k]
+		demand[row] = p.plan.left[k]
 	}
 	each := len(p.found) + len(p.big)*len(p.big)
 	amounts, pivots := price.Cover(demand, p.found, p.work/each)
 	p.work -= (pivots + 1) * each
-	p.core.trace.Pivots += pivots
+	p.trace.Pivots += pivots
 	var order []int
 	for i, n := range amounts {
 		if n > 0 {
@@ -206,12 +217,12 @@ func (p *patterns) round() bool {
 // fills up what it leaves with kinds that are not big.
 func (p *patterns) buyContent(i int, n int64) bool {
 	c := &p.found[i]
-	f := filling{used: make([]int64, len(p.resources.dims))}
+	f := filling{used: make([]int64, len(p.used))}
 	for j, row := range c.Rows {
 		k, count := p.big[row], c.Count[j]
-		n = min(n, p.left[k]/count)
+		n = min(n, p.plan.left[k]/count)
 		f.pieces = append(f.pieces, piece{k, count})
-		for d, need := range p.demand.kinds[k].need {
+		for d, need := range p.kinds[k].need {
 			f.used[d] += need * count
 		}
 	}
@@ -219,14 +230,14 @@ func (p *patterns) buyContent(i int, n int64) bool {
 		return false
 	}
 	f.worth = p.values.of(f.pieces)
-	each := make([]int64, len(p.left))
-	for k, left := range p.left {
+	each := make([]int64, len(p.plan.left))
+	for k, left := range p.plan.left {
 		each[k] = left / n
 	}
 	for _, k := range p.big {
 		each[k] = 0
 	}
-	p.filler.add(&p.supply.columns[p.column[i]], each, &f)
+	p.filler.add(&p.columns[p.column[i]], each, &f)
 	p.plan.buy(p.column[i], &f, n)
 	return true
 }

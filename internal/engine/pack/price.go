@@ -20,8 +20,8 @@ const (
 // besides the offers.
 func Prices(p Problem, hosts []Host) price.Prices {
 	c := newCore(&p)
-	s := newSearch(c, newPlan(c))
-	return c.widen(s.solvePrices(s.left, boundCuts, 0, c.pooled(hosts)))
+	all := newPlan(c)
+	return c.widen(c.ask(all, question{left: all.left, cuts: boundCuts, more: c.pooled(hosts)}))
 }
 
 // pooled adds up the room of hosts that the same classes may use: one offer
@@ -50,44 +50,72 @@ func (c *core) pooled(hosts []Host) []price.Offer {
 	return out
 }
 
-// pricesFor asks what resources are worth to what is left.
-func (s *search) pricesFor(left []int64, cuts, groups int) price.Prices {
-	return s.solvePrices(left, cuts, groups, nil)
+// question is what resources are worth to the pods that are left.
+type question struct {
+	left    []int64       // pods per kind
+	cuts    int           // as in price.Problem
+	groups  int           // as in price.Problem; 0 asks for prices to prove a bound with, more for prices to steer by
+	highest int64         // steering prices look at no column with a higher price; 0: at all
+	more    []price.Offer // room besides the columns
+	of      [][]int64     // space for the answer; nil: new
 }
 
-// solvePrices asks package price. Steering prices look at few columns.
-func (s *search) solvePrices(left []int64, cuts, groups int, more []price.Offer) price.Prices {
-	steering := groups > 0
-	offers := make([]price.Offer, 0, len(s.supply.columns)+len(more))
-	from := make([]int, 0, len(s.supply.columns))
-	for i := range s.supply.columns {
-		col := &s.supply.columns[i]
-		if !s.usable(i) || steering && (!s.supply.sample[i] || s.cap > 0 && col.price > s.cap) {
+// ask gets the answer from package price, for kinds and columns. What the plan
+// may not buy is not looked at. Steering prices look at few columns.
+func (c *core) ask(p *plan, q question) price.Prices {
+	steering := q.groups > 0
+	columns := c.supply.columns
+	offers := make([]price.Offer, 0, len(columns)+len(q.more))
+	from := make([]int, 0, len(columns))
+	for i := range columns {
+		col := &columns[i]
+		if !p.usable(i) || steering && (!c.supply.sample[i] || q.highest > 0 && col.price > q.highest) {
 			continue
 		}
 		limit := int64(-1)
 		if col.nodes >= 0 {
-			limit = s.nodesLeft[col.offer]
+			limit = p.nodesLeft[col.offer]
 		}
 		offers = append(offers, price.Offer{Capacity: col.room, Price: col.price, Holds: col.wheres, Limit: limit})
 		from = append(from, i)
 	}
-	out := price.Solve(price.Problem{Resources: len(s.resources.dims), Offers: append(offers, more...), Classes: s.demand.counted(left), Cuts: cuts, Groups: groups, Steer: steering})
-	s.core.trace.Pivots += out.Pivots
-	of := s.of // prices that steer are of use until the next ones
-	if of == nil || !steering {
-		of = make([][]int64, len(s.demand.kinds))
+	out := price.Solve(price.Problem{
+		Resources: len(c.resources.dims), Offers: append(offers, q.more...), Classes: c.demand.counted(q.left), Cuts: q.cuts, Groups: q.groups, Steer: steering,
+	})
+	c.trace.Pivots += out.Pivots
+	of := q.of
+	if of == nil {
+		of = make([][]int64, len(c.demand.kinds))
 	}
-	if steering {
-		s.of = of
+	for i := range c.demand.kinds {
+		of[i] = out.Of[c.demand.kinds[i].shape]
 	}
-	for i := range s.demand.kinds {
-		of[i] = out.Of[s.demand.kinds[i].shape]
-	}
-	buys := make([]int64, len(s.supply.columns))
+	buys := make([]int64, len(columns))
 	for i, column := range from {
 		buys[column] = out.Buys[i]
 	}
 	out.Of, out.Buys = of, buys
 	return out
+}
+
+// whole is what the prices of the whole demand have shown.
+type whole struct {
+	prices *price.Prices // the prices, where they are as good for steering; else nil
+	cuts   int           // how many dimensions with larger units have been of use
+}
+
+// priceAll prices the whole demand, or brings prices and trace to where the result
+// left them.
+func (c *core) priceAll(r *Result) (price.Prices, whole) {
+	var prices price.Prices
+	if len(r.Prices.Of) == len(c.p.Classes) && r.Searches > 0 {
+		prices, c.trace = c.narrow(r.Prices), r.Trace
+	} else {
+		p := newPlan(c)
+		prices, r.whole = c.ask(p, question{left: p.left, cuts: boundCuts}), nil
+		if !prices.Corner && !p.large && !slices.Contains(c.supply.sample, false) {
+			r.whole = &prices
+		}
+	}
+	return prices, whole{r.whole, len(prices.Dimensions) - len(c.resources.dims)}
 }

@@ -27,45 +27,28 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 		return c.placeOne(r), true
 	}
 	c.joinPlaces()
-	prices := c.open(&r)
+	prices, all := c.priceAll(&r)
 	least := c.worthOf(prices)
 	goal := addMoney(least, int64(least)/nearly, 1)
 	best := newPlan(c)
 	best.restore(r.nodes)
 	for n := 0; !r.searched && (limit.Trials <= 0 || n < limit.Trials); n++ {
-		s := newSearch(c, newPlan(c))
+		s := newSearch(c, newPlan(c), all)
 		if r.Searches > 0 { // the first finds no worth, and with rules begins node by node
-			s.values.set(prices, s.left)
+			s.values.set(prices, s.plan.left)
 		}
 		byPattern := r.Searches == searches && c.manyBigPods(prices, least)
 		s.run(c.next(r.Searches, byPattern, best.cost, least), byPattern)
-		if r.Searches == 0 || s.better(best) {
+		if r.Searches == 0 || s.plan.better(best) {
 			best = s.plan
 		}
 		r.Searches++
 		r.searched = best.cost <= goal || r.Searches > searches || r.Searches == searches && !c.dear(best.cost, least, 10) && !c.manyBigPods(prices, least)
 	}
 	if r.searched && best.cost > goal {
-		c.touchUp(best)
+		c.touchUp(best, all)
 	}
 	return c.result(best, r, prices), r.searched
-}
-
-// open brings prices and trace to where the result left them.
-func (c *core) open(r *Result) price.Prices {
-	var prices price.Prices
-	if len(r.Prices.Of) == len(c.p.Classes) && r.Searches > 0 {
-		prices = c.narrow(r.Prices)
-		c.trace, c.whole = r.Trace, r.whole
-	} else {
-		all := newPlan(c)
-		prices = newSearch(c, all).pricesFor(all.left, boundCuts, 0)
-		if !prices.Corner && !all.large && !slices.Contains(c.supply.sample, false) {
-			c.whole = &prices
-		}
-	}
-	c.cuts = len(prices.Dimensions) - len(c.resources.dims)
-	return prices
 }
 
 // lone says whether all there is is one pod, and no rule keeps it out of a bin of
@@ -122,54 +105,4 @@ func (c *core) worthOf(prices price.Prices) quantity.Money {
 		sum = addMoney(sum, int64(worth(k.need, prices, prices.Of[i])), k.count)
 	}
 	return sum
-}
-
-// search fills a plan with nodes until nothing is left that some node holds.
-type search struct {
-	*core
-	*plan
-	cap     int64 // price above which no nodes are bought; 0: none
-	perRule []int64
-	tight   uint
-
-	values *values
-	filler filler
-	of     [][]int64 // per kind, the prices that steer
-	bins   []bin     // scratch of open: these three
-	frees  []int64
-	pieces []piece
-	cache  []filling // per column, the last filling
-	right  []int     // per column, the offer that its filling shrinks to
-	heap   []ranked
-	scale  balance
-}
-
-func newSearch(c *core, p *plan) *search {
-	s := &search{core: c, plan: p}
-	s.values = newValues(c)
-	s.filler = newFiller(c, s.values)
-	s.scale = newBalance(c)
-	s.cache = make([]filling, len(c.supply.columns))
-	s.right = make([]int, len(c.supply.columns))
-	return s
-}
-
-// run places all that is left: what needs large offers first, then big pods by
-// patterns if asked for, then the bulk in lots, then the rest.
-func (s *search) run(tight uint, byPattern bool) {
-	s.tight = tight
-	if s.large {
-		s.values.set(s.pricesFor(s.left, s.cuts, firstGroups), s.left)
-		s.greedy(true)
-		s.large = false
-	}
-	if byPattern {
-		s.packBig()
-	}
-	s.spreadAll()
-	if s.cap > 0 {
-		s.cap = 0
-		s.values.set(s.pricesFor(s.left, 0, someGroups), s.left)
-	}
-	s.greedy(false)
 }

@@ -11,11 +11,11 @@ import (
 // result.
 func (c *core) result(from *plan, r Result, prices price.Prices) Result {
 	r.Left, r.Cost, r.Trace, r.nodes = make([]int64, len(c.p.Classes)), 0, c.trace, from.nodes
-	r.Prices, r.whole = c.widen(prices), c.whole
+	r.Prices = c.widen(prices)
 	for i := range c.p.Classes {
 		r.Left[i] = max(0, c.p.Classes[i].Count)
 	}
-	d := newDealer(c, from, r.Left)
+	d := newSplitter(c, from, r.Left)
 	for i := range from.nodes {
 		d.split(&from.nodes[i])
 	}
@@ -32,16 +32,17 @@ func (c *core) result(from *plan, r Result, prices price.Prices) Result {
 	return r
 }
 
-// dealer hands out the members of each kind: which are left out goes by the
+// splitter hands out the members of each kind: which are left out goes by the
 // order of the classes, which comes first by key.
-type dealer struct {
-	*core
+type splitter struct {
+	classes []Class
+	columns []column
 	members [][]Part // per kind, what is still to be handed out
 	bins    []Bin
 }
 
-func newDealer(c *core, from *plan, counts []int64) *dealer {
-	d := &dealer{core: c, members: make([][]Part, len(c.demand.kinds))}
+func newSplitter(c *core, from *plan, counts []int64) *splitter {
+	d := &splitter{classes: c.p.Classes, columns: c.supply.columns, members: make([][]Part, len(c.demand.kinds))}
 	for k := range c.demand.kinds {
 		kd := &c.demand.kinds[k]
 		placed := kd.count - from.left[k]
@@ -58,13 +59,13 @@ func newDealer(c *core, from *plan, counts []int64) *dealer {
 }
 
 // split makes as few bins of a node as its kinds' members allow.
-func (d *dealer) split(n *node) {
+func (d *splitter) split(n *node) {
 	for copies := n.copies; copies > 0; {
 		same := copies
 		for _, p := range n.pieces {
 			same = min(same, max(1, d.first(p.kind).Count/p.count))
 		}
-		b := Bin{Offer: d.supply.columns[n.column].offer, Copies: same}
+		b := Bin{Offer: d.columns[n.column].offer, Copies: same}
 		for _, p := range n.pieces {
 			need := p.count
 			for need > 0 {
@@ -89,7 +90,7 @@ func (d *dealer) split(n *node) {
 }
 
 // first is the member of the kind to hand out next.
-func (d *dealer) first(kind int) *Part {
+func (d *splitter) first(kind int) *Part {
 	members := d.members[kind]
 	for len(members) > 1 && members[0].Count == 0 {
 		members = members[1:]
@@ -98,14 +99,14 @@ func (d *dealer) first(kind int) *Part {
 	return &members[0]
 }
 
-func (d *dealer) used(parts []Part) []int64 {
+func (d *splitter) used(parts []Part) []int64 {
 	n := 0
 	for _, p := range parts {
-		n = max(n, len(d.p.Classes[p.Class].Need))
+		n = max(n, len(d.classes[p.Class].Need))
 	}
 	used := make([]int64, n)
 	for _, p := range parts {
-		for r, need := range d.p.Classes[p.Class].Need {
+		for r, need := range d.classes[p.Class].Need {
 			used[r] += max(0, need) * p.Count
 		}
 	}
