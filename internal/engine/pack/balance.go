@@ -6,19 +6,20 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 )
 
-// balance measures how far what is free in a bin leans away from what is still
-// to come: with x the free amounts in proportion to that, and w the share of
-// each resource in its worth, it is (sum of w x^2) / (sum of w x). A bin of which
-// all resources run out together has the least for its size, and what is free of
-// one resource alone, which nothing can use, the most.
+// balance measures how far the free amounts of a bin lean away from the proportions
+// of what is still to come. With x the free amount of a resource in proportion to
+// what is still to come of it, and w the share of the resource in the worth of all
+// that is still to come, the lean is (sum of w x^2) / (sum of w x). Of bins of one
+// size, a bin whose resources run out together leans least, and a bin with only one
+// resource free, which nothing can use, leans most.
 type balance struct {
 	resources *resources
 	rest      []uint64 // units still to come, per dimension
-	prices    []uint64 // worth of all there was, per dimension
-	first     []uint64 // units there were
+	prices    []uint64 // worth of all units at the start, per dimension
+	first     []uint64 // units at the start, per dimension
 	least     []uint64 // weight that a resource has at least, in 1024ths
 	scales    []scale
-	none      []uint64
+	none      []uint64 // no units, for lean
 }
 
 // scale is how one resource counts.
@@ -67,9 +68,9 @@ func (b *balance) start(kinds []kind, order []piece, prices price.Prices) {
 	}
 }
 
-// nearlyShort gives weight to resources that are worth nothing as long as they
-// are used evenly, but of which the bins have hardly more than is asked for: the
-// eighth power of the part of them that is.
+// nearlyShort gives weight to resources of which the bins have hardly more than is
+// asked for. Such resources may be worth nothing, but only as long as they are used
+// evenly. The weight is the eighth power of the part that is asked for.
 func (b *balance) nearlyShort(bins []bin) {
 	for d := range b.rest {
 		all := uint64(1)
@@ -115,8 +116,8 @@ func (b *balance) weigh() {
 	}
 }
 
-// lean is the measure of the free amounts less some units, in 32nds, and their
-// amount.
+// lean measures the free amounts less some units, in 32nds. The mean is how much
+// they are.
 func (b *balance) lean(free []int64, less []uint64) (lean, mean uint64) {
 	var square uint64
 	less = less[:len(b.scales)]

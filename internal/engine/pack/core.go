@@ -1,6 +1,7 @@
 package pack
 
-// core is a problem in the form that the search works on.
+// core is a problem in the form that searches work on. All searches of a call share
+// one core. After joinPlaces, only the trace and scratch counts change.
 type core struct {
 	p         *Problem
 	resources resources

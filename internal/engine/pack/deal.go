@@ -56,9 +56,9 @@ func newDealer(c *core, p *plan, v *values) dealer {
 	}
 }
 
-// deal opens the bins that the linear program would buy, in lots of so many
-// nodes, and deals the pods out: big ones first, each to the bin that it brings
-// nearest to the balance of what is still to come.
+// deal opens bins for the nodes that the linear program would buy, and deals the
+// pods out: big ones first, each to the bin that it brings nearest to the balance
+// of what is still to come. Each bin stands for a lot of so many nodes.
 func (d *dealer) deal(prices price.Prices, lot int64, tight uint) {
 	d.lot, d.tight = lot, tight
 	d.open(prices)
@@ -152,7 +152,8 @@ func (d *dealer) dealKind(k int, n int64) {
 	}
 }
 
-// rate scores the bin for one more pod of the kind; false where it does not fit.
+// rate scores the bin for one more pod of the kind. It returns false where the pod
+// does not fit.
 func (d *dealer) rate(b *bin, kd *kind) (score int64, fits bool) {
 	if b.wheres[kd.where>>6]>>(kd.where&63)&1 == 0 || !fit(kd.need, b.free) || kd.roles != nil && d.rules.allowed(kd, b.tallies) == 0 {
 		return 0, false
@@ -208,8 +209,8 @@ func fits32(need, free []int64) bool {
 	return true
 }
 
-// ranked is a bin with the score that it has for the kind at hand, in one number:
-// the higher, the better, and of equal scores the first bin is the best.
+// ranked is a bin and its score in one number. A higher number is better. Of equal
+// scores, the first bin is best.
 type ranked uint64
 
 // rank needs scores below 2^46 and fewer than 2^16 bins.
@@ -219,7 +220,7 @@ func rank(score int64, bin int) ranked {
 
 func (r ranked) bin() int { return math.MaxUint16 - int(r&math.MaxUint16) }
 
-// sink restores the order of the heap below i: the best first.
+// sink restores the order of the heap below i. The best is first.
 func sink(heap []ranked, i int) {
 	if i >= len(heap) {
 		return

@@ -15,7 +15,8 @@ type filling struct {
 	worth  uint64
 }
 
-// filler fills single bins; it owns the scratch space.
+// filler fills single bins. What it owns is scratch: between two bins it remembers
+// nothing.
 type filler struct {
 	demand    *demand
 	resources *resources
@@ -27,15 +28,15 @@ type filler struct {
 	step    []int64  // an eighth of the bin
 	scarce  []uint64 // per dimension: 2^40 over the free units
 	open    []int    // kinds that may still go in
-	runs    []run    // of equal ones among them
-	best    []int    // of those, the best
+	runs    []run    // the open kinds by shape
+	best    []int    // the runs to take from next, the best first
 	next    []int    // kinds to take next
 	placed  []int64  // per kind
 	tallies []tally  // per rule
 	touched []int    // rules with a tally
 }
 
-// run is the kinds of one shape: they weigh the same and need the same.
+// run is the open kinds of one shape. They weigh the same and need the same.
 type run struct {
 	from, to int // places in open
 	score    uint64
@@ -50,11 +51,11 @@ func newFiller(c *core, v *values) *filler {
 	}
 }
 
-// fill puts into one bin of the column what is left, keeping the resources in
-// balance: again and again it takes the kind with the most weight for the share
-// of what is free that it needs, at most an eighth of the bin at a time. With
-// large it begins with the kinds that fit nothing smaller, and without any of
-// them the bin stays empty.
+// fill fills one bin of the column with what is left, and keeps the resources in
+// balance: again and again it takes the kind with the most weight for its share of
+// the free resources, at most an eighth of the bin at a time. With large, it
+// begins with the kinds that fit nothing smaller. Without any of them, the bin
+// stays empty.
 func (f *filler) fill(col *column, left []int64, large bool, out *filling) {
 	f.trace.Fills++
 	copy(f.free, col.room)
@@ -73,8 +74,8 @@ func (f *filler) fill(col *column, left []int64, large bool, out *filling) {
 	f.close(col, out, 0)
 }
 
-// add puts more of what is left into a bin: kinds that it does not hold yet, and
-// that have no rule in common with those that it does.
+// add puts more of what is left into a bin. The kinds that are left must be other
+// kinds than the bin holds, without a rule in common with them.
 func (f *filler) add(col *column, left []int64, out *filling) {
 	for d, r := range col.room {
 		f.free[d], f.step[d] = r-out.used[d], r/8
@@ -85,7 +86,7 @@ func (f *filler) add(col *column, left []int64, out *filling) {
 	f.close(col, out, from)
 }
 
-// close notes what has been put into the bin: the pieces from the given one on.
+// close writes down the content, of which the pieces from the given one on are new.
 func (f *filler) close(col *column, out *filling, from int) {
 	if out.used == nil {
 		out.used = make([]int64, len(f.resources.dims))
@@ -103,6 +104,7 @@ func (f *filler) close(col *column, out *filling, from int) {
 	f.touched = f.touched[:0]
 }
 
+// admit opens the kinds that are left and that the column takes.
 func (f *filler) admit(col *column, left []int64, large bool) {
 	f.open, f.runs = f.open[:0], f.runs[:0]
 	for shape := range f.demand.shapes {
@@ -133,6 +135,7 @@ func (f *filler) pour(left []int64, out *filling) {
 	}
 }
 
+// put adds pods of the kind: an eighth of the bin at most, but not less than one.
 func (f *filler) put(k int, left []int64, out *filling) {
 	kd := &f.demand.kinds[k]
 	n := min(room(kd.need, f.free), f.more(k, left), max(1, room(kd.need, f.step)))
@@ -159,7 +162,8 @@ func (f *filler) put(k int, left []int64, out *filling) {
 	out.worth = min(out.worth+f.values.worth[k]*uint64(n), maxWorth)
 }
 
-// more is how many more of the kind there are and may go in, room aside.
+// more is how many pods of the kind are left and let in by the rules, whatever the
+// room.
 func (f *filler) more(k int, left []int64) int64 {
 	n := left[k] - f.placed[k]
 	for _, role := range f.demand.kinds[k].roles {
@@ -208,14 +212,15 @@ func (f *filler) pick(left []int64) bool {
 			}
 		}
 		taken := f.next[from:]
-		r.from = i - len(taken) // those in between have no more
+		r.from = i - len(taken) // nothing more may go in of the kinds in between
 		copy(f.open[r.from:i], taken)
 	}
 	return len(f.next) > 0
 }
 
-// offer keeps the run if it is among the best so many by weight for its share; of
-// equals the first. Most are not, and multiplying shows that faster than dividing.
+// offer keeps the run if it is among the best by weight for its share. Of equal
+// runs the first is better. Most runs are not kept, and a product shows that faster
+// than a quotient.
 func (f *filler) offer(x, many int, weight, share uint64) {
 	n := len(f.best)
 	if n == many {

@@ -52,8 +52,8 @@ func (g *greedy) fillColumns(order []int, large bool) {
 	}
 }
 
-// round is the column with the best filling of those that it tries; -1 where
-// none holds anything.
+// round tries the most promising columns and returns the one with the best filling.
+// It returns -1 where no column holds anything.
 func (g *greedy) round(order []int, large bool) int {
 	clear(g.fresh)
 	best := -1
@@ -75,9 +75,9 @@ func (g *greedy) round(order []int, large bool) int {
 	return best
 }
 
-// promising is the column that looks cheapest for its worth and was not tried; -1
-// where none looks cheaper than the best. Columns that hold nothing any more have
-// no worth.
+// promising is the column that looks cheapest for its worth, of the columns that
+// were not tried. It is -1 where none looks cheaper than the best. A last filling
+// without worth says that the column holds nothing any more.
 func (g *greedy) promising(order []int, best int) int {
 	at := best
 	for _, i := range order {

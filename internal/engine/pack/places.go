@@ -44,17 +44,17 @@ func findPlaces(p *Problem) (of []int, places []Where) {
 	return of, places
 }
 
-// hardly is the inverse of the part of the whole cost that kinds may have in all
-// that are not priced by where they may run.
+// hardly is the inverse of a part of the whole cost. Kinds that cost less together
+// need no prices of their own place.
 const hardly = 1000
 
 // muchMoney is more than kinds cost.
 const muchMoney = quantity.Money(1) << 60
 
-// joinPlaces prices kinds that hardly matter as if they could use all columns that
-// some others can: so a few pods that are particular about where they run do not
-// make it dearer to find prices for all. That lowers what is proven a little; where
-// they may go stays as it is.
+// joinPlaces prices kinds that hardly matter as if they could use the columns of
+// some other place, which has all of theirs and more. So a few pods that are particular about where they
+// run do not make the prices of all more work. The bound becomes a little lower.
+// Where the pods may run does not change.
 func (c *core) joinPlaces() {
 	places := len(c.p.Where)
 	costs, order := make([]quantity.Money, places), make([]int, 0, places)
@@ -85,8 +85,9 @@ func (c *core) joinPlaces() {
 	}
 }
 
-// leastCost is about what the kinds of the place cost at least: by the resource
-// that most must be paid for. Where that is not known, it is much.
+// leastCost is about what the kinds of the place cost at least, by the resource
+// that costs most. It is muchMoney where only columns with limited nodes are open to
+// them.
 func (c *core) leastCost(place int) quantity.Money {
 	most, known := quantity.Money(0), false
 	for d := range c.resources.dims {

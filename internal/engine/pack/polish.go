@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	patience     = 600 // steps without success after which a polish is done
+	patience     = 600 // steps without success after which polishing is done
 	defaultSteps = 64
 	smallFleet   = 48  // nodes up to which Solve polishes too
-	touchWork    = 800 // about how many kinds it packs again for that
+	touchWork    = 800 // kinds times steps of that polishing
 )
 
-// Polish unpacks a few nodes, those that hold little for their price more often
-// than others, packs their content again, and keeps what is cheaper. It only
-// improves, its steps depend on nothing but the problem and the result, and many
-// short runs end where one long run does. It is done when nothing has helped for
-// long.
+// Polish unpacks a few nodes, packs their content again, and keeps the cheaper
+// nodes. It chooses nodes that hold little for their price more often than others.
+// It never makes a result worse. Its steps depend on nothing but the problem and
+// the result, so many short runs end where one long run does. It is done when
+// nothing has helped for long.
 func Polish(p Problem, r Result, limit Work) (Result, bool) {
 	c := newCore(&p)
 	c.joinPlaces()
@@ -34,7 +34,7 @@ func Polish(p Problem, r Result, limit Work) (Result, bool) {
 	return c.result(best, r, prices), done
 }
 
-// touchUp polishes a small fleet, where a few nodes decide.
+// touchUp polishes a small fleet, where one node is a large part of the cost.
 func (c *core) touchUp(p *plan, all whole) {
 	n := int64(0)
 	for i := range p.nodes {
@@ -61,12 +61,13 @@ type polish struct {
 	filling filling // scratch of begin
 }
 
+// newPolish also brings the nodes of the plan into order.
 func newPolish(c *core, p *plan, v *values, all whole) *polish {
 	p.revalue(v)
 	return &polish{plan: p, values: v, sub: newSearch(c, newPlan(c), all)}
 }
 
-// run makes up to so many steps; true when nothing has helped for long.
+// run makes up to so many steps. It returns true when nothing has helped for long.
 func (p *polish) run(r *Result, steps int) bool {
 	for range steps {
 		if r.Stale >= patience || len(p.plan.nodes) == 0 {
@@ -82,7 +83,7 @@ func (p *polish) run(r *Result, steps int) bool {
 	return r.Stale >= patience || len(p.plan.nodes) == 0
 }
 
-// retry packs the content of some nodes again; true if that was cheaper.
+// retry packs the content of some nodes again. It returns true if that was cheaper.
 func (p *polish) retry(step uint64) bool {
 	taken := p.choose(step)
 	cost := p.unpack(taken)
@@ -128,8 +129,9 @@ func (p *polish) unpack(taken []int) quantity.Money {
 	return cost
 }
 
-// begin fills one node of the cheapest column that holds all that was taken, or
-// else of any: the first choice of the search is not always the best.
+// begin buys the first node, because the first choice of a search is not always the
+// best. The node is of the cheapest column that holds all that was unpacked, or of
+// any column.
 func (p *polish) begin(taken []int, step uint64) {
 	p.sub.steer(0, someGroups, 0)
 	sub, columns := p.sub.plan, p.plan.columns
@@ -153,8 +155,8 @@ func (p *polish) begin(taken []int, step uint64) {
 	}
 }
 
-// choose picks different nodes, one copy of each: the first few of the order
-// more often than the last.
+// choose picks different nodes, of which one copy is to be unpacked: nodes early in
+// the order more often than late ones.
 func (p *polish) choose(step uint64) []int {
 	next := func(n uint64) uint64 {
 		step++

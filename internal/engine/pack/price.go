@@ -7,9 +7,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 )
 
-// Cuts for the prices that a bound is made of, and groups with prices of their
-// own: many for those, fewer for the prices that steer a search, which are asked
-// for again and again.
+// How exact prices are. Prices for a bound may have many cuts. Prices that steer a
+// search are asked for again and again: after the first time, they have fewer groups
+// and no cuts.
 const (
 	boundCuts   = 12
 	firstGroups = 16
@@ -24,9 +24,8 @@ func Prices(p Problem, hosts []Host) price.Prices {
 	return c.widen(c.ask(all, question{left: all.left, cuts: boundCuts, more: c.pooled(hosts)}))
 }
 
-// pooled adds up the room of hosts that the same classes may use: one offer
-// for all of them keeps the program small, and only makes its prices a little
-// less apt.
+// pooled adds up the room of hosts that the same classes may use. One offer for all
+// of them keeps the linear program small, and makes its prices only a little worse.
 func (c *core) pooled(hosts []Host) []price.Offer {
 	var out []price.Offer
 	for i := range hosts {
@@ -54,14 +53,14 @@ func (c *core) pooled(hosts []Host) []price.Offer {
 type question struct {
 	left    []int64       // pods per kind
 	cuts    int           // as in price.Problem
-	groups  int           // as in price.Problem; 0 asks for prices to prove a bound with, more for prices to steer by
-	highest int64         // steering prices look at no column with a higher price; 0: at all
+	groups  int           // as in price.Problem; above 0, the prices are to steer a search
+	highest int64         // steering prices look at no column with a higher price; 0: no limit
 	more    []price.Offer // room besides the columns
-	of      [][]int64     // space for the answer; nil: new
+	of      [][]int64     // space for the answer, or nil
 }
 
-// ask gets the answer from package price, for kinds and columns. What the plan
-// may not buy is not looked at. Steering prices look at few columns.
+// ask gets the answer from package price: Of per kind, Buys per column. It leaves
+// out columns that the plan may not buy. Steering prices look only at the sample.
 func (c *core) ask(p *plan, q question) price.Prices {
 	steering := q.groups > 0
 	columns := c.supply.columns
@@ -104,8 +103,8 @@ type whole struct {
 	cuts   int           // how many dimensions with larger units have been of use
 }
 
-// priceAll prices the whole demand, or brings prices and trace to where the result
-// left them.
+// priceAll prices the whole demand. Where an earlier call did, it takes prices and
+// trace from the result.
 func (c *core) priceAll(r *Result) (price.Prices, whole) {
 	var prices price.Prices
 	if len(r.Prices.Of) == len(c.p.Classes) && r.Searches > 0 {

@@ -8,16 +8,17 @@ import (
 // rules say which pods may share a bin.
 type rules []Rule
 
-// countNodes makes a resource of a rule: of those that let one pod into a bin of
-// all that have them, the one that most pods have. A bin has one of it. So the
-// prices know how many bins there must be, and what a bin without such a pod
-// wastes. It returns whether there is such a rule. The others stay rules.
+// countNodes makes a resource of one rule. Some rules let only one pod with a role
+// in them into a bin. Of those rules, countNodes takes the one that most pods have a
+// role in. A bin has one of the resource. So the prices know how many bins there
+// must be, and what a bin without such a pod wastes. It returns whether there is
+// such a rule. The others stay rules.
 func (rs rules) countNodes(kinds []kind) bool {
 	pods := make([]int64, len(rs))
 	for i := range kinds {
 		for _, r := range kinds[i].roles {
 			if rs[r.Rule].Max != 1 || r.Binds != r.Counts {
-				pods[r.Rule] = math.MinInt64 / 2 // it is not like that
+				pods[r.Rule] = math.MinInt64 / 2 // never the most
 			}
 			pods[r.Rule] += kinds[i].count
 		}
@@ -42,7 +43,7 @@ func (rs rules) countNodes(kinds []kind) bool {
 	return true
 }
 
-// tally is what a bin holds as far as one rule looks at it.
+// tally is what a bin holds in the eyes of one rule.
 type tally struct {
 	rule    int
 	counted int64

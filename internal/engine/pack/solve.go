@@ -13,11 +13,12 @@ func Solve(p Problem) Result {
 	return r
 }
 
-// Search makes the next of the searches that Solve consists of, from the result
-// so far, which is the zero one at first. Each of them places all that it can, and
-// the best is kept; whoever stops in between has a whole plan, and many short
-// runs end where one long run does. The last one polishes a small fleet, too. It
-// is done when the best is good enough, or no other start is left to try.
+// Search makes the next of the searches that Solve consists of. It goes on from
+// the result so far, which is the zero Result at first. Each search places all
+// that it can, and Search keeps the best plan, so that a caller may stop after any
+// call. Many short runs end where one long run does. After the last search it
+// polishes a small fleet, too. Search is done when the best plan is good enough, or
+// no other start is left to try.
 func Search(p Problem, r Result, limit Work) (Result, bool) {
 	if r.searched {
 		return r, true
@@ -34,7 +35,7 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 	best.restore(r.nodes)
 	for n := 0; !r.searched && (limit.Trials <= 0 || n < limit.Trials); n++ {
 		s := newSearch(c, newPlan(c), all)
-		if r.Searches > 0 { // the first finds no worth, and with rules begins node by node
+		if r.Searches > 0 { // the first search knows no worth, and under rules begins node by node
 			s.values.set(prices, s.plan.left)
 		}
 		byPattern := r.Searches == searches && c.manyBigPods(prices, least)
@@ -51,14 +52,13 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 	return c.result(best, r, prices), r.searched
 }
 
-// lone says whether all there is is one pod, and no rule keeps it out of a bin of
-// its own.
+// lone says whether the demand is one pod that its rules let into an empty bin.
 func (c *core) lone() bool {
 	return len(c.demand.kinds) == 1 && c.demand.kinds[0].count == 1 && c.rules.allowed(&c.demand.kinds[0], nil) > 0
 }
 
-// placeOne puts the only pod on the cheapest node that holds it. There is nothing
-// to weigh, so nothing is priced.
+// placeOne puts the only pod on the cheapest node that holds it. There is no choice
+// that prices would help with.
 func (c *core) placeOne(r Result) Result {
 	alone := newPlan(c)
 	k := &c.demand.kinds[0]
@@ -73,13 +73,13 @@ const (
 	nearly   = 150 // the inverse of the gap at which no other start is tried
 )
 
-// tightness is how much a bin that is nearly full is preferred: what is free in
-// it counts 2^-n of how it leans. Each value is a search of its own; large
-// fleets like 21, fleets of few huge nodes 22.
+// tightness is, per search, how much a dealer prefers bins that are nearly full:
+// the free amount of a bin counts 2^-n of what its lean does. Large fleets come out
+// best with 21, fleets of few huge nodes with 22.
 var tightness = [...]uint{21, 22, 19, 64} //nolint:gochecknoglobals // a constant array
 
-// fullFirst are tightnesses for where rules make for more nodes than the bound
-// knows of: the more of them, the more it is worth to fill one after the other.
+// fullFirst is the tightness where rules need more nodes than the bound knows of.
+// There it is better to fill one node after the other.
 var fullFirst = [...]uint{21, 16, 12} //nolint:gochecknoglobals // a constant array
 
 // next is the tightness of the search after so many, of which the best has the

@@ -51,7 +51,7 @@ func (o *Offer) sold() uint64 {
 	return zones
 }
 
-// goods is an offer that is for sale.
+// goods is an offer with the zones in which it is for sale.
 type goods struct {
 	*Offer
 	index int
@@ -59,7 +59,7 @@ type goods struct {
 	zones uint64
 }
 
-// findGoods lists the offers that none before them beats in every zone.
+// findGoods lists the offers that no earlier offer beats in every zone.
 func findGoods(p *Problem, places []Where, r *resources) []goods {
 	var out []goods
 	n := len(r.dims)
@@ -179,12 +179,13 @@ func (col *column) beats(o *column) bool {
 	return true
 }
 
-// manyColumns is how many the search looks at without thinning them out.
+// manyColumns is how many columns searches look at without thinning them out.
 const manyColumns = 128
 
-// thin chooses columns that stand for the others: of those that the same
+// thin chooses a sample that stands for all columns. Of columns that the same
 // classes may use, and that are alike in price and in the proportions of their
-// room, the one with the most room for its price. Nodes shrink to any column.
+// room, the sample has the one with the most room for its price. Nodes shrink to
+// columns outside the sample, too.
 func thin(columns []column, r *resources) []bool {
 	sample := make([]bool, len(columns))
 	type like struct {
@@ -217,7 +218,7 @@ func thin(columns []column, r *resources) []bool {
 	return sample
 }
 
-// quarters is four times the logarithm to base 2, about.
+// quarters is about four times the logarithm to base 2.
 func quarters(v uint64) int {
 	n := bits.Len64(v)
 	if n < 3 {
