@@ -12,6 +12,9 @@ type core struct {
 	trace     Trace // of all searches
 }
 
+// newCore brings the problem into form. The order of its steps matters: resources
+// depend on the kinds of pods, columns on resources, and the kinds that are kept on
+// columns.
 func newCore(p *Problem) *core {
 	c := &core{p: p, rules: p.Rules}
 	placeOf, places := findPlaces(p)

@@ -20,15 +20,15 @@ type demand struct {
 
 // kind is a number of interchangeable pods.
 type kind struct {
-	members []int // classes, by index
-	need    []int64
+	members []int    // classes, by index
+	need    []int64  // of one pod
 	units   []uint64 // need in units, rounded up
-	size    uint64   // largest of the units
+	size    uint64   // the largest part of any resource, in 2^unitBits-ths
 	count   int64
-	where   int
+	where   int // place where it may run
 	shape   int // index into demand.shapes
 	roles   []Role
-	binds   bool
+	binds   bool // a rule binds it
 	single  bool // a bin holds one of the kinds that have this
 	large   bool // fits large offers only
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// refills is how many fillings a round of greedy tries at most.
+// refills is how many columns a round of greedy tries, and more until one holds
+// something.
 const refills = 10
 
 // greedy fills bins one pattern at a time. It knows for each column how little

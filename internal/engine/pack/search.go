@@ -55,7 +55,7 @@ func (s *search) dealAll(tight uint) {
 	cuts, groups, highest := s.whole.cuts, firstGroups, int64(0)
 	for full := fullness[:]; len(full) > 0; {
 		highest = s.dearest()
-		var prices price.Prices
+		var prices price.Prices // those of the whole demand are at hand the first time
 		if groups == firstGroups && s.whole.prices != nil && highest == 0 && s.plan.untouched() {
 			prices = *s.whole.prices
 			s.values.set(prices, s.plan.left)
@@ -80,8 +80,8 @@ func (s *search) dealAll(tight uint) {
 	}
 }
 
-// dearest is the price above which nodes would be too few for the rules: pods
-// of which a bin may hold only so many need so many bins. 0 is no limit.
+// dearest is the price above which nodes would be too few for the rules, because
+// pods of which a bin may hold only a few need many bins. 0 is no limit.
 func (s *search) dearest() int64 {
 	d, rules := &s.core.demand, s.core.rules
 	if !d.ruled {

@@ -31,10 +31,10 @@ func (s *supply) covers(place, other int) bool {
 type column struct {
 	offer  int
 	price  int64
-	room   []int64
-	wheres []uint64 // bits
-	large  bool
-	nodes  int64
+	room   []int64  // per dimension in use
+	wheres []uint64 // places that may use it, as bits
+	large  bool     // as in Offer
+	nodes  int64    // as in Offer
 }
 
 // sold are the zones in which the offer has a price.
