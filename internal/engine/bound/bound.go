@@ -30,7 +30,7 @@ type Certificate struct {
 func Of(p Problem) Certificate { return With(p, pack.Prices(p.Problem, p.Hosts)) }
 
 // With proves what it can with the given prices, such as those of a result of
-// package pack; 0 where they are not for this problem or no prices at all.
+// package pack. The bound is 0 where the prices are not for this problem.
 func With(p Problem, prices price.Prices) Certificate {
 	c := Certificate{Scale: prices.Scale, Dimensions: prices.Dimensions, Prices: prices.Of}
 	proven, err := Proven(p, c)
@@ -78,8 +78,8 @@ func Proven(p Problem, c Certificate) (quantity.Money, error) {
 	return v.sum(quantity.Money(demand.Minus(limited).Unscaled(c.Scale))), nil
 }
 
-// sum raises a bound to what nodes can cost together: as much as one of those
-// that hold any pods, or as two of the cheapest at least.
+// sum raises a bound to a cost that whole nodes can have together: that of one node
+// that holds any pods, or at least that of two of the cheapest.
 func (v *verifier) sum(bound quantity.Money) quantity.Money {
 	if bound == 0 || len(v.sold) == 0 {
 		return bound
@@ -94,6 +94,7 @@ func (v *verifier) sum(bound quantity.Money) quantity.Money {
 	return least
 }
 
+// check says whether the certificate has the form of the problem.
 func check(p Problem, c Certificate) error {
 	if c.Scale > 62 || len(c.Prices) != len(p.Classes) {
 		return fmt.Errorf("%w: scale %d, prices for %d of %d classes", ErrForm, c.Scale, len(c.Prices), len(p.Classes))
@@ -121,8 +122,8 @@ type verifier struct {
 	problem     Problem
 	certificate Certificate
 	sets        []set
-	best        []int64          // scratch: per dimension
-	sold        []quantity.Money // above 0, of what holds any pods
+	best        []int64          // scratch of room, per dimension
+	sold        []quantity.Money // prices above 0 of nodes that hold any pods
 }
 
 // set is the classes with one list of prices that may run in the same places.
@@ -132,8 +133,8 @@ type set struct {
 	classes []int
 }
 
-// sort gathers the classes into sets: of each it is enough to know whether one
-// of its classes fits.
+// sort gathers the classes into sets. Of a set, it is enough to know whether one of
+// its classes fits.
 func (v *verifier) sort() {
 	type key struct {
 		where int
@@ -189,6 +190,7 @@ func (v *verifier) offer(i int) (price.Sum, error) {
 	return most, nil
 }
 
+// host is the most that the free room of the host could be worth.
 func (v *verifier) host(h *pack.Host) price.Sum {
 	room, _ := v.room(h.Free, func(where int) bool {
 		return where>>6 < len(h.Holds) && h.Holds[where>>6]>>(where&63)&1 == 1
@@ -196,8 +198,8 @@ func (v *verifier) host(h *pack.Host) price.Sum {
 	return room
 }
 
-// room is the most that the free amounts could be worth: each dimension to the
-// class that pays most for it, of those that may run there and fit. It says
+// room is the most that the free amounts could be worth. Of the classes that may run
+// there and fit, each dimension goes to the class that pays most for it. held says
 // whether there are any.
 func (v *verifier) room(free []int64, open func(where int) bool) (most price.Sum, held bool) {
 	clear(v.best)
@@ -214,6 +216,7 @@ func (v *verifier) room(free []int64, open func(where int) bool) (most price.Sum
 	return v.worth(free, v.best), held
 }
 
+// raises says whether one of the prices is above the best so far.
 func (v *verifier) raises(prices []int64) bool {
 	for d, p := range prices {
 		if p > v.best[d] {
@@ -223,6 +226,7 @@ func (v *verifier) raises(prices []int64) bool {
 	return false
 }
 
+// fits says whether the free amounts hold a pod of some class of the set.
 func (v *verifier) fits(s *set, free []int64) bool {
 next:
 	for _, i := range s.classes {

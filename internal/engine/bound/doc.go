@@ -4,12 +4,13 @@
 // however it is filled, and what is there in limited number counts against the
 // bound with the worth that its room has beyond its price.
 //
-// Nodes are whole: what needs a part of one costs as much as one that holds any of
-// the pods, and what needs more than one as much as two.
+// Nodes are whole. A demand that needs a part of a node costs at least as much as a
+// node that holds any of the pods. A demand that needs more than one node costs at
+// least as much as two.
 //
-// Rules (what may share a node) are left out, which only lowers the bound, unless
-// the problem says them as resources: pods of which no two may share a node need
-// one each of something that every node has one of.
+// Rules say which pods may share a node. The bound leaves them out, which only
+// lowers it. A problem may also state a rule as a resource: pods of which no two may
+// share a node need one each of a resource that every node has one of.
 //
 // Invariants: exact, in 128 bits; the bound is rounded down and never negative;
 // it is never above the cost of any set of bins that holds the classes.

@@ -6,19 +6,20 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 )
 
-// balance measures how far what is free in a bin leans away from what is still
-// to come: with x the free amounts in proportion to that, and w the share of
-// each resource in its worth, it is (sum of w x^2) / (sum of w x). A bin of which
-// all resources run out together has the least for its size, and what is free of
-// one resource alone, which nothing can use, the most.
+// balance measures how far the free amounts of a bin lean away from the proportions
+// of what is still to come. With x the free amount of a resource in proportion to
+// what is still to come of it, and w the share of the resource in the worth of all
+// that is still to come, the lean is (sum of w x^2) / (sum of w x). Of bins of one
+// size, a bin whose resources run out together leans least, and a bin with only one
+// resource free, which nothing can use, leans most.
 type balance struct {
-	*core
-	rest   []uint64 // units still to come, per dimension
-	prices []uint64 // worth of all there was, per dimension
-	first  []uint64 // units there were
-	least  []uint64 // weight that a resource has at least, in 1024ths
-	scales []scale
-	none   []uint64
+	resources *resources
+	rest      []uint64 // units still to come, per dimension
+	prices    []uint64 // worth of all units at the start, per dimension
+	first     []uint64 // units at the start, per dimension
+	least     []uint64 // weight that a resource has at least, in 1024ths
+	scales    []scale
+	none      []uint64 // no units, for lean
 }
 
 // scale is how one resource counts.
@@ -28,18 +29,20 @@ type scale struct {
 	shift  uint
 }
 
-func newBalance(c *core) balance {
-	d := len(c.dims)
-	return balance{core: c, rest: make([]uint64, d), prices: make([]uint64, d), first: make([]uint64, d), least: make([]uint64, d), scales: make([]scale, d), none: make([]uint64, d)}
+func newBalance(r *resources) balance {
+	n := len(r.dims)
+	return balance{
+		resources: r, rest: make([]uint64, n), prices: make([]uint64, n), first: make([]uint64, n), least: make([]uint64, n),
+		scales: make([]scale, n), none: make([]uint64, n),
+	}
 }
 
-// start counts what there is: lots of the kinds, worth the prices, for the bins.
-func (b *balance) start(s *search, prices price.Prices, bins []bin, order []int, m int64) {
-	sums := make([]price.Sum, len(b.dims))
+// start counts what is still to come: the pods of the kinds, at the prices.
+func (b *balance) start(kinds []kind, order []piece, prices price.Prices) {
+	sums := make([]price.Sum, len(b.rest))
 	clear(b.rest)
-	for _, k := range order {
-		kd := &b.kinds[k]
-		n := s.left[k] / m
+	for _, p := range order {
+		kd, n := &kinds[p.kind], p.count
 		for d, q := range kd.units {
 			b.rest[d] += q * uint64(n)
 		}
@@ -49,7 +52,7 @@ func (b *balance) start(s *search, prices price.Prices, bins []bin, order []int,
 				units /= dim.Unit
 			}
 			var one price.Sum
-			one.Add(units, prices.Of[k][i])
+			one.Add(units, prices.Of[p.kind][i])
 			sums[dim.Resource].Add(one.Unscaled(prices.Scale), n)
 		}
 	}
@@ -63,17 +66,16 @@ func (b *balance) start(s *search, prices price.Prices, bins []bin, order []int,
 		b.prices[d] >>= shift
 		b.first[d] = max(1, b.rest[d])
 	}
-	b.nearlyShort(bins)
 }
 
-// nearlyShort gives weight to resources that are worth nothing as long as they
-// are used evenly, but of which the bins have hardly more than is asked for: the
-// eighth power of the part of them that is.
+// nearlyShort gives weight to resources of which the bins have hardly more than is
+// asked for. Such resources may be worth nothing, but only as long as they are used
+// evenly. The weight is the eighth power of the part that is asked for.
 func (b *balance) nearlyShort(bins []bin) {
-	for d := range b.dims {
+	for d := range b.rest {
 		all := uint64(1)
 		for i := range bins {
-			all += uint64(bins[i].free[d]) >> b.shift[d]
+			all += b.resources.units(d, bins[i].free[d])
 		}
 		part := min(1024, b.rest[d]>>4*1024/max(1, all>>4))
 		for range 3 {
@@ -104,20 +106,18 @@ func (b *balance) weigh() {
 	for d, rest := range b.rest {
 		x := &b.scales[d]
 		x.weight = max(x.weight<<10/sum, min(b.least[d], rest))
-		x.factor = b.largestUnits(d) << 30 / max(1, rest>>shift)
-		x.shift = b.shift[d]
+		x.factor = b.resources.largestUnits(d) << 30 / max(1, rest>>shift)
+		x.shift = b.resources.shift[d]
 		mean += x.weight * (x.factor >> 10)
 	}
 	for d := range b.scales {
 		x := &b.scales[d]
-		x.factor = min(x.factor, 1<<51) << 12 / mean << 28 / b.largestUnits(d)
+		x.factor = min(x.factor, 1<<51) << 12 / mean << 28 / b.resources.largestUnits(d)
 	}
 }
 
-func (b *balance) largestUnits(d int) uint64 { return max(1, uint64(b.largest[d])>>b.shift[d]) }
-
-// lean is the measure of the free amounts less some units, in 32nds, and their
-// amount.
+// lean measures the free amounts less some units, in 32nds. The mean is how much
+// they are.
 func (b *balance) lean(free []int64, less []uint64) (lean, mean uint64) {
 	var square uint64
 	less = less[:len(b.scales)]

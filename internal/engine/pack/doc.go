@@ -1,23 +1,27 @@
-// Package pack fills new nodes: given classes of equal pods and the offers that
+// Package pack fills new nodes. Given classes of equal pods and the offers that
 // could hold them, it chooses offers, contents and copies at a cost close to a
 // proven lower bound.
 //
 // Method: the linear program of package price says what resources are worth and
-// how many of which offers would carry the demand. That many bins are opened and
-// the pods dealt out to all of them at once, the big ones first: each goes to the
-// bin where it brings what is free nearest to the proportions of what is still to
-// come, so that all resources of all bins run out together. Bins that are full
-// for their price are kept, shrunk to the cheapest offer that holds them; the
-// rest is priced and dealt again. What is left, less than a node or so, is filled
-// greedily by worth for price. Large demand is dealt in lots of nodes that are
-// filled alike. Where most pods are so big that a few fill a node, another search
-// chooses among all contents that a node could have of them, by a linear program
-// that is rounded step by step, and the others fill what those leave. Polish takes
-// a few bins apart and packs them again.
+// how many of which offers would carry the demand. A dealer opens that many bins
+// and deals the pods out to all of them at once, the big ones first. Each pod
+// goes to the bin where it brings the free resources nearest to the proportions
+// of the pods still to come, so that all resources of all bins run out together.
+// Bins that are full for their price are kept, shrunk to the cheapest offer that
+// holds them. The rest is priced and dealt again. What is left, less than a node
+// or so, is filled greedily by worth for price. Large demand is dealt in lots of
+// nodes that are filled alike. Where most pods are so big that a few fill a node,
+// one more search chooses among all contents that a node could have of them, by a
+// linear program that is rounded step by step; small pods fill the room that big
+// ones leave. Polish unpacks a few bins and packs their content again.
 //
-// Search and Polish work in units, a search of the whole demand and a step of
-// polishing: whatever is done at once or in pieces, the result is the same. A
-// Result may only be handed back with the problem that it is of.
+// Search and Polish work in units: a search of the whole demand, and a step of
+// polishing. One call with many units and many calls with one unit end with the
+// same result. A Result may only be handed back with the problem that it is of.
+//
+// Where to start reading: core is the problem in the form that searches work on,
+// plan is what a search has bought, values are what pods are worth to it, and
+// search has the order of the methods: greedy, patterns and dealer.
 //
 // Invariants: pure and deterministic, in integers outside the linear programs;
 // no bin holds more than its offer, or more than a rule allows; every round

@@ -15,40 +15,47 @@ type filling struct {
 	worth  uint64
 }
 
-// filler fills single bins; it owns the scratch space.
+// filler fills single bins. What it owns is scratch: between two bins it remembers
+// nothing.
 type filler struct {
-	*core
+	demand    *demand
+	resources *resources
+	rules     rules
+	values    *values
+	trace     *Trace
+
 	free    []int64
 	step    []int64  // an eighth of the bin
 	scarce  []uint64 // per dimension: 2^40 over the free units
 	open    []int    // kinds that may still go in
-	runs    []run    // of equal ones among them
-	best    []int    // of those, the best
+	runs    []run    // the open kinds by shape
+	best    []int    // the runs to take from next, the best first
 	next    []int    // kinds to take next
 	placed  []int64  // per kind
 	tallies []tally  // per rule
 	touched []int    // rules with a tally
 }
 
-// run is the kinds of one shape: they weigh the same and need the same.
+// run is the open kinds of one shape. They weigh the same and need the same.
 type run struct {
 	from, to int // places in open
 	score    uint64
 }
 
-func newFiller(c *core) filler {
-	d := len(c.dims)
-	return filler{
-		core: c, free: make([]int64, d), step: make([]int64, d), scarce: make([]uint64, d),
-		placed: make([]int64, len(c.kinds)), tallies: make([]tally, len(c.rules)),
+func newFiller(c *core, v *values) *filler {
+	d := len(c.resources.dims)
+	return &filler{
+		demand: &c.demand, resources: &c.resources, rules: c.rules, values: v, trace: &c.trace,
+		free: make([]int64, d), step: make([]int64, d), scarce: make([]uint64, d),
+		placed: make([]int64, len(c.demand.kinds)), tallies: make([]tally, len(c.rules)),
 	}
 }
 
-// fill puts into one bin of the column what is left, keeping the resources in
-// balance: again and again it takes the kind with the most weight for the share
-// of what is free that it needs, at most an eighth of the bin at a time. With
-// large it begins with the kinds that fit nothing smaller, and without any of
-// them the bin stays empty.
+// fill fills one bin of the column with what is left, and keeps the resources in
+// balance: again and again it takes the kind with the most weight for its share of
+// the free resources, at most an eighth of the bin at a time. With large, it
+// begins with the kinds that fit nothing smaller. Without any of them, the bin
+// stays empty.
 func (f *filler) fill(col *column, left []int64, large bool, out *filling) {
 	f.trace.Fills++
 	copy(f.free, col.room)
@@ -67,8 +74,8 @@ func (f *filler) fill(col *column, left []int64, large bool, out *filling) {
 	f.close(col, out, 0)
 }
 
-// add puts more of what is left into a bin: kinds that it does not hold yet, and
-// that have no rule in common with those that it does.
+// add puts more of what is left into a bin. The kinds that are left must be other
+// kinds than the bin holds, without a rule in common with them.
 func (f *filler) add(col *column, left []int64, out *filling) {
 	for d, r := range col.room {
 		f.free[d], f.step[d] = r-out.used[d], r/8
@@ -79,10 +86,10 @@ func (f *filler) add(col *column, left []int64, out *filling) {
 	f.close(col, out, from)
 }
 
-// close notes what has been put into the bin: the pieces from the given one on.
+// close writes down the content, of which the pieces from the given one on are new.
 func (f *filler) close(col *column, out *filling, from int) {
 	if out.used == nil {
-		out.used = make([]int64, len(f.dims))
+		out.used = make([]int64, len(f.resources.dims))
 	}
 	for d, r := range col.room {
 		out.used[d] = r - f.free[d]
@@ -97,14 +104,15 @@ func (f *filler) close(col *column, out *filling, from int) {
 	f.touched = f.touched[:0]
 }
 
+// admit opens the kinds that are left and that the column takes.
 func (f *filler) admit(col *column, left []int64, large bool) {
 	f.open, f.runs = f.open[:0], f.runs[:0]
-	for shape := range f.shapes {
-		k, end := f.first[shape], f.first[shape+1]
+	for shape := range f.demand.shapes {
+		k, end := f.demand.first[shape], f.demand.first[shape+1]
 		for k < end && left[k] == 0 {
 			k++
 		}
-		if k == end || large && !f.kinds[k].large || !col.takes(&f.kinds[k]) {
+		if k == end || large && !f.demand.kinds[k].large || !col.takes(&f.demand.kinds[k]) {
 			continue
 		}
 		from := len(f.open)
@@ -127,8 +135,9 @@ func (f *filler) pour(left []int64, out *filling) {
 	}
 }
 
+// put adds pods of the kind: an eighth of the bin at most, but not less than one.
 func (f *filler) put(k int, left []int64, out *filling) {
-	kd := &f.kinds[k]
+	kd := &f.demand.kinds[k]
 	n := min(room(kd.need, f.free), f.more(k, left), max(1, room(kd.need, f.step)))
 	if n <= 0 {
 		return
@@ -150,14 +159,15 @@ func (f *filler) put(k int, left []int64, out *filling) {
 	for d, need := range kd.need {
 		f.free[d] -= need * n
 	}
-	out.worth = min(out.worth+kd.worth*uint64(n), 1<<62)
+	out.worth = min(out.worth+f.values.worth[k]*uint64(n), maxWorth)
 }
 
-// more is how many more of the kind there are and may go in, room aside.
+// more is how many pods of the kind are left and let in by the rules, whatever the
+// room.
 func (f *filler) more(k int, left []int64) int64 {
 	n := left[k] - f.placed[k]
-	for _, role := range f.kinds[k].roles {
-		n = min(n, f.lets(role, f.tallies[role.Rule]))
+	for _, role := range f.demand.kinds[k].roles {
+		n = min(n, f.rules.lets(role, f.tallies[role.Rule]))
 	}
 	return n
 }
@@ -166,7 +176,7 @@ func (f *filler) more(k int, left []int64) int64 {
 // any more.
 func (f *filler) pick(left []int64) bool {
 	for d, r := range f.free {
-		f.scarce[d] = (1 << 40) / max(1, uint64(r)>>f.shift[d])
+		f.scarce[d] = (1 << 40) / max(1, f.resources.units(d, r))
 	}
 	open := 0
 	for _, r := range f.runs {
@@ -176,7 +186,7 @@ func (f *filler) pick(left []int64) bool {
 	kept := f.runs[:0]
 	f.best, f.next = f.best[:0], f.next[:0]
 	for _, r := range f.runs {
-		if r.from == r.to || !fit(f.kinds[f.open[r.from]].need, f.free) {
+		if r.from == r.to || !fit(f.demand.kinds[f.open[r.from]].need, f.free) {
 			continue
 		}
 		for r.from < r.to && f.more(f.open[r.from], left) <= 0 {
@@ -185,12 +195,12 @@ func (f *filler) pick(left []int64) bool {
 		if r.from == r.to {
 			continue
 		}
-		kd, share := &f.kinds[f.open[r.from]], uint64(1)
-		for d, q := range kd.units {
+		k, share := f.open[r.from], uint64(1)
+		for d, q := range f.demand.kinds[k].units {
 			share = max(share, q*f.scarce[d]>>20)
 		}
 		kept = append(kept, r)
-		f.offer(len(kept)-1, many, kd.weight<<20, share)
+		f.offer(len(kept)-1, many, f.values.weight[k]<<20, share)
 	}
 	f.runs = kept
 	for _, x := range f.best {
@@ -202,14 +212,15 @@ func (f *filler) pick(left []int64) bool {
 			}
 		}
 		taken := f.next[from:]
-		r.from = i - len(taken) // those in between have no more
+		r.from = i - len(taken) // nothing more may go in of the kinds in between
 		copy(f.open[r.from:i], taken)
 	}
 	return len(f.next) > 0
 }
 
-// offer keeps the run if it is among the best so many by weight for its share; of
-// equals the first. Most are not, and multiplying shows that faster than dividing.
+// offer keeps the run if it is among the best by weight for its share. Of equal
+// runs the first is better. Most runs are not kept, and a product shows that faster
+// than a quotient.
 func (f *filler) offer(x, many int, weight, share uint64) {
 	n := len(f.best)
 	if n == many {

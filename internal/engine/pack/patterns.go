@@ -13,55 +13,98 @@ import (
 const (
 	few         = 4       // pods of a big kind that a node holds at most
 	manyBig     = 64      // kinds in one linear program
-	fewBig      = 8       // the same where there are so many that all could not have their turn
-	cubes       = 1 << 24 // kinds, times the cube of how many are in one program: about patternWork
+	fewBig      = 8       // kinds in one linear program at least, however many kinds there are
+	cubes       = 1 << 24 // big kinds, times the cube of the kinds in one program: takes about patternWork
 	maxContents = 8192    // contents in one linear program
 	patternWork = 1 << 22 // about 20 ms
 	nearlyOne   = 700     // 1024ths of a node that are rounded up
 )
 
-// patterns packs big pods: where two or three fill a node, what matters is which
-// go together, and resources' prices do not know that. But few contents are
-// possible then: a linear program over all of them says how many nodes to buy
-// with which.
+// patterns packs big pods. Where two or three fill a node, the pods that go
+// together matter, and prices of resources do not know them. But then few contents
+// are possible: a linear program over all contents says how many nodes to buy with
+// each.
 type patterns struct {
-	*search
-	big    []int // kinds; contents have them as rows
-	most   int   // kinds in one linear program
-	work   int
-	used   []int64
-	rows   []int
-	count  []int64
-	column []int // per content, the cheapest that holds it
-	found  []price.Content
+	kinds   []kind
+	columns []column
+	largest []int64 // per dimension, the most that a column has
+	plan    *plan
+	values  *values
+	filler  *filler
+	trace   *Trace
+	most    int // kinds in one linear program
+	work    int // left of patternWork
+
+	big     []int           // kinds of this linear program; contents have them as rows
+	found   []price.Content // of all contents, the ones that some column holds
+	column  []int           // per content found, the cheapest column that holds it
+	current content         // scratch of extend
 }
 
-// manyBigPods says whether a good part of the worth of all is big pods. Where it is not, the
-// others fill what these leave. What there is only so much of is best given out
-// by worth.
+// content is what a node could hold of big pods. Pods come and go one at a time.
+type content struct {
+	rows  []int   // kinds, in rising order
+	count []int64 // of each row
+	used  []int64 // per dimension
+}
+
+// enter adds a pod. Its row is the last one or comes behind it.
+func (c *content) enter(row int, need []int64) {
+	for d, n := range need {
+		c.used[d] += n
+	}
+	if last := len(c.rows) - 1; last >= 0 && c.rows[last] == row {
+		c.count[last]++
+		return
+	}
+	c.rows, c.count = append(c.rows, row), append(c.count, 1)
+}
+
+// leave removes the pod that entered last.
+func (c *content) leave(need []int64) {
+	for d, n := range need {
+		c.used[d] -= n
+	}
+	last := len(c.rows) - 1
+	if c.count[last]--; c.count[last] == 0 {
+		c.rows, c.count = c.rows[:last], c.count[:last]
+	}
+}
+
+// has is how many pods of the row, which is the last one or comes behind it, are in.
+func (c *content) has(row int) int64 {
+	if last := len(c.rows) - 1; last >= 0 && c.rows[last] == row {
+		return c.count[last]
+	}
+	return 0
+}
+
+// manyBigPods says whether big pods are a good part of the worth of all. Where they
+// are not, small pods fill the room that big pods leave. Where an offer has limited
+// nodes, the other searches are better: they use those nodes for what is worth most.
 func (c *core) manyBigPods(prices price.Prices, all quantity.Money) bool {
-	if slices.ContainsFunc(c.columns, func(col column) bool { return col.nodes >= 0 }) {
+	if slices.ContainsFunc(c.supply.columns, func(col column) bool { return col.nodes >= 0 }) {
 		return false
 	}
 	var sum quantity.Money
 	for _, k := range c.bigKinds() {
-		sum = addMoney(sum, int64(worth(c.kinds[k].need, prices, prices.Of[k])), c.kinds[k].count)
+		sum = addMoney(sum, int64(worth(c.demand.kinds[k].need, prices, prices.Of[k])), c.demand.kinds[k].count)
 	}
 	return sum > all/4
 }
 
-// bigKinds are those of which no node has room for more than a few, whatever a
-// rule says of them. Rules would have to be looked at in every content, so kinds
-// with roles are left to others.
+// bigKinds are the kinds of which no node has room for more than a few. Kinds with
+// roles are left to other methods, because every content would have to be checked
+// against the rules. A resource that counts nodes is not room.
 func (c *core) bigKinds() []int {
 	var big []int
-	for k := range c.kinds {
-		kd := &c.kinds[k]
+	for k := range c.demand.kinds {
+		kd := &c.demand.kinds[k]
 		need := kd.need
-		if c.single >= 0 {
+		if c.resources.single >= 0 {
 			need = need[:len(need)-1]
 		}
-		if !kd.large && kd.roles == nil && !slices.ContainsFunc(c.columns, func(col column) bool {
+		if !kd.large && kd.roles == nil && !slices.ContainsFunc(c.supply.columns, func(col column) bool {
 			return !col.large && room(need, col.room) > few && col.takes(kd)
 		}) {
 			big = append(big, k)
@@ -70,18 +113,21 @@ func (c *core) bigKinds() []int {
 	return big
 }
 
-// packBig places big pods, and in the same nodes what fits beside them.
-func (s *search) packBig() {
-	big := slices.DeleteFunc(s.bigKinds(), func(k int) bool { return s.left[k] == 0 })
-	p := patterns{search: s, most: manyBig, work: patternWork, used: make([]int64, len(s.dims))}
+// packBig places big pods, and small pods that fit beside them.
+func packBig(c *core, pl *plan, v *values, f *filler) {
+	big := slices.DeleteFunc(c.bigKinds(), func(k int) bool { return pl.left[k] == 0 })
+	p := patterns{
+		kinds: c.demand.kinds, columns: c.supply.columns, largest: c.resources.largest, plan: pl, values: v, filler: f, trace: &c.trace,
+		most: manyBig, work: patternWork, current: content{used: make([]int64, len(c.resources.dims))},
+	}
 	for p.most > fewBig && len(big)*p.most*p.most*p.most > cubes {
 		p.most--
 	}
 	p.pack(big)
 }
 
-// pack takes the kinds apart where they are too many: every second one, so that
-// either half has some of all sizes.
+// pack places the kinds. Too many kinds are halved: every second one goes to each
+// half, so that both halves have all sizes.
 func (p *patterns) pack(big []int) {
 	if p.work <= 0 || len(big) == 0 {
 		return
@@ -101,21 +147,24 @@ func (p *patterns) pack(big []int) {
 	p.pack(halves[1])
 }
 
-// extend lists the contents that are the present one and more, of kinds from the
-// given one on; no column before the given one holds the present one. It returns
-// false where there are too many.
+// extend lists the contents that have one pod and more beside the current content,
+// of kinds from the given row on. No column before the given one holds the current
+// content. extend returns false where there are too many contents.
 func (p *patterns) extend(from, column int) bool {
+	now := &p.current
 	for row := from; row < len(p.big); row++ {
-		if !p.enterOne(row) {
+		if !p.admits(row) {
 			continue
 		}
+		need := p.kinds[p.big[row]].need
+		now.enter(row, need)
 		ok, to := true, p.holder(column)
 		if to < len(p.columns) {
-			p.found = append(p.found, price.Content{Rows: slices.Clone(p.rows), Count: slices.Clone(p.count), Price: p.columns[to].price})
+			p.found = append(p.found, price.Content{Rows: slices.Clone(now.rows), Count: slices.Clone(now.count), Price: p.columns[to].price})
 			p.column = append(p.column, to)
 			ok = len(p.found) <= maxContents && p.extend(row, to)
 		}
-		p.leaveOne()
+		now.leave(need)
 		if !ok {
 			return false
 		}
@@ -123,61 +172,42 @@ func (p *patterns) extend(from, column int) bool {
 	return true
 }
 
-// enterOne adds a pod to the content; false where there is none, or where it is
-// more than any column has.
-func (p *patterns) enterOne(row int) bool {
-	last, kd := len(p.rows)-1, &p.kinds[p.big[row]]
-	again := last >= 0 && p.rows[last] == row
-	if again && p.count[last] == p.left[p.big[row]] {
+// admits says whether one more pod of the row is left, and no resource of the
+// current content with it is more than any column has. The first pod of a row counts
+// as left: price.Cover leaves out contents that nothing is left for.
+func (p *patterns) admits(row int) bool {
+	k := p.big[row]
+	if n := p.current.has(row); n > 0 && n == p.plan.left[k] {
 		return false
 	}
-	for d, n := range kd.need {
-		if n > p.largest[d]-p.used[d] {
+	for d, n := range p.kinds[k].need {
+		if n > p.largest[d]-p.current.used[d] {
 			return false
 		}
-	}
-	for d, n := range kd.need {
-		p.used[d] += n
-	}
-	if again {
-		p.count[last]++
-	} else {
-		p.rows, p.count = append(p.rows, row), append(p.count, 1)
 	}
 	return true
 }
 
-// leaveOne takes the last pod out again.
-func (p *patterns) leaveOne() {
-	last := len(p.rows) - 1
-	for d, n := range p.kinds[p.big[p.rows[last]]].need {
-		p.used[d] -= n
-	}
-	if p.count[last]--; p.count[last] == 0 {
-		p.rows, p.count = p.rows[:last], p.count[:last]
-	}
-}
-
-// holder is the first column from the given one on that holds the content, which
-// is the cheapest.
+// holder is the first, and so the cheapest, column from the given one on that holds
+// the current content.
 func (p *patterns) holder(from int) int {
 	for i := from; i < len(p.columns); i++ {
 		col := &p.columns[i]
-		if !col.large && fit(p.used, col.room) && !slices.ContainsFunc(p.rows, func(row int) bool { return !col.takes(&p.kinds[p.big[row]]) }) {
+		if !col.large && fit(p.current.used, col.room) && !slices.ContainsFunc(p.current.rows, func(row int) bool { return !col.takes(&p.kinds[p.big[row]]) }) {
 			return i
 		}
 	}
 	return len(p.columns)
 }
 
-// round buys the whole nodes that the linear program would buy, and those that it
-// would buy nearly, or else the one that it is nearest to; false when there was
-// nothing to buy. What is left is asked about again, with the contents that it
-// still has the pods for.
+// round asks the linear program once, with the contents that enough pods are left
+// for. It buys the whole nodes that the program would buy, and parts of nodes that
+// are nearly whole. Where these are none, it buys the largest part as a node. It
+// returns false when nothing was bought.
 func (p *patterns) round() bool {
 	demand := make([]int64, len(p.big))
 	for row, k := range p.big {
-		demand[row] = p.left[k]
+		demand[row] = p.plan.left[k]
 	}
 	each := len(p.found) + len(p.big)*len(p.big)
 	amounts, pivots := price.Cover(demand, p.found, p.work/each)
@@ -202,16 +232,15 @@ func (p *patterns) round() bool {
 	return bought
 }
 
-// buyContent buys n nodes with the content, or as many as there are pods for, and
-// fills up what it leaves with kinds that are not big.
+// buyContent buys n nodes with the content, or as many as pods are left for. It
+// fills their free room with kinds that are not big.
 func (p *patterns) buyContent(i int, n int64) bool {
 	c := &p.found[i]
-	f := filling{used: make([]int64, len(p.dims))}
+	f := filling{used: make([]int64, len(p.largest))}
 	for j, row := range c.Rows {
 		k, count := p.big[row], c.Count[j]
-		n = min(n, p.left[k]/count)
+		n = min(n, p.plan.left[k]/count)
 		f.pieces = append(f.pieces, piece{k, count})
-		f.worth = min(f.worth+p.kinds[k].worth*uint64(count), 1<<62)
 		for d, need := range p.kinds[k].need {
 			f.used[d] += need * count
 		}
@@ -219,14 +248,15 @@ func (p *patterns) buyContent(i int, n int64) bool {
 	if n <= 0 {
 		return false
 	}
-	each := make([]int64, len(p.left))
-	for k, left := range p.left {
+	f.worth = p.values.of(f.pieces)
+	each := make([]int64, len(p.plan.left))
+	for k, left := range p.plan.left {
 		each[k] = left / n
 	}
 	for _, k := range p.big {
 		each[k] = 0
 	}
 	p.filler.add(&p.columns[p.column[i]], each, &f)
-	p.apply(p.column[i], &f, n)
+	p.plan.buy(p.column[i], &f, n)
 	return true
 }

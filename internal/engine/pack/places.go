@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math/bits"
 	"slices"
 
@@ -9,23 +10,57 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// hardly is the inverse of the part of the whole cost that kinds may have in all
-// that are not priced by where they may run.
+// findPlaces gives equal entries of Problem.Where one number. It returns the
+// number of each, and the distinct ones in an order that depends on nothing but
+// them.
+func findPlaces(p *Problem) (of []int, places []Where) {
+	index := make(map[string]int)
+	var distinct []string
+	keys := make([]string, len(p.Where))
+	for i, w := range p.Where {
+		b := make([]byte, 0, 8*len(p.Offers))
+		for o := range p.Offers {
+			var zones uint64
+			if o < len(w.Zones) {
+				zones = w.Zones[o] & p.Offers[o].sold()
+			}
+			b = binary.LittleEndian.AppendUint64(b, zones)
+		}
+		keys[i] = string(b)
+		if _, ok := index[keys[i]]; !ok {
+			index[keys[i]] = i
+			distinct = append(distinct, keys[i])
+		}
+	}
+	slices.Sort(distinct)
+	places = make([]Where, len(distinct))
+	for i, key := range distinct {
+		places[i], index[key] = p.Where[index[key]], i
+	}
+	of = make([]int, len(p.Where))
+	for i, key := range keys {
+		of[i] = index[key]
+	}
+	return of, places
+}
+
+// hardly is the inverse of a part of the whole cost. Kinds that cost less together
+// need no prices of their own place.
 const hardly = 1000
 
 // muchMoney is more than kinds cost.
 const muchMoney = quantity.Money(1) << 60
 
-// joinPlaces prices kinds that hardly matter as if they could use all columns that
-// some others can: so a few pods that are particular about where they run do not
-// make it dearer to find prices for all. That lowers what is proven a little; where
-// they may go stays as it is.
+// joinPlaces prices kinds that hardly matter as if they could use the columns of
+// some other place, which has all of theirs and more. So a few pods that are particular about where they
+// run do not make the prices of all more work. The bound becomes a little lower.
+// Where the pods may run does not change.
 func (c *core) joinPlaces() {
 	places := len(c.p.Where)
 	costs, order := make([]quantity.Money, places), make([]int, 0, places)
 	var total, joined quantity.Money
-	for i := range c.shapes {
-		if w := c.shapes[i].Signature; !slices.Contains(order, w) {
+	for i := range c.demand.shapes {
+		if w := c.demand.shapes[i].Signature; !slices.Contains(order, w) {
 			order = append(order, w)
 		}
 	}
@@ -42,47 +77,31 @@ func (c *core) joinPlaces() {
 			return
 		}
 		for _, to := range slices.Backward(order[n+1:]) {
-			if c.covers(to, w) {
-				c.price(w, to)
+			if c.supply.covers(to, w) {
+				c.demand.priceAs(w, to)
 				break
 			}
 		}
 	}
 }
 
-// price prices the kinds of one place as those of another.
-func (c *core) price(place, as int) {
-	for i := range c.shapes {
-		if c.shapes[i].Signature == place {
-			c.shapes[i].Signature = as
-		}
-	}
-}
-
-// covers says whether the one place has every column of the other.
-func (c *core) covers(place, other int) bool {
-	return !slices.ContainsFunc(c.columns, func(col column) bool { return col.in(other) && !col.in(place) })
-}
-
-// in says whether kinds of the place may use the column.
-func (col *column) in(place int) bool { return col.wheres[place>>6]>>(place&63)&1 == 1 }
-
-// leastCost is about what the kinds of the place cost at least: by the resource
-// that most must be paid for. Where that is not known, it is much.
+// leastCost is about what the kinds of the place cost at least, by the resource
+// that costs most. It is muchMoney where only columns with limited nodes are open to
+// them.
 func (c *core) leastCost(place int) quantity.Money {
 	most, known := quantity.Money(0), false
-	for d := range c.dims {
+	for d := range c.resources.dims {
 		var need price.Sum
-		for i := range c.kinds {
-			if k := &c.kinds[i]; k.where == place {
+		for i := range c.demand.kinds {
+			if k := &c.demand.kinds[i]; k.where == place {
 				need.Add(int64(k.units[d]), k.count)
 			}
 		}
 		var cheapest int64
 		var room uint64
-		for i := range c.columns {
-			col := &c.columns[i]
-			units := uint64(col.room[d]) >> c.shift[d]
+		for i := range c.supply.columns {
+			col := &c.supply.columns[i]
+			units := c.resources.units(d, col.room[d])
 			if col.nodes >= 0 || units == 0 || !col.in(place) {
 				continue
 			}

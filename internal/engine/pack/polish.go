@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/random"
@@ -9,187 +8,161 @@ import (
 )
 
 const (
-	patience     = 600 // steps without success after which a polish is done
+	patience     = 600 // steps without success after which polishing is done
 	defaultSteps = 64
 	smallFleet   = 48  // nodes up to which Solve polishes too
-	touchWork    = 800 // about how many kinds it packs again for that
+	touchWork    = 800 // kinds times steps of that polishing
 )
 
-// Polish takes a few bins apart, those that hold little for their price more
-// often than others, packs their content again, and keeps what is cheaper. It
-// only improves, its steps depend on nothing but the problem and the result, and
-// many short runs end where one long run does. It is done when nothing has
-// helped for long.
+// Polish unpacks a few nodes, packs their content again, and keeps the cheaper
+// nodes. It chooses nodes that hold little for their price more often than others.
+// It never makes a result worse. Its steps depend on nothing but the problem and
+// the result, so many short runs end where one long run does. It is done when
+// nothing has helped for long.
 func Polish(p Problem, r Result, limit Work) (Result, bool) {
 	c := newCore(&p)
 	c.joinPlaces()
-	prices := c.open(&r)
-	s := newSearch(c)
-	s.value(prices, s.left)
-	s.restore(r.nodes)
-	s.revalue()
+	prices, all := c.priceAll(&r)
+	best, v := newPlan(c), newValues(c)
+	v.set(prices, best.left)
+	best.restore(r.nodes)
 	steps := limit.Trials
 	if steps <= 0 {
 		steps = defaultSteps
 	}
-	done := s.polish(&r, steps)
-	return s.result(r, prices), done
+	done := newPolish(c, best, v, all).run(&r, steps)
+	return c.result(best, r, prices), done
 }
 
-// touchUp polishes a small fleet, where a few nodes decide.
-func (s *search) touchUp() {
+// touchUp polishes a small fleet, where one node is a large part of the cost.
+func (c *core) touchUp(p *plan, all whole) {
 	n := int64(0)
-	for i := range s.nodes {
-		n += s.nodes[i].copies
+	for i := range p.nodes {
+		n += p.nodes[i].copies
 	}
 	if n > smallFleet {
 		return
 	}
-	left := make([]int64, len(s.kinds))
-	for k := range left {
-		left[k] = s.kinds[k].count - s.left[k]
+	placed, v := make([]int64, len(p.kinds)), newValues(c)
+	for k := range placed {
+		placed[k] = p.kinds[k].count - p.left[k]
 	}
-	s.value(s.pricesFor(left, 0, 0), left)
-	s.revalue()
+	v.set(c.ask(p, question{left: placed}), placed)
 	var r Result
-	s.polish(&r, max(4, min(32, touchWork/max(1, len(s.kinds)))))
+	newPolish(c, p, v, all).run(&r, max(4, min(32, touchWork/max(1, len(p.kinds)))))
 }
 
-// revalue gives all nodes their worth by the kinds' present worth, and brings
-// them into an order that depends on their content alone.
-func (s *search) revalue() {
-	for i := range s.nodes {
-		n := &s.nodes[i]
-		slices.SortFunc(n.pieces, func(a, b piece) int { return cmp.Compare(a.kind, b.kind) })
-		n.worth = 0
-		for _, p := range n.pieces {
-			n.worth = min(n.worth+s.kinds[p.kind].worth*uint64(p.count), 1<<62)
-		}
-	}
-	s.arrange()
+// polish improves a plan step by step. It owns the search that packs a few nodes
+// again.
+type polish struct {
+	plan    *plan
+	values  *values // of the pods in the whole plan
+	sub     *search
+	filling filling // scratch of begin
 }
 
-// arrange puts the nodes that hold least for their price first, and equal ones
-// together.
-func (s *search) arrange() {
-	slices.SortFunc(s.nodes, func(a, b node) int {
-		pa, pb := s.columns[a.column].price, s.columns[b.column].price
-		switch {
-		case dearer(pa, a.worth, pb, b.worth):
-			return -1
-		case dearer(pb, b.worth, pa, a.worth):
-			return 1
-		}
-		return cmp.Or(cmp.Compare(a.column, b.column), slices.CompareFunc(a.pieces, b.pieces, func(x, y piece) int {
-			return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.count, y.count))
-		}))
-	})
-	kept := s.nodes[:0]
-	for _, n := range s.nodes {
-		if last := len(kept) - 1; last >= 0 && kept[last].column == n.column && slices.Equal(kept[last].pieces, n.pieces) {
-			kept[last].copies += n.copies
-			continue
-		}
-		kept = append(kept, n)
-	}
-	s.nodes = kept
+// newPolish also brings the nodes of the plan into order.
+func newPolish(c *core, p *plan, v *values, all whole) *polish {
+	p.revalue(v)
+	return &polish{plan: p, values: v, sub: newSearch(c, newPlan(c), all)}
 }
 
-// polish makes up to so many steps; true when nothing has helped for long.
-func (s *search) polish(r *Result, steps int) bool {
-	base := make([]uint64, len(s.kinds))
-	for k := range s.kinds {
-		base[k] = s.kinds[k].worth
-	}
-	sub := newSearch(s.core)
+// run makes up to so many steps. It returns true when nothing has helped for long.
+func (p *polish) run(r *Result, steps int) bool {
 	for range steps {
-		if r.Stale >= patience || len(s.nodes) == 0 {
+		if r.Stale >= patience || len(p.plan.nodes) == 0 {
 			return true
 		}
 		r.Steps++
 		r.Stale++
-		better := s.retry(sub, uint64(r.Steps))
-		for k := range s.kinds {
-			s.kinds[k].worth = base[k]
-		}
-		if better {
+		if p.retry(uint64(r.Steps)) {
 			r.Stale = 0
-			s.revalue()
+			p.plan.revalue(p.values)
 		}
 	}
-	return r.Stale >= patience || len(s.nodes) == 0
+	return r.Stale >= patience || len(p.plan.nodes) == 0
 }
 
-// retry takes some nodes apart and packs them again; true if that was cheaper.
-func (s *search) retry(sub *search, step uint64) bool {
-	taken := s.choose(step)
-	sub.nodes = sub.nodes[:0]
-	clear(sub.left)
-	copy(sub.nodesLeft, s.nodesLeft)
-	var cost quantity.Money
-	sub.cost, sub.large = 0, false
+// retry packs the content of some nodes again. It returns true if that was cheaper.
+func (p *polish) retry(step uint64) bool {
+	taken := p.choose(step)
+	cost := p.unpack(taken)
+	if step%2 == 1 {
+		p.begin(taken, step)
+	}
+	sub := p.sub.plan
+	p.sub.run(tightness[step%uint64(len(tightness))], false)
+	if sub.cost >= cost || slices.ContainsFunc(sub.left, func(n int64) bool { return n > 0 }) {
+		return false
+	}
 	for _, i := range taken {
-		n := &s.nodes[i]
-		col := &s.columns[n.column]
-		for _, p := range n.pieces {
-			sub.left[p.kind] += p.count
-			sub.large = sub.large || s.kinds[p.kind].large
+		p.plan.nodes[i].copies--
+	}
+	p.plan.nodes = slices.DeleteFunc(p.plan.nodes, func(n node) bool { return n.copies == 0 })
+	p.plan.nodes = append(p.plan.nodes, sub.nodes...)
+	copy(p.plan.nodesLeft, sub.nodesLeft)
+	p.plan.cost += sub.cost - cost
+	return true
+}
+
+// unpack gives the search the pods of the nodes to place, and nothing else. It
+// returns what the nodes cost.
+func (p *polish) unpack(taken []int) quantity.Money {
+	copy(p.sub.values.worth, p.values.worth)
+	sub := p.sub.plan
+	sub.nodes, sub.cost, sub.large = sub.nodes[:0], 0, false
+	clear(sub.left)
+	copy(sub.nodesLeft, p.plan.nodesLeft)
+	var cost quantity.Money
+	for _, i := range taken {
+		n := &p.plan.nodes[i]
+		col := &p.plan.columns[n.column]
+		for _, x := range n.pieces {
+			sub.left[x.kind] += x.count
+			sub.large = sub.large || p.plan.kinds[x.kind].large
 		}
 		if col.nodes >= 0 {
 			sub.nodesLeft[col.offer]++
 		}
 		cost = addMoney(cost, col.price, 1)
 	}
-	sub.tight = tightness[step%uint64(len(tightness))]
-	if step%2 == 1 {
-		sub.begin(s, taken, step)
-	}
-	sub.run(sub.tight, false)
-	if sub.cost >= cost || slices.ContainsFunc(sub.left, func(n int64) bool { return n > 0 }) {
-		return false
-	}
-	for _, i := range taken {
-		s.nodes[i].copies--
-	}
-	s.nodes = slices.DeleteFunc(s.nodes, func(n node) bool { return n.copies == 0 })
-	s.nodes = append(s.nodes, sub.nodes...)
-	copy(s.nodesLeft, sub.nodesLeft)
-	s.cost += sub.cost - cost
-	return true
+	return cost
 }
 
-// begin fills one node of the cheapest column that holds all that was taken, or
-// else of any: the first choice of the search is not always the best.
-func (s *search) begin(from *search, taken []int, step uint64) {
-	s.value(s.pricesFor(s.left, 0, someGroups), s.left)
-	all := make([]int64, len(s.dims))
+// begin buys the first node, because the first choice of a search is not always the
+// best. The node is of the cheapest column that holds all that was unpacked, or of
+// any column.
+func (p *polish) begin(taken []int, step uint64) {
+	p.sub.steer(0, someGroups, 0)
+	sub, columns := p.sub.plan, p.plan.columns
+	all := make([]int64, len(p.sub.core.resources.dims))
 	for _, i := range taken {
-		for d, n := range from.nodes[i].used {
+		for d, n := range p.plan.nodes[i].used {
 			all[d] += n
 		}
 	}
-	at := slices.IndexFunc(s.columns, func(col column) bool { return !col.large && fit(all, col.room) })
+	at := slices.IndexFunc(columns, func(col column) bool { return !col.large && fit(all, col.room) })
 	if at < 0 || step%4 == 3 {
-		at = int(step / 4 % uint64(len(s.columns)))
+		at = int(step / 4 % uint64(len(columns)))
 	}
-	if !s.usable(at) {
+	if !sub.usable(at) {
 		return
 	}
-	f := &s.cache[at]
-	s.filler.fill(&s.columns[at], s.left, s.columns[at].large, f)
+	f := &p.filling
+	p.sub.filler.fill(&columns[at], sub.left, columns[at].large, f)
 	if len(f.pieces) > 0 {
-		s.apply(s.rightSize(at, f, 1), f, 1)
+		sub.buy(sub.rightSize(at, f, 1), f, 1)
 	}
 }
 
-// choose picks different nodes, one copy of each: the first few of the order
-// more often than the last.
-func (s *search) choose(step uint64) []int {
+// choose picks different nodes, of which one copy is to be unpacked: nodes early in
+// the order more often than late ones.
+func (p *polish) choose(step uint64) []int {
 	next := func(n uint64) uint64 {
 		step++
 		return random.At(0, step) % n
 	}
-	all := uint64(len(s.nodes))
+	all := uint64(len(p.plan.nodes))
 	size := 2 + next(min(14, all))
 	var taken []int
 	for range size {

@@ -2,15 +2,14 @@ package pack
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 )
 
-// Cuts for the prices that a bound is made of, and groups with prices of their
-// own: many for those, fewer for the prices that steer a search, which are asked
-// for again and again.
+// How exact prices are. Prices for a bound may have many cuts. Prices that steer a
+// search are asked for again and again: after the first time, they have fewer groups
+// and no cuts.
 const (
 	boundCuts   = 12
 	firstGroups = 16
@@ -21,19 +20,18 @@ const (
 // besides the offers.
 func Prices(p Problem, hosts []Host) price.Prices {
 	c := newCore(&p)
-	s := newSearch(c)
-	return c.widen(s.solvePrices(s.left, boundCuts, 0, c.pooled(hosts)))
+	all := newPlan(c)
+	return c.widen(c.ask(all, question{left: all.left, cuts: boundCuts, more: c.pooled(hosts)}))
 }
 
-// pooled adds up the room of hosts that the same classes may use: one offer
-// for all of them keeps the program small, and only makes its prices a little
-// less apt.
+// pooled adds up the room of hosts that the same classes may use. One offer for all
+// of them keeps the linear program small, and makes its prices only a little worse.
 func (c *core) pooled(hosts []Host) []price.Offer {
 	var out []price.Offer
 	for i := range hosts {
 		h := &hosts[i]
 		holds := make([]uint64, (len(c.p.Where)+63)/64)
-		for w, of := range c.whereOf {
+		for w, of := range c.placeOf {
 			if w>>6 < len(h.Holds) && h.Holds[w>>6]>>(w&63)&1 == 1 {
 				holds[of>>6] |= 1 << (of & 63)
 			}
@@ -41,9 +39,9 @@ func (c *core) pooled(hosts []Host) []price.Offer {
 		at := slices.IndexFunc(out, func(o price.Offer) bool { return slices.Equal(o.Holds, holds) })
 		if at < 0 {
 			at = len(out)
-			out = append(out, price.Offer{Capacity: make([]int64, len(c.dims)), Holds: holds, Limit: 1})
+			out = append(out, price.Offer{Capacity: make([]int64, len(c.resources.dims)), Holds: holds, Limit: 1})
 		}
-		for j, d := range c.dims {
+		for j, d := range c.resources.dims {
 			free := max(0, valueAt(h.Free, d))
 			out[at].Capacity[j] += min(free, math.MaxInt64-out[at].Capacity[j])
 		}
@@ -51,48 +49,47 @@ func (c *core) pooled(hosts []Host) []price.Offer {
 	return out
 }
 
-// pricesFor asks what resources are worth to what is left.
-func (s *search) pricesFor(left []int64, cuts, groups int) price.Prices {
-	return s.solvePrices(left, cuts, groups, nil)
+// question is what resources are worth to the pods that are left.
+type question struct {
+	left    []int64       // pods per kind
+	cuts    int           // as in price.Problem
+	groups  int           // as in price.Problem; above 0, the prices are to steer a search
+	highest int64         // steering prices look at no column with a higher price; 0: no limit
+	more    []price.Offer // room besides the columns
+	of      [][]int64     // space for the answer, or nil
 }
 
-// solvePrices asks package price. Steering prices look at few columns.
-func (s *search) solvePrices(left []int64, cuts, groups int, more []price.Offer) price.Prices {
-	steering := groups > 0
-	offers := make([]price.Offer, 0, len(s.columns)+len(more))
-	from := make([]int, 0, len(s.columns))
-	for i := range s.columns {
-		col := &s.columns[i]
-		if !s.usable(i) || steering && (!s.sample[i] || s.cap > 0 && col.price > s.cap) {
+// ask gets the answer from package price: Of per kind, Buys per column. It leaves
+// out columns that the plan may not buy. Steering prices look only at the sample.
+func (c *core) ask(p *plan, q question) price.Prices {
+	steering := q.groups > 0
+	columns := c.supply.columns
+	offers := make([]price.Offer, 0, len(columns)+len(q.more))
+	from := make([]int, 0, len(columns))
+	for i := range columns {
+		col := &columns[i]
+		if !p.usable(i) || steering && (!c.supply.sample[i] || q.highest > 0 && col.price > q.highest) {
 			continue
 		}
 		limit := int64(-1)
 		if col.nodes >= 0 {
-			limit = s.nodesLeft[col.offer]
+			limit = p.nodesLeft[col.offer]
 		}
 		offers = append(offers, price.Offer{Capacity: col.room, Price: col.price, Holds: col.wheres, Limit: limit})
 		from = append(from, i)
 	}
-	for i := range s.shapes {
-		s.shapes[i].Count = 0
+	out := price.Solve(price.Problem{
+		Resources: len(c.resources.dims), Offers: append(offers, q.more...), Classes: c.demand.counted(q.left), Cuts: q.cuts, Groups: q.groups, Steer: steering,
+	})
+	c.trace.Pivots += out.Pivots
+	of := q.of
+	if of == nil {
+		of = make([][]int64, len(c.demand.kinds))
 	}
-	for i := range s.kinds {
-		class := &s.shapes[s.kinds[i].shape]
-		class.Count = addCounts(class.Count, left[i])
+	for i := range c.demand.kinds {
+		of[i] = out.Of[c.demand.kinds[i].shape]
 	}
-	out := price.Solve(price.Problem{Resources: len(s.dims), Offers: append(offers, more...), Classes: s.shapes, Cuts: cuts, Groups: groups, Steer: steering})
-	s.trace.Pivots += out.Pivots
-	of := s.of // prices that steer are of use until the next ones
-	if of == nil || !steering {
-		of = make([][]int64, len(s.kinds))
-	}
-	if steering {
-		s.of = of
-	}
-	for i := range s.kinds {
-		of[i] = out.Of[s.kinds[i].shape]
-	}
-	buys := make([]int64, len(s.columns))
+	buys := make([]int64, len(columns))
 	for i, column := range from {
 		buys[column] = out.Buys[i]
 	}
@@ -100,63 +97,24 @@ func (s *search) solvePrices(left []int64, cuts, groups int, more []price.Offer)
 	return out
 }
 
-// value gives every kind that is left its worth, and every column the most that
-// it could hold.
-func (s *search) value(prices price.Prices, left []int64) {
-	best := make([]int64, len(prices.Dimensions))
-	for i := range s.kinds {
-		k := &s.kinds[i]
-		if left[i] == 0 {
-			continue
-		}
-		if i > 0 && k.shape == s.kinds[i-1].shape && left[i-1] > 0 {
-			k.worth, k.weight = s.kinds[i-1].worth, s.kinds[i-1].weight
-			continue
-		}
-		k.worth = max(1, worth(k.need, prices, prices.Of[i]))
-		// The fourth root makes a pod that takes 16 times the room count twice
-		// as much: what is big should go first.
-		k.weight = min(k.worth, 1<<34) * root(root(k.size<<24)) >> 6
-		for d, v := range prices.Of[i] {
-			best[d] = max(best[d], v)
-		}
-	}
-	for i := range s.columns {
-		s.columns[i].full = worth(s.columns[i].room, prices, best)
-	}
+// whole is what the prices of the whole demand have shown.
+type whole struct {
+	prices *price.Prices // the prices, where they are as good for steering; else nil
+	cuts   int           // how many dimensions with larger units have been of use
 }
 
-// worth is the price of the amounts in nano-dollars an hour, kept within 2^40.
-func worth(amounts []int64, prices price.Prices, of []int64) uint64 {
-	var sum price.Sum
-	for d, dim := range prices.Dimensions {
-		n := amounts[dim.Resource]
-		if dim.Unit > 1 {
-			n /= dim.Unit
+// priceAll prices the whole demand. Where an earlier call did, it takes prices and
+// trace from the result.
+func (c *core) priceAll(r *Result) (price.Prices, whole) {
+	var prices price.Prices
+	if len(r.Prices.Of) == len(c.p.Classes) && r.Searches > 0 {
+		prices, c.trace = c.narrow(r.Prices), r.Trace
+	} else {
+		p := newPlan(c)
+		prices, r.whole = c.ask(p, question{left: p.left, cuts: boundCuts}), nil
+		if !prices.Corner && !p.large && !slices.Contains(c.supply.sample, false) {
+			r.whole = &prices
 		}
-		sum.Add(n, of[d])
 	}
-	return min(uint64(sum.Unscaled(prices.Scale)), 1<<40)
-}
-
-// root is the square root, rounded down.
-func root(v uint64) uint64 {
-	if v == 0 {
-		return 0
-	}
-	r := uint64(1) << ((bits.Len64(v) + 1) / 2)
-	for {
-		next := (r + v/r) / 2
-		if next >= r {
-			return r
-		}
-		r = next
-	}
-}
-
-// dearer compares prices for worth without dividing: a/worthA > b/worthB.
-func dearer(a int64, worthA uint64, b int64, worthB uint64) bool {
-	ah, al := bits.Mul64(uint64(a), worthB)
-	bh, bl := bits.Mul64(uint64(b), worthA)
-	return ah > bh || ah == bh && al > bl
+	return prices, whole{r.whole, len(prices.Dimensions) - len(c.resources.dims)}
 }

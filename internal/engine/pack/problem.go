@@ -16,13 +16,12 @@ type Problem struct {
 // Offer is a kind of node that can be had.
 type Offer struct {
 	Name string // unique; breaks ties
-	// Group tells apart what one launch cannot carry together. The kernel only
-	// passes it on.
+	// Group is the same for offers that one launch can carry together. Package
+	// pack only passes it on.
 	Group int
 	Net   []int64 // what is left for pods, per dimension
-	// Prices are by zone; 0 and less mean that it is not for sale there, but
-	// for an offer with limited nodes 0 is a price (a reservation is paid
-	// already).
+	// Prices are by zone. The offer is not for sale in a zone with a price of 0
+	// or less. With limited nodes, 0 is a price: a reservation is paid already.
 	Prices []quantity.Money
 	Zones  uint64 // zones in which it can be had
 	Large  bool   // above the soft size limit: only for what fits nothing smaller
@@ -82,32 +81,32 @@ type Result struct {
 	Bins []Bin
 	Left []int64        // per class, pods that no bin holds
 	Cost quantity.Money // of all bins, each in its cheapest zone
-	// Prices are what resources are worth to the classes, with every offer at
-	// hand, also large ones; its Buys is nil. A rule that counts nodes (see
-	// countNodes) is a resource more in it, behind those of the problem. Where
-	// there is one pod in all, nothing is priced.
+	// Prices are what resources are worth to the classes where every offer may be
+	// used, also large ones. Buys is nil. A rule that counts nodes (see countNodes)
+	// is one more resource, behind those of the problem. A demand of one pod is not
+	// priced.
 	Prices price.Prices
-	// Searches, Steps and Stale are where Search and Polish go on: searches and
-	// steps made, and how many of the steps since the last that helped.
+	// Search and Polish go on from here. Searches and Steps are how many were made,
+	// Stale is how many steps were made since the last step that helped.
 	Searches, Steps, Stale int
 	Trace
 
 	searched bool          // no other search is worth it
-	whole    *price.Prices // core.whole
-	nodes    []node        // the bins as kinds of the problem; never changed
+	whole    *price.Prices // as in whole
+	nodes    []node        // the bins in kinds and columns; never changed
 }
 
 // Trace counts work.
 type Trace struct {
 	Columns int // offers by zone that were worth looking at
-	Rounds  int // patterns applied
-	Fills   int // bins filled in search of patterns
+	Rounds  int // times that a plan bought nodes with one content
+	Fills   int // bins that a filler filled from empty
 	Pivots  int // of linear programs
 }
 
 // Work bounds a call.
 type Work struct {
-	// Trials is how many searches Search, and how many steps Polish may make; 0
-	// is all searches, and a number of steps that is right where the time is short.
+	// Trials is how many searches Search may make, and how many steps Polish may
+	// make. 0 is all searches, or as many steps as are right where time is short.
 	Trials int
 }

@@ -5,18 +5,22 @@ import (
 	"slices"
 )
 
-// countNodes makes a resource of a rule: of those that let one pod into a bin of
-// all that have them, the one that most pods have. A bin has one of it, and so
-// the prices know how many bins there must be, and what one pod less of them in a
-// bin wastes. It returns whether there is such a rule; the others stay rules.
-func (c *core) countNodes() bool {
-	pods := make([]int64, len(c.rules))
-	for i := range c.kinds {
-		for _, r := range c.kinds[i].roles {
-			if c.rules[r.Rule].Max != 1 || r.Binds != r.Counts {
-				pods[r.Rule] = math.MinInt64 / 2 // it is not like that
+// rules say which pods may share a bin.
+type rules []Rule
+
+// countNodes makes a resource of one rule. Some rules let only one pod with a role
+// in them into a bin. Of those rules, countNodes takes the one that most pods have a
+// role in. A bin has one of the resource. So the prices know how many bins there
+// must be, and what a bin without such a pod wastes. It returns whether there is
+// such a rule. The others stay rules.
+func (rs rules) countNodes(kinds []kind) bool {
+	pods := make([]int64, len(rs))
+	for i := range kinds {
+		for _, r := range kinds[i].roles {
+			if rs[r.Rule].Max != 1 || r.Binds != r.Counts {
+				pods[r.Rule] = math.MinInt64 / 2 // never the most
 			}
-			pods[r.Rule] += c.kinds[i].count
+			pods[r.Rule] += kinds[i].count
 		}
 	}
 	most := int64(1)
@@ -29,8 +33,8 @@ func (c *core) countNodes() bool {
 	if rule < 0 {
 		return false
 	}
-	for i := range c.kinds {
-		k := &c.kinds[i]
+	for i := range kinds {
+		k := &kinds[i]
 		k.single = slices.ContainsFunc(k.roles, func(r Role) bool { return r.Rule == rule })
 		if k.roles = slices.DeleteFunc(k.roles, func(r Role) bool { return r.Rule == rule }); len(k.roles) == 0 {
 			k.roles = nil
@@ -39,7 +43,7 @@ func (c *core) countNodes() bool {
 	return true
 }
 
-// tally is what a bin holds as far as one rule looks at it.
+// tally is what a bin holds in the eyes of one rule.
 type tally struct {
 	rule    int
 	counted int64
@@ -47,7 +51,7 @@ type tally struct {
 }
 
 // allowed is how many more pods of the kind the rules let into the bin.
-func (c *core) allowed(k *kind, in []tally) int64 {
+func (rs rules) allowed(k *kind, in []tally) int64 {
 	n := int64(maxCount)
 	for _, role := range k.roles {
 		var now tally
@@ -57,14 +61,14 @@ func (c *core) allowed(k *kind, in []tally) int64 {
 				break
 			}
 		}
-		n = min(n, c.lets(role, now))
+		n = min(n, rs.lets(role, now))
 	}
 	return n
 }
 
 // lets is how many more pods with the role its rule lets in.
-func (c *core) lets(role Role, now tally) int64 {
-	switch most := c.rules[role.Rule].Max; {
+func (rs rules) lets(role Role, now tally) int64 {
+	switch most := rs[role.Rule].Max; {
 	case role.Binds && now.counted > most:
 		return 0
 	case role.Counts && (role.Binds || now.bound):
@@ -73,8 +77,8 @@ func (c *core) lets(role Role, now tally) int64 {
 	return maxCount
 }
 
-// enter notes n pods of the kind.
-func (c *core) enter(k *kind, in []tally, n int64) []tally {
+// enter adds n pods of the kind to the tallies of a bin.
+func enter(k *kind, in []tally, n int64) []tally {
 roles:
 	for _, role := range k.roles {
 		counted := int64(0)

@@ -7,69 +7,69 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 )
 
-// result gives the kinds' pods back to their classes. It goes on from the given
-// result.
-func (s *search) result(from Result, prices price.Prices) Result {
-	r := from
-	r.Left, r.Cost, r.Trace, r.nodes = make([]int64, len(s.p.Classes)), 0, s.trace, s.nodes
-	r.Prices, r.whole = s.widen(prices), s.whole
-	for i := range s.p.Classes {
-		r.Left[i] = max(0, s.p.Classes[i].Count)
+// result is the plan in classes and offers. Counters go on from the given result.
+func (c *core) result(from *plan, r Result, prices price.Prices) Result {
+	r.Left, r.Cost, r.Trace, r.nodes = make([]int64, len(c.p.Classes)), 0, c.trace, from.nodes
+	r.Prices = c.widen(prices)
+	for i := range c.p.Classes {
+		r.Left[i] = max(0, c.p.Classes[i].Count)
 	}
-	d := newDealer(s, r.Left)
-	for i := range s.nodes {
-		d.split(&s.nodes[i])
+	s := newSplitter(c, from, r.Left)
+	for i := range from.nodes {
+		s.split(&from.nodes[i])
 	}
-	r.Bins = d.bins
+	r.Bins = s.bins
 	for i := range r.Bins {
 		b := &r.Bins[i]
 		b.Zones = ^uint64(0)
 		for _, p := range b.Parts {
-			b.Zones &= s.zonesFor(b.Offer, p.Class)
+			b.Zones &= c.p.zonesFor(b.Offer, p.Class)
 			r.Left[p.Class] -= p.Count * b.Copies
 		}
-		r.Cost = addMoney(r.Cost, int64(s.p.Offers[b.Offer].cheapest(b.Zones)), b.Copies)
+		r.Cost = addMoney(r.Cost, int64(c.p.Offers[b.Offer].cheapest(b.Zones)), b.Copies)
 	}
 	return r
 }
 
-// dealer hands out the members of each kind: which are left out goes by the
-// order of the classes, which comes first by key.
-type dealer struct {
-	*search
+// splitter turns nodes of kinds into bins of classes. It hands out the pods of a
+// kind's classes in the order of their keys. Where a kind has pods left, the
+// classes that the problem names last have them.
+type splitter struct {
+	classes []Class
+	columns []column
 	members [][]Part // per kind, what is still to be handed out
 	bins    []Bin
 }
 
-func newDealer(s *search, counts []int64) *dealer {
-	d := &dealer{search: s, members: make([][]Part, len(s.kinds))}
-	for k := range s.kinds {
-		kd := &s.kinds[k]
-		placed := kd.count - s.left[k]
+func newSplitter(c *core, from *plan, counts []int64) *splitter {
+	s := &splitter{classes: c.p.Classes, columns: c.supply.columns, members: make([][]Part, len(c.demand.kinds))}
+	for k := range c.demand.kinds {
+		kd := &c.demand.kinds[k]
+		placed := kd.count - from.left[k]
 		members := make([]Part, 0, len(kd.members))
 		for _, i := range kd.members {
 			n := min(counts[i], placed)
 			placed -= n
 			members = append(members, Part{i, n})
 		}
-		slices.SortStableFunc(members, func(a, b Part) int { return cmp.Compare(s.p.Classes[a.Class].Key, s.p.Classes[b.Class].Key) })
-		d.members[k] = members
+		slices.SortStableFunc(members, func(a, b Part) int { return cmp.Compare(c.p.Classes[a.Class].Key, c.p.Classes[b.Class].Key) })
+		s.members[k] = members
 	}
-	return d
+	return s
 }
 
 // split makes as few bins of a node as its kinds' members allow.
-func (d *dealer) split(n *node) {
+func (s *splitter) split(n *node) {
 	for copies := n.copies; copies > 0; {
 		same := copies
 		for _, p := range n.pieces {
-			same = min(same, max(1, d.first(p.kind).Count/p.count))
+			same = min(same, max(1, s.first(p.kind).Count/p.count))
 		}
-		b := Bin{Offer: d.columns[n.column].offer, Copies: same}
+		b := Bin{Offer: s.columns[n.column].offer, Copies: same}
 		for _, p := range n.pieces {
 			need := p.count
 			for need > 0 {
-				m := d.first(p.kind)
+				m := s.first(p.kind)
 				if m.Count == 0 {
 					break
 				}
@@ -83,49 +83,50 @@ func (d *dealer) split(n *node) {
 			}
 		}
 		slices.SortFunc(b.Parts, func(x, y Part) int { return cmp.Compare(x.Class, y.Class) })
-		b.Used = d.used(b.Parts)
-		d.bins = append(d.bins, b)
+		b.Used = s.used(b.Parts)
+		s.bins = append(s.bins, b)
 		copies -= same
 	}
 }
 
 // first is the member of the kind to hand out next.
-func (d *dealer) first(kind int) *Part {
-	members := d.members[kind]
+func (s *splitter) first(kind int) *Part {
+	members := s.members[kind]
 	for len(members) > 1 && members[0].Count == 0 {
 		members = members[1:]
 	}
-	d.members[kind] = members
+	s.members[kind] = members
 	return &members[0]
 }
 
-func (d *dealer) used(parts []Part) []int64 {
+// used is what the pods of one bin need.
+func (s *splitter) used(parts []Part) []int64 {
 	n := 0
 	for _, p := range parts {
-		n = max(n, len(d.p.Classes[p.Class].Need))
+		n = max(n, len(s.classes[p.Class].Need))
 	}
 	used := make([]int64, n)
 	for _, p := range parts {
-		for r, need := range d.p.Classes[p.Class].Need {
+		for r, need := range s.classes[p.Class].Need {
 			used[r] += max(0, need) * p.Count
 		}
 	}
 	return used
 }
 
-// widen gives the prices of kinds and used resources to the classes and the
-// problem's resources.
+// widen turns prices of kinds and of resources in use into prices of classes and
+// of the problem's resources.
 func (c *core) widen(of price.Prices) price.Prices {
 	out := price.Prices{Scale: of.Scale, Of: make([][]int64, len(c.p.Classes)), Pivots: of.Pivots}
 	for _, d := range of.Dimensions {
-		out.Dimensions = append(out.Dimensions, price.Dimension{Resource: c.dims[d.Resource], Unit: d.Unit})
+		out.Dimensions = append(out.Dimensions, price.Dimension{Resource: c.resources.dims[d.Resource], Unit: d.Unit})
 	}
 	nothing := make([]int64, len(of.Dimensions))
 	for i := range out.Of {
 		out.Of[i] = nothing
 	}
-	for k := range c.kinds {
-		for _, i := range c.kinds[k].members {
+	for k := range c.demand.kinds {
+		for _, i := range c.demand.kinds[k].members {
 			out.Of[i] = of.Of[k]
 		}
 	}
@@ -134,12 +135,12 @@ func (c *core) widen(of price.Prices) price.Prices {
 
 // narrow is the inverse of widen.
 func (c *core) narrow(of price.Prices) price.Prices {
-	out := price.Prices{Scale: of.Scale, Of: make([][]int64, len(c.kinds)), Pivots: of.Pivots}
+	out := price.Prices{Scale: of.Scale, Of: make([][]int64, len(c.demand.kinds)), Pivots: of.Pivots}
 	for _, d := range of.Dimensions {
-		out.Dimensions = append(out.Dimensions, price.Dimension{Resource: slices.Index(c.dims, d.Resource), Unit: d.Unit})
+		out.Dimensions = append(out.Dimensions, price.Dimension{Resource: slices.Index(c.resources.dims, d.Resource), Unit: d.Unit})
 	}
-	for k := range c.kinds {
-		out.Of[k] = of.Of[c.kinds[k].members[0]]
+	for k := range c.demand.kinds {
+		out.Of[k] = of.Of[c.demand.kinds[k].members[0]]
 	}
 	return out
 }

@@ -8,9 +8,10 @@ type Content struct {
 }
 
 // Cover chooses amounts of contents that hold the demand at the least cost. It
-// returns them in 1024ths, rounded down, and the pivots that it took, at most so
-// many. Contents with more of something than is asked for are left alone: whoever
-// has all that hold less, too, gets amounts that whole nodes come near to.
+// returns the amounts in 1024ths, rounded down, and the pivots that it made, which
+// are at most so many. It leaves out contents with more of a row than the demand
+// has. A caller that lists all smaller contents, too, gets amounts that are closer
+// to whole nodes.
 func Cover(demand []int64, contents []Content, pivots int) ([]int64, int) {
 	costs := int64(1)
 	for i := range contents {
@@ -43,11 +44,12 @@ func Cover(demand []int64, contents []Content, pivots int) ([]int64, int) {
 	return out, lp.Pivots
 }
 
-// dearest is above what any node costs, in units of the most that one does.
+// dearest is a penalty above the cost of every node. A cost of 1 is that of the
+// dearest node.
 const dearest = 2
 
-// worthMost is the content with the most worth for its cost; -1 where none is
-// worth more than it costs.
+// worthMost is the content with the most worth for its cost. It is -1 where no
+// content is worth more than it costs.
 func worthMost(lp *Program, contents []Content, cost []float64, open []int) int {
 	best, at := tiny, -1
 	prices := lp.Prices()

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// enough is the worth, relative to the bound, of a shortage that is not worth a
+// enough is a part of the bound. A shortage that is worth less does not get a
 // dimension.
 const enough = 1e-4
 
-// count adds resources of which every node has one, so that pods that need it
-// count nodes: one at a time, the scarcest, for as long as the program would buy
-// fewer nodes than there are pods. Most such resources need not be looked at.
+// count adds dimensions that count nodes: resources of which every node has one. It
+// adds the scarcest, one at a time, for as long as the linear program would buy
+// fewer nodes than there are pods that need one. Most such resources are never
+// added.
 func (c *part) count() {
 	for {
 		var scarcest candidate
@@ -34,7 +35,7 @@ func (c *part) count() {
 	}
 }
 
-// cut adds dimensions with larger units for as long as the offers that the
+// cut adds dimensions with larger units for as long as the offers that the linear
 // program would buy are short of whole units.
 func (c *part) cut() {
 	base := c.basePrices()
@@ -60,6 +61,7 @@ func (c *part) cut() {
 	}
 }
 
+// candidate is a dimension that could be added, and what its shortage is worth.
 type candidate struct {
 	Dimension
 	worth float64
@@ -76,9 +78,10 @@ func (c *part) basePrices() []float64 {
 	return out
 }
 
-// shortest finds the unit of the resource that the offers used are shortest of.
-// It looks at all groups whose offers are among those of one of them (Hall's
-// condition): what they need together, only those offers can give.
+// shortest finds the unit of the resource that the offers used are shortest of. By
+// Hall's condition, it is enough to look at one group at a time, with all groups
+// whose offers are among the offers of that group: only those offers can give what
+// these groups need together.
 func (c *part) shortest(resource int, price float64) (candidate, bool) {
 	var best candidate
 	for i, g := range c.groups {
@@ -127,13 +130,14 @@ func short(unit int64, needs, stock []sized) float64 {
 	return short
 }
 
+// sized is so many pods or nodes of one size in a resource.
 type sized struct {
 	size  int64
 	count float64
 }
 
-// needs lists the sizes in one resource that are large beside the offers, the
-// largest first, of the groups whose offers are among those of the group.
+// needs lists the sizes of pods that are large beside the offers, the largest
+// first. It looks at the groups whose offers are among the offers of the group.
 func (c *part) needs(resource, group int) []sized {
 	var out []sized
 	within := c.model.groups[group].offers
@@ -151,8 +155,9 @@ func (c *part) needs(resource, group int) []sized {
 	return out
 }
 
-// units lists those worth trying: the sizes of big pods and their halves, and
-// what the capacities in use can just not hold one more of.
+// units lists the units worth trying: the sizes of big pods, their halves and
+// thirds, and the smallest sizes of which a capacity in use does not hold two, three
+// and so on.
 func units(needs, stock []sized) []int64 {
 	var out []int64
 	for j, n := range needs {

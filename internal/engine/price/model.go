@@ -10,14 +10,14 @@ import (
 type group struct {
 	offers  []uint64 // bits
 	classes []int
-	worth   float64 // rough, to see which groups matter
+	worth   float64 // rough, for merge
 }
 
 // model is a problem with its classes grouped.
 type model struct {
 	Problem
 	largest []int64 // capacity per resource
-	single  []bool  // per resource: every node has just one of it
+	single  []bool  // per resource: every node has exactly one of it
 	groups  []group
 	groupOf []int // per class, -1 where it fits nothing
 }
@@ -73,7 +73,8 @@ func newModel(p Problem) *model {
 	return m
 }
 
-// fitting sets the bits of the offers that hold at least one pod of the class.
+// fitting sets the bits of the offers that hold at least one pod of the class. It
+// returns whether there are any.
 func (m *model) fitting(c Class, bits []uint64) bool {
 	clear(bits)
 	found, holds := false, false
@@ -94,6 +95,7 @@ func (m *model) fitting(c Class, bits []uint64) bool {
 	return found
 }
 
+// share adds up, over all resources, the part of the largest offer that a pod takes.
 func (m *model) share(c Class) float64 {
 	sum := 0.0
 	for r, n := range c.Need {
@@ -104,9 +106,9 @@ func (m *model) share(c Class) float64 {
 	return sum
 }
 
-// merge leaves at most n groups. A small group joins one that can use at least
-// the same offers, else the last one, which then can use the offers of both:
-// both only lower the bound.
+// merge leaves at most n groups. A small group joins a group that can use at least
+// the same offers, or else the last group, which then can use the offers of both.
+// Joining only lowers the bound.
 func (m *model) merge(n int) {
 	if len(m.groups) <= n {
 		return

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// part is one connected part of the demand: its groups, the offers they can
-// use, the dimensions that its program has rows for, and the program's result.
+// part is one connected part of the demand: its groups, the offers that they can
+// use, the dimensions that its linear program has rows for, and the result of the
+// program.
 type part struct {
 	*model
-	groups []int
-	offers []int
+	groups []int   // of the model
+	offers []int   // that some of the groups can use
 	sets   [][]int // distinct sets of groups (places in groups) that an offer holds
 	setOf  []int   // per offer, its set
 
@@ -65,7 +66,8 @@ func (o *Offer) beats(other *Offer) bool {
 	return o.Limit < 0 && other.Limit < 0 && o.Price <= other.Price && slices.Equal(o.Capacity, other.Capacity)
 }
 
-// demand adds up what the classes need in the dimension, per group too.
+// demand adds up what the classes need in the dimension. It writes the sums of the
+// groups to perGroup unless that is nil.
 func (c *part) demand(d Dimension, perGroup []float64) float64 {
 	all := 0.0
 	for i, g := range c.groups {
@@ -190,7 +192,8 @@ func (p *program) penalties() []float64 {
 	return out
 }
 
-// price finds the offer whose content could be worth most for its cost.
+// price finds the offer whose content could be worth most for its cost. It returns
+// false where no content could be worth more than the cost.
 func (p *program) price() (Column, bool) {
 	d := len(p.dims)
 	prices := p.lp.Prices()

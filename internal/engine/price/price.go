@@ -24,9 +24,9 @@ type Problem struct {
 	Classes   []Class
 	Cuts      int // at most so many dimensions with a unit above 1
 	Groups    int // at most so many groups of classes with prices of their own; 0 means 16
-	// Steer asks for prices to pack by. Where the demand has just the
-	// proportions of the offers, all worth could as well be on one resource as
-	// on another: then it is shared, which may lower the bound a little.
+	// Steer asks for prices to pack by. Where the demand has the same proportions
+	// as the offers, one resource could as well have all worth as another. Steering
+	// prices share it between them, which may lower the bound a little.
 	Steer bool
 }
 
@@ -40,26 +40,26 @@ type Dimension struct {
 type Prices struct {
 	Scale      uint
 	Dimensions []Dimension
-	// Of is for each class its prices per dimension: nano-dollars an hour
-	// over 2^Scale for each unit. Classes that fit no offer have prices of 0.
-	// The slices are shared and must not be changed.
+	// Of is, per class, what a unit of each dimension is worth, in nano-dollars
+	// an hour over 2^Scale. Classes that fit no offer have prices of 0. The slices
+	// are shared and must not be changed.
 	Of [][]int64
-	// Buys is how many of each offer the program would take, in 1024ths,
+	// Buys is how many of each offer the linear program would buy, in 1024ths,
 	// rounded down.
 	Buys   []int64
-	Corner bool // where there is something to share, see Problem.Steer
+	Corner bool // steering prices share worth; see Problem.Steer
 	Pivots int
 }
 
-// limits of the search, so that its time is bounded whatever comes in.
+// Limits of the work, so that its time is bounded whatever comes in.
 const (
 	defaultGroups = 16
 	maxPivots     = 2_000 // per program
 	maxLimits     = 48    // offers with a limit that the program looks at
 )
 
-// Solve finds prices. It never fails: without work, or where the numbers are
-// bad, the prices are lower than they could be, down to 0.
+// Solve finds prices. It never fails: where the work limit is reached, or the
+// numbers are bad, the prices are lower than they could be, down to 0.
 func Solve(p Problem) Prices {
 	m := newModel(p)
 	out := Prices{Of: make([][]int64, len(p.Classes)), Buys: make([]int64, len(p.Offers))}

@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// round turns the prices into integers and makes them feasible exactly.
+// round turns the prices of the parts into integers that are feasible exactly. Where
+// a price is no usable number, all prices are 0.
 func (m *model) round(parts []*part, out *Prices) {
 	nothing := make([]int64, len(out.Dimensions))
 	for i := range out.Of {

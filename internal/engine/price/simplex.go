@@ -6,23 +6,23 @@ import "math"
 // such that every row is covered, at the least cost. Columns come from outside,
 // one at a time, whenever the row prices make one worth more than it costs.
 //
-// It is a revised simplex with an explicit inverse: a few dozen rows, dense.
-// Products that are added to something are rounded first, so that machines that
-// could fuse the two operations give the same numbers.
+// It is a revised simplex with an explicit, dense inverse, made for a few dozen
+// rows. Every product is rounded before it is added. So machines that can fuse the
+// two operations give the same numbers as others.
 type Program struct {
 	rows    int
 	inverse []float64 // rows x rows, row major
-	basis   []int     // column in each place: an added one, surplusBase+row, or ^row for what covers the row at the penalty
+	basis   []int     // per place: the ID of a column, surplusBase+row, or ^row for the cover of the row at the penalty
 	costs   []float64 // of the basis
 	amounts []float64 // of the basis
 	prices  []float64 // of the rows
 	stalled int       // pivots in a row that did not change the cost
 	Pivots  int
 
-	direction []float64
+	direction []float64 // scratch: the column that enters, times the inverse
 }
 
-// Column is something that covers rows: how much of which, and its cost.
+// Column is something that covers rows: how much of which rows, and its cost.
 type Column struct {
 	ID    int // not negative; breaks ties
 	Rows  []int
@@ -30,17 +30,17 @@ type Column struct {
 	Cost  float64
 }
 
-// tiny separates noise from numbers; everything is scaled to about one.
+// tiny separates noise from numbers. All numbers are scaled to about one.
 const tiny = 1e-9
 
 // bland is how many pivots in a row may stay at one cost before the smallest
 // index decides, which cannot cycle.
 const bland = 24
 
-// NewProgram starts with every row covered by something of its own that costs
-// the penalty: no price of a row will exceed it. Penalties of rows with a
-// negative demand (limits: the columns cover them negatively) are 0, since
-// their own column is the slack.
+// NewProgram starts with every row covered by a column of its own that costs the
+// penalty. No price of a row will exceed its penalty. A row with a negative demand
+// is a limit, and columns cover it negatively. It has no penalty, since its own
+// column is the slack.
 func NewProgram(demand, penalty []float64) *Program {
 	m := len(demand)
 	p := &Program{
@@ -63,12 +63,12 @@ func NewProgram(demand, penalty []float64) *Program {
 	return p
 }
 
-// Prices are the rows' prices now: what one more unit of demand would cost.
-// They are only read until the next Enter.
+// Prices are what one more unit of demand of each row would cost now. They are
+// valid until the next Enter.
 func (p *Program) Prices() []float64 { return p.prices }
 
-// Stalled says that the cost has not moved for long: the caller should offer the
-// first column that is worth it rather than the best.
+// Stalled says that the cost has not moved for long. Then the caller should enter
+// the first column that is worth more than it costs, rather than the best one.
 func (p *Program) Stalled() bool { return p.stalled > bland }
 
 // Amount calls yield with every added column that is used and its amount.
@@ -91,8 +91,8 @@ func (p *Program) Cost() float64 {
 
 const surplusBase = math.MaxInt / 2
 
-// Enter brings the column in. It returns false where nothing limits it, which
-// means that it covers nothing.
+// Enter brings the column into the basis. It returns false where nothing limits the
+// amount of the column, which means that the column covers nothing.
 func (p *Program) Enter(c Column) bool {
 	clear(p.direction)
 	for k, row := range c.Rows {
@@ -104,8 +104,9 @@ func (p *Program) Enter(c Column) bool {
 	return p.pivot(c.ID, c.Cost)
 }
 
-// EnterSurplus brings in the surplus of the row with the most negative price,
-// if there is one: the row may be covered more than is asked for.
+// EnterSurplus brings in the surplus of the row with the most negative price, so
+// that the row may be covered more than is asked for. It returns false where no
+// price is negative.
 func (p *Program) EnterSurplus() bool {
 	worst, at := -tiny, -1
 	for i, v := range p.prices {
@@ -160,8 +161,8 @@ func (p *Program) pivot(id int, cost float64) bool {
 	return true
 }
 
-// before orders places that leave at the same step: the larger pivot for
-// accuracy, and by index once the cost stalls.
+// before orders places that could leave at the same step. The larger pivot comes
+// first for accuracy. Once the cost stalls, the smaller index does.
 func (p *Program) before(i, j int) bool {
 	if p.Stalled() {
 		return p.basis[i] < p.basis[j]

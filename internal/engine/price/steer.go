@@ -1,17 +1,17 @@
 package price
 
-// A resource of which the offers bought have hardly more than is asked for, and
-// that is worth hardly anything, is at a corner: a little more demand would make
-// it dear.
+// A resource is at a corner where the offers bought have hardly more of it than is
+// asked for, and it is worth hardly anything. A little more demand would make it
+// dear.
 const (
 	hardly = 0.05
 	worthy = 0.02
 	more   = 1.1
 )
 
-// share looks at what each resource at a corner would be worth if a little more
-// of it were asked for, and takes the mean. All those prices are feasible, and
-// so is their mean.
+// share solves again for each resource at a corner, with a little more demand for
+// it, and takes the mean of all prices. All those prices are feasible, and so is
+// their mean.
 func (c *part) share(corners []int) {
 	used, bound := c.used, c.bound
 	sum, n := c.prices, 1.0

@@ -1,0 +1,111 @@
+package pack
+
+import "github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+
+// search fills a plan with nodes until nothing is left that some node holds. It
+// owns the order of the methods, and the prices that steer them.
+type search struct {
+	core    *core
+	whole   whole
+	plan    *plan
+	values  *values
+	filler  *filler
+	greedy  greedy
+	dealer  dealer
+	of      [][]int64 // per kind, the last steering prices; space for the next
+	perRule []int64   // scratch of dearest
+}
+
+func newSearch(c *core, p *plan, all whole) *search {
+	v := newValues(c)
+	f := newFiller(c, v)
+	return &search{core: c, whole: all, plan: p, values: v, filler: f, greedy: newGreedy(c, p, v, f), dealer: newDealer(c, p, v)}
+}
+
+// run places all that is left: what needs large offers first, then big pods by
+// patterns if asked for, then the bulk in lots, then the rest.
+func (s *search) run(tight uint, byPattern bool) {
+	if s.plan.large {
+		s.steer(s.whole.cuts, firstGroups, 0)
+		s.greedy.fill(true)
+		s.plan.large = false
+	}
+	if byPattern {
+		packBig(s.core, s.plan, s.values, s.filler)
+	}
+	s.dealAll(tight)
+	s.greedy.fill(false)
+}
+
+// steer asks for prices of what is left, and values it by them.
+func (s *search) steer(cuts, groups int, highest int64) price.Prices {
+	prices := s.core.ask(s.plan, question{left: s.plan.left, cuts: cuts, groups: groups, highest: highest, of: s.of})
+	s.of = prices.Of
+	s.values.set(prices, s.plan.left)
+	return prices
+}
+
+// fullness is, in order, the worth that a bin must hold for its price, in 1024ths:
+// the content of a bin that holds less is dealt again with the rest. The next
+// number is for where no bin holds as much.
+var fullness = [...]uint64{1009, 1004, 993, 970, 922} //nolint:gochecknoglobals // a constant array
+
+// dealAll deals until the linear program would buy less than one whole node.
+func (s *search) dealAll(tight uint) {
+	cuts, groups, highest := s.whole.cuts, firstGroups, int64(0)
+	for full := fullness[:]; len(full) > 0; {
+		highest = s.dearest()
+		var prices price.Prices // those of the whole demand are at hand the first time
+		if groups == firstGroups && s.whole.prices != nil && highest == 0 && s.plan.untouched() {
+			prices = *s.whole.prices
+			s.values.set(prices, s.plan.left)
+		} else {
+			prices = s.steer(cuts, groups, highest)
+		}
+		cuts, groups = 0, someGroups
+		total := int64(0)
+		for _, n := range prices.Buys {
+			total += n / 1024
+		}
+		if total == 0 {
+			break
+		}
+		s.dealer.deal(prices, max(1, total/mostBins), tight)
+		for len(full) > 0 && !s.dealer.keep(full[0]) {
+			full = full[1:]
+		}
+	}
+	if highest > 0 { // what is left may go to any column
+		s.steer(0, someGroups, 0)
+	}
+}
+
+// dearest is the price above which nodes would be too few for the rules, because
+// pods of which a bin may hold only a few need many bins. 0 is no limit.
+func (s *search) dearest() int64 {
+	d, rules := &s.core.demand, s.core.rules
+	if !d.ruled {
+		return 0
+	}
+	s.perRule = append(s.perRule[:0], make([]int64, len(rules))...)
+	var worth price.Sum
+	for k := range d.kinds {
+		n := s.plan.left[k]
+		worth.Add(int64(s.values.worth[k]), n)
+		for _, r := range d.kinds[k].roles {
+			if r.Binds && r.Counts {
+				s.perRule[r.Rule] = addCounts(s.perRule[r.Rule], n)
+			}
+		}
+	}
+	most := int64(1)
+	for r, n := range s.perRule {
+		if limit := rules[r].Max; limit > 0 {
+			most = max(most, n/limit)
+		}
+	}
+	if most < 2 {
+		return 0
+	}
+	return max(1, worth.Unscaled(0)/most)
+}
