@@ -129,7 +129,7 @@ func (a *Assigner) keepNominations(c *demand.Class) {
 		h.Put(a.Journal, c, c.Last(), 1)
 		h.Pods = append(h.Pods, p)
 		h.Real = h.Real.Add(c.Levels[c.Last()].Shape.Requests)
-		h.Report(a.Journal, c, []string{p.Id})
+		h.Report(a.Journal, c, []string{p.ID})
 		return false
 	})
 }

@@ -37,7 +37,7 @@ type Class struct {
 
 // PodRef is a pod of the snapshot and its id.
 type PodRef struct {
-	Id string
+	ID string
 	*cluster.Pod
 }
 
@@ -85,10 +85,10 @@ func (d Draw) IDs(j *journal.Journal) []string {
 	}
 	from := len(j.Names)
 	for _, p := range d.Pods {
-		j.Names = append(j.Names, p.Id)
+		j.Names = append(j.Names, p.ID)
 	}
 	for _, p := range d.Displaced {
-		j.Names = append(j.Names, p.Id)
+		j.Names = append(j.Names, p.ID)
 	}
 	return j.Names[from:len(j.Names):len(j.Names)]
 }

@@ -74,7 +74,7 @@ func Labels(shape cluster.Shape, labels label.Lookup) (label.Requirement, bool) 
 	return Volumes(&shape, labels)
 }
 
-// NodeAffinity is the filter NodeAffinity: the selector and any term of the required
+// Affinity is the filter NodeAffinity: the selector and any term of the required
 // node affinity. A term without requirements matches no node.
 func Affinity(shape *cluster.Shape, labels label.Lookup) (label.Requirement, bool) {
 	if unmet, missing := shape.Selector.Unmet(labels); missing {

@@ -3,8 +3,9 @@ package launch
 import (
 	"testing"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 	"pgregory.net/rapid"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 func TestShare_IsThatOfWhatTheRoomHoldsLeastOfUnlessItIsNotAboveTheFloor(t *testing.T) {

@@ -104,6 +104,6 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 
 func (o *opener) nominateFor(h *room.Host, p demand.PodRef) {
 	if !o.Policy.CannotNominate {
-		o.actions = append(o.actions, plan.Nominate{Pod: p.Id, PodUID: p.UID, Node: h.Node.Name})
+		o.actions = append(o.actions, plan.Nominate{Pod: p.ID, PodUID: p.UID, Node: h.Node.Name})
 	}
 }
