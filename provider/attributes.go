@@ -73,7 +73,9 @@ type clusterName struct {
 }
 
 // Description says what is planned.
-func (m clusterName) Description(context.Context) string { return "made from cluster_name" }
+func (m clusterName) Description(context.Context) string {
+	return "the default is built from cluster_name"
+}
 
 // MarkdownDescription says what is planned.
 func (m clusterName) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
@@ -91,7 +93,8 @@ func (m clusterName) PlanModifyString(ctx context.Context, req planmodifier.Stri
 	}
 	name := m.fromCluster(cluster.ValueString())
 	if err := m.check(name); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Default name not usable", fmt.Sprintf("The default %v: set %s.", err, req.Path))
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid default name", fmt.Sprintf(
+			"%s: %v. This default name is built from cluster_name. To use another name, set %s.", req.Path, err, req.Path))
 		return
 	}
 	resp.PlanValue = types.StringValue(name)

@@ -62,7 +62,7 @@ func (b *base) ImportState(ctx context.Context, req resource.ImportStateRequest,
 	}
 	if len(values) != len(b.keys) || slices.Contains(values, "") {
 		resp.Diagnostics.AddError("Invalid import id",
-			fmt.Sprintf("A karpenter_%s is imported by %q; %q is not of that form.", b.kind, strings.Join(b.keys, ","), req.ID))
+			fmt.Sprintf("karpenter_%s: the import id %q does not have the form %q. Write a value for each part of the form.", b.kind, req.ID, strings.Join(b.keys, ",")))
 		return
 	}
 	for i, key := range b.keys {

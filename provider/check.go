@@ -42,20 +42,21 @@ func (d *definitions) of(kind string) (*definition.Definition, error) {
 // value may be the cause of is left to the API server.
 func (d *definitions) check(ctx context.Context, kind string, spec any, config tftypes.Value, further ...*field.Error) diag.Diagnostics {
 	var diags diag.Diagnostics
+	defect := func(err error) diag.Diagnostics {
+		diags.AddError("Cannot check the configuration", fmt.Sprintf("The check of the %s failed: %v. This is a defect of the provider: please report it.", kind, err))
+		return diags
+	}
 	rules, err := d.of(kind)
 	if err != nil {
-		diags.AddError("Cannot check the configuration", err.Error())
-		return diags
+		return defect(err)
 	}
 	unknown, err := definition.Unknown(config)
 	if err != nil {
-		diags.AddError("Cannot check the configuration", err.Error())
-		return diags
+		return defect(err)
 	}
 	objections, err := rules.Validate(ctx, spec)
 	if err != nil {
-		diags.AddError("Cannot check the configuration", err.Error())
-		return diags
+		return defect(err)
 	}
 	rename := strings.NewReplacer(
 		"spec.template.spec.nodeClassRef.name", "node_class", "spec.template.spec.", "", "spec.template.metadata.", "", "spec.", "")
@@ -109,7 +110,7 @@ func contradictions(spec v1.NodePoolSpec) diag.Diagnostics {
 		both := before.requirement.Intersect(r)
 		if both.Contradicts() {
 			diags.AddAttributeError(here, "Contradictory requirements", fmt.Sprintf(
-				"%s (%s) and %s (%s) leave no value for label %s: no node could ever be launched. Correct or remove one of them.",
+				"%s (%s) and %s (%s) leave no value for label %s, so no node can be launched. Correct or remove one of them.",
 				here, r, strings.Join(before.from, ", "), before.requirement, required.Key))
 			return diags
 		}

@@ -56,7 +56,7 @@ func (b *base) clusterOf(ctx context.Context, own made) (*cluster, error) {
 		return nil, err
 	}
 	if known, has := own[madeCluster]; has && known != uid {
-		return nil, fmt.Errorf("%w: namespace kube-system has UID %s here and %s there", ErrWrongCluster, uid, known)
+		return nil, fmt.Errorf("%w: the UID of namespace kube-system is %s in this cluster and %s in the state", ErrWrongCluster, uid, known)
 	}
 	own[madeCluster] = uid
 	return c, nil
@@ -122,11 +122,11 @@ func newCluster(config *rest.Config) (*cluster, error) {
 	}
 	dynamicClient, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("kubernetes client make: %w", err)
+		return nil, fmt.Errorf("kubernetes client create: %w", err)
 	}
 	discoveryClient, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("kubernetes client make: %w", err)
+		return nil, fmt.Errorf("kubernetes client create: %w", err)
 	}
 	return &cluster{Applier: applier, dynamic: dynamicClient, discovery: discoveryClient}, nil
 }

@@ -139,7 +139,7 @@ func TestAccDaemon(t *testing.T) {
 				resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: "karpenter", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "id"},
 				resource.TestStep{ // what only the daemon can end keeps it
 					PreConfig: meddle(t, l.strayClass),
-					Config:    configure(""), Destroy: true, ExpectError: regexp.MustCompile(`(?s)EC2NodeClass.*stray.*Destroy\s+those\s+first`),
+					Config:    configure(""), Destroy: true, ExpectError: regexp.MustCompile(`(?s)EC2NodeClass.*stray.*Delete\s+these\s+objects\s+first`),
 				},
 				resource.TestStep{
 					PreConfig: meddle(t, func() error { return l.kube.Delete(t.Context(), l.stray(), "") }),

@@ -177,7 +177,7 @@ func TestForeign_ANamespaceThatCannotBeLookedIntoStays(t *testing.T) {
 	wantNoError(t, daemon.apply(idle(nil)))
 	diags := daemon.destroy()
 	wantNoError(t, diags)
-	if len(diags) != 1 || !strings.Contains(diags[0].Detail, "perhaps configmaps") || s.gone(namespaces, "", "karpenter") {
+	if len(diags) != 1 || !strings.Contains(diags[0].Detail, "possibly configmaps") || s.gone(namespaces, "", "karpenter") {
 		t.Errorf("diagnostics %v", diags)
 	}
 	if err := s.removeNamespace("karpenter"); err != nil {

@@ -290,7 +290,7 @@ func TestForeign_StateWithoutRecordIsRefreshedFirst(t *testing.T) {
 	config := object{"cluster_name": testCluster}
 	wantNoError(t, resource.apply(config))
 	resource.private = nil
-	wantError(t, resource.destroy(), "does not say which one", "-refresh-only")
+	wantError(t, resource.destroy(), "has no record", "-refresh-only")
 	wantNoError(t, resource.read())
 	wantNoError(t, resource.destroy())
 }

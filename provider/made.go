@@ -48,7 +48,8 @@ func readMade(ctx context.Context, private privateReader, diags *diag.Diagnostic
 		return m, false
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
-		diags.AddError("Cannot read the private state", err.Error())
+		diags.AddError("Cannot read the private state", fmt.Sprintf(
+			"The record of what this resource created is not valid: %v. Remove the resource from the state (terraform state rm), then import it.", err))
 	}
 	return m, true
 }
@@ -105,7 +106,7 @@ func (b *base) undo(ctx context.Context, diags *diag.Diagnostics, id identified,
 	defer cancel()
 	if err := remove(ctx); err != nil {
 		keep()
-		diags.AddError(fmt.Sprintf("Cannot take back what was made of karpenter_%s", b.kind), fmt.Sprintf(
-			"karpenter_%s %q: %v.\n\nWhat is left is kept in the state: the next apply or destroy removes it.", b.kind, importID(id), err))
+		diags.AddError(fmt.Sprintf("Cannot undo the failed creation of karpenter_%s", b.kind), fmt.Sprintf(
+			"karpenter_%s %q: %v.\n\nThe state keeps what remains: the next apply or destroy removes it.", b.kind, importID(id), err))
 	}
 }

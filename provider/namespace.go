@@ -30,12 +30,12 @@ func (c *cluster) othersIn(ctx context.Context, namespace string) ([]string, err
 		}
 		slices.Sort(others)
 	} else if err != nil {
-		return nil, fmt.Errorf("namespace %q look into: %w", namespace, err)
+		return nil, fmt.Errorf("namespace %q list objects: %w", namespace, err)
 	}
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return nil, fmt.Errorf("namespace %q look into: %w", namespace, err)
+			return nil, fmt.Errorf("namespace %q list objects: %w", namespace, err)
 		}
 		for _, resource := range list.APIResources {
 			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") || resource.Kind == "Event" || resource.Kind == "Endpoints" {
@@ -63,7 +63,7 @@ func (c *cluster) othersIn(ctx context.Context, namespace string) ([]string, err
 }
 
 // unlisted names a kind or group of which it is not known whether anything is there.
-func unlisted(what string) string { return "perhaps " + what + ", which cannot be listed" }
+func unlisted(what string) string { return "possibly " + what + " (cannot be listed)" }
 
 // goesWithNamespace tells whether an object is there only because the namespace
 // is, or because of another object, or is going.

@@ -90,7 +90,7 @@ func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructur
 		return false, fmt.Errorf("%s %w", ref, refusal)
 	}
 	if lacking := changed(obj, common(obj.Object, live.Object)); len(lacking) > 0 && ref.Kind != "Namespace" {
-		return false, fmt.Errorf("%s %w, and is not what the daemon needs: %s", ref, refusal, strings.Join(lacking, ", "))
+		return false, fmt.Errorf("%s %w and differs from what the daemon needs: %s", ref, refusal, strings.Join(lacking, ", "))
 	}
 	delete(own, ref.Key())
 	return true, nil
@@ -260,8 +260,8 @@ func (c *cluster) remove(ctx context.Context, m daemonModel, own made, diags *di
 			}
 			if len(others) > 0 {
 				delete(own, ref.Key())
-				diags.AddWarning("The namespace is left", fmt.Sprintf(
-					"karpenter_daemon %q: namespace %q was made with the daemon, but others have put something there: %s. It is left as it is.",
+				diags.AddWarning("The namespace was not deleted", fmt.Sprintf(
+					"karpenter_daemon %q: namespace %q holds objects that this configuration did not create: %s. The namespace and these objects were not deleted. Delete the namespace yourself if nobody needs it.",
 					importID(m), ref.Name, strings.Join(others, ", ")))
 				continue
 			}

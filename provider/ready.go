@@ -37,7 +37,7 @@ func readyAttribute(what string) schema.Attribute {
 type readyPlan struct{}
 
 // Description says what is planned.
-func (readyPlan) Description(context.Context) string { return "true once it was waited for" }
+func (readyPlan) Description(context.Context) string { return "true after the wait" }
 
 // MarkdownDescription says what is planned.
 func (m readyPlan) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
@@ -85,6 +85,6 @@ func (b *base) notReady(diags *diag.Diagnostics, verb string, m identified, err 
 		return
 	}
 	diags.AddWarning(fmt.Sprintf("karpenter_%s is not ready", b.kind), fmt.Sprintf(
-		"karpenter_%s %q was created, but is not ready yet: %v\n\nIt stays as it is, and nothing is replaced: the next apply waits on. "+
-			"To see it once it is ready: terraform apply -refresh-only.", b.kind, importID(m), err))
+		"karpenter_%s %q was created, but is not ready yet: %v\n\nThe next apply continues to wait, and nothing is replaced. "+
+			"To check later whether it is ready, run terraform apply -refresh-only.", b.kind, importID(m), err))
 }

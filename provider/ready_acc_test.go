@@ -112,7 +112,7 @@ func TestReady_TheWarningSaysWhyAndWhatIsNext(t *testing.T) {
 	if len(warnings) != 1 {
 		t.Fatalf("%d warnings: %q", len(warnings), warnings)
 	}
-	for _, part := range []string{`karpenter_daemon "karpenter"`, "was created", "0 available", "no-such-image", "nothing is replaced", "next apply waits on"} {
+	for _, part := range []string{`karpenter_daemon "karpenter"`, "was created", "0 available", "no-such-image", "nothing is replaced", "next apply continues to wait"} {
 		if !strings.Contains(warnings[0], part) {
 			t.Errorf("the warning lacks %q: %s", part, warnings[0])
 		}
@@ -141,7 +141,7 @@ func TestForeign_DestroyWithoutRefreshLeavesWhatSomebodyPutInPlace(t *testing.T)
 	}
 	before := s.look(nodePools, "", "spot")
 	of["weight"] = 3
-	wantError(t, pool.apply(of), `NodePool "spot"`, "was made by somebody else", "terraform state rm")
+	wantError(t, pool.apply(of), `NodePool "spot"`, "was not created by this configuration", "terraform state rm")
 	wantNoError(t, pool.destroy())
 	if err := s.unchanged(before, nodePools, "", "spot"); err != nil {
 		t.Error(err)

@@ -83,7 +83,7 @@ func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clien
 		}
 	}
 	if m.NodeRoleARN.IsNull() {
-		return fmt.Errorf("role %q has no policy that passes a node role: it is not a controller role of this provider", found.Name)
+		return fmt.Errorf("role %q has no policy that allows iam:PassRole on one node role: import a role that karpenter_controller_role created", found.Name)
 	}
 	return nil
 }

@@ -174,8 +174,8 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 		set("region", plan.Region)
 	}
 	if eks := r.session.eks; eks != nil && r.session.unknownCluster == "" && !plan.ClusterName.IsUnknown() && plan.ClusterName.ValueString() != eks.clusterName {
-		resp.Diagnostics.AddAttributeError(path.Root("cluster_name"), "Two clusters", fmt.Sprintf(
-			"karpenter_daemon: cluster_name is %q and eks.cluster_name of the provider is %q: the daemon would run in the latter and work for the former. Make them the same.",
+		resp.Diagnostics.AddAttributeError(path.Root("cluster_name"), "Conflicting cluster names", fmt.Sprintf(
+			"cluster_name of karpenter_daemon is %q, but eks.cluster_name of the provider is %q. The daemon must run in the cluster for which it launches nodes: set both to the same name.",
 			plan.ClusterName.ValueString(), eks.clusterName))
 	}
 	if !plan.Namespace.IsUnknown() {

@@ -98,7 +98,8 @@ func (r *discoveryTags) Schema(ctx context.Context, _ resource.SchemaRequest, re
 func (r *discoveryTags) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	config, ok := get[discoveryTagsModel](ctx, req.Config, &resp.Diagnostics)
 	if ok && config.SubnetIDs.IsNull() && config.SecurityGroupIDs.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("subnet_ids"), "Nothing to tag", "Set subnet_ids, security_group_ids or both.")
+		resp.Diagnostics.AddAttributeError(path.Root("subnet_ids"), "Nothing to tag",
+			"karpenter_discovery_tags has neither subnet_ids nor security_group_ids. Set one of them, or both.")
 	}
 }
 
@@ -146,7 +147,8 @@ func (r *discoveryTags) lookForOtherClusters(ctx context.Context, plan discovery
 	}
 	if tagged > 1 {
 		diags.AddWarning("Several security groups of the cluster", fmt.Sprintf(
-			"%d of the security groups have the tag %s. The AWS load balancer controller refuses nodes with more than one such group.", tagged, clusterTag))
+			"karpenter_discovery_tags %q: %d of the security groups have the tag %s. The AWS Load Balancer Controller refuses a node that has more than one such group. Keep only one of these groups in security_group_ids.",
+			value, tagged, clusterTag))
 	}
 }
 

@@ -211,7 +211,7 @@ func (r *nodeClass) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	r.planTags(ctx, resp)
 	for key, value := range stringMap(r.session.defaultTags) {
 		if err := awsspec.CheckUserTag(key, value); err != nil {
-			resp.Diagnostics.AddAttributeError(path.Root("tags_all"), "Default tag not possible", "default_tags of the provider: "+err.Error()+".")
+			resp.Diagnostics.AddAttributeError(path.Root("tags_all"), "Invalid default tag", "default_tags of the provider: "+err.Error()+".")
 		}
 	}
 }

@@ -177,7 +177,7 @@ func (c *cluster) waitDrained(ctx context.Context, pool, uid string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d NodeClaims are not gone: %w\n  %s", len(claims), ctx.Err(), strings.Join(drainLines(claims), "\n  "))
+			return fmt.Errorf("%d NodeClaims still exist: %w\n  %s", len(claims), ctx.Err(), strings.Join(drainLines(claims), "\n  "))
 		case <-time.After(drainPoll):
 		}
 	}

@@ -26,7 +26,7 @@ func Check(name string) error {
 	if slices.Contains(all, name) {
 		return nil
 	}
-	return fmt.Errorf("%q is not an AWS region known to this version; did you mean %q? A region newer than this version is accepted with skip_region_validation = true", name, nearest(name, all))
+	return fmt.Errorf("%q is not an AWS region that this version of the provider knows; did you mean %q? If the region is newer than this version, set skip_region_validation = true", name, nearest(name, all))
 }
 
 // nearest is the region with the smallest edit distance; of several the first.

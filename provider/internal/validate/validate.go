@@ -58,7 +58,7 @@ func Is(test func(string) error) validator.String {
 
 // IAMPath accepts IAM paths: "/" or "/team/".
 func IAMPath() validator.String {
-	return pattern("begin and end it with /, such as /team/", `^/([!-~]+/)?$`)
+	return pattern("a path must begin and end with /, such as /team/", `^/([!-~]+/)?$`)
 }
 
 // ARN accepts ARNs of one service and resource prefix, such as iam and role/.
@@ -108,7 +108,7 @@ func Quantity() validator.String {
 			return fmt.Errorf("%q is not a quantity: write one such as 100, 500m or 64Gi", s)
 		}
 		if q.Sign() < 0 {
-			return fmt.Errorf("%q is negative", s)
+			return fmt.Errorf("%q is negative: write 0 or more", s)
 		}
 		return nil
 	}}
@@ -136,7 +136,7 @@ func Duration(words ...string) validator.String {
 			return fmt.Errorf("%q is not a duration in hours, minutes and seconds: write one such as %s", s, examples)
 		}
 		if _, err := time.ParseDuration(s); err != nil {
-			return fmt.Errorf("%q is too long for a duration", s)
+			return fmt.Errorf("%q is too long for a duration: write a shorter one", s)
 		}
 		return nil
 	}}
