@@ -45,7 +45,7 @@ func iamPathAttribute(of string) schema.StringAttribute {
 func permissionsBoundaryAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional:            true,
-		MarkdownDescription: "ARN of the policy that bounds what the role may do.",
+		MarkdownDescription: "ARN of the IAM policy that is the permissions boundary of the role.",
 		Validators:          []validator.String{validate.ARN("iam", "policy/")},
 	}
 }

@@ -19,16 +19,16 @@ import (
 func waitAttribute(forWhat string) schema.Attribute {
 	return schema.BoolAttribute{
 		Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-		MarkdownDescription: "Wait until " + forWhat + ". Default `true`. When the time to wait is over, a creation ends with a " +
-			"warning and an update with an error; nothing is replaced, and the next apply waits on.",
+		MarkdownDescription: "Wait until " + forWhat + ". Default `true`. If the timeout ends first, a creation ends with a warning and " +
+			"an update ends with an error. Nothing is replaced, and the next apply continues to wait.",
 	}
 }
 
 func readyAttribute(what string) schema.Attribute {
 	return schema.BoolAttribute{
 		Computed: true,
-		MarkdownDescription: "Whether " + what + " since it was last changed here. While it is `false`, each apply waits for it. " +
-			"Null without `wait`.",
+		MarkdownDescription: "Whether " + what + " since Terraform last changed it. While `ready` is `false`, each apply waits again. " +
+			"Null if `wait` is `false`.",
 		PlanModifiers: []planmodifier.Bool{readyPlan{}},
 	}
 }

@@ -70,19 +70,19 @@ func (r *discoveryTags) Schema(ctx context.Context, _ resource.SchemaRequest, re
 		}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The tag by which node classes find their subnets and security groups, " +
-			"`karpenter.sh/discovery = <cluster_name>`, on resources that something else owns.\n\n" +
-			"A tag that carries another cluster's name is never overwritten: the plan (or, where AWS cannot be reached, the " +
-			"apply) ends with an error. A tag that is there already is adopted, and destroying takes off only the tags that " +
-			"this resource put on and that still have its value. Use selector_tags in the selectors of `karpenter_node_class`.",
+		MarkdownDescription: "The tag `karpenter.sh/discovery = <cluster_name>` on subnets and security groups that this resource does " +
+			"not own. Node classes find their subnets and security groups by this tag.\n\n" +
+			"A tag with the name of another cluster is never overwritten: the plan ends with an error, or the apply if the plan " +
+			"could not reach AWS. A tag that exists already with the right value is used as it is. Destroying removes only the tags " +
+			"that this resource added and that still have their value. Use `selector_tags` in the selectors of `karpenter_node_class`.",
 		Attributes: map[string]schema.Attribute{
 			"cluster_name":       clusterNameAttribute(),
 			"subnet_ids":         ids("subnets that instances are launched into", "subnet"),
 			"security_group_ids": ids("security groups that instances get", "sg"),
 			"shared": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Use the key `karpenter.sh/discovery/<cluster_name>`, so that several clusters can share the " +
-					"subnets. Default `false`.",
+				MarkdownDescription: "Use the tag key `karpenter.sh/discovery/<cluster_name>`, so that several clusters can share the " +
+					"subnets and security groups. Default `false`.",
 				PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
 			},
 			"selector_tags": schema.MapAttribute{

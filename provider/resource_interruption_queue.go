@@ -51,10 +51,10 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 			"message_retention_seconds": schema.Int64Attribute{
 				Computed: true, MarkdownDescription: "How long the queue keeps an event, in seconds: 300.",
 			},
-			"policy": schema.StringAttribute{Computed: true, MarkdownDescription: "Access policy of the queue, JSON: EventBridge may send."},
+			"policy": schema.StringAttribute{Computed: true, MarkdownDescription: "Access policy (JSON) of the queue. It allows EventBridge to send messages."},
 			"rules": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Event pattern (JSON) of each EventBridge rule by the rule's name.",
+				MarkdownDescription: "Event patterns (JSON) of the EventBridge rules, by rule name.",
 			},
 			"tags":     tagsAttribute(),
 			"tags_all": tagsAllAttribute(),

@@ -22,14 +22,14 @@ type tagsModel struct {
 func tagsAttribute() schema.Attribute {
 	return schema.MapAttribute{
 		Optional: true, ElementType: types.StringType,
-		MarkdownDescription: "Tags, in addition to the provider's `default_tags`. Tags put on by others are left alone.",
+		MarkdownDescription: "Tags, in addition to the provider's `default_tags`. Tags that others added are not changed.",
 	}
 }
 
 func tagsAllAttribute() schema.Attribute {
 	return schema.MapAttribute{
 		Computed: true, ElementType: types.StringType,
-		MarkdownDescription: "All tags: `tags` over the provider's `default_tags`.",
+		MarkdownDescription: "All tags: the provider's `default_tags` and `tags`. For a key that is in both, the value in `tags` counts.",
 	}
 }
 
