@@ -16,7 +16,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
-// What is being done, in diagnostics.
+// The operations, as diagnostics name them.
 const (
 	verbCreate = "create"
 	verbRead   = "read"
@@ -24,8 +24,7 @@ const (
 	verbDelete = "delete"
 )
 
-// fail adds one error: what was being done to which object, what is wrong, and
-// the remedy.
+// fail adds one error: the operation, the object, what is wrong, and the remedy.
 func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err error) {
 	id := importID(m)
 	detail := fmt.Sprintf("karpenter_%s %q: %s.", b.kind, id, strings.TrimSuffix(err.Error(), "."))

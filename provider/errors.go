@@ -2,16 +2,16 @@ package provider
 
 import "errors"
 
-// ErrConfigUnknown says that the provider's configuration holds values that
-// are known only after apply, so that no client can be built yet.
+// ErrConfigUnknown says that the provider's configuration has values that are
+// known only after apply, so no client can be built yet.
 var ErrConfigUnknown = errors.New("provider configuration is not known yet")
 
 // ErrNoCluster says that a Kubernetes resource is used while the provider has
 // neither an eks nor a kubernetes attribute.
 var ErrNoCluster = errors.New("provider has neither an eks nor a kubernetes attribute: set eks = { cluster_name = \"...\" }, or kubernetes = { ... }")
 
-// ErrStillNeeded says that the daemon cannot go while there are objects that
-// only it can bring to an end.
+// ErrStillNeeded says that the daemon cannot be removed: there are objects that
+// only the daemon can finish and release.
 var ErrStillNeeded = errors.New("the daemon or its custom resource definitions are still needed by")
 
 // ErrOtherCluster says that a subnet or security group carries the discovery tag
@@ -29,8 +29,8 @@ var ErrOtherAccessEntry = errors.New("the role has an access entry that this con
 // ErrNoAccessEntries says that the EKS cluster does not use access entries.
 var ErrNoAccessEntries = errors.New("the cluster's authentication mode is CONFIG_MAP, which does not use access entries")
 
-// ErrWrongCluster says that the cluster which the provider reaches is not the
-// one that the state is about.
+// ErrWrongCluster says that the provider reaches another cluster than the one in
+// the state.
 var ErrWrongCluster = errors.New("the provider points at another cluster than the one in the state")
 
 // ErrOtherObject says that the Kubernetes object of that name is not the one

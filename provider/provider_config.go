@@ -13,8 +13,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/region"
 )
 
-// providerModel is the provider's configuration as written. Nested attributes
-// are objects and not structs because each may be unknown as a whole.
+// providerModel is the provider's configuration as written. Nested attributes are
+// objects, not structs, because each may be unknown as a whole.
 type providerModel struct {
 	Region               types.String `tfsdk:"region"`
 	SkipRegionValidation types.Bool   `tfsdk:"skip_region_validation"`
@@ -66,8 +66,8 @@ func validateKubernetes(a map[string]attr.Value) diag.Diagnostics {
 	return diags
 }
 
-// settings are the configuration with null and unknown resolved. An empty
-// string is an attribute that is not set.
+// settings are the configuration without null and unknown values. An empty string
+// stands for an attribute that is not set.
 type settings struct {
 	region      string
 	skipRegion  bool
@@ -77,8 +77,8 @@ type settings struct {
 	eks        *eksAccess
 	kubernetes *kubernetesAccess
 
-	unknownAWS     string // first attribute that clients of AWS need and that is unknown
-	unknownCluster string // first attribute that clients of the cluster need and that is unknown
+	unknownAWS     string // first unknown attribute that the AWS clients need
+	unknownCluster string // first unknown attribute that the clients of the cluster need
 }
 
 type eksAccess struct{ clusterName string }
@@ -145,7 +145,7 @@ func (s *settings) resolveCluster(m providerModel) {
 // set tells whether a value is neither null nor unknown.
 func set(v attr.Value) bool { return v != nil && !v.IsNull() && !v.IsUnknown() }
 
-// text is the string of a value, "" where it is null, unknown or no string.
+// text is the string of a value; "" if the value is null, unknown or no string.
 func text(v attr.Value) string {
 	s, _ := v.(types.String)
 	return s.ValueString()

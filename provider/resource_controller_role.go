@@ -88,9 +88,9 @@ func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, r
 	}
 }
 
-// ModifyPlan plans the policies and the trust policy, so that the plan shows
-// them and whatever was changed behind Terraform's back shows as a difference.
-// What depends on a value that is not known yet stays unknown.
+// ModifyPlan plans the policies and the trust policy, so that the plan shows them
+// and shows a change by somebody else as a difference. An attribute that depends
+// on an unknown value stays unknown.
 func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.session == nil {
 		return

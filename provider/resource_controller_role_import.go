@@ -11,8 +11,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
-// statement is the part of a policy statement that an import reads. Actions and
-// resources are a string or a list of strings in IAM's grammar.
+// statement is the part of a policy statement that an import reads. In IAM's
+// grammar, an action or a resource is a string or a list of strings.
 type statement struct {
 	Action    oneOrMany
 	Resource  oneOrMany
@@ -48,8 +48,8 @@ func statements(document string) ([]statement, error) {
 	return policy.Statement, nil
 }
 
-// reconstruct fills an imported model with what the role's policies and trust
-// policy were made from.
+// reconstruct fills an imported model with the values from which the role's
+// policies and trust policy were made.
 func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clients, found aws.Role) error {
 	for _, arn := range found.ManagedPolicies {
 		policy, err := client.GetPolicy(ctx, arn)

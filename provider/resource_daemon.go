@@ -150,9 +150,9 @@ func choiceAttribute(description, otherwise string, of []string) schema.Attribut
 	}
 }
 
-// ModifyPlan plans the image, the region and the objects, so that the plan shows
-// what is new with another version of the provider and what was changed in the
-// cluster.
+// ModifyPlan plans the image, the region and the objects. So the plan shows what
+// another version of the provider changes, and what somebody else has changed in
+// the cluster.
 func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.session == nil {
 		return
@@ -198,7 +198,7 @@ func (m daemonModel) deploymentID() types.String {
 	return types.StringValue(m.Namespace.ValueString() + "/" + install.DefaultName)
 }
 
-// options are what the model asks to be installed.
+// options are the options of the installation that the model asks for.
 func (m daemonModel) options() install.Options {
 	return install.Options{
 		Namespace: m.Namespace.ValueString(), ServiceAccount: m.ServiceAccount.ValueString(), Image: m.Image.ValueString(),
@@ -209,7 +209,7 @@ func (m daemonModel) options() install.Options {
 	}
 }
 
-// digests is the objects attribute where everything is as declared.
+// digests is the attribute objects when every object is as declared.
 func digests(objects []*unstructured.Unstructured) types.Map {
 	out := map[string]string{}
 	for _, obj := range objects {
@@ -218,11 +218,11 @@ func digests(objects []*unstructured.Unstructured) types.Map {
 	return mapValue(out)
 }
 
-// digest identifies an object's contents by the beginning of their hash.
+// digest is the beginning of the hash of an object's content.
 func digest(obj *unstructured.Unstructured) string {
 	text, err := json.Marshal(obj.Object) // keys in order
 	if err != nil {
-		return err.Error() // cannot be: the object came out of JSON
+		return err.Error() // cannot happen: the object came out of JSON
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:6])

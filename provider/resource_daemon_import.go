@@ -14,8 +14,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
-// reconstruct fills an imported model with what the Deployment and its service
-// account were made from.
+// reconstruct fills an imported model with the values from which the Deployment and
+// its service account were made.
 func (m *daemonModel) reconstruct(ctx context.Context, c *cluster) error {
 	live, err := c.Get(ctx, deploymentRef(m.Namespace.ValueString()))
 	if err != nil {

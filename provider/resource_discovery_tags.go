@@ -24,8 +24,8 @@ import (
 
 const (
 	discoveryTagsTimeout = 5 * time.Minute
-	// planCheckTimeout bounds the one look at AWS that a plan takes; a plan must
-	// also work where AWS cannot be reached.
+	// planCheckTimeout bounds the one AWS call of a plan. A plan must also work if AWS
+	// cannot be reached.
 	planCheckTimeout = 3 * time.Second
 )
 
@@ -51,7 +51,7 @@ func (m discoveryTagsModel) tag() (key, value string) {
 	return awsspec.TagDiscovery, cluster
 }
 
-// resourceIDs are the subnets and security groups.
+// resourceIDs are the ids of the subnets and security groups.
 func (m discoveryTagsModel) resourceIDs(ctx context.Context, diags *diag.Diagnostics) []string {
 	return append(stringsOf(ctx, m.SubnetIDs, diags), stringsOf(ctx, m.SecurityGroupIDs, diags)...)
 }
@@ -94,7 +94,7 @@ func (r *discoveryTags) Schema(ctx context.Context, _ resource.SchemaRequest, re
 	}
 }
 
-// ValidateConfig wants something to tag.
+// ValidateConfig requires at least one subnet or security group attribute.
 func (r *discoveryTags) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	config, ok := get[discoveryTagsModel](ctx, req.Config, &resp.Diagnostics)
 	if ok && config.SubnetIDs.IsNull() && config.SecurityGroupIDs.IsNull() {
@@ -103,8 +103,8 @@ func (r *discoveryTags) ValidateConfig(ctx context.Context, req resource.Validat
 	}
 }
 
-// ModifyPlan computes selector_tags, and looks whether a resource that is new
-// in the plan carries another cluster's tag already.
+// ModifyPlan computes selector_tags, and checks whether a subnet or security group
+// already has another cluster's tag.
 func (r *discoveryTags) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.session == nil {
 		return
@@ -120,8 +120,9 @@ func (r *discoveryTags) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	}
 }
 
-// lookForOtherClusters makes the plan fail on a tag of another cluster. A look
-// that fails says nothing: the apply looks again before it writes.
+// lookForOtherClusters makes the plan fail if there is a tag of another cluster. If
+// the tags cannot be read, the plan goes on: the apply checks again before it
+// writes.
 func (r *discoveryTags) lookForOtherClusters(ctx context.Context, plan discoveryTagsModel, diags *diag.Diagnostics) {
 	client, err := r.session.AWS(ctx)
 	if err != nil {

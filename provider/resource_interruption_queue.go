@@ -63,8 +63,8 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 	}
 }
 
-// ModifyPlan plans what queue and rules are to have, so that whatever was
-// changed behind Terraform's back shows as a difference.
+// ModifyPlan plans the attributes of the queue and the rules, so that the plan shows
+// a change by somebody else as a difference.
 func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.session == nil {
 		return
@@ -100,7 +100,7 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 	}
 }
 
-// wantedRules is the rules attribute of a cluster whose rules are as they are to be.
+// wantedRules is the attribute rules when every rule is as declared.
 func wantedRules(cluster string) types.Map {
 	patterns := map[string]string{}
 	for _, rule := range awsspec.EventRules(cluster) {

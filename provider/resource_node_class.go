@@ -196,7 +196,7 @@ func blockDeviceMappingsAttribute() schema.Attribute {
 	}
 }
 
-// ValidateConfig checks what is known with the EC2NodeClass's definition.
+// ValidateConfig checks the known values against the EC2NodeClass's definition.
 func (r *nodeClass) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	config, ok := get[nodeClassModel](ctx, req.Config, &resp.Diagnostics)
 	if !ok {
@@ -209,7 +209,7 @@ func (r *nodeClass) ValidateConfig(ctx context.Context, req resource.ValidateCon
 	resp.Diagnostics.Append(r.definitions.check(ctx, awsv1.EC2NodeClassKind, &spec, req.Config.Raw)...)
 }
 
-// ModifyPlan computes tags_all. A default tag of the provider may be one that a
+// ModifyPlan computes tags_all, and refuses a default tag of the provider that a
 // node class cannot have.
 func (r *nodeClass) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.session == nil {

@@ -139,8 +139,8 @@ func disruptionAttribute() schema.Attribute {
 	}
 }
 
-// ValidateConfig checks what is known with the NodePool's definition, and looks
-// for requirements that leave no value.
+// ValidateConfig checks the known values against the NodePool's definition, and
+// looks for requirements that leave no value.
 func (r *nodePool) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	config, ok := get[nodePoolModel](ctx, req.Config, &resp.Diagnostics)
 	if !ok {

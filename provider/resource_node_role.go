@@ -12,8 +12,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
-// nodeAccessEntryType is the kind of access entry that lets an instance join as
-// a Linux node.
+// nodeAccessEntryType is the type of access entry that lets an instance join as a
+// Linux node.
 const nodeAccessEntryType = "EC2_LINUX"
 
 type nodeRole struct{ base }
@@ -63,9 +63,9 @@ func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 	}
 }
 
-// ModifyPlan plans what the role is to have, so that whatever was changed
-// behind Terraform's back shows as a difference. Where the region is not known
-// the last known values stay.
+// ModifyPlan plans the attributes of the role, so that the plan shows a change by
+// somebody else as a difference. If the region is not known, the last known values
+// stay.
 func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.session == nil {
 		return
@@ -98,8 +98,8 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	set("access_entry_arn", plan.AccessEntryARN)
 }
 
-// keepOrCreate plans a computed value: what there is, or unknown where it has
-// to be made (again).
+// keepOrCreate plans a computed value: the value of the state, or unknown if the
+// object has to be made (again).
 func keepOrCreate(prior types.String) types.String {
 	if prior.ValueString() == "" {
 		return types.StringUnknown()
