@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -120,7 +121,7 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		documents := plan.documents(region)
 		for name, document := range documents {
 			if err := awsspec.CheckPolicySize(name, document); err != nil {
-				resp.Diagnostics.AddAttributeError(path.Root("policies"), "Policy too large", err.Error())
+				resp.Diagnostics.AddAttributeError(path.Root("policies"), "Policy too large", fmt.Sprintf("karpenter_controller_role %q: %v.", importID(plan), err))
 			}
 		}
 		set("policies", keepSpelling(prior.Policies, documents))
