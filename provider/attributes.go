@@ -16,7 +16,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
-// computedString is a value that the cloud gives once and that then stays.
+// computedString is a value that AWS gives once and that does not change.
 func computedString(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Computed: true, MarkdownDescription: description,
@@ -24,7 +24,7 @@ func computedString(description string) schema.StringAttribute {
 	}
 }
 
-// clusterNameAttribute names the EKS cluster; another cluster is another object.
+// clusterNameAttribute names the EKS cluster. Another name needs another object.
 func clusterNameAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Required: true, MarkdownDescription: "Name of the EKS cluster.",
@@ -45,13 +45,13 @@ func iamPathAttribute(of string) schema.StringAttribute {
 func permissionsBoundaryAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional:            true,
-		MarkdownDescription: "ARN of the policy that bounds what the role may do.",
+		MarkdownDescription: "ARN of the IAM policy that is the permissions boundary of the role.",
 		Validators:          []validator.String{validate.ARN("iam", "policy/")},
 	}
 }
 
-// nameAttribute is a name that by default is made from the cluster's name;
-// check says what is wrong with a name.
+// nameAttribute is a name whose default is built from the cluster's name. check
+// says what is wrong with a name.
 func nameAttribute(of, defaultText string, fromCluster func(cluster string) string, check func(string) error) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true,
@@ -61,24 +61,27 @@ func nameAttribute(of, defaultText string, fromCluster func(cluster string) stri
 	}
 }
 
-// prefixed makes a name of the prefix and the cluster's name.
+// prefixed builds a name from the prefix and the cluster's name.
 func prefixed(prefix string) func(string) string {
 	return func(cluster string) string { return prefix + cluster }
 }
 
-// clusterName plans a name that is not configured from that of the cluster.
+// clusterName plans a name that is not configured: the name is built from the
+// cluster's.
 type clusterName struct {
 	fromCluster func(cluster string) string
 	check       func(string) error
 }
 
 // Description says what is planned.
-func (m clusterName) Description(context.Context) string { return "made from cluster_name" }
+func (m clusterName) Description(context.Context) string {
+	return "the default is built from cluster_name"
+}
 
 // MarkdownDescription says what is planned.
 func (m clusterName) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
 
-// PlanModifyString sets the default where the cluster's name is known.
+// PlanModifyString sets the default if the cluster's name is known.
 func (m clusterName) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
 	if !req.ConfigValue.IsNull() {
 		return
@@ -91,13 +94,15 @@ func (m clusterName) PlanModifyString(ctx context.Context, req planmodifier.Stri
 	}
 	name := m.fromCluster(cluster.ValueString())
 	if err := m.check(name); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Default name not usable", fmt.Sprintf("The default %v: set %s.", err, req.Path))
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid default name", fmt.Sprintf(
+			"%s: %v. This default name is built from cluster_name. To use another name, set %s.", req.Path, err, req.Path))
 		return
 	}
 	resp.PlanValue = types.StringValue(name)
 }
 
-// objectNameAttribute names a Kubernetes object; another name is another object.
+// objectNameAttribute names a Kubernetes object. Another name needs another
+// object.
 func objectNameAttribute(kind string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Required: true, MarkdownDescription: "Name of the " + kind + ".",

@@ -30,7 +30,8 @@ func (c *cloud) hcl(config string, args ...any) string {
 		fmt.Sprintf(config, args...)
 }
 
-// meddle fails the test if what was done behind Terraform's back did not work.
+// meddle wraps a change that Terraform does not know of. If the change fails, the
+// test fails.
 func meddle(t *testing.T, do func() error) func() {
 	t.Helper()
 	return func() {
@@ -233,7 +234,7 @@ resource "karpenter_controller_role" "this" {
 }
 
 // TestAccProvider_ConfiguredByWhatTheSameApplyMakes plans while the provider's
-// region is unknown, and applies once it is known.
+// region is unknown, and applies when the region is known.
 func TestAccProvider_ConfiguredByWhatTheSameApplyMakes(t *testing.T) {
 	for _, cli := range clis(t) {
 		t.Run(cli.name, func(t *testing.T) {

@@ -16,7 +16,7 @@ const (
 	testIssuer  = "oidc.eks.us-west-2.amazonaws.com/id/LAB"
 )
 
-// cloud is a simulated AWS with clients of our own, to look and to meddle.
+// cloud is a simulated AWS, with clients for the tests to read and change it.
 type cloud struct {
 	*awssim.Cloud
 	clients *aws.Clients

@@ -18,17 +18,18 @@ import (
 )
 
 // base is what every resource has: its type name, the attributes that identify
-// one of them, and the provider's session.
+// an object of the type, and the provider's session.
 type base struct {
 	kind    string   // type name without the provider's, e.g. node_role
-	keys    []string // attributes that imports and identity name it by
+	keys    []string // attributes that identify an object, for imports and the identity
 	session *session
 }
 
 // identified is a model that knows the values of its resource's keys, in order.
 type identified interface{ ids() []string }
 
-// importID is what a user imports the object by: the keys' values with commas.
+// importID is the id by which a user imports the object: the values of the keys,
+// joined by commas.
 func importID(m identified) string { return strings.Join(m.ids(), ",") }
 
 // Metadata gives the type name.
@@ -41,7 +42,7 @@ func (b *base) Configure(_ context.Context, req resource.ConfigureRequest, _ *re
 	b.session, _ = req.ProviderData.(*session)
 }
 
-// IdentitySchema has the keys.
+// IdentitySchema has the keys as attributes.
 func (b *base) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	attributes := map[string]identityschema.Attribute{}
 	for _, key := range b.keys {
@@ -62,7 +63,7 @@ func (b *base) ImportState(ctx context.Context, req resource.ImportStateRequest,
 	}
 	if len(values) != len(b.keys) || slices.Contains(values, "") {
 		resp.Diagnostics.AddError("Invalid import id",
-			fmt.Sprintf("A karpenter_%s is imported by %q; %q is not of that form.", b.kind, strings.Join(b.keys, ","), req.ID))
+			fmt.Sprintf("karpenter_%s: the import id %q does not have the form %q. Write a value for each part of the form.", b.kind, req.ID, strings.Join(b.keys, ",")))
 		return
 	}
 	for i, key := range b.keys {
@@ -70,15 +71,15 @@ func (b *base) ImportState(ctx context.Context, req resource.ImportStateRequest,
 	}
 }
 
-// save writes the model as state together with the identity. It is called on
-// every path on which something exists, failures included.
+// save writes the model as state, together with the identity. Every path on which
+// something exists calls it, failures too.
 func (b *base) save(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics, model identified) {
 	diags.Append(state.Set(ctx, model)...)
 	b.identify(ctx, identity, diags, model)
 }
 
-// identify writes the identity. The framework wants one after every read, also
-// where the state is gone, and Terraform before 1.12 keeps none.
+// identify writes the identity. The framework wants an identity after every read,
+// even if the read removes the state. Terraform before 1.12 keeps no identity.
 func (b *base) identify(ctx context.Context, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics, model identified) {
 	if identity == nil {
 		return
@@ -88,7 +89,7 @@ func (b *base) identify(ctx context.Context, identity *tfsdk.ResourceIdentity, d
 	}
 }
 
-// forget ends a read that found nothing of the resource.
+// forget ends a read that found nothing that the resource made.
 func (b *base) forget(ctx context.Context, resp *resource.ReadResponse, model identified) {
 	b.identify(ctx, resp.Identity, &resp.Diagnostics, model)
 	resp.State.RemoveResource(ctx)
@@ -99,7 +100,7 @@ type getter interface {
 	Get(ctx context.Context, target any) diag.Diagnostics
 }
 
-// get reads a model; ok is false when that failed.
+// get reads a model. ok is false if the read failed.
 func get[T any](ctx context.Context, from getter, diags *diag.Diagnostics) (model T, ok bool) {
 	d := from.Get(ctx, &model)
 	diags.Append(d...)
@@ -129,8 +130,8 @@ func shortDuration(d time.Duration) string {
 // operation is one of the methods of timeouts.Value.
 type operation func(ctx context.Context, fallback time.Duration) (time.Duration, diag.Diagnostics)
 
-// bounded gives a context that ends with the operation's timeout. (The timeouts
-// attribute is only a number; nothing else enforces it.)
+// bounded gives a context that ends with the operation's timeout. The timeouts
+// attribute is only a number: the framework does not enforce it.
 func bounded(ctx context.Context, diags *diag.Diagnostics, op operation, fallback time.Duration) (context.Context, context.CancelFunc) {
 	d, ds := op(ctx, fallback)
 	diags.Append(ds...)
@@ -147,7 +148,7 @@ func known(values ...attr.Value) bool {
 	return true
 }
 
-// planAndState reads both sides of an update.
+// planAndState reads the plan and the prior state of an update.
 func planAndState[T any](ctx context.Context, req resource.UpdateRequest, diags *diag.Diagnostics) (plan, prior T, ok bool) {
 	plan, okPlan := get[T](ctx, req.Plan, diags)
 	prior, okState := get[T](ctx, req.State, diags)

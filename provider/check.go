@@ -16,8 +16,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/definition"
 )
 
-// definitions compiles the API's definitions on first use. Compiling one takes
-// some tens of milliseconds, so a provider keeps them.
+// definitions compiles the custom resource definitions on first use, and keeps
+// them: to compile one takes some tens of milliseconds.
 type definitions struct {
 	compiled map[string]*memo[*definition.Definition] // by kind
 }
@@ -37,25 +37,26 @@ func (d *definitions) of(kind string) (*definition.Definition, error) {
 	})
 }
 
-// check gives what the API server would object to in the spec, and the further
-// objections given, at the attributes concerned. An objection that an unknown
-// value may be the cause of is left to the API server.
+// check returns the objections that the API server would have to the spec, and
+// the further objections, each at its attribute. If an unknown value may be the
+// cause of an objection, the objection is left to the API server.
 func (d *definitions) check(ctx context.Context, kind string, spec any, config tftypes.Value, further ...*field.Error) diag.Diagnostics {
 	var diags diag.Diagnostics
+	defect := func(err error) diag.Diagnostics {
+		diags.AddError("Cannot check the configuration", fmt.Sprintf("The check of the %s failed: %v. This is a defect of the provider: please report it.", kind, err))
+		return diags
+	}
 	rules, err := d.of(kind)
 	if err != nil {
-		diags.AddError("Cannot check the configuration", err.Error())
-		return diags
+		return defect(err)
 	}
 	unknown, err := definition.Unknown(config)
 	if err != nil {
-		diags.AddError("Cannot check the configuration", err.Error())
-		return diags
+		return defect(err)
 	}
 	objections, err := rules.Validate(ctx, spec)
 	if err != nil {
-		diags.AddError("Cannot check the configuration", err.Error())
-		return diags
+		return defect(err)
 	}
 	rename := strings.NewReplacer(
 		"spec.template.spec.nodeClassRef.name", "node_class", "spec.template.spec.", "", "spec.template.metadata.", "", "spec.", "")
@@ -71,7 +72,8 @@ func (d *definitions) check(ctx context.Context, kind string, spec any, config t
 	return diags
 }
 
-// words is an objection without what only repeats the type of the field.
+// words is the text of an objection. A bad value that only names the type of the
+// field is left out.
 func words(e *field.Error) string {
 	switch e.BadValue {
 	case "object", "array", "map", "string", "integer":
@@ -82,8 +84,8 @@ func words(e *field.Error) string {
 	return strings.TrimSuffix(e.ErrorBody(), ".")
 }
 
-// contradictions names the requirement with which no value is left for a key,
-// and the ones (or the label) that it contradicts.
+// contradictions names the first requirement that leaves no value for its key, and
+// the requirements (or the label) that it contradicts.
 func contradictions(spec v1.NodePoolSpec) diag.Diagnostics {
 	var diags diag.Diagnostics
 	type source struct {
@@ -109,7 +111,7 @@ func contradictions(spec v1.NodePoolSpec) diag.Diagnostics {
 		both := before.requirement.Intersect(r)
 		if both.Contradicts() {
 			diags.AddAttributeError(here, "Contradictory requirements", fmt.Sprintf(
-				"%s (%s) and %s (%s) leave no value for label %s: no node could ever be launched. Correct or remove one of them.",
+				"%s (%s) and %s (%s) leave no value for label %s, so no node can be launched. Correct or remove one of them.",
 				here, r, strings.Join(before.from, ", "), before.requirement, required.Key))
 			return diags
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
-// cluster is the Kubernetes API of the one cluster that the provider declares.
+// cluster is the Kubernetes API of the one cluster that the provider points at.
 type cluster struct {
 	*kube.Applier
 	dynamic   dynamic.Interface
@@ -24,12 +24,12 @@ type cluster struct {
 	identity  memo[string]
 }
 
-// clusterQPS bounds the requests a second. client-go's 5 would make a destroy,
-// which looks at every kind in the namespace, a matter of minutes.
+// clusterQPS bounds the requests per second. A destroy looks at every kind in the
+// namespace: with client-go's default of 5, it would take minutes.
 const clusterQPS = 50
 
-// madeCluster is the name of the cluster among what was made: the UID of its
-// namespace kube-system, which tells it from every other cluster.
+// madeCluster is the key of the cluster in made. The value is the UID of the
+// namespace kube-system, which differs from cluster to cluster.
 const madeCluster = "cluster"
 
 // uid is the UID of kube-system.
@@ -44,8 +44,8 @@ func (c *cluster) uid(ctx context.Context) (string, error) {
 	})
 }
 
-// clusterOf gives the cluster's API where it is the cluster that own is about;
-// where own does not tell yet, it does from now on. ErrWrongCluster.
+// clusterOf gives the cluster's API if the cluster is the one in own. If own has
+// no cluster yet, clusterOf notes this one. ErrWrongCluster.
 func (b *base) clusterOf(ctx context.Context, own made) (*cluster, error) {
 	c, err := b.session.Cluster(ctx)
 	if err != nil {
@@ -56,13 +56,14 @@ func (b *base) clusterOf(ctx context.Context, own made) (*cluster, error) {
 		return nil, err
 	}
 	if known, has := own[madeCluster]; has && known != uid {
-		return nil, fmt.Errorf("%w: namespace kube-system has UID %s here and %s there", ErrWrongCluster, uid, known)
+		return nil, fmt.Errorf("%w: the UID of namespace kube-system is %s in this cluster and %s in the state", ErrWrongCluster, uid, known)
 	}
 	own[madeCluster] = uid
 	return c, nil
 }
 
-// myCluster is mine for what is in a cluster. ErrUnproven, ErrWrongCluster.
+// myCluster does for objects in a cluster what mine does for AWS. ErrUnproven,
+// ErrWrongCluster.
 func (b *base) myCluster(ctx context.Context, private privateReader, diags *diag.Diagnostics) (*cluster, made, error) {
 	own, recorded := readMade(ctx, private, diags)
 	if !recorded {
@@ -72,9 +73,9 @@ func (b *base) myCluster(ctx context.Context, private privateReader, diags *diag
 	return c, own, err
 }
 
-// Cluster gives the cluster's API. ErrNoCluster where none is configured,
-// ErrConfigUnknown while the configuration has unknown values. Only an eks
-// configuration dials: it asks for the cluster's endpoint.
+// Cluster gives the cluster's API. ErrNoCluster if none is configured,
+// ErrConfigUnknown while the configuration has unknown values. Only with eks does
+// it dial: it asks EKS for the cluster's endpoint.
 func (s *session) Cluster(ctx context.Context) (*cluster, error) {
 	if s.unknownCluster != "" {
 		return nil, fmt.Errorf("%w: %s", ErrConfigUnknown, s.unknownCluster)
@@ -122,11 +123,11 @@ func newCluster(config *rest.Config) (*cluster, error) {
 	}
 	dynamicClient, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("kubernetes client make: %w", err)
+		return nil, fmt.Errorf("kubernetes client create: %w", err)
 	}
 	discoveryClient, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("kubernetes client make: %w", err)
+		return nil, fmt.Errorf("kubernetes client create: %w", err)
 	}
 	return &cluster{Applier: applier, dynamic: dynamicClient, discovery: discoveryClient}, nil
 }
@@ -140,9 +141,9 @@ func (c *cluster) checkVersion() error {
 	return install.CheckKubernetesVersion(version.GitVersion)
 }
 
-// unset removes fields of a cluster-scoped object whoever owns them: apply
-// removes only what we own. The patch names the object's UID, and the API server
-// refuses it for another one.
+// unset removes fields of a cluster-scoped object, whoever owns the fields: an
+// apply removes only fields that we own. The patch has the object's UID, so the
+// API server refuses it for another object of that name.
 func (c *cluster) unset(ctx context.Context, resource schema.GroupVersionResource, name string, mergePatch []byte) error {
 	_, err := c.dynamic.Resource(resource).Patch(ctx, name, apitypes.MergePatchType, mergePatch, metav1.PatchOptions{FieldManager: kube.FieldManager})
 	if err != nil {

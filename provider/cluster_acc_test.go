@@ -30,7 +30,7 @@ import (
 
 func notInCluster(err error) bool { return errors.Is(err, kube.ErrNotFound) }
 
-// infrastructure is what daemon, class and pool rest on.
+// infrastructure has the AWS resources that daemon, class and pool need.
 const infrastructure = `
 provider "karpenter" {
   region = "us-west-2"
@@ -137,9 +137,9 @@ func TestAccDaemon(t *testing.T) {
 				},
 				resource.TestStep{Config: configure("  replicas = 1\n  log_level = \"debug\"\n  preference_policy = \"Ignore\"\n  min_values_policy = \"BestEffort\"\n  scheduler_config = \"podTopologySpread: {}\"\n  labels = { team = \"platform\" }"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
 				resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: "karpenter", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "id"},
-				resource.TestStep{ // what only the daemon can end keeps it
+				resource.TestStep{ // an object that only the daemon can finish keeps the daemon
 					PreConfig: meddle(t, l.strayClass),
-					Config:    configure(""), Destroy: true, ExpectError: regexp.MustCompile(`(?s)EC2NodeClass.*stray.*Destroy\s+those\s+first`),
+					Config:    configure(""), Destroy: true, ExpectError: regexp.MustCompile(`(?s)EC2NodeClass.*stray.*Delete\s+these\s+objects\s+first`),
 				},
 				resource.TestStep{
 					PreConfig: meddle(t, func() error { return l.kube.Delete(t.Context(), l.stray(), "") }),
@@ -154,7 +154,7 @@ func (l *theLab) stray() kube.Ref {
 	return kube.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "karpenter.k8s.aws", Version: "v1", Kind: "EC2NodeClass"}, Name: "stray"}
 }
 
-// strayClass makes a node class that no configuration knows.
+// strayClass makes a node class that is in no configuration.
 func (l *theLab) strayClass() error {
 	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"instanceProfile":            "nodes",
@@ -211,7 +211,7 @@ func TestAccNodeClassAndPool(t *testing.T) {
 					}),
 					Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate),
 				},
-				resource.TestStep{ // fields that were not there at all
+				resource.TestStep{ // fields that the configuration does not have
 					PreConfig: meddle(t, func() error {
 						return errors.Join(
 							l.patch(nodeClasses, "", "default", `{"spec":{"detailedMonitoring":true,"tags":{"theirs":"1"}}}`),
@@ -229,7 +229,7 @@ func TestAccNodeClassAndPool(t *testing.T) {
 					ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"limits", "termination_grace_period", "disruption"},
 				},
 				resource.TestStep{Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate)}, // removed again
-				resource.TestStep{ // a node is there when everything is destroyed
+				resource.TestStep{ // there is a node when everything is destroyed
 					Config: configure("", ""),
 					Check:  func(*terraform.State) error { return l.launch(t) },
 				},
@@ -264,7 +264,7 @@ func (l *theLab) launch(t *testing.T) error {
 	return err
 }
 
-// nothingRuns fails while an instance of the daemon's is alive.
+// nothingRuns fails while an instance that the daemon launched is alive.
 func (l *theLab) nothingRuns() error {
 	for _, i := range l.Cloud.EC2.Instances() {
 		if i.Tags["karpenter.sh/nodepool"] != "" && i.State != ec2sim.StateTerminated && i.State != ec2sim.StateShuttingDown {
@@ -326,8 +326,8 @@ resource "karpenter_daemon" "this" {
 	)
 }
 
-// quickstart is the example without its terraform block: the provider under test
-// comes from the test.
+// quickstart is the example without its terraform block: the test gives the provider
+// itself.
 func quickstart(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob("../examples/quickstart/*.tf")

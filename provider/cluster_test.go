@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// apiServer answers /version with the version given, knows the namespace
-// kube-system, and says 404 to all else.
+// apiServer answers /version with the given version, has the namespace kube-system,
+// and answers 404 to everything else.
 func apiServer(t *testing.T, minor int) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
-// What is being done, in diagnostics.
+// The operations, as diagnostics name them.
 const (
 	verbCreate = "create"
 	verbRead   = "read"
@@ -24,8 +24,7 @@ const (
 	verbDelete = "delete"
 )
 
-// fail adds one error: what was being done to which object, what is wrong, and
-// the remedy.
+// fail adds one error: the operation, the object, what is wrong, and the remedy.
 func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err error) {
 	id := importID(m)
 	detail := fmt.Sprintf("karpenter_%s %q: %s.", b.kind, id, strings.TrimSuffix(err.Error(), "."))
@@ -43,54 +42,56 @@ func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err erro
 func (b *base) remedy(id string, err error) string {
 	switch {
 	case errors.Is(err, ErrConfigUnknown):
-		return "The provider's configuration depends on something that does not exist yet. Apply that first, or let Terraform create both in one apply."
+		return "The provider's configuration uses a value that is known only after apply. First apply the resource that gives the value, or create both in one apply."
 	case errors.Is(err, ErrOtherCluster):
-		return "Set shared = true to give every cluster a key of its own, or take the resource out of the configuration."
+		return "Set shared = true, so that each cluster has its own tag key, or remove the subnet or security group from karpenter_discovery_tags."
 	case errors.Is(err, ErrUnproven):
-		return "Refresh first (terraform apply -refresh-only): that takes over what is there now. If it is not yours, remove the resource from the state instead: terraform state rm."
+		return "If the existing object belongs to this configuration, run terraform apply -refresh-only, which records it in the state. Otherwise remove the resource from the state with terraform state rm."
 	case errors.Is(err, ErrWrongCluster):
-		return "Nothing was read or changed. Correct eks.cluster_name or kubernetes of the provider. If the cluster was made anew, what was in it went with it: terraform state rm removes it from the state."
+		return "Nothing was read or changed. Correct eks.cluster_name or kubernetes in the provider's configuration. If the cluster was deleted and created again, its objects are gone: remove the resource from the state with terraform state rm."
 	case errors.Is(err, ErrOtherAccessEntry):
-		return "EKS binds an access entry to the one role that it was made for: one that was there before, or of another type than EC2_LINUX, does not let these nodes in. If nobody needs it, remove it (aws eks delete-access-entry) and apply again."
+		return "An access entry that is older than the role, or whose type is not EC2_LINUX, does not let the nodes join the cluster: EKS binds an access entry to the unique id of its role. If nobody needs this access entry, delete it (aws eks delete-access-entry), then apply again."
 	case errors.Is(err, ErrNoAccessEntries):
-		return "Change the cluster's authentication mode to API_AND_CONFIG_MAP or API (aws eks update-cluster-config --access-config authenticationMode=API_AND_CONFIG_MAP), then apply again."
+		return "Change the cluster's authentication mode to API_AND_CONFIG_MAP or API (aws eks update-cluster-config --name CLUSTER --access-config authenticationMode=API_AND_CONFIG_MAP), then apply again."
 	case errors.Is(err, aws.ErrReplaced), errors.Is(err, ErrOtherObject):
 		return b.otherInPlace(id)
 	case errors.Is(err, aws.ErrConflict), errors.Is(err, kube.ErrExists):
-		return "It was left as it is. Remove it, choose another name, or adopt what is there:\n\n" + b.importBlock(id)
+		return "The existing object was not changed. Delete it, choose another name, or import it:\n\n" + b.importBlock(id)
 	case errors.Is(err, ErrStillNeeded):
-		return "Destroy those first, while the daemon runs, so that their nodes are drained and their instances end: destroy what declares them, or kubectl delete them. For karpenter_node_class set daemon = karpenter_daemon.NAME.id, and for karpenter_node_pool node_class = karpenter_node_class.NAME.name; Terraform then keeps to that order."
+		return "Delete these objects first, while the daemon runs: it drains their nodes and terminates their instances. Destroy the resources that declare the objects, or use kubectl delete. " +
+			"Terraform destroys in the right order if karpenter_node_class has daemon = karpenter_daemon.NAME.id and karpenter_node_pool has node_class = karpenter_node_class.NAME.name."
 	case errors.As(err, new(*kube.ConflictError)):
-		return "Another tool manages those fields. Have it let go of them, or import the object."
+		return "Another tool manages these fields. Remove them from that tool's configuration, or import the object."
 	case errors.Is(err, aws.ErrUnauthorized):
-		return "Allow that action to the identity that runs Terraform."
+		return "Allow that action for the AWS identity that runs Terraform."
 	case errors.Is(err, aws.ErrCredentials):
-		return "Check the AWS credentials: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and that they have not expired."
+		return "Check the AWS credentials: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Check also that they have not expired."
 	case errors.Is(err, aws.ErrUnreachable):
 		return "Check the provider's region and endpoints, and the network."
 	case errors.Is(err, aws.ErrThrottled):
-		return "AWS limits how often this account may call. Apply again in a minute."
+		return "AWS limits the rate of this account's requests. Apply again in a minute."
 	case errors.Is(err, aws.ErrInUse):
-		return "Remove what still uses it, then destroy again."
+		return "Remove the object that still uses it, then destroy again."
 	case apierrors.IsUnauthorized(err):
-		return "The API server does not know the provider's identity. With eks, give that IAM identity an access entry in the cluster; with kubernetes, check token or client certificate."
+		return "The API server does not accept the provider's identity. If the provider has eks, create an access entry for its IAM identity in the cluster. If the provider has kubernetes, check its token or client certificate."
 	case apierrors.IsForbidden(err):
-		return "Allow it to the provider's identity: on EKS with the access policy AmazonEKSClusterAdminPolicy, else with RBAC."
+		return "Allow the request for the provider's identity: on EKS with the access policy AmazonEKSClusterAdminPolicy, on other clusters with RBAC."
 	case errors.As(err, new(*net.OpError)), errors.As(err, new(x509.UnknownAuthorityError)):
-		return "Check the address and the certificate authority of the API server in the provider's configuration, and that it can be reached from here."
+		return "Check the address and the certificate authority of the API server in the provider's configuration. Check also that the API server can be reached from this machine."
 	case errors.Is(err, kube.ErrKindNotServed):
-		return "Install the definitions first: declare a karpenter_daemon, and set daemon = karpenter_daemon.NAME.id in the karpenter_node_class."
+		return "Install the custom resource definitions first: declare a karpenter_daemon, and set daemon = karpenter_daemon.NAME.id in the karpenter_node_class."
 	case errors.Is(err, aws.ErrNotFound):
-		return "Check the name or id, and the provider's region. If the cluster is gone for good, so is what was in it: remove its resources from the state."
+		return "Check the name or id, and the provider's region. If the cluster was deleted, its objects are gone: remove their resources from the state with terraform state rm."
 	case errors.Is(err, context.DeadlineExceeded):
-		return "Give it longer with the timeouts attribute, if it was on its way."
+		return "If the operation only needs more time, raise its limit in the timeouts attribute."
 	}
 	return ""
 }
 
-// otherInPlace is the remedy where something stands in place of what was made.
+// otherInPlace is the remedy where another object stands in place of the one that
+// was made.
 func (b *base) otherInPlace(id string) string {
-	return "It was left as it is. Remove it and apply again. To adopt what is there instead, take the resource out of the state first (terraform state rm), then import it:\n\n" + b.importBlock(id)
+	return "The existing object was not changed. Delete it, then apply again. To keep it instead, remove the resource from the state (terraform state rm), then import the existing object:\n\n" + b.importBlock(id)
 }
 
 // importBlock is the configuration that adopts the object.
@@ -98,9 +99,9 @@ func (b *base) importBlock(id string) string {
 	return fmt.Sprintf("  import {\n    to = karpenter_%s.NAME\n    id = %q\n  }", b.kind, id)
 }
 
-// unread ends a read for which no client could be made. Where the provider's
-// configuration is not known yet the prior state stays: a cluster that is about
-// to be replaced must not make its contents unreadable.
+// unread ends a read for which no client could be made. While the provider's
+// configuration is not known yet, the prior state stays: a plan that replaces the
+// cluster must still be able to read the resources in it.
 func (b *base) unread(ctx context.Context, resp *resource.ReadResponse, prior identified, err error) {
 	if !errors.Is(err, ErrConfigUnknown) {
 		b.fail(&resp.Diagnostics, verbRead, prior, err)
@@ -108,5 +109,5 @@ func (b *base) unread(ctx context.Context, resp *resource.ReadResponse, prior id
 	}
 	b.identify(ctx, resp.Identity, &resp.Diagnostics, prior)
 	resp.Diagnostics.AddWarning(fmt.Sprintf("karpenter_%s was not refreshed", b.kind),
-		fmt.Sprintf("The %v. The last known state is used until it is.", err))
+		fmt.Sprintf("karpenter_%s %q: the %v. The resource keeps its last known state until the configuration is known.", b.kind, importID(prior), err))
 }

@@ -5,20 +5,20 @@
 //
 // Invariants:
 //   - Configure never dials. Clients are built when a resource first needs
-//     them; a configuration that is still unknown gives ErrConfigUnknown, on
-//     which Read keeps the prior state with a warning and plans go on offline.
-//   - A plan needs no network. What can be computed (names, ARNs where the
-//     account is known, policy documents, manifests) is computed; live checks
-//     are made only where the cloud answers.
-//   - What a resource has made or imported is noted, with an identity, in its
-//     private state (made.go). Nothing else is changed or deleted.
-//   - A create that fails takes back what it made and leaves no state; one whose
-//     wait runs out is a warning, and the next apply waits on (ready.go).
-//   - Null and unknown are resolved here, in plan modifiers and in
-//     provider/internal, never below.
+//     them. While the configuration is unknown they give ErrConfigUnknown: Read
+//     then keeps the prior state with a warning, and plans go on offline.
+//   - A plan needs no network. It computes names, ARNs whose account is known,
+//     policy documents and manifests. Live checks are made only if AWS answers.
+//   - The private state of a resource notes what the resource has made or
+//     imported, with an identity (made.go). Nothing else is changed or deleted.
+//   - A create that fails removes what it made and leaves no state. A create
+//     whose wait runs out ends with a warning, and the next apply continues to
+//     wait (ready.go).
+//   - Null and unknown values are resolved here, in plan modifiers and in
+//     provider/internal. The packages below never see them.
 //
-// Files: provider_*.go is the provider's own configuration; each resource is
-// resource_<name>.go, where it is large with its operations in
-// resource_<name>_crud.go and what an import reads back in
+// Files: provider_*.go has the provider's own configuration. Each resource is in
+// resource_<name>.go. A large resource has its operations in
+// resource_<name>_crud.go, and what an import reconstructs in
 // resource_<name>_import.go.
 package provider

@@ -18,9 +18,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
-// TestAccForeign_IsNeverChangedOrDeleted has something of somebody else's in the
-// way of every resource: first there, or put there in place of the resource's
-// own. Two applies fail, and after the destroy it is as it was.
+// TestAccForeign_IsNeverChangedOrDeleted puts an object of somebody else in the way
+// of every resource: before the create, or in place of the resource's own object.
+// Two applies fail, and after the destroy the object is unchanged.
 func TestAccForeign_IsNeverChangedOrDeleted(t *testing.T) {
 	for _, cli := range clis(t) {
 		for name, f := range foreigners() {
@@ -90,8 +90,8 @@ func (f foreign) play(t *testing.T, cli cli, put func(context.Context, *cloud) e
 	}, steps...)
 }
 
-// TestAccForeign_TagIsLeftBehind adopts a discovery tag that somebody put on, and
-// refuses one of another cluster.
+// TestAccForeign_TagIsLeftBehind uses a discovery tag that somebody else added, and
+// refuses a tag of another cluster. The destroy leaves both.
 func TestAccForeign_TagIsLeftBehind(t *testing.T) {
 	for _, cli := range clis(t) {
 		t.Run(cli.name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestAccForeign_TagIsLeftBehind(t *testing.T) {
 			},
 				resource.TestStep{Config: config(others), ExpectError: regexp.MustCompile(`(?s)karpenter.sh/discovery = "other"`)},
 				resource.TestStep{Config: config(theirs)},
-				resource.TestStep{ // taken off and put on again by somebody else: not ours any more
+				resource.TestStep{ // somebody removes the tag and adds it again: it is no longer ours
 					PreConfig: meddle(t, func() error {
 						return cloud.clients.DeleteNetworkTag(t.Context(), awsspec.TagDiscovery, testCluster, again)
 					}),

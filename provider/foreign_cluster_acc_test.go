@@ -63,7 +63,7 @@ func (s somebody) get(gvr schema.GroupVersionResource, namespace, name string) *
 	return obj
 }
 
-// look is the object as text, without what its controllers write.
+// look is the object as text, without the fields that controllers write.
 func (s somebody) look(gvr schema.GroupVersionResource, namespace, name string) string {
 	s.t.Helper()
 	obj := s.get(gvr, namespace, name)
@@ -77,7 +77,7 @@ func (s somebody) look(gvr schema.GroupVersionResource, namespace, name string) 
 	return string(text)
 }
 
-// remove deletes the object and what holds it.
+// remove deletes the object and its finalizers.
 func (s somebody) remove(gvr schema.GroupVersionResource, namespace, name string) error {
 	client := s.client.Resource(gvr).Namespace(namespace)
 	if err := client.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
@@ -96,7 +96,7 @@ func (s somebody) remove(gvr schema.GroupVersionResource, namespace, name string
 	}
 }
 
-// unchanged fails unless the object is as it was.
+// unchanged fails if the object has changed.
 func (s somebody) unchanged(before string, gvr schema.GroupVersionResource, namespace, name string) error {
 	if after := s.look(gvr, namespace, name); after != before {
 		return fmt.Errorf("what somebody else made is not as it was: %s", cmp.Diff(before, after))
@@ -104,9 +104,9 @@ func (s somebody) unchanged(before string, gvr schema.GroupVersionResource, name
 	return nil
 }
 
-// TestAccForeign_ObjectsOfTheDaemon has a service account and a definition of
-// somebody else's in the daemon's way: two applies fail and leave nothing, and
-// the destroy leaves them as they were, the namespace too.
+// TestAccForeign_ObjectsOfTheDaemon puts a namespace and a service account of
+// somebody else in the daemon's way. Two applies fail and leave nothing. The destroy
+// does not change the two objects.
 func TestAccForeign_ObjectsOfTheDaemon(t *testing.T) {
 	for _, cli := range clis(t) {
 		t.Run(cli.name, func(t *testing.T) {
@@ -146,8 +146,8 @@ func TestAccForeign_ObjectsOfTheDaemon(t *testing.T) {
 
 func notFound(err error) bool { return apierrors.IsNotFound(err) }
 
-// removeNamespace removes it with all that is in it, whose finalizers the
-// namespace's own controller sees to.
+// removeNamespace removes the namespace with everything in it. The namespace
+// controller removes the finalizer.
 func (s somebody) removeNamespace(name string) error {
 	client := s.client.Resource(namespaces)
 	if err := client.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
@@ -163,9 +163,9 @@ func (s somebody) removeNamespace(name string) error {
 	}
 }
 
-// TestAccForeign_DefinitionsThatFitAreUsedAndLeftBehind has the definitions
-// installed by somebody else: one that fits is used as it is, one that does not is
-// an error.
+// TestAccForeign_DefinitionsThatFitAreUsedAndLeftBehind lets somebody else install a
+// definition. A definition that fits is used as it is; one that does not fit is an
+// error.
 func TestAccForeign_DefinitionsThatFitAreUsedAndLeftBehind(t *testing.T) {
 	for _, cli := range clis(t) {
 		t.Run(cli.name, func(t *testing.T) {
@@ -216,8 +216,8 @@ func TestAccForeign_DefinitionsThatFitAreUsedAndLeftBehind(t *testing.T) {
 	}
 }
 
-// TestAccForeign_NodePoolAndClass has a pool and a class of somebody else's first,
-// and then in place of our own.
+// TestAccForeign_NodePoolAndClass puts a pool and a class of somebody else in the
+// way: first before ours, then in place of ours.
 func TestAccForeign_NodePoolAndClass(t *testing.T) {
 	for _, cli := range clis(t) {
 		t.Run(cli.name, func(t *testing.T) {
@@ -261,13 +261,13 @@ func TestAccForeign_NodePoolAndClass(t *testing.T) {
 				resource.TestStep{Config: base},
 				resource.TestStep{PreConfig: put(nodeClasses, theirClass), Config: base + class, ExpectError: exists("EC2NodeClass")},
 				resource.TestStep{Config: base + class, ExpectError: exists("EC2NodeClass")},
-				resource.TestStep{Config: base, Check: s.same(nodeClasses, &before)}, // what is destroyed is not theirs
+				resource.TestStep{Config: base, Check: s.same(nodeClasses, &before)}, // the destroy does not delete their class
 				resource.TestStep{PreConfig: meddle(t, func() error { return s.remove(nodeClasses, "", "default") }), Config: base + class},
 				resource.TestStep{PreConfig: put(nodePools, theirPool), Config: base + class + pool, ExpectError: exists("NodePool")},
 				resource.TestStep{Config: base + class + pool, ExpectError: exists("NodePool")},
 				resource.TestStep{Config: base + class, Check: s.same(nodePools, &before)},
 				resource.TestStep{PreConfig: meddle(t, func() error { return s.remove(nodePools, "", "default") }), Config: base + class + pool},
-				resource.TestStep{ // ours goes, theirs comes
+				resource.TestStep{ // somebody replaces ours
 					PreConfig: put(nodePools, func() error { return errors.Join(s.remove(nodePools, "", "default"), theirPool()) }),
 					Config:    base + class + pool, ExpectError: exists("NodePool"),
 				},
@@ -298,8 +298,8 @@ func (s somebody) same(gvr schema.GroupVersionResource, before *string) func(*te
 	}
 }
 
-// anotherCluster is the laboratory's API server under another UID of kube-system,
-// which is all that the provider knows a cluster by.
+// anotherCluster is the laboratory's API server with another UID of kube-system. The
+// provider identifies a cluster by this UID alone.
 func (l *theLab) anotherCluster(t *testing.T) string {
 	t.Helper()
 	return l.through(t, func(w http.ResponseWriter, r *http.Request) bool {
@@ -312,9 +312,9 @@ func (l *theLab) anotherCluster(t *testing.T) string {
 	})
 }
 
-// TestAccForeign_AnotherClusterIsRefused points the provider at another cluster,
-// where a pool and a class of the same names are: neither a refresh nor an apply
-// nor a destroy touches them.
+// TestAccForeign_AnotherClusterIsRefused points the provider at another cluster that
+// has a pool and a class of the same names. No refresh, apply or destroy touches
+// them.
 func TestAccForeign_AnotherClusterIsRefused(t *testing.T) {
 	for _, cli := range clis(t) {
 		t.Run(cli.name, func(t *testing.T) {

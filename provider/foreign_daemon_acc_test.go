@@ -27,8 +27,8 @@ var (
 	leases     = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 )
 
-// through is the laboratory's API server with somebody in between, who sees each
-// request before the server and may answer in its place.
+// through is a proxy of the laboratory's API server. answers sees each request
+// before the server, and may answer in place of the server.
 func (l *theLab) through(t *testing.T, answers func(http.ResponseWriter, *http.Request) bool) string {
 	t.Helper()
 	transport, err := rest.TransportFor(l.AdminConfig)
@@ -52,13 +52,13 @@ func (l *theLab) through(t *testing.T, answers func(http.ResponseWriter, *http.R
 	return server.URL
 }
 
-// behind is a provider of which somebody sees the requests.
+// behind is a provider that reaches the API server through such a proxy.
 func (l *theLab) behind(t *testing.T, answers func(http.ResponseWriter, *http.Request) bool) *harness {
 	t.Helper()
 	return configured(t, object{"region": l.Region, "kubernetes": object{"host": l.through(t, answers), "token": "t"}})
 }
 
-// first does something once, before the first request of that kind.
+// first calls do once, before the first request with that method and path.
 func first(method, part string, do func() error) func(http.ResponseWriter, *http.Request) bool {
 	done := false
 	return func(w http.ResponseWriter, r *http.Request) bool {
@@ -177,7 +177,7 @@ func TestForeign_ANamespaceThatCannotBeLookedIntoStays(t *testing.T) {
 	wantNoError(t, daemon.apply(idle(nil)))
 	diags := daemon.destroy()
 	wantNoError(t, diags)
-	if len(diags) != 1 || !strings.Contains(diags[0].Detail, "perhaps configmaps") || s.gone(namespaces, "", "karpenter") {
+	if len(diags) != 1 || !strings.Contains(diags[0].Detail, "possibly configmaps") || s.gone(namespaces, "", "karpenter") {
 		t.Errorf("diagnostics %v", diags)
 	}
 	if err := s.removeNamespace("karpenter"); err != nil {
@@ -289,8 +289,8 @@ func TestForeign_ALeaseOfKarpentersStays(t *testing.T) {
 	}
 }
 
-// losing has the API server carry out the first request of that kind, and ends
-// the connection in place of the answer.
+// losing lets the API server carry out the first request with that method and path,
+// and then closes the connection without an answer.
 func (l *theLab) losing(t *testing.T, method, part string) func(http.ResponseWriter, *http.Request) bool {
 	t.Helper()
 	transport, err := rest.TransportFor(l.AdminConfig)

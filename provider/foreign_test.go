@@ -16,18 +16,18 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
-// foreign is something in the way of a resource: made by somebody else, under
-// the name that the resource takes.
+// foreign is an object in the way of a resource: somebody else made it under the
+// name that the resource uses.
 type foreign struct {
-	kind   string // type of the resource in the way of which it is
+	kind   string // type of the resource
 	config object
 	says   string // part of the error
-	// before makes the thing where nothing of the resource is there; anew takes the
-	// resource's own one away and puts another there. nil: does not apply.
+	// before makes the object before the resource exists. anew deletes the resource's
+	// own object and makes another in its place. nil: does not apply.
 	before, anew func(context.Context, *cloud) error
-	// look gives the thing as it is, all of it.
+	// look gives the whole object as it is.
 	look func(context.Context, *cloud) (any, error)
-	// leftovers name what a creation that failed may not leave.
+	// leftovers names the objects that a failed creation has left: there must be none.
 	leftovers func(context.Context, *cloud) []string
 }
 
@@ -37,7 +37,7 @@ const (
 	theirNodeRoleARN    = "arn:aws:iam::" + testAccount + ":role/" + theirNodeRole
 )
 
-// theirRole makes a role of the name with everything of somebody else's.
+// theirRole makes a role of that name whose every field is somebody else's.
 func theirRole(name string) func(context.Context, *cloud) error {
 	return func(ctx context.Context, c *cloud) error {
 		_, err := c.clients.CreateRole(ctx, aws.Role{
@@ -114,7 +114,7 @@ func controllerPolicyNames() []string {
 
 func policyARN(name string) string { return "arn:aws:iam::" + testAccount + ":policy/" + name }
 
-// rolesOf gives those of the roles that exist.
+// rolesOf gives the roles of those names that exist.
 func rolesOf(ctx context.Context, c *cloud, names ...string) (there []string) {
 	for _, name := range names {
 		if _, err := c.clients.GetRole(ctx, name); err == nil {
@@ -235,7 +235,7 @@ func foreigners() map[string]foreign {
 	}
 }
 
-// lookText is the thing as text. It fails the test where the thing is gone.
+// lookText is the object as text. It fails the test if the object is gone.
 func (f foreign) lookText(t *testing.T, c *cloud) string {
 	t.Helper()
 	thing, err := f.look(t.Context(), c)
@@ -249,9 +249,9 @@ func (f foreign) lookText(t *testing.T, c *cloud) string {
 	return string(text)
 }
 
-// TestForeign_InPlaceOfOursIsLeftAloneWithoutRefresh updates and destroys with a
-// state that does not know yet that somebody has put another in place of what the
-// resource made.
+// TestForeign_InPlaceOfOursIsLeftAloneWithoutRefresh replaces the object that the
+// resource made, then updates and destroys with a state that does not know of the
+// replacement.
 func TestForeign_InPlaceOfOursIsLeftAloneWithoutRefresh(t *testing.T) {
 	for name, f := range foreigners() {
 		if f.anew == nil {
@@ -282,15 +282,15 @@ func TestForeign_InPlaceOfOursIsLeftAloneWithoutRefresh(t *testing.T) {
 	}
 }
 
-// TestForeign_StateWithoutRecordIsRefreshedFirst has state that does not say what
-// was made: nothing may be changed or deleted by it.
+// TestForeign_StateWithoutRecordIsRefreshedFirst has a state without a record of what
+// was made. With this state nothing may be changed or deleted.
 func TestForeign_StateWithoutRecordIsRefreshedFirst(t *testing.T) {
 	cloud := startCloud(t)
 	resource := configured(t, cloud.config()).resource("karpenter_node_role")
 	config := object{"cluster_name": testCluster}
 	wantNoError(t, resource.apply(config))
 	resource.private = nil
-	wantError(t, resource.destroy(), "does not say which one", "-refresh-only")
+	wantError(t, resource.destroy(), "has no record", "-refresh-only")
 	wantNoError(t, resource.read())
 	wantNoError(t, resource.destroy())
 }

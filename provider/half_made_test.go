@@ -12,7 +12,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 )
 
-// calls is one create of each kind of thing in AWS, and a resource that does it.
+// calls has the create call of each kind of AWS object, with a resource that makes
+// the call.
 func calls() map[string]struct {
 	kind   string
 	config object
@@ -30,8 +31,8 @@ func calls() map[string]struct {
 	}
 }
 
-// TestCreate_LostAnswerIsNoConflict loses the answer to one create of each kind:
-// the thing is there, and what the call is sent again for is ours.
+// TestCreate_LostAnswerIsNoConflict loses the answer to one create of each kind. The
+// object exists when the call is repeated, and it is ours.
 func TestCreate_LostAnswerIsNoConflict(t *testing.T) {
 	for action, made := range calls() {
 		t.Run(action, func(t *testing.T) {
@@ -49,8 +50,8 @@ func TestCreate_LostAnswerIsNoConflict(t *testing.T) {
 	}
 }
 
-// TestCreate_LostAnswerDoesNotAdoptWhatIsNotAsAsked has a role in the way that is
-// of this moment, but not as the create asked for it.
+// TestCreate_LostAnswerDoesNotAdoptWhatIsNotAsAsked puts a role in the way that is
+// just as new, but differs from the role that the create asks for.
 func TestCreate_LostAnswerDoesNotAdoptWhatIsNotAsAsked(t *testing.T) {
 	cloud := startCloud(t)
 	if err := theirRole(theirNodeRole)(t.Context(), cloud); err != nil {
@@ -62,8 +63,8 @@ func TestCreate_LostAnswerDoesNotAdoptWhatIsNotAsAsked(t *testing.T) {
 	wantNothingMade(t, role)
 }
 
-// TestCreate_WhatCannotBeReadBackLeavesNothing denies the reading of what was made
-// a moment ago.
+// TestCreate_WhatCannotBeReadBackLeavesNothing denies the read of an object that was
+// made a moment ago.
 func TestCreate_WhatCannotBeReadBackLeavesNothing(t *testing.T) {
 	for action, service := range map[string]string{"DescribeAccessEntry": "eks", "GetQueueAttributes": "sqs"} {
 		t.Run(action, func(t *testing.T) {
@@ -81,8 +82,8 @@ func TestCreate_WhatCannotBeReadBackLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestUndo_WhatIsNotFoundYetIsRemovedAllTheSame has IAM not know a role that it
-// made a moment ago, when the role is to be taken back.
+// TestUndo_WhatIsNotFoundYetIsRemovedAllTheSame undoes a create while IAM does not
+// yet find the role that was made a moment ago.
 func TestUndo_WhatIsNotFoundYetIsRemovedAllTheSame(t *testing.T) {
 	cloud := startCloud(t)
 	role := configured(t, cloud.config()).resource("karpenter_node_role")
@@ -96,8 +97,8 @@ func TestUndo_WhatIsNotFoundYetIsRemovedAllTheSame(t *testing.T) {
 	}
 }
 
-// TestUndo_WhatCannotBeTakenBackIsKeptInState denies the removal, too: the next
-// apply removes what is left.
+// TestUndo_WhatCannotBeTakenBackIsKeptInState also denies the removal. The next apply
+// removes what remains.
 func TestUndo_WhatCannotBeTakenBackIsKeptInState(t *testing.T) {
 	cloud := startCloud(t)
 	role := configured(t, cloud.config()).resource("karpenter_node_role")
@@ -113,7 +114,7 @@ func TestUndo_WhatCannotBeTakenBackIsKeptInState(t *testing.T) {
 }
 
 // TestUpdate_AfterAFailedOneNeedsNoRefresh makes a role again, fails half-way, and
-// applies once more with the state as it is.
+// applies once more without a refresh.
 func TestUpdate_AfterAFailedOneNeedsNoRefresh(t *testing.T) {
 	for kind, name := range map[string]string{"karpenter_controller_role": theirControllerRole, "karpenter_node_role": theirNodeRole} {
 		t.Run(kind, func(t *testing.T) {
@@ -136,8 +137,8 @@ func TestUpdate_AfterAFailedOneNeedsNoRefresh(t *testing.T) {
 	}
 }
 
-// TestForeign_RuleInPlaceOfAnImportedOne imports rules that carry no id of ours.
-// One that is replaced before an update has marked it is somebody else's.
+// TestForeign_RuleInPlaceOfAnImportedOne imports rules without our id. If a rule is
+// replaced before an update has marked it, the new rule is somebody else's.
 func TestForeign_RuleInPlaceOfAnImportedOne(t *testing.T) {
 	cloud := startCloud(t)
 	imported := importUnmarked(t, cloud)
@@ -164,8 +165,8 @@ func TestForeign_RuleInPlaceOfAnImportedOne(t *testing.T) {
 	}
 }
 
-// TestImport_RuleIsMarkedByTheFirstUpdate changes an imported queue, and then its
-// rules, and finds them its own.
+// TestImport_RuleIsMarkedByTheFirstUpdate imports a queue and updates it. Its rules
+// then belong to the configuration.
 func TestImport_RuleIsMarkedByTheFirstUpdate(t *testing.T) {
 	cloud := startCloud(t)
 	h := configured(t, cloud.config())
@@ -183,8 +184,8 @@ func TestImport_RuleIsMarkedByTheFirstUpdate(t *testing.T) {
 	wantNoError(t, imported.destroy())
 }
 
-// TestCreate_AThrottledCallIsNoLostAnswer has somebody make the same role while
-// our own call is held off: it is theirs, however alike.
+// TestCreate_AThrottledCallIsNoLostAnswer throttles the create of a policy that
+// somebody else has made before. The policy is theirs, even if it is equal to ours.
 func TestCreate_AThrottledCallIsNoLostAnswer(t *testing.T) {
 	cloud := startCloud(t)
 	document := `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`
@@ -197,7 +198,7 @@ func TestCreate_AThrottledCallIsNoLostAnswer(t *testing.T) {
 	}
 }
 
-// TestCreate_LostAnswerThatIAMDoesNotKnowYet finds the role only at the second look.
+// TestCreate_LostAnswerThatIAMDoesNotKnowYet finds the role only at the second read.
 func TestCreate_LostAnswerThatIAMDoesNotKnowYet(t *testing.T) {
 	cloud := startCloud(t)
 	role := configured(t, cloud.config()).resource("karpenter_node_role")
@@ -206,8 +207,8 @@ func TestCreate_LostAnswerThatIAMDoesNotKnowYet(t *testing.T) {
 	wantNoError(t, role.apply(object{"cluster_name": testCluster}))
 }
 
-// TestCreate_ARuleThatMayHaveBeenMadeIsTakenBack loses an answer, and then has only
-// failures.
+// TestCreate_ARuleThatMayHaveBeenMadeIsTakenBack loses the answer to a create, and
+// then fails every repetition.
 func TestCreate_ARuleThatMayHaveBeenMadeIsTakenBack(t *testing.T) {
 	cloud := startCloud(t)
 	cloud.Faults().Inject(awssim.Fault{Service: "events", Action: "PutRule", DropResponse: true, Times: 1})
@@ -237,8 +238,8 @@ func TestCreate_AQueueIsWaitedForUntilItIsFoundByName(t *testing.T) {
 	wantNoError(t, queue.apply(object{"cluster_name": testCluster}))
 }
 
-// TestUpdate_WhatAFailedOneMadeIsNotForgotten refreshes between an update that
-// failed half-way and the next.
+// TestUpdate_WhatAFailedOneMadeIsNotForgotten refreshes between an update that failed
+// half-way and the next update.
 func TestUpdate_WhatAFailedOneMadeIsNotForgotten(t *testing.T) {
 	t.Run("policy", func(t *testing.T) {
 		cloud := startCloud(t)
@@ -285,8 +286,8 @@ func TestUpdate_WhatAFailedOneMadeIsNotForgotten(t *testing.T) {
 	})
 }
 
-// TestImport_OfRulesWithoutIDPlansToMarkThem makes sure that drift of theirs is
-// seen as drift from then on.
+// TestImport_OfRulesWithoutIDPlansToMarkThem imports rules without our id. The plan
+// marks them, and drift of the marked rules is seen.
 func TestImport_OfRulesWithoutIDPlansToMarkThem(t *testing.T) {
 	cloud := startCloud(t)
 	queue := importUnmarked(t, cloud)
@@ -309,7 +310,7 @@ func TestImport_OfRulesWithoutIDPlansToMarkThem(t *testing.T) {
 	queue.settled(config)
 }
 
-// importUnmarked imports a queue with rules that somebody made without the id.
+// importUnmarked imports a queue whose rules somebody made without our id.
 func importUnmarked(t *testing.T, cloud *cloud) *instance {
 	t.Helper()
 	queue, err := cloud.clients.CreateQueue(t.Context(), aws.Queue{Name: testCluster, MessageRetention: 5 * time.Minute})

@@ -26,8 +26,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider"
 )
 
-// The laboratory is shared by the tests that need a cluster: starting one takes
-// some seconds. TestMain closes it.
+// The tests that need a cluster share the laboratory: its start takes some seconds.
+// TestMain closes it.
 var shared struct {
 	once sync.Once
 	dir  string
@@ -52,8 +52,8 @@ func TestMain(m *testing.M) {
 // cli is one of the command line tools that the provider is tested with.
 type cli struct{ name, path, host string }
 
-// clis are OpenTofu, which is built where it is not found, and Terraform where it
-// is found.
+// clis are OpenTofu, which is built if it is not on PATH, and Terraform if it is on
+// PATH.
 func clis(t *testing.T) []cli {
 	t.Helper()
 	found, err := toolchain.Ensure(t.Context(), os.Stderr, toolchain.Tofu)
@@ -67,7 +67,7 @@ func clis(t *testing.T) []cli {
 	return all
 }
 
-// use makes the test use the tool.
+// use makes the test run the provider with this tool.
 func (c cli) use(t *testing.T) {
 	t.Helper()
 	empty := filepath.Join(t.TempDir(), "cli.tfrc")
@@ -77,7 +77,7 @@ func (c cli) use(t *testing.T) {
 	t.Setenv("TF_ACC_TERRAFORM_PATH", c.path)
 	t.Setenv("TF_ACC_PROVIDER_HOST", c.host)
 	t.Setenv("TF_ACC_PROVIDER_NAMESPACE", "karpenterd")
-	t.Setenv("TF_CLI_CONFIG_FILE", empty) // one that does not exist breaks OpenTofu's version check
+	t.Setenv("TF_CLI_CONFIG_FILE", empty) // a missing file breaks OpenTofu's version check
 	t.Setenv("CHECKPOINT_DISABLE", "1")
 }
 
@@ -94,7 +94,7 @@ func run(t *testing.T, destroyed func() error, steps ...resource.TestStep) {
 	})
 }
 
-// planned expects what the plan says of a resource.
+// planned expects the action that the plan has for the resource.
 func planned(address string, action plancheck.ResourceActionType) resource.ConfigPlanChecks {
 	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, action)}}
 }
@@ -110,7 +110,7 @@ func gone(what string, err error, notFound func(error) bool) error {
 	return err
 }
 
-// theLab is the shared laboratory with clients of the deployer's.
+// theLab is the shared laboratory, with clients that have the deployer's identity.
 type theLab struct {
 	*lab.Lab
 	aws  *aws.Clients

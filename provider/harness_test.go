@@ -11,8 +11,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider"
 )
 
-// harness drives the provider over its protocol as Terraform would, in process
-// and without a command line tool.
+// harness calls the provider over its protocol as Terraform does, in the test's
+// process and without a command line tool.
 type harness struct {
 	t      *testing.T
 	server tfprotov6.ProviderServer
@@ -92,7 +92,7 @@ func (h *harness) resource(kind string) *instance {
 	return &instance{h: h, kind: kind, state: tftypes.NewValue(h.typeOf(kind), nil)}
 }
 
-// plan is what a plan says.
+// plan is the result of a plan.
 type plan struct {
 	value    tftypes.Value
 	config   tftypes.Value
@@ -123,8 +123,8 @@ func (i *instance) plan(config object) plan {
 	return p
 }
 
-// apply plans and applies; a replacement is a failure of the test. What
-// is tainted is destroyed first, as Terraform does.
+// apply plans and applies. A replacement fails the test. A tainted resource is
+// destroyed first, as Terraform does.
 func (i *instance) apply(config object) []*tfprotov6.Diagnostic {
 	i.h.t.Helper()
 	if i.tainted {
@@ -141,7 +141,7 @@ func (i *instance) apply(config object) []*tfprotov6.Diagnostic {
 	return i.change(p.value, p.config, p.private)
 }
 
-// destroy applies the absence of the resource; of nothing there is nothing to destroy.
+// destroy destroys the resource, if it is in the state.
 func (i *instance) destroy() []*tfprotov6.Diagnostic {
 	i.h.t.Helper()
 	if i.state.IsNull() {
@@ -169,7 +169,7 @@ func (i *instance) change(planned, config tftypes.Value, private []byte) []*tfpr
 	return resp.Diagnostics
 }
 
-// read refreshes the state; of nothing there is nothing to refresh.
+// read refreshes the resource, if it is in the state.
 func (i *instance) read() []*tfprotov6.Diagnostic {
 	i.h.t.Helper()
 	if i.state.IsNull() {
@@ -183,13 +183,13 @@ func (i *instance) read() []*tfprotov6.Diagnostic {
 	return resp.Diagnostics
 }
 
-// imported reads a resource in by its id.
+// imported imports a resource by its id.
 func (h *harness) imported(kind, id string) (*instance, []*tfprotov6.Diagnostic) {
 	h.t.Helper()
 	return h.importAs(kind, &tfprotov6.ImportResourceStateRequest{TypeName: kind, ID: id})
 }
 
-// importedByIdentity reads a resource in by the identity of another state.
+// importedByIdentity imports a resource by the identity of another state.
 func (h *harness) importedByIdentity(kind string, identity *tfprotov6.ResourceIdentityData) *instance {
 	h.t.Helper()
 	i, diags := h.importAs(kind, &tfprotov6.ImportResourceStateRequest{TypeName: kind, Identity: identity})
@@ -222,7 +222,7 @@ func (i *instance) settled(config object) {
 	}
 }
 
-// drifted refreshes and fails unless the plan then wants to change the attribute.
+// drifted refreshes, and fails unless the plan then changes the attribute.
 func (i *instance) drifted(config object, attribute string) {
 	i.h.t.Helper()
 	wantNoError(i.h.t, i.read())

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// value makes a Terraform value of the type: nil is null, unknown{} is unknown,
-// attributes left out of an object are null.
+// value makes a Terraform value of the type: nil becomes null, unknown{} becomes
+// unknown, and attributes that an object does not have become null.
 func (h *harness) value(typ tftypes.Type, v any) tftypes.Value {
 	h.t.Helper()
 	switch v := v.(type) {
@@ -60,9 +60,9 @@ func (h *harness) values(typ tftypes.Type, vs list) []tftypes.Value {
 	return out
 }
 
-// proposedNewState is what Terraform proposes before the provider plans: the
-// configuration, with computed attributes that it leaves null taken from the
-// prior state, in nested attributes too.
+// proposedNewState is the state that Terraform proposes before the provider plans:
+// the configuration, whose null computed attributes have the values of the prior
+// state. This holds for nested attributes too.
 func proposedNewState(t *testing.T, schema []*tfprotov6.SchemaAttribute, prior, config tftypes.Value) tftypes.Value {
 	t.Helper()
 	if config.IsNull() || !config.IsKnown() {
@@ -113,8 +113,8 @@ func attributes(t *testing.T, v tftypes.Value) map[string]tftypes.Value {
 	return out
 }
 
-// keepsPromises fails where the state after an apply is not what was planned,
-// as Terraform does ("Provider produced inconsistent result after apply").
+// keepsPromises fails if the state after an apply is not the planned state, as
+// Terraform does ("Provider produced inconsistent result after apply").
 func keepsPromises(t *testing.T, kind string, planned, after tftypes.Value) {
 	t.Helper()
 	if planned.IsNull() {

@@ -11,21 +11,21 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
-// made is what a resource has made, or taken over by an import: for each thing,
-// by a name of the resource's own, the identity by which it is told from another
-// thing of that name (RoleId, ARN with the second of creation, UID). What is not
-// in it is somebody else's: the resource neither changes nor deletes it. It is
-// kept in the private state.
+// made is the record of what a resource has made or imported. Each key is the
+// resource's own word for a thing. The value is the identity of the thing, which
+// differs from that of another thing of the same name: RoleId, ARN with the second
+// of creation, UID. What is not in made is somebody else's: the resource neither
+// changes nor deletes it. made is kept in the private state.
 type made map[string]string
 
 // madeKey is the key of the private state under which made is kept.
 const madeKey = "made"
 
-// madeRole is the name of a role among what was made; its identity is the RoleId.
+// madeRole is the key of a role in made. The identity of a role is its RoleId.
 const madeRole = "role"
 
 // undoTimeout bounds the removal of what a failed create has made. The create's
-// own time may be over by then.
+// own timeout may have ended by then.
 const undoTimeout = 5 * time.Minute
 
 // privateReader and privateWriter are the private state of a request and of a response.
@@ -37,9 +37,9 @@ type privateWriter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-// readMade reads the private state. recorded is false where it has none: only an
-// import comes that way, and state that an earlier version of the provider
-// wrote. A Read then takes over what it finds; nothing else may go on.
+// readMade reads the record in the private state. recorded is false if there is no
+// record: after an import, and in a state that an earlier version of the provider
+// wrote. A Read then records what it finds. Every other operation must stop.
 func readMade(ctx context.Context, private privateReader, diags *diag.Diagnostics) (m made, recorded bool) {
 	data, d := private.GetKey(ctx, madeKey)
 	diags.Append(d...)
@@ -48,13 +48,14 @@ func readMade(ctx context.Context, private privateReader, diags *diag.Diagnostic
 		return m, false
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
-		diags.AddError("Cannot read the private state", err.Error())
+		diags.AddError("Cannot read the private state", fmt.Sprintf(
+			"The record of what this resource created is not valid: %v. Remove the resource from the state (terraform state rm), then import it.", err))
 	}
 	return m, true
 }
 
-// mine gives what an update or delete needs: the clients, and what the resource
-// made, without which nothing is changed. ErrUnproven.
+// mine gives what an update or a delete needs: the clients, and the record of what
+// the resource made. Without a record nothing may be changed: ErrUnproven.
 func (b *base) mine(ctx context.Context, private privateReader, diags *diag.Diagnostics) (*aws.Clients, made, error) {
 	own, recorded := readMade(ctx, private, diags)
 	if !recorded {
@@ -74,7 +75,8 @@ func (m made) write(ctx context.Context, private privateWriter, diags *diag.Diag
 	diags.Append(private.SetKey(ctx, madeKey, data)...)
 }
 
-// identity is that of the thing of that name, for a change or a delete. ErrUnproven.
+// identity returns the identity of the thing under that key, for an update or a
+// delete. ErrUnproven.
 func (m made) identity(name string) (string, error) {
 	if m[name] == "" {
 		return "", fmt.Errorf("%s: %w", name, ErrUnproven)
@@ -82,21 +84,22 @@ func (m made) identity(name string) (string, error) {
 	return m[name], nil
 }
 
-// is tells whether the thing of that name and identity is the one in m.
+// is tells whether the thing with that key and identity is the one in m.
 func (m made) is(name, identity string) bool {
 	known, has := m[name]
 	return has && known != "" && known == identity
 }
 
-// nothing tells whether m has nothing; the cluster is not something made.
+// nothing tells whether m is empty. The cluster does not count: no resource makes
+// it.
 func (m made) nothing() bool {
 	_, cluster := m[madeCluster]
 	return len(m) == 0 || len(m) == 1 && cluster
 }
 
-// undo ends a create that has failed: remove takes away what it made, so that no
-// state is left. Where that fails too, keep saves what is left: the next apply or
-// destroy removes it.
+// undo ends a create that has failed. remove removes what the create made, so that
+// no state remains. If remove fails too, keep saves what remains, and the next
+// apply or destroy removes it.
 func (b *base) undo(ctx context.Context, diags *diag.Diagnostics, id identified, m made, remove func(context.Context) error, keep func()) {
 	if m.nothing() {
 		return
@@ -105,7 +108,7 @@ func (b *base) undo(ctx context.Context, diags *diag.Diagnostics, id identified,
 	defer cancel()
 	if err := remove(ctx); err != nil {
 		keep()
-		diags.AddError(fmt.Sprintf("Cannot take back what was made of karpenter_%s", b.kind), fmt.Sprintf(
-			"karpenter_%s %q: %v.\n\nWhat is left is kept in the state: the next apply or destroy removes it.", b.kind, importID(id), err))
+		diags.AddError(fmt.Sprintf("Cannot undo the failed creation of karpenter_%s", b.kind), fmt.Sprintf(
+			"karpenter_%s %q: %v.\n\nThe state keeps what remains: the next apply or destroy removes it.", b.kind, importID(id), err))
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// minValuesPool has nothing ready to wait for: the definitions are all it needs.
+// minValuesPool waits for nothing: it needs only the definitions.
 const minValuesPool = `
 provider "karpenter" {
   region = "us-west-2"

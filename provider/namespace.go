@@ -15,12 +15,12 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
-// mostNamed is how many objects in the way a message names.
+// mostNamed is how many foreign objects a message names at most.
 const mostNamed = 5
 
-// othersIn names some of the objects in the namespace that somebody has made: what
-// goes with the namespace and nobody would miss is left out. What cannot be
-// listed may be there, and is named, too.
+// othersIn names some of the objects in the namespace that somebody else has made.
+// Objects that exist only because of the namespace are left out: nobody would miss
+// them. A kind that cannot be listed is named too: there may be objects of it.
 func (c *cluster) othersIn(ctx context.Context, namespace string) ([]string, error) {
 	var others []string
 	lists, err := discovery.ServerPreferredNamespacedResources(c.discovery)
@@ -30,12 +30,12 @@ func (c *cluster) othersIn(ctx context.Context, namespace string) ([]string, err
 		}
 		slices.Sort(others)
 	} else if err != nil {
-		return nil, fmt.Errorf("namespace %q look into: %w", namespace, err)
+		return nil, fmt.Errorf("namespace %q list objects: %w", namespace, err)
 	}
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return nil, fmt.Errorf("namespace %q look into: %w", namespace, err)
+			return nil, fmt.Errorf("namespace %q list objects: %w", namespace, err)
 		}
 		for _, resource := range list.APIResources {
 			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") || resource.Kind == "Event" || resource.Kind == "Endpoints" {
@@ -62,11 +62,11 @@ func (c *cluster) othersIn(ctx context.Context, namespace string) ([]string, err
 	return others, nil
 }
 
-// unlisted names a kind or group of which it is not known whether anything is there.
-func unlisted(what string) string { return "perhaps " + what + ", which cannot be listed" }
+// unlisted names a kind or group whose objects cannot be listed.
+func unlisted(what string) string { return "possibly " + what + " (cannot be listed)" }
 
-// goesWithNamespace tells whether an object is there only because the namespace
-// is, or because of another object, or is going.
+// goesWithNamespace tells whether an object exists only because of the namespace
+// or of another object, or is being deleted.
 func goesWithNamespace(obj *unstructured.Unstructured) bool {
 	if obj.GetDeletionTimestamp() != nil || len(obj.GetOwnerReferences()) > 0 {
 		return true

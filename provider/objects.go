@@ -20,8 +20,8 @@ import (
 )
 
 // stuckAfter is how long Ready may be False for an object's current generation
-// before a wait for it is given up: long enough for IAM's and EC2's eventual
-// consistency, short enough not to sit out the whole timeout on a misspelt tag.
+// before the wait for it ends. It is long enough for the eventual consistency of
+// IAM and EC2, and short enough that a misspelt tag does not cost the whole timeout.
 const stuckAfter = time.Minute
 
 func nodePoolRef(name string) kube.Ref {
@@ -32,20 +32,22 @@ func nodeClassRef(name string) kube.Ref {
 	return kube.Ref{GroupVersionKind: awsv1.GroupVersion().WithKind(awsv1.EC2NodeClassKind), Name: name}
 }
 
-// resourceOf is the API of the two kinds that the provider declares by spec.
+// resourceOf is the API resource of NodePools and EC2NodeClasses.
 func resourceOf(ref kube.Ref) schema.GroupVersionResource {
 	names := map[string]string{v1.NodePoolKind: v1.NodePoolResource, awsv1.EC2NodeClassKind: awsv1.EC2NodeClassResource}
 	return ref.GroupVersion().WithResource(names[ref.Kind])
 }
 
-// manifest is the object with the spec given, a Go value of the API's types.
+// manifest is the object with the given spec, which is a Go value of the API's
+// types.
 func manifest(ref kube.Ref, spec any) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
 	if err != nil {
 		return nil, fmt.Errorf("%s convert: %w", ref, err)
 	}
-	// Server-side apply leaves null where an object loses its last field, and the
-	// schema then refuses the null. An empty map of labels keeps it an object.
+	// When an object field loses its last field, server-side apply makes it null,
+	// and the schema refuses the null. With an empty map of labels, metadata stays an
+	// object.
 	if template, ok := fields["template"].(map[string]any); ok {
 		if metadata, ok := template["metadata"].(map[string]any); ok && metadata["labels"] == nil {
 			metadata["labels"] = map[string]any{}
@@ -69,9 +71,9 @@ func specInto(obj *unstructured.Unstructured, spec any) error {
 	return nil
 }
 
-// createObject declares an object that must not exist yet, and gives it as it
-// then is. One that is on its way out is waited for. While the definitions are on
-// their way in, so is that: daemon, node classes and node pools can be in one apply.
+// createObject creates an object that must not exist yet. If an object of that
+// name is being deleted, createObject waits until it is gone. It also waits until
+// the definition is served: daemon, node classes and node pools can be in one apply.
 func (c *cluster) createObject(ctx context.Context, ref kube.Ref, spec any, own made) error {
 	existing, err := c.Get(ctx, ref)
 	switch {
@@ -85,7 +87,6 @@ func (c *cluster) createObject(ctx context.Context, ref kube.Ref, spec any, own 
 			return err
 		}
 	}
-	// Nobody has added anything to what is new: what is declared is the whole of it.
 	obj, err := manifest(ref, spec)
 	if err != nil {
 		return err
@@ -93,7 +94,7 @@ func (c *cluster) createObject(ctx context.Context, ref kube.Ref, spec any, own 
 	return c.createOurs(ctx, obj, own)
 }
 
-// createOurs makes the object and notes it.
+// createOurs creates the object and notes it in own.
 func (c *cluster) createOurs(ctx context.Context, obj *unstructured.Unstructured, own made) error {
 	live, err := c.Create(ctx, obj)
 	if live != nil {
@@ -102,10 +103,10 @@ func (c *cluster) createOurs(ctx context.Context, obj *unstructured.Unstructured
 	return err
 }
 
-// declareObject makes the spec of the object that was made the one given, the
-// whole of it: apply sets what is given and removes what we set before, and what
-// others have added since is then removed too. Karpenter's specs are a user's
-// intent and nothing else; no controller writes to them. ErrOtherObject.
+// declareObject gives the object that was made exactly the given spec. The apply
+// sets the given fields and removes the fields that we set before. A patch then
+// removes the fields that others have added: a spec of Karpenter has the user's
+// intent and nothing else, and no controller writes to it. ErrOtherObject.
 func (c *cluster) declareObject(ctx context.Context, ref kube.Ref, spec any, own made) error {
 	obj, err := manifest(ref, spec)
 	if err != nil {
@@ -131,8 +132,7 @@ func (c *cluster) declareObject(ctx context.Context, ref kube.Ref, spec any, own
 	return c.unset(ctx, resourceOf(ref), ref.Name, patch)
 }
 
-// stillOurs reads the object and wants it to be the one that was made.
-// ErrOtherObject.
+// stillOurs checks that the live object is the one that was made. ErrOtherObject.
 func (c *cluster) stillOurs(ctx context.Context, ref kube.Ref, own made) error {
 	live, err := c.Get(ctx, ref)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *cluster) stillOurs(ctx context.Context, ref kube.Ref, own made) error {
 }
 
 // deleteObject deletes the object that was made and waits until it is gone.
-// Another one of its name stays.
+// Another object of that name stays.
 func (c *cluster) deleteObject(ctx context.Context, ref kube.Ref, own made) error {
 	uid, has := own[ref.Key()]
 	if !has {
@@ -161,8 +161,8 @@ func (c *cluster) deleteObject(ctx context.Context, ref kube.Ref, own made) erro
 	return nil
 }
 
-// extras is the merge patch that removes from live what wanted has not; nil for
-// nothing. Lists are atomic in the API's specs and never have extras.
+// extras is the merge patch that removes the fields of live that wanted does not
+// have; nil if there are none. Lists are atomic in these specs and have no extras.
 func extras(wanted, live any) map[string]any {
 	have, isMap := live.(map[string]any)
 	want, wantsMap := wanted.(map[string]any)
@@ -186,8 +186,8 @@ func extras(wanted, live any) map[string]any {
 	return patch
 }
 
-// waitReady waits until the object's Ready condition is True. It gives up early
-// when Ready stays False.
+// waitReady waits until the object's Ready condition is True. It gives up early if
+// Ready stays False.
 func (c *cluster) waitReady(ctx context.Context, ref kube.Ref) error {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
@@ -208,7 +208,8 @@ func (c *cluster) waitReady(ctx context.Context, ref kube.Ref) error {
 	return err
 }
 
-// isReady tells whether the object's Ready condition is True for what it is now.
+// isReady tells whether the object's Ready condition is True for its current
+// generation.
 func isReady(obj *unstructured.Unstructured) bool {
 	ready, _ := kube.ConditionTrue(v1.ConditionReady)(obj)
 	return ready

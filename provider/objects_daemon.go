@@ -21,14 +21,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
 )
 
-// The daemon's objects in the cluster: making, comparing and removing those that
-// are ours, and leaving alone those that are not.
+// The daemon's objects in the cluster. The provider creates, compares and removes
+// its own objects, and leaves other objects alone.
 
-// install makes the objects what is declared, in order, and notes in own what it
-// makes. Between the definitions and the rest it waits until the definitions are
-// established. What somebody else made is looked at before anything is made: it
-// is used as it is where it has all that is declared, and is an error otherwise;
-// see madeByOthers.
+// install creates or updates the objects in order, and notes in own what it
+// creates. After the definitions it waits until they are established. Before it
+// creates anything, it looks at the objects that somebody else made: such an object
+// is used as it is if it has everything that is declared, and is an error otherwise
+// (see madeByOthers).
 func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructured, own made) error {
 	theirs := map[string]bool{}
 	for _, obj := range objects {
@@ -61,11 +61,11 @@ func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructu
 	return nil
 }
 
-// madeByOthers tells whether the object is there and can be used as somebody
-// else made it, also in place of the one that was made here. A namespace always
-// can. ErrExists where it cannot, or ErrOtherObject where it stands in place of
-// ours; a Deployment never can: it is another installation. One that is on its way
-// out is waited for.
+// madeByOthers tells whether somebody else made the object and it can be used as it
+// is. It may have replaced an object of ours. A namespace can always be used, a
+// Deployment never: it is another installation. An object that cannot be used gives
+// ErrExists, or ErrOtherObject if it has replaced ours. If the object is being
+// deleted, madeByOthers waits until it is gone.
 func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructured, own made) (bool, error) {
 	ref := kube.RefOf(obj)
 	live, err := c.Get(ctx, ref)
@@ -90,13 +90,13 @@ func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructur
 		return false, fmt.Errorf("%s %w", ref, refusal)
 	}
 	if lacking := changed(obj, common(obj.Object, live.Object)); len(lacking) > 0 && ref.Kind != "Namespace" {
-		return false, fmt.Errorf("%s %w, and is not what the daemon needs: %s", ref, refusal, strings.Join(lacking, ", "))
+		return false, fmt.Errorf("%s %w and differs from what the daemon needs: %s", ref, refusal, strings.Join(lacking, ", "))
 	}
 	delete(own, ref.Key())
 	return true, nil
 }
 
-// common is the part of live that wanted has too.
+// common is the part of live whose fields wanted has too.
 func common(wanted, live map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, value := range wanted {
@@ -114,7 +114,7 @@ func common(wanted, live map[string]any) map[string]any {
 	return out
 }
 
-// declareOurs makes the object, or makes the one that was made what is declared.
+// declareOurs creates the object, or updates the one that was made.
 func (c *cluster) declareOurs(ctx context.Context, obj *unstructured.Unstructured, own made) error {
 	uid, ours := own[kube.RefOf(obj).Key()]
 	if !ours {
@@ -126,8 +126,8 @@ func (c *cluster) declareOurs(ctx context.Context, obj *unstructured.Unstructure
 	return err
 }
 
-// changed lists where the owned part of a live object is not as applied. What
-// names an object is not owned by anyone.
+// changed lists the paths at which the owned part of a live object differs from
+// what was applied. Nobody owns the fields that name an object.
 func changed(applied *unstructured.Unstructured, owned map[string]any) []string {
 	wanted := applied.DeepCopy().Object
 	delete(wanted, "apiVersion")
@@ -140,11 +140,11 @@ func changed(applied *unstructured.Unstructured, owned map[string]any) []string 
 	return convert.Differences(wanted, owned)
 }
 
-// liveObjects is the objects attribute as the cluster has it: what is gone, or
-// was made anew by somebody else, is missing; what was changed says where. It
-// forgets in own what is gone. Where nothing is recorded yet, what is there is
-// ours, the namespace aside: who made it is not known, and it may hold more than
-// the daemon, so it is left behind.
+// liveObjects is the objects attribute as the cluster has it. An object that is
+// gone, or that somebody else has replaced, is missing. The value of a changed
+// object names the changed fields. An object that is gone is deleted from own. If
+// nothing is recorded yet, the live objects become ours, except the namespace: it
+// may hold more than the daemon, and nobody knows who made it, so it must stay.
 func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, recorded bool) (map[string]string, error) {
 	objects, err := install.Objects(m.options())
 	if err != nil {
@@ -166,7 +166,7 @@ func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, reco
 			own[key] = string(found.GetUID())
 		}
 		if known, ours := own[key]; ours && known != string(found.GetUID()) {
-			continue // an update tells about the other one
+			continue // the update reports the object that replaced ours
 		}
 		paths, err := drift(obj, found, own)
 		if err != nil {
@@ -180,8 +180,9 @@ func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, reco
 	return live, nil
 }
 
-// drift lists where the object is not as declared: of one that was made, what
-// was applied; of somebody else's, what it is needed for.
+// drift lists the paths at which the object differs from what is declared. Of our
+// object, only the fields that we own count; of somebody else's object, only the
+// fields that the daemon needs.
 func drift(obj, found *unstructured.Unstructured, own made) ([]string, error) {
 	ref := kube.RefOf(obj)
 	if _, ours := own[ref.Key()]; ours {
@@ -194,7 +195,7 @@ func drift(obj, found *unstructured.Unstructured, own made) ([]string, error) {
 	return changed(obj, common(obj.Object, found.Object)), nil
 }
 
-// removeStale removes what was made before and is not declared any more.
+// removeStale removes the objects that were made and are no longer declared.
 func (c *cluster) removeStale(ctx context.Context, objects []*unstructured.Unstructured, own made) error {
 	wanted := map[string]bool{}
 	for _, obj := range objects {
@@ -210,9 +211,9 @@ func (c *cluster) removeStale(ctx context.Context, objects []*unstructured.Unstr
 	return nil
 }
 
-// uninstall removes the objects that were made, last applied first, and waits for
-// each. It refuses while something needs them (ErrStillNeeded), and leaves a
-// namespace in which somebody else has put something.
+// uninstall removes the objects that were made, the last first, and waits until
+// each is gone. It refuses while something needs them (ErrStillNeeded). It leaves
+// the namespace if the namespace holds objects of somebody else.
 func (c *cluster) uninstall(ctx context.Context, m daemonModel, own made, diags *diag.Diagnostics) error {
 	if err := c.nothingLeft(ctx, own); err != nil {
 		return err
@@ -220,8 +221,9 @@ func (c *cluster) uninstall(ctx context.Context, m daemonModel, own made, diags 
 	return c.remove(ctx, m, own, diags)
 }
 
-// takeBack is uninstall for what was made a moment ago: pools that were there
-// before do not need it, but nothing of a definition of ours may be lost.
+// takeBack is uninstall for a create that has failed. Objects that existed before
+// the Deployment do not need it, so the Deployment does not count as needed. A
+// definition of ours counts: its removal would delete all objects of its kind.
 func (c *cluster) takeBack(ctx context.Context, m daemonModel, own made, diags *diag.Diagnostics) error {
 	definitions := maps.Clone(own)
 	maps.DeleteFunc(definitions, func(key, _ string) bool {
@@ -245,7 +247,7 @@ func (c *cluster) remove(ctx context.Context, m daemonModel, own made, diags *di
 	}
 	for _, obj := range slices.Backward(objects) {
 		ref := kube.RefOf(obj)
-		if ref.Kind == "ServiceAccount" { // what it may do is gone: the Lease does not come again
+		if ref.Kind == "ServiceAccount" { // its rights are removed: the daemon cannot create the Lease again
 			if err := c.removeLease(ctx, m); err != nil {
 				return err
 			}
@@ -260,8 +262,8 @@ func (c *cluster) remove(ctx context.Context, m daemonModel, own made, diags *di
 			}
 			if len(others) > 0 {
 				delete(own, ref.Key())
-				diags.AddWarning("The namespace is left", fmt.Sprintf(
-					"karpenter_daemon %q: namespace %q was made with the daemon, but others have put something there: %s. It is left as it is.",
+				diags.AddWarning("The namespace was not deleted", fmt.Sprintf(
+					"karpenter_daemon %q: namespace %q holds objects that this configuration did not create: %s. The namespace and these objects were not deleted. Delete the namespace yourself if nobody needs it.",
 					importID(m), ref.Name, strings.Join(others, ", ")))
 				continue
 			}
@@ -274,8 +276,8 @@ func (c *cluster) remove(ctx context.Context, m daemonModel, own made, diags *di
 	return nil
 }
 
-// removeLease removes the Lease that the daemon has made itself. Karpenter's has
-// the same name and not our labels.
+// removeLease removes the Lease that the daemon itself has made. Karpenter's Lease
+// has the same name, but not our labels.
 func (c *cluster) removeLease(ctx context.Context, m daemonModel) error {
 	ref := kube.Ref{
 		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
@@ -296,9 +298,9 @@ func (c *cluster) removeLease(ctx context.Context, m daemonModel) error {
 	return c.Delete(ctx, ref, live.GetUID())
 }
 
-// nothingLeft refuses while there are objects that only what was made can bring
-// to an end: without the daemon their finalizers hold them for ever, and their
-// instances go on running; without a definition of ours they would go unseen.
+// nothingLeft refuses while there are objects that still need what was made.
+// Without the daemon, their finalizers would hold them for ever and their instances
+// would run on. Without our definition, the API server would delete them.
 func (c *cluster) nothingLeft(ctx context.Context, own made) error {
 	var runs bool
 	defined := map[string]bool{}

@@ -14,7 +14,7 @@ var (
 )
 
 // New makes the provider factory. version is the release's version without a
-// leading v; the daemon's default image follows it.
+// leading v. The daemon's default image has the same version.
 func New(version string) func() provider.Provider {
 	return func() provider.Provider { return &karpenterProvider{version: version, definitions: newDefinitions()} }
 }

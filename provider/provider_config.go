@@ -13,8 +13,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/region"
 )
 
-// providerModel is the provider's configuration as written. Nested attributes
-// are objects and not structs because each may be unknown as a whole.
+// providerModel is the provider's configuration as written. Nested attributes are
+// objects, not structs, because each may be unknown as a whole.
 type providerModel struct {
 	Region               types.String `tfsdk:"region"`
 	SkipRegionValidation types.Bool   `tfsdk:"skip_region_validation"`
@@ -29,12 +29,12 @@ func (m providerModel) validate() diag.Diagnostics {
 	var diags diag.Diagnostics
 	if m.Region.ValueString() != "" && !m.SkipRegionValidation.IsUnknown() && !m.SkipRegionValidation.ValueBool() {
 		if err := region.Check(m.Region.ValueString()); err != nil {
-			diags.AddAttributeError(path.Root("region"), "Unknown AWS region", err.Error())
+			diags.AddAttributeError(path.Root("region"), "Unknown AWS region", fmt.Sprintf("region: %v.", err))
 		}
 	}
 	if set(m.EKS) && set(m.Kubernetes) {
-		diags.AddAttributeError(path.Root("kubernetes"), "Two ways to one cluster",
-			"eks and kubernetes both say how to reach the cluster. Keep one: eks for an EKS cluster with the provider's AWS credentials, kubernetes for an address and credentials of your own.")
+		diags.AddAttributeError(path.Root("kubernetes"), "Conflicting cluster access",
+			"eks and kubernetes are both set. Keep one: eks reaches an EKS cluster with the provider's AWS credentials; kubernetes reaches a cluster by address and credentials, or by a kubeconfig file.")
 	}
 	if set(m.Kubernetes) {
 		diags.Append(validateKubernetes(m.Kubernetes.Attributes())...)
@@ -52,22 +52,22 @@ func validateKubernetes(a map[string]attr.Value) diag.Diagnostics {
 	}
 	needs := func(one, other string) {
 		if set(a[one]) && a[other].IsNull() {
-			diags.AddAttributeError(root.AtName(one), "Incomplete cluster access", fmt.Sprintf("kubernetes.%s needs kubernetes.%s.", one, other))
+			diags.AddAttributeError(root.AtName(one), "Incomplete cluster access", fmt.Sprintf("kubernetes.%s is set without kubernetes.%s. Set both.", one, other))
 		}
 	}
-	both("host", "config_path", "remove one, the address or the kubeconfig file")
-	both("insecure", "cluster_ca_certificate", "remove insecure to have the certificate checked")
+	both("host", "config_path", "keep either the address or the kubeconfig file")
+	both("insecure", "cluster_ca_certificate", "remove kubernetes.insecure, so that the provider checks the certificate")
 	needs("client_certificate", "client_key")
 	needs("client_key", "client_certificate")
 	needs("config_context", "config_path")
 	if a["host"].IsNull() && a["config_path"].IsNull() {
-		diags.AddAttributeError(root, "Incomplete cluster access", "kubernetes needs host (with credentials) or config_path.")
+		diags.AddAttributeError(root, "Incomplete cluster access", "kubernetes has neither host nor config_path. Set host and credentials, or set config_path.")
 	}
 	return diags
 }
 
-// settings are the configuration with null and unknown resolved. An empty
-// string is an attribute that is not set.
+// settings are the configuration without null and unknown values. An empty string
+// stands for an attribute that is not set.
 type settings struct {
 	region      string
 	skipRegion  bool
@@ -77,8 +77,8 @@ type settings struct {
 	eks        *eksAccess
 	kubernetes *kubernetesAccess
 
-	unknownAWS     string // first attribute that clients of AWS need and that is unknown
-	unknownCluster string // first attribute that clients of the cluster need and that is unknown
+	unknownAWS     string // first unknown attribute that the AWS clients need
+	unknownCluster string // first unknown attribute that the clients of the cluster need
 }
 
 type eksAccess struct{ clusterName string }
@@ -145,7 +145,7 @@ func (s *settings) resolveCluster(m providerModel) {
 // set tells whether a value is neither null nor unknown.
 func set(v attr.Value) bool { return v != nil && !v.IsNull() && !v.IsUnknown() }
 
-// text is the string of a value, "" where it is null, unknown or no string.
+// text is the string of a value; "" if the value is null, unknown or no string.
 func text(v attr.Value) string {
 	s, _ := v.(types.String)
 	return s.ValueString()

@@ -8,16 +8,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// Schema describes the provider's configuration. All of it is optional, so
-// that AWS resources work without a cluster and everything can come from the
+// Schema describes the provider's configuration. Every attribute is optional, so
+// that AWS resources work without a cluster and all settings can come from the
 // environment.
 func (p *karpenterProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Declares Karpenter-compatible node provisioning on Amazon EKS: IAM roles, discovery tags, the " +
 			"interruption queue, the daemon, node classes and node pools.\n\n" +
-			"AWS credentials are found as the AWS CLI finds them (environment, shared files, web identity, instance " +
-			"metadata). Configuring the provider makes no network call, and values that are known only after apply are " +
-			"accepted, so a cluster and everything in it can be created in one apply.",
+			"The provider finds AWS credentials as the AWS CLI does: environment, shared files, web identity, instance " +
+			"metadata. The provider's configuration causes no network call and may use values that are known only after " +
+			"apply. One apply can therefore create a cluster and everything in it.",
 		Attributes: map[string]schema.Attribute{
 			"region": schema.StringAttribute{
 				Optional:            true,
@@ -32,7 +32,7 @@ func (p *karpenterProvider) Schema(_ context.Context, _ provider.SchemaRequest, 
 			"endpoints":  endpointsAttribute(),
 			"default_tags": schema.SingleNestedAttribute{
 				Optional:            true,
-				MarkdownDescription: "Tags that every taggable resource gets, the instances that node classes launch included. A tag of the resource itself wins.",
+				MarkdownDescription: "Tags of every resource that can have tags, and of the instances that are launched with a node class. A tag of the resource itself takes precedence.",
 				Attributes: map[string]schema.Attribute{
 					"tags": schema.MapAttribute{
 						Optional:            true,
@@ -48,12 +48,12 @@ func (p *karpenterProvider) Schema(_ context.Context, _ provider.SchemaRequest, 
 func eksAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Reach the Kubernetes API of an EKS cluster with the AWS credentials of the provider. Tokens are " +
-			"made in the provider and renewed while it runs: no AWS CLI, no expiry during a long apply. Conflicts with `kubernetes`.",
+		MarkdownDescription: "Access to the Kubernetes API of an EKS cluster with the AWS credentials of the provider. The provider " +
+			"creates and renews the tokens itself: it needs no AWS CLI, and no token expires during a long apply. Conflicts with `kubernetes`.",
 		Attributes: map[string]schema.Attribute{
 			"cluster_name": schema.StringAttribute{
 				Required:            true,
-				MarkdownDescription: "Name of the EKS cluster. May be known only after apply.",
+				MarkdownDescription: "Name of the EKS cluster. The name may be known only after apply.",
 			},
 		},
 	}
@@ -68,15 +68,15 @@ func kubernetesAttribute() schema.Attribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Reach the Kubernetes API by address and credentials, or by a kubeconfig file. Nothing is read " +
-			"from a default location. Conflicts with `eks`.",
+		MarkdownDescription: "Access to the Kubernetes API by address and credentials, or by a kubeconfig file. The provider reads no " +
+			"kubeconfig file from a default location. Conflicts with `eks`.",
 		Attributes: map[string]schema.Attribute{
 			"host":                   text("Address of the API server, such as `https://10.0.0.1:6443`."),
 			"token":                  secret("Bearer token."),
-			"cluster_ca_certificate": text("PEM certificates of the authorities that the API server's certificate is checked against."),
+			"cluster_ca_certificate": text("PEM certificates of the certificate authorities that the provider trusts for the API server's certificate."),
 			"client_certificate":     text("PEM certificate of the client. Needs `client_key`."),
 			"client_key":             secret("PEM key of the client certificate."),
-			"tls_server_name":        text("Name that the API server's certificate must carry, if it is not the name in `host`."),
+			"tls_server_name":        text("Name that the API server's certificate must contain, if it is not the name in `host`."),
 			"insecure": schema.BoolAttribute{
 				Optional:            true,
 				MarkdownDescription: "Do not check the API server's certificate. Default `false`.",
@@ -97,7 +97,7 @@ func endpointsAttribute() schema.Attribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "Endpoints used instead of AWS's own, for VPC endpoints and test clouds. Default: `AWS_ENDPOINT_URL` and its relatives.",
+		MarkdownDescription: "Endpoints to use instead of AWS's own, such as VPC endpoints. Default: the environment variables `AWS_ENDPOINT_URL` and `AWS_ENDPOINT_URL_<SERVICE>`.",
 		Attributes:          attributes,
 	}
 }

@@ -12,38 +12,38 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// A wait that runs out must not fail a creation: Terraform would destroy and
-// create again what is there and only slow. The attribute ready carries the wait
-// over to the next apply instead, by making its plan an update.
+// A wait that runs out must not fail a creation: Terraform would replace an object
+// that is only slow. Instead, the attribute ready makes the next plan an update,
+// and that update continues to wait.
 
 func waitAttribute(forWhat string) schema.Attribute {
 	return schema.BoolAttribute{
 		Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-		MarkdownDescription: "Wait until " + forWhat + ". Default `true`. When the time to wait is over, a creation ends with a " +
-			"warning and an update with an error; nothing is replaced, and the next apply waits on.",
+		MarkdownDescription: "Wait until " + forWhat + ". Default `true`. If the timeout ends first, a creation ends with a warning and " +
+			"an update ends with an error. Nothing is replaced, and the next apply continues to wait.",
 	}
 }
 
 func readyAttribute(what string) schema.Attribute {
 	return schema.BoolAttribute{
 		Computed: true,
-		MarkdownDescription: "Whether " + what + " since it was last changed here. While it is `false`, each apply waits for it. " +
-			"Null without `wait`.",
+		MarkdownDescription: "Whether " + what + " since Terraform last changed it. While `ready` is `false`, each apply waits again. " +
+			"Null if `wait` is `false`.",
 		PlanModifiers: []planmodifier.Bool{readyPlan{}},
 	}
 }
 
-// readyPlan plans what an apply brings about.
+// readyPlan plans the attribute ready.
 type readyPlan struct{}
 
 // Description says what is planned.
-func (readyPlan) Description(context.Context) string { return "true once it was waited for" }
+func (readyPlan) Description(context.Context) string { return "true after the wait" }
 
 // MarkdownDescription says what is planned.
 func (m readyPlan) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
 
-// PlanModifyBool plans null without wait. A creation may end before the wait
-// does; an update that succeeds has waited.
+// PlanModifyBool plans null without wait, and unknown for a creation, which may end
+// before the object is ready. An update that succeeds has waited: true.
 func (readyPlan) PlanModifyBool(ctx context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse) {
 	var wait types.Bool
 	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("wait"), &wait)...)
@@ -57,8 +57,8 @@ func (readyPlan) PlanModifyBool(ctx context.Context, req planmodifier.BoolReques
 	}
 }
 
-// refreshReady is the attribute after a refresh: once it was true it stays so
-// until the next change.
+// refreshReady is the attribute after a refresh. Once true, it stays true until
+// the next change.
 func refreshReady(wait, prior types.Bool, now bool) types.Bool {
 	switch {
 	case !wait.ValueBool():
@@ -69,7 +69,7 @@ func refreshReady(wait, prior types.Bool, now bool) types.Bool {
 	return types.BoolValue(now)
 }
 
-// waitingReady is the attribute between a change and the end of the wait for it.
+// waitingReady is the attribute after a change, until the wait ends.
 func waitingReady(wait types.Bool) types.Bool {
 	if wait.ValueBool() {
 		return types.BoolValue(false)
@@ -77,14 +77,15 @@ func waitingReady(wait types.Bool) types.Bool {
 	return types.BoolNull()
 }
 
-// notReady tells of a wait that was in vain: by a warning where the object was
-// created, for an error would have Terraform replace it; by an error elsewhere.
+// notReady reports that the wait ended before the object was ready. A creation
+// gets a warning, because after an error Terraform would replace the object. An
+// update gets an error.
 func (b *base) notReady(diags *diag.Diagnostics, verb string, m identified, err error) {
 	if verb != verbCreate {
 		b.fail(diags, verb, m, err)
 		return
 	}
 	diags.AddWarning(fmt.Sprintf("karpenter_%s is not ready", b.kind), fmt.Sprintf(
-		"karpenter_%s %q was created, but is not ready yet: %v\n\nIt stays as it is, and nothing is replaced: the next apply waits on. "+
-			"To see it once it is ready: terraform apply -refresh-only.", b.kind, importID(m), err))
+		"karpenter_%s %q was created, but is not ready yet: %v\n\nThe next apply continues to wait, and nothing is replaced. "+
+			"To check later whether it is ready, run terraform apply -refresh-only.", b.kind, importID(m), err))
 }

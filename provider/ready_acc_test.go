@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// uidStays records an object's UID and then fails when it is another.
+// uidStays records an object's UID, and later fails if the UID is another.
 func (s somebody) uidStays(gvr schema.GroupVersionResource, namespace, name string) func(*terraform.State) error {
 	known := ""
 	return func(*terraform.State) error {
@@ -30,8 +30,8 @@ func (s somebody) uidStays(gvr schema.GroupVersionResource, namespace, name stri
 }
 
 // TestAccReady_ADaemonThatDoesNotStartInTimeIsNotReplaced creates a daemon whose
-// image is not there: the apply ends with a warning, the next one waits on and says
-// why, and with the right image the same Deployment goes on.
+// image does not exist. The apply ends with a warning. The next apply continues to
+// wait and says why. With the right image, the same Deployment goes on.
 func TestAccReady_ADaemonThatDoesNotStartInTimeIsNotReplaced(t *testing.T) {
 	for _, cli := range clis(t) {
 		t.Run(cli.name, func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestAccReady_ADaemonThatDoesNotStartInTimeIsNotReplaced(t *testing.T) {
 	}
 }
 
-// TestAccReady_AClassAndAPoolThatAreNotReadyInTimeAreNotReplaced is the same for
-// a node class whose subnets do not exist, and the pool that uses it.
+// TestAccReady_AClassAndAPoolThatAreNotReadyInTimeAreNotReplaced is the same test for
+// a node class whose subnets do not exist, and for the pool that uses the class.
 func TestAccReady_AClassAndAPoolThatAreNotReadyInTimeAreNotReplaced(t *testing.T) {
 	for _, cli := range clis(t) {
 		t.Run(cli.name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestAccReady_AClassAndAPoolThatAreNotReadyInTimeAreNotReplaced(t *testing.T
 	}
 }
 
-// TestReady_TheWarningSaysWhyAndWhatIsNext looks at what a user reads after a
+// TestReady_TheWarningSaysWhyAndWhatIsNext checks the text that a user reads after a
 // creation whose wait ran out.
 func TestReady_TheWarningSaysWhyAndWhatIsNext(t *testing.T) {
 	l := startLab(t)
@@ -112,15 +112,15 @@ func TestReady_TheWarningSaysWhyAndWhatIsNext(t *testing.T) {
 	if len(warnings) != 1 {
 		t.Fatalf("%d warnings: %q", len(warnings), warnings)
 	}
-	for _, part := range []string{`karpenter_daemon "karpenter"`, "was created", "0 available", "no-such-image", "nothing is replaced", "next apply waits on"} {
+	for _, part := range []string{`karpenter_daemon "karpenter"`, "was created", "0 available", "no-such-image", "nothing is replaced", "next apply continues to wait"} {
 		if !strings.Contains(warnings[0], part) {
 			t.Errorf("the warning lacks %q: %s", part, warnings[0])
 		}
 	}
 }
 
-// TestForeign_DestroyWithoutRefreshLeavesWhatSomebodyPutInPlace destroys with a
-// state that does not know yet that its pool was replaced.
+// TestForeign_DestroyWithoutRefreshLeavesWhatSomebodyPutInPlace destroys with a state
+// that does not know that somebody has replaced the pool.
 func TestForeign_DestroyWithoutRefreshLeavesWhatSomebodyPutInPlace(t *testing.T) {
 	l := startLab(t)
 	s := l.somebody(t)
@@ -141,7 +141,7 @@ func TestForeign_DestroyWithoutRefreshLeavesWhatSomebodyPutInPlace(t *testing.T)
 	}
 	before := s.look(nodePools, "", "spot")
 	of["weight"] = 3
-	wantError(t, pool.apply(of), `NodePool "spot"`, "was made by somebody else", "terraform state rm")
+	wantError(t, pool.apply(of), `NodePool "spot"`, "was not created by this configuration", "terraform state rm")
 	wantNoError(t, pool.destroy())
 	if err := s.unchanged(before, nodePools, "", "spot"); err != nil {
 		t.Error(err)

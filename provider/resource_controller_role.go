@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -54,9 +55,9 @@ func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The IAM role of the daemon, assumed by its Kubernetes service account through the cluster's OIDC " +
-			"issuer (IRSA), with the least that the daemon's calls need. The policies are managed policies of their own, each " +
-			"within IAM's limit of 6144 characters. The issuer must be registered as an IAM OIDC provider.",
+		MarkdownDescription: "The IAM role of the daemon. The daemon's Kubernetes service account assumes the role through the cluster's " +
+			"OIDC issuer (IRSA). The issuer must be registered as an IAM OIDC provider. The role allows only the AWS calls that the " +
+			"daemon makes. The permissions are in several managed policies, each within IAM's limit of 6144 characters.",
 		Attributes: map[string]schema.Attribute{
 			"cluster_name":         clusterNameAttribute(),
 			"name":                 nameAttribute("role", "`KarpenterControllerRole-<cluster_name>`", prefixed("KarpenterControllerRole-"), awsspec.CheckRoleName),
@@ -66,20 +67,20 @@ func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"service_account":      serviceAccountPart("Name of the service account", install.DefaultServiceAccount),
 			"node_role_arn": schema.StringAttribute{
 				Required:            true,
-				MarkdownDescription: "ARN of the role of the nodes, `karpenter_node_role.<name>.arn`: the daemon may pass it to the instances that it launches.",
+				MarkdownDescription: "ARN of the node role, `karpenter_node_role.<name>.arn`. The daemon may pass this role to the instances that it launches.",
 				Validators:          []validator.String{validate.Is(awsspec.CheckRoleARN)},
 			},
 			"queue_arn": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "ARN of the interruption queue, `karpenter_interruption_queue.<name>.arn`. Without it the daemon may not read any queue.",
+				MarkdownDescription: "ARN of the interruption queue, `karpenter_interruption_queue.<name>.arn`. Without `queue_arn`, the daemon may not read any queue.",
 				Validators:          []validator.String{validate.ARN("sqs", "")},
 			},
 			"arn":          computedString("ARN of the role."),
 			"oidc_issuer":  computedString("OIDC issuer of the cluster, without `https://`."),
-			"trust_policy": schema.StringAttribute{Computed: true, MarkdownDescription: "Trust policy of the role, JSON."},
+			"trust_policy": schema.StringAttribute{Computed: true, MarkdownDescription: "Trust policy (JSON) of the role."},
 			"policies": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Documents (JSON) of the role's policies by name. Policies attached by others are left alone.",
+				MarkdownDescription: "Policy documents (JSON) of the role, by policy name. Policies that others attached are not listed and not changed.",
 			},
 			"tags":     tagsAttribute(),
 			"tags_all": tagsAllAttribute(),
@@ -88,9 +89,9 @@ func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, r
 	}
 }
 
-// ModifyPlan plans the policies and the trust policy, so that the plan shows
-// them and whatever was changed behind Terraform's back shows as a difference.
-// What depends on a value that is not known yet stays unknown.
+// ModifyPlan plans the policies and the trust policy, so that the plan shows them
+// and shows a change by somebody else as a difference. An attribute that depends
+// on an unknown value stays unknown.
 func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.session == nil {
 		return
@@ -120,7 +121,7 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		documents := plan.documents(region)
 		for name, document := range documents {
 			if err := awsspec.CheckPolicySize(name, document); err != nil {
-				resp.Diagnostics.AddAttributeError(path.Root("policies"), "Policy too large", err.Error())
+				resp.Diagnostics.AddAttributeError(path.Root("policies"), "Policy too large", fmt.Sprintf("karpenter_controller_role %q: %v.", importID(plan), err))
 			}
 		}
 		set("policies", keepSpelling(prior.Policies, documents))

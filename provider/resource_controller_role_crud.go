@@ -14,12 +14,13 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
-// policyDetached is what the policies attribute says of a policy that exists
+// policyDetached is the value, in the attribute policies, of a policy that exists
 // but is not attached.
 const policyDetached = "not attached"
 
-// policyARN is the ARN of one of the role's policies. Node role, controller
-// role and policies are in one account.
+// policyARN is the ARN of one of the role's policies. Its partition and account are
+// those of the node role: node role, controller role and policies are in one
+// account.
 func (m controllerRoleModel) policyARN(name string) string {
 	partition, account := partitionAndAccount(m.NodeRoleARN.ValueString())
 	return fmt.Sprintf("arn:%s:iam::%s:policy%s%s", partition, account, m.Path.ValueString(), name)
@@ -32,7 +33,7 @@ func (m controllerRoleModel) policy(name, document string) aws.Policy {
 	}
 }
 
-// role is what the model asks of IAM, with the named policies attached.
+// role is the role that the model asks IAM for, with the named policies attached.
 func (m controllerRoleModel) role(policies []string) aws.Role {
 	role := aws.Role{
 		Name: m.Name.ValueString(), Path: m.Path.ValueString(),
@@ -59,8 +60,8 @@ func (m *controllerRoleModel) findIssuer(ctx context.Context, client *aws.Client
 	return nil
 }
 
-// Create makes the policies, then the role with them attached. When it fails,
-// nothing is left of it.
+// Create makes the policies, then the role with the policies attached. If Create
+// fails, it removes what it has made.
 func (r *controllerRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[controllerRoleModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -85,8 +86,8 @@ func (r *controllerRole) Create(ctx context.Context, req resource.CreateRequest,
 	save()
 }
 
-// create makes policies and role, and notes in own what is made: policies by
-// their ARNs with their PolicyIds, and the role.
+// create makes the policies and the role, and notes them in own. The key of a
+// policy is its ARN, its identity is the PolicyId.
 func (m *controllerRoleModel) create(ctx context.Context, client *aws.Clients, own made) error {
 	m.ARN, m.TrustPolicy, m.Policies = types.StringNull(), types.StringNull(), mapValue(nil)
 	if err := m.findIssuer(ctx, client); err != nil {
@@ -137,9 +138,9 @@ func (m *controllerRoleModel) remove(ctx context.Context, client *aws.Clients, o
 	return nil
 }
 
-// Read refreshes the role, its policies and the cluster's issuer. A role that is
-// gone, or that somebody has made anew, while policies of ours are still there
-// has no ARN: the next apply makes it again.
+// Read refreshes the role, its policies and the cluster's issuer. The role may be
+// gone or replaced by somebody else, while our policies still exist. It then has no
+// ARN in the state, and the next apply makes it again.
 func (r *controllerRole) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, ok := get[controllerRoleModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
@@ -159,7 +160,7 @@ func (r *controllerRole) Read(ctx context.Context, req resource.ReadRequest, res
 		found, err = aws.Role{}, nil
 		delete(own, madeRole)
 	}
-	// Of an import that finds no role there is nothing more to find.
+	// An import that finds no role cannot find its policies either.
 	if err == nil && (found.ID != "" || !state.NodeRoleARN.IsNull()) {
 		err = state.refresh(ctx, client, found, own, recorded)
 	}
@@ -177,8 +178,9 @@ func (r *controllerRole) Read(ctx context.Context, req resource.ReadRequest, res
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
-// everyDocument has the documents that are wanted, and those of the state that
-// no longer are: a provider that had another region named its policies by that.
+// everyDocument has the wanted documents and the documents that only the state
+// has. A policy's name contains the region: after a change of the provider's region
+// the state has policies with the old names.
 func (m *controllerRoleModel) everyDocument(region string) map[string]string {
 	all := m.documents(region)
 	for name, document := range stringMap(m.Policies) {
@@ -189,8 +191,8 @@ func (m *controllerRoleModel) everyDocument(region string) map[string]string {
 	return all
 }
 
-// refresh takes over what role and policies are. A role that is gone while
-// policies are still there has no ARN: the next apply makes it again.
+// refresh sets the model to the live role and policies. A role that is gone while
+// policies still exist has no ARN, and the next apply makes it again.
 func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, found aws.Role, own made, recorded bool) error {
 	m.ARN = stringOrNull(found.ARN)
 	if found.ARN != "" {
@@ -198,7 +200,7 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		m.PermissionsBoundary = stringOrNull(found.PermissionsBoundary)
 		m.TrustPolicy = planJSON(m.TrustPolicy, found.TrustPolicy)
 	}
-	// A cluster that is gone has no issuer to compare with; the last one stays.
+	// A cluster that is gone has no issuer: the last known issuer stays.
 	if err := m.findIssuer(ctx, client); err != nil && !errors.Is(err, aws.ErrNotFound) {
 		return err
 	}
@@ -212,8 +214,8 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		arn := m.policyARN(name)
 		policy, err := client.GetPolicy(ctx, arn)
 		attached := slices.Contains(found.ManagedPolicies, arn)
-		// One that the state knows, or that is attached to an imported role, is ours
-		// where nothing is recorded yet.
+		// If nothing is recorded yet, a policy is ours that the state knows or that is
+		// attached to an imported role.
 		if _, known := m.Policies.Elements()[name]; err == nil && !recorded && (known || attached) {
 			own[arn] = policy.ID
 		}
@@ -229,7 +231,7 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		}
 		all[arn] = policy.ID
 	}
-	// One that a failed update has made is not in the state.
+	// A policy that a failed update has made is in own, but not in the state.
 	for _, arn := range slices.Sorted(maps.Keys(own)) {
 		if _, seen := all[arn]; seen || arn == madeRole {
 			continue
@@ -241,14 +243,14 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		if err == nil && own.is(arn, policy.ID) {
 			continue
 		}
-		delete(own, arn) // gone, or made anew by somebody else
+		delete(own, arn) // gone, or replaced by somebody else
 	}
 	m.Policies = keepSpelling(m.Policies, documents)
 	return nil
 }
 
-// Update takes policies and role to the plan; a policy that is not wanted any
-// more is removed after it is detached.
+// Update changes policies and role as planned. A policy that is no longer wanted is
+// first detached, then removed.
 func (r *controllerRole) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	plan, prior, ok := planAndState[controllerRoleModel](ctx, req, &resp.Diagnostics)
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
-// statement is the part of a policy statement that an import reads. Actions and
-// resources are a string or a list of strings in IAM's grammar.
+// statement is the part of a policy statement that an import reads. In IAM's
+// grammar, an action or a resource is a string or a list of strings.
 type statement struct {
 	Action    oneOrMany
 	Resource  oneOrMany
@@ -48,8 +48,8 @@ func statements(document string) ([]statement, error) {
 	return policy.Statement, nil
 }
 
-// reconstruct fills an imported model with what the role's policies and trust
-// policy were made from.
+// reconstruct fills an imported model with the values from which the role's
+// policies and trust policy were made.
 func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clients, found aws.Role) error {
 	for _, arn := range found.ManagedPolicies {
 		policy, err := client.GetPolicy(ctx, arn)
@@ -83,7 +83,7 @@ func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clien
 		}
 	}
 	if m.NodeRoleARN.IsNull() {
-		return fmt.Errorf("role %q has no policy that passes a node role: it is not a controller role of this provider", found.Name)
+		return fmt.Errorf("role %q has no policy that allows iam:PassRole on one node role: import a role that karpenter_controller_role created", found.Name)
 	}
 	return nil
 }

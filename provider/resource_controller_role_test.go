@@ -79,7 +79,7 @@ func TestControllerRole_LifeWithDriftAndImport(t *testing.T) {
 			if strings.Contains(policy().Document, `"Action":"*"`) {
 				t.Errorf("the policy is still %s", policy().Document)
 			}
-			found = mended // where the role was removed, it is another one now
+			found = mended // if the role was removed, it is another role now
 		})
 	}
 	t.Run("import", func(t *testing.T) {

@@ -66,60 +66,60 @@ func newDaemon() resource.Resource {
 func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	levels := install.LogLevels()
 	resp.Schema = schema.Schema{
-		MarkdownDescription: fmt.Sprintf("The daemon in the cluster and everything that it needs there: the custom resource definitions, "+
-			"namespace, service account, RBAC, Deployment, Service and PodDisruptionBudget. All of it is built into the provider: nothing is "+
-			"downloaded at plan or apply.\n\nKubernetes 1.%d to 1.%d. A namespace that is there before is used as it is and left behind on "+
-			"destroy, and so is any other object that has all that is needed; one that lacks something is an error: nothing that "+
-			"somebody else made is changed or deleted. Destroying is refused while NodePools, EC2NodeClasses or NodeClaims exist: give `karpenter_node_class` "+
-			"its `daemon` and Terraform destroys in the right order.", install.MinKubernetesMinor, install.MaxKubernetesMinor),
+		MarkdownDescription: fmt.Sprintf("The daemon in the cluster, with the objects that it needs there: custom resource definitions, "+
+			"namespace, service account, RBAC, Deployment, Service and PodDisruptionBudget. The provider contains these objects: a plan or an "+
+			"apply downloads nothing.\n\nKubernetes 1.%d to 1.%d. An object that exists already is never changed or deleted. An existing "+
+			"namespace is used as it is. Another existing object is used if it has everything that the daemon needs; otherwise the apply ends "+
+			"with an error. The daemon cannot be destroyed while NodePools, EC2NodeClasses or NodeClaims exist: set `daemon` of `karpenter_node_class`, "+
+			"and Terraform destroys in the right order.", install.MinKubernetesMinor, install.MaxKubernetesMinor),
 		Attributes: map[string]schema.Attribute{
 			"namespace": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultNamespace),
-				MarkdownDescription: "Namespace. Default `" + install.DefaultNamespace + "`.",
+				MarkdownDescription: "Namespace of the daemon. Default `" + install.DefaultNamespace + "`.",
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 				Validators:          []validator.String{validate.Namespace()},
 			},
 			"service_account": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultServiceAccount),
-				MarkdownDescription: "Service account, the one that `karpenter_controller_role` trusts. Default `" + install.DefaultServiceAccount + "`.",
+				MarkdownDescription: "Service account of the daemon. It must be the one that `karpenter_controller_role` trusts. Default `" + install.DefaultServiceAccount + "`.",
 				Validators:          []validator.String{validate.Namespace()},
 			},
 			"cluster_name": schema.StringAttribute{
 				Required: true, MarkdownDescription: "Name of the EKS cluster.",
 				Validators: []validator.String{validate.Is(awsspec.CheckClusterName)},
 			},
-			"region": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "AWS region of the cluster. Default: the provider's."},
+			"region": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "AWS region of the cluster. Default: the provider's region."},
 			"role_arn": schema.StringAttribute{
 				Required: true, MarkdownDescription: "ARN of the daemon's role, `karpenter_controller_role.<name>.arn`.",
 				Validators: []validator.String{validate.Is(awsspec.CheckRoleARN)},
 			},
 			"queue_name": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Name of the interruption queue, `karpenter_interruption_queue.<name>.name`. Without it the daemon does not hear of interruptions.",
+				MarkdownDescription: "Name of the interruption queue, `karpenter_interruption_queue.<name>.name`. Without `queue_name`, the daemon does not know of interruptions.",
 				Validators:          []validator.String{validate.Is(awsspec.CheckQueueName)},
 			},
-			"image": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Image of the daemon. Default: that of the provider's own version."},
+			"image": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Container image of the daemon. Default: the image of the provider's own version."},
 			"replicas": schema.Int32Attribute{
 				Optional: true, Computed: true, Default: int32default.StaticInt32(install.DefaultReplicas),
-				MarkdownDescription: fmt.Sprintf("Replicas; one of them leads. Default %d.", install.DefaultReplicas),
+				MarkdownDescription: fmt.Sprintf("Number of replicas. One replica leads; the others are on standby. Default %d.", install.DefaultReplicas),
 				Validators:          []validator.Int32{int32validator.AtLeast(1)},
 			},
-			"log_level": choiceAttribute("`"+strings.Join(levels, "`, `")+"`.", install.DefaultLogLevel, levels),
-			"preference_policy": choiceAttribute("`Respect`: what is only preferred (preferred affinity, topology spread with `ScheduleAnyway`, taints "+
-				"`PreferNoSchedule`) is a requirement until it has no place at all. `Ignore`: it is left out, for the cheapest nodes.", install.PreferencesRespect, install.PreferencePolicies()),
-			"min_values_policy": choiceAttribute("Where the `min_values` of a node pool cannot be had, `Strict`: nothing is launched from that pool. "+
-				"`BestEffort`: what comes nearest is.", install.MinValuesStrict, install.MinValuesPolicies()),
+			"log_level": choiceAttribute("One of `"+strings.Join(levels, "`, `")+"`.", install.DefaultLogLevel, levels),
+			"preference_policy": choiceAttribute("What preferences count: preferred affinity, topology spread with `ScheduleAnyway`, taints with "+
+				"`PreferNoSchedule`. `Respect`: a preference is a requirement as long as the pod can then be placed. `Ignore`: preferences are not considered, so the nodes are the cheapest.", install.PreferencesRespect, install.PreferencePolicies()),
+			"min_values_policy": choiceAttribute("What happens if a launch cannot meet the `min_values` of its node pool. `Strict`: nothing is launched from that pool. "+
+				"`BestEffort`: the launch with the most different values is made.", install.MinValuesStrict, install.MinValuesPolicies()),
 			"scheduler_config": schedulerConfigAttribute(),
 			"labels": schema.MapAttribute{
-				Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of every object and pod, the definitions aside.",
+				Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of the daemon's pods, and of its objects except the custom resource definitions.",
 				Validators: []validator.Map{mapvalidator.KeysAre(validate.LabelKey()), mapvalidator.ValueStringsAre(validate.LabelValue())},
 			},
 			"wait":  waitAttribute("the Deployment is rolled out"),
 			"ready": readyAttribute("the Deployment was rolled out"),
-			"id":    schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace and name of the Deployment, for `karpenter_node_class`'s `daemon`."},
+			"id":    schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace and name of the Deployment, for `daemon` of `karpenter_node_class`."},
 			"objects": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "The objects in the cluster: a digest of what was declared, or what was changed behind Terraform's back.",
+				MarkdownDescription: "The daemon's objects in the cluster. Each value is a digest of the declared object, or names the fields that somebody else changed.",
 			},
 			"timeouts": timeoutsAttribute(ctx, daemonTimeout, daemonTimeout, daemonTimeout),
 		},
@@ -129,9 +129,9 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 func schedulerConfigAttribute() schema.Attribute {
 	return schema.StringAttribute{
 		Optional: true,
-		MarkdownDescription: "Topology spread of pods that declare none, as the kube-scheduler is configured to apply it: JSON or YAML such as " +
+		MarkdownDescription: "Default topology spread constraints, for pods that declare none. JSON or YAML, such as " +
 			"`yamlencode({ podTopologySpread = { defaultConstraints = [{ maxSkew = 1, topologyKey = \"topology.kubernetes.io/zone\", whenUnsatisfiable = \"DoNotSchedule\" }] } })`. " +
-			"It must say what the scheduler's own configuration says; without it the daemon knows of no default.",
+			"Give the same constraints as in the kube-scheduler's own configuration. Without `scheduler_config`, the daemon assumes no default constraints.",
 		Validators: []validator.String{validate.Is(checkSchedulerConfig)},
 	}
 }
@@ -141,7 +141,7 @@ func checkSchedulerConfig(text string) error {
 	return err
 }
 
-// choiceAttribute is one of a few words.
+// choiceAttribute has one of a few words as its value.
 func choiceAttribute(description, otherwise string, of []string) schema.Attribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true, Default: stringdefault.StaticString(otherwise),
@@ -150,9 +150,9 @@ func choiceAttribute(description, otherwise string, of []string) schema.Attribut
 	}
 }
 
-// ModifyPlan plans the image, the region and the objects, so that the plan shows
-// what is new with another version of the provider and what was changed in the
-// cluster.
+// ModifyPlan plans the image, the region and the objects. So the plan shows what
+// another version of the provider changes, and what somebody else has changed in
+// the cluster.
 func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.session == nil {
 		return
@@ -174,8 +174,8 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 		set("region", plan.Region)
 	}
 	if eks := r.session.eks; eks != nil && r.session.unknownCluster == "" && !plan.ClusterName.IsUnknown() && plan.ClusterName.ValueString() != eks.clusterName {
-		resp.Diagnostics.AddAttributeError(path.Root("cluster_name"), "Two clusters", fmt.Sprintf(
-			"karpenter_daemon: cluster_name is %q and eks.cluster_name of the provider is %q: the daemon would run in the latter and work for the former. Make them the same.",
+		resp.Diagnostics.AddAttributeError(path.Root("cluster_name"), "Conflicting cluster names", fmt.Sprintf(
+			"cluster_name of karpenter_daemon is %q, but eks.cluster_name of the provider is %q. The daemon must run in the cluster for which it launches nodes: set both to the same name.",
 			plan.ClusterName.ValueString(), eks.clusterName))
 	}
 	if !plan.Namespace.IsUnknown() {
@@ -198,7 +198,7 @@ func (m daemonModel) deploymentID() types.String {
 	return types.StringValue(m.Namespace.ValueString() + "/" + install.DefaultName)
 }
 
-// options are what the model asks to be installed.
+// options are the options of the installation that the model asks for.
 func (m daemonModel) options() install.Options {
 	return install.Options{
 		Namespace: m.Namespace.ValueString(), ServiceAccount: m.ServiceAccount.ValueString(), Image: m.Image.ValueString(),
@@ -209,7 +209,7 @@ func (m daemonModel) options() install.Options {
 	}
 }
 
-// digests is the objects attribute where everything is as declared.
+// digests is the attribute objects when every object is as declared.
 func digests(objects []*unstructured.Unstructured) types.Map {
 	out := map[string]string{}
 	for _, obj := range objects {
@@ -218,11 +218,11 @@ func digests(objects []*unstructured.Unstructured) types.Map {
 	return mapValue(out)
 }
 
-// digest identifies an object's contents by the beginning of their hash.
+// digest is the beginning of the hash of an object's content.
 func digest(obj *unstructured.Unstructured) string {
 	text, err := json.Marshal(obj.Object) // keys in order
 	if err != nil {
-		return err.Error() // cannot be: the object came out of JSON
+		return err.Error() // cannot happen: the object came out of JSON
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:6])

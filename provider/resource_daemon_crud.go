@@ -14,8 +14,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
-// Create installs the daemon, definitions first, and waits for its rollout. When
-// it cannot be installed, nothing is left of it.
+// Create installs the daemon, definitions first, and waits for its rollout. If the
+// installation fails, Create removes what it has made.
 func (r *daemon) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[daemonModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -43,7 +43,7 @@ func (r *daemon) Create(ctx context.Context, req resource.CreateRequest, resp *r
 	r.settle(ctx, plan, c, verbCreate, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
-// settle waits for the rollout of what is saved, and saves that it is there.
+// settle waits for the rollout of the saved Deployment, then saves ready.
 func (r *daemon) settle(ctx context.Context, plan daemonModel, c *cluster, verb string,
 	state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics,
 ) {
@@ -58,8 +58,8 @@ func (r *daemon) settle(ctx context.Context, plan daemonModel, c *cluster, verb 
 	r.save(ctx, state, identity, diags, plan)
 }
 
-// prepare gives the cluster, whose version must be one that the daemon
-// supports, and the objects to install. It fills in what was unknown in the plan.
+// prepare gives the cluster and the objects to install. The daemon must support the
+// cluster's version. prepare fills in the values that were unknown in the plan.
 func (r *daemon) prepare(ctx context.Context, plan *daemonModel, own made) (*cluster, []*unstructured.Unstructured, error) {
 	if plan.Region.IsUnknown() {
 		clients, err := r.session.AWS(ctx)
@@ -124,8 +124,8 @@ func (r *daemon) Read(ctx context.Context, req resource.ReadRequest, resp *resou
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
-// Update applies the objects again, removes those that are no longer declared
-// (a service account of another name), and waits for the rollout.
+// Update applies the objects again, removes objects that are no longer declared
+// (the old service account after a change of its name), and waits for the rollout.
 func (r *daemon) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	plan, ok := get[daemonModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -155,8 +155,8 @@ func (r *daemon) Update(ctx context.Context, req resource.UpdateRequest, resp *r
 	r.settle(ctx, plan, c, verbUpdate, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
-// Delete removes everything that was made in the opposite order, once nothing is
-// left that needs the daemon or its definitions.
+// Delete removes everything that was made, in the opposite order. It refuses while
+// an object still needs the daemon or its definitions.
 func (r *daemon) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	state, ok := get[daemonModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -15,8 +14,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
-// reconstruct fills an imported model with what the Deployment and its service
-// account were made from.
+// reconstruct fills an imported model with the values from which the Deployment and
+// its service account were made.
 func (m *daemonModel) reconstruct(ctx context.Context, c *cluster) error {
 	live, err := c.Get(ctx, deploymentRef(m.Namespace.ValueString()))
 	if err != nil {
@@ -28,7 +27,7 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster) error {
 	}
 	pod := deployment.Spec.Template.Spec
 	if len(pod.Containers) == 0 {
-		return errors.New("the Deployment has no container")
+		return fmt.Errorf("%s has no container: it is not the daemon's Deployment", kube.RefOf(live))
 	}
 	container := pod.Containers[0]
 	account, err := c.Get(ctx, kube.Ref{

@@ -24,8 +24,8 @@ import (
 
 const (
 	discoveryTagsTimeout = 5 * time.Minute
-	// planCheckTimeout bounds the one look at AWS that a plan takes; a plan must
-	// also work where AWS cannot be reached.
+	// planCheckTimeout bounds the one AWS call of a plan. A plan must also work if AWS
+	// cannot be reached.
 	planCheckTimeout = 3 * time.Second
 )
 
@@ -51,7 +51,7 @@ func (m discoveryTagsModel) tag() (key, value string) {
 	return awsspec.TagDiscovery, cluster
 }
 
-// resourceIDs are the subnets and security groups.
+// resourceIDs are the ids of the subnets and security groups.
 func (m discoveryTagsModel) resourceIDs(ctx context.Context, diags *diag.Diagnostics) []string {
 	return append(stringsOf(ctx, m.SubnetIDs, diags), stringsOf(ctx, m.SecurityGroupIDs, diags)...)
 }
@@ -70,19 +70,19 @@ func (r *discoveryTags) Schema(ctx context.Context, _ resource.SchemaRequest, re
 		}
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The tag by which node classes find their subnets and security groups, " +
-			"`karpenter.sh/discovery = <cluster_name>`, on resources that something else owns.\n\n" +
-			"A tag that carries another cluster's name is never overwritten: the plan (or, where AWS cannot be reached, the " +
-			"apply) ends with an error. A tag that is there already is adopted, and destroying takes off only the tags that " +
-			"this resource put on and that still have its value. Use selector_tags in the selectors of `karpenter_node_class`.",
+		MarkdownDescription: "The tag `karpenter.sh/discovery = <cluster_name>` on subnets and security groups that this resource does " +
+			"not own. Node classes find their subnets and security groups by this tag.\n\n" +
+			"A tag with the name of another cluster is never overwritten: the plan ends with an error, or the apply if the plan " +
+			"could not reach AWS. A tag that exists already with the right value is used as it is. Destroying removes only the tags " +
+			"that this resource added and that still have their value. Use `selector_tags` in the selectors of `karpenter_node_class`.",
 		Attributes: map[string]schema.Attribute{
 			"cluster_name":       clusterNameAttribute(),
 			"subnet_ids":         ids("subnets that instances are launched into", "subnet"),
 			"security_group_ids": ids("security groups that instances get", "sg"),
 			"shared": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Use the key `karpenter.sh/discovery/<cluster_name>`, so that several clusters can share the " +
-					"subnets. Default `false`.",
+				MarkdownDescription: "Use the tag key `karpenter.sh/discovery/<cluster_name>`, so that several clusters can share the " +
+					"subnets and security groups. Default `false`.",
 				PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
 			},
 			"selector_tags": schema.MapAttribute{
@@ -94,16 +94,17 @@ func (r *discoveryTags) Schema(ctx context.Context, _ resource.SchemaRequest, re
 	}
 }
 
-// ValidateConfig wants something to tag.
+// ValidateConfig requires at least one subnet or security group attribute.
 func (r *discoveryTags) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	config, ok := get[discoveryTagsModel](ctx, req.Config, &resp.Diagnostics)
 	if ok && config.SubnetIDs.IsNull() && config.SecurityGroupIDs.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("subnet_ids"), "Nothing to tag", "Set subnet_ids, security_group_ids or both.")
+		resp.Diagnostics.AddAttributeError(path.Root("subnet_ids"), "Nothing to tag",
+			"karpenter_discovery_tags has neither subnet_ids nor security_group_ids. Set one of them, or both.")
 	}
 }
 
-// ModifyPlan computes selector_tags, and looks whether a resource that is new
-// in the plan carries another cluster's tag already.
+// ModifyPlan computes selector_tags, and checks whether a subnet or security group
+// already has another cluster's tag.
 func (r *discoveryTags) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.session == nil {
 		return
@@ -119,8 +120,9 @@ func (r *discoveryTags) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	}
 }
 
-// lookForOtherClusters makes the plan fail on a tag of another cluster. A look
-// that fails says nothing: the apply looks again before it writes.
+// lookForOtherClusters makes the plan fail if there is a tag of another cluster. If
+// the tags cannot be read, the plan goes on: the apply checks again before it
+// writes.
 func (r *discoveryTags) lookForOtherClusters(ctx context.Context, plan discoveryTagsModel, diags *diag.Diagnostics) {
 	client, err := r.session.AWS(ctx)
 	if err != nil {
@@ -146,7 +148,8 @@ func (r *discoveryTags) lookForOtherClusters(ctx context.Context, plan discovery
 	}
 	if tagged > 1 {
 		diags.AddWarning("Several security groups of the cluster", fmt.Sprintf(
-			"%d of the security groups have the tag %s. The AWS load balancer controller refuses nodes with more than one such group.", tagged, clusterTag))
+			"karpenter_discovery_tags %q: %d of the security groups have the tag %s. The AWS Load Balancer Controller refuses a node that has more than one such group. Keep only one of these groups in security_group_ids.",
+			value, tagged, clusterTag))
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
-// Create puts the tags on: one call, all or none.
+// Create adds all tags with one call: all or none.
 func (r *discoveryTags) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[discoveryTagsModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -39,8 +39,8 @@ func (r *discoveryTags) Create(ctx context.Context, req resource.CreateRequest, 
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 }
 
-// putTag tags what has not the tag yet, and notes those. A tag found in place is
-// somebody else's.
+// putTag adds the tag where it is missing, and notes the tags that it adds. A tag
+// that exists already is somebody else's.
 func (m made) putTag(ctx context.Context, client *aws.Clients, key, value string, ids []string) error {
 	created, err := client.CreateNetworkTag(ctx, key, value, ids...)
 	if errors.Is(err, aws.ErrConflict) {
@@ -52,7 +52,7 @@ func (m made) putTag(ctx context.Context, client *aws.Clients, key, value string
 	return err
 }
 
-// refreshTags forgets the tags that are not there any more.
+// refreshTags deletes from m the tags that are gone or have another value.
 func (m made) refreshTags(ctx context.Context, client *aws.Clients) error {
 	current, err := client.NetworkTags(ctx, slices.Sorted(maps.Keys(m))...)
 	if err != nil {
@@ -65,7 +65,7 @@ func (m made) refreshTags(ctx context.Context, client *aws.Clients) error {
 	return nil
 }
 
-// takeOff takes the tag off where it was put on and still has its value.
+// takeOff removes the tags that this resource added and that still have their value.
 func (m made) takeOff(ctx context.Context, client *aws.Clients, key, value string, ids []string) error {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return !m.is(id, key+"="+value) })
 	if err := client.DeleteNetworkTag(ctx, key, value, ids...); err != nil {
@@ -77,7 +77,7 @@ func (m made) takeOff(ctx context.Context, client *aws.Clients, key, value strin
 	return nil
 }
 
-// Read keeps the ids that still carry the tag. On import it finds those that do.
+// Read keeps the ids that still have the tag. On import it finds the ids by the tag.
 func (r *discoveryTags) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, ok := get[discoveryTagsModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
@@ -102,8 +102,8 @@ func (r *discoveryTags) Read(ctx context.Context, req resource.ReadRequest, resp
 		r.forget(ctx, resp, state)
 		return
 	}
-	// A tag that was taken off, and that somebody else may put on again, is not
-	// ours any more.
+	// A tag that is gone is no longer ours: if it comes back, somebody else has
+	// added it.
 	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
 	if err := own.refreshTags(ctx, client); err != nil {
 		r.fail(&resp.Diagnostics, verbRead, state, err)
@@ -131,8 +131,8 @@ func (m *discoveryTagsModel) refresh(ctx context.Context, client *aws.Clients, d
 	return nil
 }
 
-// discover finds what carries the tag, first under the key of one cluster, then
-// under the shared key.
+// discover finds the subnets and security groups that have the tag, first with the
+// key for one cluster, then with the shared key.
 func (m *discoveryTagsModel) discover(ctx context.Context, client *aws.Clients) error {
 	for _, shared := range []bool{false, true} {
 		m.Shared = types.BoolValue(shared)
@@ -161,8 +161,8 @@ func (m *discoveryTagsModel) discover(ctx context.Context, client *aws.Clients) 
 	return nil
 }
 
-// Update tags what is new, then takes the tag off what is no longer listed, if
-// this resource put it on.
+// Update tags the new ids, then removes the tag from ids that are no longer listed,
+// if this resource added it.
 func (r *discoveryTags) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	plan, prior, ok := planAndState[discoveryTagsModel](ctx, req, &resp.Diagnostics)
 	if !ok {
@@ -192,8 +192,8 @@ func (r *discoveryTags) Update(ctx context.Context, req resource.UpdateRequest, 
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 }
 
-// Delete takes off the tags that this resource put on and that still have its
-// value. One adopted, or changed since, stays.
+// Delete removes the tags that this resource added and that still have their value.
+// A tag that existed before, or that somebody has changed, stays.
 func (r *discoveryTags) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	state, ok := get[discoveryTagsModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {

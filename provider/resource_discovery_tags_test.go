@@ -18,7 +18,7 @@ func TestDiscoveryTags_LifeWithDriftAndImport(t *testing.T) {
 		}
 		return current[id]
 	}
-	// One subnet has the tag already: it is adopted.
+	// One subnet has the tag already: the tag is used as it is.
 	if _, err := cloud.clients.CreateNetworkTag(t.Context(), awsspec.TagDiscovery, testCluster, subnets[0]); err != nil {
 		t.Fatal(err)
 	}

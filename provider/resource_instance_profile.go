@@ -74,15 +74,15 @@ func (m instanceProfileModel) wanted() aws.InstanceProfile {
 	return aws.InstanceProfile{Name: m.Name.ValueString(), Path: m.Path.ValueString(), Role: m.Role.ValueString(), Tags: stringMap(m.TagsAll)}
 }
 
-// madeProfile is the name of the profile among what was made; its identity is
-// the InstanceProfileId.
+// madeProfile is the key of the profile in made. Its identity is the
+// InstanceProfileId.
 const madeProfile = "profile"
 
 func (m instanceProfileModel) remove(ctx context.Context, client *aws.Clients, own made) error {
 	return client.DeleteInstanceProfile(ctx, m.Name.ValueString(), own[madeProfile])
 }
 
-// Create makes the profile. When its role cannot be added, nothing is left of it.
+// Create makes the profile. If the role cannot be added, Create removes the profile.
 func (r *instanceProfile) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[instanceProfileModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -112,8 +112,8 @@ func (r *instanceProfile) Create(ctx context.Context, req resource.CreateRequest
 	save()
 }
 
-// Read refreshes role, path and tags. Another profile of that name is not ours:
-// ours is gone.
+// Read refreshes role, path and tags. If another profile has the name, ours is
+// gone.
 func (r *instanceProfile) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, ok := get[instanceProfileModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {

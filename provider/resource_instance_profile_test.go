@@ -58,7 +58,7 @@ func TestInstanceProfile_LifeWithDriftAndImport(t *testing.T) {
 			t.Errorf("imported %s, want %s", copied.state, profile.state)
 		}
 		_, diags = h.imported("karpenter_instance_profile", "a,b")
-		wantError(t, diags, `by "name"`, `"a,b"`)
+		wantError(t, diags, `form "name"`, `"a,b"`)
 	})
 	t.Run("conflict", func(t *testing.T) {
 		wantError(t, h.resource("karpenter_instance_profile").apply(config), "already exists", `id = "nodes"`, "choose another name")

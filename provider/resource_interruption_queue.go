@@ -51,10 +51,10 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 			"message_retention_seconds": schema.Int64Attribute{
 				Computed: true, MarkdownDescription: "How long the queue keeps an event, in seconds: 300.",
 			},
-			"policy": schema.StringAttribute{Computed: true, MarkdownDescription: "Access policy of the queue, JSON: EventBridge may send."},
+			"policy": schema.StringAttribute{Computed: true, MarkdownDescription: "Access policy (JSON) of the queue. It allows EventBridge to send messages."},
 			"rules": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Event pattern (JSON) of each EventBridge rule by the rule's name.",
+				MarkdownDescription: "Event patterns (JSON) of the EventBridge rules, by rule name.",
 			},
 			"tags":     tagsAttribute(),
 			"tags_all": tagsAllAttribute(),
@@ -63,8 +63,8 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 	}
 }
 
-// ModifyPlan plans what queue and rules are to have, so that whatever was
-// changed behind Terraform's back shows as a difference.
+// ModifyPlan plans the attributes of the queue and the rules, so that the plan shows
+// a change by somebody else as a difference.
 func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.session == nil {
 		return
@@ -100,7 +100,7 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 	}
 }
 
-// wantedRules is the rules attribute of a cluster whose rules are as they are to be.
+// wantedRules is the attribute rules when every rule is as declared.
 func wantedRules(cluster string) types.Map {
 	patterns := map[string]string{}
 	for _, rule := range awsspec.EventRules(cluster) {

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
-// What the rules attribute says of a rule that is there but does not work.
+// The value, in the attribute rules, of a rule that exists but does not work.
 const (
 	ruleDisabled = "disabled"
 	ruleNoTarget = "does not send to the queue"
@@ -27,14 +27,14 @@ func (m interruptionQueueModel) queue(policy string) aws.Queue {
 	return aws.Queue{Name: m.Name.ValueString(), Policy: policy, MessageRetention: awsspec.QueueRetentionSeconds * time.Second, Tags: stringMap(m.TagsAll)}
 }
 
-// What an interruption queue has made, by name.
+// The keys of an interruption queue in made.
 const (
-	madeQueue = "queue" // ARN and second of creation
-	madeRule  = "rule/" // and the rule's name; the id in its tag
+	madeQueue = "queue" // its identity: ARN and second of creation
+	madeRule  = "rule/" // followed by the rule's name; its identity: the id in its tag
 )
 
-// eventRules are the rules that the model asks of EventBridge, each with the id
-// of the one that was made.
+// eventRules are the rules that the model asks EventBridge for. Each has the id of
+// the rule that was made.
 func (m interruptionQueueModel) eventRules(own made) []aws.Rule {
 	var rules []aws.Rule
 	for _, rule := range awsspec.EventRules(m.ClusterName.ValueString()) {
@@ -46,8 +46,8 @@ func (m interruptionQueueModel) eventRules(own made) []aws.Rule {
 	return rules
 }
 
-// Create makes the queue, lets EventBridge send to it, then makes the rules.
-// When it fails, nothing is left of it.
+// Create makes the queue, allows EventBridge to send to it, then makes the rules. If
+// Create fails, it removes what it has made.
 func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[interruptionQueueModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -73,7 +73,7 @@ func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateReque
 	save()
 }
 
-// create makes the queue and the rules, and notes in own what is made.
+// create makes the queue and the rules, and notes them in own.
 func (m *interruptionQueueModel) create(ctx context.Context, client *aws.Clients, own made) error {
 	m.Policy, m.Rules = types.StringNull(), mapValue(nil)
 	m.Retention = types.Int64Value(awsspec.QueueRetentionSeconds)
@@ -83,8 +83,8 @@ func (m *interruptionQueueModel) create(ctx context.Context, client *aws.Clients
 	return m.mendRules(ctx, client, nil, own)
 }
 
-// createQueue makes the queue and sets its policy, which names the queue's ARN
-// and so comes second.
+// createQueue makes the queue, then sets its policy. The policy contains the queue's
+// ARN, so it cannot be set before.
 func (m *interruptionQueueModel) createQueue(ctx context.Context, client *aws.Clients, own made) error {
 	queue, err := client.CreateQueue(ctx, m.queue(""))
 	m.URL, m.ARN = stringOrNull(queue.URL), stringOrNull(queue.ARN)
@@ -104,8 +104,8 @@ func (m *interruptionQueueModel) createQueue(ctx context.Context, client *aws.Cl
 	return nil
 }
 
-// mendRules takes the rules to the model and makes those that are gone. prior
-// are the same rules before, in the same order; nil for none.
+// mendRules updates the rules and makes the missing ones. prior has the rules as
+// they were before, in the same order; nil if there were none.
 func (m *interruptionQueueModel) mendRules(ctx context.Context, client *aws.Clients, prior []aws.Rule, own made) error {
 	for i, rule := range m.eventRules(own) {
 		name, err := madeRule+rule.Name, aws.ErrNotFound
@@ -130,7 +130,7 @@ func (m *interruptionQueueModel) mendRules(ctx context.Context, client *aws.Clie
 	return nil
 }
 
-// noteRule records that a rule is as it is to be.
+// noteRule records in the model that a rule is as declared.
 func (m *interruptionQueueModel) noteRule(rule aws.Rule) {
 	rules := stringMap(m.Rules)
 	if rules == nil {
@@ -140,7 +140,7 @@ func (m *interruptionQueueModel) noteRule(rule aws.Rule) {
 	m.Rules = mapValue(rules)
 }
 
-// remove removes the rules, then the queue, and goes on where one cannot be.
+// remove removes the rules, then the queue. It goes on if a rule cannot be removed.
 func (m *interruptionQueueModel) remove(ctx context.Context, client *aws.Clients, own made) error {
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(own)) {
@@ -163,9 +163,9 @@ func (m *interruptionQueueModel) remove(ctx context.Context, client *aws.Clients
 	return errors.Join(faults...)
 }
 
-// Read refreshes the queue and each rule. A queue that is gone, or that somebody
-// has made anew, while rules of ours are still there has no ARN: the next apply
-// makes it again.
+// Read refreshes the queue and each rule. The queue may be gone or replaced by
+// somebody else, while our rules still exist. It then has no ARN in the state, and
+// the next apply makes it again.
 func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, ok := get[interruptionQueueModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
@@ -202,8 +202,8 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
-// refresh takes over what the queue, which has no ARN where it is gone, and the
-// rules are.
+// refresh sets the model to the live queue and rules. A queue that is gone has no
+// ARN.
 func (m *interruptionQueueModel) refresh(ctx context.Context, client *aws.Clients, found aws.Queue, own made, recorded bool) error {
 	m.ARN, m.URL = stringOrNull(found.ARN), stringOrNull(found.URL)
 	if found.ARN != "" {
@@ -214,7 +214,7 @@ func (m *interruptionQueueModel) refresh(ctx context.Context, client *aws.Client
 	for _, want := range m.eventRules(own) {
 		rule, err := client.GetRule(ctx, want.Name, want.TargetID)
 		sends := rule.TargetARN == want.TargetARN && want.TargetARN != ""
-		// Where nothing is recorded yet a rule is ours that sends to our queue.
+		// If nothing is recorded yet, a rule that sends to our queue is ours.
 		if err == nil && !recorded && sends {
 			own[madeRule+want.Name] = rule.ID
 		}
@@ -240,7 +240,7 @@ func (m *interruptionQueueModel) refresh(ctx context.Context, client *aws.Client
 	return nil
 }
 
-// Update takes queue and rules to the plan.
+// Update changes queue and rules as planned.
 func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	plan, prior, ok := planAndState[interruptionQueueModel](ctx, req, &resp.Diagnostics)
 	if !ok {

@@ -54,54 +54,54 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "An EC2NodeClass (`karpenter.k8s.aws/v1`): how instances are launched. The attributes are the fields " +
-			"of the EC2NodeClass's spec in snake case.\n\nThe configuration is checked offline with the EC2NodeClass's own " +
-			"definition. `tags` go to the instances, volumes, network interfaces and launch templates.",
+			"of the EC2NodeClass's spec in snake case.\n\nThe provider checks the configuration offline against the custom resource " +
+			"definition. Instances, volumes, network interfaces and launch templates get the tags in `tags_all`.",
 		Attributes: map[string]schema.Attribute{
 			"name": objectNameAttribute("EC2NodeClass"),
-			"daemon": text("`karpenter_daemon.<name>.id`. It only gives the order: the daemon is there before the class, and is " +
-				"destroyed after it, since it is the daemon that takes the class's launch templates down."),
+			"daemon": text("`karpenter_daemon.<name>.id`. It only sets the order: Terraform creates the daemon before the node class and " +
+				"destroys it afterwards, because the daemon deletes the launch templates of the node class."),
 			"subnet_selector_terms": schema.ListNestedAttribute{
-				Required: true, MarkdownDescription: "The subnets of the instances: those that one of the terms selects.",
+				Required: true, MarkdownDescription: "Subnets of the instances. Each term selects subnets; all selected subnets are used.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"tags": selectorTagsAttribute(), "id": text("Id of a subnet. Instead of `tags`."),
+					"tags": selectorTagsAttribute(), "id": text("Id of a subnet. Set either `id` or `tags`."),
 				}},
 			},
 			"security_group_selector_terms": schema.ListNestedAttribute{
-				Required: true, MarkdownDescription: "The security groups of the instances: all that one of the terms selects.",
+				Required: true, MarkdownDescription: "Security groups of the instances. Each term selects security groups; the instances get all of them.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"tags": selectorTagsAttribute(), "id": text("Id of a security group. Instead of `tags`."),
-					"name": text("Name of a security group (not its Name tag). Instead of `tags`."),
+					"tags": selectorTagsAttribute(), "id": text("Id of a security group. Set one of `id`, `name` and `tags`."),
+					"name": text("Group name of a security group, which is not its `Name` tag. Set one of `id`, `name` and `tags`."),
 				}},
 			},
 			"capacity_reservation_selector_terms": capacityReservationTermsAttribute(),
 			"ami_selector_terms": schema.ListNestedAttribute{
-				Required: true, MarkdownDescription: "The image: exactly one term.",
+				Required: true, MarkdownDescription: "Image of the instances. Give exactly one term.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"alias": schema.StringAttribute{Required: true, MarkdownDescription: "`al2023@latest`, or a release such as `al2023@v20260115`."},
+					"alias": schema.StringAttribute{Required: true, MarkdownDescription: "Alias of the image: `al2023@latest`, or a release such as `al2023@v20260115`."},
 				}},
 			},
 			"instance_profile": schema.StringAttribute{
 				Required:            true,
 				MarkdownDescription: "Name of the instance profile, `karpenter_instance_profile.<name>.name`.",
 			},
-			"tags":                  tagsAttribute(),
+			"tags":                  nodeClassTagsAttribute(),
 			"tags_all":              tagsAllAttribute(),
 			"metadata_options":      metadataOptionsAttribute(),
 			"block_device_mappings": blockDeviceMappingsAttribute(),
-			"user_data": text("Shell script, NodeConfig or MIME multipart text that runs before what the daemon generates. It is " +
-				"stored in the EC2NodeClass as it is: no secrets."),
+			"user_data": text("User data that runs before the part that the daemon generates: a shell script, a NodeConfig or MIME multipart " +
+				"text. The EC2NodeClass stores it in plain text: do not put secrets in it."),
 			"detailed_monitoring": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "CloudWatch metrics at one-minute intervals. Default `false`.",
+				Optional: true, MarkdownDescription: "Send CloudWatch metrics at one-minute intervals. Default `false`.",
 			},
 			"associate_public_ip_address": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Give the instances public addresses or not, whatever the subnets say.",
+				Optional: true, MarkdownDescription: "Whether instances get public IP addresses. Without it, the setting of the subnet counts.",
 			},
 			"kubelet": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "Configuration of the kubelet.",
 				Attributes: map[string]schema.Attribute{
-					"max_pods": schema.Int32Attribute{Optional: true, MarkdownDescription: "Most pods on a node. Without it, what the instance type's network interfaces allow."},
-					"pods_per_core": schema.Int32Attribute{Optional: true, MarkdownDescription: "Most pods on a node for each of its vCPUs, where that is fewer than " +
-						"`max_pods` or the network interfaces allow. `0` is no limit."},
+					"max_pods": schema.Int32Attribute{Optional: true, MarkdownDescription: "Largest number of pods on a node. Default: the number that the network interfaces of the instance type allow."},
+					"pods_per_core": schema.Int32Attribute{Optional: true, MarkdownDescription: "Largest number of pods on a node for each of its vCPUs. It counts if the result is smaller " +
+						"than `max_pods` or its default. `0` means no limit."},
 				},
 			},
 			"wait":     waitAttribute("the EC2NodeClass is ready: subnets, security groups, image and instance profile are found"),
@@ -111,10 +111,17 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 	}
 }
 
+func nodeClassTagsAttribute() schema.Attribute {
+	return schema.MapAttribute{
+		Optional: true, ElementType: types.StringType,
+		MarkdownDescription: "Tags, in addition to the provider's `default_tags`. A tag that others add to the EC2NodeClass is drift: the next apply removes it.",
+	}
+}
+
 func selectorTagsAttribute() schema.Attribute {
 	return schema.MapAttribute{
 		Optional: true, ElementType: types.StringType,
-		MarkdownDescription: "Tags that must all be there; the value `*` is any value. Such as `karpenter_discovery_tags.<name>.selector_tags`.",
+		MarkdownDescription: "Tags that a selected object has, such as `karpenter_discovery_tags.<name>.selector_tags`. The object must have all of them. The value `*` matches any value.",
 	}
 }
 
@@ -123,12 +130,12 @@ func capacityReservationTermsAttribute() schema.Attribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
 	}
 	return schema.ListNestedAttribute{
-		Optional: true, MarkdownDescription: "On-demand capacity reservations that nodes of the class may be launched into: those that " +
-			"one of the terms selects. Node pools whose `karpenter.sh/capacity-type` allows `reserved` use them first, as far as they go.",
+		Optional: true, MarkdownDescription: "On-demand capacity reservations for instances of the node class. Each term selects reservations; all selected " +
+			"reservations can be used. A node pool that allows the `karpenter.sh/capacity-type` `reserved` uses their free capacity before any other.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"tags": selectorTagsAttribute(), "id": text("Id of a capacity reservation. Instead of all else."),
-			"owner_id":                text("Account that owns the reservation, with `tags` or `instance_match_criteria`."),
-			"instance_match_criteria": text("`open` or `targeted`."),
+			"tags": selectorTagsAttribute(), "id": text("Id of a capacity reservation. A term with `id` has no other attribute."),
+			"owner_id":                text("Id of the AWS account that owns the reservation. Needs `tags` or `instance_match_criteria`."),
+			"instance_match_criteria": text("Which instances the reservation accepts: `open` or `targeted`."),
 		}},
 	}
 }
@@ -142,15 +149,15 @@ func metadataOptionsAttribute() schema.Attribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true, Computed: true, Default: objectdefault.StaticValue(convert.DefaultMetadataOptions()),
-		MarkdownDescription: "The instance metadata service.",
+		MarkdownDescription: "Options of the instance metadata service.",
 		Attributes: map[string]schema.Attribute{
-			"http_endpoint":      text("enabled", "`enabled` or `disabled`."),
-			"http_protocol_ipv6": text("disabled", "`enabled` or `disabled`."),
+			"http_endpoint":      text("enabled", "The metadata service: `enabled` or `disabled`."),
+			"http_protocol_ipv6": text("disabled", "The IPv6 endpoint of the metadata service: `enabled` or `disabled`."),
 			"http_put_response_hop_limit": schema.Int64Attribute{
 				Optional: true, Computed: true, Default: int64default.StaticInt64(1),
-				MarkdownDescription: "1 to 64. Pods outside the host network need 2. Default `1`.",
+				MarkdownDescription: "Largest number of network hops of a response, 1 to 64. Pods without host networking need 2. Default `1`.",
 			},
-			"http_tokens": text("required", "`required` (IMDSv2 only) or `optional`."),
+			"http_tokens": text("required", "Session tokens: `required` (IMDSv2 only) or `optional`."),
 		},
 	}
 }
@@ -168,8 +175,8 @@ func blockDeviceMappingsAttribute() schema.Attribute {
 	return schema.ListNestedAttribute{
 		Optional: true, MarkdownDescription: "Volumes of the instances. Default: `/dev/xvda` with 20Gi, gp3, encrypted.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"device_name": text("Such as `/dev/xvda`."),
-			"root_volume": flag("The volume holds the kubelet's ephemeral storage. At most one mapping."),
+			"device_name": text("Name of the device, such as `/dev/xvda`."),
+			"root_volume": flag("Whether this volume holds the kubelet's ephemeral storage. `true` in at most one mapping."),
 			"ebs": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "The EBS volume.",
 				Attributes: map[string]schema.Attribute{
@@ -177,19 +184,19 @@ func blockDeviceMappingsAttribute() schema.Attribute {
 						Required: true, CustomType: fwtype.Quantity(), MarkdownDescription: "Size in Gi, G, Ti or T, such as `100Gi`.",
 						Validators: []validator.String{validate.Quantity()},
 					},
-					"volume_type":           text("`gp3`, `gp2`, `io1`, `io2`, `st1`, `sc1` or `standard`."),
+					"volume_type":           text("Type of the volume: `gp3`, `gp2`, `io1`, `io2`, `st1`, `sc1` or `standard`."),
 					"encrypted":             flag("Encrypt the volume."),
 					"delete_on_termination": flag("Delete the volume with the instance."),
 					"iops":                  number("IOPS of gp3, io1 and io2 volumes."),
-					"throughput":            number("Throughput of gp3 volumes, MiB/s."),
-					"kms_key_id":            text("Id, alias or ARN of the KMS key."),
+					"throughput":            number("Throughput of gp3 volumes, in MiB/s."),
+					"kms_key_id":            text("Id, alias or ARN of the KMS key that encrypts the volume."),
 				},
 			},
 		}},
 	}
 }
 
-// ValidateConfig checks what is known with the EC2NodeClass's definition.
+// ValidateConfig checks the known values against the EC2NodeClass's definition.
 func (r *nodeClass) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	config, ok := get[nodeClassModel](ctx, req.Config, &resp.Diagnostics)
 	if !ok {
@@ -202,7 +209,7 @@ func (r *nodeClass) ValidateConfig(ctx context.Context, req resource.ValidateCon
 	resp.Diagnostics.Append(r.definitions.check(ctx, awsv1.EC2NodeClassKind, &spec, req.Config.Raw)...)
 }
 
-// ModifyPlan computes tags_all. A default tag of the provider may be one that a
+// ModifyPlan computes tags_all, and refuses a default tag of the provider that a
 // node class cannot have.
 func (r *nodeClass) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.session == nil {
@@ -211,7 +218,7 @@ func (r *nodeClass) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	r.planTags(ctx, resp)
 	for key, value := range stringMap(r.session.defaultTags) {
 		if err := awsspec.CheckUserTag(key, value); err != nil {
-			resp.Diagnostics.AddAttributeError(path.Root("tags_all"), "Default tag not possible", "default_tags of the provider: "+err.Error()+".")
+			resp.Diagnostics.AddAttributeError(path.Root("tags_all"), "Invalid default tag", "default_tags of the provider: "+err.Error()+".")
 		}
 	}
 }

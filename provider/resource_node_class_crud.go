@@ -15,7 +15,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
 )
 
-// Create declares the class, once its definition is there, and waits for it.
+// Create waits for the definition, creates the class and waits until it is ready.
 func (r *nodeClass) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[nodeClassModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -43,7 +43,7 @@ func (r *nodeClass) Create(ctx context.Context, req resource.CreateRequest, resp
 	r.settle(ctx, plan, c, verbCreate, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
-// Update declares the class as planned and waits for it.
+// Update changes the class as planned and waits until it is ready.
 func (r *nodeClass) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	plan, ok := get[nodeClassModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -62,7 +62,7 @@ func (r *nodeClass) Update(ctx context.Context, req resource.UpdateRequest, resp
 	r.settle(ctx, plan, c, verbUpdate, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
-// put declares the class; own notes what is made.
+// put creates or updates the class with declare, and notes in own what is made.
 func (r *nodeClass) put(ctx context.Context, plan nodeClassModel, c *cluster, own made, declare func(*cluster, context.Context, kube.Ref, any, made) error) error {
 	var diags diag.Diagnostics
 	spec := plan.Spec(ctx, plan.TagsAll, &diags)
@@ -72,7 +72,8 @@ func (r *nodeClass) put(ctx context.Context, plan nodeClassModel, c *cluster, ow
 	return declare(c, ctx, nodeClassRef(plan.Name.ValueString()), &spec, own)
 }
 
-// settle saves the class, which is declared, before and after the wait for it.
+// settle saves the declared class before the wait until it is ready, and again after
+// the wait.
 func (r *nodeClass) settle(ctx context.Context, plan nodeClassModel, c *cluster, verb string,
 	state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics,
 ) {
@@ -89,8 +90,7 @@ func (r *nodeClass) settle(ctx context.Context, plan nodeClassModel, c *cluster,
 	r.save(ctx, state, identity, diags, plan)
 }
 
-// Read refreshes the whole spec. Another class of that name is not ours: ours is
-// gone.
+// Read refreshes the whole spec. If another class has the name, ours is gone.
 func (r *nodeClass) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, ok := get[nodeClassModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
@@ -129,7 +129,7 @@ func (r *nodeClass) Read(ctx context.Context, req resource.ReadRequest, resp *re
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
-// specTags are the tags of a spec, which is ours as a whole: a tag that somebody
+// specTags are the tags of a spec. The whole spec is ours, so a tag that somebody
 // added shows as a difference.
 func (r *nodeClass) specTags(prior tagsModel, found map[string]string) tagsModel {
 	if prior.TagsAll.IsNull() {
@@ -138,7 +138,7 @@ func (r *nodeClass) specTags(prior tagsModel, found map[string]string) tagsModel
 	return tagsModel{Tags: onlyKeysOf(prior.Tags, found), TagsAll: mapValue(found)}
 }
 
-// Delete removes the class and waits until the daemon has let go of it.
+// Delete removes the class and waits until the daemon has removed its finalizer.
 func (r *nodeClass) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	state, ok := get[nodeClassModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {

@@ -46,10 +46,10 @@ func newNodePool(d *definitions) resource.Resource {
 // Schema describes the node pool.
 func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A NodePool (`karpenter.sh/v1`): which nodes the daemon may launch, from which node class, within " +
-			"which limits. The attributes are the fields of the NodePool's spec, those of `spec.template` included, in " +
-			"snake case.\n\nThe configuration is checked offline with the NodePool's own definition. Destroying the pool " +
-			"waits until its nodes are drained and gone.",
+		MarkdownDescription: "A NodePool (`karpenter.sh/v1`): which nodes the daemon may launch, with which node class, within " +
+			"which limits. The attributes are the fields of the NodePool's `spec` and `spec.template`, in snake case.\n\n" +
+			"The provider checks the configuration offline against the custom resource definition. A destroy waits until the " +
+			"pool's nodes are drained and their instances are terminated.",
 		Attributes: map[string]schema.Attribute{
 			"name": objectNameAttribute("NodePool"),
 			"node_class": schema.StringAttribute{
@@ -63,23 +63,23 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"annotations": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType, MarkdownDescription: "Annotations of the nodes.",
 			},
-			"taints":         taintsAttribute("Taints of the nodes, for as long as they live."),
-			"startup_taints": taintsAttribute("Taints that the nodes begin with and that something else removes, such as a CNI. Pods need not tolerate them."),
+			"taints":         taintsAttribute("Permanent taints of the nodes."),
+			"startup_taints": taintsAttribute("Taints that a new node has until something else, such as a CNI plugin, removes them. Pods need no tolerations for them."),
 			"requirements":   requirementsAttribute(),
 			"termination_grace_period": schema.StringAttribute{
 				Optional: true, CustomType: fwtype.Duration(),
-				MarkdownDescription: "How long a node may drain, such as `1h`. After it pods are deleted whatever their PodDisruptionBudget says. Without it a drain waits for ever.",
+				MarkdownDescription: "Time limit for the drain of a node, such as `1h`. After this time, pods are deleted even if a PodDisruptionBudget protects them. Without it, a drain has no time limit.",
 				Validators:          []validator.String{validate.Duration()},
 			},
 			"disruption": disruptionAttribute(),
 			"limits": schema.MapAttribute{
 				Optional: true, ElementType: fwtype.Quantity(),
-				MarkdownDescription: "Bounds on the sum of the pool's capacity by resource, such as `cpu = \"100\"` or `memory = \"400Gi\"`; `nodes` counts nodes.",
+				MarkdownDescription: "Limits on the total capacity of the pool's nodes, by resource, such as `cpu = \"100\"` or `memory = \"400Gi\"`. `nodes` limits the number of nodes.",
 				Validators:          []validator.Map{validate.Quantities()},
 			},
 			"weight": schema.Int32Attribute{
 				Optional:            true,
-				MarkdownDescription: "1 to 100: of the pools that could serve a pod the heavier is taken. Without it, 0.",
+				MarkdownDescription: "Priority of the pool, 1 to 100. If several pools can serve a pod, the daemon uses the pool with the largest weight. Without it, the weight is 0.",
 			},
 			"wait":     waitAttribute("the NodePool is ready"),
 			"ready":    readyAttribute("the NodePool was ready"),
@@ -91,10 +91,10 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 func requirementsAttribute() schema.Attribute {
 	return schema.ListNestedAttribute{
 		Required: true,
-		MarkdownDescription: "What every node's labels must satisfy, all of it: instance types, zones, capacity types, architecture and labels of your own. " +
+		MarkdownDescription: "Requirements on the labels of every node: instance types, zones, capacity types, architecture and labels of your own. All of them must hold. " +
 			"See [well-known labels](https://kubernetes.io/docs/reference/labels-annotations-taints/).",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"key":      schema.StringAttribute{Required: true, MarkdownDescription: "Label, such as `karpenter.sh/capacity-type` or `karpenter.k8s.aws/instance-category`."},
+			"key":      schema.StringAttribute{Required: true, MarkdownDescription: "Label key, such as `karpenter.sh/capacity-type` or `karpenter.k8s.aws/instance-category`."},
 			"operator": schema.StringAttribute{Required: true, MarkdownDescription: "`In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt`, `Lt`, `Gte` or `Lte`."},
 			"values": schema.SetAttribute{
 				Optional: true, ElementType: types.StringType,
@@ -102,9 +102,9 @@ func requirementsAttribute() schema.Attribute {
 			},
 			"min_values": schema.Int32Attribute{
 				Optional: true,
-				MarkdownDescription: "1 to 50: how many different values of the label the instance types of a launch must have between them, such as " +
-					"5 families, so that no launch depends on too few. Of `In` not more than there are `values`. What happens where " +
-					"they cannot be had is `min_values_policy` of `karpenter_daemon`.",
+				MarkdownDescription: "Smallest number of different values of the label, 1 to 50, among the instance types of one launch. With 5 for the " +
+					"instance family, a launch allows instance types of at least 5 families. With `In`, not more than the number of `values`. " +
+					"`min_values_policy` of `karpenter_daemon` says what happens if a launch cannot meet it.",
 			},
 		}},
 	}
@@ -114,9 +114,9 @@ func taintsAttribute(description string) schema.Attribute {
 	return schema.ListNestedAttribute{
 		Optional: true, MarkdownDescription: description,
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"key":    schema.StringAttribute{Required: true, MarkdownDescription: "Key."},
-			"value":  schema.StringAttribute{Optional: true, MarkdownDescription: "Value."},
-			"effect": schema.StringAttribute{Required: true, MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`."},
+			"key":    schema.StringAttribute{Required: true, MarkdownDescription: "Key of the taint."},
+			"value":  schema.StringAttribute{Optional: true, MarkdownDescription: "Value of the taint."},
+			"effect": schema.StringAttribute{Required: true, MarkdownDescription: "Effect of the taint: `NoSchedule`, `PreferNoSchedule` or `NoExecute`."},
 		}},
 	}
 }
@@ -124,23 +124,23 @@ func taintsAttribute(description string) schema.Attribute {
 func disruptionAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true, Computed: true, Default: objectdefault.StaticValue(convert.DefaultDisruption()),
-		MarkdownDescription: "When nodes may be removed.",
+		MarkdownDescription: "When the daemon may remove nodes.",
 		Attributes: map[string]schema.Attribute{
 			"consolidation_policy": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(string(v1.ConsolidationWhenEmpty)),
-				MarkdownDescription: "`WhenEmpty`, the default: nodes without pods (those of DaemonSets aside) are removed.",
+				MarkdownDescription: "`WhenEmpty` is the default and the only value: the daemon removes nodes that run no pods except those of DaemonSets.",
 			},
 			"consolidate_after": schema.StringAttribute{
 				Optional: true, Computed: true, CustomType: fwtype.Duration(), Default: stringdefault.StaticString("0s"),
-				MarkdownDescription: "How long a node must be empty, such as `30s`, or `Never`. Default `0s`.",
+				MarkdownDescription: "How long a node must be empty before the daemon removes it, such as `30s`, or `Never`. Default `0s`.",
 				Validators:          []validator.String{validate.Duration(v1.Never)},
 			},
 		},
 	}
 }
 
-// ValidateConfig checks what is known with the NodePool's definition, and looks
-// for requirements that leave no value.
+// ValidateConfig checks the known values against the NodePool's definition, and
+// looks for requirements that leave no value.
 func (r *nodePool) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	config, ok := get[nodePoolModel](ctx, req.Config, &resp.Diagnostics)
 	if !ok {

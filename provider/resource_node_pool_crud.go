@@ -21,10 +21,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
 )
 
-// drainPoll is how often a destroy looks at the nodes that are left.
+// drainPoll is the time between two looks of a destroy at the remaining NodeClaims.
 const drainPoll = time.Second
 
-// Create declares the pool, once its definition is there, and waits for it.
+// Create waits for the definition, creates the pool and waits until it is ready.
 func (r *nodePool) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -50,7 +50,7 @@ func (r *nodePool) Create(ctx context.Context, req resource.CreateRequest, resp 
 	r.settle(ctx, plan, c, verbCreate, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
-// Update declares the pool as planned and waits for it.
+// Update changes the pool as planned and waits until it is ready.
 func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	plan, ok := get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -69,7 +69,7 @@ func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	r.settle(ctx, plan, c, verbUpdate, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
-// put declares the pool; own notes what is made.
+// put creates or updates the pool with declare, and notes in own what is made.
 func (r *nodePool) put(ctx context.Context, plan nodePoolModel, c *cluster, own made, declare func(*cluster, context.Context, kube.Ref, any, made) error) error {
 	var diags diag.Diagnostics
 	spec := plan.Spec(ctx, &diags)
@@ -79,7 +79,8 @@ func (r *nodePool) put(ctx context.Context, plan nodePoolModel, c *cluster, own 
 	return declare(c, ctx, nodePoolRef(plan.Name.ValueString()), &spec, own)
 }
 
-// settle saves the pool, which is declared, before and after the wait for it.
+// settle saves the declared pool before the wait until it is ready, and again after
+// the wait.
 func (r *nodePool) settle(ctx context.Context, plan nodePoolModel, c *cluster, verb string,
 	state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics,
 ) {
@@ -96,8 +97,7 @@ func (r *nodePool) settle(ctx context.Context, plan nodePoolModel, c *cluster, v
 	r.save(ctx, state, identity, diags, plan)
 }
 
-// Read refreshes the whole spec. Another pool of that name is not ours: ours is
-// gone.
+// Read refreshes the whole spec. If another pool has the name, ours is gone.
 func (r *nodePool) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, ok := get[nodePoolModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
@@ -135,8 +135,8 @@ func (r *nodePool) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
-// Delete removes the pool and waits until its NodeClaims, and so its nodes and
-// instances, are gone.
+// Delete removes the pool and waits until its NodeClaims are gone, and with them its
+// nodes and instances.
 func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	state, ok := get[nodePoolModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
@@ -158,8 +158,8 @@ func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	}
 }
 
-// waitDrained waits until the pool of that UID has no NodeClaims, and logs how
-// it goes. Those of another pool of its name are not waited for.
+// waitDrained waits until the pool of that UID has no NodeClaims, and logs the
+// progress. It ignores the NodeClaims of another pool of the same name.
 func (c *cluster) waitDrained(ctx context.Context, pool, uid string) error {
 	before := -1
 	for {
@@ -177,7 +177,7 @@ func (c *cluster) waitDrained(ctx context.Context, pool, uid string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d NodeClaims are not gone: %w\n  %s", len(claims), ctx.Err(), strings.Join(drainLines(claims), "\n  "))
+			return fmt.Errorf("%d NodeClaims still exist: %w\n  %s", len(claims), ctx.Err(), strings.Join(drainLines(claims), "\n  "))
 		case <-time.After(drainPoll):
 		}
 	}
@@ -190,7 +190,7 @@ func ofAnotherPool(claim unstructured.Unstructured, uid string) bool {
 	})
 }
 
-// drainLines say of each NodeClaim how far it is.
+// drainLines has a line for each NodeClaim, with its drain and termination.
 func drainLines(claims []unstructured.Unstructured) []string {
 	var lines []string
 	for _, claim := range claims {

@@ -82,7 +82,7 @@ func TestNodePool_WhatIsUnknownIsNotObjectedTo(t *testing.T) {
 			wantNoError(t, h.validate("karpenter_node_pool", poolConfig(change)))
 		})
 	}
-	// What is known beside it is objected to all the same.
+	// A known value is checked, even if another value is unknown.
 	wantError(t, h.validate("karpenter_node_pool", poolConfig(object{"node_class": unknown{}, "weight": 0})), "weight")
 }
 

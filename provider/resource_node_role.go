@@ -12,8 +12,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
-// nodeAccessEntryType is the kind of access entry that lets an instance join as
-// a Linux node.
+// nodeAccessEntryType is the type of access entry that lets an instance join as a
+// Linux node.
 const nodeAccessEntryType = "EC2_LINUX"
 
 type nodeRole struct{ base }
@@ -43,17 +43,17 @@ func newNodeRole() resource.Resource {
 func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The IAM role of launched instances, with the managed policies that a node needs and the EKS " +
-			"access entry (type `EC2_LINUX`) that lets it join the cluster. The cluster's authentication mode must include `API`.",
+			"access entry (type `EC2_LINUX`) that lets the nodes join the cluster. The cluster's authentication mode must include `API`.",
 		Attributes: map[string]schema.Attribute{
 			"cluster_name":         clusterNameAttribute(),
 			"name":                 nameAttribute("role", "`KarpenterNodeRole-<cluster_name>`", prefixed("KarpenterNodeRole-"), awsspec.CheckRoleName),
 			"path":                 iamPathAttribute("role"),
 			"permissions_boundary": permissionsBoundaryAttribute(),
 			"arn":                  computedString("ARN of the role."),
-			"trust_policy":         schema.StringAttribute{Computed: true, MarkdownDescription: "Trust policy of the role, JSON: EC2 may assume it."},
+			"trust_policy":         schema.StringAttribute{Computed: true, MarkdownDescription: "Trust policy (JSON) of the role. It allows EC2 to assume the role."},
 			"managed_policy_arns": schema.SetAttribute{
 				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "ARNs of the AWS managed policies that the role has for a node's work. Policies attached by others are left alone.",
+				MarkdownDescription: "ARNs of the AWS managed policies of the role. Policies that others attached are not listed and not changed.",
 			},
 			"access_entry_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the cluster's access entry for the role."},
 			"tags":             tagsAttribute(),
@@ -63,9 +63,9 @@ func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 	}
 }
 
-// ModifyPlan plans what the role is to have, so that whatever was changed
-// behind Terraform's back shows as a difference. Where the region is not known
-// the last known values stay.
+// ModifyPlan plans the attributes of the role, so that the plan shows a change by
+// somebody else as a difference. If the region is not known, the last known values
+// stay.
 func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.session == nil {
 		return
@@ -98,8 +98,8 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	set("access_entry_arn", plan.AccessEntryARN)
 }
 
-// keepOrCreate plans a computed value: what there is, or unknown where it has
-// to be made (again).
+// keepOrCreate plans a computed value: the value of the state, or unknown if the
+// object has to be made (again).
 func keepOrCreate(prior types.String) types.String {
 	if prior.ValueString() == "" {
 		return types.StringUnknown()

@@ -16,7 +16,7 @@ import (
 // roleTimeout covers IAM's eventual consistency with room to spare.
 const roleTimeout = 5 * time.Minute
 
-// role is what the model asks of IAM.
+// role is the role that the model asks IAM for.
 func (m nodeRoleModel) role(partition string) aws.Role {
 	return aws.Role{
 		Name: m.Name.ValueString(), Path: m.Path.ValueString(),
@@ -28,7 +28,7 @@ func (m nodeRoleModel) role(partition string) aws.Role {
 	}
 }
 
-// accessEntry is what the model asks of EKS.
+// accessEntry is the access entry that the model asks EKS for.
 func (m nodeRoleModel) accessEntry() aws.AccessEntry {
 	return aws.AccessEntry{
 		Cluster: m.ClusterName.ValueString(), PrincipalARN: m.ARN.ValueString(),
@@ -36,9 +36,9 @@ func (m nodeRoleModel) accessEntry() aws.AccessEntry {
 	}
 }
 
-// What a node role has made, by name.
+// The keys of a node role in made, besides madeRole.
 const (
-	madeAccessEntry = "access entry" // its ARN, which ends in an id
+	madeAccessEntry = "access entry" // its identity: its ARN, which ends in an id
 	madePrincipal   = "principal"    // ARN of the role that the access entry is for
 )
 
@@ -50,8 +50,8 @@ func (m made) forgetEntry() {
 	delete(m, madePrincipal)
 }
 
-// Create makes the role, then lets it into the cluster. When it fails, nothing
-// is left of it.
+// Create makes the role, then the access entry. If Create fails, it removes what it
+// has made.
 func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[nodeRoleModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -76,7 +76,7 @@ func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	save()
 }
 
-// create makes role and access entry, and notes both in own.
+// create makes the role and the access entry, and notes both in own.
 func (m *nodeRoleModel) create(ctx context.Context, client *aws.Clients, own made) error {
 	if err := m.takesEntries(ctx, client); err != nil {
 		return err
@@ -89,8 +89,8 @@ func (m *nodeRoleModel) create(ctx context.Context, client *aws.Clients, own mad
 	return m.letIn(ctx, client, own)
 }
 
-// takesEntries looks, before anything is made, whether the cluster is there and
-// has access entries. ErrNoAccessEntries.
+// takesEntries checks, before anything is made, that the cluster exists and uses
+// access entries. ErrNoAccessEntries.
 func (m *nodeRoleModel) takesEntries(ctx context.Context, client *aws.Clients) error {
 	cluster, err := client.Cluster(ctx, m.ClusterName.ValueString())
 	if err != nil {
@@ -110,8 +110,9 @@ func (m *nodeRoleModel) createRole(ctx context.Context, client *aws.Clients, wan
 	return err
 }
 
-// letIn makes the access entry. One that is there is somebody else's, and would
-// not work: EKS binds an entry to the unique id of its role. ErrOtherAccessEntry.
+// letIn makes the access entry. An access entry that exists already is somebody
+// else's. It would not work for a new role: EKS binds an access entry to the unique
+// id of its role. ErrOtherAccessEntry.
 func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own made) error {
 	entry, err := client.CreateAccessEntry(ctx, m.accessEntry())
 	if errors.Is(err, aws.ErrConflict) {
@@ -124,7 +125,7 @@ func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own made
 	return err
 }
 
-// remove shuts the role out of the cluster, then removes it.
+// remove removes the access entry, then the role.
 func (m *nodeRoleModel) remove(ctx context.Context, client *aws.Clients, own made) error {
 	if err := m.shutOut(ctx, client, own); err != nil {
 		return err
@@ -150,9 +151,9 @@ func (m *nodeRoleModel) shutOut(ctx context.Context, client *aws.Clients, own ma
 	return nil
 }
 
-// Read refreshes the role, its policies and the access entry. A role that is
-// gone, or that somebody has made anew, while our access entry is still there has
-// no ARN: the next apply makes it again.
+// Read refreshes the role, its policies and the access entry. The role may be gone
+// or replaced by somebody else, while our access entry still exists. It then has no
+// ARN in the state, and the next apply makes it again.
 func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, ok := get[nodeRoleModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
@@ -189,8 +190,8 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
-// refresh takes over what the role, which has no ARN where it is gone, and its
-// access entry are.
+// refresh sets the model to the live role and access entry. A role that is gone has
+// no ARN.
 func (m *nodeRoleModel) refresh(ctx context.Context, client *aws.Clients, found aws.Role, own made, recorded bool) error {
 	m.ARN = stringOrNull(found.ARN)
 	if found.ARN != "" {
@@ -225,7 +226,7 @@ func (m *nodeRoleModel) refresh(ctx context.Context, client *aws.Clients, found 
 	return nil
 }
 
-// Update takes role and access entry to the plan.
+// Update changes role and access entry as planned.
 func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	plan, prior, ok := planAndState[nodeRoleModel](ctx, req, &resp.Diagnostics)
 	if !ok {
@@ -249,7 +250,7 @@ func (m *nodeRoleModel) update(ctx context.Context, client *aws.Clients, prior n
 	partition := awsspec.Partition(client.Region())
 	want := m.role(partition)
 	if own[madeRole] == "" {
-		// The entry of the role that is gone does not let a new one in.
+		// The access entry of the old role does not let the new role in.
 		if err := m.shutOut(ctx, client, own); err != nil {
 			return err
 		}
@@ -275,7 +276,7 @@ func (m *nodeRoleModel) update(ctx context.Context, client *aws.Clients, prior n
 	return m.letIn(ctx, client, own)
 }
 
-// Delete shuts the role out of the cluster, then removes it.
+// Delete removes the access entry, then the role.
 func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	state, ok := get[nodeRoleModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {

@@ -14,9 +14,9 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/schema.txt")
 
-// TestSchema_ChangesAreDeliberate compares the schema with a recorded one. What
-// was recorded and is gone, renamed or newly required breaks configurations and
-// states: think of the release's version, then run with -update.
+// TestSchema_ChangesAreDeliberate compares the schema with the recorded schema. An
+// attribute that is removed, renamed or newly required breaks configurations and
+// states: choose the release's version for this, then run with -update.
 func TestSchema_ChangesAreDeliberate(t *testing.T) {
 	h := newHarness(t)
 	var out strings.Builder

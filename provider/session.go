@@ -46,7 +46,7 @@ func (s *session) AWS(ctx context.Context) (*aws.Clients, error) {
 	})
 }
 
-// knownRegion is the region that plans are made for; "" while it is unknown.
+// knownRegion is the region of the plan; "" while the region is unknown.
 func (s *session) knownRegion(ctx context.Context) string {
 	clients, err := s.AWS(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *session) knownRegion(ctx context.Context) string {
 	return clients.Region()
 }
 
-// memo makes a value on first use and keeps it; a failure is not kept.
+// memo makes a value on first use and keeps it. A failure is not kept.
 type memo[T any] struct {
 	mu    sync.Mutex
 	made  bool

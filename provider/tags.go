@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// tagsModel is embedded by the model of every taggable resource. TagsAll is
-// Tags over the provider's default tags. Tags that somebody else put on the
-// object are theirs: they are neither shown nor removed.
+// tagsModel is embedded by the model of every resource with tags. TagsAll has the
+// provider's default tags, overridden by Tags. Tags that somebody else added to an
+// AWS object are neither shown nor removed.
 type tagsModel struct {
 	Tags    types.Map `tfsdk:"tags"`
 	TagsAll types.Map `tfsdk:"tags_all"`
@@ -22,14 +22,14 @@ type tagsModel struct {
 func tagsAttribute() schema.Attribute {
 	return schema.MapAttribute{
 		Optional: true, ElementType: types.StringType,
-		MarkdownDescription: "Tags, in addition to the provider's `default_tags`. Tags put on by others are left alone.",
+		MarkdownDescription: "Tags, in addition to the provider's `default_tags`. Tags that others added are not changed.",
 	}
 }
 
 func tagsAllAttribute() schema.Attribute {
 	return schema.MapAttribute{
 		Computed: true, ElementType: types.StringType,
-		MarkdownDescription: "All tags: `tags` over the provider's `default_tags`.",
+		MarkdownDescription: "All tags: the provider's `default_tags` and `tags`. For a key that is in both, the value in `tags` counts.",
 	}
 }
 
@@ -43,8 +43,8 @@ func (b *base) planTags(ctx context.Context, resp *resource.ModifyPlanResponse) 
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("tags_all"), mergeTags(b.session.defaultTags, tags))...)
 }
 
-// mergeTags lays tags over defaults; it is unknown while either is. A value
-// that alone is unknown stays alone unknown.
+// mergeTags is defaults overridden by tags. The result is unknown while one of the
+// two maps is unknown. If only a value is unknown, only that value stays unknown.
 func mergeTags(defaults, tags types.Map) types.Map {
 	if defaults.IsUnknown() || tags.IsUnknown() {
 		return types.MapUnknown(types.StringType)
@@ -55,9 +55,9 @@ func mergeTags(defaults, tags types.Map) types.Map {
 	return types.MapValueMust(types.StringType, merged)
 }
 
-// readTags gives the tags to keep in state from those that the object has: the
-// keys that the prior state has. A null prior TagsAll is an import: all tags
-// are taken, and those that equal a default tag are not repeated in Tags.
+// readTags gives the tags for the state: of the object's tags, those whose keys
+// the prior state has. A null prior TagsAll means an import: TagsAll then has all
+// tags, and Tags has all tags except those that equal a default tag.
 func (b *base) readTags(prior tagsModel, actual map[string]string) tagsModel {
 	if prior.TagsAll.IsNull() {
 		own := maps.Clone(actual)

@@ -11,7 +11,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
-// planJSON is want, in prior's own spelling where the two mean the same.
+// planJSON is want. If prior means the same JSON value, planJSON keeps the spelling
+// of prior.
 func planJSON(prior types.String, want string) types.String {
 	if !prior.IsNull() && !prior.IsUnknown() && aws.SameJSON(prior.ValueString(), want) {
 		return prior
@@ -27,7 +28,7 @@ func stringOrNull(s string) types.String {
 	return types.StringValue(s)
 }
 
-// stringMap is the Go map of a map of strings; nil where it is null or unknown.
+// stringMap is the Go map of a map of strings; nil if the map is null or unknown.
 func stringMap(m types.Map) map[string]string {
 	if m.IsNull() || m.IsUnknown() {
 		return nil
@@ -54,7 +55,7 @@ func mapValueOrNull(m map[string]string) types.Map {
 	return mapValue(m)
 }
 
-// stringsOf gives the strings of a set, sorted; nil where it is null or unknown.
+// stringsOf gives the strings of a set, sorted; nil if the set is null or unknown.
 func stringsOf(ctx context.Context, s types.Set, diags *diag.Diagnostics) []string {
 	if s.IsNull() || s.IsUnknown() {
 		return nil
@@ -83,8 +84,8 @@ func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
-// keepSpelling is want as a map of JSON texts, each in prior's own spelling
-// where the two mean the same.
+// keepSpelling is want as a map of JSON texts. A text that means the same as that
+// of prior keeps the spelling of prior.
 func keepSpelling(prior types.Map, want map[string]string) types.Map {
 	elements := map[string]attr.Value{}
 	for name, document := range want {

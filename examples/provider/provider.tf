@@ -9,7 +9,7 @@ terraform {
 provider "karpenter" {
   region = "us-west-2"
 
-  # The cluster may be made in the same apply.
+  # The same apply may create the cluster.
   eks = {
     cluster_name = "prod"
   }

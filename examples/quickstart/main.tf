@@ -1,5 +1,6 @@
-# Everything that Karpenter needs on an EKS cluster, in one apply: IAM, tags,
-# interruption queue, the daemon, a node class and two node pools.
+# Everything that Karpenter needs on an EKS cluster, in one apply: IAM roles,
+# discovery tags, the interruption queue, the daemon, a node class and two node
+# pools.
 
 terraform {
   required_version = ">= 1.11"
@@ -22,7 +23,7 @@ provider "karpenter" {
   }
 }
 
-# The role of launched instances, and the access entry that lets them join.
+# The role of the nodes, and the access entry that lets them join the cluster.
 resource "karpenter_node_role" "this" {
   cluster_name = var.cluster_name
 }
@@ -32,19 +33,19 @@ resource "karpenter_instance_profile" "this" {
   role = karpenter_node_role.this.name
 }
 
-# Spot interruption warnings and other events that end an instance.
+# The queue of spot interruption warnings and other events that end an instance.
 resource "karpenter_interruption_queue" "this" {
   cluster_name = var.cluster_name
 }
 
-# What the daemon may do, as its Kubernetes service account.
+# The role of the daemon. Its Kubernetes service account assumes the role.
 resource "karpenter_controller_role" "this" {
   cluster_name  = var.cluster_name
   node_role_arn = karpenter_node_role.this.arn
   queue_arn     = karpenter_interruption_queue.this.arn
 }
 
-# How the node class finds subnets and security groups.
+# The tag by which the node class finds subnets and security groups.
 resource "karpenter_discovery_tags" "this" {
   cluster_name       = var.cluster_name
   subnet_ids         = var.subnet_ids
@@ -86,8 +87,8 @@ resource "karpenter_node_pool" "on_demand" {
   }
 }
 
-# Pods get here by the node selector node-group-type = spot and a toleration of
-# the taint.
+# A pod runs on this pool if it has the node selector node-group-type = spot and
+# tolerates the taint.
 resource "karpenter_node_pool" "spot" {
   name       = "spot"
   node_class = karpenter_node_class.default.name

@@ -9,12 +9,12 @@ variable "region" {
 }
 
 variable "subnet_ids" {
-  description = "Ids of the subnets that instances are launched into; private ones in at least two zones."
+  description = "Ids of the subnets into which instances are launched: private subnets in at least two zones."
   type        = set(string)
 }
 
 variable "security_group_ids" {
-  description = "Ids of the security groups that instances get; usually the cluster security group alone."
+  description = "Ids of the security groups of the instances: usually only the cluster security group."
   type        = set(string)
 }
 

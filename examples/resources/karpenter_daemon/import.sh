@@ -1,2 +1,2 @@
-# By its namespace. The namespace itself is left behind on destroy.
+# Import by the namespace of the daemon. A destroy does not delete an imported namespace.
 terraform import karpenter_daemon.this karpenter

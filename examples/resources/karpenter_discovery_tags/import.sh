@@ -1,2 +1,3 @@
-# By the cluster's name: whatever carries its tag. Tags that are imported are left behind on destroy.
+# Import by the name of the cluster: finds the subnets and security groups with its tag.
+# A destroy does not remove imported tags.
 terraform import karpenter_discovery_tags.this prod

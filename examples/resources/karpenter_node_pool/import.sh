@@ -1,2 +1,2 @@
-# By its name.
+# Import by the name of the NodePool.
 terraform import karpenter_node_pool.spot spot

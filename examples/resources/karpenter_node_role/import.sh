@@ -1,2 +1,2 @@
-# By the cluster's name and the role's.
+# Import by the name of the cluster and the name of the role.
 terraform import karpenter_node_role.this prod,KarpenterNodeRole-prod

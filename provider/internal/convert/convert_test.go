@@ -62,8 +62,8 @@ func fullClass() awsv1.EC2NodeClassSpec {
 	}
 }
 
-// everyFieldIsSet fails when the API grew a field that these tests leave out:
-// a field that is carried out has an attribute.
+// everyFieldIsSet fails if the API has a field that these tests do not set: every
+// field that is carried out needs an attribute.
 func everyFieldIsSet(t *testing.T, spec any, besides ...string) {
 	t.Helper()
 	v := reflect.ValueOf(spec)

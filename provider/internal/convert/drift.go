@@ -8,17 +8,17 @@ import (
 	"slices"
 )
 
-// Differences lists the paths at which owned, the part of a live object that we
-// applied, is not what is wanted any more, in the order of their names. What
-// owned has beyond wanted (defaults inside of what is owned as a whole) is no
-// difference. Both are JSON values.
+// Differences lists the paths at which owned differs from wanted, in the order of
+// their names. owned is the part of a live object that we applied. A field that
+// only owned has is no difference: it is a default inside a part that is owned as a
+// whole. Both are JSON values.
 func Differences(wanted, owned any) []string {
 	var out []string
 	compare("", plain(wanted), plain(owned), &out)
 	return out
 }
 
-// plain gives numbers one type: YAML, JSON and Go values come with several.
+// plain gives all numbers one type: YAML, JSON and Go values have several.
 func plain(v any) any {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwtype"
 )
 
-// NodeClass has the attributes of a node class that are its spec, save for the
-// tags, which the provider's default tags belong to.
+// NodeClass has the attributes of a node class that are its spec. The tags are not
+// among them: they also depend on the provider's default tags.
 type NodeClass struct {
 	SubnetSelectorTerms              types.List   `tfsdk:"subnet_selector_terms"`
 	SecurityGroupSelectorTerms       types.List   `tfsdk:"security_group_selector_terms"`
@@ -108,8 +108,8 @@ func MetadataOptionsType() types.ObjectType {
 	})
 }
 
-// DefaultMetadataOptions is what metadata_options is where it is not
-// configured: the defaults of the API.
+// DefaultMetadataOptions is the default of metadata_options: the API's own
+// defaults.
 func DefaultMetadataOptions() types.Object {
 	return types.ObjectValueMust(MetadataOptionsType().AttrTypes, map[string]attr.Value{
 		"http_endpoint": types.StringValue("enabled"), "http_protocol_ipv6": types.StringValue("disabled"),
@@ -132,7 +132,7 @@ func kubeletType() types.ObjectType {
 	return objectType(map[string]attr.Type{"max_pods": types.Int32Type, "pods_per_core": types.Int32Type})
 }
 
-// Spec is the wire form with the tags given.
+// Spec is the wire form with the given tags.
 func (c NodeClass) Spec(ctx context.Context, tags types.Map, diags *diag.Diagnostics) awsv1.EC2NodeClassSpec {
 	spec := awsv1.EC2NodeClassSpec{
 		InstanceProfile:          c.InstanceProfile.ValueString(),

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwtype"
 )
 
-// NodeClassOf is the reverse of Spec. An attribute that means what prior's means
-// stays as it is there.
+// NodeClassOf is the reverse of Spec. An attribute that means the same as in prior
+// keeps its form from prior.
 func NodeClassOf(ctx context.Context, spec awsv1.EC2NodeClassSpec, prior NodeClass, diags *diag.Diagnostics) NodeClass {
 	was := prior.Spec(ctx, types.MapNull(types.StringType), diags)
 	return NodeClass{

@@ -67,8 +67,7 @@ func DisruptionType() types.ObjectType {
 	}}
 }
 
-// DefaultDisruption is what disruption is where it is not configured: the
-// defaults of the API.
+// DefaultDisruption is the default of disruption: the API's own defaults.
 func DefaultDisruption() types.Object {
 	return types.ObjectValueMust(DisruptionType().AttrTypes, map[string]attr.Value{
 		"consolidation_policy": types.StringValue(string(v1.ConsolidationWhenEmpty)),
@@ -101,8 +100,8 @@ func (p NodePool) Spec(ctx context.Context, diags *diag.Diagnostics) v1.NodePool
 	return spec
 }
 
-// NodePoolOf is the reverse of Spec. An attribute that means what prior's means
-// stays as it is there.
+// NodePoolOf is the reverse of Spec. An attribute that means the same as in prior
+// keeps its form from prior.
 func NodePoolOf(ctx context.Context, spec v1.NodePoolSpec, prior NodePool, diags *diag.Diagnostics) NodePool {
 	was := prior.Spec(ctx, diags)
 	before, now := was.Template.Spec.NodeSpec, spec.Template.Spec.NodeSpec
@@ -126,7 +125,7 @@ func NodePoolOf(ctx context.Context, spec v1.NodePoolSpec, prior NodePool, diags
 }
 
 func requirements(ctx context.Context, l types.List, diags *diag.Diagnostics) []v1.Requirement {
-	out := []v1.Requirement{} // the field is required, if only as an empty list
+	out := []v1.Requirement{} // the field is required, even as an empty list
 	for _, r := range elements[requirement](ctx, l, diags) {
 		out = append(out, v1.Requirement{
 			Key: r.Key.ValueString(), Operator: corev1.NodeSelectorOperator(r.Operator.ValueString()), Values: setStrings(r.Values),
@@ -139,7 +138,7 @@ func requirements(ctx context.Context, l types.List, diags *diag.Diagnostics) []
 func requirementOf(r v1.Requirement) requirement {
 	out := requirement{Key: types.StringValue(r.Key), Operator: types.StringValue(string(r.Operator)), Values: stringSet(r.Values)}
 	if r.MinValues != nil {
-		out.MinValues = types.Int32Value(int32(*r.MinValues)) // 1 to 50, as the definition has it
+		out.MinValues = types.Int32Value(int32(*r.MinValues)) // 1 to 50: the definition says so
 	}
 	return out
 }

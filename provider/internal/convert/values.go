@@ -27,9 +27,9 @@ type stringer interface {
 
 func known(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
 
-// elements reads a list of objects into structs; nil where it is null or
-// unknown. An element that is unknown as a whole has nulls only, so that indexes
-// stay those of the configuration.
+// elements reads a list of objects into structs; nil if the list is null or
+// unknown. An element that is unknown as a whole becomes a struct of nulls, so that
+// the indexes stay those of the configuration.
 func elements[T any](ctx context.Context, l types.List, diags *diag.Diagnostics) []T {
 	var out []T
 	for _, element := range l.Elements() {
@@ -58,9 +58,9 @@ func list[W, T any](ctx context.Context, of attr.Type, convert func(W) T, diags 
 	}
 }
 
-// keep gives prior where what it stands for is what is found, so that spelling,
-// emptiness and order stay the user's; else what is found. A null in prior
-// stands for absence.
+// keep returns prior if was, the wire value of prior, equals found: the user's
+// spelling, order and empty values then stay. Otherwise keep converts found. A null
+// prior stands for an absent field.
 func keep[W any, A attr.Value](was, found W, prior A, convert func(W) A) A {
 	if equality.Semantic.DeepEqual(was, found) {
 		return prior
@@ -68,7 +68,7 @@ func keep[W any, A attr.Value](was, found W, prior A, convert func(W) A) A {
 	return convert(found)
 }
 
-// object reads an object into a struct; nil where it is null or unknown.
+// object reads an object into a struct; nil if the object is null or unknown.
 func object[T any](ctx context.Context, o types.Object, diags *diag.Diagnostics) *T {
 	if !known(o) {
 		return nil
@@ -88,8 +88,8 @@ func objectOf[T any](ctx context.Context, of map[string]attr.Type, v *T, diags *
 	return out
 }
 
-// Strings is the Go map of a map of strings, without its unknown values; nil
-// where it is null, unknown or empty.
+// Strings is the Go map of a map of strings, without its unknown values; nil if the
+// map is null, unknown or empty.
 func Strings(m types.Map) map[string]string {
 	var out map[string]string
 	for key, value := range m.Elements() {
@@ -139,7 +139,7 @@ func stringSet(values []string) types.Set {
 	return types.SetValueMust(types.StringType, out)
 }
 
-// Limits makes a resource list of a map of quantities; nil for none.
+// Limits makes a resource list from a map of quantities; nil for none.
 func Limits(m types.Map) corev1.ResourceList {
 	var out corev1.ResourceList
 	for name, text := range Strings(m) {
@@ -168,7 +168,7 @@ func LimitsMap(list corev1.ResourceList) types.Map {
 	return types.MapValueMust(fwtype.Quantity(), values)
 }
 
-// Duration parses a duration; nil where there is none.
+// Duration parses a duration; nil if there is none.
 func Duration(v fwtype.Value) *metav1.Duration {
 	d, err := time.ParseDuration(v.ValueString())
 	if !known(v) || err != nil {
@@ -185,7 +185,7 @@ func DurationValue(d *metav1.Duration) fwtype.Value {
 	return fwtype.Duration().Value(d.Duration.String())
 }
 
-// nillable parses a duration or Never; zero where there is none.
+// nillable parses a duration or Never; zero if there is none.
 func nillable(v fwtype.Value) v1.NillableDuration {
 	if v.ValueString() == v1.Never {
 		return v1.NillableDuration{Never: true}

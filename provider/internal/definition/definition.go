@@ -1,7 +1,7 @@
 // Package definition checks an object against its CustomResourceDefinition
-// offline, as the API server will on creation: defaults, schema, and CEL rules,
-// by the API server's own packages. The definitions are the only place where
-// the rules are written down.
+// offline, as the API server does on creation: defaults, schema and CEL rules. It
+// uses the API server's own packages, so the rules are written only in the
+// definitions.
 //
 // A Definition is immutable and safe for concurrent use.
 package definition
@@ -53,8 +53,8 @@ func Parse(document []byte) (*Definition, error) {
 	return &Definition{structural: structural, schema: validator, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 }
 
-// Validate gives what the API server would object to in the spec, which is a Go
-// value of the API's types. The paths begin with "spec".
+// Validate returns the objections that the API server would have to the spec. The
+// spec is a Go value of the API's types. The paths begin with "spec".
 func (d *Definition) Validate(ctx context.Context, spec any) (field.ErrorList, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *Definition) Validate(ctx context.Context, spec any) (field.ErrorList, e
 	object := map[string]any{"metadata": map[string]any{"name": "x"}, "spec": fields}
 	defaulting.Default(object, d.structural)
 	if errs := validation.ValidateCustomResource(nil, object, d.schema); len(errs) > 0 {
-		return errs, nil // as the API server: rules may rely on the schema
+		return errs, nil // the API server stops here too: rules may rely on the schema
 	}
 	errs, _ := d.rules.Validate(ctx, nil, d.structural, object, nil, celconfig.RuntimeCELCostBudget)
 	return errs, nil

@@ -10,13 +10,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Steps is a path into a resource's attributes: names, and indexes of lists in
-// decimal. It ends at maps and sets: an element of those is named in messages.
+// Steps is a path into a resource's attributes: names, and decimal indexes of
+// lists. It ends at a map or a set: messages name the element.
 type Steps []string
 
-// Attribute gives the attribute that an API field stands for. rename takes the
-// beginning of a field path off, or puts an attribute's name for it; the rest is
-// the API's names in snake case.
+// Attribute gives the attribute of an API field. rename removes the beginning of
+// the field path, or replaces it by an attribute's name. The rest has the API's names
+// in snake case.
 func Attribute(fieldPath string, rename *strings.Replacer) Steps {
 	var steps Steps
 	for _, token := range tokens(rename.Replace(fieldPath)) {
@@ -66,7 +66,7 @@ func snake(name string) string {
 	return out.String()
 }
 
-// Path is the framework's form.
+// Path is s in the framework's form.
 func (s Steps) Path() path.Path {
 	out := path.Empty()
 	for _, step := range s {
@@ -106,8 +106,8 @@ func stepsOf(p *tftypes.AttributePath) Steps {
 	return steps
 }
 
-// Touches tells whether one of the paths is at, above or below s: an objection
-// there may come from what is not known yet.
+// Touches tells whether one of the other paths is at, above or below s. If the
+// others are unknown values, one of them may be the cause of an objection at s.
 func (s Steps) Touches(others []Steps) bool {
 	return slices.ContainsFunc(others, func(o Steps) bool {
 		n := min(len(s), len(o))

@@ -2,10 +2,10 @@
 // than one way: Kubernetes quantities ("1000m" is "1") and durations ("60s" is
 // "1m").
 //
-// A value that the API spells differently keeps the user's spelling in state. A
-// user who respells a value sees an in-place change that changes nothing: the
-// plan is not made to hide it, since then a configuration and its state would
-// differ for ever.
+// A value that the API spells differently keeps the user's spelling in state. If a
+// user changes the spelling of a value, the plan shows an in-place update that
+// changes nothing in the API. The plan does not hide this update: otherwise the
+// configuration and the state would differ for ever.
 package fwtype
 
 import (
@@ -45,7 +45,7 @@ func Quantity() Type { return Type{kind: quantity} }
 // Duration is the type of durations; words such as Never are compared as they are.
 func Duration() Type { return Type{kind: duration} }
 
-// Value is a string that may equal another without being spelled like it.
+// Value is a string that may mean the same as another with a different spelling.
 type Value struct {
 	basetypes.StringValue
 	kind kind
@@ -92,7 +92,7 @@ func (t Type) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Va
 // Type gives the value's type.
 func (v Value) Type(context.Context) attr.Type { return Type{kind: v.kind} }
 
-// Equal tells whether the values are spelled alike.
+// Equal tells whether the values have the same spelling.
 func (v Value) Equal(o attr.Value) bool {
 	other, ok := o.(Value)
 	return ok && other.kind == v.kind && v.StringValue.Equal(other.StringValue)

@@ -1,5 +1,5 @@
-// Package region owns which AWS regions exist. It is pure: a table, no network. Source: the partitions of the AWS SDK for
-// Go v2 (endpoint rule sets), 2026-11.
+// Package region owns the list of AWS regions. It is pure: a table, no network.
+// Source: the partitions of the AWS SDK for Go v2 (endpoint rule sets), 2026-11.
 package region
 
 import (
@@ -26,10 +26,10 @@ func Check(name string) error {
 	if slices.Contains(all, name) {
 		return nil
 	}
-	return fmt.Errorf("%q is not an AWS region known to this version; did you mean %q? A region newer than this version is accepted with skip_region_validation = true", name, nearest(name, all))
+	return fmt.Errorf("%q is not an AWS region that this version of the provider knows; did you mean %q? If the region is newer than this version, set skip_region_validation = true", name, nearest(name, all))
 }
 
-// nearest is the region with the smallest edit distance; of several the first.
+// nearest is the region with the smallest edit distance, the first of several.
 func nearest(name string, regions []string) string {
 	return slices.MinFunc(regions, func(a, b string) int { return distance(name, a) - distance(name, b) })
 }

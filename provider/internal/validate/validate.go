@@ -1,7 +1,7 @@
 // Package validate owns the offline checks of single attribute values: names,
 // ARNs, quantities, durations, label keys and values. Every check is a function
-// of the value alone; unknown and null values pass. Messages say what is wrong
-// and what to write instead.
+// of the value alone. Unknown and null values pass. Messages say what is wrong and
+// what to write instead.
 package validate
 
 import (
@@ -50,15 +50,15 @@ func pattern(description, expression string) check {
 	}}
 }
 
-// Is accepts what the function does not object to: the rules of names live with
-// the things named.
+// Is accepts the values for which test returns no error. The rules of a name are in
+// the package of the object that has the name.
 func Is(test func(string) error) validator.String {
 	return check{description: "a valid name", test: test}
 }
 
 // IAMPath accepts IAM paths: "/" or "/team/".
 func IAMPath() validator.String {
-	return pattern("begin and end it with /, such as /team/", `^/([!-~]+/)?$`)
+	return pattern("a path must begin and end with /, such as /team/", `^/([!-~]+/)?$`)
 }
 
 // ARN accepts ARNs of one service and resource prefix, such as iam and role/.
@@ -108,7 +108,7 @@ func Quantity() validator.String {
 			return fmt.Errorf("%q is not a quantity: write one such as 100, 500m or 64Gi", s)
 		}
 		if q.Sign() < 0 {
-			return fmt.Errorf("%q is negative", s)
+			return fmt.Errorf("%q is negative: write 0 or more", s)
 		}
 		return nil
 	}}
@@ -122,8 +122,8 @@ func Quantities() validator.Map {
 // durationForm is the pattern of Karpenter's CRDs: whole hours, minutes and seconds.
 var durationForm = regexp.MustCompile(`^([0-9]+(s|m|h))+$`)
 
-// Duration accepts durations of whole hours, minutes and seconds; and the
-// words given, such as Never.
+// Duration accepts durations of whole hours, minutes and seconds, and the given
+// words, such as Never.
 func Duration(words ...string) validator.String {
 	examples := strings.Join(append([]string{"30s", "1h30m"}, words...), ", ")
 	return check{description: "a duration: " + examples, test: func(s string) error {
@@ -136,7 +136,7 @@ func Duration(words ...string) validator.String {
 			return fmt.Errorf("%q is not a duration in hours, minutes and seconds: write one such as %s", s, examples)
 		}
 		if _, err := time.ParseDuration(s); err != nil {
-			return fmt.Errorf("%q is too long for a duration", s)
+			return fmt.Errorf("%q is too long for a duration: write a shorter one", s)
 		}
 		return nil
 	}}
