@@ -114,7 +114,7 @@ func Step(in Input) Output {
 		a.Trace.Complete = true
 		out := t.output(a, l, proofs, slices.Concat(opened, retired))
 		switch refused := a.Demand.Refused; {
-		case c.first == nil && tight && refused.Short && gives(a.Room, l):
+		case c.first == nil && tight && refused.Short && gives(a.Demand, a.Room, l):
 			c, units = t.again(l), t.solver.Left()
 			c.first = &finished{out, refused}
 		case c.first == nil || c.first.worse(out, refused):

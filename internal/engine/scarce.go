@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/launch"
@@ -32,9 +34,18 @@ func (f *finished) instead(t journal.Trace) Output {
 	return out
 }
 
-// gives says whether another plan could give room to others: that of launches, or
-// what declared pods take of nodes that run.
-func gives(r *room.Room, l *launch.Launcher) bool {
+// gives says whether another plan could give room to others: that of launches, what
+// was promised to pods of lower priority, or what declared pods take of nodes that
+// run.
+func gives(d *demand.Demand, r *room.Room, l *launch.Launcher) bool {
+	for _, c := range d.Classes {
+		lower := func(p demand.PodRef) bool { return p.Shape.Priority < c.Group.Shape.Priority }
+		if c.Refused > 0 && slices.ContainsFunc(r.Coming, func(h *room.Host) bool {
+			return slices.ContainsFunc(h.Pods, lower) && c.Shape().Requests.Fits(h.Most) && h.Accepts(&c.Levels[c.Last()])
+		}) {
+			return true
+		}
+	}
 	for _, h := range r.Nodes {
 		if h != nil && h.Stage == room.StageNode && h.Declared > 0 {
 			return true

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/assign"
@@ -44,48 +45,68 @@ func (t *try) gather() *assign.Assigner {
 	memory := t.of.in.Memory.Next(t.Snapshot, t.Now)
 	d := demand.Gather(t.View, &memory, j, t.of.excluded)
 	d.GatherRules()
-	return &assign.Assigner{View: t.View, Journal: j, Memory: &memory, Demand: d, Room: room.Gather(t.View, d, j), Solver: t.solver}
+	return &assign.Assigner{View: t.View, Journal: j, Memory: &memory, Demand: d, Room: room.Gather(t.View, d, j), Solver: t.solver, Least: t.keepsFrom()}
+}
+
+// keepsFrom is the priority from which on promises are kept: all, but where the plan
+// is to spare what is limited. Then what was promised to pods of lower priority is
+// theirs only after the others have found room.
+func (t *try) keepsFrom() int32 {
+	if t.of.first == nil {
+		return math.MinInt32
+	}
+	return t.of.first.refused.Highest()
 }
 
 // place finds a place for the demand: on room that is there or on its way, else on
-// new nodes.
+// new nodes. Where the plan is to spare what is limited, it goes by priority.
 func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.Assigner, *launch.Launcher) {
 	sparing := t.of.first != nil
-	if sparing {
-		a.Demand.PutAside()
-	}
-	a.FillAll()
-	if !tight && !sparing { // else who is left over is not for the packer to say
-		if anew := a.Rearranged(t.gather); anew != a {
-			a, m = anew, offer.Open(t.View, m.Fleet, anew.Memory, anew.Journal, anew.Demand.Classes)
+	if !sparing {
+		a.FillAll(math.MinInt32)
+		if !tight { // else who is left over is not for the packer to say
+			if anew := a.Rearranged(t.gather, m); anew != a {
+				a, m = anew, offer.Open(t.View, m.Fleet, anew.Memory, anew.Journal, anew.Demand.Classes)
+			}
 		}
 	}
 	l := &launch.Launcher{
 		View: t.View, Journal: a.Journal, Demand: a.Demand, Market: m, Slots: a.Room.Slots, Solver: t.solver, Growth: a.Memory.Growth,
-		Seed: t.of.in.Seed, Polish: t.of.in.Polish, Unmet: map[string]bool{},
+		Seed: t.of.in.Seed, Polish: t.of.in.Polish, Unmet: map[string]bool{}, Sparing: sparing, Least: math.MinInt32,
 	}
 	if sparing {
-		l.Sparing, l.Least = true, t.of.first.refused.Highest()
-		t.launch(a, l)
+		a.Demand.PutAside()
+		t.placeByPriority(a, l)
 		a.Demand.BringBack()
-		a.FillAll()
+		t.placeByPriority(a, l)
+	} else {
+		t.launch(a, l)
 	}
-	t.launch(a, l)
 	a.Trace.Launches = len(l.Launches)
 	return a, l
 }
 
+// placeByPriority finds places for pods of the highest priority that lacked one in
+// the first plan, and above; then for those of the next. So no pod loses its place
+// to one of lower priority, not even for a preference.
+func (t *try) placeByPriority(a *assign.Assigner, l *launch.Launcher) {
+	for _, l.Least = range a.Demand.Priorities(t.of.first.refused.Highest()) {
+		a.FillAll(l.Least)
+		t.launch(a, l)
+	}
+}
+
 // launch launches for what found no room, level by level: what finds no place on
-// new nodes either gives up a preference and looks for room again.
+// new nodes gives up a preference and looks for room again.
 func (t *try) launch(a *assign.Assigner, l *launch.Launcher) {
 	for !t.solver.Cut() {
 		a.DeferDeclared()
 		open.Await(t.View, a.Memory, a.Journal, a.Demand, a.Room)
 		l.Provision()
-		if t.solver.Cut() || !a.Demand.Relax() {
+		if t.solver.Cut() || !a.Demand.Relax(l.Least) {
 			return
 		}
-		a.FillAll()
+		a.FillAll(l.Least)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
@@ -20,10 +21,12 @@ import (
 type Assigner struct {
 	view.View
 	*journal.Journal
-	Memory   *memory.Memory
-	Demand   *demand.Demand
-	Room     *room.Room
-	Solver   *pack.Solver
+	Memory *memory.Memory
+	Demand *demand.Demand
+	Room   *room.Room
+	Solver *pack.Solver
+	// Least is the priority from which on is kept what NodeClaims were launched for.
+	Least    int32
 	gathered bool // nodes were up that are kept for declared pods; see gatherOnKept
 }
 
@@ -68,10 +71,28 @@ func (a *Assigner) fillReal(c *demand.Class) {
 	}
 }
 
-// FillAll gives the demand, at its levels, to room that exists or is on its way.
-func (a *Assigner) FillAll() {
-	if !a.Solver.Cut() {
-		goRound(a.Demand.Classes, a.Fill)
+// FillAll gives the demand of the priority or above, at its levels, to room that
+// exists or is on its way.
+func (a *Assigner) FillAll(least int32) {
+	if a.Solver.Cut() {
+		return
+	}
+	a.fillUntried()
+	goRound(pick.Those(a.Demand.Classes, func(c *demand.Class) bool { return c.Group.Shape.Priority >= least }), a.Fill)
+}
+
+// fillUntried gives pods that the scheduler has not tried yet to nodes that run: it
+// places them there at once, before it tries the others again.
+func (a *Assigner) fillUntried() {
+	for _, c := range a.Demand.Classes {
+		n := c.Untried()
+		if n == 0 {
+			continue
+		}
+		hosts, _ := a.running(c, n)
+		for _, h := range hosts {
+			n -= h.Take(a.Journal, c, c.Level, n)
+		}
 	}
 }
 
@@ -175,6 +196,9 @@ func (a *Assigner) promises() map[string][]*promise {
 // fillPlanned gives as many of the class as count says to what NodeClaims were
 // launched for, and says whether any found a place.
 func (a *Assigner) fillPlanned(c *demand.Class, promises []*promise, count func(*demand.Class) int64) (progress bool) {
+	if c.Group.Shape.Priority < a.Least {
+		return false
+	}
 	for _, p := range promises {
 		n := p.host.Take(a.Journal, c, c.Last(), min(p.left, count(c)))
 		p.left -= n
@@ -206,7 +230,19 @@ func (a *Assigner) Fill(c *demand.Class) (moved bool) {
 // class without rules about other pods stops looking when it has found room for
 // all.
 func (a *Assigner) candidates(c *demand.Class) []*room.Host {
-	var out []*room.Host
+	out, enough := a.running(c, c.Count())
+	if enough {
+		return out
+	}
+	for _, x := range a.rated(c) {
+		out = append(out, x.host)
+	}
+	return out
+}
+
+// running lists the nodes that run and could take a pod of the class, best first.
+// It says whether they have room for n; then it has not looked at all of them.
+func (a *Assigner) running(c *demand.Class, n int64) (out []*room.Host, enough bool) {
 	l := &c.Levels[c.Level]
 	ruled := c.Ruled() || len(l.Shape.Ports) > 0 // room is not all that counts
 	var holds int64
@@ -217,35 +253,35 @@ func (a *Assigner) candidates(c *demand.Class) []*room.Host {
 			continue
 		}
 		out = append(out, h)
-		if holds += l.Shape.Requests.CountIn(h.Free, c.Count()); holds >= c.Count() && !ruled {
-			return out
+		if holds += l.Shape.Requests.CountIn(h.Free, n); holds >= n && !ruled {
+			return out, true
 		}
 	}
-	for _, x := range a.rated(c) {
-		out = append(out, x.host)
-	}
-	return out
+	return out, false
 }
 
 // rated lists the hosts that are not open yet and could take a pod of the class,
-// nearest to running first, then by what the class would leave of them.
+// nearest to running first, then by what the class would leave of them: first those
+// where it leaves fewer kinds of devices.
 func (a *Assigner) rated(c *demand.Class) []rated {
 	var out []rated
 	l := &c.Levels[c.Level]
 	for _, h := range a.Room.Coming {
 		if h.Stage != room.StageNode && l.Shape.Requests.Fits(h.Free) && h.Accepts(l) {
 			n := l.Shape.Requests.CountIn(h.Free, c.Count())
-			out = append(out, rated{h, price.Bulk(h.Free.Sub(l.Shape.Requests.Times(n)))})
+			left := h.Free.Sub(l.Shape.Requests.Times(n))
+			out = append(out, rated{h, cluster.Devices(left), price.Bulk(left)})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b rated) int {
-		return cmp.Or(cmp.Compare(a.host.Stage, b.host.Stage), cmp.Compare(a.left, b.left))
+		return cmp.Or(cmp.Compare(a.host.Stage, b.host.Stage), cmp.Compare(a.devices, b.devices), cmp.Compare(a.left, b.left))
 	})
 	return out
 }
 
-// rated is a host with the worth of what would be left of it.
+// rated is a host with what would be left of it: kinds of devices, and worth.
 type rated struct {
-	host *room.Host
-	left int64
+	host    *room.Host
+	devices int
+	left    int64
 }

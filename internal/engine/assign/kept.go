@@ -219,9 +219,9 @@ func hostsProblem(hosts []*room.Host, classes []*demand.Class, count func(*deman
 }
 
 // DeferDeclared lets declared pods that found no room wait until they exist, where the
-// nodes that are kept, or on their way, have as much room in sum: gathering pods
-// that exist has taken the places of some that do not, and theirs will be free
-// when they come.
+// nodes that are kept, or on their way, have as much room in sum, and one of them
+// could hold such a pod beside the pods that exist: gathering those has taken the
+// places of some that do not, and theirs will be free when they come.
 func (a *Assigner) DeferDeclared() {
 	var sum quantity.Resources
 	kept := false
@@ -233,8 +233,10 @@ func (a *Assigner) DeferDeclared() {
 		return
 	}
 	for _, c := range a.Demand.Classes {
-		need := demand.WithoutAttach(c.Group.Shape.Requests).Times(c.Declared)
-		if c.Declared == 0 || c.Ruled() || !need.Fits(sum) {
+		one := demand.WithoutAttach(c.Group.Shape.Requests)
+		need := one.Times(c.Declared)
+		holds := func(h *room.Host) bool { return one.Fits(h.Most.Sub(h.Real)) && h.Accepts(&c.Levels[c.Level]) }
+		if c.Declared == 0 || c.Ruled() || !need.Fits(sum) || !slices.ContainsFunc(a.Room.Coming, holds) {
 			continue
 		}
 		sum = sum.Sub(need)

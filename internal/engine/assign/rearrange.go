@@ -1,6 +1,7 @@
 package assign
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -30,18 +31,18 @@ const (
 )
 
 // Rearranged returns a plan in which the pods that are planned on nodes on their
-// way are packed anew, together with those that found no room, if that leaves a
-// good deal less without room; else a itself. The demand and the room are gathered
-// again for it: those of a have been drawn from.
-func (a *Assigner) Rearranged(anew func() *Assigner) *Assigner {
-	lacking := a.lacking()
+// way are packed anew, together with those that found no room, if what is left
+// without room then costs a good deal less; else a itself. The demand and the room
+// are gathered again for it: those of a have been drawn from.
+func (a *Assigner) Rearranged(anew func() *Assigner, m *offer.Market) *Assigner {
+	lacking := a.lacking(m)
 	if lacking == 0 || a.Solver.Cut() || !a.mayRearrange() {
 		return a
 	}
 	o := anew()
 	o.packAnew()
-	o.FillAll()
-	if !o.Solver.Cut() && o.lacking() < lacking/1000*worthMoving && o.homelessOthers() <= a.homelessOthers() {
+	o.FillAll(math.MinInt32)
+	if !o.Solver.Cut() && o.lacking(m) < lacking/1000*worthMoving && o.homelessOthers() <= a.homelessOthers() {
 		o.Trace.Objects += a.Trace.Objects
 		return o
 	}
@@ -55,21 +56,23 @@ func (a *Assigner) mayRearrange() bool {
 	return !a.Policy.CannotNominate && !a.gathered && slices.ContainsFunc(a.Room.Coming, (*room.Host).Planned)
 }
 
-// lacking is the work of the pods without room that could be helped by moving
-// others from nodes on their way.
-func (a *Assigner) lacking() int64 {
-	var largest, sum quantity.Resources
+// lacking is what new nodes cost for the pods without room that could be helped by
+// moving others from nodes on their way.
+func (a *Assigner) lacking(m *offer.Market) (sum quantity.Money) {
+	var largest quantity.Resources
 	for _, h := range a.Room.Coming {
 		if h.Planned() {
 			largest = largest.Max(h.Most)
 		}
 	}
 	for _, c := range a.Demand.Classes {
-		if need := demand.WithoutAttach(c.Group.Shape.Requests); c.Exchangeable() && need.Fits(largest) {
-			sum = sum.Add(need.Times(c.Count()))
+		if n := c.Count(); n > 0 && c.Exchangeable() && demand.WithoutAttach(c.Group.Shape.Requests).Fits(largest) {
+			if sum += m.CostOf(c, n); sum < 0 {
+				return math.MaxInt64
+			}
 		}
 	}
-	return price.Bulk(sum)
+	return sum
 }
 
 // homelessOthers counts the pods without room that may not change places.

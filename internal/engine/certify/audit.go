@@ -158,7 +158,7 @@ func (a *audit) countComing() {
 		return
 	}
 	d.GatherRules()
-	s := &assign.Assigner{View: a.View, Journal: a.Journal, Memory: a.memory, Demand: d, Room: room.Gather(a.View, d, a.Journal), Solver: pack.NewSolver(nil, math.MaxInt, 0)}
+	s := &assign.Assigner{View: a.View, Journal: a.Journal, Memory: a.memory, Demand: d, Room: room.Gather(a.View, d, a.Journal), Solver: pack.NewSolver(nil, math.MaxInt, 0), Least: math.MinInt32}
 	s.KeepPromises()
 	for _, c := range d.Classes {
 		s.Fill(c)

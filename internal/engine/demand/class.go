@@ -104,6 +104,16 @@ func (c *Class) Postpone(j *journal.Journal, n int64, why []plan.Refusal) {
 // Real counts the pods of the class that exist.
 func (c *Class) Real() int64 { return int64(len(c.Pods) + len(c.Displaced)) }
 
+// Untried counts the pods that the scheduler has not tried to place yet.
+func (c *Class) Untried() (n int64) {
+	for _, p := range c.Pods {
+		if !p.Unschedulable {
+			n++
+		}
+	}
+	return n
+}
+
 // Waited counts the pods of the class that came by then.
 func (c *Class) Waited(by time.Time) int64 {
 	n, _ := slices.BinarySearchFunc(c.Pods, by, func(p PodRef, t time.Time) int {

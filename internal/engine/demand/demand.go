@@ -9,6 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
@@ -22,7 +23,7 @@ type Demand struct {
 	*journal.Journal
 	memory *memory.Memory
 
-	Classes []*Class // sorted by priority, then key
+	Classes []*Class // in the order of before
 	byKey   map[string]*Class
 	gangs   []gang          // sorted by id
 	without map[string]bool // gangs that are not tried any more, by id
@@ -52,12 +53,19 @@ func Gather(v view.View, m *memory.Memory, j *journal.Journal, excluded map[stri
 		d.PortsMatter = d.PortsMatter || len(c.Group.Shape.Ports) > 0
 	}
 	m.Growth = m.Growth.Next(all, v.Now)
-	slices.SortFunc(d.Classes, func(a, b *Class) int {
-		return cmp.Or(cmp.Compare(b.Group.Shape.Priority, a.Group.Shape.Priority), strings.Compare(a.Group.Key, b.Group.Key))
-	})
+	slices.SortFunc(d.Classes, before)
 	j.Trace.Classes = len(d.Classes)
 	d.excludeGangs()
 	return d
+}
+
+// before orders classes by who takes room first: those of higher priority, of these
+// those that need devices, of these the larger. What is small finds room beside
+// what is large, and seldom the other way round.
+func before(a, b *Class) int {
+	x, y := &a.Group.Shape, &b.Group.Shape
+	return cmp.Or(cmp.Compare(y.Priority, x.Priority), cmp.Compare(cluster.Devices(y.Requests), cluster.Devices(x.Requests)),
+		cmp.Compare(price.Bulk(y.Requests), price.Bulk(x.Requests)), strings.Compare(a.Group.Key, b.Group.Key))
 }
 
 // gatherPending adds the pods that wait for a node.
@@ -230,6 +238,18 @@ func (d *Demand) GatherRules() {
 	}
 }
 
+// Priorities lists those of the classes at the highest one and below, descending.
+// The first is at least the highest.
+func (d *Demand) Priorities(highest int32) []int32 {
+	out := []int32{highest}
+	for _, c := range d.Classes { // by priority, descending
+		if p := c.Group.Shape.Priority; p < out[len(out)-1] {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // Remaining counts the demand that has no place yet.
 func (d *Demand) Remaining() int64 {
 	var n int64
@@ -239,11 +259,11 @@ func (d *Demand) Remaining() int64 {
 	return n
 }
 
-// Relax lets every class that has no place yet give up its next preference. It
-// returns false where none has another.
-func (d *Demand) Relax() (more bool) {
+// Relax lets every class of the priority or above, that has no place yet, give up
+// its next preference. It returns false where none has another.
+func (d *Demand) Relax(least int32) (more bool) {
 	for _, c := range d.Classes {
-		if c.Count() > 0 && c.Level < c.Last() {
+		if c.Group.Shape.Priority >= least && c.Count() > 0 && c.Level < c.Last() {
 			c.Level++
 			more = true
 		}

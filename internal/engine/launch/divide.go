@@ -61,7 +61,7 @@ func (d *division) divide(p *pack.Problem) []*item {
 	var items []*item
 	waiting := make([]*demand.Class, 0, len(d.Demand.Classes))
 	for _, c := range d.Demand.Classes {
-		if c.Count() > 0 && len(c.Shape().Unsupported) == 0 && c.Group.Shape.Priority >= d.least {
+		if c.Count() > 0 && len(c.Shape().Unsupported) == 0 && c.Group.Shape.Priority >= d.Least {
 			waiting = append(waiting, c)
 		}
 	}

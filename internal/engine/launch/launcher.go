@@ -1,8 +1,6 @@
 package launch
 
 import (
-	"math"
-
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
@@ -27,10 +25,10 @@ type Launcher struct {
 	Seed   uint64 // names of new NodeClaims come from it
 	Polish int    // steps of improving that each packing gets
 
-	// sparing makes a plan that spares what is limited; pods of the priority least
-	// and above are packed first.
+	// Sparing makes launches that spare what is limited.
 	Sparing bool
-	Least   int32
+	// Least is the priority down to which pods are launched for.
+	Least int32
 
 	Launches []plan.Launch
 	Cost     quantity.Money  // of the launches, an hour
@@ -61,12 +59,9 @@ func (l *Launcher) Provision() {
 func (l *Launcher) provisionTier(from, to int) {
 	t := &tier{
 		Launcher: l, from: from, to: to, excluded: map[int]bool{}, full: map[string]bool{}, varied: map[int]bool{},
-		shut: map[string]bool{}, least: math.MinInt32,
+		shut: map[string]bool{},
 	}
 	t.unsuited = t.findUnsuited()
-	if l.Sparing {
-		t.least = l.Least
-	}
 	for round := 0; round < rounds; round++ {
 		rows := t.openRows()
 		if l.Demand.Remaining() == 0 {
@@ -79,10 +74,7 @@ func (l *Launcher) provisionTier(from, to int) {
 			t.unsuited = nil
 			continue
 		}
-		if len(rows) == 0 || l.Solver.Cut() || !t.lower() {
-			return
-		}
-		round = 0
+		return
 	}
 }
 

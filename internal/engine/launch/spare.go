@@ -2,7 +2,6 @@ package launch
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
@@ -44,17 +43,4 @@ func (t *turn) spare() map[int]quantity.Money {
 		return cmp.Compare(t.Market.Fleet.Rows[a].Price+extra[a], t.Market.Fleet.Rows[b].Price+extra[b])
 	})
 	return extra
-}
-
-// lower lets pods of the next priority be packed, too. It returns false where
-// there is none.
-func (t *tier) lower() bool {
-	next, found := int32(math.MinInt32), false
-	for _, c := range t.Demand.Classes {
-		if p := c.Group.Shape.Priority; c.Count() > 0 && p < t.least {
-			next, found = max(next, p), true
-		}
-	}
-	t.least = next
-	return found
 }

@@ -13,7 +13,6 @@ type tier struct {
 	full     map[string]bool // pools whose limits leave nothing
 	varied   map[int]bool    // groups of rows that are packed only as full as minValues allows
 	shut     map[string]bool // cells of a class where nothing can be launched
-	least    int32           // the priority down to which pods are packed
 	unsuited map[int]bool    // rows for what finds no place on others only; see findUnsuited
 }
 

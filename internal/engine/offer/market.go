@@ -13,6 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -100,6 +101,32 @@ func (m *Market) Use(f *Fleet) {
 // Large says whether the row is larger than nodes ought to be.
 func (m *Market) Large(r *Row) bool {
 	return m.Policy.SoftMaxMilliCPU > 0 && r.Type.Capacity.MilliCPU > m.Policy.SoftMaxMilliCPU
+}
+
+// CostOf returns about what new nodes cost an hour for n pods of the class: their
+// CPU and memory at bulk prices. Where the class needs devices, it is its share of
+// the nodes that hold the most of it for their price.
+func (m *Market) CostOf(c *demand.Class, n int64) quantity.Money {
+	need := demand.WithoutAttach(c.Shape().Requests)
+	if cluster.Devices(need) == 0 {
+		return quantity.Money(price.Bulk(need.Times(n)))
+	}
+	best := quantity.Money(-1)
+	for i, zones := range m.Where(c) {
+		r := &m.Fleet.Rows[i]
+		if zones == 0 || r.Price < 0 {
+			continue
+		}
+		if holds := need.CountIn(r.Net, math.MaxInt32); holds > 0 {
+			if each := r.Price / quantity.Money(holds); best < 0 || each < best {
+				best = each
+			}
+		}
+	}
+	if best < 0 {
+		return quantity.Money(price.Bulk(need.Times(n))) // no node on sale holds it
+	}
+	return best * quantity.Money(min(n, math.MaxInt32))
 }
 
 // Places returns the zones of every row in which the level's pods may run; the
