@@ -23,6 +23,7 @@ var rules = map[string]func(tree) []breach{
 	"Lengths":         checkLengths,
 	"Stages":          checkStages,
 	"Types":           checkTypes,
+	"Coined":          checkCoined,
 	"Texts":           checkTexts,
 }
 

@@ -120,12 +120,12 @@ func (w *Where) zones(offer int) uint64 {
 // are open to the same places.
 func findColumns(p *Problem, places []Where, r *resources) []column {
 	var columns []column
-	words := (len(places) + 63) / 64
+	length := (len(places) + 63) / 64
 	for _, g := range findGoods(p, places, r) {
 		first := len(columns)
 		for zones := g.zones; zones != 0; zones &= zones - 1 {
 			z := bits.TrailingZeros64(zones)
-			set := make([]uint64, words)
+			set := make([]uint64, length)
 			for w := range places {
 				set[w>>6] |= places[w].zones(g.index) >> z & 1 << (w & 63)
 			}

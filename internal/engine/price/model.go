@@ -42,9 +42,9 @@ func newModel(p Problem) *model {
 			}
 		}
 	}
-	words := (len(p.Offers) + 63) / 64
-	fits := make([]uint64, words)
-	key := make([]byte, 0, words*8)
+	length := (len(p.Offers) + 63) / 64
+	fits := make([]uint64, length)
+	key := make([]byte, 0, length*8)
 	index := map[string]int{}
 	for i, c := range p.Classes {
 		m.groupOf[i] = -1
