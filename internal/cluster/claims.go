@@ -101,7 +101,7 @@ func (c *Claim) avoided(taints []Taint) bool {
 }
 
 // setClaim files the claim under its pool. Where the claim names a node,
-// settleLoads decides later whether the claim is settled.
+// fileLoads decides later whether the claim is settled.
 func (u *update) setClaim(c change[Claim]) {
 	if c.old != nil {
 		u.unsettled = u.unsettled.remove(u.edit, c.old.Name)

@@ -18,7 +18,7 @@ import (
 // cheapest node that holds any of them, and pods that need more than one node cost as
 // much as two.
 //
-// Pods that need a node each are counted by a resource of their own, see Apart: each
+// Pods that need a node each are counted by a resource of their own, see Exclusive: each
 // of these pods takes one unit, and each node has one unit. There are two kinds of
 // such sets. In the first, no two pods may share a node, because of a host port, or
 // because of anti-affinity between them over hostnames or zones. The second comes
@@ -57,7 +57,7 @@ func OfferingName(instanceType, capacityType, zone string) string {
 // the name. No resource has this name, since resource names have no space.
 func Exclusive(n int) string { return exclusive + strconv.Itoa(n) }
 
-// IsExclusive says whether Apart made the name.
+// IsExclusive says whether Exclusive made the name.
 func IsExclusive(name string) bool { return strings.HasPrefix(name, exclusive) }
 
 const exclusive = "exclusive set "
@@ -67,7 +67,7 @@ const exclusive = "exclusive set "
 // dimension is the resource itself. Rounding both down is sound: pods that fit on a
 // node still fit, since their whole units add up to no more than the node's.
 type Dimension struct {
-	Resource string // or Apart
+	Resource string // or Exclusive
 	Unit     int64
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -20,9 +21,9 @@ import (
 type ours struct {
 	snapshot cluster.Snapshot
 	pending  []cluster.Pod
-	index    map[string]int // of pending, by name
-	table    *topology.Table  // all rules, a class for each pending pod
-	pods     *topology.Table  // the same without topology spread
+	index    map[string]int  // of pending, by name
+	table    *topology.Table // all rules, a class for each pending pod
+	pods     *topology.Table // the same without topology spread
 }
 
 func (w *world) lookups() translate.Lookups {
@@ -78,9 +79,17 @@ func newOurs(t *testing.T, w *world) *ours {
 	return out
 }
 
+// site is what a node has for pods.
+type site struct {
+	Labels label.Lookup
+	Taints []cluster.Taint
+	Free   quantity.Resources // allocatable less what is requested there
+	Ports  []cluster.HostPort // taken by the pods there
+}
+
 // place is the node as the core sees it.
-func (o *ours) place(n *cluster.NodeState) (fit.Place, topology.Place) {
-	p := fit.Place{Labels: &n.Node.Labels, Taints: n.Node.Taints, Free: n.Free}
+func (o *ours) place(n *cluster.NodeState) (site, topology.Place) {
+	p := site{Labels: &n.Node.Labels, Taints: n.Node.Taints, Free: n.Free}
 	for pod := range n.Pods() {
 		p.Ports = append(p.Ports, pod.Shape.Ports...)
 	}

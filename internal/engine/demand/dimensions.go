@@ -20,7 +20,7 @@ func (d Dimensions) WithSlots(names []string) Dimensions {
 }
 
 // DimensionsOf lists the extended resources that the classes ask for. Slots to
-// attach volumes are not among them; see withSlots.
+// attach volumes are not among them; see WithSlots.
 func DimensionsOf(classes []*Class) Dimensions {
 	var d Dimensions
 	for _, c := range classes {

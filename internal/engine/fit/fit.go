@@ -1,68 +1,19 @@
 // Package fit answers where a shape of pod may run as far as the place alone
-// decides: labels, volumes, taints, ports and room. What other pods decide is
-// package spread's.
+// decides: labels, volumes, taints and ports. What other pods decide is package
+// topology's.
 //
-// Invariants: pure; the semantics are those of the kube-scheduler's filters of
-// the names in Filter; nothing is allocated where the answer is yes.
+// Invariants: pure; the semantics are those of the kube-scheduler's filters
+// TaintToleration, NodeAffinity, NodePorts and VolumeBinding; nothing is allocated
+// where the answer is yes.
 package fit
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
-
-// Filter is a filter plugin of the kube-scheduler.
-type Filter string
-
-// The filters that look at the place alone, in the order in which Check asks
-// them.
-const (
-	TaintToleration  Filter = "TaintToleration"
-	NodeAffinity     Filter = "NodeAffinity"
-	NodePorts        Filter = "NodePorts"
-	NodeResourcesFit Filter = "NodeResourcesFit"
-	VolumeBinding    Filter = "VolumeBinding"
-)
-
-// Place is what a node has for pods, or will have.
-type Place struct {
-	Labels label.Lookup
-	Taints []cluster.Taint
-	Free   quantity.Resources // allocatable less what is requested there
-	Ports  []cluster.HostPort // taken by the pods there
-}
-
-// Refused is a filter that says no, and what about.
-type Refused struct {
-	By     Filter
-	Detail string
-}
-
-// Check asks every filter; the result is the first that refuses, and true where
-// none does.
-func Check(shape *cluster.Shape, p Place) (Refused, bool) {
-	if taint, kept := cluster.Untolerated(p.Taints, shape.Tolerations); kept {
-		return Refused{TaintToleration, taint.String()}, false
-	}
-	if unmet, ok := Affinity(shape, p.Labels); !ok {
-		return Refused{NodeAffinity, unmet.String()}, false
-	}
-	if taken, ok := conflict(p.Ports, shape.Ports); ok {
-		return Refused{NodePorts, fmt.Sprintf("%s port %d of %s", taken.Protocol, taken.Port, taken.IP)}, false
-	}
-	if !shape.Requests.Fits(p.Free) {
-		lacks := shape.Requests.Lacking(p.Free)[0]
-		return Refused{NodeResourcesFit, fmt.Sprintf("needs %d of %s, %d are free", lacks.Need, lacks.Resource, lacks.Free)}, false
-	}
-	if unmet, ok := Volumes(shape, p.Labels); !ok {
-		return Refused{VolumeBinding, unmet.String()}, false
-	}
-	return Refused{}, true
-}
 
 // Labels says whether a node with these labels meets the shape's selector and
 // one of its affinity terms, and can have its volumes; the requirement returned
@@ -111,19 +62,14 @@ func anyOf(terms []label.Requirements, labels label.Lookup) (label.Requirement, 
 // PortsConflict is the filter NodePorts: whether pods with these ports cannot
 // share a node.
 func PortsConflict(a, b []cluster.HostPort) bool {
-	_, taken := conflict(a, b)
-	return taken
-}
-
-func conflict(there, wanted []cluster.HostPort) (cluster.HostPort, bool) {
-	for _, w := range wanted {
-		for _, t := range there {
-			if w.Conflicts(t) {
-				return t, true
+	for _, x := range a {
+		for _, y := range b {
+			if x.Conflicts(y) {
+				return true
 			}
 		}
 	}
-	return cluster.HostPort{}, false
+	return false
 }
 
 // Node says whether the shape may run on a node with these labels and taints,

@@ -1,7 +1,6 @@
 package fit_test
 
 import (
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -91,40 +90,27 @@ func TestPortsConflict_OnlyOnOneAddress(t *testing.T) {
 	}
 }
 
-func TestCheck_NamesTheFilterAndWhatItMisses(t *testing.T) {
-	fits := cluster.Shape{Requests: quantity.Resources{MilliCPU: 500, PodSlots: 1}}
-	place := fit.Place{
-		Labels: labels(label.Zone, "a"), Taints: []cluster.Taint{{Key: "soft", Effect: cluster.PreferNoSchedule}},
-		Free: quantity.Resources{MilliCPU: 1000, PodSlots: 2}, Ports: []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 80}},
+func TestNode_RefusesByTaintSelectorAndVolume(t *testing.T) {
+	node := labels(label.Zone, "a")
+	soft := []cluster.Taint{{Key: "soft", Effect: cluster.PreferNoSchedule}}
+	if !fit.Node(cluster.Shape{}, &node, soft) {
+		t.Error("a taint that only prefers keeps the pod away")
 	}
-	if why, ok := fit.Check(&fits, place); !ok {
-		t.Fatalf("refused by %+v", why)
-	}
-	tainted := place
-	tainted.Taints = []cluster.Taint{{Key: "gpu", Effect: cluster.NoExecute}}
-	for _, c := range []struct {
-		by     fit.Filter
-		detail string
-		shape  func(s *cluster.Shape)
-		at     fit.Place
+	for name, c := range map[string]struct {
+		shape  cluster.Shape
+		taints []cluster.Taint
 	}{
-		{fit.TaintToleration, "gpu:NoExecute", func(*cluster.Shape) {}, tainted},
-		{fit.NodeAffinity, label.Zone, func(s *cluster.Shape) { s.Selector = label.All(label.Is(label.Zone, "b")) }, place},
-		{fit.NodePorts, "80", func(s *cluster.Shape) { s.Ports = place.Ports }, place},
-		{fit.NodeResourcesFit, "needs 1001 of cpu, 1000 are free", func(s *cluster.Shape) { s.Requests.MilliCPU = 1001 }, place},
-		{fit.VolumeBinding, "b", func(s *cluster.Shape) {
-			s.Volumes = [][]label.Requirements{{label.All(label.Is(label.Zone, "b"))}}
-		}, place},
+		"taint":    {cluster.Shape{}, []cluster.Taint{{Key: "gpu", Effect: cluster.NoExecute}}},
+		"selector": {cluster.Shape{Selector: label.All(label.Is(label.Zone, "b"))}, nil},
+		"volume":   {cluster.Shape{Volumes: [][]label.Requirements{{label.All(label.Is(label.Zone, "b"))}}}, nil},
 	} {
-		shape := fits
-		c.shape(&shape)
-		if why, ok := fit.Check(&shape, c.at); ok || why.By != c.by || !strings.Contains(why.Detail, c.detail) {
-			t.Errorf("%s: got %+v, %t", c.by, why, ok)
+		if fit.Node(c.shape, &node, c.taints) {
+			t.Errorf("%s: accepted", name)
 		}
 	}
 }
 
-func TestCheck_AllocatesNothingWhereItSaysYes(t *testing.T) {
+func TestFilters_AllocateNothingWhereTheySayYes(t *testing.T) {
 	node := labels(label.Zone, "a", label.Arch, "arm64")
 	shape := cluster.Shape{
 		Requests: quantity.Resources{MilliCPU: 1, PodSlots: 1}, Selector: label.All(label.Is(label.Arch, "arm64")),
@@ -133,12 +119,10 @@ func TestCheck_AllocatesNothingWhereItSaysYes(t *testing.T) {
 		Volumes:      [][]label.Requirements{{label.All(label.Is(label.Zone, "a"))}},
 		Ports:        []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 81}},
 	}
-	place := fit.Place{
-		Labels: &node, Taints: []cluster.Taint{{Key: "x", Effect: cluster.NoSchedule}}, Free: quantity.Resources{MilliCPU: 1, PodSlots: 1},
-		Ports: []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 80}},
-	}
+	taints := []cluster.Taint{{Key: "x", Effect: cluster.NoSchedule}}
+	taken := []cluster.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 80}}
 	if n := testing.AllocsPerRun(100, func() {
-		if _, ok := fit.Check(&shape, place); !ok {
+		if !fit.Node(shape, &node, taints) || fit.PortsConflict(taken, shape.Ports) {
 			t.Fatal("refused")
 		}
 	}); n > 0 {

@@ -23,7 +23,7 @@ type Room struct {
 	demand *demand.Demand
 
 	Slots  AttachSlots
-	Coming []*Host          // what is on its way, soonest first; see sooner
+	Coming []*Host          // what is on its way, soonest first; see Sooner
 	Nodes  map[string]*Host // that were looked at, by name; nil for one that takes no pods
 }
 
