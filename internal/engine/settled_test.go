@@ -90,9 +90,9 @@ func checkPlaces(rt *rapid.T, w *world) {
 		for q := range state.Pods() {
 			ports = append(ports, q.Shape.Ports...)
 		}
-		at := fit.Place{Labels: state.Node.Labels, Taints: state.Node.Taints, Free: state.Node.Allocatable.Sub(state.Used), Ports: ports}
-		if why, ok := fit.Check(&p.Shape, at); !ok {
-			rt.Fatalf("%s on %s: %+v", p.ID(), p.Node, why)
+		if free := state.Node.Allocatable.Sub(state.Used); !fit.Node(p.Shape, state.Node.Labels, state.Node.Taints) ||
+			fit.PortsConflict(ports, p.Shape.Ports) || !p.Shape.Requests.Fits(free) {
+			rt.Fatalf("%s on %s, which has %v free and ports %v taken", p.ID(), p.Node, free, ports)
 		}
 		hard := p.Shape
 		hard.Spread = nil // the skew at the end is not the skew on the way

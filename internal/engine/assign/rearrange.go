@@ -3,12 +3,9 @@ package assign
 import (
 	"math"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
@@ -99,70 +96,30 @@ func (a *Assigner) packAnew() {
 		}
 		return c.Count()
 	})
-	hosts := pick.Those(a.Room.Coming, (*room.Host).Planned)
-	slots := a.fixedSlots(hosts, func(c *demand.Class) bool { return !c.Exchangeable() })
-	classes := pick.Those(a.Demand.Classes, (*demand.Class).Exchangeable)
-	for _, c := range classes {
+	anew := a.newReplan(pick.Those(a.Room.Coming, (*room.Host).Planned), (*demand.Class).Exchangeable)
+	for _, c := range a.Demand.Classes {
+		if !c.Exchangeable() {
+			continue
+		}
 		waited := c.Waited(a.Now.Add(-movesFor))
 		for _, p := range slices.Concat(promises[c.Group.Kind], promises[shapeOf(c.Group.Kind)]) {
 			if !p.host.Planned() {
 				p.left -= p.host.Take(a.Journal, c, c.Last(), min(p.left, c.Count()))
 				continue
 			}
-			n := p.host.Take(a.Journal, c, c.Last(), min(p.left, waited))
+			n := anew.take(p.host, c, min(p.left, waited))
 			waited, p.left = waited-n, p.left-n
-			slots.add(p.host, c, n)
 		}
 	}
-	classes = pick.Those(classes, func(c *demand.Class) bool { return c.Count() > 0 })
-	bins := a.packHosts(hosts, classes, (*demand.Class).Count)
+	bins := anew.pack((*demand.Class).Count)
 	if a.Solver.Cut() {
 		return
 	}
-	slices.SortStableFunc(bins, func(a, b hostBin) int { return room.Sooner(a.host, b.host) }) // the oldest pods take the first
+	slices.SortStableFunc(bins, func(a, b bin) int { return room.Sooner(a.host, b.host) }) // the oldest pods take the first
 	for _, b := range bins {
-		for _, part := range b.parts {
-			c := classes[part.Class]
-			slots.add(b.host, c, b.host.Take(a.Journal, c, c.Last(), part.Count))
+		for _, x := range b.parts {
+			anew.take(b.host, x.class, x.count)
 		}
 	}
-	a.promise(slots)
-}
-
-// slots is what is promised anew, by NodeClaim.
-type slots map[string][]cluster.Slot
-
-func (x slots) add(h *room.Host, c *demand.Class, n int64) {
-	if n > 0 {
-		x[h.Claim.Name] = append(x[h.Claim.Name], cluster.Slot{Kind: c.Group.Kind, Count: n})
-	}
-}
-
-// fixedSlots is what the hosts are promised to pods of classes that are fixed, or
-// that have none here now. A class that moves also had what is promised to its
-// shape under labels that no class has any more; see keepPlanned.
-func (a *Assigner) fixedSlots(hosts []*room.Host, fixed func(*demand.Class) bool) slots {
-	kinds, shapes := map[string]bool{}, map[string]bool{} // what moves
-	for _, c := range a.Demand.Classes {
-		kinds[c.Group.Kind] = !fixed(c)
-		shapes[shapeOf(c.Group.Kind)] = shapes[shapeOf(c.Group.Kind)] || !fixed(c)
-	}
-	moves := func(kind string) bool {
-		yes, here := kinds[kind]
-		return yes || !here && shapes[shapeOf(kind)]
-	}
-	out := make(slots, len(hosts))
-	for _, h := range hosts {
-		out[h.Claim.Name] = pick.Those(a.Memory.PlannedOn(h.Claim), func(x cluster.Slot) bool { return !moves(x.Kind) })
-	}
-	return out
-}
-
-// promise remembers what the NodeClaims are for from now on.
-func (a *Assigner) promise(anew slots) {
-	a.Memory.Planned = pick.Those(a.Memory.Planned, func(p memory.Planned) bool { _, known := anew[p.Claim]; return !known })
-	for name, list := range anew {
-		a.Memory.Planned = append(a.Memory.Planned, memory.Planned{Claim: name, Slots: room.Merged(list)})
-	}
-	slices.SortFunc(a.Memory.Planned, func(a, b memory.Planned) int { return strings.Compare(a.Claim, b.Claim) })
+	anew.promise()
 }
