@@ -24,12 +24,12 @@ type Assigner struct {
 	Demand   *demand.Demand
 	Room     *room.Room
 	Solver   *pack.Solver
-	gathered bool // nodes were up that are kept for declared pods; see gatherOnKept
+	gathered bool // gatherOnKept has gathered real pods on kept nodes
 }
 
-// KeepPromises puts demand where it was promised room: pods where they are
-// nominated, then every NodeClaim's planned content. What was promised under
-// preferences keeps its place, so only requirements are looked at.
+// KeepPromises puts demand where it was promised room: first nominated pods on
+// their nodes, then the planned content of every NodeClaim. It checks requirements
+// only: a promise may have been made after preferences were given up.
 func (a *Assigner) KeepPromises() {
 	for _, c := range a.Demand.Classes {
 		a.keepNominations(c)
@@ -40,7 +40,7 @@ func (a *Assigner) KeepPromises() {
 	}
 	promises := a.promises()
 	if a.gathered {
-		// Pods that exist come before those that may yet come.
+		// Real pods come before declared ones.
 		a.keepPlanned(promises, (*demand.Class).Real)
 		for _, c := range a.Demand.Classes {
 			if c.Real() > 0 && c.Last() == 0 && !c.Ruled() {
@@ -51,32 +51,33 @@ func (a *Assigner) KeepPromises() {
 	a.keepPlanned(promises, (*demand.Class).Count)
 }
 
-// keepPlanned gives as many of each class as count says to what NodeClaims were
-// launched for.
+// keepPlanned puts pods on the NodeClaims that were launched for them. The function
+// count says how many pods of each class may be put.
 func (a *Assigner) keepPlanned(promises map[string][]*promise, count func(*demand.Class) int64) {
 	goRound(ruledFirst(a.Demand.Classes), func(c *demand.Class) bool { return a.fillPlanned(c, promises[c.Group.Kind], count) })
-	for _, c := range a.Demand.Classes { // other selectors look at other labels now
+	for _, c := range a.Demand.Classes { // pods of the same shape whose labels have changed
 		a.fillPlanned(c, promises[shapeOf(c.Group.Kind)], count)
 	}
 }
 
-// fillReal gives pods of the class that exist to room that exists or is on its
-// way.
+// fillReal puts the real pods of the class onto room that exists or is on its way.
 func (a *Assigner) fillReal(c *demand.Class) {
 	for _, h := range a.candidates(c) {
 		h.Take(a.Journal, c, c.Level, c.Real())
 	}
 }
 
-// FillAll gives the demand, at its levels, to room that exists or is on its way.
+// FillAll puts the demand, each class at its level, onto room that exists or is on
+// its way.
 func (a *Assigner) FillAll() {
 	if !a.Solver.Cut() {
 		goRound(a.Demand.Classes, a.Fill)
 	}
 }
 
-// goRound gives places to one class after the other, and again to those that other
-// pods have a say about until nothing moves: pods open places for their followers.
+// goRound gives places to one class after the other. It then repeats the classes
+// that depend on other pods until no pod moves, because a placed pod may open
+// places for pods that must be near it.
 func goRound(classes []*demand.Class, give func(*demand.Class) (moved bool)) {
 	for first, moved := true, true; moved; first = false {
 		moved = false
@@ -88,10 +89,11 @@ func goRound(classes []*demand.Class, give func(*demand.Class) (moved bool)) {
 	}
 }
 
-// ruledFirst puts those first that other pods have a say about, of them those that
-// want to be near others: one that may start a group where it was promised a place
-// may not once the group is elsewhere, and pods of others that it must be spread
-// among may have come there since.
+// ruledFirst returns the classes with those first that depend on other pods, and
+// classes with required affinity before all. The first pod of an affinity group may
+// go anywhere, so it must get its promised place before another pod of the group
+// has a place elsewhere. Pods with a spread come next: the counts of their domains
+// may have changed since the promise.
 func ruledFirst(classes []*demand.Class) []*demand.Class {
 	if len(classes) == 0 || classes[0].Table == nil {
 		return classes
@@ -110,6 +112,8 @@ func ruledFirst(classes []*demand.Class) []*demand.Class {
 	return order
 }
 
+// keepNominations puts the nominated pods of the class on the nodes that they are
+// nominated to.
 func (a *Assigner) keepNominations(c *demand.Class) {
 	if !c.Nominated {
 		return
@@ -134,17 +138,17 @@ func (a *Assigner) keepNominations(c *demand.Class) {
 	})
 }
 
-// promise is room that a NodeClaim was launched with for pods of one kind.
+// promise is room with which a NodeClaim was launched for pods of one kind.
 type promise struct {
 	host *room.Host
 	left int64
 }
 
-// shapeOf is the part of a kind that does not go by labels.
+// shapeOf returns the part of a kind that does not depend on labels.
 func shapeOf(kind string) string { shape, _, _ := strings.Cut(kind, "."); return shape }
 
-// promises lists, by kind and by what does not go by labels of it, what
-// NodeClaims were launched for, less what runs there already.
+// promises returns what the NodeClaims were launched for, less what runs there
+// already. It lists each promise twice: by kind, and by the shape of the kind.
 func (a *Assigner) promises() map[string][]*promise {
 	out := map[string][]*promise{}
 	for _, h := range a.Room.Coming {
@@ -172,8 +176,8 @@ func (a *Assigner) promises() map[string][]*promise {
 	return out
 }
 
-// fillPlanned gives as many of the class as count says to what NodeClaims were
-// launched for, and says whether any found a place.
+// fillPlanned puts up to count(c) pods of the class on the NodeClaims that promise
+// room to them. It says whether any pod found a place.
 func (a *Assigner) fillPlanned(c *demand.Class, promises []*promise, count func(*demand.Class) int64) (progress bool) {
 	for _, p := range promises {
 		n := p.host.Take(a.Journal, c, c.Last(), min(p.left, count(c)))
@@ -183,9 +187,9 @@ func (a *Assigner) fillPlanned(c *demand.Class, promises []*promise, count func(
 	return progress
 }
 
-// Fill gives the class, at its level, to room that exists or is on its way: to
-// the nodes that run first, where the least room is left over. It says whether
-// that may have opened places for others.
+// Fill puts the class, at its level, onto room that exists or is on its way: first
+// onto the running nodes with the least room. It says whether any pod found a
+// place.
 func (a *Assigner) Fill(c *demand.Class) (moved bool) {
 	candidates := a.candidates(c)
 	for progress := true; progress && c.Count() > 0; {
@@ -202,13 +206,13 @@ func (a *Assigner) Fill(c *demand.Class) (moved bool) {
 	return moved
 }
 
-// candidates lists the hosts that could take a pod of the class, best first. A
-// class without rules about other pods stops looking when it has found room for
-// all.
+// candidates returns the hosts that could take a pod of the class, best first. For
+// a class that does not depend on other pods it stops as soon as the hosts hold all
+// pods.
 func (a *Assigner) candidates(c *demand.Class) []*room.Host {
 	var out []*room.Host
 	l := &c.Levels[c.Level]
-	ruled := c.Ruled() || len(l.Shape.Ports) > 0 // room is not all that counts
+	ruled := c.Ruled() || len(l.Shape.Ports) > 0 // free resources alone do not decide
 	var holds int64
 	for state := range a.Snapshot.Roomy(demand.WithoutAttach(l.Shape.Requests)) {
 		a.Trace.Objects++
@@ -227,8 +231,9 @@ func (a *Assigner) candidates(c *demand.Class) []*room.Host {
 	return out
 }
 
-// rated lists the hosts that are not open yet and could take a pod of the class,
-// nearest to running first, then by what the class would leave of them.
+// rated returns the hosts that do not take pods yet and that could take a pod of
+// the class. The hosts nearest to running come first, then those with the least
+// room left.
 func (a *Assigner) rated(c *demand.Class) []rated {
 	var out []rated
 	l := &c.Levels[c.Level]
@@ -244,7 +249,7 @@ func (a *Assigner) rated(c *demand.Class) []rated {
 	return out
 }
 
-// rated is a host with the worth of what would be left of it.
+// rated is a host with the amount of room that the class would leave on it.
 type rated struct {
 	host *room.Host
 	left int64

@@ -13,12 +13,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// gatherOnKept decides anew, while declared pods are still to come, which of the nodes
-// that are up and kept for them open first. Pods that exist are gathered on as
-// few nodes as hold them, up or on their way, and those of these that are up open
-// when they are full; else what is planned stays. Once a node has opened with
-// other pods than were planned there, the rest is planned anew. Pods that other
-// pods have a say about keep to what was planned.
+// gatherOnKept decides which kept nodes open first while declared pods have not
+// come. It gathers the real pods on as few hosts as hold them. A kept node opens if
+// they fill it, or if they have waited long enough. If a node opens with other pods
+// than were planned there, the remaining demand is planned again on the other
+// hosts. Pods that depend on other pods keep their planned places.
 func (a *Assigner) gatherOnKept() {
 	kept := 0
 	hosts := pick.Those(a.Room.Coming, func(h *room.Host) bool { return h.Stage != room.StageNode })
@@ -47,8 +46,8 @@ func (a *Assigner) gatherOnKept() {
 	}
 }
 
-// movable says whether the class's pods may change places freely: other pods have
-// no say about them, and they would find room on most of the hosts.
+// movable says whether the pods of the class may change places: they do not depend
+// on other pods, and could fill more than a third of the room of the hosts.
 func movable(c *demand.Class, hosts []*room.Host) bool {
 	if !c.Free() {
 		return false
@@ -62,7 +61,8 @@ func movable(c *demand.Class, hosts []*room.Host) bool {
 	return holds > room/3
 }
 
-// gather gives pods that exist to nodes that may open for them, and returns these.
+// gather puts real pods on kept nodes that may open for them, and returns these
+// nodes.
 func (a *Assigner) gather(hosts []*room.Host, moves map[*demand.Class]bool) (opened map[*room.Host]bool) {
 	classes := pick.Those(a.Demand.Classes, func(c *demand.Class) bool { return c.Real() > 0 && moves[c] })
 	if len(classes) == 0 {
@@ -83,7 +83,7 @@ func (a *Assigner) gather(hosts []*room.Host, moves map[*demand.Class]bool) (ope
 	return opened
 }
 
-// replan plans what is left of the demand anew on the hosts that stay closed.
+// replan plans the remaining demand on the hosts that stay closed.
 func (a *Assigner) replan(hosts []*room.Host, moves map[*demand.Class]bool) {
 	classes := pick.Those(a.Demand.Classes, func(c *demand.Class) bool { return c.Count() > 0 && moves[c] })
 	if len(classes) == 0 || len(hosts) == 0 {
@@ -100,8 +100,8 @@ func (a *Assigner) replan(hosts []*room.Host, moves map[*demand.Class]bool) {
 	}
 }
 
-// opens says whether the node may open for this content: it is well filled, or
-// a pod of it has waited long enough.
+// opens says whether the node may open with this content: the content fills the
+// node, or contains displaced pods, or contains a pod that has waited long enough.
 func (a *Assigner) opens(classes []*demand.Class, h *room.Host, parts []pack.Part) bool {
 	content, oldest := h.Real, a.Now
 	for _, part := range parts {
@@ -117,7 +117,7 @@ func (a *Assigner) opens(classes []*demand.Class, h *room.Host, parts []pack.Par
 	return h.Filled(content) || !a.Now.Before(timing.Patience(a.View, a.Memory, h.Node.Name, oldest))
 }
 
-// fillRunning gives pods that exist to nodes that run.
+// fillRunning puts the real pods of the class on running nodes.
 func (a *Assigner) fillRunning(c *demand.Class) {
 	l := &c.Levels[c.Last()]
 	for state := range a.Snapshot.Roomy(demand.WithoutAttach(l.Shape.Requests)) {
@@ -131,22 +131,22 @@ func (a *Assigner) fillRunning(c *demand.Class) {
 	}
 }
 
-// hostBin is what the packer puts on a host.
+// hostBin is what the packer puts on one host.
 type hostBin struct {
 	host  *room.Host
 	parts []pack.Part
 }
 
-// packHosts packs demand on hosts, of which each costs what its room is worth.
-// Hosts that are alike are one offer; of these the ones nearest to running get
-// what fills them most.
+// packHosts packs demand on hosts; the cost of a host is the worth of its room.
+// Hosts that are alike are one offer. Among them, the hosts nearest to running get
+// the fullest bins.
 func (a *Assigner) packHosts(hosts []*room.Host, classes []*demand.Class, count func(*demand.Class) int64) []hostBin {
 	p, alike := hostsProblem(hosts, classes, count)
 	result, done := a.Solver.Solve(p, 0)
 	if !done {
 		return nil
 	}
-	bins := slices.Clone(result.Bins) // the answer is kept as it is
+	bins := slices.Clone(result.Bins) // the solver keeps its answer: sort a copy
 	fills := func(b pack.Bin) (sum int64) {
 		for _, part := range b.Parts {
 			sum += price.Bulk(classes[part.Class].Group.Shape.Requests) * part.Count
@@ -164,12 +164,12 @@ func (a *Assigner) packHosts(hosts []*room.Host, classes []*demand.Class, count 
 	return out
 }
 
-// hostsProblem is demand to be packed on hosts, and for each offer the hosts that
-// are alike, nearest to running first.
+// hostsProblem returns the problem of packing the demand on the hosts. For each
+// offer it also returns the hosts that are alike, nearest to running first.
 func hostsProblem(hosts []*room.Host, classes []*demand.Class, count func(*demand.Class) int64) (p pack.Problem, alike [][]*room.Host) {
 	dims := demand.DimensionsOf(classes)
 	wheres := map[string]int{}
-	var levels []*demand.Level // by number of where
+	var levels []*demand.Level // by index of Where
 	for _, c := range classes {
 		l := &c.Levels[c.Last()]
 		key := demand.PlaceKey(&l.Shape, false)
@@ -218,10 +218,10 @@ func hostsProblem(hosts []*room.Host, classes []*demand.Class, count func(*deman
 	return p, alike
 }
 
-// DeferDeclared lets declared pods that found no room wait until they exist, where the
-// nodes that are kept, or on their way, have as much room in sum: gathering pods
-// that exist has taken the places of some that do not, and theirs will be free
-// when they come.
+// DeferDeclared lets declared pods wait that found no room, if kept nodes and nodes
+// on their way have as much free room in total. Gathering real pods has taken
+// places that were planned for declared ones; the planned places of the real pods
+// become free in exchange.
 func (a *Assigner) DeferDeclared() {
 	var sum quantity.Resources
 	kept := false

@@ -14,25 +14,26 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Pods that arrive in pieces are planned in pieces, and the room that is left on
-// nodes on their way ends up where nobody can use it: CPU here, memory there. As
-// long as a node is not up, what is planned there is only a plan. So before nodes
-// are launched for pods that found no room, all that is planned on nodes on their
-// way is packed anew together with them.
+// Pods that arrive in several waves are planned in several waves. The room that is
+// left on nodes on their way then no longer fits any pod: one node has CPU left,
+// another has memory left. A place on a node that is not up yet is only a plan, and
+// can be changed. So before nodes are launched for pods that found no room,
+// everything planned on nodes on their way is packed again together with these
+// pods.
 const (
-	// worthMoving is how much of what found no room may find none after a
-	// rearrangement either, in thousandths, for it to be made: it moves hundreds
-	// of pods, and a little that is left over now fills the next node.
+	// worthMoving limits how much may stay without room, in thousandths of what
+	// found no room before, for a rearrangement to be used. A rearrangement moves
+	// hundreds of pods, and a little demand without room fills the next node.
 	worthMoving = 600
-	// movesFor is for how long after it came a pod may be moved. One that has
-	// waited longer keeps its place: it could be put off again and again.
+	// movesFor is how long after its creation a pod may be moved. An older pod
+	// keeps its place, because each move may delay it.
 	movesFor = 20 * time.Second
 )
 
-// Rearranged returns a plan in which the pods that are planned on nodes on their
-// way are packed anew, together with those that found no room, if that leaves a
-// good deal less without room; else a itself. The demand and the room are gathered
-// again for it: those of a have been drawn from.
+// Rearranged returns a plan in which the pods planned on nodes on their way are
+// packed again, together with the pods that found no room. It returns a itself
+// unless that leaves much less demand without room. The function anew gathers
+// demand and room for the new plan, because those of a have been drawn from.
 func (a *Assigner) Rearranged(anew func() *Assigner) *Assigner {
 	lacking := a.lacking()
 	if lacking == 0 || a.Solver.Cut() || !a.mayRearrange() {
@@ -48,15 +49,15 @@ func (a *Assigner) Rearranged(anew func() *Assigner) *Assigner {
 	return a
 }
 
-// mayRearrange says whether there is anything to be rearranged, and nothing
-// against it: places mean nothing to a scheduler that is not told of them; and
-// gatherOnKept has a plan of its own for nodes that are kept.
+// mayRearrange says whether a rearrangement is possible and useful. It is not if
+// pods cannot be nominated: the scheduler then does not know the planned places. It
+// is not if gatherOnKept has already changed the plan.
 func (a *Assigner) mayRearrange() bool {
 	return !a.Policy.CannotNominate && !a.gathered && slices.ContainsFunc(a.Room.Coming, (*room.Host).Planned)
 }
 
-// lacking is the work of the pods without room that could be helped by moving
-// others from nodes on their way.
+// lacking returns the amount of demand without room that would fit a node on its
+// way if other pods moved.
 func (a *Assigner) lacking() int64 {
 	var largest, sum quantity.Resources
 	for _, h := range a.Room.Coming {
@@ -72,7 +73,7 @@ func (a *Assigner) lacking() int64 {
 	return price.Bulk(sum)
 }
 
-// homelessOthers counts the pods without room that may not change places.
+// homelessOthers returns the number of pods without room that are not exchangeable.
 func (a *Assigner) homelessOthers() (n int64) {
 	for _, c := range a.Demand.Classes {
 		if !c.Exchangeable() {
@@ -82,9 +83,9 @@ func (a *Assigner) homelessOthers() (n int64) {
 	return n
 }
 
-// packAnew keeps the promises of nodes that are up, of pods that may not be moved
-// and of those that have waited long, and packs the rest on the nodes on their
-// way.
+// packAnew packs exchangeable pods on the nodes on their way. Before that it keeps
+// three kinds of promises: those of nodes that are up, those to pods that are not
+// exchangeable, and those to pods that have waited longer than movesFor.
 func (a *Assigner) packAnew() {
 	for _, c := range a.Demand.Classes {
 		a.keepNominations(c)
@@ -116,7 +117,7 @@ func (a *Assigner) packAnew() {
 	if a.Solver.Cut() {
 		return
 	}
-	slices.SortStableFunc(bins, func(a, b hostBin) int { return room.Sooner(a.host, b.host) }) // the oldest pods take the first
+	slices.SortStableFunc(bins, func(a, b hostBin) int { return room.Sooner(a.host, b.host) }) // the oldest pods get the node that comes first
 	for _, b := range bins {
 		for _, part := range b.parts {
 			c := classes[part.Class]
@@ -126,7 +127,7 @@ func (a *Assigner) packAnew() {
 	a.promise(slots)
 }
 
-// slots is what is promised anew, by NodeClaim.
+// slots is what NodeClaims promise from now on, by name of the NodeClaim.
 type slots map[string][]cluster.Slot
 
 func (x slots) add(h *room.Host, c *demand.Class, n int64) {
@@ -135,11 +136,12 @@ func (x slots) add(h *room.Host, c *demand.Class, n int64) {
 	}
 }
 
-// fixedSlots is what the hosts are promised to pods of classes that are fixed, or
-// that have none here now. A class that moves also had what is promised to its
-// shape under labels that no class has any more; see keepPlanned.
+// fixedSlots returns the promises of the hosts that stay as they are: those to
+// fixed classes, and those to kinds that no class has now. A promise to a kind
+// without a class is not fixed if a class of the same shape moves: keepPlanned
+// gives such promises to pods of the same shape.
 func (a *Assigner) fixedSlots(hosts []*room.Host, fixed func(*demand.Class) bool) slots {
-	kinds, shapes := map[string]bool{}, map[string]bool{} // what moves
+	kinds, shapes := map[string]bool{}, map[string]bool{} // true: it moves
 	for _, c := range a.Demand.Classes {
 		kinds[c.Group.Kind] = !fixed(c)
 		shapes[shapeOf(c.Group.Kind)] = shapes[shapeOf(c.Group.Kind)] || !fixed(c)
@@ -155,7 +157,7 @@ func (a *Assigner) fixedSlots(hosts []*room.Host, fixed func(*demand.Class) bool
 	return out
 }
 
-// promise remembers what the NodeClaims are for from now on.
+// promise replaces what the memory says that these NodeClaims are for.
 func (a *Assigner) promise(anew slots) {
 	a.Memory.Planned = pick.Those(a.Memory.Planned, func(p memory.Planned) bool { _, known := anew[p.Claim]; return !known })
 	for name, list := range anew {
