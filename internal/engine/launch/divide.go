@@ -36,7 +36,7 @@ type item struct {
 // cell is a set of new nodes that the rules of one class do not tell from each
 // other: all are in the same topology domains.
 type cell struct {
-	name  string   // values of the keys, for order
+	name  string   // values of the keys; sorts cells of equal price
 	where []uint64 // by row of the fleet: zones
 	place topology.Place
 	price quantity.Money // of the cheapest row
