@@ -1,9 +1,10 @@
-// Package fit answers where a shape of pod may run as far as the place alone
-// decides: labels, volumes, taints, ports and room. What other pods decide is
-// package spread's.
+// Package fit answers where a shape of pod may run, as far as the place alone
+// decides: labels, volumes, taints, ports and free resources. Package topology
+// answers what other pods decide.
 //
-// Invariants: pure; the semantics are those of the kube-scheduler's filters of
-// the names in Filter; nothing is allocated where the answer is yes.
+// Invariants: all functions are pure. Each constant of type Filter names a filter
+// of the kube-scheduler, with the same semantics. Nothing is allocated if the
+// answer is yes.
 package fit
 
 import (
@@ -18,8 +19,7 @@ import (
 // Filter is a filter plugin of the kube-scheduler.
 type Filter string
 
-// The filters that look at the place alone, in the order in which Check asks
-// them.
+// The filters that look at the place alone, in the order in which Check asks them.
 const (
 	TaintToleration  Filter = "TaintToleration"
 	NodeAffinity     Filter = "NodeAffinity"
@@ -28,21 +28,21 @@ const (
 	VolumeBinding    Filter = "VolumeBinding"
 )
 
-// Place is what a node has for pods, or will have.
+// Place is what a node, existing or to come, has for pods.
 type Place struct {
 	Labels label.Lookup
 	Taints []cluster.Taint
-	Free   quantity.Resources // allocatable less what is requested there
+	Free   quantity.Resources // allocatable less the requests of the pods there
 	Ports  []cluster.HostPort // taken by the pods there
 }
 
-// Refused is a filter that says no, and what about.
+// Refused is a filter that refuses a pod, and the reason.
 type Refused struct {
 	By     Filter
 	Detail string
 }
 
-// Check asks every filter; the result is the first that refuses, and true where
+// Check asks every filter. It returns the first filter that refuses, and true if
 // none does.
 func Check(shape *cluster.Shape, p Place) (Refused, bool) {
 	if taint, kept := cluster.Untolerated(p.Taints, shape.Tolerations); kept {
@@ -64,9 +64,9 @@ func Check(shape *cluster.Shape, p Place) (Refused, bool) {
 	return Refused{}, true
 }
 
-// Labels says whether a node with these labels meets the shape's selector and
-// one of its affinity terms, and can have its volumes; the requirement returned
-// is the first unmet one of the last alternative tried.
+// Labels says whether a node with these labels meets the shape's selector and one
+// of its affinity terms, and can have its volumes. If not, it returns a requirement
+// that is not met: the first one of the last alternative tried.
 func Labels(shape cluster.Shape, labels label.Lookup) (label.Requirement, bool) {
 	if unmet, ok := Affinity(&shape, labels); !ok {
 		return unmet, false
@@ -74,7 +74,7 @@ func Labels(shape cluster.Shape, labels label.Lookup) (label.Requirement, bool) 
 	return Volumes(&shape, labels)
 }
 
-// NodeAffinity is the filter NodeAffinity: the selector and any term of the required
+// Affinity is the filter NodeAffinity: the selector, and any term of the required
 // node affinity. A term without requirements matches no node.
 func Affinity(shape *cluster.Shape, labels label.Lookup) (label.Requirement, bool) {
 	if unmet, missing := shape.Selector.Unmet(labels); missing {
@@ -108,8 +108,8 @@ func anyOf(terms []label.Requirements, labels label.Lookup) (label.Requirement, 
 	return unmet, false
 }
 
-// PortsConflict is the filter NodePorts: whether pods with these ports cannot
-// share a node.
+// PortsConflict is the filter NodePorts. It says whether pods with these ports
+// cannot share a node.
 func PortsConflict(a, b []cluster.HostPort) bool {
 	_, taken := conflict(a, b)
 	return taken
@@ -127,7 +127,7 @@ func conflict(there, wanted []cluster.HostPort) (cluster.HostPort, bool) {
 }
 
 // Node says whether the shape may run on a node with these labels and taints,
-// its size and what runs there aside.
+// whatever the node's size and the pods there.
 func Node(shape cluster.Shape, labels label.Lookup, taints []cluster.Taint) bool {
 	if _, kept := cluster.Untolerated(taints, shape.Tolerations); kept {
 		return false
@@ -136,8 +136,7 @@ func Node(shape cluster.Shape, labels label.Lookup, taints []cluster.Taint) bool
 	return ok
 }
 
-// Overhead returns what the DaemonSets take of a node with these labels and
-// taints.
+// Overhead returns what the DaemonSets take of a node with these labels and taints.
 func Overhead(daemons []cluster.DaemonSet, labels label.Lookup, taints []cluster.Taint) quantity.Resources {
 	var sum quantity.Resources
 	for _, d := range daemons {
@@ -148,8 +147,8 @@ func Overhead(daemons []cluster.DaemonSet, labels label.Lookup, taints []cluster
 	return sum
 }
 
-// Certain returns the DaemonSets that are certain to run where their shape may:
-// a constraint that is not carried out may keep the others away.
+// Certain returns the DaemonSets that certainly run where their shape may run. A
+// DaemonSet with an unsupported constraint may be kept away by it, and is left out.
 func Certain(daemons []cluster.DaemonSet) []cluster.DaemonSet {
 	doubtful := func(d cluster.DaemonSet) bool { return len(d.Shape.Unsupported) > 0 }
 	if !slices.ContainsFunc(daemons, doubtful) {

@@ -105,7 +105,7 @@ func (o *opener) opening() func(*room.Host) bool {
 	}
 	return func(h *room.Host) bool {
 		end := first.Add(wave)
-		if last(h) { // the last node opens with the first others, after its own wait
+		if last(h) { // it opens with the first of the other nodes, but not before its own wave ends
 			end = since(h).Add(2 * wave)
 			if alone := since(h).Add(wave); !first.IsZero() {
 				end = pick.Earliest(end, pick.Latest(alone, first.Add(wave)))
