@@ -32,8 +32,9 @@ const (
 
 // Rearranged returns a plan in which the pods planned on nodes on their way are
 // packed again, together with the pods that found no room. It returns a itself
-// unless that leaves much less demand without room. The function anew gathers
-// demand and room for the new plan, because those of a have been drawn from.
+// unless that leaves much less demand without room. The new plan cannot use the
+// demand of a, from which pods have been drawn: the function anew gathers demand
+// and room again.
 func (a *Assigner) Rearranged(anew func() *Assigner) *Assigner {
 	lacking := a.lacking()
 	if lacking == 0 || a.Solver.Cut() || !a.mayRearrange() {

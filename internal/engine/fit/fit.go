@@ -74,8 +74,9 @@ func Labels(shape cluster.Shape, labels label.Lookup) (label.Requirement, bool) 
 	return Volumes(&shape, labels)
 }
 
-// Affinity is the filter NodeAffinity: the selector, and any term of the required
-// node affinity. A term without requirements matches no node.
+// Affinity returns the answer of the filter NodeAffinity: the labels must meet the
+// selector and any term of the required node affinity. A term without requirements
+// matches no node. If the answer is no, it returns a requirement that is not met.
 func Affinity(shape *cluster.Shape, labels label.Lookup) (label.Requirement, bool) {
 	if unmet, missing := shape.Selector.Unmet(labels); missing {
 		return unmet, false
@@ -86,7 +87,9 @@ func Affinity(shape *cluster.Shape, labels label.Lookup) (label.Requirement, boo
 	return anyOf(shape.NodeAffinity, labels)
 }
 
-// Volumes is the filter VolumeBinding: for each volume, any of its alternatives.
+// Volumes returns the answer of the filter VolumeBinding: the labels must meet any
+// alternative of each volume. If the answer is no, it returns a requirement that is
+// not met.
 func Volumes(shape *cluster.Shape, labels label.Lookup) (label.Requirement, bool) {
 	for _, alternatives := range shape.Volumes {
 		if unmet, ok := anyOf(alternatives, labels); !ok {
@@ -108,8 +111,8 @@ func anyOf(terms []label.Requirements, labels label.Lookup) (label.Requirement, 
 	return unmet, false
 }
 
-// PortsConflict is the filter NodePorts. It says whether pods with these ports
-// cannot share a node.
+// PortsConflict says whether pods with these ports cannot share a node. This is the
+// filter NodePorts.
 func PortsConflict(a, b []cluster.HostPort) bool {
 	_, taken := conflict(a, b)
 	return taken

@@ -32,9 +32,10 @@ type copies struct {
 	priority int32 // the highest priority of their real pods
 }
 
-// realFirst exchanges the content of reserved nodes that would hold declared pods
-// only with that of other nodes that would hold real pods. It does so only if each
-// node may run the content of the other and the plan costs the same.
+// realFirst moves real pods to reserved nodes. It takes a reserved node that would
+// hold only declared pods and another node that would hold real pods, and exchanges
+// their contents. It does so only if each node may run the other's content and the
+// plan costs the same.
 func (t *turn) realFirst(items []*item, bins []pack.Bin) []pack.Bin {
 	if !slices.ContainsFunc(t.Demand.Classes, func(c *demand.Class) bool { return c.Declared > 0 }) ||
 		!slices.ContainsFunc(bins, func(b pack.Bin) bool { return t.row(b.Offer).Left >= 0 }) {
