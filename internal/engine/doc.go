@@ -17,8 +17,9 @@
 //
 // The stages share three values: the view (what is known), the memory (what Steps
 // remember) and the journal (outcomes, the next wake-up, counts of work). A stage
-// imports earlier stages only. Below all stages are the solver (price, pack, bound)
-// and the rules of the scheduler (fit, topology).
+// imports earlier stages only, and asks package timing when to act and when to
+// wait. Below all stages are the solver (price, pack, bound) and the rules of the
+// scheduler (fit, topology).
 //
 // Step contains one loop, and each pass of it is one try. A plan is tried again in
 // two cases. First, a gang found room for only some of its pods: the next try
