@@ -8,28 +8,28 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 )
 
-// cursor is a plan that the WorkLimit of a Step has stopped: what was asked, and
-// what the packer has answered so far. All else follows from the two, so that the
-// next Step on the same snapshot comes to the same decisions again without
-// packing anew, and goes on from there. It is a value and is never changed.
+// cursor is a plan that a WorkLimit stopped: the question, and the packer's answers
+// so far. Everything else follows from these two. The next Step on the same
+// snapshot repeats the same decisions without packing again, and then goes on. A
+// cursor is a value and is never changed.
 type cursor struct {
 	in       Input           // of the Step that began the plan
 	try      int             // see Trace.Tries
 	excluded map[string]bool // gangs that are not tried any more
-	first    *finished       // see there; nil before it
-	units    int             // of work that went into earlier tries
+	first    *finished       // the plan before the sparing one; nil while there is none
+	units    int             // of work, in earlier tries
 	answers  []pack.Answer   // of this try
-	sent     int             // launches that Steps before have returned
-	// dropped counts the plans in a row that were given up, because the snapshot
-	// had changed, before they launched anything.
+	sent     int             // launches that earlier Steps returned
+	// dropped is the number of plans in a row that were given up, because the
+	// snapshot had changed, before they launched anything.
 	dropped int
-	stale   bool // not to be gone on with
+	stale   bool // the next Step must not go on with this plan
 }
 
-// resume returns where the plan stands that the Step is to go on with, and how
-// many units of work it may do. A plan whose snapshot is not that of the Step is
-// given up. So that a cluster which never rests cannot keep a plan from being
-// made, every one given up doubles the units of the next.
+// resume returns the plan that the Step goes on with, and the units of work that
+// the Step may do. It gives up an unfinished plan that was made for another
+// snapshot. Each plan that is given up doubles the units of the next one: so even a
+// cluster that never rests gets a plan.
 func resume(in Input) (c cursor, units int) {
 	before := in.Memory.cursor
 	in.Memory.cursor = nil
@@ -55,9 +55,8 @@ func resume(in Input) (c cursor, units int) {
 	return c, in.WorkLimit << c.dropped
 }
 
-// PlanAnew returns the memory without a plan that is still being made: where it
-// could not be carried out as far as it had come, the next one begins with what
-// is true then.
+// PlanAnew returns the memory without the unfinished plan. The caller uses it after
+// an action of the plan has failed: the next plan then starts from the real state.
 func (m Memory) PlanAnew() Memory {
 	if m.cursor != nil {
 		c := *m.cursor

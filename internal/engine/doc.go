@@ -1,37 +1,41 @@
-// Package engine is the decision core: Step turns what is known of a cluster
-// into what should be done about it.
+// Package engine is the decision core. Step takes what is known of a cluster and
+// returns what to do about it.
 //
-// Step reads as its numbered stages. Each stage is a package, and hands a value to
-// the next:
+// Step runs eight numbered stages. Each stage is one or two packages, and hands a
+// value to the next stage:
 //
-//  1. demand, room   what needs room, in classes of equal pods; which room exists or
+//  1. demand, room    what needs room, in classes of equal pods; which room exists or
 //     is on its way
-//  2. assign         demand goes where it was promised room
-//  3. offer          what can be bought now, and what limits have left
-//  4. assign, launch demand goes to any room, and what finds none to new nodes; what
-//     finds no place at all gives up a preference and tries again
-//  5. explain        why the rest has no place
-//  6. certify        how much less the launches could cost at best
-//  7. open           nodes that are up open for their pods
-//  8. disrupt        nodes that are interrupted, empty or never came up go
+//  2. assign          promised room goes to the demand that it was promised to
+//  3. offer           what can be bought now, and what the limits have left
+//  4. assign, launch  demand goes to any room, and the rest to new nodes; demand that
+//     finds no place gives up a preference and tries again
+//  5. explain         why the rest has no place
+//  6. certify         a lower bound on the cost of the launches
+//  7. open            nodes that are up open for their pods
+//  8. disrupt         interrupted nodes, empty nodes and nodes that never came up go
 //
-// The stages share the view (what is known), the memory (what is remembered from Step
-// to Step) and the journal (outcomes, when to look again, counts of work). A package
-// imports only packages of stages before it; below all are the solver (price, pack,
-// bound) and the rules of the scheduler (fit, topology).
+// The stages share three values: the view (what is known), the memory (what Steps
+// remember) and the journal (outcomes, the next wake-up, counts of work). A stage
+// imports earlier stages only, and asks package timing when to act and when to
+// wait. Below all stages are the solver (price, pack, bound) and the rules of the
+// scheduler (fit, topology).
 //
-// One loop tries again: a plan in which a gang found room for some of its pods only
-// is made anew without the gang, and one that limits cut short is made anew to spare
-// what is limited; the better of these two is carried out.
+// Step contains one loop, and each pass of it is one try. A plan is tried again in
+// two cases. First, a gang found room for only some of its pods: the next try
+// leaves the gang out. Second, limits left pods without a place: the next try
+// spares what is limited, and Step returns the better of the two plans.
 //
-// A Step may be given a limit of work, and may be asked to improve what it packs
-// (Input.WorkLimit and Input.Polish). Where the limit stops it, it returns what is
-// certain, and the next Step goes on: whatever the limit, all Steps of a plan
-// together return what one long Step does, and each makes progress. So a better
-// plan that takes longer is no function of its own, but a Step with Polish.
+// A Step may have a limit of work (Input.WorkLimit), and may be asked to improve
+// its packing (Input.Polish). A Step that reaches its limit returns what is
+// certain, and the next Step goes on from there. All Steps of one plan together
+// return what one Step without a limit returns, and each of them makes progress. So
+// a better plan that takes longer needs no function of its own: it is a Step with
+// Polish.
 //
-// Invariants: total and deterministic (same input, same output, whatever the
-// order of the objects); no I/O, clock, goroutine, logger, package-level
-// mutable state or unseeded randomness; an unplaceable pod is a reason, never
-// an error. Memory is handed in and back, and is safe to lose.
+// Invariants: Step is total and deterministic: the same input gives the same
+// output, whatever the order of the objects. Step does no I/O, reads no clock,
+// starts no goroutine, writes no log, and has no package-level mutable state and no
+// unseeded randomness. A pod that has no place is an outcome with reasons, never an
+// error. The caller keeps the Memory between Steps and may lose it without harm.
 package engine

@@ -32,84 +32,86 @@ type Input struct {
 	Memory   Memory
 	Policy   Policy
 	Now      time.Time
-	Seed     uint64 // names of new NodeClaims come from it
-	// Polish is how many steps of improving it each packing of new nodes gets
-	// before anything of it is launched.
+	Seed     uint64 // the source of the names of new NodeClaims
+	// Polish is the number of improvement steps for each packing of new nodes. They
+	// come before any launch of that packing.
 	Polish int
-	// WorkLimit is after how many units of work the Step stops, 0 for none: a
-	// unit is a search for places for the whole demand, or a step of improving
-	// it. The plan is then a prefix of what it would be without a limit, and the
-	// Memory goes on with it in the next Step. No clock ever decides.
+	// WorkLimit is the number of units of work after which the Step stops; 0 means
+	// no limit. One unit is one search for places for the whole demand, or one
+	// improvement step. The plan is then a prefix of the plan without a limit, and
+	// the next Step goes on from the returned Memory. The limit is never a
+	// duration, so that the result does not depend on a clock.
 	WorkLimit int
 }
 
-// Output is all that a Step has to say.
+// Output is all that a Step returns.
 type Output struct {
 	Plan   plan.Plan
 	Memory Memory
 	Trace  Trace
 }
 
-// Memory carries from Step to Step what the cluster's objects cannot. Losing it
-// delays a removal and forgets a penalty; it never breaks anything.
+// Memory carries from Step to Step what the cluster's objects cannot say. Losing it
+// delays a removal and forgets a penalty; nothing breaks.
 type Memory struct {
 	memory.Memory
 
-	// fleet is what the supply can launch, compiled. It follows from the snapshot
-	// and is only kept so that it is not compiled for each Step.
+	// fleet is the compiled list of what can be launched. It follows from the
+	// snapshot, and is kept only to save compiling it in each Step.
 	fleet *offer.Fleet
-	// cursor is the plan that is still being made, nil where there is none.
+	// cursor is the unfinished plan; nil if there is none.
 	cursor *cursor
 }
 
-// WithUnavailable returns the memory with the offerings out of plans until t,
-// also of one that is still being made.
+// WithUnavailable returns the memory with the offerings excluded from plans until
+// the given time. It also makes the unfinished plan, if there is one, start again.
 func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKey) Memory {
 	m.Memory = m.Memory.Without(until, offerings)
 	return m.PlanAnew()
 }
 
-// Step decides. It never fails: what cannot be done is said in the plan's
-// outcomes.
+// Step decides what to do. It never fails: the plan's outcomes say what cannot be
+// done.
 //
-// A Step that its WorkLimit stops returns what is certain by then: launches that
-// are final, and for pods that were not reached the outcome that they wait. What
-// depends on the whole plan, the removal of nodes among it, comes with the Step
-// that ends it. Outcomes, costs, proofs and the trace are always of the plan as a
-// whole, actions only what no Step of it has returned before: together they are
-// those of one Step without a limit.
+// A Step that reaches its WorkLimit returns what is certain by then: final
+// launches, and the outcome Waiting for pods that the Step did not reach.
+// Everything that depends on the whole plan comes with the Step that finishes the
+// plan, the removal of nodes included. Outcomes, costs, proofs and the trace always
+// describe the whole plan. Actions are only those that no earlier Step of the plan
+// returned: all Steps of one plan together return the actions of one Step without a
+// limit.
 //
-// A plan is tried again, from the start, where a gang found room for some of its
-// pods only, and where limits leave pods out.
+// Step makes the plan again from the start if a gang found room for only some of
+// its pods, or if limits left pods without a place.
 func Step(in Input) Output {
 	c, units := resume(in)
 	for {
 		t := c.begin(units)
-		// 1. Demand and room: what needs room, and which room is there or on its way.
+		// 1. Demand and room: what needs room, and which room exists or is on its way.
 		a := t.gather()
-		// 2. Assign: demand goes where it was promised room.
+		// 2. Assign: promised room goes to the demand that it was promised to.
 		a.KeepPromises()
-		// 3. Offer: what can be bought, and whether limits leave enough of it.
+		// 3. Offer: what can be bought, and whether the limits leave enough of it.
 		m := offer.Open(t.View, t.fleet, a.Memory, a.Journal, a.Demand.Classes)
 		tight := m.Scarce(a.Demand.Classes)
-		// 4. Assign and launch: demand goes to any room, and what finds none to new nodes.
+		// 4. Assign and launch: demand goes to any room, and the rest to new nodes.
 		a, l := t.place(a, m, tight)
 		if t.solver.Cut() {
 			return t.pause(a, l, tight)
 		}
 		if t.excludeIncomplete(a.Demand) {
-			// Without the gang its room goes to others, so all is planned anew.
+			// The gang's room goes to other pods, so the whole plan is made again.
 			c, units = t.again(l), t.solver.Left()
 			continue
 		}
 		a.Memory.Plan(l.Launches)
 		// 5. Explain: why the rest has no place.
 		explain.Unplaced(t.View, a.Demand, l.Market, a.Room.Slots, l.Unmet)
-		// 6. Certify: how much less the launches could cost at best.
+		// 6. Certify: a lower bound on the cost of the launches.
 		proofs := certify.Launches(t.View, a.Journal, a.Room, a.Demand.Classes, l)
 		// 7. Open: nodes that are up open for their pods.
 		opened := open.Nodes(t.View, a.Memory, a.Journal, a.Demand, a.Room)
-		// 8. Disrupt: nodes that are interrupted, empty or never came up go.
+		// 8. Disrupt: interrupted nodes, empty nodes and nodes that never came up go.
 		retired := disrupt.Retire(t.View, a.Memory, a.Journal, a.Demand, a.Room, len(l.Launches))
 		a.Trace.Complete = true
 		out := t.output(a, l, proofs, slices.Concat(opened, retired))
@@ -125,9 +127,9 @@ func Step(in Input) Output {
 	}
 }
 
-// Audit says what the whole fleet costs, what it would cost at the least from
-// scratch, and what every constraint adds. It is pure, as Step is, and decides
-// nothing.
+// Audit returns what the whole fleet costs, the least that it would cost if it were
+// bought from scratch, and what every constraint adds. Audit is pure, as Step is,
+// and decides nothing.
 func Audit(in Input) plan.Audit {
 	v := view.View{Snapshot: in.Snapshot, Policy: in.Policy, Now: in.Now, Claims: slices.Collect(in.Snapshot.Unsettled())}
 	return certify.Audit(v, in.Memory.Next(in.Snapshot, in.Now), in.Memory.fleet)

@@ -6,9 +6,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// sortOutcomes sorts by group, verdict and place, the last first. Keys of groups
-// are long and alike, so that each is compared once with the others, not for
-// each outcome.
+// sortOutcomes sorts by group, then verdict, then place. Keys of groups are long
+// and similar, so each distinct key is compared once, not once for each outcome.
 func sortOutcomes(list []plan.Outcome) {
 	order, rank := make([]int, len(list)), make([]int, len(list))
 	for i := range order {
@@ -17,7 +16,7 @@ func sortOutcomes(list []plan.Outcome) {
 	order = sortBy(order, list, rank, func(o *plan.Outcome) string { return o.On })
 	order = sortBy(order, list, rank, func(o *plan.Outcome) string { return string(o.Verdict) })
 	order = sortBy(order, list, rank, func(o *plan.Outcome) string { return o.Group })
-	for i := range order { // moves go in circles: what is at i gives way first and comes last
+	for i := range order { // each permutation cycle is moved in place
 		first, to := list[i], i
 		for from := order[to]; from >= 0; from = order[to] {
 			order[to] = -1
@@ -30,8 +29,8 @@ func sortOutcomes(list []plan.Outcome) {
 	}
 }
 
-// sortBy brings the order of the list's outcomes into that of their keys, and
-// keeps it among equals. The rank of each is scratch.
+// sortBy returns the order sorted by the key of each outcome; equal keys keep their
+// order. The rank is scratch space, one entry for each outcome.
 func sortBy(order []int, list []plan.Outcome, rank []int, key func(*plan.Outcome) string) []int {
 	number := map[string]int{}
 	var keys []string

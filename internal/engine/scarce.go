@@ -9,17 +9,18 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 )
 
-// finished is a plan that is whole and leaves pods without a place, because limits
-// or reservations are short. Another one is made that spares what is limited, and
-// in which pods of high priority come first and declared ones last; the better of
-// the two is carried out.
+// finished is a complete plan that leaves pods without a place because limits or
+// reservations are short. Step then makes a second plan that spares what is
+// limited: pods of high priority come first, and declared pods last. Step returns
+// the better of the two.
 type finished struct {
 	out     Output
 	refused demand.Refused
 }
 
-// worse says whether the plan is worse than the other: it leaves out more pods of
-// the highest rank that differs, or as many and costs more.
+// worse says whether f is worse than the other plan. The plan is worse that leaves
+// more pods of the highest differing rank without a place. If no rank differs, the
+// plan is worse that costs more.
 func (f *finished) worse(other Output, refused demand.Refused) bool {
 	if by := refused.Compare(f.refused); by != 0 {
 		return by < 0
@@ -27,7 +28,8 @@ func (f *finished) worse(other Output, refused demand.Refused) bool {
 	return other.Plan.Cost < f.out.Plan.Cost
 }
 
-// instead is the plan, carried out instead of one with the trace.
+// instead returns the plan f, which replaces a second plan. The trace is that of
+// the second plan, whose work counts too.
 func (f *finished) instead(t journal.Trace) Output {
 	out := f.out
 	out.Trace.Tries, out.Trace.Units = t.Tries, t.Units

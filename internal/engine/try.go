@@ -16,22 +16,23 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// try is one try to make a plan: what does not change while it lasts.
+// try is one attempt to make a plan. It holds what does not change during the
+// attempt.
 type try struct {
 	view.View
 	of     cursor
-	fleet  *offer.Fleet // compiled before, nil where there is none
+	fleet  *offer.Fleet // of the Step before; nil if there is none
 	solver *pack.Solver
 }
 
-// begin starts the next try of the plan, or goes on with the one that was stopped,
-// with so many units of work left.
+// begin starts the next try of the plan, or continues the stopped one. The units
+// are the work that the Step has left.
 func (c cursor) begin(units int) *try {
 	v := view.View{Snapshot: c.in.Snapshot, Policy: c.in.Policy, Now: c.in.Now, Claims: slices.Collect(c.in.Snapshot.Unsettled())}
 	return &try{View: v, of: c, fleet: c.in.Memory.fleet, solver: pack.NewSolver(c.answers, units, c.units)}
 }
 
-// again returns the plan before the next try.
+// again returns the cursor from which the next try starts.
 func (t *try) again(l *launch.Launcher) cursor {
 	c := t.of
 	c.in.Memory.fleet = l.Market.Fleet
@@ -39,7 +40,8 @@ func (t *try) again(l *launch.Launcher) cursor {
 	return c
 }
 
-// gather collects the demand and the room, of which nobody has taken anything yet.
+// gather returns an Assigner with the demand and the room, before any pod has a
+// place.
 func (t *try) gather() *assign.Assigner {
 	j := &journal.Journal{Trace: journal.Trace{Objects: len(t.Claims), Tries: t.of.try}}
 	memory := t.of.in.Memory.Next(t.Snapshot, t.Now)
@@ -58,13 +60,15 @@ func (t *try) keepsFrom() int32 {
 	return t.of.first.refused.Highest()
 }
 
-// place finds a place for the demand: on room that is there or on its way, else on
-// new nodes. Where the plan is to spare what is limited, it goes by priority.
+// place finds a place for the demand: first on room that exists or is on its way,
+// then on new nodes. A plan that spares what is limited goes by priority. It returns
+// the Assigner and the Launcher that hold the result. The returned Assigner differs
+// from the given one if pods were rearranged.
 func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.Assigner, *launch.Launcher) {
 	sparing := t.of.first != nil
 	if !sparing {
 		a.FillAll(math.MinInt32)
-		if !tight { // else who is left over is not for the packer to say
+		if !tight { // with scarce room, priorities choose who gets it, not the packer
 			if anew := a.Rearranged(t.gather, m); anew != a {
 				a, m = anew, offer.Open(t.View, m.Fleet, anew.Memory, anew.Journal, anew.Demand.Classes)
 			}
@@ -96,8 +100,8 @@ func (t *try) placeByPriority(a *assign.Assigner, l *launch.Launcher) {
 	}
 }
 
-// launch launches for what found no room, level by level: what finds no place on
-// new nodes gives up a preference and looks for room again.
+// launch launches nodes for the demand that found no room. Demand that finds no
+// place on new nodes either gives up its next preference and looks for room again.
 func (t *try) launch(a *assign.Assigner, l *launch.Launcher) {
 	for !t.solver.Cut() {
 		a.DeferDeclared()
@@ -110,13 +114,13 @@ func (t *try) launch(a *assign.Assigner, l *launch.Launcher) {
 	}
 }
 
-// gangTries is how many times a Step is planned anew without a gang that found
-// room for some of its pods only; after that all such gangs wait.
+// gangTries is the number of the try after which all incomplete gangs are left out
+// at once. Each earlier try leaves out one incomplete gang.
 const gangTries = 12
 
-// excludeIncomplete takes a gang out of the next try that found room for some of
-// its pods only, and says whether there is one. After many tries all such gangs
-// are taken out.
+// excludeIncomplete excludes one incomplete gang from the next try, and says
+// whether there was one. A gang is incomplete if only some of its pods found room.
+// From try gangTries on it excludes all incomplete gangs.
 func (t *try) excludeIncomplete(d *demand.Demand) bool {
 	id, found := d.Incomplete()
 	if !found {
@@ -130,9 +134,10 @@ func (t *try) excludeIncomplete(d *demand.Demand) bool {
 	return true
 }
 
-// pause ends a Step that may do no more: it returns what is certain, and where to
-// go on. Launches of finished rounds are final, unless a gang among the demand
-// may yet turn out to be incomplete, or limits to be too short for all.
+// pause ends a Step that reached its work limit. It returns what is certain, and a
+// cursor in the memory from which the next Step goes on. Launches of finished
+// rounds are certain, with two exceptions: a gang in the demand may still turn out
+// incomplete, and limits may turn out too short for all pods.
 func (t *try) pause(a *assign.Assigner, l *launch.Launcher, tight bool) Output {
 	unfinished := []plan.Refusal{{Cause: plan.PlanUnfinished}}
 	for _, c := range a.Demand.Classes {
@@ -155,7 +160,8 @@ func (t *try) pause(a *assign.Assigner, l *launch.Launcher, tight bool) Output {
 	return out
 }
 
-// output says what was decided, without the launches that Steps before returned.
+// output returns what was decided, without the launches that earlier Steps
+// returned.
 func (t *try) output(a *assign.Assigner, l *launch.Launcher, proofs []plan.Certificate, others []plan.Action) Output {
 	launches := l.Launches[min(t.of.sent, len(l.Launches)):]
 	actions := make([]plan.Action, 0, len(launches))

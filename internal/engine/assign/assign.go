@@ -30,9 +30,9 @@ type Assigner struct {
 	gathered bool // nodes were up that are kept for declared pods; see gatherOnKept
 }
 
-// KeepPromises puts demand where it was promised room: pods where they are
-// nominated, then every NodeClaim's planned content. What was promised under
-// preferences keeps its place, so only requirements are looked at.
+// KeepPromises puts demand where it was promised room: first nominated pods on
+// their nodes, then the planned content of every NodeClaim. It checks requirements
+// only: a promise may have been made after preferences were given up.
 func (a *Assigner) KeepPromises() {
 	for _, c := range a.Demand.Classes {
 		a.keepNominations(c)
@@ -43,7 +43,7 @@ func (a *Assigner) KeepPromises() {
 	}
 	promises := a.promises()
 	if a.gathered {
-		// Pods that exist come before those that may yet come.
+		// Real pods come before declared ones.
 		a.keepPlanned(promises, (*demand.Class).Real)
 		for _, c := range a.Demand.Classes {
 			if c.Real() > 0 && c.Last() == 0 && !c.Ruled() {
@@ -54,25 +54,24 @@ func (a *Assigner) KeepPromises() {
 	a.keepPlanned(promises, (*demand.Class).Count)
 }
 
-// keepPlanned gives as many of each class as count says to what NodeClaims were
-// launched for.
+// keepPlanned puts pods on the NodeClaims that were launched for them. The function
+// count says how many pods of each class may be put.
 func (a *Assigner) keepPlanned(promises map[string][]*promise, count func(*demand.Class) int64) {
 	goRound(ruledFirst(a.Demand.Classes), func(c *demand.Class) bool { return a.fillPlanned(c, promises[c.Group.Kind], count) })
-	for _, c := range a.Demand.Classes { // other selectors look at other labels now
+	for _, c := range a.Demand.Classes { // pods of the same shape whose labels have changed
 		a.fillPlanned(c, promises[shapeOf(c.Group.Kind)], count)
 	}
 }
 
-// fillReal gives pods of the class that exist to room that exists or is on its
-// way.
+// fillReal puts the real pods of the class onto room that exists or is on its way.
 func (a *Assigner) fillReal(c *demand.Class) {
 	for _, h := range a.candidates(c) {
 		h.Take(a.Journal, c, c.Level, c.Real())
 	}
 }
 
-// FillAll gives the demand of the priority or above, at its levels, to room that
-// exists or is on its way.
+// FillAll puts the demand of the priority or above, each class at its level, onto
+// room that exists or is on its way.
 func (a *Assigner) FillAll(least int32) {
 	if a.Solver.Cut() {
 		return
@@ -96,8 +95,9 @@ func (a *Assigner) fillUntried() {
 	}
 }
 
-// goRound gives places to one class after the other, and again to those that other
-// pods have a say about until nothing moves: pods open places for their followers.
+// goRound gives places to one class after the other. It then repeats the classes
+// that depend on other pods until no pod moves, because a placed pod may open
+// places for pods that must be near it.
 func goRound(classes []*demand.Class, give func(*demand.Class) (moved bool)) {
 	for first, moved := true, true; moved; first = false {
 		moved = false
@@ -109,10 +109,11 @@ func goRound(classes []*demand.Class, give func(*demand.Class) (moved bool)) {
 	}
 }
 
-// ruledFirst puts those first that other pods have a say about, of them those that
-// want to be near others: one that may start a group where it was promised a place
-// may not once the group is elsewhere, and pods of others that it must be spread
-// among may have come there since.
+// ruledFirst returns the classes with those first that depend on other pods, and
+// classes with required affinity before all. The first pod of an affinity group may
+// go anywhere, so it must get its promised place before another pod of the group
+// has a place elsewhere. Pods with a spread come next: the counts of their domains
+// may have changed since the promise.
 func ruledFirst(classes []*demand.Class) []*demand.Class {
 	if len(classes) == 0 || classes[0].Table == nil {
 		return classes
@@ -131,6 +132,8 @@ func ruledFirst(classes []*demand.Class) []*demand.Class {
 	return order
 }
 
+// keepNominations puts the nominated pods of the class on the nodes that they are
+// nominated to.
 func (a *Assigner) keepNominations(c *demand.Class) {
 	if !c.Nominated {
 		return
@@ -155,17 +158,17 @@ func (a *Assigner) keepNominations(c *demand.Class) {
 	})
 }
 
-// promise is room that a NodeClaim was launched with for pods of one kind.
+// promise is room with which a NodeClaim was launched for pods of one kind.
 type promise struct {
 	host *room.Host
 	left int64
 }
 
-// shapeOf is the part of a kind that does not go by labels.
+// shapeOf returns the part of a kind that does not depend on labels.
 func shapeOf(kind string) string { shape, _, _ := strings.Cut(kind, "."); return shape }
 
-// promises lists, by kind and by what does not go by labels of it, what
-// NodeClaims were launched for, less what runs there already.
+// promises returns what the NodeClaims were launched for, less what runs there
+// already. It lists each promise twice: by kind, and by the shape of the kind.
 func (a *Assigner) promises() map[string][]*promise {
 	out := map[string][]*promise{}
 	for _, h := range a.Room.Coming {
@@ -193,8 +196,8 @@ func (a *Assigner) promises() map[string][]*promise {
 	return out
 }
 
-// fillPlanned gives as many of the class as count says to what NodeClaims were
-// launched for, and says whether any found a place.
+// fillPlanned puts up to count(c) pods of the class on the NodeClaims that promise
+// room to them. It says whether any pod found a place.
 func (a *Assigner) fillPlanned(c *demand.Class, promises []*promise, count func(*demand.Class) int64) (progress bool) {
 	if c.Group.Shape.Priority < a.Least {
 		return false
@@ -207,9 +210,9 @@ func (a *Assigner) fillPlanned(c *demand.Class, promises []*promise, count func(
 	return progress
 }
 
-// Fill gives the class, at its level, to room that exists or is on its way: to
-// the nodes that run first, where the least room is left over. It says whether
-// that may have opened places for others.
+// Fill puts the class, at its level, onto room that exists or is on its way: first
+// onto the running nodes with the least room. It says whether any pod found a
+// place.
 func (a *Assigner) Fill(c *demand.Class) (moved bool) {
 	candidates := a.candidates(c)
 	for progress := true; progress && c.Count() > 0; {
@@ -226,9 +229,9 @@ func (a *Assigner) Fill(c *demand.Class) (moved bool) {
 	return moved
 }
 
-// candidates lists the hosts that could take a pod of the class, best first. A
-// class without rules about other pods stops looking when it has found room for
-// all.
+// candidates returns the hosts that could take a pod of the class, best first. For
+// a class that does not depend on other pods it stops as soon as the hosts hold all
+// pods.
 func (a *Assigner) candidates(c *demand.Class) []*room.Host {
 	out, enough := a.running(c, c.Count())
 	if enough {
@@ -244,7 +247,7 @@ func (a *Assigner) candidates(c *demand.Class) []*room.Host {
 // It says whether they have room for n; then it has not looked at all of them.
 func (a *Assigner) running(c *demand.Class, n int64) (out []*room.Host, enough bool) {
 	l := &c.Levels[c.Level]
-	ruled := c.Ruled() || len(l.Shape.Ports) > 0 // room is not all that counts
+	ruled := c.Ruled() || len(l.Shape.Ports) > 0 // free resources alone do not decide
 	var holds int64
 	for state := range a.Snapshot.Roomy(demand.WithoutAttach(l.Shape.Requests)) {
 		a.Trace.Objects++
@@ -260,9 +263,9 @@ func (a *Assigner) running(c *demand.Class, n int64) (out []*room.Host, enough b
 	return out, false
 }
 
-// rated lists the hosts that are not open yet and could take a pod of the class,
-// nearest to running first, then by what the class would leave of them: first those
-// where it leaves fewer kinds of devices.
+// rated returns the hosts that do not take pods yet and that could take a pod of
+// the class. The hosts nearest to running come first, then those on which the fewest
+// kinds of devices would be left, then those with the least room left.
 func (a *Assigner) rated(c *demand.Class) []rated {
 	var out []rated
 	l := &c.Levels[c.Level]
@@ -279,7 +282,7 @@ func (a *Assigner) rated(c *demand.Class) []rated {
 	return out
 }
 
-// rated is a host with what would be left of it: kinds of devices, and worth.
+// rated is a host with what the class would leave on it: kinds of devices, and room.
 type rated struct {
 	host    *room.Host
 	devices int

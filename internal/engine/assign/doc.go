@@ -1,10 +1,11 @@
-// Package assign puts demand onto room that exists or is on its way. It keeps what
-// was promised first: nominations, and what NodeClaims were launched for. Then it
-// fills what is left, nodes that run before those that are on their way. Where pods
-// that can change places found no room, it packs what is planned on nodes on their
-// way anew, together with them.
+// Package assign puts demand onto room that exists or is on its way. It keeps
+// promises first: nominations, and the planned content of NodeClaims. Then it fills
+// the room that is left, on running nodes before nodes on their way. It packs again
+// in two cases: if exchangeable pods found no room, it packs them together with
+// what is planned on nodes on their way; if declared pods are late, it gathers real
+// pods on few kept nodes, which can then open.
 //
-// Invariants: no host gets more than is free there; what preferences were given up
-// for a promise is not asked again; a plan that is packed anew leaves less without
-// room, or is not taken.
+// Invariants: no host gets more than is free there. A pod that was promised a place
+// keeps it, even if the place does not meet its preferences. A rearranged plan is
+// used only if it leaves less demand without room.
 package assign

@@ -11,12 +11,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// gatherOnKept decides anew, while declared pods are still to come, which of the nodes
-// that are up and kept for them open first. Pods that exist are gathered on as few
-// nodes as hold them. Of these nodes, those that are up open once they are full; on
-// the others what is planned stays. Once a node has opened with other pods than were
-// planned there, the rest is planned anew. Pods that other pods have a say about keep
-// to what was planned.
+// gatherOnKept decides which kept nodes open first while declared pods have not
+// come. It gathers the real pods on as few hosts as hold them. A kept node opens if
+// they fill it, or if they have waited long enough. If a node opens with other pods
+// than were planned there, the remaining demand is planned again on the other
+// hosts. Pods that depend on other pods keep their planned places.
 func (a *Assigner) gatherOnKept() {
 	hosts := pick.Those(a.Room.Coming, func(h *room.Host) bool { return h.Stage != room.StageNode })
 	kept := func(h *room.Host) bool { return h.Stage == room.StageKept }
@@ -62,8 +61,8 @@ func (a *Assigner) gatherOnKept() {
 	rest.promise()
 }
 
-// movable says whether the class's pods may change places freely: other pods have
-// no say about them, and they would find room on most of the hosts.
+// movable says whether the pods of the class may change places: they do not depend
+// on other pods, and could fill more than a third of the room of the hosts.
 func movable(c *demand.Class, hosts []*room.Host) bool {
 	if !c.Free() {
 		return false
@@ -77,8 +76,8 @@ func movable(c *demand.Class, hosts []*room.Host) bool {
 	return holds > room/3
 }
 
-// opens says whether the node may open for the bin: it is well filled, or a pod of it
-// has waited long enough.
+// opens says whether the node may open for the bin: the bin fills the node, or
+// contains displaced pods, or contains a pod that has waited long enough.
 func (a *Assigner) opens(b bin) bool {
 	content, oldest := b.host.Real, a.Now
 	for _, x := range b.parts {
@@ -93,7 +92,7 @@ func (a *Assigner) opens(b bin) bool {
 	return b.host.Filled(content) || !a.Now.Before(timing.Patience(a.View, a.Memory, b.host.Node.Name, oldest))
 }
 
-// fillRunning gives pods that exist to nodes that run.
+// fillRunning puts the real pods of the class on running nodes.
 func (a *Assigner) fillRunning(c *demand.Class) {
 	l := &c.Levels[c.Last()]
 	for state := range a.Snapshot.Roomy(demand.WithoutAttach(l.Shape.Requests)) {
@@ -107,10 +106,10 @@ func (a *Assigner) fillRunning(c *demand.Class) {
 	}
 }
 
-// DeferDeclared lets declared pods that found no room wait until they exist, where the
-// nodes that are kept, or on their way, have as much room in sum, and one of them
-// could hold such a pod beside the pods that exist: gathering those has taken the
-// places of some that do not, and theirs will be free when they come.
+// DeferDeclared lets declared pods wait that found no room, if kept nodes and nodes
+// on their way have as much free room in total, and one of these nodes could hold such
+// a pod beside its real pods. Gathering real pods has taken places that were planned
+// for declared ones; the planned places of the real pods become free in exchange.
 func (a *Assigner) DeferDeclared() {
 	var sum quantity.Resources
 	kept := false

@@ -12,25 +12,27 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Pods that arrive in pieces are planned in pieces, and the room that is left on
-// nodes on their way ends up where nobody can use it: CPU here, memory there. As
-// long as a node is not up, what is planned there is only a plan. So before nodes
-// are launched for pods that found no room, all that is planned on nodes on their
-// way is packed anew together with them.
+// Pods that arrive in several waves are planned in several waves. The room that is
+// left on nodes on their way then no longer fits any pod: one node has CPU left,
+// another has memory left. A place on a node that is not up yet is only a plan, and
+// can be changed. So before nodes are launched for pods that found no room,
+// everything planned on nodes on their way is packed again together with these
+// pods.
 const (
-	// worthMoving is how much of what found no room may find none after a
-	// rearrangement either, in thousandths, for it to be made: it moves hundreds
-	// of pods, and a little that is left over now fills the next node.
+	// worthMoving limits how much may stay without room, in thousandths of what
+	// found no room before, for a rearrangement to be used. A rearrangement moves
+	// hundreds of pods, and a little demand without room fills the next node.
 	worthMoving = 600
-	// movesFor is for how long after it came a pod may be moved. One that has
-	// waited longer keeps its place: it could be put off again and again.
+	// movesFor is how long after its creation a pod may be moved. An older pod
+	// keeps its place, because each move may delay it.
 	movesFor = 20 * time.Second
 )
 
-// Rearranged returns a plan in which the pods that are planned on nodes on their
-// way are packed anew, together with those that found no room, if what is left
-// without room then costs a good deal less; else a itself. The demand and the room
-// are gathered again for it: those of a have been drawn from.
+// Rearranged returns a plan in which the pods planned on nodes on their way are
+// packed again, together with the pods that found no room. It returns a itself
+// unless new nodes for what is left without room then cost much less. The new plan
+// cannot use the demand of a, from which pods have been drawn: the function anew
+// gathers demand and room again.
 func (a *Assigner) Rearranged(anew func() *Assigner, m *offer.Market) *Assigner {
 	lacking := a.lacking(m)
 	if lacking == 0 || a.Solver.Cut() || !a.mayRearrange() {
@@ -46,15 +48,15 @@ func (a *Assigner) Rearranged(anew func() *Assigner, m *offer.Market) *Assigner 
 	return a
 }
 
-// mayRearrange says whether there is anything to be rearranged, and nothing
-// against it: places mean nothing to a scheduler that is not told of them; and
-// gatherOnKept has a plan of its own for nodes that are kept.
+// mayRearrange says whether a rearrangement is possible and useful. It is not if
+// pods cannot be nominated: the scheduler then does not know the planned places. It
+// is not if gatherOnKept has already changed the plan.
 func (a *Assigner) mayRearrange() bool {
 	return !a.Policy.CannotNominate && !a.gathered && slices.ContainsFunc(a.Room.Coming, (*room.Host).Planned)
 }
 
-// lacking is what new nodes cost for the pods without room that could be helped by
-// moving others from nodes on their way.
+// lacking returns what new nodes cost for the pods without room that would fit a node
+// on its way if other pods moved.
 func (a *Assigner) lacking(m *offer.Market) (sum quantity.Money) {
 	var largest quantity.Resources
 	for _, h := range a.Room.Coming {
@@ -72,7 +74,7 @@ func (a *Assigner) lacking(m *offer.Market) (sum quantity.Money) {
 	return sum
 }
 
-// homelessOthers counts the pods without room that may not change places.
+// homelessOthers returns the number of pods without room that are not exchangeable.
 func (a *Assigner) homelessOthers() (n int64) {
 	for _, c := range a.Demand.Classes {
 		if !c.Exchangeable() {
@@ -82,9 +84,9 @@ func (a *Assigner) homelessOthers() (n int64) {
 	return n
 }
 
-// packAnew keeps the promises of nodes that are up, of pods that may not be moved
-// and of those that have waited long, and packs the rest on the nodes on their
-// way.
+// packAnew packs exchangeable pods on the nodes on their way. Before that it keeps
+// three kinds of promises: those of nodes that are up, those to pods that are not
+// exchangeable, and those to pods that have waited longer than movesFor.
 func (a *Assigner) packAnew() {
 	for _, c := range a.Demand.Classes {
 		a.keepNominations(c)
@@ -115,7 +117,7 @@ func (a *Assigner) packAnew() {
 	if a.Solver.Cut() {
 		return
 	}
-	slices.SortStableFunc(bins, func(a, b bin) int { return room.Sooner(a.host, b.host) }) // the oldest pods take the first
+	slices.SortStableFunc(bins, func(a, b bin) int { return room.Sooner(a.host, b.host) }) // the oldest pods get the node that comes first
 	for _, b := range bins {
 		for _, x := range b.parts {
 			anew.take(b.host, x.class, x.count)

@@ -24,10 +24,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Audit says what the whole fleet costs, what it would cost at the least from
-// scratch, and what every constraint adds. It is pure, as Step is, and decides
-// nothing. It takes as many linear programs as the pools have requirements that
-// narrow what they can launch, and a few. The known fleet is what was compiled
+// Audit returns what the whole fleet costs, the least that it would cost if it were
+// bought from scratch, and what every constraint adds. It is pure, as Step is, and
+// decides nothing. It solves one linear program for each requirement that narrows
+// what a pool can launch, and a few more. The known fleet is one that was compiled
 // before, or nil.
 func Audit(v view.View, m memory.Memory, known *offer.Fleet) plan.Audit {
 	a := audit{View: v, Journal: &journal.Journal{}, memory: &m, priced: map[string]bool{}, counts: map[string]int64{}, groups: map[string]*cluster.Group{}}
@@ -52,14 +52,14 @@ type audit struct {
 	*journal.Journal
 	memory  *memory.Memory
 	out     plan.Audit
-	priced  map[string]bool // NodeClaims
+	priced  map[string]bool // NodeClaims whose price is known
 	counts  map[string]int64
 	groups  map[string]*cluster.Group
 	supply  *cluster.Supply
-	foreign []*room.Host // nodes that are not ours, and take pods
+	foreign []*room.Host // nodes without a NodeClaim that take pods
 
 	market *offer.Market
-	asked  *question // the whole demand, on everything at hand
+	asked  *question // the whole demand, on everything that can be bought
 	best   bound.Certificate
 }
 
@@ -80,8 +80,8 @@ func (a *audit) price() {
 	}
 }
 
-// cheapest is the price of what the NodeClaim is or, before it is launched, may
-// become.
+// cheapest returns the price of a NodeClaim. Before the launch, it is the price of
+// the cheapest node that the NodeClaim may become.
 func (a *audit) cheapest(c cluster.Claim) (least quantity.Money, known bool) {
 	class, _ := a.Snapshot.Class(c.Class)
 	types := class.Types
@@ -112,7 +112,8 @@ func (a *audit) cheapest(c cluster.Claim) (least quantity.Money, known bool) {
 	return least, known
 }
 
-// countBound counts the pods on our nodes and finds the nodes that are not ours.
+// countBound counts the pods on nodes with a NodeClaim, and finds the nodes without
+// one.
 func (a *audit) countBound() {
 	bare := room.New(a.View, &demand.Demand{}, a.Journal)
 	for state := range a.Snapshot.States() {
@@ -145,12 +146,12 @@ func (a *audit) count(g *cluster.Group, n int64) {
 	a.counts[g.Key] += n
 }
 
-// countComing counts the pods, declared ones included, that have a place on what
-// is there or on its way.
+// countComing counts the pods, declared ones included, that have a place on room
+// that exists or is on its way.
 func (a *audit) countComing() {
 	d := demand.Gather(a.View, a.memory, a.Journal, nil)
 	d.Classes = pick.Those(d.Classes, func(c *demand.Class) bool {
-		c.Displaced = nil // they are counted where they run
+		c.Displaced = nil // countBound counts them where they run
 		c.Level, c.Had = c.Last(), c.Count()
 		return c.Had > 0
 	})
@@ -166,8 +167,8 @@ func (a *audit) countComing() {
 	}
 }
 
-// unreserved is the supply with the reservations as if nothing of ours were in
-// them. What does not say in which it is could be in any.
+// unreserved returns the supply with reservations that none of our NodeClaims uses.
+// A NodeClaim that does not name its reservation could be in any.
 func (a *audit) unreserved() *cluster.Supply {
 	type place struct{ instanceType, zone, reservation string }
 	used := map[place]int64{}
@@ -197,7 +198,8 @@ func (a *audit) unreserved() *cluster.Supply {
 	return &out
 }
 
-// ask asks about what is counted, without the pods that nothing could hold.
+// ask poses the question about the counted pods, without those that nothing could
+// hold.
 func (a *audit) ask(known *offer.Fleet) {
 	var all []*demand.Class
 	for key, n := range a.counts {
@@ -224,8 +226,8 @@ func (a *audit) ask(known *offer.Fleet) {
 	}
 }
 
-// pose asks about the demand on what the market has and the nodes that are not
-// ours.
+// pose returns the question about the demand, on the market and on the nodes
+// without a NodeClaim.
 func (a *audit) pose(m *offer.Market, classes []*demand.Class) *question {
 	k := certifier{View: a.View, Journal: a.Journal, market: m}
 	q := k.pose(classes)
@@ -255,7 +257,7 @@ func (a *audit) holds(offer int, c *pack.Class) bool {
 	return a.asked.Where[c.Where].Zones[offer]&o.Zones != 0 && launch.Fits(c.Need, o.Net)
 }
 
-// finish writes down the best bound and sorts the constraints.
+// finish writes the best bound into the result and sorts the constraints.
 func (a *audit) finish() {
 	a.out.Proof = a.asked.told(a.best, a.market.Fleet.Unpriced)
 	a.out.Proof.Scratch = true

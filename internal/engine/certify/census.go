@@ -10,8 +10,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// sharesOne says whether all pods of the class that have a place must share one
-// node: they have affinity over hostnames to each other, and to no other pod.
+// sharesOne says whether all placed pods of the class must share one node. That is
+// so if they have required affinity over hostnames to each other, and to no other
+// pod.
 func (k *certifier) sharesOne(c *demand.Class) bool {
 	return len(k.launches) > 0 && c.Placed() > 1 && slices.ContainsFunc(c.Group.Shape.PodAffinity, func(t cluster.PodTerm) bool {
 		return t.Weight == 0 && t.Key == label.Hostname && t.InNamespaces.Nothing && slices.Contains(t.Namespaces, c.Group.Namespace) &&
@@ -19,8 +20,8 @@ func (k *certifier) sharesOne(c *demand.Class) bool {
 	})
 }
 
-// selected counts all pods, declared ones included, that are in the namespaces and
-// have such labels.
+// selected returns the number of all pods, declared ones included, that are in the
+// namespaces and that the selector selects.
 func (k *certifier) selected(namespaces []string, x *cluster.PodSelector) (n int64) {
 	if k.alike == nil {
 		k.gatherAlike()
@@ -36,7 +37,7 @@ func (k *certifier) selected(namespaces []string, x *cluster.PodSelector) (n int
 	return n
 }
 
-// alike is pods that are alike to every selector.
+// alike is a set of pods that no selector tells from each other.
 type alike struct {
 	labels label.Labels
 	pods   int64
@@ -67,13 +68,16 @@ func (k *certifier) gatherAlike() {
 	}
 }
 
-// fewLaunches is up to how many launches there may be for each node that a spread
-// over zones asks for: it asks for one in each zone at most.
+// fewLaunches limits, for each zone, the number of launches with which a spread
+// over zones is looked at. Such a spread asks for one node in each zone at most,
+// which means little among more launches.
 const fewLaunches = 16
 
-// spreadOf returns the class as an exclusive set if its zone spread forces several
-// new nodes: one in each of as many zones as its rule asks for, of those where a
-// place for it is for sale. It need not where a pool of less weight has more zones.
+// spreadOf returns the class as an exclusive set if its spread over zones forces
+// several new nodes. The set needs one node in each of as many zones as the rule
+// asks for, among the zones where a node for the class is for sale. It returns
+// false if the launches do not use as many nodes for the class: a pool of less
+// weight may offer more zones.
 func (k *certifier) spreadOf(c *demand.Class, where pack.Where) (exclusive, bool) {
 	shape, n := &c.Group.Shape, c.Placed()
 	if len(shape.Spread) == 0 || len(k.market.Fleet.Zones)*fewLaunches < len(k.launches) {
@@ -81,7 +85,7 @@ func (k *certifier) spreadOf(c *demand.Class, where pack.Where) (exclusive, bool
 	}
 	for i := range shape.Spread {
 		x := &shape.Spread[i]
-		// One without requirements counts nothing.
+		// A spread with an empty selector counts no pods.
 		if x.Soft || x.Key != label.Zone || len(x.Selector.Match) == 0 || !x.Selector.Selects(c.Group.Labels) {
 			continue
 		}
@@ -101,7 +105,7 @@ func (k *certifier) spreadOf(c *demand.Class, where pack.Where) (exclusive, bool
 	return exclusive{}, false
 }
 
-// launchedFor is how many launches are for pods of the class.
+// launchedFor returns how many launches hold pods of the class.
 func (k *certifier) launchedFor(c *demand.Class) (n int64) {
 	for i := range k.launches {
 		if slices.ContainsFunc(k.launches[i].Planned, func(x cluster.Slot) bool { return x.Kind == c.Group.Kind }) {

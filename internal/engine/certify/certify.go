@@ -17,7 +17,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// certifier proves what plans cost at least.
+// certifier proves the least that plans cost.
 type certifier struct {
 	view.View
 	*journal.Journal
@@ -25,16 +25,17 @@ type certifier struct {
 	market *offer.Market
 
 	launches []plan.Launch
-	alike    map[string][]alike // all pods, by namespace; see selected
+	alike    map[string][]alike // all pods, by namespace; filled by gatherAlike
 }
 
-// Launches proves how much less the launches could cost at best: what all pods
-// that this plan gave a place are worth, less the worth of the room that was
-// there. Only requirements count, every pool and every offering, whatever its
-// weight and whether it ran out a moment ago; so the bound holds for any plan.
+// Launches proves a lower bound on the cost of the launches. The bound is what all
+// pods with a place in this plan are worth, less the worth of the room that was
+// there before. It counts requirements only, and allows every pool and every
+// offering, whatever the weight of the pool and even if the offering lacks capacity
+// now. So the bound holds for any plan.
 func Launches(v view.View, j *journal.Journal, r *room.Room, classes []*demand.Class, l *launch.Launcher) []plan.Certificate {
 	if len(l.Launches) == 0 {
-		return nil // the least cost of nothing is nothing
+		return nil // nothing is launched, so there is nothing to prove
 	}
 	k := certifier{View: v, Journal: j, room: r, market: l.Market, launches: l.Launches}
 	q := k.pose(pick.Those(classes, func(c *demand.Class) bool { return c.Placed() > 0 }))
@@ -43,12 +44,12 @@ func Launches(v view.View, j *journal.Journal, r *room.Room, classes []*demand.C
 }
 
 const (
-	nearly = 50  // the inverse of the gap at which no better bound is looked for
-	few    = 200 // the inverse of the part of the pods that may count nothing then
+	nearly = 50  // the inverse of the gap between bound and cost that is small enough
+	few    = 200 // the inverse of the part of the pods that may then have no price
 )
 
-// prove finds the bound. Where nearly all was packed at once on new nodes, the
-// packer's own prices prove it already.
+// prove returns the bound. If the packer packed nearly all pods at once on new
+// nodes, its own prices already prove a good bound.
 func prove(q *question, packed []launch.Packed, cost quantity.Money) bound.Certificate {
 	if len(packed) > 0 && len(q.Hosts) == 0 {
 		if prices, ok := pricesOf(packed[0], q); ok {
@@ -63,8 +64,9 @@ func prove(q *question, packed []launch.Packed, cost quantity.Money) bound.Certi
 	return bound.Of(q.Problem)
 }
 
-// pricesOf returns the packer's prices for the classes, nothing for those that
-// were not one of the packer's, where they are of resources alone.
+// pricesOf returns the packer's prices for the demand. Demand that was not one
+// class of the packer gets the price zero. It returns false if too much demand has
+// no price, or if the prices are not of resources alone.
 func pricesOf(x launch.Packed, q *question) (price.Prices, bool) {
 	resources := len(q.dims.Names())
 	ofRule := func(d price.Dimension) bool { return d.Resource >= resources }
@@ -87,8 +89,8 @@ func pricesOf(x launch.Packed, q *question) (price.Prices, bool) {
 	return out, without <= all/few
 }
 
-// boundHosts is the room that was there before this plan, where a pod of the
-// demand could use it.
+// boundHosts returns the room that was there before this plan and that a pod of the
+// demand could use.
 func (k *certifier) boundHosts(q *question) []pack.Host {
 	least := q.demand[0].Group.Shape.Requests
 	for _, c := range q.demand[1:] {

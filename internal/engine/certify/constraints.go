@@ -15,14 +15,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// priceRequirements asks for each requirement of a pool what the pods would cost
-// at the least if the pool did without it.
+// priceRequirements finds, for each requirement of a pool, the least that the pods
+// would cost if the pool did not have the requirement.
 func (a *audit) priceRequirements() {
 	from := len(a.out.Constraints)
 	for _, p := range a.supply.Pools {
 		for _, r := range p.Requirements {
 			if !label.OfInstance(r.Key()) || r.Key() == label.Hostname {
-				continue // it does not say what may be launched
+				continue // the requirement does not restrict what may be launched
 			}
 			wide, more := a.without(p, r)
 			if !more {
@@ -41,8 +41,9 @@ func (a *audit) priceRequirements() {
 	}
 }
 
-// improve takes the prices found for a problem with more to choose from where
-// they prove more: they hold for what is there, too.
+// improve takes over the prices of certificate c if they prove more for the
+// question of the audit. The certificate is of a problem with more offers, so its
+// prices are valid here, too.
 func (a *audit) improve(c bound.Certificate) {
 	if c.Bound <= a.best.Bound {
 		return
@@ -53,12 +54,12 @@ func (a *audit) improve(c bound.Certificate) {
 	}
 }
 
-// without is the problem where the pool does not have the requirement. It says
-// whether that leaves more to choose from.
+// without returns the problem in which the pool does not have the requirement. It
+// returns false if that adds no offering.
 func (a *audit) without(p cluster.Pool, r label.Requirement) (bound.Problem, bool) {
 	if values, listed := r.Values(); listed && len(values) == 1 && !r.AdmitsAbsence() {
 		if _, there := p.Labels.Get(r.Key()); !there {
-			p.Labels = p.Labels.With(r.Key(), values[0]) // its nodes have it where their type says nothing
+			p.Labels = p.Labels.With(r.Key(), values[0]) // nodes keep the label if their type does not decide it
 		}
 	}
 	p.Requirements = slices.DeleteFunc(slices.Clone(p.Requirements), func(x label.Requirement) bool { return x.Key() == r.Key() })
@@ -78,8 +79,8 @@ func offerings(f *offer.Fleet) (n int) {
 	return n
 }
 
-// priceWeights asks what the pods would cost at the least if each went to a pool
-// of the highest weight that can hold it.
+// priceWeights finds the least that the pods would cost if each went to a pool of
+// the highest weight that can hold it.
 func (a *audit) priceWeights() {
 	weight := func(row int) int32 { return a.market.Fleet.Pools[a.market.Fleet.Rows[row].Pool].Weight }
 	if !slices.ContainsFunc(a.market.Fleet.Rows, func(r offer.Row) bool { return a.market.Fleet.Pools[r.Pool].Weight != weight(0) }) {
@@ -99,8 +100,8 @@ func (a *audit) priceWeights() {
 	})
 }
 
-// priceSizeLimit asks what the pods would cost at the least if each that fits a
-// node within the soft size limit went to one.
+// priceSizeLimit finds the least that the pods would cost if each pod that fits a
+// node within the soft size limit went to such a node.
 func (a *audit) priceSizeLimit() {
 	limit := a.Policy.SoftMaxMilliCPU
 	large := func(row int) bool { return a.market.Fleet.Rows[row].Type.Capacity.MilliCPU > limit }
@@ -127,7 +128,8 @@ func cpus(milli int64) string {
 	return strconv.FormatInt(milli/1000, 10) + " vCPU"
 }
 
-// kept is the bound where a class may only go to the rows that its mark allows.
+// kept returns the bound if each class may go only to the rows that its mark
+// allows.
 func (a *audit) kept(mark func(*pack.Class) int64, allowed func(row int, mark int64) bool) quantity.Money {
 	type key struct {
 		where int
@@ -155,6 +157,6 @@ func (a *audit) kept(mark func(*pack.Class) int64, allowed func(row int, mark in
 		c.Where = w
 	}
 	p.Hosts = a.asked.hosts(a.foreign, levels)
-	// What holds for all rows holds for some.
+	// The bound on all rows holds on fewer rows, too.
 	return max(bound.Of(p).Bound, a.best.Bound)
 }

@@ -11,25 +11,25 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// exclusive is a set of pods that must land on different nodes. Either no two of
-// them may share a node: all take one port of it, or all have one required
-// anti-affinity over hostnames, or zones, that selects each of them. Or they are of
-// one class that is spread over zones: then one in each zone that gets any needs
-// a node of its own. To a bound it is a resource of which every node has one.
+// exclusive is a set of pods that need a node each, for one of three reasons. All
+// pods of the set take one host port. Or all have one required anti-affinity, over
+// hostnames or zones, that selects all of them. Or all are of one class that is
+// spread over zones: then one pod in each zone needs a node. To the bound a set is
+// a resource of which every node has one.
 type exclusive struct {
-	key     string            // of the rule
-	port    *cluster.HostPort // one of these
+	key     string            // identifies the rule
+	port    *cluster.HostPort // one of port, term and spread is set
 	term    *cluster.PodTerm
 	spread  *cluster.Spread
 	members []*demand.Class
-	pods    int64 // of them, that need a node each
+	pods    int64 // members that need a node each
 }
 
-// mostExclusive is how many sets a bound looks at, the largest first: a small one
+// mostExclusive is how many sets a bound looks at, the largest first. A small set
 // seldom needs more nodes than all pods do together.
 const mostExclusive = 16
 
-// exclusiveOf finds the sets among the demand. Several of the same classes are one.
+// exclusiveOf returns the sets of the demand that share a port or an anti-affinity.
 func exclusiveOf(classes []*demand.Class) []exclusive {
 	var all []exclusive
 	index := map[string]int{}
@@ -60,7 +60,8 @@ func exclusiveOf(classes []*demand.Class) []exclusive {
 	return all
 }
 
-// largest leaves the sets that a bound looks at.
+// largest returns the sets that a bound looks at. Of several sets with the same
+// classes it keeps one.
 func largest(all []exclusive) []exclusive {
 	slices.SortFunc(all, func(a, b exclusive) int { return cmp.Or(cmp.Compare(b.pods, a.pods), cmp.Compare(a.key, b.key)) })
 	var out []exclusive
@@ -73,8 +74,9 @@ func largest(all []exclusive) []exclusive {
 	return out
 }
 
-// repels says whether a pod of the group on a node keeps those of the set away.
-// Namespaces count that the term lists: what labels they have may change.
+// repels says whether a pod of the group on a node keeps the pods of the set away.
+// It looks only at the namespaces that the term lists, because the labels of
+// namespaces may change.
 func (x *exclusive) repels(g *cluster.Group) bool {
 	switch {
 	case x.port != nil:
@@ -85,9 +87,9 @@ func (x *exclusive) repels(g *cluster.Group) bool {
 	return false
 }
 
-// room is how many pods of the set the host may take. A term says nothing about a
-// node without the label, but one to come will have a hostname; and a spread may
-// count no other zone than those of the nodes that are there.
+// room returns how many pods of the set the host may take. A term does not restrict
+// a node that lacks its label, but a node to come will have a hostname. A spread
+// does not restrict nodes that are there, because it may count none of their zones.
 func (x *exclusive) room(h *room.Host) int64 {
 	free := x.spread != nil || x.term != nil && (h.State != nil || x.term.Key != label.Hostname) &&
 		slices.ContainsFunc(h.Labels, func(l label.Lookup) bool { _, named := l.Get(x.term.Key); return !named })

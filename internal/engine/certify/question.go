@@ -12,19 +12,20 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// question is what a certificate answers: what the demand costs at least, on all
-// that could be launched for it and the room that is there.
+// question is what a certificate answers: the least that the demand costs, on
+// everything that can be launched and on the room that is there.
 type question struct {
 	bound.Problem
 	demand    []*demand.Class        // sorted by key; the first classes of the problem
 	levels    []*demand.Level        // by index of Where
 	dims      demand.Dimensions      // of the vectors
-	exclusive []exclusive            // sets of pods, one more dimension each
-	rest      []int                  // the demand that the problem's last classes are of; see withExclusive
-	joined    map[*demand.Class]bool // demand whose pods share one node; see sharesOne
+	exclusive []exclusive            // sets of pods; each adds one dimension
+	rest      []int                  // by last classes of the problem: the demand they come from; see withExclusive
+	joined    map[*demand.Class]bool // demand whose pods must share one node; see sharesOne
 }
 
-// pose asks about the demand, which it sorts by key, without hosts.
+// pose returns the question about the demand, without hosts. It sorts the demand by
+// key.
 func (k *certifier) pose(classes []*demand.Class) *question {
 	slices.SortStableFunc(classes, func(a, b *demand.Class) int { return strings.Compare(a.Group.Key, b.Group.Key) })
 	q := &question{demand: classes, dims: demand.DimensionsOf(classes), joined: map[*demand.Class]bool{}}
@@ -62,9 +63,9 @@ func (k *certifier) pose(classes []*demand.Class) *question {
 	return q
 }
 
-// withExclusive adds the sets to a problem without hosts, as one more dimension
-// each. The pods of a class beyond those that need a node each are a class behind
-// the others.
+// withExclusive adds the sets to a problem without hosts; each set is one more
+// dimension. If only some pods of a class need a node each, the other pods become
+// another class at the end of the problem.
 func (q *question) withExclusive(sets []exclusive) {
 	q.exclusive = sets
 	number := map[*demand.Class]int{}
@@ -99,8 +100,8 @@ func (q *question) withExclusive(sets []exclusive) {
 	}
 }
 
-// hosts is the room of the hosts that a pod of any of the levels could use, as it
-// was before this plan.
+// hosts returns the room of the hosts before this plan, for the hosts that a pod of
+// any level could use.
 func (q *question) hosts(hosts []*room.Host, levels []*demand.Level) []pack.Host {
 	var out []pack.Host
 	for _, h := range hosts {
@@ -119,7 +120,7 @@ func (q *question) hosts(hosts []*room.Host, levels []*demand.Level) []pack.Host
 	return out
 }
 
-// room is the vector of what was free on the host before this plan.
+// room returns the vector of what was free on the host before this plan.
 func (q *question) room(h *room.Host) []int64 {
 	v := q.dims.Vector(h.Most)
 	for i := range q.exclusive {
@@ -128,8 +129,8 @@ func (q *question) room(h *room.Host) []int64 {
 	return v
 }
 
-// told says what was proven in terms of the objects. An exclusive set is told by
-// who has a price for it.
+// told returns the certificate in terms of the objects. The pods of an exclusive
+// set are those that have a price for it.
 func (q *question) told(c bound.Certificate, unpriced []string) plan.Certificate {
 	c = q.asTold(c)
 	out := plan.Certificate{Bound: c.Bound, Scale: c.Scale, Unpriced: unpriced}
@@ -164,10 +165,10 @@ func (q *question) told(c bound.Certificate, unpriced []string) plan.Certificate
 	return out
 }
 
-// asTold is what is proven in the terms that are told. A pod belongs to the
-// exclusive sets that it has a price for, and to no other: only those are told, and
-// a pod that is not known to belong to a set may go where the set has no room. And
-// all pods of a class have the same prices.
+// asTold returns the certificate that can be told. Only prices are told: a pod
+// belongs to the exclusive sets that it has a price for, and to no other. So a pod
+// without a price for a set is taken out of the set, and all pods of a class get
+// the same prices. The bound is then proven again.
 func (q *question) asTold(c bound.Certificate) bound.Certificate {
 	changed := len(q.rest) > 0
 	for k, i := range q.rest {

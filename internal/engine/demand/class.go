@@ -13,25 +13,24 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// Class is the demand of one group of interchangeable pods. Pods come
-// first, then the displaced, then the declared: real pods take room before those
-// that may yet come.
+// Class is the demand of one group of interchangeable pods. Real pods take room
+// before declared ones: pending pods first, then displaced, then declared.
 type Class struct {
 	Group     *cluster.Group
 	Levels    []Level
-	Level     int             // the one in force
-	Table     *topology.Table // what pods say about each other; nil where none says anything
-	Rules     []int           // for each level: its number in the table
-	sought    []bool          // by number in the table: other classes must go where its pods are
+	Level     int             // the index of the level in force
+	Table     *topology.Table // the rules between pods; nil if no pod has any
+	Rules     []int           // for each level: the number of the class in Table
+	sought    []bool          // by number in Table: another class may go only where this class is
 	Pods      []PodRef        // pending, oldest first
-	Nominated bool            // some of them
-	Displaced []PodRef        // bound to a node that goes
+	Nominated bool            // at least one of Pods is nominated
+	Displaced []PodRef        // bound to a node that is leaving
 	Declared  int64           // replicas that do not exist yet
-	aside     int64           // of them, those whose turn comes later
-	Had       int64           // at the start of the Step
-	Refused   int64           // found no place
-	Waiting   int64           // for more pods, or for the rest of the plan
-	// declaredAt is when a declared one was seen first.
+	aside     int64           // declared replicas that PutAside took out of the demand
+	Had       int64           // pods at the start of the Step, declared ones included
+	Refused   int64           // pods that found no place
+	Waiting   int64           // pods that wait: for more pods, for nodes or for the rest of the plan
+	// declaredAt is when the first declared replica was first seen.
 	declaredAt time.Time
 }
 
@@ -41,25 +40,27 @@ type PodRef struct {
 	*cluster.Pod
 }
 
-// Count counts the demand that is left.
+// Count returns how much demand is left, declared pods included.
 func (c *Class) Count() int64 {
 	return int64(len(c.Pods)+len(c.Displaced)) + c.Declared
 }
 
-// Shape is what the class asks for at its level.
+// Shape returns what the class asks for at its level.
 func (c *Class) Shape() *cluster.Shape { return &c.Levels[c.Level].Shape }
 
-// Rule is the number of the class at its level in the table of rules.
+// Rule returns the number of the class, at its level, in Table.
 func (c *Class) Rule() int { return c.Rules[c.Level] }
 
-// Last is the level at which nothing is left but what is required.
+// Last returns the level that has requirements only.
 func (c *Class) Last() int { return len(c.Levels) - 1 }
 
-// Hard is the number of the class with its requirements only: as such its pods
-// count for others once they have a place, whatever they preferred.
+// Hard returns the number in Table of the class with its requirements only. Pods
+// that have a place count for other pods under this number, whatever they
+// preferred.
 func (c *Class) Hard() int { return c.Rules[c.Last()] }
 
-// Draw takes n of the class's demand, real pods first.
+// Draw removes up to n pods from the class's demand and returns them, real pods
+// first.
 func (c *Class) Draw(n int64) (d Draw) {
 	k := min(n, int64(len(c.Pods)))
 	d.Pods, c.Pods = c.Pods[:k], c.Pods[k:]
@@ -78,7 +79,8 @@ type Draw struct {
 	Declared        int64
 }
 
-// IDs are those of the draw's pods, in memory that all draws share.
+// IDs returns the ids of the real pods of the draw. All draws share the memory of
+// the ids.
 func (d Draw) IDs(j *journal.Journal) []string {
 	if j.Names == nil {
 		j.Names = make([]string, 0, j.Trace.Pods)
@@ -93,7 +95,7 @@ func (d Draw) IDs(j *journal.Journal) []string {
 	return j.Names[from:len(j.Names):len(j.Names)]
 }
 
-// Postpone says that n more of the class wait, and why.
+// Postpone takes n pods out of the demand because they wait, and says why.
 func (c *Class) Postpone(j *journal.Journal, n int64, why []plan.Refusal) {
 	c.Waiting += n
 	if ids := c.Draw(n).IDs(j); len(ids) > 0 {
@@ -101,7 +103,7 @@ func (c *Class) Postpone(j *journal.Journal, n int64, why []plan.Refusal) {
 	}
 }
 
-// Real counts the pods of the class that exist.
+// Real returns the number of real pods left.
 func (c *Class) Real() int64 { return int64(len(c.Pods) + len(c.Displaced)) }
 
 // Untried counts the pods that the scheduler has not tried to place yet.
@@ -114,7 +116,8 @@ func (c *Class) Untried() (n int64) {
 	return n
 }
 
-// Waited counts the pods of the class that came by then.
+// Waited returns the number of pending pods that were created at that time or
+// before.
 func (c *Class) Waited(by time.Time) int64 {
 	n, _ := slices.BinarySearchFunc(c.Pods, by, func(p PodRef, t time.Time) int {
 		if p.Created.After(t) {
@@ -125,8 +128,9 @@ func (c *Class) Waited(by time.Time) int64 {
 	return int64(n)
 }
 
-// Since is when the oldest of the class's demand came, the first so many pods
-// aside.
+// Since returns when the oldest demand came, without the first so many pending
+// pods: the creation of a pod, or the first sight of a declared replica. It returns
+// now if there is none.
 func (c *Class) Since(after int64, now time.Time) time.Time {
 	t := now
 	if after < int64(len(c.Pods)) && c.Pods[after].Created.Before(t) {
@@ -138,29 +142,30 @@ func (c *Class) Since(after int64, now time.Time) time.Time {
 	return t
 }
 
-// Placed is how many of the class have a place now.
+// Placed returns the number of pods that have a place now.
 func (c *Class) Placed() int64 { return c.Had - c.Refused - c.Waiting }
 
-// Ruled says whether other pods have a say in where the class may go.
+// Ruled says whether rules about other pods restrict where the class may go.
 func (c *Class) Ruled() bool { return c.Table != nil && c.Table.Bound(c.Rule()) }
 
-// IsSought says whether other classes may go only where pods of this one are.
+// IsSought says whether another class may go only where pods of this class are.
 func (c *Class) IsSought() bool { return c.Table != nil && c.sought[c.Rule()] }
 
-// Free says whether no other pods have a say in where the class goes.
+// Free says whether the class may go anywhere, whatever pods are there: no rule
+// about other pods, no host port and no unsupported constraint restricts it.
 func (c *Class) Free() bool {
 	return !c.Ruled() && len(c.Group.Shape.Ports)+len(c.Group.Shape.Unsupported) == 0
 }
 
-// Exchangeable says whether a pod of the class may take the place of another as
-// far as its size allows: no other pods have a say about it, it has none about
-// others, and it prefers nothing.
+// Exchangeable says whether a pod of the class may swap places with another pod if
+// the sizes allow it: no rule relates it to other pods, in either direction, it is
+// not in a gang, and it has no preferences.
 func (c *Class) Exchangeable() bool {
 	return c.Last() == 0 && c.Free() && c.Group.Shape.Gang.Name == "" && !c.IsSought()
 }
 
-// DomainKeys lists the topology keys that decide where the class's new nodes may
-// be; hostnames are the packer's business.
+// DomainKeys returns the topology keys that restrict where new nodes for the class
+// may be. The hostname is not among them: the packer handles rules over hostnames.
 func (c *Class) DomainKeys() []string {
 	if c.Table == nil {
 		return nil
@@ -168,8 +173,8 @@ func (c *Class) DomainKeys() []string {
 	return pick.Those(c.Table.Keys(c.Rule()), func(k string) bool { return k != label.Hostname })
 }
 
-// Tell tells the rules of n more pods of the class at the place. Fewer where n is
-// negative.
+// Tell tells the rules that n more pods of the class are at the place. A negative n
+// takes pods back.
 func (c *Class) Tell(place topology.Place, n int64) {
 	if c.Table != nil {
 		c.Table.Add(c.Hard(), place, n)

@@ -17,7 +17,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Demand is what needs room in one try of a Step, and what became of it so far.
+// Demand is what needs room in one try of a Step, and what has become of it so far.
 type Demand struct {
 	view.View
 	*journal.Journal
@@ -28,15 +28,14 @@ type Demand struct {
 	gangs   []gang          // sorted by id
 	without map[string]bool // gangs that are not tried any more, by id
 
-	preempting  map[string]int64              // by group: pods for which the scheduler is making room
-	Preempted   map[string]quantity.Resources // by node: what they will take of it
+	preempting  map[string]int64              // by group: pods for which the scheduler preempts others
+	Preempted   map[string]quantity.Resources // by node: what the pods in preempting will take of it
 	PortsMatter bool                          // a class asks for host ports
 
 	Refused Refused
 }
 
-// Gather collects what needs room, by group. It leaves out the gangs that are
-// excluded, by id.
+// Gather returns the demand by group. Gangs in the set of excluded ids get no room.
 func Gather(v view.View, m *memory.Memory, j *journal.Journal, excluded map[string]bool) *Demand {
 	d := &Demand{
 		View: v, Journal: j, memory: m, byKey: map[string]*Class{}, without: excluded,
@@ -81,7 +80,7 @@ func (d *Demand) gatherPending() {
 				continue
 			}
 			if _, there := d.Snapshot.State(p.Nominated); there && p.Nominated != "" && !p.NominatedByUs {
-				// The scheduler is making room for it by preemption.
+				// The scheduler is preempting other pods for this pod.
 				d.Outcomes = append(d.Outcomes, plan.Outcome{Group: g.Key, Pods: []string{id}, Verdict: plan.OnNode, On: p.Nominated})
 				d.preempting[g.Key]++
 				d.Preempted[p.Nominated] = d.Preempted[p.Nominated].Add(p.Shape.Requests)
@@ -103,15 +102,15 @@ func (d *Demand) class(g *cluster.Group) *Class {
 	return c
 }
 
-// preferNoSchedule says whether a pool has a taint that only prefers to keep
-// pods away.
+// preferNoSchedule says whether any pool has a taint with the effect
+// PreferNoSchedule.
 func (d *Demand) preferNoSchedule() bool {
 	return slices.ContainsFunc(d.Snapshot.Supply().Pools, func(p cluster.Pool) bool {
 		return slices.ContainsFunc(p.Taints, func(t cluster.Taint) bool { return t.Effect == cluster.PreferNoSchedule })
 	})
 }
 
-// gatherDisplaced adds the pods of nodes that go.
+// gatherDisplaced adds the pods of nodes that are leaving.
 func (d *Demand) gatherDisplaced() {
 	for _, c := range d.Claims {
 		if c.Node == "" {
@@ -134,18 +133,18 @@ func (d *Demand) gatherDisplaced() {
 }
 
 const (
-	// declaredAtMost is how long declared replicas count at the longest, in units
-	// of the patience with their controller.
+	// declaredAtMost is how long a declared replica counts at most, in multiples of
+	// Policy.DeclaredPatience.
 	declaredAtMost = 10
-	// declaredAtOnce is how many declared replicas of one controller count at
-	// once: a slip of the keyboard should not order a thousand machines before the
+	// declaredAtOnce is how many declared replicas of one workload count at once. A
+	// typing error in a replica count must not order a thousand machines before the
 	// first pod exists.
 	declaredAtOnce = 5_000
 )
 
-// gatherDeclared adds the replicas that controllers have declared, for as long
-// as controllers of the kind make progress: one of them may wait for its turn
-// behind the others.
+// gatherDeclared adds the declared replicas that do not exist yet. They count for
+// as long as controllers of their kind make progress, because one workload may have
+// to wait until the controller has served the others.
 func (d *Demand) gatherDeclared() {
 	list := d.Snapshot.Workloads()
 	since := d.noteProgress(list)
@@ -164,11 +163,11 @@ func (d *Demand) gatherDeclared() {
 	}
 }
 
-// noteProgress remembers what the workloads lack now, and returns since when
-// each has lacked something. A kind of controller has made progress when one of
-// its workloads lacks another number than before, and also when it is new or
-// lacks nothing any more: then it is not listed now, and all the others may
-// still wait for their first turn.
+// noteProgress remembers how many replicas each workload lacks now, and returns
+// since when each has lacked some. A kind of controller has made progress if one of
+// its workloads lacks another number than before. A new workload is progress, too.
+// So is a workload that is no longer listed because it lacks nothing: all other
+// workloads of the kind may still wait for their first turn.
 func (d *Demand) noteProgress(list []cluster.Workload) (since []time.Time) {
 	before, now := d.memory.Declared, d.Now
 	seen := make([]memory.Progress, len(list))
@@ -186,7 +185,7 @@ func (d *Demand) noteProgress(list []cluster.Workload) (since []time.Time) {
 		}
 		since[i] = seen[i].Since
 	}
-	d.memory.Declared = seen // by workload, as the snapshot lists them
+	d.memory.Declared = seen // in the order of the snapshot: by workload
 	if found == len(before) {
 		return since
 	}
@@ -202,8 +201,8 @@ func (d *Demand) noteProgress(list []cluster.Workload) (since []time.Time) {
 	return since
 }
 
-// GatherRules builds the table of what pods say about each other, unless no pod
-// says anything.
+// GatherRules builds the table of rules between pods, and gives it to every class.
+// It builds none if no pod has such a rule.
 func (d *Demand) GatherRules() {
 	found, levels := false, 0
 	for range d.Snapshot.AntiAffine() {
@@ -225,7 +224,7 @@ func (d *Demand) GatherRules() {
 	if !found {
 		return
 	}
-	d.Trace.Objects += d.Snapshot.NodeCount() // each of them may be in a domain
+	d.Trace.Objects += d.Snapshot.NodeCount() // each node may be in a domain
 	table := topology.Build(d.Snapshot, list)
 	sought := table.Sought()
 	for _, c := range d.Classes {
@@ -250,7 +249,7 @@ func (d *Demand) Priorities(highest int32) []int32 {
 	return out
 }
 
-// Remaining counts the demand that has no place yet.
+// Remaining returns how much demand has no place yet.
 func (d *Demand) Remaining() int64 {
 	var n int64
 	for _, c := range d.Classes {
@@ -259,8 +258,8 @@ func (d *Demand) Remaining() int64 {
 	return n
 }
 
-// Relax lets every class of the priority or above, that has no place yet, give up
-// its next preference. It returns false where none has another.
+// Relax lets every class of the priority or above that has no place give up its next
+// preference. It returns false if no such class has a preference left.
 func (d *Demand) Relax(least int32) (more bool) {
 	for _, c := range d.Classes {
 		if c.Group.Shape.Priority >= least && c.Count() > 0 && c.Level < c.Last() {
@@ -278,7 +277,8 @@ func (d *Demand) PutAside() {
 	}
 }
 
-// BringBack puts the declared pods in again, with all their preferences.
+// BringBack puts the declared pods back that PutAside took out. A class of which
+// nothing else is left gets all its preferences back.
 func (d *Demand) BringBack() {
 	for _, c := range d.Classes {
 		if c.aside > 0 && c.Count() == 0 {

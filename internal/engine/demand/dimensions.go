@@ -10,17 +10,17 @@ import (
 // Dimensions maps resources to the packer's vectors.
 type Dimensions struct {
 	Extended []string
-	Slots    []string // to attach volumes, where their number is known
+	Slots    []string // slots to attach volumes, if their number is known
 }
 
-// WithSlots adds slots to attach volumes.
+// WithSlots returns the dimensions with these slots to attach volumes.
 func (d Dimensions) WithSlots(names []string) Dimensions {
 	d.Slots = append(d.Slots, names...)
 	return d
 }
 
-// DimensionsOf lists the extended resources that the classes ask for. Slots to
-// attach volumes are not among them; see WithSlots.
+// DimensionsOf returns the dimensions of all resources that the classes ask for.
+// Slots to attach volumes are not among them; WithSlots adds them.
 func DimensionsOf(classes []*Class) Dimensions {
 	var d Dimensions
 	for _, c := range classes {
@@ -48,7 +48,8 @@ func (d Dimensions) Vector(r quantity.Resources) []int64 {
 	return v
 }
 
-// SlotsLacking returns the first slots of which the room has fewer than used.
+// SlotsLacking returns the first kind of slots of which the room has fewer than are
+// used; nil if there is none.
 func (d Dimensions) SlotsLacking(used, room []int64) *quantity.Shortage {
 	for i, name := range d.Slots {
 		if need, free := used[4+len(d.Extended)+i], room[4+len(d.Extended)+i]; need > free {
@@ -58,7 +59,7 @@ func (d Dimensions) SlotsLacking(used, room []int64) *quantity.Shortage {
 	return nil
 }
 
-// Resources are those of a vector, slots aside.
+// Resources returns the resources of a vector, without slots.
 func (d Dimensions) Resources(v []int64) quantity.Resources {
 	r := quantity.Resources{MilliCPU: v[0], MemoryBytes: v[1], EphemeralBytes: v[2], PodSlots: v[3]}
 	for i, name := range d.Extended {
@@ -69,7 +70,7 @@ func (d Dimensions) Resources(v []int64) quantity.Resources {
 	return r
 }
 
-// Names are those of the vectors' places, slots aside.
+// Names returns the resource name of each entry of a vector, without slots.
 func (d Dimensions) Names() []string {
 	return append([]string{quantity.CPU, quantity.Memory, quantity.EphemeralStorage, quantity.Pods}, d.Extended...)
 }

@@ -1,9 +1,11 @@
-// Package demand owns what needs room in one try of a Step: pods that wait, pods of
-// nodes that go, and replicas that controllers have declared, in classes of equal
-// pods, with the preferences that each class still has. It knows which gangs are
-// whole, and it counts what found no place.
+// Package demand owns what needs room in one try of a Step: pending pods, displaced
+// pods (on nodes that are leaving), and declared pods (replicas that a controller
+// has declared but not created). The real pods are the pending and the displaced
+// ones. A Class holds the demand of equal pods, and the preferences that they still
+// have. The package knows which gangs are complete, and counts the demand that
+// found no place.
 //
-// Invariants: classes are sorted by priority, then key; a class hands out pods that
-// exist before those that are only declared, the oldest first; what was drawn is
-// never put back, but a try begins with new demand.
+// Invariants: classes are sorted by priority, highest first, then by key. A class
+// hands out real pods before declared ones, and pending pods oldest first. Drawn
+// demand is never put back; each try gathers new demand.
 package demand

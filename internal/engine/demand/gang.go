@@ -13,12 +13,12 @@ import (
 type gang struct {
 	id       string // namespace/name
 	priority int32
-	size     int64 // how many must run
+	size     int64 // the pods that must run together
 	running  int64
-	wanting  int64 // pods that need a place
+	wanting  int64 // the pods that need a place
 }
 
-// gangs counts the gangs of the demand, sorted by id.
+// gatherGangs returns the gangs of the demand, sorted by id.
 func (d *Demand) gatherGangs() []gang {
 	var out []gang
 	for _, c := range d.Classes {
@@ -47,8 +47,8 @@ func (d *Demand) gatherGangs() []gang {
 	return out
 }
 
-// countRunning adds the pods of the gangs that have a node, whatever they ask
-// for, and those for which the scheduler is making room.
+// countRunning adds the pods of the gangs that have a node, of any shape, and the
+// pods for which the scheduler is preempting others.
 func (d *Demand) countRunning(gangs []gang) {
 	for g := range d.Snapshot.Groups() {
 		if g.Shape.Gang.Name == "" {
@@ -63,8 +63,9 @@ func (d *Demand) countRunning(gangs []gang) {
 	}
 }
 
-// excludeGangs takes out the gangs that cannot be complete whatever is launched,
-// and those that an earlier try of this Step could not complete.
+// excludeGangs takes two kinds of gangs out of the demand: those that have too few
+// pods to be complete, and those that an earlier try of this plan could not
+// complete.
 func (d *Demand) excludeGangs() {
 	d.gangs = d.gatherGangs()
 	if len(d.gangs) == 0 {
@@ -91,8 +92,8 @@ func (d *Demand) excludeGangs() {
 	})
 }
 
-// Incomplete returns the gang to plan without: of those that found too little
-// room the one of the lowest priority, of these the last by name.
+// Incomplete returns the gang that the next try leaves out. It is the gang of the
+// lowest priority that found too little room; among equals, the last by id.
 func (d *Demand) Incomplete() (id string, found bool) {
 	var worst gang
 	for _, g := range d.gangs {
@@ -106,10 +107,10 @@ func (d *Demand) Incomplete() (id string, found bool) {
 	return worst.id, found
 }
 
-// tried says whether room is sought for the gang.
+// tried says whether the gang seeks room in this try.
 func (d *Demand) tried(g gang) bool { return !d.without[g.id] && g.running+g.wanting >= g.size }
 
-// placedOf counts the pods of the gang that have found room.
+// placedOf returns the number of pods of the gang that found room.
 func (d *Demand) placedOf(id string) int64 {
 	var n int64
 	for _, g := range d.gangs {
@@ -125,5 +126,5 @@ func (d *Demand) placedOf(id string) int64 {
 	return n
 }
 
-// TriesGangs says whether room is sought for any gang.
+// TriesGangs says whether any gang seeks room in this try.
 func (d *Demand) TriesGangs() bool { return slices.ContainsFunc(d.gangs, d.tried) }

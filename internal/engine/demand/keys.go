@@ -7,7 +7,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// KeysOf lists the node labels that the shape looks at, with repetitions.
+// KeysOf returns the keys of the node labels that the shape looks at, with
+// repetitions.
 func KeysOf(s *cluster.Shape) []string {
 	var out []string
 	add := func(rs label.Requirements) {
@@ -31,10 +32,12 @@ func KeysOf(s *cluster.Shape) []string {
 	return out
 }
 
-// PlaceKey is equal for levels that may run in the same places, other pods aside.
+// PlaceKey returns a key that is equal for shapes that may run in the same places,
+// as far as taints, labels, volumes and ports decide it. The flag avoid is
+// Level.Avoid.
 func PlaceKey(s *cluster.Shape, avoid bool) string {
 	if !avoid && len(s.Selector)+len(s.NodeAffinity)+len(s.Tolerations)+len(s.Volumes)+len(s.Ports)+len(s.Unsupported) == 0 {
-		return "" // as most are
+		return "" // the common case
 	}
 	only := cluster.Shape{Selector: s.Selector, NodeAffinity: s.NodeAffinity, Tolerations: s.Tolerations, Volumes: s.Volumes, Ports: s.Ports, Unsupported: s.Unsupported}
 	key := only.Key()
@@ -44,7 +47,7 @@ func PlaceKey(s *cluster.Shape, avoid bool) string {
 	return key
 }
 
-// WithoutAttach drops the slots to attach volumes.
+// WithoutAttach returns the resources without the slots to attach volumes.
 func WithoutAttach(r quantity.Resources) quantity.Resources {
 	r.Extended = pick.Those(r.Extended, func(a quantity.Amount) bool { return !cluster.IsAttachSlots(a.Name) })
 	return r

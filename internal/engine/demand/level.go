@@ -8,19 +8,19 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// Level is a pod's shape with some of its preferences taken as requirements and
-// the rest dropped. It has no preferences of its own left.
+// Level is a pod's shape in which some preferences have become requirements and the
+// others are dropped. It has no preferences.
 type Level struct {
 	Shape   cluster.Shape
-	Avoid   bool     // stay off nodes with PreferNoSchedule taints
-	Dropped []string // preferences given up to get here, in words
+	Avoid   bool     // avoid nodes with PreferNoSchedule taints
+	Dropped []string // the preferences given up on the way to this level, as text
 }
 
-// Levels lists what to try for the shape, one after the other: first with all
-// preferences, last with what is required only. The order in which preferences
-// are given up is Karpenter's: pod affinity, pod anti-affinity, node affinity
-// (heaviest first within each), spreads that may be broken, and last the taints
-// that only prefer to keep pods away, where a pool has any.
+// Levels returns the levels to try for the shape, in order: the first has all
+// preferences, the last has requirements only. Preferences are given up in
+// Karpenter's order: pod affinity, pod anti-affinity, node affinity (heaviest first
+// within each), soft spreads, and last PreferNoSchedule taints, if any pool has
+// one. If ignore is set, there is one level: the one with requirements only.
 func Levels(shape cluster.Shape, ignore, preferNoSchedule bool) []Level {
 	hard := shape
 	hard.Preferred, hard.Spread, hard.PodAffinity, hard.PodAntiAffinity = nil, nil, nil, nil
@@ -55,15 +55,16 @@ func Levels(shape cluster.Shape, ignore, preferNoSchedule bool) []Level {
 	return out
 }
 
-// preferences are those not given up yet.
+// preferences are the preferences that have not been given up yet.
 type preferences struct {
 	affinity, antiAffinity []cluster.PodTerm
 	node                   []cluster.Preference
 	spread                 []cluster.Spread
 }
 
-// with makes requirements of the preferences. Of several node affinity terms
-// only the heaviest counts, as with Karpenter: they need not go together.
+// with returns the hard shape with the preferences as requirements. Only the
+// heaviest preferred node affinity term counts, as with Karpenter, because several
+// such terms may contradict each other.
 func (p preferences) with(hard cluster.Shape) cluster.Shape {
 	out := hard
 	out.PodAffinity = append(slices.Clone(hard.PodAffinity), required(p.affinity)...)
@@ -83,7 +84,7 @@ func (p preferences) with(hard cluster.Shape) cluster.Shape {
 	}
 	out.NodeAffinity = nil
 	for _, term := range hard.NodeAffinity {
-		if len(term) > 0 { // one without requirements matches nothing
+		if len(term) > 0 { // a term without requirements matches nothing
 			term = term.And(wish)
 		}
 		out.NodeAffinity = append(out.NodeAffinity, term)
@@ -91,7 +92,8 @@ func (p preferences) with(hard cluster.Shape) cluster.Shape {
 	return out
 }
 
-// drop gives up the next preference and says which, until none is left.
+// drop gives up the next preference and returns its text. It returns false if none
+// is left.
 func (p *preferences) drop() (what string, ok bool) {
 	switch {
 	case len(p.affinity) > 0:

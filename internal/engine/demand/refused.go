@@ -11,14 +11,15 @@ import (
 
 // Refused counts the demand that found no place.
 type Refused struct {
-	unplaced map[rank]int64
-	Short    bool // some of it for want of what pools may have
-	Homeless int  // of it, pods of nodes that go
+	unplaced map[rank]int64 // by rank: pods without a place
+	Short    bool           // some pods have none because limits or reservations are short
+	Homeless int            // the displaced pods among them
 }
 
-// rank says who comes first where there is too little for all.
+// rank says which pods come first if there is too little room for all: real pods
+// before declared ones, then the higher priority.
 type rank struct {
-	real     bool // pods that exist, before those that are only declared
+	real     bool
 	priority int32
 }
 
@@ -32,8 +33,8 @@ func (r rank) compare(o rank) int {
 	return cmp.Compare(r.priority, o.priority)
 }
 
-// Compare compares the counts, the highest rank first: negative where r leaves out
-// less than the other.
+// Compare compares the counts, the highest rank first. It returns a negative number
+// if r leaves fewer pods without a place than o.
 func (r Refused) Compare(o Refused) int {
 	ranks := slices.Collect(maps.Keys(r.unplaced))
 	for x := range o.unplaced {
@@ -48,7 +49,7 @@ func (r Refused) Compare(o Refused) int {
 	return 0
 }
 
-// Highest is the highest priority of which a pod found no place.
+// Highest returns the priority of the highest rank that has a pod without a place.
 func (r Refused) Highest() int32 {
 	top := rank{priority: math.MinInt32}
 	for x, n := range r.unplaced {
@@ -59,12 +60,13 @@ func (r Refused) Highest() int32 {
 	return top.priority
 }
 
-// isShort says whether the refusal is for want of what a pool may have.
+// isShort says whether a limit or a full reservation is the cause of the refusal.
 func isShort(r plan.Refusal) bool {
 	return r.Cause == plan.LimitReached || r.Cause == plan.NoCapacity && r.Detail != ""
 }
 
-// Refuse says why what is left of the class has no place.
+// Refuse takes what is left of the class out of the demand, without a place, and
+// says why.
 func (d *Demand) Refuse(c *Class, reasons []plan.Refusal) {
 	d.Trace.Refused += c.Count()
 	d.Refused.unplaced[rank{true, c.Group.Shape.Priority}] += c.Real()

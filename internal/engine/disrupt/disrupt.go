@@ -13,7 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// retirer deletes nodes.
+// retirer deletes NodeClaims together with their nodes.
 type retirer struct {
 	view.View
 	*journal.Journal
@@ -24,8 +24,8 @@ type retirer struct {
 	actions  []plan.Action
 }
 
-// Retire deletes the NodeClaims that are interrupted, empty for long enough, or
-// that never came up: all of them are unsettled.
+// Retire deletes the NodeClaims that are interrupted, have been empty for long
+// enough, or never came up. All of them are in View.Claims.
 func Retire(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, in *room.Room, launches int) []plan.Action {
 	r := retirer{View: v, Journal: j, memory: m, demand: d, room: in, launches: launches}
 	for _, c := range v.Claims {
@@ -44,8 +44,9 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand,
 	return r.actions
 }
 
-// retireInterrupted cordons the node at once and drains it when its pods have
-// another place that is up, or when the notice leaves just enough time to drain.
+// retireInterrupted cordons the node at once. It drains the node when all its pods
+// have another place that is up, or when the rest of the notice is just enough to
+// drain.
 func (r *retirer) retireInterrupted(c cluster.Claim) {
 	node, up := r.Snapshot.Node(c.Node)
 	if up && !node.Cordoned {
@@ -63,9 +64,9 @@ func (r *retirer) retireInterrupted(c cluster.Claim) {
 // replaced says whether every displaced pod has a place on a node that is up.
 func (r *retirer) replaced() bool {
 	if r.launches > 0 || r.demand.Refused.Homeless > 0 {
-		return false // those that found no room at all run while they can
+		return false // pods without another place keep running as long as they can
 	}
-	for _, h := range r.room.Coming { // those on nodes that run have their place
+	for _, h := range r.room.Coming { // a place on a running node is up already
 		if h.Displaced > 0 && h.Stage != room.StageNode {
 			return false
 		}
@@ -85,8 +86,8 @@ func (r *retirer) retireLate(c cluster.Claim) {
 	r.delete(c, why, "", r.Now.Sub(c.Created))
 }
 
-// retireStuck ends a node that has registered and never becomes ready for its
-// pods, so that those launched in its place do not come on top of it.
+// retireStuck deletes a node that registered but does not become ready for its
+// pods. Else the node would stay beside the one that is launched in its place.
 func (r *retirer) retireStuck(c cluster.Claim) {
 	r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 	node, up := r.Snapshot.Node(c.Node)
@@ -114,8 +115,8 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 	r.memory.EmptySince, at = memory.Remember(r.memory.EmptySince, c.Name, r.Now)
 	wait := pool.EmptyAfter
 	if slots, _ := r.memory.PlannedFor(c.Name); len(slots) > 0 {
-		// Nothing of what it was launched for has come yet. Evicted pods are gone
-		// for a moment before their controller creates them anew.
+		// No pod that the node was launched for has come yet. Evicted pods do not
+		// exist for a moment until their controller creates them again.
 		wait = max(wait, r.Policy.ArrivalPatience)
 	}
 	if end := at.Add(wait); r.Now.Before(end) {
@@ -125,7 +126,7 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 	r.delete(c, plan.Empty, "", r.Now.Sub(at))
 }
 
-// awaitsPods says whether anything is on its way to the node.
+// awaitsPods says whether this plan puts any pod on the node.
 func (r *retirer) awaitsPods(c cluster.Claim) bool {
 	if h := r.room.Nodes[c.Node]; h != nil {
 		return h.Demand() > 0

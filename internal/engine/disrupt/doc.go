@@ -1,6 +1,6 @@
-// Package disrupt decides which nodes go, and why: those that are interrupted, empty
-// for long enough, or that never came up.
+// Package disrupt decides which nodes go, and why: interrupted nodes, nodes that
+// have been empty for long enough, and nodes that never came up.
 //
-// Invariants: a node that runs pods goes for an interruption only; every removal has
-// a typed reason.
+// Invariants: a node that runs pods goes for an interruption only. Every removal
+// has a typed reason.
 package disrupt

@@ -19,17 +19,17 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Hurdles that a row takes before a pod of a class could run on a node of it,
-// from what rules out most to what rules out least.
+// The hurdles that a row must clear before a node of it could run a pod of a
+// class, in the order in which they are checked.
 const (
-	hurdleWhere  = iota // labels, volumes and DaemonSets' ports
+	hurdleWhere  = iota // labels, volumes and the ports of DaemonSets
 	hurdleSize          // an empty node holds the pod
-	hurdleSale          // it can be had now
-	hurdleLimits        // the pool's limits leave room for it
+	hurdleSale          // the row can be bought now
+	hurdleLimits        // the pool's limits leave room for the row
 	hurdlesTaken
 )
 
-// course is the rows of one pool as the hurdles of one class.
+// course runs the rows of one pool over the hurdles, for one class.
 type course struct {
 	*explainer
 	pool  int
@@ -37,7 +37,7 @@ type course struct {
 	need  quantity.Resources
 	usage offer.Usage
 
-	limit plan.Limit // that stops the cheapest row, with the least that a row adds to it
+	limit plan.Limit // the limit that stops a row, with the least that any row adds to it
 	full  string     // a reservation that has no room left
 }
 
@@ -47,7 +47,7 @@ func (e *explainer) course(c *demand.Class, pool int) *course {
 	}
 }
 
-// stops returns the hurdle that stops the row.
+// stops returns the hurdle that stops the row; hurdlesTaken if none does.
 func (x *course) stops(i int) int {
 	row := &x.market.Fleet.Rows[i]
 	switch {
@@ -72,7 +72,7 @@ func (x *course) stops(i int) int {
 	return hurdleLimits
 }
 
-// run counts the instance types that get as far as each hurdle.
+// run returns how many instance types get as far as each hurdle.
 func (x *course) run() (at [hurdlesTaken + 1]int) {
 	var seen [hurdlesTaken + 1]map[*catalog.InstanceType]bool
 	for i := range x.market.Fleet.Rows {
@@ -93,7 +93,7 @@ func (x *course) run() (at [hurdlesTaken + 1]int) {
 	return at
 }
 
-// refusalByRow looks at what the pool can launch.
+// refusalByRow completes the refusal by what the pool can launch.
 func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan.Refusal {
 	x := e.course(c, pool)
 	at := x.run()
@@ -123,8 +123,8 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 	return r
 }
 
-// alike says which of the pool's minValues has too few values among the rows of
-// one kind that could be launched.
+// alike names the minValues of the pool that no launch can meet: the rows of one
+// group that could be launched have too few values of its label.
 func (x *course) alike() string {
 	for _, m := range x.market.Fleet.Pools[x.pool].MinValues {
 		groups, most := map[int]map[string]bool{}, 0
@@ -145,8 +145,9 @@ func (x *course) alike() string {
 	return ""
 }
 
-// tooLarge names the type that comes closest and what it lacks: of what no type
-// has enough of, or, where each resource alone is there, of anything.
+// tooLarge names the instance type that comes closest to holding the pod, and what
+// it lacks. It looks at a resource of which no type has enough; if each resource
+// alone is enough on some type, it looks at all resources.
 func (x *course) tooLarge(r *plan.Refusal) {
 	var biggest quantity.Resources
 	var rows []*offer.Row
@@ -172,9 +173,9 @@ func (x *course) tooLarge(r *plan.Refusal) {
 	}
 }
 
-// unmatched says why no row of the pool is where the class may run: no node has
-// what it asks for, or none of those that do can have its volumes, or a DaemonSet
-// takes its ports there.
+// unmatched says why the class may run on no row of the pool. There are three
+// reasons: no node has the labels that the class asks for, the nodes that have them
+// cannot have its volumes, or a DaemonSet takes its ports there.
 func (e *explainer) unmatched(r *plan.Refusal, c *demand.Class, pool int) {
 	shape := c.Shape()
 	volumes, ports := []string{}, ""
@@ -203,8 +204,8 @@ func (e *explainer) unmatched(r *plan.Refusal, c *demand.Class, pool int) {
 	}
 }
 
-// portsTaken names a DaemonSet that takes one of the shape's host ports on a
-// node with these labels and taints.
+// portsTaken names a DaemonSet that takes one of the shape's host ports on a node
+// with these labels and taints.
 func (e *explainer) portsTaken(shape *cluster.Shape, labels label.Lookup, taints []cluster.Taint) string {
 	for _, d := range e.Snapshot.Supply().DaemonSets {
 		if !fit.PortsConflict(d.Shape.Ports, shape.Ports) || !fit.Node(d.Shape, labels, taints) {

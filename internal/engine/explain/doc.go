@@ -1,7 +1,7 @@
-// Package explain says why demand has no place: for each pool the first hurdle that
-// no instance type of it takes, with what is lacking.
+// Package explain says why demand has no place. For each pool it names the first
+// hurdle that no instance type of the pool clears, and what is missing.
 //
-// Invariants: reasons are typed values of package plan; their text is made when it is
-// shown. Every refusal is judged by requirements only: preferences have been given up
-// before.
+// Invariants: reasons are typed values of package plan, which makes their text when
+// it is shown. Refusals look at requirements only, because the demand has given up
+// its preferences by then.
 package explain

@@ -20,8 +20,8 @@ type explainer struct {
 	unmet  map[string]bool // pools whose minValues could not be met
 }
 
-// Unplaced says why what is left of the demand cannot be placed. The unmet are the
-// pools whose minValues could not be met.
+// Unplaced refuses what is left of the demand and says why. The unmet pools are
+// those whose minValues could not be met.
 func Unplaced(v view.View, d *demand.Demand, m *offer.Market, slots room.AttachSlots, unmet map[string]bool) {
 	e := explainer{View: v, market: m, slots: slots, unmet: unmet}
 	for _, c := range d.Classes {
@@ -32,7 +32,7 @@ func Unplaced(v view.View, d *demand.Demand, m *offer.Market, slots room.AttachS
 	}
 }
 
-// refusals says why none of the pools takes the class, at its level.
+// refusals says, for each pool, why it does not take the class at its level.
 func (e *explainer) refusals(c *demand.Class) []plan.Refusal {
 	if list := c.Shape().Unsupported; len(list) > 0 {
 		out := make([]plan.Refusal, len(list))
@@ -51,7 +51,7 @@ func (e *explainer) refusals(c *demand.Class) []plan.Refusal {
 	return out
 }
 
-// refusal says why the pool cannot take the class, judged by what is required.
+// refusal says why the pool does not take the class.
 func (e *explainer) refusal(c *demand.Class, pool int) plan.Refusal {
 	p, shape := e.market.Fleet.Pools[pool], c.Shape()
 	r := plan.Refusal{Pool: p.Name}
@@ -81,7 +81,8 @@ func (e *explainer) refusal(c *demand.Class, pool int) plan.Refusal {
 	return e.refusalByRow(r, c, pool)
 }
 
-// contradiction says on which label the pool and the shape cannot agree.
+// contradiction returns the label on which the pool and the shape contradict each
+// other, as text.
 func contradiction(shape *cluster.Shape, p cluster.Pool) (text string, found bool) {
 	for _, alternative := range shape.Alternatives() {
 		x, bad := alternative.And(p.Requirements).Contradiction()
@@ -98,7 +99,8 @@ func contradiction(shape *cluster.Shape, p cluster.Pool) (text string, found boo
 	return text, true
 }
 
-// why asks the topology rules about the first domain of the pool.
+// why returns the topology rule that keeps the class from the pool's domains: that
+// of the first domain with one.
 func (e *explainer) why(c *demand.Class, pool int) string {
 	if c.Table == nil {
 		return ""

@@ -15,9 +15,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Labels says whether a node with these labels meets the shape's selector and
-// one of its affinity terms, and can have its volumes; the requirement returned
-// is the first unmet one of the last alternative tried.
+// Labels says whether a node with these labels meets the shape's selector and one
+// of its affinity terms, and can have its volumes. If not, it returns a requirement
+// that is not met: the first one of the last alternative tried.
 func Labels(shape cluster.Shape, labels label.Lookup) (label.Requirement, bool) {
 	if unmet, ok := Affinity(&shape, labels); !ok {
 		return unmet, false
@@ -25,8 +25,9 @@ func Labels(shape cluster.Shape, labels label.Lookup) (label.Requirement, bool) 
 	return Volumes(&shape, labels)
 }
 
-// Affinity is the filter NodeAffinity: the selector and any term of the required
-// node affinity. A term without requirements matches no node.
+// Affinity returns the answer of the filter NodeAffinity: the labels must meet the
+// selector and any term of the required node affinity. A term without requirements
+// matches no node. If the answer is no, it returns a requirement that is not met.
 func Affinity(shape *cluster.Shape, labels label.Lookup) (label.Requirement, bool) {
 	if unmet, missing := shape.Selector.Unmet(labels); missing {
 		return unmet, false
@@ -37,7 +38,9 @@ func Affinity(shape *cluster.Shape, labels label.Lookup) (label.Requirement, boo
 	return anyOf(shape.NodeAffinity, labels)
 }
 
-// Volumes is the filter VolumeBinding: for each volume, any of its alternatives.
+// Volumes returns the answer of the filter VolumeBinding: the labels must meet any
+// alternative of each volume. If the answer is no, it returns a requirement that is
+// not met.
 func Volumes(shape *cluster.Shape, labels label.Lookup) (label.Requirement, bool) {
 	for _, alternatives := range shape.Volumes {
 		if unmet, ok := anyOf(alternatives, labels); !ok {
@@ -59,8 +62,8 @@ func anyOf(terms []label.Requirements, labels label.Lookup) (label.Requirement, 
 	return unmet, false
 }
 
-// PortsConflict is the filter NodePorts: whether pods with these ports cannot
-// share a node.
+// PortsConflict says whether pods with these ports cannot share a node. This is the
+// filter NodePorts.
 func PortsConflict(a, b []cluster.HostPort) bool {
 	for _, x := range a {
 		for _, y := range b {
@@ -73,7 +76,7 @@ func PortsConflict(a, b []cluster.HostPort) bool {
 }
 
 // Node says whether the shape may run on a node with these labels and taints,
-// its size and what runs there aside.
+// whatever the node's size and the pods there.
 func Node(shape cluster.Shape, labels label.Lookup, taints []cluster.Taint) bool {
 	if _, kept := cluster.Untolerated(taints, shape.Tolerations); kept {
 		return false
@@ -82,8 +85,7 @@ func Node(shape cluster.Shape, labels label.Lookup, taints []cluster.Taint) bool
 	return ok
 }
 
-// Overhead returns what the DaemonSets take of a node with these labels and
-// taints.
+// Overhead returns what the DaemonSets take of a node with these labels and taints.
 func Overhead(daemons []cluster.DaemonSet, labels label.Lookup, taints []cluster.Taint) quantity.Resources {
 	var sum quantity.Resources
 	for _, d := range daemons {
@@ -94,8 +96,8 @@ func Overhead(daemons []cluster.DaemonSet, labels label.Lookup, taints []cluster
 	return sum
 }
 
-// Certain returns the DaemonSets that are certain to run where their shape may:
-// a constraint that is not carried out may keep the others away.
+// Certain returns the DaemonSets that certainly run where their shape may run. A
+// DaemonSet with an unsupported constraint may be kept away by it, and is left out.
 func Certain(daemons []cluster.DaemonSet) []cluster.DaemonSet {
 	doubtful := func(d cluster.DaemonSet) bool { return len(d.Shape.Unsupported) > 0 }
 	if !slices.ContainsFunc(daemons, doubtful) {

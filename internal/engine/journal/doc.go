@@ -1,7 +1,6 @@
-// Package journal owns what all stages of a Step write to: what became of which
-// pods, when to look again, and how much work it was. It is the only thing that
-// stages share.
+// Package journal owns what all stages of a Step write: what became of which pods,
+// when to look again, and how much work it was.
 //
-// Invariants: a stage adds outcomes and never reads those of others; of the rest it
-// may read counts. Units: the counts of Trace are objects, pods and units of work.
+// Invariants: a stage adds outcomes and never reads the outcomes of other stages;
+// it may read counts. Units: Trace counts objects, pods and units of work.
 package journal

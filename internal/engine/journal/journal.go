@@ -10,12 +10,13 @@ import (
 // again, and how much work it was.
 type Journal struct {
 	Outcomes []plan.Outcome
-	Names    []string // of pods that have an outcome, in memory that all outcomes share
+	Names    []string // ids of the pods in Outcomes; all outcomes share this memory
 	Wait     plan.Wait
 	Trace    Trace
 }
 
-// WaitUntil asks for another Step at t; the earliest wins.
+// WaitUntil asks for another Step at time t. The earliest time that is asked for
+// wins.
 func (j *Journal) WaitUntil(t time.Time, why plan.WaitReason) {
 	if j.Wait.Until.IsZero() || t.Before(j.Wait.Until) {
 		j.Wait = plan.Wait{Until: t, Why: why}
@@ -26,18 +27,19 @@ func (j *Journal) WaitUntil(t time.Time, why plan.WaitReason) {
 type Trace struct {
 	Pods     int // real pods that needed room
 	Declared int64
-	Classes  int // groups among them
-	Objects  int // claims, nodes, groups and workloads looked at
-	Hosts    int // of them those that could take pods
-	Types    int // kinds of new node that can be launched
-	Rounds   int // times that demand was packed
-	Work     int64
-	Tries    int // times that the Step was planned anew for the sake of a gang
-	Placed   int64
-	Launches int // of the whole plan, those of Steps before included
-	Refused  int64
-	// Units is the work that the plan has taken so far, all tries together.
+	Classes  int   // of the demand
+	Objects  int   // NodeClaims, nodes, groups and workloads looked at
+	Hosts    int   // nodes and NodeClaims whose room was looked at
+	Types    int   // rows of the fleet
+	Rounds   int   // times that demand was packed
+	Work     int64 // fills of the packer
+	Tries    int   // tries of the plan so far, the present one included
+	Placed   int64 // pods that found room
+	Launches int   // of the whole plan, earlier Steps included
+	Refused  int64 // pods that found no place
+	// Units is the work that the plan has taken so far, in all its tries.
 	Units int
-	// Complete says that the plan is made; else the next Step goes on with it.
+	// Complete says that the plan is finished; if not, the next Step goes on with
+	// it.
 	Complete bool
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// bundle completes an item. Pods that must share a host with others become one
-// load: all of a class that must be together, or as many as a node takes with
-// one pod of the class that they follow. It returns nothing where they have
-// nobody to follow.
+// bundle completes an item. Pods that must share a node with others become loads
+// that stay together: either all pods of the class, or as many as one node takes
+// beside one pod of the class that they follow. It returns no item if there is no
+// pod to follow.
 func (d *division) bundle(x *item, items []*item) []*item {
 	x.unit, x.left = 1, x.count
 	if x.class.Table == nil {
@@ -57,8 +57,8 @@ func (d *division) bundle(x *item, items []*item) []*item {
 	return nil
 }
 
-// together is how many pods of the class may share a node at all: pods with a
-// host port exclude each other, and rules over hostnames have limits.
+// together returns how many pods of the class may share a node. Pods with a host
+// port exclude each other, and rules over hostnames set limits.
 func together(c *demand.Class, host topology.Hosting) int64 {
 	n := int64(math.MaxInt64)
 	if len(c.Shape().Ports) > 0 {
@@ -80,7 +80,7 @@ func both(a, b []uint64) []uint64 {
 	return out
 }
 
-// need is what one load takes of a node.
+// need returns what one load takes of a node.
 func (x *item) need() quantity.Resources {
 	r := x.class.Shape().Requests.Times(x.unit)
 	if x.with != nil {
@@ -89,8 +89,8 @@ func (x *item) need() quantity.Resources {
 	return r
 }
 
-// roles are those of the pods of one load. A rule that lets fewer pods share a
-// node than the load has is one that the load breaks by itself; it is never met.
+// roles returns the roles of the pods of one load. A load never breaks a rule by
+// itself, because together limits its size.
 func (x *item) roles(all *roles) []pack.Role {
 	out := all.of(x.class)
 	if x.with != nil {
@@ -99,7 +99,8 @@ func (x *item) roles(all *roles) []pack.Role {
 	return out
 }
 
-// most is how many of the item's pods one node takes beside what else it must.
+// most returns how many pods of the item one node takes, beside other resources
+// that it must hold.
 func (d *division) most(x *item, beside quantity.Resources) int64 {
 	need, beside := demand.WithoutAttach(x.class.Shape().Requests), demand.WithoutAttach(beside)
 	var n int64

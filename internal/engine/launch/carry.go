@@ -11,10 +11,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// carry lists the rows that one launch of the bin may become: those of its group
-// that hold the content within the price tolerance, cheapest first, and more
-// where the pool's minValues asks for more different ones. It is empty where
-// minValues cannot be met; relaxed says that it was not met and need not be.
+// carry returns the rows that one launch of the bin may become: the rows of the
+// same group that hold the content within the price tolerance, cheapest first. It
+// adds dearer rows if the pool's minValues needs more different values. It returns
+// no row if minValues cannot be met. If the policy allows fewer values, it returns
+// the rows and sets relaxed.
 func (t *turn) carry(b pack.Bin, wheres [][]uint64) (carried []*offer.Row, relaxed bool) {
 	best := &t.Market.Fleet.Rows[t.rows[b.Offer]]
 	pool := &t.Market.Fleet.Pools[best.Pool]
@@ -48,7 +49,8 @@ func (t *turn) carry(b pack.Bin, wheres [][]uint64) (carried []*offer.Row, relax
 	return t.diversify(pool, carried, wider)
 }
 
-// wheresOf lists where the parts of the bin may run, each answer once.
+// wheresOf returns where the parts of the bin may run; equal answers are listed
+// once.
 func wheresOf(items []*item, b pack.Bin) [][]uint64 {
 	var out [][]uint64
 	for _, p := range b.Parts {
@@ -70,9 +72,9 @@ func Fits(content, room []int64) bool {
 	return true
 }
 
-// diversify adds rows until the carried ones have as many different values as
-// the pool's minValues asks for. Where there are not so many, nothing is carried,
-// unless the policy is to make do.
+// diversify adds wider rows to the carried ones until they have as many different
+// values as the pool's minValues needs. If there are too few values, it returns no
+// row, unless the policy allows fewer.
 func (t *turn) diversify(pool *cluster.Pool, carried, wider []*offer.Row) (out []*offer.Row, relaxed bool) {
 	for _, m := range pool.MinValues {
 		values := map[string]bool{}
@@ -97,7 +99,8 @@ func (t *turn) diversify(pool *cluster.Pool, carried, wider []*offer.Row) (out [
 	return carried, relaxed
 }
 
-// Note adds the row's values of the label and returns how many there are now.
+// Note adds the row's values of the label to the set, and returns the size of the
+// set.
 func Note(values map[string]bool, r *offer.Row, key string) int {
 	for m := r.Zones; m != 0; m &= m - 1 {
 		if v, ok := r.Labels(bits.TrailingZeros64(m)).Get(key); ok {

@@ -15,48 +15,50 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// item is a part of a class's demand as the packer sees it: all of it, or what
-// goes to one topology domain.
+// item is a part of a class's demand as the packer sees it: the whole demand, or
+// the part that goes to one topology domain.
 type item struct {
-	name  string // its key, once it is described
+	name  string // the key, set by describe
 	class *demand.Class
-	cell  *cell // nil where topology does not matter
+	cell  *cell // nil if topology does not matter
 	count int64 // pods
-	left  int64 // of them, not launched for yet
+	left  int64 // pods not launched yet
 	where []uint64
-	// unit is how many pods must share a node; with is an item of which one pod
-	// comes with them, nil for none.
+	// unit is how many pods must share a node. with is an item of which one pod
+	// joins them; nil for none.
 	unit int64
 	with *item
-	// untied says that pods of it were left to the next round, for no want of room.
+	// untied says that untie left pods of the item to the next round; its cell
+	// still has room.
 	untied bool
 }
 
-// cell is the nodes to come that are in the same topology domains, as far as one
-// class's rules look.
+// cell is a set of new nodes that the rules of one class do not tell from each
+// other: all are in the same topology domains.
 type cell struct {
-	name  string   // values of the keys, for order
+	name  string   // values of the keys; sorts cells of equal price
 	where []uint64 // by row of the fleet: zones
 	place topology.Place
-	price quantity.Money // of the cheapest row, to break ties
+	price quantity.Money // of the cheapest row
 }
 
-// cellsKey is what cells are the same for.
+// cellsKey identifies a list of cells: classes that may run in the same places and
+// have the same keys share it.
 type cellsKey struct {
 	where *uint64
 	keys  string
 }
 
-// division shares the demand of a turn out to items of the packer.
+// division divides the demand of one turn into items for the packer.
 type division struct {
 	*turn
 	known  map[cellsKey][]*cell
-	behind bool // some class waits for where those are launched that it must follow
+	behind bool // a class waits until the pods that it must follow are launched
 }
 
-// divide makes the packer's classes of the demand that is left. A class whose
-// pods must keep to topology domains is divided among them first; one that
-// follows other pods comes after these.
+// divide makes the packer's classes from the remaining demand. A class whose pods
+// must keep to topology domains is divided among the domains. A class that follows
+// other pods is divided after them.
 func (d *division) divide(p *pack.Problem) []*item {
 	var items []*item
 	waiting := make([]*demand.Class, 0, len(d.Demand.Classes))
@@ -89,9 +91,9 @@ func (d *division) divide(p *pack.Problem) []*item {
 	return items
 }
 
-// pin settles where one pod of a class goes that the given one must follow, and
-// that could go anywhere otherwise: to a domain where both may run. Only a class
-// that has rules follows another.
+// pin chooses a topology domain for one pod that class c must follow, if that pod
+// could go anywhere. It chooses a domain where c may run, too. Class c must have
+// rules: a class without rules follows nobody.
 func (d *division) pin(c *demand.Class, items []*item) []*item {
 	keys, where := c.DomainKeys(), d.Market.Where(c)
 	for _, rule := range c.Table.AffinityTargets(c.Rule()) {
@@ -114,6 +116,8 @@ func (d *division) pin(c *demand.Class, items []*item) []*item {
 	return nil
 }
 
+// divideClass returns the items of one class. It gives pods to the cell with the
+// most room until that cell has no more room than the second one, and so on.
 func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 	where := d.Market.Where(c)
 	keys := c.DomainKeys()
@@ -158,13 +162,14 @@ func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 	return items
 }
 
-// isShut says whether nothing could be launched for the class in the cell before.
+// isShut says whether an earlier turn could launch nothing for the class in the
+// cell.
 func (d *division) isShut(c *demand.Class, x *cell) bool {
 	return len(d.shut) > 0 && d.shut[c.Group.Key+x.name]
 }
 
-// cells divides the rows where the class may run by the values of the keys,
-// cheapest first, and tells the rules of these domains.
+// cells returns the cells of the class, cheapest first, and offers their domains to
+// the rules.
 func (d *division) cells(c *demand.Class, where []uint64, keys []string) []*cell {
 	id := cellsKey{&where[0], strings.Join(keys, " ")}
 	out, known := d.known[id]
@@ -179,7 +184,7 @@ func (d *division) cells(c *demand.Class, where []uint64, keys []string) []*cell
 	return out
 }
 
-// offerCells tells the rules of the class that nodes may come in the cells.
+// offerCells tells the rules of the class that new nodes may come in these cells.
 func offerCells(c *demand.Class, cells []*cell, keys []string) {
 	for _, k := range cells {
 		for _, key := range keys {
@@ -189,8 +194,8 @@ func offerCells(c *demand.Class, cells []*cell, keys []string) {
 	}
 }
 
-// Domains lists the topology domains that nodes of the pool may come to be in, by
-// the values of the keys, where the class may run. It tells the rules of them.
+// Domains returns the topology domains, by the values of the keys, in which new
+// nodes of the pool may run the class. It also offers the domains to the rules.
 func Domains(m *offer.Market, pool int, c *demand.Class, keys []string) []topology.Place {
 	var rows []int
 	for i := range m.Fleet.Rows {
@@ -207,7 +212,8 @@ func Domains(m *offer.Market, pool int, c *demand.Class, keys []string) []topolo
 	return places
 }
 
-// domains joins the values of the keys; ok is false where one is missing.
+// domains joins the values of the keys. It returns false if the node lacks one of
+// the keys.
 func domains(l label.Lookup, keys []string) (name string, ok bool) {
 	for _, key := range keys {
 		v, there := l.Get(key)
@@ -223,7 +229,7 @@ func anyOf(where []uint64, rows []int) bool {
 	return slices.ContainsFunc(rows, func(x int) bool { return where[x] != 0 })
 }
 
-// describe writes the items as the packer's classes.
+// describe sorts the items and adds them to the problem as the packer's classes.
 func (d *division) describe(p *pack.Problem, items []*item) {
 	for _, x := range items {
 		x.name = x.key()
@@ -260,8 +266,8 @@ func (x *item) key() string {
 	return x.class.Group.Key + x.cell.name
 }
 
-// giveBack shuts the cells that had no room for what was divided among them. It
-// returns whether another division could do better.
+// giveBack shuts the cells that had no room for the pods that were divided among
+// them. It returns whether another division could place these pods.
 func (d *division) giveBack(items []*item) bool {
 	again := false
 	for _, x := range items {
@@ -276,10 +282,10 @@ func (d *division) giveBack(items []*item) bool {
 	return again
 }
 
-// divideRows divides the rows by the values of the keys, cheapest first.
+// divideRows divides the rows into cells by the values of the keys, cheapest first.
 func divideRows(m *offer.Market, rows []int, where []uint64, keys []string) []*cell {
 	byName := map[string]*cell{}
-	bySite := make([]*cell, m.Fleet.Sites()) // of what types do not decide
+	bySite := make([]*cell, m.Fleet.Sites()) // read only if instance types do not decide the keys
 	ofTypes := slices.ContainsFunc(keys, m.Fleet.OfTypes)
 	var out []*cell
 	for _, x := range rows {

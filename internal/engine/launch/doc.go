@@ -1,10 +1,12 @@
-// Package launch makes NodeClaims of the demand that found no room. Pools of the
-// highest weight come first, a tier each. In a turn, the demand of a tier is divided
-// among topology domains, bundled where pods must share a node, packed, held back
-// where more pods may come, and launched within limits and minValues; what is left
-// comes in the next turn.
+// Package launch makes NodeClaims for the demand that found no room. The pools of
+// one weight are a tier; the tier of the highest weight comes first. Demand is
+// launched on a tier in turns. A turn divides the demand among topology domains,
+// bundles pods that must share a node, and packs. It holds back bins for which more
+// pods may come, and launches the others within limits and minValues. The next turn
+// takes what is left.
 //
 // Invariants: a launch never exceeds a limit, counted at the largest type that it
-// carries; every type that it carries holds the content; a pod that must be near
-// others is launched with them or after them. Prices are nano-dollars an hour.
+// may become. Every type that a launch carries holds the content. A pod that must
+// be near others is launched with them or after them. Prices are nano-dollars an
+// hour.
 package launch

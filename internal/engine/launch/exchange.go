@@ -9,12 +9,12 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 )
 
-// To the packer a pod is a pod, and it does not matter to the cost who gets a
-// reserved node where these do not suffice for all. It does to those who pay: a
-// reserved node for pods that are only declared, and may never come, has those
-// that exist run elsewhere for money.
+// The packer does not know real pods from declared ones, and the cost is the same
+// whoever gets a reserved node. It is not the same in practice. If a declared pod,
+// which may never come, gets the reserved node, a real pod runs on another node
+// that costs money.
 
-// reservedFirst compares bins by whether they are in a reservation.
+// reservedFirst compares bins: those in a reservation come first.
 func (t *turn) reservedFirst(a, b *pack.Bin) int {
 	rank := func(x *pack.Bin) int {
 		if t.row(x.Offer).Left >= 0 {
@@ -25,22 +25,23 @@ func (t *turn) reservedFirst(a, b *pack.Bin) int {
 	return rank(a) - rank(b)
 }
 
-// copies are some of those of a bin.
+// copies is a number of the copies of one bin.
 type copies struct {
 	bin      int
 	count    int64
-	priority int32 // of the most important pod that exists
+	priority int32 // the highest priority of their real pods
 }
 
-// realFirst lets nodes outside of reservations, that would hold pods that exist,
-// change places with reserved ones that would hold declared pods only: where each
-// may run what the other does and the plan costs the same.
+// realFirst moves real pods to reserved nodes. It takes a reserved node that would
+// hold only declared pods and another node that would hold real pods, and exchanges
+// their contents. It does so only if each node may run the other's content and the
+// plan costs the same.
 func (t *turn) realFirst(items []*item, bins []pack.Bin) []pack.Bin {
 	if !slices.ContainsFunc(t.Demand.Classes, func(c *demand.Class) bool { return c.Declared > 0 }) ||
 		!slices.ContainsFunc(bins, func(b pack.Bin) bool { return t.row(b.Offer).Left >= 0 }) {
 		return bins
 	}
-	bins = slices.Clone(bins) // the packer's answer is kept for other Steps
+	bins = slices.Clone(bins) // the solver keeps its answer for later Steps: change a copy
 	idle, paying := t.whoPays(items, bins)
 	for i := range idle {
 		to := &idle[i]
@@ -64,8 +65,9 @@ func (t *turn) realFirst(items []*item, bins []pack.Bin) []pack.Bin {
 	return slices.DeleteFunc(bins, func(b pack.Bin) bool { return b.Copies == 0 })
 }
 
-// whoPays lists the reserved nodes that hold no pod that exists, and, those with
-// the most important content first, the others that hold such pods.
+// whoPays returns two lists of nodes. The nodes of idle are reserved and hold no
+// real pod. The nodes of paying are not reserved and hold real pods, highest
+// priority first.
 func (t *turn) whoPays(items []*item, bins []pack.Bin) (idle, paying []copies) {
 	order := make([]int, len(bins))
 	for i := range order {
@@ -85,7 +87,7 @@ func (t *turn) whoPays(items []*item, bins []pack.Bin) (idle, paying []copies) {
 		for range bins[i].Copies {
 			n, priority := drawReal(exist, items, bins[i].Parts)
 			if n == 0 {
-				break // the other copies hold nobody who exists either
+				break // the remaining copies hold no real pods either
 			}
 			x.count, x.priority = x.count+1, max(x.priority, priority)
 		}
@@ -100,8 +102,8 @@ func (t *turn) whoPays(items []*item, bins []pack.Bin) (idle, paying []copies) {
 	return idle, paying
 }
 
-// drawReal takes the content of one node out of the pods that exist. It returns how
-// many of them there were, and the highest of their priorities.
+// drawReal takes the content of one node out of the counts of real pods. It returns
+// how many real pods the node holds, and the highest of their priorities.
 func drawReal(exist map[*demand.Class]int64, items []*item, parts []pack.Part) (drawn int64, priority int32) {
 	priority = math.MinInt32
 	take := func(c *demand.Class, n int64) {
@@ -120,8 +122,8 @@ func drawReal(exist map[*demand.Class]int64, items []*item, parts []pack.Part) (
 	return drawn, priority
 }
 
-// exchanged returns the bins with the content of each other, if that may be and
-// no other zone makes them dearer.
+// exchanged returns the two bins with their contents exchanged. It returns false if
+// a node may not run the other content, or would cost more because of its zone.
 func (t *turn) exchanged(items []*item, reserved, other pack.Bin) (a, b pack.Bin, ok bool) {
 	a, b = other, reserved
 	a.Offer, b.Offer = reserved.Offer, other.Offer

@@ -6,10 +6,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 )
 
-// launchAll launches the bins in order and returns whether another round could
-// place what is left. A bin with pods that must be near others comes after
-// those: what was divided is no longer counted where it was planned, only where
-// it is launched, so that nobody follows a pod that found no room after all.
+// launchAll launches the bins in order, and returns whether another round could
+// place what is left. A bin with pods that must be near others comes after the bin
+// of these others. To know where pods really are, it first takes the planned pods
+// out of the rules; each launch adds its pods again. So no pod follows another pod
+// that found no room in the end.
 func (t *turn) launchAll(items []*item, bins []pack.Bin) (again bool) {
 	for _, x := range items {
 		if x.cell != nil {

@@ -7,15 +7,15 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 )
 
-// follows says whether pods of some item could meet the required affinity of the
+// follows says whether pods of any item could meet the required affinity of the
 // class, wherever they are launched.
 func follows(c *demand.Class, items []*item) bool {
 	targets := c.Table.AffinityTargets(c.Rule())
 	return slices.ContainsFunc(items, func(x *item) bool { return slices.Contains(targets, x.class.Rule()) })
 }
 
-// affinityMet says whether the pods of the bin that must be near others have them
-// there: on nodes, among what is launched, or in the bin.
+// affinityMet says whether all pods of the bin that must be near others have them
+// there: on nodes, in launches or in the bin itself.
 func affinityMet(items []*item, b pack.Bin) bool {
 	var follow, there []*item
 	for _, p := range b.Parts {
@@ -51,19 +51,19 @@ func affinityMet(items []*item, b pack.Bin) bool {
 	return len(follow) == 0
 }
 
-// tell tells the rules of n more pods in the domain that was planned for them.
+// tell tells the rules that n more pods are in the domain that is planned for them.
 func (x *item) tell(n int64) { x.class.Tell(x.cell.place, n) }
 
-// followsOthers says whether the item's pods, which were divided, must be near
-// others.
+// followsOthers says whether the pods of the item must be near others and were
+// divided among domains.
 func (x *item) followsOthers() bool {
 	return x.cell != nil && x.with == nil && x.class.Table.AffinityTargets(x.class.Rule()) != nil
 }
 
-// untie takes the followers out of the first bin that also has pods which follow
-// nobody, where each bin waits for another, and says whether there is one: with
-// these launched others may follow them, and those taken out come in the next
-// round.
+// untie resolves bins that wait for each other. It takes the followers out of the
+// first bin that also has pods which follow nobody, and says whether there is such
+// a bin. The bin can then be launched, and others may follow its pods. The
+// followers come in the next round.
 func untie(dims demand.Dimensions, items []*item, bins []pack.Bin) bool {
 	follows := func(p pack.Part) bool { return items[p.Class].followsOthers() }
 	for i := range bins {

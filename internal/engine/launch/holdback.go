@@ -18,11 +18,11 @@ import (
 // holder judges which bins of a turn wait for more pods.
 type holder struct {
 	*turn
-	standard *offer.Row // the row with the most room for its price; see findStandard
+	standard *offer.Row // the row with the most room for its price, by findStandard
 }
 
-// holdBack divides the bins into those to launch now and those that wait for
-// more pods.
+// holdBack divides the bins into those to launch now and those that wait for more
+// pods.
 func (t *turn) holdBack(items []*item, r *pack.Result) (now, later []pack.Bin) {
 	h := holder{turn: t, standard: t.findStandard()}
 	prospects := h.prospects(items, r)
@@ -40,8 +40,8 @@ func (t *turn) holdBack(items []*item, r *pack.Result) (now, later []pack.Bin) {
 	return now, later
 }
 
-// prospects rates the bins, and sorts them by how full they are: the fullest get
-// the pods that wait longest.
+// prospects rates the bins and sorts them, fullest first: the fullest bins get the
+// pods that have waited longest.
 func (h *holder) prospects(items []*item, r *pack.Result) []timing.Prospect {
 	list := make([]timing.Prospect, len(r.Bins))
 	for i := range r.Bins {
@@ -64,7 +64,7 @@ func (h *holder) prospects(items []*item, r *pack.Result) []timing.Prospect {
 		bins[i] = r.Bins[x.Bin]
 		for _, part := range bins[i].Parts {
 			c := items[part.Class].class
-			if !x.Full() && !x.Urgent { // else it does not matter
+			if !x.Full() && !x.Urgent { // Since decides only for these
 				x.Since = pick.Earliest(x.Since, c.Since(given[c], h.Now))
 			}
 			given[c] += part.Count * bins[i].Copies * items[part.Class].unit
@@ -77,7 +77,7 @@ func (h *holder) prospects(items []*item, r *pack.Result) []timing.Prospect {
 func (h *holder) prospect(items []*item, b *pack.Bin) timing.Prospect {
 	row := &h.Market.Fleet.Rows[h.rows[b.Offer]]
 	cost, _ := row.PriceIn(b.Zones)
-	// What limits or reservations may leave to others cannot wait.
+	// While it waited, others could take what limits or reservations have left.
 	out := timing.Prospect{Price: cost, Since: h.Now, Urgent: row.Left >= 0 || len(h.Market.Fleet.Pools[row.Pool].Limits) > 0}
 	for _, part := range b.Parts {
 		c := items[part.Class].class
@@ -87,9 +87,9 @@ func (h *holder) prospect(items []*item, b *pack.Bin) timing.Prospect {
 	return out
 }
 
-// findStandard finds the row with the most room for its price: what is held
-// back is judged by it, not by the prices of the pods that wait just now, to
-// which a resource that they do not need is worth nothing.
+// findStandard returns the row with the most room for its price. holdBack judges
+// bins by this row and not by the packer's prices: to the packer, a resource that
+// no waiting pod needs is worth nothing, but the next pods may need it.
 func (t *turn) findStandard() (standard *offer.Row) {
 	for _, x := range t.rows {
 		r := &t.Market.Fleet.Rows[x]
@@ -103,7 +103,7 @@ func (t *turn) findStandard() (standard *offer.Row) {
 	return standard
 }
 
-// worth is the price of so much room on the standard row.
+// worth returns the price of so much room on the standard row.
 func (h *holder) worth(r quantity.Resources) quantity.Money {
 	if h.standard == nil || price.Bulk(h.standard.Net) <= 0 {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Launcher makes launches of the demand that found no room, in one try of a Step.
+// Launcher makes launches for the demand that found no room, in one try of a Step.
 type Launcher struct {
 	view.View
 	*journal.Journal
@@ -22,8 +22,8 @@ type Launcher struct {
 	Slots  room.AttachSlots
 	Solver *pack.Solver
 	Growth memory.Growth
-	Seed   uint64 // names of new NodeClaims come from it
-	Polish int    // steps of improving that each packing gets
+	Seed   uint64 // the source of the names of new NodeClaims
+	Polish int    // improvement steps for each packing
 
 	// Sparing makes launches that spare what is limited.
 	Sparing bool
@@ -36,13 +36,13 @@ type Launcher struct {
 	Unmet    map[string]bool // pools whose minValues could not be met
 }
 
-// rounds is how often a tier is packed again after limits, minValues or topology
-// have stopped a part of the plan before.
+// rounds is how often a tier is packed at most at one level of priority. It is
+// packed again when limits, minValues or topology have stopped a part of the plan.
 const rounds = 12
 
-// Provision launches nodes for the demand that found no room. Weight is not a
-// price: the pools of the highest weight take what they can, the rest goes to
-// the next.
+// Provision launches nodes for the demand that found no room. A weight is not a
+// price: the pools of the highest weight take what they can, and the rest goes to
+// the next weight.
 func (l *Launcher) Provision() {
 	pools := l.Market.Fleet.Pools
 	for from := 0; from < len(pools) && l.Demand.Remaining() > 0 && !l.Solver.Cut(); {
@@ -85,8 +85,8 @@ type Packed struct {
 	items  []*item
 }
 
-// ByClass returns the packer's prices of the classes that were packed as they are;
-// nil for one that was divided, or whose pods share nodes.
+// ByClass returns the packer's prices by class; nil for a class that was divided,
+// or whose pods share nodes.
 func (x Packed) ByClass() map[*demand.Class][]int64 {
 	whole := map[*demand.Class][]int64{}
 	for i, it := range x.items {

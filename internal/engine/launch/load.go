@@ -12,7 +12,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// pass looks for the cheaper type that comes closest to holding the content.
+// pass looks for a cheaper type, and notes the one that comes closest to holding
+// the content.
 func (t *turn) pass(l *load, wheres [][]uint64) {
 	closest := int64(0)
 	price, _ := l.best.PriceIn(l.bin.Zones)
@@ -38,18 +39,18 @@ func (t *turn) pass(l *load, wheres [][]uint64) {
 	l.lacks = t.dims.SlotsLacking(l.bin.Used, room)
 }
 
-// load is a bin made ready to be launched: all that its copies have in common.
+// load is a bin ready to be launched: all that its copies have in common.
 type load struct {
 	bin      pack.Bin
 	best     *offer.Row
-	carried  []*offer.Row // that one launch of it may become, cheapest first
+	carried  []*offer.Row // rows that one launch may become, cheapest first
 	types    []plan.Choice
 	zones    []string
-	content  quantity.Resources // with what DaemonSets take
-	passed   plan.Choice        // the cheaper type that comes closest to holding it, zero if none
-	lacks    *quantity.Shortage // what passed lacks
+	content  quantity.Resources // including what DaemonSets take
+	passed   plan.Choice        // the cheaper type that comes closest to holding the content, zero if none
+	lacks    *quantity.Shortage // what the passed type lacks
 	relaxed  bool
-	possible *topology.Possible // the labels of all nodes that it may become
+	possible *topology.Possible // the labels of all nodes that the launch may become
 }
 
 func (t *turn) load(items []*item, b pack.Bin) load {
@@ -67,8 +68,8 @@ func (t *turn) load(items []*item, b pack.Bin) load {
 	return l
 }
 
-// share is how much of the content the room holds, of what it holds least of. It
-// need not be exact where it is not above the floor.
+// share returns the part of the content that the room holds, by the scarcest
+// resource. The result is exact only if it is above the floor.
 func share(content, room []int64, floor int64) int64 {
 	least := int64(quantity.Whole)
 	for d, n := range content {
@@ -83,7 +84,7 @@ func share(content, room []int64, floor int64) int64 {
 	return least
 }
 
-// place is a copy of the bin as topology rules see it.
+// place returns a copy of the bin as topology rules see it.
 func (l *load) place(name string, f *offer.Fleet) topology.Place {
 	p := topology.Place{Name: name, Taints: f.Pools[l.best.Pool].Taints, Labels: l.best.Labels(bits.TrailingZeros64(l.bin.Zones))}
 	if len(l.carried) > 1 || bits.OnesCount64(l.bin.Zones) > 1 {
@@ -95,7 +96,7 @@ func (l *load) place(name string, f *offer.Fleet) topology.Place {
 	return p
 }
 
-// labels lists those of all nodes that the launch may become.
+// labels yields the labels of all nodes that the launch may become.
 func (l *load) labels(yield func(label.Lookup) bool) {
 	for _, r := range l.carried {
 		for m := r.Zones & l.bin.Zones; m != 0; m &= m - 1 {
@@ -106,7 +107,7 @@ func (l *load) labels(yield func(label.Lookup) bool) {
 	}
 }
 
-// choose prices the carried rows.
+// choose sets the types of the launch, with their prices, from the carried rows.
 func (l *load) choose() {
 	l.types = make([]plan.Choice, len(l.carried))
 	for i, r := range l.carried {

@@ -7,7 +7,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// offers writes the tier's rows as the packer's offers, some of them dearer.
+// offers returns the rows of the turn as the packer's offers. The extra price of a
+// row, if it has one, is added.
 func (t *turn) offers(extra map[int]quantity.Money) []pack.Offer {
 	out := make([]pack.Offer, len(t.rows))
 	t.nets = make([][]int64, len(t.rows))

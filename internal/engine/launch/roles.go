@@ -6,7 +6,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 )
 
-// roles makes per-bin rules of host ports and of topology rules over hostnames.
+// roles collects the packer's rules for one node, made from host ports and from
+// topology rules over hostnames.
 type roles struct {
 	rules  []pack.Rule
 	number map[any]int
@@ -39,8 +40,9 @@ func (r *roles) of(c *demand.Class) []pack.Role {
 	return out
 }
 
-// ofPort: two pods with the same address and port exclude each other, and one
-// that listens everywhere excludes every other with the port.
+// ofPort returns the roles of a host port. Two pods with the same address and port
+// exclude each other. A pod that listens on all addresses excludes every other pod
+// with the port.
 func (r *roles) ofPort(p cluster.HostPort) []pack.Role {
 	anywhere := cluster.HostPort{IP: "0.0.0.0", Protocol: p.Protocol, Port: p.Port}
 	wild := p.Conflicts(cluster.HostPort{IP: "an address of its own", Protocol: p.Protocol, Port: p.Port})

@@ -8,12 +8,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// spareFactor is how many times the dearest offer costs what is scarce.
+// spareFactor is how many times the price of the dearest offer is added for what is
+// scarce.
 const spareFactor = 100
 
-// spare makes offers of limited pools dearer, by what they take of the limits,
-// than any price: so that as much as possible is placed before these are reached.
-// It does nothing for the first plan.
+// spare returns an extra price for each row of a limited pool, by how much of the
+// limits the row takes. The extra price exceeds every real price, so the packer
+// uses limited pools last and places as many pods as possible. spare returns
+// nothing for the first plan.
 func (t *turn) spare() map[int]quantity.Money {
 	if !t.Sparing {
 		return nil

@@ -4,20 +4,20 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 )
 
-// tier is the pools of one weight while demand is packed on them: what one turn
-// has learned for the next.
+// tier is the pools of one weight while demand is packed on them. It holds what one
+// turn learns for the next.
 type tier struct {
 	*Launcher
 	from, to int             // the pools, by number in the fleet
-	excluded map[int]bool    // rows that cannot be launched after all
+	excluded map[int]bool    // rows that could not be launched
 	full     map[string]bool // pools whose limits leave nothing
-	varied   map[int]bool    // groups of rows that are packed only as full as minValues allows
-	shut     map[string]bool // cells of a class where nothing can be launched
-	unsuited map[int]bool    // rows for what finds no place on others only; see findUnsuited
+	varied   map[int]bool    // groups of rows that vary makes small enough for minValues
+	shut     map[string]bool // cells, by class, where nothing can be launched
+	unsuited map[int]bool    // rows for demand that finds no place on other rows, by findUnsuited
 }
 
-// openRows lists the rows that can be launched now: for sale, with capacity, and
-// within what the limits leave.
+// openRows returns the rows that can be launched now: they are for sale, have
+// capacity and are within what the limits have left.
 func (t *tier) openRows() (rows []int) {
 	uses := make([]offer.Usage, t.to-t.from)
 	for i := range uses {

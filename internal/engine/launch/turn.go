@@ -15,11 +15,11 @@ type turn struct {
 	*tier
 	rows []int             // indexes into the fleet, cheapest first
 	dims demand.Dimensions // of the packer's vectors
-	nets [][]int64         // what is left for pods on each row, in them
+	nets [][]int64         // by row: the vector of what is left for pods
 }
 
-// pack packs once and launches what it may. It returns whether another
-// round could place more.
+// pack packs once and launches what it may. It returns whether another round could
+// place more.
 func (t *turn) pack() bool {
 	t.dims = demand.DimensionsOf(t.Demand.Classes).WithSlots(t.Slots.Bound())
 	extra := t.spare()
@@ -50,9 +50,10 @@ func (t *turn) pack() bool {
 	return d.behind && placed || again && (placed || len(t.excluded) > 0 || len(t.full) > 0)
 }
 
-// inOrder returns the bins, those with the most important content first, and with
-// more of it: where limits bind, it is the rest that stays away. Reservations come
-// before others, for pods that exist are launched for before declared ones.
+// inOrder sorts the bins in the order of launching, because limits may stop the
+// last ones. Bins with the highest priority come first. In a sparing plan, bins
+// with more pods come before others. Reserved bins come before others, because real
+// pods are launched before declared ones.
 func (t *turn) inOrder(items []*item, bins []pack.Bin) []pack.Bin {
 	top := func(b pack.Bin) int32 {
 		best := items[b.Parts[0].Class].class.Group.Shape.Priority
@@ -77,8 +78,8 @@ func (t *turn) inOrder(items []*item, bins []pack.Bin) []pack.Bin {
 	return bins
 }
 
-// narrowed says whether rows of the pool remain that the budget allows and that
-// the next round will try.
+// narrowed says whether the pool has rows left that the budget allows and that the
+// next round will try.
 func (t *turn) narrowed(pool int, b offer.Usage) bool {
 	for _, x := range t.rows {
 		r := &t.Market.Fleet.Rows[x]
@@ -92,9 +93,10 @@ func (t *turn) narrowed(pool int, b offer.Usage) bool {
 	return false
 }
 
-// vary keeps what is packed on the rows of a group so small that as many
-// different ones hold it as the pool's minValues asks for: no more of anything
-// than the least that so many of the largest have.
+// vary makes the offers of a group smaller, so that enough different rows hold the
+// content for the pool's minValues. It takes the largest rows until they have
+// enough values, and cuts every offer to the least that these rows have of each
+// resource.
 func (t *turn) vary(p *pack.Problem, group int) {
 	var mine []int // indexes into the tier's rows, largest first
 	for i, x := range t.rows {
@@ -129,7 +131,7 @@ func (t *turn) vary(p *pack.Problem, group int) {
 	}
 }
 
-// row is what the tier offers under the number.
+// row returns the row of an offer, by the number of the offer.
 func (t *turn) row(offer int) *offer.Row { return &t.Market.Fleet.Rows[t.rows[offer]] }
 
 // keepWaiting takes the pods of bins that wait out of the demand of this Step.

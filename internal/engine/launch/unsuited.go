@@ -10,15 +10,16 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// mixedFrom is how many nodes of a row the demand fills at least, for its mixture
-// to be what comes to a node.
+// mixedFrom is how many nodes of a row the demand must fill at least for the row to
+// be judged by the mixture of all pods.
 const mixedFrom = 4
 
-// findUnsuited lists the rows that are more than half as dear
-// again as the best for the mixture of all that is pending. Without nominations it
-// is not known which of it will come to a node: one with little memory for its
-// CPU, bought for pods that need little, is full of others when half of its CPU is
-// free. What a few nodes hold is planned as it is, and so is what limits bound.
+// findUnsuited returns the rows that cost more than one and a half times as much as
+// the best row for the mixture of all demand. It matters only if pods cannot be
+// nominated: then nobody knows which pods will come to a node. A node with little
+// memory for its CPU, bought for pods that need little memory, is full of other
+// pods when half of its CPU is free. Demand that fills only a few nodes is planned
+// as it is, and so is demand on pools with limits.
 func (t *tier) findUnsuited() map[int]bool {
 	limited := func(p cluster.Pool) bool { return len(p.Limits) > 0 }
 	if !t.Policy.CannotNominate || slices.ContainsFunc(t.Market.Fleet.Pools[t.from:t.to], limited) {
@@ -49,7 +50,8 @@ func (t *tier) findUnsuited() map[int]bool {
 	return out
 }
 
-// priceFor is what so many nodes of the row cost as hold the demand in sum.
+// priceFor returns the price of as many nodes of the row as hold the demand in
+// total.
 func priceFor(r *offer.Row, demand quantity.Resources) uint64 {
 	of := func(need, have int64) uint64 {
 		if need <= 0 {

@@ -1,8 +1,8 @@
-// Package memory owns what is remembered from Step to Step because the cluster's
-// objects cannot say it: since when something is so, what NodeClaims were launched
-// for, which offerings had no capacity, and how demand grew.
+// Package memory owns what Steps remember because the cluster's objects cannot say
+// it: since when something is so, what NodeClaims were launched for, which
+// offerings had no capacity, and how demand grew.
 //
-// Invariants: all of it may be lost; that delays a removal, or forgets a penalty,
-// and breaks nothing. Lists are sorted by their key and are replaced, not changed,
-// so that the memory of an earlier Step stays as it was.
+// Invariants: the whole memory may be lost; that delays a removal or forgets a
+// penalty, and breaks nothing. Lists are sorted by their key. Lists are replaced
+// and never changed, so that the memory of an earlier Step stays valid.
 package memory

@@ -4,19 +4,18 @@ import (
 	"time"
 )
 
-// growthGap is within which time demand must grow twice to be growing; see Growth.
+// growthGap is the time within which demand must grow twice to count as growing.
 const growthGap = 300 * time.Millisecond
 
-// Growth is what is remembered of demand from Step to Step. Without it nothing
-// waits.
+// Growth is how demand has changed from Step to Step. Without it no bin waits.
 type Growth struct {
 	Demand       int64     // pods that need a place, declared ones included
-	Fell         time.Time // when it fell last
-	Last, Before time.Time // when it grew last, and the time before that
+	Fell         time.Time // when demand last fell
+	Last, Before time.Time // when demand last grew, and when it grew the time before
 }
 
-// Next returns the growth after the demand has been counted anew. Pods that were
-// declared and now exist are no growth, nor are those that got a node.
+// Next returns the growth after demand has been counted again. A declared pod that
+// now exists is no growth, because it was counted before.
 func (g Growth) Next(demand int64, now time.Time) Growth {
 	if g.Last.After(now) {
 		g.Before, g.Last = time.Time{}, time.Time{} // the clock went back
@@ -34,6 +33,6 @@ func (g Growth) Next(demand int64, now time.Time) Growth {
 	return g
 }
 
-// Until is when demand does not grow any more, if nothing new comes. It is in
-// the past where that is so already.
+// Until returns when demand stops growing if no other pod comes. The time is in the
+// past if demand is not growing.
 func (g Growth) Until() time.Time { return g.Before.Add(growthGap) }

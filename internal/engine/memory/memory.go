@@ -11,22 +11,21 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// Memory is what is remembered from Step to Step because the cluster's objects
-// cannot say it. Losing it delays a removal and forgets a penalty; it never breaks
-// anything.
+// Memory is what Steps remember because the cluster's objects cannot say it. Losing
+// it delays a removal and forgets a penalty; nothing breaks.
 type Memory struct {
 	Unavailable []Penalty  // sorted by offering
-	EmptySince  []Since    // claims, sorted
+	EmptySince  []Since    // NodeClaims whose node is empty, sorted
 	ReadySince  []Since    // nodes that are kept for their pods, sorted
-	OpenSince   []Since    // nodes that have opened a short time ago without nominations, sorted
-	Planned     []Planned  // claims, sorted
-	Declared    []Progress // by workload
-	Advanced    []Since    // kinds of controllers, sorted: when one of them made progress last
+	OpenSince   []Since    // nodes that opened a short time ago without nominations, sorted
+	Planned     []Planned  // sorted by NodeClaim
+	Declared    []Progress // sorted by workload
+	Advanced    []Since    // kinds of controllers, sorted: when a controller of the kind last made progress
 	Growth      Growth
 }
 
 // PreferencesFor is how long a node that opened without nominations keeps its
-// preferences at most.
+// PreferNoSchedule taints at most.
 const PreferencesFor = 30 * time.Second
 
 // Penalty keeps an offering that had no capacity out of plans for a while.
@@ -41,8 +40,8 @@ type Since struct {
 	At time.Time
 }
 
-// Planned is the content that a NodeClaim was launched for, until the first of
-// it has arrived. The NodeClaim says so too, for when the memory is lost.
+// Planned is the content that a NodeClaim was launched for, until the first pod of
+// it has arrived. The NodeClaim also says so; that counts if the memory is lost.
 type Planned struct {
 	Claim string
 	Slots []cluster.Slot // sorted by kind
@@ -52,10 +51,11 @@ type Planned struct {
 type Progress struct {
 	Workload string
 	Missing  int64
-	Since    time.Time // when it was seen first
+	Since    time.Time // when the workload was first seen to lack replicas
 }
 
-// Without returns the memory with the offerings out of plans until t.
+// Without returns the memory with the offerings excluded from plans until the given
+// time.
 func (m Memory) Without(until time.Time, offerings []catalog.OfferingKey) Memory {
 	out := slices.Clone(m.Unavailable)
 	for _, k := range offerings {
@@ -71,7 +71,8 @@ func (m Memory) Without(until time.Time, offerings []catalog.OfferingKey) Memory
 	return m
 }
 
-// Penalty returns until when the offering is out of plans, if it is.
+// Penalty returns until when the offering is excluded from plans, and whether it
+// is.
 func (m Memory) Penalty(k catalog.OfferingKey, now time.Time) (time.Time, bool) {
 	i, found := slices.BinarySearchFunc(m.Unavailable, k, func(p Penalty, k catalog.OfferingKey) int { return p.Offering.Compare(k) })
 	if !found || !now.Before(m.Unavailable[i].Until) {
@@ -80,9 +81,10 @@ func (m Memory) Penalty(k catalog.OfferingKey, now time.Time) (time.Time, bool) 
 	return m.Unavailable[i].Until, true
 }
 
-// Next drops what the snapshot no longer has and what is over: a settled
-// NodeClaim has what it was launched for, and is not empty. What was seen later
-// than now, because the clock went back, counts as seen now.
+// Next returns the memory for the next Step. It drops what the snapshot no longer
+// has, and penalties that are over. It also drops NodeClaims that are no longer in
+// Snapshot.Unsettled: their pods have come. A time later than now, which occurs if
+// the clock went back, becomes now.
 func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.Unavailable = pick.Those(m.Unavailable, func(p Penalty) bool { return now.Before(p.Until) })
 	m.EmptySince = pick.Those(m.EmptySince, func(x Since) bool { return s.IsUnsettled(x.ID) })
@@ -90,7 +92,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.OpenSince = pick.Those(m.OpenSince, func(x Since) bool { _, ok := s.Node(x.ID); return ok && now.Before(x.At.Add(PreferencesFor)) })
 	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	m.Advanced = slices.Clone(m.Advanced)
-	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.Advanced} { // copies by now
+	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.Advanced} { // all four are copies already
 		for i := range list {
 			list[i].At = pick.Earliest(list[i].At, now)
 		}
@@ -98,7 +100,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	return m
 }
 
-// FirstSeen returns when id was seen first, by a sorted list.
+// FirstSeen returns when the id was first seen. The list must be sorted.
 func FirstSeen(list []Since, id string) (time.Time, bool) {
 	i, found := slices.BinarySearchFunc(list, id, func(s Since, id string) int { return strings.Compare(s.ID, id) })
 	if !found {
@@ -107,8 +109,8 @@ func FirstSeen(list []Since, id string) (time.Time, bool) {
 	return list[i].At, true
 }
 
-// Remember returns the list with id seen at now, unless it was seen before, and
-// when it was first seen.
+// Remember returns the list with the id first seen now, unless the list has it
+// already. It also returns when the id was first seen.
 func Remember(list []Since, id string, now time.Time) ([]Since, time.Time) {
 	if at, ok := FirstSeen(list, id); ok {
 		return list, at
@@ -124,12 +126,13 @@ func (m *Memory) NoteProgress(kind string, now time.Time) {
 	}
 }
 
-// Forget returns the list without id.
+// Forget returns the list without the id.
 func Forget(list []Since, id string) []Since {
 	return pick.Those(list, func(s Since) bool { return s.ID != id })
 }
 
-// PlannedFor returns what the NodeClaim was launched for, if that is remembered.
+// PlannedFor returns what the NodeClaim was launched for, and whether the memory
+// knows it.
 func (m Memory) PlannedFor(claim string) (slots []cluster.Slot, known bool) {
 	i, found := slices.BinarySearchFunc(m.Planned, claim, func(p Planned, c string) int { return strings.Compare(p.Claim, c) })
 	if !found {
@@ -138,8 +141,8 @@ func (m Memory) PlannedFor(claim string) (slots []cluster.Slot, known bool) {
 	return m.Planned[i].Slots, true
 }
 
-// PlannedOn is what the NodeClaim is for: what it says itself, where nothing is
-// remembered.
+// PlannedOn returns what the NodeClaim was launched for: what the memory knows,
+// else what the NodeClaim says.
 func (m Memory) PlannedOn(c cluster.Claim) []cluster.Slot {
 	if slots, known := m.PlannedFor(c.Name); known {
 		return slots
@@ -147,12 +150,13 @@ func (m Memory) PlannedOn(c cluster.Claim) []cluster.Slot {
 	return c.Planned
 }
 
-// Arrived forgets what the claim was launched for: it has come.
+// Arrived forgets what the NodeClaim was launched for, because its first pod has
+// come.
 func (m *Memory) Arrived(claim string) {
 	m.Planned = pick.Those(m.Planned, func(p Planned) bool { return p.Claim != claim })
 }
 
-// Plan remembers what launches are for.
+// Plan remembers what each launch is for.
 func (m *Memory) Plan(launches []plan.Launch) {
 	m.Planned = slices.Grow(slices.Clone(m.Planned), len(launches))
 	for i := range launches {

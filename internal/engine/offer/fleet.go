@@ -16,8 +16,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// maxZones is how many zones a mask has room for. No region has as many; zones
-// beyond it would only be left unused.
+// maxZones is how many zones a mask has room for. No region has as many zones; any
+// beyond it would only stay unused.
 const maxZones = 64
 
 // maxVariants bounds the variants of one pool.
@@ -25,10 +25,10 @@ const maxVariants = 256
 
 // Fleet is the rows of all pools that are ready.
 type Fleet struct {
-	Pools []cluster.Pool // by weight, highest first, then name descending, as Karpenter breaks the tie
+	Pools []cluster.Pool // by weight, highest first, then by name, descending: Karpenter breaks ties so
 	Zones []string       // bit i of a zone mask is Zones[i]
 	Rows  []Row
-	// Unpriced names the offerings that the pools allow and that have no price,
+	// Unpriced names the offerings that the pools allow but that have no price,
 	// sorted.
 	Unpriced []string
 
@@ -36,49 +36,52 @@ type Fleet struct {
 	variants []string
 	daemons  []cluster.DaemonSet
 	groups   map[string]int
-	sites    int
-	typeKeys map[string]bool // of the labels that types have
+	sites    int             // the number of sites; see Row.Site
+	typeKeys map[string]bool // keys of the labels that instance types have
 }
 
 // Row is one kind of node that a pool can launch.
 type Row struct {
 	Name         string // type/capacity type/pool, and the variant; unique
 	Pool         int    // index into Pools
-	Group        int    // rows of one group differ in the type only: a launch may carry several
+	Group        int    // rows of one group differ in the instance type only, and one launch may carry several
 	Type         *catalog.InstanceType
 	CapacityType string
 	Reservation  string    // of a reserved row
-	Left         int64     // instances that the reservation has room for; -1 where there is none
+	Left         int64     // instances that the reservation has room for; -1 without a reservation
 	Counted      time.Time // see catalog.Offering
 	Template     label.Labels
 	Zones        uint64           // where it is for sale
 	Prices       []quantity.Money // by zone; 0 where it is not for sale
 	Price        quantity.Money   // in the cheapest zone
 	Overhead     quantity.Resources
-	Net          quantity.Resources // what is left for pods
-	Most         quantity.Resources // the same, in the zone where it is the most
+	Net          quantity.Resources // what the most overhead of any zone leaves for pods
+	Most         quantity.Resources // what the least overhead of any zone leaves for pods
 
 	labels []label.Layers // by zone
 	sites  []int          // by zone; see Site
 }
 
-// Site numbers what a node of the row in the zone with this bit is like, its type
-// aside: where two have one number, their labels differ by their types' only.
+// Site returns the number of the row's site in the zone with this bit. If two nodes
+// have the same site, their labels differ only in the labels of their instance
+// types.
 func (r *Row) Site(zone int) int { return r.sites[zone] }
 
-// Sites is above the number of every site.
+// Sites returns a number above every site.
 func (f *Fleet) Sites() int { return f.sites }
 
-// OfTypes says whether types decide the label, so that sites do not.
+// OfTypes says whether instance types decide the label. Such a label may differ
+// between nodes of one site.
 func (f *Fleet) OfTypes(key string) bool { return f.typeKeys[key] }
 
-// Labels are those of a node of the row in the zone with this bit, where it is for
-// sale.
+// Labels returns the labels of a node of the row in the zone with this bit. The row
+// must be for sale there.
 func (r *Row) Labels(zone int) *label.Layers {
 	return &r.labels[zone]
 }
 
-// PriceIn returns the cheapest price in the zones of the mask, and its zone.
+// PriceIn returns the cheapest price in the zones of the mask, and its zone; -1 if
+// the row is for sale in none of them.
 func (r *Row) PriceIn(zones uint64) (best quantity.Money, zone int) {
 	zone = -1
 	for m := zones & r.Zones; m != 0; m &= m - 1 {
@@ -90,8 +93,8 @@ func (r *Row) PriceIn(zones uint64) (best quantity.Money, zone int) {
 	return best, zone
 }
 
-// Recompile returns the known Fleet where it is that of the supply and the
-// variants; else it compiles one. The known one may be nil.
+// Recompile returns the known Fleet if it serves the supply and the variants, and
+// compiles a Fleet otherwise. The known Fleet may be nil.
 func Recompile(supply *cluster.Supply, variants []string, known *Fleet) *Fleet {
 	if known.Serves(supply, variants) {
 		return known
@@ -99,9 +102,9 @@ func Recompile(supply *cluster.Supply, variants []string, known *Fleet) *Fleet {
 	return Compile(supply, variants)
 }
 
-// Compile lists what the supply can launch. variants names label keys by which
-// pods are told apart; a pool whose requirements leave several values open for
-// one of them, and no instance type fixes it, gets rows for each value.
+// Compile returns the Fleet that the supply can launch. The variants are label
+// keys. A pool gets rows for each value of such a key if its requirements leave
+// several values open and no template label fixes one.
 func Compile(supply *cluster.Supply, variants []string) *Fleet {
 	f := &Fleet{supply: supply, variants: variants, daemons: supply.DaemonSets, groups: map[string]int{}, typeKeys: map[string]bool{}}
 	f.Pools = slices.SortedFunc(slices.Values(supply.Pools), func(a, b cluster.Pool) int {
@@ -126,7 +129,8 @@ func Compile(supply *cluster.Supply, variants []string) *Fleet {
 	return f
 }
 
-// noteKeys notes which labels the types have; most have the same ones.
+// noteKeys notes which labels the instance types have. Most types have the same
+// labels.
 func (f *Fleet) noteKeys(types []catalog.InstanceType) {
 	var before label.Labels
 	for i := range types {
@@ -140,7 +144,7 @@ func (f *Fleet) noteKeys(types []catalog.InstanceType) {
 	}
 }
 
-// With returns the fleet with the pool in place of the one of its name.
+// With returns the fleet with the pool in place of the pool of that name.
 func (f *Fleet) With(p cluster.Pool) *Fleet {
 	out := *f
 	out.supply, out.groups = &cluster.Supply{Classes: f.supply.Classes}, maps.Clone(f.groups)
@@ -161,7 +165,7 @@ func (f *Fleet) With(p cluster.Pool) *Fleet {
 	return &out
 }
 
-// openPool adds the rows of the pool, if it can launch anything.
+// openPool adds the rows of the pool, if the pool can launch nodes.
 func (f *Fleet) openPool(pool int) {
 	p := f.Pools[pool]
 	at := slices.IndexFunc(f.supply.Classes, func(c cluster.Class) bool { return c.Name == p.Class })
@@ -181,15 +185,15 @@ func (f *Fleet) sort() {
 	})
 }
 
-// Serves says whether the fleet is that of the supply and the variants.
+// Serves says whether the fleet was compiled for the supply and the variants.
 func (f *Fleet) Serves(supply *cluster.Supply, variants []string) bool {
 	return f != nil && f.supply == supply && slices.Equal(f.variants, variants)
 }
 
-// Template returns the labels that every node of the pool gets, whatever its
-// type: the template's own, and a value for each other label that the
-// requirements ask for and instance types do not decide. Where several are
-// possible it is the first (Karpenter takes any).
+// Template returns the labels that every node of the pool gets, whatever its type.
+// These are the labels of the pool's template, and a value for each other label
+// that the requirements ask for and instance types do not decide. If several values
+// are possible, it is the first one (Karpenter takes any).
 func Template(p cluster.Pool) label.Labels {
 	l := p.Labels.With(label.NodePool, p.Name).With(label.NodeClass, p.Class)
 	for _, r := range p.Requirements {
@@ -203,8 +207,8 @@ func Template(p cluster.Pool) label.Labels {
 	return l
 }
 
-// templates returns the pool's labels, once for each combination of values that
-// its requirements leave open for the variant keys.
+// templates returns the labels of the pool's nodes, once for each combination of
+// values that the requirements leave open for the variant keys.
 func (f *Fleet) templates(p cluster.Pool) []label.Labels {
 	out := []label.Labels{Template(p)}
 	for _, key := range f.variants {
@@ -236,7 +240,7 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 	for i, r := range p.Requirements {
 		decided[i] = slices.ContainsFunc(class.Types, func(t catalog.InstanceType) bool { _, ok := t.Labels.Get(r.Key()); return ok })
 	}
-	sites := map[string]int{} // by the labels of offerings, the template's aside
+	sites := map[string]int{} // by the labels of the offering; the template is the same for all
 	for i := range class.Types {
 		t := &class.Types[i]
 		if !typeMeets(p.Requirements, decided, &label.Layers{p.Labels, t.Labels}, &label.Layers{template, t.Labels}) {
@@ -268,7 +272,7 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 
 type way struct{ capacityType, reservation string }
 
-// ways lists how a type can be bought.
+// ways returns the ways in which a type can be bought.
 func ways(t *catalog.InstanceType) []way {
 	var out []way
 	for _, o := range t.Offerings {
@@ -279,8 +283,9 @@ func ways(t *catalog.InstanceType) []way {
 	return out
 }
 
-// addOfferings fills in where the row is for sale. An unknown price never wins:
-// such an offering is left out. A reservation is paid for already.
+// addOfferings fills in where the row is for sale. It leaves out an offering
+// without a price, so that an unknown price never wins. A reservation is paid for
+// already and needs no price.
 func (f *Fleet) addOfferings(r *Row, p cluster.Pool, sites map[string]int) {
 	for _, o := range r.Type.Offerings {
 		z, known := slices.BinarySearch(f.Zones, o.Zone)
@@ -312,9 +317,9 @@ func (f *Fleet) addOfferings(r *Row, p cluster.Pool, sites map[string]int) {
 	}
 }
 
-// typeMeets leaves aside what a type alone does not fix. A label that instance
-// types have is theirs to decide: one that lacks it does not get it from the
-// template.
+// typeMeets says whether the type meets the requirements, except those on labels
+// that only the offering decides. If instance types decide a label, only the type's
+// own labels and the pool's count for it, and not a value that Template chose.
 func typeMeets(rs label.Requirements, decided []bool, own, all label.Lookup) bool {
 	for i, r := range rs {
 		if label.OfOffering(r.Key()) {
@@ -327,8 +332,8 @@ func typeMeets(rs label.Requirements, decided []bool, own, all label.Lookup) boo
 	return true
 }
 
-// overhead is what the DaemonSets take of a node of the row: the most and the
-// least that they take in any of its zones.
+// overhead returns what the DaemonSets take of a node of the row: the most and the
+// least of all its zones.
 func (f *Fleet) overhead(r *Row, p cluster.Pool) (most, least quantity.Resources) {
 	for m := r.Zones; m != 0; m &= m - 1 {
 		labels := r.Labels(bits.TrailingZeros64(m))

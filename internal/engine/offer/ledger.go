@@ -12,13 +12,13 @@ import (
 // LimitNodes is the limit that counts nodes (karpenter.sh/v1 NodePool).
 const LimitNodes = "nodes"
 
-// ledger counts what limits and reservations have left, this plan's launches
-// included. Each pool and reservation is counted once, when it is asked about.
+// ledger counts what limits and reservations have left, after this plan's launches.
+// It counts each pool and reservation once, when it is first asked about.
 type ledger struct {
 	snapshot cluster.Snapshot
 	*journal.Journal
-	pools        map[string]Usage // with limits, by name
-	reservations map[string]int64 // launches into each
+	pools        map[string]Usage // pools with limits, by name
+	reservations map[string]int64 // launches into each reservation
 }
 
 func newLedger(v view.View, j *journal.Journal) *ledger {
@@ -34,7 +34,7 @@ type Usage struct {
 	nodes  int64
 }
 
-// Usage returns that of the pool.
+// Usage returns the usage of the pool; the zero value if the pool has no limits.
 func (k *ledger) Usage(p cluster.Pool) Usage {
 	if len(p.Limits) == 0 {
 		return Usage{}
@@ -52,7 +52,7 @@ func (k *ledger) Usage(p cluster.Pool) Usage {
 	return b
 }
 
-// largest is the most that a NodeClaim of the lot may count for.
+// largest returns the most that a NodeClaim of the lot may count for.
 func (k *ledger) largest(lot cluster.Lot) quantity.Resources {
 	class, _ := k.snapshot.Class(lot.Class)
 	most := lot.Allocatable.Max(lot.Capacity) // known even where the class is not ready
@@ -64,7 +64,7 @@ func (k *ledger) largest(lot cluster.Lot) quantity.Resources {
 	return most
 }
 
-// Refuses says which limit a node of this capacity would exceed.
+// Refuses returns the limit that a node of this capacity would exceed, if any.
 func (b Usage) Refuses(capacity quantity.Resources) (limit plan.Limit, over bool) {
 	for _, x := range b.limits {
 		have, add := b.used.Get(x.Name), capacity.Get(x.Name)
@@ -78,7 +78,7 @@ func (b Usage) Refuses(capacity quantity.Resources) (limit plan.Limit, over bool
 	return plan.Limit{}, false
 }
 
-// Spend counts a launch against its pool's limits and its reservation.
+// Spend counts a launch against the limits of its pool and against its reservation.
 func (k *ledger) Spend(l plan.Launch, carried []*Row) {
 	if l.Reservation != "" {
 		k.reservations[l.Reservation] = k.ReservationUse(carried[0]) + 1
@@ -96,8 +96,9 @@ func (k *ledger) Spend(l plan.Launch, carried []*Row) {
 	k.pools[l.Pool] = b
 }
 
-// ReservationUse counts this plan's launches into the row's reservation and the
-// NodeClaims in it that EC2 had not counted when it said how many are left.
+// ReservationUse returns how many instances of the row's reservation are used
+// beyond the count that EC2 reported: NodeClaims launched later or not launched
+// yet, and this plan's launches.
 func (k *ledger) ReservationUse(r *Row) int64 {
 	if r.Reservation == "" {
 		return 0

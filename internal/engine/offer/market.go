@@ -20,21 +20,21 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Market is what can be bought in one try of a Step: the fleet that the pools can
-// launch, without what has no capacity now, and what limits and reservations have
-// left. Rows are numbers in the fleet.
+// Market is what can be bought in one try of a Step: the fleet without offerings
+// that lack capacity now, and what limits and reservations have left. Rows are
+// indexes into the fleet.
 type Market struct {
 	view.View
 	*ledger
 	Fleet        *Fleet
 	Sale         []uint64                // by row: zones with capacity
-	Unavailable  int                     // offerings left out for want of capacity
-	placeCache   map[string][]uint64     // of the fleet
+	Unavailable  int                     // offerings left out because they lack capacity
+	placeCache   map[string][]uint64     // by PlaceKey: answers of Fleet.Where
 	vocabularies map[int]plan.Vocabulary // by pool
 }
 
-// Open compiles what can be launched, unless the fleet of the Step before
-// serves, and takes out what has no capacity now.
+// Open returns the Market. It compiles the fleet unless the known one serves, and
+// takes out the offerings that have no capacity now.
 func Open(v view.View, known *Fleet, m *memory.Memory, j *journal.Journal, classes []*demand.Class) *Market {
 	out := &Market{View: v, ledger: newLedger(v, j)}
 	out.Use(Recompile(v.Snapshot.Supply(), Variants(v.Snapshot.Supply(), classes), known))
@@ -61,8 +61,8 @@ func Open(v view.View, known *Fleet, m *memory.Memory, j *journal.Journal, class
 	return out
 }
 
-// Variants lists the label keys by which the demand tells nodes apart and that a
-// pool may leave open.
+// Variants returns the label keys that the demand asks about and that a pool leaves
+// open.
 func Variants(supply *cluster.Supply, classes []*demand.Class) []string {
 	open := map[string]bool{}
 	for _, p := range supply.Pools {
@@ -93,12 +93,12 @@ func Variants(supply *cluster.Supply, classes []*demand.Class) []string {
 	return out
 }
 
-// Use plans with the fleet from here on.
+// Use makes the market use the fleet.
 func (m *Market) Use(f *Fleet) {
 	m.Fleet, m.placeCache, m.vocabularies = f, map[string][]uint64{}, map[int]plan.Vocabulary{}
 }
 
-// Large says whether the row is larger than nodes ought to be.
+// Large says whether the row exceeds the soft limit of the node size.
 func (m *Market) Large(r *Row) bool {
 	return m.Policy.SoftMaxMilliCPU > 0 && r.Type.Capacity.MilliCPU > m.Policy.SoftMaxMilliCPU
 }
@@ -129,8 +129,8 @@ func (m *Market) CostOf(c *demand.Class, n int64) quantity.Money {
 	return best * quantity.Money(min(n, math.MaxInt32))
 }
 
-// Places returns the zones of every row in which the level's pods may run; the
-// key is that of placeKey.
+// Places returns for each row the zones in which pods of the level may run. The key
+// is the level's demand.PlaceKey.
 func (m *Market) Places(key string, l *demand.Level, avoid bool) []uint64 {
 	w, known := m.placeCache[key]
 	if !known {
@@ -140,13 +140,13 @@ func (m *Market) Places(key string, l *demand.Level, avoid bool) []uint64 {
 	return w
 }
 
-// Where returns the zones of every row in which the class may run.
+// Where returns for each row the zones in which the class may run.
 func (m *Market) Where(c *demand.Class) []uint64 {
 	l := &c.Levels[c.Level]
 	return m.Places(demand.PlaceKey(&l.Shape, l.Avoid), l, l.Avoid)
 }
 
-// poolsOf says of each pool whether the class may run there.
+// poolsOf returns for each pool whether the class may run there.
 func (m *Market) poolsOf(c *demand.Class, known map[*uint64][]bool) []bool {
 	where := m.Where(c)
 	if len(where) == 0 {
@@ -163,7 +163,7 @@ func (m *Market) poolsOf(c *demand.Class, known map[*uint64][]bool) []bool {
 	return out
 }
 
-// LabelsIn lists the labels of all nodes to come that are in the zones of the rows.
+// LabelsIn yields the labels of all new nodes in the given zones of the rows.
 func (m *Market) LabelsIn(where []uint64) iter.Seq[label.Lookup] {
 	return func(yield func(label.Lookup) bool) {
 		for x, zones := range where {
@@ -176,7 +176,7 @@ func (m *Market) LabelsIn(where []uint64) iter.Seq[label.Lookup] {
 	}
 }
 
-// ZonesFor is in how many zones a node for such pods is for sale.
+// ZonesFor returns in how many zones a node for such pods is for sale.
 func (m *Market) ZonesFor(shape *cluster.Shape, where pack.Where) int64 {
 	need := demand.WithoutAttach(shape.Requests)
 	var zones uint64
@@ -189,8 +189,8 @@ func (m *Market) ZonesFor(shape *cluster.Shape, where pack.Where) int64 {
 	return int64(bits.OnesCount64(zones))
 }
 
-// ZonesOf is where a launch of the row could take the bin's place, its size
-// aside.
+// ZonesOf returns the zones in which a launch of the row could replace the bin,
+// whatever the size of the row.
 func (m *Market) ZonesOf(row int, b pack.Bin, wheres [][]uint64) uint64 {
 	zones := b.Zones & m.Sale[row]
 	for _, w := range wheres {
@@ -199,16 +199,16 @@ func (m *Market) ZonesOf(row int, b pack.Bin, wheres [][]uint64) uint64 {
 	return zones
 }
 
-// Strays says whether the row can be had in a zone of the bin where some of its
-// content may not run: what is launched may be of any carried type in any of the
-// zones.
+// Strays says whether the row is sold in a zone of the bin where some of the bin's
+// content may not run. A launch of the row could then land there, because EC2 may
+// choose any carried type in any zone.
 func (m *Market) Strays(row int, b pack.Bin, wheres [][]uint64) bool {
 	sold := b.Zones & m.Fleet.Rows[row].Zones
 	return slices.ContainsFunc(wheres, func(w []uint64) bool { return sold&^w[row] != 0 })
 }
 
-// Ask finds a requirement of the shape that no node of the pool meets. Where each
-// is met by some, but not all by one, it is all of them.
+// Ask returns the requirement of the shape that no node of the pool meets. If some
+// node meets each requirement but no node meets all, it returns the text of all.
 func (m *Market) Ask(shape *cluster.Shape, pool int) (detail string, ask *plan.Ask) {
 	alternatives := shape.Alternatives()
 	all := make([]string, len(alternatives))
@@ -223,7 +223,7 @@ func (m *Market) Ask(shape *cluster.Shape, pool int) (detail string, ask *plan.A
 	return strings.Join(all, ", or "), nil
 }
 
-// absent says whether some node of the pool lacks the label.
+// absent says whether any node of the pool lacks the label.
 func (m *Market) absent(key string, pool int) bool {
 	return slices.ContainsFunc(m.Fleet.Rows, func(r Row) bool {
 		if r.Pool != pool {
@@ -238,7 +238,8 @@ func (m *Market) absent(key string, pool int) bool {
 	})
 }
 
-// vocabulary is the labels of the pool's nodes; they are collected once in a Step.
+// vocabulary returns the labels of the pool's nodes. They are collected once in a
+// try.
 func (m *Market) vocabulary(pool int) plan.Vocabulary {
 	v, known := m.vocabularies[pool]
 	if known {
@@ -265,15 +266,15 @@ func (m *Market) vocabulary(pool int) plan.Vocabulary {
 	return v
 }
 
-// ample is how many times the demand must fit into what pools may have for that not
-// to be taken for scarce.
+// ample is how many times the demand must fit into what pools may still get, for
+// room not to count as scarce.
 const ample = 2
 
-// Scarce says whether some of the demand can only go to pools whose limits and
-// reservations may be too short for it. Then nothing is launched before the plan
-// is whole.
+// Scarce says whether some demand can go only to pools whose limits and
+// reservations may be too short for it. Nothing is then launched before the plan is
+// complete.
 func (m *Market) Scarce(classes []*demand.Class) bool {
-	asked := make([]quantity.Resources, len(m.Fleet.Pools)) // of each pool, if all went there
+	asked := make([]quantity.Resources, len(m.Fleet.Pools)) // by pool, if all demand went there
 	pools := map[*uint64][]bool{}
 	for _, c := range classes {
 		for i, runs := range m.poolsOf(c, pools) {
@@ -298,7 +299,7 @@ func (m *Market) Scarce(classes []*demand.Class) bool {
 	})
 }
 
-// suffices says whether what the pool may yet have is as much as asked for.
+// suffices says whether the pool may still get as much as is asked for.
 func (m *Market) suffices(pool int, asked quantity.Resources) bool {
 	var largest quantity.Resources
 	var nodes int64

@@ -9,10 +9,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// Where returns for each row the zones in which a node of it may run the shape,
-// as far as taints, labels, volumes and the ports of DaemonSets decide that; its
-// size and other pods aside. avoid treats PreferNoSchedule taints as if they
-// kept the pod away.
+// Where returns for each row the zones in which a node of the row may run the
+// shape. It looks at taints, labels, volumes and the ports of DaemonSets, and not
+// at size or other pods. If avoid is set, PreferNoSchedule taints keep the pod
+// away, too.
 func (f *Fleet) Where(shape cluster.Shape, avoid bool) []uint64 {
 	out := make([]uint64, len(f.Rows))
 	if len(shape.Unsupported) > 0 {
@@ -46,7 +46,7 @@ func (f *Fleet) Where(shape cluster.Shape, avoid bool) []uint64 {
 	return out
 }
 
-// verdict is what is known of a site: whether a shape may run there.
+// verdict is what is known about a site: whether a shape may run there.
 type verdict int8
 
 const (
@@ -55,8 +55,8 @@ const (
 	no
 )
 
-// admits says whether the row's labels in the zone let the shape run there; what
-// is known of sites saves looking at those of every row.
+// admits says whether the shape may run on nodes with the labels of the row in the
+// zone. Nodes of one site share the verdict in known.
 func (f *Fleet) admits(shape *cluster.Shape, r *Row, zone int, known []verdict) bool {
 	if known == nil {
 		_, ok := fit.Labels(*shape, r.Labels(zone))
@@ -72,7 +72,7 @@ func (f *Fleet) admits(shape *cluster.Shape, r *Row, zone int, known []verdict) 
 	return *v == yes
 }
 
-// looksAtTypes says whether it depends on the type where the shape may run.
+// looksAtTypes says whether the shape looks at labels that instance types decide.
 func (f *Fleet) looksAtTypes(shape *cluster.Shape) bool {
 	asks := func(rs label.Requirements) bool {
 		return slices.ContainsFunc(rs, func(r label.Requirement) bool { return f.OfTypes(r.Key()) })

@@ -15,22 +15,23 @@ import (
 )
 
 const (
-	// sameWave is how long after a pod a node may have been ordered for the pod to
-	// wait for it. It ends the wait where nodes are ordered without end.
+	// sameWave is how long after a pod's creation a node may have been ordered for
+	// the pod to wait for it. It ends the wait even if nodes are ordered all the
+	// time.
 	sameWave = time.Minute
-	// planned is the age at which a pod has had its first plan, whatever it waited
-	// for then.
+	// planned is the age at which a pod has been in a plan, however long that plan
+	// was held back.
 	planned = 2 * timing.TailWait
-	// The scheduler is filling a node that has opened for filling at least, and at
-	// most for fillingAtMost as long as no pause of its is longer than fillingGap.
+	// The scheduler needs time to fill a node that has opened: at least filling,
+	// then until it has placed no pod for fillingGap, and at most fillingAtMost.
 	filling, fillingGap, fillingAtMost = 5 * time.Second, 2 * time.Second, 20 * time.Second
 )
 
-// Await lets pods that found no room wait for the nodes of their wave that
-// have not opened or that the scheduler is still filling, where these have the
-// room in sum: which pods get it is not known before, and what is left over early
-// is taken by those that come later. A pod that has just come does not wait: it is
-// part of what the next node is ordered for.
+// Await lets pods wait that found no room, if the nodes of their wave have the room
+// in total. These are nodes that have not opened or that the scheduler is still
+// filling. Nobody knows which pods will get the room; the next pods take what is
+// left over. A pod that has just come does not wait, because the next node is
+// ordered for it, too.
 func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room) {
 	if !v.Policy.CannotNominate {
 		return
@@ -57,9 +58,10 @@ func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 	}
 }
 
-// toOpen is the free room in sum of the nodes that have not opened or are being
-// filled, that were ordered in the wave of the class's oldest pod, and that would
-// take a pod of it as they are now.
+// toOpen returns the free room, in total, on which a pod of the class may wait:
+// room of nodes that have not opened or are being filled, that were ordered in the
+// wave of the class's oldest pod, and that accept the class now. It is zero if no
+// node could hold a pod.
 func (o *opener) toOpen(c *demand.Class) quantity.Resources {
 	var sum quantity.Resources
 	fits := false
@@ -89,7 +91,7 @@ func (o *opener) toOpen(c *demand.Class) quantity.Resources {
 	return sum
 }
 
-// beingFilled lists the nodes that have opened and that the scheduler is filling.
+// beingFilled returns the nodes that have opened and that the scheduler is filling.
 func (o *opener) beingFilled() (out []*room.Host) {
 	for _, x := range o.memory.OpenSince {
 		if state, ok := o.Snapshot.State(x.ID); ok {
@@ -101,8 +103,8 @@ func (o *opener) beingFilled() (out []*room.Host) {
 	return out
 }
 
-// filled is when the scheduler has filled a node that has opened, if it does not
-// place another pod until then.
+// filled returns when the scheduler will have filled an opened node, if it places
+// no other pod until then.
 func (o *opener) filled(h *room.Host) time.Time {
 	at, _ := memory.FirstSeen(o.memory.OpenSince, h.Node.Name)
 	return pick.Earliest(pick.Latest(at.Add(filling), o.memory.Growth.Fell.Add(fillingGap)), at.Add(fillingAtMost))

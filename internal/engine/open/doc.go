@@ -1,7 +1,7 @@
-// Package open opens nodes that are up: it nominates the pods that are planned there
-// and takes the daemon's own taint off, in this order. Where the daemon may not
-// nominate, it keeps small what that costs; see unnominated.go.
+// Package open opens nodes that are up: it nominates the pods that are planned
+// there and then takes the daemon's own taint off. If the daemon may not nominate
+// pods, the package limits the cost of that: see unnominated.go.
 //
-// Invariants: a node opens once, when the pods planned there exist or are given up;
-// a pod that the scheduler makes room for by preemption is never nominated.
+// Invariants: a node opens once, when the pods planned there exist or are given up.
+// A pod for which the scheduler preempts others is never nominated.
 package open

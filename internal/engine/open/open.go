@@ -21,11 +21,11 @@ type opener struct {
 	demand *demand.Demand
 	room   *room.Room
 
-	hardness map[*room.Host]int // of nodes that are not open yet; see rateHosts
-	actions  []plan.Action      // nominations with the releases that belong to them, in order
+	hardness map[*room.Host]int // of nodes that are not open yet, set by rateHosts
+	actions  []plan.Action      // each node's nominations, then its release
 }
 
-// stillKept drops what is remembered of nodes that are open by now.
+// stillKept forgets since when nodes are kept that are open by now.
 func (o *opener) stillKept() {
 	o.memory.ReadySince = pick.Those(o.memory.ReadySince, func(x memory.Since) bool {
 		state, ok := o.Snapshot.State(x.ID)
@@ -33,12 +33,13 @@ func (o *opener) stillKept() {
 	})
 }
 
-// Nodes opens the nodes that are up: their pods are nominated first, and only
-// then the daemon's taint goes, so that the scheduler tries exactly this node
-// for exactly these pods. A node that lacks declared pods is kept for a while.
+// Nodes opens the nodes that are up. It first nominates the pods of a node, and
+// only then takes the daemon's taint off, so that the scheduler tries exactly this
+// node for exactly these pods. A node whose declared pods do not exist yet is kept
+// for a while.
 //
-// A nomination that the scheduler has cleared, as it does whenever an attempt
-// fails for another reason, is written again.
+// The scheduler clears a nomination whenever an attempt fails for another reason.
+// Nodes then writes the nomination again.
 func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room) []plan.Action {
 	o := opener{View: v, Journal: j, memory: m, demand: d, room: r}
 	o.stillKept()
@@ -68,15 +69,15 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 	return o.actions
 }
 
-// coming says whether declared pods are to go to nodes that are not open yet, or
-// wait for room.
+// coming says whether declared pods have places on nodes that are not open yet, or
+// any pods wait for room.
 func (o *opener) coming() bool {
 	return slices.ContainsFunc(o.room.Coming, func(h *room.Host) bool { return h.Stage != room.StageNode && h.Declared > 0 }) ||
 		slices.ContainsFunc(o.demand.Classes, func(c *demand.Class) bool { return c.Waiting > 0 })
 }
 
-// releaseKept opens the node if none of its pods is missing. While declared pods
-// are coming that has to be as much as fills it: others may yet join.
+// releaseKept opens the node if all its pods exist. While declared pods are coming,
+// real pods must also fill the node, because others may still join them.
 func (o *opener) releaseKept(h *room.Host, coming bool) {
 	o.memory.ReadySince, _ = memory.Remember(o.memory.ReadySince, h.Node.Name, o.Now)
 	oldest := o.Now
@@ -86,7 +87,7 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 	switch patience := timing.Patience(o.View, o.memory, h.Node.Name, oldest); {
 	case h.Declared == 0 && (!coming || h.Filled(h.Real)):
 	case len(h.Pods) == 0 && h.Displaced == 0:
-		return // nobody waits for it yet; it opens when they come or are given up
+		return // no real pod waits for the node; it opens when its pods come or are given up
 	case o.Now.Before(patience):
 		o.WaitUntil(patience, plan.PlannedPods)
 		return

@@ -14,36 +14,39 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Without the right to nominate it is the scheduler that chooses the node of each
-// pod, by its own scoring. Four rules keep what that costs small.
+// If the daemon may not nominate pods, the scheduler chooses the node of each pod
+// by its own scoring. Four rules limit the cost of that.
 //
-// Nodes open together, the more the longer they wait for each other. Opened one by
-// one, each is the emptiest when it opens and gets whatever comes next; of many
-// the scoring gives each pod the one whose free CPU and memory suit it best. And
-// each opening lets the scheduler try all that is pending again, which brings the
-// pods out of the order in which their nodes were ordered.
+// First, nodes open together. If nodes open one by one, each is the emptiest node
+// when it opens, and gets whatever pod comes next. Among many open nodes, scoring
+// gives each pod the node whose free CPU and memory suit it best. Also, each
+// opening makes the scheduler try all pending pods again, and pods then leave the
+// order in which their nodes were ordered. The more nodes are on their way, the
+// longer the first ones wait for the others.
 //
-// Nodes that large pods need open with preferences (PreferNoSchedule) that send
-// other pods elsewhere for as long as there is room elsewhere. While there is not,
-// as more is pending than what is up can hold, those for the largest pods stay
-// closed for up to twice as long: the others would fill them. The preferences go
-// when nothing is pending, or after PreferencesFor.
+// Second, nodes that large pods need open with PreferNoSchedule taints (see
+// room.Reserves). The taints send other pods elsewhere for as long as there is room
+// elsewhere. If the pending pods need more room than the nodes that are up have,
+// nodes for the largest pods stay closed for up to twice as long, because other
+// pods would fill them. The taints go when no pod is pending, or after
+// memory.PreferencesFor.
 //
-// Nodes are of types that suit what is pending as a whole; see unsuited.
+// Third, the instance types of nodes suit the pending pods as a whole: see
+// findUnsuited in package launch.
 //
-// Pods that the scheduler left over are not launched for while nodes that are
-// still to open, or that it is still filling, have the room in sum; see leaveOpen.
+// Fourth, no node is launched for pods without room while nodes that are still to
+// open, or that the scheduler is still filling, have the room in total: see Await.
 const (
-	// waveOf is how many nodes wait ReleaseWait for each other. Twice as many wait
-	// twice as long, at most keptAtMost times.
+	// waveOf is the number of nodes that wait Policy.ReleaseWait for each other.
+	// Twice as many wait twice as long, and so on, up to timing.KeptAtMost times.
 	waveOf = 8
-	// largePod and largestPod are the parts, in ninths, of the largest node on its way
-	// that a pod takes which is among the large, and the largest.
+	// largePod and largestPod say when a pod is large or very large: it takes so
+	// many ninths of the largest node on its way.
 	largePod, largestPod = 2, 4
 )
 
-// reserve returns the preferences with which the node opens, and remembers when
-// it does.
+// reserve returns the PreferNoSchedule taints with which the node opens, and
+// remembers when it opens.
 func (o *opener) reserve(h *room.Host) []cluster.Taint {
 	if !o.Policy.CannotNominate {
 		return nil
@@ -55,7 +58,7 @@ func (o *opener) reserve(h *room.Host) []cluster.Taint {
 	return room.Reserves(o.hardness[h])
 }
 
-// lift takes the preferences off nodes that need them no longer.
+// lift takes the PreferNoSchedule taints off nodes that no longer need them.
 func (o *opener) lift() {
 	for _, c := range o.Claims {
 		node, up := o.Snapshot.Node(c.Node)
@@ -72,7 +75,7 @@ func (o *opener) lift() {
 	}
 }
 
-// opening says which of the nodes that are kept open now.
+// opening returns which kept nodes open now.
 func (o *opener) opening() func(*room.Host) bool {
 	o.rateHosts()
 	all := func(*room.Host) bool { return true }
@@ -102,7 +105,7 @@ func (o *opener) opening() func(*room.Host) bool {
 	}
 	return func(h *room.Host) bool {
 		end := first.Add(wave)
-		if last(h) { // with the first others after its own wait, if there are any
+		if last(h) { // it opens with the first of the other nodes, but not before its own wave ends
 			end = since(h).Add(2 * wave)
 			if alone := since(h).Add(wave); !first.IsZero() {
 				end = pick.Earliest(end, pick.Latest(alone, first.Add(wave)))
@@ -116,8 +119,8 @@ func (o *opener) opening() func(*room.Host) bool {
 	}
 }
 
-// enough says whether the nodes that are up, kept or being filled, have room in
-// sum for all that is pending and has a place.
+// enough says whether the nodes that are kept or being filled have room, in total,
+// for all demand that has a place.
 func (o *opener) enough(kept []*room.Host) bool {
 	var wanted, there quantity.Resources
 	for _, c := range o.demand.Classes {
@@ -129,8 +132,8 @@ func (o *opener) enough(kept []*room.Host) bool {
 	return wanted.MilliCPU <= there.MilliCPU && wanted.MemoryBytes <= there.MemoryBytes
 }
 
-// rateHosts says of each node that is not open yet how hard to place the pods are
-// that are planned for it, beside those of the others.
+// rateHosts sets the hardness of each node that is not open yet: how hard its pods
+// are to place, from 0 to 2, compared with the pods of the other nodes.
 func (o *opener) rateHosts() {
 	o.hardness = map[*room.Host]int{}
 	var widest quantity.Resources

@@ -1,11 +1,10 @@
-// Package record writes what Steps decided as lines that can be read, so that a
-// change of the engine shows which plans it changes, and how.
+// Package record writes what Steps decided as readable lines, so that a change of
+// the engine shows which plans it changes, and how.
 //
-// It owns the format: one line for each Step with what is bought, what is done,
-// who has no place, cost and bound, and at the end the hash of all that the plan
-// says. Two plans have the same line exactly if they are the same to the last
-// bit. Tests keep files of such lines; costs are dollars
-// an hour.
+// It owns the format. One line for each Step says what is bought, what is done,
+// which pods have no place, the cost and the bound. The line ends with the hash of
+// everything that the plan says: two plans have the same line exactly if they are
+// equal to the last bit. Tests keep files of such lines. Costs are dollars an hour.
 package record
 
 import (
@@ -21,7 +20,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Line is what one Step decided. The name says which input it was, seed included.
+// Line returns the line of one Step. The name says which input it was, seed
+// included.
 func Line(name string, out engine.Output) (string, error) {
 	sum, err := Hash(out.Plan)
 	if err != nil {
@@ -67,7 +67,7 @@ func count(actions []plan.Action, is func(plan.Action) bool) (n int) {
 	return n
 }
 
-// bought lists the launches by pool and best type.
+// bought returns the launches by pool and best type.
 func bought(p plan.Plan) []string {
 	kinds := map[string]int{}
 	for _, a := range p.Actions {
@@ -86,13 +86,13 @@ func bought(p plan.Plan) []string {
 	return parts
 }
 
-// Hash is that of all that a plan says.
+// Hash returns the hash of everything that a plan says.
 func Hash(p plan.Plan) ([sha256.Size]byte, error) {
 	all, err := Canonical(p)
 	return sha256.Sum256(all), err
 }
 
-// Canonical writes all of a plan.
+// Canonical returns everything that a plan says, as text.
 func Canonical(p plan.Plan) ([]byte, error) {
 	var all []byte
 	write := func(x any) error {
@@ -120,11 +120,11 @@ func Canonical(p plan.Plan) ([]byte, error) {
 	return all, nil
 }
 
-// most is how many differences are shown.
+// most is how many differences Compare shows.
 const most = 10
 
-// Compare holds the lines against the text of a file of such lines. It says which
-// differ and how; "" where none does.
+// Compare compares the lines with the text of a file of such lines. It returns
+// which lines differ and how; the empty text if none differs.
 func Compare(known string, lines []string) string {
 	before := strings.Split(strings.TrimSuffix(known, "\n"), "\n")
 	at := func(list []string, i int) string {

@@ -13,25 +13,27 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// attach is what is known of one driver's slots to attach volumes, beside what
+// attach is what is known of one CSI driver's slots to attach volumes, beyond what
 // the instance types say.
 type attach struct {
-	name  string           // as a resource
-	most  int64            // that the driver has named of any node; 0 where it has of none
-	named map[string]int64 // likewise, of nodes of the instance type
-	// own says that the driver has named fewer of every node than its type says: it
-	// goes by a number of its own.
+	name  string           // the name of the resource
+	most  int64            // the most that the driver reported on any node; 0 if it reported none
+	named map[string]int64 // by instance type: the most that the driver reported on a node of the type
+	// own says that the driver uses a number of its own: on every node it reported
+	// fewer slots than the instance type says.
 	own   bool
-	bound bool // some new node has only so many
+	bound bool // new nodes have a known number of slots, at least some of them
 }
 
-// numbered says whether the number of slots is one, and not just unknown.
+// numbered says whether n is a known number of slots, and not the mark for an
+// unknown one.
 func numbered(n int64) bool { return n > 0 && n < cluster.UnlimitedSlots }
 
-// AttachSlots are the slots to attach volumes that the demand asks for.
+// AttachSlots are the kinds of slots to attach volumes that the demand asks for.
 type AttachSlots []*attach
 
-// gatherSlots finds the slots that the demand asks for, and how many there are.
+// gatherSlots returns the kinds of slots that the demand asks for, and how many
+// there are.
 func gatherSlots(v view.View, j *journal.Journal, classes []*demand.Class) AttachSlots {
 	var all AttachSlots
 	for _, c := range classes {
@@ -60,7 +62,7 @@ func gatherSlots(v view.View, j *journal.Journal, classes []*demand.Class) Attac
 	return all
 }
 
-// compare compares what the driver has named with what the types say.
+// compare compares what the driver reported with what the instance types say.
 func (a *attach) compare(classes []cluster.Class) {
 	fewer, asMany := false, false
 	for _, c := range classes {
@@ -76,9 +78,9 @@ func (a *attach) compare(classes []cluster.Class) {
 	a.bound = a.bound || a.most > 0
 }
 
-// on is how many slots a new node of the type has, nil being one that is not
-// known: as many as the driver has named of such a node, else what the type says,
-// else the most that the driver has named of any.
+// on returns how many slots a new node of the type has; t is nil if the type is not
+// known. The number is the first that is known: what the driver reported on such a
+// node, what the type says, the most that the driver reported on any node.
 func (a *attach) on(t *catalog.InstanceType) int64 {
 	said := int64(0)
 	if t != nil {
@@ -98,7 +100,7 @@ func (a *attach) on(t *catalog.InstanceType) int64 {
 	return cluster.UnlimitedSlots
 }
 
-// Bound lists the slots of which new nodes have only so many.
+// Bound returns the names of the slots of which new nodes have a known number.
 func (all AttachSlots) Bound() (names []string) {
 	for _, a := range all {
 		if a.bound {
@@ -108,8 +110,8 @@ func (all AttachSlots) Bound() (names []string) {
 	return names
 }
 
-// OnNew is r, the room of a new node of the type, with the slots that such a node
-// has.
+// OnNew returns r, the room of a new node of the type, with the slots of such a
+// node.
 func (all AttachSlots) OnNew(r quantity.Resources, t *catalog.InstanceType) quantity.Resources {
 	for _, a := range all {
 		r = r.Extend(a.name, a.on(t))
@@ -117,9 +119,9 @@ func (all AttachSlots) OnNew(r quantity.Resources, t *catalog.InstanceType) quan
 	return r
 }
 
-// onNode is r, the capacity that a node has reported, where its driver has not
-// named its slots yet with those that are expected. The type is that of the node's
-// NodeClaim. A node that is not of a NodeClaim has as many as there can be.
+// onNode returns r, the reported capacity of a node, with the slots that its
+// drivers have not reported yet. These are the slots of the instance type of
+// NodeClaim c. A node without a NodeClaim gets unlimited slots.
 func (all AttachSlots) onNode(r quantity.Resources, v view.View, c cluster.Claim) quantity.Resources {
 	for _, a := range all {
 		switch {

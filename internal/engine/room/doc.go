@@ -1,9 +1,12 @@
 // Package room owns the room that exists or is on its way: nodes, and NodeClaims
-// that become nodes. A Host says what a pod may rely on there: labels, taints, and
-// what is free beside what runs, what DaemonSets will take and what the scheduler
-// has promised to others.
+// that become nodes. A running node takes pods now. A kept node is up, but the
+// daemon's own taint keeps pods away until the node opens. A Host says what a pod
+// may rely on there: labels, taints and free resources. Free resources leave out
+// running pods, DaemonSet pods still to come, and what pods for which the scheduler
+// preempts others will take.
 //
-// Invariants: each node is looked at once in a try; a node that is cordoned, goes,
-// or is not ready takes no pods; a Host whose type is not decided promises only what
-// every type it may become has. Units are those of package quantity.
+// Invariants: each node is looked at once in a try. A node takes no pods if it is
+// cordoned, is leaving, was up and is not Ready, or did not become ready in time. A
+// Host whose instance type is not decided promises only what every type that it may
+// become has. Units are those of package quantity.
 package room

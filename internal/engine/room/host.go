@@ -16,7 +16,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Stages of a host, nearest to running pods first.
+// The stages of a host, in the order in which hosts will run pods.
 const (
 	StageNode    = iota // a node that takes pods now
 	StageKept           // a node that is up and kept for its pods
@@ -30,20 +30,20 @@ type Host struct {
 	Node     cluster.Node       // zero while there is none
 	State    *cluster.NodeState // nil while there is no node
 	Claim    cluster.Claim      // zero for nodes that are not ours
-	Labels   []label.Lookup     // a pod must accept all of them: one, or one for each type it may become
+	Labels   []label.Lookup     // a pod must accept all: one entry, or one for each type that the host may become
 	taints   []cluster.Taint
 	Free     quantity.Resources
-	Most     quantity.Resources // free before this plan; where the type is open, at the most
-	ports    []cluster.HostPort // taken
-	possible *topology.Possible // of the labels, where they are several
-	Real     quantity.Resources // taken by pods of this plan that exist
+	Most     quantity.Resources // free before this plan; the largest value if the type is not decided
+	ports    []cluster.HostPort // host ports that are taken
+	possible *topology.Possible // set if Labels has several entries
+	Real     quantity.Resources // taken by real pods of this plan
 
-	Pods      []demand.PodRef // assigned: pending pods, in order of assignment
+	Pods      []demand.PodRef // pending pods of this plan, in order of assignment
 	Displaced int64
 	Declared  int64
 }
 
-// Name is that of the node or, while there is none, of its NodeClaim.
+// Name returns the name of the node or, if there is none yet, of its NodeClaim.
 func (h *Host) Name() string {
 	if h.Node.Name != "" {
 		return h.Node.Name
@@ -51,10 +51,10 @@ func (h *Host) Name() string {
 	return h.Claim.Name
 }
 
-// Demand counts what this plan puts on the host.
+// Demand returns the number of pods that this plan puts on the host.
 func (h *Host) Demand() int64 { return int64(len(h.Pods)) + h.Displaced + h.Declared }
 
-// place is the host as topology rules see it.
+// place returns the host as topology rules see it.
 func (h *Host) place() topology.Place {
 	if len(h.Labels) > 1 && h.possible == nil {
 		h.possible = topology.NewPossible(slices.Values(h.Labels))
@@ -62,8 +62,8 @@ func (h *Host) place() topology.Place {
 	return topology.Place{Name: h.Name(), Taints: h.taints, Labels: h.Labels[0], Possible: h.possible}
 }
 
-// Accepts says whether the class at this level may run there, its size and
-// other pods aside.
+// Accepts says whether pods of the level may run on the host, whatever it becomes.
+// It looks at labels, taints and volumes, and not at size, ports or other pods.
 func (h *Host) Accepts(l *demand.Level) bool {
 	if len(l.Shape.Unsupported) > 0 || len(h.Labels) == 0 || l.Avoid && cluster.Avoided(h.taints, l.Shape.Tolerations) {
 		return false
@@ -71,15 +71,16 @@ func (h *Host) Accepts(l *demand.Level) bool {
 	return !slices.ContainsFunc(h.Labels, func(x label.Lookup) bool { return !fit.Node(l.Shape, x, h.taints) })
 }
 
-// Could says whether the level's pods could run there whatever it becomes.
+// Could says whether pods of the level could run on the host for at least one type
+// that it may become.
 func (h *Host) Could(l *demand.Level) bool {
 	return slices.ContainsFunc(h.Labels, func(x label.Lookup) bool { return fit.Node(l.Shape, x, h.taints) })
 }
 
-// Planned says whether the host is no node yet.
+// Planned says whether the host has no node yet.
 func (h *Host) Planned() bool { return h.Node.Name == "" }
 
-// RoomFor returns how many of up to n more pods of the class the host can take.
+// RoomFor returns how many more pods of the class, up to n, the host can take.
 func (h *Host) RoomFor(c *demand.Class, level int, n int64) int64 {
 	l := &c.Levels[level]
 	n = l.Shape.Requests.CountIn(h.Free, n)
@@ -98,7 +99,7 @@ func (h *Host) RoomFor(c *demand.Class, level int, n int64) int64 {
 	return max(0, n)
 }
 
-// Put counts n pods of the class on the host.
+// Put counts n pods of the class on the host, without drawing them from the class.
 func (h *Host) Put(j *journal.Journal, c *demand.Class, level int, n int64) {
 	l := &c.Levels[level]
 	h.Free = h.Free.Sub(l.Shape.Requests.Times(n))
@@ -107,8 +108,8 @@ func (h *Host) Put(j *journal.Journal, c *demand.Class, level int, n int64) {
 	j.Trace.Placed += n
 }
 
-// Take moves up to n of the class onto the host, pods that exist first, and
-// returns how many it took.
+// Take moves up to n pods of the class onto the host, real pods first. It returns
+// how many it moved.
 func (h *Host) Take(j *journal.Journal, c *demand.Class, level int, n int64) int64 {
 	n = h.RoomFor(c, level, n)
 	if n <= 0 {
@@ -124,8 +125,9 @@ func (h *Host) Take(j *journal.Journal, c *demand.Class, level int, n int64) int
 	return n
 }
 
-// Report says that the pods have a place on the host, and what they gave up in
-// this plan. What was given up for a promise was said when it was made.
+// Report records that the pods have a place on the host, and which preferences they
+// gave up in this plan. Preferences given up for an earlier promise were recorded
+// with that promise.
 func (h *Host) Report(j *journal.Journal, c *demand.Class, pods []string) {
 	if len(pods) == 0 {
 		return
@@ -144,12 +146,12 @@ func Sooner(a, b *Host) int {
 	return cmp.Or(cmp.Compare(a.Stage, b.Stage), a.Claim.Created.Compare(b.Claim.Created), strings.Compare(a.Name(), b.Name()))
 }
 
-// wellFilled is the part of a kept node, in thousandths, that pods which exist
-// must fill before the node opens for them at once.
+// wellFilled is the part of a kept node, in thousandths, that real pods must fill
+// before the node opens for them at once.
 const wellFilled = 970
 
-// Filled says whether the content fills the node, or is as much as the node was
-// launched for.
+// Filled says whether the content fills the node: almost all of it, or almost as
+// much as the node was launched for.
 func (h *Host) Filled(content quantity.Resources) bool {
 	planned := h.Claim.Requests.Sub(h.Claim.Allocatable.Sub(h.Most))
 	return price.Bulk(content) >= min(price.Bulk(h.Most), price.Bulk(planned))/1000*wellFilled

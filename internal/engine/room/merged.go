@@ -7,7 +7,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
-// Merged adds up the slots of one kind, and sorts them.
+// Merged returns the slots sorted by kind, with one entry for each kind. It reuses
+// the given slice.
 func Merged(slots []cluster.Slot) []cluster.Slot {
 	slices.SortFunc(slots, func(a, b cluster.Slot) int { return strings.Compare(a.Kind, b.Kind) })
 	out := slots[:0]

@@ -7,7 +7,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
-// Reserves are the preferences of a node, by how hard to place its pods are.
+// Reserves returns the PreferNoSchedule taints with which a node opens. The
+// hardness, from 0 to 2, says how hard the pods of the node are to place.
 func Reserves(hardness int) []cluster.Taint {
 	return []cluster.Taint{
 		{Key: "karpenterd.sh/large-pods-first", Effect: cluster.PreferNoSchedule},
@@ -15,12 +16,12 @@ func Reserves(hardness int) []cluster.Taint {
 	}[:hardness]
 }
 
-// Reserving says whether the taint is such a preference.
+// Reserving says whether the taint is one of those that Reserves returns.
 func Reserving(t cluster.Taint) bool {
 	return t.Effect == cluster.PreferNoSchedule && slices.Contains(Reserves(2), t)
 }
 
-// lasting are the taints without the preferences that will go.
+// lasting returns the taints without those of Reserves, which will be taken off.
 func lasting(taints []cluster.Taint) []cluster.Taint {
 	if !slices.ContainsFunc(taints, Reserving) {
 		return taints

@@ -16,26 +16,26 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Room is what exists or is on its way for the demand of one try of a Step.
+// Room is the room that exists or is on its way, for the demand of one try of a
+// Step.
 type Room struct {
 	view.View
 	*journal.Journal
 	demand *demand.Demand
 
 	Slots  AttachSlots
-	Coming []*Host          // what is on its way, soonest first; see Sooner
-	Nodes  map[string]*Host // that were looked at, by name; nil for one that takes no pods
+	Coming []*Host          // hosts that do not take pods yet, in the order of Sooner
+	Nodes  map[string]*Host // nodes looked at so far, by name; nil for a node that takes no pods
 }
 
-// New returns the room of the demand as nobody has looked at it yet.
+// New returns a Room in which no node has been looked at.
 func New(v view.View, d *demand.Demand, j *journal.Journal) *Room {
 	return &Room{View: v, Journal: j, demand: d, Slots: gatherSlots(v, j, d.Classes), Nodes: map[string]*Host{}}
 }
 
-// Gather collects the room that is on its way: NodeClaims without a node,
-// and nodes that start or are kept. Nodes that run are looked at when a class
-// asks for room (see candidates). One that is cordoned, goes, or was up and is
-// not Ready is never among them.
+// Gather returns the Room with everything that is on its way: NodeClaims without a
+// node, and nodes that are starting or kept. Running nodes are looked at only when
+// a class asks for room: see Room.Node.
 func Gather(v view.View, d *demand.Demand, j *journal.Journal) *Room {
 	r := New(v, d, j)
 	for _, c := range r.Claims {
@@ -52,8 +52,8 @@ func Gather(v view.View, d *demand.Demand, j *journal.Journal) *Room {
 	return r
 }
 
-// Node returns the host of a node, nil where it takes no pods. Hosts are made
-// once in a Step.
+// Node returns the host of a node; nil if the node takes no pods. Each host is made
+// once in a try.
 func (r *Room) Node(state *cluster.NodeState) *Host {
 	if h, known := r.Nodes[state.Node.Name]; known {
 		return h
@@ -71,8 +71,8 @@ func (r *Room) Node(state *cluster.NodeState) *Host {
 	return h
 }
 
-// HostOf returns a host of the node, whose NodeClaim is given, nil where it takes no
-// pods.
+// HostOf returns a new host for the node and its NodeClaim c; nil if the node takes
+// no pods.
 func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 	n := state.Node
 	if n.Cordoned || n.Leaving(&c) {
@@ -89,8 +89,8 @@ func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 	case r.Stuck(n, c):
 		return nil
 	default:
-		// Still starting: what the NodeClaim promises holds, not yet what the
-		// kubelet has reported.
+		// The node is starting. Its NodeClaim says which taints and labels it
+		// will have; the node itself may not have them yet.
 		h.Stage, h.taints = stageComing, c.Taints
 		h.Labels[0] = c.Labels.Merge(n.Labels)
 	}
@@ -98,7 +98,7 @@ func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 	if h.Stage == stageComing {
 		capacity = promised(capacity, c.Allocatable)
 	}
-	// DaemonSet pods that are still to come keep their share.
+	// Keep room for DaemonSet pods that are still to come.
 	daemons, left := r.Snapshot.Supply().DaemonSets, r.Slots.onNode(capacity, r.View, c).Sub(state.Used)
 	missing := func(daemons []cluster.DaemonSet) quantity.Resources {
 		return fit.Overhead(daemons, h.Labels[0], h.taints).Sub(state.Daemons).Max(quantity.Resources{})
@@ -115,8 +115,9 @@ func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 	return h
 }
 
-// promised is the capacity of a node that starts: what its kubelet has reported,
-// and of devices, whose plugins report later, what the NodeClaim promises.
+// promised returns the capacity of a starting node. That is the NodeClaim's
+// capacity until the kubelet has reported. Device plugins report later than the
+// kubelet: until then a device counts as the NodeClaim promises.
 func promised(reported, claim quantity.Resources) quantity.Resources {
 	if reported.MilliCPU == 0 {
 		return claim
@@ -170,8 +171,8 @@ func (r *Room) claimHost(c cluster.Claim) *Host {
 	return h
 }
 
-// decided lists the requirements of the NodeClaim that its labels, instance types
-// and offerings decide. What it may become meets them.
+// decided returns those requirements of the NodeClaim that its labels, instance
+// types and offerings decide. Whatever the NodeClaim becomes must meet them.
 func decided(c cluster.Claim, class cluster.Class) label.Requirements {
 	return pick.Those(c.Requirements, func(r label.Requirement) bool {
 		_, own := c.Labels.Get(r.Key())
@@ -180,8 +181,8 @@ func decided(c cluster.Claim, class cluster.Class) label.Requirements {
 	})
 }
 
-// Touched lists the hosts on their way and the nodes looked at that are wanted,
-// sorted by readiness, then name.
+// Touched returns all hosts that are on their way, and the running nodes looked at
+// so far that are wanted. They are sorted by stage, then name.
 func (r *Room) Touched(want func(*Host) bool) []*Host {
 	list := slices.Clone(r.Coming)
 	for _, h := range r.Nodes {

@@ -1,7 +1,7 @@
-// Package timing owns when to act and when to wait: which bins are launched now and
-// which wait for more pods, and how long a node that is up is kept for pods that are
-// only declared.
+// Package timing decides when to act and when to wait: which bins are launched now,
+// which wait for more pods, and how long a node that is up is kept for declared
+// pods.
 //
-// Invariants: pure functions of what is known and of the time that is given; a lone
-// pod never waits.
+// Invariants: all functions are pure; the caller gives the time. A lone pod never
+// waits.
 package timing

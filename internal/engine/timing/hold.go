@@ -8,31 +8,30 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// When to launch. A bin that is full for its price cannot become
-// better, so it goes at once. The rest, the tail, may be filled better for as long
-// as demand grows: it waits, though never longer than tailWait since the oldest
-// of its content came. Demand grows when it grew at least twice within
-// growthGap; a lone pod, or one Deployment declared as a whole, is one growth and
-// so waits for nothing.
+// A bin that is full for its price cannot become better, and is launched at once.
+// Any other bin may be filled better while demand grows. It waits, but never longer
+// than TailWait after the oldest part of its content came. Demand grows if it grew
+// at least twice within the growthGap of package memory. A lone pod, or one
+// Deployment declared as a whole, grows the demand once, and so does not wait.
 const (
-	fullEnough = 950 // thousandths: the worth of the content of the price
+	fullEnough = 950 // thousandths of the price that the worth of the content reaches
 	TailWait   = 950 * time.Millisecond
 )
 
 // Prospect is a bin that could be launched.
 type Prospect struct {
 	Price  quantity.Money // of the launch
-	Worth  quantity.Money // of its content, by the weights of room, where the best offer is worth its price
-	Since  time.Time      // when the oldest of its content came: a pod's creation, or the first sight of a declared one
-	Urgent bool           // it must not wait, whatever it holds; see prospect
-	Bin    int            // its index as it was packed
+	Worth  quantity.Money // of the content, at the price of the room on the row with the most room for its price
+	Since  time.Time      // when the oldest part of the content came: a pod's creation, or the first sight of a declared pod
+	Urgent bool           // the bin must not wait, whatever it holds
+	Bin    int            // index of the bin in the packer's answer
 }
 
 // Full says whether the bin is so full for its price that it cannot become better.
 func (p Prospect) Full() bool { return p.Worth >= p.Price/1000*fullEnough }
 
-// Hold says which bins to launch now, and when to look at the others again; zero
-// where there are none.
+// Hold returns which bins to launch now, and when to look at the others again; the
+// zero time if there are no others.
 func Hold(bins []Prospect, g memory.Growth, now time.Time) (launch []bool, look time.Time) {
 	launch = make([]bool, len(bins))
 	for i, b := range bins {

@@ -8,13 +8,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
-// KeptAtMost is how long a node is kept for declared pods while controllers make
-// progress, in units of the wait where they make none.
+// KeptAtMost is how long a node is kept for declared pods at most while controllers
+// make progress, in multiples of Policy.ReleaseWait.
 const KeptAtMost = 10
 
-// Patience is until when a node that is up is kept for declared pods, if the
-// oldest of those that it has came then: as long as controllers make progress,
-// but not without end.
+// Patience returns until when a node that is up is kept for declared pods. The wait
+// is Policy.ReleaseWait after the last progress of any controller, or after the
+// node was ready and its oldest pod had come, whichever is later. It is limited by
+// KeptAtMost.
 func Patience(v view.View, m *memory.Memory, node string, oldest time.Time) time.Time {
 	from, known := memory.FirstSeen(m.ReadySince, node)
 	if !known {

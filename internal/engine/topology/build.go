@@ -7,8 +7,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// Build makes the table of the classes' rules, and of the anti-affinity of pods
-// that run, with what runs counted.
+// Build returns the table of the rules of the classes and of the anti-affinity of
+// running pods. All running pods are counted.
 func Build(s cluster.Snapshot, classes []Class) *Table {
 	t := &Table{snapshot: s, classes: make([]class, len(classes)), topologies: map[string]*topology{}}
 	repelling := slices.Collect(s.AntiAffine())
@@ -50,17 +50,18 @@ func binds(s *cluster.Shape) bool {
 
 func required(p cluster.PodTerm) bool { return p.Weight == 0 }
 
-// builder has what only Build needs. Its maps are by content.
+// builder holds what only Build needs. The keys of its maps are made from the
+// content of the values.
 type builder struct {
 	*Table
-	labelSets     []*labelSet // as they were first seen
+	labelSets     []*labelSet // in the order in which they were found
 	labelSetByKey map[string]*labelSet
 	byLabel       map[label.Label][]*labelSet
 	electors      map[string]*electorate
 	censuses      map[string]*census
 	cohorts       map[string]*cohort
 	terms         map[string]*term
-	order         []*term // as they were first seen
+	order         []*term // in the order in which they were found
 	limits        map[hostSpread]int32
 	scratch       []byte
 }
@@ -86,7 +87,8 @@ func (b *builder) together(c *class) {
 	c.affinity = &affinityRule{cohort: h, self: h.admits(c.labelSet)}
 }
 
-// gather counts the pods that run, and finds the classes, that the cohort admits.
+// gather counts the running pods that the cohort admits, and finds the classes that
+// it admits.
 func (b *builder) gather(h *cohort) {
 	for _, x := range h.terms {
 		h.tallies = append(h.tallies, &tally{b.topology(x.Key), map[int32]int64{}})
@@ -128,8 +130,8 @@ func (b *builder) antiAffinity(i int) {
 	}
 }
 
-// term returns the one term that is equal to p, and binds the sets that its
-// owners keep away.
+// term returns the one term that is equal to p. A new term gets rules for the sets
+// that its owners keep away.
 func (b *builder) term(p *cluster.PodTerm) *term {
 	b.scratch = appendTerm(b.scratch[:0], p)
 	if x, ok := b.terms[string(b.scratch)]; ok {
@@ -146,7 +148,7 @@ func (b *builder) term(p *cluster.PodTerm) *term {
 	return x
 }
 
-// want keeps count of the pods that the term selects.
+// want starts to count the pods that the term selects.
 func (b *builder) want(x *term) {
 	if x.wanted != nil {
 		return
@@ -161,7 +163,7 @@ func (b *builder) want(x *term) {
 	}
 }
 
-// repel counts the pods that run and keep others away.
+// repel counts the running pods that keep others away.
 func (b *builder) repel(groups []*cluster.Group) {
 	for _, g := range groups {
 		for k := range g.Shape.PodAntiAffinity {

@@ -29,7 +29,7 @@ func (b *builder) spreads(c *class) {
 
 func blank(s cluster.PodSelector) bool { return !s.Nothing && len(s.Match) == 0 }
 
-// census returns the one that the class's spread shares with its like.
+// census returns the census that the spread of the class shares with other spreads.
 func (b *builder) census(c *class, x *cluster.Spread, y *topology, keys []*topology) *census {
 	voters, id := b.electorate(&c.Shape, x, keys)
 	id = label.AppendText(label.AppendText(id, c.Namespace), y.key)
@@ -49,7 +49,7 @@ func (b *builder) census(c *class, x *cluster.Spread, y *topology, keys []*topol
 		if k.namespace != c.Namespace {
 			continue
 		}
-		// Pods that are being deleted do not count for a spread.
+		// The scheduler does not count pods that are being deleted for a spread.
 		for _, r := range b.runningOf(k) {
 			n.add(&spot{node: r.node}, r.all-r.leaving)
 		}
@@ -59,8 +59,8 @@ func (b *builder) census(c *class, x *cluster.Spread, y *topology, keys []*topol
 	return n
 }
 
-// electorate returns the nodes whose pods count for the spread, one and the same
-// for all shapes that let the same nodes in, and a key of it.
+// electorate returns the nodes whose pods count for the spread, and a key of these
+// nodes. Shapes that let the same nodes in share the electorate.
 func (b *builder) electorate(shape *cluster.Shape, x *cluster.Spread, keys []*topology) (*electorate, []byte) {
 	e := electorate{keys: keys, base: map[*topology]*base{}}
 	var room [256]byte
@@ -96,8 +96,8 @@ func sortedKeys(keys []*topology) []string {
 	return slices.Compact(out)
 }
 
-// appendPlaces appends what decides which domains new nodes could open for the
-// shape.
+// appendPlaces appends a key of what decides which domains new nodes can open for
+// the shape.
 func appendPlaces(b []byte, s *cluster.Shape) []byte {
 	b = appendTolerations(appendAffinity(b, s), s)
 	for _, v := range s.Volumes {

@@ -1,22 +1,23 @@
-// Package topology answers what other pods have to say about where a pod may run:
+// Package topology answers where a pod may run, as far as other pods decide:
 // topology spread, pod affinity, pod anti-affinity, and the anti-affinity of
-// pods that run already.
+// running pods.
 //
-// A Table is built once of a snapshot and the classes of pods that need room,
-// and then kept up to date by Add while they are given places. It answers in
-// bulk: Room is how many pods of a class may follow each other onto one place.
+// A Table is built once from a snapshot and the classes of pods that need room. Add
+// then keeps it up to date while pods are given places. The Table answers for many
+// pods at once: Room returns how many pods of a class may go to one place, one
+// after the other.
+//
+// A node of the snapshot is judged by the snapshot, whatever the labels in Place
+// say. A place to come is judged by its Place. Its hostname is its Name. Its domain
+// takes part in the skew of a spread once the domain is offered, or once Add adds a
+// pod there that the spread counts. A place without a name is a host without other
+// pods, so rules over hostnames count no pod that was added there: Host returns
+// what one such place may hold. Several hosts may come at once, so the least count that
+// a spread over hostnames compares them with is 0.
 //
 // Invariants: the semantics are those of the kube-scheduler's filters
-// PodTopologySpread and InterPodAffinity, version 1.36, its peculiarities
-// included (each is named where it is followed); soft constraints and weighted
-// terms are ignored. A Table is not safe for concurrent use. Nothing depends on
-// the order of a map.
-//
-// Nodes of the snapshot are judged by what the snapshot says of them, whatever
-// the labels in Place. A place to come is judged by its Place; its host is its
-// Name, and it takes part in the skew of a spread once a pod that the spread
-// counts was added to it, or its domain was offered. One without a name is a host that nobody else is on, so that rules over
-// hostnames see none of what was added to it: Host says what one such place may
-// hold. Hosts to come do not come alone, so over hostnames the least count that
-// a spread compares them with is 0.
+// PodTopologySpread and InterPodAffinity, version 1.36. Their peculiarities are
+// included, and each is named where the code follows it. Soft constraints and
+// weighted terms are ignored. A Table is not safe for concurrent use. No result
+// depends on the order of a map.
 package topology

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// HostRule is a rule over hostnames as one class sees it: a place that holds a
-// pod of a class that the rule binds may hold at most Max pods of the classes
-// that it counts.
+// HostRule is a rule over hostnames as one class sees it. If a place holds a pod of
+// a class that the rule binds, the place may hold at most Max pods of the classes
+// that the rule counts.
 type HostRule struct {
 	ID             int // the same for every class
 	Max            int64
@@ -16,23 +16,23 @@ type HostRule struct {
 
 // Hosting is what the rules over hostnames ask of one place to come.
 type Hosting struct {
-	Rules []HostRule // by ID
-	// Together says that the class has required affinity over hostnames: it must
-	// share its place with a pod of one of the classes With. First says that the
-	// next pod of it may do without, since no such pod runs anywhere.
+	Rules []HostRule // sorted by ID
+	// Shares says that the class has required affinity over hostnames: a pod of it
+	// must share its place with a pod of one of the classes With. First says that
+	// the next pod need not, because no such pod runs anywhere.
 	Shares, First bool
 	With          []int
 }
 
-// hostSpread is the spreads over hostnames that set one limit.
+// hostSpread identifies the spreads over hostnames that set one limit.
 type hostSpread struct {
 	*census
 	maxSkew int64
 }
 
 // Host returns the rules over hostnames that bind or count the class, for places
-// that hold nothing yet. The limit of a spread is its skew: what other nodes come
-// at the same time is not known, and they are empty, too.
+// that hold no pods yet. The limit of a spread is its maxSkew, because other new
+// nodes come at the same time, and they are empty, too.
 func (t *Table) Host(class int) Hosting {
 	c := &t.classes[class]
 	var h Hosting
@@ -53,7 +53,7 @@ func (t *Table) Host(class int) Hosting {
 	return h
 }
 
-// limitSpread binds the class to the limit that the spread sets for hosts.
+// limitSpread binds the class to the limit that the spread sets for each host.
 func (b *builder) limitSpread(c *class, r *spreadRule) {
 	if !r.topology.hosts() || r.blank {
 		return
@@ -69,8 +69,9 @@ func (b *builder) limitSpread(c *class, r *spreadRule) {
 	}
 }
 
-// limitHosts makes the limits of anti-affinity over hostnames: no other pod that
-// the term selects, beside one of the class's own if it selects those.
+// limitHosts makes the limits of anti-affinity over hostnames. A host holds no pod
+// that the term selects, or only the one pod of the class if the term selects the
+// class itself.
 func (b *builder) limitHosts() {
 	for _, x := range b.order {
 		for self, binds := range x.binds {

@@ -2,14 +2,14 @@ package topology
 
 import "slices"
 
-// Bound says whether any rule has a say about where pods of the class may go.
+// Bound says whether any rule restricts where pods of the class may go.
 func (t *Table) Bound(class int) bool {
 	c := &t.classes[class]
 	return len(c.spreads) > 0 || c.affinity != nil || len(c.antiAffinity) > 0 || len(c.labelSet.inverse) > 0
 }
 
-// Keys returns the topology keys of the rules that bind the class, sorted: nodes
-// that agree on them are one place to it.
+// Keys returns the topology keys of the rules that bind the class, sorted. Nodes
+// with equal values of these keys are one place for the class.
 func (t *Table) Keys(class int) []string {
 	c := &t.classes[class]
 	var out []string
@@ -30,7 +30,8 @@ func (t *Table) Keys(class int) []string {
 	return slices.Compact(out)
 }
 
-// AffinityTargets lists the classes whose pods meet the required affinity of the class.
+// AffinityTargets returns the classes whose pods meet the required affinity of the
+// class; nil if the class has none.
 func (t *Table) AffinityTargets(class int) []int {
 	if r := t.classes[class].affinity; r != nil {
 		return r.targets
@@ -44,8 +45,8 @@ func (t *Table) AffinityMet(class int, p Place) bool {
 	return r == nil || r.allows(&spot)
 }
 
-// Sought lists, by class, whether another class may go only where pods of it
-// are.
+// Sought returns, for each class, whether another class may go only where pods of
+// this class are.
 func (t *Table) Sought() []bool {
 	out := make([]bool, len(t.classes))
 	for i := range t.classes {

@@ -7,24 +7,25 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// labelSet is all pods, running and to come, that are alike to every selector: one
-// namespace and the same labels.
+// labelSet is all pods, running and to come, that no selector tells from each
+// other: they have one namespace and the same labels.
 type labelSet struct {
 	namespace  string
-	of, labels label.Labels     // of the namespace, and of the pods
-	groups     []*cluster.Group // with pods that run
-	running    []running        // where; see runningOf
+	of, labels label.Labels     // labels of the namespace, and of the pods
+	groups     []*cluster.Group // with running pods
+	running    []running        // where they run, filled by runningOf
 	classes    []int32
 
-	// What they count for, and the anti-affinity of others against them.
+	// censuses, cohorts and tallies count the pods of the set. inverse is the
+	// anti-affinity of other pods against them.
 	censuses []*census
 	cohorts  []*cohort
 	tallies  []*tally
 	inverse  []antiAffinityRule
-	capped   []int32 // the rules over hostnames that count them, by id
+	capped   []int32 // ids of the rules over hostnames that count them
 }
 
-// labelSetOf returns the set of pods with these labels.
+// labelSetOf returns the set of pods with these labels, and creates it if needed.
 func (b *builder) labelSetOf(namespace string, labels label.Labels) *labelSet {
 	b.scratch = labels.AppendKey(label.AppendText(b.scratch[:0], namespace))
 	if k, ok := b.labelSetByKey[string(b.scratch)]; ok {
@@ -39,7 +40,7 @@ func (b *builder) labelSetOf(namespace string, labels label.Labels) *labelSet {
 	return k
 }
 
-// gatherLabelSets sorts what runs and what is to come.
+// gatherLabelSets sorts running pods and classes into label sets.
 func (b *builder) gatherLabelSets() {
 	for g := range b.snapshot.Groups() {
 		if g.Bound() > 0 {
@@ -54,8 +55,8 @@ func (b *builder) gatherLabelSets() {
 	}
 }
 
-// selected lists the sets that the selector selects, in any namespace. It looks
-// at those only that have one of the values of a label.
+// selected returns the sets, in any namespace, that the selector selects. It looks
+// only at sets that have one of the values of a label that the selector names.
 func (b *builder) selected(s *cluster.PodSelector) []*labelSet {
 	if s.Nothing {
 		return nil
@@ -83,7 +84,8 @@ func (b *builder) selected(s *cluster.PodSelector) []*labelSet {
 	return out
 }
 
-// selects is PodSelector.Selects for hot loops.
+// selects returns what PodSelector.Selects returns. It takes pointers, because it
+// runs in hot loops.
 func selects(s *cluster.PodSelector, l *label.Labels) bool {
 	if s.Nothing {
 		return false
@@ -92,14 +94,13 @@ func selects(s *cluster.PodSelector, l *label.Labels) bool {
 	return !unmet
 }
 
-// running is how many pods are on a node; leaving are those of them that are
-// being deleted.
+// running is the pods on one node. leaving counts those that are being deleted.
 type running struct {
 	node         int32
 	all, leaving int64
 }
 
-// runningOf lists where pods of the set run.
+// runningOf returns where pods of the set run.
 func (b *builder) runningOf(k *labelSet) []running {
 	if k.running == nil && len(k.groups) > 0 {
 		k.running = []running{}
@@ -124,7 +125,7 @@ func (b *builder) appendRunning(out []running, g *cluster.Group) []running {
 	return out
 }
 
-// classesOf lists the classes of the sets, in order.
+// classesOf returns the classes of the sets, sorted.
 func classesOf(sets []*labelSet) []int {
 	var out []int
 	for _, k := range sets {

@@ -7,15 +7,15 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// Possible is a place to come that may still become one of several. To spreads and
-// to affinity it has the topology keys on which all of them agree; anti-affinity
-// counts it in every domain that it may come to be in.
+// Possible is a place to come that may still become one of several nodes. For
+// spreads and affinity it has only the topology keys on which all these nodes
+// agree. Anti-affinity counts it in every domain that it may come to be in.
 type Possible struct {
 	labels iter.Seq[label.Lookup]
 	values map[string]choice
 }
 
-// choice is the different values of a key, and whether none lacks it.
+// choice is the different values of a key; always says that every node has the key.
 type choice struct {
 	values []string
 	always bool
@@ -26,12 +26,12 @@ func NewPossible(labels iter.Seq[label.Lookup]) *Possible {
 	return &Possible{labels: labels, values: map[string]choice{}}
 }
 
-// Agree tells a value that all have, where that is known.
+// Agree sets the value of a key on which all nodes are known to agree.
 func (e *Possible) Agree(key, value string) {
 	e.values[key] = choice{[]string{value}, true}
 }
 
-// choice is worked out once for each key.
+// choice returns the choice for the key. It is worked out once for each key.
 func (e *Possible) choice(key string) choice {
 	c, known := e.values[key]
 	if known {
@@ -49,7 +49,7 @@ func (e *Possible) choice(key string) choice {
 	return c
 }
 
-// agreed is the value that all have.
+// agreed returns the value on which all nodes agree.
 func (e *Possible) agreed(key string) (string, bool) {
 	if c := e.choice(key); c.always && len(c.values) == 1 {
 		return c.values[0], true
@@ -57,7 +57,8 @@ func (e *Possible) agreed(key string) (string, bool) {
 	return "", false
 }
 
-// domains are those that the place may come to be in; nil where that is known.
+// domainsOf returns the domains that the place may come to be in; nil if the domain
+// is known.
 func (y *topology) domainsOf(s *spot) []string {
 	if s.node >= 0 || s.Possible == nil || y.hosts() {
 		return nil

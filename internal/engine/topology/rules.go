@@ -6,20 +6,20 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
-// census counts, for topology spreads, the pods that one selector selects. All
-// spreads share it whose pods may run on the same nodes and have the same nodes
-// counted.
+// census counts, for topology spreads, the pods that one selector selects. Spreads
+// share a census if their pods may run on the same nodes and the same nodes count.
 type census struct {
 	topology *topology
 	voters   *electorate
 	base     *base
-	count    map[int32]int64 // of domains; those of base that are missing have 0
+	count    map[int32]int64 // by domain; a domain of base that is not in the map has 0
 	levels   levels
 	domains  int64
-	counted  []*labelSet // those whose pods it counts
+	counted  []*labelSet // the sets whose pods it counts
 }
 
-// known says whether the domain takes part in the skew, and its count.
+// known returns the count of the domain, and whether the domain takes part in the
+// skew.
 func (c *census) known(d int32) (int64, bool) {
 	if d < 0 {
 		return 0, false
@@ -28,7 +28,7 @@ func (c *census) known(d int32) (int64, bool) {
 	return n, ok || int(d) < len(c.base.has) && c.base.has[d]
 }
 
-// open makes the domain take part.
+// open makes the domain take part in the skew.
 func (c *census) open(d int32) {
 	if _, ok := c.known(d); ok || d < 0 {
 		return
@@ -57,7 +57,7 @@ type spreadRule struct {
 	*census
 	maxSkew, minDomains int64
 	self                bool // the selector selects the class itself
-	// blank says that the selector is empty: it selects all pods, and the scheduler
+	// blank says that the selector is empty: it selects all pods, but the scheduler
 	// counts none of them.
 	blank bool
 }
@@ -66,8 +66,8 @@ type spreadRule struct {
 type state struct {
 	missing bool  // the place lacks the topology key
 	count   int64 // in its domain
-	least   int64 // of the other domains
-	alone   bool  // there are no others
+	least   int64 // the least count of the other domains
+	alone   bool  // there are no other domains
 	counts  bool  // pods there count
 	part    bool  // its domain takes part in the skew, or will
 }
@@ -86,7 +86,7 @@ func (r *spreadRule) look(s *spot) state {
 	case known:
 		own = n
 	case st.counts:
-		domains++ // it will be one
+		domains++ // the domain of the place will take part
 	}
 	least, others := r.levels.least(own)
 	st.least, st.alone = least, !others
@@ -94,7 +94,7 @@ func (r *spreadRule) look(s *spot) state {
 	case domains < r.minDomains:
 		st.least, st.alone = 0, false
 	case s.node < 0 && r.topology.hosts():
-		// A host to come does not come alone, and the others are empty, too.
+		// Several new hosts may come at once, and the others are empty, too.
 		st.least, st.alone = 0, false
 	}
 	return st
@@ -117,7 +117,7 @@ func (r *spreadRule) room(s *spot) int64 {
 		}
 		return max(0, r.maxSkew+st.least-st.count)
 	}
-	// Pods added here change nothing, so either none may come or all.
+	// Pods added here do not change the counts: either all may come or none.
 	next := st.count
 	if r.self {
 		next++
@@ -128,7 +128,7 @@ func (r *spreadRule) room(s *spot) int64 {
 	return math.MaxInt64
 }
 
-// floor is the least count of all domains.
+// floor returns the least count of all domains.
 func (st state) floor() int64 {
 	switch {
 	case st.alone:
@@ -139,13 +139,13 @@ func (st state) floor() int64 {
 	return st.least
 }
 
-// cohort counts the pods that meet all terms of a required affinity at once, as
-// the scheduler does.
+// cohort counts the pods that meet all terms of a required affinity at once, as the
+// scheduler does.
 type cohort struct {
 	terms   []*term
-	tallies []*tally // one a term
-	total   int64    // where they count at all
-	targets []int    // the classes that meet them
+	tallies []*tally // one for each term
+	total   int64    // pods that have at least one of the topology keys
+	targets []int    // the classes that meet all terms
 }
 
 func (h *cohort) add(s *spot, n int64) {
@@ -167,8 +167,8 @@ type affinityRule struct {
 	self bool // the class meets its own terms
 }
 
-// allows says whether pods of the class may go to the place. The first of a
-// group that wants to be together may go anywhere that has the keys.
+// allows says whether pods of the class may go to the place. If the class meets its
+// own terms, the first pod of the group may go to any place that has the keys.
 func (r *affinityRule) allows(s *spot) bool {
 	all := true
 	for _, y := range r.tallies {
@@ -187,7 +187,7 @@ func (r *affinityRule) first() bool { return r.self && r.total == 0 }
 type antiAffinityRule struct {
 	selector *cluster.PodSelector
 	tally    *tally
-	self     bool // a pod of the class keeps the next one away
+	self     bool // a pod of the class keeps the next pod of the class away
 }
 
 func (r *antiAffinityRule) room(s *spot) int64 {

@@ -7,12 +7,12 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// Place is a node, or one to come.
+// Place is a node, or a node to come.
 type Place struct {
-	Name     string       // of the node; "" for a node to come that has no name yet
-	Labels   label.Lookup // of one of them, where there are several
+	Name     string       // of the node; "" for a node to come without a name
+	Labels   label.Lookup // of the node; if Possible is set, of one of the nodes that the place may become
 	Taints   []cluster.Taint
-	Possible *Possible // nil where the labels are known
+	Possible *Possible // nil if the labels are known
 }
 
 // Class is a class of pods that need room.
@@ -22,30 +22,30 @@ type Class struct {
 	Shape     cluster.Shape
 }
 
-// Table has the counts that the rules of the classes depend on.
+// Table holds the counts that the rules of the classes depend on.
 type Table struct {
 	snapshot   cluster.Snapshot
 	nodes      []*cluster.Node
 	byName     map[string]int32 // index into nodes
 	topologies map[string]*topology
 	classes    []class
-	hosts      []int64 // limits of the rules over hostnames, by id
+	hosts      []int64 // by id: limits of the rules over hostnames
 }
 
-// class is a Class with the rules that bind it. Those of others are its labelSet's.
+// class is a Class with the rules that bind it. Rules of other pods that bind it
+// are in its labelSet.
 type class struct {
 	Class
 	labelSet     *labelSet
 	spreads      []*spreadRule
 	affinity     *affinityRule // nil without required affinity
 	antiAffinity []antiAffinityRule
-	owned        []*tally // that count its pods as owners of anti-affinity
-	capped       []int32  // the rules over hostnames that bind it, by id
+	owned        []*tally // tallies that count its pods as owners of anti-affinity
+	capped       []int32  // ids of the rules over hostnames that bind it
 }
 
-// Room returns how many more pods of the class may go to the place now, one
-// after the other and on that place only: 0 for none, math.MaxInt64 for no
-// limit.
+// Room returns how many more pods of the class may go to the place now, one after
+// the other, if no pod goes anywhere else: 0 for none, math.MaxInt64 for no limit.
 func (t *Table) Room(class int, p Place) int64 {
 	c := &t.classes[class]
 	room := int64(math.MaxInt64)
@@ -75,8 +75,8 @@ func (t *Table) Room(class int, p Place) int64 {
 	return room
 }
 
-// Add says that n more pods of the class are at the place: they count for every
-// rule that looks at them. A negative n takes back what was added before.
+// Add counts n more pods of the class at the place, for every rule that looks at
+// them. A negative n takes back what was added before.
 func (t *Table) Add(class int, p Place, n int64) {
 	c := &t.classes[class]
 	k := c.labelSet
@@ -99,9 +99,9 @@ func (t *Table) Add(class int, p Place, n int64) {
 	}
 }
 
-// Offer names a domain that new nodes could open for the class: from now on it
-// counts, empty, in the skew of the class's spreads over the key, and in those
-// of classes that may run on the same nodes and spread over the same pods.
+// Offer names a domain that new nodes could open for the class. From then on the
+// domain counts, empty, in the skew of the class's spreads over the key. It also
+// counts for other classes whose spreads share a census with these.
 func (t *Table) Offer(class int, key, domain string) {
 	for _, s := range t.classes[class].spreads {
 		if s.topology.key == label.Canonical(key) {
@@ -115,7 +115,7 @@ type spot struct {
 	Place
 	node int32 // in the snapshot; -1 for a place to come
 
-	last   *topology // looked up last, and its domain; many rules are of one key
+	last   *topology // the topology looked up last, and its domain: many rules use the same key
 	domain int32
 }
 

@@ -16,7 +16,8 @@ func (y *tally) at(s *spot) (n int64, domain int32) {
 	return y.count[d], d
 }
 
-// most is at, where the place may be in several domains the one with the most.
+// most returns the count and the domain of the place. If the place may come to be
+// in several domains, it returns the one with the most pods.
 func (y *tally) most(s *spot) (n int64, domain int32) {
 	n, domain = y.at(s)
 	for _, v := range y.topology.domainsOf(s) {
@@ -44,7 +45,7 @@ func (y *tally) addRunning(list []running) {
 	}
 }
 
-// levels is how many domains have which count, by count: the least and the
+// levels is how many domains have each count, sorted by count. The least and the
 // second least count of thousands of domains are then the first two entries.
 type levels []level
 
@@ -77,8 +78,9 @@ func (l levels) with(count, domains int64) levels {
 	return l
 }
 
-// least returns the smallest count of the domains other than one that has
-// count own (own < 0: of all), and false where there is no other.
+// least returns the smallest count of the other domains. One domain with the count
+// own is left out; if own is negative, none is. It returns false if there is no
+// other domain.
 func (l levels) least(own int64) (int64, bool) {
 	for _, x := range l {
 		if x.count != own || x.domains > 1 {

@@ -7,14 +7,15 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// term is one required term of pod affinity or anti-affinity, shared by all who
-// have an equal one.
+// term is one required term of pod affinity or anti-affinity. All classes with an
+// equal term share it.
 type term struct {
 	cluster.PodTerm
-	wanted     *tally      // pods that the term selects, as that of a pod to come; nil until a class has it
-	owners     *tally      // pods that have it as anti-affinity
-	wantedSets []*labelSet // those whose pods wanted counts
-	// The classes that have the term and do not select, or do select, themselves.
+	wanted     *tally      // pods that the term of a new pod selects; nil until a class has the term
+	owners     *tally      // running and placed pods that have the term as anti-affinity
+	wantedSets []*labelSet // the sets whose pods wanted counts
+	// binds lists the classes that have the term: first those that it does not
+	// select, then those that it selects.
 	binds [2][]int32
 }
 
@@ -28,14 +29,14 @@ func appendTerm(b []byte, p *cluster.PodTerm) []byte {
 	return appendSelector(b, p.InNamespaces)
 }
 
-// wants says whether the term, as that of a pod to come, selects the set. Where
-// the namespace selector matches no labels at all (one with NotIn or
-// DoesNotExist may), the scheduler lets it match every namespace.
+// wants says whether the term selects the set, if a new pod has the term. A
+// namespace selector that matches a namespace without labels, as NotIn and
+// DoesNotExist do, matches every namespace: the scheduler behaves so.
 func (x *term) wants(k *labelSet) bool {
 	return (x.reaches(k) || selects(&x.InNamespaces, &label.Labels{})) && selects(&x.Selector, &k.labels)
 }
 
-// repels says whether the term, as that of a pod that runs, keeps the set away.
+// repels says whether the term keeps the set away, if a running pod has the term.
 func (x *term) repels(k *labelSet) bool {
 	return x.reaches(k) && selects(&x.Selector, &k.labels)
 }

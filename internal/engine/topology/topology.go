@@ -10,19 +10,19 @@ import (
 
 // Domains that have no number.
 const (
-	missing int32 = -1 // the place has no such label
-	unseen  int32 = -2 // nothing else is there, and nobody counted there yet
+	missing int32 = -1 // the place lacks the topology key
+	unseen  int32 = -2 // the place has a domain that has no number yet, and no counted pods
 )
 
-// topology is one topology key and the domains that it divides places into.
+// topology is one topology key and the domains into which it divides places.
 type topology struct {
 	key     string
 	domains map[string]int32
 	values  []string
-	of      []int32 // domain of each node of the snapshot
+	of      []int32 // by node of the snapshot: the domain
 }
 
-// hosts says that every node is a domain of its own.
+// hosts says whether every node is a domain of its own.
 func (y *topology) hosts() bool { return y.key == label.Hostname }
 
 func (y *topology) intern(value string) int32 {
@@ -44,7 +44,7 @@ func (y *topology) at(s *spot) int32 {
 		return s.domain
 	}
 	d := y.look(s.Place)
-	if d != unseen { // that may have a number by the next time
+	if d != unseen { // an unseen domain may get a number later
 		s.last, s.domain = y, d
 	}
 	return d
@@ -61,8 +61,8 @@ func (y *topology) look(p Place) int32 {
 	return unseen
 }
 
-// number is at for a place that pods are added to: it numbers the domain unless
-// the place has no name to know it by.
+// number returns the domain of a place that pods are added to. Unlike at, it gives
+// the domain a number, unless the place is a host without a name.
 func (y *topology) number(s *spot) int32 {
 	d := y.at(s)
 	if d != unseen {
@@ -85,7 +85,7 @@ func (y *topology) value(p Place) (string, bool) {
 	return value, ok
 }
 
-// name is for people. A node to come has no hostname yet.
+// name returns the name of the domain for people. A new node has no hostname yet.
 func (y *topology) name(d int32, p Place) string {
 	if d >= 0 {
 		return y.values[d]
@@ -111,12 +111,13 @@ func (t *Table) topology(key string) *topology {
 }
 
 // electorate is the nodes whose pods count for a spread: those that have all
-// topology keys of the pod's hard spreads, and that the policies let in.
+// topology keys of the pod's hard spreads, and that pass the spread's node
+// inclusion policies.
 type electorate struct {
 	keys   []*topology
-	shape  *cluster.Shape // nil where the node affinity is ignored
-	taints *cluster.Shape // nil where taints are ignored
-	counts []bool         // each node of the snapshot
+	shape  *cluster.Shape // nil if the node affinity is ignored
+	taints *cluster.Shape // nil if taints are ignored
+	counts []bool         // by node of the snapshot
 	base   map[*topology]*base
 }
 

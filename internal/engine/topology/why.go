@@ -7,8 +7,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Why returns the first rule that keeps the class from the place, with its
-// counts; the empty text where none does.
+// Why returns the first rule that keeps the class from the place, with its counts,
+// as text. It returns the empty text if no rule does.
 func (t *Table) Why(class int, p Place) string {
 	c := &t.classes[class]
 	at := t.locate(p)

@@ -1,5 +1,6 @@
-// Package view owns what every stage of a Step looks at and none changes: the
-// cluster at one moment, the settings, and what follows from the two alone.
+// Package view owns what every stage of a Step looks at and no stage changes: the
+// cluster at one moment, the settings, and what follows from these two alone.
 //
-// Invariants: a View is a value; nothing in it is written after a Step has begun.
+// Invariants: a View is a value, and nothing in it is written after a Step has
+// begun.
 package view

@@ -6,48 +6,48 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
-// Policy holds the settings of the core. The zero value of a field means its
-// default; see DefaultPolicy.
+// Policy holds the settings of the core. DefaultPolicy returns their defaults.
 type Policy struct {
-	// StartupTaint is the daemon's own: it stays on a node until the pods that
-	// the node was made for are nominated.
+	// StartupTaint is the daemon's own taint. It stays on a node until the pods
+	// that the node was launched for are nominated.
 	StartupTaint cluster.Taint
-	// OnDemandTolerance and SpotTolerance are how much dearer, in thousandths,
-	// an alternative type of a launch may be than the best one.
+	// OnDemandTolerance and SpotTolerance are how much dearer than the best type,
+	// in thousandths, another type of the same launch may be.
 	OnDemandTolerance, SpotTolerance int64
-	// CannotNominate says that the daemon may not write the nominations of pods:
-	// none are asked for, and plans are made for the scheduler's own scoring.
+	// CannotNominate says that the daemon may not nominate pods. Plans then contain
+	// no nominations, and expect that the scheduler chooses the nodes.
 	CannotNominate bool
 	// IgnorePreferences leaves out what pods only prefer: preferred affinities,
-	// spread constraints with ScheduleAnyway, and taints PreferNoSchedule.
+	// spreads with ScheduleAnyway, and PreferNoSchedule taints.
 	IgnorePreferences bool
 	// BestEffortMinValues lets a launch have fewer values than a pool's minValues
-	// where there are not as many; else nothing is launched.
+	// if there are not enough. Without it nothing is launched then.
 	BestEffortMinValues bool
-	// SoftMaxMilliCPU is the node size that is not exceeded unless a pod needs
-	// it: beyond about 32 vCPU a larger node saves next to nothing and takes
-	// more pods with it when it goes.
+	// SoftMaxMilliCPU is the node size that is exceeded only if a pod needs it.
+	// Beyond about 32 vCPU a larger node saves next to nothing, and takes more pods
+	// with it when it goes.
 	SoftMaxMilliCPU int64
-	// ReleaseWait is how long a ready node that has pods is kept for pods that
-	// are declared while no controller makes progress, and a tenth of how long it
-	// is kept at most.
+	// ReleaseWait is how long a ready node with pods is kept for declared pods
+	// while no controller makes progress. The node is kept for ten times as long at
+	// most.
 	ReleaseWait time.Duration
-	// DeclaredPatience is how long a declared replica counts as demand without
-	// any progress of its controller.
+	// DeclaredPatience is how long a declared replica counts as demand while its
+	// controller makes no progress.
 	DeclaredPatience time.Duration
 	// ArrivalPatience is the least time for which a node that has not had any of
 	// its pods yet does not count as empty.
 	ArrivalPatience time.Duration
 	// LaunchTimeout and RegistrationTimeout end NodeClaims that do not come up. A
-	// node that has registered has as long again to become ready for its pods.
+	// node that has registered has RegistrationTimeout once more to become ready
+	// for its pods.
 	LaunchTimeout, RegistrationTimeout time.Duration
-	// DrainReserve is the part of an interruption notice that is kept for
-	// draining, at most half of the notice.
+	// DrainReserve is the part of an interruption notice that is kept for draining,
+	// at most half of the notice.
 	DrainReserve time.Duration
 }
 
 // DefaultPolicy returns the settings that the daemon starts with. The tolerances
-// are those of Karpenter's users' habit of flexible fleets; the timeouts are
+// follow how users of Karpenter set up flexible fleets; the timeouts are
 // Karpenter's.
 func DefaultPolicy() Policy {
 	return Policy{

@@ -16,12 +16,13 @@ type View struct {
 	Snapshot cluster.Snapshot
 	Policy   Policy
 	Now      time.Time
-	// Claims lists the NodeClaims that need attention, by name: those of
-	// Snapshot.Unsettled.
+	// Claims lists the NodeClaims of Snapshot.Unsettled: those that need attention,
+	// by name.
 	Claims []cluster.Claim
 }
 
-// TypeOf returns the instance type of the NodeClaim as its class has it, or nil.
+// TypeOf returns the instance type of the NodeClaim from the catalogue of its
+// class; nil if the catalogue does not have it.
 func (v View) TypeOf(c cluster.Claim) *catalog.InstanceType {
 	class, _ := v.Snapshot.Class(c.Class)
 	i, found := slices.BinarySearchFunc(class.Types, c.InstanceType, func(t catalog.InstanceType, name string) int {
@@ -33,8 +34,8 @@ func (v View) TypeOf(c cluster.Claim) *catalog.InstanceType {
 	return &class.Types[i]
 }
 
-// PriceOf returns what the NodeClaim's instance costs an hour by the catalogue of
-// its class, zero where that is unknown.
+// PriceOf returns what the NodeClaim's instance costs an hour, by the catalogue of
+// its class; zero if the price is unknown.
 func (v View) PriceOf(c cluster.Claim) quantity.Money {
 	class, _ := v.Snapshot.Class(c.Class)
 	for _, t := range class.Types {
@@ -50,39 +51,39 @@ func (v View) PriceOf(c cluster.Claim) quantity.Money {
 	return 0
 }
 
-// RunsPods says whether the NodeClaim's node runs something that would need
-// another place or must not be disturbed.
+// RunsPods says whether the NodeClaim's node runs a pod that would need another
+// place or that must not be disrupted.
 func (v View) RunsPods(c cluster.Claim) bool {
 	state, ok := v.Snapshot.State(c.Node)
 	return ok && c.Node != "" && state.Busy()
 }
 
-// Usable says whether pods could run on the node but for the daemon's own taint.
+// Usable says whether pods could run on the node if the daemon's own taint were
+// off.
 func (v View) Usable(n cluster.Node, c cluster.Claim) bool {
 	if !n.Ready || !c.Registered {
 		return false
 	}
 	if slices.ContainsFunc(c.Requests.Extended, func(a quantity.Amount) bool { return n.Allocatable.Get(a.Name) == 0 }) {
-		return false // a device that its pods need has not been reported
+		return false // a device that the pods need is not reported yet
 	}
 	return !slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool {
 		return t != v.Policy.StartupTaint && !slices.Contains(c.Taints, t) && t.Effect != cluster.PreferNoSchedule
 	})
 }
 
-// Kept says whether the node is up and only the daemon's own taint keeps pods
-// away.
+// Kept says whether the node is up and only the daemon's own taint keeps pods away.
 func (v View) Kept(n cluster.Node, c cluster.Claim) bool {
 	return v.Usable(n, c) && slices.Contains(n.Taints, v.Policy.StartupTaint)
 }
 
-// Stuck says whether a node that has registered had time enough to become ready
-// for its pods, and did not: they must not wait for it for ever.
+// Stuck says whether a registered node did not become ready for its pods in time.
+// The pods must not wait for such a node for ever.
 func (v View) Stuck(n cluster.Node, c cluster.Claim) bool {
 	return c.Registered && !c.Initialized && !v.Usable(n, c) && !v.Now.Before(v.ReadyBy(c))
 }
 
-// ReadyBy returns when the node of the NodeClaim ought to be ready for its pods.
+// ReadyBy returns when the node of the NodeClaim should be ready for its pods.
 func (v View) ReadyBy(c cluster.Claim) time.Time {
 	return c.Created.Add(2 * v.Policy.RegistrationTimeout)
 }
