@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -43,6 +44,20 @@ type Refusal struct {
 	Limit    *Limit             // with LimitReached
 	Largest  string             // with TooLarge: the type that comes closest in a resource that no type has enough of
 	Ask      *Ask               // with NoType: the label that the pod asks for, and the known values
+}
+
+// LeftOut is a node that plans leave out for pods of one group, because the scheduler
+// has refused a pod of them there again and again.
+type LeftOut struct {
+	Pod, Node string // the pod as namespace/name
+	Times     int    // that its group was refused there
+	Until     time.Time
+}
+
+// Explain says in one sentence what was refused, and what is done about it.
+func (x LeftOut) Explain() string {
+	return fmt.Sprintf("The kube-scheduler has refused node %s %s, although the pod was nominated for it; pods of its kind are planned elsewhere until %s",
+		x.Node, quantity.Count(int64(x.Times), "time"), x.Until.UTC().Format(time.RFC3339))
 }
 
 // Limit is one of a pool's limits, and how much of it is used.

@@ -127,6 +127,24 @@ func TestRecorder_ReportsARefusedPodOnceAndAgainWhenTheReasonChanges(t *testing.
 	}
 }
 
+func TestRecorder_ReportsANodeThatIsLeftOutOnce(t *testing.T) {
+	d := newDesk(t)
+	for range 2 {
+		d.record(plan.Plan{LeftOut: []plan.LeftOut{{Pod: "default/web-0", Node: "n", Times: 3, Until: time.Unix(600, 0)}}})
+	}
+	const want = "Warning NominationRefused The kube-scheduler has refused node n 3 times, although the pod was nominated for it; " +
+		"pods of its kind are planned elsewhere until 1970-01-01T00:10:00Z"
+	if got := d.event(); got != want {
+		t.Errorf("event %q, want %q", got, want)
+	}
+	if got := d.event(); got != "" {
+		t.Errorf("one more event %q", got)
+	}
+	if told := d.lines("node left out"); len(told) != 1 || told[0]["node"] != "n" {
+		t.Errorf("told %v, want once", told)
+	}
+}
+
 // event returns the next Event that was sent; "" is none.
 func (d *desk) event() string {
 	select {
