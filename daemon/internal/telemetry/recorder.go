@@ -180,7 +180,7 @@ func (r *Recorder) story(s cluster.Snapshot, story plan.Story) {
 		case plan.Unplaceable:
 			refused += len(c.Pods)
 			refusals += fmt.Sprintln(len(c.Pods), r.unplaceable(s, c))
-		case plan.OnNode, plan.OnClaim, plan.Waiting, plan.AwaitsNodes:
+		case plan.OnNode, plan.OnClaim, plan.Preempting, plan.Waiting, plan.AwaitsNodes:
 		}
 	}
 	fresh := refused > 0 && r.fresh("workload/"+story.Workload, refusals)
