@@ -106,7 +106,7 @@ func Step(in Input) Output {
 		}
 		a.Memory.Plan(l.Launches)
 		// 5. Explain: why the rest has no place.
-		explain.Unplaced(t.View, a.Demand, l.Market, a.Room.Slots, l.Unmet)
+		explain.Unplaced(t.View, a.Memory, a.Demand, l.Market, a.Room.Slots, l.Unmet)
 		// 6. Certify: a lower bound on the cost of the launches.
 		proofs := certify.Launches(t.View, a.Journal, a.Room, a.Demand.Classes, l)
 		// 7. Open: nodes that are up open for their pods.

@@ -175,7 +175,7 @@ func (t *try) output(a *assign.Assigner, l *launch.Launcher, proofs []plan.Certi
 	sortOutcomes(a.Outcomes)
 	a.Trace.Units = t.solver.Units()
 	return Output{
-		Plan:   plan.Plan{Actions: actions, Outcomes: a.Outcomes, Proofs: proofs, Cost: l.Cost, Unnominated: t.Policy.CannotNominate},
+		Plan:   plan.Plan{Actions: actions, Outcomes: a.Outcomes, Proofs: proofs, Cost: l.Cost, Unnominated: t.Policy.CannotNominate, LeftOut: a.Memory.LeftOutFrom(t.Now)},
 		Memory: Memory{Memory: *a.Memory, fleet: l.Market.Fleet}, Trace: a.Trace,
 	}
 }

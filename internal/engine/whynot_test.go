@@ -3,7 +3,9 @@ package engine_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -38,7 +40,7 @@ func TestStep_SaysWhyAPodCannotBePlaced(t *testing.T) {
 		},
 		{
 			"limit", nil, func(p *cluster.Pool) { p.Limits = []quantity.Amount{{Name: "nodes", Count: 0}} },
-			`NodePool "general": the limit is 0 nodes, and the pool has 0`,
+			`NodePool "general": the limit is 0 nodes, and the pool has 0 with the launches of this plan`,
 		},
 		{
 			"not ready", nil, func(p *cluster.Pool) { p.Ready, p.NotReady = false, "NodeClassReady is False" },
@@ -54,7 +56,7 @@ func TestStep_SaysWhyAPodCannotBePlaced(t *testing.T) {
 		},
 		{
 			"limit of cpu", nil, func(p *cluster.Pool) { p.Limits = []quantity.Amount{{Name: quantity.CPU, Count: 1000}} },
-			`NodePool "general": the limit is 1 cpu, the pool has 0, and the smallest node that holds the pod adds 2`,
+			`NodePool "general": the limit is 1 cpu, the pool has 0 with the launches of this plan, and the smallest node that holds the pod adds 2`,
 		},
 		{
 			"slip", func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.InstanceType, "m5.xlrage")) }, nil,
@@ -80,7 +82,8 @@ func TestStep_SaysWhyAPodCannotBePlaced(t *testing.T) {
 			"volumes apart", func(p *cluster.Pod) {
 				p.Shape.Volumes = [][]label.Requirements{{label.All(label.Is(label.Zone, "a"))}, {label.All(label.Is(label.Zone, "b"))}}
 			}, nil,
-			`NodePool "general": no node can be where its volumes are (topology.kubernetes.io/zone In [b]; topology.kubernetes.io/zone In [a])`,
+			`NodePool "general": no new node meets the node affinity of the pod's volumes (topology.kubernetes.io/zone In [b]; topology.kubernetes.io/zone In [a]); ` +
+				`let the NodePool launch where the volumes are, or make volumes with the binding mode WaitForFirstConsumer`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -141,4 +144,81 @@ func TestStep_SaysWhatTheNextCheaperTypeLacks(t *testing.T) {
 		*why.Lacks != (quantity.Shortage{Resource: quantity.Memory, Need: 10 << 30, Free: 15 << 29}) {
 		t.Errorf("passed %+v, which lacks %+v; want c5.xlarge, which lacks memory", why.Passed, why.Lacks)
 	}
+}
+
+func TestStep_SaysThatTheSchedulerPreemptsForAPod(t *testing.T) {
+	w := newWorld(t).pods("a", 1, 1000).running()
+	node := w.objects.Nodes[0].Name
+	w.pods("preemptor", 1, 1500, func(p *cluster.Pod) { p.Nominated = node })
+	out := w.step()
+	want := "pod default/preemptor-00 is to run on node " + node + ", where the kube-scheduler preempts other pods for it"
+	if len(out.Plan.Outcomes) != 1 || out.Plan.Outcomes[0].Verdict != plan.Preempting || out.Plan.Outcomes[0].Explain() != want {
+		t.Errorf("outcomes = %+v, want %q", out.Plan.Outcomes, want)
+	}
+	w.objects.Pods[1].Unschedulable = false // the scheduler nominates what it is about to bind, too
+	if got := w.step().Plan.Outcomes; len(got) != 1 || got[0].Verdict != plan.OnNode {
+		t.Errorf("outcomes = %+v, want the pod on the node", got)
+	}
+}
+
+// What keeps a pod from one domain is not always what keeps it from the next.
+func TestStep_SaysWhatKeepsAPodFromEachDomain(t *testing.T) {
+	for zones, want := range map[string]string{
+		"a b": "anti-affinity over topology.kubernetes.io/zone: the pod must not join 1 pod in a (app In [web]); " +
+			"anti-affinity over topology.kubernetes.io/zone: the pod must not join 1 pod in b (app In [web]))",
+		"a b c d e": "anti-affinity over topology.kubernetes.io/zone: the pod must not join 1 pod in a (app In [web]); " +
+			"the same or other rules in 4 more domains)",
+	} {
+		w := newWorld(t)
+		list := strings.Fields(zones)
+		for i := range w.objects.Classes[0].Types {
+			x := &w.objects.Classes[0].Types[i]
+			x.Offerings = nil
+			for _, zone := range list {
+				x.Offerings = append(x.Offerings, catalog.Offering{Zone: zone, CapacityType: label.OnDemand, Price: 85_000_000, Available: true})
+			}
+		}
+		w.pods("web", len(list)+1, 1000, func(p *cluster.Pod) {
+			p.Labels = label.FromMap(map[string]string{"app": "web"})
+			p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Zone, 0, "web")}
+		})
+		got := ""
+		for _, o := range w.step().Plan.Outcomes {
+			if o.Verdict == plan.Unplaceable {
+				got = o.Explain()
+			}
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: explained as %q, want %q in it", zones, got, want)
+		}
+	}
+}
+
+func TestStep_SaysWhenCapacityThatRanOutIsTriedAgain(t *testing.T) {
+	w := newWorld(t).pods("web", 1, 3000) // more than c5.large has
+	for i, name := range []string{"c5.large", "c5.xlarge", "m5.xlarge"} {
+		for j, zone := range []string{"a", "b"} {
+			key := catalog.OfferingKey{CapacityType: label.OnDemand, InstanceType: name, Zone: zone}
+			w.memory = w.memory.WithUnavailable(w.now.Add(time.Duration(1+2*i+j)*time.Minute), key)
+		}
+	}
+	want := `NodePool "general": the capacity ran out a moment ago, 2 instance types; tried again at 2026-01-01T00:03:00Z`
+	if got := w.step().Plan.Outcomes[0].Explain(); !strings.HasSuffix(got, want) {
+		t.Errorf("explained as %q, want %q", got, want)
+	}
+}
+
+func TestStep_SaysThatLimitsCountTheLaunchesOfThePlan(t *testing.T) {
+	w := newWorld(t).pods("web", 2, 3000)
+	w.objects.Pools[0].Limits = []quantity.Amount{{Name: quantity.CPU, Count: 5000}}
+	want := `NodePool "general": the limit is 5 cpu, the pool has 4 with the launches of this plan, and the smallest node that holds the pod adds 4`
+	for _, o := range w.step().Plan.Outcomes {
+		if o.Verdict == plan.Unplaceable {
+			if got := o.Explain(); !strings.HasSuffix(got, want) {
+				t.Errorf("explained as %q, want %q", got, want)
+			}
+			return
+		}
+	}
+	t.Error("both pods have a place")
 }

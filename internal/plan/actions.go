@@ -118,6 +118,7 @@ const (
 	CapacityToReturn WaitReason = "capacity that ran out to return"
 	MorePods         WaitReason = "more pods that are still arriving"
 	LaunchToFinish   WaitReason = "a launch or registration to finish"
+	RefusedNode      WaitReason = "a node where the scheduler has refused the pods to be tried again"
 	RestOfPlan       WaitReason = "the rest of a plan that is still being made"
 )
 
@@ -143,4 +144,5 @@ type Plan struct {
 	// nodes by its own scoring.
 	Unnominated bool
 	Proofs      []Certificate // lower bounds of what any plan costs
+	LeftOut     []LeftOut     `json:",omitempty"` // nodes that are left out from now on
 }

@@ -104,7 +104,7 @@ func Tell(p Plan, workloadOf func(pod string) string) []Story {
 
 // order puts pods that have a place before pods that have none yet.
 func order(v Verdict) int {
-	return slices.Index([]Verdict{OnNode, OnClaim, OnLaunch, Waiting, AwaitsNodes, Unplaceable}, v)
+	return slices.Index([]Verdict{OnNode, OnClaim, OnLaunch, Preempting, Waiting, AwaitsNodes, Unplaceable}, v)
 }
 
 func (s *Story) add(pod, on string, fate Chapter) {
@@ -144,6 +144,12 @@ func (c Chapter) explain() string {
 		text = verb("fit", "fits") + " on " + places(c.On, "NodeClaim") + onTheWay(len(c.On))
 	case OnLaunch:
 		text = verb("get", "gets") + " " + c.explainLaunches()
+	case Preempting:
+		it := "them"
+		if len(c.Pods) == 1 {
+			it = "it"
+		}
+		text = verb("are", "is") + " to run on " + places(c.On, "node") + ", " + preemptsFor(it)
 	case Waiting:
 		text = verb("wait", "waits") + " a moment" + waitsFor(c.Reasons)
 	case AwaitsNodes:

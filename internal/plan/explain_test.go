@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -67,8 +68,8 @@ func TestTell_MakesOneParagraphForEachWorkload(t *testing.T) {
 		`and the best alternative of another family, r7a.4xlarge, costs $0.4700`
 	want := []string{
 		`Deployment default/inflate, 42 pods: 40 get 3 new nodes for $1.2300 an hour in all, shared with other workloads: 3 x ` + bought + `. ` +
-			`2 cannot be placed: NodePool "gpu": the limit is 4 nodes, and the pool has 4; ` +
-			`NodePool "spot": the limit is 100 cpu, the pool has 96, and the smallest node that holds the pod adds 16.`,
+			`2 cannot be placed: NodePool "gpu": the limit is 4 nodes, and the pool has 4 with the launches of this plan; ` +
+			`NodePool "spot": the limit is 100 cpu, the pool has 96 with the launches of this plan, and the smallest node that holds the pod adds 16.`,
 		`Deployment default/web, 3 pods: 1 fits on node ip-10-0-0-1. 1 fits on NodeClaim spot-x, which is on its way. ` +
 			`1 gets a new node, shared with other workloads: ` + bought + `; preferences given up: node affinity for us-west-2a.`,
 	}
@@ -154,8 +155,8 @@ func TestRefusal_SaysWhatIsShortInNumbers(t *testing.T) {
 		`NodePool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (16385Mi needed, 16384Mi left after DaemonSets)`:         large(quantity.Memory, 16*gib+1<<20, 16*gib),
 		`NodePool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (17179869185 needed, 17179869184 left after DaemonSets)`: large(quantity.Memory, 16*gib+1, 16*gib),
 		`NodePool "p": no instance type is large enough: m5 comes closest of 3 and lacks memory (512Mi needed, -512Mi left after DaemonSets)`:            large(quantity.Memory, gib/2, -gib/2),
-		`NodePool "p": the limit is 1 node, and the pool has 1`:                                                                                          {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: "nodes", Max: 1, Used: 1}},
-		`NodePool "p": the limit is 1.5Gi memory, and the pool has 1Gi`:                                                                                  {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: quantity.Memory, Max: gib * 3 / 2, Used: gib}},
+		`NodePool "p": the limit is 1 node, and the pool has 1 with the launches of this plan`:                                                           {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: "nodes", Max: 1, Used: 1}},
+		`NodePool "p": the limit is 1.5Gi memory, and the pool has 1Gi with the launches of this plan`:                                                   {Pool: "p", Cause: plan.LimitReached, Limit: &plan.Limit{Name: quantity.Memory, Max: gib * 3 / 2, Used: gib}},
 		`NodePool "p": no instance type meets the requirements (kubernetes.io/arch In [arm64]), 3 instance types`:                                        {Pool: "p", Cause: plan.NoType, Detail: "kubernetes.io/arch In [arm64]", Types: 3},
 		`none of 3 instance types meets zone In [us-west-9a]; known values: us-west-2a, us-west-2b, us-west-2c; did you mean "us-west-2a"?`: {
 			Cause: plan.NoType, Types: 3, Detail: "zone In [us-west-9a]", Ask: &plan.Ask{Key: "zone", Values: []string{"us-west-9a"}, Known: zones},
@@ -175,6 +176,12 @@ func TestRefusal_SaysWhatIsShortInNumbers(t *testing.T) {
 		`the pod asks for a node by name (ip-10-0-0-1), and no new node has that name`: {
 			Cause: plan.NoType, Ask: &plan.Ask{Key: label.NodeName, Values: []string{"ip-10-0-0-1"}},
 		},
+		`topology spread or pod affinity rules leave the pod no domain (x); relax a rule or add domains`: {Cause: plan.Topology, Detail: "x"},
+		`the instance types that hold the pod do not meet the pool's minValues (x); ` +
+			`lower minValues, let the NodePool have other instance types, or set the daemon's min-values policy to BestEffort`: {Cause: plan.MinValuesUnmet, Detail: "x"},
+		`no new node meets the node affinity of the pod's volumes (x); ` +
+			`let the NodePool launch where the volumes are, or make volumes with the binding mode WaitForFirstConsumer`: {Cause: plan.Volumes, Detail: "x"},
+		`the capacity ran out a moment ago, 2 instance types; tried again at 1970-01-01T00:01:00Z`: {Cause: plan.NoCapacity, Types: 2, Until: time.Unix(60, 0)},
 		`its host ports are taken (80/TCP)`: {Cause: plan.HostPorts, Detail: "80/TCP"},
 	} {
 		if got := r.String(); got != want {
@@ -306,5 +313,14 @@ func TestLacks_SaysThatDaemonSetsCount(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s\nwant in it: %s", got, want)
 		}
+	}
+}
+
+// The scheduler makes room for a pod by preemption: it does not fit yet.
+func TestTell_SaysThatTheSchedulerPreempts(t *testing.T) {
+	p := plan.Plan{Outcomes: []plan.Outcome{{Pods: ids("job", 0, 2), Verdict: plan.Preempting, On: "n"}}}
+	want := "Deployment default/job, 2 pods: 2 are to run on node n, where the kube-scheduler preempts other pods for them."
+	if got := plan.Tell(p, byName)[0].Explain(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

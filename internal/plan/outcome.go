@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -13,11 +14,12 @@ type Verdict string
 
 // The verdicts on a pod.
 const (
-	OnNode      Verdict = "on-node"      // fits a node that is there
+	OnNode      Verdict = "on-node"      // fits on a node that is there
 	OnClaim     Verdict = "on-claim"     // fits a NodeClaim that is on its way
 	OnLaunch    Verdict = "on-launch"    // fits a launch of this plan
 	Waiting     Verdict = "waiting"      // gets a launch in a moment: more pods are arriving, or the plan is still being made
 	AwaitsNodes Verdict = "awaits-nodes" // room is on its way, and the scheduler chooses the pods that get it, because pods cannot be nominated
+	Preempting  Verdict = "preempting"   // gets a node where the scheduler preempts other pods for it
 	Unplaceable Verdict = "unplaceable"  // fits nothing; Reasons say why
 )
 
@@ -43,13 +45,28 @@ type Refusal struct {
 	Limit    *Limit             // with LimitReached
 	Largest  string             // with TooLarge: the type that comes closest in a resource that no type has enough of
 	Ask      *Ask               // with NoType: the label that the pod asks for, and the known values
+	Until    time.Time          `json:",omitzero"` // with NoCapacity: when the first of it is tried again; zero where that is not known
+}
+
+// LeftOut is a node that plans leave out for pods of one group, because the scheduler
+// has refused a pod of them there again and again.
+type LeftOut struct {
+	Pod, Node string // the pod as namespace/name
+	Times     int    // that its group was refused there
+	Until     time.Time
+}
+
+// Explain says in one sentence what was refused, and what is done about it.
+func (x LeftOut) Explain() string {
+	return fmt.Sprintf("The kube-scheduler has refused node %s %s, although the pod was nominated for it; pods of its kind are planned elsewhere until %s",
+		x.Node, quantity.Count(int64(x.Times), "time"), x.Until.UTC().Format(time.RFC3339))
 }
 
 // Limit is one of a pool's limits, and how much of it is used.
 type Limit struct {
 	Name      string // of the resource; "nodes" counts nodes
-	Max, Used int64
-	Adds      int64 // what the smallest node that holds the pod adds; 0 where it is not known
+	Max, Used int64  // Used counts the launches of this plan
+	Adds      int64  // what the smallest node that holds the pod adds; 0 where it is not known
 }
 
 // Cause is the kind of a Refusal.
@@ -66,21 +83,35 @@ const (
 	NoCapacity       Cause = "the capacity ran out a moment ago"
 	LimitReached     Cause = "the pool's limits are reached"
 	NotSupported     Cause = "the pod has a constraint that is not carried out, or needs an object that is missing"
-	Topology         Cause = "other pods leave it no place"
+	Topology         Cause = "topology spread or pod affinity rules leave the pod no domain"
 	GangIncomplete   Cause = "not all pods of its gang have a place"
-	MinValuesUnmet   Cause = "what holds it is not as varied as the pool's minValues"
+	MinValuesUnmet   Cause = "the instance types that hold the pod do not meet the pool's minValues"
 	HostPorts        Cause = "its host ports are taken"
-	Volumes          Cause = "no node can be where its volumes are"
+	Volumes          Cause = "no new node meets the node affinity of the pod's volumes"
 	PlanUnfinished   Cause = "the plan is still being made"
 )
+
+// remedy says what people can do about the cause, where it is not plain.
+func (c Cause) remedy() string {
+	switch c {
+	case Topology:
+		return "relax a rule or add domains"
+	case MinValuesUnmet:
+		return "lower minValues, let the NodePool have other instance types, or set the daemon's min-values policy to BestEffort"
+	case Volumes:
+		return "let the NodePool launch where the volumes are, or make volumes with the binding mode WaitForFirstConsumer"
+	case NoPool, PoolNotReady, UntoleratedTaint, Requirements, NoType, TooLarge, NoCapacity, LimitReached, NotSupported, GangIncomplete, HostPorts, PlanUnfinished:
+	}
+	return ""
+}
 
 const schedulerChooses = "the scheduler chooses the pods that get the room, because pods cannot be nominated"
 
 // Explain makes one sentence of the outcome.
 func (o Outcome) Explain() string {
-	pods, s := "pod "+strings.Join(o.Pods, ""), "s"
+	pods, s, is, it := "pod "+strings.Join(o.Pods, ""), "s", "is", "it"
 	if len(o.Pods) > 1 {
-		pods, s = fmt.Sprintf("pod %s and %d more of its kind", o.Pods[0], len(o.Pods)-1), ""
+		pods, s, is, it = fmt.Sprintf("pod %s and %d more of its kind", o.Pods[0], len(o.Pods)-1), "", "are", "them"
 	}
 	switch o.Verdict {
 	case OnNode:
@@ -89,6 +120,8 @@ func (o Outcome) Explain() string {
 		return fmt.Sprintf("%s fit%s on NodeClaim %s, which is on its way", pods, s, o.On)
 	case OnLaunch:
 		return fmt.Sprintf("%s get%s the new NodeClaim %s", pods, s, o.On)
+	case Preempting:
+		return fmt.Sprintf("%s %s to run on node %s, %s", pods, is, o.On, preemptsFor(it))
 	case Waiting:
 		return fmt.Sprintf("%s wait%s a moment", pods, s) + waitsFor(o.Reasons)
 	case AwaitsNodes:
@@ -97,6 +130,8 @@ func (o Outcome) Explain() string {
 	}
 	return pods + " cannot be placed: " + ExplainRefusals(o.Reasons)
 }
+
+func preemptsFor(it string) string { return "where the kube-scheduler preempts other pods for " + it }
 
 func waitsFor(reasons []Refusal) string {
 	if len(reasons) > 0 {

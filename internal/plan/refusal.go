@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -65,14 +66,22 @@ func (r Refusal) reason() string {
 	if r.Types > 0 {
 		text += ", " + quantity.Count(int64(r.Types), "instance type")
 	}
+	if !r.Until.IsZero() {
+		text += "; tried again at " + r.Until.UTC().Format(time.RFC3339)
+	}
+	if remedy := r.Cause.remedy(); remedy != "" {
+		text += "; " + remedy
+	}
 	return text
 }
 
+const withLaunches = "with the launches of this plan"
+
 func (l Limit) reason() string {
 	if l.Name == "nodes" {
-		return fmt.Sprintf("the limit is %s, and the pool has %d", quantity.Count(l.Max, "node"), l.Used)
+		return fmt.Sprintf("the limit is %s, and the pool has %d %s", quantity.Count(l.Max, "node"), l.Used, withLaunches)
 	}
-	limit, used := fmt.Sprintf("the limit is %s %s", amount(l.Name, l.Max, 0), l.Name), "the pool has "+amount(l.Name, l.Used, 0)
+	limit, used := fmt.Sprintf("the limit is %s %s", amount(l.Name, l.Max, 0), l.Name), "the pool has "+amount(l.Name, l.Used, 0)+" "+withLaunches
 	if l.Adds > 0 {
 		return fmt.Sprintf("%s, %s, and the smallest node that holds the pod adds %s", limit, used, amount(l.Name, l.Adds, 0))
 	}

@@ -97,7 +97,7 @@ func (d *daemon) noteOne(p *pod, o plan.Outcome) {
 		if p.decided < 0 {
 			p.decided = now
 		}
-	case plan.Waiting, plan.AwaitsNodes, plan.Unplaceable:
+	case plan.Preempting, plan.Waiting, plan.AwaitsNodes, plan.Unplaceable:
 	}
 }
 

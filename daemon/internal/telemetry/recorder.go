@@ -78,6 +78,24 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 	}
 	r.cost(out.Plan, out.Trace.Launches)
 	r.tell(in.Snapshot, out.Plan)
+	r.leftOut(in.Snapshot, out.Plan.LeftOut)
+}
+
+// leftOut logs each node that is left out for pods of a kind, and sends the pod that
+// was refused there an Event.
+func (r *Recorder) leftOut(s cluster.Snapshot, list []plan.LeftOut) {
+	for _, x := range list {
+		p, there := s.Pod(x.Pod)
+		if !there || !r.fresh("leftout/"+x.Pod+" "+x.Node, x.Explain()) {
+			continue
+		}
+		r.Logger.Warn("node left out", "node", x.Node, "pod", x.Pod, "refused", x.Times, "until", x.Until)
+		r.event(podReference(p), corev1.EventTypeWarning, "NominationRefused", x.Explain())
+	}
+}
+
+func podReference(p cluster.Pod) *corev1.ObjectReference {
+	return &corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
 }
 
 // launch logs the decision. seen_unix_nano has the times at which the daemon first saw
@@ -162,7 +180,7 @@ func (r *Recorder) story(s cluster.Snapshot, story plan.Story) {
 		case plan.Unplaceable:
 			refused += len(c.Pods)
 			refusals += fmt.Sprintln(len(c.Pods), r.unplaceable(s, c))
-		case plan.OnNode, plan.OnClaim, plan.Waiting, plan.AwaitsNodes:
+		case plan.OnNode, plan.OnClaim, plan.Preempting, plan.Waiting, plan.AwaitsNodes:
 		}
 	}
 	fresh := refused > 0 && r.fresh("workload/"+story.Workload, refusals)
@@ -177,8 +195,7 @@ func (r *Recorder) unplaceable(s cluster.Snapshot, c plan.Chapter) string {
 	why := plan.ExplainRefusals(c.Reasons)
 	for _, id := range c.Pods {
 		if p, ok := s.Pod(id); ok && p.Node == "" && r.fresh(id, why) {
-			r.event(&corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)},
-				corev1.EventTypeWarning, "FailedScheduling", "Failed to schedule pod, "+why)
+			r.event(podReference(p), corev1.EventTypeWarning, "FailedScheduling", "Failed to schedule pod, "+why)
 		}
 	}
 	return why

@@ -110,13 +110,13 @@ func TestRecorder_ReportsARefusedPodOnceAndAgainWhenTheReasonChanges(t *testing.
 		for range 3 {
 			d.record(plan.Plan{Outcomes: []plan.Outcome{refused(limit, pods...), {Pods: []string{"default/web-2"}, Verdict: plan.OnNode, On: "n"}}})
 		}
-		want := fmt.Sprintf(`cannot be placed: NodePool "gpu": the limit is %d nodes, and the pool has %d`, limit, limit)
+		want := fmt.Sprintf(`cannot be placed: NodePool "gpu": the limit is %d nodes, and the pool has %d with the launches of this plan`, limit, limit)
 		told := d.lines("workload planned for")
 		if len(told) != 1 || !strings.Contains(fmt.Sprint(told[0]["why"]), want) || told[0]["workload"] != "ReplicaSet default/web" {
 			t.Errorf("limit %d: told %v, want once %q", limit, told, want)
 		}
 		for range pods {
-			want := fmt.Sprintf(`Warning FailedScheduling Failed to schedule pod, NodePool "gpu": the limit is %d nodes, and the pool has %d`, limit, limit)
+			want := fmt.Sprintf(`Warning FailedScheduling Failed to schedule pod, NodePool "gpu": the limit is %d nodes, and the pool has %d with the launches of this plan`, limit, limit)
 			if got := d.event(); got != want {
 				t.Errorf("limit %d: event %q, want %q", limit, got, want)
 			}
@@ -124,6 +124,24 @@ func TestRecorder_ReportsARefusedPodOnceAndAgainWhenTheReasonChanges(t *testing.
 		if got := d.event(); got != "" {
 			t.Errorf("limit %d: one more event %q", limit, got)
 		}
+	}
+}
+
+func TestRecorder_ReportsANodeThatIsLeftOutOnce(t *testing.T) {
+	d := newDesk(t)
+	for range 2 {
+		d.record(plan.Plan{LeftOut: []plan.LeftOut{{Pod: "default/web-0", Node: "n", Times: 3, Until: time.Unix(600, 0)}}})
+	}
+	const want = "Warning NominationRefused The kube-scheduler has refused node n 3 times, although the pod was nominated for it; " +
+		"pods of its kind are planned elsewhere until 1970-01-01T00:10:00Z"
+	if got := d.event(); got != want {
+		t.Errorf("event %q, want %q", got, want)
+	}
+	if got := d.event(); got != "" {
+		t.Errorf("one more event %q", got)
+	}
+	if told := d.lines("node left out"); len(told) != 1 || told[0]["node"] != "n" {
+		t.Errorf("told %v, want once", told)
 	}
 }
 
@@ -143,7 +161,7 @@ func TestRecorder_LogsWhatIsLaunchedForAWorkloadAndWhy(t *testing.T) {
 		d.record(launch())
 		told := d.lines("workload planned for")
 		want := `ReplicaSet default/web, 3 pods: 2 get a new node: m7a.4xlarge spot in us-west-2b from NodePool "spot" at $0.4100 an hour, because c7a.8xlarge at $0.3800 ` +
-			`lacks memory (61Gi needed, 58Gi left after DaemonSets). 1 cannot be placed: NodePool "gpu": the limit is 4 nodes, and the pool has 4.`
+			`lacks memory (61Gi needed, 58Gi left after DaemonSets). 1 cannot be placed: NodePool "gpu": the limit is 4 nodes, and the pool has 4 with the launches of this plan.`
 		if len(told) != 1 || told[0]["why"] != want || told[0]["launched_for"] != 2.0 || told[0]["refused"] != 1.0 {
 			t.Errorf("told %v, want %q", told, want)
 		}

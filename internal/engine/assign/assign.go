@@ -14,6 +14,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
 // Assigner puts the demand of one try of a Step onto room that exists or is on its
@@ -252,7 +253,7 @@ func (a *Assigner) running(c *demand.Class, n int64) (out []*room.Host, enough b
 	for state := range a.Snapshot.Roomy(demand.WithoutAttach(l.Shape.Requests)) {
 		a.Trace.Objects++
 		h := a.Room.Node(state)
-		if h == nil || h.Stage != room.StageNode || !l.Shape.Requests.Fits(h.Free) || !h.Accepts(l) {
+		if h == nil || h.Stage != room.StageNode || !l.Shape.Requests.Fits(h.Free) || !h.Accepts(l) || a.leftOut(c, h) {
 			continue
 		}
 		out = append(out, h)
@@ -261,6 +262,16 @@ func (a *Assigner) running(c *demand.Class, n int64) (out []*room.Host, enough b
 		}
 	}
 	return out, false
+}
+
+// leftOut says whether the scheduler has refused the class on the node again and
+// again. Then the node is not tried for a while.
+func (a *Assigner) leftOut(c *demand.Class, h *room.Host) bool {
+	until, yes := a.Memory.LeftOut(c.Group.Kind, h.Node.Name)
+	if yes {
+		a.WaitUntil(until, plan.RefusedNode)
+	}
+	return yes
 }
 
 // rated returns the hosts that do not take pods yet and that could take a pod of

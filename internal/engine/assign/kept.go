@@ -100,7 +100,7 @@ func (a *Assigner) fillRunning(c *demand.Class) {
 		if c.Real() == 0 {
 			return
 		}
-		if h := a.Room.Node(state); h != nil && h.Stage == room.StageNode {
+		if h := a.Room.Node(state); h != nil && h.Stage == room.StageNode && !a.leftOut(c, h) {
 			h.Take(a.Journal, c, c.Last(), c.Real())
 		}
 	}

@@ -80,8 +80,12 @@ func (d *Demand) gatherPending() {
 				continue
 			}
 			if _, there := d.Snapshot.State(p.Nominated); there && p.Nominated != "" && !p.NominatedByUs {
-				// The scheduler is preempting other pods for this pod.
-				d.Outcomes = append(d.Outcomes, plan.Outcome{Group: g.Key, Pods: []string{id}, Verdict: plan.OnNode, On: p.Nominated})
+				// The scheduler is making room for it by preemption, or is about to bind it.
+				verdict := plan.OnNode
+				if p.Unschedulable {
+					verdict = plan.Preempting
+				}
+				d.Outcomes = append(d.Outcomes, plan.Outcome{Group: g.Key, Pods: []string{id}, Verdict: verdict, On: p.Nominated})
 				d.preempting[g.Key]++
 				d.Preempted[p.Nominated] = d.Preempted[p.Nominated].Add(p.Shape.Requests)
 				continue

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -109,7 +110,7 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 		r.Cause, r.Types = plan.TooLarge, at[hurdleSize]
 		x.tooLarge(&r)
 	case at[hurdleLimits] == 0:
-		r.Cause, r.Types = plan.NoCapacity, at[hurdleSale]
+		r.Cause, r.Types, r.Until = plan.NoCapacity, at[hurdleSale], x.returns()
 		if x.full != "" {
 			r.Detail = "no room is left in the reservation " + x.full
 		}
@@ -121,6 +122,26 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 		r.Cause, r.Detail = plan.Topology, e.why(c, pool)
 	}
 	return r
+}
+
+// returns is when the first offering returns that could hold the pod and ran out.
+func (x *course) returns() (first time.Time) {
+	for i := range x.market.Fleet.Rows {
+		row := &x.market.Fleet.Rows[i]
+		if row.Pool != x.pool || !x.need.Fits(x.slots.OnNew(row.Net, row.Type)) {
+			continue
+		}
+		for out := x.where[i] &^ x.market.Sale[i]; out != 0; out &= out - 1 {
+			key := catalog.OfferingKey{
+				CapacityType: row.CapacityType, InstanceType: row.Type.Name, Reservation: row.Reservation,
+				Zone: x.market.Fleet.Zones[bits.TrailingZeros64(out)],
+			}
+			if until, ranOut := x.memory.Penalty(key, x.Now); ranOut {
+				first = pick.Earliest(first, until)
+			}
+		}
+	}
+	return first
 }
 
 // alike names the minValues of the pool that no launch can meet: the rows of one

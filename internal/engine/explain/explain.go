@@ -1,11 +1,14 @@
 package explain
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/launch"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
@@ -15,6 +18,7 @@ import (
 // explainer says why demand has no place.
 type explainer struct {
 	view.View
+	memory *memory.Memory
 	market *offer.Market
 	slots  room.AttachSlots
 	unmet  map[string]bool // pools whose minValues could not be met
@@ -22,8 +26,8 @@ type explainer struct {
 
 // Unplaced refuses what is left of the demand and says why. The unmet pools are
 // those whose minValues could not be met.
-func Unplaced(v view.View, d *demand.Demand, m *offer.Market, slots room.AttachSlots, unmet map[string]bool) {
-	e := explainer{View: v, market: m, slots: slots, unmet: unmet}
+func Unplaced(v view.View, mem *memory.Memory, d *demand.Demand, m *offer.Market, slots room.AttachSlots, unmet map[string]bool) {
+	e := explainer{View: v, memory: mem, market: m, slots: slots, unmet: unmet}
 	for _, c := range d.Classes {
 		if c.Count() > 0 {
 			c.Level = c.Last()
@@ -99,18 +103,28 @@ func contradiction(shape *cluster.Shape, p cluster.Pool) (text string, found boo
 	return text, true
 }
 
-// why returns the topology rule that keeps the class from the pool's domains: that
-// of the first domain with one.
+// mostDomains is how many domains are explained one by one.
+const mostDomains = 3
+
+// why asks the topology rules about the domains of the pool: about all of them
+// where they are few, else about the first that they exclude.
 func (e *explainer) why(c *demand.Class, pool int) string {
 	if c.Table == nil {
 		return ""
 	}
 	keys := c.DomainKeys()
 	domains := launch.Domains(e.market, pool, c, keys)
+	var texts []string
 	for _, place := range domains {
 		if text := c.Table.Why(c.Rule(), place); text != "" {
-			return text
+			texts = append(texts, text)
 		}
+	}
+	if n := len(texts); n > mostDomains {
+		return fmt.Sprintf("%s; the same or other rules in %d more domains", texts[0], n-1)
+	}
+	if len(texts) > 0 {
+		return strings.Join(slices.Compact(texts), "; ")
 	}
 	if len(domains) == 0 && len(keys) > 0 {
 		return "its nodes lack the label " + strings.Join(keys, " or ")

@@ -1,6 +1,7 @@
 // Package memory owns what Steps remember because the cluster's objects cannot say
 // it: since when something is so, what NodeClaims were launched for, which
-// offerings had no capacity, and how demand grew.
+// offerings had no capacity, how demand grew, and which nominations the scheduler
+// has refused.
 //
 // Invariants: the whole memory may be lost; that delays a removal or forgets a
 // penalty, and breaks nothing. Lists are sorted by their key. Lists are replaced

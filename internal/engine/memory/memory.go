@@ -22,6 +22,7 @@ type Memory struct {
 	Declared    []Progress // sorted by workload
 	Advanced    []Since    // kinds of controllers, sorted: when a controller of the kind last made progress
 	Growth      Growth
+	Nominations []Nomination // for nodes that are open, sorted by class and node
 }
 
 // PreferencesFor is how long a node that opened without nominations keeps its
@@ -91,6 +92,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.ReadySince = pick.Those(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
 	m.OpenSince = pick.Those(m.OpenSince, func(x Since) bool { _, ok := s.Node(x.ID); return ok && now.Before(x.At.Add(PreferencesFor)) })
 	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
+	m.Nominations = m.countRefusals(s, now)
 	m.Advanced = slices.Clone(m.Advanced)
 	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.Advanced} { // all four are copies already
 		for i := range list {

@@ -39,7 +39,8 @@ func (o *opener) stillKept() {
 // for a while.
 //
 // The scheduler clears a nomination whenever an attempt fails for another reason.
-// Nodes then writes the nomination again.
+// Nodes then writes the nomination again and notes it: a node where that does not
+// help is left out; see memory.Nomination.
 func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room) []plan.Action {
 	o := opener{View: v, Journal: j, memory: m, demand: d, room: r}
 	o.stillKept()
@@ -60,8 +61,9 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 				continue
 			}
 			for _, p := range h.Pods {
-				if p.Unschedulable && p.Nominated == "" {
+				if p.Unschedulable && p.Nominated == "" && !o.Policy.CannotNominate {
 					o.nominateFor(h, p)
+					o.note(h, p)
 				}
 			}
 		}
@@ -106,5 +108,12 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 func (o *opener) nominateFor(h *room.Host, p demand.PodRef) {
 	if !o.Policy.CannotNominate {
 		o.actions = append(o.actions, plan.Nominate{Pod: p.ID, PodUID: p.UID, Node: h.Node.Name})
+	}
+}
+
+// note remembers that the pod is nominated for a node that is open.
+func (o *opener) note(h *room.Host, p demand.PodRef) {
+	if g, known := o.Snapshot.GroupOf(p.ID); known {
+		o.memory.Nominated(g.Kind, h.Node.Name, p.ID, o.Now)
 	}
 }
