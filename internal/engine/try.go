@@ -121,17 +121,14 @@ const gangTries = 12
 // excludeIncomplete excludes one incomplete gang from the next try, and says
 // whether there was one. A gang is incomplete if only some of its pods found room.
 // From try gangTries on it excludes all incomplete gangs.
-func (t *try) excludeIncomplete(d *demand.Demand) bool {
-	id, found := d.Incomplete()
-	if !found {
-		return false
-	}
-	t.of.excluded[id] = true
-	for t.of.try >= gangTries && found {
-		id, found = d.Incomplete()
+func (t *try) excludeIncomplete(d *demand.Demand) (any bool) {
+	for id, found := d.Incomplete(); found; id, found = d.Incomplete() {
 		t.of.excluded[id] = true
+		if any = true; t.of.try < gangTries {
+			break
+		}
 	}
-	return true
+	return any
 }
 
 // pause ends a Step that reached its work limit. It returns what is certain, and a

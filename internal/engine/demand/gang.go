@@ -97,7 +97,7 @@ func (d *Demand) excludeGangs() {
 func (d *Demand) Incomplete() (id string, found bool) {
 	var worst gang
 	for _, g := range d.gangs {
-		if !d.tried(g) || g.running+d.placedOf(g.id) >= g.size {
+		if !d.tried(g) || g.running+d.placedOf(g) >= g.size {
 			continue
 		}
 		if !found || g.priority < worst.priority || g.priority == worst.priority && g.id > worst.id {
@@ -111,15 +111,10 @@ func (d *Demand) Incomplete() (id string, found bool) {
 func (d *Demand) tried(g gang) bool { return !d.without[g.id] && g.running+g.wanting >= g.size }
 
 // placedOf returns the number of pods of the gang that found room.
-func (d *Demand) placedOf(id string) int64 {
-	var n int64
-	for _, g := range d.gangs {
-		if g.id == id {
-			n = g.wanting
-		}
-	}
+func (d *Demand) placedOf(g gang) int64 {
+	n := g.wanting
 	for _, c := range d.Classes {
-		if c.Group.Shape.Gang.Name != "" && c.Group.Namespace+"/"+c.Group.Shape.Gang.Name == id {
+		if c.Group.Shape.Gang.Name != "" && c.Group.Namespace+"/"+c.Group.Shape.Gang.Name == g.id {
 			n -= c.Count() + c.Refused
 		}
 	}
