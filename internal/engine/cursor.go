@@ -9,9 +9,9 @@ import (
 )
 
 // cursor is a plan that a WorkLimit stopped: the question, and the packer's answers
-// so far. Everything else follows from these two. The next Step on the same
-// snapshot repeats the same decisions without packing again, and then goes on. A
-// cursor is a value and is never changed.
+// so far. From these two the next Step on the same snapshot repeats the same
+// decisions without packing again, and then goes on; the other fields count what
+// earlier Steps did. A cursor is a value and is never changed.
 type cursor struct {
 	in       Input           // of the Step that began the plan
 	try      int             // see Trace.Tries

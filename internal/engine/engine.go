@@ -82,7 +82,8 @@ func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKe
 // limit.
 //
 // Step makes the plan again from the start if a gang found room for only some of
-// its pods, or if limits left pods without a place.
+// its pods, or if limits left pods without a place to which another plan could give
+// room.
 func Step(in Input) Output {
 	c, units := resume(in)
 	for {
@@ -92,10 +93,11 @@ func Step(in Input) Output {
 		// 2. Assign: promised room goes to the demand that it was promised to.
 		a.KeepPromises()
 		// 3. Offer: what can be bought, and whether the limits leave enough of it.
-		m := offer.Open(t.View, t.fleet, a.Memory, a.Journal, a.Demand.Classes)
-		tight := m.Scarce(a.Demand.Classes)
-		// 4. Assign and launch: demand goes to any room, and the rest to new nodes.
-		a, l := t.place(a, m, tight)
+		market := offer.Open(t.View, t.fleet, a.Memory, a.Journal, a.Demand.Classes)
+		tight := market.Scarce(a.Demand.Classes)
+		// 4. Assign and launch: demand goes to any room, and the rest to new nodes. A
+		// plan that rearranges pods has an Assigner and a market of its own.
+		a, l := t.place(a, market, tight)
 		if t.solver.Cut() {
 			return t.pause(a, l, tight)
 		}
@@ -104,8 +106,8 @@ func Step(in Input) Output {
 			c, units = t.again(l), t.solver.Left()
 			continue
 		}
-		a.Memory.Plan(l.Launches)
-		// 5. Explain: why the rest has no place.
+		a.Memory.Plan(l.Launches) // what the new NodeClaims are for
+		// 5. Explain: the rest is refused, with the reasons why it has no place.
 		explain.Unplaced(t.View, a.Memory, a.Demand, l.Market, a.Room.Slots, l.Unmet)
 		// 6. Certify: a lower bound on the cost of the launches.
 		proofs := certify.Launches(t.View, a.Journal, a.Room, a.Demand.Classes, l)

@@ -50,9 +50,9 @@ func (t *try) gather() *assign.Assigner {
 	return &assign.Assigner{View: t.View, Journal: j, Memory: &memory, Demand: d, Room: room.Gather(t.View, d, j), Solver: t.solver, Least: t.keepsFrom()}
 }
 
-// keepsFrom is the priority from which on promises are kept: all, but where the plan
-// is to spare what is limited. Then what was promised to pods of lower priority is
-// theirs only after the others have found room.
+// keepsFrom returns the least priority whose promises the try keeps. A first plan
+// keeps all of them. A plan that spares what is limited keeps no promise to pods of
+// lower priority than those that lacked a place: such pods get room after the others.
 func (t *try) keepsFrom() int32 {
 	if t.of.first == nil {
 		return math.MinInt32

@@ -26,7 +26,7 @@ type Assigner struct {
 	Demand *demand.Demand
 	Room   *room.Room
 	Solver *pack.Solver
-	// Least is the priority from which on is kept what NodeClaims were launched for.
+	// Least is the least priority whose promises are kept.
 	Least    int32
 	gathered bool // nodes were up that are kept for declared pods; see gatherOnKept
 }

@@ -17,8 +17,8 @@ type Answer struct {
 	done bool
 }
 
-// NewSolver returns a Solver that knows the answers, has left so many units of
-// work, and of whose plan so many units were done before.
+// NewSolver returns a Solver that knows the answers and may do so many units of
+// work. Before says how many units earlier Solvers did for the same plan.
 func NewSolver(answers []Answer, left, before int) *Solver {
 	return &Solver{answers: answers, left: left, units: before}
 }
