@@ -5,7 +5,7 @@
 // have. The package knows which gangs are complete, and counts the demand that
 // found no place.
 //
-// Invariants: classes are sorted by priority, highest first, then by key. A class
+// Invariants: classes are sorted by priority, highest first, then by size. A class
 // hands out real pods before declared ones, and pending pods oldest first. Drawn
 // demand is never put back; each try gathers new demand.
 package demand
