@@ -105,14 +105,26 @@ func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 	}
 	left = left.Sub(r.demand.Preempted[n.Name])
 	h.Free, h.Most = left.Sub(missing(daemons)), left.Sub(missing(fit.Certain(daemons)))
-	if r.demand.PortsMatter {
-		for g, n := range state.Groups() {
-			if n > 0 {
-				h.ports = append(h.ports, g.Shape.Ports...)
-			}
+	r.takePorts(h)
+	return h
+}
+
+// takePorts takes the host ports of the pods that run on the host, and of the
+// DaemonSets that may: their pods come with the node.
+func (r *Room) takePorts(h *Host) {
+	if !r.demand.PortsMatter {
+		return
+	}
+	if h.State != nil {
+		for g := range h.State.Groups() {
+			h.ports = append(h.ports, g.Shape.Ports...)
 		}
 	}
-	return h
+	for _, d := range r.Snapshot.Supply().DaemonSets {
+		if len(d.Shape.Ports) > 0 && slices.ContainsFunc(h.Labels, func(x label.Lookup) bool { return fit.Node(d.Shape, x, h.taints) }) {
+			h.ports = append(h.ports, d.Shape.Ports...)
+		}
+	}
 }
 
 // promised is the capacity of a node that starts: what its kubelet has reported,
@@ -131,6 +143,14 @@ func promised(reported, claim quantity.Resources) quantity.Resources {
 
 func (r *Room) claimHost(c cluster.Claim) *Host {
 	r.Trace.Hosts++
+	h := r.promisedBy(c)
+	r.takePorts(h)
+	return h
+}
+
+// promisedBy is the host that the NodeClaim becomes, or the least of those that it
+// may become.
+func (r *Room) promisedBy(c cluster.Claim) *Host {
 	h := &Host{Stage: stageComing, Claim: c, taints: c.Taints}
 	daemons := r.Snapshot.Supply().DaemonSets
 	if c.Launched {
