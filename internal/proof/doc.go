@@ -21,7 +21,8 @@
 //     them. A spread counts where it needs new nodes in several zones; only zones
 //     where a pool sells a place for the pods count. Affinity counts where only the
 //     group's own pods meet it, so that all of them go to one node;
-//   - supply.go: what can be bought, and what is there;
+//   - supply.go: what can be bought, and what is there; a pod that others than the
+//     daemon nominated for a node has its place there, and takes its room;
 //   - place.go: which pods a node may hold by itself: resources, labels, taints,
 //     volumes.
 //

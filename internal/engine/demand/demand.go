@@ -13,7 +13,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Demand is what needs room in one try of a Step, and what became of it so far.
@@ -27,9 +26,8 @@ type Demand struct {
 	gangs   []gang          // sorted by id
 	without map[string]bool // gangs that are not tried any more, by id
 
-	preempting  map[string]int64              // by group: pods for which the scheduler is making room
-	Preempted   map[string]quantity.Resources // by node: what they will take of it
-	PortsMatter bool                          // a class asks for host ports
+	preempting  map[string]int64 // by group: pods for which the scheduler is making room
+	PortsMatter bool             // a class asks for host ports
 
 	Refused Refused
 }
@@ -39,7 +37,7 @@ type Demand struct {
 func Gather(v view.View, m *memory.Memory, j *journal.Journal, excluded map[string]bool) *Demand {
 	d := &Demand{
 		View: v, Journal: j, memory: m, byKey: map[string]*Class{}, without: excluded,
-		preempting: map[string]int64{}, Preempted: map[string]quantity.Resources{}, Refused: Refused{unplaced: map[rank]int64{}},
+		preempting: map[string]int64{}, Refused: Refused{unplaced: map[rank]int64{}},
 	}
 	d.gatherPending()
 	d.gatherDisplaced()
@@ -72,11 +70,10 @@ func (d *Demand) gatherPending() {
 				c.Pods = append(c.Pods, PodRef{id, p})
 				continue
 			}
-			if _, there := d.Snapshot.State(p.Nominated); there && p.Nominated != "" && !p.NominatedByUs {
+			if d.Expected(p) {
 				// The scheduler is making room for it by preemption.
 				d.Outcomes = append(d.Outcomes, plan.Outcome{Group: g.Key, Pods: []string{id}, Verdict: plan.OnNode, On: p.Nominated})
 				d.preempting[g.Key]++
-				d.Preempted[p.Nominated] = d.Preempted[p.Nominated].Add(p.Shape.Requests)
 				continue
 			}
 			c.Pods = append(c.Pods, PodRef{id, p})

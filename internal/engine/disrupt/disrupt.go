@@ -33,6 +33,8 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand,
 		case c.Deleting:
 		case c.Interruption != nil:
 			r.retireInterrupted(c)
+		case r.expectsPods(c):
+			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		case !c.Registered:
 			r.retireLate(c)
 		case !c.Initialized && !r.RunsPods(c):
@@ -123,6 +125,20 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 		return
 	}
 	r.delete(c, plan.Empty, "", r.Now.Sub(at))
+}
+
+// expectsPods says whether others than the daemon nominated pods for the node.
+func (r *retirer) expectsPods(c cluster.Claim) bool {
+	state, up := r.Snapshot.State(c.Node)
+	if !up {
+		return false
+	}
+	for p := range state.Nominated() {
+		if r.Expected(&p) {
+			return true
+		}
+	}
+	return false
 }
 
 // awaitsPods says whether anything is on its way to the node.

@@ -59,11 +59,7 @@ func (r *Room) Node(state *cluster.NodeState) *Host {
 		return h
 	}
 	r.Trace.Hosts++
-	c, known := r.Snapshot.Claim(state.Node.Claim)
-	if !known {
-		c, _ = state.Claim()
-	}
-	h := r.HostOf(state, c)
+	h := r.HostOf(state, r.ClaimOf(state))
 	r.Nodes[state.Node.Name] = h
 	if h != nil && h.Stage != StageNode {
 		r.Coming = append(r.Coming, h)
@@ -75,7 +71,7 @@ func (r *Room) Node(state *cluster.NodeState) *Host {
 // pods.
 func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 	n := state.Node
-	if n.Cordoned || n.Leaving(&c) {
+	if !n.TakesPods(&c) {
 		return nil
 	}
 	h := &Host{Stage: StageNode, Node: n, State: state, Claim: c, Labels: []label.Lookup{n.Labels}, taints: lasting(n.Taints)}
@@ -103,14 +99,16 @@ func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 	missing := func(daemons []cluster.DaemonSet) quantity.Resources {
 		return fit.Overhead(daemons, h.Labels[0], h.taints).Sub(state.Daemons).Max(quantity.Resources{})
 	}
-	left = left.Sub(r.demand.Preempted[n.Name])
+	for p := range state.Nominated() {
+		left = left.Sub(p.Shape.Requests)
+	}
 	h.Free, h.Most = left.Sub(missing(daemons)), left.Sub(missing(fit.Certain(daemons)))
 	r.takePorts(h)
 	return h
 }
 
-// takePorts takes the host ports of the pods that run on the host, and of the
-// DaemonSets that may: their pods come with the node.
+// takePorts takes the host ports of the pods that run on the host or are nominated
+// for it, and of the DaemonSets that may run there: their pods come with the node.
 func (r *Room) takePorts(h *Host) {
 	if !r.demand.PortsMatter {
 		return
@@ -118,6 +116,9 @@ func (r *Room) takePorts(h *Host) {
 	if h.State != nil {
 		for g := range h.State.Groups() {
 			h.ports = append(h.ports, g.Shape.Ports...)
+		}
+		for p := range h.State.Nominated() {
+			h.ports = append(h.ports, p.Shape.Ports...)
 		}
 	}
 	for _, d := range r.Snapshot.Supply().DaemonSets {

@@ -50,6 +50,27 @@ func (v View) PriceOf(c cluster.Claim) quantity.Money {
 	return 0
 }
 
+// ClaimOf returns the NodeClaim of the node: the one that the node names or, where
+// that is not known, one that names the node.
+func (v View) ClaimOf(state *cluster.NodeState) cluster.Claim {
+	c, known := v.Snapshot.Claim(state.Node.Claim)
+	if !known {
+		c, _ = state.Claim()
+	}
+	return c
+}
+
+// Expected says whether the pod has a place on the node that others than the daemon
+// nominated it for. The node's room for it is spoken for; see NodeState.Nominated.
+func (v View) Expected(p *cluster.Pod) bool {
+	state, there := v.Snapshot.State(p.Nominated)
+	if !there || !p.NominatedByOthers() {
+		return false
+	}
+	c := v.ClaimOf(state)
+	return state.Node.TakesPods(&c)
+}
+
 // RunsPods says whether the NodeClaim's node runs something that would need
 // another place or must not be disturbed.
 func (v View) RunsPods(c cluster.Claim) bool {
