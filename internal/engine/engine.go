@@ -82,6 +82,7 @@ func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKe
 // A plan is tried again, from the start, where a gang found room for some of its
 // pods only, and where limits leave pods out.
 func Step(in Input) Output {
+	in.Policy = in.Policy.WithDefaults()
 	c, units := resume(in)
 	for {
 		t := c.begin(units)
@@ -129,6 +130,6 @@ func Step(in Input) Output {
 // scratch, and what every constraint adds. It is pure, as Step is, and decides
 // nothing.
 func Audit(in Input) plan.Audit {
-	v := view.View{Snapshot: in.Snapshot, Policy: in.Policy, Now: in.Now, Claims: slices.Collect(in.Snapshot.Unsettled())}
+	v := view.View{Snapshot: in.Snapshot, Policy: in.Policy.WithDefaults(), Now: in.Now, Claims: slices.Collect(in.Snapshot.Unsettled())}
 	return certify.Audit(v, in.Memory.Next(in.Snapshot, in.Now), in.Memory.fleet)
 }

@@ -25,6 +25,7 @@ type fataler interface {
 func checkSound(t fataler, o cluster.Objects, out engine.Output) {
 	t.Helper()
 	checkOutcomes(t, o, out)
+	checkDeletes(t, o, out)
 	checkPorts(t, o, out)
 	pods := map[string]cluster.Pod{}
 	for _, p := range o.Pods {
@@ -89,6 +90,19 @@ func checkOutcomes(t fataler, o cluster.Objects, out engine.Output) {
 	}
 	for id := range told {
 		t.Fatalf("an outcome for %s, which is not there", id)
+	}
+}
+
+// checkDeletes wants no node removed that gets a pod in the same plan.
+func checkDeletes(t fataler, o cluster.Objects, out engine.Output) {
+	t.Helper()
+	for _, d := range of[plan.Delete](out) {
+		node := o.Claims[slices.IndexFunc(o.Claims, func(c cluster.Claim) bool { return c.Name == d.Claim })].Node
+		for _, x := range out.Plan.Outcomes {
+			if x.On == d.Claim || x.On == node && node != "" {
+				t.Fatalf("%s is removed (%s) and gets %v", d.Claim, d.Why, x.Pods)
+			}
+		}
 	}
 }
 

@@ -36,6 +36,8 @@
 //     left out;
 //   - offerings that ran out of capacity a moment ago count as for sale;
 //   - an ordered node counts as the best node that it may become;
+//   - a node that does not come up counts as room: the checker knows no time, and the
+//     node may come up yet;
 //   - a DaemonSet takes room only where it runs for certain, whatever values the
 //     new node gets for labels that its pool leaves open.
 //

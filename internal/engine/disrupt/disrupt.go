@@ -76,12 +76,12 @@ func (r *retirer) replaced() bool {
 }
 
 func (r *retirer) retireLate(c cluster.Claim) {
-	limit, why := r.Policy.RegistrationTimeout, plan.RegistrationTimeout
+	why := plan.RegistrationTimeout
 	if !c.Launched {
-		limit, why = r.Policy.LaunchTimeout, plan.LaunchTimeout
+		why = plan.LaunchTimeout
 	}
-	if end := c.Created.Add(limit); r.Now.Before(end) {
-		r.WaitUntil(end, plan.LaunchToFinish)
+	if !r.Late(c) {
+		r.WaitUntil(r.RegisteredBy(c), plan.LaunchToFinish)
 		return
 	}
 	r.delete(c, why, "", r.Now.Sub(c.Created))

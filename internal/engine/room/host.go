@@ -22,6 +22,7 @@ const (
 	StageKept           // a node that is up and kept for its pods
 	stageComing         // a launched NodeClaim, or its node while it starts
 	stageOrdered        // a NodeClaim that is not launched yet
+	stageGivenUp        // one that did not come up in time, with its node or without
 )
 
 // Host is room that exists or is on its way.

@@ -25,6 +25,9 @@ type Room struct {
 	Slots  AttachSlots
 	Coming []*Host          // what is on its way, soonest first; see sooner
 	Nodes  map[string]*Host // that were looked at, by name; nil for one that takes no pods
+	// GivenUp did not come up in time, and gets no pods any more. It may come up yet,
+	// so to a proof it is room like any other.
+	GivenUp []*Host
 }
 
 // New returns the room of the demand as nobody has looked at it yet.
@@ -42,7 +45,7 @@ func Gather(v view.View, d *demand.Demand, j *journal.Journal) *Room {
 		state, up := r.Snapshot.State(c.Node)
 		switch {
 		case !up && !c.Leaving():
-			r.Coming = append(r.Coming, r.claimHost(c))
+			r.file(r.claimHost(c))
 		case up && !c.Initialized:
 			r.Trace.Objects++
 			r.Node(state)
@@ -59,22 +62,33 @@ func (r *Room) Node(state *cluster.NodeState) *Host {
 		return h
 	}
 	r.Trace.Hosts++
-	h := r.HostOf(state, r.ClaimOf(state))
+	h := r.file(r.HostOf(state, r.ClaimOf(state)))
 	r.Nodes[state.Node.Name] = h
-	if h != nil && h.Stage != StageNode {
+	return h
+}
+
+// file lists the host where it belongs, and returns it unless it gets no pods.
+func (r *Room) file(h *Host) *Host {
+	switch {
+	case h == nil || h.Stage == StageNode:
+	case h.Stage == stageGivenUp:
+		r.GivenUp = append(r.GivenUp, h)
+		return nil
+	default:
 		r.Coming = append(r.Coming, h)
 	}
 	return h
 }
 
 // HostOf returns a host of the node, whose NodeClaim is given, nil where it takes no
-// pods.
+// pods. A host that was given up takes none either, but may once it is up.
 func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 	n := state.Node
 	if !n.TakesPods(&c) {
 		return nil
 	}
 	h := &Host{Stage: StageNode, Node: n, State: state, Claim: c, Labels: []label.Lookup{n.Labels}, taints: lasting(n.Taints)}
+	capacity := n.Allocatable
 	switch {
 	case c.Name == "" || c.Initialized:
 		if !n.Ready {
@@ -82,17 +96,15 @@ func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 		}
 	case r.Kept(n, c):
 		h.Stage, h.taints = StageKept, c.Taints
-	case r.Stuck(n, c):
-		return nil
 	default:
 		// Still starting: what the NodeClaim promises holds, not yet what the
 		// kubelet has reported.
 		h.Stage, h.taints = stageComing, c.Taints
 		h.Labels[0] = c.Labels.Merge(n.Labels)
-	}
-	capacity := n.Allocatable
-	if h.Stage == stageComing {
 		capacity = promised(capacity, c.Allocatable)
+		if r.Late(c) || r.Stuck(n, c) {
+			h.Stage = stageGivenUp
+		}
 	}
 	// DaemonSet pods that are still to come keep their share.
 	daemons, left := r.Snapshot.Supply().DaemonSets, r.Slots.onNode(capacity, r.View, c).Sub(state.Used)
@@ -145,6 +157,9 @@ func promised(reported, claim quantity.Resources) quantity.Resources {
 func (r *Room) claimHost(c cluster.Claim) *Host {
 	r.Trace.Hosts++
 	h := r.promisedBy(c)
+	if r.Late(c) {
+		h.Stage = stageGivenUp
+	}
 	r.takePorts(h)
 	return h
 }

@@ -1,19 +1,21 @@
 package view
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
 // Policy holds the settings of the core. The zero value of a field means its
-// default; see DefaultPolicy.
+// default, where the field does not say what else; see WithDefaults.
 type Policy struct {
 	// StartupTaint is the daemon's own: it stays on a node until the pods that
 	// the node was made for are nominated.
 	StartupTaint cluster.Taint
 	// OnDemandTolerance and SpotTolerance are how much dearer, in thousandths,
-	// an alternative type of a launch may be than the best one.
+	// an alternative type of a launch may be than the best one. Zero allows none that
+	// is dearer.
 	OnDemandTolerance, SpotTolerance int64
 	// CannotNominate says that the daemon may not write the nominations of pods:
 	// none are asked for, and plans are made for the scheduler's own scoring.
@@ -26,7 +28,7 @@ type Policy struct {
 	BestEffortMinValues bool
 	// SoftMaxMilliCPU is the node size that is not exceeded unless a pod needs
 	// it: beyond about 32 vCPU a larger node saves next to nothing and takes
-	// more pods with it when it goes.
+	// more pods with it when it goes. Zero is no limit.
 	SoftMaxMilliCPU int64
 	// ReleaseWait is how long a ready node that has pods is kept for pods that
 	// are declared while no controller makes progress, and a tenth of how long it
@@ -62,4 +64,18 @@ func DefaultPolicy() Policy {
 		RegistrationTimeout: 15 * time.Minute,
 		DrainReserve:        60 * time.Second,
 	}
+}
+
+// WithDefaults returns the policy with the default of each field that has no value
+// and needs one.
+func (p Policy) WithDefaults() Policy {
+	d := DefaultPolicy()
+	p.StartupTaint = cmp.Or(p.StartupTaint, d.StartupTaint)
+	p.ReleaseWait = cmp.Or(p.ReleaseWait, d.ReleaseWait)
+	p.DeclaredPatience = cmp.Or(p.DeclaredPatience, d.DeclaredPatience)
+	p.ArrivalPatience = cmp.Or(p.ArrivalPatience, d.ArrivalPatience)
+	p.LaunchTimeout = cmp.Or(p.LaunchTimeout, d.LaunchTimeout)
+	p.RegistrationTimeout = cmp.Or(p.RegistrationTimeout, d.RegistrationTimeout)
+	p.DrainReserve = cmp.Or(p.DrainReserve, d.DrainReserve)
+	return p
 }

@@ -97,6 +97,19 @@ func (v View) Kept(n cluster.Node, c cluster.Claim) bool {
 	return v.Usable(n, c) && slices.Contains(n.Taints, v.Policy.StartupTaint)
 }
 
+// RegisteredBy returns when the NodeClaim ought to be launched or, once it is, to be
+// registered.
+func (v View) RegisteredBy(c cluster.Claim) time.Time {
+	if !c.Launched {
+		return c.Created.Add(v.Policy.LaunchTimeout)
+	}
+	return c.Created.Add(v.Policy.RegistrationTimeout)
+}
+
+// Late says whether the NodeClaim had time enough to get a node that registers, and
+// did not.
+func (v View) Late(c cluster.Claim) bool { return !c.Registered && !v.Now.Before(v.RegisteredBy(c)) }
+
 // Stuck says whether a node that has registered had time enough to become ready
 // for its pods, and did not: they must not wait for it for ever.
 func (v View) Stuck(n cluster.Node, c cluster.Claim) bool {
