@@ -111,7 +111,7 @@ func Step(in Input) Output {
 		// 7. Open: nodes that are up open for their pods.
 		opened := open.Nodes(t.View, a.Memory, a.Journal, a.Demand, a.Room)
 		// 8. Disrupt: nodes that are interrupted, empty or never came up go.
-		retired := disrupt.Retire(t.View, a.Memory, a.Journal, a.Demand, a.Room, len(l.Launches))
+		retired := disrupt.Retire(t.View, a.Memory, a.Journal, a.Room)
 		a.Trace.Complete = true
 		out := t.output(a, l, proofs, slices.Concat(opened, retired))
 		switch refused := a.Demand.Refused; {

@@ -79,6 +79,7 @@ func TestStep_IsSoundOnNodesOfEveryAgeAndState(t *testing.T) {
 			out := w.step()
 			proofs += len(out.Plan.Proofs)
 			checkSound(rt, w.objects, out)
+			checkDrains(rt, w, out)
 		}
 	})
 	if proofs == 0 {

@@ -111,7 +111,7 @@ func (d *Demand) gatherDisplaced() {
 			continue
 		}
 		for p := range state.Pods() {
-			if p.Pinned || p.Deleting {
+			if !p.Moves() {
 				continue
 			}
 			g, _ := d.Snapshot.GroupOf(p.ID())

@@ -13,7 +13,6 @@ import (
 type Refused struct {
 	unplaced map[rank]int64
 	Short    bool // some of it for want of what pools may have
-	Homeless int  // of it, pods of nodes that go
 }
 
 // rank says who comes first where there is too little for all.
@@ -70,7 +69,6 @@ func (d *Demand) Refuse(c *Class, reasons []plan.Refusal) {
 	d.Refused.unplaced[rank{true, c.Group.Shape.Priority}] += c.Real()
 	d.Refused.unplaced[rank{false, c.Group.Shape.Priority}] += c.Declared
 	d.Refused.Short = d.Refused.Short || slices.ContainsFunc(reasons, isShort)
-	d.Refused.Homeless += len(c.Displaced)
 	c.Refused += c.Count()
 	if ids := c.Draw(c.Count()).IDs(d.Journal); len(ids) > 0 {
 		d.Outcomes = append(d.Outcomes, plan.Outcome{Group: c.Group.Key, Pods: ids, Verdict: plan.Unplaceable, Reasons: reasons})

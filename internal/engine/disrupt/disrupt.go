@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
@@ -17,17 +16,23 @@ import (
 type retirer struct {
 	view.View
 	*journal.Journal
-	memory   *memory.Memory
-	demand   *demand.Demand
-	room     *room.Room
-	launches int // of this plan
-	actions  []plan.Action
+	memory  *memory.Memory
+	room    *room.Room
+	settled map[string]int // by node that goes: its pods that have a place on a node that is up
+	actions []plan.Action
 }
 
 // Retire deletes the NodeClaims that are interrupted, empty for long enough, or
 // that never came up: all of them are unsettled.
-func Retire(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, in *room.Room, launches int) []plan.Action {
-	r := retirer{View: v, Journal: j, memory: m, demand: d, room: in, launches: launches}
+func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room) []plan.Action {
+	r := retirer{View: v, Journal: j, memory: m, room: in, settled: map[string]int{}}
+	for _, h := range in.Nodes {
+		if h != nil && h.Stage == room.StageNode {
+			for _, p := range h.Displaced {
+				r.settled[p.Node]++
+			}
+		}
+	}
 	for _, c := range v.Claims {
 		switch {
 		case c.Deleting:
@@ -47,7 +52,8 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand,
 }
 
 // retireInterrupted cordons the node at once and drains it when its pods have
-// another place that is up, or when the notice leaves just enough time to drain.
+// another place that is up, or when the notice leaves just enough time to drain:
+// those that found no room run while they can.
 func (r *retirer) retireInterrupted(c cluster.Claim) {
 	node, up := r.Snapshot.Node(c.Node)
 	if up && !node.Cordoned {
@@ -55,24 +61,24 @@ func (r *retirer) retireInterrupted(c cluster.Claim) {
 	}
 	notice := c.Interruption.Deadline.Sub(c.Interruption.Noticed)
 	last := c.Interruption.Deadline.Add(-min(r.Policy.DrainReserve, notice/2))
-	if up && r.Now.Before(last) && !r.replaced() {
+	if up && r.Now.Before(last) && !r.replaced(node.Name) {
 		r.WaitUntil(last, plan.Replacement)
 		return
 	}
 	r.delete(c, plan.Interrupted, c.Interruption.Reason, r.Now.Sub(c.Interruption.Noticed))
 }
 
-// replaced says whether every displaced pod has a place on a node that is up.
-func (r *retirer) replaced() bool {
-	if r.launches > 0 || r.demand.Refused.Homeless > 0 {
-		return false // those that found no room at all run while they can
-	}
-	for _, h := range r.room.Coming { // those on nodes that run have their place
-		if h.Displaced > 0 && h.Stage != room.StageNode {
-			return false
+// replaced says whether every pod of the node that needs another place has one on a
+// node that is up.
+func (r *retirer) replaced(node string) bool {
+	moving := 0
+	state, _ := r.Snapshot.State(node)
+	for p := range state.Pods() {
+		if p.Moves() {
+			moving++
 		}
 	}
-	return true
+	return r.settled[node] >= moving
 }
 
 func (r *retirer) retireLate(c cluster.Claim) {

@@ -40,7 +40,7 @@ type Host struct {
 	Real     quantity.Resources // taken by pods of this plan that exist
 
 	Pods      []demand.PodRef // assigned: pending pods, in order of assignment
-	Displaced int64
+	Displaced []demand.PodRef // assigned: pods of nodes that go
 	Declared  int64
 }
 
@@ -53,7 +53,7 @@ func (h *Host) Name() string {
 }
 
 // Demand counts what this plan puts on the host.
-func (h *Host) Demand() int64 { return int64(len(h.Pods)) + h.Displaced + h.Declared }
+func (h *Host) Demand() int64 { return int64(len(h.Pods)+len(h.Displaced)) + h.Declared }
 
 // place is the host as topology rules see it.
 func (h *Host) place() topology.Place {
@@ -118,7 +118,7 @@ func (h *Host) Take(j *journal.Journal, c *demand.Class, level int, n int64) int
 	h.Put(j, c, level, n)
 	g := c.Draw(n)
 	h.Pods = append(h.Pods, g.Pods...)
-	h.Displaced += int64(len(g.Displaced))
+	h.Displaced = append(h.Displaced, g.Displaced...)
 	h.Declared += g.Declared
 	h.Real = h.Real.Add(c.Levels[level].Shape.Requests.Times(int64(len(g.Pods) + len(g.Displaced))))
 	h.Report(j, c, g.IDs(j))
