@@ -56,7 +56,7 @@ func TestReplay_PlansWhatTheKubeSchedulerAccepts(t *testing.T) {
 					wanted[id] = x.On
 				case plan.OnClaim:
 					t.Fatalf("world %d: pod %s is on a NodeClaim, and there is none", i, id)
-				case plan.Unplaceable, plan.Waiting, plan.LeftOpen:
+				case plan.Unplaceable, plan.Waiting, plan.AwaitsNodes:
 				}
 			}
 		}
