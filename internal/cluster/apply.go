@@ -97,8 +97,11 @@ func (u *update) derive(nodes []change[Node], claims []change[Claim], pods []cha
 	for _, c := range pods {
 		if c.old != nil {
 			u.count(c.old, -1)
-			if c.old.Node != "" {
+			switch {
+			case c.old.Node != "":
 				u.unbind(c.old)
+			case c.old.NominatedByOthers():
+				u.unnominate(c.old)
 			}
 		}
 	}
@@ -106,8 +109,11 @@ func (u *update) derive(nodes []change[Node], claims []change[Claim], pods []cha
 		if c.now != nil {
 			u.sort(c.now)
 			u.count(c.now, 1)
-			if c.now.Node != "" {
+			switch {
+			case c.now.Node != "":
 				u.bind(c.now)
+			case c.now.NominatedByOthers():
+				u.nominate(c.now)
 			}
 		}
 	}

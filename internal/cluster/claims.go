@@ -86,6 +86,10 @@ func (c *Claim) Leaving() bool { return c.Deleting || c.Interruption != nil }
 // NodeClaim c is leaving.
 func (n *Node) Leaving(c *Claim) bool { return n.Deleting || c.Leaving() }
 
+// TakesPods says whether the node, whose NodeClaim is c, takes new pods: it is not
+// cordoned, and does not go away.
+func (n *Node) TakesPods(c *Claim) bool { return !n.Cordoned && !n.Leaving(c) }
+
 // settled says whether the claim needs no attention. l is the load of its node.
 // An unknown node is not Ready.
 func (c *Claim) settled(l *Load) bool {

@@ -18,12 +18,13 @@ type account struct {
 	busy           bool
 	bound, waiting int
 	nominated      int
+	awaits         []Pod // nominated for the node by others
 }
 
 func (a *account) say(name string) string {
 	slices.SortFunc(a.pending, func(p, q Pod) int { return cmp.Or(p.Created.Compare(q.Created), cmp.Compare(p.ID(), q.ID())) })
-	return fmt.Sprintf("%s: pending %d %v, nominated %d, bound %d on %v, leaving %v, anti-affine %v, used %v, daemons %v, busy %v",
-		name, a.waiting, ids(a.pending), a.nominated, a.bound, a.on, a.leaving, a.antiAffine, a.used, a.daemons, a.busy)
+	return fmt.Sprintf("%s: pending %d %v, nominated %d, bound %d on %v, leaving %v, anti-affine %v, used %v, daemons %v, busy %v, awaits %v",
+		name, a.waiting, ids(a.pending), a.nominated, a.bound, a.on, a.leaving, a.antiAffine, a.used, a.daemons, a.busy, ids(a.awaits))
 }
 
 // naive computes what the index must say about every group and node. It reads
@@ -72,6 +73,9 @@ func naive(o Objects) []string {
 				g.pending, g.waiting = append(g.pending, p), g.waiting+1
 				if p.Nominated != "" {
 					g.nominated++
+				}
+				if n := nodes[p.Nominated]; n != nil && !p.NominatedByUs {
+					n.awaits = append(n.awaits, p)
 				}
 			}
 			continue
@@ -136,7 +140,7 @@ func indexed(s Snapshot) []string {
 		out = append(out, text)
 	}
 	for n := range s.States() {
-		a := account{used: n.Used, daemons: n.Daemons, busy: n.Busy()}
+		a := account{used: n.Used, daemons: n.Daemons, busy: n.Busy(), awaits: slices.Collect(n.Nominated())}
 		for g, k := range n.Groups() {
 			a.bound += int(k)
 			for node, on := range g.On() {

@@ -31,6 +31,16 @@ type Pod struct {
 // ID is namespace/name.
 func (p Pod) ID() string { return p.Namespace + "/" + p.Name }
 
+// Moves says whether the pod needs another place when its node goes.
+func (p *Pod) Moves() bool { return !p.Pinned && !p.Deleting }
+
+// NominatedByOthers says whether somebody else than the daemon chose the node of
+// the pending pod, as the scheduler does when it preempts. If the node takes pods,
+// what the pod requests of it is not free for others.
+func (p *Pod) NominatedByOthers() bool {
+	return p.Nominated != "" && !p.NominatedByUs && p.Node == "" && !p.Deleting && !p.Pinned
+}
+
 // Node is one Node object.
 type Node struct {
 	Name, UID    string

@@ -16,13 +16,14 @@ type Load struct {
 	Used, Daemons quantity.Resources // sums of requests: of all bound pods, of the bound pods of DaemonSets
 	Free          quantity.Resources // Allocatable - Used; negative where a node is overcommitted
 
-	edit   *edit
-	there  bool // false where pods or claims name a node that is not known
-	busy   int
-	pods   []*pod // by id
-	groups []share
-	claims []*Claim // that name the node, by name
-	room   string   // key in the index of free room
+	edit      *edit
+	there     bool // false where pods or claims name a node that is not known
+	busy      int
+	pods      []*pod // by id
+	nominated []*pod // by id; see Pod.NominatedByOthers
+	groups    []share
+	claims    []*Claim // that name the node, by name
+	room      string   // key in the index of free room
 }
 
 // share is how many pods of a group a node has.
@@ -50,9 +51,15 @@ func (n *NodeState) Groups() iter.Seq2[*Group, int64] {
 }
 
 // Pods returns the bound pods, by id.
-func (n *NodeState) Pods() iter.Seq[Pod] {
+func (n *NodeState) Pods() iter.Seq[Pod] { return each(n.pods) }
+
+// Nominated returns the pending pods that others than the daemon nominated for the
+// node, by id. What they request is not in Used.
+func (n *NodeState) Nominated() iter.Seq[Pod] { return each(n.nominated) }
+
+func each(pods []*pod) iter.Seq[Pod] {
 	return func(yield func(Pod) bool) {
-		for _, p := range n.pods {
+		for _, p := range pods {
 			if !yield(p.Pod) {
 				return
 			}
@@ -74,6 +81,7 @@ func (u *update) ownLoad(node string) *Load {
 	default:
 		mine := *l
 		mine.pods, mine.groups, mine.claims = copied(l.pods), copied(l.groups), slices.Clone(l.claims)
+		mine.nominated = slices.Clone(l.nominated)
 		l = &mine
 	}
 	l.edit = u.edit
@@ -95,7 +103,7 @@ func (u *update) setNode(c change[Node]) {
 // bind puts the pod onto its node.
 func (u *update) bind(p *pod) {
 	l := u.ownLoad(p.Node)
-	l.pods = slices.Insert(l.pods, l.findPod(p.id), p)
+	l.pods = slices.Insert(l.pods, findPod(l.pods, p.id), p)
 	if i, found := l.findShare(p.key); found {
 		l.groups[i].count++
 	} else {
@@ -113,7 +121,7 @@ func (u *update) bind(p *pod) {
 // unbind takes the pod off its node.
 func (u *update) unbind(p *pod) {
 	l := u.ownLoad(p.Node)
-	i := l.findPod(p.id)
+	i := findPod(l.pods, p.id)
 	l.pods = slices.Delete(l.pods, i, i+1)
 	if i, _ = l.findShare(p.key); l.groups[i].count > 1 {
 		l.groups[i].count--
@@ -127,6 +135,19 @@ func (u *update) unbind(p *pod) {
 	if p.busy() {
 		l.busy--
 	}
+}
+
+// nominate notes that others nominated the pod for a node.
+func (u *update) nominate(p *pod) {
+	l := u.ownLoad(p.Nominated)
+	l.nominated = slices.Insert(l.nominated, findPod(l.nominated, p.id), p)
+}
+
+// unnominate takes the pod off the list of its node.
+func (u *update) unnominate(p *pod) {
+	l := u.ownLoad(p.Nominated)
+	i := findPod(l.nominated, p.id)
+	l.nominated = slices.Delete(l.nominated, i, i+1)
 }
 
 // less is the sum without the pod, which has left the node. A saturated sum says
@@ -154,11 +175,11 @@ func (p *pod) daemon() bool { return p.Owner.Kind == "DaemonSet" }
 func (p *pod) busy() bool { return !p.Pinned || p.DoNotDisrupt }
 
 // findPod returns where the pod is, or where it belongs.
-func (l *Load) findPod(id string) int {
-	if n := len(l.pods); n == 0 || l.pods[n-1].id < id { // pods come in this order when an index is built
+func findPod(list []*pod, id string) int {
+	if n := len(list); n == 0 || list[n-1].id < id { // pods come in this order when an index is built
 		return n
 	}
-	i, _ := slices.BinarySearchFunc(l.pods, id, func(p *pod, id string) int { return strings.Compare(p.id, id) })
+	i, _ := slices.BinarySearchFunc(list, id, func(p *pod, id string) int { return strings.Compare(p.id, id) })
 	return i
 }
 
@@ -182,7 +203,7 @@ func (u *update) fileLoads() {
 		switch {
 		case l.there:
 			u.rooms = u.rooms.put(u.edit, l.room, l)
-		case len(l.pods)+len(l.claims) == 0:
+		case len(l.pods)+len(l.nominated)+len(l.claims) == 0:
 			u.loads = u.loads.remove(u.edit, l.Node.Name)
 		}
 		for _, c := range l.claims {

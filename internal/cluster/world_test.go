@@ -84,7 +84,8 @@ func (d *dice) shape() Shape {
 func (d *dice) pod() Pod {
 	p := Pod{Namespace: d.one("default", "shop"), Name: "p" + d.one("0", "1", "2", "3", "4", "5"), Labels: d.labels(), Shape: d.shape()}
 	p.UID = p.ID() + d.one("", "", "'")
-	p.Node, p.Nominated = d.one("", "", "n0", "n1", "n2"), d.one("", "", "n0")
+	p.Node, p.Nominated = d.one("", "", "n0", "n1", "n2"), d.one("", "", "n0", "n1")
+	p.NominatedByUs = p.Nominated != "" && d.roll(3) == 1
 	p.Created = time.Unix(int64(d.roll(3)), int64(d.roll(2)))
 	p.Deleting, p.DoNotDisrupt, p.Pinned = d.roll(6) == 1, d.roll(6) == 1, d.roll(4) == 1
 	if p.Pinned {
@@ -278,7 +279,7 @@ func view(s Snapshot) []string {
 }
 
 func viewState(n *NodeState) string {
-	text := fmt.Sprintf("state %+v used %+v daemons %+v free %+v busy %v pods %v", n.Node, n.Used, n.Daemons, n.Free, n.Busy(), ids(slices.Collect(n.Pods())))
+	text := fmt.Sprintf("state %+v used %+v daemons %+v free %+v busy %v pods %v nominated %v", n.Node, n.Used, n.Daemons, n.Free, n.Busy(), ids(slices.Collect(n.Pods())), ids(slices.Collect(n.Nominated())))
 	c, ok := n.Claim()
 	text += fmt.Sprintf(" of %s %v", c.Name, ok)
 	for g, k := range n.Groups() {

@@ -85,6 +85,7 @@ func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKe
 // its pods, or if limits left pods without a place to which another plan could give
 // room.
 func Step(in Input) Output {
+	in.Policy = in.Policy.WithDefaults()
 	c, units := resume(in)
 	for {
 		t := c.begin(units)
@@ -114,7 +115,7 @@ func Step(in Input) Output {
 		// 7. Open: nodes that are up open for their pods.
 		opened := open.Nodes(t.View, a.Memory, a.Journal, a.Demand, a.Room)
 		// 8. Disrupt: interrupted nodes, empty nodes and nodes that never came up go.
-		retired := disrupt.Retire(t.View, a.Memory, a.Journal, a.Demand, a.Room, len(l.Launches))
+		retired := disrupt.Retire(t.View, a.Memory, a.Journal, a.Room)
 		a.Trace.Complete = true
 		out := t.output(a, l, proofs, slices.Concat(opened, retired))
 		switch refused := a.Demand.Refused; {
@@ -133,6 +134,6 @@ func Step(in Input) Output {
 // bought from scratch, and what every constraint adds. Audit is pure, as Step is,
 // and decides nothing.
 func Audit(in Input) plan.Audit {
-	v := view.View{Snapshot: in.Snapshot, Policy: in.Policy, Now: in.Now, Claims: slices.Collect(in.Snapshot.Unsettled())}
+	v := view.View{Snapshot: in.Snapshot, Policy: in.Policy.WithDefaults(), Now: in.Now, Claims: slices.Collect(in.Snapshot.Unsettled())}
 	return certify.Audit(v, in.Memory.Next(in.Snapshot, in.Now), in.Memory.fleet)
 }

@@ -25,6 +25,8 @@ type fataler interface {
 func checkSound(t fataler, o cluster.Objects, out engine.Output) {
 	t.Helper()
 	checkOutcomes(t, o, out)
+	checkDeletes(t, o, out)
+	checkPorts(t, o, out)
 	pods := map[string]cluster.Pod{}
 	for _, p := range o.Pods {
 		pods[p.ID()] = p
@@ -88,6 +90,61 @@ func checkOutcomes(t fataler, o cluster.Objects, out engine.Output) {
 	}
 	for id := range told {
 		t.Fatalf("an outcome for %s, which is not there", id)
+	}
+}
+
+// checkDeletes wants no node removed that gets a pod in the same plan.
+func checkDeletes(t fataler, o cluster.Objects, out engine.Output) {
+	t.Helper()
+	for _, d := range of[plan.Delete](out) {
+		node := o.Claims[slices.IndexFunc(o.Claims, func(c cluster.Claim) bool { return c.Name == d.Claim })].Node
+		for _, x := range out.Plan.Outcomes {
+			if x.On == d.Claim || x.On == node && node != "" {
+				t.Fatalf("%s is removed (%s) and gets %v", d.Claim, d.Why, x.Pods)
+			}
+		}
+	}
+}
+
+// checkPorts wants no pod where a DaemonSet takes its host port. Where the scheduler
+// makes room for a pod is the scheduler's affair.
+func checkPorts(t fataler, o cluster.Objects, out engine.Output) {
+	t.Helper()
+	on := map[string]string{}
+	for _, x := range out.Plan.Outcomes {
+		for _, id := range x.Pods {
+			on[id] = x.On
+		}
+	}
+	var hosts []cluster.Node
+	for _, n := range o.Nodes {
+		c := cluster.Claim{Initialized: true}
+		for _, x := range o.Claims {
+			if x.Name == n.Claim || n.Claim == "" && x.Node == n.Name {
+				c = x
+			}
+		}
+		if !c.Initialized {
+			n.Labels, n.Taints = c.Labels.Merge(n.Labels), c.Taints
+		}
+		hosts = append(hosts, n)
+	}
+	for _, c := range o.Claims {
+		if c.Launched && c.Node == "" {
+			hosts = append(hosts, cluster.Node{Name: c.Name, Labels: c.Labels, Taints: c.Taints})
+		}
+	}
+	for _, p := range o.Pods {
+		if on[p.ID()] == "" || len(p.Shape.Ports) == 0 || p.Nominated != "" && !p.NominatedByUs {
+			continue
+		}
+		for _, n := range hosts {
+			for _, d := range o.DaemonSets {
+				if n.Name == on[p.ID()] && fit.PortsConflict(d.Shape.Ports, p.Shape.Ports) && fit.Node(d.Shape, n.Labels, n.Taints) {
+					t.Fatalf("%s is to go to %s, where %s takes its host port", p.ID(), n.Name, d.ID())
+				}
+			}
+		}
 	}
 }
 

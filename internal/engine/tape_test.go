@@ -264,12 +264,18 @@ func (t *tape) world(w *world) {
 	}
 }
 
+// age is that of a NodeClaim: one in four has had more time than it takes to come up.
+func (t *tape) age() time.Duration {
+	n := t.n(256)
+	return time.Duration(n%30+n/192*30) * time.Minute
+}
+
 // fleet adds nodes, NodeClaims, and either without the other.
 func (t *tape) fleet(o *cluster.Objects) {
 	for i := range t.n(5) {
 		c := cluster.Claim{
 			Name: fmt.Sprint("m", i), UID: fmt.Sprint("m", i), Pool: pick(t, "p0", "p1", "gone"), Class: pick(t, "c0", "gone"), Labels: t.labels(),
-			Launched: t.one(2), Created: start.Add(-time.Duration(t.n(30)) * time.Minute), Deleting: t.one(8), Requirements: t.requirements(1),
+			Launched: t.one(2), Created: start.Add(-t.age()), Deleting: t.one(8), Requirements: t.requirements(1),
 		}
 		if c.Launched {
 			c.InstanceType, c.Zone, c.CapacityType, c.Allocatable = pick(t, "t0", "gone"), t.zone(), label.OnDemand, t.resources(20)

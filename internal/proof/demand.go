@@ -19,16 +19,20 @@ type proof struct {
 	classes     map[string]cluster.Class
 	claims      map[string]cluster.Claim // by node
 	podsOn      map[string][]cluster.Pod
-	sets        map[string]set // exclusive ones, by name
+	nominated   map[string][]cluster.Pod // by node: pods that others than the daemon nominated for it
+	sets        map[string]set           // exclusive ones, by name
 }
 
 func newProof(o cluster.Objects, c plan.Certificate) *proof {
-	p := &proof{objects: o, certificate: c, classes: map[string]cluster.Class{}, claims: map[string]cluster.Claim{}, podsOn: map[string][]cluster.Pod{}, sets: map[string]set{}}
+	p := &proof{objects: o, certificate: c, classes: map[string]cluster.Class{}, claims: map[string]cluster.Claim{}, podsOn: map[string][]cluster.Pod{}, nominated: map[string][]cluster.Pod{}, sets: map[string]set{}}
 	for _, x := range o.Classes {
 		p.classes[x.Name] = x
 	}
 	for _, x := range o.Pods {
 		p.podsOn[x.Node] = append(p.podsOn[x.Node], x)
+		if x.NominatedByOthers() {
+			p.nominated[x.Nominated] = append(p.nominated[x.Nominated], x)
+		}
 	}
 	nodeOf := map[string]string{}
 	for _, n := range o.Nodes {
@@ -79,12 +83,14 @@ func (p *proof) gather(key Key) error {
 			g.shapes = append(g.shapes, shape)
 		}
 	}
-	stays := map[string]bool{} // node -> its pods need no place
+	stays, expects := map[string]bool{}, map[string]bool{} // node -> its pods, pods nominated for it need no place
 	for _, n := range p.objects.Nodes {
+		c := p.claims[n.Name]
 		stays[n.Name] = p.keeps(n)
+		expects[n.Name] = stays[n.Name] && n.TakesPods(&c)
 	}
 	for _, x := range p.objects.Pods {
-		if !x.Pinned && !x.Deleting && !stays[x.Node] {
+		if !x.Pinned && !x.Deleting && !stays[x.Node] && !(x.NominatedByOthers() && expects[x.Nominated]) {
 			add(x.Namespace, x.Labels, x.Shape, 1)
 		}
 	}

@@ -21,7 +21,8 @@
 //     them. A spread counts where it needs new nodes in several zones; only zones
 //     where a pool sells a place for the pods count. Affinity counts where only the
 //     group's own pods meet it, so that all of them go to one node;
-//   - supply.go: what can be bought, and what is there;
+//   - supply.go: what can be bought, and what is there; a pod that others than the
+//     daemon nominated for a node has its place there, and takes its room;
 //   - place.go: which pods a node may hold by itself: resources, labels, taints,
 //     volumes.
 //
@@ -35,6 +36,8 @@
 //     left out;
 //   - offerings that ran out of capacity a moment ago count as for sale;
 //   - an ordered node counts as the best node that it may become;
+//   - a node that does not come up counts as room: the checker knows no time, and the
+//     node may come up yet;
 //   - a DaemonSet takes room only where it runs for certain, whatever values the
 //     new node gets for labels that its pool leaves open.
 //

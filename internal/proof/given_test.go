@@ -235,3 +235,46 @@ func TestProven_AbsurdNumbersDoNotWrapAround(t *testing.T) {
 		t.Errorf("a huge price: %v", err)
 	}
 }
+
+// A pod that others nominated for a node has its place there: it takes room as a
+// pod that runs does, and is no demand. It is demand where the node takes no pods.
+func TestProven_LeavesRoomToPodsThatOthersNominated(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*cluster.Pod)
+		want   quantity.Money
+	}{
+		"by others":                    {func(*cluster.Pod) {}, 4000},
+		"by the daemon":                {func(p *cluster.Pod) { p.NominatedByUs = true }, 3000},
+		"for another node":             {func(p *cluster.Pod) { p.Nominated = "gone" }, 3000},
+		"and it runs elsewhere by now": {func(p *cluster.Pod) { p.Node = "elsewhere" }, 3000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, c := fourNodes()
+			o.Nodes = []cluster.Node{{Name: "n", Ready: true, Allocatable: size(4, 8)}}
+			o.Pods = append(o.Pods, pods("preemptor", 1, 3, 1, func(p *cluster.Pod) { p.Nominated = "n" })...)
+			tc.change(&o.Pods[len(o.Pods)-1])
+			if got := proven(t, o, c); got != tc.want {
+				t.Errorf("%d, want %d", got, tc.want)
+			}
+		})
+	}
+	for name, tc := range map[string]struct {
+		change func(*cluster.Objects)
+		demand bool
+	}{
+		"a node that takes pods": {func(*cluster.Objects) {}, false},
+		"a cordoned node":        {func(o *cluster.Objects) { o.Nodes[0].Cordoned = true }, true},
+		"a node that goes":       {func(o *cluster.Objects) { o.Nodes[0].Deleting = true }, true},
+		"a node that is gone":    {func(o *cluster.Objects) { o.Nodes = nil }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, c := fourNodes()
+			o.Nodes = []cluster.Node{{Name: "n", Ready: true}}
+			every(o.Pods, func(p *cluster.Pod) { p.Nominated = "n" })
+			tc.change(&o)
+			if err := proof.Check(o, c, key); tc.demand && err != nil || !tc.demand && !errors.Is(err, proof.ErrDemand) {
+				t.Errorf("err = %v, want the pods to count: %v", err, tc.demand)
+			}
+		})
+	}
+}

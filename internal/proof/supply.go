@@ -88,7 +88,7 @@ func (p *proof) existing() []source {
 	for _, n := range p.objects.Nodes {
 		c, ours := p.claims[n.Name]
 		there[c.Name] = true
-		if p.keeps(n) && !n.Cordoned && !n.Deleting && (n.Ready || ours && !c.Initialized) {
+		if p.keeps(n) && n.TakesPods(&c) && (n.Ready || ours && !c.Initialized) {
 			out = append(out, source{name: n.Name, places: []place{p.node(n, c)}, count: 1})
 		}
 	}
@@ -100,7 +100,8 @@ func (p *proof) existing() []source {
 	return out
 }
 
-// node is a node with its free room. While the node starts, its startup taints
+// node is a node with its free room. What is nominated for the node by others than
+// the daemon takes its room, as what runs there does. While the node starts, its startup taints
 // do not count, and the labels and resources that its NodeClaim promises do.
 func (p *proof) node(n cluster.Node, c cluster.Claim) place {
 	x := place{node: n.Name, labels: n.Labels, taints: n.Taints, room: n.Allocatable}
@@ -112,6 +113,9 @@ func (p *proof) node(n cluster.Node, c cluster.Claim) place {
 	}
 	x.labels = x.labels.With(label.NodeName, n.Name)
 	daemons := p.overhead(x)
+	for _, pod := range p.nominated[n.Name] {
+		x.room = x.room.Sub(pod.Shape.Requests)
+	}
 	for _, pod := range p.podsOn[n.Name] {
 		x.room = x.room.Sub(pod.Shape.Requests)
 		if pod.Owner.Kind == "DaemonSet" {

@@ -100,5 +100,6 @@ func (k *certifier) boundHosts(q *question) []pack.Host {
 		k.Trace.Objects++
 		k.room.Node(state)
 	}
-	return q.hosts(k.room.Touched(func(*room.Host) bool { return true }), q.levels)
+	hosts := k.room.Touched(func(*room.Host) bool { return true })
+	return q.hosts(slices.Concat(hosts, k.room.GivenUp), q.levels)
 }

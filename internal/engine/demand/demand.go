@@ -14,7 +14,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Demand is what needs room in one try of a Step, and what has become of it so far.
@@ -28,9 +27,8 @@ type Demand struct {
 	gangs   []gang          // sorted by id
 	without map[string]bool // gangs that are not tried any more, by id
 
-	preempting  map[string]int64              // by group: pods for which the scheduler preempts others
-	Preempted   map[string]quantity.Resources // by node: what the pods in preempting will take of it
-	PortsMatter bool                          // a class asks for host ports
+	preempting  map[string]int64 // by group: pods for which the scheduler is making room
+	PortsMatter bool             // a class asks for host ports
 
 	Refused Refused
 }
@@ -39,7 +37,7 @@ type Demand struct {
 func Gather(v view.View, m *memory.Memory, j *journal.Journal, excluded map[string]bool) *Demand {
 	d := &Demand{
 		View: v, Journal: j, memory: m, byKey: map[string]*Class{}, without: excluded,
-		preempting: map[string]int64{}, Preempted: map[string]quantity.Resources{}, Refused: Refused{unplaced: map[rank]int64{}},
+		preempting: map[string]int64{}, Refused: Refused{unplaced: map[rank]int64{}},
 	}
 	d.gatherPending()
 	d.gatherDisplaced()
@@ -79,7 +77,7 @@ func (d *Demand) gatherPending() {
 				c.Pods = append(c.Pods, PodRef{id, p})
 				continue
 			}
-			if _, there := d.Snapshot.State(p.Nominated); there && p.Nominated != "" && !p.NominatedByUs {
+			if d.Expected(p) {
 				// The scheduler is making room for it by preemption, or is about to bind it.
 				verdict := plan.OnNode
 				if p.Unschedulable {
@@ -87,7 +85,6 @@ func (d *Demand) gatherPending() {
 				}
 				d.Outcomes = append(d.Outcomes, plan.Outcome{Group: g.Key, Pods: []string{id}, Verdict: verdict, On: p.Nominated})
 				d.preempting[g.Key]++
-				d.Preempted[p.Nominated] = d.Preempted[p.Nominated].Add(p.Shape.Requests)
 				continue
 			}
 			c.Pods = append(c.Pods, PodRef{id, p})
@@ -125,7 +122,7 @@ func (d *Demand) gatherDisplaced() {
 			continue
 		}
 		for p := range state.Pods() {
-			if p.Pinned || p.Deleting {
+			if !p.Moves() {
 				continue
 			}
 			g, _ := d.Snapshot.GroupOf(p.ID())

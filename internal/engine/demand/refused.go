@@ -13,7 +13,6 @@ import (
 type Refused struct {
 	unplaced map[rank]int64 // by rank: pods without a place
 	Short    bool           // some pods have none because limits or reservations are short
-	Homeless int            // the displaced pods among them
 }
 
 // rank says which pods come first if there is too little room for all: real pods
@@ -72,7 +71,6 @@ func (d *Demand) Refuse(c *Class, reasons []plan.Refusal) {
 	d.Refused.unplaced[rank{true, c.Group.Shape.Priority}] += c.Real()
 	d.Refused.unplaced[rank{false, c.Group.Shape.Priority}] += c.Declared
 	d.Refused.Short = d.Refused.Short || slices.ContainsFunc(reasons, isShort)
-	d.Refused.Homeless += len(c.Displaced)
 	c.Refused += c.Count()
 	if ids := c.Draw(c.Count()).IDs(d.Journal); len(ids) > 0 {
 		d.Outcomes = append(d.Outcomes, plan.Outcome{Group: c.Group.Key, Pods: ids, Verdict: plan.Unplaceable, Reasons: reasons})

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
@@ -17,22 +16,30 @@ import (
 type retirer struct {
 	view.View
 	*journal.Journal
-	memory   *memory.Memory
-	demand   *demand.Demand
-	room     *room.Room
-	launches int // of this plan
-	actions  []plan.Action
+	memory  *memory.Memory
+	room    *room.Room
+	settled map[string]int // by node that goes: its pods that have a place on a node that is up
+	actions []plan.Action
 }
 
 // Retire deletes the NodeClaims that are interrupted, have been empty for long
 // enough, or never came up. All of them are in View.Claims.
-func Retire(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, in *room.Room, launches int) []plan.Action {
-	r := retirer{View: v, Journal: j, memory: m, demand: d, room: in, launches: launches}
+func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room) []plan.Action {
+	r := retirer{View: v, Journal: j, memory: m, room: in, settled: map[string]int{}}
+	for _, h := range in.Nodes {
+		if h != nil && h.Stage == room.StageNode {
+			for _, p := range h.Displaced {
+				r.settled[p.Node]++
+			}
+		}
+	}
 	for _, c := range v.Claims {
 		switch {
 		case c.Deleting:
 		case c.Interruption != nil:
 			r.retireInterrupted(c)
+		case r.expectsPods(c):
+			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		case !c.Registered:
 			r.retireLate(c)
 		case !c.Initialized && !r.RunsPods(c):
@@ -44,9 +51,9 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand,
 	return r.actions
 }
 
-// retireInterrupted cordons the node at once. It drains the node when all its pods
+// retireInterrupted cordons the node at once. It drains the node when its own pods
 // have another place that is up, or when the rest of the notice is just enough to
-// drain.
+// drain: pods that found no room run as long as they can.
 func (r *retirer) retireInterrupted(c cluster.Claim) {
 	node, up := r.Snapshot.Node(c.Node)
 	if up && !node.Cordoned {
@@ -54,33 +61,33 @@ func (r *retirer) retireInterrupted(c cluster.Claim) {
 	}
 	notice := c.Interruption.Deadline.Sub(c.Interruption.Noticed)
 	last := c.Interruption.Deadline.Add(-min(r.Policy.DrainReserve, notice/2))
-	if up && r.Now.Before(last) && !r.replaced() {
+	if up && r.Now.Before(last) && !r.replaced(node.Name) {
 		r.WaitUntil(last, plan.Replacement)
 		return
 	}
 	r.delete(c, plan.Interrupted, c.Interruption.Reason, r.Now.Sub(c.Interruption.Noticed))
 }
 
-// replaced says whether every displaced pod has a place on a node that is up.
-func (r *retirer) replaced() bool {
-	if r.launches > 0 || r.demand.Refused.Homeless > 0 {
-		return false // pods without another place keep running as long as they can
-	}
-	for _, h := range r.room.Coming { // a place on a running node is up already
-		if h.Displaced > 0 && h.Stage != room.StageNode {
-			return false
+// replaced says whether every pod of the node that needs another place has one on a
+// node that is up.
+func (r *retirer) replaced(node string) bool {
+	moving := 0
+	state, _ := r.Snapshot.State(node)
+	for p := range state.Pods() {
+		if p.Moves() {
+			moving++
 		}
 	}
-	return true
+	return r.settled[node] >= moving
 }
 
 func (r *retirer) retireLate(c cluster.Claim) {
-	limit, why := r.Policy.RegistrationTimeout, plan.RegistrationTimeout
+	why := plan.RegistrationTimeout
 	if !c.Launched {
-		limit, why = r.Policy.LaunchTimeout, plan.LaunchTimeout
+		why = plan.LaunchTimeout
 	}
-	if end := c.Created.Add(limit); r.Now.Before(end) {
-		r.WaitUntil(end, plan.LaunchToFinish)
+	if !r.Late(c) {
+		r.WaitUntil(r.RegisteredBy(c), plan.LaunchToFinish)
 		return
 	}
 	r.delete(c, why, "", r.Now.Sub(c.Created))
@@ -124,6 +131,20 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 		return
 	}
 	r.delete(c, plan.Empty, "", r.Now.Sub(at))
+}
+
+// expectsPods says whether others than the daemon nominated pods for the node.
+func (r *retirer) expectsPods(c cluster.Claim) bool {
+	state, up := r.Snapshot.State(c.Node)
+	if !up {
+		return false
+	}
+	for p := range state.Nominated() {
+		if r.Expected(&p) {
+			return true
+		}
+	}
+	return false
 }
 
 // awaitsPods says whether this plan puts any pod on the node.

@@ -88,7 +88,7 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 	}
 	switch patience := timing.Patience(o.View, o.memory, h.Node.Name, oldest); {
 	case h.Declared == 0 && (!coming || h.Filled(h.Real)):
-	case len(h.Pods) == 0 && h.Displaced == 0:
+	case len(h.Pods) == 0 && len(h.Displaced) == 0:
 		return // no real pod waits for the node; it opens when its pods come or are given up
 	case o.Now.Before(patience):
 		o.WaitUntil(patience, plan.PlannedPods)

@@ -22,6 +22,7 @@ const (
 	StageKept           // a node that is up and kept for its pods
 	stageComing         // a launched NodeClaim, or its node while it starts
 	stageOrdered        // a NodeClaim that is not launched yet
+	stageGivenUp        // one that did not come up in time, with its node or without
 )
 
 // Host is room that exists or is on its way.
@@ -39,7 +40,7 @@ type Host struct {
 	Real     quantity.Resources // taken by real pods of this plan
 
 	Pods      []demand.PodRef // pending pods of this plan, in order of assignment
-	Displaced int64
+	Displaced []demand.PodRef // pods of leaving nodes
 	Declared  int64
 }
 
@@ -52,7 +53,7 @@ func (h *Host) Name() string {
 }
 
 // Demand returns the number of pods that this plan puts on the host.
-func (h *Host) Demand() int64 { return int64(len(h.Pods)) + h.Displaced + h.Declared }
+func (h *Host) Demand() int64 { return int64(len(h.Pods)+len(h.Displaced)) + h.Declared }
 
 // place returns the host as topology rules see it.
 func (h *Host) place() topology.Place {
@@ -118,7 +119,7 @@ func (h *Host) Take(j *journal.Journal, c *demand.Class, level int, n int64) int
 	h.Put(j, c, level, n)
 	g := c.Draw(n)
 	h.Pods = append(h.Pods, g.Pods...)
-	h.Displaced += int64(len(g.Displaced))
+	h.Displaced = append(h.Displaced, g.Displaced...)
 	h.Declared += g.Declared
 	h.Real = h.Real.Add(c.Levels[level].Shape.Requests.Times(int64(len(g.Pods) + len(g.Displaced))))
 	h.Report(j, c, g.IDs(j))

@@ -26,6 +26,9 @@ type Room struct {
 	Slots  AttachSlots
 	Coming []*Host          // hosts that do not take pods yet, in the order of Sooner
 	Nodes  map[string]*Host // nodes looked at so far, by name; nil for a node that takes no pods
+	// GivenUp did not come up in time, and gets no pods any more. It may come up yet,
+	// so to a proof it is room like any other.
+	GivenUp []*Host
 }
 
 // New returns a Room in which no node has been looked at.
@@ -42,7 +45,7 @@ func Gather(v view.View, d *demand.Demand, j *journal.Journal) *Room {
 		state, up := r.Snapshot.State(c.Node)
 		switch {
 		case !up && !c.Leaving():
-			r.Coming = append(r.Coming, r.claimHost(c))
+			r.file(r.claimHost(c))
 		case up && !c.Initialized:
 			r.Trace.Objects++
 			r.Node(state)
@@ -59,26 +62,33 @@ func (r *Room) Node(state *cluster.NodeState) *Host {
 		return h
 	}
 	r.Trace.Hosts++
-	c, known := r.Snapshot.Claim(state.Node.Claim)
-	if !known {
-		c, _ = state.Claim()
-	}
-	h := r.HostOf(state, c)
+	h := r.file(r.HostOf(state, r.ClaimOf(state)))
 	r.Nodes[state.Node.Name] = h
-	if h != nil && h.Stage != StageNode {
+	return h
+}
+
+// file lists the host where it belongs, and returns it unless it gets no pods.
+func (r *Room) file(h *Host) *Host {
+	switch {
+	case h == nil || h.Stage == StageNode:
+	case h.Stage == stageGivenUp:
+		r.GivenUp = append(r.GivenUp, h)
+		return nil
+	default:
 		r.Coming = append(r.Coming, h)
 	}
 	return h
 }
 
 // HostOf returns a new host for the node and its NodeClaim c; nil if the node takes
-// no pods.
+// no pods. A host that was given up takes none either, but may once it is up.
 func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 	n := state.Node
-	if n.Cordoned || n.Leaving(&c) {
+	if !n.TakesPods(&c) {
 		return nil
 	}
 	h := &Host{Stage: StageNode, Node: n, State: state, Claim: c, Labels: []label.Lookup{n.Labels}, taints: lasting(n.Taints)}
+	capacity := n.Allocatable
 	switch {
 	case c.Name == "" || c.Initialized:
 		if !n.Ready {
@@ -86,33 +96,48 @@ func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 		}
 	case r.Kept(n, c):
 		h.Stage, h.taints = StageKept, c.Taints
-	case r.Stuck(n, c):
-		return nil
 	default:
 		// The node is starting. Its NodeClaim says which taints and labels it
 		// will have; the node itself may not have them yet.
 		h.Stage, h.taints = stageComing, c.Taints
 		h.Labels[0] = c.Labels.Merge(n.Labels)
-	}
-	capacity := n.Allocatable
-	if h.Stage == stageComing {
 		capacity = promised(capacity, c.Allocatable)
+		if r.Late(c) || r.Stuck(n, c) {
+			h.Stage = stageGivenUp
+		}
 	}
 	// Keep room for DaemonSet pods that are still to come.
 	daemons, left := r.Snapshot.Supply().DaemonSets, r.Slots.onNode(capacity, r.View, c).Sub(state.Used)
 	missing := func(daemons []cluster.DaemonSet) quantity.Resources {
 		return fit.Overhead(daemons, h.Labels[0], h.taints).Sub(state.Daemons).Max(quantity.Resources{})
 	}
-	left = left.Sub(r.demand.Preempted[n.Name])
+	for p := range state.Nominated() {
+		left = left.Sub(p.Shape.Requests)
+	}
 	h.Free, h.Most = left.Sub(missing(daemons)), left.Sub(missing(fit.Certain(daemons)))
-	if r.demand.PortsMatter {
-		for g, n := range state.Groups() {
-			if n > 0 {
-				h.ports = append(h.ports, g.Shape.Ports...)
-			}
+	r.takePorts(h)
+	return h
+}
+
+// takePorts takes the host ports of the pods that run on the host or are nominated
+// for it, and of the DaemonSets that may run there: their pods come with the node.
+func (r *Room) takePorts(h *Host) {
+	if !r.demand.PortsMatter {
+		return
+	}
+	if h.State != nil {
+		for g := range h.State.Groups() {
+			h.ports = append(h.ports, g.Shape.Ports...)
+		}
+		for p := range h.State.Nominated() {
+			h.ports = append(h.ports, p.Shape.Ports...)
 		}
 	}
-	return h
+	for _, d := range r.Snapshot.Supply().DaemonSets {
+		if len(d.Shape.Ports) > 0 && slices.ContainsFunc(h.Labels, func(x label.Lookup) bool { return fit.Node(d.Shape, x, h.taints) }) {
+			h.ports = append(h.ports, d.Shape.Ports...)
+		}
+	}
 }
 
 // promised returns the capacity of a starting node. That is the NodeClaim's
@@ -132,6 +157,17 @@ func promised(reported, claim quantity.Resources) quantity.Resources {
 
 func (r *Room) claimHost(c cluster.Claim) *Host {
 	r.Trace.Hosts++
+	h := r.promisedBy(c)
+	if r.Late(c) {
+		h.Stage = stageGivenUp
+	}
+	r.takePorts(h)
+	return h
+}
+
+// promisedBy is the host that the NodeClaim becomes, or the least of those that it
+// may become.
+func (r *Room) promisedBy(c cluster.Claim) *Host {
 	h := &Host{Stage: stageComing, Claim: c, taints: c.Taints}
 	daemons := r.Snapshot.Supply().DaemonSets
 	if c.Launched {

@@ -1,18 +1,21 @@
 package view
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
-// Policy holds the settings of the core. DefaultPolicy returns their defaults.
+// Policy holds the settings of the core. The zero value of a field means its
+// default, where the field does not say what else; see WithDefaults.
 type Policy struct {
 	// StartupTaint is the daemon's own taint. It stays on a node until the pods
 	// that the node was launched for are nominated.
 	StartupTaint cluster.Taint
 	// OnDemandTolerance and SpotTolerance are how much dearer than the best type,
-	// in thousandths, another type of the same launch may be.
+	// in thousandths, another type of the same launch may be. Zero allows no
+	// dearer type.
 	OnDemandTolerance, SpotTolerance int64
 	// CannotNominate says that the daemon may not nominate pods. Plans then contain
 	// no nominations, and expect that the scheduler chooses the nodes.
@@ -25,7 +28,7 @@ type Policy struct {
 	BestEffortMinValues bool
 	// SoftMaxMilliCPU is the node size that is exceeded only if a pod needs it.
 	// Beyond about 32 vCPU a larger node saves next to nothing, and takes more pods
-	// with it when it goes.
+	// with it when it goes. Zero is no limit.
 	SoftMaxMilliCPU int64
 	// ReleaseWait is how long a ready node with pods is kept for declared pods
 	// while no controller makes progress. The node is kept for ten times as long at
@@ -62,4 +65,18 @@ func DefaultPolicy() Policy {
 		RegistrationTimeout: 15 * time.Minute,
 		DrainReserve:        60 * time.Second,
 	}
+}
+
+// WithDefaults returns the policy with the default of each field that has no value
+// and needs one.
+func (p Policy) WithDefaults() Policy {
+	d := DefaultPolicy()
+	p.StartupTaint = cmp.Or(p.StartupTaint, d.StartupTaint)
+	p.ReleaseWait = cmp.Or(p.ReleaseWait, d.ReleaseWait)
+	p.DeclaredPatience = cmp.Or(p.DeclaredPatience, d.DeclaredPatience)
+	p.ArrivalPatience = cmp.Or(p.ArrivalPatience, d.ArrivalPatience)
+	p.LaunchTimeout = cmp.Or(p.LaunchTimeout, d.LaunchTimeout)
+	p.RegistrationTimeout = cmp.Or(p.RegistrationTimeout, d.RegistrationTimeout)
+	p.DrainReserve = cmp.Or(p.DrainReserve, d.DrainReserve)
+	return p
 }

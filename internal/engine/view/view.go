@@ -51,6 +51,27 @@ func (v View) PriceOf(c cluster.Claim) quantity.Money {
 	return 0
 }
 
+// ClaimOf returns the NodeClaim of the node: the one that the node names or, where
+// that is not known, one that names the node.
+func (v View) ClaimOf(state *cluster.NodeState) cluster.Claim {
+	c, known := v.Snapshot.Claim(state.Node.Claim)
+	if !known {
+		c, _ = state.Claim()
+	}
+	return c
+}
+
+// Expected says whether the pod has a place on the node that others than the daemon
+// nominated it for. The node's room for it is spoken for; see NodeState.Nominated.
+func (v View) Expected(p *cluster.Pod) bool {
+	state, there := v.Snapshot.State(p.Nominated)
+	if !there || !p.NominatedByOthers() {
+		return false
+	}
+	c := v.ClaimOf(state)
+	return state.Node.TakesPods(&c)
+}
+
 // RunsPods says whether the NodeClaim's node runs a pod that would need another
 // place or that must not be disrupted.
 func (v View) RunsPods(c cluster.Claim) bool {
@@ -76,6 +97,19 @@ func (v View) Usable(n cluster.Node, c cluster.Claim) bool {
 func (v View) Kept(n cluster.Node, c cluster.Claim) bool {
 	return v.Usable(n, c) && slices.Contains(n.Taints, v.Policy.StartupTaint)
 }
+
+// RegisteredBy returns when the NodeClaim ought to be launched or, once it is, to be
+// registered.
+func (v View) RegisteredBy(c cluster.Claim) time.Time {
+	if !c.Launched {
+		return c.Created.Add(v.Policy.LaunchTimeout)
+	}
+	return c.Created.Add(v.Policy.RegistrationTimeout)
+}
+
+// Late says whether the NodeClaim had time enough to get a node that registers, and
+// did not.
+func (v View) Late(c cluster.Claim) bool { return !c.Registered && !v.Now.Before(v.RegisteredBy(c)) }
 
 // Stuck says whether a registered node did not become ready for its pods in time.
 // The pods must not wait for such a node for ever.

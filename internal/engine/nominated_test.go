@@ -1,0 +1,62 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// Whoever nominates a pod for a node, as the scheduler does when it preempts, speaks
+// for the room there: the checker of certificates knows it as the plan does.
+func TestStep_TheRoomOfAPodThatTheSchedulerNominatedIsNotForOthers(t *testing.T) {
+	w := newWorld(t).pods("a", 1, 1900).running()
+	w.objects.Pods[0].Shape.Requests.MilliCPU = 0
+	w.pods("preemptor", 1, 1900, func(p *cluster.Pod) { p.Nominated = w.objects.Nodes[0].Name }).pods("b", 1, 1900)
+	out := w.step()
+	launches := of[plan.Launch](out)
+	if len(launches) != 1 || len(launches[0].Pods) != 1 || launches[0].Pods[0] != "default/b-00" {
+		t.Fatalf("launches = %+v, want one for b", launches)
+	}
+	if bound := out.Plan.Proofs[0].Bound; bound != launches[0].Price {
+		t.Errorf("bound %d, want the price %d", bound, launches[0].Price)
+	}
+	checkSound(t, w.objects, out)
+}
+
+func TestStep_ANodeForWhichAPodIsNominatedIsNotEmpty(t *testing.T) {
+	w := newWorld(t).pods("victim", 1, 1900).running()
+	w.objects.Pools[0].EmptyAfter = 0
+	w.step() // the pod that the node is for has arrived
+	w.objects.Pods = nil
+	w.pods("preemptor", 1, 1900, func(p *cluster.Pod) { p.Nominated = w.objects.Nodes[0].Name })
+	if gone := of[plan.Delete](w.step()); len(gone) != 0 {
+		t.Errorf("removed: %+v", gone)
+	}
+	w.objects.Pods = nil
+	if gone := of[plan.Delete](w.step()); len(gone) != 1 {
+		t.Errorf("without the pod: %+v", gone)
+	}
+}
+
+// A node that goes, or is cordoned, takes no pods: one that was nominated for it
+// needs another.
+func TestStep_ANominationForANodeThatTakesNoPodsHoldsNothing(t *testing.T) {
+	for name, goes := range map[string]func(*world){
+		"interrupted": func(w *world) {
+			w.objects.Claims[0].Interruption = &cluster.Interruption{Noticed: w.now, Deadline: w.now}
+		},
+		"deleting": func(w *world) { w.objects.Nodes[0].Deleting = true },
+		"cordoned": func(w *world) { w.objects.Nodes[0].Cordoned = true },
+	} {
+		w := newWorld(t).pods("victim", 1, 1900).running()
+		w.objects.Pods = nil
+		w.pods("preemptor", 1, 1900, func(p *cluster.Pod) { p.Nominated = w.objects.Nodes[0].Name })
+		goes(w)
+		out := w.step()
+		if n := launchedFor(out); n != 1 {
+			t.Errorf("%s: launched for %d pods: %+v", name, n, out.Plan)
+		}
+		checkSound(t, w.objects, out)
+	}
+}
