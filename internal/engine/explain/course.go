@@ -116,7 +116,9 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 	case at[hurdlesTaken] == 0:
 		r.Cause, r.Detail, r.Limit = plan.LimitReached, x.limit.Name, &x.limit
 	case e.unmet[r.Pool]:
-		r.Cause, r.Detail = plan.MinValuesUnmet, x.alike()
+		if r.Cause, r.Detail = plan.MinValuesUnmet, x.alike(); r.Detail == "" && x.limit.Name != "" {
+			r.Cause, r.Detail, r.Limit = plan.LimitReached, x.limit.Name, &x.limit
+		}
 	default:
 		r.Cause, r.Detail = plan.Topology, e.why(c, pool)
 	}
@@ -124,13 +126,13 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 }
 
 // alike says which of the pool's minValues has too few values among the rows of
-// one kind that could be launched.
+// one kind that could be launched, limits aside.
 func (x *course) alike() string {
 	for _, m := range x.market.Fleet.Pools[x.pool].MinValues {
 		groups, most := map[int]map[string]bool{}, 0
 		for i := range x.market.Fleet.Rows {
 			row := &x.market.Fleet.Rows[i]
-			if row.Pool != x.pool || x.stops(i) != hurdlesTaken {
+			if row.Pool != x.pool || x.stops(i) < hurdleLimits {
 				continue
 			}
 			if groups[row.Group] == nil {

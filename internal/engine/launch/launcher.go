@@ -61,7 +61,7 @@ func (l *Launcher) Provision() {
 func (l *Launcher) provisionTier(from, to int) {
 	t := &tier{
 		Launcher: l, from: from, to: to, excluded: map[int]bool{}, full: map[string]bool{}, varied: map[int]bool{},
-		shut: map[string]bool{}, least: math.MinInt32,
+		wanted: map[int]quantity.Resources{}, shut: map[string]bool{}, least: math.MinInt32,
 	}
 	t.unsuited = t.findUnsuited()
 	if l.Sparing {

@@ -2,19 +2,21 @@ package launch
 
 import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // tier is the pools of one weight while demand is packed on them: what one turn
 // has learned for the next.
 type tier struct {
 	*Launcher
-	from, to int             // the pools, by number in the fleet
-	excluded map[int]bool    // rows that cannot be launched after all
-	full     map[string]bool // pools whose limits leave nothing
-	varied   map[int]bool    // groups of rows that are packed only as full as minValues allows
-	shut     map[string]bool // cells of a class where nothing can be launched
-	least    int32           // the priority down to which pods are packed
-	unsuited map[int]bool    // rows for what finds no place on others only; see findUnsuited
+	from, to int                        // the pools, by number in the fleet
+	excluded map[int]bool               // rows that cannot be launched after all
+	full     map[string]bool            // pools whose limits leave nothing
+	varied   map[int]bool               // groups of rows that are packed only as full as minValues allows
+	wanted   map[int]quantity.Resources // the most of anything that a pod needs which was packed on a row and is not varied enough
+	shut     map[string]bool            // cells of a class where nothing can be launched
+	least    int32                      // the priority down to which pods are packed
+	unsuited map[int]bool               // rows for what finds no place on others only; see findUnsuited
 }
 
 // openRows lists the rows that can be launched now: for sale, with capacity, and

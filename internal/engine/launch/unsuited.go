@@ -2,11 +2,9 @@ package launch
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -35,7 +33,7 @@ func (t *tier) findUnsuited() map[int]bool {
 		if r.Pool < t.from || r.Pool >= t.to || t.Market.Sale[i] == 0 || r.Left >= 0 || t.Market.Large(r) {
 			continue
 		}
-		if price := priceFor(r, demand); price/mixedFrom >= uint64(max(0, r.Price)) {
+		if price := r.PriceFor(demand); price/mixedFrom >= uint64(max(0, r.Price)) {
 			prices[i] = price
 			best = min(best, price)
 		}
@@ -47,20 +45,4 @@ func (t *tier) findUnsuited() map[int]bool {
 		}
 	}
 	return out
-}
-
-// priceFor is what so many nodes of the row cost as hold the demand in sum.
-func priceFor(r *offer.Row, demand quantity.Resources) uint64 {
-	of := func(need, have int64) uint64 {
-		if need <= 0 {
-			return 0
-		}
-		hi, lo := bits.Mul64(uint64(max(0, r.Price)), uint64(need))
-		if have <= 0 || hi >= uint64(have) {
-			return math.MaxUint64
-		}
-		price, _ := bits.Div64(hi, lo, uint64(have))
-		return price
-	}
-	return max(of(demand.MilliCPU, r.Net.MilliCPU), of(demand.MemoryBytes, r.Net.MemoryBytes))
 }

@@ -2,7 +2,6 @@ package offer
 
 import (
 	"iter"
-	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Market is what can be bought in one try of a Step: the fleet that the pools can
@@ -236,67 +234,4 @@ func (m *Market) vocabulary(pool int) plan.Vocabulary {
 	})
 	m.vocabularies[pool] = v
 	return v
-}
-
-// ample is how many times the demand must fit into what pools may have for that not
-// to be taken for scarce.
-const ample = 2
-
-// Scarce says whether some of the demand can only go to pools whose limits and
-// reservations may be too short for it. Then nothing is launched before the plan
-// is whole.
-func (m *Market) Scarce(classes []*demand.Class) bool {
-	asked := make([]quantity.Resources, len(m.Fleet.Pools)) // of each pool, if all went there
-	pools := map[*uint64][]bool{}
-	for _, c := range classes {
-		for i, runs := range m.poolsOf(c, pools) {
-			if runs {
-				asked[i] = asked[i].Add(demand.WithoutAttach(c.Shape().Requests).Times(c.Count()).Times(ample))
-			}
-		}
-	}
-	enough := make([]bool, len(asked))
-	for i := range enough {
-		enough[i] = m.suffices(i, asked[i])
-	}
-	return slices.ContainsFunc(classes, func(c *demand.Class) bool {
-		somewhere := false
-		for i, runs := range m.poolsOf(c, pools) {
-			if runs && enough[i] {
-				return false
-			}
-			somewhere = somewhere || runs
-		}
-		return somewhere && c.Count() > 0
-	})
-}
-
-// suffices says whether what the pool may yet have is as much as asked for.
-func (m *Market) suffices(pool int, asked quantity.Resources) bool {
-	var largest quantity.Resources
-	var nodes int64
-	reserved := map[string]bool{}
-	for i := range m.Fleet.Rows {
-		r := &m.Fleet.Rows[i]
-		if r.Pool != pool {
-			continue
-		}
-		largest = largest.Max(r.Net)
-		switch {
-		case r.Left < 0:
-			nodes = math.MaxInt64
-		case !reserved[r.Reservation]:
-			reserved[r.Reservation] = true
-			nodes += min(r.Left, math.MaxInt64-nodes)
-		}
-	}
-	b := m.Usage(m.Fleet.Pools[pool])
-	for _, l := range b.limits {
-		if l.Name == LimitNodes {
-			nodes = min(nodes, max(0, l.Count-b.nodes))
-		} else if asked.Get(l.Name) > l.Count-b.used.Get(l.Name) {
-			return false
-		}
-	}
-	return nodes == math.MaxInt64 || asked.Fits(largest.Times(nodes))
 }

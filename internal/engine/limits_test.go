@@ -1,0 +1,133 @@
+package engine_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+const gpus = "nvidia.com/gpu"
+
+// types makes the world sell these only.
+func (w *world) types(list ...catalog.InstanceType) *world {
+	slices.SortFunc(list, func(a, b catalog.InstanceType) int { return strings.Compare(a.Name, b.Name) })
+	w.objects.Classes[0].Types = list
+	return w
+}
+
+// limit gives the first pool the limit.
+func (w *world) limit(name string, n int64) *world {
+	w.objects.Pools[0].Limits = append(w.objects.Pools[0].Limits, quantity.Amount{Name: name, Count: n})
+	return w
+}
+
+func (w *world) minValues(key string, n int) *world {
+	w.objects.Pools[0].MinValues = append(w.objects.Pools[0].MinValues, cluster.MinValues{Key: key, Count: n})
+	return w
+}
+
+func withGPUs(x catalog.InstanceType, n int64) catalog.InstanceType {
+	x.Capacity, x.Allocatable = x.Capacity.Extend(gpus, n), x.Allocatable.Extend(gpus, n)
+	return x
+}
+
+func askGPUs(n int64) func(*cluster.Pod) {
+	return func(p *cluster.Pod) { p.Shape.Requests = p.Shape.Requests.Extend(gpus, n) }
+}
+
+func gib(n int64) func(*cluster.Pod) {
+	return func(p *cluster.Pod) { p.Shape.Requests.MemoryBytes = n << 30 }
+}
+
+// A launch counts as the largest type that it may become. Where the limit is short,
+// a type that takes more of it is not carried, though it costs no more.
+func TestStep_WhereALimitIsShortNothingIsCarriedThatTakesMoreOfIt(t *testing.T) {
+	w := newWorld(t).types(instanceType("a.fat", 4, 32, 200_000_000), instanceType("b.lean", 4, 16, 205_000_000))
+	w.limit(quantity.Memory, 64<<30).pods("web", 4, 3500, gib(4))
+	out := w.step()
+	if n := launchedFor(out); n != 4 {
+		t.Errorf("launched for %d of 4 pods that the limit has room for", n)
+	}
+	checkSound(t, w.objects, out)
+}
+
+// A plan that spares what is limited carries all that takes no more of it than the
+// best, the cheapest first.
+func TestStep_APlanThatSparesLimitsCarriesTheCheapestFirst(t *testing.T) {
+	w := newWorld(t).types(
+		instanceType("a.fat", 4, 32, 200_000_000), instanceType("b.lean", 4, 16, 205_000_000), instanceType("c.huge", 4, 64, 300_000_000),
+		instanceType("d.lean", 4, 16, 204_000_000), instanceType("e.leaner", 4, 15, 207_000_000),
+	)
+	w.limit(quantity.Memory, 48<<30).minValues(label.InstanceType, 3).pods("web", 3, 3500, gib(4))
+	launches := of[plan.Launch](w.step())
+	if len(launches) != 3 {
+		t.Fatalf("%d launches, want 3", len(launches))
+	}
+	for _, l := range launches {
+		var got []string
+		for _, x := range l.Types {
+			got = append(got, x.Type)
+		}
+		if want := []string{"d.lean", "b.lean", "e.leaner"}; !slices.Equal(got, want) || l.Price != l.Types[0].Price {
+			t.Errorf("carries %q from %d, want %q", got, l.Price, want)
+		}
+	}
+}
+
+// A limit that stops one copy of a bin, because what it leaves is not varied enough
+// for so much, says nothing of less.
+func TestStep_ALimitThatStopsACopyLeavesWhatSmallerOnesMayBecome(t *testing.T) {
+	w := newWorld(t).types(instanceType("a.large", 4, 8, 100_000_000), instanceType("a.small", 2, 4, 60_000_000), instanceType("b.larger", 5, 8, 101_000_000))
+	w.limit(quantity.CPU, 9000).minValues(label.InstanceType, 2).pods("web", 8, 1900)
+	out := w.step()
+	if n := launchedFor(out); n != 3 {
+		t.Errorf("launched for %d pods, want 2 on a large node and 1 beside", n)
+	}
+	checkSound(t, w.objects, out)
+}
+
+// Where a limit leaves too few types for minValues, it is the limit that is short.
+func TestStep_ALimitThatLeavesTooFewTypesIsTheReason(t *testing.T) {
+	w := newWorld(t).types(instanceType("a.large", 4, 8, 100_000_000), instanceType("b.larger", 5, 8, 101_000_000))
+	w.limit(quantity.CPU, 4000).minValues(label.InstanceType, 2).pods("web", 1, 1900)
+	for _, o := range w.step().Plan.Outcomes {
+		if o.Verdict != plan.Unplaceable || o.Reasons[0].Cause != plan.LimitReached {
+			t.Errorf("%s, want the limit", o.Explain())
+		}
+	}
+}
+
+// The largest types of a pool may have no GPU. What is packed as full as minValues
+// allows is as full as the types that have what it needs allow.
+func TestStep_MinValuesOfAPoolWithAndWithoutGPUs(t *testing.T) {
+	types := []catalog.InstanceType{
+		instanceType("c.24xlarge", 96, 192, 4_000_000_000), instanceType("c.12xlarge", 48, 96, 2_000_000_000),
+		withGPUs(instanceType("g.xlarge", 4, 16, 500_000_000), 1), withGPUs(instanceType("g.2xlarge", 8, 32, 750_000_000), 1),
+		withGPUs(instanceType("p.8xlarge", 32, 128, 2_000_000_000), 8), withGPUs(instanceType("p.16xlarge", 64, 256, 9_000_000_000), 8),
+		withGPUs(instanceType("q.12xlarge", 48, 64, 1_900_000_000), 4),
+	}
+	for _, c := range []struct {
+		pods  int
+		gpus  int64
+		least int
+	}{{8, 1, 2}, {8, 1, 4}, {3, 4, 3}, {2, 8, 2}} {
+		w := newWorld(t).types(slices.Clone(types)...).minValues(label.InstanceType, c.least)
+		w.pods("train", c.pods, 2000, askGPUs(c.gpus)).pods("web", 30, 3000)
+		out := w.step()
+		if n := launchedFor(out); n != c.pods+30 {
+			t.Errorf("%+v: launched for %d pods", c, n)
+		}
+		for _, l := range of[plan.Launch](out) {
+			if len(l.Types) < c.least {
+				t.Errorf("%+v: %v", c, typed([]plan.Launch{l}))
+			}
+		}
+		checkSound(t, w.objects, out)
+	}
+}
