@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -129,5 +130,76 @@ func TestStep_MinValuesOfAPoolWithAndWithoutGPUs(t *testing.T) {
 			}
 		}
 		checkSound(t, w.objects, out)
+	}
+}
+
+// Any instance that a launch may become is within the tolerance, whatever its zone.
+func TestStep_ASpotNodeComesInNoZoneWhereItIsTooDear(t *testing.T) {
+	spot := func(name string, cpu int64, prices map[string]quantity.Money) catalog.InstanceType {
+		x := instanceType(name, cpu, 2*cpu, 900_000_000)
+		for i := range x.Offerings {
+			if x.Offerings[i].CapacityType == label.Spot {
+				x.Offerings[i].Price = prices[x.Offerings[i].Zone]
+			}
+		}
+		return x
+	}
+	build := func() *world {
+		w := newWorld(t).types(
+			spot("a.large", 2, map[string]quantity.Money{"a": 100_000_000, "b": 300_000_000}),
+			spot("b.large", 2, map[string]quantity.Money{"a": 110_000_000, "b": 105_000_000}),
+		)
+		w.objects.Pools = nil
+		return w.pool(cluster.Pool{Name: "spot", Requirements: label.All(label.Is(label.CapacityType, label.Spot))})
+	}
+	l := of[plan.Launch](build().pods("web", 1, 1500).step())[0]
+	if got := typed([]plan.Launch{l}); !slices.Equal(l.Zones, []string{"a"}) || !slices.Equal(got, []string{"a.large", "b.large"}) {
+		t.Errorf("%v in %v, want both in a", got, l.Zones)
+	}
+	pinned := func(p *cluster.Pod) {
+		p.Shape.Volumes = [][]label.Requirements{{label.All(label.Is(label.Zone, "b"))}}
+	}
+	l = of[plan.Launch](build().pods("web", 1, 1500, pinned).step())[0]
+	if got := typed([]plan.Launch{l}); !slices.Equal(l.Zones, []string{"b"}) || !slices.Equal(got, []string{"b.large"}) {
+		t.Errorf("pinned to b: %v in %v, want what is cheap there", got, l.Zones)
+	}
+	w := build()
+	w.types(w.objects.Classes[0].Types[0])
+	l = of[plan.Launch](w.pods("web", 1, 1500, pinned).step())[0]
+	if !slices.Equal(l.Zones, []string{"b"}) || l.Price != 300_000_000 {
+		t.Errorf("pinned to a dear zone: %v from %d", l.Zones, l.Price)
+	}
+	w = build().minValues(label.Zone, 2)
+	l = of[plan.Launch](w.pods("web", 1, 1500).step())[0]
+	if len(l.Zones) != 2 {
+		t.Errorf("where the pool asks for two zones: %v", l.Zones)
+	}
+}
+
+// So it is in any world, but for pools that ask for several types or zones.
+func TestStep_NoInstanceOfALaunchIsDearerThanTheToleranceAllows(t *testing.T) {
+	for i := range 300 {
+		w := newWorld(t)
+		(&tape{noise(8000+i, 60+20*(i%30))}).world(w)
+		w.memory, w.policy.OnDemandTolerance = engine.Memory{}, 50
+		for k := range w.objects.Pools {
+			w.objects.Pools[k].MinValues = nil
+		}
+		if _, err := cluster.New(w.objects); err != nil {
+			continue
+		}
+		for _, l := range of[plan.Launch](w.step()) {
+			limit := l.Price + l.Price/1000*quantity.Money(map[bool]int64{true: w.policy.SpotTolerance, false: 50}[l.CapacityType == label.Spot])
+			for _, c := range w.objects.Classes {
+				for _, x := range c.Types {
+					for _, o := range x.Offerings {
+						carried := c.Name == l.Class && slices.ContainsFunc(l.Types, func(y plan.Choice) bool { return y.Type == x.Name })
+						if carried && o.CapacityType == l.CapacityType && o.Available && slices.Contains(l.Zones, o.Zone) && o.Price > limit {
+							t.Errorf("world %d: %s in %s for %d, beside %d", i, x.Name, o.Zone, o.Price, l.Price)
+						}
+					}
+				}
+			}
+		}
 	}
 }

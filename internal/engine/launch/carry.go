@@ -14,7 +14,7 @@ import (
 )
 
 // carry lists the rows that one launch of the load may become: those of its group
-// that hold the content and cost no more than the limit.
+// that hold the content and cost no more than the limit in any zone of the load.
 // Where the plan spares what is limited, none takes more of that than the best. The
 // others that hold the content are wider: they are for minValues alone.
 func (t *turn) carry(l *load, wheres [][]uint64, limit quantity.Money) {
@@ -37,7 +37,7 @@ func (t *turn) carry(l *load, wheres [][]uint64, limit quantity.Money) {
 		if zones == 0 || t.Market.Strays(x, b, wheres) {
 			continue
 		}
-		if p, _ := r.PriceIn(zones); p <= limit && t.Market.Large(r) == large && !(t.Sparing && takesMore(pool, r, best)) {
+		if zones&^r.ZonesWithin(limit) == 0 && t.Market.Large(r) == large && !(t.Sparing && takesMore(pool, r, best)) {
 			l.within = append(l.within, r)
 		} else {
 			l.wider = append(l.wider, r)
@@ -54,8 +54,10 @@ func takesMore(pool *cluster.Pool, r, other *offer.Row) bool {
 	})
 }
 
-// affordable returns the most that another row may cost than the best of the bin.
-func (t *turn) affordable(b pack.Bin) (limit quantity.Money) {
+// affordable returns the most that an instance of a launch may cost, and the zones
+// of the bin where the best row costs no more. A pool that asks for several zones
+// gets all of them.
+func (t *turn) affordable(b pack.Bin) (limit quantity.Money, zones uint64) {
 	best := t.row(b.Offer)
 	tolerance := t.Policy.OnDemandTolerance
 	if best.CapacityType == label.Spot {
@@ -66,7 +68,10 @@ func (t *turn) affordable(b pack.Bin) (limit quantity.Money) {
 	if more := price / 1000; more == 0 || quantity.Money(tolerance) <= (limit-price)/more {
 		limit = price + more*quantity.Money(tolerance)
 	}
-	return limit
+	if slices.ContainsFunc(t.Market.Fleet.Pools[best.Pool].MinValues, func(m cluster.MinValues) bool { return m.Key == label.Zone }) {
+		return limit, b.Zones
+	}
+	return limit, best.ZonesWithin(limit) & b.Zones
 }
 
 // wheresOf lists where the parts of the bin may run, each answer once.

@@ -40,7 +40,7 @@ func (t *turn) pass(l *load, wheres [][]uint64) {
 
 // load is a bin made ready to be launched: all that its copies have in common.
 type load struct {
-	bin      pack.Bin
+	bin      pack.Bin // in the zones that a launch of it may be in
 	best     *offer.Row
 	within   []*offer.Row // see carry
 	wider    []*offer.Row
@@ -56,9 +56,15 @@ type load struct {
 func (t *turn) load(items []*item, b pack.Bin) load {
 	l := load{bin: b, best: t.row(b.Offer)}
 	wheres := wheresOf(items, b)
-	t.carry(&l, wheres, t.affordable(b))
+	limit, zones := t.affordable(b)
+	l.bin.Zones = zones
+	t.carry(&l, wheres, limit)
+	if len(l.carried) == 0 && zones != b.Zones { // minValues come before prices
+		l.bin.Zones = b.Zones
+		t.carry(&l, wheres, limit)
+	}
 	for i, z := range t.Market.Fleet.Zones {
-		if b.Zones>>i&1 == 1 {
+		if l.bin.Zones>>i&1 == 1 {
 			l.zones = append(l.zones, z)
 		}
 	}
