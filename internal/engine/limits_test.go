@@ -1,13 +1,17 @@
 package engine_test
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -201,5 +205,70 @@ func TestStep_NoInstanceOfALaunchIsDearerThanTheToleranceAllows(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A limit that is far away changes nothing: what waits for more pods waits, and
+// pods on their way change places.
+func TestStep_ALimitThatDoesNotBindIsAsNone(t *testing.T) {
+	build := func(limits ...quantity.Amount) *world {
+		w := newWorld(t)
+		w.objects.Pools[0].Limits = limits
+		w.memory.Growth = memory.Growth{Demand: 0, Last: w.now}
+		w.now = start.Add(10 * time.Millisecond)
+		return w.pods("web", 3, 1100, func(p *cluster.Pod) { p.Created = w.now })
+	}
+	for name, limits := range map[string][]quantity.Amount{
+		"cpu": {{Name: quantity.CPU, Count: 1_000_000}}, "memory": {{Name: quantity.Memory, Count: 1 << 40}}, "nodes": {{Name: "nodes", Count: 100}},
+		"a resource that nothing has": {{Name: "example.com/x", Count: 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			free, limited := build().step(), build(limits...).step()
+			if text := fmt.Sprintf("%+v", free.Plan); len(of[plan.Wait](free)) == 0 {
+				t.Fatalf("nothing waits without a limit: %s", text)
+			}
+			if a, b := fmt.Sprintf("%+v", free.Plan.Actions), fmt.Sprintf("%+v", limited.Plan.Actions); a != b {
+				t.Errorf("without:\n%s\nwith:\n%s", a, b)
+			}
+		})
+	}
+	if out := build(quantity.Amount{Name: quantity.CPU, Count: 7000}).step(); launchedFor(out) != 3 {
+		t.Errorf("a limit that may bind: launched for %d of 3 pods at once", launchedFor(out))
+	}
+}
+
+// It is so in any world: a limit that is far away is as none.
+func TestStep_LimitsThatNothingReachesChangeNoPlan(t *testing.T) {
+	for i := range 300 {
+		var plans []plan.Plan
+		for _, limits := range [][]quantity.Amount{nil, {{Name: "nodes", Count: 1 << 40}, {Name: "example.com/none", Count: 0}}} {
+			w := newWorld(t)
+			(&tape{noise(7000+i, 60+20*(i%30))}).world(w)
+			w.policy.CannotNominate = i%3 == 0
+			w.memory.Growth = memory.Growth{Last: w.now.Add(-time.Millisecond)}
+			for k := range w.objects.Pools {
+				w.objects.Pools[k].Limits = limits
+			}
+			if _, err := cluster.New(w.objects); err != nil {
+				continue
+			}
+			plans = append(plans, w.step().Plan)
+		}
+		if len(plans) == 2 && !reflect.DeepEqual(plans[0], plans[1]) {
+			t.Errorf("world %d without limits:\n%+v\nwith:\n%+v", i, plans[0], plans[1])
+		}
+	}
+}
+
+// Whether a limit is short is judged by the pods that still lack room.
+func TestStep_PodsChangePlacesBelowALimit(t *testing.T) {
+	w := apart(t).limit("nodes", 4)
+	w.objects.Nodes = append(w.objects.Nodes, cluster.Node{
+		Name: "own", UID: "own", Ready: true, Allocatable: quantity.Resources{MilliCPU: 4000, MemoryBytes: 1 << 30, PodSlots: 60},
+		Labels: label.FromMap(map[string]string{label.Hostname: "own"}),
+	})
+	w.pods("small", 40, 100)
+	if got := of[plan.Launch](w.step()); len(got) != 0 {
+		t.Errorf("launched %+v, though there is room if pods change places", got)
 	}
 }

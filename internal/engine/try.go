@@ -55,7 +55,7 @@ func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.As
 		a.Demand.PutAside()
 	}
 	a.FillAll()
-	if !tight && !sparing { // else who is left over is not for the packer to say
+	if !sparing && !(tight && m.Scarce(a.Demand.Classes)) { // else who is left over is not for the packer to say
 		if anew := a.Rearranged(t.gather); anew != a {
 			a, m = anew, offer.Open(t.View, m.Fleet, anew.Memory, anew.Journal, anew.Demand.Classes)
 		}

@@ -1,6 +1,9 @@
 package launch
 
 import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -17,6 +20,11 @@ type tier struct {
 	shut     map[string]bool            // cells of a class where nothing can be launched
 	least    int32                      // the priority down to which pods are packed
 	unsuited map[int]bool               // rows for what finds no place on others only; see findUnsuited
+}
+
+// limited says whether one of the pools has limits.
+func (t *tier) limited() bool {
+	return slices.ContainsFunc(t.Market.Fleet.Pools[t.from:t.to], func(p cluster.Pool) bool { return len(p.Limits) > 0 })
 }
 
 // openRows lists the rows that can be launched now: for sale, with capacity, and

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -16,10 +15,9 @@ const mixedFrom = 4
 // again as the best for the mixture of all that is pending. Without nominations it
 // is not known which of it will come to a node: one with little memory for its
 // CPU, bought for pods that need little, is full of others when half of its CPU is
-// free. What a few nodes hold is planned as it is, and so is what limits bound.
+// free. What a few nodes hold is planned as it is, and so is what limits may bind.
 func (t *tier) findUnsuited() map[int]bool {
-	limited := func(p cluster.Pool) bool { return len(p.Limits) > 0 }
-	if !t.Policy.CannotNominate || slices.ContainsFunc(t.Market.Fleet.Pools[t.from:t.to], limited) {
+	if !t.Policy.CannotNominate || t.limited() && slices.Contains(t.Market.Enough(t.Demand.Classes)[t.from:t.to], false) {
 		return nil
 	}
 	var demand quantity.Resources

@@ -31,8 +31,12 @@ func (m *Market) Scarce(classes []*demand.Class) bool {
 	})
 }
 
-// enough says of each pool whether what it may yet have is ample for the demand
+// Enough says of each pool whether what it may yet have is ample for the demand
 // that may run there.
+func (m *Market) Enough(classes []*demand.Class) []bool {
+	return m.enough(classes, map[*uint64][]bool{})
+}
+
 func (m *Market) enough(classes []*demand.Class, pools map[*uint64][]bool) []bool {
 	asked := make([]quantity.Resources, len(m.Fleet.Pools)) // of each pool, if all went there
 	most := make([]quantity.Resources, len(asked))          // that a pod of it needs of anything
@@ -55,6 +59,13 @@ func (m *Market) enough(classes []*demand.Class, pools map[*uint64][]bool) []boo
 		enough[i] = m.suffices(i, asked[i], most[i], largest[i])
 	}
 	return enough
+}
+
+// MayBind says whether the pool's limits may be too short for so many nodes of so
+// much capacity in all.
+func (m *Market) MayBind(pool int, nodes int64, capacity quantity.Resources) bool {
+	_, over := m.Usage(m.Fleet.Pools[pool]).refuses(min(nodes, math.MaxInt64/ample)*ample, capacity.Times(ample))
+	return over
 }
 
 // suffices says whether what the pool may yet have is as much as asked for. A node
