@@ -15,10 +15,10 @@ import (
 )
 
 // runningNode adds a node of nobody's NodeClaim that is ready.
-func (w *world) runningNode(name string, vcpu, gib, gpus int64) *world {
+func (w *world) runningNode(name string, vcpu, gib, devices int64) *world {
 	room := quantity.Resources{MilliCPU: vcpu * 1000, MemoryBytes: gib << 30, PodSlots: 30}
-	if gpus > 0 {
-		room = room.Extend(gpu, gpus)
+	if devices > 0 {
+		room = room.Extend(gpu, devices)
 	}
 	w.objects.Nodes = append(w.objects.Nodes, cluster.Node{
 		Name: name, UID: "uid-" + name, Ready: true, Allocatable: room, Created: start,
@@ -28,10 +28,10 @@ func (w *world) runningNode(name string, vcpu, gib, gpus int64) *world {
 }
 
 // gpuType adds a type to the class, with so many GPUs.
-func (w *world) gpuType(name string, vcpu, gib, gpus int64, price quantity.Money) *world {
+func (w *world) gpuType(name string, vcpu, gib, devices int64, price quantity.Money) *world {
 	t := instanceType(name, vcpu, gib, price)
-	if gpus > 0 {
-		t.Capacity, t.Allocatable = t.Capacity.Extend(gpu, gpus), t.Allocatable.Extend(gpu, gpus)
+	if devices > 0 {
+		t.Capacity, t.Allocatable = t.Capacity.Extend(gpu, devices), t.Allocatable.Extend(gpu, devices)
 	}
 	types := &w.objects.Classes[0].Types
 	*types = append(*types, t)
@@ -43,7 +43,7 @@ func ofMemory(gib int64) func(*cluster.Pod) {
 	return func(p *cluster.Pod) { p.Shape.Requests.MemoryBytes = gib << 30 }
 }
 
-func gpus(n int64) func(*cluster.Pod) {
+func asksGPUs(n int64) func(*cluster.Pod) {
 	return func(p *cluster.Pod) { p.Shape.Requests = p.Shape.Requests.Extend(gpu, n) }
 }
 
@@ -61,7 +61,7 @@ func on(out engine.Output, pod string) string {
 
 func TestStep_APodWithoutGPUTakesNoNodeWithOneFromAPodThatNeedsIt(t *testing.T) {
 	w := newWorld(t).gpuType("g4dn.xlarge", 4, 16, 1, 526_000_000).runningNode("g", 4, 8, 1).runningNode("m", 8, 16, 0)
-	w.pods("plain", 1, 4000, ofMemory(1)).pods("train", 1, 4000, ofMemory(2), gpus(1))
+	w.pods("plain", 1, 4000, ofMemory(1)).pods("train", 1, 4000, ofMemory(2), asksGPUs(1))
 	out := w.step()
 	if n := len(of[plan.Launch](out)); n != 0 || on(out, "train-00") != "g" || on(out, "plain-00") != "m" {
 		t.Errorf("%d launches; train on %q, plain on %q", n, on(out, "train-00"), on(out, "plain-00"))
@@ -128,7 +128,7 @@ func TestStep_PodsOnTheirWayChangePlacesOnlyIfThatCostsLess(t *testing.T) {
 	w.policy.SoftMaxMilliCPU = 0
 	w.objects.Classes[0].Types = w.objects.Classes[0].Types[:0]
 	w.gpuType("c5.48xlarge", 192, 384, 0, 8_160_000_000).gpuType("p4d.48xlarge", 192, 768, 8, 22_000_000_000)
-	w.pods("train", 2, 20_000, gpus(4))
+	w.pods("train", 2, 20_000, asksGPUs(4))
 	first := of[plan.Launch](w.step())
 	if len(first) != 1 {
 		t.Fatalf("%d launches for two pods that share a node", len(first))

@@ -68,7 +68,7 @@ func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.As
 	sparing := t.of.first != nil
 	if !sparing {
 		a.FillAll(math.MinInt32)
-		if !tight { // with scarce room, priorities choose who gets it, not the packer
+		if !tight || !m.Scarce(a.Demand.Classes) { // with scarce room, priorities choose who gets it, not the packer
 			if anew := a.Rearranged(t.gather, m); anew != a {
 				a, m = anew, offer.Open(t.View, m.Fleet, anew.Memory, anew.Journal, anew.Demand.Classes)
 			}

@@ -117,7 +117,9 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 	case at[hurdlesTaken] == 0:
 		r.Cause, r.Detail, r.Limit = plan.LimitReached, x.limit.Name, &x.limit
 	case e.unmet[r.Pool]:
-		r.Cause, r.Detail = plan.MinValuesUnmet, x.alike()
+		if r.Cause, r.Detail = plan.MinValuesUnmet, x.alike(); r.Detail == "" && x.limit.Name != "" {
+			r.Cause, r.Detail, r.Limit = plan.LimitReached, x.limit.Name, &x.limit
+		}
 	default:
 		r.Cause, r.Detail = plan.Topology, e.why(c, pool)
 	}
@@ -145,13 +147,13 @@ func (x *course) returns() (first time.Time) {
 }
 
 // alike names the minValues of the pool that no launch can meet: the rows of one
-// group that could be launched have too few values of its label.
+// group that could be launched, limits aside, have too few values of its label.
 func (x *course) alike() string {
 	for _, m := range x.market.Fleet.Pools[x.pool].MinValues {
 		groups, most := map[int]map[string]bool{}, 0
 		for i := range x.market.Fleet.Rows {
 			row := &x.market.Fleet.Rows[i]
-			if row.Pool != x.pool || x.stops(i) != hurdlesTaken {
+			if row.Pool != x.pool || x.stops(i) < hurdleLimits {
 				continue
 			}
 			if groups[row.Group] == nil {

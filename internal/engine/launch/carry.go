@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -11,27 +13,22 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// carry returns the rows that one launch of the bin may become: the rows of the
-// same group that hold the content within the price tolerance, cheapest first. It
-// adds dearer rows if the pool's minValues needs more different values. It returns
-// no row if minValues cannot be met. If the policy allows fewer values, it returns
-// the rows and sets relaxed.
-func (t *turn) carry(b pack.Bin, wheres [][]uint64) (carried []*offer.Row, relaxed bool) {
-	best := &t.Market.Fleet.Rows[t.rows[b.Offer]]
+// carry lists the rows that one launch of the load may become: those of its group
+// that hold the content and cost no more than the limit in any zone of the load.
+// Where the plan spares what is limited, none takes more of that than the best. The
+// others that hold the content are wider: they are for minValues alone.
+func (t *turn) carry(l *load, wheres [][]uint64, limit quantity.Money) {
+	b, best := l.bin, l.best
 	pool := &t.Market.Fleet.Pools[best.Pool]
-	tolerance := t.Policy.OnDemandTolerance
-	if best.CapacityType == label.Spot {
-		tolerance = t.Policy.SpotTolerance
-	}
-	price, _ := best.PriceIn(b.Zones)
-	limit := price + price/1000*quantity.Money(tolerance)
 	large := t.Market.Large(best)
-	carried = []*offer.Row{best}
-	var wider []*offer.Row
+	l.within, l.wider = []*offer.Row{best}, nil
 	for i, x := range t.rows {
-		r := &t.Market.Fleet.Rows[x]
+		r := t.row(i)
 		if r.Price > limit && len(pool.MinValues) == 0 {
-			break // rows are sorted by price
+			if !t.Sparing {
+				break // rows are sorted by price
+			}
+			continue
 		}
 		if r.Group != best.Group || r == best || !Fits(b.Used, t.nets[i]) {
 			continue
@@ -40,13 +37,41 @@ func (t *turn) carry(b pack.Bin, wheres [][]uint64) (carried []*offer.Row, relax
 		if zones == 0 || t.Market.Strays(x, b, wheres) {
 			continue
 		}
-		if p, _ := r.PriceIn(zones); p <= limit && t.Market.Large(r) == large {
-			carried = append(carried, r)
+		if zones&^r.ZonesWithin(limit) == 0 && t.Market.Large(r) == large && !(t.Sparing && takesMore(pool, r, best)) {
+			l.within = append(l.within, r)
 		} else {
-			wider = append(wider, r)
+			l.wider = append(l.wider, r)
 		}
 	}
-	return t.diversify(pool, carried, wider)
+	l.carried, l.relaxed = t.diversify(pool, b.Zones, slices.Clone(l.within), l.wider)
+}
+
+// takesMore says whether a node of the row takes more than the other of something
+// that the pool limits.
+func takesMore(pool *cluster.Pool, r, other *offer.Row) bool {
+	return slices.ContainsFunc(pool.Limits, func(l quantity.Amount) bool {
+		return l.Name != offer.LimitNodes && r.Type.Capacity.Get(l.Name) > other.Type.Capacity.Get(l.Name)
+	})
+}
+
+// affordable returns the most that an instance of a launch may cost, and the zones
+// of the bin where the best row costs no more. A pool that asks for several zones
+// gets all of them.
+func (t *turn) affordable(b pack.Bin) (limit quantity.Money, zones uint64) {
+	best := t.row(b.Offer)
+	tolerance := t.Policy.OnDemandTolerance
+	if best.CapacityType == label.Spot {
+		tolerance = t.Policy.SpotTolerance
+	}
+	price, _ := best.PriceIn(b.Zones)
+	limit = quantity.Money(math.MaxInt64)
+	if more := price / 1000; more == 0 || quantity.Money(tolerance) <= (limit-price)/more {
+		limit = price + more*quantity.Money(tolerance)
+	}
+	if slices.ContainsFunc(t.Market.Fleet.Pools[best.Pool].MinValues, func(m cluster.MinValues) bool { return m.Key == label.Zone }) {
+		return limit, b.Zones
+	}
+	return limit, best.ZonesWithin(limit) & b.Zones
 }
 
 // wheresOf returns where the parts of the bin may run; equal answers are listed
@@ -72,10 +97,12 @@ func Fits(content, room []int64) bool {
 	return true
 }
 
-// diversify adds wider rows to the carried ones until they have as many different
-// values as the pool's minValues needs. If there are too few values, it returns no
-// row, unless the policy allows fewer.
-func (t *turn) diversify(pool *cluster.Pool, carried, wider []*offer.Row) (out []*offer.Row, relaxed bool) {
+// diversify returns the rows, the cheapest in the zones first, and wider ones among
+// them until they have as many different values as the pool's minValues asks for.
+// Where there are not so many, nothing is carried, unless the policy is to make do:
+// then relaxed says so.
+func (t *turn) diversify(pool *cluster.Pool, zones uint64, within, wider []*offer.Row) (carried []*offer.Row, relaxed bool) {
+	carried = within
 	for _, m := range pool.MinValues {
 		values := map[string]bool{}
 		for _, r := range carried {
@@ -96,6 +123,11 @@ func (t *turn) diversify(pool *cluster.Pool, carried, wider []*offer.Row) (out [
 			relaxed = true
 		}
 	}
+	slices.SortStableFunc(carried, func(a, b *offer.Row) int {
+		p, _ := a.PriceIn(zones)
+		q, _ := b.PriceIn(zones)
+		return cmp.Compare(p, q)
+	})
 	return carried, relaxed
 }
 

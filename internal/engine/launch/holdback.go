@@ -18,13 +18,15 @@ import (
 // holder judges which bins of a turn wait for more pods.
 type holder struct {
 	*turn
-	standard *offer.Row // the row with the most room for its price, by findStandard
+	standard *offer.Row   // the row with the most room for its price; see findStandard
+	scarce   map[int]bool // pools whose limits may be too short for all bins
 }
 
 // holdBack divides the bins into those to launch now and those that wait for more
 // pods.
 func (t *turn) holdBack(items []*item, r *pack.Result) (now, later []pack.Bin) {
-	h := holder{turn: t, standard: t.findStandard()}
+	h := holder{turn: t, standard: t.findStandard(), scarce: map[int]bool{}}
+	h.findScarce(r.Bins)
 	prospects := h.prospects(items, r)
 	launch, look := timing.Hold(prospects, h.Growth, t.Now)
 	if !look.IsZero() {
@@ -77,14 +79,33 @@ func (h *holder) prospects(items []*item, r *pack.Result) []timing.Prospect {
 func (h *holder) prospect(items []*item, b *pack.Bin) timing.Prospect {
 	row := &h.Market.Fleet.Rows[h.rows[b.Offer]]
 	cost, _ := row.PriceIn(b.Zones)
-	// While it waited, others could take what limits or reservations have left.
-	out := timing.Prospect{Price: cost, Since: h.Now, Urgent: row.Left >= 0 || len(h.Market.Fleet.Pools[row.Pool].Limits) > 0}
+	// What limits or reservations may leave to others cannot wait; nor can what a plan
+	// is made for that spares them.
+	out := timing.Prospect{Price: cost, Since: h.Now, Urgent: row.Left >= 0 || h.Sparing || h.scarce[row.Pool]}
 	for _, part := range b.Parts {
 		c := items[part.Class].class
 		out.Urgent = out.Urgent || len(c.Displaced) > 0 || c.Group.Shape.Gang.Name != "" || c.Ruled() || c.IsSought()
 	}
 	out.Worth = h.worth(h.dims.Resources(b.Used))
 	return out
+}
+
+// findScarce finds the pools whose limits may be too short for the bins.
+func (h *holder) findScarce(bins []pack.Bin) {
+	for pool := h.from; pool < h.to; pool++ {
+		if len(h.Market.Fleet.Pools[pool].Limits) == 0 {
+			continue
+		}
+		var nodes int64
+		var capacity quantity.Resources
+		for _, b := range bins {
+			if r := h.row(b.Offer); r.Pool == pool {
+				nodes += b.Copies
+				capacity = capacity.Add(r.Type.Capacity.Times(b.Copies))
+			}
+		}
+		h.scarce[pool] = h.Market.MayBind(pool, nodes, capacity)
+	}
 }
 
 // findStandard returns the row with the most room for its price. holdBack judges

@@ -23,31 +23,19 @@ func (t *turn) launch(items []*item, l *load) bool {
 		return false
 	}
 	if len(l.carried) == 0 {
-		if t.varied[best.Group] {
-			t.excluded[t.rows[b.Offer]] = true
-		}
-		t.varied[best.Group] = true
-		t.Unmet[pool.Name] = true
+		t.wantVariety(items, l)
 		return false
 	}
-	if len(pool.Limits) > 0 {
-		budget := t.Market.Usage(*pool)
-		l.carried = pick.Those(l.carried, func(r *offer.Row) bool { _, over := budget.Refuses(r.Type.Capacity); return !over })
-		l.carried, l.relaxed = t.diversify(pool, l.carried, nil)
-		if len(l.carried) == 0 {
-			// The next round packs the rows that the rest of the limits still allows.
-			if !t.narrowed(best.Pool, budget) {
-				t.full[pool.Name] = true
-			}
-			return false
-		}
-		l.choose()
+	carried, relaxed := t.withinLimits(pool, l)
+	if len(carried) == 0 {
+		return false
 	}
+	types := l.types(carried)
 	out := plan.Launch{
 		Name: t.claimName(pool.Name), Pool: pool.Name, PoolUID: pool.UID, Class: pool.Class,
-		CapacityType: best.CapacityType, Reservation: best.Reservation, Types: l.types, Zones: l.zones, Requirements: pool.Requirements,
+		CapacityType: best.CapacityType, Reservation: best.Reservation, Types: types, Zones: l.zones, Requirements: pool.Requirements,
 		Labels: best.Template, Taints: pool.Taints, StartupTaints: pool.StartupTaints, Content: l.content,
-		Price: l.types[0].Price, MinValuesRelaxed: l.relaxed,
+		Price: types[0].Price, MinValuesRelaxed: relaxed,
 	}
 	place := l.place(out.Name, t.Market.Fleet)
 	slots, named := make([]cluster.Slot, 0, len(b.Parts)), len(t.Names)
@@ -65,15 +53,33 @@ func (t *turn) launch(items []*item, l *load) bool {
 	if n := len(t.Names); n > named {
 		out.Pods = t.Names[named:n:n]
 	}
-	out.Why.Considered, out.Why.Unavailable, out.Why.Best = len(t.rows), t.Market.Unavailable, l.types[0]
-	out.Why.RunnerUp, out.Why.Passed, out.Why.Lacks = runnerUp(l.types), l.passed, l.lacks
+	out.Why.Considered, out.Why.Unavailable, out.Why.Best = len(t.rows), t.Market.Unavailable, types[0]
+	out.Why.RunnerUp, out.Why.Passed, out.Why.Lacks = runnerUp(types), l.passed, l.lacks
 	out.Planned = room.Merged(slots)
-	t.Market.Spend(out, l.carried)
+	t.Market.Spend(out, carried)
 	t.Launches = append(t.Launches, out)
 	if t.Cost += out.Price; t.Cost < 0 {
 		t.Cost = math.MaxInt64 // prices beyond reason
 	}
 	return true
+}
+
+// withinLimits returns the rows that the next copy of the load may become, within
+// what the pool's limits leave. Where that is none, the rows that still fit are
+// packed in the next round; nothing else follows for the copies after it.
+func (t *turn) withinLimits(pool *cluster.Pool, l *load) (carried []*offer.Row, relaxed bool) {
+	if len(pool.Limits) == 0 {
+		return l.carried, l.relaxed
+	}
+	budget := t.Market.Usage(*pool)
+	allowed := func(r *offer.Row) bool { _, over := budget.Refuses(r.Type.Capacity); return !over }
+	if within := pick.Those(l.within, allowed); len(within) > 0 {
+		carried, relaxed = t.diversify(pool, l.bin.Zones, within, pick.Those(l.wider, allowed))
+	}
+	if len(carried) == 0 && !t.narrowed(l.best.Pool, budget) {
+		t.full[pool.Name] = true
+	}
+	return carried, relaxed
 }
 
 // fillLaunch gives n pods of the class to the launch, real pods first.

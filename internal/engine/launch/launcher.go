@@ -59,7 +59,7 @@ func (l *Launcher) Provision() {
 func (l *Launcher) provisionTier(from, to int) {
 	t := &tier{
 		Launcher: l, from: from, to: to, excluded: map[int]bool{}, full: map[string]bool{}, varied: map[int]bool{},
-		shut: map[string]bool{},
+		wanted: map[int]quantity.Resources{}, shut: map[string]bool{},
 	}
 	t.unsuited = t.findUnsuited()
 	for round := 0; round < rounds; round++ {

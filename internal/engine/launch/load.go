@@ -41,25 +41,31 @@ func (t *turn) pass(l *load, wheres [][]uint64) {
 
 // load is a bin ready to be launched: all that its copies have in common.
 type load struct {
-	bin      pack.Bin
+	bin      pack.Bin // in the zones that a launch of it may be in
 	best     *offer.Row
-	carried  []*offer.Row // rows that one launch may become, cheapest first
-	types    []plan.Choice
+	within   []*offer.Row // see carry
+	wider    []*offer.Row
+	carried  []*offer.Row // that one launch of it may become, limits aside; cheapest first
 	zones    []string
-	content  quantity.Resources // including what DaemonSets take
-	passed   plan.Choice        // the cheaper type that comes closest to holding the content, zero if none
-	lacks    *quantity.Shortage // what the passed type lacks
-	relaxed  bool
-	possible *topology.Possible // the labels of all nodes that the launch may become
+	content  quantity.Resources // with what DaemonSets take
+	passed   plan.Choice        // the cheaper type that comes closest to holding it, zero if none
+	lacks    *quantity.Shortage // what passed lacks
+	relaxed  bool               // the pool's minValues are not met, and need not be
+	possible *topology.Possible // the labels of all nodes that it may become
 }
 
 func (t *turn) load(items []*item, b pack.Bin) load {
-	l := load{bin: b, best: &t.Market.Fleet.Rows[t.rows[b.Offer]]}
+	l := load{bin: b, best: t.row(b.Offer)}
 	wheres := wheresOf(items, b)
-	l.carried, l.relaxed = t.carry(b, wheres)
-	l.choose()
+	limit, zones := t.affordable(b)
+	l.bin.Zones = zones
+	t.carry(&l, wheres, limit)
+	if len(l.carried) == 0 && zones != b.Zones { // minValues come before prices
+		l.bin.Zones = b.Zones
+		t.carry(&l, wheres, limit)
+	}
 	for i, z := range t.Market.Fleet.Zones {
-		if b.Zones>>i&1 == 1 {
+		if l.bin.Zones>>i&1 == 1 {
 			l.zones = append(l.zones, z)
 		}
 	}
@@ -107,11 +113,12 @@ func (l *load) labels(yield func(label.Lookup) bool) {
 	}
 }
 
-// choose sets the types of the launch, with their prices, from the carried rows.
-func (l *load) choose() {
-	l.types = make([]plan.Choice, len(l.carried))
-	for i, r := range l.carried {
+// types names and prices the rows.
+func (l *load) types(carried []*offer.Row) []plan.Choice {
+	out := make([]plan.Choice, len(carried))
+	for i, r := range carried {
 		price, _ := r.PriceIn(l.bin.Zones)
-		l.types[i] = plan.Choice{Type: r.Type.Name, Price: price}
+		out[i] = plan.Choice{Type: r.Type.Name, Price: price}
 	}
+	return out
 }

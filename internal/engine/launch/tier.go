@@ -1,19 +1,29 @@
 package launch
 
 import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // tier is the pools of one weight while demand is packed on them. It holds what one
 // turn learns for the next.
 type tier struct {
 	*Launcher
-	from, to int             // the pools, by number in the fleet
-	excluded map[int]bool    // rows that could not be launched
-	full     map[string]bool // pools whose limits leave nothing
-	varied   map[int]bool    // groups of rows that vary makes small enough for minValues
-	shut     map[string]bool // cells, by class, where nothing can be launched
-	unsuited map[int]bool    // rows for demand that finds no place on other rows, by findUnsuited
+	from, to int                        // the pools, by number in the fleet
+	excluded map[int]bool               // rows that cannot be launched after all
+	full     map[string]bool            // pools whose limits leave nothing
+	varied   map[int]bool               // groups of rows that are packed only as full as minValues allows
+	wanted   map[int]quantity.Resources // the most of anything that a pod needs which was packed on a row and is not varied enough
+	shut     map[string]bool            // cells of a class where nothing can be launched
+	unsuited map[int]bool               // rows for what finds no place on others only; see findUnsuited
+}
+
+// limited says whether one of the pools has limits.
+func (t *tier) limited() bool {
+	return slices.ContainsFunc(t.Market.Fleet.Pools[t.from:t.to], func(p cluster.Pool) bool { return len(p.Limits) > 0 })
 }
 
 // openRows returns the rows that can be launched now: they are for sale, have

@@ -2,12 +2,12 @@ package launch
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 )
 
 // turn is one packing of a tier.
@@ -16,6 +16,8 @@ type turn struct {
 	rows []int             // indexes into the fleet, cheapest first
 	dims demand.Dimensions // of the packer's vectors
 	nets [][]int64         // by row: the vector of what is left for pods
+	// clipped are the groups of rows that it packs only as full as minValues allows.
+	clipped map[int]bool
 }
 
 // pack packs once and launches what it may. It returns whether another round could
@@ -30,8 +32,12 @@ func (t *turn) pack() bool {
 		return false
 	}
 	p.Offers = t.offers(extra)
-	for group := range t.varied {
-		t.vary(&p, group)
+	t.clipped = maps.Clone(t.varied)
+	for group := range t.clipped {
+		c := newClipper(t, group)
+		for _, i := range c.group {
+			p.Offers[i].Net = c.clip(i)
+		}
 	}
 	result, done := t.Solver.Solve(p, t.Polish)
 	if !done {
@@ -47,7 +53,7 @@ func (t *turn) pack() bool {
 	t.keepWaiting(items, later)
 	again = d.giveBack(items) || again
 	placed := t.Trace.Placed > placedBefore
-	return d.behind && placed || again && (placed || len(t.excluded) > 0 || len(t.full) > 0)
+	return d.behind && placed || again && (placed || len(t.excluded) > 0 || len(t.full) > 0 || len(t.varied) > 0)
 }
 
 // inOrder sorts the bins in the order of launching, because limits may stop the
@@ -91,44 +97,6 @@ func (t *turn) narrowed(pool int, b offer.Usage) bool {
 		}
 	}
 	return false
-}
-
-// vary makes the offers of a group smaller, so that enough different rows hold the
-// content for the pool's minValues. It takes the largest rows until they have
-// enough values, and cuts every offer to the least that these rows have of each
-// resource.
-func (t *turn) vary(p *pack.Problem, group int) {
-	var mine []int // indexes into the tier's rows, largest first
-	for i, x := range t.rows {
-		if t.Market.Fleet.Rows[x].Group == group {
-			mine = append(mine, i)
-		}
-	}
-	if len(mine) == 0 {
-		return
-	}
-	row := func(i int) *offer.Row { return &t.Market.Fleet.Rows[t.rows[i]] }
-	slices.SortStableFunc(mine, func(a, b int) int { return cmp.Compare(price.Bulk(row(b).Net), price.Bulk(row(a).Net)) })
-	least := slices.Clone(t.nets[mine[0]])
-	for _, m := range t.Market.Fleet.Pools[row(mine[0]).Pool].MinValues {
-		values := map[string]bool{}
-		for _, i := range mine {
-			if len(values) >= m.Count {
-				break
-			}
-			Note(values, row(i), m.Key)
-			for d, n := range t.nets[i] {
-				least[d] = min(least[d], n)
-			}
-		}
-	}
-	for _, i := range mine {
-		net := slices.Clone(t.nets[i])
-		for d := range net {
-			net[d] = min(net[d], least[d])
-		}
-		p.Offers[i].Net = net
-	}
 }
 
 // row returns the row of an offer, by the number of the offer.

@@ -93,6 +93,16 @@ func (r *Row) PriceIn(zones uint64) (best quantity.Money, zone int) {
 	return best, zone
 }
 
+// ZonesWithin returns the zones where the row costs no more than the limit.
+func (r *Row) ZonesWithin(limit quantity.Money) (zones uint64) {
+	for m := r.Zones; m != 0; m &= m - 1 {
+		if z := bits.TrailingZeros64(m); r.Prices[z] <= limit {
+			zones |= 1 << z
+		}
+	}
+	return zones
+}
+
 // Recompile returns the known Fleet if it serves the supply and the variants, and
 // compiles a Fleet otherwise. The known Fleet may be nil.
 func Recompile(supply *cluster.Supply, variants []string, known *Fleet) *Fleet {

@@ -66,10 +66,14 @@ func (k *ledger) largest(lot cluster.Lot) quantity.Resources {
 
 // Refuses returns the limit that a node of this capacity would exceed, if any.
 func (b Usage) Refuses(capacity quantity.Resources) (limit plan.Limit, over bool) {
+	return b.refuses(1, capacity)
+}
+
+func (b Usage) refuses(nodes int64, capacity quantity.Resources) (limit plan.Limit, over bool) {
 	for _, x := range b.limits {
 		have, add := b.used.Get(x.Name), capacity.Get(x.Name)
 		if x.Name == LimitNodes {
-			have, add = b.nodes, 1
+			have, add = b.nodes, nodes
 		}
 		if add > 0 && (have > x.Count || add > x.Count-have) {
 			return plan.Limit{Name: x.Name, Max: x.Count, Used: have}, true

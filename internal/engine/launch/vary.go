@@ -1,0 +1,108 @@
+package launch
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// A launch must have as many different values as the pool's minValues asks for, and
+// the packer knows nothing of that: what it packs may be held by too few rows. Then
+// the next turn packs the rows of the group only so full that enough others hold it.
+
+// wantVariety notes that too few rows hold the load, for the next turns. Where it
+// was packed only so full in this turn, its pods may not run on enough of them, and
+// no row that holds the load is of use.
+func (t *turn) wantVariety(items []*item, l *load) {
+	x := t.rows[l.bin.Offer]
+	for i := range t.rows {
+		if t.clipped[l.best.Group] && t.row(i).Group == l.best.Group && Fits(l.bin.Used, t.nets[i]) {
+			t.excluded[t.rows[i]] = true
+		}
+	}
+	t.varied[l.best.Group] = true
+	t.Unmet[t.Market.Fleet.Pools[l.best.Pool].Name] = true
+	for _, p := range l.bin.Parts {
+		t.wanted[x] = t.wanted[x].Max(items[p.Class].need())
+	}
+}
+
+// clipper keeps what is packed on the rows of a group so small that as many different
+// ones hold it as the pool's minValues asks for.
+type clipper struct {
+	*turn
+	group []int // indexes into the turn's rows, largest first
+}
+
+func newClipper(t *turn, group int) *clipper {
+	c := &clipper{turn: t}
+	for i := range t.rows {
+		if t.row(i).Group == group {
+			c.group = append(c.group, i)
+		}
+	}
+	slices.SortStableFunc(c.group, func(a, b int) int { return cmp.Compare(price.Bulk(t.row(b).Net), price.Bulk(t.row(a).Net)) })
+	return c
+}
+
+// clip returns what enough different rows have, of what the row has. Those come
+// first that hold all that the row has, then those that hold each of the pods that
+// were packed on it, then those that hold the largest share of it.
+func (c *clipper) clip(i int) []int64 {
+	net := c.nets[i]
+	pool := &c.Market.Fleet.Pools[c.row(i).Pool]
+	v := newVariety(pool)
+	for _, k := range c.group {
+		if Fits(net, c.nets[k]) && v.add(c.row(k)) {
+			return net
+		}
+	}
+	pod := c.dims.Vector(c.wanted[c.rows[i]])
+	shares := map[int]int64{}
+	for _, k := range c.group {
+		shares[k] = share(net, c.nets[k], 0)
+		if Fits(pod, c.nets[k]) {
+			shares[k] += quantity.Whole
+		}
+	}
+	order := slices.Clone(c.group)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(shares[b], shares[a]) })
+	net, v = slices.Clone(net), newVariety(pool)
+	for _, k := range order {
+		for d := range net {
+			net[d] = min(net[d], c.nets[k][d])
+		}
+		if v.add(c.row(k)) {
+			return net
+		}
+	}
+	return make([]int64, len(net)) // all together are not varied enough
+}
+
+// variety counts different values of rows.
+type variety struct {
+	values []map[string]bool
+	keys   []string
+	least  []int
+}
+
+func newVariety(pool *cluster.Pool) *variety {
+	v := &variety{}
+	for _, m := range pool.MinValues {
+		v.values, v.keys, v.least = append(v.values, map[string]bool{}), append(v.keys, m.Key), append(v.least, m.Count)
+	}
+	return v
+}
+
+// add adds the values of the row and says whether there are enough.
+func (v *variety) add(r *offer.Row) (enough bool) {
+	enough = true
+	for i, key := range v.keys {
+		enough = Note(v.values[i], r, key) >= v.least[i] && enough
+	}
+	return enough
+}

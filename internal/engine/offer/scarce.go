@@ -1,0 +1,139 @@
+package offer
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// ample is how many times the demand must fit into what pools may have for that not
+// to be taken for scarce.
+const ample = 2
+
+// Scarce says whether some of the demand can only go to pools whose limits and
+// reservations may be too short for it. Then nothing is launched before the plan
+// is whole.
+func (m *Market) Scarce(classes []*demand.Class) bool {
+	pools := map[*uint64][]bool{}
+	enough := m.enough(classes, pools)
+	return slices.ContainsFunc(classes, func(c *demand.Class) bool {
+		somewhere := false
+		for i, runs := range m.poolsOf(c, pools) {
+			if runs && enough[i] {
+				return false
+			}
+			somewhere = somewhere || runs
+		}
+		return somewhere && c.Count() > 0
+	})
+}
+
+// Enough says of each pool whether what it may yet have is ample for the demand
+// that may run there.
+func (m *Market) Enough(classes []*demand.Class) []bool {
+	return m.enough(classes, map[*uint64][]bool{})
+}
+
+func (m *Market) enough(classes []*demand.Class, pools map[*uint64][]bool) []bool {
+	asked := make([]quantity.Resources, len(m.Fleet.Pools)) // of each pool, if all went there
+	most := make([]quantity.Resources, len(asked))          // that a pod of it needs of anything
+	largest := make([]quantity.Resources, len(asked))       // node of the pool
+	for i := range m.Fleet.Rows {
+		r := &m.Fleet.Rows[i]
+		largest[r.Pool] = largest[r.Pool].Max(r.Net)
+	}
+	for _, c := range classes {
+		need := demand.WithoutAttach(c.Shape().Requests)
+		for i, runs := range m.poolsOf(c, pools) {
+			if runs && need.Fits(largest[i]) {
+				asked[i], most[i] = asked[i].Add(need.Times(c.Count()).Times(ample)), most[i].Max(need)
+			}
+		}
+	}
+	enough := make([]bool, len(asked))
+	for i := range enough {
+		most[i].Extended = nil // few nodes have it, if few pods need it
+		enough[i] = m.suffices(i, asked[i], most[i], largest[i])
+	}
+	return enough
+}
+
+// MayBind says whether the pool's limits may be too short for so many nodes of so
+// much capacity in all.
+func (m *Market) MayBind(pool int, nodes int64, capacity quantity.Resources) bool {
+	_, over := m.Usage(m.Fleet.Pools[pool]).refuses(min(nodes, math.MaxInt64/ample)*ample, capacity.Times(ample))
+	return over
+}
+
+// suffices says whether what the pool may yet have is as much as asked for. A node
+// takes all of its capacity of a limit, so that it is the row counts which holds that
+// for the least.
+func (m *Market) suffices(pool int, asked, most, largest quantity.Resources) bool {
+	b := m.Usage(m.Fleet.Pools[pool])
+	var nodes int64
+	var cheapest *Row // that holds the pods
+	least := uint64(math.MaxUint64)
+	reserved := map[string]bool{}
+	for i := range m.Fleet.Rows {
+		r := &m.Fleet.Rows[i]
+		if r.Pool != pool {
+			continue
+		}
+		switch {
+		case r.Left < 0:
+			nodes = math.MaxInt64
+			if len(b.limits) == 0 || m.Sale[i] == 0 || m.Large(r) || !most.Fits(r.Net) {
+				continue
+			}
+			if price := r.PriceFor(asked); price < least {
+				cheapest, least = r, price
+			}
+		case !reserved[r.Reservation]:
+			reserved[r.Reservation] = true
+			nodes += min(r.Left, math.MaxInt64-nodes)
+		}
+	}
+	for _, l := range b.limits {
+		if l.Name == LimitNodes {
+			nodes = min(nodes, max(0, l.Count-b.nodes))
+			continue
+		}
+		takes := asked.Get(l.Name)
+		if cheapest != nil {
+			takes = max(takes, muldiv(cheapest.Type.Capacity.Get(l.Name), least, uint64(max(1, cheapest.Price))))
+		}
+		if takes > 0 && takes > l.Count-b.used.Get(l.Name) {
+			return false
+		}
+	}
+	return nodes == math.MaxInt64 || asked.Fits(largest.Times(nodes))
+}
+
+// PriceFor is what so many nodes of the row cost as hold the CPU and memory in sum.
+func (r *Row) PriceFor(demand quantity.Resources) uint64 {
+	of := func(need, have int64) uint64 {
+		if need <= 0 {
+			return 0
+		}
+		hi, lo := bits.Mul64(uint64(max(0, r.Price)), uint64(need))
+		if have <= 0 || hi >= uint64(have) {
+			return math.MaxUint64
+		}
+		price, _ := bits.Div64(hi, lo, uint64(have))
+		return price
+	}
+	return max(of(demand.MilliCPU, r.Net.MilliCPU), of(demand.MemoryBytes, r.Net.MemoryBytes))
+}
+
+// muldiv is a*b/per, saturating.
+func muldiv(a int64, b, per uint64) int64 {
+	hi, lo := bits.Mul64(uint64(max(0, a)), b)
+	if hi >= per {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, per)
+	return int64(min(q, math.MaxInt64))
+}
