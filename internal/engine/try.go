@@ -121,14 +121,15 @@ const gangTries = 12
 // excludeIncomplete excludes one incomplete gang from the next try, and says
 // whether there was one. A gang is incomplete if only some of its pods found room.
 // From try gangTries on it excludes all incomplete gangs.
-func (t *try) excludeIncomplete(d *demand.Demand) (any bool) {
+func (t *try) excludeIncomplete(d *demand.Demand) bool {
+	excluded := false
 	for id, found := d.Incomplete(); found; id, found = d.Incomplete() {
 		t.of.excluded[id] = true
-		if any = true; t.of.try < gangTries {
+		if excluded = true; t.of.try < gangTries {
 			break
 		}
 	}
-	return any
+	return excluded
 }
 
 // pause ends a Step that reached its work limit. It returns what is certain, and a
