@@ -162,7 +162,7 @@ func indexed(s Snapshot) []string {
 		}
 		pools[c.Pool] = true
 		for l := range s.Lots(c.Pool) {
-			for ; l.Count > 1 && l.InstanceType != ""; l.Count-- {
+			for ; l.Count > 1; l.Count-- {
 				out = append(out, lotName(c.Pool, Lot{Class: l.Class, InstanceType: l.InstanceType, Capacity: l.Capacity, Allocatable: l.Allocatable, Count: 1}))
 			}
 			out = append(out, lotName(c.Pool, l))

@@ -55,9 +55,7 @@ type Output struct {
 type Memory struct {
 	memory.Memory
 
-	// fleet is what the supply can launch, compiled. It follows from the snapshot
-	// and is only kept so that it is not compiled for each Step.
-	fleet *offer.Fleet
+	derived derived
 	// cursor is the plan that is still being made, nil where there is none.
 	cursor *cursor
 }
@@ -90,7 +88,7 @@ func Step(in Input) Output {
 		// 2. Assign: demand goes where it was promised room.
 		a.KeepPromises()
 		// 3. Offer: what can be bought, and whether limits leave enough of it.
-		m := offer.Open(t.View, t.fleet, a.Memory, a.Journal, a.Demand.Classes)
+		m := offer.Open(t.View, t.known.fleet, &t.known.places, a.Memory, a.Journal, a.Demand.Classes)
 		tight := m.Scarce(a.Demand.Classes)
 		// 4. Assign and launch: demand goes to any room, and what finds none to new nodes.
 		a, l := t.place(a, m, tight)
@@ -104,7 +102,7 @@ func Step(in Input) Output {
 		}
 		a.Memory.Plan(l.Launches)
 		// 5. Explain: why the rest has no place.
-		explain.Unplaced(t.View, a.Demand, l.Market, a.Room.Slots, l.Unmet)
+		explain.Unplaced(t.View, &t.known.refusals, a.Demand, l.Market, a.Room.Slots, l.Unmet)
 		// 6. Certify: how much less the launches could cost at best.
 		proofs := certify.Launches(t.View, a.Journal, a.Room, a.Demand.Classes, l)
 		// 7. Open: nodes that are up open for their pods.
@@ -129,6 +127,6 @@ func Step(in Input) Output {
 // scratch, and what every constraint adds. It is pure, as Step is, and decides
 // nothing.
 func Audit(in Input) plan.Audit {
-	v := view.View{Snapshot: in.Snapshot, Policy: in.Policy, Now: in.Now, Claims: slices.Collect(in.Snapshot.Unsettled())}
-	return certify.Audit(v, in.Memory.Next(in.Snapshot, in.Now), in.Memory.fleet)
+	v := view.Of(in.Snapshot, in.Policy, in.Now)
+	return certify.Audit(v, in.Memory.Next(in.Snapshot, in.Now), in.Memory.derived.fleet)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
@@ -210,7 +211,11 @@ func (a *Assigner) candidates(c *demand.Class) []*room.Host {
 	l := &c.Levels[c.Level]
 	ruled := c.Ruled() || len(l.Shape.Ports) > 0 // room is not all that counts
 	var holds int64
-	for state := range a.Snapshot.Roomy(demand.WithoutAttach(l.Shape.Requests)) {
+	nodes := a.Snapshot.Roomy(demand.WithoutAttach(l.Shape.Requests))
+	if !a.Room.Reaches(l) {
+		nodes = func(func(*cluster.NodeState) bool) {}
+	}
+	for state := range nodes {
 		a.Trace.Objects++
 		h := a.Room.Node(state)
 		if h == nil || h.Stage != room.StageNode || !l.Shape.Requests.Fits(h.Free) || !h.Accepts(l) {

@@ -114,7 +114,7 @@ func (a *audit) cheapest(c cluster.Claim) (least quantity.Money, known bool) {
 
 // countBound counts the pods on our nodes and finds the nodes that are not ours.
 func (a *audit) countBound() {
-	bare := room.New(a.View, &demand.Demand{}, a.Journal)
+	bare := room.New(a.View, &demand.Demand{}, a.Journal, &room.Known{})
 	for state := range a.Snapshot.States() {
 		c, ours := a.Snapshot.Claim(state.Node.Claim)
 		if !ours {
@@ -158,7 +158,7 @@ func (a *audit) countComing() {
 		return
 	}
 	d.GatherRules()
-	s := &assign.Assigner{View: a.View, Journal: a.Journal, Memory: a.memory, Demand: d, Room: room.Gather(a.View, d, a.Journal), Solver: pack.NewSolver(nil, math.MaxInt, 0)}
+	s := &assign.Assigner{View: a.View, Journal: a.Journal, Memory: a.memory, Demand: d, Room: room.Gather(a.View, d, a.Journal, &room.Known{}), Solver: pack.NewSolver(nil, math.MaxInt, 0)}
 	s.KeepPromises()
 	for _, c := range d.Classes {
 		s.Fill(c)

@@ -194,14 +194,10 @@ func (d *Demand) noteProgress(list []cluster.Workload) (since []time.Time) {
 	return since
 }
 
-// GatherRules builds the table of what pods say about each other, unless no pod
-// says anything.
+// GatherRules builds the table of what pods say about each other, unless none says
+// anything about the demand.
 func (d *Demand) GatherRules() {
-	found, levels := false, 0
-	for range d.Snapshot.AntiAffine() {
-		found = true
-		break
-	}
+	levels := 0
 	for _, c := range d.Classes {
 		levels += len(c.Levels)
 	}
@@ -209,12 +205,11 @@ func (d *Demand) GatherRules() {
 	for _, c := range d.Classes {
 		c.Rules = make([]int, len(c.Levels))
 		for i, l := range c.Levels {
-			found = found || len(l.Shape.Spread)+len(l.Shape.PodAffinity)+len(l.Shape.PodAntiAffinity) > 0
 			c.Rules[i] = len(list)
 			list = append(list, topology.Class{Namespace: c.Group.Namespace, Labels: c.Group.Labels, Shape: l.Shape})
 		}
 	}
-	if !found {
+	if !topology.Concerns(d.Snapshot, list) {
 		return
 	}
 	d.Trace.Objects += d.Snapshot.NodeCount() // each of them may be in a domain

@@ -140,7 +140,7 @@ func (m Memory) PlannedFor(claim string) (slots []cluster.Slot, known bool) {
 
 // PlannedOn is what the NodeClaim is for: what it says itself, where nothing is
 // remembered.
-func (m Memory) PlannedOn(c cluster.Claim) []cluster.Slot {
+func (m *Memory) PlannedOn(c *cluster.Claim) []cluster.Slot {
 	if slots, known := m.PlannedFor(c.Name); known {
 		return slots
 	}

@@ -26,16 +26,19 @@ type Market struct {
 	view.View
 	*ledger
 	Fleet        *Fleet
-	Sale         []uint64                // by row: zones with capacity
-	Unavailable  int                     // offerings left out for want of capacity
-	placeCache   map[string][]uint64     // of the fleet
+	Sale         []uint64 // by row: zones with capacity
+	Unavailable  int      // offerings left out for want of capacity
+	places       *Places
 	vocabularies map[int]plan.Vocabulary // by pool
 }
 
+// Places is where levels may run, kept from Step to Step.
+type Places = memory.Cache[*Fleet, string, []uint64] // by demand.PlaceKey
+
 // Open compiles what can be launched, unless the fleet of the Step before
 // serves, and takes out what has no capacity now.
-func Open(v view.View, known *Fleet, m *memory.Memory, j *journal.Journal, classes []*demand.Class) *Market {
-	out := &Market{View: v, ledger: newLedger(v, j)}
+func Open(v view.View, known *Fleet, places *Places, m *memory.Memory, j *journal.Journal, classes []*demand.Class) *Market {
+	out := &Market{View: v, ledger: newLedger(v, j), places: places}
 	out.Use(Recompile(v.Snapshot.Supply(), Variants(v.Snapshot.Supply(), classes), known))
 	out.Sale = make([]uint64, len(out.Fleet.Rows))
 	for i := range out.Fleet.Rows {
@@ -94,7 +97,10 @@ func Variants(supply *cluster.Supply, classes []*demand.Class) []string {
 
 // Use plans with the fleet from here on.
 func (m *Market) Use(f *Fleet) {
-	m.Fleet, m.placeCache, m.vocabularies = f, map[string][]uint64{}, map[int]plan.Vocabulary{}
+	m.Fleet, m.vocabularies = f, map[int]plan.Vocabulary{}
+	if m.places == nil {
+		m.places = &Places{}
+	}
 }
 
 // Large says whether the row is larger than nodes ought to be.
@@ -105,12 +111,7 @@ func (m *Market) Large(r *Row) bool {
 // Places returns the zones of every row in which the level's pods may run; the
 // key is that of placeKey.
 func (m *Market) Places(key string, l *demand.Level, avoid bool) []uint64 {
-	w, known := m.placeCache[key]
-	if !known {
-		w = m.Fleet.Where(l.Shape, avoid)
-		m.placeCache[key] = w
-	}
-	return w
+	return m.places.Get(m.Fleet, key, func() []uint64 { return m.Fleet.Where(l.Shape, avoid) })
 }
 
 // Where returns the zones of every row in which the class may run.
@@ -246,6 +247,9 @@ const ample = 2
 // reservations may be too short for it. Then nothing is launched before the plan
 // is whole.
 func (m *Market) Scarce(classes []*demand.Class) bool {
+	if !m.Fleet.limited {
+		return false
+	}
 	asked := make([]quantity.Resources, len(m.Fleet.Pools)) // of each pool, if all went there
 	pools := map[*uint64][]bool{}
 	for _, c := range classes {

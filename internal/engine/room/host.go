@@ -26,17 +26,17 @@ const (
 
 // Host is room that exists or is on its way.
 type Host struct {
-	Stage    int
-	Node     cluster.Node       // zero while there is none
-	State    *cluster.NodeState // nil while there is no node
-	Claim    cluster.Claim      // zero for nodes that are not ours
-	Labels   []label.Lookup     // a pod must accept all of them: one, or one for each type it may become
-	taints   []cluster.Taint
-	Free     quantity.Resources
-	Most     quantity.Resources // free before this plan; where the type is open, at the most
-	ports    []cluster.HostPort // taken
-	possible *topology.Possible // of the labels, where they are several
-	Real     quantity.Resources // taken by pods of this plan that exist
+	Stage  int
+	Node   cluster.Node       // zero while there is none
+	State  *cluster.NodeState // nil while there is no node
+	Claim  *cluster.Claim     // zero for nodes that are not ours
+	Labels []label.Lookup     // a pod must accept all of them: one, or one for each type it may become
+	taints []cluster.Taint
+	Free   quantity.Resources
+	Most   quantity.Resources // free before this plan; where the type is open, at the most
+	ports  []cluster.HostPort // taken
+	open   *open              // nil where it is decided what the host is
+	Real   quantity.Resources // taken by pods of this plan that exist
 
 	Pods      []demand.PodRef // assigned: pending pods, in order of assignment
 	Displaced int64
@@ -56,10 +56,11 @@ func (h *Host) Demand() int64 { return int64(len(h.Pods)) + h.Displaced + h.Decl
 
 // place is the host as topology rules see it.
 func (h *Host) place() topology.Place {
-	if len(h.Labels) > 1 && h.possible == nil {
-		h.possible = topology.NewPossible(slices.Values(h.Labels))
+	p := topology.Place{Name: h.Name(), Taints: h.taints, Labels: h.Labels[0]}
+	if len(h.Labels) > 1 {
+		p.Possible = h.open.possible
 	}
-	return topology.Place{Name: h.Name(), Taints: h.taints, Labels: h.Labels[0], Possible: h.possible}
+	return p
 }
 
 // Accepts says whether the class at this level may run there, its size and
@@ -68,7 +69,10 @@ func (h *Host) Accepts(l *demand.Level) bool {
 	if len(l.Shape.Unsupported) > 0 || len(h.Labels) == 0 || l.Avoid && cluster.Avoided(h.taints, l.Shape.Tolerations) {
 		return false
 	}
-	return !slices.ContainsFunc(h.Labels, func(x label.Lookup) bool { return !fit.Node(l.Shape, x, h.taints) })
+	if h.open != nil {
+		return h.open.accepts(l, h.taints)
+	}
+	return fit.Node(l.Shape, h.Labels[0], h.taints)
 }
 
 // Could says whether the level's pods could run there whatever it becomes.

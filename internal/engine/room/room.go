@@ -5,14 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -25,20 +23,26 @@ type Room struct {
 	Slots  AttachSlots
 	Coming []*Host          // what is on its way, soonest first; see sooner
 	Nodes  map[string]*Host // that were looked at, by name; nil for one that takes no pods
+
+	known   *Known
+	ordered map[order]*open // what NodeClaims that are not launched may become
 }
 
 // New returns the room of the demand as nobody has looked at it yet.
-func New(v view.View, d *demand.Demand, j *journal.Journal) *Room {
-	return &Room{View: v, Journal: j, demand: d, Slots: gatherSlots(v, j, d.Classes), Nodes: map[string]*Host{}}
+func New(v view.View, d *demand.Demand, j *journal.Journal, known *Known) *Room {
+	return &Room{
+		View: v, Journal: j, demand: d, Slots: gatherSlots(v, j, d.Classes), Nodes: map[string]*Host{}, known: known, ordered: map[order]*open{},
+	}
 }
 
 // Gather collects the room that is on its way: NodeClaims without a node,
 // and nodes that start or are kept. Nodes that run are looked at when a class
 // asks for room (see candidates). One that is cordoned, goes, or was up and is
 // not Ready is never among them.
-func Gather(v view.View, d *demand.Demand, j *journal.Journal) *Room {
-	r := New(v, d, j)
-	for _, c := range r.Claims {
+func Gather(v view.View, d *demand.Demand, j *journal.Journal, known *Known) *Room {
+	r := New(v, d, j, known)
+	for i := range r.Claims {
+		c := &r.Claims[i]
 		state, up := r.Snapshot.State(c.Node)
 		switch {
 		case !up && !c.Leaving():
@@ -78,7 +82,7 @@ func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 	if n.Cordoned || n.Leaving(&c) {
 		return nil
 	}
-	h := &Host{Stage: StageNode, Node: n, State: state, Claim: c, Labels: []label.Lookup{n.Labels}, taints: lasting(n.Taints)}
+	h := &Host{Stage: StageNode, Node: n, State: state, Claim: &c, Labels: []label.Lookup{n.Labels}, taints: lasting(n.Taints)}
 	switch {
 	case c.Name == "" || c.Initialized:
 		if !n.Ready {
@@ -129,55 +133,20 @@ func promised(reported, claim quantity.Resources) quantity.Resources {
 	return reported
 }
 
-func (r *Room) claimHost(c cluster.Claim) *Host {
+func (r *Room) claimHost(c *cluster.Claim) *Host {
 	r.Trace.Hosts++
 	h := &Host{Stage: stageComing, Claim: c, taints: c.Taints}
-	daemons := r.Snapshot.Supply().DaemonSets
 	if c.Launched {
+		daemons := r.Snapshot.Supply().DaemonSets
 		h.Labels = []label.Lookup{c.Labels}
-		left := r.Slots.onNode(c.Allocatable, r.View, c)
+		left := r.Slots.onNode(c.Allocatable, r.View, *c)
 		h.Free = left.Sub(fit.Overhead(daemons, c.Labels, c.Taints))
 		h.Most = left.Sub(fit.Overhead(fit.Certain(daemons), c.Labels, c.Taints))
 		return h
 	}
-	h.Stage = stageOrdered
-	class, _ := r.Snapshot.Class(c.Class)
-	first, decided := true, decided(c, class)
-	for _, t := range class.Types {
-		if !c.Requirements.Admits(label.InstanceType, t.Name) {
-			continue
-		}
-		for _, o := range t.Offerings {
-			if !c.Requirements.Admits(label.Zone, o.Zone) || !c.Requirements.Admits(label.CapacityType, o.CapacityType) ||
-				c.Reservation != "" && o.Reservation != c.Reservation {
-				continue
-			}
-			labels := &label.Layers{c.Labels, t.Labels, o.Labels()}
-			if _, no := decided.Unmet(labels); no {
-				continue
-			}
-			h.Labels = append(h.Labels, labels)
-			left := r.Slots.OnNew(t.Allocatable, &t)
-			net := left.Sub(fit.Overhead(daemons, labels, c.Taints))
-			h.Most = h.Most.Max(left.Sub(fit.Overhead(fit.Certain(daemons), labels, c.Taints)))
-			if first {
-				h.Free, first = net, false
-			} else {
-				h.Free = h.Free.Min(net)
-			}
-		}
-	}
+	x := r.optionsOf(c)
+	h.Stage, h.open, h.Labels, h.Free, h.Most = stageOrdered, x, x.labels, x.free, x.most
 	return h
-}
-
-// decided lists the requirements of the NodeClaim that its labels, instance types
-// and offerings decide. What it may become meets them.
-func decided(c cluster.Claim, class cluster.Class) label.Requirements {
-	return pick.Those(c.Requirements, func(r label.Requirement) bool {
-		_, own := c.Labels.Get(r.Key())
-		return own || label.OfOffering(r.Key()) ||
-			slices.ContainsFunc(class.Types, func(t catalog.InstanceType) bool { _, ok := t.Labels.Get(r.Key()); return ok })
-	})
 }
 
 // Touched lists the hosts on their way and the nodes looked at that are wanted,

@@ -21,6 +21,12 @@ type View struct {
 	Claims []cluster.Claim
 }
 
+// Of is the view of the cluster at the moment.
+func Of(s cluster.Snapshot, policy Policy, now time.Time) View {
+	claims := slices.AppendSeq(make([]cluster.Claim, 0, s.UnsettledCount()), s.Unsettled())
+	return View{Snapshot: s, Policy: policy, Now: now, Claims: claims}
+}
+
 // TypeOf returns the instance type of the NodeClaim as its class has it, or nil.
 func (v View) TypeOf(c cluster.Claim) *catalog.InstanceType {
 	class, _ := v.Snapshot.Class(c.Class)
