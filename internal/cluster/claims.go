@@ -41,8 +41,9 @@ func (s Snapshot) Unsettled() iter.Seq[Claim] {
 	}
 }
 
-// UnsettledCount is how many NodeClaims need attention.
-func (s Snapshot) UnsettledCount() int { return s.unsettled.size }
+// UnsettledClaims returns the same NodeClaims as Unsettled, without copies; callers must not
+// change them.
+func (s Snapshot) UnsettledClaims() []*Claim { return s.unsettled.list() }
 
 // IsUnsettled says whether the named NodeClaim exists and needs attention.
 func (s Snapshot) IsUnsettled(claim string) bool {

@@ -223,14 +223,12 @@ func hostsProblem(hosts []*room.Host, classes []*demand.Class, count func(*deman
 // that exist has taken the places of some that do not, and theirs will be free
 // when they come.
 func (a *Assigner) DeferDeclared() {
-	var sum quantity.Resources
-	kept := false
-	for _, h := range a.Room.Coming {
-		kept = kept || h.Stage == room.StageKept
-		sum = sum.Add(h.Free.Max(quantity.Resources{}))
-	}
-	if !kept {
+	if !slices.ContainsFunc(a.Room.Coming, func(h *room.Host) bool { return h.Stage == room.StageKept }) {
 		return
+	}
+	var sum quantity.Resources
+	for _, h := range a.Room.Coming {
+		sum = sum.Add(h.Free.Max(quantity.Resources{}))
 	}
 	for _, c := range a.Demand.Classes {
 		need := demand.WithoutAttach(c.Group.Shape.Requests).Times(c.Declared)

@@ -110,7 +110,7 @@ func (d *Demand) gatherDisplaced() {
 			continue
 		}
 		state, ok := d.Snapshot.State(c.Node)
-		if !ok || !state.Node.Leaving(&c) {
+		if !ok || !state.Node.Leaving(c) {
 			continue
 		}
 		for p := range state.Pods() {

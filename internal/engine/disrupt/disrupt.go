@@ -28,7 +28,8 @@ type retirer struct {
 // that never came up: all of them are unsettled.
 func Retire(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, in *room.Room, launches int) []plan.Action {
 	r := retirer{View: v, Journal: j, memory: m, demand: d, room: in, launches: launches}
-	for _, c := range v.Claims {
+	for _, claim := range v.Claims {
+		c := *claim
 		switch {
 		case c.Deleting:
 		case c.Interruption != nil:

@@ -41,8 +41,8 @@ func New(v view.View, d *demand.Demand, j *journal.Journal, known *Known) *Room 
 // not Ready is never among them.
 func Gather(v view.View, d *demand.Demand, j *journal.Journal, known *Known) *Room {
 	r := New(v, d, j, known)
-	for i := range r.Claims {
-		c := &r.Claims[i]
+	r.Coming = make([]*Host, 0, len(r.Claims))
+	for _, c := range r.Claims {
 		state, up := r.Snapshot.State(c.Node)
 		switch {
 		case !up && !c.Leaving():

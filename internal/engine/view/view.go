@@ -18,13 +18,12 @@ type View struct {
 	Now      time.Time
 	// Claims lists the NodeClaims that need attention, by name: those of
 	// Snapshot.Unsettled.
-	Claims []cluster.Claim
+	Claims []*cluster.Claim
 }
 
 // Of is the view of the cluster at the moment.
 func Of(s cluster.Snapshot, policy Policy, now time.Time) View {
-	claims := slices.AppendSeq(make([]cluster.Claim, 0, s.UnsettledCount()), s.Unsettled())
-	return View{Snapshot: s, Policy: policy, Now: now, Claims: claims}
+	return View{Snapshot: s, Policy: policy, Now: now, Claims: s.UnsettledClaims()}
 }
 
 // TypeOf returns the instance type of the NodeClaim as its class has it, or nil.
