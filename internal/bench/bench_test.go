@@ -22,6 +22,9 @@ func BenchmarkCore(b *testing.B) {
 	b.Run("index", benchmarkIndex)
 	b.Run("event", func(b *testing.B) { benchmarkEvent(b, false) })
 	b.Run("event-step", func(b *testing.B) { benchmarkEvent(b, true) })
+	b.Run("ordered", func(b *testing.B) { benchmarkOrdered(b, 100, 0) })
+	b.Run("ordered-launch", func(b *testing.B) { benchmarkOrdered(b, 15_000, 1) })
+	b.Run("stuck", benchmarkStuck)
 	b.Run("unconstrained", benchmarkUnconstrained)
 	b.Run("audit", benchmarkAudit)
 }

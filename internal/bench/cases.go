@@ -96,6 +96,9 @@ func Others() []Row {
 		{"index", "cold index of 10,000 pods from raw objects", "-", Required{Millis: 100}},
 		{"event", "one pod more on an index of 50,000", "-", Required{Millis: 0.2}},
 		{"event-step", "the same, and the Step after it", "0.43 s at 2,000 nodes", Required{}},
+		{"ordered", "one pod more beside 1,900 NodeClaims that are not launched yet", "-", Required{Millis: 5}},
+		{"ordered-launch", "the same, where the pod needs a launch", "-", Required{}},
+		{"stuck", "a pod that starts or ends on 2,000 nodes, beside 20 that can run nowhere", "-", Required{Millis: 2}},
 		{"audit", "cost, bound and the price of every constraint of a fleet of 10,000 pods", "-", Required{Millis: 50}},
 		{"unconstrained", "w1 beside pods of every kind of constraint", "-", Required{Slower: 10}},
 	}

@@ -14,13 +14,16 @@ import (
 // limits, so that no caller has to visit every NodeClaim.
 
 // Lot counts NodeClaims that take the same from the limits of their pool:
-// NodeClaims of one class and one instance type. A NodeClaim without an instance
-// type is a Lot of its own.
+// NodeClaims of one class and one instance type, or, where there is no type yet,
+// NodeClaims that may become the same.
 type Lot struct {
 	Class, InstanceType   string
 	Capacity, Allocatable quantity.Resources
 	Requirements          label.Requirements // only where there is no type yet
 	Count                 int64
+
+	labels label.Labels // likewise
+	taints []Taint      // likewise
 }
 
 // Unsettled returns the NodeClaims that need attention, by name. A NodeClaim
@@ -37,6 +40,10 @@ func (s Snapshot) Unsettled() iter.Seq[Claim] {
 		}
 	}
 }
+
+// UnsettledClaims returns the same NodeClaims as Unsettled, without copies; callers must not
+// change them.
+func (s Snapshot) UnsettledClaims() []*Claim { return s.unsettled.list() }
 
 // IsUnsettled says whether the named NodeClaim exists and needs attention.
 func (s Snapshot) IsUnsettled(claim string) bool {
@@ -107,6 +114,9 @@ func (c *Claim) avoided(taints []Taint) bool {
 // setClaim files the claim under its pool. Where the claim names a node,
 // fileLoads decides later whether the claim is settled.
 func (u *update) setClaim(c change[Claim]) {
+	if c.now != nil {
+		u.allot(c.now, 1) // before the old one leaves, so that a Lot that stays is one Lot
+	}
 	if c.old != nil {
 		u.unsettled = u.unsettled.remove(u.edit, c.old.Name)
 		u.allot(c.old, -1)
@@ -120,7 +130,6 @@ func (u *update) setClaim(c change[Claim]) {
 		}
 	}
 	if c.now != nil {
-		u.allot(c.now, 1)
 		if c.now.Reservation != "" {
 			u.reserved = u.reserved.put(u.edit, c.now.inReservation(), c.now)
 		}
@@ -146,22 +155,44 @@ func (l *Load) findClaim(name string) (int, bool) {
 // allot counts n more claims like this one in its pool.
 func (u *update) allot(c *Claim, n int64) {
 	lot := Lot{Class: c.Class, InstanceType: c.InstanceType, Capacity: c.Capacity, Allocatable: c.Allocatable}
-	b := label.AppendText(u.scratch[:0], c.Pool)
+	b := label.AppendText(label.AppendText(u.scratch[:0], c.Pool), c.Class)
 	if c.InstanceType == "" {
-		lot.Requirements = c.Requirements
-		b = label.AppendText(append(b, 'N'), c.Name)
+		lot.Requirements, lot.labels, lot.taints = c.Requirements, c.Labels, c.Taints
+		b = c.Labels.AppendKey(c.Requirements.AppendKey(label.AppendText(append(b, 'N'), c.Reservation)))
+		b = label.AppendNumber(b, int64(len(c.Taints)))
+		for _, t := range c.Taints {
+			b = label.AppendText(label.AppendText(label.AppendText(b, t.Key), t.Value), t.Effect)
+		}
 	} else {
-		b = label.AppendText(label.AppendText(append(b, 'T'), c.Class), c.InstanceType)
-		b = appendResources(appendResources(b, c.Capacity), c.Allocatable)
+		b = label.AppendText(append(b, 'T'), c.InstanceType)
 	}
+	b = appendResources(appendResources(b, c.Capacity), c.Allocatable)
 	u.scratch = b
 	key := string(b)
 	if was, there := u.lots.get(key); there {
 		lot = was
+	}
+	if n > 0 && c.InstanceType == "" {
+		lot.share(c)
 	}
 	if lot.Count += n; lot.Count == 0 {
 		u.lots = u.lots.remove(u.edit, key)
 		return
 	}
 	u.lots = u.lots.put(u.edit, key, lot)
+}
+
+// share lets the claim use the lot's memory for what both have. A plan makes
+// thousands of NodeClaims with the same list of hundreds of types, and who asks the
+// same of one after the other can tell by the memory that it is the same.
+func (l *Lot) share(c *Claim) {
+	if len(c.Requirements) > 0 && &c.Requirements[0] != &l.Requirements[0] {
+		c.Requirements = l.Requirements
+	}
+	if len(c.Labels) > 0 && &c.Labels[0] != &l.labels[0] {
+		c.Labels = l.labels
+	}
+	if len(c.Taints) > 0 && &c.Taints[0] != &l.taints[0] {
+		c.Taints = l.taints
+	}
 }

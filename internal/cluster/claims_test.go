@@ -78,7 +78,7 @@ func TestUnsettled_OutlivesGroupingAnew(t *testing.T) {
 	}
 }
 
-func TestLots_CountAlikeTogetherAndTheUnknownAlone(t *testing.T) {
+func TestLots_CountAlikeTogether(t *testing.T) {
 	of := func(name, pool, instanceType string, cpu int64) Claim {
 		return Claim{Name: name, Pool: pool, Class: "c", InstanceType: instanceType, Allocatable: quantity.Resources{MilliCPU: cpu}, Requirements: label.All(label.Is("a", name))}
 	}
@@ -101,6 +101,51 @@ func TestLots_CountAlikeTogetherAndTheUnknownAlone(t *testing.T) {
 	}
 }
 
+// NodeClaims that may become the same use the same memory for it, so that callers can
+// tell by it, and one Lot counts them, whatever becomes of one of them.
+func TestLots_ShareWhatClaimsWithoutATypeMayBecome(t *testing.T) {
+	of := func(name, value string) Claim {
+		return Claim{
+			Name: name, Pool: "p", Class: "c", Requirements: label.All(label.Is("a", value)), Labels: label.Labels{{Key: "l", Value: "v"}},
+			Taints: []Taint{{Key: "t", Effect: NoSchedule}},
+		}
+	}
+	s := build(t, Objects{Claims: []Claim{of("k0", "x"), of("k1", "x"), of("k2", "y")}})
+	shared := func(a, b string) bool {
+		x, _ := s.Claim(a)
+		y, _ := s.Claim(b)
+		return &x.Requirements[0] == &y.Requirements[0] && &x.Labels[0] == &y.Labels[0] && &x.Taints[0] == &y.Taints[0]
+	}
+	lots := func() (counts []int64) {
+		for l := range s.Lots("p") {
+			counts = append(counts, l.Count)
+		}
+		slices.Sort(counts)
+		return counts
+	}
+	if got := lots(); !slices.Equal(got, []int64{1, 2}) || !shared("k0", "k1") || shared("k0", "k2") {
+		t.Errorf("%v", got)
+	}
+	before, _ := s.Claim("k1")
+	put := func(claims ...Claim) {
+		t.Helper()
+		var err error
+		if s, err = s.Apply(Delta{Put: Objects{Claims: claims}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(of("k0", "y"), of("k1", "x"))
+	if after, _ := s.Claim("k1"); &after.Requirements[0] != &before.Requirements[0] || !shared("k0", "k2") || shared("k0", "k1") {
+		t.Error("what is put unchanged has other memory, or what changed has not")
+	}
+	launched := of("k2", "y")
+	launched.InstanceType = "m"
+	put(launched)
+	if got := lots(); !slices.Equal(got, []int64{1, 1, 1}) {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestState_KnowsItsClaim(t *testing.T) {
 	s := build(t, Objects{Nodes: []Node{{Name: "m"}, {Name: "n"}}, Claims: []Claim{{Name: "k0", Node: "n"}, {Name: "k1", Node: "n"}}})
 	n, _ := s.State("n")
@@ -112,7 +157,7 @@ func TestState_KnowsItsClaim(t *testing.T) {
 		t.Error("a node that no NodeClaim names has one")
 	}
 	s, err := s.Apply(Delta{Gone: Gone{Nodes: []string{"m", "n"}, Claims: []string{"k0", "k1"}}})
-	if err != nil || s.loads.size+s.unsettled.size+s.reserved.size+s.lots.size != 0 {
+	if err != nil || s.loads.size+s.unsettled.size+s.reserved.size+s.lots.size+s.kinds.size != 0 {
 		t.Errorf("%d loads, %d claims and %d lots are kept of nothing, %v", s.loads.size, s.unsettled.size, s.lots.size, err)
 	}
 }

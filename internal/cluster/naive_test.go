@@ -76,6 +76,7 @@ func naive(o Objects) []string {
 				}
 				if n := nodes[p.Nominated]; n != nil && !p.NominatedByUs {
 					n.awaits = append(n.awaits, p)
+					slices.SortFunc(n.awaits, func(a, b Pod) int { return cmp.Compare(a.ID(), b.ID()) }) // as NodeState.Nominated lists them
 				}
 			}
 			continue
@@ -166,7 +167,7 @@ func indexed(s Snapshot) []string {
 		}
 		pools[c.Pool] = true
 		for l := range s.Lots(c.Pool) {
-			for ; l.Count > 1 && l.InstanceType != ""; l.Count-- {
+			for ; l.Count > 1; l.Count-- {
 				out = append(out, lotName(c.Pool, Lot{Class: l.Class, InstanceType: l.InstanceType, Capacity: l.Capacity, Allocatable: l.Allocatable, Count: 1}))
 			}
 			out = append(out, lotName(c.Pool, l))

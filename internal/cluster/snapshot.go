@@ -36,6 +36,7 @@ type Snapshot struct {
 	waiting, anti tree[none] // keys of groups: with pending pods; with pods that keep others away
 	loads         tree[*Load]
 	rooms         tree[*Load] // by free room
+	kinds         tree[kindOfNode]
 	unsettled     tree[*Claim]
 	reserved      tree[*Claim]        // NodeClaims in a reservation, by reservation and name
 	lots          tree[Lot]           // by pool

@@ -91,6 +91,12 @@ func (u *update) ownLoad(node string) *Load {
 }
 
 func (u *update) setNode(c change[Node]) {
+	if c.old != nil {
+		u.countKind(c.old, -1)
+	}
+	if c.now != nil {
+		u.countKind(c.now, 1)
+	}
 	if c.now == nil {
 		l := u.ownLoad(c.old.Name)
 		l.Node, l.there = Node{Name: c.old.Name}, false

@@ -56,9 +56,7 @@ type Output struct {
 type Memory struct {
 	memory.Memory
 
-	// fleet is the compiled list of what can be launched. It follows from the
-	// snapshot, and is kept only to save compiling it in each Step.
-	fleet *offer.Fleet
+	derived derived
 	// cursor is the unfinished plan; nil if there is none.
 	cursor *cursor
 }
@@ -94,7 +92,7 @@ func Step(in Input) Output {
 		// 2. Assign: promised room goes to the demand that it was promised to.
 		a.KeepPromises()
 		// 3. Offer: what can be bought, and whether the limits leave enough of it.
-		market := offer.Open(t.View, t.fleet, a.Memory, a.Journal, a.Demand.Classes)
+		market := offer.Open(t.View, t.known.fleet, &t.known.places, a.Memory, a.Journal, a.Demand.Classes)
 		tight := market.Scarce(a.Demand.Classes)
 		// 4. Assign and launch: demand goes to any room, and the rest to new nodes. A
 		// plan that rearranges pods has an Assigner and a market of its own.
@@ -109,7 +107,7 @@ func Step(in Input) Output {
 		}
 		a.Memory.Plan(l.Launches) // what the new NodeClaims are for
 		// 5. Explain: the rest is refused, with the reasons why it has no place.
-		explain.Unplaced(t.View, a.Memory, a.Demand, l.Market, a.Room.Slots, l.Unmet)
+		explain.Unplaced(t.View, a.Memory, &t.known.refusals, a.Demand, l.Market, a.Room.Slots, l.Unmet)
 		// 6. Certify: a lower bound on the cost of the launches.
 		proofs := certify.Launches(t.View, a.Journal, a.Room, a.Demand.Classes, l)
 		// 7. Open: nodes that are up open for their pods.
@@ -134,6 +132,6 @@ func Step(in Input) Output {
 // bought from scratch, and what every constraint adds. Audit is pure, as Step is,
 // and decides nothing.
 func Audit(in Input) plan.Audit {
-	v := view.View{Snapshot: in.Snapshot, Policy: in.Policy.WithDefaults(), Now: in.Now, Claims: slices.Collect(in.Snapshot.Unsettled())}
-	return certify.Audit(v, in.Memory.Next(in.Snapshot, in.Now), in.Memory.fleet)
+	v := view.Of(in.Snapshot, in.Policy.WithDefaults(), in.Now)
+	return certify.Audit(v, in.Memory.Next(in.Snapshot, in.Now), in.Memory.derived.fleet)
 }

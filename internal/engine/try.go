@@ -21,21 +21,21 @@ import (
 type try struct {
 	view.View
 	of     cursor
-	fleet  *offer.Fleet // of the Step before; nil if there is none
+	known  derived
 	solver *pack.Solver
 }
 
 // begin starts the next try of the plan, or continues the stopped one. The units
 // are the work that the Step has left.
 func (c cursor) begin(units int) *try {
-	v := view.View{Snapshot: c.in.Snapshot, Policy: c.in.Policy, Now: c.in.Now, Claims: slices.Collect(c.in.Snapshot.Unsettled())}
-	return &try{View: v, of: c, fleet: c.in.Memory.fleet, solver: pack.NewSolver(c.answers, units, c.units)}
+	v := view.Of(c.in.Snapshot, c.in.Policy, c.in.Now)
+	return &try{View: v, of: c, known: c.in.Memory.derived, solver: pack.NewSolver(c.answers, units, c.units)}
 }
 
 // again returns the cursor from which the next try starts.
 func (t *try) again(l *launch.Launcher) cursor {
 	c := t.of
-	c.in.Memory.fleet = l.Market.Fleet
+	c.in.Memory.derived = t.derived(l)
 	c.try, c.units, c.answers = c.try+1, t.solver.Units(), nil
 	return c
 }
@@ -47,7 +47,7 @@ func (t *try) gather() *assign.Assigner {
 	memory := t.of.in.Memory.Next(t.Snapshot, t.Now)
 	d := demand.Gather(t.View, &memory, j, t.of.excluded)
 	d.GatherRules()
-	return &assign.Assigner{View: t.View, Journal: j, Memory: &memory, Demand: d, Room: room.Gather(t.View, d, j), Solver: t.solver, Least: t.keepsFrom()}
+	return &assign.Assigner{View: t.View, Journal: j, Memory: &memory, Demand: d, Room: room.Gather(t.View, d, j, &t.known.room), Solver: t.solver, Least: t.keepsFrom()}
 }
 
 // keepsFrom returns the least priority whose promises the try keeps. A first plan
@@ -70,7 +70,7 @@ func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.As
 		a.FillAll(math.MinInt32)
 		if !tight || !m.Scarce(a.Demand.Classes) { // with scarce room, priorities choose who gets it, not the packer
 			if anew := a.Rearranged(t.gather, m); anew != a {
-				a, m = anew, offer.Open(t.View, m.Fleet, anew.Memory, anew.Journal, anew.Demand.Classes)
+				a, m = anew, offer.Open(t.View, m.Fleet, &t.known.places, anew.Memory, anew.Journal, anew.Demand.Classes)
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func (t *try) pause(a *assign.Assigner, l *launch.Launcher, tight bool) Output {
 	a.WaitUntil(t.Now, plan.RestOfPlan)
 	out := t.output(a, l, nil, nil)
 	rest := t.of
-	rest.in.Memory.fleet, rest.answers, rest.sent = l.Market.Fleet, t.solver.Answers(), max(t.of.sent, len(l.Launches))
+	rest.in.Memory.derived, rest.answers, rest.sent = out.Memory.derived, t.solver.Answers(), max(t.of.sent, len(l.Launches))
 	out.Memory.cursor = &rest
 	return out
 }
@@ -174,6 +174,6 @@ func (t *try) output(a *assign.Assigner, l *launch.Launcher, proofs []plan.Certi
 	a.Trace.Units = t.solver.Units()
 	return Output{
 		Plan:   plan.Plan{Actions: actions, Outcomes: a.Outcomes, Proofs: proofs, Cost: l.Cost, Unnominated: t.Policy.CannotNominate, LeftOut: a.Memory.LeftOutFrom(t.Now)},
-		Memory: Memory{Memory: *a.Memory, fleet: l.Market.Fleet}, Trace: a.Trace,
+		Memory: Memory{Memory: *a.Memory, derived: t.derived(l)}, Trace: a.Trace,
 	}
 }

@@ -59,6 +59,9 @@ func OfOffering(key string) bool {
 	return false
 }
 
+// NamesNode says whether the label is that of one node alone.
+func NamesNode(key string) bool { return key == Hostname || key == NodeName }
+
 // OfInstance says whether instance types and offerings decide the label, so that
 // a pool's template cannot.
 func OfInstance(key string) bool {

@@ -248,6 +248,9 @@ func (a *Assigner) candidates(c *demand.Class) []*room.Host {
 // It says whether they have room for n; then it has not looked at all of them.
 func (a *Assigner) running(c *demand.Class, n int64) (out []*room.Host, enough bool) {
 	l := &c.Levels[c.Level]
+	if !a.Room.Reaches(l) {
+		return nil, false
+	}
 	ruled := c.Ruled() || len(l.Shape.Ports) > 0 // free resources alone do not decide
 	var holds int64
 	for state := range a.Snapshot.Roomy(demand.WithoutAttach(l.Shape.Requests)) {

@@ -111,14 +111,12 @@ func (a *Assigner) fillRunning(c *demand.Class) {
 // a pod beside its real pods. Gathering real pods has taken places that were planned
 // for declared ones; the planned places of the real pods become free in exchange.
 func (a *Assigner) DeferDeclared() {
-	var sum quantity.Resources
-	kept := false
-	for _, h := range a.Room.Coming {
-		kept = kept || h.Stage == room.StageKept
-		sum = sum.Add(h.Free.Max(quantity.Resources{}))
-	}
-	if !kept {
+	if !slices.ContainsFunc(a.Room.Coming, func(h *room.Host) bool { return h.Stage == room.StageKept }) {
 		return
+	}
+	var sum quantity.Resources
+	for _, h := range a.Room.Coming {
+		sum = sum.Add(h.Free.Max(quantity.Resources{}))
 	}
 	for _, c := range a.Demand.Classes {
 		one := demand.WithoutAttach(c.Group.Shape.Requests)

@@ -115,7 +115,7 @@ func (a *audit) cheapest(c cluster.Claim) (least quantity.Money, known bool) {
 // countBound counts the pods on nodes with a NodeClaim, and finds the nodes without
 // one.
 func (a *audit) countBound() {
-	bare := room.New(a.View, &demand.Demand{}, a.Journal)
+	bare := room.New(a.View, &demand.Demand{}, a.Journal, &room.Known{})
 	for state := range a.Snapshot.States() {
 		c, ours := a.Snapshot.Claim(state.Node.Claim)
 		if !ours {
@@ -159,7 +159,7 @@ func (a *audit) countComing() {
 		return
 	}
 	d.GatherRules()
-	s := &assign.Assigner{View: a.View, Journal: a.Journal, Memory: a.memory, Demand: d, Room: room.Gather(a.View, d, a.Journal), Solver: pack.NewSolver(nil, math.MaxInt, 0), Least: math.MinInt32}
+	s := &assign.Assigner{View: a.View, Journal: a.Journal, Memory: a.memory, Demand: d, Room: room.Gather(a.View, d, a.Journal, &room.Known{}), Solver: pack.NewSolver(nil, math.MaxInt, 0), Least: math.MinInt32}
 	s.KeepPromises()
 	for _, c := range d.Classes {
 		s.Fill(c)

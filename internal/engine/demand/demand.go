@@ -118,7 +118,7 @@ func (d *Demand) gatherDisplaced() {
 			continue
 		}
 		state, ok := d.Snapshot.State(c.Node)
-		if !ok || !state.Node.Leaving(&c) {
+		if !ok || !state.Node.Leaving(c) {
 			continue
 		}
 		for p := range state.Pods() {
@@ -203,13 +203,9 @@ func (d *Demand) noteProgress(list []cluster.Workload) (since []time.Time) {
 }
 
 // GatherRules builds the table of rules between pods, and gives it to every class.
-// It builds none if no pod has such a rule.
+// It builds none if no rule concerns the demand.
 func (d *Demand) GatherRules() {
-	found, levels := false, 0
-	for range d.Snapshot.AntiAffine() {
-		found = true
-		break
-	}
+	levels := 0
 	for _, c := range d.Classes {
 		levels += len(c.Levels)
 	}
@@ -217,12 +213,11 @@ func (d *Demand) GatherRules() {
 	for _, c := range d.Classes {
 		c.Rules = make([]int, len(c.Levels))
 		for i, l := range c.Levels {
-			found = found || len(l.Shape.Spread)+len(l.Shape.PodAffinity)+len(l.Shape.PodAntiAffinity) > 0
 			c.Rules[i] = len(list)
 			list = append(list, topology.Class{Namespace: c.Group.Namespace, Labels: c.Group.Labels, Shape: l.Shape})
 		}
 	}
-	if !found {
+	if !topology.Concerns(d.Snapshot, list) {
 		return
 	}
 	d.Trace.Objects += d.Snapshot.NodeCount() // each node may be in a domain

@@ -33,7 +33,8 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room) []
 			}
 		}
 	}
-	for _, c := range v.Claims {
+	for _, claim := range v.Claims {
+		c := *claim
 		switch {
 		case c.Deleting:
 		case c.Interruption != nil:

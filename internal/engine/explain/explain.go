@@ -13,6 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // explainer says why demand has no place.
@@ -22,12 +23,28 @@ type explainer struct {
 	market *offer.Market
 	slots  room.AttachSlots
 	unmet  map[string]bool // pools whose minValues could not be met
+	known  *Known
+}
+
+// Known is refusals that follow from what pools can launch, kept from Step to Step.
+type Known = memory.Cache[*offer.Fleet, question, answer]
+
+// question is all that such a refusal depends on.
+type question struct {
+	pool  int
+	shape string // key of what pods ask of the place alone
+}
+
+// answer is a refusal, or none where it depends on more.
+type answer struct {
+	plan.Refusal
+	lasts bool
 }
 
 // Unplaced refuses what is left of the demand and says why. The unmet pools are
 // those whose minValues could not be met.
-func Unplaced(v view.View, mem *memory.Memory, d *demand.Demand, m *offer.Market, slots room.AttachSlots, unmet map[string]bool) {
-	e := explainer{View: v, memory: mem, market: m, slots: slots, unmet: unmet}
+func Unplaced(v view.View, mem *memory.Memory, known *Known, d *demand.Demand, m *offer.Market, slots room.AttachSlots, unmet map[string]bool) {
+	e := explainer{View: v, memory: mem, market: m, slots: slots, unmet: unmet, known: known}
 	for _, c := range d.Classes {
 		if c.Count() > 0 {
 			c.Level = c.Last()
@@ -49,10 +66,33 @@ func (e *explainer) refusals(c *demand.Class) []plan.Refusal {
 		return []plan.Refusal{{Cause: plan.NoPool}}
 	}
 	out := make([]plan.Refusal, len(e.market.Fleet.Pools))
+	shape := placeKey(c.Shape())
 	for i := range e.market.Fleet.Pools {
-		out[i] = e.refusal(c, i)
+		lasting := e.known.Get(e.market.Fleet, question{i, shape}, func() answer { return e.lasting(c, i) })
+		if out[i] = lasting.Refusal; !lasting.lasts {
+			out[i] = e.refusal(c, i)
+		}
 	}
 	return out
+}
+
+// placeKey is equal for shapes that ask the same of a place, other pods aside.
+func placeKey(s *cluster.Shape) string {
+	return cluster.Shape{
+		Requests: s.Requests, Selector: s.Selector, NodeAffinity: s.NodeAffinity, Tolerations: s.Tolerations, Volumes: s.Volumes, Ports: s.Ports,
+	}.Key()
+}
+
+// lasting returns the refusal of the pool where that follows from what the pool can
+// launch: not from what has capacity, what limits leave or what other pods say, nor
+// from the slots to attach volumes that drivers have named.
+func (e *explainer) lasting(c *demand.Class, pool int) answer {
+	if slices.ContainsFunc(c.Shape().Requests.Extended, func(a quantity.Amount) bool { return cluster.IsAttachSlots(a.Name) }) {
+		return answer{}
+	}
+	r := e.refusal(c, pool)
+	causes := []plan.Cause{plan.PoolNotReady, plan.UntoleratedTaint, plan.Requirements, plan.NoType, plan.Volumes, plan.HostPorts, plan.TooLarge}
+	return answer{r, slices.Contains(causes, r.Cause)}
 }
 
 // refusal says why the pool does not take the class.

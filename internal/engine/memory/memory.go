@@ -145,7 +145,7 @@ func (m Memory) PlannedFor(claim string) (slots []cluster.Slot, known bool) {
 
 // PlannedOn returns what the NodeClaim was launched for: what the memory knows,
 // else what the NodeClaim says.
-func (m Memory) PlannedOn(c cluster.Claim) []cluster.Slot {
+func (m *Memory) PlannedOn(c *cluster.Claim) []cluster.Slot {
 	if slots, known := m.PlannedFor(c.Name); known {
 		return slots
 	}

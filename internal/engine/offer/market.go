@@ -27,16 +27,19 @@ type Market struct {
 	view.View
 	*ledger
 	Fleet        *Fleet
-	Sale         []uint64                // by row: zones with capacity
-	Unavailable  int                     // offerings left out because they lack capacity
-	placeCache   map[string][]uint64     // by PlaceKey: answers of Fleet.Where
+	Sale         []uint64 // by row: zones with capacity
+	Unavailable  int      // offerings left out because they lack capacity
+	places       *Places
 	vocabularies map[int]plan.Vocabulary // by pool
 }
 
+// Places holds answers of Fleet.Where, by demand.PlaceKey. It is kept from Step to Step.
+type Places = memory.Cache[*Fleet, string, []uint64]
+
 // Open returns the Market. It compiles the fleet unless the known one serves, and
 // takes out the offerings that have no capacity now.
-func Open(v view.View, known *Fleet, m *memory.Memory, j *journal.Journal, classes []*demand.Class) *Market {
-	out := &Market{View: v, ledger: newLedger(v, j)}
+func Open(v view.View, known *Fleet, places *Places, m *memory.Memory, j *journal.Journal, classes []*demand.Class) *Market {
+	out := &Market{View: v, ledger: newLedger(v, j), places: places}
 	out.Use(Recompile(v.Snapshot.Supply(), Variants(v.Snapshot.Supply(), classes), known))
 	out.Sale = make([]uint64, len(out.Fleet.Rows))
 	for i := range out.Fleet.Rows {
@@ -95,7 +98,10 @@ func Variants(supply *cluster.Supply, classes []*demand.Class) []string {
 
 // Use makes the market use the fleet.
 func (m *Market) Use(f *Fleet) {
-	m.Fleet, m.placeCache, m.vocabularies = f, map[string][]uint64{}, map[int]plan.Vocabulary{}
+	m.Fleet, m.vocabularies = f, map[int]plan.Vocabulary{}
+	if m.places == nil {
+		m.places = &Places{}
+	}
 }
 
 // Large says whether the row exceeds the soft limit of the node size.
@@ -132,12 +138,7 @@ func (m *Market) CostOf(c *demand.Class, n int64) quantity.Money {
 // Places returns for each row the zones in which pods of the level may run. The key
 // is the level's demand.PlaceKey.
 func (m *Market) Places(key string, l *demand.Level, avoid bool) []uint64 {
-	w, known := m.placeCache[key]
-	if !known {
-		w = m.Fleet.Where(l.Shape, avoid)
-		m.placeCache[key] = w
-	}
-	return w
+	return m.places.Get(m.Fleet, key, func() []uint64 { return m.Fleet.Where(l.Shape, avoid) })
 }
 
 // Where returns for each row the zones in which the class may run.

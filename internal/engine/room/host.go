@@ -27,17 +27,17 @@ const (
 
 // Host is room that exists or is on its way.
 type Host struct {
-	Stage    int
-	Node     cluster.Node       // zero while there is none
-	State    *cluster.NodeState // nil while there is no node
-	Claim    cluster.Claim      // zero for nodes that are not ours
-	Labels   []label.Lookup     // a pod must accept all: one entry, or one for each type that the host may become
-	taints   []cluster.Taint
-	Free     quantity.Resources
-	Most     quantity.Resources // free before this plan; the largest value if the type is not decided
-	ports    []cluster.HostPort // host ports that are taken
-	possible *topology.Possible // set if Labels has several entries
-	Real     quantity.Resources // taken by real pods of this plan
+	Stage  int
+	Node   cluster.Node       // zero while there is none
+	State  *cluster.NodeState // nil while there is no node
+	Claim  *cluster.Claim     // zero for nodes that are not ours
+	Labels []label.Lookup     // a pod must accept all: one entry, or one for each type that the host may become
+	taints []cluster.Taint
+	Free   quantity.Resources
+	Most   quantity.Resources // free before this plan; the largest value if the type is not decided
+	ports  []cluster.HostPort // taken
+	open   *open              // nil where it is decided what the host is
+	Real   quantity.Resources // taken by real pods of this plan
 
 	Pods      []demand.PodRef // pending pods of this plan, in order of assignment
 	Displaced []demand.PodRef // pods of leaving nodes
@@ -57,10 +57,11 @@ func (h *Host) Demand() int64 { return int64(len(h.Pods)+len(h.Displaced)) + h.D
 
 // place returns the host as topology rules see it.
 func (h *Host) place() topology.Place {
-	if len(h.Labels) > 1 && h.possible == nil {
-		h.possible = topology.NewPossible(slices.Values(h.Labels))
+	p := topology.Place{Name: h.Name(), Taints: h.taints, Labels: h.Labels[0]}
+	if len(h.Labels) > 1 {
+		p.Possible = h.open.possible
 	}
-	return topology.Place{Name: h.Name(), Taints: h.taints, Labels: h.Labels[0], Possible: h.possible}
+	return p
 }
 
 // Accepts says whether pods of the level may run on the host, whatever it becomes.
@@ -69,7 +70,10 @@ func (h *Host) Accepts(l *demand.Level) bool {
 	if len(l.Shape.Unsupported) > 0 || len(h.Labels) == 0 || l.Avoid && cluster.Avoided(h.taints, l.Shape.Tolerations) {
 		return false
 	}
-	return !slices.ContainsFunc(h.Labels, func(x label.Lookup) bool { return !fit.Node(l.Shape, x, h.taints) })
+	if h.open != nil {
+		return h.open.accepts(l, h.taints)
+	}
+	return fit.Node(l.Shape, h.Labels[0], h.taints)
 }
 
 // Could says whether pods of the level could run on the host for at least one type

@@ -5,14 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -29,18 +27,24 @@ type Room struct {
 	// GivenUp did not come up in time, and gets no pods any more. It may come up yet,
 	// so to a proof it is room like any other.
 	GivenUp []*Host
+
+	known   *Known
+	ordered map[order]*open // what NodeClaims that are not launched may become
 }
 
 // New returns a Room in which no node has been looked at.
-func New(v view.View, d *demand.Demand, j *journal.Journal) *Room {
-	return &Room{View: v, Journal: j, demand: d, Slots: gatherSlots(v, j, d.Classes), Nodes: map[string]*Host{}}
+func New(v view.View, d *demand.Demand, j *journal.Journal, known *Known) *Room {
+	return &Room{
+		View: v, Journal: j, demand: d, Slots: gatherSlots(v, j, d.Classes), Nodes: map[string]*Host{}, known: known, ordered: map[order]*open{},
+	}
 }
 
 // Gather returns the Room with everything that is on its way: NodeClaims without a
 // node, and nodes that are starting or kept. Running nodes are looked at only when
 // a class asks for room: see Room.Node.
-func Gather(v view.View, d *demand.Demand, j *journal.Journal) *Room {
-	r := New(v, d, j)
+func Gather(v view.View, d *demand.Demand, j *journal.Journal, known *Known) *Room {
+	r := New(v, d, j, known)
+	r.Coming = make([]*Host, 0, len(r.Claims))
 	for _, c := range r.Claims {
 		state, up := r.Snapshot.State(c.Node)
 		switch {
@@ -87,7 +91,7 @@ func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 	if !n.TakesPods(&c) {
 		return nil
 	}
-	h := &Host{Stage: StageNode, Node: n, State: state, Claim: c, Labels: []label.Lookup{n.Labels}, taints: lasting(n.Taints)}
+	h := &Host{Stage: StageNode, Node: n, State: state, Claim: &c, Labels: []label.Lookup{n.Labels}, taints: lasting(n.Taints)}
 	capacity := n.Allocatable
 	switch {
 	case c.Name == "" || c.Initialized:
@@ -133,11 +137,24 @@ func (r *Room) takePorts(h *Host) {
 			h.ports = append(h.ports, p.Shape.Ports...)
 		}
 	}
+	if h.open == nil {
+		h.ports = append(h.ports, r.daemonPorts(h)...)
+		return
+	}
+	if !h.open.portsKnown {
+		h.open.ports, h.open.portsKnown = slices.Clip(r.daemonPorts(h)), true
+	}
+	h.ports = h.open.ports
+}
+
+// daemonPorts returns the host ports of the DaemonSets that may run on the host.
+func (r *Room) daemonPorts(h *Host) (ports []cluster.HostPort) {
 	for _, d := range r.Snapshot.Supply().DaemonSets {
 		if len(d.Shape.Ports) > 0 && slices.ContainsFunc(h.Labels, func(x label.Lookup) bool { return fit.Node(d.Shape, x, h.taints) }) {
-			h.ports = append(h.ports, d.Shape.Ports...)
+			ports = append(ports, d.Shape.Ports...)
 		}
 	}
+	return ports
 }
 
 // promised returns the capacity of a starting node. That is the NodeClaim's
@@ -155,10 +172,10 @@ func promised(reported, claim quantity.Resources) quantity.Resources {
 	return reported
 }
 
-func (r *Room) claimHost(c cluster.Claim) *Host {
+func (r *Room) claimHost(c *cluster.Claim) *Host {
 	r.Trace.Hosts++
 	h := r.promisedBy(c)
-	if r.Late(c) {
+	if r.Late(*c) {
 		h.Stage = stageGivenUp
 	}
 	r.takePorts(h)
@@ -167,54 +184,19 @@ func (r *Room) claimHost(c cluster.Claim) *Host {
 
 // promisedBy is the host that the NodeClaim becomes, or the least of those that it
 // may become.
-func (r *Room) promisedBy(c cluster.Claim) *Host {
+func (r *Room) promisedBy(c *cluster.Claim) *Host {
 	h := &Host{Stage: stageComing, Claim: c, taints: c.Taints}
-	daemons := r.Snapshot.Supply().DaemonSets
 	if c.Launched {
+		daemons := r.Snapshot.Supply().DaemonSets
 		h.Labels = []label.Lookup{c.Labels}
-		left := r.Slots.onNode(c.Allocatable, r.View, c)
+		left := r.Slots.onNode(c.Allocatable, r.View, *c)
 		h.Free = left.Sub(fit.Overhead(daemons, c.Labels, c.Taints))
 		h.Most = left.Sub(fit.Overhead(fit.Certain(daemons), c.Labels, c.Taints))
 		return h
 	}
-	h.Stage = stageOrdered
-	class, _ := r.Snapshot.Class(c.Class)
-	first, decided := true, decided(c, class)
-	for _, t := range class.Types {
-		if !c.Requirements.Admits(label.InstanceType, t.Name) {
-			continue
-		}
-		for _, o := range t.Offerings {
-			if !c.Requirements.Admits(label.Zone, o.Zone) || !c.Requirements.Admits(label.CapacityType, o.CapacityType) ||
-				c.Reservation != "" && o.Reservation != c.Reservation {
-				continue
-			}
-			labels := &label.Layers{c.Labels, t.Labels, o.Labels()}
-			if _, no := decided.Unmet(labels); no {
-				continue
-			}
-			h.Labels = append(h.Labels, labels)
-			left := r.Slots.OnNew(t.Allocatable, &t)
-			net := left.Sub(fit.Overhead(daemons, labels, c.Taints))
-			h.Most = h.Most.Max(left.Sub(fit.Overhead(fit.Certain(daemons), labels, c.Taints)))
-			if first {
-				h.Free, first = net, false
-			} else {
-				h.Free = h.Free.Min(net)
-			}
-		}
-	}
+	x := r.optionsOf(c)
+	h.Stage, h.open, h.Labels, h.Free, h.Most = stageOrdered, x, x.labels, x.free, x.most
 	return h
-}
-
-// decided returns those requirements of the NodeClaim that its labels, instance
-// types and offerings decide. Whatever the NodeClaim becomes must meet them.
-func decided(c cluster.Claim, class cluster.Class) label.Requirements {
-	return pick.Those(c.Requirements, func(r label.Requirement) bool {
-		_, own := c.Labels.Get(r.Key())
-		return own || label.OfOffering(r.Key()) ||
-			slices.ContainsFunc(class.Types, func(t catalog.InstanceType) bool { _, ok := t.Labels.Get(r.Key()); return ok })
-	})
 }
 
 // Touched returns all hosts that are on their way, and the running nodes looked at

@@ -7,11 +7,48 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
+// Concerns says whether pods have a say about where those of the classes may go:
+// their own rules, or the anti-affinity of pods that run.
+func Concerns(s cluster.Snapshot, classes []Class) bool {
+	return slices.ContainsFunc(classes, func(c Class) bool { return binds(&c.Shape) }) || len(repelling(s, classes)) > 0
+}
+
+// repelling lists the groups with pods that run and keep pods of the classes away.
+func repelling(s cluster.Snapshot, classes []Class) (groups []*cluster.Group) {
+	var sets []labelSet // of the classes, most of which share them
+	for g := range s.AntiAffine() {
+		if sets == nil {
+			sets = setsOf(s, classes)
+		}
+		if slices.ContainsFunc(g.Shape.PodAntiAffinity, func(p cluster.PodTerm) bool {
+			x := term{PodTerm: p}
+			return required(p) && slices.ContainsFunc(sets, func(k labelSet) bool { return x.repels(&k) })
+		}) {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// setsOf lists the different labels of the classes.
+func setsOf(s cluster.Snapshot, classes []Class) []labelSet {
+	known, out := map[string]bool{}, []labelSet{}
+	var key []byte
+	for i := range classes {
+		c := &classes[i]
+		if key = c.Labels.AppendKey(label.AppendText(key[:0], c.Namespace)); !known[string(key)] {
+			known[string(key)] = true
+			out = append(out, labelSet{namespace: c.Namespace, of: s.Namespace(c.Namespace).Labels, labels: c.Labels})
+		}
+	}
+	return out
+}
+
 // Build returns the table of the rules of the classes and of the anti-affinity of
 // running pods. All running pods are counted.
 func Build(s cluster.Snapshot, classes []Class) *Table {
 	t := &Table{snapshot: s, classes: make([]class, len(classes)), topologies: map[string]*topology{}}
-	repelling := slices.Collect(s.AntiAffine())
+	repelling := repelling(s, classes)
 	if len(repelling) == 0 && !slices.ContainsFunc(classes, func(c Class) bool { return binds(&c.Shape) }) {
 		none := &labelSet{}
 		for i := range classes {

@@ -18,7 +18,12 @@ type View struct {
 	Now      time.Time
 	// Claims lists the NodeClaims of Snapshot.Unsettled: those that need attention,
 	// by name.
-	Claims []cluster.Claim
+	Claims []*cluster.Claim
+}
+
+// Of is the view of the cluster at the moment.
+func Of(s cluster.Snapshot, policy Policy, now time.Time) View {
+	return View{Snapshot: s, Policy: policy, Now: now, Claims: s.UnsettledClaims()}
 }
 
 // TypeOf returns the instance type of the NodeClaim from the catalogue of its
