@@ -14,7 +14,7 @@ import (
 // exclusive is a set of pods that must land on different nodes. Either no two of
 // them may share a node: all take one port of it, or all have one required
 // anti-affinity over hostnames, or zones, that selects each of them. Or they are of
-// one class that is spread over zones: then one in each zone that gets any needs
+// one class that is spread over zones: then one in each zone that must get some needs
 // a node of its own. To a bound it is a resource of which every node has one.
 type exclusive struct {
 	key     string            // of the rule
@@ -86,10 +86,9 @@ func (x *exclusive) repels(g *cluster.Group) bool {
 }
 
 // room is how many pods of the set the host may take. A term says nothing about a
-// node without the label, but one to come will have a hostname; and a spread may
-// count no other zone than those of the nodes that are there.
+// node without the label, but one to come will have a hostname.
 func (x *exclusive) room(h *room.Host) int64 {
-	free := x.spread != nil || x.term != nil && (h.State != nil || x.term.Key != label.Hostname) &&
+	free := x.term != nil && (h.State != nil || x.term.Key != label.Hostname) &&
 		slices.ContainsFunc(h.Labels, func(l label.Lookup) bool { _, named := l.Get(x.term.Key); return !named })
 	switch {
 	case free:
