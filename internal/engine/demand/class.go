@@ -23,6 +23,7 @@ type Class struct {
 	Table     *topology.Table // what pods say about each other; nil where none says anything
 	Rules     []int           // for each level: its number in the table
 	sought    []bool          // by number in the table: other classes must go where its pods are
+	counted   [][]string      // by number in the table: the topology keys over which spreads count its pods
 	Pods      []PodRef        // pending, oldest first
 	Nominated bool            // some of them
 	Displaced []PodRef        // bound to a node that goes
@@ -134,8 +135,11 @@ func (c *Class) Placed() int64 { return c.Had - c.Refused - c.Waiting }
 // Ruled says whether other pods have a say in where the class may go.
 func (c *Class) Ruled() bool { return c.Table != nil && c.Table.Bound(c.Rule()) }
 
-// IsSought says whether other classes may go only where pods of this one are.
-func (c *Class) IsSought() bool { return c.Table != nil && c.sought[c.Rule()] }
+// IsSought says whether it decides about other classes where pods of this one are:
+// they must be near these, or are spread among them.
+func (c *Class) IsSought() bool {
+	return c.Table != nil && (c.sought[c.Rule()] || len(c.counted[c.Rule()]) > 0)
+}
 
 // Free says whether no other pods have a say in where the class goes.
 func (c *Class) Free() bool {
@@ -156,6 +160,17 @@ func (c *Class) DomainKeys() []string {
 		return nil
 	}
 	return pick.Those(c.Table.Keys(c.Rule()), func(k string) bool { return k != label.Hostname })
+}
+
+// CountedKeys lists the topology keys over which spreads of other classes count its
+// pods. They decide nothing for the class. But a pod whose zone is open counts in
+// none, and once it is in one it may keep others off.
+func (c *Class) CountedKeys() []string {
+	if c.Table == nil {
+		return nil
+	}
+	bound := c.Table.Keys(c.Rule())
+	return pick.Those(c.counted[c.Rule()], func(k string) bool { return !slices.Contains(bound, k) })
 }
 
 // Tell tells the rules of n more pods of the class at the place. Fewer where n is
