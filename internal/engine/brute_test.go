@@ -50,7 +50,7 @@ type tinyBin struct {
 // hostnames, a node gets no more than maxSkew of them, though the scheduler would
 // stack more evenly; and two pods that need a node each may get two beside the
 // one for all others. None of this matters in a fleet, and all of it here. Last
-// is how much of the cheapest the bound is at least on average.
+// is how much of the cheapest that the scheduler takes the bound is at least on average.
 var tinyKinds = []struct {
 	kind                  string
 	short, worst, average int
@@ -89,7 +89,7 @@ func TestStep_NextToEverythingThatCanBeTried(t *testing.T) {
 				for _, l := range of[plan.Launch](out) {
 					placed += len(l.Pods)
 				}
-				best, cost := x.best()
+				best, cost := x.best(x.broken)
 				switch {
 				case placed > best:
 					t.Fatalf("seed %d: %d pods placed, no more than %d can be\n%+v", seed, placed, best, x)
@@ -97,15 +97,16 @@ func TestStep_NextToEverythingThatCanBeTried(t *testing.T) {
 					short++
 					continue
 				}
+				_, least := x.best(x.refused)
 				for _, c := range out.Plan.Proofs {
 					if placed < len(x.pods) {
 						continue // the best placed others
 					}
-					if c.Bound > cost {
-						t.Fatalf("seed %d: bound %d, and %d is enough", seed, c.Bound, cost)
+					if c.Bound > least {
+						t.Fatalf("seed %d: bound %d, and %d is enough", seed, c.Bound, least)
 					}
 					bounds++
-					proven += int(c.Bound * 1000 / cost)
+					proven += int(c.Bound * 1000 / least)
 				}
 				if out.Plan.Cost < cost {
 					t.Fatalf("seed %d: costs %d, and nothing costs less than %d\n%+v", seed, out.Plan.Cost, cost, x)
@@ -287,6 +288,17 @@ func (x tiny) broken(bins []tinyBin) string {
 	return ""
 }
 
+// refused says which rule the scheduler would not let a solution break, "" where it
+// lets the pods come in some order. It is broken, but for spreads over zones: a zone
+// counts once it has a node, so that pods may come to one before others have any.
+func (x tiny) refused(bins []tinyBin) string {
+	why := x.broken(bins)
+	if why == "zone spread" {
+		return ""
+	}
+	return why
+}
+
 func (x tiny) holds(b tinyBin) bool {
 	var cpu, gib int64
 	for _, i := range b.pods {
@@ -299,9 +311,9 @@ func (x tiny) holds(b tinyBin) bool {
 	return cpu <= b.way.cpu && gib <= b.way.gib
 }
 
-// best tries every way to place the pods: the most that can be placed, and the
-// least that this costs.
-func (x tiny) best() (placed int, cost quantity.Money) {
+// best tries every way to place the pods that breaks nothing: the most that can be
+// placed, and the least that this costs.
+func (x tiny) best(broken func([]tinyBin) string) (placed int, cost quantity.Money) {
 	var bins []tinyBin
 	var try func(pod, count int, sum quantity.Money)
 	try = func(pod, count int, sum quantity.Money) {
@@ -309,7 +321,7 @@ func (x tiny) best() (placed int, cost quantity.Money) {
 			return
 		}
 		if pod == len(x.pods) {
-			if x.broken(bins) == "" && (count > placed || count == placed && sum < cost) {
+			if broken(bins) == "" && (count > placed || count == placed && sum < cost) {
 				placed, cost = count, sum
 			}
 			return

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -46,8 +47,10 @@ func TestStep_ItsBoundCountsTheNodesOfPodsApart(t *testing.T) {
 // so, unless what runs there already takes that from the rule.
 func TestStep_ItsBoundCountsTheNodesThatRulesAskFor(t *testing.T) {
 	const large, small quantity.Money = 170_000_000, 85_000_000
-	over := func(s *cluster.Shape) {
-		s.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: pods("web")}}
+	over := func(zones int64) func(*cluster.Shape) {
+		return func(s *cluster.Shape) {
+			s.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, MinDomains: zones, Selector: pods("web")}}
+		}
 	}
 	one := func(s *cluster.Shape) { s.PodAffinity = []cluster.PodTerm{term(label.Hostname, 0, "web")} }
 	for name, tc := range map[string]struct {
@@ -58,7 +61,8 @@ func TestStep_ItsBoundCountsTheNodesThatRulesAskFor(t *testing.T) {
 	}{
 		"none":                {2, 100, func(*cluster.Shape) {}, small, small},
 		"zonal anti-affinity": {2, 100, func(s *cluster.Shape) { s.PodAntiAffinity = []cluster.PodTerm{term(label.Zone, 0, "web")} }, 2 * small, small},
-		"spread over zones":   {2, 100, over, 2 * small, small},
+		"spread over zones":   {2, 100, over(0), small, small},
+		"over two at least":   {2, 100, over(2), 2 * small, small},
 		"affinity":            {2, 1000, one, large, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,6 +77,51 @@ func TestStep_ItsBoundCountsTheNodesThatRulesAskFor(t *testing.T) {
 				if !about(c.Bound, tc.next) || w.check(c) != nil {
 					t.Errorf("bound %d beside another, want %d: %v", c.Bound, tc.next, w.check(c))
 				}
+			}
+		})
+	}
+}
+
+// A spread counts the zones of nodes that are there: with one in each of two, two
+// pods go to both. It does not count the zone of a node that goes, that may go since
+// it runs nothing, or that the pods' policies leave out.
+func TestStep_ItsBoundCountsTheZonesThatASpreadIsSureToCount(t *testing.T) {
+	const small quantity.Money = 85_000_000
+	for name, tc := range map[string]struct {
+		change func(*cluster.Objects)
+		least  quantity.Money
+	}{
+		"nodes in both zones": {func(*cluster.Objects) {}, 2 * small},
+		"one goes": {func(o *cluster.Objects) {
+			o.Claims[0].Interruption = &cluster.Interruption{Deadline: start.Add(time.Hour)}
+			o.Pods[0].Shape.Requests.MilliCPU = 100
+		}, small},
+		"one runs nothing": {func(o *cluster.Objects) {
+			o.Pods[0].Node, o.Nodes[0].Allocatable.MilliCPU = o.Pods[1].Node, 50
+			o.Pods[1].Shape.Requests.MilliCPU /= 2
+			o.Pods[0].Shape.Requests.MilliCPU /= 2
+		}, small},
+		"one is tainted": {func(o *cluster.Objects) {
+			o.Nodes[0].Taints = []cluster.Taint{{Key: "closed", Effect: cluster.NoSchedule}}
+		}, 2 * small},
+		"one is tainted, and that is honoured": {func(o *cluster.Objects) {
+			o.Nodes[0].Taints = []cluster.Taint{{Key: "closed", Effect: cluster.NoSchedule}}
+			o.Pods[2].Shape.Spread[0].HonorTaints, o.Pods[3].Shape.Spread[0].HonorTaints = true, true
+		}, small},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for _, zone := range []string{"a", "b"} {
+				w.pods("in-"+zone, 1, 1900, func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.Zone, zone)) })
+			}
+			w.running().pods("web", 2, 100, func(p *cluster.Pod) {
+				p.Labels = label.FromMap(map[string]string{"app": "web"})
+				p.Shape.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: pods("web")}}
+			})
+			tc.change(&w.objects)
+			proofs := w.step().Plan.Proofs
+			if len(proofs) != 1 || !about(proofs[0].Bound, tc.least) || w.check(proofs[0]) != nil {
+				t.Errorf("bounds %+v, want %d", proofs, tc.least)
 			}
 		})
 	}

@@ -46,13 +46,16 @@ func (w worlds) objects() cluster.Objects {
 	for i := range w.number("groups", 1, 4) {
 		app := fmt.Sprint("app", i)
 		shape := w.shape(int64(w.number("cpu", 1, 30))*100, int64(w.number("memory", 1, 30)))
-		rule := ""
+		rule, least := "", int64(w.number("zones at least", 0, 2))
 		if w.often("ruled", 50) {
 			rule = w.pick("its rule", alone, even, inseparable)
 		}
 		for j := range w.number("replicas", 1, 6) {
 			p := cluster.Pod{Namespace: "default", Name: fmt.Sprint(app, "-", j), Labels: label.FromMap(map[string]string{"app": app}), Shape: shape, Unschedulable: true}
 			byRule(rule, app, &p)
+			if rule == even && least > 1 {
+				p.Shape.Spread[len(p.Shape.Spread)-1].MinDomains = least
+			}
 			if len(o.Nodes) > 0 && w.often("bound", 15) {
 				p.Node = o.Nodes[0].Name
 			}
@@ -233,14 +236,11 @@ func TestProven_NeverExceedsWhatTheEnginePays(t *testing.T) {
 	}
 }
 
-// oneZonal picks one group with a rule over zones. For a group that is spread,
-// the checker counts the zones of all pools, while the engine keeps to the zones
-// of the pools that it prefers.
+// oneZonal picks one group with a rule over zones.
 func oneZonal(s cluster.Snapshot) map[string]bool {
-	alike := !slices.ContainsFunc(s.Pools(), func(p cluster.Pool) bool { return p.Weight != s.Pools()[0].Weight })
 	for g := range s.Groups() {
-		spread := slices.ContainsFunc(g.Shape.Spread, func(x cluster.Spread) bool { return len(x.Selector.Match) > 0 })
-		if slices.ContainsFunc(g.Shape.PodAntiAffinity, func(x cluster.PodTerm) bool { return x.Key == label.Zone }) || spread && alike {
+		if slices.ContainsFunc(g.Shape.PodAntiAffinity, func(x cluster.PodTerm) bool { return x.Key == label.Zone }) ||
+			slices.ContainsFunc(g.Shape.Spread, func(x cluster.Spread) bool { return len(x.Selector.Match) > 0 }) {
 			return map[string]bool{g.Key: true}
 		}
 	}

@@ -40,7 +40,7 @@ func Proven(o cluster.Objects, c plan.Certificate, key Key) (quantity.Money, err
 	if err != nil {
 		return 0, err
 	}
-	total := p.worthOfSets(offerings)
+	total := p.worthOfSets()
 	for _, g := range p.groups {
 		total.Add(total, new(big.Int).Mul(big.NewInt(g.count), p.worth(g.need, g.prices)))
 	}

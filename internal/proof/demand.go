@@ -52,6 +52,7 @@ type group struct {
 	count    int64           // pods that the certificate claims
 	together bool            // the certificate claims that all pods are on one node
 	exist    int64           // pods that the objects have
+	running  int64           // of them, pods on nodes that are leaving
 	shapes   []cluster.Shape // the different ones among its pods
 	rules    []rule          // that all its pods have
 	need     quantity.Resources
@@ -92,6 +93,9 @@ func (p *proof) gather(key Key) error {
 	for _, x := range p.objects.Pods {
 		if !x.Pinned && !x.Deleting && !stays[x.Node] && !(x.NominatedByOthers() && expects[x.Nominated]) {
 			add(x.Namespace, x.Labels, x.Shape, 1)
+			if g, ok := byKey[key(x.Namespace, x.Labels, x.Shape)]; ok && x.Node != "" {
+				g.running++
+			}
 		}
 	}
 	for _, w := range p.objects.Workloads {

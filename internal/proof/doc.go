@@ -18,8 +18,8 @@
 //   - rules.go: which rules between pods count. A set of pods needs a node each where
 //     a rule keeps any two of them off one node: a host port that all of them take,
 //     or one term of anti-affinity that all of them have and that selects all of
-//     them. A spread counts where it needs new nodes in several zones; only zones
-//     where a pool sells a place for the pods count. Affinity counts where only the
+//     them. A spread counts where it needs pods in several zones; only zones of nodes
+//     that stay, and as many zones as minDomains, count. Affinity counts where only the
 //     group's own pods meet it, so that all of them go to one node;
 //   - supply.go: what can be bought, and what is there; a pod that others than the
 //     daemon nominated for a node has its place there, and takes its room;

@@ -36,6 +36,7 @@ type smallPod struct {
 	tolerant bool
 	apart    bool
 	rule     string // that its group alone has
+	least    int    // zones that its spread asks for
 }
 
 // Rules that one group alone has.
@@ -53,6 +54,7 @@ type smallPlace struct {
 	count    int // number of such places; 0 means any number
 	apart    int // places for pods apart
 	team     int // pods of the team that run there already
+	node     bool
 }
 
 func anySmall(t *rapid.T) small {
@@ -70,6 +72,9 @@ func anySmall(t *rapid.T) small {
 			p.zone = zone.Draw(t, "zone")
 		}
 		p.rule = rapid.SampledFrom([]string{"", alone, even, even, inseparable}).Draw(t, "rule")
+		if p.rule == even {
+			p.least = 2 * number("two zones at least", 0, 1)
+		}
 		app, n := fmt.Sprint("app", i), number("replicas", 1, 3)
 		if p.rule == alone {
 			n = min(n, 2)
@@ -85,6 +90,9 @@ func anySmall(t *rapid.T) small {
 				separate(x)
 			}
 			byRule(p.rule, app, x)
+			if p.rule == even {
+				x.Shape.Spread[0].MinDomains = int64(p.least)
+			}
 		})...)
 		w.apart["default/"+app] = p.apart
 		if len(w.zonal) == 0 && (p.rule == even || p.rule == alone) {
@@ -120,13 +128,14 @@ func anySmall(t *rapid.T) small {
 		}
 		w.objects.Pools, w.objects.Classes = append(w.objects.Pools, pool), append(w.objects.Classes, class)
 	}
-	if rapid.Bool().Draw(t, "node") {
-		x := smallPlace{cpu: int64(number("node cpu", 1, 8)), gib: int64(number("node gib", 1, 8)), zone: zone.Draw(t, "node zone"), tainted: rapid.Bool().Draw(t, "node tainted"), count: 1, apart: 1}
-		n := cluster.Node{Name: "n", Ready: true, Allocatable: size(x.cpu, x.gib), Labels: label.FromMap(map[string]string{label.Zone: x.zone})}
+	for i := range number("nodes", 0, 2) {
+		name := fmt.Sprint("node", i)
+		x := smallPlace{cpu: int64(number("node cpu", 0, 8)), gib: int64(number("node gib", 1, 8)), zone: zone.Draw(t, "node zone"), tainted: rapid.Bool().Draw(t, "node tainted"), count: 1, apart: 1, node: true}
+		n := cluster.Node{Name: name, Ready: true, Allocatable: size(x.cpu, x.gib), Labels: label.FromMap(map[string]string{label.Zone: x.zone})}
 		if x.tainted {
 			n.Taints = taint
 		}
-		running := pods("running", 1, 0, 0, func(x *cluster.Pod) { x.Node = "n" })
+		running := pods("running-on-"+name, 1, 0, 0, func(x *cluster.Pod) { x.Node = name })
 		if rapid.Bool().Draw(t, "taken") {
 			separate(&running[0])
 			x.apart = 0
@@ -135,7 +144,7 @@ func anySmall(t *rapid.T) small {
 			running[0].Labels, x.team = running[0].Labels.With("team", "x"), 1
 		}
 		if rapid.Bool().Draw(t, "named") {
-			n.Labels = n.Labels.With(label.Hostname, "n")
+			n.Labels = n.Labels.With(label.Hostname, name)
 		} else if terms {
 			x.apart = len(w.pods)
 		}
@@ -186,7 +195,8 @@ func (w small) costs(zone string) []quantity.Money {
 
 // allowed says whether the groups' rules over zones allow these sets of pods in
 // the zones, for some order of arrival. Other pods of the team may arrive
-// before, in zones where that helps, and after, in zones where it does not.
+// before, in zones where that helps, and after, in zones where it does not. A
+// zone counts from the arrival of its first node on, or where too few do.
 func (w small) allowed(sets map[string]int) bool {
 	for i, p := range w.pods {
 		if i > 0 && w.pods[i-1].group == p.group || p.rule != alone && p.rule != even {
@@ -201,7 +211,7 @@ func (w small) allowed(sets map[string]int) bool {
 				continue
 			}
 			for other, there := range sets {
-				if w.sells(other, p) && w.team(zone)+n > 1+w.team(other)+w.count(there, func(x smallPod) bool { return x.rule == even }) {
+				if (p.least > 1 || w.counts(other, p)) && w.team(zone)+n > 1+w.team(other)+w.count(there, func(x smallPod) bool { return x.rule == even }) {
 					return false
 				}
 			}
@@ -229,11 +239,10 @@ func (w small) team(zone string) (n int) {
 	return n
 }
 
-// sells says whether a place for such a pod is for sale in the zone.
-func (w small) sells(zone string, p smallPod) bool {
-	return slices.ContainsFunc(w.places, func(x smallPlace) bool {
-		return x.zone == zone && x.count == 0 && p.cpu <= x.cpu && p.gib <= x.gib && (p.zone == "" || p.zone == zone) && (p.tolerant || !x.tainted)
-	})
+// counts says whether there is a node in the zone that counts for a spread of such
+// pods.
+func (w small) counts(zone string, p smallPod) bool {
+	return (p.zone == "" || p.zone == zone) && slices.ContainsFunc(w.places, func(x smallPlace) bool { return x.zone == zone && x.node })
 }
 
 func (w small) fits(part int, x smallPlace) bool {

@@ -11,12 +11,11 @@ import (
 
 // place is one node as pods see it. The node exists or is to be launched.
 type place struct {
-	node    string // name of the node; "" for a new one
-	forSale bool   // the node is to be launched
-	labels  label.Labels
-	open    label.Requirements // requirements on labels that may get any value that these admit
-	taints  []cluster.Taint
-	room    quantity.Resources
+	node   string // name of the node; "" for a new one
+	labels label.Labels
+	open   label.Requirements // requirements on labels that may get any value that these admit
+	taints []cluster.Taint
+	room   quantity.Resources
 }
 
 // openKeys are the pool's requirements on label keys that instance types do not
@@ -55,19 +54,24 @@ func (x place) holds(s cluster.Shape) bool {
 	return x.accepts(s, false)
 }
 
-// accepts says whether taints, labels and volumes allow a pod of the shape. The
-// place must meet one of several alternatives. It never meets an alternative
-// without requirements (core/v1 NodeSelectorTerm).
+// accepts says whether taints, labels and volumes allow a pod of the shape.
 func (x place) accepts(s cluster.Shape, certain bool) bool {
-	if _, kept := cluster.Untolerated(x.taints, s.Tolerations); kept || !x.meets(s.Selector, certain) {
+	if _, kept := cluster.Untolerated(x.taints, s.Tolerations); kept || !x.selected(s, certain) {
 		return false
 	}
-	needs := slices.Clone(s.Volumes)
-	if len(s.NodeAffinity) > 0 {
-		needs = append(needs, s.NodeAffinity)
-	}
-	met := func(rs label.Requirements) bool { return len(rs) > 0 && x.meets(rs, certain) }
-	return !slices.ContainsFunc(needs, func(alternatives []label.Requirements) bool { return !slices.ContainsFunc(alternatives, met) })
+	return !slices.ContainsFunc(s.Volumes, func(v []label.Requirements) bool { return !x.meetsAny(v, certain) })
+}
+
+// selected says whether the node selector and the node affinity of the shape allow
+// the place.
+func (x place) selected(s cluster.Shape, certain bool) bool {
+	return x.meets(s.Selector, certain) && (len(s.NodeAffinity) == 0 || x.meetsAny(s.NodeAffinity, certain))
+}
+
+// meetsAny says whether the place meets one of several alternatives. It never
+// meets an alternative without requirements (core/v1 NodeSelectorTerm).
+func (x place) meetsAny(alternatives []label.Requirements, certain bool) bool {
+	return slices.ContainsFunc(alternatives, func(rs label.Requirements) bool { return len(rs) > 0 && x.meets(rs, certain) })
 }
 
 // meets says whether some value of the open labels meets the requirements. With

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"sort"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -156,17 +157,13 @@ func (p *proof) roomForSets(x place) place {
 
 // inForce says whether the rule keeps pods off the place. Anti-affinity says
 // nothing about a node without the label, but every new node will have a
-// hostname. A spread is in force on new nodes only: the zones of existing nodes
-// may be all that it counts.
+// hostname.
 func (r rule) inForce(x place) bool {
-	switch {
-	case r.spread != nil:
-		return x.forSale
-	case r.antiAffinity != nil:
-		_, named := x.labels.Get(r.antiAffinity.Key)
-		return named || x.node == "" && r.antiAffinity.Key == label.Hostname
+	if r.antiAffinity == nil {
+		return true
 	}
-	return true
+	_, named := x.labels.Get(r.antiAffinity.Key)
+	return named || x.node == "" && r.antiAffinity.Key == label.Hostname
 }
 
 func (r rule) repelledBy(x cluster.Pod) bool {
@@ -176,7 +173,7 @@ func (r rule) repelledBy(x cluster.Pod) bool {
 
 // worthOfSets is what the sets add to the worth of all pods: one unit for each
 // pod of a set, or for each zone that must get pods.
-func (p *proof) worthOfSets(offerings []source) *big.Int {
+func (p *proof) worthOfSets() *big.Int {
 	sum := new(big.Int)
 	for name, s := range p.sets {
 		one := quantity.Resources{}.Extend(name, 1)
@@ -185,7 +182,7 @@ func (p *proof) worthOfSets(offerings []source) *big.Int {
 			if s.rules[0].spread != nil {
 				n = 0
 				for _, r := range s.rules {
-					n = max(n, p.zones(g, r, offerings))
+					n = max(n, p.zones(g, r))
 				}
 			}
 			sum.Add(sum, new(big.Int).Mul(big.NewInt(n), p.worth(one, g.prices)))
@@ -195,28 +192,51 @@ func (p *proof) worthOfSets(offerings []source) *big.Int {
 }
 
 // zones is the least number of zones that get pods of a group that is spread
-// over zones. A zone counts if a pool sells a place there for every pod of the
-// group.
-func (p *proof) zones(g *group, r rule, offerings []source) int64 {
+// over zones, whatever nodes are launched.
+//
+// The scheduler compares the count of a zone with the least count of all zones. It
+// only looks at zones that have a node. If there are fewer zones than minDomains,
+// the least count is zero. A zone that gets its first node later forces nothing,
+// because the pods may run before that. So only these zones are certain to
+// matter: the zones of nodes that stay, or as many zones as minDomains, if that is
+// more.
+func (p *proof) zones(g *group, r rule) int64 {
+	sure := max(p.zonesWithNodes(g, r.spread), r.spread.MinDomains)
+	others := p.selected([]string{r.namespace}, r.spread.Selector) - g.count + min(g.count, g.running)
+	// Suppose that the group gets into fewer zones than that. One of the used zones
+	// gets at least the mean of the group's pods, rounded up. When the last of these
+	// pods comes, the least count is zero, or one of the other zones has it or has
+	// more. One of the other zones has at most the mean of all other pods that count.
+	// Are the two within the skew?
+	used := 1 + sort.Search(int(max(sure, 1)-1), func(i int) bool {
+		used := int64(i) + 1
+		most, least := (g.count-1)/used+1, others/(sure-used)
+		return most-least <= max(1, r.spread.MaxSkew)
+	})
+	return min(int64(used), g.count)
+}
+
+// zonesWithNodes counts the zones of nodes that stay and that count for the spread
+// of every pod of the group. A node stays if nothing takes it away and it runs
+// pods: an empty node may be removed.
+func (p *proof) zonesWithNodes(g *group, x *cluster.Spread) int64 {
 	names := map[string]bool{}
-	for _, o := range offerings {
-		for _, x := range o.places {
-			if o.count == unlimited && !slices.ContainsFunc(g.shapes, func(s cluster.Shape) bool { return !x.holds(s) }) {
-				zone, _ := x.labels.Get(label.Zone)
-				names[zone] = true
-			}
+	for _, n := range p.objects.Nodes {
+		runs := slices.ContainsFunc(p.podsOn[n.Name], func(x cluster.Pod) bool { return !x.Pinned && !x.Deleting })
+		left := func(s cluster.Shape) bool { return !countsFor(s, x, n) }
+		if zone, named := n.Labels.Get(label.Zone); named && runs && !n.Deleting && p.keeps(n) && !slices.ContainsFunc(g.shapes, left) {
+			names[zone] = true
 		}
 	}
-	all := int64(len(names))
-	others := p.selected([]string{r.namespace}, r.spread.Selector) - g.count
-	for used := int64(1); used < all; used++ {
-		// One of the used zones has at least the mean of the group's pods, rounded up.
-		// One of the other zones has at most the mean of all other pods that count.
-		// Are the two within the skew?
-		most, least := (g.count-1)/used+1, others/(all-used)
-		if most-least <= max(1, r.spread.MaxSkew) {
-			return used
-		}
-	}
-	return min(all, g.count)
+	return int64(len(names))
+}
+
+// countsFor says whether pods on the node count for the spread of a pod. The node
+// has the keys of all required spreads of the pod. The policies of the spread say
+// whether the pod must also be allowed on the node.
+func countsFor(s cluster.Shape, x *cluster.Spread, n cluster.Node) bool {
+	lacks := func(x cluster.Spread) bool { _, there := n.Labels.Get(x.Key); return !there && !x.Soft }
+	_, kept := cluster.Untolerated(n.Taints, s.Tolerations)
+	on := place{labels: n.Labels.With(label.NodeName, n.Name)}
+	return !slices.ContainsFunc(s.Spread, lacks) && (x.IgnoreAffinity || on.selected(s, true)) && !(x.HonorTaints && kept)
 }

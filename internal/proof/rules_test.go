@@ -4,7 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -12,10 +11,14 @@ import (
 )
 
 // overZones is a world whose optimum is known: three small pods would fit on one
-// node, but are spread over two zones.
+// node, but are spread over two zones, since each of these has a node that is full.
 func overZones() (cluster.Objects, plan.Certificate) {
 	o, c := keptApart(func(p *cluster.Pod) { byRule(even, "web", p) })
 	o.Pods = o.Pods[:3]
+	for _, zone := range []string{"a", "b"} {
+		o.Nodes = append(o.Nodes, cluster.Node{Name: zone, Ready: true, Allocatable: size(4, 8), Labels: label.FromMap(map[string]string{label.Zone: zone})})
+		o.Pods = append(o.Pods, pods("in-"+zone, 1, 4, 8, func(p *cluster.Pod) { p.Node = zone })...)
+	}
 	c.Bound, c.Demand[0].Count = 2000, 3
 	return o, c
 }
@@ -23,19 +26,19 @@ func overZones() (cluster.Objects, plan.Certificate) {
 func TestCheck_CountsANodeInEachZoneThatGetsPodsOfASpread(t *testing.T) {
 	spread := func(change func(*cluster.Spread)) func(*cluster.Objects, *plan.Certificate) {
 		return func(o *cluster.Objects, _ *plan.Certificate) {
-			every(o.Pods, func(p *cluster.Pod) { change(&p.Shape.Spread[0]) })
+			every(o.Pods[:3], func(p *cluster.Pod) { change(&p.Shape.Spread[0]) })
 		}
 	}
-	types := func(list ...catalog.InstanceType) func(*cluster.Objects, *plan.Certificate) {
-		return func(o *cluster.Objects, _ *plan.Certificate) { o.Classes[0].Types = list }
+	node := func(change func(*cluster.Node)) func(*cluster.Objects, *plan.Certificate) {
+		return func(o *cluster.Objects, _ *plan.Certificate) { change(&o.Nodes[1]) }
 	}
+	taint := func(n *cluster.Node) { n.Taints = []cluster.Taint{{Key: "t", Effect: cluster.NoSchedule}} }
 	team := func(n int, with ...func(*cluster.Pod)) func(*cluster.Objects, *plan.Certificate) {
 		return func(o *cluster.Objects, _ *plan.Certificate) {
 			with = append(with, func(p *cluster.Pod) { p.Labels = p.Labels.With("team", "x") })
 			o.Pods = append(o.Pods, pods("other", n, 1, 1, with...)...)
 		}
 	}
-	inA := onDemand("a", 1000)
 	for name, tc := range map[string]struct {
 		change func(*cluster.Objects, *plan.Certificate)
 		want   error
@@ -50,23 +53,41 @@ func TestCheck_CountsANodeInEachZoneThatGetsPodsOfASpread(t *testing.T) {
 			x.Selector.Match = label.All(label.Is("team", "y"))
 		}), proof.ErrExclusive},
 		"a spread that counts nothing": {spread(func(x *cluster.Spread) { x.Selector.Match = nil }), proof.ErrExclusive},
-		"one zone for sale":            {types(instanceType("x", 4, 8, inA)), proof.ErrBound},
-		"another zone reserved":        {types(instanceType("x", 4, 8, inA, reserved("b", 0))), proof.ErrBound},
-		"another zone for small pods":  {types(instanceType("x", 4, 8, inA), instanceType("y", 4, 0, onDemand("b", 1000))), proof.ErrBound},
+		"a node in one zone":           {func(o *cluster.Objects, _ *plan.Certificate) { o.Nodes = o.Nodes[:1] }, proof.ErrBound},
+		"two zones at least": {func(o *cluster.Objects, c *plan.Certificate) {
+			o.Nodes = nil
+			spread(func(x *cluster.Spread) { x.MinDomains = 2 })(o, c)
+		}, nil},
+		"a node in no zone":       {node(func(n *cluster.Node) { n.Labels = nil }), proof.ErrBound},
+		"a node that goes":        {node(func(n *cluster.Node) { n.Deleting = true }), proof.ErrBound},
+		"a node of ours":          {node(func(n *cluster.Node) { n.Claim = "c" }), nil},
+		"from scratch":            {func(o *cluster.Objects, c *plan.Certificate) { o.Nodes[1].Claim, c.Scratch = "c", true }, proof.ErrBound},
+		"a node that runs little": {func(o *cluster.Objects, _ *plan.Certificate) { o.Pods[4].Pinned = true }, proof.ErrBound},
+		"a node that runs out":    {func(o *cluster.Objects, _ *plan.Certificate) { o.Pods[4].Deleting = true }, proof.ErrBound},
+		"a node with a taint":     {node(taint), nil},
+		"a taint that is honoured": {func(o *cluster.Objects, c *plan.Certificate) {
+			taint(&o.Nodes[1])
+			spread(func(x *cluster.Spread) { x.HonorTaints = true })(o, c)
+		}, proof.ErrBound},
+		"another required spread": {func(o *cluster.Objects, _ *plan.Certificate) {
+			every(o.Pods[:3], func(p *cluster.Pod) { p.Shape.Spread = append(p.Shape.Spread, cluster.Spread{Key: "rack", MaxSkew: 1}) })
+		}, proof.ErrBound},
 		"another zone for other pods": {func(o *cluster.Objects, _ *plan.Certificate) {
 			every(o.Pods[:1], func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.Zone, "a")) })
 		}, proof.ErrBound},
+		"another zone for other pods, which counts": {func(o *cluster.Objects, c *plan.Certificate) {
+			every(o.Pods[:1], func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.Zone, "a")) })
+			spread(func(x *cluster.Spread) { x.IgnoreAffinity = true })(o, c)
+		}, nil},
 		"one of the team besides":           {team(1), nil},
 		"two of the team besides":           {team(2), proof.ErrBound},
 		"two of the team elsewhere":         {team(2, func(p *cluster.Pod) { p.Namespace = "elsewhere" }), nil},
 		"two of the team that go":           {team(2, func(p *cluster.Pod) { p.Deleting = true }), proof.ErrBound},
 		"two of the team to come":           {func(o *cluster.Objects, _ *plan.Certificate) { declareTeam(o, 2) }, proof.ErrBound},
 		"two groups that are spread as one": {twoGroups, proof.ErrExclusive},
-		"pods that are apart, too":          {func(o *cluster.Objects, c *plan.Certificate) { every(o.Pods, byTerm); c.Bound = 3000 }, nil},
-		"a node that is there takes any number": {func(o *cluster.Objects, c *plan.Certificate) {
-			o.Nodes = []cluster.Node{{Name: "n", Ready: true, Allocatable: size(4, 8), Labels: label.FromMap(map[string]string{label.Zone: "a"})}}
-			c.Bound = 1
-		}, proof.ErrBound},
+		"pods that are apart, too":          {func(o *cluster.Objects, c *plan.Certificate) { every(o.Pods[:3], byTerm); c.Bound = 3000 }, nil},
+		"a node that is there is one":       {func(o *cluster.Objects, c *plan.Certificate) { o.Nodes[1].Allocatable, c.Bound = size(8, 16), 1000 }, nil},
+		"and no more":                       {func(o *cluster.Objects, c *plan.Certificate) { o.Nodes[1].Allocatable, c.Bound = size(8, 16), 1001 }, proof.ErrBound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, c := overZones()

@@ -51,7 +51,6 @@ func (p *proof) offerings() (out []source, err error) {
 			if reserved {
 				index[id], out[i].count = i, max(out[i].count, o.Left+p.inUse(o))
 			}
-			o.forSale = true
 			out[i].places, out[i].price = append(out[i].places, p.net(o.place)), min(out[i].price, price)
 		}
 	}

@@ -49,6 +49,10 @@ func (w *world) randomDeployment(d dice, i, other int) *corev1.Pod {
 		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: one(d, int32(80), 8080), Protocol: corev1.ProtocolTCP}}
 	}
 	self := &metav1.LabelSelector{MatchLabels: app(i)}
+	if d.in(40) {
+		p.Labels["tier"] = one(d, "front", "back")
+		self = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": p.Labels["tier"]}}
+	}
 	term := []corev1.PodAffinityTerm{{
 		TopologyKey: one(d, corev1.LabelTopologyZone, corev1.LabelHostname), LabelSelector: &metav1.LabelSelector{MatchLabels: app(other)},
 		NamespaceSelector: &metav1.LabelSelector{},

@@ -14,7 +14,7 @@ import (
 // exclusive is a set of pods that need a node each, for one of three reasons. All
 // pods of the set take one host port. Or all have one required anti-affinity, over
 // hostnames or zones, that selects all of them. Or all are of one class that is
-// spread over zones: then one pod in each zone needs a node. To the bound a set is
+// spread over zones: then one pod in each zone that must get some needs a node. To the bound a set is
 // a resource of which every node has one.
 type exclusive struct {
 	key     string            // identifies the rule
@@ -88,10 +88,9 @@ func (x *exclusive) repels(g *cluster.Group) bool {
 }
 
 // room returns how many pods of the set the host may take. A term does not restrict
-// a node that lacks its label, but a node to come will have a hostname. A spread
-// does not restrict nodes that are there, because it may count none of their zones.
+// a node that lacks its label, but a node to come will have a hostname.
 func (x *exclusive) room(h *room.Host) int64 {
-	free := x.spread != nil || x.term != nil && (h.State != nil || x.term.Key != label.Hostname) &&
+	free := x.term != nil && (h.State != nil || x.term.Key != label.Hostname) &&
 		slices.ContainsFunc(h.Labels, func(l label.Lookup) bool { _, named := l.Get(x.term.Key); return !named })
 	switch {
 	case free:

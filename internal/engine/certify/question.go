@@ -55,7 +55,7 @@ func (k *certifier) pose(classes []*demand.Class) *question {
 			need, n = need.Times(n), 1
 		}
 		q.Classes = append(q.Classes, pack.Class{Key: c.Group.Key, Need: q.dims.Vector(need), Count: n, Where: w})
-		if x, ok := k.spreadOf(c, q.Where[w]); ok {
+		if x, ok := k.spreadOf(c); ok {
 			sets = append(sets, x)
 		}
 	}

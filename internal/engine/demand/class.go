@@ -22,6 +22,7 @@ type Class struct {
 	Table     *topology.Table // the rules between pods; nil if no pod has any
 	Rules     []int           // for each level: the number of the class in Table
 	sought    []bool          // by number in Table: another class may go only where this class is
+	counted   [][]string      // by number in Table: the topology keys over which spreads count the pods of the class
 	Pods      []PodRef        // pending, oldest first
 	Nominated bool            // at least one of Pods is nominated
 	Displaced []PodRef        // bound to a node that is leaving
@@ -148,8 +149,11 @@ func (c *Class) Placed() int64 { return c.Had - c.Refused - c.Waiting }
 // Ruled says whether rules about other pods restrict where the class may go.
 func (c *Class) Ruled() bool { return c.Table != nil && c.Table.Bound(c.Rule()) }
 
-// IsSought says whether another class may go only where pods of this class are.
-func (c *Class) IsSought() bool { return c.Table != nil && c.sought[c.Rule()] }
+// IsSought says whether the place of this class decides about other classes: they
+// may go only where its pods are, or are spread among them.
+func (c *Class) IsSought() bool {
+	return c.Table != nil && (c.sought[c.Rule()] || len(c.counted[c.Rule()]) > 0)
+}
 
 // Free says whether the class may go anywhere, whatever pods are there: no rule
 // about other pods, no host port and no unsupported constraint restricts it.
@@ -171,6 +175,17 @@ func (c *Class) DomainKeys() []string {
 		return nil
 	}
 	return pick.Those(c.Table.Keys(c.Rule()), func(k string) bool { return k != label.Hostname })
+}
+
+// CountedKeys returns the topology keys over which spreads of other classes count
+// the pods of this one. The keys decide nothing for the class itself. But a pod whose
+// zone is open counts in no zone, and once it is in one it may keep others off.
+func (c *Class) CountedKeys() []string {
+	if c.Table == nil {
+		return nil
+	}
+	bound := c.Table.Keys(c.Rule())
+	return pick.Those(c.counted[c.Rule()], func(k string) bool { return !slices.Contains(bound, k) })
 }
 
 // Tell tells the rules that n more pods of the class are at the place. A negative n

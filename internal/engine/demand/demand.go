@@ -222,9 +222,13 @@ func (d *Demand) GatherRules() {
 	}
 	d.Trace.Objects += d.Snapshot.NodeCount() // each node may be in a domain
 	table := topology.Build(d.Snapshot, list)
-	sought := table.Sought()
+	required := make([]int, len(d.Classes)) // nobody is kept off by what others prefer
+	for i, c := range d.Classes {
+		required[i] = c.Hard()
+	}
+	sought, counted := table.Sought(), table.Counted(required)
 	for _, c := range d.Classes {
-		c.Table, c.sought = table, sought
+		c.Table, c.sought, c.counted = table, sought, counted
 		for _, p := range c.Displaced {
 			if state, ok := d.Snapshot.State(p.Node); ok {
 				c.Tell(topology.Place{Name: p.Node, Labels: state.Node.Labels, Taints: state.Node.Taints}, -1)

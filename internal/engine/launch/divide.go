@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
@@ -21,6 +22,7 @@ type item struct {
 	name  string // the key, set by describe
 	class *demand.Class
 	cell  *cell // nil if topology does not matter
+	free  bool  // the item could go to any cell; this one is chosen only so that its pods count
 	count int64 // pods
 	left  int64 // pods not launched yet
 	where []uint64
@@ -45,8 +47,8 @@ type cell struct {
 // cellsKey identifies a list of cells: classes that may run in the same places and
 // have the same keys share it.
 type cellsKey struct {
-	where *uint64
-	keys  string
+	where         *uint64
+	keys, counted string
 }
 
 // division divides the demand of one turn into items for the packer.
@@ -67,6 +69,8 @@ func (d *division) divide(p *pack.Problem) []*item {
 			waiting = append(waiting, c)
 		}
 	}
+	// Pods that are spread come after those that they may be spread among.
+	slices.SortStableFunc(waiting, func(a, b *demand.Class) int { return spreads(a) - spreads(b) })
 	for progress := true; progress; {
 		progress = false
 		rest := waiting[:0]
@@ -91,6 +95,14 @@ func (d *division) divide(p *pack.Problem) []*item {
 	return items
 }
 
+// spreads is 1 for a class whose pods are spread over topology domains, else 0.
+func spreads(c *demand.Class) int {
+	if slices.ContainsFunc(c.Shape().Spread, func(x cluster.Spread) bool { return x.Key != label.Hostname }) {
+		return 1
+	}
+	return 0
+}
+
 // pin chooses a topology domain for one pod that class c must follow, if that pod
 // could go anywhere. It chooses a domain where c may run, too. Class c must have
 // rules: a class without rules follows nobody.
@@ -98,15 +110,18 @@ func (d *division) pin(c *demand.Class, items []*item) []*item {
 	keys, where := c.DomainKeys(), d.Market.Where(c)
 	for _, rule := range c.Table.AffinityTargets(c.Rule()) {
 		i := slices.IndexFunc(items, func(x *item) bool {
-			return x.class != c && x.class.Rule() == rule && x.cell == nil && x.with == nil && x.unit == 1 && x.count > 0
+			return x.class != c && x.class.Rule() == rule && (x.cell == nil || x.free) && x.with == nil && x.unit == 1 && x.count > 0
 		})
 		if i < 0 {
 			continue
 		}
 		lead := items[i]
-		for _, k := range d.cells(c, both(where, lead.where), keys) {
+		for _, k := range d.cells(c, both(where, d.Market.Where(lead.class)), keys, nil) {
 			if d.isShut(c, k) {
 				continue
+			}
+			if lead.cell != nil {
+				lead.tell(-1)
 			}
 			lead.class.Tell(k.place, 1)
 			lead.count, lead.left = lead.count-1, lead.left-1
@@ -120,27 +135,24 @@ func (d *division) pin(c *demand.Class, items []*item) []*item {
 // most room until that cell has no more room than the second one, and so on.
 func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 	where := d.Market.Where(c)
-	keys := c.DomainKeys()
-	if len(keys) == 0 {
+	keys, counted := c.DomainKeys(), c.CountedKeys()
+	if len(keys)+len(counted) == 0 {
 		if !anyOf(where, d.rows) {
 			return nil
 		}
 		return d.bundle(&item{class: c, count: c.Count(), where: where}, others)
 	}
-	cells := d.cells(c, where, keys)
+	cells := d.cells(c, where, keys, counted)
+	if len(keys) == 0 {
+		cells = pick.Those(cells, func(x *cell) bool { return d.holds(c, x) })
+	}
 	counts := make([]int64, len(cells))
+	careful := spreads(c) == 0
 	for n := c.Count(); n > 0; {
-		best, room, second := -1, int64(0), int64(0)
-		for i, x := range cells {
-			r := c.Table.Room(c.Rule(), x.place)
-			if r <= 0 || d.isShut(c, x) {
-				continue
-			}
-			if r > room {
-				best, room, second = i, r, room
-			} else {
-				second = max(second, r)
-			}
+		best, room, second := d.roomiest(c, cells, n, careful)
+		if best < 0 && careful {
+			careful = false
+			continue
 		}
 		if best < 0 {
 			break
@@ -156,10 +168,42 @@ func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 	var items []*item
 	for i, n := range counts {
 		if n > 0 {
-			items = append(items, d.bundle(&item{class: c, cell: cells[i], count: n, where: cells[i].where}, others)...)
+			items = append(items, d.bundle(&item{class: c, cell: cells[i], free: len(keys) == 0, count: n, where: cells[i].where}, others)...)
 		}
 	}
 	return items
+}
+
+// roomiest returns the cell with the most room for the class, the first of several,
+// its room and the next one's; -1 where none has any. Who is careful keeps no pods
+// off a cell that are spread there already.
+func (d *division) roomiest(c *demand.Class, cells []*cell, n int64, careful bool) (best int, room, second int64) {
+	best = -1
+	for i, x := range cells {
+		r := c.Table.Room(c.Rule(), x.place)
+		if r <= 0 || d.isShut(c, x) {
+			continue
+		}
+		if careful {
+			if more := c.Table.Tolerated(c.Rule(), x.place); more < n {
+				r = min(r, more)
+			}
+		}
+		if r > room {
+			best, room, second = i, r, room
+		} else {
+			second = max(second, r)
+		}
+	}
+	return best, room, second
+}
+
+// holds says whether something in the cell has room for a pod of the class.
+func (d *division) holds(c *demand.Class, x *cell) bool {
+	need := demand.WithoutAttach(c.Shape().Requests)
+	return slices.ContainsFunc(d.rows, func(row int) bool {
+		return x.where[row]&d.Market.Sale[row] != 0 && need.Fits(d.Market.Fleet.Rows[row].Net)
+	})
 }
 
 // isShut says whether an earlier turn could launch nothing for the class in the
@@ -169,12 +213,12 @@ func (d *division) isShut(c *demand.Class, x *cell) bool {
 }
 
 // cells returns the cells of the class, cheapest first, and offers their domains to
-// the rules.
-func (d *division) cells(c *demand.Class, where []uint64, keys []string) []*cell {
-	id := cellsKey{&where[0], strings.Join(keys, " ")}
+// the rules. Nodes may lack the keys that only count the class.
+func (d *division) cells(c *demand.Class, where []uint64, keys, counted []string) []*cell {
+	id := cellsKey{&where[0], strings.Join(keys, " "), strings.Join(counted, " ")}
 	out, known := d.known[id]
 	if !known {
-		out = divideRows(d.Market, d.rows, where, keys)
+		out = divideRows(d.Market, d.rows, where, keys, counted)
 		if d.known == nil {
 			d.known = map[cellsKey][]*cell{}
 		}
@@ -203,7 +247,7 @@ func Domains(m *offer.Market, pool int, c *demand.Class, keys []string) []topolo
 			rows = append(rows, i)
 		}
 	}
-	cells := divideRows(m, rows, m.Where(c), keys)
+	cells := divideRows(m, rows, m.Where(c), keys, nil)
 	offerCells(c, cells, keys)
 	places := make([]topology.Place, len(cells))
 	for i, x := range cells {
@@ -212,15 +256,20 @@ func Domains(m *offer.Market, pool int, c *demand.Class, keys []string) []topolo
 	return places
 }
 
-// domains joins the values of the keys. It returns false if the node lacks one of
-// the keys.
-func domains(l label.Lookup, keys []string) (name string, ok bool) {
+// domains joins the values of the keys, and of those that only count. It returns
+// false if the node lacks one of the keys that do more than count.
+func domains(l label.Lookup, keys, counted []string) (name string, ok bool) {
 	for _, key := range keys {
 		v, there := l.Get(key)
 		if !there {
 			return "", false
 		}
 		name += "/" + v
+	}
+	for _, key := range counted {
+		if v, there := l.Get(key); there {
+			name += "/" + key + "=" + v
+		}
 	}
 	return name, true
 }
@@ -282,11 +331,13 @@ func (d *division) giveBack(items []*item) bool {
 	return again
 }
 
-// divideRows divides the rows into cells by the values of the keys, cheapest first.
-func divideRows(m *offer.Market, rows []int, where []uint64, keys []string) []*cell {
+// divideRows divides the rows into cells by the values of the keys, and of those that
+// only count, cheapest first.
+func divideRows(m *offer.Market, rows []int, where []uint64, keys, counted []string) []*cell {
 	byName := map[string]*cell{}
-	bySite := make([]*cell, m.Fleet.Sites()) // read only if instance types do not decide the keys
-	ofTypes := slices.ContainsFunc(keys, m.Fleet.OfTypes)
+	bySite := make([]*cell, m.Fleet.Sites()) // of what types do not decide
+	all := slices.Concat(keys, counted)
+	ofTypes := slices.ContainsFunc(all, m.Fleet.OfTypes)
 	var out []*cell
 	for _, x := range rows {
 		r := &m.Fleet.Rows[x]
@@ -297,7 +348,7 @@ func divideRows(m *offer.Market, rows []int, where []uint64, keys []string) []*c
 				continue
 			}
 			labels := r.Labels(z)
-			name, ok := domains(labels, keys)
+			name, ok := domains(labels, keys, counted)
 			if !ok {
 				continue // a node without the label is no place for the pod
 			}
@@ -305,9 +356,10 @@ func divideRows(m *offer.Market, rows []int, where []uint64, keys []string) []*c
 			if k == nil {
 				k = &cell{name: name, where: make([]uint64, len(m.Fleet.Rows)), price: r.Prices[z]}
 				k.place = topology.Place{Labels: labels, Taints: m.Fleet.Pools[r.Pool].Taints, Possible: topology.NewPossible(m.LabelsIn(k.where))}
-				for _, key := range keys {
-					v, _ := labels.Get(key)
-					k.place.Possible.Agree(key, v)
+				for _, key := range all {
+					if v, there := labels.Get(key); there {
+						k.place.Possible.Agree(key, v)
+					}
 				}
 				byName[name] = k
 				out = append(out, k)

@@ -177,19 +177,6 @@ func (m *Market) LabelsIn(where []uint64) iter.Seq[label.Lookup] {
 	}
 }
 
-// ZonesFor returns in how many zones a node for such pods is for sale.
-func (m *Market) ZonesFor(shape *cluster.Shape, where pack.Where) int64 {
-	need := demand.WithoutAttach(shape.Requests)
-	var zones uint64
-	for i := range m.Fleet.Rows {
-		// Most rows have no zone that is new, and need not be compared.
-		if r := &m.Fleet.Rows[i]; r.Left < 0 && where.Zones[i]&r.Zones&^zones != 0 && need.Fits(r.Net) {
-			zones |= where.Zones[i] & r.Zones
-		}
-	}
-	return int64(bits.OnesCount64(zones))
-}
-
 // ZonesOf returns the zones in which a launch of the row could replace the bin,
 // whatever the size of the row.
 func (m *Market) ZonesOf(row int, b pack.Bin, wheres [][]uint64) uint64 {

@@ -20,8 +20,9 @@ func (b *builder) spreads(c *class) {
 		x := &hard[k]
 		r := &spreadRule{
 			census: b.census(c, x, keys[k], keys), maxSkew: x.MaxSkew, minDomains: x.MinDomains,
-			self: selects(&x.Selector, &c.Labels), blank: blank(x.Selector),
+			self: selects(&x.Selector, &c.Labels), blank: blank(x.Selector), added: map[int32]int64{},
 		}
+		r.rules = append(r.rules, r)
 		c.spreads = append(c.spreads, r)
 		b.limitSpread(c, r)
 	}

@@ -58,3 +58,26 @@ func (t *Table) Sought() []bool {
 	}
 	return out
 }
+
+// Counted lists, by class, the topology keys over which spreads of the given classes
+// count its pods, hostnames aside: where these pods are decides where others may go.
+func (t *Table) Counted(by []int) [][]string {
+	out := make([][]string, len(t.classes))
+	seen := map[*census]bool{}
+	for _, i := range by {
+		for _, r := range t.classes[i].spreads {
+			if seen[r.census] || r.topology.hosts() {
+				continue
+			}
+			seen[r.census] = true
+			for _, k := range r.counted {
+				for _, c := range k.classes {
+					if !slices.Contains(out[c], r.topology.key) {
+						out[c] = append(out[c], r.topology.key)
+					}
+				}
+			}
+		}
+	}
+	return out
+}

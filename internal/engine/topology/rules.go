@@ -16,6 +16,7 @@ type census struct {
 	levels   levels
 	domains  int64
 	counted  []*labelSet // the sets whose pods it counts
+	rules    []*spreadRule
 }
 
 // known returns the count of the domain, and whether the domain takes part in the
@@ -60,6 +61,7 @@ type spreadRule struct {
 	// blank says that the selector is empty: it selects all pods, but the scheduler
 	// counts none of them.
 	blank bool
+	added map[int32]int64 // pods of the class that were added, by domain
 }
 
 // state is what the rule says of one place.
@@ -109,13 +111,7 @@ func (r *spreadRule) room(s *spot) int64 {
 		return math.MaxInt64
 	}
 	if r.self && st.counts {
-		if st.alone {
-			return math.MaxInt64
-		}
-		if r.maxSkew > math.MaxInt64-st.least {
-			return math.MaxInt64 // the sum would wrap around
-		}
-		return max(0, r.maxSkew+st.least-st.count)
+		return r.more(st)
 	}
 	// Pods added here do not change the counts: either all may come or none.
 	next := st.count
@@ -126,6 +122,14 @@ func (r *spreadRule) room(s *spot) int64 {
 		return 0
 	}
 	return math.MaxInt64
+}
+
+// more is how many pods that count may be added before the domain exceeds the skew.
+func (r *spreadRule) more(st state) int64 {
+	if st.alone || r.maxSkew > math.MaxInt64-st.least {
+		return math.MaxInt64 // or the sum would wrap around
+	}
+	return max(0, r.maxSkew+st.least-st.count)
 }
 
 // floor returns the least count of all domains.

@@ -336,3 +336,43 @@ func TestBuild_WithoutRulesLimitsNothing(t *testing.T) {
 		table.Add(class, s.places["a"], 1)
 	}
 }
+
+func TestCounted_NamesTheKeysOverWhichSpreadsOfTheGivenClassesCount(t *testing.T) {
+	s := (&stage{}).node("a", "z1")
+	table := s.table(t, app("web", spreads(label.Zone, "web"), spreads(label.Hostname, "web")), app("web"), app("db", spreads(label.Zone, "web")), app("soft", spreads("rack", "db")))
+	for _, c := range []struct {
+		by   []int
+		want [][]string
+	}{
+		{[]int{0, 1, 2}, [][]string{{label.Zone}, {label.Zone}, nil, nil}},
+		{[]int{1, 3}, [][]string{nil, nil, {"rack"}, nil}},
+		{nil, make([][]string, 4)},
+	} {
+		if got := table.Counted(c.by); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("by %v: %v, want %v", c.by, got, c.want)
+		}
+	}
+}
+
+// Pods that run stay where they are; those that were added have yet to come.
+func TestTolerated_IsWhatKeepsOffNoPodThatWasAdded(t *testing.T) {
+	web, db := app("web", spreads(label.Zone, "web", func(x *cluster.Spread) { x.MaxSkew = 3 })), app("web")
+	s := (&stage{}).node("a", "z1").node("b", "z2").node("c", "", label.Zone, "")
+	s.runs("b", 1, web)
+	table := s.table(t, web, db)
+	expect := func(want map[string]int64) {
+		t.Helper()
+		for name, n := range want {
+			if got := table.Tolerated(1, s.places[name]); got != n {
+				t.Errorf("%d on %s, want %d", got, name, n)
+			}
+		}
+	}
+	expect(map[string]int64{"a": unlimited, "b": unlimited, "c": unlimited})
+	table.Add(0, s.places["a"], 1)
+	expect(map[string]int64{"a": 3, "b": unlimited, "c": unlimited})
+	table.Add(1, s.places["a"], 5)
+	expect(map[string]int64{"a": 0, "b": unlimited})
+	table.Add(0, s.places["a"], -1)
+	expect(map[string]int64{"a": unlimited})
+}

@@ -75,18 +75,46 @@ func (t *Table) Room(class int, p Place) int64 {
 	return room
 }
 
+// Tolerated returns how many more pods of the class may go to the place before they
+// keep pods off it that were added there and are spread among them, hostnames aside.
+func (t *Table) Tolerated(class int, p Place) int64 {
+	room := int64(math.MaxInt64)
+	if len(t.classes[class].labelSet.censuses) == 0 {
+		return room
+	}
+	spot := t.locate(p)
+	at := &spot
+	for _, x := range t.classes[class].labelSet.censuses {
+		d := x.topology.at(at)
+		if x.topology.hosts() || d < 0 || !x.voters.includes(at) {
+			continue
+		}
+		for _, r := range x.rules {
+			if r.added[d] > 0 {
+				room = min(room, r.more(r.look(at)))
+			}
+		}
+	}
+	return room
+}
+
 // Add counts n more pods of the class at the place, for every rule that looks at
 // them. A negative n takes back what was added before.
 func (t *Table) Add(class int, p Place, n int64) {
 	c := &t.classes[class]
 	k := c.labelSet
-	if n == 0 || len(k.censuses) == 0 && len(k.cohorts) == 0 && len(k.tallies) == 0 && len(c.owned) == 0 {
+	if n == 0 || len(k.censuses) == 0 && len(k.cohorts) == 0 && len(k.tallies) == 0 && len(c.owned) == 0 && len(c.spreads) == 0 {
 		return
 	}
 	spot := t.locate(p)
 	at := &spot
 	for _, x := range k.censuses {
 		x.add(at, n)
+	}
+	for _, r := range c.spreads {
+		if d := r.topology.number(at); d >= 0 {
+			r.added[d] += n
+		}
 	}
 	for _, h := range k.cohorts {
 		h.add(at, n)
