@@ -10,12 +10,13 @@ import (
 
 // randomDemand is nodes, and Deployments of which some pods run: each selects
 // itself, or one other, as Deployments do.
-func randomDemand(seed uint64) *world {
+// Shared lets spreads of several Deployments count each other's pods.
+func randomDemand(seed uint64, shared bool) *world {
 	w := randomWorld(seed, sizes{nodes: 4})
 	d := newDice(seed + 1)
 	const deployments = 8
 	for i := range deployments {
-		template := w.randomDeployment(d, i, one(d, i, i, d.IntN(deployments)))
+		template := w.randomDeployment(d, i, one(d, i, i, d.IntN(deployments)), shared)
 		for k := range 1 + d.IntN(6) {
 			p := template.DeepCopy()
 			p.Name = fmt.Sprintf("pod-%d-%d-%d", seed, i, k)
@@ -35,7 +36,7 @@ func app(i int) map[string]string { return map[string]string{"app": fmt.Sprint("
 
 // randomDeployment makes the pod of the i-th Deployment, which has something to
 // say about the other-th.
-func (w *world) randomDeployment(d dice, i, other int) *corev1.Pod {
+func (w *world) randomDeployment(d dice, i, other int, shared bool) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: one(d, "one", "two"), Labels: app(i)}}
 	p.Spec.Containers = []corev1.Container{{Name: "main", Resources: randomRequests(d)}}
 	p.Spec.Affinity = &corev1.Affinity{}
@@ -49,7 +50,7 @@ func (w *world) randomDeployment(d dice, i, other int) *corev1.Pod {
 		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: one(d, int32(80), 8080), Protocol: corev1.ProtocolTCP}}
 	}
 	self := &metav1.LabelSelector{MatchLabels: app(i)}
-	if d.in(40) {
+	if shared && d.in(40) {
 		p.Labels["tier"] = one(d, "front", "back")
 		self = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": p.Labels["tier"]}}
 	}
