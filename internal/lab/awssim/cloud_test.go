@@ -22,6 +22,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/client"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/iamsim"
 )
 
@@ -62,7 +63,7 @@ func (w *world) config(c iamsim.Credential) aws.Config {
 	return aws.Config{
 		Region: region, BaseEndpoint: aws.String(w.URL()),
 		Credentials: credentials.NewStaticCredentialsProvider(c.AccessKeyID, c.SecretAccessKey, c.SessionToken),
-		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
+		Retryer:     func() aws.Retryer { return aws.NopRetryer{} }, HTTPClient: client.New(nil),
 	}
 }
 

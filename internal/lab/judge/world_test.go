@@ -27,6 +27,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/client"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ekssim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/iamsim"
@@ -60,7 +61,7 @@ type clients struct {
 // connect makes clients that try once; a nil transport is the default one.
 func connect(url string, caller aws.CredentialsProvider, transport http.RoundTripper) clients {
 	cfg := aws.Config{
-		Region: region, BaseEndpoint: &url, Credentials: caller, HTTPClient: &http.Client{Transport: transport},
+		Region: region, BaseEndpoint: &url, Credentials: caller, HTTPClient: client.New(transport),
 		Retryer: func() aws.Retryer { return aws.NopRetryer{} },
 	}
 	return clients{

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/client"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
 
@@ -43,7 +44,7 @@ func (c *cloud) client() *ec2.Client {
 	}))
 	c.t.Cleanup(server.Close)
 	return ec2.New(ec2.Options{
-		Region: "us-west-2", BaseEndpoint: aws.String(server.URL), Retryer: aws.NopRetryer{},
+		Region: "us-west-2", BaseEndpoint: aws.String(server.URL), Retryer: aws.NopRetryer{}, HTTPClient: client.New(nil),
 		Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", ""),
 	})
 }
