@@ -15,7 +15,7 @@ func stages() []string {
 	return []string{
 		"record", ".", "explain", "certify", "disrupt", "open", "launch", "assign", // what a Step does
 		"room", "offer", "demand", "timing", // what it works on
-		"bound", "pack", "price", // the solver
+		"bound", "pack", "price", "knapsack", // the solver
 		"topology", "fit", "random", // the filters of one node, and seeded numbers
 		"memory", "view", "journal", // what all stages are given
 	}

@@ -54,6 +54,8 @@ func Cases() []Case {
 		{Row{"w1-50k-shaped", "50,000 pods of 800 Deployments", "-", Required{Millis: 100, Gap: 2.5, WorstGap: 5, Unplaced: true}}, capped, shaped(800, 50_000), 20},
 		{Row{"w4", "w4: 10,000 pods of the sizes of Karpenter's benchmark", "102 s, $303.64/h", Required{Millis: 50, Gap: 3.5, Unplaced: true}}, capped, file("w4_kbench10k.csv"), 1},
 		{Row{"big", "30 Deployments of pods of 9-15 CPUs, types <= 32 vCPU", "-", Required{Unplaced: true}}, capped, big(30), 20},
+		{Row{"few-large", "2,000 pods of 20-30 kinds of 4-96 CPUs, any type", "-", Required{Millis: 150, Gap: 1.5, WorstGap: 5, Unplaced: true}}, AnyType, large(2_000), 20},
+		{Row{"few-large-16k", "16,000 of those pods", "-", Required{Millis: 150, Gap: 1.5, WorstGap: 5, Unplaced: true}}, AnyType, large(16_000), 20},
 		{Row{"mix", "10,000 pods, a fifth of each kind, 400 types", "31-51 s, 2,000 nodes", Required{Millis: 250, Unplaced: true}}, karpenters, mixed(10_000, Kinds()...), 5},
 	}
 	for _, k := range Kinds() {
@@ -126,6 +128,10 @@ func shaped(deployments int, pods int64) func(uint64) ([]cluster.Pod, error) {
 
 func big(deployments int) func(uint64) ([]cluster.Pod, error) {
 	return func(seed uint64) ([]cluster.Pod, error) { return Pods(seed, Big(seed, deployments)), nil }
+}
+
+func large(pods int64) func(uint64) ([]cluster.Pod, error) {
+	return func(seed uint64) ([]cluster.Pod, error) { return Pods(seed, Large(seed, pods)), nil }
 }
 
 func mixed(pods int, kinds ...Kind) func(uint64) ([]cluster.Pod, error) {

@@ -51,7 +51,7 @@ func TestCases_CostIsWithinTheGapOfTheBound(t *testing.T) {
 
 func TestCases_TheBoundIsProven(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"w1", "w1-uncapped", "w4", "mix"} {
+	for _, name := range []string{"w1", "w1-uncapped", "w4", "few-large", "mix"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := named(t, name)

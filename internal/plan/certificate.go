@@ -18,6 +18,11 @@ import (
 // cheapest node that holds any of them, and pods that need more than one node cost as
 // much as two.
 //
+// Prices of resources do not see that a node may have room that no pod fits. So a
+// group may have a surcharge: what each of its pods is worth beside its resources. A
+// node that can be launched then costs at least its room at the prices, and the
+// surcharges of any pods that fit on it together.
+//
 // Pods that need a node each are counted by a resource of their own, see Exclusive: each
 // of these pods takes one unit, and each node has one unit. There are two kinds of
 // such sets. In the first, no two pods may share a node, because of a host port, or
@@ -78,6 +83,7 @@ type DemandPrice struct {
 	// Together says that all pods of the group must share one node, so that they
 	// count as one big pod: they have affinity to each other over hostnames, and no
 	// other pod meets that affinity.
-	Together bool
-	Prices   []int64 // for each dimension; not negative
+	Together  bool
+	Prices    []int64 // for each dimension; not negative
+	Surcharge int64   // nano-dollars an hour times 2^Scale for each pod; not negative
 }

@@ -42,12 +42,15 @@ func Proven(o cluster.Objects, c plan.Certificate, key Key) (quantity.Money, err
 	}
 	total := p.worthOfSets()
 	for _, g := range p.groups {
-		total.Add(total, new(big.Int).Mul(big.NewInt(g.count), p.worth(g.need, g.prices)))
+		each := p.worth(g.need, g.prices)
+		each.Add(each, big.NewInt(g.surcharge))
+		total.Add(total, each.Mul(each, big.NewInt(g.count)))
 	}
 	var prices []quantity.Money // of nodes that hold any of the pods
 	for _, s := range append(offerings, p.existing()...) {
-		surplus, holds := p.worthOn(s.places)
-		surplus.Sub(surplus, new(big.Int).Lsh(big.NewInt(int64(s.price)), c.Scale))
+		cost := new(big.Int).Lsh(big.NewInt(int64(s.price)), c.Scale)
+		surplus, holds := p.worthOn(s.places, cost)
+		surplus.Sub(surplus, cost)
 		switch {
 		case surplus.Sign() <= 0:
 		case s.count == unlimited:
@@ -108,9 +111,9 @@ func (p *proof) checkForm() error {
 	}
 	for _, d := range c.Demand {
 		negative := slices.ContainsFunc(d.Prices, func(price int64) bool { return price < 0 })
-		if d.Count < 0 || groups[d.Group] || negative || len(d.Prices) != len(c.Dimensions) {
-			return fmt.Errorf("%w: group %q, count %d, prices %d: each group needs one list of %d prices, and nothing may be negative",
-				ErrForm, d.Group, d.Count, d.Prices, len(c.Dimensions))
+		if d.Count < 0 || d.Surcharge < 0 || groups[d.Group] || negative || len(d.Prices) != len(c.Dimensions) {
+			return fmt.Errorf("%w: group %q, count %d, prices %d, surcharge %d: each group needs one list of %d prices, and nothing may be negative",
+				ErrForm, d.Group, d.Count, d.Prices, d.Surcharge, len(c.Dimensions))
 		}
 		groups[d.Group] = true
 	}
@@ -143,8 +146,10 @@ func (p *proof) worth(amount quantity.Resources, prices []int64) *big.Int {
 
 // worthOn is the most that pods on one of the places can be worth: all room of
 // the place, each resource at the highest price that a group gives it which may
-// run there. holds says whether there is such a group.
-func (p *proof) worthOn(places []place) (most *big.Int, holds bool) {
+// run there, and the surcharges of what fits. holds says whether there is such a
+// group. Contents of a place are looked at only if they could be worth more than the
+// cost, since less does not matter.
+func (p *proof) worthOn(places []place, cost *big.Int) (most *big.Int, holds bool) {
 	most = new(big.Int)
 	for _, x := range places {
 		best := make([]int64, len(p.certificate.Dimensions))
@@ -157,7 +162,8 @@ func (p *proof) worthOn(places []place) (most *big.Int, holds bool) {
 				best[i] = max(best[i], price)
 			}
 		}
-		if w := p.worth(x.room, best); w.Cmp(most) > 0 {
+		w := p.worth(x.room, best)
+		if w.Add(w, p.surcharges(x, new(big.Int).Sub(cost, w))); w.Cmp(most) > 0 {
 			most = w
 		}
 	}

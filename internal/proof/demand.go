@@ -3,6 +3,7 @@ package proof
 import (
 	"cmp"
 	"fmt"
+	"math/big"
 	"reflect"
 	"slices"
 
@@ -21,10 +22,11 @@ type proof struct {
 	podsOn      map[string][]cluster.Pod
 	nominated   map[string][]cluster.Pod // by node: pods that others than the daemon nominated for it
 	sets        map[string]set           // exclusive ones, by name
+	contents    map[string]*big.Int      // surcharges of places
 }
 
 func newProof(o cluster.Objects, c plan.Certificate) *proof {
-	p := &proof{objects: o, certificate: c, classes: map[string]cluster.Class{}, claims: map[string]cluster.Claim{}, podsOn: map[string][]cluster.Pod{}, nominated: map[string][]cluster.Pod{}, sets: map[string]set{}}
+	p := &proof{objects: o, certificate: c, classes: map[string]cluster.Class{}, claims: map[string]cluster.Claim{}, podsOn: map[string][]cluster.Pod{}, nominated: map[string][]cluster.Pod{}, sets: map[string]set{}, contents: map[string]*big.Int{}}
 	for _, x := range o.Classes {
 		p.classes[x.Name] = x
 	}
@@ -57,7 +59,10 @@ type group struct {
 	rules    []rule          // that all its pods have
 	need     quantity.Resources
 	prices   []int64
-	fits     bool // some place holds one of its pods
+
+	surcharge int64 // of one pod, beside its prices
+
+	fits bool // some place holds one of its pods
 }
 
 // gather finds the pods that need a place, and compares them with the
@@ -66,7 +71,7 @@ func (p *proof) gather(key Key) error {
 	byKey := map[string]*group{}
 	for _, d := range p.certificate.Demand {
 		if d.Count > 0 {
-			g := &group{key: d.Group, count: d.Count, together: d.Together, prices: d.Prices}
+			g := &group{key: d.Group, count: d.Count, together: d.Together, prices: d.Prices, surcharge: d.Surcharge}
 			byKey[d.Group], p.groups = g, append(p.groups, g)
 		}
 	}

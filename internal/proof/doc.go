@@ -9,7 +9,9 @@
 // price that a group of pods gives it which may run there. Suppose that no node
 // for sale has room worth more than it costs. Then a fleet that carries all pods
 // costs at least what the pods are worth, less what is free: the room that
-// exists, and what reservations are worth beyond their price. Nodes are whole.
+// exists, and what reservations are worth beyond their price. Beside its resources, a
+// pod may have a surcharge. Then the surcharges of pods that fit on the node together
+// count, too. Nodes are whole.
 // So the bound is raised to the price of one node that holds any of the pods, or
 // to twice the price of the cheapest such node. The other files:
 //
@@ -23,6 +25,7 @@
 //     group's own pods meet it, so that all of them go to one node;
 //   - supply.go: what can be bought, and what is there; a pod that others than the
 //     daemon nominated for a node has its place there, and takes its room;
+//   - contents.go: which pods with a surcharge fit on a node together;
 //   - place.go: which pods a node may hold by itself: resources, labels, taints,
 //     volumes.
 //

@@ -313,7 +313,9 @@ func guess(t *rapid.T, w small, key proof.Key) (plan.Certificate, quantity.Money
 	case 3:
 		most, ofZones = 0, 1
 	}
+	surcharge := make([]int64, len(w.demand))
 	for i := range w.demand {
+		surcharge[i] = rapid.SampledFrom([]int64{0, 0, 30, 300}).Draw(t, "surcharge") * rapid.Int64Range(0, most).Draw(t, "of")
 		if weights[i] = weights[0]; i == 0 || !alike {
 			weights[i] = append(rapid.SliceOfN(rapid.Int64Range(0, most), 3, 3).Draw(t, "weights"), rapid.Int64Range(0, 11*most).Draw(t, "apart"), ofZones)
 		}
@@ -324,6 +326,7 @@ func guess(t *rapid.T, w small, key proof.Key) (plan.Certificate, quantity.Money
 			for _, x := range weights[i] {
 				d.Prices = append(d.Prices, x*factor)
 			}
+			d.Surcharge = surcharge[i] * factor
 			if !w.apart[d.Group] {
 				d.Prices[3] = 0
 			}

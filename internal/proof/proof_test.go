@@ -85,6 +85,24 @@ func TestCheck_AcceptsTheBoundOfAFleetThatIsFull(t *testing.T) {
 
 // Nodes are whole. Pods that need a part of a node cost a whole node, and pods
 // that need more than one node cost at least two.
+// Two pods of 2 CPU fill a node of 4: half of its price is the right surcharge. A
+// node of 5.9 CPU holds no third pod.
+func TestCheck_AcceptsSurchargesOfContents(t *testing.T) {
+	o, c := fourNodes()
+	c.Demand[0].Prices[0], c.Demand[0].Surcharge = 0, 500<<scale
+	if err := proof.Check(o, c, key); err != nil {
+		t.Error(err)
+	}
+	o.Classes[0].Types[0].Allocatable.MilliCPU = 5900
+	if err := proof.Check(o, c, key); err != nil {
+		t.Errorf("a node with room that no pod fits: %v", err)
+	}
+	o.Classes[0].Types[0].Allocatable.MilliCPU = 6000
+	if err := proof.Check(o, c, key); !errors.Is(err, proof.ErrOffering) {
+		t.Errorf("a node that holds three pods: %v", err)
+	}
+}
+
 func TestProven_IsWhatWholeNodesCost(t *testing.T) {
 	for _, tc := range []struct {
 		pods int
@@ -113,10 +131,18 @@ func TestCheck_RejectsWhatWasTamperedWith(t *testing.T) {
 		change func(*cluster.Objects, *plan.Certificate)
 		want   error
 	}{
-		"lambda raised":          {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices[0]++ }, proof.ErrOffering},
-		"lambda lowered":         {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices[0]-- }, proof.ErrBound},
-		"lambda negative":        {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices[1] = -1 }, proof.ErrForm},
-		"lambda of one too few":  {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices = c.Demand[0].Prices[:1] }, proof.ErrForm},
+		"lambda raised":             {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices[0]++ }, proof.ErrOffering},
+		"lambda lowered":            {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices[0]-- }, proof.ErrBound},
+		"lambda negative":           {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices[1] = -1 }, proof.ErrForm},
+		"lambda of one too few":     {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Prices = c.Demand[0].Prices[:1] }, proof.ErrForm},
+		"surcharge on what is full": {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Surcharge = 1 }, proof.ErrOffering},
+		"surcharge negative":        {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Surcharge = -1 }, proof.ErrForm},
+		"surcharge in place of lambda, too high": {func(_ *cluster.Objects, c *plan.Certificate) {
+			c.Demand[0].Prices[0], c.Demand[0].Surcharge = 0, 501<<scale
+		}, proof.ErrOffering},
+		"surcharge in place of lambda, too low": {func(_ *cluster.Objects, c *plan.Certificate) {
+			c.Demand[0].Prices[0], c.Demand[0].Surcharge = 0, 499<<scale
+		}, proof.ErrBound},
 		"scale lowered":          {func(_ *cluster.Objects, c *plan.Certificate) { c.Scale-- }, proof.ErrOffering},
 		"scale absurd":           {func(_ *cluster.Objects, c *plan.Certificate) { c.Scale = 1 << 40 }, proof.ErrForm},
 		"bound negative":         {func(_ *cluster.Objects, c *plan.Certificate) { c.Bound = -1 }, proof.ErrForm},

@@ -23,16 +23,23 @@ type Certificate struct {
 	Scale      uint
 	Dimensions []price.Dimension
 	Prices     [][]int64 // for each class, per dimension; shared, not to be changed
+	// Surcharge is, for each class, what a pod is worth beside its resources. nil is
+	// none.
+	Surcharge []int64
 }
 
 // Of finds prices and proves what it can with them. Classes that fit nowhere
 // count nothing.
 func Of(p Problem) Certificate { return With(p, pack.Prices(p.Problem, p.Hosts)) }
 
+// OfWhole also looks at the contents that nodes can have of pods of which few fit a
+// node. It takes longer, and proves more where such pods leave much room.
+func OfWhole(p Problem) Certificate { return With(p, pack.WholePrices(p.Problem, p.Hosts)) }
+
 // With proves what it can with the given prices, such as those of a result of
 // package pack. The bound is 0 where the prices are not for this problem.
 func With(p Problem, prices price.Prices) Certificate {
-	c := Certificate{Scale: prices.Scale, Dimensions: prices.Dimensions, Prices: prices.Of}
+	c := Certificate{Scale: prices.Scale, Dimensions: prices.Dimensions, Prices: prices.Of, Surcharge: prices.Surcharge}
 	proven, err := Proven(p, c)
 	if err != nil {
 		return Certificate{Prices: make([][]int64, len(p.Classes))}
@@ -55,11 +62,14 @@ func Proven(p Problem, c Certificate) (quantity.Money, error) {
 	if err := check(p, c); err != nil {
 		return 0, err
 	}
-	v := verifier{problem: p, certificate: c}
+	v := verifier{problem: p, certificate: c, contents: newContents(&p, c.Surcharge)}
 	v.sort()
 	var demand, limited price.Sum
 	for i := range p.Classes {
 		one := v.worth(p.Classes[i].Need, c.Prices[i])
+		if c.Surcharge != nil {
+			one.Add(c.Surcharge[i], 1)
+		}
 		demand.AddTimes(one, max(0, p.Classes[i].Count))
 	}
 	for i := range p.Offers {
@@ -96,8 +106,13 @@ func (v *verifier) sum(bound quantity.Money) quantity.Money {
 
 // check says whether the certificate has the form of the problem.
 func check(p Problem, c Certificate) error {
-	if c.Scale > 62 || len(c.Prices) != len(p.Classes) {
-		return fmt.Errorf("%w: scale %d, prices for %d of %d classes", ErrForm, c.Scale, len(c.Prices), len(p.Classes))
+	if c.Scale > 62 || len(c.Prices) != len(p.Classes) || c.Surcharge != nil && len(c.Surcharge) != len(p.Classes) {
+		return fmt.Errorf("%w: scale %d, prices for %d and surcharges for %d of %d classes", ErrForm, c.Scale, len(c.Prices), len(c.Surcharge), len(p.Classes))
+	}
+	for i, v := range c.Surcharge {
+		if v < 0 || v > 1<<61 {
+			return fmt.Errorf("%w: the surcharge of class %q is %d", ErrForm, p.Classes[i].Key, v)
+		}
 	}
 	for _, d := range c.Dimensions {
 		if d.Resource < 0 || d.Unit < 1 {
@@ -124,6 +139,7 @@ type verifier struct {
 	sets        []set
 	best        []int64          // scratch of room, per dimension
 	sold        []quantity.Money // prices above 0 of nodes that hold any pods
+	contents    contents
 }
 
 // set is the classes with one list of prices that may run in the same places.
@@ -169,14 +185,16 @@ func (v *verifier) offer(i int) (price.Sum, error) {
 		if z > 63 || o.Zones>>z&1 == 0 || p <= 0 && !free {
 			continue
 		}
-		room, held := v.room(o.Net, func(where int) bool {
+		open := func(where int) bool {
 			zones := v.problem.Where[where].Zones
 			return i < len(zones) && zones[i]>>z&1 == 1
-		})
+		}
+		room, held := v.room(o.Net, open)
 		if held && p > 0 {
 			v.sold = append(v.sold, p)
 		}
 		cost := price.Scaled(int64(p), v.certificate.Scale)
+		room.AddTimes(v.contents.most(o.Net, open, cost.Minus(room)), 1)
 		if !room.Exceeds(cost) {
 			continue
 		}
@@ -192,9 +210,9 @@ func (v *verifier) offer(i int) (price.Sum, error) {
 
 // host is the most that the free room of the host could be worth.
 func (v *verifier) host(h *pack.Host) price.Sum {
-	room, _ := v.room(h.Free, func(where int) bool {
-		return where>>6 < len(h.Holds) && h.Holds[where>>6]>>(where&63)&1 == 1
-	})
+	open := func(where int) bool { return where>>6 < len(h.Holds) && h.Holds[where>>6]>>(where&63)&1 == 1 }
+	room, _ := v.room(h.Free, open)
+	room.AddTimes(v.contents.most(h.Free, open, price.Sum{}), 1)
 	return room
 }
 

@@ -72,7 +72,7 @@ func TestOf_NeverExceedsTheCost(t *testing.T) {
 		p := draw(t, 1, 300, true)
 		r := pack.Solve(p)
 		b := bound.Problem{Problem: placed(p, r)}
-		for name, c := range map[string]bound.Certificate{"own prices": bound.Of(b), "the packer's": bound.With(b, r.Prices)} {
+		for name, c := range map[string]bound.Certificate{"own prices": bound.Of(b), "whole pods": bound.OfWhole(b), "the packer's": bound.With(b, r.Prices)} {
 			if err := bound.Check(b, c); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -107,6 +107,9 @@ func TestOf_NeverExceedsTheOptimumAndComesNear(t *testing.T) {
 				r := pack.Solve(p)
 				best := optimum(p)
 				c := bound.Of(bound.Problem{Problem: p})
+				if w := bound.OfWhole(bound.Problem{Problem: p}); w.Bound > best {
+					t.Errorf("bound %d of whole pods, optimum %d", w.Bound, best)
+				}
 				if c.Bound > best || r.Cost < best && !slices.ContainsFunc(r.Left, func(n int64) bool { return n > 0 }) {
 					t.Errorf("bound %d, optimum %d, plan %d", c.Bound, best, r.Cost)
 				}
@@ -283,6 +286,40 @@ func TestOf_SeesRoomThatBigPodsCannotUse(t *testing.T) {
 	}
 }
 
+// Three kinds of which a node holds two pods at most, whichever they are: prices of
+// resources do not see that a fifth of each node stays empty.
+func TestOfWhole_SeesContentsThatLeaveRoom(t *testing.T) {
+	p := bound.Problem{Problem: pack.Problem{
+		Offers: []pack.Offer{
+			{Name: "o", Nodes: -1, Zones: 1, Prices: []quantity.Money{1_000_000}, Net: []int64{1000, 10}},
+			{Name: "p", Nodes: -1, Zones: 1, Prices: []quantity.Money{1_900_000}, Net: []int64{1940, 20}},
+		},
+		Classes: []pack.Class{{Key: "a", Count: 100, Need: []int64{340, 1}}, {Key: "b", Count: 100, Need: []int64{390, 1}}, {Key: "c", Count: 100, Need: []int64{440, 1}}},
+		Where:   []pack.Where{{Zones: []uint64{3}}},
+	}}
+	p.Where[0].Zones = []uint64{1, 1}
+	r := pack.Solve(p.Problem)
+	c := bound.OfWhole(p)
+	if err := bound.Check(p, c); err != nil || c.Bound < r.Cost-r.Cost/50 || c.Bound > r.Cost {
+		t.Errorf("bound %d of a cost of %d (%v); prices of resources alone say %d", c.Bound, r.Cost, err, bound.Of(p).Bound)
+	}
+	if c.Surcharge == nil {
+		t.Fatal("no class has a surcharge")
+	}
+	for name, change := range map[string]func(*bound.Certificate){
+		"a higher surcharge":   func(c *bound.Certificate) { c.Surcharge[0] += c.Surcharge[0] / 10 },
+		"a negative surcharge": func(c *bound.Certificate) { c.Surcharge[0] = -1 },
+		"a surcharge too few":  func(c *bound.Certificate) { c.Surcharge = c.Surcharge[1:] },
+	} {
+		x := c
+		x.Surcharge = slices.Clone(c.Surcharge)
+		change(&x)
+		if bound.Check(p, x) == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
+
 func TestOf_AbsurdNumbersDoNotPanic(t *testing.T) {
 	amount := rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, 1000, 1 << 40, math.MaxInt64 / 2, math.MaxInt64})
 	rapid.Check(t, func(t *rapid.T) {
@@ -300,12 +337,13 @@ func TestOf_AbsurdNumbersDoNotPanic(t *testing.T) {
 			c.Count = amount.Draw(t, "count")
 			c.Where = int(amount.Draw(t, "where"))
 		}
-		c := bound.Of(p)
-		if c.Bound < 0 {
-			t.Errorf("bound %d", c.Bound)
-		}
-		if err := bound.Check(p, c); err != nil && c.Bound > 0 {
-			t.Error(err)
+		for _, c := range []bound.Certificate{bound.Of(p), bound.OfWhole(p)} {
+			if c.Bound < 0 {
+				t.Errorf("bound %d", c.Bound)
+			}
+			if err := bound.Check(p, c); err != nil && c.Bound > 0 {
+				t.Error(err)
+			}
 		}
 	})
 }

@@ -46,6 +46,7 @@ func Launches(v view.View, j *journal.Journal, r *room.Room, classes []*demand.C
 const (
 	nearly = 50  // the inverse of the gap between bound and cost that is small enough
 	few    = 200 // the inverse of the part of the pods that may then have no price
+	tight  = 200 // the inverse of the gap above which whole pods are looked at
 )
 
 // prove returns the bound. If the packer packed nearly all pods at once on new
@@ -56,12 +57,26 @@ func prove(q *question, packed []launch.Packed, cost quantity.Money) bound.Certi
 			for _, i := range q.rest {
 				prices.Of = append(prices.Of, prices.Of[i])
 			}
-			if c := bound.With(q.Problem, prices); c.Bound >= cost-cost/nearly {
-				return c
+			c := bound.With(q.Problem, prices)
+			if c.Bound >= cost-cost/nearly {
+				return orWhole(q, c, cost)
 			}
 		}
 	}
-	return bound.Of(q.Problem)
+	return orWhole(q, bound.Of(q.Problem), cost)
+}
+
+// orWhole returns the certificate, or one that counts pods of which few fit a node
+// whole, if that proves more. Exclusive sets are told by prices that such a certificate
+// may lack, so it is not tried beside them.
+func orWhole(q *question, c bound.Certificate, cost quantity.Money) bound.Certificate {
+	if c.Bound >= cost-cost/tight || len(q.exclusive) > 0 {
+		return c
+	}
+	if w := bound.OfWhole(q.Problem); w.Bound > c.Bound {
+		return w
+	}
+	return c
 }
 
 // pricesOf returns the packer's prices for the demand. Demand that was not one

@@ -160,7 +160,11 @@ func (q *question) told(c bound.Certificate, unpriced []string) plan.Certificate
 				}
 			}
 		}
-		out.Demand = append(out.Demand, plan.DemandPrice{Group: d.Group.Key, Count: d.Placed(), Together: q.joined[d], Prices: prices})
+		x := plan.DemandPrice{Group: d.Group.Key, Count: d.Placed(), Together: q.joined[d], Prices: prices}
+		if c.Surcharge != nil {
+			x.Surcharge = c.Surcharge[i]
+		}
+		out.Demand = append(out.Demand, x)
 	}
 	return out
 }

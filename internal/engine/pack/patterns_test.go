@@ -94,9 +94,12 @@ func TestSearch_WithoutBigPodsNothingIsSearchedForThem(t *testing.T) {
 	apart.Rules = []pack.Rule{{Max: 1}}
 	for i := range small.Classes {
 		for _, c := range []*pack.Class{&small.Classes[i], &apart.Classes[i]} {
-			c.Need[0], c.Need[2] = c.Need[0]/10, c.Need[2]/10
+			c.Need[0], c.Need[2] = c.Need[0]/400, c.Need[2]/400
 		}
 		apart.Classes[i].Roles = []pack.Role{{Rule: 0, Binds: true, Counts: true}} // one to a node, but not for want of room
+	}
+	for i := range small.Offers {
+		small.Offers[i].Net[1] = 10_000 // no want of pod slots either
 	}
 	for i, p := range []pack.Problem{small, apart} {
 		if n := len(rounds(p)); n > 2 {

@@ -66,7 +66,11 @@ func zonal(particular int64) pack.Problem {
 }
 
 func TestSolve_AFewPodsThatAreParticularAboutZonesDoNotMakePricesDearer(t *testing.T) {
-	none, few, many := pack.Solve(zonal(0)), pack.Solve(zonal(6)), pack.Solve(zonal(6000))
+	first := func(p pack.Problem) pack.Result { // prices steer the first search; later ones list contents
+		r, _ := pack.Search(p, pack.Result{}, pack.Work{Trials: 1})
+		return r
+	}
+	none, few, many := first(zonal(0)), first(zonal(6)), first(zonal(6000))
 	for _, v := range violations(zonal(6), few) {
 		t.Error(v)
 	}

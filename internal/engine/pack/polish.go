@@ -91,7 +91,7 @@ func (p *polish) retry(step uint64) bool {
 		p.begin(taken, step)
 	}
 	sub := p.sub.plan
-	p.sub.run(tightness[step%uint64(len(tightness))], false)
+	p.sub.run(tightness[step%uint64(len(tightness))], nil)
 	if sub.cost >= cost || slices.ContainsFunc(sub.left, func(n int64) bool { return n > 0 }) {
 		return false
 	}

@@ -24,6 +24,13 @@ func Prices(p Problem, hosts []Host) price.Prices {
 	return c.widen(c.ask(all, question{left: all.left, cuts: boundCuts, more: c.pooled(hosts)}))
 }
 
+// WholePrices is Prices with surcharges for pods of which few fit a node.
+func WholePrices(p Problem, hosts []Host) price.Prices {
+	c := newCore(&p)
+	all := newPlan(c)
+	return c.widen(c.ask(all, question{left: all.left, more: c.pooled(hosts), whole: manyBig, exact: true}))
+}
+
 // pooled adds up the room of hosts that the same classes may use. One offer for all
 // of them keeps the linear program small, and makes its prices only a little worse.
 func (c *core) pooled(hosts []Host) []price.Offer {
@@ -57,6 +64,10 @@ type question struct {
 	highest int64         // steering prices look at no column with a higher price; 0: no limit
 	more    []price.Offer // room besides the columns
 	of      [][]int64     // space for the answer, or nil
+	whole   int           // as in price.Problem
+	big     []int         // the kinds that may be counted whole; with exact, any may
+	exact   bool          // as in price.Problem
+	known   []price.Content
 }
 
 // ask gets the answer from package price: Of per kind, Buys per column. It leaves
@@ -78,8 +89,15 @@ func (c *core) ask(p *plan, q question) price.Prices {
 		offers = append(offers, price.Offer{Capacity: col.room, Price: col.price, Holds: col.wheres, Limit: limit})
 		from = append(from, i)
 	}
+	for i := range c.demand.shapes {
+		c.demand.shapes[i].Divides = !q.exact
+	}
+	for _, k := range q.big {
+		c.demand.shapes[c.demand.kinds[k].shape].Divides = false
+	}
 	out := price.Solve(price.Problem{
 		Resources: len(c.resources.dims), Offers: append(offers, q.more...), Classes: c.demand.counted(q.left), Cuts: q.cuts, Groups: q.groups, Steer: steering,
+		Whole: q.whole, Exact: q.exact, Known: q.known,
 	})
 	c.trace.Pivots += out.Pivots
 	of := q.of
@@ -89,11 +107,21 @@ func (c *core) ask(p *plan, q question) price.Prices {
 	for i := range c.demand.kinds {
 		of[i] = out.Of[c.demand.kinds[i].shape]
 	}
+	if out.Surcharge != nil {
+		each := make([]int64, len(c.demand.kinds))
+		for i := range each {
+			each[i] = out.Surcharge[c.demand.kinds[i].shape]
+		}
+		out.Surcharge = each
+	}
 	buys := make([]int64, len(columns))
 	for i, column := range from {
 		buys[column] = out.Buys[i]
 	}
 	out.Of, out.Buys = of, buys
+	for i := range out.Contents {
+		out.Contents[i].Offer = from[out.Contents[i].Offer]
+	}
 	return out
 }
 

@@ -22,16 +22,16 @@ func newSearch(c *core, p *plan, all whole) *search {
 	return &search{core: c, whole: all, plan: p, values: v, filler: f, greedy: newGreedy(c, p, v, f), dealer: newDealer(c, p, v)}
 }
 
-// run places all that is left: what needs large offers first, then big pods by
-// patterns if asked for, then the bulk in lots, then the rest.
-func (s *search) run(tight uint, byPattern bool) {
+// run places all that is left: what needs large offers first, then the given big
+// kinds by patterns, then the bulk in lots, then the rest.
+func (s *search) run(tight uint, big []int) {
 	if s.plan.large {
 		s.steer(s.whole.cuts, firstGroups, 0)
 		s.greedy.fill(true)
 		s.plan.large = false
 	}
-	if byPattern {
-		packBig(s.core, s.plan, s.values, s.filler)
+	if len(big) > 0 {
+		(&patterns{core: s.core, plan: s.plan, values: s.values, filler: s.filler, all: big}).pack(big)
 	}
 	s.dealAll(tight)
 	s.greedy.fill(false)

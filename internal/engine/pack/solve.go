@@ -38,13 +38,16 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 		if r.Searches > 0 { // the first search knows no worth, and under rules begins node by node
 			s.values.set(prices, s.plan.left)
 		}
-		byPattern := r.Searches == searches && c.manyBigPods(prices, least)
-		s.run(c.next(r.Searches, byPattern, best.cost, least), byPattern)
+		var byPattern []int
+		if r.Searches == searches {
+			byPattern = c.bigPods(prices, least)
+		}
+		s.run(c.next(r.Searches, byPattern != nil, best.cost, least), byPattern)
 		if r.Searches == 0 || s.plan.better(best) {
 			best = s.plan
 		}
 		r.Searches++
-		r.searched = best.cost <= goal || r.Searches > searches || r.Searches == searches && !c.dear(best.cost, least, 10) && !c.manyBigPods(prices, least)
+		r.searched = best.cost <= goal || r.Searches > searches || r.Searches == searches && !c.dear(best.cost, least, 10) && c.bigPods(prices, least) == nil
 	}
 	if r.searched && best.cost > goal {
 		c.touchUp(best, all)

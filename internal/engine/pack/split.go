@@ -130,6 +130,14 @@ func (c *core) widen(of price.Prices) price.Prices {
 			out.Of[i] = of.Of[k]
 		}
 	}
+	if of.Surcharge != nil {
+		out.Surcharge = make([]int64, len(c.p.Classes))
+		for k := range c.demand.kinds {
+			for _, i := range c.demand.kinds[k].members {
+				out.Surcharge[i] = of.Surcharge[k]
+			}
+		}
+	}
 	return out
 }
 

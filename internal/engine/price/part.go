@@ -21,6 +21,7 @@ type part struct {
 	used   []float64   // per offer, how many
 	bound  float64
 	pivots int
+	whole  whole
 }
 
 func newPart(m *model, groups []int) *part {
@@ -100,11 +101,16 @@ type program struct {
 	costs   float64   // what one scaled unit of cost is
 	demand  []float64
 	entered []int // offers by column id
+	held    []int // contents of the pool by column id, or -1
 	lp      *Program
 	next    Column // scratch
 
 	best  []float64 // per set and dimension: the highest price, and whose
 	whose []int
+
+	firstWhole int // row of the first class that is counted whole
+	pool       pool
+	rooms      []float64 // scratch: per offer, what its room is worth
 }
 
 func (c *part) solve() {
@@ -134,12 +140,13 @@ func (c *part) newProgram() *program {
 	}
 	p.costs = max(p.costs, 1)
 	sums := make([]float64, g)
+	allWhole := c.allWhole()
 	for j, dim := range c.dims {
 		p.scale[j] = float64(max(1, c.largest[dim.Resource]/dim.Unit))
 		c.demand(dim, sums)
 		for i, sum := range sums {
 			p.rowOf[i*d+j] = -1
-			if sum > 0 {
+			if sum > 0 && !allWhole[i] {
 				p.rowOf[i*d+j] = len(p.demand)
 				if c.boost != nil {
 					sum *= c.boost[j]
@@ -162,6 +169,12 @@ func (c *part) newProgram() *program {
 			p.demand = append(p.demand, -float64(offer.Limit))
 		}
 	}
+	p.firstWhole = len(p.demand)
+	for _, i := range c.whole.classes {
+		p.demand = append(p.demand, float64(c.Classes[i].Count))
+	}
+	p.pool, p.rooms = newPool(c), make([]float64, len(c.offers))
+	p.pool.enter(c)
 	p.lp = NewProgram(p.demand, p.penalties())
 	return p
 }
@@ -189,6 +202,15 @@ func (p *program) penalties() []float64 {
 			out[row] = float64(least * 1.001)
 		}
 	}
+	for i, class := range p.whole.classes {
+		least := math.Inf(1)
+		for k, o := range p.offers {
+			if x := &p.Classes[class]; p.Offers[o].Limit < 0 && has(p.Offers[o].Holds, x.Signature) && within(x.Need, p.Offers[o].Capacity) {
+				least = min(least, p.cost[k])
+			}
+		}
+		out[p.firstWhole+i] = float64(least * 1.001)
+	}
 	return out
 }
 
@@ -210,6 +232,7 @@ func (p *program) price() (Column, bool) {
 	}
 	most, at := tiny, -1
 	for k, s := range p.setOf {
+		p.rooms[k] = 0
 		if p.Offers[p.offers[k]].Limit == 0 || p.Offers[p.offers[k]].Limit > 0 && p.limitOf[k] < 0 {
 			continue
 		}
@@ -217,26 +240,42 @@ func (p *program) price() (Column, bool) {
 		for j, v := range p.cover[k*d : k*d+d] {
 			worth += float64(v * p.best[s*d+j])
 		}
+		p.rooms[k] = worth + p.cost[k]
 		if row := p.limitOf[k]; row >= 0 {
 			worth -= prices[row]
 		}
 		if worth /= max(p.cost[k], 1e-3); worth > most {
 			most, at = worth, k
 			if p.lp.Stalled() {
-				break
+				return p.column(at, -1), true
 			}
 		}
 	}
-	if at < 0 {
-		return Column{}, false
+	content := p.bestKept(most)
+	if content < 0 && at < 0 && p.find() {
+		content = p.bestKept(most)
 	}
-	return p.column(at), true
+	switch {
+	case content >= 0:
+		return p.column(p.pool.all[content].offer, content), true
+	case at >= 0:
+		return p.column(at, -1), true
+	}
+	return Column{}, false
 }
 
-func (p *program) column(k int) Column {
+// column is the offer, with the content of the pool if that is not -1.
+func (p *program) column(k, content int) Column {
 	d := len(p.dims)
 	c := Column{ID: len(p.entered), Rows: p.next.Rows[:0], Cover: p.next.Cover[:0], Cost: p.cost[k]}
-	p.entered = append(p.entered, k)
+	p.entered, p.held = append(p.entered, k), append(p.held, content)
+	if content >= 0 {
+		for i, n := range p.pool.all[content].amount {
+			if n > 0 {
+				c.Rows, c.Cover = append(c.Rows, p.firstWhole+i), append(c.Cover, n)
+			}
+		}
+	}
 	for j := range d {
 		if row := p.whose[p.setOf[k]*d+j]; row >= 0 {
 			c.Rows = append(c.Rows, row)
@@ -266,4 +305,5 @@ func (p *program) result() {
 	}
 	c.used = make([]float64, len(c.offers))
 	p.lp.Amount(func(id int, amount float64) { c.used[p.entered[id]] += amount })
+	p.readWhole()
 }

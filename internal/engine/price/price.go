@@ -15,6 +15,7 @@ type Class struct {
 	Signature int
 	Need      []int64 // per resource; not negative
 	Count     int64
+	Divides   bool // never counted whole
 }
 
 // Problem is a demand and what it could be put on.
@@ -28,6 +29,14 @@ type Problem struct {
 	// as the offers, one resource could as well have all worth as another. Steering
 	// prices share it between them, which may lower the bound a little.
 	Steer bool
+	// Whole asks for surcharges: at most so many classes of which few fit a node are
+	// counted whole, by the contents that nodes can have of them. Then there are no
+	// Cuts and no Steer. Exact asks for surcharges that are proven easily: where an
+	// offer has too many contents to look at, it is held to what no content exceeds.
+	// Without it, Contents is what matters.
+	Whole int
+	Exact bool
+	Known []Content // contents that an earlier answer knew, to begin with
 }
 
 // Dimension is a resource counted in whole units.
@@ -44,6 +53,13 @@ type Prices struct {
 	// an hour over 2^Scale. Classes that fit no offer have prices of 0. The slices
 	// are shared and must not be changed.
 	Of [][]int64
+	// Surcharge is, per class, what a pod is worth beside its resources, in
+	// nano-dollars an hour over 2^Scale. It is nil where no class has one.
+	Surcharge []int64
+	// Contents is what the linear program would put on nodes of the classes that are
+	// counted whole. Contents that too many others might exceed are left out.
+	Contents []Content
+	Known    []Content // all contents that were looked at; their Amount means nothing
 	// Buys is how many of each offer the linear program would buy, in 1024ths,
 	// rounded down.
 	Buys   []int64
@@ -71,11 +87,16 @@ func Solve(p Problem) Prices {
 		c := newPart(m, groups)
 		c.solve()
 		c.count()
-		c.cut()
-		corners := c.corners()
-		out.Corner = out.Corner || len(corners) > 0
-		if p.Steer {
-			c.share(corners)
+		switch c.whole.classes = c.chooseWhole(); {
+		case p.Whole == 0:
+			c.cut()
+			corners := c.corners()
+			out.Corner = out.Corner || len(corners) > 0
+			if p.Steer {
+				c.share(corners)
+			}
+		case len(c.whole.classes) > 0:
+			c.solve()
 		}
 		parts = append(parts, c)
 		out.Pivots += c.pivots
@@ -87,6 +108,7 @@ func Solve(p Problem) Prices {
 				out.Dimensions = append(out.Dimensions, d)
 			}
 		}
+		out.Contents, out.Known = append(out.Contents, c.whole.contents...), append(out.Known, c.whole.known...)
 	}
 	m.round(parts, &out)
 	return out

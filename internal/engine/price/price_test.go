@@ -124,7 +124,7 @@ func TestSolve_FindsTheHighestWorth(t *testing.T) {
 }
 
 func TestSolve_BuysWhatCarriesTheDemand(t *testing.T) {
-	p := Problem{Resources: 1, Offers: []Offer{{[]int64{10}, 500, []uint64{1}, -1}}, Classes: []Class{{0, []int64{1}, 105}}}
+	p := Problem{Resources: 1, Offers: []Offer{{[]int64{10}, 500, []uint64{1}, -1}}, Classes: []Class{{Need: []int64{1}, Count: 105}}}
 	if got := Solve(p).Buys[0]; got < 10*1024 || got > 11*1024 {
 		t.Errorf("%d/1024 nodes, want 10.5", got)
 	}

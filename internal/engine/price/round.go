@@ -14,13 +14,22 @@ func (m *model) round(parts []*part, out *Prices) {
 	}
 	highest := 0.0
 	for _, c := range parts {
-		for _, prices := range c.prices {
+		for _, prices := range append(c.prices, c.whole.surcharge) {
 			for _, v := range prices {
 				if !(v < math.MaxInt64/4) { // also what is not a number
 					return
 				}
 				highest = max(highest, v)
 			}
+		}
+		if len(c.whole.classes) == 0 {
+			continue
+		}
+		for _, o := range c.offers { // contents are compared with their nodes' prices
+			highest = max(highest, float64(c.Offers[o].Price))
+		}
+		if out.Surcharge == nil {
+			out.Surcharge = make([]int64, len(m.Classes))
 		}
 	}
 	out.Scale = 40
@@ -39,6 +48,9 @@ func (m *model) round(parts []*part, out *Prices) {
 				prices[i][index[d]] = int64(c.prices[i][j] * float64(uint64(1)<<out.Scale))
 			}
 		}
+		for i, k := range c.whole.classes {
+			out.Surcharge[k] = int64(c.whole.surcharge[i] * float64(uint64(1)<<out.Scale))
+		}
 		c.shrink(prices, out)
 		for i, g := range c.groups {
 			for _, k := range m.groups[g].classes {
@@ -52,6 +64,7 @@ func (m *model) round(parts []*part, out *Prices) {
 // it costs. One pass is enough: all are lowered by the largest excess.
 func (c *part) shrink(prices [][]int64, out *Prices) {
 	keep := uint64(1) << 32 // of 2^32
+	contents := newPool(c)
 	for k, o := range c.offers {
 		offer := &c.Offers[o]
 		if offer.Limit >= 0 {
@@ -66,20 +79,48 @@ func (c *part) shrink(prices [][]int64, out *Prices) {
 			worth.Add(offer.Capacity[dim.Resource]/dim.Unit, best)
 		}
 		limit := Scaled(offer.Price, out.Scale)
+		worth.Add(c.mostSurcharge(&contents, offer, limit.Minus(worth), out), 1)
 		for step := uint64(1); keep > 0 && worth.shrunk(keep).Exceeds(limit); step *= 2 {
 			keep = min(keep-min(keep, step), worth.ratio(limit))
 		}
 	}
+	if len(c.whole.classes) > 0 {
+		keep -= keep >> 20 // what no content exceeds is rounded up
+	}
 	if keep == 1<<32 {
 		return
 	}
+	lower := func(v *int64) {
+		hi, lo := bits.Mul64(uint64(*v), keep)
+		*v = int64(hi<<32 | lo>>32)
+	}
 	for i := range prices {
-		for d, v := range prices[i] {
-			hi, lo := bits.Mul64(uint64(v), keep)
-			prices[i][d] = int64(hi<<32 | lo>>32)
+		for d := range prices[i] {
+			lower(&prices[i][d])
 		}
 	}
+	for _, k := range c.whole.classes {
+		lower(&out.Surcharge[k])
+	}
 }
+
+// mostSurcharge is what no content of the offer exceeds in surcharges, or so much if
+// that is more.
+func (c *part) mostSurcharge(contents *pool, offer *Offer, above Sum, out *Prices) int64 {
+	if len(contents.kinds) == 0 {
+		return 0
+	}
+	for i, k := range c.whole.classes {
+		contents.kinds[i].Worth = 0
+		if has(offer.Holds, c.Classes[k].Signature) {
+			contents.kinds[i].Worth = out.Surcharge[k]
+		}
+	}
+	return contents.solver.Best(contents.kinds, offer.Capacity, above.Unscaled(0), ProofSteps/2).Most
+}
+
+// ProofSteps is how many contents of an offer a proof looks at.
+const ProofSteps = 20_000
 
 // Sum adds products of non-negative integers in 128 bits; it saturates.
 type Sum struct{ Hi, Lo uint64 }

@@ -1,0 +1,74 @@
+package bound
+
+import (
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/knapsack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+)
+
+// contents looks at what nodes can hold of the classes with a surcharge.
+type contents struct {
+	problem   *Problem
+	surcharge []int64
+	classes   []int
+	kinds     []knapsack.Kind
+	solver    knapsack.Solver
+	known     []known
+}
+
+// known is the answer for one room: it holds for rooms with less, too. Zones of an
+// offer often have the same.
+type known struct {
+	room, worth []int64
+	most        int64
+}
+
+func newContents(p *Problem, surcharge []int64) contents {
+	c := contents{problem: p, surcharge: surcharge}
+	for i, v := range surcharge {
+		if class := &p.Classes[i]; v > 0 && class.Count > 0 && class.Where >= 0 && class.Where < len(p.Where) {
+			c.classes = append(c.classes, i)
+			c.kinds = append(c.kinds, knapsack.Kind{Need: class.Need, Most: class.Count})
+		}
+	}
+	return c
+}
+
+// most is what no content of the room exceeds in surcharges, or so much if that is
+// more.
+func (c *contents) most(room []int64, open func(where int) bool, above price.Sum) price.Sum {
+	var out price.Sum
+	if len(c.kinds) == 0 {
+		return above
+	}
+	worth := make([]int64, len(c.kinds))
+	for i, k := range c.classes {
+		if open(c.problem.Classes[k].Where) {
+			worth[i] = c.surcharge[k]
+		}
+		c.kinds[i].Worth = worth[i]
+	}
+	limit := above.Unscaled(0)
+	for i := range c.known {
+		if k := &c.known[i]; k.most <= limit && covers(k.room, room) && covers(k.worth, worth) {
+			out.Add(limit, 1)
+			return out
+		}
+	}
+	most := c.solver.Best(c.kinds, room, limit, price.ProofSteps).Most
+	c.known = append(c.known, known{room, worth, most})
+	out.Add(most, 1)
+	return out
+}
+
+// covers says whether the first has at least as much of everything.
+func covers(a, b []int64) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range b {
+		if b[i] > a[i] {
+			return false
+		}
+	}
+	return true
+}
