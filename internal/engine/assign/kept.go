@@ -28,7 +28,7 @@ func (a *Assigner) gatherOnKept() {
 	for _, c := range a.Demand.Classes {
 		moving[c] = movable(c, hosts)
 		if c.Real() > 0 && moving[c] {
-			a.fillRunning(c)
+			a.fillRunning(c, c.Last(), c.Real())
 		}
 		if !moving[c] {
 			a.fillPlanned(c, promises[c.Group.Kind], (*demand.Class).Count)
@@ -90,20 +90,6 @@ func (a *Assigner) opens(b bin) bool {
 		}
 	}
 	return b.host.Filled(content) || !a.Now.Before(timing.Patience(a.View, a.Memory, b.host.Node.Name, oldest))
-}
-
-// fillRunning puts the real pods of the class on running nodes.
-func (a *Assigner) fillRunning(c *demand.Class) {
-	l := &c.Levels[c.Last()]
-	for state := range a.Snapshot.Roomy(demand.WithoutAttach(l.Shape.Requests)) {
-		a.Trace.Objects++
-		if c.Real() == 0 {
-			return
-		}
-		if h := a.Room.Node(state); h != nil && h.Stage == room.StageNode && !a.leftOut(c, h) {
-			h.Take(a.Journal, c, c.Last(), c.Real())
-		}
-	}
 }
 
 // DeferDeclared lets declared pods wait that found no room, if kept nodes and nodes
