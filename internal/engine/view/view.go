@@ -23,7 +23,7 @@ type View struct {
 
 // Of is the view of the cluster at the moment.
 func Of(s cluster.Snapshot, policy Policy, now time.Time) View {
-	return View{Snapshot: s, Policy: policy, Now: now, Claims: s.UnsettledClaims()}
+	return View{Snapshot: s, Policy: policy, Now: now, Claims: s.Unsettled()}
 }
 
 // TypeOf returns the instance type of the NodeClaim from the catalogue of its
