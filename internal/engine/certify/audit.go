@@ -117,12 +117,9 @@ func (a *audit) cheapest(c cluster.Claim) (least quantity.Money, known bool) {
 func (a *audit) countBound() {
 	bare := room.New(a.View, &demand.Demand{}, a.Journal, &room.Known{})
 	for state := range a.Snapshot.States() {
-		c, ours := a.Snapshot.Claim(state.Node.Claim)
-		if !ours {
-			c, ours = state.Claim()
-		}
-		if !ours && state.Node.Claim == "" {
-			if h := bare.HostOf(state, cluster.Claim{}); h != nil {
+		c := a.ClaimOf(state)
+		if c.Name == "" && state.Node.Claim == "" {
+			if h := bare.HostOf(state, c); h != nil {
 				a.foreign = append(a.foreign, h)
 			}
 		}
@@ -133,7 +130,7 @@ func (a *audit) countBound() {
 			a.count(g, n)
 		}
 		for p := range state.Pods() {
-			if p.Pinned || p.Deleting {
+			if !p.Moves() {
 				g, _ := a.Snapshot.GroupOf(p.ID())
 				a.count(g, -1)
 			}
