@@ -39,6 +39,8 @@ func layers() []layer {
 		// Adapters know neither each other nor the engine.
 		{name: "kube", roots: []string{"internal/kube"}, mayImport: []string{"api", "words"}},
 		{name: "aws", roots: []string{"internal/aws"}, mayImport: []string{"awsspec", "api", "words"}},
+		// A simulated AWS with clients for it, for tests: product code imports none of it.
+		{name: "awstest", roots: []string{"internal/aws/awstest"}, mayImport: []string{"aws", "lab"}},
 		// Shells do not know each other.
 		{name: "provider", roots: []string{"provider"}, mayImport: belowShells},
 		{name: "daemon", roots: []string{"daemon"}, mayImport: belowShells},

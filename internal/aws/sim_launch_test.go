@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws/awstest"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
@@ -58,7 +59,7 @@ func daemonOf(t *testing.T, cloud *awssim.Cloud, admin *aws.Clients) *aws.Client
 	}) {
 		arns = append(arns, try[aws.Policy](t)(admin.CreatePolicy(context.Background(), aws.Policy{Name: p.Name, Document: p.Document})).ARN)
 	}
-	return clients(t, cloud, cloud.IAM.SeedUser("daemon", arns...))
+	return awstest.Clients(t, cloud, cloud.IAM.SeedUser("daemon", arns...))
 }
 
 func TestSim_InstanceLifeWithTheDaemonsPermissions(t *testing.T) {

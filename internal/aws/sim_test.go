@@ -9,47 +9,21 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws/awstest"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/iamsim"
 )
 
 const (
-	region  = "us-west-2"
-	account = "123456789012"
+	region  = awstest.Region
+	account = awstest.Account
 )
 
 // start makes a simulated AWS, and clients of an administrator.
 func start(t *testing.T) (*awssim.Cloud, *aws.Clients) {
 	t.Helper()
-	cloud, err := awssim.New(awssim.Options{Region: region, Account: account})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cloud.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cloud.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return cloud, clients(t, cloud, cloud.IAM.SeedUser("deployer", iamsim.AdministratorAccess))
-}
-
-// clients makes clients of the key's user, through the SDK's default chain.
-func clients(t *testing.T, cloud *awssim.Cloud, key iamsim.Credential) *aws.Clients {
-	t.Helper()
-	t.Setenv("AWS_ENDPOINT_URL", cloud.URL())
-	t.Setenv("AWS_ACCESS_KEY_ID", key.AccessKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", key.SecretAccessKey)
-	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
-	c, err := aws.New(context.Background(), aws.Config{Region: region, UserAgent: "karpenterd/test", Propagation: 200 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return awstest.Start(t, awssim.Options{})
 }
 
 // try returns the value of a call that must not fail.
@@ -188,7 +162,7 @@ func TestSim_InstanceProfileLife(t *testing.T) {
 
 func TestSim_RefusalsNameActionAndResource(t *testing.T) {
 	cloud, _ := start(t)
-	nobody := clients(t, cloud, cloud.IAM.SeedUser("nobody"))
+	nobody := awstest.Clients(t, cloud, cloud.IAM.SeedUser("nobody"))
 	_, err := nobody.GetRole(context.Background(), "node")
 	var refused *aws.UnauthorizedError
 	if !errors.As(err, &refused) || !errors.Is(err, aws.ErrUnauthorized) {
@@ -197,7 +171,7 @@ func TestSim_RefusalsNameActionAndResource(t *testing.T) {
 	if refused.Action != "iam:GetRole" || !strings.HasSuffix(refused.Resource, ":role/node") || !strings.HasSuffix(refused.Principal, ":user/nobody") {
 		t.Errorf("got %+v", refused)
 	}
-	wrong := clients(t, cloud, iamsim.Credential{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: "x"})
+	wrong := awstest.Clients(t, cloud, iamsim.Credential{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: "x"})
 	if _, err := wrong.Identity(context.Background()); !errors.Is(err, aws.ErrCredentials) {
 		t.Errorf("unknown key: %v", err)
 	}

@@ -30,20 +30,8 @@ type Lot struct {
 // needs no attention if it is launched, registered and initialized, neither
 // deleting nor interrupted, and if its node is known, Ready, neither Cordoned
 // nor Deleting, Busy, and has no preference (PreferNoSchedule) that the
-// NodeClaim does not have.
-func (s Snapshot) Unsettled() iter.Seq[Claim] {
-	return func(yield func(Claim) bool) {
-		for _, c := range s.unsettled.all() {
-			if !yield(*c) {
-				return
-			}
-		}
-	}
-}
-
-// UnsettledClaims returns the same NodeClaims as Unsettled, without copies; callers must not
-// change them.
-func (s Snapshot) UnsettledClaims() []*Claim { return s.unsettled.list() }
+// NodeClaim does not have. Callers must not change them.
+func (s Snapshot) Unsettled() []*Claim { return s.unsettled.list() }
 
 // IsUnsettled says whether the named NodeClaim exists and needs attention.
 func (s Snapshot) IsUnsettled(claim string) bool {

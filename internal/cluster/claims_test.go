@@ -10,7 +10,7 @@ import (
 
 func claimNames(s Snapshot) []string {
 	var out []string
-	for c := range s.Unsettled() {
+	for _, c := range s.Unsettled() {
 		out = append(out, c.Name)
 	}
 	return out

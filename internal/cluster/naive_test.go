@@ -152,7 +152,7 @@ func indexed(s Snapshot) []string {
 		}
 		out = append(out, a.say("node "+n.Node.Name))
 	}
-	for c := range s.Unsettled() {
+	for _, c := range s.Unsettled() {
 		out = append(out, "unsettled "+c.Name)
 	}
 	pools := map[string]bool{}

@@ -260,8 +260,8 @@ func view(s Snapshot) []string {
 		say("on %s %v: %v", name, ok, ids(s.PodsOn(name)))
 	}
 	var unsettled []string
-	for c := range s.Unsettled() {
-		unsettled = append(unsettled, fmt.Sprintf("%+v", c))
+	for _, c := range s.Unsettled() {
+		unsettled = append(unsettled, fmt.Sprintf("%+v", *c))
 	}
 	say("unsettled %v", unsettled)
 	for _, pool := range []string{"", "q", "qq"} {

@@ -66,6 +66,16 @@ func TestStep_PodsDoNotWaitForANodeClaimThatIsGivenUp(t *testing.T) {
 	}
 }
 
+// There is no instance to pay for.
+func TestStep_TheEndOfANodeClaimThatWasNotLaunchedSavesNothing(t *testing.T) {
+	w := newWorld(t).pods("web", 1, 1500)
+	w.order(of[plan.Launch](w.step()))
+	w.now = w.now.Add(engine.DefaultPolicy().LaunchTimeout)
+	if gone := of[plan.Delete](w.step()); len(gone) != 1 || gone[0].Saves != 0 {
+		t.Errorf("deletes = %+v", gone)
+	}
+}
+
 // What a policy leaves out is as by default.
 func TestStep_APolicyThatSaysNothingHasTheDefaultTimes(t *testing.T) {
 	w := newWorld(t).pods("web", 1, 1500)

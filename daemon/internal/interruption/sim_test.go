@@ -11,37 +11,11 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/interruption"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws/awstest"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/iamsim"
 )
-
-// connect makes a simulated AWS, and clients of an administrator.
-func connect(t *testing.T) (*awssim.Cloud, *aws.Clients) {
-	t.Helper()
-	cloud, err := awssim.New(awssim.Options{Region: "us-west-2", Account: "123456789012", SpotNotice: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cloud.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cloud.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	key := cloud.IAM.SeedUser("admin", iamsim.AdministratorAccess)
-	t.Setenv("AWS_ENDPOINT_URL", cloud.URL())
-	t.Setenv("AWS_ACCESS_KEY_ID", key.AccessKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", key.SecretAccessKey)
-	clients, err := aws.New(context.Background(), aws.Config{Region: "us-west-2"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cloud, clients
-}
 
 // spotInstance launches a spot instance.
 func spotInstance(t *testing.T, cloud *awssim.Cloud, clients *aws.Clients) string {
@@ -72,7 +46,7 @@ func spotInstance(t *testing.T, cloud *awssim.Cloud, clients *aws.Clients) strin
 }
 
 func TestListener_ReceivesWhatTheRulesLetThrough(t *testing.T) {
-	cloud, clients := connect(t)
+	cloud, clients := awstest.Start(t, awssim.Options{SpotNotice: time.Hour})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	queue, err := clients.CreateQueue(ctx, aws.Queue{Name: "lab", Policy: awsspec.QueuePolicy(cloud.SQS.ARN("lab"), "aws")})

@@ -11,11 +11,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws/awstest"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/iamsim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -23,26 +22,7 @@ import (
 // A restarted daemon must not pay for other capacity while the reservations in the
 // status of a class have room.
 func TestCountReservations_FindsThePlacesLeftInReservationsOfTheStatus(t *testing.T) {
-	cloud, err := awssim.New(awssim.Options{Region: "us-west-2", Account: "123456789012"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cloud.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cloud.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	key := cloud.IAM.SeedUser("admin", iamsim.AdministratorAccess)
-	t.Setenv("AWS_ENDPOINT_URL", cloud.URL())
-	t.Setenv("AWS_ACCESS_KEY_ID", key.AccessKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", key.SecretAccessKey)
-	clients, err := aws.New(t.Context(), aws.Config{Region: "us-west-2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cloud, clients := awstest.Start(t, awssim.Options{})
 	zone := catalog.Zone{Name: "us-west-2a", ID: "usw2-az1"}
 	facts := []catalog.Fact{{Name: "m5.large", Arch: "amd64", VCPU: 2, MemoryMiB: 8192, ENIs: 3, IPv4PerENI: 10, UsageClasses: []string{label.OnDemand}}}
 	market := catalog.Market{Zones: []catalog.Zone{zone}, Offered: map[string][]int{"m5.large": {0}}, OnDemand: map[string]quantity.Money{"m5.large": 1}}

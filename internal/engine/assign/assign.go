@@ -85,14 +85,17 @@ func (a *Assigner) FillAll(least int32) {
 // places them there at once, before it tries the others again.
 func (a *Assigner) fillUntried() {
 	for _, c := range a.Demand.Classes {
-		n := c.Untried()
-		if n == 0 {
-			continue
+		if n := c.Untried(); n > 0 {
+			a.fillRunning(c, c.Level, n)
 		}
-		hosts, _ := a.running(c, n)
-		for _, h := range hosts {
-			n -= h.Take(a.Journal, c, c.Level, n)
-		}
+	}
+}
+
+// fillRunning puts up to n pods of the class on nodes that run.
+func (a *Assigner) fillRunning(c *demand.Class, level int, n int64) {
+	hosts, _ := a.running(c, level, n)
+	for _, h := range hosts {
+		n -= h.Take(a.Journal, c, level, n)
 	}
 }
 
@@ -234,7 +237,7 @@ func (a *Assigner) Fill(c *demand.Class) (moved bool) {
 // a class that does not depend on other pods it stops as soon as the hosts hold all
 // pods.
 func (a *Assigner) candidates(c *demand.Class) []*room.Host {
-	out, enough := a.running(c, c.Count())
+	out, enough := a.running(c, c.Level, c.Count())
 	if enough {
 		return out
 	}
@@ -244,10 +247,11 @@ func (a *Assigner) candidates(c *demand.Class) []*room.Host {
 	return out
 }
 
-// running lists the nodes that run and could take a pod of the class, best first.
-// It says whether they have room for n; then it has not looked at all of them.
-func (a *Assigner) running(c *demand.Class, n int64) (out []*room.Host, enough bool) {
-	l := &c.Levels[c.Level]
+// running lists the nodes that run and could take a pod of the class, at this level,
+// best first. It says whether they have room for n; then it has not looked at all of
+// them.
+func (a *Assigner) running(c *demand.Class, level int, n int64) (out []*room.Host, enough bool) {
+	l := &c.Levels[level]
 	if !a.Room.Reaches(l) {
 		return nil, false
 	}

@@ -24,11 +24,15 @@ func (a *Assigner) gatherOnKept() {
 	}
 	a.gathered = true
 	promises := a.promises()
+	var worth int64 // of the room of the hosts
+	for _, h := range hosts {
+		worth += price.Bulk(h.Most)
+	}
 	moving := map[*demand.Class]bool{}
 	for _, c := range a.Demand.Classes {
-		moving[c] = movable(c, hosts)
+		moving[c] = movable(c, hosts, worth)
 		if c.Real() > 0 && moving[c] {
-			a.fillRunning(c)
+			a.fillRunning(c, c.Last(), c.Real())
 		}
 		if !moving[c] {
 			a.fillPlanned(c, promises[c.Group.Kind], (*demand.Class).Count)
@@ -62,18 +66,18 @@ func (a *Assigner) gatherOnKept() {
 }
 
 // movable says whether the pods of the class may change places: they do not depend
-// on other pods, and could fill more than a third of the room of the hosts.
-func movable(c *demand.Class, hosts []*room.Host) bool {
+// on other pods, and could fill more than a third of the room of the hosts, which is
+// worth so much.
+func movable(c *demand.Class, hosts []*room.Host, worth int64) bool {
 	if !c.Free() {
 		return false
 	}
 	need := demand.WithoutAttach(c.Group.Shape.Requests)
-	var room, holds int64
+	var holds int64
 	for _, h := range hosts {
-		room += price.Bulk(h.Most)
 		holds += price.Bulk(need) * need.CountIn(h.Most, demand.Unlimited)
 	}
-	return holds > room/3
+	return holds > worth/3
 }
 
 // opens says whether the node may open for the bin: the bin fills the node, or
@@ -90,20 +94,6 @@ func (a *Assigner) opens(b bin) bool {
 		}
 	}
 	return b.host.Filled(content) || !a.Now.Before(timing.Patience(a.View, a.Memory, b.host.Node.Name, oldest))
-}
-
-// fillRunning puts the real pods of the class on running nodes.
-func (a *Assigner) fillRunning(c *demand.Class) {
-	l := &c.Levels[c.Last()]
-	for state := range a.Snapshot.Roomy(demand.WithoutAttach(l.Shape.Requests)) {
-		a.Trace.Objects++
-		if c.Real() == 0 {
-			return
-		}
-		if h := a.Room.Node(state); h != nil && h.Stage == room.StageNode && !a.leftOut(c, h) {
-			h.Take(a.Journal, c, c.Last(), c.Real())
-		}
-	}
 }
 
 // DeferDeclared lets declared pods wait that found no room, if kept nodes and nodes

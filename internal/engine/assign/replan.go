@@ -121,18 +121,10 @@ func (r *replan) promise() {
 // are alike, nearest to running first.
 func hostsProblem(hosts []*room.Host, classes []*demand.Class, count func(*demand.Class) int64) (p pack.Problem, alike [][]*room.Host) {
 	dims := demand.DimensionsOf(classes)
-	wheres := map[string]int{}
-	var levels []*demand.Level // by number of where
-	for _, c := range classes {
-		l := &c.Levels[c.Last()]
-		key := demand.PlaceKey(&l.Shape, false)
-		w, known := wheres[key]
-		if !known {
-			w = len(levels)
-			wheres[key] = w
-			levels = append(levels, l)
-		}
-		p.Classes = append(p.Classes, pack.Class{Key: c.Group.Key, Need: dims.Vector(l.Shape.Requests), Count: count(c), Where: w})
+	levels, where := demand.PlacesOf(classes)
+	for i, c := range classes {
+		need := c.Levels[c.Last()].Shape.Requests
+		p.Classes = append(p.Classes, pack.Class{Key: c.Group.Key, Need: dims.Vector(need), Count: count(c), Where: where[i]})
 	}
 	p.Where = make([]pack.Where, len(levels))
 	hosts = slices.Clone(hosts)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/assign"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/bound"
@@ -21,7 +20,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Audit returns what the whole fleet costs, the least that it would cost if it were
@@ -69,7 +67,7 @@ func (a *audit) price() {
 		if c.Deleting && !c.Launched {
 			continue
 		}
-		money, known := a.cheapest(c)
+		money, known := a.PriceOf(c)
 		if !known {
 			a.out.Unpriced = append(a.out.Unpriced, c.Name)
 			continue
@@ -80,49 +78,14 @@ func (a *audit) price() {
 	}
 }
 
-// cheapest returns the price of a NodeClaim. Before the launch, it is the price of
-// the cheapest node that the NodeClaim may become.
-func (a *audit) cheapest(c cluster.Claim) (least quantity.Money, known bool) {
-	class, _ := a.Snapshot.Class(c.Class)
-	types := class.Types
-	if c.Launched {
-		i, found := slices.BinarySearchFunc(types, c.InstanceType, func(t catalog.InstanceType, name string) int { return strings.Compare(t.Name, name) })
-		if !found {
-			return 0, false
-		}
-		types = types[i : i+1]
-	}
-	for i := range types {
-		if !c.Launched && !c.Requirements.Admits(label.InstanceType, types[i].Name) {
-			continue
-		}
-		for _, o := range types[i].Offerings {
-			if o.Price < 0 || o.Price == 0 && o.Reservation == "" || c.Reservation != "" && o.Reservation != c.Reservation {
-				continue
-			}
-			same := o.Zone == c.Zone && o.CapacityType == c.CapacityType
-			if !c.Launched {
-				same = c.Requirements.Admits(label.Zone, o.Zone) && c.Requirements.Admits(label.CapacityType, o.CapacityType)
-			}
-			if same && (!known || o.Price < least) {
-				least, known = o.Price, true
-			}
-		}
-	}
-	return least, known
-}
-
 // countBound counts the pods on nodes with a NodeClaim, and finds the nodes without
 // one.
 func (a *audit) countBound() {
 	bare := room.New(a.View, &demand.Demand{}, a.Journal, &room.Known{})
 	for state := range a.Snapshot.States() {
-		c, ours := a.Snapshot.Claim(state.Node.Claim)
-		if !ours {
-			c, ours = state.Claim()
-		}
-		if !ours && state.Node.Claim == "" {
-			if h := bare.HostOf(state, cluster.Claim{}); h != nil {
+		c := a.ClaimOf(state)
+		if c.Name == "" && state.Node.Claim == "" {
+			if h := bare.HostOf(state, c); h != nil {
 				a.foreign = append(a.foreign, h)
 			}
 		}
@@ -133,7 +96,7 @@ func (a *audit) countBound() {
 			a.count(g, n)
 		}
 		for p := range state.Pods() {
-			if p.Pinned || p.Deleting {
+			if !p.Moves() {
 				g, _ := a.Snapshot.GroupOf(p.ID())
 				a.count(g, -1)
 			}

@@ -131,7 +131,7 @@ func (k *certifier) zonesWithNodes(s *cluster.Shape, x *cluster.Spread) int64 {
 			continue
 		}
 		for p := range state.Pods() {
-			zones[zone] = zones[zone] || !p.Pinned && !p.Deleting
+			zones[zone] = zones[zone] || p.Moves()
 		}
 	}
 	maps.DeleteFunc(zones, func(_ string, runs bool) bool { return !runs })

@@ -37,24 +37,19 @@ func (k *certifier) pose(classes []*demand.Class) *question {
 			q.Offers[i].Nodes = r.Left
 		}
 	}
-	where := map[string]int{}
+	levels, where := demand.PlacesOf(classes)
+	q.levels = levels
+	for _, l := range levels {
+		q.Where = append(q.Where, pack.Where{Zones: k.market.Places(l)})
+	}
 	q.Classes = make([]pack.Class, 0, len(classes))
-	for _, c := range classes {
-		l := &c.Levels[c.Last()]
-		key := demand.PlaceKey(&l.Shape, false)
-		w, known := where[key]
-		if !known {
-			w = len(q.Where)
-			where[key] = w
-			q.Where = append(q.Where, pack.Where{Zones: k.market.Places(key, l, false)})
-			q.levels = append(q.levels, l)
-		}
-		need, n := demand.WithoutAttach(l.Shape.Requests), c.Placed()
+	for i, c := range classes {
+		need, n := demand.WithoutAttach(c.Levels[c.Last()].Shape.Requests), c.Placed()
 		if k.sharesOne(c) {
 			q.joined[c] = true
 			need, n = need.Times(n), 1
 		}
-		q.Classes = append(q.Classes, pack.Class{Key: c.Group.Key, Need: q.dims.Vector(need), Count: n, Where: w})
+		q.Classes = append(q.Classes, pack.Class{Key: c.Group.Key, Need: q.dims.Vector(need), Count: n, Where: where[i]})
 		if x, ok := k.spreadOf(c); ok {
 			sets = append(sets, x)
 		}

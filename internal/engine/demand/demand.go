@@ -202,8 +202,8 @@ func (d *Demand) noteProgress(list []cluster.Workload) (since []time.Time) {
 	return since
 }
 
-// GatherRules builds the table of rules between pods, and gives it to every class.
-// It builds none if no rule concerns the demand.
+// GatherRules builds the table of rules between pods, and gives it to every class if
+// any rule concerns the demand.
 func (d *Demand) GatherRules() {
 	levels := 0
 	for _, c := range d.Classes {
@@ -217,12 +217,12 @@ func (d *Demand) GatherRules() {
 			list = append(list, topology.Class{Namespace: c.Group.Namespace, Labels: c.Group.Labels, Shape: l.Shape})
 		}
 	}
-	if !topology.Concerns(d.Snapshot, list) {
+	table := topology.Build(d.Snapshot, list)
+	if table.Empty() {
 		return
 	}
 	d.Trace.Objects += d.Snapshot.NodeCount() // each node may be in a domain
-	table := topology.Build(d.Snapshot, list)
-	required := make([]int, len(d.Classes)) // nobody is kept off by what others prefer
+	required := make([]int, len(d.Classes))   // nobody is kept off by what others prefer
 	for i, c := range d.Classes {
 		required[i] = c.Hard()
 	}

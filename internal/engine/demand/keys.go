@@ -47,6 +47,25 @@ func PlaceKey(s *cluster.Shape, avoid bool) string {
 	return key
 }
 
+// PlacesOf lists the places that classes ask for with their requirements: one level for
+// each PlaceKey, in the order of the classes. It returns the number of each class's own
+// in that list.
+func PlacesOf(classes []*Class) (levels []*Level, of []int) {
+	number := map[string]int{}
+	of = make([]int, len(classes))
+	for i, c := range classes {
+		l := &c.Levels[c.Last()]
+		key := PlaceKey(&l.Shape, false)
+		n, known := number[key]
+		if !known {
+			n = len(levels)
+			number[key], levels = n, append(levels, l)
+		}
+		of[i] = n
+	}
+	return levels, of
+}
+
 // WithoutAttach returns the resources without the slots to attach volumes.
 func WithoutAttach(r quantity.Resources) quantity.Resources {
 	r.Extended = pick.Those(r.Extended, func(a quantity.Amount) bool { return !cluster.IsAttachSlots(a.Name) })

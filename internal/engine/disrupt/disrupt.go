@@ -157,5 +157,9 @@ func (r *retirer) awaitsPods(c cluster.Claim) bool {
 }
 
 func (r *retirer) delete(c cluster.Claim, why plan.DeleteReason, detail string, waited time.Duration) {
-	r.actions = append(r.actions, plan.Delete{Claim: c.Name, ClaimUID: c.UID, Why: why, Detail: detail, Waited: waited, Saves: r.PriceOf(c)})
+	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Why: why, Detail: detail, Waited: waited}
+	if c.Launched {
+		out.Saves, _ = r.PriceOf(c)
+	}
+	r.actions = append(r.actions, out)
 }

@@ -31,8 +31,9 @@ type Known = memory.Cache[*offer.Fleet, question, answer]
 
 // question is all that such a refusal depends on.
 type question struct {
-	pool  int
-	shape string // key of what pods ask of the place alone
+	pool     int
+	requests string // key of them
+	place    string // by demand.PlaceKey
 }
 
 // answer is a refusal, or none where it depends on more.
@@ -66,21 +67,14 @@ func (e *explainer) refusals(c *demand.Class) []plan.Refusal {
 		return []plan.Refusal{{Cause: plan.NoPool}}
 	}
 	out := make([]plan.Refusal, len(e.market.Fleet.Pools))
-	shape := placeKey(c.Shape())
+	requests, place := cluster.Shape{Requests: c.Shape().Requests}.Key(), demand.PlaceKey(c.Shape(), false)
 	for i := range e.market.Fleet.Pools {
-		lasting := e.known.Get(e.market.Fleet, question{i, shape}, func() answer { return e.lasting(c, i) })
+		lasting := e.known.Get(e.market.Fleet, question{i, requests, place}, func() answer { return e.lasting(c, i) })
 		if out[i] = lasting.Refusal; !lasting.lasts {
 			out[i] = e.refusal(c, i)
 		}
 	}
 	return out
-}
-
-// placeKey is equal for shapes that ask the same of a place, other pods aside.
-func placeKey(s *cluster.Shape) string {
-	return cluster.Shape{
-		Requests: s.Requests, Selector: s.Selector, NodeAffinity: s.NodeAffinity, Tolerations: s.Tolerations, Volumes: s.Volumes, Ports: s.Ports,
-	}.Key()
 }
 
 // lasting returns the refusal of the pool where that follows from what the pool can

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"math"
 	"math/bits"
 	"slices"
 
@@ -129,13 +128,7 @@ func (h *holder) worth(r quantity.Resources) quantity.Money {
 	if h.standard == nil || price.Bulk(h.standard.Net) <= 0 {
 		return 0
 	}
-	hi, lo := bits.Mul64(uint64(max(0, price.Bulk(r))), uint64(h.standard.Price))
-	per := uint64(price.Bulk(h.standard.Net))
-	if hi >= per {
-		return math.MaxInt64
-	}
-	q, _ := bits.Div64(hi, lo, per)
-	return quantity.Money(min(q, math.MaxInt64))
+	return quantity.Money(quantity.MulDiv(price.Bulk(r), int64(h.standard.Price), price.Bulk(h.standard.Net)))
 }
 
 // dearer says whether price a for value v is more than price b for value w.

@@ -135,17 +135,13 @@ func (m *Market) CostOf(c *demand.Class, n int64) quantity.Money {
 	return best * quantity.Money(min(n, math.MaxInt32))
 }
 
-// Places returns for each row the zones in which pods of the level may run. The key
-// is the level's demand.PlaceKey.
-func (m *Market) Places(key string, l *demand.Level, avoid bool) []uint64 {
-	return m.places.Get(m.Fleet, key, func() []uint64 { return m.Fleet.Where(l.Shape, avoid) })
+// Places returns for each row the zones in which pods of the level may run.
+func (m *Market) Places(l *demand.Level) []uint64 {
+	return m.places.Get(m.Fleet, demand.PlaceKey(&l.Shape, l.Avoid), func() []uint64 { return m.Fleet.Where(l.Shape, l.Avoid) })
 }
 
 // Where returns for each row the zones in which the class may run.
-func (m *Market) Where(c *demand.Class) []uint64 {
-	l := &c.Levels[c.Level]
-	return m.Places(demand.PlaceKey(&l.Shape, l.Avoid), l, l.Avoid)
-}
+func (m *Market) Where(c *demand.Class) []uint64 { return m.Places(&c.Levels[c.Level]) }
 
 // poolsOf returns for each pool whether the class may run there.
 func (m *Market) poolsOf(c *demand.Class, known map[*uint64][]bool) []bool {

@@ -103,7 +103,7 @@ func (m *Market) suffices(pool int, asked, most, largest quantity.Resources) boo
 		}
 		takes := asked.Get(l.Name)
 		if cheapest != nil {
-			takes = max(takes, muldiv(cheapest.Type.Capacity.Get(l.Name), least, uint64(max(1, cheapest.Price))))
+			takes = max(takes, quantity.MulDiv(cheapest.Type.Capacity.Get(l.Name), int64(min(least, math.MaxInt64)), max(1, int64(cheapest.Price))))
 		}
 		if takes > 0 && takes > l.Count-b.used.Get(l.Name) {
 			return false
@@ -126,14 +126,4 @@ func (r *Row) PriceFor(demand quantity.Resources) uint64 {
 		return price
 	}
 	return max(of(demand.MilliCPU, r.Net.MilliCPU), of(demand.MemoryBytes, r.Net.MemoryBytes))
-}
-
-// muldiv is a*b/per, saturating.
-func muldiv(a int64, b, per uint64) int64 {
-	hi, lo := bits.Mul64(uint64(max(0, a)), b)
-	if hi >= per {
-		return math.MaxInt64
-	}
-	q, _ := bits.Div64(hi, lo, per)
-	return int64(min(q, math.MaxInt64))
 }

@@ -132,8 +132,7 @@ type open struct {
 	free, most quantity.Resources
 	possible   *topology.Possible
 	accepted   map[*demand.Level]bool
-	ports      []cluster.HostPort // of DaemonSets, once portsKnown
-	portsKnown bool
+	ports      []cluster.HostPort // of DaemonSets, if they matter
 }
 
 // optionsOf returns what the NodeClaim may become. NodeClaims that are alike share it.
@@ -146,6 +145,9 @@ func (r *Room) optionsOf(c *cluster.Claim) *open {
 	x := &open{options: of, free: of.free, most: of.most, possible: topology.NewPossible(slices.Values(of.labels)), accepted: map[*demand.Level]bool{}}
 	if len(r.Slots) > 0 {
 		x.free, x.most = of.room(r.Slots)
+	}
+	if r.demand.PortsMatter {
+		x.ports = slices.Clip(r.daemonPorts(x.labels, c.Taints))
 	}
 	r.ordered[k] = x
 	return x

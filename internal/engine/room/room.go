@@ -137,20 +137,18 @@ func (r *Room) takePorts(h *Host) {
 			h.ports = append(h.ports, p.Shape.Ports...)
 		}
 	}
-	if h.open == nil {
-		h.ports = append(h.ports, r.daemonPorts(h)...)
+	if h.open != nil {
+		h.ports = h.open.ports
 		return
 	}
-	if !h.open.portsKnown {
-		h.open.ports, h.open.portsKnown = slices.Clip(r.daemonPorts(h)), true
-	}
-	h.ports = h.open.ports
+	h.ports = append(h.ports, r.daemonPorts(h.Labels, h.taints)...)
 }
 
-// daemonPorts returns the host ports of the DaemonSets that may run on the host.
-func (r *Room) daemonPorts(h *Host) (ports []cluster.HostPort) {
+// daemonPorts returns the host ports of the DaemonSets that may run on nodes with any
+// of the labels.
+func (r *Room) daemonPorts(labels []label.Lookup, taints []cluster.Taint) (ports []cluster.HostPort) {
 	for _, d := range r.Snapshot.Supply().DaemonSets {
-		if len(d.Shape.Ports) > 0 && slices.ContainsFunc(h.Labels, func(x label.Lookup) bool { return fit.Node(d.Shape, x, h.taints) }) {
+		if len(d.Shape.Ports) > 0 && slices.ContainsFunc(labels, func(x label.Lookup) bool { return fit.Node(d.Shape, x, taints) }) {
 			ports = append(ports, d.Shape.Ports...)
 		}
 	}

@@ -7,12 +7,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// Concerns says whether pods have a say about where those of the classes may go:
-// their own rules, or the anti-affinity of pods that run.
-func Concerns(s cluster.Snapshot, classes []Class) bool {
-	return slices.ContainsFunc(classes, func(c Class) bool { return binds(&c.Shape) }) || len(repelling(s, classes)) > 0
-}
-
 // repelling lists the groups with pods that run and keep pods of the classes away.
 func repelling(s cluster.Snapshot, classes []Class) (groups []*cluster.Group) {
 	var sets []labelSet // of the classes, most of which share them
@@ -45,7 +39,7 @@ func setsOf(s cluster.Snapshot, classes []Class) []labelSet {
 }
 
 // Build returns the table of the rules of the classes and of the anti-affinity of
-// running pods. All running pods are counted.
+// running pods. All running pods are counted, unless the table is Empty.
 func Build(s cluster.Snapshot, classes []Class) *Table {
 	t := &Table{snapshot: s, classes: make([]class, len(classes)), topologies: map[string]*topology{}}
 	repelling := repelling(s, classes)

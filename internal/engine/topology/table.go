@@ -26,7 +26,7 @@ type Class struct {
 type Table struct {
 	snapshot   cluster.Snapshot
 	nodes      []*cluster.Node
-	byName     map[string]int32 // index into nodes
+	byName     map[string]int32 // index into nodes; nil where the table is Empty
 	topologies map[string]*topology
 	classes    []class
 	hosts      []int64 // by id: limits of the rules over hostnames
@@ -43,6 +43,10 @@ type class struct {
 	owned        []*tally // tallies that count its pods as owners of anti-affinity
 	capped       []int32  // ids of the rules over hostnames that bind it
 }
+
+// Empty says whether no pods have a say about where those of the classes may go:
+// neither their own rules nor the anti-affinity of pods that run.
+func (t *Table) Empty() bool { return t.byName == nil }
 
 // Room returns how many more pods of the class may go to the place now, one after
 // the other, if no pod goes anywhere else: 0 for none, math.MaxInt64 for no limit.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -23,37 +24,51 @@ type View struct {
 
 // Of is the view of the cluster at the moment.
 func Of(s cluster.Snapshot, policy Policy, now time.Time) View {
-	return View{Snapshot: s, Policy: policy, Now: now, Claims: s.UnsettledClaims()}
+	return View{Snapshot: s, Policy: policy, Now: now, Claims: s.Unsettled()}
 }
 
 // TypeOf returns the instance type of the NodeClaim from the catalogue of its
 // class; nil if the catalogue does not have it.
 func (v View) TypeOf(c cluster.Claim) *catalog.InstanceType {
 	class, _ := v.Snapshot.Class(c.Class)
-	i, found := slices.BinarySearchFunc(class.Types, c.InstanceType, func(t catalog.InstanceType, name string) int {
-		return strings.Compare(t.Name, name)
-	})
+	if t := named(class.Types, c.InstanceType); len(t) > 0 {
+		return &t[0]
+	}
+	return nil
+}
+
+// named returns the part of the types, which are sorted, that has the name.
+func named(types []catalog.InstanceType, name string) []catalog.InstanceType {
+	i, found := slices.BinarySearchFunc(types, name, func(t catalog.InstanceType, name string) int { return strings.Compare(t.Name, name) })
 	if !found {
 		return nil
 	}
-	return &class.Types[i]
+	return types[i : i+1]
 }
 
 // PriceOf returns what the NodeClaim's instance costs an hour, by the catalogue of
-// its class; zero if the price is unknown.
-func (v View) PriceOf(c cluster.Claim) quantity.Money {
+// its class. Before the launch, it is the price of the cheapest node that the
+// NodeClaim may become.
+func (v View) PriceOf(c cluster.Claim) (least quantity.Money, known bool) {
 	class, _ := v.Snapshot.Class(c.Class)
-	for _, t := range class.Types {
-		if t.Name != c.InstanceType {
+	types, is := class.Types, c.Requirements.Admits
+	if c.Launched {
+		of := map[string]string{label.InstanceType: c.InstanceType, label.Zone: c.Zone, label.CapacityType: c.CapacityType}
+		types, is = named(types, c.InstanceType), func(key, value string) bool { return of[key] == value }
+	}
+	for i := range types {
+		if !is(label.InstanceType, types[i].Name) {
 			continue
 		}
-		for _, o := range t.Offerings {
-			if o.Zone == c.Zone && o.CapacityType == c.CapacityType {
-				return o.Price
+		for _, o := range types[i].Offerings {
+			unpriced := o.Price < 0 || o.Price == 0 && o.Reservation == ""
+			same := is(label.Zone, o.Zone) && is(label.CapacityType, o.CapacityType) && (c.Reservation == "" || o.Reservation == c.Reservation)
+			if same && !unpriced && (!known || o.Price < least) {
+				least, known = o.Price, true
 			}
 		}
 	}
-	return 0
+	return least, known
 }
 
 // ClaimOf returns the NodeClaim of the node: the one that the node names or, where
