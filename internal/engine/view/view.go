@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -54,6 +55,12 @@ func (v View) PriceOf(c cluster.Claim) quantity.Money {
 		}
 	}
 	return 0
+}
+
+// ExtraOf returns what a node of the class costs an hour beside its instance.
+func (v View) ExtraOf(class string) plan.Extra {
+	c, _ := v.Snapshot.Class(class)
+	return plan.Extra{Volumes: c.Volumes, Addresses: c.Address, Nodes: v.Policy.NodeCost}
 }
 
 // ClaimOf returns the NodeClaim of the node: the one that the node names or, where
