@@ -85,11 +85,16 @@ func TestClass_HasWhatANodeCostsBesideItsInstance(t *testing.T) {
 	for name, c := range map[string]struct {
 		mappings         []awsv1.BlockDeviceMapping
 		public           *bool
+		subnets          []bool // whether they give public addresses
 		volumes, address quantity.Money
 	}{
 		"nothing said":                 {volumes: root},
 		"a public address":             {public: ptr(true), volumes: root, address: 5_000_000},
 		"no public address":            {public: ptr(false), volumes: root},
+		"public subnets":               {subnets: []bool{true, true}, volumes: root, address: 5_000_000},
+		"some public subnets":          {subnets: []bool{true, false}, volumes: root},
+		"no address in public subnets": {public: ptr(false), subnets: []bool{true}, volumes: root},
+		"an address in private ones":   {public: ptr(true), subnets: []bool{false}, volumes: root, address: 5_000_000},
 		"the root volume":              {mappings: []awsv1.BlockDeviceMapping{disk("/dev/xvda", "500Gi", plain)}, volumes: 500 * gp3 / 730},
 		"a size that is rounded up":    {mappings: []awsv1.BlockDeviceMapping{disk("/dev/xvda", "100G", plain)}, volumes: 94 * gp3 / 730},
 		"one beside the image's root":  {mappings: []awsv1.BlockDeviceMapping{disk("/dev/xvdb", "100Gi", plain)}, volumes: root + 100*gp2/730},
@@ -100,6 +105,9 @@ func TestClass_HasWhatANodeCostsBesideItsInstance(t *testing.T) {
 	} {
 		class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{BlockDeviceMappings: c.mappings, AssociatePublicIPAddress: c.public}}
 		class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
+		for _, public := range c.subnets {
+			class.Status.Subnets = append(class.Status.Subnets, awsv1.Subnet{ID: "subnet", Zone: "a", PublicIPs: public})
+		}
 		if got := translate.Class(class, nil, market, nil); got.Volumes != c.volumes || got.Address != c.address {
 			t.Errorf("%s: volumes %d and address %d, want %d and %d", name, got.Volumes, got.Address, c.volumes, c.address)
 		}

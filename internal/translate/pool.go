@@ -99,7 +99,7 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 	for _, v := range launchVolumes(c) {
 		out.Volumes = out.Volumes.Add(market.Volumes.Hourly(v))
 	}
-	if public := c.Spec.AssociatePublicIPAddress; public != nil && *public {
+	if getsPublicIP(c) {
 		out.Address = catalog.PublicIPv4
 	}
 	for _, t := range catalog.Build(facts, market, s) {
@@ -147,6 +147,16 @@ func rootVolume(c *awsv1.EC2NodeClass) int64 {
 		}
 	}
 	return catalog.DefaultRootVolumeBytes
+}
+
+// getsPublicIP says whether every new node gets a public IPv4 address. Where the class
+// leaves that to its subnets, all of them must give one.
+func getsPublicIP(c *awsv1.EC2NodeClass) bool {
+	if asked := c.Spec.AssociatePublicIPAddress; asked != nil {
+		return *asked
+	}
+	without := func(n awsv1.Subnet) bool { return !n.PublicIPs }
+	return len(c.Status.Subnets) > 0 && !slices.ContainsFunc(c.Status.Subnets, without)
 }
 
 // launchVolumes are the EBS volumes of a new node, with the types that EC2 gives to
