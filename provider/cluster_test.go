@@ -87,10 +87,10 @@ func TestDaemon_PlansItsPoliciesIntoTheDeployment(t *testing.T) {
 		return digest
 	}
 	byDefault := deployment(nil)
-	if named := deployment(object{"preference_policy": "Respect", "min_values_policy": "Strict"}); named != byDefault {
-		t.Error("Respect and Strict are not the defaults")
+	if named := deployment(object{"preference_policy": "Respect", "min_values_policy": "Strict", "node_cost": "0.005"}); named != byDefault {
+		t.Error("Respect, Strict and 0.005 are not the defaults")
 	}
-	for _, changes := range []object{{"preference_policy": "Ignore"}, {"min_values_policy": "BestEffort"}, {"scheduler_config": "podTopologySpread: {}"}} {
+	for _, changes := range []object{{"preference_policy": "Ignore"}, {"min_values_policy": "BestEffort"}, {"node_cost": "0"}, {"scheduler_config": "podTopologySpread: {}"}} {
 		if deployment(changes) == byDefault {
 			t.Errorf("%v changes nothing", changes)
 		}
@@ -111,6 +111,7 @@ func TestDaemon_BadInputNamesTheField(t *testing.T) {
 		"replicas":    {"replicas", 0, "at least 1"},
 		"preferences": {"preference_policy", "respect", `"Respect" "Ignore"`},
 		"min values":  {"min_values_policy", "Lenient", `"Strict" "BestEffort"`},
+		"node cost":   {"node_cost", "five", "must be dollars an hour from 0 to 100, such as 0.005"},
 		"scheduler":   {"scheduler_config", "podTopologySpread: {defaultConstraints: [{maxSkew: 0}]}", "maxSkew is 0: must be 1 or more"},
 		"namespace":   {"namespace", "Karpenter", "lowercase"},
 		"label":       {"labels", object{"a": "not a value"}, "not a value"},

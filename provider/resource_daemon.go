@@ -47,6 +47,7 @@ type daemonModel struct {
 	LogLevel         types.String   `tfsdk:"log_level"`
 	PreferencePolicy types.String   `tfsdk:"preference_policy"`
 	MinValuesPolicy  types.String   `tfsdk:"min_values_policy"`
+	NodeCost         types.String   `tfsdk:"node_cost"`
 	SchedulerConfig  types.String   `tfsdk:"scheduler_config"`
 	Labels           types.Map      `tfsdk:"labels"`
 	Wait             types.Bool     `tfsdk:"wait"`
@@ -64,7 +65,6 @@ func newDaemon() resource.Resource {
 
 // Schema describes the daemon.
 func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	levels := install.LogLevels()
 	resp.Schema = schema.Schema{
 		MarkdownDescription: fmt.Sprintf("The daemon in the cluster, with the objects that it needs there: custom resource definitions, "+
 			"namespace, service account, RBAC, Deployment, Service and PodDisruptionBudget. The provider contains these objects: a plan or an "+
@@ -104,11 +104,12 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 				MarkdownDescription: fmt.Sprintf("Number of replicas. One replica leads; the others are on standby. Default %d.", install.DefaultReplicas),
 				Validators:          []validator.Int32{int32validator.AtLeast(1)},
 			},
-			"log_level": choiceAttribute("One of `"+strings.Join(levels, "`, `")+"`.", install.DefaultLogLevel, levels),
+			"log_level": choiceAttribute("One of `"+strings.Join(install.LogLevels(), "`, `")+"`.", install.DefaultLogLevel, install.LogLevels()),
 			"preference_policy": choiceAttribute("What preferences count: preferred affinity, topology spread with `ScheduleAnyway`, taints with "+
 				"`PreferNoSchedule`. `Respect`: a preference is a requirement as long as the pod can then be placed. `Ignore`: preferences are not considered, so the nodes are the cheapest.", install.PreferencesRespect, install.PreferencePolicies()),
 			"min_values_policy": choiceAttribute("What happens if a launch cannot meet the `min_values` of its node pool. `Strict`: nothing is launched from that pool. "+
 				"`BestEffort`: the launch with the most different values is made.", install.MinValuesStrict, install.MinValuesPolicies()),
+			"node_cost":        nodeCostAttribute(),
 			"scheduler_config": schedulerConfigAttribute(),
 			"labels": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of the daemon's pods, and of its objects except the custom resource definitions.",
@@ -123,6 +124,15 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 			},
 			"timeouts": timeoutsAttribute(ctx, daemonTimeout, daemonTimeout, daemonTimeout),
 		},
+	}
+}
+
+func nodeCostAttribute() schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultNodeCost),
+		MarkdownDescription: "What each node costs beside its instance, its EBS volumes and its public IPv4 address, such as licences, in dollars an hour from 0 to 100. " +
+			"Plans count all of it: with a higher cost, nodes are larger and fewer. Default `" + install.DefaultNodeCost + "`.",
+		Validators: []validator.String{validate.Is(install.CheckNodeCost)},
 	}
 }
 
@@ -183,7 +193,7 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	}
 	set("objects", types.MapUnknown(types.StringType))
 	if !known(plan.Namespace, plan.ServiceAccount, plan.ClusterName, plan.Region, plan.RoleARN, plan.QueueName, plan.Image,
-		plan.Replicas, plan.LogLevel, plan.PreferencePolicy, plan.MinValuesPolicy, plan.SchedulerConfig, plan.Labels) || anyUnknownIn(plan.Labels) {
+		plan.Replicas, plan.LogLevel, plan.PreferencePolicy, plan.MinValuesPolicy, plan.NodeCost, plan.SchedulerConfig, plan.Labels) || anyUnknownIn(plan.Labels) {
 		return
 	}
 	objects, err := install.Objects(plan.options())
@@ -205,7 +215,7 @@ func (m daemonModel) options() install.Options {
 		Replicas: m.Replicas.ValueInt32(), RoleARN: m.RoleARN.ValueString(), ClusterName: m.ClusterName.ValueString(),
 		Region: m.Region.ValueString(), QueueName: m.QueueName.ValueString(), LogLevel: m.LogLevel.ValueString(),
 		PreferencePolicy: m.PreferencePolicy.ValueString(), MinValuesPolicy: m.MinValuesPolicy.ValueString(),
-		SchedulerConfig: m.SchedulerConfig.ValueString(), Labels: stringMap(m.Labels),
+		NodeCost: m.NodeCost.ValueString(), SchedulerConfig: m.SchedulerConfig.ValueString(), Labels: stringMap(m.Labels),
 	}
 }
 

@@ -46,6 +46,7 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster) error {
 	m.LogLevel = types.StringValue(environment(container, install.EnvLogLevel))
 	m.PreferencePolicy = types.StringValue(environment(container, install.EnvPreferencePolicy))
 	m.MinValuesPolicy = types.StringValue(environment(container, install.EnvMinValuesPolicy))
+	m.NodeCost = types.StringValue(environment(container, install.EnvNodeCost))
 	m.SchedulerConfig = stringOrNull(environment(container, install.EnvSchedulerConfig))
 	m.ID, m.Wait = m.deploymentID(), types.BoolValue(true)
 	own := map[string]string{}

@@ -22,6 +22,7 @@ type Selector struct {
 type Subnet struct {
 	ID, Zone, ZoneID, VPCID string
 	FreeIPs                 int
+	PublicIPs               bool // instances get a public IPv4 address unless the launch says otherwise
 	Tags                    map[string]string
 }
 
@@ -43,7 +44,7 @@ func (c *Clients) Subnets(ctx context.Context, selectors []Selector) ([]Subnet, 
 		for _, s := range out {
 			found[awssdk.ToString(s.SubnetId)] = Subnet{
 				ID: awssdk.ToString(s.SubnetId), Zone: awssdk.ToString(s.AvailabilityZone), ZoneID: awssdk.ToString(s.AvailabilityZoneId),
-				VPCID: awssdk.ToString(s.VpcId), FreeIPs: int(awssdk.ToInt32(s.AvailableIpAddressCount)), Tags: fromEC2Tags(s.Tags),
+				VPCID: awssdk.ToString(s.VpcId), FreeIPs: int(awssdk.ToInt32(s.AvailableIpAddressCount)), PublicIPs: awssdk.ToBool(s.MapPublicIpOnLaunch), Tags: fromEC2Tags(s.Tags),
 			}
 		}
 	}

@@ -132,6 +132,17 @@ func TestSim_NetworkTagsAreNeverTakenFromOthers(t *testing.T) {
 	}
 }
 
+func TestSim_SubnetsSayWhetherInstancesGetAPublicAddress(t *testing.T) {
+	cloud, c := start(t)
+	vpc := cloud.EC2.SeedVPC("10.0.0.0/16", []string{"us-west-2a"})
+	for _, public := range []bool{true, false} {
+		id := cloud.EC2.SeedSubnet(ec2sim.SubnetSpec{VPCID: vpc.ID, Zone: "us-west-2a", CIDR: map[bool]string{true: "10.0.200.0/24", false: "10.0.201.0/24"}[public], MapPublicIPOnLaunch: public})
+		if got := try[[]aws.Subnet](t)(c.Subnets(t.Context(), []aws.Selector{{ID: id}})); len(got) != 1 || got[0].PublicIPs != public {
+			t.Errorf("public %t: %+v", public, got)
+		}
+	}
+}
+
 func TestSim_QueueAndRulesCarryEvents(t *testing.T) {
 	cloud, c := start(t)
 	ctx := context.Background()

@@ -70,6 +70,7 @@ func benchmarkCase(b *testing.B, c Case) {
 		run(len(all), false)
 	}
 	report(b, all)
+	reportNodeCost(b, c, base)
 	b.ReportMetric(worst.Seconds()*1000, UnitWorst)
 	b.ReportMetric(float64(drawn), UnitDrawn)
 }

@@ -23,6 +23,11 @@ const (
 	UnitSlower    = "slower-%"
 	UnitDrawn     = "drawn-seed"
 
+	// The same inputs with the daemon's default node cost, the medians.
+	UnitDefaultCost  = "default-$/h" // of instances
+	UnitDefaultNodes = "default-nodes"
+	UnitDefaultGap   = "default-gap-%" // of all that nodes cost, above the bound
+
 	UnitArrivalsOver    = "%over"    // cost above the bound when all pods run
 	UnitArrivalsSettled = "%settled" // the same, a while later
 	UnitArrivalsMay     = "%required"
@@ -53,6 +58,9 @@ func (m Metrics) String() string {
 	say(UnitSatisfied, 1, "preferences of weight %.0f met")
 	say(UnitSlower, 1, "%.1f %% slower")
 	say(UnitDrawn, 1, "drawn seed %.0f")
+	say(UnitDefaultCost, 1, "with the default node cost $%.2f/h")
+	say(UnitDefaultNodes, 1, "%.0f nodes")
+	say(UnitDefaultGap, 1, "gap %.2f %%")
 	say(UnitArrivalsOver, 1, "%.1f %% over the bound")
 	say(UnitArrivalsSettled, 1, "settled %.1f %%")
 	say(UnitWait, 1, "wait %.2f s")

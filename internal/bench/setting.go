@@ -139,10 +139,11 @@ func (s Setting) Objects() (cluster.Objects, error) {
 }
 
 // Policy is the daemon's, except that no size is avoided: whether large nodes
-// are wanted is the pool's cap alone, here as for the peer.
+// are wanted is the pool's cap alone, here as for the peer. Nor does a node cost more
+// than its instance, so that results compare with those of others.
 func Policy() engine.Policy {
 	p := engine.DefaultPolicy()
-	p.SoftMaxMilliCPU = anySize
+	p.SoftMaxMilliCPU, p.NodeCost = anySize, 0
 	return p
 }
 

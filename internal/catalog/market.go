@@ -33,6 +33,8 @@ type Market struct {
 	// SpotIsEstimate says that a rule made the prices in Spot, and that they are
 	// not a price history. Sources names the rule.
 	SpotIsEstimate bool
+	// Volumes has the list prices of EBS volumes.
+	Volumes VolumePrices
 }
 
 // spotPrice returns the spot price of a type in the zone that has the given

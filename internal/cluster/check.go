@@ -196,6 +196,9 @@ func checkLabels(of string, l label.Labels) error {
 }
 
 func checkClass(c Class) error {
+	if c.Volumes < 0 || c.Address < 0 {
+		return fmt.Errorf("cluster index: ec2nodeclass %s: volumes for %d and a public address for %d nano-dollars an hour: neither may be negative", c.Name, c.Volumes, c.Address)
+	}
 	for i, t := range c.Types {
 		if t.Name == "" || i > 0 && c.Types[i-1].Name >= t.Name {
 			return fmt.Errorf("cluster index: ec2nodeclass %s: instance type %q: types must have names, be sorted by them, and each be given once", c.Name, t.Name)

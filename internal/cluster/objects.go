@@ -131,6 +131,10 @@ type Class struct {
 	Ready    bool
 	NotReady string
 	Types    []catalog.InstanceType // sorted by name
+	// Volumes and Address are what a node of the class costs an hour beside its
+	// instance: the EBS volumes that it is launched with, and its public IPv4
+	// address; zero where it gets none.
+	Volumes, Address quantity.Money
 }
 
 // DaemonSet puts one pod on every node that its shape allows. The shape is that

@@ -114,14 +114,17 @@ func drawFleet(t *testing.T, rt *rapid.T) *world {
 func TestAudit_BoundIsProvenAndNeverAboveTheCost(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := drawFleet(t, rt)
+		if rapid.Bool().Draw(rt, "costly") {
+			w.costly()
+		}
 		a := w.audit()
-		if a.Proof.Bound > a.Cost {
-			rt.Fatalf("costs %d, at least %d claimed: %+v", a.Cost, a.Proof.Bound, a)
+		if a.Proof.Bound > a.Total() {
+			rt.Fatalf("costs %d, at least %d claimed: %+v", a.Total(), a.Proof.Bound, a)
 		}
 		if a.Homeless > 0 || len(a.Unpriced) > 0 || a.Claims != len(w.objects.Claims) {
 			rt.Fatalf("not everything counts: %+v", a)
 		}
-		last := a.Cost + 1<<40
+		last := a.Total() + 1<<40
 		for _, c := range a.Constraints {
 			if c.Price() < 0 || c.Price() > last || c.Without > a.Proof.Bound || c.With < a.Proof.Bound {
 				rt.Fatalf("bound %d, constraints %+v", a.Proof.Bound, a.Constraints)
@@ -267,6 +270,17 @@ func TestAudit_AReservationInUseIsFreeFromScratch(t *testing.T) {
 	}
 	if a := w.audit(); a.Claims != 2 || a.Cost != 0 || a.Proof.Bound != 0 || len(a.Unpriced) > 0 {
 		t.Errorf("%+v", a)
+	}
+}
+
+// What nodes cost beside their instances is on both sides of the comparison, and
+// apart from the cost of the instances.
+func TestAudit_ComparesAllThatNodesCost(t *testing.T) {
+	w := newWorld(t).costly().pods("a", 4, 1900)
+	w.order(of[plan.Launch](w.step()))
+	a := w.audit()
+	if want := (plan.Extra{Volumes: 4_000_000, Addresses: 10_000_000, Nodes: 10_000_000}); a.Cost != 340_000_000 || a.Extra != want || !about(a.Proof.Bound, 364_000_000) {
+		t.Errorf("costs %d and %+v, at least %d", a.Cost, a.Extra, a.Proof.Bound)
 	}
 }
 

@@ -37,6 +37,9 @@ func FuzzStep(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w := newWorld(t)
 		(&tape{data}).world(w)
+		if len(data)/20%2 == 0 {
+			w.costly()
+		}
 		snapshot, err := cluster.New(w.objects)
 		if err != nil {
 			return
@@ -71,7 +74,7 @@ func FuzzSteps(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fuzzSteps(newWorld(t), data, false)
-		fuzzSteps(newWorld(t), data, true)
+		fuzzSteps(newWorld(t).costly(), data, true)
 		cut := newWorld(t)
 		cut.workLimit = 1 // plans that are cut short, and given up as the cluster changes
 		fuzzSteps(cut, data, false)
@@ -82,7 +85,9 @@ func FuzzSteps(f *testing.F) {
 func fuzzSteps(w *world, data []byte, forgetful bool) {
 	t, from := w.t, &tape{data}
 	t.Helper()
+	costs := w.objects.Classes[0]
 	w.objects.Classes[0] = from.class("default")
+	w.objects.Classes[0].Volumes, w.objects.Classes[0].Address = costs.Volumes, costs.Address
 	w.objects.Classes[0].Ready = true
 	for i := range w.objects.Classes[0].Types {
 		// How many volumes a node can attach is not planned for: it is known when the

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
@@ -20,12 +21,13 @@ type finished struct {
 
 // worse says whether f is worse than the other plan. The plan is worse that leaves
 // more pods of the highest differing rank without a place. If no rank differs, the
-// plan is worse that costs more.
+// plan is worse that costs more; of two plans of equal cost, the one with more nodes.
 func (f *finished) worse(other Output, refused demand.Refused) bool {
 	if by := refused.Compare(f.refused); by != 0 {
 		return by < 0
 	}
-	return other.Plan.Cost < f.out.Plan.Cost
+	by := cmp.Compare(other.Plan.Total(), f.out.Plan.Total())
+	return cmp.Or(by, cmp.Compare(other.Trace.Launches, f.out.Trace.Launches)) < 0
 }
 
 // instead returns the plan f, which replaces a second plan. The trace is that of

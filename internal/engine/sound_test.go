@@ -36,6 +36,7 @@ func checkSound(t fataler, o cluster.Objects, out engine.Output) {
 		names[c.Name] = true
 	}
 	var cost quantity.Money
+	var extra plan.Extra
 	launches := of[plan.Launch](out)
 	for _, l := range launches {
 		if names[l.Name] {
@@ -43,10 +44,18 @@ func checkSound(t fataler, o cluster.Objects, out engine.Output) {
 		}
 		names[l.Name] = true
 		cost += l.Price
+		class := o.Classes[slices.IndexFunc(o.Classes, func(c cluster.Class) bool { return c.Name == l.Class })]
+		extra.Volumes, extra.Addresses = extra.Volumes+class.Volumes, extra.Addresses+class.Address
 		checkLaunch(t, o, pods, l)
 	}
 	if cost != out.Plan.Cost {
 		t.Fatalf("the launches cost %d, the plan says %d", cost, out.Plan.Cost)
+	}
+	for _, c := range out.Plan.Proofs {
+		extra.Nodes = c.NodeCost * quantity.Money(len(launches))
+	}
+	if len(out.Plan.Proofs) > 0 && extra != out.Plan.Extra {
+		t.Fatalf("the launches cost %+v beside their instances, the plan says %+v", extra, out.Plan.Extra)
 	}
 	checkLimits(t, o, launches)
 	checkReservations(t, o, launches)
@@ -55,8 +64,8 @@ func checkSound(t fataler, o cluster.Objects, out engine.Output) {
 		t.Fatalf("%v", err)
 	}
 	for _, c := range out.Plan.Proofs {
-		if !c.Scratch && c.Bound > out.Plan.Cost {
-			t.Fatalf("costs %d, at least %d claimed", out.Plan.Cost, c.Bound)
+		if !c.Scratch && c.Bound > out.Plan.Total() {
+			t.Fatalf("costs %d, at least %d claimed", out.Plan.Total(), c.Bound)
 		}
 		key := func(namespace string, l label.Labels, s cluster.Shape) string {
 			return snapshot.GroupFor(namespace, l, s).Key

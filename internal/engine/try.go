@@ -142,7 +142,7 @@ func (t *try) pause(a *assign.Assigner, l *launch.Launcher, tight bool) Output {
 		c.Postpone(a.Journal, c.Count(), unfinished)
 	}
 	if a.Demand.TriesGangs() || tight {
-		l.Launches, l.Cost = nil, 0
+		l.Launches, l.Cost, l.Extra = nil, 0, plan.Extra{}
 		for i := range a.Outcomes {
 			if o := &a.Outcomes[i]; o.Verdict == plan.OnLaunch {
 				*o = plan.Outcome{Group: o.Group, Pods: o.Pods, Verdict: plan.Waiting, Reasons: unfinished}
@@ -173,7 +173,7 @@ func (t *try) output(a *assign.Assigner, l *launch.Launcher, proofs []plan.Certi
 	sortOutcomes(a.Outcomes)
 	a.Trace.Units = t.solver.Units()
 	return Output{
-		Plan:   plan.Plan{Actions: actions, Outcomes: a.Outcomes, Proofs: proofs, Cost: l.Cost, Unnominated: t.Policy.CannotNominate, LeftOut: a.Memory.LeftOutFrom(t.Now)},
+		Plan:   plan.Plan{Actions: actions, Outcomes: a.Outcomes, Proofs: proofs, Cost: l.Cost, Extra: l.Extra, Unnominated: t.Policy.CannotNominate, LeftOut: a.Memory.LeftOutFrom(t.Now)},
 		Memory: Memory{Memory: *a.Memory, derived: t.derived(l)}, Trace: a.Trace,
 	}
 }

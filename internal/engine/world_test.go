@@ -32,10 +32,12 @@ type world struct {
 	seen      func(engine.Output) // of each step; may be nil
 }
 
-// newWorld has one class with three types in two zones, and one pool of it.
+// newWorld has one class with three types in two zones, and one pool of it. Its nodes
+// cost what their instances cost; see costly.
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, now: start, seed: 7, policy: engine.DefaultPolicy()}
+	w.policy.NodeCost = 0
 	w.objects.Classes = []cluster.Class{{Name: "default", Ready: true, Types: []catalog.InstanceType{
 		instanceType("c5.large", 2, 4, 85_000_000),
 		instanceType("c5.xlarge", 4, 8, 170_000_000),
@@ -57,6 +59,15 @@ func instanceType(name string, vcpu, gib int64, price quantity.Money) catalog.In
 			catalog.Offering{Zone: zone, CapacityType: label.Spot, Price: price / 3, Available: true})
 	}
 	return t
+}
+
+// costly makes nodes of all classes cost more than their instances.
+func (w *world) costly() *world {
+	w.policy.NodeCost = engine.DefaultPolicy().NodeCost
+	for i := range w.objects.Classes {
+		w.objects.Classes[i].Volumes, w.objects.Classes[i].Address = quantity.Money(20_000_000*i+2_000_000), 5_000_000
+	}
+	return w
 }
 
 func (w *world) pool(p cluster.Pool) *world {

@@ -107,6 +107,7 @@ func (o Options) env() []corev1.EnvVar {
 		{Name: EnvLogLevel, Value: o.LogLevel},
 		{Name: EnvPreferencePolicy, Value: o.PreferencePolicy},
 		{Name: EnvMinValuesPolicy, Value: o.MinValuesPolicy},
+		{Name: EnvNodeCost, Value: o.NodeCost},
 		{Name: EnvMetricsPort, Value: strconv.Itoa(MetricsPort)},
 		{Name: EnvHealthProbePort, Value: strconv.Itoa(HealthProbePort)},
 		fieldEnv(EnvSystemNamespace, "metadata.namespace"),

@@ -9,6 +9,7 @@ const (
 	EnvLogLevel          = "LOG_LEVEL"
 	EnvPreferencePolicy  = "PREFERENCE_POLICY" // see PreferencePolicies
 	EnvMinValuesPolicy   = "MIN_VALUES_POLICY" // see MinValuesPolicies
+	EnvNodeCost          = "NODE_COST"         // dollars an hour; see ParseNodeCost
 	EnvSchedulerConfig   = "SCHEDULER_CONFIG"  // podTopologySpread.defaultConstraints of the kube-scheduler's configuration
 	EnvMetricsPort       = "METRICS_PORT"
 	EnvHealthProbePort   = "HEALTH_PROBE_PORT"

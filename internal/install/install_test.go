@@ -203,7 +203,7 @@ func TestDeployment_RunsWithoutPrivilegeOnItsPodsAddress(t *testing.T) {
 	for _, e := range container.Env {
 		env[e.Name] = e
 	}
-	for name, want := range map[string]string{EnvClusterName: "lab", EnvRegion: "us-west-2", EnvInterruptionQueue: "lab", EnvLogLevel: "info", EnvPreferencePolicy: "Respect", EnvMinValuesPolicy: "Strict", EnvMetricsPort: "8080", EnvHealthProbePort: "8081"} {
+	for name, want := range map[string]string{EnvClusterName: "lab", EnvRegion: "us-west-2", EnvInterruptionQueue: "lab", EnvLogLevel: "info", EnvPreferencePolicy: "Respect", EnvMinValuesPolicy: "Strict", EnvNodeCost: "0.005", EnvMetricsPort: "8080", EnvHealthProbePort: "8081"} {
 		if env[name].Value != want {
 			t.Errorf("%s is %q, want %q", name, env[name].Value, want)
 		}
@@ -260,10 +260,10 @@ func TestDeployment_TellsTheDaemonItsMemoryLimit(t *testing.T) {
 
 func TestDeployment_TellsTheDaemonItsPolicies(t *testing.T) {
 	o := options()
-	o.PreferencePolicy, o.MinValuesPolicy, o.SchedulerConfig = PreferencesIgnore, MinValuesBestEffort, "podTopologySpread: {}"
+	o.PreferencePolicy, o.MinValuesPolicy, o.NodeCost, o.SchedulerConfig = PreferencesIgnore, MinValuesBestEffort, "0", "podTopologySpread: {}"
 	var d appsv1.Deployment
 	find(t, objects(t, o), "Deployment", "karpenterd", &d)
-	for _, want := range []corev1.EnvVar{{Name: "PREFERENCE_POLICY", Value: "Ignore"}, {Name: "MIN_VALUES_POLICY", Value: "BestEffort"}, {Name: "SCHEDULER_CONFIG", Value: "podTopologySpread: {}"}} {
+	for _, want := range []corev1.EnvVar{{Name: "PREFERENCE_POLICY", Value: "Ignore"}, {Name: "MIN_VALUES_POLICY", Value: "BestEffort"}, {Name: "NODE_COST", Value: "0"}, {Name: "SCHEDULER_CONFIG", Value: "podTopologySpread: {}"}} {
 		if env := d.Spec.Template.Spec.Containers[0].Env; !slices.Contains(env, want) {
 			t.Errorf("%v is not in %v", want, env)
 		}
@@ -285,6 +285,8 @@ func TestObjects_BadOptionIsNamedWithItsRemedy(t *testing.T) {
 		"log level":     {func(o *Options) { o.LogLevel = "loud" }, `daemon log level: "loud": must be one of trace, debug, info, warn, error`},
 		"preferences":   {func(o *Options) { o.PreferencePolicy = "respect" }, `daemon preference policy: "respect": must be one of Respect, Ignore`},
 		"min values":    {func(o *Options) { o.MinValuesPolicy = "Lenient" }, `daemon min-values policy: "Lenient": must be one of Strict, BestEffort`},
+		"node cost":     {func(o *Options) { o.NodeCost = "-1" }, `daemon node cost "-1": must be dollars an hour from 0 to 100, such as 0.005`},
+		"too dear":      {func(o *Options) { o.NodeCost = "100.01" }, `daemon node cost "100.01": must be dollars an hour from 0 to 100`},
 		"endpoint":      {func(o *Options) { o.ClusterEndpoint = "x" }, `daemon cluster endpoint: "x": must be an https URL`},
 		"label value":   {func(o *Options) { o.Labels = map[string]string{"a": "b c"} }, `daemon label: a="b c": `},
 		"label is ours": {func(o *Options) { o.Labels = map[string]string{"app.kubernetes.io/name": "x"} }, "is set by the product: remove it"},

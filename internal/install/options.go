@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Defaults of Options.
@@ -24,6 +25,7 @@ const (
 	DefaultServiceAccount = "karpenter" // the name in trust policies that were written for Karpenter
 	DefaultReplicas       = 2
 	DefaultLogLevel       = "info"
+	DefaultNodeCost       = "0.005" // dollars an hour
 	imageRepository       = "ghcr.io/karpenterd/karpenterd"
 )
 
@@ -49,6 +51,26 @@ func PreferencePolicies() []string { return []string{PreferencesRespect, Prefere
 // MinValuesPolicies are the values of MinValuesPolicy, the default first.
 func MinValuesPolicies() []string { return []string{MinValuesStrict, MinValuesBestEffort} }
 
+// mostNodeCost is above what anybody pays for a node beside the machine: a typing
+// error must not turn every fleet into one huge node.
+const mostNodeCost = 100 * quantity.NanoDollars
+
+// ParseNodeCost reads what each node costs beside its instance, volumes and address, in
+// dollars an hour. 0 is no cost.
+func ParseNodeCost(text string) (quantity.Money, error) {
+	cost, err := quantity.ParseMoney(text)
+	if err != nil || cost > mostNodeCost {
+		return 0, fmt.Errorf("node cost %q: must be dollars an hour from 0 to %d, such as %s", text, mostNodeCost/quantity.NanoDollars, DefaultNodeCost)
+	}
+	return cost, nil
+}
+
+// CheckNodeCost returns an error if ParseNodeCost cannot read the text.
+func CheckNodeCost(text string) error {
+	_, err := ParseNodeCost(text)
+	return err
+}
+
 // Options say how to deploy the daemon. An empty member gets the default above. Image,
 // RoleARN, ClusterName and Region have no default.
 type Options struct {
@@ -63,6 +85,7 @@ type Options struct {
 	LogLevel                        string
 	PreferencePolicy                string
 	MinValuesPolicy                 string
+	NodeCost                        string            // dollars an hour; see CheckNodeCost
 	SchedulerConfig                 string            // text for translate.DefaultSpread; empty: the defaults of Kubernetes
 	Labels                          map[string]string // of every object and pod, except CustomResourceDefinitions
 	// Resources of the container; nil: requests of 500m CPU and 512Mi memory, and a limit of 1Gi memory.
@@ -81,6 +104,7 @@ func (o Options) withDefaults() Options {
 	set(&o.LogLevel, DefaultLogLevel)
 	set(&o.PreferencePolicy, PreferencesRespect)
 	set(&o.MinValuesPolicy, MinValuesStrict)
+	set(&o.NodeCost, DefaultNodeCost)
 	if o.Replicas == 0 {
 		o.Replicas = DefaultReplicas
 	}
@@ -127,6 +151,9 @@ func (o Options) check() error {
 		if !slices.Contains(choice.of, choice.value) {
 			fault(choice.option, "%q: must be one of %s", choice.value, strings.Join(choice.of, ", "))
 		}
+	}
+	if err := CheckNodeCost(o.NodeCost); err != nil {
+		faults = append(faults, fmt.Errorf("daemon %w", err))
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.Labels)) {
 		problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(o.Labels[key])...)

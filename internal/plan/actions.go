@@ -139,7 +139,8 @@ type LaunchReason struct {
 type Plan struct {
 	Actions  []Action       // to be carried out in this order
 	Outcomes []Outcome      // sorted by group, verdict and place
-	Cost     quantity.Money // of the launches, an hour
+	Cost     quantity.Money // of the launches' instances, an hour
+	Extra    Extra          // what the launches cost beside their instances
 	// Unnominated says that pods cannot be nominated: the scheduler chooses their
 	// nodes by its own scoring.
 	Unnominated bool

@@ -9,10 +9,13 @@ import (
 // Audit compares the cost of the whole fleet with the least that any fleet for the
 // same pods costs, and prices the rules in force.
 type Audit struct {
-	// Cost is what our NodeClaims cost an hour by the catalogue. A launched NodeClaim
-	// counts at its offering's price, an ordered one at the cheapest offering that it
-	// may become.
-	Cost   quantity.Money
+	// Cost is what the instances of our NodeClaims cost an hour by the catalogue. A
+	// launched NodeClaim counts at its offering's price, an ordered one at the cheapest
+	// offering that it may become.
+	Cost quantity.Money
+	// Extra is what the nodes of these NodeClaims cost beside their instances, as new
+	// nodes of their classes would.
+	Extra  Extra
 	Claims int   // NodeClaims that Cost counts
 	Pods   int64 // pods that run or have a place on these NodeClaims; Proof is about these pods
 	// Unpriced names the NodeClaims that the catalogue has no price for, sorted.
@@ -67,4 +70,7 @@ func (c ConstraintPrice) Explain() string {
 }
 
 // Explain says in one sentence how far the fleet's cost is from its bound.
-func (a Audit) Explain() string { return a.Proof.Explain(a.Cost) }
+func (a Audit) Explain() string { return a.Proof.Explain(a.Cost, a.Extra) }
+
+// Total is what the nodes of our NodeClaims cost an hour, to compare with the bound.
+func (a Audit) Total() quantity.Money { return a.Cost.Add(a.Extra.Total()) }

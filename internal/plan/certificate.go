@@ -8,7 +8,9 @@ import (
 )
 
 // Certificate proves that every choice of new nodes that carries the demand costs
-// at least Bound. Package proof checks a certificate from the raw objects.
+// at least Bound. Package proof checks a certificate from the raw objects. The price
+// of a node is that of its instance, and what a node of its class costs beside it:
+// volumes, a public address, and NodeCost. Nodes that exist cost nothing.
 //
 // The argument is linear programming duality. A certificate gives every group of
 // pods a price for each resource. With these prices, the pods on a node that can be
@@ -42,7 +44,10 @@ import (
 // cost less than this bound while two pods share a node that they came to before they
 // had the rule.
 type Certificate struct {
-	Scratch    bool           // the bound is on the whole fleet
+	Scratch bool // the bound is on the whole fleet
+	// NodeCost is what the policy adds to the price of each new node, an hour. The
+	// bound assumes it; no object says it.
+	NodeCost   quantity.Money `json:",omitempty"`
 	Bound      quantity.Money // nano-dollars an hour, rounded down
 	Scale      uint           // Prices are nano-dollars an hour times 2^Scale, for each unit
 	Dimensions []Dimension

@@ -263,8 +263,8 @@ func (r LaunchReason) because() string {
 	return strings.Join(parts, " and ")
 }
 
-// Gap is how far a cost is above the bound, in thousandths of the bound. It is not
-// defined where the bound is zero.
+// Gap is how far the cost of nodes is above the bound, in thousandths of the bound.
+// The cost is the total, as in Plan.Total. Gap is not defined where the bound is zero.
 func (c Certificate) Gap(cost quantity.Money) (permille int64, defined bool) {
 	if c.Bound <= 0 {
 		return 0, false
@@ -273,8 +273,10 @@ func (c Certificate) Gap(cost quantity.Money) (permille int64, defined bool) {
 	return int64(over/c.Bound)*1000 + int64(over%c.Bound*1000/c.Bound), true
 }
 
-// Explain says in one sentence how far a cost is from the bound.
-func (c Certificate) Explain(cost quantity.Money) string {
+// Explain says in one sentence how far the cost of nodes is from the bound, and what
+// the cost consists of: instances, and what the nodes cost beside them.
+func (c Certificate) Explain(instances quantity.Money, extra Extra) string {
+	cost, parts := instances.Add(extra.Total()), extra.parts(instances)
 	what, verb := "new nodes for these pods", "cost"
 	if c.Scratch {
 		what, verb = "a fleet for all pods, from scratch,", "costs"
@@ -282,15 +284,15 @@ func (c Certificate) Explain(cost quantity.Money) string {
 	gap, defined := c.Gap(cost)
 	switch {
 	case !defined:
-		return fmt.Sprintf("%s %s %s an hour; no lower bound is proven", what, verb, cost.Dollars())
+		return fmt.Sprintf("%s %s %s an hour; no lower bound is proven", what, verb, cost.Dollars()+parts)
 	case cost < c.Bound:
-		return fmt.Sprintf("%s %s %s an hour or more; the cost is %s, which is less, because running pods and nodes need not follow every rule for new ones", what, verb, c.Bound.Dollars(), cost.Dollars())
+		return fmt.Sprintf("%s %s %s an hour or more; the cost is %s, which is less, because running pods and nodes need not follow every rule for new ones", what, verb, c.Bound.Dollars(), cost.Dollars()+parts)
 	case cost == c.Bound:
-		return fmt.Sprintf("%s cannot cost less than %s an hour, and that is the cost", what, c.Bound.Dollars())
+		return fmt.Sprintf("%s cannot cost less than %s an hour, and that is the cost%s", what, c.Bound.Dollars(), parts)
 	}
 	above := decimal(gap, 10, 1)
 	if gap == 0 {
 		above = "less than 0.1"
 	}
-	return fmt.Sprintf("%s cannot cost less than %s an hour; the cost is %s, %s %% above that", what, c.Bound.Dollars(), cost.Dollars(), above)
+	return fmt.Sprintf("%s cannot cost less than %s an hour; the cost is %s, %s %% above that", what, c.Bound.Dollars(), cost.Dollars()+parts, above)
 }

@@ -231,16 +231,23 @@ func TestCertificate_SaysHowFarACostIsFromTheBound(t *testing.T) {
 		bound, cost quantity.Money
 		scratch     bool
 		want        string
+		extra       plan.Extra
 	}{
-		{44_200_000_000, 44_600_000_000, false, "new nodes for these pods cannot cost less than $44.2000 an hour; the cost is $44.6000, 0.9 % above that"},
-		{44_200_000_000, 89_000_000_000, true, "a fleet for all pods, from scratch, cannot cost less than $44.2000 an hour; the cost is $89.0000, 101.3 % above that"},
-		{44_200_000_000, 44_200_000_001, false, "new nodes for these pods cannot cost less than $44.2000 an hour; the cost is $44.2000, less than 0.1 % above that"},
-		{1_000_000_000, 1_000_000_000, false, "new nodes for these pods cannot cost less than $1.0000 an hour, and that is the cost"},
-		{4_000_000_000, 1_000_000_000, true, "a fleet for all pods, from scratch, costs $4.0000 an hour or more; the cost is $1.0000, which is less, because running pods and nodes need not follow every rule for new ones"},
-		{0, 1_000_000_000, false, "new nodes for these pods cost $1.0000 an hour; no lower bound is proven"},
+		{44_200_000_000, 44_600_000_000, false, "new nodes for these pods cannot cost less than $44.2000 an hour; the cost is $44.6000, 0.9 % above that", plan.Extra{}},
+		{44_200_000_000, 89_000_000_000, true, "a fleet for all pods, from scratch, cannot cost less than $44.2000 an hour; the cost is $89.0000, 101.3 % above that", plan.Extra{}},
+		{44_200_000_000, 44_200_000_001, false, "new nodes for these pods cannot cost less than $44.2000 an hour; the cost is $44.2000, less than 0.1 % above that", plan.Extra{}},
+		{1_000_000_000, 1_000_000_000, false, "new nodes for these pods cannot cost less than $1.0000 an hour, and that is the cost", plan.Extra{}},
+		{4_000_000_000, 1_000_000_000, true, "a fleet for all pods, from scratch, costs $4.0000 an hour or more; the cost is $1.0000, which is less, because running pods and nodes need not follow every rule for new ones", plan.Extra{}},
+		{0, 1_000_000_000, false, "new nodes for these pods cost $1.0000 an hour; no lower bound is proven", plan.Extra{}},
+		{
+			1_000_000_000, 1_000_000_000, false,
+			"new nodes for these pods cannot cost less than $1.0000 an hour; the cost is $1.0350 (instances $1.0000, volumes $0.0200, public addresses $0.0100, node cost $0.0050), 3.5 % above that",
+			plan.Extra{Volumes: 20_000_000, Addresses: 10_000_000, Nodes: 5_000_000},
+		},
+		{1_005_000_000, 1_000_000_000, false, "new nodes for these pods cannot cost less than $1.0050 an hour, and that is the cost (instances $1.0000, node cost $0.0050)", plan.Extra{Nodes: 5_000_000}},
 	} {
 		c := plan.Certificate{Bound: tc.bound, Scratch: tc.scratch}
-		if got := c.Explain(tc.cost); got != tc.want {
+		if got := c.Explain(tc.cost, tc.extra); got != tc.want {
 			t.Errorf("%s\nwant %s", got, tc.want)
 		}
 	}

@@ -99,8 +99,8 @@ func addUp[N ~int64](a, b N) N { return min(a, math.MaxInt64-b) + b }
 
 func (p *proof) checkForm() error {
 	c := p.certificate
-	if c.Bound < 0 || c.Scale > 62 {
-		return fmt.Errorf("%w: bound %d, scale %d", ErrForm, c.Bound, c.Scale)
+	if c.Bound < 0 || c.NodeCost < 0 || c.Scale > 62 {
+		return fmt.Errorf("%w: bound %d, node cost %d, scale %d", ErrForm, c.Bound, c.NodeCost, c.Scale)
 	}
 	seen, groups := map[plan.Dimension]bool{}, map[string]bool{}
 	for _, d := range c.Dimensions {

@@ -44,6 +44,10 @@
 //   - a DaemonSet takes room only where it runs for certain, whatever values the
 //     new node gets for labels that its pool leaves open.
 //
+// The price of a new node is that of its instance and all that the node costs beside
+// it: its class says what its volumes and its address cost, and the certificate says
+// the NodeCost, a setting that no object has. Who checks compares it with the setting.
+//
 // The checker assumes that every new node has a hostname of its own. The bound
 // is what every fleet costs that carries the counted pods. It does not say that
 // there is such a fleet; the plan beside the certificate shows one.

@@ -27,6 +27,7 @@ type small struct {
 	zonal   map[string]bool    // groups of another
 	pods    []smallPod
 	places  []smallPlace
+	cost    quantity.Money // of each new node; see plan.Certificate.NodeCost
 }
 
 type smallPod struct {
@@ -59,6 +60,7 @@ type smallPlace struct {
 
 func anySmall(t *rapid.T) small {
 	w := small{apart: map[string]bool{}, zonal: map[string]bool{}}
+	w.cost = rapid.SampledFrom([]quantity.Money{0, 0, 7, 90}).Draw(t, "node cost")
 	number := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 	zone := rapid.SampledFrom([]string{"a", "b"})
 	taint := []cluster.Taint{{Key: "t", Effect: cluster.NoSchedule}}
@@ -105,7 +107,8 @@ func anySmall(t *rapid.T) small {
 	}
 	for i := range number("pools", 1, 2) {
 		pool := cluster.Pool{Name: fmt.Sprint("pool", i), Class: fmt.Sprint("class", i), Ready: true}
-		class := cluster.Class{Name: pool.Class, Ready: true}
+		class := cluster.Class{Name: pool.Class, Ready: true, Volumes: quantity.Money(number("volumes", 0, 40)), Address: quantity.Money(number("address", 0, 1))}
+		beside := class.Volumes + class.Address + w.cost
 		tainted := rapid.Bool().Draw(t, "tainted")
 		if tainted {
 			pool.Taints = taint
@@ -119,10 +122,12 @@ func anySmall(t *rapid.T) small {
 				offering.Price, offering.Reservation = x.price, fmt.Sprint(i, j)
 			}
 			offerings := []catalog.Offering{offering}
+			price := x.price
+			x.price += beside
 			w.places = append(w.places, x)
 			if other := map[string]string{"a": "b", "b": "a"}[x.zone]; x.count == 0 && rapid.IntRange(0, 2).Draw(t, "in both") > 0 {
 				x.zone = other
-				offerings, w.places = append(offerings, onDemand(other, x.price)), append(w.places, x)
+				offerings, w.places = append(offerings, onDemand(other, price)), append(w.places, x)
 			}
 			class.Types = append(class.Types, instanceType(fmt.Sprint("type", i, j), x.cpu, x.gib, offerings...))
 		}
@@ -303,7 +308,7 @@ func byPort(p *cluster.Pod) {
 // guess makes a certificate of random prices, raised as far as the checker
 // accepts.
 func guess(t *rapid.T, w small, key proof.Key) (plan.Certificate, quantity.Money, error) {
-	c := plan.Certificate{Scale: 20, Dimensions: []plan.Dimension{{Resource: quantity.CPU, Unit: 100}, {Resource: quantity.Memory, Unit: 64 << 20}, {Resource: quantity.Pods, Unit: 1}, {Resource: plan.Exclusive(1), Unit: 1}, {Resource: plan.Exclusive(2), Unit: 1}}}
+	c := plan.Certificate{NodeCost: w.cost, Scale: 20, Dimensions: []plan.Dimension{{Resource: quantity.CPU, Unit: 100}, {Resource: quantity.Memory, Unit: 64 << 20}, {Resource: quantity.Pods, Unit: 1}, {Resource: plan.Exclusive(1), Unit: 1}, {Resource: plan.Exclusive(2), Unit: 1}}}
 	weights := make([][]int64, len(w.demand))
 	alike := rapid.Bool().Draw(t, "alike") // good prices mostly are
 	most, ofZones := int64(9), int64(0)

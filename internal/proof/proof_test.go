@@ -83,6 +83,28 @@ func TestCheck_AcceptsTheBoundOfAFleetThatIsFull(t *testing.T) {
 	}
 }
 
+// A node costs its instance, its volumes, its address and the node cost; a node that
+// exists costs nothing.
+func TestProven_CountsWhatANodeCostsBesideItsInstance(t *testing.T) {
+	o, c := fourNodes()
+	for i := range o.Classes[0].Types {
+		for k := range o.Classes[0].Types[i].Offerings {
+			o.Classes[0].Types[i].Offerings[k].Price -= 600
+		}
+	}
+	if err := proof.Check(o, c, key); !errors.Is(err, proof.ErrOffering) {
+		t.Errorf("instances are cheaper: %v", err)
+	}
+	o.Classes[0].Volumes, o.Classes[0].Address, c.NodeCost = 300, 200, 100
+	if err := proof.Check(o, c, key); err != nil {
+		t.Errorf("nodes cost as much: %v", err)
+	}
+	o.Nodes = []cluster.Node{{Name: "n", Ready: true, Allocatable: size(2, 8)}}
+	if got, err := proof.Proven(o, c, key); got != 3500 || err != nil {
+		t.Errorf("with room for a pod on a node that exists: %d, %v", got, err)
+	}
+}
+
 // Nodes are whole. Pods that need a part of a node cost a whole node, and pods
 // that need more than one node cost at least two.
 // Two pods of 2 CPU fill a node of 4: half of its price is the right surcharge. A
@@ -146,6 +168,7 @@ func TestCheck_RejectsWhatWasTamperedWith(t *testing.T) {
 		"scale lowered":          {func(_ *cluster.Objects, c *plan.Certificate) { c.Scale-- }, proof.ErrOffering},
 		"scale absurd":           {func(_ *cluster.Objects, c *plan.Certificate) { c.Scale = 1 << 40 }, proof.ErrForm},
 		"bound negative":         {func(_ *cluster.Objects, c *plan.Certificate) { c.Bound = -1 }, proof.ErrForm},
+		"node cost negative":     {func(_ *cluster.Objects, c *plan.Certificate) { c.NodeCost = -1 }, proof.ErrForm},
 		"demand of one pod more": {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Count++ }, proof.ErrDemand},
 		"demand negative":        {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Count = -8 }, proof.ErrForm},
 		"demand of nobody":       {func(_ *cluster.Objects, c *plan.Certificate) { c.Demand[0].Group = "default/db" }, proof.ErrDemand},

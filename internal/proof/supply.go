@@ -22,8 +22,8 @@ type source struct {
 
 const unlimited = -1
 
-// offerings lists what ready pools can launch. Pools that can use one
-// reservation share it.
+// offerings lists what ready pools can launch, at the price of a whole node. Pools
+// that can use one reservation share it.
 func (p *proof) offerings() (out []source, err error) {
 	index := map[string]int{} // of reservations
 	for _, pool := range p.objects.Pools {
@@ -31,6 +31,7 @@ func (p *proof) offerings() (out []source, err error) {
 		if !class.Ready || !pool.Ready || pool.Deleting {
 			continue
 		}
+		beside := addUp(addUp(class.Volumes, class.Address), p.certificate.NodeCost)
 		for _, o := range newNodes(pool, class) {
 			name, reserved := plan.OfferingName(o.instanceType, o.CapacityType, o.Zone), o.CapacityType == label.Reserved
 			if o.Price <= 0 && !reserved {
@@ -39,17 +40,18 @@ func (p *proof) offerings() (out []source, err error) {
 				}
 				continue
 			}
-			if !o.Available {
+			left := o.Left + p.inUse(o)
+			if !o.Available || reserved && left == 0 {
 				continue
 			}
-			id, price := name+"/"+o.Reservation, max(0, o.Price)
+			id, price := name+"/"+o.Reservation, addUp(max(0, o.Price), beside)
 			i, shared := index[id]
 			if !shared {
 				i = len(out)
 				out = append(out, source{name: name, price: price, count: unlimited})
 			}
 			if reserved {
-				index[id], out[i].count = i, max(out[i].count, o.Left+p.inUse(o))
+				index[id], out[i].count = i, max(out[i].count, left)
 			}
 			out[i].places, out[i].price = append(out[i].places, p.net(o.place)), min(out[i].price, price)
 		}

@@ -36,6 +36,9 @@ func ParseMoney(s string) (Money, error) {
 	return Money(n), nil
 }
 
+// Add returns the sum, or the largest or smallest amount there is.
+func (m Money) Add(o Money) Money { return Money(addSaturating(int64(m), int64(o))) }
+
 // Dollars renders the price with four decimals and a sign: "$0.0416".
 func (m Money) Dollars() string {
 	sign, size := "", uint64(m)

@@ -3,6 +3,7 @@ package translate_test
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -66,6 +67,49 @@ func TestClass_TypesAttachTheEBSVolumesThatTheLaunchLeaves(t *testing.T) {
 		got := translate.Class(class, facts, market, nil)
 		if len(got.Types) != 1 || got.Types[0].Allocatable.Get(cluster.AttachSlots(translate.EBSDriver)) != c.want {
 			t.Errorf("%s: %+v, want %d volumes", name, got.Types, c.want)
+		}
+	}
+}
+
+// Worked by hand: dollars a month over 730 hours.
+func TestClass_HasWhatANodeCostsBesideItsInstance(t *testing.T) {
+	const gp3, gp2, perIOPS, perMiB = 80_000_000, 100_000_000, 5_000_000, 40_000_000
+	market := catalog.Market{Volumes: catalog.VolumePrices{"gp3": gp3, "gp3-iops": perIOPS, "gp3-throughput": perMiB, "gp2": gp2}}
+	disk := func(device string, size string, with func(*awsv1.BlockDevice)) awsv1.BlockDeviceMapping {
+		m := awsv1.BlockDeviceMapping{DeviceName: &device, EBS: &awsv1.BlockDevice{VolumeSize: resource.MustParse(size)}}
+		with(m.EBS)
+		return m
+	}
+	plain := func(*awsv1.BlockDevice) {}
+	root := quantity.Money(20 * gp3 / 730) // of the image
+	for name, c := range map[string]struct {
+		mappings         []awsv1.BlockDeviceMapping
+		public           *bool
+		subnets          []bool // whether they give public addresses
+		volumes, address quantity.Money
+	}{
+		"nothing said":                 {volumes: root},
+		"a public address":             {public: ptr(true), volumes: root, address: 5_000_000},
+		"no public address":            {public: ptr(false), volumes: root},
+		"public subnets":               {subnets: []bool{true, true}, volumes: root, address: 5_000_000},
+		"some public subnets":          {subnets: []bool{true, false}, volumes: root},
+		"no address in public subnets": {public: ptr(false), subnets: []bool{true}, volumes: root},
+		"an address in private ones":   {public: ptr(true), subnets: []bool{false}, volumes: root, address: 5_000_000},
+		"the root volume":              {mappings: []awsv1.BlockDeviceMapping{disk("/dev/xvda", "500Gi", plain)}, volumes: 500 * gp3 / 730},
+		"a size that is rounded up":    {mappings: []awsv1.BlockDeviceMapping{disk("/dev/xvda", "100G", plain)}, volumes: 94 * gp3 / 730},
+		"one beside the image's root":  {mappings: []awsv1.BlockDeviceMapping{disk("/dev/xvdb", "100Gi", plain)}, volumes: root + 100*gp2/730},
+		"a root volume of a gp2 class": {mappings: []awsv1.BlockDeviceMapping{disk("/dev/xvda", "10Gi", func(b *awsv1.BlockDevice) { b.VolumeType = ptr("gp2") })}, volumes: 10 * gp2 / 730},
+		"performance that is provisioned": {mappings: []awsv1.BlockDeviceMapping{disk("/dev/xvda", "10Gi", func(b *awsv1.BlockDevice) {
+			b.IOPS, b.Throughput = ptr[int64](4000), ptr[int64](200)
+		})}, volumes: (10*gp3 + 1000*perIOPS + 75*perMiB) / 730},
+	} {
+		class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{BlockDeviceMappings: c.mappings, AssociatePublicIPAddress: c.public}}
+		class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
+		for _, public := range c.subnets {
+			class.Status.Subnets = append(class.Status.Subnets, awsv1.Subnet{ID: "subnet", Zone: "a", PublicIPs: public})
+		}
+		if got := translate.Class(class, nil, market, nil); got.Volumes != c.volumes || got.Address != c.address {
+			t.Errorf("%s: volumes %d and address %d, want %d and %d", name, got.Volumes, got.Address, c.volumes, c.address)
 		}
 	}
 }

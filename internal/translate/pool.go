@@ -66,8 +66,8 @@ type Room struct {
 }
 
 // Class applies an EC2NodeClass to the catalogue: the zones of its subnets, the
-// architectures of its images, its disk and kubelet settings, and its capacity
-// reservations with the room left in each. A reservation without an entry in
+// architectures of its images, its disk and kubelet settings, what its volumes and
+// addresses cost, and its capacity reservations with the room left in each. A reservation without an entry in
 // rooms counts as full.
 func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, rooms map[string]Room) cluster.Class {
 	out := cluster.Class{Name: c.Name, Ready: c.Conditions().IsReady() && c.DeletionTimestamp == nil}
@@ -95,7 +95,13 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 	if k := c.Spec.Kubelet; k != nil && k.PodsPerCore != nil {
 		s.PodsPerCore = int(*k.PodsPerCore)
 	}
-	s.Volumes = volumesAtLaunch(c)
+	s.Volumes = len(launchVolumes(c))
+	for _, v := range launchVolumes(c) {
+		out.Volumes = out.Volumes.Add(market.Volumes.Hourly(v))
+	}
+	if getsPublicIP(c) {
+		out.Address = catalog.PublicIPv4
+	}
 	for _, t := range catalog.Build(facts, market, s) {
 		if _, ok := ImageFor(c, t.Labels); ok {
 			// Launch templates attach no EFA interfaces, so nodes have none to offer.
@@ -143,14 +149,43 @@ func rootVolume(c *awsv1.EC2NodeClass) int64 {
 	return catalog.DefaultRootVolumeBytes
 }
 
-// volumesAtLaunch counts the EBS volumes of a new node. The root volume counts
-// even where no mapping names it.
-func volumesAtLaunch(c *awsv1.EC2NodeClass) int {
-	n := 1
+// getsPublicIP says whether every new node gets a public IPv4 address. Where the class
+// leaves that to its subnets, all of them must give one.
+func getsPublicIP(c *awsv1.EC2NodeClass) bool {
+	if asked := c.Spec.AssociatePublicIPAddress; asked != nil {
+		return *asked
+	}
+	without := func(n awsv1.Subnet) bool { return !n.PublicIPs }
+	return len(c.Status.Subnets) > 0 && !slices.ContainsFunc(c.Status.Subnets, without)
+}
+
+// launchVolumes are the EBS volumes of a new node, with the types that EC2 gives to
+// volumes without one. Where no mapping names the root volume, it is the image's.
+func launchVolumes(c *awsv1.EC2NodeClass) []catalog.Volume {
+	root := catalog.Volume{Type: catalog.GP3, GiB: catalog.DefaultRootVolumeBytes >> 30}
+	var others []catalog.Volume
 	for _, m := range c.Spec.BlockDeviceMappings {
-		if m.EBS != nil && !isRoot(m) {
-			n++
+		if m.EBS == nil {
+			continue
+		}
+		v := catalog.Volume{Type: catalog.GP2, GiB: (m.EBS.VolumeSize.Value() + 1<<30 - 1) >> 30}
+		if isRoot(m) {
+			v.Type = root.Type
+		}
+		if m.EBS.VolumeType != nil {
+			v.Type = *m.EBS.VolumeType
+		}
+		if m.EBS.IOPS != nil {
+			v.IOPS = *m.EBS.IOPS
+		}
+		if m.EBS.Throughput != nil {
+			v.Throughput = *m.EBS.Throughput
+		}
+		if isRoot(m) {
+			root = v
+		} else {
+			others = append(others, v)
 		}
 	}
-	return n
+	return append(others, root)
 }

@@ -36,7 +36,7 @@ type config struct {
 func (c config) needsSelectors() bool { return len(c.Spread) > 0 }
 
 // given has the settings that are plain text until take checks them.
-type given struct{ level, bind, metrics, health, preferences, minValues, scheduler string }
+type given struct{ level, bind, metrics, health, preferences, minValues, nodeCost, scheduler string }
 
 // readConfig reads flags and environment. The error names every setting that is
 // missing or wrong, and how to correct it.
@@ -60,6 +60,7 @@ func readConfig(args []string, env func(string) string) (config, error) {
 	text(&g.level, "log-level", install.EnvLogLevel, install.DefaultLogLevel, "trace, debug, info, warn or error")
 	text(&g.preferences, "preference-policy", install.EnvPreferencePolicy, install.PreferencesRespect, "Respect: plans consider the preferences of pods; Ignore: they do not")
 	text(&g.minValues, "min-values-policy", install.EnvMinValuesPolicy, install.MinValuesStrict, "if a NodePool's minValues cannot be met, Strict: launch nothing; BestEffort: launch what comes closest")
+	text(&g.nodeCost, "node-cost", install.EnvNodeCost, install.DefaultNodeCost, "dollars an hour that each node costs beside its instance, volumes and public address, such as licences; 0 for none")
 	text(&g.scheduler, "scheduler-config", install.EnvSchedulerConfig, "", "JSON or YAML with podTopologySpread.defaultConstraints: the topology spread constraints that the kube-scheduler gives to pods without their own")
 	if err := flags.Parse(args); err != nil {
 		return c, fmt.Errorf("flags: %w", err)
@@ -118,6 +119,9 @@ func (c *config) take(g given) []error {
 	c.Policy.IgnorePreferences = g.preferences == install.PreferencesIgnore
 	c.Policy.BestEffortMinValues = g.minValues == install.MinValuesBestEffort
 	var err error
+	if c.Policy.NodeCost, err = install.ParseNodeCost(g.nodeCost); err != nil {
+		faults = append(faults, fmt.Errorf("setting node-cost: %w", err))
+	}
 	if c.Spread, err = translate.DefaultSpread(g.scheduler); err != nil {
 		faults = append(faults, fmt.Errorf("setting scheduler-config: %w", err))
 	}

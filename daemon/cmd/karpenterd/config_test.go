@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // environment is what every installation gives, with the changes; "" unsets.
@@ -25,10 +27,13 @@ func TestReadConfig_PoliciesAreKarpentersInNameAndDefault(t *testing.T) {
 		env                     map[string]string
 		args                    []string
 		ignorePreferences, best bool
+		nodeCost                quantity.Money // 0 is the default
 	}{
 		"defaults":             {},
 		"named as the default": {env: map[string]string{"PREFERENCE_POLICY": "Respect", "MIN_VALUES_POLICY": "Strict"}},
 		"environment":          {env: map[string]string{"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort"}, ignorePreferences: true, best: true},
+		"node cost":            {env: map[string]string{"NODE_COST": "0.25"}, nodeCost: 250_000_000},
+		"node cost by flag":    {env: map[string]string{"NODE_COST": "0.25"}, args: []string{"--node-cost=0.5"}, nodeCost: 500_000_000},
 		"one of them":          {env: map[string]string{"MIN_VALUES_POLICY": "BestEffort"}, best: true},
 		"flags":                {args: []string{"--preference-policy=Ignore", "--min-values-policy", "BestEffort"}, ignorePreferences: true, best: true},
 		"flags win":            {env: map[string]string{"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort"}, args: []string{"--preference-policy=Respect"}, best: true},
@@ -39,8 +44,8 @@ func TestReadConfig_PoliciesAreKarpentersInNameAndDefault(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := engine.DefaultPolicy()
-			want.IgnorePreferences, want.BestEffortMinValues = tt.ignorePreferences, tt.best
-			if diff := cmp.Diff(want, c.Policy); diff != "" {
+			want.IgnorePreferences, want.BestEffortMinValues, want.NodeCost = tt.ignorePreferences, tt.best, cmp.Or(tt.nodeCost, want.NodeCost)
+			if diff := gocmp.Diff(want, c.Policy); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -77,6 +82,7 @@ func TestReadConfig_BadSettingIsNamedWithItsRemedy(t *testing.T) {
 		"level":              {args: []string{"--log-level=loud"}, want: `setting log-level is "loud": give trace, debug, info, warn or error`},
 		"preferences":        {env: map[string]string{"PREFERENCE_POLICY": "respect"}, want: `setting preference-policy is "respect": give Respect or Ignore`},
 		"minValues":          {args: []string{"--min-values-policy=Lenient"}, want: `setting min-values-policy is "Lenient": give Strict or BestEffort`},
+		"node cost":          {env: map[string]string{"NODE_COST": "a lot"}, want: `setting node-cost: node cost "a lot": must be dollars an hour from 0 to 100, such as 0.005`},
 		"scheduler":          {env: map[string]string{"SCHEDULER_CONFIG": "[]"}, want: "setting scheduler-config: "},
 		"argument":           {args: []string{"now"}, want: `unexpected argument "now"`},
 		"unfinished setting": {args: []string{"--min-values-policy"}, want: "flags: flag needs an argument: -min-values-policy"},

@@ -75,7 +75,7 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 func decideSubnets(spec awsv1.EC2NodeClassSpec, status *awsv1.EC2NodeClassStatus, found []aws.Subnet) *verdict {
 	status.Subnets = nil
 	for _, s := range found {
-		status.Subnets = append(status.Subnets, awsv1.Subnet{ID: s.ID, Zone: s.Zone, ZoneID: s.ZoneID})
+		status.Subnets = append(status.Subnets, awsv1.Subnet{ID: s.ID, Zone: s.Zone, ZoneID: s.ZoneID, PublicIPs: s.PublicIPs})
 	}
 	if len(found) > 0 {
 		return nil

@@ -38,7 +38,7 @@ func clusterFacts() facts {
 
 func found() observation {
 	return observation{
-		subnets: []aws.Subnet{{ID: "subnet-b", Zone: "us-west-2b", ZoneID: "usw2-az2", FreeIPs: 9}, {ID: "subnet-a", Zone: "us-west-2a", FreeIPs: 5}},
+		subnets: []aws.Subnet{{ID: "subnet-b", Zone: "us-west-2b", ZoneID: "usw2-az2", FreeIPs: 9, PublicIPs: true}, {ID: "subnet-a", Zone: "us-west-2a", FreeIPs: 5}},
 		groups:  []aws.SecurityGroup{{ID: "sg-1", Name: "nodes"}},
 		images: []image{
 			{Image: aws.Image{ID: "ami-2", Name: "new", Created: at(5)}, variant: awsspec.Variant{Arch: "arm64", Kind: awsspec.VariantStandard}},
@@ -51,7 +51,7 @@ func found() observation {
 func TestDecide_FillsTheStatusOfAReadyClass(t *testing.T) {
 	got := decide(class(), found(), clusterFacts(), at(10))
 	want := awsv1.EC2NodeClassStatus{
-		Subnets:         []awsv1.Subnet{{ID: "subnet-b", Zone: "us-west-2b", ZoneID: "usw2-az2"}, {ID: "subnet-a", Zone: "us-west-2a"}},
+		Subnets:         []awsv1.Subnet{{ID: "subnet-b", Zone: "us-west-2b", ZoneID: "usw2-az2", PublicIPs: true}, {ID: "subnet-a", Zone: "us-west-2a"}},
 		SecurityGroups:  []awsv1.SecurityGroup{{ID: "sg-1", Name: "nodes"}},
 		InstanceProfile: "node",
 		AMIs: []awsv1.AMI{

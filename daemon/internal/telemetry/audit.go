@@ -19,7 +19,8 @@ const (
 
 // audits publishes what the whole fleet costs, and what it must cost at least.
 type audits struct {
-	cost, bound prometheus.Gauge
+	cost  *prometheus.GaugeVec
+	bound prometheus.Gauge
 
 	mu     sync.Mutex
 	newest engine.Input
@@ -31,10 +32,7 @@ type audits struct {
 
 func newAudits() *audits {
 	return &audits{
-		cost: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "karpenterd_fleet_cost_dollars_per_hour",
-			Help: "Cost of all NodeClaims by the catalogue's prices.",
-		}),
+		cost: newCosts("karpenterd_fleet_cost_dollars_per_hour", "Cost of all NodeClaims by the catalogue's prices, by kind."),
 		bound: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "karpenterd_fleet_bound_dollars_per_hour",
 			Help: "Proven lower bound of the cost of any fleet for the same pods.",
@@ -65,7 +63,7 @@ func (a *audits) look(in engine.Input, out engine.Output, logger hclog.Logger) {
 // publish sets the gauges, and logs the audit if it differs from the last one that was
 // logged.
 func (a *audits) publish(now plan.Audit, logger hclog.Logger) {
-	a.cost.Set(dollars(now.Cost))
+	setCosts(a.cost, now.Cost, now.Extra)
 	a.bound.Set(dollars(now.Proof.Bound))
 	if now.Claims == 0 || !a.worthSaying(now) {
 		return
@@ -74,9 +72,10 @@ func (a *audits) publish(now plan.Audit, logger hclog.Logger) {
 	for i, c := range now.Constraints {
 		constraints[i] = c.Explain()
 	}
-	logger.Info("fleet audit", "summary", now.Explain(), "cost", now.Cost.Dollars(), "bound", now.Proof.Bound.Dollars(),
+	args := append([]any{"summary", now.Explain()}, costs(now.Cost, now.Extra)...)
+	logger.Info("fleet audit", append(args, "bound", now.Proof.Bound.Dollars(),
 		"nodeclaims", now.Claims, "pods", now.Pods, "without_price", len(now.Unpriced), "pods_that_fit_nothing", now.Homeless,
-		"constraints", constraints)
+		"constraints", constraints)...)
 }
 
 // worthSaying reports whether the audit is to be logged, and then remembers it.

@@ -74,7 +74,7 @@ func TestAudits_AuditsTheNewestInputOnceAMinute(t *testing.T) {
 		want := func(cost float64) {
 			t.Helper()
 			synctest.Wait()
-			if got := value(t, m, "karpenterd_fleet_cost_dollars_per_hour"); got != cost {
+			if got := value(t, m, `karpenterd_fleet_cost_dollars_per_hour{kind="instances"}`); got != cost {
 				t.Errorf("cost %v, want %v", got, cost)
 			}
 			if got := value(t, m, "karpenterd_fleet_bound_dollars_per_hour"); got > cost || got < cost-0.01 {

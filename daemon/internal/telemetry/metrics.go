@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
 // Metrics are the daemon's measurements.
@@ -23,7 +24,7 @@ type Metrics struct {
 	awsCalls   *prometheus.CounterVec
 	waiting    prometheus.Gauge
 	refused    prometheus.Gauge
-	planCost   prometheus.Gauge
+	planCost   *prometheus.GaugeVec
 	planBound  prometheus.Gauge
 	toDecision prometheus.Histogram
 	leader     prometheus.Gauge
@@ -66,7 +67,7 @@ func NewMetrics(version string) *Metrics {
 		}, []string{"service", "operation", "result"}),
 		waiting:   gauge("karpenter_scheduler_queue_depth", "Pods that wait for a node."),
 		refused:   gauge("karpenter_scheduler_unschedulable_pods_count", "Pods that fit no NodePool."),
-		planCost:  gauge("karpenterd_plan_cost_dollars_per_hour", "Cost of the new nodes in the last plan that launched nodes."),
+		planCost:  newCosts("karpenterd_plan_cost_dollars_per_hour", "Cost of the new nodes in the last plan that launched nodes, by kind."),
 		planBound: gauge("karpenterd_plan_bound_dollars_per_hour", "Proven lower bound of the cost of new nodes for the pods of that plan."),
 		toDecision: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "karpenter_pods_scheduling_decision_duration_seconds",
@@ -85,6 +86,15 @@ func NewMetrics(version string) *Metrics {
 		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.nominates, m.fleet.cost, m.fleet.bound, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// newCosts makes the gauges of what nodes cost, by kind: instances, volumes, public
+// addresses, and the cost of each node that the settings name. A bound is on the sum
+// of all kinds.
+func newCosts(name, help string) *prometheus.GaugeVec {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"kind"})
+	setCosts(v, 0, plan.Extra{})
+	return v
 }
 
 func gauge(name, help string) prometheus.Gauge {

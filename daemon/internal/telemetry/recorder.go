@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -120,20 +121,35 @@ func (r *Recorder) launch(in engine.Input, out engine.Output, l plan.Launch, too
 }
 
 // cost logs the cost of all launches of the plan, and the lower bound that any plan
-// would cost.
+// would cost. The bound is on all that the nodes cost, so that the gap is, too.
 func (r *Recorder) cost(p plan.Plan, launches int) {
 	for _, proof := range p.Proofs {
 		if launches == 0 || proof.Scratch {
 			continue
 		}
-		r.Metrics.planCost.Set(dollars(p.Cost))
+		setCosts(r.Metrics.planCost, p.Cost, p.Extra)
 		r.Metrics.planBound.Set(dollars(proof.Bound))
-		args := []any{"launches", launches, "cost", p.Cost.Dollars(), "bound", proof.Bound.Dollars()}
-		if permille, defined := proof.Gap(p.Cost); defined {
+		args := append([]any{"launches", launches}, costs(p.Cost, p.Extra)...)
+		args = append(args, "bound", proof.Bound.Dollars())
+		if permille, defined := proof.Gap(p.Total()); defined {
 			args = append(args, "gap_percent", float64(permille)/10)
 		}
-		r.Logger.Info("plan costs", append(args, "why", proof.Explain(p.Cost))...)
+		r.Logger.Info("plan costs", append(args, "why", proof.Explain(p.Cost, p.Extra))...)
 	}
+}
+
+// costs are the fields of a log line that say what nodes cost: their instances, and
+// what they cost beside them.
+func costs(instances quantity.Money, extra plan.Extra) []any {
+	return []any{"cost", instances.Dollars(), "volumes", extra.Volumes.Dollars(), "addresses", extra.Addresses.Dollars(), "node_cost", extra.Nodes.Dollars()}
+}
+
+// setCosts sets the gauges of what nodes cost, by kind; see newCosts.
+func setCosts(to *prometheus.GaugeVec, instances quantity.Money, extra plan.Extra) {
+	to.WithLabelValues("instances").Set(dollars(instances))
+	to.WithLabelValues("volumes").Set(dollars(extra.Volumes))
+	to.WithLabelValues("addresses").Set(dollars(extra.Addresses))
+	to.WithLabelValues("nodes").Set(dollars(extra.Nodes))
 }
 
 func dollars(m quantity.Money) float64 { return float64(m) / quantity.NanoDollars }

@@ -213,10 +213,14 @@ func TestRecorder_LogsThePiecesOfAPlanOnce(t *testing.T) {
 
 func TestRecorder_SaysHowFarAPlanIsFromTheBound(t *testing.T) {
 	d := newDesk(t)
-	d.record(launch())
+	p := launch()
+	p.Extra = plan.Extra{Volumes: 2_000_000, Addresses: 5_000_000, Nodes: 3_000_000}
+	d.record(p)
 	told := d.lines("plan costs")
-	want := "new nodes for these pods cannot cost less than $0.4000 an hour; the cost is $0.4100, 2.5 % above that"
-	if len(told) != 1 || told[0]["why"] != want || told[0]["gap_percent"] != 2.5 || told[0]["cost"] != "$0.4100" || told[0]["bound"] != "$0.4000" {
+	want := "new nodes for these pods cannot cost less than $0.4000 an hour; " +
+		"the cost is $0.4200 (instances $0.4100, volumes $0.0020, public addresses $0.0050, node cost $0.0030), 5 % above that"
+	if len(told) != 1 || told[0]["why"] != want || told[0]["gap_percent"] != 5.0 || told[0]["cost"] != "$0.4100" || told[0]["bound"] != "$0.4000" ||
+		told[0]["volumes"] != "$0.0020" || told[0]["addresses"] != "$0.0050" || told[0]["node_cost"] != "$0.0030" {
 		t.Errorf("told %v, want %q", told, want)
 	}
 	d.record(plan.Plan{Outcomes: []plan.Outcome{{Pods: []string{"default/web-2"}, Verdict: plan.OnNode, On: "n"}}})
@@ -225,7 +229,11 @@ func TestRecorder_SaysHowFarAPlanIsFromTheBound(t *testing.T) {
 	}
 	answer := httptest.NewRecorder()
 	d.recorder.Metrics.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	for _, want := range []string{"\nkarpenterd_plan_cost_dollars_per_hour 0.41\n", "\nkarpenterd_plan_bound_dollars_per_hour 0.4\n"} {
+	for _, want := range []string{
+		"\nkarpenterd_plan_cost_dollars_per_hour{kind=\"instances\"} 0.41\n", "\nkarpenterd_plan_cost_dollars_per_hour{kind=\"volumes\"} 0.002\n",
+		"\nkarpenterd_plan_cost_dollars_per_hour{kind=\"addresses\"} 0.005\n", "\nkarpenterd_plan_cost_dollars_per_hour{kind=\"nodes\"} 0.003\n",
+		"\nkarpenterd_plan_bound_dollars_per_hour 0.4\n",
+	} {
 		if !strings.Contains(answer.Body.String(), want) {
 			t.Errorf("the metrics lack %q", want)
 		}

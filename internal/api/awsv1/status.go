@@ -38,6 +38,11 @@ type Subnet struct {
 	Zone string `json:"zone"`
 	// +optional
 	ZoneID string `json:"zoneID,omitempty"`
+	// PublicIPs says that instances in the subnet get a public IPv4 address unless
+	// associatePublicIPAddress says otherwise. Karpenter's status does not have it.
+	//
+	// +optional
+	PublicIPs bool `json:"publicIPs,omitempty"`
 }
 
 // SecurityGroup that the selector terms selected.

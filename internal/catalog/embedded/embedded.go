@@ -23,11 +23,16 @@ const (
 	folder    = "blob/"
 	suffix    = ".tsv.gz"
 	typesFile = "types"
+	// volumesFile has the prices of volumes in all regions. The reference region has
+	// all of them, and stands in for a region that lacks some.
+	volumesFile     = "volumes"
+	referenceRegion = "us-east-1"
 )
 
 //nolint:gochecknoglobals // decoded once for the whole process; nothing else is ever assigned
 var (
 	types   = sync.OnceValues(decodeTypes)
+	volumes = sync.OnceValues(decodeVolumes)
 	regions = sync.OnceValue(findRegions)
 )
 
@@ -51,7 +56,12 @@ func Load(region string) ([]catalog.Fact, catalog.Market, error) {
 	if m.err != nil {
 		return nil, catalog.Market{}, m.err
 	}
-	m.value.Sources = slices.Concat(t.Sources, m.value.Sources)
+	v, err := volumes()
+	if err != nil {
+		return nil, catalog.Market{}, err
+	}
+	m.value.Sources = slices.Concat(t.Sources, m.value.Sources, v.Sources)
+	m.value.Volumes = v.In(region, referenceRegion)
 	return t.Facts, m.value, nil
 }
 
@@ -72,7 +82,7 @@ func findRegions() map[string]func() market {
 	}
 	found := make(map[string]func() market, len(files))
 	for _, file := range files {
-		if name := strings.TrimSuffix(file.Name(), suffix); name != typesFile {
+		if name := strings.TrimSuffix(file.Name(), suffix); name != typesFile && name != volumesFile {
 			found[name] = sync.OnceValue(func() market {
 				m, err := decodeMarket(name)
 				return market{m, err}
@@ -88,6 +98,14 @@ func decodeTypes() (facts.Types, error) {
 		return facts.Types{}, err
 	}
 	return facts.DecodeTypes(data)
+}
+
+func decodeVolumes() (facts.Volumes, error) {
+	data, err := unpack(volumesFile)
+	if err != nil {
+		return facts.Volumes{}, err
+	}
+	return facts.DecodeVolumes(data)
 }
 
 func decodeMarket(region string) (catalog.Market, error) {

@@ -17,8 +17,8 @@ import (
 
 func TestBlob_HoldsTheCommittedFacts(t *testing.T) {
 	files, err := filepath.Glob("facts/*.tsv")
-	if err != nil || len(files) != len(Regions())+1 {
-		t.Fatalf("%d facts files for %d regions and the types, %v: run go generate", len(files), len(Regions()), err)
+	if err != nil || len(files) != len(Regions())+2 {
+		t.Fatalf("%d facts files for %d regions, the types and the volumes, %v: run go generate", len(files), len(Regions()), err)
 	}
 	for _, file := range files {
 		want, err := os.ReadFile(file)
@@ -65,7 +65,7 @@ func TestLoad_HasTheFourRegionsAndSaysWhereFactsAreFrom(t *testing.T) {
 				t.Errorf("%s: source %+v lacks a date or a text", region, s)
 			}
 		}
-		want := []string{"instance types", "branch interfaces", "network bandwidth", "offerings", "on-demand", "spot"}
+		want := []string{"instance types", "branch interfaces", "network bandwidth", "offerings", "on-demand", "spot", "volumes"}
 		if !slices.Equal(groups, want) {
 			t.Errorf("%s: sources of %v, want %v", region, groups, want)
 		}
@@ -127,6 +127,37 @@ func TestBuild_EveryTypeOfEveryRegionIsUsable(t *testing.T) {
 			if len(it.Offerings) == 0 {
 				t.Errorf("%s %s is offered nowhere", region, it.Name)
 			}
+		}
+	}
+}
+
+// The monthly price of 100 GiB in dollars, for regions with prices of their own, and
+// for one without.
+func TestVolumes_HaveAPriceInEveryRegion(t *testing.T) {
+	for _, region := range Regions() {
+		_, m, err := Load(region)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []string{catalog.GP2, catalog.GP3, catalog.IO1, catalog.IO2, "st1", "sc1", "standard"} {
+			each := m.Volumes.Hourly(catalog.Volume{Type: kind, GiB: 1000}) * 730 / 1000
+			if each < 10_000_000 || each > 250_000_000 {
+				t.Errorf("%s: a GiB of %s costs %s a month", region, kind, each.Dollars())
+			}
+		}
+		if v := m.Volumes; v.Hourly(catalog.Volume{Type: catalog.GP3, GiB: 1, IOPS: 4000}) <= v.Hourly(catalog.Volume{Type: catalog.GP3, GiB: 1}) ||
+			v.Hourly(catalog.Volume{Type: catalog.GP3, GiB: 1, Throughput: 200}) <= v.Hourly(catalog.Volume{Type: catalog.GP3, GiB: 1}) ||
+			v.Hourly(catalog.Volume{Type: catalog.IO2, GiB: 1, IOPS: 100_000}) <= v.Hourly(catalog.Volume{Type: catalog.IO2, GiB: 1, IOPS: 64_000}) {
+			t.Errorf("%s: performance costs nothing: %v", region, v)
+		}
+	}
+	for region, want := range map[string]string{"us-east-1": "$8.0000", "eu-central-1": "$9.5200", "il-central-1": "$8.0000"} {
+		_, m, err := Load(region)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (m.Volumes["gp3"] * 100).Dollars(); got != want {
+			t.Errorf("%s: %s, want %s", region, got, want)
 		}
 	}
 }

@@ -74,6 +74,7 @@ func (a *audit) price() {
 		}
 		a.priced[c.Name] = true
 		a.out.Cost += money
+		a.out.Extra = a.out.Extra.Add(a.ExtraOf(c.Class))
 		a.out.Claims++
 	}
 }
@@ -173,7 +174,7 @@ func (a *audit) ask(known *offer.Fleet) {
 		}
 	}
 	a.market = &offer.Market{View: a.View}
-	a.market.Use(offer.Recompile(a.supply, offer.Variants(a.Snapshot.Supply(), all), known))
+	a.market.Use(offer.Recompile(a.supply, offer.Variants(a.Snapshot.Supply(), all), a.Policy.NodeCost, known))
 	a.asked = a.pose(a.market, all)
 	held := make([]*demand.Class, 0, len(all))
 	for i, c := range all {
@@ -222,7 +223,7 @@ func (a *audit) holds(offer int, c *pack.Class) bool {
 
 // finish writes the best bound into the result and sorts the constraints.
 func (a *audit) finish() {
-	a.out.Proof = a.asked.told(a.best, a.market.Fleet.Unpriced)
+	a.out.Proof = a.asked.told(a.best, a.market.Fleet)
 	a.out.Proof.Scratch = true
 	slices.SortStableFunc(a.out.Constraints, func(x, y plan.ConstraintPrice) int {
 		return cmp.Or(cmp.Compare(y.Price(), x.Price()), strings.Compare(x.Pool, y.Pool), strings.Compare(x.Rule, y.Rule))

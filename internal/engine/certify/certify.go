@@ -40,7 +40,7 @@ func Launches(v view.View, j *journal.Journal, r *room.Room, classes []*demand.C
 	k := certifier{View: v, Journal: j, room: r, market: l.Market, launches: l.Launches}
 	q := k.pose(pick.Those(classes, func(c *demand.Class) bool { return c.Placed() > 0 }))
 	q.Hosts = k.boundHosts(q)
-	return []plan.Certificate{q.told(prove(q, l.Packed, l.Cost), l.Market.Fleet.Unpriced)}
+	return []plan.Certificate{q.told(prove(q, l.Packed, l.Cost.Add(l.Extra.Total())), l.Market.Fleet)}
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/bound"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
@@ -125,10 +126,10 @@ func (q *question) room(h *room.Host) []int64 {
 }
 
 // told returns the certificate in terms of the objects. The pods of an exclusive
-// set are those that have a price for it.
-func (q *question) told(c bound.Certificate, unpriced []string) plan.Certificate {
+// set are those that have a price for it. The fleet is what the question is about.
+func (q *question) told(c bound.Certificate, fleet *offer.Fleet) plan.Certificate {
 	c = q.asTold(c)
-	out := plan.Certificate{Bound: c.Bound, Scale: c.Scale, Unpriced: unpriced}
+	out := plan.Certificate{NodeCost: fleet.NodeCost, Bound: c.Bound, Scale: c.Scale, Unpriced: fleet.Unpriced}
 	names := q.dims.Names()
 	var told []int
 	for i, x := range c.Dimensions {

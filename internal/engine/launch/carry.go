@@ -54,20 +54,21 @@ func takesMore(pool *cluster.Pool, r, other *offer.Row) bool {
 	})
 }
 
-// affordable returns the most that an instance of a launch may cost, and the zones
-// of the bin where the best row costs no more. A pool that asks for several zones
-// gets all of them.
+// affordable returns the most that a node of a launch may cost, and the zones of the
+// bin where the best row costs no more. The tolerance is of the price of the
+// instance. A pool that asks for several zones gets all of them.
 func (t *turn) affordable(b pack.Bin) (limit quantity.Money, zones uint64) {
 	best := t.row(b.Offer)
 	tolerance := t.Policy.OnDemandTolerance
 	if best.CapacityType == label.Spot {
 		tolerance = t.Policy.SpotTolerance
 	}
-	price, _ := best.PriceIn(b.Zones)
+	price := best.InstancePriceIn(b.Zones)
 	limit = quantity.Money(math.MaxInt64)
 	if more := price / 1000; more == 0 || quantity.Money(tolerance) <= (limit-price)/more {
 		limit = price + more*quantity.Money(tolerance)
 	}
+	limit = limit.Add(best.Extra)
 	if slices.ContainsFunc(t.Market.Fleet.Pools[best.Pool].MinValues, func(m cluster.MinValues) bool { return m.Key == label.Zone }) {
 		return limit, b.Zones
 	}

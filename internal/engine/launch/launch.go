@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"math"
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -58,9 +57,7 @@ func (t *turn) launch(items []*item, l *load) bool {
 	out.Planned = room.Merged(slots)
 	t.Market.Spend(out, carried)
 	t.Launches = append(t.Launches, out)
-	if t.Cost += out.Price; t.Cost < 0 {
-		t.Cost = math.MaxInt64 // prices beyond reason
-	}
+	t.Cost, t.Extra = t.Cost.Add(out.Price), t.Extra.Add(t.ExtraOf(out.Class))
 	return true
 }
 

@@ -31,7 +31,8 @@ type Launcher struct {
 	Least int32
 
 	Launches []plan.Launch
-	Cost     quantity.Money  // of the launches, an hour
+	Cost     quantity.Money  // of the launches' instances, an hour
+	Extra    plan.Extra      // what the launches cost beside their instances
 	Packed   []Packed        // calls of the packer
 	Unmet    map[string]bool // pools whose minValues could not be met
 }

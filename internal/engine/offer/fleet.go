@@ -31,6 +31,8 @@ type Fleet struct {
 	// Unpriced names the offerings that the pools allow but that have no price,
 	// sorted.
 	Unpriced []string
+	// NodeCost is the policy's; see Row.Extra.
+	NodeCost quantity.Money
 
 	supply   *cluster.Supply
 	variants []string
@@ -53,8 +55,9 @@ type Row struct {
 	Counted      time.Time // see catalog.Offering
 	Template     label.Labels
 	Zones        uint64           // where it is for sale
-	Prices       []quantity.Money // by zone; 0 where it is not for sale
+	Prices       []quantity.Money // by zone, of a whole node; 0 where it is not for sale
 	Price        quantity.Money   // in the cheapest zone
+	Extra        quantity.Money   // the part of each price that is not the instance's: volumes, address, node cost
 	Overhead     quantity.Resources
 	Net          quantity.Resources // what the most overhead of any zone leaves for pods
 	Most         quantity.Resources // what the least overhead of any zone leaves for pods
@@ -94,6 +97,16 @@ func (r *Row) PriceIn(zones uint64) (best quantity.Money, zone int) {
 	return best, zone
 }
 
+// InstancePriceIn returns the price of the instance alone where PriceIn is that of
+// the node.
+func (r *Row) InstancePriceIn(zones uint64) quantity.Money {
+	price, zone := r.PriceIn(zones)
+	if zone < 0 {
+		return 0
+	}
+	return price - r.Extra
+}
+
 // ZonesWithin returns the zones where the row costs no more than the limit.
 func (r *Row) ZonesWithin(limit quantity.Money) (zones uint64) {
 	for m := r.Zones; m != 0; m &= m - 1 {
@@ -104,20 +117,21 @@ func (r *Row) ZonesWithin(limit quantity.Money) (zones uint64) {
 	return zones
 }
 
-// Recompile returns the known Fleet if it serves the supply and the variants, and
-// compiles a Fleet otherwise. The known Fleet may be nil.
-func Recompile(supply *cluster.Supply, variants []string, known *Fleet) *Fleet {
-	if known.Serves(supply, variants) {
+// Recompile returns the known Fleet if it serves the supply, the variants and the
+// node cost, and compiles a Fleet otherwise. The known Fleet may be nil.
+func Recompile(supply *cluster.Supply, variants []string, nodeCost quantity.Money, known *Fleet) *Fleet {
+	if known.Serves(supply, variants, nodeCost) {
 		return known
 	}
-	return Compile(supply, variants)
+	return Compile(supply, variants, nodeCost)
 }
 
 // Compile returns the Fleet that the supply can launch. The variants are label
 // keys. A pool gets rows for each value of such a key if its requirements leave
-// several values open and no template label fixes one.
-func Compile(supply *cluster.Supply, variants []string) *Fleet {
-	f := &Fleet{supply: supply, variants: variants, daemons: supply.DaemonSets, groups: map[string]int{}, typeKeys: map[string]bool{}}
+// several values open and no template label fixes one. The node cost is part of
+// every price.
+func Compile(supply *cluster.Supply, variants []string, nodeCost quantity.Money) *Fleet {
+	f := &Fleet{NodeCost: nodeCost, supply: supply, variants: variants, daemons: supply.DaemonSets, groups: map[string]int{}, typeKeys: map[string]bool{}}
 	f.Pools = slices.SortedFunc(slices.Values(supply.Pools), func(a, b cluster.Pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
@@ -197,9 +211,10 @@ func (f *Fleet) sort() {
 	})
 }
 
-// Serves says whether the fleet was compiled for the supply and the variants.
-func (f *Fleet) Serves(supply *cluster.Supply, variants []string) bool {
-	return f != nil && f.supply == supply && slices.Equal(f.variants, variants)
+// Serves says whether the fleet was compiled for the supply, the variants and the
+// node cost.
+func (f *Fleet) Serves(supply *cluster.Supply, variants []string, nodeCost quantity.Money) bool {
+	return f != nil && f.supply == supply && f.NodeCost == nodeCost && slices.Equal(f.variants, variants)
 }
 
 // Template returns the labels that every node of the pool gets, whatever its type.
@@ -262,6 +277,7 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 			r := Row{
 				Name: t.Name + "/" + way.capacityType + way.reservation + "/" + p.Name + variant,
 				Pool: pool, Type: t, CapacityType: way.capacityType, Reservation: way.reservation, Left: -1,
+				Extra:    class.Volumes.Add(class.Address).Add(f.NodeCost),
 				Template: template, Prices: make([]quantity.Money, len(f.Zones)), labels: make([]label.Layers, len(f.Zones)), sites: make([]int, len(f.Zones)),
 			}
 			f.addOfferings(&r, p, sites)
@@ -316,7 +332,7 @@ func (f *Fleet) addOfferings(r *Row, p cluster.Pool, sites map[string]int) {
 			continue
 		}
 		r.Zones |= 1 << z
-		r.Prices[z], r.labels[z] = o.Price, label.Layers{r.Template, r.Type.Labels, zone}
+		r.Prices[z], r.labels[z] = o.Price.Add(r.Extra), label.Layers{r.Template, r.Type.Labels, zone}
 		here := string(zone.AppendKey(nil))
 		if _, known := sites[here]; !known {
 			sites[here] = f.sites

@@ -40,7 +40,7 @@ type Places = memory.Cache[*Fleet, string, []uint64]
 // takes out the offerings that have no capacity now.
 func Open(v view.View, known *Fleet, places *Places, m *memory.Memory, j *journal.Journal, classes []*demand.Class) *Market {
 	out := &Market{View: v, ledger: newLedger(v, j), places: places}
-	out.Use(Recompile(v.Snapshot.Supply(), Variants(v.Snapshot.Supply(), classes), known))
+	out.Use(Recompile(v.Snapshot.Supply(), Variants(v.Snapshot.Supply(), classes), v.Policy.NodeCost, known))
 	out.Sale = make([]uint64, len(out.Fleet.Rows))
 	for i := range out.Fleet.Rows {
 		r := &out.Fleet.Rows[i]

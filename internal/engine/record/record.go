@@ -49,7 +49,7 @@ func Line(name string, out engine.Output) (string, error) {
 	for _, c := range out.Plan.Proofs {
 		bound += c.Bound
 	}
-	parts = append(parts, fmt.Sprintf("%s (bound %s), %d units", out.Plan.Cost.Dollars(), bound.Dollars(), out.Trace.Units), fmt.Sprintf("%x", sum[:8]))
+	parts = append(parts, fmt.Sprintf("%s (bound %s), %d units", out.Plan.Total().Dollars(), bound.Dollars(), out.Trace.Units), fmt.Sprintf("%x", sum[:8]))
 	return strings.Join(parts, " "), nil
 }
 
@@ -112,7 +112,11 @@ func Canonical(p plan.Plan) ([]byte, error) {
 			all = append(all, l.Requirements.String()+"\n"...)
 		}
 	}
-	for _, x := range []any{p.Outcomes, p.Cost, p.Proofs, p.Unnominated} {
+	said := []any{p.Outcomes, p.Cost, p.Proofs, p.Unnominated}
+	if p.Extra != (plan.Extra{}) {
+		said = append(said, p.Extra)
+	}
+	for _, x := range said {
 		if err := write(x); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Policy holds the settings of the core. The zero value of a field means its
@@ -30,6 +31,11 @@ type Policy struct {
 	// Beyond about 32 vCPU a larger node saves next to nothing, and takes more pods
 	// with it when it goes. Zero is no limit.
 	SoftMaxMilliCPU int64
+	// NodeCost is what each node costs an hour beside its instance, its volumes and
+	// its public address: licences, and the load that a node puts on the API. It
+	// counts where plans are compared, and in bounds; prices are shown without it.
+	// Zero is no cost.
+	NodeCost quantity.Money
 	// ReleaseWait is how long a ready node with pods is kept for declared pods
 	// while no controller makes progress. The node is kept for ten times as long at
 	// most.
@@ -58,6 +64,7 @@ func DefaultPolicy() Policy {
 		OnDemandTolerance:   50,
 		SpotTolerance:       200,
 		SoftMaxMilliCPU:     32_000,
+		NodeCost:            quantity.NanoDollars / 200, // $0.005
 		ReleaseWait:         3 * time.Second,
 		DeclaredPatience:    30 * time.Second,
 		ArrivalPatience:     20 * time.Second,

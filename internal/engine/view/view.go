@@ -8,6 +8,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -69,6 +70,12 @@ func (v View) PriceOf(c cluster.Claim) (least quantity.Money, known bool) {
 		}
 	}
 	return least, known
+}
+
+// ExtraOf returns what a node of the class costs an hour beside its instance.
+func (v View) ExtraOf(class string) plan.Extra {
+	c, _ := v.Snapshot.Class(class)
+	return plan.Extra{Volumes: c.Volumes, Addresses: c.Address, Nodes: v.Policy.NodeCost}
 }
 
 // ClaimOf returns the NodeClaim of the node: the one that the node names or, where

@@ -1,8 +1,13 @@
 // Package facts reads and writes the committed text files that the embedded
-// catalogue is made of: types.tsv with what holds everywhere, and one
-// <region>.tsv per region with what is sold there.
+// catalogue is made of: types.tsv with what holds everywhere, one <region>.tsv
+// per region with what is sold there, and volumes.tsv.
 //
-// A file has three parts, each line's cells separated by tabs:
+// volumes.tsv has the list prices of EBS volumes, in dollars a month: one line per
+// region, and one column per volume type (of a GiB) and kind of provisioned
+// performance (of an IOPS, of a MiB/s). It is written by hand. What has no price in a
+// region costs as in us-east-1.
+//
+// Each other file has three parts, each line's cells separated by tabs:
 //
 //	source	<group>	<date>	<text>	where a group of facts is from, one line each
 //	zone	<id>	<name>	region files only
@@ -14,6 +19,6 @@
 // price marks an estimate. A type's zones are one letter each, "a" being the
 // first zone line, and its spot prices follow in the same order.
 //
-// Invariants: Decode(Encode(x)) is x, and Encode is deterministic, so that a
+// Invariants: Decode(Encode(x)) is x where there is an Encode, and Encode is deterministic, so that a
 // refresh that changes nothing leaves the files as they are.
 package facts

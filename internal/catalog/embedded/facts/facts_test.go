@@ -70,3 +70,22 @@ func TestDecode_NamesTheLineAtFault(t *testing.T) {
 		}
 	}
 }
+
+func TestVolumes_WhatARegionLacksCostsAsInTheReference(t *testing.T) {
+	v, err := DecodeVolumes([]byte("source\tvolumes\t2026-01-02\ta text\nregion\tgp3\tst1\nr1\t0.08\t0.045\nr2\t0.1\t-\n"))
+	if err != nil || len(v.Sources) != 1 {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	for region, want := range map[string]catalog.VolumePrices{
+		"r1": {"gp3": 80_000_000, "st1": 45_000_000}, "r2": {"gp3": 100_000_000, "st1": 45_000_000}, "r3": {"gp3": 80_000_000, "st1": 45_000_000},
+	} {
+		if got := v.In(region, "r1"); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, want %v", region, got, want)
+		}
+	}
+	for text, want := range map[string]string{"region\tgp3\nr1\n": "line 2 (r1): has 1 cells", "region\tgp3\nr1\tcheap\n": "gp3"} {
+		if _, err := DecodeVolumes([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
