@@ -4,10 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/proof"
 )
 
 func TestCases_CostIsWithinTheGapOfTheBound(t *testing.T) {
@@ -63,17 +60,8 @@ func TestCases_TheBoundIsProven(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out := engine.Step(in)
-			if len(out.Plan.Proofs) == 0 {
-				t.Fatal("the plan has no proof")
-			}
-			key := func(namespace string, labels label.Labels, shape cluster.Shape) string {
-				return in.Snapshot.GroupFor(namespace, labels, shape).Key
-			}
-			for _, p := range out.Plan.Proofs {
-				if err := proof.Check(in.Snapshot.Objects(), p, key); err != nil {
-					t.Error(err)
-				}
+			if err := Prove(in, engine.Step(in)); err != nil {
+				t.Error(err)
 			}
 		})
 	}

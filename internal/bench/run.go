@@ -1,11 +1,17 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/proof"
 )
+
+// errUnproven is a plan without a certificate.
+var errUnproven = errors.New("the plan launches and proves no bound")
 
 // Base is a Setting that an engine already knows: its index without any pod,
 // and what a first Step on it has remembered.
@@ -16,8 +22,8 @@ type Base struct {
 	memory   engine.Memory
 }
 
-// Warm makes the Base of a Setting.
-func Warm(s Setting) (Base, error) {
+// Index makes the Base of a Setting without what a Step remembers.
+func Index(s Setting) (Base, error) {
 	objects, err := s.Objects()
 	if err != nil {
 		return Base{}, err
@@ -26,8 +32,19 @@ func Warm(s Setting) (Base, error) {
 	if err != nil {
 		return Base{}, fmt.Errorf("setting index: %w", err)
 	}
-	out := engine.Step(engine.Input{Snapshot: snapshot, Policy: Policy(), Now: Began()})
-	return Base{Setting: s, objects: objects, snapshot: snapshot, memory: out.Memory}, nil
+	return Base{Setting: s, objects: objects, snapshot: snapshot}, nil
+}
+
+// Warm makes the Base of a Setting.
+func Warm(s Setting) (Base, error) {
+	base, err := Index(s)
+	return base.warmed(), err
+}
+
+// warmed remembers what a Step without demand finds out.
+func (b Base) warmed() Base {
+	b.memory = engine.Step(engine.Input{Snapshot: b.snapshot, Policy: Policy(), Now: Began()}).Memory
+	return b
 }
 
 // Input is the Step that finds all these pods pending.
@@ -56,4 +73,22 @@ func (c Case) Base() (Base, error) {
 		return Base{}, err
 	}
 	return Warm(s)
+}
+
+// Prove checks every certificate of the Step's plan against its raw objects. A plan
+// that launches must have one.
+func Prove(in engine.Input, out engine.Output) error {
+	if len(out.Plan.Proofs) == 0 && len(Fleet(out.Plan)) > 0 {
+		return errUnproven
+	}
+	key := func(namespace string, labels label.Labels, shape cluster.Shape) string {
+		return in.Snapshot.GroupFor(namespace, labels, shape).Key
+	}
+	objects := in.Snapshot.Objects()
+	for i, c := range out.Plan.Proofs {
+		if err := proof.Check(objects, c, key); err != nil {
+			return fmt.Errorf("certificate %d check: %w", i, err)
+		}
+	}
+	return nil
 }

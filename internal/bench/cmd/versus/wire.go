@@ -37,7 +37,9 @@ type offer struct {
 }
 
 type answer struct {
-	Seconds   float64  `json:"seconds"`
+	Version   string   `json:"version"`
+	Cold      float64  `json:"cold"`      // seconds
+	Warm      float64  `json:"warm"`      // seconds
 	Allocated uint64   `json:"allocated"` // bytes
 	Nodes     []node   `json:"nodes"`
 	Unplaced  []string `json:"unplaced"`
