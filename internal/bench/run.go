@@ -43,7 +43,7 @@ func Warm(s Setting) (Base, error) {
 
 // warmed remembers what a Step without demand finds out.
 func (b Base) warmed() Base {
-	b.memory = engine.Step(engine.Input{Snapshot: b.snapshot, Policy: Policy(), Now: Began()}).Memory
+	b.memory = engine.Step(engine.Input{Snapshot: b.snapshot, Policy: b.Setting.Policy(), Now: Began()}).Memory
 	return b
 }
 
@@ -53,7 +53,7 @@ func (b Base) Input(seed uint64, pods []cluster.Pod) (engine.Input, error) {
 	if err != nil {
 		return engine.Input{}, fmt.Errorf("demand index: %w", err)
 	}
-	return engine.Input{Snapshot: snapshot, Memory: b.memory, Policy: Policy(), Now: Began(), Seed: seed}, nil
+	return engine.Input{Snapshot: snapshot, Memory: b.memory, Policy: b.Setting.Policy(), Now: Began(), Seed: seed}, nil
 }
 
 // Prepare makes the Step of the case for a seed, and its pods.
@@ -61,6 +61,11 @@ func (c Case) Prepare(b Base, seed uint64) (engine.Input, []cluster.Pod, error) 
 	pods, err := c.Pods(seed)
 	if err != nil {
 		return engine.Input{}, nil, err
+	}
+	if c.Limit > 0 {
+		if b, err = b.limited(pods, c.Limit); err != nil {
+			return engine.Input{}, nil, err
+		}
 	}
 	in, err := b.Input(seed, pods)
 	return in, pods, err
