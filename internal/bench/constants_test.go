@@ -76,10 +76,15 @@ func addUp(b *testing.B, c Case, total map[string]float64) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		start := time.Now()
 		out := engine.Step(in)
-		total["step-ms"] += time.Since(start).Seconds() * 1000
 		runtime.ReadMemStats(&after)
+		least := time.Hour
+		for range 3 { // the least of some: what else the machine does only adds
+			start := time.Now()
+			engine.Step(in)
+			least = min(least, time.Since(start))
+		}
+		total["step-ms"] += least.Seconds() * 1000
 		total["kB"] += float64(after.TotalAlloc-before.TotalAlloc) / 1000
 		if err := Prove(in, out); err != nil {
 			b.Fatal(err)

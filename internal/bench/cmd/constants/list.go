@@ -35,7 +35,7 @@ func constants() []constant {
 	in("pack/patterns.go", "maxContents")
 	in("pack/patterns.go", "patternWork")
 	in("pack/patterns.go", "nearlyOne", "512", "900")
-	in("pack/places.go", "hardly")
+	in("pack/places.go", "hardly", "10", "100", "(x) * 10")
 	in("pack/polish.go", "smallFleet")
 	in("pack/polish.go", "touchWork")
 	in("pack/price.go", "boundCuts")
