@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,6 +34,9 @@ func BenchmarkArrivals(b *testing.B) {
 	}{{"1000", 299, 1009}, {"10000", 300, 10_000}} {
 		for _, sequence := range []bool{false, true} {
 			for _, mode := range []sim.Mode{sim.Full, sim.NominationsOnly, sim.Plain} {
+				if sequence && mode != sim.Full {
+					continue // declared pods, which alone it is about, are not shown
+				}
 				order := map[bool]string{false: "at-once", true: "in-sequence"}[sequence]
 				b.Run(fmt.Sprintf("pods=%s/%s/%s", size.name, order, []string{"full", "nominations", "plain"}[mode]), func(b *testing.B) {
 					may := arrivalsMay[mode][0]
@@ -44,6 +48,30 @@ func BenchmarkArrivals(b *testing.B) {
 					}
 				})
 			}
+		}
+	}
+	b.Run("pods=1000/at-once/full-loose", func(b *testing.B) {
+		for seed := uint64(1); b.Loop(); seed++ {
+			reportArrivals(b, sim.Run(loose(arriving(b, seed, 299, 1009, sim.Full, false))), arrivalsMay[sim.Full][0])
+		}
+	})
+}
+
+// loose gives the pools a limit that does not bind.
+func loose(cfg sim.Config) sim.Config {
+	cfg.Pools = slices.Clone(cfg.Pools)
+	for i := range cfg.Pools {
+		cfg.Pools[i].Limits = []quantity.Amount{{Name: quantity.CPU, Count: 1_000_000_000}}
+	}
+	return cfg
+}
+
+func TestArrivals_ALimitThatDoesNotBindChangesNothing(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(3) {
+		cfg := arriving(t, seed, 60, 300, sim.Full, false)
+		if without, with := sim.Run(cfg), sim.Run(loose(cfg)); with != without {
+			t.Errorf("seed %d: with a limit %+v, without %+v", seed, with, without)
 		}
 	}
 }

@@ -20,12 +20,15 @@ func BenchmarkCore(b *testing.B) {
 	}
 	b.Run("w4-polished", benchmarkPolished)
 	b.Run("index", benchmarkIndex)
-	b.Run("event", func(b *testing.B) { benchmarkEvent(b, false) })
-	b.Run("event-step", func(b *testing.B) { benchmarkEvent(b, true) })
+	b.Run("event", func(b *testing.B) { benchmarkEvent(b, large, false, false) })
+	b.Run("event-step", func(b *testing.B) { benchmarkEvent(b, large, false, true) })
+	b.Run("event-room", func(b *testing.B) { benchmarkEvent(b, small, true, true) })
+	b.Run("event-selects", func(b *testing.B) { benchmarkEvent(b, selects, true, true) })
 	b.Run("ordered", func(b *testing.B) { benchmarkOrdered(b, 100, 0) })
 	b.Run("ordered-launch", func(b *testing.B) { benchmarkOrdered(b, 15_000, 1) })
 	b.Run("stuck", benchmarkStuck)
-	b.Run("unconstrained", benchmarkUnconstrained)
+	b.Run("unconstrained", func(b *testing.B) { benchmarkUnconstrained(b, 1) })
+	b.Run("constrained-1%", func(b *testing.B) { benchmarkUnconstrained(b, 8) })
 	b.Run("audit", benchmarkAudit)
 }
 
@@ -58,6 +61,9 @@ func benchmarkCase(b *testing.B, c Case) {
 		worst = max(worst, time.Since(start))
 		b.StopTimer()
 		all = append(all, ReadOutput(pods, out))
+		if err := Prove(in, out); err != nil {
+			b.Fatal(err)
+		}
 	}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -104,6 +110,9 @@ func benchmarkPolished(b *testing.B) {
 		}
 		b.StopTimer()
 		all, units = append(all, ReadOutput(pods, out)), out.Trace.Units
+		if err := Prove(in, out); err != nil {
+			b.Fatal(err)
+		}
 		b.StartTimer()
 	}
 	report(b, all)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// decide is the Step of the case for a seed.
+// decide is the Step of the case for a seed. What it proves is checked.
 func decide(t *testing.T, c Case, seed uint64) (Base, []cluster.Pod, engine.Output) {
 	t.Helper()
 	base, err := c.Base()
@@ -23,52 +24,125 @@ func decide(t *testing.T, c Case, seed uint64) (Base, []cluster.Pod, engine.Outp
 	if err != nil {
 		t.Fatal(err)
 	}
-	return base, pods, engine.Step(in)
+	out := engine.Step(in)
+	if err := Prove(in, out); err != nil {
+		t.Error(err)
+	}
+	return base, pods, out
 }
 
-func TestCases_EveryPodHasOneNodeThatHoldsItWhateverItsType(t *testing.T) {
+func TestCases_EveryPodHasOneNodeThatHoldsItWhateverItsTypeAndTheBoundIsProven(t *testing.T) {
 	t.Parallel()
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			base, pods, out := decide(t, c, 1)
-			byID := make(map[string]cluster.Pod, len(pods))
+			homeless, requested := make(map[string]cluster.Pod, len(pods)), int64(0)
 			for _, p := range pods {
-				byID[p.ID()] = p
+				requested += p.Shape.Requests.MilliCPU
 			}
-			types := map[string]catalog.InstanceType{}
-			for _, it := range base.Setting.Types {
-				types[it.Name] = it
+			for _, p := range slices.Concat(base.objects.Pods, pods) {
+				if p.Node == "" {
+					homeless[p.ID()] = p
+				}
 			}
-			var daemons quantity.Resources
-			for _, d := range base.Setting.DaemonSets {
-				daemons = daemons.Add(d.Shape.Requests)
+			place := func(on string, ids []string, free quantity.Resources) quantity.Resources {
+				var need quantity.Resources
+				for _, id := range ids {
+					p, pending := homeless[id]
+					if !pending {
+						t.Fatalf("pod %s is unknown or has two nodes", id)
+					}
+					delete(homeless, id)
+					need = need.Add(p.Shape.Requests)
+				}
+				if lacking := need.Lacking(free); len(lacking) > 0 {
+					t.Fatalf("%s lacks %v", on, lacking)
+				}
+				return free.Sub(need)
 			}
+			free := freeOf(base)
+			for _, o := range out.Plan.Outcomes {
+				if o.Verdict == plan.OnNode {
+					free[o.On] = place(o.On, o.Pods, free[o.On])
+				}
+			}
+			types, launched := typesOf(base), map[string]int64{}
 			for _, a := range out.Plan.Actions {
 				l, ok := a.(plan.Launch)
 				if !ok {
 					continue
 				}
-				need := daemons
-				for _, id := range l.Pods {
-					p, pending := byID[id]
-					if !pending {
-						t.Fatalf("pod %s is unknown or has two nodes", id)
-					}
-					delete(byID, id)
-					need = need.Add(p.Shape.Requests)
-				}
-				for _, choice := range l.Types {
-					if lacking := need.Lacking(types[choice.Type].Allocatable); len(lacking) > 0 {
-						t.Fatalf("launch %s may become %s, which lacks %v", l.Name, choice.Type, lacking)
-					}
+				least, most := smallest(types, l.Types)
+				place("launch "+l.Name, l.Pods, least.Sub(daemonsOf(base)))
+				launched[l.Pool] += most
+			}
+			for pool, most := range launched {
+				if c.Limit > 0 && most > requested*c.Limit/100 {
+					t.Errorf("pool %s may come to have %d millicores", pool, most)
 				}
 			}
-			if len(byID) > 0 {
-				t.Fatalf("%d pods have no node", len(byID))
+			if (len(homeless) > 0) != c.Required.Binds {
+				t.Fatalf("%d pods have no node", len(homeless))
 			}
 		})
 	}
+}
+
+func TestCases_ALimitThatDoesNotBindChangesNoFigure(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"w1", "big", "mix"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, pods, without := decide(t, named(t, name), 1)
+			_, _, with := decide(t, named(t, name+"-loose"), 1)
+			if want, got := ReadOutput(pods, without), ReadOutput(pods, with); got.Cost != want.Cost || got.Bound != want.Bound || got.Nodes != want.Nodes {
+				t.Errorf("with a limit %+v, without %+v", got, want)
+			}
+		})
+	}
+}
+
+func typesOf(base Base) map[string]catalog.InstanceType {
+	types := map[string]catalog.InstanceType{}
+	for _, it := range base.Setting.Types {
+		types[it.Name] = it
+	}
+	return types
+}
+
+func daemonsOf(base Base) (all quantity.Resources) {
+	for _, d := range base.Setting.DaemonSets {
+		all = all.Add(d.Shape.Requests)
+	}
+	return all
+}
+
+// freeOf is what the nodes that are there have left.
+func freeOf(base Base) map[string]quantity.Resources {
+	free := map[string]quantity.Resources{}
+	for _, n := range base.objects.Nodes {
+		free[n.Name] = n.Allocatable.Sub(daemonsOf(base))
+	}
+	for _, p := range base.objects.Pods {
+		if p.Node != "" {
+			free[p.Node] = free[p.Node].Sub(p.Shape.Requests)
+		}
+	}
+	return free
+}
+
+// smallest is what any of the types has, and the most millicores of one.
+func smallest(types map[string]catalog.InstanceType, of []plan.Choice) (least quantity.Resources, most int64) {
+	for i, choice := range of {
+		t := types[choice.Type]
+		if i == 0 {
+			least = t.Allocatable
+		}
+		least = least.Min(t.Allocatable)
+		most = max(most, t.Capacity.MilliCPU)
+	}
+	return least, most
 }
 
 func TestMix_PodsThatExcludeEachOtherShareNoNodeAndThoseThatAttractShareAZone(t *testing.T) {

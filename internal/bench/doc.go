@@ -1,7 +1,7 @@
 // Package bench measures the decision core on the catalogue of a real region and
 // on demand that is drawn anew for every iteration. It owns the cases (what is
-// asked, what is required of the answer, what the peer takes for the same), the
-// demand, and the figures read off a plan; the benchmarks and the tests that
+// asked, what is required of the answer), the demand, the figures read off a plan,
+// and what is kept of a comparison with the peer; the benchmarks and the tests that
 // hold plans to the requirements run the same cases.
 //
 // Times are of one Step on a built index, single-threaded, with what hangs on

@@ -14,17 +14,33 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// benchmarkEvent adds one pod to a cluster of 50,000 that run: the index alone,
-// or the Step after it as well. Each pod is another one, for which there is no
-// room.
-func benchmarkEvent(b *testing.B, withStep bool) {
+// The pods of the events: one for which there is no room, a small one that fits many
+// nodes that run pods, and a small one that asks for a type that no node is of.
+func large(i uint64) cluster.Pod {
+	return Pods(i, []Deployment{{Name: "one-more", MilliCPU: 15_000, MiB: 100 << 10, Count: 1}})[0]
+}
+
+func small(i uint64) cluster.Pod {
+	return Pods(i, []Deployment{{Name: "one-more", MilliCPU: 100, MiB: 128, Count: 1}})[0]
+}
+
+func selects(i uint64) cluster.Pod {
+	p := small(i)
+	p.Shape.Selector = label.All(label.Is(label.InstanceType, "m5.large"))
+	return p
+}
+
+// benchmarkEvent adds one pod to a cluster of 50,000 that run: the index alone, or
+// the Step after it as well. Each pod is another one. With room, each tenth of the
+// pods has ended.
+func benchmarkEvent(b *testing.B, one func(uint64) cluster.Pod, withRoom, withStep bool) {
 	b.Helper()
-	running, memory := running50k(b)
+	running, memory := running50k(b, withRoom)
 	b.ReportAllocs()
-	touched := 0
+	var touched, launches int
 	for i := uint64(1); b.Loop(); i++ {
 		b.StopTimer()
-		pod := Pods(i, []Deployment{{Name: "one-more", MilliCPU: 15_000, MiB: 100 << 10, Count: 1}})
+		pod := []cluster.Pod{one(i)}
 		b.StartTimer()
 		next, err := running.Apply(cluster.Delta{Put: cluster.Objects{Pods: pod}})
 		if err != nil {
@@ -33,39 +49,51 @@ func benchmarkEvent(b *testing.B, withStep bool) {
 		if !withStep {
 			continue
 		}
-		out := engine.Step(engine.Input{Snapshot: next, Memory: memory, Policy: Policy(), Now: Began(), Seed: i})
-		touched = out.Trace.Objects
+		in := engine.Input{Snapshot: next, Memory: memory, Policy: Policy(), Now: Began(), Seed: i}
+		out := engine.Step(in)
+		b.StopTimer()
+		touched, launches = out.Trace.Objects, out.Trace.Launches
+		if out.Trace.Refused > 0 {
+			b.Fatalf("%+v", out.Trace)
+		}
+		if i == 1 { // the others are like it, and the check takes a thousand times as long
+			if err := Prove(in, out); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.StartTimer()
 	}
 	if withStep {
 		b.ReportMetric(float64(touched), "objects-touched")
+		b.ReportMetric(float64(launches), "launches")
 	}
 }
 
 // running50k is a cluster that has done what a Step planned for 50,000 pods.
-func running50k(b *testing.B) (cluster.Snapshot, engine.Memory) {
+func running50k(b *testing.B, withRoom bool) (cluster.Snapshot, engine.Memory) {
 	b.Helper()
-	for _, c := range Cases() {
-		if c.Name != "w1-50k-shaped" {
-			continue
-		}
-		base, err := c.Base()
-		if err != nil {
-			b.Fatal(err)
-		}
-		in, pods, err := c.Prepare(base, 1)
-		if err != nil {
-			b.Fatal(err)
-		}
-		done, err := cluster.New(settled(base, pods, engine.Step(in).Plan))
-		if err != nil {
-			b.Fatal(err)
-		}
-		out := engine.Step(engine.Input{Snapshot: done, Policy: Policy(), Now: Began()})
-		runtime.GC()
-		return done, out.Memory
+	cases := Cases()
+	c := cases[slices.IndexFunc(cases, func(c Case) bool { return c.Name == "w1-50k-shaped" })]
+	base, err := c.Base()
+	if err != nil {
+		b.Fatal(err)
 	}
-	b.Fatal("there is no case of 50,000 pods")
-	return cluster.Snapshot{}, engine.Memory{}
+	in, pods, err := c.Prepare(base, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	objects := settled(base, pods, engine.Step(in).Plan)
+	if withRoom {
+		i := 0
+		objects.Pods = slices.DeleteFunc(objects.Pods, func(cluster.Pod) bool { i++; return i%10 == 0 })
+	}
+	done, err := cluster.New(objects)
+	if err != nil {
+		b.Fatal(err)
+	}
+	out := engine.Step(engine.Input{Snapshot: done, Policy: Policy(), Now: Began()})
+	runtime.GC()
+	return done, out.Memory
 }
 
 // settled is the cluster after the plan has been carried out: each launch is a
@@ -105,11 +133,12 @@ func settled(base Base, pods []cluster.Pod, p plan.Plan) cluster.Objects {
 }
 
 // benchmarkUnconstrained compares w1 alone with w1 beside a few pods of every
-// kind of constraint: how much longer such a Step takes, the pods' own placement
+// kind of constraint, twelve each time: how much longer such a Step takes, the pods' own placement
 // included. Both take turns on the same pods, in changing order, so that both have
 // the same machine, and the median of the turns' ratios counts: what else the
 // machine does meets a turn as a whole, or is the exception.
-func benchmarkUnconstrained(b *testing.B) {
+func benchmarkUnconstrained(b *testing.B, times uint64) {
+	b.Helper()
 	c := Cases()[0]
 	base, err := c.Base()
 	if err != nil {
@@ -121,7 +150,10 @@ func benchmarkUnconstrained(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		lists := [2][]cluster.Pod{pods, append(pods[:len(pods):len(pods)], everyKind(seed)...)}
+		lists := [2][]cluster.Pod{pods, slices.Clip(pods)}
+		for n := range times {
+			lists[1] = append(lists[1], everyKind(seed*times+n)...)
+		}
 		var took [2]float64
 		for i := range uint64(2) {
 			which := (seed + i) % 2
@@ -131,8 +163,11 @@ func benchmarkUnconstrained(b *testing.B) {
 			}
 			runtime.GC()
 			start := time.Now()
-			engine.Step(in)
+			out := engine.Step(in)
 			took[which] = time.Since(start).Seconds()
+			if err := Prove(in, out); err != nil {
+				b.Fatal(err)
+			}
 		}
 		slower, beside = append(slower, 100*(took[1]/took[0]-1)), append(beside, took[1])
 	}

@@ -57,9 +57,19 @@ func Read(pods []cluster.Pod, nodes []Node, bound quantity.Money) Figures {
 	return f
 }
 
-// ReadOutput takes the figures of a Step.
+// ReadOutput takes the figures of a Step. Pods that get room which is there already
+// are not without a node.
 func ReadOutput(pods []cluster.Pod, out engine.Output) Figures {
-	return Read(pods, Fleet(out.Plan), boundOf(out.Plan))
+	launched := Fleet(out.Plan)
+	nodes := launched
+	for _, o := range out.Plan.Outcomes {
+		if o.Verdict == plan.OnNode || o.Verdict == plan.OnClaim {
+			nodes = append(nodes, Node{Pods: o.Pods})
+		}
+	}
+	f := Read(pods, nodes, boundOf(out.Plan))
+	f.Nodes = len(launched)
+	return f
 }
 
 // boundOf is the lower bound that the plan proves for its cost, where nothing

@@ -97,6 +97,9 @@ func (r Required) Missed(m Metrics) []string {
 	if n, ok := m[UnitUnplaced]; r.Unplaced && (!ok || n > 0) {
 		missed = append(missed, "unplaced pods")
 	}
+	if r.Binds && m[UnitUnplaced] == 0 {
+		missed = append(missed, "a limit that binds")
+	}
 	return missed
 }
 

@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"runtime"
-	"slices"
 	"testing"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 const (
 	orderedClaims = 1_900
 	largeNodes    = 2_000
-	podsOnNode    = 20
 )
 
 // ordered is a cluster of NodeClaims that are not launched yet. Each may become any
@@ -109,49 +107,16 @@ func stuck(tb testing.TB, nodes int) cluster.Snapshot {
 	tb.Helper()
 	base := publishedBase(tb)
 	objects := base.objects
-	t := base.Setting.Types[0]
-	for _, x := range base.Setting.Types {
-		if x.Name == "m5.8xlarge" {
-			t = x
-		}
-	}
-	pods := Pods(0, []Deployment{{Name: "runs", MilliCPU: 1_500, MiB: 5 << 10, Count: int64(nodes * podsOnNode)}})
-	for i := range nodes {
-		name := fmt.Sprintf("node-%06d", i)
-		labels := t.Labels.Merge(label.FromMap(map[string]string{
-			label.Zone: []string{"us-east-1a", "us-east-1b", "us-east-1c"}[i%3], label.CapacityType: label.OnDemand, label.NodePool: "bench", label.NodeClass: "bench",
-		}))
-		objects.Nodes = append(objects.Nodes, cluster.Node{
-			Name: name, UID: name, Labels: labels.With(label.Hostname, name), Allocatable: t.Allocatable, Ready: true, Claim: name, Created: Began(),
-		})
-		objects.Claims = append(objects.Claims, cluster.Claim{
-			Name: name, UID: name, Pool: "bench", Class: "bench", Labels: labels, InstanceID: "i-" + name, InstanceType: t.Name, Zone: "us-east-1a",
-			CapacityType: label.OnDemand, Allocatable: t.Allocatable, Node: name, Launched: true, Registered: true, Initialized: true, Created: Began(),
-		})
-		for j := range podsOnNode {
-			pods[i*podsOnNode+j].Node, pods[i*podsOnNode+j].Unschedulable = name, false
-		}
-	}
+	running(&objects, base.Setting, nodes, func(int) int { return podsOnNode })
 	for i := range 2 {
-		pods = append(pods, dns(fmt.Sprintf("node-%06d", i), i))
+		objects.Pods = append(objects.Pods, dns(nodeName(i), i))
 	}
-	objects.Pods = slices.Concat(pods, never())
+	objects.Pods = append(objects.Pods, never()...)
 	snapshot, err := cluster.New(objects)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return snapshot
-}
-
-// dns is a pod of CoreDNS on the node.
-func dns(node string, i int) cluster.Pod {
-	p := Pods(uint64(i), []Deployment{{Name: "coredns", MilliCPU: 100, MiB: 70, Count: 1}})[0]
-	p.Namespace, p.Node, p.Unschedulable, p.Labels = "kube-system", node, false, label.FromMap(map[string]string{"k8s-app": "kube-dns"})
-	p.Shape.PodAntiAffinity = []cluster.PodTerm{{
-		Key: label.Hostname, Namespaces: []string{"kube-system"}, InNamespaces: cluster.PodSelector{Nothing: true},
-		Selector: cluster.PodSelector{Match: label.All(label.Is("k8s-app", "kube-dns"))},
-	}}
-	return p
 }
 
 // never are pods of 20 kinds that can run nowhere: half ask for a label that no node

@@ -29,6 +29,11 @@ type Setting struct {
 	Types      []catalog.InstanceType
 	Terms      []Term
 	DaemonSets []cluster.DaemonSet
+	// Shipped says that the daemon's own policy decides, which avoids large types.
+	Shipped bool
+	// Beside changes the objects before pods wait: limits, more pools, nodes. nil is
+	// no change. The peer is told of none of it.
+	Beside func(*cluster.Objects)
 }
 
 // namespace is where all the demand lives.
@@ -131,11 +136,23 @@ func (s Setting) Objects() (cluster.Objects, error) {
 		}
 		reqs[i] = r
 	}
-	return cluster.Objects{
+	o := cluster.Objects{
 		Classes:    []cluster.Class{{Name: "bench", Ready: true, Types: s.Types}},
 		Pools:      []cluster.Pool{{Name: "bench", UID: "bench", Class: "bench", Ready: true, Requirements: label.All(reqs...)}},
 		DaemonSets: s.DaemonSets,
-	}, nil
+	}
+	if s.Beside != nil {
+		s.Beside(&o)
+	}
+	return o, nil
+}
+
+// Policy is the one that decides here.
+func (s Setting) Policy() engine.Policy {
+	if s.Shipped {
+		return engine.DefaultPolicy()
+	}
+	return Policy()
 }
 
 // Policy is the daemon's, except that no size is avoided: whether large nodes
@@ -152,7 +169,7 @@ func Pods(seed uint64, from []Deployment) []cluster.Pod {
 	var out []cluster.Pod
 	for _, d := range from {
 		owner := cluster.Owner{Kind: "ReplicaSet", Name: fmt.Sprintf("%s-%x", d.Name, seed), UID: fmt.Sprintf("%s-%x", d.Name, seed)}
-		shape := cluster.Shape{Requests: quantity.Resources{MilliCPU: d.MilliCPU, MemoryBytes: d.MiB << 20, PodSlots: 1}}
+		shape := cluster.Shape{Requests: quantity.Resources{MilliCPU: d.MilliCPU, MemoryBytes: d.MiB << 20, PodSlots: 1}.Extend("nvidia.com/gpu", d.GPUs)}
 		labels := label.FromMap(map[string]string{"app": d.Name})
 		for i := range d.Count {
 			name := fmt.Sprintf("%s-%d", owner.Name, i)

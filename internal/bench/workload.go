@@ -18,6 +18,7 @@ type Deployment struct {
 	MilliCPU int64
 	MiB      int64
 	Count    int64
+	GPUs     int64
 }
 
 // files are demand with known results of the peer: w1_300x10k.csv, an ordinary
@@ -119,6 +120,51 @@ func Big(seed uint64, deployments int) []Deployment {
 	for i := range out {
 		cpu := 9000 + 250*rng.Int64N(25)
 		out[i] = Deployment{Name: fmt.Sprintf("d%d", i), MilliCPU: cpu, MiB: cpu * (512 + rng.Int64N(6656)) / 1000, Count: 1 + rng.Int64N(20)}
+	}
+	return out
+}
+
+// Pareto draws Deployments of sizes with a heavy tail: CPUs by a bounded Pareto
+// distribution (alpha 1.1, from 20 millicores to 24 CPUs), memory lognormal whatever
+// the CPUs (median 600 MiB, sigma 1.5, from 16 MiB to 96 GiB), and 1 to 60 replicas,
+// each number as likely.
+func Pareto(seed uint64, deployments int) []Deployment {
+	const alpha, least, most = 1.1, 20.0, 24_000.0
+	return drawn(seed, 0x9a7e70, deployments, func(rng *rand.Rand) Deployment {
+		u := rng.Float64() * (1 - math.Pow(least/most, alpha))
+		mib := 600 * math.Exp(1.5*rng.NormFloat64())
+		return Deployment{MilliCPU: int64(least / math.Pow(1-u, 1/alpha)), MiB: int64(min(max(mib, 16), 96<<10)), Count: 1 + rng.Int64N(60)}
+	})
+}
+
+// Uniform draws Deployments whose sizes are all as likely, on no grid: from 10
+// millicores to 4 CPUs, from 16 MiB to 16 GiB whatever the CPUs, and 1 to 60
+// replicas.
+func Uniform(seed uint64, deployments int) []Deployment {
+	return drawn(seed, 0x0417, deployments, func(rng *rand.Rand) Deployment {
+		return Deployment{MilliCPU: 10 + rng.Int64N(3991), MiB: 16 + rng.Int64N(16<<10-15), Count: 1 + rng.Int64N(60)}
+	})
+}
+
+// WithGPUs draws Deployments of up to 8 pods that ask for 1, 2, 4 or 8 GPUs, fewer
+// more often, with 3 to 7 CPUs and 8 to 31 GiB for each.
+func WithGPUs(seed uint64, deployments int) []Deployment {
+	return drawn(seed, 0x69b5, deployments, func(rng *rand.Rand) Deployment {
+		n := []int64{1, 1, 1, 1, 2, 2, 4, 8}[rng.IntN(8)]
+		return Deployment{MilliCPU: n * (3000 + 500*rng.Int64N(9)), MiB: n * (8 + rng.Int64N(24)) << 10, Count: 1 + rng.Int64N(8), GPUs: n}
+	})
+}
+
+// drawn names what one draws so many times.
+func drawn(seed, stream uint64, deployments int, one func(*rand.Rand) Deployment) []Deployment {
+	rng := rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // G404: demand for a benchmark, which has to be the same for equal seeds
+	out := make([]Deployment, deployments)
+	for i := range out {
+		out[i] = one(rng)
+		out[i].Name = fmt.Sprintf("d%d", i)
+		if out[i].GPUs > 0 {
+			out[i].Name = fmt.Sprintf("gpu%d", i)
+		}
 	}
 	return out
 }

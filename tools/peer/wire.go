@@ -25,10 +25,12 @@ type offer struct {
 	Price        float64 `json:"price"` // dollars an hour
 }
 
-// answer is what the scheduler made of it.
+// answer is what the scheduler made of it the first time.
 type answer struct {
-	Seconds   float64  `json:"seconds"`   // of Solve alone
-	Allocated uint64   `json:"allocated"` // bytes, by Solve
+	Version   string   `json:"version"`   // of Karpenter
+	Cold      float64  `json:"cold"`      // seconds that the first Solve of the process takes
+	Warm      float64  `json:"warm"`      // the same for the later ones, the median
+	Allocated uint64   `json:"allocated"` // bytes, by the first Solve
 	Nodes     []node   `json:"nodes"`
 	Unplaced  []string `json:"unplaced"` // namespace/name
 }

@@ -1,11 +1,13 @@
 // Command table reads what `go test -bench` prints about internal/bench, passes
 // it on as it comes, and ends with a table: every row with what Karpenter takes
 // for the same, what is required, what was measured, and whether that meets it.
-// Of several runs of a benchmark it shows the median of each figure.
+// Of several runs of a benchmark it shows the median of each figure. Karpenter's
+// figures are from the file of `make bench-peer` alone, with the day they are of.
 package main
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -18,13 +20,19 @@ import (
 )
 
 func main() {
-	if err := run(os.Stdin, os.Stdout); err != nil {
+	peer := flag.String("peer", "", "the file that `make bench-peer` has written")
+	flag.Parse()
+	if err := run(os.Stdin, os.Stdout, *peer); err != nil {
 		fmt.Fprintln(os.Stderr, "table:", err)
 		os.Exit(1)
 	}
 }
 
-func run(in io.Reader, out io.Writer) error {
+func run(in io.Reader, out io.Writer, peer string) error {
+	known, err := bench.ReadComparisons(peer)
+	if err != nil {
+		return err
+	}
 	runs := map[string]map[string][]float64{} // by row, by unit
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -40,7 +48,7 @@ func run(in io.Reader, out io.Writer) error {
 		return nil
 	}
 	_, _ = fmt.Fprintln(out)
-	return bench.Align(out, "lllll", table(runs))
+	return bench.Align(out, "lllll", table(runs, known))
 }
 
 // read takes a line as "BenchmarkCore/w1-2   30  4567890 ns/op  351.6 $/h". The
@@ -73,20 +81,21 @@ func read(runs map[string]map[string][]float64, line string) {
 	}
 }
 
-func table(runs map[string]map[string][]float64) [][]string {
-	rows := [][]string{{"case", "Karpenter, 2 cores", "required", "measured", "met"}}
+func table(runs map[string]map[string][]float64, known bench.Comparisons) [][]string {
+	rows := [][]string{{"case", "Karpenter", "required", "measured", "met"}}
+	here := bench.Here()
 	for _, r := range bench.Rows() {
 		if runs[r.Name] == nil {
 			continue
 		}
 		m := medians(runs[r.Name])
-		rows = append(rows, []string{r.Title, r.Peer, r.Required.String(), m.String(), verdict(r.Required.Missed(m))})
+		rows = append(rows, []string{r.Title, known.Peer(r.Name, here), r.Required.String(), m.String(), verdict(r.Required.Missed(m))})
 	}
 	// Arrivals bring along what they must reach.
 	for _, name := range slices.Sorted(maps.Keys(runs)) {
 		if m := medians(runs[name]); len(runs[name][bench.UnitArrivalsMay]) > 0 {
 			required := bench.ArrivalsRequired(m)
-			rows = append(rows, []string{"arrivals, " + name, "52-101 % over (1,000 pods)", required.String(), m.String(), verdict(required.Missed(m))})
+			rows = append(rows, []string{"arrivals, " + name, "-", required.String(), m.String(), verdict(required.Missed(m))})
 		}
 	}
 	return rows

@@ -13,15 +13,11 @@ import (
 	"os/exec"
 	"os/signal"
 	"regexp"
-	"runtime"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/bench"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -44,6 +40,9 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	only := flags.String("case", ".", "regular expression: the cases to run")
 	list := flags.Bool("list", false, "list the cases")
 	seed := flags.Uint64("seed", 1, "of the inputs that are drawn")
+	keep := flags.String("out", "", "the file that keeps the results for the table")
+	version := flags.String("version", "", "of the decision core")
+	alone := flags.String("decide", "", "decide on this case in this process, and print the result as JSON; versus calls itself so")
 	if err := flags.Parse(args); err != nil {
 		return err //nolint:wrapcheck // flag has said it all
 	}
@@ -51,9 +50,12 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("-case: %w", err)
 	}
-	var results []result
+	results := bench.Comparisons{}
 	for _, c := range bench.Compared() {
-		if !wanted.MatchString(c.Name) {
+		if c.Name == *alone {
+			return decide(w, c, *seed)
+		}
+		if *alone != "" || !wanted.MatchString(c.Name) {
 			continue
 		}
 		if *list {
@@ -64,152 +66,138 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("case %s: %w", c.Name, err)
 		}
-		results = append(results, r)
+		r.Ours.Version = *version
+		results[c.Name] = r
 	}
-	if len(results) > 0 {
-		return table(w, results)
+	if len(results) == 0 {
+		return nil
+	}
+	if *keep != "" {
+		if err := results.Write(*keep); err != nil {
+			return err
+		}
+	}
+	return table(w, results)
+}
+
+func compare(ctx context.Context, w io.Writer, peer string, c bench.Case, seed uint64) (bench.Comparison, error) {
+	r := bench.Comparison{Measured: time.Now().UTC(), Machine: bench.Here(), Seed: seed}
+	_, _ = fmt.Fprintf(w, "%s: %s\n", c.Name, c.Title)
+	self, err := os.Executable()
+	if err != nil {
+		return r, fmt.Errorf("own program find: %w", err)
+	}
+	text, err := process(ctx, w, nil, self, "-decide", c.Name, "-seed", strconv.FormatUint(seed, 10))
+	if err != nil {
+		return r, fmt.Errorf("core run: %w", err)
+	}
+	if err := json.Unmarshal(text, &r.Ours); err != nil {
+		return r, fmt.Errorf("core's answer read: %w", err)
+	}
+	_, _ = fmt.Fprintf(w, "  ours:      %s\n", r.Ours)
+	if r.Theirs, err = solve(ctx, w, peer, c, seed); err != nil {
+		return r, err
+	}
+	_, _ = fmt.Fprintf(w, "  Karpenter: %s\n", r.Theirs)
+	return r, nil
+}
+
+// decide is our side, in the process that compare starts for it.
+func decide(w io.Writer, c bench.Case, seed uint64) error {
+	s, err := c.Decide(seed)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(w).Encode(s); err != nil {
+		return fmt.Errorf("answer write: %w", err)
 	}
 	return nil
 }
 
-// result is one case, decided by both.
-type result struct {
-	name         string
-	theirs, ours side
-}
-
-type side struct {
-	bench.Figures
-
-	took      time.Duration
-	allocated uint64 // bytes
-}
-
-func compare(ctx context.Context, w io.Writer, peer string, c bench.Case, seed uint64) (result, error) {
-	base, err := c.Base()
+// solve is the peer's side, in a process of its own.
+func solve(ctx context.Context, w io.Writer, peer string, c bench.Case, seed uint64) (bench.Side, error) {
+	setting, err := c.Setting()
 	if err != nil {
-		return result{}, err
+		return bench.Side{}, err
 	}
 	pods, err := c.Pods(seed)
 	if err != nil {
-		return result{}, err
+		return bench.Side{}, err
 	}
-	_, _ = fmt.Fprintf(w, "%s: %s\n", c.Name, c.Title)
-	ours, err := step(base, c, seed)
+	q, err := ask(setting, pods)
 	if err != nil {
-		return result{}, err
-	}
-	_, _ = fmt.Fprintf(w, "  ours:      %s\n", ours)
-	theirs, err := solve(ctx, w, peer, base.Setting, pods)
-	if err != nil {
-		return result{}, err
-	}
-	_, _ = fmt.Fprintf(w, "  Karpenter: %s\n", theirs)
-	return result{c.Name, theirs, ours}, nil
-}
-
-// step decides on the same input a few times, indexed anew each time, and
-// returns the median.
-func step(base bench.Base, c bench.Case, seed uint64) (side, error) {
-	const times, enough = 5, 5 * time.Second
-	var took []time.Duration
-	var s side
-	for begun := time.Now(); len(took) < times && time.Since(begun) < enough; {
-		in, pods, err := c.Prepare(base, seed)
-		if err != nil {
-			return side{}, err
-		}
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		start := time.Now()
-		out := engine.Step(in)
-		took = append(took, time.Since(start))
-		runtime.ReadMemStats(&after)
-		s.Figures, s.allocated = bench.ReadOutput(pods, out), after.TotalAlloc-before.TotalAlloc
-	}
-	slices.Sort(took)
-	s.took = took[len(took)/2]
-	return s, nil
-}
-
-// solve asks the peer, and says now and then that it is still at it.
-func solve(ctx context.Context, w io.Writer, peer string, s bench.Setting, pods []cluster.Pod) (side, error) {
-	q, err := ask(s, pods)
-	if err != nil {
-		return side{}, err
+		return bench.Side{}, err
 	}
 	text, err := json.Marshal(q)
 	if err != nil {
-		return side{}, fmt.Errorf("question write: %w", err)
+		return bench.Side{}, fmt.Errorf("question write: %w", err)
 	}
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, peer)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), &out, os.Stderr
-	done := make(chan error, 1)
-	start := time.Now()
-	go func() { done <- cmd.Run() }()
-	tick := time.NewTicker(10 * time.Second)
-	defer tick.Stop()
-	for waiting := true; waiting; {
-		select {
-		case err = <-done:
-			waiting = false
-		case <-tick.C:
-			_, _ = fmt.Fprintf(w, "             ... Karpenter has been at it for %.0f s\n", time.Since(start).Seconds())
-		}
-	}
+	out, err := process(ctx, w, text, peer)
 	if err != nil {
-		return side{}, fmt.Errorf("peer run: %w", err)
+		return bench.Side{}, fmt.Errorf("peer run: %w", err)
 	}
 	var a answer
-	if err := json.Unmarshal(out.Bytes(), &a); err != nil {
-		return side{}, fmt.Errorf("peer answer read: %w", err)
+	if err := json.Unmarshal(out, &a); err != nil {
+		return bench.Side{}, fmt.Errorf("peer answer read: %w", err)
 	}
 	nodes := make([]bench.Node, len(a.Nodes))
 	for i, n := range a.Nodes {
 		nodes[i] = bench.Node{Price: quantity.Money(math.Round(n.Price * quantity.NanoDollars)), Zones: n.Zones, Pods: n.Pods}
 	}
-	return side{bench.Read(pods, nodes, 0), time.Duration(a.Seconds * float64(time.Second)), a.Allocated}, nil
+	return bench.Side{
+		Figures: bench.Read(pods, nodes, 0), Version: a.Version, Cold: seconds(a.Cold), Warm: seconds(a.Warm), Allocated: a.Allocated,
+	}, nil
 }
 
-func (s side) String() string {
-	text := fmt.Sprintf("%s, %.1f MB, $%.2f/h, %d nodes", s.time(), float64(s.allocated)/1e6, s.dollars(), s.Nodes)
-	if s.Satisfied > 0 {
-		text += fmt.Sprintf(", preferences of weight %d met", s.Satisfied)
-	}
-	for _, k := range bench.Kinds() {
-		if n := s.Unplaced[k]; n > 0 {
-			text += fmt.Sprintf(", %d unplaced (%s)", n, k)
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// process runs the program, and says now and then that it is still at it.
+func process(ctx context.Context, w io.Writer, in []byte, program string, args ...string) ([]byte, error) {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // G204: this program, or the one that -peer names
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, os.Stderr
+	done := make(chan error, 1)
+	start := time.Now()
+	go func() { done <- cmd.Run() }()
+	tick := time.NewTicker(10 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			return out.Bytes(), err
+		case <-tick.C:
+			_, _ = fmt.Fprintf(w, "             ... at it for %.0f s\n", time.Since(start).Seconds())
 		}
 	}
-	return text
 }
 
-func (s side) time() string {
-	if s.took > time.Second {
-		return fmt.Sprintf("%.1f s", s.took.Seconds())
-	}
-	return fmt.Sprintf("%.1f ms", s.took.Seconds()*1000)
-}
-
-func (s side) dollars() float64 { return float64(s.Cost) / quantity.NanoDollars }
-
-func table(w io.Writer, results []result) error {
+func table(w io.Writer, results bench.Comparisons) error {
 	rows := [][]string{{
-		"case", "Karpenter", "$/h", "nodes", "unplaced", "|", "ours", "$/h", "nodes", "unplaced", "bound $/h", "gap", "|", "faster", "cheaper",
+		"case", "Karpenter cold", "warm", "$/h", "nodes", "unplaced", "|", "ours cold", "warm", "$/h", "nodes", "unplaced", "bound $/h", "gap", "|",
+		"faster cold", "warm", "cheaper",
 	}}
-	for _, r := range results {
-		bound, gap := "-", "-"
-		if g, ok := r.ours.Gap(); ok {
-			bound, gap = fmt.Sprintf("%.2f", float64(r.ours.Bound)/quantity.NanoDollars), fmt.Sprintf("%.2f %%", g)
+	for _, c := range bench.Compared() {
+		r, ok := results[c.Name]
+		if !ok {
+			continue
 		}
-		rows = append(rows, []string{
-			r.name, r.theirs.time(), fmt.Sprintf("%.2f", r.theirs.dollars()), strconv.Itoa(r.theirs.Nodes), strconv.Itoa(r.theirs.Missing()), "|",
-			r.ours.time(), fmt.Sprintf("%.2f", r.ours.dollars()), strconv.Itoa(r.ours.Nodes), strconv.Itoa(r.ours.Missing()), bound, gap, "|",
-			fmt.Sprintf("%.0fx", r.theirs.took.Seconds()/r.ours.took.Seconds()), fmt.Sprintf("%.1f %%", 100*(1-r.ours.dollars()/r.theirs.dollars())),
-		})
+		bound, gap := "-", "-"
+		if g, ok := r.Ours.Gap(); ok {
+			bound, gap = fmt.Sprintf("%.2f", float64(r.Ours.Bound)/quantity.NanoDollars), fmt.Sprintf("%.2f %%", g)
+		}
+		row := append(append([]string{c.Name}, cells(r.Theirs)...), "|")
+		row = append(append(row, cells(r.Ours)...), bound, gap, "|")
+		rows = append(rows, append(row, times(r.Theirs.Cold, r.Ours.Cold), times(r.Theirs.Warm, r.Ours.Warm),
+			fmt.Sprintf("%.1f %%", 100*(1-r.Ours.Dollars()/r.Theirs.Dollars()))))
 	}
 	_, _ = fmt.Fprintln(w)
-	return bench.Align(w, "lrrrrlrrrrrrlrr", rows)
+	return bench.Align(w, "lrrrrrlrrrrrrrlrrr", rows)
+}
+
+func cells(s bench.Side) []string {
+	return []string{bench.Span(s.Cold), bench.Span(s.Warm), fmt.Sprintf("%.2f", s.Dollars()), strconv.Itoa(s.Nodes), strconv.Itoa(s.Missing())}
+}
+
+func times(theirs, ours time.Duration) string {
+	return fmt.Sprintf("%.0fx", theirs.Seconds()/ours.Seconds())
 }

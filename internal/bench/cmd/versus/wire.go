@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
+
+// errUntold is a setting with more to it than the question has words for.
+var errUntold = errors.New("the setting has limits, nodes, more pools or a policy that the peer is not told about")
 
 // question and answer are what tools/peer reads and writes.
 type question struct {
@@ -37,7 +41,9 @@ type offer struct {
 }
 
 type answer struct {
-	Seconds   float64  `json:"seconds"`
+	Version   string   `json:"version"`
+	Cold      float64  `json:"cold"`      // seconds
+	Warm      float64  `json:"warm"`      // seconds
 	Allocated uint64   `json:"allocated"` // bytes
 	Nodes     []node   `json:"nodes"`
 	Unplaced  []string `json:"unplaced"`
@@ -52,6 +58,9 @@ type node struct {
 
 func ask(s bench.Setting, pods []cluster.Pod) (question, error) {
 	var q question
+	if s.Beside != nil || s.Shipped {
+		return q, errUntold
+	}
 	for _, t := range s.Terms {
 		q.Requirements = append(q.Requirements, corev1.NodeSelectorRequirement{
 			Key: t.Key, Operator: corev1.NodeSelectorOperator(t.Operator), Values: t.Values,
