@@ -8,6 +8,10 @@
 // node that holds any of the pods. A demand that needs more than one node costs at
 // least as much as two.
 //
+// Pods of which few fit a node may have a surcharge beside the prices of their
+// resources. Then no offer may hold a content whose surcharges are worth more than its
+// price less the worth of its room.
+//
 // Rules say which pods may share a node. The bound leaves them out, which only
 // lowers it. A problem may also state a rule as a resource: pods of which no two may
 // share a node need one each of a resource that every node has one of.

@@ -18,9 +18,9 @@ type Content struct {
 
 // Limits of the search for contents, so that its time is bounded.
 const (
-	mostWhole   = 128 // a class that is counted whole has at most so many pods on every node
-	eachSteps   = 5_000
-	allSteps    = 600_000
+	mostWhole   = 128     // a class that is counted whole has at most so many pods on every node
+	eachSteps   = 5_000   // in the contents of one offer at one time
+	allSteps    = 600_000 // in one linear program
 	contentsMax = 4_096
 	slack       = 5e-4 // a content that is worth so little more than its node, for its price, is not looked at
 )
@@ -38,8 +38,7 @@ type whole struct {
 
 // chooseWhole picks the classes that leave much room on the nodes that the program
 // buys: of which few fit. A class that an offer with a limit could hold is left out:
-// such an offer may stand for the room of many nodes. So is a class that needs a
-// resource that counts nodes.
+// such an offer may stand for the room of many nodes.
 func (c *part) chooseWhole() []int {
 	type candidate struct {
 		class int
@@ -160,7 +159,7 @@ func (p *program) find() bool {
 		if p.Offers[o].Limit >= 0 || len(p.pool.all) >= contentsMax {
 			continue
 		}
-		above := p.cost[k]*(1+slack) - p.rooms[k]
+		above := float64(p.cost[k]*(1+slack)) - p.rooms[k]
 		if fits := p.pool.fits[k]; fits != nil {
 			p.findSole(k, fits, above, prices)
 			continue

@@ -10,9 +10,11 @@
 // resource of which every node has one counts nodes. It has a row in the linear
 // program only where the program would buy too few nodes without it.
 //
-// Cover is another linear program, for pods so big that every content of a node
-// can be listed. It chooses among those contents, and does not say what resources
-// are worth.
+// Where few pods fit a node, prices of resources do not see the room that no pod
+// fits. Such classes can be counted whole: each has a row of its own in the linear
+// program, and offers come with contents, which package knapsack finds as they are
+// needed (column generation). The price of the row is a surcharge: what a pod is worth
+// beside its resources. What the program would buy says which pods go together.
 //
 // Invariants: floating point is used only between the integers that come in and
 // the integers that go out; the prices that go out are feasible exactly, checked
