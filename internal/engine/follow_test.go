@@ -27,7 +27,7 @@ func TestStep_PodsThatMayComeUpInAnyZoneKeepOthersOutOfAllOfThem(t *testing.T) {
 		p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Zone, 0, "web")}
 	})
 	w.objects.Pods[0].Labels = label.FromMap(map[string]string{"app": "web"})
-	next := of[plan.Launch](w.step())
+	next := of[plan.Launch](w.after(time.Second).step())
 	if len(next) != 1 || !slices.Equal(next[0].Zones, []string{"c"}) {
 		t.Errorf("the one that must be in another zone is launched as %+v", next)
 	}
@@ -98,7 +98,7 @@ func TestStep_AGroupThatStartedWhereItWasPromisedAPlaceKeepsIt(t *testing.T) {
 		p.Shape.PodAffinity = []cluster.PodTerm{anybody}
 	})
 	for range 4 {
-		out := w.step()
+		out := w.after(time.Second).step()
 		for _, o := range out.Plan.Outcomes {
 			if o.Verdict == plan.Unplaceable {
 				t.Errorf("%s", o.Explain())
@@ -118,7 +118,7 @@ func TestStep_AGroupThatStartedWhereItWasPromisedAPlaceKeepsIt(t *testing.T) {
 // still get what was launched for them.
 func TestStep_FollowersAreAskedAgainWhenThoseTheyFollowHaveFoundRoom(t *testing.T) {
 	w := newWorld(t)
-	w.pods("base", 1, 1000).running()
+	w.pods("base", 1, 1000).running().after(time.Second)
 	w.pods("side", 1, 2500, func(p *cluster.Pod) {
 		p.Shape.Priority = 9
 		p.Shape.PodAffinity = []cluster.PodTerm{term(label.Zone, 0, "web")}

@@ -1,9 +1,11 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -58,5 +60,33 @@ func TestStep_ANominationForANodeThatTakesNoPodsHoldsNothing(t *testing.T) {
 			t.Errorf("%s: launched for %d pods: %+v", name, n, out.Plan)
 		}
 		checkSound(t, w.objects, out)
+	}
+}
+
+// The pods that others must be near are on their way to a node that is not up yet.
+// Those that are nominated already keep their room.
+func TestStep_NominatedPodsKeepTheirRoomBeforeThoseThatTheyFollowRun(t *testing.T) {
+	w := newWorld(t)
+	w.objects.Classes[0].Types = w.objects.Classes[0].Types[2:]
+	w.pods("side", 4, 1800, func(p *cluster.Pod) {
+		p.Shape.PodAffinity = []cluster.PodTerm{term(label.Zone, 0, "web")}
+	}).pods("web", 1, 3800, func(p *cluster.Pod) { p.Labels = label.FromMap(map[string]string{"app": "web"}) })
+	launches := of[plan.Launch](w.step())
+	up := slices.IndexFunc(launches, func(l plan.Launch) bool { return slices.Contains(l.Pods, "default/side-00") })
+	if len(launches) != 3 || up < 0 {
+		t.Fatalf("launched %+v", launches)
+	}
+	w.order(launches).bringUp(launches[up : up+1])
+	out := w.step()
+	if n := w.nominate(out); n != 2 {
+		t.Fatalf("%d pods are nominated, want 2", n)
+	}
+	for _, r := range of[plan.Release](out) {
+		w.open([]plan.Action{r})
+	}
+	for _, o := range w.step().Plan.Outcomes {
+		if o.Verdict == plan.OnNode && !slices.Equal(o.Pods, launches[up].Pods[:1]) && !slices.Equal(o.Pods, launches[up].Pods[1:]) {
+			t.Errorf("%v are planned on %s, which %v are nominated for", o.Pods, o.On, launches[up].Pods)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -17,6 +18,12 @@ func apart(t *testing.T, with ...func(*cluster.Pod)) *world {
 	w := newWorld(t)
 	w.objects.Classes[0].Types = w.objects.Classes[0].Types[2:]
 	w.comes("cpu", 2, 1900, 500, with...).comes("memory", 2, 200, 7168, with...)
+	return w
+}
+
+// last adds the pod that needs memory.
+func (w *world) last(with ...func(*cluster.Pod)) *world {
+	w.t.Helper()
 	return w.comes("last", 1, 200, 7168, with...)
 }
 
@@ -39,7 +46,7 @@ func (w *world) comes(name string, n int, milliCPU, mib int64, with ...func(*clu
 }
 
 func TestStep_PodsOnTheirWayChangePlacesBeforeMoreIsLaunched(t *testing.T) {
-	w := apart(t)
+	w := apart(t).last()
 	for _, when := range []string{"at first", "again", "after all is forgotten"} {
 		out := w.step()
 		if got := of[plan.Launch](out); len(got) != 0 {
@@ -61,12 +68,10 @@ func TestStep_PodsOnTheirWayChangePlacesBeforeMoreIsLaunched(t *testing.T) {
 }
 
 func TestStep_WhatMayNotChangePlacesIsLaunchedFor(t *testing.T) {
+	gang := func(p *cluster.Pod) { p.Shape.Gang = cluster.Gang{Name: p.Name, Size: 1} }
 	for name, w := range map[string]*world{
-		"pods that have waited for long": apart(t).after(21 * time.Second),
-		"pods with preferences": apart(t, func(p *cluster.Pod) {
-			p.Shape.Preferred = []cluster.Preference{{Weight: 1, Node: label.All(label.Is(label.Arch, "amd64"))}}
-		}),
-		"pods of gangs": apart(t, func(p *cluster.Pod) { p.Shape.Gang = cluster.Gang{Name: p.Name, Size: 1} }),
+		"pods that came long before": apart(t).after(20 * time.Second).last(),
+		"pods of gangs":              apart(t, gang).last(gang),
 	} {
 		if got := of[plan.Launch](w.step()); len(got) != 1 {
 			t.Errorf("%s: %d launches, want 1", name, len(got))
@@ -74,8 +79,25 @@ func TestStep_WhatMayNotChangePlacesIsLaunchedFor(t *testing.T) {
 	}
 }
 
+// Pods that exclude each other from a node would need a node each; the plain pods
+// that they displace share one.
+func TestStep_PodsWithRulesTakeThePlacesOfPlainPodsOnTheirWay(t *testing.T) {
+	w := newWorld(t)
+	w.objects.Classes[0].Types = w.objects.Classes[0].Types[2:]
+	for range 4 {
+		w.comes(fmt.Sprint("plain-", len(w.objects.Claims)), 6, 600, 500)
+	}
+	w.after(time.Second).pods("lonely", 4, 500, func(p *cluster.Pod) {
+		p.Created, p.Labels = w.now, label.FromMap(map[string]string{"app": "lonely"})
+		p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Hostname, 0, "lonely")}
+	})
+	if got := of[plan.Launch](w.step()); len(got) != 1 {
+		t.Errorf("%d launches, want 1", len(got))
+	}
+}
+
 func TestStep_NodesThatAreUpKeepTheirPromises(t *testing.T) {
-	w := apart(t)
+	w := apart(t).last()
 	launches := of[plan.Launch](newWorld(t).step())
 	for _, c := range w.objects.Claims {
 		launches = append(launches, plan.Launch{Name: c.Name, Types: []plan.Choice{{Type: "m5.xlarge"}}, Zones: []string{"a"}, CapacityType: "on-demand"})
@@ -90,7 +112,7 @@ func TestStep_NodesThatAreUpKeepTheirPromises(t *testing.T) {
 }
 
 func TestStep_WithoutNominationsPodsDoNotChangePlaces(t *testing.T) {
-	w := apart(t)
+	w := apart(t).last()
 	w.policy.CannotNominate = true
 	if got := of[plan.Launch](w.step()); len(got) != 1 {
 		t.Errorf("%d launches, want 1: the scheduler decides", len(got))

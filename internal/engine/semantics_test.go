@@ -255,7 +255,7 @@ func TestStep_SpreadPoliciesDecideWhichNodesCount(t *testing.T) {
 		} else {
 			w.objects.Nodes[0].Allocatable.MilliCPU = 1000
 		}
-		w.pods("x", 3, 500, overZones, c.with)
+		w.pods("x", 3, 500, overZones, c.with).after(time.Second)
 		if n := launchedFor(w.step()); n != c.want {
 			t.Errorf("%s: launched for %d pods, want %d", name, n, c.want)
 		}

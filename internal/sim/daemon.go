@@ -106,6 +106,7 @@ func (r *run) carryOut(a plan.Action) {
 	switch a := a.(type) {
 	case plan.Launch:
 		r.report.Launches++
+		r.report.LastLaunch = r.clock.now
 		r.order(a)
 	case plan.Nominate:
 		if p := r.pods[a.Pod]; p != nil {

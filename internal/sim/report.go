@@ -30,10 +30,12 @@ type Report struct {
 	Nodes        int
 	NodesSettled int
 
-	AllRun time.Duration // when the last pod was bound
-	Wait   Spread        // from a pod's creation to the first plan that places it
-	Held   Spread        // part of Wait after the first plan that saw the pod
-	Run    Spread        // from a pod's creation until it was bound
+	LastPod    time.Duration // when the last pod was created
+	LastLaunch time.Duration // when the last node was launched
+	AllRun     time.Duration // when the last pod was bound
+	Wait       Spread        // from a pod's creation to the first plan that places it
+	Held       Spread        // part of Wait after the first plan that saw the pod
+	Run        Spread        // from a pod's creation until it was bound
 }
 
 // Spread is the distribution of a duration over pods.

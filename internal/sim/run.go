@@ -56,15 +56,39 @@ func Run(cfg Config) Report {
 	return r.report
 }
 
-// topology judges by the bound pods alone, as the core's own filters do.
+// topology judges by the bound pods. Where pods are nominated for a node, it must
+// also take the pod if they ran there, unless their priority is lower.
 func (r *run) topology(p *pod) func(*node) bool {
 	shape := &p.kind.shape
 	if !r.scheduler.social && !slices.ContainsFunc(shape.Spread, func(x cluster.Spread) bool { return !x.Soft }) {
 		return nil
 	}
-	table := topology.Build(r.view.snapshot(), []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: *shape}})
+	number := map[*kind]int{p.kind: 0}
+	classes := []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: *shape}}
+	for _, n := range r.scheduler.nodes {
+		for _, x := range n.nominated {
+			if _, known := number[x.kind]; !known {
+				number[x.kind] = len(classes)
+				classes = append(classes, topology.Class{Namespace: x.Namespace, Labels: x.Labels, Shape: x.Shape})
+			}
+		}
+	}
+	table := topology.Build(r.view.snapshot(), classes)
 	return func(n *node) bool {
-		return table.Room(0, topology.Place{Name: n.Name, Labels: n.Labels, Taints: n.Taints}) > 0
+		place := topology.Place{Name: n.Name, Labels: n.Labels, Taints: n.Taints}
+		count := func(each int64) {
+			for _, x := range n.nominated {
+				if x != p && x.Shape.Priority >= p.Shape.Priority {
+					table.Add(number[x.kind], place, each)
+				}
+			}
+		}
+		if table.Room(0, place) == 0 {
+			return false
+		}
+		count(1)
+		defer count(-1)
+		return table.Room(0, place) > 0
 	}
 }
 
@@ -78,6 +102,7 @@ func (r *run) declared(w *workload) {
 
 func (r *run) create(w *workload) {
 	p := w.next(r.clock.now)
+	r.report.LastPod = r.clock.now
 	r.pods[p.ID()] = p
 	r.all = append(r.all, p)
 	r.waiting++

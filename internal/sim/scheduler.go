@@ -115,7 +115,9 @@ func (s *scheduler) nominate(p *pod, node string) {
 // freed says that the pod no longer holds room on the node of its nomination.
 // This may help pods of no higher priority.
 func (s *scheduler) freed(p *pod) {
-	s.wake(func(x *pod) bool { return x.refused&byFit != 0 && x.Shape.Priority <= p.Shape.Priority })
+	s.wake(func(x *pod) bool {
+		return x.refused&(byFit|byTopology|byPorts) != 0 && x.Shape.Priority <= p.Shape.Priority
+	})
 }
 
 func (s *scheduler) setNominated(p *pod, node string) {

@@ -297,3 +297,21 @@ func TestScheduler_HostPortsConflict(t *testing.T) {
 	s.on(t, first, "a")
 	s.on(t, second, "")
 }
+
+func TestScheduler_NominatedPodsCountForRulesAboutOtherPods(t *testing.T) {
+	like := cluster.PodTerm{Key: label.Hostname, Namespaces: []string{"default"}, InNamespaces: cluster.PodSelector{Nothing: true}}
+	apart := func(x *cluster.Shape) { x.PodAntiAffinity = []cluster.PodTerm{like} }
+	s := newStage(1)
+	r := run{scheduler: s.scheduler, view: newView(config())}
+	s.topology = r.topology
+	r.view.node(s.node("a", 8000, 8000, func(n *cluster.Node) { n.Taints = []cluster.Taint{keeping()} }))
+	nominated := s.pod("nominated", 100, 100, apart)
+	s.until(time.Second)
+	s.nominate(nominated, "a")
+	other := s.pod("other", 100, 100, apart, func(x *cluster.Shape) { x.Tolerations = []cluster.Toleration{{Exists: true}} })
+	s.until(2 * time.Second)
+	s.on(t, other, "")
+	s.removePod(nominated)
+	s.until(5 * time.Second)
+	s.on(t, other, "a")
+}

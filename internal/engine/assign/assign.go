@@ -137,7 +137,9 @@ func ruledFirst(classes []*demand.Class) []*demand.Class {
 }
 
 // keepNominations puts the nominated pods of the class on the nodes that they are
-// nominated to.
+// nominated to. It leaves the rules about other pods to the scheduler: the pods that
+// a pod depends on may be nominated elsewhere and not run yet, and the scheduler
+// keeps the room until it clears the nomination.
 func (a *Assigner) keepNominations(c *demand.Class) {
 	if !c.Nominated {
 		return
@@ -151,7 +153,7 @@ func (a *Assigner) keepNominations(c *demand.Class) {
 			return true
 		}
 		h := a.Room.Node(state)
-		if h == nil || h.RoomFor(c, c.Last(), 1) == 0 {
+		if h == nil || !h.Holds(c, c.Last()) {
 			return true
 		}
 		h.Put(a.Journal, c, c.Last(), 1)

@@ -1,6 +1,7 @@
 package assign
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -23,8 +25,13 @@ const (
 	// found no room before, for a rearrangement to be used. A rearrangement moves
 	// hundreds of pods, and a little demand without room fills the next node.
 	worthMoving = 600
-	// movesFor is how long after its creation a pod may be moved. An older pod
-	// keeps its place, because each move may delay it.
+	// fewPlaces is how many times as much the room of a pod with rules or preferences
+	// counts. Such pods come to few places, and new nodes for them stay half empty;
+	// a plain pod that gives way to them goes to any node.
+	fewPlaces = 5
+	// movesFor is how much later than a pod another may be created for which the pod
+	// is moved. A pod keeps its place before younger ones, because each move may
+	// delay it.
 	movesFor = 20 * time.Second
 )
 
@@ -34,15 +41,15 @@ const (
 // cannot use the demand of a, from which pods have been drawn: the function anew
 // gathers demand and room again.
 func (a *Assigner) Rearranged(anew func() *Assigner, m *offer.Market) *Assigner {
-	lacking := a.lacking(m)
-	if lacking == 0 || a.Solver.Cut() || !a.mayRearrange() {
+	if a.lacking(m, nil) == 0 || a.Solver.Cut() || !a.mayRearrange() {
 		return a
 	}
 	o := anew()
-	o.packAnew()
+	o.packAnew(oldestLacking(a).Add(-movesFor))
 	o.FillAll(math.MinInt32)
-	if !o.Solver.Cut() && o.lacking(m) < lacking/1000*worthMoving && o.homelessOthers() <= a.homelessOthers() {
+	if !o.Solver.Cut() && o.lacking(m, a) < a.lacking(m, o)/1000*worthMoving && o.homelessOthers() <= a.homelessOthers() {
 		o.Trace.Objects += a.Trace.Objects
+		noteMoved(o, a)
 		return o
 	}
 	return a
@@ -56,17 +63,22 @@ func (a *Assigner) mayRearrange() bool {
 }
 
 // lacking returns what new nodes cost for the pods without room that would fit a node
-// on its way if other pods moved.
-func (a *Assigner) lacking(m *offer.Market) (sum quantity.Money) {
+// on its way if other pods moved. Pods with rules or preferences that lack room in
+// the other plan, too, do not count: they may have no place anywhere.
+func (a *Assigner) lacking(m *offer.Market, other *Assigner) (sum quantity.Money) {
 	var largest quantity.Resources
 	for _, h := range a.Room.Coming {
 		if h.Planned() {
 			largest = largest.Max(h.Most)
 		}
 	}
-	for _, c := range a.Demand.Classes {
-		if n := c.Count(); n > 0 && c.Exchangeable() && demand.WithoutAttach(c.Group.Shape.Requests).Fits(largest) {
-			if sum += m.CostOf(c, n); sum < 0 {
+	for i, c := range a.Demand.Classes {
+		n := c.Count()
+		if other != nil && !c.Exchangeable() {
+			n -= min(n, other.Demand.Classes[i].Count())
+		}
+		if n > 0 && a.mayMove(c) && demand.WithoutAttach(c.Group.Shape.Requests).Fits(largest) {
+			if sum += costOf(m, c, n); sum < 0 {
 				return math.MaxInt64
 			}
 		}
@@ -74,54 +86,151 @@ func (a *Assigner) lacking(m *offer.Market) (sum quantity.Money) {
 	return sum
 }
 
-// homelessOthers returns the number of pods without room that are not exchangeable.
+// oldestLacking returns when the oldest pod without room was created.
+func oldestLacking(a *Assigner) time.Time {
+	oldest := a.Now
+	for _, c := range a.Demand.Classes {
+		if c.Count() > 0 && a.mayMove(c) {
+			oldest = pick.Earliest(oldest, c.Since(0, a.Now))
+		}
+	}
+	return oldest
+}
+
+// noteMoved remembers which pods have lost the place that the other plan had for
+// them: they wait for more pods as if they had just come.
+func noteMoved(a, other *Assigner) {
+	for i, c := range a.Demand.Classes {
+		if c.Count() > other.Demand.Classes[i].Count() {
+			a.Memory.Growth.Move(c.Group.Kind, a.Now)
+		}
+	}
+}
+
+// costOf returns about what new nodes cost for n pods of the class. Pods that exclude
+// each other from a node need a node each.
+func costOf(m *offer.Market, c *demand.Class, n int64) quantity.Money {
+	sum := m.CostOf(c, n)
+	if c.Exchangeable() {
+		return sum
+	}
+	least := quantity.Money(-1)
+	need := demand.WithoutAttach(c.Shape().Requests)
+	for i, zones := range m.Where(c) {
+		if r := &m.Fleet.Rows[i]; zones != 0 && r.Price >= 0 && need.Fits(r.Net) && (least < 0 || r.Price < least) {
+			least = r.Price
+		}
+	}
+	if !exclusive(c) {
+		n = 1
+	}
+	return max(fewPlaces*sum, least*quantity.Money(n))
+}
+
+// exclusive says whether each pod of the class needs a node of its own.
+func exclusive(c *demand.Class) bool {
+	if len(c.Shape().Ports) > 0 {
+		return true
+	}
+	return c.Table != nil && slices.ContainsFunc(c.Table.Host(c.Rule()).Rules, func(r topology.HostRule) bool { return r.Binds && r.Counted && r.Max == 1 })
+}
+
+// homelessOthers returns the number of pods without room that may not move.
 func (a *Assigner) homelessOthers() (n int64) {
 	for _, c := range a.Demand.Classes {
-		if !c.Exchangeable() {
+		if !a.mayMove(c) {
 			n += c.Count()
 		}
 	}
 	return n
 }
 
-// packAnew packs exchangeable pods on the nodes on their way. Before that it keeps
-// three kinds of promises: those of nodes that are up, those to pods that are not
-// exchangeable, and those to pods that have waited longer than movesFor.
-func (a *Assigner) packAnew() {
+// packAnew packs all pods that may move on the nodes on their way. Before that it
+// keeps three kinds of promises: those of nodes that are up, those to pods that may
+// not move, and those to pods that were created by the time keep. Pods that
+// depend on other pods, or prefer a place, come first, one class after the other and
+// the pickiest first; each place is checked by the rules between pods. The others
+// are packed on the room that is left.
+func (a *Assigner) packAnew(keep time.Time) {
 	for _, c := range a.Demand.Classes {
 		a.keepNominations(c)
 	}
 	promises := a.promises()
 	a.keepPlanned(promises, func(c *demand.Class) int64 {
-		if c.Exchangeable() {
+		if a.mayMove(c) {
 			return 0
 		}
 		return c.Count()
 	})
-	anew := a.newReplan(pick.Those(a.Room.Coming, (*room.Host).Planned), (*demand.Class).Exchangeable)
-	for _, c := range a.Demand.Classes {
-		if !c.Exchangeable() {
-			continue
-		}
-		waited := c.Waited(a.Now.Add(-movesFor))
-		for _, p := range slices.Concat(promises[c.Group.Kind], promises[shapeOf(c.Group.Kind)]) {
-			if !p.host.Planned() {
-				p.left -= p.host.Take(a.Journal, c, c.Last(), min(p.left, c.Count()))
-				continue
-			}
-			n := anew.take(p.host, c, min(p.left, waited))
-			waited, p.left = waited-n, p.left-n
-		}
+	anew := a.newReplan(pick.Those(a.Room.Coming, (*room.Host).Planned), a.mayMove)
+	moving := pick.Those(pickiestFirst(a.Demand.Classes), a.mayMove)
+	waited := map[*demand.Class]int64{}
+	for _, c := range moving {
+		waited[c] = c.Waited(keep)
 	}
-	bins := anew.pack((*demand.Class).Count)
+	goRound(moving, func(c *demand.Class) (moved bool) {
+		for _, p := range slices.Concat(promises[c.Group.Kind], promises[shapeOf(c.Group.Kind)]) {
+			n := min(p.left, c.Count())
+			if p.host.Planned() {
+				n = min(n, waited[c])
+			}
+			n = anew.take(p.host, c, c.Last(), n)
+			if p.left -= n; p.host.Planned() {
+				waited[c] -= n
+			}
+			moved = moved || n > 0
+		}
+		return moved
+	})
+	goRound(pick.Those(moving, func(c *demand.Class) bool { return !c.Exchangeable() }), anew.fill)
+	bins := anew.pack(func(c *demand.Class) int64 {
+		if !c.Exchangeable() {
+			return 0
+		}
+		return c.Count()
+	})
 	if a.Solver.Cut() {
 		return
 	}
 	slices.SortStableFunc(bins, func(a, b bin) int { return room.Sooner(a.host, b.host) }) // the oldest pods get the node that comes first
 	for _, b := range bins {
 		for _, x := range b.parts {
-			anew.take(b.host, x.class, x.count)
+			anew.take(b.host, x.class, x.class.Last(), x.count)
 		}
 	}
 	anew.promise()
+}
+
+// mayMove says whether pods of the class may change places before their node is up.
+// A gang keeps the places that it has found. Pods that are not exchangeable move
+// only as long as it is remembered what every NodeClaim is for: without memory their
+// earlier places would be promised to them once more.
+func (a *Assigner) mayMove(c *demand.Class) bool {
+	if c.Exchangeable() {
+		return true
+	}
+	forgotten := func(h *room.Host) bool { _, known := a.Memory.PlannedFor(h.Claim.Name); return h.Planned() && !known }
+	return c.Group.Shape.Gang.Name == "" && len(c.Group.Shape.Unsupported) == 0 && !slices.ContainsFunc(a.Room.Coming, forgotten)
+}
+
+// pickiestFirst returns the classes with those first that have the least choice:
+// classes of which a node takes one pod, then those that depend on other pods, then
+// those on which others depend, then those with preferences.
+func pickiestFirst(classes []*demand.Class) []*demand.Class {
+	turn := func(c *demand.Class) int {
+		switch {
+		case exclusive(c):
+			return 0
+		case c.Ruled():
+			return 1
+		case c.IsSought():
+			return 2
+		case !c.Exchangeable():
+			return 3
+		}
+		return 4
+	}
+	order := slices.Clone(classes)
+	slices.SortStableFunc(order, func(a, b *demand.Class) int { return cmp.Compare(turn(a), turn(b)) })
+	return order
 }

@@ -93,11 +93,31 @@ func (r *replan) pack(count func(*demand.Class) int64) []bin {
 	return out
 }
 
-// take gives so many of the class to the host, and promises it that many.
-func (r *replan) take(h *room.Host, c *demand.Class, n int64) (taken int64) {
-	taken = h.Take(r.Journal, c, c.Last(), n)
-	r.plan(h, c, taken)
+// take gives up to n pods of the class to the host, and promises it that many.
+func (r *replan) take(h *room.Host, c *demand.Class, level int, n int64) (taken int64) {
+	taken = h.Take(r.Journal, c, level, n)
+	if _, anew := r.slots[h.Claim.Name]; anew {
+		r.plan(h, c, taken)
+	}
 	return taken
+}
+
+// fill gives pods of the class, at its level, to running nodes and then to the
+// hosts. It says whether any pod found a place.
+func (r *replan) fill(c *demand.Class) (moved bool) {
+	candidates := r.candidates(c)
+	for progress := true; progress && c.Count() > 0; {
+		progress = false
+		for _, h := range candidates {
+			if r.take(h, c, c.Level, c.Count()) > 0 {
+				progress, moved = true, true
+			}
+		}
+		if !c.Ruled() {
+			break // a second round changes nothing
+		}
+	}
+	return moved
 }
 
 // plan promises so many of the class to the host.

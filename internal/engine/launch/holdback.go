@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
@@ -65,8 +66,9 @@ func (h *holder) prospects(items []*item, r *pack.Result) []timing.Prospect {
 		bins[i] = r.Bins[x.Bin]
 		for _, part := range bins[i].Parts {
 			c := items[part.Class].class
-			if !x.Full() && !x.Urgent { // Since decides only for these
-				x.Since = pick.Earliest(x.Since, c.Since(given[c], h.Now))
+			if (!x.Full() || x.Tied) && !x.Urgent { // Since decides only for these
+				moved, _ := memory.FirstSeen(h.Growth.Moved, c.Group.Kind)
+				x.Since = pick.Earliest(x.Since, pick.Latest(c.Since(given[c], h.Now), moved))
 			}
 			given[c] += part.Count * bins[i].Copies * items[part.Class].unit
 		}
@@ -83,7 +85,8 @@ func (h *holder) prospect(items []*item, b *pack.Bin) timing.Prospect {
 	out := timing.Prospect{Price: cost, Since: h.Now, Urgent: row.Left >= 0 || h.Sparing || h.scarce[row.Pool]}
 	for _, part := range b.Parts {
 		c := items[part.Class].class
-		out.Urgent = out.Urgent || len(c.Displaced) > 0 || c.Group.Shape.Gang.Name != "" || c.Ruled() || c.IsSought()
+		out.Urgent = out.Urgent || len(c.Displaced) > 0 || c.Group.Shape.Gang.Name != ""
+		out.Tied = out.Tied || items[part.Class].cell != nil || items[part.Class].with != nil
 	}
 	out.Worth = h.worth(h.dims.Resources(b.Used))
 	return out

@@ -2,16 +2,25 @@ package memory
 
 import (
 	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
-// growthGap is the time within which demand must grow twice to count as growing.
-const growthGap = 300 * time.Millisecond
+// growthGap is the time within which demand must grow twice to count as growing. It
+// is as long as a bin waits at most: Deployments that are created one after the other
+// come several to a second.
+const growthGap = 950 * time.Millisecond
+
+// movedFor is how long pods that lost a planned place are remembered. It exceeds
+// every wait for more pods.
+const movedFor = 2 * time.Second
 
 // Growth is how demand has changed from Step to Step. Without it no bin waits.
 type Growth struct {
 	Demand       int64     // pods that need a place, declared ones included
 	Fell         time.Time // when demand last fell
 	Last, Before time.Time // when demand last grew, and when it grew the time before
+	Moved        []Since   // kinds of pods that lost a planned place to others, sorted: when
 }
 
 // Next returns the growth after demand has been counted again. A declared pod that
@@ -23,6 +32,7 @@ func (g Growth) Next(demand int64, now time.Time) Growth {
 	if g.Fell.After(now) {
 		g.Fell = now
 	}
+	g.Moved = pick.Those(g.Moved, func(x Since) bool { return !x.At.After(now) && now.Before(x.At.Add(movedFor)) })
 	if demand < g.Demand {
 		g.Fell = now
 	}
@@ -36,3 +46,8 @@ func (g Growth) Next(demand int64, now time.Time) Growth {
 // Until returns when demand stops growing if no other pod comes. The time is in the
 // past if demand is not growing.
 func (g Growth) Until() time.Time { return g.Before.Add(growthGap) }
+
+// Move notes that pods of the kind have lost a planned place to others.
+func (g *Growth) Move(kind string, now time.Time) {
+	g.Moved, _ = Remember(Forget(g.Moved, kind), kind, now)
+}

@@ -3,11 +3,13 @@ package open
 import (
 	"slices"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/timing"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -23,6 +25,7 @@ type opener struct {
 
 	hardness map[*room.Host]int // of nodes that are not open yet, set by rateHosts
 	actions  []plan.Action      // each node's nominations, then its release
+	running  map[*cluster.Group]*topology.Table
 }
 
 // stillKept forgets since when nodes are kept that are open by now.
@@ -42,7 +45,7 @@ func (o *opener) stillKept() {
 // Nodes then writes the nomination again and notes it: a node where that does not
 // help is left out; see memory.Nomination.
 func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room) []plan.Action {
-	o := opener{View: v, Journal: j, memory: m, demand: d, room: r}
+	o := opener{View: v, Journal: j, memory: m, demand: d, room: r, running: map[*cluster.Group]*topology.Table{}}
 	o.stillKept()
 	o.lift()
 	coming := o.coming()
@@ -61,7 +64,7 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 				continue
 			}
 			for _, p := range h.Pods {
-				if p.Unschedulable && p.Nominated == "" && !o.Policy.CannotNominate {
+				if p.Unschedulable && p.Nominated == "" && !o.Policy.CannotNominate && o.takes(h, p) {
 					o.nominateFor(h, p)
 					o.note(h, p)
 				}
@@ -69,6 +72,19 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 		}
 	}
 	return o.actions
+}
+
+// takes says whether the rules about other pods let the pod run on the node now. It
+// may have to wait for pods that are planned and do not run yet; until then the
+// scheduler refuses it, and that is not the node's fault.
+func (o *opener) takes(h *room.Host, p demand.PodRef) bool {
+	g, _ := o.Snapshot.GroupOf(p.ID)
+	table, known := o.running[g]
+	if !known {
+		table = topology.Build(o.Snapshot, []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape}})
+		o.running[g] = table
+	}
+	return table.Empty() || table.Room(0, topology.Place{Name: h.Node.Name, Labels: h.Node.Labels, Taints: h.Node.Taints}) > 0
 }
 
 // coming says whether declared pods have places on nodes that are not open yet, or

@@ -83,9 +83,11 @@ func (c *core) bigKinds(prices price.Prices) []int {
 }
 
 // whole says whether contents may have pods of the kind. Kinds with roles are left to
-// other methods, because every content would have to be checked against the rules.
+// other methods, because every content would have to be checked against the rules. So
+// are kinds that prices count to another place, where they may not run.
 func (c *core) whole(k *kind) bool {
-	return !k.large && k.roles == nil && c.demand.first[k.shape+1]-c.demand.first[k.shape] == 1
+	d := &c.demand
+	return !k.large && k.roles == nil && d.first[k.shape+1]-d.first[k.shape] == 1 && d.shapes[k.shape].Signature == k.where
 }
 
 // pack places the kinds, and small pods that fit beside them. Too many kinds are halved: every second one goes to each

@@ -87,6 +87,18 @@ func (h *Host) Planned() bool { return h.Node.Name == "" }
 
 // RoomFor returns how many more pods of the class, up to n, the host can take.
 func (h *Host) RoomFor(c *demand.Class, level int, n int64) int64 {
+	n = h.holds(c, level, n)
+	if n > 0 && c.Table != nil {
+		n = min(n, c.Table.Room(c.Rules[level], h.place()))
+	}
+	return max(0, n)
+}
+
+// Holds says whether the host has room for one more pod of the class, whatever the
+// rules about other pods say.
+func (h *Host) Holds(c *demand.Class, level int) bool { return h.holds(c, level, 1) > 0 }
+
+func (h *Host) holds(c *demand.Class, level int, n int64) int64 {
 	l := &c.Levels[level]
 	n = l.Shape.Requests.CountIn(h.Free, n)
 	if n <= 0 || !h.Accepts(l) {
@@ -98,10 +110,7 @@ func (h *Host) RoomFor(c *demand.Class, level int, n int64) int64 {
 		}
 		n = min(n, 1)
 	}
-	if c.Table != nil {
-		n = min(n, c.Table.Room(c.Rules[level], h.place()))
-	}
-	return max(0, n)
+	return n
 }
 
 // Put counts n pods of the class on the host, without drawing them from the class.

@@ -24,6 +24,7 @@ type Prospect struct {
 	Worth  quantity.Money // of the content, at the price of the room on the row with the most room for its price
 	Since  time.Time      // when the oldest part of the content came: a pod's creation, or the first sight of a declared pod
 	Urgent bool           // the bin must not wait, whatever it holds
+	Tied   bool           // the bin holds pods that were divided among topology domains
 	Bin    int            // index of the bin in the packer's answer
 }
 
@@ -31,16 +32,28 @@ type Prospect struct {
 func (p Prospect) Full() bool { return p.Worth >= p.Price/1000*fullEnough }
 
 // Hold returns which bins to launch now, and when to look at the others again; the
-// zero time if there are no others.
+// zero time if there are no others. Tied bins are launched together: where some pods
+// of a spread go decides where the others may.
 func Hold(bins []Prospect, g memory.Growth, now time.Time) (launch []bool, look time.Time) {
 	launch = make([]bool, len(bins))
+	ends := make([]time.Time, len(bins))
+	full, due := true, false // all tied bins, any of them
 	for i, b := range bins {
-		end := b.Since.Add(TailWait)
-		if quiet := g.Until(); quiet.Before(end) {
-			end = quiet
+		ends[i] = pick.Earliest(b.Since.Add(TailWait), g.Until())
+		launch[i] = b.Urgent || !now.Before(ends[i])
+		if b.Tied {
+			full, due = full && b.Full(), due || launch[i]
 		}
-		if launch[i] = b.Full() || b.Urgent || !now.Before(end); !launch[i] {
-			look = pick.Earliest(look, end)
+	}
+	for i, b := range bins {
+		switch {
+		case b.Tied:
+			launch[i] = full || due
+		default:
+			launch[i] = launch[i] || b.Full()
+		}
+		if !launch[i] {
+			look = pick.Earliest(look, ends[i])
 		}
 	}
 	return launch, look

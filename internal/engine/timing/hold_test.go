@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // growthGap is that of memory.Growth.
-const growthGap = 300 * time.Millisecond
+const growthGap = 950 * time.Millisecond
 
 func TestHold_FullBinsGoAtOnceAndTheTailWaitsWhileDemandGrows(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -48,6 +49,28 @@ func TestHold_LooksAgainWhenTheFirstOfTheTailIsDue(t *testing.T) {
 	launch, _ = Hold([]Prospect{{Price: 10_000, Since: young}, {Price: 10_000, Since: old}}, g, look)
 	if launch[0] || !launch[1] {
 		t.Errorf("when the first is due: launch %v", launch)
+	}
+}
+
+// Where the pods of a spread go in one zone decides where the others may.
+func TestHold_BinsWithPodsDividedAmongDomainsGoTogether(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	g := memory.Growth{Last: now, Before: now}
+	tied := func(worth quantity.Money, since time.Time) Prospect {
+		return Prospect{Price: 1000, Worth: worth, Since: since, Tied: true}
+	}
+	for name, c := range map[string]struct {
+		bins   []Prospect
+		launch bool
+	}{
+		"one is full and one is not": {[]Prospect{tied(1000, now), tied(10, now)}, false},
+		"all are full":               {[]Prospect{tied(1000, now), tied(1000, now)}, true},
+		"one is due":                 {[]Prospect{tied(10, now), tied(10, now.Add(-TailWait))}, true},
+	} {
+		launch, look := Hold(c.bins, g, now)
+		if launch[0] != c.launch || launch[1] != c.launch || look.IsZero() != c.launch {
+			t.Errorf("%s: launch %v, look at %v", name, launch, look)
+		}
 	}
 }
 

@@ -61,7 +61,7 @@ func read(runs map[string]map[string][]float64, line string) {
 		return
 	}
 	benchmark, name, _ := strings.Cut(fields[0], "/")
-	if benchmark != "BenchmarkCore" && benchmark != "BenchmarkArrivals" {
+	if benchmark != "BenchmarkCore" && !strings.HasPrefix(benchmark, "BenchmarkArrivals") {
 		return
 	}
 	if i := strings.LastIndexByte(name, '-'); i > 0 {
@@ -93,7 +93,11 @@ func table(runs map[string]map[string][]float64, known bench.Comparisons) [][]st
 	}
 	// Arrivals bring along what they must reach.
 	for _, name := range slices.Sorted(maps.Keys(runs)) {
-		if m := medians(runs[name]); len(runs[name][bench.UnitArrivalsMay]) > 0 {
+		switch m := medians(runs[name]); {
+		case len(runs[name][bench.UnitServices]) > 0:
+			required, measured, missed := bench.ServicesRow(m)
+			rows = append(rows, []string{"arriving services, " + name, "-", required, measured, verdict(missed)})
+		case len(runs[name][bench.UnitArrivalsMay]) > 0:
 			required := bench.ArrivalsRequired(m)
 			rows = append(rows, []string{"arrivals, " + name, "-", required.String(), m.String(), verdict(required.Missed(m))})
 		}

@@ -55,6 +55,7 @@ BenchmarkCore/w1-2  10  9000000 ns/op  350.0 $/h  1.25 gap-%  240 nodes  0 unpla
 BenchmarkCore/w4-2  10  90000000 ns/op  300.0 $/h  1.25 gap-%  240 nodes  3 unplaced  1000000 B/op  12 allocs/op
 BenchmarkArrivals/pods=1000/at-once/full-2  1  5000000 ns/op  7.5 %over  6.0 %required  3.0 %settled  0.1 wait-s  0.9 wait95-s
 BenchmarkArrivals/pods=1000/at-once  1  5000000 ns/op  7.5 %over  6.0 %required  3.0 %settled  0.1 wait-s  0.9 wait95-s
+BenchmarkArrivalsServices/boot=2s-2  1  5000000 ns/op  6.5 %over  13.0 %worst-over  1.1 x-nodes  1.3 x-worst-nodes  0.5 last-launch-s  1.5 worst-last-launch-s
 PASS
 `
 	var out bytes.Buffer
@@ -64,7 +65,7 @@ PASS
 	if !strings.HasPrefix(out.String(), in) {
 		t.Errorf("the output is not passed on: %q", out.String())
 	}
-	var w1, w4, arrivals, onOne string
+	var w1, w4, arrivals, onOne, services string
 	for line := range strings.Lines(strings.TrimPrefix(out.String(), in)) {
 		switch {
 		case strings.HasPrefix(line, "w1:"):
@@ -75,6 +76,8 @@ PASS
 			arrivals = line
 		case strings.HasPrefix(line, "arrivals, pods=1000/at-once "):
 			onOne = line
+		case strings.HasPrefix(line, "arriving services, boot=2s "):
+			services = line
 		}
 	}
 	if !strings.Contains(w1, "7 ms, 1 MB, $350.00/h, gap 1.25 %, 240 nodes") || !strings.HasSuffix(w1, "yes\n") {
@@ -85,6 +88,9 @@ PASS
 	}
 	if onOne == "" {
 		t.Errorf("a name without a number of processors is not kept whole: %q", out.String())
+	}
+	if !strings.Contains(services, "cost over the bound <= 7.0 %, at worst <= 12.0 %") || !strings.HasSuffix(services, "NO: at worst\n") {
+		t.Errorf("row of services that cost too much at worst: %q", services)
 	}
 	if !strings.Contains(arrivals, "<= 6 % over the bound") || !strings.HasSuffix(arrivals, "NO: cost\n") {
 		t.Errorf("row of arrivals that cost too much: %q", arrivals)
