@@ -23,6 +23,7 @@ type proof struct {
 	nominated   map[string][]cluster.Pod // by node: pods that others than the daemon nominated for it
 	sets        map[string]set           // exclusive ones, by name
 	contents    map[string]*big.Int      // surcharges of places
+	seen        int                      // contents looked at so far
 }
 
 func newProof(o cluster.Objects, c plan.Certificate) *proof {

@@ -125,6 +125,23 @@ func TestCheck_AcceptsSurchargesOfContents(t *testing.T) {
 	}
 }
 
+// Two types differ by less than a MiB, and only the larger one holds two pods.
+func TestCheck_TellsRoomsApartByTheByte(t *testing.T) {
+	for _, first := range []int{0, 1} {
+		o, c := fourNodes()
+		types := o.Classes[0].Types
+		for i := range types {
+			types[i].Allocatable, types[i].Offerings = size(8, 4), []catalog.Offering{onDemand("a", 1000)}
+			types[i].Allocatable.MemoryBytes += int64(100 + 100*((i+first)%2))
+		}
+		every(o.Pods, func(p *cluster.Pod) { p.Shape.Requests.MemoryBytes = 2<<30 + 100 })
+		c.Demand[0].Prices[0], c.Demand[0].Surcharge = 0, 1000<<scale
+		if err := proof.Check(o, c, key); !errors.Is(err, proof.ErrOffering) {
+			t.Errorf("order %d: %v", first, err)
+		}
+	}
+}
+
 func TestProven_IsWhatWholeNodesCost(t *testing.T) {
 	for _, tc := range []struct {
 		pods int

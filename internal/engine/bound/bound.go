@@ -110,7 +110,7 @@ func check(p Problem, c Certificate) error {
 		return fmt.Errorf("%w: scale %d, prices for %d and surcharges for %d of %d classes", ErrForm, c.Scale, len(c.Prices), len(c.Surcharge), len(p.Classes))
 	}
 	for i, v := range c.Surcharge {
-		if v < 0 || v > 1<<61 {
+		if v < 0 || v >= 1<<61 {
 			return fmt.Errorf("%w: the surcharge of class %q is %d", ErrForm, p.Classes[i].Key, v)
 		}
 	}

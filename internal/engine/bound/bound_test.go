@@ -320,6 +320,64 @@ func TestOfWhole_SeesContentsThatLeaveRoom(t *testing.T) {
 	}
 }
 
+// One node holds all pods, whatever they are said to be worth.
+func TestCheck_RefusesSurchargesThatOverflow(t *testing.T) {
+	p := bound.Problem{Problem: pack.Problem{
+		Offers:  []pack.Offer{{Name: "o", Nodes: -1, Zones: 1, Prices: []quantity.Money{1 << 40}, Net: []int64{8}}},
+		Classes: []pack.Class{{Key: "a", Count: 8, Need: []int64{1}}},
+		Where:   []pack.Where{{Zones: []uint64{1}}},
+	}}
+	for _, surcharge := range []int64{1<<58 + 1, 1 << 59, 1 << 60, 1<<61 - 1, 1 << 61, math.MaxInt64} {
+		for scale := range uint(63) {
+			c := bound.Certificate{Bound: 1<<40 + 1, Scale: scale, Dimensions: []price.Dimension{{Unit: 1}}, Prices: [][]int64{{0}}, Surcharge: []int64{surcharge}}
+			if bound.Check(p, c) == nil {
+				t.Errorf("surcharge %d at scale %d is accepted", surcharge, scale)
+			}
+		}
+	}
+}
+
+// few is so many kinds of which two to nine fit a node, each in so many classes, in
+// two zones.
+func few(kinds, classes int64) bound.Problem {
+	p := bound.Problem{}
+	p.Where = make([]pack.Where, 3)
+	for i, ratio := range []int64{2, 4, 8} {
+		for _, cpu := range []int64{8, 16, 32, 64} {
+			cost := quantity.Money(cpu * (34_000_000 + 3_500_000*ratio))
+			p.Offers = append(p.Offers, pack.Offer{Name: fmt.Sprint(i, "-", cpu), Nodes: -1, Zones: 3, Prices: []quantity.Money{cost, cost}, Net: []int64{cpu*1000 - 350, cpu*ratio<<10 - 1500}})
+			for w, zones := range []uint64{3, 1, 2} {
+				p.Where[w].Zones = append(p.Where[w].Zones, zones)
+			}
+		}
+	}
+	for i := range kinds {
+		for j := range classes {
+			p.Classes = append(p.Classes, pack.Class{Key: fmt.Sprint(i, "-", j), Count: 24 / classes, Need: []int64{7000 + 1111*i, (20 + 13*(i*7%11)) << 10}})
+		}
+	}
+	return p
+}
+
+func TestOfWhole_ClassesOfEqualPodsCountAsOne(t *testing.T) {
+	one, eight := few(6, 1), few(6, 8)
+	if a, b := bound.OfWhole(one).Bound, bound.OfWhole(eight).Bound; a != b || a <= bound.Of(one).Bound {
+		t.Errorf("bound %d of 6 classes, %d of 48 with the same pods; prices of resources alone say %d", a, b, bound.Of(one).Bound)
+	}
+}
+
+// Small groups share prices with others. Their few pods must not cost the certificate
+// its surcharges.
+func TestOfWhole_AFewPodsThatAreParticularAboutZonesTakeLittleAway(t *testing.T) {
+	plain, zoned := few(20, 1), few(20, 1)
+	for i := range int64(2) {
+		zoned.Classes = append(zoned.Classes, pack.Class{Key: fmt.Sprint("z", i), Count: 2, Need: []int64{9000, 9 << 10}, Where: 1 + int(i)})
+	}
+	if a, b := bound.OfWhole(plain).Bound, bound.OfWhole(zoned).Bound; b < a {
+		t.Errorf("bound %d with them, %d without", b, a)
+	}
+}
+
 func TestOf_AbsurdNumbersDoNotPanic(t *testing.T) {
 	amount := rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, 1000, 1 << 40, math.MaxInt64 / 2, math.MaxInt64})
 	rapid.Check(t, func(t *rapid.T) {

@@ -17,11 +17,11 @@ type Kind struct {
 // Answer is the content of one node that is worth most.
 type Answer struct {
 	// Count is the best content found, per kind. It is nil where none is worth more
-	// than was asked for.
+	// than was asked for. It is valid until the next call.
 	Count []int64
-	Worth int64 // of Count
-	// Most is what no content is worth more than. It is Worth where the search
-	// ended, or else what was asked for if that is more.
+	Worth int64 // of Count; what was asked for where that is nil
+	// Most is what no content is worth more than: Worth where the search ended, or
+	// else a bound. The largest number there is means that nothing is known.
 	Most  int64
 	Cut   bool // the search did not end within its steps
 	Steps int
@@ -152,10 +152,7 @@ func (s *Solver) measure() {
 	s.all[n] = 0
 	for i := n - 1; i >= 0; i-- {
 		k := &s.kinds[s.order[i]]
-		s.all[i] = math.MaxInt64
-		if hi, lo := bits.Mul64(uint64(k.Worth), uint64(k.Most)); hi == 0 && lo < uint64(math.MaxInt64-s.all[i+1]) {
-			s.all[i] = s.all[i+1] + int64(lo)
-		}
+		s.all[i] = plus(s.all[i+1], k.Worth, k.Most)
 	}
 	copy(s.free[0], s.room)
 	for w := range s.sizes {
@@ -292,5 +289,14 @@ func (s *Solver) take(place int) {
 	for w, rest := range s.rest[place] {
 		s.rest[place+1][w] = rest - s.sizes[w][place]*n
 	}
-	s.worth[place+1] = s.worth[place] + k.Worth*n
+	s.worth[place+1] = plus(s.worth[place], k.Worth, n)
+}
+
+// plus is sum + worth*n, at most the largest number there is.
+func plus(sum, worth, n int64) int64 {
+	hi, lo := bits.Mul64(uint64(worth), uint64(n))
+	if hi > 0 || lo > uint64(math.MaxInt64-sum) {
+		return math.MaxInt64
+	}
+	return sum + int64(lo)
 }

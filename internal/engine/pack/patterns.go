@@ -62,11 +62,13 @@ func (c *core) bigKinds(prices price.Prices) []int {
 		most, bought := int64(0), int64(0)
 		for i := range c.supply.columns {
 			col := &c.supply.columns[i]
-			if n := room(need, col.room); !col.large && n > most && col.takes(kd) {
-				most = n
-				if int64(worth(col.room, prices, prices.Of[k])) >= col.price-col.price/10 {
-					bought = n
-				}
+			n := room(need, col.room)
+			if col.large || n <= bought || !col.takes(kd) {
+				continue
+			}
+			most = max(most, n)
+			if int64(worth(col.room, prices, prices.Of[k])) >= col.price-col.price/10 {
+				bought = n
 			}
 		}
 		if most <= few {

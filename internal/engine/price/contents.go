@@ -2,7 +2,6 @@ package price
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/knapsack"
@@ -18,7 +17,7 @@ type Content struct {
 
 // Limits of the search for contents, so that its time is bounded.
 const (
-	mostWhole   = 128     // a class that is counted whole has at most so many pods on every node
+	mostWhole   = 128     // a class that is counted whole has at most so many pods on a node that the program buys
 	eachSteps   = 5_000   // in the contents of one offer at one time
 	allSteps    = 600_000 // in one linear program
 	contentsMax = 4_096
@@ -62,17 +61,22 @@ func (c *part) chooseWhole() []int {
 }
 
 // sizeOn is the part that a pod of the class takes of the largest node that the
-// program buys and that could hold it: 0 where an offer with a limit could hold it.
+// program buys and that could hold it. It is 1 where the program buys none, and 0 where
+// none is for sale or an offer with a limit could hold the pod.
 func (c *part) sizeOn(class int) float64 {
 	x := &c.Classes[class]
-	least := math.Inf(1)
+	least, sold := 1.0, false
 	for k, o := range c.offers {
 		offer := &c.Offers[o]
-		if offer.Limit < 0 && c.used[k] <= tiny || !has(offer.Holds, x.Signature) || !within(x.Need, offer.Capacity) {
+		if offer.Limit == 0 || !has(offer.Holds, x.Signature) || !within(x.Need, offer.Capacity) {
 			continue
 		}
-		if offer.Limit >= 0 {
+		if offer.Limit > 0 {
 			return 0
+		}
+		sold = true
+		if c.used[k] <= tiny {
+			continue
 		}
 		size := 0.0
 		for r, n := range x.Need {
@@ -82,8 +86,8 @@ func (c *part) sizeOn(class int) float64 {
 		}
 		least = min(least, size)
 	}
-	if math.IsInf(least, 1) {
-		return 1 // no node that the program buys could hold it
+	if !sold {
+		return 0
 	}
 	return least
 }

@@ -47,7 +47,7 @@ func newPart(m *model, groups []int) *part {
 			index[string(key)] = s
 			c.sets = append(c.sets, slices.Clone(set))
 			last = append(last, o)
-		} else if m.Offers[last[s]].beats(&m.Offers[o]) {
+		} else if m.Offers[last[s]].beats(&m.Offers[o]) && (m.Whole == 0 || slices.Equal(m.Offers[last[s]].Holds, m.Offers[o].Holds)) {
 			continue
 		}
 		last[s] = o

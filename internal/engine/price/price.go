@@ -87,7 +87,10 @@ func Solve(p Problem) Prices {
 		c := newPart(m, groups)
 		c.solve()
 		c.count()
-		switch c.whole.classes = c.chooseWhole(); {
+		if p.Whole > 0 {
+			c.whole.classes = c.chooseWhole()
+		}
+		switch {
 		case p.Whole == 0:
 			c.cut()
 			corners := c.corners()
