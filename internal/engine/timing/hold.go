@@ -37,20 +37,18 @@ func (p Prospect) Full() bool { return p.Worth >= p.Price/1000*fullEnough }
 func Hold(bins []Prospect, g memory.Growth, now time.Time) (launch []bool, look time.Time) {
 	launch = make([]bool, len(bins))
 	ends := make([]time.Time, len(bins))
-	full, due := true, false // all tied bins, any of them
+	all, one := true, false // all tied bins may go, one of them is due
 	for i, b := range bins {
 		ends[i] = pick.Earliest(b.Since.Add(TailWait), g.Until())
-		launch[i] = b.Urgent || !now.Before(ends[i])
+		due := b.Urgent || !now.Before(ends[i])
+		launch[i] = due || b.Full()
 		if b.Tied {
-			full, due = full && b.Full(), due || launch[i]
+			all, one = all && launch[i], one || due
 		}
 	}
 	for i, b := range bins {
-		switch {
-		case b.Tied:
-			launch[i] = full || due
-		default:
-			launch[i] = launch[i] || b.Full()
+		if b.Tied {
+			launch[i] = all || one
 		}
 		if !launch[i] {
 			look = pick.Earliest(look, ends[i])
