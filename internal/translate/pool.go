@@ -95,8 +95,9 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 	if k := c.Spec.Kubelet; k != nil && k.PodsPerCore != nil {
 		s.PodsPerCore = int(*k.PodsPerCore)
 	}
-	s.Volumes = len(launchVolumes(c))
-	for _, v := range launchVolumes(c) {
+	volumes := launchVolumes(c)
+	s.Volumes = len(volumes)
+	for _, v := range volumes {
 		out.Volumes = out.Volumes.Add(market.Volumes.Hourly(v))
 	}
 	if getsPublicIP(c) {
