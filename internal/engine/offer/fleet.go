@@ -40,7 +40,6 @@ type Fleet struct {
 	groups   map[string]int
 	sites    int             // the number of sites; see Row.Site
 	typeKeys map[string]bool // keys of the labels that instance types have
-	limited  bool            // some rows are of a pool with limits, or of a reservation
 }
 
 // Row is one kind of node that a pool can launch.
@@ -205,7 +204,6 @@ func (f *Fleet) openPool(pool int) {
 func (f *Fleet) sort() {
 	slices.Sort(f.Unpriced)
 	f.Unpriced = slices.Compact(f.Unpriced)
-	f.limited = slices.ContainsFunc(f.Rows, func(r Row) bool { return r.Left >= 0 || len(f.Pools[r.Pool].Limits) > 0 })
 	slices.SortFunc(f.Rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Price, b.Price), strings.Compare(a.Name, b.Name))
 	})
