@@ -33,10 +33,6 @@ const (
 	gp3IncludedThroughput = 125
 )
 
-// mostOfVolume is above what any volume has of anything, so that a price does not
-// overflow.
-const mostOfVolume = 1 << 20
-
 // VolumePrices are the list prices of EBS volumes in a region, in nano-dollars a
 // month: of a GiB by volume type, and of provisioned performance. What has no price
 // counts as free. Requests to standard volumes have a price, too; they are left out,
@@ -55,15 +51,15 @@ func (p VolumePrices) Hourly(v Volume) quantity.Money {
 	monthly := p.of(v.Type, v.GiB)
 	switch v.Type {
 	case GP3:
-		monthly += p.of(gp3IOPS, v.IOPS-gp3IncludedIOPS) + p.of(gp3Throughput, v.Throughput-gp3IncludedThroughput)
+		monthly = monthly.Add(p.of(gp3IOPS, v.IOPS-gp3IncludedIOPS)).Add(p.of(gp3Throughput, v.Throughput-gp3IncludedThroughput))
 	case IO1:
-		monthly += p.of(io1IOPS, v.IOPS)
+		monthly = monthly.Add(p.of(io1IOPS, v.IOPS))
 	case IO2:
-		monthly += p.of(io2IOPS, min(v.IOPS, 32_000)) + p.of(io2IOPSOver32, min(v.IOPS, 64_000)-32_000) + p.of(io2IOPSOver64, v.IOPS-64_000)
+		monthly = monthly.Add(p.of(io2IOPS, min(v.IOPS, 32_000))).Add(p.of(io2IOPSOver32, min(v.IOPS, 64_000)-32_000)).Add(p.of(io2IOPSOver64, v.IOPS-64_000))
 	}
 	return monthly / hoursPerMonth
 }
 
 func (p VolumePrices) of(item string, n int64) quantity.Money {
-	return p[item] * quantity.Money(min(max(0, n), mostOfVolume))
+	return p[item].Times(max(0, n))
 }

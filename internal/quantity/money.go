@@ -39,6 +39,9 @@ func ParseMoney(s string) (Money, error) {
 // Add returns the sum, or the largest or smallest amount there is.
 func (m Money) Add(o Money) Money { return Money(addSaturating(int64(m), int64(o))) }
 
+// Times returns the amount n times, or the largest or smallest amount there is.
+func (m Money) Times(n int64) Money { return Money(mulSaturating(int64(m), n)) }
+
 // Dollars renders the price with four decimals and a sign: "$0.0416".
 func (m Money) Dollars() string {
 	sign, size := "", uint64(m)

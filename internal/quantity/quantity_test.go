@@ -91,3 +91,16 @@ func TestParseMoney_IsExactAndRefusesTheRest(t *testing.T) {
 		t.Errorf("Dollars() = %s", got)
 	}
 }
+
+func TestMoney_SumsAndProductsStopAtTheLargestAmount(t *testing.T) {
+	const most = Money(math.MaxInt64)
+	if got := (most - 1).Add(2); got != most {
+		t.Errorf("sum %d", got)
+	}
+	if got := (most / 3).Times(4); got != most {
+		t.Errorf("product %d", got)
+	}
+	if got := Money(7).Times(6); got != 42 {
+		t.Errorf("product %d", got)
+	}
+}

@@ -78,9 +78,7 @@ func (a *Assigner) lacking(m *offer.Market, other *Assigner) (sum quantity.Money
 			n -= min(n, other.Demand.Classes[i].Count())
 		}
 		if n > 0 && a.mayMove(c) && demand.WithoutAttach(c.Group.Shape.Requests).Fits(largest) {
-			if sum += costOf(m, c, n); sum < 0 {
-				return math.MaxInt64
-			}
+			sum = sum.Add(costOf(m, c, n))
 		}
 	}
 	return sum
@@ -124,7 +122,7 @@ func costOf(m *offer.Market, c *demand.Class, n int64) quantity.Money {
 	if !exclusive(c) {
 		n = 1
 	}
-	return max(fewPlaces*sum, least*quantity.Money(n))
+	return max(sum.Times(fewPlaces), least.Times(n))
 }
 
 // exclusive says whether each pod of the class needs a node of its own.

@@ -73,7 +73,7 @@ func (a *audit) price() {
 			continue
 		}
 		a.priced[c.Name] = true
-		a.out.Cost += money
+		a.out.Cost = a.out.Cost.Add(money)
 		a.out.Extra = a.out.Extra.Add(a.ExtraOf(c.Class))
 		a.out.Claims++
 	}

@@ -132,7 +132,7 @@ func (m *Market) CostOf(c *demand.Class, n int64) quantity.Money {
 	if best < 0 {
 		return quantity.Money(price.Bulk(need.Times(n))) // no node on sale holds it
 	}
-	return best * quantity.Money(min(n, math.MaxInt32))
+	return best.Times(n)
 }
 
 // Places returns for each row the zones in which pods of the level may run.

@@ -38,7 +38,8 @@ func (c *core) bigPods(prices price.Prices, all quantity.Money) []int {
 	big := c.bigKinds(prices)
 	var sum quantity.Money
 	for _, k := range big {
-		sum = addMoney(sum, int64(worth(c.demand.kinds[k].need, prices, prices.Of[k])), c.demand.kinds[k].count)
+		kd := &c.demand.kinds[k]
+		sum = sum.Add(quantity.Money(worth(kd.need, prices, prices.Of[k])).Times(kd.count))
 	}
 	if sum <= all/4 {
 		return nil

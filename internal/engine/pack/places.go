@@ -69,11 +69,11 @@ func (c *core) joinPlaces() {
 	}
 	for _, w := range order {
 		costs[w] = c.leastCost(w)
-		total = addMoney(total, int64(costs[w]), 1)
+		total = total.Add(costs[w])
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(costs[a], costs[b]), cmp.Compare(a, b)) })
 	for n, w := range order {
-		if joined = addMoney(joined, int64(costs[w]), 1); joined > total/hardly {
+		if joined = joined.Add(costs[w]); joined > total/hardly {
 			return
 		}
 		for _, to := range slices.Backward(order[n+1:]) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -64,15 +63,7 @@ func (p *plan) buy(column int, f *filling, n int64) {
 		p.nodesLeft[col.offer] -= n
 	}
 	p.nodes = append(p.nodes, node{column, filling{slices.Clone(f.pieces), slices.Clone(f.used), f.worth}, n})
-	p.cost = addMoney(p.cost, col.price, n)
-}
-
-// addMoney is sum + price*n, saturating.
-func addMoney(sum quantity.Money, cost, n int64) quantity.Money {
-	var s price.Sum
-	s.Add(cost, n)
-	s.Add(int64(sum), 1)
-	return quantity.Money(s.Unscaled(0))
+	p.cost = p.cost.Add(quantity.Money(col.price).Times(n))
 }
 
 // usable says whether one more node of the column may be bought.

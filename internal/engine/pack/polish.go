@@ -124,7 +124,7 @@ func (p *polish) unpack(taken []int) quantity.Money {
 		if col.nodes >= 0 {
 			sub.nodesLeft[col.offer]++
 		}
-		cost = addMoney(cost, col.price, 1)
+		cost = cost.Add(quantity.Money(col.price))
 	}
 	return cost
 }

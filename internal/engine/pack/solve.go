@@ -30,7 +30,7 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 	c.joinPlaces()
 	prices, all := c.priceAll(&r)
 	least := c.worthOf(prices)
-	goal := addMoney(least, int64(least)/nearly, 1)
+	goal := least.Add(least / nearly)
 	best := newPlan(c)
 	best.restore(r.nodes)
 	for n := 0; !r.searched && (limit.Trials <= 0 || n < limit.Trials); n++ {
@@ -96,8 +96,8 @@ func (c *core) next(searches int, byPattern bool, cost, least quantity.Money) ui
 
 // dear says whether rules may be why the cost is above the bound, by more than one
 // of so many parts of the bound.
-func (c *core) dear(cost, least quantity.Money, parts int64) bool {
-	return c.demand.ruled && cost > addMoney(least, int64(least)/parts, 1)
+func (c *core) dear(cost, least, parts quantity.Money) bool {
+	return c.demand.ruled && cost > least.Add(least/parts)
 }
 
 // worthOf is what the prices prove that the whole demand costs at least.
@@ -105,7 +105,7 @@ func (c *core) worthOf(prices price.Prices) quantity.Money {
 	var sum quantity.Money
 	for i := range c.demand.kinds {
 		k := &c.demand.kinds[i]
-		sum = addMoney(sum, int64(worth(k.need, prices, prices.Of[i])), k.count)
+		sum = sum.Add(quantity.Money(worth(k.need, prices, prices.Of[i])).Times(k.count))
 	}
 	return sum
 }

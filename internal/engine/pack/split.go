@@ -26,7 +26,7 @@ func (c *core) result(from *plan, r Result, prices price.Prices) Result {
 			b.Zones &= c.p.zonesFor(b.Offer, p.Class)
 			r.Left[p.Class] -= p.Count * b.Copies
 		}
-		r.Cost = addMoney(r.Cost, int64(c.p.Offers[b.Offer].cheapest(b.Zones)), b.Copies)
+		r.Cost = r.Cost.Add(c.p.Offers[b.Offer].cheapest(b.Zones).Times(b.Copies))
 	}
 	return r
 }
