@@ -33,10 +33,7 @@ func (k *certifier) pose(classes []*demand.Class) *question {
 	sets := exclusiveOf(classes)
 	for i := range k.market.Fleet.Rows {
 		r := &k.market.Fleet.Rows[i]
-		q.Offers = append(q.Offers, pack.Offer{Name: r.Name, Group: r.Group, Net: q.dims.Vector(r.Most), Prices: r.Prices, Zones: r.Zones, Nodes: -1})
-		if r.Left >= 0 {
-			q.Offers[i].Nodes = r.Left
-		}
+		q.Offers = append(q.Offers, pack.Offer{Name: r.Name, Group: r.Group, Net: q.dims.Vector(r.Most), Prices: r.Prices, Zones: r.Zones, Nodes: r.Left})
 	}
 	levels, where := demand.PlacesOf(classes)
 	q.levels = levels

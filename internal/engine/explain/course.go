@@ -58,7 +58,7 @@ func (x *course) stops(i int) int {
 		return hurdleSize
 	case x.where[i]&x.market.Sale[i] == 0:
 		return hurdleSale
-	case row.Left >= 0 && x.market.ReservationUse(row) >= row.Left:
+	case x.market.NodesLeft(row) == 0:
 		x.full = row.Reservation
 		return hurdleSale
 	}

@@ -17,7 +17,7 @@ import (
 // reservedFirst compares bins: those in a reservation come first.
 func (t *turn) reservedFirst(a, b *pack.Bin) int {
 	rank := func(x *pack.Bin) int {
-		if t.row(x.Offer).Left >= 0 {
+		if t.row(x.Offer).Reserved() {
 			return 0
 		}
 		return 1
@@ -38,7 +38,7 @@ type copies struct {
 // plan costs the same.
 func (t *turn) realFirst(items []*item, bins []pack.Bin) []pack.Bin {
 	if !slices.ContainsFunc(t.Demand.Classes, func(c *demand.Class) bool { return c.Declared > 0 }) ||
-		!slices.ContainsFunc(bins, func(b pack.Bin) bool { return t.row(b.Offer).Left >= 0 }) {
+		!slices.ContainsFunc(bins, func(b pack.Bin) bool { return t.row(b.Offer).Reserved() }) {
 		return bins
 	}
 	bins = slices.Clone(bins) // the solver keeps its answer for later Steps: change a copy
@@ -79,7 +79,7 @@ func (t *turn) whoPays(items []*item, bins []pack.Bin) (idle, paying []copies) {
 		exist[c] = c.Count() - c.Declared
 	}
 	for _, i := range order {
-		reserved := t.row(bins[i].Offer).Left >= 0
+		reserved := t.row(bins[i].Offer).Reserved()
 		if !reserved && len(idle) == 0 {
 			break
 		}

@@ -82,7 +82,7 @@ func (h *holder) prospect(items []*item, b *pack.Bin) timing.Prospect {
 	cost, _ := row.PriceIn(b.Zones)
 	// What limits or reservations may leave to others cannot wait; nor can what a plan
 	// is made for that spares them.
-	out := timing.Prospect{Price: cost, Since: h.Now, Urgent: row.Left >= 0 || h.Sparing || h.scarce[row.Pool]}
+	out := timing.Prospect{Price: cost, Since: h.Now, Urgent: row.Reserved() || h.Sparing || h.scarce[row.Pool]}
 	for _, part := range b.Parts {
 		c := items[part.Class].class
 		out.Urgent = out.Urgent || len(c.Displaced) > 0 || c.Group.Shape.Gang.Name != ""

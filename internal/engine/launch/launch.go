@@ -18,7 +18,7 @@ import (
 func (t *turn) launch(items []*item, l *load) bool {
 	best, b := l.best, l.bin
 	pool := &t.Market.Fleet.Pools[best.Pool]
-	if t.full[pool.Name] || best.Left >= 0 && t.Market.ReservationUse(best) >= best.Left {
+	if t.full[pool.Name] || t.Market.NodesLeft(best) == 0 {
 		return false
 	}
 	if len(l.carried) == 0 {

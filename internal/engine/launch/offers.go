@@ -15,10 +15,7 @@ func (t *turn) offers(extra map[int]quantity.Money) []pack.Offer {
 	for i, x := range t.rows {
 		r := &t.Market.Fleet.Rows[x]
 		t.nets[i] = t.dims.Vector(t.Slots.OnNew(r.Net, r.Type))
-		out[i] = pack.Offer{Name: r.Name, Group: r.Group, Net: t.nets[i], Prices: r.Prices, Zones: t.Market.Sale[x], Large: t.Market.Large(r), Nodes: -1}
-		if r.Left >= 0 {
-			out[i].Nodes = r.Left - t.Market.ReservationUse(r)
-		}
+		out[i] = pack.Offer{Name: r.Name, Group: r.Group, Net: t.nets[i], Prices: r.Prices, Zones: t.Market.Sale[x], Large: t.Market.Large(r), Nodes: t.Market.NodesLeft(r)}
 		if more := extra[x]; more > 0 {
 			out[i].Prices = slices.Clone(r.Prices)
 			for z := range out[i].Prices {

@@ -35,10 +35,8 @@ func (t *tier) openRows() (rows []int) {
 	}
 	for i := range t.Market.Fleet.Rows {
 		r := &t.Market.Fleet.Rows[i]
-		if r.Pool < t.from || r.Pool >= t.to || t.Market.Sale[i] == 0 || t.excluded[i] || t.unsuited[i] || t.full[t.Market.Fleet.Pools[r.Pool].Name] {
-			continue
-		}
-		if r.Left >= 0 && t.Market.ReservationUse(r) >= r.Left {
+		if r.Pool < t.from || r.Pool >= t.to || t.Market.Sale[i] == 0 || t.excluded[i] || t.unsuited[i] || t.full[t.Market.Fleet.Pools[r.Pool].Name] ||
+			t.Market.NodesLeft(r) == 0 {
 			continue
 		}
 		if _, over := uses[r.Pool-t.from].Refuses(r.Type.Capacity); over {

@@ -29,7 +29,7 @@ func (t *tier) findUnsuited() map[int]bool {
 	best := uint64(math.MaxUint64)
 	for i := range t.Market.Fleet.Rows {
 		r := &t.Market.Fleet.Rows[i]
-		if r.Pool < t.from || r.Pool >= t.to || t.Market.Sale[i] == 0 || r.Left >= 0 || t.Market.Large(r) {
+		if r.Pool < t.from || r.Pool >= t.to || t.Market.Sale[i] == 0 || r.Reserved() || t.Market.Large(r) {
 			continue
 		}
 		if price := r.PriceFor(demand); price/mixedFrom >= uint64(max(0, r.Price)) {

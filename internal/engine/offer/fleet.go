@@ -65,6 +65,9 @@ type Row struct {
 	sites  []int          // by zone; see Site
 }
 
+// Reserved says whether nodes of the row are launched into a reservation.
+func (r *Row) Reserved() bool { return r.Left >= 0 }
+
 // Site returns the number of the row's site in the zone with this bit. If two nodes
 // have the same site, their labels differ only in the labels of their instance
 // types.

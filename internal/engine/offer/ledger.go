@@ -85,7 +85,7 @@ func (b Usage) refuses(nodes int64, capacity quantity.Resources) (limit plan.Lim
 // Spend counts a launch against the limits of its pool and against its reservation.
 func (k *ledger) Spend(l plan.Launch, carried []*Row) {
 	if l.Reservation != "" {
-		k.reservations[l.Reservation] = k.ReservationUse(carried[0]) + 1
+		k.reservations[l.Reservation] = k.reservationUse(carried[0]) + 1
 	}
 	b, limited := k.pools[l.Pool]
 	if !limited {
@@ -100,13 +100,19 @@ func (k *ledger) Spend(l plan.Launch, carried []*Row) {
 	k.pools[l.Pool] = b
 }
 
-// ReservationUse returns how many instances of the row's reservation are used
+// NodesLeft returns how many nodes the row's reservation still has room for, and -1
+// without a reservation.
+func (k *ledger) NodesLeft(r *Row) int64 {
+	if !r.Reserved() {
+		return -1
+	}
+	return max(0, r.Left-k.reservationUse(r))
+}
+
+// reservationUse returns how many instances of the row's reservation are used
 // beyond the count that EC2 reported: NodeClaims launched later or not launched
 // yet, and this plan's launches.
-func (k *ledger) ReservationUse(r *Row) int64 {
-	if r.Reservation == "" {
-		return 0
-	}
+func (k *ledger) reservationUse(r *Row) int64 {
 	n, known := k.reservations[r.Reservation]
 	if !known {
 		for c := range k.snapshot.InReservation(r.Reservation) {

@@ -83,7 +83,7 @@ func (m *Market) suffices(pool int, asked, most, largest quantity.Resources) boo
 			continue
 		}
 		switch {
-		case r.Left < 0:
+		case !r.Reserved():
 			nodes = math.MaxInt64
 			if len(b.limits) == 0 || m.Sale[i] == 0 || m.Large(r) || !most.Fits(r.Net) {
 				continue
