@@ -109,6 +109,17 @@ func (r Resources) Times(n int64) Resources {
 	return out
 }
 
+// Fits is Resources.Fits for vectors of amounts: the room has at least as much of
+// everything that is needed. A vector has nothing of what is behind its end.
+func Fits(need, room []int64) bool {
+	for d, n := range need {
+		if n > 0 && (d >= len(room) || n > room[d]) {
+			return false
+		}
+	}
+	return true
+}
+
 func (r Resources) combine(o Resources, f func(a, b int64) int64) Resources {
 	return Resources{
 		f(r.MilliCPU, o.MilliCPU), f(r.MemoryBytes, o.MemoryBytes), f(r.EphemeralBytes, o.EphemeralBytes), f(r.PodSlots, o.PodSlots),

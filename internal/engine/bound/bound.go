@@ -246,16 +246,7 @@ func (v *verifier) raises(prices []int64) bool {
 
 // fits says whether the free amounts hold a pod of some class of the set.
 func (v *verifier) fits(s *set, free []int64) bool {
-next:
-	for _, i := range s.classes {
-		for d, n := range v.problem.Classes[i].Need {
-			if n > 0 && (d >= len(free) || n > free[d]) {
-				continue next
-			}
-		}
-		return true
-	}
-	return false
+	return slices.ContainsFunc(s.classes, func(i int) bool { return quantity.Fits(v.problem.Classes[i].Need, free) })
 }
 
 // worth is the price of the amounts, counting whole units only.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/knapsack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // contents looks at what nodes can hold of the classes with a surcharge.
@@ -62,7 +63,7 @@ func (c *contents) most(room []int64, open func(where int) bool, above price.Sum
 	}
 	limit := above.Unscaled(0)
 	for i := range c.known {
-		if k := &c.known[i]; k.most <= limit && covers(k.room, room) && covers(k.worth, worth) {
+		if k := &c.known[i]; k.most <= limit && quantity.Fits(room, k.room) && quantity.Fits(worth, k.worth) {
 			out.Add(limit, 1)
 			return out
 		}
@@ -74,17 +75,4 @@ func (c *contents) most(room []int64, open func(where int) bool, above price.Sum
 	c.known = append(c.known, known{room, worth, most})
 	out.Add(most, 1)
 	return out
-}
-
-// covers says whether the first has at least as much of everything.
-func covers(a, b []int64) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range b {
-		if b[i] > a[i] {
-			return false
-		}
-	}
-	return true
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/bound"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/launch"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
@@ -20,6 +19,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Audit returns what the whole fleet costs, the least that it would cost if it were
@@ -203,7 +203,7 @@ func (a *audit) pose(m *offer.Market, classes []*demand.Class) *question {
 func (a *audit) held(class int) bool {
 	c := &a.asked.Classes[class]
 	for _, h := range a.asked.Hosts {
-		if h.Holds[c.Where>>6]>>(c.Where&63)&1 == 1 && launch.Fits(c.Need, h.Free) {
+		if h.Holds[c.Where>>6]>>(c.Where&63)&1 == 1 && quantity.Fits(c.Need, h.Free) {
 			return true
 		}
 	}
@@ -218,7 +218,7 @@ func (a *audit) held(class int) bool {
 // holds says whether a node of the offer could hold a pod of the class.
 func (a *audit) holds(offer int, c *pack.Class) bool {
 	o := &a.asked.Offers[offer]
-	return a.asked.Where[c.Where].Zones[offer]&o.Zones != 0 && launch.Fits(c.Need, o.Net)
+	return a.asked.Where[c.Where].Zones[offer]&o.Zones != 0 && quantity.Fits(c.Need, o.Net)
 }
 
 // finish writes the best bound into the result and sorts the constraints.

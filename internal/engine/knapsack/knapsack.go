@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Kind is a number of equal pods.
@@ -83,7 +85,7 @@ func (s *Solver) Best(kinds []Kind, room []int64, above int64, limit int) Answer
 func (s *Solver) begin(kinds []Kind, room []int64) {
 	s.kinds, s.room, s.order = kinds, room, s.order[:0]
 	for k := range kinds {
-		if kinds[k].Worth > 0 && kinds[k].Most > 0 && s.holds(kinds[k].Need, room) {
+		if kinds[k].Worth > 0 && kinds[k].Most > 0 && quantity.Fits(kinds[k].Need, room) {
 			s.order = append(s.order, k)
 		}
 	}
@@ -99,15 +101,6 @@ func (s *Solver) begin(kinds []Kind, room []int64) {
 		return cmp.Or(cmp.Compare(hiB, hiA), cmp.Compare(loB, loA))
 	})
 	s.measure()
-}
-
-func (s *Solver) holds(need, room []int64) bool {
-	for d, n := range need {
-		if n > 0 && (d >= len(room) || n > room[d]) {
-			return false
-		}
-	}
-	return true
 }
 
 // measure fills sizes, density and the first place.

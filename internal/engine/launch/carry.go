@@ -30,7 +30,7 @@ func (t *turn) carry(l *load, wheres [][]uint64, limit quantity.Money) {
 			}
 			continue
 		}
-		if r.Group != best.Group || r == best || !Fits(b.Used, t.nets[i]) {
+		if r.Group != best.Group || r == best || !quantity.Fits(b.Used, t.nets[i]) {
 			continue
 		}
 		zones := t.Market.ZonesOf(x, b, wheres)
@@ -86,16 +86,6 @@ func wheresOf(items []*item, b pack.Bin) [][]uint64 {
 		}
 	}
 	return out
-}
-
-// Fits says whether the room holds the content.
-func Fits(content, room []int64) bool {
-	for d, n := range content {
-		if n > 0 && n > room[d] {
-			return false
-		}
-	}
-	return true
 }
 
 // diversify returns the rows, the cheapest in the zones first, and wider ones among

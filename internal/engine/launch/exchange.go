@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // The packer does not know real pods from declared ones, and the cost is the same
@@ -135,7 +136,7 @@ func (t *turn) exchanged(items []*item, reserved, other pack.Bin) (a, b pack.Bin
 		}
 		price, zone := r.PriceIn(x.now.Zones)
 		before, _ := r.PriceIn(x.was.Zones)
-		if zone < 0 || price != before || !Fits(x.now.Used, t.nets[x.now.Offer]) {
+		if zone < 0 || price != before || !quantity.Fits(x.now.Used, t.nets[x.now.Offer]) {
 			return a, b, false
 		}
 	}

@@ -20,7 +20,7 @@ import (
 func (t *turn) wantVariety(items []*item, l *load) {
 	x := t.rows[l.bin.Offer]
 	for i := range t.rows {
-		if t.clipped[l.best.Group] && t.row(i).Group == l.best.Group && Fits(l.bin.Used, t.nets[i]) {
+		if t.clipped[l.best.Group] && t.row(i).Group == l.best.Group && quantity.Fits(l.bin.Used, t.nets[i]) {
 			t.excluded[t.rows[i]] = true
 		}
 	}
@@ -57,7 +57,7 @@ func (c *clipper) clip(i int) []int64 {
 	pool := &c.Market.Fleet.Pools[c.row(i).Pool]
 	v := newVariety(pool)
 	for _, k := range c.group {
-		if Fits(net, c.nets[k]) && v.add(c.row(k)) {
+		if quantity.Fits(net, c.nets[k]) && v.add(c.row(k)) {
 			return net
 		}
 	}
@@ -65,7 +65,7 @@ func (c *clipper) clip(i int) []int64 {
 	shares := map[int]int64{}
 	for _, k := range c.group {
 		shares[k] = share(net, c.nets[k], 0)
-		if Fits(pod, c.nets[k]) {
+		if quantity.Fits(pod, c.nets[k]) {
 			shares[k] += quantity.Whole
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // mostBins is about how many bins are dealt to at once. More nodes are filled
@@ -155,7 +156,7 @@ func (d *dealer) dealKind(k int, n int64) {
 // rate scores the bin for one more pod of the kind. It returns false where the pod
 // does not fit.
 func (d *dealer) rate(b *bin, kd *kind) (score int64, fits bool) {
-	if b.wheres[kd.where>>6]>>(kd.where&63)&1 == 0 || !fit(kd.need, b.free) || kd.roles != nil && d.rules.allowed(kd, b.tallies) == 0 {
+	if b.wheres[kd.where>>6]>>(kd.where&63)&1 == 0 || !quantity.Fits(kd.need, b.free) || kd.roles != nil && d.rules.allowed(kd, b.tallies) == 0 {
 		return 0, false
 	}
 	after, _ := d.balance.lean(b.free, kd.units)

@@ -1,6 +1,10 @@
 package pack
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
 
 // piece is how many pods of a kind one bin holds.
 type piece struct {
@@ -186,7 +190,7 @@ func (f *filler) pick(left []int64) bool {
 	kept := f.runs[:0]
 	f.best, f.next = f.best[:0], f.next[:0]
 	for _, r := range f.runs {
-		if r.from == r.to || !fit(f.demand.kinds[f.open[r.from]].need, f.free) {
+		if r.from == r.to || !quantity.Fits(f.demand.kinds[f.open[r.from]].need, f.free) {
 			continue
 		}
 		for r.from < r.to && f.more(f.open[r.from], left) <= 0 {
@@ -240,15 +244,6 @@ func (f *filler) offer(x, many int, weight, share uint64) {
 		i--
 	}
 	f.best[i] = x
-}
-
-func fit(need, free []int64) bool {
-	for d, n := range need {
-		if n > free[d] {
-			return false
-		}
-	}
-	return true
 }
 
 // room is how many times the need fits into what is free.

@@ -89,7 +89,7 @@ func (p *plan) atMost(col *column, n int64) int64 {
 func (p *plan) rightSize(of int, f *filling, n int64) int {
 	for i := range p.columns[:of] {
 		col := &p.columns[i]
-		if fit(f.used, col.room) && p.usable(i) && p.has(col, n) &&
+		if quantity.Fits(f.used, col.room) && p.usable(i) && p.has(col, n) &&
 			!slices.ContainsFunc(f.pieces, func(x piece) bool { return !col.takes(&p.kinds[x.kind]) }) {
 			return i
 		}

@@ -141,7 +141,7 @@ func (p *polish) begin(taken []int, step uint64) {
 			all[d] += n
 		}
 	}
-	at := slices.IndexFunc(columns, func(col column) bool { return !col.large && fit(all, col.room) })
+	at := slices.IndexFunc(columns, func(col column) bool { return !col.large && quantity.Fits(all, col.room) })
 	if at < 0 || step%4 == 3 {
 		at = int(step / 4 % uint64(len(columns)))
 	}

@@ -163,13 +163,8 @@ func unbeaten(columns []column) []column {
 }
 
 func (col *column) beats(o *column) bool {
-	if col.nodes >= 0 || col.large && !o.large {
+	if col.nodes >= 0 || col.large && !o.large || !quantity.Fits(o.room, col.room) {
 		return false
-	}
-	for d, r := range o.room {
-		if col.room[d] < r {
-			return false
-		}
 	}
 	for w, set := range o.wheres {
 		if set&^col.wheres[w] != 0 {
@@ -240,15 +235,7 @@ func (col *column) in(place int) bool { return col.wheres[place>>6]>>(place&63)&
 
 // takes says whether an empty node holds one pod of the kind.
 func (col *column) takes(k *kind) bool {
-	if !col.in(k.where) {
-		return false
-	}
-	for d, n := range k.need {
-		if n > col.room[d] {
-			return false
-		}
-	}
-	return true
+	return col.in(k.where) && quantity.Fits(k.need, col.room)
 }
 
 // zonesFor are the zones in which the offer can be had and the class may run.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/knapsack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Content is what a node of an offer holds of the classes that are counted whole.
@@ -68,7 +69,7 @@ func (c *part) sizeOn(class int) float64 {
 	least, sold := 1.0, false
 	for k, o := range c.offers {
 		offer := &c.Offers[o]
-		if offer.Limit == 0 || !has(offer.Holds, x.Signature) || !within(x.Need, offer.Capacity) {
+		if offer.Limit == 0 || !has(offer.Holds, x.Signature) || !quantity.Fits(x.Need, offer.Capacity) {
 			continue
 		}
 		if offer.Limit > 0 {

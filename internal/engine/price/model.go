@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // group is the classes that can use the same offers.
@@ -85,7 +87,7 @@ func (m *model) fitting(c Class, bits []uint64) bool {
 			continue
 		}
 		if len(room) == 0 || &room[0] != &offer.Capacity[0] { // neighbours often share theirs
-			room, holds = offer.Capacity, within(c.Need, offer.Capacity)
+			room, holds = offer.Capacity, quantity.Fits(c.Need, offer.Capacity)
 		}
 		if holds {
 			bits[o>>6] |= 1 << (o & 63)
@@ -163,15 +165,6 @@ func (m *model) components() [][]int {
 }
 
 func has(bits []uint64, i int) bool { return i>>6 < len(bits) && bits[i>>6]>>(i&63)&1 == 1 }
-
-func within(need, capacity []int64) bool {
-	for r, n := range need {
-		if n > capacity[r] {
-			return false
-		}
-	}
-	return true
-}
 
 func covers(a, b []uint64) bool {
 	for i, w := range b {

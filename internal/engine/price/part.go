@@ -3,6 +3,8 @@ package price
 import (
 	"math"
 	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // part is one connected part of the demand: its groups, the offers that they can
@@ -205,7 +207,7 @@ func (p *program) penalties() []float64 {
 	for i, class := range p.whole.classes {
 		least := math.Inf(1)
 		for k, o := range p.offers {
-			if x := &p.Classes[class]; p.Offers[o].Limit < 0 && has(p.Offers[o].Holds, x.Signature) && within(x.Need, p.Offers[o].Capacity) {
+			if x := &p.Classes[class]; p.Offers[o].Limit < 0 && has(p.Offers[o].Holds, x.Signature) && quantity.Fits(x.Need, p.Offers[o].Capacity) {
 				least = min(least, p.cost[k])
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // draw makes a problem of up to three resources and four signatures.
@@ -44,7 +46,7 @@ func excess(p Problem, prices Prices) int {
 		for d, dim := range prices.Dimensions {
 			best := int64(0)
 			for k, c := range p.Classes {
-				if has(o.Holds, c.Signature) && within(c.Need, o.Capacity) && c.Count > 0 {
+				if has(o.Holds, c.Signature) && quantity.Fits(c.Need, o.Capacity) && c.Count > 0 {
 					best = max(best, prices.Of[k][d])
 				}
 			}
