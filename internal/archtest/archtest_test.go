@@ -18,6 +18,7 @@ import (
 var rules = map[string]func(tree) []breach{
 	"Layers":          checkLayers,
 	"Purity":          checkPurity,
+	"Sequential":      checkSequential,
 	"Floats":          checkFloats,
 	"PackageComments": checkPackageComments,
 	"Lengths":         checkLengths,

@@ -31,11 +31,12 @@ func TestFusedIn_FindsWhatIsFusedOnly(t *testing.T) {
 // additions of their machine code.
 func fusedIn(t *testing.T, packages string) []string {
 	t.Helper()
+	pattern := regexp.MustCompile(`\bF(N?)M(ADD|SUB)[SD]\b`)
 	listed := goTool(t.Context(), t, "list", "-export", "-f", "{{.Export}}", packages)
 	var found []string
 	for _, archive := range strings.Fields(listed) {
 		for line := range strings.Lines(goTool(t.Context(), t, "tool", "objdump", archive)) {
-			if regexp.MustCompile(`\bF(N?)M(ADD|SUB)[SD]\b`).MatchString(line) {
+			if pattern.MatchString(line) {
 				found = append(found, strings.TrimSpace(line))
 			}
 		}

@@ -2,7 +2,9 @@ package archtest
 
 import (
 	"go/ast"
+	"regexp"
 	"slices"
+	"strings"
 )
 
 // impure reports whether a package would let the decision core see or change
@@ -47,6 +49,42 @@ func checkPurity(t tree) []breach {
 				}
 			case *ast.GoStmt:
 				all = append(all, f.at(n.Pos(), "the decision core must not start goroutines"))
+			}
+			return true
+		})
+	}
+	return sorted(all)
+}
+
+// sequential is the variable of the makefile that lists the packages which are tested
+// without the race detector.
+var sequential = regexp.MustCompile(`(?m)^SEQUENTIAL := (.*)$`)
+
+// checkSequential finds goroutines in packages that are tested without the race
+// detector, tests included.
+func checkSequential(t tree) []breach {
+	var patterns []string
+	for _, f := range t.files {
+		if found := sequential.FindStringSubmatch(f.text); f.path == "GNUmakefile" && found != nil {
+			patterns = strings.Fields(found[1])
+		}
+	}
+	var all []breach
+	for _, f := range t.gos {
+		if !slices.ContainsFunc(patterns, func(p string) bool {
+			root, below := strings.CutSuffix(strings.TrimPrefix(p, "./"), "/...")
+			return f.dir == root || below && under(f.dir, root)
+		}) {
+			continue
+		}
+		for imported, pos := range f.imports() {
+			if under(imported, "sync") || under(imported, "golang.org/x/sync") {
+				all = append(all, f.at(pos, "%s is tested without the race detector: it must not import %s", f.dir, imported))
+			}
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if n, ok := n.(*ast.GoStmt); ok {
+				all = append(all, f.at(n.Pos(), "%s is tested without the race detector: it must not start goroutines", f.dir))
 			}
 			return true
 		})
