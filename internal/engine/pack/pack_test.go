@@ -236,6 +236,17 @@ func TestSolve_AbsurdNumbersDoNotPanic(t *testing.T) {
 	})
 }
 
+// The linear program may ask for a small part of the nodes that the pods need, again
+// and again: here it does as the first nodes are paid for already.
+func TestSolve_WorkDoesNotGrowWithTheNumberOfEqualPods(t *testing.T) {
+	paid := offer("paid", 0, 1000, 1)
+	paid.Nodes = 1 << 30
+	p := one([]pack.Offer{paid, offer("other", 1000, 1000, 1<<60)}, pack.Class{Key: "a", Count: 1 << 22, Need: []int64{50, 1}})
+	if r := pack.Solve(p); r.Rounds > 20_000 || r.Left[0] > 0 {
+		t.Errorf("nodes bought %d times, %d pods left", r.Rounds, r.Left[0])
+	}
+}
+
 func TestSolve_EmptyProblem(t *testing.T) {
 	for _, p := range []pack.Problem{{}, one(nil), one([]pack.Offer{offer("small", 40, 4000, 10)})} {
 		if r := pack.Solve(p); r.Cost != 0 || len(r.Bins) != 0 {

@@ -50,10 +50,15 @@ func (s *search) steer(cuts, groups int, highest int64) price.Prices {
 // number is for where no bin holds as much.
 var fullness = [...]uint64{1009, 1004, 993, 970, 922} //nolint:gochecknoglobals // a constant array
 
+// mostDeals is how many times one search deals. Where each deal places a good part of
+// the demand, about 20 are enough.
+const mostDeals = 64
+
 // dealAll deals until the linear program would buy less than one whole node.
 func (s *search) dealAll(tight uint) {
 	cuts, groups, highest := s.whole.cuts, firstGroups, int64(0)
-	for full := fullness[:]; len(full) > 0; {
+	full := fullness[:]
+	for deals := 0; len(full) > 0 && deals < mostDeals; deals++ {
 		highest = s.dearest()
 		var prices price.Prices // those of the whole demand are at hand the first time
 		if groups == firstGroups && s.whole.prices != nil && highest == 0 && s.plan.untouched() {
