@@ -380,3 +380,14 @@ func TestStep_TenThousandLabelsSelectLikeOne(t *testing.T) {
 		t.Errorf("%d launches, want one from the labelled pool for each pod", len(launches))
 	}
 }
+
+func TestStep_AVolumeChoosesAmongTheValuesThatAPoolLeavesOpen(t *testing.T) {
+	const rack = "example.com/rack"
+	w := newWorld(t).pods("db", 1, 500, func(p *cluster.Pod) {
+		p.Shape.Volumes = [][]label.Requirements{{require(t, rack, label.In, "two")}}
+	})
+	w.objects.Pools[0].Requirements = w.objects.Pools[0].Requirements.And(require(t, rack, label.In, "one", "two"))
+	if out := w.step(); len(of[plan.Launch](out)) != 1 {
+		t.Errorf("no node for the rack of the volume: %+v", out.Plan.Outcomes)
+	}
+}

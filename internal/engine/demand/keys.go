@@ -20,6 +20,11 @@ func KeysOf(s *cluster.Shape) []string {
 	for _, t := range s.NodeAffinity {
 		add(t)
 	}
+	for _, alternatives := range s.Volumes {
+		for _, t := range alternatives {
+			add(t)
+		}
+	}
 	for _, t := range s.Spread {
 		out = append(out, t.Key)
 	}
