@@ -13,7 +13,8 @@
 // nodes that are filled alike. Where much of the demand is pods of which few fit a node,
 // one more search chooses among the contents that nodes could have of them, by a
 // linear program that finds contents as it needs them and is rounded step by step;
-// small pods fill the room that big ones leave. Polish unpacks a few bins and packs their content again.
+// small pods fill the room that big ones leave. Polish unpacks a few bins and packs
+// their content again.
 //
 // Search and Polish work in units: a search of the whole demand, and a step of
 // polishing. One call with many units and many calls with one unit end with the

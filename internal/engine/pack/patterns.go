@@ -93,8 +93,8 @@ func (c *core) whole(k *kind) bool {
 	return !k.large && k.roles == nil && d.first[k.shape+1]-d.first[k.shape] == 1 && d.shapes[k.shape].Signature == k.where
 }
 
-// pack places the kinds, and small pods that fit beside them. Too many kinds are halved: every second one goes to each
-// half, so that both halves have all sizes.
+// pack places the kinds, and small pods that fit beside them. Too many kinds are
+// halved: every second one goes to each half, so that both halves have all sizes.
 func (p *patterns) pack(big []int) {
 	if len(big) > manyBig {
 		var halves [2][]int

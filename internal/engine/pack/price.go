@@ -65,7 +65,7 @@ type question struct {
 	more    []price.Offer // room besides the columns
 	of      [][]int64     // space for the answer, or nil
 	whole   int           // as in price.Problem
-	big     []int         // the kinds that may be counted whole; with exact, any may
+	big     []int         // the kinds that may be counted whole; nil: any may
 	exact   bool          // as in price.Problem
 	known   []price.Content
 }
@@ -90,7 +90,7 @@ func (c *core) ask(p *plan, q question) price.Prices {
 		from = append(from, i)
 	}
 	for i := range c.demand.shapes {
-		c.demand.shapes[i].Divides = !q.exact
+		c.demand.shapes[i].Divides = q.big != nil
 	}
 	for _, k := range q.big {
 		c.demand.shapes[c.demand.kinds[k].shape].Divides = false

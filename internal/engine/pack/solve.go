@@ -33,21 +33,25 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 	goal := least.Add(least / nearly)
 	best := newPlan(c)
 	best.restore(r.nodes)
+	var big []int // for the last search only
+	if r.Searches == searches {
+		big = c.bigPods(prices, least)
+	}
 	for n := 0; !r.searched && (limit.Trials <= 0 || n < limit.Trials); n++ {
 		s := newSearch(c, newPlan(c), all)
 		if r.Searches > 0 { // the first search knows no worth, and under rules begins node by node
 			s.values.set(prices, s.plan.left)
 		}
-		var byPattern []int
-		if r.Searches == searches {
-			byPattern = c.bigPods(prices, least)
-		}
-		s.run(c.next(r.Searches, byPattern != nil, best.cost, least), byPattern)
+		s.run(c.next(r.Searches, big != nil, best.cost, least), big)
 		if r.Searches == 0 || s.plan.better(best) {
 			best = s.plan
 		}
 		r.Searches++
-		r.searched = best.cost <= goal || r.Searches > searches || r.Searches == searches && !c.dear(best.cost, least, 10) && c.bigPods(prices, least) == nil
+		r.searched = best.cost <= goal || r.Searches > searches
+		if !r.searched && r.Searches == searches {
+			big = c.bigPods(prices, least)
+			r.searched = big == nil && !c.dear(best.cost, least, 10)
+		}
 	}
 	if r.searched && best.cost > goal {
 		c.touchUp(best, all)
