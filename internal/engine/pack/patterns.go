@@ -13,6 +13,12 @@ const (
 	many      = 128 // where such kinds are few, a kind of which no node that is worth its price holds more is big
 	manyBig   = 64  // kinds in one linear program; as many are few
 	nearlyOne = 900 // 1024ths of a node that are rounded up
+
+	// The work of one search by patterns, in steps of the search for contents. A pivot
+	// takes as long as some hundreds of them. Kinds for one linear program seldom
+	// need it all.
+	patternSteps = 11_000_000
+	pivotSteps   = 500
 )
 
 // patterns packs pods of which few fit a node. There the pods that go together
@@ -95,19 +101,23 @@ func (c *core) whole(k *kind) bool {
 
 // pack places the kinds, and small pods that fit beside them. Too many kinds are
 // halved: every second one goes to each half, so that both halves have all sizes.
-func (p *patterns) pack(big []int) {
+// Of the work, the first half gets no more than half.
+func (p *patterns) pack(big []int, until int) {
 	if len(big) > manyBig {
 		var halves [2][]int
 		for i, k := range big {
 			halves[i%2] = append(halves[i%2], k)
 		}
-		p.pack(halves[0])
-		p.pack(halves[1])
+		p.pack(halves[0], p.work()+(until-p.work())/2)
+		p.pack(halves[1], until)
 		return
 	}
-	for p.known = nil; p.round(big); {
+	for p.known = nil; p.work() < until && p.round(big); {
 	}
 }
+
+// work is what the linear programs of the core have taken so far, in steps.
+func (p *patterns) work() int { return p.core.trace.Contents + pivotSteps*p.core.trace.Pivots }
 
 // round asks the linear program once. It buys the whole nodes that the program would
 // buy, and parts of nodes that are nearly whole. Where these are none, it buys the

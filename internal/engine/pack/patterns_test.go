@@ -89,6 +89,15 @@ func TestSearch_PatternsSaveATwentiethWhereBigPodsFillNodes(t *testing.T) {
 	}
 }
 
+// A search is one unit of work, however many big kinds there are.
+func TestSearch_PatternsOfManyBigKindsAreBoundedInWork(t *testing.T) {
+	all := rounds(bigPods(1, 2000, 20))
+	before, after := all[1], all[2]
+	if steps, pivots := after.Contents-before.Contents, after.Pivots-before.Pivots; steps > 11_000_000 || pivots > 22_000 || after.Cost >= before.Cost {
+		t.Errorf("%d steps and %d pivots make it %d from %d", steps, pivots, after.Cost, before.Cost)
+	}
+}
+
 func TestSearch_WithoutBigPodsNothingIsSearchedForThem(t *testing.T) {
 	small, apart := bigPods(1, 30, 20), bigPods(1, 30, 20)
 	apart.Rules = []pack.Rule{{Max: 1}}

@@ -100,6 +100,7 @@ func (c *core) ask(p *plan, q question) price.Prices {
 		Whole: q.whole, Exact: q.exact, Known: q.known,
 	})
 	c.trace.Pivots += out.Pivots
+	c.trace.Contents += out.Steps
 	of := q.of
 	if of == nil {
 		of = make([][]int64, len(c.demand.kinds))

@@ -102,6 +102,8 @@ type Trace struct {
 	Rounds  int // times that a plan bought nodes with one content
 	Fills   int // bins that a filler filled from empty
 	Pivots  int // of linear programs
+	// Contents counts the steps of the searches for contents of nodes.
+	Contents int
 }
 
 // Work bounds a call.

@@ -31,7 +31,8 @@ func (s *search) run(tight uint, big []int) {
 		s.plan.large = false
 	}
 	if len(big) > 0 {
-		(&patterns{core: s.core, plan: s.plan, values: s.values, filler: s.filler, all: big}).pack(big)
+		p := patterns{core: s.core, plan: s.plan, values: s.values, filler: s.filler, all: big}
+		p.pack(big, p.work()+patternSteps)
 	}
 	s.dealAll(tight)
 	s.greedy.fill(false)

@@ -23,6 +23,7 @@ type part struct {
 	used   []float64   // per offer, how many
 	bound  float64
 	pivots int
+	steps  int
 	whole  whole
 }
 
@@ -127,6 +128,7 @@ func (c *part) solve() {
 		}
 	}
 	c.pivots += p.lp.Pivots
+	c.steps += allSteps - p.pool.steps
 	p.result()
 }
 

@@ -65,6 +65,7 @@ type Prices struct {
 	Buys   []int64
 	Corner bool // steering prices share worth; see Problem.Steer
 	Pivots int
+	Steps  int // of the searches for contents
 }
 
 // Limits of the work, so that its time is bounded whatever comes in.
@@ -103,6 +104,7 @@ func Solve(p Problem) Prices {
 		}
 		parts = append(parts, c)
 		out.Pivots += c.pivots
+		out.Steps += c.steps
 		for k, amount := range c.used {
 			out.Buys[c.offers[k]] = int64(float64(min(amount, 1<<40)*1024) + 1e-6)
 		}
