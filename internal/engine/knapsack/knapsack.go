@@ -29,16 +29,17 @@ type Answer struct {
 	Steps int
 	// Fits is, where the search was cut, how many pods of each kind the bound gives the
 	// whole room to, in 1024ths, if the room were theirs alone: no kind's number is
-	// worth more than Most. It is nil where even all pods are worth no more. It is
-	// valid until the next call.
+	// worth more than Most. Kinds without a worth have a number, too. It is nil where
+	// even all pods are worth no more. It is valid until the next call.
 	Fits []int64
 }
 
 // Solver has the space that searches need.
 type Solver struct {
 	kinds   []Kind
-	order   []int // kinds, the densest first
-	sizes   [][]int64
+	order   []int      // kinds, the densest first
+	sums    []sum      // per proportion
+	sizes   [][]int64  // per proportion and place in order
 	density [][]uint64 // per proportion and place in order: the most of this place and the ones behind it
 	room    []int64
 	left    []int64   // per kind in order: how many more at the current place
@@ -48,6 +49,12 @@ type Solver struct {
 	all     []int64   // per place: what all pods of this kind and of those behind it are worth
 	best    []int64   // per kind
 	alone   []int64   // per kind
+}
+
+// sum adds up two resources: p eighths of d and the others of e.
+type sum struct {
+	d, e int
+	p    int64
 }
 
 // full is the size of the whole room in each resource.
@@ -105,7 +112,7 @@ func (s *Solver) begin(kinds []Kind, room []int64) {
 
 // measure fills sizes, density and the first place.
 func (s *Solver) measure() {
-	s.sizes = s.sizes[:0]
+	s.sums, s.sizes = s.sums[:0], s.sizes[:0]
 	var matter []int
 	for d := range s.room {
 		var most int64
@@ -113,7 +120,7 @@ func (s *Solver) measure() {
 			most = max(most, s.share(k, d))
 		}
 		if most > 0 {
-			s.add(d, d, 8)
+			s.add(sum{d, d, 8})
 		}
 		if most > full/negligible {
 			matter = append(matter, d)
@@ -122,7 +129,7 @@ func (s *Solver) measure() {
 	for i, d := range matter {
 		for _, e := range matter[i+1:] {
 			for _, p := range proportions {
-				s.add(d, e, p)
+				s.add(sum{d, e, p})
 			}
 		}
 	}
@@ -154,17 +161,22 @@ func (s *Solver) measure() {
 	s.worth[0] = 0
 }
 
-// add measures the kinds by p eighths of the resource d and the others of e. Sizes
-// are rounded down, so that what fits the room fits the sum.
-func (s *Solver) add(d, e int, p int64) {
+// add measures the kinds by the sum.
+func (s *Solver) add(by sum) {
 	var sizes []int64
 	if n := len(s.sizes); n < cap(s.sizes) {
 		sizes = s.sizes[:n+1][n][:0]
 	}
 	for _, k := range s.order {
-		sizes = append(sizes, p*s.share(k, d)+(8-p)*s.share(k, e))
+		sizes = append(sizes, s.size(k, by))
 	}
-	s.sizes = append(s.sizes, sizes)
+	s.sums, s.sizes = append(s.sums, by), append(s.sizes, sizes)
+}
+
+// size is how much a pod of the kind takes of the sum. It is rounded down, so that
+// what fits the room fits the sum.
+func (s *Solver) size(kind int, by sum) int64 {
+	return by.p*s.share(kind, by.d) + (8-by.p)*s.share(kind, by.e)
 }
 
 // share is the part of the room's resource that a pod of the kind, which fits, takes;
@@ -211,8 +223,10 @@ func (s *Solver) fits(by int) []int64 {
 	}
 	s.alone = slices.Grow(s.alone[:0], len(s.kinds))[:len(s.kinds)]
 	clear(s.alone)
-	for i, k := range s.order {
-		s.alone[k] = 8 * full * 1024 / max(1, s.sizes[by][i])
+	for k := range s.kinds {
+		if s.kinds[k].Most > 0 && quantity.Fits(s.kinds[k].Need, s.room) {
+			s.alone[k] = 8 * full * 1024 / max(1, s.size(k, s.sums[by]))
+		}
 	}
 	return s.alone
 }

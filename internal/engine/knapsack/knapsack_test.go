@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/knapsack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // brute is the most that any content of the room is worth.
@@ -101,6 +102,9 @@ func TestBest_ACutSearchSaysWhatSetsItsBound(t *testing.T) {
 		}
 		most := 0.0
 		for k, n := range got.Fits {
+			if n == 0 && kinds[k].Most > 0 && quantity.Fits(kinds[k].Need, room) {
+				t.Fatalf("kind %d, worth %d, fits the room, which is for none of it", k, kinds[k].Worth)
+			}
 			most = max(most, float64(kinds[k].Worth)*float64(n)/1024)
 		}
 		if d := float64(got.Most) - most; d < -most/256 || d > most/256+float64(8<<20) {

@@ -187,6 +187,11 @@ func (p *program) find() bool {
 			p.pool.all = append(p.pool.all, x)
 		case found.Cut && p.Exact && limit == eachSteps && found.Fits != nil:
 			p.pool.fits[k] = slices.Clone(found.Fits)
+			for i, class := range p.whole.classes {
+				if !has(p.Offers[o].Holds, p.Classes[class].Signature) {
+					p.pool.fits[k][i] = 0
+				}
+			}
 			p.findSole(k, p.pool.fits[k], above, prices)
 		}
 	}
