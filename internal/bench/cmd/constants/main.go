@@ -15,34 +15,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/bench"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "constants:", err)
-		os.Exit(1)
-	}
-}
+func main() { bench.Main("constants", run) }
 
 // figures are the units of BenchmarkConstants that the table has.
 var figures = [...]string{ //nolint:gochecknoglobals // a constant array
@@ -51,13 +37,10 @@ var figures = [...]string{ //nolint:gochecknoglobals // a constant array
 
 func run(ctx context.Context, args []string, w io.Writer) error {
 	flags := flag.NewFlagSet("constants", flag.ContinueOnError)
-	only := flags.String("only", ".", "regular expression: the constants to change, as in pack.hardly")
+	wanted := regexp.MustCompile(".")
+	flags.TextVar(wanted, "only", wanted, "regular expression: the constants to change, as in pack.hardly")
 	if err := flags.Parse(args); err != nil {
 		return err //nolint:wrapcheck // flag has said it all
-	}
-	wanted, err := regexp.Compile(*only)
-	if err != nil {
-		return fmt.Errorf("-only: %w", err)
 	}
 	today, err := measure(ctx, "", nil)
 	if err != nil {

@@ -4,40 +4,27 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"os/exec"
-	"os/signal"
 	"regexp"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/bench"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "versus:", err)
-		os.Exit(1)
-	}
-}
+func main() { bench.Main("versus", run) }
 
 func run(ctx context.Context, args []string, w io.Writer) error {
 	flags := flag.NewFlagSet("versus", flag.ContinueOnError)
 	peer := flags.String("peer", "", "the program of tools/peer")
-	only := flags.String("case", ".", "regular expression: the cases to run")
+	wanted := regexp.MustCompile(".")
+	flags.TextVar(wanted, "case", wanted, "regular expression: the cases to run")
 	list := flags.Bool("list", false, "list the cases")
 	seed := flags.Uint64("seed", 1, "of the inputs that are drawn")
 	keep := flags.String("out", "", "the file that keeps the results for the table")
@@ -45,10 +32,6 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	alone := flags.String("decide", "", "decide on this case in this process, and print the result as JSON; versus calls itself so")
 	if err := flags.Parse(args); err != nil {
 		return err //nolint:wrapcheck // flag has said it all
-	}
-	wanted, err := regexp.Compile(*only)
-	if err != nil {
-		return fmt.Errorf("-case: %w", err)
 	}
 	results := bench.Comparisons{}
 	for _, c := range bench.Compared() {
