@@ -113,7 +113,7 @@ func (k *certifier) boundHosts(q *question) []pack.Host {
 	}
 	for state := range k.Snapshot.Roomy(demand.WithoutAttach(least)) {
 		k.Trace.Objects++
-		k.room.Node(state)
+		k.room.NodeFor(state, q.levels)
 	}
 	hosts := k.room.Touched(func(*room.Host) bool { return true })
 	return q.hosts(slices.Concat(hosts, k.room.GivenUp), q.levels)

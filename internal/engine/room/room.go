@@ -71,6 +71,18 @@ func (r *Room) Node(state *cluster.NodeState) *Host {
 	return h
 }
 
+// NodeFor makes the host of a node if pods of one of the levels could run there. Where
+// they could not, it does not look at what the node has free.
+func (r *Room) NodeFor(state *cluster.NodeState, levels []*demand.Level) {
+	if _, known := r.Nodes[state.Node.Name]; known {
+		return
+	}
+	if h := r.outline(state, r.ClaimOf(state)); h != nil && slices.ContainsFunc(levels, h.Could) {
+		r.Trace.Hosts++
+		r.Nodes[state.Node.Name] = r.file(r.fill(h))
+	}
+}
+
 // file lists the host where it belongs, and returns it unless it gets no pods.
 func (r *Room) file(h *Host) *Host {
 	switch {
@@ -87,12 +99,16 @@ func (r *Room) file(h *Host) *Host {
 // HostOf returns a new host for the node and its NodeClaim c; nil if the node takes
 // no pods. A host that was given up takes none either, but may once it is up.
 func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
+	return r.fill(r.outline(state, c))
+}
+
+// outline returns the host of HostOf without its room and ports.
+func (r *Room) outline(state *cluster.NodeState, c cluster.Claim) *Host {
 	n := state.Node
 	if !n.TakesPods(&c) {
 		return nil
 	}
 	h := &Host{Stage: StageNode, Node: n, State: state, Claim: &c, Labels: []label.Lookup{n.Labels}, taints: lasting(n.Taints)}
-	capacity := n.Allocatable
 	switch {
 	case c.Name == "" || c.Initialized:
 		if !n.Ready {
@@ -105,10 +121,21 @@ func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 		// will have; the node itself may not have them yet.
 		h.Stage, h.taints = stageComing, c.Taints
 		h.Labels[0] = c.Labels.Merge(n.Labels)
-		capacity = promised(capacity, c.Allocatable)
 		if r.Late(c) || r.Stuck(n, c) {
 			h.Stage = stageGivenUp
 		}
+	}
+	return h
+}
+
+// fill works out what the host, if there is one, has free.
+func (r *Room) fill(h *Host) *Host {
+	if h == nil {
+		return nil
+	}
+	state, c, capacity := h.State, *h.Claim, h.Node.Allocatable
+	if h.Stage == stageComing || h.Stage == stageGivenUp {
+		capacity = promised(capacity, c.Allocatable)
 	}
 	// Keep room for DaemonSet pods that are still to come.
 	daemons, left := r.Snapshot.Supply().DaemonSets, r.Slots.onNode(capacity, r.View, c).Sub(state.Used)
