@@ -8,8 +8,9 @@ type core struct {
 	demand    demand
 	supply    supply
 	rules     rules
-	placeOf   []int // per Problem.Where, its number among the distinct ones
-	trace     Trace // of all searches
+	placeOf   []int   // per Problem.Where, its number among the distinct ones
+	trace     Trace   // of all searches
+	perRule   []int64 // scratch of leastNodes
 }
 
 // newCore brings the problem into form. The order of its steps matters: resources

@@ -14,7 +14,11 @@ import (
 // alike, in lots.
 const mostBins = 160
 
-// usual is how many kinds a bin holds, about.
+// mostExclusive is about how many bins are dealt to at once where nodes are forced. These hold
+// a few pods, often of kinds that have no pods for a lot.
+const mostExclusive = 4096
+
+// usual is how many kinds a bin holds, about, and how many rules they have a role in.
 const usual = 16
 
 // bin is a lot of nodes that are filled alike.
@@ -39,15 +43,18 @@ type dealer struct {
 	values  *values
 	balance balance
 
-	lot   int64 // nodes that a bin stands for
-	tight uint  // how much a nearly full bin is preferred; see tightness
-	bins  []bin
-	order []piece // kinds in the order in which they are dealt, and how many pods a lot has
+	lot     int64 // nodes that a bin stands for
+	tight   uint  // how much a nearly full bin is preferred; see tightness
+	byShape bool  // kinds of one shape are dealt together: faster, where bins are many
+	bins    []bin
+	order   []piece // kinds in the order in which they are dealt, and how many pods a lot has
 
-	frees  []int64 // of all bins
-	pieces []piece // of all bins
-	heap   []ranked
-	used   []int64
+	frees   []int64 // of all bins
+	pieces  []piece // of all bins
+	tallies []tally // of all bins
+	heap    []ranked
+	closed  []ranked // bins that rules close to a kind
+	used    []int64
 }
 
 func newDealer(c *core, p *plan, v *values) dealer {
@@ -75,17 +82,31 @@ func (d *dealer) deal(prices price.Prices, lot int64, tight uint) {
 	})
 	d.balance.start(d.kinds, d.order, prices)
 	d.balance.nearlyShort(d.bins)
-	for i, p := range d.order {
-		d.balance.take(&d.kinds[p.kind], p.count)
-		if i%4 == 0 {
+	for i, n := 0, 0; i < len(d.order); n++ {
+		of := d.order[i : i+d.alike(d.order[i:])]
+		i += len(of)
+		for _, p := range of {
+			d.balance.take(&d.kinds[p.kind], p.count)
+		}
+		if n%4 == 0 {
 			d.balance.weigh()
 			for j := range d.bins {
 				b := &d.bins[j]
 				b.lean, b.mean = d.balance.lean(b.free, d.balance.none)
 			}
 		}
-		d.dealKind(p.kind, p.count)
+		d.dealShape(of)
 	}
+}
+
+// alike is how many of the kinds, from the first one on, are dealt together: those of one
+// shape, or one.
+func (d *dealer) alike(order []piece) int {
+	n := 1
+	for d.byShape && n < len(order) && d.kinds[order[n].kind].shape == d.kinds[order[0].kind].shape {
+		n++
+	}
+	return n
 }
 
 // open makes empty bins of the nodes that the linear program would buy.
@@ -96,23 +117,24 @@ func (d *dealer) open(prices price.Prices) {
 			bins = append(bins, bin{column: i})
 		}
 	}
-	dims := len(d.used)
+	dims, rules := len(d.used), min(len(d.rules), usual)
 	d.bins, d.frees, d.pieces = bins, slices.Grow(d.frees[:0], dims*len(bins)), slices.Grow(d.pieces[:0], usual*len(bins))
-	frees, pieces := d.frees[:dims*len(bins)], d.pieces[:usual*len(bins)]
+	d.tallies = slices.Grow(d.tallies[:0], rules*len(bins))
+	frees, pieces, tallies := d.frees[:dims*len(bins)], d.pieces[:usual*len(bins)], d.tallies[:rules*len(bins)]
 	for i := range bins {
 		b, col := &bins[i], &d.columns[bins[i].column]
 		b.wheres, b.free, b.pieces = col.wheres, frees[i*dims:(i+1)*dims:(i+1)*dims], pieces[i*usual:i*usual:(i+1)*usual]
+		b.tallies = tallies[i*rules : i*rules : (i+1)*rules]
 		copy(b.free, col.room)
 	}
 }
 
-// dealKind deals n pods of the kind, one or a few at a time, each time to the bin
-// with the best score.
-func (d *dealer) dealKind(k int, n int64) {
-	kd, each := &d.kinds[k], d.values.worth[k]
+// dealShape deals kinds of one shape. They score alike in each bin, so that one heap of
+// the bins does for all of them.
+func (d *dealer) dealShape(of []piece) {
 	heap := d.heap[:0]
 	for i := range d.bins {
-		if score, ok := d.rate(&d.bins[i], kd); ok {
+		if score, ok := d.rate(&d.bins[i], &d.kinds[of[0].kind]); ok {
 			heap = append(heap, rank(score, i))
 		}
 	}
@@ -120,6 +142,17 @@ func (d *dealer) dealKind(k int, n int64) {
 	for i := len(heap)/2 - 1; i >= 0; i-- {
 		sink(heap, i)
 	}
+	for _, p := range of {
+		heap = d.dealKind(p.kind, p.count, heap)
+	}
+}
+
+// dealKind deals n pods of the kind, one or a few at a time, each time to the bin
+// with the best score. It returns the heap with the bins that still have room for
+// the shape.
+func (d *dealer) dealKind(k int, n int64, heap []ranked) []ranked {
+	kd, each := &d.kinds[k], d.values.worth[k]
+	d.closed = d.closed[:0]
 	for n > 0 && len(heap) > 0 {
 		i := heap[0].bin()
 		b := &d.bins[i]
@@ -128,7 +161,11 @@ func (d *dealer) dealKind(k int, n int64) {
 			take = min(n, room(kd.need, b.free)/16)
 		}
 		if kd.roles != nil {
-			take = min(take, d.rules.allowed(kd, b.tallies))
+			if take = min(take, d.rules.allowed(kd, b.tallies)); take == 0 {
+				d.closed = append(d.closed, heap[0])
+				heap = pop(heap)
+				continue
+			}
 			b.tallies = enter(kd, b.tallies, take)
 		}
 		for r, need := range kd.need {
@@ -144,19 +181,21 @@ func (d *dealer) dealKind(k int, n int64) {
 		b.lean, b.mean = d.balance.lean(b.free, d.balance.none)
 		if score, ok := d.rate(b, kd); ok {
 			heap[0] = rank(score, i)
+			sink(heap, 0)
 		} else {
-			last := len(heap) - 1
-			heap[0] = heap[last]
-			heap = heap[:last]
+			heap = pop(heap)
 		}
-		sink(heap, 0)
 	}
+	for _, x := range d.closed { // rules may let in the next kind
+		heap = push(heap, x)
+	}
+	return heap
 }
 
-// rate scores the bin for one more pod of the kind. It returns false where the pod
-// does not fit.
+// rate scores the bin for one more pod of the kind, whatever its roles. It returns
+// false where the pod does not fit.
 func (d *dealer) rate(b *bin, kd *kind) (score int64, fits bool) {
-	if b.wheres[kd.where>>6]>>(kd.where&63)&1 == 0 || !quantity.Fits(kd.need, b.free) || kd.roles != nil && d.rules.allowed(kd, b.tallies) == 0 {
+	if b.wheres[kd.where>>6]>>(kd.where&63)&1 == 0 || !quantity.Fits(kd.need, b.free) {
 		return 0, false
 	}
 	after, _ := d.balance.lean(b.free, kd.units)
@@ -243,4 +282,25 @@ func sink(heap []ranked, i int) {
 		i = child
 	}
 	heap[i] = x
+}
+
+// pop removes the best.
+func pop(heap []ranked) []ranked {
+	last := len(heap) - 1
+	heap[0] = heap[last]
+	heap = heap[:last]
+	sink(heap, 0)
+	return heap
+}
+
+// push adds a bin to the heap.
+func push(heap []ranked, x ranked) []ranked {
+	heap = append(heap, x)
+	i := len(heap) - 1
+	for i > 0 && heap[(i-1)/2] < x {
+		heap[i] = heap[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	heap[i] = x
+	return heap
 }

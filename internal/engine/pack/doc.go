@@ -10,11 +10,13 @@
 // Bins that are full for their price are kept, shrunk to the cheapest offer that
 // holds them. The rest is priced and dealt again. What is left, less than a node
 // or so, is filled greedily by worth for price. Large demand is dealt in lots of
-// nodes that are filled alike. Where much of the demand is pods of which few fit a node,
-// one more search chooses among the contents that nodes could have of them, by a
-// linear program that finds contents as it needs them and is rounded step by step;
-// small pods fill the room that big ones leave. Polish unpacks a few bins and packs
-// their content again.
+// nodes that are filled alike. Where pods that may not share a node decide how many
+// nodes there are, one search makes the nodes about equally large and deals to each
+// on its own: else the last of them would hold such a pod alone. Where much of the
+// demand is pods of which few fit a node, one more search chooses among the contents
+// that nodes could have of them, by a linear program that finds contents as it needs
+// them and is rounded step by step; small pods fill the room that big ones leave.
+// Polish unpacks a few bins and packs their content again.
 //
 // Search and Polish work in units: a search of the whole demand, and a step of
 // polishing. One call with many units and many calls with one unit end with the

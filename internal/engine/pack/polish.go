@@ -64,7 +64,7 @@ type polish struct {
 // newPolish also brings the nodes of the plan into order.
 func newPolish(c *core, p *plan, v *values, all whole) *polish {
 	p.revalue(v)
-	return &polish{plan: p, values: v, sub: newSearch(c, newPlan(c), all)}
+	return &polish{plan: p, values: v, sub: newSearch(c, newPlan(c), all, false)}
 }
 
 // run makes up to so many steps. It returns true when nothing has helped for long.

@@ -5,21 +5,21 @@ import "github.com/karpenterd/terraform-provider-karpenter/internal/engine/price
 // search fills a plan with nodes until nothing is left that some node holds. It
 // owns the order of the methods, and the prices that steer them.
 type search struct {
-	core    *core
-	whole   whole
-	plan    *plan
-	values  *values
-	filler  *filler
-	greedy  greedy
-	dealer  dealer
-	of      [][]int64 // per kind, the last steering prices; space for the next
-	perRule []int64   // scratch of dearest
+	core   *core
+	whole  whole
+	plan   *plan
+	values *values
+	filler *filler
+	greedy greedy
+	dealer dealer
+	of     [][]int64 // per kind, the last steering prices; space for the next
+	forced bool      // pods that may not share a node decide how many nodes there are
 }
 
-func newSearch(c *core, p *plan, all whole) *search {
+func newSearch(c *core, p *plan, all whole, forced bool) *search {
 	v := newValues(c)
 	f := newFiller(c, v)
-	return &search{core: c, whole: all, plan: p, values: v, filler: f, greedy: newGreedy(c, p, v, f), dealer: newDealer(c, p, v)}
+	return &search{core: c, whole: all, plan: p, values: v, filler: f, greedy: newGreedy(c, p, v, f), dealer: newDealer(c, p, v), forced: forced}
 }
 
 // run places all that is left: what needs large offers first, then the given big
@@ -55,10 +55,20 @@ var fullness = [...]uint64{1009, 1004, 993, 970, 922} //nolint:gochecknoglobals 
 // the demand, about 20 are enough.
 const mostDeals = 64
 
-// dealAll deals until the linear program would buy less than one whole node.
+// ofFew is the same where nodes are forced: a few pods hardly ever fill a node better.
+var ofFew = [...]uint64{970, 922, 870, 820} //nolint:gochecknoglobals // a constant array
+
+// tightOfFew is the tightness there; see tightness.
+const tightOfFew = 12
+
+// dealAll deals until the linear program would buy less than one whole node. Where nodes
+// are forced, all of them are dealt to at once, each on its own.
 func (s *search) dealAll(tight uint) {
 	cuts, groups, highest := s.whole.cuts, firstGroups, int64(0)
-	full := fullness[:]
+	full, bins := fullness[:], int64(mostBins)
+	if s.forced {
+		full, bins, tight, s.dealer.byShape = ofFew[:], mostExclusive, tightOfFew, true
+	}
 	for deals := 0; len(full) > 0 && deals < mostDeals; deals++ {
 		highest = s.dearest()
 		var prices price.Prices // those of the whole demand are at hand the first time
@@ -76,7 +86,7 @@ func (s *search) dealAll(tight uint) {
 		if total == 0 {
 			break
 		}
-		s.dealer.deal(prices, max(1, total/mostBins), tight)
+		s.dealer.deal(prices, max(1, total/bins), tight)
 		for len(full) > 0 && !s.dealer.keep(full[0]) {
 			full = full[1:]
 		}
@@ -86,31 +96,26 @@ func (s *search) dealAll(tight uint) {
 	}
 }
 
+// forcedHalves is how many halves of the average price a node may cost where nodes are
+// forced. Larger nodes leave pods alone on small ones; without any, nothing is left to
+// choose.
+const forcedHalves = 3
+
 // dearest is the price above which nodes would be too few for the rules, because
 // pods of which a bin may hold only a few need many bins. 0 is no limit.
 func (s *search) dearest() int64 {
-	d, rules := &s.core.demand, s.core.rules
-	if !d.ruled {
+	if !s.core.demand.ruled && !s.forced {
 		return 0
 	}
-	s.perRule = append(s.perRule[:0], make([]int64, len(rules))...)
 	var worth price.Sum
-	for k := range d.kinds {
-		n := s.plan.left[k]
+	for k, n := range s.plan.left {
 		worth.Add(int64(s.values.worth[k]), n)
-		for _, r := range d.kinds[k].roles {
-			if r.Binds && r.Counts {
-				s.perRule[r.Rule] = addCounts(s.perRule[r.Rule], n)
-			}
-		}
 	}
-	most := int64(1)
-	for r, n := range s.perRule {
-		if limit := rules[r].Max; limit > 0 {
-			most = max(most, n/limit)
-		}
-	}
-	if most < 2 {
+	single, most := s.core.leastNodes(s.plan.left)
+	switch {
+	case s.forced && single > most:
+		return max(1, worth.Unscaled(0)/single*forcedHalves/2)
+	case most < 2:
 		return 0
 	}
 	return max(1, worth.Unscaled(0)/most)

@@ -31,6 +31,7 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 	prices, all := c.priceAll(&r)
 	least := c.worthOf(prices)
 	goal := least.Add(least / nearly)
+	forced := c.forced(prices)
 	best := newPlan(c)
 	best.restore(r.nodes)
 	var big []int // for the last search only
@@ -38,7 +39,7 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 		big = c.bigPods(prices, least)
 	}
 	for n := 0; !r.searched && (limit.Trials <= 0 || n < limit.Trials); n++ {
-		s := newSearch(c, newPlan(c), all)
+		s := newSearch(c, newPlan(c), all, r.Searches == 1 && forced && c.dear(best.cost, least, 20))
 		if r.Searches > 0 { // the first search knows no worth, and under rules begins node by node
 			s.values.set(prices, s.plan.left)
 		}
@@ -47,10 +48,14 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 			best = s.plan
 		}
 		r.Searches++
+		parts := quantity.Money(10)
+		if forced {
+			parts = 20
+		}
 		r.searched = best.cost <= goal || r.Searches > searches
 		if !r.searched && r.Searches == searches {
 			big = c.bigPods(prices, least)
-			r.searched = big == nil && !c.dear(best.cost, least, 10)
+			r.searched = big == nil && !c.dear(best.cost, least, parts)
 		}
 	}
 	if r.searched && best.cost > goal {
@@ -76,7 +81,7 @@ func (c *core) placeOne(r Result) Result {
 }
 
 const (
-	searches = 2   // and one more where many pods are big, or rules make nodes dear
+	searches = 2   // and one more where many pods are big, or rules make nodes dear or force them
 	nearly   = 150 // the inverse of the gap at which no other start is tried
 )
 
@@ -98,10 +103,49 @@ func (c *core) next(searches int, byPattern bool, cost, least quantity.Money) ui
 	return tightness[searches]
 }
 
+// forced says whether pods that may not share a node decide how many nodes there are: to
+// these pods a node is worth something beside its room, and no other rule needs nearly
+// as many nodes.
+func (c *core) forced(prices price.Prices) bool {
+	i := slices.IndexFunc(prices.Dimensions, func(d price.Dimension) bool { return d.Resource == len(c.resources.dims)-1 })
+	if c.resources.single < 0 || i < 0 || !slices.ContainsFunc(prices.Of, func(of []int64) bool { return of[i] > 0 }) {
+		return false
+	}
+	left := make([]int64, len(c.demand.kinds))
+	for k := range left {
+		left[k] = c.demand.kinds[k].count
+	}
+	single, most := c.leastNodes(left)
+	return single > 2*most
+}
+
+// leastNodes is how many nodes the pods that are left need at least: those of which a
+// node holds one, and those of the rule that needs most.
+func (c *core) leastNodes(left []int64) (single, most int64) {
+	c.perRule = append(c.perRule[:0], make([]int64, len(c.rules))...)
+	for k, n := range left {
+		if c.demand.kinds[k].single {
+			single = addCounts(single, n)
+		}
+		for _, r := range c.demand.kinds[k].roles {
+			if r.Binds && r.Counts {
+				c.perRule[r.Rule] = addCounts(c.perRule[r.Rule], n)
+			}
+		}
+	}
+	most = 1
+	for r, n := range c.perRule {
+		if limit := c.rules[r].Max; limit > 0 {
+			most = max(most, n/limit)
+		}
+	}
+	return single, most
+}
+
 // dear says whether rules may be why the cost is above the bound, by more than one
 // of so many parts of the bound.
 func (c *core) dear(cost, least, parts quantity.Money) bool {
-	return c.demand.ruled && cost > least.Add(least/parts)
+	return (c.demand.ruled || c.resources.single >= 0) && cost > least.Add(least/parts)
 }
 
 // worthOf is what the prices prove that the whole demand costs at least.

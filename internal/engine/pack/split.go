@@ -65,7 +65,7 @@ func (s *splitter) split(n *node) {
 		for _, p := range n.pieces {
 			same = min(same, max(1, s.first(p.kind).Count/p.count))
 		}
-		b := Bin{Offer: s.columns[n.column].offer, Copies: same}
+		b := Bin{Offer: s.columns[n.column].offer, Parts: make([]Part, 0, len(n.pieces)), Copies: same}
 		for _, p := range n.pieces {
 			need := p.count
 			for need > 0 {

@@ -28,6 +28,7 @@ func constants() []constant {
 		all = append(all, constant{"internal/engine/" + file, name, others})
 	}
 	in("pack/deal.go", "mostBins")
+	in("pack/deal.go", "mostExclusive", "1024")
 	in("pack/greedy.go", "refills")
 	in("pack/patterns.go", "few")
 	in("pack/patterns.go", "many")
@@ -40,6 +41,9 @@ func constants() []constant {
 	in("pack/price.go", "firstGroups")
 	in("pack/price.go", "someGroups")
 	in("pack/search.go", "fullness", "[...]uint64{1009}", "[...]uint64{970}", "[...]uint64{1009, 922}")
+	in("pack/search.go", "ofFew", "[...]uint64{970, 922}", "[...]uint64{970, 922, 850, 700}")
+	in("pack/search.go", "tightOfFew", "8", "16")
+	in("pack/search.go", "forcedHalves", "2", "4")
 	in("pack/solve.go", "searches", "1", "3")
 	in("pack/solve.go", "nearly")
 	in("pack/solve.go", "tightness", "[...]uint{21, 21, 21, 21}", "[...]uint{16, 22, 19, 64}", "[...]uint{32, 22, 19, 64}")
