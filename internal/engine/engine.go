@@ -105,6 +105,7 @@ func Step(in Input) Output {
 			c, units = t.again(l), t.solver.Left()
 			continue
 		}
+		a.Promise()
 		a.Memory.Plan(l.Launches) // what the new NodeClaims are for
 		// 5. Explain: the rest is refused, with the reasons why it has no place.
 		explain.Unplaced(t.View, a.Memory, &t.known.refusals, a.Demand, l.Market, a.Room.Slots, l.Unmet)

@@ -8,6 +8,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -138,5 +139,25 @@ func TestStep_WhatIsOnItsWayForDeclaredPodsStaysTheirsUntilItIsUp(t *testing.T) 
 	launches := of[plan.Launch](w.step())
 	if len(launches) != 1 || len(launches[0].Pods) != 1 || launches[0].Declared != 0 {
 		t.Errorf("launches = %+v, want one for the other pod", launches)
+	}
+}
+
+// A zone takes the second pod of a spread once the other zone has its first: one look
+// at each node is not enough to keep the places of all.
+func TestStep_PodsOfASpreadKeepTheirPlacesWhenOthersAreGathered(t *testing.T) {
+	w := newWorld(t)
+	w.objects.Classes[0].Types = w.objects.Classes[0].Types[1:2]
+	w.pods("zoned", 6, 1000, func(p *cluster.Pod) {
+		p.Labels = label.FromMap(map[string]string{"app": "zoned"})
+		p.Shape.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: cluster.PodSelector{Match: label.All(label.Is("app", "zoned"))}}}
+	}).declares("early", 6, 300, 64).declares("late", 20, 300, 64)
+	lastPods(w, map[string]int64{"early": 6})
+	w.step()
+	for range 5 {
+		out := w.after(time.Second).step()
+		if more := of[plan.Launch](out); len(more) > 0 {
+			t.Fatalf("pods that were planned find no room: %+v", more)
+		}
+		w.open(out.Plan.Actions)
 	}
 }

@@ -78,6 +78,13 @@ func TestStep_NominatedPodsKeepTheirRoomBeforeThoseThatTheyFollowRun(t *testing.
 	}
 	w.order(launches).bringUp(launches[up : up+1])
 	out := w.step()
+	if n := w.nominate(out); n != 0 {
+		t.Fatalf("%d pods are nominated at once, though the pod that they must be near does not run", n)
+	}
+	if waits := of[plan.Wait](out); len(waits) != 1 || waits[0].Why != plan.RulesMet {
+		t.Errorf("waits = %+v", waits)
+	}
+	out = w.after(w.policy.ReleaseWait).step()
 	if n := w.nominate(out); n != 2 {
 		t.Fatalf("%d pods are nominated, want 2", n)
 	}

@@ -118,3 +118,35 @@ func TestStep_WithoutNominationsPodsDoNotChangePlaces(t *testing.T) {
 		t.Errorf("%d launches, want 1: the scheduler decides", len(got))
 	}
 }
+
+// The room that a displaced pod needs is there, in pieces: one comes free as soon as
+// the scheduler binds any other pod elsewhere.
+func TestStep_PodsThatLostTheirPlaceWaitForRoomOnTheWayButNotLong(t *testing.T) {
+	w := newWorld(t)
+	w.objects.Classes[0].Types = w.objects.Classes[0].Types[2:]
+	for range 4 {
+		w.comes(fmt.Sprint("plain-", len(w.objects.Claims)), 6, 600, 500)
+	}
+	w.after(2*time.Second).pods("lonely", 1, 500, func(p *cluster.Pod) {
+		p.Created, p.Labels = w.now, label.FromMap(map[string]string{"app": "lonely"})
+		p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Hostname, 0, "lonely")}
+	})
+	out := w.step()
+	if got := of[plan.Launch](out); len(got) != 0 {
+		t.Errorf("launched %+v, though the nodes on their way have the room in total", got)
+	}
+	waiting := 0
+	for _, o := range out.Plan.Outcomes {
+		if o.Verdict == plan.AwaitsNodes {
+			waiting += len(o.Pods)
+		}
+	}
+	waits := of[plan.Wait](out)
+	if waiting != 1 || len(waits) != 1 || waits[0].Why != plan.RoomOnTheWay {
+		t.Errorf("%d pods wait, %+v", waiting, waits)
+	}
+	w.now = waits[0].Until
+	if got := of[plan.Launch](w.step()); len(got) != 1 {
+		t.Errorf("%d launches when the wait is over, want 1", len(got))
+	}
+}

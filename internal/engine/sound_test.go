@@ -82,7 +82,7 @@ func checkOutcomes(t fataler, o cluster.Objects, out engine.Output) {
 	t.Helper()
 	told := map[string]int{}
 	for _, x := range out.Plan.Outcomes {
-		if x.Verdict == plan.Unplaceable && len(x.Reasons) == 0 || x.Verdict != plan.Unplaceable && x.Verdict != plan.Waiting && x.On == "" {
+		if x.Verdict == plan.Unplaceable && len(x.Reasons) == 0 || !slices.Contains([]plan.Verdict{plan.Unplaceable, plan.Waiting, plan.AwaitsNodes}, x.Verdict) && x.On == "" {
 			t.Fatalf("an outcome that says nothing: %+v", x)
 		}
 		_ = x.Explain()

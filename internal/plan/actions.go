@@ -113,6 +113,8 @@ const (
 	EmptyLongEnough  WaitReason = "a node to have been empty long enough"
 	PlannedPods      WaitReason = "the pods that a node is kept for"
 	OtherNodes       WaitReason = "more nodes to open together, as pods cannot be nominated"
+	RulesMet         WaitReason = "the nodes that pods with rules need beside their own"
+	RoomOnTheWay     WaitReason = "room to come free on nodes that are on their way"
 	Filling          WaitReason = "the scheduler to fill nodes that have opened, as pods cannot be nominated"
 	Replacement      WaitReason = "the replacement of an interrupted node"
 	CapacityToReturn WaitReason = "capacity that ran out to return"

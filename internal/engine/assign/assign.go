@@ -33,7 +33,8 @@ type Assigner struct {
 
 // KeepPromises puts demand where it was promised room: first nominated pods on
 // their nodes, then the planned content of every NodeClaim. It checks requirements
-// only: a promise may have been made after preferences were given up.
+// only: a promise may have been made after preferences were given up. A node that
+// was ordered later, in an empty zone, breaks no promise.
 func (a *Assigner) KeepPromises() {
 	for _, c := range a.Demand.Classes {
 		a.keepNominations(c)
@@ -53,9 +54,10 @@ func (a *Assigner) KeepPromises() {
 		}
 	}
 	a.keepPlanned(promises, (*demand.Class).Count)
+	a.Room.Expect()
 }
 
-// keepPlanned puts pods on the NodeClaims that were launched for them. The function
+// keepPlanned puts pods on the NodeClaims that are promised to them. The function
 // count says how many pods of each class may be put.
 func (a *Assigner) keepPlanned(promises map[string][]*promise, count func(*demand.Class) int64) {
 	goRound(ruledFirst(a.Demand.Classes), func(c *demand.Class) bool { return a.fillPlanned(c, promises[c.Group.Kind], count) })
@@ -164,7 +166,7 @@ func (a *Assigner) keepNominations(c *demand.Class) {
 	})
 }
 
-// promise is room with which a NodeClaim was launched for pods of one kind.
+// promise is room on the node of a NodeClaim that is planned for pods of one kind.
 type promise struct {
 	host *room.Host
 	left int64
@@ -173,7 +175,7 @@ type promise struct {
 // shapeOf returns the part of a kind that does not depend on labels.
 func shapeOf(kind string) string { shape, _, _ := strings.Cut(kind, "."); return shape }
 
-// promises returns what the NodeClaims were launched for, less what runs there
+// promises returns what is planned on the nodes of NodeClaims, less what runs there
 // already. It lists each promise twice: by kind, and by the shape of the kind.
 func (a *Assigner) promises() map[string][]*promise {
 	out := map[string][]*promise{}
@@ -185,12 +187,7 @@ func (a *Assigner) promises() map[string][]*promise {
 		if len(slots) == 0 {
 			continue
 		}
-		there := map[string]int64{}
-		if h.State != nil {
-			for g, n := range h.State.Groups() {
-				there[g.Kind] += n
-			}
-		}
+		there := runningOn(h)
 		for _, slot := range slots {
 			if left := slot.Count - there[slot.Kind]; left > 0 {
 				p := &promise{h, left}
@@ -200,6 +197,51 @@ func (a *Assigner) promises() map[string][]*promise {
 		}
 	}
 	return out
+}
+
+// runningOn returns how many pods of each kind run on the host.
+func runningOn(h *room.Host) map[string]int64 {
+	if h.State == nil {
+		return nil
+	}
+	out := map[string]int64{}
+	for g, n := range h.State.Groups() {
+		out[g.Kind] += n
+	}
+	return out
+}
+
+// Promise remembers what this plan puts on every node that is on its way, so that
+// the next plan keeps it. Without that, pods would lose room that was left over to
+// pods that were once promised it. An older promise to pods that are gone stays
+// unless others have taken the room: evicted pods do not exist until their controller
+// creates them again.
+func (a *Assigner) Promise() {
+	here := map[string]bool{} // kinds, and the shapes of kinds
+	for _, c := range a.Demand.Classes {
+		here[c.Group.Kind], here[shapeOf(c.Group.Kind)] = true, true
+	}
+	slots := make(map[string][]cluster.Slot, len(a.Room.Coming))
+	for _, h := range a.Room.Coming {
+		there, old, now := runningOn(h), a.Memory.PlannedOn(h.Claim), h.Slots()
+		for i := range now {
+			now[i].Count += there[now[i].Kind]
+		}
+		if !exceeds(now, old) {
+			now = append(now, pick.Those(old, func(x cluster.Slot) bool { return !here[x.Kind] && !here[shapeOf(x.Kind)] })...)
+		}
+		slots[h.Claim.Name] = room.Merged(now)
+	}
+	a.Memory.Promise(slots)
+}
+
+// exceeds says whether the slots have more of any kind than the old ones. Both are
+// sorted by kind.
+func exceeds(now, old []cluster.Slot) bool {
+	return slices.ContainsFunc(now, func(x cluster.Slot) bool {
+		i, found := slices.BinarySearchFunc(old, x.Kind, func(y cluster.Slot, kind string) int { return strings.Compare(y.Kind, kind) })
+		return !found || x.Count > old[i].Count
+	})
 }
 
 // fillPlanned puts up to count(c) pods of the class on the NodeClaims that promise

@@ -3,7 +3,9 @@ package assign
 import (
 	"slices"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/timing"
@@ -34,13 +36,23 @@ func (a *Assigner) gatherOnKept() {
 		if c.Real() > 0 && moving[c] {
 			a.fillRunning(c, c.Last(), c.Real())
 		}
-		if !moving[c] {
-			a.fillPlanned(c, promises[c.Group.Kind], (*demand.Class).Count)
+	}
+	a.keepPlanned(promises, func(c *demand.Class) int64 {
+		if moving[c] {
+			return 0
+		}
+		return c.Count()
+	})
+	only := func(count func(*demand.Class) int64) func(*demand.Class) int64 { // of the classes that move
+		return func(c *demand.Class) int64 {
+			if !moving[c] {
+				return 0
+			}
+			return count(c)
 		}
 	}
-	moves := func(c *demand.Class) bool { return moving[c] }
 	opened := map[*room.Host]bool{}
-	for _, b := range a.newReplan(hosts, moves).pack((*demand.Class).Real) {
+	for _, b := range a.packOn(hosts, only((*demand.Class).Real)) {
 		if !kept(b.host) || !a.opens(b) {
 			continue
 		}
@@ -52,17 +64,37 @@ func (a *Assigner) gatherOnKept() {
 	if len(opened) == 0 {
 		return
 	}
-	rest := a.newReplan(pick.Those(hosts, func(h *room.Host) bool { return !opened[h] }), moves)
-	bins := rest.pack((*demand.Class).Count)
-	if a.Solver.Cut() || len(rest.hosts) == 0 {
+	rest := pick.Those(hosts, func(h *room.Host) bool { return !opened[h] })
+	bins := a.packOn(rest, only((*demand.Class).Count))
+	if a.Solver.Cut() {
 		return
+	}
+	promiseAnew(a.Memory, rest, moving, bins)
+}
+
+// promiseAnew promises the bins to the hosts, in place of what the hosts were
+// promised for classes that move. A class that moves also gives up what is promised
+// to its shape under labels that no class has any more; see keepPlanned.
+func promiseAnew(m *memory.Memory, hosts []*room.Host, moving map[*demand.Class]bool, bins []bin) {
+	kinds, shapes := map[string]bool{}, map[string]bool{} // what moves
+	for c, yes := range moving {
+		kinds[c.Group.Kind] = yes
+		shapes[shapeOf(c.Group.Kind)] = shapes[shapeOf(c.Group.Kind)] || yes
+	}
+	stays := func(x cluster.Slot) bool {
+		moves, here := kinds[x.Kind]
+		return !moves && (here || !shapes[shapeOf(x.Kind)])
+	}
+	slots := make(map[string][]cluster.Slot, len(hosts))
+	for _, h := range hosts {
+		slots[h.Claim.Name] = pick.Those(m.PlannedOn(h.Claim), stays)
 	}
 	for _, b := range bins {
 		for _, x := range b.parts {
-			rest.plan(b.host, x.class, x.count)
+			slots[b.host.Claim.Name] = append(slots[b.host.Claim.Name], cluster.Slot{Kind: x.class.Group.Kind, Count: x.count})
 		}
 	}
-	rest.promise()
+	m.Promise(slots)
 }
 
 // movable says whether the pods of the class may change places: they do not depend

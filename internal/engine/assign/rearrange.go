@@ -160,7 +160,6 @@ func (a *Assigner) packAnew(keep time.Time) {
 		}
 		return c.Count()
 	})
-	anew := a.newReplan(pick.Those(a.Room.Coming, (*room.Host).Planned), a.mayMove)
 	moving := pick.Those(pickiestFirst(a.Demand.Classes), a.mayMove)
 	waited := map[*demand.Class]int64{}
 	for _, c := range moving {
@@ -172,7 +171,7 @@ func (a *Assigner) packAnew(keep time.Time) {
 			if p.host.Planned() {
 				n = min(n, waited[c])
 			}
-			n = anew.take(p.host, c, c.Last(), n)
+			n = p.host.Take(a.Journal, c, c.Last(), n)
 			if p.left -= n; p.host.Planned() {
 				waited[c] -= n
 			}
@@ -180,8 +179,9 @@ func (a *Assigner) packAnew(keep time.Time) {
 		}
 		return moved
 	})
-	goRound(pick.Those(moving, func(c *demand.Class) bool { return !c.Exchangeable() }), anew.fill)
-	bins := anew.pack(func(c *demand.Class) int64 {
+	a.Room.Expect()
+	goRound(pick.Those(moving, func(c *demand.Class) bool { return !c.Exchangeable() }), a.Fill)
+	bins := a.packOn(pick.Those(a.Room.Coming, (*room.Host).Planned), func(c *demand.Class) int64 {
 		if !c.Exchangeable() {
 			return 0
 		}
@@ -193,10 +193,9 @@ func (a *Assigner) packAnew(keep time.Time) {
 	slices.SortStableFunc(bins, func(a, b bin) int { return room.Sooner(a.host, b.host) }) // the oldest pods get the node that comes first
 	for _, b := range bins {
 		for _, x := range b.parts {
-			anew.take(b.host, x.class, x.class.Last(), x.count)
+			b.host.Take(a.Journal, x.class, x.class.Last(), x.count)
 		}
 	}
-	anew.promise()
 }
 
 // mayMove says whether pods of the class may change places before their node is up.

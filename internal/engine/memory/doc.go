@@ -1,5 +1,5 @@
 // Package memory owns what Steps remember because the cluster's objects cannot say
-// it: since when something is so, what NodeClaims were launched for, which
+// it: since when something is so, what is planned on the nodes of NodeClaims, which
 // offerings had no capacity, how demand grew, and which nominations the scheduler
 // has refused.
 //

@@ -41,8 +41,9 @@ type Since struct {
 	At time.Time
 }
 
-// Planned is the content that a NodeClaim was launched for, until the first pod of
-// it has arrived. The NodeClaim also says so; that counts if the memory is lost.
+// Planned is what the last plan put on the node of a NodeClaim, until the first pod
+// has arrived. The NodeClaim says what it was launched for; that counts if the memory
+// is lost.
 type Planned struct {
 	Claim string
 	Slots []cluster.Slot // sorted by kind
@@ -133,7 +134,7 @@ func Forget(list []Since, id string) []Since {
 	return pick.Those(list, func(s Since) bool { return s.ID != id })
 }
 
-// PlannedFor returns what the NodeClaim was launched for, and whether the memory
+// PlannedFor returns what is planned on the node of the NodeClaim, and whether the memory
 // knows it.
 func (m Memory) PlannedFor(claim string) (slots []cluster.Slot, known bool) {
 	i, found := slices.BinarySearchFunc(m.Planned, claim, func(p Planned, c string) int { return strings.Compare(p.Claim, c) })
@@ -143,7 +144,7 @@ func (m Memory) PlannedFor(claim string) (slots []cluster.Slot, known bool) {
 	return m.Planned[i].Slots, true
 }
 
-// PlannedOn returns what the NodeClaim was launched for: what the memory knows,
+// PlannedOn returns what is planned on the node of the NodeClaim: what the memory knows,
 // else what the NodeClaim says.
 func (m *Memory) PlannedOn(c *cluster.Claim) []cluster.Slot {
 	if slots, known := m.PlannedFor(c.Name); known {
@@ -152,10 +153,19 @@ func (m *Memory) PlannedOn(c *cluster.Claim) []cluster.Slot {
 	return c.Planned
 }
 
-// Arrived forgets what the NodeClaim was launched for, because its first pod has
+// Arrived forgets what is planned on the node of the NodeClaim, because its first pod has
 // come.
 func (m *Memory) Arrived(claim string) {
 	m.Planned = pick.Those(m.Planned, func(p Planned) bool { return p.Claim != claim })
+}
+
+// Promise remembers what each of the NodeClaims is for from now on.
+func (m *Memory) Promise(promised map[string][]cluster.Slot) {
+	m.Planned = pick.Those(m.Planned, func(p Planned) bool { _, anew := promised[p.Claim]; return !anew })
+	for claim, list := range promised {
+		m.Planned = append(m.Planned, Planned{Claim: claim, Slots: list})
+	}
+	slices.SortFunc(m.Planned, func(a, b Planned) int { return strings.Compare(a.Claim, b.Claim) })
 }
 
 // Plan remembers what each launch is for.

@@ -32,15 +32,20 @@ const (
 // filling. Nobody knows which pods will get the room; the next pods take what is
 // left over. A pod that has just come does not wait, because the next node is
 // ordered for it, too.
+//
+// If pods can be nominated, only pods wait that have lost their place to others: as
+// the scheduler places pods on other nodes than planned, room comes free in pieces
+// on the nodes that are still to open, until it is enough.
 func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room) {
-	if !v.Policy.CannotNominate {
-		return
-	}
 	o := opener{View: v, Journal: j, memory: m, demand: d, room: r}
 	var promised quantity.Resources
 	for _, c := range o.demand.Classes {
 		g := c.Group
 		if len(c.Pods) == 0 || o.Now.Before(c.Pods[0].Created.Add(planned)) || c.Ruled() || len(g.Shape.Ports) > 0 || g.Shape.Gang.Name != "" {
+			continue
+		}
+		moved, lost := memory.FirstSeen(m.Growth.Moved, g.Kind)
+		if !v.Policy.CannotNominate && !lost {
 			continue
 		}
 		room := o.toOpen(c).Sub(promised)
@@ -49,8 +54,11 @@ func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 			n++
 		}
 		n = demand.WithoutAttach(g.Shape.Requests).CountIn(room, n)
-		if n <= 0 {
+		if n <= 0 || lost && n < int64(len(c.Pods)) { // a node that is launched anyway has room for all of them
 			continue
+		}
+		if lost {
+			o.WaitUntil(moved.Add(memory.MovedFor), plan.RoomOnTheWay)
 		}
 		promised = promised.Add(demand.WithoutAttach(g.Shape.Requests).Times(n))
 		c.Waiting += n

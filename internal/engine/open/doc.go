@@ -2,6 +2,9 @@
 // there and then takes the daemon's own taint off. If the daemon may not nominate
 // pods, the package limits the cost of that: see unnominated.go.
 //
+// Nodes whose pods need each other by their rules open together: see together.go. Pods
+// that found no room may wait for nodes on their way: see await.go.
+//
 // Invariants: a node opens once, when the pods planned there exist or are given up.
 // A pod for which the scheduler preempts others is never nominated.
 package open

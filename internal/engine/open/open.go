@@ -23,8 +23,9 @@ type opener struct {
 	demand *demand.Demand
 	room   *room.Room
 
-	hardness map[*room.Host]int // of nodes that are not open yet, set by rateHosts
-	actions  []plan.Action      // each node's nominations, then its release
+	hardness map[*room.Host]int  // of nodes that are not open yet, set by rateHosts
+	actions  []plan.Action       // each node's nominations, then its release
+	together map[*room.Host]bool // see findTogether; nil if pods cannot be nominated
 	running  map[*cluster.Group]*topology.Table
 }
 
@@ -52,6 +53,9 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 	opens := func(*room.Host) bool { return true }
 	if o.Policy.CannotNominate {
 		opens = o.opening()
+	}
+	if !o.Policy.CannotNominate {
+		o.together = o.findTogether(pick.Those(o.room.Coming, func(h *room.Host) bool { return h.Stage == room.StageKept }))
 	}
 	for _, h := range o.room.Touched(func(h *room.Host) bool { return len(h.Pods) > 0 }) {
 		switch h.Stage {
@@ -94,8 +98,9 @@ func (o *opener) coming() bool {
 		slices.ContainsFunc(o.demand.Classes, func(c *demand.Class) bool { return c.Waiting > 0 })
 }
 
-// releaseKept opens the node if all its pods exist. While declared pods are coming,
-// real pods must also fill the node, because others may still join them.
+// releaseKept opens the node if all its pods exist and may run there. While declared
+// pods are coming, real pods must also fill the node, because others may still join
+// them.
 func (o *opener) releaseKept(h *room.Host, coming bool) {
 	o.memory.ReadySince, _ = memory.Remember(o.memory.ReadySince, h.Node.Name, o.Now)
 	oldest := o.Now
@@ -103,6 +108,9 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 		oldest = pick.Earliest(oldest, p.Created)
 	}
 	switch patience := timing.Patience(o.View, o.memory, h.Node.Name, oldest); {
+	case o.needsOthers(h) && o.Now.Before(patience):
+		o.WaitUntil(patience, plan.RulesMet)
+		return
 	case h.Declared == 0 && (!coming || h.Filled(h.Real)):
 	case len(h.Pods) == 0 && len(h.Displaced) == 0:
 		return // no real pod waits for the node; it opens when its pods come or are given up

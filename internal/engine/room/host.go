@@ -42,6 +42,7 @@ type Host struct {
 	Pods      []demand.PodRef // pending pods of this plan, in order of assignment
 	Displaced []demand.PodRef // pods of leaving nodes
 	Declared  int64
+	slots     []cluster.Slot // all that this plan puts on a host that takes no pods yet
 }
 
 // Name returns the name of the node or, if there is none yet, of its NodeClaim.
@@ -119,6 +120,9 @@ func (h *Host) Put(j *journal.Journal, c *demand.Class, level int, n int64) {
 	h.Free = h.Free.Sub(l.Shape.Requests.Times(n))
 	h.ports = append(h.ports, l.Shape.Ports...)
 	c.Tell(h.place(), n)
+	if h.Stage != StageNode {
+		h.slots = append(h.slots, cluster.Slot{Kind: c.Group.Kind, Count: n})
+	}
 	j.Trace.Placed += n
 }
 
@@ -137,6 +141,13 @@ func (h *Host) Take(j *journal.Journal, c *demand.Class, level int, n int64) int
 	h.Real = h.Real.Add(c.Levels[level].Shape.Requests.Times(int64(len(g.Pods) + len(g.Displaced))))
 	h.Report(j, c, g.IDs(j))
 	return n
+}
+
+// Slots returns what this plan puts on the host, merged by kind; nothing if the host
+// takes pods now.
+func (h *Host) Slots() []cluster.Slot {
+	h.slots = Merged(h.slots)
+	return h.slots
 }
 
 // Report records that the pods have a place on the host, and which preferences they

@@ -59,6 +59,16 @@ func Gather(v view.View, d *demand.Demand, j *journal.Journal, known *Known) *Ro
 	return r
 }
 
+// Expect tells the rules of the demand where nodes are on their way: a zone that is
+// empty until then counts in the skew of pods that find a place from now on.
+func (r *Room) Expect() {
+	for _, h := range r.Coming {
+		if len(h.Labels) > 0 { // else no instance type is left that it could become
+			r.demand.Expect(h.place())
+		}
+	}
+}
+
 // Node returns the host of a node; nil if the node takes no pods. Each host is made
 // once in a try.
 func (r *Room) Node(state *cluster.NodeState) *Host {

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"math"
+	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
@@ -15,6 +16,7 @@ type census struct {
 	count    map[int32]int64 // by domain; a domain of base that is not in the map has 0
 	levels   levels
 	domains  int64
+	coming   []int32     // domains in which only nodes to come are; see Table.Expect
 	counted  []*labelSet // the sets whose pods it counts
 	rules    []*spreadRule
 }
@@ -37,6 +39,28 @@ func (c *census) open(d int32) {
 	c.count[d] = 0
 	c.levels = c.levels.with(0, 1)
 	c.domains++
+}
+
+// expect makes the domain of a node to come take part in the skew of places to come.
+func (c *census) expect(s *spot) {
+	if c.topology.hosts() || !c.voters.includes(s) {
+		return
+	}
+	d := c.topology.number(s)
+	if _, known := c.known(d); !known && d >= 0 && !slices.Contains(c.coming, d) {
+		c.coming = append(c.coming, d)
+	}
+}
+
+// expected counts the domains, other than d, in which only nodes to come are and no
+// pods yet.
+func (c *census) expected(d int32) (n int64) {
+	for _, x := range c.coming {
+		if _, known := c.known(x); !known && x != d {
+			n++
+		}
+	}
+	return n
 }
 
 func (c *census) add(s *spot, n int64) {
@@ -92,6 +116,12 @@ func (r *spreadRule) look(s *spot) state {
 	}
 	least, others := r.levels.least(own)
 	st.least, st.alone = least, !others
+	if s.node < 0 {
+		if n := r.expected(d); n > 0 {
+			domains += n
+			st.least, st.alone = 0, false
+		}
+	}
 	switch {
 	case domains < r.minDomains:
 		st.least, st.alone = 0, false

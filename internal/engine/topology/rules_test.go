@@ -376,3 +376,28 @@ func TestTolerated_IsWhatKeepsOffNoPodThatWasAdded(t *testing.T) {
 	table.Add(0, s.places["a"], -1)
 	expect(map[string]int64{"a": unlimited})
 }
+
+func TestExpect_TheZonesOfNodesToComeCountForPlacesToCome(t *testing.T) {
+	t.Parallel()
+	web := topology.Class{Namespace: "default", Labels: label.FromMap(map[string]string{"app": "web"})}
+	web.Shape.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: cluster.PodSelector{Match: label.All(label.Is("app", "web"))}}}
+	s := (&stage{}).node("up", "a")
+	table := s.table(t, web)
+	at := func(zone string) topology.Place {
+		return topology.Place{Name: "claim-" + zone, Labels: label.FromMap(map[string]string{label.Zone: zone})}
+	}
+	table.Expect(at("b"))
+	table.Expect(at("c"))
+	if got := table.Room(0, s.places["up"]); got != math.MaxInt64 {
+		t.Errorf("room for %d in the only zone that has a node: the scheduler does not wait for the others", got)
+	}
+	for _, zone := range []string{"b", "c"} {
+		if got := table.Room(0, at(zone)); got != 1 {
+			t.Errorf("room for %d in zone %s, want 1: the other zone is empty, too", got, zone)
+		}
+		table.Add(0, at(zone), 1)
+	}
+	if got := table.Room(0, at("b")); got != 0 {
+		t.Errorf("room for %d more in zone b, want none: zone a is empty", got)
+	}
+}

@@ -142,6 +142,21 @@ func (t *Table) Offer(class int, key, domain string) {
 	}
 }
 
+// Expect says that a node will be at the place. From then on its domain counts,
+// empty, in the skew of pods at places to come: when they run there, the node is up.
+// For nodes that are up it does not count: the scheduler does not wait for others.
+func (t *Table) Expect(p Place) {
+	spot := t.locate(p)
+	if spot.node >= 0 {
+		return
+	}
+	for i := range t.classes {
+		for _, s := range t.classes[i].spreads {
+			s.expect(&spot)
+		}
+	}
+}
+
 // spot is a Place, looked up.
 type spot struct {
 	Place
