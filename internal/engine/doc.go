@@ -1,8 +1,7 @@
 // Package engine is the decision core. Step takes what is known of a cluster and
 // returns what to do about it.
 //
-// Step runs eight numbered stages. Each stage is one or two packages, and hands a
-// value to the next stage:
+// Step runs eight numbered stages. Each stage is one or two packages:
 //
 //  1. demand, room    what needs room, in classes of equal pods; which room exists or
 //     is on its way
@@ -12,14 +11,23 @@
 //     finds no place gives up a preference and tries again
 //  5. explain         why the rest has no place
 //  6. certify         a lower bound on the cost of the launches
-//  7. open            nodes that are up open for their pods
+//  7. open            nodes that are up open for their pods; open.Await, which lets
+//     demand wait for nodes on their way, already runs in stage 4
 //  8. disrupt         interrupted nodes, empty nodes and nodes that never came up go
 //
-// The stages share three values: the view (what is known), the memory (what Steps
-// remember) and the journal (outcomes, the next wake-up, counts of work). A stage
-// imports earlier stages only, and asks package timing when to act and when to
-// wait. Below all stages are the solver (price, pack, bound) and the rules of the
-// scheduler (fit, topology).
+// The stages share five values: the view (what is known), the memory (what Steps
+// remember), the journal (outcomes, the next wake-up, counts of work), the demand and
+// the room. Stages 1 to 4 build up one assign.Assigner, which holds these five. Stage 3
+// makes the offer.Market, and stage 4 adds the launches to one launch.Launcher. Stages
+// 5 to 8 read these, and none hands a value to the next: explain writes outcomes and
+// counts the refused pods in the demand, certify returns proofs, and open and disrupt
+// return actions.
+//
+// The imports have an order of their own, stages() in internal/archtest/stages.go: a
+// package of the engine imports only packages further down that list. So assign may
+// import offer, and launch comes before assign. The stages ask package timing when
+// to act and when to wait. Below all stages are the solver (bound, pack, price,
+// knapsack) and the rules of the scheduler (topology, fit).
 //
 // Step contains one loop, and each pass of it is one try. A plan is tried again in
 // two cases. First, a gang found room for only some of its pods: the next try

@@ -74,20 +74,21 @@ func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKe
 // A Step that reaches its WorkLimit returns what is certain by then: final
 // launches, and the outcome Waiting for pods that the Step did not reach.
 // Everything that depends on the whole plan comes with the Step that finishes the
-// plan, the removal of nodes included. Outcomes, costs, proofs and the trace always
-// describe the whole plan. Actions are only those that no earlier Step of the plan
-// returned: all Steps of one plan together return the actions of one Step without a
-// limit.
+// plan, the removal of nodes included; so an unfinished Step has no proofs. Outcomes,
+// costs and the trace include earlier Steps of the plan. Actions are only those that
+// no earlier Step of the plan returned: all Steps of one plan together return the
+// actions of one Step without a limit.
 //
 // Step makes the plan again from the start if a gang found room for only some of
 // its pods, or if limits left pods without a place to which another plan could give
 // room.
 func Step(in Input) Output {
 	in.Policy = in.Policy.WithDefaults()
-	c, units := resume(in)
+	c, units := resume(in) // the cursor of the plan, and the work that is left
 	for {
-		t := c.begin(units)
+		t := c.begin(units) // one try of the plan
 		// 1. Demand and room: what needs room, and which room exists or is on its way.
+		// Both are in the Assigner a.
 		a := t.gather()
 		// 2. Assign: promised room goes to the demand that it was promised to.
 		a.KeepPromises()
@@ -95,7 +96,8 @@ func Step(in Input) Output {
 		market := offer.Open(t.View, t.known.fleet, &t.known.places, a.Memory, a.Journal, a.Demand.Classes)
 		tight := market.Scarce(a.Demand.Classes)
 		// 4. Assign and launch: demand goes to any room, and the rest to new nodes. A
-		// plan that rearranges pods has an Assigner and a market of its own.
+		// plan that rearranges pods has an Assigner and a market of its own. The
+		// Launcher l has the launches.
 		a, l := t.place(a, market, tight)
 		if t.solver.Cut() {
 			return t.pause(a, l, tight)
@@ -119,12 +121,13 @@ func Step(in Input) Output {
 		out := t.output(a, l, proofs, slices.Concat(opened, retired))
 		switch refused := a.Demand.Refused; {
 		case c.first == nil && tight && refused.Short && gives(a.Demand, a.Room, l):
+			// This first plan is kept, and a second one spares what is limited.
 			c, units = t.again(l), t.solver.Left()
 			c.first = &finished{out, refused}
 		case c.first == nil || c.first.worse(out, refused):
-			return out
+			return out // the only plan, or a second one that the first is worse than
 		default:
-			return c.first.instead(out.Trace)
+			return c.first.instead(out.Trace) // the first plan, with the work of both
 		}
 	}
 }

@@ -29,9 +29,9 @@ const (
 	// counts. Such pods come to few places, and new nodes for them stay half empty;
 	// a plain pod that gives way to them goes to any node.
 	fewPlaces = 5
-	// movesFor is how much later than a pod another may be created for which the pod
-	// is moved. A pod keeps its place before younger ones, because each move may
-	// delay it.
+	// movesFor limits for whom a pod can move: for pods that were created at most
+	// movesFor later. Each move may delay a pod, so pods that waited longer keep their
+	// places.
 	movesFor = 20 * time.Second
 )
 

@@ -67,8 +67,9 @@ func prove(q *question, packed []launch.Packed, cost quantity.Money) bound.Certi
 }
 
 // orWhole returns the certificate, or one that counts pods of which few fit a node
-// whole, if that proves more. Exclusive sets are told by prices that such a certificate
-// may lack, so it is not tried beside them.
+// whole, if that proves more. A certificate shows exclusive sets by their prices. A
+// whole-pod certificate may lack these prices. So orWhole skips it if there are
+// exclusive sets.
 func orWhole(q *question, c bound.Certificate, cost quantity.Money) bound.Certificate {
 	if c.Bound >= cost-cost/tight || len(q.exclusive) > 0 {
 		return c

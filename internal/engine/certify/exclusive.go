@@ -14,8 +14,9 @@ import (
 // exclusive is a set of pods that need a node each, for one of three reasons. All
 // pods of the set take one host port. Or all have one required anti-affinity, over
 // hostnames or zones, that selects all of them. Or all are of one class that is
-// spread over zones: then one pod in each zone that must get some needs a node. To the bound a set is
-// a resource of which every node has one.
+// spread over zones, so that some zones must receive a pod. One pod in each such zone
+// needs its own node. The bound treats a set as a resource of which each node has one
+// unit.
 type exclusive struct {
 	key     string            // identifies the rule
 	port    *cluster.HostPort // one of port, term and spread is set

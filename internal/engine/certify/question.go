@@ -122,8 +122,9 @@ func (q *question) room(h *room.Host) []int64 {
 	return v
 }
 
-// told returns the certificate in terms of the objects. The pods of an exclusive
-// set are those that have a price for it. The fleet is what the question is about.
+// told writes the certificate with the names of objects. The pods of an exclusive set
+// are those that have a price for it. The fleet supplies the node cost and the
+// offerings without a price.
 func (q *question) told(c bound.Certificate, fleet *offer.Fleet) plan.Certificate {
 	c = q.asTold(c)
 	out := plan.Certificate{NodeCost: fleet.NodeCost, Bound: c.Bound, Scale: c.Scale, Unpriced: fleet.Unpriced}
@@ -162,10 +163,9 @@ func (q *question) told(c bound.Certificate, fleet *offer.Fleet) plan.Certificat
 	return out
 }
 
-// asTold returns the certificate that can be told. Only prices are told: a pod
-// belongs to the exclusive sets that it has a price for, and to no other. So a pod
-// without a price for a set is taken out of the set, and all pods of a class get
-// the same prices. The bound is then proven again.
+// asTold changes the certificate so that its prices alone describe it. A pod without
+// a price for an exclusive set leaves the set. All pods of one class get the same
+// prices. If anything changed, asTold proves the bound again.
 func (q *question) asTold(c bound.Certificate) bound.Certificate {
 	changed := len(q.rest) > 0
 	for k, i := range q.rest {

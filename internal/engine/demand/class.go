@@ -178,8 +178,9 @@ func (c *Class) DomainKeys() []string {
 }
 
 // CountedKeys returns the topology keys over which spreads of other classes count
-// the pods of this one. The keys decide nothing for the class itself. But a pod whose
-// zone is open counts in no zone, and once it is in one it may keep others off.
+// the pods of this one. The keys decide nothing for the class itself. But spreads do
+// not count a pod whose zone is undecided. After the zone is decided, the pod counts
+// and may keep other pods off.
 func (c *Class) CountedKeys() []string {
 	if c.Table == nil {
 		return nil

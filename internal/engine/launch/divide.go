@@ -175,8 +175,8 @@ func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 }
 
 // roomiest returns the cell with the most room for the class, the first of several,
-// its room and the next one's; -1 where none has any. Who is careful keeps no pods
-// off a cell that are spread there already.
+// its room and the next one's; -1 where none has any. If careful is set, roomiest
+// limits the room, so that pods already spread over the cells keep their place.
 func (d *division) roomiest(c *demand.Class, cells []*cell, n int64, careful bool) (best int, room, second int64) {
 	best = -1
 	for i, x := range cells {

@@ -14,8 +14,9 @@ const spareFactor = 100
 
 // spare returns an extra price for each row of a limited pool, by how much of the
 // limits the row takes. The extra price exceeds every real price, so the packer
-// uses limited pools last and places as many pods as possible. spare returns
-// nothing for the first plan.
+// uses limited pools last and places as many pods as possible. spare also sorts the
+// rows of the turn again, by price and extra price together. For the first plan it
+// does neither, and returns nil.
 func (t *turn) spare() map[int]quantity.Money {
 	if !t.Sparing {
 		return nil

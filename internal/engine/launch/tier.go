@@ -12,13 +12,18 @@ import (
 // turn learns for the next.
 type tier struct {
 	*Launcher
-	from, to int                        // the pools, by number in the fleet
-	excluded map[int]bool               // rows that cannot be launched after all
-	full     map[string]bool            // pools whose limits leave nothing
-	varied   map[int]bool               // groups of rows that are packed only as full as minValues allows
-	wanted   map[int]quantity.Resources // the most of anything that a pod needs which was packed on a row and is not varied enough
-	shut     map[string]bool            // cells of a class where nothing can be launched
-	unsuited map[int]bool               // rows for what finds no place on others only; see findUnsuited
+	from, to int             // the pools, by number in the fleet
+	excluded map[int]bool    // rows that cannot be launched after all
+	full     map[string]bool // pools whose limits leave nothing
+	varied   map[int]bool    // groups of rows that are packed only as full as minValues allows
+	// wanted is, by row, the largest amount of each resource that a pod packed there
+	// needs, or that pods need which must share a node. A row is listed if too few
+	// other rows hold its content.
+	wanted map[int]quantity.Resources
+	shut   map[string]bool // cells of a class where nothing can be launched
+	// unsuited rows are used only for demand that found no place on other rows; see
+	// findUnsuited.
+	unsuited map[int]bool
 }
 
 // limited says whether one of the pools has limits.

@@ -12,11 +12,11 @@ import (
 const mixedFrom = 4
 
 // findUnsuited returns the rows that cost more than one and a half times as much as
-// the best row for the mixture of all demand. It matters only if pods cannot be
-// nominated: then nobody knows which pods will come to a node. A node with little
-// memory for its CPU, bought for pods that need little memory, is full of other
-// pods when half of its CPU is free. Demand that fills only a few nodes is planned
-// as it is, and so is demand that limits may bind.
+// the best row for the mixture of all demand. It applies only if pods cannot be
+// nominated, because the scheduler then chooses the pods of a node. A node with little
+// memory for its CPU, bought for pods that need little memory, is an example: the
+// scheduler may fill its memory with other pods and leave half of its CPU idle. There
+// are no unsuited rows if the demand fills only a few nodes, or if limits may bind it.
 func (t *tier) findUnsuited() map[int]bool {
 	if !t.Policy.CannotNominate || t.limited() && slices.Contains(t.Market.Enough(t.Demand.Classes)[t.from:t.to], false) {
 		return nil

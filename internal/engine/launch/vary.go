@@ -14,9 +14,9 @@ import (
 // the packer knows nothing of that: what it packs may be held by too few rows. Then
 // the next turn packs the rows of the group only so full that enough others hold it.
 
-// wantVariety notes that too few rows hold the load, for the next turns. Where it
-// was packed only so full in this turn, its pods may not run on enough of them, and
-// no row that holds the load is of use.
+// wantVariety notes for the next turns that too few rows hold the load. If this turn
+// already limited how full the group's rows are, the load's pods may run on too few
+// rows. wantVariety then excludes every row of the group that holds the load.
 func (t *turn) wantVariety(items []*item, l *load) {
 	x := t.rows[l.bin.Offer]
 	for i := range t.rows {
@@ -49,9 +49,9 @@ func newClipper(t *turn, group int) *clipper {
 	return c
 }
 
-// clip returns what enough different rows have, of what the row has. Those come
-// first that hold all that the row has, then those that hold each of the pods that
-// were packed on it, then those that hold the largest share of it.
+// clip returns the room of row i, reduced until enough different rows have that room.
+// Rows that have all of it are chosen first. Rows that hold each pod that was packed on
+// row i are next. Otherwise rows that have a larger share of the room come first.
 func (c *clipper) clip(i int) []int64 {
 	net := c.nets[i]
 	pool := &c.Market.Fleet.Pools[c.row(i).Pool]

@@ -9,8 +9,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// ample is how many times the demand must fit into what pools may have for that not
-// to be taken for scarce.
+// ample says when a pool has enough: its limits leave room for ample times the
+// demand.
 const ample = 2
 
 // Scarce says whether some of the demand can only go to pools whose limits and
@@ -69,8 +69,8 @@ func (m *Market) MayBind(pool int, nodes int64, capacity quantity.Resources) boo
 }
 
 // suffices says whether what the pool may yet have is as much as asked for. A node
-// takes all of its capacity of a limit, so that it is the row counts which holds that
-// for the least.
+// uses its whole capacity of a limit. So suffices counts the capacity of the row that
+// holds the asked amount at the lowest price.
 func (m *Market) suffices(pool int, asked, most, largest quantity.Resources) bool {
 	b := m.Usage(m.Fleet.Pools[pool])
 	var nodes int64

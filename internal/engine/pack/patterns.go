@@ -9,9 +9,13 @@ import (
 )
 
 const (
-	few       = 4   // a kind of which no node holds more is big, however many kinds there are
-	many      = 128 // where such kinds are few, a kind of which no node that is worth its price holds more is big
-	manyBig   = 64  // kinds in one linear program; as many are few
+	// A kind is big if every node worth its price holds at most many of its pods. If
+	// more than manyBig kinds are big by that, a kind is big only if every node holds
+	// at most few of its pods.
+	few  = 4
+	many = 128
+
+	manyBig   = 64  // kinds in one linear program
 	nearlyOne = 900 // 1024ths of a node that are rounded up
 
 	// The work of one search by patterns, in steps of the search for contents. A pivot

@@ -44,17 +44,17 @@ func findPlaces(p *Problem) (of []int, places []Where) {
 	return of, places
 }
 
-// hardly is the inverse of a part of the whole cost. Kinds that cost less together
-// need no prices of their own place.
+// hardly limits which kinds need prices of their own place. Kinds that together cost
+// at most 1/hardly of the total need none.
 const hardly = 1000
 
 // muchMoney is more than kinds cost.
 const muchMoney = quantity.Money(1) << 60
 
-// joinPlaces prices kinds that hardly matter as if they could use the columns of
-// some other place, which has all of theirs and more. So a few pods that are particular about where they
-// run do not make the prices of all more work. The bound becomes a little lower.
-// Where the pods may run does not change.
+// joinPlaces prices cheap kinds at another place; see hardly. The other place must
+// have every column of their own place. So a few pods that can run in few places do
+// not make the prices of all pods more work. Where the pods may run does not change.
+// The bound becomes a little lower.
 func (c *core) joinPlaces() {
 	places := len(c.p.Where)
 	costs, order := make([]quantity.Money, places), make([]int, 0, places)

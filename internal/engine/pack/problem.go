@@ -109,6 +109,6 @@ type Trace struct {
 // Work bounds a call.
 type Work struct {
 	// Trials is how many searches Search may make, and how many steps Polish may
-	// make. 0 is all searches, or as many steps as are right where time is short.
+	// make. With 0, Search makes all searches, and Polish a default number of steps.
 	Trials int
 }

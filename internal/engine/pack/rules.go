@@ -8,11 +8,11 @@ import (
 // rules say which pods may share a bin.
 type rules []Rule
 
-// countNodes makes a resource of one rule. Some rules let only one pod with a role
-// in them into a bin. Of those rules, countNodes takes the one that most pods have a
-// role in. A bin has one of the resource. So the prices know how many bins there
-// must be, and what a bin without such a pod wastes. It returns whether there is
-// such a rule. The others stay rules.
+// countNodes makes a resource of one rule. Some rules allow one pod per bin.
+// countNodes turns the one with the most pods into a resource. Each bin has one unit of
+// this resource. So the prices know how many bins there must be, and what a bin without
+// such a pod wastes. countNodes returns whether there is such a rule. The others stay
+// rules.
 func (rs rules) countNodes(kinds []kind) bool {
 	pods := make([]int64, len(rs))
 	for i := range kinds {

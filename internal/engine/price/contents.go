@@ -198,8 +198,8 @@ func (p *program) find() bool {
 	return len(p.pool.all) > known
 }
 
-// findSole adds the kind that is worth most if it has the whole room. An offer whose
-// contents are too many is held to what no content exceeds.
+// findSole adds the kind that is worth most if it has the whole room. The offer has
+// too many contents to check. The numbers in fits, an upper bound, replace them.
 func (p *program) findSole(k int, fits []int64, above float64, prices []float64) {
 	most, at := above, -1
 	for i, n := range fits {

@@ -31,9 +31,9 @@ type Problem struct {
 	Steer bool
 	// Whole asks for surcharges: at most so many classes of which few fit a node are
 	// counted whole, by the contents that nodes can have of them. Then there are no
-	// Cuts and no Steer. Exact asks for surcharges that are proven easily: where an
-	// offer has too many contents to look at, it is held to what no content exceeds.
-	// Without it, Contents is what matters.
+	// Cuts and no Steer. Exact asks for surcharges that are easy to prove. If an offer
+	// has too many contents to check, an upper bound replaces the contents. Without
+	// Exact, the caller wants Contents, not proof.
 	Whole int
 	Exact bool
 	Known []Content // contents that an earlier answer knew, to begin with

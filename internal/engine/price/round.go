@@ -60,8 +60,9 @@ func (m *model) round(parts []*part, out *Prices) {
 	}
 }
 
-// shrink lowers the prices until no offer without a limit holds more worth than
-// it costs. One pass is enough: all are lowered by the largest excess.
+// shrink scales all prices by one factor, so that no offer holds more worth than it
+// costs. The offer with the largest excess decides the factor. Offers with a limit are
+// ignored.
 func (c *part) shrink(prices [][]int64, out *Prices) {
 	keep := uint64(1) << 32 // of 2^32
 	contents := newPool(c)
@@ -85,7 +86,7 @@ func (c *part) shrink(prices [][]int64, out *Prices) {
 		}
 	}
 	if len(c.whole.classes) > 0 {
-		keep -= keep >> 20 // what no content exceeds is rounded up
+		keep -= keep >> 20 // the upper bound of the surcharges is rounded up
 	}
 	if keep == 1<<32 {
 		return
@@ -104,8 +105,8 @@ func (c *part) shrink(prices [][]int64, out *Prices) {
 	}
 }
 
-// mostSurcharge is what no content of the offer exceeds in surcharges, or so much if
-// that is more.
+// mostSurcharge returns an upper bound on the surcharges of any content of the offer.
+// The result is at least above.
 func (c *part) mostSurcharge(contents *pool, offer *Offer, above Sum, out *Prices) int64 {
 	if len(contents.kinds) == 0 {
 		return 0

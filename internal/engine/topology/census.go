@@ -7,6 +7,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
+// spreads gives the class its rules for required spreads. Soft spreads have none.
 func (b *builder) spreads(c *class) {
 	hard := slices.DeleteFunc(slices.Clone(c.Shape.Spread), func(x cluster.Spread) bool { return x.Soft })
 	if len(hard) == 0 {

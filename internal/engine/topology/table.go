@@ -79,8 +79,9 @@ func (t *Table) Room(class int, p Place) int64 {
 	return room
 }
 
-// Tolerated returns how many more pods of the class may go to the place before they
-// keep pods off it that were added there and are spread among them, hostnames aside.
+// Tolerated returns how many more pods of the class may go to the place before a
+// spread closes the place to its own pods. Only spreads matter that count this class
+// and whose own pods were added there. Spreads over hostnames are ignored.
 func (t *Table) Tolerated(class int, p Place) int64 {
 	room := int64(math.MaxInt64)
 	if len(t.classes[class].labelSet.censuses) == 0 {

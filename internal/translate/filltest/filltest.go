@@ -3,8 +3,6 @@
 // objects refer to each other and rules apply. A field that a later Kubernetes
 // release adds is filled as well.
 //
-// Invariant: the same seed gives the same object. Only tests import the package.
-//
 // Invariant: the same seed gives the same object. Only tests import it.
 package filltest
 
