@@ -221,18 +221,31 @@ func (a *Assigner) Promise() {
 	for _, c := range a.Demand.Classes {
 		here[c.Group.Kind], here[shapeOf(c.Group.Kind)] = true, true
 	}
-	slots := make(map[string][]cluster.Slot, len(a.Room.Coming))
+	anew := map[string][]cluster.Slot{}
 	for _, h := range a.Room.Coming {
-		there, old, now := runningOn(h), a.Memory.PlannedOn(h.Claim), h.Slots()
+		old, known := a.Memory.PlannedFor(h.Claim.Name)
+		if !known {
+			old = h.Claim.Planned
+		}
+		there, now := runningOn(h), h.Slots()
 		for i := range now {
 			now[i].Count += there[now[i].Kind]
 		}
 		if !exceeds(now, old) {
-			now = append(now, pick.Those(old, func(x cluster.Slot) bool { return !here[x.Kind] && !here[shapeOf(x.Kind)] })...)
+			for _, x := range old {
+				if !here[x.Kind] && !here[shapeOf(x.Kind)] {
+					now = append(now, x)
+				}
+			}
+			now = room.Merged(now)
 		}
-		slots[h.Claim.Name] = room.Merged(now)
+		if !known || !slices.Equal(now, old) {
+			anew[h.Claim.Name] = now
+		}
 	}
-	a.Memory.Promise(slots)
+	if len(anew) > 0 {
+		a.Memory.Promise(anew)
+	}
 }
 
 // exceeds says whether the slots have more of any kind than the old ones. Both are
