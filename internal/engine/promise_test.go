@@ -3,6 +3,7 @@ package engine_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -85,6 +86,51 @@ func TestStep_PodsOfASpreadAreSpreadOverTheZonesThatAreOnTheirWay(t *testing.T) 
 		}
 		if n != 2 {
 			t.Errorf("%d pods on %s, want 2", n, c.Name)
+		}
+	}
+}
+
+// One of two pods is evicted and does not exist for a moment: the node that was
+// ordered for it stays its node.
+func TestStep_APodThatIsGoneForAMomentKeepsItsPlaceBesideOthersOfItsKind(t *testing.T) {
+	w := newWorld(t).pods("web", 2, 3000)
+	w.objects.Pools[0].EmptyAfter = time.Second
+	launches := of[plan.Launch](w.step())
+	if len(launches) != 2 {
+		t.Fatalf("%d launches, want 2", len(launches))
+	}
+	evicted := w.objects.Pods[1]
+	w.order(launches).objects.Pods = w.objects.Pods[:1]
+	w.step()
+	w.bringUp(launches)
+	for range 5 {
+		out := w.step()
+		if gone := of[plan.Delete](out); len(gone) != 0 {
+			t.Fatalf("deleted %+v", gone)
+		}
+		w.open(out.Plan.Actions).after(time.Second)
+	}
+	w.objects.Pods = append(w.objects.Pods, evicted)
+	if more := of[plan.Launch](w.step()); len(more) != 0 {
+		t.Errorf("launched %+v", more)
+	}
+}
+
+// A node that these pods can never use says nothing about where they may go.
+func TestStep_AZoneOnItsWayForOthersDoesNotCount(t *testing.T) {
+	w := newWorld(t).pool(cluster.Pool{Name: "other", Taints: []cluster.Taint{{Key: "gpu", Effect: "NoSchedule"}}})
+	w.objects.Pools[0].Requirements = label.All(label.Is(label.Zone, "a"))
+	w.pods("gpu", 1, 1000, func(p *cluster.Pod) {
+		p.Shape.Selector = label.All(label.Is(label.Zone, "b"))
+		p.Shape.Tolerations = []cluster.Toleration{{Key: "gpu", Exists: true}}
+	})
+	w.order(of[plan.Launch](w.step())).pods("web", 3, 1000, func(p *cluster.Pod) {
+		p.Labels = label.FromMap(map[string]string{"app": "web"})
+		p.Shape.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: cluster.PodSelector{Match: label.All(label.Is("app", "web"))}}}
+	})
+	for _, o := range w.step().Plan.Outcomes {
+		if o.Verdict == plan.Unplaceable {
+			t.Errorf("%v: %s", o.Pods, o.Explain())
 		}
 	}
 }

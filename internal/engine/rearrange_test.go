@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -119,34 +120,73 @@ func TestStep_WithoutNominationsPodsDoNotChangePlaces(t *testing.T) {
 	}
 }
 
-// The room that a displaced pod needs is there, in pieces: one comes free as soon as
-// the scheduler binds any other pod elsewhere.
-func TestStep_PodsThatLostTheirPlaceWaitForRoomOnTheWayButNotLong(t *testing.T) {
-	w := newWorld(t)
-	w.objects.Classes[0].Types = w.objects.Classes[0].Types[2:]
+// inPieces is four nodes on their way with plain pods, one of which has lost its place
+// to a pod with rules. The room that it needs is there, in pieces.
+func inPieces(w *world) *world {
+	w.t.Helper()
+	w.objects.Classes[0].Types = w.objects.Classes[0].Types[len(w.objects.Classes[0].Types)-1:]
 	for range 4 {
 		w.comes(fmt.Sprint("plain-", len(w.objects.Claims)), 6, 600, 500)
 	}
-	w.after(2*time.Second).pods("lonely", 1, 500, func(p *cluster.Pod) {
+	return w.after(2*time.Second).pods("lonely", 1, 500, func(p *cluster.Pod) {
 		p.Created, p.Labels = w.now, label.FromMap(map[string]string{"app": "lonely"})
 		p.Shape.PodAntiAffinity = []cluster.PodTerm{term(label.Hostname, 0, "lonely")}
 	})
+}
+
+// verdicts counts the pods by verdict.
+func verdicts(out engine.Output) map[plan.Verdict]int {
+	n := map[plan.Verdict]int{}
+	for _, o := range out.Plan.Outcomes {
+		n[o.Verdict] += len(o.Pods)
+	}
+	return n
+}
+
+// A piece comes free as soon as the scheduler binds any other pod elsewhere.
+func TestStep_PodsThatLostTheirPlaceWaitForRoomOnTheWayButNotLong(t *testing.T) {
+	w := inPieces(newWorld(t))
 	out := w.step()
 	if got := of[plan.Launch](out); len(got) != 0 {
 		t.Errorf("launched %+v, though the nodes on their way have the room in total", got)
 	}
-	waiting := 0
-	for _, o := range out.Plan.Outcomes {
-		if o.Verdict == plan.AwaitsNodes {
-			waiting += len(o.Pods)
-		}
-	}
 	waits := of[plan.Wait](out)
-	if waiting != 1 || len(waits) != 1 || waits[0].Why != plan.RoomOnTheWay {
-		t.Errorf("%d pods wait, %+v", waiting, waits)
+	if n := verdicts(out)[plan.AwaitsNodes]; n != 1 || len(waits) != 1 || waits[0].Why != plan.RoomOnTheWay {
+		t.Errorf("%d pods wait, %+v", n, waits)
 	}
 	w.now = waits[0].Until
 	if got := of[plan.Launch](w.step()); len(got) != 1 {
 		t.Errorf("%d launches when the wait is over, want 1", len(got))
+	}
+}
+
+// A plan by priority has not tried the lower priorities when it launches for the
+// highest: these do not wait, they still have their places.
+func TestStep_PodsOfLowerPriorityDoNotWaitBeforeTheirTurn(t *testing.T) {
+	w := inPieces(newWorld(t))
+	w.step()
+	w.limit("nodes", 4).after(time.Second).pods("high", 1, 1000, func(p *cluster.Pod) { p.Created, p.Shape.Priority = w.now, 100 })
+	if n := verdicts(w.step()); n[plan.OnClaim] < 23 || n[plan.AwaitsNodes] > 1 {
+		t.Errorf("of 26 pods %v", n)
+	}
+}
+
+// Room comes free only as nodes open: a pod that waits for that keeps none closed.
+func TestStep_APodThatWaitsForRoomOnTheWayKeepsNoNodeClosed(t *testing.T) {
+	w := newWorld(t)
+	w.objects.Classes[0].Types = w.objects.Classes[0].Types[2:]
+	launches := of[plan.Launch](w.pods("small", 1, 400).pods("big", 3, 1150).step())
+	if len(launches) != 1 {
+		t.Fatalf("%d launches, want 1", len(launches))
+	}
+	inPieces(w.order(launches)).step()
+	w.objects.Pods = w.objects.Pods[1:] // the small pod is gone, so its node is not full
+	w.bringUp(launches)
+	out := w.step()
+	if n := verdicts(out)[plan.AwaitsNodes]; n != 1 {
+		t.Fatalf("%d pods wait for room on the way, want 1", n)
+	}
+	if len(of[plan.Release](out)) != 1 {
+		t.Errorf("the node does not open: %+v", of[plan.Wait](out))
 	}
 }

@@ -105,7 +105,7 @@ func (t *try) placeByPriority(a *assign.Assigner, l *launch.Launcher) {
 func (t *try) launch(a *assign.Assigner, l *launch.Launcher) {
 	for !t.solver.Cut() {
 		a.DeferDeclared()
-		open.Await(t.View, a.Memory, a.Journal, a.Demand, a.Room)
+		open.Await(t.View, a.Memory, a.Journal, a.Demand, a.Room, l.Least)
 		l.Provision()
 		if t.solver.Cut() || !a.Demand.Relax(l.Least) {
 			return

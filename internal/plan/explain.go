@@ -153,7 +153,7 @@ func (c Chapter) explain() string {
 	case Waiting:
 		text = verb("wait", "waits") + " a moment" + waitsFor(c.Reasons)
 	case AwaitsNodes:
-		text = verb("wait", "waits") + " for room on nodes that are about to open or have just opened"
+		text = verb("wait", "waits") + " for room on nodes that are on their way or have just opened"
 	case Unplaceable:
 		return verb("cannot be placed", "cannot be placed") + ": " + ExplainRefusals(c.Reasons)
 	}

@@ -262,7 +262,7 @@ func TestTell_SaysWhereTheSchedulerChooses(t *testing.T) {
 	}}
 	const chooses = "; the scheduler chooses the pods that get the room, because pods cannot be nominated"
 	want := "Deployment default/job, 3 pods: 1 fits on node n. 1 fits on NodeClaim c, which is on its way" + chooses +
-		". 1 waits for room on nodes that are about to open or have just opened" + chooses + "."
+		". 1 waits for room on nodes that are on their way or have just opened" + chooses + "."
 	if got := plan.Tell(p, byName)[0].Explain(); got != want {
 		t.Errorf("story:\n%s\nwant:\n%s", got, want)
 	}

@@ -125,7 +125,7 @@ func (o Outcome) Explain() string {
 	case Waiting:
 		return fmt.Sprintf("%s wait%s a moment", pods, s) + waitsFor(o.Reasons)
 	case AwaitsNodes:
-		return fmt.Sprintf("%s wait%s for room on nodes that are about to open or have just opened", pods, s)
+		return fmt.Sprintf("%s wait%s for room on nodes that are on their way or have just opened", pods, s)
 	case Unplaceable:
 	}
 	return pods + " cannot be placed: " + ExplainRefusals(o.Reasons)

@@ -213,33 +213,42 @@ func runningOn(h *room.Host) map[string]int64 {
 
 // Promise remembers what this plan puts on every node that is on its way, so that
 // the next plan keeps it. Without that, pods would lose room that was left over to
-// pods that were once promised it. An older promise to pods that are gone stays
-// unless others have taken the room: evicted pods do not exist until their controller
-// creates them again.
+// pods that were once promised it. An older promise to pods that are gone stays as
+// long as the room is left: evicted pods do not exist until their controller creates
+// them again. The size of pods of which none is here is not known; their promise ends
+// when the plan puts more on the node than before.
 func (a *Assigner) Promise() {
-	here := map[string]bool{} // kinds, and the shapes of kinds
+	here := map[string]*demand.Class{} // by kind, and by the shape of the kind
 	for _, c := range a.Demand.Classes {
-		here[c.Group.Kind], here[shapeOf(c.Group.Kind)] = true, true
+		here[c.Group.Kind], here[shapeOf(c.Group.Kind)] = c, c
 	}
+	gone := gone(a)
 	anew := map[string][]cluster.Slot{}
 	for _, h := range a.Room.Coming {
 		old, known := a.Memory.PlannedFor(h.Claim.Name)
 		if !known {
 			old = h.Claim.Planned
 		}
-		there, now := runningOn(h), h.Slots()
+		there, now, left := runningOn(h), h.Slots(), h.Free
 		for i := range now {
 			now[i].Count += there[now[i].Kind]
 		}
-		if !exceeds(now, old) {
-			for _, x := range old {
-				if !here[x.Kind] && !here[shapeOf(x.Kind)] {
-					now = append(now, x)
-				}
+		more := exceeds(now, old)
+		for _, x := range old {
+			c := here[x.Kind]
+			switch {
+			case c != nil:
+				x.Count = c.Levels[c.Last()].Shape.Requests.CountIn(left, min(gone[x.Kind], x.Count-countOf(now, x.Kind)))
+				left = left.Sub(c.Levels[c.Last()].Shape.Requests.Times(max(0, x.Count)))
+				gone[x.Kind] -= max(0, x.Count)
+			case more || here[shapeOf(x.Kind)] != nil:
+				x.Count = 0
 			}
-			now = room.Merged(now)
+			if x.Count > 0 {
+				now = append(now, x)
+			}
 		}
-		if !known || !slices.Equal(now, old) {
+		if now = room.Merged(now); !known || !slices.Equal(now, old) {
 			anew[h.Claim.Name] = now
 		}
 	}
@@ -248,13 +257,33 @@ func (a *Assigner) Promise() {
 	}
 }
 
+// gone returns how many pods of each kind were promised room and are not here.
+func gone(a *Assigner) map[string]int64 {
+	out := map[string]int64{}
+	for _, h := range a.Room.Coming {
+		for _, x := range a.Memory.PlannedOn(h.Claim) {
+			out[x.Kind] += x.Count
+		}
+	}
+	for _, c := range a.Demand.Classes {
+		out[c.Group.Kind] -= c.Had
+	}
+	return out
+}
+
+// countOf returns the count of the kind in the slots, which are sorted by kind.
+func countOf(slots []cluster.Slot, kind string) int64 {
+	i, found := slices.BinarySearchFunc(slots, kind, func(x cluster.Slot, kind string) int { return strings.Compare(x.Kind, kind) })
+	if !found {
+		return 0
+	}
+	return slots[i].Count
+}
+
 // exceeds says whether the slots have more of any kind than the old ones. Both are
 // sorted by kind.
 func exceeds(now, old []cluster.Slot) bool {
-	return slices.ContainsFunc(now, func(x cluster.Slot) bool {
-		i, found := slices.BinarySearchFunc(old, x.Kind, func(y cluster.Slot, kind string) int { return strings.Compare(y.Kind, kind) })
-		return !found || x.Count > old[i].Count
-	})
+	return slices.ContainsFunc(now, func(x cluster.Slot) bool { return x.Count > countOf(old, x.Kind) })
 }
 
 // fillPlanned puts up to count(c) pods of the class on the NodeClaims that promise

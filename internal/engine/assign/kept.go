@@ -94,6 +94,9 @@ func promiseAnew(m *memory.Memory, hosts []*room.Host, moving map[*demand.Class]
 			slots[b.host.Claim.Name] = append(slots[b.host.Claim.Name], cluster.Slot{Kind: x.class.Group.Kind, Count: x.count})
 		}
 	}
+	for name := range slots {
+		slots[name] = room.Merged(slots[name])
+	}
 	m.Promise(slots)
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
@@ -101,6 +102,7 @@ func noteMoved(a, other *Assigner) {
 	for i, c := range a.Demand.Classes {
 		if c.Count() > other.Demand.Classes[i].Count() {
 			a.Memory.Growth.Move(c.Group.Kind, a.Now)
+			a.Memory.Lost, _ = memory.Remember(a.Memory.Lost, c.Group.Kind, a.Now)
 		}
 	}
 }

@@ -237,13 +237,6 @@ func (d *Demand) GatherRules() {
 	}
 }
 
-// Expect tells the rules that a node will be at the place.
-func (d *Demand) Expect(p topology.Place) {
-	if len(d.Classes) > 0 && d.Classes[0].Table != nil {
-		d.Classes[0].Table.Expect(p)
-	}
-}
-
 // Priorities lists those of the classes at the highest one and below, descending.
 // The first is at least the highest.
 func (d *Demand) Priorities(highest int32) []int32 {

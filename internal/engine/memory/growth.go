@@ -11,9 +11,9 @@ import (
 // come several to a second.
 const growthGap = 950 * time.Millisecond
 
-// MovedFor is how long pods that lost a planned place are remembered: as long as they
-// wait at most for room on the nodes on their way.
-const MovedFor = time.Minute
+// movedFor is how long pods that lost a planned place are remembered. It exceeds
+// every wait for more pods.
+const movedFor = 2 * time.Second
 
 // Growth is how demand has changed from Step to Step. Without it no bin waits.
 type Growth struct {
@@ -32,7 +32,7 @@ func (g Growth) Next(demand int64, now time.Time) Growth {
 	if g.Fell.After(now) {
 		g.Fell = now
 	}
-	g.Moved = pick.Those(g.Moved, func(x Since) bool { return !x.At.After(now) && now.Before(x.At.Add(MovedFor)) })
+	g.Moved = pick.Those(g.Moved, func(x Since) bool { return !x.At.After(now) && now.Before(x.At.Add(movedFor)) })
 	if demand < g.Demand {
 		g.Fell = now
 	}

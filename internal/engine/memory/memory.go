@@ -22,12 +22,17 @@ type Memory struct {
 	Declared    []Progress // sorted by workload
 	Advanced    []Since    // kinds of controllers, sorted: when a controller of the kind last made progress
 	Growth      Growth
+	Lost        []Since      // kinds of pods that lost their place in a rearrangement, sorted: when first
 	Nominations []Nomination // for nodes that are open, sorted by class and node
 }
 
 // PreferencesFor is how long a node that opened without nominations keeps its
 // PreferNoSchedule taints at most.
 const PreferencesFor = 30 * time.Second
+
+// LostFor is how long pods that lost their place wait at most for room on nodes on
+// their way. It counts from the first loss of their kind.
+const LostFor = time.Minute
 
 // Penalty keeps an offering that had no capacity out of plans for a while.
 type Penalty struct {
@@ -95,7 +100,8 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	m.Nominations = m.countRefusals(s, now)
 	m.Advanced = slices.Clone(m.Advanced)
-	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.Advanced} { // all four are copies already
+	m.Lost = pick.Those(m.Lost, func(x Since) bool { return now.Before(x.At.Add(LostFor)) })
+	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.Advanced, m.Lost} { // all are copies already
 		for i := range list {
 			list[i].At = pick.Earliest(list[i].At, now)
 		}

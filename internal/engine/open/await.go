@@ -33,18 +33,20 @@ const (
 // left over. A pod that has just come does not wait, because the next node is
 // ordered for it, too.
 //
+// Only demand of the least priority or above waits: the rest has not been tried.
+//
 // If pods can be nominated, only pods wait that have lost their place to others: as
 // the scheduler places pods on other nodes than planned, room comes free in pieces
 // on the nodes that are still to open, until it is enough.
-func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room) {
+func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room, least int32) {
 	o := opener{View: v, Journal: j, memory: m, demand: d, room: r}
 	var promised quantity.Resources
 	for _, c := range o.demand.Classes {
 		g := c.Group
-		if len(c.Pods) == 0 || o.Now.Before(c.Pods[0].Created.Add(planned)) || c.Ruled() || len(g.Shape.Ports) > 0 || g.Shape.Gang.Name != "" {
+		if g.Shape.Priority < least || len(c.Pods) == 0 || o.Now.Before(c.Pods[0].Created.Add(planned)) || c.Ruled() || len(g.Shape.Ports) > 0 || g.Shape.Gang.Name != "" {
 			continue
 		}
-		moved, lost := memory.FirstSeen(m.Growth.Moved, g.Kind)
+		since, lost := memory.FirstSeen(m.Lost, g.Kind)
 		if !v.Policy.CannotNominate && !lost {
 			continue
 		}
@@ -58,7 +60,7 @@ func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 			continue
 		}
 		if lost {
-			o.WaitUntil(moved.Add(memory.MovedFor), plan.RoomOnTheWay)
+			o.WaitUntil(since.Add(memory.LostFor), plan.RoomOnTheWay)
 		}
 		promised = promised.Add(demand.WithoutAttach(g.Shape.Requests).Times(n))
 		c.Waiting += n

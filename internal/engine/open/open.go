@@ -2,6 +2,7 @@ package open
 
 import (
 	"slices"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
@@ -53,9 +54,8 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 	opens := func(*room.Host) bool { return true }
 	if o.Policy.CannotNominate {
 		opens = o.opening()
-	}
-	if !o.Policy.CannotNominate {
-		o.together = o.findTogether(pick.Those(o.room.Coming, func(h *room.Host) bool { return h.Stage == room.StageKept }))
+	} else if kept := pick.Those(o.room.Coming, func(h *room.Host) bool { return h.Stage == room.StageKept }); len(kept) > 0 {
+		o.together = o.findTogether(kept)
 	}
 	for _, h := range o.room.Touched(func(h *room.Host) bool { return len(h.Pods) > 0 }) {
 		switch h.Stage {
@@ -95,21 +95,29 @@ func (o *opener) takes(h *room.Host, p demand.PodRef) bool {
 // any pods wait for room.
 func (o *opener) coming() bool {
 	return slices.ContainsFunc(o.room.Coming, func(h *room.Host) bool { return h.Stage != room.StageNode && h.Declared > 0 }) ||
-		slices.ContainsFunc(o.demand.Classes, func(c *demand.Class) bool { return c.Waiting > 0 })
+		slices.ContainsFunc(o.demand.Classes, func(c *demand.Class) bool { return c.Waiting > 0 && !o.awaits(c) })
+}
+
+// awaits says whether pods of the class wait for room that comes free as nodes open.
+func (o *opener) awaits(c *demand.Class) bool {
+	_, lost := memory.FirstSeen(o.memory.Lost, c.Group.Kind)
+	return lost && !o.Policy.CannotNominate
 }
 
 // releaseKept opens the node if all its pods exist and may run there. While declared
 // pods are coming, real pods must also fill the node, because others may still join
 // them.
 func (o *opener) releaseKept(h *room.Host, coming bool) {
-	o.memory.ReadySince, _ = memory.Remember(o.memory.ReadySince, h.Node.Name, o.Now)
+	var ready time.Time
+	o.memory.ReadySince, ready = memory.Remember(o.memory.ReadySince, h.Node.Name, o.Now)
+	alone := ready.Add(o.Policy.ReleaseWait) // it then opens without the nodes that it needs
 	oldest := o.Now
 	for _, p := range h.Pods {
 		oldest = pick.Earliest(oldest, p.Created)
 	}
 	switch patience := timing.Patience(o.View, o.memory, h.Node.Name, oldest); {
-	case o.needsOthers(h) && o.Now.Before(patience):
-		o.WaitUntil(patience, plan.RulesMet)
+	case o.needsOthers(h) && o.Now.Before(alone):
+		o.WaitUntil(alone, plan.RulesMet)
 		return
 	case h.Declared == 0 && (!coming || h.Filled(h.Real)):
 	case len(h.Pods) == 0 && len(h.Displaced) == 0:

@@ -15,8 +15,7 @@ import (
 // and pods that must be near others only once these run. If their node opens before,
 // the scheduler refuses them, clears their nominations and gives the room to other
 // pods. Their own room is then missing, and a further node would be launched for
-// them. So such a node waits for the other nodes, for as long as it would wait for
-// declared pods.
+// them. So such a node waits for the other nodes, for Policy.ReleaseWait.
 
 // content is what a kept node is to run: how many pods of each class.
 type content struct {

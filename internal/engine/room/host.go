@@ -146,8 +146,7 @@ func (h *Host) Take(j *journal.Journal, c *demand.Class, level int, n int64) int
 // Slots returns what this plan puts on the host, merged by kind; nothing if the host
 // takes pods now.
 func (h *Host) Slots() []cluster.Slot {
-	h.slots = Merged(h.slots)
-	return h.slots
+	return Merged(slices.Clone(h.slots))
 }
 
 // Report records that the pods have a place on the host, and which preferences they

@@ -60,11 +60,23 @@ func Gather(v view.View, d *demand.Demand, j *journal.Journal, known *Known) *Ro
 }
 
 // Expect tells the rules of the demand where nodes are on their way: a zone that is
-// empty until then counts in the skew of pods that find a place from now on.
+// empty until then counts in the skew of pods that may run there and find a place on
+// their way from now on.
 func (r *Room) Expect() {
-	for _, h := range r.Coming {
-		if len(h.Labels) > 0 { // else no instance type is left that it could become
-			r.demand.Expect(h.place())
+	for _, c := range r.demand.Classes {
+		if c.Table == nil {
+			return
+		}
+		for i := range c.Levels {
+			l := &c.Levels[i]
+			if len(l.Shape.Spread) == 0 {
+				continue
+			}
+			for _, h := range r.Coming {
+				if len(h.Labels) > 0 { // else no instance type is left that it could become
+					c.Table.Expect(c.Rules[i], h.place(), func() bool { return h.Accepts(l) })
+				}
+			}
 		}
 	}
 }

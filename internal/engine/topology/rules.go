@@ -41,13 +41,17 @@ func (c *census) open(d int32) {
 	c.domains++
 }
 
-// expect makes the domain of a node to come take part in the skew of places to come.
-func (c *census) expect(s *spot) {
-	if c.topology.hosts() || !c.voters.includes(s) {
+// expect makes the domain of a node to come take part in the skew of places to come,
+// if the function takes says that pods of the rule may run there.
+func (c *census) expect(s *spot, takes func() bool) {
+	if c.topology.hosts() {
 		return
 	}
 	d := c.topology.number(s)
-	if _, known := c.known(d); !known && d >= 0 && !slices.Contains(c.coming, d) {
+	if _, known := c.known(d); known || d < 0 || slices.Contains(c.coming, d) {
+		return
+	}
+	if c.voters.includes(s) && takes() {
 		c.coming = append(c.coming, d)
 	}
 }

@@ -386,8 +386,9 @@ func TestExpect_TheZonesOfNodesToComeCountForPlacesToCome(t *testing.T) {
 	at := func(zone string) topology.Place {
 		return topology.Place{Name: "claim-" + zone, Labels: label.FromMap(map[string]string{label.Zone: zone})}
 	}
-	table.Expect(at("b"))
-	table.Expect(at("c"))
+	table.Expect(0, at("b"), func() bool { return true })
+	table.Expect(0, at("c"), func() bool { return true })
+	table.Expect(0, at("d"), func() bool { return false })
 	if got := table.Room(0, s.places["up"]); got != math.MaxInt64 {
 		t.Errorf("room for %d in the only zone that has a node: the scheduler does not wait for the others", got)
 	}

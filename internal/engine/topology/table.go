@@ -143,18 +143,17 @@ func (t *Table) Offer(class int, key, domain string) {
 	}
 }
 
-// Expect says that a node will be at the place. From then on its domain counts,
-// empty, in the skew of pods at places to come: when they run there, the node is up.
-// For nodes that are up it does not count: the scheduler does not wait for others.
-func (t *Table) Expect(p Place) {
+// Expect says that a node will be at the place; the function takes says whether pods
+// of the class may run there. If they may, its domain counts from then on, empty, in
+// the skew of the class at places to come: when pods run there, the node is up. For
+// nodes that are up it does not count: the scheduler does not wait for others.
+func (t *Table) Expect(class int, p Place, takes func() bool) {
 	spot := t.locate(p)
 	if spot.node >= 0 {
 		return
 	}
-	for i := range t.classes {
-		for _, s := range t.classes[i].spreads {
-			s.expect(&spot)
-		}
+	for _, s := range t.classes[class].spreads {
+		s.expect(&spot, takes)
 	}
 }
 
