@@ -222,33 +222,37 @@ func (a *Assigner) Promise() {
 	for _, c := range a.Demand.Classes {
 		here[c.Group.Kind], here[shapeOf(c.Group.Kind)] = c, c
 	}
-	gone := gone(a)
+	var left map[string]int64 // pods of each kind that are gone; asked for only where a promise is not taken up
 	anew := map[string][]cluster.Slot{}
 	for _, h := range a.Room.Coming {
 		old, known := a.Memory.PlannedFor(h.Claim.Name)
 		if !known {
 			old = h.Claim.Planned
 		}
-		there, now, left := runningOn(h), h.Slots(), h.Free
+		there, now, free := runningOn(h), h.Slots(), h.Free
 		for i := range now {
 			now[i].Count += there[now[i].Kind]
 		}
 		more := exceeds(now, old)
+		var stays []cluster.Slot
 		for _, x := range old {
 			c := here[x.Kind]
-			switch {
+			switch short := x.Count - countOf(now, x.Kind); {
+			case short <= 0 || c == nil && (more || here[shapeOf(x.Kind)] != nil):
+				continue
 			case c != nil:
-				x.Count = c.Levels[c.Last()].Shape.Requests.CountIn(left, min(gone[x.Kind], x.Count-countOf(now, x.Kind)))
-				left = left.Sub(c.Levels[c.Last()].Shape.Requests.Times(max(0, x.Count)))
-				gone[x.Kind] -= max(0, x.Count)
-			case more || here[shapeOf(x.Kind)] != nil:
-				x.Count = 0
+				if left == nil {
+					left = gone(a)
+				}
+				need := c.Levels[c.Last()].Shape.Requests
+				x.Count = max(0, need.CountIn(free, min(left[x.Kind], short)))
+				free, left[x.Kind] = free.Sub(need.Times(x.Count)), left[x.Kind]-x.Count
 			}
 			if x.Count > 0 {
-				now = append(now, x)
+				stays = append(stays, x)
 			}
 		}
-		if now = room.Merged(now); !known || !slices.Equal(now, old) {
+		if now = room.Merged(append(now, stays...)); !known || !slices.Equal(now, old) {
 			anew[h.Claim.Name] = now
 		}
 	}
