@@ -180,10 +180,7 @@ func shapeOf(kind string) string { shape, _, _ := strings.Cut(kind, "."); return
 func (a *Assigner) promises() map[string][]*promise {
 	out := map[string][]*promise{}
 	for _, h := range a.Room.Coming {
-		if h.Claim.Name == "" || h.Stage == room.StageNode {
-			continue
-		}
-		slots := a.Memory.PlannedOn(h.Claim)
+		slots, _ := a.Memory.PlannedOn(h.Claim)
 		if len(slots) == 0 {
 			continue
 		}
@@ -225,10 +222,7 @@ func (a *Assigner) Promise() {
 	var left map[string]int64 // pods of each kind that are gone; asked for only where a promise is not taken up
 	anew := map[string][]cluster.Slot{}
 	for _, h := range a.Room.Coming {
-		old, known := a.Memory.PlannedFor(h.Claim.Name)
-		if !known {
-			old = h.Claim.Planned
-		}
+		old, known := a.Memory.PlannedOn(h.Claim)
 		there, now, free := runningOn(h), h.Slots(), h.Free
 		for i := range now {
 			now[i].Count += there[now[i].Kind]
@@ -265,7 +259,8 @@ func (a *Assigner) Promise() {
 func gone(a *Assigner) map[string]int64 {
 	out := map[string]int64{}
 	for _, h := range a.Room.Coming {
-		for _, x := range a.Memory.PlannedOn(h.Claim) {
+		slots, _ := a.Memory.PlannedOn(h.Claim)
+		for _, x := range slots {
 			out[x.Kind] += x.Count
 		}
 	}
@@ -378,7 +373,7 @@ func (a *Assigner) rated(c *demand.Class) []rated {
 	var out []rated
 	l := &c.Levels[c.Level]
 	for _, h := range a.Room.Coming {
-		if h.Stage != room.StageNode && l.Shape.Requests.Fits(h.Free) && h.Accepts(l) {
+		if l.Shape.Requests.Fits(h.Free) && h.Accepts(l) {
 			n := l.Shape.Requests.CountIn(h.Free, c.Count())
 			left := h.Free.Sub(l.Shape.Requests.Times(n))
 			out = append(out, rated{h, cluster.Devices(left), price.Bulk(left)})

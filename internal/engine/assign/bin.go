@@ -24,6 +24,16 @@ type part struct {
 	count int64
 }
 
+// only returns the function that counts the wanted classes, and no pods of the others.
+func only(wanted func(*demand.Class) bool, count func(*demand.Class) int64) func(*demand.Class) int64 {
+	return func(c *demand.Class) int64 {
+		if !wanted(c) {
+			return 0
+		}
+		return count(c)
+	}
+}
+
 // packOn packs so many pods of each class on the hosts. Each host costs what its room
 // is worth. Hosts that are alike are one offer; of these the ones nearest to running
 // get the fullest bins. packOn returns nothing if the units of work do not suffice.

@@ -19,7 +19,7 @@ import (
 // than were planned there, the remaining demand is planned again on the other
 // hosts. Pods that depend on other pods keep their planned places.
 func (a *Assigner) gatherOnKept() {
-	hosts := pick.Those(a.Room.Coming, func(h *room.Host) bool { return h.Stage != room.StageNode })
+	hosts := a.Room.Coming
 	kept := func(h *room.Host) bool { return h.Stage == room.StageKept }
 	if a.Trace.Declared == 0 || !slices.ContainsFunc(hosts, kept) {
 		return
@@ -37,22 +37,10 @@ func (a *Assigner) gatherOnKept() {
 			a.fillRunning(c, c.Last(), c.Real())
 		}
 	}
-	a.keepPlanned(promises, func(c *demand.Class) int64 {
-		if moving[c] {
-			return 0
-		}
-		return c.Count()
-	})
-	only := func(count func(*demand.Class) int64) func(*demand.Class) int64 { // of the classes that move
-		return func(c *demand.Class) int64 {
-			if !moving[c] {
-				return 0
-			}
-			return count(c)
-		}
-	}
+	moves, stays := func(c *demand.Class) bool { return moving[c] }, func(c *demand.Class) bool { return !moving[c] }
+	a.keepPlanned(promises, only(stays, (*demand.Class).Count))
 	opened := map[*room.Host]bool{}
-	for _, b := range a.packOn(hosts, only((*demand.Class).Real)) {
+	for _, b := range a.packOn(hosts, only(moves, (*demand.Class).Real)) {
 		if !kept(b.host) || !a.opens(b) {
 			continue
 		}
@@ -65,7 +53,7 @@ func (a *Assigner) gatherOnKept() {
 		return
 	}
 	rest := pick.Those(hosts, func(h *room.Host) bool { return !opened[h] })
-	bins := a.packOn(rest, only((*demand.Class).Count))
+	bins := a.packOn(rest, only(moves, (*demand.Class).Count))
 	if a.Solver.Cut() {
 		return
 	}
@@ -87,7 +75,8 @@ func promiseAnew(m *memory.Memory, hosts []*room.Host, moving map[*demand.Class]
 	}
 	slots := make(map[string][]cluster.Slot, len(hosts))
 	for _, h := range hosts {
-		slots[h.Claim.Name] = pick.Those(m.PlannedOn(h.Claim), stays)
+		old, _ := m.PlannedOn(h.Claim)
+		slots[h.Claim.Name] = pick.Those(old, stays)
 	}
 	for _, b := range bins {
 		for _, x := range b.parts {

@@ -156,12 +156,7 @@ func (a *Assigner) packAnew(keep time.Time) {
 		a.keepNominations(c)
 	}
 	promises := a.promises()
-	a.keepPlanned(promises, func(c *demand.Class) int64 {
-		if a.mayMove(c) {
-			return 0
-		}
-		return c.Count()
-	})
+	a.keepPlanned(promises, only(func(c *demand.Class) bool { return !a.mayMove(c) }, (*demand.Class).Count))
 	moving := pick.Those(pickiestFirst(a.Demand.Classes), a.mayMove)
 	waited := map[*demand.Class]int64{}
 	for _, c := range moving {
@@ -183,12 +178,7 @@ func (a *Assigner) packAnew(keep time.Time) {
 	})
 	a.Room.Expect()
 	goRound(pick.Those(moving, func(c *demand.Class) bool { return !c.Exchangeable() }), a.Fill)
-	bins := a.packOn(pick.Those(a.Room.Coming, (*room.Host).Planned), func(c *demand.Class) int64 {
-		if !c.Exchangeable() {
-			return 0
-		}
-		return c.Count()
-	})
+	bins := a.packOn(pick.Those(a.Room.Coming, (*room.Host).Planned), only((*demand.Class).Exchangeable, (*demand.Class).Count))
 	if a.Solver.Cut() {
 		return
 	}

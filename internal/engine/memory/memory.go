@@ -151,12 +151,12 @@ func (m Memory) PlannedFor(claim string) (slots []cluster.Slot, known bool) {
 }
 
 // PlannedOn returns what is planned on the node of the NodeClaim: what the memory knows,
-// else what the NodeClaim says.
-func (m *Memory) PlannedOn(c *cluster.Claim) []cluster.Slot {
-	if slots, known := m.PlannedFor(c.Name); known {
-		return slots
+// else what the NodeClaim says. It says which of the two it is.
+func (m *Memory) PlannedOn(c *cluster.Claim) (slots []cluster.Slot, known bool) {
+	if slots, known = m.PlannedFor(c.Name); known {
+		return slots, true
 	}
-	return c.Planned
+	return c.Planned, false
 }
 
 // Arrived forgets what is planned on the node of the NodeClaim, because its first pod has

@@ -86,9 +86,7 @@ func (o *opener) toOpen(c *demand.Class) quantity.Resources {
 		return true
 	}
 	for _, h := range o.room.Coming {
-		if h.Stage != room.StageNode {
-			add(h)
-		}
+		add(h)
 	}
 	for _, h := range o.beingFilled() {
 		if add(h) {

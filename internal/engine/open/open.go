@@ -88,13 +88,13 @@ func (o *opener) takes(h *room.Host, p demand.PodRef) bool {
 		table = topology.Build(o.Snapshot, []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape}})
 		o.running[g] = table
 	}
-	return table.Empty() || table.Room(0, topology.Place{Name: h.Node.Name, Labels: h.Node.Labels, Taints: h.Node.Taints}) > 0
+	return table.Empty() || table.Room(0, h.Place()) > 0
 }
 
 // coming says whether declared pods have places on nodes that are not open yet, or
 // any pods wait for room.
 func (o *opener) coming() bool {
-	return slices.ContainsFunc(o.room.Coming, func(h *room.Host) bool { return h.Stage != room.StageNode && h.Declared > 0 }) ||
+	return slices.ContainsFunc(o.room.Coming, func(h *room.Host) bool { return h.Declared > 0 }) ||
 		slices.ContainsFunc(o.demand.Classes, func(c *demand.Class) bool { return c.Waiting > 0 && !o.awaits(c) })
 }
 

@@ -19,9 +19,8 @@ import (
 
 // content is what a kept node is to run: how many pods of each class.
 type content struct {
-	host  *room.Host
-	place topology.Place
-	pods  []int64 // by class
+	host *room.Host
+	pods []int64 // by class
 }
 
 // findTogether returns the kept hosts whose pods the scheduler would place there if
@@ -62,7 +61,7 @@ func (o *opener) contents(hosts []*room.Host) (classes []topology.Class, out []c
 		}
 	}
 	for _, h := range hosts {
-		c := content{h, topology.Place{Name: h.Node.Name, Labels: h.Node.Labels, Taints: h.Claim.Taints}, make([]int64, len(classes))}
+		c := content{h, make([]int64, len(classes))}
 		for _, p := range h.Pods {
 			if g, _ := o.Snapshot.GroupOf(p.ID); g != nil {
 				c.pods[index[g]]++
@@ -87,8 +86,8 @@ func allowed(table *topology.Table, contents []content) []content {
 				if left[i][class] == 0 {
 					continue
 				}
-				n := min(left[i][class], table.Room(class, c.place))
-				table.Add(class, c.place, n)
+				n := min(left[i][class], table.Room(class, c.host.Place()))
+				table.Add(class, c.host.Place(), n)
 				left[i][class] -= n
 				moved = moved || n > 0
 			}
@@ -97,7 +96,7 @@ func allowed(table *topology.Table, contents []content) []content {
 	var out []content
 	for i, c := range contents {
 		for class, n := range c.pods {
-			table.Add(class, c.place, left[i][class]-n)
+			table.Add(class, c.host.Place(), left[i][class]-n)
 		}
 		if !slices.ContainsFunc(left[i], func(n int64) bool { return n > 0 }) {
 			out = append(out, c)

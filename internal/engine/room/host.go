@@ -56,8 +56,8 @@ func (h *Host) Name() string {
 // Demand returns the number of pods that this plan puts on the host.
 func (h *Host) Demand() int64 { return int64(len(h.Pods)+len(h.Displaced)) + h.Declared }
 
-// place returns the host as topology rules see it.
-func (h *Host) place() topology.Place {
+// Place returns the host as topology rules see it.
+func (h *Host) Place() topology.Place {
 	p := topology.Place{Name: h.Name(), Taints: h.taints, Labels: h.Labels[0]}
 	if len(h.Labels) > 1 {
 		p.Possible = h.open.possible
@@ -90,7 +90,7 @@ func (h *Host) Planned() bool { return h.Node.Name == "" }
 func (h *Host) RoomFor(c *demand.Class, level int, n int64) int64 {
 	n = h.holds(c, level, n)
 	if n > 0 && c.Table != nil {
-		n = min(n, c.Table.Room(c.Rules[level], h.place()))
+		n = min(n, c.Table.Room(c.Rules[level], h.Place()))
 	}
 	return max(0, n)
 }
@@ -119,7 +119,7 @@ func (h *Host) Put(j *journal.Journal, c *demand.Class, level int, n int64) {
 	l := &c.Levels[level]
 	h.Free = h.Free.Sub(l.Shape.Requests.Times(n))
 	h.ports = append(h.ports, l.Shape.Ports...)
-	c.Tell(h.place(), n)
+	c.Tell(h.Place(), n)
 	if h.Stage != StageNode {
 		h.slots = append(h.slots, cluster.Slot{Kind: c.Group.Kind, Count: n})
 	}

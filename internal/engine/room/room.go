@@ -74,7 +74,7 @@ func (r *Room) Expect() {
 			}
 			for _, h := range r.Coming {
 				if len(h.Labels) > 0 { // else no instance type is left that it could become
-					c.Table.Expect(c.Rules[i], h.place(), func() bool { return h.Accepts(l) })
+					c.Table.Expect(c.Rules[i], h.Place(), func() bool { return h.Accepts(l) })
 				}
 			}
 		}
