@@ -48,7 +48,7 @@ func (a *Assigner) Rearranged(anew func() *Assigner, m *offer.Market) *Assigner 
 	o := anew()
 	o.packAnew(oldestLacking(a).Add(-movesFor))
 	o.FillAll(math.MinInt32)
-	if !o.Solver.Cut() && o.lacking(m, a) < a.lacking(m, o)/1000*worthMoving && o.homelessOthers() <= a.homelessOthers() {
+	if !o.Solver.Cut() && o.lacking(m, a) < a.lacking(m, o)/1000*worthMoving && o.homelessOthers() <= a.homelessOthers() && !strands(o, a) {
 		o.Trace.Objects += a.Trace.Objects
 		noteMoved(o, a)
 		return o
@@ -143,6 +143,17 @@ func (a *Assigner) homelessOthers() (n int64) {
 		}
 	}
 	return n
+}
+
+// strands says whether pods lack a place that they have in the other plan, and may
+// have none on new nodes either: where these may be depends on other pods.
+func strands(a, other *Assigner) bool {
+	for i, c := range a.Demand.Classes {
+		if c.Count() > other.Demand.Classes[i].Count() && len(c.DomainKeys()) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // packAnew packs all pods that may move on the nodes on their way. Before that it

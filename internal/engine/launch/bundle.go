@@ -15,12 +15,8 @@ import (
 // that stay together: either all pods of the class, or as many as one node takes
 // beside one pod of the class that they follow. It returns no item if there is no
 // pod to follow.
-func (d *division) bundle(x *item, items []*item) []*item {
+func (d *division) bundle(x *item, host topology.Hosting, items []*item) []*item {
 	x.unit, x.left = 1, x.count
-	if x.class.Table == nil {
-		return []*item{x}
-	}
-	host := x.class.Table.Host(x.class.Rule())
 	switch {
 	case !host.Shares:
 		return []*item{x}
@@ -55,6 +51,14 @@ func (d *division) bundle(x *item, items []*item) []*item {
 		return []*item{x}
 	}
 	return nil
+}
+
+// hosting returns what the rules over hostnames ask of a new node for the class.
+func hosting(c *demand.Class) topology.Hosting {
+	if c.Table == nil {
+		return topology.Hosting{}
+	}
+	return c.Table.Host(c.Rule())
 }
 
 // together returns how many pods of the class may share a node. Pods with a host

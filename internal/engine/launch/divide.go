@@ -136,11 +136,12 @@ func (d *division) pin(c *demand.Class, items []*item) []*item {
 func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 	where := d.Market.Where(c)
 	keys, counted := c.DomainKeys(), c.CountedKeys()
+	host := hosting(c) // before any pod of the class is told: then none is the first
 	if len(keys)+len(counted) == 0 {
 		if !anyOf(where, d.rows) {
 			return nil
 		}
-		return d.bundle(&item{class: c, count: c.Count(), where: where}, others)
+		return d.bundle(&item{class: c, count: c.Count(), where: where}, host, others)
 	}
 	cells := d.cells(c, where, keys, counted)
 	if len(keys) == 0 {
@@ -167,9 +168,16 @@ func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 	}
 	var items []*item
 	for i, n := range counts {
-		if n > 0 {
-			items = append(items, d.bundle(&item{class: c, cell: cells[i], free: len(keys) == 0, count: n, where: cells[i].where}, others)...)
+		if n == 0 {
+			continue
 		}
+		made := d.bundle(&item{class: c, cell: cells[i], free: len(keys) == 0, count: n, where: cells[i].where}, host, others)
+		for _, x := range made {
+			n -= x.count
+			host.First = false
+		}
+		c.Tell(cells[i].place, -n) // pods that are in no bundle are nowhere
+		items = append(items, made...)
 	}
 	return items
 }

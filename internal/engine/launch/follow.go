@@ -16,6 +16,9 @@ func (t *turn) launchAll(items []*item, bins []pack.Bin) (again bool) {
 		if x.cell != nil {
 			x.tell(-x.count)
 		}
+		if x.with != nil && x.with.cell != nil { // the pod that each load joins
+			x.with.tell(-x.count / x.unit)
+		}
 	}
 	nodes, parts := 0, 0
 	for _, b := range bins {
