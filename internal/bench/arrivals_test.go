@@ -113,7 +113,7 @@ func arriving(b testing.TB, seed uint64, deployments int, pods int64, mode sim.M
 		b.Fatal(err)
 	}
 	for i := range objects.Pools {
-		objects.Pools[i].EmptyAfter = 30 * time.Second
+		objects.Pools[i].Disruption.After = 30 * time.Second
 	}
 	cfg := sim.Config{
 		Seed: seed, Pools: objects.Pools, Classes: objects.Classes, DaemonSets: objects.DaemonSets,

@@ -69,7 +69,7 @@ func arrivingServices(t testing.TB, seed uint64, boot time.Duration) sim.Config 
 		t.Fatal(err)
 	}
 	for i := range objects.Pools {
-		objects.Pools[i].EmptyAfter = 30 * time.Second
+		objects.Pools[i].Disruption.After = 30 * time.Second
 	}
 	cfg := sim.Config{
 		Seed: seed, Pools: objects.Pools, Classes: objects.Classes, DaemonSets: objects.DaemonSets,

@@ -8,10 +8,10 @@ type Delta struct {
 	Gone Gone
 }
 
-// Gone lists objects by id: namespace/name for pods and DaemonSets,
-// kind/namespace/name for Workloads, the name for the rest.
+// Gone lists objects by id: namespace/name for pods, DaemonSets and
+// PodDisruptionBudgets, kind/namespace/name for Workloads, the name for the rest.
 type Gone struct {
-	Pods, Nodes, Claims, Pools, Classes, DaemonSets, Workloads, Namespaces []string
+	Pods, Nodes, Claims, Pools, Classes, DaemonSets, Workloads, Namespaces, PodBudgets []string
 }
 
 // New checks the objects and builds a Snapshot of them. The error names the
@@ -38,6 +38,9 @@ func (s Snapshot) Apply(d Delta) (Snapshot, error) {
 		return s, err
 	}
 	if u.namespaces, _, err = u.namespaces.apply(u.edit, namespaceKind(), pointers(d.Put.Namespaces), d.Gone.Namespaces); err != nil {
+		return s, err
+	}
+	if u.podBudgets, _, err = u.podBudgets.apply(u.edit, podBudgetKind(), pointers(d.Put.PodBudgets), d.Gone.PodBudgets); err != nil {
 		return s, err
 	}
 	var workloads []change[Workload]
@@ -179,5 +182,11 @@ func workloadKind() kind[Workload] {
 func namespaceKind() kind[Namespace] {
 	return kind[Namespace]{
 		"namespace", func(n *Namespace) string { return n.Name }, func(*Namespace) string { return "" }, func(*Namespace) error { return nil },
+	}
+}
+
+func podBudgetKind() kind[PodBudget] {
+	return kind[PodBudget]{
+		"poddisruptionbudget", func(b *PodBudget) string { return b.ID() }, func(b *PodBudget) string { return b.UID }, func(*PodBudget) error { return nil },
 	}
 }

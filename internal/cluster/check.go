@@ -162,8 +162,8 @@ func checkPool(p Pool) error {
 	if p.Weight < 0 || p.Weight > 100 {
 		return fmt.Errorf("cluster index: nodepool %s: weight is %d; it must be between 1 and 100, or 0 where none is set", p.Name, p.Weight)
 	}
-	if p.EmptyAfter < 0 {
-		return fmt.Errorf("cluster index: nodepool %s: consolidateAfter is %s; it must not be negative", p.Name, p.EmptyAfter)
+	if p.Disruption.After < 0 {
+		return fmt.Errorf("cluster index: nodepool %s: consolidateAfter is %s; it must not be negative", p.Name, p.Disruption.After)
 	}
 	for i, l := range p.Limits {
 		if l.Count < 0 {

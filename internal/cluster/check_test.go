@@ -69,7 +69,7 @@ func TestNewAndApply_NameWhatIsWrong(t *testing.T) {
 		{Objects{Nodes: []Node{{Name: "n", Labels: torn}}}, "node n: label app: labels must be sorted by key and each be given once"},
 		{Objects{Claims: []Claim{{Name: "k", Labels: torn}}}, "nodeclaim k: label app: labels must be sorted by key and each be given once"},
 		{Objects{Pools: []Pool{{Name: "p", Labels: torn}}}, "nodepool p: label app: labels must be sorted by key and each be given once"},
-		{Objects{Pools: []Pool{{Name: "p", EmptyAfter: -time.Second}}}, "nodepool p: consolidateAfter is -1s; it must not be negative"},
+		{Objects{Pools: []Pool{{Name: "p", Disruption: Disruption{After: -time.Second}}}}, "nodepool p: consolidateAfter is -1s; it must not be negative"},
 		{Objects{Pools: []Pool{{Name: "p", Limits: []quantity.Amount{{Name: "cpu", Count: -1}}}}}, "nodepool p: limits of cpu is -1m; it must not be negative"},
 		{Objects{Pools: []Pool{{Name: "p", Limits: []quantity.Amount{{Name: "cpu", Count: 1}, {Name: "gpu"}, {Name: "cpu", Count: 2}}}}}, "nodepool p: limits of cpu are given twice; give them once"},
 		{Objects{Pools: []Pool{{Name: "p", MinValues: []MinValues{{"k", 1}, {"k", 2}}}}}, "nodepool p: minValues of k: they must be sorted by key and each be given once"},

@@ -28,9 +28,10 @@ type Lot struct {
 
 // Unsettled returns the NodeClaims that need attention, by name. A NodeClaim
 // needs no attention if it is launched, registered and initialized, neither
-// deleting nor interrupted, and if its node is known, Ready, neither Cordoned
-// nor Deleting, Busy, and has no preference (PreferNoSchedule) that the
-// NodeClaim does not have. Callers must not change them.
+// deleting, interrupted nor about to go, replaces nothing, and if its node is
+// known, Ready, neither Cordoned, Disrupted nor Deleting, Busy, and has no
+// preference (PreferNoSchedule) that the NodeClaim does not have. Callers must
+// not change them.
 func (s Snapshot) Unsettled() []*Claim { return s.unsettled.list() }
 
 // IsUnsettled says whether the named NodeClaim exists and needs attention.
@@ -82,13 +83,14 @@ func (c *Claim) Leaving() bool { return c.Deleting || c.Interruption != nil }
 func (n *Node) Leaving(c *Claim) bool { return n.Deleting || c.Leaving() }
 
 // TakesPods says whether the node, whose NodeClaim is c, takes new pods: it is not
-// cordoned, and does not go away.
-func (n *Node) TakesPods(c *Claim) bool { return !n.Cordoned && !n.Leaving(c) }
+// cordoned, and does not go away nor is about to.
+func (n *Node) TakesPods(c *Claim) bool { return !n.Cordoned && !n.Disrupted && !n.Leaving(c) }
 
 // settled says whether the claim needs no attention. l is the load of its node.
 // An unknown node is not Ready.
 func (c *Claim) settled(l *Load) bool {
-	return c.Launched && c.Registered && c.Initialized && l.Node.Ready && !l.Node.Cordoned && !l.Node.Leaving(c) && l.busy > 0 && !c.avoided(l.Node.Taints)
+	return c.Launched && c.Registered && c.Initialized && c.Disrupting == nil && c.Move == nil &&
+		l.Node.Ready && l.Node.TakesPods(c) && l.busy > 0 && !c.avoided(l.Node.Taints)
 }
 
 // avoided says whether the taints of the claim's node include a preference that

@@ -24,8 +24,11 @@ type Pod struct {
 	Nominated            string // status.nominatedNodeName
 	NominatedByUs        bool   // the daemon wrote Nominated; the core leaves other nominations alone
 	Deleting             bool
-	DoNotDisrupt         bool
-	Pinned               bool // mirror or DaemonSet pod: belongs to its node, never rescheduled
+	DoNotDisrupt         bool      // for ever
+	ProtectedUntil       time.Time // must not be disrupted before; zero where that does not matter
+	DeletionCost         int32     // controller.kubernetes.io/pod-deletion-cost
+	Ready                bool      // its condition Ready is True
+	Pinned               bool      // mirror or DaemonSet pod: belongs to its node, never rescheduled
 }
 
 // ID is namespace/name.
@@ -48,8 +51,10 @@ type Node struct {
 	Taints       []Taint
 	Allocatable  quantity.Resources
 	Ready        bool
-	Cordoned     bool
+	Cordoned     bool // by a user: spec.unschedulable
+	Disrupted    bool // has the taint of nodes that are about to go
 	DoNotDisrupt bool // must not be removed, empty or not
+	Stays        bool // must not be removed to save money (do-not-consolidate)
 	Deleting     bool
 	Claim        string // name of its NodeClaim; "" for nodes that are not ours
 	Created      time.Time
@@ -81,8 +86,15 @@ type Claim struct {
 	LaunchedAt             time.Time
 	Registered             bool
 	Initialized            bool
+	InitializedAt          time.Time
 	Deleting               bool
 	Interruption           *Interruption
+	Disrupting             *Disrupting   // nil where nothing disrupts it
+	Drift                  *Drift        // nil where it is as its pool and class ask for
+	Move                   *Move         // nil where it replaces nothing
+	LastPodEvent           time.Time     // when the last pod came to its node or went; zero if unknown
+	ExpiresAt              time.Time     // zero for never
+	Grace                  time.Duration // terminationGracePeriod; 0 for none
 	Created                time.Time
 }
 
@@ -103,8 +115,7 @@ type Pool struct {
 	StartupTaints []Taint
 	Limits        []quantity.Amount // by name; the name "nodes" counts nodes
 	MinValues     []MinValues       // sorted by key
-	KeepEmpty     bool              // consolidateAfter: Never
-	EmptyAfter    time.Duration     // an empty node is removed after this
+	Disruption    Disruption
 	Ready         bool
 	NotReady      string // why the pool is not ready, where Ready is false
 	Deleting      bool

@@ -18,6 +18,7 @@ type Objects struct {
 	DaemonSets []DaemonSet
 	Workloads  []Workload
 	Namespaces []Namespace // a namespace that is not listed has no labels
+	PodBudgets []PodBudget
 }
 
 // Snapshot is a consistent, immutable view of a cluster, with indexes. The zero
@@ -30,6 +31,7 @@ type Snapshot struct {
 	claims     table[Claim]
 	workloads  table[Workload]
 	namespaces table[Namespace]
+	podBudgets table[PodBudget]
 	supply     *Supply
 
 	groups        tree[*Group]
@@ -50,7 +52,7 @@ type none struct{}
 // may differ if different updates made them.
 func (s Snapshot) Same(o Snapshot) bool {
 	return s.pods == o.pods && s.nodes == o.nodes && s.claims == o.claims && s.workloads == o.workloads &&
-		s.namespaces == o.namespaces && s.supply == o.supply
+		s.namespaces == o.namespaces && s.podBudgets == o.podBudgets && s.supply == o.supply
 }
 
 // Supply returns the pools, classes and DaemonSets.
@@ -100,6 +102,9 @@ func (s Snapshot) Workloads() []Workload { return values(s.workloads.rows) }
 // Namespaces returns all namespaces, sorted by name.
 func (s Snapshot) Namespaces() []Namespace { return values(s.namespaces.rows) }
 
+// PodBudgets returns all PodDisruptionBudgets, sorted by namespace/name.
+func (s Snapshot) PodBudgets() []PodBudget { return values(s.podBudgets.rows) }
+
 // Pools returns all pools, sorted by name.
 func (s Snapshot) Pools() []Pool { return s.Supply().Pools }
 
@@ -108,6 +113,7 @@ func (s Snapshot) Objects() Objects {
 	return Objects{
 		Pods: s.Pods(), Nodes: s.Nodes(), Claims: s.Claims(), Pools: s.Pools(), Classes: s.Classes(),
 		DaemonSets: s.DaemonSets(), Workloads: s.Workloads(), Namespaces: s.Namespaces(),
+		PodBudgets: s.PodBudgets(),
 	}
 }
 

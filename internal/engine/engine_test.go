@@ -144,7 +144,7 @@ func TestStep_RemovesAnEmptyNodeAfterConsolidateAfterAndNotBefore(t *testing.T) 
 	if len(got) != 1 || got[0].Why != plan.Empty || got[0].Saves != 170_000_000 {
 		t.Errorf("deletes = %+v", got)
 	}
-	w.objects.Pools[0].KeepEmpty = true
+	w.objects.Pools[0].Disruption.Never = true
 	if got := of[plan.Delete](w.step()); len(got) != 0 {
 		t.Errorf("consolidateAfter Never: %+v", got)
 	}
@@ -157,14 +157,14 @@ func TestStep_ReplacesAnInterruptedNodeBeforeItGoes(t *testing.T) {
 	w.objects.Claims[0].Interruption = &cluster.Interruption{Reason: "spot_interrupted", Noticed: w.now, Deadline: deadline}
 	out := w.step()
 	launches := of[plan.Launch](out)
-	if len(launches) != 1 || launches[0].Why.Replaces != first || len(of[plan.Cordon](out)) != 1 || len(of[plan.Delete](out)) != 0 {
+	if len(launches) != 1 || launches[0].Why.Replaces != first || len(of[plan.Disrupt](out)) != 1 || len(of[plan.Delete](out)) != 0 {
 		t.Fatalf("actions = %+v, want a replacement, a cordon and no deletion yet", out.Plan.Actions)
 	}
 	w.order(launches)
 	if got := of[plan.Delete](w.step()); len(got) != 0 {
 		t.Fatalf("drained before the replacement is up: %+v", got)
 	}
-	w.objects.Nodes[0].Cordoned = true
+	w.objects.Nodes[0].Disrupted = true
 	w.bringUp(launches).open(w.step().Plan.Actions)
 	if got := of[plan.Delete](w.step()); len(got) != 1 || got[0].Claim != first || got[0].Why != plan.Interrupted {
 		t.Errorf("deletes = %+v, want the interrupted node once its replacement is up", got)
@@ -173,7 +173,7 @@ func TestStep_ReplacesAnInterruptedNodeBeforeItGoes(t *testing.T) {
 
 func TestStep_KeepsAReplacementWhileItsPodsAreBetweenTwoLives(t *testing.T) {
 	w := newWorld(t)
-	w.objects.Pools[0].EmptyAfter = time.Nanosecond
+	w.objects.Pools[0].Disruption.After = time.Nanosecond
 	launches := of[plan.Launch](w.pods("web", 3, 1000).step())
 	w.order(launches).bringUp(launches)
 	// What the node was launched for is gone before it could be nominated, as

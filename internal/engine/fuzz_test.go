@@ -96,8 +96,8 @@ func fuzzSteps(w *world, data []byte, forgetful bool) {
 		x.Allocatable = x.Allocatable.Max(quantity.Resources{}).Extend(slots, 0)
 	}
 	drawn := from.pool("more")
-	drawn.Class, drawn.Ready, drawn.Deleting, drawn.KeepEmpty = "default", true, false, true
-	w.objects.Pools[0].KeepEmpty = true
+	drawn.Class, drawn.Ready, drawn.Deleting, drawn.Disruption.Never = "default", true, false, true
+	w.objects.Pools[0].Disruption.Never = true
 	w.objects.Pools = append(w.objects.Pools, drawn)
 	if _, err := cluster.New(w.objects); err != nil {
 		return

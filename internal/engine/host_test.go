@@ -51,7 +51,7 @@ func TestStep_IsSoundOnNodesOfEveryAgeAndState(t *testing.T) {
 	proofs := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		d, w := draw{rt}, newWorld(t)
-		w.objects.Pools[0].EmptyAfter = 0
+		w.objects.Pools[0].Disruption.After = 0
 		w.pods("first", d.number("first", 1, 4), int64(d.number("cpu of the first", 5, 38))*100)
 		launches := of[plan.Launch](w.step())
 		w.order(launches).bringUp(launches)

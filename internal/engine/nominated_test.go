@@ -28,7 +28,7 @@ func TestStep_TheRoomOfAPodThatTheSchedulerNominatedIsNotForOthers(t *testing.T)
 
 func TestStep_ANodeForWhichAPodIsNominatedIsNotEmpty(t *testing.T) {
 	w := newWorld(t).pods("victim", 1, 1900).running()
-	w.objects.Pools[0].EmptyAfter = 0
+	w.objects.Pools[0].Disruption.After = 0
 	w.step() // the pod that the node is for has arrived
 	w.objects.Pods = nil
 	w.pods("preemptor", 1, 1900, func(p *cluster.Pod) { p.Nominated = w.objects.Nodes[0].Name })

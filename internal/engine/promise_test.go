@@ -94,7 +94,7 @@ func TestStep_PodsOfASpreadAreSpreadOverTheZonesThatAreOnTheirWay(t *testing.T) 
 // ordered for it stays its node.
 func TestStep_APodThatIsGoneForAMomentKeepsItsPlaceBesideOthersOfItsKind(t *testing.T) {
 	w := newWorld(t).pods("web", 2, 3000)
-	w.objects.Pools[0].EmptyAfter = time.Second
+	w.objects.Pools[0].Disruption.After = time.Second
 	launches := of[plan.Launch](w.step())
 	if len(launches) != 2 {
 		t.Fatalf("%d launches, want 2", len(launches))

@@ -139,8 +139,8 @@ func (s *scenario) run(line string) {
 		s.open(s.last)
 		for _, a := range s.last {
 			for i := range s.objects.Nodes {
-				if c, ok := a.(plan.Cordon); ok && c.Node == s.objects.Nodes[i].Name {
-					s.objects.Nodes[i].Cordoned = true
+				if c, ok := a.(plan.Disrupt); ok && c.Node == s.objects.Nodes[i].Name {
+					s.objects.Nodes[i].Disrupted = true
 				}
 			}
 		}
@@ -229,7 +229,7 @@ func (s *scenario) text(a plan.Action) string {
 		return "nominate " + a.Pod + " for " + a.Node
 	case plan.Release:
 		return fmt.Sprintf("release %s, %d nominated, %d given up", a.Node, a.Planned, a.GivenUp)
-	case plan.Cordon:
+	case plan.Disrupt:
 		return fmt.Sprintf("cordon %s: %s", a.Node, a.Why)
 	case plan.Delete:
 		return fmt.Sprintf("delete %s: %s %s", a.Claim, a.Why, a.Detail)

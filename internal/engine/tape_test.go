@@ -199,7 +199,7 @@ func (t *tape) class(name string) cluster.Class {
 func (t *tape) pool(name string) cluster.Pool {
 	p := cluster.Pool{
 		Name: name, UID: "uid-" + name, Class: pick(t, "c0", "c0", "c0", "c1", "gone"), Weight: pick[int32](t, 0, 0, 1, 100),
-		Labels: t.labels(), Ready: !t.one(10), Deleting: t.one(15), EmptyAfter: pick(t, 30*time.Second, 0, math.MaxInt64), KeepEmpty: t.one(5),
+		Labels: t.labels(), Ready: !t.one(10), Deleting: t.one(15), Disruption: cluster.Disruption{After: pick(t, 30*time.Second, 0, math.MaxInt64), Never: t.one(5)},
 	}
 	if t.one(6) {
 		for _, r := range t.requirements(3) {

@@ -72,8 +72,8 @@ func (w *world) costly() *world {
 
 func (w *world) pool(p cluster.Pool) *world {
 	p.Class, p.Ready, p.UID = "default", true, "uid-"+p.Name
-	if p.EmptyAfter == 0 {
-		p.EmptyAfter = 30 * time.Second
+	if p.Disruption.After == 0 {
+		p.Disruption.After = 30 * time.Second
 	}
 	if _, pinned := p.Requirements.Get(label.CapacityType); !pinned {
 		paid, err := label.NewRequirement(label.CapacityType, label.In, label.OnDemand, label.Reserved)

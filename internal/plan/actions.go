@@ -8,7 +8,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Action is one of Launch, Nominate, Release, Cordon, Delete, Wait. Every switch
+// Action is one of Launch, Nominate, Release, Disrupt, Restore, Delete, Wait. Every switch
 // over an Action names all of them, so that no action is left out unnoticed.
 //
 //sumtype:decl
@@ -36,6 +36,7 @@ type Launch struct {
 	// MinValuesRelaxed says that Types has fewer different values than the pool's
 	// minValues ask for. The min-values policy allows that.
 	MinValuesRelaxed bool
+	Move             *cluster.Move // what the new node replaces; nil for nothing
 	Why              LaunchReason
 }
 
@@ -62,19 +63,37 @@ type Release struct {
 	GivenUp       int64           // pods that the node was kept for and that did not come in time
 }
 
-// Cordon taints a node that is about to go, so that nothing new lands on it.
-type Cordon struct {
-	Node, NodeUID string
-	Why           DeleteReason
+// Disrupt says that a node is about to go: first by the condition DisruptionReason of
+// its NodeClaim, then by the taint karpenter.sh/disrupted, so that nothing new lands
+// on the node. Restore takes both back; after a Delete nothing does.
+type Disrupt struct {
+	Claim, ClaimUID string
+	Node, NodeUID   string
+	Why             DeleteReason
+	Detail          string         // e.g. the kind of an interruption, or the move
+	Saves           quantity.Money // an hour
+}
+
+// Restore takes back what was written about a node that stays after all, as far as the
+// daemon wrote it: the condition and taint of Disrupt, and the annotation of a move.
+type Restore struct {
+	Claim, ClaimUID string
+	Node, NodeUID   string
+	Why             string // for people
 }
 
 // Delete deletes a NodeClaim: its node is drained, then the instance ends.
 type Delete struct {
 	Claim, ClaimUID string
+	Node            string // "" where there is none
 	Why             DeleteReason
 	Detail          string        // e.g. the kind of an interruption
 	Waited          time.Duration // how long the reason has held
 	Saves           quantity.Money
+	// Checked says that the pods of the node are to be listed once more before: if one
+	// of them is not in Pods, nothing is deleted, and the next plan decides.
+	Checked bool
+	Pods    []string // UIDs of the pods that need another place, sorted; of a Checked deletion
 }
 
 // Wait asks for another Step at a time even if nothing changes before.
@@ -86,7 +105,8 @@ type Wait struct {
 func (Launch) isAction()   {}
 func (Nominate) isAction() {}
 func (Release) isAction()  {}
-func (Cordon) isAction()   {}
+func (Disrupt) isAction()  {}
+func (Restore) isAction()  {}
 func (Delete) isAction()   {}
 func (Wait) isAction()     {}
 
@@ -97,6 +117,9 @@ type DeleteReason string
 // The reasons for which the core deletes a NodeClaim.
 const (
 	Empty               DeleteReason = "Empty"
+	Underutilized       DeleteReason = "Underutilized"
+	Drifted             DeleteReason = "Drifted"
+	Expired             DeleteReason = "Expired"
 	Interrupted         DeleteReason = "Interrupted"
 	LaunchTimeout       DeleteReason = "LaunchTimeout"
 	RegistrationTimeout DeleteReason = "RegistrationTimeout"
@@ -111,6 +134,11 @@ type WaitReason string
 // The things that the core waits for.
 const (
 	EmptyLongEnough  WaitReason = "a node to have been empty long enough"
+	QuietLongEnough  WaitReason = "no pod to have come to a node or gone for long enough"
+	BudgetToOpen     WaitReason = "the window of a disruption budget"
+	LastLook         WaitReason = "pods that were bound before a node was tainted"
+	Replacements     WaitReason = "the nodes that replace others to be ready"
+	NextSweep        WaitReason = "the next look for nodes that may go"
 	PlannedPods      WaitReason = "the pods that a node is kept for"
 	OtherNodes       WaitReason = "more nodes to open together, as pods cannot be nominated"
 	RulesMet         WaitReason = "the nodes that pods with rules need beside their own"

@@ -187,7 +187,7 @@ func (r *run) remove(name string) {
 	c.Deleting = true
 	r.view.claim(c)
 	if c.node != nil {
-		r.scheduler.updateNode(c.node, func(n *cluster.Node) { n.Cordoned, n.Deleting = true, true })
+		r.scheduler.updateNode(c.node, func(n *cluster.Node) { n.Disrupted, n.Deleting = true, true })
 		r.view.node(c.node)
 	}
 	r.clock.after(time.Second, func() { r.end(c) })

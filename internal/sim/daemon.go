@@ -116,15 +116,21 @@ func (r *run) carryOut(a plan.Action) {
 		}
 	case plan.Release:
 		r.release(a)
-	case plan.Cordon:
+	case plan.Disrupt:
 		if n := r.scheduler.byName[a.Node]; n != nil {
-			n.Cordoned = true
+			n.Disrupted = true
 			n.changed()
 			r.view.node(n)
 		}
 	case plan.Delete:
 		r.report.Deletes++
 		r.remove(a.Claim)
+	case plan.Restore:
+		if n := r.scheduler.byName[a.Node]; n != nil {
+			n.Disrupted = false
+			n.changed()
+			r.view.node(n)
+		}
 	case plan.Wait:
 	}
 }

@@ -244,7 +244,7 @@ func enough(n int) int {
 // filter says why the pod cannot run on the node now. Pods that are nominated
 // for the node count as if they ran there, unless their priority is lower.
 func (s *scheduler) filter(p *pod, n *node) refusal {
-	if n.Cordoned {
+	if n.Cordoned || n.Disrupted {
 		return byTaint
 	}
 	if r := n.static(p.kind); r != 0 {

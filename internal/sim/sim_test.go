@@ -44,7 +44,7 @@ func config(workloads ...Workload) Config {
 		Seed: 1, Workloads: workloads, Policy: engine.DefaultPolicy(),
 		Classes: []cluster.Class{{Name: "default", Ready: true, Types: types}},
 		Pools: []cluster.Pool{{
-			Name: "general", UID: "uid-general", Class: "default", Ready: true, EmptyAfter: 30 * time.Second,
+			Name: "general", UID: "uid-general", Class: "default", Ready: true, Disruption: cluster.Disruption{After: 30 * time.Second},
 			Requirements: label.All(label.Is(label.CapacityType, label.OnDemand)),
 		}},
 		DaemonSets: []cluster.DaemonSet{{UID: "uid-agent", Namespace: "kube-system", Name: "agent", Shape: cluster.Shape{

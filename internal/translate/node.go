@@ -23,7 +23,7 @@ func Node(n *corev1.Node, claim string, csi *storagev1.CSINode, drivers []string
 		DoNotDisrupt: n.Annotations[v1.AnnotationDoNotDisrupt] == v1.LabelTrue,
 	}
 	for _, t := range n.Spec.Taints {
-		out.Cordoned = out.Cordoned || t.Key == v1.TaintDisrupted
+		out.Disrupted = out.Disrupted || t.Key == v1.TaintDisrupted
 	}
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {

@@ -19,8 +19,7 @@ func Pool(p *v1.NodePool) cluster.Pool {
 	out := cluster.Pool{
 		Name: p.Name, UID: string(p.UID), Class: t.Spec.NodeClassRef.Name,
 		Labels: label.FromMap(t.ObjectMeta.Labels), Taints: Taints(t.Spec.Taints), StartupTaints: Taints(t.Spec.StartupTaints),
-		Limits: Limits(p.Spec.Limits), KeepEmpty: p.Spec.Disruption.ConsolidateAfter.Never,
-		EmptyAfter: p.Spec.Disruption.ConsolidateAfter.Duration, Deleting: p.DeletionTimestamp != nil,
+		Limits: Limits(p.Spec.Limits), Disruption: disruption(p), Deleting: p.DeletionTimestamp != nil,
 	}
 	if p.Spec.Weight != nil {
 		out.Weight = *p.Spec.Weight
@@ -37,6 +36,12 @@ func Pool(p *v1.NodePool) cluster.Pool {
 	}
 	out.Ready = true
 	return out
+}
+
+// disruption reads when nodes of the NodePool may go.
+func disruption(p *v1.NodePool) cluster.Disruption {
+	d := p.Spec.Disruption
+	return cluster.Disruption{Policy: cluster.Policy(d.ConsolidationPolicy), Never: d.ConsolidateAfter.Never, After: d.ConsolidateAfter.Duration}
 }
 
 // minValues reads how many values of a label the types of a launch must have.

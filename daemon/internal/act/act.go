@@ -61,8 +61,10 @@ func (a *Actor) Do(ctx context.Context, p plan.Plan) error {
 			nominations = append(nominations, func() error { return a.nominate(ctx, x) })
 		case plan.Release:
 			rest = append(rest, func() error { return a.release(ctx, x) })
-		case plan.Cordon:
-			rest = append(rest, func() error { return a.cordon(ctx, x) })
+		case plan.Disrupt:
+			rest = append(rest, func() error { return a.disrupt(ctx, x) })
+		case plan.Restore:
+			rest = append(rest, func() error { return a.restore(ctx, x) })
 		case plan.Delete:
 			rest = append(rest, func() error { return a.delete(ctx, x) })
 		case plan.Wait: // package loop waits
@@ -157,10 +159,10 @@ func released(r plan.Release, taints []corev1.Taint) []corev1.Taint {
 	return taints
 }
 
-// cordon keeps new pods off a node that is about to be deleted.
-func (a *Actor) cordon(ctx context.Context, c plan.Cordon) error {
-	node, ok := a.World.Node(c.Node)
-	if !ok || string(node.UID) != c.NodeUID {
+// disrupt keeps new pods off a node that is about to be deleted.
+func (a *Actor) disrupt(ctx context.Context, d plan.Disrupt) error {
+	node, ok := a.World.Node(d.Node)
+	if !ok || string(node.UID) != d.NodeUID {
 		return nil
 	}
 	body := translate.Cordon(node)
@@ -168,6 +170,20 @@ func (a *Actor) cordon(ctx context.Context, c plan.Cordon) error {
 		return nil
 	}
 	return a.patchNode(ctx, node, body)
+}
+
+// restore takes the taint off a node that stays.
+func (a *Actor) restore(ctx context.Context, r plan.Restore) error {
+	node, ok := a.World.Node(r.Node)
+	if !ok || string(node.UID) != r.NodeUID {
+		return nil
+	}
+	disrupted := v1.DisruptedTaint()
+	taints := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) })
+	return a.patchNode(ctx, node, map[string]any{
+		"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion},
+		"spec":     map[string]any{"taints": taints},
+	})
 }
 
 // patchNode changes the node. After a conflict the next decision tries again.

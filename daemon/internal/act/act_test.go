@@ -52,8 +52,8 @@ func TestCordonAndRelease_KeepTheOtherTaintsAndLabels(t *testing.T) {
 		action plan.Action
 		want   []string
 	}{
-		{plan.Cordon{Node: "n", NodeUID: "u"}, []string{"spot", v1.TaintAwaitingPods, v1.TaintDisrupted}},
-		{plan.Cordon{Node: "n", NodeUID: "u"}, []string{"spot", v1.TaintAwaitingPods, v1.TaintDisrupted}},
+		{plan.Disrupt{Node: "n", NodeUID: "u"}, []string{"spot", v1.TaintAwaitingPods, v1.TaintDisrupted}},
+		{plan.Disrupt{Node: "n", NodeUID: "u"}, []string{"spot", v1.TaintAwaitingPods, v1.TaintDisrupted}},
 		{plan.Release{Node: "n", NodeUID: "another", Taint: awaiting}, []string{"spot", v1.TaintAwaitingPods, v1.TaintDisrupted}},
 		{plan.Release{Node: "n", NodeUID: "u", Taint: awaiting}, []string{"spot", v1.TaintDisrupted}},
 	} {

@@ -62,8 +62,10 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 			r.Metrics.deleted.WithLabelValues(string(x.Why)).Inc()
 			r.Logger.Info("delete nodeclaim", "nodeclaim", x.Claim, "reason", x.Why, "detail", x.Detail,
 				"waited", x.Waited.Round(time.Millisecond).String(), "saves", x.Saves.Dollars())
-		case plan.Cordon:
-			r.Logger.Info("cordon node", "node", x.Node, "reason", x.Why)
+		case plan.Disrupt:
+			r.Logger.Info("disrupt node", "node", x.Node, "nodeclaim", x.Claim, "reason", x.Why, "detail", x.Detail, "saves", x.Saves.Dollars())
+		case plan.Restore:
+			r.Logger.Info("restore node", "node", x.Node, "nodeclaim", x.Claim, "reason", x.Why)
 		case plan.Nominate, plan.Wait: // too many to log each
 		case plan.Release:
 			if len(x.Lifts) > 0 {

@@ -57,8 +57,10 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room) []
 // drain: pods that found no room run as long as they can.
 func (r *retirer) retireInterrupted(c cluster.Claim) {
 	node, up := r.Snapshot.Node(c.Node)
-	if up && !node.Cordoned {
-		r.actions = append(r.actions, plan.Cordon{Node: node.Name, NodeUID: node.UID, Why: plan.Interrupted})
+	if up && !node.Disrupted {
+		r.actions = append(r.actions, plan.Disrupt{
+			Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: plan.Interrupted, Detail: c.Interruption.Reason,
+		})
 	}
 	notice := c.Interruption.Deadline.Sub(c.Interruption.Noticed)
 	last := c.Interruption.Deadline.Add(-min(r.Policy.DrainReserve, notice/2))
@@ -115,13 +117,13 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 	if runs {
 		r.memory.Arrived(c.Name)
 	}
-	if !c.Initialized || !ok || pool.KeepEmpty || node.DoNotDisrupt || runs || r.awaitsPods(c) {
+	if !c.Initialized || !ok || pool.Disruption.Never || node.DoNotDisrupt || runs || r.awaitsPods(c) {
 		r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		return
 	}
 	var at time.Time
 	r.memory.EmptySince, at = memory.Remember(r.memory.EmptySince, c.Name, r.Now)
-	wait := pool.EmptyAfter
+	wait := pool.Disruption.After
 	if slots, _ := r.memory.PlannedFor(c.Name); len(slots) > 0 {
 		// No pod that the node was launched for has come yet. Evicted pods do not
 		// exist for a moment until their controller creates them again.

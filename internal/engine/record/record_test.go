@@ -34,7 +34,7 @@ func TestHash_SeesEveryPartOfAPlan(t *testing.T) {
 			l.Requirements = l.Requirements.And(label.All(label.Is("a", "b")))
 			p.Actions[0] = l
 		},
-		"kind of action": func(p *plan.Plan) { p.Actions[1] = plan.Cordon{} },
+		"kind of action": func(p *plan.Plan) { p.Actions[1] = plan.Disrupt{} },
 		"order":          func(p *plan.Plan) { p.Actions[0], p.Actions[1] = p.Actions[1], p.Actions[0] },
 		"cost":           func(p *plan.Plan) { p.Cost++ },
 		"bound":          func(p *plan.Plan) { p.Proofs[0].Bound++ },
