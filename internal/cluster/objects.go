@@ -88,6 +88,7 @@ type Claim struct {
 	Initialized            bool
 	InitializedAt          time.Time
 	Deleting               bool
+	Ending                 bool // its instance is being terminated
 	Interruption           *Interruption
 	Disrupting             *Disrupting   // nil where nothing disrupts it
 	Drift                  *Drift        // nil where it is as its pool and class ask for

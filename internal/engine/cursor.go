@@ -14,6 +14,7 @@ import (
 // earlier Steps did. A cursor is a value and is never changed.
 type cursor struct {
 	in       Input           // of the Step that began the plan
+	suppose  supposition     // nodes that the plan takes away; see move.go
 	try      int             // see Trace.Tries
 	excluded map[string]bool // gangs that are not tried any more
 	first    *finished       // the plan before the sparing one; nil while there is none

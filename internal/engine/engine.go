@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/assign"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/certify"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/explain"
@@ -15,6 +16,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/open"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Policy holds the settings of the core.
@@ -49,6 +51,9 @@ type Output struct {
 	Plan   plan.Plan
 	Memory Memory
 	Trace  Trace
+
+	stay   map[string]bool               // nodes that are going, of which a pod found no place
+	placed map[string]quantity.Resources // by node: what the plan puts there
 }
 
 // Memory carries from Step to Step what the cluster's objects cannot say. Losing it
@@ -59,6 +64,7 @@ type Memory struct {
 	derived derived
 	// cursor is the unfinished plan; nil if there is none.
 	cursor *cursor
+	sweep  sweep
 }
 
 // WithUnavailable returns the memory with the offerings excluded from plans until
@@ -82,9 +88,17 @@ func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKe
 // Step makes the plan again from the start if a gang found room for only some of
 // its pods, or if limits left pods without a place to which another plan could give
 // room.
+//
+// A Step that has nothing to launch also looks for nodes that may go to save money; see
+// consolidated.
 func Step(in Input) Output {
 	in.Policy = in.Policy.WithDefaults()
 	c, units := resume(in) // the cursor of the plan, and the work that is left
+	return consolidated(in, planned(c, units))
+}
+
+// planned returns the plan of the cursor, made with so many units of work.
+func planned(c cursor, units int) Output {
 	for {
 		t := c.begin(units) // one try of the plan
 		// 1. Demand and room: what needs room, and which room exists or is on its way.
@@ -107,6 +121,7 @@ func Step(in Input) Output {
 			c, units = t.again(l), t.solver.Left()
 			continue
 		}
+		stay := assign.Evacuate(a) // of nodes that are going, those of which a pod found no place
 		a.Promise()
 		a.Memory.Plan(l.Launches) // what the new NodeClaims are for
 		// 5. Explain: the rest is refused, with the reasons why it has no place.
@@ -115,10 +130,12 @@ func Step(in Input) Output {
 		proofs := certify.Launches(t.View, a.Journal, a.Room, a.Demand.Classes, l)
 		// 7. Open: nodes that are up open for their pods.
 		opened := open.Nodes(t.View, a.Memory, a.Journal, a.Demand, a.Room)
-		// 8. Disrupt: interrupted nodes, empty nodes and nodes that never came up go.
-		retired := disrupt.Retire(t.View, a.Memory, a.Journal, a.Room)
+		// 8. Disrupt: interrupted nodes, empty nodes and nodes that never came up go, and
+		// nodes that are going take their next step.
+		retired := disrupt.Retire(t.View, a.Memory, a.Journal, a.Room, stay)
 		a.Trace.Complete = true
 		out := t.output(a, l, proofs, slices.Concat(opened, retired))
+		out.stay, out.placed = stay, a.Room.Placed()
 		switch refused := a.Demand.Refused; {
 		case c.first == nil && tight && refused.Short && gives(a.Demand, a.Room, l):
 			// This first plan is kept, and a second one spares what is limited.

@@ -136,17 +136,28 @@ func TestStep_RemovesAnEmptyNodeAfterConsolidateAfterAndNotBefore(t *testing.T) 
 		t.Fatalf("actions = %+v, want a wait", out.Plan.Actions)
 	}
 	w.now = w.now.Add(30*time.Second - 1)
-	if got := of[plan.Delete](w.step()); len(got) != 0 {
-		t.Fatalf("removed too early: %+v", got)
+	if got := of[plan.Disrupt](w.step()); len(got) != 0 {
+		t.Fatalf("disrupted too early: %+v", got)
 	}
 	w.now = w.now.Add(1)
-	got := of[plan.Delete](w.step())
-	if len(got) != 1 || got[0].Why != plan.Empty || got[0].Saves != 170_000_000 {
-		t.Errorf("deletes = %+v", got)
+	out := w.step()
+	got := of[plan.Disrupt](out)
+	if len(got) != 1 || got[0].Why != plan.Empty || got[0].Saves != 170_000_000 || len(of[plan.Delete](out)) != 0 {
+		t.Fatalf("actions = %+v", out.Plan.Actions)
 	}
 	w.objects.Pools[0].Disruption.Never = true
-	if got := of[plan.Delete](w.step()); len(got) != 0 {
+	if got := of[plan.Disrupt](w.step()); len(got) != 0 {
 		t.Errorf("consolidateAfter Never: %+v", got)
+	}
+	w.objects.Pools[0].Disruption.Never = false
+	w.carry(out.Plan.Actions)
+	w.now = w.now.Add(time.Second - 1)
+	if got := of[plan.Delete](w.step()); len(got) != 0 {
+		t.Fatalf("removed while pods may still be bound: %+v", got)
+	}
+	w.now = w.now.Add(1)
+	if got := of[plan.Delete](w.step()); len(got) != 1 || got[0].Why != plan.Empty || !got[0].Checked || len(got[0].Pods) != 0 {
+		t.Errorf("deletes = %+v", got)
 	}
 }
 
@@ -184,7 +195,7 @@ func TestStep_KeepsAReplacementWhileItsPodsAreBetweenTwoLives(t *testing.T) {
 	w.now = w.now.Add(time.Second)
 	w.step()
 	w.now = w.now.Add(5 * time.Second)
-	if gone := of[plan.Delete](w.step()); len(gone) > 0 {
+	if gone := of[plan.Disrupt](w.step()); len(gone) > 0 {
 		t.Fatalf("the node is removed before its pods are back: %+v", gone)
 	}
 	w.objects.Pods = evicted
@@ -199,7 +210,7 @@ func TestStep_KeepsAReplacementWhileItsPodsAreBetweenTwoLives(t *testing.T) {
 	w.objects.Pods = nil
 	w.step()
 	w.now = w.now.Add(time.Second)
-	if gone := of[plan.Delete](w.step()); len(gone) != 1 {
+	if gone := of[plan.Disrupt](w.step()); len(gone) != 1 {
 		t.Errorf("a node that had its pods and lost them is kept: %+v", gone)
 	}
 }

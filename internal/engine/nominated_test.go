@@ -32,11 +32,11 @@ func TestStep_ANodeForWhichAPodIsNominatedIsNotEmpty(t *testing.T) {
 	w.step() // the pod that the node is for has arrived
 	w.objects.Pods = nil
 	w.pods("preemptor", 1, 1900, func(p *cluster.Pod) { p.Nominated = w.objects.Nodes[0].Name })
-	if gone := of[plan.Delete](w.step()); len(gone) != 0 {
+	if gone := of[plan.Disrupt](w.step()); len(gone) != 0 {
 		t.Errorf("removed: %+v", gone)
 	}
 	w.objects.Pods = nil
-	if gone := of[plan.Delete](w.step()); len(gone) != 1 {
+	if gone := of[plan.Disrupt](w.step()); len(gone) != 1 {
 		t.Errorf("without the pod: %+v", gone)
 	}
 }

@@ -137,13 +137,7 @@ func (s *scenario) run(line string) {
 		}
 	case "open":
 		s.open(s.last)
-		for _, a := range s.last {
-			for i := range s.objects.Nodes {
-				if c, ok := a.(plan.Disrupt); ok && c.Node == s.objects.Nodes[i].Name {
-					s.objects.Nodes[i].Disrupted = true
-				}
-			}
-		}
+		s.carry(s.last)
 	case "interrupt":
 		s.interrupt(args[0], args[1])
 	case "advance":
@@ -230,7 +224,9 @@ func (s *scenario) text(a plan.Action) string {
 	case plan.Release:
 		return fmt.Sprintf("release %s, %d nominated, %d given up", a.Node, a.Planned, a.GivenUp)
 	case plan.Disrupt:
-		return fmt.Sprintf("cordon %s: %s", a.Node, a.Why)
+		return fmt.Sprintf("disrupt %s: %s", a.Node, a.Why)
+	case plan.Restore:
+		return fmt.Sprintf("restore %s: %s", a.Node, a.Why)
 	case plan.Delete:
 		return fmt.Sprintf("delete %s: %s %s", a.Claim, a.Why, a.Detail)
 	case plan.Wait:

@@ -29,6 +29,10 @@ type try struct {
 // are the work that the Step has left.
 func (c cursor) begin(units int) *try {
 	v := view.Of(c.in.Snapshot, c.in.Policy, c.in.Now)
+	if len(c.suppose.going) > 0 {
+		v = v.Suppose(c.suppose.going)
+		v.Replaces, v.Emptying = c.suppose.replaces, c.suppose.emptying
+	}
 	return &try{View: v, of: c, known: c.in.Memory.derived, solver: pack.NewSolver(c.answers, units, c.units)}
 }
 
@@ -61,11 +65,13 @@ func (t *try) keepsFrom() int32 {
 }
 
 // place finds a place for the demand: first on room that exists or is on its way,
-// then on new nodes. A plan that spares what is limited goes by priority. It returns
-// the Assigner and the Launcher that hold the result. The returned Assigner differs
-// from the given one if pods were rearranged.
+// then on new nodes. A plan that spares what is limited goes by priority. Pods of
+// nodes that are going come last: they get what room is left. It returns the Assigner
+// and the Launcher that hold the result. The returned Assigner differs from the given
+// one if pods were rearranged.
 func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.Assigner, *launch.Launcher) {
 	sparing := t.of.first != nil
+	a.Demand.PutGoingAside()
 	if !sparing {
 		a.FillAll(math.MinInt32)
 		if !tight || !m.Scarce(a.Demand.Classes) { // with scarce room, priorities choose who gets it, not the packer

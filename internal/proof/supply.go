@@ -78,7 +78,7 @@ func (p *proof) keeps(n cluster.Node) bool {
 	if ours := found || n.Claim != ""; !ours {
 		return true
 	}
-	return !p.certificate.Scratch && !n.Leaving(&c)
+	return !p.certificate.Scratch && !n.Leaving(&c) && !slices.Contains(p.certificate.Going, c.Name)
 }
 
 // existing lists the room that is given: nodes, and NodeClaims that have no node
@@ -94,7 +94,7 @@ func (p *proof) existing() []source {
 		}
 	}
 	for _, c := range p.objects.Claims {
-		if !there[c.Name] && !p.certificate.Scratch && !c.Leaving() {
+		if !there[c.Name] && !p.certificate.Scratch && !c.Leaving() && !slices.Contains(p.certificate.Going, c.Name) {
 			out = append(out, source{name: c.Name, places: p.coming(c), count: 1})
 		}
 	}

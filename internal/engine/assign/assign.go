@@ -2,6 +2,7 @@ package assign
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -28,6 +29,7 @@ type Assigner struct {
 	Solver *pack.Solver
 	// Least is the least priority whose promises are kept.
 	Least    int32
+	toStay   bool // pods of nodes that are going are served: they go to nodes that stay
 	gathered bool // nodes were up that are kept for declared pods; see gatherOnKept
 }
 
@@ -81,6 +83,17 @@ func (a *Assigner) FillAll(least int32) {
 	}
 	a.fillUntried()
 	goRound(pick.Those(a.Demand.Classes, func(c *demand.Class) bool { return c.Group.Shape.Priority >= least }), a.Fill)
+}
+
+// Evacuate finds places for the pods of nodes that are going: room that all other
+// demand has left on nodes that stay. It returns the nodes of which a pod found none.
+// No pod gives up a preference: once it is evicted, a node would be launched for it.
+func Evacuate(a *Assigner) (stay map[string]bool) {
+	a.Demand.BringGoingBack()
+	a.toStay = true
+	a.FillAll(math.MinInt32)
+	a.toStay = false
+	return a.Demand.Stay()
 }
 
 // fillUntried gives pods that the scheduler has not tried yet to nodes that run: it
@@ -345,7 +358,7 @@ func (a *Assigner) running(c *demand.Class, level int, n int64) (out []*room.Hos
 	for state := range a.Snapshot.Roomy(demand.WithoutAttach(l.Shape.Requests)) {
 		a.Trace.Objects++
 		h := a.Room.Node(state)
-		if h == nil || h.Stage != room.StageNode || !l.Shape.Requests.Fits(h.Free) || !h.Accepts(l) || a.leftOut(c, h) {
+		if h == nil || h.Stage != room.StageNode || !l.Shape.Requests.Fits(h.Free) || !h.Accepts(l) || a.leftOut(c, h) || (a.toStay || a.Replaces) && a.Emptying[h.Node.Name] {
 			continue
 		}
 		out = append(out, h)

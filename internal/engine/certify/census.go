@@ -154,7 +154,7 @@ func countsFor(s *cluster.Shape, x *cluster.Spread, n *cluster.Node) bool {
 // leaves says whether the node goes away.
 func (k *certifier) leaves(state *cluster.NodeState) bool {
 	c := k.ClaimOf(state)
-	return state.Node.Leaving(&c)
+	return state.Node.Leaving(&c) || k.IsGoing(c.Name)
 }
 
 // displaced counts the pods of the group that run on nodes which go. Each counts for

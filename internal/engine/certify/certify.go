@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/bound"
@@ -40,7 +41,9 @@ func Launches(v view.View, j *journal.Journal, r *room.Room, classes []*demand.C
 	k := certifier{View: v, Journal: j, room: r, market: l.Market, launches: l.Launches}
 	q := k.pose(pick.Those(classes, func(c *demand.Class) bool { return c.Placed() > 0 }))
 	q.Hosts = k.boundHosts(q)
-	return []plan.Certificate{q.told(prove(q, l.Packed, l.Cost.Add(l.Extra.Total())), l.Market.Fleet)}
+	out := q.told(prove(q, l.Packed, l.Cost.Add(l.Extra.Total())), l.Market.Fleet)
+	out.Going = slices.Sorted(maps.Keys(v.Going))
+	return []plan.Certificate{out}
 }
 
 const (

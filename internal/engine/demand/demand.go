@@ -111,14 +111,27 @@ func (d *Demand) preferNoSchedule() bool {
 	})
 }
 
-// gatherDisplaced adds the pods of nodes that are leaving.
+// gatherDisplaced adds the pods of nodes that are leaving, then those of nodes that
+// are going, then those of nodes that are only supposed to go.
 func (d *Demand) gatherDisplaced() {
+	d.displacedFrom(func(n *cluster.Node, c *cluster.Claim) bool { return n.Leaving(c) })
+	if len(d.Going) == 0 {
+		return
+	}
+	for _, supposed := range [2]bool{false, true} {
+		d.displacedFrom(func(n *cluster.Node, c *cluster.Claim) bool {
+			return d.IsGoing(c.Name) && !n.Leaving(c) && d.Supposed[c.Name] == supposed
+		})
+	}
+}
+
+func (d *Demand) displacedFrom(from func(*cluster.Node, *cluster.Claim) bool) {
 	for _, c := range d.Claims {
 		if c.Node == "" {
 			continue
 		}
 		state, ok := d.Snapshot.State(c.Node)
-		if !ok || !state.Node.Leaving(c) {
+		if !ok || !from(&state.Node, c) {
 			continue
 		}
 		for p := range state.Pods() {
@@ -229,10 +242,16 @@ func (d *Demand) GatherRules() {
 	sought, counted := table.Sought(), table.Counted(required)
 	for _, c := range d.Classes {
 		c.Table, c.sought, c.counted = table, sought, counted
-		for _, p := range c.Displaced {
-			if state, ok := d.Snapshot.State(p.Node); ok {
-				c.Tell(topology.Place{Name: p.Node, Labels: state.Node.Labels, Taints: state.Node.Taints}, -1)
-			}
+		d.tellRunning(c, c.Displaced, -1)
+	}
+}
+
+// tellRunning tells the rules that the pods count where they run, or with -1 that they
+// do not.
+func (d *Demand) tellRunning(c *Class, pods []PodRef, sign int64) {
+	for _, p := range pods {
+		if state, ok := d.Snapshot.State(p.Node); ok {
+			c.Tell(topology.Place{Name: p.Node, Labels: state.Node.Labels, Taints: state.Node.Taints}, sign)
 		}
 	}
 }
@@ -268,6 +287,55 @@ func (d *Demand) Relax(least int32) (more bool) {
 		}
 	}
 	return more
+}
+
+// PutGoingAside takes the pods of nodes that are going out of the demand, as far as they
+// have no place yet and nothing may be launched for them.
+func (d *Demand) PutGoingAside() {
+	if len(d.Going) == 0 {
+		return
+	}
+	for _, c := range d.Classes {
+		c.going = pick.Those(c.Displaced, d.isGoing)
+		c.Displaced = pick.Those(c.Displaced, func(p PodRef) bool { return !d.isGoing(p) })
+		d.tellRunning(c, c.going, 1) // others do not take their place while they may stay
+	}
+}
+
+// BringGoingBack puts the pods back that PutGoingAside took out, and keeps all other
+// demand away until Stay is called: it has been served.
+func (d *Demand) BringGoingBack() {
+	for _, c := range d.Classes {
+		c.served = Draw{c.Pods, c.Displaced, c.Declared}
+		c.Pods, c.Displaced, c.Declared, c.going = nil, c.going, 0, nil
+		d.tellRunning(c, c.Displaced, -1)
+		if len(c.Displaced) > 0 {
+			c.Level = 0
+		}
+	}
+}
+
+// Stay takes those pods of nodes that are going out of the demand for good that found
+// no place, and returns their nodes. It brings the other demand back.
+func (d *Demand) Stay() (nodes map[string]bool) {
+	nodes = map[string]bool{}
+	for _, c := range d.Classes {
+		for _, p := range c.Displaced {
+			nodes[p.Node] = true
+		}
+		c.Had -= int64(len(c.Displaced)) // they need no place
+		d.tellRunning(c, c.Displaced, 1)
+		c.Pods, c.Displaced, c.Declared, c.served = c.served.Pods, c.served.Displaced, c.served.Declared, Draw{}
+	}
+	return nodes
+}
+
+// isGoing says whether nothing is launched for the displaced pod: its node is going and
+// may stay yet.
+func (d *Demand) isGoing(p PodRef) bool {
+	n, _ := d.Snapshot.Node(p.Node)
+	c, known := d.Snapshot.Claim(n.Claim)
+	return known && d.IsGoing(n.Claim) && !(d.Replaces && d.Supposed[n.Claim]) && !n.Leaving(&c)
 }
 
 // PutAside takes the declared pods out of the demand.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
@@ -12,33 +13,37 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// retirer deletes NodeClaims together with their nodes.
+// retirer takes NodeClaims away together with their nodes.
 type retirer struct {
 	view.View
 	*journal.Journal
 	memory  *memory.Memory
 	room    *room.Room
-	settled map[string]int // by node that goes: its pods that have a place on a node that is up
+	judge   *Judge
+	ledger  *budget.Ledger
+	stay    map[string]bool // nodes that are going, of which a pod found no place
+	settled map[string]int  // by node that goes: its pods that have a place on a node that is open
+	ready   map[string]int  // the same, with places on nodes that only the daemon's taint closes
 	actions []plan.Action
 }
 
-// Retire deletes the NodeClaims that are interrupted, have been empty for long
-// enough, or never came up. All of them are in View.Claims.
-func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room) []plan.Action {
-	r := retirer{View: v, Journal: j, memory: m, room: in, settled: map[string]int{}}
-	for _, h := range in.Nodes {
-		if h != nil && h.Stage == room.StageNode {
-			for _, p := range h.Displaced {
-				r.settled[p.Node]++
-			}
-		}
+// Retire takes away the NodeClaims that are interrupted, never came up, have been
+// empty for long enough, or are going already. All of them are in View.Claims. The
+// stay nodes are those of which a pod found no place.
+func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, stay map[string]bool) []plan.Action {
+	r := retirer{
+		View: v, Journal: j, memory: m, room: in, judge: NewJudge(v), ledger: budget.Open(v), stay: stay, settled: map[string]int{}, ready: map[string]int{},
 	}
+	r.countPlaces()
 	for _, claim := range v.Claims {
 		c := *claim
 		switch {
 		case c.Deleting:
 		case c.Interruption != nil:
 			r.retireInterrupted(c)
+		case v.IsGoing(c.Name):
+			r.goOn(c)
+		case r.over(c):
 		case r.expectsPods(c):
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		case !c.Registered:
@@ -50,6 +55,25 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room) []
 		}
 	}
 	return r.actions
+}
+
+// countPlaces counts the places that this plan gives to pods of nodes that go.
+func (r *retirer) countPlaces() {
+	for _, h := range r.room.Nodes {
+		if h != nil && h.Stage == room.StageNode {
+			for _, p := range h.Displaced {
+				r.settled[p.Node]++
+				r.ready[p.Node]++
+			}
+		}
+	}
+	for _, h := range r.room.Coming {
+		if h.Stage == room.StageKept {
+			for _, p := range h.Displaced {
+				r.ready[p.Node]++
+			}
+		}
+	}
 }
 
 // retireInterrupted cordons the node at once. It drains the node when its own pods
@@ -72,16 +96,21 @@ func (r *retirer) retireInterrupted(c cluster.Claim) {
 }
 
 // replaced says whether every pod of the node that needs another place has one on a
-// node that is up.
-func (r *retirer) replaced(node string) bool {
-	moving := 0
-	state, _ := r.Snapshot.State(node)
-	for p := range state.Pods() {
-		if p.Moves() {
-			moving++
+// node that is open.
+func (r *retirer) replaced(node string) bool { return r.settled[node] >= len(r.movingFrom(node)) }
+
+// movingFrom returns the UIDs of the pods that need another place when the node goes,
+// sorted.
+func (r *retirer) movingFrom(node string) (uids []string) {
+	if state, up := r.Snapshot.State(node); up {
+		for p := range state.Pods() {
+			if p.Moves() {
+				uids = append(uids, p.UID)
+			}
 		}
 	}
-	return r.settled[node] >= moving
+	slices.Sort(uids)
+	return uids
 }
 
 func (r *retirer) retireLate(c cluster.Claim) {
@@ -117,7 +146,8 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 	if runs {
 		r.memory.Arrived(c.Name)
 	}
-	if !c.Initialized || !ok || pool.Disruption.Never || node.DoNotDisrupt || runs || r.awaitsPods(c) {
+	replaces := len(r.SourcesOf(&c)) > 0
+	if !c.Initialized || !ok || pool.Disruption.Never || pool.Disruption.Paused || node.DoNotDisrupt || replaces || runs || r.awaitsPods(c) {
 		r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		return
 	}
@@ -133,7 +163,7 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 		r.WaitUntil(end, plan.EmptyLongEnough)
 		return
 	}
-	r.delete(c, plan.Empty, "", r.Now.Sub(at))
+	r.announce(c, node, plan.Empty)
 }
 
 // expectsPods says whether others than the daemon nominated pods for the node.
@@ -159,7 +189,7 @@ func (r *retirer) awaitsPods(c cluster.Claim) bool {
 }
 
 func (r *retirer) delete(c cluster.Claim, why plan.DeleteReason, detail string, waited time.Duration) {
-	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Why: why, Detail: detail, Waited: waited}
+	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Why: why, Detail: detail, Waited: waited}
 	if c.Launched {
 		out.Saves, _ = r.PriceOf(c)
 	}

@@ -24,6 +24,8 @@ type Memory struct {
 	Growth      Growth
 	Lost        []Since      // kinds of pods that lost their place in a rearrangement, sorted: when first
 	Nominations []Nomination // for nodes that are open, sorted by class and node
+	Evicted     []Evicted    // sorted by kind
+	Restored    []Since      // NodeClaims that were to go and stay, sorted
 }
 
 // PreferencesFor is how long a node that opened without nominations keeps its
@@ -99,9 +101,11 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.OpenSince = pick.Those(m.OpenSince, func(x Since) bool { _, ok := s.Node(x.ID); return ok && now.Before(x.At.Add(PreferencesFor)) })
 	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	m.Nominations = m.countRefusals(s, now)
+	m.Evicted = lately(m.Evicted, now)
 	m.Advanced = slices.Clone(m.Advanced)
 	m.Lost = pick.Those(m.Lost, func(x Since) bool { return now.Before(x.At.Add(LostFor)) })
-	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.Advanced, m.Lost} { // all are copies already
+	m.Restored = pick.Those(m.Restored, func(x Since) bool { return now.Before(x.At.Add(StaysFor)) })
+	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.Advanced, m.Lost, m.Restored} { // all are copies already
 		for i := range list {
 			list[i].At = pick.Earliest(list[i].At, now)
 		}

@@ -119,6 +119,8 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 	case o.needsOthers(h) && o.Now.Before(alone):
 		o.WaitUntil(alone, plan.RulesMet)
 		return
+	case len(h.Pods) == 0 && h.Declared == 0 && o.replaces(h):
+		return // its pods run yet, on nodes that go once this one is ready
 	case h.Declared == 0 && (!coming || h.Filled(h.Real)):
 	case len(h.Pods) == 0 && len(h.Displaced) == 0:
 		return // no real pod waits for the node; it opens when its pods come or are given up
@@ -134,6 +136,16 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 	o.actions = append(o.actions, plan.Release{
 		Node: h.Node.Name, NodeUID: h.Node.UID, Taint: o.Policy.StartupTaint, Puts: o.reserve(h),
 		Planned: int64(len(h.Pods)), GivenUp: h.Declared,
+	})
+}
+
+// replaces says whether the plan puts nothing on the host but pods of nodes that go
+// when it is ready.
+func (o *opener) replaces(h *room.Host) bool {
+	return len(h.Displaced) > 0 && !slices.ContainsFunc(h.Displaced, func(p demand.PodRef) bool {
+		n, _ := o.Snapshot.Node(p.Node)
+		c, known := o.Snapshot.Claim(n.Claim)
+		return !known || c.Leaving() || !o.IsGoing(c.Name)
 	})
 }
 

@@ -48,7 +48,7 @@ func Gather(v view.View, d *demand.Demand, j *journal.Journal, known *Known) *Ro
 	for _, c := range r.Claims {
 		state, up := r.Snapshot.State(c.Node)
 		switch {
-		case !up && !c.Leaving():
+		case !up && !c.Leaving() && !r.IsGoing(c.Name):
 			r.file(r.claimHost(c))
 		case up && !c.Initialized:
 			r.Trace.Objects++
@@ -127,7 +127,7 @@ func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 // outline returns the host of HostOf without its room and ports.
 func (r *Room) outline(state *cluster.NodeState, c cluster.Claim) *Host {
 	n := state.Node
-	if !n.TakesPods(&c) {
+	if !n.TakesPods(&c) || r.IsGoing(c.Name) {
 		return nil
 	}
 	h := &Host{Stage: StageNode, Node: n, State: state, Claim: &c, Labels: []label.Lookup{n.Labels}, taints: lasting(n.Taints)}
@@ -244,6 +244,17 @@ func (r *Room) promisedBy(c *cluster.Claim) *Host {
 	x := r.optionsOf(c)
 	h.Stage, h.open, h.Labels, h.Free, h.Most = stageOrdered, x, x.labels, x.free, x.most
 	return h
+}
+
+// Placed returns what the plan puts on nodes that take pods, by node.
+func (r *Room) Placed() map[string]quantity.Resources {
+	out := map[string]quantity.Resources{}
+	for name, h := range r.Nodes {
+		if h != nil && h.Stage == StageNode && h.Demand() > 0 {
+			out[name] = h.Most.Sub(h.Free)
+		}
+	}
+	return out
 }
 
 // Touched returns all hosts that are on their way, and the running nodes looked at

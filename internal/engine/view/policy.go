@@ -50,6 +50,13 @@ type Policy struct {
 	// node that has registered has RegistrationTimeout once more to become ready
 	// for its pods.
 	LaunchTimeout, RegistrationTimeout time.Duration
+	// LeastSaving is what a move of pods must save an hour, PodMove what moving one pod
+	// costs, as if the saving of one hour paid for it, and MoveShare how much of the
+	// price of new nodes a move must save, in thousandths.
+	LeastSaving, PodMove quantity.Money
+	MoveShare            int64
+	// SweepTrials is how many sets of nodes each sweep of the fleet tries to replace.
+	SweepTrials int
 	// DrainReserve is the part of an interruption notice that is kept for draining,
 	// at most half of the notice.
 	DrainReserve time.Duration
@@ -71,6 +78,10 @@ func DefaultPolicy() Policy {
 		LaunchTimeout:       5 * time.Minute,
 		RegistrationTimeout: 15 * time.Minute,
 		DrainReserve:        60 * time.Second,
+		LeastSaving:         quantity.NanoDollars / 200,   // $0.005
+		PodMove:             quantity.NanoDollars / 5_000, // $0.0002
+		MoveShare:           200,
+		SweepTrials:         1_000,
 	}
 }
 
@@ -85,5 +96,9 @@ func (p Policy) WithDefaults() Policy {
 	p.LaunchTimeout = cmp.Or(p.LaunchTimeout, d.LaunchTimeout)
 	p.RegistrationTimeout = cmp.Or(p.RegistrationTimeout, d.RegistrationTimeout)
 	p.DrainReserve = cmp.Or(p.DrainReserve, d.DrainReserve)
+	p.LeastSaving = cmp.Or(p.LeastSaving, d.LeastSaving)
+	p.PodMove = cmp.Or(p.PodMove, d.PodMove)
+	p.MoveShare = cmp.Or(p.MoveShare, d.MoveShare)
+	p.SweepTrials = cmp.Or(p.SweepTrials, d.SweepTrials)
 	return p
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,12 +22,91 @@ type View struct {
 	// Claims lists the NodeClaims of Snapshot.Unsettled: those that need attention,
 	// by name.
 	Claims []*cluster.Claim
+	// Going has the NodeClaims that are about to go although nothing forces them to, and
+	// those of which a plan supposes so, each with the reason. Their nodes take no pods,
+	// and their pods need other places. A node of which a pod finds no place stays.
+	Going map[string]plan.DeleteReason
+	// Supposed names those of them that only this plan supposes to go. If Replaces is set,
+	// nodes may be launched for their pods; for the pods of the others nothing is launched.
+	Supposed map[string]bool
+	Replaces bool
+	// Emptying names the nodes that are to go next. Pods of nodes that go do not go
+	// there: they would move twice.
+	Emptying map[string]bool
 }
 
 // Of is the view of the cluster at the moment.
 func Of(s cluster.Snapshot, policy Policy, now time.Time) View {
-	return View{Snapshot: s, Policy: policy, Now: now, Claims: s.Unsettled()}
+	v := View{Snapshot: s, Policy: policy, Now: now, Claims: s.Unsettled()}
+	if going := v.announced(); len(going) > 0 {
+		return v.with(going)
+	}
+	return v
 }
+
+// Suppose returns the view in which these NodeClaims are going, too.
+func (v View) Suppose(going map[string]plan.DeleteReason) View {
+	v.Supposed = map[string]bool{}
+	for name := range going {
+		v.Supposed[name] = !v.IsGoing(name)
+	}
+	return v.with(going)
+}
+
+func (v View) with(going map[string]plan.DeleteReason) View {
+	all := maps.Clone(v.Going)
+	if all == nil {
+		all = map[string]plan.DeleteReason{}
+	}
+	list := slices.Clone(v.Claims)
+	for name, why := range going {
+		c, there := v.Snapshot.Claim(name)
+		if _, known := all[name]; !there || known || c.Leaving() {
+			continue
+		}
+		all[name] = why
+		if !v.Snapshot.IsUnsettled(name) {
+			list = append(list, &c)
+		}
+	}
+	slices.SortFunc(list, func(a, b *cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
+	v.Going, v.Claims = all, list
+	return v
+}
+
+// announced returns the NodeClaims that their conditions or the moves of others say
+// are going.
+func (v View) announced() map[string]plan.DeleteReason {
+	out := map[string]plan.DeleteReason{}
+	for _, c := range v.Claims {
+		if c.Disrupting != nil {
+			out[c.Name] = plan.DeleteReason(c.Disrupting.Reason)
+		}
+		for _, s := range v.SourcesOf(c) {
+			if _, known := out[s.Name]; !known {
+				out[s.Name] = plan.DeleteReason(c.Move.Reason)
+			}
+		}
+	}
+	return out
+}
+
+// SourcesOf returns the NodeClaims that the move of this one takes away and that are
+// not leaving yet; none if it replaces nothing, or is leaving itself.
+func (v View) SourcesOf(c *cluster.Claim) (out []cluster.Claim) {
+	if c.Move == nil || c.Leaving() {
+		return nil
+	}
+	for _, s := range c.Move.Sources {
+		if x, there := v.Snapshot.Claim(s.Claim); there && x.UID == s.UID && !x.Leaving() {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// IsGoing says whether the NodeClaim is in Going.
+func (v View) IsGoing(claim string) bool { _, yes := v.Going[claim]; return yes }
 
 // TypeOf returns the instance type of the NodeClaim from the catalogue of its
 // class; nil if the catalogue does not have it.

@@ -1,0 +1,106 @@
+package budget
+
+import (
+	"slices"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// Ledger says how many more nodes of each pool may be disrupted.
+type Ledger struct {
+	now   time.Time
+	pools map[string]*account
+}
+
+// account is one pool.
+type account struct {
+	pool *cluster.Pool
+	size int64 // initialized nodes whose instances are not being terminated
+	used int64 // those that are going, or not ready
+}
+
+// Open counts the nodes of every pool. The nodes of NodeClaims in View.Going are used.
+func Open(v view.View) *Ledger {
+	l := &Ledger{now: v.Now, pools: map[string]*account{}}
+	pools := v.Snapshot.Supply().Pools
+	for i := range pools {
+		a := &account{pool: &pools[i]}
+		for lot := range v.Snapshot.Lots(pools[i].Name) {
+			a.size += lot.Count
+		}
+		l.pools[pools[i].Name] = a
+	}
+	for _, c := range v.Claims { // all other NodeClaims are initialized, and stay
+		a := l.pools[c.Pool]
+		node, up := v.Snapshot.Node(c.Node)
+		switch {
+		case a == nil:
+		case !c.Initialized || c.Ending:
+			a.size--
+		case c.Leaving() || c.Disrupting != nil || v.IsGoing(c.Name) || !up || !node.Ready || node.Deleting:
+			a.used++
+		}
+	}
+	return l
+}
+
+// Refusal says which budget allows no more, and when its window changes; zero if it
+// does not change by time.
+type Refusal struct {
+	Budget cluster.Budget
+	Until  time.Time
+}
+
+// Allows says whether one more node of the pool may be disrupted for the reason. If
+// not, it returns the budget that does not allow it.
+func (l *Ledger) Allows(pool string, why plan.DeleteReason) (*Refusal, bool) {
+	a := l.pools[pool]
+	if a == nil {
+		return nil, false
+	}
+	for i := range a.pool.Disruption.Budgets {
+		b := &a.pool.Disruption.Budgets[i]
+		if len(b.Reasons) > 0 && !slices.Contains(b.Reasons, string(why)) {
+			continue
+		}
+		open, until := active(b, l.now)
+		if b.Invalid != "" || open && a.used >= most(b, a.size) {
+			return &Refusal{*b, until}, false
+		}
+	}
+	return nil, true
+}
+
+// Charge notes that one more node of the pool is disrupted.
+func (l *Ledger) Charge(pool string) {
+	if a := l.pools[pool]; a != nil {
+		a.used++
+	}
+}
+
+// Changes returns when the next window of any budget opens or closes; zero for never.
+func (l *Ledger) Changes() (at time.Time) {
+	for _, a := range l.pools {
+		for i := range a.pool.Disruption.Budgets {
+			if _, until := active(&a.pool.Disruption.Budgets[i], l.now); !until.IsZero() {
+				if at.IsZero() {
+					at = until
+				}
+				at = pick.Earliest(at, until)
+			}
+		}
+	}
+	return at
+}
+
+// most is how many nodes of a pool of this size the budget allows at once.
+func most(b *cluster.Budget, size int64) int64 {
+	if !b.Percent {
+		return b.Most
+	}
+	return (size*b.Most + 99) / 100
+}

@@ -1,0 +1,98 @@
+package engine_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// carry carries out what the actions say about nodes that go. A deleted node is gone at
+// once, and its pods come anew.
+func (w *world) carry(actions []plan.Action) *world {
+	w.t.Helper()
+	for _, a := range actions {
+		switch a := a.(type) {
+		case plan.Disrupt:
+			w.onClaim(a.Claim, func(c *cluster.Claim) { c.Disrupting = &cluster.Disrupting{Reason: string(a.Why), Since: w.now} })
+			w.onNode(a.Node, func(n *cluster.Node) { n.Disrupted = true })
+		case plan.Restore:
+			w.onClaim(a.Claim, func(c *cluster.Claim) { c.Disrupting, c.Move = nil, nil })
+			w.onNode(a.Node, func(n *cluster.Node) { n.Disrupted = false })
+		case plan.Delete:
+			w.end(a)
+		case plan.Launch, plan.Nominate, plan.Release, plan.Wait:
+		}
+	}
+	return w
+}
+
+func (w *world) onClaim(name string, f func(*cluster.Claim)) {
+	for i := range w.objects.Claims {
+		if w.objects.Claims[i].Name == name {
+			f(&w.objects.Claims[i])
+		}
+	}
+}
+
+func (w *world) onNode(name string, f func(*cluster.Node)) {
+	for i := range w.objects.Nodes {
+		if w.objects.Nodes[i].Name == name {
+			f(&w.objects.Nodes[i])
+		}
+	}
+}
+
+// end deletes the NodeClaim with its node. A pod that the plan does not know keeps it.
+func (w *world) end(d plan.Delete) {
+	i := slices.IndexFunc(w.objects.Claims, func(c cluster.Claim) bool { return c.Name == d.Claim })
+	if i < 0 {
+		return
+	}
+	node := w.objects.Claims[i].Node
+	for _, p := range w.objects.Pods {
+		if d.Checked && p.Node == node && p.Moves() && !slices.Contains(d.Pods, p.UID) {
+			return
+		}
+	}
+	w.objects.Claims = slices.Delete(w.objects.Claims, i, i+1)
+	w.objects.Nodes = slices.DeleteFunc(w.objects.Nodes, func(n cluster.Node) bool { return n.Name == node })
+	for i := range w.objects.Pods {
+		if p := &w.objects.Pods[i]; p.Node == node && node != "" {
+			p.Node, p.Created, p.Unschedulable = "", w.now, true
+			p.UID += "-anew"
+		}
+	}
+}
+
+// settle plays on until the core has nothing more to do, at most so many Steps. New
+// nodes are up in the next Step.
+func (w *world) settle(steps int, seen func(engine.Output)) *world {
+	w.t.Helper()
+	for range steps {
+		out := w.step()
+		if seen != nil {
+			seen(out)
+		}
+		launches := of[plan.Launch](out)
+		w.order(launches)
+		w.carry(out.Plan.Actions)
+		w.open(out.Plan.Actions)
+		w.bringUp(launches)
+		for _, l := range launches {
+			w.onClaim(l.Name, func(c *cluster.Claim) { c.Move = l.Move })
+		}
+		waits := of[plan.Wait](out)
+		switch {
+		case len(out.Plan.Actions) > len(waits):
+			w.now = w.now.Add(100 * time.Millisecond)
+		case len(waits) == 1 && waits[0].Until.Sub(w.now) < time.Hour:
+			w.now = waits[0].Until
+		default:
+			return w
+		}
+	}
+	return w
+}

@@ -1,0 +1,104 @@
+package disrupt
+
+import (
+	"slices"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// Judge says which nodes may be disrupted, for reasons that budgets bound.
+type Judge struct {
+	view.View
+	budgets map[*cluster.Group][]*cluster.PodBudget // by group of pods
+	all     []cluster.PodBudget
+}
+
+// NewJudge returns a judge of the view's nodes.
+func NewJudge(v view.View) *Judge {
+	return &Judge{View: v, budgets: map[*cluster.Group][]*cluster.PodBudget{}, all: v.Snapshot.PodBudgets()}
+}
+
+// Stays says why the node of the NodeClaim may not be disrupted, and when that may
+// change by time alone; the zero time if it does not. The reason is empty if the node
+// may go.
+func (j *Judge) Stays(c *cluster.Claim) (why plan.Stay, until time.Time) {
+	state, up := j.Snapshot.State(c.Node)
+	pool, known := j.Snapshot.Pool(c.Pool)
+	switch {
+	case !up || !c.Initialized:
+		return plan.Stay{Reason: plan.NotInitialized}, time.Time{}
+	case c.Leaving() || state.Node.Deleting:
+		return plan.Stay{Reason: plan.IsLeaving}, time.Time{}
+	case !known || pool.Deleting || !pool.Ready:
+		return plan.Stay{Reason: plan.PoolUnready, Detail: c.Pool}, time.Time{}
+	case pool.Disruption.Paused:
+		return plan.Stay{Reason: plan.PoolPaused, Detail: c.Pool}, time.Time{}
+	case state.Node.DoNotDisrupt:
+		return plan.Stay{Reason: plan.NodeProtected}, time.Time{}
+	}
+	for p := range state.Nominated() {
+		if j.Expected(&p) {
+			return plan.Stay{Reason: plan.PodExpected, Detail: p.ID()}, time.Time{}
+		}
+	}
+	return j.podsStay(state)
+}
+
+// podsStay says which pod of the node must not be disrupted.
+func (j *Judge) podsStay(state *cluster.NodeState) (why plan.Stay, until time.Time) {
+	for p := range state.Pods() {
+		if p.Deleting {
+			continue
+		}
+		if p.Protected(j.Now) {
+			if !p.DoNotDisrupt {
+				until = pick.Latest(until, p.ProtectedUntil)
+			}
+			return plan.Stay{Reason: plan.PodProtected, Detail: p.ID()}, until
+		}
+		if p.Pinned {
+			continue
+		}
+		if p.Shape.Gang.Name != "" {
+			return plan.Stay{Reason: plan.PodOfGang, Detail: p.ID()}, time.Time{}
+		}
+		g, _ := j.Snapshot.GroupOf(p.ID())
+		switch list := j.budgetsOf(g); {
+		case len(list) > 1:
+			return plan.Stay{Reason: plan.PodBudgets, Detail: p.ID()}, time.Time{}
+		case len(list) == 1 && list[0].Allowed <= 0 && (p.Ready || !list[0].AlwaysUnhealthy):
+			return plan.Stay{Reason: plan.PodBudget, Detail: list[0].ID() + " of pod " + p.ID()}, time.Time{}
+		}
+	}
+	return plan.Stay{}, time.Time{}
+}
+
+// budgetsOf returns the PodDisruptionBudgets that select the pods of the group.
+func (j *Judge) budgetsOf(g *cluster.Group) []*cluster.PodBudget {
+	list, known := j.budgets[g]
+	if !known {
+		for i := range j.all {
+			if j.all[i].Selects(g.Namespace, g.Labels) {
+				list = append(list, &j.all[i])
+			}
+		}
+		j.budgets[g] = list
+	}
+	return list
+}
+
+// Quiet says whether no pod has come to the node or gone from it for as long as its
+// pool asks before a node goes to save money; if not, since when it may go.
+func (j *Judge) Quiet(c *cluster.Claim, pool *cluster.Pool) (at time.Time, quiet bool) {
+	at = pick.Latest(c.LastPodEvent, c.InitializedAt).Add(pool.Disruption.After)
+	return at, !j.Now.Before(at)
+}
+
+// MaySave says whether the pool lets a node with pods go to save money.
+func MaySave(p *cluster.Pool) bool {
+	return !p.Disruption.Never && slices.Contains([]cluster.Policy{cluster.WhenEmptyOrUnderutilized, cluster.Balanced}, p.Disruption.Policy)
+}

@@ -1,0 +1,105 @@
+package disrupt
+
+import (
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// Every voluntary removal goes one way: places for the node's pods, the taint, a last
+// look at the pods, the deletion. Until the deletion everything can be taken back.
+
+// lastLook is how long after the taint the pods of a node are looked at for the last
+// time. Pods that the scheduler was just binding ignore the taint.
+const lastLook = time.Second
+
+// goOn takes the next step with a node that is going.
+func (r *retirer) goOn(c cluster.Claim) {
+	why := r.Going[c.Name]
+	node, up := r.Snapshot.Node(c.Node)
+	announced := c.Disrupting != nil && node.Disrupted
+	moving := r.movingFrom(c.Node)
+	stays, until := r.judge.Stays(&c)
+	if announced && (stays.Reason == plan.PodBudget || stays.Reason == plan.PodBudgets) {
+		stays = plan.Stay{} // the drain waits for the budget; it changes while other nodes drain
+	}
+	switch {
+	case !up:
+		return // the NodeClaim goes by another way
+	case stays.Reason != "":
+		if !until.IsZero() {
+			r.WaitUntil(until, plan.QuietLongEnough)
+		}
+		r.restore(c, node, stays)
+	case r.stay[node.Name] || why == plan.Empty && len(moving) > 0:
+		r.restore(c, node, plan.Stay{Reason: plan.NoPlace})
+	case r.ready[node.Name] < len(moving):
+		return // the places are on nodes that are not ready yet
+	case !announced:
+		r.announce(c, node, why)
+	case r.Now.Before(c.Disrupting.Since.Add(lastLook)):
+		r.WaitUntil(c.Disrupting.Since.Add(lastLook), plan.LastLook)
+	default:
+		out := plan.Delete{
+			Claim: c.Name, ClaimUID: c.UID, Node: node.Name, Why: why, Waited: r.Now.Sub(c.Disrupting.Since), Checked: true, Pods: moving,
+		}
+		out.Saves, _ = r.PriceOf(c)
+		r.noteEvictions(c.Node)
+		r.actions = append(r.actions, out)
+	}
+}
+
+// announce says that the node is about to go, if the budgets of its pool allow it. A
+// node that is going already is counted.
+func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteReason) {
+	if !r.IsGoing(c.Name) {
+		if _, allowed := r.ledger.Allows(c.Pool, why); !allowed {
+			if at := r.ledger.Changes(); !at.IsZero() {
+				r.WaitUntil(at, plan.BudgetToOpen)
+			}
+			return
+		}
+		r.ledger.Charge(c.Pool)
+	}
+	saves, _ := r.PriceOf(c)
+	r.actions = append(r.actions, plan.Disrupt{Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: why, Saves: saves})
+}
+
+// noteEvictions remembers which kinds of pods are evicted.
+func (r *retirer) noteEvictions(node string) {
+	state, _ := r.Snapshot.State(node)
+	for p := range state.Pods() {
+		if g, known := r.Snapshot.GroupOf(p.ID()); known && p.Moves() {
+			r.memory.Evict(g.Kind, r.Now)
+		}
+	}
+}
+
+// restore takes back what was said about a node that stays.
+func (r *retirer) restore(c cluster.Claim, node cluster.Node, why plan.Stay) {
+	r.memory.Restored, _ = memory.Remember(memory.Forget(r.memory.Restored, c.Name), c.Name, r.Now)
+	if c.Disrupting != nil || node.Disrupted {
+		r.actions = append(r.actions, plan.Restore{Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: why.Explain()})
+	}
+}
+
+// over ends the move of a replacement of which no source is left, or none goes any
+// more. It says whether the NodeClaim has had its turn.
+func (r *retirer) over(c cluster.Claim) bool {
+	if c.Move == nil {
+		return false
+	}
+	sources := r.SourcesOf(&c)
+	for _, s := range sources {
+		if stays, _ := r.judge.Stays(&s); stays.Reason == "" && !r.stay[s.Node] {
+			return false
+		}
+	}
+	for _, s := range sources {
+		r.memory.Restored, _ = memory.Remember(r.memory.Restored, s.Name, r.Now)
+	}
+	r.actions = append(r.actions, plan.Restore{Claim: c.Name, ClaimUID: c.UID, Why: "the move is over"})
+	return true
+}

@@ -1,0 +1,51 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+)
+
+// SettlesFor is how long a pod that came in place of an evicted one is not evicted
+// again to save money.
+const SettlesFor = 10 * time.Minute
+
+// StaysFor is how long a node that was to go and stays is not looked at again to save
+// money.
+const StaysFor = 5 * time.Minute
+
+// Evicted says when pods of a kind were evicted because their node went to save money.
+// A pod that comes in place of an evicted one has another name, but is of its kind.
+type Evicted struct {
+	Kind        string
+	First, Last time.Time
+}
+
+// Evict notes that pods of the kind are evicted now.
+func (m *Memory) Evict(kind string, now time.Time) {
+	list := slices.Clone(m.Evicted)
+	i, found := slices.BinarySearchFunc(list, kind, Evicted.compare)
+	if !found {
+		list = slices.Insert(list, i, Evicted{Kind: kind, First: now})
+	}
+	list[i].Last = now
+	m.Evicted = list
+}
+
+// Settles says until when the pod may have come in place of one that was evicted, and
+// whether that is not over.
+func (m *Memory) Settles(kind string, p *cluster.Pod, now time.Time) (until time.Time, yes bool) {
+	i, found := slices.BinarySearchFunc(m.Evicted, kind, Evicted.compare)
+	until = p.Created.Add(SettlesFor)
+	return until, found && !p.Created.Before(m.Evicted[i].First) && now.Before(until)
+}
+
+func (e Evicted) compare(kind string) int { return strings.Compare(e.Kind, kind) }
+
+// lately returns the kinds of which pods may still settle.
+func lately(list []Evicted, now time.Time) []Evicted {
+	return pick.Those(list, func(e Evicted) bool { return now.Before(e.Last.Add(SettlesFor)) })
+}

@@ -1,0 +1,396 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// A node goes to save money by a supposition: a second plan is made as if the node were
+// going. It is carried out instead of the first plan if every pod of the node has a
+// place, and what is launched costs less than what goes.
+
+// supposition is nodes that a plan takes away although nothing forces them to go.
+type supposition struct {
+	going    map[string]plan.DeleteReason // by NodeClaim; see View.Going
+	replaces bool                         // see View.Replaces
+	emptying map[string]bool              // by node; see View.Emptying
+}
+
+// sweep is what is remembered of the last search of the fleet.
+type sweep struct {
+	of     cluster.Snapshot
+	at     time.Time
+	again  time.Time           // when a node may go that may not go now; zero for never
+	search *consolidate.Search // not finished; nil if there is none
+	target []string            // NodeClaims that are to go and have not begun to, those first that save most
+}
+
+const (
+	// sweepEvery is the least time between two searches of the fleet.
+	sweepEvery = time.Second
+	// A search takes about sliceOfWork units of work in a Step, and asks for another Step
+	// after sliceEvery.
+	sliceOfWork = 1_000_000
+	sliceEvery  = 10 * time.Millisecond
+	// targetLasts is how long a target is followed before the fleet is searched anew.
+	targetLasts = 5 * time.Minute
+	// suppositions is how many second plans a Step makes at most.
+	suppositions = 4
+)
+
+// mover looks for moves that begin in this Step.
+type mover struct {
+	in    Input
+	out   Output
+	view  view.View
+	judge *disrupt.Judge
+	again time.Time // see sweep
+}
+
+// consolidated returns the plan with moves that begin now: nodes go to save money. The
+// plan comes first: a plan that launches, or is not finished, begins no moves.
+func consolidated(in Input, out Output) Output {
+	out.Memory.sweep = in.Memory.sweep
+	if !out.Trace.Complete || out.Trace.Launches > 0 || !slices.ContainsFunc(in.Snapshot.Supply().Pools, func(p cluster.Pool) bool { return disrupt.MaySave(&p) }) {
+		return out
+	}
+	m := &mover{in: in, out: out, view: view.Of(in.Snapshot, in.Policy, in.Now)}
+	m.judge = disrupt.NewJudge(m.view)
+	s := &m.out.Memory.sweep
+	s.target = pick.Those(s.target, m.stands)
+	if len(s.target) == 0 || !in.Now.Before(s.at.Add(targetLasts)) {
+		if !m.search() {
+			return m.out
+		}
+	}
+	m.begin()
+	return m.out
+}
+
+// stands says whether the NodeClaim is there and may still go.
+func (m *mover) stands(name string) bool {
+	c, there := m.view.Snapshot.Claim(name)
+	return there && m.may(&c)
+}
+
+// may says whether the node of the NodeClaim may go to save money. If it may later, the
+// plan asks for another Step.
+func (m *mover) may(c *cluster.Claim) bool {
+	pool, known := m.view.Snapshot.Pool(c.Pool)
+	node, up := m.view.Snapshot.Node(c.Node)
+	if !known || !up || !disrupt.MaySave(&pool) || node.Stays || !node.Ready || m.view.IsGoing(c.Name) || c.Move != nil {
+		return false
+	}
+	if at, quiet := m.judge.Quiet(c, &pool); !quiet {
+		m.later(at)
+		return false
+	}
+	if at, restored := memory.FirstSeen(m.out.Memory.Restored, c.Name); restored {
+		m.later(at.Add(memory.StaysFor))
+		return false
+	}
+	if until, settles := m.settles(node.Name); settles {
+		m.later(until)
+		return false
+	}
+	stays, until := m.judge.Stays(c)
+	if !until.IsZero() {
+		m.later(until)
+	}
+	return stays.Reason == ""
+}
+
+// settles says whether the node has pods that may have come in place of evicted ones,
+// and until when.
+func (m *mover) settles(node string) (until time.Time, yes bool) {
+	if len(m.out.Memory.Evicted) == 0 {
+		return until, false
+	}
+	state, _ := m.view.Snapshot.State(node)
+	for p := range state.Pods() {
+		g, known := m.view.Snapshot.GroupOf(p.ID())
+		if !known || !p.Moves() {
+			continue
+		}
+		if at, settles := m.out.Memory.Settles(g.Kind, &p, m.in.Now); settles {
+			until, yes = pick.Latest(until, at), true
+		}
+	}
+	return until, yes
+}
+
+// later notes that a node may go at the time that may not go now.
+func (m *mover) later(at time.Time) {
+	if m.again.IsZero() || at.Before(m.again) {
+		m.again = at
+	}
+	m.wait(at, plan.QuietLongEnough)
+}
+
+// wait asks for another Step at the time, if the plan does not ask for an earlier one.
+func (m *mover) wait(at time.Time, why plan.WaitReason) {
+	for i, a := range m.out.Plan.Actions {
+		if w, is := a.(plan.Wait); is {
+			if at.Before(w.Until) {
+				m.out.Plan.Actions = slices.Clone(m.out.Plan.Actions)
+				m.out.Plan.Actions[i] = plan.Wait{Until: at, Why: why}
+			}
+			return
+		}
+	}
+	m.out.Plan.Actions = append(slices.Clip(m.out.Plan.Actions), plan.Wait{Until: at, Why: why})
+}
+
+// search looks for nodes to take away in the whole fleet, if something has changed since
+// the last search, a slice in each Step. It says whether there is a target. The fleet may
+// change between slices: what is begun is checked by a second plan.
+func (m *mover) search() bool {
+	s := &m.out.Memory.sweep
+	if s.search == nil {
+		if early := s.again.IsZero() || m.in.Now.Before(s.again); s.of.Same(m.in.Snapshot) && len(s.target) == 0 && !s.at.IsZero() && early {
+			m.waitAgain()
+			return false
+		}
+		if next := s.at.Add(sweepEvery); m.in.Now.Before(next) {
+			m.wait(next, plan.NextSweep)
+			return len(s.target) > 0
+		}
+		m.again = time.Time{}
+		s.search, s.of, s.at = consolidate.Begin(m.question()), m.in.Snapshot, m.in.Now
+		s.again = m.again
+	}
+	next, finished := s.search.Go(sliceOfWork)
+	if !finished {
+		s.search = next
+		m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
+		return len(s.target) > 0
+	}
+	s.search, s.target = nil, pick.Those(next.Result(), m.stands)
+	if len(s.target) == 0 {
+		m.waitAgain()
+	}
+	return len(s.target) > 0
+}
+
+// waitAgain asks for a Step when another node may go.
+func (m *mover) waitAgain() {
+	if at := m.out.Memory.sweep.again; !at.IsZero() {
+		m.wait(at, plan.QuietLongEnough)
+	}
+}
+
+func (m *mover) question() consolidate.Question {
+	p := m.in.Policy
+	q := consolidate.Question{
+		Nodes: m.nodes(), Fleet: m.out.Memory.derived.fleet, Seed: m.in.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
+		Share: p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
+	}
+	if q.Fleet == nil {
+		q.Fleet = offer.Compile(m.in.Snapshot.Supply(), nil, p.NodeCost)
+	}
+	return q
+}
+
+// nodes returns the nodes that take pods.
+func (m *mover) nodes() (out []consolidate.Node) {
+	group := func(p *cluster.Pod) *cluster.Group { g, _ := m.in.Snapshot.GroupOf(p.ID()); return g }
+	for state := range m.in.Snapshot.States() {
+		c := m.view.ClaimOf(state)
+		n := &state.Node
+		if !n.TakesPods(&c) || !n.Ready || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized {
+			continue
+		}
+		x := consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name]), Group: group}
+		for p := range state.Nominated() {
+			x.Free = x.Free.Sub(p.Shape.Requests)
+		}
+		if price, known := m.view.PriceOf(c); known && c.Name != "" {
+			x.Price, x.May = price.Add(m.view.ExtraOf(c.Class).Total()), m.may(&c)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// mostReplaced is how many nodes one move replaces at most.
+const mostReplaced = 12
+
+// begin lets as many nodes of the target go as the budgets allow and a second plan
+// confirms: those whose pods have places on nodes that stay; if there are none, some
+// that new nodes replace.
+func (m *mover) begin() {
+	ledger := budget.Open(m.view)
+	s := &m.out.Memory.sweep
+	x := supposition{going: map[string]plan.DeleteReason{}, emptying: map[string]bool{}}
+	var chosen []string
+	for _, name := range s.target {
+		c, _ := m.view.Snapshot.Claim(name)
+		x.emptying[c.Node] = true
+		if _, allowed := ledger.Allows(c.Pool, plan.Underutilized); allowed {
+			ledger.Charge(c.Pool)
+			chosen = append(chosen, name)
+		}
+	}
+	if len(chosen) == 0 {
+		if at := ledger.Changes(); !at.IsZero() {
+			m.wait(at, plan.BudgetToOpen)
+		}
+		return
+	}
+	for _, name := range chosen {
+		x.going[name] = plan.Underutilized
+	}
+	if m.remove(x) {
+		return
+	}
+	x.replaces = true
+	for size := min(len(chosen), mostReplaced); size > 0; size /= 2 {
+		x.going = map[string]plan.DeleteReason{}
+		for _, name := range chosen[:size] {
+			x.going[name] = plan.Underutilized
+		}
+		if m.replace(chosen[:size], x) {
+			return
+		}
+	}
+	// Something has changed that the search did not know.
+	s.target = pick.Those(s.target, func(name string) bool { return !slices.Contains(chosen, name) })
+}
+
+// suppose returns the plan in which the nodes go.
+func (m *mover) suppose(x supposition) Output {
+	in := m.in
+	in.Memory.derived, in.Memory.cursor = m.out.Memory.derived, nil
+	out := planned(cursor{in: in, try: 1, excluded: map[string]bool{}, suppose: x}, 1<<30)
+	out.Memory.sweep = m.out.Memory.sweep
+	return out
+}
+
+// remove lets nodes go whose pods have places on nodes that stay, and says whether there
+// are any. A node of which a pod has no place stays.
+func (m *mover) remove(x supposition) bool {
+	for range suppositions {
+		if len(x.going) == 0 {
+			return false
+		}
+		out := m.suppose(x)
+		if m.harms(out) {
+			return false
+		}
+		stays := false
+		for name := range maps.Clone(x.going) {
+			c, _ := m.view.Snapshot.Claim(name)
+			if out.stay[c.Node] {
+				delete(x.going, name)
+				stays = true
+			}
+		}
+		if !stays && out.Trace.Launches == 0 {
+			m.out = out
+			return true
+		}
+	}
+	return false
+}
+
+// harms says whether pods of nodes that are going already lack a place in the second
+// plan that they have in the first.
+func (m *mover) harms(second Output) bool {
+	for node := range second.stay {
+		n, _ := m.view.Snapshot.Node(node)
+		if m.view.IsGoing(n.Claim) && !m.out.stay[node] {
+			return true
+		}
+	}
+	return false
+}
+
+// replace lets the nodes go if new nodes for their pods cost less, and says whether they
+// do.
+func (m *mover) replace(names []string, x supposition) bool {
+	out := m.suppose(x)
+	var frees quantity.Money
+	spot := false
+	var sources []cluster.Source
+	for _, name := range names {
+		c, _ := m.view.Snapshot.Claim(name)
+		price, _ := m.view.PriceOf(c)
+		frees = frees.Add(price).Add(m.view.ExtraOf(c.Class).Total())
+		sources, spot = append(sources, cluster.Source{Claim: name, UID: c.UID}), spot || c.CapacityType == label.Spot
+	}
+	cost := out.Plan.Cost.Add(out.Plan.Extra.Total())
+	saves := frees - cost
+	lacks := slices.ContainsFunc(out.Plan.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.Unplaceable }) &&
+		!slices.ContainsFunc(m.out.Plan.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.Unplaceable })
+	if !out.Trace.Complete || lacks || m.harms(out) || givenUp(out) > givenUp(m.out) || out.Trace.Launches == 0 || saves < m.in.Policy.LeastSaving || saves < cost/4000*quantity.Money(m.in.Policy.MoveShare) {
+		return false
+	}
+	move := cluster.Move{Reason: string(plan.Underutilized), Sources: sources, Deadline: m.in.Now.Add(m.in.Policy.RegistrationTimeout)}
+	slices.SortFunc(move.Sources, func(a, b cluster.Source) int { return strings.Compare(a.Claim, b.Claim) })
+	actions, launched := slices.Clone(out.Plan.Actions), 0
+	for i, a := range actions {
+		l, is := a.(plan.Launch)
+		if !is {
+			continue
+		}
+		if spot && l.CapacityType == label.Spot {
+			return false
+		}
+		y := move
+		y.ID, y.Index, y.Count = fmt.Sprintf("%016x", m.in.Seed), launched, out.Trace.Launches
+		launched++
+		l.Move = &y
+		l.Types = m.cheaper(l, saves/quantity.Money(out.Trace.Launches))
+		actions[i] = l
+	}
+	out.Plan.Actions = actions
+	m.out = out
+	return true
+}
+
+// givenUp counts the pods that gave up a preference in the plan. A pod that does so to let
+// its node go would get a node for its preference once it is evicted.
+func givenUp(out Output) (n int) {
+	for _, o := range out.Plan.Outcomes {
+		if len(o.Dropped) > 0 {
+			n += len(o.Pods)
+		}
+	}
+	return n
+}
+
+// cheaper returns the types of the launch that cost at most so much more than its
+// price in every zone of the launch.
+func (m *mover) cheaper(l plan.Launch, more quantity.Money) []plan.Choice {
+	class, _ := m.view.Snapshot.Class(l.Class)
+	worst := func(name string) (most quantity.Money) {
+		for _, t := range class.Types {
+			for _, o := range t.Offerings {
+				if t.Name == name && o.CapacityType == l.CapacityType && slices.Contains(l.Zones, o.Zone) {
+					most = max(most, o.Price)
+				}
+			}
+		}
+		return most
+	}
+	out := pick.Those(l.Types, func(c plan.Choice) bool { return worst(c.Type) < l.Price.Add(more) })
+	if len(out) == 0 {
+		return l.Types[:1]
+	}
+	return out
+}

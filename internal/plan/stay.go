@@ -1,0 +1,71 @@
+package plan
+
+import "fmt"
+
+// Stay says why a node stays.
+type Stay struct {
+	Reason StayReason
+	Detail string // the pod, budget or pool that is meant; "" for the node itself
+}
+
+// StayReason is the kind of reason for which a node stays.
+type StayReason string
+
+// The reasons why a node stays.
+const (
+	NotInitialized StayReason = "NotInitialized"
+	IsLeaving      StayReason = "Leaving"
+	PoolUnready    StayReason = "PoolNotReady"
+	PoolPaused     StayReason = "PoolPaused"
+	NodeProtected  StayReason = "NodeDoNotDisrupt"
+	PodExpected    StayReason = "PodNominated"
+	PodProtected   StayReason = "PodDoNotDisrupt"
+	PodOfGang      StayReason = "PodOfGang"
+	PodBudget      StayReason = "PodDisruptionBudget"
+	PodBudgets     StayReason = "SeveralPodDisruptionBudgets"
+	PolicyForbids  StayReason = "ConsolidationPolicy"
+	NotQuiet       StayReason = "ConsolidateAfter"
+	NoSaving       StayReason = "NothingCheaper"
+	NoPlace        StayReason = "PodWithoutPlace"
+	BudgetUsed     StayReason = "DisruptionBudget"
+	NoPrice        StayReason = "PriceUnknown"
+)
+
+// Explain says in one sentence why the node stays.
+func (s Stay) Explain() string {
+	switch s.Reason {
+	case NotInitialized:
+		return "the node is not initialized"
+	case IsLeaving:
+		return "the node is leaving already"
+	case PoolUnready:
+		return fmt.Sprintf("NodePool %q is not there, not ready or being deleted", s.Detail)
+	case PoolPaused:
+		return fmt.Sprintf("NodePool %q pauses disruption by its annotation", s.Detail)
+	case NodeProtected:
+		return "the node has the annotation karpenter.sh/do-not-disrupt"
+	case PodExpected:
+		return fmt.Sprintf("pod %s is nominated for the node", s.Detail)
+	case PodProtected:
+		return fmt.Sprintf("pod %s has the annotation karpenter.sh/do-not-disrupt", s.Detail)
+	case PodOfGang:
+		return fmt.Sprintf("pod %s is of a gang", s.Detail)
+	case PodBudget:
+		return fmt.Sprintf("PodDisruptionBudget %s allows no eviction now", s.Detail)
+	case PodBudgets:
+		return fmt.Sprintf("more than one PodDisruptionBudget selects pod %s", s.Detail)
+	case PolicyForbids:
+		return "the NodePool's consolidationPolicy or consolidateAfter keeps nodes with pods"
+	case NotQuiet:
+		return "pods came to the node or went from it within consolidateAfter"
+	case NoSaving:
+		return "no cheaper place for its pods is worth the move"
+	case NoPlace:
+		return "a pod of the node has no other place"
+	case BudgetUsed:
+		return fmt.Sprintf("a disruption budget of NodePool %q allows no more nodes now", s.Detail)
+	case NoPrice:
+		return "the price of the node is not known"
+	}
+	return string(s.Reason)
+}
