@@ -105,6 +105,7 @@ func planned(c cursor, units int) Output {
 		// Both are in the Assigner a.
 		a := t.gather()
 		// 2. Assign: promised room goes to the demand that it was promised to.
+		assign.KeepMoves(a)
 		a.KeepPromises()
 		// 3. Offer: what can be bought, and whether the limits leave enough of it.
 		market := offer.Open(t.View, t.known.fleet, &t.known.places, a.Memory, a.Journal, a.Demand.Classes)
@@ -121,7 +122,7 @@ func planned(c cursor, units int) Output {
 			c, units = t.again(l), t.solver.Left()
 			continue
 		}
-		stay := assign.Evacuate(a) // of nodes that are going, those of which a pod found no place
+		stay := t.evacuate(a, l) // of nodes that are going, those of which a pod found no place
 		a.Promise()
 		a.Memory.Plan(l.Launches) // what the new NodeClaims are for
 		// 5. Explain: the rest is refused, with the reasons why it has no place.

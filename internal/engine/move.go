@@ -335,9 +335,7 @@ func (m *mover) replace(names []string, x supposition) bool {
 	}
 	cost := out.Plan.Cost.Add(out.Plan.Extra.Total())
 	saves := frees - cost
-	lacks := slices.ContainsFunc(out.Plan.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.Unplaceable }) &&
-		!slices.ContainsFunc(m.out.Plan.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.Unplaceable })
-	if !out.Trace.Complete || lacks || m.harms(out) || givenUp(out) > givenUp(m.out) || out.Trace.Launches == 0 || saves < m.in.Policy.LeastSaving || saves < cost/4000*quantity.Money(m.in.Policy.MoveShare) {
+	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 || saves < m.in.Policy.LeastSaving || saves < cost/4000*quantity.Money(m.in.Policy.MoveShare) {
 		return false
 	}
 	move := cluster.Move{Reason: string(plan.Underutilized), Sources: sources, Deadline: m.in.Now.Add(m.in.Policy.RegistrationTimeout)}
@@ -363,15 +361,12 @@ func (m *mover) replace(names []string, x supposition) bool {
 	return true
 }
 
-// givenUp counts the pods that gave up a preference in the plan. A pod that does so to let
-// its node go would get a node for its preference once it is evicted.
-func givenUp(out Output) (n int) {
-	for _, o := range out.Plan.Outcomes {
-		if len(o.Dropped) > 0 {
-			n += len(o.Pods)
-		}
-	}
-	return n
+// stay says whether one of the NodeClaims' nodes has a pod without a place.
+func (m *mover) stay(names []string, out Output) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		c, _ := m.view.Snapshot.Claim(name)
+		return out.stay[c.Node]
+	})
 }
 
 // cheaper returns the types of the launch that cost at most so much more than its

@@ -120,6 +120,23 @@ func (t *try) launch(a *assign.Assigner, l *launch.Launcher) {
 	}
 }
 
+// evacuate finds places for the pods of nodes that are going: on nodes that stay, and on
+// new ones if the plan supposes a replacement. It returns the nodes of which a pod found
+// no place.
+func (t *try) evacuate(a *assign.Assigner, l *launch.Launcher) (stay map[string]bool) {
+	if len(t.Going) == 0 {
+		return nil
+	}
+	assign.Evacuate(a)
+	if t.Replaces {
+		a.Demand.KeepSupposed()
+		l.Least = math.MinInt32
+		l.Provision()
+		a.Trace.Launches = len(l.Launches)
+	}
+	return a.Demand.Stay()
+}
+
 // gangTries is the number of the try after which all incomplete gangs are left out
 // at once. Each earlier try leaves out one incomplete gang.
 const gangTries = 12

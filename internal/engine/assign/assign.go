@@ -85,15 +85,35 @@ func (a *Assigner) FillAll(least int32) {
 	goRound(pick.Those(a.Demand.Classes, func(c *demand.Class) bool { return c.Group.Shape.Priority >= least }), a.Fill)
 }
 
+// KeepMoves puts pods of nodes that are going on the nodes that replace theirs, before
+// others can take the room.
+func KeepMoves(a *Assigner) {
+	replaces := func(h *room.Host) bool { return len(a.SourcesOf(h.Claim)) > 0 }
+	if len(a.Going) == 0 || !slices.ContainsFunc(a.Room.Coming, replaces) {
+		return
+	}
+	a.Demand.PutGoingAside()
+	a.Demand.BringGoingBack()
+	promises := a.promises()
+	for kind, list := range promises {
+		promises[kind] = pick.Those(list, func(p *promise) bool { return replaces(p.host) })
+	}
+	a.keepPlanned(promises, (*demand.Class).Count)
+	var found []demand.PodRef
+	for _, h := range a.Room.Coming {
+		found = append(found, h.Displaced...)
+	}
+	a.Demand.BringServedBack(found)
+}
+
 // Evacuate finds places for the pods of nodes that are going: room that all other
-// demand has left on nodes that stay. It returns the nodes of which a pod found none.
-// No pod gives up a preference: once it is evicted, a node would be launched for it.
-func Evacuate(a *Assigner) (stay map[string]bool) {
+// demand has left on nodes that stay. No pod gives up a preference: once it is evicted,
+// a node would be launched for it.
+func Evacuate(a *Assigner) {
 	a.Demand.BringGoingBack()
 	a.toStay = true
 	a.FillAll(math.MinInt32)
 	a.toStay = false
-	return a.Demand.Stay()
 }
 
 // fillUntried gives pods that the scheduler has not tried yet to nodes that run: it
@@ -358,7 +378,7 @@ func (a *Assigner) running(c *demand.Class, level int, n int64) (out []*room.Hos
 	for state := range a.Snapshot.Roomy(demand.WithoutAttach(l.Shape.Requests)) {
 		a.Trace.Objects++
 		h := a.Room.Node(state)
-		if h == nil || h.Stage != room.StageNode || !l.Shape.Requests.Fits(h.Free) || !h.Accepts(l) || a.leftOut(c, h) || (a.toStay || a.Replaces) && a.Emptying[h.Node.Name] {
+		if h == nil || h.Stage != room.StageNode || !l.Shape.Requests.Fits(h.Free) || !h.Accepts(l) || a.leftOut(c, h) || a.toStay && a.Emptying[h.Node.Name] {
 			continue
 		}
 		out = append(out, h)

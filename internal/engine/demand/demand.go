@@ -290,7 +290,7 @@ func (d *Demand) Relax(least int32) (more bool) {
 }
 
 // PutGoingAside takes the pods of nodes that are going out of the demand, as far as they
-// have no place yet and nothing may be launched for them.
+// have no place yet: they are served last.
 func (d *Demand) PutGoingAside() {
 	if len(d.Going) == 0 {
 		return
@@ -315,11 +315,37 @@ func (d *Demand) BringGoingBack() {
 	}
 }
 
+// BringServedBack brings the demand back that BringGoingBack kept away. Pods of nodes that
+// are going and that have found a place meanwhile still count where they run, too: they
+// are there until their nodes go.
+func (d *Demand) BringServedBack(found []PodRef) {
+	for _, c := range d.Classes {
+		c.Pods, c.Declared, c.Displaced = c.served.Pods, c.served.Declared, slices.Concat(c.served.Displaced, c.Displaced)
+		c.served = Draw{}
+	}
+	for _, p := range found {
+		if g, known := d.Snapshot.GroupOf(p.ID); known {
+			d.tellRunning(d.byKey[g.Key], []PodRef{p}, 1)
+		}
+	}
+}
+
+// KeepSupposed takes all pods out of the demand but those of nodes that are only supposed
+// to go: nodes may be launched for them.
+func (d *Demand) KeepSupposed() {
+	supposed := func(p PodRef) bool { n, _ := d.Snapshot.Node(p.Node); return d.Supposed[n.Claim] }
+	for _, c := range d.Classes {
+		c.going = pick.Those(c.Displaced, func(p PodRef) bool { return !supposed(p) })
+		c.Displaced = pick.Those(c.Displaced, supposed)
+	}
+}
+
 // Stay takes those pods of nodes that are going out of the demand for good that found
 // no place, and returns their nodes. It brings the other demand back.
 func (d *Demand) Stay() (nodes map[string]bool) {
 	nodes = map[string]bool{}
 	for _, c := range d.Classes {
+		c.Displaced, c.going = slices.Concat(c.Displaced, c.going), nil
 		for _, p := range c.Displaced {
 			nodes[p.Node] = true
 		}
@@ -330,12 +356,11 @@ func (d *Demand) Stay() (nodes map[string]bool) {
 	return nodes
 }
 
-// isGoing says whether nothing is launched for the displaced pod: its node is going and
-// may stay yet.
+// isGoing says whether the displaced pod's node is going and may stay yet.
 func (d *Demand) isGoing(p PodRef) bool {
 	n, _ := d.Snapshot.Node(p.Node)
 	c, known := d.Snapshot.Claim(n.Claim)
-	return known && d.IsGoing(n.Claim) && !(d.Replaces && d.Supposed[n.Claim]) && !n.Leaving(&c)
+	return known && d.IsGoing(n.Claim) && !n.Leaving(&c)
 }
 
 // PutAside takes the declared pods out of the demand.

@@ -27,7 +27,7 @@ type View struct {
 	// and their pods need other places. A node of which a pod finds no place stays.
 	Going map[string]plan.DeleteReason
 	// Supposed names those of them that only this plan supposes to go. If Replaces is set,
-	// nodes may be launched for their pods; for the pods of the others nothing is launched.
+	// nodes may be launched for their pods. For the pods of the others nothing is launched.
 	Supposed map[string]bool
 	Replaces bool
 	// Emptying names the nodes that are to go next. Pods of nodes that go do not go
