@@ -150,7 +150,7 @@ func (d *daemon) work(ctx context.Context) error {
 	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince}
 	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
-		Actor: &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world},
+		Actor: &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Now: time.Now},
 	})
 	rights := func(ctx context.Context, _ time.Time) error {
 		may, err := kube.MayNominate(ctx, d.kube.Core)
