@@ -1,9 +1,11 @@
 package translate
 
 import (
+	"encoding/json"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
@@ -28,4 +30,47 @@ func Cordon(node *corev1.Node) map[string]any {
 		},
 		"spec": map[string]any{"taints": append(slices.Clone(node.Spec.Taints), disrupted)},
 	}
+}
+
+// Uncordon is the merge patch that takes back what Cordon wrote: the taint, and the
+// label if the daemon wrote it. It is nil where there is nothing to take back. node
+// has its managed fields. Taints are one field, of which only the last writer is
+// known. So the label, which Cordon writes with the taint, tells the daemon's taint
+// from a user's. Where the label is a user's, the last writer of the taints does.
+func Uncordon(node *corev1.Node) map[string]any {
+	disrupted := v1.DisruptedTaint()
+	is := func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) }
+	_, labelled := node.Labels[corev1.LabelNodeExcludeBalancers]
+	ours := labelled && Wrote(node, "f:metadata", "f:labels", "f:"+corev1.LabelNodeExcludeBalancers)
+	if !slices.ContainsFunc(node.Spec.Taints, is) || !ours && !(labelled && Wrote(node, "f:spec", "f:taints")) {
+		return nil
+	}
+	meta := map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion}
+	if ours {
+		meta["labels"] = map[string]any{corev1.LabelNodeExcludeBalancers: nil}
+	}
+	return map[string]any{"metadata": meta, "spec": map[string]any{"taints": slices.DeleteFunc(slices.Clone(node.Spec.Taints), is)}}
+}
+
+// Wrote says whether the daemon was the last to write the field of the object, by
+// its managed fields. The path is as in there: "f:status", "f:conditions".
+func Wrote(object metav1.Object, path ...string) bool {
+	return slices.ContainsFunc(object.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		if e.Manager != FieldManager || e.FieldsV1 == nil {
+			return false
+		}
+		fields := json.RawMessage(e.FieldsV1.GetRawBytes())
+		for _, step := range path {
+			var inner map[string]json.RawMessage
+			if json.Unmarshal(fields, &inner) != nil {
+				return false
+			}
+			next, there := inner[step]
+			if !there {
+				return false
+			}
+			fields = next
+		}
+		return true
+	})
 }

@@ -19,9 +19,9 @@ import (
 // NodeClaim writes a launch as the NodeClaim that asks for it. The launch's
 // instance types, zones, capacity type and reservation replace the pool's
 // requirements on these labels. Their minValues stay as far as the launch meets
-// them. All other requirements stay as they are. Two annotations are added to
-// those of the pool's template: whether minValues was relaxed, and the pods that
-// the launch is for.
+// them. All other requirements stay as they are. Annotations are added to those
+// of the pool's template: whether minValues was relaxed, the pods that the launch
+// is for, and the nodes that it replaces.
 func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeClaim {
 	types := make([]string, len(l.Types))
 	for i, c := range l.Types {
@@ -47,6 +47,9 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 	maps.Copy(annotations, pool.Spec.Template.ObjectMeta.Annotations)
 	annotations[v1.AnnotationMinValuesRelaxed] = strconv.FormatBool(l.MinValuesRelaxed)
 	annotations[v1.AnnotationPlanned] = formatPlanned(l.Planned)
+	if l.Move != nil {
+		annotations[v1.AnnotationMove] = FormatMove(*l.Move)
+	}
 	reqs := slices.Clone(decided)
 	for _, r := range pool.Spec.Template.Spec.Requirements {
 		if !slices.ContainsFunc(decided, func(d v1.Requirement) bool { return d.Key == label.Canonical(r.Key) }) {

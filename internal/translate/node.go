@@ -51,7 +51,7 @@ func APITaints(in []cluster.Taint) []corev1.Taint {
 	return out
 }
 
-// Claim reads a NodeClaim.
+// Claim reads a NodeClaim. A move that cannot be read is left out; MoveOf says why.
 func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
 	reqs, err := requirements("nodeclaim "+c.Name, c.Spec.Requirements)
 	if err != nil {
@@ -71,6 +71,8 @@ func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
 		Initialized: c.Conditions().Get(v1.ConditionInitialized).IsTrue(),
 		Deleting:    c.DeletionTimestamp != nil, Created: c.CreationTimestamp.Time,
 	}
+	out.Move, _ = MoveOf(c)
+	readDisruption(c, &out)
 	if out.Launched {
 		out.LaunchedAt = c.Conditions().Get(v1.ConditionLaunched).LastTransitionTime.Time
 	}
@@ -88,6 +90,39 @@ func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
 		}
 	}
 	return out, nil
+}
+
+// readDisruption reads what says whether and when the NodeClaim goes.
+func readDisruption(c *v1.NodeClaim, out *cluster.Claim) {
+	conditions := c.Conditions()
+	if out.Initialized {
+		out.InitializedAt = conditions.Get(v1.ConditionInitialized).LastTransitionTime.Time
+	}
+	if x := conditions.Get(v1.ConditionDisruptionReason); x.IsTrue() {
+		out.Disrupting = &cluster.Disrupting{Reason: x.Reason, Since: x.LastTransitionTime.Time}
+	}
+	if x := conditions.Get(v1.ConditionDrifted); x.IsTrue() {
+		out.Drift = &cluster.Drift{Reason: x.Reason, Since: x.LastTransitionTime.Time}
+	}
+	if t := c.Status.LastPodEventTime; t != nil {
+		out.LastPodEvent = t.Time
+	}
+	if d := c.Spec.TerminationGracePeriod; d != nil {
+		out.Grace = d.Duration
+	}
+	if after, ends := expireAfter(&c.Spec.NodeSpec); ends {
+		out.ExpiresAt = c.CreationTimestamp.Add(after)
+	}
+}
+
+// expireAfter is how long the machine may live. The result is false if it is for ever,
+// or cannot be read.
+func expireAfter(s *v1.NodeSpec) (time.Duration, bool) {
+	if s.ExpireAfter == nil {
+		return 0, false
+	}
+	d, err := time.ParseDuration(*s.ExpireAfter) // Never is none
+	return d, err == nil
 }
 
 // reservationOf is the capacity reservation that the NodeClaim is in. Before the

@@ -32,8 +32,7 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		out.Owner = cluster.Owner{Kind: ref.Kind, Name: ref.Name, UID: string(ref.UID)}
 	}
-	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
-	out.Pinned = mirror || out.Owner.Kind == "DaemonSet" || out.Owner.Kind == "Node"
+	out.Pinned = Pinned(p)
 	out.Shape = shape(p, needs(p), l)
 	if out.Pinned {
 		// The DaemonSet controller names the node in each pod's affinity, so that
@@ -48,6 +47,20 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	}
 	return out, true
 }
+
+// Pinned says whether the pod belongs to its node and never gets another: a static
+// pod or one of a DaemonSet.
+func Pinned(p *corev1.Pod) bool {
+	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return true
+	}
+	ref := metav1.GetControllerOfNoCopy(p)
+	return ref != nil && (ref.Kind == "DaemonSet" || ref.Kind == "Node")
+}
+
+// Moves says whether the pod, bound to a node that goes, needs another place. It says
+// the same as Moves of the pod that Pod reads.
+func Moves(p *corev1.Pod) bool { return Ours(p) && !Pinned(p) && p.DeletionTimestamp == nil }
 
 // Ours says whether a pod takes room or may need some. It is false for finished
 // pods, and for unbound pods that wait behind a scheduling gate or for another

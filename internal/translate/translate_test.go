@@ -139,3 +139,25 @@ func TestPool_InvalidOneIsNotReadyAndSaysWhy(t *testing.T) {
 		t.Errorf("pool = %+v", got)
 	}
 }
+
+func TestMoves_SaysTheSameAsThePodThatPodReads(t *testing.T) {
+	yes, now := true, metav1.Now()
+	for name, change := range map[string]func(*corev1.Pod){
+		"running":     func(*corev1.Pod) {},
+		"finished":    func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed },
+		"terminating": func(p *corev1.Pod) { p.DeletionTimestamp = &now },
+		"static":      func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
+		"of a node":   func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{{Kind: "Node", Controller: &yes}} },
+		"daemon": func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: &yes}}
+		},
+		"job": func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Controller: &yes}} },
+	} {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}, Spec: corev1.PodSpec{NodeName: "n", SchedulerName: "another"}}
+		change(p)
+		read, ours := translate.Pod(p, translate.Lookups{})
+		if want := ours && read.Moves(); translate.Moves(p) != want {
+			t.Errorf("%s: moves = %v, want %v", name, !want, want)
+		}
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/act"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/claim"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/loop"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/podevent"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/pool"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
@@ -150,7 +151,7 @@ func (d *daemon) work(ctx context.Context) error {
 	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince}
 	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
-		Actor: &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world},
+		Actor: &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Now: time.Now},
 	})
 	rights := func(ctx context.Context, _ time.Time) error {
 		may, err := kube.MayNominate(ctx, d.kube.Core)
@@ -173,7 +174,10 @@ func (d *daemon) work(ctx context.Context) error {
 	claims.Start()
 	classes := d.classes()
 	classes.CountReservations(ctx)
-	unsubscribe := d.world.Subscribe(world.Subscriber{Claim: claims.Enqueue, Class: classes.Enqueue})
+	podEvents := podevent.New(d.world, d.kube.NodeClaims, d.logger.Named("podevent"), time.Now)
+	unsubscribe := d.world.Subscribe(world.Subscriber{
+		Claim: func(name string) { claims.Enqueue(name); podEvents.Enqueue(name) }, Class: classes.Enqueue,
+	})
 	defer unsubscribe()
 	pools := &pool.Keeper{World: d.world, Pools: d.kube.NodePools}
 	collector := &claim.Collector{Controller: claims}
@@ -183,6 +187,7 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { return claims.Run(ctx) })
 	group.Go(func() error { return collector.Run(ctx, collectEvery) })
 	group.Go(func() error { classes.Run(ctx); return nil })
+	group.Go(func() error { podEvents.Run(ctx); return nil })
 	group.Go(func() error { d.interruptions(recorder).Run(ctx); return nil })
 	group.Go(func() error { return every(ctx, rightsEvery, d.logger, "check of the right to nominate pods", rights) })
 	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status update", pools.Sync) })

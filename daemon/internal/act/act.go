@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,16 @@ type World interface {
 	Observe(object metav1.Object)
 	NodePool(name string) (*v1.NodePool, bool)
 	Node(name string) (*corev1.Node, bool)
+	NodeClaim(name string) (*v1.NodeClaim, bool)
+}
+
+// Claims reads and writes NodeClaims.
+type Claims interface {
+	Create(ctx context.Context, claim *v1.NodeClaim, options metav1.CreateOptions) (*v1.NodeClaim, error)
+	Get(ctx context.Context, name string, options metav1.GetOptions) (*v1.NodeClaim, error)
+	UpdateStatus(ctx context.Context, claim *v1.NodeClaim, options metav1.UpdateOptions) (*v1.NodeClaim, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, body []byte, options metav1.PatchOptions, subresources ...string) (*v1.NodeClaim, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
 // ErrUnknownAction says that the plan has an action that the Actor does not know.
@@ -46,8 +57,9 @@ var ErrUnknownAction = errors.New("unknown action")
 // Actor carries out plans.
 type Actor struct {
 	Core   kubernetes.Interface
-	Claims *kube.NodeClaims
+	Claims Claims
 	World  World
+	Now    func() time.Time
 }
 
 // Do tries every action of the plan and joins what failed.
@@ -159,33 +171,6 @@ func released(r plan.Release, taints []corev1.Taint) []corev1.Taint {
 	return taints
 }
 
-// disrupt keeps new pods off a node that is about to be deleted.
-func (a *Actor) disrupt(ctx context.Context, d plan.Disrupt) error {
-	node, ok := a.World.Node(d.Node)
-	if !ok || string(node.UID) != d.NodeUID {
-		return nil
-	}
-	body := translate.Cordon(node)
-	if body == nil {
-		return nil
-	}
-	return a.patchNode(ctx, node, body)
-}
-
-// restore takes the taint off a node that stays.
-func (a *Actor) restore(ctx context.Context, r plan.Restore) error {
-	node, ok := a.World.Node(r.Node)
-	if !ok || string(node.UID) != r.NodeUID {
-		return nil
-	}
-	disrupted := v1.DisruptedTaint()
-	taints := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) })
-	return a.patchNode(ctx, node, map[string]any{
-		"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion},
-		"spec":     map[string]any{"taints": taints},
-	})
-}
-
 // patchNode changes the node. After a conflict the next decision tries again.
 func (a *Actor) patchNode(ctx context.Context, node *corev1.Node, body map[string]any) error {
 	got, err := a.Core.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, mustJSON(body), metav1.PatchOptions{FieldManager: translate.FieldManager})
@@ -193,20 +178,6 @@ func (a *Actor) patchNode(ctx context.Context, node *corev1.Node, body map[strin
 		return wrap(err, "node %s patch", node.Name)
 	}
 	a.World.Observe(got)
-	return nil
-}
-
-func (a *Actor) delete(ctx context.Context, d plan.Delete) error {
-	uid := types.UID(d.ClaimUID)
-	err := a.Claims.Delete(ctx, d.Claim, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-	if err = ignoreGone(err); err != nil {
-		return wrap(err, "nodeclaim %s delete", d.Claim)
-	}
-	claim, err := a.Claims.Get(ctx, d.Claim, metav1.GetOptions{})
-	if err != nil {
-		return wrap(ignoreGone(err), "nodeclaim %s get", d.Claim)
-	}
-	a.World.Observe(claim)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,20 +22,38 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// world has one node.
-type world struct{ node *corev1.Node }
+// world has one node and its NodeClaim, and remembers the pods that it was told of.
+type world struct {
+	node  *corev1.Node
+	claim *v1.NodeClaim
+	pods  []string
+}
 
-func (w *world) Observe(object metav1.Object)          { w.node = object.(*corev1.Node) }
+func (w *world) Observe(object metav1.Object) {
+	switch o := object.(type) {
+	case *corev1.Node:
+		w.node = o
+	case *v1.NodeClaim:
+		w.claim = o
+	case *corev1.Pod:
+		w.pods = append(w.pods, o.Name)
+	}
+}
 func (w *world) NodePool(string) (*v1.NodePool, bool)  { return nil, false }
 func (w *world) Node(name string) (*corev1.Node, bool) { return w.node, w.node.Name == name }
+func (w *world) NodeClaim(name string) (*v1.NodeClaim, bool) {
+	return w.claim, w.claim != nil && w.claim.Name == name
+}
 
-// actor makes an Actor, and a world and an API server that have one node.
+// actor makes an Actor, and a world and an API server that have one node and its
+// NodeClaim.
 func actor(t *testing.T) (*Actor, *world) {
 	t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{"a": "1"}}}
 	n.Spec.Taints = []corev1.Taint{{Key: "spot", Value: "only", Effect: corev1.TaintEffectNoSchedule}, v1.AwaitingPodsTaint()}
-	w := &world{node: n}
-	return &Actor{Core: fake.NewClientset(n.DeepCopy()), World: w}, w
+	c := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "cu", ResourceVersion: "1"}}
+	w := &world{node: n, claim: c}
+	return &Actor{Core: fake.NewClientset(n.DeepCopy()), World: w, Claims: &claims{one: c.DeepCopy()}, Now: func() time.Time { return time.Unix(1000, 0) }}, w
 }
 
 func keys(n *corev1.Node) []string {
@@ -52,8 +71,8 @@ func TestCordonAndRelease_KeepTheOtherTaintsAndLabels(t *testing.T) {
 		action plan.Action
 		want   []string
 	}{
-		{plan.Disrupt{Node: "n", NodeUID: "u"}, []string{"spot", v1.TaintAwaitingPods, v1.TaintDisrupted}},
-		{plan.Disrupt{Node: "n", NodeUID: "u"}, []string{"spot", v1.TaintAwaitingPods, v1.TaintDisrupted}},
+		{plan.Disrupt{Claim: "c", ClaimUID: "cu", Node: "n", NodeUID: "u", Why: plan.Empty}, []string{"spot", v1.TaintAwaitingPods, v1.TaintDisrupted}},
+		{plan.Disrupt{Claim: "c", ClaimUID: "cu", Node: "n", NodeUID: "u", Why: plan.Empty}, []string{"spot", v1.TaintAwaitingPods, v1.TaintDisrupted}},
 		{plan.Release{Node: "n", NodeUID: "another", Taint: awaiting}, []string{"spot", v1.TaintAwaitingPods, v1.TaintDisrupted}},
 		{plan.Release{Node: "n", NodeUID: "u", Taint: awaiting}, []string{"spot", v1.TaintDisrupted}},
 	} {
@@ -119,14 +138,6 @@ func TestDo_AnUnknownActionIsAFailure(t *testing.T) {
 	}
 }
 
-// pods is a world that stores pods only.
-type pods struct {
-	*world
-	seen []*corev1.Pod
-}
-
-func (p *pods) Observe(object metav1.Object) { p.seen = append(p.seen, object.(*corev1.Pod)) }
-
 func TestNominate_OfAPodThatWasBoundMeanwhileIsNoFailure(t *testing.T) {
 	for _, node := range []string{"elsewhere", ""} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "u"}, Spec: corev1.PodSpec{NodeName: node}}
@@ -137,10 +148,9 @@ func TestNominate_OfAPodThatWasBoundMeanwhileIsNoFailure(t *testing.T) {
 			return true, nil, apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", field.ErrorList{refusal})
 		})
 		_, w := actor(t)
-		seen := &pods{world: w}
-		err := (&Actor{Core: client, World: seen}).Do(context.Background(), plan.Plan{Actions: []plan.Action{plan.Nominate{Pod: "default/p", PodUID: "u", Node: "n"}}})
-		if isBound := node != ""; isBound != (err == nil) || isBound != (len(seen.seen) == 1) {
-			t.Errorf("bound %t: error %v, seen %v", isBound, err, seen.seen)
+		err := (&Actor{Core: client, World: w}).Do(context.Background(), plan.Plan{Actions: []plan.Action{plan.Nominate{Pod: "default/p", PodUID: "u", Node: "n"}}})
+		if isBound := node != ""; isBound != (err == nil) || isBound != (len(w.pods) == 1) {
+			t.Errorf("bound %t: error %v, seen %v", isBound, err, w.pods)
 		}
 	}
 }

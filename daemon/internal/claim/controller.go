@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -51,7 +52,7 @@ type Recorder interface {
 	LaunchFailed(c *v1.NodeClaim, err error)
 	Registered(c *v1.NodeClaim, node string)
 	Initialized(c *v1.NodeClaim, node string)
-	Draining(c *v1.NodeClaim, node, waitingFor string)
+	Draining(c *v1.NodeClaim, node, key, waitingFor string) // key changes when there is news
 	Terminated(c *v1.NodeClaim, instanceID string)
 }
 
@@ -69,6 +70,9 @@ type Controller struct {
 
 	queue     workqueue.TypedRateLimitingInterface[string]
 	templates sync.Map // digest -> name of launch templates that EC2 had when last asked
+	blocks    sync.Map // NodeClaim -> what its drain waits for: map[types.UID]block
+	// terminating counts the workers that terminate NodeClaims.
+	terminating atomic.Int32
 }
 
 // Start makes the queue; call it before Enqueue and Run.
@@ -126,12 +130,13 @@ func (c *Controller) next(ctx context.Context) bool {
 func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration, error) {
 	claim, ok := c.World.NodeClaim(name)
 	if !ok {
+		c.blocks.Delete(name)
 		return 0, nil
 	}
 	conditions := claim.DeepCopy().Conditions()
 	switch {
 	case claim.DeletionTimestamp != nil:
-		return c.terminate(ctx, claim)
+		return c.end(ctx, claim)
 	case !slices.Contains(claim.Finalizers, v1.FinalizerTermination):
 		return 0, c.hold(ctx, claim)
 	case !conditions.Get(v1.ConditionLaunched).IsTrue():

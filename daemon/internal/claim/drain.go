@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -23,6 +23,10 @@ const (
 	// drainPoll is how often a drain that waits tries again without a change. There is
 	// no event when a PodDisruptionBudget allows evictions again.
 	drainPoll = time.Second
+	// terminations is how many of the workers may terminate NodeClaims at once, and
+	// busyPoll how long the next NodeClaim waits.
+	terminations = workers / 2
+	busyPoll     = 100 * time.Millisecond
 	// stuck is how long a drain waits for a pod after the pod's grace period. After that
 	// time its kubelet does not work any more.
 	stuck = time.Minute
@@ -46,35 +50,46 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 		return 0, true, nil
 	}
 	first := slices.MinFunc(pods, func(a, b *corev1.Pod) int { return tier(a) - tier(b) })
-	var waiting []string
+	stops, before := map[types.UID]block{}, c.blocked(claim)
 	var faults []error
 	for _, p := range pods {
 		if tier(p) != tier(first) && (deadline.IsZero() || now.Before(deadline)) {
 			continue
 		}
-		why, err := c.evict(ctx, p, deadline)
+		stop, err := c.evict(ctx, p, deadline, before[p.UID])
 		if err != nil {
 			faults = append(faults, err) // the other pods are evicted nevertheless
-			continue
 		}
-		if why != "" {
-			waiting = append(waiting, p.Namespace+"/"+p.Name+": "+why)
+		if stop.kind != "" {
+			stops[p.UID] = stop
 		}
 	}
+	c.blocks.Store(claim.Name, stops)
 	if err := errors.Join(faults...); err != nil {
 		return 0, false, err
 	}
-	slices.Sort(waiting)
 	message := "still on node " + node.Name + ": " + quantity.Count(int64(len(pods)), "pod")
-	if len(waiting) > 0 {
-		message = strings.Join(waiting[:min(3, len(waiting))], "; ")
-		c.Recorder.Draining(claim, node.Name, message)
+	again = drainPoll
+	if len(stops) > 0 {
+		var key string
+		key, message, again = tell(stops, now)
+		c.Recorder.Draining(claim, node.Name, key, message)
 	}
 	want := claim.DeepCopy()
 	if want.Conditions().Set(v1.ConditionDrained, metav1.ConditionUnknown, v1.ReasonDraining, message, now) {
-		return drainPoll, false, c.writeStatus(ctx, want)
+		return again, false, c.writeStatus(ctx, want)
 	}
-	return drainPoll, false, nil
+	return again, false, nil
+}
+
+// end terminates the NodeClaim, unless as many workers as may terminate do. The others
+// are left for launches, which must not wait for the API calls of a mass drain.
+func (c *Controller) end(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
+	defer c.terminating.Add(-1)
+	if c.terminating.Add(1) > terminations {
+		return busyPoll, nil
+	}
+	return c.terminate(ctx, claim)
 }
 
 // markDisrupted keeps new pods off the node, and removes it from load balancers.
@@ -114,37 +129,47 @@ func tier(p *corev1.Pod) int {
 	return n
 }
 
-// evict evicts the pod, or deletes it after the deadline. The text says why the pod
-// cannot be evicted yet; "" if it is terminating.
-func (c *Controller) evict(ctx context.Context, p *corev1.Pod, deadline time.Time) (string, error) {
+// evict evicts the pod, or deletes it after the deadline. The block says why the pod
+// cannot be evicted yet; it is zero if the pod is terminating.
+func (c *Controller) evict(ctx context.Context, p *corev1.Pod, deadline time.Time, last block) (block, error) {
 	now := c.Now()
 	grace := int64(30)
 	if p.Spec.TerminationGracePeriodSeconds != nil {
 		grace = *p.Spec.TerminationGracePeriodSeconds
 	}
 	if !deadline.IsZero() && !now.Before(deadline.Add(-time.Duration(grace)*time.Second)) {
-		return "", c.forceDelete(ctx, p, max(1, int64(deadline.Sub(now)/time.Second)))
+		return block{}, c.forceDelete(ctx, p, max(1, int64(deadline.Sub(now)/time.Second)))
 	}
 	if p.DeletionTimestamp != nil {
-		return "", nil
+		return block{}, nil
 	}
 	if protected(p, now) {
-		return "annotation " + v1.AnnotationDoNotDisrupt + " blocks the eviction", nil
+		return block{kind: "DoNotDisrupt", pod: p.Namespace + "/" + p.Name, why: "annotation " + v1.AnnotationDoNotDisrupt + " blocks the eviction", next: now.Add(drainPoll)}, nil
 	}
+	if now.Before(last.next) {
+		return last, nil
+	}
+	err := c.requestEviction(ctx, p)
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return block{}, nil
+	}
+	stop := blockOf(p, err)
+	stop.wait = min(max(2*last.wait, backoffFirst), backoffMost)
+	stop.next = now.Add(stop.wait)
+	if stop.kind == evictionFailed {
+		return stop, fmt.Errorf("pod %s/%s evict: %w", p.Namespace, p.Name, err)
+	}
+	return stop, nil
+}
+
+// requestEviction is one request. EvictV1 of client-go would sleep for as long as the
+// server asks for, and try again ten times.
+func (c *Controller) requestEviction(ctx context.Context, p *corev1.Pod) error {
 	uid := p.UID
-	err := c.Core.CoreV1().Pods(p.Namespace).EvictV1(ctx, &policyv1.Eviction{
+	return c.Core.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("eviction").Body(&policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
-	})
-	switch {
-	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return "", nil
-	case apierrors.IsTooManyRequests(err):
-		return "a PodDisruptionBudget allows no eviction now", nil
-	case apierrors.IsInternalError(err):
-		return "more than one PodDisruptionBudget selects the pod, which the eviction API refuses: keep one of them", nil
-	}
-	return "", fmt.Errorf("pod %s/%s evict: %w", p.Namespace, p.Name, err)
+	}).MaxRetries(0).Do(ctx).Error()
 }
 
 // protected reads the annotation as Karpenter does: "true" protects the pod for ever,

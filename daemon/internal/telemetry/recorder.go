@@ -270,9 +270,10 @@ func (r *Recorder) Initialized(c *v1.NodeClaim, node string) {
 	r.Logger.Info("initialized nodeclaim", "nodeclaim", c.Name, "node", node)
 }
 
-// Draining reports what a drain waits for.
-func (r *Recorder) Draining(c *v1.NodeClaim, node, waitingFor string) {
-	if r.fresh("drain/"+node, waitingFor) {
+// Draining reports what a drain waits for. It is not repeated while the key stays the
+// same: the text names other pods at each look.
+func (r *Recorder) Draining(c *v1.NodeClaim, node, key, waitingFor string) {
+	if r.fresh("drain/"+node, key) {
 		r.Logger.Info("drain waits", "nodeclaim", c.Name, "node", node, "for", waitingFor)
 		r.event(&corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: node, UID: types.UID(node)},
 			corev1.EventTypeWarning, "FailedDraining", "Drain waits: "+waitingFor)

@@ -175,6 +175,9 @@ func (w *World) readClaim(r ref) (cluster.Claim, bool) {
 		w.translations.faults[r] = err
 		return cluster.Claim{}, false
 	}
+	if _, err := translate.MoveOf(c); err != nil {
+		w.translations.faults[r] = err
+	}
 	if name, up := w.nodeOf[c.Status.ProviderID]; up && c.Status.ProviderID != "" {
 		x.Node = name
 	}

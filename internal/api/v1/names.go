@@ -123,7 +123,6 @@ const (
 	ConditionDrained             = "Drained"
 	ConditionVolumesDetached     = "VolumesDetached"
 	ConditionInstanceTerminating = "InstanceTerminating"
-	ConditionDisruptionReason    = "DisruptionReason"
 )
 
 // Condition reasons. A condition that is True has its type as reason unless stated otherwise.

@@ -80,6 +80,11 @@ type NodeClaimStatus struct {
 	//
 	// +optional
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
+	// LastPodEventTime is when the last pod came to the node or went from it. Pods of
+	// DaemonSets and Jobs and static pods do not count.
+	//
+	// +optional
+	LastPodEventTime *metav1.Time `json:"lastPodEventTime,omitempty"`
 	// +optional
 	Conditions []Condition `json:"conditions,omitempty"`
 }

@@ -1,0 +1,143 @@
+package act
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// disrupt writes on the NodeClaim why its node goes, and then keeps new pods off the
+// node. So a node with the daemon's taint always has a reason, wherever the daemon
+// stops between the two writes.
+func (a *Actor) disrupt(ctx context.Context, d plan.Disrupt) error {
+	claim, ok := a.World.NodeClaim(d.Claim)
+	if !ok || string(claim.UID) != d.ClaimUID || claim.DeletionTimestamp != nil {
+		return nil
+	}
+	want := claim.DeepCopy()
+	if conditions := want.Conditions(); !conditions.Get(v1.ConditionDisruptionReason).IsTrue() {
+		conditions.Set(v1.ConditionDisruptionReason, metav1.ConditionTrue, string(d.Why), d.Detail, a.Now())
+		if _, written, err := a.writeStatus(ctx, want); err != nil || !written {
+			return err
+		}
+	}
+	node, ok := a.World.Node(d.Node)
+	if !ok || string(node.UID) != d.NodeUID {
+		return nil
+	}
+	body := translate.Cordon(node)
+	if body == nil {
+		return nil
+	}
+	return a.patchNode(ctx, node, body)
+}
+
+// restore takes back what the daemon wrote about a node that stays: what disrupt wrote,
+// in the reverse order, and the move. It reads the objects anew, because the world does
+// not keep who wrote their fields.
+func (a *Actor) restore(ctx context.Context, r plan.Restore) error {
+	claim, err := a.Claims.Get(ctx, r.Claim, metav1.GetOptions{})
+	if err != nil {
+		return wrap(ignoreGone(err), "nodeclaim %s get", r.Claim)
+	}
+	if string(claim.UID) != r.ClaimUID || claim.DeletionTimestamp != nil {
+		return nil // a deletion is never taken back
+	}
+	if err := a.uncordon(ctx, r); err != nil {
+		return err
+	}
+	want := claim.DeepCopy()
+	if translate.Wrote(claim, "f:status", "f:conditions") && want.Conditions().Clear(v1.ConditionDisruptionReason) {
+		got, written, err := a.writeStatus(ctx, want)
+		if err != nil || !written {
+			return err
+		}
+		claim = got
+	}
+	if _, moves := claim.Annotations[v1.AnnotationMove]; !moves || !translate.Wrote(claim, "f:metadata", "f:annotations", "f:"+v1.AnnotationMove) {
+		return nil
+	}
+	got, err := a.Claims.Patch(ctx, claim.Name, types.MergePatchType, mustJSON(map[string]any{"metadata": map[string]any{
+		"uid": claim.UID, "resourceVersion": claim.ResourceVersion, "annotations": map[string]any{v1.AnnotationMove: nil},
+	}}), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	if err != nil {
+		return wrap(ignoreGone(err), "nodeclaim %s patch", claim.Name)
+	}
+	a.World.Observe(got)
+	return nil
+}
+
+// uncordon takes the daemon's taint and label off the node.
+func (a *Actor) uncordon(ctx context.Context, r plan.Restore) error {
+	if r.Node == "" {
+		return nil
+	}
+	node, err := a.Core.CoreV1().Nodes().Get(ctx, r.Node, metav1.GetOptions{})
+	if err != nil {
+		return wrap(ignoreGone(err), "node %s get", r.Node)
+	}
+	body := translate.Uncordon(node)
+	if string(node.UID) != r.NodeUID || body == nil {
+		return nil
+	}
+	return a.patchNode(ctx, node, body)
+}
+
+// writeStatus writes the status of the NodeClaim. It is not written where the NodeClaim
+// is gone or has changed: the next decision sees that.
+func (a *Actor) writeStatus(ctx context.Context, want *v1.NodeClaim) (got *v1.NodeClaim, written bool, err error) {
+	got, err = a.Claims.UpdateStatus(ctx, want, metav1.UpdateOptions{FieldManager: translate.FieldManager})
+	if err != nil {
+		return nil, false, wrap(ignoreGone(err), "nodeclaim %s status write", want.Name)
+	}
+	a.World.Observe(got)
+	return got, true, nil
+}
+
+func (a *Actor) delete(ctx context.Context, d plan.Delete) error {
+	if d.Checked && d.Node != "" {
+		if known, err := a.onlyKnown(ctx, d); err != nil || !known {
+			return err
+		}
+	}
+	uid := types.UID(d.ClaimUID)
+	err := a.Claims.Delete(ctx, d.Claim, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err = ignoreGone(err); err != nil {
+		return wrap(err, "nodeclaim %s delete", d.Claim)
+	}
+	claim, err := a.Claims.Get(ctx, d.Claim, metav1.GetOptions{})
+	if err != nil {
+		return wrap(ignoreGone(err), "nodeclaim %s get", d.Claim)
+	}
+	a.World.Observe(claim)
+	return nil
+}
+
+// onlyKnown says whether the plan knows every pod of the node that needs another place.
+// The pods that it does not know go to the world, for the next plan. The list is
+// consistent: a pod that was bound before it is in it.
+func (a *Actor) onlyKnown(ctx context.Context, d plan.Delete) (bool, error) {
+	list, err := a.Core.CoreV1().Pods(corev1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", d.Node).String(),
+	})
+	if err != nil {
+		return false, wrap(err, "pods of node %s list", d.Node)
+	}
+	known := true
+	for i := range list.Items {
+		p := &list.Items[i]
+		if translate.Moves(p) && !slices.Contains(d.Pods, string(p.UID)) {
+			a.World.Observe(p)
+			known = false
+		}
+	}
+	return known, nil
+}

@@ -1,0 +1,211 @@
+package claim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+)
+
+// drained is a node with pods that is drained on an API server that gives one answer
+// to all evictions.
+type drained struct {
+	World
+	Recorder
+
+	controller *Controller
+	claim      *v1.NodeClaim
+	node       *corev1.Node
+	now        time.Time
+
+	mu     sync.Mutex
+	pods   []*corev1.Pod
+	posts  map[string]int // evictions by pod
+	answer *metav1.Status // nil for success
+	events []string
+}
+
+func newDrained(t *testing.T, pods ...string) *drained {
+	t.Helper()
+	d := &drained{now: time.Unix(10_000, 0), posts: map[string]int{}}
+	server := httptest.NewServer(d)
+	t.Cleanup(server.Close)
+	clients, err := kube.NewClients(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.controller = &Controller{
+		Core: clients.Core, Claims: clients.NodeClaims, World: d, Recorder: d, Now: func() time.Time { return d.now },
+	}
+	d.claim = &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c"}}
+	d.node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.DisruptedTaint()}}}
+	for _, name := range pods {
+		d.pods = append(d.pods, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}, Spec: corev1.PodSpec{NodeName: "n"},
+		})
+	}
+	return d
+}
+
+func (d *drained) Observe(o metav1.Object) {
+	if c, ok := o.(*v1.NodeClaim); ok {
+		d.claim = c
+	}
+}
+func (d *drained) PodsOn(string) []*corev1.Pod { return append([]*corev1.Pod(nil), d.pods...) }
+func (d *drained) Draining(_ *v1.NodeClaim, _, key, waitingFor string) {
+	d.events = append(d.events, key+": "+waitingFor)
+}
+
+func (d *drained) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	if r.Method == http.MethodPut { // the status of the NodeClaim
+		body, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(body)
+		return
+	}
+	path := strings.Split(r.URL.Path, "/")
+	pod := path[len(path)-2]
+	d.posts[pod]++
+	answer := metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}
+	if d.answer != nil && d.posts[pod] < 100 { // a client that tries for ever ends
+		answer = *d.answer
+	}
+	answer.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	if answer.Details != nil && answer.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", fmt.Sprint(answer.Details.RetryAfterSeconds))
+	}
+	w.WriteHeader(int(answer.Code))
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (d *drained) drain(t *testing.T) (time.Duration, error) {
+	t.Helper()
+	again, done, err := d.controller.drain(context.Background(), d.claim, d.node, time.Time{})
+	if done {
+		t.Fatal("drained with pods on the node")
+	}
+	return again, err
+}
+
+// message is what the NodeClaim says of its drain.
+func (d *drained) message() string {
+	return d.claim.DeepCopy().Conditions().Get(v1.ConditionDrained).Message
+}
+
+// blocked is the API server's answer where a budget allows no eviction.
+func blocked(retryAfter int) *metav1.Status {
+	status := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", retryAfter).ErrStatus
+	status.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause, Message: "The disruption budget web needs 3 healthy pods and has 3 currently"}}
+	return &status
+}
+
+func TestEvict_IsOneRequestEvenIfTheServerAsksToRetry(t *testing.T) {
+	d := newDrained(t, "a")
+	d.answer = blocked(1)
+	if _, err := d.drain(t); err != nil || d.posts["a"] != 1 {
+		t.Errorf("%d requests, error %v; want one: a worker must not sleep", d.posts["a"], err)
+	}
+}
+
+func TestEvict_SaysWhatBlocks(t *testing.T) {
+	many := apierrors.NewTooManyRequests("too many requests, please try again later", 1).ErrStatus
+	two := metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."}
+	for want, answer := range map[string]*metav1.Status{
+		"default/a: PodDisruptionBudget default/web allows no eviction now":                                              blocked(0),
+		"default/a: the API server has too many requests":                                                                &many,
+		"default/a: more than one PodDisruptionBudget selects the pod, which the eviction API refuses: keep one of them": &two,
+	} {
+		d := newDrained(t, "a")
+		d.answer = answer
+		if _, err := d.drain(t); err != nil || d.message() != want {
+			t.Errorf("message %q, error %v, want %q", d.message(), err, want)
+		}
+	}
+}
+
+func TestEvict_AnotherFailureOfTheServerIsAnErrorThatIsRetried(t *testing.T) {
+	for _, answer := range []apierrors.APIStatus{
+		apierrors.NewInternalError(errors.New("failed calling webhook")), apierrors.NewServiceUnavailable("etcd is away"),
+	} {
+		status := answer.Status()
+		d := newDrained(t, "a", "b")
+		d.answer = &status
+		if _, err := d.drain(t); err == nil || !strings.Contains(err.Error(), status.Message) || d.posts["b"] != 1 {
+			t.Errorf("error %v, %d requests for the other pod", err, d.posts["b"])
+		}
+		d.now = d.now.Add(backoffFirst)
+		d.answer = nil
+		if _, err := d.drain(t); err != nil || d.posts["a"] != 2 {
+			t.Errorf("%d requests, error %v", d.posts["a"], err)
+		}
+	}
+}
+
+func TestDrain_ABlockedPodHasABackOffOfItsOwn(t *testing.T) {
+	d := newDrained(t, "a")
+	d.answer = blocked(0)
+	at, wait := time.Duration(0), backoffFirst
+	for tries := 1; tries <= 10; tries++ {
+		for range 3 { // two events of other pods do not try again
+			again, err := d.drain(t)
+			if err != nil || d.posts["a"] != tries || again != min(wait, drainPoll) {
+				t.Fatalf("after %s: %d requests, again after %s, error %v; want %d, %s", at, d.posts["a"], again, err, tries, wait)
+			}
+		}
+		d.now, at = d.now.Add(wait), at+wait
+		wait = min(2*wait, backoffMost)
+	}
+	if wait != 10*time.Second {
+		t.Errorf("the last back-off is %s", wait)
+	}
+	d.pods = append(d.pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b", UID: "b"}})
+	if _, err := d.drain(t); err != nil || d.posts["b"] != 1 {
+		t.Errorf("another pod was asked for %d times, error %v", d.posts["b"], err)
+	}
+}
+
+func TestDrain_ItsEventHasTheReasonAndTheNumberOfPodsAsKey(t *testing.T) {
+	d := newDrained(t, "a", "b")
+	d.pods[1].Annotations = map[string]string{v1.AnnotationDoNotDisrupt: "true"}
+	d.answer = blocked(0)
+	if _, err := d.drain(t); err != nil || len(d.events) != 1 || !strings.HasPrefix(d.events[0], "2 DoNotDisrupt PodDisruptionBudget: ") {
+		t.Errorf("events %q, error %v", d.events, err)
+	}
+}
+
+func TestReconcile_TerminationsLeaveWorkersToLaunches(t *testing.T) {
+	d := newDrained(t)
+	now := metav1.NewTime(d.now)
+	d.claim.DeletionTimestamp = &now
+	d.controller.terminating.Store(terminations)
+	if again, err := d.controller.end(context.Background(), d.claim); again != busyPoll || err != nil {
+		t.Errorf("again after %s, error %v; want a later try", again, err)
+	}
+	d.controller.terminating.Store(terminations - 1)
+	if again, err := d.controller.end(context.Background(), d.claim); again != 0 || err != nil {
+		t.Errorf("again after %s, error %v", again, err)
+	}
+	if got := d.controller.terminating.Load(); got != terminations-1 || terminations >= workers {
+		t.Errorf("%d terminations are counted; at most %d of %d workers", got, terminations, workers)
+	}
+}

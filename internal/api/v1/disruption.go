@@ -1,0 +1,19 @@
+package v1
+
+// Condition types of a NodeClaim that say whether and why its node goes. They are
+// True or absent.
+const (
+	// ConditionConsolidatable says that no pod has come to the node or gone from it for
+	// the NodePool's consolidateAfter.
+	ConditionConsolidatable = "Consolidatable"
+	// ConditionDrifted says that the machine is not what its NodePool and class ask for
+	// now. Its reason says in what.
+	ConditionDrifted = "Drifted"
+	// ConditionDisruptionReason says that the node is about to go. Its reason is
+	// Karpenter's: Empty, Underutilized or Drifted; or Expired or Interrupted.
+	ConditionDisruptionReason = "DisruptionReason"
+)
+
+// AnnotationMove (JSON) on a NodeClaim says which nodes its node replaces. A daemon
+// that starts anew goes on with the move.
+const AnnotationMove = OwnDomain + "/move"
