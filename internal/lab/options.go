@@ -37,6 +37,10 @@ type Options struct {
 	// warned; zero: two minutes.
 	SpotNotice time.Duration
 
+	// ControllerQPS is how many requests a second the controller manager may make;
+	// zero: its own default, which is what real clusters have.
+	ControllerQPS int
+
 	// ServersOnly leaves out what acts on objects: controllers, scheduler, machines
 	// and KWOK. The bootstrap nodes still run pods that are bound to them.
 	ServersOnly bool

@@ -35,6 +35,7 @@ type Options struct {
 	ServiceCIDR    string   // e.g. 172.20.0.0/16, EKS's default
 	TokenReviewURL string   // https URL of the token webhook, served with a certificate of Authority
 	BootstrapNodes []string // nodes whose pods KWOK must leave alone
+	ControllerQPS  int      // of the controller manager; 0: its default
 	ServersOnly    bool     // etcd and kube-apiserver alone: objects stay as they are written
 }
 
