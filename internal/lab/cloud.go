@@ -43,6 +43,7 @@ func (l *Lab) startCloud(context.Context) error {
 	}
 	l.Cloud, err = awssim.New(awssim.Options{
 		Region: l.Region, Account: Account, Logger: l.logger("aws"), JWKS: l.publishedKeys, Types: source, SpotNotice: l.options.SpotNotice,
+		StartTime: l.options.StartTime, StopTime: l.options.StopTime,
 	})
 	if err != nil {
 		return err

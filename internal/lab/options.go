@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"io"
 	"time"
 
@@ -19,6 +20,9 @@ const (
 	deployerName      = "deployer"
 )
 
+// AtOnce is a StartTime or StopTime.
+const AtOnce time.Duration = -1
+
 // Options say how the laboratory differs from its defaults.
 type Options struct {
 	// Dir holds the scratch directory; empty: one in the system's temporary
@@ -30,7 +34,10 @@ type Options struct {
 	ClusterName string    // lab
 	Zones       []string  // of the subnets; the region's a, b and c
 
-	// BootDelay is how long a machine takes from launch to joining; zero: 30 s,
+	// StartTime is how long an instance is pending, StopTime how long it is shutting
+	// down; zero: 5 s and 30 s, about what EC2 takes. AtOnce is no time.
+	StartTime, StopTime time.Duration
+	// BootDelay is how long a machine takes from running to joining; zero: 30 s,
 	// about what Amazon Linux 2023 takes.
 	BootDelay time.Duration
 	// SpotNotice is how long before the interruption a spot instance is
@@ -70,8 +77,8 @@ func (o Options) withDefaults() Options {
 	if len(o.Zones) == 0 {
 		o.Zones = []string{o.Region + "a", o.Region + "b", o.Region + "c"}
 	}
-	if o.BootDelay == 0 {
-		o.BootDelay = 30 * time.Second
-	}
+	o.StartTime = cmp.Or(o.StartTime, 5*time.Second)
+	o.StopTime = cmp.Or(o.StopTime, 30*time.Second)
+	o.BootDelay = cmp.Or(o.BootDelay, 30*time.Second)
 	return o
 }

@@ -18,6 +18,10 @@ const (
 	NodeAnnotationValue = "fake"
 )
 
+// TerminationAnnotation on a pod is how long it takes to end once it is deleted, such
+// as 500ms; a pod without it takes its whole grace period.
+const TerminationAnnotation = "lab.karpenterd.sh/termination"
+
 // kwokUser is KWOK's own identity.
 const kwokUser = "system:kwok"
 

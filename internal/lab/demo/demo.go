@@ -17,9 +17,13 @@ import (
 )
 
 const (
-	// bootDelay and spotNotice shorten what would only be waiting.
+	// These shorten what would only be waiting.
+	startTime  = time.Second
+	stopTime   = 3 * time.Second
 	bootDelay  = 2 * time.Second
-	spotNotice = 15 * time.Second
+	spotNotice = 20 * time.Second
+	// podGrace is the pods' termination grace period, in seconds.
+	podGrace = 2
 	// consolidateAfter is how long a node is empty before it goes.
 	consolidateAfter = "3s"
 
@@ -66,13 +70,14 @@ func Run(ctx context.Context, o Options) (err error) {
 		filepath.Base(tools[toolchain.TerraformCLI].Path), tools[toolchain.TerraformCLI].Version)
 	d.lab, err = lab.Start(ctx, lab.Options{
 		Logger: hclog.NewNullLogger(), Region: region, ClusterName: clusterName,
-		BootDelay: bootDelay, SpotNotice: spotNotice, DaemonBinary: daemon, Progress: o.Out,
+		StartTime: startTime, StopTime: stopTime, BootDelay: bootDelay, SpotNotice: spotNotice, DaemonBinary: daemon, Progress: o.Out,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.lab.Close()) }()
-	d.say("Shortened: machines boot in %s instead of half a minute, a spot notice is %s instead of 2 minutes, empty nodes stay %s instead of 30s", bootDelay, spotNotice, consolidateAfter)
+	d.say("Shortened: instances are pending for %s instead of some 5s and shutting down for %s instead of some 30s, machines boot in %s instead of half a minute, pods end in %ds instead of 30s, a spot notice is %s instead of 2 minutes, empty nodes stay %s instead of 30s",
+		startTime, stopTime, bootDelay, podGrace, spotNotice, consolidateAfter)
 	if err := d.connect(ctx, tools, provider); err != nil {
 		return err
 	}

@@ -30,8 +30,12 @@ const patience = 60 * time.Second
 // spotNotice is the laboratory's: long enough to replace a node, not two minutes.
 const spotNotice = 20 * time.Second
 
+// What takes EC2 seconds, and a user's pods half a minute.
 const (
+	startTime     = time.Second
+	stopTime      = 3 * time.Second
 	bootDelay     = 300 * time.Millisecond
+	podGrace      = 2 // seconds
 	nodeClassName = "default"
 )
 
@@ -54,6 +58,7 @@ func startDaemonLab(t *testing.T, o lab.Options) *daemonLab {
 		t.Fatal(err)
 	}
 	o.Dir, o.DaemonBinary, o.BootDelay, o.SpotNotice = t.TempDir(), binary, bootDelay, spotNotice
+	o.StartTime, o.StopTime = startTime, stopTime
 	l, err := lab.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

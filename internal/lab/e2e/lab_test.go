@@ -38,7 +38,7 @@ type world struct {
 func startWorld(t *testing.T, o lab.Options) world {
 	t.Helper()
 	o.Dir = t.TempDir()
-	o.BootDelay = 100 * time.Millisecond
+	o.StartTime, o.StopTime, o.BootDelay = startTime, stopTime, 100*time.Millisecond
 	l, err := lab.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

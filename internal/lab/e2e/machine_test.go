@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
 )
 
@@ -53,6 +56,7 @@ func TestMachine_JoinsOnlyWhenEverythingIsRight(t *testing.T) {
 
 func rightMachineJoins(t *testing.T, w world) {
 	w.role(t, "right", true)
+	states, launched := w.states(), time.Now()
 	id := w.launch(t, "right", w.goodUserData())
 	node := w.joins(t, id)
 	for key, want := range map[string]string{
@@ -76,6 +80,7 @@ func rightMachineJoins(t *testing.T, w world) {
 	if got := node.Status.Allocatable.Pods().Value(); got != 17 {
 		t.Errorf("pods %d, want 17 from the user data", got)
 	}
+	told := time.Now()
 	if _, err := w.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +91,29 @@ func rightMachineJoins(t *testing.T, w world) {
 		}
 		return fmt.Errorf("the node is still there: %w", err)
 	})
+	at := states(id)
+	if ran, gone := at[ec2sim.StateRunning].Sub(launched), at[ec2sim.StateTerminated].Sub(told); ran < startTime || gone < stopTime {
+		t.Errorf("the instance ran %s after its launch and was gone %s after its end, want at least %s and %s", ran, gone, startTime, stopTime)
+	}
+}
+
+// states notes when each instance comes into a state from now on.
+func (w world) states() func(id string) map[ec2sim.State]time.Time {
+	var mu sync.Mutex
+	at := map[string]map[ec2sim.State]time.Time{}
+	w.Cloud.EC2.Watch(func(i ec2sim.Instance, _, now ec2sim.State) {
+		mu.Lock()
+		defer mu.Unlock()
+		if at[i.ID] == nil {
+			at[i.ID] = map[ec2sim.State]time.Time{}
+		}
+		at[i.ID][now] = time.Now()
+	})
+	return func(id string) map[ec2sim.State]time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return maps.Clone(at[id])
+	}
 }
 
 func wrongCertificateAuthority(t *testing.T, w world) {

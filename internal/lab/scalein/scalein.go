@@ -28,7 +28,8 @@ type Options struct {
 	ConsolidateAfter string        // of the pool
 	Budget           string        // nodes of the pool's only budget; empty: the pool has none
 	NodeCost         string        // of the daemon; its bound counts it
-	Boot             time.Duration // from an instance's launch to its node joining
+	Start, Stop      time.Duration // of instances, from pending to running and from shutting down to terminated
+	Boot             time.Duration // from an instance that runs to its node joining
 	Grace            time.Duration // of pods, in whole seconds
 	ControllerQPS    int           // of the controller manager; 0: its default
 	Watch            time.Duration // how long the fleet is observed after the scale-down
@@ -42,7 +43,7 @@ type Options struct {
 func Default() Options {
 	return Options{
 		Share: 0.2, Policy: "WhenEmptyOrUnderutilized", ConsolidateAfter: "0s", Budget: "10%", NodeCost: "0",
-		Boot: 2 * time.Second, ControllerQPS: 500, Watch: 90*time.Second + 5*time.Minute, LogLevel: install.DefaultLogLevel,
+		Start: lab.AtOnce, Stop: lab.AtOnce, Boot: 2 * time.Second, ControllerQPS: 500, Watch: 90*time.Second + 5*time.Minute, LogLevel: install.DefaultLogLevel,
 	}
 }
 
@@ -83,7 +84,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	r.lab, err = lab.Start(ctx, lab.Options{
-		Logger: hclog.NewNullLogger(), DaemonBinary: binary, Progress: o.Progress, BootDelay: o.Boot, ControllerQPS: o.ControllerQPS,
+		Logger: hclog.NewNullLogger(), DaemonBinary: binary, Progress: o.Progress, StartTime: o.Start, StopTime: o.Stop, BootDelay: o.Boot, ControllerQPS: o.ControllerQPS,
 	})
 	if err != nil {
 		return err

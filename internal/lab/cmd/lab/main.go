@@ -75,7 +75,9 @@ func up(ctx context.Context, args []string, out, errOut io.Writer) (err error) {
 	flags.SetOutput(errOut)
 	region := flags.String("region", "us-west-2", "region of the simulated AWS")
 	cluster := flags.String("cluster", "lab", "name of the EKS cluster")
-	boot := flags.Duration("boot-delay", 5*time.Second, "from an instance's launch to its node joining (about 30s on EC2)")
+	boot := flags.Duration("boot-delay", 5*time.Second, "from an instance that runs to its node joining (about 30s on EC2)")
+	start := flags.Duration("start-time", 2*time.Second, "how long an instance is pending (about 5s on EC2)")
+	stop := flags.Duration("stop-time", 10*time.Second, "how long an instance is shutting down (about 30s on EC2)")
 	notice := flags.Duration("spot-notice", 2*time.Minute, "from a spot warning to the interruption")
 	level := flags.String("log-level", "warn", "trace, debug, info, warn or error")
 	if err := flags.Parse(args); err != nil {
@@ -85,8 +87,8 @@ func up(ctx context.Context, args []string, out, errOut io.Writer) (err error) {
 		return errUsage // the flag set has said what is wrong
 	}
 	severity := hclog.LevelFromString(*level)
-	if flags.NArg() > 0 || severity == hclog.NoLevel || *boot <= 0 || *notice <= 0 {
-		fmt.Fprintln(errOut, "lab up: takes flags only, a known -log-level, and a -boot-delay and -spot-notice above zero")
+	if flags.NArg() > 0 || severity == hclog.NoLevel || min(*start, *stop, *boot, *notice) <= 0 {
+		fmt.Fprintln(errOut, "lab up: takes flags only, a known -log-level, and a -start-time, -stop-time, -boot-delay and -spot-notice above zero")
 		return errUsage
 	}
 	programs, err := build(ctx, out)
@@ -94,7 +96,7 @@ func up(ctx context.Context, args []string, out, errOut io.Writer) (err error) {
 		return err
 	}
 	l, err := lab.Start(ctx, lab.Options{
-		Region: *region, ClusterName: *cluster, BootDelay: *boot, SpotNotice: *notice, DaemonBinary: programs.daemon, Progress: out,
+		Region: *region, ClusterName: *cluster, StartTime: *start, StopTime: *stop, BootDelay: *boot, SpotNotice: *notice, DaemonBinary: programs.daemon, Progress: out,
 		Logger: hclog.New(&hclog.LoggerOptions{Name: "lab", Level: severity, Output: errOut}),
 	})
 	if err != nil {
