@@ -54,6 +54,7 @@ type Lab struct {
 	controller *cloudctl.Controller
 	kubelets   []*kubelet.Kubelet
 	types      map[string]ec2sim.Type
+	faults     faults
 }
 
 // Start brings a laboratory up. It leaves nothing behind when it fails.
@@ -181,7 +182,7 @@ func (l *Lab) startPlane(ctx context.Context) error {
 	l.plane, err = controlplane.Start(ctx, controlplane.Options{
 		Dir: l.Dir, Binaries: l.options.Binaries, Processes: l.Processes, Authority: authority, Logger: l.logger("control-plane"),
 		Issuer: l.issuer(), ServiceCIDR: ServiceCIDR, TokenReviewURL: l.hook.URL + webhook.TokenPath, BootstrapNodes: bootstrapNames(),
-		ServersOnly: l.options.ServersOnly, ControllerQPS: l.options.ControllerQPS,
+		ServersOnly: l.options.ServersOnly, ControllerQPS: l.options.ControllerQPS, NodeGrace: l.options.NodeGrace,
 	})
 	if err != nil {
 		return err
@@ -202,6 +203,7 @@ func (l *Lab) Close() error {
 		nodes.Go(k.Close)
 	}
 	nodes.Wait()
+	l.faults.close()
 	if l.controller != nil {
 		l.controller.Close()
 	}

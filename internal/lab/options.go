@@ -44,6 +44,9 @@ type Options struct {
 	// warned; zero: two minutes.
 	SpotNotice time.Duration
 
+	// NodeGrace is how long a kubelet is silent before its node is NotReady; zero: 50 s,
+	// the default of Kubernetes. Kubelets send heartbeats five times in it.
+	NodeGrace time.Duration
 	// ControllerQPS is how many requests a second the controller manager may make;
 	// zero: its own default, which is what real clusters have.
 	ControllerQPS int
@@ -79,6 +82,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.StartTime = cmp.Or(o.StartTime, 5*time.Second)
 	o.StopTime = cmp.Or(o.StopTime, 30*time.Second)
+	o.NodeGrace = cmp.Or(o.NodeGrace, 50*time.Second)
 	o.BootDelay = cmp.Or(o.BootDelay, 30*time.Second)
 	return o
 }

@@ -145,6 +145,9 @@ func (c *ControlPlane) startControllerManager(context.Context) error {
 		"--root-ca-file=" + filepath.Join(c.options.Dir, "ca.crt"),
 		"--secure-port=0", // nobody asks it anything
 	}
+	if d := c.options.NodeGrace; d > 0 {
+		args = append(args, "--node-monitor-grace-period="+d.String(), "--node-monitor-period="+(d/10).String())
+	}
 	if n := c.options.ControllerQPS; n > 0 {
 		args = append(args, fmt.Sprintf("--kube-api-qps=%d", n), fmt.Sprintf("--kube-api-burst=%d", n))
 	}

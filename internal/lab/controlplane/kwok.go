@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,10 +65,14 @@ func (c *ControlPlane) startKwok(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	lease := 40 // seconds, as kubelets have it; KWOK renews it four times in them
+	if d := c.options.NodeGrace; d > 0 {
+		lease = max(1, int(d*4/5/time.Second))
+	}
 	_, err = c.run("kwok", c.options.Binaries.Kwok, []string{
 		"--kubeconfig=" + config, "--config=" + path,
 		"--manage-nodes-with-annotation-selector=" + NodeAnnotation + "=" + NodeAnnotationValue,
-		"--node-lease-duration-seconds=40",
+		fmt.Sprintf("--node-lease-duration-seconds=%d", lease),
 		"--cidr=100.64.0.0/16", // pod addresses, outside the VPC's own range
 	})
 	return err

@@ -36,6 +36,7 @@ const (
 	stopTime      = 3 * time.Second
 	bootDelay     = 300 * time.Millisecond
 	podGrace      = 2 // seconds
+	nodeGrace     = 10 * time.Second
 	nodeClassName = "default"
 )
 
@@ -58,7 +59,7 @@ func startDaemonLab(t *testing.T, o lab.Options) *daemonLab {
 		t.Fatal(err)
 	}
 	o.Dir, o.DaemonBinary, o.BootDelay, o.SpotNotice = t.TempDir(), binary, bootDelay, spotNotice
-	o.StartTime, o.StopTime = startTime, stopTime
+	o.StartTime, o.StopTime, o.NodeGrace = startTime, stopTime, nodeGrace
 	l, err := lab.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -24,12 +24,14 @@ import (
 // TestMachine_JoinsOnlyWhenEverythingIsRight shares one laboratory: every case
 // has a role of its own.
 func TestMachine_JoinsOnlyWhenEverythingIsRight(t *testing.T) {
-	w := startWorld(t, lab.Options{})
+	w := startWorld(t, lab.Options{NodeGrace: 5 * time.Second})
 	for _, c := range []struct {
 		name string
 		run  func(*testing.T, world)
 	}{
 		{"RightMachineJoinsAndLeavesWithItsInstance", rightMachineJoins},
+		{"StoppedKubeletMakesItsNodeNotReadyUntilItResumes", stoppedKubelet},
+		{"HungKubeletStartsNoPodUntilItResumes", hungKubelet},
 		{"WrongCertificateAuthorityStaysOut", wrongCertificateAuthority},
 		{"WrongClusterNameStaysOut", wrongClusterName},
 		{"WrongRoleStaysOut", wrongRole},
@@ -114,6 +116,52 @@ func (w world) states() func(id string) map[ec2sim.State]time.Time {
 		defer mu.Unlock()
 		return maps.Clone(at[id])
 	}
+}
+
+func stoppedKubelet(t *testing.T, w world) {
+	w.role(t, "stopped", true)
+	node := w.joins(t, w.launch(t, "stopped", w.goodUserData()))
+	isReady(t, w.Admin, node.Name, corev1.ConditionTrue)
+	if err := w.StopKubelet(t.Context(), node.Name); err != nil {
+		t.Fatal(err)
+	}
+	isReady(t, w.Admin, node.Name, corev1.ConditionUnknown)
+	if err := w.ResumeKubelet(t.Context(), node.Name); err != nil {
+		t.Fatal(err)
+	}
+	isReady(t, w.Admin, node.Name, corev1.ConditionTrue)
+}
+
+func hungKubelet(t *testing.T, w world) {
+	w.role(t, "hung", true)
+	node := w.joins(t, w.launch(t, "hung", w.goodUserData()))
+	isReady(t, w.Admin, node.Name, corev1.ConditionTrue)
+	if err := w.HangKubelet(t.Context(), node.Name); err != nil {
+		t.Fatal(err)
+	}
+	pods := w.Admin.CoreV1().Pods("default")
+	eventually(t, patience, func() error { // the namespace's service account comes a moment later
+		_, err := pods.Create(t.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "hung"},
+			Spec:       corev1.PodSpec{NodeName: node.Name, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
+		}, metav1.CreateOptions{})
+		return err
+	})
+	time.Sleep(8 * time.Second) // longer than a silent kubelet's node stays Ready
+	pod, err := pods.Get(t.Context(), "hung", metav1.GetOptions{})
+	if err != nil || pod.Status.Phase != corev1.PodPending {
+		t.Errorf("the pod on a node that hangs is %s: %v", pod.Status.Phase, err)
+	}
+	isReady(t, w.Admin, node.Name, corev1.ConditionTrue)
+	if err := w.ResumeKubelet(t.Context(), node.Name); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, patience, func() error {
+		if pod, err = pods.Get(t.Context(), "hung", metav1.GetOptions{}); err == nil && pod.Status.Phase != corev1.PodRunning {
+			err = fmt.Errorf("the pod is %s", pod.Status.Phase)
+		}
+		return err
+	})
 }
 
 func wrongCertificateAuthority(t *testing.T, w world) {

@@ -1,0 +1,93 @@
+//go:build lab
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+)
+
+// isReady waits until the node's condition Ready has the status.
+func isReady(t *testing.T, core kubernetes.Interface, node string, status corev1.ConditionStatus) {
+	t.Helper()
+	eventually(t, patience, func() error {
+		n, err := core.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, c := range n.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == status {
+				return nil
+			}
+		}
+		return fmt.Errorf("conditions of node %s are %+v, want Ready %s", node, n.Status.Conditions, status)
+	})
+}
+
+// podsOn lists all pods of the pool on a node, those on their way out included.
+func (d *daemonLab) podsOn(ctx context.Context, p pool, node string) (all, ending int, err error) {
+	list, err := d.Core.CoreV1().Pods(testNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + p.name})
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, x := range list.Items {
+		if x.Spec.NodeName == node {
+			all++
+			if x.DeletionTimestamp != nil {
+				ending++
+			}
+		}
+	}
+	return all, ending, nil
+}
+
+// brokenKubeletEndsADrain drains a node whose pods never end. The drain gives them
+// up, and what they belong to runs elsewhere meanwhile.
+func brokenKubeletEndsADrain(t *testing.T, d *daemonLab, name string, broken func(context.Context, string) error, status corev1.ConditionStatus) {
+	p := oneNode(name)
+	d.createPool(t, p)
+	d.deploy(t, p, 2)
+	d.running(t, p, 2)
+	claim, instance := d.theOne(t, p)
+	node := claim.Status.NodeName
+	if err := broken(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	isReady(t, d.Core, node, status)
+	var left, ending int
+	var lookErr error
+	ended := d.endOf(t, instance.ID, func() { left, ending, lookErr = d.podsOn(context.Background(), p, node) })
+	d.deleteClaim(t, claim)
+	eventually(t, patience, func() error {
+		now, err := d.NodeClaims.Get(t.Context(), claim.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if c := now.Conditions().Get(v1.ConditionDrained); c.Reason != v1.ReasonDraining {
+			return fmt.Errorf("condition Drained is %+v, want the drain to wait", c)
+		}
+		return nil
+	})
+	d.running(t, p, 2)
+	eventually(t, 2*patience, func() error {
+		select {
+		case <-ended:
+			return nil
+		default:
+			return fmt.Errorf("the instance is %s", d.state(claim))
+		}
+	})
+	if left != 2 || ending != 2 || lookErr != nil {
+		t.Errorf("%d pods were on the node when its instance was ended, %d of them on their way out (%v); want 2, as nothing ends them", left, ending, lookErr)
+	}
+	d.gone(t, claim)
+	d.scale(t, p, 0)
+	d.empties(t, p)
+}
