@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/cloudctl"
@@ -135,6 +137,12 @@ func (l *Lab) cloudEnv() []string {
 		"AWS_CONFIG_FILE=" + os.DevNull,
 		"AWS_SHARED_CREDENTIALS_FILE=" + os.DevNull,
 	}
+}
+
+// podEnv is what the containers of the bootstrap nodes get beside their own: where
+// AWS answers, and how fast time goes there.
+func (l *Lab) podEnv() []string {
+	return append(l.cloudEnv(), install.EnvTimeFactor+"="+strconv.FormatFloat(l.options.TimeFactor, 'g', -1, 64))
 }
 
 // findBinaries fills in the programs that the options do not name.

@@ -5,13 +5,18 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/machine"
 )
 
 // isReady waits until the node's condition Ready has the status.
@@ -90,4 +95,46 @@ func brokenKubeletEndsADrain(t *testing.T, d *daemonLab, name string, broken fun
 	d.gone(t, claim)
 	d.scale(t, p, 0)
 	d.empties(t, p)
+}
+
+// TestDaemon_MachineThatNeverJoinsIsReplaced has a laboratory of its own, in which
+// time goes fast enough for the daemon's patience to end.
+func TestDaemon_MachineThatNeverJoinsIsReplaced(t *testing.T) {
+	d := startDaemonLab(t, lab.Options{TimeFactor: 60, NodeGrace: 10 * time.Second})
+	d.installDaemon(t)
+	d.apply(t, d.nodeClass(nodeClassName, nil))
+	d.part(t, "RegistrationTimeout", func(t *testing.T, d *daemonLab) {
+		p := oneNode("dead")
+		d.createPool(t, p)
+		d.Machines.SetBootDelay(machine.NeverBoots)
+		d.deploy(t, p, 2)
+		var dead v1.NodeClaim
+		eventually(t, patience, func() error {
+			claims, err := d.claims(t.Context(), p)
+			if err != nil {
+				return err
+			}
+			instances := d.instances(p)
+			if len(claims) != 1 || len(instances) != 1 || instances[0].State != ec2sim.StateRunning {
+				return fmt.Errorf("%d NodeClaims, instances %+v; want one that runs", len(claims), instances)
+			}
+			dead = claims[0]
+			return nil
+		})
+		d.Machines.SetBootDelay(bootDelay)
+		eventually(t, patience, func() error {
+			claims, err := d.claims(t.Context(), p)
+			if err != nil {
+				return err
+			}
+			if state := d.state(dead); len(claims) != 1 || claims[0].UID == dead.UID || state == ec2sim.StatePending || state == ec2sim.StateRunning {
+				return fmt.Errorf("%d NodeClaims, and the instance of the machine that never joined is %s; want another NodeClaim alone", len(claims), state)
+			}
+			return nil
+		})
+		d.running(t, p, 2)
+		if log := d.logs(); !strings.Contains(log, `"reason":"RegistrationTimeout"`) {
+			t.Error("the daemon does not say RegistrationTimeout")
+		}
+	})
 }

@@ -27,6 +27,12 @@ import (
 
 const nodeTrust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
 
+// What takes EC2 seconds.
+const (
+	startTime = time.Second
+	stopTime  = 3 * time.Second
+)
+
 // world is a laboratory with the deployer's clients.
 type world struct {
 	*lab.Lab
