@@ -56,7 +56,6 @@ type Lab struct {
 	controller *cloudctl.Controller
 	kubelets   []*kubelet.Kubelet
 	types      map[string]ec2sim.Type
-	faults     faults
 }
 
 // Start brings a laboratory up. It leaves nothing behind when it fails.
@@ -211,7 +210,6 @@ func (l *Lab) Close() error {
 		nodes.Go(k.Close)
 	}
 	nodes.Wait()
-	l.faults.close()
 	if l.controller != nil {
 		l.controller.Close()
 	}

@@ -23,8 +23,8 @@ const (
 // as 500ms; a pod without it takes its whole grace period.
 const TerminationAnnotation = "lab.karpenterd.sh/termination"
 
-// kwokUser is KWOK's own identity.
-const kwokUser = "system:kwok"
+// KwokUser is KWOK's own identity.
+const KwokUser = "system:kwok"
 
 //go:embed stages/*.yaml
 var stageFiles embed.FS
@@ -53,7 +53,7 @@ func (c *ControlPlane) startKwok(ctx context.Context) error {
 	if err := c.allowKwok(ctx); err != nil {
 		return err
 	}
-	config, err := c.componentKubeconfig(kwokUser)
+	config, err := c.componentKubeconfig(KwokUser)
 	if err != nil {
 		return err
 	}
@@ -84,14 +84,14 @@ func (c *ControlPlane) allowKwok(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("kwok role create: %w", err)
 	}
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: kwokUser}, Rules: []rbacv1.PolicyRule{
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: KwokUser}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{""}, Resources: []string{"nodes/status", "pods/status"}, Verbs: []string{"patch", "update"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "patch", "update", "delete"}},
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "patch", "update"}},
 	}}
-	return Bind(ctx, clients, role, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: kwokUser})
+	return Bind(ctx, clients, role, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: KwokUser})
 }
 
 // Bind creates a cluster role and binds it to subjects under the same name.
