@@ -149,5 +149,5 @@ func newLab() (*lab.Lab, error) {
 	if shared.dir, err = os.MkdirTemp("", "karpenter-provider-lab-"); err != nil {
 		return nil, err
 	}
-	return lab.Start(ctx, lab.Options{Dir: shared.dir, DaemonBinary: binary, BootDelay: 300 * time.Millisecond, SpotNotice: 20 * time.Second})
+	return lab.Start(ctx, lab.Options{Dir: shared.dir, DaemonBinary: binary, TimeFactor: 6, BootDelay: 300 * time.Millisecond})
 }

@@ -19,6 +19,9 @@ const (
 	// EnvMemoryLimit is the memory limit of the daemon's container in bytes. It is set
 	// only if the container has a limit.
 	EnvMemoryLimit = "KARPENTERD_MEMORY_LIMIT"
+	// EnvTimeFactor is for laboratories, which set it beside the manifests: how many times
+	// as fast as on AWS instances start and end, and notices of interruptions run out.
+	EnvTimeFactor = "KARPENTERD_TIME_FACTOR"
 	// EnvPodName is the name of the replica in the Lease and in logs.
 	EnvPodName = "POD_NAME"
 )

@@ -49,7 +49,7 @@ func (l *Lab) startBootstrapNodes(ctx context.Context) error {
 				corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("8Gi"),
 				corev1.ResourcePods: resource.MustParse("29"), corev1.ResourceEphemeralStorage: resource.MustParse("20Gi"),
 			},
-			Images: images, Env: l.cloudEnv(), Addresses: addresses, Processes: l.Processes, Logger: l.logger("kubelet"),
+			Images: images, Env: l.podEnv(), Addresses: addresses, Processes: l.Processes, Logger: l.logger("kubelet"),
 		})
 		if err != nil {
 			return err

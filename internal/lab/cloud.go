@@ -42,7 +42,8 @@ func (l *Lab) startCloud(context.Context) error {
 		l.types[t.Name] = t
 	}
 	l.Cloud, err = awssim.New(awssim.Options{
-		Region: l.Region, Account: Account, Logger: l.logger("aws"), JWKS: l.publishedKeys, Types: source, SpotNotice: l.options.SpotNotice,
+		Region: l.Region, Account: Account, Logger: l.logger("aws"), JWKS: l.publishedKeys, Types: source, SpotNotice: l.options.Shorter(spotNotice),
+		StartTime: l.options.StartTime, StopTime: l.options.StopTime,
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/cloudctl"
@@ -136,6 +138,12 @@ func (l *Lab) cloudEnv() []string {
 	}
 }
 
+// podEnv is what the containers of the bootstrap nodes get beside their own: where
+// AWS answers, and how fast time goes there.
+func (l *Lab) podEnv() []string {
+	return append(l.cloudEnv(), install.EnvTimeFactor+"="+strconv.FormatFloat(l.options.TimeFactor, 'g', -1, 64))
+}
+
 // findBinaries fills in the programs that the options do not name.
 func (l *Lab) findBinaries(ctx context.Context) error {
 	b := &l.options.Binaries
@@ -181,7 +189,7 @@ func (l *Lab) startPlane(ctx context.Context) error {
 	l.plane, err = controlplane.Start(ctx, controlplane.Options{
 		Dir: l.Dir, Binaries: l.options.Binaries, Processes: l.Processes, Authority: authority, Logger: l.logger("control-plane"),
 		Issuer: l.issuer(), ServiceCIDR: ServiceCIDR, TokenReviewURL: l.hook.URL + webhook.TokenPath, BootstrapNodes: bootstrapNames(),
-		ServersOnly: l.options.ServersOnly,
+		ServersOnly: l.options.ServersOnly, ControllerQPS: l.options.ControllerQPS, NodeGrace: l.options.NodeGrace,
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"io"
 	"time"
 
@@ -17,7 +18,11 @@ const (
 	vpcCIDR           = "10.0.0.0/16"
 	dnsServiceIP      = "172.20.0.10" // EKS gives kube-dns the tenth address
 	deployerName      = "deployer"
+	spotNotice        = 2 * time.Minute
 )
+
+// AtOnce is a StartTime or StopTime.
+const AtOnce time.Duration = -1
 
 // Options say how the laboratory differs from its defaults.
 type Options struct {
@@ -30,12 +35,23 @@ type Options struct {
 	ClusterName string    // lab
 	Zones       []string  // of the subnets; the region's a, b and c
 
-	// BootDelay is how long a machine takes from launch to joining; zero: 30 s,
+	// TimeFactor is how many times as fast as in AWS everything is that only takes time,
+	// in the laboratory and in the daemon alike; zero: 1. The times below are given as
+	// they are to be; what is zero is divided by the factor.
+	TimeFactor float64
+	// StartTime is how long an instance is pending, StopTime how long it is shutting
+	// down; zero: 5 s and 30 s, about what EC2 takes. AtOnce is no time.
+	StartTime, StopTime time.Duration
+	// BootDelay is how long a machine takes from running to joining; zero: 30 s,
 	// about what Amazon Linux 2023 takes.
 	BootDelay time.Duration
-	// SpotNotice is how long before the interruption a spot instance is
-	// warned; zero: two minutes.
-	SpotNotice time.Duration
+
+	// NodeGrace is how long a kubelet is silent before its node is NotReady; zero: 50 s,
+	// the default of Kubernetes. Kubelets send heartbeats five times in it.
+	NodeGrace time.Duration
+	// ControllerQPS is how many requests a second the controller manager may make;
+	// zero: its own default, which is what real clusters have.
+	ControllerQPS int
 
 	// ServersOnly leaves out what acts on objects: controllers, scheduler, machines
 	// and KWOK. The bootstrap nodes still run pods that are bound to them.
@@ -66,8 +82,15 @@ func (o Options) withDefaults() Options {
 	if len(o.Zones) == 0 {
 		o.Zones = []string{o.Region + "a", o.Region + "b", o.Region + "c"}
 	}
-	if o.BootDelay == 0 {
-		o.BootDelay = 30 * time.Second
-	}
+	o.TimeFactor = cmp.Or(o.TimeFactor, 1)
+	o.StartTime = cmp.Or(o.StartTime, o.Shorter(5*time.Second))
+	o.StopTime = cmp.Or(o.StopTime, o.Shorter(30*time.Second))
+	o.BootDelay = cmp.Or(o.BootDelay, o.Shorter(30*time.Second))
+	o.NodeGrace = cmp.Or(o.NodeGrace, o.Shorter(50*time.Second))
 	return o
+}
+
+// Shorter is what a duration in AWS is in the laboratory.
+func (o Options) Shorter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) / cmp.Or(o.TimeFactor, 1))
 }

@@ -31,7 +31,7 @@ func (d *daemon) interruptions(r *telemetry.Recorder) interface{ Run(context.Con
 		return idle{}
 	}
 	return &interruption.Listener{
-		Queue: d.aws, Name: d.config.Queue, Count: d.metrics.Message, Logger: d.logger.Named("interruption"),
+		Queue: d.aws, Name: d.config.Queue, Notice: d.config.Notice, Count: d.metrics.Message, Logger: d.logger.Named("interruption"),
 		Handle: (&interruption.Marker{
 			World: d.world, Claims: d.kube.NodeClaims, Told: r.Interrupted, Logger: d.logger, Now: time.Now,
 		}).Handle,

@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/interruption"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
@@ -27,6 +29,7 @@ type config struct {
 	MetricsAddress, HealthAddress               string
 	LogLevel                                    hclog.Level
 	Policy                                      engine.Policy
+	Notice                                      time.Duration    // of an interruption
 	Spread                                      []cluster.Spread // topology spread constraints of pods that declare none
 }
 
@@ -36,7 +39,9 @@ type config struct {
 func (c config) needsSelectors() bool { return len(c.Spread) > 0 }
 
 // given has the settings that are plain text until take checks them.
-type given struct{ level, bind, metrics, health, preferences, minValues, nodeCost, scheduler string }
+type given struct {
+	level, bind, metrics, health, preferences, minValues, nodeCost, scheduler, factor string
+}
 
 // readConfig reads flags and environment. The error names every setting that is
 // missing or wrong, and how to correct it.
@@ -62,6 +67,7 @@ func readConfig(args []string, env func(string) string) (config, error) {
 	text(&g.minValues, "min-values-policy", install.EnvMinValuesPolicy, install.MinValuesStrict, "if a NodePool's minValues cannot be met, Strict: launch nothing; BestEffort: launch what comes closest")
 	text(&g.nodeCost, "node-cost", install.EnvNodeCost, install.DefaultNodeCost, "dollars an hour that each node costs beside its instance, volumes and public address, such as licences; 0 for none")
 	text(&g.scheduler, "scheduler-config", install.EnvSchedulerConfig, "", "JSON or YAML with podTopologySpread.defaultConstraints: the topology spread constraints that the kube-scheduler gives to pods without their own")
+	text(&g.factor, "time-factor", install.EnvTimeFactor, "1", "for laboratories only: how many times as fast as on AWS instances start and end, and notices of interruptions run out")
 	if err := flags.Parse(args); err != nil {
 		return c, fmt.Errorf("flags: %w", err)
 	}
@@ -73,6 +79,20 @@ func readConfig(args []string, env func(string) string) (config, error) {
 		c.PodName, _ = os.Hostname()
 	}
 	return c, errors.Join(faults...)
+}
+
+// hasten divides by the factor what the daemon expects the cloud to take or to give. What
+// depends on pods and their controllers stays as it is.
+func (c *config) hasten(text string) error {
+	factor, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(factor >= 1 && factor <= 1000) {
+		return fmt.Errorf("setting time-factor is %q: give a number from 1 to 1000; it is for laboratories only", text)
+	}
+	c.Notice = interruption.Notice
+	for _, d := range []*time.Duration{&c.Notice, &c.Policy.LaunchTimeout, &c.Policy.RegistrationTimeout, &c.Policy.DrainReserve} {
+		*d = time.Duration(float64(*d) / factor)
+	}
+	return nil
 }
 
 // missing names the required settings that are not given, or not valid.
@@ -121,6 +141,9 @@ func (c *config) take(g given) []error {
 	var err error
 	if c.Policy.NodeCost, err = install.ParseNodeCost(g.nodeCost); err != nil {
 		faults = append(faults, fmt.Errorf("setting node-cost: %w", err))
+	}
+	if err = c.hasten(g.factor); err != nil {
+		faults = append(faults, err)
 	}
 	if c.Spread, err = translate.DefaultSpread(g.scheduler); err != nil {
 		faults = append(faults, fmt.Errorf("setting scheduler-config: %w", err))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -49,6 +50,32 @@ func TestReadConfig_PoliciesAreKarpentersInNameAndDefault(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// What the cloud takes or gives is as much shorter as it is in the laboratory; what
+// depends on pods and their controllers is not.
+func TestReadConfig_TimeFactorShortensWhatTheCloudTakes(t *testing.T) {
+	c, err := readConfig(nil, environment(map[string]string{"KARPENTERD_TIME_FACTOR": "6"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := engine.DefaultPolicy()
+	want.LaunchTimeout, want.RegistrationTimeout, want.DrainReserve = 50*time.Second, 150*time.Second, 10*time.Second
+	if diff := gocmp.Diff(want, c.Policy); diff != "" {
+		t.Error(diff)
+	}
+	if c.Notice != 20*time.Second {
+		t.Errorf("notice of an interruption is %s, want 20s", c.Notice)
+	}
+	if c, err = readConfig(nil, environment(nil)); err != nil || c.Notice != 2*time.Minute {
+		t.Errorf("notice of an interruption is %s, %v; want 2m", c.Notice, err)
+	}
+	for _, wrong := range []string{"0", "0.5", "-6", "x", "NaN", "1001"} {
+		_, err := readConfig(nil, environment(map[string]string{"KARPENTERD_TIME_FACTOR": wrong}))
+		if err == nil || !strings.Contains(err.Error(), "setting time-factor is \""+wrong+"\": give a number from 1 to 1000") {
+			t.Errorf("factor %q: %v", wrong, err)
+		}
 	}
 }
 

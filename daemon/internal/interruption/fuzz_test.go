@@ -18,7 +18,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(`[]`)
 	f.Add("")
 	f.Fuzz(func(t *testing.T, body string) {
-		events, err := Parse(body)
+		events, err := Parse(body, Notice)
 		if err != nil {
 			if len(events) > 0 || errors.Is(err, ErrMalformed) == errors.Is(err, ErrUnknown) {
 				t.Fatalf("%q: %d events and %v", body, len(events), err)

@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -27,6 +28,8 @@ type Queue interface {
 type Listener struct {
 	Queue Queue
 	Name  string // of the queue
+	// Notice is how long before the interruption EC2 warns; zero is the constant.
+	Notice time.Duration
 	// Handle is called with the events of one message. If it fails, the message comes
 	// again.
 	Handle func(ctx context.Context, events []Event) error
@@ -86,7 +89,7 @@ func (l *Listener) once(ctx context.Context, url *string) (err error) {
 
 // take handles a message, and reports whether it may be deleted.
 func (l *Listener) take(ctx context.Context, m aws.Message) bool {
-	events, err := Parse(m.Body)
+	events, err := Parse(m.Body, cmp.Or(l.Notice, Notice))
 	switch {
 	case errors.Is(err, ErrUnknown):
 		l.count("unknown")

@@ -29,9 +29,9 @@ const (
 	InstanceTerminated             Kind = "instance_terminated" // shutting down or terminated
 )
 
-// notice is how long before the interruption EC2 warns (EC2 user guide, "Spot
+// Notice is how long before the interruption EC2 warns (EC2 user guide, "Spot
 // Instance interruption notices").
-const notice = 2 * time.Minute
+const Notice = 2 * time.Minute
 
 // Event is one thing that happens to one instance.
 type Event struct {
@@ -63,25 +63,26 @@ type detail struct {
 
 // readers has a function for each source and detail-type. The names are in the EC2
 // user guide and the AWS Health user guide, "events in EventBridge".
-func readers() map[[2]string]func(at time.Time, d detail) []Event {
+func readers(notice time.Duration) map[[2]string]func(at time.Time, d detail) []Event {
 	return map[[2]string]func(time.Time, detail) []Event{
-		{"aws.ec2", "EC2 Spot Instance Interruption Warning"}:                 warned(SpotInterrupted),
-		{"aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"}: warned(CapacityReservationInterrupted),
+		{"aws.ec2", "EC2 Spot Instance Interruption Warning"}:                 warned(SpotInterrupted, notice),
+		{"aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"}: warned(CapacityReservationInterrupted, notice),
 		{"aws.ec2", "EC2 Instance Rebalance Recommendation"}:                  recommended,
 		{"aws.ec2", "EC2 Instance State-change Notification"}:                 stateChanged,
 		{"aws.health", "AWS Health Event"}:                                    scheduled,
 	}
 }
 
-// Parse reads the body of a message. It returns no event if the message is of a known
+// Parse reads the body of a message. A warning is so long before its deadline as notice
+// says. It returns no event if the message is of a known
 // kind but no instance is interrupted: an instance starts, or a health event is of
 // another service. Errors: ErrMalformed, ErrUnknown; it is no use to try again.
-func Parse(body string) ([]Event, error) {
+func Parse(body string, notice time.Duration) ([]Event, error) {
 	var e envelope
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
 		return nil, fmt.Errorf("message parse: %w: %w", ErrMalformed, err)
 	}
-	read := readers()[[2]string{e.Source, e.DetailType}]
+	read := readers(notice)[[2]string{e.Source, e.DetailType}]
 	if read == nil {
 		return nil, fmt.Errorf("message parse: %w: %q of %q", ErrUnknown, e.DetailType, e.Source)
 	}
@@ -96,7 +97,7 @@ func Parse(body string) ([]Event, error) {
 	return events, nil
 }
 
-func warned(kind Kind) func(time.Time, detail) []Event {
+func warned(kind Kind, notice time.Duration) func(time.Time, detail) []Event {
 	return func(at time.Time, d detail) []Event {
 		return []Event{{Kind: kind, InstanceID: d.InstanceID, Time: at, Deadline: at.Add(notice)}}
 	}

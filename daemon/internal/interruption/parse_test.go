@@ -70,7 +70,7 @@ func TestParse_ReadsEveryKindOfEvent(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Parse(tt.body)
+			got, err := Parse(tt.body, Notice)
 			if !errors.Is(err, tt.err) || (err != nil) != (tt.err != nil) {
 				t.Fatalf("got error %v, want %v", err, tt.err)
 			}
@@ -78,5 +78,13 @@ func TestParse_ReadsEveryKindOfEvent(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestParse_DeadlineOfAWarningIsAfterTheNotice(t *testing.T) {
+	body := `{"source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","time":"2026-01-01T00:00:00Z","detail":{"instance-id":"i-1"}}`
+	got, err := Parse(body, 20*time.Second)
+	if err != nil || len(got) != 1 || got[0].Deadline.Sub(got[0].Time) != 20*time.Second {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

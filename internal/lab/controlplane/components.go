@@ -139,12 +139,19 @@ func (c *ControlPlane) startControllerManager(context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.run("kube-controller-manager", c.options.Binaries.ControllerManager, []string{
+	args := []string{
 		"--kubeconfig=" + config, "--use-service-account-credentials", "--leader-elect=false",
 		"--service-account-private-key-file=" + filepath.Join(c.options.Dir, "service-account.key"),
 		"--root-ca-file=" + filepath.Join(c.options.Dir, "ca.crt"),
 		"--secure-port=0", // nobody asks it anything
-	})
+	}
+	if d := c.options.NodeGrace; d > 0 {
+		args = append(args, "--node-monitor-grace-period="+d.String(), "--node-monitor-period="+(d/10).String())
+	}
+	if n := c.options.ControllerQPS; n > 0 {
+		args = append(args, fmt.Sprintf("--kube-api-qps=%d", n), fmt.Sprintf("--kube-api-burst=%d", n))
+	}
+	_, err = c.run("kube-controller-manager", c.options.Binaries.ControllerManager, args)
 	return err
 }
 

@@ -31,11 +31,13 @@ type Options struct {
 	Processes      *proc.Set
 	Authority      *Authority
 	Logger         hclog.Logger
-	Issuer         string   // https URL of the service-account issuer
-	ServiceCIDR    string   // e.g. 172.20.0.0/16, EKS's default
-	TokenReviewURL string   // https URL of the token webhook, served with a certificate of Authority
-	BootstrapNodes []string // nodes whose pods KWOK must leave alone
-	ServersOnly    bool     // etcd and kube-apiserver alone: objects stay as they are written
+	Issuer         string        // https URL of the service-account issuer
+	ServiceCIDR    string        // e.g. 172.20.0.0/16, EKS's default
+	TokenReviewURL string        // https URL of the token webhook, served with a certificate of Authority
+	BootstrapNodes []string      // nodes whose pods KWOK must leave alone
+	ControllerQPS  int           // of the controller manager; 0: its default
+	NodeGrace      time.Duration // from a node's last heartbeat to NotReady
+	ServersOnly    bool          // etcd and kube-apiserver alone: objects stay as they are written
 }
 
 // ControlPlane is a running control plane.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,8 +19,12 @@ const (
 	NodeAnnotationValue = "fake"
 )
 
-// kwokUser is KWOK's own identity.
-const kwokUser = "system:kwok"
+// TerminationAnnotation on a pod is how long it takes to end once it is deleted, such
+// as 500ms; a pod without it takes its whole grace period.
+const TerminationAnnotation = "lab.karpenterd.sh/termination"
+
+// KwokUser is KWOK's own identity.
+const KwokUser = "system:kwok"
 
 //go:embed stages/*.yaml
 var stageFiles embed.FS
@@ -48,7 +53,7 @@ func (c *ControlPlane) startKwok(ctx context.Context) error {
 	if err := c.allowKwok(ctx); err != nil {
 		return err
 	}
-	config, err := c.componentKubeconfig(kwokUser)
+	config, err := c.componentKubeconfig(KwokUser)
 	if err != nil {
 		return err
 	}
@@ -60,10 +65,14 @@ func (c *ControlPlane) startKwok(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	lease := 40 // seconds, as kubelets have it; KWOK renews it four times in them
+	if d := c.options.NodeGrace; d > 0 {
+		lease = max(1, int(d*4/5/time.Second))
+	}
 	_, err = c.run("kwok", c.options.Binaries.Kwok, []string{
 		"--kubeconfig=" + config, "--config=" + path,
 		"--manage-nodes-with-annotation-selector=" + NodeAnnotation + "=" + NodeAnnotationValue,
-		"--node-lease-duration-seconds=40",
+		fmt.Sprintf("--node-lease-duration-seconds=%d", lease),
 		"--cidr=100.64.0.0/16", // pod addresses, outside the VPC's own range
 	})
 	return err
@@ -75,14 +84,14 @@ func (c *ControlPlane) allowKwok(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("kwok role create: %w", err)
 	}
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: kwokUser}, Rules: []rbacv1.PolicyRule{
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: KwokUser}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{""}, Resources: []string{"nodes/status", "pods/status"}, Verbs: []string{"patch", "update"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "patch", "update", "delete"}},
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "patch", "update"}},
 	}}
-	return Bind(ctx, clients, role, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: kwokUser})
+	return Bind(ctx, clients, role, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: KwokUser})
 }
 
 // Bind creates a cluster role and binds it to subjects under the same name.

@@ -145,7 +145,9 @@ func (d *demo) interrupt(ctx context.Context) error {
 		return err
 	}
 	d.tell()
-	left := spotNotice - time.Since(began)
+	d.timeline.mu.Lock()
+	left := spotNotice - d.timeline.ended[victim.ID].Sub(began)
+	d.timeline.mu.Unlock()
 	if err := d.check(left > 0, "node drained and instance ended %.1f s before EC2 would have taken it", left.Seconds()); err != nil {
 		return err
 	}

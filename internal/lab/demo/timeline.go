@@ -25,12 +25,13 @@ import (
 type timeline struct {
 	mu       sync.Mutex
 	launched map[string]time.Time // NodeClaim -> when EC2 had its CreateFleet
+	ended    map[string]time.Time // instance -> when it began to end
 	prices   map[string]quantity.Money
 }
 
 // watch starts to observe and takes the inventory that destroy is held to.
 func watch(ctx context.Context, d *demo) (*timeline, error) {
-	t := &timeline{launched: map[string]time.Time{}, prices: map[string]quantity.Money{}}
+	t := &timeline{launched: map[string]time.Time{}, ended: map[string]time.Time{}, prices: map[string]quantity.Money{}}
 	facts, market, err := embedded.Load(region)
 	if err != nil {
 		return nil, err
@@ -40,13 +41,15 @@ func watch(ctx context.Context, d *demo) (*timeline, error) {
 			t.prices[x.Name+" "+o.CapacityType+" "+o.Zone] = o.Price
 		}
 	}
-	d.lab.Cloud.EC2.Watch(func(i ec2sim.Instance, old, _ ec2sim.State) {
-		if old != "" {
-			return
-		}
+	d.lab.Cloud.EC2.Watch(func(i ec2sim.Instance, old, now ec2sim.State) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.launched[i.Tags["karpenter.sh/nodeclaim"]] = i.LaunchTime
+		switch {
+		case old == "":
+			t.launched[i.Tags["karpenter.sh/nodeclaim"]] = i.LaunchTime
+		case now == ec2sim.StateShuttingDown:
+			t.ended[i.ID] = time.Now()
+		}
 	})
 	d.inventory, err = d.takeInventory(ctx)
 	return t, err

@@ -33,7 +33,7 @@ func newTofu(l *lab.Lab, path, provider string) (*tofu, error) {
 	if err != nil {
 		return nil, err
 	}
-	env = append(append(os.Environ(), env...), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "TF_VAR_consolidate_after="+consolidateAfter)
+	env = append(append(os.Environ(), env...), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "TF_VAR_consolidate_after="+consolidateAfter.String())
 	return &tofu{lab: l, path: path, dir: dir, env: env}, nil
 }
 

@@ -13,16 +13,19 @@ import (
 
 const namespace = "default"
 
-// inflate is the field's usual test: pods of one CPU that do nothing. The spot
+// inflate is the field's usual test: pods of one CPU that do nothing and end when their
+// grace period does. The spot
 // one selects and tolerates what the quickstart's spot pool has.
 func inflate(name string, spot bool) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
-	zero, grace := int32(0), int64(0)
+	zero, grace := int32(0), int64(podGrace)
 	spec := corev1.PodSpec{
 		TerminationGracePeriodSeconds: &grace,
 		Containers: []corev1.Container{{
 			Name: "inflate", Image: "registry.k8s.io/pause:3.10",
-			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1536Mi"),
+			}},
 		}},
 	}
 	if spot {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,22 +18,7 @@ import (
 func TestControlPlane_KwokKeepsNodesAndPodsButNotThoseOfTheBootstrapNodes(t *testing.T) {
 	b := startBare(t, bootstrapNode)
 	for _, name := range []string{"hand-made", bootstrapNode} {
-		resources := corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("4Gi"), corev1.ResourcePods: resource.MustParse("10"),
-		}
-		node := &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: name, Labels: map[string]string{corev1.LabelHostname: name},
-				Annotations: map[string]string{controlplane.NodeAnnotation: controlplane.NodeAnnotationValue},
-			},
-			Status: corev1.NodeStatus{
-				Capacity: resources, Allocatable: resources,
-				Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.1.7"}, {Type: corev1.NodeHostName, Address: name}},
-			},
-		}
-		if _, err := b.clients.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		createNode(t, b, name)
 		createPod(t, b, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "on-" + name},
 			Spec:       corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelHostname: name}, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
@@ -65,5 +51,78 @@ func TestControlPlane_KwokKeepsNodesAndPodsButNotThoseOfTheBootstrapNodes(t *tes
 	})
 	if got := phase("on-" + bootstrapNode).Status.Phase; got != corev1.PodPending {
 		t.Errorf("KWOK took a pod of the bootstrap node: it is %s", got)
+	}
+}
+
+// createNode makes a node that KWOK keeps alive.
+func createNode(t *testing.T, b bare, name string) {
+	t.Helper()
+	resources := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("4Gi"), corev1.ResourcePods: resource.MustParse("10"),
+	}
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{corev1.LabelHostname: name},
+			Annotations: map[string]string{controlplane.NodeAnnotation: controlplane.NodeAnnotationValue},
+		},
+		Status: corev1.NodeStatus{
+			Capacity: resources, Allocatable: resources,
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.1.7"}, {Type: corev1.NodeHostName, Address: name}},
+		},
+	}
+	if _, err := b.clients.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestControlPlane_PodsTerminateForTheirGracePeriodOrAsLongAsTheySay(t *testing.T) {
+	b := startBare(t)
+	createNode(t, b, "node")
+	grace := int64(3)
+	hour := int64(3600)
+	pods := b.clients.CoreV1().Pods("default")
+	for name, spec := range map[string]struct {
+		annotations map[string]string
+		grace       *int64
+	}{
+		"whole": {nil, &grace}, "quick": {map[string]string{controlplane.TerminationAnnotation: "500ms"}, &hour},
+		"stuck": {map[string]string{controlplane.TerminationAnnotation: "1h"}, &grace},
+	} {
+		createPod(t, b, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: spec.annotations},
+			Spec:       corev1.PodSpec{TerminationGracePeriodSeconds: spec.grace, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
+		})
+		eventually(t, 30*time.Second, func() error {
+			pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil || pod.Status.Phase != corev1.PodRunning {
+				return fmt.Errorf("pod %s is %s: %w", name, pod.Status.Phase, err)
+			}
+			return nil
+		})
+	}
+	ends := map[string]time.Time{}
+	for _, name := range []string{"stuck", "whole", "quick"} {
+		if err := pods.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatalf("pod %s did not stay to terminate: %v", name, err)
+		}
+		ends[name] = pod.DeletionTimestamp.Time
+	}
+	for _, name := range []string{"whole", "quick"} {
+		eventually(t, 30*time.Second, func() error {
+			if _, err := pods.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("pod %s is still there: %w", name, err)
+			}
+			return nil
+		})
+		if early := time.Until(ends[name]); (early > 0) != (name == "quick") {
+			t.Errorf("pod %s was gone %s before the end of its grace period", name, early)
+		}
+	}
+	if _, err := pods.Get(t.Context(), "stuck", metav1.GetOptions{}); err != nil {
+		t.Errorf("the pod that takes longer than its grace period is gone: %v", err)
 	}
 }

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -27,11 +28,16 @@ import (
 // right takes a fraction of it.
 const patience = 60 * time.Second
 
-// spotNotice is the laboratory's: long enough to replace a node, not two minutes.
-const spotNotice = 20 * time.Second
+// timeFactor is the laboratory's and the daemon's: a spot notice is long enough to
+// replace a node, and not two minutes.
+const (
+	timeFactor = 6
+	spotNotice = 2 * time.Minute / timeFactor
+)
 
 const (
 	bootDelay     = 300 * time.Millisecond
+	podGrace      = 2 // seconds
 	nodeClassName = "default"
 )
 
@@ -53,7 +59,7 @@ func startDaemonLab(t *testing.T, o lab.Options) *daemonLab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Dir, o.DaemonBinary, o.BootDelay, o.SpotNotice = t.TempDir(), binary, bootDelay, spotNotice
+	o.Dir, o.DaemonBinary, o.BootDelay, o.TimeFactor = t.TempDir(), binary, bootDelay, cmp.Or(o.TimeFactor, timeFactor)
 	l, err := lab.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

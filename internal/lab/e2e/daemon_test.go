@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 )
 
@@ -35,8 +37,14 @@ func TestDaemon(t *testing.T) {
 		"Drain_BlockingPDBHoldsItAndLetsGo":             blockingPDBHoldsADrain,
 		"Drain_DoNotDisruptHoldsIt":                     doNotDisruptHoldsADrain,
 		"Drain_TerminationGracePeriodEndsIt":            terminationGracePeriodEndsADrain,
-		"Delete_NodeOrNodeClaimDrainsAndTerminates":     deletingDrainsAndTerminates,
-		"NodeClass_SaysWhatIsWrongAndHowToMendIt":       nodeClassSaysWhatIsWrong,
+		"Drain_OfANodeWhoseKubeletStoppedEnds": func(t *testing.T, d *daemonLab) {
+			brokenKubeletEndsADrain(t, d, "stopped", d.StopKubelet, corev1.ConditionUnknown)
+		},
+		"Drain_OfANodeThatHangsEnds": func(t *testing.T, d *daemonLab) {
+			brokenKubeletEndsADrain(t, d, "hung", d.HangKubelet, corev1.ConditionTrue)
+		},
+		"Delete_NodeOrNodeClaimDrainsAndTerminates": deletingDrainsAndTerminates,
+		"NodeClass_SaysWhatIsWrongAndHowToMendIt":   nodeClassSaysWhatIsWrong,
 	})
 	d.part(t, "SpotWarning_NodeIsReplacedBeforeItGoes", spotWarningReplacesTheNode)
 	d.withoutRules(t, func(t *testing.T) {

@@ -23,16 +23,18 @@ import (
 
 const testNamespace = "default"
 
-// deploy creates a Deployment of pods that ask for one CPU on nodes of the pool.
+// deploy creates a Deployment of pods that ask for one CPU and a GiB on nodes of the pool.
 func (d *daemonLab) deploy(t *testing.T, p pool, replicas int32, change ...func(*corev1.PodTemplateSpec)) {
 	t.Helper()
-	grace := int64(0)
+	grace := int64(podGrace)
 	labels := map[string]string{"app": p.name}
 	spec := corev1.PodSpec{
 		TerminationGracePeriodSeconds: &grace, NodeSelector: map[string]string{"e2e": p.name},
 		Containers: []corev1.Container{{
 			Name: "inflate", Image: "registry.k8s.io/pause:3.10",
-			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi"),
+			}},
 		}},
 	}
 	if p.spot {

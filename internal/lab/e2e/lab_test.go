@@ -27,6 +27,12 @@ import (
 
 const nodeTrust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
 
+// What takes EC2 seconds.
+const (
+	startTime = time.Second
+	stopTime  = 3 * time.Second
+)
+
 // world is a laboratory with the deployer's clients.
 type world struct {
 	*lab.Lab
@@ -38,7 +44,7 @@ type world struct {
 func startWorld(t *testing.T, o lab.Options) world {
 	t.Helper()
 	o.Dir = t.TempDir()
-	o.BootDelay = 100 * time.Millisecond
+	o.StartTime, o.StopTime, o.BootDelay = startTime, stopTime, 100*time.Millisecond
 	l, err := lab.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

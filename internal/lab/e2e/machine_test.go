@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,18 +17,21 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
 )
 
 // TestMachine_JoinsOnlyWhenEverythingIsRight shares one laboratory: every case
 // has a role of its own.
 func TestMachine_JoinsOnlyWhenEverythingIsRight(t *testing.T) {
-	w := startWorld(t, lab.Options{})
+	w := startWorld(t, lab.Options{NodeGrace: 5 * time.Second})
 	for _, c := range []struct {
 		name string
 		run  func(*testing.T, world)
 	}{
 		{"RightMachineJoinsAndLeavesWithItsInstance", rightMachineJoins},
+		{"StoppedKubeletMakesItsNodeNotReadyUntilItResumes", stoppedKubelet},
+		{"HungKubeletStartsNoPodUntilItResumes", hungKubelet},
 		{"WrongCertificateAuthorityStaysOut", wrongCertificateAuthority},
 		{"WrongClusterNameStaysOut", wrongClusterName},
 		{"WrongRoleStaysOut", wrongRole},
@@ -53,6 +58,7 @@ func TestMachine_JoinsOnlyWhenEverythingIsRight(t *testing.T) {
 
 func rightMachineJoins(t *testing.T, w world) {
 	w.role(t, "right", true)
+	states, launched := w.states(), time.Now()
 	id := w.launch(t, "right", w.goodUserData())
 	node := w.joins(t, id)
 	for key, want := range map[string]string{
@@ -76,6 +82,7 @@ func rightMachineJoins(t *testing.T, w world) {
 	if got := node.Status.Allocatable.Pods().Value(); got != 17 {
 		t.Errorf("pods %d, want 17 from the user data", got)
 	}
+	told := time.Now()
 	if _, err := w.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +92,75 @@ func rightMachineJoins(t *testing.T, w world) {
 			return nil
 		}
 		return fmt.Errorf("the node is still there: %w", err)
+	})
+	at := states(id)
+	if ran, gone := at[ec2sim.StateRunning].Sub(launched), at[ec2sim.StateTerminated].Sub(told); ran < startTime || gone < stopTime {
+		t.Errorf("the instance ran %s after its launch and was gone %s after its end, want at least %s and %s", ran, gone, startTime, stopTime)
+	}
+}
+
+// states notes when each instance comes into a state from now on.
+func (w world) states() func(id string) map[ec2sim.State]time.Time {
+	var mu sync.Mutex
+	at := map[string]map[ec2sim.State]time.Time{}
+	w.Cloud.EC2.Watch(func(i ec2sim.Instance, _, now ec2sim.State) {
+		mu.Lock()
+		defer mu.Unlock()
+		if at[i.ID] == nil {
+			at[i.ID] = map[ec2sim.State]time.Time{}
+		}
+		at[i.ID][now] = time.Now()
+	})
+	return func(id string) map[ec2sim.State]time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return maps.Clone(at[id])
+	}
+}
+
+func stoppedKubelet(t *testing.T, w world) {
+	w.role(t, "stopped", true)
+	node := w.joins(t, w.launch(t, "stopped", w.goodUserData()))
+	isReady(t, w.Admin, node.Name, corev1.ConditionTrue)
+	if err := w.StopKubelet(t.Context(), node.Name); err != nil {
+		t.Fatal(err)
+	}
+	isReady(t, w.Admin, node.Name, corev1.ConditionUnknown)
+	if err := w.ResumeKubelet(t.Context(), node.Name); err != nil {
+		t.Fatal(err)
+	}
+	isReady(t, w.Admin, node.Name, corev1.ConditionTrue)
+}
+
+func hungKubelet(t *testing.T, w world) {
+	w.role(t, "hung", true)
+	node := w.joins(t, w.launch(t, "hung", w.goodUserData()))
+	isReady(t, w.Admin, node.Name, corev1.ConditionTrue)
+	if err := w.HangKubelet(t.Context(), node.Name); err != nil {
+		t.Fatal(err)
+	}
+	pods := w.Admin.CoreV1().Pods("default")
+	eventually(t, patience, func() error { // the namespace's service account comes a moment later
+		_, err := pods.Create(t.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "hung"},
+			Spec:       corev1.PodSpec{NodeName: node.Name, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
+		}, metav1.CreateOptions{})
+		return err
+	})
+	time.Sleep(8 * time.Second) // longer than a silent kubelet's node stays Ready
+	pod, err := pods.Get(t.Context(), "hung", metav1.GetOptions{})
+	if err != nil || pod.Status.Phase != corev1.PodPending {
+		t.Errorf("the pod on a node that hangs is %s: %v", pod.Status.Phase, err)
+	}
+	isReady(t, w.Admin, node.Name, corev1.ConditionTrue)
+	if err := w.ResumeKubelet(t.Context(), node.Name); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, patience, func() error {
+		if pod, err = pods.Get(t.Context(), "hung", metav1.GetOptions{}); err == nil && pod.Status.Phase != corev1.PodRunning {
+			err = fmt.Errorf("the pod is %s", pod.Status.Phase)
+		}
+		return err
 	})
 }
 

@@ -27,7 +27,9 @@ const (
 	namespace = "kube-system" // where Karpenter's documentation installs it
 	nodeRole  = "KarpenterNodeRole-lab"
 	control   = "lab-karpenter" // the controller's role
-	bootDelay = 2 * time.Second // as in the demo
+	startTime = time.Second     // these three as in the demo
+	stopTime  = 3 * time.Second
+	bootDelay = 2 * time.Second
 	patience  = 3 * time.Minute // for each step
 )
 
@@ -56,7 +58,7 @@ func startPeerLab(t *testing.T) *peerLab {
 	tools := must(toolchain.Ensure(t.Context(), os.Stderr, toolchain.KarpenterAWS))(t)
 	chart := findRelease(t).chart(t)
 	l := must(lab.Start(t.Context(), lab.Options{
-		Dir: t.TempDir(), Progress: os.Stderr, BootDelay: bootDelay, Images: map[string]string{chart.image(t): tools[toolchain.KarpenterAWS].Path},
+		Dir: t.TempDir(), Progress: os.Stderr, StartTime: startTime, StopTime: stopTime, BootDelay: bootDelay, Images: map[string]string{chart.image(t): tools[toolchain.KarpenterAWS].Path},
 	}))(t)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {

@@ -101,7 +101,7 @@ func object(apiVersion, kind string, spec map[string]any) *unstructured.Unstruct
 
 // inflate is the demo's on-demand workload.
 func inflate() *appsv1.Deployment {
-	zero, grace, labels := int32(0), int64(0), map[string]string{"app": "inflate"}
+	zero, grace, labels := int32(0), int64(2), map[string]string{"app": "inflate"}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "inflate"},
 		Spec: appsv1.DeploymentSpec{
@@ -110,7 +110,9 @@ func inflate() *appsv1.Deployment {
 				TerminationGracePeriodSeconds: &grace,
 				Containers: []corev1.Container{{
 					Name: "inflate", Image: "registry.k8s.io/pause:3.10",
-					Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
+					Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+						corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1536Mi"),
+					}},
 				}},
 			}},
 		},

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/deploy"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
 )
 
@@ -186,11 +187,10 @@ func (r *run) process(ctx context.Context) (*proc.Process, error) {
 func (r *run) decided(ctx context.Context, p *proc.Process, f *findings) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	address, err := bindAddress(p.PID)
+	url, err := deploy.MetricsURL(p.PID)
 	if err != nil {
 		return err
 	}
-	url := fmt.Sprintf("http://%s:%d%s", address, install.MetricsPort, install.MetricsPath)
 	for {
 		select {
 		case <-ctx.Done():
@@ -228,21 +228,6 @@ func hasDecided(ctx context.Context, url string) bool {
 	_, rest, there := strings.Cut(string(body), "\n"+decisions)
 	count, _, _ := strings.Cut(rest, "\n")
 	return there && count != "0"
-}
-
-// bindAddress is the loopback address that the stand-in of a kubelet gave to the
-// process.
-func bindAddress(pid int) (string, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
-		return "", fmt.Errorf("daemon's environment read: %w", err)
-	}
-	for variable := range strings.SplitSeq(string(raw), "\x00") {
-		if value, ok := strings.CutPrefix(variable, install.EnvBindAddress+"="); ok {
-			return value, nil
-		}
-	}
-	return "", fmt.Errorf("daemon's environment read: no %s", install.EnvBindAddress)
 }
 
 func (r *run) log() ([]byte, error) {

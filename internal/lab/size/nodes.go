@@ -17,6 +17,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/deploy"
 )
 
 // Every node is of one type, with room for three times its pods.
@@ -39,13 +40,9 @@ func (m machine) providerID() string { return awsspec.ProviderID(m.zone, m.id) }
 
 // pools declares the class and the pools, as a user does.
 func (r *run) pools(ctx context.Context) error {
-	discovery := []any{map[string]any{"tags": map[string]any{awsspec.TagDiscovery: r.lab.ClusterName}}}
-	objects := []*unstructured.Unstructured{declare(awsv1.Group, awsv1.EC2NodeClassKind, className, map[string]any{
-		"subnetSelectorTerms": discovery, "securityGroupSelectorTerms": discovery,
-		"amiSelectorTerms": []any{map[string]any{"alias": "al2023@latest"}}, "instanceProfile": nodeRole,
-	})}
+	objects := []*unstructured.Unstructured{deploy.NodeClass(r.lab, className)}
 	for i := range poolCount {
-		objects = append(objects, declare(v1.Group, v1.NodePoolKind, poolName(i), map[string]any{
+		objects = append(objects, deploy.Declare(v1.Group, v1.NodePoolKind, poolName(i), map[string]any{
 			"disruption": map[string]any{"consolidateAfter": "30s"},
 			"template": map[string]any{"spec": map[string]any{
 				"nodeClassRef": map[string]any{"group": awsv1.Group, "kind": awsv1.EC2NodeClassKind, "name": className},
@@ -61,12 +58,6 @@ func (r *run) pools(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func declare(group, kind, name string, spec map[string]any) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": group + "/v1", "kind": kind, "metadata": map[string]any{"name": name}, "spec": spec,
-	}}
 }
 
 // nodes writes the nodes: every other one belongs to a NodeClaim.
@@ -114,7 +105,7 @@ func (r *run) machine(launched []machine, i int) machine {
 
 // launch makes instances in the simulated EC2, as many in each zone.
 func (r *run) launch(ctx context.Context, n int) ([]machine, error) {
-	client := ec2.NewFromConfig(r.cloud())
+	client := ec2.NewFromConfig(deploy.Config(r.lab))
 	images, err := client.DescribeImages(ctx, &ec2.DescribeImagesInput{Filters: []types.Filter{
 		{Name: aws.String("name"), Values: []string{"amazon-eks-node-al2023-x86_64-standard-*"}},
 	}})
@@ -166,7 +157,7 @@ func (r *run) claim(ctx context.Context, m machine, i int) error {
 	for key, value := range owner.InstanceTags(nil, made.Name, string(made.UID)) {
 		tags = append(tags, types.Tag{Key: &key, Value: &value})
 	}
-	if _, err := ec2.NewFromConfig(r.cloud()).CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{m.id}, Tags: tags}); err != nil {
+	if _, err := ec2.NewFromConfig(deploy.Config(r.lab)).CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{m.id}, Tags: tags}); err != nil {
 		return fmt.Errorf("instance %s tag: %w", m.id, err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/deploy"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
 )
 
@@ -60,7 +61,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := r.exemptPods(ctx); err != nil {
 		return err
 	}
-	options, err := r.account(ctx)
+	options, err := deploy.Account(ctx, r.lab)
 	if err != nil {
 		return err
 	}

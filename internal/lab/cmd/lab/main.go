@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -75,8 +74,7 @@ func up(ctx context.Context, args []string, out, errOut io.Writer) (err error) {
 	flags.SetOutput(errOut)
 	region := flags.String("region", "us-west-2", "region of the simulated AWS")
 	cluster := flags.String("cluster", "lab", "name of the EKS cluster")
-	boot := flags.Duration("boot-delay", 5*time.Second, "from an instance's launch to its node joining (about 30s on EC2)")
-	notice := flags.Duration("spot-notice", 2*time.Minute, "from a spot warning to the interruption")
+	factor := flags.Float64("time-factor", 6, "how many times as fast as in AWS instances start, boot and end, and spot warnings run out; 1 to 1000")
 	level := flags.String("log-level", "warn", "trace, debug, info, warn or error")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -85,8 +83,8 @@ func up(ctx context.Context, args []string, out, errOut io.Writer) (err error) {
 		return errUsage // the flag set has said what is wrong
 	}
 	severity := hclog.LevelFromString(*level)
-	if flags.NArg() > 0 || severity == hclog.NoLevel || *boot <= 0 || *notice <= 0 {
-		fmt.Fprintln(errOut, "lab up: takes flags only, a known -log-level, and a -boot-delay and -spot-notice above zero")
+	if flags.NArg() > 0 || severity == hclog.NoLevel || !(*factor >= 1 && *factor <= 1000) {
+		fmt.Fprintln(errOut, "lab up: takes flags only, a known -log-level, and a -time-factor from 1 to 1000")
 		return errUsage
 	}
 	programs, err := build(ctx, out)
@@ -94,7 +92,7 @@ func up(ctx context.Context, args []string, out, errOut io.Writer) (err error) {
 		return err
 	}
 	l, err := lab.Start(ctx, lab.Options{
-		Region: *region, ClusterName: *cluster, BootDelay: *boot, SpotNotice: *notice, DaemonBinary: programs.daemon, Progress: out,
+		Region: *region, ClusterName: *cluster, TimeFactor: *factor, DaemonBinary: programs.daemon, Progress: out,
 		Logger: hclog.New(&hclog.LoggerOptions{Name: "lab", Level: severity, Output: errOut}),
 	})
 	if err != nil {

@@ -19,9 +19,9 @@ func TestRun_WrongUsageSaysWhatIsRight(t *testing.T) {
 		{[]string{"demo", "x"}, errUsage, "no arguments"},
 		{[]string{"up", "x"}, errUsage, "takes flags only"},
 		{[]string{"up", "-log-level=loud"}, errUsage, "-log-level"},
-		{[]string{"up", "-boot-delay=0s"}, errUsage, "-boot-delay"},
+		{[]string{"up", "-time-factor=0.5"}, errUsage, "-time-factor"},
 		{[]string{"up", "-nope"}, errUsage, "-nope"},
-		{[]string{"up", "-h"}, flag.ErrHelp, "-spot-notice"},
+		{[]string{"up", "-h"}, flag.ErrHelp, "-time-factor"},
 	} {
 		var out, errOut bytes.Buffer
 		err := run(t.Context(), c.args, &out, &errOut)
