@@ -33,6 +33,9 @@ const (
 	UnitArrivalsMay     = "%required"
 	UnitWait            = "wait-s" // that a pod has for a decision, the median
 	UnitWait95          = "wait95-s"
+
+	UnitLaunches  = "launched-%" // of the starting nodes, the most of all inputs
+	UnitEvictions = "evictions/pod"
 )
 
 // Metrics are the figures of one benchmark, by unit.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -41,9 +42,9 @@ func (d *daemon) step() {
 		d.memory = d.memory.WithUnavailable(date(r.clock.now+unavailableFor), d.pending...)
 		d.pending = nil
 	}
-	out := engine.Step(engine.Input{
-		Snapshot: r.view.snapshot(), Memory: d.memory, Policy: r.cfg.Policy, Now: date(r.clock.now), Seed: r.chance.next(),
-	})
+	in := d.input()
+	in.Seed = r.chance.next()
+	out := engine.Step(in)
 	d.memory = out.Memory
 	r.report.Steps++
 	if r.cfg.Seen != nil {
@@ -75,6 +76,11 @@ func (d *daemon) step() {
 	}
 }
 
+// input is what a Step is given now.
+func (d *daemon) input() engine.Input {
+	return engine.Input{Snapshot: d.r.view.snapshot(), Memory: d.memory, Policy: d.r.cfg.Policy, Now: date(d.r.clock.now)}
+}
+
 // note keeps what the plan says of each pod.
 func (d *daemon) note(outcomes []plan.Outcome) {
 	for _, o := range outcomes {
@@ -103,6 +109,7 @@ func (d *daemon) noteOne(p *pod, o plan.Outcome) {
 
 // carryOut does what one action says.
 func (r *run) carryOut(a plan.Action) {
+	r.touched = r.clock.now
 	switch a := a.(type) {
 	case plan.Launch:
 		r.report.Launches++
@@ -117,20 +124,11 @@ func (r *run) carryOut(a plan.Action) {
 	case plan.Release:
 		r.release(a)
 	case plan.Disrupt:
-		if n := r.scheduler.byName[a.Node]; n != nil {
-			n.Disrupted = true
-			n.changed()
-			r.view.node(n)
-		}
-	case plan.Delete:
-		r.report.Deletes++
-		r.remove(a.Claim)
+		r.disrupt(a.Claim, &cluster.Disrupting{Reason: string(a.Why), Since: date(r.clock.now)})
 	case plan.Restore:
-		if n := r.scheduler.byName[a.Node]; n != nil {
-			n.Disrupted = false
-			n.changed()
-			r.view.node(n)
-		}
+		r.disrupt(a.Claim, nil)
+	case plan.Delete:
+		r.delete(a)
 	case plan.Wait:
 	}
 }

@@ -21,9 +21,10 @@ const (
 // that the report needs.
 type pod struct {
 	cluster.Pod
-	kind *kind
-	node *node // where it is bound
-	dead bool  // deleted
+	workload *workload // nil for a pod of a DaemonSet
+	kind     *kind
+	node     *node // where it is bound
+	dead     bool  // gone
 
 	queue    queueName
 	index    int // in its heap
@@ -35,6 +36,7 @@ type pod struct {
 
 	created, seen, decided, ran time.Duration // -1 while not yet
 	planned                     string        // where the last plan put it
+	evicted                     time.Duration // when the pod before it was evicted; -1 if none was
 }
 
 // kind is what pods of one workload have in common.
@@ -60,6 +62,7 @@ func newKind(name string, shape cluster.Shape, labels label.Labels) *kind {
 // node is a node with what the scheduler keeps about it.
 type node struct {
 	cluster.Node
+	claim            *claim
 	used             quantity.Resources
 	milliCPU, memory int64 // used, as scoring counts them
 	pods             []*pod

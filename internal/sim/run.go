@@ -24,6 +24,8 @@ type run struct {
 	daemonKinds []*kind
 	waiting     int // pods that are not bound
 	settled     time.Duration
+	touched     time.Duration // when something changed last
+	last        time.Duration // when the last change of the configuration comes
 	report      Report
 }
 
@@ -38,22 +40,50 @@ func Run(cfg Config) Report {
 	r.scheduler.bound, r.scheduler.wrote = r.bound, func(p *pod) { r.view.pod(p); r.daemon.changed() }
 	r.scheduler.topology = r.topology
 	r.controllers = newControllers(r.clock, cfg)
-	r.controllers.create, r.controllers.changed = r.create, r.declared
+	r.controllers.create, r.controllers.remove, r.controllers.changed = r.create, r.scaleIn, r.declared
 	for _, w := range r.controllers.all {
 		r.declared(w)
 	}
 	for _, d := range cfg.DaemonSets {
 		r.daemonKinds = append(r.daemonKinds, newKind(d.Name, d.Shape, nil))
 	}
+	r.start()
 	r.report.Mode, r.report.Bound = cfg.Mode, Bound(cfg)
 	r.clock.after(0, r.controllers.proceed)
 	for _, at := range cfg.Deaths {
-		r.clock.at(at, r.die)
+		r.planned(at, r.die)
 	}
+	for _, s := range cfg.Scales {
+		r.planned(s.At, func() { r.scale(s) })
+	}
+	r.sample()
 	r.settled = cfg.Limit
-	r.clock.run(cfg.Limit, func() bool { return r.clock.now > r.settled })
+	r.clock.run(cfg.Limit, r.over)
 	r.finish()
 	return r.report
+}
+
+// planned does what the configuration asks for at a time.
+func (r *run) planned(at time.Duration, do func()) {
+	r.last = max(r.last, at)
+	r.clock.at(at, func() { r.touched = r.clock.now; do() })
+}
+
+// over says whether the run ends.
+func (r *run) over() bool {
+	if r.cfg.Quiet > 0 {
+		return r.clock.now > max(r.last, r.touched)+r.cfg.Quiet
+	}
+	return r.clock.now > r.settled
+}
+
+// sample shows the run every now and then.
+func (r *run) sample() {
+	if r.cfg.Sampled == nil {
+		return
+	}
+	r.cfg.Sampled(Sample{At: r.clock.now, Cost: r.cost(), Waiting: r.waiting, Input: r.daemon.input()})
+	r.clock.after(r.cfg.Every, r.sample)
 }
 
 // topology judges by the bound pods. Where pods are nominated for a node, it must
@@ -123,28 +153,13 @@ func (r *run) bound(p *pod) {
 		r.report.Elsewhere++
 	}
 	r.waiting--
+	p.Ready = true
 	r.view.pod(p)
+	r.podEvent(p)
 	r.daemon.changed()
 	if r.waiting == 0 && !r.controllers.pending() {
 		r.report.AllRun, r.report.Cost, r.report.Nodes = now, r.cost(), len(r.claims)
 		r.settled = now + r.cfg.Settle
-	}
-}
-
-// lose deletes a pod; its controller makes another.
-func (r *run) lose(p *pod) {
-	p.dead = true
-	r.scheduler.removePod(p)
-	r.view.podGone(p)
-	if p.Pinned {
-		return
-	}
-	delete(r.pods, p.ID())
-	r.settled = r.cfg.Limit
-	for _, w := range r.controllers.all {
-		if w.kind == p.kind {
-			r.controllers.lost(w)
-		}
 	}
 }
 
@@ -166,6 +181,7 @@ func (r *run) finish() {
 		if p.dead {
 			continue
 		}
+		r.report.Remaining++
 		if p.node == nil {
 			r.report.Left++
 			continue

@@ -61,7 +61,7 @@ func (v *view) snapshot() cluster.Snapshot {
 		}
 		switch {
 		case !w.declared:
-		case w.missing == 0:
+		case w.missing <= 0:
 			d.Gone.Workloads = append(d.Gone.Workloads, x.ID())
 		default:
 			d.Put.Workloads = append(d.Put.Workloads, x)
