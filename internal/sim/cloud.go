@@ -23,6 +23,10 @@ type claim struct {
 	price  quantity.Money // zero until an instance runs
 	node   *node
 	gone   bool
+
+	deleted   time.Duration // when its deletion began
+	voluntary bool          // the deletion
+	ending    bool          // its instance is being terminated
 }
 
 // order makes a NodeClaim of a launch.
@@ -79,6 +83,7 @@ func (r *run) launch(c *claim) {
 	if c.gone || c.Deleting {
 		return
 	}
+	r.checker.launched(c)
 	var short []catalog.OfferingKey
 	for _, x := range r.candidates(c) {
 		key := catalog.OfferingKey{CapacityType: x.of.CapacityType, InstanceType: x.typ.Name, Zone: x.of.Zone, Reservation: x.of.Reservation}
@@ -92,7 +97,9 @@ func (r *run) launch(c *claim) {
 		c.Labels = c.Labels.Merge(x.typ.Labels).Merge(x.of.Labels())
 		r.view.claim(c)
 		wait := r.cfg.Boot + time.Duration(r.chance.below(int64(r.cfg.Jitter)+1))
-		r.clock.after(wait, func() { r.register(c) })
+		if r.cfg.Stillborn == 0 || r.chance.below(1000) >= r.cfg.Stillborn {
+			r.clock.after(wait, func() { r.register(c) })
+		}
 		break
 	}
 	if len(short) > 0 {

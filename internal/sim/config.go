@@ -42,6 +42,29 @@ type Scale struct {
 	Replicas int64
 }
 
+// Rollout replaces all pods of a workload, as a Deployment with maxSurge 25 % and
+// maxUnavailable 0 does. The new pods have the same labels.
+type Rollout struct {
+	At       time.Duration
+	Workload string
+}
+
+// CronJob makes a Job every Every, first at First: Replicas pods of the Workload, each
+// of which ends Takes after it was bound.
+type CronJob struct {
+	Workload
+
+	First, Every, Takes time.Duration
+}
+
+// PodBudget is a PodDisruptionBudget. Its controller allows as many evictions as leave
+// MaxUnavailable of the selected workloads' replicas not ready.
+type PodBudget struct {
+	Namespace, Name string
+	Selector        cluster.PodSelector
+	MaxUnavailable  int64
+}
+
 // Sample is what a run looks like at a time.
 type Sample struct {
 	At      time.Duration
@@ -69,8 +92,11 @@ type Config struct {
 
 	// Running is what runs when the run begins: NodeClaims with their nodes, which are
 	// up, and pods on these nodes whose owner is named as a workload.
-	Running cluster.Objects
-	Scales  []Scale
+	Running    cluster.Objects
+	Scales     []Scale
+	Rollouts   []Rollout
+	CronJobs   []CronJob
+	PodBudgets []PodBudget
 
 	// Rate is how many pods a second all controllers create together; default 100.
 	// Each controller creates some 20 a second, in batches of 1, 2, 4 and so on as
@@ -96,6 +122,11 @@ type Config struct {
 	React     time.Duration // from a pod's deletion until its controller notices; default 100 ms
 	Terminate time.Duration // from the end of a drain until the instance is gone; default 1 s
 	Retry     time.Duration // from a refused eviction to the next; default 5 s
+	PodStart  time.Duration // from a pod's binding until it is ready; default 0
+	// Bind is how long a binding is on its way: the scheduler has chosen a node, and
+	// nobody else knows; default 0.
+	Bind time.Duration
+	Down time.Duration // from a restart of the daemon until it decides again; default 10 s
 
 	// Seen gets what each Step decides; may be nil.
 	Seen func(engine.Output)
@@ -105,6 +136,13 @@ type Config struct {
 
 	Outages []Outage
 	Deaths  []time.Duration // times at which the oldest node that runs pods dies
+	// Stillborn is how many thousandths of the instances never join.
+	Stillborn int64
+	// Restarts are times at which the daemon starts anew: of a plan that it is carrying
+	// out, a drawn part is done, and its memory is lost.
+	Restarts []time.Duration
+
+	step func(engine.Input) engine.Output // decides; nil for engine.Step
 }
 
 func (c Config) withDefaults() Config {
@@ -128,5 +166,9 @@ func (c Config) withDefaults() Config {
 	set(&c.React, 100*time.Millisecond)
 	set(&c.Terminate, time.Second)
 	set(&c.Retry, 5*time.Second)
+	set(&c.Down, 10*time.Second)
+	if c.step == nil {
+		c.step = engine.Step
+	}
 	return c
 }

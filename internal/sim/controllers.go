@@ -14,6 +14,11 @@ const eachRate = 20
 type workload struct {
 	Workload
 	kind     *kind
+	job      bool // its pods end after takes
+	takes    time.Duration
+	revision int64
+	ready    int64 // pods that are ready and not being deleted
+	budgets  []*podBudget
 	declared bool
 	missing  int64 // declared and not yet created; below 0 for pods too many
 	created  int64 // ever
@@ -46,6 +51,9 @@ func newControllers(c *clock, cfg Config) *controllers {
 		x := &workload{Workload: w, kind: newKind(w.Name, w.Shape, w.Labels), batch: 1, declared: !cfg.InSequence, missing: w.Replicas}
 		x.kind.owned = true
 		k.all = append(k.all, x)
+	}
+	for _, j := range cfg.CronJobs {
+		k.all = append(k.all, &workload{Workload: j.Workload, kind: newKind(j.Name, j.Shape, j.Labels), batch: 1, job: true, takes: j.Takes})
 	}
 	return k
 }
@@ -120,12 +128,16 @@ func (k *controllers) pending() bool {
 
 // next makes the next pod of the workload.
 func (w *workload) next(now time.Duration) *pod {
+	owner := cluster.Owner{Kind: "ReplicaSet", Name: w.Name, UID: "uid-" + w.Name}
+	if w.job {
+		owner.Kind = "Job"
+	}
 	name := fmt.Sprintf("%s-%05d", w.Name, w.created)
 	p := &pod{
-		workload: w, kind: w.kind, created: now, seen: -1, decided: -1, ran: -1, evicted: -1,
+		workload: w, kind: w.kind, revision: w.revision, created: now, seen: -1, decided: -1, ran: -1, evicted: -1,
 		Pod: cluster.Pod{
 			UID: "uid-" + name, Namespace: w.Namespace, Name: name, Labels: w.Labels, Shape: w.Shape, Created: date(now),
-			Owner: cluster.Owner{Kind: "ReplicaSet", Name: w.Name, UID: "uid-" + w.Name}, DoNotDisrupt: w.DoNotDisrupt,
+			Owner: owner, DoNotDisrupt: w.DoNotDisrupt,
 		},
 	}
 	if len(w.evicted) > 0 {

@@ -16,7 +16,9 @@ type daemon struct {
 	due     bool          // a Step is on its way
 	busy    time.Duration // acting until then
 	pending []catalog.OfferingKey
-	wait    int64 // number of the wait that counts
+	wait    int64         // number of the wait that counts
+	acting  []plan.Action // that are being carried out
+	starts  int64         // how often the daemon has started anew
 }
 
 // changed asks for a Step soon.
@@ -37,6 +39,10 @@ func (d *daemon) unavailable(offerings []catalog.OfferingKey) {
 // step makes one decision and carries it out.
 func (d *daemon) step() {
 	r := d.r
+	if r.clock.now < d.busy { // the daemon starts anew
+		r.clock.at(d.busy, d.step)
+		return
+	}
 	d.due = false
 	if len(d.pending) > 0 {
 		d.memory = d.memory.WithUnavailable(date(r.clock.now+unavailableFor), d.pending...)
@@ -44,7 +50,8 @@ func (d *daemon) step() {
 	}
 	in := d.input()
 	in.Seed = r.chance.next()
-	out := engine.Step(in)
+	out := r.cfg.step(in)
+	r.checker.plan(in, out.Plan)
 	d.memory = out.Memory
 	r.report.Steps++
 	if r.cfg.Seen != nil {
@@ -66,14 +73,33 @@ func (d *daemon) step() {
 		actions = append(actions, a)
 	}
 	if len(actions) > 0 {
-		d.busy = r.clock.now + r.cfg.Act
+		d.busy, d.acting = r.clock.now+r.cfg.Act, actions
+		starts := d.starts
 		r.clock.at(d.busy, func() {
-			for _, a := range actions {
-				r.carryOut(a)
+			if starts == d.starts {
+				d.carryOut(len(actions))
+				d.changed()
 			}
-			d.changed()
 		})
 	}
+}
+
+// carryOut does the first actions of those that are waiting, and forgets the rest.
+func (d *daemon) carryOut(n int) {
+	for _, a := range d.acting[:n] {
+		d.r.carryOut(a)
+	}
+	d.acting = nil
+}
+
+// restart loses what only the daemon knew, at any point of a plan.
+func (d *daemon) restart() {
+	d.carryOut(int(d.r.chance.below(int64(len(d.acting) + 1))))
+	d.memory, d.pending = engine.Memory{}, nil
+	d.starts++
+	d.wait++
+	d.busy = d.r.clock.now + d.r.cfg.Down
+	d.changed()
 }
 
 // input is what a Step is given now.

@@ -1,16 +1,11 @@
 package sim
 
 import (
-	"cmp"
 	"slices"
-	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
-
-// again is the time in which no replica is to be evicted twice.
-const again = 10 * time.Minute
 
 // claimOf finds a NodeClaim by name; nil if there is none.
 func (r *run) claimOf(name string) *claim {
@@ -44,69 +39,74 @@ func (r *run) delete(a plan.Delete) {
 	if c == nil || c.Deleting {
 		return
 	}
-	if a.Checked && c.node != nil && slices.ContainsFunc(c.node.pods, func(p *pod) bool { return p.Moves() && !slices.Contains(a.Pods, p.UID) }) {
+	if a.Checked && c.node != nil && slices.ContainsFunc(c.node.pods, func(p *pod) bool { return p.Node != "" && p.Moves() && !slices.Contains(a.Pods, p.UID) }) {
 		r.report.Refused++
 		return
 	}
 	r.report.Deletes++
-	c.Deleting = true
+	c.Deleting, c.deleted, c.voluntary = true, r.clock.now, voluntary(a.Why)
 	r.view.claim(c)
 	if c.node != nil {
 		r.scheduler.updateNode(c.node, func(n *cluster.Node) { n.Disrupted, n.Deleting = true, true })
 		r.view.node(c.node)
 	}
 	r.drain(c)
+	if c.Grace > 0 {
+		r.clock.after(c.Grace, func() { r.drain(c) })
+	}
 }
 
 // drain evicts the pods of a NodeClaim that is deleted, and ends its instance when they
-// are gone.
+// are gone. It leaves pods alone that must not be disrupted, until the grace period of
+// the NodeClaim is over.
 func (r *run) drain(c *claim) {
 	if c.gone {
 		return
 	}
-	left := false
 	if c.node != nil {
+		forced := c.Grace > 0 && r.clock.now >= c.deleted+c.Grace
 		for _, p := range slices.Clone(c.node.pods) {
-			left = left || !p.Pinned
-			if p.Moves() {
-				r.evict(p)
+			switch {
+			case p.Pinned:
+			case forced:
+				r.lose(p)
+			case p.Moves() && p.Node != "" && !p.Protected(date(r.clock.now)) && !r.allowed(p):
+				r.clock.after(r.cfg.Retry, func() { r.drain(c) })
+				return
+			case p.Moves() && p.Node != "" && !p.Protected(date(r.clock.now)):
+				r.evict(p, c.voluntary)
 			}
 		}
 	}
-	if !left {
-		r.clock.after(r.cfg.Terminate, func() { r.end(c) })
+	r.drained(c)
+}
+
+// drained ends the instance of a NodeClaim that is deleted once no pods are left.
+func (r *run) drained(c *claim) {
+	if c.ending || c.node != nil && slices.ContainsFunc(c.node.pods, func(p *pod) bool { return !p.Pinned }) {
 		return
 	}
-	r.clock.after(cmp.Or(r.cfg.Grace, r.cfg.Retry), func() { r.drain(c) })
+	c.ending = true
+	r.clock.after(r.cfg.Terminate, func() { r.end(c) })
 }
 
 // evict deletes a pod for the drain of its node.
-func (r *run) evict(p *pod) {
-	if p.Protected(date(r.clock.now)) {
-		return
-	}
+func (r *run) evict(p *pod, voluntary bool) {
 	r.report.Evictions++
-	if p.evicted >= 0 && r.clock.now-p.evicted < again {
-		r.report.Repeated++
-	}
+	r.checker.evicted(p, voluntary)
 	p.workload.evicted = append(p.workload.evicted, r.clock.now)
 	r.terminate(p)
-	r.replace(p.workload)
-}
-
-// replace lets the controller make another pod in place of one that goes.
-func (r *run) replace(w *workload) {
+	w := p.workload
 	r.settled = r.cfg.Limit
 	r.clock.after(r.cfg.React, func() { r.controllers.lacks(w, 1) })
 }
 
 // terminate begins to delete a pod of a workload. A pod that runs has its grace.
 func (r *run) terminate(p *pod) {
-	w := p.workload
-	w.pods = slices.DeleteFunc(w.pods, func(x *pod) bool { return x == p })
 	p.Deleting, r.touched = true, r.clock.now
+	r.leave(p)
 	r.podEvent(p)
-	if p.node == nil || r.cfg.Grace == 0 {
+	if p.Node == "" || r.cfg.Grace == 0 {
 		r.lose(p)
 		return
 	}
@@ -115,14 +115,23 @@ func (r *run) terminate(p *pod) {
 	r.clock.after(r.cfg.Grace, func() { r.lose(p) })
 }
 
+// leave says that the pod is none of its workload's any more.
+func (r *run) leave(p *pod) {
+	p.workload.pods = slices.DeleteFunc(p.workload.pods, func(x *pod) bool { return x == p })
+	if p.Ready {
+		r.health(p.workload, -1)
+	}
+}
+
 // lose removes a pod. If nobody asked for that, its controller makes another.
 func (r *run) lose(p *pod) {
 	if p.dead {
 		return
 	}
-	if p.dead = true; p.node == nil {
+	if p.dead = true; p.Node == "" {
 		r.waiting--
 	}
+	n := p.node
 	r.scheduler.removePod(p)
 	r.view.podGone(p)
 	r.daemon.changed()
@@ -132,8 +141,11 @@ func (r *run) lose(p *pod) {
 	delete(r.pods, p.ID())
 	if !p.Deleting {
 		r.settled = r.cfg.Limit
-		p.workload.pods = slices.DeleteFunc(p.workload.pods, func(x *pod) bool { return x == p })
+		r.leave(p)
 		r.controllers.lacks(p.workload, 1)
+	}
+	if n != nil && n.claim.Deleting && !n.claim.gone {
+		r.drained(n.claim)
 	}
 }
 
@@ -146,36 +158,4 @@ func (r *run) podEvent(p *pod) {
 		c.LastPodEvent = date(r.clock.now)
 		r.view.claim(c)
 	}
-}
-
-// scale sets the replicas of a workload.
-func (r *run) scale(s Scale) {
-	for _, w := range r.controllers.all {
-		if w.Name == s.Workload {
-			more := s.Replicas - w.Replicas
-			w.Replicas = s.Replicas
-			r.settled = r.cfg.Limit
-			r.controllers.lacks(w, more)
-		}
-	}
-}
-
-// scaleIn deletes one pod of a workload.
-func (r *run) scaleIn(w *workload) {
-	if len(w.pods) == 0 {
-		return
-	}
-	first := func(a, b *pod) int {
-		waits := func(p *pod) int { return map[bool]int{true: 0, false: 1}[p.node == nil] }
-		return cmp.Or(cmp.Compare(waits(a), waits(b)), cmp.Compare(a.DeletionCost, b.DeletionCost))
-	}
-	least := slices.MinFunc(w.pods, first)
-	var any []*pod
-	for _, p := range w.pods {
-		if first(p, least) == 0 {
-			any = append(any, p)
-		}
-	}
-	r.report.LastScaled = r.clock.now
-	r.terminate(any[r.chance.below(int64(len(any)))])
 }

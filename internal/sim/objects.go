@@ -23,7 +23,8 @@ type pod struct {
 	cluster.Pod
 	workload *workload // nil for a pod of a DaemonSet
 	kind     *kind
-	node     *node // where it is bound
+	node     *node // that the scheduler chose; Pod.Node is set once the binding is written
+	revision int64 // of its workload, when it was created
 	dead     bool  // gone
 
 	queue    queueName
@@ -38,6 +39,9 @@ type pod struct {
 	planned                     string        // where the last plan put it
 	evicted                     time.Duration // when the pod before it was evicted; -1 if none was
 }
+
+// bind writes where the pod runs.
+func (p *pod) bind() { p.Node = p.node.Name }
 
 // kind is what pods of one workload have in common.
 type kind struct {
@@ -111,6 +115,9 @@ func (n *node) static(k *kind) refusal {
 	n.allows[k] = r
 	return r
 }
+
+// closed says whether the node takes no pod, whatever the pod tolerates.
+func (n *node) closed() bool { return n.Cordoned || n.Disrupted }
 
 // changed forgets what was known of the node's labels and taints.
 func (n *node) changed() { clear(n.allows) }

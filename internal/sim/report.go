@@ -27,6 +27,9 @@ type Report struct {
 	Nominations int
 	Elsewhere   int // pods bound to another node than the last plan had said
 
+	Violations int    // of the rules that the checker knows
+	Violation  string // the first of them
+
 	Bound        quantity.Money // no fleet for these pods costs less; see Bound
 	Start        quantity.Money // of what runs when the run begins
 	Cost         quantity.Money // of the fleet when the last pod was bound

@@ -16,6 +16,7 @@ type run struct {
 	chance      *chance
 	scheduler   *scheduler
 	controllers *controllers
+	checker     *checker
 	daemon      *daemon
 	view        *view
 	pods        map[string]*pod // of the workloads, by namespace/name
@@ -47,7 +48,10 @@ func Run(cfg Config) Report {
 	for _, d := range cfg.DaemonSets {
 		r.daemonKinds = append(r.daemonKinds, newKind(d.Name, d.Shape, nil))
 	}
+	r.addBudgets()
 	r.start()
+	r.checker = newChecker(r)
+	r.clock.each = r.checker.state
 	r.report.Mode, r.report.Bound = cfg.Mode, Bound(cfg)
 	r.clock.after(0, r.controllers.proceed)
 	for _, at := range cfg.Deaths {
@@ -55,6 +59,17 @@ func Run(cfg Config) Report {
 	}
 	for _, s := range cfg.Scales {
 		r.planned(s.At, func() { r.scale(s) })
+	}
+	for _, s := range cfg.Rollouts {
+		r.planned(s.At, func() { r.rollout(s.Workload) })
+	}
+	for _, at := range cfg.Restarts {
+		r.planned(at, r.daemon.restart)
+	}
+	for _, j := range cfg.CronJobs {
+		for at := j.First; at < cfg.Limit; at += j.Every {
+			r.planned(at, func() { r.fire(j) })
+		}
 	}
 	r.sample()
 	r.settled = cfg.Limit
@@ -141,10 +156,24 @@ func (r *run) create(w *workload) {
 	r.daemon.changed()
 }
 
-// bound notes that a pod runs. The last pod to run sets the price of the fleet
-// and begins the time to settle.
+// bound is told which node the scheduler chose.
 func (r *run) bound(p *pod) {
+	if r.cfg.Bind == 0 {
+		r.bind(p)
+		return
+	}
+	r.clock.after(r.cfg.Bind, func() {
+		if !p.dead {
+			r.bind(p)
+		}
+	})
+}
+
+// bind notes that a pod runs. The last pod to run sets the price of the fleet
+// and begins the time to settle.
+func (r *run) bind(p *pod) {
 	now := r.clock.now
+	p.bind()
 	p.ran = now
 	if p.decided < 0 {
 		p.decided = now
@@ -153,10 +182,11 @@ func (r *run) bound(p *pod) {
 		r.report.Elsewhere++
 	}
 	r.waiting--
-	p.Ready = true
+	r.touched = now
 	r.view.pod(p)
 	r.podEvent(p)
 	r.daemon.changed()
+	r.begin(p)
 	if r.waiting == 0 && !r.controllers.pending() {
 		r.report.AllRun, r.report.Cost, r.report.Nodes = now, r.cost(), len(r.claims)
 		r.settled = now + r.cfg.Settle

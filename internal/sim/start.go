@@ -37,6 +37,7 @@ func (r *run) start() {
 		}
 		p := &pod{Pod: x, workload: w, kind: w.kind, evicted: -1, seen: -1}
 		p.Ready = true
+		r.health(w, 1)
 		w.pods = append(w.pods, p)
 		w.created++
 		w.missing--
