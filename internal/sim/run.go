@@ -30,9 +30,8 @@ type run struct {
 	report      Report
 }
 
-// Run plays the configuration until all pods run and the time to settle is
-// over, or the limit is reached.
-func Run(cfg Config) Report {
+// newRun is a run that has not begun: what runs at the start is up.
+func newRun(cfg Config) *run {
 	cfg = cfg.withDefaults()
 	cfg.Policy.CannotNominate = cfg.Mode == Plain
 	r := &run{cfg: cfg, clock: &clock{}, chance: &chance{seed: cfg.Seed}, pods: map[string]*pod{}, view: newView(cfg)}
@@ -53,7 +52,26 @@ func Run(cfg Config) Report {
 	r.checker = newChecker(r)
 	r.clock.each = r.checker.state
 	r.report.Mode, r.report.Bound = cfg.Mode, Bound(cfg)
+	return r
+}
+
+// Run plays the configuration until all pods run and the time to settle is over, or
+// until nothing changes any more where Quiet says so, or until the limit is reached.
+func Run(cfg Config) Report {
+	r := newRun(cfg)
+	cfg = r.cfg
 	r.clock.after(0, r.controllers.proceed)
+	r.schedule()
+	r.sample()
+	r.settled = cfg.Limit
+	r.clock.run(cfg.Limit, r.over)
+	r.finish()
+	return r.report
+}
+
+// schedule plans what the configuration asks for at some time.
+func (r *run) schedule() {
+	cfg := &r.cfg
 	for _, at := range cfg.Deaths {
 		r.planned(at, r.die)
 	}
@@ -71,11 +89,6 @@ func Run(cfg Config) Report {
 			r.planned(at, func() { r.fire(j) })
 		}
 	}
-	r.sample()
-	r.settled = cfg.Limit
-	r.clock.run(cfg.Limit, r.over)
-	r.finish()
-	return r.report
 }
 
 // planned does what the configuration asks for at a time.
