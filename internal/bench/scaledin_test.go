@@ -135,7 +135,7 @@ func scalingIn(tb testing.TB, seed uint64, from []Deployment, to int) sim.Config
 	tb.Helper()
 	cfg := standing(tb, seed, from, 32)
 	kept := map[string]int64{}
-	rng := rand.New(rand.NewPCG(seed, 0x5ca1e)) //nolint:gosec // G404: demand for a benchmark, which has to be the same for equal seeds
+	rng := rand.New(rand.NewPCG(seed, 0x5ca1e))
 	pods := cfg.Running.Pods
 	for _, i := range rng.Perm(len(pods))[:len(pods)*to/100] {
 		kept[pods[i].Owner.Name]++

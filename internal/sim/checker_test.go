@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -170,6 +171,18 @@ func TestRun_NoRuleIsEverBroken(t *testing.T) {
 		cfg := drawn(seed)
 		if r := Run(cfg); r.Violations > 0 || r.Left > 0 {
 			t.Errorf("seed %d: %d violations, first %q; %d pods left over", seed, r.Violations, r.Violation, r.Left)
+		}
+	}
+}
+
+func TestRun_ADrawnWorldRepeatsItself(t *testing.T) {
+	for seed := range uint64(3) {
+		for _, decide := range []func(engine.Input) engine.Output{nil, emptier} {
+			cfg := drawn(seed)
+			cfg.step = decide
+			if one, other := Run(cfg), Run(cfg); one != other {
+				t.Errorf("seed %d: two runs differ:\n%+v\n%+v", seed, one, other)
+			}
 		}
 	}
 }
