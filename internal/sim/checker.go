@@ -159,7 +159,6 @@ type planned struct {
 	snapshot cluster.Snapshot
 	now      time.Time
 	going    map[string]bool // NodeClaims that are charged to the budgets
-	evicting map[string]int64
 	byUID    map[string]cluster.Claim
 }
 
@@ -168,15 +167,12 @@ func (c *checker) plan(in engine.Input, p plan.Plan) {
 	if !slices.ContainsFunc(p.Actions, disrupts) {
 		return
 	}
-	x := &planned{checker: c, snapshot: in.Snapshot, now: in.Now, going: map[string]bool{}, evicting: map[string]int64{}, byUID: map[string]cluster.Claim{}}
+	x := &planned{checker: c, snapshot: in.Snapshot, now: in.Now, going: map[string]bool{}, byUID: map[string]cluster.Claim{}}
 	for _, k := range in.Snapshot.Claims() {
 		x.byUID[k.UID] = k
 		n, _ := in.Snapshot.Node(k.Node)
 		if k.Disrupting != nil || k.Leaving() || k.Initialized && (n.Disrupted || n.Deleting || !n.Ready) {
 			x.going[k.Name] = true
-		}
-		if k.Deleting {
-			x.inFlight(k.Node)
 		}
 		if k.Move != nil {
 			for _, s := range k.Move.Sources {
@@ -192,9 +188,9 @@ func (c *checker) plan(in engine.Input, p plan.Plan) {
 				x.move(a, freed, spent)
 			}
 		case plan.Disrupt:
-			x.disrupt(a.Claim, a.Why, false)
+			x.disrupt(a.Claim, a.Why)
 		case plan.Delete:
-			x.disrupt(a.Claim, a.Why, true)
+			x.disrupt(a.Claim, a.Why)
 		case plan.Nominate, plan.Release, plan.Restore, plan.Wait:
 		}
 	}
@@ -225,7 +221,7 @@ func (x *planned) move(l plan.Launch, freed, spent map[string]quantity.Money) {
 			x.broken("move %s has the source %s, which is gone", l.Move.ID, s.Claim)
 			continue
 		}
-		x.disrupt(s.Claim, why, false)
+		x.disrupt(s.Claim, why)
 		if spent[l.Move.ID] == 0 {
 			freed[l.Move.ID] += x.r.priceOf(&claim{Claim: k})
 		}
@@ -240,14 +236,14 @@ func (x *planned) move(l plan.Launch, freed, spent map[string]quantity.Money) {
 	spent[l.Move.ID] += worst
 }
 
-// disrupt checks that the node of the NodeClaim may be disrupted. last says that it is
-// deleted.
-func (x *planned) disrupt(name string, why plan.DeleteReason, last bool) {
+// disrupt checks that the node of the NodeClaim may be disrupted.
+func (x *planned) disrupt(name string, why plan.DeleteReason) {
 	k, ok := x.snapshot.Claim(name)
 	if !ok || k.Deleting || !voluntary(why) {
 		return
 	}
-	if !x.going[name] {
+	begins := !x.going[name]
+	if begins {
 		x.going[name] = true
 		x.budgets(k, why)
 	}
@@ -264,7 +260,7 @@ func (x *planned) disrupt(name string, why plan.DeleteReason, last bool) {
 			x.broken("pod %s opted out, and its node is disrupted (%s)", p.ID(), why)
 		}
 	}
-	if last {
+	if begins {
 		x.blocked(k.Node)
 	}
 }
@@ -316,24 +312,13 @@ func holds(b cluster.Budget, now time.Time) bool {
 	return false
 }
 
-// blocked checks that a drain of the node would not stand still at once.
+// blocked checks that a drain of the node would not stand still at once. Later the drain
+// waits, as the budgets change while other nodes drain.
 func (x *planned) blocked(node string) {
 	for _, p := range x.snapshot.PodsOn(node) {
 		for _, b := range x.snapshot.PodBudgets() {
-			if p.Moves() && b.Selects(p.Namespace, p.Labels) && b.Allowed <= x.evicting[b.ID()] {
-				x.broken("node %s is deleted, and the poddisruptionbudget %s keeps pod %s on it", node, b.Name, p.ID())
-			}
-		}
-	}
-	x.inFlight(node)
-}
-
-// inFlight counts the pods of a node that goes as evictions under way.
-func (x *planned) inFlight(node string) {
-	for _, p := range x.snapshot.PodsOn(node) {
-		for _, b := range x.snapshot.PodBudgets() {
-			if p.Moves() && b.Selects(p.Namespace, p.Labels) {
-				x.evicting[b.ID()]++
+			if p.Moves() && b.Selects(p.Namespace, p.Labels) && b.Allowed <= 0 {
+				x.broken("node %s is disrupted, and the poddisruptionbudget %s keeps pod %s on it", node, b.Name, p.ID())
 			}
 		}
 	}

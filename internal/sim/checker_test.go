@@ -96,7 +96,13 @@ func TestChecker_FindsEveryBrokenRule(t *testing.T) {
 		{"a pod that opted out for now", "pod default/p0 opted out", func(c *Config) { c.Running.Pods[0].ProtectedUntil = date(time.Minute) }, func(r *run) { r.plans(disrupting("0", plan.Underutilized)) }},
 		{"a pod that opted out until now", "", func(c *Config) { c.Running.Pods[0].ProtectedUntil = date(0) }, func(r *run) { r.plans(disrupting("0", plan.Underutilized)) }},
 		{"a drain that stands still at once", "keeps pod default/p1", func(c *Config) { c.PodBudgets = []PodBudget{{"default", "b", cluster.PodSelector{}, 1}} }, func(r *run) {
-			r.plans(deleting("0", plan.Underutilized), deleting("1", plan.Underutilized))
+			r.evict(r.pods["default/p0"], true)
+			r.plans(disrupting("1", plan.Underutilized))
+		}},
+		{"a drain that waits", "", func(c *Config) { c.PodBudgets = []PodBudget{{"default", "b", cluster.PodSelector{}, 1}} }, func(r *run) {
+			r.disrupt("c1", &cluster.Disrupting{Reason: "Empty", Since: date(0)})
+			r.evict(r.pods["default/p0"], true)
+			r.plans(deleting("1", plan.Underutilized))
 		}},
 		{"an eviction against a budget of pods", "against the poddisruptionbudget b", func(c *Config) { c.PodBudgets = []PodBudget{{"default", "b", cluster.PodSelector{}, 1}} }, func(r *run) {
 			r.evict(r.pods["default/p0"], false)
@@ -104,12 +110,21 @@ func TestChecker_FindsEveryBrokenRule(t *testing.T) {
 		}},
 		{"a replica evicted twice", "after the pod before it was", nil, func(r *run) {
 			r.evict(r.pods["default/p0"], true)
-			p := r.controllers.all[0].next(0)
-			r.evict(p, true)
+			r.clock.run(r.cfg.React, func() bool { return false })
+			r.evict(r.controllers.all[0].pods[9], true)
 		}},
 		{"the same by nodes that die", "", nil, func(r *run) {
 			r.evict(r.pods["default/p0"], false)
-			r.evict(r.controllers.all[0].next(0), false)
+			r.clock.run(r.cfg.React, func() bool { return false })
+			r.evict(r.controllers.all[0].pods[9], false)
+		}},
+		{"an evicted pod that is not replaced, as it was too many", "", nil, func(r *run) {
+			r.evict(r.pods["default/p0"], true)
+			r.scale(Scale{Workload: "w", Replicas: 9})
+			r.clock.run(time.Minute, func() bool { return false })
+			r.scale(Scale{Workload: "w", Replicas: 10})
+			r.clock.run(2*time.Minute, func() bool { return false })
+			r.evict(r.controllers.all[0].pods[9], true)
 		}},
 		{"an evicted pod that opted out", "must not be disrupted, and is evicted", func(c *Config) { c.Running.Pods[0].DoNotDisrupt = true }, func(r *run) { r.evict(r.pods["default/p0"], true) }},
 		{"a limit", "above its limit of cpu", func(c *Config) { c.Pools[0].Limits = []quantity.Amount{{Name: quantity.CPU, Count: 19_999}} }, func(r *run) { r.checker.state() }},

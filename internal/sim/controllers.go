@@ -112,6 +112,8 @@ func (k *controllers) work(w *workload) {
 // negative.
 func (k *controllers) lacks(w *workload, n int64) {
 	w.missing += n
+	// An evicted pod may be one of too many: no other comes in its place.
+	w.evicted = w.evicted[:min(int64(len(w.evicted)), max(0, w.missing))]
 	k.changed(w)
 	k.proceed()
 }

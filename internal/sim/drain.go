@@ -94,11 +94,13 @@ func (r *run) drained(c *claim) {
 func (r *run) evict(p *pod, voluntary bool) {
 	r.report.Evictions++
 	r.checker.evicted(p, voluntary)
-	p.workload.evicted = append(p.workload.evicted, r.clock.now)
 	r.terminate(p)
-	w := p.workload
+	w, at := p.workload, r.clock.now
 	r.settled = r.cfg.Limit
-	r.clock.after(r.cfg.React, func() { r.controllers.lacks(w, 1) })
+	r.clock.after(r.cfg.React, func() {
+		w.evicted = append(w.evicted, at)
+		r.controllers.lacks(w, 1)
+	})
 }
 
 // terminate begins to delete a pod of a workload. A pod that runs has its grace.
