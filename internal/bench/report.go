@@ -38,7 +38,7 @@ const (
 	UnitEvictions  = "evictions/pod"
 	UnitRepeated   = "evicted-twice" // within ten minutes
 	UnitViolations = "violations"    // of the rules that the simulator checks
-	UnitNear       = "within4%-s"    // until the cost stays within 4 % of the bound; -1 for never
+	UnitNear       = "within4%-s"    // until the cost stays within 4 % of the bound; +Inf for never
 	UnitClose      = "within2.5%-s"  // the same of 2.5 %
 )
 

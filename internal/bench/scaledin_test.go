@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -20,7 +21,7 @@ type scaledIn struct {
 	bound quantity.Money
 	over  float64 // per cent that the last fleet costs above the bound
 	// near and close are the seconds from the last deletion of a controller until the
-	// cost stays within 4 and 2.5 % of the bound; -1 if it never does.
+	// cost stays within 4 and 2.5 % of the bound; infinite if it never does.
 	near, close float64
 }
 
@@ -45,8 +46,12 @@ func BenchmarkScaledIn(b *testing.B) {
 	}
 }
 
+// quiet is how long nothing has changed when a run ends: longer than the core keeps away
+// from pods that were evicted.
+const quiet = 15 * time.Minute
+
 // benchmarkScaledIn plays a fleet whose controllers delete pods at random until so many
-// per cent are left, until nothing has changed for five minutes.
+// per cent are left, until nothing changes any more.
 func benchmarkScaledIn(b *testing.B, from []Deployment, to int, seeds uint64) {
 	b.Helper()
 	var all []scaledIn
@@ -109,11 +114,11 @@ func scaleIn(tb testing.TB, seed uint64, from []Deployment, to int) scaledIn {
 		last, s.Input = s.Input, engine.Input{}
 		costs = append(costs, s)
 	}
-	out := scaledIn{Report: sim.Run(cfg), near: -1, close: -1}
+	out := scaledIn{Report: sim.Run(cfg)}
 	a := engine.Audit(last)
 	out.bound, out.over = a.Proof.Bound, 100*(float64(a.Cost)/float64(a.Proof.Bound)-1)
 	within := func(permille int64) float64 {
-		since := -1.0
+		since := math.Inf(1)
 		for _, s := range slices.Backward(costs) {
 			if int64(s.Cost)*1000 > int64(out.bound)*(1000+permille) {
 				break
@@ -170,7 +175,7 @@ func standing(tb testing.TB, seed uint64, from []Deployment, maxVCPU int) sim.Co
 	}
 	cfg := sim.Config{
 		Seed: seed, Classes: running.Classes, Pools: slices.Clone(running.Pools), DaemonSets: running.DaemonSets,
-		Policy: setting.Policy(), Rate: 500, Boot: 40 * time.Second, Quiet: 5 * time.Minute, Limit: 2 * time.Hour,
+		Policy: setting.Policy(), Rate: 500, Boot: 40 * time.Second, Quiet: quiet, Limit: 3 * time.Hour,
 		Running: cluster.Objects{Nodes: running.Nodes, Claims: running.Claims, Pods: running.Pods},
 	}
 	cfg.Pools[0].Disruption = cluster.Disruption{
