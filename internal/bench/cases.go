@@ -19,16 +19,18 @@ type Row struct {
 
 // Required is what a row must reach. Zero means that nothing is required.
 type Required struct {
-	Millis   float64 // per operation
-	MB       float64 // allocated per operation, in 10^6 bytes
-	Gap      float64 // per cent that the cost may be above the bound; with seeds: the median's
-	WorstGap float64 // the same for every seed
-	Unplaced bool    // no pod may be left without a node
-	Binds    bool    // a limit binds: some pods must be without a node
-	Slower   float64 // per cent that it may be slower than without what is compared
-	Over     float64 // of arrivals: per cent that the cost may be above the bound when all pods run
-	Wait     float64 // seconds that a pod may wait for a decision, the median
-	Wait95   float64 // the same, the 95th percentile
+	Millis    float64 // per operation
+	MB        float64 // allocated per operation, in 10^6 bytes
+	Gap       float64 // per cent that the cost may be above the bound; with seeds: the median's
+	WorstGap  float64 // the same for every seed
+	Unplaced  bool    // no pod may be left without a node
+	Binds     bool    // a limit binds: some pods must be without a node
+	Slower    float64 // per cent that it may be slower than without what is compared
+	Over      float64 // of arrivals: per cent that the cost may be above the bound when all pods run
+	Wait      float64 // seconds that a pod may wait for a decision, the median
+	Wait95    float64 // the same, the 95th percentile
+	Launches  float64 // per cent of the starting nodes that may be launched
+	Evictions float64 // that a pod may see on average
 }
 
 // Case is a Row about one Step: a setting, and demand for each seed.
@@ -134,6 +136,12 @@ func Others() []Row {
 		{"audit", "cost, bound and the price of every constraint of a fleet of 10,000 pods", Required{Millis: 50}},
 		{"unconstrained", "w1 beside pods of every kind of constraint", Required{Slower: 10}},
 		{"constrained-1%", "the same, beside 1 % such pods", Required{}},
+		{"to=80", "w1 scaled in to 80 % of its pods at random, budget 10 %", Required{Gap: 2.5, WorstGap: 4, Launches: 20}},
+		{"to=50", "the same, to 50 %", Required{Gap: 2.5, WorstGap: 4, Launches: 20}},
+		{"to=30", "the same, to 30 %", Required{Gap: 2.5, WorstGap: 4, Launches: 20}},
+		{"sweep", "a look at every node of a fleet of 2,200 nodes and 37,000 pods", Required{Millis: 250}},
+		{"one-gone", "one pod gone from that fleet: the Step with its decision", Required{Millis: 5}},
+		{"day", "a day of 10,000 pods: twice as many at noon, CronJobs, rollouts", Required{Gap: 10, Evictions: 1.2}},
 	}
 }
 
@@ -200,6 +208,8 @@ func (r Required) String() string {
 	say(r.Over, "<= %g %% over the bound")
 	say(r.Wait, "wait <= %g s")
 	say(r.Wait95, "95th <= %g s")
+	say(r.Launches, "launches <= %g %%")
+	say(r.Evictions, "evictions <= %g a pod")
 	if r.Unplaced {
 		parts = append(parts, "none unplaced")
 	}

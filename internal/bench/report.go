@@ -33,6 +33,13 @@ const (
 	UnitArrivalsMay     = "%required"
 	UnitWait            = "wait-s" // that a pod has for a decision, the median
 	UnitWait95          = "wait95-s"
+
+	UnitLaunches   = "launched-%" // of the starting nodes, the most of all inputs
+	UnitEvictions  = "evictions/pod"
+	UnitRepeated   = "evicted-twice" // within ten minutes
+	UnitViolations = "violations"    // of the rules that the simulator checks
+	UnitNear       = "within4%-s"    // until the cost stays within 4 % of the bound; +Inf for never
+	UnitClose      = "within2.5%-s"  // the same of 2.5 %
 )
 
 // Metrics are the figures of one benchmark, by unit.
@@ -65,6 +72,12 @@ func (m Metrics) String() string {
 	say(UnitArrivalsSettled, 1, "settled %.1f %%")
 	say(UnitWait, 1, "wait %.2f s")
 	say(UnitWait95, 1, "95th %.2f s")
+	say(UnitLaunches, 1, "launches %.0f %%")
+	say(UnitEvictions, 1, "%.2f evictions a pod")
+	say(UnitRepeated, 1, "%.0f evicted twice")
+	say(UnitViolations, 1, "%.0f violations")
+	say(UnitNear, 1, "within 4 %% after %.0f s")
+	say(UnitClose, 1, "within 2.5 %% after %.0f s")
 	return strings.Join(parts, ", ")
 }
 
@@ -94,6 +107,14 @@ func (r Required) Missed(m Metrics) []string {
 	hold(r.Over, UnitArrivalsOver, 1, "cost")
 	hold(r.Wait, UnitWait, 1, "wait")
 	hold(r.Wait95, UnitWait95, 1, "95th of the waits")
+	hold(r.Launches, UnitLaunches, 1, "launches")
+	hold(r.Evictions, UnitEvictions, 1, "evictions")
+	if m[UnitRepeated] > 0 {
+		missed = append(missed, "pods evicted twice")
+	}
+	if m[UnitViolations] > 0 {
+		missed = append(missed, "violations")
+	}
 	if n, ok := m[UnitUnplaced]; r.Unplaced && (!ok || n > 0) {
 		missed = append(missed, "unplaced pods")
 	}

@@ -13,6 +13,7 @@ type clock struct {
 	now   time.Duration
 	queue eventHeap
 	count int64
+	each  func() // called after every event; may be nil
 }
 
 type event struct {
@@ -36,6 +37,9 @@ func (c *clock) run(limit time.Duration, done func() bool) {
 		e := heap.Pop(&c.queue).(event)
 		c.now = e.at
 		e.do()
+		if c.each != nil {
+			c.each()
+		}
 	}
 }
 

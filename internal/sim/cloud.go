@@ -23,6 +23,10 @@ type claim struct {
 	price  quantity.Money // zero until an instance runs
 	node   *node
 	gone   bool
+
+	deleted   time.Duration // when its deletion began
+	voluntary bool          // the deletion
+	ending    bool          // its instance is being terminated
 }
 
 // order makes a NodeClaim of a launch.
@@ -41,7 +45,7 @@ func (r *run) order(l plan.Launch) {
 	}
 	c := &claim{launch: l, Claim: cluster.Claim{
 		Name: l.Name, UID: "uid-" + l.Name, Pool: l.Pool, Class: l.Class, Labels: l.Labels, Taints: l.Taints, StartupTaints: l.StartupTaints,
-		Reservation: l.Reservation, Requirements: requirements, Requests: l.Content, Planned: l.Planned, Created: date(r.clock.now),
+		Reservation: l.Reservation, Requirements: requirements, Requests: l.Content, Planned: l.Planned, Move: l.Move, Created: date(r.clock.now),
 	}}
 	r.claims = append(r.claims, c)
 	r.view.claim(c)
@@ -79,6 +83,7 @@ func (r *run) launch(c *claim) {
 	if c.gone || c.Deleting {
 		return
 	}
+	r.checker.launched(c)
 	var short []catalog.OfferingKey
 	for _, x := range r.candidates(c) {
 		key := catalog.OfferingKey{CapacityType: x.of.CapacityType, InstanceType: x.typ.Name, Zone: x.of.Zone, Reservation: x.of.Reservation}
@@ -92,7 +97,9 @@ func (r *run) launch(c *claim) {
 		c.Labels = c.Labels.Merge(x.typ.Labels).Merge(x.of.Labels())
 		r.view.claim(c)
 		wait := r.cfg.Boot + time.Duration(r.chance.below(int64(r.cfg.Jitter)+1))
-		r.clock.after(wait, func() { r.register(c) })
+		if r.cfg.Stillborn == 0 || r.chance.below(1000) >= r.cfg.Stillborn {
+			r.clock.after(wait, func() { r.register(c) })
+		}
 		break
 	}
 	if len(short) > 0 {
@@ -125,19 +132,8 @@ func (r *run) register(c *claim) {
 		Taints: slices.Concat(c.Taints, c.StartupTaints, []cluster.Taint{r.cfg.Policy.StartupTaint, notReady}),
 	})
 	n.Labels = c.Labels.With(label.Hostname, n.Name)
-	c.node, c.Node, c.Registered = n, n.Name, true
-	for i, d := range r.cfg.DaemonSets {
-		if !fit.Node(d.Shape, n.Labels, c.Taints) {
-			continue
-		}
-		name := d.Name + "-" + n.Name
-		p := &pod{kind: r.daemonKinds[i], created: r.clock.now, seen: -1, decided: r.clock.now, ran: r.clock.now, Pod: cluster.Pod{
-			UID: "uid-" + name, Namespace: d.Namespace, Name: name, Shape: d.Shape, Node: n.Name, Created: date(r.clock.now), Pinned: true,
-			Owner: cluster.Owner{Kind: "DaemonSet", Name: d.Name, UID: d.UID},
-		}}
-		n.add(p)
-		r.view.pod(p)
-	}
+	c.node, c.Node, c.Registered, n.claim = n, n.Name, true, c
+	r.addDaemons(n, c.Taints)
 	r.scheduler.addNode(n)
 	r.view.claim(c)
 	r.view.node(n)
@@ -151,6 +147,22 @@ func (r *run) register(c *claim) {
 		// own them.
 		r.untaint(n, append(slices.Clone(c.StartupTaints), notReady)...)
 	})
+}
+
+// addDaemons puts the pods of the DaemonSets on a node.
+func (r *run) addDaemons(n *node, taints []cluster.Taint) {
+	for i, d := range r.cfg.DaemonSets {
+		if !fit.Node(d.Shape, n.Labels, taints) {
+			continue
+		}
+		name := d.Name + "-" + n.Name
+		p := &pod{kind: r.daemonKinds[i], created: r.clock.now, seen: -1, decided: r.clock.now, ran: r.clock.now, Pod: cluster.Pod{
+			UID: "uid-" + name, Namespace: d.Namespace, Name: name, Shape: d.Shape, Node: n.Name, Created: date(r.clock.now), Pinned: true,
+			Owner: cluster.Owner{Kind: "DaemonSet", Name: d.Name, UID: d.UID},
+		}}
+		n.add(p)
+		r.view.pod(p)
+	}
 }
 
 func (r *run) untaint(n *node, taints ...cluster.Taint) {
@@ -169,28 +181,10 @@ func (r *run) release(a plan.Release) {
 	}
 	n.Taints = slices.Concat(n.Taints, a.Puts)
 	r.untaint(n, append(slices.Clone(a.Lifts), a.Taint)...)
-	for _, c := range r.claims {
-		if c.node == n && !c.Initialized {
-			c.Initialized = true
-			r.view.claim(c)
-		}
+	if c := n.claim; !c.Initialized {
+		c.Initialized, c.InitializedAt = true, date(r.clock.now)
+		r.view.claim(c)
 	}
-}
-
-// remove deletes the NodeClaim: cordon, drain, end.
-func (r *run) remove(name string) {
-	i := slices.IndexFunc(r.claims, func(c *claim) bool { return c.Name == name })
-	if i < 0 || r.claims[i].Deleting {
-		return
-	}
-	c := r.claims[i]
-	c.Deleting = true
-	r.view.claim(c)
-	if c.node != nil {
-		r.scheduler.updateNode(c.node, func(n *cluster.Node) { n.Disrupted, n.Deleting = true, true })
-		r.view.node(c.node)
-	}
-	r.clock.after(time.Second, func() { r.end(c) })
 }
 
 // end removes the instance and everything on it.

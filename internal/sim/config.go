@@ -7,6 +7,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Mode says which means of the core a run may use.
@@ -30,6 +31,46 @@ type Workload struct {
 	Labels          label.Labels
 	Shape           cluster.Shape
 	Replicas        int64
+	DoNotDisrupt    bool // of all its pods
+}
+
+// Scale sets the replicas of a workload. Where there are more pods, the controller
+// deletes those that do not run, then those of the lowest deletion cost, then any.
+type Scale struct {
+	At       time.Duration
+	Workload string
+	Replicas int64
+}
+
+// Rollout replaces all pods of a workload, as a Deployment with maxSurge 25 % and
+// maxUnavailable 0 does. The new pods have the same labels.
+type Rollout struct {
+	At       time.Duration
+	Workload string
+}
+
+// CronJob makes a Job every Every, first at First: Replicas pods of the Workload, each
+// of which ends Takes after it was bound.
+type CronJob struct {
+	Workload
+
+	First, Every, Takes time.Duration
+}
+
+// PodBudget is a PodDisruptionBudget. Its controller allows as many evictions as leave
+// MaxUnavailable of the selected workloads' replicas not ready.
+type PodBudget struct {
+	Namespace, Name string
+	Selector        cluster.PodSelector
+	MaxUnavailable  int64
+}
+
+// Sample is what a run looks like at a time.
+type Sample struct {
+	At      time.Duration
+	Cost    quantity.Money // of all instances, an hour
+	Waiting int            // pods that are not bound
+	Input   engine.Input   // what a Step would be given
 }
 
 // Outage makes launches fail for lack of capacity. An empty field of the
@@ -49,6 +90,14 @@ type Config struct {
 	Policy     engine.Policy
 	Mode       Mode
 
+	// Running is what runs when the run begins: NodeClaims with their nodes, which are
+	// up, and pods on these nodes whose owner is named as a workload.
+	Running    cluster.Objects
+	Scales     []Scale
+	Rollouts   []Rollout
+	CronJobs   []CronJob
+	PodBudgets []PodBudget
+
 	// Rate is how many pods a second all controllers create together; default 100.
 	// Each controller creates some 20 a second, in batches of 1, 2, 4 and so on as
 	// the ReplicaSet controller does. So Rate/20 controllers work at a time.
@@ -66,12 +115,34 @@ type Config struct {
 	AttemptTime time.Duration // one attempt of the scheduler; default 1 ms
 	Settle      time.Duration // how long to watch after all pods run; default 60 s
 	Limit       time.Duration // the longest run; default 30 min
+	// Quiet ends the run once nothing has changed for so long and nothing is to come,
+	// in place of Settle; 0 for Settle.
+	Quiet     time.Duration
+	Grace     time.Duration // from a pod's deletion until it is gone; default 0
+	React     time.Duration // from a pod's deletion until its controller notices; default 100 ms
+	Terminate time.Duration // from the end of a drain until the instance is gone; default 1 s
+	Retry     time.Duration // from a refused eviction to the next; default 5 s
+	PodStart  time.Duration // from a pod's binding until it is ready; default 0
+	// Bind is how long a binding is on its way: the scheduler has chosen a node, and
+	// nobody else knows; default 0.
+	Bind time.Duration
+	Down time.Duration // from a restart of the daemon until it decides again; default 10 s
 
 	// Seen gets what each Step decides; may be nil.
 	Seen func(engine.Output)
+	// Sampled gets a Sample every Every; may be nil.
+	Sampled func(Sample)
+	Every   time.Duration
 
 	Outages []Outage
 	Deaths  []time.Duration // times at which the oldest node that runs pods dies
+	// Stillborn is how many thousandths of the instances never join.
+	Stillborn int64
+	// Restarts are times at which the daemon starts anew: of a plan that it is carrying
+	// out, a drawn part is done, and its memory is lost.
+	Restarts []time.Duration
+
+	step func(engine.Input) engine.Output // decides; nil for engine.Step
 }
 
 func (c Config) withDefaults() Config {
@@ -92,5 +163,12 @@ func (c Config) withDefaults() Config {
 	set(&c.AttemptTime, time.Millisecond)
 	set(&c.Settle, time.Minute)
 	set(&c.Limit, 30*time.Minute)
+	set(&c.React, 100*time.Millisecond)
+	set(&c.Terminate, time.Second)
+	set(&c.Retry, 5*time.Second)
+	set(&c.Down, 10*time.Second)
+	if c.step == nil {
+		c.step = engine.Step
+	}
 	return c
 }

@@ -14,11 +14,18 @@ const eachRate = 20
 type workload struct {
 	Workload
 	kind     *kind
+	job      bool // its pods end after takes
+	takes    time.Duration
+	revision int64
+	ready    int64 // pods that are ready and not being deleted
+	budgets  []*podBudget
 	declared bool
-	missing  int64 // declared and not yet created
+	missing  int64 // declared and not yet created; below 0 for pods too many
 	created  int64 // ever
 	batch    int64 // of the slow start
 	working  bool
+	pods     []*pod          // that exist and are not being deleted
+	evicted  []time.Duration // of replicas that are missing: when their pods were evicted
 }
 
 // controllers create the pods of all workloads. Only a limited number of them
@@ -30,6 +37,7 @@ type controllers struct {
 	pace    time.Duration // between two pods of one controller
 	ordered bool          // a workload is declared when its turn comes
 	create  func(*workload)
+	remove  func(*workload) // deletes one pod too many
 	changed func(*workload) // called when the number of missing replicas has changed
 }
 
@@ -43,6 +51,9 @@ func newControllers(c *clock, cfg Config) *controllers {
 		x := &workload{Workload: w, kind: newKind(w.Name, w.Shape, w.Labels), batch: 1, declared: !cfg.InSequence, missing: w.Replicas}
 		x.kind.owned = true
 		k.all = append(k.all, x)
+	}
+	for _, j := range cfg.CronJobs {
+		k.all = append(k.all, &workload{Workload: j.Workload, kind: newKind(j.Name, j.Shape, j.Labels), batch: 1, job: true, takes: j.Takes})
 	}
 	return k
 }
@@ -74,8 +85,13 @@ func (k *controllers) proceed() {
 
 // work creates the next batch of one workload; the batches double.
 func (k *controllers) work(w *workload) {
-	n := min(w.batch, w.missing)
+	n := min(w.batch, max(w.missing, -w.missing))
 	for range n {
+		if w.missing < 0 {
+			w.missing++
+			k.remove(w)
+			continue
+		}
 		w.missing--
 		w.created++
 		k.create(w)
@@ -83,7 +99,7 @@ func (k *controllers) work(w *workload) {
 	k.changed(w)
 	w.batch *= 2
 	k.clock.after(time.Duration(n)*k.pace, func() {
-		if w.missing > 0 {
+		if w.missing != 0 {
 			k.work(w)
 			return
 		}
@@ -92,9 +108,12 @@ func (k *controllers) work(w *workload) {
 	})
 }
 
-// lost says that a pod is gone and must be created anew.
-func (k *controllers) lost(w *workload) {
-	w.missing++
+// lacks says that so many more pods of the workload are to be created; fewer if n is
+// negative.
+func (k *controllers) lacks(w *workload, n int64) {
+	w.missing += n
+	// An evicted pod may be one of too many: no other comes in its place.
+	w.evicted = w.evicted[:min(int64(len(w.evicted)), max(0, w.missing))]
 	k.changed(w)
 	k.proceed()
 }
@@ -102,7 +121,7 @@ func (k *controllers) lost(w *workload) {
 // pending says whether pods are still to be created.
 func (k *controllers) pending() bool {
 	for _, w := range k.all {
-		if w.missing > 0 {
+		if w.missing != 0 {
 			return true
 		}
 	}
@@ -111,14 +130,23 @@ func (k *controllers) pending() bool {
 
 // next makes the next pod of the workload.
 func (w *workload) next(now time.Duration) *pod {
+	owner := cluster.Owner{Kind: "ReplicaSet", Name: w.Name, UID: "uid-" + w.Name}
+	if w.job {
+		owner.Kind = "Job"
+	}
 	name := fmt.Sprintf("%s-%05d", w.Name, w.created)
-	return &pod{
-		kind: w.kind, created: now, seen: -1, decided: -1, ran: -1,
+	p := &pod{
+		workload: w, kind: w.kind, revision: w.revision, created: now, seen: -1, decided: -1, ran: -1, evicted: -1,
 		Pod: cluster.Pod{
 			UID: "uid-" + name, Namespace: w.Namespace, Name: name, Labels: w.Labels, Shape: w.Shape, Created: date(now),
-			Owner: cluster.Owner{Kind: "ReplicaSet", Name: w.Name, UID: "uid-" + w.Name},
+			Owner: owner, DoNotDisrupt: w.DoNotDisrupt,
 		},
 	}
+	if len(w.evicted) > 0 {
+		p.evicted, w.evicted = w.evicted[0], w.evicted[1:]
+	}
+	w.pods = append(w.pods, p)
+	return p
 }
 
 // date turns virtual time into the time that the core sees.

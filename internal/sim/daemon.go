@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -15,7 +16,9 @@ type daemon struct {
 	due     bool          // a Step is on its way
 	busy    time.Duration // acting until then
 	pending []catalog.OfferingKey
-	wait    int64 // number of the wait that counts
+	wait    int64         // number of the wait that counts
+	acting  []plan.Action // that are being carried out
+	starts  int64         // how often the daemon has started anew
 }
 
 // changed asks for a Step soon.
@@ -36,14 +39,19 @@ func (d *daemon) unavailable(offerings []catalog.OfferingKey) {
 // step makes one decision and carries it out.
 func (d *daemon) step() {
 	r := d.r
+	if r.clock.now < d.busy { // the daemon starts anew
+		r.clock.at(d.busy, d.step)
+		return
+	}
 	d.due = false
 	if len(d.pending) > 0 {
 		d.memory = d.memory.WithUnavailable(date(r.clock.now+unavailableFor), d.pending...)
 		d.pending = nil
 	}
-	out := engine.Step(engine.Input{
-		Snapshot: r.view.snapshot(), Memory: d.memory, Policy: r.cfg.Policy, Now: date(r.clock.now), Seed: r.chance.next(),
-	})
+	in := d.input()
+	in.Seed = r.chance.next()
+	out := r.cfg.step(in)
+	r.checker.plan(in, out.Plan)
 	d.memory = out.Memory
 	r.report.Steps++
 	if r.cfg.Seen != nil {
@@ -65,14 +73,38 @@ func (d *daemon) step() {
 		actions = append(actions, a)
 	}
 	if len(actions) > 0 {
-		d.busy = r.clock.now + r.cfg.Act
+		d.busy, d.acting = r.clock.now+r.cfg.Act, actions
+		starts := d.starts
 		r.clock.at(d.busy, func() {
-			for _, a := range actions {
-				r.carryOut(a)
+			if starts == d.starts {
+				d.carryOut(len(actions))
+				d.changed()
 			}
-			d.changed()
 		})
 	}
+}
+
+// carryOut does the first actions of those that are waiting, and forgets the rest.
+func (d *daemon) carryOut(n int) {
+	for _, a := range d.acting[:n] {
+		d.r.carryOut(a)
+	}
+	d.acting = nil
+}
+
+// restart loses what only the daemon knew, at any point of a plan.
+func (d *daemon) restart() {
+	d.carryOut(int(d.r.chance.below(int64(len(d.acting) + 1))))
+	d.memory, d.pending = engine.Memory{}, nil
+	d.starts++
+	d.wait++
+	d.busy = d.r.clock.now + d.r.cfg.Down
+	d.changed()
+}
+
+// input is what a Step is given now.
+func (d *daemon) input() engine.Input {
+	return engine.Input{Snapshot: d.r.view.snapshot(), Memory: d.memory, Policy: d.r.cfg.Policy, Now: date(d.r.clock.now)}
 }
 
 // note keeps what the plan says of each pod.
@@ -103,6 +135,7 @@ func (d *daemon) noteOne(p *pod, o plan.Outcome) {
 
 // carryOut does what one action says.
 func (r *run) carryOut(a plan.Action) {
+	r.touched = r.clock.now
 	switch a := a.(type) {
 	case plan.Launch:
 		r.report.Launches++
@@ -117,20 +150,11 @@ func (r *run) carryOut(a plan.Action) {
 	case plan.Release:
 		r.release(a)
 	case plan.Disrupt:
-		if n := r.scheduler.byName[a.Node]; n != nil {
-			n.Disrupted = true
-			n.changed()
-			r.view.node(n)
-		}
-	case plan.Delete:
-		r.report.Deletes++
-		r.remove(a.Claim)
+		r.disrupt(a.Claim, &cluster.Disrupting{Reason: string(a.Why), Since: date(r.clock.now)})
 	case plan.Restore:
-		if n := r.scheduler.byName[a.Node]; n != nil {
-			n.Disrupted = false
-			n.changed()
-			r.view.node(n)
-		}
+		r.disrupt(a.Claim, nil)
+	case plan.Delete:
+		r.delete(a)
 	case plan.Wait:
 	}
 }

@@ -1,7 +1,10 @@
 // Package sim plays the life of a cluster around the decision core on a virtual
-// clock: controllers create pods, the cloud boots nodes, a model of the
-// kube-scheduler binds, and every plan of engine.Step is carried out. It reports
-// what the fleet costs and how long pods wait, against a lower bound.
+// clock: controllers create and delete pods, roll them out anew and start Jobs, the
+// cloud boots nodes, a model of the kube-scheduler binds, and every plan of
+// engine.Step is carried out, drains included. It reports what the fleet costs and
+// how long pods wait, against a lower bound, and which rules of disruption were
+// broken: a checker reads every plan before it is carried out, and the cluster after
+// every event.
 //
 // Invariants: the same Config gives the same Report, byte for byte; nothing
 // reads the clock of the machine or an unseeded source of chance; no node ever

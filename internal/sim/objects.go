@@ -21,9 +21,11 @@ const (
 // that the report needs.
 type pod struct {
 	cluster.Pod
-	kind *kind
-	node *node // where it is bound
-	dead bool  // deleted
+	workload *workload // nil for a pod of a DaemonSet
+	kind     *kind
+	node     *node // that the scheduler chose; Pod.Node is set once the binding is written
+	revision int64 // of its workload, when it was created
+	dead     bool  // gone
 
 	queue    queueName
 	index    int // in its heap
@@ -35,7 +37,11 @@ type pod struct {
 
 	created, seen, decided, ran time.Duration // -1 while not yet
 	planned                     string        // where the last plan put it
+	evicted                     time.Duration // when the pod before it was evicted; -1 if none was
 }
+
+// bind writes where the pod runs.
+func (p *pod) bind() { p.Node = p.node.Name }
 
 // kind is what pods of one workload have in common.
 type kind struct {
@@ -60,6 +66,7 @@ func newKind(name string, shape cluster.Shape, labels label.Labels) *kind {
 // node is a node with what the scheduler keeps about it.
 type node struct {
 	cluster.Node
+	claim            *claim
 	used             quantity.Resources
 	milliCPU, memory int64 // used, as scoring counts them
 	pods             []*pod
@@ -108,6 +115,9 @@ func (n *node) static(k *kind) refusal {
 	n.allows[k] = r
 	return r
 }
+
+// closed says whether the node takes no pod, whatever the pod tolerates.
+func (n *node) closed() bool { return n.Cordoned || n.Disrupted }
 
 // changed forgets what was known of the node's labels and taints.
 func (n *node) changed() { clear(n.allows) }

@@ -11,26 +11,36 @@ import (
 
 // Report is what came of a run.
 type Report struct {
-	Mode  Mode
-	Pods  int // created
-	Left  int // not bound when the run ended
-	Steps int // decisions
+	Mode      Mode
+	Pods      int // created
+	Remaining int // in the end
+	Left      int // not bound when the run ended
+	Steps     int // decisions
 
 	Launches    int
 	Failed      int // launches that found no capacity
 	Died        int
 	Deletes     int
+	Refused     int // deletions that found a pod that the plan did not know
+	Evictions   int // of pods on nodes that the core deleted
+	Repeated    int // evictions of a replica that was evicted less than ten minutes before
 	Nominations int
 	Elsewhere   int // pods bound to another node than the last plan had said
 
+	Violations int    // of the rules that the checker knows
+	Violation  string // the first of them
+
 	Bound        quantity.Money // no fleet for these pods costs less; see Bound
+	Start        quantity.Money // of what runs when the run begins
 	Cost         quantity.Money // of the fleet when the last pod was bound
 	Settled      quantity.Money // when the run ended
 	Peak         quantity.Money // the higher of Cost and Settled
+	NodesStart   int
 	Nodes        int
 	NodesSettled int
 
 	LastPod    time.Duration // when the last pod was created
+	LastScaled time.Duration // when a controller deleted the last pod that was too many
 	LastLaunch time.Duration // when the last node was launched
 	AllRun     time.Duration // when the last pod was bound
 	Wait       Spread        // from a pod's creation to the first plan that places it

@@ -16,6 +16,7 @@ type run struct {
 	chance      *chance
 	scheduler   *scheduler
 	controllers *controllers
+	checker     *checker
 	daemon      *daemon
 	view        *view
 	pods        map[string]*pod // of the workloads, by namespace/name
@@ -24,12 +25,13 @@ type run struct {
 	daemonKinds []*kind
 	waiting     int // pods that are not bound
 	settled     time.Duration
+	touched     time.Duration // when something changed last
+	last        time.Duration // when the last change of the configuration comes
 	report      Report
 }
 
-// Run plays the configuration until all pods run and the time to settle is
-// over, or the limit is reached.
-func Run(cfg Config) Report {
+// newRun is a run that has not begun: what runs at the start is up.
+func newRun(cfg Config) *run {
 	cfg = cfg.withDefaults()
 	cfg.Policy.CannotNominate = cfg.Mode == Plain
 	r := &run{cfg: cfg, clock: &clock{}, chance: &chance{seed: cfg.Seed}, pods: map[string]*pod{}, view: newView(cfg)}
@@ -38,22 +40,78 @@ func Run(cfg Config) Report {
 	r.scheduler.bound, r.scheduler.wrote = r.bound, func(p *pod) { r.view.pod(p); r.daemon.changed() }
 	r.scheduler.topology = r.topology
 	r.controllers = newControllers(r.clock, cfg)
-	r.controllers.create, r.controllers.changed = r.create, r.declared
+	r.controllers.create, r.controllers.remove, r.controllers.changed = r.create, r.scaleIn, r.declared
 	for _, w := range r.controllers.all {
 		r.declared(w)
 	}
 	for _, d := range cfg.DaemonSets {
 		r.daemonKinds = append(r.daemonKinds, newKind(d.Name, d.Shape, nil))
 	}
+	r.addBudgets()
+	r.start()
+	r.checker = newChecker(r)
+	r.clock.each = r.checker.state
 	r.report.Mode, r.report.Bound = cfg.Mode, Bound(cfg)
+	return r
+}
+
+// Run plays the configuration until all pods run and the time to settle is over, or
+// until nothing changes any more where Quiet says so, or until the limit is reached.
+func Run(cfg Config) Report {
+	r := newRun(cfg)
+	cfg = r.cfg
 	r.clock.after(0, r.controllers.proceed)
-	for _, at := range cfg.Deaths {
-		r.clock.at(at, r.die)
-	}
+	r.schedule()
+	r.sample()
 	r.settled = cfg.Limit
-	r.clock.run(cfg.Limit, func() bool { return r.clock.now > r.settled })
+	r.clock.run(cfg.Limit, r.over)
 	r.finish()
 	return r.report
+}
+
+// schedule plans what the configuration asks for at some time.
+func (r *run) schedule() {
+	cfg := &r.cfg
+	for _, at := range cfg.Deaths {
+		r.planned(at, r.die)
+	}
+	for _, s := range cfg.Scales {
+		r.planned(s.At, func() { r.scale(s) })
+	}
+	for _, s := range cfg.Rollouts {
+		r.planned(s.At, func() { r.rollout(s.Workload) })
+	}
+	for _, at := range cfg.Restarts {
+		r.planned(at, r.daemon.restart)
+	}
+	for _, j := range cfg.CronJobs {
+		for at := j.First; at < cfg.Limit; at += j.Every {
+			r.planned(at, func() { r.fire(j) })
+		}
+	}
+}
+
+// planned does what the configuration asks for at a time.
+func (r *run) planned(at time.Duration, do func()) {
+	r.last = max(r.last, at)
+	r.clock.at(at, func() { r.touched = r.clock.now; do() })
+}
+
+// over says whether the run ends.
+func (r *run) over() bool {
+	if r.cfg.Quiet > 0 {
+		return r.clock.now > max(r.last, r.touched)+r.cfg.Quiet
+	}
+	return r.clock.now > r.settled
+}
+
+// sample shows the run every now and then.
+func (r *run) sample() {
+	if r.cfg.Sampled == nil {
+		return
+	}
+	r.cfg.Sampled(Sample{At: r.clock.now, Cost: r.cost(), Waiting: r.waiting, Input: r.daemon.input()})
+	r.clock.after(r.cfg.Every, r.sample)
 }
 
 // topology judges by the bound pods. Where pods are nominated for a node, it must
@@ -111,10 +169,24 @@ func (r *run) create(w *workload) {
 	r.daemon.changed()
 }
 
-// bound notes that a pod runs. The last pod to run sets the price of the fleet
-// and begins the time to settle.
+// bound is told which node the scheduler chose.
 func (r *run) bound(p *pod) {
+	if r.cfg.Bind == 0 {
+		r.bind(p)
+		return
+	}
+	r.clock.after(r.cfg.Bind, func() {
+		if !p.dead {
+			r.bind(p)
+		}
+	})
+}
+
+// bind notes that a pod runs. The last pod to run sets the price of the fleet
+// and begins the time to settle.
+func (r *run) bind(p *pod) {
 	now := r.clock.now
+	p.bind()
 	p.ran = now
 	if p.decided < 0 {
 		p.decided = now
@@ -123,28 +195,14 @@ func (r *run) bound(p *pod) {
 		r.report.Elsewhere++
 	}
 	r.waiting--
+	r.touched = now
 	r.view.pod(p)
+	r.podEvent(p)
 	r.daemon.changed()
+	r.begin(p)
 	if r.waiting == 0 && !r.controllers.pending() {
 		r.report.AllRun, r.report.Cost, r.report.Nodes = now, r.cost(), len(r.claims)
 		r.settled = now + r.cfg.Settle
-	}
-}
-
-// lose deletes a pod; its controller makes another.
-func (r *run) lose(p *pod) {
-	p.dead = true
-	r.scheduler.removePod(p)
-	r.view.podGone(p)
-	if p.Pinned {
-		return
-	}
-	delete(r.pods, p.ID())
-	r.settled = r.cfg.Limit
-	for _, w := range r.controllers.all {
-		if w.kind == p.kind {
-			r.controllers.lost(w)
-		}
 	}
 }
 
@@ -166,6 +224,7 @@ func (r *run) finish() {
 		if p.dead {
 			continue
 		}
+		r.report.Remaining++
 		if p.node == nil {
 			r.report.Left++
 			continue

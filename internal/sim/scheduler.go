@@ -30,7 +30,7 @@ type scheduler struct {
 
 func newScheduler(c *clock, r *chance, attempt time.Duration) *scheduler {
 	ignore := func(*pod) {}
-	return &scheduler{topology: func(*pod) func(*node) bool { return nil }, clock: c, chance: r, attempt: attempt, byName: map[string]*node{}, queues: newQueues(), bound: ignore, wrote: ignore}
+	return &scheduler{topology: func(*pod) func(*node) bool { return nil }, clock: c, chance: r, attempt: attempt, byName: map[string]*node{}, queues: newQueues(), bound: (*pod).bind, wrote: ignore}
 }
 
 // addPod takes in a new pod.
@@ -78,15 +78,15 @@ func (s *scheduler) addNode(n *node) {
 
 // updateNode changes a node's taints, labels or cordon.
 func (s *scheduler) updateNode(n *node, change func(*cluster.Node)) {
-	before := n.Taints
+	before, closed := n.Taints, n.closed()
 	change(&n.Node)
 	n.changed()
 	s.wake(func(p *pod) bool {
-		if p.refused&byTaint == 0 {
+		if p.refused&byTaint == 0 || n.closed() {
 			return false
 		}
 		_, was := cluster.Untolerated(before, p.Shape.Tolerations)
-		return was && n.static(p.kind)&byTaint == 0
+		return (was || closed) && n.static(p.kind)&byTaint == 0
 	})
 }
 
@@ -166,7 +166,6 @@ func (s *scheduler) try() {
 		s.setNominated(p, "")
 		p.Unschedulable = false
 		n.add(p)
-		p.Node = n.Name
 		s.bound(p)
 		if s.social || len(p.Shape.Spread) > 0 {
 			s.wake(func(x *pod) bool { return x.refused&byTopology != 0 })
@@ -244,7 +243,7 @@ func enough(n int) int {
 // filter says why the pod cannot run on the node now. Pods that are nominated
 // for the node count as if they ran there, unless their priority is lower.
 func (s *scheduler) filter(p *pod, n *node) refusal {
-	if n.Cordoned || n.Disrupted {
+	if n.closed() {
 		return byTaint
 	}
 	if r := n.static(p.kind); r != 0 {

@@ -18,7 +18,7 @@ type stage struct {
 
 func newStage(seed uint64) *stage {
 	s := &stage{scheduler: newScheduler(&clock{}, &chance{seed: seed}, time.Millisecond)}
-	s.bound = func(p *pod) { s.order = append(s.order, p.Name) }
+	s.bound = func(p *pod) { p.bind(); s.order = append(s.order, p.Name) }
 	return s
 }
 

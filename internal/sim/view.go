@@ -15,10 +15,11 @@ type view struct {
 	nodes     map[*node]bool
 	claims    map[*claim]bool
 	workloads map[*workload]bool // false throughout
+	budgets   map[*podBudget]bool
 }
 
 func newView(cfg Config) *view {
-	v := &view{pods: map[*pod]bool{}, nodes: map[*node]bool{}, claims: map[*claim]bool{}, workloads: map[*workload]bool{}}
+	v := &view{pods: map[*pod]bool{}, nodes: map[*node]bool{}, claims: map[*claim]bool{}, workloads: map[*workload]bool{}, budgets: map[*podBudget]bool{}}
 	v.apply(cluster.Delta{Put: cluster.Objects{Pools: cfg.Pools, Classes: cfg.Classes, DaemonSets: cfg.DaemonSets}})
 	return v
 }
@@ -30,6 +31,7 @@ func (v *view) nodeGone(n *node)     { v.nodes[n] = true }
 func (v *view) claim(c *claim)       { v.claims[c] = false }
 func (v *view) claimGone(c *claim)   { v.claims[c] = true }
 func (v *view) workload(w *workload) { v.workloads[w] = false }
+func (v *view) budget(b *podBudget)  { v.budgets[b] = false }
 
 // snapshot is the cluster as it is now.
 func (v *view) snapshot() cluster.Snapshot {
@@ -61,12 +63,16 @@ func (v *view) snapshot() cluster.Snapshot {
 		}
 		switch {
 		case !w.declared:
-		case w.missing == 0:
+		case w.missing <= 0:
 			d.Gone.Workloads = append(d.Gone.Workloads, x.ID())
 		default:
 			d.Put.Workloads = append(d.Put.Workloads, x)
 		}
 	}
+	for b := range v.budgets {
+		d.Put.PodBudgets = append(d.Put.PodBudgets, b.object)
+	}
+	clear(v.budgets)
 	clear(v.pods)
 	clear(v.nodes)
 	clear(v.claims)

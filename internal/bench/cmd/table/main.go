@@ -61,7 +61,7 @@ func read(runs map[string]map[string][]float64, line string) {
 		return
 	}
 	benchmark, name, _ := strings.Cut(fields[0], "/")
-	if benchmark != "BenchmarkCore" && !strings.HasPrefix(benchmark, "BenchmarkArrivals") {
+	if benchmark != "BenchmarkCore" && benchmark != "BenchmarkDisruption" && !strings.HasPrefix(benchmark, "BenchmarkArrivals") {
 		return
 	}
 	if i := strings.LastIndexByte(name, '-'); i > 0 {

@@ -1,0 +1,195 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/sim"
+)
+
+// scaledIn is what came of a fleet after its pods were scaled in.
+type scaledIn struct {
+	sim.Report
+
+	bound quantity.Money
+	over  float64 // per cent that the last fleet costs above the bound
+	// near and close are the seconds from the last deletion of a controller until the
+	// cost stays within 4 and 2.5 % of the bound; infinite if it never does.
+	near, close float64
+}
+
+// launches is the share of the starting nodes that were launched, in per cent.
+func (s scaledIn) launches() float64 { return 100 * float64(s.Launches) / float64(s.NodesStart) }
+
+// evictions is how often a pod that stays was evicted, on average.
+func (s scaledIn) evictions() float64 {
+	return float64(s.Evictions) / float64(max(1, s.Remaining))
+}
+
+// BenchmarkScaledIn plays a few runs of the rows to=80, to=50 and to=30.
+func BenchmarkScaledIn(b *testing.B) {
+	from, err := File("w1_300x10k.csv")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, seeds := range []uint64{1, 3} {
+		for _, to := range []int{80, 50, 30} {
+			b.Run(fmt.Sprintf("seeds=%d/to=%d", seeds, to), func(b *testing.B) { benchmarkScaledIn(b, from, to, seeds) })
+		}
+	}
+}
+
+// quiet is how long nothing has changed when a run ends: longer than the core keeps away
+// from pods that were evicted.
+const quiet = 15 * time.Minute
+
+// benchmarkScaledIn plays a fleet whose controllers delete pods at random until so many
+// per cent are left, until nothing changes any more.
+func benchmarkScaledIn(b *testing.B, from []Deployment, to int, seeds uint64) {
+	b.Helper()
+	var all []scaledIn
+	for b.Loop() {
+		all = all[:0]
+		for seed := range seeds {
+			all = append(all, scaleIn(b, seed+1, from, to))
+		}
+	}
+	reportScaledIn(b, all)
+}
+
+func reportScaledIn(b *testing.B, all []scaledIn) {
+	b.Helper()
+	median := func(figure func(scaledIn) float64) (middle, worst float64) {
+		values := make([]float64, len(all))
+		for i, s := range all {
+			values[i] = figure(s)
+		}
+		slices.Sort(values)
+		return values[len(values)/2], values[len(values)-1]
+	}
+	gap, worst := median(func(s scaledIn) float64 { return s.over })
+	b.ReportMetric(gap, UnitGap)
+	b.ReportMetric(worst, UnitWorstGap)
+	_, launches := median(scaledIn.launches)
+	b.ReportMetric(launches, UnitLaunches)
+	var twice, violations int
+	for _, s := range all {
+		twice, violations = twice+s.Repeated, violations+s.Violations
+	}
+	b.ReportMetric(float64(twice), UnitRepeated)
+	b.ReportMetric(float64(violations), UnitViolations)
+	evictions, _ := median(scaledIn.evictions)
+	b.ReportMetric(evictions, UnitEvictions)
+	near, _ := median(func(s scaledIn) float64 { return s.near })
+	b.ReportMetric(near, UnitNear)
+	within, _ := median(func(s scaledIn) float64 { return s.close })
+	b.ReportMetric(within, UnitClose)
+}
+
+func TestScaledIn_EveryPodStillRunsAndTheFleetIsNotDearer(t *testing.T) {
+	t.Parallel()
+	for _, to := range []int{80, 30} {
+		s := scaleIn(t, 1, Shaped(1, 40, 600), to)
+		if s.Left != 0 || s.Settled > s.Start || s.over < 0 || s.Remaining != 6*to {
+			t.Errorf("to %d %%: %+v", to, s)
+		}
+	}
+}
+
+// scaleIn plays one run. The seed draws which pods go.
+func scaleIn(tb testing.TB, seed uint64, from []Deployment, to int) scaledIn {
+	tb.Helper()
+	cfg := scalingIn(tb, seed, from, to)
+	began := time.Now()
+	var costs []sim.Sample
+	var last engine.Input
+	cfg.Every, cfg.Sampled = time.Second, func(s sim.Sample) {
+		last, s.Input = s.Input, engine.Input{}
+		costs = append(costs, s)
+	}
+	out := scaledIn{Report: sim.Run(cfg)}
+	a := engine.Audit(last)
+	out.bound, out.over = a.Proof.Bound, 100*(float64(a.Cost)/float64(a.Proof.Bound)-1)
+	within := func(permille int64) float64 {
+		since := math.Inf(1)
+		for _, s := range slices.Backward(costs) {
+			if int64(s.Cost)*1000 > int64(out.bound)*(1000+permille) {
+				break
+			}
+			since = max(0, (s.At - out.LastScaled).Seconds())
+		}
+		return since
+	}
+	out.near, out.close = within(40), within(25)
+	tb.Logf("seed %d to %d %%: %d nodes at %s, then %d at %s, bound %s (+%.1f %%); %d launches (%.0f %%), %d deletes, %.2f evictions a pod, %d twice, %d refused; %d violations %s; within 4 %% after %.0f s, within 2.5 %% after %.0f s; scaled by %.0f s, %d steps in %.1f s",
+		seed, to, out.NodesStart, out.Start.Dollars(), out.NodesSettled, out.Settled.Dollars(), out.bound.Dollars(), out.over,
+		out.Launches, out.launches(), out.Deletes, out.evictions(), out.Repeated, out.Refused, out.Violations, out.Violation, out.near, out.close, out.LastScaled.Seconds(), out.Steps, time.Since(began).Seconds())
+	return out
+}
+
+// scalingIn is the configuration of such a run: the fleet that one Step buys, all its
+// pods on it, and controllers that are told at second 10 to keep the share.
+func scalingIn(tb testing.TB, seed uint64, from []Deployment, to int) sim.Config {
+	tb.Helper()
+	cfg := standing(tb, seed, from, 32)
+	kept := map[string]int64{}
+	rng := rand.New(rand.NewPCG(seed, 0x5ca1e))
+	pods := cfg.Running.Pods
+	for _, i := range rng.Perm(len(pods))[:len(pods)*to/100] {
+		kept[pods[i].Owner.Name]++
+	}
+	for _, w := range cfg.Workloads {
+		cfg.Scales = append(cfg.Scales, sim.Scale{At: 10 * time.Second, Workload: w.Name, Replicas: kept[w.Name]})
+	}
+	return cfg
+}
+
+// standing is the configuration of a fleet that one Step buys, with all its pods on it:
+// boots take 40 s, 10 % of the nodes may go at once, and pods have no grace.
+func standing(tb testing.TB, seed uint64, from []Deployment, maxVCPU int) sim.Config {
+	tb.Helper()
+	setting, err := Published(maxVCPU)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	base, err := Warm(setting)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	pods := Pods(seed, from)
+	in, err := base.Input(seed, pods)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	running := settled(base, pods, engine.Step(in).Plan)
+	for i := range running.Claims {
+		c := &running.Claims[i]
+		c.LaunchedAt, c.InitializedAt, c.LastPodEvent = c.Created, c.Created, c.Created
+	}
+	cfg := sim.Config{
+		Seed: seed, Classes: running.Classes, Pools: slices.Clone(running.Pools), DaemonSets: running.DaemonSets,
+		Policy: setting.Policy(), Rate: 500, Boot: 40 * time.Second, Quiet: quiet, Limit: 3 * time.Hour,
+		Running: cluster.Objects{Nodes: running.Nodes, Claims: running.Claims, Pods: running.Pods},
+	}
+	cfg.Pools[0].Disruption = cluster.Disruption{
+		Policy: cluster.WhenEmptyOrUnderutilized, Budgets: []cluster.Budget{{Most: 10, Percent: true}},
+	}
+	owned := map[string]int{}
+	for _, p := range running.Pods {
+		i, known := owned[p.Owner.Name]
+		if !known {
+			i = len(cfg.Workloads)
+			owned[p.Owner.Name] = i
+			cfg.Workloads = append(cfg.Workloads, sim.Workload{Namespace: p.Namespace, Name: p.Owner.Name, Labels: p.Labels, Shape: p.Shape})
+		}
+		cfg.Workloads[i].Replicas++
+	}
+	return cfg
+}

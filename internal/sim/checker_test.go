@@ -1,0 +1,247 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// standing is a run with ten NodeClaims c0 to c9 of the type m.large, $0.096 an hour
+// each, all up, with one pod each. change may change the objects before.
+func standing(change func(*Config)) *run {
+	cfg := config()
+	cfg.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 20, Percent: true}}
+	w := Workload{Namespace: "default", Name: "w", Shape: shape(100, 100), Replicas: 10}
+	cfg.Workloads = []Workload{w}
+	for i := range 10 {
+		name := string(rune('0' + i))
+		cfg.Running.Nodes = append(cfg.Running.Nodes, cluster.Node{
+			Name: "n" + name, UID: "n" + name, Ready: true, Claim: "c" + name, Allocatable: shape(1900, 7000).Requests.Max(quantity.Resources{PodSlots: 110}),
+		})
+		cfg.Running.Claims = append(cfg.Running.Claims, cluster.Claim{
+			Name: "c" + name, UID: "u" + name, Pool: "general", Class: "default", InstanceID: "i" + name, InstanceType: "m.large", Zone: "a", CapacityType: "on-demand",
+			Node: "n" + name, Launched: true, Registered: true, Initialized: true, Capacity: quantity.Resources{MilliCPU: 2000},
+		})
+		cfg.Running.Pods = append(cfg.Running.Pods, cluster.Pod{
+			UID: "p" + name, Namespace: "default", Name: "p" + name, Shape: w.Shape, Node: "n" + name, Owner: cluster.Owner{Kind: "ReplicaSet", Name: "w", UID: "uid-w"},
+		})
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	return newRun(cfg)
+}
+
+// plans lets the checker see a plan.
+func (r *run) plans(actions ...plan.Action) {
+	r.checker.plan(r.daemon.input(), plan.Plan{Actions: actions})
+}
+
+func disrupting(name string, why plan.DeleteReason) plan.Action {
+	return plan.Disrupt{Claim: "c" + name, Node: "n" + name, Why: why}
+}
+
+func deleting(name string, why plan.DeleteReason) plan.Action {
+	return plan.Delete{Claim: "c" + name, Node: "n" + name, Why: why}
+}
+
+// replacing is the launch of a replacement for c0 and c1, of one type in one zone.
+func replacing(index int, instanceType string) plan.Launch {
+	return plan.Launch{
+		Name: "r", Pool: "general", Class: "default", CapacityType: "on-demand", Zones: []string{"a"}, Types: []plan.Choice{{Type: instanceType}},
+		Move: &cluster.Move{ID: "m", Index: index, Count: 1, Reason: "Underutilized", Sources: []cluster.Source{{Claim: "c0", UID: "u0"}, {Claim: "c1", UID: "u1"}}},
+	}
+}
+
+func TestChecker_FindsEveryBrokenRule(t *testing.T) {
+	minute := func(m int) uint64 { return 1 << m }
+	for _, c := range []struct {
+		name, want string // want is "" where no rule is broken
+		change     func(*Config)
+		do         func(*run)
+	}{
+		{"two of ten nodes may go", "", nil, func(r *run) { r.plans(disrupting("0", plan.Empty), disrupting("1", plan.Drifted)) }},
+		{"a third goes", "3 nodes are disrupted", nil, func(r *run) {
+			r.plans(disrupting("0", plan.Empty), disrupting("1", plan.Drifted), deleting("2", plan.Empty))
+		}},
+		{"nodes that are tainted and not ready count", "3 nodes are disrupted", func(c *Config) { c.Running.Nodes[5].Ready = false }, func(r *run) {
+			r.disrupt("c0", &cluster.Disrupting{Reason: "Empty"})
+			r.plans(disrupting("1", plan.Empty))
+		}},
+		{"sources of a move count", "3 nodes are disrupted", nil, func(r *run) { r.plans(replacing(0, "c.large"), disrupting("2", plan.Empty)) }},
+		{"what was charged before is not charged again", "", nil, func(r *run) {
+			r.disrupt("c0", &cluster.Disrupting{Reason: "Empty", Since: date(0)})
+			r.disrupt("c1", &cluster.Disrupting{Reason: "Empty", Since: date(0)})
+			r.plans(deleting("0", plan.Empty), deleting("1", plan.Empty))
+		}},
+		{"budgets are for other reasons", "", func(c *Config) { c.Pools[0].Disruption.Budgets[0].Reasons = []string{"Drifted"} }, func(r *run) {
+			r.plans(disrupting("0", plan.Empty), disrupting("1", plan.Empty), disrupting("2", plan.Empty))
+		}},
+		{"interruptions ask no budget", "", nil, func(r *run) {
+			r.plans(disrupting("0", plan.Interrupted), disrupting("1", plan.Interrupted), disrupting("2", plan.Interrupted))
+		}},
+		{"a budget that cannot be read", "allows 5", func(c *Config) { c.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 5, Invalid: "cron"}} }, func(r *run) { r.plans(disrupting("0", plan.Empty)) }},
+		{"a budget's window is open", "allows 0", func(c *Config) { c.Pools[0].Disruption.Budgets = []cluster.Budget{window(minute(50))} }, func(r *run) { r.plans(disrupting("0", plan.Empty)) }},
+		{"a budget's window is closed", "", func(c *Config) { c.Pools[0].Disruption.Budgets = []cluster.Budget{window(minute(40))} }, func(r *run) { r.plans(disrupting("0", plan.Empty)) }},
+		{"a node that opted out", "node n0 opted out", func(c *Config) { c.Running.Nodes[0].DoNotDisrupt = true }, func(r *run) { r.plans(disrupting("0", plan.Drifted)) }},
+		{"a node that stays may drift", "", func(c *Config) { c.Running.Nodes[0].Stays = true }, func(r *run) { r.plans(disrupting("0", plan.Drifted)) }},
+		{"a node that stays", "node n0 opted out", func(c *Config) { c.Running.Nodes[0].Stays = true }, func(r *run) { r.plans(disrupting("0", plan.Underutilized)) }},
+		{"a pod that opted out", "pod default/p0 opted out", func(c *Config) { c.Running.Pods[0].DoNotDisrupt = true }, func(r *run) { r.plans(disrupting("0", plan.Underutilized)) }},
+		{"a pod that opted out for now", "pod default/p0 opted out", func(c *Config) { c.Running.Pods[0].ProtectedUntil = date(time.Minute) }, func(r *run) { r.plans(disrupting("0", plan.Underutilized)) }},
+		{"a pod that opted out until now", "", func(c *Config) { c.Running.Pods[0].ProtectedUntil = date(0) }, func(r *run) { r.plans(disrupting("0", plan.Underutilized)) }},
+		{"a drain that stands still at once", "keeps pod default/p1", func(c *Config) { c.PodBudgets = []PodBudget{{"default", "b", cluster.PodSelector{}, 1}} }, func(r *run) {
+			r.evict(r.pods["default/p0"], true)
+			r.plans(disrupting("1", plan.Underutilized))
+		}},
+		{"a drain that waits", "", func(c *Config) { c.PodBudgets = []PodBudget{{"default", "b", cluster.PodSelector{}, 1}} }, func(r *run) {
+			r.disrupt("c1", &cluster.Disrupting{Reason: "Empty", Since: date(0)})
+			r.evict(r.pods["default/p0"], true)
+			r.plans(deleting("1", plan.Underutilized))
+		}},
+		{"an eviction against a budget of pods", "against the poddisruptionbudget b", func(c *Config) { c.PodBudgets = []PodBudget{{"default", "b", cluster.PodSelector{}, 1}} }, func(r *run) {
+			r.evict(r.pods["default/p0"], false)
+			r.evict(r.pods["default/p1"], false)
+		}},
+		{"a replica evicted twice", "after the pod before it was", nil, func(r *run) {
+			r.evict(r.pods["default/p0"], true)
+			r.clock.run(r.cfg.React, func() bool { return false })
+			r.evict(r.controllers.all[0].pods[9], true)
+		}},
+		{"the same by nodes that die", "", nil, func(r *run) {
+			r.evict(r.pods["default/p0"], false)
+			r.clock.run(r.cfg.React, func() bool { return false })
+			r.evict(r.controllers.all[0].pods[9], false)
+		}},
+		{"an evicted pod that is not replaced, as it was too many", "", nil, func(r *run) {
+			r.evict(r.pods["default/p0"], true)
+			r.scale(Scale{Workload: "w", Replicas: 9})
+			r.clock.run(time.Minute, func() bool { return false })
+			r.scale(Scale{Workload: "w", Replicas: 10})
+			r.clock.run(2*time.Minute, func() bool { return false })
+			r.evict(r.controllers.all[0].pods[9], true)
+		}},
+		{"an evicted pod that opted out", "must not be disrupted, and is evicted", func(c *Config) { c.Running.Pods[0].DoNotDisrupt = true }, func(r *run) { r.evict(r.pods["default/p0"], true) }},
+		{"a limit", "above its limit of cpu", func(c *Config) { c.Pools[0].Limits = []quantity.Amount{{Name: quantity.CPU, Count: 19_999}} }, func(r *run) { r.checker.state() }},
+		{"a limit of nodes", "above its limit of nodes", func(c *Config) { c.Pools[0].Limits = []quantity.Amount{{Name: "nodes", Count: 9}} }, func(r *run) { r.checker.state() }},
+		{"limits that are just met", "", func(c *Config) {
+			c.Pools[0].Limits = []quantity.Amount{{Name: "nodes", Count: 10}, {Name: quantity.CPU, Count: 20_000}}
+		}, func(r *run) { r.checker.state() }},
+		{"a second instance", "gets a second instance", nil, func(r *run) { r.launch(r.claims[3]) }},
+		{"a replacement that is there twice", "are both replacement 0 of move m", nil, func(r *run) {
+			for _, i := range []int{2, 3} {
+				r.claims[i].Move = replacing(0, "c.large").Move
+			}
+			r.checker.state()
+		}},
+		{"a taint without a reason", "does not say why", nil, func(r *run) {
+			r.claims[0].node.Disrupted = true
+			r.checker.state()
+		}},
+		{"a taint that nobody takes back", "is about to go (Empty) for more than", nil, func(r *run) {
+			r.disrupt("c0", &cluster.Disrupting{Reason: "Empty", Since: date(0)})
+			r.clock.now = undecided + time.Second
+			r.checker.state()
+		}},
+		{"a dearer fleet", "and cost $0.9600 at its start", nil, func(r *run) {
+			l := replacing(0, "c.large")
+			l.Move = nil
+			r.order(l)
+			r.claims[10].price = 1
+			r.checker.state()
+		}},
+		{"the overlap of a replacement", "", nil, func(r *run) {
+			r.order(replacing(0, "c.large"))
+			r.claims[10].price = 85_000_000
+			r.checker.state()
+		}},
+		{"a move that saves nothing", "frees $0.1920 an hour and launches for $0.1920", nil, func(r *run) { r.plans(replacing(0, "m.xlarge")) }},
+		{"a move that saves", "", nil, func(r *run) { r.plans(replacing(0, "c.xlarge")) }},
+	} {
+		r := standing(c.change)
+		c.do(r)
+		if got := r.report.Violation; (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: the checker says %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// window allows nothing for 15 minutes from some minutes of every hour on.
+func window(minutes uint64) cluster.Budget {
+	const every = ^uint64(0)
+	return cluster.Budget{
+		Duration: 15 * time.Minute,
+		Schedule: &cluster.Schedule{Minutes: minutes, Hours: every, Days: every, Months: every, Weekdays: every, AnyDay: true, AnyWeekday: true, Zone: time.UTC},
+	}
+}
+
+// Worlds in which everything happens at once. The decider is the core's own.
+func TestRun_NoRuleIsEverBroken(t *testing.T) {
+	for seed := range uint64(12) {
+		cfg := drawn(seed)
+		if r := Run(cfg); r.Violations > 0 || r.Left > 0 {
+			t.Errorf("seed %d: %d violations, first %q; %d pods left over", seed, r.Violations, r.Violation, r.Left)
+		}
+	}
+}
+
+func TestRun_ADrawnWorldRepeatsItself(t *testing.T) {
+	for seed := range uint64(3) {
+		for _, decide := range []func(engine.Input) engine.Output{nil, emptier} {
+			cfg := drawn(seed)
+			cfg.step = decide
+			if one, other := Run(cfg), Run(cfg); one != other {
+				t.Errorf("seed %d: two runs differ:\n%+v\n%+v", seed, one, other)
+			}
+		}
+	}
+}
+
+// drawn is a world of 60 workloads that draws all that may happen in 40 minutes.
+func drawn(seed uint64) Config {
+	cfg := lively(seed)
+	c := &chance{seed: seed ^ 0xd15}
+	some := func(percent int64) bool { return c.below(100) < percent }
+	within := func(from, to time.Duration) time.Duration { return from + time.Duration(c.below(int64(to-from))) }
+	cfg.PodStart, cfg.Grace = within(0, 20*time.Second), within(0, 30*time.Second)
+	cfg.Bind = within(0, 500*time.Millisecond)
+	cfg.Stillborn = 20 * c.below(3)
+	cfg.Quiet, cfg.Limit = 20*time.Minute, 3*time.Hour
+	pool := &cfg.Pools[0].Disruption
+	pool.Policy, pool.After = cluster.WhenEmptyOrUnderutilized, within(0, 2*time.Minute)
+	pool.Budgets = []cluster.Budget{{Most: 10 + c.below(40), Percent: true, Reasons: []string{"Drifted", "Expired", "Underutilized"}}}
+	for i := range cfg.Workloads {
+		w := &cfg.Workloads[i]
+		w.DoNotDisrupt = some(3)
+		at := within(4*time.Minute, 40*time.Minute)
+		switch {
+		case some(60):
+			cfg.Scales = append(cfg.Scales, Scale{At: at, Workload: w.Name, Replicas: c.below(w.Replicas + 3)})
+		case some(40):
+			cfg.Rollouts = append(cfg.Rollouts, Rollout{At: at, Workload: w.Name})
+		}
+		if some(20) {
+			cfg.PodBudgets = append(cfg.PodBudgets, PodBudget{
+				Namespace: w.Namespace, Name: w.Name, Selector: selecting(w.Name), MaxUnavailable: c.below(3),
+			})
+		}
+	}
+	for range c.below(5) {
+		cfg.Restarts = append(cfg.Restarts, within(time.Second, 40*time.Minute))
+		from := within(4*time.Minute, 40*time.Minute)
+		cfg.Outages = append(cfg.Outages, Outage{From: from, To: from + within(0, 5*time.Minute)})
+	}
+	if some(50) {
+		cfg.Deaths = []time.Duration{within(time.Minute, 40*time.Minute)}
+	}
+	return cfg
+}
+
+func selecting(app string) cluster.PodSelector {
+	return cluster.PodSelector{Match: label.All(label.Is("app", app))}
+}
