@@ -89,8 +89,6 @@ type PodBudget struct {
 	UID, Namespace, Name string
 	Selector             PodSelector
 	Allowed              int64 // status.disruptionsAllowed
-	// AlwaysUnhealthy says that pods that are not ready may always be evicted.
-	AlwaysUnhealthy bool
 }
 
 // ID is namespace/name.

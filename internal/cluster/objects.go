@@ -26,8 +26,6 @@ type Pod struct {
 	Deleting             bool
 	DoNotDisrupt         bool      // for ever
 	ProtectedUntil       time.Time // must not be disrupted before; zero where that does not matter
-	DeletionCost         int32     // controller.kubernetes.io/pod-deletion-cost
-	Ready                bool      // its condition Ready is True
 	Pinned               bool      // mirror or DaemonSet pod: belongs to its node, never rescheduled
 }
 

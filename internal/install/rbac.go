@@ -24,8 +24,9 @@ func clusterRules() []rbacv1.PolicyRule {
 		rule("storage.k8s.io", []string{"storageclasses", "csinodes"}, watch),
 		rule("scheduling.k8s.io", []string{"priorityclasses"}, watch),
 		rule("node.k8s.io", []string{"runtimeclasses"}, watch),
+		rule("policy", []string{"poddisruptionbudgets"}, watch),
 		// Pods: nominated for a node, evicted, and deleted after a termination grace period.
-		rule("", []string{"pods"}, []string{"list", "watch", "delete"}),
+		rule("", []string{"pods"}, []string{"get", "list", "watch", "delete"}),
 		rule("", []string{"pods/status"}, []string{"patch"}),
 		rule("", []string{"pods/eviction"}, []string{"create"}),
 		// Nodes: labels, taints and finalizer are patched; nodes are deleted, never created.

@@ -27,6 +27,9 @@ type pod struct {
 	revision int64 // of its workload, when it was created
 	dead     bool  // gone
 
+	Ready        bool  // its condition Ready is True
+	DeletionCost int32 // controllers delete the cheapest first
+
 	queue    queueName
 	index    int // in its heap
 	seq      int64

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -231,6 +232,11 @@ func keepPolicy(object metav1.Object) {
 		*o = nodev1.RuntimeClass{ObjectMeta: meta, Overhead: o.Overhead, Scheduling: o.Scheduling}
 	case *corev1.Service:
 		*o = corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: o.Spec.Selector}}
+	case *policyv1.PodDisruptionBudget:
+		*o = policyv1.PodDisruptionBudget{
+			ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{Selector: o.Spec.Selector},
+			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: o.Status.DisruptionsAllowed},
+		}
 	case *corev1.ReplicationController:
 		*o = corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Selector: o.Spec.Selector}}
 	default:
@@ -240,5 +246,5 @@ func keepPolicy(object metav1.Object) {
 
 // podAnnotations are the annotations of pods that are read.
 func podAnnotations() []string {
-	return []string{v1.AnnotationDoNotDisrupt, corev1.MirrorPodAnnotationKey, v1.AnnotationGang, v1.AnnotationGangSize}
+	return []string{v1.AnnotationDoNotDisrupt, v1.AnnotationDoNotEvict, corev1.MirrorPodAnnotationKey, v1.AnnotationGang, v1.AnnotationGangSize}
 }

@@ -21,6 +21,7 @@ func Node(n *corev1.Node, claim string, csi *storagev1.CSINode, drivers []string
 		Allocatable: attachSlots(Resources(n.Status.Allocatable), csi, drivers), Cordoned: n.Spec.Unschedulable,
 		Deleting: n.DeletionTimestamp != nil, Claim: claim, Created: n.CreationTimestamp.Time,
 		DoNotDisrupt: n.Annotations[v1.AnnotationDoNotDisrupt] == v1.LabelTrue,
+		Stays:        n.Annotations[v1.AnnotationDoNotConsolidate] == v1.LabelTrue,
 	}
 	for _, t := range n.Spec.Taints {
 		out.Disrupted = out.Disrupted || t.Key == v1.TaintDisrupted

@@ -3,6 +3,7 @@ package translate
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -19,8 +20,10 @@ func Pool(p *v1.NodePool) cluster.Pool {
 	out := cluster.Pool{
 		Name: p.Name, UID: string(p.UID), Class: t.Spec.NodeClassRef.Name,
 		Labels: label.FromMap(t.ObjectMeta.Labels), Taints: Taints(t.Spec.Taints), StartupTaints: Taints(t.Spec.StartupTaints),
-		Limits: Limits(p.Spec.Limits), Disruption: disruption(p), Deleting: p.DeletionTimestamp != nil,
+		Limits: Limits(p.Spec.Limits), Deleting: p.DeletionTimestamp != nil,
 	}
+	var faults []string
+	out.Disruption, faults = disruption(p)
 	if p.Spec.Weight != nil {
 		out.Weight = *p.Spec.Weight
 	}
@@ -34,14 +37,12 @@ func Pool(p *v1.NodePool) cluster.Pool {
 		out.NotReady = errs.ToAggregate().Error()
 		return out
 	}
+	if len(faults) > 0 {
+		out.NotReady = strings.Join(faults, "; ")
+		return out
+	}
 	out.Ready = true
 	return out
-}
-
-// disruption reads when nodes of the NodePool may go.
-func disruption(p *v1.NodePool) cluster.Disruption {
-	d := p.Spec.Disruption
-	return cluster.Disruption{Policy: cluster.Policy(d.ConsolidationPolicy), Never: d.ConsolidateAfter.Never, After: d.ConsolidateAfter.Duration}
 }
 
 // minValues reads how many values of a label the types of a launch must have.

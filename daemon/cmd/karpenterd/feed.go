@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,6 +65,7 @@ func watches(c *kube.Clients, selectors bool) []watched {
 		watching("storageclasses.storage.k8s.io", storage.StorageClasses(), &storagev1.StorageClass{}),
 		watching("csinodes.storage.k8s.io", storage.CSINodes(), &storagev1.CSINode{}),
 		watching("priorityclasses.scheduling.k8s.io", c.Core.SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{}),
+		watching("poddisruptionbudgets.policy", c.Core.PolicyV1().PodDisruptionBudgets(all), &policyv1.PodDisruptionBudget{}),
 		watching("runtimeclasses.node.k8s.io", c.Core.NodeV1().RuntimeClasses(), &nodev1.RuntimeClass{}),
 		watching("daemonsets.apps", apps.DaemonSets(all), &appsv1.DaemonSet{}),
 		watching("replicasets.apps", apps.ReplicaSets(all), &appsv1.ReplicaSet{}),

@@ -5,6 +5,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +34,7 @@ type objects struct {
 	priorityClasses map[string]*schedulingv1.PriorityClass
 	runtimeClasses  map[string]*nodev1.RuntimeClass
 	replication     map[string]*corev1.ReplicationController
+	podBudgets      map[string]*policyv1.PodDisruptionBudget
 	limitRanges     map[string]map[string]*corev1.LimitRange // by namespace
 	services        map[string]map[string]*corev1.Service    // by namespace
 
@@ -47,6 +49,7 @@ func newObjects() objects {
 		namespaces: map[string]*corev1.Namespace{}, volumeClaims: map[string]*corev1.PersistentVolumeClaim{},
 		volumes: map[string]*corev1.PersistentVolume{}, storageClasses: map[string]*storagev1.StorageClass{}, csiNodes: map[string]*storagev1.CSINode{},
 		priorityClasses: map[string]*schedulingv1.PriorityClass{}, runtimeClasses: map[string]*nodev1.RuntimeClass{},
+		podBudgets:  map[string]*policyv1.PodDisruptionBudget{},
 		replication: map[string]*corev1.ReplicationController{},
 		limitRanges: map[string]map[string]*corev1.LimitRange{}, services: map[string]map[string]*corev1.Service{},
 		controllers: map[types.UID]ref{},
@@ -96,6 +99,8 @@ func (w *World) placeOf(object metav1.Object) (place, bool) {
 		return in(w, o.runtimeClasses, ref{runtimeClassKind, name}, x), true
 	case *corev1.ReplicationController:
 		return in(w, o.replication, ref{replicationKind, name}, x), true
+	case *policyv1.PodDisruptionBudget:
+		return in(w, o.podBudgets, ref{podBudgetKind, name}, x), true
 	case *corev1.LimitRange:
 		return inNamespace(w, o.limitRanges, ref{limitRangeKind, x.Namespace}, x), true
 	case *corev1.Service:

@@ -121,6 +121,15 @@ func (w *World) read(r ref, d *cluster.Delta) {
 			d.Put.Namespaces = append(d.Put.Namespaces, translate.Namespace(n))
 			return
 		}
+	case podBudgetKind:
+		if b, ok := w.objects.podBudgets[r.name]; ok {
+			x, err := translate.PodBudget(b)
+			if err == nil {
+				d.Put.PodBudgets = append(d.Put.PodBudgets, x)
+				return
+			}
+			t.faults[r] = err
+		}
 	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind: // only used by translations
 	}
 	add(&d.Gone, gone(r))
@@ -149,6 +158,8 @@ func gone(r ref) cluster.Gone {
 		return cluster.Gone{Workloads: []string{"Job/" + r.name}}
 	case namespaceKind:
 		return cluster.Gone{Namespaces: names}
+	case podBudgetKind:
+		return cluster.Gone{PodBudgets: names}
 	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind: // only used by translations
 	}
 	return cluster.Gone{}
@@ -163,6 +174,7 @@ func add(all *cluster.Gone, one cluster.Gone) {
 	all.DaemonSets = append(all.DaemonSets, one.DaemonSets...)
 	all.Workloads = append(all.Workloads, one.Workloads...)
 	all.Namespaces = append(all.Namespaces, one.Namespaces...)
+	all.PodBudgets = append(all.PodBudgets, one.PodBudgets...)
 }
 
 func (w *World) readClaim(r ref) (cluster.Claim, bool) {

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// kind is a kind of object. The kinds up to namespaceKind have a counterpart in
+// kind is a kind of object. The kinds up to podBudgetKind have a counterpart in
 // the decision core (package cluster). The others only matter to the translation of
 // those.
 type kind uint8
@@ -32,6 +32,7 @@ const (
 	statefulSetKind
 	jobKind
 	namespaceKind
+	podBudgetKind
 	volumeClaimKind
 	volumeKind
 	storageClassKind  // the name "" is the default class
@@ -77,7 +78,7 @@ func newTranslations() translations {
 
 // touch marks as stale the translation of the object, and those that used it.
 func (t *translations) touch(r ref) {
-	if r.kind <= namespaceKind {
+	if r.kind <= podBudgetKind {
 		t.stale[r] = struct{}{}
 	}
 	for user := range t.users[r] {

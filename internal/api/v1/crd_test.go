@@ -1,6 +1,7 @@
 package v1_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -106,8 +107,8 @@ func TestNodePool_GoodObjectIsKeptWholeAndDefaulted(t *testing.T) {
 	stored, _, _ = d.Create(t, bare)
 	var defaulted v1.NodePool
 	crdtest.Into(t, stored, &defaulted)
-	want := v1.Disruption{ConsolidationPolicy: v1.ConsolidationWhenEmpty}
-	if got := defaulted.Spec.Disruption; got.ConsolidationPolicy != want.ConsolidationPolicy || got.ConsolidateAfter != want.ConsolidateAfter {
+	want := v1.Disruption{ConsolidationPolicy: v1.ConsolidationWhenEmptyOrUnderutilized, Budgets: []v1.Budget{{Nodes: "10%"}}}
+	if got := defaulted.Spec.Disruption; !reflect.DeepEqual(got, want) {
 		t.Errorf("default disruption %+v, want %+v", got, want)
 	}
 	if defaulted.Spec.Template.Spec.TerminationGracePeriod != nil {
@@ -120,14 +121,20 @@ func TestNodePool_BadObjectIsRefusedByName(t *testing.T) {
 	const requirement = `{key: kubernetes.io/arch, operator: Exists}`
 	cases := map[string]struct{ old, new, want string }{
 		"unsupported replicas":    {"  weight: 10", "  replicas: 3", `spec.replicas: Invalid value: 3: static capacity is not supported yet: remove the field`},
-		"unsupported budgets":     {"consolidateAfter: 30s", `budgets: [{nodes: "10%"}]`, `spec.disruption.budgets: Invalid value: disruption budgets are not supported yet: remove the field`},
+		"budget of 101 %":         {"consolidateAfter: 30s", `budgets: [{nodes: "101%"}]`, `spec.disruption.budgets[0].nodes: Invalid value: "101%"`},
+		"budget below 0":          {"consolidateAfter: 30s", `budgets: [{nodes: "-1"}]`, `spec.disruption.budgets[0].nodes: Invalid value: "-1"`},
+		"schedule alone":          {"consolidateAfter: 30s", `budgets: [{nodes: "0", schedule: "@daily"}]`, `schedule and duration go together: set both or neither`},
+		"duration alone":          {"consolidateAfter: 30s", `budgets: [{nodes: "0", duration: 8h}]`, `schedule and duration go together: set both or neither`},
+		"no cron expression":      {"consolidateAfter: 30s", `budgets: [{nodes: "0", schedule: daily, duration: 8h}]`, `spec.disruption.budgets[0].schedule: Invalid value: "daily"`},
+		"duration in seconds":     {"consolidateAfter: 30s", `budgets: [{nodes: "0", schedule: "@daily", duration: 30s}]`, `spec.disruption.budgets[0].duration: Invalid value: "30s"`},
+		"unknown reason":          {"consolidateAfter: 30s", `budgets: [{nodes: "0", reasons: [Expired]}]`, `spec.disruption.budgets[0].reasons[0]: Unsupported value: "Expired"`},
 		"unsupported expireAfter": {"terminationGracePeriod: 1h30m", "expireAfter: 720h", `spec.template.spec.expireAfter: Invalid value: "720h": expiry is not supported yet, nodes do not expire: remove the field`},
 		"minValues of too few":    {"operator: In, values: [c, m, r]", "operator: In, minValues: 4, values: [c, m, r]", `spec.template.spec.requirements[1]: Invalid value: operator In with minValues needs at least that many values: add values or lower minValues`},
 		"minValues of no values":  {requirement, `{key: kubernetes.io/arch, operator: In, minValues: 2, values: []}`, `operator In needs at least one value`},
 		"minValues of none":       {requirement, `{key: kubernetes.io/arch, operator: Exists, minValues: 0}`, `spec.template.spec.requirements[3].minValues: Invalid value: 0: spec.template.spec.requirements[3].minValues in body should be greater than or equal to 1`},
 		"minValues over 50":       {requirement, `{key: kubernetes.io/arch, operator: Exists, minValues: 51}`, `spec.template.spec.requirements[3].minValues: Invalid value: 51: spec.template.spec.requirements[3].minValues in body should be less than or equal to 50`},
 		"minValues as text":       {requirement, `{key: kubernetes.io/arch, operator: Exists, minValues: "2"}`, `spec.template.spec.requirements[3].minValues`},
-		"unsupported policy":      {"WhenEmpty,", "WhenEmptyOrUnderutilized,", `spec.disruption.consolidationPolicy: Unsupported value: "WhenEmptyOrUnderutilized": supported values: "WhenEmpty"`},
+		"unsupported policy":      {"WhenEmpty,", "WhenUnderutilized,", `spec.disruption.consolidationPolicy: Unsupported value: "WhenUnderutilized": supported values: "WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"`},
 		"bad consolidateAfter":    {"consolidateAfter: 30s", "consolidateAfter: soon", `spec.disruption.consolidateAfter: Invalid value: "soon"`},
 		"bad grace period":        {"1h30m", "Never", `spec.template.spec.terminationGracePeriod: Invalid value: "Never"`},
 		"bad operator":            {requirement, `{key: kubernetes.io/arch, operator: Is}`, `spec.template.spec.requirements[3].operator: Unsupported value: "Is"`},
@@ -256,12 +263,11 @@ func TestNodeClaim_ExpiryIsRefused(t *testing.T) {
 
 func TestRefusedFields_NamesWhatAnOlderDefinitionStored(t *testing.T) {
 	stored, _, _ := definition(t, v1.NodePoolKind).Create(t, strings.NewReplacer(
-		"consolidateAfter: 30s", `budgets: [{nodes: "10%"}]`,
 		"terminationGracePeriod: 1h30m", "expireAfter: 720h",
 		"weight: 10", "replicas: 3").Replace(goodNodePool))
 	var pool v1.NodePool
 	crdtest.Into(t, stored, &pool)
-	want := "spec.replicas spec.disruption.budgets spec.template.spec.expireAfter"
+	want := "spec.replicas spec.template.spec.expireAfter"
 	if got := strings.Join(pool.RefusedFields(), " "); got != want {
 		t.Errorf("refused fields %q, want %q", got, want)
 	}

@@ -39,6 +39,11 @@ const (
 	// AnnotationDoNotDisrupt is "true" on a pod or node that must not be disrupted
 	// voluntarily.
 	AnnotationDoNotDisrupt = Group + "/do-not-disrupt"
+	// AnnotationDoNotEvict on a pod and AnnotationDoNotConsolidate on a node are of
+	// Karpenter's older API. The first is like AnnotationDoNotDisrupt; the second keeps
+	// a node from being removed to save money only.
+	AnnotationDoNotEvict       = Group + "/do-not-evict"
+	AnnotationDoNotConsolidate = Group + "/do-not-consolidate"
 	// AnnotationTerminationTimestamp (RFC 3339) is when a draining NodeClaim's terminationGracePeriod ends.
 	AnnotationTerminationTimestamp = Group + "/nodeclaim-termination-timestamp"
 	// AnnotationMinValuesRelaxed is "true" on a NodeClaim whose instance types have
@@ -68,6 +73,9 @@ const (
 	// AnnotationGangSize (decimal, 1 or more) on a pod of a gang is how many pods
 	// are enough. Without it, all existing pods of the gang are needed.
 	AnnotationGangSize = OwnDomain + "/gang-size"
+	// AnnotationPauseDisruption is "true" on a NodePool of which no node is disrupted
+	// voluntarily.
+	AnnotationPauseDisruption = OwnDomain + "/pause-disruption"
 	// TaintAwaitingPods keeps other pods away until the planned pods are nominated.
 	TaintAwaitingPods = OwnDomain + "/awaiting-pods"
 )

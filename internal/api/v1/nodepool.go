@@ -92,29 +92,73 @@ type NodeTemplateSpec struct {
 	NodeSpec `json:",inline"`
 }
 
-// ConsolidationPolicy says which nodes may be removed.
+// ConsolidationPolicy says which nodes may be removed to save money.
 //
-// +kubebuilder:validation:Enum=WhenEmpty
+// +kubebuilder:validation:Enum=WhenEmpty;WhenEmptyOrUnderutilized;Balanced
 type ConsolidationPolicy string
 
-// ConsolidationWhenEmpty removes nodes without pods (those of DaemonSets and mirror pods aside).
-const ConsolidationWhenEmpty ConsolidationPolicy = "WhenEmpty"
+// The policies. Pods of DaemonSets and mirror pods do not count as pods of a node.
+const (
+	ConsolidationWhenEmpty                ConsolidationPolicy = "WhenEmpty"                // nodes without pods
+	ConsolidationWhenEmptyOrUnderutilized ConsolidationPolicy = "WhenEmptyOrUnderutilized" // also nodes whose pods run cheaper elsewhere
+	ConsolidationBalanced                 ConsolidationPolicy = "Balanced"                 // the same, for savings that are larger
+)
 
 // Disruption says when nodes may be removed.
 type Disruption struct {
-	// ConsolidationPolicy is WhenEmpty.
+	// ConsolidationPolicy says which nodes may be removed to save money.
 	//
 	// +optional
-	// +kubebuilder:default=WhenEmpty
+	// +kubebuilder:default=WhenEmptyOrUnderutilized
 	ConsolidationPolicy ConsolidationPolicy `json:"consolidationPolicy,omitempty"`
-	// ConsolidateAfter is how long a node must be empty, or Never.
+	// ConsolidateAfter is how long no pod must have come to a node or gone from it
+	// before the node may be removed to save money, or Never.
 	//
 	// +optional
 	// +kubebuilder:default="0s"
 	ConsolidateAfter NillableDuration `json:"consolidateAfter"`
-
-	RefusedDisruption `json:",inline"`
+	// Budgets bound how many nodes of the pool are removed at once; all of them hold.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:default={{nodes: "10%"}}
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.all(b, has(b.schedule) == has(b.duration))",message="schedule and duration go together: set both or neither"
+	Budgets []Budget `json:"budgets,omitempty"`
 }
+
+// Budget bounds how many nodes are removed at once, for some reasons, always or within
+// windows.
+type Budget struct {
+	// Nodes is a number of nodes, or a percentage of the pool's nodes, rounded up.
+	//
+	// +kubebuilder:default="10%"
+	// +kubebuilder:validation:Pattern=`^((100|[0-9]{1,2})%|[0-9]+)$`
+	Nodes string `json:"nodes"`
+	// Reasons are those that the budget is about; none means all.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	Reasons []DisruptionReason `json:"reasons,omitempty"`
+	// Schedule is a cron expression of when windows of the budget begin, in UTC unless
+	// it begins with TZ=<zone>.
+	//
+	// +optional
+	// +kubebuilder:validation:Pattern=`^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$`
+	Schedule *string `json:"schedule,omitempty"`
+	// Duration is how long each window lasts.
+	//
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$`
+	Duration *metav1.Duration `json:"duration,omitempty"`
+}
+
+// DisruptionReason is why a node is removed.
+//
+// +kubebuilder:validation:Enum=Underutilized;Empty;Drifted
+type DisruptionReason string
 
 // NodePoolStatus is the observed state of a NodePool.
 type NodePoolStatus struct {

@@ -19,17 +19,6 @@ type RefusedNodePool struct {
 	Replicas *int64 `json:"replicas,omitempty"`
 }
 
-// RefusedDisruption has Karpenter's fields of NodePool.spec.disruption that are refused.
-type RefusedDisruption struct {
-	// Budgets is refused.
-	//
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=50
-	// +kubebuilder:validation:XValidation:rule="false",message="disruption budgets are not supported yet: remove the field"
-	Budgets []RefusedObject `json:"budgets,omitempty"`
-}
-
 // RefusedNodeSpec has Karpenter's fields of a template's or NodeClaim's spec that are refused.
 type RefusedNodeSpec struct {
 	// ExpireAfter is refused.
@@ -45,9 +34,6 @@ func (p *NodePool) RefusedFields() []string {
 	var paths []string
 	if p.Spec.Replicas != nil {
 		paths = append(paths, "spec.replicas")
-	}
-	if len(p.Spec.Disruption.Budgets) > 0 {
-		paths = append(paths, "spec.disruption.budgets")
 	}
 	return append(paths, p.Spec.Template.Spec.refusedFields("spec.template.spec")...)
 }

@@ -70,7 +70,7 @@ func (j *Judge) podsStay(state *cluster.NodeState) (why plan.Stay, until time.Ti
 		switch list := j.budgetsOf(g); {
 		case len(list) > 1:
 			return plan.Stay{Reason: plan.PodBudgets, Detail: p.ID()}, time.Time{}
-		case len(list) == 1 && list[0].Allowed <= 0 && (p.Ready || !list[0].AlwaysUnhealthy):
+		case len(list) == 1 && list[0].Allowed <= 0:
 			return plan.Stay{Reason: plan.PodBudget, Detail: list[0].ID() + " of pod " + p.ID()}, time.Time{}
 		}
 	}
