@@ -51,7 +51,7 @@ func BenchmarkScaledIn(b *testing.B) {
 const quiet = 15 * time.Minute
 
 // benchmarkScaledIn plays a fleet whose controllers delete pods at random until so many
-// per cent are left, until nothing changes any more.
+// per cent are left, until nothing changes any more, or for an hour.
 func benchmarkScaledIn(b *testing.B, from []Deployment, to int, seeds uint64) {
 	b.Helper()
 	var all []scaledIn
@@ -175,7 +175,7 @@ func standing(tb testing.TB, seed uint64, from []Deployment, maxVCPU int) sim.Co
 	}
 	cfg := sim.Config{
 		Seed: seed, Classes: running.Classes, Pools: slices.Clone(running.Pools), DaemonSets: running.DaemonSets,
-		Policy: setting.Policy(), Rate: 500, Boot: 40 * time.Second, Quiet: quiet, Limit: 3 * time.Hour,
+		Policy: setting.Policy(), Rate: 500, Boot: 40 * time.Second, Quiet: quiet, Limit: time.Hour,
 		Running: cluster.Objects{Nodes: running.Nodes, Claims: running.Claims, Pods: running.Pods},
 	}
 	cfg.Pools[0].Disruption = cluster.Disruption{
