@@ -8,6 +8,10 @@
 // the machines behind EC2 (machine) and the bootstrap node group whose pods
 // run as local processes (kubelet).
 //
+// Time is real unless Options.TimeFactor says that it goes faster, in the laboratory
+// and in the daemon alike. Nodes fail when they are told to: StopKubelet, HangKubelet
+// and ResumeKubelet, and machine.NeverBoots for machines that never join.
+//
 // Every identity is real inside the laboratory. The administrator's token is
 // for whoever started it; Terraform comes in as the IAM user Deployer, the
 // daemon by its service account's role, machines by their node role. Close
