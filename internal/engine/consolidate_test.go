@@ -11,6 +11,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -25,7 +26,7 @@ func halfEmpty(t testing.TB) *world {
 	t.Helper()
 	w := newWorld(t)
 	w.objects.Pools[0].Disruption = saving()
-	w.pods("web", 12, 900).running()
+	w.pods("web", 12, 900, func(p *cluster.Pod) { p.Labels = label.FromMap(map[string]string{"app": "web"}) }).running()
 	if n := len(w.objects.Nodes); n != 6 {
 		t.Fatalf("%d nodes", n)
 	}
@@ -93,7 +94,7 @@ func TestStep_WhatProtectsANodeKeepsItFromSavingMoney(t *testing.T) {
 		}
 	}
 	pdb := func(allowed int64) cluster.PodBudget {
-		return cluster.PodBudget{UID: "b", Namespace: "default", Name: "web", Allowed: allowed}
+		return cluster.PodBudget{UID: "b", Namespace: "default", Name: "web", Allowed: allowed, Selector: pods("web")}
 	}
 	for name, c := range map[string]struct {
 		change func(*world)

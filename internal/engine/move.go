@@ -70,7 +70,7 @@ func consolidated(in Input, out Output) Output {
 		return out
 	}
 	m := &mover{in: in, out: out, view: view.Of(in.Snapshot, in.Policy, in.Now)}
-	m.judge = disrupt.NewJudge(m.view)
+	m.judge = disrupt.NewJudge(m.view, &m.out.Memory.Memory)
 	s := &m.out.Memory.sweep
 	s.target = pick.Those(s.target, m.stands)
 	if len(s.target) == 0 || !in.Now.Before(s.at.Add(targetLasts)) {
@@ -104,34 +104,11 @@ func (m *mover) may(c *cluster.Claim) bool {
 		m.later(at.Add(memory.StaysFor))
 		return false
 	}
-	if until, settles := m.settles(node.Name); settles {
-		m.later(until)
-		return false
-	}
 	stays, until := m.judge.Stays(c)
 	if !until.IsZero() {
 		m.later(until)
 	}
 	return stays.Reason == ""
-}
-
-// settles says whether the node has pods that may have come in place of evicted ones,
-// and until when.
-func (m *mover) settles(node string) (until time.Time, yes bool) {
-	if len(m.out.Memory.Evicted) == 0 {
-		return until, false
-	}
-	state, _ := m.view.Snapshot.State(node)
-	for p := range state.Pods() {
-		g, known := m.view.Snapshot.GroupOf(p.ID())
-		if !known || !p.Moves() {
-			continue
-		}
-		if at, settles := m.out.Memory.Settles(g.Kind, &p, m.in.Now); settles {
-			until, yes = pick.Latest(until, at), true
-		}
-	}
-	return until, yes
 }
 
 // later notes that a node may go at the time that may not go now.

@@ -21,6 +21,7 @@ const (
 	PodExpected    StayReason = "PodNominated"
 	PodProtected   StayReason = "PodDoNotDisrupt"
 	PodOfGang      StayReason = "PodOfGang"
+	PodSettles     StayReason = "PodSettles"
 	PodBudget      StayReason = "PodDisruptionBudget"
 	PodBudgets     StayReason = "SeveralPodDisruptionBudgets"
 	PolicyForbids  StayReason = "ConsolidationPolicy"
@@ -50,6 +51,8 @@ func (s Stay) Explain() string {
 		return fmt.Sprintf("pod %s has the annotation karpenter.sh/do-not-disrupt", s.Detail)
 	case PodOfGang:
 		return fmt.Sprintf("pod %s is of a gang", s.Detail)
+	case PodSettles:
+		return fmt.Sprintf("pod %s came in place of an evicted one a short time ago", s.Detail)
 	case PodBudget:
 		return fmt.Sprintf("PodDisruptionBudget %s allows no eviction now", s.Detail)
 	case PodBudgets:

@@ -270,7 +270,7 @@ func (x *planned) budgets(k cluster.Claim, why plan.DeleteReason) {
 	pool, _ := x.snapshot.Pool(k.Pool)
 	var all, going int64
 	for _, o := range x.byUID {
-		if o.Pool == k.Pool && o.Initialized {
+		if o.Pool == k.Pool && o.Initialized && !o.Ending { // an instance that ends frees its budget
 			all++
 			if x.going[o.Name] {
 				going++

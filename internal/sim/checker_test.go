@@ -75,6 +75,10 @@ func TestChecker_FindsEveryBrokenRule(t *testing.T) {
 			r.plans(disrupting("1", plan.Empty))
 		}},
 		{"sources of a move count", "3 nodes are disrupted", nil, func(r *run) { r.plans(replacing(0, "c.large"), disrupting("2", plan.Empty)) }},
+		{"an instance that ends is not charged", "", nil, func(r *run) {
+			r.claims[5].Deleting, r.claims[5].Ending = true, true
+			r.plans(disrupting("0", plan.Empty), disrupting("1", plan.Empty))
+		}},
 		{"what was charged before is not charged again", "", nil, func(r *run) {
 			r.disrupt("c0", &cluster.Disrupting{Reason: "Empty", Since: date(0)})
 			r.disrupt("c1", &cluster.Disrupting{Reason: "Empty", Since: date(0)})
@@ -214,7 +218,7 @@ func drawn(seed uint64) Config {
 	cfg.Quiet, cfg.Limit = 20*time.Minute, 3*time.Hour
 	pool := &cfg.Pools[0].Disruption
 	pool.Policy, pool.After = cluster.WhenEmptyOrUnderutilized, within(0, 2*time.Minute)
-	pool.Budgets = []cluster.Budget{{Most: 10 + c.below(40), Percent: true, Reasons: []string{"Drifted", "Expired", "Underutilized"}}}
+	pool.Budgets = []cluster.Budget{{Most: 10 + c.below(40), Percent: true}}
 	for i := range cfg.Workloads {
 		w := &cfg.Workloads[i]
 		w.DoNotDisrupt = some(3)

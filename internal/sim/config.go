@@ -70,6 +70,7 @@ type Sample struct {
 	At      time.Duration
 	Cost    quantity.Money // of all instances, an hour
 	Waiting int            // pods that are not bound
+	Ready   int            // pods of workloads that are ready and not being deleted
 	Input   engine.Input   // what a Step would be given
 }
 

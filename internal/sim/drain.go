@@ -86,7 +86,8 @@ func (r *run) drained(c *claim) {
 	if c.ending || c.node != nil && slices.ContainsFunc(c.node.pods, func(p *pod) bool { return !p.Pinned }) {
 		return
 	}
-	c.ending = true
+	c.ending, c.Ending = true, true
+	r.view.claim(c)
 	r.clock.after(r.cfg.Terminate, func() { r.end(c) })
 }
 

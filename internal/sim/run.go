@@ -110,7 +110,13 @@ func (r *run) sample() {
 	if r.cfg.Sampled == nil {
 		return
 	}
-	r.cfg.Sampled(Sample{At: r.clock.now, Cost: r.cost(), Waiting: r.waiting, Input: r.daemon.input()})
+	s := Sample{At: r.clock.now, Cost: r.cost(), Waiting: r.waiting, Input: r.daemon.input()}
+	for _, p := range r.pods {
+		if p.Ready && !p.Deleting && !p.dead {
+			s.Ready++
+		}
+	}
+	r.cfg.Sampled(s)
 	r.clock.after(r.cfg.Every, r.sample)
 }
 

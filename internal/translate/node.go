@@ -70,6 +70,7 @@ func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
 		Launched:    c.Conditions().Get(v1.ConditionLaunched).IsTrue(),
 		Registered:  c.Conditions().Get(v1.ConditionRegistered).IsTrue(),
 		Initialized: c.Conditions().Get(v1.ConditionInitialized).IsTrue(),
+		Ending:      c.Conditions().Get(v1.ConditionInstanceTerminating).IsTrue(),
 		Deleting:    c.DeletionTimestamp != nil, Created: c.CreationTimestamp.Time,
 	}
 	out.Move, _ = MoveOf(c)

@@ -82,6 +82,13 @@ func (l *Ledger) Charge(pool string) {
 	}
 }
 
+// Discharge takes one Charge back.
+func (l *Ledger) Discharge(pool string) {
+	if a := l.pools[pool]; a != nil {
+		a.used--
+	}
+}
+
 // Changes returns when the next window of any budget opens or closes; zero for never.
 func (l *Ledger) Changes() (at time.Time) {
 	for _, a := range l.pools {

@@ -32,13 +32,14 @@ type retirer struct {
 // stay nodes are those of which a pod found no place.
 func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, stay map[string]bool) []plan.Action {
 	r := retirer{
-		View: v, Journal: j, memory: m, room: in, judge: NewJudge(v), ledger: budget.Open(v), stay: stay, settled: map[string]int{}, ready: map[string]int{},
+		View: v, Journal: j, memory: m, room: in, judge: NewJudge(v, m), ledger: budget.Open(v), stay: stay, settled: map[string]int{}, ready: map[string]int{},
 	}
 	r.countPlaces()
 	for _, claim := range v.Claims {
 		c := *claim
 		switch {
 		case c.Deleting:
+			r.noteEvictions(c.Node)
 		case c.Interruption != nil:
 			r.retireInterrupted(c)
 		case v.IsGoing(c.Name):

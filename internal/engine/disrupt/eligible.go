@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -13,13 +14,18 @@ import (
 // Judge says which nodes may be disrupted, for reasons that budgets bound.
 type Judge struct {
 	view.View
-	budgets map[*cluster.Group][]*cluster.PodBudget // by group of pods
-	all     []cluster.PodBudget
+	memory  *memory.Memory
+	budgets map[string][]*cluster.PodBudget // by namespace
 }
 
 // NewJudge returns a judge of the view's nodes.
-func NewJudge(v view.View) *Judge {
-	return &Judge{View: v, budgets: map[*cluster.Group][]*cluster.PodBudget{}, all: v.Snapshot.PodBudgets()}
+func NewJudge(v view.View, m *memory.Memory) *Judge {
+	j := &Judge{View: v, memory: m, budgets: map[string][]*cluster.PodBudget{}}
+	all := v.Snapshot.PodBudgets()
+	for i := range all {
+		j.budgets[all[i].Namespace] = append(j.budgets[all[i].Namespace], &all[i])
+	}
+	return j
 }
 
 // Stays says why the node of the NodeClaim may not be disrupted, and when that may
@@ -67,7 +73,10 @@ func (j *Judge) podsStay(state *cluster.NodeState) (why plan.Stay, until time.Ti
 			return plan.Stay{Reason: plan.PodOfGang, Detail: p.ID()}, time.Time{}
 		}
 		g, _ := j.Snapshot.GroupOf(p.ID())
-		switch list := j.budgetsOf(g); {
+		if at, settles := j.memory.Settles(g.Kind, &p, j.Now); settles {
+			return plan.Stay{Reason: plan.PodSettles, Detail: p.ID()}, at
+		}
+		switch list := j.budgetsOf(&p); {
 		case len(list) > 1:
 			return plan.Stay{Reason: plan.PodBudgets, Detail: p.ID()}, time.Time{}
 		case len(list) == 1 && list[0].Allowed <= 0:
@@ -77,18 +86,10 @@ func (j *Judge) podsStay(state *cluster.NodeState) (why plan.Stay, until time.Ti
 	return plan.Stay{}, time.Time{}
 }
 
-// budgetsOf returns the PodDisruptionBudgets that select the pods of the group.
-func (j *Judge) budgetsOf(g *cluster.Group) []*cluster.PodBudget {
-	list, known := j.budgets[g]
-	if !known {
-		for i := range j.all {
-			if j.all[i].Selects(g.Namespace, g.Labels) {
-				list = append(list, &j.all[i])
-			}
-		}
-		j.budgets[g] = list
-	}
-	return list
+// budgetsOf returns the PodDisruptionBudgets that select the pod. The labels of its group
+// do not decide: they are only those that other pods look at.
+func (j *Judge) budgetsOf(p *cluster.Pod) []*cluster.PodBudget {
+	return pick.Those(j.budgets[p.Namespace], func(b *cluster.PodBudget) bool { return b.Selects(p.Namespace, p.Labels) })
 }
 
 // Quiet says whether no pod has come to the node or gone from it for as long as its

@@ -51,17 +51,21 @@ func (r *retirer) goOn(c cluster.Claim) {
 	}
 }
 
-// announce says that the node is about to go, if the budgets of its pool allow it. A
-// node that is going already is counted.
+// announce says that the node is about to go, if the budgets of its pool allow it. They
+// are asked again for a node that is going already: others may have failed since.
 func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteReason) {
-	if !r.IsGoing(c.Name) {
-		if _, allowed := r.ledger.Allows(c.Pool, why); !allowed {
-			if at := r.ledger.Changes(); !at.IsZero() {
-				r.WaitUntil(at, plan.BudgetToOpen)
-			}
-			return
-		}
+	if r.IsGoing(c.Name) {
+		r.ledger.Discharge(c.Pool)
+	}
+	_, allowed := r.ledger.Allows(c.Pool, why)
+	if allowed || r.IsGoing(c.Name) {
 		r.ledger.Charge(c.Pool)
+	}
+	if !allowed {
+		if at := r.ledger.Changes(); !at.IsZero() {
+			r.WaitUntil(at, plan.BudgetToOpen)
+		}
+		return
 	}
 	saves, _ := r.PriceOf(c)
 	r.actions = append(r.actions, plan.Disrupt{Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: why, Saves: saves})
@@ -69,7 +73,10 @@ func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteRe
 
 // noteEvictions remembers which kinds of pods are evicted.
 func (r *retirer) noteEvictions(node string) {
-	state, _ := r.Snapshot.State(node)
+	state, up := r.Snapshot.State(node)
+	if !up {
+		return
+	}
 	for p := range state.Pods() {
 		if g, known := r.Snapshot.GroupOf(p.ID()); known && p.Moves() {
 			r.memory.Evict(g.Kind, r.Now)

@@ -35,17 +35,24 @@ func (m *Memory) Evict(kind string, now time.Time) {
 	m.Evicted = list
 }
 
+// comesBackWithin is how long after an eviction a controller creates the pod anew, about.
+const comesBackWithin = 30 * time.Second
+
 // Settles says until when the pod may have come in place of one that was evicted, and
-// whether that is not over.
+// whether that is not over. Nobody knows which pods were evicted before the memory
+// begins, so any pod from then counts.
 func (m *Memory) Settles(kind string, p *cluster.Pod, now time.Time) (until time.Time, yes bool) {
-	i, found := slices.BinarySearchFunc(m.Evicted, kind, Evicted.compare)
 	until = p.Created.Add(SettlesFor)
-	return until, found && !p.Created.Before(m.Evicted[i].First) && now.Before(until)
+	if !now.Before(until) {
+		return until, false
+	}
+	i, found := slices.BinarySearchFunc(m.Evicted, kind, Evicted.compare)
+	return until, found && !p.Created.Before(m.Evicted[i].First) || p.Created.Before(m.Began.Add(comesBackWithin))
 }
 
 func (e Evicted) compare(kind string) int { return strings.Compare(e.Kind, kind) }
 
 // lately returns the kinds of which pods may still settle.
 func lately(list []Evicted, now time.Time) []Evicted {
-	return pick.Those(list, func(e Evicted) bool { return now.Before(e.Last.Add(SettlesFor)) })
+	return pick.Those(list, func(e Evicted) bool { return now.Before(e.Last.Add(SettlesFor + comesBackWithin)) })
 }

@@ -25,6 +25,7 @@ type Memory struct {
 	Lost        []Since      // kinds of pods that lost their place in a rearrangement, sorted: when first
 	Nominations []Nomination // for nodes that are open, sorted by class and node
 	Evicted     []Evicted    // sorted by kind
+	Began       time.Time    // of the first Step: what happened before is not remembered
 	Restored    []Since      // NodeClaims that were to go and stay, sorted
 }
 
@@ -102,6 +103,9 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	m.Nominations = m.countRefusals(s, now)
 	m.Evicted = lately(m.Evicted, now)
+	if m.Began.IsZero() || m.Began.After(now) {
+		m.Began = now
+	}
 	m.Advanced = slices.Clone(m.Advanced)
 	m.Lost = pick.Those(m.Lost, func(x Since) bool { return now.Before(x.At.Add(LostFor)) })
 	m.Restored = pick.Those(m.Restored, func(x Since) bool { return now.Before(x.At.Add(StaysFor)) })
