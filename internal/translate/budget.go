@@ -3,9 +3,9 @@ package translate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/robfig/cron/v3"
 	policyv1 "k8s.io/api/policy/v1"
@@ -37,6 +37,7 @@ func budget(b v1.Budget) (out cluster.Budget) {
 	for _, r := range b.Reasons {
 		out.Reasons = append(out.Reasons, string(r))
 	}
+	slices.Sort(out.Reasons)
 	number, percent := strings.CutSuffix(b.Nodes, "%")
 	n, err := strconv.ParseInt(number, 10, 32)
 	if err != nil || n < 0 || percent && n > 100 {
@@ -64,34 +65,43 @@ const star = 1 << 63
 
 // schedule reads a cron expression, in UTC unless it names a zone.
 func schedule(text string) (*cluster.Schedule, error) {
-	full := text
-	if !strings.HasPrefix(text, "TZ=") && !strings.HasPrefix(text, "CRON_TZ=") {
-		full = "TZ=UTC " + text
+	// The library fails, and panics on some, where a zone is empty or not followed by a
+	// space.
+	fields := strings.Fields(text)
+	zone := "UTC"
+	if len(fields) > 0 {
+		before, after, found := strings.Cut(fields[0], "=")
+		if found && (before == "TZ" || before == "CRON_TZ") {
+			zone, fields = after, fields[1:]
+		}
 	}
+	if zone == "" {
+		return nil, fmt.Errorf("%w: TZ= names no zone", errSchedule)
+	}
+	full := "TZ=" + zone + " " + strings.Join(fields, " ")
 	parsed, err := cron.ParseStandard(full)
 	if err != nil {
 		return nil, err
 	}
-	s, fields := parsed.(*cron.SpecSchedule)
-	if !fields {
+	s, is := parsed.(*cron.SpecSchedule)
+	if !is {
 		return nil, fmt.Errorf("%w: an interval has no times of day", errSchedule)
-	}
-	zone := s.Location
-	if zone == nil || zone == time.Local { //nolint:gosmopolitan // the library's sign for no zone
-		zone = time.UTC
 	}
 	return &cluster.Schedule{
 		Minutes: s.Minute &^ star, Hours: s.Hour &^ star, Days: s.Dom &^ star, Months: s.Month &^ star, Weekdays: s.Dow &^ star,
-		AnyDay: s.Dom&star != 0, AnyWeekday: s.Dow&star != 0, Zone: zone, Text: text,
+		AnyDay: s.Dom&star != 0, AnyWeekday: s.Dow&star != 0, Zone: s.Location, Text: text,
 	}, nil
 }
 
 // PodBudget reads a PodDisruptionBudget. Unlike elsewhere, an absent selector selects no
-// pod and an empty one all pods of the namespace (policy/v1).
+// pod and an empty one all pods of the namespace (policy/v1). With a selector that cannot
+// be read it selects all of them and allows nothing.
 func PodBudget(b *policyv1.PodDisruptionBudget) (cluster.PodBudget, error) {
+	out := cluster.PodBudget{UID: string(b.UID), Namespace: b.Namespace, Name: b.Name}
 	s, err := selector(b.Spec.Selector)
 	if err != nil {
-		return cluster.PodBudget{}, fmt.Errorf("poddisruptionbudget %s/%s selector: %w", b.Namespace, b.Name, err)
+		return out, fmt.Errorf("poddisruptionbudget %s selector: %w; until then no pod of the namespace is disrupted", out.ID(), err)
 	}
-	return cluster.PodBudget{UID: string(b.UID), Namespace: b.Namespace, Name: b.Name, Selector: s, Allowed: int64(b.Status.DisruptionsAllowed)}, nil
+	out.Selector, out.Allowed = s, int64(b.Status.DisruptionsAllowed)
+	return out, nil
 }

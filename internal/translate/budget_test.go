@@ -34,6 +34,10 @@ func TestPool_ABudgetHasTheTimesOfItsCronExpression(t *testing.T) {
 	if daily.Minutes != 1 || daily.Hours != 1 || !daily.AnyDay || !daily.AnyWeekday {
 		t.Errorf("%+v", daily)
 	}
+	tabs := translate.Pool(poolWith(scheduled("TZ=UTC\t0\t0\t*\t*\t*"))).Disruption.Budgets[0]
+	if tabs.Invalid != "" || tabs.Schedule.Hours != 1 || tabs.Schedule.Zone != time.UTC {
+		t.Errorf("with tabs: %+v", tabs)
+	}
 	if zone := translate.Pool(poolWith(scheduled("TZ=Europe/Paris 0 9 * * *"))).Disruption.Budgets[0].Schedule.Zone; zone.String() != "Europe/Paris" {
 		t.Errorf("zone %s", zone)
 	}
@@ -48,6 +52,9 @@ func TestPool_ABudgetThatCannotBeReadAllowsNothingAndSaysWhy(t *testing.T) {
 		"minute 61":       {scheduled("61 * * * *"), "give five fields"},
 		"a word":          {scheduled("a b c d e"), "give five fields"},
 		"an interval":     {scheduled("@every 1h"), "give five fields"},
+		"no zone":         {scheduled("TZ= 0 0 * * *"), "names no zone"},
+		"only a zone":     {scheduled("TZ=UTC"), "give five fields"},
+		"nothing":         {scheduled(" "), "give five fields"},
 		"an unknown zone": {scheduled("TZ=Nowhere/Town 0 0 * * *"), "give five fields"},
 		"101 %":           {v1.Budget{Nodes: "101%"}, "a percentage from 0% to 100%"},
 		"no number":       {v1.Budget{Nodes: "many"}, "give a number of nodes"},
@@ -117,5 +124,9 @@ func TestPodBudget_SelectsByTheRulesOfPolicyV1(t *testing.T) {
 		if err != nil || x.Allowed != 2 || x.Selects("n", web) != c.selects || x.Selects("other", web) {
 			t.Errorf("%s: %+v, %v", name, x, err)
 		}
+	}
+	budget.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
+	if x, err := translate.PodBudget(budget); err == nil || x.Allowed != 0 || !x.Selects("n", web) {
+		t.Errorf("with an unknown operator: %+v, %v", x, err)
 	}
 }

@@ -124,11 +124,11 @@ func (w *World) read(r ref, d *cluster.Delta) {
 	case podBudgetKind:
 		if b, ok := w.objects.podBudgets[r.name]; ok {
 			x, err := translate.PodBudget(b)
-			if err == nil {
-				d.Put.PodBudgets = append(d.Put.PodBudgets, x)
-				return
+			if err != nil {
+				t.faults[r] = err
 			}
-			t.faults[r] = err
+			d.Put.PodBudgets = append(d.Put.PodBudgets, x)
+			return
 		}
 	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind: // only used by translations
 	}

@@ -57,8 +57,8 @@ func (s *Search) kindOfRow(row, zone int) int {
 func (s *Search) room(r *offer.Row) vector {
 	free := s.vector(r.Net)
 	for i, name := range s.resources {
-		if cluster.IsAttachSlots(name) && free[4+i] == 0 {
-			free[4+i] = cluster.UnlimitedSlots
+		if cluster.IsAttachSlots(name) && free[4+i] == 0 { //nolint:gosec // as many resources as the vector has room for
+			free[4+i] = cluster.UnlimitedSlots //nolint:gosec // as above
 		}
 	}
 	return free
@@ -160,7 +160,7 @@ func (s *Search) fill(ri int, r *offer.Row, parts []part, zones uint64) (counts 
 	s.work += len(parts)
 	for i, p := range parts {
 		c := &s.classes[p.class]
-		in := where & s.takes(p.class, ri, r)
+		in := where & s.takes(p.class, ri)
 		if in == 0 {
 			continue
 		}
@@ -182,7 +182,7 @@ func (s *Search) fill(ri int, r *offer.Row, parts []part, zones uint64) (counts 
 }
 
 // takes returns the zones where new nodes of the row take pods of the class.
-func (s *Search) takes(class, row int, r *offer.Row) (zones uint64) {
+func (s *Search) takes(class, row int) (zones uint64) {
 	c := &s.classes[class]
 	if c.taken == nil {
 		c.taken = make([]uint64, len(s.rows))

@@ -224,9 +224,9 @@ func (s *Search) draw(trial uint64) (set []int) {
 	return set
 }
 
-// try takes the set away, if its pods fit on nodes that stay and, if new is set, on new
+// try takes the set away, if its pods fit on nodes that stay and, if fresh is set, on new
 // nodes, and if that saves enough.
-func (s *Search) try(set []int, new bool) bool {
+func (s *Search) try(set []int, fresh bool) bool {
 	mark, known := len(s.log), len(s.nodes)
 	var frees quantity.Money
 	var pods int64
@@ -242,13 +242,13 @@ func (s *Search) try(set []int, new bool) bool {
 		left := s.place(n.parts, n.zone)
 		rest[n.zone] = merge(rest[n.zone], left)
 		fits = fits && len(left) == 0
-		if !fits && !new {
+		if !fits && !fresh {
 			break
 		}
 	}
 	var cost quantity.Money
 	s.bins = s.bins[:0]
-	if !fits && new {
+	if !fits && fresh {
 		cost, fits = s.pack(rest, spot && !s.SpotToSpot)
 	}
 	saves := frees - cost - s.PerPod.Times(pods)

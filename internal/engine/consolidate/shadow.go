@@ -161,7 +161,7 @@ func (s *shadow) enter(n *node, of *Node) {
 func (s *shadow) vector(r quantity.Resources) (v vector) {
 	v[0], v[1], v[2], v[3] = r.MilliCPU, r.MemoryBytes, r.EphemeralBytes, r.PodSlots
 	for i, name := range s.resources {
-		v[4+i] = r.Get(name)
+		v[4+i] = r.Get(name) //nolint:gosec // as many resources as the vector has room for
 	}
 	return v
 }
