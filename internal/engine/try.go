@@ -71,7 +71,7 @@ func (t *try) keepsFrom() int32 {
 // one if pods were rearranged.
 func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.Assigner, *launch.Launcher) {
 	sparing := t.of.first != nil
-	a.Demand.PutGoingAside()
+	a.Demand.Evacuees().PutAside()
 	if !sparing {
 		a.FillAll(math.MinInt32)
 		if !tight || !m.Scarce(a.Demand.Classes) { // with scarce room, priorities choose who gets it, not the packer
@@ -129,12 +129,12 @@ func (t *try) evacuate(a *assign.Assigner, l *launch.Launcher) (stay map[string]
 	}
 	assign.Evacuate(a)
 	if t.Replaces {
-		a.Demand.KeepSupposed()
+		a.Demand.Evacuees().KeepSupposed()
 		l.Least = math.MinInt32
 		l.Provision()
 		a.Trace.Launches = len(l.Launches)
 	}
-	return a.Demand.Stay()
+	return a.Demand.Evacuees().Stay()
 }
 
 // gangTries is the number of the try after which all incomplete gangs are left out

@@ -92,8 +92,8 @@ func KeepMoves(a *Assigner) {
 	if len(a.Going) == 0 || !slices.ContainsFunc(a.Room.Coming, replaces) {
 		return
 	}
-	a.Demand.PutGoingAside()
-	a.Demand.BringGoingBack()
+	a.Demand.Evacuees().PutAside()
+	a.Demand.Evacuees().BringBack()
 	promises := a.promises()
 	for kind, list := range promises {
 		promises[kind] = pick.Those(list, func(p *promise) bool { return replaces(p.host) })
@@ -103,14 +103,14 @@ func KeepMoves(a *Assigner) {
 	for _, h := range a.Room.Coming {
 		found = append(found, h.Displaced...)
 	}
-	a.Demand.BringServedBack(found)
+	a.Demand.Evacuees().BringOthersBack(found)
 }
 
 // Evacuate finds places for the pods of nodes that are going: room that all other
 // demand has left on nodes that stay. No pod gives up a preference: once it is evicted,
 // a node would be launched for it.
 func Evacuate(a *Assigner) {
-	a.Demand.BringGoingBack()
+	a.Demand.Evacuees().BringBack()
 	a.toStay = true
 	a.FillAll(math.MinInt32)
 	a.toStay = false

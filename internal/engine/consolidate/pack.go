@@ -165,7 +165,7 @@ func (s *Search) fill(ri int, r *offer.Row, parts []part, zones uint64) (counts 
 			continue
 		}
 		n := c.need.count(&free, p.n)
-		if c.apart {
+		if c.exclusive {
 			n = min(n, 1)
 		}
 		if n == 0 {

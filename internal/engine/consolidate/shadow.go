@@ -51,11 +51,11 @@ type class struct {
 	need  vector
 	worth int64 // of what a pod requests, in nano-dollars an hour
 	// inZone says that rules between pods look at the zone: the pods stay in theirs.
-	// apart says that no two of them share a node. fixed pods stay where they are.
-	inZone, apart, fixed bool
-	named                bool     // the pods ask for labels that name a node
-	accepts              []int8   // by kind of node: 0 not known, 1 no, 2 yes
-	taken                []uint64 // by row: zones where a new node takes the pods; nil until asked for
+	// exclusive says that no two of them share a node. fixed pods stay where they are.
+	inZone, exclusive, fixed bool
+	named                    bool     // the pods ask for labels that name a node
+	accepts                  []int8   // by kind of node: 0 not known, 1 no, 2 yes
+	taken                    []uint64 // by row: zones where a new node takes the pods; nil until asked for
 }
 
 // node is a node of the fleet in the shadow, or a new one.
@@ -180,13 +180,13 @@ func (s *shadow) classOf(of *Node, p *cluster.Pod) int {
 
 func (s *shadow) newClass(g *cluster.Group) class {
 	x := &g.Shape
-	c := class{group: g, need: s.vector(x.Requests), worth: price.Bulk(x.Requests), apart: len(x.Ports) > 0, fixed: len(x.Unsupported) > 0}
+	c := class{group: g, need: s.vector(x.Requests), worth: price.Bulk(x.Requests), exclusive: len(x.Ports) > 0, fixed: len(x.Unsupported) > 0}
 	for _, a := range x.Requests.Extended {
 		c.fixed = c.fixed || a.Count > 0 && !slices.Contains(s.resources, a.Name)
 	}
 	for _, t := range x.Spread {
 		if !t.Soft {
-			c.inZone, c.apart = c.inZone || t.Key != label.Hostname, c.apart || t.Key == label.Hostname
+			c.inZone, c.exclusive = c.inZone || t.Key != label.Hostname, c.exclusive || t.Key == label.Hostname
 		}
 	}
 	for _, t := range x.PodAffinity {
@@ -194,7 +194,7 @@ func (s *shadow) newClass(g *cluster.Group) class {
 	}
 	for _, t := range x.PodAntiAffinity {
 		if t.Weight == 0 {
-			c.inZone, c.apart = c.inZone || t.Key != label.Hostname, c.apart || t.Key == label.Hostname
+			c.inZone, c.exclusive = c.inZone || t.Key != label.Hostname, c.exclusive || t.Key == label.Hostname
 		}
 	}
 	names := func(r label.Requirements) bool {
@@ -226,7 +226,7 @@ func (s *shadow) kindOf(n *cluster.Node) int {
 // accepts says whether pods of the class that now run in the zone may run on the node.
 func (s *shadow) accepts(class int, n *node, zone string) bool {
 	c := &s.classes[class]
-	if c.inZone && n.zone != zone || c.apart && slices.ContainsFunc(n.parts, func(p part) bool { return p.class == class }) {
+	if c.inZone && n.zone != zone || c.exclusive && slices.ContainsFunc(n.parts, func(p part) bool { return p.class == class }) {
 		return false
 	}
 	if c.named {
@@ -266,7 +266,7 @@ func (s *shadow) place(parts []part, zone string) (rest []part) {
 				break
 			}
 			k := c.need.count(&s.nodes[best].free, p.n)
-			if c.apart {
+			if c.exclusive {
 				k = 1
 			}
 			s.put(best, part{p.class, k}, 1)

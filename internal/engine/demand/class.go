@@ -28,7 +28,7 @@ type Class struct {
 	Displaced []PodRef        // bound to a node that is leaving
 	Declared  int64           // replicas that do not exist yet
 	aside     int64           // declared replicas that PutAside took out of the demand
-	going     []PodRef        // pods of nodes that are going, which PutGoingAside took out of the demand
+	going     []PodRef        // pods of nodes that are going, which Evacuees.PutAside took out of the demand
 	served    Draw            // the other demand, while those are served
 	Had       int64           // pods at the start of the Step, declared ones included
 	Refused   int64           // pods that found no place
