@@ -90,6 +90,17 @@ func (s Snapshot) Nodes() []Node { return values(s.nodes.rows) }
 // Claims returns all NodeClaims, sorted by name.
 func (s Snapshot) Claims() []Claim { return values(s.claims.rows) }
 
+// EachClaim returns all NodeClaims, by name. Callers must not change them.
+func (s Snapshot) EachClaim() iter.Seq[*Claim] {
+	return func(yield func(*Claim) bool) {
+		for _, c := range s.claims.rows.all() {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
 // Classes returns all classes, sorted by name.
 func (s Snapshot) Classes() []Class { return s.Supply().Classes }
 

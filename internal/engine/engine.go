@@ -89,12 +89,11 @@ func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKe
 // its pods, or if limits left pods without a place to which another plan could give
 // room.
 //
-// A Step that has nothing to launch also looks for nodes that may go to save money; see
-// consolidated.
+// A Step that has nothing to launch also looks for nodes that are to go; see withMoves.
 func Step(in Input) Output {
 	in.Policy = in.Policy.WithDefaults()
 	c, units := resume(in) // the cursor of the plan, and the work that is left
-	return consolidated(in, planned(c, units))
+	return withMoves(in, planned(c, units))
 }
 
 // planned returns the plan of the cursor, made with so many units of work.

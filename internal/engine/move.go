@@ -20,9 +20,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// A node goes to save money by a supposition: a second plan is made as if the node were
-// going. It is carried out instead of the first plan if every pod of the node has a
-// place, and what is launched costs less than what goes.
+// A node goes by a supposition: a second plan is made as if the node were going. It is
+// carried out instead of the first plan if every pod of the node has a place and, where
+// the node goes to save money, what is launched costs less than what goes.
 
 // supposition is nodes that a plan takes away although nothing forces them to go.
 type supposition struct {
@@ -62,24 +62,32 @@ type mover struct {
 	again time.Time // see sweep
 }
 
-// consolidated returns the plan with moves that begin now: nodes go to save money. The
-// plan comes first: a plan that launches, or is not finished, begins no moves.
-func consolidated(in Input, out Output) Output {
+// withMoves returns the plan with moves that begin now: nodes go that are due, else nodes
+// go to save money. The plan comes first: a plan that launches, or is not finished, begins
+// no moves.
+func withMoves(in Input, out Output) Output {
 	out.Memory.sweep = in.Memory.sweep
-	if !out.Trace.Complete || out.Trace.Launches > 0 || !slices.ContainsFunc(in.Snapshot.Supply().Pools, func(p cluster.Pool) bool { return disrupt.MaySave(&p) }) {
+	if !out.Trace.Complete || out.Trace.Launches > 0 {
 		return out
 	}
 	m := &mover{in: in, out: out, view: view.Of(in.Snapshot, in.Policy, in.Now)}
 	m.judge = disrupt.NewJudge(m.view, &m.out.Memory.Memory)
+	if !m.renew() && slices.ContainsFunc(in.Snapshot.Supply().Pools, func(p cluster.Pool) bool { return disrupt.MaySave(&p) }) {
+		m.save()
+	}
+	return m.out
+}
+
+// save begins moves that save money.
+func (m *mover) save() {
 	s := &m.out.Memory.sweep
 	s.target = pick.Those(s.target, m.stands)
-	if len(s.target) == 0 || !in.Now.Before(s.at.Add(targetLasts)) {
+	if len(s.target) == 0 || !m.in.Now.Before(s.at.Add(targetLasts)) {
 		if !m.search() {
-			return m.out
+			return
 		}
 	}
 	m.begin()
-	return m.out
 }
 
 // stands says whether the NodeClaim is there and may still go.
@@ -104,7 +112,7 @@ func (m *mover) may(c *cluster.Claim) bool {
 		m.later(at.Add(memory.StaysFor))
 		return false
 	}
-	stays, until := m.judge.Stays(c)
+	stays, until := m.judge.Stays(c, plan.Underutilized)
 	if !until.IsZero() {
 		m.later(until)
 	}
@@ -224,29 +232,24 @@ func (m *mover) begin() {
 		}
 	}
 	if len(chosen) == 0 {
-		if at := ledger.Changes(); !at.IsZero() {
-			m.wait(at, plan.BudgetToOpen)
-		}
+		m.awaitBudget(ledger)
 		return
 	}
 	for _, name := range chosen {
 		x.going[name] = plan.Underutilized
 	}
-	if m.remove(x) {
+	if m.remove(x) || m.replaceSome(chosen, x) {
 		return
-	}
-	x.replaces = true
-	for size := min(len(chosen), mostReplaced); size > 0; size /= 2 {
-		x.going = map[string]plan.DeleteReason{}
-		for _, name := range chosen[:size] {
-			x.going[name] = plan.Underutilized
-		}
-		if m.replace(chosen[:size], x) {
-			return
-		}
 	}
 	// Something has changed that the search did not know.
 	s.target = pick.Those(s.target, func(name string) bool { return !slices.Contains(chosen, name) })
+}
+
+// awaitBudget asks for another Step when the window of a budget opens or closes.
+func (m *mover) awaitBudget(ledger *budget.Ledger) {
+	if at := ledger.Changes(); !at.IsZero() {
+		m.wait(at, plan.BudgetToOpen)
+	}
 }
 
 // suppose returns the plan in which the nodes go.
@@ -297,10 +300,29 @@ func (m *mover) harms(second Output) bool {
 	return false
 }
 
-// replace lets the nodes go if new nodes for their pods cost less, and says whether they
-// do.
+// replaceSome replaces as many of the NodeClaims' nodes as one move may, those first in
+// the list, else half as many and so on. It says whether it replaces any.
+func (m *mover) replaceSome(names []string, x supposition) bool {
+	reasons := x.going
+	x.replaces = true
+	for size := min(len(names), mostReplaced); size > 0; size /= 2 {
+		x.going = map[string]plan.DeleteReason{}
+		for _, name := range names[:size] {
+			x.going[name] = reasons[name]
+		}
+		if m.replace(names[:size], x) {
+			return true
+		}
+	}
+	return false
+}
+
+// replace lets the nodes go if the plan finds places for their pods. If they go to save
+// money, these must cost less. It says whether the nodes go.
 func (m *mover) replace(names []string, x supposition) bool {
 	out := m.suppose(x)
+	why := x.going[names[0]]
+	saving := why == plan.Underutilized
 	var frees quantity.Money
 	spot := false
 	var sources []cluster.Source
@@ -312,10 +334,13 @@ func (m *mover) replace(names []string, x supposition) bool {
 	}
 	cost := out.Plan.Cost.Add(out.Plan.Extra.Total())
 	saves := frees - cost
-	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 || saves < m.in.Policy.LeastSaving || saves < cost/4000*quantity.Money(m.in.Policy.MoveShare) {
+	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 {
 		return false
 	}
-	move := cluster.Move{Reason: string(plan.Underutilized), Sources: sources, Deadline: m.in.Now.Add(m.in.Policy.RegistrationTimeout)}
+	if saving && (saves < m.in.Policy.LeastSaving || saves < cost/4000*quantity.Money(m.in.Policy.MoveShare)) {
+		return false
+	}
+	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: m.in.Now.Add(m.in.Policy.RegistrationTimeout)}
 	slices.SortFunc(move.Sources, func(a, b cluster.Source) int { return strings.Compare(a.Claim, b.Claim) })
 	actions, launched := slices.Clone(out.Plan.Actions), 0
 	for i, a := range actions {
@@ -323,14 +348,16 @@ func (m *mover) replace(names []string, x supposition) bool {
 		if !is {
 			continue
 		}
-		if spot && l.CapacityType == label.Spot {
+		if saving && spot && l.CapacityType == label.Spot {
 			return false
 		}
 		y := move
 		y.ID, y.Index, y.Count = fmt.Sprintf("%016x", m.in.Seed), launched, out.Trace.Launches
 		launched++
 		l.Move = &y
-		l.Types = m.cheaper(l, saves/quantity.Money(out.Trace.Launches))
+		if saving {
+			l.Types = m.cheaper(l, saves/quantity.Money(out.Trace.Launches))
+		}
 		actions[i] = l
 	}
 	out.Plan.Actions = actions

@@ -136,6 +136,7 @@ const (
 	EmptyLongEnough  WaitReason = "a node to have been empty long enough"
 	QuietLongEnough  WaitReason = "no pod to have come to a node or gone for long enough"
 	BudgetToOpen     WaitReason = "the window of a disruption budget"
+	NodeToExpire     WaitReason = "a node to expire"
 	LastLook         WaitReason = "pods that were bound before a node was tainted"
 	Replacements     WaitReason = "the nodes that replace others to be ready"
 	NextSweep        WaitReason = "the next look for nodes that may go"

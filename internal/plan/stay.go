@@ -30,6 +30,7 @@ const (
 	NoPlace        StayReason = "PodWithoutPlace"
 	BudgetUsed     StayReason = "DisruptionBudget"
 	NoPrice        StayReason = "PriceUnknown"
+	NotDrifted     StayReason = "NotDrifted"
 )
 
 // Explain says in one sentence why the node stays.
@@ -67,6 +68,8 @@ func (s Stay) Explain() string {
 		return "a pod of the node has no other place"
 	case BudgetUsed:
 		return fmt.Sprintf("a disruption budget of NodePool %q allows no more nodes now", s.Detail)
+	case NotDrifted:
+		return "the node is as its NodePool and NodeClass ask for again"
 	case NoPrice:
 		return "the price of the node is not known"
 	}

@@ -28,10 +28,10 @@ func NewJudge(v view.View, m *memory.Memory) *Judge {
 	return j
 }
 
-// Stays says why the node of the NodeClaim may not be disrupted, and when that may
-// change by time alone; the zero time if it does not. The reason is empty if the node
-// may go.
-func (j *Judge) Stays(c *cluster.Claim) (why plan.Stay, until time.Time) {
+// Stays says why the node of the NodeClaim may not be disrupted for the reason, and when
+// that may change by time alone; the zero time if it does not. What it returns is empty if
+// the node may go.
+func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay, until time.Time) {
 	state, up := j.Snapshot.State(c.Node)
 	pool, known := j.Snapshot.Pool(c.Pool)
 	switch {
@@ -51,13 +51,22 @@ func (j *Judge) Stays(c *cluster.Claim) (why plan.Stay, until time.Time) {
 			return plan.Stay{Reason: plan.PodExpected, Detail: p.ID()}, time.Time{}
 		}
 	}
-	return j.podsStay(state)
+	// A drain within terminationGracePeriod waits for pods that ask for it.
+	return j.podsStay(state, c.Grace > 0 && (reason == plan.Drifted || reason == plan.Expired))
 }
 
-// podsStay says which pod of the node must not be disrupted.
-func (j *Judge) podsStay(state *cluster.NodeState) (why plan.Stay, until time.Time) {
+// podsStay says which pod of the node must not be disrupted. A bounded drain asks only
+// whether a pod settles.
+func (j *Judge) podsStay(state *cluster.NodeState, bounded bool) (why plan.Stay, until time.Time) {
 	for p := range state.Pods() {
 		if p.Deleting {
+			continue
+		}
+		g, _ := j.Snapshot.GroupOf(p.ID())
+		if at, settles := j.memory.Settles(g.Kind, &p, j.Now); settles && p.Moves() {
+			return plan.Stay{Reason: plan.PodSettles, Detail: p.ID()}, at
+		}
+		if bounded {
 			continue
 		}
 		if p.Protected(j.Now) {
@@ -71,10 +80,6 @@ func (j *Judge) podsStay(state *cluster.NodeState) (why plan.Stay, until time.Ti
 		}
 		if p.Shape.Gang.Name != "" {
 			return plan.Stay{Reason: plan.PodOfGang, Detail: p.ID()}, time.Time{}
-		}
-		g, _ := j.Snapshot.GroupOf(p.ID())
-		if at, settles := j.memory.Settles(g.Kind, &p, j.Now); settles {
-			return plan.Stay{Reason: plan.PodSettles, Detail: p.ID()}, at
 		}
 		switch list := j.budgetsOf(&p); {
 		case len(list) > 1:

@@ -21,13 +21,17 @@ func (r *retirer) goOn(c cluster.Claim) {
 	node, up := r.Snapshot.Node(c.Node)
 	announced := c.Disrupting != nil && node.Disrupted
 	moving := r.movingFrom(c.Node)
-	stays, until := r.judge.Stays(&c)
+	stays, until := r.judge.Stays(&c, why)
 	if announced && (stays.Reason == plan.PodBudget || stays.Reason == plan.PodBudgets) {
 		stays = plan.Stay{} // the drain waits for the budget; it changes while other nodes drain
 	}
 	switch {
 	case !up:
 		return // the NodeClaim goes by another way
+	case why == plan.Expired && Forced(&c, r.Now) && stays.Reason != plan.PoolPaused:
+		r.delete(c, why, "", r.Now.Sub(c.Created))
+	case why == plan.Drifted && c.Drift == nil:
+		r.restore(c, node, plan.Stay{Reason: plan.NotDrifted})
 	case stays.Reason != "":
 		if !until.IsZero() {
 			r.WaitUntil(until, plan.QuietLongEnough)
@@ -100,7 +104,7 @@ func (r *retirer) over(c cluster.Claim) bool {
 	}
 	sources := r.SourcesOf(&c)
 	for _, s := range sources {
-		if stays, _ := r.judge.Stays(&s); stays.Reason == "" && !r.stay[s.Node] {
+		if stays, _ := r.judge.Stays(&s, r.Going[s.Name]); stays.Reason == "" && !r.stay[s.Node] {
 			return false
 		}
 	}

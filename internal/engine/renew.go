@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// renew begins to take nodes away that are due: they expire, or have drifted. Their pods
+// move to nodes that stay if they can, else to new ones, whatever these cost. It says
+// whether it begins anything.
+func (m *mover) renew() bool {
+	due, next := disrupt.Overdue(m.view)
+	if !next.IsZero() {
+		m.wait(next, plan.NodeToExpire)
+	}
+	if len(due) == 0 {
+		return false
+	}
+	ledger := budget.Open(m.view)
+	begun := false
+	x := supposition{going: map[string]plan.DeleteReason{}, emptying: map[string]bool{}}
+	var names []string
+	for _, d := range due {
+		c := d.Claim
+		x.emptying[c.Node] = true
+		if m.view.IsGoing(c.Name) || !m.mayRenew(d) {
+			continue
+		}
+		if _, allowed := ledger.Allows(c.Pool, d.Why); !allowed {
+			m.awaitBudget(ledger)
+			continue
+		}
+		// One move has one reason.
+		switch {
+		case m.forced(d):
+			begun = true
+			m.force(d)
+		case len(names) == 0 || x.going[names[0]] == d.Why:
+			names, x.going[c.Name] = append(names, c.Name), d.Why
+		default:
+			continue
+		}
+		ledger.Charge(c.Pool)
+	}
+	if begun || len(names) == 0 {
+		return begun
+	}
+	whole := x
+	whole.going = maps.Clone(x.going)
+	if m.remove(whole) || m.replaceSome(names, x) {
+		return true
+	}
+	// The first has no other place now. The others have their turn before it has another.
+	m.out.Memory.Restored, _ = memory.Remember(m.out.Memory.Restored, names[0], m.in.Now)
+	m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
+	return false
+}
+
+// mayRenew says whether the node may go now. If it may later, the plan asks for another
+// Step.
+func (m *mover) mayRenew(d disrupt.Due) bool {
+	c := d.Claim
+	if m.forced(d) {
+		return true
+	}
+	if at, restored := memory.FirstSeen(m.out.Memory.Restored, c.Name); restored {
+		m.wait(at.Add(memory.StaysFor), plan.QuietLongEnough)
+		return false
+	}
+	stays, until := m.judge.Stays(c, d.Why)
+	if !until.IsZero() {
+		m.wait(until, plan.QuietLongEnough)
+	}
+	return stays.Reason == "" && c.Move == nil
+}
+
+// forced says whether the node goes now whatever its pods ask for.
+func (m *mover) forced(d disrupt.Due) bool {
+	pool, _ := m.view.Snapshot.Pool(d.Claim.Pool)
+	return d.Why == plan.Expired && disrupt.Forced(d.Claim, m.in.Now) && !pool.Disruption.Paused
+}
+
+// force takes the node away at the end of its life.
+func (m *mover) force(d disrupt.Due) {
+	c := d.Claim
+	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Why: plan.Expired, Waited: m.in.Now.Sub(c.Created)}
+	out.Saves, _ = m.view.PriceOf(*c)
+	m.out.Plan.Actions = append(slices.Clip(m.out.Plan.Actions), out)
+}
