@@ -1,6 +1,10 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
 
 // Stay says why a node stays.
 type Stay struct {
@@ -31,6 +35,10 @@ const (
 	BudgetUsed     StayReason = "DisruptionBudget"
 	NoPrice        StayReason = "PriceUnknown"
 	NotDrifted     StayReason = "NotDrifted"
+	NodeStays      StayReason = "NodeDoNotConsolidate"
+	Replaces       StayReason = "Replacement"
+	NextToGo       StayReason = "NextToGo"
+	NotSearched    StayReason = "NotLookedAtYet"
 )
 
 // Explain says in one sentence why the node stays.
@@ -68,10 +76,42 @@ func (s Stay) Explain() string {
 		return "a pod of the node has no other place"
 	case BudgetUsed:
 		return fmt.Sprintf("a disruption budget of NodePool %q allows no more nodes now", s.Detail)
+	case NodeStays:
+		return "the node has the annotation karpenter.sh/do-not-consolidate"
+	case Replaces:
+		return fmt.Sprintf("the node replaces others in move %s, which have not gone yet", s.Detail)
+	case NextToGo:
+		return "the node is to go as soon as its turn comes"
+	case NotSearched:
+		return "the fleet has changed and has not been searched for savings since"
 	case NotDrifted:
 		return "the node is as its NodePool and NodeClass ask for again"
 	case NoPrice:
 		return "the price of the node is not known"
 	}
 	return string(s.Reason)
+}
+
+// Standing says why one node of a NodePool stays or goes. Exactly one of Goes and Stay is
+// set.
+type Standing struct {
+	Claim, Node, Pool string
+	Price             quantity.Money // an hour; 0 if it is not known
+	Goes              DeleteReason   // "" if the node stays
+	Move              string         // id of the move that the node goes with, "" if it is not replaced
+	Stay              Stay
+}
+
+// DeletedAlready is the reason of a NodeClaim that is being deleted.
+const DeletedAlready DeleteReason = "Deleted"
+
+// Explain says in one sentence why the node stays or goes.
+func (s Standing) Explain() string {
+	switch {
+	case s.Goes == "":
+		return "stays: " + s.Stay.Explain()
+	case s.Move != "":
+		return fmt.Sprintf("goes (%s), and other nodes replace it in move %s", s.Goes, s.Move)
+	}
+	return fmt.Sprintf("goes (%s)", s.Goes)
 }
