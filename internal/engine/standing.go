@@ -46,7 +46,7 @@ type standings struct {
 }
 
 func (s *standings) of(c *cluster.Claim) plan.Standing {
-	out := plan.Standing{Claim: c.Name, Node: c.Node, Pool: c.Pool, Move: s.moves[c.Name]}
+	out := plan.Standing{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Pool: c.Pool, Move: s.moves[c.Name]}
 	out.Price, _ = s.PriceOf(*c)
 	switch {
 	case c.Deleting:

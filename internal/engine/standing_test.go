@@ -46,7 +46,7 @@ func TestStandings_SayWhyEachNodeStaysOrGoes(t *testing.T) {
 		plan.Replaces: func(w *world) {
 			w.objects.Claims[1].Move = &cluster.Move{ID: "m", Count: 1, Sources: []cluster.Source{{Claim: w.objects.Claims[0].Name, UID: w.objects.Claims[0].UID}}}
 		},
-		plan.NoSaving: func(w *world) {},
+		plan.NoSaving: func(*world) {},
 	} {
 		w := full(t)
 		w.objects.Pools[0].Disruption = cluster.Disruption{Policy: cluster.WhenEmptyOrUnderutilized, After: time.Minute}

@@ -33,6 +33,7 @@ const (
 	HealthPath      = "/healthz"
 	ReadyPath       = "/readyz"
 	MetricsPath     = "/metrics"
+	DecisionsPath   = "/decisions"
 	LeaseName       = "karpenter-leader-election"
 	// Command is the daemon's subcommand that the Deployment runs.
 	Command = "run"

@@ -95,11 +95,12 @@ func (s Stay) Explain() string {
 // Standing says why one node of a NodePool stays or goes. Exactly one of Goes and Stay is
 // set.
 type Standing struct {
-	Claim, Node, Pool string
-	Price             quantity.Money // an hour; 0 if it is not known
-	Goes              DeleteReason   // "" if the node stays
-	Move              string         // id of the move that the node goes with, "" if it is not replaced
-	Stay              Stay
+	Claim, ClaimUID string
+	Node, Pool      string
+	Price           quantity.Money // an hour; 0 if it is not known
+	Goes            DeleteReason   // "" if the node stays
+	Move            string         // id of the move that the node goes with, "" if it is not replaced
+	Stay            Stay
 }
 
 // DeletedAlready is the reason of a NodeClaim that is being deleted.

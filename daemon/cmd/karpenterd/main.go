@@ -1,14 +1,19 @@
 // Command karpenterd is the in-cluster daemon: it provisions nodes just in
-// time, replaces interrupted ones and removes empty ones.
+// time, replaces interrupted and outdated ones, and removes those that cost more than
+// they are worth.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
 	"syscall"
+
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
 
 // version is set when the program is linked.
@@ -17,6 +22,8 @@ var version = "dev"
 const usage = `usage: karpenterd <command>
 
   run       work for the cluster that the environment names (see "karpenterd run -h")
+  explain   say why a node stays or goes, or what is planned for a pod:
+            explain [--address HOST:PORT] node NAME | pod NAMESPACE/NAME
   version   print the version
 `
 
@@ -45,6 +52,13 @@ func command(ctx context.Context, args []string) error {
 			return err
 		}
 		return run(ctx, config)
+	case "explain":
+		flags := flag.NewFlagSet("explain", flag.ContinueOnError)
+		address := flags.String("address", fmt.Sprintf("127.0.0.1:%d", install.MetricsPort), "host and port of the daemon's metrics")
+		if err := flags.Parse(args[1:]); err != nil {
+			return fmt.Errorf("explain: %w", err)
+		}
+		return telemetry.Explain(ctx, os.Stdout, *address, flags.Arg(0), flags.Arg(1))
 	case "version":
 		fmt.Println(version, runtime.Version())
 		return nil

@@ -64,6 +64,7 @@ func run(ctx context.Context, c config) error {
 	group, ctx := errgroup.WithContext(ctx)
 	mux := http.NewServeMux()
 	mux.Handle(install.MetricsPath, d.metrics.Handler())
+	mux.Handle(install.DecisionsPath, d.metrics.Decisions.Handler())
 	group.Go(func() error { return telemetry.Serve(ctx, c.HealthAddress, d.health.Handler()) })
 	group.Go(func() error { return telemetry.Serve(ctx, c.MetricsAddress, mux) })
 	group.Go(func() error {

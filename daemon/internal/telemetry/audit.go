@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -21,43 +20,22 @@ const (
 type audits struct {
 	cost  *prometheus.GaugeVec
 	bound prometheus.Gauge
+	newest
 
 	mu     sync.Mutex
-	newest engine.Input
-	armed  bool      // an audit of newest is scheduled
-	last   time.Time // when the last audit began
 	logged plan.Audit
 	said   time.Time // when logged was logged
 }
 
 func newAudits() *audits {
 	return &audits{
-		cost: newCosts("karpenterd_fleet_cost_dollars_per_hour", "Cost of all NodeClaims by the catalogue's prices, by kind."),
+		newest: newest{every: auditEvery},
+		cost:   newCosts("karpenterd_fleet_cost_dollars_per_hour", "Cost of all NodeClaims by the catalogue's prices, by kind."),
 		bound: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "karpenterd_fleet_bound_dollars_per_hour",
 			Help: "Proven lower bound of the cost of any fleet for the same pods.",
 		}),
 	}
-}
-
-// look schedules an audit of the newest input, at most one in auditEvery. The audit
-// runs in a goroutine of its own, so that the loop does not wait for it.
-func (a *audits) look(in engine.Input, out engine.Output, logger hclog.Logger) {
-	in.Memory = out.Memory // the memory after the Step: it knows the offerings
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.newest = in
-	if a.armed {
-		return
-	}
-	a.armed = true
-	time.AfterFunc(time.Until(a.last.Add(auditEvery)), func() {
-		a.mu.Lock()
-		in := a.newest
-		a.newest, a.armed, a.last = engine.Input{}, false, time.Now()
-		a.mu.Unlock()
-		a.publish(engine.Audit(in), logger)
-	})
 }
 
 // publish sets the gauges, and logs the audit if it differs from the last one that was

@@ -65,7 +65,7 @@ func fleetOf(t *testing.T, n int) engine.Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.Input{Snapshot: s}
+	return engine.Input{Snapshot: s, Now: time.Unix(1_000_000, 0)}
 }
 
 func TestAudits_AuditsTheNewestInputOnceAMinute(t *testing.T) {
@@ -82,7 +82,7 @@ func TestAudits_AuditsTheNewestInputOnceAMinute(t *testing.T) {
 			}
 		}
 		look := func(nodes int) {
-			m.fleet.look(fleetOf(t, nodes), engine.Output{}, hclog.NewNullLogger())
+			m.fleet.look(fleetOf(t, nodes), func(in engine.Input) { m.fleet.publish(engine.Audit(in), hclog.NewNullLogger()) })
 			time.Sleep(time.Second)
 		}
 		look(1)

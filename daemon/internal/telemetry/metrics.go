@@ -30,6 +30,7 @@ type Metrics struct {
 	leader     prometheus.Gauge
 	nominates  prometheus.Gauge
 	fleet      *audits
+	Decisions  *Decisions
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -76,6 +77,7 @@ func NewMetrics(version string) *Metrics {
 		nominates: gauge("karpenterd_nominates_pods", "1 if the daemon nominates pods for the nodes planned for them, 0 if it may not."),
 		leader:    gauge("karpenterd_leader", "1 if this replica is the leader, 0 if not."),
 		fleet:     newAudits(),
+		Decisions: newDecisions(),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "karpenter_build_info", Help: "The daemon's version.",
@@ -83,7 +85,7 @@ func NewMetrics(version string) *Metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.decisions, m.claims, m.deleted, m.terminated, m.failures, m.messages, m.awsCalls,
-		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.nominates, m.fleet.cost, m.fleet.bound, build,
+		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.nominates, m.fleet.cost, m.fleet.bound, m.Decisions.nodes, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

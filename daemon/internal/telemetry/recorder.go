@@ -53,7 +53,11 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 	if out.Plan.Unnominated {
 		r.Metrics.nominates.Set(0)
 	}
-	r.Metrics.fleet.look(in, out, r.Logger)
+	after := in
+	after.Memory = out.Memory // it knows the offerings and the search for savings
+	r.Metrics.fleet.look(after, func(in engine.Input) { r.Metrics.fleet.publish(engine.Audit(in), r.Logger) })
+	r.Metrics.Decisions.note(after, out.Plan.Outcomes)
+	r.Metrics.Decisions.look(after, func(in engine.Input) { r.standings(engine.Standings(in)) })
 	for _, a := range out.Plan.Actions {
 		switch x := a.(type) {
 		case plan.Launch:
@@ -64,8 +68,10 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 				"waited", x.Waited.Round(time.Millisecond).String(), "saves", x.Saves.Dollars())
 		case plan.Disrupt:
 			r.Logger.Info("disrupt node", "node", x.Node, "nodeclaim", x.Claim, "reason", x.Why, "detail", x.Detail, "saves", x.Saves.Dollars())
+			r.both(x.Claim, x.ClaimUID, x.Node, "DisruptionTerminating", "Disrupting Node: "+string(x.Why))
 		case plan.Restore:
 			r.Logger.Info("restore node", "node", x.Node, "nodeclaim", x.Claim, "reason", x.Why)
+			r.both(x.Claim, x.ClaimUID, x.Node, "DisruptionBlocked", "The node stays: "+x.Why)
 		case plan.Nominate, plan.Wait: // too many to log each
 		case plan.Release:
 			if len(x.Lifts) > 0 {
@@ -101,6 +107,19 @@ func podReference(p cluster.Pod) *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
 }
 
+// nodeReference refers to a node as the kubelet does, so that kubectl finds its Events.
+func nodeReference(name string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: name, UID: types.UID(name)}
+}
+
+// both sends an Event to a NodeClaim and its node.
+func (r *Recorder) both(claim, uid, node, reason, text string) {
+	r.event(&corev1.ObjectReference{Kind: "NodeClaim", APIVersion: v1.GroupVersion().String(), Name: claim, UID: types.UID(uid)}, corev1.EventTypeNormal, reason, text)
+	if node != "" {
+		r.event(nodeReference(node), corev1.EventTypeNormal, reason, text)
+	}
+}
+
 // launch logs the decision. seen_unix_nano has the times at which the daemon first saw
 // its pods, so that the time to the launch can be measured on one clock.
 func (r *Recorder) launch(in engine.Input, out engine.Output, l plan.Launch, took time.Duration) {
@@ -119,7 +138,19 @@ func (r *Recorder) launch(in engine.Input, out engine.Output, l plan.Launch, too
 	r.Logger.Info("launch nodeclaim", "nodeclaim", l.Name, "nodepool", l.Pool, "capacity_type", l.CapacityType,
 		"instance_types", strings.Join(types, " "), "zones", strings.Join(l.Zones, " "), "price", l.Price.Dollars(),
 		"pods", len(l.Pods), "declared", l.Declared, "content", l.Content.String(), "why", l.Why.Explain(),
-		"replaces", l.Why.Replaces, "decided_in", took.Round(time.Microsecond).String(), "seen_unix_nano", seen, "compared", out.Trace.Types)
+		"replaces", l.Why.Replaces, "move", moveOf(l), "decided_in", took.Round(time.Microsecond).String(), "seen_unix_nano", seen, "compared", out.Trace.Types)
+}
+
+// moveOf says in short which NodeClaims the launch replaces, and why.
+func moveOf(l plan.Launch) string {
+	if l.Move == nil {
+		return ""
+	}
+	names := make([]string, len(l.Move.Sources))
+	for i, s := range l.Move.Sources {
+		names[i] = s.Claim
+	}
+	return fmt.Sprintf("%s, %d of %d (%s): replaces %s", l.Move.ID, l.Move.Index+1, l.Move.Count, l.Move.Reason, strings.Join(names, " "))
 }
 
 // cost logs the cost of all launches of the plan, and the lower bound that any plan
@@ -275,8 +306,7 @@ func (r *Recorder) Initialized(c *v1.NodeClaim, node string) {
 func (r *Recorder) Draining(c *v1.NodeClaim, node, key, waitingFor string) {
 	if r.fresh("drain/"+node, key) {
 		r.Logger.Info("drain waits", "nodeclaim", c.Name, "node", node, "for", waitingFor)
-		r.event(&corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: node, UID: types.UID(node)},
-			corev1.EventTypeWarning, "FailedDraining", "Drain waits: "+waitingFor)
+		r.event(nodeReference(node), corev1.EventTypeWarning, "FailedDraining", "Drain waits: "+waitingFor)
 	}
 }
 
