@@ -197,7 +197,12 @@ func TestAccNodeClassAndPool(t *testing.T) {
   limits                   = { cpu = "1000m", memory = "1024Mi" }
   weight                   = 10
   termination_grace_period = "60s"
-  disruption               = { consolidate_after = "1h" }`
+  expire_after             = "60m"
+  disruption = {
+    consolidation_policy = "WhenEmpty"
+    consolidate_after    = "1h"
+    budgets              = [{ nodes = "5" }, { nodes = "0", reasons = ["Drifted"], schedule = "TZ=Europe/Paris 0 9 * * mon-fri", duration = "8h" }]
+  }`
 			run(t, func() error {
 				_, err := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
 				return errors.Join(gone("definition", err, notInCluster), l.nothingRuns(), l.kube.Delete(context.Background(), workload(), ""))
@@ -226,7 +231,7 @@ func TestAccNodeClassAndPool(t *testing.T) {
 				},
 				resource.TestStep{
 					ResourceName: pool, ImportState: true, ImportStateId: "default", ImportStateVerify: true,
-					ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"limits", "termination_grace_period", "disruption"},
+					ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"limits", "termination_grace_period", "expire_after", "disruption"},
 				},
 				resource.TestStep{Config: configure("", ""), ConfigPlanChecks: both(plancheck.ResourceActionUpdate)}, // removed again
 				resource.TestStep{ // there is a node when everything is destroyed

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -71,6 +73,12 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				MarkdownDescription: "Time limit for the drain of a node, such as `1h`. After this time, pods are deleted even if a PodDisruptionBudget protects them. Without it, a drain has no time limit.",
 				Validators:          []validator.String{validate.Duration()},
 			},
+			"expire_after": schema.StringAttribute{
+				Optional: true, Computed: true, CustomType: fwtype.Duration(), Default: stringdefault.StaticString(convert.DefaultExpireAfter),
+				MarkdownDescription: "How long a node may live, such as `720h`, or `Never`. Default `720h`. The daemon replaces the node when about nine tenths of this time have passed, " +
+					"within the `budgets`. With `termination_grace_period`, a node that is still there at its end goes even if its pods have no other place.",
+				Validators: []validator.String{validate.Duration(v1.Never)},
+			},
 			"disruption": disruptionAttribute(),
 			"limits": schema.MapAttribute{
 				Optional: true, ElementType: fwtype.Quantity(),
@@ -127,15 +135,44 @@ func disruptionAttribute() schema.Attribute {
 		MarkdownDescription: "When the daemon may remove nodes.",
 		Attributes: map[string]schema.Attribute{
 			"consolidation_policy": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(string(v1.ConsolidationWhenEmpty)),
-				MarkdownDescription: "`WhenEmpty` is the default and the only value: the daemon removes nodes that run no pods except those of DaemonSets.",
+				Optional: true, Computed: true, Default: stringdefault.StaticString(string(v1.ConsolidationWhenEmptyOrUnderutilized)),
+				MarkdownDescription: "Which nodes the daemon may remove to save money. `WhenEmpty`: nodes that run no pods except those of DaemonSets. " +
+					"`WhenEmptyOrUnderutilized`, the default: also nodes whose pods run on other nodes, or on cheaper new ones. `Balanced`: at present the same.",
 			},
 			"consolidate_after": schema.StringAttribute{
 				Optional: true, Computed: true, CustomType: fwtype.Duration(), Default: stringdefault.StaticString("0s"),
-				MarkdownDescription: "How long a node must be empty before the daemon removes it, such as `30s`, or `Never`. Default `0s`.",
+				MarkdownDescription: "How long no pod must have come to a node or gone from it before the daemon removes the node to save money, such as `30s`, or `Never`. Default `0s`.",
 				Validators:          []validator.String{validate.Duration(v1.Never)},
 			},
+			"budgets": budgetsAttribute(),
 		},
+	}
+}
+
+func budgetsAttribute() schema.Attribute {
+	return schema.ListNestedAttribute{
+		Optional: true, Computed: true, Default: listdefault.StaticValue(convert.DefaultBudgets()),
+		MarkdownDescription: "Bounds on how many nodes of the pool the daemon removes at once. All of them hold. Default: one budget with `nodes = \"10%\"`. For no bound, write `nodes = \"100%\"`.",
+		Validators:          []validator.List{listvalidator.SizeAtLeast(1)},
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"nodes": schema.StringAttribute{
+				Required: true, MarkdownDescription: "Number of nodes, such as `5`, or a percentage of the pool's nodes, rounded up, such as `10%`.",
+			},
+			"reasons": schema.SetAttribute{
+				Optional: true, ElementType: types.StringType,
+				MarkdownDescription: "The reasons that the budget is about: `Empty`, `Underutilized` and `Drifted`. Without it, the budget is about all of them, and about nodes that expire.",
+			},
+			"schedule": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "When the budget begins to hold: a cron expression of five fields or `@hourly`, `@daily`, `@weekly`, `@monthly` or `@yearly`. " +
+					"Times are UTC unless the expression begins with a zone, such as `TZ=Europe/Paris 0 9 * * mon-fri`. Without it, the budget always holds.",
+			},
+			"duration": schema.StringAttribute{
+				Optional: true, CustomType: fwtype.Duration(),
+				MarkdownDescription: "How long the budget holds from each time of `schedule` on, such as `8h`. Set it together with `schedule`.",
+				Validators:          []validator.String{validate.Duration()},
+			},
+		}},
 	}
 }
 

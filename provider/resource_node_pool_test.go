@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"maps"
+	"strings"
 	"testing"
 )
 
@@ -51,6 +52,16 @@ func TestNodePool_BadInputNamesAttributeAndRemedy(t *testing.T) {
 		"taint given twice":      {object{"taints": list{object{"key": "a", "effect": "NoSchedule"}}, "startup_taints": list{object{"key": "a", "effect": "NoSchedule"}}}, []string{"startup_taints[0]", "Duplicate", "a:NoSchedule"}},
 		"grace period":           {object{"termination_grace_period": "1d"}, []string{"termination_grace_period", `"1d"`, "1h30m"}},
 		"consolidate after":      {object{"disruption": object{"consolidate_after": "soon"}}, []string{"disruption.consolidate_after", `"soon"`, "Never"}},
+		"expire after":           {object{"expire_after": "30d"}, []string{"expire_after", `"30d"`, "Never"}},
+		"budget of 101 %":        {budgets(object{"nodes": "101%"}), []string{"disruption.budgets[0].nodes", "101%"}},
+		"a second budget":        {budgets(object{"nodes": "1"}, object{"nodes": "many"}), []string{"disruption.budgets[1].nodes", "many"}},
+		"budget's bad schedule":  {budgets(object{"nodes": "0", "schedule": "61 * * * *", "duration": "1h"}), []string{"disruption.budgets[0].schedule", "61", "five fields"}},
+		"budget's unknown zone":  {budgets(object{"nodes": "0", "schedule": "TZ=Nowhere 0 9 * * *", "duration": "1h"}), []string{"disruption.budgets[0].schedule", "Nowhere"}},
+		"schedule alone":         {budgets(object{"nodes": "0", "schedule": "@daily"}), []string{"disruption.budgets", "schedule and duration go together"}},
+		"duration alone":         {budgets(object{"nodes": "0", "duration": "1h"}), []string{"disruption.budgets", "schedule and duration go together"}},
+		"duration of seconds":    {budgets(object{"nodes": "0", "schedule": "@daily", "duration": "90s"}), []string{"disruption.budgets[0].duration", "1m30s"}},
+		"unknown reason":         {budgets(object{"nodes": "0", "reasons": list{"Expired"}}), []string{"disruption.budgets[0].reasons", "Expired", "Drifted"}},
+		"no budget":              {budgets(), []string{"budgets", "at least 1"}},
 		"consolidation policy":   {object{"disruption": object{"consolidation_policy": "Always"}}, []string{"disruption.consolidation_policy", "WhenEmpty"}},
 		"limit":                  {object{"limits": object{"cpu": "lots"}}, []string{`limits["cpu"]`, "lots", "64Gi"}},
 		"weight":                 {object{"weight": 101}, []string{"weight", "100"}},
@@ -61,6 +72,8 @@ func TestNodePool_BadInputNamesAttributeAndRemedy(t *testing.T) {
 		})
 	}
 }
+
+func budgets(all ...any) object { return object{"disruption": object{"budgets": list(all)}} }
 
 func TestNodePool_WhatIsUnknownIsNotObjectedTo(t *testing.T) {
 	h := newHarness(t)
@@ -75,7 +88,10 @@ func TestNodePool_WhatIsUnknownIsNotObjectedTo(t *testing.T) {
 		"values to be enough": requirements(object{"key": "a", "operator": "In", "values": list{"b", unknown{}}, "min_values": 2}),
 		"a taint":             {"taints": list{object{"key": unknown{}, "effect": unknown{}}}},
 		"limits":              {"limits": object{"cpu": unknown{}}},
-		"durations":           {"termination_grace_period": unknown{}, "disruption": unknown{}},
+		"a budget's schedule": budgets(object{"nodes": "0", "schedule": unknown{}, "duration": "1h"}),
+		"a budget's duration": budgets(object{"nodes": unknown{}, "schedule": "@daily", "duration": unknown{}}),
+		"all budgets":         {"disruption": object{"budgets": unknown{}}},
+		"durations":           {"expire_after": unknown{}, "termination_grace_period": unknown{}, "disruption": unknown{}},
 		"labels and numbers":  {"labels": unknown{}, "weight": unknown{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,8 +107,14 @@ func TestNodePool_PlansItsDefaults(t *testing.T) {
 	p := h.resource("karpenter_node_pool").plan(poolConfig(object{"node_class": unknown{}}))
 	wantNoError(t, p.problems)
 	disruption := attributes(t, attributeOf(t, p.value, "disruption"))
-	if got := disruption["consolidation_policy"].String(); got != `tftypes.String<"WhenEmpty">` {
+	if got := disruption["consolidation_policy"].String(); got != `tftypes.String<"WhenEmptyOrUnderutilized">` {
 		t.Errorf("consolidation_policy is planned as %s", got)
+	}
+	if got := disruption["budgets"].String(); !strings.Contains(got, `"nodes":tftypes.String<"10%">`) {
+		t.Errorf("budgets are planned as %s", got)
+	}
+	if got := attributeOf(t, p.value, "expire_after").String(); got != `tftypes.String<"720h">` {
+		t.Errorf("expire_after is planned as %s", got)
 	}
 	if got := disruption["consolidate_after"].String(); got != `tftypes.String<"0s">` {
 		t.Errorf("consolidate_after is planned as %s", got)

@@ -62,7 +62,7 @@ func TestPool_ABudgetThatCannotBeReadAllowsNothingAndSaysWhy(t *testing.T) {
 	} {
 		p := translate.Pool(poolWith(v1.Budget{Nodes: "10%"}, c.b))
 		if b := p.Disruption.Budgets[1]; !strings.Contains(b.Invalid, c.says) || p.Ready ||
-			!strings.Contains(p.NotReady, "spec.disruption.budgets[1]: ") || !strings.Contains(p.NotReady, "allows no disruption") {
+			!strings.Contains(p.NotReady, "spec.disruption.budgets[1]") || !strings.Contains(p.NotReady, "allows no disruption") {
 			t.Errorf("%s: %q, ready %v: %q", name, b.Invalid, p.Ready, p.NotReady)
 		}
 	}

@@ -73,6 +73,7 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 				Requirements:           reqs,
 				NodeClassRef:           v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: l.Class},
 				TerminationGracePeriod: pool.Spec.Template.Spec.TerminationGracePeriod,
+				ExpireAfter:            pool.Spec.Template.Spec.ExpireAfter,
 			},
 			Resources: v1.ResourceRequirements{Requests: ResourceList(l.Content)},
 		},

@@ -86,7 +86,7 @@ func FuzzParseMove(f *testing.F) {
 func TestClaim_ReadsWhatDisruptsIt(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "n", CreationTimestamp: metav1.NewTime(now)}}
-	after, last := "720h", metav1.NewTime(now.Add(time.Minute))
+	after, last := v1.NillableDuration{Duration: 720 * time.Hour}, metav1.NewTime(now.Add(time.Minute))
 	c.Spec.ExpireAfter, c.Spec.TerminationGracePeriod, c.Status.LastPodEventTime = &after, &metav1.Duration{Duration: time.Hour}, &last
 	c.Conditions().SetTrue(v1.ConditionInitialized, now.Add(time.Second))
 	c.Conditions().Set(v1.ConditionDisruptionReason, metav1.ConditionTrue, "Empty", "", now.Add(2*time.Second))
@@ -104,7 +104,7 @@ func TestClaim_ReadsWhatDisruptsIt(t *testing.T) {
 	if want := (cluster.Drift{Reason: "NodePoolDrifted", Since: now.Add(3 * time.Second)}); got.Drift == nil || *got.Drift != want {
 		t.Errorf("drift = %+v, want %+v", got.Drift, want)
 	}
-	never := v1.Never
+	never := v1.NillableDuration{Never: true}
 	c.Spec.ExpireAfter = &never
 	c.Conditions().Set(v1.ConditionDisruptionReason, metav1.ConditionFalse, "Empty", "", now)
 	if got, err = translate.Claim(c); err != nil || !got.ExpiresAt.IsZero() || got.Disrupting != nil {

@@ -112,19 +112,9 @@ func readDisruption(c *v1.NodeClaim, out *cluster.Claim) {
 	if d := c.Spec.TerminationGracePeriod; d != nil {
 		out.Grace = d.Duration
 	}
-	if after, ends := expireAfter(&c.Spec.NodeSpec); ends {
-		out.ExpiresAt = c.CreationTimestamp.Add(after)
+	if after := c.Spec.ExpireAfter; after != nil && !after.Never {
+		out.ExpiresAt = c.CreationTimestamp.Add(after.Duration)
 	}
-}
-
-// expireAfter is how long the machine may live. The result is false if it is for ever,
-// or cannot be read.
-func expireAfter(s *v1.NodeSpec) (time.Duration, bool) {
-	if s.ExpireAfter == nil {
-		return 0, false
-	}
-	d, err := time.ParseDuration(*s.ExpireAfter) // Never is none
-	return d, err == nil
 }
 
 // reservationOf is the capacity reservation that the NodeClaim is in. Before the

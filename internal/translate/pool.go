@@ -1,9 +1,9 @@
 package translate
 
 import (
+	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -22,8 +22,7 @@ func Pool(p *v1.NodePool) cluster.Pool {
 		Labels: label.FromMap(t.ObjectMeta.Labels), Taints: Taints(t.Spec.Taints), StartupTaints: Taints(t.Spec.StartupTaints),
 		Limits: Limits(p.Spec.Limits), Deleting: p.DeletionTimestamp != nil,
 	}
-	var faults []string
-	out.Disruption, faults = disruption(p)
+	out.Disruption = disruption(p)
 	if p.Spec.Weight != nil {
 		out.Weight = *p.Spec.Weight
 	}
@@ -37,9 +36,11 @@ func Pool(p *v1.NodePool) cluster.Pool {
 		out.NotReady = errs.ToAggregate().Error()
 		return out
 	}
-	if len(faults) > 0 {
-		out.NotReady = strings.Join(faults, "; ")
-		return out
+	for i, b := range out.Disruption.Budgets {
+		if b.Invalid != "" {
+			out.NotReady = fmt.Sprintf("spec.disruption.budgets[%d]: %s", i, b.Invalid)
+			return out
+		}
 	}
 	out.Ready = true
 	return out

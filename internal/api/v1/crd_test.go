@@ -120,38 +120,38 @@ func TestNodePool_BadObjectIsRefusedByName(t *testing.T) {
 	d := definition(t, v1.NodePoolKind)
 	const requirement = `{key: kubernetes.io/arch, operator: Exists}`
 	cases := map[string]struct{ old, new, want string }{
-		"unsupported replicas":    {"  weight: 10", "  replicas: 3", `spec.replicas: Invalid value: 3: static capacity is not supported yet: remove the field`},
-		"budget of 101 %":         {"consolidateAfter: 30s", `budgets: [{nodes: "101%"}]`, `spec.disruption.budgets[0].nodes: Invalid value: "101%"`},
-		"budget below 0":          {"consolidateAfter: 30s", `budgets: [{nodes: "-1"}]`, `spec.disruption.budgets[0].nodes: Invalid value: "-1"`},
-		"schedule alone":          {"consolidateAfter: 30s", `budgets: [{nodes: "0", schedule: "@daily"}]`, `schedule and duration go together: set both or neither`},
-		"duration alone":          {"consolidateAfter: 30s", `budgets: [{nodes: "0", duration: 8h}]`, `schedule and duration go together: set both or neither`},
-		"no cron expression":      {"consolidateAfter: 30s", `budgets: [{nodes: "0", schedule: daily, duration: 8h}]`, `spec.disruption.budgets[0].schedule: Invalid value: "daily"`},
-		"duration in seconds":     {"consolidateAfter: 30s", `budgets: [{nodes: "0", schedule: "@daily", duration: 30s}]`, `spec.disruption.budgets[0].duration: Invalid value: "30s"`},
-		"unknown reason":          {"consolidateAfter: 30s", `budgets: [{nodes: "0", reasons: [Expired]}]`, `spec.disruption.budgets[0].reasons[0]: Unsupported value: "Expired"`},
-		"unsupported expireAfter": {"terminationGracePeriod: 1h30m", "expireAfter: 720h", `spec.template.spec.expireAfter: Invalid value: "720h": expiry is not supported yet, nodes do not expire: remove the field`},
-		"minValues of too few":    {"operator: In, values: [c, m, r]", "operator: In, minValues: 4, values: [c, m, r]", `spec.template.spec.requirements[1]: Invalid value: operator In with minValues needs at least that many values: add values or lower minValues`},
-		"minValues of no values":  {requirement, `{key: kubernetes.io/arch, operator: In, minValues: 2, values: []}`, `operator In needs at least one value`},
-		"minValues of none":       {requirement, `{key: kubernetes.io/arch, operator: Exists, minValues: 0}`, `spec.template.spec.requirements[3].minValues: Invalid value: 0: spec.template.spec.requirements[3].minValues in body should be greater than or equal to 1`},
-		"minValues over 50":       {requirement, `{key: kubernetes.io/arch, operator: Exists, minValues: 51}`, `spec.template.spec.requirements[3].minValues: Invalid value: 51: spec.template.spec.requirements[3].minValues in body should be less than or equal to 50`},
-		"minValues as text":       {requirement, `{key: kubernetes.io/arch, operator: Exists, minValues: "2"}`, `spec.template.spec.requirements[3].minValues`},
-		"unsupported policy":      {"WhenEmpty,", "WhenUnderutilized,", `spec.disruption.consolidationPolicy: Unsupported value: "WhenUnderutilized": supported values: "WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"`},
-		"bad consolidateAfter":    {"consolidateAfter: 30s", "consolidateAfter: soon", `spec.disruption.consolidateAfter: Invalid value: "soon"`},
-		"bad grace period":        {"1h30m", "Never", `spec.template.spec.terminationGracePeriod: Invalid value: "Never"`},
-		"bad operator":            {requirement, `{key: kubernetes.io/arch, operator: Is}`, `spec.template.spec.requirements[3].operator: Unsupported value: "Is"`},
-		"In without values":       {requirement, `{key: kubernetes.io/arch, operator: In}`, `operator In needs at least one value`},
-		"Exists with values":      {requirement, `{key: kubernetes.io/arch, operator: Exists, values: [arm64]}`, `operators Exists and DoesNotExist take no values: remove them`},
-		"Gt of a word":            {`values: ["4"]`, `values: [four]`, `operators Gt, Lt, Gte and Lte need exactly one value, an integer of 0 or more`},
-		"malformed key":           {requirement, `{key: "a b", operator: Exists}`, `spec.template.spec.requirements[3].key: Invalid value: "a b"`},
-		"requires the pool":       {requirement, `{key: karpenter.sh/nodepool, operator: Exists}`, `label karpenter.sh/nodepool is the pool itself`},
-		"requires a hostname":     {requirement, `{key: kubernetes.io/hostname, operator: Exists}`, `label kubernetes.io/hostname names one node`},
-		"restricted domain":       {requirement, `{key: sub.karpenter.sh/x, operator: Exists}`, `labels of domain karpenter.sh are set by the daemon`},
-		"unknown AWS label":       {requirement, `{key: karpenter.k8s.aws/instance-colour, operator: Exists}`, `not a label of domain karpenter.k8s.aws that nodes have`},
-		"restricted label":        {"team: web", "karpenter.sh/nodepool: x", `labels of domain karpenter.sh are set by the daemon`},
-		"bad label value":         {"team: web", `team: "` + strings.Repeat("x", 64) + `"`, `a label's value has at most 63 characters`},
-		"bad taint effect":        {"value: only, effect: NoSchedule", "value: only, effect: Never", `effect must be NoSchedule, PreferNoSchedule or NoExecute`},
-		"empty taint key":         {"key: spot,", `key: "",`, `key must not be empty`},
-		"other node class kind":   {"kind: EC2NodeClass", "kind: Other", `group must be karpenter.k8s.aws and kind EC2NodeClass`},
-		"weight over 100":         {"weight: 10", "weight: 101", `spec.weight: Invalid value: 101`},
+		"unsupported replicas":   {"  weight: 10", "  replicas: 3", `spec.replicas: Invalid value: 3: static capacity is not supported yet: remove the field`},
+		"budget of 101 %":        {"consolidateAfter: 30s", `budgets: [{nodes: "101%"}]`, `spec.disruption.budgets[0].nodes: Invalid value: "101%"`},
+		"budget below 0":         {"consolidateAfter: 30s", `budgets: [{nodes: "-1"}]`, `spec.disruption.budgets[0].nodes: Invalid value: "-1"`},
+		"schedule alone":         {"consolidateAfter: 30s", `budgets: [{nodes: "0", schedule: "@daily"}]`, `schedule and duration go together: set both or neither`},
+		"duration alone":         {"consolidateAfter: 30s", `budgets: [{nodes: "0", duration: 8h}]`, `schedule and duration go together: set both or neither`},
+		"no cron expression":     {"consolidateAfter: 30s", `budgets: [{nodes: "0", schedule: daily, duration: 8h}]`, `spec.disruption.budgets[0].schedule: Invalid value: "daily"`},
+		"duration in seconds":    {"consolidateAfter: 30s", `budgets: [{nodes: "0", schedule: "@daily", duration: 30s}]`, `spec.disruption.budgets[0].duration: Invalid value: "30s"`},
+		"unknown reason":         {"consolidateAfter: 30s", `budgets: [{nodes: "0", reasons: [Expired]}]`, `spec.disruption.budgets[0].reasons[0]: Unsupported value: "Expired"`},
+		"bad expireAfter":        {"terminationGracePeriod: 1h30m", "expireAfter: later", `spec.template.spec.expireAfter: Invalid value: "later"`},
+		"minValues of too few":   {"operator: In, values: [c, m, r]", "operator: In, minValues: 4, values: [c, m, r]", `spec.template.spec.requirements[1]: Invalid value: operator In with minValues needs at least that many values: add values or lower minValues`},
+		"minValues of no values": {requirement, `{key: kubernetes.io/arch, operator: In, minValues: 2, values: []}`, `operator In needs at least one value`},
+		"minValues of none":      {requirement, `{key: kubernetes.io/arch, operator: Exists, minValues: 0}`, `spec.template.spec.requirements[3].minValues: Invalid value: 0: spec.template.spec.requirements[3].minValues in body should be greater than or equal to 1`},
+		"minValues over 50":      {requirement, `{key: kubernetes.io/arch, operator: Exists, minValues: 51}`, `spec.template.spec.requirements[3].minValues: Invalid value: 51: spec.template.spec.requirements[3].minValues in body should be less than or equal to 50`},
+		"minValues as text":      {requirement, `{key: kubernetes.io/arch, operator: Exists, minValues: "2"}`, `spec.template.spec.requirements[3].minValues`},
+		"unsupported policy":     {"WhenEmpty,", "WhenUnderutilized,", `spec.disruption.consolidationPolicy: Unsupported value: "WhenUnderutilized": supported values: "WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"`},
+		"bad consolidateAfter":   {"consolidateAfter: 30s", "consolidateAfter: soon", `spec.disruption.consolidateAfter: Invalid value: "soon"`},
+		"bad grace period":       {"1h30m", "Never", `spec.template.spec.terminationGracePeriod: Invalid value: "Never"`},
+		"bad operator":           {requirement, `{key: kubernetes.io/arch, operator: Is}`, `spec.template.spec.requirements[3].operator: Unsupported value: "Is"`},
+		"In without values":      {requirement, `{key: kubernetes.io/arch, operator: In}`, `operator In needs at least one value`},
+		"Exists with values":     {requirement, `{key: kubernetes.io/arch, operator: Exists, values: [arm64]}`, `operators Exists and DoesNotExist take no values: remove them`},
+		"Gt of a word":           {`values: ["4"]`, `values: [four]`, `operators Gt, Lt, Gte and Lte need exactly one value, an integer of 0 or more`},
+		"malformed key":          {requirement, `{key: "a b", operator: Exists}`, `spec.template.spec.requirements[3].key: Invalid value: "a b"`},
+		"requires the pool":      {requirement, `{key: karpenter.sh/nodepool, operator: Exists}`, `label karpenter.sh/nodepool is the pool itself`},
+		"requires a hostname":    {requirement, `{key: kubernetes.io/hostname, operator: Exists}`, `label kubernetes.io/hostname names one node`},
+		"restricted domain":      {requirement, `{key: sub.karpenter.sh/x, operator: Exists}`, `labels of domain karpenter.sh are set by the daemon`},
+		"unknown AWS label":      {requirement, `{key: karpenter.k8s.aws/instance-colour, operator: Exists}`, `not a label of domain karpenter.k8s.aws that nodes have`},
+		"restricted label":       {"team: web", "karpenter.sh/nodepool: x", `labels of domain karpenter.sh are set by the daemon`},
+		"bad label value":        {"team: web", `team: "` + strings.Repeat("x", 64) + `"`, `a label's value has at most 63 characters`},
+		"bad taint effect":       {"value: only, effect: NoSchedule", "value: only, effect: Never", `effect must be NoSchedule, PreferNoSchedule or NoExecute`},
+		"empty taint key":        {"key: spot,", `key: "",`, `key must not be empty`},
+		"other node class kind":  {"kind: EC2NodeClass", "kind: Other", `group must be karpenter.k8s.aws and kind EC2NodeClass`},
+		"weight over 100":        {"weight: 10", "weight: 101", `spec.weight: Invalid value: 101`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -253,21 +253,28 @@ func TestNodeClaim_SpecIsImmutable(t *testing.T) {
 	}
 }
 
-func TestNodeClaim_ExpiryIsRefused(t *testing.T) {
+func TestNodeClaim_LivesThirtyDaysUnlessItSaysOtherwise(t *testing.T) {
 	d := definition(t, v1.NodeClaimKind)
-	_, _, errs := d.Create(t, strings.Replace(goodNodeClaim, "spec:", "spec:\n  expireAfter: 720h", 1))
-	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "spec.expireAfter") {
-		t.Errorf("errors %v, want one for spec.expireAfter", errs)
+	for line, want := range map[string]v1.NillableDuration{
+		"":                         {Duration: 720 * time.Hour},
+		"\n  expireAfter: Never":   {Never: true},
+		"\n  expireAfter: 1h30m5s": {Duration: time.Hour + 30*time.Minute + 5*time.Second},
+	} {
+		stored, _, errs := d.Create(t, strings.Replace(goodNodeClaim, "spec:", "spec:"+line, 1))
+		var claim v1.NodeClaim
+		crdtest.Into(t, stored, &claim)
+		if len(errs) > 0 || claim.Spec.ExpireAfter == nil || *claim.Spec.ExpireAfter != want {
+			t.Errorf("%q: %v, %v, want %v", line, claim.Spec.ExpireAfter, errs, want)
+		}
 	}
 }
 
 func TestRefusedFields_NamesWhatAnOlderDefinitionStored(t *testing.T) {
 	stored, _, _ := definition(t, v1.NodePoolKind).Create(t, strings.NewReplacer(
-		"terminationGracePeriod: 1h30m", "expireAfter: 720h",
 		"weight: 10", "replicas: 3").Replace(goodNodePool))
 	var pool v1.NodePool
 	crdtest.Into(t, stored, &pool)
-	want := "spec.replicas spec.template.spec.expireAfter"
+	want := "spec.replicas"
 	if got := strings.Join(pool.RefusedFields(), " "); got != want {
 		t.Errorf("refused fields %q, want %q", got, want)
 	}

@@ -99,6 +99,11 @@ type NodeSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`
 	TerminationGracePeriod *metav1.Duration `json:"terminationGracePeriod,omitempty"`
-
-	RefusedNodeSpec `json:",inline"`
+	// ExpireAfter is how long the node may live, or Never. Some time before, it is
+	// replaced; at its end it goes even if its pods have no other place, if
+	// terminationGracePeriod bounds the drain.
+	//
+	// +optional
+	// +kubebuilder:default="720h"
+	ExpireAfter *NillableDuration `json:"expireAfter,omitempty"`
 }

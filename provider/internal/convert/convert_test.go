@@ -32,11 +32,15 @@ func fullPool() v1.NodePoolSpec {
 				Requirements:           []v1.Requirement{{Key: "x", Operator: "In", Values: []string{"1", "2"}, MinValues: ptr(2)}, {Key: "y", Operator: "Exists"}},
 				NodeClassRef:           v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: "default"},
 				TerminationGracePeriod: &metav1.Duration{Duration: time.Hour},
+				ExpireAfter:            &v1.NillableDuration{Duration: 48 * time.Hour},
 			}},
 		},
-		Disruption: v1.Disruption{ConsolidationPolicy: v1.ConsolidationWhenEmpty, ConsolidateAfter: v1.NillableDuration{Never: true}},
-		Limits:     corev1.ResourceList{"cpu": resource.MustParse("10"), v1.ResourceNodes: resource.MustParse("3")},
-		Weight:     ptr[int32](7),
+		Disruption: v1.Disruption{
+			ConsolidationPolicy: v1.ConsolidationWhenEmpty, ConsolidateAfter: v1.NillableDuration{Never: true},
+			Budgets: []v1.Budget{{Nodes: "0", Reasons: []v1.DisruptionReason{"Drifted", "Empty"}, Schedule: ptr("@daily"), Duration: &metav1.Duration{Duration: time.Hour}}, {Nodes: "10%"}},
+		},
+		Limits: corev1.ResourceList{"cpu": resource.MustParse("10"), v1.ResourceNodes: resource.MustParse("3")},
+		Weight: ptr[int32](7),
 	}
 }
 
@@ -81,6 +85,8 @@ func TestNodePool_ThereAndBackIsUnchanged(t *testing.T) {
 	everyFieldIsSet(t, want)
 	everyFieldIsSet(t, want.Template.Spec.NodeSpec)
 	everyFieldIsSet(t, want.Template.Spec.Requirements[0])
+	everyFieldIsSet(t, want.Disruption)
+	everyFieldIsSet(t, want.Disruption.Budgets[0])
 	model := convert.NodePoolOf(t.Context(), want, convert.NodePool{}, &diags)
 	if got := model.Spec(t.Context(), &diags); diags.HasError() || !cmp.Equal(got, want) {
 		t.Errorf("%v\n%s", diags, cmp.Diff(want, got))

@@ -22,6 +22,7 @@ type NodePool struct {
 	StartupTaints          types.List   `tfsdk:"startup_taints"`
 	Requirements           types.List   `tfsdk:"requirements"`
 	TerminationGracePeriod fwtype.Value `tfsdk:"termination_grace_period"`
+	ExpireAfter            fwtype.Value `tfsdk:"expire_after"`
 	Disruption             types.Object `tfsdk:"disruption"`
 	Limits                 types.Map    `tfsdk:"limits"`
 	Weight                 types.Int32  `tfsdk:"weight"`
@@ -43,6 +44,14 @@ type taint struct {
 type disruption struct {
 	ConsolidationPolicy types.String `tfsdk:"consolidation_policy"`
 	ConsolidateAfter    fwtype.Value `tfsdk:"consolidate_after"`
+	Budgets             types.List   `tfsdk:"budgets"`
+}
+
+type budget struct {
+	Nodes    types.String `tfsdk:"nodes"`
+	Reasons  types.Set    `tfsdk:"reasons"`
+	Schedule types.String `tfsdk:"schedule"`
+	Duration fwtype.Value `tfsdk:"duration"`
 }
 
 // RequirementType is the type of an element of requirements.
@@ -64,14 +73,33 @@ func TaintType() types.ObjectType {
 func DisruptionType() types.ObjectType {
 	return types.ObjectType{AttrTypes: map[string]attr.Type{
 		"consolidation_policy": types.StringType, "consolidate_after": fwtype.Duration(),
+		"budgets": types.ListType{ElemType: BudgetType()},
 	}}
+}
+
+// BudgetType is the type of an element of budgets.
+func BudgetType() types.ObjectType {
+	return types.ObjectType{AttrTypes: map[string]attr.Type{
+		"nodes": types.StringType, "reasons": types.SetType{ElemType: types.StringType}, "schedule": types.StringType, "duration": fwtype.Duration(),
+	}}
+}
+
+// DefaultExpireAfter is the API's default of expire_after.
+const DefaultExpireAfter = "720h"
+
+// DefaultBudgets is the default of budgets: a tenth of the pool's nodes.
+func DefaultBudgets() types.List {
+	return types.ListValueMust(BudgetType(), []attr.Value{types.ObjectValueMust(BudgetType().AttrTypes, map[string]attr.Value{
+		"nodes": types.StringValue("10%"), "reasons": types.SetNull(types.StringType), "schedule": types.StringNull(), "duration": fwtype.Duration().Null(),
+	})})
 }
 
 // DefaultDisruption is the default of disruption: the API's own defaults.
 func DefaultDisruption() types.Object {
 	return types.ObjectValueMust(DisruptionType().AttrTypes, map[string]attr.Value{
-		"consolidation_policy": types.StringValue(string(v1.ConsolidationWhenEmpty)),
+		"consolidation_policy": types.StringValue(string(v1.ConsolidationWhenEmptyOrUnderutilized)),
 		"consolidate_after":    fwtype.Duration().Value("0s"),
+		"budgets":              DefaultBudgets(),
 	})
 }
 
@@ -86,6 +114,7 @@ func (p NodePool) Spec(ctx context.Context, diags *diag.Diagnostics) v1.NodePool
 				Requirements:           requirements(ctx, p.Requirements, diags),
 				NodeClassRef:           v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: p.NodeClass.ValueString()},
 				TerminationGracePeriod: Duration(p.TerminationGracePeriod),
+				ExpireAfter:            pointer(p.ExpireAfter, nillable(p.ExpireAfter)),
 			}},
 		},
 		Limits: Limits(p.Limits),
@@ -95,6 +124,7 @@ func (p NodePool) Spec(ctx context.Context, diags *diag.Diagnostics) v1.NodePool
 		spec.Disruption = v1.Disruption{
 			ConsolidationPolicy: v1.ConsolidationPolicy(d.ConsolidationPolicy.ValueString()),
 			ConsolidateAfter:    nillable(d.ConsolidateAfter),
+			Budgets:             budgets(ctx, d.Budgets, diags),
 		}
 	}
 	return spec
@@ -113,12 +143,14 @@ func NodePoolOf(ctx context.Context, spec v1.NodePoolSpec, prior NodePool, diags
 		StartupTaints:          keep(before.StartupTaints, now.StartupTaints, prior.StartupTaints, list(ctx, TaintType(), taintOf, diags)),
 		Requirements:           keep(before.Requirements, now.Requirements, prior.Requirements, list(ctx, RequirementType(), requirementOf, diags)),
 		TerminationGracePeriod: keep(before.TerminationGracePeriod, now.TerminationGracePeriod, prior.TerminationGracePeriod, DurationValue),
+		ExpireAfter:            keep(before.ExpireAfter, now.ExpireAfter, prior.ExpireAfter, nillableValue),
 		Limits:                 keep(was.Limits, spec.Limits, prior.Limits, LimitsMap),
 		Weight:                 types.Int32PointerValue(spec.Weight),
 		Disruption: keep(was.Disruption, spec.Disruption, prior.Disruption, func(d v1.Disruption) types.Object {
 			return objectOf(ctx, DisruptionType().AttrTypes, &disruption{
 				ConsolidationPolicy: types.StringValue(string(d.ConsolidationPolicy)),
 				ConsolidateAfter:    fwtype.Duration().Value(d.ConsolidateAfter.String()),
+				Budgets:             list(ctx, BudgetType(), budgetOf, diags)(d.Budgets),
 			}, diags)
 		}),
 	}
@@ -140,6 +172,28 @@ func requirementOf(r v1.Requirement) requirement {
 	if r.MinValues != nil {
 		out.MinValues = types.Int32Value(int32(*r.MinValues)) // 1 to 50: the definition says so
 	}
+	return out
+}
+
+func budgets(ctx context.Context, l types.List, diags *diag.Diagnostics) []v1.Budget {
+	var out []v1.Budget
+	for _, b := range elements[budget](ctx, l, diags) {
+		x := v1.Budget{Nodes: b.Nodes.ValueString(), Schedule: pointer(b.Schedule, b.Schedule.ValueString()), Duration: Duration(b.Duration)}
+		for _, r := range setStrings(b.Reasons) {
+			x.Reasons = append(x.Reasons, v1.DisruptionReason(r))
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func budgetOf(b v1.Budget) budget {
+	out := budget{Nodes: types.StringValue(b.Nodes), Schedule: types.StringPointerValue(b.Schedule), Duration: DurationValue(b.Duration)}
+	var reasons []string
+	for _, r := range b.Reasons {
+		reasons = append(reasons, string(r))
+	}
+	out.Reasons = stringSet(reasons)
 	return out
 }
 

@@ -177,6 +177,14 @@ func Duration(v fwtype.Value) *metav1.Duration {
 	return &metav1.Duration{Duration: d}
 }
 
+// nillableValue is the reverse of nillable.
+func nillableValue(d *v1.NillableDuration) fwtype.Value {
+	if d == nil {
+		return fwtype.Duration().Null()
+	}
+	return fwtype.Duration().Value(d.String())
+}
+
 // DurationValue is the reverse of Duration.
 func DurationValue(d *metav1.Duration) fwtype.Value {
 	if d == nil {
