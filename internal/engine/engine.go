@@ -67,6 +67,12 @@ type Memory struct {
 	sweep  sweep
 }
 
+// After returns the memory of a daemon that starts, where nodes went until the given time
+// for another reason than that they were empty; zero for never.
+func After(disruption time.Time) Memory {
+	return Memory{Memory: memory.Memory{EvictedUntil: disruption}}
+}
+
 // WithUnavailable returns the memory with the offerings excluded from plans until
 // the given time. It also makes the unfinished plan, if there is one, start again.
 func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKey) Memory {

@@ -36,6 +36,7 @@ type sweep struct {
 	of     cluster.Snapshot
 	at     time.Time
 	again  time.Time           // when a node may go that may not go now; zero for never
+	grew   time.Time           // when a plan launched nodes last
 	search *consolidate.Search // not finished; nil if there is none
 	target []string            // NodeClaims that are to go and have not begun to, those first that save most
 }
@@ -49,6 +50,9 @@ const (
 	sliceEvery  = 10 * time.Millisecond
 	// targetLasts is how long a target is followed before the fleet is searched anew.
 	targetLasts = 5 * time.Minute
+	// growthLasts is how long after a launch no node goes to save money: while the demand
+	// grows, the next plan would take it back.
+	growthLasts = 10 * time.Second
 	// suppositions is how many second plans a Step makes at most.
 	suppositions = 4
 )
@@ -67,6 +71,9 @@ type mover struct {
 // no moves.
 func withMoves(in Input, out Output) Output {
 	out.Memory.sweep = in.Memory.sweep
+	if out.Trace.Launches > 0 {
+		out.Memory.sweep.grew = in.Now
+	}
 	if !out.Trace.Complete || out.Trace.Launches > 0 {
 		return out
 	}
@@ -81,6 +88,10 @@ func withMoves(in Input, out Output) Output {
 // save begins moves that save money.
 func (m *mover) save() {
 	s := &m.out.Memory.sweep
+	if calm := s.grew.Add(growthLasts); m.in.Now.Before(calm) && !s.grew.IsZero() {
+		m.wait(calm, plan.QuietLongEnough)
+		return
+	}
 	s.target = pick.Those(s.target, m.stands)
 	if len(s.target) == 0 || !m.in.Now.Before(s.at.Add(targetLasts)) {
 		if !m.search() {
@@ -238,7 +249,7 @@ func (m *mover) begin() {
 	for _, name := range chosen {
 		x.going[name] = plan.Underutilized
 	}
-	if m.remove(x) || m.replaceSome(chosen, x) {
+	if m.remove(x) || m.replaceSome(chosen, plan.Underutilized, x) {
 		return
 	}
 	// Something has changed that the search did not know.
@@ -264,6 +275,7 @@ func (m *mover) suppose(x supposition) Output {
 // remove lets nodes go whose pods have places on nodes that stay, and says whether there
 // are any. A node of which a pod has no place stays.
 func (m *mover) remove(x supposition) bool {
+	x.going = maps.Clone(x.going)
 	for range suppositions {
 		if len(x.going) == 0 {
 			return false
@@ -301,16 +313,15 @@ func (m *mover) harms(second Output) bool {
 }
 
 // replaceSome replaces as many of the NodeClaims' nodes as one move may, those first in
-// the list, else half as many and so on. It says whether it replaces any.
-func (m *mover) replaceSome(names []string, x supposition) bool {
-	reasons := x.going
+// the list, else half as many and so on, for the reason. It says whether it replaces any.
+func (m *mover) replaceSome(names []string, why plan.DeleteReason, x supposition) bool {
 	x.replaces = true
 	for size := min(len(names), mostReplaced); size > 0; size /= 2 {
 		x.going = map[string]plan.DeleteReason{}
 		for _, name := range names[:size] {
-			x.going[name] = reasons[name]
+			x.going[name] = why
 		}
-		if m.replace(names[:size], x) {
+		if m.replace(names[:size], why, x) {
 			return true
 		}
 	}
@@ -319,9 +330,8 @@ func (m *mover) replaceSome(names []string, x supposition) bool {
 
 // replace lets the nodes go if the plan finds places for their pods. If they go to save
 // money, these must cost less. It says whether the nodes go.
-func (m *mover) replace(names []string, x supposition) bool {
+func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bool {
 	out := m.suppose(x)
-	why := x.going[names[0]]
 	saving := why == plan.Underutilized
 	var frees quantity.Money
 	spot := false

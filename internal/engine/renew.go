@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
@@ -50,9 +49,7 @@ func (m *mover) renew() bool {
 	if begun || len(names) == 0 {
 		return begun
 	}
-	whole := x
-	whole.going = maps.Clone(x.going)
-	if m.remove(whole) || m.replaceSome(names, x) {
+	if m.remove(x) || m.replaceSome(names, x.going[names[0]], x) {
 		return true
 	}
 	// The first has no other place now. The others have their turn before it has another.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
@@ -95,7 +96,11 @@ func (d *daemon) carryOut(n int) {
 // restart loses what only the daemon knew, at any point of a plan.
 func (d *daemon) restart() {
 	d.carryOut(int(d.r.chance.below(int64(len(d.acting) + 1))))
-	d.memory, d.pending = engine.Memory{}, nil
+	evicted := d.r.evicted
+	if slices.ContainsFunc(d.r.claims, func(c *claim) bool { return c.Disrupting != nil || c.Deleting }) {
+		evicted = date(d.r.clock.now + d.r.cfg.Down)
+	}
+	d.memory, d.pending = engine.After(evicted), nil
 	d.starts++
 	d.wait++
 	d.busy = d.r.clock.now + d.r.cfg.Down

@@ -95,6 +95,9 @@ func (r *run) drained(c *claim) {
 func (r *run) evict(p *pod, voluntary bool) {
 	r.report.Evictions++
 	r.checker.evicted(p, voluntary)
+	if voluntary {
+		r.evicted = date(r.clock.now)
+	}
 	r.terminate(p)
 	w, at := p.workload, r.clock.now
 	r.settled = r.cfg.Limit

@@ -26,6 +26,7 @@ type run struct {
 	waiting     int // pods that are not bound
 	settled     time.Duration
 	touched     time.Duration // when something changed last
+	evicted     time.Time     // when a pod was evicted last to disrupt a node; zero for never
 	last        time.Duration // when the last change of the configuration comes
 	report      Report
 }

@@ -57,6 +57,7 @@ type Config struct {
 	Recorder Recorder
 	Policy   engine.Policy // its CannotNominate is the start; Loop.Nominate changes the loop's copy
 	Logger   hclog.Logger
+	Memory   engine.Memory // that the first Step starts with
 	// WorkLimit bounds each Step (engine.Input.WorkLimit); 0 is no limit.
 	WorkLimit int
 }
@@ -76,7 +77,7 @@ type Loop struct {
 
 // New makes a Loop; Run starts it.
 func New(c Config) *Loop {
-	return &Loop{config: c, poke: make(chan struct{}, 1), cannotNominate: c.Policy.CannotNominate}
+	return &Loop{config: c, poke: make(chan struct{}, 1), cannotNominate: c.Policy.CannotNominate, memory: c.Memory}
 }
 
 // Unavailable keeps the offerings out of plans until the given time. It is safe

@@ -59,6 +59,20 @@ func (k *Keeper) Sync(ctx context.Context, now time.Time) error {
 	return nil
 }
 
+// DisruptedUntil returns when pods moved away from nodes last, by the statuses of the
+// pools; now if some do, and zero for never. A daemon that starts asks it.
+func DisruptedUntil(pools []*v1.NodePool, now time.Time) (last time.Time) {
+	for _, p := range pools {
+		switch c := p.Conditions().Get(v1.ConditionDisrupting); {
+		case c.IsTrue():
+			return now
+		case c.Status == metav1.ConditionFalse && c.LastTransitionTime.After(last):
+			last = c.LastTransitionTime.Time
+		}
+	}
+	return last
+}
+
 // setStatus sets the pool's status from the objects. class is nil if the class does
 // not exist.
 func setStatus(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim, now time.Time) {
@@ -86,13 +100,15 @@ func setStatus(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim
 		}
 		conditions.Set(v1.ConditionNodeClassReady, metav1.ConditionFalse, reason, fmt.Sprintf("EC2NodeClass %q: %s", name, ready.Message), now)
 	}
-	nodes := int64(0)
+	nodes, moves := int64(0), false
 	total := corev1.ResourceList{}
 	for _, c := range claims {
 		if c.Labels[v1.LabelNodePool] != p.Name {
 			continue
 		}
 		nodes++
+		why := c.Conditions().Get(v1.ConditionDisruptionReason)
+		moves = moves || why.IsTrue() && why.Reason != v1.ReasonEmpty
 		for r, q := range c.Status.Capacity {
 			sum := total[r]
 			sum.Add(q)
@@ -103,6 +119,12 @@ func setStatus(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim
 		if _, there := total[r]; !there {
 			total[r] = resource.Quantity{}
 		}
+	}
+	switch {
+	case moves:
+		conditions.SetTrue(v1.ConditionDisrupting, now)
+	case conditions.Get(v1.ConditionDisrupting).IsTrue():
+		conditions.Set(v1.ConditionDisrupting, metav1.ConditionFalse, v1.ReasonAllStay, "", now)
 	}
 	total[v1.ResourceNodes] = *resource.NewQuantity(nodes, resource.DecimalSI)
 	p.Status.Resources, p.Status.Nodes = total, &nodes

@@ -124,6 +124,10 @@ const (
 	ConditionValidationSucceeded = "ValidationSucceeded"
 	ConditionNodeClassReady      = "NodeClassReady"
 
+	// ConditionDisrupting of a NodePool is True while pods move away from nodes that go. It
+	// then says since when none do.
+	ConditionDisrupting = "Disrupting"
+
 	// Condition types of a NodeClaim. Ready depends on the first three.
 	ConditionLaunched            = "Launched"
 	ConditionRegistered          = "Registered"
@@ -155,4 +159,5 @@ const (
 	ReasonAwaitingVolumeDetachment     = "AwaitingVolumeDetachment"
 	ReasonTerminationGracePeriodPassed = "TerminationGracePeriodElapsed"
 	ReasonEmpty                        = "Empty"
+	ReasonAllStay                      = "AllNodesStay"
 )

@@ -40,14 +40,14 @@ const comesBackWithin = 30 * time.Second
 
 // Settles says until when the pod may have come in place of one that was evicted, and
 // whether that is not over. Nobody knows which pods were evicted before the memory
-// begins, so any pod from then counts.
+// begins, so any pod from that time counts.
 func (m *Memory) Settles(kind string, p *cluster.Pod, now time.Time) (until time.Time, yes bool) {
 	until = p.Created.Add(SettlesFor)
 	if !now.Before(until) {
 		return until, false
 	}
 	i, found := slices.BinarySearchFunc(m.Evicted, kind, Evicted.compare)
-	return until, found && !p.Created.Before(m.Evicted[i].First) || p.Created.Before(m.Began.Add(comesBackWithin))
+	return until, found && !p.Created.Before(m.Evicted[i].First) || !m.EvictedUntil.IsZero() && p.Created.Before(m.EvictedUntil.Add(comesBackWithin))
 }
 
 func (e Evicted) compare(kind string) int { return strings.Compare(e.Kind, kind) }

@@ -25,8 +25,10 @@ type Memory struct {
 	Lost        []Since      // kinds of pods that lost their place in a rearrangement, sorted: when first
 	Nominations []Nomination // for nodes that are open, sorted by class and node
 	Evicted     []Evicted    // sorted by kind
-	Began       time.Time    // of the first Step: what happened before is not remembered
-	Restored    []Since      // NodeClaims that were to go and stay, sorted
+	// EvictedUntil is when pods of nodes that went may have been evicted last before this
+	// memory began; zero for never.
+	EvictedUntil time.Time
+	Restored     []Since // NodeClaims that were to go and stay, sorted
 }
 
 // PreferencesFor is how long a node that opened without nominations keeps its
@@ -103,9 +105,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	m.Nominations = m.countRefusals(s, now)
 	m.Evicted = lately(m.Evicted, now)
-	if m.Began.IsZero() || m.Began.After(now) {
-		m.Began = now
-	}
+	m.EvictedUntil = pick.Earliest(m.EvictedUntil, now)
 	m.Advanced = slices.Clone(m.Advanced)
 	m.Lost = pick.Those(m.Lost, func(x Since) bool { return now.Before(x.At.Add(LostFor)) })
 	m.Restored = pick.Those(m.Restored, func(x Since) bool { return now.Before(x.At.Add(StaysFor)) })

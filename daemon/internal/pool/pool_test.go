@@ -1,0 +1,41 @@
+package pool
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+)
+
+func TestSetStatus_SaysWhetherPodsMoveAndSinceWhenNoneDo(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", Labels: map[string]string{v1.LabelNodePool: "p"}}}
+	for i, c := range []struct {
+		reason string // of the claim's disruption; "" for none
+		want   metav1.ConditionStatus
+		until  time.Time
+	}{
+		{"", metav1.ConditionUnknown, time.Time{}},
+		{"Empty", metav1.ConditionUnknown, time.Time{}},
+		{"Underutilized", metav1.ConditionTrue, now.Add(2 * time.Hour)},
+		{"Drifted", metav1.ConditionTrue, now.Add(3 * time.Hour)},
+		{"Empty", metav1.ConditionFalse, now.Add(4 * time.Hour)},
+		{"", metav1.ConditionFalse, now.Add(4 * time.Hour)},
+	} {
+		at := now.Add(time.Duration(i) * time.Hour)
+		claim.Status.Conditions = nil
+		if c.reason != "" {
+			claim.Conditions().Set(v1.ConditionDisruptionReason, metav1.ConditionTrue, c.reason, "", at)
+		}
+		setStatus(p, nil, []*v1.NodeClaim{claim}, at)
+		if got := p.Conditions().Get(v1.ConditionDisrupting).Status; got != c.want && (got != "" || c.want != metav1.ConditionUnknown) {
+			t.Errorf("after %d: %s, want %s", i, got, c.want)
+		}
+		if got := DisruptedUntil([]*v1.NodePool{p}, at); !got.Equal(c.until) {
+			t.Errorf("after %d: disrupted until %s, want %s", i, got, c.until)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package memory
+
+import (
+	"testing"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+)
+
+func TestSettles_WhatMayHaveComeInPlaceOfAnEvictedPodStaysForAWhile(t *testing.T) {
+	at := func(minutes int) time.Time { return time.Date(2026, 1, 1, 0, minutes, 0, 0, time.UTC) }
+	evicted := func(m Memory) Memory { m.Evict("web", at(5)); return m }
+	for name, c := range map[string]struct {
+		memory  Memory
+		created time.Time
+		kind    string
+		settles bool
+	}{
+		"no eviction":                       {Memory{}, at(9), "web", false},
+		"of the kind, and since":            {evicted(Memory{}), at(5), "web", true},
+		"of the kind, and before":           {evicted(Memory{}), at(4), "web", false},
+		"of another kind":                   {evicted(Memory{}), at(6), "db", false},
+		"before the memory began":           {Memory{EvictedUntil: at(7)}, at(7), "db", true},
+		"long before the memory began":      {Memory{EvictedUntil: at(7)}, at(-1), "db", false},
+		"after others' evictions":           {Memory{EvictedUntil: at(7)}, at(8), "db", false},
+		"longer ago than a pod has to stay": {evicted(Memory{}), at(0), "web", false},
+	} {
+		if _, settles := c.memory.Settles(c.kind, &cluster.Pod{Created: c.created}, at(10)); settles != c.settles {
+			t.Errorf("%s: %v", name, settles)
+		}
+	}
+}
