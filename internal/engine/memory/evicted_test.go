@@ -30,3 +30,13 @@ func TestSettles_WhatMayHaveComeInPlaceOfAnEvictedPodStaysForAWhile(t *testing.T
 		}
 	}
 }
+
+func TestNext_KnowsNoEvictionWhereThereWasNone(t *testing.T) {
+	s, err := cluster.New(cluster.Objects{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := (Memory{}).Next(s, time.Unix(1, 0)).EvictedUntil; !got.IsZero() {
+		t.Errorf("evicted until %s", got)
+	}
+}

@@ -105,7 +105,9 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	m.Nominations = m.countRefusals(s, now)
 	m.Evicted = lately(m.Evicted, now)
-	m.EvictedUntil = pick.Earliest(m.EvictedUntil, now)
+	if m.EvictedUntil.After(now) {
+		m.EvictedUntil = now
+	}
 	m.Advanced = slices.Clone(m.Advanced)
 	m.Lost = pick.Those(m.Lost, func(x Since) bool { return now.Before(x.At.Add(LostFor)) })
 	m.Restored = pick.Those(m.Restored, func(x Since) bool { return now.Before(x.At.Add(StaysFor)) })
