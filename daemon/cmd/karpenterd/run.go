@@ -47,6 +47,7 @@ type daemon struct {
 	cluster aws.Cluster
 	minor   string // of Kubernetes, such as 1.36
 	world   *world.World
+	keeper  *translate.Keeper
 	events  record.EventRecorder
 }
 
@@ -70,7 +71,7 @@ func run(ctx context.Context, c config) error {
 		if err := d.connect(ctx); err != nil {
 			return err
 		}
-		if err := feed(ctx, d.kube, d.world, c.needsSelectors()); err != nil {
+		if err := feed(ctx, d.kube, d.world, d.keeper, c.needsSelectors()); err != nil {
 			return err
 		}
 		d.health.Ready()
@@ -111,6 +112,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	if d.config.ClusterEndpoint != "" {
 		d.cluster.Endpoint = d.config.ClusterEndpoint
 	}
+	d.keeper = translate.NewKeeper()
 	d.world = world.New(facts, market, time.Now)
 	d.world.SpreadByDefault(d.config.Spread)
 	return d.startEvents(ctx)
@@ -148,6 +150,9 @@ func (d *daemon) work(ctx context.Context) error {
 	d.metrics.Leading(true)
 	defer d.metrics.Leading(false)
 	d.logger.Info("elected")
+	if err := catchUp(ctx, d.kube, d.world, d.keeper, d.logger); err != nil {
+		return err
+	}
 	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince}
 	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
