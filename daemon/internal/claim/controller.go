@@ -71,6 +71,7 @@ type Controller struct {
 	queue     workqueue.TypedRateLimitingInterface[string]
 	templates sync.Map // digest -> name of launch templates that EC2 had when last asked
 	blocks    sync.Map // NodeClaim -> what its drain waits for: map[types.UID]block
+	missing   sync.Map // NodeClaim -> since when its node is missing: time.Time
 	// terminating counts the workers that terminate NodeClaims.
 	terminating atomic.Int32
 }
@@ -131,6 +132,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 	claim, ok := c.World.NodeClaim(name)
 	if !ok {
 		c.blocks.Delete(name)
+		c.missing.Delete(name)
 		return 0, nil
 	}
 	conditions := claim.DeepCopy().Conditions()
@@ -143,12 +145,15 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 		return c.launch(ctx, claim)
 	}
 	node, up := c.World.NodeOf(claim.Status.ProviderID)
+	if up {
+		c.missing.Delete(name)
+	}
 	switch {
 	case up && node.DeletionTimestamp != nil:
 		// Somebody deleted the Node: delete the NodeClaim too.
 		return 0, c.deleteClaim(ctx, claim)
 	case !up:
-		return 0, c.awaitNode(ctx, claim)
+		return c.awaitNode(ctx, claim)
 	case !conditions.Get(v1.ConditionRegistered).IsTrue():
 		return 0, c.register(ctx, claim, node)
 	case !conditions.Get(v1.ConditionInitialized).IsTrue():
