@@ -154,6 +154,15 @@ func (s *server) NodeOf(providerID string) (*corev1.Node, bool) {
 	return nil, false
 }
 
+func (s *server) NodeClaims() (out []*v1.NodeClaim) {
+	for _, c := range s.claims {
+		out = append(out, c)
+	}
+	return out
+}
+
+func (s *server) Terminated(*v1.NodeClaim, string) {}
+
 func (s *server) PodsOn(string) []*corev1.Pod { return nil }
 
 // registered is a NodeClaim with its instance and its node.

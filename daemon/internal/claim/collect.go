@@ -25,10 +25,13 @@ const listingLag = 30 * time.Second
 // instance is gone. It also finds the instances whose capacity reservation has ended.
 //
 // To terminate an instance takes two independent signals: in two sweeps the world has
-// no NodeClaim with the uid in its tag, and then the API server has none either.
+// no NodeClaim with the uid in its tag, and then the API server has none either. To
+// delete a NodeClaim takes two, too: in two sweeps EC2 says that the instance is gone,
+// and the API server has no Node that is Ready.
 type Collector struct {
 	*Controller
-	suspects map[string]bool // instances without a NodeClaim in the last sweep
+	suspects map[string]bool    // instances without a NodeClaim in the last sweep
+	vanished map[types.UID]bool // NodeClaims without an instance in the last sweep
 }
 
 // Run sweeps until the context ends.
@@ -76,9 +79,20 @@ func (c *Collector) Sweep(ctx context.Context) error {
 		}
 	}
 	c.suspects = suspects
+	vanished := map[types.UID]bool{}
 	for _, claim := range byUID {
-		faults = append(faults, c.missed(ctx, claim, there))
+		missed, err := c.missed(ctx, claim, there)
+		faults = append(faults, err)
+		if !missed {
+			continue
+		}
+		vanished[claim.UID] = true
+		if c.vanished[claim.UID] {
+			c.Logger.Info("delete nodeclaim whose instance is gone", "nodeclaim", claim.Name, "instance", claim.Status.ProviderID)
+			faults = append(faults, c.deleteClaim(ctx, claim))
+		}
 	}
+	c.vanished = vanished
 	return errors.Join(faults...)
 }
 
@@ -106,25 +120,30 @@ func (c *Collector) collect(ctx context.Context, i aws.Instance) error {
 	return c.Cloud.Terminate(ctx, i.ID)
 }
 
-// missed deletes a NodeClaim whose instance is gone.
-func (c *Collector) missed(ctx context.Context, claim *v1.NodeClaim, there map[string]bool) error {
+// missed says whether the instance of the NodeClaim is gone, by EC2 and by the Node.
+func (c *Collector) missed(ctx context.Context, claim *v1.NodeClaim, there map[string]bool) (bool, error) {
 	launched := claim.DeepCopy().Conditions().Get(v1.ConditionLaunched)
 	if !launched.IsTrue() || claim.DeletionTimestamp != nil || c.Now().Sub(launched.LastTransitionTime.Time) < listingLag {
-		return nil
+		return false, nil
 	}
 	_, id, err := awsspec.ParseProviderID(claim.Status.ProviderID)
 	if err != nil || there[id] {
-		return err
+		return false, err
 	}
+	if gone, err := c.instanceGone(ctx, id); err != nil || !gone {
+		return false, err
+	}
+	node, up, err := c.liveNode(ctx, claim)
+	return err == nil && (!up || !ready(node)), err
+}
+
+// instanceGone asks EC2 whether the instance is gone.
+func (c *Controller) instanceGone(ctx context.Context, id string) (bool, error) {
 	i, err := c.Cloud.Instance(ctx, id)
-	if err != nil && !errors.Is(err, aws.ErrNotFound) {
-		return err
+	if errors.Is(err, aws.ErrNotFound) {
+		return true, nil
 	}
-	if err == nil && !i.Gone() {
-		return nil
-	}
-	c.Logger.Info("delete nodeclaim whose instance is gone", "nodeclaim", claim.Name, "instance", id)
-	return c.deleteClaim(ctx, claim)
+	return err == nil && i.Gone(), err
 }
 
 // releaseReserved relabels a NodeClaim and its Node as on-demand when the capacity

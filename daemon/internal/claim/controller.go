@@ -72,6 +72,8 @@ type Controller struct {
 	templates sync.Map // digest -> name of launch templates that EC2 had when last asked
 	blocks    sync.Map // NodeClaim -> what its drain waits for: map[types.UID]block
 	missing   sync.Map // NodeClaim -> since when its node is missing: time.Time
+	// unlaunched has the uids of NodeClaims of which EC2 said that nothing was launched.
+	unlaunched sync.Map
 	// terminating counts the workers that terminate NodeClaims.
 	terminating atomic.Int32
 }

@@ -67,11 +67,13 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 		return c.launchFailed(ctx, claim, err)
 	}
 	order.request.ClientToken = awsspec.ClientToken(string(claim.UID), attempt)
+	c.unlaunched.Delete(claim.UID)
 	launched, err := c.Cloud.Launch(ctx, order.request)
 	var scarcity *aws.InsufficientCapacityError
 	switch {
 	case errors.As(err, &scarcity):
 		c.report(scarcity.Offerings)
+		c.unlaunched.Store(claim.UID, true)
 		c.Recorder.LaunchFailed(claim, err)
 		return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods, without these offerings
 	case errors.Is(err, aws.ErrIdempotentParameterMismatch):
