@@ -95,13 +95,22 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": http.StatusNotFound}
 	case r.Method == http.MethodDelete:
-		delete(s.live, path)
+		merge(object, map[string]any{"metadata": map[string]any{"deletionTimestamp": "2001-01-01T00:00:00Z"}})
 	case r.Method == http.MethodPatch:
 		merge(object, sent)
 	case r.Method == http.MethodPut:
 		object["status"] = sent["status"]
 	}
+	if meta, _ := object["metadata"].(map[string]any); meta["deletionTimestamp"] != nil && held(meta) == 0 {
+		delete(s.live, path)
+	}
 	_ = json.NewEncoder(w).Encode(object)
+}
+
+// held returns how many finalizers the object has.
+func held(meta map[string]any) int {
+	finalizers, _ := meta["finalizers"].([]any)
+	return len(finalizers)
 }
 
 // merge is a JSON merge patch.
@@ -160,6 +169,8 @@ func (s *server) NodeClaims() (out []*v1.NodeClaim) {
 	}
 	return out
 }
+
+func (s *server) Nodes() []*corev1.Node { return slices.Clone(s.nodes) }
 
 func (s *server) Terminated(*v1.NodeClaim, string) {}
 

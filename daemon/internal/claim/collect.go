@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,11 +30,14 @@ const listingLag = 30 * time.Second
 // To terminate an instance takes two independent signals: in two sweeps the world has
 // no NodeClaim with the uid in its tag, and then the API server has none either. To
 // delete a NodeClaim takes two, too: in two sweeps EC2 says that the instance is gone,
-// and the API server has no Node that is Ready.
+// and the API server has no Node that is Ready. Somebody may remove a NodeClaim by force:
+// then its Node would keep the daemon's finalizer for ever. It loses the finalizer when
+// the API server has no such NodeClaim and the instance is gone, by the same signals.
 type Collector struct {
 	*Controller
 	suspects map[string]bool    // instances without a NodeClaim in the last sweep
 	vanished map[types.UID]bool // NodeClaims without an instance in the last sweep
+	stranded map[types.UID]bool // Nodes without their NodeClaim in the last sweep
 }
 
 // Run sweeps until the context ends.
@@ -93,6 +99,7 @@ func (c *Collector) Sweep(ctx context.Context) error {
 		}
 	}
 	c.vanished = vanished
+	faults = append(faults, c.freeNodes(ctx, byUID))
 	return errors.Join(faults...)
 }
 
@@ -135,6 +142,56 @@ func (c *Collector) missed(ctx context.Context, claim *v1.NodeClaim, there map[s
 	}
 	node, up, err := c.liveNode(ctx, claim)
 	return err == nil && (!up || !ready(node)), err
+}
+
+// freeNodes removes the Nodes whose NodeClaim was removed by force.
+func (c *Collector) freeNodes(ctx context.Context, claims map[string]*v1.NodeClaim) error {
+	var faults []error
+	stranded := map[types.UID]bool{}
+	for _, node := range c.World.Nodes() {
+		i := slices.IndexFunc(node.OwnerReferences, func(r metav1.OwnerReference) bool {
+			return r.Kind == v1.NodeClaimKind && strings.HasPrefix(r.APIVersion, v1.Group+"/")
+		})
+		if i < 0 || !slices.Contains(node.Finalizers, v1.FinalizerTermination) || claims[string(node.OwnerReferences[i].UID)] != nil {
+			continue
+		}
+		stranded[node.UID] = true
+		if c.stranded[node.UID] {
+			faults = append(faults, c.free(ctx, node, node.OwnerReferences[i]))
+		}
+	}
+	c.stranded = stranded
+	return errors.Join(faults...)
+}
+
+// free removes the Node if its NodeClaim and its instance are gone.
+func (c *Collector) free(ctx context.Context, node *corev1.Node, owner metav1.OwnerReference) error {
+	claim, err := c.Claims.Get(ctx, owner.Name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("nodeclaim %s get: %w", owner.Name, err)
+	}
+	if err == nil && claim.UID == owner.UID {
+		return nil // of a class that is not ours, or the watch is behind
+	}
+	_, id, err := awsspec.ParseProviderID(node.Spec.ProviderID)
+	if err != nil {
+		return fmt.Errorf("node %s: %w", node.Name, err)
+	}
+	if gone, err := c.instanceGone(ctx, id); err != nil || !gone {
+		return err
+	}
+	live, err := c.Core.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("node %s get: %w", node.Name, err)
+	}
+	if live.UID != node.UID || ready(live) {
+		return nil
+	}
+	c.Logger.Warn("remove node whose nodeclaim was removed by force and whose instance is gone", "node", node.Name, "nodeclaim", owner.Name)
+	return c.removeNode(ctx, live)
 }
 
 // instanceGone asks EC2 whether the instance is gone.

@@ -139,3 +139,34 @@ func TestTerminate_AnAttemptThatEC2MayStillListIsWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+func TestSweep_ANodeWhoseNodeClaimVanishedLosesItsFinalizerOnceItsInstanceIsGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		claimed, running bool
+		goes             bool
+	}{
+		"only the watch lacks the nodeclaim": {claimed: true},
+		"the instance runs":                  {running: true},
+		"nothing is left":                    {goes: true},
+	} {
+		s, collector, n := collected(t)
+		delete(s.claims, "c")
+		if !tc.claimed {
+			delete(s.live, claimsPath+"c")
+		}
+		if tc.running {
+			s.controller.Cloud = &cloud{instances: []aws.Instance{{ID: "i-1", State: "running", LaunchTime: s.now}}}
+		}
+		n = notReady(n)
+		s.put(t, n)
+		s.Observe(n)
+		for i := range 2 {
+			if err := collector.Sweep(t.Context()); err != nil || i == 0 && len(s.writes) > 0 {
+				t.Fatalf("%s: error %v, writes %v", name, err, s.writes)
+			}
+		}
+		if _, left := s.live[nodesPath+"n"]; left == tc.goes || !tc.goes && len(s.writes) > 0 {
+			t.Errorf("%s: writes %v", name, s.writes)
+		}
+	}
+}

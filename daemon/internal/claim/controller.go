@@ -38,6 +38,7 @@ type World interface {
 	EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool)
 	TypesOf(class string) (cluster.Class, bool)
 	NodeOf(providerID string) (*corev1.Node, bool)
+	Nodes() []*corev1.Node
 	PodsOn(node string) []*corev1.Pod
 }
 
