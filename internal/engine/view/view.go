@@ -215,13 +215,16 @@ func (v View) RegisteredBy(c cluster.Claim) time.Time {
 }
 
 // Late says whether the NodeClaim had time enough to get a node that registers, and
-// did not.
-func (v View) Late(c cluster.Claim) bool { return !c.Registered && !v.Now.Before(v.RegisteredBy(c)) }
+// did not. Time does not count while the cloud is away.
+func (v View) Late(c cluster.Claim) bool {
+	return !c.Registered && !v.Policy.CloudAway && !v.Now.Before(v.RegisteredBy(c))
+}
 
 // Stuck says whether a registered node did not become ready for its pods in time.
-// The pods must not wait for such a node for ever.
+// The pods must not wait for such a node for ever. Time does not count while the cloud
+// is away.
 func (v View) Stuck(n cluster.Node, c cluster.Claim) bool {
-	return c.Registered && !c.Initialized && !v.Usable(n, c) && !v.Now.Before(v.ReadyBy(c))
+	return c.Registered && !v.Policy.CloudAway && !c.Initialized && !v.Usable(n, c) && !v.Now.Before(v.ReadyBy(c))
 }
 
 // ReadyBy returns when the node of the NodeClaim should be ready for its pods.
