@@ -185,7 +185,7 @@ func (d *daemon) work(ctx context.Context) error {
 	})
 	defer unsubscribe()
 	pools := &pool.Keeper{World: d.world, Pools: d.kube.NodePools}
-	collector := &claim.Collector{Controller: claims}
+	collector := &claim.Collector{Controller: claims, Away: decisions.CloudAway}
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return decisions.Run(ctx) })

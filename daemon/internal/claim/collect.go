@@ -24,6 +24,9 @@ import (
 // is that old, the Collector does not act on what a listing lacks.
 const listingLag = 30 * time.Second
 
+// listWait is how long EC2 may take to list the cluster's instances.
+const listWait = 25 * time.Second
+
 // Collector terminates instances that no NodeClaim owns, and deletes NodeClaims whose
 // instance is gone. It also finds the instances whose capacity reservation has ended.
 //
@@ -35,6 +38,9 @@ const listingLag = 30 * time.Second
 // the API server has no such NodeClaim and the instance is gone, by the same signals.
 type Collector struct {
 	*Controller
+	Away func(bool) // is told whether EC2 does not answer
+
+	answered int                // sweeps that EC2 has answered, one after the other
 	suspects map[string]bool    // instances without a NodeClaim in the last sweep
 	vanished map[types.UID]bool // NodeClaims without an instance in the last sweep
 	stranded map[types.UID]bool // Nodes without their NodeClaim in the last sweep
@@ -58,7 +64,7 @@ func (c *Collector) Run(ctx context.Context, every time.Duration) error {
 
 // Sweep compares instances and NodeClaims once.
 func (c *Collector) Sweep(ctx context.Context) error {
-	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagClusterName: c.Cluster.Name, awsspec.TagNodeClaimUID: "*"})
+	instances, err := c.list(ctx)
 	if err != nil {
 		return fmt.Errorf("instances list: %w", err)
 	}
@@ -101,6 +107,23 @@ func (c *Collector) Sweep(ctx context.Context) error {
 	c.vanished = vanished
 	faults = append(faults, c.freeNodes(ctx, byUID))
 	return errors.Join(faults...)
+}
+
+// list lists the cluster's instances. EC2 counts as away from a failure until it has
+// answered in two sweeps: between these, launches that failed are tried again.
+func (c *Collector) list(ctx context.Context) ([]aws.Instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
+	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagClusterName: c.Cluster.Name, awsspec.TagNodeClaimUID: "*"})
+	if err != nil {
+		c.answered = 0
+		c.Away(true)
+		return nil, err
+	}
+	if c.answered++; c.answered > 1 {
+		c.Away(false)
+	}
+	return instances, nil
 }
 
 // owns reports whether the instance belongs to the claim, or may still do so: a launch

@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func collected(t *testing.T) (*server, *Collector, *corev1.Node) {
 	s.put(t, n)
 	s.Observe(c)
 	s.Observe(n.DeepCopy())
-	return s, &Collector{Controller: s.controller}, n
+	return s, &Collector{Controller: s.controller, Away: func(bool) {}}, n
 }
 
 func notReady(n *corev1.Node) *corev1.Node {
@@ -168,5 +169,20 @@ func TestSweep_ANodeWhoseNodeClaimVanishedLosesItsFinalizerOnceItsInstanceIsGone
 		if _, left := s.live[nodesPath+"n"]; left == tc.goes || !tc.goes && len(s.writes) > 0 {
 			t.Errorf("%s: writes %v", name, s.writes)
 		}
+	}
+}
+
+func TestSweep_EC2IsAwayUntilItHasAnsweredTwice(t *testing.T) {
+	_, collector, _ := collected(t)
+	var away []bool
+	collector.Away = func(is bool) { away = append(away, is) }
+	for _, err := range []error{nil, nil, aws.ErrThrottled, nil, aws.ErrUnreachable, nil, nil} {
+		collector.Cloud = &cloud{err: err}
+		if got := collector.Sweep(t.Context()); !errors.Is(got, err) {
+			t.Errorf("error %v, want %v", got, err)
+		}
+	}
+	if want := []bool{false, true, true, false}; !slices.Equal(away, want) {
+		t.Errorf("away: %v, want %v", away, want)
 	}
 }
