@@ -70,7 +70,7 @@ type Controller struct {
 	Now      func() time.Time
 
 	queue     workqueue.TypedRateLimitingInterface[string]
-	templates sync.Map // digest -> name of launch templates that EC2 had when last asked
+	templates sync.Map // digests of launch templates that EC2 had when last asked
 	blocks    sync.Map // NodeClaim -> what its drain waits for: map[types.UID]block
 	missing   sync.Map // NodeClaim -> since when its node is missing: time.Time
 	// unlaunched has the uids of NodeClaims of which EC2 said that nothing was launched.
