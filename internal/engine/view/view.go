@@ -189,15 +189,26 @@ func (v View) RunsPods(c cluster.Claim) bool {
 // Usable says whether pods could run on the node if the daemon's own taint were
 // off.
 func (v View) Usable(n cluster.Node, c cluster.Claim) bool {
-	if !n.Ready || !c.Registered {
-		return false
-	}
-	if slices.ContainsFunc(c.Requests.Extended, func(a quantity.Amount) bool { return n.Allocatable.Get(a.Name) == 0 }) {
-		return false // a device that the pods need is not reported yet
-	}
-	return !slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool {
+	return v.clear(n, c) && !lacksDevices(n, c)
+}
+
+// AwaitsDevices says whether the node lacks nothing but devices that its pods need, and
+// the daemon's own taint may keep the pods away that would report them.
+func (v View) AwaitsDevices(n cluster.Node, c cluster.Claim) bool {
+	return v.clear(n, c) && lacksDevices(n, c) && slices.Contains(n.Taints, v.Policy.StartupTaint)
+}
+
+// clear says whether the node is ready and has no taint that its NodeClaim does not
+// explain, but for the daemon's own.
+func (v View) clear(n cluster.Node, c cluster.Claim) bool {
+	return n.Ready && c.Registered && !slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool {
 		return t != v.Policy.StartupTaint && !slices.Contains(c.Taints, t) && t.Effect != cluster.PreferNoSchedule
 	})
+}
+
+// lacksDevices says whether a device that the pods need is not reported yet.
+func lacksDevices(n cluster.Node, c cluster.Claim) bool {
+	return slices.ContainsFunc(c.Requests.Extended, func(a quantity.Amount) bool { return n.Allocatable.Get(a.Name) == 0 })
 }
 
 // Kept says whether the node is up and only the daemon's own taint keeps pods away.
