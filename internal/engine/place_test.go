@@ -67,8 +67,9 @@ func TestStep_NeverLaunchesTwiceWhereADaemonSetKeepsOffSomeZones(t *testing.T) {
 	}
 }
 
-// Device plugins report some time after the kubelet has.
-func TestStep_WaitsForTheDevicesOfANodeItLaunched(t *testing.T) {
+// Device plugins report some time after the kubelet has. They are pods themselves: many
+// tolerate the taint of their device and not the daemon's, so the node has to open first.
+func TestStep_ANodeThatLacksNothingButDevicesOpensAndItsPodsWait(t *testing.T) {
 	for _, ready := range []bool{false, true} {
 		w := newWorld(t)
 		for i := range w.objects.Classes[0].Types {
@@ -81,13 +82,36 @@ func TestStep_WaitsForTheDevicesOfANodeItLaunched(t *testing.T) {
 		n := &w.objects.Nodes[0]
 		whole := n.Allocatable
 		n.Ready, n.Allocatable.Extended = ready, nil
-		if out := w.step(); len(of[plan.Launch](out))+len(of[plan.Release](out)) != 0 {
-			t.Errorf("ready %t, without devices: %+v", ready, out.Plan.Actions)
+		for i, opens := range []bool{ready, false} {
+			out := w.step()
+			if released := of[plan.Release](out); len(of[plan.Launch](out))+len(of[plan.Nominate](out)) != 0 || len(released) > 0 != opens {
+				t.Errorf("ready %t, without devices, step %d: %+v", ready, i, out.Plan.Actions)
+			}
+			w.open(out.Plan.Actions)
+			w.objects.Claims[0].Initialized = false
 		}
-		n.Ready, n.Allocatable = true, whole
+		n.Ready, n.Allocatable, w.objects.Claims[0].Initialized = true, whole, ready
 		if out := w.step(); len(of[plan.Launch](out)) != 0 || len(of[plan.Nominate](out)) != 1 {
 			t.Errorf("with devices: %+v", out.Plan.Actions)
 		}
+	}
+}
+
+// A node whose devices never come is given up as any other that does not become ready.
+func TestStep_ANodeThatOpenedForItsDevicesIsGivenUpWithoutThem(t *testing.T) {
+	w := newWorld(t)
+	for i := range w.objects.Classes[0].Types {
+		w.objects.Classes[0].Types[i] = withGPUs(w.objects.Classes[0].Types[i], 1)
+	}
+	w.pods("gpu", 1, 1000, askGPUs(1))
+	launches := of[plan.Launch](w.step())
+	w.order(launches).bringUp(launches)
+	w.objects.Nodes[0].Allocatable.Extended = nil
+	w.open(w.step().Plan.Actions)
+	w.objects.Claims[0].Initialized = false
+	w.now = w.now.Add(2 * w.policy.RegistrationTimeout)
+	if gone := of[plan.Delete](w.step()); len(gone) != 1 || gone[0].Why != plan.InitializationTimeout {
+		t.Errorf("deletes %+v", gone)
 	}
 }
 

@@ -145,5 +145,8 @@ func DaemonConfig() (*rest.Config, error) {
 		return nil, fmt.Errorf("kubernetes access: %w; run in a pod with a service account, or set KUBECONFIG", err)
 	}
 	config.QPS, config.Burst = daemonQPS, daemonBurst
+	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
+		return &timeoutTransport{base: base, limit: requestTimeout}
+	})
 	return config, nil
 }

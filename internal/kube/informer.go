@@ -59,10 +59,33 @@ type listed struct {
 	err  error
 }
 
-// listKept lists all objects page by page. It asks for the next page while it reduces
-// the last one. It asks for the newest version: an API server ignores the limit for a
-// list from its cache, and returns all objects at once.
+// listKept lists all objects, reduced.
 func listKept[L runtime.Object](ctx context.Context, from Lister[L], options metav1.ListOptions, keep func(metav1.Object)) (runtime.Object, error) {
+	var all internalversion.List
+	revision, err := read(ctx, from, options, func(o runtime.Object, object metav1.Object) {
+		keep(object)
+		all.Items = append(all.Items, o)
+	})
+	if err != nil {
+		return nil, err // also if the next page has expired: then the informer lists again
+	}
+	all.ResourceVersion = revision
+	return &all, nil
+}
+
+// Read calls do with every object that the API server has now. A read is consistent:
+// every write that was answered before it is in it. If it fails, do may have been called
+// with some of the objects.
+func Read[L runtime.Object](ctx context.Context, from Lister[L], do func(metav1.Object)) error {
+	_, err := read(ctx, from, metav1.ListOptions{}, func(_ runtime.Object, object metav1.Object) { do(object) })
+	return err
+}
+
+// read calls do with all objects, page by page, and returns their resource version. It
+// asks for the next page while do has the last one. It asks for the newest version: an
+// API server ignores the limit for a list from its cache, and returns all objects at
+// once.
+func read[L runtime.Object](ctx context.Context, from Lister[L], options metav1.ListOptions, do func(runtime.Object, metav1.Object)) (revision string, err error) {
 	options.ResourceVersion, options.ResourceVersionMatch, options.Limit = "", "", page
 	ask := func(options metav1.ListOptions) <-chan listed {
 		answer := make(chan listed, 1)
@@ -72,15 +95,14 @@ func listKept[L runtime.Object](ctx context.Context, from Lister[L], options met
 		}()
 		return answer
 	}
-	var all internalversion.List
 	for next := ask(options); ; {
 		some := <-next
 		if some.err != nil {
-			return nil, some.err // also if the next page has expired: then the informer lists again
+			return "", some.err
 		}
 		list, err := meta.ListAccessor(some.list)
 		if err != nil {
-			return nil, fmt.Errorf("list read: %w", err)
+			return "", fmt.Errorf("list read: %w", err)
 		}
 		if options.Continue = list.GetContinue(); options.Continue != "" {
 			next = ask(options)
@@ -90,16 +112,11 @@ func listKept[L runtime.Object](ctx context.Context, from Lister[L], options met
 			if err != nil {
 				return fmt.Errorf("list read: %w", err)
 			}
-			keep(object)
-			all.Items = append(all.Items, o)
+			do(o, object)
 			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
-		if options.Continue == "" {
-			all.ResourceVersion = list.GetResourceVersion()
-			return &all, nil
+		if err != nil || options.Continue == "" {
+			return list.GetResourceVersion(), err
 		}
 	}
 }

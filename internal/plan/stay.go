@@ -21,6 +21,7 @@ const (
 	IsLeaving      StayReason = "Leaving"
 	PoolUnready    StayReason = "PoolNotReady"
 	PoolPaused     StayReason = "PoolPaused"
+	CloudAway      StayReason = "CloudAway"
 	NodeProtected  StayReason = "NodeDoNotDisrupt"
 	PodExpected    StayReason = "PodNominated"
 	PodProtected   StayReason = "PodDoNotDisrupt"
@@ -52,6 +53,8 @@ func (s Stay) Explain() string {
 		return fmt.Sprintf("NodePool %q is not there, not ready or being deleted", s.Detail)
 	case PoolPaused:
 		return fmt.Sprintf("NodePool %q pauses disruption by its annotation", s.Detail)
+	case CloudAway:
+		return "EC2 does not answer"
 	case NodeProtected:
 		return "the node has the annotation karpenter.sh/do-not-disrupt"
 	case PodExpected:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,7 @@ type watched struct {
 	what     string // the resource and its group, as in RBAC rules
 	informer func(keep func(metav1.Object)) cache.SharedIndexInformer
 	list     func(context.Context, metav1.ListOptions) error
+	read     func(ctx context.Context, do func(metav1.Object)) error
 }
 
 // watching makes a watched kind; example is an object of it.
@@ -44,6 +46,16 @@ func watching[L runtime.Object](what string, from kube.Lister[L], example runtim
 			_, err := from.List(ctx, o)
 			return err
 		},
+		read: func(ctx context.Context, do func(metav1.Object)) error { return kube.Read(ctx, from, do) },
+	}
+}
+
+// decisive lists the kinds whose objects say what runs and what is on its way.
+func decisive(c *kube.Clients) []watched {
+	return []watched{
+		watching("nodeclaims.karpenter.sh", c.NodeClaims, &v1.NodeClaim{}),
+		watching("nodes", c.Core.CoreV1().Nodes(), &corev1.Node{}),
+		watching("pods", c.Core.CoreV1().Pods(metav1.NamespaceAll), &corev1.Pod{}),
 	}
 }
 
@@ -54,10 +66,7 @@ func watches(c *kube.Clients, selectors bool) []watched {
 	const all = metav1.NamespaceAll
 	out := []watched{
 		watching("nodepools.karpenter.sh", c.NodePools, &v1.NodePool{}),
-		watching("nodeclaims.karpenter.sh", c.NodeClaims, &v1.NodeClaim{}),
 		watching("ec2nodeclasses.karpenter.k8s.aws", c.EC2NodeClasses, &awsv1.EC2NodeClass{}),
-		watching("pods", core.Pods(all), &corev1.Pod{}),
-		watching("nodes", core.Nodes(), &corev1.Node{}),
 		watching("namespaces", core.Namespaces(), &corev1.Namespace{}),
 		watching("limitranges", core.LimitRanges(all), &corev1.LimitRange{}),
 		watching("persistentvolumeclaims", core.PersistentVolumeClaims(all), &corev1.PersistentVolumeClaim{}),
@@ -72,6 +81,7 @@ func watches(c *kube.Clients, selectors bool) []watched {
 		watching("statefulsets.apps", apps.StatefulSets(all), &appsv1.StatefulSet{}),
 		watching("jobs.batch", c.Core.BatchV1().Jobs(all), &batchv1.Job{}),
 	}
+	out = append(out, decisive(c)...)
 	if selectors {
 		out = append(out,
 			watching("services", core.Services(all), &corev1.Service{}),
@@ -83,8 +93,7 @@ func watches(c *kube.Clients, selectors bool) []watched {
 
 // feed starts the watches that keep the world up to date. It returns when the world
 // has every object. The keeper drops the fields that nothing reads.
-func feed(ctx context.Context, clients *kube.Clients, w *world.World, selectors bool) error {
-	keeper := translate.NewKeeper()
+func feed(ctx context.Context, clients *kube.Clients, w *world.World, keeper *translate.Keeper, selectors bool) error {
 	var synced []cache.InformerSynced
 	for _, x := range watches(clients, selectors) {
 		informer := x.informer(keeper.Keep)
@@ -108,6 +117,32 @@ func feed(ctx context.Context, clients *kube.Clients, w *world.World, selectors 
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return ctx.Err()
+	}
+	return nil
+}
+
+// catchUp gives the world what the leader before this one has written: consistent reads
+// of the kinds that decide what is launched and what is deleted. A watch may be behind
+// for any time, and each kind by another. It tries until it succeeds or the context ends.
+func catchUp(ctx context.Context, clients *kube.Clients, w *world.World, keeper *translate.Keeper, logger hclog.Logger) error {
+	for _, x := range decisive(clients) {
+		for {
+			err := x.read(ctx, func(o metav1.Object) {
+				keeper.Keep(o)
+				w.Observe(o)
+			})
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			logger.Warn("read before the first decision failed; retrying", "of", x.what, "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
 	}
 	return nil
 }

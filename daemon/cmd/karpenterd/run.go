@@ -48,6 +48,7 @@ type daemon struct {
 	cluster aws.Cluster
 	minor   string // of Kubernetes, such as 1.36
 	world   *world.World
+	keeper  *translate.Keeper
 	events  record.EventRecorder
 }
 
@@ -72,7 +73,7 @@ func run(ctx context.Context, c config) error {
 		if err := d.connect(ctx); err != nil {
 			return err
 		}
-		if err := feed(ctx, d.kube, d.world, c.needsSelectors()); err != nil {
+		if err := feed(ctx, d.kube, d.world, d.keeper, c.needsSelectors()); err != nil {
 			return err
 		}
 		d.health.Ready()
@@ -113,6 +114,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	if d.config.ClusterEndpoint != "" {
 		d.cluster.Endpoint = d.config.ClusterEndpoint
 	}
+	d.keeper = translate.NewKeeper()
 	d.world = world.New(facts, market, time.Now)
 	d.world.SpreadByDefault(d.config.Spread)
 	return d.startEvents(ctx)
@@ -150,6 +152,9 @@ func (d *daemon) work(ctx context.Context) error {
 	d.metrics.Leading(true)
 	defer d.metrics.Leading(false)
 	d.logger.Info("elected")
+	if err := catchUp(ctx, d.kube, d.world, d.keeper, d.logger); err != nil {
+		return err
+	}
 	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince}
 	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
@@ -183,7 +188,7 @@ func (d *daemon) work(ctx context.Context) error {
 	})
 	defer unsubscribe()
 	pools := &pool.Keeper{World: d.world, Pools: d.kube.NodePools}
-	collector := &claim.Collector{Controller: claims}
+	collector := &claim.Collector{Controller: claims, Away: decisions.CloudAway}
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return decisions.Run(ctx) })

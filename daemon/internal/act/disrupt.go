@@ -109,7 +109,19 @@ func (a *Actor) delete(ctx context.Context, d plan.Delete) error {
 		}
 	}
 	uid := types.UID(d.ClaimUID)
-	err := a.Claims.Delete(ctx, d.Claim, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	only := &metav1.Preconditions{UID: &uid}
+	if condition, awaited := awaitedBy(d.Why); awaited {
+		live, err := a.Claims.Get(ctx, d.Claim, metav1.GetOptions{})
+		if err != nil {
+			return wrap(ignoreGone(err), "nodeclaim %s get", d.Claim)
+		}
+		if live.Conditions().Get(condition).IsTrue() {
+			a.World.Observe(live)
+			return nil
+		}
+		only.ResourceVersion = &live.ResourceVersion
+	}
+	err := a.Claims.Delete(ctx, d.Claim, metav1.DeleteOptions{Preconditions: only})
 	if err = ignoreGone(err); err != nil {
 		return wrap(err, "nodeclaim %s delete", d.Claim)
 	}
@@ -119,6 +131,15 @@ func (a *Actor) delete(ctx context.Context, d plan.Delete) error {
 	}
 	a.World.Observe(claim)
 	return nil
+}
+
+// awaitedBy returns the condition that did not come in time, if that is the reason. The
+// watch may be behind what was written in the last moment, so the API server is asked.
+func awaitedBy(why plan.DeleteReason) (condition string, awaited bool) {
+	condition, awaited = map[plan.DeleteReason]string{
+		plan.LaunchTimeout: v1.ConditionLaunched, plan.RegistrationTimeout: v1.ConditionRegistered, plan.InitializationTimeout: v1.ConditionInitialized,
+	}[why]
+	return condition, awaited
 }
 
 // onlyKnown says whether the plan knows every pod of the node that needs another place.

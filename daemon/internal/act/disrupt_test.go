@@ -334,3 +334,24 @@ func TestDelete_LeavesAnotherClaimOfTheNameAlone(t *testing.T) {
 		t.Errorf("deleted at %v, error %v", w.claim.DeletionTimestamp, err)
 	}
 }
+
+func TestDelete_ANodeClaimThatCameUpSinceIsKept(t *testing.T) {
+	for why, condition := range map[plan.DeleteReason]string{
+		plan.LaunchTimeout: v1.ConditionLaunched, plan.RegistrationTimeout: v1.ConditionRegistered, plan.InitializationTimeout: v1.ConditionInitialized,
+	} {
+		for _, up := range []bool{true, false} {
+			a, w := actor(t)
+			live := a.Claims.(*claims).one
+			live.ResourceVersion = "2" // the watch is behind
+			if up {
+				live.Conditions().SetTrue(condition, time.Unix(1, 0))
+			}
+			if err := do(a, plan.Delete{Claim: "c", ClaimUID: "cu", Why: why}); err != nil {
+				t.Fatal(err)
+			}
+			if kept := live.DeletionTimestamp == nil; kept != up || w.claim.ResourceVersion == "1" {
+				t.Errorf("%s, came up %v: kept = %v, the world has version %s", why, up, kept, w.claim.ResourceVersion)
+			}
+		}
+	}
+}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,14 +24,26 @@ import (
 // is that old, the Collector does not act on what a listing lacks.
 const listingLag = 30 * time.Second
 
+// listWait is how long EC2 may take to list the cluster's instances.
+const listWait = 25 * time.Second
+
 // Collector terminates instances that no NodeClaim owns, and deletes NodeClaims whose
 // instance is gone. It also finds the instances whose capacity reservation has ended.
 //
 // To terminate an instance takes two independent signals: in two sweeps the world has
-// no NodeClaim with the uid in its tag, and then the API server has none either.
+// no NodeClaim with the uid in its tag, and then the API server has none either. To
+// delete a NodeClaim takes two, too: in two sweeps EC2 says that the instance is gone,
+// and the API server has no Node that is Ready. Somebody may remove a NodeClaim by force:
+// then its Node would keep the daemon's finalizer for ever. It loses the finalizer when
+// the API server has no such NodeClaim and the instance is gone, by the same signals.
 type Collector struct {
 	*Controller
-	suspects map[string]bool // instances without a NodeClaim in the last sweep
+	Away func(bool) // is told whether EC2 does not answer
+
+	answered int                // sweeps that EC2 has answered, one after the other
+	suspects map[string]bool    // instances without a NodeClaim in the last sweep
+	vanished map[types.UID]bool // NodeClaims without an instance in the last sweep
+	stranded map[types.UID]bool // Nodes without their NodeClaim in the last sweep
 }
 
 // Run sweeps until the context ends.
@@ -49,7 +64,7 @@ func (c *Collector) Run(ctx context.Context, every time.Duration) error {
 
 // Sweep compares instances and NodeClaims once.
 func (c *Collector) Sweep(ctx context.Context) error {
-	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagClusterName: c.Cluster.Name, awsspec.TagNodeClaimUID: "*"})
+	instances, err := c.list(ctx)
 	if err != nil {
 		return fmt.Errorf("instances list: %w", err)
 	}
@@ -76,10 +91,39 @@ func (c *Collector) Sweep(ctx context.Context) error {
 		}
 	}
 	c.suspects = suspects
+	vanished := map[types.UID]bool{}
 	for _, claim := range byUID {
-		faults = append(faults, c.missed(ctx, claim, there))
+		missed, err := c.missed(ctx, claim, there)
+		faults = append(faults, err)
+		if !missed {
+			continue
+		}
+		vanished[claim.UID] = true
+		if c.vanished[claim.UID] {
+			c.Logger.Info("delete nodeclaim whose instance is gone", "nodeclaim", claim.Name, "instance", claim.Status.ProviderID)
+			faults = append(faults, c.deleteClaim(ctx, claim))
+		}
 	}
+	c.vanished = vanished
+	faults = append(faults, c.freeNodes(ctx, byUID))
 	return errors.Join(faults...)
+}
+
+// list lists the cluster's instances. EC2 counts as away from a failure until it has
+// answered in two sweeps: between these, launches that failed are tried again.
+func (c *Collector) list(ctx context.Context) ([]aws.Instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
+	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagClusterName: c.Cluster.Name, awsspec.TagNodeClaimUID: "*"})
+	if err != nil {
+		c.answered = 0
+		c.Away(true)
+		return nil, err
+	}
+	if c.answered++; c.answered > 1 {
+		c.Away(false)
+	}
+	return instances, nil
 }
 
 // owns reports whether the instance belongs to the claim, or may still do so: a launch
@@ -106,25 +150,80 @@ func (c *Collector) collect(ctx context.Context, i aws.Instance) error {
 	return c.Cloud.Terminate(ctx, i.ID)
 }
 
-// missed deletes a NodeClaim whose instance is gone.
-func (c *Collector) missed(ctx context.Context, claim *v1.NodeClaim, there map[string]bool) error {
+// missed says whether the instance of the NodeClaim is gone, by EC2 and by the Node.
+func (c *Collector) missed(ctx context.Context, claim *v1.NodeClaim, there map[string]bool) (bool, error) {
 	launched := claim.DeepCopy().Conditions().Get(v1.ConditionLaunched)
 	if !launched.IsTrue() || claim.DeletionTimestamp != nil || c.Now().Sub(launched.LastTransitionTime.Time) < listingLag {
-		return nil
+		return false, nil
 	}
 	_, id, err := awsspec.ParseProviderID(claim.Status.ProviderID)
 	if err != nil || there[id] {
+		return false, err
+	}
+	if gone, err := c.instanceGone(ctx, id); err != nil || !gone {
+		return false, err
+	}
+	node, up, err := c.liveNode(ctx, claim)
+	return err == nil && (!up || !ready(node)), err
+}
+
+// freeNodes removes the Nodes whose NodeClaim was removed by force.
+func (c *Collector) freeNodes(ctx context.Context, claims map[string]*v1.NodeClaim) error {
+	var faults []error
+	stranded := map[types.UID]bool{}
+	for _, node := range c.World.Nodes() {
+		i := slices.IndexFunc(node.OwnerReferences, func(r metav1.OwnerReference) bool {
+			return r.Kind == v1.NodeClaimKind && strings.HasPrefix(r.APIVersion, v1.Group+"/")
+		})
+		if i < 0 || !slices.Contains(node.Finalizers, v1.FinalizerTermination) || claims[string(node.OwnerReferences[i].UID)] != nil {
+			continue
+		}
+		stranded[node.UID] = true
+		if c.stranded[node.UID] {
+			faults = append(faults, c.free(ctx, node, node.OwnerReferences[i]))
+		}
+	}
+	c.stranded = stranded
+	return errors.Join(faults...)
+}
+
+// free removes the Node if its NodeClaim and its instance are gone.
+func (c *Collector) free(ctx context.Context, node *corev1.Node, owner metav1.OwnerReference) error {
+	claim, err := c.Claims.Get(ctx, owner.Name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("nodeclaim %s get: %w", owner.Name, err)
+	}
+	if err == nil && claim.UID == owner.UID {
+		return nil // of a class that is not ours, or the watch is behind
+	}
+	_, id, err := awsspec.ParseProviderID(node.Spec.ProviderID)
+	if err != nil {
+		return fmt.Errorf("node %s: %w", node.Name, err)
+	}
+	if gone, err := c.instanceGone(ctx, id); err != nil || !gone {
 		return err
 	}
-	i, err := c.Cloud.Instance(ctx, id)
-	if err != nil && !errors.Is(err, aws.ErrNotFound) {
-		return err
-	}
-	if err == nil && !i.Gone() {
+	live, err := c.Core.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	c.Logger.Info("delete nodeclaim whose instance is gone", "nodeclaim", claim.Name, "instance", id)
-	return c.deleteClaim(ctx, claim)
+	if err != nil {
+		return fmt.Errorf("node %s get: %w", node.Name, err)
+	}
+	if live.UID != node.UID || ready(live) {
+		return nil
+	}
+	c.Logger.Warn("remove node whose nodeclaim was removed by force and whose instance is gone", "node", node.Name, "nodeclaim", owner.Name)
+	return c.removeNode(ctx, live)
+}
+
+// instanceGone asks EC2 whether the instance is gone.
+func (c *Controller) instanceGone(ctx context.Context, id string) (bool, error) {
+	i, err := c.Cloud.Instance(ctx, id)
+	if errors.Is(err, aws.ErrNotFound) {
+		return true, nil
+	}
+	return err == nil && i.Gone(), err
 }
 
 // releaseReserved relabels a NodeClaim and its Node as on-demand when the capacity

@@ -38,6 +38,7 @@ type World interface {
 	EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool)
 	TypesOf(class string) (cluster.Class, bool)
 	NodeOf(providerID string) (*corev1.Node, bool)
+	Nodes() []*corev1.Node
 	PodsOn(node string) []*corev1.Pod
 }
 
@@ -69,8 +70,11 @@ type Controller struct {
 	Now      func() time.Time
 
 	queue     workqueue.TypedRateLimitingInterface[string]
-	templates sync.Map // digest -> name of launch templates that EC2 had when last asked
+	templates sync.Map // digests of launch templates that EC2 had when last asked
 	blocks    sync.Map // NodeClaim -> what its drain waits for: map[types.UID]block
+	missing   sync.Map // NodeClaim -> since when its node is missing: time.Time
+	// unlaunched has the uids of NodeClaims of which EC2 said that nothing was launched.
+	unlaunched sync.Map
 	// terminating counts the workers that terminate NodeClaims.
 	terminating atomic.Int32
 }
@@ -131,6 +135,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 	claim, ok := c.World.NodeClaim(name)
 	if !ok {
 		c.blocks.Delete(name)
+		c.missing.Delete(name)
 		return 0, nil
 	}
 	conditions := claim.DeepCopy().Conditions()
@@ -143,12 +148,15 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 		return c.launch(ctx, claim)
 	}
 	node, up := c.World.NodeOf(claim.Status.ProviderID)
+	if up {
+		c.missing.Delete(name)
+	}
 	switch {
 	case up && node.DeletionTimestamp != nil:
 		// Somebody deleted the Node: delete the NodeClaim too.
 		return 0, c.deleteClaim(ctx, claim)
 	case !up:
-		return 0, c.awaitNode(ctx, claim)
+		return c.awaitNode(ctx, claim)
 	case !conditions.Get(v1.ConditionRegistered).IsTrue():
 		return 0, c.register(ctx, claim, node)
 	case !conditions.Get(v1.ConditionInitialized).IsTrue():

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,13 +33,12 @@ type Cloud interface {
 // launch launches exactly one instance for the NodeClaim, even if the daemon restarts
 // or an answer gets lost:
 //
-//  1. It writes the attempt and the digest of the request on the NodeClaim before the
-//     call.
+//  1. It writes the attempt and its request on the NodeClaim before the call.
 //  2. If the NodeClaim has an attempt, it first looks for the instance by tag.
-//  3. The same attempt with the same request has the same client token, so EC2 answers
-//     with the same instance.
-//  4. Only if no instance is found and the request has changed, it begins a new
-//     attempt.
+//  3. It tries the attempt again with the request that is written there. The same
+//     attempt has the same client token, so EC2 answers with the same instance.
+//  4. A new attempt begins only if EC2 said that nothing was launched, or if the request
+//     has changed and no instance is listed after the time that listings may be behind.
 func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	order, err := c.order(claim)
 	if errors.Is(err, errReservationEnded) {
@@ -50,71 +48,78 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 	if err != nil {
 		return c.launchFailed(ctx, claim, err)
 	}
-	attempt, _ := strconv.Atoi(claim.Annotations[v1.AnnotationLaunchAttempt])
-	if attempt > 0 {
+	last, err := lastAttempt(claim)
+	if err != nil {
+		return c.launchFailed(ctx, claim, err)
+	}
+	if last.number > 0 {
 		found, err := c.adopt(ctx, claim, order)
 		if err != nil || found {
 			return 0, err
 		}
 	}
-	if digest := order.digest(); attempt == 0 || claim.Annotations[v1.AnnotationLaunchDigest] != digest {
-		attempt++
-		if claim, err = c.writeAttempt(ctx, claim, attempt, digest); err != nil {
+	anew := !last.stands(order.request, c.Now())
+	if anew || last.frozen.Request.LaunchTemplate == order.request.LaunchTemplate {
+		if err := c.ensureTemplate(ctx, order.template); err != nil {
+			return c.launchFailed(ctx, claim, err)
+		}
+	}
+	if anew {
+		last = attempt{number: last.number + 1, frozen: &frozen{Began: c.Now().UTC(), Request: order.request}}
+		if claim, err = last.write(ctx, c, claim); err != nil {
 			return 0, err
 		}
 	}
-	if order.request.LaunchTemplate, err = c.ensureTemplate(ctx, order.template); err != nil {
-		return c.launchFailed(ctx, claim, err)
-	}
-	order.request.ClientToken = awsspec.ClientToken(string(claim.UID), attempt)
+	order.request = last.frozen.Request
+	return c.call(ctx, claim, order, last)
+}
+
+// call makes the call of the attempt, and records what came of it.
+func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order, last attempt) (time.Duration, error) {
+	order.request.ClientToken = awsspec.ClientToken(string(claim.UID), last.number)
+	c.unlaunched.Delete(claim.UID)
 	launched, err := c.Cloud.Launch(ctx, order.request)
 	var scarcity *aws.InsufficientCapacityError
 	switch {
+	case err == nil:
+		c.report(launched.Failed)
+		return 0, c.launched(ctx, claim, order, launched)
 	case errors.As(err, &scarcity):
 		c.report(scarcity.Offerings)
+		c.unlaunched.Store(claim.UID, true)
 		c.Recorder.LaunchFailed(claim, err)
 		return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods, without these offerings
-	case errors.Is(err, aws.ErrIdempotentParameterMismatch):
-		// EC2 knows this token with another request, and no instance was found. The next
-		// attempt has another token.
-		_, err = c.writeAttempt(ctx, claim, attempt+1, order.digest())
-		return 0, err
-	case err != nil:
-		if errors.Is(err, aws.ErrLaunchTemplateNotFound) {
-			c.templates.Delete(order.template.Digest())
-		}
-		if errors.Is(err, aws.ErrNothingLaunched) {
-			c.report(launched.Failed)
-			next, fault := c.writeAttempt(ctx, claim, attempt+1, order.digest())
-			if fault != nil {
-				return 0, fault
-			}
-			claim = next
-		}
-		return c.launchFailed(ctx, claim, err)
+	case errors.Is(err, aws.ErrLaunchTemplateNotFound):
+		c.templates.Delete(order.template.Digest())
 	}
-	c.report(launched.Failed)
-	return 0, c.launched(ctx, claim, order, launched)
+	nothing := errors.Is(err, aws.ErrNothingLaunched)
+	if nothing {
+		c.report(launched.Failed)
+	}
+	// EC2 may know this token with another request. Then the request is not the one that
+	// was sent first: somebody has changed the annotation.
+	if nothing || errors.Is(err, aws.ErrIdempotentParameterMismatch) && last.listed(c.Now()) {
+		next, fault := attempt{number: last.number}.write(ctx, c, claim)
+		if fault != nil {
+			return 0, fault
+		}
+		claim = next
+	}
+	return c.launchFailed(ctx, claim, err)
 }
 
 // ensureTemplate asks EC2 for a launch template only once. If somebody deletes it
 // later, the launch fails with ErrLaunchTemplateNotFound.
-func (c *Controller) ensureTemplate(ctx context.Context, t awsspec.LaunchTemplate) (string, error) {
+func (c *Controller) ensureTemplate(ctx context.Context, t awsspec.LaunchTemplate) error {
 	digest := t.Digest()
-	if name, known := c.templates.Load(digest); known {
-		return name.(string), nil
+	if _, known := c.templates.Load(digest); known {
+		return nil
 	}
-	name, err := c.Cloud.EnsureLaunchTemplate(ctx, t)
+	_, err := c.Cloud.EnsureLaunchTemplate(ctx, t)
 	if err == nil {
-		c.templates.Store(digest, name)
+		c.templates.Store(digest, true)
 	}
-	return name, err
-}
-
-func (c *Controller) writeAttempt(ctx context.Context, claim *v1.NodeClaim, attempt int, digest string) (*v1.NodeClaim, error) {
-	return c.patchMeta(ctx, claim, nil, map[string]string{
-		v1.AnnotationLaunchAttempt: strconv.Itoa(attempt), v1.AnnotationLaunchDigest: digest,
-	})
+	return err
 }
 
 // adopt looks for the instance of an earlier attempt.

@@ -1,9 +1,6 @@
 package claim
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,21 +28,8 @@ type ClusterFacts struct {
 // order is what is asked of EC2 for one NodeClaim.
 type order struct {
 	template awsspec.LaunchTemplate
-	request  aws.LaunchRequest // without the template's name and the token
+	request  aws.LaunchRequest // without the token
 	types    map[string]catalog.InstanceType
-}
-
-// digest identifies the request. EC2 refuses a client token with another request.
-func (o order) digest() string {
-	data, err := json.Marshal(struct {
-		Template string
-		Request  aws.LaunchRequest
-	}{o.template.Digest(), o.request})
-	if err != nil {
-		panic(err) //nolint:forbidigo // strings and numbers always marshal
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 // order makes the request for the NodeClaim from its class. The error names what is
@@ -103,6 +87,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	})
 	o.template, err = template(claim, class, facts, capacityType, owner, o.types)
 	o.template.ImageID, o.template.Reservation = o.request.Overrides[0].ImageID, reservation
+	o.request.LaunchTemplate = o.template.Name()
 	return o, err
 }
 

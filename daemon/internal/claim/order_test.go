@@ -2,6 +2,8 @@ package claim
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -81,8 +83,8 @@ func TestMakeOrder_OverridesAreTypesTimesZonesWithTheRightImageAndSubnet(t *test
 	}
 }
 
-func TestMakeOrder_EqualRequestsHaveOneDigestAndOthersAnother(t *testing.T) {
-	digest := func(change func(*v1.NodeClaim, *awsv1.EC2NodeClass)) string {
+func TestMakeOrder_EqualClaimsGiveEqualRequestsAndOthersOthers(t *testing.T) {
+	asked := func(change func(*v1.NodeClaim, *awsv1.EC2NodeClass)) string {
 		c, k := nodeClaim(label.OnDemand), class()
 		if change != nil {
 			change(c, k)
@@ -91,11 +93,11 @@ func TestMakeOrder_EqualRequestsHaveOneDigestAndOthersAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return o.digest()
+		return fmt.Sprintf("%+v", o.request)
 	}
-	same := digest(nil)
-	if digest(nil) != same {
-		t.Error("the digest of the same request differs")
+	same := asked(nil)
+	if asked(nil) != same {
+		t.Error("the same request differs")
 	}
 	for name, change := range map[string]func(*v1.NodeClaim, *awsv1.EC2NodeClass){
 		"subnets":  func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) { k.Status.Subnets = k.Status.Subnets[1:] },
@@ -106,8 +108,8 @@ func TestMakeOrder_EqualRequestsHaveOneDigestAndOthersAnother(t *testing.T) {
 		},
 		"zones": func(c *v1.NodeClaim, _ *awsv1.EC2NodeClass) { c.Spec.Requirements[2].Values = []string{"a"} },
 	} {
-		if digest(change) == same {
-			t.Errorf("%s: another request has the same digest", name)
+		if asked(change) == same {
+			t.Errorf("%s: another request is the same", name)
 		}
 	}
 }
@@ -143,7 +145,7 @@ func TestMakeOrder_WhatALaunchWroteOntoTheClaimDoesNotChangeTheRequest(t *testin
 	}
 	c.Labels[label.Zone], c.Labels[label.ZoneID], c.Labels[label.CapacityType] = "a", "z-1", label.OnDemand
 	after, err := makeOrder(c, class(), instanceTypes(), facts)
-	if err != nil || after.digest() != before.digest() {
+	if err != nil || !reflect.DeepEqual(after.request, before.request) {
 		t.Errorf("a retry after a lost status write would be another request (%v):\n%s\n%s", err, before.template.UserData, after.template.UserData)
 	}
 	c.Labels = nil
@@ -175,13 +177,13 @@ func TestMakeOrder_GoesIntoItsReservationOnly(t *testing.T) {
 	if r := o.request; len(r.Overrides) != 1 || r.Overrides[0].InstanceType != "c5.large" || r.CapacityType != label.Reserved || r.Reservation != "cr-1" || o.template.Reservation != "cr-1" {
 		t.Errorf("request %+v, template for %q", o.request, o.template.Reservation)
 	}
-	if o.digest() == ask("cr-2").digest() || o.template.Name() == ask("cr-2").template.Name() {
+	if reflect.DeepEqual(o.request, ask("cr-2").request) || o.template.Name() == ask("cr-2").template.Name() {
 		t.Error("two reservations share a request or a template")
 	}
-	before := ask("cr-1").digest()
+	before := ask("cr-1").request
 	claim.Labels[label.Reservation], claim.Labels[label.ReservationType] = "cr-1", "default"
 	again, err := makeOrder(claim, class(), types, facts)
-	if err != nil || again.digest() != before {
+	if err != nil || !reflect.DeepEqual(again.request, before) {
 		t.Errorf("with the labels of its instance a retry is another request: %v", err)
 	}
 }

@@ -2,28 +2,76 @@ package claim
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
+// nodeGrace is how long a Node that had joined must be missing before its NodeClaim goes.
+const nodeGrace = 30 * time.Second
+
 // awaitNode writes in the status that no Node has joined yet.
-func (c *Controller) awaitNode(ctx context.Context, claim *v1.NodeClaim) error {
+func (c *Controller) awaitNode(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	if claim.Conditions().Get(v1.ConditionRegistered).IsTrue() {
-		// The Node had joined. Now somebody has removed the Node object, or the instance is
-		// gone. Both make the NodeClaim useless.
-		return c.deleteClaim(ctx, claim)
+		return c.missNode(ctx, claim)
 	}
 	want := claim.DeepCopy()
 	if !want.Conditions().Set(v1.ConditionRegistered, metav1.ConditionUnknown, v1.ReasonNodeNotFound, "Node not registered with cluster", c.Now()) {
-		return nil
+		return 0, nil
 	}
-	return c.writeStatus(ctx, want)
+	return 0, c.writeStatus(ctx, want)
+}
+
+// missNode deletes a NodeClaim whose Node had joined and is gone: it is useless. The
+// world may lack the Node because its watch is behind, and somebody may put the Node
+// back. So the API server decides, and only after a grace.
+func (c *Controller) missNode(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
+	if claim.Status.NodeName == "" {
+		return 0, fmt.Errorf("nodeclaim %s is registered and has no status.nodeName, so its node cannot be looked up: delete the NodeClaim if the node is gone", claim.Name)
+	}
+	node, up, err := c.liveNode(ctx, claim)
+	if err != nil {
+		return 0, err
+	}
+	if up {
+		c.World.Observe(node)
+		return 0, nil
+	}
+	since, _ := c.missing.LoadOrStore(claim.Name, c.Now())
+	if left := nodeGrace - c.Now().Sub(since.(time.Time)); left > 0 {
+		return left, nil
+	}
+	c.Logger.Info("delete nodeclaim whose node is gone", "nodeclaim", claim.Name, "node", claim.Status.NodeName)
+	return 0, c.deleteClaim(ctx, claim)
+}
+
+// liveNode reads the Node of the NodeClaim from the API server, and says
+// whether there is one. A Node of the same name that is another machine is not the
+// NodeClaim's.
+func (c *Controller) liveNode(ctx context.Context, claim *v1.NodeClaim) (node *corev1.Node, up bool, err error) {
+	name := claim.Status.NodeName
+	if node, up := c.World.NodeOf(claim.Status.ProviderID); up {
+		name = node.Name
+	}
+	if name == "" {
+		return nil, false, nil
+	}
+	node, err = c.Core.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && node.Spec.ProviderID != claim.Status.ProviderID {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("node %s get: %w", name, err)
+	}
+	return node, true, nil
 }
 
 // register copies finalizer, owner, labels, annotations and taints of the NodeClaim to

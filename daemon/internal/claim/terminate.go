@@ -64,14 +64,11 @@ func (c *Controller) lost(ctx context.Context, claim *v1.NodeClaim, node *corev1
 	if err != nil {
 		return false, fmt.Errorf("nodeclaim %s: %w", claim.Name, err)
 	}
-	i, err := c.Cloud.Instance(ctx, id)
-	if errors.Is(err, aws.ErrNotFound) {
-		return true, nil
-	}
+	gone, err := c.instanceGone(ctx, id)
 	if err != nil {
 		return false, fmt.Errorf("nodeclaim %s: %w", claim.Name, err)
 	}
-	return i.Gone(), nil
+	return gone, nil
 }
 
 // deadline is when the drain stops respecting PodDisruptionBudgets; zero is never. It
@@ -94,13 +91,21 @@ func (c *Controller) deadline(ctx context.Context, claim *v1.NodeClaim) (*v1.Nod
 
 // endInstance terminates every instance of the claim, and reports whether all are gone.
 // It finds an instance by its tag if a launch was interrupted before it was recorded.
+// What EC2 does not show may exist: its reads may be behind. So the recorded instance is
+// terminated once even if EC2 does not show it, and an attempt that left no instance is
+// waited for.
 func (c *Controller) endInstance(ctx context.Context, claim *v1.NodeClaim) (bool, error) {
 	instances, err := c.instancesOf(ctx, claim)
 	if err != nil {
 		return false, err
 	}
+	want := claim.DeepCopy()
+	_, id, unrecorded := awsspec.ParseProviderID(claim.Status.ProviderID)
+	if unrecorded == nil && !want.Conditions().Get(v1.ConditionInstanceTerminating).IsTrue() {
+		instances[id] = false
+	}
 	if len(instances) == 0 {
-		return true, nil
+		return unrecorded == nil || c.settled(claim), nil
 	}
 	for id, ending := range instances {
 		if ending {
@@ -110,20 +115,26 @@ func (c *Controller) endInstance(ctx context.Context, claim *v1.NodeClaim) (bool
 			return false, fmt.Errorf("nodeclaim %s instance %s terminate: %w", claim.Name, id, err)
 		}
 	}
-	want := claim.DeepCopy()
 	if want.Conditions().SetTrue(v1.ConditionInstanceTerminating, c.Now()) {
 		return false, c.writeStatus(ctx, want)
 	}
 	return false, nil
 }
 
+// settled says whether EC2's listings have every instance of a NodeClaim in deletion that
+// records none.
+func (c *Controller) settled(claim *v1.NodeClaim) bool {
+	_, nothing := c.unlaunched.Load(claim.UID)
+	return nothing || claim.Annotations[v1.AnnotationLaunchAttempt] == "" || c.Now().Sub(claim.DeletionTimestamp.Time) >= listingLag
+}
+
 // instancesOf lists the instances of the claim that are not terminated yet. The value
 // is true for an instance that is shutting down.
 func (c *Controller) instancesOf(ctx context.Context, claim *v1.NodeClaim) (map[string]bool, error) {
-	if claim.Status.ProviderID == "" && claim.Annotations[v1.AnnotationLaunchAttempt] == "" {
-		return nil, nil // no launch was ever tried
-	}
 	ids := map[string]bool{}
+	if claim.Status.ProviderID == "" && claim.Annotations[v1.AnnotationLaunchAttempt] == "" {
+		return ids, nil // no launch was ever tried
+	}
 	found, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagNodeClaimUID: string(claim.UID)})
 	if err != nil {
 		return nil, fmt.Errorf("nodeclaim %s instances list: %w", claim.Name, err)
@@ -201,6 +212,7 @@ func (c *Controller) finish(ctx context.Context, claim *v1.NodeClaim) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("nodeclaim %s finalizer remove: %w", claim.Name, err)
 	}
+	c.unlaunched.Delete(claim.UID)
 	c.World.Forget(claim)
 	c.Recorder.Terminated(claim, claim.Status.ProviderID)
 	return nil

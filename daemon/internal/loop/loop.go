@@ -70,6 +70,7 @@ type Loop struct {
 
 	mu             sync.Mutex
 	cannotNominate bool
+	cloudAway      bool
 	pending        []func(engine.Memory) engine.Memory // changes of memory since the last Step
 
 	memory engine.Memory // only step uses it
@@ -107,6 +108,27 @@ func (l *Loop) Nominate(may bool) {
 		l.config.Logger.Info("pods are nominated for nodes again")
 	default:
 		l.config.Logger.Warn("pods are not nominated for nodes: the kube-scheduler places them by its own scoring, and plans need more nodes", "error", kube.ErrMayNotNominate)
+	}
+	l.decide()
+}
+
+// CloudAway tells the loop whether EC2 does not answer. If that has changed, the loop
+// logs it and makes a decision at once. It is safe for concurrent use.
+func (l *Loop) CloudAway(away bool) {
+	l.mu.Lock()
+	changed := l.cloudAway != away
+	if changed {
+		l.cloudAway = away
+		l.pending = append(l.pending, engine.Memory.PlanAnew)
+	}
+	l.mu.Unlock()
+	switch {
+	case !changed:
+		return
+	case away:
+		l.config.Logger.Warn("EC2 does not answer: no NodeClaim times out, and no node goes to save money, until it does")
+	default:
+		l.config.Logger.Info("EC2 answers again")
 	}
 	l.decide()
 }
@@ -158,7 +180,7 @@ func (l *Loop) step(ctx context.Context) time.Time {
 	}
 	l.pending = nil
 	policy := l.config.Policy
-	policy.CannotNominate = l.cannotNominate
+	policy.CannotNominate, policy.CloudAway = l.cannotNominate, l.cloudAway
 	l.mu.Unlock()
 
 	in := engine.Input{

@@ -234,6 +234,37 @@ func TestLoop_DecidesAtOnceWhenTheRightToNominateComesOrGoesAndLogsItOnce(t *tes
 	})
 }
 
+func TestLoop_DecidesAtOnceWhenEC2IsAwayOrBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.snapshot, _ = cluster.New(cluster.Objects{}) // so nothing else asks for decisions
+		var away []bool
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		l := loop.New(loop.Config{
+			World: s, Actor: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger(),
+			Recorder: onInput(func(in engine.Input) { away = append(away, in.Policy.CloudAway) }),
+		})
+		done := make(chan error)
+		go func() { done <- l.Run(ctx) }()
+		for _, is := range []bool{false, true, true, false, true} {
+			time.Sleep(time.Minute)
+			l.CloudAway(is)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if want := []bool{false, true, false, true}; !slices.Equal(away, want) {
+			t.Errorf("EC2 is away in the inputs: %v, want %v", away, want)
+		}
+	})
+}
+
+// onInput is a Recorder that calls the function.
+type onInput func(engine.Input)
+
+func (f onInput) Record(in engine.Input, _ engine.Output, _ time.Duration) { f(in) }
+
 func TestLoop_PlanUnderWayIsMadeAnewWhenTheRightToNominateGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)

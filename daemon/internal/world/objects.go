@@ -224,7 +224,7 @@ func (w *World) remove(object metav1.Object) concern {
 // store keeps the newer of two versions, and reports whether that is o. The two may
 // be different objects of the same name: the newer version wins there too.
 func store[T metav1.Object](m map[string]T, k string, o T) bool {
-	if old, ok := m[k]; ok && older(o, old) {
+	if old, ok := m[k]; ok && !news(o, old) {
 		return false
 	}
 	m[k] = o

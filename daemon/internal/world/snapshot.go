@@ -267,6 +267,9 @@ func (w *World) NodeOf(providerID string) (*corev1.Node, bool) {
 // NodeClaims returns the newest known versions, in no order.
 func (w *World) NodeClaims() []*v1.NodeClaim { return all(w, w.objects.claims) }
 
+// Nodes returns the newest known versions, in no order.
+func (w *World) Nodes() []*corev1.Node { return all(w, w.objects.nodes) }
+
 // NodePools returns the newest known versions, in no order.
 func (w *World) NodePools() []*v1.NodePool { return all(w, w.objects.pools) }
 

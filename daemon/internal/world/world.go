@@ -153,10 +153,10 @@ func (w *World) bury(uid types.UID) {
 	}
 }
 
-// older compares resource versions. They are integers that grow with etcd's
-// revision (KEP-5504 guarantees that).
-func older(a, b metav1.Object) bool {
+// news reports whether a is a newer version than b. Resource versions are integers that
+// grow with etcd's revision (KEP-5504 guarantees that).
+func news(a, b metav1.Object) bool {
 	x, errX := strconv.ParseUint(a.GetResourceVersion(), 10, 64)
 	y, errY := strconv.ParseUint(b.GetResourceVersion(), 10, 64)
-	return errX == nil && errY == nil && x < y
+	return errX != nil || errY != nil || x > y
 }

@@ -58,9 +58,9 @@ const (
 	// AnnotationLaunchAttempt (decimal) counts the launches of a NodeClaim. The
 	// daemon writes it before the call.
 	AnnotationLaunchAttempt = OwnDomain + "/launch-attempt"
-	// AnnotationLaunchDigest (lower-case hex) identifies the request of that
-	// attempt.
-	AnnotationLaunchDigest = OwnDomain + "/launch-digest"
+	// AnnotationLaunchRequest (JSON) is the request of that attempt, with the time
+	// when it began. It is gone when EC2 has answered that it launched nothing.
+	AnnotationLaunchRequest = OwnDomain + "/launch-request"
 	// AnnotationInterruption is "<deadline> <reason> <noticed>", times in RFC 3339.
 	AnnotationInterruption = OwnDomain + "/interruption"
 	// AnnotationPlanned on a NodeClaim says how many pods of each kind it is for,

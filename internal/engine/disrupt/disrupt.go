@@ -42,6 +42,8 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 			r.noteEvictions(c.Node)
 		case c.Interruption != nil:
 			r.retireInterrupted(c)
+		case v.Policy.CloudAway: // what has begun stays as it is
+			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		case v.IsGoing(c.Name):
 			r.goOn(c)
 		case r.over(c):

@@ -39,6 +39,8 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 		return plan.Stay{Reason: plan.NotInitialized}, time.Time{}
 	case c.Leaving() || state.Node.Deleting:
 		return plan.Stay{Reason: plan.IsLeaving}, time.Time{}
+	case j.Policy.CloudAway:
+		return plan.Stay{Reason: plan.CloudAway}, time.Time{}
 	case !known || pool.Deleting || !pool.Ready:
 		return plan.Stay{Reason: plan.PoolUnready, Detail: c.Pool}, time.Time{}
 	case pool.Disruption.Paused:

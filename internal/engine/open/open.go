@@ -50,6 +50,7 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 	o := opener{View: v, Journal: j, memory: m, demand: d, room: r, running: map[*cluster.Group]*topology.Table{}}
 	o.stillKept()
 	o.lift()
+	o.admitDevicePlugins()
 	coming := o.coming()
 	opens := func(*room.Host) bool { return true }
 	if o.Policy.CannotNominate {
@@ -76,6 +77,17 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 		}
 	}
 	return o.actions
+}
+
+// admitDevicePlugins opens the nodes that lack nothing but devices. The pods that report
+// a device often tolerate its taint, and not the daemon's. The node's own pods are not
+// nominated: they wait for the device.
+func (o *opener) admitDevicePlugins() {
+	for _, c := range o.Claims {
+		if n, up := o.Snapshot.Node(c.Node); up && n.TakesPods(c) && o.AwaitsDevices(n, *c) {
+			o.actions = append(o.actions, plan.Release{Node: n.Name, NodeUID: n.UID, Taint: o.Policy.StartupTaint})
+		}
+	}
 }
 
 // takes says whether the rules about other pods let the pod run on the node now. It

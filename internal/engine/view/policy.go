@@ -21,6 +21,10 @@ type Policy struct {
 	// CannotNominate says that the daemon may not nominate pods. Plans then contain
 	// no nominations, and expect that the scheduler chooses the nodes.
 	CannotNominate bool
+	// CloudAway says that the cloud does not answer. NodeClaims cannot come up and
+	// instances cannot go meanwhile, so no timeout ends a NodeClaim, and nothing is
+	// disrupted but for an interruption.
+	CloudAway bool
 	// IgnorePreferences leaves out what pods only prefer: preferred affinities,
 	// spreads with ScheduleAnyway, and PreferNoSchedule taints.
 	IgnorePreferences bool

@@ -189,15 +189,26 @@ func (v View) RunsPods(c cluster.Claim) bool {
 // Usable says whether pods could run on the node if the daemon's own taint were
 // off.
 func (v View) Usable(n cluster.Node, c cluster.Claim) bool {
-	if !n.Ready || !c.Registered {
-		return false
-	}
-	if slices.ContainsFunc(c.Requests.Extended, func(a quantity.Amount) bool { return n.Allocatable.Get(a.Name) == 0 }) {
-		return false // a device that the pods need is not reported yet
-	}
-	return !slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool {
+	return v.clear(n, c) && !lacksDevices(n, c)
+}
+
+// AwaitsDevices says whether the node lacks nothing but devices that its pods need, and
+// the daemon's own taint may keep the pods away that would report them.
+func (v View) AwaitsDevices(n cluster.Node, c cluster.Claim) bool {
+	return v.clear(n, c) && lacksDevices(n, c) && slices.Contains(n.Taints, v.Policy.StartupTaint)
+}
+
+// clear says whether the node is ready and has no taint that its NodeClaim does not
+// explain, but for the daemon's own.
+func (v View) clear(n cluster.Node, c cluster.Claim) bool {
+	return n.Ready && c.Registered && !slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool {
 		return t != v.Policy.StartupTaint && !slices.Contains(c.Taints, t) && t.Effect != cluster.PreferNoSchedule
 	})
+}
+
+// lacksDevices says whether a device that the pods need is not reported yet.
+func lacksDevices(n cluster.Node, c cluster.Claim) bool {
+	return slices.ContainsFunc(c.Requests.Extended, func(a quantity.Amount) bool { return n.Allocatable.Get(a.Name) == 0 })
 }
 
 // Kept says whether the node is up and only the daemon's own taint keeps pods away.
@@ -215,13 +226,16 @@ func (v View) RegisteredBy(c cluster.Claim) time.Time {
 }
 
 // Late says whether the NodeClaim had time enough to get a node that registers, and
-// did not.
-func (v View) Late(c cluster.Claim) bool { return !c.Registered && !v.Now.Before(v.RegisteredBy(c)) }
+// did not. Time does not count while the cloud is away.
+func (v View) Late(c cluster.Claim) bool {
+	return !c.Registered && !v.Policy.CloudAway && !v.Now.Before(v.RegisteredBy(c))
+}
 
 // Stuck says whether a registered node did not become ready for its pods in time.
-// The pods must not wait for such a node for ever.
+// The pods must not wait for such a node for ever. Time does not count while the cloud
+// is away.
 func (v View) Stuck(n cluster.Node, c cluster.Claim) bool {
-	return c.Registered && !c.Initialized && !v.Usable(n, c) && !v.Now.Before(v.ReadyBy(c))
+	return c.Registered && !v.Policy.CloudAway && !c.Initialized && !v.Usable(n, c) && !v.Now.Before(v.ReadyBy(c))
 }
 
 // ReadyBy returns when the node of the NodeClaim should be ready for its pods.

@@ -169,7 +169,7 @@ func claimOf(m machine, i int) *v1.NodeClaim {
 			Name: fmt.Sprintf("%s-%06x", poolName(i), i), Labels: labelsOf(m, i), Finalizers: []string{v1.FinalizerTermination},
 			Annotations: map[string]string{
 				v1.AnnotationMinValuesRelaxed: "false", v1.AnnotationPlanned: "1mh3k2q8z0x1c.1pb2v7t9y4d5f=20",
-				v1.AnnotationLaunchAttempt: "1", v1.AnnotationLaunchDigest: fmt.Sprintf("%064x", i),
+				v1.AnnotationLaunchAttempt: "1", v1.AnnotationLaunchRequest: fmt.Sprintf("%01000d", i),
 			},
 		},
 		Spec: v1.NodeClaimSpec{

@@ -1,0 +1,80 @@
+package claim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// attempt is the last launch of a NodeClaim, as it was written on the NodeClaim before
+// the call. Every retry sends this request, with the token of this attempt. So it is the
+// same request to EC2, whatever has changed in the class meanwhile.
+type attempt struct {
+	number int
+	frozen *frozen // nil: the attempt launched nothing
+}
+
+// frozen is the content of the annotation.
+type frozen struct {
+	Began   time.Time         `json:"began"`
+	Request aws.LaunchRequest `json:"request"` // without the token
+}
+
+// lastAttempt reads the attempt; its number is zero if there was none.
+func lastAttempt(claim *v1.NodeClaim) (attempt, error) {
+	var a attempt
+	a.number, _ = strconv.Atoi(claim.Annotations[v1.AnnotationLaunchAttempt])
+	text := claim.Annotations[v1.AnnotationLaunchRequest]
+	if text == "" {
+		return a, nil
+	}
+	a.frozen = &frozen{}
+	if err := json.Unmarshal([]byte(text), a.frozen); err != nil {
+		return a, fmt.Errorf("nodeclaim %s: annotation %s cannot be read: delete the NodeClaim: %w", claim.Name, v1.AnnotationLaunchRequest, err)
+	}
+	return a, nil
+}
+
+// listed says whether EC2's listings have the instance of the attempt, if it launched
+// one.
+func (a attempt) listed(now time.Time) bool {
+	return a.frozen == nil || now.Sub(a.frozen.Began) >= listingLag
+}
+
+// stands says whether the attempt is to be tried again as it is. A new attempt could
+// launch a second instance, so it begins only when the first would be listed, and only
+// if it would be another request.
+func (a attempt) stands(want aws.LaunchRequest, now time.Time) bool {
+	return a.frozen != nil && (!a.listed(now) || reflect.DeepEqual(a.frozen.Request, want))
+}
+
+// write writes the attempt on the NodeClaim, if that is still the version that the
+// decision was made on, and returns the new version.
+func (a attempt) write(ctx context.Context, c *Controller, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
+	annotations := map[string]any{v1.AnnotationLaunchAttempt: strconv.Itoa(a.number), v1.AnnotationLaunchRequest: nil}
+	if a.frozen != nil {
+		data, err := json.Marshal(a.frozen)
+		if err != nil {
+			return nil, fmt.Errorf("nodeclaim %s launch request write: %w", claim.Name, err)
+		}
+		annotations[v1.AnnotationLaunchRequest] = string(data)
+	}
+	got, err := c.Claims.Patch(ctx, claim.Name, types.MergePatchType, patch(map[string]any{"metadata": map[string]any{
+		"uid": claim.UID, "resourceVersion": claim.ResourceVersion, "annotations": annotations,
+	}}), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	if err != nil {
+		return nil, fmt.Errorf("nodeclaim %s launch attempt write: %w", claim.Name, err)
+	}
+	c.World.Observe(got)
+	return got, nil
+}

@@ -1,0 +1,188 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+)
+
+// cloud is EC2 with these instances.
+type cloud struct {
+	Cloud
+
+	instances []aws.Instance
+	ended     []string // ids that Terminate was called with
+	err       error    // of every call
+}
+
+func (c *cloud) Instances(context.Context, map[string]string) ([]aws.Instance, error) {
+	return slices.Clone(c.instances), c.err
+}
+
+func (c *cloud) Instance(_ context.Context, id string) (aws.Instance, error) {
+	for _, i := range c.instances {
+		if i.ID == id {
+			return i, c.err
+		}
+	}
+	if c.err != nil {
+		return aws.Instance{}, c.err
+	}
+	return aws.Instance{}, aws.ErrNotFound
+}
+
+func (c *cloud) Terminate(_ context.Context, ids ...string) error {
+	c.ended = append(c.ended, ids...)
+	return c.err
+}
+
+// collected is a server with a NodeClaim, and a Collector for it. EC2 knows no instance.
+func collected(t *testing.T) (*server, *Collector, *corev1.Node) {
+	t.Helper()
+	s := newServer(t)
+	s.controller.Cloud = &cloud{}
+	c, n := registered()
+	s.put(t, c)
+	s.put(t, n)
+	s.Observe(c)
+	s.Observe(n.DeepCopy())
+	return s, &Collector{Controller: s.controller, Away: func(bool) {}}, n
+}
+
+func notReady(n *corev1.Node) *corev1.Node {
+	n = n.DeepCopy()
+	n.Status.Conditions[0].Status = corev1.ConditionUnknown
+	return n
+}
+
+func TestSweep_ANodeThatIsReadyIsKeptWhateverEC2Says(t *testing.T) {
+	s, collector, _ := collected(t)
+	for range 3 {
+		if err := collector.Sweep(t.Context()); err != nil || len(s.writes) > 0 {
+			t.Fatalf("error %v, writes %v", err, s.writes)
+		}
+	}
+}
+
+func TestSweep_ANodeClaimGoesWhenEC2AndTheNodeSaySoTwice(t *testing.T) {
+	s, collector, n := collected(t)
+	for i, ready := range []bool{false, true, false, false} {
+		if s.put(t, notReady(n)); ready {
+			s.put(t, n)
+		}
+		if err := collector.Sweep(t.Context()); err != nil || len(s.writes) > 0 != (i == 3) {
+			t.Fatalf("sweep %d: error %v, writes %v", i, err, s.writes)
+		}
+	}
+	if !s.wrote("DELETE " + claimsPath + "c") {
+		t.Errorf("writes %v", s.writes)
+	}
+}
+
+// deleted is a NodeClaim in deletion without a Node.
+func deleted(t *testing.T) (*server, *cloud, *v1.NodeClaim) {
+	t.Helper()
+	s := newServer(t)
+	ec2 := &cloud{}
+	s.controller.Cloud = ec2
+	c, _ := registered()
+	at := metav1.NewTime(s.now)
+	c.DeletionTimestamp = &at
+	s.Observe(c)
+	s.put(t, c)
+	return s, ec2, c
+}
+
+func TestTerminate_NothingIsFinishedWithoutACallToTerminate(t *testing.T) {
+	s, ec2, c := deleted(t)
+	for range 3 {
+		c, _ = s.NodeClaim("c")
+		if c == nil {
+			break
+		}
+		if _, err := s.controller.terminate(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(ec2.ended, []string{"i-1"}) || c != nil {
+		t.Errorf("terminated %v, nodeclaim left: %v; EC2's reads may be behind", ec2.ended, c != nil)
+	}
+}
+
+func TestTerminate_AnAttemptThatEC2MayStillListIsWaitedFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		after   time.Duration
+		nothing bool // EC2 said that nothing was launched
+		done    bool
+	}{
+		"a moment ago": {after: listingLag - time.Second},
+		"long ago":     {after: listingLag, done: true},
+		"without any":  {nothing: true, done: true},
+	} {
+		s, _, c := deleted(t)
+		c.Status = v1.NodeClaimStatus{}
+		c.Annotations = map[string]string{v1.AnnotationLaunchAttempt: "1"}
+		if tc.nothing {
+			s.controller.unlaunched.Store(c.UID, true)
+		}
+		s.now = s.now.Add(tc.after)
+		_, err := s.controller.terminate(t.Context(), c)
+		if _, left := s.NodeClaim("c"); err != nil || left == tc.done {
+			t.Errorf("%s: the nodeclaim is left: %v, error %v", name, left, err)
+		}
+	}
+}
+
+func TestSweep_ANodeWhoseNodeClaimVanishedLosesItsFinalizerOnceItsInstanceIsGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		claimed, running bool
+		goes             bool
+	}{
+		"only the watch lacks the nodeclaim": {claimed: true},
+		"the instance runs":                  {running: true},
+		"nothing is left":                    {goes: true},
+	} {
+		s, collector, n := collected(t)
+		delete(s.claims, "c")
+		if !tc.claimed {
+			delete(s.live, claimsPath+"c")
+		}
+		if tc.running {
+			s.controller.Cloud = &cloud{instances: []aws.Instance{{ID: "i-1", State: "running", LaunchTime: s.now}}}
+		}
+		n = notReady(n)
+		s.put(t, n)
+		s.Observe(n)
+		for i := range 2 {
+			if err := collector.Sweep(t.Context()); err != nil || i == 0 && len(s.writes) > 0 {
+				t.Fatalf("%s: error %v, writes %v", name, err, s.writes)
+			}
+		}
+		if _, left := s.live[nodesPath+"n"]; left == tc.goes || !tc.goes && len(s.writes) > 0 {
+			t.Errorf("%s: writes %v", name, s.writes)
+		}
+	}
+}
+
+func TestSweep_EC2IsAwayUntilItHasAnsweredTwice(t *testing.T) {
+	_, collector, _ := collected(t)
+	var away []bool
+	collector.Away = func(is bool) { away = append(away, is) }
+	for _, err := range []error{nil, nil, aws.ErrThrottled, nil, aws.ErrUnreachable, nil, nil} {
+		collector.Cloud = &cloud{err: err}
+		if got := collector.Sweep(t.Context()); !errors.Is(got, err) {
+			t.Errorf("error %v, want %v", got, err)
+		}
+	}
+	if want := []bool{false, true, true, false}; !slices.Equal(away, want) {
+		t.Errorf("away: %v, want %v", away, want)
+	}
+}

@@ -1,0 +1,127 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+var errLost = errors.New("the answer is lost")
+
+// launches is EC2 that notes every launch and answers all with one error.
+type launches struct {
+	cloud
+	templates int
+	requests  []aws.LaunchRequest
+	answer    error
+}
+
+func (l *launches) EnsureLaunchTemplate(_ context.Context, t awsspec.LaunchTemplate) (string, error) {
+	l.templates++
+	return t.Name(), nil
+}
+
+func (l *launches) Launch(_ context.Context, r aws.LaunchRequest) (aws.Launched, error) {
+	l.requests = append(l.requests, r)
+	return aws.Launched{}, l.answer
+}
+
+// launching is a server with a NodeClaim that has no instance, and its class.
+type launching struct {
+	*server
+	ec2   *launches
+	class *awsv1.EC2NodeClass
+}
+
+func newLaunching(t *testing.T) launching {
+	t.Helper()
+	l := launching{server: newServer(t), ec2: &launches{answer: errLost}, class: class()}
+	l.controller.World, l.controller.Cloud, l.controller.Cluster = l, l.ec2, facts
+	c := nodeClaim(label.OnDemand)
+	c.Finalizers = []string{v1.FinalizerTermination}
+	l.put(t, c)
+	l.Observe(c)
+	return l
+}
+
+func (l launching) EC2NodeClass(string) (*awsv1.EC2NodeClass, bool) { return l.class, true }
+
+func (l launching) TypesOf(string) (cluster.Class, bool) {
+	return cluster.Class{Ready: true, Types: instanceTypes()}, true
+}
+
+// try reconciles the NodeClaim and returns the request that EC2 got, if there was one.
+func (l launching) try(t *testing.T) *aws.LaunchRequest {
+	t.Helper()
+	before := len(l.ec2.requests)
+	if _, err := l.controller.Reconcile(t.Context(), "pool-x"); !errors.Is(err, l.ec2.answer) {
+		t.Fatalf("error %v, want %v", err, l.ec2.answer)
+	}
+	if len(l.ec2.requests) == before {
+		return nil
+	}
+	return &l.ec2.requests[before]
+}
+
+func TestLaunch_ARetrySendsWhatWasFrozenBeforeTheFirstCall(t *testing.T) {
+	l := newLaunching(t)
+	first := l.try(t)
+	l.class.Status.Subnets[0], l.class.Status.Subnets[1] = l.class.Status.Subnets[1], l.class.Status.Subnets[0]
+	l.controller.templates.Clear() // as after a restart
+	l.now = l.now.Add(listingLag - time.Second)
+	if again := l.try(t); !reflect.DeepEqual(first, again) {
+		t.Errorf("retried as\n%+v, first\n%+v", again, first)
+	}
+	l.now = l.now.Add(time.Second)
+	if other := l.try(t); other.ClientToken == first.ClientToken || other.Overrides[0].SubnetID != "subnet-small" {
+		t.Errorf("when EC2 would list an instance: %+v", other)
+	}
+}
+
+func TestLaunch_AnInstanceThatIsListedLaterIsAdopted(t *testing.T) {
+	l := newLaunching(t)
+	l.try(t)
+	l.class.Status.Subnets = l.class.Status.Subnets[1:]
+	l.ec2.instances = []aws.Instance{{ID: "i-1", Zone: "a", Type: "c5.large", State: "pending", LaunchTime: l.now}}
+	l.now = l.now.Add(time.Hour)
+	l.ec2.answer = nil
+	if more := l.try(t); more != nil {
+		t.Errorf("a second instance is asked for: %+v", more)
+	}
+	if c, _ := l.NodeClaim("pool-x"); c.Status.ProviderID != "aws:///a/i-1" {
+		t.Errorf("provider id %q", c.Status.ProviderID)
+	}
+}
+
+func TestLaunch_AfterAnAnswerThatNothingWasLaunchedTheNextRequestIsNew(t *testing.T) {
+	l := newLaunching(t)
+	l.ec2.answer = aws.ErrNothingLaunched
+	first := l.try(t)
+	l.class.Status.Subnets = l.class.Status.Subnets[1:]
+	if next := l.try(t); next.ClientToken == first.ClientToken || next.Overrides[0].SubnetID != "subnet-small" {
+		t.Errorf("the next request is %+v", next)
+	}
+}
+
+func TestLaunch_ATokenThatEC2KnowsWithAnotherRequestIsNotGivenUpAtOnce(t *testing.T) {
+	l := newLaunching(t)
+	l.ec2.answer = aws.ErrIdempotentParameterMismatch
+	first := l.try(t)
+	if again := l.try(t); again.ClientToken != first.ClientToken {
+		t.Error("another token while the instance of the first may not be listed yet")
+	}
+	l.now = l.now.Add(listingLag)
+	l.try(t)
+	if next := l.try(t); next.ClientToken == first.ClientToken {
+		t.Error("the same token for ever")
+	}
+}
