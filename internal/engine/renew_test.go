@@ -160,6 +160,7 @@ func TestStep_AtTheEndOfItsLifeANodeGoesWhateverItsPodsAskForIfItsDrainIsBounded
 		{"no grace", 0, nil, false},
 		{"grace", time.Minute, nil, true},
 		{"paused", time.Minute, func(w *world) { w.objects.Pools[0].Disruption.Paused = true }, false},
+		{"cloud away", time.Minute, func(w *world) { w.policy.CloudAway = true }, false},
 		{"budget", time.Minute, func(w *world) { w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 0}} }, false},
 	} {
 		w := full(t)
