@@ -53,6 +53,9 @@ func (n *NodeState) Groups() iter.Seq2[*Group, int64] {
 // Pods returns the bound pods, by id.
 func (n *NodeState) Pods() iter.Seq[Pod] { return each(n.pods) }
 
+// Count returns how many pods are bound.
+func (n *NodeState) Count() int { return len(n.pods) }
+
 // Nominated returns the pending pods that others than the daemon nominated for the
 // node, by id. What they request is not in Used.
 func (n *NodeState) Nominated() iter.Seq[Pod] { return each(n.nominated) }

@@ -13,6 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
@@ -37,8 +38,25 @@ type sweep struct {
 	at     time.Time
 	again  time.Time           // when a node may go that may not go now; zero for never
 	grew   time.Time           // when a plan launched nodes last
+	pods   int                 // that run on the fleet
+	moved  time.Time           // when that number changed last
+	uneasy time.Time           // since when it has not been the same for a while; zero if it has
 	search *consolidate.Search // not finished; nil if there is none
 	target []string            // NodeClaims that are to go and have not begun to, those first that save most
+}
+
+// goNext names the nodes of the target.
+func (s *sweep) goNext(snapshot cluster.Snapshot) map[string]bool {
+	if len(s.target) == 0 {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, name := range s.target {
+		if c, there := snapshot.Claim(name); there {
+			out[c.Node] = true
+		}
+	}
+	return out
 }
 
 const (
@@ -53,6 +71,9 @@ const (
 	// growthLasts is how long after a launch no node goes to save money: while the demand
 	// grows, the next plan would take it back.
 	growthLasts = 10 * time.Second
+	// calmFor is how long no pod must have come or gone before the fleet is searched, so
+	// that one target serves a whole scale-down; but the search waits at most uneasyFor.
+	calmFor, uneasyFor = 3 * time.Second, 30 * time.Second
 	// suppositions is how many second plans a Step makes at most.
 	suppositions = 4
 )
@@ -74,7 +95,7 @@ func withMoves(in Input, out Output) Output {
 	if out.Trace.Launches > 0 {
 		out.Memory.sweep.grew = in.Now
 	}
-	if !out.Trace.Complete || out.Trace.Launches > 0 {
+	if !out.Trace.Complete || out.Trace.Launches > 0 || in.Policy.CloudAway {
 		return out
 	}
 	m := &mover{in: in, out: out, view: view.Of(in.Snapshot, in.Policy, in.Now)}
@@ -82,7 +103,30 @@ func withMoves(in Input, out Output) Output {
 	if !m.renew() && slices.ContainsFunc(in.Snapshot.Supply().Pools, func(p cluster.Pool) bool { return disrupt.MaySave(&p) }) {
 		m.save()
 	}
+	m.prefer()
 	return m.out
+}
+
+// prefer keeps pods away from the nodes of the target by a preference, and takes it off
+// nodes that are none of them any more.
+func (m *mover) prefer() {
+	next, taint := m.out.Memory.sweep.goNext(m.in.Snapshot), []cluster.Taint{room.GoesNext()}
+	change := func(n *cluster.Node, puts, lifts []cluster.Taint) {
+		a := plan.Release{Node: n.Name, NodeUID: n.UID, Taint: m.in.Policy.StartupTaint, Puts: puts, Lifts: lifts}
+		m.out.Plan.Actions = append(slices.Clip(m.out.Plan.Actions), a)
+	}
+	for _, c := range m.view.Claims {
+		n, up := m.in.Snapshot.Node(c.Node)
+		if up && slices.Contains(n.Taints, taint[0]) && !next[n.Name] && n.TakesPods(c) {
+			change(&n, nil, taint)
+		}
+	}
+	for _, name := range m.out.Memory.sweep.target {
+		c, _ := m.in.Snapshot.Claim(name)
+		if n, up := m.in.Snapshot.Node(c.Node); up && !slices.Contains(n.Taints, taint[0]) && n.TakesPods(&c) {
+			change(&n, taint, nil)
+		}
+	}
 }
 
 // save begins moves that save money.
@@ -166,6 +210,9 @@ func (m *mover) search() bool {
 			m.wait(next, plan.NextSweep)
 			return len(s.target) > 0
 		}
+		if !m.calm() {
+			return len(s.target) > 0
+		}
 		m.again = time.Time{}
 		s.search, s.of, s.at = consolidate.Begin(m.question()), m.in.Snapshot, m.in.Now
 		s.again = m.again
@@ -181,6 +228,29 @@ func (m *mover) search() bool {
 		m.waitAgain()
 	}
 	return len(s.target) > 0
+}
+
+// calm says whether no pod has come or gone for a while, or the wait for that is over. If
+// not, the plan asks for another Step.
+func (m *mover) calm() bool {
+	s := &m.out.Memory.sweep
+	pods := 0
+	for state := range m.in.Snapshot.States() {
+		pods += state.Count()
+	}
+	if pods != s.pods {
+		s.pods, s.moved = pods, m.in.Now
+		if s.uneasy.IsZero() {
+			s.uneasy = m.in.Now
+		}
+	}
+	until := pick.Earliest(s.moved.Add(calmFor), s.uneasy.Add(uneasyFor))
+	if s.uneasy.IsZero() || !m.in.Now.Before(until) {
+		s.uneasy = time.Time{}
+		return true
+	}
+	m.wait(until, plan.QuietLongEnough)
+	return false
 }
 
 // waitAgain asks for a Step when another node may go.

@@ -366,7 +366,7 @@ func (a *Assigner) candidates(c *demand.Class) []*room.Host {
 }
 
 // running lists the nodes that run and could take a pod of the class, at this level,
-// best first. It says whether they have room for n; then it has not looked at all of
+// best first and those that go next last. It says whether they have room for n; then it has not looked at all of
 // them.
 func (a *Assigner) running(c *demand.Class, level int, n int64) (out []*room.Host, enough bool) {
 	l := &c.Levels[level]
@@ -375,16 +375,24 @@ func (a *Assigner) running(c *demand.Class, level int, n int64) (out []*room.Hos
 	}
 	ruled := c.Ruled() || len(l.Shape.Ports) > 0 // free resources alone do not decide
 	var holds int64
+	var goNext []*room.Host
 	for state := range a.Snapshot.Roomy(demand.WithoutAttach(l.Shape.Requests)) {
 		a.Trace.Objects++
 		h := a.Room.Node(state)
-		if h == nil || h.Stage != room.StageNode || !l.Shape.Requests.Fits(h.Free) || !h.Accepts(l) || a.leftOut(c, h) || a.toStay && a.Emptying[h.Node.Name] {
+		if h == nil || h.Stage != room.StageNode || !l.Shape.Requests.Fits(h.Free) || !h.Accepts(l) || a.leftOut(c, h) {
+			continue
+		}
+		if a.Emptying[h.Node.Name] {
+			goNext = append(goNext, h)
 			continue
 		}
 		out = append(out, h)
 		if holds += l.Shape.Requests.CountIn(h.Free, n); holds >= n && !ruled {
 			return out, true
 		}
+	}
+	if !a.toStay {
+		out = append(out, goNext...)
 	}
 	return out, false
 }

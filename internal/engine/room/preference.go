@@ -21,10 +21,17 @@ func Reserving(t cluster.Taint) bool {
 	return t.Effect == cluster.PreferNoSchedule && slices.Contains(Reserves(2), t)
 }
 
-// lasting returns the taints without those of Reserves, which will be taken off.
+// GoesNext returns the taint of nodes that are to go as soon as their turn comes, so that
+// pods that move do not land there and move again.
+func GoesNext() cluster.Taint {
+	return cluster.Taint{Key: "karpenterd.sh/goes-next", Effect: cluster.PreferNoSchedule}
+}
+
+// lasting returns the taints without the daemon's preferences, which will be taken off.
 func lasting(taints []cluster.Taint) []cluster.Taint {
-	if !slices.ContainsFunc(taints, Reserving) {
+	ours := func(t cluster.Taint) bool { return Reserving(t) || t == GoesNext() }
+	if !slices.ContainsFunc(taints, ours) {
 		return taints
 	}
-	return pick.Those(taints, func(t cluster.Taint) bool { return !Reserving(t) })
+	return pick.Those(taints, func(t cluster.Taint) bool { return !ours(t) })
 }

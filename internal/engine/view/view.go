@@ -31,7 +31,7 @@ type View struct {
 	Supposed map[string]bool
 	Replaces bool
 	// Emptying names the nodes that are to go next. Pods of nodes that go do not go
-	// there: they would move twice.
+	// there, as they would move twice, and others only if there is no other room.
 	Emptying map[string]bool
 }
 
