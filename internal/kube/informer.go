@@ -73,12 +73,11 @@ func listKept[L runtime.Object](ctx context.Context, from Lister[L], options met
 	return &all, nil
 }
 
-// Read calls do with every object that the API server has now. A read is consistent:
-// every write that was answered before it is in it. If it fails, do may have been called
-// with some of the objects.
-func Read[L runtime.Object](ctx context.Context, from Lister[L], do func(metav1.Object)) error {
-	_, err := read(ctx, from, metav1.ListOptions{}, func(_ runtime.Object, object metav1.Object) { do(object) })
-	return err
+// Read calls do with every object that the API server has now, and returns the resource
+// version of that moment. A read is consistent: every write that was answered before it
+// is in it. If it fails, do may have been called with some of the objects.
+func Read[L runtime.Object](ctx context.Context, from Lister[L], do func(metav1.Object)) (revision string, err error) {
+	return read(ctx, from, metav1.ListOptions{}, func(_ runtime.Object, object metav1.Object) { do(object) })
 }
 
 // read calls do with all objects, page by page, and returns their resource version. It

@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
@@ -32,7 +33,8 @@ type watched struct {
 	what     string // the resource and its group, as in RBAC rules
 	informer func(keep func(metav1.Object)) cache.SharedIndexInformer
 	list     func(context.Context, metav1.ListOptions) error
-	read     func(ctx context.Context, do func(metav1.Object)) error
+	read     func(ctx context.Context, do func(metav1.Object)) (revision string, err error)
+	example  runtime.Object
 }
 
 // watching makes a watched kind; example is an object of it.
@@ -46,7 +48,10 @@ func watching[L runtime.Object](what string, from kube.Lister[L], example runtim
 			_, err := from.List(ctx, o)
 			return err
 		},
-		read: func(ctx context.Context, do func(metav1.Object)) error { return kube.Read(ctx, from, do) },
+		read: func(ctx context.Context, do func(metav1.Object)) (string, error) {
+			return kube.Read(ctx, from, do)
+		},
+		example: example,
 	}
 }
 
@@ -127,10 +132,7 @@ func feed(ctx context.Context, clients *kube.Clients, w *world.World, keeper *tr
 func catchUp(ctx context.Context, clients *kube.Clients, w *world.World, keeper *translate.Keeper, logger hclog.Logger) error {
 	for _, x := range decisive(clients) {
 		for {
-			err := x.read(ctx, func(o metav1.Object) {
-				keeper.Keep(o)
-				w.Observe(o)
-			})
+			err := x.catchUp(ctx, w, keeper)
 			if err == nil {
 				break
 			}
@@ -145,6 +147,20 @@ func catchUp(ctx context.Context, clients *kube.Clients, w *world.World, keeper 
 		}
 	}
 	return nil
+}
+
+// catchUp reads all objects of the kind into the world, and takes the others out of it.
+func (x watched) catchUp(ctx context.Context, w *world.World, keeper *translate.Keeper) error {
+	listed := map[types.UID]bool{}
+	revision, err := x.read(ctx, func(o metav1.Object) {
+		listed[o.GetUID()] = true
+		keeper.Keep(o)
+		w.Observe(o)
+	})
+	if err == nil {
+		w.ForgetUnlisted(x.example, revision, listed)
+	}
+	return err
 }
 
 func observe(w *world.World, o any) {
