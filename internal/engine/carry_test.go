@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -95,4 +96,26 @@ func (w *world) settle(steps int, seen func(engine.Output)) *world {
 		}
 	}
 	return w
+}
+
+// A daemon that starts does not know which pods a new node waits for; its NodeClaim says
+// that there are some.
+func TestStep_ANewNodeWaitsForItsPodsAlsoWhenTheMemoryIsLost(t *testing.T) {
+	w := newWorld(t).pods("web", 1, 1500)
+	w.objects.Pools[0].Disruption = saving()
+	launches := of[plan.Launch](w.step())
+	w.order(launches).bringUp(launches)
+	w.open(w.step().Plan.Actions)
+	w.objects.Pods, w.memory = nil, engine.Memory{}
+	k := &w.objects.Claims[0]
+	k.Initialized, k.InitializedAt, k.Planned = true, w.now, []cluster.Slot{{Kind: "web", Count: 1}}
+	w.step()
+	for at, goes := range map[time.Duration]bool{time.Second: false, w.policy.ArrivalPatience - 1: false, w.policy.ArrivalPatience: true} {
+		began, memory := w.now, w.memory
+		w.now = w.now.Add(at)
+		if gone := len(of[plan.Disrupt](w.step())) > 0; gone != goes {
+			t.Errorf("after %s: goes %v, want %v", at, gone, goes)
+		}
+		w.now, w.memory = began, memory
+	}
 }

@@ -151,12 +151,13 @@ func (m *mover) stands(name string) bool {
 	return there && m.may(&c)
 }
 
-// may says whether the node of the NodeClaim may go to save money. If it may later, the
+// may says whether the node of the NodeClaim may go to save money. An empty node goes by
+// the rules for empty nodes. If it may later, the
 // plan asks for another Step.
 func (m *mover) may(c *cluster.Claim) bool {
 	pool, known := m.view.Snapshot.Pool(c.Pool)
 	node, up := m.view.Snapshot.Node(c.Node)
-	if !known || !up || !disrupt.MaySave(&pool) || node.Stays || !node.Ready || m.view.IsGoing(c.Name) || c.Move != nil {
+	if !known || !up || !disrupt.MaySave(&pool) || node.Stays || !node.Ready || m.view.IsGoing(c.Name) || c.Move != nil || !m.view.RunsPods(*c) {
 		return false
 	}
 	if at, quiet := m.judge.Quiet(c, &pool); !quiet {

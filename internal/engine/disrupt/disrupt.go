@@ -10,6 +10,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -162,7 +163,12 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 		// exist for a moment until their controller creates them again.
 		wait = max(wait, r.Policy.ArrivalPatience)
 	}
-	if end := at.Add(wait); r.Now.Before(end) {
+	end := at.Add(wait)
+	if _, known := r.memory.PlannedFor(c.Name); !known && len(c.Planned) > 0 && c.LastPodEvent.IsZero() {
+		// No memory, and no pod has ever come: the NodeClaim itself says that some will.
+		end = pick.Latest(end, c.InitializedAt.Add(r.Policy.ArrivalPatience))
+	}
+	if r.Now.Before(end) {
 		r.WaitUntil(end, plan.EmptyLongEnough)
 		return
 	}
