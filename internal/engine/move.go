@@ -68,12 +68,11 @@ const (
 	sliceEvery  = 10 * time.Millisecond
 	// targetLasts is how long a target is followed before the fleet is searched anew.
 	targetLasts = 5 * time.Minute
-	// growthLasts is how long after a launch no node goes to save money: while the demand
-	// grows, the next plan would take it back.
-	growthLasts = 10 * time.Second
-	// calmFor is how long no pod must have come or gone before the fleet is searched, so
-	// that one target serves a whole scale-down; but the search waits at most uneasyFor.
-	calmFor, uneasyFor = 3 * time.Second, 30 * time.Second
+	// calmFor is how long no pod must have come or gone before the fleet is searched, and
+	// growthLasts how long nothing must have been launched, so that one target serves a
+	// whole scale-down, and pods that just came do not move at once. But the search waits
+	// at most uneasyFor.
+	calmFor, growthLasts, uneasyFor = 3 * time.Second, 15 * time.Second, time.Minute
 	// suppositions is how many second plans a Step makes at most.
 	suppositions = 4
 )
@@ -93,7 +92,10 @@ type mover struct {
 func withMoves(in Input, out Output) Output {
 	out.Memory.sweep = in.Memory.sweep
 	if out.Trace.Launches > 0 {
-		out.Memory.sweep.grew = in.Now
+		s := &out.Memory.sweep
+		if s.grew = in.Now; s.uneasy.IsZero() {
+			s.uneasy = in.Now
+		}
 	}
 	if !out.Trace.Complete || out.Trace.Launches > 0 || in.Policy.CloudAway {
 		return out
@@ -132,10 +134,6 @@ func (m *mover) prefer() {
 // save begins moves that save money.
 func (m *mover) save() {
 	s := &m.out.Memory.sweep
-	if calm := s.grew.Add(growthLasts); m.in.Now.Before(calm) && !s.grew.IsZero() {
-		m.wait(calm, plan.QuietLongEnough)
-		return
-	}
 	s.target = pick.Those(s.target, m.stands)
 	if len(s.target) == 0 || !m.in.Now.Before(s.at.Add(targetLasts)) {
 		if !m.search() {
@@ -231,7 +229,8 @@ func (m *mover) search() bool {
 	return len(s.target) > 0
 }
 
-// calm says whether no pod has come or gone for a while, or the wait for that is over. If
+// calm says whether no pod has come or gone for a while, and nothing was launched, or the
+// wait for that is over. If
 // not, the plan asks for another Step.
 func (m *mover) calm() bool {
 	s := &m.out.Memory.sweep
@@ -245,7 +244,11 @@ func (m *mover) calm() bool {
 			s.uneasy = m.in.Now
 		}
 	}
-	until := pick.Earliest(s.moved.Add(calmFor), s.uneasy.Add(uneasyFor))
+	until := s.moved.Add(calmFor)
+	if !s.grew.IsZero() {
+		until = pick.Latest(until, s.grew.Add(growthLasts))
+	}
+	until = pick.Earliest(until, s.uneasy.Add(uneasyFor))
 	if s.uneasy.IsZero() || !m.in.Now.Before(until) {
 		s.uneasy = time.Time{}
 		return true

@@ -29,7 +29,8 @@ func (m *Memory) Evict(kind string, now time.Time) {
 	list := slices.Clone(m.Evicted)
 	i, found := slices.BinarySearchFunc(list, kind, Evicted.compare)
 	if !found {
-		list = slices.Insert(list, i, Evicted{Kind: kind, First: now})
+		// The API server gives pods the second in which they were created.
+		list = slices.Insert(list, i, Evicted{Kind: kind, First: now.Truncate(time.Second)})
 	}
 	list[i].Last = now
 	m.Evicted = list

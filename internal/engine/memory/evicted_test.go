@@ -31,6 +31,15 @@ func TestSettles_WhatMayHaveComeInPlaceOfAnEvictedPodStaysForAWhile(t *testing.T
 	}
 }
 
+func TestSettles_ThePodIsCreatedInTheSecondOfTheEviction(t *testing.T) {
+	second := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var m Memory
+	m.Evict("web", second.Add(700*time.Millisecond))
+	if _, settles := m.Settles("web", &cluster.Pod{Created: second}, second.Add(time.Minute)); !settles {
+		t.Error("the pod may be evicted again")
+	}
+}
+
 func TestNext_KnowsNoEvictionWhereThereWasNone(t *testing.T) {
 	s, err := cluster.New(cluster.Objects{})
 	if err != nil {
