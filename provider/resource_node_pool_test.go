@@ -73,7 +73,7 @@ func TestNodePool_BadInputNamesAttributeAndRemedy(t *testing.T) {
 	}
 }
 
-func budgets(all ...any) object { return object{"disruption": object{"budgets": list(all)}} }
+func budgets(all ...any) object { return object{"disruption": object{"budgets": all}} }
 
 func TestNodePool_WhatIsUnknownIsNotObjectedTo(t *testing.T) {
 	h := newHarness(t)

@@ -39,6 +39,7 @@ type sweep struct {
 	again  time.Time           // when a node may go that may not go now; zero for never
 	grew   time.Time           // when a plan launched nodes last
 	pods   int                 // that run on the fleet
+	held   time.Time           // since when no node is replaced, as evicted pods are under way; zero if none are
 	moved  time.Time           // when that number changed last
 	uneasy time.Time           // since when it has not been the same for a while; zero if it has
 	search *consolidate.Search // not finished; nil if there is none
@@ -323,11 +324,32 @@ func (m *mover) begin() {
 	for _, name := range chosen {
 		x.going[name] = plan.Underutilized
 	}
-	if m.remove(x) || m.replaceSome(chosen, plan.Underutilized, x) {
+	if m.remove(x) || m.underWay() || m.replaceSome(chosen, plan.Underutilized, x) {
 		return
 	}
 	// Something has changed that the search did not know.
 	s.target = pick.Those(s.target, func(name string) bool { return !slices.Contains(chosen, name) })
+}
+
+// underWay says whether evicted pods are under way. They may land on the nodes that would
+// be replaced, which then stay while their replacements start. A drain that takes long
+// does not count.
+func (m *mover) underWay() bool {
+	s := &m.out.Memory.sweep
+	yes := slices.ContainsFunc(m.out.Memory.Evicted, func(e memory.Evicted) bool { return m.in.Now.Before(e.Last.Add(calmFor)) }) ||
+		slices.ContainsFunc(m.view.Claims, func(c *cluster.Claim) bool { n, _ := m.in.Snapshot.Node(c.Node); return n.Disrupted && !c.Leaving() })
+	if !yes {
+		s.held = time.Time{}
+		return false
+	}
+	if s.held.IsZero() {
+		s.held = m.in.Now
+	}
+	if !m.in.Now.Before(s.held.Add(uneasyFor)) {
+		return false
+	}
+	m.wait(m.in.Now.Add(calmFor), plan.QuietLongEnough)
+	return true
 }
 
 // awaitBudget asks for another Step when the window of a budget opens or closes.
