@@ -34,11 +34,12 @@ type supposition struct {
 
 // sweep is what is remembered of the last search of the fleet.
 type sweep struct {
-	of     cluster.Snapshot
-	at     time.Time
-	again  time.Time           // when a node may go that may not go now; zero for never
-	grew   time.Time           // when a plan launched nodes last
-	pods   int                 // that run on the fleet
+	of    cluster.Snapshot
+	at    time.Time
+	again time.Time // when a node may go that may not go now; zero for never
+	grew  time.Time // when a plan launched nodes last
+	pods  int       // that run on the fleet
+	breaker
 	held   time.Time           // since when no node is replaced, as evicted pods are under way; zero if none are
 	moved  time.Time           // when that number changed last
 	uneasy time.Time           // since when it has not been the same for a while; zero if it has
@@ -97,6 +98,9 @@ func withMoves(in Input, out Output) Output {
 		if s.grew = in.Now; s.uneasy.IsZero() {
 			s.uneasy = in.Now
 		}
+		if undone(out, in.Now) {
+			s.breaker = s.trip(in.Now)
+		}
 	}
 	if !out.Trace.Complete || out.Trace.Launches > 0 || in.Policy.CloudAway {
 		return out
@@ -135,6 +139,10 @@ func (m *mover) prefer() {
 // save begins moves that save money.
 func (m *mover) save() {
 	s := &m.out.Memory.sweep
+	if until := s.until(); m.in.Now.Before(until) {
+		m.wait(until, plan.QuietLongEnough)
+		return
+	}
 	s.target = pick.Those(s.target, m.stands)
 	if len(s.target) == 0 || !m.in.Now.Before(s.at.Add(targetLasts)) {
 		if !m.search() {

@@ -26,7 +26,8 @@ type bin struct {
 	parts []part
 }
 
-// open adds the new nodes of the trial to the shadow: others may go there.
+// open adds the new nodes of the trial to the shadow: others may go there, and another
+// trial may do without them.
 func (s *Search) open() {
 	for _, b := range s.bins {
 		r := s.rows[b.row]
@@ -38,6 +39,7 @@ func (s *Search) open() {
 			n.free.add(&s.classes[p.class].need, -p.n)
 			n.pods += p.n
 		}
+		s.order = append(s.order, len(s.nodes))
 		s.nodes = append(s.nodes, n)
 	}
 }

@@ -44,7 +44,8 @@ type Search struct {
 	*shadow
 	rows  []*offer.Row
 	bins  []bin // new nodes of the present trial
-	order []int // the nodes that may go, the most wasteful first
+	order []int // the nodes that may go: those that run, the most wasteful first, then new ones
+	own   int   // how many of them run
 	done  int   // trials
 
 	waste  []int64 // of the nodes in order, added up
@@ -59,7 +60,8 @@ func Begin(q Question) *Search {
 		s.lambda()
 	}
 	s.order = s.candidates()
-	s.Trials = min(s.Trials, trialsPerNode*len(s.order))
+	s.own = len(s.order)
+	s.Trials = min(s.Trials, trialsPerNode*s.own)
 	s.weigh()
 	return s
 }
@@ -76,10 +78,10 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 		return s, true
 	}
 	n := *s
-	n.shadow = s.shadow.clone()
+	n.shadow, n.order = s.shadow.clone(), slices.Clone(s.order)
 	for end := n.work + work; n.work < end; n.done++ {
-		switch set := n.done - len(n.order); {
-		case set >= n.Trials+len(n.order):
+		switch set := n.done - n.own; {
+		case set >= n.Trials+n.own:
 			return &n, true
 		case set >= 0 && set < n.Trials:
 			if set == 0 {
@@ -89,7 +91,7 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 				n.weigh()
 			}
 		default:
-			if i := n.order[n.done%(n.Trials+len(n.order))]; !n.nodes[i].gone {
+			if i := n.order[n.done%(n.Trials+n.own)]; !n.nodes[i].gone {
 				n.try([]int{i}, false)
 			}
 		}
@@ -101,7 +103,7 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 // moving their pods costs. All pods of all of them fit on the nodes that stay and on new
 // nodes that cost less.
 func (s *Search) Result() (out []string) {
-	for _, i := range s.order {
+	for _, i := range s.order[:s.own] {
 		if s.nodes[i].gone {
 			out = append(out, s.nodes[i].Claim)
 		}

@@ -31,7 +31,7 @@ func TestDaemonStart_NamesWhatIsMissing(t *testing.T) {
 	}
 	all := func(*install.Options) {}
 	d.failsToStart(t, "no-definitions", all, kinds("CustomResourceDefinition"),
-		"the cluster has no nodepools.karpenter.sh, nodeclaims.karpenter.sh, ec2nodeclasses.karpenter.k8s.aws: install", "karpenter_daemon")
+		"the cluster has no nodepools.karpenter.sh, ec2nodeclasses.karpenter.k8s.aws, nodeclaims.karpenter.sh: install", "karpenter_daemon")
 	d.failsToStart(t, "no-cluster-role", all, kinds("ClusterRoleBinding"),
 		"not allowed to list nodepools.karpenter.sh, ", "pods", "nodes", "ClusterRole", "system:serviceaccount:no-cluster-role:karpenter")
 	d.failsToStart(t, "no-lease-role", all, kinds("RoleBinding"), "not allowed to get lease no-lease-role/"+install.LeaseName, "its Role")
