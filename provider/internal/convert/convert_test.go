@@ -148,3 +148,16 @@ func TestDifferences_NamesWhatChangedAndNotWhatWasAdded(t *testing.T) {
 		t.Errorf("differences %q, want l", got)
 	}
 }
+
+func TestNodePool_AnImportedExpiryIsWrittenAsPeopleDo(t *testing.T) {
+	for want, after := range map[string]v1.NillableDuration{
+		"720h": {Duration: 720 * time.Hour}, "1h30m": {Duration: 90 * time.Minute}, "10m": {Duration: 10 * time.Minute},
+		"1h0m5s": {Duration: time.Hour + 5*time.Second}, "30s": {Duration: 30 * time.Second}, "0s": {}, "Never": {Never: true},
+	} {
+		var diags diag.Diagnostics
+		spec := v1.NodePoolSpec{Template: v1.NodeTemplate{Spec: v1.NodeTemplateSpec{NodeSpec: v1.NodeSpec{ExpireAfter: &after}}}}
+		if got := convert.NodePoolOf(t.Context(), spec, convert.NodePool{}, &diags).ExpireAfter.ValueString(); got != want {
+			t.Errorf("%v is written %q, want %q", after, got, want)
+		}
+	}
+}

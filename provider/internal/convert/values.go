@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -177,12 +178,19 @@ func Duration(v fwtype.Value) *metav1.Duration {
 	return &metav1.Duration{Duration: d}
 }
 
-// nillableValue is the reverse of nillable.
+// nillableValue is the reverse of nillable, as people write it: 720h, not 720h0m0s.
 func nillableValue(d *v1.NillableDuration) fwtype.Value {
 	if d == nil {
 		return fwtype.Duration().Null()
 	}
-	return fwtype.Duration().Value(d.String())
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return fwtype.Duration().Value(text)
 }
 
 // DurationValue is the reverse of Duration.
