@@ -38,6 +38,14 @@ const (
 	LabelInstanceTenancy                = Group + "/instance-tenancy"
 )
 
+// Annotations of EC2NodeClasses and NodeClaims, shared with Karpenter: the hash of the
+// class's spec, on a NodeClaim of the spec that its instance was launched with, and the
+// version of the hash.
+const (
+	AnnotationNodeClassHash        = Group + "/ec2nodeclass-hash"
+	AnnotationNodeClassHashVersion = Group + "/ec2nodeclass-hash-version"
+)
+
 // FinalizerTermination holds an EC2NodeClass until its launch templates are deleted.
 const FinalizerTermination = Group + "/termination"
 

@@ -17,3 +17,15 @@ const (
 // AnnotationMove (JSON) on a NodeClaim says which nodes its node replaces. A daemon
 // that starts anew goes on with the move.
 const AnnotationMove = OwnDomain + "/move"
+
+// Annotations of NodePools and NodeClaims, shared with Karpenter: the hash of the pool's
+// template, on a NodeClaim of the template that it was made from, and the version of the
+// hash.
+const (
+	AnnotationNodePoolHash        = Group + "/nodepool-hash"
+	AnnotationNodePoolHashVersion = Group + "/nodepool-hash-version"
+)
+
+// AnnotationVoluntaryDisruption on a node is "drifted" where a Karpenter older than 0.32
+// found drift. Nothing obeys it.
+const AnnotationVoluntaryDisruption = Group + "/voluntary-disruption"
