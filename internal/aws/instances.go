@@ -16,6 +16,7 @@ import (
 // Instance is an EC2 instance.
 type Instance struct {
 	ID, Type, Zone, SubnetID, ImageID string
+	SecurityGroupIDs                  []string // of its primary network interface
 	CapacityType, Reservation         string
 	State                             string // pending, running, stopping, stopped, shutting-down or terminated
 	LaunchTime                        time.Time
@@ -79,6 +80,9 @@ func instance(i ec2types.Instance) Instance {
 	if s := i.CapacityReservationSpecification; i.CapacityReservationId != nil && s != nil &&
 		s.CapacityReservationPreference == ec2types.CapacityReservationPreferenceCapacityReservationsOnly {
 		out.CapacityType, out.Reservation = CapacityTypeReserved, *i.CapacityReservationId
+	}
+	for _, g := range i.SecurityGroups {
+		out.SecurityGroupIDs = append(out.SecurityGroupIDs, awssdk.ToString(g.GroupId))
 	}
 	if i.Placement != nil {
 		out.Zone = awssdk.ToString(i.Placement.AvailabilityZone)

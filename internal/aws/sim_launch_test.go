@@ -87,7 +87,8 @@ func TestSim_InstanceLifeWithTheDaemonsPermissions(t *testing.T) {
 		t.Fatalf("got %+v", instances)
 	}
 	instance := try[aws.Instance](t)(c.Instance(ctx, got.InstanceID))
-	if instance.Tags[awsspec.TagNodeClaimUID] != "uid" || instance.Type != got.InstanceType || instance.Zone != got.Zone {
+	if instance.Tags[awsspec.TagNodeClaimUID] != "uid" || instance.Type != got.InstanceType || instance.Zone != got.Zone ||
+		instance.SubnetID != got.SubnetID || instance.ImageID != got.ImageID || len(instance.SecurityGroupIDs) != 1 || instance.SecurityGroupIDs[0] == "" {
 		t.Errorf("got %+v", instance)
 	}
 	if _, err := c.Instance(ctx, "i-00000000000000000"); !errors.Is(err, aws.ErrNotFound) {

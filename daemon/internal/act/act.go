@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/drift"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -106,7 +108,9 @@ func (a *Actor) launch(ctx context.Context, l plan.Launch) error {
 	if !ok || string(pool.UID) != l.PoolUID {
 		return nil // the NodePool is gone since; the next decision sees that
 	}
-	claim, err := a.Claims.Create(ctx, translate.NodeClaim(l, pool, v1.AwaitingPodsTaint()), metav1.CreateOptions{FieldManager: translate.FieldManager})
+	claim := translate.NodeClaim(l, pool, v1.AwaitingPodsTaint())
+	maps.Copy(claim.Annotations, drift.PoolStamp(pool))
+	claim, err := a.Claims.Create(ctx, claim, metav1.CreateOptions{FieldManager: translate.FieldManager})
 	if err != nil {
 		return fmt.Errorf("nodeclaim %s create: %w", l.Name, err)
 	}

@@ -22,6 +22,9 @@ import (
 type attempt struct {
 	number int
 	frozen *frozen // nil: the attempt launched nothing
+	// stamp is annotations that are written with the request: the hash of the class that it
+	// was made from. A class that changes before the launch is then found to have drifted.
+	stamp map[string]string
 }
 
 // frozen is the content of the annotation.
@@ -68,6 +71,9 @@ func (a attempt) write(ctx context.Context, c *Controller, claim *v1.NodeClaim) 
 			return nil, fmt.Errorf("nodeclaim %s launch request write: %w", claim.Name, err)
 		}
 		annotations[v1.AnnotationLaunchRequest] = string(data)
+		for key, value := range a.stamp {
+			annotations[key] = value
+		}
 	}
 	got, err := c.Claims.Patch(ctx, claim.Name, types.MergePatchType, patch(map[string]any{"metadata": map[string]any{
 		"uid": claim.UID, "resourceVersion": claim.ResourceVersion, "annotations": annotations,

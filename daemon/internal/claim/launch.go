@@ -65,7 +65,7 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 		}
 	}
 	if anew {
-		last = attempt{number: last.number + 1, frozen: &frozen{Began: c.Now().UTC(), Request: order.request}}
+		last = attempt{number: last.number + 1, frozen: &frozen{Began: c.Now().UTC(), Request: order.request}, stamp: order.stamp}
 		if claim, err = last.write(ctx, c, claim); err != nil {
 			return 0, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/drift"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
@@ -85,6 +86,33 @@ func TestLaunch_ARetrySendsWhatWasFrozenBeforeTheFirstCall(t *testing.T) {
 	if other := l.try(t); other.ClientToken == first.ClientToken || other.Overrides[0].SubnetID != "subnet-small" {
 		t.Errorf("when EC2 would list an instance: %+v", other)
 	}
+}
+
+// A class that is edited between the request and its instance is drift, even if the
+// daemon learns of the instance much later.
+func TestLaunch_TheHashOfTheClassIsFrozenWithTheRequest(t *testing.T) {
+	l := newLaunching(t)
+	frozen := drift.ClassHash(l.class)
+	l.try(t)
+	l.class.Spec.Tags = map[string]string{"team": "web"}
+	l.try(t)
+	expect := func(when, want string) {
+		t.Helper()
+		c, _ := l.NodeClaim("pool-x")
+		if got := c.Annotations[awsv1.AnnotationNodeClassHash]; got != want || c.Annotations[awsv1.AnnotationNodeClassHashVersion] != drift.Version {
+			t.Errorf("%s: hash %q, want %q; annotations %v", when, got, want, c.Annotations)
+		}
+	}
+	expect("the class is edited after the request", frozen)
+	l.now = l.now.Add(listingLag)
+	l.try(t)
+	expect("another request", drift.ClassHash(l.class))
+	l.ec2.answer = nil
+	l.ec2.instances = []aws.Instance{{ID: "i-1", Zone: "a", Type: "c5.large", State: "pending", LaunchTime: l.now}}
+	asked := drift.ClassHash(l.class)
+	l.class.Spec.Tags = nil
+	l.try(t)
+	expect("the instance of the request is adopted", asked)
 }
 
 func TestLaunch_AnInstanceThatIsListedLaterIsAdopted(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/drift"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -30,6 +31,7 @@ type order struct {
 	template awsspec.LaunchTemplate
 	request  aws.LaunchRequest // without the token
 	types    map[string]catalog.InstanceType
+	stamp    map[string]string // annotations that say which spec of the class this is
 }
 
 // order makes the request for the NodeClaim from its class. The error names what is
@@ -53,7 +55,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	if err != nil {
 		return order{}, err
 	}
-	o := order{types: map[string]catalog.InstanceType{}}
+	o := order{types: map[string]catalog.InstanceType{}, stamp: drift.ClassStamp(class)}
 	capacityType := first(translated, label.CapacityType, label.OnDemand)
 	reservation := ""
 	if capacityType == label.Reserved {
