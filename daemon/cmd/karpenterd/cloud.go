@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/drifted"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/interruption"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/nodeclass"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
@@ -21,6 +22,14 @@ func (d *daemon) classes() *nodeclass.Reconciler {
 		Kubernetes: d.minor, Cloud: d.aws, Objects: d.world, Writer: d.kube.EC2NodeClasses,
 		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted,
 	})
+}
+
+// drift makes the keeper of the condition Drifted.
+func (d *daemon) drift(r *telemetry.Recorder) *drifted.Keeper {
+	return &drifted.Keeper{
+		World: d.world, Claims: d.kube.NodeClaims, Pools: d.kube.NodePools, Classes: d.kube.EC2NodeClasses,
+		Cloud: d.aws, Cluster: d.cluster.Name, Recorder: r,
+	}
 }
 
 // interruptions makes the listener of the interruption queue; without a queue it

@@ -34,6 +34,7 @@ import (
 const (
 	poolEvery    = time.Second      // how often the status of NodePools is brought up to date
 	collectEvery = 30 * time.Second // how often instances without a NodeClaim, and the reverse, are searched
+	driftEvery   = 10 * time.Second // how often NodeClaims are compared with their pool and class
 	rightsEvery  = 30 * time.Second // how often the daemon asks whether it may nominate pods
 )
 
@@ -190,6 +191,8 @@ func (d *daemon) work(ctx context.Context) error {
 	pools := &pool.Keeper{World: d.world, Pools: d.kube.NodePools}
 	collector := &claim.Collector{Controller: claims, Away: decisions.CloudAway}
 
+	drift := d.drift(recorder)
+
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return decisions.Run(ctx) })
 	group.Go(func() error { return claims.Run(ctx) })
@@ -198,6 +201,7 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { podEvents.Run(ctx); return nil })
 	group.Go(func() error { d.interruptions(recorder).Run(ctx); return nil })
 	group.Go(func() error { return every(ctx, rightsEvery, d.logger, "check of the right to nominate pods", rights) })
+	group.Go(func() error { return every(ctx, driftEvery, d.logger, "search for drift", drift.Sweep) })
 	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status update", pools.Sync) })
 	return group.Wait()
 }

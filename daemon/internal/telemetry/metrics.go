@@ -22,6 +22,7 @@ type Metrics struct {
 	failures   *prometheus.CounterVec
 	messages   *prometheus.CounterVec
 	awsCalls   *prometheus.CounterVec
+	drifted    *prometheus.GaugeVec
 	waiting    prometheus.Gauge
 	refused    prometheus.Gauge
 	planCost   *prometheus.GaugeVec
@@ -66,6 +67,10 @@ func NewMetrics(version string) *Metrics {
 			Name: "karpenterd_aws_calls_total",
 			Help: "Calls to AWS by service, operation and result.",
 		}, []string{"service", "operation", "result"}),
+		drifted: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "karpenterd_nodeclaims_drifted",
+			Help: "NodeClaims with the condition Drifted that do not go yet, by NodePool and reason.",
+		}, []string{"nodepool", "reason"}),
 		waiting:   gauge("karpenter_scheduler_queue_depth", "Pods that wait for a node."),
 		refused:   gauge("karpenter_scheduler_unschedulable_pods_count", "Pods that fit no NodePool."),
 		planCost:  newCosts("karpenterd_plan_cost_dollars_per_hour", "Cost of the new nodes in the last plan that launched nodes, by kind."),
@@ -84,7 +89,7 @@ func NewMetrics(version string) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.decisions, m.claims, m.deleted, m.terminated, m.failures, m.messages, m.awsCalls,
+	m.registry.MustRegister(m.decisions, m.claims, m.deleted, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted,
 		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.nominates, m.fleet.cost, m.fleet.bound, m.Decisions.nodes, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

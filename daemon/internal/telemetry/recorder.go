@@ -316,6 +316,36 @@ func (r *Recorder) Terminated(c *v1.NodeClaim, instanceID string) {
 	r.Logger.Info("terminated nodeclaim", "nodeclaim", c.Name, "instance", instanceID)
 }
 
+// Drifted reports that the machine of the NodeClaim is no longer what its pool and class
+// ask for.
+func (r *Recorder) Drifted(c *v1.NodeClaim, reason, message string) {
+	r.Logger.Info("nodeclaim has drifted", "nodeclaim", c.Name, "reason", reason, "detail", message)
+	r.event(c, corev1.EventTypeNormal, "Drifted", reason+": "+message)
+}
+
+// NotDrifted reports that the drift of the NodeClaim is over.
+func (r *Recorder) NotDrifted(c *v1.NodeClaim, was string) {
+	r.Logger.Info("nodeclaim is as its pool and class ask for again", "nodeclaim", c.Name, "was", was)
+}
+
+// DriftCounted counts the NodeClaims that have drifted, by pool and reason.
+func (r *Recorder) DriftCounted(claims []*v1.NodeClaim) {
+	r.Metrics.drifted.Reset()
+	for _, c := range claims {
+		if x := c.Conditions().Get(v1.ConditionDrifted); x.IsTrue() && c.DeletionTimestamp == nil {
+			r.Metrics.drifted.WithLabelValues(c.Labels[v1.LabelNodePool], x.Reason).Inc()
+		}
+	}
+}
+
+// StaleDriftMark reports an annotation of an old Karpenter that nothing obeys.
+func (r *Recorder) StaleDriftMark(node *corev1.Node) {
+	text := "The annotation " + v1.AnnotationVoluntaryDisruption + " is of Karpenter before 0.32 and has no effect: remove it from the node; the condition " +
+		v1.ConditionDrifted + " of the NodeClaim says whether the node has drifted"
+	r.Logger.Warn("stale mark of drift on node", "node", node.Name, "annotation", v1.AnnotationVoluntaryDisruption)
+	r.event(nodeReference(node.Name), corev1.EventTypeWarning, "StaleDriftMark", text)
+}
+
 // Interrupted reports that EC2 will take the instance of the NodeClaim.
 func (r *Recorder) Interrupted(c *v1.NodeClaim, kind string, deadline time.Time) {
 	r.Logger.Warn("instance will be interrupted", "nodeclaim", c.Name, "kind", kind, "deadline", deadline)

@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -237,5 +240,41 @@ func TestRecorder_SaysHowFarAPlanIsFromTheBound(t *testing.T) {
 		if !strings.Contains(answer.Body.String(), want) {
 			t.Errorf("the metrics lack %q", want)
 		}
+	}
+}
+
+func TestRecorder_CountsDriftedNodeClaimsByPoolAndReasonUntilTheyGo(t *testing.T) {
+	d := newDesk(t)
+	drifted := func(name, reason string) *v1.NodeClaim {
+		c := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelNodePool: "web"}}}
+		c.Conditions().Set(v1.ConditionDrifted, metav1.ConditionTrue, reason, "", time.Unix(1, 0))
+		return c
+	}
+	going := drifted("c", "AMIDrift")
+	going.DeletionTimestamp = &metav1.Time{Time: time.Unix(2, 0)}
+	metrics := func() string {
+		answer := httptest.NewRecorder()
+		d.recorder.Metrics.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		return answer.Body.String()
+	}
+	d.recorder.DriftCounted([]*v1.NodeClaim{drifted("a", "AMIDrift"), drifted("b", "AMIDrift"), going, {}})
+	if want := `karpenterd_nodeclaims_drifted{nodepool="web",reason="AMIDrift"} 2`; !strings.Contains(metrics(), want) {
+		t.Errorf("the metrics lack %s", want)
+	}
+	d.recorder.DriftCounted(nil)
+	if strings.Contains(metrics(), "karpenterd_nodeclaims_drifted{") {
+		t.Error("a NodeClaim that is gone is still counted")
+	}
+}
+
+func TestRecorder_AnEventSaysInWhatANodeClaimHasDrifted(t *testing.T) {
+	d := newDesk(t)
+	d.recorder.Drifted(&v1.NodeClaim{}, "AMIDrift", "the instance runs image a, EC2NodeClass default selects b")
+	if got, want := <-d.events.Events, "Normal Drifted AMIDrift: the instance runs image a, EC2NodeClass default selects b"; got != want {
+		t.Errorf("event %q, want %q", got, want)
+	}
+	d.recorder.StaleDriftMark(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	if got := <-d.events.Events; !strings.HasPrefix(got, "Warning StaleDriftMark The annotation karpenter.sh/voluntary-disruption") || !strings.Contains(got, "remove it from the node") {
+		t.Errorf("event %q", got)
 	}
 }

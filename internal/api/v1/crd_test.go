@@ -66,7 +66,7 @@ func definition(t *testing.T, kind string) *crdtest.Definition {
 func TestCRDs_NamesAndColumnsAreKarpenters(t *testing.T) {
 	for kind, columns := range map[string]string{
 		v1.NodePoolKind:  "NodeClass Nodes Ready Age Weight CPU Memory",
-		v1.NodeClaimKind: "Type Capacity Zone Node Ready Age ImageID ID NodePool NodeClass",
+		v1.NodeClaimKind: "Type Capacity Zone Node Ready Age ImageID ID NodePool NodeClass Drifted",
 	} {
 		spec := definition(t, kind).CRD.Spec
 		if spec.Group != v1.Group || spec.Scope != "Cluster" || len(spec.Names.Categories) != 1 || spec.Names.Categories[0] != "karpenter" {

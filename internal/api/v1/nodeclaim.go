@@ -21,6 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.providerID`,priority=1
 // +kubebuilder:printcolumn:name="NodePool",type=string,JSONPath=`.metadata.labels.karpenter\.sh/nodepool`,priority=1
 // +kubebuilder:printcolumn:name="NodeClass",type=string,JSONPath=`.spec.nodeClassRef.name`,priority=1
+// +kubebuilder:printcolumn:name="Drifted",type=string,JSONPath=`.status.conditions[?(@.type=="Drifted")].status`,priority=1
 type NodeClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

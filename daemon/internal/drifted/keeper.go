@@ -1,0 +1,250 @@
+package drifted
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/drift"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// workers are few, so that a cluster that is taken over leaves the rate limit to launches.
+const workers = 4
+
+// markDrifted is the value of AnnotationVoluntaryDisruption that is reported.
+const markDrifted = "drifted"
+
+// World has the newest objects, and stores the answers to writes.
+type World interface {
+	Observe(object metav1.Object)
+	NodePools() []*v1.NodePool
+	NodeClaims() []*v1.NodeClaim
+	NodeClaim(name string) (*v1.NodeClaim, bool)
+	EC2NodeClasses() []*awsv1.EC2NodeClass
+	TypesOf(class string) (cluster.Class, bool)
+	NodeOf(providerID string) (*corev1.Node, bool)
+}
+
+// Cloud is the part of package aws that a Keeper uses.
+type Cloud interface {
+	Instances(ctx context.Context, tags map[string]string) ([]aws.Instance, error)
+}
+
+// Writer writes objects of one kind.
+type Writer[T any] interface {
+	Patch(ctx context.Context, name string, kind types.PatchType, body []byte, o metav1.PatchOptions, subresources ...string) (T, error)
+}
+
+// Claims writes NodeClaims and their status.
+type Claims interface {
+	Writer[*v1.NodeClaim]
+	UpdateStatus(ctx context.Context, claim *v1.NodeClaim, o metav1.UpdateOptions) (*v1.NodeClaim, error)
+}
+
+// Recorder is told of what users should see.
+type Recorder interface {
+	Drifted(c *v1.NodeClaim, reason, message string)
+	NotDrifted(c *v1.NodeClaim, was string)
+	DriftCounted(claims []*v1.NodeClaim)
+	StaleDriftMark(node *corev1.Node)
+}
+
+// Keeper writes hashes and conditions. Sweep is not for several goroutines at once.
+type Keeper struct {
+	World    World
+	Claims   Claims
+	Pools    Writer[*v1.NodePool]
+	Classes  Writer[*awsv1.EC2NodeClass]
+	Cloud    Cloud
+	Cluster  string // its name
+	Recorder Recorder
+
+	listing listing
+	marked  map[types.UID]bool // nodes whose stale mark was reported
+}
+
+// Sweep brings hashes and conditions up to date once.
+func (k *Keeper) Sweep(ctx context.Context, now time.Time) error {
+	var claims []*v1.NodeClaim
+	for _, c := range k.World.NodeClaims() {
+		if judged(c) {
+			claims = append(claims, c)
+		}
+	}
+	faults := []error{k.stampPools(ctx), k.stampClasses(ctx)}
+	if len(claims) > 0 {
+		faults = append(faults, k.list(ctx, now), k.compare(ctx, claims, now))
+	}
+	k.reportMarks(claims)
+	k.Recorder.DriftCounted(k.World.NodeClaims())
+	return errors.Join(faults...)
+}
+
+// judged says whether drift of the NodeClaim can matter: it has an instance that stays.
+func judged(c *v1.NodeClaim) bool {
+	return c.DeletionTimestamp == nil && c.Status.ProviderID != "" && c.Conditions().Get(v1.ConditionLaunched).IsTrue()
+}
+
+// compare looks at the NodeClaims, several at a time.
+func (k *Keeper) compare(ctx context.Context, claims []*v1.NodeClaim, now time.Time) error {
+	known := k.collect(now)
+	var group errgroup.Group
+	group.SetLimit(workers)
+	var mu sync.Mutex
+	var first error
+	failed := 0
+	for _, c := range claims {
+		group.Go(func() error {
+			if err := k.reconcile(ctx, known, c.Name, now); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed++
+				if first == nil {
+					first = err
+				}
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // what failed is counted
+	if failed > 1 {
+		return fmt.Errorf("%d of %d nodeclaims: %w", failed, len(claims), first)
+	}
+	return first
+}
+
+// reconcile stamps the NodeClaim if its hashes are of another version, and then writes
+// the verdict on it.
+func (k *Keeper) reconcile(ctx context.Context, known knowledge, name string, now time.Time) error {
+	claim, there := k.World.NodeClaim(name) // of now: a long sweep begins with many
+	if !there || !judged(claim) || ctx.Err() != nil {
+		return nil
+	}
+	e := known.evidence(claim)
+	if stamp := drift.Restamp(claim, e.Pool, e.Class); len(stamp) > 0 {
+		got, err := k.Claims.Patch(ctx, name, types.MergePatchType, annotate(claim, stamp), metav1.PatchOptions{FieldManager: translate.FieldManager})
+		if err != nil {
+			return unlessOutdated(err, "nodeclaim %s hash write", name)
+		}
+		k.World.Observe(got)
+		claim, e.Claim = got, got
+	}
+	return k.settle(ctx, claim, drift.Judge(e), now)
+}
+
+// settle writes the condition if the verdict asks for another one.
+func (k *Keeper) settle(ctx context.Context, claim *v1.NodeClaim, v drift.Verdict, now time.Time) error {
+	has := claim.Conditions().Get(v1.ConditionDrifted)
+	want := claim.DeepCopy()
+	switch {
+	case v.Reason != "":
+		if has.IsTrue() && has.Reason == string(v.Reason) && has.Message == v.Message {
+			return nil
+		}
+		want.Conditions().Set(v1.ConditionDrifted, metav1.ConditionTrue, string(v.Reason), v.Message, now)
+	case has.Type == "" || !v.Refutes(has.Reason):
+		return nil
+	default:
+		want.Conditions().Clear(v1.ConditionDrifted)
+	}
+	got, err := k.Claims.UpdateStatus(ctx, want, metav1.UpdateOptions{FieldManager: translate.FieldManager})
+	if err != nil {
+		return unlessOutdated(err, "nodeclaim %s condition %s write", claim.Name, v1.ConditionDrifted)
+	}
+	k.World.Observe(got)
+	switch {
+	case v.Reason == "":
+		k.Recorder.NotDrifted(got, has.Reason)
+	case !has.IsTrue() || has.Reason != string(v.Reason):
+		k.Recorder.Drifted(got, string(v.Reason), v.Message)
+	}
+	return nil
+}
+
+// reportMarks reports each node once that carries an old Karpenter's mark of drift.
+func (k *Keeper) reportMarks(claims []*v1.NodeClaim) {
+	marked := map[types.UID]bool{}
+	for _, c := range claims {
+		node, up := k.World.NodeOf(c.Status.ProviderID)
+		if !up || node.Annotations[v1.AnnotationVoluntaryDisruption] != markDrifted {
+			continue
+		}
+		marked[node.UID] = true
+		if !k.marked[node.UID] {
+			k.Recorder.StaleDriftMark(node)
+		}
+	}
+	k.marked = marked
+}
+
+// stampPools writes on each NodePool the hash of its template.
+func (k *Keeper) stampPools(ctx context.Context) error {
+	var faults []error
+	for _, p := range k.World.NodePools() {
+		if len(p.RefusedFields()) == 0 {
+			faults = append(faults, stampOne(ctx, k, k.Pools, p, p.DeletionTimestamp, drift.PoolStamp(p)))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// stampClasses writes on each EC2NodeClass the hash of its spec.
+func (k *Keeper) stampClasses(ctx context.Context) error {
+	var faults []error
+	for _, c := range k.World.EC2NodeClasses() {
+		if len(c.RefusedFields()) == 0 {
+			faults = append(faults, stampOne(ctx, k, k.Classes, c, c.DeletionTimestamp, drift.ClassStamp(c)))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func stampOne[T metav1.Object](ctx context.Context, k *Keeper, w Writer[T], object T, deleted *metav1.Time, stamp map[string]string) error {
+	same := true
+	for key, value := range stamp {
+		same = same && object.GetAnnotations()[key] == value
+	}
+	if same || deleted != nil {
+		return nil
+	}
+	got, err := w.Patch(ctx, object.GetName(), types.MergePatchType, annotate(object, stamp), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	if err != nil {
+		return unlessOutdated(err, "%s hash write", object.GetName())
+	}
+	k.World.Observe(got)
+	return nil
+}
+
+// annotate is a merge patch of exactly this version of the object.
+func annotate(object metav1.Object, annotations map[string]string) []byte {
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": object.GetUID(), "resourceVersion": object.GetResourceVersion(), "annotations": annotations,
+	}})
+	if err != nil {
+		panic(fmt.Errorf("patch marshal: %w", err)) //nolint:forbidigo // maps and strings always marshal
+	}
+	return data
+}
+
+// unlessOutdated drops an error that says that the object is gone or has changed: the
+// next sweep sees the newer version.
+func unlessOutdated(err error, format string, args ...any) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
+}
