@@ -77,7 +77,8 @@ func (k *Keeper) collect(now time.Time) knowledge {
 
 // evidence is what is known about the NodeClaim. The catalogue knows the types that EC2
 // sold when it was made: it cannot tell a type that is newer from one that is no longer
-// sold, so a type that it does not know is no evidence.
+// sold, so a type that it does not know is no evidence. Only an answer of EC2 could be
+// drift.NotSold; nobody asks EC2 yet.
 func (n knowledge) evidence(c *v1.NodeClaim) drift.Evidence {
 	class := c.Spec.NodeClassRef.Name
 	e := drift.Evidence{Claim: c, Pool: n.pools[c.Labels[v1.LabelNodePool]], Class: n.classes[class]}
