@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -102,36 +102,31 @@ func judged(c *v1.NodeClaim) bool {
 // compare looks at the NodeClaims, several at a time.
 func (k *Keeper) compare(ctx context.Context, claims []*v1.NodeClaim, now time.Time) error {
 	known := k.collect(now)
+	faults := make([]error, len(claims))
 	var group errgroup.Group
 	group.SetLimit(workers)
-	var mu sync.Mutex
-	var first error
-	failed := 0
-	for _, c := range claims {
+	for i, c := range claims {
 		group.Go(func() error {
-			if err := k.reconcile(ctx, known, c.Name, now); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				failed++
-				if first == nil {
-					first = err
-				}
-			}
+			faults[i] = k.reconcile(ctx, known, c.Name, now)
 			return nil
 		})
 	}
-	_ = group.Wait() // what failed is counted
-	if failed > 1 {
-		return fmt.Errorf("%d of %d nodeclaims: %w", failed, len(claims), first)
+	_ = group.Wait() // what failed is in faults
+	faults = slices.DeleteFunc(faults, func(err error) bool { return err == nil })
+	if len(faults) > 1 { // one text is enough for thousands
+		return fmt.Errorf("%d of %d nodeclaims: %w", len(faults), len(claims), faults[0])
 	}
-	return first
+	return errors.Join(faults...)
 }
 
 // reconcile stamps the NodeClaim if its hashes are of another version, and then writes
 // the verdict on it.
 func (k *Keeper) reconcile(ctx context.Context, known knowledge, name string, now time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("nodeclaim %s compare: %w", name, err)
+	}
 	claim, there := k.World.NodeClaim(name) // of now: a long sweep begins with many
-	if !there || !judged(claim) || ctx.Err() != nil {
+	if !there || !judged(claim) {
 		return nil
 	}
 	e := known.evidence(claim)

@@ -208,6 +208,7 @@ func (x *test) Instances(_ context.Context, tags map[string]string) ([]aws.Insta
 func (x *test) Drifted(c *v1.NodeClaim, reason, message string) {
 	x.say("drifted " + c.Name + " " + reason + ": " + message)
 }
+
 func (x *test) NotDrifted(c *v1.NodeClaim, was string) { x.say("not drifted " + c.Name + " " + was) }
 func (x *test) StaleDriftMark(node *corev1.Node)       { x.say("mark " + node.Name) }
 func (x *test) DriftCounted([]*v1.NodeClaim)           {}
