@@ -73,12 +73,19 @@ type Keeper struct {
 	Cluster  string // its name
 	Recorder Recorder
 
+	begun   bool // the first Sweep is over
 	listing listing
 	marked  map[types.UID]bool // nodes whose stale mark was reported
 }
 
-// Sweep brings hashes and conditions up to date once.
+// Sweep brings hashes and conditions up to date once. The first Sweep of a new leader
+// only begins: its NodeClaims are read anew at the election, but its pools and classes
+// may still be older than what NodeClaims were made from.
 func (k *Keeper) Sweep(ctx context.Context, now time.Time) error {
+	if !k.begun {
+		k.begun = true
+		return nil
+	}
 	var claims []*v1.NodeClaim
 	for _, c := range k.World.NodeClaims() {
 		if judged(c) {

@@ -103,7 +103,7 @@ func (x *test) put(o metav1.Object) {
 	x.world.Observe(o)
 }
 
-// restart makes a Keeper that knows nothing.
+// restart makes a Keeper that knows nothing, and is past its first sweep.
 func (x *test) restart() {
 	x.keeper = &Keeper{
 		World: x.world, Claims: claims{writer[*v1.NodeClaim]{x, x.claim}}, Cloud: x, Cluster: "lab", Recorder: x,
@@ -113,6 +113,7 @@ func (x *test) restart() {
 			return c.DeepCopy()
 		}},
 	}
+	x.sweep()
 }
 
 func (x *test) claim(name string) *v1.NodeClaim {
@@ -233,6 +234,22 @@ func (x *test) expect(when, reason string) {
 	if got.Reason != reason || got.IsTrue() != (reason != "") {
 		x.Errorf("%s: condition %+v, want reason %q", when, got, reason)
 	}
+}
+
+// A NodeClaim that the leader before made may be newer than the pools and classes that
+// the new one has seen.
+func TestSweep_TheFirstOfALeaderWritesNothing(t *testing.T) {
+	x := newTest(t)
+	pool := x.pool()
+	pool.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
+	x.put(pool)
+	x.restart()
+	x.expect("after the first sweep", "")
+	if len(x.writes) > 0 || x.calls > 0 {
+		t.Errorf("writes %q, %d calls", x.writes, x.calls)
+	}
+	x.sweep()
+	x.expect("after the second sweep", "NodePoolDrifted")
 }
 
 func TestSweep_AnEditOfThePoolOrTheClassSetsTheConditionAndItsEndClearsIt(t *testing.T) {
