@@ -151,17 +151,15 @@ func (k *Keeper) reconcile(ctx context.Context, known knowledge, name string, no
 // settle writes the condition if the verdict asks for another one.
 func (k *Keeper) settle(ctx context.Context, claim *v1.NodeClaim, v drift.Verdict, now time.Time) error {
 	has := claim.Conditions().Get(v1.ConditionDrifted)
-	want := claim.DeepCopy()
-	switch {
-	case v.Reason != "":
-		if has.IsTrue() && has.Reason == string(v.Reason) && has.Message == v.Message {
-			return nil
-		}
-		want.Conditions().Set(v1.ConditionDrifted, metav1.ConditionTrue, string(v.Reason), v.Message, now)
-	case has.Type == "" || !v.Refutes(has.Reason):
+	stands := has.IsTrue() && has.Reason == string(v.Reason) && has.Message == v.Message
+	if v.Reason != "" && stands || v.Reason == "" && (has.Type == "" || !v.Refutes(has.Reason)) {
 		return nil
-	default:
+	}
+	want := claim.DeepCopy()
+	if v.Reason == "" {
 		want.Conditions().Clear(v1.ConditionDrifted)
+	} else {
+		want.Conditions().Set(v1.ConditionDrifted, metav1.ConditionTrue, string(v.Reason), v.Message, now)
 	}
 	got, err := k.Claims.UpdateStatus(ctx, want, metav1.UpdateOptions{FieldManager: translate.FieldManager})
 	if err != nil {

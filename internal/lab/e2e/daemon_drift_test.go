@@ -13,9 +13,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 )
 
-// TestDrift_NodesFollowTheirClassAndTheirPool edits a class and then a pool: each time
-// the node is replaced by one that is as they ask for now, and the old one goes. Then
-// nothing drifts any more.
+// TestDrift_NodesFollowTheirClassAndTheirPool edits the class of one pool, and another
+// pool: the node of each is replaced by one that is as they ask for now, and the old one
+// goes. Then nothing drifts any more.
 func TestDrift_NodesFollowTheirClassAndTheirPool(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{})
 	t.Cleanup(func() {
@@ -24,50 +24,52 @@ func TestDrift_NodesFollowTheirClassAndTheirPool(t *testing.T) {
 		}
 	})
 	d.installDaemon(t)
-	p := pool{name: "drift", requirements: map[string][]string{instanceType: {"c6i.xlarge", "c6i.2xlarge"}}}
-	d.apply(t, d.nodeClass(nodeClassName, nil))
-	d.createPool(t, p)
-	d.deploy(t, p, 1)
-	d.running(t, p, 1)
-	first, _ := d.theOne(t, p)
+	one := map[string][]string{instanceType: {"c6i.xlarge"}}
+	byClass, byPool := pool{name: "by-class", class: "edited", requirements: one}, pool{name: "by-pool", requirements: one}
+	d.apply(t, d.nodeClass(byClass.class, nil), d.nodeClass(nodeClassName, nil))
+	old := map[string]v1.NodeClaim{}
+	for _, p := range []pool{byClass, byPool} {
+		d.createPool(t, p)
+		d.deploy(t, p, 1)
+		d.running(t, p, 1)
+		old[p.name], _ = d.theOne(t, p)
+	}
 
-	d.apply(t, d.nodeClass(nodeClassName, map[string]any{"tags": map[string]any{"team": "web"}}))
-	second := d.replaced(t, p, first)
-	if _, instance := d.theOne(t, p); instance.Tags["team"] != "web" {
+	d.apply(t, d.nodeClass(byClass.class, map[string]any{"tags": map[string]any{"team": "web"}}))
+	byPool.grace = "1h"
+	d.apply(t, byPool.object())
+	d.replaced(t, byClass, old[byClass.name])
+	if _, instance := d.theOne(t, byClass); instance.Tags["team"] != "web" {
 		t.Errorf("tags of the new instance: %v", instance.Tags)
 	}
-	d.saidDrifted(t, first, "NodeClassDrift: EC2NodeClass default has another spec than when the instance was launched: tags")
-
-	p.grace = "1h"
-	d.apply(t, p.object())
-	third := d.replaced(t, p, second)
-	if g := third.Spec.TerminationGracePeriod; g == nil || g.Hours() != 1 {
-		t.Errorf("terminationGracePeriod of the new NodeClaim: %v", g)
+	d.saidDrifted(t, old[byClass.name], "NodeClassDrift: EC2NodeClass edited has another spec than when the instance was launched: tags")
+	d.replaced(t, byPool, old[byPool.name])
+	if c, _ := d.theOne(t, byPool); c.Spec.TerminationGracePeriod == nil || c.Spec.TerminationGracePeriod.Hours() != 1 {
+		t.Errorf("terminationGracePeriod of the new NodeClaim: %v", c.Spec.TerminationGracePeriod)
 	}
-	d.saidDrifted(t, second, "NodePoolDrifted: NodePool drift has another template than when the NodeClaim was made: terminationGracePeriod")
-	if c := third.Conditions().Get(v1.ConditionDrifted); c.Type != "" {
-		t.Errorf("the new NodeClaim has drifted: %+v", c)
-	}
-	if n := len(d.everLaunched(p)); n != 3 {
-		t.Errorf("%d instances were launched, want 3", n)
+	d.saidDrifted(t, old[byPool.name], "NodePoolDrifted: NodePool by-pool has another template than when the NodeClaim was made: terminationGracePeriod")
+	for _, p := range []pool{byClass, byPool} {
+		if c, _ := d.theOne(t, p); c.Conditions().Get(v1.ConditionDrifted).Type != "" {
+			t.Errorf("the new NodeClaim of pool %s has drifted: %+v", p.name, c.Status.Conditions)
+		}
+		if n := len(d.everLaunched(p)); n != 2 {
+			t.Errorf("pool %s has had %d instances, want 2", p.name, n)
+		}
 	}
 }
 
 // replaced waits until another NodeClaim has the pool's pod, and the old one is gone with
 // its node and its instance.
-func (d *daemonLab) replaced(t *testing.T, p pool, old v1.NodeClaim) v1.NodeClaim {
+func (d *daemonLab) replaced(t *testing.T, p pool, old v1.NodeClaim) {
 	t.Helper()
 	eventually(t, 3*patience, func() error {
-		_, err := d.NodeClaims.Get(t.Context(), old.Name, metav1.GetOptions{})
-		if err == nil {
+		if _, err := d.NodeClaims.Get(t.Context(), old.Name, metav1.GetOptions{}); err == nil {
 			return fmt.Errorf("NodeClaim %s is still there", old.Name)
 		}
 		return nil
 	})
 	d.gone(t, old)
 	d.running(t, p, 1)
-	now, _ := d.theOne(t, p)
-	return now
 }
 
 // saidDrifted wants the Event that says why the NodeClaim has drifted.
