@@ -21,7 +21,7 @@ const (
 	evidenceAge = 5 * time.Minute
 )
 
-// listing is EC2's last answer, by instance id.
+// listing is EC2's last answer, by provider id.
 type listing struct {
 	tried, answered time.Time
 	instances       map[string]aws.Instance
@@ -42,7 +42,7 @@ func (k *Keeper) list(ctx context.Context, now time.Time) error {
 	}
 	k.listing.answered, k.listing.instances = now, make(map[string]aws.Instance, len(found))
 	for _, i := range found {
-		k.listing.instances[i.ID] = i
+		k.listing.instances[awsspec.ProviderID(i.Zone, i.ID)] = i
 	}
 	return nil
 }
@@ -85,11 +85,7 @@ func (n knowledge) evidence(c *v1.NodeClaim) drift.Evidence {
 	if labels, known := n.types[class][c.Labels[label.InstanceType]]; known {
 		e.TypeLabels, e.Sale = labels, drift.Sold
 	}
-	_, id, err := awsspec.ParseProviderID(c.Status.ProviderID)
-	if err != nil {
-		return e
-	}
-	if i, there := n.instances[id]; there && !i.Gone() {
+	if i, there := n.instances[c.Status.ProviderID]; there && !i.Gone() {
 		e.Instance = &drift.Instance{Image: i.ImageID, Subnet: i.SubnetID, SecurityGroups: i.SecurityGroupIDs, Reservation: i.Reservation}
 	}
 	return e
