@@ -99,5 +99,8 @@ func (b *PodBudget) Selects(namespace string, l label.Labels) bool {
 	return b.Namespace == namespace && b.Selector.Selects(l)
 }
 
+// Protected says whether the node must not be disrupted voluntarily now.
+func (n *Node) Protected(now time.Time) bool { return n.DoNotDisrupt || now.Before(n.ProtectedUntil) }
+
 // Protected says whether the pod must not be disrupted voluntarily now.
 func (p *Pod) Protected(now time.Time) bool { return p.DoNotDisrupt || now.Before(p.ProtectedUntil) }

@@ -51,11 +51,13 @@ type Node struct {
 	Ready        bool
 	Cordoned     bool // by a user: spec.unschedulable
 	Disrupted    bool // has the taint of nodes that are about to go
-	DoNotDisrupt bool // must not be removed, empty or not
-	Stays        bool // must not be removed to save money (do-not-consolidate)
-	Deleting     bool
-	Claim        string // name of its NodeClaim; "" for nodes that are not ours
-	Created      time.Time
+	DoNotDisrupt bool // must not be removed, empty or not; for ever
+	// ProtectedUntil is when the same ends that a duration asks for; zero for none.
+	ProtectedUntil time.Time
+	Stays          bool // must not be removed to save money (do-not-consolidate)
+	Deleting       bool
+	Claim          string // name of its NodeClaim; "" for nodes that are not ours
+	Created        time.Time
 }
 
 // Interruption is a notice that the cloud takes an instance away.

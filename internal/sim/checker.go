@@ -249,7 +249,7 @@ func (x *planned) disrupt(name string, why plan.DeleteReason) {
 	}
 	n, _ := x.snapshot.Node(k.Node)
 	saves := why == plan.Empty || why == plan.Underutilized
-	if n.DoNotDisrupt || n.Stays && saves {
+	if n.Protected(x.now) || n.Stays && saves {
 		x.broken("node %s opted out, and is disrupted (%s)", n.Name, why)
 	}
 	if k.Grace > 0 && !saves {

@@ -79,6 +79,7 @@ func TestPool_IsPausedByItsAnnotation(t *testing.T) {
 	}
 }
 
+// What cannot be read protects: an eviction cannot be taken back.
 func TestPod_IsProtectedForEverOrForAWhileAfterItsStart(t *testing.T) {
 	began := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	for text, c := range map[string]struct {
@@ -89,7 +90,10 @@ func TestPod_IsProtectedForEverOrForAWhileAfterItsStart(t *testing.T) {
 		"4h":    {true, false, began.Add(4 * time.Hour)},
 		"2h":    {false, true, time.Time{}},
 		"-1h":   {true, false, time.Time{}},
-		"maybe": {true, false, time.Time{}},
+		"4 hours": {true, true, time.Time{}},
+		"True":    {true, true, time.Time{}},
+		"false":   {true, false, time.Time{}},
+		"":        {true, false, time.Time{}},
 	} {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", Annotations: map[string]string{v1.AnnotationDoNotDisrupt: text}}}
 		if c.started {
@@ -103,6 +107,47 @@ func TestPod_IsProtectedForEverOrForAWhileAfterItsStart(t *testing.T) {
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", Annotations: map[string]string{v1.AnnotationDoNotEvict: "true"}}}
 	if x, _ := translate.Pod(old, translate.Lookups{}); !x.DoNotDisrupt {
 		t.Error("do-not-evict does not protect")
+	}
+}
+
+func TestNode_IsProtectedForEverOrForAWhileAfterItsCreation(t *testing.T) {
+	created := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	for text, c := range map[string]struct {
+		always bool
+		until  time.Time
+	}{"true": {true, time.Time{}}, "4h": {false, created.Add(4 * time.Hour)}, "soon": {true, time.Time{}}, "false": {}, "": {}} {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", CreationTimestamp: created, Annotations: map[string]string{v1.AnnotationDoNotDisrupt: text}}}
+		if x := translate.Node(n, "", nil, nil); x.DoNotDisrupt != c.always || !x.ProtectedUntil.Equal(c.until) {
+			t.Errorf("%q: %v, %s", text, x.DoNotDisrupt, x.ProtectedUntil)
+		}
+	}
+}
+
+func TestRemarks_NameTheObjectTheAnnotationTheValueAndTheRemedy(t *testing.T) {
+	for text, want := range map[string]string{"true": "", "false": "", "": "", "4h": "", "-1h": "", "4 hours": `"4 hours"`} {
+		meta := metav1.ObjectMeta{Namespace: "n", Name: "x", Annotations: map[string]string{v1.AnnotationDoNotDisrupt: text}}
+		pod, node := translate.PodRemarks(&corev1.Pod{ObjectMeta: meta}), translate.NodeRemarks(&corev1.Node{ObjectMeta: meta})
+		if want == "" {
+			if len(pod) > 0 || len(node) > 0 {
+				t.Errorf("%q: %v, %v", text, pod, node)
+			}
+			continue
+		}
+		if len(pod) != 1 || pod[0].Reason != translate.RemarkInvalid || !strings.Contains(pod[0].Text, "pod n/x") || !strings.Contains(pod[0].Text, want) {
+			t.Errorf("%q: %v", text, pod)
+		}
+		if len(node) != 1 || !strings.Contains(node[0].Text, "node x") || !strings.Contains(node[0].Text, v1.AnnotationDoNotDisrupt) {
+			t.Errorf("%q: %v", text, node)
+		}
+	}
+	old := map[string]string{v1.AnnotationDoNotEvict: "true", v1.AnnotationDoNotConsolidate: "true"}
+	pod := translate.PodRemarks(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: old}})
+	if len(pod) != 1 || pod[0].Reason != translate.RemarkOld || !strings.Contains(pod[0].Text, v1.AnnotationDoNotEvict) || !strings.Contains(pod[0].Text, v1.AnnotationDoNotDisrupt) {
+		t.Error(pod)
+	}
+	node := translate.NodeRemarks(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: old}})
+	if len(node) != 1 || !strings.Contains(node[0].Text, v1.AnnotationDoNotConsolidate) {
+		t.Error(node)
 	}
 }
 

@@ -3,13 +3,11 @@ package translate
 import (
 	"bytes"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podresources "k8s.io/component-helpers/resource"
 
-	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -29,7 +27,8 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 		Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time,
 		Nominated: p.Status.NominatedNodeName, Deleting: p.DeletionTimestamp != nil,
 	}
-	out.DoNotDisrupt, out.ProtectedUntil = protection(p)
+	protected := PodProtection(p)
+	out.DoNotDisrupt, out.ProtectedUntil = protected.Always, protected.Until
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		out.Owner = cluster.Owner{Kind: ref.Kind, Name: ref.Name, UID: string(ref.UID)}
 	}
@@ -62,23 +61,6 @@ func Pinned(p *corev1.Pod) bool {
 // Moves says whether the pod, bound to a node that goes, needs another place. It says
 // the same as Moves of the pod that Pod reads.
 func Moves(p *corev1.Pod) bool { return Ours(p) && !Pinned(p) && p.DeletionTimestamp == nil }
-
-// protection reads how long the pod must not be disrupted voluntarily: for ever, or for
-// a duration after its start. A pod with a duration that has not started is protected.
-func protection(p *corev1.Pod) (always bool, until time.Time) {
-	text := p.Annotations[v1.AnnotationDoNotDisrupt]
-	if text == v1.LabelTrue || p.Annotations[v1.AnnotationDoNotEvict] == v1.LabelTrue {
-		return true, until
-	}
-	d, err := time.ParseDuration(text)
-	switch {
-	case err != nil || d <= 0:
-		return false, until
-	case p.Status.StartTime == nil:
-		return true, until
-	}
-	return false, p.Status.StartTime.Add(d)
-}
 
 // Ours says whether a pod takes room or may need some. It is false for finished
 // pods, and for unbound pods that wait behind a scheduling gate or for another

@@ -143,8 +143,8 @@ func (c *Controller) evict(ctx context.Context, p *corev1.Pod, deadline time.Tim
 	if p.DeletionTimestamp != nil {
 		return block{}, nil
 	}
-	if protected(p, now) {
-		return block{kind: "DoNotDisrupt", pod: p.Namespace + "/" + p.Name, why: "annotation " + v1.AnnotationDoNotDisrupt + " blocks the eviction", next: now.Add(drainPoll)}, nil
+	if asks := translate.PodProtection(p); asks.Holds(now) {
+		return block{kind: "DoNotDisrupt", pod: p.Namespace + "/" + p.Name, why: "annotation " + asks.By + " blocks the eviction", next: now.Add(drainPoll)}, nil
 	}
 	if now.Before(last.next) {
 		return last, nil
@@ -170,18 +170,6 @@ func (c *Controller) requestEviction(ctx context.Context, p *corev1.Pod) error {
 		ObjectMeta:    metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
 	}).MaxRetries(0).Do(ctx).Error()
-}
-
-// protected reads the annotation as Karpenter does: "true" protects the pod for ever,
-// a positive duration protects it that long after its start, and anything else does not
-// protect it.
-func protected(p *corev1.Pod, now time.Time) bool {
-	text := p.Annotations[v1.AnnotationDoNotDisrupt]
-	if text == v1.LabelTrue {
-		return true
-	}
-	d, err := time.ParseDuration(text)
-	return err == nil && d > 0 && (p.Status.StartTime == nil || now.Before(p.Status.StartTime.Add(d)))
 }
 
 func (c *Controller) forceDelete(ctx context.Context, p *corev1.Pod, grace int64) error {

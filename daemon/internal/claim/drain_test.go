@@ -193,6 +193,26 @@ func TestDrain_ItsEventHasTheReasonAndTheNumberOfPodsAsKey(t *testing.T) {
 	}
 }
 
+// One rule says what protects a pod, in plans and in drains.
+func TestDrain_WhatProtectsAPodInPlansHoldsItsEviction(t *testing.T) {
+	for _, c := range []struct {
+		annotation, value string
+		held              bool
+	}{
+		{v1.AnnotationDoNotDisrupt, "true", true}, {v1.AnnotationDoNotDisrupt, "4h", true}, {v1.AnnotationDoNotDisrupt, "30m", false},
+		{v1.AnnotationDoNotDisrupt, "soon", true}, {v1.AnnotationDoNotDisrupt, "false", false}, {v1.AnnotationDoNotEvict, "true", true},
+	} {
+		d := newDrained(t, "a")
+		d.pods[0].Annotations = map[string]string{c.annotation: c.value}
+		started := metav1.NewTime(d.now.Add(-time.Hour))
+		d.pods[0].Status.StartTime = &started
+		_, err := d.drain(t)
+		if held := d.posts["a"] == 0; err != nil || held != c.held || held && !strings.Contains(d.message(), c.annotation) {
+			t.Errorf("%s: %q holds the eviction: %v, %q, error %v", c.annotation, c.value, held, d.message(), err)
+		}
+	}
+}
+
 func TestReconcile_TerminationsLeaveWorkersToLaunches(t *testing.T) {
 	d := newDrained(t)
 	now := metav1.NewTime(d.now)

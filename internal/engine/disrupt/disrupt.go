@@ -135,12 +135,22 @@ func (r *retirer) retireStuck(c cluster.Claim) {
 	r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 	node, up := r.Snapshot.Node(c.Node)
 	switch {
-	case !up || r.Usable(node, c) || node.DoNotDisrupt:
+	case !up || r.Usable(node, c) || r.protects(&node):
 	case r.Stuck(node, c):
 		r.delete(c, plan.InitializationTimeout, "", r.Now.Sub(c.Created))
 	default:
 		r.WaitUntil(r.ReadyBy(c), plan.LaunchToFinish)
 	}
+}
+
+// protects says whether the node must not be disrupted now. If it may later, the plan asks
+// for another Step.
+func (r *retirer) protects(node *cluster.Node) bool {
+	protected := node.Protected(r.Now)
+	if protected && !node.DoNotDisrupt {
+		r.WaitUntil(node.ProtectedUntil, plan.QuietLongEnough)
+	}
+	return protected
 }
 
 func (r *retirer) retireEmpty(c cluster.Claim) {
@@ -151,7 +161,7 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 		r.memory.Arrived(c.Name)
 	}
 	replaces := len(r.SourcesOf(&c)) > 0
-	if !c.Initialized || !ok || pool.Disruption.Never || pool.Disruption.Paused || node.DoNotDisrupt || replaces || runs || r.awaitsPods(c) {
+	if !c.Initialized || !ok || pool.Disruption.Never || pool.Disruption.Paused || r.protects(&node) || replaces || runs || r.awaitsPods(c) {
 		r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		return
 	}

@@ -45,8 +45,11 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 		return plan.Stay{Reason: plan.PoolUnready, Detail: c.Pool}, time.Time{}
 	case pool.Disruption.Paused:
 		return plan.Stay{Reason: plan.PoolPaused, Detail: c.Pool}, time.Time{}
-	case state.Node.DoNotDisrupt:
-		return plan.Stay{Reason: plan.NodeProtected}, time.Time{}
+	case state.Node.Protected(j.Now):
+		if !state.Node.DoNotDisrupt {
+			until = state.Node.ProtectedUntil
+		}
+		return plan.Stay{Reason: plan.NodeProtected}, until
 	}
 	for p := range state.Nominated() {
 		if j.Expected(&p) {
