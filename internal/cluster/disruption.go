@@ -89,6 +89,13 @@ type PodBudget struct {
 	UID, Namespace, Name string
 	Selector             PodSelector
 	Allowed              int64 // status.disruptionsAllowed
+	// EvictsNotReady says that pods that are not ready are evicted even if Allowed is 0.
+	EvictsNotReady bool
+}
+
+// Evicts says whether the API evicts the pod now, which the budget selects.
+func (b *PodBudget) Evicts(p *Pod) bool {
+	return b.Allowed > 0 || p.NotStarted || p.NotReady && b.EvictsNotReady
 }
 
 // ID is namespace/name.

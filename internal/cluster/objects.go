@@ -26,6 +26,8 @@ type Pod struct {
 	Deleting             bool
 	DoNotDisrupt         bool      // for ever
 	ProtectedUntil       time.Time // must not be disrupted before; zero where that does not matter
+	NotReady             bool      // its condition Ready is not True
+	NotStarted           bool      // its phase is Pending: no PodDisruptionBudget is asked
 	Pinned               bool      // mirror or DaemonSet pod: belongs to its node, never rescheduled
 }
 

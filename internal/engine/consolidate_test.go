@@ -111,6 +111,22 @@ func TestStep_WhatProtectsANodeKeepsItFromSavingMoney(t *testing.T) {
 		"pods of a gang":      {every(func(p *cluster.Pod) { p.Shape.Gang = cluster.Gang{Name: "g", Size: 1} }), 6},
 		"a pod budget":        {func(w *world) { w.objects.PodBudgets = []cluster.PodBudget{pdb(0)} }, 6},
 		"a pod budget allows": {func(w *world) { w.objects.PodBudgets = []cluster.PodBudget{pdb(1)} }, 3},
+		"a pod budget of unhealthy pods": {func(w *world) {
+			b := pdb(0)
+			b.EvictsNotReady = true
+			w.objects.PodBudgets = []cluster.PodBudget{b}
+			every(func(p *cluster.Pod) { p.NotReady = true })(w)
+		}, 3},
+		"a pod budget that guards unhealthy pods": {func(w *world) {
+			w.objects.PodBudgets = []cluster.PodBudget{pdb(0)}
+			every(func(p *cluster.Pod) { p.NotReady = true })(w)
+		}, 6},
+		"two pod budgets of pods that have not started": {func(w *world) {
+			other := pdb(0)
+			other.Name, other.UID = "other", "o"
+			w.objects.PodBudgets = []cluster.PodBudget{pdb(0), other}
+			every(func(p *cluster.Pod) { p.NotReady, p.NotStarted = true, true })(w)
+		}, 3},
 		"two pod budgets": {func(w *world) {
 			other := pdb(1)
 			other.Name, other.UID = "other", "o"

@@ -317,7 +317,7 @@ func holds(b cluster.Budget, now time.Time) bool {
 func (x *planned) blocked(node string) {
 	for _, p := range x.snapshot.PodsOn(node) {
 		for _, b := range x.snapshot.PodBudgets() {
-			if p.Moves() && b.Selects(p.Namespace, p.Labels) && b.Allowed <= 0 {
+			if p.Moves() && b.Selects(p.Namespace, p.Labels) && !b.Evicts(&p) {
 				x.broken("node %s is disrupted, and the poddisruptionbudget %s keeps pod %s on it", node, b.Name, p.ID())
 			}
 		}

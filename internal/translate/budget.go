@@ -55,6 +55,16 @@ func schedule(text string) *cluster.Schedule {
 	}
 }
 
+// evictsNotReady says whether the API evicts pods that are not ready whatever the budget
+// allows: always by unhealthyPodEvictionPolicy AlwaysAllow, else while enough other pods
+// are ready.
+func evictsNotReady(b *policyv1.PodDisruptionBudget) bool {
+	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil && *p == policyv1.AlwaysAllow {
+		return true
+	}
+	return b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
+}
+
 // PodBudget reads a PodDisruptionBudget. Unlike elsewhere, an absent selector selects no
 // pod and an empty one all pods of the namespace (policy/v1). With a selector that cannot
 // be read it selects all of them and allows nothing.
@@ -65,5 +75,6 @@ func PodBudget(b *policyv1.PodDisruptionBudget) (cluster.PodBudget, error) {
 		return out, fmt.Errorf("poddisruptionbudget %s selector: %w; until then no pod of the namespace is disrupted", out.ID(), err)
 	}
 	out.Selector, out.Allowed = s, int64(b.Status.DisruptionsAllowed)
+	out.EvictsNotReady = evictsNotReady(b)
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -86,10 +87,10 @@ func TestPod_IsProtectedForEverOrForAWhileAfterItsStart(t *testing.T) {
 		started, always bool
 		until           time.Time
 	}{
-		"true":  {true, true, time.Time{}},
-		"4h":    {true, false, began.Add(4 * time.Hour)},
-		"2h":    {false, true, time.Time{}},
-		"-1h":   {true, false, time.Time{}},
+		"true":    {true, true, time.Time{}},
+		"4h":      {true, false, began.Add(4 * time.Hour)},
+		"2h":      {false, true, time.Time{}},
+		"-1h":     {true, false, time.Time{}},
 		"4 hours": {true, true, time.Time{}},
 		"True":    {true, true, time.Time{}},
 		"false":   {true, false, time.Time{}},
@@ -148,6 +149,38 @@ func TestRemarks_NameTheObjectTheAnnotationTheValueAndTheRemedy(t *testing.T) {
 	node := translate.NodeRemarks(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: old}})
 	if len(node) != 1 || !strings.Contains(node[0].Text, v1.AnnotationDoNotConsolidate) {
 		t.Error(node)
+	}
+}
+
+// These are the rules by which the API server evicts.
+func TestPodBudget_EvictsPodsThatAreNotReady(t *testing.T) {
+	always, healthy := policyv1.AlwaysAllow, policyv1.IfHealthyBudget
+	for _, c := range []struct {
+		policy           *policyv1.UnhealthyPodEvictionPolicyType
+		current, desired int32
+		want             bool
+	}{{&always, 0, 3, true}, {&healthy, 2, 3, false}, {nil, 2, 3, false}, {nil, 3, 3, true}, {&healthy, 3, 3, true}, {nil, 0, 0, false}} {
+		b := &policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{UnhealthyPodEvictionPolicy: c.policy}}
+		b.Status.CurrentHealthy, b.Status.DesiredHealthy = c.current, c.desired
+		for range 2 { // and so does what is kept of it
+			x, err := translate.PodBudget(b)
+			sick, ready := cluster.Pod{NotReady: true}, cluster.Pod{}
+			if err != nil || x.Evicts(&sick) != c.want || x.Evicts(&ready) {
+				t.Errorf("%+v: evicts %v, a ready pod %v, error %v", c, x.Evicts(&sick), x.Evicts(&ready), err)
+			}
+			translate.NewKeeper().Keep(b)
+		}
+	}
+}
+
+func TestPod_IsReadyByItsConditionAndStartedByItsPhase(t *testing.T) {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	if x, _ := translate.Pod(p, translate.Lookups{}); !x.NotReady || !x.NotStarted {
+		t.Errorf("%+v", x)
+	}
+	p.Status.Phase, p.Status.Conditions = corev1.PodRunning, []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if x, _ := translate.Pod(p, translate.Lookups{}); x.NotReady || x.NotStarted {
+		t.Errorf("%+v", x)
 	}
 }
 

@@ -234,8 +234,10 @@ func keepPolicy(object metav1.Object) {
 		*o = corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: o.Spec.Selector}}
 	case *policyv1.PodDisruptionBudget:
 		*o = policyv1.PodDisruptionBudget{
-			ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{Selector: o.Spec.Selector},
-			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: o.Status.DisruptionsAllowed},
+			ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{Selector: o.Spec.Selector, UnhealthyPodEvictionPolicy: o.Spec.UnhealthyPodEvictionPolicy},
+			Status: policyv1.PodDisruptionBudgetStatus{
+				DisruptionsAllowed: o.Status.DisruptionsAllowed, CurrentHealthy: o.Status.CurrentHealthy, DesiredHealthy: o.Status.DesiredHealthy,
+			},
 		}
 	case *corev1.ReplicationController:
 		*o = corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Selector: o.Spec.Selector}}

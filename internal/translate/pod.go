@@ -32,6 +32,7 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		out.Owner = cluster.Owner{Kind: ref.Kind, Name: ref.Name, UID: string(ref.UID)}
 	}
+	out.NotReady, out.NotStarted = true, p.Status.Phase == corev1.PodPending
 	out.Pinned = Pinned(p)
 	out.Shape = shape(p, needs(p), l)
 	if out.Pinned {
@@ -41,6 +42,9 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	}
 	out.NominatedByUs = out.Nominated != "" && nominatedBy(p.ManagedFields, FieldManager)
 	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			out.NotReady = false
+		}
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
 			out.Unschedulable = true
 		}
