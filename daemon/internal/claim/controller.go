@@ -40,6 +40,7 @@ type World interface {
 	NodeOf(providerID string) (*corev1.Node, bool)
 	Nodes() []*corev1.Node
 	PodsOn(node string) []*corev1.Pod
+	AttachedTo(node string, staying []*corev1.Pod) (volumes []string)
 }
 
 // Scarcity is told which offerings had no capacity.
@@ -54,6 +55,7 @@ type Recorder interface {
 	Registered(c *v1.NodeClaim, node string)
 	Initialized(c *v1.NodeClaim, node string)
 	Draining(c *v1.NodeClaim, node, key, waitingFor string) // key changes when there is news
+	Detaching(c *v1.NodeClaim, node, waitingFor string)
 	Terminated(c *v1.NodeClaim, instanceID string)
 }
 

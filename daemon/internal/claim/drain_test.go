@@ -40,6 +40,9 @@ type drained struct {
 	posts  map[string]int // evictions by pod
 	answer *metav1.Status // nil for success
 	events []string
+
+	up      bool     // NodeOf finds the node
+	volumes []string // attached
 }
 
 func newDrained(t *testing.T, pods ...string) *drained {
@@ -68,6 +71,12 @@ func (d *drained) Observe(o metav1.Object) {
 	if c, ok := o.(*v1.NodeClaim); ok {
 		d.claim = c
 	}
+}
+func (d *drained) NodeOf(string) (*corev1.Node, bool) {
+	if !d.up {
+		return nil, false
+	}
+	return d.node, true
 }
 func (d *drained) PodsOn(string) []*corev1.Pod { return append([]*corev1.Pod(nil), d.pods...) }
 func (d *drained) Draining(_ *v1.NodeClaim, _, key, waitingFor string) {

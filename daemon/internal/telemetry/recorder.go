@@ -311,6 +311,14 @@ func (r *Recorder) Draining(c *v1.NodeClaim, node, key, waitingFor string) {
 	}
 }
 
+// Detaching reports which volumes the end of a node waits for.
+func (r *Recorder) Detaching(c *v1.NodeClaim, node, waitingFor string) {
+	if r.fresh("detach/"+node, waitingFor) {
+		r.Logger.Info("drain waits for volumes", "nodeclaim", c.Name, "node", node, "for", waitingFor)
+		r.event(nodeReference(node), corev1.EventTypeNormal, v1.ReasonAwaitingVolumeDetachment, "Drain waits: "+waitingFor)
+	}
+}
+
 // Remark reports what the user should know of an annotation.
 func (r *Recorder) Remark(object *corev1.ObjectReference, remark translate.Remark) {
 	r.Logger.Warn("annotation", "kind", object.Kind, "namespace", object.Namespace, "name", object.Name, "what", remark.Text)
