@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -64,6 +65,9 @@ func evictsNotReady(b *policyv1.PodDisruptionBudget) bool {
 	}
 	return b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
 }
+
+// Selects says whether the budget is about the pod.
+func Selects(b *cluster.PodBudget, p *corev1.Pod) bool { return b.Selects(p.Namespace, podLabels(p.Labels)) }
 
 // PodBudget reads a PodDisruptionBudget. Unlike elsewhere, an absent selector selects no
 // pod and an empty one all pods of the namespace (policy/v1). With a selector that cannot

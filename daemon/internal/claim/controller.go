@@ -40,6 +40,8 @@ type World interface {
 	NodeOf(providerID string) (*corev1.Node, bool)
 	Nodes() []*corev1.Node
 	PodsOn(node string) []*corev1.Pod
+	Replicas(p *corev1.Pod) (declared int64, pods []*corev1.Pod)
+	BudgetsOf(p *corev1.Pod) []cluster.PodBudget
 	AttachedTo(node string, staying []*corev1.Pod) (volumes []string)
 }
 
@@ -77,6 +79,7 @@ type Controller struct {
 	missing   sync.Map // NodeClaim -> since when its node is missing: time.Time
 	// unlaunched has the uids of NodeClaims of which EC2 said that nothing was launched.
 	unlaunched sync.Map
+	pace       pace
 	// terminating counts the workers that terminate NodeClaims.
 	terminating atomic.Int32
 }

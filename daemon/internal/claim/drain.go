@@ -50,13 +50,13 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 		return 0, true, nil
 	}
 	first := slices.MinFunc(pods, func(a, b *corev1.Pod) int { return tier(a) - tier(b) })
-	stops, before := map[types.UID]block{}, c.blocked(claim)
+	stops, before, gentle := map[types.UID]block{}, c.blocked(claim), voluntary(claim)
 	var faults []error
 	for _, p := range pods {
 		if tier(p) != tier(first) && (deadline.IsZero() || now.Before(deadline)) {
 			continue
 		}
-		stop, err := c.evict(ctx, p, deadline, before[p.UID])
+		stop, err := c.evict(ctx, p, drainOf{deadline, gentle}, before[p.UID])
 		if err != nil {
 			faults = append(faults, err) // the other pods are evicted nevertheless
 		}
@@ -73,7 +73,9 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 	if len(stops) > 0 {
 		var key string
 		key, message, again = tell(stops, now)
-		c.Recorder.Draining(claim, node.Name, key, message)
+		if key != "" {
+			c.Recorder.Draining(claim, node.Name, key, message)
+		}
 	}
 	want := claim.DeepCopy()
 	if want.Conditions().Set(v1.ConditionDrained, metav1.ConditionUnknown, v1.ReasonDraining, message, now) {
@@ -133,10 +135,16 @@ func tier(p *corev1.Pod) int {
 	return n
 }
 
+// drainOf is what all pods of a drain have in common.
+type drainOf struct {
+	deadline time.Time // zero for none
+	gentle   bool      // replicas are evicted a few at a time; see pace
+}
+
 // evict evicts the pod, or deletes it after the deadline. The block says why the pod
 // cannot be evicted yet; it is zero if the pod is terminating.
-func (c *Controller) evict(ctx context.Context, p *corev1.Pod, deadline time.Time, last block) (block, error) {
-	now := c.Now()
+func (c *Controller) evict(ctx context.Context, p *corev1.Pod, of drainOf, last block) (block, error) {
+	now, deadline := c.Now(), of.deadline
 	grace := int64(30)
 	if p.Spec.TerminationGracePeriodSeconds != nil {
 		grace = *p.Spec.TerminationGracePeriodSeconds
@@ -153,11 +161,22 @@ func (c *Controller) evict(ctx context.Context, p *corev1.Pod, deadline time.Tim
 	if now.Before(last.next) {
 		return last, nil
 	}
+	budgets := c.World.BudgetsOf(p)
+	slow := of.gentle && paced(p) && len(budgets) == 0 // a budget bounds evictions itself
+	if slow {
+		replicas, pods := c.World.Replicas(p)
+		if why := c.pace.take(p, replicas, pods, now); why != "" {
+			return block{kind: replicasNotReady, pod: p.Namespace + "/" + p.Name, why: why, next: now.Add(drainPoll)}, nil
+		}
+	}
 	err := c.requestEviction(ctx, p)
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return block{}, nil
 	}
-	stop := blockOf(p, err)
+	if slow {
+		c.pace.giveBack(p)
+	}
+	stop := blockOf(p, budgets, err)
 	stop.wait = min(max(2*last.wait, backoffFirst), backoffMost)
 	stop.next = now.Add(stop.wait)
 	if stop.kind == evictionFailed {

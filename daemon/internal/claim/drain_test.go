@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
@@ -43,6 +44,10 @@ type drained struct {
 
 	up      bool     // NodeOf finds the node
 	volumes []string // attached
+
+	replicas int64
+	siblings []*corev1.Pod
+	budgets  []cluster.PodBudget
 }
 
 func newDrained(t *testing.T, pods ...string) *drained {
@@ -72,6 +77,8 @@ func (d *drained) Observe(o metav1.Object) {
 		d.claim = c
 	}
 }
+func (d *drained) Replicas(*corev1.Pod) (int64, []*corev1.Pod) { return d.replicas, d.siblings }
+func (d *drained) BudgetsOf(*corev1.Pod) []cluster.PodBudget   { return d.budgets }
 func (d *drained) NodeOf(string) (*corev1.Node, bool) {
 	if !d.up {
 		return nil, false
@@ -140,12 +147,12 @@ func TestEvict_SaysWhatBlocks(t *testing.T) {
 	many := apierrors.NewTooManyRequests("too many requests, please try again later", 1).ErrStatus
 	two := metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."}
 	for want, answer := range map[string]*metav1.Status{
-		"default/a: PodDisruptionBudget default/web allows no eviction now":                                              blocked(0),
-		"default/a: the API server has too many requests":                                                                &many,
-		"default/a: more than one PodDisruptionBudget selects the pod, which the eviction API refuses: keep one of them": &two,
+		"default/a: PodDisruptionBudget default/web allows no eviction now": blocked(0),
+		"default/a: the API server has too many requests":                   &many,
+		"default/a: more than one PodDisruptionBudget selects the pod (default/one, default/two), which the eviction API refuses: change the selector of one, or delete one": &two,
 	} {
 		d := newDrained(t, "a")
-		d.answer = answer
+		d.answer, d.budgets = answer, []cluster.PodBudget{{Namespace: "default", Name: "two"}, {Namespace: "default", Name: "one"}}
 		if _, err := d.drain(t); err != nil || d.message() != want {
 			t.Errorf("message %q, error %v, want %q", d.message(), err, want)
 		}

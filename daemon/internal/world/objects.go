@@ -197,6 +197,8 @@ func (w *World) tie(object metav1.Object, r ref, old types.UID) {
 	case *appsv1.DaemonSet, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job:
 		delete(w.objects.controllers, old)
 		w.objects.controllers[o.GetUID()] = r
+	case *policyv1.PodDisruptionBudget:
+		delete(w.budgets, o.Namespace)
 	}
 }
 
@@ -224,6 +226,8 @@ func (w *World) remove(object metav1.Object) concern {
 		w.translations.touch(ref{p.ref.kind, ""})
 	case daemonSetKind, replicaSetKind, statefulSetKind, jobKind:
 		delete(w.objects.controllers, object.GetUID())
+	case podBudgetKind:
+		delete(w.budgets, object.GetNamespace())
 	default: // nothing depends on it
 	}
 	return concern{}
