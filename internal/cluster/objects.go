@@ -24,6 +24,7 @@ type Pod struct {
 	Nominated            string // status.nominatedNodeName
 	NominatedByUs        bool   // the daemon wrote Nominated; the core leaves other nominations alone
 	Deleting             bool
+	DeletionCost         int32     // what its annotation pod-deletion-cost says
 	DoNotDisrupt         bool      // for ever
 	ProtectedUntil       time.Time // must not be disrupted before; zero where that does not matter
 	NotReady             bool      // its condition Ready is not True

@@ -56,6 +56,14 @@ func (w *world) cost() (sum quantity.Money) {
 	return sum
 }
 
+func (w *world) nodeNamed(name string) (cluster.Node, bool) {
+	i := slices.IndexFunc(w.objects.Nodes, func(n cluster.Node) bool { return n.Name == name })
+	if i < 0 {
+		return cluster.Node{}, false
+	}
+	return w.objects.Nodes[i], true
+}
+
 func (w *world) pending() (names []string) {
 	for _, p := range w.objects.Pods {
 		if p.Node == "" {
@@ -163,6 +171,39 @@ func TestStep_WhatProtectsANodeKeepsItFromSavingMoney(t *testing.T) {
 		})
 		if len(w.objects.Nodes) != c.left || name == "budget of a node" && most != 1 {
 			t.Errorf("%s: %d nodes are left, want %d; %d at once", name, len(w.objects.Nodes), c.left, most)
+		}
+	}
+}
+
+// Node 0 is a sixth of the pool's cost. With twenty small pods it is two thirds of what
+// moving all pods disturbs.
+func TestStep_ABalancedPoolGivesUpNoNodeThatDisturbsMoreThanItSaves(t *testing.T) {
+	for _, c := range []struct {
+		policy cluster.Policy
+		small  int
+		change func(*cluster.Pod)
+		goes   bool
+	}{
+		{cluster.WhenEmptyOrUnderutilized, 20, nil, true},
+		{cluster.Balanced, 20, nil, false},
+		{cluster.Balanced, 2, nil, true},
+		{cluster.Balanced, 2, func(p *cluster.Pod) { p.DeletionCost = 1 << 30 }, false},   // nine each
+		{cluster.Balanced, 2, func(p *cluster.Pod) { p.Shape.Priority = 1 << 30 }, false}, // ten each
+		{cluster.Balanced, 20, func(p *cluster.Pod) { p.DeletionCost = -1 << 30 }, true},  // nothing
+	} {
+		w := halfEmpty(t)
+		w.objects.Pools[0].Disruption.Policy = c.policy
+		first := w.objects.Nodes[0].Name
+		w.onPods(func(p *cluster.Pod) { p.DoNotDisrupt = p.Node != first })
+		w.pods("small", c.small, 2, func(p *cluster.Pod) {
+			p.Node, p.Unschedulable = first, false
+			if c.change != nil {
+				c.change(p)
+			}
+		})
+		w.settle(60, nil)
+		if _, stays := w.nodeNamed(first); stays == c.goes {
+			t.Errorf("%s with %d small pods: stays %v", c.policy, c.small, stays)
 		}
 	}
 }

@@ -67,7 +67,9 @@ func evictsNotReady(b *policyv1.PodDisruptionBudget) bool {
 }
 
 // Selects says whether the budget is about the pod.
-func Selects(b *cluster.PodBudget, p *corev1.Pod) bool { return b.Selects(p.Namespace, podLabels(p.Labels)) }
+func Selects(b *cluster.PodBudget, p *corev1.Pod) bool {
+	return b.Selects(p.Namespace, podLabels(p.Labels))
+}
 
 // PodBudget reads a PodDisruptionBudget. Unlike elsewhere, an absent selector selects no
 // pod and an empty one all pods of the namespace (policy/v1). With a selector that cannot

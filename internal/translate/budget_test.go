@@ -173,6 +173,18 @@ func TestPodBudget_EvictsPodsThatAreNotReady(t *testing.T) {
 	}
 }
 
+func TestPod_HasTheDeletionCostOfItsAnnotation(t *testing.T) {
+	for text, want := range map[string]int32{"-7": -7, "100": 100, "cheap": 0, "": 0, "99999999999": 0} {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{corev1.PodDeletionCost: text, v1.AnnotationDoNotEvict: "true"}}}
+		for range 2 { // and so does what is kept of it
+			if x, _ := translate.Pod(p, translate.Lookups{}); x.DeletionCost != want || !x.DoNotDisrupt {
+				t.Errorf("%q: %d", text, x.DeletionCost)
+			}
+			translate.NewKeeper().Keep(p)
+		}
+	}
+}
+
 func TestPod_IsReadyByItsConditionAndStartedByItsPhase(t *testing.T) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
 	if x, _ := translate.Pod(p, translate.Lookups{}); !x.NotReady || !x.NotStarted {

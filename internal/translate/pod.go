@@ -3,6 +3,7 @@ package translate
 import (
 	"bytes"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,7 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 		Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time,
 		Nominated: p.Status.NominatedNodeName, Deleting: p.DeletionTimestamp != nil,
 	}
+	out.DeletionCost = deletionCost(p)
 	protected := PodProtection(p)
 	out.DoNotDisrupt, out.ProtectedUntil = protected.Always, protected.Until
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
@@ -50,6 +52,16 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 		}
 	}
 	return out, true
+}
+
+// deletionCost reads the annotation by which controllers scale down the cheapest pods
+// first. Like them, it takes a value that is no number as 0.
+func deletionCost(p *corev1.Pod) int32 {
+	n, err := strconv.ParseInt(p.Annotations[corev1.PodDeletionCost], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
 }
 
 // Pinned says whether the pod belongs to its node and never gets another: a static

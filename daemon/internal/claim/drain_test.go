@@ -215,8 +215,12 @@ func TestDrain_WhatProtectsAPodInPlansHoldsItsEviction(t *testing.T) {
 		annotation, value string
 		held              bool
 	}{
-		{v1.AnnotationDoNotDisrupt, "true", true}, {v1.AnnotationDoNotDisrupt, "4h", true}, {v1.AnnotationDoNotDisrupt, "30m", false},
-		{v1.AnnotationDoNotDisrupt, "soon", true}, {v1.AnnotationDoNotDisrupt, "false", false}, {v1.AnnotationDoNotEvict, "true", true},
+		{v1.AnnotationDoNotDisrupt, "true", true},
+		{v1.AnnotationDoNotDisrupt, "4h", true},
+		{v1.AnnotationDoNotDisrupt, "30m", false},
+		{v1.AnnotationDoNotDisrupt, "soon", true},
+		{v1.AnnotationDoNotDisrupt, "false", false},
+		{v1.AnnotationDoNotEvict, "true", true},
 	} {
 		d := newDrained(t, "a")
 		d.pods[0].Annotations = map[string]string{c.annotation: c.value}

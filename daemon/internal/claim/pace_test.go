@@ -20,10 +20,17 @@ func TestMayEvict_AtMostAQuarterOfTheReplicasAtATime(t *testing.T) {
 		replicas, ready, recent int64
 		want                    bool
 	}{
-		{1, 1, 0, true}, {1, 0, 1, false},
-		{2, 2, 0, true}, {2, 1, 1, false}, {2, 2, 1, true},
-		{7, 6, 1, false}, {8, 7, 1, true}, {8, 6, 2, false}, {8, 7, 2, true},
-		{100, 76, 24, true}, {100, 75, 25, false},
+		{1, 1, 0, true},
+		{1, 0, 1, false},
+		{2, 2, 0, true},
+		{2, 1, 1, false},
+		{2, 2, 1, true},
+		{7, 6, 1, false},
+		{8, 7, 1, true},
+		{8, 6, 2, false},
+		{8, 7, 2, true},
+		{100, 76, 24, true},
+		{100, 75, 25, false},
 		{4, 0, 0, true}, // nothing of ours is under way: the replicas are not ready for another reason
 		{0, 0, 3, true}, // scaled down meanwhile
 		{4, 9, 1, true}, // more are ready than declared

@@ -26,7 +26,7 @@ func (c *Controller) detach(ctx context.Context, claim *v1.NodeClaim, node *core
 	staying := slices.DeleteFunc(c.World.PodsOn(node.Name), func(p *corev1.Pod) bool { return finished(p) || evictable(p, now) })
 	volumes := c.World.AttachedTo(node.Name, staying)
 	want := claim.DeepCopy()
-	changed := false
+	var changed bool
 	switch late := !deadline.IsZero() && !now.Before(deadline); {
 	case len(volumes) == 0:
 		done, changed = true, want.Conditions().SetTrue(v1.ConditionVolumesDetached, now)
