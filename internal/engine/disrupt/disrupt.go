@@ -154,14 +154,18 @@ func (r *retirer) protects(node *cluster.Node) bool {
 }
 
 func (r *retirer) retireEmpty(c cluster.Claim) {
-	pool, ok := r.Snapshot.Pool(c.Pool)
+	pool, _ := r.Snapshot.Pool(c.Pool)
 	runs := r.RunsPods(c)
 	node, _ := r.Snapshot.Node(c.Node)
 	if runs {
 		r.memory.Arrived(c.Name)
 	}
 	replaces := len(r.SourcesOf(&c)) > 0
-	if !c.Initialized || !ok || pool.Disruption.Never || pool.Disruption.Paused || r.protects(&node) || replaces || runs || r.awaitsPods(c) {
+	stays, until := r.judge.Stays(&c, plan.Empty) // what would restore the node later
+	if !until.IsZero() {
+		r.WaitUntil(until, plan.QuietLongEnough)
+	}
+	if stays.Reason != "" || pool.Disruption.Never || replaces || runs || r.awaitsPods(c) {
 		r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		return
 	}
