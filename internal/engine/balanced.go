@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -16,10 +17,10 @@ type balance struct {
 	disruption int64          // of moving all their pods, in thousandths
 }
 
-// balances returns the balances by pool. Pools of other policies have none.
-func (m *mover) balances() map[string]*balance {
+// balancesOf returns the balances by pool. Pools of other policies have none.
+func balancesOf(v view.View) map[string]*balance {
 	var out map[string]*balance
-	for _, p := range m.in.Snapshot.Supply().Pools {
+	for _, p := range v.Snapshot.Supply().Pools {
 		if p.Disruption.Policy == cluster.Balanced {
 			if out == nil {
 				out = map[string]*balance{}
@@ -30,11 +31,11 @@ func (m *mover) balances() map[string]*balance {
 	if out == nil {
 		return nil
 	}
-	for state := range m.in.Snapshot.States() {
-		c := m.view.ClaimOf(state)
+	for state := range v.Snapshot.States() {
+		c := v.ClaimOf(state)
 		if b := out[c.Pool]; b != nil && c.Name != "" {
-			price, _ := m.view.PriceOf(c)
-			b.cost, b.disruption = b.cost.Add(price).Add(m.view.ExtraOf(c.Class).Total()), b.disruption+disruption(state)
+			price, _ := v.PriceOf(c)
+			b.cost, b.disruption = b.cost.Add(price).Add(v.ExtraOf(c.Class).Total()), b.disruption+disruption(state)
 		}
 	}
 	return out
@@ -61,13 +62,13 @@ func disruption(state *cluster.NodeState) int64 {
 }
 
 // leastOf is what a move must save that takes these NodeClaims away.
-func (m *mover) leastOf(names []string) quantity.Money {
-	sum, balances := quantity.Money(0), m.balances()
+func leastOf(v view.View, names []string) quantity.Money {
+	sum, balances := quantity.Money(0), balancesOf(v)
 	for _, name := range names {
-		c, _ := m.view.Snapshot.Claim(name)
-		if state, up := m.view.Snapshot.State(c.Node); up {
+		c, _ := v.Snapshot.Claim(name)
+		if state, up := v.Snapshot.State(c.Node); up {
 			sum = sum.Add(balances[c.Pool].least(state))
 		}
 	}
-	return max(sum, m.in.Policy.LeastSaving)
+	return max(sum, v.Policy.LeastSaving)
 }

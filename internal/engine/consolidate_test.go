@@ -268,6 +268,30 @@ func TestStep_ANodeIsRestoredWhenItsPodsLoseTheirPlace(t *testing.T) {
 	}
 }
 
+// One budget that allows no eviction may allow it when other nodes have drained. Two
+// budgets on a pod never do.
+func TestStep_ATaintedNodeIsRestoredForTwoBudgetsAndNotForOne(t *testing.T) {
+	one := cluster.PodBudget{UID: "a", Namespace: "default", Name: "a", Selector: pods("web")}
+	two := one
+	two.UID, two.Name = "b", "b"
+	for _, c := range []struct {
+		budgets []cluster.PodBudget
+		want    int
+	}{{[]cluster.PodBudget{one}, 0}, {[]cluster.PodBudget{one, two}, 3}} {
+		w := halfEmpty(t)
+		out := w.step()
+		for len(of[plan.Disrupt](out)) == 0 {
+			w.now = w.now.Add(10 * time.Millisecond)
+			out = w.step()
+		}
+		w.carry(out.Plan.Actions)
+		w.objects.PodBudgets = c.budgets
+		if got := of[plan.Restore](w.step()); len(got) != c.want {
+			t.Errorf("%d budgets: restored %+v", len(c.budgets), got)
+		}
+	}
+}
+
 // A pod that was bound while the node was tainted is not known to the plan that
 // deletes: the next plan counts it.
 func TestStep_APodBoundAtTheLastMomentIsFoundAPlaceToo(t *testing.T) {

@@ -287,7 +287,7 @@ func (m *mover) question() consolidate.Question {
 
 // nodes returns the nodes that take pods.
 func (m *mover) nodes() (out []consolidate.Node) {
-	balances := m.balances()
+	balances := balancesOf(m.view)
 	group := func(p *cluster.Pod) *cluster.Group { g, _ := m.in.Snapshot.GroupOf(p.ID()); return g }
 	for state := range m.in.Snapshot.States() {
 		c := m.view.ClaimOf(state)
@@ -452,7 +452,7 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bo
 	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 {
 		return false
 	}
-	if saving && (saves < m.leastOf(names) || saves < cost/4000*quantity.Money(m.in.Policy.MoveShare)) {
+	if saving && (saves < leastOf(m.view, names) || saves < cost/4000*quantity.Money(m.in.Policy.MoveShare)) {
 		return false
 	}
 	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: m.in.Now.Add(m.in.Policy.RegistrationTimeout)}

@@ -85,15 +85,18 @@ func tell(stops map[types.UID]block, now time.Time) (key, message string, again 
 	again = drainPoll
 	kinds := map[string]bool{}
 	var lines []string
+	news := 0
 	for _, b := range stops {
-		kinds[b.kind] = true
+		if b.kind != replicasNotReady {
+			kinds[b.kind] = true
+			news++
+		}
 		lines = append(lines, b.pod+": "+b.why)
 		again = min(again, max(b.next.Sub(now), time.Millisecond))
 	}
 	slices.Sort(lines)
-	if len(kinds) == 1 && kinds[replicasNotReady] {
-		return "", strings.Join(lines[:min(3, len(lines))], "; "), again
+	if news > 0 {
+		key = fmt.Sprint(news, " ", strings.Join(slices.Sorted(maps.Keys(kinds)), " "))
 	}
-	key = fmt.Sprint(len(stops), " ", strings.Join(slices.Sorted(maps.Keys(kinds)), " "))
 	return key, strings.Join(lines[:min(3, len(lines))], "; "), again
 }

@@ -21,8 +21,8 @@ import (
 // poll is how often the state of a terminating instance is read.
 const poll = 2 * time.Second
 
-// terminate drains the node, waits for its volumes, terminates the instance, and removes the finalizers of the
-// Node and the NodeClaim.
+// terminate drains the node, waits for its volumes, terminates the instance, and removes
+// the finalizers of the Node and the NodeClaim.
 func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	if !slices.Contains(claim.Finalizers, v1.FinalizerTermination) {
 		return 0, nil

@@ -153,6 +153,16 @@ func (r *retirer) protects(node *cluster.Node) bool {
 	return protected
 }
 
+// wouldStay says whether the empty node would be restored at once if it were announced. If
+// it may go later, the plan asks for another Step.
+func (r *retirer) wouldStay(c *cluster.Claim) bool {
+	stays, until := r.judge.Stays(c, plan.Empty)
+	if !until.IsZero() {
+		r.WaitUntil(until, plan.QuietLongEnough)
+	}
+	return stays.Reason != ""
+}
+
 func (r *retirer) retireEmpty(c cluster.Claim) {
 	pool, _ := r.Snapshot.Pool(c.Pool)
 	runs := r.RunsPods(c)
@@ -161,11 +171,7 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 		r.memory.Arrived(c.Name)
 	}
 	replaces := len(r.SourcesOf(&c)) > 0
-	stays, until := r.judge.Stays(&c, plan.Empty) // what would restore the node later
-	if !until.IsZero() {
-		r.WaitUntil(until, plan.QuietLongEnough)
-	}
-	if stays.Reason != "" || pool.Disruption.Never || replaces || runs || r.awaitsPods(c) {
+	if !c.Initialized || pool.Disruption.Never || replaces || runs || r.awaitsPods(c) || r.wouldStay(&c) {
 		r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		return
 	}
