@@ -137,7 +137,7 @@ func disruptionAttribute() schema.Attribute {
 			"consolidation_policy": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(string(v1.ConsolidationWhenEmptyOrUnderutilized)),
 				MarkdownDescription: "Which nodes the daemon may remove to save money. `WhenEmpty`: nodes that run no pods except those of DaemonSets. " +
-					"`WhenEmptyOrUnderutilized`, the default: also nodes whose pods run on other nodes, or on cheaper new ones. `Balanced`: at present the same.",
+					"`WhenEmptyOrUnderutilized`, the default: also nodes whose pods run on other nodes, or on cheaper new ones. `Balanced`: the same, if the share of the pool's cost that is saved is at least half of the share of its pods' disruption.",
 			},
 			"consolidate_after": schema.StringAttribute{
 				Optional: true, Computed: true, CustomType: fwtype.Duration(), Default: stringdefault.StaticString("0s"),

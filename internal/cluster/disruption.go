@@ -10,7 +10,9 @@ import (
 // (spec.disruption.consolidationPolicy).
 type Policy string
 
-// The policies. Balanced is WhenEmptyOrUnderutilized with a higher least saving.
+// The policies. Balanced is WhenEmptyOrUnderutilized for savings that are worth what they
+// disturb: a share of the pool's cost at least half as large as the share of its pods'
+// disruption.
 const (
 	WhenEmpty                Policy = "WhenEmpty"
 	WhenEmptyOrUnderutilized Policy = "WhenEmptyOrUnderutilized"
@@ -89,6 +91,13 @@ type PodBudget struct {
 	UID, Namespace, Name string
 	Selector             PodSelector
 	Allowed              int64 // status.disruptionsAllowed
+	// EvictsNotReady says that pods that are not ready are evicted even if Allowed is 0.
+	EvictsNotReady bool
+}
+
+// Evicts says whether the API evicts the pod now, which the budget selects.
+func (b *PodBudget) Evicts(p *Pod) bool {
+	return b.Allowed > 0 || p.NotStarted || p.NotReady && b.EvictsNotReady
 }
 
 // ID is namespace/name.
@@ -98,6 +107,20 @@ func (b PodBudget) ID() string { return b.Namespace + "/" + b.Name }
 func (b *PodBudget) Selects(namespace string, l label.Labels) bool {
 	return b.Namespace == namespace && b.Selector.Selects(l)
 }
+
+// OrdinaryPod is what evicting a pod without priority and deletion cost costs.
+const OrdinaryPod = 1000
+
+// EvictionCost is what evicting the pod costs, in thousandths of an ordinary one. The
+// formula is Karpenter's: one, a deletion cost in units of 2^27 and a priority in units of
+// 2^25, at most ten. It is never less than nothing.
+func (p *Pod) EvictionCost() int64 {
+	more := int64(p.DeletionCost)*OrdinaryPod/(1<<27) + int64(p.Shape.Priority)*OrdinaryPod/(1<<25)
+	return min(max(OrdinaryPod+more, 0), 10*OrdinaryPod)
+}
+
+// Protected says whether the node must not be disrupted voluntarily now.
+func (n *Node) Protected(now time.Time) bool { return n.DoNotDisrupt || now.Before(n.ProtectedUntil) }
 
 // Protected says whether the pod must not be disrupted voluntarily now.
 func (p *Pod) Protected(now time.Time) bool { return p.DoNotDisrupt || now.Before(p.ProtectedUntil) }

@@ -24,8 +24,11 @@ type Pod struct {
 	Nominated            string // status.nominatedNodeName
 	NominatedByUs        bool   // the daemon wrote Nominated; the core leaves other nominations alone
 	Deleting             bool
+	DeletionCost         int32     // what its annotation pod-deletion-cost says
 	DoNotDisrupt         bool      // for ever
 	ProtectedUntil       time.Time // must not be disrupted before; zero where that does not matter
+	NotReady             bool      // its condition Ready is not True
+	NotStarted           bool      // its phase is Pending: no PodDisruptionBudget is asked
 	Pinned               bool      // mirror or DaemonSet pod: belongs to its node, never rescheduled
 }
 
@@ -51,11 +54,13 @@ type Node struct {
 	Ready        bool
 	Cordoned     bool // by a user: spec.unschedulable
 	Disrupted    bool // has the taint of nodes that are about to go
-	DoNotDisrupt bool // must not be removed, empty or not
-	Stays        bool // must not be removed to save money (do-not-consolidate)
-	Deleting     bool
-	Claim        string // name of its NodeClaim; "" for nodes that are not ours
-	Created      time.Time
+	DoNotDisrupt bool // must not be removed, empty or not; for ever
+	// ProtectedUntil is when the same ends that a duration asks for; zero for none.
+	ProtectedUntil time.Time
+	Stays          bool // must not be removed to save money (do-not-consolidate)
+	Deleting       bool
+	Claim          string // name of its NodeClaim; "" for nodes that are not ours
+	Created        time.Time
 }
 
 // Interruption is a notice that the cloud takes an instance away.

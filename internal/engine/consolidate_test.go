@@ -56,6 +56,14 @@ func (w *world) cost() (sum quantity.Money) {
 	return sum
 }
 
+func (w *world) nodeNamed(name string) (cluster.Node, bool) {
+	i := slices.IndexFunc(w.objects.Nodes, func(n cluster.Node) bool { return n.Name == name })
+	if i < 0 {
+		return cluster.Node{}, false
+	}
+	return w.objects.Nodes[i], true
+}
+
 func (w *world) pending() (names []string) {
 	for _, p := range w.objects.Pods {
 		if p.Node == "" {
@@ -111,6 +119,22 @@ func TestStep_WhatProtectsANodeKeepsItFromSavingMoney(t *testing.T) {
 		"pods of a gang":      {every(func(p *cluster.Pod) { p.Shape.Gang = cluster.Gang{Name: "g", Size: 1} }), 6},
 		"a pod budget":        {func(w *world) { w.objects.PodBudgets = []cluster.PodBudget{pdb(0)} }, 6},
 		"a pod budget allows": {func(w *world) { w.objects.PodBudgets = []cluster.PodBudget{pdb(1)} }, 3},
+		"a pod budget of unhealthy pods": {func(w *world) {
+			b := pdb(0)
+			b.EvictsNotReady = true
+			w.objects.PodBudgets = []cluster.PodBudget{b}
+			every(func(p *cluster.Pod) { p.NotReady = true })(w)
+		}, 3},
+		"a pod budget that guards unhealthy pods": {func(w *world) {
+			w.objects.PodBudgets = []cluster.PodBudget{pdb(0)}
+			every(func(p *cluster.Pod) { p.NotReady = true })(w)
+		}, 6},
+		"two pod budgets of pods that have not started": {func(w *world) {
+			other := pdb(0)
+			other.Name, other.UID = "other", "o"
+			w.objects.PodBudgets = []cluster.PodBudget{pdb(0), other}
+			every(func(p *cluster.Pod) { p.NotReady, p.NotStarted = true, true })(w)
+		}, 3},
 		"two pod budgets": {func(w *world) {
 			other := pdb(1)
 			other.Name, other.UID = "other", "o"
@@ -147,6 +171,39 @@ func TestStep_WhatProtectsANodeKeepsItFromSavingMoney(t *testing.T) {
 		})
 		if len(w.objects.Nodes) != c.left || name == "budget of a node" && most != 1 {
 			t.Errorf("%s: %d nodes are left, want %d; %d at once", name, len(w.objects.Nodes), c.left, most)
+		}
+	}
+}
+
+// Node 0 is a sixth of the pool's cost. With twenty small pods it is two thirds of what
+// moving all pods disturbs.
+func TestStep_ABalancedPoolGivesUpNoNodeThatDisturbsMoreThanItSaves(t *testing.T) {
+	for _, c := range []struct {
+		policy cluster.Policy
+		small  int
+		change func(*cluster.Pod)
+		goes   bool
+	}{
+		{cluster.WhenEmptyOrUnderutilized, 20, nil, true},
+		{cluster.Balanced, 20, nil, false},
+		{cluster.Balanced, 2, nil, true},
+		{cluster.Balanced, 2, func(p *cluster.Pod) { p.DeletionCost = 1 << 30 }, false},   // nine each
+		{cluster.Balanced, 2, func(p *cluster.Pod) { p.Shape.Priority = 1 << 30 }, false}, // ten each
+		{cluster.Balanced, 20, func(p *cluster.Pod) { p.DeletionCost = -1 << 30 }, true},  // nothing
+	} {
+		w := halfEmpty(t)
+		w.objects.Pools[0].Disruption.Policy = c.policy
+		first := w.objects.Nodes[0].Name
+		w.onPods(func(p *cluster.Pod) { p.DoNotDisrupt = p.Node != first })
+		w.pods("small", c.small, 2, func(p *cluster.Pod) {
+			p.Node, p.Unschedulable = first, false
+			if c.change != nil {
+				c.change(p)
+			}
+		})
+		w.settle(60, nil)
+		if _, stays := w.nodeNamed(first); stays == c.goes {
+			t.Errorf("%s with %d small pods: stays %v", c.policy, c.small, stays)
 		}
 	}
 }
@@ -207,6 +264,30 @@ func TestStep_ANodeIsRestoredWhenItsPodsLoseTheirPlace(t *testing.T) {
 	for _, c := range w.objects.Claims {
 		if c.Disrupting != nil {
 			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// One budget that allows no eviction may allow it when other nodes have drained. Two
+// budgets on a pod never do.
+func TestStep_ATaintedNodeIsRestoredForTwoBudgetsAndNotForOne(t *testing.T) {
+	one := cluster.PodBudget{UID: "a", Namespace: "default", Name: "a", Selector: pods("web")}
+	two := one
+	two.UID, two.Name = "b", "b"
+	for _, c := range []struct {
+		budgets []cluster.PodBudget
+		want    int
+	}{{[]cluster.PodBudget{one}, 0}, {[]cluster.PodBudget{one, two}, 3}} {
+		w := halfEmpty(t)
+		out := w.step()
+		for len(of[plan.Disrupt](out)) == 0 {
+			w.now = w.now.Add(10 * time.Millisecond)
+			out = w.step()
+		}
+		w.carry(out.Plan.Actions)
+		w.objects.PodBudgets = c.budgets
+		if got := of[plan.Restore](w.step()); len(got) != c.want {
+			t.Errorf("%d budgets: restored %+v", len(c.budgets), got)
 		}
 	}
 }

@@ -394,6 +394,52 @@ func TestStep_KeepsAnEmptyNodeThatMustNotBeDisrupted(t *testing.T) {
 	}
 }
 
+func TestStep_ANodeThatMustNotBeDisruptedForAWhileGoesThen(t *testing.T) {
+	w := newWorld(t).pods("web", 3, 1000).running()
+	w.step()
+	until := w.now.Add(4 * time.Hour)
+	w.objects.Pods, w.objects.Nodes[0].ProtectedUntil = nil, until
+	out := w.step()
+	if waits := of[plan.Wait](out); len(waits) != 1 || !waits[0].Until.Equal(until) {
+		t.Errorf("waits %+v, want until %s", waits, until)
+	}
+	w.now = until.Add(-time.Second)
+	if out := w.step(); len(of[plan.Disrupt](out)) != 0 {
+		t.Errorf("disrupted too early: %+v", out.Plan.Actions)
+	}
+	for range 2 { // an empty node goes if it is empty still after a while
+		w.now = w.now.Add(time.Minute)
+		out = w.step()
+	}
+	if len(of[plan.Disrupt](out)) != 1 {
+		t.Errorf("not disrupted: %+v", out.Plan.Actions)
+	}
+}
+
+// What would restore the node keeps it from being announced: else it would be tainted and
+// restored again and again.
+func TestStep_AnEmptyNodeThatWouldBeRestoredIsNotAnnounced(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"a pool that is not ready": func(w *world) { w.objects.Pools[0].Ready = false },
+		"a pod of a DaemonSet that is protected for a while": func(w *world) {
+			w.pods("agent", 1, 10, func(p *cluster.Pod) {
+				p.Node, p.Pinned, p.ProtectedUntil = w.objects.Nodes[0].Name, true, w.now.Add(time.Hour)
+			})
+		},
+	} {
+		w := newWorld(t).pods("web", 3, 1000).running()
+		w.step()
+		w.objects.Pods = nil
+		change(w)
+		for range 3 {
+			w.now = w.now.Add(time.Minute)
+			if out := w.step(); len(of[plan.Disrupt](out)) > 0 {
+				t.Errorf("%s: %+v", name, out.Plan.Actions)
+			}
+		}
+	}
+}
+
 func TestStep_LimitsCountNodesOfAClassThatIsNotReady(t *testing.T) {
 	w := newWorld(t).pods("web", 3, 1000).running()
 	w.objects.Pools[0].Limits = []quantity.Amount{{Name: quantity.CPU, Count: 4000}}

@@ -287,6 +287,7 @@ func (m *mover) question() consolidate.Question {
 
 // nodes returns the nodes that take pods.
 func (m *mover) nodes() (out []consolidate.Node) {
+	balances := balancesOf(m.view)
 	group := func(p *cluster.Pod) *cluster.Group { g, _ := m.in.Snapshot.GroupOf(p.ID()); return g }
 	for state := range m.in.Snapshot.States() {
 		c := m.view.ClaimOf(state)
@@ -294,7 +295,7 @@ func (m *mover) nodes() (out []consolidate.Node) {
 		if !n.TakesPods(&c) || !n.Ready || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized {
 			continue
 		}
-		x := consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name]), Group: group}
+		x := consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name]), Group: group, Least: balances[c.Pool].least(state)}
 		for p := range state.Nominated() {
 			x.Free = x.Free.Sub(p.Shape.Requests)
 		}
@@ -451,7 +452,7 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bo
 	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 {
 		return false
 	}
-	if saving && (saves < m.in.Policy.LeastSaving || saves < cost/4000*quantity.Money(m.in.Policy.MoveShare)) {
+	if saving && (saves < leastOf(m.view, names) || saves < cost/4000*quantity.Money(m.in.Policy.MoveShare)) {
 		return false
 	}
 	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: m.in.Now.Add(m.in.Policy.RegistrationTimeout)}

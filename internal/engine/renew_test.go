@@ -82,10 +82,11 @@ func TestStep_WhatProtectsANodeKeepsItFromDriftUnlessItsDrainIsBounded(t *testin
 		change  func(*world)
 		bounded bool // by terminationGracePeriod: it goes all the same
 	}{
-		"a budget":      {func(w *world) { w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 0}} }, false},
-		"a paused pool": {func(w *world) { w.objects.Pools[0].Disruption.Paused = true }, false},
-		"the node":      {func(w *world) { w.objects.Nodes[1].DoNotDisrupt = true }, false},
-		"its pods":      {func(w *world) { w.onPods(func(p *cluster.Pod) { p.DoNotDisrupt = true }) }, true},
+		"a budget":             {func(w *world) { w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 0}} }, false},
+		"a paused pool":        {func(w *world) { w.objects.Pools[0].Disruption.Paused = true }, false},
+		"the node":             {func(w *world) { w.objects.Nodes[1].DoNotDisrupt = true }, false},
+		"the node for a while": {func(w *world) { w.objects.Nodes[1].ProtectedUntil = w.now.Add(100 * time.Hour) }, false},
+		"its pods":             {func(w *world) { w.onPods(func(p *cluster.Pod) { p.DoNotDisrupt = true }) }, true},
 		"a pod budget": {func(w *world) {
 			w.objects.PodBudgets = []cluster.PodBudget{{UID: "b", Namespace: "default", Name: "all"}}
 		}, true},

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -56,7 +57,14 @@ func TestStandings_SayWhyEachNodeStaysOrGoes(t *testing.T) {
 			t.Errorf("%+v, want %s", s, want)
 		}
 	}
-	w := full(t).drift(1)
+	w := full(t)
+	w.objects.Pools[0].Disruption = cluster.Disruption{Policy: cluster.WhenEmptyOrUnderutilized, After: time.Minute}
+	w.objects.PodBudgets = []cluster.PodBudget{{UID: "b", Namespace: "default", Name: "b", Allowed: 9}, {UID: "a", Namespace: "default", Name: "a", Allowed: 9}}
+	s := w.standings()[w.objects.Claims[1].Name]
+	if why := s.Explain(); s.Stay.Reason != plan.PodBudgets || !strings.Contains(why, "default/a and default/b") || !strings.Contains(why, "change the selector") {
+		t.Errorf("%+v, %s", s, why)
+	}
+	w = full(t).drift(1)
 	w.settle(1, nil)
 	if s := w.standings()[w.objects.Claims[1].Name]; s.Goes != plan.Drifted || s.Move == "" {
 		t.Errorf("%+v", s)

@@ -106,7 +106,7 @@ func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 	want := map[string]string{
 		"apps/daemonsets": "list watch", "apps/replicasets": "list watch", "apps/statefulsets": "list watch", "batch/jobs": "list watch",
 		"namespaces": "list watch", "limitranges": "list watch", "persistentvolumeclaims": "list watch", "persistentvolumes": "list watch", "services": "list watch",
-		"storage.k8s.io/storageclasses": "list watch", "storage.k8s.io/csinodes": "list watch", "replicationcontrollers": "list watch",
+		"storage.k8s.io/storageclasses": "list watch", "storage.k8s.io/csinodes": "list watch", "storage.k8s.io/volumeattachments": "list watch", "replicationcontrollers": "list watch",
 		"scheduling.k8s.io/priorityclasses": "list watch", "node.k8s.io/runtimeclasses": "list watch", "policy/poddisruptionbudgets": "list watch",
 		"pods": "delete get list watch", "pods/status": "patch", "pods/eviction": "create",
 		"nodes":                  "delete get list patch watch",

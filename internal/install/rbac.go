@@ -20,7 +20,7 @@ func clusterRules() []rbacv1.PolicyRule {
 		rule("batch", []string{"jobs"}, watch),
 		// Objects that pods refer to by selectors, volumes and classes, and the defaults of missing requests.
 		rule("", []string{"namespaces", "limitranges", "persistentvolumeclaims", "persistentvolumes", "services", "replicationcontrollers"}, watch),
-		rule("storage.k8s.io", []string{"storageclasses", "csinodes"}, watch),
+		rule("storage.k8s.io", []string{"storageclasses", "csinodes", "volumeattachments"}, watch),
 		rule("scheduling.k8s.io", []string{"priorityclasses"}, watch),
 		rule("node.k8s.io", []string{"runtimeclasses"}, watch),
 		rule("policy", []string{"poddisruptionbudgets"}, watch),

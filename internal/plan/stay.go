@@ -9,7 +9,7 @@ import (
 // Stay says why a node stays.
 type Stay struct {
 	Reason StayReason
-	Detail string // the pod, budget or pool that is meant; "" for the node itself
+	Detail string // the pod, budgets or pool that are meant; "" for the node itself
 }
 
 // StayReason is the kind of reason for which a node stays.
@@ -68,7 +68,7 @@ func (s Stay) Explain() string {
 	case PodBudget:
 		return fmt.Sprintf("PodDisruptionBudget %s allows no eviction now", s.Detail)
 	case PodBudgets:
-		return fmt.Sprintf("more than one PodDisruptionBudget selects pod %s", s.Detail)
+		return fmt.Sprintf("more than one PodDisruptionBudget selects pod %s; the API evicts no such pod: change the selector of one, or delete one", s.Detail)
 	case PolicyForbids:
 		return "the NodePool's consolidationPolicy or consolidateAfter keeps nodes with pods"
 	case NotQuiet:

@@ -249,7 +249,7 @@ func (x *planned) disrupt(name string, why plan.DeleteReason) {
 	}
 	n, _ := x.snapshot.Node(k.Node)
 	saves := why == plan.Empty || why == plan.Underutilized
-	if n.DoNotDisrupt || n.Stays && saves {
+	if n.Protected(x.now) || n.Stays && saves {
 		x.broken("node %s opted out, and is disrupted (%s)", n.Name, why)
 	}
 	if k.Grace > 0 && !saves {
@@ -317,7 +317,7 @@ func holds(b cluster.Budget, now time.Time) bool {
 func (x *planned) blocked(node string) {
 	for _, p := range x.snapshot.PodsOn(node) {
 		for _, b := range x.snapshot.PodBudgets() {
-			if p.Moves() && b.Selects(p.Namespace, p.Labels) && b.Allowed <= 0 {
+			if p.Moves() && b.Selects(p.Namespace, p.Labels) && !b.Evicts(&p) {
 				x.broken("node %s is disrupted, and the poddisruptionbudget %s keeps pod %s on it", node, b.Name, p.ID())
 			}
 		}

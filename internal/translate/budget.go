@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -55,6 +56,21 @@ func schedule(text string) *cluster.Schedule {
 	}
 }
 
+// evictsNotReady says whether the API evicts pods that are not ready whatever the budget
+// allows: always by unhealthyPodEvictionPolicy AlwaysAllow, else while enough other pods
+// are ready.
+func evictsNotReady(b *policyv1.PodDisruptionBudget) bool {
+	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil && *p == policyv1.AlwaysAllow {
+		return true
+	}
+	return b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
+}
+
+// Selects says whether the budget is about the pod.
+func Selects(b *cluster.PodBudget, p *corev1.Pod) bool {
+	return b.Selects(p.Namespace, podLabels(p.Labels))
+}
+
 // PodBudget reads a PodDisruptionBudget. Unlike elsewhere, an absent selector selects no
 // pod and an empty one all pods of the namespace (policy/v1). With a selector that cannot
 // be read it selects all of them and allows nothing.
@@ -65,5 +81,6 @@ func PodBudget(b *policyv1.PodDisruptionBudget) (cluster.PodBudget, error) {
 		return out, fmt.Errorf("poddisruptionbudget %s selector: %w; until then no pod of the namespace is disrupted", out.ID(), err)
 	}
 	out.Selector, out.Allowed = s, int64(b.Status.DisruptionsAllowed)
+	out.EvictsNotReady = evictsNotReady(b)
 	return out, nil
 }

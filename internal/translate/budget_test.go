@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -79,17 +80,21 @@ func TestPool_IsPausedByItsAnnotation(t *testing.T) {
 	}
 }
 
+// What cannot be read protects: an eviction cannot be taken back.
 func TestPod_IsProtectedForEverOrForAWhileAfterItsStart(t *testing.T) {
 	began := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	for text, c := range map[string]struct {
 		started, always bool
 		until           time.Time
 	}{
-		"true":  {true, true, time.Time{}},
-		"4h":    {true, false, began.Add(4 * time.Hour)},
-		"2h":    {false, true, time.Time{}},
-		"-1h":   {true, false, time.Time{}},
-		"maybe": {true, false, time.Time{}},
+		"true":    {true, true, time.Time{}},
+		"4h":      {true, false, began.Add(4 * time.Hour)},
+		"2h":      {false, true, time.Time{}},
+		"-1h":     {true, false, time.Time{}},
+		"4 hours": {true, true, time.Time{}},
+		"True":    {true, true, time.Time{}},
+		"false":   {true, false, time.Time{}},
+		"":        {true, false, time.Time{}},
 	} {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", Annotations: map[string]string{v1.AnnotationDoNotDisrupt: text}}}
 		if c.started {
@@ -103,6 +108,91 @@ func TestPod_IsProtectedForEverOrForAWhileAfterItsStart(t *testing.T) {
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", Annotations: map[string]string{v1.AnnotationDoNotEvict: "true"}}}
 	if x, _ := translate.Pod(old, translate.Lookups{}); !x.DoNotDisrupt {
 		t.Error("do-not-evict does not protect")
+	}
+}
+
+func TestNode_IsProtectedForEverOrForAWhileAfterItsCreation(t *testing.T) {
+	created := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	for text, c := range map[string]struct {
+		always bool
+		until  time.Time
+	}{"true": {true, time.Time{}}, "4h": {false, created.Add(4 * time.Hour)}, "soon": {true, time.Time{}}, "false": {}, "": {}} {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", CreationTimestamp: created, Annotations: map[string]string{v1.AnnotationDoNotDisrupt: text}}}
+		if x := translate.Node(n, "", nil, nil); x.DoNotDisrupt != c.always || !x.ProtectedUntil.Equal(c.until) {
+			t.Errorf("%q: %v, %s", text, x.DoNotDisrupt, x.ProtectedUntil)
+		}
+	}
+}
+
+func TestRemarks_NameTheObjectTheAnnotationTheValueAndTheRemedy(t *testing.T) {
+	for text, want := range map[string]string{"true": "", "false": "", "": "", "4h": "", "-1h": "", "4 hours": `"4 hours"`} {
+		meta := metav1.ObjectMeta{Namespace: "n", Name: "x", Annotations: map[string]string{v1.AnnotationDoNotDisrupt: text}}
+		pod, node := translate.PodRemarks(&corev1.Pod{ObjectMeta: meta}), translate.NodeRemarks(&corev1.Node{ObjectMeta: meta})
+		if want == "" {
+			if len(pod) > 0 || len(node) > 0 {
+				t.Errorf("%q: %v, %v", text, pod, node)
+			}
+			continue
+		}
+		if len(pod) != 1 || pod[0].Reason != translate.RemarkInvalid || !strings.Contains(pod[0].Text, "pod n/x") || !strings.Contains(pod[0].Text, want) {
+			t.Errorf("%q: %v", text, pod)
+		}
+		if len(node) != 1 || !strings.Contains(node[0].Text, "node x") || !strings.Contains(node[0].Text, v1.AnnotationDoNotDisrupt) {
+			t.Errorf("%q: %v", text, node)
+		}
+	}
+	old := map[string]string{v1.AnnotationDoNotEvict: "true", v1.AnnotationDoNotConsolidate: "true"}
+	pod := translate.PodRemarks(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: old}})
+	if len(pod) != 1 || pod[0].Reason != translate.RemarkOld || !strings.Contains(pod[0].Text, v1.AnnotationDoNotEvict) || !strings.Contains(pod[0].Text, v1.AnnotationDoNotDisrupt) {
+		t.Error(pod)
+	}
+	node := translate.NodeRemarks(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: old}})
+	if len(node) != 1 || !strings.Contains(node[0].Text, v1.AnnotationDoNotConsolidate) {
+		t.Error(node)
+	}
+}
+
+// These are the rules by which the API server evicts.
+func TestPodBudget_EvictsPodsThatAreNotReady(t *testing.T) {
+	always, healthy := policyv1.AlwaysAllow, policyv1.IfHealthyBudget
+	for _, c := range []struct {
+		policy           *policyv1.UnhealthyPodEvictionPolicyType
+		current, desired int32
+		want             bool
+	}{{&always, 0, 3, true}, {&healthy, 2, 3, false}, {nil, 2, 3, false}, {nil, 3, 3, true}, {&healthy, 3, 3, true}, {nil, 0, 0, false}} {
+		b := &policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{UnhealthyPodEvictionPolicy: c.policy}}
+		b.Status.CurrentHealthy, b.Status.DesiredHealthy = c.current, c.desired
+		for range 2 { // and so does what is kept of it
+			x, err := translate.PodBudget(b)
+			sick, ready := cluster.Pod{NotReady: true}, cluster.Pod{}
+			if err != nil || x.Evicts(&sick) != c.want || x.Evicts(&ready) {
+				t.Errorf("%+v: evicts %v, a ready pod %v, error %v", c, x.Evicts(&sick), x.Evicts(&ready), err)
+			}
+			translate.NewKeeper().Keep(b)
+		}
+	}
+}
+
+func TestPod_HasTheDeletionCostOfItsAnnotation(t *testing.T) {
+	for text, want := range map[string]int32{"-7": -7, "100": 100, "cheap": 0, "": 0, "99999999999": 0} {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{corev1.PodDeletionCost: text, v1.AnnotationDoNotEvict: "true"}}}
+		for range 2 { // and so does what is kept of it
+			if x, _ := translate.Pod(p, translate.Lookups{}); x.DeletionCost != want || !x.DoNotDisrupt {
+				t.Errorf("%q: %d", text, x.DeletionCost)
+			}
+			translate.NewKeeper().Keep(p)
+		}
+	}
+}
+
+func TestPod_IsReadyByItsConditionAndStartedByItsPhase(t *testing.T) {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	if x, _ := translate.Pod(p, translate.Lookups{}); !x.NotReady || !x.NotStarted {
+		t.Errorf("%+v", x)
+	}
+	p.Status.Phase, p.Status.Conditions = corev1.PodRunning, []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if x, _ := translate.Pod(p, translate.Lookups{}); x.NotReady || x.NotStarted {
+		t.Errorf("%+v", x)
 	}
 }
 

@@ -60,7 +60,7 @@ func (k *Keeper) Keep(object metav1.Object) {
 		keepStatefulSet(o)
 	case *batchv1.Job:
 		keepJob(o)
-	case *corev1.PersistentVolumeClaim, *corev1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode:
+	case *corev1.PersistentVolumeClaim, *corev1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode, *storagev1.VolumeAttachment:
 		keepStorage(o)
 	default:
 		keepPolicy(o)
@@ -209,6 +209,10 @@ func keepStorage(object metav1.Object) {
 			drivers = append(drivers, storagev1.CSINodeDriver{Name: d.Name, Allocatable: d.Allocatable})
 		}
 		*o = storagev1.CSINode{ObjectMeta: meta, Spec: storagev1.CSINodeSpec{Drivers: drivers}}
+	case *storagev1.VolumeAttachment:
+		*o = storagev1.VolumeAttachment{ObjectMeta: meta, Spec: storagev1.VolumeAttachmentSpec{
+			NodeName: o.Spec.NodeName, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: o.Spec.Source.PersistentVolumeName},
+		}}
 	}
 }
 
@@ -234,8 +238,10 @@ func keepPolicy(object metav1.Object) {
 		*o = corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: o.Spec.Selector}}
 	case *policyv1.PodDisruptionBudget:
 		*o = policyv1.PodDisruptionBudget{
-			ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{Selector: o.Spec.Selector},
-			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: o.Status.DisruptionsAllowed},
+			ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{Selector: o.Spec.Selector, UnhealthyPodEvictionPolicy: o.Spec.UnhealthyPodEvictionPolicy},
+			Status: policyv1.PodDisruptionBudgetStatus{
+				DisruptionsAllowed: o.Status.DisruptionsAllowed, CurrentHealthy: o.Status.CurrentHealthy, DesiredHealthy: o.Status.DesiredHealthy,
+			},
 		}
 	case *corev1.ReplicationController:
 		*o = corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Selector: o.Spec.Selector}}

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -37,6 +38,13 @@ func (k *Keeper) pod(p *corev1.Pod) {
 	own.status.Phase = p.Status.Phase
 	parts := k.parts(own)
 	meta.Annotations = parts.notes
+	if cost, there := p.Annotations[corev1.PodDeletionCost]; there { // often another for each pod
+		meta.Annotations = maps.Clone(parts.notes)
+		if meta.Annotations == nil {
+			meta.Annotations = map[string]string{}
+		}
+		meta.Annotations[corev1.PodDeletionCost] = cost
+	}
 	status := parts.status
 	status.NominatedNodeName = nominated
 	if _, timed := parts.notes[v1.AnnotationDoNotDisrupt]; timed {

@@ -20,9 +20,10 @@ func Node(n *corev1.Node, claim string, csi *storagev1.CSINode, drivers []string
 		Name: n.Name, UID: string(n.UID), Labels: podLabels(n.Labels).With(label.NodeName, n.Name), Taints: Taints(n.Spec.Taints),
 		Allocatable: attachSlots(Resources(n.Status.Allocatable), csi, drivers), Cordoned: n.Spec.Unschedulable,
 		Deleting: n.DeletionTimestamp != nil, Claim: claim, Created: n.CreationTimestamp.Time,
-		DoNotDisrupt: n.Annotations[v1.AnnotationDoNotDisrupt] == v1.LabelTrue,
-		Stays:        n.Annotations[v1.AnnotationDoNotConsolidate] == v1.LabelTrue,
+		Stays: n.Annotations[v1.AnnotationDoNotConsolidate] == v1.LabelTrue,
 	}
+	protected := NodeProtection(n)
+	out.DoNotDisrupt, out.ProtectedUntil = protected.Always, protected.Until
 	for _, t := range n.Spec.Taints {
 		out.Disrupted = out.Disrupted || t.Key == v1.TaintDisrupted
 	}

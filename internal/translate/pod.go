@@ -3,13 +3,12 @@ package translate
 import (
 	"bytes"
 	"slices"
-	"time"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podresources "k8s.io/component-helpers/resource"
 
-	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -29,10 +28,13 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 		Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time,
 		Nominated: p.Status.NominatedNodeName, Deleting: p.DeletionTimestamp != nil,
 	}
-	out.DoNotDisrupt, out.ProtectedUntil = protection(p)
+	out.DeletionCost = deletionCost(p)
+	protected := PodProtection(p)
+	out.DoNotDisrupt, out.ProtectedUntil = protected.Always, protected.Until
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		out.Owner = cluster.Owner{Kind: ref.Kind, Name: ref.Name, UID: string(ref.UID)}
 	}
+	out.NotReady, out.NotStarted = true, p.Status.Phase == corev1.PodPending
 	out.Pinned = Pinned(p)
 	out.Shape = shape(p, needs(p), l)
 	if out.Pinned {
@@ -42,11 +44,24 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	}
 	out.NominatedByUs = out.Nominated != "" && nominatedBy(p.ManagedFields, FieldManager)
 	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			out.NotReady = false
+		}
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
 			out.Unschedulable = true
 		}
 	}
 	return out, true
+}
+
+// deletionCost reads the annotation by which controllers scale down the cheapest pods
+// first. Like them, it takes a value that is no number as 0.
+func deletionCost(p *corev1.Pod) int32 {
+	n, err := strconv.ParseInt(p.Annotations[corev1.PodDeletionCost], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
 }
 
 // Pinned says whether the pod belongs to its node and never gets another: a static
@@ -62,23 +77,6 @@ func Pinned(p *corev1.Pod) bool {
 // Moves says whether the pod, bound to a node that goes, needs another place. It says
 // the same as Moves of the pod that Pod reads.
 func Moves(p *corev1.Pod) bool { return Ours(p) && !Pinned(p) && p.DeletionTimestamp == nil }
-
-// protection reads how long the pod must not be disrupted voluntarily: for ever, or for
-// a duration after its start. A pod with a duration that has not started is protected.
-func protection(p *corev1.Pod) (always bool, until time.Time) {
-	text := p.Annotations[v1.AnnotationDoNotDisrupt]
-	if text == v1.LabelTrue || p.Annotations[v1.AnnotationDoNotEvict] == v1.LabelTrue {
-		return true, until
-	}
-	d, err := time.ParseDuration(text)
-	switch {
-	case err != nil || d <= 0:
-		return false, until
-	case p.Status.StartTime == nil:
-		return true, until
-	}
-	return false, p.Status.StartTime.Add(d)
-}
 
 // Ours says whether a pod takes room or may need some. It is false for finished
 // pods, and for unbound pods that wait behind a scheduling gate or for another

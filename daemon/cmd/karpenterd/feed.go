@@ -78,6 +78,7 @@ func watches(c *kube.Clients, selectors bool) []watched {
 		watching("persistentvolumes", core.PersistentVolumes(), &corev1.PersistentVolume{}),
 		watching("storageclasses.storage.k8s.io", storage.StorageClasses(), &storagev1.StorageClass{}),
 		watching("csinodes.storage.k8s.io", storage.CSINodes(), &storagev1.CSINode{}),
+		watching("volumeattachments.storage.k8s.io", storage.VolumeAttachments(), &storagev1.VolumeAttachment{}),
 		watching("priorityclasses.scheduling.k8s.io", c.Core.SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{}),
 		watching("poddisruptionbudgets.policy", c.Core.PolicyV1().PodDisruptionBudgets(all), &policyv1.PodDisruptionBudget{}),
 		watching("runtimeclasses.node.k8s.io", c.Core.NodeV1().RuntimeClasses(), &nodev1.RuntimeClass{}),

@@ -21,6 +21,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/loop"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/podevent"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/pool"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/remark"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -189,6 +190,7 @@ func (d *daemon) work(ctx context.Context) error {
 	})
 	defer unsubscribe()
 	pools := &pool.Keeper{World: d.world, Pools: d.kube.NodePools}
+	remarks := &remark.Teller{World: d.world, Recorder: recorder}
 	collector := &claim.Collector{Controller: claims, Away: decisions.CloudAway}
 
 	drift := d.drift(recorder)
@@ -202,6 +204,7 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { d.interruptions(recorder).Run(ctx); return nil })
 	group.Go(func() error { return every(ctx, rightsEvery, d.logger, "check of the right to nominate pods", rights) })
 	group.Go(func() error { return every(ctx, driftEvery, d.logger, "search for drift", drift.Sweep) })
+	group.Go(func() error { return every(ctx, remark.Every, d.logger, "look at annotations", remarks.Look) })
 	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status update", pools.Sync) })
 	return group.Wait()
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
 const (
@@ -43,7 +44,7 @@ func (c *Controller) blocked(claim *v1.NodeClaim) map[types.UID]block {
 // blockOf reads the refusal of an eviction. The status cause tells a refusal for a
 // PodDisruptionBudget from one for too many requests. That two budgets select the pod
 // is only in the message; other failures of the server have the same code.
-func blockOf(p *corev1.Pod, err error) block {
+func blockOf(p *corev1.Pod, budgets []cluster.PodBudget, err error) block {
 	out := block{pod: p.Namespace + "/" + p.Name}
 	cause, budget := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause)
 	switch {
@@ -57,25 +58,45 @@ func blockOf(p *corev1.Pod, err error) block {
 	case apierrors.IsTooManyRequests(err):
 		out.kind, out.why = "TooManyRequests", "the API server has too many requests"
 	case strings.Contains(err.Error(), "more than one PodDisruptionBudget"):
-		out.kind, out.why = "SeveralPodDisruptionBudgets", "more than one PodDisruptionBudget selects the pod, which the eviction API refuses: keep one of them"
+		out.kind, out.why = "SeveralPodDisruptionBudgets", "more than one PodDisruptionBudget selects the pod"+names(budgets)+", which the eviction API refuses: change the selector of one, or delete one"
 	default:
 		out.kind, out.why = evictionFailed, "the eviction failed: "+err.Error()
 	}
 	return out
 }
 
+// names lists the budgets in brackets.
+func names(budgets []cluster.PodBudget) string {
+	if len(budgets) == 0 {
+		return "" // the watch is behind
+	}
+	list := make([]string, len(budgets))
+	for i, b := range budgets {
+		list[i] = b.ID()
+	}
+	slices.Sort(list)
+	return " (" + strings.Join(list, ", ") + ")"
+}
+
 // tell says what the blocks are, for people and as a key that stays the same while the
-// kinds of blocks and the number of pods do, and how long to wait for the next try.
+// kinds of blocks and the number of pods do, and how long to wait for the next try. The key
+// is empty where all that blocks ends by itself.
 func tell(stops map[types.UID]block, now time.Time) (key, message string, again time.Duration) {
 	again = drainPoll
 	kinds := map[string]bool{}
 	var lines []string
+	news := 0
 	for _, b := range stops {
-		kinds[b.kind] = true
+		if b.kind != replicasNotReady {
+			kinds[b.kind] = true
+			news++
+		}
 		lines = append(lines, b.pod+": "+b.why)
 		again = min(again, max(b.next.Sub(now), time.Millisecond))
 	}
 	slices.Sort(lines)
-	key = fmt.Sprint(len(stops), " ", strings.Join(slices.Sorted(maps.Keys(kinds)), " "))
+	if news > 0 {
+		key = fmt.Sprint(news, " ", strings.Join(slices.Sorted(maps.Keys(kinds)), " "))
+	}
 	return key, strings.Join(lines[:min(3, len(lines))], "; "), again
 }

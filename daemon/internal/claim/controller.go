@@ -40,6 +40,9 @@ type World interface {
 	NodeOf(providerID string) (*corev1.Node, bool)
 	Nodes() []*corev1.Node
 	PodsOn(node string) []*corev1.Pod
+	Replicas(p *corev1.Pod) (declared int64, pods []*corev1.Pod)
+	BudgetsOf(p *corev1.Pod) []cluster.PodBudget
+	AttachedTo(node string, staying []*corev1.Pod) (volumes []string)
 }
 
 // Scarcity is told which offerings had no capacity.
@@ -54,6 +57,7 @@ type Recorder interface {
 	Registered(c *v1.NodeClaim, node string)
 	Initialized(c *v1.NodeClaim, node string)
 	Draining(c *v1.NodeClaim, node, key, waitingFor string) // key changes when there is news
+	Detaching(c *v1.NodeClaim, node, waitingFor string)
 	Terminated(c *v1.NodeClaim, instanceID string)
 }
 
@@ -75,6 +79,7 @@ type Controller struct {
 	missing   sync.Map // NodeClaim -> since when its node is missing: time.Time
 	// unlaunched has the uids of NodeClaims of which EC2 said that nothing was launched.
 	unlaunched sync.Map
+	pace       pace
 	// terminating counts the workers that terminate NodeClaims.
 	terminating atomic.Int32
 }

@@ -50,13 +50,13 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 		return 0, true, nil
 	}
 	first := slices.MinFunc(pods, func(a, b *corev1.Pod) int { return tier(a) - tier(b) })
-	stops, before := map[types.UID]block{}, c.blocked(claim)
+	stops, before, gentle := map[types.UID]block{}, c.blocked(claim), voluntary(claim)
 	var faults []error
 	for _, p := range pods {
 		if tier(p) != tier(first) && (deadline.IsZero() || now.Before(deadline)) {
 			continue
 		}
-		stop, err := c.evict(ctx, p, deadline, before[p.UID])
+		stop, err := c.evict(ctx, p, drainOf{deadline, gentle}, before[p.UID])
 		if err != nil {
 			faults = append(faults, err) // the other pods are evicted nevertheless
 		}
@@ -73,7 +73,9 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 	if len(stops) > 0 {
 		var key string
 		key, message, again = tell(stops, now)
-		c.Recorder.Draining(claim, node.Name, key, message)
+		if key != "" {
+			c.Recorder.Draining(claim, node.Name, key, message)
+		}
 	}
 	want := claim.DeepCopy()
 	if want.Conditions().Set(v1.ConditionDrained, metav1.ConditionUnknown, v1.ReasonDraining, message, now) {
@@ -105,7 +107,7 @@ func (c *Controller) markDisrupted(ctx context.Context, node *corev1.Node) error
 // not finished, not a static pod, does not tolerate the disruption taint, and is not
 // stuck in termination.
 func evictable(p *corev1.Pod, now time.Time) bool {
-	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+	if finished(p) {
 		return false
 	}
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
@@ -115,6 +117,10 @@ func evictable(p *corev1.Pod, now time.Time) bool {
 		return false
 	}
 	return p.DeletionTimestamp == nil || now.Before(p.DeletionTimestamp.Add(stuck))
+}
+
+func finished(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // tier is the pod's place in the order of a drain.
@@ -129,10 +135,16 @@ func tier(p *corev1.Pod) int {
 	return n
 }
 
+// drainOf is what all pods of a drain have in common.
+type drainOf struct {
+	deadline time.Time // zero for none
+	gentle   bool      // replicas are evicted a few at a time; see pace
+}
+
 // evict evicts the pod, or deletes it after the deadline. The block says why the pod
 // cannot be evicted yet; it is zero if the pod is terminating.
-func (c *Controller) evict(ctx context.Context, p *corev1.Pod, deadline time.Time, last block) (block, error) {
-	now := c.Now()
+func (c *Controller) evict(ctx context.Context, p *corev1.Pod, of drainOf, last block) (block, error) {
+	now, deadline := c.Now(), of.deadline
 	grace := int64(30)
 	if p.Spec.TerminationGracePeriodSeconds != nil {
 		grace = *p.Spec.TerminationGracePeriodSeconds
@@ -143,17 +155,28 @@ func (c *Controller) evict(ctx context.Context, p *corev1.Pod, deadline time.Tim
 	if p.DeletionTimestamp != nil {
 		return block{}, nil
 	}
-	if protected(p, now) {
-		return block{kind: "DoNotDisrupt", pod: p.Namespace + "/" + p.Name, why: "annotation " + v1.AnnotationDoNotDisrupt + " blocks the eviction", next: now.Add(drainPoll)}, nil
+	if asks := translate.PodProtection(p); asks.Holds(now) {
+		return block{kind: "DoNotDisrupt", pod: p.Namespace + "/" + p.Name, why: "annotation " + asks.By + " blocks the eviction", next: now.Add(drainPoll)}, nil
 	}
 	if now.Before(last.next) {
 		return last, nil
+	}
+	budgets := c.World.BudgetsOf(p)
+	slow := of.gentle && paced(p) && len(budgets) == 0 // a budget bounds evictions itself
+	if slow {
+		replicas, pods := c.World.Replicas(p)
+		if why := c.pace.take(p, replicas, pods, now); why != "" {
+			return block{kind: replicasNotReady, pod: p.Namespace + "/" + p.Name, why: why, next: now.Add(drainPoll)}, nil
+		}
 	}
 	err := c.requestEviction(ctx, p)
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return block{}, nil
 	}
-	stop := blockOf(p, err)
+	if slow {
+		c.pace.giveBack(p)
+	}
+	stop := blockOf(p, budgets, err)
 	stop.wait = min(max(2*last.wait, backoffFirst), backoffMost)
 	stop.next = now.Add(stop.wait)
 	if stop.kind == evictionFailed {
@@ -170,18 +193,6 @@ func (c *Controller) requestEviction(ctx context.Context, p *corev1.Pod) error {
 		ObjectMeta:    metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
 	}).MaxRetries(0).Do(ctx).Error()
-}
-
-// protected reads the annotation as Karpenter does: "true" protects the pod for ever,
-// a positive duration protects it that long after its start, and anything else does not
-// protect it.
-func protected(p *corev1.Pod, now time.Time) bool {
-	text := p.Annotations[v1.AnnotationDoNotDisrupt]
-	if text == v1.LabelTrue {
-		return true
-	}
-	d, err := time.ParseDuration(text)
-	return err == nil && d > 0 && (p.Status.StartTime == nil || now.Before(p.Status.StartTime.Add(d)))
 }
 
 func (c *Controller) forceDelete(ctx context.Context, p *corev1.Pod, grace int64) error {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
@@ -40,6 +41,13 @@ type drained struct {
 	posts  map[string]int // evictions by pod
 	answer *metav1.Status // nil for success
 	events []string
+
+	up      bool     // NodeOf finds the node
+	volumes []string // attached
+
+	replicas int64
+	siblings []*corev1.Pod
+	budgets  []cluster.PodBudget
 }
 
 func newDrained(t *testing.T, pods ...string) *drained {
@@ -68,6 +76,14 @@ func (d *drained) Observe(o metav1.Object) {
 	if c, ok := o.(*v1.NodeClaim); ok {
 		d.claim = c
 	}
+}
+func (d *drained) Replicas(*corev1.Pod) (int64, []*corev1.Pod) { return d.replicas, d.siblings }
+func (d *drained) BudgetsOf(*corev1.Pod) []cluster.PodBudget   { return d.budgets }
+func (d *drained) NodeOf(string) (*corev1.Node, bool) {
+	if !d.up {
+		return nil, false
+	}
+	return d.node, true
 }
 func (d *drained) PodsOn(string) []*corev1.Pod { return append([]*corev1.Pod(nil), d.pods...) }
 func (d *drained) Draining(_ *v1.NodeClaim, _, key, waitingFor string) {
@@ -131,12 +147,12 @@ func TestEvict_SaysWhatBlocks(t *testing.T) {
 	many := apierrors.NewTooManyRequests("too many requests, please try again later", 1).ErrStatus
 	two := metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."}
 	for want, answer := range map[string]*metav1.Status{
-		"default/a: PodDisruptionBudget default/web allows no eviction now":                                              blocked(0),
-		"default/a: the API server has too many requests":                                                                &many,
-		"default/a: more than one PodDisruptionBudget selects the pod, which the eviction API refuses: keep one of them": &two,
+		"default/a: PodDisruptionBudget default/web allows no eviction now": blocked(0),
+		"default/a: the API server has too many requests":                   &many,
+		"default/a: more than one PodDisruptionBudget selects the pod (default/one, default/two), which the eviction API refuses: change the selector of one, or delete one": &two,
 	} {
 		d := newDrained(t, "a")
-		d.answer = answer
+		d.answer, d.budgets = answer, []cluster.PodBudget{{Namespace: "default", Name: "two"}, {Namespace: "default", Name: "one"}}
 		if _, err := d.drain(t); err != nil || d.message() != want {
 			t.Errorf("message %q, error %v, want %q", d.message(), err, want)
 		}
@@ -190,6 +206,30 @@ func TestDrain_ItsEventHasTheReasonAndTheNumberOfPodsAsKey(t *testing.T) {
 	d.answer = blocked(0)
 	if _, err := d.drain(t); err != nil || len(d.events) != 1 || !strings.HasPrefix(d.events[0], "2 DoNotDisrupt PodDisruptionBudget: ") {
 		t.Errorf("events %q, error %v", d.events, err)
+	}
+}
+
+// One rule says what protects a pod, in plans and in drains.
+func TestDrain_WhatProtectsAPodInPlansHoldsItsEviction(t *testing.T) {
+	for _, c := range []struct {
+		annotation, value string
+		held              bool
+	}{
+		{v1.AnnotationDoNotDisrupt, "true", true},
+		{v1.AnnotationDoNotDisrupt, "4h", true},
+		{v1.AnnotationDoNotDisrupt, "30m", false},
+		{v1.AnnotationDoNotDisrupt, "soon", true},
+		{v1.AnnotationDoNotDisrupt, "false", false},
+		{v1.AnnotationDoNotEvict, "true", true},
+	} {
+		d := newDrained(t, "a")
+		d.pods[0].Annotations = map[string]string{c.annotation: c.value}
+		started := metav1.NewTime(d.now.Add(-time.Hour))
+		d.pods[0].Status.StartTime = &started
+		_, err := d.drain(t)
+		if held := d.posts["a"] == 0; err != nil || held != c.held || held && !strings.Contains(d.message(), c.annotation) {
+			t.Errorf("%s: %q holds the eviction: %v, %q, error %v", c.annotation, c.value, held, d.message(), err)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ func TestDrain_DecidesTheSameForReducedPods(t *testing.T) {
 		if !evictable(p, now) {
 			return []any{p.Namespace, p.Name, p.UID}
 		}
-		return []any{p.Namespace, p.Name, p.UID, tier(p), protected(p, now), protected(p, now.Add(2*time.Hour)), p.DeletionTimestamp, grace}
+		return []any{p.Namespace, p.Name, p.UID, tier(p), translate.PodProtection(p), p.DeletionTimestamp, grace}
 	}
 	drained := 0
 	for seed := range uint64(2000) {

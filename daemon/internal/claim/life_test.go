@@ -87,14 +87,3 @@ func TestOwns_AnUnrecordedLaunchIsNotAnOrphanAndASecondInstanceIs(t *testing.T) 
 		t.Error("an instance that nothing owns is not seen")
 	}
 }
-
-func TestDrain_DoNotDisruptHoldsForEverOrForItsTime(t *testing.T) {
-	now := time.Unix(10_000, 0)
-	started := metav1.NewTime(now.Add(-time.Hour))
-	for text, want := range map[string]bool{"true": true, "4h": true, "30m": false, "-4h": false, "false": false, "soon": false, "": false} {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1.AnnotationDoNotDisrupt: text}}, Status: corev1.PodStatus{StartTime: &started}}
-		if got := protected(p, now); got != want {
-			t.Errorf("%q protects = %v, want %v", text, got, want)
-		}
-	}
-}

@@ -21,8 +21,8 @@ import (
 // poll is how often the state of a terminating instance is read.
 const poll = 2 * time.Second
 
-// terminate drains the node, terminates the instance, and removes the finalizers of the
-// Node and the NodeClaim.
+// terminate drains the node, waits for its volumes, terminates the instance, and removes
+// the finalizers of the Node and the NodeClaim.
 func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	if !slices.Contains(claim.Finalizers, v1.FinalizerTermination) {
 		return 0, nil
@@ -40,6 +40,11 @@ func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.D
 		again, done, err := c.drain(ctx, claim, node, deadline)
 		if err != nil || !done {
 			return again, err
+		}
+		if !ending(claim) {
+			if again, done, err := c.detach(ctx, claim, node, deadline); err != nil || !done {
+				return again, err
+			}
 		}
 	}
 	gone, err := c.endInstance(ctx, claim)
@@ -119,6 +124,11 @@ func (c *Controller) endInstance(ctx context.Context, claim *v1.NodeClaim) (bool
 		return false, c.writeStatus(ctx, want)
 	}
 	return false, nil
+}
+
+// ending says whether the instance is being terminated already: nothing is to wait for then.
+func ending(claim *v1.NodeClaim) bool {
+	return claim.DeepCopy().Conditions().Get(v1.ConditionInstanceTerminating).IsTrue()
 }
 
 // settled says whether EC2's listings have every instance of a NodeClaim in deletion that

@@ -20,6 +20,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // repeat is how long the same text is not sent again for the same object.
@@ -308,6 +309,20 @@ func (r *Recorder) Draining(c *v1.NodeClaim, node, key, waitingFor string) {
 		r.Logger.Info("drain waits", "nodeclaim", c.Name, "node", node, "for", waitingFor)
 		r.event(nodeReference(node), corev1.EventTypeWarning, "FailedDraining", "Drain waits: "+waitingFor)
 	}
+}
+
+// Detaching reports which volumes the end of a node waits for.
+func (r *Recorder) Detaching(c *v1.NodeClaim, node, waitingFor string) {
+	if r.fresh("detach/"+node, waitingFor) {
+		r.Logger.Info("drain waits for volumes", "nodeclaim", c.Name, "node", node, "for", waitingFor)
+		r.event(nodeReference(node), corev1.EventTypeNormal, v1.ReasonAwaitingVolumeDetachment, "Drain waits: "+waitingFor)
+	}
+}
+
+// Remark reports what the user should know of an annotation.
+func (r *Recorder) Remark(object *corev1.ObjectReference, remark translate.Remark) {
+	r.Logger.Warn("annotation", "kind", object.Kind, "namespace", object.Namespace, "name", object.Name, "what", remark.Text)
+	r.event(object, corev1.EventTypeWarning, remark.Reason, remark.Text)
 }
 
 // Terminated reports that a NodeClaim and its instance are gone.

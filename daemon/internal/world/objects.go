@@ -35,8 +35,9 @@ type objects struct {
 	runtimeClasses  map[string]*nodev1.RuntimeClass
 	replication     map[string]*corev1.ReplicationController
 	podBudgets      map[string]*policyv1.PodDisruptionBudget
-	limitRanges     map[string]map[string]*corev1.LimitRange // by namespace
-	services        map[string]map[string]*corev1.Service    // by namespace
+	limitRanges     map[string]map[string]*corev1.LimitRange          // by namespace
+	services        map[string]map[string]*corev1.Service             // by namespace
+	attachments     map[string]map[string]*storagev1.VolumeAttachment // by node
 
 	controllers map[types.UID]ref // DaemonSets, ReplicaSets, StatefulSets and Jobs
 }
@@ -52,6 +53,7 @@ func newObjects() objects {
 		podBudgets:  map[string]*policyv1.PodDisruptionBudget{},
 		replication: map[string]*corev1.ReplicationController{},
 		limitRanges: map[string]map[string]*corev1.LimitRange{}, services: map[string]map[string]*corev1.Service{},
+		attachments: map[string]map[string]*storagev1.VolumeAttachment{},
 		controllers: map[types.UID]ref{},
 	}
 }
@@ -67,7 +69,8 @@ type place struct {
 }
 
 // placeOf lists the kinds that the world stores without further indexes. Pods,
-// Nodes and NodeClaims are not in the list: they are also indexed by each other.
+// Nodes and NodeClaims are not in the list: they are also indexed by each other. Neither
+// are VolumeAttachments, which are kept by node.
 func (w *World) placeOf(object metav1.Object) (place, bool) {
 	o, name := &w.objects, key(object)
 	switch x := object.(type) {
@@ -154,6 +157,9 @@ func (w *World) put(object metav1.Object) concern {
 		return concern{claims: w.putPod(o)}
 	case *corev1.Node:
 		return concern{claims: w.putNode(o)}
+	case *storagev1.VolumeAttachment:
+		w.putAttachment(o)
+		return concern{}
 	case *v1.NodeClaim:
 		if !ours(o.Spec.NodeClassRef) {
 			return concern{}
@@ -191,6 +197,8 @@ func (w *World) tie(object metav1.Object, r ref, old types.UID) {
 	case *appsv1.DaemonSet, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job:
 		delete(w.objects.controllers, old)
 		w.objects.controllers[o.GetUID()] = r
+	case *policyv1.PodDisruptionBudget:
+		delete(w.budgets, o.Namespace)
 	}
 }
 
@@ -201,6 +209,8 @@ func (w *World) remove(object metav1.Object) concern {
 		return concern{claims: w.removePod(o)}
 	case *corev1.Node:
 		return concern{claims: w.removeNode(o)}
+	case *storagev1.VolumeAttachment:
+		return concern{claims: w.removeAttachment(o)}
 	case *v1.NodeClaim:
 		w.removeClaim(o)
 		return concern{claims: []string{o.Name}, classes: []string{o.Spec.NodeClassRef.Name}}
@@ -216,6 +226,8 @@ func (w *World) remove(object metav1.Object) concern {
 		w.translations.touch(ref{p.ref.kind, ""})
 	case daemonSetKind, replicaSetKind, statefulSetKind, jobKind:
 		delete(w.objects.controllers, object.GetUID())
+	case podBudgetKind:
+		delete(w.budgets, object.GetNamespace())
 	default: // nothing depends on it
 	}
 	return concern{}

@@ -34,6 +34,7 @@ type World struct {
 	claimOf   map[string]string                    // provider id -> claim name
 	nodeOf    map[string]string                    // provider id -> node name
 	seen      map[types.UID]time.Time              // when the daemon first saw that the pod waits
+	budgets   map[string][]cluster.PodBudget       // by namespace, where they have been asked for
 	gone      map[types.UID]struct{}
 	goneOrder []types.UID
 
@@ -48,6 +49,7 @@ func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *Wor
 		podsOn: map[string]map[string]*corev1.Pod{}, podsOwned: map[types.UID]map[string]*corev1.Pod{},
 		claimOf: map[string]string{}, nodeOf: map[string]string{},
 		seen: map[types.UID]time.Time{}, gone: map[types.UID]struct{}{},
+		budgets: map[string][]cluster.PodBudget{},
 		changed: make(chan struct{}, 1),
 	}
 	w.translations.lookups = w.lookups()

@@ -101,7 +101,7 @@ type ConsolidationPolicy string
 const (
 	ConsolidationWhenEmpty                ConsolidationPolicy = "WhenEmpty"                // nodes without pods
 	ConsolidationWhenEmptyOrUnderutilized ConsolidationPolicy = "WhenEmptyOrUnderutilized" // also nodes whose pods run cheaper elsewhere
-	ConsolidationBalanced                 ConsolidationPolicy = "Balanced"                 // the same, for savings that are larger
+	ConsolidationBalanced                 ConsolidationPolicy = "Balanced"                 // the same, for savings that are worth what they disturb
 )
 
 // Disruption says when nodes may be removed.

@@ -19,6 +19,7 @@ type Node struct {
 	Free  quantity.Resources
 	Price quantity.Money // of the whole node, an hour; 0 where it is not ours or has no price
 	May   bool           // it may go
+	Least quantity.Money // what a move must save for each node that it takes away, an hour; beside Question.Least
 	Group func(*cluster.Pod) *cluster.Group
 }
 
@@ -125,7 +126,7 @@ func (s *Search) candidates() []int {
 		for _, p := range n.parts {
 			used += s.classes[p.class].worth * p.n
 		}
-		ratio[i] = max(0, int64(n.price)-used) / (n.pods + 1)
+		ratio[i] = quantity.MulDiv(max(0, int64(n.price)-used), cluster.OrdinaryPod, (n.pods+1)*cluster.OrdinaryPod+n.dear)
 		order = append(order, i)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
@@ -230,14 +231,15 @@ func (s *Search) draw(trial uint64) (set []int) {
 // nodes, and if that saves enough.
 func (s *Search) try(set []int, fresh bool) bool {
 	mark, known := len(s.log), len(s.nodes)
-	var frees quantity.Money
-	var pods int64
+	var frees, least quantity.Money
+	var pods, dear int64
 	spot, fits := false, true
 	rest := map[string][]part{} // by zone
 	for _, i := range set {
 		n := &s.nodes[i]
 		n.gone = true
 		frees, pods, spot = frees.Add(n.price), pods+n.pods, spot || n.spot
+		least, dear = least.Add(n.least), dear+n.dear
 	}
 	for _, i := range set {
 		n := &s.nodes[i]
@@ -253,8 +255,8 @@ func (s *Search) try(set []int, fresh bool) bool {
 	if !fits && fresh {
 		cost, fits = s.pack(rest, spot && !s.SpotToSpot)
 	}
-	saves := frees - cost - s.PerPod.Times(pods)
-	if !fits || saves < s.Least || saves < cost/1000*quantity.Money(s.Share) {
+	saves := frees - cost - quantity.Money(quantity.MulDiv(int64(s.PerPod), pods*cluster.OrdinaryPod+dear, cluster.OrdinaryPod))
+	if !fits || saves < max(s.Least, least) || saves < cost/1000*quantity.Money(s.Share) {
 		for _, i := range set {
 			s.nodes[i].gone = false
 		}

@@ -67,6 +67,8 @@ type node struct {
 	free   vector
 	parts  []part // the pods that move if the node goes, by class
 	pods   int64
+	dear   int64 // what evicting the pods that run there costs more than as many ordinary ones; see cluster.OrdinaryPod
+	least  quantity.Money
 	kind   int
 	zone   string
 	spot   bool
@@ -131,7 +133,7 @@ func (s *shadow) clone() *shadow {
 }
 
 func (s *shadow) enter(n *node, of *Node) {
-	n.Node, n.kind, n.price = of, s.kindOf(&of.State.Node), of.Price
+	n.Node, n.kind, n.price, n.least = of, s.kindOf(&of.State.Node), of.Price, of.Least
 	n.labels, n.taints = of.State.Node.Labels, of.State.Node.Taints
 	n.zone, _ = n.labels.Get(label.Zone)
 	capacityType, _ := n.labels.Get(label.CapacityType)
@@ -147,6 +149,7 @@ func (s *shadow) enter(n *node, of *Node) {
 		if p.Moves() {
 			counts[s.classOf(of, &p)]++
 			n.pods++
+			n.dear += p.EvictionCost() - cluster.OrdinaryPod
 		}
 	}
 	for c, k := range counts {

@@ -135,7 +135,7 @@ func (r *retirer) retireStuck(c cluster.Claim) {
 	r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 	node, up := r.Snapshot.Node(c.Node)
 	switch {
-	case !up || r.Usable(node, c) || node.DoNotDisrupt:
+	case !up || r.Usable(node, c) || r.protects(&node):
 	case r.Stuck(node, c):
 		r.delete(c, plan.InitializationTimeout, "", r.Now.Sub(c.Created))
 	default:
@@ -143,15 +143,35 @@ func (r *retirer) retireStuck(c cluster.Claim) {
 	}
 }
 
+// protects says whether the node must not be disrupted now. If it may later, the plan asks
+// for another Step.
+func (r *retirer) protects(node *cluster.Node) bool {
+	protected := node.Protected(r.Now)
+	if protected && !node.DoNotDisrupt {
+		r.WaitUntil(node.ProtectedUntil, plan.QuietLongEnough)
+	}
+	return protected
+}
+
+// wouldStay says whether the empty node would be restored at once if it were announced. If
+// it may go later, the plan asks for another Step.
+func (r *retirer) wouldStay(c *cluster.Claim) bool {
+	stays, until := r.judge.Stays(c, plan.Empty)
+	if !until.IsZero() {
+		r.WaitUntil(until, plan.QuietLongEnough)
+	}
+	return stays.Reason != ""
+}
+
 func (r *retirer) retireEmpty(c cluster.Claim) {
-	pool, ok := r.Snapshot.Pool(c.Pool)
+	pool, _ := r.Snapshot.Pool(c.Pool)
 	runs := r.RunsPods(c)
 	node, _ := r.Snapshot.Node(c.Node)
 	if runs {
 		r.memory.Arrived(c.Name)
 	}
 	replaces := len(r.SourcesOf(&c)) > 0
-	if !c.Initialized || !ok || pool.Disruption.Never || pool.Disruption.Paused || node.DoNotDisrupt || replaces || runs || r.awaitsPods(c) {
+	if !c.Initialized || pool.Disruption.Never || replaces || runs || r.awaitsPods(c) || r.wouldStay(&c) {
 		r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		return
 	}

@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -45,8 +46,11 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 		return plan.Stay{Reason: plan.PoolUnready, Detail: c.Pool}, time.Time{}
 	case pool.Disruption.Paused:
 		return plan.Stay{Reason: plan.PoolPaused, Detail: c.Pool}, time.Time{}
-	case state.Node.DoNotDisrupt:
-		return plan.Stay{Reason: plan.NodeProtected}, time.Time{}
+	case state.Node.Protected(j.Now):
+		if !state.Node.DoNotDisrupt {
+			until = state.Node.ProtectedUntil
+		}
+		return plan.Stay{Reason: plan.NodeProtected}, until
 	}
 	for p := range state.Nominated() {
 		if j.Expected(&p) {
@@ -84,9 +88,9 @@ func (j *Judge) podsStay(state *cluster.NodeState, bounded bool) (why plan.Stay,
 			return plan.Stay{Reason: plan.PodOfGang, Detail: p.ID()}, time.Time{}
 		}
 		switch list := j.budgetsOf(&p); {
-		case len(list) > 1:
-			return plan.Stay{Reason: plan.PodBudgets, Detail: p.ID()}, time.Time{}
-		case len(list) == 1 && list[0].Allowed <= 0:
+		case len(list) > 1 && !p.NotStarted:
+			return plan.Stay{Reason: plan.PodBudgets, Detail: p.ID() + ": " + names(list)}, time.Time{}
+		case len(list) == 1 && !list[0].Evicts(&p):
 			return plan.Stay{Reason: plan.PodBudget, Detail: list[0].ID() + " of pod " + p.ID()}, time.Time{}
 		}
 	}
@@ -97,6 +101,16 @@ func (j *Judge) podsStay(state *cluster.NodeState, bounded bool) (why plan.Stay,
 // do not decide: they are only those that other pods look at.
 func (j *Judge) budgetsOf(p *cluster.Pod) []*cluster.PodBudget {
 	return pick.Those(j.budgets[p.Namespace], func(b *cluster.PodBudget) bool { return b.Selects(p.Namespace, p.Labels) })
+}
+
+// names returns the names of the budgets, sorted.
+func names(list []*cluster.PodBudget) string {
+	out := make([]string, len(list))
+	for i, b := range list {
+		out[i] = b.ID()
+	}
+	slices.Sort(out)
+	return strings.Join(out, " and ")
 }
 
 // Quiet says whether no pod has come to the node or gone from it for as long as its

@@ -22,7 +22,7 @@ func (r *retirer) goOn(c cluster.Claim) {
 	announced := c.Disrupting != nil && node.Disrupted
 	moving := r.movingFrom(c.Node)
 	stays, until := r.judge.Stays(&c, why)
-	if announced && (stays.Reason == plan.PodBudget || stays.Reason == plan.PodBudgets) {
+	if announced && stays.Reason == plan.PodBudget {
 		stays = plan.Stay{} // the drain waits for the budget; it changes while other nodes drain
 	}
 	switch {

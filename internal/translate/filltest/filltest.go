@@ -145,7 +145,7 @@ func textsOf(field string) []string {
 	switch field {
 	case "Annotations":
 		return []string{
-			v1.AnnotationDoNotDisrupt, corev1.MirrorPodAnnotationKey, v1.AnnotationGang, v1.AnnotationGangSize, "volume.kubernetes.io/selected-node",
+			v1.AnnotationDoNotDisrupt, v1.AnnotationDoNotEvict, corev1.PodDeletionCost, corev1.MirrorPodAnnotationKey, v1.AnnotationGang, v1.AnnotationGangSize, "volume.kubernetes.io/selected-node",
 			"storageclass.kubernetes.io/is-default-class", "other",
 		}
 	case "value":

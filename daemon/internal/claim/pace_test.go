@@ -1,0 +1,180 @@
+package claim
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+func TestMayEvict_AtMostAQuarterOfTheReplicasAtATime(t *testing.T) {
+	for _, c := range []struct {
+		replicas, ready, recent int64
+		want                    bool
+	}{
+		{1, 1, 0, true},
+		{1, 0, 1, false},
+		{2, 2, 0, true},
+		{2, 1, 1, false},
+		{2, 2, 1, true},
+		{7, 6, 1, false},
+		{8, 7, 1, true},
+		{8, 6, 2, false},
+		{8, 7, 2, true},
+		{100, 76, 24, true},
+		{100, 75, 25, false},
+		{4, 0, 0, true}, // nothing of ours is under way: the replicas are not ready for another reason
+		{0, 0, 3, true}, // scaled down meanwhile
+		{4, 9, 1, true}, // more are ready than declared
+		{8, 3, 1, true}, // only one of those that lack was evicted
+		{8, 3, 2, false},
+	} {
+		if got := mayEvict(c.replicas, c.ready, c.recent); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// replica is a ready pod of a ReplicaSet.
+func replica(name string) *corev1.Pod {
+	yes := true
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name, UID: types.UID(name),
+		OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "web", Controller: &yes}},
+	}}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	return p
+}
+
+// replicated is the drain of a node with four of eight replicas.
+func replicated(t *testing.T, why plan.DeleteReason) *drained {
+	t.Helper()
+	d := newDrained(t)
+	for i := range 8 {
+		d.siblings = append(d.siblings, replica(fmt.Sprint(i)))
+	}
+	d.pods, d.replicas = d.siblings[:4:4], 8
+	d.claim.Conditions().Set(v1.ConditionDisruptionReason, metav1.ConditionTrue, string(why), "", d.now)
+	return d
+}
+
+func (d *drained) evictions() int { return len(d.posts) }
+
+func TestDrain_EvictsTheNextReplicasWhenTheSuccessorsAreReady(t *testing.T) {
+	d := replicated(t, plan.Underutilized)
+	for range 3 {
+		if again, err := d.drain(t); err != nil || d.evictions() != 2 || again > drainPoll {
+			t.Fatalf("%d evictions, again after %s, error %v; want a quarter of eight", d.evictions(), again, err)
+		}
+	}
+	if m := d.message(); !strings.Contains(m, "at most 2 of the 8 replicas of ReplicaSet default/web") || len(d.events) != 0 {
+		t.Errorf("message %q, events %q", m, d.events)
+	}
+	gone := func(name string) func(*corev1.Pod) bool { return func(p *corev1.Pod) bool { return p.Name == name } }
+	for i, p := range d.siblings[:4] {
+		if d.posts[p.Name] > 0 { // one of the two is gone, and its successor is ready
+			d.pods = without(d.pods, gone(p.Name))
+			d.siblings = append(without(d.siblings, gone(p.Name)), replica(fmt.Sprint("new", i)))
+			break
+		}
+	}
+	d.now = d.now.Add(drainPoll)
+	if _, err := d.drain(t); err != nil || d.evictions() != 3 {
+		t.Errorf("%d evictions, error %v; want one more", d.evictions(), err)
+	}
+	for _, p := range d.pods {
+		if d.posts[p.Name] > 0 {
+			p.DeletionTimestamp = &metav1.Time{Time: d.now}
+		}
+	}
+	d.now = d.now.Add(patience) // those that came in their place never get ready
+	if _, err := d.drain(t); err != nil || d.evictions() != 4 {
+		t.Errorf("%d evictions, error %v; the wait has an end", d.evictions(), err)
+	}
+}
+
+func without(pods []*corev1.Pod, gone func(*corev1.Pod) bool) (out []*corev1.Pod) {
+	for _, p := range pods {
+		if !gone(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func TestDrain_AllItsPodsGoAtOnceWhereNothingBoundsThem(t *testing.T) {
+	for name, change := range map[string]func(*drained){
+		"an interruption": func(d *drained) { *d = *replicated(t, plan.Interrupted) },
+		"an interruption of a node that was about to go": func(d *drained) {
+			d.claim.Annotations = map[string]string{v1.AnnotationInterruption: "soon"}
+		},
+		"deleted by a user": func(d *drained) { d.claim.Conditions().Clear(v1.ConditionDisruptionReason) },
+		"a budget":          func(d *drained) { d.budgets = []cluster.PodBudget{{Namespace: "default", Name: "web"}} },
+		"pods that are not ready": func(d *drained) {
+			for _, p := range d.siblings {
+				p.Status.Conditions = nil
+			}
+		},
+		"pods of a job": func(d *drained) {
+			for _, p := range d.siblings {
+				p.OwnerReferences[0].Kind = "Job"
+			}
+		},
+		"pods of nobody": func(d *drained) {
+			for _, p := range d.siblings {
+				p.OwnerReferences = nil
+			}
+		},
+		"the end of its life": func(d *drained) {
+			d.claim.Conditions().Set(v1.ConditionDisruptionReason, metav1.ConditionTrue, string(plan.Expired), "", d.now)
+			d.claim.CreationTimestamp, d.claim.DeletionTimestamp = metav1.NewTime(d.now.Add(-2*time.Hour)), &metav1.Time{Time: d.now.Add(-time.Minute)}
+			d.claim.Spec.ExpireAfter = &v1.NillableDuration{Duration: time.Hour}
+			d.claim.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
+		},
+	} {
+		d := replicated(t, plan.Drifted)
+		change(d)
+		if _, err := d.controller.World.(*drained).drain(t); err != nil || d.controller.World.(*drained).evictions() != 4 {
+			t.Errorf("%s: %d evictions, error %v", name, d.controller.World.(*drained).evictions(), err)
+		}
+	}
+}
+
+func TestDrain_AnEvictionThatFailsDoesNotCount(t *testing.T) {
+	d := replicated(t, plan.Empty)
+	many := *blocked(0)
+	many.Details = nil // of the API server, not of a budget
+	d.answer = &many
+	for range 2 {
+		if _, err := d.drain(t); err != nil {
+			t.Fatal(err)
+		}
+		d.now = d.now.Add(backoffMost)
+	}
+	if d.evictions() != 4 {
+		t.Errorf("%d pods were tried", d.evictions())
+	}
+	d.answer, d.posts = nil, map[string]int{}
+	if _, err := d.drain(t); err != nil || d.evictions() != 2 {
+		t.Errorf("%d evictions, error %v", d.evictions(), err)
+	}
+}
+
+func TestDrain_ReplicasOfOneControllerOnTwoNodesCountTogether(t *testing.T) {
+	d := replicated(t, plan.Underutilized)
+	if _, err := d.drain(t); err != nil {
+		t.Fatal(err)
+	}
+	d.pods = d.siblings[4:] // of another node
+	if _, err := d.drain(t); err != nil || d.evictions() != 2 {
+		t.Errorf("%d evictions, error %v; want 2 of both nodes", d.evictions(), err)
+	}
+}

@@ -1,0 +1,65 @@
+package world
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// VolumeAttachments matter to drains alone, so no translation uses them.
+
+func (w *World) putAttachment(a *storagev1.VolumeAttachment) {
+	on := w.objects.attachments
+	if on[a.Spec.NodeName] == nil {
+		on[a.Spec.NodeName] = map[string]*storagev1.VolumeAttachment{}
+	}
+	store(on[a.Spec.NodeName], a.Name, a)
+}
+
+// removeAttachment returns the NodeClaim of the node, whose drain may wait for that.
+func (w *World) removeAttachment(a *storagev1.VolumeAttachment) []string {
+	on := w.objects.attachments
+	known, there := on[a.Spec.NodeName][a.Name]
+	if !there || known.UID != a.UID {
+		return nil
+	}
+	delete(on[a.Spec.NodeName], a.Name)
+	if len(on[a.Spec.NodeName]) == 0 {
+		delete(on, a.Spec.NodeName)
+	}
+	return w.claimsOfNode(w.objects.nodes[a.Spec.NodeName])
+}
+
+// AttachedTo returns the PersistentVolumes that are attached to the node, without those
+// of the pods that stay there, sorted. A volume that has no PersistentVolume is named by its
+// VolumeAttachment.
+func (w *World) AttachedTo(node string, staying []*corev1.Pod) (volumes []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	stay := map[string]bool{}
+	for _, p := range staying {
+		for _, v := range p.Spec.Volumes {
+			claim := ""
+			switch {
+			case v.PersistentVolumeClaim != nil:
+				claim = v.PersistentVolumeClaim.ClaimName
+			case v.Ephemeral != nil:
+				claim = p.Name + "-" + v.Name
+			}
+			if c, there := w.objects.volumeClaims[p.Namespace+"/"+claim]; there && claim != "" {
+				stay[c.Spec.VolumeName] = true
+			}
+		}
+	}
+	for name, a := range w.objects.attachments[node] {
+		if pv := a.Spec.Source.PersistentVolumeName; pv != nil {
+			name = *pv
+		}
+		if !stay[name] {
+			volumes = append(volumes, name)
+		}
+	}
+	slices.Sort(volumes)
+	return volumes
+}

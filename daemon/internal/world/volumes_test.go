@@ -1,0 +1,61 @@
+package world
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+func attachment(volume, node string) *storagev1.VolumeAttachment {
+	a := &storagev1.VolumeAttachment{ObjectMeta: meta("csi-"+volume+node, 1), Spec: storagev1.VolumeAttachmentSpec{NodeName: node, Attacher: "ebs.csi.aws.com"}}
+	if volume != "" {
+		a.Spec.Source.PersistentVolumeName = &volume
+	}
+	return a
+}
+
+func TestWorld_VolumesAreAttachedUntilTheirAttachmentIsGone(t *testing.T) {
+	w, keeper := newWorld(), translate.NewKeeper()
+	c, n := nodeClaim("c", 1), &corev1.Node{ObjectMeta: meta("n", 1)}
+	c.Status.ProviderID, n.Spec.ProviderID = "aws:///a/i-1", "aws:///a/i-1"
+	data := attachment("data", "n")
+	claimOf := func(name, volume string) *corev1.PersistentVolumeClaim {
+		x := &corev1.PersistentVolumeClaim{ObjectMeta: meta(name, 1), Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume}}
+		x.Namespace = "default"
+		return x
+	}
+	agent := pod("agent", 1, "n")
+	agent.Spec.Volumes = []corev1.Volume{
+		{Name: "logs", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "logs"}}},
+		{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{}}}},
+		{Name: "none", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+	}
+	for _, o := range []metav1.Object{
+		c, n, data, attachment("logs", "n"), attachment("tmp", "n"), attachment("other", "m"), attachment("", "n"), agent,
+		claimOf("logs", "logs"), claimOf("agent-scratch", "tmp"), claimOf("data", "data"),
+	} {
+		keeper.Keep(o)
+		w.Observe(o)
+	}
+	want := func(staying []*corev1.Pod, want ...string) {
+		t.Helper()
+		if got := w.AttachedTo("n", staying); !slices.Equal(got, want) {
+			t.Errorf("attached %q, want %q", got, want)
+		}
+	}
+	want(nil, "csi-n", "data", "logs", "tmp")
+	want(w.PodsOn("n"), "csi-n", "data")
+	var told []string
+	w.Subscribe(Subscriber{Claim: func(name string) { told = append(told, name) }})
+	told = nil
+	w.Forget(data)
+	want(nil, "csi-n", "logs", "tmp")
+	if !slices.Equal(told, []string{"c"}) {
+		t.Errorf("told %q, want the NodeClaim whose end waits for the volume", told)
+	}
+}
