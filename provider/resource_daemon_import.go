@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
@@ -47,6 +48,7 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster) error {
 	m.PreferencePolicy = types.StringValue(environment(container, install.EnvPreferencePolicy))
 	m.MinValuesPolicy = types.StringValue(environment(container, install.EnvMinValuesPolicy))
 	m.NodeCost = types.StringValue(environment(container, install.EnvNodeCost))
+	m.PauseDisruption = types.BoolValue(environment(container, install.EnvPauseDisruption) == v1.LabelTrue)
 	m.SchedulerConfig = stringOrNull(environment(container, install.EnvSchedulerConfig))
 	m.ID, m.Wait = m.deploymentID(), types.BoolValue(true)
 	own := map[string]string{}

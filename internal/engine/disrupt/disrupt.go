@@ -151,7 +151,7 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 		r.memory.Arrived(c.Name)
 	}
 	replaces := len(r.SourcesOf(&c)) > 0
-	if !c.Initialized || !ok || pool.Disruption.Never || pool.Disruption.Paused || node.DoNotDisrupt || replaces || runs || r.awaitsPods(c) {
+	if !c.Initialized || !ok || pool.Disruption.Never || pool.Disruption.Paused || r.Policy.PauseDisruption || node.DoNotDisrupt || replaces || runs || r.awaitsPods(c) {
 		r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		return
 	}
