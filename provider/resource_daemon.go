@@ -115,10 +115,8 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 			"node_cost":        nodeCostAttribute(),
 			"pause_disruption": pauseDisruptionAttribute(),
 			"scheduler_config": schedulerConfigAttribute(),
-			"labels": schema.MapAttribute{
-				Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of the daemon's pods, and of its objects except the custom resource definitions.",
-				Validators: []validator.Map{mapvalidator.KeysAre(validate.LabelKey()), mapvalidator.ValueStringsAre(validate.LabelValue())},
-			},
+			"labels":           daemonLabelsAttribute(),
+
 			"wait":  waitAttribute("the Deployment is rolled out"),
 			"ready": readyAttribute("the Deployment was rolled out"),
 			"id":    schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace and name of the Deployment, for `daemon` of `karpenter_node_class`."},
@@ -137,6 +135,13 @@ func nodeCostAttribute() schema.Attribute {
 		MarkdownDescription: "What each node costs beside its instance, its EBS volumes and its public IPv4 address, such as licences, in dollars an hour from 0 to 100. " +
 			"Plans count all of it: with a higher cost, nodes are larger and fewer. Default `" + install.DefaultNodeCost + "`.",
 		Validators: []validator.String{validate.Is(install.CheckNodeCost)},
+	}
+}
+
+func daemonLabelsAttribute() schema.Attribute {
+	return schema.MapAttribute{
+		Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of the daemon's pods, and of its objects except the custom resource definitions.",
+		Validators: []validator.Map{mapvalidator.KeysAre(validate.LabelKey()), mapvalidator.ValueStringsAre(validate.LabelValue())},
 	}
 }
 
