@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -39,7 +41,9 @@ func TestAccDaemon_PauseKeepsAnEmptyNodeUntilItEnds(t *testing.T) {
 						func(*terraform.State) error {
 							err := errors.Join(l.launch(t), l.kube.Delete(t.Context(), workload(), ""))
 							if err == nil {
-								err = eventually(t, func() error { return s.told("DisruptionBlocked", "PAUSE_DISRUPTION", "pause_disruption of karpenter_daemon") })
+								err = eventually(t, func() error {
+									return s.toldOfClaim("DisruptionBlocked", "PAUSE_DISRUPTION", "pause_disruption of karpenter_daemon")
+								})
 							}
 							return errors.Join(err, s.claimsAreOf("default"))
 						}),
@@ -56,23 +60,26 @@ func TestAccDaemon_PauseKeepsAnEmptyNodeUntilItEnds(t *testing.T) {
 	}
 }
 
-// told fails unless an Event of that reason has all the parts.
-func (s somebody) told(reason string, parts ...string) error {
+// toldOfClaim fails unless an Event of that reason about a NodeClaim that exists has all
+// the parts.
+func (s somebody) toldOfClaim(reason string, parts ...string) error {
+	claims, err := s.client.Resource(nodeClaims).List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
 	list, err := s.client.Resource(events).List(context.Background(), metav1.ListOptions{FieldSelector: "reason=" + reason})
 	if err != nil {
 		return err
 	}
 	for _, e := range list.Items {
-		text, _ := e.Object["message"].(string)
-		found := true
-		for _, part := range parts {
-			found = found && strings.Contains(text, part)
-		}
-		if found {
+		text, _, _ := unstructured.NestedString(e.Object, "message")
+		uid, _, _ := unstructured.NestedString(e.Object, "involvedObject", "uid")
+		about := slices.ContainsFunc(claims.Items, func(c unstructured.Unstructured) bool { return string(c.GetUID()) == uid })
+		if about && !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) }) {
 			return nil
 		}
 	}
-	return fmt.Errorf("none of %d Events %s says %q", len(list.Items), reason, parts)
+	return fmt.Errorf("none of %d Events %s is about one of %d NodeClaims and says %q", len(list.Items), reason, len(claims.Items), parts)
 }
 
 // eventually repeats the check until it succeeds, for two minutes at most.

@@ -64,7 +64,7 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"name": schema.StringAttribute{
 				Required: true, Validators: []validator.String{validate.ObjectName()},
 				MarkdownDescription: "Name of the NodePool. A new name does not replace the resource: one update creates the NodePool of the new name, waits until it is ready " +
-					"for as long as `update` of `timeouts` says, then deletes the old NodePool and waits until its nodes are gone for as long as `delete` says. " +
+					"(even if `wait` is `false`) for as long as `update` of `timeouts` says, then deletes the old NodePool and waits until its nodes are gone for as long as `delete` says. " +
 					"If the new NodePool does not become ready, the old one stays. While a rename is not finished, `ready` is `false`, and the next apply goes on with it.",
 			},
 			"node_class": schema.StringAttribute{

@@ -274,7 +274,7 @@ func quoted(names []string) []string {
 func (r *nodePool) failChange(diags *diag.Diagnostics, plan, prior nodePoolModel, err error) {
 	from, to := prior.Name.ValueString(), plan.Name.ValueString()
 	var rename *renameError
-	remedy := ""
+	var remedy string
 	switch {
 	case errors.Is(err, ErrProtected):
 		diags.AddAttributeError(path.Root("name"), "Cannot rename karpenter_node_pool", protectedFromRename(from, to))
