@@ -14,6 +14,8 @@
 //   - A create that fails removes what it made and leaves no state. A create
 //     whose wait runs out ends with a warning, and the next apply continues to
 //     wait (ready.go).
+//   - A new name of a node pool is one update (resource_node_pool_rename.go): the old
+//     pool is deleted only when the new one is ready.
 //   - Null and unknown values are resolved here, in plan modifiers and in
 //     provider/internal. The packages below never see them.
 //

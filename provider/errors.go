@@ -33,6 +33,9 @@ var ErrNoAccessEntries = errors.New("the cluster's authentication mode is CONFIG
 // the state.
 var ErrWrongCluster = errors.New("the provider points at another cluster than the one in the state")
 
+// ErrProtected says that a rename would delete a pool with deletion_protection.
+var ErrProtected = errors.New("deletion_protection is true")
+
 // ErrOtherObject says that the Kubernetes object of that name is not the one
 // that this configuration made. The text follows the object's name.
 var ErrOtherObject = errors.New("was not created by this configuration")

@@ -99,12 +99,24 @@ type plan struct {
 	replace  []string
 	private  []byte
 	problems []*tfprotov6.Diagnostic
+	identity *tfprotov6.ResourceIdentityData
 }
 
 func (i *instance) plan(config object) plan {
 	i.h.t.Helper()
+	return i.planValue(i.h.value(i.h.typeOf(i.kind), config))
+}
+
+// planDestroy plans the destruction, as Terraform does for a destroy and not for a
+// replacement.
+func (i *instance) planDestroy() plan {
+	i.h.t.Helper()
+	return i.planValue(tftypes.NewValue(i.h.typeOf(i.kind), nil))
+}
+
+func (i *instance) planValue(value tftypes.Value) plan {
+	i.h.t.Helper()
 	block := i.h.schema.ResourceSchemas[i.kind].Block
-	value := i.h.value(i.h.typeOf(i.kind), config)
 	proposed := proposedNewState(i.h.t, block.Attributes, i.state, value)
 	resp, err := i.h.server.PlanResourceChange(i.h.t.Context(), &tfprotov6.PlanResourceChangeRequest{
 		TypeName: i.kind, PriorState: i.h.dynamic(i.state), ProposedNewState: i.h.dynamic(proposed),
@@ -113,7 +125,7 @@ func (i *instance) plan(config object) plan {
 	if err != nil {
 		i.h.t.Fatal(err)
 	}
-	p := plan{config: value, private: resp.PlannedPrivate, problems: resp.Diagnostics}
+	p := plan{config: value, private: resp.PlannedPrivate, problems: resp.Diagnostics, identity: resp.PlannedIdentity}
 	if resp.PlannedState != nil {
 		p.value = i.h.decode(i.kind, resp.PlannedState)
 	}

@@ -75,6 +75,16 @@ func specInto(obj *unstructured.Unstructured, spec any) error {
 // name is being deleted, createObject waits until it is gone. It also waits until
 // the definition is served: daemon, node classes and node pools can be in one apply.
 func (c *cluster) createObject(ctx context.Context, ref kube.Ref, spec any, own made) error {
+	obj, err := manifest(ref, spec)
+	if err != nil {
+		return err
+	}
+	return c.createNew(ctx, obj, own)
+}
+
+// createNew is createObject for a manifest.
+func (c *cluster) createNew(ctx context.Context, obj *unstructured.Unstructured, own made) error {
+	ref := kube.RefOf(obj)
 	existing, err := c.Get(ctx, ref)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
@@ -86,10 +96,6 @@ func (c *cluster) createObject(ctx context.Context, ref kube.Ref, spec any, own 
 		if err := c.WaitGone(ctx, ref, existing.GetUID(), nil); err != nil {
 			return err
 		}
-	}
-	obj, err := manifest(ref, spec)
-	if err != nil {
-		return err
 	}
 	return c.createOurs(ctx, obj, own)
 }
@@ -112,6 +118,12 @@ func (c *cluster) declareObject(ctx context.Context, ref kube.Ref, spec any, own
 	if err != nil {
 		return err
 	}
+	return c.declare(ctx, obj, own)
+}
+
+// declare is declareObject for a manifest.
+func (c *cluster) declare(ctx context.Context, obj *unstructured.Unstructured, own made) error {
+	ref := kube.RefOf(obj)
 	if err := c.stillOurs(ctx, ref, own); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int32default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
@@ -24,6 +25,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -48,6 +50,7 @@ type daemonModel struct {
 	PreferencePolicy types.String   `tfsdk:"preference_policy"`
 	MinValuesPolicy  types.String   `tfsdk:"min_values_policy"`
 	NodeCost         types.String   `tfsdk:"node_cost"`
+	PauseDisruption  types.Bool     `tfsdk:"pause_disruption"`
 	SchedulerConfig  types.String   `tfsdk:"scheduler_config"`
 	Labels           types.Map      `tfsdk:"labels"`
 	Wait             types.Bool     `tfsdk:"wait"`
@@ -110,11 +113,10 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 			"min_values_policy": choiceAttribute("What happens if a launch cannot meet the `min_values` of its node pool. `Strict`: nothing is launched from that pool. "+
 				"`BestEffort`: the launch with the most different values is made.", install.MinValuesStrict, install.MinValuesPolicies()),
 			"node_cost":        nodeCostAttribute(),
+			"pause_disruption": pauseDisruptionAttribute(),
 			"scheduler_config": schedulerConfigAttribute(),
-			"labels": schema.MapAttribute{
-				Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of the daemon's pods, and of its objects except the custom resource definitions.",
-				Validators: []validator.Map{mapvalidator.KeysAre(validate.LabelKey()), mapvalidator.ValueStringsAre(validate.LabelValue())},
-			},
+			"labels":           daemonLabelsAttribute(),
+
 			"wait":  waitAttribute("the Deployment is rolled out"),
 			"ready": readyAttribute("the Deployment was rolled out"),
 			"id":    schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace and name of the Deployment, for `daemon` of `karpenter_node_class`."},
@@ -133,6 +135,22 @@ func nodeCostAttribute() schema.Attribute {
 		MarkdownDescription: "What each node costs beside its instance, its EBS volumes and its public IPv4 address, such as licences, in dollars an hour from 0 to 100. " +
 			"Plans count all of it: with a higher cost, nodes are larger and fewer. Default `" + install.DefaultNodeCost + "`.",
 		Validators: []validator.String{validate.Is(install.CheckNodeCost)},
+	}
+}
+
+func daemonLabelsAttribute() schema.Attribute {
+	return schema.MapAttribute{
+		Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of the daemon's pods, and of its objects except the custom resource definitions.",
+		Validators: []validator.Map{mapvalidator.KeysAre(validate.LabelKey()), mapvalidator.ValueStringsAre(validate.LabelValue())},
+	}
+}
+
+func pauseDisruptionAttribute() schema.Attribute {
+	return schema.BoolAttribute{
+		Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+		MarkdownDescription: "Pause disruption in the whole cluster, such as during an incident: no node goes because it is empty, could be cheaper, has drifted or expires. " +
+			"Nodes are still launched, interrupted nodes are replaced, and nodes, NodeClaims and NodePools that a user deletes are drained. " +
+			"What the daemon has not deleted yet stays; a drain that has begun ends. Default `false`. For one node pool, use the annotation `" + v1.AnnotationPauseDisruption + "`.",
 	}
 }
 
@@ -193,7 +211,7 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	}
 	set("objects", types.MapUnknown(types.StringType))
 	if !known(plan.Namespace, plan.ServiceAccount, plan.ClusterName, plan.Region, plan.RoleARN, plan.QueueName, plan.Image,
-		plan.Replicas, plan.LogLevel, plan.PreferencePolicy, plan.MinValuesPolicy, plan.NodeCost, plan.SchedulerConfig, plan.Labels) || anyUnknownIn(plan.Labels) {
+		plan.Replicas, plan.LogLevel, plan.PreferencePolicy, plan.MinValuesPolicy, plan.NodeCost, plan.PauseDisruption, plan.SchedulerConfig, plan.Labels) || anyUnknownIn(plan.Labels) {
 		return
 	}
 	objects, err := install.Objects(plan.options())
@@ -215,7 +233,8 @@ func (m daemonModel) options() install.Options {
 		Replicas: m.Replicas.ValueInt32(), RoleARN: m.RoleARN.ValueString(), ClusterName: m.ClusterName.ValueString(),
 		Region: m.Region.ValueString(), QueueName: m.QueueName.ValueString(), LogLevel: m.LogLevel.ValueString(),
 		PreferencePolicy: m.PreferencePolicy.ValueString(), MinValuesPolicy: m.MinValuesPolicy.ValueString(),
-		NodeCost: m.NodeCost.ValueString(), SchedulerConfig: m.SchedulerConfig.ValueString(), Labels: stringMap(m.Labels),
+		NodeCost: m.NodeCost.ValueString(), PauseDisruption: m.PauseDisruption.ValueBool(),
+		SchedulerConfig: m.SchedulerConfig.ValueString(), Labels: stringMap(m.Labels),
 	}
 }
 

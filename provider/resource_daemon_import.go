@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,6 +48,8 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster) error {
 	m.PreferencePolicy = types.StringValue(environment(container, install.EnvPreferencePolicy))
 	m.MinValuesPolicy = types.StringValue(environment(container, install.EnvMinValuesPolicy))
 	m.NodeCost = types.StringValue(environment(container, install.EnvNodeCost))
+	paused, err := strconv.ParseBool(environment(container, install.EnvPauseDisruption))
+	m.PauseDisruption = types.BoolValue(err == nil && paused)
 	m.SchedulerConfig = stringOrNull(environment(container, install.EnvSchedulerConfig))
 	m.ID, m.Wait = m.deploymentID(), types.BoolValue(true)
 	own := map[string]string{}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
@@ -34,15 +35,22 @@ type nodePool struct {
 type nodePoolModel struct {
 	Name types.String `tfsdk:"name"`
 	convert.NodePool
-	Wait     types.Bool     `tfsdk:"wait"`
-	Ready    types.Bool     `tfsdk:"ready"`
-	Timeouts timeouts.Value `tfsdk:"timeouts"`
+	DeletionProtection types.Bool     `tfsdk:"deletion_protection"`
+	Wait               types.Bool     `tfsdk:"wait"`
+	Ready              types.Bool     `tfsdk:"ready"`
+	Timeouts           timeouts.Value `tfsdk:"timeouts"`
 }
 
 func (m nodePoolModel) ids() []string { return []string{m.Name.ValueString()} }
 
 func newNodePool(d *definitions) resource.Resource {
 	return &nodePool{base: base{kind: "node_pool", keys: []string{"name"}}, definitions: d}
+}
+
+// Metadata gives the type name. A rename changes the identity.
+func (r *nodePool) Metadata(ctx context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	r.base.Metadata(ctx, req, resp)
+	resp.ResourceBehavior.MutableIdentity = true
 }
 
 // Schema describes the node pool.
@@ -53,7 +61,12 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"The provider checks the configuration offline against the custom resource definition. A destroy waits until the " +
 			"pool's nodes are drained and their instances are terminated.",
 		Attributes: map[string]schema.Attribute{
-			"name": objectNameAttribute("NodePool"),
+			"name": schema.StringAttribute{
+				Required: true, Validators: []validator.String{validate.ObjectName()},
+				MarkdownDescription: "Name of the NodePool. A new name does not replace the resource: one update creates the NodePool of the new name, waits until it is ready " +
+					"(even if `wait` is `false`) for as long as `update` of `timeouts` says, then deletes the old NodePool and waits until its nodes are gone for as long as `delete` says. " +
+					"If the new NodePool does not become ready, the old one stays. While a rename is not finished, `ready` is `false`, and the next apply goes on with it.",
+			},
 			"node_class": schema.StringAttribute{
 				Required:            true,
 				MarkdownDescription: "Name of the node class, `karpenter_node_class.<name>.name`.",
@@ -89,10 +102,20 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Optional:            true,
 				MarkdownDescription: "Priority of the pool, 1 to 100. If several pools can serve a pod, the daemon uses the pool with the largest weight. Without it, the weight is 0.",
 			},
+			"deletion_protection": deletionProtectionAttribute(),
+
 			"wait":     waitAttribute("the NodePool is ready"),
 			"ready":    readyAttribute("the NodePool was ready"),
 			"timeouts": timeoutsAttribute(ctx, nodePoolTimeout, nodePoolTimeout, drainTimeout),
 		},
+	}
+}
+
+func deletionProtectionAttribute() schema.Attribute {
+	return schema.BoolAttribute{
+		Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+		MarkdownDescription: "Refuse to destroy, replace or rename the node pool. To do so, first set it to `false` and apply. " +
+			"Default `false`, because one `terraform destroy` must be able to take everything down. It is kept in the state only: it does not protect the NodePool from `kubectl delete`.",
 	}
 }
 

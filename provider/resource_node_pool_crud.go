@@ -41,7 +41,8 @@ func (r *nodePool) Create(ctx context.Context, req resource.CreateRequest, resp 
 		r.fail(&resp.Diagnostics, verbCreate, plan, err)
 		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return c.deleteObject(ctx, nodePoolRef(plan.Name.ValueString()), own) }, func() {
 			own.write(ctx, resp.Private, &resp.Diagnostics)
-			plan.Ready = waitingReady(plan.Wait)
+			// Terraform replaces what such a create leaves: protection would prevent that.
+			plan.Ready, plan.DeletionProtection = waitingReady(plan.Wait), types.BoolValue(false)
 			r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 		})
 		return
@@ -50,23 +51,34 @@ func (r *nodePool) Create(ctx context.Context, req resource.CreateRequest, resp 
 	r.settle(ctx, plan, c, verbCreate, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
-// Update changes the pool as planned and waits until it is ready.
+// Update changes the pool as planned and waits until it is ready. A pool that has
+// another name then takes the place of the old pool.
 func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	plan, ok := get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics)
+	plan, prior, ok := planAndState[nodePoolModel](ctx, req, &resp.Diagnostics)
 	if !ok {
 		return
 	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, nodePoolTimeout)
+	within, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, nodePoolTimeout)
 	defer cancel()
-	c, own, err := r.myCluster(ctx, req.Private, &resp.Diagnostics)
+	c, own, err := r.myCluster(within, req.Private, &resp.Diagnostics)
 	if err == nil {
-		err = r.put(ctx, plan, c, own, (*cluster).declareObject)
+		err = r.change(within, plan, prior, c, own)
+	}
+	if own != nil {
+		own.write(ctx, resp.Private, &resp.Diagnostics)
 	}
 	if err != nil {
-		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
+		if len(own.poolsBut(prior.Name.ValueString())) > 0 {
+			r.saveUnfinished(ctx, resp, prior)
+		}
+		r.failChange(&resp.Diagnostics, plan, prior, err)
 		return
 	}
-	r.settle(ctx, plan, c, verbUpdate, &resp.State, resp.Identity, &resp.Diagnostics)
+	if len(own.poolsBut(plan.Name.ValueString())) > 0 {
+		r.replaceOthers(ctx, within, plan, prior, c, own, resp)
+		return
+	}
+	r.settle(within, plan, c, verbUpdate, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
 // put creates or updates the pool with declare, and notes in own what is made.
@@ -109,12 +121,8 @@ func (r *nodePool) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		r.unread(ctx, resp, state, err)
 		return
 	}
-	ref := nodePoolRef(state.Name.ValueString())
-	live, err := c.Get(ctx, ref)
-	if err == nil && !recorded {
-		own[ref.Key()] = string(live.GetUID())
-	}
-	if errors.Is(err, kube.ErrNotFound) || err == nil && !own.is(ref.Key(), string(live.GetUID())) {
+	live, err := c.livePool(ctx, state.Name.ValueString(), own, recorded)
+	if errors.Is(err, kube.ErrNotFound) {
 		r.forget(ctx, resp, state)
 		return
 	}
@@ -122,15 +130,26 @@ func (r *nodePool) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if err == nil {
 		err = specInto(live, &spec)
 	}
+	unfinished := false
+	if err == nil {
+		unfinished, err = c.othersRemain(ctx, live.GetName(), own)
+	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, verbRead, state, err)
 		return
 	}
+	state.Name = types.StringValue(live.GetName())
 	state.NodePool = convert.NodePoolOf(ctx, spec, state.NodePool, &resp.Diagnostics)
 	if state.Wait.IsNull() { // imported
 		state.Wait = types.BoolValue(true)
 	}
+	if state.DeletionProtection.IsNull() { // imported
+		state.DeletionProtection = types.BoolValue(false)
+	}
 	state.Ready = refreshReady(state.Wait, state.Ready, isReady(live))
+	if unfinished {
+		state.Ready = types.BoolValue(false)
+	}
 	own.write(ctx, resp.Private, &resp.Diagnostics)
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
@@ -142,20 +161,43 @@ func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	if !ok {
 		return
 	}
+	if state.DeletionProtection.ValueBool() {
+		r.refuseDelete(&resp.Diagnostics, state)
+		return
+	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, drainTimeout)
 	defer cancel()
-	ref := nodePoolRef(state.Name.ValueString())
+	name := state.Name.ValueString()
 	c, own, err := r.myCluster(ctx, req.Private, &resp.Diagnostics)
-	uid := own[ref.Key()]
 	if err == nil {
-		err = c.deleteObject(ctx, ref, own)
+		err = c.findSuccessors(ctx, name, own)
 	}
-	if err == nil {
-		err = c.waitDrained(ctx, ref.Name, uid)
+	for _, pool := range append([]string{name}, own.poolsBut(name)...) {
+		if err == nil {
+			err = c.removePool(ctx, pool, own)
+		}
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, verbDelete, state, err)
 	}
+}
+
+// removePool deletes the pool that was made, and waits until it and its NodeClaims are
+// gone. Until then the pool is in own.
+func (c *cluster) removePool(ctx context.Context, name string, own made) error {
+	ref := nodePoolRef(name)
+	uid, has := own[ref.Key()]
+	if !has {
+		return nil
+	}
+	err := c.deleteObject(ctx, ref, own)
+	if err == nil {
+		err = c.waitDrained(ctx, name, uid)
+	}
+	if err != nil {
+		own[ref.Key()] = uid
+	}
+	return err
 }
 
 // waitDrained waits until the pool of that UID has no NodeClaims, and logs the
@@ -163,10 +205,9 @@ func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 func (c *cluster) waitDrained(ctx context.Context, pool, uid string) error {
 	before := -1
 	for {
-		claims, err := c.List(ctx, v1.GroupVersion().WithKind(v1.NodeClaimKind), "", v1.LabelNodePool+"="+pool)
-		claims = slices.DeleteFunc(claims, func(claim unstructured.Unstructured) bool { return ofAnotherPool(claim, uid) })
+		claims, err := c.claimsOf(ctx, pool, uid)
 		switch {
-		case errors.Is(err, kube.ErrKindNotServed), err == nil && len(claims) == 0:
+		case err == nil && len(claims) == 0:
 			return nil
 		case err != nil && ctx.Err() == nil:
 			return err
@@ -181,6 +222,16 @@ func (c *cluster) waitDrained(ctx context.Context, pool, uid string) error {
 		case <-time.After(drainPoll):
 		}
 	}
+}
+
+// claimsOf lists the NodeClaims of the pool of that UID. If the kind is not served,
+// there are none.
+func (c *cluster) claimsOf(ctx context.Context, pool, uid string) ([]unstructured.Unstructured, error) {
+	claims, err := c.List(ctx, v1.GroupVersion().WithKind(v1.NodeClaimKind), "", v1.LabelNodePool+"="+pool)
+	if errors.Is(err, kube.ErrKindNotServed) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(claims, func(claim unstructured.Unstructured) bool { return ofAnotherPool(claim, uid) }), err
 }
 
 // ofAnotherPool tells whether the claim's owner is a NodePool of another UID.

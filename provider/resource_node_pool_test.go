@@ -4,6 +4,9 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
 // poolConfig is a good node pool with the changes.
@@ -119,4 +122,51 @@ func TestNodePool_PlansItsDefaults(t *testing.T) {
 	if got := disruption["consolidate_after"].String(); got != `tftypes.String<"0s">` {
 		t.Errorf("consolidate_after is planned as %s", got)
 	}
+}
+
+// poolInState is a pool that an earlier apply has created.
+func poolInState(t *testing.T, changes object) *instance {
+	t.Helper()
+	i := newHarness(t).resource("karpenter_node_pool")
+	p := i.plan(poolConfig(changes))
+	wantNoError(t, p.problems)
+	state := attributes(t, p.value)
+	state["ready"] = tftypes.NewValue(tftypes.Bool, true)
+	i.state = tftypes.NewValue(p.value.Type(), state)
+	i.identity = p.identity
+	return i
+}
+
+func TestNodePool_ANewNameReplacesNothingAndIsSaid(t *testing.T) {
+	i := poolInState(t, nil)
+	p := i.plan(poolConfig(object{"name": "cheap"}))
+	wantNoError(t, p.problems)
+	if len(p.replace) > 0 {
+		t.Errorf("a new name replaces for %v", p.replace)
+	}
+	if len(p.problems) != 1 || p.problems[0].Severity != tfprotov6.DiagnosticSeverityWarning {
+		t.Fatalf("problems %v, want one warning", p.problems)
+	}
+	for _, part := range []string{`karpenter_node_pool "spot"`, `creates NodePool "cheap"`, `deletes NodePool "spot"`, `all nodes of "spot" go`} {
+		if !strings.Contains(p.problems[0].Detail, part) {
+			t.Errorf("the warning lacks %q: %s", part, p.problems[0].Detail)
+		}
+	}
+	wantNoError(t, i.plan(poolConfig(object{"name": unknown{}})).problems)
+}
+
+func TestNodePool_ProtectionRefusesWhatDeletesThePool(t *testing.T) {
+	i := poolInState(t, object{"deletion_protection": true})
+	parts := []string{`karpenter_node_pool "spot"`, "deletion_protection is true", "set deletion_protection = false and run terraform apply, then destroy"}
+	wantError(t, i.planDestroy().problems, parts...)
+	// A replacement deletes without such a plan.
+	wantError(t, i.destroy(), append(parts, "-replace", "terraform untaint")...)
+	if i.state.IsNull() {
+		t.Error("the state is lost")
+	}
+	wantError(t, i.plan(poolConfig(object{"deletion_protection": true, "name": "cheap"})).problems,
+		`karpenter_node_pool "spot"`, "deletion_protection is true", `new name "cheap"`, "Nothing was changed", `set name = "spot"`, "name")
+	wantNoError(t, i.plan(poolConfig(object{"deletion_protection": true, "weight": 3})).problems)
+	wantNoError(t, i.plan(poolConfig(object{"deletion_protection": false, "name": "cheap"})).problems)
+	wantNoError(t, poolInState(t, nil).planDestroy().problems)
 }

@@ -112,6 +112,7 @@ func TestStep_WhatProtectsANodeKeepsItFromSavingMoney(t *testing.T) {
 		"no policy":           {func(w *world) { w.objects.Pools[0].Disruption.Policy = "" }, 6},
 		"never":               {func(w *world) { w.objects.Pools[0].Disruption.Never = true }, 6},
 		"paused":              {func(w *world) { w.objects.Pools[0].Disruption.Paused = true }, 6},
+		"daemon paused":       {func(w *world) { w.policy.PauseDisruption = true }, 6},
 		"budget of no node":   {func(w *world) { w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 0}} }, 6},
 		"budget of a node":    {func(w *world) { w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 1}} }, 3},
 		"pods do-not-disrupt": {every(func(p *cluster.Pod) { p.DoNotDisrupt = true }), 6},

@@ -384,13 +384,20 @@ func TestStep_LetsPodsOfAnInterruptedNodeRunWhileThereIsNoOtherPlace(t *testing.
 }
 
 func TestStep_KeepsAnEmptyNodeThatMustNotBeDisrupted(t *testing.T) {
-	w := newWorld(t).pods("web", 3, 1000).running()
-	w.step()
-	w.objects.Pods, w.objects.Nodes[0].DoNotDisrupt = nil, true
-	w.step()
-	w.now = w.now.Add(time.Hour)
-	if gone := of[plan.Delete](w.step()); len(gone) != 0 {
-		t.Errorf("removed: %+v", gone)
+	for name, keep := range map[string]func(*world){
+		"the node":   func(w *world) { w.objects.Nodes[0].DoNotDisrupt = true },
+		"the pool":   func(w *world) { w.objects.Pools[0].Disruption.Paused = true },
+		"the daemon": func(w *world) { w.policy.PauseDisruption = true },
+	} {
+		w := newWorld(t).pods("web", 3, 1000).running()
+		w.step()
+		w.objects.Pods = nil
+		keep(w)
+		w.step()
+		w.now = w.now.Add(time.Hour)
+		if out := w.step(); len(of[plan.Disrupt](out))+len(of[plan.Delete](out)) != 0 {
+			t.Errorf("%s forbids it, and the node goes: %+v", name, out.Plan.Actions)
+		}
 	}
 }
 

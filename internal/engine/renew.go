@@ -79,7 +79,8 @@ func (m *mover) mayRenew(d disrupt.Due) bool {
 // forced says whether the node goes now whatever its pods ask for.
 func (m *mover) forced(d disrupt.Due) bool {
 	pool, _ := m.view.Snapshot.Pool(d.Claim.Pool)
-	return d.Why == plan.Expired && disrupt.Forced(d.Claim, m.in.Now) && !pool.Disruption.Paused && !m.in.Policy.CloudAway
+	held := pool.Disruption.Paused || m.in.Policy.PauseDisruption || m.in.Policy.CloudAway
+	return d.Why == plan.Expired && disrupt.Forced(d.Claim, m.in.Now) && !held
 }
 
 // force takes the node away at the end of its life.

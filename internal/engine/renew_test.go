@@ -87,6 +87,7 @@ func TestStep_WhatProtectsANodeKeepsItFromDriftUnlessItsDrainIsBounded(t *testin
 		"the node":             {func(w *world) { w.objects.Nodes[1].DoNotDisrupt = true }, false},
 		"the node for a while": {func(w *world) { w.objects.Nodes[1].ProtectedUntil = w.now.Add(100 * time.Hour) }, false},
 		"its pods":             {func(w *world) { w.onPods(func(p *cluster.Pod) { p.DoNotDisrupt = true }) }, true},
+		"a paused daemon":      {func(w *world) { w.policy.PauseDisruption = true }, false},
 		"a pod budget": {func(w *world) {
 			w.objects.PodBudgets = []cluster.PodBudget{{UID: "b", Namespace: "default", Name: "all"}}
 		}, true},
@@ -106,17 +107,52 @@ func TestStep_WhatProtectsANodeKeepsItFromDriftUnlessItsDrainIsBounded(t *testin
 
 func TestStep_ANodeThatDriftsNoMoreStays(t *testing.T) {
 	w := full(t).drift(1)
+	w.announced()
+	w.objects.Claims[1].Drift = nil
+	if gone, _ := w.renewed(60, plan.Drifted); len(gone) != 0 {
+		t.Errorf("gone %v", gone)
+	}
+}
+
+// announced settles the world until the drifted node is tainted.
+func (w *world) announced() {
+	w.t.Helper()
 	for range 50 {
 		if w.objects.Claims[1].Disrupting == nil {
 			w.settle(1, nil)
 		}
 	}
 	if w.objects.Claims[1].Disrupting == nil {
-		t.Fatal("nothing began")
+		w.t.Fatal("nothing began")
 	}
-	w.objects.Claims[1].Drift = nil
+}
+
+func TestStep_APausedDaemonTakesBackWhatItHasNotDeleted(t *testing.T) {
+	w := full(t).drift(1)
+	w.announced()
+	w.policy.PauseDisruption = true
 	if gone, _ := w.renewed(60, plan.Drifted); len(gone) != 0 {
-		t.Errorf("gone %v", gone)
+		t.Errorf("gone %v while paused", gone)
+	}
+	w.policy.PauseDisruption = false
+	w.now = w.now.Add(time.Hour)
+	if gone, _ := w.renewed(100, plan.Drifted); len(gone) != 1 {
+		t.Errorf("gone %v after the pause", gone)
+	}
+}
+
+func TestStep_APausedDaemonStillReplacesAnInterruptedNode(t *testing.T) {
+	w := full(t)
+	w.policy.PauseDisruption = true
+	w.objects.Claims[1].Interruption = &cluster.Interruption{Noticed: w.now, Deadline: w.now.Add(2 * time.Minute)}
+	first, gone := w.objects.Claims[1].Name, false
+	w.settle(60, func(o engine.Output) {
+		for _, d := range of[plan.Delete](o) {
+			gone = gone || d.Claim == first && d.Why == plan.Interrupted
+		}
+	})
+	if !gone || len(w.pending()) > 0 {
+		t.Errorf("the interrupted node is gone: %v; pods without a node: %v", gone, w.pending())
 	}
 }
 
@@ -161,6 +197,7 @@ func TestStep_AtTheEndOfItsLifeANodeGoesWhateverItsPodsAskForIfItsDrainIsBounded
 		{"no grace", 0, nil, false},
 		{"grace", time.Minute, nil, true},
 		{"paused", time.Minute, func(w *world) { w.objects.Pools[0].Disruption.Paused = true }, false},
+		{"daemon paused", time.Minute, func(w *world) { w.policy.PauseDisruption = true }, false},
 		{"cloud away", time.Minute, func(w *world) { w.policy.CloudAway = true }, false},
 		{"budget", time.Minute, func(w *world) { w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 0}} }, false},
 	} {

@@ -32,6 +32,7 @@ func (w *world) standings() map[string]plan.Standing {
 func TestStandings_SayWhyEachNodeStaysOrGoes(t *testing.T) {
 	for want, change := range map[plan.StayReason]func(*world){
 		plan.PoolPaused:    func(w *world) { w.objects.Pools[0].Disruption.Paused = true },
+		plan.DaemonPaused:  func(w *world) { w.policy.PauseDisruption = true },
 		plan.NodeProtected: func(w *world) { w.objects.Nodes[1].DoNotDisrupt = true },
 		plan.PodProtected:  func(w *world) { w.onPods(func(p *cluster.Pod) { p.DoNotDisrupt = true }) },
 		plan.PodBudget: func(w *world) {

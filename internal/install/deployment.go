@@ -108,6 +108,7 @@ func (o Options) env() []corev1.EnvVar {
 		{Name: EnvPreferencePolicy, Value: o.PreferencePolicy},
 		{Name: EnvMinValuesPolicy, Value: o.MinValuesPolicy},
 		{Name: EnvNodeCost, Value: o.NodeCost},
+		{Name: EnvPauseDisruption, Value: strconv.FormatBool(o.PauseDisruption)},
 		{Name: EnvMetricsPort, Value: strconv.Itoa(MetricsPort)},
 		{Name: EnvHealthProbePort, Value: strconv.Itoa(HealthProbePort)},
 		fieldEnv(EnvSystemNamespace, "metadata.namespace"),

@@ -11,6 +11,7 @@ const (
 	EnvMinValuesPolicy   = "MIN_VALUES_POLICY" // see MinValuesPolicies
 	EnvNodeCost          = "NODE_COST"         // dollars an hour; see ParseNodeCost
 	EnvSchedulerConfig   = "SCHEDULER_CONFIG"  // podTopologySpread.defaultConstraints of the kube-scheduler's configuration
+	EnvPauseDisruption   = "PAUSE_DISRUPTION"  // true or false; see Options
 	EnvMetricsPort       = "METRICS_PORT"
 	EnvHealthProbePort   = "HEALTH_PROBE_PORT"
 	EnvSystemNamespace   = "SYSTEM_NAMESPACE" // of the daemon and its Lease

@@ -203,7 +203,7 @@ func TestDeployment_RunsWithoutPrivilegeOnItsPodsAddress(t *testing.T) {
 	for _, e := range container.Env {
 		env[e.Name] = e
 	}
-	for name, want := range map[string]string{EnvClusterName: "lab", EnvRegion: "us-west-2", EnvInterruptionQueue: "lab", EnvLogLevel: "info", EnvPreferencePolicy: "Respect", EnvMinValuesPolicy: "Strict", EnvNodeCost: "0.005", EnvMetricsPort: "8080", EnvHealthProbePort: "8081"} {
+	for name, want := range map[string]string{EnvClusterName: "lab", EnvRegion: "us-west-2", EnvInterruptionQueue: "lab", EnvLogLevel: "info", EnvPreferencePolicy: "Respect", EnvMinValuesPolicy: "Strict", EnvNodeCost: "0.005", EnvPauseDisruption: "false", EnvMetricsPort: "8080", EnvHealthProbePort: "8081"} {
 		if env[name].Value != want {
 			t.Errorf("%s is %q, want %q", name, env[name].Value, want)
 		}
@@ -261,9 +261,10 @@ func TestDeployment_TellsTheDaemonItsMemoryLimit(t *testing.T) {
 func TestDeployment_TellsTheDaemonItsPolicies(t *testing.T) {
 	o := options()
 	o.PreferencePolicy, o.MinValuesPolicy, o.NodeCost, o.SchedulerConfig = PreferencesIgnore, MinValuesBestEffort, "0", "podTopologySpread: {}"
+	o.PauseDisruption = true
 	var d appsv1.Deployment
 	find(t, objects(t, o), "Deployment", "karpenterd", &d)
-	for _, want := range []corev1.EnvVar{{Name: "PREFERENCE_POLICY", Value: "Ignore"}, {Name: "MIN_VALUES_POLICY", Value: "BestEffort"}, {Name: "NODE_COST", Value: "0"}, {Name: "SCHEDULER_CONFIG", Value: "podTopologySpread: {}"}} {
+	for _, want := range []corev1.EnvVar{{Name: "PREFERENCE_POLICY", Value: "Ignore"}, {Name: "MIN_VALUES_POLICY", Value: "BestEffort"}, {Name: "NODE_COST", Value: "0"}, {Name: "PAUSE_DISRUPTION", Value: "true"}, {Name: "SCHEDULER_CONFIG", Value: "podTopologySpread: {}"}} {
 		if env := d.Spec.Template.Spec.Containers[0].Env; !slices.Contains(env, want) {
 			t.Errorf("%v is not in %v", want, env)
 		}

@@ -86,6 +86,7 @@ type Options struct {
 	PreferencePolicy                string
 	MinValuesPolicy                 string
 	NodeCost                        string            // dollars an hour; see CheckNodeCost
+	PauseDisruption                 bool              // no node goes for a reason that budgets bound
 	SchedulerConfig                 string            // text for translate.DefaultSpread; empty: the defaults of Kubernetes
 	Labels                          map[string]string // of every object and pod, except CustomResourceDefinitions
 	// Resources of the container; nil: requests of 500m CPU and 512Mi memory, and a limit of 1Gi memory.

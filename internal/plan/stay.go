@@ -21,6 +21,7 @@ const (
 	IsLeaving      StayReason = "Leaving"
 	PoolUnready    StayReason = "PoolNotReady"
 	PoolPaused     StayReason = "PoolPaused"
+	DaemonPaused   StayReason = "DaemonPaused"
 	CloudAway      StayReason = "CloudAway"
 	NodeProtected  StayReason = "NodeDoNotDisrupt"
 	PodExpected    StayReason = "PodNominated"
@@ -42,6 +43,9 @@ const (
 	NotSearched    StayReason = "NotLookedAtYet"
 )
 
+// Paused says whether a user has paused disruption.
+func (s Stay) Paused() bool { return s.Reason == PoolPaused || s.Reason == DaemonPaused }
+
 // Explain says in one sentence why the node stays.
 func (s Stay) Explain() string {
 	switch s.Reason {
@@ -52,7 +56,9 @@ func (s Stay) Explain() string {
 	case PoolUnready:
 		return fmt.Sprintf("NodePool %q is not there, not ready or being deleted", s.Detail)
 	case PoolPaused:
-		return fmt.Sprintf("NodePool %q pauses disruption by its annotation", s.Detail)
+		return fmt.Sprintf("NodePool %q pauses disruption by its annotation karpenterd.sh/pause-disruption: remove the annotation to end the pause", s.Detail)
+	case DaemonPaused:
+		return "the daemon's setting PAUSE_DISRUPTION pauses disruption: set pause_disruption of karpenter_daemon, or PAUSE_DISRUPTION of the Deployment, to false to end the pause"
 	case CloudAway:
 		return "EC2 does not answer"
 	case NodeProtected:

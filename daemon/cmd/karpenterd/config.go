@@ -40,7 +40,7 @@ func (c config) needsSelectors() bool { return len(c.Spread) > 0 }
 
 // given has the settings that are plain text until take checks them.
 type given struct {
-	level, bind, metrics, health, preferences, minValues, nodeCost, scheduler, factor string
+	level, bind, metrics, health, preferences, minValues, nodeCost, pause, scheduler, factor string
 }
 
 // readConfig reads flags and environment. The error names every setting that is
@@ -66,6 +66,11 @@ func readConfig(args []string, env func(string) string) (config, error) {
 	text(&g.preferences, "preference-policy", install.EnvPreferencePolicy, install.PreferencesRespect, "Respect: plans consider the preferences of pods; Ignore: they do not")
 	text(&g.minValues, "min-values-policy", install.EnvMinValuesPolicy, install.MinValuesStrict, "if a NodePool's minValues cannot be met, Strict: launch nothing; BestEffort: launch what comes closest")
 	text(&g.nodeCost, "node-cost", install.EnvNodeCost, install.DefaultNodeCost, "dollars an hour that each node costs beside its instance, volumes and public address, such as licences; 0 for none")
+	g.pause = cmp.Or(env(install.EnvPauseDisruption), strconv.FormatBool(false))
+	flags.BoolFunc("pause-disruption", fmt.Sprintf("no node goes for a reason that disruption budgets bound: nodes stay that are empty or could be cheaper, that have drifted or expire ($%s)", install.EnvPauseDisruption), func(value string) error {
+		g.pause = value
+		return nil
+	})
 	text(&g.scheduler, "scheduler-config", install.EnvSchedulerConfig, "", "JSON or YAML with podTopologySpread.defaultConstraints: the topology spread constraints that the kube-scheduler gives to pods without their own")
 	text(&g.factor, "time-factor", install.EnvTimeFactor, "1", "for laboratories only: how many times as fast as on AWS instances start and end, and notices of interruptions run out")
 	if err := flags.Parse(args); err != nil {
@@ -141,6 +146,9 @@ func (c *config) take(g given) []error {
 	var err error
 	if c.Policy.NodeCost, err = install.ParseNodeCost(g.nodeCost); err != nil {
 		faults = append(faults, fmt.Errorf("setting node-cost: %w", err))
+	}
+	if c.Policy.PauseDisruption, err = strconv.ParseBool(g.pause); err != nil {
+		faults = append(faults, fmt.Errorf("setting pause-disruption is %q: give true or false", g.pause))
 	}
 	if err = c.hasten(g.factor); err != nil {
 		faults = append(faults, err)

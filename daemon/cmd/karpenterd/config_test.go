@@ -28,6 +28,7 @@ func TestReadConfig_PoliciesAreKarpentersInNameAndDefault(t *testing.T) {
 		env                     map[string]string
 		args                    []string
 		ignorePreferences, best bool
+		pause                   bool
 		nodeCost                quantity.Money // 0 is the default
 	}{
 		"defaults":             {},
@@ -35,6 +36,9 @@ func TestReadConfig_PoliciesAreKarpentersInNameAndDefault(t *testing.T) {
 		"environment":          {env: map[string]string{"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort"}, ignorePreferences: true, best: true},
 		"node cost":            {env: map[string]string{"NODE_COST": "0.25"}, nodeCost: 250_000_000},
 		"node cost by flag":    {env: map[string]string{"NODE_COST": "0.25"}, args: []string{"--node-cost=0.5"}, nodeCost: 500_000_000},
+		"pause":                {env: map[string]string{"PAUSE_DISRUPTION": "true"}, pause: true},
+		"pause by flag":        {args: []string{"--pause-disruption"}, pause: true},
+		"no pause by flag":     {env: map[string]string{"PAUSE_DISRUPTION": "true"}, args: []string{"--pause-disruption=false"}},
 		"one of them":          {env: map[string]string{"MIN_VALUES_POLICY": "BestEffort"}, best: true},
 		"flags":                {args: []string{"--preference-policy=Ignore", "--min-values-policy", "BestEffort"}, ignorePreferences: true, best: true},
 		"flags win":            {env: map[string]string{"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort"}, args: []string{"--preference-policy=Respect"}, best: true},
@@ -46,6 +50,7 @@ func TestReadConfig_PoliciesAreKarpentersInNameAndDefault(t *testing.T) {
 			}
 			want := engine.DefaultPolicy()
 			want.IgnorePreferences, want.BestEffortMinValues, want.NodeCost = tt.ignorePreferences, tt.best, cmp.Or(tt.nodeCost, want.NodeCost)
+			want.PauseDisruption = tt.pause
 			if diff := gocmp.Diff(want, c.Policy); diff != "" {
 				t.Error(diff)
 			}
@@ -107,6 +112,7 @@ func TestReadConfig_BadSettingIsNamedWithItsRemedy(t *testing.T) {
 		"cluster":            {env: map[string]string{"CLUSTER_NAME": "a b"}, want: `cluster name "a b"`},
 		"port":               {env: map[string]string{"METRICS_PORT": "0"}, want: `setting metrics-port is "0": give a port from 1 to 65535`},
 		"level":              {args: []string{"--log-level=loud"}, want: `setting log-level is "loud": give trace, debug, info, warn or error`},
+		"pause":              {env: map[string]string{"PAUSE_DISRUPTION": "yes please"}, want: `setting pause-disruption is "yes please": give true or false`},
 		"preferences":        {env: map[string]string{"PREFERENCE_POLICY": "respect"}, want: `setting preference-policy is "respect": give Respect or Ignore`},
 		"minValues":          {args: []string{"--min-values-policy=Lenient"}, want: `setting min-values-policy is "Lenient": give Strict or BestEffort`},
 		"node cost":          {env: map[string]string{"NODE_COST": "a lot"}, want: `setting node-cost: node cost "a lot": must be dollars an hour from 0 to 100, such as 0.005`},

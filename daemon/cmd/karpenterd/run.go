@@ -63,7 +63,7 @@ func run(ctx context.Context, c config) error {
 		TimeFormat: "2006-01-02T15:04:05.000000000Z07:00",
 	})
 	kube.LogTo(d.logger.Named("client-go"))
-	d.logger.Info("start", "version", version, "cluster", c.ClusterName, "region", c.Region)
+	d.logger.Info("start", "version", version, "cluster", c.ClusterName, "region", c.Region, "pause_disruption", c.Policy.PauseDisruption)
 
 	group, ctx := errgroup.WithContext(ctx)
 	mux := http.NewServeMux()

@@ -76,6 +76,9 @@ const (
 	// AnnotationPauseDisruption is "true" on a NodePool of which no node is disrupted
 	// voluntarily.
 	AnnotationPauseDisruption = OwnDomain + "/pause-disruption"
+	// LabelRenamedFrom on a NodePool is the UID of the NodePool whose place it takes.
+	// The provider sets it, and finds by it the NodePool of a rename that was cut off.
+	LabelRenamedFrom = OwnDomain + "/renamed-from"
 	// TaintAwaitingPods keeps other pods away until the planned pods are nominated.
 	TaintAwaitingPods = OwnDomain + "/awaiting-pods"
 )

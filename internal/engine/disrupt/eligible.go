@@ -42,6 +42,8 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 		return plan.Stay{Reason: plan.IsLeaving}, time.Time{}
 	case j.Policy.CloudAway:
 		return plan.Stay{Reason: plan.CloudAway}, time.Time{}
+	case j.Policy.PauseDisruption:
+		return plan.Stay{Reason: plan.DaemonPaused}, time.Time{}
 	case !known || pool.Deleting || !pool.Ready:
 		return plan.Stay{Reason: plan.PoolUnready, Detail: c.Pool}, time.Time{}
 	case pool.Disruption.Paused:

@@ -28,7 +28,7 @@ func (r *retirer) goOn(c cluster.Claim) {
 	switch {
 	case !up:
 		return // the NodeClaim goes by another way
-	case why == plan.Expired && Forced(&c, r.Now) && stays.Reason != plan.PoolPaused:
+	case why == plan.Expired && Forced(&c, r.Now) && !stays.Paused():
 		r.delete(c, why, "", r.Now.Sub(c.Created))
 	case why == plan.Drifted && c.Drift == nil:
 		r.restore(c, node, plan.Stay{Reason: plan.NotDrifted})

@@ -25,6 +25,9 @@ type Policy struct {
 	// instances cannot go meanwhile, so no timeout ends a NodeClaim, and nothing is
 	// disrupted but for an interruption.
 	CloudAway bool
+	// PauseDisruption says that no node goes for a reason that budgets bound, as if the
+	// annotation of every pool said so.
+	PauseDisruption bool
 	// IgnorePreferences leaves out what pods only prefer: preferred affinities,
 	// spreads with ScheduleAnyway, and PreferNoSchedule taints.
 	IgnorePreferences bool
