@@ -105,9 +105,13 @@ type Slot struct {
 
 // Pool is one NodePool.
 type Pool struct {
-	Name, UID     string
-	Class         string // name of its EC2NodeClass
-	Weight        int32  // higher is tried first; 0 where unset
+	Name, UID string
+	Class     string // name of its EC2NodeClass
+	Weight    int32  // higher is tried first; 0 where unset
+	// Static says that the pool keeps Replicas nodes whatever the pods need, and
+	// launches no node for them.
+	Static        bool
+	Replicas      int64
 	Labels        label.Labels
 	Requirements  label.Requirements
 	Taints        []Taint

@@ -15,7 +15,7 @@ import (
 // of the last Step, with the memory that the Step returned. Standings decides nothing.
 func Standings(in Input) []plan.Standing {
 	in.Policy = in.Policy.WithDefaults()
-	v := view.Of(in.Snapshot, in.Policy, in.Now)
+	v := in.view()
 	s := &standings{
 		View: v, memory: &in.Memory, judge: disrupt.NewJudge(v, &in.Memory.Memory), ledger: budget.Open(v),
 		due: map[string]plan.DeleteReason{}, moves: map[string]string{},

@@ -28,7 +28,7 @@ type try struct {
 // begin starts the next try of the plan, or continues the stopped one. The units
 // are the work that the Step has left.
 func (c cursor) begin(units int) *try {
-	v := view.Of(c.in.Snapshot, c.in.Policy, c.in.Now)
+	v := c.in.view()
 	v.Emptying = c.in.Memory.sweep.goNext(c.in.Snapshot)
 	if len(c.suppose.going) > 0 {
 		v = v.Suppose(c.suppose.going)

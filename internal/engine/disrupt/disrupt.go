@@ -45,6 +45,8 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 			r.retireInterrupted(c)
 		case v.Policy.CloudAway: // what has begun stays as it is
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
+		case v.Going[c.Name] == plan.Surplus:
+			r.delete(c, plan.Surplus, "", 0)
 		case v.IsGoing(c.Name):
 			r.goOn(c)
 		case r.over(c):
@@ -151,7 +153,7 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 		r.memory.Arrived(c.Name)
 	}
 	replaces := len(r.SourcesOf(&c)) > 0
-	if !c.Initialized || !ok || pool.Disruption.Never || pool.Disruption.Paused || node.DoNotDisrupt || replaces || runs || r.awaitsPods(c) {
+	if !c.Initialized || !ok || pool.Static || pool.Disruption.Never || pool.Disruption.Paused || node.DoNotDisrupt || replaces || runs || r.awaitsPods(c) {
 		r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		return
 	}

@@ -108,5 +108,5 @@ func (j *Judge) Quiet(c *cluster.Claim, pool *cluster.Pool) (at time.Time, quiet
 
 // MaySave says whether the pool lets a node with pods go to save money.
 func MaySave(p *cluster.Pool) bool {
-	return !p.Disruption.Never && slices.Contains([]cluster.Policy{cluster.WhenEmptyOrUnderutilized, cluster.Balanced}, p.Disruption.Policy)
+	return !p.Static && !p.Disruption.Never && slices.Contains([]cluster.Policy{cluster.WhenEmptyOrUnderutilized, cluster.Balanced}, p.Disruption.Policy)
 }
