@@ -39,6 +39,11 @@ func (m *mover) renew() bool {
 		case m.forced(d):
 			begun = true
 			m.force(d)
+		case isStatic(m.view.Snapshot, c):
+			if !begun && len(names) == 0 && replaceStatic(m, d, x) {
+				return true
+			}
+			continue
 		case len(names) == 0 || x.going[names[0]] == d.Why:
 			names, x.going[c.Name] = append(names, c.Name), d.Why
 		default:

@@ -226,3 +226,174 @@ func TestStep_APausedStaticPoolGivesUpNoNode(t *testing.T) {
 		t.Errorf("%+v", gone)
 	}
 }
+
+func TestStep_ADriftedNodeOfAStaticPoolIsReplacedByOneOfItsOwnFirst(t *testing.T) {
+	for name, pods := range map[string]int{"runs pods": 4, "empty": 0} {
+		w := staticWorld(t, 2).pods("web", pods, 900)
+		w.settle(50, nil)
+		old := w.claimsOf("static")[0].Name
+		w.onClaim(old, func(c *cluster.Claim) { c.Drift = &cluster.Drift{Reason: "NodePoolDrifted", Since: w.now} })
+		w.settle(100, func(o engine.Output) {
+			if n := len(w.claimsOf("static")); n < 2 || n > 3 {
+				t.Errorf("%s: %d nodes", name, n)
+			}
+			for _, l := range of[plan.Launch](o) {
+				if l.Pool != "static" {
+					t.Errorf("%s: %+v", name, l)
+				}
+			}
+			for _, d := range of[plan.Delete](o) {
+				if all := w.claimsOf("static"); d.Claim != old || d.Why != plan.Drifted || len(all) != 3 || !all[2].Registered {
+					t.Errorf("%s: %+v of %+v", name, d, all)
+				}
+			}
+		})
+		left := w.claimsOf("static")
+		if len(left) != 2 || left[0].Name == old || left[1].Name == old || len(w.pending()) > 0 || len(w.claimsOf("general")) > 0 {
+			t.Errorf("%s: %+v, pending %v", name, left, w.pending())
+		}
+		for _, c := range left {
+			if !c.Initialized || c.Disrupting != nil {
+				t.Errorf("%s: %+v", name, c)
+			}
+		}
+	}
+}
+
+func TestStep_DriftedNodesOfAStaticPoolGoWithinItsBudget(t *testing.T) {
+	w := staticWorld(t, 4)
+	w.objects.Pools[1].Disruption.Budgets = []cluster.Budget{{Most: 2}}
+	for i := range w.objects.Claims {
+		w.objects.Claims[i].Drift = &cluster.Drift{Reason: "NodePoolDrifted", Since: w.now}
+	}
+	gone := 0
+	w.settle(300, func(o engine.Output) {
+		gone += len(of[plan.Delete](o))
+		if n := len(w.claimsOf("static")); n < 4 || n > 6 {
+			t.Errorf("%d nodes", n)
+		}
+	})
+	if n := len(w.claimsOf("static")); n != 4 || gone != 4 {
+		t.Errorf("%d nodes, %d gone", n, gone)
+	}
+}
+
+func TestStep_AnExpiredNodeOfAStaticPoolIsReplacedWithoutEverBeingOneShort(t *testing.T) {
+	w := staticWorld(t, 2)
+	old := w.claimsOf("static")[1].Name
+	w.onClaim(old, func(c *cluster.Claim) { c.ExpiresAt = w.now.Add(time.Second) })
+	w.settle(100, func(engine.Output) {
+		if n := len(w.claimsOf("static")); n < 2 {
+			t.Errorf("%d nodes", n)
+		}
+	})
+	if left := w.claimsOf("static"); len(left) != 2 || left[0].Name == old || left[1].Name == old {
+		t.Errorf("%+v", left)
+	}
+}
+
+func TestStep_AFullLimitKeepsADriftedNodeOfAStaticPoolAndSaysSo(t *testing.T) {
+	w := staticWorld(t, 2)
+	w.objects.Pools[1].Limits = []quantity.Amount{{Name: "nodes", Count: 2}}
+	name := w.claimsOf("static")[0].Name
+	w.onClaim(name, func(c *cluster.Claim) { c.Drift = &cluster.Drift{Reason: "NodePoolDrifted", Since: w.now} })
+	w.settle(50, func(o engine.Output) {
+		if len(of[plan.Launch](o))+len(of[plan.Delete](o))+len(of[plan.Disrupt](o)) > 0 {
+			t.Errorf("%+v", o.Plan.Actions)
+		}
+	})
+	s := w.standings()[name]
+	if s.Stay.Reason != plan.LimitFull || !strings.Contains(s.Explain(), `limits.nodes of static NodePool "static"`) {
+		t.Errorf("%s: %+v", s.Explain(), s)
+	}
+}
+
+// A pod that fits no node of the pool any more keeps its node.
+func TestStep_ADriftedNodeOfAStaticPoolStaysIfAPodHasNoOtherPlace(t *testing.T) {
+	w := staticWorld(t, 2).pods("web", 1, 900)
+	w.settle(50, nil)
+	w.objects.Pods[0].Shape.Unsupported = []string{"something that no plan understands"}
+	var name string
+	for _, c := range w.claimsOf("static") {
+		if c.Node == w.objects.Pods[0].Node {
+			name = c.Name
+		}
+	}
+	w.onClaim(name, func(c *cluster.Claim) { c.Drift = &cluster.Drift{Reason: "NodePoolDrifted", Since: w.now} })
+	w.settle(50, func(o engine.Output) {
+		if len(of[plan.Launch](o))+len(of[plan.Delete](o)) > 0 {
+			t.Errorf("%+v", o.Plan.Actions)
+		}
+	})
+}
+
+func TestStandings_SayThatAStaticPoolKeepsItsNodes(t *testing.T) {
+	w := staticWorld(t, 2).pods("web", 1, 900)
+	w.settle(50, nil)
+	for _, s := range w.standings() {
+		if s.Pool == "static" && (s.Stay.Reason != plan.StaticPool || !strings.Contains(s.Explain(), "static NodePool static (spec.replicas: 2) keeps so many nodes")) {
+			t.Errorf("%s: %+v", s.Explain(), s)
+		}
+	}
+	w.scale(1)
+	goes := 0
+	for _, s := range w.standings() {
+		if s.Goes == plan.Surplus {
+			goes++
+		}
+	}
+	if goes != 1 {
+		t.Errorf("%+v", w.standings())
+	}
+}
+
+func TestStep_APodLearnsThatAStaticPoolLaunchesNothingForIt(t *testing.T) {
+	w := staticWorld(t, 1).pods("web", 1, 900)
+	w.objects.Pools[0].Ready = false
+	w.objects.Pods[0].Shape.Requests.MilliCPU = 3500
+	out := w.step()
+	if r := out.Plan.Outcomes[0].Reasons; len(r) != 2 || r[1].Cause != plan.IsStatic && r[0].Cause != plan.IsStatic {
+		t.Errorf("%+v", out.Plan.Outcomes)
+	}
+}
+
+func TestStep_AnEmptyStaticNodeThatDriftedWaitsForItsSuccessor(t *testing.T) {
+	w := staticWorld(t, 2)
+	old := w.claimsOf("static")[0].Name
+	w.onClaim(old, func(c *cluster.Claim) { c.Drift = &cluster.Drift{Reason: "NodePoolDrifted", Since: w.now} })
+	launches := of[plan.Launch](w.step())
+	if len(launches) != 1 {
+		t.Fatalf("%+v", launches)
+	}
+	w.order(launches).onClaim(launches[0].Name, func(c *cluster.Claim) { c.Move = launches[0].Move })
+	for range 5 {
+		w.now = w.now.Add(2 * time.Second)
+		out := w.step()
+		if len(of[plan.Launch](out))+len(of[plan.Disrupt](out))+len(of[plan.Delete](out)) > 0 {
+			t.Fatalf("%+v", out.Plan.Actions)
+		}
+	}
+	if gone := of[plan.Disrupt](w.bringUp(launches).step()); len(gone) != 1 || gone[0].Claim != old {
+		t.Errorf("%+v", gone)
+	}
+}
+
+// Pods that never find room keep no node of a static pool from opening.
+func TestStep_ANodeOfAStaticPoolOpensAtOnceWhateverElseWaits(t *testing.T) {
+	w := newWorld(t).static(1)
+	w.objects.Workloads = []cluster.Workload{{Kind: "ReplicaSet", Namespace: "default", Name: "web", Missing: 3, Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 3000, PodSlots: 1}}}}
+	launches := of[plan.Launch](w.step())
+	w.order(launches)
+	more := of[plan.Launch](w.step())
+	if len(more) == 0 {
+		t.Fatal("nothing is on its way for the declared pods")
+	}
+	w.order(more).bringUp(launches)
+	released := map[string]bool{}
+	for _, r := range of[plan.Release](w.step()) {
+		released[r.Node] = true
+	}
+	if !released["node-"+launches[0].Name] {
+		t.Errorf("released %v of %+v", released, launches)
+	}
+}

@@ -68,6 +68,19 @@ func count(v view.View, pool string) (n int64) {
 	return n
 }
 
+// Full says whether limits.nodes of the pool leaves no room for one more node.
+func Full(v view.View, p *cluster.Pool) bool {
+	most := slices.IndexFunc(p.Limits, func(a quantity.Amount) bool { return a.Name == offer.LimitNodes })
+	if most < 0 {
+		return false
+	}
+	var n int64
+	for lot := range v.Snapshot.Lots(p.Name) {
+		n += lot.Count
+	}
+	return n >= p.Limits[most].Count
+}
+
 // counts says whether the node of the NodeClaim is one of those that its pool keeps.
 func counts(v view.View, c *cluster.Claim) bool { return !c.Leaving() && !v.IsGoing(c.Name) }
 
