@@ -8,8 +8,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -89,10 +91,26 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Optional:            true,
 				MarkdownDescription: "Priority of the pool, 1 to 100. If several pools can serve a pod, the daemon uses the pool with the largest weight. Without it, the weight is 0.",
 			},
+			"replicas": replicasAttribute(),
 			"wait":     waitAttribute("the NodePool is ready"),
 			"ready":    readyAttribute("the NodePool was ready"),
 			"timeouts": timeoutsAttribute(ctx, nodePoolTimeout, nodePoolTimeout, drainTimeout),
 		},
+	}
+}
+
+// replicasAttribute makes a pool static. The API server refuses to make a static pool of
+// another one and the reverse, so that is a replacement.
+func replicasAttribute() schema.Attribute {
+	const why = "A static pool cannot become one that launches nodes for pods, nor the reverse."
+	return schema.Int64Attribute{
+		Optional: true,
+		MarkdownDescription: "Makes the pool static: it keeps this number of nodes, whatever the pods need, and launches none for them. The nodes are spread over the zones, take pods as others do, " +
+			"and never go to save money, so `consolidation_policy` and `consolidate_after` mean nothing. A static pool has no `weight`, and `limits` only of `nodes`: leave room there for " +
+			"the nodes that replace those that have drifted or expire. Adding or removing this attribute replaces the pool.",
+		PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.Int64Request, resp *int64planmodifier.RequiresReplaceIfFuncResponse) {
+			resp.RequiresReplace = !req.PlanValue.IsUnknown() && req.StateValue.IsNull() != req.PlanValue.IsNull()
+		}, why, why)},
 	}
 }
 

@@ -130,3 +130,16 @@ func TestPodBudget_SelectsByTheRulesOfPolicyV1(t *testing.T) {
 		t.Errorf("with an unknown operator: %+v, %v", x, err)
 	}
 }
+
+func TestPool_WithReplicasIsStatic(t *testing.T) {
+	p := poolWith()
+	if x := translate.Pool(p); x.Static || x.Replicas != 0 {
+		t.Errorf("%+v", x)
+	}
+	for _, n := range []int64{0, 3} {
+		p.Spec.Replicas = &n
+		if x := translate.Pool(p); !x.Static || x.Replicas != n {
+			t.Errorf("%d replicas: %+v", n, x)
+		}
+	}
+}

@@ -23,6 +23,9 @@ func Pool(p *v1.NodePool) cluster.Pool {
 		Limits: Limits(p.Spec.Limits), Deleting: p.DeletionTimestamp != nil,
 	}
 	out.Disruption = disruption(p)
+	if p.Spec.Replicas != nil {
+		out.Static, out.Replicas = true, *p.Spec.Replicas
+	}
 	if p.Spec.Weight != nil {
 		out.Weight = *p.Spec.Weight
 	}
