@@ -397,3 +397,16 @@ func TestStep_ANodeOfAStaticPoolOpensAtOnceWhateverElseWaits(t *testing.T) {
 		t.Errorf("released %v of %+v", released, launches)
 	}
 }
+
+func TestAudit_LeavesStaticPoolsOut(t *testing.T) {
+	w := staticWorld(t, 2).pods("web", 1, 900)
+	w.settle(50, nil)
+	snap, err := cluster.New(w.objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := engine.Audit(engine.Input{Snapshot: snap, Memory: w.memory, Policy: w.policy, Now: w.now})
+	if a.Claims != 0 || a.Cost != 0 || a.Pods != 0 || a.Homeless != 0 {
+		t.Errorf("%+v", a)
+	}
+}
