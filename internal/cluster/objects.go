@@ -122,6 +122,7 @@ type Pool struct {
 	Ready         bool
 	NotReady      string // why the pool is not ready, where Ready is false
 	Deleting      bool
+	Terminate     bool // where Deleting: its nodes go at once, and nothing replaces them first
 }
 
 // MinValues asks that the types of one launch have at least Count different

@@ -49,7 +49,7 @@ type Input struct {
 
 // view is what all stages of a Step look at.
 func (in Input) view() view.View {
-	return static.WithSurplus(view.Of(in.Snapshot, in.Policy, in.Now))
+	return static.WithSurplus(disrupt.WithUnwanted(view.Of(in.Snapshot, in.Policy, in.Now)))
 }
 
 // Output is all that a Step returns.

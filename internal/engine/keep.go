@@ -89,10 +89,10 @@ func (k kept) rest(out Output) Output {
 	return out
 }
 
-// isStatic says whether the NodeClaim is of a static pool.
+// isStatic says whether the NodeClaim is of a static pool that stays.
 func isStatic(s cluster.Snapshot, c *cluster.Claim) bool {
 	pool, _ := s.Pool(c.Pool)
-	return pool.Static
+	return pool.Static && !pool.Deleting
 }
 
 // replaceStatic begins to replace a node of a static pool that is due: one more node of

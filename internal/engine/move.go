@@ -61,6 +61,19 @@ func (s *sweep) goNext(snapshot cluster.Snapshot) map[string]bool {
 	return out
 }
 
+// goesNext names the nodes that are to go next: those of the target, and those of deleted
+// pools.
+func goesNext(v view.View, s *sweep) map[string]bool {
+	out := s.goNext(v.Snapshot)
+	for c := range disrupt.OfDeletedPools(v) {
+		if out == nil {
+			out = map[string]bool{}
+		}
+		out[c.Node] = true
+	}
+	return out
+}
+
 const (
 	// sweepEvery is the least time between two searches of the fleet.
 	sweepEvery = time.Second

@@ -57,6 +57,9 @@ func (m *mover) renew() bool {
 	if m.remove(x) || m.replaceSome(names, x.going[names[0]], x) {
 		return true
 	}
+	if x.going[names[0]] == plan.PoolDeleted && forgo(m, names[0], x) {
+		return true
+	}
 	// The first has no other place now. The others have their turn before it has another.
 	m.out.Memory.Restored, _ = memory.Remember(m.out.Memory.Restored, names[0], m.in.Now)
 	m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
@@ -87,10 +90,23 @@ func (m *mover) forced(d disrupt.Due) bool {
 	return d.Why == plan.Expired && disrupt.Forced(d.Claim, m.in.Now) && !pool.Disruption.Paused && !m.in.Policy.CloudAway
 }
 
-// force takes the node away at the end of its life.
+// forgo takes the node of a deleted pool away although a pod of it has no other place, not
+// even on new nodes. It says whether that is so.
+func forgo(m *mover, name string, x supposition) bool {
+	x.going, x.replaces = map[string]plan.DeleteReason{name: plan.PoolDeleted}, true
+	out := m.suppose(x)
+	if !out.Trace.Complete || !m.stay([]string{name}, out) {
+		return false
+	}
+	c, _ := m.view.Snapshot.Claim(name)
+	m.force(disrupt.Due{Claim: &c, Why: plan.PoolDeleted})
+	return true
+}
+
+// force takes the node away whether its pods have another place or not.
 func (m *mover) force(d disrupt.Due) {
 	c := d.Claim
-	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Why: plan.Expired, Waited: m.in.Now.Sub(c.Created)}
+	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Why: d.Why, Waited: m.in.Now.Sub(c.Created)}
 	out.Saves, _ = m.view.PriceOf(*c)
 	m.out.Plan.Actions = append(slices.Clip(m.out.Plan.Actions), out)
 }

@@ -29,7 +29,7 @@ type try struct {
 // are the work that the Step has left.
 func (c cursor) begin(units int) *try {
 	v := c.in.view()
-	v.Emptying = c.in.Memory.sweep.goNext(c.in.Snapshot)
+	v.Emptying = goesNext(v, &c.in.Memory.sweep)
 	if len(c.suppose.going) > 0 {
 		v = v.Suppose(c.suppose.going)
 		v.Replaces, v.Emptying = c.suppose.replaces, c.suppose.emptying

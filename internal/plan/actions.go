@@ -123,6 +123,8 @@ const (
 	Interrupted         DeleteReason = "Interrupted"
 	LaunchTimeout       DeleteReason = "LaunchTimeout"
 	RegistrationTimeout DeleteReason = "RegistrationTimeout"
+	// PoolDeleted is the reason for the nodes of a NodePool that is being deleted.
+	PoolDeleted DeleteReason = "PoolDeleted"
 	// Surplus is the reason for a node that a static pool has beyond spec.replicas.
 	Surplus DeleteReason = "Surplus"
 	// InitializationTimeout is the reason for a node that registered and did not

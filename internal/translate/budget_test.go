@@ -143,3 +143,14 @@ func TestPool_WithReplicasIsStatic(t *testing.T) {
 		}
 	}
 }
+
+func TestPool_IsTerminatedByItsAnnotation(t *testing.T) {
+	p := poolWith()
+	if translate.Pool(p).Terminate {
+		t.Error("terminated without the annotation")
+	}
+	p.Annotations = map[string]string{v1.AnnotationTerminate: "true"}
+	if !translate.Pool(p).Terminate {
+		t.Error("not terminated")
+	}
+}

@@ -47,6 +47,8 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		case v.Going[c.Name] == plan.Surplus:
 			r.delete(c, plan.Surplus, "", 0)
+		case r.unwanted(&c):
+			r.delete(c, plan.PoolDeleted, "", 0)
 		case v.IsGoing(c.Name):
 			r.goOn(c)
 		case r.over(c):
@@ -61,6 +63,12 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 		}
 	}
 	return r.actions
+}
+
+// unwanted says whether the NodeClaim goes at once with its pool.
+func (r *retirer) unwanted(c *cluster.Claim) bool {
+	pool, _ := r.Snapshot.Pool(c.Pool)
+	return unwanted(r.View, &pool, c)
 }
 
 // countPlaces counts the places that this plan gives to pods of nodes that go.

@@ -41,7 +41,7 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 		return plan.Stay{Reason: plan.IsLeaving}, time.Time{}
 	case j.Policy.CloudAway:
 		return plan.Stay{Reason: plan.CloudAway}, time.Time{}
-	case !known || pool.Deleting || !pool.Ready:
+	case !known || pool.Deleting != (reason == plan.PoolDeleted) || !pool.Ready && !pool.Deleting:
 		return plan.Stay{Reason: plan.PoolUnready, Detail: c.Pool}, time.Time{}
 	case pool.Disruption.Paused:
 		return plan.Stay{Reason: plan.PoolPaused, Detail: c.Pool}, time.Time{}
@@ -54,7 +54,7 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 		}
 	}
 	// A drain within terminationGracePeriod waits for pods that ask for it.
-	return j.podsStay(state, c.Grace > 0 && (reason == plan.Drifted || reason == plan.Expired))
+	return j.podsStay(state, c.Grace > 0 && (reason == plan.Drifted || reason == plan.Expired || reason == plan.PoolDeleted))
 }
 
 // podsStay says which pod of the node must not be disrupted. A bounded drain asks only

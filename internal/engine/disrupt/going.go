@@ -38,6 +38,8 @@ func (r *retirer) goOn(c cluster.Claim) {
 			r.WaitUntil(until, plan.QuietLongEnough)
 		}
 		r.restore(c, node, stays)
+	case r.stay[node.Name] && why == plan.PoolDeleted:
+		r.delete(c, why, "", r.Now.Sub(c.Created)) // no other pool takes its pods
 	case r.stay[node.Name] || why == plan.Empty && len(moving) > 0:
 		r.restore(c, node, plan.Stay{Reason: plan.NoPlace})
 	case r.ready[node.Name] < len(moving) || r.awaitsSuccessor(c):
