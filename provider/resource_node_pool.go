@@ -52,8 +52,8 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A NodePool (`karpenter.sh/v1`): which nodes the daemon may launch, with which node class, within " +
 			"which limits. The attributes are the fields of the NodePool's `spec` and `spec.template`, in snake case.\n\n" +
-			"The provider checks the configuration offline against the custom resource definition. A destroy waits until the " +
-			"pool's nodes are drained and their instances are terminated.",
+			"The provider checks the configuration offline against the custom resource definition. A destroy drains all nodes of the pool at once, " +
+			"whatever its budgets say, and waits until their instances are terminated.",
 		Attributes: map[string]schema.Attribute{
 			"name": objectNameAttribute("NodePool"),
 			"node_class": schema.StringAttribute{

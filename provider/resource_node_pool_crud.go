@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apitypes "k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -39,7 +41,7 @@ func (r *nodePool) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return c.deleteObject(ctx, nodePoolRef(plan.Name.ValueString()), own) }, func() {
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return c.terminatePool(ctx, nodePoolRef(plan.Name.ValueString()), own) }, func() {
 			own.write(ctx, resp.Private, &resp.Diagnostics)
 			plan.Ready = waitingReady(plan.Wait)
 			r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
@@ -146,16 +148,77 @@ func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	defer cancel()
 	ref := nodePoolRef(state.Name.ValueString())
 	c, own, err := r.myCluster(ctx, req.Private, &resp.Diagnostics)
-	uid := own[ref.Key()]
 	if err == nil {
-		err = c.deleteObject(ctx, ref, own)
-	}
-	if err == nil {
-		err = c.waitDrained(ctx, ref.Name, uid)
+		err = c.terminatePool(ctx, ref, own)
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, verbDelete, state, err)
 	}
+}
+
+// releaseWithin is how long the daemon has to release a deleted pool without NodeClaims.
+const releaseWithin = 15 * time.Second
+
+// terminatePool deletes the pool that was made, with all its nodes, and waits until they
+// are gone. The mark says that nothing replaces them first and that budgets of the pool
+// do not count.
+func (c *cluster) terminatePool(ctx context.Context, ref kube.Ref, own made) error {
+	uid, has := own[ref.Key()]
+	if !has {
+		return nil
+	}
+	err := c.patchPool(ctx, ref, uid, map[string]any{"annotations": map[string]string{v1.AnnotationTerminate: v1.LabelTrue}})
+	if err == nil {
+		err = c.Delete(ctx, ref, apitypes.UID(uid))
+	}
+	if err == nil {
+		err = c.waitDrained(ctx, ref.Name, uid)
+	}
+	if err == nil {
+		err = c.releasePool(ctx, ref, uid)
+	}
+	if err != nil {
+		return err
+	}
+	return c.deleteObject(ctx, ref, own)
+}
+
+// releasePool removes the daemon's finalizer from a deleted pool without NodeClaims, if
+// no daemon does.
+func (c *cluster) releasePool(ctx context.Context, ref kube.Ref, uid string) error {
+	within, cancel := context.WithTimeout(ctx, releaseWithin)
+	defer cancel()
+	if c.WaitGone(within, ref, apitypes.UID(uid), nil) == nil {
+		return nil
+	}
+	live, err := c.Get(ctx, ref)
+	switch {
+	case errors.Is(err, kube.ErrNotFound), err == nil && (string(live.GetUID()) != uid || live.GetDeletionTimestamp() == nil):
+		return nil
+	case err != nil:
+		return err
+	}
+	rest := slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return f == v1.FinalizerTermination })
+	tflog.Warn(ctx, "no daemon releases the node pool: its finalizer is removed", map[string]any{"node_pool": ref.Name})
+	return c.patchPool(ctx, ref, uid, map[string]any{"resourceVersion": live.GetResourceVersion(), "finalizers": rest})
+}
+
+// patchPool changes metadata of the pool with this UID. A pool that is gone, or is another
+// one of the name, is no error.
+func (c *cluster) patchPool(ctx context.Context, ref kube.Ref, uid string, metadata map[string]any) error {
+	live, err := c.Get(ctx, ref)
+	if errors.Is(err, kube.ErrNotFound) || err == nil && string(live.GetUID()) != uid {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	metadata["uid"] = uid
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return fmt.Errorf("%s patch: %w", ref, err)
+	}
+	return c.unset(ctx, resourceOf(ref), ref.Name, patch)
 }
 
 // waitDrained waits until the pool of that UID has no NodeClaims, and logs the

@@ -110,7 +110,7 @@ func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 		"scheduling.k8s.io/priorityclasses": "list watch", "node.k8s.io/runtimeclasses": "list watch", "policy/poddisruptionbudgets": "list watch",
 		"pods": "delete get list watch", "pods/status": "patch", "pods/eviction": "create",
 		"nodes":                  "delete get list patch watch",
-		"karpenter.sh/nodepools": "get list watch", "karpenter.sh/nodepools/status": "patch update", "karpenter.sh/nodepools/finalizers": "update",
+		"karpenter.sh/nodepools": "get list patch watch", "karpenter.sh/nodepools/status": "patch update", "karpenter.sh/nodepools/finalizers": "update",
 		"karpenter.sh/nodeclaims": "create delete get list patch watch", "karpenter.sh/nodeclaims/status": "patch update",
 		"karpenter.sh/nodeclaims/finalizers": "update",
 		"karpenter.k8s.aws/ec2nodeclasses":   "get list patch watch", "karpenter.k8s.aws/ec2nodeclasses/status": "patch update",

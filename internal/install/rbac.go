@@ -14,7 +14,6 @@ func rule(group string, resources, verbs []string) rbacv1.PolicyRule {
 // clusterRules are the daemon's rights in all namespaces.
 func clusterRules() []rbacv1.PolicyRule {
 	watch := []string{"list", "watch"}
-	getAndWatch := []string{"get", "list", "watch"}
 	return []rbacv1.PolicyRule{
 		// Objects that decisions depend on, together with the pods and nodes below.
 		rule("apps", []string{"daemonsets", "replicasets", "statefulsets"}, watch),
@@ -32,7 +31,7 @@ func clusterRules() []rbacv1.PolicyRule {
 		// Nodes: labels, taints and finalizer are patched; nodes are deleted, never created.
 		rule("", []string{"nodes"}, []string{"get", "list", "watch", "patch", "delete"}),
 		// The product's own kinds.
-		rule(v1.Group, []string{v1.NodePoolResource}, getAndWatch),
+		rule(v1.Group, []string{v1.NodePoolResource}, []string{"get", "list", "watch", "patch"}), // its finalizer
 		rule(v1.Group, []string{v1.NodeClaimResource}, []string{"get", "list", "watch", "create", "patch", "delete"}),
 		rule(v1.Group, []string{v1.NodePoolResource + "/status", v1.NodeClaimResource + "/status"}, []string{"update", "patch"}),
 		rule(awsv1.Group, []string{awsv1.EC2NodeClassResource}, []string{"get", "list", "watch", "patch"}), // its finalizer
