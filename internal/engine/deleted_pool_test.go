@@ -142,3 +142,33 @@ func TestStep_PodsGoToADeletedPoolOnlyIfThereIsNoOtherRoom(t *testing.T) {
 		}
 	}
 }
+
+func TestStep_AnInterruptedNodeOfAPoolThatIsTerminatedWaitsForNoReplacement(t *testing.T) {
+	w := deleting(t)
+	w.objects.Pools[0].Terminate = true
+	w.objects.Claims[1].Interruption = &cluster.Interruption{Reason: "spot_interrupted", Noticed: w.now, Deadline: w.now.Add(2 * time.Minute)}
+	if list := of[plan.Delete](w.step()); len(list) != 3 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// A node that is empty goes because its pool goes, and for no other reason: else the two
+// reasons would take turns.
+func TestStep_AnEmptyNodeOfADeletedPoolGoesWithItsPool(t *testing.T) {
+	w := deleting(t)
+	w.objects.Pools[0].Disruption = cluster.Disruption{Policy: cluster.WhenEmpty, Budgets: []cluster.Budget{{Most: 0, Reasons: []string{"Drifted"}}}}
+	w.objects.Pods = nil
+	w.settle(50, func(o engine.Output) {
+		for _, d := range of[plan.Disrupt](o) {
+			if d.Why != plan.PoolDeleted {
+				t.Errorf("%+v", d)
+			}
+		}
+		if list := of[plan.Restore](o); len(list) > 0 {
+			t.Errorf("%+v", list)
+		}
+	})
+	if n := len(w.claimsOf("general")); n > 0 {
+		t.Errorf("%d left", n)
+	}
+}

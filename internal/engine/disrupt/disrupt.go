@@ -41,14 +41,14 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 		switch {
 		case c.Deleting:
 			r.noteEvictions(c.Node)
+		case r.unwanted(&c):
+			r.delete(c, plan.PoolDeleted, "", 0)
 		case c.Interruption != nil:
 			r.retireInterrupted(c)
 		case v.Policy.CloudAway: // what has begun stays as it is
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		case v.Going[c.Name] == plan.Surplus:
 			r.delete(c, plan.Surplus, "", 0)
-		case r.unwanted(&c):
-			r.delete(c, plan.PoolDeleted, "", 0)
 		case v.IsGoing(c.Name):
 			r.goOn(c)
 		case r.over(c):
@@ -161,7 +161,7 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 		r.memory.Arrived(c.Name)
 	}
 	replaces := len(r.SourcesOf(&c)) > 0
-	if !c.Initialized || !ok || pool.Static || pool.Disruption.Never || pool.Disruption.Paused || node.DoNotDisrupt || replaces || runs || r.awaitsPods(c) {
+	if !c.Initialized || !ok || pool.Static || pool.Deleting || pool.Disruption.Never || pool.Disruption.Paused || node.DoNotDisrupt || replaces || runs || r.awaitsPods(c) {
 		r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		return
 	}

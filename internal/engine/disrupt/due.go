@@ -23,7 +23,8 @@ type Due struct {
 	since time.Time
 }
 
-// Overdue returns the NodeClaims of pools that are being deleted, those that expire, those first that end first, and then those
+// Overdue returns the NodeClaims of pools that are being deleted, the oldest first, then
+// those that expire, those first that end first, and then those
 // that drifted, those first that drifted first. It also returns when the next one expires;
 // zero for never.
 func Overdue(v view.View) (list []Due, next time.Time) {
