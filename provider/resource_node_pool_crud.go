@@ -41,7 +41,9 @@ func (r *nodePool) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return c.terminatePool(ctx, nodePoolRef(plan.Name.ValueString()), own) }, func() {
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error {
+			return c.terminatePool(ctx, nodePoolRef(plan.Name.ValueString()), own)
+		}, func() {
 			own.write(ctx, resp.Private, &resp.Diagnostics)
 			plan.Ready = waitingReady(plan.Wait)
 			r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
