@@ -9,8 +9,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -58,8 +60,8 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A NodePool (`karpenter.sh/v1`): which nodes the daemon may launch, with which node class, within " +
 			"which limits. The attributes are the fields of the NodePool's `spec` and `spec.template`, in snake case.\n\n" +
-			"The provider checks the configuration offline against the custom resource definition. A destroy waits until the " +
-			"pool's nodes are drained and their instances are terminated.",
+			"The provider checks the configuration offline against the custom resource definition. A destroy drains all nodes of the pool at once, " +
+			"whatever its budgets say, and waits until their instances are terminated.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required: true, Validators: []validator.String{validate.ObjectName()},
@@ -103,10 +105,10 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				MarkdownDescription: "Priority of the pool, 1 to 100. If several pools can serve a pod, the daemon uses the pool with the largest weight. Without it, the weight is 0.",
 			},
 			"deletion_protection": deletionProtectionAttribute(),
-
-			"wait":     waitAttribute("the NodePool is ready"),
-			"ready":    readyAttribute("the NodePool was ready"),
-			"timeouts": timeoutsAttribute(ctx, nodePoolTimeout, nodePoolTimeout, drainTimeout),
+			"replicas":            replicasAttribute(),
+			"wait":                waitAttribute("the NodePool is ready"),
+			"ready":               readyAttribute("the NodePool was ready"),
+			"timeouts":            timeoutsAttribute(ctx, nodePoolTimeout, nodePoolTimeout, drainTimeout),
 		},
 	}
 }
@@ -116,6 +118,21 @@ func deletionProtectionAttribute() schema.Attribute {
 		Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 		MarkdownDescription: "Refuse to destroy, replace or rename the node pool. To do so, first set it to `false` and apply. " +
 			"Default `false`, because one `terraform destroy` must be able to take everything down. It is kept in the state only: it does not protect the NodePool from `kubectl delete`.",
+	}
+}
+
+// replicasAttribute makes a pool static. The API server refuses to make a static pool of
+// another one and the reverse, so that is a replacement.
+func replicasAttribute() schema.Attribute {
+	const why = "A static pool cannot become one that launches nodes for pods, nor the reverse."
+	return schema.Int64Attribute{
+		Optional: true,
+		MarkdownDescription: "Makes the pool static: it keeps this number of nodes, whatever the pods need, and launches none for them. The nodes are spread over the zones, take pods as others do, " +
+			"and never go to save money, so `consolidation_policy` and `consolidate_after` mean nothing. A static pool has no `weight`, and `limits` only of `nodes`: leave room there for " +
+			"the nodes that replace those that have drifted or expire. Adding or removing this attribute replaces the pool.",
+		PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.Int64Request, resp *int64planmodifier.RequiresReplaceIfFuncResponse) {
+			resp.RequiresReplace = !req.PlanValue.IsUnknown() && req.StateValue.IsNull() != req.PlanValue.IsNull()
+		}, why, why)},
 	}
 }
 

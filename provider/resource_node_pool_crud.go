@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apitypes "k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -39,7 +41,9 @@ func (r *nodePool) Create(ctx context.Context, req resource.CreateRequest, resp 
 	}
 	if err != nil {
 		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return c.deleteObject(ctx, nodePoolRef(plan.Name.ValueString()), own) }, func() {
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error {
+			return c.terminatePool(ctx, nodePoolRef(plan.Name.ValueString()), own)
+		}, func() {
 			own.write(ctx, resp.Private, &resp.Diagnostics)
 			// Terraform replaces what such a create leaves: protection would prevent that.
 			plan.Ready, plan.DeletionProtection = waitingReady(plan.Wait), types.BoolValue(false)
@@ -174,7 +178,7 @@ func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	}
 	for _, pool := range append([]string{name}, own.poolsBut(name)...) {
 		if err == nil {
-			err = c.removePool(ctx, pool, own)
+			err = c.terminatePool(ctx, nodePoolRef(pool), own)
 		}
 	}
 	if err != nil {
@@ -182,22 +186,79 @@ func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	}
 }
 
-// removePool deletes the pool that was made, and waits until it and its NodeClaims are
-// gone. Until then the pool is in own.
-func (c *cluster) removePool(ctx context.Context, name string, own made) error {
-	ref := nodePoolRef(name)
+// releaseWithin is how long the daemon has to release a deleted pool without NodeClaims.
+const releaseWithin = 15 * time.Second
+
+// terminatePool removes the pool that was made. The mark says that nothing replaces its
+// nodes first and that budgets of the pool do not count.
+func (c *cluster) terminatePool(ctx context.Context, ref kube.Ref, own made) error {
 	uid, has := own[ref.Key()]
 	if !has {
 		return nil
 	}
-	err := c.deleteObject(ctx, ref, own)
+	err := c.patchPool(ctx, ref, uid, map[string]any{"annotations": map[string]string{v1.AnnotationTerminate: v1.LabelTrue}})
+	if err != nil {
+		return err
+	}
+	return c.removePool(ctx, ref, own)
+}
+
+// removePool deletes the pool that was made, and waits until it and its NodeClaims are
+// gone, and with them its nodes. Until then the pool is in own.
+func (c *cluster) removePool(ctx context.Context, ref kube.Ref, own made) error {
+	uid, has := own[ref.Key()]
+	if !has {
+		return nil
+	}
+	err := c.Delete(ctx, ref, apitypes.UID(uid))
 	if err == nil {
-		err = c.waitDrained(ctx, name, uid)
+		err = c.waitDrained(ctx, ref.Name, uid)
+	}
+	if err == nil {
+		err = c.releasePool(ctx, ref, uid)
 	}
 	if err != nil {
-		own[ref.Key()] = uid
+		return err
 	}
-	return err
+	return c.deleteObject(ctx, ref, own)
+}
+
+// releasePool removes the daemon's finalizer from a deleted pool without NodeClaims, if
+// no daemon does.
+func (c *cluster) releasePool(ctx context.Context, ref kube.Ref, uid string) error {
+	within, cancel := context.WithTimeout(ctx, releaseWithin)
+	defer cancel()
+	if c.WaitGone(within, ref, apitypes.UID(uid), nil) == nil {
+		return nil
+	}
+	live, err := c.Get(ctx, ref)
+	switch {
+	case errors.Is(err, kube.ErrNotFound), err == nil && (string(live.GetUID()) != uid || live.GetDeletionTimestamp() == nil):
+		return nil
+	case err != nil:
+		return err
+	}
+	rest := slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return f == v1.FinalizerTermination })
+	tflog.Warn(ctx, "no daemon releases the node pool: its finalizer is removed", map[string]any{"node_pool": ref.Name})
+	return c.patchPool(ctx, ref, uid, map[string]any{"resourceVersion": live.GetResourceVersion(), "finalizers": rest})
+}
+
+// patchPool changes metadata of the pool with this UID. A pool that is gone, or is another
+// one of the name, is no error.
+func (c *cluster) patchPool(ctx context.Context, ref kube.Ref, uid string, metadata map[string]any) error {
+	live, err := c.Get(ctx, ref)
+	if errors.Is(err, kube.ErrNotFound) || err == nil && string(live.GetUID()) != uid {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	metadata["uid"] = uid
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return fmt.Errorf("%s patch: %w", ref, err)
+	}
+	return c.unset(ctx, resourceOf(ref), ref.Name, patch)
 }
 
 // waitDrained waits until the pool of that UID has no NodeClaims, and logs the

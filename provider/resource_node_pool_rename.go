@@ -223,7 +223,7 @@ func (r *nodePool) replaceOthers(ctx, within context.Context, plan, prior nodePo
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Delete, drainTimeout)
 	defer cancel()
 	for _, other := range own.poolsBut(name) {
-		err := c.removePool(ctx, other, own)
+		err := c.removePool(ctx, nodePoolRef(other), own)
 		own.write(ctx, resp.Private, &resp.Diagnostics)
 		if err != nil {
 			r.failChange(&resp.Diagnostics, plan, prior, &renameError{ready: name, stays: []string{other}, err: err})

@@ -68,6 +68,9 @@ func TestNodePool_BadInputNamesAttributeAndRemedy(t *testing.T) {
 		"consolidation policy":   {object{"disruption": object{"consolidation_policy": "Always"}}, []string{"disruption.consolidation_policy", "WhenEmpty"}},
 		"limit":                  {object{"limits": object{"cpu": "lots"}}, []string{`limits["cpu"]`, "lots", "64Gi"}},
 		"weight":                 {object{"weight": 101}, []string{"weight", "100"}},
+		"static pool's weight":   {object{"replicas": 3, "weight": 1}, []string{"static", "remove weight"}},
+		"static pool's limit":    {object{"replicas": 3, "limits": object{"cpu": "10"}}, []string{"static", "only the limit nodes"}},
+		"replicas below 0":       {object{"replicas": -1}, []string{"replicas", "greater than or equal to 0"}},
 		"name":                   {object{"name": "Spot_Pool"}, []string{"name", "lowercase"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +98,7 @@ func TestNodePool_WhatIsUnknownIsNotObjectedTo(t *testing.T) {
 		"a budget's duration": budgets(object{"nodes": unknown{}, "schedule": "@daily", "duration": unknown{}}),
 		"all budgets":         {"disruption": object{"budgets": unknown{}}},
 		"durations":           {"expire_after": unknown{}, "termination_grace_period": unknown{}, "disruption": unknown{}},
-		"labels and numbers":  {"labels": unknown{}, "weight": unknown{}},
+		"labels and numbers":  {"labels": unknown{}, "weight": unknown{}, "replicas": unknown{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantNoError(t, h.validate("karpenter_node_pool", poolConfig(change)))
@@ -169,4 +172,35 @@ func TestNodePool_ProtectionRefusesWhatDeletesThePool(t *testing.T) {
 	wantNoError(t, i.plan(poolConfig(object{"deletion_protection": true, "weight": 3})).problems)
 	wantNoError(t, i.plan(poolConfig(object{"deletion_protection": false, "name": "cheap"})).problems)
 	wantNoError(t, poolInState(t, nil).planDestroy().problems)
+}
+
+// The API server refuses such a change.
+func TestNodePool_BecomingStaticOrNotIsAReplacement(t *testing.T) {
+	h := configured(t, object{"eks": object{"cluster_name": unknown{}}})
+	for name, c := range map[string]struct {
+		from, to any
+		replaces bool
+	}{
+		"scaled":       {3, 5, false},
+		"to no node":   {3, 0, false},
+		"made dynamic": {3, nil, true},
+		"made static":  {nil, 3, true},
+		"not known":    {3, unknown{}, false},
+	} {
+		config := func(n any) object {
+			if n == nil {
+				return poolConfig(nil)
+			}
+			return poolConfig(object{"replicas": n})
+		}
+		pool := h.resource("karpenter_node_pool")
+		before := pool.plan(config(c.from))
+		wantNoError(t, before.problems)
+		pool.state = before.value
+		after := pool.plan(config(c.to))
+		wantNoError(t, after.problems)
+		if got := len(after.replace) > 0; got != c.replaces {
+			t.Errorf("%s: replaces for %v", name, after.replace)
+		}
+	}
 }

@@ -162,6 +162,9 @@ func checkPool(p Pool) error {
 	if p.Weight < 0 || p.Weight > 100 {
 		return fmt.Errorf("cluster index: nodepool %s: weight is %d; it must be between 1 and 100, or 0 where none is set", p.Name, p.Weight)
 	}
+	if p.Replicas < 0 || p.Replicas > 0 && !p.Static {
+		return fmt.Errorf("cluster index: nodepool %s: replicas is %d; it must not be negative, and only a static pool has any", p.Name, p.Replicas)
+	}
 	if p.Disruption.After < 0 {
 		return fmt.Errorf("cluster index: nodepool %s: consolidateAfter is %s; it must not be negative", p.Name, p.Disruption.After)
 	}

@@ -110,9 +110,13 @@ type Slot struct {
 
 // Pool is one NodePool.
 type Pool struct {
-	Name, UID     string
-	Class         string // name of its EC2NodeClass
-	Weight        int32  // higher is tried first; 0 where unset
+	Name, UID string
+	Class     string // name of its EC2NodeClass
+	Weight    int32  // higher is tried first; 0 where unset
+	// Static says that the pool keeps Replicas nodes whatever the pods need, and
+	// launches no node for them.
+	Static        bool
+	Replicas      int64
 	Labels        label.Labels
 	Requirements  label.Requirements
 	Taints        []Taint
@@ -123,6 +127,7 @@ type Pool struct {
 	Ready         bool
 	NotReady      string // why the pool is not ready, where Ready is false
 	Deleting      bool
+	Terminate     bool // where Deleting: its nodes go at once, and nothing replaces them first
 }
 
 // MinValues asks that the types of one launch have at least Count different

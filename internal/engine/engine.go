@@ -14,6 +14,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/open"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -46,6 +47,11 @@ type Input struct {
 	WorkLimit int
 }
 
+// view is what all stages of a Step look at.
+func (in Input) view() view.View {
+	return static.WithSurplus(disrupt.WithUnwanted(view.Of(in.Snapshot, in.Policy, in.Now)))
+}
+
 // Output is all that a Step returns.
 type Output struct {
 	Plan   plan.Plan
@@ -65,6 +71,8 @@ type Memory struct {
 	// cursor is the unfinished plan; nil if there is none.
 	cursor *cursor
 	sweep  sweep
+	// keptStatic says that the last Step only launched nodes of static pools.
+	keptStatic bool
 }
 
 // After returns the memory of a daemon that starts, where nodes went until the given time
@@ -91,6 +99,10 @@ func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKe
 // no earlier Step of the plan returned: all Steps of one plan together return the
 // actions of one Step without a limit.
 //
+// A Step that launches nodes of static pools plans nothing else: pods may find room on
+// these nodes, so the demand waits until they are in the Snapshot. But no two Steps in a
+// row leave the demand out.
+//
 // Step makes the plan again from the start if a gang found room for only some of
 // its pods, or if limits left pods without a place to which another plan could give
 // room.
@@ -98,8 +110,12 @@ func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKe
 // A Step that has nothing to launch also looks for nodes that are to go; see withMoves.
 func Step(in Input) Output {
 	in.Policy = in.Policy.WithDefaults()
+	kept := keepStatic(in)
+	if out, first := kept.first(); first {
+		return out
+	}
 	c, units := resume(in) // the cursor of the plan, and the work that is left
-	return withMoves(in, planned(c, units))
+	return kept.rest(withMoves(in, planned(c, units)))
 }
 
 // planned returns the plan of the cursor, made with so many units of work.

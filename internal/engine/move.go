@@ -61,6 +61,19 @@ func (s *sweep) goNext(snapshot cluster.Snapshot) map[string]bool {
 	return out
 }
 
+// goesNext names the nodes that are to go next: those of the target, and those of deleted
+// pools.
+func goesNext(v view.View, s *sweep) map[string]bool {
+	out := s.goNext(v.Snapshot)
+	for c := range disrupt.OfDeletedPools(v) {
+		if out == nil {
+			out = map[string]bool{}
+		}
+		out[c.Node] = true
+	}
+	return out
+}
+
 const (
 	// sweepEvery is the least time between two searches of the fleet.
 	sweepEvery = time.Second
@@ -105,7 +118,7 @@ func withMoves(in Input, out Output) Output {
 	if !out.Trace.Complete || out.Trace.Launches > 0 || in.Policy.CloudAway {
 		return out
 	}
-	m := &mover{in: in, out: out, view: view.Of(in.Snapshot, in.Policy, in.Now)}
+	m := &mover{in: in, out: out, view: in.view()}
 	m.judge = disrupt.NewJudge(m.view, &m.out.Memory.Memory)
 	if !m.renew() && slices.ContainsFunc(in.Snapshot.Supply().Pools, func(p cluster.Pool) bool { return disrupt.MaySave(&p) }) {
 		m.save()
@@ -192,16 +205,22 @@ func (m *mover) later(at time.Time) {
 
 // wait asks for another Step at the time, if the plan does not ask for an earlier one.
 func (m *mover) wait(at time.Time, why plan.WaitReason) {
-	for i, a := range m.out.Plan.Actions {
+	m.out.Plan.Actions = waiting(m.out.Plan.Actions, at, why)
+}
+
+// waiting returns the actions with a Wait until the time, unless they ask for an earlier
+// Step.
+func waiting(actions []plan.Action, at time.Time, why plan.WaitReason) []plan.Action {
+	for i, a := range actions {
 		if w, is := a.(plan.Wait); is {
 			if at.Before(w.Until) {
-				m.out.Plan.Actions = slices.Clone(m.out.Plan.Actions)
-				m.out.Plan.Actions[i] = plan.Wait{Until: at, Why: why}
+				actions = slices.Clone(actions)
+				actions[i] = plan.Wait{Until: at, Why: why}
 			}
-			return
+			return actions
 		}
 	}
-	m.out.Plan.Actions = append(slices.Clip(m.out.Plan.Actions), plan.Wait{Until: at, Why: why})
+	return append(slices.Clip(actions), plan.Wait{Until: at, Why: why})
 }
 
 // search looks for nodes to take away in the whole fleet, if something has changed since

@@ -39,6 +39,11 @@ func (m *mover) renew() bool {
 		case m.forced(d):
 			begun = true
 			m.force(d)
+		case isStatic(m.view.Snapshot, c):
+			if !begun && len(names) == 0 && replaceStatic(m, d, x) {
+				return true
+			}
+			continue
 		case len(names) == 0 || x.going[names[0]] == d.Why:
 			names, x.going[c.Name] = append(names, c.Name), d.Why
 		default:
@@ -50,6 +55,9 @@ func (m *mover) renew() bool {
 		return begun
 	}
 	if m.remove(x) || m.replaceSome(names, x.going[names[0]], x) {
+		return true
+	}
+	if x.going[names[0]] == plan.PoolDeleted && forgo(m, names[0], x) {
 		return true
 	}
 	// The first has no other place now. The others have their turn before it has another.
@@ -83,10 +91,23 @@ func (m *mover) forced(d disrupt.Due) bool {
 	return d.Why == plan.Expired && disrupt.Forced(d.Claim, m.in.Now) && !held
 }
 
-// force takes the node away at the end of its life.
+// forgo takes the node of a deleted pool away although a pod of it has no other place, not
+// even on new nodes. It says whether that is so.
+func forgo(m *mover, name string, x supposition) bool {
+	x.going, x.replaces = map[string]plan.DeleteReason{name: plan.PoolDeleted}, true
+	out := m.suppose(x)
+	if !out.Trace.Complete || !m.stay([]string{name}, out) {
+		return false
+	}
+	c, _ := m.view.Snapshot.Claim(name)
+	m.force(disrupt.Due{Claim: &c, Why: plan.PoolDeleted})
+	return true
+}
+
+// force takes the node away whether its pods have another place or not.
 func (m *mover) force(d disrupt.Due) {
 	c := d.Claim
-	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Why: plan.Expired, Waited: m.in.Now.Sub(c.Created)}
+	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Why: d.Why, Waited: m.in.Now.Sub(c.Created)}
 	out.Saves, _ = m.view.PriceOf(*c)
 	m.out.Plan.Actions = append(slices.Clip(m.out.Plan.Actions), out)
 }

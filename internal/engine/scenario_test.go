@@ -26,7 +26,8 @@ var update = flag.Bool("update", false, "rewrite the expected plans of the scena
 // right, run the test with -update.
 //
 // Lines of a script: pool NAME [limit=RES:N] [taint=K=V:E] [capacity=spot]
-// [minvalues=K:N] [domains=K:A,B] [weight=N]; pods NAME N MILLICPU, with what they
+// [minvalues=K:N] [domains=K:A,B] [weight=N]
+// [static=N]; scale NAME N (of a static pool); pods NAME N MILLICPU, with what they
 // ask for (see shape in scenario_pods_test.go); declare NAME N MILLICPU;
 // arrive NAME N MILLICPU (declared pods come into being); finish NAME (its pods
 // go); step; order (the launches become NodeClaims); up (they join, too); open
@@ -104,6 +105,12 @@ func (s *scenario) run(line string) {
 			Kind: "ReplicaSet", Namespace: "default", Name: args[0], Missing: s.number(args[1]),
 			Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: s.number(args[2]), PodSlots: 1}},
 		})
+	case "scale":
+		for i := range s.objects.Pools {
+			if s.objects.Pools[i].Name == args[0] {
+				s.objects.Pools[i].Replicas = s.number(args[1])
+			}
+		}
 	case "finish":
 		var rest []cluster.Pod
 		for _, p := range s.objects.Pods {
@@ -170,6 +177,9 @@ func (s *scenario) addPool(name string, options map[string]string) {
 			s.t.Fatal(err)
 		}
 		p.Requirements = p.Requirements.And(label.All(r))
+	}
+	if n, ok := options["static"]; ok {
+		p.Static, p.Replicas = true, s.number(n)
 	}
 	if w, ok := options["weight"]; ok {
 		p.Weight = int32(s.number(w))

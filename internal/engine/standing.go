@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -15,7 +17,7 @@ import (
 // of the last Step, with the memory that the Step returned. Standings decides nothing.
 func Standings(in Input) []plan.Standing {
 	in.Policy = in.Policy.WithDefaults()
-	v := view.Of(in.Snapshot, in.Policy, in.Now)
+	v := in.view()
 	s := &standings{
 		View: v, memory: &in.Memory, judge: disrupt.NewJudge(v, &in.Memory.Memory), ledger: budget.Open(v),
 		due: map[string]plan.DeleteReason{}, moves: map[string]string{},
@@ -67,6 +69,10 @@ func (s *standings) stay(c *cluster.Claim) plan.Stay {
 		return plan.Stay{Reason: plan.Replaces, Detail: c.Move.ID}
 	}
 	why, due := s.due[c.Name]
+	pool, _ := s.Snapshot.Pool(c.Pool)
+	if pool.Static && !due && c.Initialized {
+		return plan.Stay{Reason: plan.StaticPool, Detail: fmt.Sprintf("%s (spec.replicas: %d)", pool.Name, pool.Replicas)}
+	}
 	if !due {
 		why = plan.Underutilized
 		if !s.RunsPods(*c) {
@@ -86,6 +92,9 @@ func (s *standings) stay(c *cluster.Claim) plan.Stay {
 	}
 	if _, allowed := s.ledger.Allows(c.Pool, why); !allowed {
 		return plan.Stay{Reason: plan.BudgetUsed, Detail: c.Pool}
+	}
+	if pool.Static && static.Full(s.View, &pool) {
+		return plan.Stay{Reason: plan.LimitFull, Detail: c.Pool}
 	}
 	sweep := &s.memory.sweep
 	switch {

@@ -28,8 +28,8 @@ type try struct {
 // begin starts the next try of the plan, or continues the stopped one. The units
 // are the work that the Step has left.
 func (c cursor) begin(units int) *try {
-	v := view.Of(c.in.Snapshot, c.in.Policy, c.in.Now)
-	v.Emptying = c.in.Memory.sweep.goNext(c.in.Snapshot)
+	v := c.in.view()
+	v.Emptying = goesNext(v, &c.in.Memory.sweep)
 	if len(c.suppose.going) > 0 {
 		v = v.Suppose(c.suppose.going)
 		v.Replaces, v.Emptying = c.suppose.replaces, c.suppose.emptying

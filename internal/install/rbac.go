@@ -31,7 +31,7 @@ func clusterRules() []rbacv1.PolicyRule {
 		// Nodes: labels, taints and finalizer are patched; nodes are deleted, never created.
 		rule("", []string{"nodes"}, []string{"get", "list", "watch", "patch", "delete"}),
 		// The product's own kinds.
-		rule(v1.Group, []string{v1.NodePoolResource}, []string{"get", "list", "watch", "patch"}), // the hash of its template
+		rule(v1.Group, []string{v1.NodePoolResource}, []string{"get", "list", "watch", "patch"}), // its finalizer and the hash of its template
 		rule(v1.Group, []string{v1.NodeClaimResource}, []string{"get", "list", "watch", "create", "patch", "delete"}),
 		rule(v1.Group, []string{v1.NodePoolResource + "/status", v1.NodeClaimResource + "/status"}, []string{"update", "patch"}),
 		rule(awsv1.Group, []string{awsv1.EC2NodeClassResource}, []string{"get", "list", "watch", "patch"}), // its finalizer and the hash of its spec

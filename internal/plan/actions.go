@@ -123,6 +123,10 @@ const (
 	Interrupted         DeleteReason = "Interrupted"
 	LaunchTimeout       DeleteReason = "LaunchTimeout"
 	RegistrationTimeout DeleteReason = "RegistrationTimeout"
+	// PoolDeleted is the reason for the nodes of a NodePool that is being deleted.
+	PoolDeleted DeleteReason = "PoolDeleted"
+	// Surplus is the reason for a node that a static pool has beyond spec.replicas.
+	Surplus DeleteReason = "Surplus"
 	// InitializationTimeout is the reason for a node that registered and did not
 	// become ready for its pods in time.
 	InitializationTimeout DeleteReason = "InitializationTimeout"
@@ -149,6 +153,7 @@ const (
 	CapacityToReturn WaitReason = "capacity that ran out to return"
 	MorePods         WaitReason = "more pods that are still arriving"
 	LaunchToFinish   WaitReason = "a launch or registration to finish"
+	StaticNodes      WaitReason = "nodes that static pools lack to be launched"
 	RefusedNode      WaitReason = "a node where the scheduler has refused the pods to be tried again"
 	RestOfPlan       WaitReason = "the rest of a plan that is still being made"
 )
@@ -163,6 +168,7 @@ type LaunchReason struct {
 	RunnerUp    Choice             // cheapest of the launch's Types that is of another family than Best; zero if none
 	Passed      Choice             // the cheaper type that comes closest to holding the pods; zero if none
 	Lacks       *quantity.Shortage // what Passed lacks; Free is without the DaemonSets' share
+	Static      int64              `json:",omitempty"` // spec.replicas of the static pool that lacks a node; 0 for another pool
 	Replaces    string             // interrupted NodeClaim that this launch replaces; "" if none
 }
 
@@ -177,4 +183,5 @@ type Plan struct {
 	Unnominated bool
 	Proofs      []Certificate // lower bounds of what any plan costs
 	LeftOut     []LeftOut     `json:",omitempty"` // nodes that are left out from now on
+	Lacking     []Lacking     `json:",omitempty"` // static pools that cannot have all their nodes, by name
 }

@@ -62,6 +62,22 @@ func (x LeftOut) Explain() string {
 		x.Node, quantity.Count(int64(x.Times), "time"), x.Until.UTC().Format(time.RFC3339))
 }
 
+// Lacking is a static pool that has fewer nodes than spec.replicas asks for, because no
+// more can be launched now.
+type Lacking struct {
+	Pool, PoolUID string
+	Replicas      int64 // spec.replicas
+	Nodes         int64 // that are there or on their way, those of this plan included
+	Why           Refusal
+}
+
+// Explain says in one sentence what the pool lacks and why.
+func (x Lacking) Explain() string {
+	why := x.Why
+	why.Pool = ""
+	return fmt.Sprintf("spec.replicas of static NodePool %q is %d, and it has %s: %s", x.Pool, x.Replicas, quantity.Count(x.Nodes, "node"), why)
+}
+
 // Limit is one of a pool's limits, and how much of it is used.
 type Limit struct {
 	Name      string // of the resource; "nodes" counts nodes
@@ -89,6 +105,7 @@ const (
 	HostPorts        Cause = "its host ports are taken"
 	Volumes          Cause = "no new node meets the node affinity of the pod's volumes"
 	PlanUnfinished   Cause = "the plan is still being made"
+	IsStatic         Cause = "the pool is static: it launches no nodes for pods"
 )
 
 // remedy says what people can do about the cause, where it is not plain.
@@ -100,7 +117,7 @@ func (c Cause) remedy() string {
 		return "lower minValues, let the NodePool have other instance types, or set the daemon's min-values policy to BestEffort"
 	case Volumes:
 		return "let the NodePool launch where the volumes are, or make volumes with the binding mode WaitForFirstConsumer"
-	case NoPool, PoolNotReady, UntoleratedTaint, Requirements, NoType, TooLarge, NoCapacity, LimitReached, NotSupported, GangIncomplete, HostPorts, PlanUnfinished:
+	case NoPool, PoolNotReady, UntoleratedTaint, Requirements, NoType, TooLarge, NoCapacity, LimitReached, NotSupported, GangIncomplete, HostPorts, PlanUnfinished, IsStatic:
 	}
 	return ""
 }
@@ -142,12 +159,16 @@ func waitsFor(reasons []Refusal) string {
 
 // Explain says in one clause why the core chose this launch.
 func (r LaunchReason) Explain() string {
+	missing, holds := "room for "+quantity.Count(r.Pods, "pod")+" was missing", " that holds "
 	them := "them"
 	if r.Pods == 1 {
 		them = "it"
 	}
-	s := fmt.Sprintf("room for %s was missing; %s at %s is the cheapest of %s that holds %s",
-		quantity.Count(r.Pods, "pod"), r.Best.Type, r.Best.Price.Dollars(), quantity.Count(int64(r.Considered), "offer"), them)
+	if r.Static > 0 {
+		missing, holds, them = fmt.Sprintf("the static pool keeps %s", quantity.Count(r.Static, "node")), "", ""
+	}
+	s := fmt.Sprintf("%s; %s at %s is the cheapest of %s%s%s",
+		missing, r.Best.Type, r.Best.Price.Dollars(), quantity.Count(int64(r.Considered), "offer"), holds, them)
 	if r.RunnerUp.Type != "" {
 		s += fmt.Sprintf("; the best alternative of another family is %s at %s", r.RunnerUp.Type, r.RunnerUp.Price.Dollars())
 	}

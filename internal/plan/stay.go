@@ -41,6 +41,8 @@ const (
 	Replaces       StayReason = "Replacement"
 	NextToGo       StayReason = "NextToGo"
 	NotSearched    StayReason = "NotLookedAtYet"
+	StaticPool     StayReason = "StaticPool"
+	LimitFull      StayReason = "LimitReached"
 )
 
 // Paused says whether a user has paused disruption.
@@ -95,6 +97,10 @@ func (s Stay) Explain() string {
 		return "the fleet has changed and has not been searched for savings since"
 	case NotDrifted:
 		return "the node is as its NodePool and NodeClass ask for again"
+	case StaticPool:
+		return fmt.Sprintf("static NodePool %s keeps so many nodes", s.Detail)
+	case LimitFull:
+		return fmt.Sprintf("limits.nodes of static NodePool %q leaves no room for the node that is to replace it: raise it above spec.replicas", s.Detail)
 	case NoPrice:
 		return "the price of the node is not known"
 	}

@@ -28,7 +28,7 @@ func (p *proof) offerings() (out []source, err error) {
 	index := map[string]int{} // of reservations
 	for _, pool := range p.objects.Pools {
 		class := p.classes[pool.Class]
-		if !class.Ready || !pool.Ready || pool.Deleting {
+		if !class.Ready || !pool.Ready || pool.Deleting || pool.Static {
 			continue
 		}
 		beside := addUp(addUp(class.Volumes, class.Address), p.certificate.NodeCost)

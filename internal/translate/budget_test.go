@@ -220,3 +220,27 @@ func TestPodBudget_SelectsByTheRulesOfPolicyV1(t *testing.T) {
 		t.Errorf("with an unknown operator: %+v, %v", x, err)
 	}
 }
+
+func TestPool_WithReplicasIsStatic(t *testing.T) {
+	p := poolWith()
+	if x := translate.Pool(p); x.Static || x.Replicas != 0 {
+		t.Errorf("%+v", x)
+	}
+	for _, n := range []int64{0, 3} {
+		p.Spec.Replicas = &n
+		if x := translate.Pool(p); !x.Static || x.Replicas != n {
+			t.Errorf("%d replicas: %+v", n, x)
+		}
+	}
+}
+
+func TestPool_IsTerminatedByItsAnnotation(t *testing.T) {
+	p := poolWith()
+	if translate.Pool(p).Terminate {
+		t.Error("terminated without the annotation")
+	}
+	p.Annotations = map[string]string{v1.AnnotationTerminate: "true"}
+	if !translate.Pool(p).Terminate {
+		t.Error("not terminated")
+	}
+}

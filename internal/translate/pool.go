@@ -21,8 +21,12 @@ func Pool(p *v1.NodePool) cluster.Pool {
 		Name: p.Name, UID: string(p.UID), Class: t.Spec.NodeClassRef.Name,
 		Labels: label.FromMap(t.ObjectMeta.Labels), Taints: Taints(t.Spec.Taints), StartupTaints: Taints(t.Spec.StartupTaints),
 		Limits: Limits(p.Spec.Limits), Deleting: p.DeletionTimestamp != nil,
+		Terminate: p.Annotations[v1.AnnotationTerminate] == v1.LabelTrue,
 	}
 	out.Disruption = disruption(p)
+	if p.Spec.Replicas != nil {
+		out.Static, out.Replicas = true, *p.Spec.Replicas
+	}
 	if p.Spec.Weight != nil {
 		out.Weight = *p.Spec.Weight
 	}

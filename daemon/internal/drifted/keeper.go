@@ -195,9 +195,7 @@ func (k *Keeper) reportMarks(claims []*v1.NodeClaim) {
 func (k *Keeper) stampPools(ctx context.Context) error {
 	var faults []error
 	for _, p := range k.World.NodePools() {
-		if len(p.RefusedFields()) == 0 {
-			faults = append(faults, stampOne(ctx, k, k.Pools, p, p.DeletionTimestamp, drift.PoolStamp(p)))
-		}
+		faults = append(faults, stampOne(ctx, k, k.Pools, p, p.DeletionTimestamp, drift.PoolStamp(p)))
 	}
 	return errors.Join(faults...)
 }

@@ -1,14 +1,19 @@
 // Package pool keeps the status of NodePools: whether a pool is valid, whether its
 // class is ready, and the resources of its nodes. Conditions and reasons are
-// Karpenter's.
+// Karpenter's. It also owns the finalizer that holds a deleted pool as long as it has
+// NodeClaims, so that the core can take them away one after the other.
 //
 // Invariants: status is a pure function of the pool, its class and its
-// NodeClaims; a pool is written only when its status changes.
+// NodeClaims; a pool is written only when its status changes. The finalizer only delays
+// the garbage collector: whoever removes it by hand lets all NodeClaims be deleted at once,
+// and loses none.
 package pool
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +21,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -26,6 +32,7 @@ import (
 // World has the objects.
 type World interface {
 	Observe(object metav1.Object)
+	Forget(object metav1.Object)
 	NodePools() []*v1.NodePool
 	NodeClaims() []*v1.NodeClaim
 	EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool)
@@ -41,6 +48,12 @@ type Keeper struct {
 func (k *Keeper) Sync(ctx context.Context, now time.Time) error {
 	claims := k.World.NodeClaims()
 	for _, p := range k.World.NodePools() {
+		switch gone, err := k.hold(ctx, p, claims); {
+		case err != nil:
+			return err
+		case gone:
+			continue
+		}
 		class, _ := k.World.EC2NodeClass(p.Spec.Template.Spec.NodeClassRef.Name)
 		want := p.DeepCopy()
 		setStatus(want, class, claims, now)
@@ -57,6 +70,46 @@ func (k *Keeper) Sync(ctx context.Context, now time.Time) error {
 		k.World.Observe(got)
 	}
 	return nil
+}
+
+// hold puts the finalizer on a pool, and takes it off one that is being deleted and has no
+// NodeClaims. It says whether it has written the pool; the answer brings the next Sync.
+func (k *Keeper) hold(ctx context.Context, p *v1.NodePool, claims []*v1.NodeClaim) (written bool, err error) {
+	want, needed := finalizers(p, claims)
+	if slices.Equal(want, p.Finalizers) {
+		return false, nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": p.UID, "resourceVersion": p.ResourceVersion, "finalizers": want}})
+	if err != nil {
+		return false, fmt.Errorf("nodepool %s finalizers: %w", p.Name, err)
+	}
+	got, err := k.Pools.Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: translate.FieldManager})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return true, nil // a watch event with the newer version is under way
+	}
+	if err != nil {
+		return false, fmt.Errorf("nodepool %s finalizers write: %w", p.Name, err)
+	}
+	if needed {
+		k.World.Observe(got)
+	} else {
+		k.World.Forget(p) // nothing else holds it, or its next watch event brings it back
+	}
+	return true, nil
+}
+
+// finalizers returns those that the pool is to have, and whether ours is one of them. The
+// API server adds none to an object that is being deleted.
+func finalizers(p *v1.NodePool, claims []*v1.NodeClaim) (want []string, held bool) {
+	held = slices.Contains(p.Finalizers, v1.FinalizerTermination)
+	of := func(c *v1.NodeClaim) bool { return c.Labels[v1.LabelNodePool] == p.Name }
+	switch {
+	case p.DeletionTimestamp == nil && !held:
+		return append(slices.Clone(p.Finalizers), v1.FinalizerTermination), true
+	case p.DeletionTimestamp != nil && held && !slices.ContainsFunc(claims, of):
+		return slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == v1.FinalizerTermination }), false
+	}
+	return p.Finalizers, held
 }
 
 // DisruptedUntil returns when pods moved away from nodes last, by the statuses of the

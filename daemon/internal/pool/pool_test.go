@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -36,6 +37,34 @@ func TestSetStatus_SaysWhetherPodsMoveAndSinceWhenNoneDo(t *testing.T) {
 		}
 		if got := DisruptedUntil([]*v1.NodePool{p}, at); !got.Equal(c.until) {
 			t.Errorf("after %d: disrupted until %s, want %s", i, got, c.until)
+		}
+	}
+}
+
+func TestFinalizers_HoldADeletedPoolWhileItHasNodeClaims(t *testing.T) {
+	now := metav1.Now()
+	claim := func(pool string) *v1.NodeClaim {
+		return &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", Labels: map[string]string{v1.LabelNodePool: pool}}}
+	}
+	const other, ours = "example.com/other", v1.FinalizerTermination
+	for name, c := range map[string]struct {
+		deleted    bool
+		have, want []string
+		claims     []*v1.NodeClaim
+	}{
+		"new":                          {false, nil, []string{ours}, nil},
+		"beside another":               {false, []string{other}, []string{other, ours}, nil},
+		"held":                         {false, []string{ours}, []string{ours}, nil},
+		"deleted with NodeClaims":      {true, []string{ours, other}, []string{ours, other}, []*v1.NodeClaim{claim("q"), claim("p")}},
+		"deleted with those of others": {true, []string{ours, other}, []string{other}, []*v1.NodeClaim{claim("q")}},
+		"deleted, not held":            {true, []string{other}, []string{other}, []*v1.NodeClaim{claim("p")}},
+	} {
+		p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", Finalizers: c.have}}
+		if c.deleted {
+			p.DeletionTimestamp = &now
+		}
+		if got, held := finalizers(p, c.claims); !slices.Equal(got, c.want) || held != slices.Contains(c.want, ours) {
+			t.Errorf("%s: %v, held %v, want %v", name, got, held, c.want)
 		}
 	}
 }

@@ -145,9 +145,9 @@ func (r *Recorder) standings(list []plan.Standing) {
 // soon changes by itself.
 func staysEvent(why plan.StayReason) string {
 	switch why {
-	case plan.PoolUnready, plan.PoolPaused, plan.DaemonPaused, plan.NodeProtected, plan.PodExpected, plan.PodProtected, plan.PodOfGang, plan.PodBudget, plan.PodBudgets, plan.NoPlace, plan.BudgetUsed:
+	case plan.PoolUnready, plan.PoolPaused, plan.DaemonPaused, plan.NodeProtected, plan.PodExpected, plan.PodProtected, plan.PodOfGang, plan.PodBudget, plan.PodBudgets, plan.NoPlace, plan.BudgetUsed, plan.LimitFull:
 		return "DisruptionBlocked"
-	case plan.NodeStays, plan.NoSaving, plan.NoPrice, plan.PolicyForbids:
+	case plan.NodeStays, plan.NoSaving, plan.NoPrice, plan.PolicyForbids, plan.StaticPool:
 		return "Unconsolidatable"
 	case plan.NotInitialized, plan.IsLeaving, plan.NotQuiet, plan.NotSearched, plan.NextToGo, plan.Replaces, plan.PodSettles, plan.NotDrifted, plan.CloudAway:
 	}

@@ -89,6 +89,19 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 	r.cost(out.Plan, out.Trace.Launches)
 	r.tell(in.Snapshot, out.Plan)
 	r.leftOut(in.Snapshot, out.Plan.LeftOut)
+	r.lacking(out.Plan.Lacking)
+}
+
+// lacking logs each static pool that cannot have all its nodes, and sends it an Event.
+func (r *Recorder) lacking(list []plan.Lacking) {
+	for _, x := range list {
+		if !r.fresh("lacking/"+x.Pool, x.Explain()) {
+			continue
+		}
+		r.Logger.Warn("static nodepool lacks nodes", "nodepool", x.Pool, "replicas", x.Replicas, "nodes", x.Nodes, "why", x.Why.String())
+		r.event(&corev1.ObjectReference{Kind: v1.NodePoolKind, APIVersion: v1.GroupVersion().String(), Name: x.Pool, UID: types.UID(x.PoolUID)},
+			corev1.EventTypeWarning, "StaticNodesMissing", x.Explain())
+	}
 }
 
 // leftOut logs each node that is left out for pods of a kind, and sends the pod that

@@ -148,6 +148,26 @@ func TestRecorder_ReportsANodeThatIsLeftOutOnce(t *testing.T) {
 	}
 }
 
+func TestRecorder_SaysOnceWhatAStaticPoolLacks(t *testing.T) {
+	d := newDesk(t)
+	for range 2 {
+		d.record(plan.Plan{Lacking: []plan.Lacking{{
+			Pool: "fixed", PoolUID: "u", Replicas: 5, Nodes: 3, Why: plan.Refusal{Pool: "fixed", Cause: plan.LimitReached, Limit: &plan.Limit{Name: "nodes", Max: 3, Used: 3}},
+		}}})
+	}
+	const want = `Warning StaticNodesMissing spec.replicas of static NodePool "fixed" is 5, and it has 3 nodes: ` +
+		"the limit is 3 nodes, and the pool has 3 with the launches of this plan"
+	if got := d.event(); got != want {
+		t.Errorf("event %q, want %q", got, want)
+	}
+	if got := d.event(); got != "" {
+		t.Errorf("one more event %q", got)
+	}
+	if told := d.lines("static nodepool lacks nodes"); len(told) != 1 || told[0]["nodepool"] != "fixed" {
+		t.Errorf("told %v, want once", told)
+	}
+}
+
 // event returns the next Event that was sent; "" is none.
 func (d *desk) event() string {
 	select {

@@ -1,7 +1,9 @@
 package v1_test
 
 import (
+	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -120,7 +122,6 @@ func TestNodePool_BadObjectIsRefusedByName(t *testing.T) {
 	d := definition(t, v1.NodePoolKind)
 	const requirement = `{key: kubernetes.io/arch, operator: Exists}`
 	cases := map[string]struct{ old, new, want string }{
-		"unsupported replicas":   {"  weight: 10", "  replicas: 3", `spec.replicas: Invalid value: 3: static capacity is not supported yet: remove the field`},
 		"budget of 101 %":        {"consolidateAfter: 30s", `budgets: [{nodes: "101%"}]`, `spec.disruption.budgets[0].nodes: Invalid value: "101%"`},
 		"budget below 0":         {"consolidateAfter: 30s", `budgets: [{nodes: "-1"}]`, `spec.disruption.budgets[0].nodes: Invalid value: "-1"`},
 		"schedule alone":         {"consolidateAfter: 30s", `budgets: [{nodes: "0", schedule: "@daily"}]`, `schedule and duration go together: set both or neither`},
@@ -269,22 +270,41 @@ func TestNodeClaim_LivesThirtyDaysUnlessItSaysOtherwise(t *testing.T) {
 	}
 }
 
-func TestRefusedFields_NamesWhatAnOlderDefinitionStored(t *testing.T) {
-	stored, _, _ := definition(t, v1.NodePoolKind).Create(t, strings.NewReplacer(
-		"weight: 10", "replicas: 3").Replace(goodNodePool))
+func TestNodePool_IsStaticFromItsFirstDayOrNever(t *testing.T) {
+	d := definition(t, v1.NodePoolKind)
+	static := strings.NewReplacer("  weight: 10", "  replicas: 3").Replace(goodNodePool)
+	limits := regexp.MustCompile(`(?m)^  limits: .*$`)
+	static = limits.ReplaceAllString(static, `  limits: {nodes: "5"}`)
+	dynamic := limits.ReplaceAllString(strings.Replace(goodNodePool, "  weight: 10\n", "", 1), `  limits: {nodes: "5"}`)
+	stored, _, errs := d.Create(t, static)
 	var pool v1.NodePool
 	crdtest.Into(t, stored, &pool)
-	want := "spec.replicas"
-	if got := strings.Join(pool.RefusedFields(), " "); got != want {
-		t.Errorf("refused fields %q, want %q", got, want)
+	if len(errs) > 0 || pool.Spec.Replicas == nil || *pool.Spec.Replicas != 3 || len(pool.Validate()) > 0 {
+		t.Fatalf("%v, %+v", errs, pool.Spec.Replicas)
 	}
-	back, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&pool)
-	if err != nil {
-		t.Fatal(err)
+	const never = "a NodePool is static or it is not"
+	for name, c := range map[string]struct{ from, to, want string }{
+		"scaled":          {static, strings.Replace(static, "replicas: 3", "replicas: 0", 1), ""},
+		"made dynamic":    {static, dynamic, never},
+		"made static":     {dynamic, static, never},
+		"another limit":   {static, limits.ReplaceAllString(static, `  limits: {nodes: "5", cpu: "10"}`), "has only the limit nodes"},
+		"only cpu":        {static, limits.ReplaceAllString(static, `  limits: {cpu: "10"}`), "has only the limit nodes"},
+		"no limit":        {static, limits.ReplaceAllString(static, ""), ""},
+		"a weight":        {static, strings.Replace(static, "replicas: 3", "replicas: 3\n  weight: 10", 1), "has no weight"},
+		"fewer than none": {static, strings.Replace(static, "replicas: 3", "replicas: -1", 1), "spec.replicas: Invalid value: -1"},
+	} {
+		errs := d.Update(t, c.from, c.to)
+		if text := fmt.Sprint(errs); c.want == "" && len(errs) > 0 || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %v, want %q", name, errs, c.want)
+		}
 	}
-	budgets := back["spec"].(map[string]any)["disruption"].(map[string]any)["budgets"].([]any)
-	if budgets[0].(map[string]any)["nodes"] != "10%" {
-		t.Errorf("a refused field is lost on the way through the Go type: %v", budgets)
+}
+
+func TestNodePool_ScalesAsKubectlScaleDoes(t *testing.T) {
+	for _, version := range definition(t, v1.NodePoolKind).CRD.Spec.Versions {
+		if s := version.Subresources.Scale; s == nil || s.SpecReplicasPath != ".spec.replicas" || s.StatusReplicasPath != ".status.nodes" {
+			t.Errorf("%+v", s)
+		}
 	}
 }
 

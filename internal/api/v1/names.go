@@ -73,6 +73,9 @@ const (
 	// AnnotationGangSize (decimal, 1 or more) on a pod of a gang is how many pods
 	// are enough. Without it, all existing pods of the gang are needed.
 	AnnotationGangSize = OwnDomain + "/gang-size"
+	// AnnotationTerminate is "true" on a NodePool that is deleted with all that needs it:
+	// once it is being deleted, its nodes drain at once, and none is replaced first.
+	AnnotationTerminate = OwnDomain + "/terminate"
 	// AnnotationPauseDisruption is "true" on a NodePool of which no node is disrupted
 	// voluntarily.
 	AnnotationPauseDisruption = OwnDomain + "/pause-disruption"

@@ -11,6 +11,7 @@ import (
 // +kubebuilder:resource:path=nodepools,scope=Cluster,categories=karpenter
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.nodes
 // +kubebuilder:printcolumn:name="NodeClass",type=string,JSONPath=`.spec.template.spec.nodeClassRef.name`
 // +kubebuilder:printcolumn:name="Nodes",type=string,JSONPath=`.status.nodes`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
@@ -38,6 +39,10 @@ type NodePoolList struct {
 }
 
 // NodePoolSpec is the wanted state of a NodePool.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.replicas) == has(oldSelf.replicas)",message="a NodePool is static or it is not: replicas cannot be added or removed later; delete the NodePool and create it anew"
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.limits) || size(self.limits) == 0 || size(self.limits) == 1 && 'nodes' in self.limits",message="a static NodePool (replicas) has only the limit nodes: remove all other limits"
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.weight)",message="a static NodePool (replicas) has no weight, as it launches no nodes for pods: remove weight"
 type NodePoolSpec struct {
 	// Template is what every NodeClaim of the pool is made from.
 	Template NodeTemplate `json:"template"`
@@ -56,8 +61,13 @@ type NodePoolSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Weight *int32 `json:"weight,omitempty"`
-
-	RefusedNodePool `json:",inline"`
+	// Replicas makes the NodePool static: it keeps so many nodes, whatever the pods need,
+	// and launches none for them. consolidationPolicy and consolidateAfter then mean
+	// nothing.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Replicas *int64 `json:"replicas,omitempty"`
 }
 
 // NodeTemplate is the template of a NodePool's NodeClaims.

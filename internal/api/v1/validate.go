@@ -11,13 +11,10 @@ import (
 
 // Validate checks what the definition's schema cannot check: the syntax of
 // labels and taints, taints that are given twice, the number of capacity types
-// against minValues, the schedules of budgets, and refused fields that were stored under another
-// definition. The result names every field at fault; nil means valid.
+// against minValues, and the schedules of budgets. The result names every field at fault;
+// nil means valid.
 func (p *NodePool) Validate() field.ErrorList {
 	var errs field.ErrorList
-	for _, path := range p.RefusedFields() {
-		errs = append(errs, field.Forbidden(field.NewPath(path), "not supported by this release: remove the field"))
-	}
 	for i, b := range p.Spec.Disruption.Budgets {
 		if b.Schedule == nil {
 			continue

@@ -21,7 +21,6 @@ func TestValidate_NamesWhatTheSchemaCannotCheck(t *testing.T) {
 		"unknown capacity type": {"[spot, on-demand]", "[cheap]", `spec.template.spec.requirements[0].values: Unsupported value: "cheap": supported values: "on-demand", "spot", "reserved"`},
 		"capacity types":        {"values: [spot, on-demand]", "minValues: 2, values: [spot, cheap]", `spec.template.spec.requirements[0].minValues: Invalid value: 2: more than the capacity types`},
 		"enough of them":        {"values: [spot, on-demand]", "minValues: 2, values: [spot, on-demand, reserved]", ""},
-		"refused field":         {"weight: 10", "replicas: 3", "spec.replicas: Forbidden: not supported by this release: remove the field"},
 		"no such minute":        {"consolidateAfter: 30s", `budgets: [{nodes: "0", schedule: "61 * * * *", duration: 1h}]`, `spec.disruption.budgets[0].schedule: Invalid value: "61 * * * *"`},
 	}
 	for name, c := range cases {

@@ -61,10 +61,12 @@ type audit struct {
 	best   bound.Certificate
 }
 
-// price adds up what the NodeClaims cost.
+// price adds up what the NodeClaims cost. Those of static pools are left out with their
+// pods: they are bought whatever the pods need.
 func (a *audit) price() {
 	for _, c := range a.Snapshot.Claims() {
-		if c.Deleting && !c.Launched {
+		pool, _ := a.Snapshot.Pool(c.Pool)
+		if c.Deleting && !c.Launched || pool.Static {
 			continue
 		}
 		money, known := a.PriceOf(c)

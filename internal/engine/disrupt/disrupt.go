@@ -41,10 +41,14 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 		switch {
 		case c.Deleting:
 			r.noteEvictions(c.Node)
+		case r.unwanted(&c):
+			r.delete(c, plan.PoolDeleted, "", 0)
 		case c.Interruption != nil:
 			r.retireInterrupted(c)
 		case v.Policy.CloudAway: // what has begun stays as it is
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
+		case v.Going[c.Name] == plan.Surplus:
+			r.delete(c, plan.Surplus, "", 0)
 		case v.IsGoing(c.Name):
 			r.goOn(c)
 		case r.over(c):
@@ -59,6 +63,12 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 		}
 	}
 	return r.actions
+}
+
+// unwanted says whether the NodeClaim goes at once with its pool.
+func (r *retirer) unwanted(c *cluster.Claim) bool {
+	pool, _ := r.Snapshot.Pool(c.Pool)
+	return unwanted(r.View, &pool, c)
 }
 
 // countPlaces counts the places that this plan gives to pods of nodes that go.
@@ -155,7 +165,7 @@ func (r *retirer) protects(node *cluster.Node) bool {
 
 // wouldStay says whether the empty node would be restored at once if it were announced. If
 // it may go later, the plan asks for another Step.
-func (r *retirer) wouldStay(c *cluster.Claim) bool {
+func wouldStay(r *retirer, c *cluster.Claim) bool {
 	stays, until := r.judge.Stays(c, plan.Empty)
 	if !until.IsZero() {
 		r.WaitUntil(until, plan.QuietLongEnough)
@@ -171,7 +181,7 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 		r.memory.Arrived(c.Name)
 	}
 	replaces := len(r.SourcesOf(&c)) > 0
-	if !c.Initialized || pool.Disruption.Never || replaces || runs || r.awaitsPods(c) || r.wouldStay(&c) {
+	if !c.Initialized || pool.Static || pool.Deleting || pool.Disruption.Never || replaces || runs || r.awaitsPods(c) || wouldStay(r, &c) {
 		r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		return
 	}

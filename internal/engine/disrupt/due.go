@@ -3,6 +3,7 @@ package disrupt
 import (
 	"cmp"
 	"hash/fnv"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -22,14 +23,21 @@ type Due struct {
 	since time.Time
 }
 
-// Overdue returns the NodeClaims that expire, those first that end first, and then those
+// Overdue returns the NodeClaims of pools that are being deleted, the oldest first, then
+// those that expire, those first that end first, and then those
 // that drifted, those first that drifted first. It also returns when the next one expires;
 // zero for never.
 func Overdue(v view.View) (list []Due, next time.Time) {
+	deleted := map[string]bool{}
+	for _, p := range v.Snapshot.Supply().Pools {
+		deleted[p.Name] = p.Deleting
+	}
 	for c := range v.Snapshot.EachClaim() {
 		begins := expires(c)
 		switch {
 		case c.Leaving():
+		case deleted[c.Pool]:
+			list = append(list, Due{c, plan.PoolDeleted, c.Created})
 		case !begins.IsZero() && !v.Now.Before(begins):
 			list = append(list, Due{c, plan.Expired, c.ExpiresAt})
 		case c.Drift != nil:
@@ -62,4 +70,43 @@ func expires(c *cluster.Claim) time.Time {
 // terminationGracePeriod: it goes even if its pods have no other place.
 func Forced(c *cluster.Claim, now time.Time) bool {
 	return c.Grace > 0 && !c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt)
+}
+
+// OfDeletedPools returns the NodeClaims of pools that are being deleted.
+func OfDeletedPools(v view.View) iter.Seq[*cluster.Claim] {
+	return func(yield func(*cluster.Claim) bool) {
+		deleted := map[string]bool{}
+		for _, p := range v.Snapshot.Supply().Pools {
+			if p.Deleting {
+				deleted[p.Name] = true
+			}
+		}
+		if len(deleted) == 0 {
+			return
+		}
+		for c := range v.Snapshot.EachClaim() {
+			if deleted[c.Pool] && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// WithUnwanted returns the view in which those NodeClaims of deleted pools are going that
+// go at once: they are not up yet and run nothing, or their pool is to be terminated.
+func WithUnwanted(v view.View) view.View {
+	going := map[string]plan.DeleteReason{}
+	for c := range OfDeletedPools(v) {
+		if p, _ := v.Snapshot.Pool(c.Pool); unwanted(v, &p, c) {
+			going[c.Name] = plan.PoolDeleted
+		}
+	}
+	if len(going) == 0 {
+		return v
+	}
+	return v.With(going)
+}
+
+func unwanted(v view.View, p *cluster.Pool, c *cluster.Claim) bool {
+	return p.Deleting && (p.Terminate || !c.Initialized && !v.RunsPods(*c))
 }

@@ -44,7 +44,7 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 		return plan.Stay{Reason: plan.CloudAway}, time.Time{}
 	case j.Policy.PauseDisruption:
 		return plan.Stay{Reason: plan.DaemonPaused}, time.Time{}
-	case !known || pool.Deleting || !pool.Ready:
+	case !known || pool.Deleting != (reason == plan.PoolDeleted) || !pool.Ready && !pool.Deleting:
 		return plan.Stay{Reason: plan.PoolUnready, Detail: c.Pool}, time.Time{}
 	case pool.Disruption.Paused:
 		return plan.Stay{Reason: plan.PoolPaused, Detail: c.Pool}, time.Time{}
@@ -60,7 +60,7 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 		}
 	}
 	// A drain within terminationGracePeriod waits for pods that ask for it.
-	return j.podsStay(state, c.Grace > 0 && (reason == plan.Drifted || reason == plan.Expired))
+	return j.podsStay(state, c.Grace > 0 && (reason == plan.Drifted || reason == plan.Expired || reason == plan.PoolDeleted))
 }
 
 // podsStay says which pod of the node must not be disrupted. A bounded drain asks only
@@ -124,5 +124,5 @@ func (j *Judge) Quiet(c *cluster.Claim, pool *cluster.Pool) (at time.Time, quiet
 
 // MaySave says whether the pool lets a node with pods go to save money.
 func MaySave(p *cluster.Pool) bool {
-	return !p.Disruption.Never && slices.Contains([]cluster.Policy{cluster.WhenEmptyOrUnderutilized, cluster.Balanced}, p.Disruption.Policy)
+	return !p.Static && !p.Disruption.Never && slices.Contains([]cluster.Policy{cluster.WhenEmptyOrUnderutilized, cluster.Balanced}, p.Disruption.Policy)
 }

@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"slices"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -37,9 +38,11 @@ func (r *retirer) goOn(c cluster.Claim) {
 			r.WaitUntil(until, plan.QuietLongEnough)
 		}
 		r.restore(c, node, stays)
+	case r.stay[node.Name] && why == plan.PoolDeleted:
+		r.delete(c, why, "", r.Now.Sub(c.Created)) // no other pool takes its pods
 	case r.stay[node.Name] || why == plan.Empty && len(moving) > 0:
 		r.restore(c, node, plan.Stay{Reason: plan.NoPlace})
-	case r.ready[node.Name] < len(moving):
+	case r.ready[node.Name] < len(moving) || r.awaitsSuccessor(c):
 		return // the places are on nodes that are not ready yet
 	case !announced:
 		r.announce(c, node, why)
@@ -53,6 +56,19 @@ func (r *retirer) goOn(c cluster.Claim) {
 		r.noteEvictions(c.Node)
 		r.actions = append(r.actions, out)
 	}
+}
+
+// awaitsSuccessor says whether the NodeClaim is of a static pool and the node that takes
+// its place is not up yet, whether its pods need that node or not.
+func (r *retirer) awaitsSuccessor(c cluster.Claim) bool {
+	if pool, _ := r.Snapshot.Pool(c.Pool); !pool.Static {
+		return false
+	}
+	return slices.ContainsFunc(r.Claims, func(x *cluster.Claim) bool {
+		node, up := r.Snapshot.Node(x.Node)
+		return x.Pool == c.Pool && !x.Initialized && !(up && r.Kept(node, *x)) &&
+			slices.ContainsFunc(r.SourcesOf(x), func(s cluster.Claim) bool { return s.Name == c.Name })
+	})
 }
 
 // announce says that the node is about to go, if the budgets of its pool allow it. They

@@ -85,7 +85,7 @@ func (e *explainer) lasting(c *demand.Class, pool int) answer {
 		return answer{}
 	}
 	r := e.refusal(c, pool)
-	causes := []plan.Cause{plan.PoolNotReady, plan.UntoleratedTaint, plan.Requirements, plan.NoType, plan.Volumes, plan.HostPorts, plan.TooLarge}
+	causes := []plan.Cause{plan.PoolNotReady, plan.IsStatic, plan.UntoleratedTaint, plan.Requirements, plan.NoType, plan.Volumes, plan.HostPorts, plan.TooLarge}
 	return answer{r, slices.Contains(causes, r.Cause)}
 }
 
@@ -97,6 +97,9 @@ func (e *explainer) refusal(c *demand.Class, pool int) plan.Refusal {
 	switch {
 	case p.Deleting:
 		r.Cause, r.Detail = plan.PoolNotReady, "it is being deleted"
+		return r
+	case p.Static:
+		r.Cause = plan.IsStatic
 		return r
 	case !p.Ready:
 		r.Cause, r.Detail = plan.PoolNotReady, p.NotReady

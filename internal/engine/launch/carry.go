@@ -9,6 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -43,7 +44,7 @@ func (t *turn) carry(l *load, wheres [][]uint64, limit quantity.Money) {
 			l.wider = append(l.wider, r)
 		}
 	}
-	l.carried, l.relaxed = t.diversify(pool, b.Zones, slices.Clone(l.within), l.wider)
+	l.carried, l.relaxed = Diversify(t.Policy, pool, b.Zones, slices.Clone(l.within), l.wider)
 }
 
 // takesMore says whether a node of the row takes more than the other of something
@@ -54,25 +55,30 @@ func takesMore(pool *cluster.Pool, r, other *offer.Row) bool {
 	})
 }
 
-// affordable returns the most that a node of a launch may cost, and the zones of the
-// bin where the best row costs no more. The tolerance is of the price of the
-// instance. A pool that asks for several zones gets all of them.
+// affordable is Affordable for the bin.
 func (t *turn) affordable(b pack.Bin) (limit quantity.Money, zones uint64) {
 	best := t.row(b.Offer)
-	tolerance := t.Policy.OnDemandTolerance
+	return Affordable(t.Policy, &t.Market.Fleet.Pools[best.Pool], best, b.Zones)
+}
+
+// Affordable returns the most that a node of a launch may cost, and those of the zones
+// where the best row costs no more. The tolerance is of the price of the instance. A
+// pool that asks for several zones gets all of them.
+func Affordable(policy view.Policy, pool *cluster.Pool, best *offer.Row, among uint64) (limit quantity.Money, zones uint64) {
+	tolerance := policy.OnDemandTolerance
 	if best.CapacityType == label.Spot {
-		tolerance = t.Policy.SpotTolerance
+		tolerance = policy.SpotTolerance
 	}
-	price := best.InstancePriceIn(b.Zones)
+	price := best.InstancePriceIn(among)
 	limit = quantity.Money(math.MaxInt64)
 	if more := price / 1000; more == 0 || quantity.Money(tolerance) <= (limit-price)/more {
 		limit = price + more*quantity.Money(tolerance)
 	}
 	limit = limit.Add(best.Extra)
-	if slices.ContainsFunc(t.Market.Fleet.Pools[best.Pool].MinValues, func(m cluster.MinValues) bool { return m.Key == label.Zone }) {
-		return limit, b.Zones
+	if slices.ContainsFunc(pool.MinValues, func(m cluster.MinValues) bool { return m.Key == label.Zone }) {
+		return limit, among
 	}
-	return limit, best.ZonesWithin(limit) & b.Zones
+	return limit, best.ZonesWithin(limit) & among
 }
 
 // wheresOf returns where the parts of the bin may run; equal answers are listed
@@ -88,11 +94,11 @@ func wheresOf(items []*item, b pack.Bin) [][]uint64 {
 	return out
 }
 
-// diversify returns the rows, the cheapest in the zones first, and wider ones among
+// Diversify returns the rows, the cheapest in the zones first, and wider ones among
 // them until they have as many different values as the pool's minValues asks for.
 // Where there are not so many, nothing is carried, unless the policy is to make do:
 // then relaxed says so.
-func (t *turn) diversify(pool *cluster.Pool, zones uint64, within, wider []*offer.Row) (carried []*offer.Row, relaxed bool) {
+func Diversify(policy view.Policy, pool *cluster.Pool, zones uint64, within, wider []*offer.Row) (carried []*offer.Row, relaxed bool) {
 	carried = within
 	for _, m := range pool.MinValues {
 		values := map[string]bool{}
@@ -108,7 +114,7 @@ func (t *turn) diversify(pool *cluster.Pool, zones uint64, within, wider []*offe
 			}
 		}
 		if len(values) < m.Count {
-			if !t.Policy.BestEffortMinValues {
+			if !policy.BestEffortMinValues {
 				return nil, false
 			}
 			relaxed = true

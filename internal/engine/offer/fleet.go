@@ -33,6 +33,9 @@ type Fleet struct {
 	Unpriced []string
 	// NodeCost is the policy's; see Row.Extra.
 	NodeCost quantity.Money
+	// Static says that the rows are those of static pools. All other fleets have the
+	// rows of the pools that launch nodes for pods.
+	Static bool
 
 	supply   *cluster.Supply
 	variants []string
@@ -133,7 +136,13 @@ func Recompile(supply *cluster.Supply, variants []string, nodeCost quantity.Mone
 // several values open and no template label fixes one. The node cost is part of
 // every price.
 func Compile(supply *cluster.Supply, variants []string, nodeCost quantity.Money) *Fleet {
-	f := &Fleet{NodeCost: nodeCost, supply: supply, variants: variants, daemons: supply.DaemonSets, groups: map[string]int{}, typeKeys: map[string]bool{}}
+	return compile(&Fleet{NodeCost: nodeCost, supply: supply, variants: variants})
+}
+
+// compile adds to the fleet what its supply can launch.
+func compile(f *Fleet) *Fleet {
+	supply := f.supply
+	f.daemons, f.groups, f.typeKeys = supply.DaemonSets, map[string]int{}, map[string]bool{}
 	f.Pools = slices.SortedFunc(slices.Values(supply.Pools), func(a, b cluster.Pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
@@ -196,7 +205,7 @@ func (f *Fleet) With(p cluster.Pool) *Fleet {
 func (f *Fleet) openPool(pool int) {
 	p := f.Pools[pool]
 	at := slices.IndexFunc(f.supply.Classes, func(c cluster.Class) bool { return c.Name == p.Class })
-	if !p.Ready || p.Deleting || at < 0 || !f.supply.Classes[at].Ready {
+	if p.Static != f.Static || !p.Ready || p.Deleting || at < 0 || !f.supply.Classes[at].Ready {
 		return
 	}
 	for _, template := range f.templates(p) {
@@ -215,7 +224,7 @@ func (f *Fleet) sort() {
 // Serves says whether the fleet was compiled for the supply, the variants and the
 // node cost.
 func (f *Fleet) Serves(supply *cluster.Supply, variants []string, nodeCost quantity.Money) bool {
-	return f != nil && f.supply == supply && f.NodeCost == nodeCost && slices.Equal(f.variants, variants)
+	return f != nil && !f.Static && f.supply == supply && f.NodeCost == nodeCost && slices.Equal(f.variants, variants)
 }
 
 // Template returns the labels that every node of the pool gets, whatever its type.

@@ -39,8 +39,17 @@ type Places = memory.Cache[*Fleet, string, []uint64]
 // Open returns the Market. It compiles the fleet unless the known one serves, and
 // takes out the offerings that have no capacity now.
 func Open(v view.View, known *Fleet, places *Places, m *memory.Memory, j *journal.Journal, classes []*demand.Class) *Market {
+	return open(v, Recompile(v.Snapshot.Supply(), Variants(v.Snapshot.Supply(), classes), v.Policy.NodeCost, known), places, m, j)
+}
+
+// OpenStatic returns the Market of static pools.
+func OpenStatic(v view.View, m *memory.Memory, j *journal.Journal) *Market {
+	return open(v, compile(&Fleet{NodeCost: v.Policy.NodeCost, supply: v.Snapshot.Supply(), Static: true}), nil, m, j)
+}
+
+func open(v view.View, f *Fleet, places *Places, m *memory.Memory, j *journal.Journal) *Market {
 	out := &Market{View: v, ledger: newLedger(v, j), places: places}
-	out.Use(Recompile(v.Snapshot.Supply(), Variants(v.Snapshot.Supply(), classes), v.Policy.NodeCost, known))
+	out.Use(f)
 	out.Sale = make([]uint64, len(out.Fleet.Rows))
 	for i := range out.Fleet.Rows {
 		r := &out.Fleet.Rows[i]

@@ -116,6 +116,9 @@ func Canonical(p plan.Plan) ([]byte, error) {
 	if p.Extra != (plan.Extra{}) {
 		said = append(said, p.Extra)
 	}
+	if len(p.Lacking) > 0 {
+		said = append(said, p.Lacking)
+	}
 	for _, x := range said {
 		if err := write(x); err != nil {
 			return nil, err

@@ -39,7 +39,7 @@ type View struct {
 func Of(s cluster.Snapshot, policy Policy, now time.Time) View {
 	v := View{Snapshot: s, Policy: policy, Now: now, Claims: s.Unsettled()}
 	if going := v.announced(); len(going) > 0 {
-		return v.with(going)
+		return v.With(going)
 	}
 	return v
 }
@@ -50,10 +50,11 @@ func (v View) Suppose(going map[string]plan.DeleteReason) View {
 	for name := range going {
 		v.Supposed[name] = !v.IsGoing(name)
 	}
-	return v.with(going)
+	return v.With(going)
 }
 
-func (v View) with(going map[string]plan.DeleteReason) View {
+// With returns the view in which these NodeClaims are going for sure, each for its reason.
+func (v View) With(going map[string]plan.DeleteReason) View {
 	all := maps.Clone(v.Going)
 	if all == nil {
 		all = map[string]plan.DeleteReason{}

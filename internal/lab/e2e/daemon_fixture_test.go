@@ -219,6 +219,7 @@ type pool struct {
 	requirements map[string][]string
 	grace        string // terminationGracePeriod
 	after        string // consolidateAfter, 0s where empty
+	replicas     int64  // of a static pool; 0 of another
 }
 
 func (p pool) object() *unstructured.Unstructured {
@@ -251,6 +252,9 @@ func (p pool) object() *unstructured.Unstructured {
 	spec := map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": template}}
 	if p.after != "" {
 		spec["disruption"] = map[string]any{"consolidateAfter": p.after}
+	}
+	if p.replicas > 0 {
+		spec["replicas"] = p.replicas
 	}
 	return object("karpenter.sh/v1", "NodePool", p.name, spec)
 }

@@ -45,6 +45,7 @@ func TestDaemon(t *testing.T) {
 		},
 		"Delete_NodeOrNodeClaimDrainsAndTerminates": deletingDrainsAndTerminates,
 		"NodeClass_SaysWhatIsWrongAndHowToMendIt":   nodeClassSaysWhatIsWrong,
+		"NodePool_StaticKeepsItsNodes":              staticPoolKeepsItsNodes,
 	})
 	d.part(t, "SpotWarning_NodeIsReplacedBeforeItGoes", spotWarningReplacesTheNode)
 	d.withoutRules(t, func(t *testing.T) {

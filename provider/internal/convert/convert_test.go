@@ -40,7 +40,7 @@ func fullPool() v1.NodePoolSpec {
 			Budgets: []v1.Budget{{Nodes: "0", Reasons: []v1.DisruptionReason{"Drifted", "Empty"}, Schedule: ptr("@daily"), Duration: &metav1.Duration{Duration: time.Hour}}, {Nodes: "10%"}},
 		},
 		Limits: corev1.ResourceList{"cpu": resource.MustParse("10"), v1.ResourceNodes: resource.MustParse("3")},
-		Weight: ptr[int32](7),
+		Weight: ptr[int32](7), Replicas: ptr[int64](5),
 	}
 }
 

@@ -26,6 +26,7 @@ type NodePool struct {
 	Disruption             types.Object `tfsdk:"disruption"`
 	Limits                 types.Map    `tfsdk:"limits"`
 	Weight                 types.Int32  `tfsdk:"weight"`
+	Replicas               types.Int64  `tfsdk:"replicas"`
 }
 
 type requirement struct {
@@ -118,7 +119,7 @@ func (p NodePool) Spec(ctx context.Context, diags *diag.Diagnostics) v1.NodePool
 			}},
 		},
 		Limits: Limits(p.Limits),
-		Weight: pointer(p.Weight, p.Weight.ValueInt32()),
+		Weight: pointer(p.Weight, p.Weight.ValueInt32()), Replicas: pointer(p.Replicas, p.Replicas.ValueInt64()),
 	}
 	if d := object[disruption](ctx, p.Disruption, diags); d != nil {
 		spec.Disruption = v1.Disruption{
@@ -146,6 +147,7 @@ func NodePoolOf(ctx context.Context, spec v1.NodePoolSpec, prior NodePool, diags
 		ExpireAfter:            keep(before.ExpireAfter, now.ExpireAfter, prior.ExpireAfter, nillableValue),
 		Limits:                 keep(was.Limits, spec.Limits, prior.Limits, LimitsMap),
 		Weight:                 types.Int32PointerValue(spec.Weight),
+		Replicas:               types.Int64PointerValue(spec.Replicas),
 		Disruption: keep(was.Disruption, spec.Disruption, prior.Disruption, func(d v1.Disruption) types.Object {
 			return objectOf(ctx, DisruptionType().AttrTypes, &disruption{
 				ConsolidationPolicy: types.StringValue(string(d.ConsolidationPolicy)),

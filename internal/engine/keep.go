@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/assign"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// kept is what a Step does to keep the nodes of static pools.
+type kept struct {
+	in       Input
+	launcher *static.Launcher // nil where there is no static pool
+	journal  *journal.Journal
+}
+
+// staticEvery is how long after a Step the nodes are launched that static pools still
+// lack: their NodeClaims could not be created.
+const staticEvery = time.Second
+
+// keepStatic launches what static pools lack.
+func keepStatic(in Input) kept {
+	k := kept{in: in, journal: &journal.Journal{}}
+	for _, p := range in.Snapshot.Supply().Pools {
+		if p.Static && k.launcher == nil {
+			remembered := in.Memory.Next(in.Snapshot, in.Now)
+			k.launcher = static.NewLauncher(in.view(), &remembered, k.journal, in.Seed)
+		}
+	}
+	if k.launcher != nil {
+		k.launcher.LaunchMissing()
+	}
+	return k
+}
+
+// first returns the Step that launches the nodes, and whether the demand waits for them.
+func (k kept) first() (out Output, yes bool) {
+	if k.launcher == nil || len(k.launcher.Launches) == 0 || k.in.Memory.keptStatic {
+		return Output{}, false
+	}
+	t := cursor{in: k.in, try: 1}.begin(math.MaxInt)
+	a := t.gather()
+	a.Demand.Evacuees().PutAside()
+	unfinished := []plan.Refusal{{Cause: plan.PlanUnfinished}}
+	for _, c := range a.Demand.Classes {
+		c.Postpone(a.Journal, c.Count(), unfinished)
+	}
+	a.WaitUntil(t.Now, plan.RestOfPlan)
+	return k.output(t, a), true
+}
+
+// output returns the launches alone.
+func (k kept) output(t *try, a *assign.Assigner) Output {
+	out := Output{Plan: plan.Plan{Outcomes: a.Outcomes, Unnominated: t.Policy.CannotNominate, Lacking: k.launcher.Lacking}}
+	sortOutcomes(out.Plan.Outcomes)
+	for _, l := range k.launcher.Launches {
+		out.Plan.Actions = append(out.Plan.Actions, l)
+		out.Plan.Cost, out.Plan.Extra = out.Plan.Cost.Add(l.Price), out.Plan.Extra.Add(t.ExtraOf(l.Class))
+	}
+	out.Plan.Actions = append(out.Plan.Actions, a.Wait)
+	out.Memory = k.in.Memory
+	out.Memory.Memory, out.Memory.cursor, out.Memory.keptStatic = *a.Memory, nil, true
+	out.Trace = a.Trace
+	out.Trace.Launches = len(k.launcher.Launches)
+	return out
+}
+
+// rest returns the Step with what static pools lack.
+func (k kept) rest(out Output) Output {
+	out.Memory.keptStatic = false
+	if k.launcher == nil {
+		return out
+	}
+	out.Plan.Lacking = k.launcher.Lacking
+	if len(k.launcher.Launches) > 0 {
+		out.Plan.Actions = waiting(out.Plan.Actions, k.in.Now.Add(staticEvery), plan.StaticNodes)
+	}
+	if at := k.journal.Wait.Until; !at.IsZero() {
+		out.Plan.Actions = waiting(out.Plan.Actions, at, k.journal.Wait.Why)
+	}
+	return out
+}
+
+// isStatic says whether the NodeClaim is of a static pool that stays.
+func isStatic(s cluster.Snapshot, c *cluster.Claim) bool {
+	pool, _ := s.Pool(c.Pool)
+	return pool.Static && !pool.Deleting
+}
+
+// replaceStatic begins to replace a node of a static pool that is due: one more node of
+// the pool is launched first. It says whether it begins. It does not if a pod of the node
+// has no place even then.
+func replaceStatic(m *mover, d disrupt.Due, x supposition) bool {
+	c := d.Claim
+	pool, _ := m.view.Snapshot.Pool(c.Pool)
+	notes := &journal.Journal{}
+	launch, _ := static.NewLauncher(m.view, &m.out.Memory.Memory, notes, m.in.Seed).One(pool)
+	if launch == nil {
+		if !notes.Wait.Until.IsZero() {
+			m.wait(notes.Wait.Until, notes.Wait.Why)
+		}
+		return false
+	}
+	launch.Move = &cluster.Move{
+		ID: fmt.Sprintf("%016x", m.in.Seed), Count: 1, Reason: string(d.Why), Sources: []cluster.Source{{Claim: c.Name, UID: c.UID}},
+		Deadline: m.in.Now.Add(m.in.Policy.RegistrationTimeout),
+	}
+	with, err := m.in.Snapshot.Apply(cluster.Delta{Put: cluster.Objects{Claims: []cluster.Claim{static.Claim(launch, m.in.Now)}}})
+	if err != nil {
+		return false // the NodeClaim would be left out of plans, too
+	}
+	then := *m
+	then.in.Snapshot = with
+	x.going = map[string]plan.DeleteReason{c.Name: d.Why}
+	if out := then.suppose(x); !out.Trace.Complete || m.harms(out) || m.stay([]string{c.Name}, out) {
+		m.out.Memory.Restored, _ = memory.Remember(m.out.Memory.Restored, c.Name, m.in.Now)
+		m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
+		return false
+	}
+	m.out.Plan.Actions = append(slices.Clip(m.out.Plan.Actions), *launch)
+	m.out.Plan.Cost, m.out.Plan.Extra = m.out.Plan.Cost.Add(launch.Price), m.out.Plan.Extra.Add(m.view.ExtraOf(launch.Class))
+	m.out.Trace.Launches++
+	return true
+}

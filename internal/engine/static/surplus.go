@@ -1,0 +1,107 @@
+package static
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// WithSurplus returns the view in which those NodeClaims are going that static pools have
+// beyond spec.replicas: the ones of which the end disrupts least.
+func WithSurplus(v view.View) view.View {
+	going := map[string]plan.DeleteReason{}
+	for _, p := range v.Snapshot.Supply().Pools {
+		if !p.Static || p.Deleting || !p.Ready || p.Disruption.Paused || v.Policy.CloudAway {
+			continue
+		}
+		n := count(v, p.Name) - p.Replicas
+		if n <= 0 {
+			continue
+		}
+		for _, x := range candidates(v, p.Name)[:n] {
+			going[x.claim.Name] = plan.Surplus
+		}
+	}
+	if len(going) == 0 {
+		return v
+	}
+	return v.With(going)
+}
+
+// candidate is a NodeClaim that counts.
+type candidate struct {
+	claim *cluster.Claim
+	stage int // see stageOf
+	due   bool
+	moves int // pods that need another place
+}
+
+// candidates returns the NodeClaims of the pool that count, those first of which the end
+// disrupts least.
+func candidates(v view.View, pool string) (out []candidate) {
+	for c := range v.Snapshot.EachClaim() {
+		if c.Pool == pool && counts(v, c) {
+			out = append(out, rate(v, c))
+		}
+	}
+	slices.SortFunc(out, func(a, b candidate) int {
+		return cmp.Or(
+			cmp.Compare(a.stage, b.stage), first(a.due, b.due), cmp.Compare(a.moves, b.moves),
+			a.claim.Created.Compare(b.claim.Created), strings.Compare(a.claim.Name, b.claim.Name),
+		)
+	})
+	return out
+}
+
+// The stages of a candidate: what is not launched goes first, what must not be disrupted
+// last.
+const (
+	notLaunched = iota
+	notInitialized
+	empty
+	runs
+	protected
+)
+
+func rate(v view.View, c *cluster.Claim) candidate {
+	x := candidate{claim: c, stage: empty, due: c.Drift != nil || !c.ExpiresAt.IsZero() && !v.Now.Before(c.ExpiresAt)}
+	state, up := v.Snapshot.State(c.Node)
+	switch {
+	case !c.Launched:
+		x.stage = notLaunched
+	case !up || !c.Initialized:
+		x.stage = notInitialized
+	case v.RunsPods(*c):
+		x.stage = runs
+	}
+	if !up {
+		return x
+	}
+	for p := range state.Pods() {
+		if p.Moves() {
+			x.moves++
+		}
+		if !p.Deleting && p.Protected(v.Now) {
+			x.stage = protected
+		}
+	}
+	if state.Node.DoNotDisrupt {
+		x.stage = protected
+	}
+	return x
+}
+
+// first orders what is true before what is not.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
