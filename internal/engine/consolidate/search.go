@@ -72,8 +72,9 @@ const trialsPerNode = 8
 
 // Go returns the search after about so many units of work more, and whether it is
 // finished. A unit is a look at one node, or at one kind of new nodes, for pods of one
-// class. First each node is tried alone, without new nodes; then sets of nodes are
-// drawn; then each node is tried alone once more.
+// class. First each node is tried alone, without new nodes, in an order that keeps what
+// is scarce; then sets of nodes are drawn; then each node is tried alone once more, the
+// most wasteful first.
 func (s *Search) Go(work int) (next *Search, finished bool) {
 	if len(s.order) == 0 {
 		return s, true
@@ -91,8 +92,13 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 			if drawn := n.draw(uint64(set)); len(n.rows) > 0 && len(drawn) > 0 && n.try(drawn, true) {
 				n.weigh()
 			}
+		case set < 0:
+			if i := n.next(); i >= 0 {
+				n.nodes[i].tried = true
+				n.try([]int{i}, false)
+			}
 		default:
-			if i := n.order[n.done%(n.Trials+n.own)]; !n.nodes[i].gone {
+			if i := n.order[set-n.Trials]; !n.nodes[i].gone {
 				n.try([]int{i}, false)
 			}
 		}
@@ -217,8 +223,8 @@ func (s *Search) draw(trial uint64) (set []int) {
 		return nil
 	}
 	at := func(k int) uint64 { return random.At(s.Seed^trial<<20, uint64(k+1)) }
-	size := leastSet + int(at(0)%(mostSet-leastSet+1))
-	for k := 1; len(set) < size && k < 4*mostSet; k++ {
+	count := leastSet + int(at(0)%(mostSet-leastSet+1))
+	for k := 1; len(set) < count && k < 4*mostSet; k++ {
 		i, _ := slices.BinarySearch(s.waste, int64(at(k)%uint64(s.wasted))+1)
 		if i = s.order[i]; !s.nodes[i].gone && !slices.Contains(set, i) {
 			set = append(set, i)
@@ -255,7 +261,7 @@ func (s *Search) try(set []int, fresh bool) bool {
 	if !fits && fresh {
 		cost, fits = s.pack(rest, spot && !s.SpotToSpot)
 	}
-	saves := frees - cost - quantity.Money(quantity.MulDiv(int64(s.PerPod), pods*cluster.OrdinaryPod+dear, cluster.OrdinaryPod))
+	saves := frees - cost - quantity.Money(s.moving(pods, dear))
 	if !fits || saves < max(s.Least, least) || saves < cost/1000*quantity.Money(s.Share) {
 		for _, i := range set {
 			s.nodes[i].gone = false

@@ -73,6 +73,8 @@ type node struct {
 	zone   string
 	spot   bool
 	gone   bool
+	size   size
+	tried  bool // in the first round
 }
 
 // part is a number of pods of one class.
@@ -159,6 +161,7 @@ func (s *shadow) enter(n *node, of *Node) {
 	slices.SortFunc(n.parts, func(a, b part) int {
 		return cmp.Or(cmp.Compare(s.classes[b.class].worth, s.classes[a.class].worth), cmp.Compare(a.class, b.class))
 	})
+	n.size = s.sizeOf(n)
 }
 
 func (s *shadow) vector(r quantity.Resources) (v vector) {

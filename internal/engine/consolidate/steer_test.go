@@ -1,0 +1,50 @@
+package consolidate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// Eight nodes of equal price run a pod each. Four have much memory, and come first by
+// name; memory is what the pods are short of. Two nodes with much memory hold everything.
+// If these went first, five nodes would have to stay.
+func TestSearch_NodesThatHaveWhatIsScarceStay(t *testing.T) {
+	t.Parallel()
+	var o cluster.Objects
+	for i := range 8 {
+		family, gib := "a-large", int64(64)
+		if i >= 4 {
+			family, gib = "b-small", 16
+		}
+		name := fmt.Sprint(family, i)
+		o.Nodes = append(o.Nodes, cluster.Node{Name: name, UID: name, Ready: true, Allocatable: quantity.Resources{MilliCPU: 8000, MemoryBytes: gib << 30, EphemeralBytes: 1 << 40, PodSlots: 100}})
+		o.Pods = append(o.Pods, cluster.Pod{
+			Namespace: "default", Name: name, UID: name, Node: name, Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web"},
+			Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 1000, MemoryBytes: 14 << 30, PodSlots: 1}},
+		})
+	}
+	snapshot, err := cluster.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := consolidate.Question{Least: 1}
+	for state := range snapshot.States() {
+		q.Nodes = append(q.Nodes, consolidate.Node{
+			State: state, Claim: state.Node.Name, Free: state.Free, Price: quantity.NanoDollars, May: true,
+			Group: func(p *cluster.Pod) *cluster.Group { g, _ := snapshot.GroupOf(p.ID()); return g },
+		})
+	}
+	s, finished := consolidate.Begin(q), false
+	for !finished {
+		s, finished = s.Go(1000)
+	}
+	gone := s.Result()
+	if len(gone) != 6 || strings.Count(fmt.Sprint(gone), "b-small") != 4 {
+		t.Errorf("%v go, want six nodes, and all of those with little memory", gone)
+	}
+}
