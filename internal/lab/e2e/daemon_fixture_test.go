@@ -219,6 +219,7 @@ type pool struct {
 	requirements map[string][]string
 	grace        string // terminationGracePeriod
 	after        string // consolidateAfter, 0s where empty
+	budget       string // how many nodes may go at once; the default where empty
 }
 
 func (p pool) object() *unstructured.Unstructured {
@@ -249,8 +250,15 @@ func (p pool) object() *unstructured.Unstructured {
 		template["terminationGracePeriod"] = p.grace
 	}
 	spec := map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": template}}
+	disruption := map[string]any{}
 	if p.after != "" {
-		spec["disruption"] = map[string]any{"consolidateAfter": p.after}
+		disruption["consolidateAfter"] = p.after
+	}
+	if p.budget != "" {
+		disruption["budgets"] = []any{map[string]any{"nodes": p.budget}}
+	}
+	if len(disruption) > 0 {
+		spec["disruption"] = disruption
 	}
 	return object("karpenter.sh/v1", "NodePool", p.name, spec)
 }
