@@ -119,3 +119,44 @@ func TestStep_ANewNodeWaitsForItsPodsAlsoWhenTheMemoryIsLost(t *testing.T) {
 		w.now, w.memory = began, memory
 	}
 }
+
+// The scheduler may be binding a pod when the taint comes. The condition on the NodeClaim
+// does not say when that was: its time is in whole seconds, and a daemon that ends after
+// the condition leaves the taint to the next one.
+func TestStep_TheLastLookComesASecondAfterTheTaint(t *testing.T) {
+	for name, c := range map[string]struct {
+		before    time.Duration // the condition before the taint
+		forgotten bool          // the memory, after the taint
+	}{
+		"condition of a whole second":       {900 * time.Millisecond, false},
+		"taint of a daemon that went on":    {time.Hour, false},
+		"taint of a daemon that ended then": {time.Hour, true},
+	} {
+		w := halfEmpty(t)
+		out := w.step()
+		for len(of[plan.Disrupt](out)) == 0 {
+			w.now = w.now.Add(10 * time.Millisecond)
+			out = w.step()
+		}
+		w.carry(out.Plan.Actions)
+		for i := range w.objects.Claims {
+			if x := w.objects.Claims[i].Disrupting; x != nil {
+				x.Since = w.now.Add(-c.before)
+			}
+		}
+		if c.forgotten {
+			w.memory = engine.Memory{}
+		}
+		tainted := w.now
+		for at, want := range map[time.Duration]int{0: 0, time.Second - 1: 0, time.Second: 3} {
+			memory := w.memory
+			w.now = tainted
+			w.step()
+			w.now = tainted.Add(at)
+			if got := of[plan.Delete](w.step()); len(got) != want {
+				t.Errorf("%s: %d deleted %s after the taint, want %d", name, len(got), at, want)
+			}
+			w.memory = memory
+		}
+	}
+}

@@ -16,8 +16,8 @@ var shortKeys = map[string]string{"zone": label.Zone, "host": label.Hostname, "c
 // shape gives a pod what the options of a script's line ask for: tolerate=K=V:E,
 // select=K=V, spread=KEY:SKEW, spread?=KEY:SKEW (may be broken), apart=KEY[:APP],
 // apart?=KEY[:APP], together=KEY[:APP], together?=KEY[:APP] (with pods of the same
-// or another app), prefer=K=V, port=N, volume=ZONE, priority=N, gang=NAME:SIZE. Its
-// label app is its name.
+// or another app), prefer=K=V, port=N, volume=ZONE, priority=N, gang=NAME:SIZE,
+// keep=true (do-not-disrupt) or keep=DURATION from now. Its label app is its name.
 func (s *scenario) shape(p *cluster.Pod, app string, options map[string]string) {
 	s.t.Helper()
 	p.Labels = label.FromMap(map[string]string{"app": app})
@@ -51,6 +51,10 @@ func (s *scenario) shape(p *cluster.Pod, app string, options map[string]string) 
 			p.Shape.Volumes = append(p.Shape.Volumes, []label.Requirements{label.All(label.Is(label.Zone, value))})
 		case "priority":
 			p.Shape.Priority = int32(s.number(value))
+		case "keep":
+			if p.DoNotDisrupt = value == "true"; !p.DoNotDisrupt {
+				p.ProtectedUntil = s.now.Add(s.duration(value))
+			}
 		case "gang":
 			p.Shape.Gang = cluster.Gang{Name: first, Size: s.number(second)}
 		default:

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the expected plans of the scena
 // TestScenarios plays the stories of testdata. Each has a script of what happens
 // to a cluster and the plans that Step makes of it; the comment at its top says
 // what to look for. When one fails, read the difference: if the new plan is
-// right, run the test with -update.
+// right, run the test with -update. Those of testdata/disruption are about nodes that go.
 //
 // Lines of a script: pool NAME [limit=RES:N] [taint=K=V:E] [capacity=spot]
 // [minvalues=K:N] [domains=K:A,B] [weight=N]
@@ -32,11 +32,16 @@ var update = flag.Bool("update", false, "rewrite the expected plans of the scena
 // arrive NAME N MILLICPU (declared pods come into being); finish NAME (its pods
 // go); step; order (the launches become NodeClaims); up (they join, too); open
 // (nominations, taints and cordons of the last plan take effect); interrupt NAME DURATION (the
-// NodeClaim that runs pods of NAME); advance DURATION.
+// NodeClaim that runs pods of NAME); advance DURATION. For nodes that go see goes and
+// disruption in scenario_disrupt_test.go.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
+	var files []string
+	for _, pattern := range []string{"testdata/*.txtar", "testdata/disruption/*.txtar"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no scenarios %s: %v", pattern, err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
@@ -137,6 +142,9 @@ func (s *scenario) run(line string) {
 		s.policy.BestEffortMinValues = options["minvalues"] == "besteffort"
 	case "order", "up":
 		s.order(s.wanted)
+		for _, l := range s.wanted {
+			s.onClaim(l.Name, func(c *cluster.Claim) { c.Move = l.Move })
+		}
 		s.ordered, s.wanted = append(s.ordered, s.wanted...), nil
 		if words[0] == "up" {
 			s.bringUp(s.ordered)
@@ -150,12 +158,14 @@ func (s *scenario) run(line string) {
 	case "advance":
 		s.now = s.now.Add(s.duration(args[0]))
 	default:
-		s.t.Fatalf("unknown line %q", line)
+		if !s.goes(words[0], args) {
+			s.t.Fatalf("unknown line %q", line)
+		}
 	}
 }
 
 func (s *scenario) addPool(name string, options map[string]string) {
-	p := cluster.Pool{Name: name}
+	p := cluster.Pool{Name: name, Disruption: s.disruption(options)}
 	if limit, ok := options["limit"]; ok {
 		resource, n, _ := strings.Cut(limit, ":")
 		p.Limits = []quantity.Amount{{Name: resource, Count: s.number(n)}}
@@ -232,11 +242,14 @@ func (s *scenario) text(a plan.Action) string {
 	case plan.Nominate:
 		return "nominate " + a.Pod + " for " + a.Node
 	case plan.Release:
+		if text, is := next(a); is {
+			return text
+		}
 		return fmt.Sprintf("release %s, %d nominated, %d given up", a.Node, a.Planned, a.GivenUp)
 	case plan.Disrupt:
 		return fmt.Sprintf("disrupt %s: %s", a.Node, a.Why)
 	case plan.Restore:
-		return fmt.Sprintf("restore %s: %s", a.Node, a.Why)
+		return fmt.Sprintf("restore %s: %s", or(a.Node, a.Claim), a.Why)
 	case plan.Delete:
 		return fmt.Sprintf("delete %s: %s %s", a.Claim, a.Why, a.Detail)
 	case plan.Wait:

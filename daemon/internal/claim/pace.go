@@ -117,7 +117,7 @@ func voluntary(claim *v1.NodeClaim) bool {
 		return false
 	}
 	switch plan.DeleteReason(why.Reason) {
-	case plan.Empty, plan.Underutilized, plan.Drifted:
+	case plan.Empty, plan.Underutilized, plan.Drifted, plan.PoolDeleted, plan.Surplus: // a pool that is terminated announces nothing
 		return true
 	case plan.Expired:
 		life := claim.Spec.ExpireAfter

@@ -165,7 +165,7 @@ func (r *retirer) protects(node *cluster.Node) bool {
 
 // wouldStay says whether the empty node would be restored at once if it were announced. If
 // it may go later, the plan asks for another Step.
-func wouldStay(r *retirer, c *cluster.Claim) bool {
+func (r *retirer) wouldStay(c *cluster.Claim) bool {
 	stays, until := r.judge.Stays(c, plan.Empty)
 	if !until.IsZero() {
 		r.WaitUntil(until, plan.QuietLongEnough)
@@ -181,7 +181,7 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 		r.memory.Arrived(c.Name)
 	}
 	replaces := len(r.SourcesOf(&c)) > 0
-	if !c.Initialized || pool.Static || pool.Deleting || pool.Disruption.Never || replaces || runs || r.awaitsPods(c) || wouldStay(r, &c) {
+	if !c.Initialized || pool.Static || pool.Deleting || pool.Disruption.Never || replaces || runs || r.awaitsPods(c) || r.wouldStay(&c) {
 		r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -46,8 +47,8 @@ func (r *retirer) goOn(c cluster.Claim) {
 		return // the places are on nodes that are not ready yet
 	case !announced:
 		r.announce(c, node, why)
-	case r.Now.Before(c.Disrupting.Since.Add(lastLook)):
-		r.WaitUntil(c.Disrupting.Since.Add(lastLook), plan.LastLook)
+	case r.Now.Before(r.lookAgain(&c)):
+		r.WaitUntil(r.lookAgain(&c), plan.LastLook)
 	default:
 		out := plan.Delete{
 			Claim: c.Name, ClaimUID: c.UID, Node: node.Name, Why: why, Waited: r.Now.Sub(c.Disrupting.Since), Checked: true, Pods: moving,
@@ -71,6 +72,16 @@ func (r *retirer) awaitsSuccessor(c cluster.Claim) bool {
 	})
 }
 
+// lookAgain returns when the pods of a node that is tainted are looked at for the last
+// time. The condition of the NodeClaim alone does not say when the taint came: its time is
+// in whole seconds, and a daemon that ends after the condition leaves the taint to the next
+// one. A daemon that starts counts from then.
+func (r *retirer) lookAgain(c *cluster.Claim) time.Time {
+	var asked time.Time
+	r.memory.TaintedAt, asked = memory.Remember(r.memory.TaintedAt, c.Name, r.Now)
+	return pick.Latest(asked, c.Disrupting.Since).Add(lastLook)
+}
+
 // announce says that the node is about to go, if the budgets of its pool allow it. They
 // are asked again for a node that is going already: others may have failed since.
 func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteReason) {
@@ -88,6 +99,7 @@ func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteRe
 		return
 	}
 	saves, _ := r.PriceOf(c)
+	r.memory.TaintedAt, _ = memory.Remember(memory.Forget(r.memory.TaintedAt, c.Name), c.Name, r.Now)
 	r.actions = append(r.actions, plan.Disrupt{Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: why, Saves: saves})
 }
 
@@ -107,6 +119,7 @@ func (r *retirer) noteEvictions(node string) {
 // restore takes back what was said about a node that stays.
 func (r *retirer) restore(c cluster.Claim, node cluster.Node, why plan.Stay) {
 	r.memory.Restored, _ = memory.Remember(memory.Forget(r.memory.Restored, c.Name), c.Name, r.Now)
+	r.memory.TaintedAt = memory.Forget(r.memory.TaintedAt, c.Name)
 	if c.Disrupting != nil || node.Disrupted {
 		r.actions = append(r.actions, plan.Restore{Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: why.Explain()})
 	}

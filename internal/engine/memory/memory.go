@@ -18,6 +18,7 @@ type Memory struct {
 	EmptySince  []Since    // NodeClaims whose node is empty, sorted
 	ReadySince  []Since    // nodes that are kept for their pods, sorted
 	OpenSince   []Since    // nodes that opened a short time ago without nominations, sorted
+	TaintedAt   []Since    // NodeClaims that are going, sorted: when the taint of their node was asked for last
 	Planned     []Planned  // sorted by NodeClaim
 	Declared    []Progress // sorted by workload
 	Advanced    []Since    // kinds of controllers, sorted: when a controller of the kind last made progress
@@ -102,6 +103,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.EmptySince = pick.Those(m.EmptySince, func(x Since) bool { return s.IsUnsettled(x.ID) })
 	m.ReadySince = pick.Those(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
 	m.OpenSince = pick.Those(m.OpenSince, func(x Since) bool { _, ok := s.Node(x.ID); return ok && now.Before(x.At.Add(PreferencesFor)) })
+	m.TaintedAt = pick.Those(m.TaintedAt, func(x Since) bool { _, ok := s.Claim(x.ID); return ok })
 	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	m.Nominations = m.countRefusals(s, now)
 	m.Evicted = lately(m.Evicted, now)
@@ -111,7 +113,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.Advanced = slices.Clone(m.Advanced)
 	m.Lost = pick.Those(m.Lost, func(x Since) bool { return now.Before(x.At.Add(LostFor)) })
 	m.Restored = pick.Those(m.Restored, func(x Since) bool { return now.Before(x.At.Add(StaysFor)) })
-	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.Advanced, m.Lost, m.Restored} { // all are copies already
+	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.TaintedAt, m.Advanced, m.Lost, m.Restored} { // all are copies already
 		for i := range list {
 			list[i].At = pick.Earliest(list[i].At, now)
 		}

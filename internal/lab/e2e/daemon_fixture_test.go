@@ -220,6 +220,7 @@ type pool struct {
 	grace        string // terminationGracePeriod
 	after        string // consolidateAfter, 0s where empty
 	replicas     int64  // of a static pool; 0 of another
+	budget       string // how many nodes may go at once; the default where empty
 }
 
 func (p pool) object() *unstructured.Unstructured {
@@ -250,8 +251,15 @@ func (p pool) object() *unstructured.Unstructured {
 		template["terminationGracePeriod"] = p.grace
 	}
 	spec := map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": template}}
+	disruption := map[string]any{}
 	if p.after != "" {
-		spec["disruption"] = map[string]any{"consolidateAfter": p.after}
+		disruption["consolidateAfter"] = p.after
+	}
+	if p.budget != "" {
+		disruption["budgets"] = []any{map[string]any{"nodes": p.budget}}
+	}
+	if len(disruption) > 0 {
+		spec["disruption"] = disruption
 	}
 	if p.replicas > 0 {
 		spec["replicas"] = p.replicas
