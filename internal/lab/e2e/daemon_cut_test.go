@@ -22,7 +22,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -305,8 +304,12 @@ func (c *cutter) news(w write, body []byte) string {
 		name    string
 		changed bool
 	}{
-		{"attempt", launches && attempt != nil}, {"move", moves}, {"nomination", o.Status["nominatedNodeName"] != nil},
-		{"labels", len(o.Metadata.Labels) > 0}, {"finalizers", o.Metadata.Finalizers != nil}, {"taints", o.Spec.Taints != nil},
+		{"attempt", launches && attempt != nil},
+		{"move", moves},
+		{"nomination", o.Status["nominatedNodeName"] != nil},
+		{"labels", len(o.Metadata.Labels) > 0},
+		{"finalizers", o.Metadata.Finalizers != nil},
+		{"taints", o.Spec.Taints != nil},
 		{"disrupted", o.Spec.Taints != nil && slices.ContainsFunc(*o.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1.DisruptedTaint().Key })},
 	} {
 		if part.changed {
@@ -331,14 +334,4 @@ func (c *cutter) cameTrue(name string, body []byte) string {
 		}
 	}
 	return strings.Join(news, ",")
-}
-
-// within waits for the channel.
-func within(t *testing.T, what string, c <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-c:
-	case <-time.After(patience):
-		t.Fatalf("not within %s: %s", patience, what)
-	}
 }

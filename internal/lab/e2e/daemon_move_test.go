@@ -214,7 +214,7 @@ func (d *daemonLab) backdate(t *testing.T, name string, by time.Duration) {
 		if err != nil {
 			return err
 		}
-		answer, err := http.Post(d.EtcdURL+"/v3/kv/txn", "application/json", bytes.NewReader(body)) //nolint:noctx // a local request of a test
+		answer, err := http.Post(d.EtcdURL+"/v3/kv/txn", "application/json", bytes.NewReader(body))
 		if err != nil {
 			return err
 		}
