@@ -154,15 +154,6 @@ func (s *Search) lambda() {
 			cpu, mib = cpu+c.need[0]*p.n, mib+c.need[1]>>20*p.n
 		}
 	}
-	caps := make([][2]int64, len(s.nodes))
-	for i := range s.nodes {
-		n := &s.nodes[i]
-		caps[i] = [2]int64{n.free[0], n.free[1] >> 20}
-		for _, p := range n.parts {
-			c := &s.classes[p.class]
-			caps[i][0], caps[i][1] = caps[i][0]+c.need[0]*p.n, caps[i][1]+c.need[1]>>20*p.n
-		}
-	}
 	most := int64(-1)
 	s.perMilliCPU, s.perMiB = perMilliCPU, perMiB
 	for w := range int64(ratios + 1) {
@@ -180,7 +171,8 @@ func (s *Search) lambda() {
 			l := least / steps * (k + 1)
 			sum := quantity.MulDiv(x*cpu+y*mib, l, scale)
 			for i := range s.nodes {
-				sum -= max(0, quantity.MulDiv(x*caps[i][0]+y*caps[i][1], l, scale)-int64(s.nodes[i].price))
+				n := &s.nodes[i]
+				sum -= max(0, quantity.MulDiv(x*n.size[0]+y*n.size[1], l, scale)-int64(n.price))
 			}
 			if sum > most {
 				most, s.perMilliCPU, s.perMiB = sum, quantity.MulDiv(x, l, scale/1000), quantity.MulDiv(y, l, scale/1000)

@@ -28,10 +28,7 @@ type Due struct {
 // that drifted, those first that drifted first. It also returns when the next one expires;
 // zero for never.
 func Overdue(v view.View) (list []Due, next time.Time) {
-	deleted := map[string]bool{}
-	for _, p := range v.Snapshot.Supply().Pools {
-		deleted[p.Name] = p.Deleting
-	}
+	deleted := deletedPools(v)
 	for c := range v.Snapshot.EachClaim() {
 		begins := expires(c)
 		switch {
@@ -72,15 +69,23 @@ func Forced(c *cluster.Claim, now time.Time) bool {
 	return c.Grace > 0 && !c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt)
 }
 
+// deletedPools names the pools that are being deleted; nil if there are none.
+func deletedPools(v view.View) (out map[string]bool) {
+	for _, p := range v.Snapshot.Supply().Pools {
+		if p.Deleting {
+			if out == nil {
+				out = map[string]bool{}
+			}
+			out[p.Name] = true
+		}
+	}
+	return out
+}
+
 // OfDeletedPools returns the NodeClaims of pools that are being deleted.
 func OfDeletedPools(v view.View) iter.Seq[*cluster.Claim] {
 	return func(yield func(*cluster.Claim) bool) {
-		deleted := map[string]bool{}
-		for _, p := range v.Snapshot.Supply().Pools {
-			if p.Deleting {
-				deleted[p.Name] = true
-			}
-		}
+		deleted := deletedPools(v)
 		if len(deleted) == 0 {
 			return
 		}
