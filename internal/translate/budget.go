@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
 // disruption reads when nodes of the NodePool may go.
@@ -66,9 +67,10 @@ func evictsNotReady(b *policyv1.PodDisruptionBudget) bool {
 	return b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
 }
 
-// Selects says whether the budget is about the pod.
-func Selects(b *cluster.PodBudget, p *corev1.Pod) bool {
-	return b.Selects(p.Namespace, podLabels(p.Labels))
+// BudgetsOf returns those of the budgets that are about the pod.
+func BudgetsOf(p *corev1.Pod, all []cluster.PodBudget) []cluster.PodBudget {
+	labels := podLabels(p.Labels)
+	return pick.Those(all, func(b cluster.PodBudget) bool { return b.Selects(p.Namespace, labels) })
 }
 
 // PodBudget reads a PodDisruptionBudget. Unlike elsewhere, an absent selector selects no

@@ -39,20 +39,27 @@ func NodeProtection(n *corev1.Node) Protection {
 // duration. A value that cannot be read protects, too: whoever wrote it meant something,
 // and an eviction cannot be taken back.
 func protection(annotations map[string]string, start *metav1.Time) Protection {
-	text, there := annotations[v1.AnnotationDoNotDisrupt]
-	if !there || text == "" || text == "false" {
-		return Protection{}
-	}
-	d, err := time.ParseDuration(text)
+	always, d, err := readProtection(annotations[v1.AnnotationDoNotDisrupt])
 	switch {
-	case err != nil:
-		return Protection{Always: true, By: v1.AnnotationDoNotDisrupt} // "true", too
-	case d <= 0:
-		return Protection{}
-	case start == nil:
+	case always || err != nil || d > 0 && start == nil:
 		return Protection{Always: true, By: v1.AnnotationDoNotDisrupt}
+	case d > 0:
+		return Protection{Until: start.Add(d), By: v1.AnnotationDoNotDisrupt}
 	}
-	return Protection{Until: start.Add(d), By: v1.AnnotationDoNotDisrupt}
+	return Protection{}
+}
+
+// readProtection reads a value of karpenter.sh/do-not-disrupt: for ever, or for how long.
+// An empty value asks for nothing.
+func readProtection(text string) (always bool, d time.Duration, err error) {
+	switch text {
+	case v1.LabelTrue:
+		return true, 0, nil
+	case "", "false":
+		return false, 0, nil
+	}
+	d, err = time.ParseDuration(text)
+	return false, d, err //nolint:wrapcheck // the callers say what they read
 }
 
 // Remark is what the user should know of an annotation: the reason of an Event, and its
@@ -79,7 +86,7 @@ func NodeRemarks(n *corev1.Node) []Remark {
 
 func remarks(object string, annotations map[string]string, old, remedy string) (out []Remark) {
 	text := annotations[v1.AnnotationDoNotDisrupt]
-	if _, err := time.ParseDuration(text); err != nil && text != "" && text != "false" && text != v1.LabelTrue {
+	if _, _, err := readProtection(text); err != nil {
 		out = append(out, Remark{RemarkInvalid, fmt.Sprintf(
 			"%s has the annotation %s: %q, which is neither \"true\" nor \"false\" nor a duration such as \"4h\" or \"90m\". Until that is corrected, it protects as \"true\" does.",
 			object, v1.AnnotationDoNotDisrupt, text)})

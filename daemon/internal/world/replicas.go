@@ -45,15 +45,10 @@ func (w *World) Replicas(p *corev1.Pod) (declared int64, pods []*corev1.Pod) {
 }
 
 // BudgetsOf returns the PodDisruptionBudgets that select the pod, in no order.
-func (w *World) BudgetsOf(p *corev1.Pod) (out []cluster.PodBudget) {
+func (w *World) BudgetsOf(p *corev1.Pod) []cluster.PodBudget {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, b := range w.budgetsIn(p.Namespace) {
-		if translate.Selects(&b, p) {
-			out = append(out, b)
-		}
-	}
-	return out
+	return translate.BudgetsOf(p, w.budgetsIn(p.Namespace))
 }
 
 // budgetsIn returns the PodDisruptionBudgets of the namespace. They are read once for each
