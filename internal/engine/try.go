@@ -29,10 +29,10 @@ type try struct {
 // are the work that the Step has left.
 func (c cursor) begin(units int) *try {
 	v := c.in.view()
-	v.Emptying = goesNext(v, &c.in.Memory.sweep)
+	v.Emptying = goesNext(v, &c.in.Memory.sweep.target)
 	if len(c.suppose.going) > 0 {
 		v = v.Suppose(c.suppose.going)
-		v.Replaces, v.Emptying = c.suppose.replaces, c.suppose.emptying
+		v.Replaces, v.Emptying, v.Headroom = c.suppose.replaces, c.suppose.emptying, c.suppose.headroom
 	}
 	return &try{View: v, of: c, known: c.in.Memory.derived, solver: pack.NewSolver(c.answers, units, c.units)}
 }
