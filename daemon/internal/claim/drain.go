@@ -43,6 +43,7 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 	now := c.Now()
 	pods := slices.DeleteFunc(c.World.PodsOn(node.Name), func(p *corev1.Pod) bool { return !evictable(p, now) })
 	if len(pods) == 0 {
+		c.blocks.Delete(claim.Name)
 		want := claim.DeepCopy()
 		if want.Conditions().SetTrue(v1.ConditionDrained, now) {
 			return 0, false, c.writeStatus(ctx, want)
@@ -68,14 +69,12 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 	if err := errors.Join(faults...); err != nil {
 		return 0, false, err
 	}
-	message := "still on node " + node.Name + ": " + quantity.Count(int64(len(pods)), "pod")
-	again = drainPoll
-	if len(stops) > 0 {
-		var key string
-		key, message, again = tell(stops, now)
-		if key != "" {
-			c.Recorder.Draining(claim, node.Name, key, message)
-		}
+	key, message, again := tell(stops, now)
+	if message == "" {
+		message = "still on node " + node.Name + ": " + quantity.Count(int64(len(pods)), "pod")
+	}
+	if key != "" {
+		c.Recorder.Draining(claim, node.Name, key, message)
 	}
 	want := claim.DeepCopy()
 	if want.Conditions().Set(v1.ConditionDrained, metav1.ConditionUnknown, v1.ReasonDraining, message, now) {
@@ -142,7 +141,8 @@ type drainOf struct {
 }
 
 // evict evicts the pod, or deletes it after the deadline. The block says why the pod
-// cannot be evicted yet; it is zero if the pod is terminating.
+// cannot be evicted yet, or that its eviction is accepted; it is zero if the pod is
+// terminating.
 func (c *Controller) evict(ctx context.Context, p *corev1.Pod, of drainOf, last block) (block, error) {
 	now, deadline := c.Now(), of.deadline
 	grace := int64(30)
@@ -170,7 +170,10 @@ func (c *Controller) evict(ctx context.Context, p *corev1.Pod, of drainOf, last 
 		}
 	}
 	err := c.requestEviction(ctx, p)
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if err == nil {
+		return block{kind: accepted, pod: p.Namespace + "/" + p.Name, next: now.Add(stuck)}, nil
+	}
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return block{}, nil
 	}
 	if slow {
