@@ -106,7 +106,7 @@ func (c *Controller) markDisrupted(ctx context.Context, node *corev1.Node) error
 // not finished, not a static pod, does not tolerate the disruption taint, and is not
 // stuck in termination.
 func evictable(p *corev1.Pod, now time.Time) bool {
-	if finished(p) {
+	if translate.Finished(p) {
 		return false
 	}
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
@@ -116,10 +116,6 @@ func evictable(p *corev1.Pod, now time.Time) bool {
 		return false
 	}
 	return p.DeletionTimestamp == nil || now.Before(p.DeletionTimestamp.Add(stuck))
-}
-
-func finished(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // tier is the pod's place in the order of a drain.

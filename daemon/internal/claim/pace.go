@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 const (
@@ -54,7 +55,7 @@ func (p *pace) take(pod *corev1.Pod, replicas int64, pods []*corev1.Pod, now tim
 	}
 	var ready int64
 	for _, x := range pods {
-		if _, evicted := recent[x.UID]; !evicted && x.DeletionTimestamp == nil && readyPod(x) {
+		if _, evicted := recent[x.UID]; !evicted && x.DeletionTimestamp == nil && translate.PodReady(x) {
 			ready++
 		}
 	}
@@ -99,13 +100,7 @@ func (p *pace) forget(now time.Time) {
 // get no successor elsewhere.
 func paced(p *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(p)
-	return owner != nil && !slices.Contains([]string{"Job", "DaemonSet", "Node"}, owner.Kind) && readyPod(p)
-}
-
-func readyPod(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
+	return owner != nil && !slices.Contains([]string{"Job", "DaemonSet", "Node"}, owner.Kind) && translate.PodReady(p)
 }
 
 // voluntary says whether the daemon takes the node away although nothing forces it to: not
