@@ -99,7 +99,7 @@ func (c *Controller) markDisrupted(ctx context.Context, node *corev1.Node) error
 	if body == nil {
 		return nil
 	}
-	return c.patchNode(ctx, node, patch(body))
+	return c.patchNode(ctx, node, body)
 }
 
 // evictable reports whether the drain has to evict the pod and wait for it: the pod is

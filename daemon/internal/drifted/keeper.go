@@ -2,7 +2,6 @@ package drifted
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -138,7 +137,7 @@ func (k *Keeper) reconcile(ctx context.Context, known knowledge, name string, no
 	}
 	e := known.evidence(claim)
 	if stamp := drift.Restamp(claim, e.Pool, e.Class); len(stamp) > 0 {
-		got, err := k.Claims.Patch(ctx, name, types.MergePatchType, annotate(claim, stamp), metav1.PatchOptions{FieldManager: translate.FieldManager})
+		got, err := k.Claims.Patch(ctx, name, types.MergePatchType, annotate(claim, stamp).JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
 		if err != nil {
 			return unlessOutdated(err, "nodeclaim %s hash write", name)
 		}
@@ -219,7 +218,7 @@ func stampOne[T metav1.Object](ctx context.Context, k *Keeper, w Writer[T], obje
 	if same || deleted != nil {
 		return nil
 	}
-	got, err := w.Patch(ctx, object.GetName(), types.MergePatchType, annotate(object, stamp), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	got, err := w.Patch(ctx, object.GetName(), types.MergePatchType, annotate(object, stamp).JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
 		return unlessOutdated(err, "%s hash write", object.GetName())
 	}
@@ -228,14 +227,8 @@ func stampOne[T metav1.Object](ctx context.Context, k *Keeper, w Writer[T], obje
 }
 
 // annotate is a merge patch of exactly this version of the object.
-func annotate(object metav1.Object, annotations map[string]string) []byte {
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": object.GetUID(), "resourceVersion": object.GetResourceVersion(), "annotations": annotations,
-	}})
-	if err != nil {
-		panic(fmt.Errorf("patch marshal: %w", err)) //nolint:forbidigo // maps and strings always marshal
-	}
-	return data
+func annotate(object metav1.Object, annotations map[string]string) translate.Patch {
+	return translate.PatchOfVersion(object, map[string]any{"annotations": annotations})
 }
 
 // unlessOutdated drops an error that says that the object is gone or has changed: the
