@@ -91,9 +91,12 @@ func (k *Keeper) Sweep(ctx context.Context, now time.Time) error {
 			claims = append(claims, c)
 		}
 	}
-	faults := []error{k.stampPools(ctx), k.stampClasses(ctx)}
+	known := knowledge{pools: map[string]*drift.Pool{}, classes: map[string]*drift.Class{}}
+	faults := []error{k.stampPools(ctx, known), k.stampClasses(ctx, known)}
 	if len(claims) > 0 {
-		faults = append(faults, k.list(ctx, now), k.compare(ctx, claims, now))
+		faults = append(faults, k.list(ctx, now))
+		k.complete(&known, now)
+		faults = append(faults, k.compare(ctx, claims, known, now))
 	}
 	k.reportMarks(claims)
 	k.Recorder.DriftCounted(k.World.NodeClaims())
@@ -106,8 +109,7 @@ func judged(c *v1.NodeClaim) bool {
 }
 
 // compare looks at the NodeClaims, several at a time.
-func (k *Keeper) compare(ctx context.Context, claims []*v1.NodeClaim, now time.Time) error {
-	known := k.collect(now)
+func (k *Keeper) compare(ctx context.Context, claims []*v1.NodeClaim, known knowledge, now time.Time) error {
 	faults := make([]error, len(claims))
 	var group errgroup.Group
 	group.SetLimit(workers)
@@ -190,22 +192,36 @@ func (k *Keeper) reportMarks(claims []*v1.NodeClaim) {
 	k.marked = marked
 }
 
-// stampPools writes on each NodePool the hash of its template.
-func (k *Keeper) stampPools(ctx context.Context) error {
+// stampPools reads the NodePools, and writes on each the hash of its template. Each is
+// hashed once: NodeClaims are compared with what was read.
+func (k *Keeper) stampPools(ctx context.Context, known knowledge) error {
 	var faults []error
 	for _, p := range k.World.NodePools() {
-		faults = append(faults, stampOne(ctx, k, k.Pools, p, p.DeletionTimestamp, drift.PoolStamp(p)))
+		var stamp map[string]string
+		if read := drift.ReadPool(p); read != nil {
+			known.pools[p.Name], stamp = read, read.Stamp()
+		} else {
+			stamp = drift.PoolStamp(p)
+		}
+		faults = append(faults, stampOne(ctx, k, k.Pools, p, p.DeletionTimestamp, stamp))
 	}
 	return errors.Join(faults...)
 }
 
-// stampClasses writes on each EC2NodeClass the hash of its spec.
-func (k *Keeper) stampClasses(ctx context.Context) error {
+// stampClasses does the same for EC2NodeClasses and their specs.
+func (k *Keeper) stampClasses(ctx context.Context, known knowledge) error {
 	var faults []error
 	for _, c := range k.World.EC2NodeClasses() {
-		if len(c.RefusedFields()) == 0 {
-			faults = append(faults, stampOne(ctx, k, k.Classes, c, c.DeletionTimestamp, drift.ClassStamp(c)))
+		if len(c.RefusedFields()) > 0 {
+			continue
 		}
+		var stamp map[string]string
+		if read := drift.ReadClass(c); read != nil {
+			known.classes[c.Name], stamp = read, read.Stamp()
+		} else {
+			stamp = drift.ClassStamp(c)
+		}
+		faults = append(faults, stampOne(ctx, k, k.Classes, c, c.DeletionTimestamp, stamp))
 	}
 	return errors.Join(faults...)
 }
