@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -44,6 +45,7 @@ func crashPoints() []crashPoint {
 		{"PATCH nodes labels", 1},    // it is initialized
 		{"PUT nodeclaims/status Initialized", 1},
 		{"PUT nodeclaims/status Drained", 1},
+		{"PUT nodeclaims/status VolumesDetached", 1},
 		{"TerminateInstances", 1},
 		{"PUT nodeclaims/status InstanceTerminating", 1},
 		{"DELETE nodes", 1},
@@ -68,7 +70,8 @@ type move struct {
 // TestMove_EndsWhereverTheDaemonIsKilled replaces drifted nodes, each by another, and
 // ends the daemon without notice after each write that a move consists of. The daemon
 // that starts then carries the move to its end: nothing is launched twice, no pod is
-// evicted twice, nothing stays announced, and the pools cost what they did.
+// evicted twice, nothing stays announced, and the pools cost what they did. At
+// last it ends the daemon when that has said that a node goes to save money.
 func TestMove_EndsWhereverTheDaemonIsKilled(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{StopTime: time.Second})
 	c := d.startCutter(t)
@@ -103,6 +106,7 @@ func TestMove_EndsWhereverTheDaemonIsKilled(t *testing.T) {
 		})
 	}
 	d.part(t, "everywhere", func(t *testing.T, d *daemonLab) { d.killedEverywhere(t, c, moves[len(points)+1]) })
+	d.part(t, "saving", func(t *testing.T, d *daemonLab) { d.killedWhileSaving(t, c) })
 	for _, m := range moves { // and nothing has happened to them since
 		d.moved(t, c, m)
 	}
@@ -133,6 +137,56 @@ func (d *daemonLab) killedEverywhere(t *testing.T, c *cutter, m move) {
 	}
 	c.start(t) // if it has ended since
 	d.moved(t, c, m)
+}
+
+// killedWhileSaving lets one of two nodes go to save money, and ends the daemon when it
+// has said so and done nothing else: its plan is gone then, and no replacement names it.
+// The moves before it have launched nodes, which puts such a move off for a while.
+func (d *daemonLab) killedWhileSaving(t *testing.T, c *cutter) {
+	m := move{pool: oneNode("saving")}
+	m.pool.budget = "0"
+	d.createPool(t, m.pool)
+	d.deploy(t, m.pool, 4) // one more than a node holds
+	kept := map[string]bool{}
+	for _, p := range d.running(t, m.pool, 4) {
+		d.backdate(t, p.Name, time.Hour)
+		if kept[p.Spec.NodeName] { // the controller takes it first
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"-1"}}}`, corev1.PodDeletionCost)
+			if _, err := d.Core.CoreV1().Pods(testNamespace).Patch(t.Context(), p.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept[p.Spec.NodeName] = true
+	}
+	d.scale(t, m.pool, 2)
+	d.running(t, m.pool, 2)
+	cut := c.after(func(w write) bool { return w.kind == "PUT nodeclaims/status DisruptionReason" })
+	d.allow(t, m)
+	select {
+	case <-cut:
+	case <-time.After(patience):
+		t.Fatal("no such write")
+	}
+	c.start(t)
+	eventually(t, 2*patience, func() error { return d.over(t, m) })
+	if n := len(d.everLaunched(m.pool)); n != 2 {
+		t.Errorf("pool %s has had %d instances, want the first two", m.pool.name, n)
+	}
+	if evicted := c.evicted(m.pool); len(evicted) != 1 {
+		t.Errorf("evicted: %v, want one pod once", evicted)
+	}
+}
+
+// evicted names the pods of the pool whose eviction was accepted, once for each.
+func (c *cutter) evicted(p pool) []string {
+	var names []string
+	for _, w := range c.since(0) {
+		if w.kind == "POST pods/eviction" && strings.HasPrefix(w.name, p.name+"-") {
+			names = append(names, w.name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // allArePoints checks that the daemon is killed somewhere after each kind of write.
@@ -243,14 +297,7 @@ func (d *daemonLab) moved(t *testing.T, c *cutter, m move) {
 	if n := len(d.everLaunched(m.pool)); n != 2 {
 		t.Errorf("pool %s has had %d instances, want 2", m.pool.name, n)
 	}
-	var evicted []string
-	for _, w := range c.since(0) {
-		if w.kind == "POST pods/eviction" && strings.HasPrefix(w.name, m.pool.name+"-") {
-			evicted = append(evicted, w.name)
-		}
-	}
-	slices.Sort(evicted)
-	if !slices.Equal(evicted, m.pods) {
+	if evicted := c.evicted(m.pool); !slices.Equal(evicted, m.pods) {
 		t.Errorf("evicted: %v, want each of %v once", evicted, m.pods)
 	}
 }
