@@ -34,6 +34,7 @@ type World interface {
 	Forget(object metav1.Object)
 	NodeClaim(name string) (*v1.NodeClaim, bool)
 	NodeClaims() []*v1.NodeClaim
+	NodePool(name string) (*v1.NodePool, bool)
 	EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool)
 	TypesOf(class string) (cluster.Class, bool)
 	NodeOf(providerID string) (*corev1.Node, bool)

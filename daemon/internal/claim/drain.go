@@ -51,7 +51,7 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 		return 0, true, nil
 	}
 	first := slices.MinFunc(pods, func(a, b *corev1.Pod) int { return tier(a) - tier(b) })
-	stops, before, gentle := map[types.UID]block{}, c.blocked(claim), voluntary(claim)
+	stops, before, gentle := map[types.UID]block{}, c.blocked(claim), c.gentle(claim)
 	var faults []error
 	for _, p := range pods {
 		if tier(p) != tier(first) && (deadline.IsZero() || now.Before(deadline)) {

@@ -48,6 +48,7 @@ type drained struct {
 	replicas int64
 	siblings []*corev1.Pod
 	budgets  []cluster.PodBudget
+	pool     *v1.NodePool // nil for none
 }
 
 func newDrained(t *testing.T, pods ...string) *drained {
@@ -85,7 +86,8 @@ func (d *drained) NodeOf(string) (*corev1.Node, bool) {
 	}
 	return d.node, true
 }
-func (d *drained) PodsOn(string) []*corev1.Pod { return append([]*corev1.Pod(nil), d.pods...) }
+func (d *drained) NodePool(string) (*v1.NodePool, bool) { return d.pool, d.pool != nil }
+func (d *drained) PodsOn(string) []*corev1.Pod          { return append([]*corev1.Pod(nil), d.pods...) }
 func (d *drained) Draining(_ *v1.NodeClaim, _, key, waitingFor string) {
 	d.events = append(d.events, key+": "+waitingFor)
 }

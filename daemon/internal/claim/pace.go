@@ -103,14 +103,30 @@ func paced(p *corev1.Pod) bool {
 	return owner != nil && !slices.Contains([]string{"Job", "DaemonSet", "Node"}, owner.Kind) && translate.PodReady(p)
 }
 
-// voluntary says whether the daemon takes the node away although nothing forces it to: not
-// before an interruption, not at the end of its life, and not because a user deleted it.
-func voluntary(claim *v1.NodeClaim) bool {
+// gentle says whether the replicas on the node are evicted a few at a time: the daemon
+// takes the node away although nothing forces it to. Before an interruption, at the end of
+// the node's life, and when a user deleted it, they are not.
+func (c *Controller) gentle(claim *v1.NodeClaim) bool {
 	why := claim.DeepCopy().Conditions().Get(v1.ConditionDisruptionReason)
-	_, interrupted := claim.Annotations[v1.AnnotationInterruption]
-	if !why.IsTrue() || interrupted {
+	if _, interrupted := claim.Annotations[v1.AnnotationInterruption]; interrupted {
 		return false
 	}
+	if !why.IsTrue() {
+		pool, there := c.World.NodePool(claim.Labels[v1.LabelNodePool])
+		return there && cascades(pool)
+	}
+	return voluntary(claim, why)
+}
+
+// cascades says whether the garbage collector deletes the NodeClaims of the pool, because
+// somebody deleted the pool in the foreground. It deletes them all at once, and knows no
+// budgets. That is no wish to evict all pods at once, unless the pool says so.
+func cascades(p *v1.NodePool) bool {
+	return p.DeletionTimestamp != nil && slices.Contains(p.Finalizers, metav1.FinalizerDeleteDependents) && p.Annotations[v1.AnnotationTerminate] != v1.LabelTrue
+}
+
+// voluntary says whether nothing forces the daemon to take the node away for this reason.
+func voluntary(claim *v1.NodeClaim, why v1.Condition) bool {
 	switch plan.DeleteReason(why.Reason) {
 	case plan.Empty, plan.Underutilized, plan.Drifted, plan.PoolDeleted, plan.Surplus: // a pool that is terminated announces nothing
 		return true
