@@ -150,7 +150,7 @@ func (d *daemonLab) killedWhileSaving(t *testing.T, c *cutter) {
 	m := move{pool: oneNode("saving")}
 	m.pool.budget = "0"
 	d.createPool(t, m.pool)
-	d.deploy(t, m.pool, 4) // one more than a node holds
+	d.deploy(t, m.pool, 4, briefly) // one more than a node holds
 	kept := map[string]bool{}
 	for _, p := range d.running(t, m.pool, 4) {
 		d.backdate(t, p.Name, time.Hour)
@@ -218,7 +218,7 @@ func (d *daemonLab) prepare(t *testing.T, n int) []move {
 		moves[i].pool = oneNode(fmt.Sprintf("move-%02d", i))
 		moves[i].pool.budget = "0"
 		d.createPool(t, moves[i].pool)
-		d.deploy(t, moves[i].pool, 2)
+		d.deploy(t, moves[i].pool, 2, briefly)
 	}
 	for i := range moves {
 		m := &moves[i]
@@ -241,6 +241,12 @@ func (d *daemonLab) prepare(t *testing.T, n int) []move {
 		})
 	}
 	return moves
+}
+
+// briefly is how pods of so many moves terminate.
+func briefly(template *corev1.PodTemplateSpec) {
+	grace := int64(1)
+	template.Spec.TerminationGracePeriodSeconds = &grace
 }
 
 // backdate makes a pod older: pods that may have come in place of evicted ones stay for
