@@ -88,6 +88,7 @@ func (d *drained) NodeOf(string) (*corev1.Node, bool) {
 }
 func (d *drained) NodePool(string) (*v1.NodePool, bool) { return d.pool, d.pool != nil }
 func (d *drained) PodsOn(string) []*corev1.Pod          { return append([]*corev1.Pod(nil), d.pods...) }
+
 func (d *drained) Draining(_ *v1.NodeClaim, _, key, waitingFor string) {
 	d.events = append(d.events, key+": "+waitingFor)
 }
