@@ -47,32 +47,28 @@ func (k *Keeper) list(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// knowledge is what one sweep knows. It is not changed after collect.
+// knowledge is what one sweep knows. It is not changed after complete.
 type knowledge struct {
-	pools     map[string]*drift.Pool
+	pools     map[string]*drift.Pool // without those of which nothing is known
 	classes   map[string]*drift.Class
 	types     map[string]map[string]label.Labels // of instance types, by class and name
 	instances map[string]aws.Instance
 }
 
-func (k *Keeper) collect(now time.Time) knowledge {
-	out := knowledge{pools: map[string]*drift.Pool{}, classes: map[string]*drift.Class{}, types: map[string]map[string]label.Labels{}}
-	for _, p := range k.World.NodePools() {
-		out.pools[p.Name] = drift.ReadPool(p)
-	}
+// complete adds what only NodeClaims are compared with.
+func (k *Keeper) complete(known *knowledge, now time.Time) {
+	known.types = map[string]map[string]label.Labels{}
 	for _, c := range k.World.EC2NodeClasses() {
-		out.classes[c.Name] = drift.ReadClass(c)
 		view, _ := k.World.TypesOf(c.Name)
 		byName := make(map[string]label.Labels, len(view.Types))
 		for i := range view.Types {
 			byName[view.Types[i].Name] = view.Types[i].Labels
 		}
-		out.types[c.Name] = byName
+		known.types[c.Name] = byName
 	}
 	if now.Sub(k.listing.answered) < evidenceAge {
-		out.instances = k.listing.instances
+		known.instances = k.listing.instances
 	}
-	return out
 }
 
 // evidence is what is known about the NodeClaim. The catalogue knows the types that EC2

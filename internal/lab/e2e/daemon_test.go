@@ -46,6 +46,7 @@ func TestDaemon(t *testing.T) {
 		"Delete_NodeOrNodeClaimDrainsAndTerminates": deletingDrainsAndTerminates,
 		"NodeClass_SaysWhatIsWrongAndHowToMendIt":   nodeClassSaysWhatIsWrong,
 		"NodePool_StaticKeepsItsNodes":              staticPoolKeepsItsNodes,
+		"NodePool_ForegroundDeletionKeepsReplicas":  foregroundDeletionKeepsReplicas,
 	})
 	d.part(t, "SpotWarning_NodeIsReplacedBeforeItGoes", spotWarningReplacesTheNode)
 	d.withoutRules(t, func(t *testing.T) {
