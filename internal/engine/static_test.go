@@ -210,11 +210,35 @@ func TestStep_NothingIsPlacedOnANodeThatAStaticPoolGivesUp(t *testing.T) {
 }
 
 func TestStep_ProtectedNodesOfAStaticPoolGoLast(t *testing.T) {
-	w := staticWorld(t, 3).scale(1)
-	w.objects.Nodes[0].DoNotDisrupt = true
-	for _, d := range of[plan.Delete](w.step()) {
-		if d.Node == w.objects.Nodes[0].Name {
-			t.Errorf("%+v", d)
+	for name, protect := range map[string]func(*cluster.Node, time.Time){
+		"for ever":    func(n *cluster.Node, _ time.Time) { n.DoNotDisrupt = true },
+		"for a while": func(n *cluster.Node, now time.Time) { n.ProtectedUntil = now.Add(time.Minute) },
+	} {
+		w := staticWorld(t, 3).scale(1)
+		protect(&w.objects.Nodes[0], w.now)
+		gone := of[plan.Delete](w.step())
+		if len(gone) != 2 {
+			t.Errorf("%s: %+v", name, gone)
+		}
+		for _, d := range gone {
+			if d.Node == w.objects.Nodes[0].Name {
+				t.Errorf("%s: %+v", name, d)
+			}
+		}
+	}
+}
+
+// A node that has begun to expire is replaced soon in any case.
+func TestStep_OfTheSurplusOfAStaticPoolNodesThatExpireOrHaveDriftedGoFirst(t *testing.T) {
+	for name, due := range map[string]func(*cluster.Claim, time.Time){
+		"expires": func(c *cluster.Claim, now time.Time) { c.ExpiresAt = c.Created.Add(now.Sub(c.Created) * 100 / 96) },
+		"drifted": func(c *cluster.Claim, now time.Time) { c.Drift = &cluster.Drift{Reason: "NodePoolDrifted", Since: now} },
+	} {
+		w := staticWorld(t, 3).scale(2)
+		last := &w.objects.Claims[len(w.objects.Claims)-1]
+		due(last, w.now)
+		if gone := of[plan.Delete](w.step()); len(gone) != 1 || gone[0].Claim != last.Name {
+			t.Errorf("%s: %+v, want %s", name, gone, last.Name)
 		}
 	}
 }

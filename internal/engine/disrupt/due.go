@@ -2,7 +2,6 @@ package disrupt
 
 import (
 	"cmp"
-	"hash/fnv"
 	"iter"
 	"slices"
 	"strings"
@@ -13,9 +12,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// A node expires before expireAfter has passed, so that other nodes can take its pods in
-// time: between nine tenths of it and 19 twentieths, each node at a time of its own.
-
 // Due is a NodeClaim that is to go because of what it is, whatever that costs.
 type Due struct {
 	Claim *cluster.Claim
@@ -24,23 +20,20 @@ type Due struct {
 }
 
 // Overdue returns the NodeClaims of pools that are being deleted, the oldest first, then
-// those that expire, those first that end first, and then those
-// that drifted, those first that drifted first. It also returns when the next one expires;
-// zero for never.
+// those that expire, those first that end first, and then those that drifted, those first
+// that drifted first. It also returns when the next one expires; zero for never.
 func Overdue(v view.View) (list []Due, next time.Time) {
 	deleted := deletedPools(v)
 	for c := range v.Snapshot.EachClaim() {
-		begins := expires(c)
+		why, by := v.Due(c)
 		switch {
 		case c.Leaving():
 		case deleted[c.Pool]:
 			list = append(list, Due{c, plan.PoolDeleted, c.Created})
-		case !begins.IsZero() && !v.Now.Before(begins):
-			list = append(list, Due{c, plan.Expired, c.ExpiresAt})
-		case c.Drift != nil:
-			list = append(list, Due{c, plan.Drifted, c.Drift.Since})
+		case why != "":
+			list = append(list, Due{c, why, by})
 		}
-		for _, at := range []time.Time{begins, c.ExpiresAt} {
+		for _, at := range []time.Time{view.ExpiresFrom(c), c.ExpiresAt} {
 			if v.Now.Before(at) && (next.IsZero() || at.Before(next)) {
 				next = at
 			}
@@ -50,17 +43,6 @@ func Overdue(v view.View) (list []Due, next time.Time) {
 		return cmp.Or(strings.Compare(string(b.Why), string(a.Why)), a.since.Compare(b.since))
 	})
 	return list, next
-}
-
-// expires returns when the node begins to expire; zero for never.
-func expires(c *cluster.Claim) time.Time {
-	if c.ExpiresAt.IsZero() {
-		return time.Time{}
-	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(c.UID))
-	tenth := c.ExpiresAt.Sub(c.Created) / 10
-	return c.ExpiresAt.Add(-tenth).Add(tenth / 2 / 1000 * time.Duration(h.Sum32()%1000))
 }
 
 // Forced says whether the node has come to the end of its life and has a

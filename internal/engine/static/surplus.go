@@ -35,9 +35,9 @@ func WithSurplus(v view.View) view.View {
 // candidate is a NodeClaim that counts.
 type candidate struct {
 	claim *cluster.Claim
-	stage int // see stageOf
-	due   bool
-	moves int // pods that need another place
+	stage int  // see stageOf
+	due   bool // see view.Due
+	moves int  // pods that need another place
 }
 
 // candidates returns the NodeClaims of the pool that count, those first of which the end
@@ -68,7 +68,8 @@ const (
 )
 
 func rate(v view.View, c *cluster.Claim) candidate {
-	x := candidate{claim: c, stage: empty, due: c.Drift != nil || !c.ExpiresAt.IsZero() && !v.Now.Before(c.ExpiresAt)}
+	why, _ := v.Due(c)
+	x := candidate{claim: c, stage: empty, due: why != ""}
 	state, up := v.Snapshot.State(c.Node)
 	switch {
 	case !c.Launched:
@@ -89,7 +90,7 @@ func rate(v view.View, c *cluster.Claim) candidate {
 			x.stage = protected
 		}
 	}
-	if state.Node.DoNotDisrupt {
+	if state.Node.Protected(v.Now) {
 		x.stage = protected
 	}
 	return x
