@@ -21,6 +21,7 @@ import (
 //   - pdb APP N: a PodDisruptionBudget that allows N disruptions
 //   - drift APP, expire APP DURATION, remove APP (somebody deletes the NodeClaim)
 //   - protect APP (its node must not be disrupted), unready APP, grace APP DURATION (terminationGracePeriod)
+//   - deleted POOL: somebody deletes the NodePool
 //   - moved APP: a pod has come to the node, or gone from it, now
 func (s *scenario) goes(line string, args []string) bool {
 	s.t.Helper()
@@ -47,6 +48,10 @@ func (s *scenario) goes(line string, args []string) bool {
 		s.onNode(s.claimOf(args[0]).Node, func(n *cluster.Node) { n.Ready = false })
 	case "grace":
 		s.claimOf(args[0]).Grace = s.duration(args[1])
+	case "deleted":
+		for i := range s.objects.Pools {
+			s.objects.Pools[i].Deleting = s.objects.Pools[i].Deleting || s.objects.Pools[i].Name == args[0]
+		}
 	case "moved":
 		s.claimOf(args[0]).LastPodEvent = s.now
 	default:
