@@ -21,6 +21,7 @@ func (m *mover) renew() bool {
 		return false
 	}
 	ledger := budget.Open(m.view)
+	promiseMoves(m)
 	begun := false
 	x := supposition{going: map[string]plan.DeleteReason{}, emptying: map[string]bool{}}
 	var names []string
@@ -50,6 +51,7 @@ func (m *mover) renew() bool {
 			continue
 		}
 		ledger.Charge(c.Pool)
+		m.judge.Promise(c)
 	}
 	if begun || len(names) == 0 {
 		return begun
@@ -81,7 +83,17 @@ func (m *mover) mayRenew(d disrupt.Due) bool {
 	if !until.IsZero() {
 		m.wait(until, plan.QuietLongEnough)
 	}
-	return stays.Reason == "" && c.Move == nil
+	return stays.Reason == "" && c.Move == nil && m.judge.Turn(c, d.Why).Reason == ""
+}
+
+// promiseMoves promises evictions to the nodes that others are to replace and that are not
+// announced yet: no more moves begin than the PodDisruptionBudgets of the pods allow.
+func promiseMoves(m *mover) {
+	for _, c := range m.view.Claims {
+		if m.view.IsGoing(c.Name) && c.Disrupting == nil && !c.Leaving() {
+			m.judge.Promise(c)
+		}
+	}
 }
 
 // forced says whether the node goes now whatever its pods ask for.

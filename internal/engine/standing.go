@@ -87,6 +87,9 @@ func (s *standings) stay(c *cluster.Claim) plan.Stay {
 			return stays
 		}
 	}
+	if stays := s.judge.Turn(c, why); stays.Reason != "" {
+		return stays
+	}
 	if _, restored := memory.FirstSeen(s.memory.Restored, c.Name); restored {
 		return plan.Stay{Reason: plan.NoPlace}
 	}

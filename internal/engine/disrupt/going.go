@@ -82,9 +82,13 @@ func (r *retirer) lookAgain(c *cluster.Claim) time.Time {
 	return pick.Latest(asked, c.Disrupting.Since).Add(lastLook)
 }
 
-// announce says that the node is about to go, if the budgets of its pool allow it. They
-// are asked again for a node that is going already: others may have failed since.
+// announce says that the node is about to go, if it is its turn and the budgets of its
+// pool allow it. They are asked again for a node that is going already: others may have
+// failed since.
 func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteReason) {
+	if r.judge.Turn(&c, why).Reason != "" {
+		return // a node that others replace waits, and is not restored
+	}
 	if r.IsGoing(c.Name) {
 		r.ledger.Discharge(c.Pool)
 	}
@@ -98,6 +102,7 @@ func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteRe
 		}
 		return
 	}
+	r.judge.Promise(&c)
 	saves, _ := r.PriceOf(c)
 	r.memory.TaintedAt, _ = memory.Remember(memory.Forget(r.memory.TaintedAt, c.Name), c.Name, r.Now)
 	r.actions = append(r.actions, plan.Disrupt{Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: why, Saves: saves})
