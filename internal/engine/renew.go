@@ -9,7 +9,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// renew begins to take nodes away that are due: they expire, or have drifted. Their pods
+// renew begins to take nodes away that are due: a user asked for their end, they expire, or
+// have drifted. Their pods
 // move to nodes that stay if they can, else to new ones, whatever these cost. It says
 // whether it begins anything.
 func (m *mover) renew() bool {
@@ -31,7 +32,7 @@ func (m *mover) renew() bool {
 		if m.view.IsGoing(c.Name) || !m.mayRenew(d) {
 			continue
 		}
-		if _, allowed := ledger.Allows(c.Pool, d.Why); !allowed {
+		if _, allowed := ledger.Allows(c.Pool, d.Why); !allowed && d.Why != plan.Surplus {
 			m.awaitBudget(ledger)
 			continue
 		}
@@ -40,7 +41,7 @@ func (m *mover) renew() bool {
 		case m.forced(d):
 			begun = true
 			m.force(d)
-		case isStatic(m.view.Snapshot, c):
+		case isStatic(m.view.Snapshot, c) && d.Why != plan.Surplus:
 			if !begun && len(names) == 0 && replaceStatic(m, d, x) {
 				return true
 			}
@@ -59,7 +60,7 @@ func (m *mover) renew() bool {
 	if m.remove(x) || m.replaceSome(names, x.going[names[0]], x) {
 		return true
 	}
-	if x.going[names[0]] == plan.PoolDeleted && forgo(m, names[0], x) {
+	if why := x.going[names[0]]; disrupt.Asked(why) && forgo(m, names[0], why, x) {
 		return true
 	}
 	// The first has no other place now. The others have their turn before it has another.
@@ -75,7 +76,7 @@ func (m *mover) mayRenew(d disrupt.Due) bool {
 	if m.forced(d) {
 		return true
 	}
-	if at, restored := memory.FirstSeen(m.out.Memory.Restored, c.Name); restored {
+	if at, restored := memory.FirstSeen(m.out.Memory.Restored, c.Name); restored && d.Why != plan.Surplus {
 		m.wait(at.Add(memory.StaysFor), plan.QuietLongEnough)
 		return false
 	}
@@ -103,16 +104,16 @@ func (m *mover) forced(d disrupt.Due) bool {
 	return d.Why == plan.Expired && disrupt.Forced(d.Claim, m.in.Now) && !held
 }
 
-// forgo takes the node of a deleted pool away although a pod of it has no other place, not
-// even on new nodes. It says whether that is so.
-func forgo(m *mover, name string, x supposition) bool {
-	x.going, x.replaces = map[string]plan.DeleteReason{name: plan.PoolDeleted}, true
+// forgo takes a node away of which a user asked for the end although a pod of it has no
+// other place, not even on new nodes. It says whether that is so.
+func forgo(m *mover, name string, why plan.DeleteReason, x supposition) bool {
+	x.going, x.replaces = map[string]plan.DeleteReason{name: why}, true
 	out := m.suppose(x)
 	if !out.Trace.Complete || !m.stay([]string{name}, out) {
 		return false
 	}
 	c, _ := m.view.Snapshot.Claim(name)
-	m.force(disrupt.Due{Claim: &c, Why: plan.PoolDeleted})
+	m.force(disrupt.Due{Claim: &c, Why: why})
 	return true
 }
 

@@ -47,10 +47,12 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 			r.retireInterrupted(c)
 		case v.Policy.CloudAway: // what has begun stays as it is
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
-		case v.Going[c.Name] == plan.Surplus:
+		case v.Going[c.Name] == plan.Surplus && !c.Initialized:
 			r.delete(c, plan.Surplus, "", 0)
 		case v.IsGoing(c.Name):
 			r.goOn(c)
+		case c.Disrupting != nil:
+			r.recall(c)
 		case r.over(c):
 		case r.expectsPods(c):
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -19,15 +20,20 @@ type Due struct {
 	since time.Time
 }
 
-// Overdue returns the NodeClaims of pools that are being deleted, the oldest first, then
-// those that expire, those first that end first, and then those that drifted, those first
+// Overdue returns the NodeClaims that static pools have too many of, then those of pools
+// that are being deleted, the oldest first, then those that expire, those first that end first, and then those that drifted, those first
 // that drifted first. It also returns when the next one expires; zero for never.
 func Overdue(v view.View) (list []Due, next time.Time) {
-	deleted := deletedPools(v)
+	deleted, surplus := deletedPools(v), map[string]bool{}
+	for _, c := range static.Surplus(v) {
+		surplus[c.Name] = true
+	}
 	for c := range v.Snapshot.EachClaim() {
 		why, by := v.Due(c)
 		switch {
 		case c.Leaving():
+		case surplus[c.Name]:
+			list = append(list, Due{c, plan.Surplus, c.Created})
 		case deleted[c.Pool]:
 			list = append(list, Due{c, plan.PoolDeleted, c.Created})
 		case why != "":
@@ -44,6 +50,10 @@ func Overdue(v view.View) (list []Due, next time.Time) {
 	})
 	return list, next
 }
+
+// Asked says whether a user asked for the end of nodes that go for the reason. They go
+// also if their pods have no other place.
+func Asked(why plan.DeleteReason) bool { return why == plan.PoolDeleted || why == plan.Surplus }
 
 // Forced says whether the node has come to the end of its life and has a
 // terminationGracePeriod: it goes even if its pods have no other place.

@@ -44,12 +44,14 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 		return plan.Stay{Reason: plan.IsLeaving}, time.Time{}
 	case j.Policy.CloudAway:
 		return plan.Stay{Reason: plan.CloudAway}, time.Time{}
-	case j.Policy.PauseDisruption:
+	case j.Policy.PauseDisruption && reason != plan.Surplus:
 		return plan.Stay{Reason: plan.DaemonPaused}, time.Time{}
 	case !known || pool.Deleting != (reason == plan.PoolDeleted) || !pool.Ready && !pool.Deleting:
 		return plan.Stay{Reason: plan.PoolUnready, Detail: c.Pool}, time.Time{}
 	case pool.Disruption.Paused:
 		return plan.Stay{Reason: plan.PoolPaused, Detail: c.Pool}, time.Time{}
+	case reason == plan.Surplus: // the user asked for it; the drain waits for what protects pods
+		return plan.Stay{}, time.Time{}
 	case state.Node.Protected(j.Now):
 		if !state.Node.DoNotDisrupt {
 			until = state.Node.ProtectedUntil

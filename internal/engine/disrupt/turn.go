@@ -77,10 +77,10 @@ func (j *Judge) Promise(c *cluster.Claim) {
 // those that are promised. What it returns is empty if it is the node's turn. A node to
 // whose budgets nothing is promised never waits, however many pods it has: they are
 // evicted one after the other. Nor does a node whose drain is bounded by
-// terminationGracePeriod.
+// terminationGracePeriod, or that a static pool has too many of.
 func (j *Judge) Turn(c *cluster.Claim, reason plan.DeleteReason) plan.Stay {
 	state, up := j.Snapshot.State(c.Node)
-	if !up || bounded(c, reason) {
+	if !up || bounded(c, reason) || reason == plan.Surplus {
 		return plan.Stay{}
 	}
 	for _, x := range j.evictionsOf(state) {
