@@ -10,9 +10,8 @@ import (
 )
 
 // renew begins to take nodes away that are due: a user asked for their end, they expire, or
-// have drifted. Their pods
-// move to nodes that stay if they can, else to new ones, whatever these cost. It says
-// whether it begins anything.
+// have drifted. Their pods move to nodes that stay if they can, else to new ones, whatever
+// these cost. It says whether it begins anything.
 func (m *mover) renew() bool {
 	due, next := disrupt.Overdue(m.view)
 	if !next.IsZero() {

@@ -310,6 +310,24 @@ func TestStep_ASurplusNodeIsReplacedFirstIfItsPodsHaveNoOtherPlace(t *testing.T)
 	}
 }
 
+func TestStep_ASurplusNodeThatIsNotUpGoesAtOnce(t *testing.T) {
+	for name, change := range map[string]func(*world, *cluster.Claim){
+		"not launched": func(_ *world, c *cluster.Claim) {
+			c.Launched, c.Registered, c.Initialized, c.Node = false, false, false, ""
+		},
+		"not initialized":    func(_ *world, c *cluster.Claim) { c.Initialized = false },
+		"its Node is gone":   func(w *world, _ *cluster.Claim) { w.objects.Nodes = w.objects.Nodes[1:] },
+		"and the pool's all": func(w *world, c *cluster.Claim) { c.Initialized = false; w.scale(0) },
+	} {
+		w := staticWorld(t, 2).scale(1)
+		first := &w.objects.Claims[0]
+		change(w, first)
+		if gone := of[plan.Delete](w.step()); len(gone) != 1 || gone[0].Claim != first.Name || gone[0].Why != plan.Surplus {
+			t.Errorf("%s: %+v", name, gone)
+		}
+	}
+}
+
 // The user asked for fewer nodes. The drain waits for what protects pods.
 func TestStep_ASurplusNodeGoesWhateverProtectsItsPods(t *testing.T) {
 	for name, change := range map[string]func(*world){

@@ -21,8 +21,9 @@ type Due struct {
 }
 
 // Overdue returns the NodeClaims that static pools have too many of, then those of pools
-// that are being deleted, the oldest first, then those that expire, those first that end first, and then those that drifted, those first
-// that drifted first. It also returns when the next one expires; zero for never.
+// that are being deleted, the oldest first, then those that expire, those first that end
+// first, and then those that drifted, those first that drifted first. It also returns when
+// the next one expires; zero for never.
 func Overdue(v view.View) (list []Due, next time.Time) {
 	deleted, surplus := deletedPools(v), map[string]bool{}
 	for _, c := range static.Surplus(v) {

@@ -18,7 +18,7 @@ func WithSurplus(v view.View) view.View {
 	v = withRecalled(v)
 	going := map[string]plan.DeleteReason{}
 	for _, c := range Surplus(v) {
-		if _, up := v.Snapshot.State(c.Node); !up || !c.Initialized {
+		if EndsAtOnce(v, c) {
 			going[c.Name] = plan.Surplus
 		}
 	}
@@ -26,6 +26,12 @@ func WithSurplus(v view.View) view.View {
 		return v
 	}
 	return v.With(going)
+}
+
+// EndsAtOnce says whether a surplus NodeClaim goes at once: its node is not up.
+func EndsAtOnce(v view.View, c *cluster.Claim) bool {
+	_, up := v.Snapshot.State(c.Node)
+	return !up || !c.Initialized
 }
 
 // Surplus returns the NodeClaims that static pools have beyond spec.replicas and that do
