@@ -109,7 +109,7 @@ func TestStep_EvictionsOfDrainsThatGoOnCountForAPodBudget(t *testing.T) {
 		claimAt(w, 0).Deleting = true
 		c.change(w)
 		most := 0
-		w.settle(100, func(o engine.Output) {
+		w.settle(100, func(engine.Output) {
 			n := 0
 			for _, x := range w.objects.Claims {
 				if x.Disrupting != nil && x.Disrupting.Reason == string(plan.Underutilized) {

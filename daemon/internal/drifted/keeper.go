@@ -127,7 +127,7 @@ func (k *Keeper) compare(ctx context.Context, claims []*v1.NodeClaim, now time.T
 	if len(faults) > 1 { // one text is enough for thousands
 		faults = []error{fmt.Errorf("%d of %d nodeclaims: %w", len(faults), len(claims), faults[0])}
 	}
-	return errors.Join(append(faults, unasked)...)
+	return errors.Join(errors.Join(faults...), unasked)
 }
 
 // reconcile stamps the NodeClaim if its hashes are of another version, and then writes

@@ -105,8 +105,11 @@ func TestEvidence_TheCatalogueKnowsWhatIsSoldInAZone(t *testing.T) {
 		sale               drift.Sale
 		unsure             bool
 	}{
-		{"m5.large", "a", drift.Sold, false}, {"m5.large", "", drift.Sold, false}, {"m5.large", "b", drift.SaleUnknown, true},
-		{"x9.huge", "a", drift.SaleUnknown, true}, {"", "a", drift.SaleUnknown, false},
+		{"m5.large", "a", drift.Sold, false},
+		{"m5.large", "", drift.Sold, false},
+		{"m5.large", "b", drift.SaleUnknown, true},
+		{"x9.huge", "a", drift.SaleUnknown, true},
+		{"", "a", drift.SaleUnknown, false},
 	} {
 		claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{label.InstanceType: c.instanceType, label.Zone: c.zone}}}
 		claim.Spec.NodeClassRef.Name = "default"
