@@ -41,6 +41,7 @@ type World interface {
 // Cloud is the part of package aws that a Keeper uses.
 type Cloud interface {
 	Instances(ctx context.Context, tags map[string]string) ([]aws.Instance, error)
+	InstanceTypeZones(ctx context.Context, types []string) (map[string][]string, error)
 }
 
 // Writer writes objects of one kind.
@@ -74,6 +75,7 @@ type Keeper struct {
 
 	begun   bool // the first Sweep is over
 	listing listing
+	sales   map[string]sale    // by instance type
 	marked  map[types.UID]bool // nodes whose stale mark was reported
 }
 
@@ -110,6 +112,8 @@ func judged(c *v1.NodeClaim) bool {
 
 // compare looks at the NodeClaims, several at a time.
 func (k *Keeper) compare(ctx context.Context, claims []*v1.NodeClaim, known knowledge, now time.Time) error {
+	unasked := k.askSales(ctx, known, claims, now)
+	known.sales = k.sales
 	faults := make([]error, len(claims))
 	var group errgroup.Group
 	group.SetLimit(workers)
@@ -122,9 +126,9 @@ func (k *Keeper) compare(ctx context.Context, claims []*v1.NodeClaim, known know
 	_ = group.Wait() // what failed is in faults
 	faults = slices.DeleteFunc(faults, func(err error) bool { return err == nil })
 	if len(faults) > 1 { // one text is enough for thousands
-		return fmt.Errorf("%d of %d nodeclaims: %w", len(faults), len(claims), faults[0])
+		faults = []error{fmt.Errorf("%d of %d nodeclaims: %w", len(faults), len(claims), faults[0])}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errors.Join(faults...), unasked)
 }
 
 // reconcile stamps the NodeClaim if its hashes are of another version, and then writes

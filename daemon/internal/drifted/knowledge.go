@@ -8,6 +8,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/drift"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
@@ -47,22 +48,25 @@ func (k *Keeper) list(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// knowledge is what one sweep knows. It is not changed after complete.
+// knowledge is what one sweep knows. It is not changed after compare has begun.
 type knowledge struct {
 	pools     map[string]*drift.Pool // without those of which nothing is known
 	classes   map[string]*drift.Class
-	types     map[string]map[string]label.Labels // of instance types, by class and name
+	types     map[string]map[string]*catalog.InstanceType // by class and name
 	instances map[string]aws.Instance
+	sales     map[string]sale // by instance type
+	now       time.Time
 }
 
 // complete adds what only NodeClaims are compared with.
 func (k *Keeper) complete(known *knowledge, now time.Time) {
-	known.types = map[string]map[string]label.Labels{}
+	known.types = map[string]map[string]*catalog.InstanceType{}
+	known.now = now
 	for _, c := range k.World.EC2NodeClasses() {
 		view, _ := k.World.TypesOf(c.Name)
-		byName := make(map[string]label.Labels, len(view.Types))
+		byName := make(map[string]*catalog.InstanceType, len(view.Types))
 		for i := range view.Types {
-			byName[view.Types[i].Name] = view.Types[i].Labels
+			byName[view.Types[i].Name] = &view.Types[i]
 		}
 		known.types[c.Name] = byName
 	}
@@ -71,15 +75,12 @@ func (k *Keeper) complete(known *knowledge, now time.Time) {
 	}
 }
 
-// evidence is what is known about the NodeClaim. The catalogue knows the types that EC2
-// sold when it was made: it cannot tell a type that is newer from one that is no longer
-// sold, so a type that it does not know is no evidence. Only an answer of EC2 could be
-// drift.NotSold; nobody asks EC2 yet.
+// evidence is what is known about the NodeClaim.
 func (n knowledge) evidence(c *v1.NodeClaim) drift.Evidence {
 	class := c.Spec.NodeClassRef.Name
-	e := drift.Evidence{Claim: c, Pool: n.pools[c.Labels[v1.LabelNodePool]], Class: n.classes[class]}
-	if labels, known := n.types[class][c.Labels[label.InstanceType]]; known {
-		e.TypeLabels, e.Sale = labels, drift.Sold
+	e := drift.Evidence{Claim: c, Pool: n.pools[c.Labels[v1.LabelNodePool]], Class: n.classes[class], Sale: n.saleOf(c)}
+	if t, known := n.types[class][c.Labels[label.InstanceType]]; known {
+		e.TypeLabels = t.Labels
 	}
 	if i, there := n.instances[c.Status.ProviderID]; there && !i.Gone() {
 		e.Instance = &drift.Instance{Image: i.ImageID, Subnet: i.SubnetID, SecurityGroups: i.SecurityGroupIDs, Reservation: i.Reservation}
