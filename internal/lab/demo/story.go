@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ const (
 
 // story is the demo, act by act.
 func (d *demo) story(ctx context.Context) error {
-	for _, act := range []func(context.Context) error{d.apply, d.scaleUp, d.interrupt, d.scaleDown, d.destroy} {
+	for _, act := range []func(context.Context) error{d.apply, d.scaleUp, d.interrupt, d.consolidate, d.scaleDown, d.destroy} {
 		if err := act(ctx); err != nil {
 			return err
 		}
@@ -30,7 +31,7 @@ func (d *demo) story(ctx context.Context) error {
 
 // apply makes everything with one configuration and one apply.
 func (d *demo) apply(ctx context.Context) error {
-	d.title("One apply: roles, tags, queue, daemon, a node class and two node pools")
+	d.title("One apply: roles, tags, queue, daemon, a node class and three node pools")
 	if _, _, err := d.tofu.run(ctx, []int{0}, "init", "-no-color"); err != nil {
 		return err
 	}
@@ -50,29 +51,46 @@ func (d *demo) apply(ctx context.Context) error {
 	return d.check(code == 0, "a second plan is empty (%.2f s)", again.Seconds())
 }
 
-// scaleUp takes the cluster from no node to 2 x 40 pods, while the cheapest
-// offering has no capacity.
+// scaleUp takes the cluster from no node to 2 x 40 pods, services and reports, while the
+// cheapest offerings have no capacity.
 func (d *demo) scaleUp(ctx context.Context) error {
-	if err := d.createDeployments(ctx); err != nil {
+	if err := d.deploy(ctx, inflates()...); err != nil {
 		return err
 	}
-	for _, replicas := range []int{5, 40} {
-		d.title(fmt.Sprintf("Scale up: inflate and inflate-spot to %d replicas of 1 CPU each", replicas))
-		began := time.Now()
-		if err := d.scale(ctx, replicas); err != nil {
-			return err
-		}
-		if err := d.running(ctx, replicas); err != nil {
-			return err
-		}
-		d.tell()
-		d.say("all %d pods run, %.1f s after the scale-up", 2*replicas, time.Since(began).Seconds())
-		d.fleet(ctx)
-		if replicas == 5 {
-			d.starve()
-		}
+	d.title("Scale up: inflate and inflate-spot to 5 replicas of 1 CPU each, and ledger, one pod that nobody may evict")
+	err := d.grow(ctx, 11, func() error {
+		return errors.Join(d.deployLedger(ctx), d.scale(ctx, 5, "inflate", "inflate-spot"))
+	})
+	if err != nil {
+		return err
+	}
+	d.starve()
+	d.title("Scale up: inflate and inflate-spot to 40 replicas, three services of 4.5 CPU, and three reports of 3 CPU that keep apart")
+	err = d.grow(ctx, allPods, func() error {
+		return errors.Join(d.scale(ctx, 40, "inflate", "inflate-spot"), d.deploy(ctx, servicesWithReports()...))
+	})
+	if err != nil {
+		return err
 	}
 	return d.noDoubleLaunch(ctx)
+}
+
+// allPods is how many pods there are at most.
+const allPods = 2*40 + 1 + 3 + 3
+
+// grow asks for pods, and waits until so many run.
+func (d *demo) grow(ctx context.Context, pods int, ask func() error) error {
+	began := time.Now()
+	if err := ask(); err != nil {
+		return err
+	}
+	if err := d.running(ctx, pods); err != nil {
+		return err
+	}
+	d.tell()
+	d.say("all %d pods run, %.1f s after the scale-up", pods, time.Since(began).Seconds())
+	d.fleet(ctx)
+	return nil
 }
 
 // starve takes the capacity of the types that were launched so far away, so
@@ -151,17 +169,17 @@ func (d *demo) interrupt(ctx context.Context) error {
 	if err := d.check(left > 0, "node drained and instance ended %.1f s before EC2 would have taken it", left.Seconds()); err != nil {
 		return err
 	}
-	if err := d.running(ctx, 40); err != nil {
+	if err := d.running(ctx, allPods); err != nil {
 		return err
 	}
-	return d.check(len(d.instances()) >= before, "all 80 pods run, on %d instances (%d before the warning)", len(d.instances()), before)
+	return d.check(len(d.instances()) >= before, "all %d pods run, on %d instances (%d before the warning)", allPods, len(d.instances()), before)
 }
 
 // scaleDown empties the fleet.
 func (d *demo) scaleDown(ctx context.Context) error {
-	d.title("Scale down to 0: empty nodes are removed")
+	d.title("Scale the rest down to 0: the last nodes go")
 	began := time.Now()
-	if err := d.scale(ctx, 0); err != nil {
+	if err := d.scale(ctx, 0, append(services(), ledger)...); err != nil {
 		return err
 	}
 	if err := d.until(ctx, "the fleet to be empty", func() (bool, string, error) {
