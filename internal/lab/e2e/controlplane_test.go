@@ -16,6 +16,7 @@ import (
 )
 
 func TestControlPlane_KwokKeepsNodesAndPodsButNotThoseOfTheBootstrapNodes(t *testing.T) {
+	queue(t)
 	b := startBare(t, bootstrapNode)
 	for _, name := range []string{"hand-made", bootstrapNode} {
 		createNode(t, b, name)
@@ -76,6 +77,7 @@ func createNode(t *testing.T, b bare, name string) {
 }
 
 func TestControlPlane_PodsTerminateForTheirGracePeriodOrAsLongAsTheySay(t *testing.T) {
+	queue(t)
 	b := startBare(t)
 	createNode(t, b, "node")
 	grace := int64(3)

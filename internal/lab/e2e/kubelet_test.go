@@ -113,6 +113,7 @@ func get(t *testing.T, url string) string {
 }
 
 func TestKubelet_RunsAPodFromItsSpecAndStopsItWithGrace(t *testing.T) {
+	queue(t)
 	b := startBare(t, bootstrapNode)
 	startKubelet(t, b)
 	createPod(t, b, programPod("p", "ours/program:v1"))
@@ -160,6 +161,7 @@ func TestKubelet_RunsAPodFromItsSpecAndStopsItWithGrace(t *testing.T) {
 }
 
 func TestKubelet_UnknownImageIsNotPassedOffAsRunning(t *testing.T) {
+	queue(t)
 	b := startBare(t, bootstrapNode)
 	startKubelet(t, b)
 	createPod(t, b, programPod("p", "other/program:v1"))
