@@ -24,13 +24,13 @@ const servicePool = "services"
 // consolidate scales down to a few pods. Empty nodes go, one new node replaces those
 // that are half empty, and one stays because of a PodDisruptionBudget.
 func (d *demo) consolidate(ctx context.Context) error {
-	d.title("Scale down to a few pods: empty nodes go, fewer and cheaper nodes replace half-empty ones, a PodDisruptionBudget keeps its node")
+	d.title("Scale down: empty nodes go, one node replaces three, and a PodDisruptionBudget keeps its node")
 	old := d.instancesOf(servicePool)
 	began := time.Now()
-	if err := d.scale(ctx, 0, "inflate", "inflate-spot", reports); err != nil {
+	if err := d.scale(ctx, 0, reports, "inflate", "inflate-spot"); err != nil {
 		return err
 	}
-	d.say("inflate, inflate-spot and reports are scaled to 0. Left are %s of 4.5 CPU each, on a node each, and ledger of 1 CPU, which its PodDisruptionBudget (minAvailable: 1) protects", strings.Join(services(), ", "))
+	d.say("reports, inflate and inflate-spot are scaled to 0. Left are the services (%s), each alone on a node of 8 vCPU, and ledger, which a PodDisruptionBudget with minAvailable: 1 protects", strings.Join(services(), ", "))
 	if err := d.until(ctx, "the fleet to follow", d.followed(ctx, old)); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ const (
 
 // story is the demo, act by act.
 func (d *demo) story(ctx context.Context) error {
-	for _, act := range []func(context.Context) error{d.apply, d.scaleUp, d.interrupt, d.consolidate, d.scaleDown, d.destroy} {
+	for _, act := range []func(context.Context) error{d.apply, d.scaleUp, d.interrupt, d.scaleFurther, d.consolidate, d.destroy} {
 		if err := act(ctx); err != nil {
 			return err
 		}
@@ -51,22 +51,29 @@ func (d *demo) apply(ctx context.Context) error {
 	return d.check(code == 0, "a second plan is empty (%.2f s)", again.Seconds())
 }
 
-// scaleUp takes the cluster from no node to 2 x 40 pods, services and reports, while the
-// cheapest offerings have no capacity.
+// How many pods there are at first, and at most.
+const (
+	firstPods = 2*5 + 1
+	allPods   = 2*40 + 1 + 3 + 3
+)
+
+// scaleUp takes the cluster from no node to the first pods.
 func (d *demo) scaleUp(ctx context.Context) error {
 	if err := d.deploy(ctx, inflates()...); err != nil {
 		return err
 	}
-	d.title("Scale up: inflate and inflate-spot to 5 replicas of 1 CPU each, and ledger, one pod that nobody may evict")
-	err := d.grow(ctx, 11, func() error {
+	d.title("Scale up: inflate and inflate-spot to 5 replicas of 1 CPU each, and ledger, a pod that nobody may evict")
+	return d.grow(ctx, firstPods, func() error {
 		return errors.Join(d.deployLedger(ctx), d.scale(ctx, 5, "inflate", "inflate-spot"))
 	})
-	if err != nil {
-		return err
-	}
-	d.starve()
+}
+
+// scaleFurther takes the cluster to all pods, while the types that were launched first
+// have no capacity.
+func (d *demo) scaleFurther(ctx context.Context) error {
 	d.title("Scale up: inflate and inflate-spot to 40 replicas, three services of 4.5 CPU, and three reports of 3 CPU that keep apart")
-	err = d.grow(ctx, allPods, func() error {
+	d.starve()
+	err := d.grow(ctx, allPods, func() error {
 		return errors.Join(d.scale(ctx, 40, "inflate", "inflate-spot"), d.deploy(ctx, servicesWithReports()...))
 	})
 	if err != nil {
@@ -74,9 +81,6 @@ func (d *demo) scaleUp(ctx context.Context) error {
 	}
 	return d.noDoubleLaunch(ctx)
 }
-
-// allPods is how many pods there are at most.
-const allPods = 2*40 + 1 + 3 + 3
 
 // grow asks for pods, and waits until so many run.
 func (d *demo) grow(ctx context.Context, pods int, ask func() error) error {
@@ -169,42 +173,24 @@ func (d *demo) interrupt(ctx context.Context) error {
 	if err := d.check(left > 0, "node drained and instance ended %.1f s before EC2 would have taken it", left.Seconds()); err != nil {
 		return err
 	}
-	if err := d.running(ctx, allPods); err != nil {
+	if err := d.running(ctx, firstPods); err != nil {
 		return err
 	}
-	return d.check(len(d.instances()) >= before, "all %d pods run, on %d instances (%d before the warning)", allPods, len(d.instances()), before)
+	return d.check(len(d.instances()) >= before, "all %d pods run, on %d instances (%d before the warning)", firstPods, len(d.instances()), before)
 }
 
-// scaleDown empties the fleet.
-func (d *demo) scaleDown(ctx context.Context) error {
-	d.title("Scale the rest down to 0: the last nodes go")
-	began := time.Now()
+// destroy takes everything away, the last nodes too, and looks for what is left.
+func (d *demo) destroy(ctx context.Context) error {
+	d.title("Destroy: nothing is left behind")
 	if err := d.scale(ctx, 0, append(services(), ledger)...); err != nil {
 		return err
 	}
-	if err := d.until(ctx, "the fleet to be empty", func() (bool, string, error) {
-		list, err := d.clients.NodeClaims.List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return false, "", fmt.Errorf("nodeclaims list: %w", err)
-		}
-		return len(list.Items) == 0 && len(d.instances()) == 0, fmt.Sprintf("%d NodeClaims, %d instances", len(list.Items), len(d.instances())), nil
-	}); err != nil {
-		return err
-	}
-	d.tell()
-	d.say("no NodeClaim and no instance is left, %.1f s after the scale-down", time.Since(began).Seconds())
-	d.fleet(ctx)
-	return nil
-}
-
-// destroy takes everything away and looks for what is left.
-func (d *demo) destroy(ctx context.Context) error {
-	d.title("Destroy: nothing is left behind")
+	d.say("the last pods are scaled to 0; %d nodes are up", len(d.instances()))
 	_, took, err := d.tofu.run(ctx, []int{0}, "destroy", "-no-color", "-auto-approve")
 	if err != nil {
 		return err
 	}
-	d.say("destroyed in %.1f s", took.Seconds())
+	d.say("destroyed in %.1f s, with the nodes", took.Seconds())
 	left, err := d.leftovers(ctx)
 	if err != nil {
 		return err

@@ -131,11 +131,11 @@ func (x decision) text() string {
 			pods = "pods that run elsewhere"
 		}
 		s := fmt.Sprintf("launch %s for %s: %s; decided in %s", x.NodeClaim, pods, x.Why, x.DecidedIn)
-		if x.Replaces != "" {
-			s += "; replaces " + x.Replaces
-		}
-		if x.Move != "" {
+		switch {
+		case x.Move != "":
 			s += "; move " + x.Move
+		case x.Replaces != "":
+			s += "; replaces " + x.Replaces
 		}
 		return s
 	case "launch failed":
