@@ -30,7 +30,7 @@ func (d *demo) consolidate(ctx context.Context) error {
 	if err := d.scale(ctx, 0, reports, "inflate", "inflate-spot"); err != nil {
 		return err
 	}
-	d.say("reports, inflate and inflate-spot are scaled to 0. Left are the services (%s), each alone on a node of 8 vCPU, and ledger, which a PodDisruptionBudget with minAvailable: 1 protects", strings.Join(services(), ", "))
+	d.say("reports, inflate and inflate-spot are scaled to 0. Left are the services (%s), each alone on a node of 8 vCPU that it half fills, and ledger, which a PodDisruptionBudget with minAvailable: 1 protects", strings.Join(services(), ", "))
 	if err := d.until(ctx, "the fleet to follow", d.followed(ctx, old)); err != nil {
 		return err
 	}

@@ -51,10 +51,10 @@ func (d *demo) apply(ctx context.Context) error {
 	return d.check(code == 0, "a second plan is empty (%.2f s)", again.Seconds())
 }
 
-// How many pods there are at first, and at most.
+// How many pods there are at first, and at most without the reports.
 const (
-	firstPods = 2*5 + 1
-	allPods   = 2*40 + 1 + 3 + 3
+	firstPods = 2*5 + 1 + 1 // with the ledger and a service
+	morePods  = 2*40 + 1 + 3
 )
 
 // scaleUp takes the cluster from no node to the first pods.
@@ -62,23 +62,30 @@ func (d *demo) scaleUp(ctx context.Context) error {
 	if err := d.deploy(ctx, inflates()...); err != nil {
 		return err
 	}
-	d.title("Scale up: inflate and inflate-spot to 5 replicas of 1 CPU each, and ledger, a pod that nobody may evict")
+	d.title("Scale up: inflate and inflate-spot to 5 replicas of 1 CPU, a service of 4.5 CPU, and ledger, a pod that nobody may evict")
 	return d.grow(ctx, firstPods, func() error {
-		return errors.Join(d.deployLedger(ctx), d.scale(ctx, 5, "inflate", "inflate-spot"))
+		return errors.Join(d.deployLedger(ctx), d.deploy(ctx, service(services()[0])), d.scale(ctx, 5, "inflate", "inflate-spot"))
 	})
 }
 
 // scaleFurther takes the cluster to all pods, while the types that were launched first
-// have no capacity.
+// have no capacity. The reports need no new node.
 func (d *demo) scaleFurther(ctx context.Context) error {
-	d.title("Scale up: inflate and inflate-spot to 40 replicas, three services of 4.5 CPU, and three reports of 3 CPU that keep apart")
+	d.title("Scale up: inflate and inflate-spot to 40 replicas, a third service, and three reports of 3 CPU beside the services")
 	d.starve()
-	err := d.grow(ctx, allPods, func() error {
-		return errors.Join(d.scale(ctx, 40, "inflate", "inflate-spot"), d.deploy(ctx, servicesWithReports()...))
+	err := d.grow(ctx, morePods, func() error {
+		return errors.Join(d.scale(ctx, 40, "inflate", "inflate-spot"), d.deploy(ctx, service(services()[2])))
 	})
+	if err == nil {
+		err = d.deploy(ctx, fillers())
+	}
+	if err == nil {
+		err = d.running(ctx, morePods+3)
+	}
 	if err != nil {
 		return err
 	}
+	d.say("the reports run beside the services, and fill their nodes")
 	return d.noDoubleLaunch(ctx)
 }
 
@@ -150,7 +157,10 @@ func (d *demo) interrupt(ctx context.Context) error {
 	if err := d.lab.Cloud.EC2.WarnSpot(victim.ID); err != nil {
 		return fmt.Errorf("spot warning send: %w", err)
 	}
-	d.say("EC2 warns %s (%s in %s): it goes in %s", victim.ID, victim.Type, victim.Zone, spotNotice)
+	d.say("EC2 warns %s (%s in %s): it goes in %s; meanwhile a second service comes", victim.ID, victim.Type, victim.Zone, spotNotice)
+	if err := d.deploy(ctx, service(services()[1])); err != nil {
+		return err
+	}
 	name := victim.Tags["karpenter.sh/nodeclaim"]
 	if err := d.until(ctx, "the NodeClaim of the warned instance to go", func() (bool, string, error) {
 		list, err := d.clients.NodeClaims.List(ctx, metav1.ListOptions{})
@@ -173,10 +183,10 @@ func (d *demo) interrupt(ctx context.Context) error {
 	if err := d.check(left > 0, "node drained and instance ended %.1f s before EC2 would have taken it", left.Seconds()); err != nil {
 		return err
 	}
-	if err := d.running(ctx, firstPods); err != nil {
+	if err := d.running(ctx, firstPods+1); err != nil {
 		return err
 	}
-	return d.check(len(d.instances()) >= before, "all %d pods run, on %d instances (%d before the warning)", firstPods, len(d.instances()), before)
+	return d.check(len(d.instances()) > before, "all %d pods run, on %d instances (%d before the warning, and one for the service)", firstPods+1, len(d.instances()), before)
 }
 
 // destroy takes everything away, the last nodes too, and looks for what is left.

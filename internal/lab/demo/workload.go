@@ -20,7 +20,7 @@ const (
 	ledger  = "ledger" // a Deployment, and its PodDisruptionBudget
 )
 
-// services are Deployments of one pod each.
+// services are the names of Deployments of one pod each.
 func services() []string { return []string{"orders", "carts", "invoices"} }
 
 // workload is a Deployment of pods that do nothing and end when their grace period does.
@@ -29,7 +29,6 @@ type workload struct {
 	replicas    int32
 	cpu, memory string
 	only        string // the node pool whose label and taint the pods select and tolerate; "" for none
-	apart       bool   // no two pods on one node
 }
 
 // inflates are the field's usual test: pods of one CPU.
@@ -37,16 +36,16 @@ func inflates() []workload {
 	return []workload{{name: "inflate", cpu: "1", memory: "1536Mi"}, {name: "inflate-spot", cpu: "1", memory: "1536Mi", only: "spot"}}
 }
 
-// servicesWithReports are three services, and three reports that keep apart. A service
-// and a report fill the smallest node that a service fits on, and no node of that size
-// holds two services: without the reports all three of these nodes are half empty, and
-// no pod can move from one to another. One node of twice the size holds all services.
-func servicesWithReports() []workload {
-	out := []workload{{name: reports, replicas: 3, cpu: "3", memory: "3Gi", only: "services", apart: true}}
-	for _, name := range services() {
-		out = append(out, workload{name: name, replicas: 1, cpu: "4500m", memory: "4Gi", only: "services"})
-	}
-	return out
+// service is one of the services. They come one after the other, and each gets a node
+// of 8 vCPU, the smallest that holds it. No two of them fit on such a node, but all three
+// fit on one of twice the size.
+func service(name string) workload {
+	return workload{name: name, replicas: 1, cpu: "4500m", memory: "4Gi", only: servicePool}
+}
+
+// fillers are reports, which fill the room that the services leave on their nodes.
+func fillers() workload {
+	return workload{name: reports, replicas: 3, cpu: "3", memory: "3Gi", only: servicePool}
 }
 
 func (w workload) deployment() *appsv1.Deployment {
@@ -63,13 +62,6 @@ func (w workload) deployment() *appsv1.Deployment {
 	if w.only != "" {
 		spec.NodeSelector = map[string]string{"node-group-type": w.only}
 		spec.Tolerations = []corev1.Toleration{{Key: w.only, Operator: corev1.TolerationOpEqual, Value: "only", Effect: corev1.TaintEffectNoSchedule}}
-	}
-	if w.apart {
-		spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-				TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: labels},
-			}},
-		}}
 	}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name},
