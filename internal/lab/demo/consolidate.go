@@ -83,7 +83,7 @@ func (d *demo) saved(old []ec2sim.Instance) error {
 		}
 		bound = proof
 	}
-	return d.check(strings.Contains(bound, "cannot cost less than"), "it was one move, and the daemon knows how good it is: %s", bound)
+	return d.check(strings.Contains(bound, "cannot cost less than"), "it was one move, with a proven lower bound: %s", bound)
 }
 
 // moveOf returns what the daemon logged about the launch of the NodeClaim: the move that
