@@ -26,7 +26,11 @@ type claim struct {
 
 	deleted   time.Duration // when its deletion began
 	voluntary bool          // the deletion
+	gentle    bool          // its drain evicts replicas a few at a time
 	ending    bool          // its instance is being terminated
+	stops     map[*pod]refused
+	looks     bool // its drain goes on at next
+	next      time.Duration
 }
 
 // order makes a NodeClaim of a launch.

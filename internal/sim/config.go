@@ -121,8 +121,8 @@ type Config struct {
 	Quiet     time.Duration
 	Grace     time.Duration // from a pod's deletion until it is gone; default 0
 	React     time.Duration // from a pod's deletion until its controller notices; default 100 ms
-	Terminate time.Duration // from the end of a drain until the instance is gone; default 1 s
-	Retry     time.Duration // from a refused eviction to the next; default 5 s
+	Detach    time.Duration // from the end of a drain's last pod until its volumes are detached; default 0
+	Terminate time.Duration // from then until the instance is gone; default 1 s
 	PodStart  time.Duration // from a pod's binding until it is ready; default 0
 	// Bind is how long a binding is on its way: the scheduler has chosen a node, and
 	// nobody else knows; default 0.
@@ -166,7 +166,6 @@ func (c Config) withDefaults() Config {
 	set(&c.Limit, 30*time.Minute)
 	set(&c.React, 100*time.Millisecond)
 	set(&c.Terminate, time.Second)
-	set(&c.Retry, 5*time.Second)
 	set(&c.Down, 10*time.Second)
 	if c.step == nil {
 		c.step = engine.Step

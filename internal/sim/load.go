@@ -163,7 +163,11 @@ func (r *run) health(w *workload, more int64) {
 	}
 }
 
-// allowed says whether every budget of the pod allows its eviction.
+// allowed says whether the eviction API evicts the pod: its budget allows that. It refuses
+// pods that more than one budget selects.
 func (r *run) allowed(p *pod) bool {
-	return !slices.ContainsFunc(p.workload.budgets, func(b *podBudget) bool { return b.object.Allowed <= 0 })
+	if p.Pinned {
+		return true // the model has no budget of pods of DaemonSets
+	}
+	return len(p.workload.budgets) <= 1 && !slices.ContainsFunc(p.workload.budgets, func(b *podBudget) bool { return b.object.Allowed <= 0 })
 }

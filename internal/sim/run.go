@@ -195,6 +195,9 @@ func (r *run) bind(p *pod) {
 	now := r.clock.now
 	p.bind()
 	p.ran = now
+	if c := p.node.claim; c.Deleting && !c.gone {
+		r.look(c, now)
+	}
 	if p.decided < 0 {
 		p.decided = now
 	}
