@@ -50,7 +50,11 @@ func (r *run) order(l plan.Launch) {
 	c := &claim{launch: l, Claim: cluster.Claim{
 		Name: l.Name, UID: "uid-" + l.Name, Pool: l.Pool, Class: l.Class, Labels: l.Labels, Taints: l.Taints, StartupTaints: l.StartupTaints,
 		Reservation: l.Reservation, Requirements: requirements, Requests: l.Content, Planned: l.Planned, Move: l.Move, Created: date(r.clock.now),
+		Grace: r.cfg.TerminationGracePeriod,
 	}}
+	if r.cfg.ExpireAfter > 0 {
+		c.ExpiresAt = c.Created.Add(r.cfg.ExpireAfter)
+	}
 	r.claims = append(r.claims, c)
 	r.view.claim(c)
 	r.clock.after(r.cfg.Fleet, func() { r.launch(c) })

@@ -81,6 +81,19 @@ type Outage struct {
 	Offering catalog.OfferingKey
 }
 
+// Pause forbids voluntary disruption for a while: that of the pool by its annotation or,
+// where Pool is empty, all of it by the daemon's setting.
+type Pause struct {
+	From, To time.Duration
+	Pool     string
+}
+
+// Drift lets so many thousandths of the NodeClaims drift that are up then.
+type Drift struct {
+	At    time.Duration
+	Share int64
+}
+
 // Config is one run. Zero durations and rates mean their defaults.
 type Config struct {
 	Seed       uint64
@@ -98,6 +111,12 @@ type Config struct {
 	Rollouts   []Rollout
 	CronJobs   []CronJob
 	PodBudgets []PodBudget
+	Pauses     []Pause
+	Drifts     []Drift
+
+	// ExpireAfter and TerminationGracePeriod are those of the nodes that are launched; 0 is
+	// never, and none.
+	ExpireAfter, TerminationGracePeriod time.Duration
 
 	// Rate is how many pods a second all controllers create together; default 100.
 	// Each controller creates some 20 a second, in batches of 1, 2, 4 and so on as
