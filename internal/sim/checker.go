@@ -16,8 +16,6 @@ const (
 	again = 10 * time.Minute
 	// undecided is how long a node may be about to go.
 	undecided = 15 * time.Minute
-	// overdue is how long a node may outlive its end that is to be forced then.
-	overdue = time.Minute
 )
 
 // checker looks for broken rules: in every plan before any of it is carried out, and in
@@ -65,8 +63,6 @@ func (c *checker) state() {
 			c.broken("node %s is tainted, and its nodeclaim does not say why", x.Node)
 		case x.Disrupting != nil && now.Sub(x.Disrupting.Since) > undecided:
 			c.broken("nodeclaim %s is about to go (%s) for more than %s", x.Name, x.Disrupting.Reason, undecided)
-		case x.Initialized && x.Grace > 0 && !x.ExpiresAt.IsZero() && now.Sub(c.held(x)) > overdue:
-			c.broken("nodeclaim %s has a terminationgraceperiod, and outlives its end by more than %s", x.Name, overdue)
 		}
 		if m := x.Move; m != nil {
 			id := fmt.Sprintf("replacement %d of move %s", m.Index, m.ID)
@@ -80,21 +76,6 @@ func (c *checker) state() {
 	if cost := c.net(); c.steady && cost > c.r.report.Start {
 		c.broken("the fleet costs %s, and cost %s at its start", cost.Dollars(), c.r.report.Start.Dollars())
 	}
-}
-
-// held returns until when the node may stay: until it expires or, while that is paused or
-// the daemon is down, until then.
-func (c *checker) held(x *claim) time.Time {
-	until := x.ExpiresAt
-	for _, p := range c.r.cfg.Pauses {
-		if (p.Pool == "" || p.Pool == x.Pool) && p.From <= c.r.clock.now && until.Before(date(p.To)) {
-			until = date(p.To)
-		}
-	}
-	if up := date(c.r.daemon.down); until.Before(up) {
-		until = up
-	}
-	return until
 }
 
 func (c *checker) limits() {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -200,11 +201,11 @@ func TestChecker_FindsEveryBrokenRule(t *testing.T) {
 		}},
 		{"a node that has not drifted", "nodeclaim c0 has not drifted", nil, func(r *run) { r.plans(disrupting("0", plan.Drifted)) }},
 		{"a node that never expires", "nodeclaim c0 does not expire yet", nil, func(r *run) { r.plans(disrupting("0", plan.Expired)) }},
-		{"a node that expires too soon", "nodeclaim c0 does not expire yet", expiring(0), func(r *run) {
+		{"a node that expires too soon", "nodeclaim c0 does not expire yet", expiring, func(r *run) {
 			r.clock.now = 89 * time.Minute
 			r.plans(disrupting("0", plan.Expired))
 		}},
-		{"a node that expires", "", expiring(0), func(r *run) {
+		{"a node that expires", "", expiring, func(r *run) {
 			r.clock.now = 90 * time.Minute
 			r.plans(disrupting("0", plan.Expired))
 		}},
@@ -214,21 +215,6 @@ func TestChecker_FindsEveryBrokenRule(t *testing.T) {
 		{"a node that is not quiet for long enough", "5s after its last pod event, before 30s have passed", func(c *Config) {
 			c.Pools[0].Disruption.After, c.Running.Claims[0].LastPodEvent = 30*time.Second, date(-5*time.Second)
 		}, func(r *run) { r.plans(disrupting("0", plan.Underutilized)) }},
-		{"a node that outlives its end", "nodeclaim c0 has a terminationgraceperiod, and outlives its end", expiring(time.Minute), func(r *run) {
-			r.clock.now = 102 * time.Minute
-			r.checker.state()
-		}},
-		{"a node at its end without a grace period", "", expiring(0), func(r *run) {
-			r.clock.now = 102 * time.Minute
-			r.checker.state()
-		}},
-		{"a pause outlives the node's end", "", func(c *Config) {
-			expiring(time.Minute)(c)
-			c.Pauses = []Pause{{To: 102 * time.Minute}}
-		}, func(r *run) {
-			r.clock.now = 102 * time.Minute
-			r.checker.state()
-		}},
 		{"a move that saves nothing", "frees $0.1920 an hour and launches for $0.1920", nil, func(r *run) { r.plans(replacing(0, "m.xlarge")) }},
 		{"a move that saves", "", nil, func(r *run) { r.plans(replacing(0, "c.xlarge")) }},
 	} {
@@ -241,11 +227,9 @@ func TestChecker_FindsEveryBrokenRule(t *testing.T) {
 }
 
 // expiring lets c0 expire after 100 minutes.
-func expiring(grace time.Duration) func(*Config) {
-	return func(c *Config) {
-		k := &c.Running.Claims[0]
-		k.Created, k.ExpiresAt, k.Grace = date(0), date(100*time.Minute), grace
-	}
+func expiring(c *Config) {
+	k := &c.Running.Claims[0]
+	k.Created, k.ExpiresAt = date(0), date(100*time.Minute)
 }
 
 // window allows nothing for 15 minutes from some minutes of every hour on.
@@ -261,7 +245,8 @@ func window(minutes uint64) cluster.Budget {
 func TestRun_NoRuleIsEverBroken(t *testing.T) {
 	for seed := range uint64(12) {
 		cfg := drawn(seed)
-		if r := Run(cfg); r.Violations > 0 || r.Left > 0 {
+		// Where nodes expire, some are always about to be replaced.
+		if r := Run(cfg); r.Violations > 0 || r.Left > 0 && cfg.ExpireAfter == 0 {
 			t.Errorf("seed %d: %d violations, first %q; %d pods left over", seed, r.Violations, r.Violation, r.Left)
 		}
 	}
@@ -316,6 +301,29 @@ func drawn(seed uint64) Config {
 	if some(50) {
 		cfg.Deaths = []time.Duration{within(time.Minute, 40*time.Minute)}
 	}
+	for i := range c.below(3) {
+		name := fmt.Sprintf("report%d", i)
+		cfg.CronJobs = append(cfg.CronJobs, CronJob{
+			Workload: Workload{Namespace: "default", Name: name, Labels: labelled(name), Shape: shape(250, 500), Replicas: 1 + c.below(20)},
+			First:    within(0, 5*time.Minute), Every: within(2*time.Minute, 15*time.Minute), Takes: within(10*time.Second, 3*time.Minute),
+		})
+	}
+	for range c.below(3) {
+		pause := Pause{From: within(4*time.Minute, 40*time.Minute), Pool: []string{"", "general"}[c.below(2)]}
+		pause.To = pause.From + within(0, 10*time.Minute)
+		cfg.Pauses = append(cfg.Pauses, pause)
+		cfg.Drifts = append(cfg.Drifts, Drift{At: within(4*time.Minute, 40*time.Minute), Share: c.below(1000)})
+	}
+	switch { // a node that has both ends at a time, whatever becomes of its pods
+	case some(30):
+		cfg.ExpireAfter = within(20*time.Minute, time.Hour)
+	case some(50):
+		cfg.TerminationGracePeriod = within(time.Minute, 10*time.Minute)
+	}
+	if len(cfg.CronJobs) > 0 || cfg.ExpireAfter > 0 { // something is always to come
+		cfg.Limit = 80 * time.Minute
+	}
+	cfg.Detach = within(0, 10*time.Second)
 	return cfg
 }
 

@@ -45,7 +45,8 @@ func (r *run) delete(a plan.Delete) {
 		return
 	}
 	r.report.Deletes++
-	c.Deleting, c.deleted, c.voluntary, c.gentle = true, r.clock.now, voluntary(a.Why), c.gently(a.Why, date(r.clock.now))
+	c.Deleting, c.deleted, c.gentle = true, r.clock.now, c.gently(a.Why, date(r.clock.now))
+	c.voluntary = c.gentle && voluntary(a.Why)
 	r.view.claim(c)
 	if c.node != nil {
 		r.scheduler.updateNode(c.node, func(n *cluster.Node) { n.Disrupted, n.Deleting = true, true })
