@@ -62,6 +62,25 @@ func (s Standing) Input(percent int64) (engine.Input, error) {
 // mostPercent is how many hundredths of the nodes may go at once.
 const mostPercent = 10
 
+// Budget is the pool's, as the peer reads it.
+func (s Standing) Budget() string { return fmt.Sprintf("%d%%", mostPercent) }
+
+// ScaledIn is w1's fleet of types up to 32 vCPU after controllers have deleted pods until so
+// many per cent are left. The seed draws which.
+func ScaledIn(seed uint64, percent int) (Standing, error) {
+	from, err := File("w1_300x10k.csv")
+	if err != nil {
+		return Standing{}, err
+	}
+	s, err := Stand(seed, Pods(seed, from), 32)
+	s.Objects.Pods = keep(seed, s.Objects.Pods, percent)
+	return s, err
+}
+
+// ComparedFleets are the rows of which the peer is asked, too, and how many per cent of
+// their pods are left.
+func ComparedFleets() map[string]int { return map[string]int{"to=80": 80, "to=50": 50, "to=30": 30} }
+
 // keep draws so many per cent of the pods.
 func keep(seed uint64, pods []cluster.Pod, percent int) (out []cluster.Pod) {
 	rng := rand.New(rand.NewPCG(seed, 0x5ca1e)) //nolint:gosec // G404: demand for a benchmark, which has to be the same for equal seeds
