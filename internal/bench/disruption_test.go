@@ -47,11 +47,11 @@ func full(tb testing.TB) Standing {
 	return stand(tb, Pods(1, times(tb, 37, 10)), 16)
 }
 
-// spread is a fleet of some 5,000 nodes with 50,000 pods in the sizes of w1, on types up to
+// spread is a fleet of some 5,000 nodes with 58,000 pods in the sizes of w1, on types up to
 // 8 vCPU, nearly full. The pods of 50 Deployments are spread over zones.
 func spread(tb testing.TB) Standing {
 	tb.Helper()
-	pods := Pods(1, times(tb, 5, 1))
+	pods := Pods(1, times(tb, 58, 10))
 	apps := map[string]bool{}
 	for i := range pods {
 		p := &pods[i]
@@ -203,7 +203,8 @@ func settle(tb testing.TB, fleet Standing) engine.Input {
 			return out.Input
 		}
 		var d cluster.Delta
-		for _, name := range out.going {
+		slices.Sort(out.going)
+		for _, name := range slices.Compact(out.going) { // each replacement of a move names all its sources
 			c, _ := in.Snapshot.Claim(name)
 			n, _ := in.Snapshot.Node(c.Node)
 			n.DoNotDisrupt = true
