@@ -70,10 +70,10 @@ func TestDrain_EvictsAQuarterOfAControllersReplicasAtATime(t *testing.T) {
 	} {
 		r := draining(slow, replicated("w", c.replicas))
 		r.delete(plan.Delete{Claim: "c0", Why: c.why})
-		for i, at := range []time.Duration{1, 12, 24, 36} {
-			r.until(at * time.Second)
+		for i, at := range []time.Duration{time.Second, 12 * time.Second, 24 * time.Second, 36 * time.Second} {
+			r.until(at)
 			if got := r.left("w"); got != c.left[i] {
-				t.Errorf("%s, %d replicas: %d are left after %d s, want %d", c.why, c.replicas, got, at, c.left[i])
+				t.Errorf("%s, %d replicas: %d are left after %s, want %d", c.why, c.replicas, got, at, c.left[i])
 			}
 		}
 	}
@@ -119,11 +119,13 @@ func TestDrain_APodThatIsRefusedDoesNotHoldTheOthers(t *testing.T) {
 	}
 }
 
-// Each pod is tried again after 100 ms, 200 ms and so on, up to 10 s.
+// Each pod is tried again after 100 ms, 200 ms and so on, up to 10 s, also if another pod
+// of the node ends meanwhile.
 func TestDrain_ARefusedPodHasABackOffOfItsOwn(t *testing.T) {
 	r := draining(func(c *Config) {
+		c.Grace = 450 * time.Millisecond
 		c.PodBudgets = []PodBudget{{Namespace: "default", Name: "b", Selector: selecting("w")}}
-	}, replicated("w", 1))
+	}, replicated("w", 1), replicated("free", 1))
 	r.delete(plan.Delete{Claim: "c0", Why: plan.Interrupted})
 	c, p := r.claimOf("c0"), r.pods["default/w-0"]
 	var tries []time.Duration
@@ -133,9 +135,9 @@ func TestDrain_ARefusedPodHasABackOffOfItsOwn(t *testing.T) {
 			tries = append(tries, next)
 		}
 	}
-	want := []time.Duration{100, 300, 700, 1500, 3100, 6300, 12700, 22700, 32700, 42700}
-	for i := range want {
-		want[i] *= time.Millisecond
+	var want []time.Duration
+	for _, ms := range []int64{100, 300, 700, 1500, 3100, 6300, 12700, 22700, 32700, 42700} {
+		want = append(want, time.Duration(ms)*time.Millisecond)
 	}
 	if !slices.Equal(tries, want) {
 		t.Errorf("the pod is tried at %v, want %v", tries, want)
