@@ -96,10 +96,10 @@ func consolidate(q question) (answer, error) {
 
 func newFleet(q question) *fleet {
 	f := &fleet{Client: fake.NewFakeClient(), pool: *nodePool(q.Requirements), types: instanceTypes(q.Types), nodes: q.Nodes, pods: map[string][]*corev1.Pod{}}
-	never := v1.MustParseNillableDuration("0s")
+	atOnce := v1.MustParseNillableDuration("0s")
 	f.pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: v1alpha1.Group, Kind: "TestNodeClass", Name: "bench"}
 	f.pool.Spec.Disruption = v1.Disruption{
-		ConsolidateAfter: never, ConsolidationPolicy: v1.ConsolidationPolicyWhenEmptyOrUnderutilized, Budgets: []v1.Budget{{Nodes: q.Budget}},
+		ConsolidateAfter: atOnce, ConsolidationPolicy: v1.ConsolidationPolicyWhenEmptyOrUnderutilized, Budgets: []v1.Budget{{Nodes: q.Budget}},
 	}
 	f.pool.StatusConditions().SetTrue(status.ConditionReady)
 	for _, p := range q.Daemons {
@@ -149,6 +149,7 @@ type cloud struct {
 func (c cloud) GetInstanceTypes(context.Context, *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
 	return c.types, nil
 }
+
 func (cloud) GetSupportedNodeClasses() []status.Object {
 	return []status.Object{&v1alpha1.TestNodeClass{}}
 }
