@@ -63,8 +63,8 @@ func (in ControllerPolicyInput) launchStatements() []statement {
 func (in ControllerPolicyInput) readStatements() []statement {
 	return []statement{
 		allow("ReadEC2", []string{
-			"ec2:DescribeCapacityReservations", "ec2:DescribeImages", "ec2:DescribeInstances", "ec2:DescribeLaunchTemplates",
-			"ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory", "ec2:DescribeSubnets",
+			"ec2:DescribeCapacityReservations", "ec2:DescribeImages", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstances",
+			"ec2:DescribeLaunchTemplates", "ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory", "ec2:DescribeSubnets",
 		}, []string{"*"}).when("StringEquals", "aws:RequestedRegion", in.Region),
 		allow("ReadImageParameters", []string{"ssm:GetParameter"},
 			[]string{fmt.Sprintf("arn:%s:ssm:%s::parameter%s*", in.Partition, in.Region, imageParameterRoot)}),

@@ -59,7 +59,7 @@ func TestControllerPolicies_AllowWhatTheDaemonCallsAndNothingElse(t *testing.T) 
 	want := []string{
 		"ec2:CreateFleet", "ec2:CreateLaunchTemplate", "ec2:CreateTags", "ec2:DeleteLaunchTemplate",
 		"ec2:DescribeCapacityReservations", "ec2:DescribeImages",
-		"ec2:DescribeInstances", "ec2:DescribeLaunchTemplates", "ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory",
+		"ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstances", "ec2:DescribeLaunchTemplates", "ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory",
 		"ec2:DescribeSubnets", "ec2:RunInstances", "ec2:TerminateInstances", "eks:DescribeCluster", "iam:GetInstanceProfile",
 		"iam:PassRole", "sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage", "ssm:GetParameter",
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Row is one line of the table of results: what is measured, and what is required.
@@ -123,7 +124,7 @@ func Compared() []Case {
 
 // Others are the rows about anything else than the Step of a Case.
 func Others() []Row {
-	return []Row{
+	rows := []Row{
 		{"w4-polished", "w4 when what takes longer has been done, too", Required{Millis: 2_000, Gap: 0.5}},
 		{"index", "cold index of 10,000 pods from raw objects", Required{Millis: 100}},
 		{"event", "one pod more on an index of 50,000", Required{Millis: 0.2}},
@@ -136,12 +137,29 @@ func Others() []Row {
 		{"audit", "cost, bound and the price of every constraint of a fleet of 10,000 pods", Required{Millis: 50}},
 		{"unconstrained", "w1 beside pods of every kind of constraint", Required{Slower: 10}},
 		{"constrained-1%", "the same, beside 1 % such pods", Required{}},
-		{"to=80", "w1 scaled in to 80 % of its pods at random, budget 10 %", Required{Gap: 2.5, WorstGap: 4, Launches: 20}},
-		{"to=50", "the same, to 50 %", Required{Gap: 2.5, WorstGap: 4, Launches: 20}},
-		{"to=30", "the same, to 30 %", Required{Gap: 2.5, WorstGap: 4, Launches: 20}},
-		{"sweep", "a look at every node of a fleet of 2,200 nodes and 37,000 pods", Required{Millis: 250}},
-		{"one-gone", "one pod gone from that fleet: the Step with its decision", Required{Millis: 5}},
-		{"day", "a day of 10,000 pods: twice as many at noon, CronJobs, rollouts", Required{Gap: 10, Evictions: 1.2}},
+	}
+	return append(rows, Disrupting()...)
+}
+
+// Disrupting are the rows about nodes that run and are not needed. What each plays under
+// ends its title.
+func Disrupting() []Row {
+	p := Policy()
+	under := func(title string, percent int) string {
+		dollars := func(m quantity.Money) float64 { return float64(m) / quantity.NanoDollars }
+		return fmt.Sprintf("%s; budget %d %%, least saving $%g/h and %g %% of new nodes, payback 1 h at $%g a pod",
+			title, percent, dollars(p.LeastSaving), float64(p.MoveShare)/10, dollars(p.PodMove))
+	}
+	scaled := Required{Gap: 2.5, WorstGap: 4, Launches: 20}
+	return []Row{
+		{"to=80", under("w1 scaled in to 80 % of its pods at random", mostPercent), scaled},
+		{"to=50", under("the same, to 50 %", mostPercent), scaled},
+		{"to=30", under("the same, to 30 %", mostPercent), scaled},
+		{"sweep", under("a look at every node, alone, of a fleet of 2,200 nodes and 37,000 pods", 0), Required{Millis: 250}},
+		{"target", under("the whole search of that fleet, sets of nodes and new nodes for them included", 0), Required{Millis: 1_000}},
+		{"sweep-5k", under("the whole search of 5,000 nodes and 58,000 pods, 50 apps of which spread over zones", 0), Required{Millis: 2_000}},
+		{"one-gone", under("one pod gone from the 2,200 nodes once swept: all Steps until its decision", 100), Required{Millis: 5}},
+		{"day", under("a day of 10,000 pods: twice as many at noon, CronJobs, rollouts", mostPercent), Required{Gap: 10, Evictions: 1.2}},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +29,9 @@ func BenchmarkDisruption(b *testing.B) {
 	for _, to := range []int{80, 50, 30} {
 		b.Run(fmt.Sprintf("to=%d", to), func(b *testing.B) { benchmarkScaledIn(b, from, to, scaledSeeds) })
 	}
-	b.Run("sweep", benchmarkSweep)
+	b.Run("sweep", func(b *testing.B) { benchmarkSweep(b, full(b), true) })
+	b.Run("target", func(b *testing.B) { benchmarkSweep(b, full(b), false) })
+	b.Run("sweep-5k", func(b *testing.B) { benchmarkSweep(b, spread(b), false) })
 	b.Run("one-gone", benchmarkOneGone)
 	b.Run("day", func(b *testing.B) {
 		for b.Loop() {
@@ -39,90 +42,180 @@ func BenchmarkDisruption(b *testing.B) {
 
 // full is a fleet of some 2,200 nodes with 37,000 pods in the sizes of w1, on types up to
 // 16 vCPU, nearly full.
-func full(b *testing.B) engine.Input {
-	b.Helper()
-	from, err := File("w1_300x10k.csv")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i := range from {
-		from[i].Count = from[i].Count * 37 / 10
-	}
-	cfg := standing(b, 1, from, 16)
-	objects := cfg.Running
-	objects.Pools, objects.Classes, objects.DaemonSets = cfg.Pools, cfg.Classes, cfg.DaemonSets
-	snapshot, err := cluster.New(objects)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return engine.Input{Snapshot: snapshot, Policy: cfg.Policy, Now: Began().Add(time.Hour)}
+func full(tb testing.TB) Standing {
+	tb.Helper()
+	return stand(tb, Pods(1, times(tb, 37, 10)), 16)
 }
 
-// sweep steps until a plan disrupts a node or nothing is left to do within a minute, and
-// returns what a Step remembers then. No plan is carried out.
-func sweep(b *testing.B, in engine.Input) (memory engine.Memory, steps int) {
-	b.Helper()
+// spread is a fleet of some 5,000 nodes with 58,000 pods in the sizes of w1, on types up to
+// 8 vCPU, nearly full. The pods of 50 Deployments are spread over zones.
+func spread(tb testing.TB) Standing {
+	tb.Helper()
+	pods := Pods(1, times(tb, 58, 10))
+	apps := map[string]bool{}
+	for i := range pods {
+		p := &pods[i]
+		app, _ := p.Labels.Get("app")
+		if apps[app] || len(apps) < 50 {
+			apps[app] = true
+			p.Shape.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: cluster.PodSelector{Match: label.All(label.Is("app", app))}}}
+		}
+	}
+	return stand(tb, pods, 8)
+}
+
+// times is w1 with so many times as many pods.
+func times(tb testing.TB, by, per int64) []Deployment {
+	tb.Helper()
+	from, err := File("w1_300x10k.csv")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for i := range from {
+		from[i].Count = from[i].Count * by / per
+	}
+	return from
+}
+
+func stand(tb testing.TB, pods []cluster.Pod, maxVCPU int) Standing {
+	tb.Helper()
+	s, err := Stand(1, pods, maxVCPU)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// swept is what came of Steps until nothing was left to look at.
+type swept struct {
+	engine.Input // of the next Step
+
+	steps int
+	worst time.Duration // that a Step took
+	going []string      // NodeClaims that a plan disrupts; the Steps end with such a plan
+}
+
+// sweep steps until a plan disrupts a node or nothing is left to do within a minute. No
+// plan is carried out.
+func sweep(tb testing.TB, in engine.Input) swept {
+	tb.Helper()
 	const most = 100_000
-	for steps = 1; steps < most; steps++ {
-		out := engine.Step(in)
-		in.Memory = out.Memory
-		soon, disrupts := false, false
-		for _, a := range out.Plan.Actions {
+	out := swept{Input: in}
+	for out.steps < most {
+		began := time.Now()
+		step := engine.Step(out.Input)
+		out.worst = max(out.worst, time.Since(began))
+		out.steps++
+		out.Memory, out.Now = step.Memory, out.Now.Add(time.Second)
+		soon := false
+		for _, a := range step.Plan.Actions {
 			switch a := a.(type) {
 			case plan.Wait:
-				soon = soon || a.Until.Sub(in.Now) < time.Minute
-			case plan.Launch, plan.Disrupt, plan.Delete:
-				disrupts = true
+				soon = soon || a.Until.Sub(out.Now) < time.Minute
+			case plan.Launch:
+				if a.Move != nil {
+					for _, s := range a.Move.Sources {
+						out.going = append(out.going, s.Claim)
+					}
+				}
+			case plan.Disrupt:
+				out.going = append(out.going, a.Claim)
+			case plan.Delete:
+				out.going = append(out.going, a.Claim)
 			case plan.Nominate, plan.Release, plan.Restore:
 			}
 		}
-		if disrupts || out.Trace.Complete && !soon {
-			return in.Memory, steps
+		if len(out.going) > 0 || step.Trace.Complete && !soon {
+			return out
 		}
-		in.Now = in.Now.Add(time.Second)
 	}
-	b.Fatalf("after %d steps there is still something to do", most)
-	return in.Memory, steps
+	tb.Fatalf("after %d steps there is still something to do", most)
+	return out
 }
 
-// benchmarkSweep looks at every node of the fleet, by a daemon that has just started.
-func benchmarkSweep(b *testing.B) {
-	in := full(b)
+// benchmarkSweep looks at every node of the fleet, by a daemon that has just started. As
+// the budget lets no node go, the search goes on to its end. Alone leaves out sets of
+// nodes.
+func benchmarkSweep(b *testing.B, fleet Standing, alone bool) {
+	b.Helper()
+	in, err := fleet.Input(0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if alone {
+		in.Policy.SweepTrials = 1
+	}
 	runtime.GC()
 	b.ReportAllocs()
-	var steps int
+	var out swept
+	var worst time.Duration
 	for b.Loop() {
-		_, steps = sweep(b, in)
+		out = sweep(b, in)
+		worst = max(worst, out.worst)
+	}
+	if len(out.going) > 0 {
+		b.Fatalf("%d nodes go against the budget", len(out.going))
 	}
 	b.ReportMetric(float64(in.Snapshot.NodeCount()), UnitNodes)
-	b.ReportMetric(float64(steps), "steps")
+	b.ReportMetric(float64(out.steps), UnitSteps)
+	b.ReportMetric(worst.Seconds()*1000, UnitWorst)
 }
 
-// benchmarkOneGone takes another pod from the fleet each time, and steps once.
+// benchmarkOneGone takes another pod from a fleet that has been swept each time, and steps
+// until what to do about that is decided.
 func benchmarkOneGone(b *testing.B) {
-	in := full(b)
-	in.Memory, _ = sweep(b, in)
+	in := settle(b, full(b))
 	pods := in.Snapshot.Pods()
 	rng := rand.New(rand.NewPCG(1, 0x90e))
 	runtime.GC()
 	b.ReportAllocs()
 	var worst time.Duration
+	var steps, turns int
 	for b.Loop() {
 		b.StopTimer()
 		gone := pods[rng.IntN(len(pods))].ID()
 		b.StartTimer()
-		began := time.Now()
 		next, err := in.Snapshot.Apply(cluster.Delta{Gone: cluster.Gone{Pods: []string{gone}}})
 		if err != nil {
 			b.Fatal(err)
 		}
 		one := in
 		one.Snapshot = next
-		engine.Step(one)
-		worst = max(worst, time.Since(began))
+		out := sweep(b, one)
+		worst, steps, turns = max(worst, out.worst), steps+out.steps, turns+1
 	}
 	b.ReportMetric(float64(in.Snapshot.NodeCount()), UnitNodes)
+	b.ReportMetric(float64(steps)/float64(turns), UnitSteps)
 	b.ReportMetric(worst.Seconds()*1000, UnitWorst)
+}
+
+// settle keeps the nodes that a sweep takes away from going to save money, until a sweep
+// takes none away.
+func settle(tb testing.TB, fleet Standing) engine.Input {
+	tb.Helper()
+	in, err := fleet.Input(100)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for range in.Snapshot.NodeCount() {
+		out := sweep(tb, in)
+		if len(out.going) == 0 {
+			return out.Input
+		}
+		var d cluster.Delta
+		slices.Sort(out.going)
+		for _, name := range slices.Compact(out.going) { // each replacement of a move names all its sources
+			c, _ := in.Snapshot.Claim(name)
+			n, _ := in.Snapshot.Node(c.Node)
+			n.DoNotDisrupt = true
+			d.Put.Nodes = append(d.Put.Nodes, n)
+		}
+		if in.Snapshot, err = in.Snapshot.Apply(d); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	tb.Fatal("nodes go that are to stay")
+	return in
 }
 
 // aDay is what came of a day.
@@ -173,7 +266,7 @@ func dayOf(tb testing.TB, seed uint64, from []Deployment, cronJobs int, length t
 	for i := range half {
 		half[i].Count = max(1, (half[i].Count+1)/2)
 	}
-	cfg := standing(tb, seed, half, 32)
+	cfg := standing(tb, seed, Pods(seed, half), 32)
 	cfg.Quiet, cfg.Limit = 48*time.Hour, length
 	cfg.PodStart, cfg.Grace = 5*time.Second, 10*time.Second
 	full := slices.Clone(cfg.Workloads)
@@ -203,7 +296,49 @@ func TestDay_EveryPodRunsInTheEndWhateverHappens(t *testing.T) {
 	t.Parallel()
 	cfg := dayOf(t, 1, Shaped(1, 30, 300), 2, 6*time.Hour)
 	d := playDay(t, cfg)
-	if d.Left > 30 || d.over < 0 || d.pods < 100 || d.Pods < 500 {
+	if d.Left > 30 || d.over < 0 || d.pods < 100 || d.Pods < 500 || d.Violations > 0 {
 		t.Errorf("%+v", d)
+	}
+}
+
+func TestDisrupting_EveryRowSaysItsTerms(t *testing.T) {
+	t.Parallel()
+	for _, r := range Disrupting() {
+		for _, term := range []string{"budget ", "least saving $", "payback "} {
+			if !strings.Contains(r.Title, term) {
+				t.Errorf("row %s does not say %q: %s", r.Name, term, r.Title)
+			}
+		}
+	}
+}
+
+// What is measured ends where nothing is left to do, not with the first node that goes.
+func TestSweep_GoesOnToItsEnd(t *testing.T) {
+	t.Parallel()
+	s, err := Stand(1, Pods(1, Shaped(1, 40, 600)), 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Objects.Pods = keep(1, s.Objects.Pods, 30)
+	input := func(percent int64) engine.Input {
+		in, err := s.Input(percent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in
+	}
+	if out := sweep(t, input(100)); len(out.going) == 0 {
+		t.Fatal("nothing goes of a fleet that lost 70 % of its pods")
+	}
+	out := sweep(t, input(0))
+	if len(out.going) > 0 {
+		t.Errorf("%s go against the budget", out.going)
+	}
+	if again := sweep(t, out.Input); again.steps != 1 || len(again.going) > 0 {
+		t.Errorf("after the end there are %d Steps to do, and %s go", again.steps, again.going)
+	}
+	in := settle(t, s)
+	if again := sweep(t, in); len(again.going) > 0 {
+		t.Errorf("%s go after all stays that a sweep takes away", again.going)
 	}
 }

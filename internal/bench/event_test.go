@@ -7,11 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
 // The pods of the events: one for which there is no room, a small one that fits many
@@ -94,42 +92,6 @@ func running50k(b *testing.B, withRoom bool) (cluster.Snapshot, engine.Memory) {
 	out := engine.Step(engine.Input{Snapshot: done, Policy: Policy(), Now: Began()})
 	runtime.GC()
 	return done, out.Memory
-}
-
-// settled is the cluster after the plan has been carried out: each launch is a
-// node of its cheapest type, and its pods run there.
-func settled(base Base, pods []cluster.Pod, p plan.Plan) cluster.Objects {
-	types := map[string]catalog.InstanceType{}
-	for _, t := range base.Setting.Types {
-		types[t.Name] = t
-	}
-	on := map[string]string{}
-	objects := base.objects
-	for _, a := range p.Actions {
-		l, ok := a.(plan.Launch)
-		if !ok {
-			continue
-		}
-		t := types[l.Types[0].Type]
-		labels := t.Labels.Merge(l.Labels).With(label.Zone, l.Zones[0]).With(label.CapacityType, l.CapacityType).
-			With(label.NodePool, l.Pool).With(label.Hostname, l.Name)
-		objects.Nodes = append(objects.Nodes, cluster.Node{
-			Name: l.Name, UID: l.Name, Labels: labels, Taints: l.Taints, Allocatable: t.Allocatable, Ready: true, Claim: l.Name, Created: Began(),
-		})
-		objects.Claims = append(objects.Claims, cluster.Claim{
-			Name: l.Name, UID: l.Name, Pool: l.Pool, Class: l.Class, Labels: labels, Requirements: l.Requirements, Taints: l.Taints, Requests: l.Content,
-			InstanceID: "i-" + l.Name, InstanceType: t.Name, Zone: l.Zones[0], CapacityType: l.CapacityType, Allocatable: t.Allocatable,
-			Node: l.Name, Launched: true, Registered: true, Initialized: true, Created: Began(),
-		})
-		for _, id := range l.Pods {
-			on[id] = l.Name
-		}
-	}
-	for _, pod := range pods {
-		pod.Node, pod.Unschedulable = on[pod.ID()], false
-		objects.Pods = append(objects.Pods, pod)
-	}
-	return objects
 }
 
 // benchmarkUnconstrained compares w1 alone with w1 beside a few pods of every

@@ -39,6 +39,12 @@ type Side struct {
 	Cold      time.Duration // the first decision of the process: nothing is remembered
 	Warm      time.Duration // the median of the later ones, each on input prepared anew
 	Allocated uint64        // bytes, by the first decision
+
+	// Of a fleet that was scaled in: all decisions together, how many of them were
+	// carried out, and whether there was still something to do when time was over.
+	Total    time.Duration `json:",omitempty"`
+	Commands int           `json:",omitempty"`
+	Cut      bool          `json:",omitempty"`
 }
 
 // Comparisons are what is known of each case, by its name. They hold for the
@@ -90,7 +96,7 @@ func (c Comparisons) Peer(name string, here Machine) string {
 		return fmt.Sprintf("%s, on another machine (%s)", one.peer(), one.Machine)
 	case ok:
 		return one.peer()
-	case slices.ContainsFunc(Compared(), func(x Case) bool { return x.Name == name }):
+	case slices.ContainsFunc(Compared(), func(x Case) bool { return x.Name == name }) || ComparedFleets()[name] > 0:
 		return "run make bench-peer"
 	}
 	return "-"
@@ -106,6 +112,13 @@ func (c Comparison) peer() string {
 
 // String says what a side took and made.
 func (s Side) String() string {
+	if s.Total > 0 {
+		text := fmt.Sprintf("%s for %d commands, %s each, then $%.2f/h, %d nodes", Span(s.Total), s.Commands, Span(s.Warm), s.Dollars(), s.Nodes)
+		if s.Cut {
+			text += ", and not at its end"
+		}
+		return text
+	}
 	text := fmt.Sprintf("%s cold, %s warm, %.1f MB, $%.2f/h, %d nodes", Span(s.Cold), Span(s.Warm), float64(s.Allocated)/1e6, s.Dollars(), s.Nodes)
 	if s.Satisfied > 0 {
 		text += fmt.Sprintf(", preferences of weight %d met", s.Satisfied)

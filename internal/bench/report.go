@@ -34,6 +34,7 @@ const (
 	UnitWait            = "wait-s" // that a pod has for a decision, the median
 	UnitWait95          = "wait95-s"
 
+	UnitSteps      = "steps"      // of one operation
 	UnitLaunches   = "launched-%" // of the starting nodes, the most of all inputs
 	UnitEvictions  = "evictions/pod"
 	UnitRepeated   = "evicted-twice" // within ten minutes
@@ -72,6 +73,7 @@ func (m Metrics) String() string {
 	say(UnitArrivalsSettled, 1, "settled %.1f %%")
 	say(UnitWait, 1, "wait %.2f s")
 	say(UnitWait95, 1, "95th %.2f s")
+	say(UnitSteps, 1, "%.0f Steps")
 	say(UnitLaunches, 1, "launches %.0f %%")
 	say(UnitEvictions, 1, "%.2f evictions a pod")
 	say(UnitRepeated, 1, "%.0f evicted twice")

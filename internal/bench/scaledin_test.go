@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -138,12 +137,10 @@ func scaleIn(tb testing.TB, seed uint64, from []Deployment, to int) scaledIn {
 // pods on it, and controllers that are told at second 10 to keep the share.
 func scalingIn(tb testing.TB, seed uint64, from []Deployment, to int) sim.Config {
 	tb.Helper()
-	cfg := standing(tb, seed, from, 32)
+	cfg := standing(tb, seed, Pods(seed, from), 32)
 	kept := map[string]int64{}
-	rng := rand.New(rand.NewPCG(seed, 0x5ca1e))
-	pods := cfg.Running.Pods
-	for _, i := range rng.Perm(len(pods))[:len(pods)*to/100] {
-		kept[pods[i].Owner.Name]++
+	for _, p := range keep(seed, cfg.Running.Pods, to) {
+		kept[p.Owner.Name]++
 	}
 	for _, w := range cfg.Workloads {
 		cfg.Scales = append(cfg.Scales, sim.Scale{At: 10 * time.Second, Workload: w.Name, Replicas: kept[w.Name]})
@@ -151,38 +148,22 @@ func scalingIn(tb testing.TB, seed uint64, from []Deployment, to int) sim.Config
 	return cfg
 }
 
-// standing is the configuration of a fleet that one Step buys, with all its pods on it:
-// boots take 40 s, 10 % of the nodes may go at once, and pods have no grace.
-func standing(tb testing.TB, seed uint64, from []Deployment, maxVCPU int) sim.Config {
+// standing is the configuration of a run that begins with such a fleet: boots take 40 s,
+// and pods have no grace.
+func standing(tb testing.TB, seed uint64, pods []cluster.Pod, maxVCPU int) sim.Config {
 	tb.Helper()
-	setting, err := Published(maxVCPU)
+	s, err := Stand(seed, pods, maxVCPU)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	base, err := Warm(setting)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	pods := Pods(seed, from)
-	in, err := base.Input(seed, pods)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	running := settled(base, pods, engine.Step(in).Plan)
-	for i := range running.Claims {
-		c := &running.Claims[i]
-		c.LaunchedAt, c.InitializedAt, c.LastPodEvent = c.Created, c.Created, c.Created
-	}
+	o := s.Objects
 	cfg := sim.Config{
-		Seed: seed, Classes: running.Classes, Pools: slices.Clone(running.Pools), DaemonSets: running.DaemonSets,
-		Policy: setting.Policy(), Rate: 500, Boot: 40 * time.Second, Quiet: quiet, Limit: time.Hour,
-		Running: cluster.Objects{Nodes: running.Nodes, Claims: running.Claims, Pods: running.Pods},
-	}
-	cfg.Pools[0].Disruption = cluster.Disruption{
-		Policy: cluster.WhenEmptyOrUnderutilized, Budgets: []cluster.Budget{{Most: 10, Percent: true}},
+		Seed: seed, Classes: o.Classes, Pools: o.Pools, DaemonSets: o.DaemonSets,
+		Policy: s.Setting.Policy(), Rate: 500, Boot: 40 * time.Second, Quiet: quiet, Limit: time.Hour,
+		Running: cluster.Objects{Nodes: o.Nodes, Claims: o.Claims, Pods: o.Pods},
 	}
 	owned := map[string]int{}
-	for _, p := range running.Pods {
+	for _, p := range o.Pods {
 		i, known := owned[p.Owner.Name]
 		if !known {
 			i = len(cfg.Workloads)

@@ -96,9 +96,11 @@ type PodBudget struct {
 }
 
 // Evicts says whether the API evicts the pod now, which the budget selects.
-func (b *PodBudget) Evicts(p *Pod) bool {
-	return b.Allowed > 0 || p.NotStarted || p.NotReady && b.EvictsNotReady
-}
+func (b *PodBudget) Evicts(p *Pod) bool { return b.Allowed > 0 || b.EvictsFreely(p) }
+
+// EvictsFreely says whether the API evicts the pod, which the budget selects, whatever
+// Allowed is, and does not count it.
+func (b *PodBudget) EvictsFreely(p *Pod) bool { return p.NotStarted || p.NotReady && b.EvictsNotReady }
 
 // ID is namespace/name.
 func (b PodBudget) ID() string { return b.Namespace + "/" + b.Name }

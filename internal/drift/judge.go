@@ -66,14 +66,15 @@ type Instance struct {
 	Reservation string
 }
 
-// Sale says whether EC2 sells an instance type in the region.
+// Sale says whether EC2 sells an instance type where a node is.
 type Sale int
 
 // The answers.
 const (
 	SaleUnknown Sale = iota
 	Sold
-	NotSold
+	NotSold       // in no zone of the region
+	NotSoldInZone // in other zones of the region
 )
 
 // Evidence is what is known about a NodeClaim that has an instance. Pool, Class and
@@ -203,8 +204,12 @@ func (e Evidence) lacks(key string) bool {
 }
 
 func instanceType(e Evidence) (string, bool) {
-	if e.Sale == NotSold {
-		return fmt.Sprintf("EC2 no longer offers instance type %s in this region", e.Claim.Labels[label.InstanceType]), true
+	switch name := e.Claim.Labels[label.InstanceType]; e.Sale {
+	case NotSold:
+		return fmt.Sprintf("EC2 no longer offers instance type %s in this region", name), true
+	case NotSoldInZone:
+		return fmt.Sprintf("EC2 no longer offers instance type %s in zone %s", name, e.Claim.Labels[label.Zone]), true
+	case SaleUnknown, Sold:
 	}
 	return "", e.Sale == Sold
 }

@@ -119,6 +119,13 @@ func TestJudge_EveryReasonSaysWhatDiffers(t *testing.T) {
 			func(s *scene) { s.sale = drift.NotSold },
 			drift.InstanceTypeNotFound, "EC2 no longer offers instance type m5.large in this region",
 		},
+		"instance type in its zone": {
+			func(s *scene) {
+				s.sale = drift.NotSoldInZone
+				s.claim.Labels["topology.kubernetes.io/zone"] = "us-west-2d"
+			},
+			drift.InstanceTypeNotFound, "EC2 no longer offers instance type m5.large in zone us-west-2d",
+		},
 		"class": {
 			func(s *scene) { s.class.Spec.Tags["team"] = "api"; s.class.Spec.UserData = nil },
 			drift.NodeClassDrift, "EC2NodeClass default has another spec than when the instance was launched: tags, userData",

@@ -9,6 +9,9 @@ import (
 // which one the NodePool has.
 func PoolStamp(p *v1.NodePool) map[string]string { return poolStamp(PoolHash(p)) }
 
+// Stamp is PoolStamp of the NodePool that was read. It hashes nothing.
+func (p *Pool) Stamp() map[string]string { return poolStamp(p.hash) }
+
 func poolStamp(hash string) map[string]string {
 	return map[string]string{v1.AnnotationNodePoolHash: hash, v1.AnnotationNodePoolHashVersion: Version}
 }
@@ -16,6 +19,9 @@ func poolStamp(hash string) map[string]string {
 // ClassStamp is the annotations that say which spec an instance is launched with, and
 // which one the EC2NodeClass has.
 func ClassStamp(c *awsv1.EC2NodeClass) map[string]string { return classStamp(ClassHash(c)) }
+
+// Stamp is ClassStamp of the EC2NodeClass that was read. It hashes nothing.
+func (c *Class) Stamp() map[string]string { return classStamp(c.hash) }
 
 func classStamp(hash string) map[string]string {
 	return map[string]string{awsv1.AnnotationNodeClassHash: hash, awsv1.AnnotationNodeClassHashVersion: Version}

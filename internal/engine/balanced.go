@@ -34,8 +34,8 @@ func balancesOf(v view.View) map[string]*balance {
 	for state := range v.Snapshot.States() {
 		c := v.ClaimOf(state)
 		if b := out[c.Pool]; b != nil && c.Name != "" {
-			price, _ := v.PriceOf(c)
-			b.cost, b.disruption = b.cost.Add(price).Add(v.ExtraOf(c.Class).Total()), b.disruption+disruption(state)
+			cost, _ := v.CostOf(c)
+			b.cost, b.disruption = b.cost.Add(cost), b.disruption+disruption(state)
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // deleting is a world of three full nodes whose pool is being deleted.
@@ -130,17 +131,62 @@ func TestStep_ADeletedStaticPoolLaunchesNothing(t *testing.T) {
 	}
 }
 
-func TestStep_PodsGoToADeletedPoolOnlyIfThereIsNoOtherRoom(t *testing.T) {
-	w := newWorld(t).pods("web", 2, 300).running()
-	w.static(1).settle(20, nil)
-	w.objects.Pools[0].Deleting = true
-	w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 0}}
-	w.pods("late", 1, 300)
-	for _, n := range of[plan.Nominate](w.step()) {
-		if n.Node != w.claimsOf("static")[0].Node {
-			t.Errorf("%+v", n)
+// Pods that went there would have to move again soon.
+func TestStep_NoPodGoesToANodeOfADeletedPool(t *testing.T) {
+	for name, c := range map[string]struct {
+		other cluster.Pool
+		goes  plan.Verdict
+	}{
+		"room in another pool":     {cluster.Pool{Name: "static", Static: true, Replicas: 1}, plan.OnNode},
+		"a new node elsewhere":     {cluster.Pool{Name: "other"}, plan.OnLaunch},
+		"no room but in that pool": {cluster.Pool{Name: "other", Limits: []quantity.Amount{{Name: "nodes", Count: 0}}}, plan.Unplaceable},
+	} {
+		w := newWorld(t).pods("web", 1, 300).running().pool(c.other)
+		w.settle(20, nil)
+		w.objects.Pools[0].Deleting = true
+		w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 0}}
+		w.pods("late", 1, 300)
+		w.now = w.now.Add(time.Minute)
+		out := w.step()
+		if list := out.Plan.Outcomes; len(list) != 1 || list[0].Verdict != c.goes {
+			t.Errorf("%s: %+v, want %s", name, list, c.goes)
+		}
+		old := w.claimsOf("general")[0].Node
+		for _, n := range of[plan.Nominate](out) {
+			if n.Node == old {
+				t.Errorf("%s: %+v", name, n)
+			}
+		}
+		if c.goes == plan.OnLaunch && len(out.Plan.Proofs) != 1 {
+			t.Errorf("%s: %+v", name, out.Plan.Proofs)
+		}
+		for _, x := range out.Plan.Proofs {
+			if err := w.check(x); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
+}
+
+// A node goes only when it is initialized, so it opens also for nobody.
+func TestStep_ANodeOfADeletedPoolThatRunsPodsOpensForNoOthers(t *testing.T) {
+	w := newWorld(t).pods("web", 1, 300)
+	launches := of[plan.Launch](w.step())
+	w.order(launches).bringUp(launches).pool(cluster.Pool{Name: "other"})
+	p, node := &w.objects.Pods[0], w.objects.Nodes[0].Name
+	p.Node, p.Unschedulable = node, false
+	w.objects.Pools[0].Deleting = true
+	w.pods("late", 1, 300)
+	for range 3 {
+		out := w.step()
+		for _, r := range of[plan.Release](out) {
+			if r.Node == node && len(of[plan.Nominate](out)) == 0 {
+				return
+			}
+		}
+		w.now = w.now.Add(time.Minute)
+	}
+	t.Errorf("%s does not open", node)
 }
 
 func TestStep_AnInterruptedNodeOfAPoolThatIsTerminatedWaitsForNoReplacement(t *testing.T) {

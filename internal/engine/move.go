@@ -320,8 +320,8 @@ func (m *mover) nodes() (out []consolidate.Node) {
 		for p := range state.Nominated() {
 			x.Free = x.Free.Sub(p.Shape.Requests)
 		}
-		if price, known := m.view.PriceOf(c); known && c.Name != "" {
-			x.Price, x.May = price.Add(m.view.ExtraOf(c.Class).Total()), m.may(&c)
+		if cost, known := m.view.CostOf(c); known && c.Name != "" {
+			x.Price, x.May = cost, m.may(&c)
 		}
 		out = append(out, x)
 	}
@@ -336,6 +336,7 @@ const mostReplaced = 12
 // phase, if there are none, some that new nodes replace.
 func (m *mover) begin() {
 	ledger := budget.Open(m.view)
+	promiseMoves(m)
 	t := &m.out.Memory.sweep.target
 	x := supposition{going: map[string]plan.DeleteReason{}, emptying: t.nodes(m.in.Snapshot), headroom: headroomTmp()}
 	var chosen []string
@@ -343,11 +344,12 @@ func (m *mover) begin() {
 	for _, name := range t.names {
 		if c, _ := m.view.Snapshot.Claim(name); t.present(m.in.Snapshot, name) {
 			_, allowed := ledger.Allows(c.Pool, plan.Underutilized)
-			if !allowed {
+			if !allowed || m.judge.Turn(&c, plan.Underutilized).Reason != "" {
 				held = true
 				continue
 			}
 			ledger.Charge(c.Pool)
+			m.judge.Promise(&c)
 			chosen = append(chosen, name)
 			x.going[name] = plan.Underutilized
 		}
@@ -484,8 +486,8 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bo
 	var sources []cluster.Source
 	for _, name := range names {
 		c, _ := m.view.Snapshot.Claim(name)
-		price, _ := m.view.PriceOf(c)
-		frees = frees.Add(price).Add(m.view.ExtraOf(c.Class).Total())
+		cost, _ := m.view.CostOf(c)
+		frees = frees.Add(cost)
 		sources, spot = append(sources, cluster.Source{Claim: name, UID: c.UID}), spot || c.CapacityType == label.Spot
 	}
 	cost := out.Plan.Cost.Add(out.Plan.Extra.Total())

@@ -9,9 +9,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// renew begins to take nodes away that are due: they expire, or have drifted. Their pods
-// move to nodes that stay if they can, else to new ones, whatever these cost. It says
-// whether it begins anything.
+// renew begins to take nodes away that are due: a user asked for their end, they expire, or
+// have drifted. Their pods move to nodes that stay if they can, else to new ones, whatever
+// these cost. It says whether it begins anything.
 func (m *mover) renew() bool {
 	due, next := disrupt.Overdue(m.view)
 	if !next.IsZero() {
@@ -21,6 +21,7 @@ func (m *mover) renew() bool {
 		return false
 	}
 	ledger := budget.Open(m.view)
+	promiseMoves(m)
 	begun := false
 	x := supposition{going: map[string]plan.DeleteReason{}, emptying: map[string]bool{}}
 	var names []string
@@ -30,7 +31,7 @@ func (m *mover) renew() bool {
 		if m.view.IsGoing(c.Name) || !m.mayRenew(d) {
 			continue
 		}
-		if _, allowed := ledger.Allows(c.Pool, d.Why); !allowed {
+		if _, allowed := ledger.Allows(c.Pool, d.Why); !allowed && d.Why != plan.Surplus {
 			m.awaitBudget(ledger)
 			continue
 		}
@@ -39,7 +40,7 @@ func (m *mover) renew() bool {
 		case m.forced(d):
 			begun = true
 			m.force(d)
-		case isStatic(m.view.Snapshot, c):
+		case isStatic(m.view.Snapshot, c) && d.Why != plan.Surplus:
 			if !begun && len(names) == 0 && replaceStatic(m, d, x) {
 				return true
 			}
@@ -50,6 +51,7 @@ func (m *mover) renew() bool {
 			continue
 		}
 		ledger.Charge(c.Pool)
+		m.judge.Promise(c)
 	}
 	if begun || len(names) == 0 {
 		return begun
@@ -57,7 +59,7 @@ func (m *mover) renew() bool {
 	if m.remove(x) || m.replaceSome(names, x.going[names[0]], x) {
 		return true
 	}
-	if x.going[names[0]] == plan.PoolDeleted && forgo(m, names[0], x) {
+	if why := x.going[names[0]]; disrupt.Asked(why) && forgo(m, names[0], why, x) {
 		return true
 	}
 	// The first has no other place now. The others have their turn before it has another.
@@ -73,7 +75,7 @@ func (m *mover) mayRenew(d disrupt.Due) bool {
 	if m.forced(d) {
 		return true
 	}
-	if at, restored := memory.FirstSeen(m.out.Memory.Restored, c.Name); restored {
+	if at, restored := memory.FirstSeen(m.out.Memory.Restored, c.Name); restored && d.Why != plan.Surplus {
 		m.wait(at.Add(memory.StaysFor), plan.QuietLongEnough)
 		return false
 	}
@@ -81,7 +83,17 @@ func (m *mover) mayRenew(d disrupt.Due) bool {
 	if !until.IsZero() {
 		m.wait(until, plan.QuietLongEnough)
 	}
-	return stays.Reason == "" && c.Move == nil
+	return stays.Reason == "" && c.Move == nil && m.judge.Turn(c, d.Why).Reason == ""
+}
+
+// promiseMoves promises evictions to the nodes that others are to replace and that are not
+// announced yet: no more moves begin than the PodDisruptionBudgets of the pods allow.
+func promiseMoves(m *mover) {
+	for _, c := range m.view.Claims {
+		if m.view.IsGoing(c.Name) && c.Disrupting == nil && !c.Leaving() {
+			m.judge.Promise(c)
+		}
+	}
 }
 
 // forced says whether the node goes now whatever its pods ask for.
@@ -91,16 +103,16 @@ func (m *mover) forced(d disrupt.Due) bool {
 	return d.Why == plan.Expired && disrupt.Forced(d.Claim, m.in.Now) && !held
 }
 
-// forgo takes the node of a deleted pool away although a pod of it has no other place, not
-// even on new nodes. It says whether that is so.
-func forgo(m *mover, name string, x supposition) bool {
-	x.going, x.replaces = map[string]plan.DeleteReason{name: plan.PoolDeleted}, true
+// forgo takes a node away of which a user asked for the end although a pod of it has no
+// other place, not even on new nodes. It says whether that is so.
+func forgo(m *mover, name string, why plan.DeleteReason, x supposition) bool {
+	x.going, x.replaces = map[string]plan.DeleteReason{name: why}, true
 	out := m.suppose(x)
 	if !out.Trace.Complete || !m.stay([]string{name}, out) {
 		return false
 	}
 	c, _ := m.view.Snapshot.Claim(name)
-	m.force(disrupt.Due{Claim: &c, Why: plan.PoolDeleted})
+	m.force(disrupt.Due{Claim: &c, Why: why})
 	return true
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -18,9 +19,10 @@ import (
 //   - play DURATION: carries out the plans for so long; new nodes are up at once
 //   - fleet: tells which node runs which pods
 //   - forget: the daemon loses its memory
-//   - pdb APP N: a PodDisruptionBudget that allows N disruptions
+//   - pdb APP N [OTHER...]: a PodDisruptionBudget of the apps that allows N disruptions
 //   - drift APP, expire APP DURATION, remove APP (somebody deletes the NodeClaim)
 //   - protect APP (its node must not be disrupted), unready APP, grace APP DURATION (terminationGracePeriod)
+//   - deleted POOL: somebody deletes the NodePool
 //   - moved APP: a pod has come to the node, or gone from it, now
 func (s *scenario) goes(line string, args []string) bool {
 	s.t.Helper()
@@ -33,7 +35,8 @@ func (s *scenario) goes(line string, args []string) bool {
 		s.memory = engine.Memory{}
 	case "pdb":
 		s.objects.PodBudgets = append(s.objects.PodBudgets, cluster.PodBudget{
-			UID: "uid-" + args[0], Namespace: "default", Name: args[0], Selector: pods(args[0]), Allowed: s.number(args[1]),
+			UID: "uid-" + args[0], Namespace: "default", Name: args[0], Allowed: s.number(args[1]),
+			Selector: cluster.PodSelector{Match: requirement(s.t, "app", label.In, append(args[2:], args[0])...)},
 		})
 	case "drift":
 		s.claimOf(args[0]).Drift = &cluster.Drift{Reason: "NodePoolDrifted", Since: s.now}
@@ -47,6 +50,10 @@ func (s *scenario) goes(line string, args []string) bool {
 		s.onNode(s.claimOf(args[0]).Node, func(n *cluster.Node) { n.Ready = false })
 	case "grace":
 		s.claimOf(args[0]).Grace = s.duration(args[1])
+	case "deleted":
+		for i := range s.objects.Pools {
+			s.objects.Pools[i].Deleting = s.objects.Pools[i].Deleting || s.objects.Pools[i].Name == args[0]
+		}
 	case "moved":
 		s.claimOf(args[0]).LastPodEvent = s.now
 	default:

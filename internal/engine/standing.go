@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -71,7 +70,7 @@ func (s *standings) stay(c *cluster.Claim) plan.Stay {
 	why, due := s.due[c.Name]
 	pool, _ := s.Snapshot.Pool(c.Pool)
 	if pool.Static && !due && c.Initialized {
-		return plan.Stay{Reason: plan.StaticPool, Detail: fmt.Sprintf("%s (spec.replicas: %d)", pool.Name, pool.Replicas)}
+		return plan.KeptBy(pool.Name, pool.Replicas)
 	}
 	if !due {
 		why = plan.Underutilized
@@ -86,6 +85,12 @@ func (s *standings) stay(c *cluster.Claim) plan.Stay {
 		if stays := s.mayNotSave(c, why); stays.Reason != "" {
 			return stays
 		}
+	}
+	if stays := s.judge.Turn(c, why); stays.Reason != "" {
+		return stays
+	}
+	if why == plan.Surplus {
+		return plan.Stay{Reason: plan.NextToGo} // no budget bounds it
 	}
 	if _, restored := memory.FirstSeen(s.memory.Restored, c.Name); restored {
 		return plan.Stay{Reason: plan.NoPlace}

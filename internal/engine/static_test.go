@@ -185,36 +185,57 @@ func TestStep_WhatAStaticPoolHasTooManyOfGoesEmptyNodesFirst(t *testing.T) {
 	budget := cluster.Disruption{Budgets: []cluster.Budget{{Most: 0}}}
 	w.objects.Pools[1].Disruption = budget // the user asked for it, so no budget is asked
 	for _, replicas := range []int64{2, 1} {
-		w.scale(replicas)
-		out := w.step()
-		gone := of[plan.Delete](out)
+		gone := w.scale(replicas).surplus(nil)
 		for _, d := range gone {
-			if d.Why != plan.Surplus || replicas == 2 && run[d.Node] > 0 || replicas == 1 && run[d.Node] != 1 {
+			if replicas == 2 && run[d.Node] > 0 || replicas == 1 && run[d.Node] != 1 {
 				t.Errorf("%d replicas: %+v, runs %v", replicas, d, run)
 			}
 		}
-		if want := map[int64]int{2: 2, 1: 1}[replicas]; len(gone) != want {
-			t.Fatalf("%d replicas: %+v", replicas, out.Plan.Actions)
+		if want := map[int64]int{2: 2, 1: 1}[replicas]; len(gone) != want || len(w.claimsOf("static")) != int(replicas) || len(w.pending()) > 0 {
+			t.Fatalf("%d replicas: %+v, pending %v", replicas, gone, w.pending())
 		}
-		w.carry(out.Plan.Actions)
 	}
 }
 
 func TestStep_NothingIsPlacedOnANodeThatAStaticPoolGivesUp(t *testing.T) {
 	w := staticWorld(t, 2).scale(1).pods("web", 1, 900)
 	out := w.step()
-	gone, placed := of[plan.Delete](out), of[plan.Nominate](out)
+	gone, placed := of[plan.Disrupt](out), of[plan.Nominate](out)
 	if len(gone) != 1 || len(placed) != 1 || placed[0].Node == gone[0].Node {
 		t.Errorf("%+v", out.Plan.Actions)
 	}
 }
 
 func TestStep_ProtectedNodesOfAStaticPoolGoLast(t *testing.T) {
-	w := staticWorld(t, 3).scale(1)
-	w.objects.Nodes[0].DoNotDisrupt = true
-	for _, d := range of[plan.Delete](w.step()) {
-		if d.Node == w.objects.Nodes[0].Name {
-			t.Errorf("%+v", d)
+	for name, protect := range map[string]func(*cluster.Node, time.Time){
+		"for ever":    func(n *cluster.Node, _ time.Time) { n.DoNotDisrupt = true },
+		"for a while": func(n *cluster.Node, now time.Time) { n.ProtectedUntil = now.Add(time.Minute) },
+	} {
+		w := staticWorld(t, 3).scale(1)
+		protect(&w.objects.Nodes[0], w.now)
+		gone := of[plan.Disrupt](w.step())
+		if len(gone) != 2 {
+			t.Errorf("%s: %+v", name, gone)
+		}
+		for _, d := range gone {
+			if d.Node == w.objects.Nodes[0].Name {
+				t.Errorf("%s: %+v", name, d)
+			}
+		}
+	}
+}
+
+// A node that has begun to expire is replaced soon in any case.
+func TestStep_OfTheSurplusOfAStaticPoolNodesThatExpireOrHaveDriftedGoFirst(t *testing.T) {
+	for name, due := range map[string]func(*cluster.Claim, time.Time){
+		"expires": func(c *cluster.Claim, now time.Time) { c.ExpiresAt = c.Created.Add(now.Sub(c.Created) * 100 / 96) },
+		"drifted": func(c *cluster.Claim, now time.Time) { c.Drift = &cluster.Drift{Reason: "NodePoolDrifted", Since: now} },
+	} {
+		w := staticWorld(t, 3).scale(2)
+		last := &w.objects.Claims[len(w.objects.Claims)-1]
+		due(last, w.now)
+		if gone := of[plan.Disrupt](w.step()); len(gone) != 1 || gone[0].Claim != last.Name {
+			t.Errorf("%s: %+v, want %s", name, gone, last.Name)
 		}
 	}
 }
@@ -222,8 +243,147 @@ func TestStep_ProtectedNodesOfAStaticPoolGoLast(t *testing.T) {
 func TestStep_APausedStaticPoolGivesUpNoNode(t *testing.T) {
 	w := staticWorld(t, 3).scale(1)
 	w.objects.Pools[1].Disruption.Paused = true
-	if gone := of[plan.Delete](w.step()); len(gone) > 0 {
+	if gone := of[plan.Disrupt](w.step()); len(gone) > 0 {
 		t.Errorf("%+v", gone)
+	}
+	w.objects.Pools[1].Disruption.Paused = false
+	w.carry(w.step().Plan.Actions)
+	w.objects.Pools[1].Disruption.Paused = true
+	if back := of[plan.Restore](w.step()); len(back) != 2 {
+		t.Errorf("%+v", back)
+	}
+}
+
+// surplus returns what is deleted as surplus when the world settles.
+func (w *world) surplus(seen func(engine.Output)) (gone []plan.Delete) {
+	w.t.Helper()
+	w.settle(200, func(o engine.Output) {
+		for _, d := range of[plan.Delete](o) {
+			if gone = append(gone, d); d.Why != plan.Surplus {
+				w.t.Errorf("%+v", d)
+			}
+		}
+		if seen != nil {
+			seen(o)
+		}
+	})
+	return gone
+}
+
+func TestStep_PodsOfASurplusNodeHavePlacesBeforeTheNodeIsDeleted(t *testing.T) {
+	w := staticWorld(t, 3).pods("web", 3, 900)
+	w.settle(50, nil)
+	w.objects.Pods[0].Node, w.objects.Pods[1].Node, w.objects.Pods[2].Node = w.objects.Nodes[0].Name, w.objects.Nodes[1].Name, w.objects.Nodes[2].Name
+	var announced time.Time
+	gone := w.scale(2).surplus(func(o engine.Output) {
+		if len(of[plan.Disrupt](o)) > 0 {
+			announced = w.now
+		}
+		if d := of[plan.Delete](o); len(d) > 0 && w.now.Sub(announced) < time.Second {
+			t.Errorf("deleted %s after it was announced at %s", w.now, announced)
+		}
+		if l := of[plan.Launch](o); len(l) > 0 {
+			t.Errorf("%+v", l)
+		}
+	})
+	if len(gone) != 1 || !gone[0].Checked || len(gone[0].Pods) != 1 || announced.IsZero() || len(w.pending()) > 0 {
+		t.Errorf("%+v, pending %v", gone, w.pending())
+	}
+}
+
+func TestStep_ASurplusNodeIsReplacedFirstIfItsPodsHaveNoOtherPlace(t *testing.T) {
+	w := staticWorld(t, 2).pods("web", 4, 900)
+	w.settle(50, nil)
+	launched := 0
+	gone := w.scale(1).surplus(func(o engine.Output) {
+		for _, l := range of[plan.Launch](o) {
+			if launched++; l.Pool != "general" || l.Move == nil || l.Move.Reason != string(plan.Surplus) {
+				t.Errorf("%+v", l)
+			}
+		}
+		if d := of[plan.Delete](o); len(d) > 0 && len(w.claimsOf("general")) == 0 {
+			t.Errorf("deleted first: %+v", d)
+		}
+	})
+	if s, g := len(w.claimsOf("static")), len(w.claimsOf("general")); len(gone) != 1 || !gone[0].Checked || launched != 1 || s != 1 || g != 1 || len(w.pending()) > 0 {
+		t.Errorf("%+v, %d launched, %d static, %d others, pending %v", gone, launched, s, g, w.pending())
+	}
+}
+
+func TestStep_ASurplusNodeThatIsNotUpGoesAtOnce(t *testing.T) {
+	for name, change := range map[string]func(*world, *cluster.Claim){
+		"not launched": func(_ *world, c *cluster.Claim) {
+			c.Launched, c.Registered, c.Initialized, c.Node = false, false, false, ""
+		},
+		"not initialized":    func(_ *world, c *cluster.Claim) { c.Initialized = false },
+		"its Node is gone":   func(w *world, _ *cluster.Claim) { w.objects.Nodes = w.objects.Nodes[1:] },
+		"and the pool's all": func(w *world, c *cluster.Claim) { c.Initialized = false; w.scale(0) },
+	} {
+		w := staticWorld(t, 2).scale(1)
+		first := &w.objects.Claims[0]
+		change(w, first)
+		if gone := of[plan.Delete](w.step()); len(gone) != 1 || gone[0].Claim != first.Name || gone[0].Why != plan.Surplus {
+			t.Errorf("%s: %+v", name, gone)
+		}
+	}
+}
+
+// The user asked for fewer nodes. The drain waits for what protects pods.
+func TestStep_ASurplusNodeGoesWhateverProtectsItsPods(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"no other pool": func(w *world) { w.objects.Pools[0].Ready = false },
+		"a pod budget": func(w *world) {
+			w.objects.PodBudgets = []cluster.PodBudget{{UID: "b", Namespace: "default", Name: "all"}}
+		},
+		"do-not-disrupt":     func(w *world) { w.onPods(func(p *cluster.Pod) { p.DoNotDisrupt = true }) },
+		"a protected node":   func(w *world) { w.objects.Nodes[0].DoNotDisrupt, w.objects.Nodes[1].DoNotDisrupt = true, true },
+		"a full budget":      func(w *world) { w.objects.Pools[1].Disruption.Budgets = []cluster.Budget{{Most: 0}} },
+		"a paused daemon":    func(w *world) { w.policy.PauseDisruption = true },
+		"pods of a gang":     func(w *world) { w.onPods(func(p *cluster.Pod) { p.Shape.Gang = cluster.Gang{Name: "g", Size: 1} }) },
+		"restored before":    func(w *world) { w.carry(w.step().Plan.Actions).scale(2).settle(20, nil).scale(1) },
+		"the memory is lost": func(w *world) { w.settle(2, nil).memory = engine.Memory{} },
+	} {
+		w := staticWorld(t, 2).pods("web", 4, 900)
+		w.settle(50, nil)
+		w.scale(1)
+		change(w)
+		if gone := w.surplus(nil); len(gone) != 1 || len(w.claimsOf("static")) != 1 {
+			t.Errorf("%s: %+v", name, gone)
+		}
+	}
+}
+
+// From any point until the deletion, a node that the pool needs again is kept, and none is
+// launched in its place.
+func TestStep_ASurplusNodeThatItsPoolNeedsAgainStays(t *testing.T) {
+	for _, pods := range []int{2, 4} { // with a place beside the others, and without
+		for after := range 3 {
+			w := staticWorld(t, 2).pods("web", pods, 900)
+			w.settle(50, nil)
+			w.scale(1).settle(after, func(o engine.Output) {
+				if d := of[plan.Delete](o); len(d) > 0 {
+					t.Fatalf("%d pods, after %d Steps: %+v", pods, after, d)
+				}
+			})
+			w.scale(2).settle(100, func(o engine.Output) {
+				if l, d := of[plan.Launch](o), of[plan.Delete](o); len(l) > 0 || len(d) > 0 && d[0].Why == plan.Surplus {
+					t.Errorf("%d pods, after %d Steps: %+v", pods, after, o.Plan.Actions)
+				}
+			})
+			for _, c := range w.claimsOf("static") {
+				if c.Disrupting != nil {
+					t.Errorf("%d pods, after %d Steps: %+v", pods, after, c)
+				}
+			}
+			for _, c := range w.objects.Claims {
+				if c.Move != nil {
+					t.Errorf("%d pods, after %d Steps: %+v", pods, after, c)
+				}
+			}
+			if n := len(w.claimsOf("static")); n != 2 {
+				t.Errorf("%d pods, after %d Steps: %d nodes", pods, after, n)
+			}
+		}
 	}
 }
 
@@ -338,7 +498,7 @@ func TestStandings_SayThatAStaticPoolKeepsItsNodes(t *testing.T) {
 	w.scale(1)
 	goes := 0
 	for _, s := range w.standings() {
-		if s.Goes == plan.Surplus {
+		if s.Stay.Reason == plan.NextToGo {
 			goes++
 		}
 	}

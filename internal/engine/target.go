@@ -6,8 +6,8 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -81,11 +81,11 @@ func (t *target) nodes(s cluster.Snapshot) map[string]bool {
 	return out
 }
 
-// goesNext names the nodes that are to go next: those of the target, and those of deleted
-// pools.
+// goesNext names the nodes that are to go next: those of the target, and surplus nodes of
+// static pools.
 func goesNext(v view.View, t *target) map[string]bool {
 	out := t.nodes(v.Snapshot)
-	for c := range disrupt.OfDeletedPools(v) {
+	for _, c := range static.Surplus(v) {
 		if out == nil {
 			out = map[string]bool{}
 		}

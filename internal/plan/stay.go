@@ -45,6 +45,11 @@ const (
 	LimitFull      StayReason = "LimitReached"
 )
 
+// KeptBy is why a node of a static pool stays.
+func KeptBy(pool string, replicas int64) Stay {
+	return Stay{Reason: StaticPool, Detail: fmt.Sprintf("%s (spec.replicas: %d)", pool, replicas)}
+}
+
 // Paused says whether a user has paused disruption.
 func (s Stay) Paused() bool { return s.Reason == PoolPaused || s.Reason == DaemonPaused }
 

@@ -82,19 +82,23 @@ func (p *proof) keeps(n cluster.Node) bool {
 }
 
 // existing lists the room that is given: nodes, and NodeClaims that have no node
-// yet.
+// yet. Those of pools that are being deleted take no more pods.
 func (p *proof) existing() []source {
 	var out []source
 	there := map[string]bool{}
+	deleted := map[string]bool{}
+	for _, x := range p.objects.Pools {
+		deleted[x.Name] = x.Deleting
+	}
 	for _, n := range p.objects.Nodes {
 		c, ours := p.claims[n.Name]
 		there[c.Name] = true
-		if p.keeps(n) && n.TakesPods(&c) && (n.Ready || ours && !c.Initialized) {
+		if p.keeps(n) && n.TakesPods(&c) && !deleted[c.Pool] && (n.Ready || ours && !c.Initialized) {
 			out = append(out, source{name: n.Name, places: []place{p.node(n, c)}, count: 1})
 		}
 	}
 	for _, c := range p.objects.Claims {
-		if !there[c.Name] && !p.certificate.Scratch && !c.Leaving() && !slices.Contains(p.certificate.Going, c.Name) {
+		if !there[c.Name] && !p.certificate.Scratch && !c.Leaving() && !deleted[c.Pool] && !slices.Contains(p.certificate.Going, c.Name) {
 			out = append(out, source{name: c.Name, places: p.coming(c), count: 1})
 		}
 	}

@@ -158,6 +158,7 @@ type planned struct {
 	*checker
 	snapshot cluster.Snapshot
 	now      time.Time
+	paused   bool            // by the daemon's setting
 	going    map[string]bool // NodeClaims that are charged to the budgets
 	byUID    map[string]cluster.Claim
 }
@@ -167,7 +168,7 @@ func (c *checker) plan(in engine.Input, p plan.Plan) {
 	if !slices.ContainsFunc(p.Actions, disrupts) {
 		return
 	}
-	x := &planned{checker: c, snapshot: in.Snapshot, now: in.Now, going: map[string]bool{}, byUID: map[string]cluster.Claim{}}
+	x := &planned{checker: c, snapshot: in.Snapshot, now: in.Now, paused: in.Policy.PauseDisruption, going: map[string]bool{}, byUID: map[string]cluster.Claim{}}
 	for _, k := range in.Snapshot.Claims() {
 		x.byUID[k.UID] = k
 		n, _ := in.Snapshot.Node(k.Node)
@@ -188,9 +189,9 @@ func (c *checker) plan(in engine.Input, p plan.Plan) {
 				x.move(a, freed, spent)
 			}
 		case plan.Disrupt:
-			x.disrupt(a.Claim, a.Why)
+			x.leave(a.Claim, a.Why)
 		case plan.Delete:
-			x.disrupt(a.Claim, a.Why)
+			x.leave(a.Claim, a.Why)
 		case plan.Nominate, plan.Release, plan.Restore, plan.Wait:
 		}
 	}
@@ -221,6 +222,9 @@ func (x *planned) move(l plan.Launch, freed, spent map[string]quantity.Money) {
 			x.broken("move %s has the source %s, which is gone", l.Move.ID, s.Claim)
 			continue
 		}
+		if !x.going[s.Claim] {
+			x.pauses(k, why)
+		}
 		x.disrupt(s.Claim, why)
 		if spent[l.Move.ID] == 0 {
 			freed[l.Move.ID] += x.r.priceOf(&claim{Claim: k})
@@ -236,6 +240,48 @@ func (x *planned) move(l plan.Launch, freed, spent map[string]quantity.Money) {
 	spent[l.Move.ID] += worst
 }
 
+// leave checks the next step of a node that goes. A pause holds back each, as all can be
+// taken back until the deletion.
+func (x *planned) leave(name string, why plan.DeleteReason) {
+	if k, ok := x.snapshot.Claim(name); ok && !k.Deleting {
+		x.pauses(k, why)
+	}
+	x.disrupt(name, why)
+}
+
+// pauses checks that neither the daemon nor the pool pauses what is voluntary.
+func (x *planned) pauses(k cluster.Claim, why plan.DeleteReason) {
+	pool, _ := x.snapshot.Pool(k.Pool)
+	switch {
+	case !voluntary(why):
+	case x.paused:
+		x.broken("nodeclaim %s is disrupted (%s) while disruption is paused", k.Name, why)
+	case pool.Disruption.Paused:
+		x.broken("nodeclaim %s is disrupted (%s) while nodepool %s is paused", k.Name, why, pool.Name)
+	}
+}
+
+// youngest is the share of its life, in thousandths, before which no node expires.
+const youngest = 900
+
+// reason checks that what is said of the node is so.
+func (x *planned) reason(k cluster.Claim, why plan.DeleteReason) {
+	pool, _ := x.snapshot.Pool(k.Pool)
+	life, age := k.ExpiresAt.Sub(k.Created), x.now.Sub(k.Created)
+	switch {
+	case why == plan.Drifted && k.Drift == nil:
+		x.broken("nodeclaim %s has not drifted, and is disrupted (%s)", k.Name, why)
+	case why == plan.Expired && (k.ExpiresAt.IsZero() || age < life*youngest/1000):
+		x.broken("nodeclaim %s does not expire yet, and is disrupted (%s)", k.Name, why)
+	case why == plan.Empty && slices.ContainsFunc(x.snapshot.PodsOn(k.Node), func(p cluster.Pod) bool { return p.Moves() }):
+		x.broken("nodeclaim %s has pods, and is disrupted (%s)", k.Name, why)
+	case why == plan.Underutilized && (pool.Disruption.Policy == cluster.WhenEmpty || pool.Disruption.Never):
+		x.broken("nodepool %s lets no node go that has pods, and nodeclaim %s is disrupted (%s)", pool.Name, k.Name, why)
+	case (why == plan.Empty || why == plan.Underutilized) && x.now.Before(k.LastPodEvent.Add(pool.Disruption.After)):
+		x.broken("nodeclaim %s is disrupted (%s) %s after its last pod event, before %s have passed", k.Name, why, x.now.Sub(k.LastPodEvent), pool.Disruption.After)
+	}
+}
+
 // disrupt checks that the node of the NodeClaim may be disrupted.
 func (x *planned) disrupt(name string, why plan.DeleteReason) {
 	k, ok := x.snapshot.Claim(name)
@@ -246,6 +292,7 @@ func (x *planned) disrupt(name string, why plan.DeleteReason) {
 	if begins {
 		x.going[name] = true
 		x.budgets(k, why)
+		x.reason(k, why)
 	}
 	n, _ := x.snapshot.Node(k.Node)
 	saves := why == plan.Empty || why == plan.Underutilized

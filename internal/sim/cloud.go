@@ -26,7 +26,11 @@ type claim struct {
 
 	deleted   time.Duration // when its deletion began
 	voluntary bool          // the deletion
+	gentle    bool          // its drain evicts replicas a few at a time
 	ending    bool          // its instance is being terminated
+	stops     map[*pod]refused
+	looks     bool // its drain goes on at next
+	next      time.Duration
 }
 
 // order makes a NodeClaim of a launch.
@@ -46,7 +50,11 @@ func (r *run) order(l plan.Launch) {
 	c := &claim{launch: l, Claim: cluster.Claim{
 		Name: l.Name, UID: "uid-" + l.Name, Pool: l.Pool, Class: l.Class, Labels: l.Labels, Taints: l.Taints, StartupTaints: l.StartupTaints,
 		Reservation: l.Reservation, Requirements: requirements, Requests: l.Content, Planned: l.Planned, Move: l.Move, Created: date(r.clock.now),
+		Grace: r.cfg.TerminationGracePeriod,
 	}}
+	if r.cfg.ExpireAfter > 0 {
+		c.ExpiresAt = c.Created.Add(r.cfg.ExpireAfter)
+	}
 	r.claims = append(r.claims, c)
 	r.view.claim(c)
 	r.clock.after(r.cfg.Fleet, func() { r.launch(c) })

@@ -81,6 +81,19 @@ type Outage struct {
 	Offering catalog.OfferingKey
 }
 
+// Pause forbids voluntary disruption for a while: that of the pool by its annotation or,
+// where Pool is empty, all of it by the daemon's setting.
+type Pause struct {
+	From, To time.Duration
+	Pool     string
+}
+
+// Drift lets so many thousandths of the NodeClaims drift that are up then.
+type Drift struct {
+	At    time.Duration
+	Share int64
+}
+
 // Config is one run. Zero durations and rates mean their defaults.
 type Config struct {
 	Seed       uint64
@@ -98,6 +111,12 @@ type Config struct {
 	Rollouts   []Rollout
 	CronJobs   []CronJob
 	PodBudgets []PodBudget
+	Pauses     []Pause
+	Drifts     []Drift
+
+	// ExpireAfter and TerminationGracePeriod are those of the nodes that are launched; 0 is
+	// never, and none.
+	ExpireAfter, TerminationGracePeriod time.Duration
 
 	// Rate is how many pods a second all controllers create together; default 100.
 	// Each controller creates some 20 a second, in batches of 1, 2, 4 and so on as
@@ -121,8 +140,8 @@ type Config struct {
 	Quiet     time.Duration
 	Grace     time.Duration // from a pod's deletion until it is gone; default 0
 	React     time.Duration // from a pod's deletion until its controller notices; default 100 ms
-	Terminate time.Duration // from the end of a drain until the instance is gone; default 1 s
-	Retry     time.Duration // from a refused eviction to the next; default 5 s
+	Detach    time.Duration // from the end of a drain's last pod until its volumes are detached; default 0
+	Terminate time.Duration // from then until the instance is gone; default 1 s
 	PodStart  time.Duration // from a pod's binding until it is ready; default 0
 	// Bind is how long a binding is on its way: the scheduler has chosen a node, and
 	// nobody else knows; default 0.
@@ -166,7 +185,6 @@ func (c Config) withDefaults() Config {
 	set(&c.Limit, 30*time.Minute)
 	set(&c.React, 100*time.Millisecond)
 	set(&c.Terminate, time.Second)
-	set(&c.Retry, 5*time.Second)
 	set(&c.Down, 10*time.Second)
 	if c.step == nil {
 		c.step = engine.Step

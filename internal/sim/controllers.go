@@ -26,6 +26,7 @@ type workload struct {
 	working  bool
 	pods     []*pod          // that exist and are not being deleted
 	evicted  []time.Duration // of replicas that are missing: when their pods were evicted
+	paced    []time.Duration // when gentle drains evicted pods
 }
 
 // controllers create the pods of all workloads. Only a limited number of them

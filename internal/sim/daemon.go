@@ -20,6 +20,7 @@ type daemon struct {
 	wait    int64         // number of the wait that counts
 	acting  []plan.Action // that are being carried out
 	starts  int64         // how often the daemon has started anew
+	down    time.Duration // no drain goes on until then
 }
 
 // changed asks for a Step soon.
@@ -104,6 +105,13 @@ func (d *daemon) restart() {
 	d.starts++
 	d.wait++
 	d.busy = d.r.clock.now + d.r.cfg.Down
+	d.down = d.busy
+	for _, w := range d.r.controllers.all {
+		w.paced = nil
+	}
+	for _, c := range d.r.claims {
+		c.stops = nil
+	}
 	d.changed()
 }
 

@@ -19,10 +19,12 @@ func lively(seed uint64) Config {
 	cfg.Seed, cfg.Boot, cfg.Quiet, cfg.Limit = seed, 5*time.Second, 3*time.Minute, time.Hour
 	for i := range cfg.Workloads {
 		w := &cfg.Workloads[i]
-		w.Labels = label.FromMap(map[string]string{"app": w.Name})
+		w.Labels = labelled(w.Name)
 	}
 	return cfg
 }
+
+func labelled(app string) label.Labels { return label.FromMap(map[string]string{"app": app}) }
 
 // scaled adds that all workloads keep the share of their replicas, rounded up.
 func scaled(cfg Config, at time.Duration, percent int64) Config {

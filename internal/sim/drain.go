@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -44,46 +45,171 @@ func (r *run) delete(a plan.Delete) {
 		return
 	}
 	r.report.Deletes++
-	c.Deleting, c.deleted, c.voluntary = true, r.clock.now, voluntary(a.Why)
+	c.Deleting, c.deleted, c.gentle = true, r.clock.now, c.gently(a.Why, date(r.clock.now))
+	c.voluntary = c.gentle && voluntary(a.Why)
 	r.view.claim(c)
 	if c.node != nil {
 		r.scheduler.updateNode(c.node, func(n *cluster.Node) { n.Disrupted, n.Deleting = true, true })
 		r.view.node(c.node)
 	}
 	r.drain(c)
-	if c.Grace > 0 {
-		r.clock.after(c.Grace, func() { r.drain(c) })
-	}
 }
 
-// drain evicts the pods of a NodeClaim that is deleted, and ends its instance when they
-// are gone. It leaves pods alone that must not be disrupted, until the grace period of
-// the NodeClaim is over.
-func (r *run) drain(c *claim) {
-	if c.gone {
+// The drain does what the daemon's does (daemon/internal/claim: drain.go, pace.go, block.go
+// and volumes.go): it has the same figures, and asks for the same things in the same order.
+const (
+	// drainPoll is how often a drain tries again what nothing announces.
+	drainPoll = time.Second
+	// backoffFirst and backoffMost bound how long a pod is left alone whose eviction was
+	// refused.
+	backoffFirst, backoffMost = 100 * time.Millisecond, 10 * time.Second
+	// patience is how long an evicted pod counts while its controller lacks a ready one.
+	patience = 5 * time.Minute
+	// critical is the least priority of the two classes of critical pods.
+	critical = 2_000_000_000
+)
+
+// refused is why a pod of a drain is left alone for now.
+type refused struct{ wait, next time.Duration }
+
+// gently says whether a drain that begins now for the reason evicts the replicas of a
+// controller a few at a time: nothing forces it.
+func (c *claim) gently(why plan.DeleteReason, now time.Time) bool {
+	if why == plan.Expired && c.Grace > 0 && !c.ExpiresAt.IsZero() {
+		return now.Before(c.ExpiresAt)
+	}
+	return voluntary(why) || why == plan.PoolDeleted || why == plan.Surplus
+}
+
+// look has the drain of the NodeClaim go on at a time, unless it does so before.
+func (r *run) look(c *claim, at time.Duration) {
+	at = max(at, r.clock.now)
+	if c.looks && c.next <= at {
 		return
 	}
-	if c.node != nil {
-		forced := c.Grace > 0 && r.clock.now >= c.deleted+c.Grace
-		for _, p := range slices.Clone(c.node.pods) {
-			switch {
-			case p.Pinned:
-			case forced:
-				r.lose(p)
-			case p.Moves() && p.Node != "" && !p.Protected(date(r.clock.now)) && !r.allowed(p):
-				r.clock.after(r.cfg.Retry, func() { r.drain(c) })
-				return
-			case p.Moves() && p.Node != "" && !p.Protected(date(r.clock.now)):
-				r.evict(p, c.voluntary)
-			}
+	c.looks, c.next = true, at
+	r.clock.at(at, func() {
+		if c.looks && c.next == at {
+			c.looks = false
+			r.drain(c)
 		}
-	}
-	r.drained(c)
+	})
 }
 
-// drained ends the instance of a NodeClaim that is deleted once no pods are left.
+// drain evicts the pods of a NodeClaim that is deleted, one tier after the other, and ends
+// its instance when they are gone. After terminationGracePeriod it spares nobody.
+func (r *run) drain(c *claim) {
+	now := r.clock.now
+	switch {
+	case c.gone || c.ending:
+		return
+	case now < r.daemon.down:
+		r.look(c, r.daemon.down)
+		return
+	}
+	pods := c.evictable()
+	if len(pods) == 0 {
+		r.drained(c)
+		return
+	}
+	first := slices.MinFunc(pods, func(a, b *pod) int { return a.tier() - b.tier() }).tier()
+	stops := map[*pod]refused{}
+	for _, p := range pods {
+		if p.tier() != first && !(c.Grace > 0 && now >= c.deleted+c.Grace) {
+			continue
+		}
+		if stop := r.tryEvict(c, p); stop.next > 0 {
+			stops[p] = stop
+			r.look(c, stop.next)
+		}
+	}
+	c.stops = stops
+	for _, at := range []time.Duration{c.deleted + c.Grace - r.cfg.Grace, c.deleted + c.Grace} {
+		if c.Grace > 0 && at > now {
+			r.look(c, at)
+		}
+	}
+}
+
+// evictable lists the pods that the drain has to evict and wait for. It knows nothing of a
+// pod whose binding is on its way, and pods that tolerate the taint stay.
+func (c *claim) evictable() []*pod {
+	if c.node == nil {
+		return nil
+	}
+	disrupted := []cluster.Taint{{Key: "karpenter.sh/disrupted", Effect: cluster.NoSchedule}}
+	return slices.DeleteFunc(slices.Clone(c.node.pods), func(p *pod) bool {
+		_, kept := cluster.Untolerated(disrupted, p.Shape.Tolerations)
+		return p.Node == "" || !kept
+	})
+}
+
+// tier is the pod's place in the order of a drain: pods of DaemonSets after others, and
+// critical ones after both.
+func (p *pod) tier() int {
+	n := 0
+	if p.Pinned {
+		n = 1
+	}
+	if p.Shape.Priority >= critical {
+		n += 2
+	}
+	return n
+}
+
+// tryEvict evicts the pod, or deletes it in time for the end of terminationGracePeriod. It
+// returns when to try again where the pod has to stay for now.
+func (r *run) tryEvict(c *claim, p *pod) refused {
+	now, last := r.clock.now, c.stops[p]
+	switch ends := c.deleted + c.Grace; {
+	case c.Grace > 0 && now >= ends-r.cfg.Grace:
+		r.force(p, max(time.Second, ends-now))
+		return refused{}
+	case p.Deleting:
+		return refused{}
+	case p.Protected(date(now)):
+		return refused{next: now + drainPoll}
+	case now < last.next:
+		return last
+	case c.gentle && !r.paced(p):
+		return refused{next: now + drainPoll}
+	case !r.allowed(p):
+		wait := min(max(2*last.wait, backoffFirst), backoffMost)
+		return refused{wait, now + wait}
+	}
+	r.evict(p, c.voluntary)
+	return refused{}
+}
+
+// paced says whether one more replica of the pod's controller may go: at most a quarter of
+// them, and one at least, while those that come in their place are not ready. It notes that
+// it does. PodDisruptionBudgets say so themselves, and pods that are not ready, of Jobs and
+// of DaemonSets serve nobody or have no successor.
+func (r *run) paced(p *pod) bool {
+	w := p.workload
+	if p.Pinned || w.job || !p.Ready || len(w.budgets) > 0 {
+		return true
+	}
+	w.paced = slices.DeleteFunc(w.paced, func(at time.Duration) bool { return r.clock.now-at >= patience })
+	if min(max(0, w.Replicas-w.ready), int64(len(w.paced))) >= max(1, w.Replicas/4) {
+		return false
+	}
+	w.paced = append(w.paced, r.clock.now)
+	return true
+}
+
+// drained ends the instance of a NodeClaim that is deleted once the volumes of its pods are
+// detached, or terminationGracePeriod is over.
 func (r *run) drained(c *claim) {
-	if c.ending || c.node != nil && slices.ContainsFunc(c.node.pods, func(p *pod) bool { return !p.Pinned }) {
+	at := r.clock.now
+	if c.node != nil && c.node.emptied > 0 {
+		at = c.node.emptied + r.cfg.Detach
+	}
+	if c.Grace > 0 {
+		at = min(at, c.deleted+c.Grace)
+	}
+	if r.clock.now < at {
+		r.look(c, at)
 		return
 	}
 	c.ending, c.Ending = true, true
@@ -93,8 +219,38 @@ func (r *run) drained(c *claim) {
 
 // evict deletes a pod for the drain of its node.
 func (r *run) evict(p *pod, voluntary bool) {
-	r.report.Evictions++
+	if p.Pinned {
+		r.dismiss(p, r.cfg.Grace)
+		return
+	}
 	r.checker.evicted(p, voluntary)
+	r.displace(p, voluntary)
+}
+
+// force deletes a pod whatever it asks for, and leaves it so much time at most.
+func (r *run) force(p *pod, grace time.Duration) {
+	grace = min(grace, r.cfg.Grace)
+	switch {
+	case p.Pinned:
+		r.dismiss(p, grace)
+	case p.Deleting: // for longer, perhaps
+		r.clock.after(grace, func() { r.lose(p) })
+	default:
+		r.displace(p, false)
+		r.clock.after(grace, func() { r.lose(p) })
+	}
+}
+
+// dismiss deletes a pod of a DaemonSet; no other comes in its place.
+func (r *run) dismiss(p *pod, grace time.Duration) {
+	p.Deleting = true
+	r.view.pod(p)
+	r.clock.after(grace, func() { r.lose(p) })
+}
+
+// displace deletes a pod that its controller makes anew.
+func (r *run) displace(p *pod, voluntary bool) {
+	r.report.Evictions++
 	if voluntary {
 		r.evicted = date(r.clock.now)
 	}
@@ -137,7 +293,12 @@ func (r *run) lose(p *pod) {
 	if p.dead = true; p.Node == "" {
 		r.waiting--
 	}
-	n := p.node
+	if n := p.node; n != nil {
+		n.emptied = r.clock.now
+		if n.claim.Deleting && !n.claim.gone {
+			r.look(n.claim, r.clock.now)
+		}
+	}
 	r.scheduler.removePod(p)
 	r.view.podGone(p)
 	r.daemon.changed()
@@ -149,9 +310,6 @@ func (r *run) lose(p *pod) {
 		r.settled = r.cfg.Limit
 		r.leave(p)
 		r.controllers.lacks(p.workload, 1)
-	}
-	if n != nil && n.claim.Deleting && !n.claim.gone {
-		r.drained(n.claim)
 	}
 }
 

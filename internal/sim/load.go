@@ -131,6 +131,32 @@ func (r *run) roll(w *workload) {
 	}
 }
 
+// pause begins a pause, or ends it.
+func (r *run) pause(p Pause, begins bool) {
+	if p.Pool == "" {
+		r.cfg.Policy.PauseDisruption = begins
+	}
+	for i := range r.cfg.Pools {
+		if pool := &r.cfg.Pools[i]; pool.Name == p.Pool {
+			pool.Disruption.Paused = begins
+			r.view.pool(*pool)
+		}
+	}
+	r.daemon.changed()
+}
+
+// drift lets a part of the NodeClaims drift, those first that are there longest.
+func (r *run) drift(d Drift) {
+	n := int64(len(r.claims)) * d.Share / 1000
+	for _, c := range r.claims[:n] {
+		if c.Initialized && !c.Deleting && c.Drift == nil {
+			c.Drift = &cluster.Drift{Reason: "NodePoolDrifted", Since: date(r.clock.now)}
+			r.view.claim(c)
+		}
+	}
+	r.daemon.changed()
+}
+
 // podBudget is a PodDisruptionBudget with its controller.
 type podBudget struct {
 	PodBudget
@@ -163,7 +189,11 @@ func (r *run) health(w *workload, more int64) {
 	}
 }
 
-// allowed says whether every budget of the pod allows its eviction.
+// allowed says whether the eviction API evicts the pod: its budget allows that. It refuses
+// pods that more than one budget selects.
 func (r *run) allowed(p *pod) bool {
-	return !slices.ContainsFunc(p.workload.budgets, func(b *podBudget) bool { return b.object.Allowed <= 0 })
+	if p.Pinned {
+		return true // the model has no budget of pods of DaemonSets
+	}
+	return len(p.workload.budgets) <= 1 && !slices.ContainsFunc(p.workload.budgets, func(b *podBudget) bool { return b.object.Allowed <= 0 })
 }

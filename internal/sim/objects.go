@@ -76,6 +76,7 @@ type node struct {
 	counts           map[*kind]int64
 	nominated        []*pod
 	allows           map[*kind]refusal // taints and labels, until they change
+	emptied          time.Duration     // when the last of its pods was gone; 0 for never
 }
 
 func newNode(n cluster.Node) *node {

@@ -35,6 +35,7 @@ type run struct {
 func newRun(cfg Config) *run {
 	cfg = cfg.withDefaults()
 	cfg.Policy.CannotNominate = cfg.Mode == Plain
+	cfg.Pools = slices.Clone(cfg.Pools) // a pause changes them
 	r := &run{cfg: cfg, clock: &clock{}, chance: &chance{seed: cfg.Seed}, pods: map[string]*pod{}, view: newView(cfg)}
 	r.daemon = &daemon{r: r}
 	r.scheduler = newScheduler(r.clock, r.chance, cfg.AttemptTime)
@@ -84,6 +85,13 @@ func (r *run) schedule() {
 	}
 	for _, at := range cfg.Restarts {
 		r.planned(at, r.daemon.restart)
+	}
+	for _, p := range cfg.Pauses {
+		r.planned(p.From, func() { r.pause(p, true) })
+		r.planned(p.To, func() { r.pause(p, false) })
+	}
+	for _, d := range cfg.Drifts {
+		r.planned(d.At, func() { r.drift(d) })
 	}
 	for _, j := range cfg.CronJobs {
 		for at := j.First; at < cfg.Limit; at += j.Every {
@@ -195,6 +203,9 @@ func (r *run) bind(p *pod) {
 	now := r.clock.now
 	p.bind()
 	p.ran = now
+	if c := p.node.claim; c.Deleting && !c.gone {
+		r.look(c, now)
+	}
 	if p.decided < 0 {
 		p.decided = now
 	}

@@ -16,10 +16,11 @@ type view struct {
 	claims    map[*claim]bool
 	workloads map[*workload]bool // false throughout
 	budgets   map[*podBudget]bool
+	pools     map[string]cluster.Pool // that changed
 }
 
 func newView(cfg Config) *view {
-	v := &view{pods: map[*pod]bool{}, nodes: map[*node]bool{}, claims: map[*claim]bool{}, workloads: map[*workload]bool{}, budgets: map[*podBudget]bool{}}
+	v := &view{pods: map[*pod]bool{}, nodes: map[*node]bool{}, claims: map[*claim]bool{}, workloads: map[*workload]bool{}, budgets: map[*podBudget]bool{}, pools: map[string]cluster.Pool{}}
 	v.apply(cluster.Delta{Put: cluster.Objects{Pools: cfg.Pools, Classes: cfg.Classes, DaemonSets: cfg.DaemonSets}})
 	return v
 }
@@ -32,6 +33,7 @@ func (v *view) claim(c *claim)       { v.claims[c] = false }
 func (v *view) claimGone(c *claim)   { v.claims[c] = true }
 func (v *view) workload(w *workload) { v.workloads[w] = false }
 func (v *view) budget(b *podBudget)  { v.budgets[b] = false }
+func (v *view) pool(p cluster.Pool)  { v.pools[p.Name] = p }
 
 // snapshot is the cluster as it is now.
 func (v *view) snapshot() cluster.Snapshot {
@@ -72,6 +74,10 @@ func (v *view) snapshot() cluster.Snapshot {
 	for b := range v.budgets {
 		d.Put.PodBudgets = append(d.Put.PodBudgets, b.object)
 	}
+	for _, p := range v.pools {
+		d.Put.Pools = append(d.Put.Pools, p)
+	}
+	clear(v.pools)
 	clear(v.budgets)
 	clear(v.pods)
 	clear(v.nodes)

@@ -15,21 +15,14 @@ const excludedBy = "karpenter"
 
 // Cordon is the merge patch that puts Karpenter's taint for leaving nodes, and
 // takes the node out of load balancers. It is nil where the taint is there
-// already. A merge patch replaces the whole list of taints. So the patch names
-// the resource version that the list was read at, and the API server refuses it
-// if the list has changed.
-func Cordon(node *corev1.Node) map[string]any {
+// already.
+func Cordon(node *corev1.Node) Patch {
 	disrupted := v1.DisruptedTaint()
 	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) }) {
 		return nil
 	}
-	return map[string]any{
-		"metadata": map[string]any{
-			"uid": node.UID, "resourceVersion": node.ResourceVersion,
-			"labels": map[string]string{corev1.LabelNodeExcludeBalancers: excludedBy},
-		},
-		"spec": map[string]any{"taints": append(slices.Clone(node.Spec.Taints), disrupted)},
-	}
+	return PatchOfVersion(node, map[string]any{"labels": map[string]string{corev1.LabelNodeExcludeBalancers: excludedBy}}).
+		With("spec", map[string]any{"taints": append(slices.Clone(node.Spec.Taints), disrupted)})
 }
 
 // Uncordon is the merge patch that takes back what Cordon wrote: the taint, and the
@@ -37,7 +30,7 @@ func Cordon(node *corev1.Node) map[string]any {
 // has its managed fields. Taints are one field, of which only the last writer is
 // known. So the label, which Cordon writes with the taint, tells the daemon's taint
 // from a user's. Where the label is a user's, the last writer of the taints does.
-func Uncordon(node *corev1.Node) map[string]any {
+func Uncordon(node *corev1.Node) Patch {
 	disrupted := v1.DisruptedTaint()
 	is := func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) }
 	_, labelled := node.Labels[corev1.LabelNodeExcludeBalancers]
@@ -45,11 +38,11 @@ func Uncordon(node *corev1.Node) map[string]any {
 	if !slices.ContainsFunc(node.Spec.Taints, is) || !ours && !(labelled && Wrote(node, "f:spec", "f:taints")) {
 		return nil
 	}
-	meta := map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion}
+	meta := map[string]any{}
 	if ours {
 		meta["labels"] = map[string]any{corev1.LabelNodeExcludeBalancers: nil}
 	}
-	return map[string]any{"metadata": meta, "spec": map[string]any{"taints": slices.DeleteFunc(slices.Clone(node.Spec.Taints), is)}}
+	return PatchOfVersion(node, meta).With("spec", map[string]any{"taints": slices.DeleteFunc(slices.Clone(node.Spec.Taints), is)})
 }
 
 // Wrote says whether the daemon was the last to write the field of the object, by

@@ -32,7 +32,7 @@ func (k *Keeper) pod(p *corev1.Pod) {
 		meta.ManagedFields = k.nominated
 	}
 	own := podParts{notes: keepAnnotations(p.Annotations, podAnnotations()...)}
-	if !finished(p) {
+	if !Finished(p) {
 		own.spec, own.status = keepSpec(&p.Spec, false), keepStatus(p)
 	}
 	own.status.Phase = p.Status.Phase

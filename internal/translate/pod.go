@@ -34,7 +34,7 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		out.Owner = cluster.Owner{Kind: ref.Kind, Name: ref.Name, UID: string(ref.UID)}
 	}
-	out.NotReady, out.NotStarted = true, p.Status.Phase == corev1.PodPending
+	out.NotReady, out.NotStarted = !PodReady(p), p.Status.Phase == corev1.PodPending
 	out.Pinned = Pinned(p)
 	out.Shape = shape(p, needs(p), l)
 	if out.Pinned {
@@ -44,9 +44,6 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	}
 	out.NominatedByUs = out.Nominated != "" && nominatedBy(p.ManagedFields, FieldManager)
 	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			out.NotReady = false
-		}
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
 			out.Unschedulable = true
 		}
@@ -82,15 +79,23 @@ func Moves(p *corev1.Pod) bool { return Ours(p) && !Pinned(p) && p.DeletionTimes
 // pods, and for unbound pods that wait behind a scheduling gate or for another
 // scheduler.
 func Ours(p *corev1.Pod) bool {
-	if finished(p) {
+	if Finished(p) {
 		return false
 	}
 	scheduler := p.Spec.SchedulerName
 	return p.Spec.NodeName != "" || len(p.Spec.SchedulingGates) == 0 && (scheduler == "" || scheduler == corev1.DefaultSchedulerName)
 }
 
-func finished(p *corev1.Pod) bool {
+// Finished says whether the pod's containers have ended for good: it takes no room.
+func Finished(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// PodReady says whether the pod serves: its condition Ready is true.
+func PodReady(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 func nominatedBy(entries []metav1.ManagedFieldsEntry, manager string) bool {

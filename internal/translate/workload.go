@@ -116,11 +116,11 @@ func holes(s *appsv1.StatefulSet, byName map[string]*corev1.Pod) (n int64, first
 	for i := range min(all, int64(len(byName))+1) { // at least one of these names is free
 		name := s.Name + "-" + strconv.FormatInt(start+i, 10)
 		p, there := byName[name]
-		if !there || finished(p) {
+		if !there || Finished(p) {
 			first = name
 			break
 		}
-		if !parallel && (p.DeletionTimestamp != nil || !ready(p)) {
+		if !parallel && (p.DeletionTimestamp != nil || !PodReady(p)) {
 			return 0, ""
 		}
 	}
@@ -132,7 +132,7 @@ func holes(s *appsv1.StatefulSet, byName map[string]*corev1.Pod) (n int64, first
 	}
 	n = all
 	for name, p := range byName {
-		if i, ok := ordinal(s.Name, name); ok && start <= i && i < start+all && !finished(p) {
+		if i, ok := ordinal(s.Name, name); ok && start <= i && i < start+all && !Finished(p) {
 			n--
 		}
 	}
@@ -243,13 +243,7 @@ func replicas(n *int32) int64 {
 }
 
 // live says whether the pod has not finished and is not being deleted.
-func live(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && !finished(p) }
-
-func ready(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
+func live(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && !Finished(p) }
 
 // count returns how many pods are live, and the first of these by name.
 func count(pods Pods) (n int64, first *corev1.Pod) {

@@ -44,7 +44,11 @@ func run(in io.Reader, out io.Writer) error {
 	if err := asked.Decode(&q); err != nil {
 		return fmt.Errorf("question read: %w", err)
 	}
-	a, err := answerOf(q)
+	decide := answerOf
+	if len(q.Nodes) > 0 {
+		decide = consolidate
+	}
+	a, err := decide(q)
 	if err != nil {
 		return err
 	}

@@ -2,13 +2,23 @@ package main
 
 import corev1 "k8s.io/api/core/v1"
 
-// question is a cluster without nodes: pods that wait, DaemonSets, one NodePool
-// and what it can buy.
+// question is pods that wait, DaemonSets, one NodePool and what it can buy. Where it has
+// nodes, all pods run on them, and the question is which of the nodes are to go.
 type question struct {
 	Pods         []*corev1.Pod                    `json:"pods"`
 	Daemons      []*corev1.Pod                    `json:"daemons"` // one pod of each DaemonSet
 	Requirements []corev1.NodeSelectorRequirement `json:"requirements"`
 	Types        []instanceType                   `json:"types"`
+	Nodes        []standing                       `json:"nodes,omitempty"`
+	Budget       string                           `json:"budget,omitempty"` // of nodes that go at once
+}
+
+// standing is a node that runs.
+type standing struct {
+	Name         string `json:"name"`
+	Type         string `json:"type"`
+	Zone         string `json:"zone"`
+	CapacityType string `json:"capacityType"`
 }
 
 type instanceType struct {
@@ -33,6 +43,12 @@ type answer struct {
 	Allocated uint64   `json:"allocated"` // bytes, by the first Solve
 	Nodes     []node   `json:"nodes"`
 	Unplaced  []string `json:"unplaced"` // namespace/name
+
+	// Of nodes that are to go: Nodes is the fleet at the end, Cold and Warm are of one
+	// decision, Total of all.
+	Total    float64 `json:"total,omitempty"`
+	Commands int     `json:"commands,omitempty"` // that were carried out
+	Cut      bool    `json:"cut,omitempty"`      // there was still something to do
 }
 
 // node is a NodeClaim at the cheapest offering that it still admits.

@@ -9,7 +9,6 @@ package act
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -120,10 +119,10 @@ func (a *Actor) launch(ctx context.Context, l plan.Launch) error {
 
 func (a *Actor) nominate(ctx context.Context, n plan.Nominate) error {
 	namespace, name, _ := strings.Cut(n.Pod, "/")
-	pod, err := a.Core.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, mustJSON(map[string]any{
+	pod, err := a.Core.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, translate.Patch{
 		"metadata": map[string]any{"uid": n.PodUID},
 		"status":   map[string]any{"nominatedNodeName": n.Node},
-	}), metav1.PatchOptions{FieldManager: translate.FieldManager}, "status")
+	}.JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager}, "status")
 	if apierrors.IsForbidden(err) {
 		err = errors.Join(kube.ErrMayNotNominate, err)
 	}
@@ -155,10 +154,7 @@ func (a *Actor) release(ctx context.Context, r plan.Release) error {
 	if !ok || string(node.UID) != r.NodeUID {
 		return nil
 	}
-	return a.patchNode(ctx, node, map[string]any{
-		"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion},
-		"spec":     map[string]any{"taints": released(r, slices.Clone(node.Spec.Taints))},
-	})
+	return a.patchNode(ctx, node, translate.PatchOfVersion(node, nil).With("spec", map[string]any{"taints": released(r, slices.Clone(node.Spec.Taints))}))
 }
 
 // released returns the taints without those that the action removes (Taint, Lifts),
@@ -176,8 +172,8 @@ func released(r plan.Release, taints []corev1.Taint) []corev1.Taint {
 }
 
 // patchNode changes the node. After a conflict the next decision tries again.
-func (a *Actor) patchNode(ctx context.Context, node *corev1.Node, body map[string]any) error {
-	got, err := a.Core.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, mustJSON(body), metav1.PatchOptions{FieldManager: translate.FieldManager})
+func (a *Actor) patchNode(ctx context.Context, node *corev1.Node, body translate.Patch) error {
+	got, err := a.Core.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, body.JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err = ignoreGone(err); err != nil || got.Name == "" {
 		return wrap(err, "node %s patch", node.Name)
 	}
@@ -199,13 +195,4 @@ func wrap(err error, format string, args ...any) error {
 		return nil
 	}
 	return fmt.Errorf(format+": %w", append(args, err)...)
-}
-
-// mustJSON marshals a patch of maps and strings, which cannot fail.
-func mustJSON(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err) //nolint:forbidigo // maps and strings always marshal
-	}
-	return data
 }

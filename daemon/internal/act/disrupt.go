@@ -65,9 +65,8 @@ func (a *Actor) restore(ctx context.Context, r plan.Restore) error {
 	if _, moves := claim.Annotations[v1.AnnotationMove]; !moves || !translate.Wrote(claim, "f:metadata", "f:annotations", "f:"+v1.AnnotationMove) {
 		return nil
 	}
-	got, err := a.Claims.Patch(ctx, claim.Name, types.MergePatchType, mustJSON(map[string]any{"metadata": map[string]any{
-		"uid": claim.UID, "resourceVersion": claim.ResourceVersion, "annotations": map[string]any{v1.AnnotationMove: nil},
-	}}), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	got, err := a.Claims.Patch(ctx, claim.Name, types.MergePatchType,
+		translate.PatchOfVersion(claim, map[string]any{"annotations": map[string]any{v1.AnnotationMove: nil}}).JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
 		return wrap(ignoreGone(err), "nodeclaim %s patch", claim.Name)
 	}

@@ -8,9 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -75,12 +72,5 @@ func (a attempt) write(ctx context.Context, c *Controller, claim *v1.NodeClaim) 
 			annotations[key] = value
 		}
 	}
-	got, err := c.Claims.Patch(ctx, claim.Name, types.MergePatchType, patch(map[string]any{"metadata": map[string]any{
-		"uid": claim.UID, "resourceVersion": claim.ResourceVersion, "annotations": annotations,
-	}}), metav1.PatchOptions{FieldManager: translate.FieldManager})
-	if err != nil {
-		return nil, fmt.Errorf("nodeclaim %s launch attempt write: %w", claim.Name, err)
-	}
-	c.World.Observe(got)
-	return got, nil
+	return c.patchClaim(ctx, claim, translate.PatchOfVersion(claim, map[string]any{"annotations": annotations}), "launch attempt write")
 }

@@ -23,6 +23,9 @@ const (
 	backoffMost  = 10 * time.Second
 	// evictionFailed is the kind of a block that is an error.
 	evictionFailed = "EvictionFailed"
+	// accepted is the kind of a block that is none: the API server has accepted the
+	// eviction, and the watch has not brought the pod's termination yet.
+	accepted = "Accepted"
 )
 
 // block says why a pod cannot be evicted yet. The zero block is none.
@@ -80,13 +83,16 @@ func names(budgets []cluster.PodBudget) string {
 
 // tell says what the blocks are, for people and as a key that stays the same while the
 // kinds of blocks and the number of pods do, and how long to wait for the next try. The key
-// is empty where all that blocks ends by itself.
+// is empty where all that blocks ends by itself, the message where nothing blocks.
 func tell(stops map[types.UID]block, now time.Time) (key, message string, again time.Duration) {
 	again = drainPoll
 	kinds := map[string]bool{}
 	var lines []string
 	news := 0
 	for _, b := range stops {
+		if b.kind == accepted {
+			continue
+		}
 		if b.kind != replicasNotReady {
 			kinds[b.kind] = true
 			news++

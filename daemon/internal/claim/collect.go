@@ -233,22 +233,16 @@ func (c *Collector) releaseReserved(ctx context.Context, claim *v1.NodeClaim, i 
 	if claim.Labels[label.CapacityType] != label.Reserved || i.CapacityType != aws.CapacityTypeOnDemand || claim.DeletionTimestamp != nil {
 		return nil
 	}
-	change := func(uid types.UID) []byte {
-		return patch(map[string]any{"metadata": map[string]any{"uid": uid, "labels": map[string]any{
-			label.CapacityType: label.OnDemand, label.Reservation: nil, label.ReservationType: nil, label.ReservationInterruptible: nil,
-		}}})
-	}
+	meta := map[string]any{"labels": map[string]any{
+		label.CapacityType: label.OnDemand, label.Reservation: nil, label.ReservationType: nil, label.ReservationInterruptible: nil,
+	}}
 	c.Logger.Info("capacity reservation of nodeclaim has ended; the instance continues as on-demand", "nodeclaim", claim.Name, "reservation", claim.Labels[label.Reservation])
 	// The Node first: while the NodeClaim has its label, the next sweep tries again.
 	if node, up := c.World.NodeOf(claim.Status.ProviderID); up {
-		if err := c.patchNode(ctx, node, change(node.UID)); err != nil {
+		if err := c.patchNode(ctx, node, translate.PatchOf(node, meta)); err != nil {
 			return err
 		}
 	}
-	got, err := c.Claims.Patch(ctx, claim.Name, types.MergePatchType, change(claim.UID), metav1.PatchOptions{FieldManager: translate.FieldManager})
-	if err != nil {
-		return fmt.Errorf("nodeclaim %s patch: %w", claim.Name, err)
-	}
-	c.World.Observe(got)
-	return nil
+	_, err := c.patchClaim(ctx, claim, translate.PatchOf(claim, meta), "patch")
+	return err
 }

@@ -2,7 +2,6 @@ package claim
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -35,6 +34,7 @@ type World interface {
 	Forget(object metav1.Object)
 	NodeClaim(name string) (*v1.NodeClaim, bool)
 	NodeClaims() []*v1.NodeClaim
+	NodePool(name string) (*v1.NodePool, bool)
 	EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool)
 	TypesOf(class string) (cluster.Class, bool)
 	NodeOf(providerID string) (*corev1.Node, bool)
@@ -173,15 +173,10 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 // hold puts the finalizer on a NodeClaim that somebody else has made, before it gets
 // an instance. The answer of the API server schedules the next Reconcile.
 func (c *Controller) hold(ctx context.Context, claim *v1.NodeClaim) error {
-	got, err := c.Claims.Patch(ctx, claim.Name, types.MergePatchType, patch(map[string]any{"metadata": map[string]any{
-		"uid": claim.UID, "resourceVersion": claim.ResourceVersion,
+	_, err := c.patchClaim(ctx, claim, translate.PatchOfVersion(claim, map[string]any{
 		"finalizers": append(slices.Clone(claim.Finalizers), v1.FinalizerTermination),
-	}}), metav1.PatchOptions{FieldManager: translate.FieldManager})
-	if err != nil {
-		return fmt.Errorf("nodeclaim %s finalizer add: %w", claim.Name, err)
-	}
-	c.World.Observe(got)
-	return nil
+	}), "finalizer add")
+	return err
 }
 
 // deleteClaim deletes exactly this NodeClaim, and not another one of its name.
@@ -210,42 +205,38 @@ func (c *Controller) writeStatus(ctx context.Context, want *v1.NodeClaim) error 
 // patchMeta merges labels and annotations into the NodeClaim and returns the
 // new version.
 func (c *Controller) patchMeta(ctx context.Context, claim *v1.NodeClaim, labels, annotations map[string]string) (*v1.NodeClaim, error) {
-	got, err := c.Claims.Patch(ctx, claim.Name, types.MergePatchType, metaPatch(claim.UID, labels, annotations),
-		metav1.PatchOptions{FieldManager: translate.FieldManager})
+	return c.patchClaim(ctx, claim, translate.PatchOf(claim, metaOf(labels, annotations)), "patch")
+}
+
+// patchClaim patches the NodeClaim, and returns the new version. An error says what was
+// to be done.
+func (c *Controller) patchClaim(ctx context.Context, claim *v1.NodeClaim, body translate.Patch, what string) (*v1.NodeClaim, error) {
+	got, err := c.Claims.Patch(ctx, claim.Name, types.MergePatchType, body.JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
-		return nil, fmt.Errorf("nodeclaim %s patch: %w", claim.Name, err)
+		return nil, fmt.Errorf("nodeclaim %s %s: %w", claim.Name, what, err)
 	}
 	c.World.Observe(got)
 	return got, nil
 }
 
-// metaPatch is a merge patch of labels and annotations. An empty map is left out: as
+// metaOf is the part of a patch with labels and annotations. An empty map is left out: as
 // null it would remove all labels or annotations of the object.
-func metaPatch(uid types.UID, labels, annotations map[string]string) []byte {
-	meta := map[string]any{"uid": uid}
+func metaOf(labels, annotations map[string]string) map[string]any {
+	meta := map[string]any{}
 	if len(labels) > 0 {
 		meta["labels"] = labels
 	}
 	if len(annotations) > 0 {
 		meta["annotations"] = annotations
 	}
-	return patch(map[string]any{"metadata": meta})
+	return meta
 }
 
-func (c *Controller) patchNode(ctx context.Context, node *corev1.Node, body []byte) error {
-	got, err := c.Core.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
+func (c *Controller) patchNode(ctx context.Context, node *corev1.Node, body translate.Patch) error {
+	got, err := c.Core.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, body.JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
 		return fmt.Errorf("node %s patch: %w", node.Name, err)
 	}
 	c.World.Observe(got)
 	return nil
-}
-
-// patch marshals a patch.
-func patch(v map[string]any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Errorf("patch marshal: %w", err)) //nolint:forbidigo // maps, strings and API types always marshal
-	}
-	return data
 }

@@ -43,6 +43,7 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 	now := c.Now()
 	pods := slices.DeleteFunc(c.World.PodsOn(node.Name), func(p *corev1.Pod) bool { return !evictable(p, now) })
 	if len(pods) == 0 {
+		c.blocks.Delete(claim.Name)
 		want := claim.DeepCopy()
 		if want.Conditions().SetTrue(v1.ConditionDrained, now) {
 			return 0, false, c.writeStatus(ctx, want)
@@ -50,7 +51,7 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 		return 0, true, nil
 	}
 	first := slices.MinFunc(pods, func(a, b *corev1.Pod) int { return tier(a) - tier(b) })
-	stops, before, gentle := map[types.UID]block{}, c.blocked(claim), voluntary(claim)
+	stops, before, gentle := map[types.UID]block{}, c.blocked(claim), c.gentle(claim)
 	var faults []error
 	for _, p := range pods {
 		if tier(p) != tier(first) && (deadline.IsZero() || now.Before(deadline)) {
@@ -68,14 +69,12 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 	if err := errors.Join(faults...); err != nil {
 		return 0, false, err
 	}
-	message := "still on node " + node.Name + ": " + quantity.Count(int64(len(pods)), "pod")
-	again = drainPoll
-	if len(stops) > 0 {
-		var key string
-		key, message, again = tell(stops, now)
-		if key != "" {
-			c.Recorder.Draining(claim, node.Name, key, message)
-		}
+	key, message, again := tell(stops, now)
+	if message == "" {
+		message = "still on node " + node.Name + ": " + quantity.Count(int64(len(pods)), "pod")
+	}
+	if key != "" {
+		c.Recorder.Draining(claim, node.Name, key, message)
 	}
 	want := claim.DeepCopy()
 	if want.Conditions().Set(v1.ConditionDrained, metav1.ConditionUnknown, v1.ReasonDraining, message, now) {
@@ -100,14 +99,14 @@ func (c *Controller) markDisrupted(ctx context.Context, node *corev1.Node) error
 	if body == nil {
 		return nil
 	}
-	return c.patchNode(ctx, node, patch(body))
+	return c.patchNode(ctx, node, body)
 }
 
 // evictable reports whether the drain has to evict the pod and wait for it: the pod is
 // not finished, not a static pod, does not tolerate the disruption taint, and is not
 // stuck in termination.
 func evictable(p *corev1.Pod, now time.Time) bool {
-	if finished(p) {
+	if translate.Finished(p) {
 		return false
 	}
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
@@ -117,10 +116,6 @@ func evictable(p *corev1.Pod, now time.Time) bool {
 		return false
 	}
 	return p.DeletionTimestamp == nil || now.Before(p.DeletionTimestamp.Add(stuck))
-}
-
-func finished(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // tier is the pod's place in the order of a drain.
@@ -142,7 +137,8 @@ type drainOf struct {
 }
 
 // evict evicts the pod, or deletes it after the deadline. The block says why the pod
-// cannot be evicted yet; it is zero if the pod is terminating.
+// cannot be evicted yet, or that its eviction is accepted; it is zero if the pod is
+// terminating.
 func (c *Controller) evict(ctx context.Context, p *corev1.Pod, of drainOf, last block) (block, error) {
 	now, deadline := c.Now(), of.deadline
 	grace := int64(30)
@@ -170,7 +166,10 @@ func (c *Controller) evict(ctx context.Context, p *corev1.Pod, of drainOf, last 
 		}
 	}
 	err := c.requestEviction(ctx, p)
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if err == nil {
+		return block{kind: accepted, pod: p.Namespace + "/" + p.Name, next: now.Add(stuck)}, nil
+	}
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return block{}, nil
 	}
 	if slow {

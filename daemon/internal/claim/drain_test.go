@@ -48,6 +48,7 @@ type drained struct {
 	replicas int64
 	siblings []*corev1.Pod
 	budgets  []cluster.PodBudget
+	pool     *v1.NodePool // nil for none
 }
 
 func newDrained(t *testing.T, pods ...string) *drained {
@@ -85,7 +86,9 @@ func (d *drained) NodeOf(string) (*corev1.Node, bool) {
 	}
 	return d.node, true
 }
-func (d *drained) PodsOn(string) []*corev1.Pod { return append([]*corev1.Pod(nil), d.pods...) }
+func (d *drained) NodePool(string) (*v1.NodePool, bool) { return d.pool, d.pool != nil }
+func (d *drained) PodsOn(string) []*corev1.Pod          { return append([]*corev1.Pod(nil), d.pods...) }
+
 func (d *drained) Draining(_ *v1.NodeClaim, _, key, waitingFor string) {
 	d.events = append(d.events, key+": "+waitingFor)
 }
@@ -247,5 +250,45 @@ func TestReconcile_TerminationsLeaveWorkersToLaunches(t *testing.T) {
 	}
 	if got := d.controller.terminating.Load(); got != terminations-1 || terminations >= workers {
 		t.Errorf("%d terminations are counted; at most %d of %d workers", got, terminations, workers)
+	}
+}
+
+// The watch may be behind the answer. The same pod in the cache is no reason to ask again.
+func TestEvict_AnAcceptedEvictionIsNotAskedForAgain(t *testing.T) {
+	d := newDrained(t, "a", "b")
+	for range 3 {
+		again, err := d.drain(t)
+		if err != nil || again != drainPoll || d.posts["a"] != 1 || d.posts["b"] != 1 || d.message() != "still on node n: 2 pods" || len(d.events) > 0 {
+			t.Fatalf("%v, again after %s, %q, events %q, error %v; want each pod asked for once", d.posts, again, d.message(), d.events, err)
+		}
+		d.now = d.now.Add(drainPoll)
+	}
+	d.pods[0].UID = "another"
+	if _, err := d.drain(t); err != nil || d.posts["a"] != 2 || d.posts["b"] != 1 {
+		t.Errorf("%v, error %v; want the other pod of the name asked for, too", d.posts, err)
+	}
+	d.pods = d.pods[1:]
+	if _, err := d.drain(t); err != nil || len(d.controller.blocked(d.claim)) != 1 {
+		t.Errorf("%v is remembered, error %v; want pod b alone", d.controller.blocked(d.claim), err)
+	}
+	d.now = d.now.Add(stuck)
+	if _, err := d.drain(t); err != nil || d.posts["b"] != 2 {
+		t.Errorf("%d requests, error %v; want another: the pod does not terminate", d.posts["b"], err)
+	}
+	d.pods = nil
+	if _, err := d.drain(t); err != nil || len(d.controller.blocked(d.claim)) != 0 {
+		t.Errorf("%v is remembered, error %v; want nothing after the drain", d.controller.blocked(d.claim), err)
+	}
+}
+
+// A pod that is not blocked hides none that is.
+func TestDrain_SaysWhatBlocksBesideAcceptedEvictions(t *testing.T) {
+	d := newDrained(t, "a", "b")
+	d.pods[1].Annotations = map[string]string{v1.AnnotationDoNotDisrupt: "true"}
+	for range 2 {
+		want := "default/b: annotation " + v1.AnnotationDoNotDisrupt + " blocks the eviction"
+		if _, err := d.drain(t); err != nil || d.message() != want || d.events[0] != "1 DoNotDisrupt: "+want {
+			t.Errorf("message %q, events %q, error %v; want %q", d.message(), d.events, err, want)
+		}
 	}
 }

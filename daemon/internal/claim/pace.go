@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 const (
@@ -54,7 +55,7 @@ func (p *pace) take(pod *corev1.Pod, replicas int64, pods []*corev1.Pod, now tim
 	}
 	var ready int64
 	for _, x := range pods {
-		if _, evicted := recent[x.UID]; !evicted && x.DeletionTimestamp == nil && readyPod(x) {
+		if _, evicted := recent[x.UID]; !evicted && x.DeletionTimestamp == nil && translate.PodReady(x) {
 			ready++
 		}
 	}
@@ -99,23 +100,33 @@ func (p *pace) forget(now time.Time) {
 // get no successor elsewhere.
 func paced(p *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(p)
-	return owner != nil && !slices.Contains([]string{"Job", "DaemonSet", "Node"}, owner.Kind) && readyPod(p)
+	return owner != nil && !slices.Contains([]string{"Job", "DaemonSet", "Node"}, owner.Kind) && translate.PodReady(p)
 }
 
-func readyPod(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// voluntary says whether the daemon takes the node away although nothing forces it to: not
-// before an interruption, not at the end of its life, and not because a user deleted it.
-func voluntary(claim *v1.NodeClaim) bool {
+// gentle says whether the replicas on the node are evicted a few at a time: the daemon
+// takes the node away although nothing forces it to. Before an interruption, at the end of
+// the node's life, and when a user deleted it, they are not.
+func (c *Controller) gentle(claim *v1.NodeClaim) bool {
 	why := claim.DeepCopy().Conditions().Get(v1.ConditionDisruptionReason)
-	_, interrupted := claim.Annotations[v1.AnnotationInterruption]
-	if !why.IsTrue() || interrupted {
+	if _, interrupted := claim.Annotations[v1.AnnotationInterruption]; interrupted {
 		return false
 	}
+	if !why.IsTrue() {
+		pool, there := c.World.NodePool(claim.Labels[v1.LabelNodePool])
+		return there && cascades(pool)
+	}
+	return voluntary(claim, why)
+}
+
+// cascades says whether the garbage collector deletes the NodeClaims of the pool, because
+// somebody deleted the pool in the foreground. It deletes them all at once, and knows no
+// budgets. That is no wish to evict all pods at once, unless the pool says so.
+func cascades(p *v1.NodePool) bool {
+	return p.DeletionTimestamp != nil && slices.Contains(p.Finalizers, metav1.FinalizerDeleteDependents) && p.Annotations[v1.AnnotationTerminate] != v1.LabelTrue
+}
+
+// voluntary says whether nothing forces the daemon to take the node away for this reason.
+func voluntary(claim *v1.NodeClaim, why v1.Condition) bool {
 	switch plan.DeleteReason(why.Reason) {
 	case plan.Empty, plan.Underutilized, plan.Drifted, plan.PoolDeleted, plan.Surplus: // a pool that is terminated announces nothing
 		return true

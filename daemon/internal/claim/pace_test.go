@@ -148,6 +148,33 @@ func TestDrain_AllItsPodsGoAtOnceWhereNothingBoundsThem(t *testing.T) {
 	}
 }
 
+// The garbage collector deletes all NodeClaims of such a pool at once.
+func TestDrain_OfAPoolThatIsDeletedInTheForegroundIsAQuarterAtATime(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*drained)
+		want   int // evictions
+	}{
+		"in the foreground":               {func(*drained) {}, 2},
+		"in the background":               {func(d *drained) { d.pool.Finalizers = []string{v1.FinalizerTermination} }, 4},
+		"with all that needs it":          {func(d *drained) { d.pool.Annotations = map[string]string{v1.AnnotationTerminate: "true"} }, 4},
+		"with a node that is interrupted": {func(d *drained) { d.claim.Annotations = map[string]string{v1.AnnotationInterruption: "soon"} }, 4},
+		"with a node that has to go anyway": {func(d *drained) {
+			d.claim.Conditions().Set(v1.ConditionDisruptionReason, metav1.ConditionTrue, string(plan.Interrupted), "", d.now)
+		}, 4},
+	} {
+		d := replicated(t, plan.Drifted)
+		d.claim.Conditions().Clear(v1.ConditionDisruptionReason)
+		d.claim.Labels = map[string]string{v1.LabelNodePool: "p"}
+		d.pool = &v1.NodePool{ObjectMeta: metav1.ObjectMeta{
+			Name: "p", DeletionTimestamp: &metav1.Time{Time: d.now}, Finalizers: []string{metav1.FinalizerDeleteDependents, v1.FinalizerTermination},
+		}}
+		c.change(d)
+		if _, err := d.drain(t); err != nil || d.evictions() != c.want {
+			t.Errorf("%s: %d evictions, error %v, want %d", name, d.evictions(), err, c.want)
+		}
+	}
+}
+
 func TestDrain_AnEvictionThatFailsDoesNotCount(t *testing.T) {
 	d := replicated(t, plan.Empty)
 	many := *blocked(0)

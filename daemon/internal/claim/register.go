@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // nodeGrace is how long a Node that had joined must be missing before its NodeClaim goes.
@@ -113,15 +114,11 @@ func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *co
 			}
 		}
 	}
-	// The patch replaces lists. The resource version makes that safe: after a change by
-	// somebody else it is a conflict, and Reconcile tries again with the newer Node.
-	if err := c.patchNode(ctx, node, patch(map[string]any{
-		"metadata": map[string]any{
-			"uid": node.UID, "resourceVersion": node.ResourceVersion, "finalizers": want.Finalizers,
-			"ownerReferences": want.OwnerReferences, "labels": want.Labels, "annotations": want.Annotations,
-		},
-		"spec": map[string]any{"taints": want.Spec.Taints},
-	})); err != nil {
+	// The patch replaces lists: after a change by somebody else it is a conflict, and
+	// Reconcile tries again with the newer Node.
+	if err := c.patchNode(ctx, node, translate.PatchOfVersion(node, map[string]any{
+		"finalizers": want.Finalizers, "ownerReferences": want.OwnerReferences, "labels": want.Labels, "annotations": want.Annotations,
+	}).With("spec", map[string]any{"taints": want.Spec.Taints})); err != nil {
 		return err
 	}
 
@@ -150,9 +147,7 @@ func (c *Controller) initialize(ctx context.Context, claim *v1.NodeClaim, node *
 		return nil
 	}
 	if node.Labels[v1.LabelInitialized] != v1.LabelTrue {
-		if err := c.patchNode(ctx, node, patch(map[string]any{
-			"metadata": map[string]any{"uid": node.UID, "labels": map[string]string{v1.LabelInitialized: v1.LabelTrue}},
-		})); err != nil {
+		if err := c.patchNode(ctx, node, translate.PatchOf(node, map[string]any{"labels": map[string]string{v1.LabelInitialized: v1.LabelTrue}})); err != nil {
 			return err
 		}
 	}

@@ -196,9 +196,8 @@ func (c *Controller) removeNode(ctx context.Context, node *corev1.Node) error {
 		return fmt.Errorf("node %s get: %w", node.Name, err)
 	}
 	finalizers := slices.DeleteFunc(slices.Clone(live.Finalizers), func(f string) bool { return f == v1.FinalizerTermination })
-	_, err = c.Core.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch(map[string]any{
-		"metadata": map[string]any{"uid": node.UID, "resourceVersion": live.ResourceVersion, "finalizers": finalizers},
-	}), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	_, err = c.Core.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType,
+		translate.PatchOfVersion(live, map[string]any{"finalizers": finalizers}).JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("node %s finalizer remove: %w", node.Name, err)
 	}
@@ -216,9 +215,8 @@ func (c *Controller) finish(ctx context.Context, claim *v1.NodeClaim) error {
 		return fmt.Errorf("nodeclaim %s get: %w", claim.Name, err)
 	}
 	finalizers := slices.DeleteFunc(slices.Clone(live.Finalizers), func(f string) bool { return f == v1.FinalizerTermination })
-	_, err = c.Claims.Patch(ctx, claim.Name, types.MergePatchType, patch(map[string]any{
-		"metadata": map[string]any{"uid": claim.UID, "resourceVersion": live.ResourceVersion, "finalizers": finalizers},
-	}), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	_, err = c.Claims.Patch(ctx, claim.Name, types.MergePatchType,
+		translate.PatchOfVersion(live, map[string]any{"finalizers": finalizers}).JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("nodeclaim %s finalizer remove: %w", claim.Name, err)
 	}

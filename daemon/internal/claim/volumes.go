@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // mostNamed is how many volumes a message names.
@@ -23,7 +24,7 @@ const mostNamed = 3
 // Without a terminationGracePeriod there is no deadline, as in Karpenter.
 func (c *Controller) detach(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node, deadline time.Time) (again time.Duration, done bool, err error) {
 	now := c.Now()
-	staying := slices.DeleteFunc(c.World.PodsOn(node.Name), func(p *corev1.Pod) bool { return finished(p) || evictable(p, now) })
+	staying := slices.DeleteFunc(c.World.PodsOn(node.Name), func(p *corev1.Pod) bool { return translate.Finished(p) || evictable(p, now) })
 	volumes := c.World.AttachedTo(node.Name, staying)
 	want := claim.DeepCopy()
 	var changed bool

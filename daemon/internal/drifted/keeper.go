@@ -2,7 +2,6 @@ package drifted
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,6 +41,7 @@ type World interface {
 // Cloud is the part of package aws that a Keeper uses.
 type Cloud interface {
 	Instances(ctx context.Context, tags map[string]string) ([]aws.Instance, error)
+	InstanceTypeZones(ctx context.Context, types []string) (map[string][]string, error)
 }
 
 // Writer writes objects of one kind.
@@ -75,6 +75,7 @@ type Keeper struct {
 
 	begun   bool // the first Sweep is over
 	listing listing
+	sales   map[string]sale    // by instance type
 	marked  map[types.UID]bool // nodes whose stale mark was reported
 }
 
@@ -92,9 +93,12 @@ func (k *Keeper) Sweep(ctx context.Context, now time.Time) error {
 			claims = append(claims, c)
 		}
 	}
-	faults := []error{k.stampPools(ctx), k.stampClasses(ctx)}
+	known := knowledge{pools: map[string]*drift.Pool{}, classes: map[string]*drift.Class{}}
+	faults := []error{k.stampPools(ctx, known), k.stampClasses(ctx, known)}
 	if len(claims) > 0 {
-		faults = append(faults, k.list(ctx, now), k.compare(ctx, claims, now))
+		faults = append(faults, k.list(ctx, now))
+		k.complete(&known, now)
+		faults = append(faults, k.compare(ctx, claims, known, now))
 	}
 	k.reportMarks(claims)
 	k.Recorder.DriftCounted(k.World.NodeClaims())
@@ -107,8 +111,9 @@ func judged(c *v1.NodeClaim) bool {
 }
 
 // compare looks at the NodeClaims, several at a time.
-func (k *Keeper) compare(ctx context.Context, claims []*v1.NodeClaim, now time.Time) error {
-	known := k.collect(now)
+func (k *Keeper) compare(ctx context.Context, claims []*v1.NodeClaim, known knowledge, now time.Time) error {
+	unasked := k.askSales(ctx, known, claims, now)
+	known.sales = k.sales
 	faults := make([]error, len(claims))
 	var group errgroup.Group
 	group.SetLimit(workers)
@@ -121,9 +126,9 @@ func (k *Keeper) compare(ctx context.Context, claims []*v1.NodeClaim, now time.T
 	_ = group.Wait() // what failed is in faults
 	faults = slices.DeleteFunc(faults, func(err error) bool { return err == nil })
 	if len(faults) > 1 { // one text is enough for thousands
-		return fmt.Errorf("%d of %d nodeclaims: %w", len(faults), len(claims), faults[0])
+		faults = []error{fmt.Errorf("%d of %d nodeclaims: %w", len(faults), len(claims), faults[0])}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errors.Join(faults...), unasked)
 }
 
 // reconcile stamps the NodeClaim if its hashes are of another version, and then writes
@@ -138,7 +143,7 @@ func (k *Keeper) reconcile(ctx context.Context, known knowledge, name string, no
 	}
 	e := known.evidence(claim)
 	if stamp := drift.Restamp(claim, e.Pool, e.Class); len(stamp) > 0 {
-		got, err := k.Claims.Patch(ctx, name, types.MergePatchType, annotate(claim, stamp), metav1.PatchOptions{FieldManager: translate.FieldManager})
+		got, err := k.Claims.Patch(ctx, name, types.MergePatchType, annotate(claim, stamp).JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
 		if err != nil {
 			return unlessOutdated(err, "nodeclaim %s hash write", name)
 		}
@@ -191,22 +196,36 @@ func (k *Keeper) reportMarks(claims []*v1.NodeClaim) {
 	k.marked = marked
 }
 
-// stampPools writes on each NodePool the hash of its template.
-func (k *Keeper) stampPools(ctx context.Context) error {
+// stampPools reads the NodePools, and writes on each the hash of its template. Each is
+// hashed once: NodeClaims are compared with what was read.
+func (k *Keeper) stampPools(ctx context.Context, known knowledge) error {
 	var faults []error
 	for _, p := range k.World.NodePools() {
-		faults = append(faults, stampOne(ctx, k, k.Pools, p, p.DeletionTimestamp, drift.PoolStamp(p)))
+		var stamp map[string]string
+		if read := drift.ReadPool(p); read != nil {
+			known.pools[p.Name], stamp = read, read.Stamp()
+		} else {
+			stamp = drift.PoolStamp(p)
+		}
+		faults = append(faults, stampOne(ctx, k, k.Pools, p, p.DeletionTimestamp, stamp))
 	}
 	return errors.Join(faults...)
 }
 
-// stampClasses writes on each EC2NodeClass the hash of its spec.
-func (k *Keeper) stampClasses(ctx context.Context) error {
+// stampClasses does the same for EC2NodeClasses and their specs.
+func (k *Keeper) stampClasses(ctx context.Context, known knowledge) error {
 	var faults []error
 	for _, c := range k.World.EC2NodeClasses() {
-		if len(c.RefusedFields()) == 0 {
-			faults = append(faults, stampOne(ctx, k, k.Classes, c, c.DeletionTimestamp, drift.ClassStamp(c)))
+		if len(c.RefusedFields()) > 0 {
+			continue
 		}
+		var stamp map[string]string
+		if read := drift.ReadClass(c); read != nil {
+			known.classes[c.Name], stamp = read, read.Stamp()
+		} else {
+			stamp = drift.ClassStamp(c)
+		}
+		faults = append(faults, stampOne(ctx, k, k.Classes, c, c.DeletionTimestamp, stamp))
 	}
 	return errors.Join(faults...)
 }
@@ -219,7 +238,7 @@ func stampOne[T metav1.Object](ctx context.Context, k *Keeper, w Writer[T], obje
 	if same || deleted != nil {
 		return nil
 	}
-	got, err := w.Patch(ctx, object.GetName(), types.MergePatchType, annotate(object, stamp), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	got, err := w.Patch(ctx, object.GetName(), types.MergePatchType, annotate(object, stamp).JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
 		return unlessOutdated(err, "%s hash write", object.GetName())
 	}
@@ -228,14 +247,8 @@ func stampOne[T metav1.Object](ctx context.Context, k *Keeper, w Writer[T], obje
 }
 
 // annotate is a merge patch of exactly this version of the object.
-func annotate(object metav1.Object, annotations map[string]string) []byte {
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": object.GetUID(), "resourceVersion": object.GetResourceVersion(), "annotations": annotations,
-	}})
-	if err != nil {
-		panic(fmt.Errorf("patch marshal: %w", err)) //nolint:forbidigo // maps and strings always marshal
-	}
-	return data
+func annotate(object metav1.Object, annotations map[string]string) translate.Patch {
+	return translate.PatchOfVersion(object, map[string]any{"annotations": annotations})
 }
 
 // unlessOutdated drops an error that says that the object is gone or has changed: the

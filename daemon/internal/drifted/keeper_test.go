@@ -48,13 +48,15 @@ type test struct {
 	away      bool // EC2 does not answer
 	calls     int
 	tags      map[string]string
+	sold      map[string][]string // zones by instance type
+	asked     []string            // instance types
 
 	said []string // to the recorder
 }
 
 func newTest(t *testing.T) *test {
 	t.Helper()
-	x := &test{T: t, now: start, versions: map[string]string{}}
+	x := &test{T: t, now: start, versions: map[string]string{}, sold: map[string][]string{"m5.large": {"a"}}}
 	x.world = world.New(nil, catalog.Market{}, func() time.Time { return x.now })
 	x.restart()
 	ref := v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: "default"}
@@ -204,6 +206,14 @@ func (x *test) Instances(_ context.Context, tags map[string]string) ([]aws.Insta
 		return nil, errors.New("EC2 does not answer")
 	}
 	return x.instances, nil
+}
+
+func (x *test) InstanceTypeZones(_ context.Context, types []string) (map[string][]string, error) {
+	x.asked = append(x.asked, types...)
+	if x.away {
+		return nil, errors.New("EC2 does not answer")
+	}
+	return x.sold, nil
 }
 
 func (x *test) Drifted(c *v1.NodeClaim, reason, message string) {

@@ -8,6 +8,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/drift"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
@@ -47,43 +48,39 @@ func (k *Keeper) list(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// knowledge is what one sweep knows. It is not changed after collect.
+// knowledge is what one sweep knows. It is not changed after compare has begun.
 type knowledge struct {
-	pools     map[string]*drift.Pool
+	pools     map[string]*drift.Pool // without those of which nothing is known
 	classes   map[string]*drift.Class
-	types     map[string]map[string]label.Labels // of instance types, by class and name
+	types     map[string]map[string]*catalog.InstanceType // by class and name
 	instances map[string]aws.Instance
+	sales     map[string]sale // by instance type
+	now       time.Time
 }
 
-func (k *Keeper) collect(now time.Time) knowledge {
-	out := knowledge{pools: map[string]*drift.Pool{}, classes: map[string]*drift.Class{}, types: map[string]map[string]label.Labels{}}
-	for _, p := range k.World.NodePools() {
-		out.pools[p.Name] = drift.ReadPool(p)
-	}
+// complete adds what only NodeClaims are compared with.
+func (k *Keeper) complete(known *knowledge, now time.Time) {
+	known.types = map[string]map[string]*catalog.InstanceType{}
+	known.now = now
 	for _, c := range k.World.EC2NodeClasses() {
-		out.classes[c.Name] = drift.ReadClass(c)
 		view, _ := k.World.TypesOf(c.Name)
-		byName := make(map[string]label.Labels, len(view.Types))
+		byName := make(map[string]*catalog.InstanceType, len(view.Types))
 		for i := range view.Types {
-			byName[view.Types[i].Name] = view.Types[i].Labels
+			byName[view.Types[i].Name] = &view.Types[i]
 		}
-		out.types[c.Name] = byName
+		known.types[c.Name] = byName
 	}
 	if now.Sub(k.listing.answered) < evidenceAge {
-		out.instances = k.listing.instances
+		known.instances = k.listing.instances
 	}
-	return out
 }
 
-// evidence is what is known about the NodeClaim. The catalogue knows the types that EC2
-// sold when it was made: it cannot tell a type that is newer from one that is no longer
-// sold, so a type that it does not know is no evidence. Only an answer of EC2 could be
-// drift.NotSold; nobody asks EC2 yet.
+// evidence is what is known about the NodeClaim.
 func (n knowledge) evidence(c *v1.NodeClaim) drift.Evidence {
 	class := c.Spec.NodeClassRef.Name
-	e := drift.Evidence{Claim: c, Pool: n.pools[c.Labels[v1.LabelNodePool]], Class: n.classes[class]}
-	if labels, known := n.types[class][c.Labels[label.InstanceType]]; known {
-		e.TypeLabels, e.Sale = labels, drift.Sold
+	e := drift.Evidence{Claim: c, Pool: n.pools[c.Labels[v1.LabelNodePool]], Class: n.classes[class], Sale: n.saleOf(c)}
+	if t, known := n.types[class][c.Labels[label.InstanceType]]; known {
+		e.TypeLabels = t.Labels
 	}
 	if i, there := n.instances[c.Status.ProviderID]; there && !i.Gone() {
 		e.Instance = &drift.Instance{Image: i.ImageID, Subnet: i.SubnetID, SecurityGroups: i.SecurityGroupIDs, Reservation: i.Reservation}

@@ -2,7 +2,6 @@ package interruption
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -70,12 +69,9 @@ func (m *Marker) mark(ctx context.Context, claim *v1.NodeClaim, e Event) error {
 		notice.Deadline = notice.Noticed // the instance is ending already
 	}
 	m.Told(claim, string(e.Kind), notice.Deadline)
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": claim.UID, "annotations": map[string]string{v1.AnnotationInterruption: translate.FormatInterruption(notice)},
-	}})
-	if err != nil {
-		return fmt.Errorf("interruption of nodeclaim %s write: %w", claim.Name, err)
-	}
+	body := translate.PatchOf(claim, map[string]any{
+		"annotations": map[string]string{v1.AnnotationInterruption: translate.FormatInterruption(notice)},
+	}).JSON()
 	got, err := m.Claims.Patch(ctx, claim.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // the NodeClaim is gone or was replaced

@@ -2,7 +2,6 @@ package nodeclass
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -214,14 +213,10 @@ func (r *Reconciler) nodeClaimsOf(class string) int {
 	return n
 }
 
-// setFinalizers replaces the whole list. The resource version makes that safe: if
-// somebody else has changed the list, the API server refuses the patch.
+// setFinalizers replaces the whole list.
 func (r *Reconciler) setFinalizers(ctx context.Context, class *awsv1.EC2NodeClass, finalizers []string) (*awsv1.EC2NodeClass, error) {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": finalizers, "resourceVersion": class.ResourceVersion}})
-	if err != nil {
-		return nil, fmt.Errorf("ec2nodeclass %q set finalizers: %w", class.Name, err)
-	}
-	changed, err := r.Writer.Patch(ctx, class.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: translate.FieldManager})
+	body := translate.PatchOfVersion(class, map[string]any{"finalizers": finalizers}).JSON()
+	changed, err := r.Writer.Patch(ctx, class.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
 		return nil, fmt.Errorf("ec2nodeclass %q set finalizers: %w", class.Name, err)
 	}

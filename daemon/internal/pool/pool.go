@@ -11,7 +11,6 @@ package pool
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -79,11 +78,8 @@ func (k *Keeper) hold(ctx context.Context, p *v1.NodePool, claims []*v1.NodeClai
 	if slices.Equal(want, p.Finalizers) {
 		return false, nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": p.UID, "resourceVersion": p.ResourceVersion, "finalizers": want}})
-	if err != nil {
-		return false, fmt.Errorf("nodepool %s finalizers: %w", p.Name, err)
-	}
-	got, err := k.Pools.Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: translate.FieldManager})
+	body := translate.PatchOfVersion(p, map[string]any{"finalizers": want}).JSON()
+	got, err := k.Pools.Patch(ctx, p.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return true, nil // a watch event with the newer version is under way
 	}

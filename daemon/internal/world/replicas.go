@@ -19,7 +19,7 @@ func (w *World) Replicas(p *corev1.Pod) (declared int64, pods []*corev1.Pod) {
 		return 0, nil
 	}
 	for _, x := range w.podsOwned[owner.UID] {
-		if x.Status.Phase != corev1.PodSucceeded && x.Status.Phase != corev1.PodFailed {
+		if !translate.Finished(x) {
 			pods = append(pods, x)
 		}
 	}

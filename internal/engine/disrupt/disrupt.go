@@ -9,6 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -47,10 +48,12 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 			r.retireInterrupted(c)
 		case v.Policy.CloudAway: // what has begun stays as it is
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
-		case v.Going[c.Name] == plan.Surplus:
+		case v.Going[c.Name] == plan.Surplus && static.EndsAtOnce(v, &c):
 			r.delete(c, plan.Surplus, "", 0)
 		case v.IsGoing(c.Name):
 			r.goOn(c)
+		case c.Disrupting != nil:
+			r.recall(c)
 		case r.over(c):
 		case r.expectsPods(c):
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)

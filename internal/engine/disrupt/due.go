@@ -2,19 +2,16 @@ package disrupt
 
 import (
 	"cmp"
-	"hash/fnv"
 	"iter"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
-
-// A node expires before expireAfter has passed, so that other nodes can take its pods in
-// time: between nine tenths of it and 19 twentieths, each node at a time of its own.
 
 // Due is a NodeClaim that is to go because of what it is, whatever that costs.
 type Due struct {
@@ -23,24 +20,27 @@ type Due struct {
 	since time.Time
 }
 
-// Overdue returns the NodeClaims of pools that are being deleted, the oldest first, then
-// those that expire, those first that end first, and then those
-// that drifted, those first that drifted first. It also returns when the next one expires;
-// zero for never.
+// Overdue returns the NodeClaims that static pools have too many of, then those of pools
+// that are being deleted, the oldest first, then those that expire, those first that end
+// first, and then those that drifted, those first that drifted first. It also returns when
+// the next one expires; zero for never.
 func Overdue(v view.View) (list []Due, next time.Time) {
-	deleted := deletedPools(v)
+	deleted, surplus := deletedPools(v), map[string]bool{}
+	for _, c := range static.Surplus(v) {
+		surplus[c.Name] = true
+	}
 	for c := range v.Snapshot.EachClaim() {
-		begins := expires(c)
+		why, by := v.Due(c)
 		switch {
 		case c.Leaving():
+		case surplus[c.Name]:
+			list = append(list, Due{c, plan.Surplus, c.Created})
 		case deleted[c.Pool]:
 			list = append(list, Due{c, plan.PoolDeleted, c.Created})
-		case !begins.IsZero() && !v.Now.Before(begins):
-			list = append(list, Due{c, plan.Expired, c.ExpiresAt})
-		case c.Drift != nil:
-			list = append(list, Due{c, plan.Drifted, c.Drift.Since})
+		case why != "":
+			list = append(list, Due{c, why, by})
 		}
-		for _, at := range []time.Time{begins, c.ExpiresAt} {
+		for _, at := range []time.Time{view.ExpiresFrom(c), c.ExpiresAt} {
 			if v.Now.Before(at) && (next.IsZero() || at.Before(next)) {
 				next = at
 			}
@@ -52,16 +52,9 @@ func Overdue(v view.View) (list []Due, next time.Time) {
 	return list, next
 }
 
-// expires returns when the node begins to expire; zero for never.
-func expires(c *cluster.Claim) time.Time {
-	if c.ExpiresAt.IsZero() {
-		return time.Time{}
-	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(c.UID))
-	tenth := c.ExpiresAt.Sub(c.Created) / 10
-	return c.ExpiresAt.Add(-tenth).Add(tenth / 2 / 1000 * time.Duration(h.Sum32()%1000))
-}
+// Asked says whether a user asked for the end of nodes that go for the reason. They go
+// also if their pods have no other place.
+func Asked(why plan.DeleteReason) bool { return why == plan.PoolDeleted || why == plan.Surplus }
 
 // Forced says whether the node has come to the end of its life and has a
 // terminationGracePeriod: it goes even if its pods have no other place.

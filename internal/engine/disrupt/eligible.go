@@ -15,17 +15,19 @@ import (
 // Judge says which nodes may be disrupted, for reasons that budgets bound.
 type Judge struct {
 	view.View
-	memory  *memory.Memory
-	budgets map[string][]*cluster.PodBudget // by namespace
+	memory   *memory.Memory
+	budgets  map[string][]*cluster.PodBudget // by namespace
+	promised map[*cluster.PodBudget]int64    // evictions of nodes that go; see Turn
 }
 
 // NewJudge returns a judge of the view's nodes.
 func NewJudge(v view.View, m *memory.Memory) *Judge {
-	j := &Judge{View: v, memory: m, budgets: map[string][]*cluster.PodBudget{}}
+	j := &Judge{View: v, memory: m, budgets: map[string][]*cluster.PodBudget{}, promised: map[*cluster.PodBudget]int64{}}
 	all := v.Snapshot.PodBudgets()
 	for i := range all {
 		j.budgets[all[i].Namespace] = append(j.budgets[all[i].Namespace], &all[i])
 	}
+	j.promiseLeaving()
 	return j
 }
 
@@ -42,12 +44,14 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 		return plan.Stay{Reason: plan.IsLeaving}, time.Time{}
 	case j.Policy.CloudAway:
 		return plan.Stay{Reason: plan.CloudAway}, time.Time{}
-	case j.Policy.PauseDisruption:
+	case j.Policy.PauseDisruption && reason != plan.Surplus:
 		return plan.Stay{Reason: plan.DaemonPaused}, time.Time{}
 	case !known || pool.Deleting != (reason == plan.PoolDeleted) || !pool.Ready && !pool.Deleting:
 		return plan.Stay{Reason: plan.PoolUnready, Detail: c.Pool}, time.Time{}
 	case pool.Disruption.Paused:
 		return plan.Stay{Reason: plan.PoolPaused, Detail: c.Pool}, time.Time{}
+	case reason == plan.Surplus: // the user asked for it; the drain waits for what protects pods
+		return plan.Stay{}, time.Time{}
 	case state.Node.Protected(j.Now):
 		if !state.Node.DoNotDisrupt {
 			until = state.Node.ProtectedUntil
@@ -59,8 +63,13 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 			return plan.Stay{Reason: plan.PodExpected, Detail: p.ID()}, time.Time{}
 		}
 	}
-	// A drain within terminationGracePeriod waits for pods that ask for it.
-	return j.podsStay(state, c.Grace > 0 && (reason == plan.Drifted || reason == plan.Expired || reason == plan.PoolDeleted))
+	return j.podsStay(state, bounded(c, reason))
+}
+
+// bounded says whether the drain waits for pods that ask for it only as long as
+// terminationGracePeriod.
+func bounded(c *cluster.Claim, reason plan.DeleteReason) bool {
+	return c.Grace > 0 && (reason == plan.Drifted || reason == plan.Expired || reason == plan.PoolDeleted)
 }
 
 // podsStay says which pod of the node must not be disrupted. A bounded drain asks only

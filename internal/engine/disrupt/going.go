@@ -39,7 +39,7 @@ func (r *retirer) goOn(c cluster.Claim) {
 			r.WaitUntil(until, plan.QuietLongEnough)
 		}
 		r.restore(c, node, stays)
-	case r.stay[node.Name] && why == plan.PoolDeleted:
+	case r.stay[node.Name] && Asked(why):
 		r.delete(c, why, "", r.Now.Sub(c.Created)) // no other pool takes its pods
 	case r.stay[node.Name] || why == plan.Empty && len(moving) > 0:
 		r.restore(c, node, plan.Stay{Reason: plan.NoPlace})
@@ -80,13 +80,18 @@ func (r *retirer) lookAgain(c *cluster.Claim) time.Time {
 	return pick.Latest(asked, c.Disrupting.Since).Add(lastLook)
 }
 
-// announce says that the node is about to go, if the budgets of its pool allow it. They
-// are asked again for a node that is going already: others may have failed since.
+// announce says that the node is about to go, if it is its turn and the budgets of its
+// pool allow it. They are asked again for a node that is going already: others may have
+// failed since.
 func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteReason) {
+	if r.judge.Turn(&c, why).Reason != "" {
+		return // a node that others replace waits, and is not restored
+	}
 	if r.IsGoing(c.Name) {
 		r.ledger.Discharge(c.Pool)
 	}
 	_, allowed := r.ledger.Allows(c.Pool, why)
+	allowed = allowed || why == plan.Surplus // the user asked for it
 	if allowed || r.IsGoing(c.Name) {
 		r.ledger.Charge(c.Pool)
 	}
@@ -96,6 +101,7 @@ func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteRe
 		}
 		return
 	}
+	r.judge.Promise(&c)
 	saves, _ := r.PriceOf(c)
 	r.memory.TaintedAt, _ = memory.Remember(memory.Forget(r.memory.TaintedAt, c.Name), c.Name, r.Now)
 	r.actions = append(r.actions, plan.Disrupt{Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: why, Saves: saves})
@@ -123,6 +129,14 @@ func (r *retirer) restore(c cluster.Claim, node cluster.Node, why plan.Stay) {
 	}
 }
 
+// recall restores a node that was announced as surplus and that its static pool needs
+// again.
+func (r *retirer) recall(c cluster.Claim) {
+	node, _ := r.Snapshot.Node(c.Node)
+	pool, _ := r.Snapshot.Pool(c.Pool)
+	r.restore(c, node, plan.KeptBy(pool.Name, pool.Replicas))
+}
+
 // over ends the move of a replacement of which no source is left, or none goes any
 // more. It says whether the NodeClaim has had its turn.
 func (r *retirer) over(c cluster.Claim) bool {
@@ -131,6 +145,9 @@ func (r *retirer) over(c cluster.Claim) bool {
 	}
 	sources := r.SourcesOf(&c)
 	for _, s := range sources {
+		if !r.IsGoing(s.Name) {
+			continue // its static pool needs it again
+		}
 		if stays, _ := r.judge.Stays(&s, r.Going[s.Name]); stays.Reason == "" && !r.stay[s.Node] {
 			return false
 		}

@@ -119,7 +119,10 @@ func (r *Room) file(h *Host) *Host {
 }
 
 // HostOf returns a new host for the node and its NodeClaim c; nil if the node takes
-// no pods. A host that was given up takes none either, but may once it is up.
+// no pods. A host that was given up takes none either, but may once it is up. Nodes of a
+// pool that is being deleted take none: the pods would have to move again soon. Such a
+// node still opens if it runs pods, as it goes only when it is initialized; so it is a
+// host without room until then.
 func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 	return r.fill(r.outline(state, c))
 }
@@ -127,7 +130,7 @@ func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 // outline returns the host of HostOf without its room and ports.
 func (r *Room) outline(state *cluster.NodeState, c cluster.Claim) *Host {
 	n := state.Node
-	if !n.TakesPods(&c) || r.IsGoing(c.Name) {
+	if !n.TakesPods(&c) || r.IsGoing(c.Name) || c.Initialized && r.ofDeletedPool(&c) {
 		return nil
 	}
 	h := &Host{Stage: StageNode, Node: n, State: state, Claim: &c, Labels: []label.Lookup{n.Labels}, taints: lasting(n.Taints)}
@@ -152,8 +155,8 @@ func (r *Room) outline(state *cluster.NodeState, c cluster.Claim) *Host {
 
 // fill works out what the host, if there is one, has free.
 func (r *Room) fill(h *Host) *Host {
-	if h == nil {
-		return nil
+	if h == nil || r.ofDeletedPool(h.Claim) {
+		return h
 	}
 	state, c, capacity := h.State, *h.Claim, h.Node.Allocatable
 	if h.Stage == stageComing || h.Stage == stageGivenUp {
@@ -174,6 +177,12 @@ func (r *Room) fill(h *Host) *Host {
 	h.Free, h.Most = left.Sub(missing(daemons)), left.Sub(missing(fit.Certain(daemons)))
 	r.takePorts(h)
 	return h
+}
+
+// ofDeletedPool says whether the NodeClaim's pool is being deleted.
+func (r *Room) ofDeletedPool(c *cluster.Claim) bool {
+	pool, _ := r.Snapshot.Pool(c.Pool)
+	return pool.Deleting
 }
 
 // takePorts takes the host ports of the pods that run on the host or are nominated

@@ -5,5 +5,7 @@
 // Invariants: a node counts if it is there or on its way, and neither leaves nor is
 // going for another to take its place. So the replacement of a node that goes counts,
 // and the node does not. Launches keep within limits.nodes, which counts every
-// NodeClaim. What is too many goes at once, whatever budgets say: the user asked for it.
+// NodeClaim. What is too many goes whatever budgets say: the user asked for it. A node that
+// is not up goes at once. Of the others the pods get places first, on new nodes of other
+// pools if need be, as far as there are any.
 package static

@@ -2,6 +2,7 @@ package static
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,10 +11,32 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// WithSurplus returns the view in which those NodeClaims are going that static pools have
-// beyond spec.replicas: the ones of which the end disrupts least.
+// WithSurplus returns the view in which those NodeClaims are going of the Surplus that are
+// not up yet: they end at once. Nodes that were announced as surplus and that their pool
+// needs again, as somebody has raised spec.replicas or another node went, do not go.
 func WithSurplus(v view.View) view.View {
+	v = withRecalled(v)
 	going := map[string]plan.DeleteReason{}
+	for _, c := range Surplus(v) {
+		if EndsAtOnce(v, c) {
+			going[c.Name] = plan.Surplus
+		}
+	}
+	if len(going) == 0 {
+		return v
+	}
+	return v.With(going)
+}
+
+// EndsAtOnce says whether a surplus NodeClaim goes at once: its node is not up.
+func EndsAtOnce(v view.View, c *cluster.Claim) bool {
+	_, up := v.Snapshot.State(c.Node)
+	return !up || !c.Initialized
+}
+
+// Surplus returns the NodeClaims that static pools have beyond spec.replicas and that do
+// not go yet: the ones of which the end disrupts least.
+func Surplus(v view.View) (out []*cluster.Claim) {
 	for _, p := range v.Snapshot.Supply().Pools {
 		if !p.Static || p.Deleting || !p.Ready || p.Disruption.Paused || v.Policy.CloudAway {
 			continue
@@ -23,21 +46,43 @@ func WithSurplus(v view.View) view.View {
 			continue
 		}
 		for _, x := range candidates(v, p.Name)[:n] {
-			going[x.claim.Name] = plan.Surplus
+			out = append(out, x.claim)
 		}
 	}
-	if len(going) == 0 {
-		return v
+	return out
+}
+
+// withRecalled returns the view without as many surplus nodes in Going as their pools lack
+// nodes.
+func withRecalled(v view.View) view.View {
+	lacks := map[string]int64{}
+	recalled := map[string]bool{}
+	for _, c := range v.Claims {
+		pool, _ := v.Snapshot.Pool(c.Pool)
+		if v.Going[c.Name] != plan.Surplus || c.Leaving() || !pool.Static || pool.Deleting {
+			continue
+		}
+		if _, counted := lacks[c.Pool]; !counted {
+			lacks[c.Pool] = pool.Replicas - count(v, c.Pool)
+		}
+		if lacks[c.Pool] > 0 {
+			lacks[c.Pool]--
+			recalled[c.Name] = true
+		}
 	}
-	return v.With(going)
+	if len(recalled) > 0 {
+		v.Going = maps.Clone(v.Going)
+		maps.DeleteFunc(v.Going, func(name string, _ plan.DeleteReason) bool { return recalled[name] })
+	}
+	return v
 }
 
 // candidate is a NodeClaim that counts.
 type candidate struct {
 	claim *cluster.Claim
-	stage int // see stageOf
-	due   bool
-	moves int // pods that need another place
+	stage int  // see stageOf
+	due   bool // see view.Due
+	moves int  // pods that need another place
 }
 
 // candidates returns the NodeClaims of the pool that count, those first of which the end
@@ -68,7 +113,8 @@ const (
 )
 
 func rate(v view.View, c *cluster.Claim) candidate {
-	x := candidate{claim: c, stage: empty, due: c.Drift != nil || !c.ExpiresAt.IsZero() && !v.Now.Before(c.ExpiresAt)}
+	why, _ := v.Due(c)
+	x := candidate{claim: c, stage: empty, due: why != ""}
 	state, up := v.Snapshot.State(c.Node)
 	switch {
 	case !c.Launched:
@@ -89,7 +135,7 @@ func rate(v view.View, c *cluster.Claim) candidate {
 			x.stage = protected
 		}
 	}
-	if state.Node.DoNotDisrupt {
+	if state.Node.Protected(v.Now) {
 		x.stage = protected
 	}
 	return x

@@ -161,6 +161,14 @@ func (v View) ExtraOf(class string) plan.Extra {
 	return plan.Extra{Volumes: c.Volumes, Addresses: c.Address, Nodes: v.Policy.NodeCost}
 }
 
+// CostOf returns what the whole node of the NodeClaim costs an hour: its instance, as
+// PriceOf has it, and what the node costs beside. An instance without a known price counts
+// nothing.
+func (v View) CostOf(c cluster.Claim) (cost quantity.Money, known bool) {
+	price, known := v.PriceOf(c)
+	return price.Add(v.ExtraOf(c.Class).Total()), known
+}
+
 // ClaimOf returns the NodeClaim of the node: the one that the node names or, where
 // that is not known, one that names the node.
 func (v View) ClaimOf(state *cluster.NodeState) cluster.Claim {

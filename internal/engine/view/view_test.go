@@ -11,21 +11,21 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-func TestPriceOf_IsThatOfTheInstanceOrOfTheCheapestThatMayCome(t *testing.T) {
+func TestPriceOf_IsThatOfTheInstanceOrOfTheCheapestThatMayComeAndCostOfThatOfTheWholeNode(t *testing.T) {
 	reserved := func(id string, price quantity.Money) catalog.Offering {
 		return catalog.Offering{Zone: "a", CapacityType: label.Reserved, Reservation: id, Price: price}
 	}
 	onDemand := func(zone string, price quantity.Money) catalog.Offering {
 		return catalog.Offering{Zone: zone, CapacityType: label.OnDemand, Price: price}
 	}
-	s, err := cluster.New(cluster.Objects{Classes: []cluster.Class{{Name: "c", Types: []catalog.InstanceType{
+	s, err := cluster.New(cluster.Objects{Classes: []cluster.Class{{Name: "c", Volumes: 5, Address: 3, Types: []catalog.InstanceType{
 		{Name: "large", Offerings: []catalog.Offering{onDemand("a", 80), onDemand("b", 70), reserved("cr-1", 2), reserved("cr-2", 1)}},
 		{Name: "small", Offerings: []catalog.Offering{onDemand("a", 0), onDemand("b", 40)}},
 	}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := view.Of(s, view.Policy{}, time.Time{})
+	v := view.Of(s, view.Policy{NodeCost: 1000}, time.Time{})
 	inA, err := label.NewRequirement(label.Zone, label.In, "a")
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +45,9 @@ func TestPriceOf_IsThatOfTheInstanceOrOfTheCheapestThatMayCome(t *testing.T) {
 		c.claim.Class = "c"
 		if price, known := v.PriceOf(c.claim); price != c.price || known != c.known {
 			t.Errorf("%s: %d, %v, want %d, %v", name, price, known, c.price, c.known)
+		}
+		if cost, known := v.CostOf(c.claim); cost != c.price+1008 || known != c.known {
+			t.Errorf("%s: the whole node costs %d, %v, want %d, %v", name, cost, known, c.price+1008, c.known)
 		}
 	}
 }

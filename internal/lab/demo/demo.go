@@ -42,8 +42,10 @@ type demo struct {
 	tofu     *tofu
 	timeline *timeline
 
+	daemon    string   // path of its program
 	inventory []string // of the AWS account before the apply
 	printed   int      // lines of the daemon's log that were told
+	asked     int      // runs of karpenterd explain
 	checks    int
 }
 
@@ -62,7 +64,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	d.began = time.Now()
+	d.began, d.daemon = time.Now(), daemon
 	d.say("Running %s %s; starting a laboratory: a real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler), KWOK nodes, and a simulated AWS on loopback",
 		filepath.Base(tools[toolchain.TerraformCLI].Path), tools[toolchain.TerraformCLI].Version)
 	d.lab, err = lab.Start(ctx, lab.Options{

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ const (
 
 // story is the demo, act by act.
 func (d *demo) story(ctx context.Context) error {
-	for _, act := range []func(context.Context) error{d.apply, d.scaleUp, d.interrupt, d.scaleDown, d.destroy} {
+	for _, act := range []func(context.Context) error{d.apply, d.scaleUp, d.interrupt, d.scaleFurther, d.consolidate, d.destroy} {
 		if err := act(ctx); err != nil {
 			return err
 		}
@@ -30,7 +31,7 @@ func (d *demo) story(ctx context.Context) error {
 
 // apply makes everything with one configuration and one apply.
 func (d *demo) apply(ctx context.Context) error {
-	d.title("One apply: roles, tags, queue, daemon, a node class and two node pools")
+	d.title("One apply: roles, tags, queue, daemon, a node class and three node pools")
 	if _, _, err := d.tofu.run(ctx, []int{0}, "init", "-no-color"); err != nil {
 		return err
 	}
@@ -50,29 +51,69 @@ func (d *demo) apply(ctx context.Context) error {
 	return d.check(code == 0, "a second plan is empty (%.2f s)", again.Seconds())
 }
 
-// scaleUp takes the cluster from no node to 2 x 40 pods, while the cheapest
-// offering has no capacity.
+// How many pods there are at first, and at most without the reports.
+const (
+	firstPods = 5 + 20 + 1 + 1 // inflate, inflate-spot, a service, and the ledger
+	morePods  = 40 + 20 + 3 + 1
+)
+
+// scaleUp takes the cluster from no node to the first pods.
 func (d *demo) scaleUp(ctx context.Context) error {
-	if err := d.createDeployments(ctx); err != nil {
+	if err := d.deploy(ctx, inflates()...); err != nil {
 		return err
 	}
-	for _, replicas := range []int{5, 40} {
-		d.title(fmt.Sprintf("Scale up: inflate and inflate-spot to %d replicas of 1 CPU each", replicas))
-		began := time.Now()
-		if err := d.scale(ctx, replicas); err != nil {
-			return err
-		}
-		if err := d.running(ctx, replicas); err != nil {
-			return err
-		}
-		d.tell()
-		d.say("all %d pods run, %.1f s after the scale-up", 2*replicas, time.Since(began).Seconds())
-		d.fleet(ctx)
-		if replicas == 5 {
-			d.starve()
-		}
+	d.title("Scale up: inflate to 5 and inflate-spot to 20 replicas of 1 CPU each, and a service of 4.5 CPU")
+	err := d.grow(ctx, firstPods-1, func() error {
+		return errors.Join(d.scale(ctx, 5, "inflate"), d.scale(ctx, 20, "inflate-spot"), d.deploy(ctx, service(services()[0])))
+	})
+	if err == nil {
+		err = d.deployLedger(ctx)
 	}
+	if err == nil {
+		err = d.running(ctx, firstPods)
+	}
+	if err != nil {
+		return err
+	}
+	d.say("ledger, a pod that nobody may evict, runs beside inflate")
+	return nil
+}
+
+// scaleFurther takes the cluster to all pods, while the types that were launched first
+// have no capacity. The reports need no new node. No pod of a kind that was evicted a
+// moment ago is launched for: the daemon would take its move for undone, and pause.
+func (d *demo) scaleFurther(ctx context.Context) error {
+	d.title("Scale up: inflate to 40 replicas, a third service, and three reports of 3 CPU beside the services")
+	d.starve()
+	err := d.grow(ctx, morePods, func() error {
+		return errors.Join(d.scale(ctx, 40, "inflate"), d.deploy(ctx, service(services()[2])))
+	})
+	if err == nil {
+		err = d.deploy(ctx, fillers())
+	}
+	if err == nil {
+		err = d.running(ctx, morePods+3)
+	}
+	if err != nil {
+		return err
+	}
+	d.say("the reports run beside the services, and fill their nodes")
 	return d.noDoubleLaunch(ctx)
+}
+
+// grow asks for pods, and waits until so many run.
+func (d *demo) grow(ctx context.Context, pods int, ask func() error) error {
+	began := time.Now()
+	if err := ask(); err != nil {
+		return err
+	}
+	if err := d.running(ctx, pods); err != nil {
+		return err
+	}
+	d.tell()
+	d.say("all %d pods run, %.1f s after the scale-up", pods, time.Since(began).Seconds())
+	d.fleet(ctx)
+	return nil
 }
 
 // starve takes the capacity of the types that were launched so far away, so
@@ -128,7 +169,10 @@ func (d *demo) interrupt(ctx context.Context) error {
 	if err := d.lab.Cloud.EC2.WarnSpot(victim.ID); err != nil {
 		return fmt.Errorf("spot warning send: %w", err)
 	}
-	d.say("EC2 warns %s (%s in %s): it goes in %s", victim.ID, victim.Type, victim.Zone, spotNotice)
+	d.say("EC2 warns %s (%s in %s): it goes in %s; meanwhile a second service comes", victim.ID, victim.Type, victim.Zone, spotNotice)
+	if err := d.deploy(ctx, service(services()[1])); err != nil {
+		return err
+	}
 	name := victim.Tags["karpenter.sh/nodeclaim"]
 	if err := d.until(ctx, "the NodeClaim of the warned instance to go", func() (bool, string, error) {
 		list, err := d.clients.NodeClaims.List(ctx, metav1.ListOptions{})
@@ -151,42 +195,24 @@ func (d *demo) interrupt(ctx context.Context) error {
 	if err := d.check(left > 0, "node drained and instance ended %.1f s before EC2 would have taken it", left.Seconds()); err != nil {
 		return err
 	}
-	if err := d.running(ctx, 40); err != nil {
+	if err := d.running(ctx, firstPods+1); err != nil {
 		return err
 	}
-	return d.check(len(d.instances()) >= before, "all 80 pods run, on %d instances (%d before the warning)", len(d.instances()), before)
+	return d.check(len(d.instances()) > before, "all %d pods run, on %d instances (%d before the warning, and one for the service)", firstPods+1, len(d.instances()), before)
 }
 
-// scaleDown empties the fleet.
-func (d *demo) scaleDown(ctx context.Context) error {
-	d.title("Scale down to 0: empty nodes are removed")
-	began := time.Now()
-	if err := d.scale(ctx, 0); err != nil {
-		return err
-	}
-	if err := d.until(ctx, "the fleet to be empty", func() (bool, string, error) {
-		list, err := d.clients.NodeClaims.List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return false, "", fmt.Errorf("nodeclaims list: %w", err)
-		}
-		return len(list.Items) == 0 && len(d.instances()) == 0, fmt.Sprintf("%d NodeClaims, %d instances", len(list.Items), len(d.instances())), nil
-	}); err != nil {
-		return err
-	}
-	d.tell()
-	d.say("no NodeClaim and no instance is left, %.1f s after the scale-down", time.Since(began).Seconds())
-	d.fleet(ctx)
-	return nil
-}
-
-// destroy takes everything away and looks for what is left.
+// destroy takes everything away, the last nodes too, and looks for what is left.
 func (d *demo) destroy(ctx context.Context) error {
 	d.title("Destroy: nothing is left behind")
+	if err := d.scale(ctx, 0, append(services(), ledger)...); err != nil {
+		return err
+	}
+	d.say("the last pods are scaled to 0; %d nodes are up", len(d.instances()))
 	_, took, err := d.tofu.run(ctx, []int{0}, "destroy", "-no-color", "-auto-approve")
 	if err != nil {
 		return err
 	}
-	d.say("destroyed in %.1f s", took.Seconds())
+	d.say("destroyed in %.1f s, with the nodes", took.Seconds())
 	left, err := d.leftovers(ctx)
 	if err != nil {
 		return err

@@ -96,6 +96,12 @@ func (d *demo) fleet(context.Context) {
 	d.say("  fleet: %d instances, %s/h (on-demand prices of the catalogue; spot prices are estimates)", len(d.instances()), total.Dollars())
 }
 
+// Messages of the daemon's log that the demo looks for.
+const (
+	launchMessage = "launch nodeclaim"
+	costMessage   = "plan costs"
+)
+
 // decision is a line of the daemon's log about something it decided.
 type decision struct {
 	Time      time.Time `json:"@timestamp"`
@@ -107,6 +113,7 @@ type decision struct {
 	Types     string    `json:"instance_types"`
 	Why       string    `json:"why"`
 	Replaces  string    `json:"replaces"`
+	Move      string    `json:"move"`
 	Reason    string    `json:"reason"`
 	Detail    string    `json:"detail"`
 	Waited    string    `json:"waited"`
@@ -118,18 +125,25 @@ type decision struct {
 // text tells the decision; "" for what goes without saying.
 func (x decision) text() string {
 	switch x.Message {
-	case "launch nodeclaim":
-		s := fmt.Sprintf("launch %s for %d waiting and %d declared pods: %s; decided in %s", x.NodeClaim, x.Pods, x.Declared, x.Why, x.DecidedIn)
-		if x.Replaces != "" {
+	case launchMessage:
+		pods := fmt.Sprintf("%d waiting and %d declared pods", x.Pods, x.Declared)
+		if x.Move != "" {
+			pods = "pods that run elsewhere"
+		}
+		s := fmt.Sprintf("launch %s for %s: %s; decided in %s", x.NodeClaim, pods, x.Why, x.DecidedIn)
+		switch {
+		case x.Move != "":
+			s += "; move " + x.Move
+		case x.Replaces != "":
 			s += "; replaces " + x.Replaces
 		}
 		return s
 	case "launch failed":
 		return "launch " + x.NodeClaim + " found no capacity: its pods are planned for anew"
-	case "cordon node":
-		return "cordon " + x.Node + ": " + x.Reason
+	case "disrupt node":
+		return fmt.Sprintf("taint %s (%s), so that no pod comes: %s", x.Node, x.NodeClaim, x.Reason)
 	case "delete nodeclaim":
-		return fmt.Sprintf("delete %s: %s for %s; saves %s/h", x.NodeClaim, strings.TrimSpace(x.Reason+" "+x.Detail), x.Waited, x.Saves)
+		return fmt.Sprintf("delete %s: %s for %s; its instance costs %s/h", x.NodeClaim, strings.TrimSpace(x.Reason+" "+x.Detail), x.Waited, x.Saves)
 	}
 	return ""
 }
@@ -146,7 +160,7 @@ func (d *demo) decisions() []decision {
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
 			var x decision
-			if json.Unmarshal(lines.Bytes(), &x) == nil && x.text() != "" {
+			if json.Unmarshal(lines.Bytes(), &x) == nil && (x.text() != "" || x.Message == costMessage) {
 				out = append(out, x)
 			}
 		}
@@ -165,7 +179,9 @@ func (d *demo) daemonLogs() []string {
 func (d *demo) tell() {
 	all := d.decisions()
 	for _, x := range all[min(d.printed, len(all)):] {
-		_, _ = fmt.Fprintf(d.out, "%6.1fs    daemon: %s\n", x.Time.Sub(d.began).Seconds(), x.text())
+		if text := x.text(); text != "" {
+			_, _ = fmt.Fprintf(d.out, "%6.1fs    daemon: %s\n", x.Time.Sub(d.began).Seconds(), text)
+		}
 	}
 	d.printed = len(all)
 }
@@ -177,7 +193,7 @@ func (d *demo) summary() {
 	d.timeline.mu.Lock()
 	for _, x := range d.decisions() {
 		at, ok := d.timeline.launched[x.NodeClaim]
-		if !ok || x.Message != "launch nodeclaim" {
+		if !ok || x.Message != launchMessage {
 			continue // no launch, or one without capacity: its pods were planned for anew
 		}
 		for _, seen := range x.Seen {

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	_ "embed" // services.tf
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,8 +18,11 @@ import (
 // stopGrace is how long the command line has to write its state and end.
 const stopGrace = 20 * time.Second
 
+//go:embed services.tf
+var servicesTF []byte
+
 // tofu runs OpenTofu, or Terraform where only that was found, on a copy of the
-// quickstart with the provider that was built here. It is a process of the
+// quickstart, with a node pool for services, and with the provider that was built here. It is a process of the
 // laboratory: it ends with it, whatever happens.
 type tofu struct {
 	lab       *lab.Lab
@@ -32,6 +36,9 @@ func newTofu(l *lab.Lab, path, provider string) (*tofu, error) {
 	env, err := quickstart.Prepare(l, dir, provider)
 	if err != nil {
 		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "services.tf"), servicesTF, 0o600); err != nil {
+		return nil, fmt.Errorf("services.tf write: %w", err)
 	}
 	env = append(append(os.Environ(), env...), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "TF_VAR_consolidate_after="+consolidateAfter.String())
 	return &tofu{lab: l, path: path, dir: dir, env: env}, nil

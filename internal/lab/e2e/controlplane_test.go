@@ -16,6 +16,7 @@ import (
 )
 
 func TestControlPlane_KwokKeepsNodesAndPodsButNotThoseOfTheBootstrapNodes(t *testing.T) {
+	queue(t)
 	b := startBare(t, bootstrapNode)
 	for _, name := range []string{"hand-made", bootstrapNode} {
 		createNode(t, b, name)
@@ -31,7 +32,7 @@ func TestControlPlane_KwokKeepsNodesAndPodsButNotThoseOfTheBootstrapNodes(t *tes
 		}
 		return pod
 	}
-	eventually(t, 30*time.Second, func() error {
+	eventually(t, patience, func() error {
 		kwoks, ours := phase("on-hand-made"), phase("on-"+bootstrapNode)
 		if kwoks.Status.Phase != corev1.PodRunning || ours.Spec.NodeName == "" {
 			return fmt.Errorf("pods are %s on %q and %s on %q", kwoks.Status.Phase, kwoks.Spec.NodeName, ours.Status.Phase, ours.Spec.NodeName)
@@ -43,7 +44,7 @@ func TestControlPlane_KwokKeepsNodesAndPodsButNotThoseOfTheBootstrapNodes(t *tes
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "later"},
 		Spec:       corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelHostname: "hand-made"}, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
 	})
-	eventually(t, 30*time.Second, func() error {
+	eventually(t, patience, func() error {
 		if got := phase("later").Status.Phase; got != corev1.PodRunning {
 			return fmt.Errorf("later pod is %s", got)
 		}
@@ -76,6 +77,7 @@ func createNode(t *testing.T, b bare, name string) {
 }
 
 func TestControlPlane_PodsTerminateForTheirGracePeriodOrAsLongAsTheySay(t *testing.T) {
+	queue(t)
 	b := startBare(t)
 	createNode(t, b, "node")
 	grace := int64(3)
@@ -92,7 +94,7 @@ func TestControlPlane_PodsTerminateForTheirGracePeriodOrAsLongAsTheySay(t *testi
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: spec.annotations},
 			Spec:       corev1.PodSpec{TerminationGracePeriodSeconds: spec.grace, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
 		})
-		eventually(t, 30*time.Second, func() error {
+		eventually(t, patience, func() error {
 			pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil || pod.Status.Phase != corev1.PodRunning {
 				return fmt.Errorf("pod %s is %s: %w", name, pod.Status.Phase, err)
@@ -112,7 +114,7 @@ func TestControlPlane_PodsTerminateForTheirGracePeriodOrAsLongAsTheySay(t *testi
 		ends[name] = pod.DeletionTimestamp.Time
 	}
 	for _, name := range []string{"whole", "quick"} {
-		eventually(t, 30*time.Second, func() error {
+		eventually(t, patience, func() error {
 			if _, err := pods.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("pod %s is still there: %w", name, err)
 			}

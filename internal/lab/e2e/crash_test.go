@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 )
 
 func TestLab_KilledLeavesNoProcessAndTheNextStartSweepsItsFiles(t *testing.T) {
+	queue(t)
 	root := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
@@ -45,7 +45,7 @@ func TestLab_KilledLeavesNoProcessAndTheNextStartSweepsItsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = victim.Wait()
-	eventually(t, 10*time.Second, func() error {
+	eventually(t, patience, func() error {
 		if left := processesNaming(t, dir); len(left) > 0 {
 			return fmt.Errorf("processes are left: %v", left)
 		}

@@ -4,9 +4,11 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -75,4 +77,55 @@ func staticPoolKeepsItsNodes(t *testing.T, d *daemonLab) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+}
+
+// foregroundDeletionKeepsReplicas sees that the garbage collector deletes all NodeClaims of
+// a NodePool that is deleted in the foreground, and that a quarter of the replicas at most
+// are evicted at a time all the same. With the annotation they all go.
+func foregroundDeletionKeepsReplicas(t *testing.T, d *daemonLab) {
+	p := pool{name: "foreground", requirements: map[string][]string{instanceType: {"c6a.xlarge"}}, replicas: 3}
+	d.createPool(t, p)
+	d.deploy(t, p, 8)
+	d.running(t, p, 8)
+	foreground := metav1.DeletePropagationForeground
+	if err := d.NodePools.Delete(t.Context(), p.name, metav1.DeleteOptions{PropagationPolicy: &foreground}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, patience, func() error {
+		claims, err := d.claims(t.Context(), p)
+		if err != nil {
+			return err
+		}
+		for i := range claims {
+			drained := claims[i].Conditions().Get(v1.ConditionDrained)
+			if claims[i].DeletionTimestamp == nil || !strings.Contains(drained.Message, "at most 2 of the 8 replicas of ReplicaSet") {
+				return fmt.Errorf("NodeClaim %s: deleted at %s, %s", claims[i].Name, claims[i].DeletionTimestamp, drained.Message)
+			}
+		}
+		return nil
+	})
+	pods, err := d.pods(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := 0
+	for i := range pods {
+		if pods[i].Status.Phase == corev1.PodRunning {
+			up++
+		}
+	}
+	if up != 6 {
+		t.Errorf("%d of 8 replicas run, want 6: no other pool takes those that come in their place", up)
+	}
+	mark := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, v1.AnnotationTerminate)
+	if _, err := d.NodePools.Patch(t.Context(), p.name, types.MergePatchType, mark, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	d.empties(t, p)
+	eventually(t, patience, func() error {
+		if _, err := d.NodePools.Get(t.Context(), p.name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("NodePool %s is still there: %w", p.name, err)
+		}
+		return nil
+	})
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
@@ -71,7 +70,7 @@ func programPod(name, image string) *corev1.Pod {
 
 func createPod(t *testing.T, b bare, pod *corev1.Pod) {
 	t.Helper()
-	eventually(t, 30*time.Second, func() error { // the namespace's service account comes a moment later
+	eventually(t, patience, func() error { // the namespace's service account comes a moment later
 		_, err := b.clients.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return nil
@@ -84,7 +83,7 @@ func createPod(t *testing.T, b bare, pod *corev1.Pod) {
 func podIs(t *testing.T, b bare, name string, what string, ok func(*corev1.Pod, corev1.ContainerStatus) bool) *corev1.Pod {
 	t.Helper()
 	var pod *corev1.Pod
-	eventually(t, 30*time.Second, func() error {
+	eventually(t, patience, func() error {
 		var err error
 		pod, err = b.clients.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
@@ -113,6 +112,7 @@ func get(t *testing.T, url string) string {
 }
 
 func TestKubelet_RunsAPodFromItsSpecAndStopsItWithGrace(t *testing.T) {
+	queue(t)
 	b := startBare(t, bootstrapNode)
 	startKubelet(t, b)
 	createPod(t, b, programPod("p", "ours/program:v1"))
@@ -143,7 +143,7 @@ func TestKubelet_RunsAPodFromItsSpecAndStopsItWithGrace(t *testing.T) {
 	if err := b.clients.CoreV1().Pods("default").Delete(t.Context(), "p", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 15*time.Second, func() error {
+	eventually(t, patience, func() error {
 		_, err := b.clients.CoreV1().Pods("default").Get(t.Context(), "p", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -160,6 +160,7 @@ func TestKubelet_RunsAPodFromItsSpecAndStopsItWithGrace(t *testing.T) {
 }
 
 func TestKubelet_UnknownImageIsNotPassedOffAsRunning(t *testing.T) {
+	queue(t)
 	b := startBare(t, bootstrapNode)
 	startKubelet(t, b)
 	createPod(t, b, programPod("p", "other/program:v1"))

@@ -27,6 +27,8 @@ func TestTable_TakesKarpentersFiguresOnlyFromWhatWasMeasured(t *testing.T) {
 	one := bench.Comparison{Measured: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Machine: bench.Here(), Theirs: bench.Side{
 		Figures: bench.Figures{Cost: 12_340_000_000, Nodes: 5}, Version: "v9.8.7", Cold: 3 * time.Second, Warm: 2 * time.Second,
 	}}
+	fleet := one
+	fleet.Theirs.Total, fleet.Theirs.Commands, fleet.Theirs.Cut = 90*time.Second, 7, true
 	other := one
 	other.Machine = bench.Machine{CPU: "Abacus", Cores: 3}
 	for _, c := range []struct {
@@ -34,6 +36,8 @@ func TestTable_TakesKarpentersFiguresOnlyFromWhatWasMeasured(t *testing.T) {
 		want string
 	}{
 		{bench.Comparisons{"w1": one}, "3.0 s cold, 2.0 s warm, 0.0 MB, $12.34/h, 5 nodes, 2026-03-04, v9.8.7  "},
+		{bench.Comparisons{"w1": fleet}, "90.0 s for 7 commands, 2.0 s each, then $12.34/h, 5 nodes, and not at its end, 2026-03-04, v9.8.7  "},
+		{bench.Comparisons{"w1": one}, "3.0 s cold"},
 		{bench.Comparisons{"w4": one}, "3.0 s cold, 2.0 s warm, 0.0 MB, $12.34/h, 5 nodes, 2026-03-04, v9.8.7  "},
 		{bench.Comparisons{"w1": other}, "2026-03-04, v9.8.7, on another machine (3 x Abacus)"},
 	} {

@@ -11,4 +11,9 @@
 // internal/proof before it is printed. A cost is the sum of the cheapest offerings
 // that the nodes may still become. `make bench-peer` builds the peer (tools/peer)
 // and runs this.
+//
+// Of fleets that were scaled in, Karpenter's disruption methods (emptiness, multi and
+// single node) say which nodes are to go, until they find none: each command is carried
+// out at once and in full, so that no boot, drain or wait is in the figures. What ours
+// makes of the same fleets is what `make bench` plays.
 package main

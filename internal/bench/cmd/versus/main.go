@@ -7,14 +7,17 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/bench"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -51,6 +54,20 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		}
 		r.Ours.Version = *version
 		results[c.Name] = r
+	}
+	for _, name := range slices.Sorted(maps.Keys(bench.ComparedFleets())) {
+		if *alone != "" || !wanted.MatchString(name) {
+			continue
+		}
+		if *list {
+			_, _ = fmt.Fprintf(w, "%-18s a fleet that was scaled in: the nodes that are to go\n", name)
+			continue
+		}
+		r, err := consolidate(ctx, w, *peer, name, bench.ComparedFleets()[name], *seed)
+		if err != nil {
+			return err
+		}
+		results[name] = r
 	}
 	if len(results) == 0 {
 		return nil
@@ -111,6 +128,11 @@ func solve(ctx context.Context, w io.Writer, peer string, c bench.Case, seed uin
 	if err != nil {
 		return bench.Side{}, err
 	}
+	return put(ctx, w, peer, q, pods)
+}
+
+// put puts the question to the peer.
+func put(ctx context.Context, w io.Writer, peer string, q question, pods []cluster.Pod) (bench.Side, error) {
 	text, err := json.Marshal(q)
 	if err != nil {
 		return bench.Side{}, fmt.Errorf("question write: %w", err)
@@ -129,7 +151,28 @@ func solve(ctx context.Context, w io.Writer, peer string, c bench.Case, seed uin
 	}
 	return bench.Side{
 		Figures: bench.Read(pods, nodes, 0), Version: a.Version, Cold: seconds(a.Cold), Warm: seconds(a.Warm), Allocated: a.Allocated,
+		Total: seconds(a.Total), Commands: a.Commands, Cut: a.Cut,
 	}, nil
+}
+
+// consolidate has the peer say which nodes of fleets that were scaled in are to go. What
+// the daemon makes of them is what make bench plays.
+func consolidate(ctx context.Context, w io.Writer, peer string, name string, percent int, seed uint64) (bench.Comparison, error) {
+	r := bench.Comparison{Measured: time.Now().UTC(), Machine: bench.Here(), Seed: seed}
+	fleet, err := bench.ScaledIn(seed, percent)
+	if err != nil {
+		return r, fmt.Errorf("fleet %s: %w", name, err)
+	}
+	q, err := askFleet(fleet)
+	if err != nil {
+		return r, fmt.Errorf("fleet %s: %w", name, err)
+	}
+	_, _ = fmt.Fprintf(w, "%s: %d nodes with %d pods\n", name, len(q.Nodes), len(q.Pods))
+	if r.Theirs, err = put(ctx, w, peer, q, fleet.Objects.Pods); err != nil {
+		return r, fmt.Errorf("fleet %s: %w", name, err)
+	}
+	_, _ = fmt.Fprintf(w, "  Karpenter: %s\n", r.Theirs)
+	return r, nil
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -172,6 +215,9 @@ func table(w io.Writer, results bench.Comparisons) error {
 		row = append(append(row, cells(r.Ours)...), bound, gap, "|")
 		rows = append(rows, append(row, times(r.Theirs.Cold, r.Ours.Cold), times(r.Theirs.Warm, r.Ours.Warm),
 			fmt.Sprintf("%.1f %%", 100*(1-r.Ours.Dollars()/r.Theirs.Dollars()))))
+	}
+	if len(rows) == 1 {
+		return nil // fleets alone
 	}
 	_, _ = fmt.Fprintln(w)
 	return bench.Align(w, "lrrrrrlrrrrrrrlrrr", rows)

@@ -24,6 +24,15 @@ type question struct {
 	Daemons      []*corev1.Pod                    `json:"daemons"`
 	Requirements []corev1.NodeSelectorRequirement `json:"requirements"`
 	Types        []instanceType                   `json:"types"`
+	Nodes        []standing                       `json:"nodes,omitempty"`
+	Budget       string                           `json:"budget,omitempty"`
+}
+
+type standing struct {
+	Name         string `json:"name"`
+	Type         string `json:"type"`
+	Zone         string `json:"zone"`
+	CapacityType string `json:"capacityType"`
 }
 
 type instanceType struct {
@@ -47,6 +56,9 @@ type answer struct {
 	Allocated uint64   `json:"allocated"` // bytes
 	Nodes     []node   `json:"nodes"`
 	Unplaced  []string `json:"unplaced"`
+	Total     float64  `json:"total"` // seconds
+	Commands  int      `json:"commands"`
+	Cut       bool     `json:"cut"`
 }
 
 type node struct {
@@ -82,6 +94,22 @@ func ask(s bench.Setting, pods []cluster.Pod) (question, error) {
 	}
 	for _, t := range s.Types {
 		q.Types = append(q.Types, typeOf(t))
+	}
+	return q, nil
+}
+
+// askFleet writes the question which of the nodes are to go.
+func askFleet(s bench.Standing) (question, error) {
+	q, err := ask(s.Setting, s.Objects.Pods)
+	if err != nil {
+		return q, err
+	}
+	q.Budget = s.Budget()
+	for i, p := range s.Objects.Pods {
+		q.Pods[i].Spec.NodeName = p.Node
+	}
+	for _, c := range s.Objects.Claims {
+		q.Nodes = append(q.Nodes, standing{c.Node, c.InstanceType, c.Zone, c.CapacityType})
 	}
 	return q, nil
 }

@@ -40,6 +40,30 @@ func TestAsk_TellsThePeerOfEveryConstraint(t *testing.T) {
 	}
 }
 
+func TestAskFleet_TellsWhereEveryPodRuns(t *testing.T) {
+	t.Parallel()
+	fleet, err := bench.ScaledIn(1, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := askFleet(fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := map[string]bool{}
+	for _, n := range q.Nodes {
+		nodes[n.Name] = n.Type != "" && n.Zone != "" && n.CapacityType == "on-demand"
+	}
+	if len(nodes) < 100 || len(q.Pods) != 1_000 || q.Budget != "10%" {
+		t.Errorf("%d nodes, %d pods, budget %s", len(nodes), len(q.Pods), q.Budget)
+	}
+	for _, p := range q.Pods {
+		if !nodes[p.Spec.NodeName] {
+			t.Fatalf("pod %s runs on %q, which the peer is not told about", p.Name, p.Spec.NodeName)
+		}
+	}
+}
+
 func TestAsk_RefusesWhatThePeerWouldNotBeTold(t *testing.T) {
 	t.Parallel()
 	pod := bench.Preferring(1, 1)[0]

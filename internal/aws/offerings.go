@@ -1,0 +1,38 @@
+package aws
+
+import (
+	"context"
+	"slices"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// filterValues is how many values EC2 allows in one filter.
+const filterValues = 200
+
+// InstanceTypeZones returns the zones of the region where EC2 sells each of the instance
+// types, by name and sorted. A type that EC2 does not sell, or does not know, has none.
+func (c *Clients) InstanceTypeZones(ctx context.Context, types []string) (map[string][]string, error) {
+	zones := map[string][]string{}
+	for some := range slices.Chunk(types, filterValues) {
+		pages := ec2.NewDescribeInstanceTypeOfferingsPaginator(c.ec2, &ec2.DescribeInstanceTypeOfferingsInput{
+			LocationType: ec2types.LocationTypeAvailabilityZone, MaxResults: awssdk.Int32(1000),
+			Filters: []ec2types.Filter{{Name: awssdk.String("instance-type"), Values: some}},
+		})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return nil, wrap(err, "instance type offerings list")
+			}
+			for _, o := range page.InstanceTypeOfferings {
+				zones[string(o.InstanceType)] = append(zones[string(o.InstanceType)], awssdk.ToString(o.Location))
+			}
+		}
+	}
+	for _, list := range zones {
+		slices.Sort(list)
+	}
+	return zones, nil
+}
