@@ -3,9 +3,7 @@ package engine
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +29,6 @@ type supposition struct {
 	going    map[string]plan.DeleteReason // by NodeClaim; see View.Going
 	replaces bool                         // see View.Replaces
 	emptying map[string]bool              // by node; see View.Emptying
-	headroom int64                        // see View.Headroom
 }
 
 // sweep is what is remembered of the last search of the fleet.
@@ -210,29 +207,23 @@ func (m *mover) search() bool {
 			return len(s.target.names) > 0
 		}
 		m.again = time.Time{}
-		fmt.Println("TMP begin", m.in.Now.Format("15:04:05.000"), "moved", s.moved.Format("15:04:05.000"), "pods", s.pods)
 		s.search, s.of, s.at = consolidate.Begin(m.question()), m.in.Snapshot, m.in.Now
 		s.again = m.again
 	}
 	next, finished := s.search.Go(sliceOfWork)
-	found := target{}
 	if finished && s.outdated < mostOutdated && s.changed(m.in.Snapshot) {
 		s.outdated++
 		s.search = nil
 		m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
 		return len(s.target.names) > 0
 	}
+	var found target
 	if finished {
 		s.outdated = 0
-		g, f, c, tr := next.Tmp()
-		fmt.Println("TMP search", m.in.Now.Format("15:04:05"), "alike", next.Alike, "gone", g, "fresh", f, "cost", c.Dollars(), "trials", tr, "of", len(next.Nodes))
 		found = aim(m.in.Snapshot, pick.Those(next.Result(), m.stands), next.Alike)
-	}
-	if finished && next.Alike && len(found.names) == 0 {
-		// Pods may have to go where others suit better.
-		q := *next.Question
-		q.Alike = false
-		next, finished = consolidate.Begin(q), false
+		if next.Alike && len(found.names) == 0 {
+			next, finished = next.Anywhere(), false
+		}
 	}
 	if !finished {
 		s.search = next
@@ -252,8 +243,7 @@ func (s *sweep) changed(now cluster.Snapshot) bool {
 }
 
 // calm says whether no pod has come or gone for a while, and nothing was launched, or the
-// wait for that is over. If
-// not, the plan asks for another Step.
+// wait for that is over. If not, the plan asks for another Step.
 func (m *mover) calm() bool {
 	s := &m.out.Memory.sweep
 	if pods := podsOn(m.in.Snapshot); pods != s.pods {
@@ -313,6 +303,9 @@ func (m *mover) nodes() (out []consolidate.Node) {
 	for state := range m.in.Snapshot.States() {
 		c := m.view.ClaimOf(state)
 		n := &state.Node
+		if pool, _ := m.in.Snapshot.Pool(c.Pool); pool.Deleting {
+			continue
+		}
 		if !n.TakesPods(&c) || !n.Ready || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized {
 			continue
 		}
@@ -338,7 +331,7 @@ func (m *mover) begin() {
 	ledger := budget.Open(m.view)
 	promiseMoves(m)
 	t := &m.out.Memory.sweep.target
-	x := supposition{going: map[string]plan.DeleteReason{}, emptying: t.nodes(m.in.Snapshot), headroom: headroomTmp()}
+	x := supposition{going: map[string]plan.DeleteReason{}, emptying: t.nodes(m.in.Snapshot)}
 	var chosen []string
 	held := false
 	for _, name := range t.names {
@@ -498,17 +491,6 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bo
 	if saving && (saves < leastOf(m.view, names) || saves < cost/1000*quantity.Money(m.in.Policy.MoveShare)) {
 		return false
 	}
-	for _, a := range out.Plan.Actions {
-		if l, is := a.(plan.Launch); is {
-			fmt.Println("TMP launch", l.Types[0].Type, "content", l.Content, "pods", len(l.Pods), l.Pods)
-		}
-	}
-	for _, name := range names {
-		c, _ := m.view.Snapshot.Claim(name)
-		st, _ := m.view.Snapshot.State(c.Node)
-		fmt.Println("TMP source", c.InstanceType, "used", st.Used, "daemons", st.Daemons)
-	}
-	fmt.Println("TMP replace", names, "frees", frees.Dollars(), "cost", cost.Dollars())
 	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: m.in.Now.Add(m.in.Policy.RegistrationTimeout)}
 	slices.SortFunc(move.Sources, func(a, b cluster.Source) int { return strings.Compare(a.Claim, b.Claim) })
 	actions, launched := slices.Clone(out.Plan.Actions), 0
@@ -561,9 +543,4 @@ func (m *mover) cheaper(l plan.Launch, more quantity.Money) []plan.Choice {
 		return l.Types[:1]
 	}
 	return out
-}
-
-func headroomTmp() int64 {
-	n, _ := strconv.ParseInt(os.Getenv("HEADROOM"), 10, 64)
-	return n
 }

@@ -32,7 +32,7 @@ func (c cursor) begin(units int) *try {
 	v.Emptying = goesNext(v, &c.in.Memory.sweep.target)
 	if len(c.suppose.going) > 0 {
 		v = v.Suppose(c.suppose.going)
-		v.Replaces, v.Emptying, v.Headroom = c.suppose.replaces, c.suppose.emptying, c.suppose.headroom
+		v.Replaces, v.Emptying = c.suppose.replaces, c.suppose.emptying
 	}
 	return &try{View: v, of: c, known: c.in.Memory.derived, solver: pack.NewSolver(c.answers, units, c.units)}
 }

@@ -64,6 +64,14 @@ func Begin(q Question) *Search {
 	return s
 }
 
+// Anywhere begins the search anew with the same question, but for Question.Alike: pods
+// may have to go where others suit better.
+func (s *Search) Anywhere() *Search {
+	q := *s.Question
+	q.Alike = false
+	return Begin(q)
+}
+
 const (
 	// trialsPerNode bounds the trials of small fleets.
 	trialsPerNode = 50

@@ -2,9 +2,7 @@ package consolidate
 
 import (
 	"cmp"
-	"os"
 	"slices"
-	"strconv"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/random"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -116,7 +114,7 @@ func (s *Search) gain(n *node) int64 {
 	if n.Node == nil {
 		return s.dearer(n.price)
 	}
-	return int64(n.price) - int64(n.price)/1000*lossTmp - int64(max(s.Least, n.Least)) - s.moving(n.pods, n.dear)
+	return int64(n.price) - int64(max(s.Least, n.Least)) - s.moving(n.pods, n.dear)
 }
 
 // dearer is the price of a new node and the share of it that must be saved.
@@ -274,5 +272,3 @@ func (s *Search) open(row int, zone int, price quantity.Money, parts []part) {
 	s.now.saves -= s.dearer(price)
 	s.nodes = append(s.nodes, n)
 }
-
-var lossTmp = func() int64 { n, _ := strconv.ParseInt(os.Getenv("LOSS"), 10, 64); return n }()

@@ -170,10 +170,6 @@ func (r *Room) fill(h *Host) *Host {
 	for p := range state.Nominated() {
 		left = left.Sub(p.Shape.Requests)
 	}
-	if h.Stage == StageNode && r.Headroom > 0 {
-		left.MilliCPU -= quantity.MulDiv(capacity.MilliCPU, r.Headroom, 1000)
-		left.MemoryBytes -= quantity.MulDiv(capacity.MemoryBytes, r.Headroom, 1000)
-	}
 	h.Free, h.Most = left.Sub(missing(daemons)), left.Sub(missing(fit.Certain(daemons)))
 	r.takePorts(h)
 	return h

@@ -33,8 +33,6 @@ type View struct {
 	// Emptying names the nodes that are to go next. Pods of nodes that go do not go
 	// there, as they would move twice, and others only if there is no other room.
 	Emptying map[string]bool
-	// Headroom is how much of each node that runs a plan leaves free, in thousandths.
-	Headroom int64
 }
 
 // Of is the view of the cluster at the moment.
