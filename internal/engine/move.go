@@ -13,7 +13,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
@@ -40,38 +39,13 @@ type sweep struct {
 	grew  time.Time // when a plan launched nodes last
 	pods  int       // that run on the fleet
 	breaker
-	held   time.Time           // since when no node is replaced, as evicted pods are under way; zero if none are
-	moved  time.Time           // when that number changed last
-	uneasy time.Time           // since when it has not been the same for a while; zero if it has
-	search *consolidate.Search // not finished; nil if there is none
-	target []string            // NodeClaims that are to go and have not begun to, those first that save most
-}
-
-// goNext names the nodes of the target.
-func (s *sweep) goNext(snapshot cluster.Snapshot) map[string]bool {
-	if len(s.target) == 0 {
-		return nil
-	}
-	out := map[string]bool{}
-	for _, name := range s.target {
-		if c, there := snapshot.Claim(name); there {
-			out[c.Node] = true
-		}
-	}
-	return out
-}
-
-// goesNext names the nodes that are to go next: those of the target, and those of deleted
-// pools.
-func goesNext(v view.View, s *sweep) map[string]bool {
-	out := s.goNext(v.Snapshot)
-	for c := range disrupt.OfDeletedPools(v) {
-		if out == nil {
-			out = map[string]bool{}
-		}
-		out[c.Node] = true
-	}
-	return out
+	busy     time.Time           // when pods were last seen that are evicted or about to be; zero for never
+	held     time.Time           // since when nothing begins, as such pods are under way; zero if none are
+	moved    time.Time           // when that number changed last
+	uneasy   time.Time           // since when it has not been the same for a while; zero if it has
+	outdated int                 // searches in a row that were repeated
+	search   *consolidate.Search // not finished; nil if there is none
+	target   target
 }
 
 const (
@@ -83,11 +57,16 @@ const (
 	sliceEvery  = 10 * time.Millisecond
 	// targetLasts is how long a target is followed before the fleet is searched anew.
 	targetLasts = 5 * time.Minute
+	// A search is repeated if a greater part of the pods has come or gone meanwhile, but
+	// only so often in a row.
+	changedPart, mostOutdated = 100, 5
 	// calmFor is how long no pod must have come or gone before the fleet is searched, and
 	// growthLasts how long nothing must have been launched, so that one target serves a
 	// whole scale-down, and pods that just came do not move at once. But the search waits
 	// at most uneasyFor.
 	calmFor, growthLasts, uneasyFor = 3 * time.Second, 15 * time.Second, time.Minute
+	// landsWithin is how long after a drain its pods may still be on their way.
+	landsWithin = time.Second
 	// suppositions is how many second plans a Step makes at most.
 	suppositions = 4
 )
@@ -120,33 +99,15 @@ func withMoves(in Input, out Output) Output {
 	}
 	m := &mover{in: in, out: out, view: in.view()}
 	m.judge = disrupt.NewJudge(m.view, &m.out.Memory.Memory)
-	if !m.renew() && slices.ContainsFunc(in.Snapshot.Supply().Pools, func(p cluster.Pool) bool { return disrupt.MaySave(&p) }) {
+	switch saves := slices.ContainsFunc(in.Snapshot.Supply().Pools, func(p cluster.Pool) bool { return disrupt.MaySave(&p) }); {
+	case m.renew():
+	case saves:
 		m.save()
+	default:
+		m.out.Memory.sweep.target = target{}
 	}
-	m.prefer()
+	m.out.Plan.Actions = slices.Concat(m.out.Plan.Actions, m.out.Memory.sweep.target.preferences(m.view))
 	return m.out
-}
-
-// prefer keeps pods away from the nodes of the target by a preference, and takes it off
-// nodes that are none of them any more.
-func (m *mover) prefer() {
-	next, taint := m.out.Memory.sweep.goNext(m.in.Snapshot), []cluster.Taint{room.GoesNext()}
-	change := func(n *cluster.Node, puts, lifts []cluster.Taint) {
-		a := plan.Release{Node: n.Name, NodeUID: n.UID, Taint: m.in.Policy.StartupTaint, Puts: puts, Lifts: lifts}
-		m.out.Plan.Actions = append(slices.Clip(m.out.Plan.Actions), a)
-	}
-	for _, c := range m.view.Claims {
-		n, up := m.in.Snapshot.Node(c.Node)
-		if up && slices.Contains(n.Taints, taint[0]) && !next[n.Name] && n.TakesPods(c) {
-			change(&n, nil, taint)
-		}
-	}
-	for _, name := range m.out.Memory.sweep.target {
-		c, _ := m.in.Snapshot.Claim(name)
-		if n, up := m.in.Snapshot.Node(c.Node); up && !slices.Contains(n.Taints, taint[0]) && n.TakesPods(&c) {
-			change(&n, taint, nil)
-		}
-	}
 }
 
 // save begins moves that save money.
@@ -156,8 +117,13 @@ func (m *mover) save() {
 		m.wait(until, plan.QuietLongEnough)
 		return
 	}
-	s.target = pick.Those(s.target, m.stands)
-	if len(s.target) == 0 || !m.in.Now.Before(s.at.Add(targetLasts)) {
+	if m.underWay() {
+		return
+	}
+	if s.target.names = pick.Those(s.target.names, m.stands); len(s.target.names) == 0 {
+		s.target = target{}
+	}
+	if len(s.target.names) == 0 || !m.in.Now.Before(s.at.Add(targetLasts)) {
 		if !m.search() {
 			return
 		}
@@ -229,44 +195,58 @@ func waiting(actions []plan.Action, at time.Time, why plan.WaitReason) []plan.Ac
 func (m *mover) search() bool {
 	s := &m.out.Memory.sweep
 	if s.search == nil {
-		if early := s.again.IsZero() || m.in.Now.Before(s.again); s.of.Same(m.in.Snapshot) && len(s.target) == 0 && !s.at.IsZero() && early {
+		if early := s.again.IsZero() || m.in.Now.Before(s.again); s.of.Same(m.in.Snapshot) && len(s.target.names) == 0 && !s.at.IsZero() && early {
 			m.waitAgain()
 			return false
 		}
 		if next := s.at.Add(sweepEvery); m.in.Now.Before(next) {
 			m.wait(next, plan.NextSweep)
-			return len(s.target) > 0
+			return len(s.target.names) > 0
 		}
 		if !m.calm() {
-			return len(s.target) > 0
+			return len(s.target.names) > 0
 		}
 		m.again = time.Time{}
 		s.search, s.of, s.at = consolidate.Begin(m.question()), m.in.Snapshot, m.in.Now
 		s.again = m.again
 	}
 	next, finished := s.search.Go(sliceOfWork)
+	if finished && s.outdated < mostOutdated && s.changed(m.in.Snapshot) {
+		s.outdated++
+		s.search = nil
+		m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
+		return len(s.target.names) > 0
+	}
+	var found target
+	if finished {
+		s.outdated = 0
+		found = aim(m.in.Snapshot, pick.Those(next.Result(), m.stands), next.Alike)
+		if next.Alike && len(found.names) == 0 {
+			next, finished = next.Anywhere(), false
+		}
+	}
 	if !finished {
 		s.search = next
 		m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
-		return len(s.target) > 0
+		return len(s.target.names) > 0
 	}
-	s.search, s.target = nil, pick.Those(next.Result(), m.stands)
-	if len(s.target) == 0 {
+	if s.search, s.target = nil, found; len(found.names) == 0 {
 		m.waitAgain()
 	}
-	return len(s.target) > 0
+	return len(s.target.names) > 0
+}
+
+// changed says whether many pods have come or gone since the search began.
+func (s *sweep) changed(now cluster.Snapshot) bool {
+	was, is := podsOn(s.of), podsOn(now)
+	return max(was, is)-min(was, is) > was/changedPart
 }
 
 // calm says whether no pod has come or gone for a while, and nothing was launched, or the
-// wait for that is over. If
-// not, the plan asks for another Step.
+// wait for that is over. If not, the plan asks for another Step.
 func (m *mover) calm() bool {
 	s := &m.out.Memory.sweep
-	pods := 0
-	for state := range m.in.Snapshot.States() {
-		pods += state.Count()
-	}
-	if pods != s.pods {
+	if pods := podsOn(m.in.Snapshot); pods != s.pods {
 		s.pods, s.moved = pods, m.in.Now
 		if s.uneasy.IsZero() {
 			s.uneasy = m.in.Now
@@ -285,6 +265,14 @@ func (m *mover) calm() bool {
 	return false
 }
 
+// podsOn returns how many pods have nodes.
+func podsOn(s cluster.Snapshot) (pods int) {
+	for state := range s.States() {
+		pods += state.Count()
+	}
+	return pods
+}
+
 // waitAgain asks for a Step when another node may go.
 func (m *mover) waitAgain() {
 	if at := m.out.Memory.sweep.again; !at.IsZero() {
@@ -294,8 +282,12 @@ func (m *mover) waitAgain() {
 
 func (m *mover) question() consolidate.Question {
 	p := m.in.Policy
+	nodes := m.nodes()
 	q := consolidate.Question{
-		Nodes: m.nodes(), Fleet: m.out.Memory.derived.fleet, Seed: m.in.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
+		Alike: slices.ContainsFunc(nodes, func(n consolidate.Node) bool {
+			return consolidate.Ratio(&n.State.Node) != consolidate.Ratio(&nodes[0].State.Node)
+		}),
+		Nodes: nodes, Fleet: m.out.Memory.derived.fleet, Seed: m.in.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
 		Share: p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
 	}
 	if q.Fleet == nil {
@@ -311,6 +303,9 @@ func (m *mover) nodes() (out []consolidate.Node) {
 	for state := range m.in.Snapshot.States() {
 		c := m.view.ClaimOf(state)
 		n := &state.Node
+		if pool, _ := m.in.Snapshot.Pool(c.Pool); pool.Deleting {
+			continue
+		}
 		if !n.TakesPods(&c) || !n.Ready || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized {
 			continue
 		}
@@ -318,8 +313,8 @@ func (m *mover) nodes() (out []consolidate.Node) {
 		for p := range state.Nominated() {
 			x.Free = x.Free.Sub(p.Shape.Requests)
 		}
-		if price, known := m.view.PriceOf(c); known && c.Name != "" {
-			x.Price, x.May = price.Add(m.view.ExtraOf(c.Class).Total()), m.may(&c)
+		if cost, known := m.view.CostOf(c); known && c.Name != "" {
+			x.Price, x.May = cost, m.may(&c)
 		}
 		out = append(out, x)
 	}
@@ -329,44 +324,66 @@ func (m *mover) nodes() (out []consolidate.Node) {
 // mostReplaced is how many nodes one move replaces at most.
 const mostReplaced = 12
 
-// begin lets as many nodes of the target go as the budgets allow and a second plan
-// confirms: those whose pods have places on nodes that stay; if there are none, some
-// that new nodes replace.
+// begin lets as many nodes of the target's present phase go as the budgets allow and a
+// second plan confirms: those whose pods have places on nodes that stay; in the last
+// phase, if there are none, some that new nodes replace.
 func (m *mover) begin() {
 	ledger := budget.Open(m.view)
-	s := &m.out.Memory.sweep
-	x := supposition{going: map[string]plan.DeleteReason{}, emptying: map[string]bool{}}
+	promiseMoves(m)
+	t := &m.out.Memory.sweep.target
+	x := supposition{going: map[string]plan.DeleteReason{}, emptying: t.nodes(m.in.Snapshot)}
 	var chosen []string
-	for _, name := range s.target {
-		c, _ := m.view.Snapshot.Claim(name)
-		x.emptying[c.Node] = true
-		if _, allowed := ledger.Allows(c.Pool, plan.Underutilized); allowed {
+	held := false
+	for _, name := range t.names {
+		if c, _ := m.view.Snapshot.Claim(name); t.present(m.in.Snapshot, name) {
+			_, allowed := ledger.Allows(c.Pool, plan.Underutilized)
+			if !allowed || m.judge.Turn(&c, plan.Underutilized).Reason != "" {
+				held = true
+				continue
+			}
 			ledger.Charge(c.Pool)
+			m.judge.Promise(&c)
 			chosen = append(chosen, name)
+			x.going[name] = plan.Underutilized
 		}
 	}
-	if len(chosen) == 0 {
+	if len(chosen) == 0 && held {
 		m.awaitBudget(ledger)
 		return
 	}
-	for _, name := range chosen {
-		x.going[name] = plan.Underutilized
+	if len(t.ratios) > 0 {
+		for state := range m.in.Snapshot.States() {
+			if t.fillsLater(&state.Node) {
+				x.emptying[state.Node.Name] = true
+			}
+		}
 	}
-	if m.remove(x) || m.underWay() || m.replaceSome(chosen, plan.Underutilized, x) {
+	if m.remove(x) {
 		return
 	}
-	// Something has changed that the search did not know.
-	s.target = pick.Those(s.target, func(name string) bool { return !slices.Contains(chosen, name) })
+	if len(t.ratios) > 0 {
+		t.ratios = t.ratios[1:]
+		m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
+		return
+	}
+	if !m.replaceSome(chosen, plan.Underutilized, x) {
+		// Something has changed that the search did not know.
+		t.names = pick.Those(t.names, func(name string) bool { return !slices.Contains(chosen, name) })
+	}
 }
 
-// underWay says whether evicted pods are under way. They may land on the nodes that would
-// be replaced, which then stay while their replacements start. A drain that takes long
-// does not count.
+// underWay says whether pods are being evicted, or evicted pods may not have found their
+// places yet. Until they have, the room that is seen is not what is left, and nothing
+// begins to go. A drain that takes long does not count.
 func (m *mover) underWay() bool {
 	s := &m.out.Memory.sweep
-	yes := slices.ContainsFunc(m.out.Memory.Evicted, func(e memory.Evicted) bool { return m.in.Now.Before(e.Last.Add(calmFor)) }) ||
-		slices.ContainsFunc(m.view.Claims, func(c *cluster.Claim) bool { n, _ := m.in.Snapshot.Node(c.Node); return n.Disrupted && !c.Leaving() })
-	if !yes {
+	if slices.ContainsFunc(m.view.Claims, func(c *cluster.Claim) bool {
+		n, up := m.in.Snapshot.Node(c.Node)
+		return up && (c.Disrupting != nil || n.Disrupted) && (!c.Leaving() || m.view.RunsPods(*c))
+	}) {
+		s.busy = m.in.Now
+	}
+	if s.busy.IsZero() || !m.in.Now.Before(s.busy.Add(landsWithin)) {
 		s.held = time.Time{}
 		return false
 	}
@@ -376,7 +393,7 @@ func (m *mover) underWay() bool {
 	if !m.in.Now.Before(s.held.Add(uneasyFor)) {
 		return false
 	}
-	m.wait(m.in.Now.Add(calmFor), plan.QuietLongEnough)
+	m.wait(pick.Earliest(s.busy.Add(landsWithin), s.held.Add(uneasyFor)), plan.QuietLongEnough)
 	return true
 }
 
@@ -462,8 +479,8 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bo
 	var sources []cluster.Source
 	for _, name := range names {
 		c, _ := m.view.Snapshot.Claim(name)
-		price, _ := m.view.PriceOf(c)
-		frees = frees.Add(price).Add(m.view.ExtraOf(c.Class).Total())
+		cost, _ := m.view.CostOf(c)
+		frees = frees.Add(cost)
 		sources, spot = append(sources, cluster.Source{Claim: name, UID: c.UID}), spot || c.CapacityType == label.Spot
 	}
 	cost := out.Plan.Cost.Add(out.Plan.Extra.Total())
@@ -471,7 +488,7 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bo
 	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 {
 		return false
 	}
-	if saving && (saves < leastOf(m.view, names) || saves < cost/4000*quantity.Money(m.in.Policy.MoveShare)) {
+	if saving && (saves < leastOf(m.view, names) || saves < cost/1000*quantity.Money(m.in.Policy.MoveShare)) {
 		return false
 	}
 	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: m.in.Now.Add(m.in.Policy.RegistrationTimeout)}

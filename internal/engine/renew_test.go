@@ -221,3 +221,31 @@ func (w *world) onPods(f func(*cluster.Pod)) {
 		f(&w.objects.Pods[i])
 	}
 }
+
+// Pods of a source that goes alone could land on the others, and would move twice.
+func TestStep_AllSourcesOfAMoveAreAnnouncedOnceAllItsNodesAreUp(t *testing.T) {
+	w := full(t).drift(0, 1)
+	launches := of[plan.Launch](w.step())
+	if len(launches) != 2 || launches[0].Move == nil || len(launches[0].Move.Sources) != 2 {
+		t.Fatalf("%+v", launches)
+	}
+	w.order(launches)
+	for i := range w.objects.Claims {
+		for _, l := range launches {
+			if c := &w.objects.Claims[i]; c.Name == l.Name {
+				c.Move = l.Move
+			}
+		}
+	}
+	w.bringUp(launches[:1])
+	for range 5 {
+		w.now = w.now.Add(time.Second)
+		if got := of[plan.Disrupt](w.step()); len(got) > 0 {
+			t.Fatalf("announced before the second node is up: %+v", got)
+		}
+	}
+	w.bringUp(launches[1:])
+	if got := of[plan.Disrupt](w.step()); len(got) != 2 {
+		t.Errorf("announced %+v, want both sources", got)
+	}
+}

@@ -103,7 +103,7 @@ func (s *standings) stay(c *cluster.Claim) plan.Stay {
 	}
 	sweep := &s.memory.sweep
 	switch {
-	case due || why == plan.Empty || slices.Contains(sweep.target, c.Name):
+	case due || why == plan.Empty || slices.Contains(sweep.target.names, c.Name):
 		return plan.Stay{Reason: plan.NextToGo}
 	case sweep.search != nil || !sweep.of.Same(s.Snapshot):
 		return plan.Stay{Reason: plan.NotSearched}

@@ -12,7 +12,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/open"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -30,13 +29,7 @@ type try struct {
 // are the work that the Step has left.
 func (c cursor) begin(units int) *try {
 	v := c.in.view()
-	v.Emptying = goesNext(v, &c.in.Memory.sweep)
-	for _, x := range static.Surplus(v) {
-		if v.Emptying == nil {
-			v.Emptying = map[string]bool{}
-		}
-		v.Emptying[x.Node] = true
-	}
+	v.Emptying = goesNext(v, &c.in.Memory.sweep.target)
 	if len(c.suppose.going) > 0 {
 		v = v.Suppose(c.suppose.going)
 		v.Replaces, v.Emptying = c.suppose.replaces, c.suppose.emptying

@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // claimOf finds a NodeClaim by name; nil if there is none.
@@ -138,10 +140,18 @@ func (c *claim) evictable() []*pod {
 		return nil
 	}
 	disrupted := []cluster.Taint{{Key: "karpenter.sh/disrupted", Effect: cluster.NoSchedule}}
-	return slices.DeleteFunc(slices.Clone(c.node.pods), func(p *pod) bool {
+	pods := slices.DeleteFunc(slices.Clone(c.node.pods), func(p *pod) bool {
 		_, kept := cluster.Untolerated(disrupted, p.Shape.Tolerations)
 		return p.Node == "" || !kept
 	})
+	slices.SortStableFunc(pods, func(a, b *pod) int { return cmp.Compare(c.share(b), c.share(a)) })
+	return pods
+}
+
+// share is how much of the node a pod requests, of CPU or memory, in thousandths.
+func (c *claim) share(p *pod) int64 {
+	of := func(need, have int64) int64 { return quantity.MulDiv(need, 1000, max(1, have)) }
+	return max(of(p.Shape.Requests.MilliCPU, c.node.Allocatable.MilliCPU), of(p.Shape.Requests.MemoryBytes, c.node.Allocatable.MemoryBytes))
 }
 
 // tier is the pod's place in the order of a drain: pods of DaemonSets after others, and

@@ -104,11 +104,11 @@ func nominatedBy(entries []metav1.ManagedFieldsEntry, manager string) bool {
 	})
 }
 
-// podRequests sums what the pod takes of a node, as the kube-scheduler of
+// PodRequests sums what the pod takes of a node, as the kube-scheduler of
 // Kubernetes 1.36 does: containers, restartable and other init containers,
 // pod-level requests, overhead, and one pod slot. While a resize in place is
 // under way, the larger of the wanted and the granted amount counts.
-func podRequests(p *corev1.Pod) quantity.Resources {
+func PodRequests(p *corev1.Pod) quantity.Resources {
 	r := Resources(podresources.PodRequests(p, podresources.PodResourcesOptions{
 		UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true,
 	}))

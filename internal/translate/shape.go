@@ -22,7 +22,7 @@ type shaper struct {
 // shape reads what decides where the pod can run. claims are the volumes that
 // the pod needs.
 func shape(p *corev1.Pod, claims []volumeNeed, l Lookups) cluster.Shape {
-	s := shaper{pod: p, shape: cluster.Shape{Requests: podRequests(p), Tolerations: Tolerations(p.Spec.Tolerations)}}
+	s := shaper{pod: p, shape: cluster.Shape{Requests: PodRequests(p), Tolerations: Tolerations(p.Spec.Tolerations)}}
 	if p.Spec.Priority != nil {
 		s.shape.Priority = *p.Spec.Priority
 	}

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,11 +31,14 @@ const (
 	// stuck is how long a drain waits for a pod after the pod's grace period. After that
 	// time its kubelet does not work any more.
 	stuck = time.Minute
+	// perMille is the precision of the sizes of pods.
+	perMille = 1000
 )
 
 // drain evicts the pods of the node through the eviction API, which respects
 // PodDisruptionBudgets. The order is Karpenter's: pods, pods of DaemonSets, critical
-// pods, critical pods of DaemonSets; each group when the one before is gone. After the
+// pods, critical pods of DaemonSets; each group when the one before is gone. The largest
+// pod of a group is first: small ones find room beside it wherever it lands. After the
 // deadline pods are deleted in spite of their budgets.
 func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node, deadline time.Time) (again time.Duration, done bool, err error) {
 	if err := c.markDisrupted(ctx, node); err != nil {
@@ -50,6 +54,7 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 		}
 		return 0, true, nil
 	}
+	largestFirst(pods, node)
 	first := slices.MinFunc(pods, func(a, b *corev1.Pod) int { return tier(a) - tier(b) })
 	stops, before, gentle := map[types.UID]block{}, c.blocked(claim), c.gentle(claim)
 	var faults []error
@@ -128,6 +133,18 @@ func tier(p *corev1.Pod) int {
 		n += 2
 	}
 	return n
+}
+
+// largestFirst sorts the pods by the part of the node's CPU or memory that they request,
+// whichever is more.
+func largestFirst(pods []*corev1.Pod, node *corev1.Node) {
+	all := translate.Resources(node.Status.Allocatable)
+	size := make(map[*corev1.Pod]int64, len(pods))
+	for _, p := range pods {
+		r := translate.PodRequests(p)
+		size[p] = max(quantity.MulDiv(r.MilliCPU, perMille, max(1, all.MilliCPU)), quantity.MulDiv(r.MemoryBytes, perMille, max(1, all.MemoryBytes)))
+	}
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(size[b], size[a]) })
 }
 
 // drainOf is what all pods of a drain have in common.

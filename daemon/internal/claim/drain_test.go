@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -39,6 +40,7 @@ type drained struct {
 	mu     sync.Mutex
 	pods   []*corev1.Pod
 	posts  map[string]int // evictions by pod
+	order  []string       // of the evictions
 	answer *metav1.Status // nil for success
 	events []string
 
@@ -105,6 +107,7 @@ func (d *drained) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.Split(r.URL.Path, "/")
 	pod := path[len(path)-2]
 	d.posts[pod]++
+	d.order = append(d.order, pod)
 	answer := metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}
 	if d.answer != nil && d.posts[pod] < 100 { // a client that tries for ever ends
 		answer = *d.answer
@@ -200,6 +203,22 @@ func TestDrain_ABlockedPodHasABackOffOfItsOwn(t *testing.T) {
 	d.pods = append(d.pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b", UID: "b"}})
 	if _, err := d.drain(t); err != nil || d.posts["b"] != 1 {
 		t.Errorf("another pod was asked for %d times, error %v", d.posts["b"], err)
+	}
+}
+
+func TestDrain_LargePodsAreEvictedFirst(t *testing.T) {
+	d := newDrained(t, "small", "cpu", "memory", "middle")
+	d.node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi")}
+	for i, requests := range []corev1.ResourceList{
+		{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")},
+		{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("1Gi")},
+		{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("12Gi")},
+		{corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("2Gi")},
+	} {
+		d.pods[i].Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}}
+	}
+	if _, err := d.drain(t); err != nil || strings.Join(d.order, " ") != "memory cpu middle small" {
+		t.Errorf("evicted in the order %v, error %v", d.order, err)
 	}
 }
 

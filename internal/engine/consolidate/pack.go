@@ -2,7 +2,6 @@ package consolidate
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"math/bits"
@@ -18,41 +17,13 @@ import (
 // The search only has to know about what new nodes for some pods would cost. The plan
 // that carries a move out packs them again, and better.
 
-// bin is a new node and its content.
-type bin struct {
-	row   int
-	zone  int // bit
-	price quantity.Money
-	parts []part
-}
-
-// open adds the new nodes of the trial to the shadow: others may go there, and another
-// trial may do without them.
-func (s *Search) open() {
-	for _, b := range s.bins {
-		r := s.rows[b.row]
-		n := node{
-			price: b.price, labels: r.Labels(b.zone), taints: s.Fleet.Pools[r.Pool].Taints, free: s.room(r), parts: b.parts,
-			kind: s.kindOfRow(b.row, b.zone), zone: s.Fleet.Zones[b.zone], spot: r.CapacityType == label.Spot,
-		}
-		for _, p := range b.parts {
-			n.free.add(&s.classes[p.class].need, -p.n)
-			n.pods += p.n
-		}
-		s.order = append(s.order, len(s.nodes))
-		s.nodes = append(s.nodes, n)
-	}
-}
-
-// kindOfRow numbers the kinds of new nodes beside those that run.
+// kindOfRow returns the kind of new nodes of the row in the zone.
 func (s *Search) kindOfRow(row, zone int) int {
-	key := fmt.Sprint("row ", row, " ", zone)
-	k, known := s.kinds[key]
-	if !known {
-		k = len(s.kinds)
-		s.kinds[key] = k
+	k := &s.kinds.fresh[row*len(s.Fleet.Zones)+zone]
+	if *k == 0 {
+		*k = int32(s.kinds.next()) //nolint:gosec // there are not that many rows
 	}
-	return k
+	return int(*k)
 }
 
 // room is what a new node of the row has free.
@@ -91,74 +62,45 @@ func goodRows(f *offer.Fleet, largest int64) []*offer.Row {
 	return out
 }
 
-// pack returns what new nodes for the parts cost, by zone of pods that stay in theirs.
-func (s *Search) pack(rest map[string][]part, noSpot bool) (cost quantity.Money, packed bool) {
-	var free []part
-	for _, zone := range slices.Sorted(maps.Keys(rest)) {
-		var bound []part
-		for _, p := range rest[zone] {
-			if s.classes[p.class].inZone {
-				bound = append(bound, p)
-			} else {
-				free = merge(free, []part{p})
-			}
-		}
-		bit := slices.Index(s.Fleet.Zones, zone)
-		if len(bound) > 0 && bit < 0 {
-			return 0, false
-		}
-		if cost, packed = s.packIn(cost, bound, 1<<max(bit, 0), noSpot); !packed {
-			return 0, false
-		}
-	}
-	return s.packIn(cost, free, math.MaxUint64, noSpot)
-}
-
-// packIn adds the cost of new nodes for the parts in the zones: again and again the
-// node whose content is worth most for its price.
-func (s *Search) packIn(cost quantity.Money, parts []part, zones uint64, noSpot bool) (quantity.Money, bool) {
-	parts = slices.Clone(parts)
-	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(s.classes[b.class].worth, s.classes[a.class].worth) })
-	for len(parts) > 0 {
+// pack opens new nodes for the pods, which are sorted by worth: again and again the node
+// whose content is worth most for its price. It says whether all pods have a place.
+func (s *Search) pack(rest []part) bool {
+	for len(rest) > 0 {
 		var best []int64
-		var found bin
 		var bestWorth int64
+		var row, zone int
+		var price quantity.Money
 		for ri, r := range s.rows {
-			if noSpot && r.CapacityType == label.Spot {
-				continue
-			}
-			counts, worth, where := s.fill(ri, r, parts, zones)
+			counts, worth, where := s.fill(ri, r, rest)
 			if worth == 0 {
 				continue
 			}
-			p, zone := r.PriceIn(where)
-			if best == nil || quantity.MulDiv(int64(p), bestWorth, worth) < int64(found.price) {
-				best, bestWorth, found = counts, worth, bin{row: ri, zone: zone, price: p}
+			if p, z := r.PriceIn(where); best == nil || quantity.MulDiv(int64(p), bestWorth, worth) < int64(price) {
+				best, bestWorth, row, zone, price = counts, worth, ri, z, p
 			}
 		}
 		if best == nil {
-			return 0, false
+			return false
 		}
-		cost = cost.Add(found.price)
-		var left []part
-		for i, p := range parts {
+		var taken, left []part
+		for i, p := range rest {
 			if best[i] > 0 {
-				found.parts = append(found.parts, part{p.class, best[i]})
+				taken = append(taken, part{p.class, best[i]})
 			}
 			if p.n -= best[i]; p.n > 0 {
 				left = append(left, p)
 			}
 		}
-		parts = left
-		s.bins = append(s.bins, found)
+		s.open(row, zone, price, taken)
+		rest = left
 	}
-	return cost, true
+	return true
 }
 
 // fill returns how many pods of each part a node of the row takes, the dearest first,
 // what they are worth, and the zones where the node may be.
-func (s *Search) fill(ri int, r *offer.Row, parts []part, zones uint64) (counts []int64, worth int64, where uint64) {
-	free, where := s.room(r), zones&r.Zones
+func (s *Search) fill(ri int, r *offer.Row, parts []part) (counts []int64, worth int64, where uint64) {
+	free, where := s.room(r), uint64(math.MaxUint64)&r.Zones
 	s.work += len(parts)
 	for i, p := range parts {
 		c := &s.classes[p.class]
@@ -189,9 +131,12 @@ func (s *Search) takes(class, row int) (zones uint64) {
 	if c.taken == nil {
 		c.taken = make([]uint64, len(s.rows))
 		for i, r := range s.rows {
+			if c.spot && spot(r) {
+				continue
+			}
 			for m := r.Zones; m != 0; m &= m - 1 {
 				z := bits.TrailingZeros64(m)
-				if fit.Node(c.group.Shape, r.Labels(z), s.Fleet.Pools[r.Pool].Taints) {
+				if (c.zone == "" || c.zone == s.Fleet.Zones[z]) && fit.Node(c.group.Shape, r.Labels(z), s.Fleet.Pools[r.Pool].Taints) {
 					c.taken[i] |= 1 << z
 				}
 			}
@@ -199,3 +144,5 @@ func (s *Search) takes(class, row int) (zones uint64) {
 	}
 	return c.taken[row]
 }
+
+func spot(r *offer.Row) bool { return r.CapacityType == label.Spot }

@@ -1,8 +1,8 @@
 package consolidate
 
 import (
-	"cmp"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -47,15 +47,25 @@ func (v *vector) add(w *vector, n int64) {
 
 // class is pods that are interchangeable.
 type class struct {
-	group *cluster.Group
+	origin
 	need  vector
 	worth int64 // of what a pod requests, in nano-dollars an hour
-	// inZone says that rules between pods look at the zone: the pods stay in theirs.
-	// exclusive says that no two of them share a node. fixed pods stay where they are.
-	inZone, exclusive, fixed bool
-	named                    bool     // the pods ask for labels that name a node
-	accepts                  []int8   // by kind of node: 0 not known, 1 no, 2 yes
-	taken                    []uint64 // by row: zones where a new node takes the pods; nil until asked for
+	// exclusive says that no two pods of the group share a node. fixed pods stay where
+	// they are. named pods ask for labels that name a node.
+	exclusive, fixed, named bool
+	accepts                 []int8   // by kind of node: 0 not known, 1 no, 2 yes
+	taken                   []uint64 // by row: zones where a new node takes the pods; nil until asked for
+}
+
+// origin is what pods of one class have in common.
+type origin struct {
+	group *cluster.Group
+	zone  string // where they stay, as rules between pods look at zones; empty for any
+	// spot says that they run on spot nodes, and no new spot nodes take them.
+	spot bool
+	// ratio is the Ratio of the nodes that they run on, and that alone of the running
+	// nodes take them; 0 for any.
+	ratio int
 }
 
 // node is a node of the fleet in the shadow, or a new one.
@@ -65,16 +75,18 @@ type node struct {
 	labels label.Lookup
 	taints []cluster.Taint
 	free   vector
-	parts  []part // the pods that move if the node goes, by class
-	pods   int64
-	dear   int64 // what evicting the pods that run there costs more than as many ordinary ones; see cluster.OrdinaryPod
-	least  quantity.Money
+	own    []part // the pods that run there and move if the node goes, by class
+	guests []part // pods of other nodes that the search has put there, by class
+	pods   int64  // of its own
+	dear   int64  // what evicting its own pods costs more than as many ordinary ones; see cluster.OrdinaryPod
 	kind   int
 	zone   string
 	spot   bool
+	ratio  int // of a node that runs
 	gone   bool
 	size   size
 	tried  bool // in the first round
+	ticket int  // number of the trial that has changed the node last
 }
 
 // part is a number of pods of one class.
@@ -83,29 +95,48 @@ type part struct {
 	n     int64
 }
 
+// at returns where the guests of the class are in the list; -1 if there are none.
+func (n *node) at(class int) int {
+	return slices.IndexFunc(n.guests, func(p part) bool { return p.class == class })
+}
+
+// take puts guests on the node.
+func (n *node) take(p part, c *class) {
+	n.free.add(&c.need, -p.n)
+	if at := n.at(p.class); at >= 0 {
+		n.guests[at].n += p.n
+		return
+	}
+	n.guests = append(n.guests, p)
+}
+
 // shadow is a copy of the fleet for trials.
 type shadow struct {
-	nodes     []node
-	classes   []class
-	resources []string // the extended ones that count
-	byGroup   map[*cluster.Group]int
-	kinds     map[string]int
-	log       []placement
-	work      int // units that the search has taken
+	nodes      []node // those that run, then new ones
+	classes    []class
+	resources  []string // the extended ones that count
+	byOrigin   map[origin]int
+	spotToSpot bool // see Question
+	alike      bool // see Question
+	kinds      kinds
+	now        attempt
+	hosts      []host // of the class that is being placed
+	work       int    // units that the search has taken
 	// What CPU and memory are worth, in thousandths of a nano-dollar an hour.
 	perMilliCPU, perMiB int64
 }
 
-// placement is pods that a trial has put on a node.
-type placement struct {
-	node int
-	part
+// kinds numbers the nodes by what decides which pods may run there.
+type kinds struct {
+	count int
+	known map[string]int
+	fresh []int32 // of new nodes, by row and zone; 0 where it has no number yet
 }
 
-func newShadow(nodes []Node) *shadow {
-	s := &shadow{byGroup: map[*cluster.Group]int{}, kinds: map[string]int{}}
-	for i := range nodes {
-		for g := range nodes[i].State.Groups() {
+func newShadow(q *Question) *shadow {
+	s := &shadow{byOrigin: map[origin]int{}, kinds: kinds{known: map[string]int{}}, perMilliCPU: perMilliCPU, perMiB: perMiB, spotToSpot: q.SpotToSpot, alike: q.Alike}
+	for i := range q.Nodes {
+		for g := range q.Nodes[i].State.Groups() {
 			for _, a := range g.Shape.Requests.Extended {
 				if !slices.Contains(s.resources, a.Name) && len(s.resources) < maxResources {
 					s.resources = append(s.resources, a.Name)
@@ -113,33 +144,39 @@ func newShadow(nodes []Node) *shadow {
 			}
 		}
 	}
-	s.nodes = make([]node, len(nodes))
-	for i := range nodes {
-		s.enter(&s.nodes[i], &nodes[i])
+	s.nodes = make([]node, len(q.Nodes))
+	for i := range q.Nodes {
+		s.enter(&s.nodes[i], &q.Nodes[i])
 	}
+	s.now = attempt{homeless: make([]int64, len(s.classes)), known: len(s.nodes), ticket: 1}
 	return s
 }
 
-// clone returns a copy that can be changed. What is only ever added to is shared.
+// clone returns a copy that can be changed, without new nodes that have gone. What never
+// changes is shared.
 func (s *shadow) clone() *shadow {
 	c := *s
-	c.nodes, c.classes, c.log = slices.Clone(s.nodes), slices.Clone(s.classes), nil
+	c.nodes = slices.DeleteFunc(slices.Clone(s.nodes), func(n node) bool { return n.Node == nil && n.gone })
 	for i := range c.nodes {
-		c.nodes[i].parts = slices.Clone(s.nodes[i].parts)
+		c.nodes[i].guests = slices.Clone(c.nodes[i].guests)
 	}
+	c.classes = slices.Clone(s.classes)
 	for i := range c.classes {
-		c.classes[i].accepts = slices.Clone(s.classes[i].accepts)
+		c.classes[i].accepts, c.classes[i].taken = slices.Clone(s.classes[i].accepts), slices.Clone(s.classes[i].taken)
 	}
-	c.kinds = maps.Clone(s.kinds)
+	c.kinds.known, c.kinds.fresh = maps.Clone(s.kinds.known), slices.Clone(s.kinds.fresh)
+	c.now = attempt{homeless: make([]int64, len(s.classes)), known: len(c.nodes), ticket: s.now.ticket}
+	c.hosts = nil
 	return &c
 }
 
 func (s *shadow) enter(n *node, of *Node) {
-	n.Node, n.kind, n.price, n.least = of, s.kindOf(&of.State.Node), of.Price, of.Least
+	n.Node, n.kind, n.price = of, s.kindOf(&of.State.Node), of.Price
 	n.labels, n.taints = of.State.Node.Labels, of.State.Node.Taints
 	n.zone, _ = n.labels.Get(label.Zone)
 	capacityType, _ := n.labels.Get(label.CapacityType)
 	n.spot = capacityType == label.Spot
+	n.ratio = Ratio(&of.State.Node)
 	n.free = s.vector(of.Free)
 	for i, name := range s.resources {
 		if cluster.IsAttachSlots(name) && of.State.Node.Allocatable.Get(name) == 0 {
@@ -149,18 +186,14 @@ func (s *shadow) enter(n *node, of *Node) {
 	counts := map[int]int64{}
 	for p := range of.State.Pods() {
 		if p.Moves() {
-			counts[s.classOf(of, &p)]++
+			counts[s.classOf(n, &p)]++
 			n.pods++
 			n.dear += p.EvictionCost() - cluster.OrdinaryPod
 		}
 	}
-	for c, k := range counts {
-		n.parts = append(n.parts, part{c, k})
+	for _, c := range slices.Sorted(maps.Keys(counts)) {
+		n.own = append(n.own, part{c, counts[c]})
 	}
-	// The dearest pods first: what is small finds room beside what is large.
-	slices.SortFunc(n.parts, func(a, b part) int {
-		return cmp.Or(cmp.Compare(s.classes[b.class].worth, s.classes[a.class].worth), cmp.Compare(a.class, b.class))
-	})
 	n.size = s.sizeOf(n)
 }
 
@@ -173,35 +206,44 @@ func (s *shadow) vector(r quantity.Resources) (v vector) {
 }
 
 // classOf returns the class of a pod of the node.
-func (s *shadow) classOf(of *Node, p *cluster.Pod) int {
-	g := of.Group(p)
-	i, known := s.byGroup[g]
+func (s *shadow) classOf(n *node, p *cluster.Pod) int {
+	o := origin{group: n.Group(p), spot: n.spot && !s.spotToSpot}
+	if s.alike {
+		o.ratio = n.ratio
+	}
+	if looksAtZones(&o.group.Shape) {
+		o.zone = n.zone
+	}
+	i, known := s.byOrigin[o]
 	if !known {
 		i = len(s.classes)
-		s.byGroup[g] = i
-		s.classes = append(s.classes, s.newClass(g))
+		s.byOrigin[o] = i
+		s.classes = append(s.classes, s.newClass(o))
 	}
 	return i
 }
 
-func (s *shadow) newClass(g *cluster.Group) class {
-	x := &g.Shape
-	c := class{group: g, need: s.vector(x.Requests), worth: price.Bulk(x.Requests), exclusive: len(x.Ports) > 0, fixed: len(x.Unsupported) > 0}
+// looksAtZones says whether rules between pods look at zones.
+func looksAtZones(x *cluster.Shape) bool {
+	return slices.ContainsFunc(x.Spread, func(t cluster.Spread) bool { return !t.Soft && t.Key != label.Hostname }) ||
+		slices.ContainsFunc(x.PodAffinity, func(t cluster.PodTerm) bool { return t.Weight == 0 }) ||
+		slices.ContainsFunc(x.PodAntiAffinity, func(t cluster.PodTerm) bool { return t.Weight == 0 && t.Key != label.Hostname })
+}
+
+func (s *shadow) newClass(o origin) class {
+	x := &o.group.Shape
+	c := class{origin: o, need: s.vector(x.Requests), worth: price.Bulk(x.Requests), exclusive: len(x.Ports) > 0, fixed: len(x.Unsupported) > 0}
 	for _, a := range x.Requests.Extended {
 		c.fixed = c.fixed || a.Count > 0 && !slices.Contains(s.resources, a.Name)
 	}
 	for _, t := range x.Spread {
-		if !t.Soft {
-			c.inZone, c.exclusive = c.inZone || t.Key != label.Hostname, c.exclusive || t.Key == label.Hostname
-		}
+		c.exclusive = c.exclusive || !t.Soft && t.Key == label.Hostname
 	}
 	for _, t := range x.PodAffinity {
-		c.inZone, c.fixed = c.inZone || t.Weight == 0, c.fixed || t.Weight == 0 && t.Key == label.Hostname
+		c.fixed = c.fixed || t.Weight == 0 && t.Key == label.Hostname
 	}
 	for _, t := range x.PodAntiAffinity {
-		if t.Weight == 0 {
-			c.inZone, c.exclusive = c.inZone || t.Key != label.Hostname, c.exclusive || t.Key == label.Hostname
-		}
+		c.exclusive = c.exclusive || t.Weight == 0 && t.Key == label.Hostname
 	}
 	names := func(r label.Requirements) bool {
 		return slices.ContainsFunc(r, func(x label.Requirement) bool { return label.NamesNode(x.Key()) })
@@ -210,7 +252,7 @@ func (s *shadow) newClass(g *cluster.Group) class {
 	return c
 }
 
-// kindOf numbers the nodes by what decides which pods may run there.
+// kindOf returns the kind of a node that runs.
 func (s *shadow) kindOf(n *cluster.Node) int {
 	var b strings.Builder
 	for _, l := range n.Labels {
@@ -221,18 +263,28 @@ func (s *shadow) kindOf(n *cluster.Node) int {
 	for _, t := range n.Taints {
 		b.WriteString(t.String() + ";")
 	}
-	k, known := s.kinds[b.String()]
+	k, known := s.kinds.known[b.String()]
 	if !known {
-		k = len(s.kinds)
-		s.kinds[b.String()] = k
+		k = s.kinds.next()
+		s.kinds.known[b.String()] = k
 	}
 	return k
 }
 
-// accepts says whether pods of the class that now run in the zone may run on the node.
-func (s *shadow) accepts(class int, n *node, zone string) bool {
+// next returns a number that no kind has.
+func (k *kinds) next() int {
+	k.count++
+	return k.count
+}
+
+// accepts says whether pods of the class may run on the node.
+func (s *shadow) accepts(class int, n *node) bool {
 	c := &s.classes[class]
-	if c.inZone && n.zone != zone || c.exclusive && slices.ContainsFunc(n.parts, func(p part) bool { return p.class == class }) {
+	switch {
+	case c.zone != "" && n.zone != c.zone,
+		c.spot && n.spot && n.Node == nil,
+		c.ratio != 0 && n.ratio != c.ratio && n.Node != nil,
+		c.exclusive && s.runs(c.group, n):
 		return false
 	}
 	if c.named {
@@ -250,67 +302,17 @@ func (s *shadow) accepts(class int, n *node, zone string) bool {
 	return c.accepts[n.kind] == 2
 }
 
-// place puts the parts of a node that goes on nodes that stay, the tightest first. It
-// returns what has no place there.
-func (s *shadow) place(parts []part, zone string) (rest []part) {
-	for _, p := range parts {
-		c := &s.classes[p.class]
-		for p.n > 0 {
-			best, least := -1, int64(0)
-			s.work += len(s.nodes)
-			for i := range s.nodes {
-				n := &s.nodes[i]
-				if n.gone || !c.need.fits(&n.free) || !s.accepts(p.class, n, zone) {
-					continue
-				}
-				if left := s.left(n, c); best < 0 || left < least {
-					best, least = i, left
-				}
-			}
-			if best < 0 {
-				rest = append(rest, p)
-				break
-			}
-			k := c.need.count(&s.nodes[best].free, p.n)
-			if c.exclusive {
-				k = 1
-			}
-			s.put(best, part{p.class, k}, 1)
-			s.log = append(s.log, placement{best, part{p.class, k}})
-			p.n -= k
-		}
-	}
-	return rest
+// runs says whether the node has a pod of the group.
+func (s *shadow) runs(g *cluster.Group, n *node) bool {
+	is := func(p part) bool { return s.classes[p.class].group == g }
+	return slices.ContainsFunc(n.own, is) || slices.ContainsFunc(n.guests, is)
 }
 
-// put adds the pods to the node, or takes them off where sign is -1.
-func (s *shadow) put(i int, p part, sign int64) {
-	n := &s.nodes[i]
-	n.pods += sign * p.n
-	n.free.add(&s.classes[p.class].need, -sign*p.n)
-	k := slices.IndexFunc(n.parts, func(x part) bool { return x.class == p.class })
-	if k < 0 {
-		n.parts = append(n.parts, part{class: p.class})
-		k = len(n.parts) - 1
-	}
-	if n.parts[k].n += sign * p.n; n.parts[k].n == 0 {
-		n.parts = slices.Delete(n.parts, k, k+1)
-	}
-}
-
-// undo takes back the placements since the mark.
-func (s *shadow) undo(mark int) {
-	for i := len(s.log) - 1; i >= mark; i-- {
-		s.put(s.log[i].node, s.log[i].part, -1)
-	}
-	s.log = s.log[:mark]
-}
-
-// left rates what a pod of the class leaves of the node: little is best, and much of one
-// resource is worse than some of each. The sum of squares says so.
-func (s *shadow) left(n *node, c *class) int64 {
-	cpu, memory := (n.free[0]-c.need[0])*s.perMilliCPU>>14, (n.free[1]-c.need[1])>>20*s.perMiB>>14
-	return cpu*cpu + memory*memory
+// Ratio says how much memory a node has for its CPU: the binary logarithm of the MiB a
+// core, rounded. Nodes of one ratio suit the same mixture of pods.
+func Ratio(n *cluster.Node) int {
+	perCore := uint64(max(0, n.Allocatable.MemoryBytes)>>20) * 1000 / uint64(max(1, n.Allocatable.MilliCPU)) //nolint:gosec // neither is negative
+	return (bits.Len64(2*perCore*perCore) - 1) / 2
 }
 
 // The relative value of resources where no prices say it; see price.Bulk.

@@ -1,9 +1,6 @@
 package consolidate
 
-import (
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
-)
+import "github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 
 // In the first round of the search, each node that goes makes the nodes that stay fuller.
 // If those went first that waste the most, the nodes that stay would have much CPU and
@@ -12,13 +9,13 @@ import (
 // worth keeping. This is Toyoda's rule for knapsacks of several dimensions.
 
 // size is the CPU, in millicores, and the memory, in MiB, that a node has for its pods
-// that move and for others.
+// that may move and for others.
 type size [2]int64
 
 // sizeOf returns the size of the node.
 func (s *shadow) sizeOf(n *node) size {
 	out := size{n.free[0], n.free[1] >> 20}
-	for _, p := range n.parts {
+	for _, p := range n.own {
 		need := &s.classes[p.class].need
 		out[0], out[1] = out[0]+need[0]*p.n, out[1]+need[1]>>20*p.n
 	}
@@ -40,7 +37,7 @@ func (s *Search) next() int {
 		free[0], free[1] = free[0]+n.free[0], free[1]+n.free[1]>>20
 	}
 	best, most := -1, int64(0)
-	for _, i := range s.order[:s.own] {
+	for _, i := range s.order {
 		n := &s.nodes[i]
 		if n.gone || n.tried {
 			continue
@@ -54,9 +51,4 @@ func (s *Search) next() int {
 		}
 	}
 	return best
-}
-
-// moving is what it costs to move so many pods; dear is as in node.
-func (s *Search) moving(pods, dear int64) int64 {
-	return quantity.MulDiv(int64(s.PerPod), pods*cluster.OrdinaryPod+dear, cluster.OrdinaryPod)
 }

@@ -59,15 +59,13 @@ func (r *retirer) goOn(c cluster.Claim) {
 	}
 }
 
-// awaitsSuccessor says whether the NodeClaim is of a static pool and the node that takes
-// its place is not up yet, whether its pods need that node or not.
+// awaitsSuccessor says whether the NodeClaim is a source of a move of which a node is not
+// up yet, whether its own pods need that node or not. All sources of a move are tainted at
+// the same time: else pods of the first would land on the others.
 func (r *retirer) awaitsSuccessor(c cluster.Claim) bool {
-	if pool, _ := r.Snapshot.Pool(c.Pool); !pool.Static {
-		return false
-	}
 	return slices.ContainsFunc(r.Claims, func(x *cluster.Claim) bool {
 		node, up := r.Snapshot.Node(x.Node)
-		return x.Pool == c.Pool && !x.Initialized && !(up && r.Kept(node, *x)) &&
+		return !x.Initialized && !(up && r.Kept(node, *x)) &&
 			slices.ContainsFunc(r.SourcesOf(x), func(s cluster.Claim) bool { return s.Name == c.Name })
 	})
 }

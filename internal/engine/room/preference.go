@@ -27,9 +27,15 @@ func GoesNext() cluster.Taint {
 	return cluster.Taint{Key: "karpenterd.sh/goes-next", Effect: cluster.PreferNoSchedule}
 }
 
+// FillsLater returns the taint of nodes that other pods suit better than those that move
+// now.
+func FillsLater() cluster.Taint {
+	return cluster.Taint{Key: "karpenterd.sh/fills-later", Effect: cluster.PreferNoSchedule}
+}
+
 // lasting returns the taints without the daemon's preferences, which will be taken off.
 func lasting(taints []cluster.Taint) []cluster.Taint {
-	ours := func(t cluster.Taint) bool { return Reserving(t) || t == GoesNext() }
+	ours := func(t cluster.Taint) bool { return Reserving(t) || t == GoesNext() || t == FillsLater() }
 	if !slices.ContainsFunc(taints, ours) {
 		return taints
 	}

@@ -88,7 +88,7 @@ func DefaultPolicy() Policy {
 		LeastSaving:         quantity.NanoDollars / 200,   // $0.005
 		PodMove:             quantity.NanoDollars / 5_000, // $0.0002
 		MoveShare:           200,
-		SweepTrials:         1_000,
+		SweepTrials:         10_000,
 	}
 }
 

@@ -1,0 +1,274 @@
+package consolidate
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/random"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// The search is a large neighbourhood search by ruin and recreate (Schrimpf, Schneider,
+// Stamm-Wilbrandt and Dueck, Record Breaking Optimization Results Using the Ruin and
+// Recreate Principle, 2000). A trial ruins a part of the shadow: it takes a few nodes
+// away, takes pods that moved off others, and takes a few nodes back. Then it gives all
+// pods that have no place now a place again. It is kept if the shadow costs less.
+
+// What a trial ruins at most: nodes that are taken away, in most trials and in the others,
+// nodes whose guests leave, and nodes that are taken back.
+const mostAway, mostAwaySeldom, mostEmptied, mostBack = 3, 11, 8, 2
+
+// seldom is how many trials there are for each that ruins more.
+const seldom = 8
+
+// attempt is the present trial, as far as it has changed the shadow.
+type attempt struct {
+	saves    int64   // an hour, what moving costs taken off
+	homeless []int64 // pods without a place, by class
+	lacking  []int   // classes that have been homeless in this trial
+	touched  []saved // nodes as they were before
+	known    int     // how many nodes there were before
+	ticket   int     // number of the trial; see node.ticket
+}
+
+// saved is a node before the trial changed it.
+type saved struct {
+	at   int
+	node node
+}
+
+// touch returns the node to be changed.
+func (s *Search) touch(i int) *node {
+	n := &s.nodes[i]
+	if n.ticket != s.now.ticket && i < s.now.known {
+		s.now.touched = append(s.now.touched, saved{i, *n})
+		n.ticket, n.guests = s.now.ticket, slices.Clone(n.guests)
+	}
+	return n
+}
+
+// trial makes one trial and says whether it is kept.
+func (s *Search) trial(number uint64) bool {
+	draws := uint64(0)
+	draw := func(n int) int { // below n
+		draws++
+		return int(random.At(s.Seed^number<<20, draws) % uint64(n)) //nolint:gosec // n is the length of a list or a small constant
+	}
+	away := 1 + draw(mostAway)
+	if draw(seldom) == 0 {
+		away = 1 + draw(mostAwaySeldom)
+	}
+	back := draw(mostBack + 1)
+	for tries := 0; tries < 4*away && away > 0; tries++ {
+		if i := s.drawn(draw(len(s.order) + s.fresh())); !s.nodes[i].gone {
+			s.takeAway(i)
+			away--
+		}
+	}
+	for k := draw(mostEmptied + 1); k > 0; k-- {
+		if i := draw(len(s.nodes)); !s.nodes[i].gone {
+			s.empty(i)
+		}
+	}
+	for tries := 0; tries < 4*back && back > 0; tries++ {
+		if i := s.order[draw(len(s.order))]; s.nodes[i].gone && s.nodes[i].ticket != s.now.ticket {
+			s.takeBack(i)
+			back--
+		}
+	}
+	return s.judge(s.settle(true))
+}
+
+// fresh returns how many new nodes there are or have been.
+func (s *Search) fresh() int { return len(s.nodes) - len(s.Nodes) }
+
+// drawn returns the node of the number: first come those that may go, then new ones.
+func (s *Search) drawn(k int) int {
+	if k < len(s.order) {
+		return s.order[k]
+	}
+	return len(s.Nodes) + k - len(s.order)
+}
+
+// leave makes pods homeless.
+func (s *Search) leave(p part) {
+	if s.now.homeless[p.class] == 0 {
+		s.now.lacking = append(s.now.lacking, p.class)
+	}
+	s.now.homeless[p.class] += p.n
+}
+
+// takeAway takes a node away. Its pods have no place then.
+func (s *Search) takeAway(i int) {
+	s.empty(i)
+	n := s.touch(i)
+	for _, p := range n.own {
+		s.leave(p)
+	}
+	n.gone = true
+	s.now.saves += s.gain(n)
+}
+
+// gain is what is saved when the node goes.
+func (s *Search) gain(n *node) int64 {
+	if n.Node == nil {
+		return s.dearer(n.price)
+	}
+	return int64(n.price) - int64(max(s.Least, n.Least)) - s.moving(n.pods, n.dear)
+}
+
+// dearer is the price of a new node and the share of it that must be saved.
+func (s *Search) dearer(price quantity.Money) int64 {
+	return quantity.MulDiv(int64(price), 1000+s.Share, 1000)
+}
+
+// empty takes the guests off a node.
+func (s *Search) empty(i int) {
+	if len(s.nodes[i].guests) == 0 {
+		return
+	}
+	n := s.touch(i)
+	for _, p := range n.guests {
+		s.leave(p)
+		n.free.add(&s.classes[p.class].need, p.n)
+	}
+	n.guests = n.guests[:0]
+}
+
+// takeBack lets a node stay that went. Its own pods return, from wherever they are.
+func (s *Search) takeBack(i int) {
+	n := s.touch(i)
+	n.gone = false
+	s.now.saves -= s.gain(n)
+	for _, p := range n.own {
+		k := min(p.n, s.now.homeless[p.class])
+		s.now.homeless[p.class] -= k
+		s.recall(part{p.class, p.n - k})
+	}
+}
+
+// recall takes guests of the class off the nodes where they are.
+func (s *Search) recall(p part) {
+	if p.n == 0 {
+		return
+	}
+	s.work += len(s.nodes)
+	for i := range s.nodes {
+		at := s.nodes[i].at(p.class)
+		if at < 0 {
+			continue
+		}
+		n := s.touch(i)
+		k := min(p.n, n.guests[at].n)
+		n.free.add(&s.classes[p.class].need, k)
+		if n.guests[at].n -= k; n.guests[at].n == 0 {
+			n.guests = slices.Delete(n.guests, at, at+1)
+		}
+		if p.n -= k; p.n == 0 {
+			return
+		}
+	}
+}
+
+// settle gives the homeless pods places: on nodes that stay and, if fresh is set, on new
+// ones. It says whether all have one.
+func (s *Search) settle(fresh bool) bool {
+	s.now.lacking = pickHomeless(s.now.lacking, s.now.homeless)
+	slices.SortFunc(s.now.lacking, func(a, b int) int {
+		return cmp.Or(cmp.Compare(s.classes[b].worth, s.classes[a].worth), cmp.Compare(a, b))
+	})
+	var rest []part
+	for _, c := range s.now.lacking {
+		if n := s.place(c, s.now.homeless[c]); n > 0 {
+			if !fresh {
+				return false
+			}
+			rest = append(rest, part{c, n})
+		}
+	}
+	return len(rest) == 0 || len(s.rows) > 0 && s.pack(rest)
+}
+
+// pickHomeless returns the classes that have homeless pods, each once.
+func pickHomeless(classes []int, homeless []int64) []int {
+	slices.Sort(classes)
+	return slices.DeleteFunc(slices.Compact(classes), func(c int) bool { return homeless[c] == 0 })
+}
+
+// host is a node that takes pods of a class, and how well it suits them.
+type host struct {
+	node int
+	rank int64 // least is best
+}
+
+// place puts pods of the class on nodes that stay, those first that it suits best. It
+// returns how many have no place there.
+func (s *Search) place(class int, pods int64) int64 {
+	c := &s.classes[class]
+	s.hosts = s.hosts[:0]
+	s.work += len(s.nodes)
+	for i := range s.nodes {
+		if n := &s.nodes[i]; !n.gone && c.need.fits(&n.free) && s.accepts(class, n) {
+			s.hosts = append(s.hosts, host{i, s.rank(n, c)})
+		}
+	}
+	slices.SortFunc(s.hosts, func(a, b host) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.node, b.node)) })
+	for _, h := range s.hosts {
+		if pods == 0 {
+			break
+		}
+		n := s.touch(h.node)
+		k := c.need.count(&n.free, pods)
+		if c.exclusive {
+			k = 1
+		}
+		n.take(part{class, k}, c)
+		pods -= k
+	}
+	return pods
+}
+
+// rank says how well a node suits pods of the class: those best that have CPU and memory
+// left in equal measure afterwards, and before did not, and among them those that have
+// little left.
+func (s *Search) rank(n *node, c *class) int64 {
+	before := [2]int64{s.value(n.free[0], s.perMilliCPU), s.value(n.free[1]>>20, s.perMiB)}
+	after := [2]int64{s.value(n.free[0]-c.need[0], s.perMilliCPU), s.value((n.free[1]-c.need[1])>>20, s.perMiB)}
+	was, is := before[0]-before[1], after[0]-after[1]
+	return is*is - was*was + (after[0]*after[0]+after[1]*after[1])/10
+}
+
+// value is what an amount is worth at a price of the search, on a scale whose squares can
+// be added.
+func (s *Search) value(amount, price int64) int64 { return amount * price >> 14 }
+
+// judge ends the trial, keeps it if all pods have places and the shadow costs less, and
+// says whether it did.
+func (s *Search) judge(placed bool) bool {
+	kept := placed && s.now.saves > 0
+	if !kept {
+		for _, x := range s.now.touched {
+			s.nodes[x.at] = x.node
+		}
+		s.nodes = s.nodes[:s.now.known]
+	}
+	for _, c := range s.now.lacking {
+		s.now.homeless[c] = 0
+	}
+	s.now = attempt{homeless: s.now.homeless, lacking: s.now.lacking[:0], touched: s.now.touched[:0], ticket: s.now.ticket + 1, known: len(s.nodes)}
+	return kept
+}
+
+// open adds a new node of the row in the zone to the shadow, with its content.
+func (s *Search) open(row int, zone int, price quantity.Money, parts []part) {
+	r := s.rows[row]
+	n := node{
+		price: price, labels: r.Labels(zone), taints: s.Fleet.Pools[r.Pool].Taints, free: s.room(r),
+		kind: s.kindOfRow(row, zone), zone: s.Fleet.Zones[zone], spot: spot(r), ticket: s.now.ticket,
+	}
+	for _, p := range parts {
+		n.take(p, &s.classes[p.class])
+	}
+	s.now.saves -= s.dearer(price)
+	s.nodes = append(s.nodes, n)
+}

@@ -1,0 +1,166 @@
+package consolidate
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// drawnFleet is a question about nodes of two sizes and two ratios, each with some pods.
+func drawnFleet(t *rapid.T) Question {
+	var o cluster.Objects
+	q := Question{Least: 1, PerPod: 1, Seed: rapid.Uint64().Draw(t, "seed"), Trials: 40, Alike: rapid.Bool().Draw(t, "alike")}
+	var may []bool
+	for i := range rapid.IntRange(2, 10).Draw(t, "nodes") {
+		cpu := int64(rapid.SampledFrom([]int{4000, 8000}).Draw(t, "cpu"))
+		name := fmt.Sprintf("n%02d", i)
+		o.Nodes = append(o.Nodes, cluster.Node{Name: name, UID: name, Ready: true, Allocatable: quantity.Resources{
+			MilliCPU: cpu, MemoryBytes: cpu * int64(rapid.SampledFrom([]int{4, 8}).Draw(t, "ratio")) << 30 / 1000, EphemeralBytes: 1 << 40, PodSlots: 100,
+		}})
+		may = append(may, rapid.IntRange(0, 4).Draw(t, "may") > 0)
+		for k := range rapid.IntRange(0, 3).Draw(t, "pods") {
+			kind := rapid.IntRange(0, 3).Draw(t, "kind")
+			o.Pods = append(o.Pods, cluster.Pod{
+				Namespace: "default", Name: fmt.Sprint(name, "-", k), UID: fmt.Sprint(name, "-", k), Node: name,
+				Owner: cluster.Owner{Kind: "ReplicaSet", Name: fmt.Sprint("web", kind)},
+				Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 300 * int64(kind+1), MemoryBytes: int64(4-kind) << 30, PodSlots: 1}},
+			})
+		}
+	}
+	s, err := cluster.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := 0
+	for state := range s.States() {
+		q.Nodes = append(q.Nodes, Node{
+			State: state, Claim: state.Node.Name, Free: state.Free, Price: quantity.Money(state.Node.Allocatable.MilliCPU), May: may[i],
+			Group: func(p *cluster.Pod) *cluster.Group { g, _ := s.GroupOf(p.ID()); return g },
+		})
+		i++
+	}
+	return q
+}
+
+// Whatever is tried, each pod of a node that went is on a node that stays, with room for
+// it, and no other pod has moved.
+func TestSearch_EveryPodOfANodeThatWentHasAPlace(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		q := drawnFleet(t)
+		s, finished := Begin(q), false
+		for !finished {
+			s, finished = s.Go(rapid.IntRange(1, 500).Draw(t, "work"))
+			guests, gone := map[int]int64{}, map[int]int64{}
+			for i := range s.nodes {
+				n := &s.nodes[i]
+				if n.gone && (!q.Nodes[i].May || len(n.guests) > 0) {
+					t.Fatalf("node %d went, with %v", i, n.guests)
+				}
+				free := s.vector(n.Free)
+				for _, p := range n.guests {
+					guests[p.class] += p.n
+					free.add(&s.classes[p.class].need, -p.n)
+					if o := s.classes[p.class].origin; q.Alike && o.ratio != n.ratio {
+						t.Fatalf("pods of ratio %d on a node of ratio %d", o.ratio, n.ratio)
+					}
+				}
+				if free != n.free || slices.ContainsFunc(free[:], func(x int64) bool { return x < 0 }) {
+					t.Fatalf("node %d has %v free, want %v", i, n.free, free)
+				}
+				for _, p := range n.own {
+					if n.gone {
+						gone[p.class] += p.n
+					}
+				}
+			}
+			if !reflect.DeepEqual(guests, gone) {
+				t.Fatalf("pods %v went, and %v have places", gone, guests)
+			}
+		}
+	})
+}
+
+func TestSearch_ATrialThatDoesNotPayLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		q := drawnFleet(t)
+		q.PerPod = 1 << 40 // no pod is worth moving
+		s := Begin(q)
+		if len(s.order) == 0 {
+			return
+		}
+		before := s.clone()
+		for k := range uint64(20) {
+			if s.trial(k) && slices.ContainsFunc(s.nodes, func(n node) bool { return n.gone && n.pods > 0 }) {
+				t.Fatal("a pod moves that is not worth it")
+			}
+		}
+		for i := range s.nodes {
+			n, was := s.nodes[i], before.nodes[i]
+			if n.pods == 0 {
+				continue // an empty node costs nothing to move
+			}
+			if n.gone != was.gone || n.free != was.free || len(n.guests) != len(was.guests) {
+				t.Fatalf("node %d is %+v, was %+v", i, n, was)
+			}
+		}
+	})
+}
+
+// Two nodes that are half empty have different ratios. Their pods fit on one of them, but
+// for the rule that they do not mix.
+func TestSearch_MixesRatiosOnlyWhereItIsAskedTo(t *testing.T) {
+	t.Parallel()
+	var o cluster.Objects
+	for i, gib := range []int64{16, 32} {
+		name := fmt.Sprint("n", i)
+		o.Nodes = append(o.Nodes, cluster.Node{Name: name, UID: name, Ready: true, Allocatable: quantity.Resources{MilliCPU: 4000, MemoryBytes: gib << 30, EphemeralBytes: 1 << 40, PodSlots: 100}})
+		o.Pods = append(o.Pods, cluster.Pod{
+			Namespace: "default", Name: name, UID: name, Node: name, Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web"},
+			Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 1000, MemoryBytes: 1 << 30, PodSlots: 1}},
+		})
+	}
+	snapshot, err := cluster.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := Question{Least: 1, Alike: true, Trials: 10}
+	for state := range snapshot.States() {
+		q.Nodes = append(q.Nodes, Node{
+			State: state, Claim: state.Node.Name, Free: state.Free, Price: 100, May: true,
+			Group: func(p *cluster.Pod) *cluster.Group { g, _ := snapshot.GroupOf(p.ID()); return g },
+		})
+	}
+	result := func(s *Search) []string {
+		for finished := false; !finished; {
+			s, finished = s.Go(1000)
+		}
+		return s.Result()
+	}
+	s := Begin(q)
+	if gone := result(s); len(gone) != 0 {
+		t.Errorf("alike: %v go", gone)
+	}
+	if gone := result(s.Anywhere()); len(gone) != 1 {
+		t.Errorf("anywhere: %v go, want one", gone)
+	}
+}
+
+func TestRatio_IsTheRoundedLogarithmOfTheMemoryOfACore(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ milliCPU, mib, want int64 }{
+		{1930, 3 << 10, 11}, {31_850, 121 << 10, 12}, {31_850, 245 << 10, 13}, {1000, 2896, 11}, {1000, 2897, 12}, {0, 0, 0},
+	} {
+		n := cluster.Node{Allocatable: quantity.Resources{MilliCPU: c.milliCPU, MemoryBytes: c.mib << 20}}
+		if got := Ratio(&n); int64(got) != c.want {
+			t.Errorf("%dm and %d MiB: %d, want %d", c.milliCPU, c.mib, got, c.want)
+		}
+	}
+}

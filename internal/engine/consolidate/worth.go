@@ -1,0 +1,59 @@
+package consolidate
+
+import (
+	"math"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// ratios is how many ratios of the prices of CPU and memory are looked at, steps how
+// many scales of each, and scale the precision of the prices.
+const ratios, steps, scale = 64, 32, 1_000_000
+
+// lambda prices CPU and memory so that all pods together are worth as much as possible,
+// while no new node holds more than it costs, and what nodes that run hold above their
+// price is taken off: the dual of the cheapest fleet for the pods, with divisible nodes,
+// of those that run and new ones. Nodes that are worth less than their price at these
+// prices are the ones to take away.
+func (s *Search) lambda() {
+	var cpu, mib int64
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		cpu, mib = cpu+n.size[0]-n.free[0], mib+n.size[1]-n.free[1]>>20
+	}
+	most := int64(-1)
+	s.perMilliCPU, s.perMiB = perMilliCPU, perMiB
+	for w := range int64(ratios + 1) {
+		x, y := w*perMilliCPU, (ratios-w)*perMiB
+		least := int64(math.MaxInt64) // the highest scale at which no new node holds more than it costs
+		for _, r := range s.rows {
+			if v := x*r.Net.MilliCPU + y*(r.Net.MemoryBytes>>20); v > 0 {
+				least = min(least, quantity.MulDiv(int64(r.Price), scale, v))
+			}
+		}
+		if least == math.MaxInt64 {
+			continue
+		}
+		for k := range int64(steps) {
+			l := least / steps * (k + 1)
+			sum := quantity.MulDiv(x*cpu+y*mib, l, scale)
+			for i := range s.nodes {
+				n := &s.nodes[i]
+				sum -= max(0, quantity.MulDiv(x*n.size[0]+y*n.size[1], l, scale)-int64(n.price))
+			}
+			if sum > most {
+				most, s.perMilliCPU, s.perMiB = sum, quantity.MulDiv(x, l, scale/1000), quantity.MulDiv(y, l, scale/1000)
+			}
+		}
+	}
+	for i := range s.classes {
+		c := &s.classes[i]
+		c.worth = max(1, (c.need[0]*s.perMilliCPU+c.need[1]>>20*s.perMiB)/1000)
+	}
+}
+
+// moving is what it costs to move so many pods; dear is as in node.
+func (s *Search) moving(pods, dear int64) int64 {
+	return quantity.MulDiv(int64(s.PerPod), pods*cluster.OrdinaryPod+dear, cluster.OrdinaryPod)
+}

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// ofRatios is nodes with 4, 8 and 2 GiB a core: so many of each.
+func ofRatios(t *testing.T, counts ...int) cluster.Snapshot {
+	t.Helper()
+	var o cluster.Objects
+	for k, count := range counts {
+		for i := range count {
+			name := fmt.Sprintf("%s%02d", []string{"m", "r", "c"}[k], i)
+			o.Nodes = append(o.Nodes, cluster.Node{
+				Name: name, UID: name, Ready: true, Claim: name,
+				Allocatable: quantity.Resources{MilliCPU: 1000, MemoryBytes: []int64{4, 8, 2}[k] << 30, EphemeralBytes: 1 << 40, PodSlots: 100},
+			})
+			o.Claims = append(o.Claims, cluster.Claim{Name: name, UID: name, Node: name, Launched: true, Registered: true, Initialized: true})
+		}
+	}
+	s, err := cluster.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestAim_ALargeTargetHasAPhaseForEachRatio(t *testing.T) {
+	t.Parallel()
+	s := ofRatios(t, 6, 8, 2)
+	names := []string{"c00", "m00", "m01", "m02", "r00", "r01", "r02", "r03", "r04"}
+	got := aim(s, names, true)
+	if !slices.Equal(got.ratios, []int{13, 12, 11}) || !slices.Equal(got.names, names) {
+		t.Errorf("%+v, want the most numerous ratio first", got)
+	}
+	for name, c := range map[string]target{
+		"few nodes":                aim(s, names[:leastPhased-1], true),
+		"a small part":             aim(ofRatios(t, 200, 10), append([]string{"m00"}, names[1:]...), true),
+		"not kept on their ratios": aim(s, names, false),
+	} {
+		if len(c.ratios) > 0 {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+// What a plan of preferences does to each node, by name.
+func preferencesOf(t *testing.T, s cluster.Snapshot, x target) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, a := range x.preferences(view.Of(s, Policy{}, time.Unix(1, 0))) {
+		r, is := a.(plan.Release)
+		if !is {
+			t.Fatalf("%+v", a)
+		}
+		for _, taint := range r.Puts {
+			out[r.Node] += "+" + taint.Key
+		}
+		for _, taint := range r.Lifts {
+			out[r.Node] += "-" + taint.Key
+		}
+	}
+	return out
+}
+
+func TestPreferences_KeepPodsOnNodesOfThePresentRatio(t *testing.T) {
+	t.Parallel()
+	next, later := room.GoesNext().Key, room.FillsLater().Key
+	s := ofRatios(t, 2, 2)
+	x := target{names: []string{"m00", "r00"}, ratios: []int{12, 13}}
+	want := map[string]string{"m00": "+" + next + "+" + later, "r00": "+" + next + "+" + later, "r01": "+" + later}
+	if got := preferencesOf(t, s, x); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	with, err := s.Apply(cluster.Delta{Put: cluster.Objects{Nodes: []cluster.Node{tainted(t, s, "m00", room.GoesNext(), room.FillsLater()), tainted(t, s, "r01", room.FillsLater())}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.ratios = x.ratios[1:]
+	want = map[string]string{"m01": "+" + later, "r00": "+" + next + "+" + later, "r01": "-" + later}
+	if got := preferencesOf(t, with, x); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("in the next phase %v, want %v", got, want)
+	}
+	want = map[string]string{"m00": "-" + next + "-" + later, "r01": "-" + later}
+	if got := preferencesOf(t, with, target{}); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("after the target %v, want %v", got, want)
+	}
+}
+
+// tainted is the node with the taints.
+func tainted(t *testing.T, s cluster.Snapshot, name string, taints ...cluster.Taint) cluster.Node {
+	t.Helper()
+	n, up := s.Node(name)
+	if !up {
+		t.Fatal(name)
+	}
+	n.Taints = taints
+	return n
+}
