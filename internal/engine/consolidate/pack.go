@@ -21,7 +21,7 @@ import (
 func (s *Search) kindOfRow(row, zone int) int {
 	k := &s.kinds.fresh[row*len(s.Fleet.Zones)+zone]
 	if *k == 0 {
-		*k = int32(s.kinds.next()) //nolint:gosec // there are not that many rows
+		*k = int32(s.kinds.next())
 	}
 	return int(*k)
 }

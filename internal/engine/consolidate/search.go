@@ -100,7 +100,7 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 				n.takeAway(i)
 				n.judge(n.settle(false))
 			}
-		case n.trial(uint64(drawn)): //nolint:gosec // it is not negative here
+		case n.trial(uint64(drawn)):
 			n.failed = 0
 		default:
 			n.failed++

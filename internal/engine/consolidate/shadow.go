@@ -311,7 +311,7 @@ func (s *shadow) runs(g *cluster.Group, n *node) bool {
 // Ratio says how much memory a node has for its CPU: the binary logarithm of the MiB a
 // core, rounded. Nodes of one ratio suit the same mixture of pods.
 func Ratio(n *cluster.Node) int {
-	perCore := uint64(max(0, n.Allocatable.MemoryBytes)>>20) * 1000 / uint64(max(1, n.Allocatable.MilliCPU)) //nolint:gosec // neither is negative
+	perCore := uint64(max(0, n.Allocatable.MemoryBytes)>>20) * 1000 / uint64(max(1, n.Allocatable.MilliCPU))
 	return (bits.Len64(2*perCore*perCore) - 1) / 2
 }
 

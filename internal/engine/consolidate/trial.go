@@ -52,7 +52,7 @@ func (s *Search) trial(number uint64) bool {
 	draws := uint64(0)
 	draw := func(n int) int { // below n
 		draws++
-		return int(random.At(s.Seed^number<<20, draws) % uint64(n)) //nolint:gosec // n is the length of a list or a small constant
+		return int(random.At(s.Seed^number<<20, draws) % uint64(n))
 	}
 	away := 1 + draw(mostAway)
 	if draw(seldom) == 0 {
