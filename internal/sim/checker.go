@@ -175,7 +175,7 @@ func (c *checker) plan(in engine.Input, p plan.Plan) {
 		if k.Disrupting != nil || k.Leaving() || k.Initialized && (n.Disrupted || n.Deleting || !n.Ready) {
 			x.going[k.Name] = true
 		}
-		if k.Move != nil {
+		if k.Move != nil && !k.Leaving() { // else it replaces nothing any more
 			for _, s := range k.Move.Sources {
 				x.going[s.Claim] = true
 			}
