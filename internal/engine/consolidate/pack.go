@@ -27,7 +27,7 @@ func (s *Search) kindOfRow(row, zone int) int {
 }
 
 // room is what a new node of the row has free.
-func (s *Search) room(r *offer.Row) vector {
+func (s *shadow) room(r *offer.Row) vector {
 	free := s.vector(r.Net)
 	for i, name := range s.resources {
 		if cluster.IsAttachSlots(name) && free[4+i] == 0 { //nolint:gosec // as many resources as the vector has room for

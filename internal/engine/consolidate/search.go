@@ -98,7 +98,7 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 			if i := n.next(); i >= 0 {
 				n.nodes[i].tried = true
 				n.takeAway(i)
-				n.judge(n.settle(false))
+				n.judge(n.placeAll(false))
 			}
 		case n.trial(uint64(drawn)):
 			n.failed = 0

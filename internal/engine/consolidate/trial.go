@@ -38,7 +38,7 @@ type saved struct {
 }
 
 // touch returns the node to be changed.
-func (s *Search) touch(i int) *node {
+func (s *shadow) touch(i int) *node {
 	n := &s.nodes[i]
 	if n.ticket != s.now.ticket && i < s.now.known {
 		s.now.touched = append(s.now.touched, saved{i, *n})
@@ -76,7 +76,7 @@ func (s *Search) trial(number uint64) bool {
 			back--
 		}
 	}
-	return s.judge(s.settle(true))
+	return s.judge(s.placeAll(true))
 }
 
 // fresh returns how many new nodes there are or have been.
@@ -91,7 +91,7 @@ func (s *Search) drawn(k int) int {
 }
 
 // leave makes pods homeless.
-func (s *Search) leave(p part) {
+func (s *shadow) leave(p part) {
 	if s.now.homeless[p.class] == 0 {
 		s.now.lacking = append(s.now.lacking, p.class)
 	}
@@ -123,7 +123,7 @@ func (s *Search) dearer(price quantity.Money) int64 {
 }
 
 // empty takes the guests off a node.
-func (s *Search) empty(i int) {
+func (s *shadow) empty(i int) {
 	if len(s.nodes[i].guests) == 0 {
 		return
 	}
@@ -148,7 +148,7 @@ func (s *Search) takeBack(i int) {
 }
 
 // recall takes guests of the class off the nodes where they are.
-func (s *Search) recall(p part) {
+func (s *shadow) recall(p part) {
 	if p.n == 0 {
 		return
 	}
@@ -170,9 +170,9 @@ func (s *Search) recall(p part) {
 	}
 }
 
-// settle gives the homeless pods places: on nodes that stay and, if fresh is set, on new
+// placeAll gives the homeless pods places: on nodes that stay and, if fresh is set, on new
 // ones. It says whether all have one.
-func (s *Search) settle(fresh bool) bool {
+func (s *Search) placeAll(fresh bool) bool {
 	s.now.lacking = pickHomeless(s.now.lacking, s.now.homeless)
 	slices.SortFunc(s.now.lacking, func(a, b int) int {
 		return cmp.Or(cmp.Compare(s.classes[b].worth, s.classes[a].worth), cmp.Compare(a, b))
@@ -203,7 +203,7 @@ type host struct {
 
 // place puts pods of the class on nodes that stay, those first that it suits best. It
 // returns how many have no place there.
-func (s *Search) place(class int, pods int64) int64 {
+func (s *shadow) place(class int, pods int64) int64 {
 	c := &s.classes[class]
 	s.hosts = s.hosts[:0]
 	s.work += len(s.nodes)
@@ -231,7 +231,7 @@ func (s *Search) place(class int, pods int64) int64 {
 // rank says how well a node suits pods of the class: those best that have CPU and memory
 // left in equal measure afterwards, and before did not, and among them those that have
 // little left.
-func (s *Search) rank(n *node, c *class) int64 {
+func (s *shadow) rank(n *node, c *class) int64 {
 	before := [2]int64{s.value(n.free[0], s.perMilliCPU), s.value(n.free[1]>>20, s.perMiB)}
 	after := [2]int64{s.value(n.free[0]-c.need[0], s.perMilliCPU), s.value((n.free[1]-c.need[1])>>20, s.perMiB)}
 	was, is := before[0]-before[1], after[0]-after[1]
@@ -240,7 +240,7 @@ func (s *Search) rank(n *node, c *class) int64 {
 
 // value is what an amount is worth at a price of the search, on a scale whose squares can
 // be added.
-func (s *Search) value(amount, price int64) int64 { return amount * price >> 14 }
+func (s *shadow) value(amount, price int64) int64 { return amount * price >> 14 }
 
 // judge ends the trial, keeps it if all pods have places and the shadow costs less, and
 // says whether it did.
