@@ -62,7 +62,8 @@ type Policy struct {
 	// price of new nodes a move must save, in thousandths.
 	LeastSaving, PodMove quantity.Money
 	MoveShare            int64
-	// SweepTrials is how many sets of nodes each sweep of the fleet tries to replace.
+	// SweepTrials is how many trials a search of the fleet makes at most; see package
+	// consolidate.
 	SweepTrials int
 	// DrainReserve is the part of an interruption notice that is kept for draining,
 	// at most half of the notice.
