@@ -149,10 +149,5 @@ func newLab() (*lab.Lab, error) {
 	if shared.dir, err = os.MkdirTemp("", "karpenter-provider-lab-"); err != nil {
 		return nil, err
 	}
-	// Each test destroys what it has made: instances end soon, and the controller manager,
-	// which empties the namespace, may ask as fast as it can.
-	return lab.Start(ctx, lab.Options{
-		Dir: shared.dir, DaemonBinary: binary, TimeFactor: 6,
-		BootDelay: 300 * time.Millisecond, StopTime: time.Second, ControllerQPS: 300,
-	})
+	return lab.Start(ctx, lab.Options{Dir: shared.dir, DaemonBinary: binary, TimeFactor: 6, BootDelay: 300 * time.Millisecond})
 }

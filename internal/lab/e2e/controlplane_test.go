@@ -32,7 +32,7 @@ func TestControlPlane_KwokKeepsNodesAndPodsButNotThoseOfTheBootstrapNodes(t *tes
 		}
 		return pod
 	}
-	eventually(t, patience, func() error {
+	eventually(t, 30*time.Second, func() error {
 		kwoks, ours := phase("on-hand-made"), phase("on-"+bootstrapNode)
 		if kwoks.Status.Phase != corev1.PodRunning || ours.Spec.NodeName == "" {
 			return fmt.Errorf("pods are %s on %q and %s on %q", kwoks.Status.Phase, kwoks.Spec.NodeName, ours.Status.Phase, ours.Spec.NodeName)
@@ -44,7 +44,7 @@ func TestControlPlane_KwokKeepsNodesAndPodsButNotThoseOfTheBootstrapNodes(t *tes
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "later"},
 		Spec:       corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelHostname: "hand-made"}, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
 	})
-	eventually(t, patience, func() error {
+	eventually(t, 30*time.Second, func() error {
 		if got := phase("later").Status.Phase; got != corev1.PodRunning {
 			return fmt.Errorf("later pod is %s", got)
 		}
@@ -94,7 +94,7 @@ func TestControlPlane_PodsTerminateForTheirGracePeriodOrAsLongAsTheySay(t *testi
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: spec.annotations},
 			Spec:       corev1.PodSpec{TerminationGracePeriodSeconds: spec.grace, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
 		})
-		eventually(t, patience, func() error {
+		eventually(t, 30*time.Second, func() error {
 			pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil || pod.Status.Phase != corev1.PodRunning {
 				return fmt.Errorf("pod %s is %s: %w", name, pod.Status.Phase, err)
@@ -114,7 +114,7 @@ func TestControlPlane_PodsTerminateForTheirGracePeriodOrAsLongAsTheySay(t *testi
 		ends[name] = pod.DeletionTimestamp.Time
 	}
 	for _, name := range []string{"whole", "quick"} {
-		eventually(t, patience, func() error {
+		eventually(t, 30*time.Second, func() error {
 			if _, err := pods.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("pod %s is still there: %w", name, err)
 			}

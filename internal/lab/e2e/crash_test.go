@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 )
@@ -45,7 +46,7 @@ func TestLab_KilledLeavesNoProcessAndTheNextStartSweepsItsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = victim.Wait()
-	eventually(t, patience, func() error {
+	eventually(t, 10*time.Second, func() error {
 		if left := processesNaming(t, dir); len(left) > 0 {
 			return fmt.Errorf("processes are left: %v", left)
 		}

@@ -31,24 +31,20 @@ func TestDaemonStart_NamesWhatIsMissing(t *testing.T) {
 		return func(o *unstructured.Unstructured) bool { return slices.Contains(names, o.GetKind()) }
 	}
 	all := func(*install.Options) {}
-	t.Run("WithoutDefinitions", func(t *testing.T) {
-		d.failsToStart(t, "no-definitions", all, kinds("CustomResourceDefinition"),
-			"the cluster has no nodepools.karpenter.sh, ec2nodeclasses.karpenter.k8s.aws, nodeclaims.karpenter.sh: install", "karpenter_daemon")
-	})
-	seesAll := d.role(t, "sees-all-clusters", "unknown-cluster", "*")
-	t.Run("WithDefinitions", func(t *testing.T) {
-		d.failsToStart(t, "no-cluster-role", all, kinds("ClusterRoleBinding"),
-			"not allowed to list nodepools.karpenter.sh, ", "pods", "nodes", "ClusterRole", "system:serviceaccount:no-cluster-role:karpenter")
-		d.failsToStart(t, "no-lease-role", all, kinds("RoleBinding"), "not allowed to get lease no-lease-role/"+install.LeaseName, "its Role")
-		d.failsToStart(t, "wrong-cluster", func(o *install.Options) { o.ClusterName = "elsewhere" }, kinds(),
-			`"elsewhere"`, "eks:DescribeCluster", "$"+install.EnvClusterName)
-		d.failsToStart(t, "unknown-cluster", func(o *install.Options) { o.ClusterName, o.RoleARN = "nowhere", seesAll }, kinds(),
-			`"nowhere"`, "not found", "$"+install.EnvClusterName)
-		d.failsToStart(t, "wrong-region", func(o *install.Options) { o.Region = "mars-north-1" }, kinds(),
-			`"mars-north-1"`, "us-west-2", "$"+install.EnvRegion)
-		d.failsToStart(t, "wrong-role", func(o *install.Options) { o.RoleARN = "arn:aws:iam::" + lab.Account + ":role/nobody" }, kinds(),
-			"sts:AssumeRoleWithWebIdentity", "role/nobody")
-	})
+	d.failsToStart(t, "no-definitions", all, kinds("CustomResourceDefinition"),
+		"the cluster has no nodepools.karpenter.sh, ec2nodeclasses.karpenter.k8s.aws, nodeclaims.karpenter.sh: install", "karpenter_daemon")
+	d.failsToStart(t, "no-cluster-role", all, kinds("ClusterRoleBinding"),
+		"not allowed to list nodepools.karpenter.sh, ", "pods", "nodes", "ClusterRole", "system:serviceaccount:no-cluster-role:karpenter")
+	d.failsToStart(t, "no-lease-role", all, kinds("RoleBinding"), "not allowed to get lease no-lease-role/"+install.LeaseName, "its Role")
+	d.failsToStart(t, "wrong-cluster", func(o *install.Options) { o.ClusterName = "elsewhere" }, kinds(),
+		`"elsewhere"`, "eks:DescribeCluster", "$"+install.EnvClusterName)
+	d.failsToStart(t, "unknown-cluster", func(o *install.Options) {
+		o.ClusterName, o.RoleARN = "nowhere", d.role(t, "sees-all-clusters", "unknown-cluster", "*")
+	}, kinds(), `"nowhere"`, "not found", "$"+install.EnvClusterName)
+	d.failsToStart(t, "wrong-region", func(o *install.Options) { o.Region = "mars-north-1" }, kinds(),
+		`"mars-north-1"`, "us-west-2", "$"+install.EnvRegion)
+	d.failsToStart(t, "wrong-role", func(o *install.Options) { o.RoleARN = "arn:aws:iam::" + lab.Account + ":role/nobody" }, kinds(),
+		"sts:AssumeRoleWithWebIdentity", "role/nobody")
 }
 
 // role makes a role for the daemon in the namespace, which may see the cluster.
@@ -69,12 +65,11 @@ func (d *daemonLab) role(t *testing.T, name, namespace, cluster string) (arn str
 	return role.ARN
 }
 
-// failsToStart deploys a daemon in a namespace of its own beside others, without the
-// objects that leaveOut names, and waits for it to have ended with one line that says
+// failsToStart deploys a daemon in a namespace of its own, without the objects
+// that leaveOut names, and waits for it to have ended with one line that says
 // all of wants.
 func (d *daemonLab) failsToStart(t *testing.T, name string, change func(*install.Options), leaveOut func(*unstructured.Unstructured) bool, wants ...string) {
 	t.Run(name, func(t *testing.T) {
-		t.Parallel()
 		o := d.options
 		o.Namespace, o.Name, o.Replicas = name, name, 1
 		o.RoleARN = d.role(t, name, name, d.ClusterName)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
@@ -70,7 +71,7 @@ func programPod(name, image string) *corev1.Pod {
 
 func createPod(t *testing.T, b bare, pod *corev1.Pod) {
 	t.Helper()
-	eventually(t, patience, func() error { // the namespace's service account comes a moment later
+	eventually(t, 30*time.Second, func() error { // the namespace's service account comes a moment later
 		_, err := b.clients.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return nil
@@ -83,7 +84,7 @@ func createPod(t *testing.T, b bare, pod *corev1.Pod) {
 func podIs(t *testing.T, b bare, name string, what string, ok func(*corev1.Pod, corev1.ContainerStatus) bool) *corev1.Pod {
 	t.Helper()
 	var pod *corev1.Pod
-	eventually(t, patience, func() error {
+	eventually(t, 30*time.Second, func() error {
 		var err error
 		pod, err = b.clients.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
@@ -143,7 +144,7 @@ func TestKubelet_RunsAPodFromItsSpecAndStopsItWithGrace(t *testing.T) {
 	if err := b.clients.CoreV1().Pods("default").Delete(t.Context(), "p", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, func() error {
+	eventually(t, 15*time.Second, func() error {
 		_, err := b.clients.CoreV1().Pods("default").Get(t.Context(), "p", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
