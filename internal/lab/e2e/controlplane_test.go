@@ -16,7 +16,6 @@ import (
 )
 
 func TestControlPlane_KwokKeepsNodesAndPodsButNotThoseOfTheBootstrapNodes(t *testing.T) {
-	queue(t)
 	b := startBare(t, bootstrapNode)
 	for _, name := range []string{"hand-made", bootstrapNode} {
 		createNode(t, b, name)
@@ -77,7 +76,6 @@ func createNode(t *testing.T, b bare, name string) {
 }
 
 func TestControlPlane_PodsTerminateForTheirGracePeriodOrAsLongAsTheySay(t *testing.T) {
-	queue(t)
 	b := startBare(t)
 	createNode(t, b, "node")
 	grace := int64(3)

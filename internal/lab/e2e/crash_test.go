@@ -16,7 +16,6 @@ import (
 )
 
 func TestLab_KilledLeavesNoProcessAndTheNextStartSweepsItsFiles(t *testing.T) {
-	queue(t)
 	root := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 // pool: the node of each is replaced by one that is as they ask for now, and the old one
 // goes. Then nothing drifts any more.
 func TestDrift_NodesFollowTheirClassAndTheirPool(t *testing.T) {
-	queue(t)
 	d := startDaemonLab(t, lab.Options{})
 	t.Cleanup(func() {
 		if t.Failed() {

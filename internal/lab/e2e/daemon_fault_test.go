@@ -100,7 +100,6 @@ func brokenKubeletEndsADrain(t *testing.T, d *daemonLab, name string, broken fun
 // TestDaemon_MachineThatNeverJoinsIsReplaced has a laboratory of its own, in which
 // time goes fast enough for the daemon's patience to end.
 func TestDaemon_MachineThatNeverJoinsIsReplaced(t *testing.T) {
-	queue(t)
 	d := startDaemonLab(t, lab.Options{TimeFactor: 60, NodeGrace: 10 * time.Second})
 	d.installDaemon(t)
 	d.apply(t, d.nodeClass(nodeClassName, nil))

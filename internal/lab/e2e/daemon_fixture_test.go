@@ -52,7 +52,7 @@ type daemonLab struct {
 }
 
 // startDaemonLab starts a laboratory and gives the account what the daemon
-// needs of AWS.
+// needs of AWS. It sets the environment that the SDK's credential chain reads.
 func startDaemonLab(t *testing.T, o lab.Options) *daemonLab {
 	t.Helper()
 	binary, err := toolchain.Self(t.Context(), os.Stderr, "./daemon/cmd/karpenterd")
@@ -69,12 +69,12 @@ func startDaemonLab(t *testing.T, o lab.Options) *daemonLab {
 			t.Error(err)
 		}
 	})
-	d := &daemonLab{Lab: l}
-	endpoints := map[string]string{}
-	for _, service := range aws.Services() {
-		endpoints[service] = l.Cloud.URL()
+	for _, e := range l.Env() {
+		name, value, _ := strings.Cut(e, "=")
+		t.Setenv(name, value)
 	}
-	if d.aws, err = aws.New(t.Context(), aws.Config{Region: l.Region, Profile: addProfile(t, l.Deployer), Endpoints: endpoints}); err != nil {
+	d := &daemonLab{Lab: l}
+	if d.aws, err = aws.New(t.Context(), aws.Config{Region: l.Region}); err != nil {
 		t.Fatal(err)
 	}
 	config := kube.ConfigFromEKS(l.Endpoint, l.CA, d.aws.EKSTokenSource(l.ClusterName))
@@ -323,18 +323,12 @@ func (d *daemonLab) part(t *testing.T, name string, run func(*testing.T, *daemon
 	})
 }
 
-// atOnce is how many parts run side by side: mostly they wait.
-const atOnce = 8
-
 // together runs parts side by side that do not disturb one another.
 func (d *daemonLab) together(t *testing.T, name string, parts map[string]func(*testing.T, *daemonLab)) {
 	t.Run(name, func(t *testing.T) {
-		turns := make(chan struct{}, atOnce)
 		for _, part := range slices.Sorted(maps.Keys(parts)) {
 			d.part(t, part, func(t *testing.T, d *daemonLab) {
 				t.Parallel()
-				turns <- struct{}{}
-				defer func() { <-turns }()
 				parts[part](t, d)
 			})
 		}

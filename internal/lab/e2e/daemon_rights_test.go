@@ -19,7 +19,6 @@ import (
 // deploys the daemon with a ClusterRole that does not let it patch pods/status,
 // and gives it the whole one while it runs.
 func TestDaemonRights_PodsGetNodesWithoutNominationsAndAreNominatedOnceThatIsAllowed(t *testing.T) {
-	queue(t)
 	d := startDaemonLab(t, lab.Options{})
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -25,7 +25,6 @@ import (
 // TestDaemonStart_NamesWhatIsMissing deploys daemons that cannot work. Each says
 // why in one line, ends, and is never ready.
 func TestDaemonStart_NamesWhatIsMissing(t *testing.T) {
-	queue(t)
 	d := startDaemonLab(t, lab.Options{})
 	kinds := func(names ...string) func(*unstructured.Unstructured) bool {
 		return func(o *unstructured.Unstructured) bool { return slices.Contains(names, o.GetKind()) }

@@ -17,7 +17,6 @@ import (
 // and Deployments of their own; those that break something for everybody come
 // one after the other.
 func TestDaemon(t *testing.T) {
-	t.Parallel()
 	d := startDaemonLab(t, lab.Options{Progress: os.Stderr})
 	launcher, err := d.AdminUserAgents()
 	if err != nil {
@@ -58,21 +57,6 @@ func TestDaemon(t *testing.T) {
 			"Orphan_InstanceIsEndedAfterTwoSweepsAndNoSooner": orphan.isEnded,
 		})
 	})
-	d.part(t, "Identity_NobodyUsesTheAdministratorsToken", func(t *testing.T, d *daemonLab) { d.ownIdentities(t, launcher, began) })
-}
-
-// TestDaemon_ThatLosesAnAnswerOrItsLifeLaunchesNothingTwice has a laboratory of its own:
-// a leader that is killed is missed for as long as its lease lasts.
-func TestDaemon_ThatLosesAnAnswerOrItsLifeLaunchesNothingTwice(t *testing.T) {
-	t.Parallel()
-	d := startDaemonLab(t, lab.Options{})
-	launcher, err := d.AdminUserAgents()
-	if err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	d.installDaemon(t)
-	d.apply(t, d.nodeClass(nodeClassName, nil))
 	d.part(t, "LostAnswer_SDKRetryGivesOneInstance", lostAnswerGivesOneInstance)
 	d.part(t, "Kill9_BetweenCreateFleetAndItsAnswerGivesOneInstance", func(t *testing.T, d *daemonLab) { killBeforeTheAnswer(t, d, "killed", 0) })
 	d.part(t, "Kill9_AlsoWhenEC2DoesNotShowTheInstanceYet", func(t *testing.T, d *daemonLab) { killBeforeTheAnswer(t, d, "blind", 8*time.Second) })

@@ -113,7 +113,6 @@ func get(t *testing.T, url string) string {
 }
 
 func TestKubelet_RunsAPodFromItsSpecAndStopsItWithGrace(t *testing.T) {
-	queue(t)
 	b := startBare(t, bootstrapNode)
 	startKubelet(t, b)
 	createPod(t, b, programPod("p", "ours/program:v1"))
@@ -161,7 +160,6 @@ func TestKubelet_RunsAPodFromItsSpecAndStopsItWithGrace(t *testing.T) {
 }
 
 func TestKubelet_UnknownImageIsNotPassedOffAsRunning(t *testing.T) {
-	queue(t)
 	b := startBare(t, bootstrapNode)
 	startKubelet(t, b)
 	createPod(t, b, programPod("p", "other/program:v1"))

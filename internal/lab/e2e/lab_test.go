@@ -203,7 +203,6 @@ func (w world) staysOut(t *testing.T, id, reason string) {
 }
 
 func TestLab_CloseLeavesNoProcessAndNoFile(t *testing.T) {
-	queue(t)
 	root := t.TempDir()
 	l, err := lab.Start(t.Context(), lab.Options{Dir: root})
 	if err != nil {

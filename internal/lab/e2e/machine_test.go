@@ -24,7 +24,6 @@ import (
 // TestMachine_JoinsOnlyWhenEverythingIsRight shares one laboratory: every case
 // has a role of its own.
 func TestMachine_JoinsOnlyWhenEverythingIsRight(t *testing.T) {
-	queue(t)
 	w := startWorld(t, lab.Options{NodeGrace: 5 * time.Second})
 	for _, c := range []struct {
 		name string

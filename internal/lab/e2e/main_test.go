@@ -4,15 +4,14 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
@@ -44,69 +42,23 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// runTests lets tests wait side by side also on a machine with few processors: what is
-// done at once is bounded by queue and together. It keeps the user's own AWS
-// configuration out.
+// runTests lets tests that share a laboratory wait side by side also on a
+// machine with few processors, unless the command line says otherwise.
 func runTests(m *testing.M) int {
 	flag.Parse()
-	parallel := true
-	flag.Visit(func(f *flag.Flag) { parallel = parallel && f.Name != "test.parallel" })
-	dir, err := os.MkdirTemp("", "e2e-profiles-")
-	if parallel {
-		err = errors.Join(err, flag.Set("test.parallel", "64"))
+	parallel := max(4, runtime.GOMAXPROCS(0))
+	flag.Visit(func(f *flag.Flag) {
+		if f.Name == "test.parallel" {
+			parallel = 0
+		}
+	})
+	if parallel > 0 {
+		if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
 	}
-	profiles.file = filepath.Join(dir, "credentials")
-	for name, value := range map[string]string{
-		"AWS_SHARED_CREDENTIALS_FILE": profiles.file, "AWS_CONFIG_FILE": os.DevNull, "AWS_EC2_METADATA_DISABLED": "true",
-	} {
-		err = errors.Join(err, os.Setenv(name, value))
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	return code
-}
-
-// profiles are the deployers of the laboratories. The environment, where the SDK looks
-// for credentials, is the process's, and laboratories run side by side: so each has a
-// profile of its own in one file.
-var profiles struct {
-	mu   sync.Mutex
-	file string
-	n    int
-}
-
-// addProfile returns the name of a profile with these credentials.
-func addProfile(t *testing.T, c awssim.Credentials) string {
-	t.Helper()
-	profiles.mu.Lock()
-	defer profiles.mu.Unlock()
-	profiles.n++
-	name := fmt.Sprintf("laboratory-%d", profiles.n)
-	file, err := os.OpenFile(profiles.file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = fmt.Fprintf(file, "[%s]\naws_access_key_id = %s\naws_secret_access_key = %s\n", name, c.AccessKeyID, c.SecretAccessKey)
-	if err = errors.Join(err, file.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
-// turns are those of tests that queue.
-var turns = make(chan struct{}, 2)
-
-// queue lets the test run beside the long tests, which only call t.Parallel, and beside
-// few others: each has a control plane of its own, which is work to start.
-func queue(t *testing.T) {
-	t.Helper()
-	t.Parallel()
-	turns <- struct{}{}
-	t.Cleanup(func() { <-turns })
+	return m.Run()
 }
 
 // podProgram serves its environment, its arguments and a probe until SIGTERM.
