@@ -73,7 +73,6 @@ type move struct {
 // evicted twice, nothing stays announced, and the pools cost what they did. At
 // last it ends the daemon when that has said that a node goes to save money.
 func TestMove_EndsWhereverTheDaemonIsKilled(t *testing.T) {
-	t.Parallel()
 	d := startDaemonLab(t, lab.Options{StopTime: time.Second})
 	c := d.startCutter(t)
 	d.apply(t, d.nodeClass(nodeClassName, nil))
