@@ -70,7 +70,7 @@ func (d *demo) saved(old []ec2sim.Instance) error {
 	now := d.instancesOf(servicePool)
 	before, after := d.price(old), d.price(now)
 	ok := len(old) > 1 && len(now) > 0 && len(now) < len(old) && after < before
-	if err := d.check(ok, "%d nodes went and %d came: %s/h became %s/h, which saves %s/h", len(old), len(now), before.Dollars(), after.Dollars(), (before-after).Dollars()); err != nil {
+	if err := d.check(ok, "%d nodes went and %d came: %s/h became %s/h, which saves %s/h", len(old), len(now), before.Dollars(), after.Dollars(), (before - after).Dollars()); err != nil {
 		return err
 	}
 	bound := ""
