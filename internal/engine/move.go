@@ -98,7 +98,7 @@ func withMoves(in Input, out Output) Output {
 		return out
 	}
 	m := &mover{in: in, out: out, view: in.view()}
-	m.judge = disrupt.NewJudge(m.view, &m.out.Memory.Memory)
+	m.judge = m.newJudge()
 	switch saves := slices.ContainsFunc(in.Snapshot.Supply().Pools, func(p cluster.Pool) bool { return disrupt.MaySave(&p) }); {
 	case m.renew():
 	case saves:
@@ -329,7 +329,6 @@ const mostReplaced = 12
 // phase, if there are none, some that new nodes replace.
 func (m *mover) begin() {
 	ledger := budget.Open(m.view)
-	promiseMoves(m)
 	t := &m.out.Memory.sweep.target
 	x := supposition{going: map[string]plan.DeleteReason{}, emptying: t.nodes(m.in.Snapshot)}
 	var chosen []string

@@ -21,7 +21,6 @@ func (m *mover) renew() bool {
 		return false
 	}
 	ledger := budget.Open(m.view)
-	promiseMoves(m)
 	begun := false
 	x := supposition{going: map[string]plan.DeleteReason{}, emptying: map[string]bool{}}
 	var names []string
@@ -65,6 +64,7 @@ func (m *mover) renew() bool {
 	// The first has no other place now. The others have their turn before it has another.
 	m.out.Memory.Restored, _ = memory.Remember(m.out.Memory.Restored, names[0], m.in.Now)
 	m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
+	m.judge = m.newJudge() // nothing is promised to those that stay
 	return false
 }
 
@@ -86,14 +86,17 @@ func (m *mover) mayRenew(d disrupt.Due) bool {
 	return stays.Reason == "" && c.Move == nil && m.judge.Turn(c, d.Why).Reason == ""
 }
 
-// promiseMoves promises evictions to the nodes that others are to replace and that are not
-// announced yet: no more moves begin than the PodDisruptionBudgets of the pods allow.
-func promiseMoves(m *mover) {
+// newJudge returns a judge that promises evictions also to the nodes that others are to
+// replace and that are not announced yet: no more moves begin than the
+// PodDisruptionBudgets of the pods allow.
+func (m *mover) newJudge() *disrupt.Judge {
+	j := disrupt.NewJudge(m.view, &m.out.Memory.Memory)
 	for _, c := range m.view.Claims {
 		if m.view.IsGoing(c.Name) && c.Disrupting == nil && !c.Leaving() {
-			m.judge.Promise(c)
+			j.Promise(c)
 		}
 	}
+	return j
 }
 
 // forced says whether the node goes now whatever its pods ask for.

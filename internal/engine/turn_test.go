@@ -124,6 +124,30 @@ func TestStep_EvictionsOfDrainsThatGoOnCountForAPodBudget(t *testing.T) {
 	}
 }
 
+// One node is about to be replaced, another has drifted and may not go yet. The one
+// eviction that the first needs counts once, so that of the others one may go.
+func TestStep_EvictionsOfAMoveUnderWayCountOnceForAPodBudget(t *testing.T) {
+	w := halfEmpty(t).drift(0, 1)
+	w.objects.PodBudgets = webBudget(2)
+	source, held := w.objects.Claims[0], w.objects.Claims[1]
+	w.onPods(func(p *cluster.Pod) { p.DoNotDisrupt = p.Node == held.Node })
+	w.objects.Claims = append(w.objects.Claims, cluster.Claim{
+		Name: "coming", UID: "coming", Pool: source.Pool, Class: source.Class, Created: w.now, Launched: true, InstanceType: source.InstanceType, Zone: source.Zone, CapacityType: source.CapacityType,
+		Move: &cluster.Move{ID: "m", Count: 1, Reason: string(plan.Drifted), Sources: []cluster.Source{{Claim: source.Name, UID: source.UID}}, Deadline: w.now.Add(time.Hour)},
+	})
+	announced := 0
+	for range 100 {
+		announced += len(of[plan.Disrupt](w.step()))
+		if announced > 0 {
+			break
+		}
+		w.now = w.now.Add(100 * time.Millisecond)
+	}
+	if announced != 1 {
+		t.Errorf("%d announced, want 1", announced)
+	}
+}
+
 // claimAt returns the NodeClaim whose node runs the i-th pod.
 func claimAt(w *world, i int) *cluster.Claim {
 	for k := range w.objects.Claims {

@@ -2,7 +2,6 @@ package disrupt
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -75,26 +74,14 @@ func deletedPools(v view.View) (out map[string]bool) {
 	return out
 }
 
-// OfDeletedPools returns the NodeClaims of pools that are being deleted.
-func OfDeletedPools(v view.View) iter.Seq[*cluster.Claim] {
-	return func(yield func(*cluster.Claim) bool) {
-		deleted := deletedPools(v)
-		if len(deleted) == 0 {
-			return
-		}
-		for c := range v.Snapshot.EachClaim() {
-			if deleted[c.Pool] && !yield(c) {
-				return
-			}
-		}
-	}
-}
-
 // WithUnwanted returns the view in which those NodeClaims of deleted pools are going that
 // go at once: they are not up yet and run nothing, or their pool is to be terminated.
 func WithUnwanted(v view.View) view.View {
+	if len(deletedPools(v)) == 0 {
+		return v
+	}
 	going := map[string]plan.DeleteReason{}
-	for c := range OfDeletedPools(v) {
+	for c := range v.Snapshot.EachClaim() {
 		if p, _ := v.Snapshot.Pool(c.Pool); unwanted(v, &p, c) {
 			going[c.Name] = plan.PoolDeleted
 		}
