@@ -70,7 +70,14 @@ func (s *Search) pack(rest []part) bool {
 		var bestWorth int64
 		var row, zone int
 		var price quantity.Money
+		var all int64 // no node holds more
+		for _, p := range rest {
+			all += s.classes[p.class].worth * p.n
+		}
 		for ri, r := range s.rows {
+			if s.work++; best != nil && quantity.MulDiv(int64(r.Price), bestWorth, all) >= int64(price) {
+				continue
+			}
 			counts, worth, where := s.fill(ri, r, rest)
 			if worth == 0 {
 				continue

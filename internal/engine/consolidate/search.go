@@ -45,6 +45,7 @@ type Search struct {
 	*Question
 	*shadow
 	rows   []*offer.Row
+	queue  queue // of the first round
 	order  []int // the nodes that run and may go, the most wasteful first
 	done   int   // trials, those of the first round included
 	failed int   // trials since the last one that was kept
@@ -79,6 +80,9 @@ const (
 	patience = 2_000
 )
 
+// nodesPerUnit is how many nodes a unit of work looks at where it looks at all of them.
+const nodesPerUnit = 16
+
 // Go returns the search after about so many units of work more, and whether it is
 // finished. A unit is a look at one node, or at one kind of new nodes, for pods of one
 // class. First each node is tried alone, without new nodes, in an order that keeps what
@@ -98,7 +102,7 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 			if i := n.next(); i >= 0 {
 				n.nodes[i].tried = true
 				n.takeAway(i)
-				n.judge(n.placeAll(false))
+				n.queue.kept = n.judge(n.placeAll(false))
 			}
 		case n.trial(uint64(drawn)):
 			n.failed = 0

@@ -120,6 +120,7 @@ type shadow struct {
 	alike      bool // see Question
 	kinds      kinds
 	now        attempt
+	index      index
 	hosts      []host // of the class that is being placed
 	work       int    // units that the search has taken
 	// What CPU and memory are worth, in thousandths of a nano-dollar an hour.
@@ -149,7 +150,17 @@ func newShadow(q *Question) *shadow {
 		s.enter(&s.nodes[i], &q.Nodes[i])
 	}
 	s.now = attempt{homeless: make([]int64, len(s.classes)), known: len(s.nodes), ticket: 1}
+	s.reindex()
 	return s
+}
+
+// reindex makes the index anew.
+func (s *shadow) reindex() {
+	s.index = index{}
+	for i := range s.nodes {
+		s.index.stale = append(s.index.stale, i)
+	}
+	s.index.see(s.nodes)
 }
 
 // clone returns a copy that can be changed, without new nodes that have gone. What never
@@ -167,6 +178,7 @@ func (s *shadow) clone() *shadow {
 	c.kinds.known, c.kinds.fresh = maps.Clone(s.kinds.known), slices.Clone(s.kinds.fresh)
 	c.now = attempt{homeless: make([]int64, len(s.classes)), known: len(c.nodes), ticket: s.now.ticket}
 	c.hosts = nil
+	c.reindex()
 	return &c
 }
 

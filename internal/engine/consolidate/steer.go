@@ -1,6 +1,11 @@
 package consolidate
 
-import "github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
 
 // In the first round of the search, each node that goes makes the nodes that stay fuller.
 // If those went first that waste the most, the nodes that stay would have much CPU and
@@ -22,12 +27,41 @@ func (s *shadow) sizeOf(n *node) size {
 	return out
 }
 
-// next returns the node to be tried next in the first round: the one that costs the most
-// for what it takes of the room that is left; -1 if all have been tried. A node takes its
-// size, as the pods that it runs take room elsewhere.
+// queue is the order in which the first round tries nodes.
+type queue struct {
+	nodes []int // those to be tried yet, the next one last
+	free  size  // what was free when the order was made
+	kept  bool  // a node has gone since the room that is free was added up
+	begun bool
+}
+
+// next returns the node to be tried next in the first round: about the one that costs the
+// most for what it takes of the room that is left; -1 if all have been tried. A node takes
+// its size, as the pods that it runs take room elsewhere. The order is made anew when much
+// of the room has gone.
 func (s *Search) next() int {
-	var all, free size
-	s.work += len(s.nodes)
+	q := &s.queue
+	if !q.begun || q.kept {
+		all, free := s.sums()
+		if changed := func(r int) bool { return max(free[r], q.free[r])-min(free[r], q.free[r]) > q.free[r]/orderAnew }; !q.begun || changed(0) || changed(1) {
+			q.nodes, q.free = s.steered(all, free), free
+		}
+		q.begun, q.kept = true, false
+	}
+	if len(q.nodes) == 0 {
+		return -1
+	}
+	i := q.nodes[len(q.nodes)-1]
+	q.nodes = q.nodes[:len(q.nodes)-1]
+	return i
+}
+
+// orderAnew is the part of the free room after whose change the order is made anew.
+const orderAnew = 32
+
+// sums returns the size of all nodes that stay, and what is free on them.
+func (s *Search) sums() (all, free size) {
+	s.work += len(s.nodes) / nodesPerUnit
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		if n.gone {
@@ -36,7 +70,14 @@ func (s *Search) next() int {
 		all[0], all[1] = all[0]+n.size[0], all[1]+n.size[1]
 		free[0], free[1] = free[0]+n.free[0], free[1]+n.free[1]>>20
 	}
-	best, most := -1, int64(0)
+	return all, free
+}
+
+// steered returns the nodes that have not been tried, the one to be tried next last.
+func (s *Search) steered(all, free size) []int {
+	s.work += len(s.nodes)
+	rates := make([]int64, len(s.nodes))
+	var left []int
 	for _, i := range s.order {
 		n := &s.nodes[i]
 		if n.gone || n.tried {
@@ -46,9 +87,10 @@ func (s *Search) next() int {
 		for r := range free {
 			takes += quantity.MulDiv(n.size[r], scale, max(1, free[r], all[r]/1000))
 		}
-		if rate := quantity.MulDiv(max(0, int64(n.price)-s.moving(n.pods, n.dear)), scale, max(1, takes)); best < 0 || rate > most {
-			best, most = i, rate
-		}
+		rates[i] = quantity.MulDiv(max(0, int64(n.price)-s.moving(n.pods, n.dear)), scale, max(1, takes))
+		left = append(left, i)
 	}
-	return best
+	slices.Reverse(left) // of equals, the first in the order is the last here
+	slices.SortStableFunc(left, func(a, b int) int { return cmp.Compare(rates[a], rates[b]) })
+	return left
 }

@@ -1,4 +1,4 @@
-package consolidate_test
+package consolidate
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -28,22 +27,7 @@ func TestSearch_NodesThatHaveWhatIsScarceStay(t *testing.T) {
 			Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 1000, MemoryBytes: 14 << 30, PodSlots: 1}},
 		})
 	}
-	snapshot, err := cluster.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := consolidate.Question{Least: 1}
-	for state := range snapshot.States() {
-		q.Nodes = append(q.Nodes, consolidate.Node{
-			State: state, Claim: state.Node.Name, Free: state.Free, Price: quantity.NanoDollars, May: true,
-			Group: func(p *cluster.Pod) *cluster.Group { g, _ := snapshot.GroupOf(p.ID()); return g },
-		})
-	}
-	s, finished := consolidate.Begin(q), false
-	for !finished {
-		s, finished = s.Go(1000)
-	}
-	gone := s.Result()
+	gone := result(Begin(Question{Nodes: nodesOf(t, o), Least: 1}))
 	if len(gone) != 6 || strings.Count(fmt.Sprint(gone), "b-small") != 4 {
 		t.Errorf("%v go, want six nodes, and all of those with little memory", gone)
 	}

@@ -40,6 +40,7 @@ type saved struct {
 // touch returns the node to be changed.
 func (s *shadow) touch(i int) *node {
 	n := &s.nodes[i]
+	s.index.stale = append(s.index.stale, i)
 	if n.ticket != s.now.ticket && i < s.now.known {
 		s.now.touched = append(s.now.touched, saved{i, *n})
 		n.ticket, n.guests = s.now.ticket, slices.Clone(n.guests)
@@ -152,7 +153,7 @@ func (s *shadow) recall(p part) {
 	if p.n == 0 {
 		return
 	}
-	s.work += len(s.nodes)
+	s.work += len(s.nodes) / nodesPerUnit
 	for i := range s.nodes {
 		at := s.nodes[i].at(p.class)
 		if at < 0 {
@@ -206,18 +207,24 @@ type host struct {
 func (s *shadow) place(class int, pods int64) int64 {
 	c := &s.classes[class]
 	s.hosts = s.hosts[:0]
-	s.work += len(s.nodes)
-	for i := range s.nodes {
-		if n := &s.nodes[i]; !n.gone && c.need.fits(&n.free) && s.accepts(class, n) {
+	s.index.see(s.nodes)
+	s.work += len(s.nodes) / nodesPerUnit
+	s.index.each(&c.need, func(i int) {
+		s.work++
+		if n := &s.nodes[i]; c.need.fits(&n.free) && s.accepts(class, n) {
 			s.hosts = append(s.hosts, host{i, s.rank(n, c)})
 		}
-	}
-	slices.SortFunc(s.hosts, func(a, b host) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.node, b.node)) })
-	for _, h := range s.hosts {
-		if pods == 0 {
-			break
+	})
+	// Most often one host takes all pods.
+	for hosts := s.hosts; pods > 0 && len(hosts) > 0; hosts = hosts[1:] {
+		best := 0
+		for i, h := range hosts {
+			if h.rank < hosts[best].rank || h.rank == hosts[best].rank && h.node < hosts[best].node {
+				best = i
+			}
 		}
-		n := s.touch(h.node)
+		hosts[0], hosts[best] = hosts[best], hosts[0]
+		n := s.touch(hosts[0].node)
 		k := c.need.count(&n.free, pods)
 		if c.exclusive {
 			k = 1
@@ -249,6 +256,10 @@ func (s *Search) judge(placed bool) bool {
 	if !kept {
 		for _, x := range s.now.touched {
 			s.nodes[x.at] = x.node
+			s.index.stale = append(s.index.stale, x.at)
+		}
+		for i := s.now.known; i < len(s.nodes); i++ {
+			s.index.stale = append(s.index.stale, i)
 		}
 		s.nodes = s.nodes[:s.now.known]
 	}
@@ -270,5 +281,6 @@ func (s *Search) open(row int, zone int, price quantity.Money, parts []part) {
 		n.take(p, &s.classes[p.class])
 	}
 	s.now.saves -= s.dearer(price)
+	s.index.stale = append(s.index.stale, len(s.nodes))
 	s.nodes = append(s.nodes, n)
 }

@@ -33,19 +33,34 @@ func drawnFleet(t *rapid.T) Question {
 			})
 		}
 	}
+	q.Nodes = nodesOf(t, o)
+	for i := range q.Nodes {
+		q.Nodes[i].Price, q.Nodes[i].May = quantity.Money(q.Nodes[i].State.Node.Allocatable.MilliCPU), may[i]
+	}
+	return q
+}
+
+// nodesOf returns the nodes of the objects, all at one price, and all of which may go.
+func nodesOf(t interface{ Fatal(args ...any) }, o cluster.Objects) (out []Node) {
 	s, err := cluster.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := 0
 	for state := range s.States() {
-		q.Nodes = append(q.Nodes, Node{
-			State: state, Claim: state.Node.Name, Free: state.Free, Price: quantity.Money(state.Node.Allocatable.MilliCPU), May: may[i],
+		out = append(out, Node{
+			State: state, Claim: state.Node.Name, Free: state.Free, Price: quantity.NanoDollars, May: true,
 			Group: func(p *cluster.Pod) *cluster.Group { g, _ := s.GroupOf(p.ID()); return g },
 		})
-		i++
 	}
-	return q
+	return out
+}
+
+// result returns what the search has found at its end.
+func result(s *Search) []string {
+	for finished := false; !finished; {
+		s, finished = s.Go(1000)
+	}
+	return s.Result()
 }
 
 // Whatever is tried, each pod of a node that went is on a node that stays, with room for
@@ -127,23 +142,7 @@ func TestSearch_MixesRatiosOnlyWhereItIsAskedTo(t *testing.T) {
 			Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 1000, MemoryBytes: 1 << 30, PodSlots: 1}},
 		})
 	}
-	snapshot, err := cluster.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := Question{Least: 1, Alike: true, Trials: 10}
-	for state := range snapshot.States() {
-		q.Nodes = append(q.Nodes, Node{
-			State: state, Claim: state.Node.Name, Free: state.Free, Price: 100, May: true,
-			Group: func(p *cluster.Pod) *cluster.Group { g, _ := snapshot.GroupOf(p.ID()); return g },
-		})
-	}
-	result := func(s *Search) []string {
-		for finished := false; !finished; {
-			s, finished = s.Go(1000)
-		}
-		return s.Result()
-	}
+	q := Question{Nodes: nodesOf(t, o), Least: 1, Alike: true, Trials: 10}
 	s := Begin(q)
 	if gone := result(s); len(gone) != 0 {
 		t.Errorf("alike: %v go", gone)

@@ -17,10 +17,16 @@ const ratios, steps, scale = 64, 32, 1_000_000
 // of those that run and new ones. Nodes that are worth less than their price at these
 // prices are the ones to take away.
 func (s *Search) lambda() {
+	type like struct {
+		size  size
+		price quantity.Money
+	}
+	likes := map[like]int64{}
 	var cpu, mib int64
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		cpu, mib = cpu+n.size[0]-n.free[0], mib+n.size[1]-n.free[1]>>20
+		likes[like{n.size, n.price}]++
 	}
 	most := int64(-1)
 	s.perMilliCPU, s.perMiB = perMilliCPU, perMiB
@@ -38,9 +44,8 @@ func (s *Search) lambda() {
 		for k := range int64(steps) {
 			l := least / steps * (k + 1)
 			sum := quantity.MulDiv(x*cpu+y*mib, l, scale)
-			for i := range s.nodes {
-				n := &s.nodes[i]
-				sum -= max(0, quantity.MulDiv(x*n.size[0]+y*n.size[1], l, scale)-int64(n.price))
+			for n, count := range likes {
+				sum -= count * max(0, quantity.MulDiv(x*n.size[0]+y*n.size[1], l, scale)-int64(n.price))
 			}
 			if sum > most {
 				most, s.perMilliCPU, s.perMiB = sum, quantity.MulDiv(x, l, scale/1000), quantity.MulDiv(y, l, scale/1000)
