@@ -68,6 +68,18 @@ func (w *world) end(d plan.Delete) {
 	}
 }
 
+// obey carries out the plan. New nodes are up in the next Step.
+func (w *world) obey(out engine.Output) {
+	launches := of[plan.Launch](out)
+	w.order(launches)
+	w.carry(out.Plan.Actions)
+	w.open(out.Plan.Actions)
+	w.bringUp(launches)
+	for _, l := range launches {
+		w.onClaim(l.Name, func(c *cluster.Claim) { c.Move = l.Move })
+	}
+}
+
 // settle plays on until the core has nothing more to do, at most so many Steps. New
 // nodes are up in the next Step.
 func (w *world) settle(steps int, seen func(engine.Output)) *world {
@@ -77,14 +89,7 @@ func (w *world) settle(steps int, seen func(engine.Output)) *world {
 		if seen != nil {
 			seen(out)
 		}
-		launches := of[plan.Launch](out)
-		w.order(launches)
-		w.carry(out.Plan.Actions)
-		w.open(out.Plan.Actions)
-		w.bringUp(launches)
-		for _, l := range launches {
-			w.onClaim(l.Name, func(c *cluster.Claim) { c.Move = l.Move })
-		}
+		w.obey(out)
 		waits := of[plan.Wait](out)
 		switch {
 		case len(out.Plan.Actions) > len(waits):

@@ -36,6 +36,16 @@ func (m *Memory) Evict(kind string, now time.Time) {
 	m.Evicted = list
 }
 
+// LastEvicted returns when a pod of the kind was evicted last, as far as the memory knows;
+// zero for never.
+func (m *Memory) LastEvicted(kind string) time.Time {
+	i, found := slices.BinarySearchFunc(m.Evicted, kind, Evicted.compare)
+	if !found {
+		return time.Time{}
+	}
+	return m.Evicted[i].Last
+}
+
 // comesBackWithin is how long after an eviction a controller creates the pod anew, about.
 const comesBackWithin = 30 * time.Second
 

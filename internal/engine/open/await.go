@@ -43,6 +43,9 @@ func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 	var promised quantity.Resources
 	for _, c := range o.demand.Classes {
 		g := c.Group
+		if g.Shape.Priority >= least && c.Count() > 0 && o.awaitLanding(c) {
+			continue
+		}
 		if g.Shape.Priority < least || len(c.Pods) == 0 || o.Now.Before(c.Pods[0].Created.Add(planned)) || c.Ruled() || len(g.Shape.Ports) > 0 || g.Shape.Gang.Name != "" {
 			continue
 		}

@@ -123,16 +123,16 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 	var ready time.Time
 	o.memory.ReadySince, ready = memory.Remember(o.memory.ReadySince, h.Node.Name, o.Now)
 	alone := ready.Add(o.Policy.ReleaseWait) // it then opens without the nodes that it needs
-	oldest := o.Now
-	for _, p := range h.Pods {
-		oldest = pick.Earliest(oldest, p.Created)
-	}
-	switch patience := timing.Patience(o.View, o.memory, h.Node.Name, oldest); {
+	landed := o.landedBy(h)
+	switch patience := timing.Patience(o.View, o.memory, h.Node.Name, o.oldest(h)); {
 	case o.needsOthers(h) && o.Now.Before(alone):
 		o.WaitUntil(alone, plan.RulesMet)
 		return
 	case len(h.Pods) == 0 && h.Declared == 0 && o.replaces(h):
 		return // its pods run yet, on nodes that go once this one is ready
+	case o.Now.Before(landed):
+		o.WaitUntil(landed, plan.PlannedPods)
+		return
 	case h.Declared == 0 && (!coming || h.Filled(h.Real)):
 	case len(h.Pods) == 0 && len(h.Displaced) == 0:
 		return // no real pod waits for the node; it opens when its pods come or are given up
@@ -149,6 +149,15 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 		Node: h.Node.Name, NodeUID: h.Node.UID, Taint: o.Policy.StartupTaint, Puts: o.reserve(h),
 		Planned: int64(len(h.Pods)), GivenUp: h.Declared,
 	})
+}
+
+// oldest returns when the first of the pods for the host came; now if there are none.
+func (o *opener) oldest(h *room.Host) time.Time {
+	oldest := o.Now
+	for _, p := range h.Pods {
+		oldest = pick.Earliest(oldest, p.Created)
+	}
+	return oldest
 }
 
 // replaces says whether the plan puts nothing on the host but pods of nodes that go
