@@ -19,6 +19,7 @@ type Load struct {
 	edit      *edit
 	there     bool // false where pods or claims name a node that is not known
 	busy      int
+	dear      int64
 	pods      []*pod // by id
 	nominated []*pod // by id; see Pod.NominatedByOthers
 	groups    []share
@@ -26,10 +27,10 @@ type Load struct {
 	room      string   // key in the index of free room
 }
 
-// share is how many pods of a group a node has.
+// share is how many pods of a group a node has, and how many of them move if it goes.
 type share struct {
-	group string
-	count int64
+	group        string
+	count, moves int64
 }
 
 // NodeState is a node with what runs there.
@@ -49,6 +50,25 @@ func (n *NodeState) Groups() iter.Seq2[*Group, int64] {
 		}
 	}
 }
+
+// Moving returns the groups of the bound pods that move if the node goes, by key, with the
+// number of these pods.
+func (n *NodeState) Moving() iter.Seq2[*Group, int64] {
+	return func(yield func(*Group, int64) bool) {
+		for _, s := range n.Load.groups {
+			if s.moves == 0 {
+				continue
+			}
+			if g, _ := n.groups.get(s.group); !yield(g, s.moves) {
+				return
+			}
+		}
+	}
+}
+
+// Dear is what evicting the pods that move costs more than as many ordinary ones; see
+// OrdinaryPod.
+func (l *Load) Dear() int64 { return l.dear }
 
 // Pods returns the bound pods, by id.
 func (n *NodeState) Pods() iter.Seq[Pod] { return each(n.pods) }
@@ -113,10 +133,14 @@ func (u *update) setNode(c change[Node]) {
 func (u *update) bind(p *pod) {
 	l := u.ownLoad(p.Node)
 	l.pods = slices.Insert(l.pods, findPod(l.pods, p.id), p)
-	if i, found := l.findShare(p.key); found {
-		l.groups[i].count++
-	} else {
-		l.groups = slices.Insert(l.groups, i, share{p.key, 1})
+	i, found := l.findShare(p.key)
+	if !found {
+		l.groups = slices.Insert(l.groups, i, share{group: p.key})
+	}
+	l.groups[i].count++
+	if p.Moves() {
+		l.groups[i].moves++
+		l.dear += p.EvictionCost() - OrdinaryPod
 	}
 	l.Used = l.Used.Add(p.Shape.Requests)
 	if p.daemon() {
@@ -132,9 +156,13 @@ func (u *update) unbind(p *pod) {
 	l := u.ownLoad(p.Node)
 	i := findPod(l.pods, p.id)
 	l.pods = slices.Delete(l.pods, i, i+1)
-	if i, _ = l.findShare(p.key); l.groups[i].count > 1 {
-		l.groups[i].count--
-	} else {
+	i, _ = l.findShare(p.key)
+	l.groups[i].count--
+	if p.Moves() {
+		l.groups[i].moves--
+		l.dear -= p.EvictionCost() - OrdinaryPod
+	}
+	if l.groups[i].count == 0 {
 		l.groups = slices.Delete(l.groups, i, i+1)
 	}
 	l.Used = l.less(l.Used, p, func(*pod) bool { return true })

@@ -91,6 +91,7 @@ func (d *dice) pod() Pod {
 	if p.Pinned {
 		p.Owner.Kind = "DaemonSet"
 	}
+	p.DeletionCost = int32(d.roll(2)-1) << 28
 	return p
 }
 

@@ -53,7 +53,7 @@ const (
 	sweepEvery = time.Second
 	// A search takes about sliceOfWork units of work in a Step, and asks for another Step
 	// after sliceEvery.
-	sliceOfWork = 1_000_000
+	sliceOfWork = 2_000_000
 	sliceEvery  = 10 * time.Millisecond
 	// targetLasts is how long a target is followed before the fleet is searched anew.
 	targetLasts = 5 * time.Minute
@@ -299,7 +299,6 @@ func (m *mover) question() consolidate.Question {
 // nodes returns the nodes that take pods.
 func (m *mover) nodes() (out []consolidate.Node) {
 	balances := balancesOf(m.view)
-	group := func(p *cluster.Pod) *cluster.Group { g, _ := m.in.Snapshot.GroupOf(p.ID()); return g }
 	for state := range m.in.Snapshot.States() {
 		c := m.view.ClaimOf(state)
 		n := &state.Node
@@ -309,7 +308,7 @@ func (m *mover) nodes() (out []consolidate.Node) {
 		if !n.TakesPods(&c) || !n.Ready || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized {
 			continue
 		}
-		x := consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name]), Group: group, Least: balances[c.Pool].least(state)}
+		x := consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name]), Least: balances[c.Pool].least(state)}
 		for p := range state.Nominated() {
 			x.Free = x.Free.Sub(p.Shape.Requests)
 		}

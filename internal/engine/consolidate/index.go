@@ -61,13 +61,18 @@ func (x *index) set(i int, now [2]int) {
 	x.at[i] = now
 }
 
-// each calls f with the nodes that may have room for the amount, in order.
-func (x *index) each(need *vector, f func(i int)) {
+// each calls f with the nodes that may have room for the amount, until f says that it has
+// seen enough. It begins at some node, goes on in order, and ends with those before.
+func (x *index) each(need *vector, from int, f func(i int) (more bool)) {
 	level := levelsOf(need)
 	cpu, memory := x.sets[0][level[0]], x.sets[1][level[1]]
-	for k := range min(len(cpu), len(memory)) {
+	length := min(len(cpu), len(memory))
+	for j := range length {
+		k := (j + from) % length
 		for both := cpu[k] & memory[k]; both != 0; both &= both - 1 {
-			f(64*k + bits.TrailingZeros64(both))
+			if !f(64*k + bits.TrailingZeros64(both)) {
+				return
+			}
 		}
 	}
 }

@@ -18,7 +18,6 @@ type Node struct {
 	Price quantity.Money // of the whole node, an hour; 0 where it is not ours or has no price
 	May   bool           // it may go
 	Least quantity.Money // what a move must save for each node that it takes away, an hour; beside Question.Least
-	Group func(*cluster.Pod) *cluster.Group
 }
 
 // Question is a fleet to search.

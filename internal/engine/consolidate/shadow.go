@@ -195,17 +195,11 @@ func (s *shadow) enter(n *node, of *Node) {
 			n.free[4+i] = cluster.UnlimitedSlots
 		}
 	}
-	counts := map[int]int64{}
-	for p := range of.State.Pods() {
-		if p.Moves() {
-			counts[s.classOf(n, &p)]++
-			n.pods++
-			n.dear += p.EvictionCost() - cluster.OrdinaryPod
-		}
+	for g, count := range of.State.Moving() {
+		n.own = append(n.own, part{s.classOf(n, g), count})
+		n.pods += count
 	}
-	for _, c := range slices.Sorted(maps.Keys(counts)) {
-		n.own = append(n.own, part{c, counts[c]})
-	}
+	n.dear = of.State.Dear()
 	n.size = s.sizeOf(n)
 }
 
@@ -217,9 +211,9 @@ func (s *shadow) vector(r quantity.Resources) (v vector) {
 	return v
 }
 
-// classOf returns the class of a pod of the node.
-func (s *shadow) classOf(n *node, p *cluster.Pod) int {
-	o := origin{group: n.Group(p), spot: n.spot && !s.spotToSpot}
+// classOf returns the class of the group's pods on the node.
+func (s *shadow) classOf(n *node, g *cluster.Group) int {
+	o := origin{group: g, spot: n.spot && !s.spotToSpot}
 	if s.alike {
 		o.ratio = n.ratio
 	}

@@ -202,6 +202,9 @@ type host struct {
 	rank int64 // least is best
 }
 
+// enough is how many hosts the best is chosen of in a large fleet, at least.
+const enough = 256
+
 // place puts pods of the class on nodes that stay, those first that it suits best. It
 // returns how many have no place there.
 func (s *shadow) place(class int, pods int64) int64 {
@@ -209,11 +212,12 @@ func (s *shadow) place(class int, pods int64) int64 {
 	s.hosts = s.hosts[:0]
 	s.index.see(s.nodes)
 	s.work += len(s.nodes) / nodesPerUnit
-	s.index.each(&c.need, func(i int) {
+	s.index.each(&c.need, s.now.ticket, func(i int) bool {
 		s.work++
 		if n := &s.nodes[i]; c.need.fits(&n.free) && s.accepts(class, n) {
 			s.hosts = append(s.hosts, host{i, s.rank(n, c)})
 		}
+		return len(s.hosts) < enough || int64(len(s.hosts)) < pods
 	})
 	// Most often one host takes all pods.
 	for hosts := s.hosts; pods > 0 && len(hosts) > 0; hosts = hosts[1:] {

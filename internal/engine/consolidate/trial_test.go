@@ -49,7 +49,6 @@ func nodesOf(t interface{ Fatal(args ...any) }, o cluster.Objects) (out []Node) 
 	for state := range s.States() {
 		out = append(out, Node{
 			State: state, Claim: state.Node.Name, Free: state.Free, Price: quantity.NanoDollars, May: true,
-			Group: func(p *cluster.Pod) *cluster.Group { g, _ := s.GroupOf(p.ID()); return g },
 		})
 	}
 	return out
