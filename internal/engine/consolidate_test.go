@@ -176,6 +176,21 @@ func TestStep_WhatProtectsANodeKeepsItFromSavingMoney(t *testing.T) {
 	}
 }
 
+func TestStep_ANodeThatIsNotToBeConsolidatedStaysAlsoWhenItIsEmpty(t *testing.T) {
+	for name, stays := range map[string]bool{"do-not-consolidate": true, "no annotation": false} {
+		w := halfEmpty(t)
+		w.objects.Pools[0].Disruption.Policy = cluster.WhenEmpty
+		n := &w.objects.Nodes[0]
+		w.drop(func(p cluster.Pod) bool { return p.Node == n.Name })
+		n.Stays = stays
+		empty := n.Name
+		w.settle(60, nil)
+		if _, up := w.nodeNamed(empty); up != stays {
+			t.Errorf("%s: the empty node is there: %v", name, up)
+		}
+	}
+}
+
 // Node 0 is a sixth of the pool's cost. With twenty small pods it is two thirds of what
 // moving all pods disturbs.
 func TestStep_ABalancedPoolGivesUpNoNodeThatDisturbsMoreThanItSaves(t *testing.T) {

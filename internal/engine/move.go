@@ -143,7 +143,7 @@ func (m *mover) stands(name string) bool {
 func (m *mover) may(c *cluster.Claim) bool {
 	pool, known := m.view.Snapshot.Pool(c.Pool)
 	node, up := m.view.Snapshot.Node(c.Node)
-	if !known || !up || !disrupt.MaySave(&pool) || node.Stays || !node.Ready || m.view.IsGoing(c.Name) || c.Move != nil || !m.view.RunsPods(*c) {
+	if !known || !up || !disrupt.MaySave(&pool) || !node.Ready || m.view.IsGoing(c.Name) || c.Move != nil || !m.view.RunsPods(*c) {
 		return false
 	}
 	if at, quiet := m.judge.Quiet(c, &pool); !quiet {

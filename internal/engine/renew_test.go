@@ -213,6 +213,10 @@ func TestStep_AtTheEndOfItsLifeANodeGoesWhateverItsPodsAskForIfItsDrainIsBounded
 		if goes := len(got) == 1 && got[0].Claim == k.Name && got[0].Why == plan.Expired; goes != c.goes || len(got) > 1 {
 			t.Errorf("%s: %+v", c.name, got)
 		}
+		// Pods that come in their place are not evicted again a moment later.
+		if noted := len(w.memory.Evicted) > 0; noted != c.goes {
+			t.Errorf("%s: evictions are noted: %v", c.name, noted)
+		}
 	}
 }
 

@@ -245,8 +245,8 @@ func window(minutes uint64) cluster.Budget {
 func TestRun_NoRuleIsEverBroken(t *testing.T) {
 	for seed := range uint64(12) {
 		cfg := drawn(seed)
-		// Where nodes expire, some are always about to be replaced.
-		if r := Run(cfg); r.Violations > 0 || r.Left > 0 && cfg.ExpireAfter == 0 {
+		// At the end, pods may wait for nodes that were launched a moment ago.
+		if r := Run(cfg); r.Violations > 0 || r.Left > 0 && r.LastLaunch < cfg.Limit-5*time.Minute {
 			t.Errorf("seed %d: %d violations, first %q; %d pods left over", seed, r.Violations, r.Violation, r.Left)
 		}
 	}
@@ -314,10 +314,10 @@ func drawn(seed uint64) Config {
 		cfg.Pauses = append(cfg.Pauses, pause)
 		cfg.Drifts = append(cfg.Drifts, Drift{At: within(4*time.Minute, 40*time.Minute), Share: c.below(1000)})
 	}
-	switch { // a node that has both ends at a time, whatever becomes of its pods
-	case some(30):
+	if some(30) {
 		cfg.ExpireAfter = within(20*time.Minute, time.Hour)
-	case some(50):
+	}
+	if some(35) {
 		cfg.TerminationGracePeriod = within(time.Minute, 10*time.Minute)
 	}
 	if len(cfg.CronJobs) > 0 || cfg.ExpireAfter > 0 { // something is always to come

@@ -41,7 +41,7 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 		c := *claim
 		switch {
 		case c.Deleting:
-			r.noteEvictions(c.Node)
+			NoteEvictions(v, m, c.Node)
 		case r.unwanted(&c):
 			r.delete(c, plan.PoolDeleted, "", 0)
 		case c.Interruption != nil:
@@ -235,5 +235,6 @@ func (r *retirer) delete(c cluster.Claim, why plan.DeleteReason, detail string, 
 	if c.Launched {
 		out.Saves, _ = r.PriceOf(c)
 	}
+	NoteEvictions(r.View, r.memory, c.Node)
 	r.actions = append(r.actions, out)
 }

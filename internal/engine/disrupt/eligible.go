@@ -57,6 +57,8 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 			until = state.Node.ProtectedUntil
 		}
 		return plan.Stay{Reason: plan.NodeProtected}, until
+	case state.Node.Stays && (reason == plan.Empty || reason == plan.Underutilized):
+		return plan.Stay{Reason: plan.NodeStays}, time.Time{}
 	}
 	for p := range state.Nominated() {
 		if j.Expected(&p) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -54,7 +55,7 @@ func (r *retirer) goOn(c cluster.Claim) {
 			Claim: c.Name, ClaimUID: c.UID, Node: node.Name, Why: why, Waited: r.Now.Sub(c.Disrupting.Since), Checked: true, Pods: moving,
 		}
 		out.Saves, _ = r.PriceOf(c)
-		r.noteEvictions(c.Node)
+		NoteEvictions(r.View, r.memory, c.Node)
 		r.actions = append(r.actions, out)
 	}
 }
@@ -107,15 +108,11 @@ func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteRe
 	r.actions = append(r.actions, plan.Disrupt{Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: why, Saves: saves})
 }
 
-// noteEvictions remembers which kinds of pods are evicted.
-func (r *retirer) noteEvictions(node string) {
-	state, up := r.Snapshot.State(node)
-	if !up {
-		return
-	}
-	for p := range state.Pods() {
-		if g, known := r.Snapshot.GroupOf(p.ID()); known && p.Moves() {
-			r.memory.Evict(g.Kind, r.Now)
+// NoteEvictions remembers which kinds of pods are evicted from the node.
+func NoteEvictions(v view.View, m *memory.Memory, node string) {
+	if state, up := v.Snapshot.State(node); up {
+		for g := range state.Moving() {
+			m.Evict(g.Kind, v.Now)
 		}
 	}
 }

@@ -43,6 +43,9 @@ func (o *opener) awaitLanding(c *demand.Class) bool {
 			until = pick.Latest(until, o.landedBy(h))
 		}
 	}
+	if until.IsZero() {
+		return false
+	}
 	until = pick.Earliest(until, c.Since(0, o.Now).Add(o.Policy.ReleaseWait))
 	if !o.Now.Before(until) {
 		return false
