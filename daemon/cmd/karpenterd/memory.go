@@ -14,6 +14,21 @@ import (
 // executable and the kernel's buffers.
 const memoryShare = 90
 
+// garbageShare is how much garbage may pile up before the Go runtime collects it, in
+// percent of what is in use. What the daemon knows of a large cluster is in use for long,
+// and the runtime's own 100 % would double it.
+const garbageShare = 40
+
+// boundGarbage tells the Go runtime how much garbage may pile up. GOGC wins, if the user
+// has set it. While the daemon reads the cluster for the first time, almost everything is
+// garbage, and to collect it often would delay the first decision: so boundGarbage comes
+// after that.
+func boundGarbage(env func(string) string) {
+	if env("GOGC") == "" {
+		debug.SetGCPercent(garbageShare)
+	}
+}
+
 // setMemory tells the Go runtime the memory limit, so that it collects garbage before
 // the kernel kills the daemon. GOMEMLIMIT wins, if the user has set it.
 func setMemory(env func(string) string) error {

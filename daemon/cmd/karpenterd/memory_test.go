@@ -36,3 +36,16 @@ func TestSetMemory_TellsTheRuntime(t *testing.T) {
 		t.Errorf("the limit is %d, %v", debug.SetMemoryLimit(-1), err)
 	}
 }
+
+func TestBoundGarbage_LeavesItToTheUserWhoSetsGOGC(t *testing.T) {
+	const byDefault = 100
+	before := debug.SetGCPercent(byDefault)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	for gogc, want := range map[string]int{"200": byDefault, "": garbageShare} {
+		debug.SetGCPercent(byDefault)
+		boundGarbage(func(key string) string { return map[string]string{"GOGC": gogc}[key] })
+		if got := debug.SetGCPercent(byDefault); got != want {
+			t.Errorf("GOGC=%s: %d %%, want %d", gogc, got, want)
+		}
+	}
+}

@@ -157,6 +157,7 @@ func (d *daemon) work(ctx context.Context) error {
 	if err := catchUp(ctx, d.kube, d.world, d.keeper, d.logger); err != nil {
 		return err
 	}
+	boundGarbage(os.Getenv)
 	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince}
 	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),

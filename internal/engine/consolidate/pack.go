@@ -66,7 +66,8 @@ func goodRows(f *offer.Fleet, largest int64) []*offer.Row {
 // whose content is worth most for its price. It says whether all pods have a place.
 func (s *Search) pack(rest []part) bool {
 	for len(rest) > 0 {
-		var best []int64
+		s.counts, s.best = slices.Grow(s.counts[:0], len(rest))[:len(rest)], slices.Grow(s.best[:0], len(rest))[:len(rest)]
+		found := false
 		var bestWorth int64
 		var row, zone int
 		var price quantity.Money
@@ -75,26 +76,27 @@ func (s *Search) pack(rest []part) bool {
 			all += s.classes[p.class].worth * p.n
 		}
 		for ri, r := range s.rows {
-			if s.work++; best != nil && quantity.MulDiv(int64(r.Price), bestWorth, all) >= int64(price) {
+			if s.work++; found && quantity.MulDiv(int64(r.Price), bestWorth, all) >= int64(price) {
 				continue
 			}
-			counts, worth, where := s.fill(ri, r, rest)
+			worth, where := s.fill(ri, r, rest)
 			if worth == 0 {
 				continue
 			}
-			if p, z := r.PriceIn(where); best == nil || quantity.MulDiv(int64(p), bestWorth, worth) < int64(price) {
-				best, bestWorth, row, zone, price = counts, worth, ri, z, p
+			if p, z := r.PriceIn(where); !found || quantity.MulDiv(int64(p), bestWorth, worth) < int64(price) {
+				found, bestWorth, row, zone, price = true, worth, ri, z, p
+				s.counts, s.best = s.best, s.counts
 			}
 		}
-		if best == nil {
+		if !found {
 			return false
 		}
 		var taken, left []part
 		for i, p := range rest {
-			if best[i] > 0 {
-				taken = append(taken, part{p.class, best[i]})
+			if s.best[i] > 0 {
+				taken = append(taken, part{p.class, s.best[i]})
 			}
-			if p.n -= best[i]; p.n > 0 {
+			if p.n -= s.best[i]; p.n > 0 {
 				left = append(left, p)
 			}
 		}
@@ -104,9 +106,10 @@ func (s *Search) pack(rest []part) bool {
 	return true
 }
 
-// fill returns how many pods of each part a node of the row takes, the dearest first,
-// what they are worth, and the zones where the node may be.
-func (s *Search) fill(ri int, r *offer.Row, parts []part) (counts []int64, worth int64, where uint64) {
+// fill notes in counts how many pods of each part a node of the row takes, the dearest
+// first. It returns what they are worth, and the zones where the node may be.
+func (s *Search) fill(ri int, r *offer.Row, parts []part) (worth int64, where uint64) {
+	clear(s.counts)
 	free, where := s.room(r), uint64(math.MaxUint64)&r.Zones
 	s.work += len(parts)
 	for i, p := range parts {
@@ -122,14 +125,11 @@ func (s *Search) fill(ri int, r *offer.Row, parts []part) (counts []int64, worth
 		if n == 0 {
 			continue
 		}
-		if counts == nil {
-			counts = make([]int64, len(parts))
-		}
-		counts[i], where = n, in
+		s.counts[i], where = n, in
 		free.add(&c.need, -n)
 		worth += c.worth * n
 	}
-	return counts, worth, where
+	return worth, where
 }
 
 // takes returns the zones where new nodes of the row take pods of the class.

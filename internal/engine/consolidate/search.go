@@ -43,11 +43,14 @@ type Question struct {
 type Search struct {
 	*Question
 	*shadow
-	rows   []*offer.Row
-	queue  queue // of the first round
-	order  []int // the nodes that run and may go, the most wasteful first
-	done   int   // trials, those of the first round included
-	failed int   // trials since the last one that was kept
+	rows []*offer.Row
+	// counts and best are pods of each part that is being packed: in the row that is
+	// looked at, and in the best so far.
+	counts, best []int64
+	queue        queue // of the first round
+	order        []int // the nodes that run and may go, the most wasteful first
+	done         int   // trials, those of the first round included
+	failed       int   // trials since the last one that was kept
 }
 
 // Begin begins the search.
@@ -91,7 +94,7 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 		return s, true
 	}
 	n := *s
-	n.shadow = s.shadow.clone()
+	n.shadow, n.counts, n.best = s.shadow.clone(), nil, nil
 	for end := n.work + work; n.work < end; n.done++ {
 		drawn := n.done - len(n.order)
 		switch {
