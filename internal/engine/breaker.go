@@ -41,10 +41,10 @@ func (b breaker) trip(now time.Time) breaker {
 }
 
 // undone says whether the plan launches nodes for pods of kinds that were evicted a short
-// time ago.
+// time ago to save money.
 func undone(out Output, now time.Time) bool {
 	lately := func(x cluster.Slot) bool {
-		return slices.ContainsFunc(out.Memory.Evicted, func(e memory.Evicted) bool { return e.Kind == x.Kind && now.Before(e.Last.Add(undoneWithin)) })
+		return slices.ContainsFunc(out.Memory.Evicted, func(e memory.Evicted) bool { return e.Kind == x.Kind && now.Before(e.Saving.Add(undoneWithin)) })
 	}
 	return slices.ContainsFunc(out.Plan.Actions, func(a plan.Action) bool {
 		l, is := a.(plan.Launch)

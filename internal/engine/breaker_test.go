@@ -3,6 +3,9 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
 func TestBreaker_PausesTwiceAsLongEachTime(t *testing.T) {
@@ -23,5 +26,20 @@ func TestBreaker_PausesTwiceAsLongEachTime(t *testing.T) {
 	b = breaker{start, longestPause}
 	if got := at(longestPause); got != 2*longestPause {
 		t.Errorf("the longest pause ends at %s", got)
+	}
+}
+
+func TestUndone_OnlyALaunchSoonAfterAnEvictionThatWasToSaveMoney(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		saves bool
+		after time.Duration
+		want  bool
+	}{{true, time.Second, true}, {true, undoneWithin, false}, {false, time.Second, false}} {
+		out := Output{Plan: plan.Plan{Actions: []plan.Action{plan.Launch{Planned: []cluster.Slot{{Kind: "web", Count: 1}}}}}}
+		out.Memory.Evict("web", c.saves, start)
+		if got := undone(out, start.Add(c.after)); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }

@@ -95,3 +95,36 @@ func TestStep_NothingIsLaunchedForEvictedPodsUntilTheOthersHaveLanded(t *testing
 		t.Errorf("launches after %s", took)
 	}
 }
+
+// Many nodes that EC2 takes, or that drift, say nothing about moves that save money.
+func TestStep_OnlyEvictionsToSaveMoneyMayHoldSuchMovesBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		world *world
+		saves bool
+	}{
+		"underutilized": {halfEmpty(t), true},
+		"drifted":       {full(t).drift(0), false},
+		"interrupted":   {full(t), false},
+		"by hand":       {full(t), false},
+	} {
+		w := c.world
+		k := &w.objects.Claims[0]
+		switch name {
+		case "interrupted":
+			k.Interruption = &cluster.Interruption{Noticed: w.now, Deadline: w.now.Add(time.Minute)}
+		case "by hand":
+			k.Deleting = true
+		}
+		for range 100 {
+			out := w.step()
+			if len(w.memory.Evicted) > 0 {
+				break
+			}
+			w.obey(out)
+			w.now = w.now.Add(100 * time.Millisecond)
+		}
+		if len(w.memory.Evicted) == 0 || w.memory.Evicted[0].Saving.IsZero() == c.saves {
+			t.Errorf("%s: %+v", name, w.memory.Evicted)
+		}
+	}
+}

@@ -41,7 +41,7 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 		c := *claim
 		switch {
 		case c.Deleting:
-			NoteEvictions(v, m, c.Node)
+			NoteEvictions(v, m, c.Node, announcedFor(&c))
 		case r.unwanted(&c):
 			r.delete(c, plan.PoolDeleted, "", 0)
 		case c.Interruption != nil:
@@ -66,6 +66,15 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 		}
 	}
 	return r.actions
+}
+
+// announcedFor returns the reason for which the NodeClaim was announced; empty if it was
+// not, or EC2 takes it since.
+func announcedFor(c *cluster.Claim) plan.DeleteReason {
+	if c.Disrupting == nil || c.Interruption != nil {
+		return ""
+	}
+	return plan.DeleteReason(c.Disrupting.Reason)
 }
 
 // unwanted says whether the NodeClaim goes at once with its pool.
@@ -235,6 +244,6 @@ func (r *retirer) delete(c cluster.Claim, why plan.DeleteReason, detail string, 
 	if c.Launched {
 		out.Saves, _ = r.PriceOf(c)
 	}
-	NoteEvictions(r.View, r.memory, c.Node)
+	NoteEvictions(r.View, r.memory, c.Node, why)
 	r.actions = append(r.actions, out)
 }

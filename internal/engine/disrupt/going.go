@@ -55,7 +55,7 @@ func (r *retirer) goOn(c cluster.Claim) {
 			Claim: c.Name, ClaimUID: c.UID, Node: node.Name, Why: why, Waited: r.Now.Sub(c.Disrupting.Since), Checked: true, Pods: moving,
 		}
 		out.Saves, _ = r.PriceOf(c)
-		NoteEvictions(r.View, r.memory, c.Node)
+		NoteEvictions(r.View, r.memory, c.Node, why)
 		r.actions = append(r.actions, out)
 	}
 }
@@ -108,11 +108,12 @@ func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteRe
 	r.actions = append(r.actions, plan.Disrupt{Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: why, Saves: saves})
 }
 
-// NoteEvictions remembers which kinds of pods are evicted from the node.
-func NoteEvictions(v view.View, m *memory.Memory, node string) {
+// NoteEvictions remembers which kinds of pods are evicted from the node, which goes for the
+// reason.
+func NoteEvictions(v view.View, m *memory.Memory, node string, why plan.DeleteReason) {
 	if state, up := v.Snapshot.State(node); up {
 		for g := range state.Moving() {
-			m.Evict(g.Kind, v.Now)
+			m.Evict(g.Kind, why == plan.Underutilized, v.Now)
 		}
 	}
 }

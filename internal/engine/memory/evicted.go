@@ -17,22 +17,25 @@ const SettlesFor = 10 * time.Minute
 // money.
 const StaysFor = 5 * time.Minute
 
-// Evicted says when pods of a kind were evicted because their node went to save money.
-// A pod that comes in place of an evicted one has another name, but is of its kind.
+// Evicted says when pods of a kind were evicted. A pod that comes in place of an evicted one
+// has another name, but is of its kind.
 type Evicted struct {
 	Kind        string
 	First, Last time.Time
+	Saving      time.Time // when last because their node went to save money; zero for never
 }
 
-// Evict notes that pods of the kind are evicted now.
-func (m *Memory) Evict(kind string, now time.Time) {
+// Evict notes that pods of the kind are evicted now, and whether that is to save money.
+func (m *Memory) Evict(kind string, saves bool, now time.Time) {
 	list := slices.Clone(m.Evicted)
 	i, found := slices.BinarySearchFunc(list, kind, Evicted.compare)
 	if !found {
 		// The API server gives pods the second in which they were created.
 		list = slices.Insert(list, i, Evicted{Kind: kind, First: now.Truncate(time.Second)})
 	}
-	list[i].Last = now
+	if list[i].Last = now; saves {
+		list[i].Saving = now
+	}
 	m.Evicted = list
 }
 
