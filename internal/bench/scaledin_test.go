@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -43,6 +44,45 @@ func BenchmarkScaledIn(b *testing.B) {
 			b.Run(fmt.Sprintf("seeds=%d/to=%d", seeds, to), func(b *testing.B) { benchmarkScaledIn(b, from, to, seeds) })
 		}
 	}
+}
+
+// BenchmarkScaledInSmall plays the scenario of make bench-lab on the virtual clock: 1,009 pods
+// that come within half a minute, of which each Deployment keeps a fifth.
+func BenchmarkScaledInSmall(b *testing.B) {
+	const seeds = 8
+	for _, vcpu := range []int{16, 32} {
+		b.Run(fmt.Sprintf("vcpu=%d", vcpu), func(b *testing.B) {
+			var all []scaledIn
+			for b.Loop() {
+				all = all[:0]
+				for seed := range uint64(seeds) {
+					all = append(all, play(b, scalingInSmall(b, seed+1, vcpu), fmt.Sprintf("seed %d", seed+1)))
+				}
+			}
+			reportScaledIn(b, all)
+		})
+	}
+}
+
+// scalingInSmall is the configuration of such a run. It ends as the laboratory's does.
+func scalingInSmall(tb testing.TB, seed uint64, maxVCPU int) sim.Config {
+	tb.Helper()
+	const up, pods, observed = 2 * time.Minute, 35, 390 * time.Second
+	f, err := os.Open("../lab/scalein/testdata/w1_300x1k.csv")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	from, err := read(f)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cfg := standing(tb, seed, Pods(seed, from), maxVCPU)
+	cfg.Running, cfg.Rate, cfg.Boot, cfg.Limit = cluster.Objects{}, pods, 2*time.Second, up+observed
+	for _, w := range cfg.Workloads {
+		cfg.Scales = append(cfg.Scales, sim.Scale{At: up, Workload: w.Name, Replicas: (w.Replicas + 4) / 5})
+	}
+	return cfg
 }
 
 // quiet is how long nothing has changed when a run ends: longer than the core keeps away
@@ -105,7 +145,12 @@ func TestScaledIn_EveryPodStillRunsAndTheFleetIsNotDearer(t *testing.T) {
 // scaleIn plays one run. The seed draws which pods go.
 func scaleIn(tb testing.TB, seed uint64, from []Deployment, to int) scaledIn {
 	tb.Helper()
-	cfg := scalingIn(tb, seed, from, to)
+	return play(tb, scalingIn(tb, seed, from, to), fmt.Sprintf("seed %d to %d %%", seed, to))
+}
+
+// play plays the run, which has a name.
+func play(tb testing.TB, cfg sim.Config, name string) scaledIn {
+	tb.Helper()
 	began := time.Now()
 	var costs []sim.Sample
 	var last engine.Input
@@ -127,8 +172,8 @@ func scaleIn(tb testing.TB, seed uint64, from []Deployment, to int) scaledIn {
 		return since
 	}
 	out.near, out.close = within(40), within(25)
-	tb.Logf("seed %d to %d %%: %d nodes at %s, then %d at %s, bound %s (+%.1f %%); %d launches (%.0f %%), %d deletes, %.2f evictions a pod, %d twice, %d refused; %d violations %s; within 4 %% after %.0f s, within 2.5 %% after %.0f s; scaled by %.0f s, %d steps in %.1f s",
-		seed, to, out.NodesStart, out.Start.Dollars(), out.NodesSettled, out.Settled.Dollars(), out.bound.Dollars(), out.over,
+	tb.Logf("%s: %d nodes at %s, then %d at %s, bound %s (+%.1f %%); %d launches (%.0f %%), %d deletes, %.2f evictions a pod, %d twice, %d refused; %d violations %s; within 4 %% after %.0f s, within 2.5 %% after %.0f s; scaled by %.0f s, %d steps in %.1f s",
+		name, out.NodesStart, out.Start.Dollars(), out.NodesSettled, out.Settled.Dollars(), out.bound.Dollars(), out.over,
 		out.Launches, out.launches(), out.Deletes, out.evictions(), out.Repeated, out.Refused, out.Violations, out.Violation, out.near, out.close, out.LastScaled.Seconds(), out.Steps, time.Since(began).Seconds())
 	return out
 }
