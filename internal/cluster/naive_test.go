@@ -17,16 +17,16 @@ type account struct {
 	used, daemons  quantity.Resources
 	busy           bool
 	bound, waiting int
-	moving         int // of those that are bound
-	dear           int64
+	moving         int   // of those that are bound
+	evictions      int64 // what they cost
 	nominated      int
 	awaits         []Pod // nominated for the node by others
 }
 
 func (a *account) say(name string) string {
 	slices.SortFunc(a.pending, func(p, q Pod) int { return cmp.Or(p.Created.Compare(q.Created), cmp.Compare(p.ID(), q.ID())) })
-	return fmt.Sprintf("%s: pending %d %v, nominated %d, bound %d on %v, moving %d dear by %d, leaving %v, anti-affine %v, used %v, daemons %v, busy %v, awaits %v",
-		name, a.waiting, ids(a.pending), a.nominated, a.bound, a.on, a.moving, a.dear, a.leaving, a.antiAffine, a.used, a.daemons, a.busy, ids(a.awaits))
+	return fmt.Sprintf("%s: pending %d %v, nominated %d, bound %d on %v, moving %d for %d, leaving %v, anti-affine %v, used %v, daemons %v, busy %v, awaits %v",
+		name, a.waiting, ids(a.pending), a.nominated, a.bound, a.on, a.moving, a.evictions, a.leaving, a.antiAffine, a.used, a.daemons, a.busy, ids(a.awaits))
 }
 
 // naive computes what the index must say about every group and node. It reads
@@ -98,7 +98,7 @@ func naive(o Objects) []string {
 			n.busy = n.busy || !p.Pinned || p.DoNotDisrupt
 			if p.Moves() {
 				n.moving++
-				n.dear += p.EvictionCost() - OrdinaryPod
+				n.evictions += p.EvictionCost()
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func indexed(s Snapshot) []string {
 		out = append(out, text)
 	}
 	for n := range s.States() {
-		a := account{used: n.Used, daemons: n.Daemons, busy: n.Busy(), awaits: slices.Collect(n.Nominated()), dear: n.Dear()}
+		a := account{used: n.Used, daemons: n.Daemons, busy: n.Busy(), awaits: slices.Collect(n.Nominated()), evictions: n.EvictionCost()}
 		for _, k := range n.Moving() {
 			a.moving += int(k)
 		}

@@ -19,7 +19,7 @@ type Load struct {
 	edit      *edit
 	there     bool // false where pods or claims name a node that is not known
 	busy      int
-	dear      int64
+	evictions int64  // what evicting the pods that move costs
 	pods      []*pod // by id
 	nominated []*pod // by id; see Pod.NominatedByOthers
 	groups    []share
@@ -66,9 +66,8 @@ func (n *NodeState) Moving() iter.Seq2[*Group, int64] {
 	}
 }
 
-// Dear is what evicting the pods that move costs more than as many ordinary ones; see
-// OrdinaryPod.
-func (l *Load) Dear() int64 { return l.dear }
+// EvictionCost is what evicting the pods that move costs; see OrdinaryPod.
+func (l *Load) EvictionCost() int64 { return l.evictions }
 
 // Pods returns the bound pods, by id.
 func (n *NodeState) Pods() iter.Seq[Pod] { return each(n.pods) }
@@ -140,7 +139,7 @@ func (u *update) bind(p *pod) {
 	l.groups[i].count++
 	if p.Moves() {
 		l.groups[i].moves++
-		l.dear += p.EvictionCost() - OrdinaryPod
+		l.evictions += p.EvictionCost()
 	}
 	l.Used = l.Used.Add(p.Shape.Requests)
 	if p.daemon() {
@@ -160,7 +159,7 @@ func (u *update) unbind(p *pod) {
 	l.groups[i].count--
 	if p.Moves() {
 		l.groups[i].moves--
-		l.dear -= p.EvictionCost() - OrdinaryPod
+		l.evictions -= p.EvictionCost()
 	}
 	if l.groups[i].count == 0 {
 		l.groups = slices.Delete(l.groups, i, i+1)

@@ -52,13 +52,7 @@ func (b *balance) least(state *cluster.NodeState) quantity.Money {
 // disruption is what moving the pods of a node disturbs, in thousandths of one ordinary
 // pod: the node itself counts as one.
 func disruption(state *cluster.NodeState) int64 {
-	sum := int64(cluster.OrdinaryPod)
-	for p := range state.Pods() {
-		if p.Moves() {
-			sum += p.EvictionCost()
-		}
-	}
-	return sum
+	return cluster.OrdinaryPod + state.EvictionCost()
 }
 
 // leastOf is what a move must save that takes these NodeClaims away.
