@@ -28,7 +28,7 @@ type Evicted struct {
 // Evict notes that pods of the kind are evicted now, and whether that is to save money.
 func (m *Memory) Evict(kind string, saves bool, now time.Time) {
 	list := slices.Clone(m.Evicted)
-	i, found := slices.BinarySearchFunc(list, kind, Evicted.compare)
+	i, found := m.findEvicted(kind)
 	if !found {
 		// The API server gives pods the second in which they were created.
 		list = slices.Insert(list, i, Evicted{Kind: kind, First: now.Truncate(time.Second)})
@@ -42,7 +42,7 @@ func (m *Memory) Evict(kind string, saves bool, now time.Time) {
 // LastEvicted returns when a pod of the kind was evicted last, as far as the memory knows;
 // zero for never.
 func (m *Memory) LastEvicted(kind string) time.Time {
-	i, found := slices.BinarySearchFunc(m.Evicted, kind, Evicted.compare)
+	i, found := m.findEvicted(kind)
 	if !found {
 		return time.Time{}
 	}
@@ -60,11 +60,14 @@ func (m *Memory) Settles(kind string, p *cluster.Pod, now time.Time) (until time
 	if !now.Before(until) {
 		return until, false
 	}
-	i, found := slices.BinarySearchFunc(m.Evicted, kind, Evicted.compare)
+	i, found := m.findEvicted(kind)
 	return until, found && !p.Created.Before(m.Evicted[i].First) || !m.EvictedUntil.IsZero() && p.Created.Before(m.EvictedUntil.Add(comesBackWithin))
 }
 
-func (e Evicted) compare(kind string) int { return strings.Compare(e.Kind, kind) }
+// findEvicted returns where the kind is in the list, or where it belongs.
+func (m *Memory) findEvicted(kind string) (int, bool) {
+	return slices.BinarySearchFunc(m.Evicted, kind, func(e Evicted, kind string) int { return strings.Compare(e.Kind, kind) })
+}
 
 // lately returns the kinds of which pods may still settle.
 func lately(list []Evicted, now time.Time) []Evicted {

@@ -43,10 +43,10 @@ func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 	var promised quantity.Resources
 	for _, c := range o.demand.Classes {
 		g := c.Group
-		if g.Shape.Priority >= least && c.Count() > 0 && o.awaitLanding(c) {
+		if g.Shape.Priority < least || c.Count() == 0 || o.awaitLanding(c) {
 			continue
 		}
-		if g.Shape.Priority < least || len(c.Pods) == 0 || o.Now.Before(c.Pods[0].Created.Add(planned)) || c.Ruled() || len(g.Shape.Ports) > 0 || g.Shape.Gang.Name != "" {
+		if len(c.Pods) == 0 || o.Now.Before(c.Pods[0].Created.Add(planned)) || c.Ruled() || len(g.Shape.Ports) > 0 || g.Shape.Gang.Name != "" {
 			continue
 		}
 		since, lost := memory.FirstSeen(m.Lost, g.Kind)
@@ -66,8 +66,15 @@ func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 			o.WaitUntil(since.Add(memory.LostFor), plan.RoomOnTheWay)
 		}
 		promised = promised.Add(demand.WithoutAttach(g.Shape.Requests).Times(n))
-		c.Waiting += n
-		o.Outcomes = append(o.Outcomes, plan.Outcome{Group: g.Key, Pods: c.Draw(n).IDs(o.Journal), Verdict: plan.AwaitsNodes})
+		o.letWait(c, n)
+	}
+}
+
+// letWait takes n pods out of the demand, as they wait for nodes.
+func (o *opener) letWait(c *demand.Class, n int64) {
+	c.Waiting += n
+	if ids := c.Draw(n).IDs(o.Journal); len(ids) > 0 {
+		o.Outcomes = append(o.Outcomes, plan.Outcome{Group: c.Group.Key, Pods: ids, Verdict: plan.AwaitsNodes})
 	}
 }
 

@@ -51,10 +51,6 @@ func (o *opener) awaitLanding(c *demand.Class) bool {
 		return false
 	}
 	o.WaitUntil(until, plan.RoomOnTheWay)
-	n := c.Count()
-	c.Waiting += n
-	if ids := c.Draw(n).IDs(o.Journal); len(ids) > 0 {
-		o.Outcomes = append(o.Outcomes, plan.Outcome{Group: c.Group.Key, Pods: ids, Verdict: plan.AwaitsNodes})
-	}
+	o.letWait(c, c.Count())
 	return true
 }
