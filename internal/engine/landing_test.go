@@ -45,6 +45,18 @@ func (w *world) create(name string) {
 	})
 }
 
+// until steps whenever the plan asks for it, until there is such an action, for about a
+// minute. It returns how long that took. No plan is carried out.
+func until[A plan.Action](w *world) time.Duration {
+	began := w.now
+	out := w.step()
+	for len(of[A](out)) == 0 && w.now.Sub(began) < time.Minute {
+		w.now = of[plan.Wait](out)[0].Until
+		out = w.step()
+	}
+	return w.now.Sub(began)
+}
+
 // If a new node opened before the evicted pods are there, other pods would take their room:
 // it is the emptiest node.
 func TestStep_ANewNodeOpensWhenTheEvictedPodsAreThereThatItIsFor(t *testing.T) {
@@ -70,13 +82,7 @@ func TestStep_ANewNodeWaitsForEvictedPodsThatLandElsewhereForReleaseWaitAtMost(t
 			w.objects.Workloads = []cluster.Workload{{Kind: "ReplicaSet", Namespace: "default", Name: "web", UID: "rs", Shape: w.objects.Pods[0].Shape}}
 			w.create("first")
 		}
-		began := w.now
-		out := w.step()
-		for len(of[plan.Release](out)) == 0 && w.now.Sub(began) < time.Minute {
-			w.now = of[plan.Wait](out)[0].Until
-			out = w.step()
-		}
-		if took := w.now.Sub(began); took <= 0 || took > w.policy.ReleaseWait {
+		if took := until[plan.Release](w); took <= 0 || took > w.policy.ReleaseWait {
 			t.Errorf("%s: the node opens after %s", name, took)
 		}
 	}
@@ -85,13 +91,7 @@ func TestStep_ANewNodeWaitsForEvictedPodsThatLandElsewhereForReleaseWaitAtMost(t
 // As long as evicted pods may land elsewhere, nobody knows which of them need a new node.
 func TestStep_NothingIsLaunchedForEvictedPodsUntilTheOthersHaveLanded(t *testing.T) {
 	w := evicted(t, 3)
-	began := w.now
-	out := w.step()
-	for len(of[plan.Launch](out)) == 0 && w.now.Sub(began) < time.Minute {
-		w.now = of[plan.Wait](out)[0].Until
-		out = w.step()
-	}
-	if took := w.now.Sub(began); took <= 0 || took > w.policy.ReleaseWait {
+	if took := until[plan.Launch](w); took <= 0 || took > w.policy.ReleaseWait {
 		t.Errorf("launches after %s", took)
 	}
 }

@@ -92,14 +92,7 @@ func (s *scenario) play(d time.Duration) {
 				next = w.Until
 			}
 		}
-		launches := of[plan.Launch](out)
-		s.order(launches)
-		s.carry(out.Plan.Actions)
-		s.open(out.Plan.Actions)
-		s.bringUp(launches)
-		for _, l := range launches {
-			s.onClaim(l.Name, func(c *cluster.Claim) { c.Move = l.Move })
-		}
+		s.obey(out)
 		if did {
 			next = s.now.Add(100 * time.Millisecond)
 		}
