@@ -52,14 +52,9 @@ func BenchmarkScaledInSmall(b *testing.B) {
 	const seeds = 8
 	for _, vcpu := range []int{16, 32} {
 		b.Run(fmt.Sprintf("vcpu=%d", vcpu), func(b *testing.B) {
-			var all []scaledIn
-			for b.Loop() {
-				all = all[:0]
-				for seed := range uint64(seeds) {
-					all = append(all, play(b, scalingInSmall(b, seed+1, vcpu), fmt.Sprintf("seed %d", seed+1)))
-				}
-			}
-			reportScaledIn(b, all)
+			playSeeds(b, seeds, func(seed uint64) scaledIn {
+				return play(b, scalingInSmall(b, seed, vcpu), fmt.Sprintf("seed %d", seed))
+			})
 		})
 	}
 }
@@ -93,43 +88,47 @@ const quiet = 15 * time.Minute
 // per cent are left, until nothing changes any more, or for an hour.
 func benchmarkScaledIn(b *testing.B, from []Deployment, to int, seeds uint64) {
 	b.Helper()
-	var all []scaledIn
+	all := playSeeds(b, seeds, func(seed uint64) scaledIn { return scaleIn(b, seed, from, to) })
+	b.ReportMetric(slices.Max(figures(all, scaledIn.launches)), UnitLaunches)
+}
+
+// playSeeds plays a run for each seed from 1 on, reports what came of them, and returns
+// them.
+func playSeeds(b *testing.B, seeds uint64, run func(seed uint64) scaledIn) (all []scaledIn) {
+	b.Helper()
 	for b.Loop() {
 		all = all[:0]
 		for seed := range seeds {
-			all = append(all, scaleIn(b, seed+1, from, to))
+			all = append(all, run(seed+1))
 		}
 	}
 	reportScaledIn(b, all)
+	return all
+}
+
+// figures returns a figure of each run.
+func figures(all []scaledIn, figure func(scaledIn) float64) []float64 {
+	out := make([]float64, len(all))
+	for i, s := range all {
+		out[i] = figure(s)
+	}
+	return out
 }
 
 func reportScaledIn(b *testing.B, all []scaledIn) {
 	b.Helper()
-	median := func(figure func(scaledIn) float64) (middle, worst float64) {
-		values := make([]float64, len(all))
-		for i, s := range all {
-			values[i] = figure(s)
-		}
-		slices.Sort(values)
-		return values[len(values)/2], values[len(values)-1]
-	}
-	gap, worst := median(func(s scaledIn) float64 { return s.over })
-	b.ReportMetric(gap, UnitGap)
-	b.ReportMetric(worst, UnitWorstGap)
-	_, launches := median(scaledIn.launches)
-	b.ReportMetric(launches, UnitLaunches)
+	gaps := figures(all, func(s scaledIn) float64 { return s.over })
+	b.ReportMetric(median(gaps), UnitGap)
+	b.ReportMetric(slices.Max(gaps), UnitWorstGap)
 	var twice, violations int
 	for _, s := range all {
 		twice, violations = twice+s.Repeated, violations+s.Violations
 	}
 	b.ReportMetric(float64(twice), UnitRepeated)
 	b.ReportMetric(float64(violations), UnitViolations)
-	evictions, _ := median(scaledIn.evictions)
-	b.ReportMetric(evictions, UnitEvictions)
-	near, _ := median(func(s scaledIn) float64 { return s.near })
-	b.ReportMetric(near, UnitNear)
-	within, _ := median(func(s scaledIn) float64 { return s.close })
-	b.ReportMetric(within, UnitClose)
+	b.ReportMetric(median(figures(all, scaledIn.evictions)), UnitEvictions)
+	b.ReportMetric(median(figures(all, func(s scaledIn) float64 { return s.near })), UnitNear)
+	b.ReportMetric(median(figures(all, func(s scaledIn) float64 { return s.close })), UnitClose)
 }
 
 func TestScaledIn_EveryPodStillRunsAndTheFleetIsNotDearer(t *testing.T) {
