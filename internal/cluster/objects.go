@@ -38,6 +38,9 @@ func (p Pod) ID() string { return p.Namespace + "/" + p.Name }
 // Moves says whether the pod needs another place when its node goes.
 func (p *Pod) Moves() bool { return !p.Pinned && !p.Deleting }
 
+// Lost says whether nothing creates the pod anew when its node goes: it has no controller.
+func (p *Pod) Lost() bool { return p.Moves() && p.Owner == Owner{} }
+
 // NominatedByOthers says whether somebody else than the daemon chose the node of
 // the pending pod, as the scheduler does when it preempts. If the node takes pods,
 // what the pod requests of it is not free for others.

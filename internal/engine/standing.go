@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"slices"
+	"fmt"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
@@ -10,44 +10,61 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Standings says of every NodeClaim why its node stays or goes, by name. The input is that
-// of the last Step, with the memory that the Step returned. Standings decides nothing.
-func Standings(in Input) []plan.Standing {
+// Standings says of every NodeClaim why its node stays or goes, of every NodePool why no
+// more of its nodes go, and which moves have begun. The input is that of the last Step,
+// with the memory that the Step returned. Standings decides nothing.
+func Standings(in Input) plan.Standings {
+	s := newStandings(in)
+	out := plan.Standings{Moves: s.begun(), Target: s.target()}
+	nodes := map[string][]plan.Standing{} // by NodePool
+	for c := range s.Snapshot.EachClaim() {
+		x := s.of(c)
+		out.Nodes, nodes[c.Pool] = append(out.Nodes, x), append(nodes[c.Pool], x)
+	}
+	for _, p := range s.Snapshot.Supply().Pools {
+		out.Pools = append(out.Pools, s.pool(&p, nodes[p.Name]))
+	}
+	return out
+}
+
+func newStandings(in Input) *standings {
 	in.Policy = in.Policy.WithDefaults()
 	v := in.view()
 	s := &standings{
-		View: v, memory: &in.Memory, judge: disrupt.NewJudge(v, &in.Memory.Memory), ledger: budget.Open(v),
-		due: map[string]plan.DeleteReason{}, moves: map[string]string{},
+		View: v, memory: &in.Memory, judge: disrupt.NewJudge(v, &in.Memory.Memory), ledger: budget.Open(v), balances: balancesOf(v),
+		due: map[string]disrupt.Due{}, moves: map[string]string{}, next: map[string]bool{},
 	}
 	list, _ := disrupt.Overdue(v)
 	for _, d := range list {
-		s.due[d.Claim.Name] = d.Why
+		s.due[d.Claim.Name] = d
 	}
 	for _, c := range v.Claims {
 		for _, x := range v.SourcesOf(c) {
 			s.moves[x.Name] = c.Move.ID
 		}
 	}
-	var out []plan.Standing
-	for c := range v.Snapshot.EachClaim() {
-		out = append(out, s.of(c))
+	for _, name := range in.Memory.sweep.target.names {
+		s.next[name] = true
 	}
-	return out
+	return s
 }
 
 type standings struct {
 	view.View
-	memory *Memory
-	judge  *disrupt.Judge
-	ledger *budget.Ledger
-	due    map[string]plan.DeleteReason // by NodeClaim
-	moves  map[string]string            // ids by source
+	memory   *Memory
+	judge    *disrupt.Judge
+	ledger   *budget.Ledger
+	balances map[string]*balance    // by NodePool; see balancesOf
+	due      map[string]disrupt.Due // by NodeClaim
+	moves    map[string]string      // ids by source
+	next     map[string]bool        // NodeClaims of the target
 }
 
 func (s *standings) of(c *cluster.Claim) plan.Standing {
-	out := plan.Standing{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Pool: c.Pool, Move: s.moves[c.Name]}
+	out := plan.Standing{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Pool: c.Pool, Move: s.moves[c.Name], Lost: s.lost(c)}
 	out.Price, _ = s.PriceOf(*c)
 	switch {
 	case c.Deleting:
@@ -57,58 +74,111 @@ func (s *standings) of(c *cluster.Claim) plan.Standing {
 	case s.IsGoing(c.Name):
 		out.Goes = s.Going[c.Name]
 	default:
-		out.Stay = s.stay(c)
+		out.Stay, out.For = s.stay(c)
+		if !c.ExpiresAt.IsZero() && !s.Now.Before(c.ExpiresAt) {
+			out.Overdue = c.ExpiresAt
+		}
 	}
 	return out
 }
 
-// stay says why the node stays.
-func (s *standings) stay(c *cluster.Claim) plan.Stay {
-	if len(s.SourcesOf(c)) > 0 {
-		return plan.Stay{Reason: plan.Replaces, Detail: c.Move.ID}
-	}
-	why, due := s.due[c.Name]
-	pool, _ := s.Snapshot.Pool(c.Pool)
-	if pool.Static && !due && c.Initialized {
-		return plan.KeptBy(pool.Name, pool.Replicas)
-	}
-	if !due {
-		why = plan.Underutilized
-		if !s.RunsPods(*c) {
-			why = plan.Empty
+// lost names the pods of the node that nothing creates anew.
+func (s *standings) lost(c *cluster.Claim) (out []string) {
+	if state, up := s.Snapshot.State(c.Node); up {
+		for p := range state.Pods() {
+			if p.Lost() {
+				out = append(out, p.ID())
+			}
 		}
 	}
-	if stays, _ := s.judge.Stays(c, why); stays.Reason != "" {
-		return stays
+	return out
+}
+
+// stay says why the node stays, and what it would go for.
+func (s *standings) stay(c *cluster.Claim) (plan.Stay, plan.DeleteReason) {
+	why, due := s.reason(c)
+	if len(s.SourcesOf(c)) > 0 {
+		return plan.Stay{Reason: plan.Replaces, Detail: c.Move.ID}, why
+	}
+	pool, _ := s.Snapshot.Pool(c.Pool)
+	if pool.Static && !due && c.Initialized {
+		return plan.KeptBy(pool.Name, pool.Replicas), ""
+	}
+	if stays, until := s.judge.Stays(c, why); stays.Reason != "" {
+		stays.Until = until
+		return stays, why
 	}
 	if !due {
 		if stays := s.mayNotSave(c, why); stays.Reason != "" {
-			return stays
+			return stays, why
 		}
 	}
+	return s.waits(c, &pool, why, due), why
+}
+
+// reason says what the node goes for, and whether it goes whatever that costs.
+func (s *standings) reason(c *cluster.Claim) (why plan.DeleteReason, due bool) {
+	if d, is := s.due[c.Name]; is {
+		return d.Why, true
+	}
+	if s.RunsPods(*c) {
+		return plan.Underutilized, false
+	}
+	return plan.Empty, false
+}
+
+// waits says what a node waits for that may go.
+func (s *standings) waits(c *cluster.Claim, pool *cluster.Pool, why plan.DeleteReason, due bool) plan.Stay {
 	if stays := s.judge.Turn(c, why); stays.Reason != "" {
 		return stays
 	}
 	if why == plan.Surplus {
 		return plan.Stay{Reason: plan.NextToGo} // no budget bounds it
 	}
-	if _, restored := memory.FirstSeen(s.memory.Restored, c.Name); restored {
-		return plan.Stay{Reason: plan.NoPlace}
+	// What kept the node is not remembered; what still keeps it has been said before.
+	if at, restored := memory.FirstSeen(s.memory.Restored, c.Name); restored {
+		return plan.Stay{Reason: plan.TriedLately, Until: at.Add(memory.StaysFor)}
 	}
-	if _, allowed := s.ledger.Allows(c.Pool, why); !allowed {
-		return plan.Stay{Reason: plan.BudgetUsed, Detail: c.Pool}
+	if full, allowed := s.ledger.Allows(c.Pool, why); !allowed {
+		return budgetUsed(c.Pool, full)
 	}
-	if pool.Static && static.Full(s.View, &pool) {
+	if pool.Static && static.Full(s.View, pool) {
 		return plan.Stay{Reason: plan.LimitFull, Detail: c.Pool}
 	}
-	sweep := &s.memory.sweep
-	switch {
-	case due || why == plan.Empty || slices.Contains(sweep.target.names, c.Name):
+	if due || why == plan.Empty {
 		return plan.Stay{Reason: plan.NextToGo}
-	case sweep.search != nil || !sweep.of.Same(s.Snapshot):
+	}
+	sweep := &s.memory.sweep
+	searched := sweep.search == nil && sweep.of.Same(s.Snapshot)
+	switch held := sweep.until(); {
+	case s.Now.Before(held) && (s.next[c.Name] || !searched):
+		return plan.Stay{Reason: plan.MovesHeld, Until: held}
+	case s.next[c.Name]:
+		return plan.Stay{Reason: plan.NextToGo}
+	case !searched:
 		return plan.Stay{Reason: plan.NotSearched}
 	}
-	return plan.Stay{Reason: plan.NoSaving}
+	cost, _ := s.CostOf(*c)
+	return plan.Stay{Reason: plan.NoSaving, Detail: fmt.Sprintf("the node costs %s an hour, and to remove it must save %s of that", cost.Dollars(), s.least(c).Dollars())}
+}
+
+// budgetUsed names the budget that is used up. It says until when only for a budget with
+// windows: nobody knows when nodes that are going will have gone.
+func budgetUsed(pool string, full *budget.Refusal) plan.Stay {
+	if full == nil {
+		return plan.Stay{Reason: plan.BudgetUsed, Detail: fmt.Sprintf("%q", pool)}
+	}
+	return plan.Stay{Reason: plan.BudgetUsed, Detail: fmt.Sprintf("%q (%s)", pool, plan.DescribeBudget(&full.Budget)), Until: full.Until}
+}
+
+// least is what must be saved an hour for the node to go, if its pods go to nodes that run.
+func (s *standings) least(c *cluster.Claim) quantity.Money {
+	state, up := s.Snapshot.State(c.Node)
+	if !up {
+		return s.Policy.LeastSaving
+	}
+	moving := quantity.MulDiv(int64(s.Policy.PodMove), state.EvictionCost(), cluster.OrdinaryPod)
+	return max(s.Policy.LeastSaving, s.balances[c.Pool].least(state)).Add(quantity.Money(moving))
 }
 
 // mayNotSave says which setting keeps the node from going to save money.
@@ -116,17 +186,21 @@ func (s *standings) mayNotSave(c *cluster.Claim, why plan.DeleteReason) plan.Sta
 	pool, _ := s.Snapshot.Pool(c.Pool)
 	node, _ := s.Snapshot.Node(c.Node)
 	_, known := s.PriceOf(*c)
-	_, quiet := s.judge.Quiet(c, &pool)
+	since, quiet := s.judge.Quiet(c, &pool)
 	switch {
 	case pool.Disruption.Never || why == plan.Underutilized && !disrupt.MaySave(&pool):
 		return plan.Stay{Reason: plan.PolicyForbids}
 	case node.Stays:
 		return plan.Stay{Reason: plan.NodeStays}
 	case why == plan.Underutilized && !quiet:
-		return plan.Stay{Reason: plan.NotQuiet}
+		return plan.Stay{Reason: plan.NotQuiet, Until: since}
 	case why == plan.Empty:
-		if at, empty := memory.FirstSeen(s.memory.EmptySince, c.Name); !empty || s.Now.Before(at.Add(pool.Disruption.After)) {
+		at, empty := memory.FirstSeen(s.memory.EmptySince, c.Name)
+		switch end := at.Add(pool.Disruption.After); {
+		case !empty:
 			return plan.Stay{Reason: plan.NotQuiet}
+		case s.Now.Before(end):
+			return plan.Stay{Reason: plan.NotQuiet, Until: end}
 		}
 	case !known:
 		return plan.Stay{Reason: plan.NoPrice}

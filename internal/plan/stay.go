@@ -2,14 +2,16 @@ package plan
 
 import (
 	"fmt"
-
-	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"time"
 )
 
 // Stay says why a node stays.
 type Stay struct {
 	Reason StayReason
 	Detail string // the pod, budgets or pool that are meant; "" for the node itself
+	// Until is when that may change by time alone; zero where it does not, or where that is
+	// not known.
+	Until time.Time
 }
 
 // StayReason is the kind of reason for which a node stays.
@@ -43,6 +45,8 @@ const (
 	NotSearched    StayReason = "NotLookedAtYet"
 	StaticPool     StayReason = "StaticPool"
 	LimitFull      StayReason = "LimitReached"
+	TriedLately    StayReason = "TriedLately"
+	MovesHeld      StayReason = "MovesHeld"
 )
 
 // KeptBy is why a node of a static pool stays.
@@ -53,8 +57,18 @@ func KeptBy(pool string, replicas int64) Stay {
 // Paused says whether a user has paused disruption.
 func (s Stay) Paused() bool { return s.Reason == PoolPaused || s.Reason == DaemonPaused }
 
-// Explain says in one sentence why the node stays.
-func (s Stay) Explain() string {
+// Explain says in one sentence why the node stays, and until when where that is known.
+func (s Stay) Explain() string { return s.explain() + until(s.Until) }
+
+// until names the time; "" for none.
+func until(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return ", until " + at.UTC().Format(time.RFC3339)
+}
+
+func (s Stay) explain() string {
 	switch s.Reason {
 	case NotInitialized:
 		return "the node is not initialized"
@@ -87,11 +101,11 @@ func (s Stay) Explain() string {
 	case NotQuiet:
 		return "pods came to the node or went from it within consolidateAfter"
 	case NoSaving:
-		return "no cheaper place for its pods is worth the move"
+		return "no cheaper place for its pods is worth the move" + s.in(": %s")
 	case NoPlace:
 		return "a pod of the node has no other place"
 	case BudgetUsed:
-		return fmt.Sprintf("a disruption budget of NodePool %q allows no more nodes now", s.Detail)
+		return fmt.Sprintf("a disruption budget of NodePool %s allows no more nodes now", s.Detail)
 	case NodeStays:
 		return "the node has the annotation karpenter.sh/do-not-consolidate"
 	case Replaces:
@@ -108,31 +122,18 @@ func (s Stay) Explain() string {
 		return fmt.Sprintf("limits.nodes of static NodePool %q leaves no room for the node that is to replace it: raise it above spec.replicas", s.Detail)
 	case NoPrice:
 		return "the price of the node is not known"
+	case TriedLately:
+		return "the node was to go a short time ago and could not, such as because a pod of it had no other place, and is not tried again at once"
+	case MovesHeld:
+		return "nodes were launched for pods that had just been evicted to save money, so the move was for nothing, and no node with pods goes to save money"
 	}
 	return string(s.Reason)
 }
 
-// Standing says why one node of a NodePool stays or goes. Exactly one of Goes and Stay is
-// set.
-type Standing struct {
-	Claim, ClaimUID string
-	Node, Pool      string
-	Price           quantity.Money // an hour; 0 if it is not known
-	Goes            DeleteReason   // "" if the node stays
-	Move            string         // id of the move that the node goes with, "" if it is not replaced
-	Stay            Stay
-}
-
-// DeletedAlready is the reason of a NodeClaim that is being deleted.
-const DeletedAlready DeleteReason = "Deleted"
-
-// Explain says in one sentence why the node stays or goes.
-func (s Standing) Explain() string {
-	switch {
-	case s.Goes == "":
-		return "stays: " + s.Stay.Explain()
-	case s.Move != "":
-		return fmt.Sprintf("goes (%s), and other nodes replace it in move %s", s.Goes, s.Move)
+// in returns the detail in the text; "" where there is none.
+func (s Stay) in(text string) string {
+	if s.Detail == "" {
+		return ""
 	}
-	return fmt.Sprintf("goes (%s)", s.Goes)
+	return fmt.Sprintf(text, s.Detail)
 }

@@ -57,7 +57,7 @@ func fleetOf(t *testing.T, n int) engine.Input {
 			Launched: true, Registered: true, Initialized: true, Allocatable: size,
 		})
 		o.Pods = append(o.Pods, cluster.Pod{
-			UID: name, Namespace: "default", Name: name, Node: name,
+			UID: name, Namespace: "default", Name: name, Node: name, Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web", UID: "r"},
 			Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 2000, PodSlots: 1}},
 		})
 	}

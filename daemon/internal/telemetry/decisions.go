@@ -81,7 +81,7 @@ func (d *Decisions) Report() (out Report, known bool) {
 		return Report{}, false
 	}
 	out = Report{At: in.Now, Nodes: []NodeDecision{}, Pods: []PodDecision{}}
-	for _, s := range engine.Standings(in) {
+	for _, s := range engine.Standings(in).Nodes {
 		out.Nodes = append(out.Nodes, NodeDecision{
 			NodeClaim: s.Claim, Node: s.Node, NodePool: s.Pool, PricePerHour: s.Price.Dollars(),
 			Goes: string(s.Goes), Move: s.Move, Stays: string(s.Stay.Reason), Why: s.Explain(),
@@ -145,11 +145,11 @@ func (r *Recorder) standings(list []plan.Standing) {
 // soon changes by itself.
 func staysEvent(why plan.StayReason) string {
 	switch why {
-	case plan.PoolUnready, plan.PoolPaused, plan.DaemonPaused, plan.NodeProtected, plan.PodExpected, plan.PodProtected, plan.PodOfGang, plan.PodBudget, plan.PodBudgets, plan.NoPlace, plan.BudgetUsed, plan.LimitFull:
+	case plan.PoolUnready, plan.PoolPaused, plan.DaemonPaused, plan.NodeProtected, plan.PodExpected, plan.PodProtected, plan.PodOfGang, plan.PodBudget, plan.PodBudgets, plan.NoPlace, plan.BudgetUsed, plan.LimitFull, plan.MovesHeld:
 		return "DisruptionBlocked"
 	case plan.NodeStays, plan.NoSaving, plan.NoPrice, plan.PolicyForbids, plan.StaticPool:
 		return "Unconsolidatable"
-	case plan.NotInitialized, plan.IsLeaving, plan.NotQuiet, plan.NotSearched, plan.NextToGo, plan.Replaces, plan.PodSettles, plan.NotDrifted, plan.CloudAway:
+	case plan.NotInitialized, plan.IsLeaving, plan.NotQuiet, plan.NotSearched, plan.NextToGo, plan.Replaces, plan.PodSettles, plan.NotDrifted, plan.CloudAway, plan.TriedLately:
 	}
 	return ""
 }

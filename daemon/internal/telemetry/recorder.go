@@ -58,7 +58,7 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 	after.Memory = out.Memory // it knows the offerings and the search for savings
 	r.Metrics.fleet.look(after, func(in engine.Input) { r.Metrics.fleet.publish(engine.Audit(in), r.Logger) })
 	r.Metrics.Decisions.note(after, out.Plan.Outcomes)
-	r.Metrics.Decisions.look(after, func(in engine.Input) { r.standings(engine.Standings(in)) })
+	r.Metrics.Decisions.look(after, func(in engine.Input) { r.standings(engine.Standings(in).Nodes) })
 	for _, a := range out.Plan.Actions {
 		switch x := a.(type) {
 		case plan.Launch:

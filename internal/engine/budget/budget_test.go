@@ -131,3 +131,29 @@ func TestLedger_AWindowIsOpenForItsDurationAfterEachOfItsTimes(t *testing.T) {
 		t.Errorf("the window ends at %s", at)
 	}
 }
+
+func TestLedger_MostIsWhatIsAllowedAndUsedTogether(t *testing.T) {
+	closed := every()
+	closed.Hours = bits(3)
+	for name, c := range map[string]struct {
+		budgets []cluster.Budget
+		bounded bool
+	}{
+		"none":             {nil, false},
+		"percent":          {[]cluster.Budget{{Most: 30, Percent: true}}, true},
+		"least of several": {[]cluster.Budget{{Most: 5}, {Most: 3}, {Most: 0, Reasons: []string{"Drifted"}}}, true},
+		"not readable":     {[]cluster.Budget{{Most: 5, Invalid: "bad"}, {Most: 3}}, true},
+		"window closed":    {[]cluster.Budget{{Most: 0, Schedule: closed, Duration: time.Hour}}, false},
+		"window open":      {[]cluster.Budget{{Most: 4, Schedule: every(), Duration: 4 * time.Hour}}, true},
+	} {
+		s := pool(t, 11, c.budgets, func(i int, _ *cluster.Claim, n *cluster.Node) { n.Ready = i > 0 })
+		l := budget.Open(view.Of(s, view.DefaultPolicy(), noon))
+		most, bounded := l.Most("p", plan.Empty)
+		if got := int(max(0, most-l.Used("p"))); bounded != c.bounded || bounded && got != allowed(s, noon, plan.Empty) {
+			t.Errorf("%s: %d of %d are used, bounded %t, but %d are allowed", name, l.Used("p"), most, bounded, allowed(s, noon, plan.Empty))
+		}
+	}
+	if most, bounded := budget.Open(view.Of(pool(t, 1, nil, nil), view.DefaultPolicy(), noon)).Most("another", plan.Empty); most != 0 || !bounded {
+		t.Errorf("a pool that is not there allows %d", most)
+	}
+}

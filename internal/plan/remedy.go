@@ -1,0 +1,45 @@
+package plan
+
+// Remedy says in one sentence what makes the node go, or that it goes without anybody
+// doing anything. The guide to disruption has the same, at greater length.
+func (r StayReason) Remedy() string {
+	switch r {
+	case NotInitialized, IsLeaving, Replaces, NextToGo, NotSearched, NotQuiet, PodSettles, TriedLately, MovesHeld, CloudAway:
+		return "wait: that changes by itself"
+	case PoolUnready:
+		return "look at the conditions of the NodePool"
+	case PoolPaused:
+		return "remove the annotation karpenterd.sh/pause-disruption from the NodePool"
+	case DaemonPaused:
+		return "set pause_disruption of karpenter_daemon, or PAUSE_DISRUPTION of the Deployment, to false"
+	case NodeProtected, NodeStays:
+		return "remove the annotation from the node"
+	case PodExpected:
+		return "wait until the pod runs, or look why its nomination stands"
+	case PodProtected:
+		return "remove the annotation from the pod; for drift and expiry, terminationGracePeriod of the NodePool bounds the wait on nodes that are launched with it"
+	case PodOfGang:
+		return "wait until the gang ends"
+	case PodBudget:
+		return "add replicas, wait until the pods of the PodDisruptionBudget are ready, or let the PodDisruptionBudget allow more"
+	case PodBudgets:
+		return "change the selector of one PodDisruptionBudget, or delete one"
+	case PolicyForbids:
+		return "set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized, and consolidateAfter to a time"
+	case NoSaving:
+		return "nothing is wrong: the node is worth its price"
+	case NoPlace:
+		return "raise the limits of the NodePools, or relax what the pods ask for"
+	case BudgetUsed:
+		return "wait until the nodes that are going have gone, or raise the budget of the NodePool"
+	case NoPrice:
+		return "look whether the NodeClass is ready, as the catalogue does not have the instance type"
+	case NotDrifted:
+		return "nothing is wrong: the node no longer differs"
+	case StaticPool:
+		return "lower spec.replicas of the NodePool to have fewer nodes"
+	case LimitFull:
+		return "raise limits.nodes of the NodePool above spec.replicas"
+	}
+	return ""
+}
