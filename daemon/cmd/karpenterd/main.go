@@ -22,8 +22,9 @@ var version = "dev"
 const usage = `usage: karpenterd <command>
 
   run       work for the cluster that the environment names (see "karpenterd run -h")
-  explain   say why a node stays or goes, or what is planned for a pod:
-            explain [--address HOST:PORT] node NAME | pod NAMESPACE/NAME
+  explain   say why a node stays or goes, why no more nodes of a NodePool go, or
+            what is planned for a pod and whether it keeps its node:
+            explain [--address HOST:PORT] node NAME | pool NAME | pod NAMESPACE/NAME
   version   print the version
 `
 

@@ -23,6 +23,7 @@ type audits struct {
 	newest
 
 	mu     sync.Mutex
+	latest plan.Audit // the zero value if there is none yet
 	logged plan.Audit
 	said   time.Time // when logged was logged
 }
@@ -41,6 +42,9 @@ func newAudits() *audits {
 // publish sets the gauges, and logs the audit if it differs from the last one that was
 // logged.
 func (a *audits) publish(now plan.Audit, logger hclog.Logger) {
+	a.mu.Lock()
+	a.latest = now
+	a.mu.Unlock()
 	setCosts(a.cost, now.Cost, now.Extra)
 	a.bound.Set(dollars(now.Proof.Bound))
 	if now.Claims == 0 || !a.worthSaying(now) {
@@ -54,6 +58,13 @@ func (a *audits) publish(now plan.Audit, logger hclog.Logger) {
 	logger.Info("fleet audit", append(args, "bound", now.Proof.Bound.Dollars(),
 		"nodeclaims", now.Claims, "pods", now.Pods, "without_price", len(now.Unpriced), "pods_that_fit_nothing", now.Homeless,
 		"constraints", constraints)...)
+}
+
+// last returns the last audit, and whether there has been one of a fleet.
+func (a *audits) last() (plan.Audit, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.latest, a.latest.Claims > 0
 }
 
 // worthSaying reports whether the audit is to be logged, and then remembers it.

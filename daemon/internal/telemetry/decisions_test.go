@@ -57,7 +57,7 @@ func TestRecorder_SaysOnceForEachReasonWhyANodeStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.standings(engine.Standings(engine.Input{Snapshot: s, Now: time.Unix(1_000_000, 0)}).Nodes)
+		r.standings(engine.Input{Snapshot: s, Now: time.Unix(1_000_000, 0)})
 		for len(events.Events) > 0 {
 			got = append(got, <-events.Events)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -14,52 +15,97 @@ import (
 )
 
 var (
-	errExplain  = errors.New("say what to explain: node NAME, or pod NAMESPACE/NAME")
+	errExplain  = errors.New("say what to explain: node NAME, pool NAME, or pod NAMESPACE/NAME")
 	errUnknown  = errors.New("the last plan does not know it")
 	errNoAnswer = errors.New("no decisions")
 )
 
 // Explain asks the daemon at the address (host:port of its metrics) why a node stays or
-// goes, or what the last plan has for a pod, and prints the answer. what is "node" or
-// "pod"; a node may be named by its NodeClaim.
+// goes, why no more nodes of a NodePool go, or what the last plan has for a pod and whether
+// the pod keeps its node, and prints the answer. what is "node", "pool" or "pod"; a node
+// may be named by its NodeClaim.
 func Explain(ctx context.Context, out io.Writer, address, what, name string) error {
-	if what != "node" && what != "pod" || name == "" {
-		return errExplain
+	line, err := "", errExplain
+	if name != "" {
+		switch what {
+		case "node":
+			line, err = explainNode(ctx, address, name)
+		case "pool", "nodepool":
+			line, err = explainPool(ctx, address, name)
+		case "pod":
+			line, err = explainPod(ctx, address, name)
+		}
 	}
-	report, err := ask(ctx, address)
 	if err != nil {
 		return err
-	}
-	if what == "node" {
-		i := slices.IndexFunc(report.Nodes, func(n NodeDecision) bool { return n.Node == name || n.NodeClaim == name })
-		if i < 0 {
-			return fmt.Errorf("node %s: %w: only nodes of NodePools are decided about", name, errUnknown)
-		}
-		n := report.Nodes[i]
-		_, err = fmt.Fprintf(out, "node %s (nodeclaim %s, nodepool %s, %s an hour) %s\n", n.Node, n.NodeClaim, n.NodePool, n.PricePerHour, n.Why)
-		return err //nolint:wrapcheck // of the caller's writer
-	}
-	if !strings.Contains(name, "/") {
-		name = "default/" + name
-	}
-	i := slices.IndexFunc(report.Pods, func(p PodDecision) bool { return p.Pod == name })
-	if i < 0 {
-		return fmt.Errorf("pod %s: %w: only pods that need a node are in it", name, errUnknown)
-	}
-	p := report.Pods[i]
-	line := "pod " + p.Pod + ": " + p.Verdict
-	for _, more := range []string{p.On, p.Why} {
-		if more != "" {
-			line += ", " + more
-		}
 	}
 	_, err = fmt.Fprintln(out, line)
 	return err //nolint:wrapcheck // of the caller's writer
 }
 
-func ask(ctx context.Context, address string) (report Report, err error) {
-	url := "http://" + address + install.DecisionsPath
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func explainNode(ctx context.Context, address, name string) (string, error) {
+	report, err := ask(ctx, address, "")
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(report.Nodes, func(n NodeDecision) bool { return n.Node == name || n.NodeClaim == name })
+	if i < 0 {
+		return "", fmt.Errorf("node %s: %w: only nodes of NodePools are decided about", name, errUnknown)
+	}
+	n := report.Nodes[i]
+	line := fmt.Sprintf("node %s (nodeclaim %s, nodepool %s, %s an hour) %s", n.Node, n.NodeClaim, n.NodePool, n.PricePerHour, n.Why)
+	if n.Remedy != "" {
+		line += "\nwhat to do: " + n.Remedy
+	}
+	return line, nil
+}
+
+func explainPool(ctx context.Context, address, name string) (string, error) {
+	report, err := ask(ctx, address, "")
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(report.Pools, func(p PoolDecision) bool { return p.NodePool == name })
+	if i < 0 {
+		return "", fmt.Errorf("nodepool %s: %w", name, errUnknown)
+	}
+	p := report.Pools[i]
+	return fmt.Sprintf("nodepool %s (nodes: %d) %s: %s", p.NodePool, p.Nodes, p.Standing, p.Why), nil
+}
+
+func explainPod(ctx context.Context, address, name string) (string, error) {
+	if !strings.Contains(name, "/") {
+		name = "default/" + name
+	}
+	report, err := ask(ctx, address, name)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(report.Pods, func(p PodDecision) bool { return p.Pod == name })
+	if i < 0 {
+		return "", fmt.Errorf("pod %s: %w: it neither has a node nor needs one", name, errUnknown)
+	}
+	p := report.Pods[i]
+	line := "pod " + p.Pod + ": " + p.Verdict
+	if p.Verdict == running {
+		line = "pod " + p.Pod + " runs on node " + p.On
+		p.On = ""
+	}
+	for _, more := range []string{p.On, p.Why} {
+		if more != "" {
+			line += ", " + more
+		}
+	}
+	return line, nil
+}
+
+// ask asks for all decisions or, where a pod is named, for those about it.
+func ask(ctx context.Context, address, pod string) (report Report, err error) {
+	address = "http://" + address + install.DecisionsPath
+	if pod != "" {
+		address += "?" + url.Values{podQuery: {pod}}.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return report, fmt.Errorf("decisions read: %w", err)
 	}
@@ -73,7 +119,7 @@ func ask(ctx context.Context, address string) (report Report, err error) {
 		return report, fmt.Errorf("%w: %s", errNoAnswer, strings.TrimSpace(string(text)))
 	}
 	if err := json.NewDecoder(response.Body).Decode(&report); err != nil {
-		return report, fmt.Errorf("decisions read from %s: %w", url, err)
+		return report, fmt.Errorf("decisions read from %s: %w", address, err)
 	}
 	return report, nil
 }

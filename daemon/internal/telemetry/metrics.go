@@ -17,7 +17,6 @@ type Metrics struct {
 
 	decisions  prometheus.Histogram
 	claims     *prometheus.CounterVec
-	deleted    *prometheus.CounterVec
 	terminated *prometheus.CounterVec
 	failures   *prometheus.CounterVec
 	messages   *prometheus.CounterVec
@@ -31,6 +30,7 @@ type Metrics struct {
 	leader     prometheus.Gauge
 	nominates  prometheus.Gauge
 	fleet      *audits
+	disruption *disruptions
 	Decisions  *Decisions
 }
 
@@ -47,10 +47,6 @@ func NewMetrics(version string) *Metrics {
 			Name: "karpenter_nodeclaims_created_total",
 			Help: "NodeClaims created.",
 		}, []string{"nodepool", "capacity_type"}),
-		deleted: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "karpenter_nodeclaims_disrupted_total",
-			Help: "NodeClaims that the daemon decided to delete, by reason.",
-		}, []string{"reason"}),
 		terminated: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_nodeclaims_terminated_total",
 			Help: "NodeClaims terminated: their instance has ended.",
@@ -79,19 +75,22 @@ func NewMetrics(version string) *Metrics {
 			Name: "karpenter_pods_scheduling_decision_duration_seconds",
 			Help: "Time from when the daemon first saw a pod waiting to the decision to launch a node for it.", Buckets: seconds,
 		}),
-		nominates: gauge("karpenterd_nominates_pods", "1 if the daemon nominates pods for the nodes planned for them, 0 if it may not."),
-		leader:    gauge("karpenterd_leader", "1 if this replica is the leader, 0 if not."),
-		fleet:     newAudits(),
-		Decisions: newDecisions(),
+		nominates:  gauge("karpenterd_nominates_pods", "1 if the daemon nominates pods for the nodes planned for them, 0 if it may not."),
+		leader:     gauge("karpenterd_leader", "1 if this replica is the leader, 0 if not."),
+		fleet:      newAudits(),
+		disruption: newDisruptions(),
+		Decisions:  newDecisions(),
 	}
+	m.Decisions.fleet = m.fleet.last
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "karpenter_build_info", Help: "The daemon's version.",
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.decisions, m.claims, m.deleted, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted,
-		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.nominates, m.fleet.cost, m.fleet.bound, m.Decisions.nodes, build,
+	m.registry.MustRegister(m.decisions, m.claims, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted,
+		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.nominates, m.fleet.cost, m.fleet.bound, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.disruption.collectors()...)
 	return m
 }
 

@@ -36,6 +36,8 @@ type Recorder struct {
 	mu    sync.Mutex
 	said  map[string]said // by object; older than repeat is dropped
 	swept time.Time
+
+	told map[string]told // by object: the last Event that says why it stays; only standings uses it
 }
 
 type said struct {
@@ -58,21 +60,21 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 	after.Memory = out.Memory // it knows the offerings and the search for savings
 	r.Metrics.fleet.look(after, func(in engine.Input) { r.Metrics.fleet.publish(engine.Audit(in), r.Logger) })
 	r.Metrics.Decisions.note(after, out.Plan.Outcomes)
-	r.Metrics.Decisions.look(after, func(in engine.Input) { r.standings(engine.Standings(in).Nodes) })
+	r.Metrics.Decisions.look(after, r.standings)
 	for _, a := range out.Plan.Actions {
 		switch x := a.(type) {
 		case plan.Launch:
 			r.launch(in, out, x, took)
 		case plan.Delete:
-			r.Metrics.deleted.WithLabelValues(string(x.Why)).Inc()
+			r.Metrics.disruption.deleted(in.Snapshot, x)
 			r.Logger.Info("delete nodeclaim", "nodeclaim", x.Claim, "reason", x.Why, "detail", x.Detail,
 				"waited", x.Waited.Round(time.Millisecond).String(), "saves", x.Saves.Dollars())
 		case plan.Disrupt:
 			r.Logger.Info("disrupt node", "node", x.Node, "nodeclaim", x.Claim, "reason", x.Why, "detail", x.Detail, "saves", x.Saves.Dollars())
-			r.both(x.Claim, x.ClaimUID, x.Node, "DisruptionTerminating", "Disrupting Node: "+string(x.Why))
+			r.both(x.Claim, x.ClaimUID, x.Node, string(disruptionTerminating), "Disrupting Node: "+string(x.Why))
 		case plan.Restore:
 			r.Logger.Info("restore node", "node", x.Node, "nodeclaim", x.Claim, "reason", x.Why)
-			r.both(x.Claim, x.ClaimUID, x.Node, "DisruptionBlocked", "The node stays: "+x.Why)
+			r.both(x.Claim, x.ClaimUID, x.Node, string(disruptionBlocked), "The node stays: "+x.Why)
 		case plan.Nominate, plan.Wait: // too many to log each
 		case plan.Release:
 			if len(x.Lifts) > 0 || len(x.Puts) > 0 && x.Planned == 0 {
@@ -86,6 +88,9 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 			r.Logger.Info("release node", "node", x.Node, "nominated", nominated, "planned", x.Planned, "given_up", x.GivenUp)
 		}
 	}
+	r.Metrics.disruption.count(in.Snapshot, out.Plan.Actions)
+	r.replacing(in.Snapshot)
+	r.lost(in.Snapshot, out.Plan.Actions)
 	r.cost(out.Plan, out.Trace.Launches)
 	r.tell(in.Snapshot, out.Plan)
 	r.leftOut(in.Snapshot, out.Plan.LeftOut)
@@ -99,8 +104,7 @@ func (r *Recorder) lacking(list []plan.Lacking) {
 			continue
 		}
 		r.Logger.Warn("static nodepool lacks nodes", "nodepool", x.Pool, "replicas", x.Replicas, "nodes", x.Nodes, "why", x.Why.String())
-		r.event(&corev1.ObjectReference{Kind: v1.NodePoolKind, APIVersion: v1.GroupVersion().String(), Name: x.Pool, UID: types.UID(x.PoolUID)},
-			corev1.EventTypeWarning, "StaticNodesMissing", x.Explain())
+		r.event(poolReference(x.Pool, x.PoolUID), corev1.EventTypeWarning, "StaticNodesMissing", x.Explain())
 	}
 }
 
@@ -124,14 +128,6 @@ func podReference(p cluster.Pod) *corev1.ObjectReference {
 // nodeReference refers to a node as the kubelet does, so that kubectl finds its Events.
 func nodeReference(name string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: name, UID: types.UID(name)}
-}
-
-// both sends an Event to a NodeClaim and its node.
-func (r *Recorder) both(claim, uid, node, reason, text string) {
-	r.event(&corev1.ObjectReference{Kind: "NodeClaim", APIVersion: v1.GroupVersion().String(), Name: claim, UID: types.UID(uid)}, corev1.EventTypeNormal, reason, text)
-	if node != "" {
-		r.event(nodeReference(node), corev1.EventTypeNormal, reason, text)
-	}
 }
 
 // launch logs the decision. seen_unix_nano has the times at which the daemon first saw
