@@ -43,7 +43,7 @@ func (s *standings) hold(c *cluster.Claim, state *cluster.NodeState, id string, 
 	for p := range state.Nominated() {
 		gone.Pods = append(gone.Pods, p.ID())
 	}
-	alone, n, pool := *c, state.Node, cluster.Pool{}
+	alone, n := *c, state.Node
 	pool, known := s.Snapshot.Pool(c.Pool)
 	if !known {
 		return plan.Stay{} // nothing of such a node goes by itself

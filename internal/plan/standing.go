@@ -51,7 +51,7 @@ func (s *Standing) Eligible() bool {
 
 // Explain says in one sentence why the node stays or goes.
 func (s *Standing) Explain() string {
-	text := ""
+	var text string
 	switch {
 	case s.Goes == "":
 		text = "stays: " + s.Stay.Explain()

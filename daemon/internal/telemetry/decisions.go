@@ -226,7 +226,8 @@ func given(at time.Time) *time.Time {
 // Handler serves the Report as JSON, or that of one pod.
 func (d *Decisions) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		report, known := Report{}, false
+		var report Report
+		var known bool
 		if pod := request.URL.Query().Get(podQuery); pod != "" {
 			report, known = d.ReportOf(pod)
 		} else {

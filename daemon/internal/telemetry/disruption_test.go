@@ -286,11 +286,10 @@ func TestExplain_PrintsTheStandingOfAPoolAndWhetherARunningPodKeepsItsNode(t *te
 		{"pod", "default/nobody", "error: pod default/nobody: the last plan does not know it"},
 	} {
 		var out bytes.Buffer
-		got := ""
-		if err := Explain(t.Context(), &out, strings.TrimPrefix(server.URL, "http://"), c.what, c.name); err != nil {
+		err := Explain(t.Context(), &out, strings.TrimPrefix(server.URL, "http://"), c.what, c.name)
+		got := out.String()
+		if err != nil {
 			got = "error: " + err.Error()
-		} else {
-			got = out.String()
 		}
 		if !strings.HasPrefix(got, c.want) {
 			t.Errorf("explain %s %s: %q, want %q", c.what, c.name, got, c.want)

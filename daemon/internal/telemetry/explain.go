@@ -55,7 +55,7 @@ func explainNode(ctx context.Context, address, name string) (string, error) {
 	n := report.Nodes[i]
 	line := fmt.Sprintf("node %s (nodeclaim %s, nodepool %s, %s an hour) %s", n.Node, n.NodeClaim, n.NodePool, n.PricePerHour, n.Why)
 	if n.Remedy != "" {
-		line += "\nwhat to do: " + n.Remedy
+		line += "; what to do: " + n.Remedy
 	}
 	return line, nil
 }
