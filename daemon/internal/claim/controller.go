@@ -58,6 +58,8 @@ type Recorder interface {
 	Initialized(c *v1.NodeClaim, node string)
 	Draining(c *v1.NodeClaim, node, key, waitingFor string) // key changes when there is news
 	Detaching(c *v1.NodeClaim, node, waitingFor string)
+	Evicted(p *corev1.Pod, why string)                             // the API server has accepted the eviction
+	ForceDeleted(p *corev1.Pod, deadline time.Time, seconds int64) // grace period that is left
 	Terminated(c *v1.NodeClaim, instanceID string)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -66,6 +67,9 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 		if err != nil {
 			faults = append(faults, err) // the other pods are evicted nevertheless
 		}
+		if stop.kind == accepted && before[p.UID].kind != accepted {
+			c.Recorder.Evicted(p, evictedFor(claim))
+		}
 		if stop.kind != "" {
 			stops[p.UID] = stop
 		}
@@ -86,6 +90,15 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 		return again, false, c.writeStatus(ctx, want)
 	}
 	return again, false, nil
+}
+
+// evictedFor says why the pods of the node are evicted: the reason of the NodeClaim's
+// disruption, or that somebody deleted the NodeClaim or its node.
+func evictedFor(claim *v1.NodeClaim) string {
+	if x := claim.Conditions().Get(v1.ConditionDisruptionReason); x.IsTrue() {
+		return x.Reason
+	}
+	return string(plan.DeletedAlready)
 }
 
 // end terminates the NodeClaim, unless as many workers as may terminate do. The others
@@ -163,7 +176,12 @@ func (c *Controller) evict(ctx context.Context, p *corev1.Pod, of drainOf, last 
 		grace = *p.Spec.TerminationGracePeriodSeconds
 	}
 	if !deadline.IsZero() && !now.Before(deadline.Add(-time.Duration(grace)*time.Second)) {
-		return block{}, c.forceDelete(ctx, p, max(1, int64(deadline.Sub(now)/time.Second)))
+		left := max(1, int64(deadline.Sub(now)/time.Second))
+		if err := c.forceDelete(ctx, p, left); err != nil {
+			return block{}, err
+		}
+		c.Recorder.ForceDeleted(p, deadline, left)
+		return block{}, nil
 	}
 	if p.DeletionTimestamp != nil {
 		return block{}, nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -43,6 +44,7 @@ type drained struct {
 	order  []string       // of the evictions
 	answer *metav1.Status // nil for success
 	events []string
+	told   []string // Evicted, by pod
 
 	up      bool     // NodeOf finds the node
 	volumes []string // attached
@@ -93,6 +95,11 @@ func (d *drained) PodsOn(string) []*corev1.Pod          { return append([]*corev
 
 func (d *drained) Draining(_ *v1.NodeClaim, _, key, waitingFor string) {
 	d.events = append(d.events, key+": "+waitingFor)
+}
+
+func (d *drained) Evicted(p *corev1.Pod, why string) { d.told = append(d.told, p.Name+": "+why) }
+func (d *drained) ForceDeleted(p *corev1.Pod, deadline time.Time, grace int64) {
+	d.told = append(d.told, fmt.Sprintf("%s: by %d with %d s", p.Name, deadline.Unix(), grace))
 }
 
 func (d *drained) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -309,5 +316,46 @@ func TestDrain_SaysWhatBlocksBesideAcceptedEvictions(t *testing.T) {
 		if _, err := d.drain(t); err != nil || d.message() != want || d.events[0] != "1 DoNotDisrupt: "+want {
 			t.Errorf("message %q, events %q, error %v; want %q", d.message(), d.events, err, want)
 		}
+	}
+}
+
+func TestDrain_TellsEachPodOnceThatItIsEvictedAndWhy(t *testing.T) {
+	d := newDrained(t, "a", "b")
+	d.claim.Conditions().Set(v1.ConditionDisruptionReason, metav1.ConditionTrue, "Drifted", "", d.now)
+	for range 3 {
+		if _, err := d.drain(t); err != nil {
+			t.Fatal(err)
+		}
+		d.now = d.now.Add(drainPoll)
+	}
+	if want := []string{"a: Drifted", "b: Drifted"}; !slices.Equal(d.told, want) {
+		t.Errorf("told %q, want %q", d.told, want)
+	}
+	d = newDrained(t, "a")
+	if _, err := d.drain(t); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a: Deleted"}; !slices.Equal(d.told, want) {
+		t.Errorf("told %q, want %q", d.told, want)
+	}
+	d = newDrained(t, "a")
+	d.answer = &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests}
+	if _, err := d.drain(t); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.told) != 0 {
+		t.Errorf("a pod that stays is told %q", d.told)
+	}
+}
+
+func TestDrain_TellsAPodThatIsDeletedAtTheDeadline(t *testing.T) {
+	d := newDrained(t, "a")
+	grace := int64(60)
+	d.pods[0].Spec.TerminationGracePeriodSeconds = &grace
+	if _, _, err := d.controller.drain(context.Background(), d.claim, d.node, d.now.Add(40*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a: by 10040 with 40 s"}; !slices.Equal(d.told, want) {
+		t.Errorf("told %q, want %q", d.told, want)
 	}
 }

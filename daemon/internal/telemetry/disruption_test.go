@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -308,5 +310,19 @@ func TestDecisions_HaveMovesWithTheirSavingAndTheFleetWithItsBound(t *testing.T)
 	text, err := json.Marshal(report.Moves[0])
 	if want := `{"id":"m","reason":"Underutilized","replaces":["a","b"],"by":["c"],"freesPerHour":"$4.0000","costsPerHour":"$2.0000","savingPerHour":"$2.0000"}`; err != nil || string(text) != want {
 		t.Errorf("%s, want %s", text, want)
+	}
+}
+
+func TestRecorder_APodThatIsDeletedAtTheDeadlineIsToldOnce(t *testing.T) {
+	r, events := observer()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u"}}
+	r.Evicted(p, "Drifted")
+	for left := int64(3); left > 0; left-- {
+		r.ForceDeleted(p, time.Unix(1_000_000, 0), left)
+	}
+	got := events()
+	if len(got) != 2 || got[0] != "Normal Evicted Evicted pod: Drifted" ||
+		!strings.HasPrefix(got[1], "Warning Disrupted The pod is deleted, whatever protects it, because its node ends at 1970-01-12T13:46:40Z") {
+		t.Errorf("%q", got)
 	}
 }

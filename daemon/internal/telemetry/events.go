@@ -11,6 +11,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // disruptionEvent is the reason of an Event about nodes that go or stay.
@@ -26,6 +27,8 @@ const (
 	unconsolidatable           disruptionEvent = "Unconsolidatable"
 	expiredNodeStays           disruptionEvent = "ExpiredNodeStays"
 	podWithoutController       disruptionEvent = "PodWithoutController"
+	evicted                    disruptionEvent = "Evicted"
+	disrupted                  disruptionEvent = "Disrupted"
 )
 
 const (
@@ -97,7 +100,7 @@ func stays(s *plan.Standing) (kind string, reason disruptionEvent, text string) 
 	reason, text = staysEvent(s.Stay.Reason), "The node stays: "+s.Stay.Explain()
 	if !s.Overdue.IsZero() && (reason != "" || s.Stay.Reason == plan.TriedLately) {
 		return corev1.EventTypeWarning, expiredNodeStays, fmt.Sprintf("expireAfter of the node ended at %s. %s; %s. "+
-			"Nodes that are launched with terminationGracePeriod of their NodePool go then whatever keeps them. To drain this node now, delete its NodeClaim.",
+			"Nodes that are launched with terminationGracePeriod of their NodePool go then even if their pods must not be disrupted. To drain this node now, delete its NodeClaim.",
 			s.Overdue.UTC().Format(time.RFC3339), text, s.Stay.Reason.Remedy())
 	}
 	return corev1.EventTypeNormal, reason, text
@@ -175,12 +178,11 @@ func (r *Recorder) lost(s cluster.Snapshot, actions []plan.Action) {
 		}
 	}
 	for _, a := range actions {
-		switch x := a.(type) {
-		case plan.Disrupt:
+		if x, is := a.(plan.Disrupt); is {
 			r.lostOn(s, x.Node)
-		case plan.Delete:
+		}
+		if x, is := a.(plan.Delete); is {
 			r.lostOn(s, x.Node)
-		case plan.Launch, plan.Nominate, plan.Release, plan.Restore, plan.Wait:
 		}
 	}
 }
@@ -197,6 +199,21 @@ func (r *Recorder) lostOn(s cluster.Snapshot, node string) {
 		r.Logger.Warn("pod without controller on a node that goes", "pod", p.ID(), "node", node)
 		r.event(podReference(p), corev1.EventTypeWarning, string(podWithoutController), "Node "+node+" goes. No controller owns the pod, so nothing creates it anew once it is evicted: "+
 			"create it anew, or let a Deployment or a Job own it")
+	}
+}
+
+// Evicted reports that the API server has accepted the eviction of the pod.
+func (r *Recorder) Evicted(p *corev1.Pod, why string) {
+	r.event(p, corev1.EventTypeNormal, string(evicted), "Evicted pod: "+why)
+}
+
+// ForceDeleted reports that the pod is deleted so that its node can end at the deadline,
+// whatever protects the pod. It is not repeated while the deadline stays the same.
+func (r *Recorder) ForceDeleted(p *corev1.Pod, deadline time.Time, seconds int64) {
+	by := deadline.UTC().Format(time.RFC3339)
+	if r.fresh("forced/"+string(p.UID), by) {
+		r.event(p, corev1.EventTypeWarning, string(disrupted), fmt.Sprintf("The pod is deleted, whatever protects it, because its node ends at %s: terminationGracePeriod of the NodeClaim is over then. "+
+			"%s left of the pod's own grace period.", by, quantity.Count(seconds, "second")))
 	}
 }
 
