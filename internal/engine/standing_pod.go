@@ -1,14 +1,17 @@
 package engine
 
 import (
+	"math"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// StandingOfPod says whether the pod keeps its node from going. It returns false for a pod
-// that has no node or is not there. The input is as for Standings.
+// StandingOfPod says whether the pod keeps its node from going: by what it asks for, which
+// the judge of nodes is asked about, or because a plan has no other place for it. It
+// returns false for a pod that has no node or is not there. The input is as for Standings.
 func StandingOfPod(in Input, id string) (plan.PodStanding, bool) {
 	p, there := in.Snapshot.Pod(id)
 	state, up := in.Snapshot.State(p.Node)
@@ -26,14 +29,20 @@ func StandingOfPod(in Input, id string) (plan.PodStanding, bool) {
 	if s.IsGoing(c.Name) {
 		why = s.Going[c.Name]
 	}
-	out.Hold = s.hold(&c, state, id, why)
+	with, is := s.alone(&c, state, id, why)
+	if !is {
+		return out, true
+	}
+	if out.Hold = s.hold(with, c.Name, why); out.Hold.Reason == "" && p.Moves() && out.Node.Goes == "" && !hasPlace(in, with, &c, why) {
+		out.Hold = plan.Stay{Reason: plan.NoPlace, Detail: id}
+	}
 	return out, true
 }
 
-// hold says why the pod keeps its node, whose NodeClaim would go for the reason. It asks
-// the judge about the node as if the pod were alone there, and nothing but its pods could
-// keep the node.
-func (s *standings) hold(c *cluster.Claim, state *cluster.NodeState, id string, why plan.DeleteReason) plan.Stay {
+// alone returns the snapshot in which the pod is alone on its node, whose NodeClaim would
+// go for the reason, and nothing but its pods could keep the node. There is none for a
+// node of a NodePool that is gone.
+func (s *standings) alone(c *cluster.Claim, state *cluster.NodeState, id string, why plan.DeleteReason) (cluster.Snapshot, bool) {
 	var gone cluster.Gone
 	for _, p := range s.Snapshot.PodsOn(c.Node) {
 		if p.ID() != id {
@@ -43,22 +52,36 @@ func (s *standings) hold(c *cluster.Claim, state *cluster.NodeState, id string, 
 	for p := range state.Nominated() {
 		gone.Pods = append(gone.Pods, p.ID())
 	}
-	alone, n := *c, state.Node
+	claim, n := *c, state.Node
 	pool, known := s.Snapshot.Pool(c.Pool)
 	if !known {
-		return plan.Stay{} // nothing of such a node goes by itself
+		return cluster.Snapshot{}, false
 	}
-	alone.Deleting, alone.Interruption, alone.Initialized = false, nil, true
-	n.Deleting, n.DoNotDisrupt, n.Stays = false, false, false
-	n.ProtectedUntil = s.Now
+	claim.Deleting, claim.Interruption, claim.Initialized = false, nil, true
+	n.Deleting, n.DoNotDisrupt, n.Stays, n.ProtectedUntil = false, false, false, s.Now
 	pool.Ready, pool.Deleting, pool.Disruption.Paused = true, why == plan.PoolDeleted, false
-	with, err := s.Snapshot.Apply(cluster.Delta{Gone: gone, Put: cluster.Objects{Claims: []cluster.Claim{alone}, Nodes: []cluster.Node{n}, Pools: []cluster.Pool{pool}}})
-	if err != nil {
-		return plan.Stay{} // the objects are those of a snapshot, with less in them
-	}
+	with, err := s.Snapshot.Apply(cluster.Delta{Gone: gone, Put: cluster.Objects{Claims: []cluster.Claim{claim}, Nodes: []cluster.Node{n}, Pools: []cluster.Pool{pool}}})
+	return with, err == nil
+}
+
+// hold says what of the pod that is alone on the NodeClaim's node keeps the node.
+func (s *standings) hold(with cluster.Snapshot, claim string, why plan.DeleteReason) plan.Stay {
+	c, _ := with.Claim(claim)
 	policy := s.Policy
 	policy.CloudAway, policy.PauseDisruption = false, false
-	stay, until := disrupt.NewJudge(view.Of(with, policy, s.Now), &s.memory.Memory).Stays(&alone, why)
+	stay, until := disrupt.NewJudge(view.Of(with, policy, s.Now), &s.memory.Memory).Stays(&c, why)
 	stay.Until = until
 	return stay
+}
+
+// hasPlace says whether a plan has another place for the pod that is alone on the
+// NodeClaim's node, on another node or a new one.
+func hasPlace(in Input, with cluster.Snapshot, c *cluster.Claim, why plan.DeleteReason) bool {
+	// The daemon may plan meanwhile: what Steps derive is not shared with it.
+	in.Snapshot, in.Policy = with, in.Policy.WithDefaults()
+	in.Policy.CloudAway = false
+	in.Memory.derived, in.Memory.cursor = derived{}, nil
+	x := supposition{going: map[string]plan.DeleteReason{c.Name: why}, replaces: true}
+	out := planned(cursor{in: in, try: 1, excluded: map[string]bool{}, suppose: x}, math.MaxInt)
+	return !out.stay[c.Node]
 }

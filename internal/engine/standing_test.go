@@ -9,6 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // standings are those of nodes after a Step, by NodeClaim.
@@ -275,5 +276,20 @@ func TestStandingOfPod_ThePodIsAskedWhateverElseKeepsTheNode(t *testing.T) {
 	}
 	if _, there := engine.StandingOfPod(in, "default/nobody"); there {
 		t.Error("a pod that is not there has a standing")
+	}
+}
+
+func TestStandingOfPod_APodWithoutAnotherPlaceKeepsItsNode(t *testing.T) {
+	w := full(t).saving()
+	id := w.objects.Pods[0].ID()
+	in := w.looked()
+	if got, _ := engine.StandingOfPod(in, id); got.Hold.Reason != "" {
+		t.Errorf("a new node is another place: %+v", got)
+	}
+	w.objects.Pools[0].Limits = []quantity.Amount{{Name: "nodes", Count: 3}}
+	in = w.looked()
+	got, _ := engine.StandingOfPod(in, id)
+	if got.Hold.Reason != plan.NoPlace || !strings.Contains(got.Explain(), "the pod keeps the node: pod "+id+" has no other place") {
+		t.Errorf("%+v: %s", got, got.Explain())
 	}
 }

@@ -307,6 +307,13 @@ func TestDecisions_HaveMovesWithTheirSavingAndTheFleetWithItsBound(t *testing.T)
 	if len(report.Moves) != 1 || report.Fleet == nil || report.Fleet.BoundPerHour != "$5.0000" || report.Fleet.CostPerHour != "$6.0000" {
 		t.Fatalf("%+v", report)
 	}
+	server := httptest.NewServer(m.Decisions.Handler())
+	defer server.Close()
+	var out bytes.Buffer
+	if err := Explain(t.Context(), &out, strings.TrimPrefix(server.URL, "http://"), "node", "a"); err != nil ||
+		!strings.Contains(out.String(), "other nodes replace it in move m; what goes costs $4.0000 an hour, what comes $2.0000, so the move saves $2.0000") {
+		t.Errorf("%q: %v", out.String(), err)
+	}
 	text, err := json.Marshal(report.Moves[0])
 	if want := `{"id":"m","reason":"Underutilized","replaces":["a","b"],"by":["c"],"freesPerHour":"$4.0000","costsPerHour":"$2.0000","savingPerHour":"$2.0000"}`; err != nil || string(text) != want {
 		t.Errorf("%s, want %s", text, want)
