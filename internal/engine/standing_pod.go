@@ -77,10 +77,11 @@ func (s *standings) hold(with cluster.Snapshot, claim string, why plan.DeleteRea
 // hasPlace says whether a plan has another place for the pod that is alone on the
 // NodeClaim's node, on another node or a new one.
 func hasPlace(in Input, with cluster.Snapshot, c *cluster.Claim, why plan.DeleteReason) bool {
-	// The daemon may plan meanwhile: what Steps derive is not shared with it.
+	// The daemon may plan meanwhile: what Steps derive is not shared with it. Nodes that
+	// are to go next are places, too.
 	in.Snapshot, in.Policy = with, in.Policy.WithDefaults()
 	in.Policy.CloudAway = false
-	in.Memory.derived, in.Memory.cursor = derived{}, nil
+	in.Memory = Memory{Memory: in.Memory.Memory}
 	x := supposition{going: map[string]plan.DeleteReason{c.Name: why}, replaces: true}
 	out := planned(cursor{in: in, try: 1, excluded: map[string]bool{}, suppose: x}, math.MaxInt)
 	return !out.stay[c.Node]

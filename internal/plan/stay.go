@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -103,10 +104,7 @@ func (s Stay) explain() string {
 	case NoSaving:
 		return "no cheaper place for its pods is worth the move" + s.in(": %s")
 	case NoPlace:
-		if s.Detail != "" {
-			return fmt.Sprintf("pod %s has no other place", s.Detail)
-		}
-		return "a pod of the node has no other place"
+		return cmp.Or(s.in("pod %s has no other place"), "a pod of the node has no other place")
 	case BudgetUsed:
 		return fmt.Sprintf("a disruption budget of NodePool %s allows no more nodes now", s.Detail)
 	case NodeStays:
