@@ -49,7 +49,7 @@ func NewMetrics(version string) *Metrics {
 		}, []string{"nodepool", "capacity_type"}),
 		deleted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_nodeclaims_disrupted_total",
-			Help: "NodeClaims that the daemon decided to delete, by reason.",
+			Help: "NodeClaims that the daemon has deleted, by reason.",
 		}, []string{"reason"}),
 		terminated: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_nodeclaims_terminated_total",
