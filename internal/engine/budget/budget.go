@@ -21,6 +21,8 @@ type account struct {
 	pool *cluster.Pool
 	size int64 // initialized nodes whose instances are not being terminated
 	used int64 // those that are going, or not ready
+	// Those of them that a move is to take away and that are not announced yet.
+	waiting int64
 }
 
 // Open counts the nodes of every pool. The nodes of NodeClaims in View.Going are used.
@@ -43,9 +45,19 @@ func Open(v view.View) *Ledger {
 			a.size--
 		case c.Leaving() || c.Disrupting != nil || v.IsGoing(c.Name) || !up || !node.Ready || node.Deleting:
 			a.used++
+			if waits(v, c) {
+				a.waiting++
+			}
 		}
 	}
 	return l
+}
+
+// waits says whether the node, which is used, is one that a move is to take away and that
+// is not announced yet.
+func waits(v view.View, c *cluster.Claim) bool {
+	node, up := v.Snapshot.Node(c.Node)
+	return v.IsGoing(c.Name) && c.Disrupting == nil && !c.Leaving() && up && node.Ready && !node.Deleting
 }
 
 // Refusal says which budget allows no more, and when its window changes; zero if it
@@ -62,13 +74,39 @@ func (l *Ledger) Allows(pool string, why plan.DeleteReason) (*Refusal, bool) {
 	if a == nil {
 		return nil, false
 	}
+	return a.allows(why, l.now, a.used)
+}
+
+// Announces says whether the node of the NodeClaim, which is going and used, may be
+// announced for the reason, and notes that it is. Nodes that are not announced yet do not
+// count: a budget that has become smaller lets the sources of a move go one after the
+// other.
+func (l *Ledger) Announces(v view.View, c *cluster.Claim, why plan.DeleteReason) bool {
+	a := l.pools[c.Pool]
+	if a == nil {
+		return false
+	}
+	waiting := a.waiting
+	if waits(v, c) {
+		waiting--
+	}
+	_, allowed := a.allows(why, l.now, a.used-waiting-1)
+	allowed = allowed || why == plan.Surplus // the user asked for it
+	if allowed {
+		a.waiting = waiting
+	}
+	return allowed
+}
+
+// allows says whether one more node may be disrupted beside those that are used.
+func (a *account) allows(why plan.DeleteReason, now time.Time, used int64) (*Refusal, bool) {
 	for i := range a.pool.Disruption.Budgets {
 		b := &a.pool.Disruption.Budgets[i]
 		if len(b.Reasons) > 0 && !slices.Contains(b.Reasons, string(why)) {
 			continue
 		}
-		open, until := active(b, l.now)
-		if b.Invalid != "" || open && a.used >= most(b, a.size) {
+		open, until := active(b, now)
+		if b.Invalid != "" || open && used >= most(b, a.size) {
 			return &Refusal{*b, until}, false
 		}
 	}
@@ -79,13 +117,6 @@ func (l *Ledger) Allows(pool string, why plan.DeleteReason) (*Refusal, bool) {
 func (l *Ledger) Charge(pool string) {
 	if a := l.pools[pool]; a != nil {
 		a.used++
-	}
-}
-
-// Discharge takes one Charge back.
-func (l *Ledger) Discharge(pool string) {
-	if a := l.pools[pool]; a != nil {
-		a.used--
 	}
 }
 
