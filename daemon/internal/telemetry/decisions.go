@@ -149,7 +149,7 @@ func staysEvent(why plan.StayReason) string {
 		return "DisruptionBlocked"
 	case plan.NodeStays, plan.NoSaving, plan.NoPrice, plan.PolicyForbids, plan.StaticPool:
 		return "Unconsolidatable"
-	case plan.NotInitialized, plan.IsLeaving, plan.NotQuiet, plan.NotSearched, plan.NextToGo, plan.Replaces, plan.PodSettles, plan.NotDrifted, plan.CloudAway:
+	case plan.NotInitialized, plan.IsLeaving, plan.NotQuiet, plan.NotSearched, plan.NextToGo, plan.Replaces, plan.PodSettles, plan.NotDrifted, plan.OutOfTime, plan.CloudAway:
 	}
 	return ""
 }
