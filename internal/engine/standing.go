@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
@@ -91,6 +92,9 @@ func (s *standings) stay(c *cluster.Claim) plan.Stay {
 	}
 	if why == plan.Surplus {
 		return plan.Stay{Reason: plan.NextToGo} // no budget bounds it
+	}
+	if until, held := s.memory.sweep.breakers.held(c.Pool, s.Now); held && why != plan.Empty && !disrupt.Asked(why) {
+		return plan.Stay{Reason: plan.PoolHeldBack, Detail: c.Pool + " until " + until.UTC().Format(time.RFC3339)}
 	}
 	if _, restored := memory.FirstSeen(s.memory.Restored, c.Name); restored {
 		return plan.Stay{Reason: plan.NoPlace}

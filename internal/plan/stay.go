@@ -37,6 +37,7 @@ const (
 	BudgetUsed     StayReason = "DisruptionBudget"
 	NoPrice        StayReason = "PriceUnknown"
 	NotDrifted     StayReason = "NotDrifted"
+	PoolHeldBack   StayReason = "PoolHeldBack"
 	OutOfTime      StayReason = "MoveOutOfTime"
 	NodeStays      StayReason = "NodeDoNotConsolidate"
 	Replaces       StayReason = "Replacement"
@@ -103,6 +104,8 @@ func (s Stay) Explain() string {
 		return "the fleet has changed and has not been searched for savings since"
 	case NotDrifted:
 		return "the node is as its NodePool and NodeClass ask for again"
+	case PoolHeldBack:
+		return fmt.Sprintf("a replacement of the pool did not come up, or a saving was undone by new launches a moment later: nodes with pods stay in NodePool %s", s.Detail)
 	case OutOfTime:
 		return "it did not go before the deadline of its move"
 	case StaticPool:

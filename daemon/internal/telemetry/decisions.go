@@ -145,7 +145,7 @@ func (r *Recorder) standings(list []plan.Standing) {
 // soon changes by itself.
 func staysEvent(why plan.StayReason) string {
 	switch why {
-	case plan.PoolUnready, plan.PoolPaused, plan.DaemonPaused, plan.NodeProtected, plan.PodExpected, plan.PodProtected, plan.PodOfGang, plan.PodBudget, plan.PodBudgets, plan.NoPlace, plan.BudgetUsed, plan.LimitFull:
+	case plan.PoolUnready, plan.PoolPaused, plan.DaemonPaused, plan.NodeProtected, plan.PodExpected, plan.PodProtected, plan.PodOfGang, plan.PodBudget, plan.PodBudgets, plan.NoPlace, plan.BudgetUsed, plan.LimitFull, plan.PoolHeldBack:
 		return "DisruptionBlocked"
 	case plan.NodeStays, plan.NoSaving, plan.NoPrice, plan.PolicyForbids, plan.StaticPool:
 		return "Unconsolidatable"
