@@ -220,7 +220,7 @@ func (m *mover) search() bool {
 	var found target
 	if finished {
 		s.outdated = 0
-		found = aim(m.in.Snapshot, pick.Those(next.Result(), m.stands), next.Alike)
+		found = aim(m.in.Snapshot, pick.Those(next.Result(), m.stands), next.Alike, next.Places())
 		if next.Alike && len(found.names) == 0 {
 			next, finished = next.Anywhere(), false
 		}
@@ -284,7 +284,7 @@ func (m *mover) question() consolidate.Question {
 	p := m.in.Policy
 	nodes := m.nodes()
 	q := consolidate.Question{
-		Alike: slices.ContainsFunc(nodes, func(n consolidate.Node) bool {
+		Alike: len(nodes) > disrupt.MostClosed && slices.ContainsFunc(nodes, func(n consolidate.Node) bool {
 			return consolidate.Ratio(&n.State.Node) != consolidate.Ratio(&nodes[0].State.Node)
 		}),
 		Nodes: nodes, Fleet: m.out.Memory.derived.fleet, Seed: m.in.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
@@ -379,6 +379,9 @@ func (m *mover) underWay() bool {
 		n, up := m.in.Snapshot.Node(c.Node)
 		return up && (c.Disrupting != nil || n.Disrupted) && (!c.Leaving() || m.view.RunsPods(*c))
 	}) {
+		s.busy = m.in.Now
+	}
+	if !m.out.Memory.Landing.Since.IsZero() {
 		s.busy = m.in.Now
 	}
 	if s.busy.IsZero() || !m.in.Now.Before(s.busy.Add(landsWithin)) {

@@ -38,14 +38,14 @@ func TestAim_ALargeTargetHasAPhaseForEachRatio(t *testing.T) {
 	t.Parallel()
 	s := ofRatios(t, 6, 8, 2)
 	names := []string{"c00", "m00", "m01", "m02", "r00", "r01", "r02", "r03", "r04"}
-	got := aim(s, names, true)
+	got := aim(s, names, true, nil)
 	if !slices.Equal(got.ratios, []int{13, 12, 11}) || !slices.Equal(got.names, names) {
 		t.Errorf("%+v, want the most numerous ratio first", got)
 	}
 	for name, c := range map[string]target{
-		"few nodes":                aim(s, names[:leastPhased-1], true),
-		"a small part":             aim(ofRatios(t, 200, 10), append([]string{"m00"}, names[1:]...), true),
-		"not kept on their ratios": aim(s, names, false),
+		"few nodes":                aim(s, names[:leastPhased-1], true, nil),
+		"a small part":             aim(ofRatios(t, 200, 10), append([]string{"m00"}, names[1:]...), true, nil),
+		"not kept on their ratios": aim(s, names, false, nil),
 	} {
 		if len(c.ratios) > 0 {
 			t.Errorf("%s: %+v", name, c)

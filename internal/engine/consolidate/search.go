@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -51,6 +52,7 @@ type Search struct {
 	order        []int // the nodes that run and may go, the most wasteful first
 	done         int   // trials, those of the first round included
 	failed       int   // trials since the last one that was kept
+	patience     int   // how many may fail in a row before the search ends
 }
 
 // Begin begins the search.
@@ -63,7 +65,11 @@ func Begin(q Question) *Search {
 		s.lambda()
 	}
 	s.order = s.candidates()
+	if n := len(s.nodes); n > 0 {
+		s.Trials = max(s.Trials, manyTrials/n)
+	}
 	s.Trials = min(s.Trials, trialsPerNode*len(s.order))
+	s.patience = max(leastPatience, s.Trials/5)
 	return s
 }
 
@@ -76,10 +82,12 @@ func (s *Search) Anywhere() *Search {
 }
 
 const (
-	// trialsPerNode bounds the trials of small fleets.
-	trialsPerNode = 50
-	// patience is how many trials in a row may be in vain before the search ends.
-	patience = 2_000
+	// trialsPerNode bounds the trials of small fleets. Trials of small fleets cost little, so
+	// there may be more: as many as look at manyTrials nodes.
+	trialsPerNode, manyTrials = 1_000, 2_400_000
+	// leastPatience is how many trials in a row may at least be in vain before the search
+	// ends.
+	leastPatience = 2_000
 )
 
 // nodesPerUnit is how many nodes a unit of work looks at where it looks at all of them.
@@ -98,7 +106,7 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 	for end := n.work + work; n.work < end; n.done++ {
 		drawn := n.done - len(n.order)
 		switch {
-		case drawn >= n.Trials || n.failed >= patience:
+		case drawn >= n.Trials || n.failed >= n.patience:
 			return &n, true
 		case drawn < 0:
 			if i := n.next(); i >= 0 {
@@ -122,6 +130,31 @@ func (s *Search) Result() (out []string) {
 	for _, i := range s.order {
 		if s.nodes[i].gone {
 			out = append(out, s.nodes[i].Claim)
+		}
+	}
+	return out
+}
+
+// Places returns, by kind, the nodes that stay and take pods of nodes that go, and how many
+// pods of the kind they run in the end.
+func (s *Search) Places() map[string][]view.Place {
+	out := map[string][]view.Place{}
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		if n.gone || n.Node == nil || len(n.guests) == 0 {
+			continue
+		}
+		most := map[string]int64{}
+		for _, p := range n.guests {
+			most[s.classes[p.class].group.Kind] += p.n
+		}
+		for g, count := range n.State.Groups() {
+			if _, guest := most[g.Kind]; guest {
+				most[g.Kind] += count
+			}
+		}
+		for kind, pods := range most {
+			out[kind] = append(out[kind], view.Place{Node: n.State.Node.Name, Most: pods})
 		}
 	}
 	return out

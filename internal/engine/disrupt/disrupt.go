@@ -65,7 +65,7 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 			r.retireEmpty(c)
 		}
 	}
-	return r.actions
+	return slices.Concat(r.closing(), r.actions)
 }
 
 // announcedFor returns the reason for which the NodeClaim was announced; empty if it was
@@ -189,7 +189,7 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 	pool, _ := r.Snapshot.Pool(c.Pool)
 	runs := r.RunsPods(c)
 	node, _ := r.Snapshot.Node(c.Node)
-	if runs {
+	if runs && !r.Closed(&node, &c) {
 		r.memory.Arrived(c.Name)
 	}
 	replaces := len(r.SourcesOf(&c)) > 0

@@ -30,6 +30,16 @@ type Memory struct {
 	// memory began; zero for never.
 	EvictedUntil time.Time
 	Restored     []Since // NodeClaims that were to go and stay, sorted
+	Landing      Landing
+}
+
+// Landing is the evicted pods that nodes are closed for until they are back; zero if no
+// node is.
+type Landing struct {
+	Since   time.Time // when nodes were closed
+	Absent  int64     // pods that are gone and not back
+	Running int64     // pods that still run where they are to go
+	Moved   time.Time // when one of these numbers changed last
 }
 
 // PreferencesFor is how long a node that opened without nominations keeps its
@@ -163,10 +173,14 @@ func (m Memory) PlannedFor(claim string) (slots []cluster.Slot, known bool) {
 }
 
 // PlannedOn returns what is planned on the node of the NodeClaim: what the memory knows,
-// else what the NodeClaim says. It says which of the two it is.
+// else what the NodeClaim says. It says which of the two it is. What the NodeClaim says
+// holds until its node has opened.
 func (m *Memory) PlannedOn(c *cluster.Claim) (slots []cluster.Slot, known bool) {
 	if slots, known = m.PlannedFor(c.Name); known {
 		return slots, true
+	}
+	if c.Initialized {
+		return nil, false
 	}
 	return c.Planned, false
 }
