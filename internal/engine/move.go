@@ -332,11 +332,15 @@ func (m *mover) begin() {
 	x := supposition{going: map[string]plan.DeleteReason{}, emptying: t.nodes(m.in.Snapshot)}
 	var chosen []string
 	held := false
+	with := togetherOf(m.in.Snapshot)
 	for _, name := range t.names {
 		if c, _ := m.view.Snapshot.Claim(name); t.present(m.in.Snapshot, name) {
 			_, allowed := ledger.Allows(c.Pool, plan.Underutilized)
 			if !allowed || m.judge.Turn(&c, plan.Underutilized).Reason != "" {
 				held = true
+				continue
+			}
+			if state, up := m.in.Snapshot.State(c.Node); up && !with.add(state) {
 				continue
 			}
 			ledger.Charge(c.Pool)
