@@ -25,7 +25,7 @@ const MostClosed = 100
 // closing closes the nodes with room for the pods of nodes that this plan deletes to save
 // money, and promises these pods their places there.
 func (r *retirer) closing() (out []plan.Action) {
-	leaving := map[string]bool{}
+	leaving := r.evictsMore()
 	for _, a := range r.actions {
 		if d, is := a.(plan.Delete); is && d.Why == plan.Underutilized && len(d.Pods) > 0 {
 			leaving[d.Node] = true
@@ -64,6 +64,34 @@ func (r *retirer) closing() (out []plan.Action) {
 	}
 	r.memory.Promise(promised)
 	r.memory.Landing = memory.Landing{Since: r.Now, Moved: r.Now}
+	return out
+}
+
+// evictsMore returns the nodes of which a drain to save money is about to evict more pods:
+// those that it evicted before are ready elsewhere.
+func (r *retirer) evictsMore() map[string]bool {
+	out := map[string]bool{}
+	if !r.memory.Landing.More || r.Snapshot.NodeCount() > MostClosed {
+		return out
+	}
+	var unready map[string]bool // controllers with pods that are not ready, by UID
+	for _, c := range r.Claims {
+		state, up := r.Snapshot.State(c.Node)
+		if !up || !c.Deleting || announcedFor(c) != plan.Underutilized {
+			continue
+		}
+		if unready == nil {
+			unready = map[string]bool{}
+			for _, p := range r.Snapshot.Pods() {
+				unready[p.Owner.UID] = unready[p.Owner.UID] || p.Node == "" || p.NotReady
+			}
+		}
+		for p := range state.Pods() {
+			if p.Moves() && !p.Deleting && !p.Protected(r.Now) && p.Owner.UID != "" && !unready[p.Owner.UID] && len(r.judge.budgetsOf(&p)) == 0 {
+				out[c.Node] = true
+			}
+		}
+	}
 	return out
 }
 

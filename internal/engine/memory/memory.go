@@ -40,6 +40,8 @@ type Landing struct {
 	Absent  int64     // pods that are gone and not back
 	Running int64     // pods that still run where they are to go
 	Moved   time.Time // when one of these numbers changed last
+	// More says that pods were back when the nodes opened last, so that drains may go on.
+	More bool
 }
 
 // PreferencesFor is how long a node that opened without nominations keeps its

@@ -72,10 +72,11 @@ func (o *opener) land() {
 		}
 	}
 	if len(closed) == 0 {
-		o.memory.Landing = memory.Landing{}
+		o.memory.Landing = memory.Landing{More: o.memory.Landing.More}
 		return
 	}
 	hosts, now := map[string]*room.Host{}, memory.Landing{Since: o.memory.Landing.Since, Moved: o.memory.Landing.Moved}
+	back := 0
 	others := false
 	for _, h := range o.room.Coming {
 		if h.Stage != room.StageKept || !o.Closed(&h.Node, h.Claim) {
@@ -84,6 +85,7 @@ func (o *opener) land() {
 		hosts[h.Claim.Name] = h
 		now.Running += int64(len(h.Displaced))
 		now.Absent += o.absent(h)
+		back += len(h.Pods)
 		others = others || slices.ContainsFunc(h.Pods, func(p demand.PodRef) bool {
 			g, known := o.Snapshot.GroupOf(p.ID)
 			return known && o.memory.LastEvicted(g.Kind).IsZero()
@@ -101,7 +103,7 @@ func (o *opener) land() {
 		o.WaitUntil(until, plan.PlannedPods)
 		return
 	}
-	o.memory.Landing = memory.Landing{}
+	o.memory.Landing = memory.Landing{More: back > 0}
 	for _, c := range closed {
 		planned := int64(0)
 		if h := hosts[c.Name]; h != nil {
