@@ -42,14 +42,12 @@ func (r *retirer) closing() (out []plan.Action) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		state := found[name]
 		out = append(out, plan.Close{Node: name, NodeUID: state.Node.UID, Taint: r.Policy.StartupTaint})
-		h := r.room.Nodes[name]
-		if h == nil {
-			continue
-		}
 		var slots []cluster.Slot
-		for _, p := range h.Displaced {
-			if g, known := r.Snapshot.GroupOf(p.ID); known && leaving[p.Node] {
-				slots = append(slots, cluster.Slot{Kind: g.Kind, Count: 1})
+		if h := r.room.Nodes[name]; h != nil {
+			for _, p := range h.Displaced {
+				if g, known := r.Snapshot.GroupOf(p.ID); known && leaving[p.Node] {
+					slots = append(slots, cluster.Slot{Kind: g.Kind, Count: 1})
+				}
 			}
 		}
 		slots = room.Merged(slots)
@@ -60,7 +58,7 @@ func (r *retirer) closing() (out []plan.Action) {
 				}
 			}
 		}
-		promised[h.Claim.Name] = slots
+		promised[r.ClaimOf(state).Name] = slots
 	}
 	r.memory.Promise(promised)
 	r.memory.Landing = memory.Landing{Since: r.Now, Moved: r.Now}

@@ -62,6 +62,9 @@ func (o *opener) awaitLanding(c *demand.Class) bool {
 // are closed for them, though some pods still run where they are to go.
 const settles = 500 * time.Millisecond
 
+// begins is how long it takes at most until the drain evicts the first pod.
+const begins = 1500 * time.Millisecond
+
 // land opens the nodes that are closed for evicted pods, all of them at once: when the pods
 // are back, or have not come for a while, or when a pod that was not evicted waits.
 func (o *opener) land() {
@@ -91,13 +94,17 @@ func (o *opener) land() {
 			return known && o.memory.LastEvicted(g.Kind).IsZero()
 		})
 	}
-	if now.Absent != o.memory.Landing.Absent || now.Running != o.memory.Landing.Running {
+	if was := o.memory.Landing; now.Absent != was.Absent || now.Running != was.Running && was.Running > 0 {
 		now.Moved = o.Now
 	}
 	o.memory.Landing = now
 	until := now.Since.Add(o.Policy.ReleaseWait)
-	if now.Absent == 0 {
+	switch {
+	case now.Absent > 0:
+	case now.Moved.After(now.Since):
 		until = pick.Earliest(until, now.Moved.Add(settles))
+	default:
+		until = pick.Earliest(until, now.Since.Add(begins))
 	}
 	if wait := now.Absent > 0 || now.Running > 0; wait && !others && o.Now.Before(until) {
 		o.WaitUntil(until, plan.PlannedPods)
@@ -105,6 +112,7 @@ func (o *opener) land() {
 	}
 	o.memory.Landing = memory.Landing{More: back > 0}
 	for _, c := range closed {
+		o.memory.Arrived(c.Name)
 		planned := int64(0)
 		if h := hosts[c.Name]; h != nil {
 			planned = int64(len(h.Pods))
