@@ -49,8 +49,8 @@ func BenchmarkScaledIn(b *testing.B) {
 // BenchmarkScaledInSmall plays the scenario of make bench-lab on the virtual clock: 1,009 pods
 // that come within half a minute, of which each Deployment keeps a fifth.
 func BenchmarkScaledInSmall(b *testing.B) {
-	const seeds = 4
-	for _, vcpu := range []int{32} {
+	const seeds = 8
+	for _, vcpu := range []int{16, 32} {
 		b.Run(fmt.Sprintf("vcpu=%d", vcpu), func(b *testing.B) {
 			playSeeds(b, seeds, func(seed uint64) scaledIn {
 				return play(b, scalingInSmall(b, seed, vcpu), fmt.Sprintf("seed %d", seed))
@@ -73,9 +73,6 @@ func scalingInSmall(tb testing.TB, seed uint64, maxVCPU int) sim.Config {
 		tb.Fatal(err)
 	}
 	cfg := standing(tb, seed, Pods(seed, from), maxVCPU)
-	if v := os.Getenv("SHARE"); v != "" {
-		fmt.Sscan(v, &cfg.Policy.MoveShare)
-	}
 	cfg.Running, cfg.Rate, cfg.Boot, cfg.Limit = cluster.Objects{}, pods, 2*time.Second, up+observed
 	for _, w := range cfg.Workloads {
 		cfg.Scales = append(cfg.Scales, sim.Scale{At: up, Workload: w.Name, Replicas: (w.Replicas + 4) / 5})

@@ -283,12 +283,16 @@ func (m *mover) waitAgain() {
 func (m *mover) question() consolidate.Question {
 	p := m.in.Policy
 	nodes := m.nodes()
+	small, share := len(nodes) <= disrupt.MostClosed, p.MoveShare
+	if small {
+		share = max(share, smallShare)
+	}
 	q := consolidate.Question{
-		Alike: len(nodes) > disrupt.MostClosed && slices.ContainsFunc(nodes, func(n consolidate.Node) bool {
+		Alike: !small && slices.ContainsFunc(nodes, func(n consolidate.Node) bool {
 			return consolidate.Ratio(&n.State.Node) != consolidate.Ratio(&nodes[0].State.Node)
 		}),
 		Nodes: nodes, Fleet: m.out.Memory.derived.fleet, Seed: m.in.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
-		Share: p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
+		Share: share, LargestMilliCPU: p.SoftMaxMilliCPU,
 	}
 	if q.Fleet == nil {
 		q.Fleet = offer.Compile(m.in.Snapshot.Supply(), nil, p.NodeCost)
@@ -319,6 +323,11 @@ func (m *mover) nodes() (out []consolidate.Node) {
 	}
 	return out
 }
+
+// smallShare is how much of the price of new nodes the search wants saved at least, in
+// thousandths, in a fleet whose nodes are closed for evicted pods: there, nodes that run
+// already are filled exactly as planned, and new ones gain little.
+const smallShare = 500
 
 // mostReplaced is how many nodes one move replaces at most.
 const mostReplaced = 12
