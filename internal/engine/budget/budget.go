@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -62,17 +63,40 @@ func (l *Ledger) Allows(pool string, why plan.DeleteReason) (*Refusal, bool) {
 	if a == nil {
 		return nil, false
 	}
-	for i := range a.pool.Disruption.Budgets {
-		b := &a.pool.Disruption.Budgets[i]
-		if len(b.Reasons) > 0 && !slices.Contains(b.Reasons, string(why)) {
-			continue
-		}
-		open, until := active(b, l.now)
-		if b.Invalid != "" || open && a.used >= most(b, a.size) {
-			return &Refusal{*b, until}, false
+	for x := range l.bounds(a, why) {
+		if x.Budget.Invalid != "" || a.used >= x.most {
+			return &x.Refusal, false
 		}
 	}
 	return nil, true
+}
+
+// bound is a budget that bounds the nodes of a pool now.
+type bound struct {
+	Refusal // what it says where it allows no more
+
+	most int64 // nodes at once
+}
+
+// bounds returns the budgets that bound the nodes of the pool for the reason now. One that
+// cannot be read allows none.
+func (l *Ledger) bounds(a *account, why plan.DeleteReason) iter.Seq[bound] {
+	return func(yield func(bound) bool) {
+		for i := range a.pool.Disruption.Budgets {
+			b := &a.pool.Disruption.Budgets[i]
+			if len(b.Reasons) > 0 && !slices.Contains(b.Reasons, string(why)) {
+				continue
+			}
+			open, until := active(b, l.now)
+			x := bound{Refusal: Refusal{*b, until}}
+			if b.Invalid == "" {
+				x.most = most(b, a.size)
+			}
+			if (open || b.Invalid != "") && !yield(x) {
+				return
+			}
+		}
+	}
 }
 
 // Charge notes that one more node of the pool is disrupted.

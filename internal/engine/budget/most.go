@@ -1,10 +1,6 @@
 package budget
 
-import (
-	"slices"
-
-	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
-)
+import "github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 
 // Most returns how many nodes of the pool may be disrupted at once for the reason, those
 // included that are, and whether any budget bounds that now.
@@ -13,19 +9,9 @@ func (l *Ledger) Most(pool string, why plan.DeleteReason) (nodes int64, bounded 
 	if a == nil {
 		return 0, true
 	}
-	for i := range a.pool.Disruption.Budgets {
-		b := &a.pool.Disruption.Budgets[i]
-		if len(b.Reasons) > 0 && !slices.Contains(b.Reasons, string(why)) {
-			continue
-		}
-		n := most(b, a.size)
-		if b.Invalid != "" {
-			n = 0
-		} else if open, _ := active(b, l.now); !open {
-			continue
-		}
-		if !bounded || n < nodes {
-			nodes, bounded = n, true
+	for x := range l.bounds(a, why) {
+		if !bounded || x.most < nodes {
+			nodes, bounded = x.most, true
 		}
 	}
 	return nodes, bounded
