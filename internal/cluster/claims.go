@@ -86,6 +86,20 @@ func (n *Node) Leaving(c *Claim) bool { return n.Deleting || c.Leaving() }
 // cordoned, and does not go away nor is about to.
 func (n *Node) TakesPods(c *Claim) bool { return !n.Cordoned && !n.Disrupted && !n.Leaving(c) }
 
+// SourcesOf returns the NodeClaims that the move of this one takes away and that are
+// not leaving yet; none if it replaces nothing, or is leaving itself.
+func (s Snapshot) SourcesOf(c *Claim) (out []Claim) {
+	if c.Move == nil || c.Leaving() {
+		return nil
+	}
+	for _, source := range c.Move.Sources {
+		if x, there := s.Claim(source.Claim); there && x.UID == source.UID && !x.Leaving() {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
 // settled says whether the claim needs no attention. l is the load of its node.
 // An unknown node is not Ready.
 func (c *Claim) settled(l *Load) bool {

@@ -158,17 +158,7 @@ func sourcesOf(m *cluster.Move) string {
 }
 
 // replaces says whether the NodeClaim replaces others that are still there.
-func replaces(s cluster.Snapshot, c *cluster.Claim) bool {
-	if c.Move == nil || c.Leaving() {
-		return false
-	}
-	for _, x := range c.Move.Sources {
-		if source, there := s.Claim(x.Claim); there && source.UID == x.UID && !source.Leaving() {
-			return true
-		}
-	}
-	return false
-}
+func replaces(s cluster.Snapshot, c *cluster.Claim) bool { return len(s.SourcesOf(c)) > 0 }
 
 // lost sends each pod an Event that is on a node that goes and that nothing creates anew.
 func (r *Recorder) lost(s cluster.Snapshot, actions []plan.Action) {
@@ -218,8 +208,8 @@ func (r *Recorder) ForceDeleted(p *corev1.Pod, deadline time.Time, seconds int64
 }
 
 // both sends an Event to a NodeClaim and its node.
-func (r *Recorder) both(claim, uid, node, reason, text string) {
-	r.pair(claim, uid, node, corev1.EventTypeNormal, disruptionEvent(reason), text)
+func (r *Recorder) both(claim, uid, node string, reason disruptionEvent, text string) {
+	r.pair(claim, uid, node, corev1.EventTypeNormal, reason, text)
 }
 
 func (r *Recorder) pair(claim, uid, node, kind string, reason disruptionEvent, text string) {

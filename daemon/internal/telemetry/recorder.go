@@ -71,10 +71,10 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 				"waited", x.Waited.Round(time.Millisecond).String(), "saves", x.Saves.Dollars())
 		case plan.Disrupt:
 			r.Logger.Info("disrupt node", "node", x.Node, "nodeclaim", x.Claim, "reason", x.Why, "detail", x.Detail, "saves", x.Saves.Dollars())
-			r.both(x.Claim, x.ClaimUID, x.Node, string(disruptionTerminating), "Disrupting Node: "+string(x.Why))
+			r.both(x.Claim, x.ClaimUID, x.Node, disruptionTerminating, "Disrupting Node: "+string(x.Why))
 		case plan.Restore:
 			r.Logger.Info("restore node", "node", x.Node, "nodeclaim", x.Claim, "reason", x.Why)
-			r.both(x.Claim, x.ClaimUID, x.Node, string(disruptionBlocked), "The node stays: "+x.Why)
+			r.both(x.Claim, x.ClaimUID, x.Node, disruptionBlocked, "The node stays: "+x.Why)
 		case plan.Nominate, plan.Wait: // too many to log each
 		case plan.Release:
 			if len(x.Lifts) > 0 || len(x.Puts) > 0 && x.Planned == 0 {

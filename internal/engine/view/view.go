@@ -94,17 +94,7 @@ func (v View) announced() map[string]plan.DeleteReason {
 
 // SourcesOf returns the NodeClaims that the move of this one takes away and that are
 // not leaving yet; none if it replaces nothing, or is leaving itself.
-func (v View) SourcesOf(c *cluster.Claim) (out []cluster.Claim) {
-	if c.Move == nil || c.Leaving() {
-		return nil
-	}
-	for _, s := range c.Move.Sources {
-		if x, there := v.Snapshot.Claim(s.Claim); there && x.UID == s.UID && !x.Leaving() {
-			out = append(out, x)
-		}
-	}
-	return out
-}
+func (v View) SourcesOf(c *cluster.Claim) []cluster.Claim { return v.Snapshot.SourcesOf(c) }
 
 // IsGoing says whether the NodeClaim is in Going.
 func (v View) IsGoing(claim string) bool { _, yes := v.Going[claim]; return yes }
