@@ -65,7 +65,8 @@ const (
 	// backoffFirst and backoffMost bound how long a pod is left alone whose eviction was
 	// refused.
 	backoffFirst, backoffMost = 100 * time.Millisecond, 10 * time.Second
-	// patience is how long an evicted pod counts while its controller lacks a ready one.
+	// patience is how long an evicted pod counts while its controller lacks a ready one, in
+	// drains that a user asked for.
 	patience = 5 * time.Minute
 	// critical is the least priority of the two classes of critical pods.
 	critical = 2_000_000_000
@@ -181,7 +182,7 @@ func (r *run) tryEvict(c *claim, p *pod) refused {
 		return refused{next: now + drainPoll}
 	case now < last.next:
 		return last
-	case c.gentle && !r.paced(p):
+	case c.gentle && !r.paced(p, c.voluntary):
 		return refused{next: now + drainPoll}
 	case !r.allowed(p):
 		wait := min(max(2*last.wait, backoffFirst), backoffMost)
@@ -194,14 +195,19 @@ func (r *run) tryEvict(c *claim, p *pod) refused {
 // paced says whether one more replica of the pod's controller may go: at most a quarter of
 // them, and one at least, while those that come in their place are not ready. It notes that
 // it does. PodDisruptionBudgets say so themselves, and pods that are not ready, of Jobs and
-// of DaemonSets serve nobody or have no successor.
-func (r *run) paced(p *pod) bool {
+// of DaemonSets serve nobody or have no successor. A careful drain, to which nothing forces
+// the daemon, evicts none while a quarter is not ready, for whatever reason and however long.
+func (r *run) paced(p *pod, careful bool) bool {
 	w := p.workload
 	if p.Pinned || w.job || !p.Ready || len(w.budgets) > 0 {
 		return true
 	}
 	w.paced = slices.DeleteFunc(w.paced, func(at time.Duration) bool { return r.clock.now-at >= patience })
-	if min(max(0, w.Replicas-w.ready), int64(len(w.paced))) >= max(1, w.Replicas/4) {
+	short := w.Replicas - w.ready
+	if !careful {
+		short = min(max(0, short), int64(len(w.paced)))
+	}
+	if short >= max(1, w.Replicas/4) {
 		return false
 	}
 	w.paced = append(w.paced, r.clock.now)

@@ -95,9 +95,24 @@ func TestDrain_PacesAllNodesTogether(t *testing.T) {
 	}
 }
 
-func TestDrain_StopsPacingAControllerWhosePodsNeverGetReady(t *testing.T) {
+func TestDrain_WaitsWithoutEndForReplicasThatDoNotGetReady(t *testing.T) {
+	for _, why := range []plan.DeleteReason{plan.Empty, plan.Underutilized, plan.Drifted, plan.Expired} {
+		r := draining(func(c *Config) { c.PodStart = time.Hour }, replicated("w", 8))
+		r.delete(plan.Delete{Claim: "c0", Why: why})
+		r.until(time.Hour - time.Second)
+		if got := r.left("w"); got != 6 {
+			t.Errorf("%s: %d are left, want 6", why, got)
+		}
+		r.until(time.Hour + 5*time.Second) // the successors are ready
+		if got := r.left("w"); got != 4 {
+			t.Errorf("%s: %d are left, want 4", why, got)
+		}
+	}
+}
+
+func TestDrain_StopsPacingAControllerWhosePodsNeverGetReadyWhereAUserAskedForTheEnd(t *testing.T) {
 	r := draining(func(c *Config) { c.PodStart = time.Hour }, replicated("w", 8))
-	r.delete(plan.Delete{Claim: "c0", Why: plan.Underutilized})
+	r.delete(plan.Delete{Claim: "c0", Why: plan.PoolDeleted})
 	r.until(patience - time.Second)
 	if got := r.left("w"); got != 6 {
 		t.Errorf("%d are left before %s, want 6", got, patience)
@@ -240,16 +255,19 @@ func TestDrain_DeletesWhateverIsLeftInTimeForTheDeadline(t *testing.T) {
 	}
 }
 
-// The daemon's workers drain. What they evicted a short time ago is not written down.
+// The daemon's workers drain. What they evicted a short time ago is not written down. A
+// careful drain goes by what is ready, and forgets nothing.
 func TestDrain_StandsStillWhileTheDaemonIsDownAndForgetsItsPace(t *testing.T) {
-	r := draining(func(c *Config) { c.PodStart = time.Hour }, replicated("w", 8))
-	r.delete(plan.Delete{Claim: "c0", Why: plan.Underutilized})
-	r.until(time.Second)
-	r.daemon.restart()
-	if r.until(time.Second + r.cfg.Down - time.Millisecond); r.left("w") != 6 {
-		t.Errorf("%d are left while the daemon is down, want 6", r.left("w"))
-	}
-	if r.until(2*time.Second + r.cfg.Down); r.left("w") != 4 {
-		t.Errorf("%d are left when the daemon is up, want 4", r.left("w"))
+	for why, left := range map[plan.DeleteReason]int{plan.PoolDeleted: 4, plan.Underutilized: 6} {
+		r := draining(func(c *Config) { c.PodStart = time.Hour }, replicated("w", 8))
+		r.delete(plan.Delete{Claim: "c0", Why: why})
+		r.until(time.Second)
+		r.daemon.restart()
+		if r.until(time.Second + r.cfg.Down - time.Millisecond); r.left("w") != 6 {
+			t.Errorf("%s: %d are left while the daemon is down, want 6", why, r.left("w"))
+		}
+		if r.until(2*time.Second + r.cfg.Down); r.left("w") != left {
+			t.Errorf("%s: %d are left when the daemon is up, want %d", why, r.left("w"), left)
+		}
 	}
 }

@@ -55,7 +55,7 @@ func (k *Keeper) Keep(object metav1.Object) {
 	case *appsv1.DaemonSet:
 		*o = appsv1.DaemonSet{ObjectMeta: keepMeta(o), Spec: appsv1.DaemonSetSpec{Template: keepTemplate(&o.Spec.Template)}}
 	case *appsv1.ReplicaSet:
-		keepReplicaSet(o)
+		k.replicaSet(o)
 	case *appsv1.StatefulSet:
 		keepStatefulSet(o)
 	case *batchv1.Job:
@@ -115,12 +115,14 @@ func keepNode(n *corev1.Node) {
 	}
 }
 
-// keepReplicaSet drops the template of a ReplicaSet that wants no pods. A
+// replicaSet drops the template of a ReplicaSet that wants no pods, and whose it is. A
 // Deployment keeps ten such ReplicaSets by default for each one in use.
-func keepReplicaSet(r *appsv1.ReplicaSet) {
+func (k *Keeper) replicaSet(r *appsv1.ReplicaSet) {
+	meta := keepMeta(r)
 	spec := appsv1.ReplicaSetSpec{Replicas: r.Spec.Replicas, Selector: r.Spec.Selector}
 	if replicas(r.Spec.Replicas) > 0 {
 		spec.Template = keepTemplate(&r.Spec.Template)
+		meta.OwnerReferences, meta.Annotations = k.ownersOf(keepOwner(r)), keepAnnotations(r.Annotations, desiredReplicas)
 	}
 	status := appsv1.ReplicaSetStatus{ObservedGeneration: r.Status.ObservedGeneration}
 	for _, c := range r.Status.Conditions {
@@ -128,7 +130,7 @@ func keepReplicaSet(r *appsv1.ReplicaSet) {
 			status.Conditions = append(status.Conditions, appsv1.ReplicaSetCondition{Type: c.Type, Status: c.Status})
 		}
 	}
-	*r = appsv1.ReplicaSet{ObjectMeta: keepMeta(r), Spec: spec, Status: status}
+	*r = appsv1.ReplicaSet{ObjectMeta: meta, Spec: spec, Status: status}
 }
 
 func keepStatefulSet(s *appsv1.StatefulSet) {

@@ -74,6 +74,7 @@ func newScene(seed uint64) scene {
 		if seed%2 == 0 {
 			s.Job.Spec.PodFailurePolicy, s.Volume.Spec.Local = nil, nil
 		}
+		s.ReplicaSet.Annotations = map[string]string{"deployment.kubernetes.io/desired-replicas": "7"}
 		s.StatefulSet.Spec.Replicas, s.StatefulSet.Spec.Ordinals = &many, nil
 		for _, p := range s.Siblings {
 			p.Status.Phase = corev1.PodRunning
@@ -154,6 +155,10 @@ func (s *scene) meaning() map[string]any {
 		id := reflect.TypeOf(o).String() + " " + o.GetName() + " "
 		out[id+"identity"] = []any{o.GetNamespace(), o.GetUID(), o.GetResourceVersion(), o.GetDeletionTimestamp()}
 	}
+	if ref := metav1.GetControllerOfNoCopy(s.ReplicaSet); ref != nil && (s.ReplicaSet.Spec.Replicas == nil || *s.ReplicaSet.Spec.Replicas > 0) {
+		out["deployment"] = []any{ref.APIVersion, ref.Kind, ref.Name, ref.UID}
+	}
+	out["declared"] = translate.DeclaredBy(slices.Values([]*appsv1.ReplicaSet{s.ReplicaSet}))
 	if ref := metav1.GetControllerOfNoCopy(s.Pod); ref != nil {
 		out["owner"] = []any{ref.APIVersion, ref.Kind, ref.Name, ref.UID}
 	}

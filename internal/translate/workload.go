@@ -78,6 +78,28 @@ func ReplicaSet(r *appsv1.ReplicaSet, pods Pods, l Lookups) (cluster.Workload, b
 	return workload("ReplicaSet", r, replicas(r.Spec.Replicas)-exist, model, nil, l)
 }
 
+// desiredReplicas is the annotation by which the Deployment controller writes the replicas
+// of a Deployment on its ReplicaSets that want pods.
+const desiredReplicas = "deployment.kubernetes.io/desired-replicas"
+
+// DeclaredBy returns how many replicas the owner of the ReplicaSets declares, such as their
+// Deployment. In a rollout that is less than the ReplicaSets want together where pods
+// surge. They count together where they do not say how many their owner wants.
+func DeclaredBy(sets iter.Seq[*appsv1.ReplicaSet]) int64 {
+	desired, told, sum := int64(0), false, int64(0)
+	for r := range sets {
+		n := replicas(r.Spec.Replicas)
+		sum += n
+		if d, err := strconv.ParseInt(r.Annotations[desiredReplicas], 10, 32); err == nil && n > 0 {
+			desired, told = max(desired, d), true
+		}
+	}
+	if told {
+		return desired
+	}
+	return sum
+}
+
 // StatefulSet reads the pods that a StatefulSet will create now. With the policy
 // Parallel these are all missing pods. Otherwise it is the next pod alone, once
 // all pods before it are ready. The shape is that of the first missing pod, with

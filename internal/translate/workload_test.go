@@ -298,3 +298,28 @@ func TestPool_MinValuesAreKeptByLabel(t *testing.T) {
 		t.Errorf("minimum values %v, want %v", got, want)
 	}
 }
+
+func TestDeclaredBy_IsWhatTheDeploymentWantsWhateverItsReplicaSetsDoInARollout(t *testing.T) {
+	set := func(replicas int32, desired string) *appsv1.ReplicaSet {
+		r := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Replicas: &replicas}}
+		if desired != "" {
+			r.Annotations = map[string]string{"deployment.kubernetes.io/desired-replicas": desired}
+		}
+		return r
+	}
+	for _, c := range []struct {
+		sets []*appsv1.ReplicaSet
+		want int64
+	}{
+		{nil, 0},
+		{[]*appsv1.ReplicaSet{set(4, "4"), set(0, "9")}, 4}, // the annotation of one that wants nothing is stale
+		{[]*appsv1.ReplicaSet{set(3, "4"), set(2, "4")}, 4},
+		{[]*appsv1.ReplicaSet{set(3, ""), set(2, "")}, 5},
+		{[]*appsv1.ReplicaSet{set(3, "many"), set(2, "")}, 5},
+		{[]*appsv1.ReplicaSet{{}}, 1},
+	} {
+		if got := translate.DeclaredBy(slices.Values(c.sets)); got != c.want {
+			t.Errorf("%+v: %d, want %d", c.sets, got, c.want)
+		}
+	}
+}

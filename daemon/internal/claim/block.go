@@ -93,7 +93,7 @@ func tell(stops map[types.UID]block, now time.Time) (key, message string, again 
 		if b.kind == accepted {
 			continue
 		}
-		if b.kind != replicasNotReady {
+		if b.kind != replicasStart {
 			kinds[b.kind] = true
 			news++
 		}

@@ -40,7 +40,7 @@ type World interface {
 	NodeOf(providerID string) (*corev1.Node, bool)
 	Nodes() []*corev1.Node
 	PodsOn(node string) []*corev1.Pod
-	Replicas(p *corev1.Pod) (declared int64, pods []*corev1.Pod)
+	Replicas(p *corev1.Pod) (of *metav1.OwnerReference, declared int64, pods []*corev1.Pod)
 	BudgetsOf(p *corev1.Pod) []cluster.PodBudget
 	AttachedTo(node string, staying []*corev1.Pod) (volumes []string)
 }

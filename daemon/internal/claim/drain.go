@@ -57,13 +57,13 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 	}
 	largestFirst(pods, node)
 	first := slices.MinFunc(pods, func(a, b *corev1.Pod) int { return tier(a) - tier(b) })
-	stops, before, gentle := map[types.UID]block{}, c.blocked(claim), c.gentle(claim)
+	stops, before, pacing := map[types.UID]block{}, c.blocked(claim), c.pacing(claim)
 	var faults []error
 	for _, p := range pods {
 		if tier(p) != tier(first) && (deadline.IsZero() || now.Before(deadline)) {
 			continue
 		}
-		stop, err := c.evict(ctx, p, drainOf{deadline, gentle}, before[p.UID])
+		stop, err := c.evict(ctx, p, drainOf{deadline, pacing}, before[p.UID])
 		if err != nil {
 			faults = append(faults, err) // the other pods are evicted nevertheless
 		}
@@ -85,8 +85,14 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 	if key != "" {
 		c.Recorder.Draining(claim, node.Name, key, message)
 	}
+	reason := v1.ReasonDraining
+	for _, b := range stops {
+		if b.kind == replicasNotReady {
+			reason = replicasNotReady
+		}
+	}
 	want := claim.DeepCopy()
-	if want.Conditions().Set(v1.ConditionDrained, metav1.ConditionUnknown, v1.ReasonDraining, message, now) {
+	if want.Conditions().Set(v1.ConditionDrained, metav1.ConditionUnknown, reason, message, now) {
 		return again, false, c.writeStatus(ctx, want)
 	}
 	return again, false, nil
@@ -163,7 +169,7 @@ func largestFirst(pods []*corev1.Pod, node *corev1.Node) {
 // drainOf is what all pods of a drain have in common.
 type drainOf struct {
 	deadline time.Time // zero for none
-	gentle   bool      // replicas are evicted a few at a time; see pace
+	pacing   pacing
 }
 
 // evict evicts the pod, or deletes it after the deadline. The block says why the pod
@@ -193,11 +199,12 @@ func (c *Controller) evict(ctx context.Context, p *corev1.Pod, of drainOf, last 
 		return last, nil
 	}
 	budgets := c.World.BudgetsOf(p)
-	slow := of.gentle && paced(p) && len(budgets) == 0 // a budget bounds evictions itself
+	slow := of.pacing != unpaced && paced(p) && len(budgets) == 0 // a budget bounds evictions itself
+	var siblings replicas
 	if slow {
-		replicas, pods := c.World.Replicas(p)
-		if why := c.pace.take(p, replicas, pods, now); why != "" {
-			return block{kind: replicasNotReady, pod: p.Namespace + "/" + p.Name, why: why, next: now.Add(drainPoll)}, nil
+		siblings.of, siblings.declared, siblings.pods = c.World.Replicas(p)
+		if kind, why := c.pace.take(p, siblings, of.pacing, now); kind != "" {
+			return block{kind: kind, pod: p.Namespace + "/" + p.Name, why: why, next: now.Add(drainPoll)}, nil
 		}
 	}
 	err := c.requestEviction(ctx, p)
@@ -208,7 +215,7 @@ func (c *Controller) evict(ctx context.Context, p *corev1.Pod, of drainOf, last 
 		return block{}, nil
 	}
 	if slow {
-		c.pace.giveBack(p)
+		c.pace.giveBack(p, siblings.of)
 	}
 	stop := blockOf(p, budgets, err)
 	stop.wait = min(max(2*last.wait, backoffFirst), backoffMost)

@@ -38,13 +38,14 @@ type drained struct {
 	node       *corev1.Node
 	now        time.Time
 
-	mu     sync.Mutex
-	pods   []*corev1.Pod
-	posts  map[string]int // evictions by pod
-	order  []string       // of the evictions
-	answer *metav1.Status // nil for success
-	events []string
-	told   []string // Evicted, by pod
+	mu      sync.Mutex
+	pods    []*corev1.Pod
+	posts   map[string]int    // evictions by pod
+	methods map[string]string // the last one of a request that names the pod itself
+	order   []string          // of the evictions
+	answer  *metav1.Status    // nil for success
+	events  []string
+	told    []string // Evicted, by pod
 
 	up      bool     // NodeOf finds the node
 	volumes []string // attached
@@ -82,8 +83,10 @@ func (d *drained) Observe(o metav1.Object) {
 		d.claim = c
 	}
 }
-func (d *drained) Replicas(*corev1.Pod) (int64, []*corev1.Pod) { return d.replicas, d.siblings }
-func (d *drained) BudgetsOf(*corev1.Pod) []cluster.PodBudget   { return d.budgets }
+func (d *drained) Replicas(p *corev1.Pod) (*metav1.OwnerReference, int64, []*corev1.Pod) {
+	return metav1.GetControllerOf(p), d.replicas, d.siblings
+}
+func (d *drained) BudgetsOf(*corev1.Pod) []cluster.PodBudget { return d.budgets }
 func (d *drained) NodeOf(string) (*corev1.Node, bool) {
 	if !d.up {
 		return nil, false
@@ -112,6 +115,13 @@ func (d *drained) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path := strings.Split(r.URL.Path, "/")
+	if r.Method == http.MethodDelete {
+		if d.methods != nil {
+			d.methods[path[len(path)-1]] = r.Method
+		}
+		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
+		return
+	}
 	pod := path[len(path)-2]
 	d.posts[pod]++
 	d.order = append(d.order, pod)

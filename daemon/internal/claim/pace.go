@@ -17,16 +17,37 @@ import (
 
 const (
 	// patience is how long an evicted pod counts while its controller lacks a ready pod. It
-	// bounds the wait for a controller whose new pods never get ready.
+	// bounds the wait for a controller whose new pods never get ready, where a user asked
+	// for the end of the node.
 	patience = 5 * time.Minute
-	// replicasNotReady is the kind of a block that ends by itself.
-	replicasNotReady = "ReplicasNotReady"
+	// replicasStart is the kind of a block that ends by itself: pods that came in place of
+	// evicted ones are not ready yet.
+	replicasStart = "ReplicasStart"
+	// replicasNotReady is the kind of a block that may need somebody: replicas are not
+	// ready for another reason, or do not get ready.
+	replicasNotReady = v1.ReasonReplicasNotReady
 )
 
-// pace bounds how many replicas of a controller voluntary drains of all nodes evict at a
-// time, where no PodDisruptionBudget does: a user who wrote none did not ask for all of
-// them to go at once. It is safe for use by many workers. A restart forgets it, which lets
-// one round more go.
+// pacing is how a drain treats the replicas of a controller that no PodDisruptionBudget
+// selects: a user who wrote none did not ask for all of them to go at once.
+type pacing int
+
+const (
+	// unpaced drains evict all replicas at once: something forces the daemon to.
+	unpaced pacing = iota
+	// patient drains evict a few replicas at a time, and wait for their successors no
+	// longer than patience: a user asked for the end of the node, and it may be that no
+	// other node takes its pods.
+	patient
+	// careful drains evict a few replicas at a time, and none while too many are not ready,
+	// for however long and for whatever reason: nothing forces the daemon, and an outage
+	// must not follow from a saving.
+	careful
+)
+
+// pace bounds how many replicas of a controller the drains of all nodes evict at a time. It
+// is safe for use by many workers. A restart forgets it, which lets one round more go of
+// patient drains.
 type pace struct {
 	mu      sync.Mutex
 	evicted map[types.UID]map[types.UID]time.Time // by controller: pods, and when
@@ -35,50 +56,91 @@ type pace struct {
 // atOnce is how many of the replicas may be evicted while their successors are not ready.
 func atOnce(replicas int64) int64 { return max(1, replicas/4) }
 
-// mayEvict says whether one more ready replica may be evicted. Of the replicas, some are
-// ready; recent is how many were evicted a short time ago. Replicas that are not ready for
-// another reason than our evictions do not hold a drain up.
+// mayEvict says whether a patient drain may evict one more ready replica. Of the replicas,
+// some are ready; recent is how many were evicted a short time ago. Replicas that are not
+// ready for another reason than our evictions do not hold it up.
 func mayEvict(replicas, ready, recent int64) bool {
 	return min(max(0, replicas-ready), recent) < atOnce(replicas)
 }
 
-// take notes the eviction of the pod, or says why it has to wait. The pods are those of
-// the pod's controller, which declares so many replicas.
-func (p *pace) take(pod *corev1.Pod, replicas int64, pods []*corev1.Pod, now time.Time) (why string) {
-	owner := metav1.GetControllerOfNoCopy(pod)
+// maySpare says whether a careful drain may evict one more ready replica: so many of the
+// replicas are ready. The only replica of a controller may go, else no node with one would.
+func maySpare(replicas, ready int64) bool { return replicas-ready < atOnce(replicas) }
+
+// replicas are the pods of a controller.
+type replicas struct {
+	of       *metav1.OwnerReference
+	declared int64
+	pods     []*corev1.Pod
+}
+
+// take notes the eviction of the pod, or says why it has to wait. The replicas are those of
+// the pod's controller.
+func (p *pace) take(pod *corev1.Pod, x replicas, by pacing, now time.Time) (kind, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.forget(now)
-	recent := p.evicted[owner.UID]
+	recent := p.evicted[x.of.UID]
 	if _, already := recent[pod.UID]; already {
-		return "" // the watch is behind
+		return "", "" // the watch is behind
 	}
 	var ready int64
-	for _, x := range pods {
+	for _, x := range x.pods {
 		if _, evicted := recent[x.UID]; !evicted && x.DeletionTimestamp == nil && translate.PodReady(x) {
 			ready++
 		}
 	}
-	if !mayEvict(replicas, ready, int64(len(recent))) {
-		return fmt.Sprintf("at most %d of the %d replicas of %s %s/%s are evicted at a time, and those that came in their place are not ready; a PodDisruptionBudget can say otherwise",
-			atOnce(replicas), replicas, owner.Kind, pod.Namespace, owner.Name)
+	all := x.declared + x.toCome(recent)
+	may := maySpare(all, ready)
+	if by == patient {
+		may = mayEvict(all, ready, int64(len(recent)))
+	}
+	name := x.of.Kind + " " + pod.Namespace + "/" + x.of.Name
+	switch {
+	case may:
+	case all-ready <= int64(len(recent)) || by == patient:
+		return replicasStart, fmt.Sprintf("at most %d of the %d replicas of %s are evicted at a time, and those that came in their place are not ready; a PodDisruptionBudget can say otherwise",
+			atOnce(all), all, name)
+	default:
+		return replicasNotReady, fmt.Sprintf("only %d of the %d replicas of %s are ready, and nothing forces this one to go: see why the others are not ready, scale the controller down, or delete the pod; a PodDisruptionBudget can say otherwise",
+			ready, all, name)
 	}
 	if p.evicted == nil {
 		p.evicted = map[types.UID]map[types.UID]time.Time{}
 	}
 	if recent == nil {
 		recent = map[types.UID]time.Time{}
-		p.evicted[owner.UID] = recent
+		p.evicted[x.of.UID] = recent
 	}
 	recent[pod.UID] = now
-	return ""
+	return "", ""
 }
 
-// giveBack says that the pod was not evicted after all.
-func (p *pace) giveBack(pod *corev1.Pod) {
+// toCome is how many pods a controller that declares no replicas to the daemon has to
+// create in place of evicted ones: it counts as if it declared the pods that it has.
+func (x replicas) toCome(evicted map[types.UID]time.Time) int64 {
+	if slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet"}, x.of.Kind) || len(evicted) == 0 {
+		return 0
+	}
+	gone, first := int64(len(evicted)), time.Time{}
+	for _, at := range evicted {
+		if first.IsZero() || at.Before(first) {
+			first = at.Truncate(time.Second) // as creation times are
+		}
+	}
+	for _, p := range x.pods {
+		if _, there := evicted[p.UID]; there || !p.CreationTimestamp.Time.Before(first) {
+			gone--
+		}
+	}
+	return max(0, gone)
+}
+
+// giveBack says that the pod of the controller was not evicted after all.
+func (p *pace) giveBack(pod *corev1.Pod, of *metav1.OwnerReference) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.evicted[metav1.GetControllerOfNoCopy(pod).UID], pod.UID)
+	delete(p.evicted[of.UID], pod.UID)
 }
 
 // forget drops evictions that count no more.
@@ -103,19 +165,20 @@ func paced(p *corev1.Pod) bool {
 	return owner != nil && !slices.Contains([]string{"Job", "DaemonSet", "Node"}, owner.Kind) && translate.PodReady(p)
 }
 
-// gentle says whether the replicas on the node are evicted a few at a time: the daemon
-// takes the node away although nothing forces it to. Before an interruption, at the end of
-// the node's life, and when a user deleted it, they are not.
-func (c *Controller) gentle(claim *v1.NodeClaim) bool {
+// pacing says how the replicas on the node are treated. Before an interruption, at the end
+// of the node's life, and when a user deleted it, they are evicted at once.
+func (c *Controller) pacing(claim *v1.NodeClaim) pacing {
 	why := claim.DeepCopy().Conditions().Get(v1.ConditionDisruptionReason)
 	if _, interrupted := claim.Annotations[v1.AnnotationInterruption]; interrupted {
-		return false
+		return unpaced
 	}
-	if !why.IsTrue() {
-		pool, there := c.World.NodePool(claim.Labels[v1.LabelNodePool])
-		return there && cascades(pool)
+	if why.IsTrue() {
+		return pacingFor(claim, plan.DeleteReason(why.Reason))
 	}
-	return voluntary(claim, why)
+	if pool, there := c.World.NodePool(claim.Labels[v1.LabelNodePool]); there && cascades(pool) {
+		return patient
+	}
+	return unpaced
 }
 
 // cascades says whether the garbage collector deletes the NodeClaims of the pool, because
@@ -125,16 +188,21 @@ func cascades(p *v1.NodePool) bool {
 	return p.DeletionTimestamp != nil && slices.Contains(p.Finalizers, metav1.FinalizerDeleteDependents) && p.Annotations[v1.AnnotationTerminate] != v1.LabelTrue
 }
 
-// voluntary says whether nothing forces the daemon to take the node away for this reason.
-func voluntary(claim *v1.NodeClaim, why v1.Condition) bool {
-	switch plan.DeleteReason(why.Reason) {
-	case plan.Empty, plan.Underutilized, plan.Drifted, plan.PoolDeleted, plan.Surplus: // a pool that is terminated announces nothing
-		return true
+// pacingFor says how the replicas on the node of the NodeClaim are treated, which the
+// daemon takes away for the reason.
+func pacingFor(claim *v1.NodeClaim, why plan.DeleteReason) pacing {
+	switch why {
+	case plan.Empty, plan.Underutilized, plan.Drifted:
+		return careful
 	case plan.Expired:
 		life := claim.Spec.ExpireAfter
 		ends := claim.Spec.TerminationGracePeriod != nil && life != nil && !life.Never
-		return !ends || claim.DeletionTimestamp == nil || claim.DeletionTimestamp.Time.Before(claim.CreationTimestamp.Add(life.Duration))
+		if !ends || claim.DeletionTimestamp == nil || claim.DeletionTimestamp.Time.Before(claim.CreationTimestamp.Add(life.Duration)) {
+			return careful
+		}
+	case plan.PoolDeleted, plan.Surplus: // a pool that is terminated announces nothing
+		return patient
 	case plan.Interrupted, plan.LaunchTimeout, plan.RegistrationTimeout, plan.InitializationTimeout, plan.DeletedAlready:
 	}
-	return false
+	return unpaced
 }

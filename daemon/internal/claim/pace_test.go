@@ -43,6 +43,20 @@ func TestMayEvict_AtMostAQuarterOfTheReplicasAtATime(t *testing.T) {
 	}
 }
 
+func TestMaySpare_NeverMoreThanAQuarterOfTheReplicasAreNotReady(t *testing.T) {
+	for _, c := range []struct {
+		replicas, ready int64
+		want            bool
+	}{
+		{1, 1, true}, {2, 2, true}, {2, 1, false}, {3, 2, false}, {4, 4, true}, {4, 3, false}, {4, 1, false}, {7, 6, false},
+		{8, 8, true}, {8, 7, true}, {8, 6, false}, {100, 76, true}, {100, 75, false}, {0, 1, true}, {4, 9, true},
+	} {
+		if got := maySpare(c.replicas, c.ready); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // replica is a ready pod of a ReplicaSet.
 func replica(name string) *corev1.Pod {
 	yes := true
@@ -95,10 +109,165 @@ func TestDrain_EvictsTheNextReplicasWhenTheSuccessorsAreReady(t *testing.T) {
 			p.DeletionTimestamp = &metav1.Time{Time: d.now}
 		}
 	}
-	d.now = d.now.Add(patience) // those that came in their place never get ready
-	if _, err := d.drain(t); err != nil || d.evictions() != 4 {
-		t.Errorf("%d evictions, error %v; the wait has an end", d.evictions(), err)
+}
+
+// The drain of a node that goes although nothing forces it to takes no more of a
+// controller than a quarter of its replicas, for however long those that came in their
+// place do not get ready.
+func TestDrain_TheNextReplicasWaitForAsLongAsTheSuccessorsAreNotReady(t *testing.T) {
+	for _, c := range []struct {
+		why  plan.DeleteReason
+		want int // evictions
+	}{
+		{plan.Empty, 2}, {plan.Underutilized, 2}, {plan.Drifted, 2}, {plan.Expired, 2},
+		{plan.PoolDeleted, 4}, {plan.Surplus, 4}, // a user asked for the end of the node, and other nodes may never take its pods
+	} {
+		d := replicated(t, c.why)
+		if _, err := d.drain(t); err != nil || d.evictions() != 2 {
+			t.Fatalf("%s: %d evictions, error %v", c.why, d.evictions(), err)
+		}
+		if blocks := d.drainedReason(); blocks != v1.ReasonDraining || len(d.events) != 0 {
+			t.Errorf("%s: reason %s, events %q while the successors start", c.why, blocks, d.events)
+		}
+		for i, p := range d.siblings[:4] {
+			if d.posts[p.Name] > 0 { // it is gone, and its successor does not get ready
+				d.pods = without(d.pods, func(x *corev1.Pod) bool { return x.Name == p.Name })
+				d.siblings[i] = unready(replica(fmt.Sprint("new", i)))
+			}
+		}
+		for range 3 {
+			d.now = d.now.Add(patience)
+			if _, err := d.drain(t); err != nil || d.evictions() != c.want {
+				t.Errorf("%s: %d evictions, error %v; want %d", c.why, d.evictions(), err, c.want)
+			}
+		}
+		if c.want > 2 {
+			continue
+		}
+		const says = "6 of the 8 replicas of ReplicaSet default/web are ready"
+		if m := d.message(); d.drainedReason() != v1.ReasonReplicasNotReady || !strings.Contains(m, says) || !strings.Contains(m, "PodDisruptionBudget") {
+			t.Errorf("%s: reason %s, message %q", c.why, d.drainedReason(), m)
+		}
+		if len(d.events) == 0 || !strings.HasPrefix(d.events[0], "2 ReplicasNotReady: ") {
+			t.Errorf("%s: events %q", c.why, d.events)
+		}
+		for i := range d.siblings { // somebody mends them
+			d.siblings[i].Status.Conditions = replica("").Status.Conditions
+		}
+		d.now = d.now.Add(drainPoll)
+		if _, err := d.drain(t); err != nil || d.evictions() != 4 {
+			t.Errorf("%s: %d evictions, error %v; want the rest", c.why, d.evictions(), err)
+		}
 	}
+}
+
+// An outage must not follow from a saving.
+func TestDrain_TheLastReadyReplicaIsNotEvictedToSaveMoney(t *testing.T) {
+	for name, c := range map[string]struct {
+		replicas int64
+		ready    int // of the siblings; the first is on the node
+		absent   int // replicas that have no pod
+		why      plan.DeleteReason
+		want     int // evictions
+	}{
+		"the others crash":              {4, 1, 0, plan.Underutilized, 0},
+		"the others crash, drift":       {4, 1, 0, plan.Drifted, 0},
+		"the others crash, expiry":      {4, 1, 0, plan.Expired, 0},
+		"the others crash, interrupted": {4, 1, 0, plan.Interrupted, 1},
+		"the others do not exist":       {4, 1, 3, plan.Underutilized, 0},
+		"one of two crashes":            {2, 1, 0, plan.Underutilized, 0},
+		"a single replica":              {1, 1, 0, plan.Underutilized, 1},
+		"all are ready":                 {4, 4, 0, plan.Underutilized, 1},
+		"less than a quarter crash":     {8, 7, 0, plan.Underutilized, 1},
+		"a quarter crash":               {8, 6, 0, plan.Underutilized, 0},
+		"scaled down to what is ready":  {1, 1, 0, plan.Drifted, 1},
+	} {
+		d := newDrained(t)
+		d.replicas = c.replicas
+		for i := range int(c.replicas) - c.absent {
+			p := replica(fmt.Sprint(i))
+			if i >= c.ready {
+				p = unready(p)
+			}
+			d.siblings = append(d.siblings, p)
+		}
+		d.pods = d.siblings[:1:1]
+		d.claim.Conditions().Set(v1.ConditionDisruptionReason, metav1.ConditionTrue, string(c.why), "", d.now)
+		for range 3 {
+			if _, err := d.drain(t); err != nil || d.evictions() != c.want {
+				t.Errorf("%s: %d evictions, error %v; want %d", name, d.evictions(), err, c.want)
+			}
+			d.now = d.now.Add(drainPoll)
+		}
+		if blocked := c.want == 0; blocked != (d.drainedReason() == v1.ReasonReplicasNotReady) || blocked != (len(d.events) > 0) {
+			t.Errorf("%s: reason %s, events %q", name, d.drainedReason(), d.events)
+		}
+	}
+}
+
+func TestDrain_ReplicasThatAreNotReadyAreEvictedWhateverTheOthersAre(t *testing.T) {
+	d := replicated(t, plan.Underutilized)
+	for _, p := range d.siblings[1:] {
+		unready(p)
+	}
+	if _, err := d.drain(t); err != nil || d.evictions() != 3 || d.posts["0"] != 0 {
+		t.Errorf("%v, error %v; want the three that are not ready", d.posts, err)
+	}
+}
+
+func TestDrain_TheEndOfTerminationGracePeriodEndsTheWaitForReplicas(t *testing.T) {
+	d := replicated(t, plan.Drifted)
+	for _, p := range d.siblings[1:] {
+		unready(p)
+	}
+	d.pods = d.siblings[:1:1]
+	for _, c := range []struct {
+		left time.Duration // until the end
+		want string
+	}{{time.Hour, ""}, {29 * time.Second, "DELETE"}} {
+		d.methods = map[string]string{}
+		if _, _, err := d.controller.drain(t.Context(), d.claim, d.node, d.now.Add(c.left)); err != nil || d.methods["0"] != c.want {
+			t.Errorf("%s before the end: %q, error %v; want %q", c.left, d.methods["0"], err, c.want)
+		}
+	}
+}
+
+// A kind that the daemon does not know declares no replicas to it: those count that it had.
+func TestDrain_AReplicaThatIsGoneAndNotCreatedAgainIsMissedOfAnUnknownKind(t *testing.T) {
+	d := replicated(t, plan.Underutilized)
+	for _, p := range d.siblings {
+		p.OwnerReferences[0].Kind = "CloneSet"
+	}
+	if _, err := d.drain(t); err != nil || d.evictions() != 2 {
+		t.Fatalf("%d evictions, error %v", d.evictions(), err)
+	}
+	evicted := func(p *corev1.Pod) bool { return d.posts[p.Name] > 0 }
+	d.pods, d.siblings = without(d.pods, evicted), without(d.siblings, evicted)
+	d.replicas = int64(len(d.siblings)) // see Replicas of package world
+	d.now = d.now.Add(drainPoll)
+	if _, err := d.drain(t); err != nil || d.evictions() != 2 {
+		t.Errorf("%d evictions, error %v; want none before the controller has created the pods again", d.evictions(), err)
+	}
+	for i := range 2 {
+		p := replica(fmt.Sprint("new", i))
+		p.OwnerReferences[0].Kind, p.CreationTimestamp = "CloneSet", metav1.NewTime(d.now)
+		d.siblings = append(d.siblings, p)
+	}
+	d.replicas = int64(len(d.siblings))
+	d.now = d.now.Add(drainPoll)
+	if _, err := d.drain(t); err != nil || d.evictions() != 4 {
+		t.Errorf("%d evictions, error %v; want the rest", d.evictions(), err)
+	}
+}
+
+func unready(p *corev1.Pod) *corev1.Pod {
+	p.Status.Conditions = nil
+	return p
+}
+
+// drainedReason is the reason of the condition that says what the drain waits for.
+func (d *drained) drainedReason() string {
+	return d.claim.DeepCopy().Conditions().Get(v1.ConditionDrained).Reason
 }
 
 func without(pods []*corev1.Pod, gone func(*corev1.Pod) bool) (out []*corev1.Pod) {

@@ -197,6 +197,9 @@ func (w *World) tie(object metav1.Object, r ref, old types.UID) {
 	case *appsv1.DaemonSet, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job:
 		delete(w.objects.controllers, old)
 		w.objects.controllers[o.GetUID()] = r
+		if set, is := o.(*appsv1.ReplicaSet); is {
+			w.indexSet(r.name, set)
+		}
 	case *policyv1.PodDisruptionBudget:
 		delete(w.budgets, o.Namespace)
 	}
@@ -226,6 +229,9 @@ func (w *World) remove(object metav1.Object) concern {
 		w.translations.touch(ref{p.ref.kind, ""})
 	case daemonSetKind, replicaSetKind, statefulSetKind, jobKind:
 		delete(w.objects.controllers, object.GetUID())
+		if p.ref.kind == replicaSetKind {
+			w.indexSet(p.ref.name, nil)
+		}
 	case podBudgetKind:
 		delete(w.budgets, object.GetNamespace())
 	default: // nothing depends on it

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestWorld_CountsTheReplicasOfAPodsController(t *testing.T) {
@@ -23,17 +24,64 @@ func TestWorld_CountsTheReplicasOfAPodsController(t *testing.T) {
 	w.Observe(first)
 	w.Observe(owned("b", "ReplicaSet", corev1.PodRunning))
 	w.Observe(owned("c", "ReplicaSet", corev1.PodFailed))
-	if n, pods := w.Replicas(first); n != 2 || len(pods) != 2 {
+	if _, n, pods := w.Replicas(first); n != 2 || len(pods) != 2 {
 		t.Errorf("%d replicas, %d pods; want those that are there of an unknown controller", n, len(pods))
 	}
 	r := &appsv1.ReplicaSet{ObjectMeta: meta("web", 1), Spec: appsv1.ReplicaSetSpec{Replicas: &five}}
 	r.Namespace = "default"
 	w.Observe(r)
-	if n, pods := w.Replicas(first); n != 5 || len(pods) != 2 {
+	if _, n, pods := w.Replicas(first); n != 5 || len(pods) != 2 {
 		t.Errorf("%d replicas, %d pods", n, len(pods))
 	}
-	if n, pods := w.Replicas(pod("d", 1, "n")); n != 0 || len(pods) != 0 {
+	if _, n, pods := w.Replicas(pod("d", 1, "n")); n != 0 || len(pods) != 0 {
 		t.Errorf("%d replicas, %d pods of a pod without a controller", n, len(pods))
+	}
+}
+
+// A rollout has replicas of a Deployment in two ReplicaSets: the last ready one may be the
+// only one that the old ReplicaSet still wants.
+func TestWorld_ReplicasOfADeploymentCountInAllItsReplicaSets(t *testing.T) {
+	w := newWorld()
+	yes := true
+	set := func(name string, version int, replicas int32, deployment string) *appsv1.ReplicaSet {
+		r := &appsv1.ReplicaSet{ObjectMeta: meta(name, version), Spec: appsv1.ReplicaSetSpec{Replicas: &replicas}}
+		r.Namespace = "default"
+		if deployment != "" {
+			r.OwnerReferences = []metav1.OwnerReference{{Kind: "Deployment", Name: deployment, UID: "uid-" + types.UID(deployment), Controller: &yes}}
+			r.Annotations = map[string]string{"deployment.kubernetes.io/desired-replicas": "4"}
+		}
+		return r
+	}
+	of := func(name, set string) *corev1.Pod {
+		p := pod(name, 1, "n")
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: set, UID: "uid-" + types.UID(set), Controller: &yes}}
+		w.Observe(p)
+		return p
+	}
+	old := of("old", "web-1")
+	of("new-1", "web-2")
+	of("new-2", "web-2")
+	of("other", "db-1")
+	want := func(when, kind, name string, declared int64, pods int) {
+		t.Helper()
+		if by, n, all := w.Replicas(old); by.Kind != kind || by.Name != name || n != declared || len(all) != pods {
+			t.Errorf("%s: %s %s declares %d and has %d, want %s %s with %d and %d", when, by.Kind, by.Name, n, len(all), kind, name, declared, pods)
+		}
+	}
+	w.Observe(set("web-1", 1, 1, "web"))
+	w.Observe(set("db-1", 1, 1, "db"))
+	want("before the rollout", "Deployment", "web", 4, 1)
+	w.Observe(set("web-2", 1, 4, "web"))
+	want("in the rollout", "Deployment", "web", 4, 3)
+	w.Observe(set("web-2", 2, 4, ""))
+	want("one is given up", "Deployment", "web", 4, 1)
+	w.Observe(set("web-2", 3, 4, "web"))
+	w.Forget(set("web-2", 3, 4, "web"))
+	want("one is gone", "Deployment", "web", 4, 1)
+	w.Observe(set("web-1", 2, 1, ""))
+	want("without a Deployment", "ReplicaSet", "web-1", 1, 1)
+	if len(w.setsOwned) != 1 || len(w.setOwner) != 1 {
+		t.Errorf("remembered: %v, %v; want the other Deployment alone", w.setsOwned, w.setOwner)
 	}
 }
 

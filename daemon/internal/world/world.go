@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,12 +30,14 @@ type World struct {
 	objects      objects
 	translations translations
 
-	podsOn    map[string]map[string]*corev1.Pod    // node name -> pod key
-	podsOwned map[types.UID]map[string]*corev1.Pod // controller -> pod key
-	claimOf   map[string]string                    // provider id -> claim name
-	nodeOf    map[string]string                    // provider id -> node name
-	seen      map[types.UID]time.Time              // when the daemon first saw that the pod waits
-	budgets   map[string][]cluster.PodBudget       // by namespace, where they have been asked for
+	podsOn    map[string]map[string]*corev1.Pod           // node name -> pod key
+	podsOwned map[types.UID]map[string]*corev1.Pod        // controller -> pod key
+	setsOwned map[types.UID]map[string]*appsv1.ReplicaSet // Deployment -> ReplicaSet key
+	setOwner  map[string]types.UID                        // ReplicaSet key -> Deployment
+	claimOf   map[string]string                           // provider id -> claim name
+	nodeOf    map[string]string                           // provider id -> node name
+	seen      map[types.UID]time.Time                     // when the daemon first saw that the pod waits
+	budgets   map[string][]cluster.PodBudget              // by namespace, where they have been asked for
 	gone      map[types.UID]struct{}
 	goneOrder []types.UID
 
@@ -47,6 +50,7 @@ func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *Wor
 	w := &World{
 		facts: facts, market: market, now: now, objects: newObjects(), translations: newTranslations(),
 		podsOn: map[string]map[string]*corev1.Pod{}, podsOwned: map[types.UID]map[string]*corev1.Pod{},
+		setsOwned: map[types.UID]map[string]*appsv1.ReplicaSet{}, setOwner: map[string]types.UID{},
 		claimOf: map[string]string{}, nodeOf: map[string]string{},
 		seen: map[types.UID]time.Time{}, gone: map[types.UID]struct{}{},
 		budgets: map[string][]cluster.PodBudget{},

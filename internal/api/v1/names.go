@@ -162,6 +162,7 @@ const (
 	ReasonKnownEphemeralTaintsExist    = "KnownEphemeralTaintsExist"
 	ReasonResourceNotRegistered        = "ResourceNotRegistered"
 	ReasonDraining                     = "Draining"
+	ReasonReplicasNotReady             = "ReplicasNotReady" // the daemon's own: a drain evicts no more replicas of a controller
 	ReasonAwaitingVolumeDetachment     = "AwaitingVolumeDetachment"
 	ReasonTerminationGracePeriodPassed = "TerminationGracePeriodElapsed"
 	ReasonEmpty                        = "Empty"
