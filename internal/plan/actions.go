@@ -88,10 +88,11 @@ type Delete struct {
 	Node            string // "" where there is none
 	Why             DeleteReason
 	Detail          string        // e.g. the kind of an interruption
-	Waited          time.Duration // how long the reason has held
+	Waited          time.Duration // how long the reason has held; 0 where the NodeClaim goes at once, as it is not up or its pool is terminated
 	Saves           quantity.Money
-	// Checked says that the pods of the node are to be listed once more before: if one
-	// of them is not in Pods, nothing is deleted, and the next plan decides.
+	// Checked says that the node and its pods are to be looked at once more before: if a pod
+	// is not in Pods, or the node or a pod that the reason asks is protected now, nothing is
+	// deleted, and the next plan decides.
 	Checked bool
 	Pods    []string // UIDs of the pods that need another place, sorted; of a Checked deletion
 }

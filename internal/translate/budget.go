@@ -73,6 +73,18 @@ func BudgetsOf(p *corev1.Pod, all []cluster.PodBudget) []cluster.PodBudget {
 	return pick.Those(all, func(b cluster.PodBudget) bool { return b.Selects(p.Namespace, labels) })
 }
 
+// Refusing returns those of the budgets for which the eviction API refuses the pod now: the
+// one that allows nothing, or all that select the pod where several do, which the API does
+// not support.
+func Refusing(p *corev1.Pod, all []cluster.PodBudget) []cluster.PodBudget {
+	x := cluster.Pod{NotReady: !PodReady(p), NotStarted: p.Status.Phase == corev1.PodPending}
+	about := BudgetsOf(p, all)
+	if len(about) == 1 && about[0].Evicts(&x) || x.NotStarted {
+		return nil
+	}
+	return about
+}
+
 // PodBudget reads a PodDisruptionBudget. Unlike elsewhere, an absent selector selects no
 // pod and an empty one all pods of the namespace (policy/v1). With a selector that cannot
 // be read it selects all of them and allows nothing.

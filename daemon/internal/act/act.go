@@ -66,6 +66,7 @@ type Actor struct {
 // Do tries every action of the plan and joins what failed.
 func (a *Actor) Do(ctx context.Context, p plan.Plan) error {
 	var launches, nominations, rest []func() error
+	budgets := &budgets{}
 	for _, action := range p.Actions {
 		switch x := action.(type) {
 		case plan.Launch:
@@ -79,7 +80,7 @@ func (a *Actor) Do(ctx context.Context, p plan.Plan) error {
 		case plan.Restore:
 			rest = append(rest, func() error { return a.restore(ctx, x) })
 		case plan.Delete:
-			rest = append(rest, func() error { return a.delete(ctx, x) })
+			rest = append(rest, func() error { return a.delete(ctx, x, budgets) })
 		case plan.Wait: // package loop waits
 		default:
 			rest = append(rest, func() error { return fmt.Errorf("action %T carry out: %w", x, ErrUnknownAction) })

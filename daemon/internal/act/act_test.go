@@ -27,6 +27,7 @@ type world struct {
 	node  *corev1.Node
 	claim *v1.NodeClaim
 	pods  []string
+	pool  *v1.NodePool // nil for none
 }
 
 func (w *world) Observe(object metav1.Object) {
@@ -39,7 +40,7 @@ func (w *world) Observe(object metav1.Object) {
 		w.pods = append(w.pods, o.Name)
 	}
 }
-func (w *world) NodePool(string) (*v1.NodePool, bool)  { return nil, false }
+func (w *world) NodePool(string) (*v1.NodePool, bool)  { return w.pool, w.pool != nil }
 func (w *world) Node(name string) (*corev1.Node, bool) { return w.node, w.node.Name == name }
 func (w *world) NodeClaim(name string) (*v1.NodeClaim, bool) {
 	return w.claim, w.claim != nil && w.claim.Name == name

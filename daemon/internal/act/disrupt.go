@@ -2,11 +2,8 @@ package act
 
 import (
 	"context"
-	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -101,26 +98,22 @@ func (a *Actor) writeStatus(ctx context.Context, want *v1.NodeClaim) (got *v1.No
 	return got, true, nil
 }
 
-func (a *Actor) delete(ctx context.Context, d plan.Delete) error {
-	if d.Checked && d.Node != "" {
-		if known, err := a.onlyKnown(ctx, d); err != nil || !known {
-			return err
-		}
-	}
+// delete deletes the NodeClaim, unless a live look finds what the plan did not know: a
+// deletion is never taken back. What the look finds goes to the world, for the next plan.
+func (a *Actor) delete(ctx context.Context, d plan.Delete, budgets *budgets) error {
 	uid := types.UID(d.ClaimUID)
 	only := &metav1.Preconditions{UID: &uid}
-	if condition, awaited := awaitedBy(d.Why); awaited {
-		live, err := a.Claims.Get(ctx, d.Claim, metav1.GetOptions{})
-		if err != nil {
-			return wrap(ignoreGone(err), "nodeclaim %s get", d.Claim)
-		}
-		if live.Conditions().Get(condition).IsTrue() {
-			a.World.Observe(live)
-			return nil
-		}
-		only.ResourceVersion = &live.ResourceVersion
+	why, err := "", error(nil)
+	switch {
+	case d.Checked && d.Node != "":
+		why, err = a.look(ctx, d, budgets)
+	case cached(d):
+		why, err = a.confirm(ctx, d, only)
 	}
-	err := a.Claims.Delete(ctx, d.Claim, metav1.DeleteOptions{Preconditions: only})
+	if err != nil || why != "" {
+		return err
+	}
+	err = a.Claims.Delete(ctx, d.Claim, metav1.DeleteOptions{Preconditions: only})
 	if err = ignoreGone(err); err != nil {
 		return wrap(err, "nodeclaim %s delete", d.Claim)
 	}
@@ -130,34 +123,4 @@ func (a *Actor) delete(ctx context.Context, d plan.Delete) error {
 	}
 	a.World.Observe(claim)
 	return nil
-}
-
-// awaitedBy returns the condition that did not come in time, if that is the reason. The
-// watch may be behind what was written in the last moment, so the API server is asked.
-func awaitedBy(why plan.DeleteReason) (condition string, awaited bool) {
-	condition, awaited = map[plan.DeleteReason]string{
-		plan.LaunchTimeout: v1.ConditionLaunched, plan.RegistrationTimeout: v1.ConditionRegistered, plan.InitializationTimeout: v1.ConditionInitialized,
-	}[why]
-	return condition, awaited
-}
-
-// onlyKnown says whether the plan knows every pod of the node that needs another place.
-// The pods that it does not know go to the world, for the next plan. The list is
-// consistent: a pod that was bound before it is in it.
-func (a *Actor) onlyKnown(ctx context.Context, d plan.Delete) (bool, error) {
-	list, err := a.Core.CoreV1().Pods(corev1.NamespaceAll).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", d.Node).String(),
-	})
-	if err != nil {
-		return false, wrap(err, "pods of node %s list", d.Node)
-	}
-	known := true
-	for i := range list.Items {
-		p := &list.Items[i]
-		if translate.Moves(p) && !slices.Contains(d.Pods, string(p.UID)) {
-			a.World.Observe(p)
-			known = false
-		}
-	}
-	return known, nil
 }

@@ -28,9 +28,10 @@ var errDown = errors.New("the API server is down")
 // claims is an API server that has one NodeClaim. It refuses an old version, another
 // uid, and all writes while it is down.
 type claims struct {
-	one    *v1.NodeClaim
-	writes int
-	down   bool
+	one          *v1.NodeClaim
+	writes       int
+	down         bool
+	precondition string // the version that was to be deleted
 }
 
 func (c *claims) Create(context.Context, *v1.NodeClaim, metav1.CreateOptions) (*v1.NodeClaim, error) {
@@ -84,6 +85,9 @@ func (c *claims) Patch(_ context.Context, _ string, _ types.PatchType, body []by
 func (c *claims) Delete(_ context.Context, name string, o metav1.DeleteOptions) error {
 	if o.Preconditions == nil || *o.Preconditions.UID != c.one.UID {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "nodeclaims"}, name, nil)
+	}
+	if v := o.Preconditions.ResourceVersion; v != nil {
+		c.precondition = *v
 	}
 	_, err := c.write(c.one.ResourceVersion, func() { now := metav1.NewTime(time.Unix(2000, 0)); c.one.DeletionTimestamp = &now })
 	return err
