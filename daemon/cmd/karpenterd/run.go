@@ -162,7 +162,7 @@ func (d *daemon) work(ctx context.Context) error {
 	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),
-		Actor:  &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Now: time.Now},
+		Actor:  &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Recorder: recorder, Now: time.Now},
 	})
 	rights := func(ctx context.Context, _ time.Time) error {
 		may, err := kube.MayNominate(ctx, d.kube.Core)

@@ -52,15 +52,23 @@ type Claims interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
+// Recorder is told of what was carried out, which is less than what was planned.
+type Recorder interface {
+	Disrupted(d plan.Disrupt)
+	Deleted(claim *v1.NodeClaim, d plan.Delete)
+	Kept(d plan.Delete, why string) // a live look declined the deletion
+}
+
 // ErrUnknownAction says that the plan has an action that the Actor does not know.
 var ErrUnknownAction = errors.New("unknown action")
 
 // Actor carries out plans.
 type Actor struct {
-	Core   kubernetes.Interface
-	Claims Claims
-	World  World
-	Now    func() time.Time
+	Core     kubernetes.Interface
+	Claims   Claims
+	World    World
+	Recorder Recorder
+	Now      func() time.Time
 }
 
 // Do tries every action of the plan and joins what failed.
@@ -174,12 +182,18 @@ func released(r plan.Release, taints []corev1.Taint) []corev1.Taint {
 
 // patchNode changes the node. After a conflict the next decision tries again.
 func (a *Actor) patchNode(ctx context.Context, node *corev1.Node, body translate.Patch) error {
+	_, err := a.patchedNode(ctx, node, body)
+	return err
+}
+
+// patchedNode does what patchNode does, and says whether the node is changed.
+func (a *Actor) patchedNode(ctx context.Context, node *corev1.Node, body translate.Patch) (bool, error) {
 	got, err := a.Core.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, body.JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err = ignoreGone(err); err != nil || got.Name == "" {
-		return wrap(err, "node %s patch", node.Name)
+		return false, wrap(err, "node %s patch", node.Name)
 	}
 	a.World.Observe(got)
-	return nil
+	return true, nil
 }
 
 // ignoreGone drops errors which say that the object of the decision is gone or has

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,7 +29,18 @@ type world struct {
 	claim *v1.NodeClaim
 	pods  []string
 	pool  *v1.NodePool // nil for none
+	mu    sync.Mutex
+	told  []string // what was carried out
 }
+
+func (w *world) tell(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told = append(w.told, what)
+}
+func (w *world) Disrupted(d plan.Disrupt)               { w.tell("disrupted " + d.Node) }
+func (w *world) Deleted(c *v1.NodeClaim, d plan.Delete) { w.tell("deleted " + d.Claim) }
+func (w *world) Kept(d plan.Delete, why string)         { w.tell("kept " + d.Claim + ": " + why) }
 
 func (w *world) Observe(object metav1.Object) {
 	switch o := object.(type) {
@@ -54,7 +66,7 @@ func actor(t *testing.T) (*Actor, *world) {
 	n.Spec.Taints = []corev1.Taint{{Key: "spot", Value: "only", Effect: corev1.TaintEffectNoSchedule}, v1.AwaitingPodsTaint()}
 	c := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "cu", ResourceVersion: "1"}}
 	w := &world{node: n, claim: c}
-	return &Actor{Core: fake.NewClientset(n.DeepCopy()), World: w, Claims: &claims{one: c.DeepCopy()}, Now: func() time.Time { return time.Unix(1000, 0) }}, w
+	return &Actor{Core: fake.NewClientset(n.DeepCopy()), World: w, Recorder: w, Claims: &claims{one: c.DeepCopy()}, Now: func() time.Time { return time.Unix(1000, 0) }}, w
 }
 
 func keys(n *corev1.Node) []string {

@@ -19,22 +19,28 @@ func (a *Actor) disrupt(ctx context.Context, d plan.Disrupt) error {
 	if !ok || string(claim.UID) != d.ClaimUID || claim.DeletionTimestamp != nil {
 		return nil
 	}
-	want := claim.DeepCopy()
+	want, news := claim.DeepCopy(), false
 	if conditions := want.Conditions(); !conditions.Get(v1.ConditionDisruptionReason).IsTrue() {
 		conditions.Set(v1.ConditionDisruptionReason, metav1.ConditionTrue, string(d.Why), d.Detail, a.Now())
 		if _, written, err := a.writeStatus(ctx, want); err != nil || !written {
 			return err
 		}
+		news = true
 	}
 	node, ok := a.World.Node(d.Node)
 	if !ok || string(node.UID) != d.NodeUID {
 		return nil
 	}
-	body := translate.Cordon(node)
-	if body == nil {
-		return nil
+	if body := translate.Cordon(node); body != nil {
+		var err error
+		if news, err = a.patchedNode(ctx, node, body); err != nil {
+			return err
+		}
 	}
-	return a.patchNode(ctx, node, body)
+	if news {
+		a.Recorder.Disrupted(d)
+	}
+	return nil
 }
 
 // restore takes back what the daemon wrote about a node that stays: what disrupt wrote,
@@ -101,6 +107,13 @@ func (a *Actor) writeStatus(ctx context.Context, want *v1.NodeClaim) (got *v1.No
 // delete deletes the NodeClaim, unless a live look finds what the plan did not know: a
 // deletion is never taken back. What the look finds goes to the world, for the next plan.
 func (a *Actor) delete(ctx context.Context, d plan.Delete, budgets *budgets) error {
+	known, there := a.World.NodeClaim(d.Claim)
+	if !there {
+		known = &v1.NodeClaim{}
+	}
+	if known.DeletionTimestamp != nil {
+		return nil // somebody deleted it since
+	}
 	uid := types.UID(d.ClaimUID)
 	only := &metav1.Preconditions{UID: &uid}
 	why, err := "", error(nil)
@@ -110,11 +123,17 @@ func (a *Actor) delete(ctx context.Context, d plan.Delete, budgets *budgets) err
 	case cached(d):
 		why, err = a.confirm(ctx, d, only)
 	}
-	if err != nil || why != "" {
+	if err != nil {
 		return err
 	}
-	err = a.Claims.Delete(ctx, d.Claim, metav1.DeleteOptions{Preconditions: only})
-	if err = ignoreGone(err); err != nil {
+	if why != "" {
+		a.Recorder.Kept(d, why)
+		return nil
+	}
+	switch err = a.Claims.Delete(ctx, d.Claim, metav1.DeleteOptions{Preconditions: only}); {
+	case err == nil:
+		a.Recorder.Deleted(known, d)
+	case ignoreGone(err) != nil:
 		return wrap(err, "nodeclaim %s delete", d.Claim)
 	}
 	claim, err := a.Claims.Get(ctx, d.Claim, metav1.GetOptions{})

@@ -359,3 +359,52 @@ func TestDelete_ANodeClaimThatCameUpSinceIsKept(t *testing.T) {
 		}
 	}
 }
+
+// What is declined or meets a conflict is planned again.
+func TestDo_ReportsADisruptionOnceAndOnlyWhereItIsCarriedOut(t *testing.T) {
+	a, w := actor(t)
+	says := func(when string, want ...string) {
+		t.Helper()
+		if !slices.Equal(w.told, want) {
+			t.Errorf("%s: told %q, want %q", when, w.told, want)
+		}
+		w.told = nil
+	}
+	stale := true
+	a.Core.(*fake.Clientset).PrependReactor("patch", "nodes", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return stale, nil, apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "n", nil)
+	})
+	for range 2 {
+		if err := do(a, disrupt()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says("the node changes meanwhile")
+	stale = false
+	for range 2 {
+		if err := do(a, disrupt()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says("the taint", "disrupted n")
+
+	remove := plan.Delete{Claim: "c", ClaimUID: "cu", Node: "n", Why: plan.Drifted, Waited: time.Second, Checked: true}
+	_ = a.Core.(*fake.Clientset).Tracker().Add(podOn("new", func(*corev1.Pod) {}))
+	if err := do(a, remove); err != nil {
+		t.Fatal(err)
+	}
+	says("a pod came", "kept c: pod default/new has come since")
+	remove.Pods = []string{"new"}
+	another := remove
+	another.ClaimUID = "another"
+	if err := do(a, another); err != nil {
+		t.Fatal(err)
+	}
+	says("another NodeClaim of the name")
+	for range 2 {
+		if err := do(a, remove); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says("the deletion", "deleted c")
+}

@@ -176,6 +176,8 @@ func (a *Actor) confirm(ctx context.Context, d plan.Delete, only *metav1.Precond
 	}
 	condition, awaited := awaitedBy(d.Why)
 	switch {
+	case live.DeletionTimestamp != nil:
+		why = "somebody has deleted it"
 	case awaited && live.Conditions().Get(condition).IsTrue():
 		why = "it has come up since"
 	case !awaited:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -35,7 +36,7 @@ func newDisruptions() *disruptions {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
 	return &disruptions{
-		claims: counter("karpenter_nodeclaims_disrupted_total", "NodeClaims that the daemon decided to delete, by reason, NodePool and capacity type.",
+		claims: counter("karpenter_nodeclaims_disrupted_total", "NodeClaims that the daemon has deleted, by reason, NodePool and capacity type.",
 			"reason", "nodepool", "capacity_type"),
 		decisions: counter("karpenter_voluntary_disruption_decisions_total",
 			"Decisions to disrupt nodes: delete if other nodes have room for the pods, replace if nodes are launched.", "decision", "reason", "consolidation_type"),
@@ -67,14 +68,14 @@ func (d *disruptions) collectors() []prometheus.Collector {
 }
 
 // deleted counts a NodeClaim that is deleted. Karpenter names an interruption by its kind.
-func (d *disruptions) deleted(s cluster.Snapshot, x plan.Delete) {
-	c, _ := s.Claim(x.Claim)
+func (d *disruptions) deleted(claim *v1.NodeClaim, x plan.Delete) {
+	pool := claim.Labels[v1.LabelNodePool]
 	why := snake(string(x.Why))
 	if x.Why == plan.Interrupted && x.Detail != "" {
 		why = x.Detail
 	}
-	d.claims.WithLabelValues(why, c.Pool, c.CapacityType).Inc()
-	d.freed.WithLabelValues(why, c.Pool).Add(dollars(max(0, x.Saves)))
+	d.claims.WithLabelValues(why, pool, claim.Labels[v1.LabelCapacityType]).Inc()
+	d.freed.WithLabelValues(why, pool).Add(dollars(max(0, x.Saves)))
 }
 
 // snake writes the reason as Karpenter's metrics do.

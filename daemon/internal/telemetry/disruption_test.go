@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -61,13 +62,13 @@ func step(actions ...plan.Action) engine.Output {
 
 func TestRecorder_CountsDisruptedNodeClaimsWithKarpentersLabels(t *testing.T) {
 	r, _ := observer()
-	in := fleetOf(t, 1)
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1.LabelNodePool: "p", v1.LabelCapacityType: "on-demand"}}}
 	for _, x := range []plan.Delete{
 		{Claim: "a", Why: plan.Underutilized, Saves: 2 * quantity.NanoDollars},
 		{Claim: "a", Why: plan.Interrupted, Detail: "spot_interrupted"},
 		{Claim: "a", Why: plan.RegistrationTimeout},
 	} {
-		r.Record(in, step(x), 0)
+		r.Deleted(claim, x)
 	}
 	for _, reason := range []string{"underutilized", "spot_interrupted", "registration_timeout"} {
 		if n := value(t, r.Metrics, `karpenter_nodeclaims_disrupted_total{capacity_type="on-demand",nodepool="p",reason="`+reason+`"}`); n != 1 {

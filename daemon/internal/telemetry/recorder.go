@@ -65,13 +65,7 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 		switch x := a.(type) {
 		case plan.Launch:
 			r.launch(in, out, x, took)
-		case plan.Delete:
-			r.Metrics.disruption.deleted(in.Snapshot, x)
-			r.Logger.Info("delete nodeclaim", "nodeclaim", x.Claim, "reason", x.Why, "detail", x.Detail,
-				"waited", x.Waited.Round(time.Millisecond).String(), "saves", x.Saves.Dollars())
-		case plan.Disrupt:
-			r.Logger.Info("disrupt node", "node", x.Node, "nodeclaim", x.Claim, "reason", x.Why, "detail", x.Detail, "saves", x.Saves.Dollars())
-			r.both(x.Claim, x.ClaimUID, x.Node, disruptionTerminating, "Disrupting Node: "+string(x.Why))
+		case plan.Delete, plan.Disrupt: // reported when they are carried out; see carried.go
 		case plan.Restore:
 			r.Logger.Info("restore node", "node", x.Node, "nodeclaim", x.Claim, "reason", x.Why)
 			r.both(x.Claim, x.ClaimUID, x.Node, disruptionBlocked, "The node stays: "+x.Why)

@@ -298,3 +298,35 @@ func TestRecorder_AnEventSaysInWhatANodeClaimHasDrifted(t *testing.T) {
 		t.Errorf("event %q", got)
 	}
 }
+
+// The same deletion is planned again where the last look declined it or it met a conflict.
+func TestRecorder_CountsDisruptionsThatAreCarriedOutAndNotPlans(t *testing.T) {
+	d := newDesk(t)
+	remove := plan.Delete{Claim: "c", ClaimUID: "u", Node: "n", Why: plan.Drifted}
+	taint := plan.Disrupt{Claim: "c", ClaimUID: "u", Node: "n", Why: plan.Drifted}
+	metrics := func() string {
+		answer := httptest.NewRecorder()
+		d.recorder.Metrics.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		return answer.Body.String()
+	}
+	for range 2 {
+		d.record(plan.Plan{Actions: []plan.Action{taint, remove}})
+		d.recorder.Kept(remove, "the node has the annotation x")
+	}
+	if got := d.event(); got != "" || strings.Contains(metrics(), "karpenter_nodeclaims_disrupted_total{") {
+		t.Errorf("plans alone are counted, or send the event %q", got)
+	}
+	if told := d.lines("nodeclaim stays for now"); len(told) != 1 || told[0]["why"] != "the node has the annotation x" {
+		t.Errorf("told %v, want once why it stays", told)
+	}
+	d.recorder.Disrupted(taint)
+	d.recorder.Deleted(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1.LabelNodePool: "p", v1.LabelCapacityType: "spot"}}}, remove)
+	for range 2 { // the NodeClaim and its node
+		if got := d.event(); got != "Normal DisruptionTerminating Disrupting Node: Drifted" {
+			t.Errorf("event %q", got)
+		}
+	}
+	if want := "\nkarpenter_nodeclaims_disrupted_total{capacity_type=\"spot\",nodepool=\"p\",reason=\"drifted\"} 1\n"; !strings.Contains(metrics(), want) {
+		t.Errorf("the metrics lack %q", want)
+	}
+}

@@ -1,0 +1,31 @@
+package telemetry
+
+import (
+	"time"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// A deletion or a taint that a live look declines, or that meets a conflict, is planned
+// again. So these actions are reported by whoever carries them out, and not with the plan.
+
+// Disrupted reports that a node is about to go: it is tainted now.
+func (r *Recorder) Disrupted(d plan.Disrupt) {
+	r.Logger.Info("disrupt node", "node", d.Node, "nodeclaim", d.Claim, "reason", d.Why, "detail", d.Detail, "saves", d.Saves.Dollars())
+	r.both(d.Claim, d.ClaimUID, d.Node, disruptionTerminating, "Disrupting Node: "+string(d.Why))
+}
+
+// Deleted reports that the daemon has deleted a NodeClaim.
+func (r *Recorder) Deleted(claim *v1.NodeClaim, d plan.Delete) {
+	r.Metrics.disruption.deleted(claim, d)
+	r.Logger.Info("delete nodeclaim", "nodeclaim", d.Claim, "reason", d.Why, "detail", d.Detail,
+		"waited", d.Waited.Round(time.Millisecond).String(), "saves", d.Saves.Dollars())
+}
+
+// Kept reports that a NodeClaim was to be deleted and stays for now.
+func (r *Recorder) Kept(d plan.Delete, why string) {
+	if r.fresh("kept/"+d.ClaimUID, why) {
+		r.Logger.Info("nodeclaim stays for now", "nodeclaim", d.Claim, "node", d.Node, "reason", d.Why, "why", why)
+	}
+}
