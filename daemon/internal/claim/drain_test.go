@@ -83,6 +83,7 @@ func (d *drained) Observe(o metav1.Object) {
 		d.claim = c
 	}
 }
+
 func (d *drained) Replicas(p *corev1.Pod) (*metav1.OwnerReference, int64, []*corev1.Pod) {
 	return metav1.GetControllerOf(p), d.replicas, d.siblings
 }

@@ -48,8 +48,21 @@ func TestMaySpare_NeverMoreThanAQuarterOfTheReplicasAreNotReady(t *testing.T) {
 		replicas, ready int64
 		want            bool
 	}{
-		{1, 1, true}, {2, 2, true}, {2, 1, false}, {3, 2, false}, {4, 4, true}, {4, 3, false}, {4, 1, false}, {7, 6, false},
-		{8, 8, true}, {8, 7, true}, {8, 6, false}, {100, 76, true}, {100, 75, false}, {0, 1, true}, {4, 9, true},
+		{1, 1, true},
+		{2, 2, true},
+		{2, 1, false},
+		{3, 2, false},
+		{4, 4, true},
+		{4, 3, false},
+		{4, 1, false},
+		{7, 6, false},
+		{8, 8, true},
+		{8, 7, true},
+		{8, 6, false},
+		{100, 76, true},
+		{100, 75, false},
+		{0, 1, true},
+		{4, 9, true},
 	} {
 		if got := maySpare(c.replicas, c.ready); got != c.want {
 			t.Errorf("%+v: %v", c, got)
@@ -119,8 +132,12 @@ func TestDrain_TheNextReplicasWaitForAsLongAsTheSuccessorsAreNotReady(t *testing
 		why  plan.DeleteReason
 		want int // evictions
 	}{
-		{plan.Empty, 2}, {plan.Underutilized, 2}, {plan.Drifted, 2}, {plan.Expired, 2},
-		{plan.PoolDeleted, 4}, {plan.Surplus, 4}, // a user asked for the end of the node, and other nodes may never take its pods
+		{plan.Empty, 2},
+		{plan.Underutilized, 2},
+		{plan.Drifted, 2},
+		{plan.Expired, 2},
+		{plan.PoolDeleted, 4},
+		{plan.Surplus, 4}, // a user asked for the end of the node, and other nodes may never take its pods
 	} {
 		d := replicated(t, c.why)
 		if _, err := d.drain(t); err != nil || d.evictions() != 2 {
