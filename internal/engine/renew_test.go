@@ -253,3 +253,25 @@ func TestStep_AllSourcesOfAMoveAreAnnouncedOnceAllItsNodesAreUp(t *testing.T) {
 		t.Errorf("announced %+v, want both sources", got)
 	}
 }
+
+// The budget was two when the move began, and is one now: its nodes go one after the other.
+func TestStep_SourcesOfAMoveGoInTurnWhenTheBudgetHasBecomeSmaller(t *testing.T) {
+	w := full(t).drift(0, 1)
+	w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 2}}
+	w.obey(w.step())
+	w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 1}}
+	w.seen = func(engine.Output) {
+		n := 0
+		for _, c := range w.objects.Claims {
+			if c.Disrupting != nil {
+				n++
+			}
+		}
+		if n > 1 {
+			t.Errorf("%d announced at once", n)
+		}
+	}
+	if gone, _ := w.renewed(100, plan.Drifted); len(gone) != 2 {
+		t.Errorf("gone %v", gone)
+	}
+}

@@ -22,6 +22,8 @@ type account struct {
 	pool *cluster.Pool
 	size int64 // initialized nodes whose instances are not being terminated
 	used int64 // those that are going, or not ready
+	// Those of them that a move is to take away and that are not announced yet.
+	waiting int64
 }
 
 // Open counts the nodes of every pool. The nodes of NodeClaims in View.Going are used.
@@ -44,9 +46,19 @@ func Open(v view.View) *Ledger {
 			a.size--
 		case c.Leaving() || c.Disrupting != nil || v.IsGoing(c.Name) || !up || !node.Ready || node.Deleting:
 			a.used++
+			if waits(v, c) {
+				a.waiting++
+			}
 		}
 	}
 	return l
+}
+
+// waits says whether the node, which is used, is one that a move is to take away and that
+// is not announced yet.
+func waits(v view.View, c *cluster.Claim) bool {
+	node, up := v.Snapshot.Node(c.Node)
+	return v.IsGoing(c.Name) && c.Disrupting == nil && !c.Leaving() && up && node.Ready && !node.Deleting
 }
 
 // Refusal says which budget allows no more, and when its window changes; zero if it
@@ -63,8 +75,34 @@ func (l *Ledger) Allows(pool string, why plan.DeleteReason) (*Refusal, bool) {
 	if a == nil {
 		return nil, false
 	}
+	return l.allows(a, why, a.used)
+}
+
+// Announces says whether the node of the NodeClaim, which is going and used, may be
+// announced for the reason, and notes that it is. Nodes that are not announced yet do not
+// count: a budget that has become smaller lets the sources of a move go one after the
+// other.
+func (l *Ledger) Announces(v view.View, c *cluster.Claim, why plan.DeleteReason) bool {
+	a := l.pools[c.Pool]
+	if a == nil {
+		return false
+	}
+	waiting := a.waiting
+	if waits(v, c) {
+		waiting--
+	}
+	_, allowed := l.allows(a, why, a.used-waiting-1)
+	allowed = allowed || why == plan.Surplus // the user asked for it
+	if allowed {
+		a.waiting = waiting
+	}
+	return allowed
+}
+
+// allows says whether one more node may be disrupted beside those that are used.
+func (l *Ledger) allows(a *account, why plan.DeleteReason, used int64) (*Refusal, bool) {
 	for x := range l.bounds(a, why) {
-		if x.Budget.Invalid != "" || a.used >= x.most {
+		if x.Budget.Invalid != "" || used >= x.most {
 			return &x.Refusal, false
 		}
 	}
@@ -103,13 +141,6 @@ func (l *Ledger) bounds(a *account, why plan.DeleteReason) iter.Seq[bound] {
 func (l *Ledger) Charge(pool string) {
 	if a := l.pools[pool]; a != nil {
 		a.used++
-	}
-}
-
-// Discharge takes one Charge back.
-func (l *Ledger) Discharge(pool string) {
-	if a := l.pools[pool]; a != nil {
-		a.used--
 	}
 }
 

@@ -88,15 +88,7 @@ func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteRe
 	if r.judge.Turn(&c, why).Reason != "" {
 		return // a node that others replace waits, and is not restored
 	}
-	if r.IsGoing(c.Name) {
-		r.ledger.Discharge(c.Pool)
-	}
-	_, allowed := r.ledger.Allows(c.Pool, why)
-	allowed = allowed || why == plan.Surplus // the user asked for it
-	if allowed || r.IsGoing(c.Name) {
-		r.ledger.Charge(c.Pool)
-	}
-	if !allowed {
+	if !r.mayBegin(&c, why) {
 		if at := r.ledger.Changes(); !at.IsZero() {
 			r.WaitUntil(at, plan.BudgetToOpen)
 		}
@@ -106,6 +98,19 @@ func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteRe
 	saves, _ := r.PriceOf(c)
 	r.memory.TaintedAt, _ = memory.Remember(memory.Forget(r.memory.TaintedAt, c.Name), c.Name, r.Now)
 	r.actions = append(r.actions, plan.Disrupt{Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: why, Saves: saves})
+}
+
+// mayBegin says whether the budgets of the pool allow that the node is announced, and
+// charges them.
+func (r *retirer) mayBegin(c *cluster.Claim, why plan.DeleteReason) bool {
+	if r.IsGoing(c.Name) { // and so charged
+		return r.ledger.Announces(r.View, c, why)
+	}
+	_, allowed := r.ledger.Allows(c.Pool, why)
+	if allowed {
+		r.ledger.Charge(c.Pool)
+	}
+	return allowed
 }
 
 // NoteEvictions remembers which kinds of pods are evicted from the node, which goes for the
