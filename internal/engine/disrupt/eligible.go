@@ -75,8 +75,10 @@ func bounded(c *cluster.Claim, reason plan.DeleteReason) bool {
 }
 
 // podsStay says which pod of the node must not be disrupted. A bounded drain asks only
-// whether a pod settles.
+// whether a pod settles. A PodDisruptionBudget that allows nothing now comes last: an
+// announced node waits for it, and must not wait if another pod keeps it for good.
 func (j *Judge) podsStay(state *cluster.NodeState, bounded bool) (why plan.Stay, until time.Time) {
+	var budgeted plan.Stay
 	for p := range state.Pods() {
 		if p.Deleting {
 			continue
@@ -103,11 +105,11 @@ func (j *Judge) podsStay(state *cluster.NodeState, bounded bool) (why plan.Stay,
 		switch list := j.budgetsOf(&p); {
 		case len(list) > 1 && !p.NotStarted:
 			return plan.Stay{Reason: plan.PodBudgets, Detail: p.ID() + ": " + names(list)}, time.Time{}
-		case len(list) == 1 && !list[0].Evicts(&p):
-			return plan.Stay{Reason: plan.PodBudget, Detail: list[0].ID() + " of pod " + p.ID()}, time.Time{}
+		case len(list) == 1 && !list[0].Evicts(&p) && budgeted.Reason == "":
+			budgeted = plan.Stay{Reason: plan.PodBudget, Detail: list[0].ID() + " of pod " + p.ID()}
 		}
 	}
-	return plan.Stay{}, time.Time{}
+	return budgeted, time.Time{}
 }
 
 // budgetsOf returns the PodDisruptionBudgets that select the pod. The labels of its group
