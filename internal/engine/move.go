@@ -504,10 +504,10 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bo
 		y.ID, y.Index, y.Count = fmt.Sprintf("%016x", m.in.Seed), launched, out.Trace.Launches
 		launched++
 		l.Move = &y
-		if saving {
-			l.Types = m.cheaper(l, saves/quantity.Money(out.Trace.Launches))
-		}
 		actions[i] = l
+	}
+	if saving && !cheaper(out.Memory.derived.fleet, actions, frees) {
+		return false
 	}
 	out.Plan.Actions = actions
 	m.out = out
@@ -520,25 +520,4 @@ func (m *mover) stay(names []string, out Output) bool {
 		c, _ := m.view.Snapshot.Claim(name)
 		return out.stay[c.Node]
 	})
-}
-
-// cheaper returns the types of the launch that cost at most so much more than its
-// price in every zone of the launch.
-func (m *mover) cheaper(l plan.Launch, more quantity.Money) []plan.Choice {
-	class, _ := m.view.Snapshot.Class(l.Class)
-	worst := func(name string) (most quantity.Money) {
-		for _, t := range class.Types {
-			for _, o := range t.Offerings {
-				if t.Name == name && o.CapacityType == l.CapacityType && slices.Contains(l.Zones, o.Zone) {
-					most = max(most, o.Price)
-				}
-			}
-		}
-		return most
-	}
-	out := pick.Those(l.Types, func(c plan.Choice) bool { return worst(c.Type) < l.Price.Add(more) })
-	if len(out) == 0 {
-		return l.Types[:1]
-	}
-	return out
 }
