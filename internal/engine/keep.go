@@ -111,7 +111,7 @@ func replaceStatic(m *mover, d disrupt.Due, x supposition) bool {
 	}
 	launch.Move = &cluster.Move{
 		ID: fmt.Sprintf("%016x", m.in.Seed), Count: 1, Reason: string(d.Why), Sources: []cluster.Source{{Claim: c.Name, UID: c.UID}},
-		Deadline: m.in.Now.Add(m.in.Policy.RegistrationTimeout),
+		Deadline: m.deadline(),
 	}
 	with, err := m.in.Snapshot.Apply(cluster.Delta{Put: cluster.Objects{Claims: []cluster.Claim{static.Claim(launch, m.in.Now)}}})
 	if err != nil {

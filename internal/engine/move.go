@@ -489,7 +489,7 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bo
 	if saving && (saves < leastOf(m.view, names) || saves < cost/1000*quantity.Money(m.in.Policy.MoveShare)) {
 		return false
 	}
-	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: m.in.Now.Add(m.in.Policy.RegistrationTimeout)}
+	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: m.deadline()}
 	slices.SortFunc(move.Sources, func(a, b cluster.Source) int { return strings.Compare(a.Claim, b.Claim) })
 	actions, launched := slices.Clone(out.Plan.Actions), 0
 	for i, a := range actions {
@@ -513,6 +513,11 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bo
 	m.out = out
 	return true
 }
+
+// deadline returns when a move that begins now is over also if its sources are still there.
+// Its replacements have twice the RegistrationTimeout to become ready, and then the sources
+// have it once more.
+func (m *mover) deadline() time.Time { return m.in.Now.Add(3 * m.in.Policy.RegistrationTimeout) }
 
 // stay says whether one of the NodeClaims' nodes has a pod without a place.
 func (m *mover) stay(names []string, out Output) bool {

@@ -128,6 +128,9 @@ const (
 	PoolDeleted DeleteReason = "PoolDeleted"
 	// Surplus is the reason for a node that a static pool has beyond spec.replicas.
 	Surplus DeleteReason = "Surplus"
+	// ReplacementUnused is the reason for a replacement that runs nothing when its move ends
+	// before the nodes have gone that it was for. No budget bounds it: no extra node stays.
+	ReplacementUnused DeleteReason = "ReplacementUnused"
 	// InitializationTimeout is the reason for a node that registered and did not
 	// become ready for its pods in time.
 	InitializationTimeout DeleteReason = "InitializationTimeout"

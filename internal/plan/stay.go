@@ -40,6 +40,7 @@ const (
 	BudgetUsed     StayReason = "DisruptionBudget"
 	NoPrice        StayReason = "PriceUnknown"
 	NotDrifted     StayReason = "NotDrifted"
+	OutOfTime      StayReason = "MoveOutOfTime"
 	NodeStays      StayReason = "NodeDoNotConsolidate"
 	Replaces       StayReason = "Replacement"
 	NextToGo       StayReason = "NextToGo"
@@ -117,6 +118,8 @@ func (s Stay) explain() string {
 		return "the fleet has changed and has not been searched for savings since"
 	case NotDrifted:
 		return "the node is as its NodePool and NodeClass ask for again"
+	case OutOfTime:
+		return "it did not go before the deadline of its move"
 	case StaticPool:
 		return fmt.Sprintf("static NodePool %s keeps so many nodes", s.Detail)
 	case LimitFull:

@@ -114,7 +114,7 @@ func staysEvent(why plan.StayReason) disruptionEvent {
 		return disruptionBlocked
 	case plan.NodeStays, plan.NoSaving, plan.NoPrice, plan.PolicyForbids, plan.StaticPool:
 		return unconsolidatable
-	case plan.NotInitialized, plan.IsLeaving, plan.NotQuiet, plan.NotSearched, plan.NextToGo, plan.Replaces, plan.PodSettles, plan.NotDrifted, plan.CloudAway,
+	case plan.NotInitialized, plan.IsLeaving, plan.NotQuiet, plan.NotSearched, plan.NextToGo, plan.Replaces, plan.PodSettles, plan.NotDrifted, plan.OutOfTime, plan.CloudAway,
 		plan.TriedLately, plan.MovesHeld:
 	}
 	return ""

@@ -35,6 +35,8 @@ func (r *retirer) goOn(c cluster.Claim) {
 		r.delete(c, why, "", r.Now.Sub(c.Created))
 	case why == plan.Drifted && c.Drift == nil:
 		r.restore(c, node, plan.Stay{Reason: plan.NotDrifted})
+	case r.outOfTime(&c):
+		r.restore(c, node, plan.Stay{Reason: plan.OutOfTime})
 	case stays.Reason != "":
 		if !until.IsZero() {
 			r.WaitUntil(until, plan.QuietLongEnough)
@@ -138,26 +140,4 @@ func (r *retirer) recall(c cluster.Claim) {
 	node, _ := r.Snapshot.Node(c.Node)
 	pool, _ := r.Snapshot.Pool(c.Pool)
 	r.restore(c, node, plan.KeptBy(pool.Name, pool.Replicas))
-}
-
-// over ends the move of a replacement of which no source is left, or none goes any
-// more. It says whether the NodeClaim has had its turn.
-func (r *retirer) over(c cluster.Claim) bool {
-	if c.Move == nil {
-		return false
-	}
-	sources := r.SourcesOf(&c)
-	for _, s := range sources {
-		if !r.IsGoing(s.Name) {
-			continue // its static pool needs it again
-		}
-		if stays, _ := r.judge.Stays(&s, r.Going[s.Name]); stays.Reason == "" && !r.stay[s.Node] {
-			return false
-		}
-	}
-	for _, s := range sources {
-		r.memory.Restored, _ = memory.Remember(r.memory.Restored, s.Name, r.Now)
-	}
-	r.actions = append(r.actions, plan.Restore{Claim: c.Name, ClaimUID: c.UID, Why: "the move is over"})
-	return true
 }

@@ -1,0 +1,86 @@
+package disrupt
+
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// A move is over when its sources are gone, or when they do not go any more. Then no
+// replacement stays beside them that runs nothing.
+
+// over ends the move of a replacement of which no source is left, or none goes any
+// more. It says whether the NodeClaim has had its turn.
+func (r *retirer) over(c cluster.Claim) bool {
+	if c.Move == nil {
+		return false
+	}
+	sources := r.SourcesOf(&c)
+	if slices.ContainsFunc(sources, r.goes) {
+		r.WaitUntil(c.Move.Deadline, plan.Replacements)
+		return false
+	}
+	if len(sources) > 0 && r.Late(c) {
+		return false // it goes because it did not come up
+	}
+	for _, s := range sources {
+		r.memory.Restored, _ = memory.Remember(r.memory.Restored, s.Name, r.Now)
+	}
+	if len(sources) > 0 && r.needless(&c, sources) {
+		r.actions = append(r.actions, plan.Delete{
+			Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Why: plan.ReplacementUnused, Detail: "move " + c.Move.ID, Waited: r.Now.Sub(c.Created), Checked: c.Node != "",
+		})
+		return true
+	}
+	r.actions = append(r.actions, plan.Restore{Claim: c.Name, ClaimUID: c.UID, Why: "the move is over"})
+	return true
+}
+
+// goes says whether the source of a move still goes.
+func (r *retirer) goes(s cluster.Claim) bool {
+	why, going := r.Going[s.Name]
+	if !going || why == plan.Drifted && s.Drift == nil || r.outOfTime(&s) {
+		return false // if it is not going, its static pool needs it again
+	}
+	stays, _ := r.judge.Stays(&s, why)
+	return stays.Reason == "" && !r.stay[s.Node]
+}
+
+// outOfTime says whether a move was to take the node away by now.
+func (r *retirer) outOfTime(s *cluster.Claim) bool {
+	return slices.ContainsFunc(r.Claims, func(c *cluster.Claim) bool {
+		return c.Move != nil && !c.Move.Deadline.IsZero() && !r.Now.Before(c.Move.Deadline) &&
+			slices.ContainsFunc(r.SourcesOf(c), func(x cluster.Claim) bool { return x.Name == s.Name })
+	})
+}
+
+// needless says whether the replacement of sources that stay is of no use: it runs no pods,
+// and this plan puts none there but those of the sources. A static pool chooses itself
+// which of its nodes are too many.
+func (r *retirer) needless(c *cluster.Claim, sources []cluster.Claim) bool {
+	pool, _ := r.Snapshot.Pool(c.Pool)
+	node, _ := r.Snapshot.Node(c.Node)
+	if pool.Static || node.Protected(r.Now) || r.RunsPods(*c) || r.expectsPods(*c) {
+		return false
+	}
+	of := map[string]bool{}
+	for _, s := range sources {
+		of[s.Node] = true
+	}
+	takes := func(h *room.Host) bool {
+		if h == nil || h.Claim.Name != c.Name {
+			return false
+		}
+		moves := 0
+		for _, p := range h.Displaced {
+			if of[p.Node] {
+				moves++
+			}
+		}
+		return h.Demand() > int64(moves)
+	}
+	return !takes(r.room.Nodes[c.Node]) && !slices.ContainsFunc(r.room.Coming, takes)
+}
