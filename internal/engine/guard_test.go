@@ -47,7 +47,11 @@ func (g *guard) plan(out engine.Output) {
 			g.leaves(g.claim(a.Claim), a.Why)
 			g.unblocked(g.claim(a.Claim), a.Why)
 		case plan.Delete:
-			g.leaves(g.claim(a.Claim), a.Why)
+			if a.Why != plan.ReplacementUnused { // no budget bounds it
+				g.leaves(g.claim(a.Claim), a.Why)
+			} else if slices.ContainsFunc(g.objects.Pods, func(p cluster.Pod) bool { return p.Node == a.Node }) {
+				g.rt.Fatalf("%s runs pods, and goes (%s)", a.Node, a.Why)
+			}
 		case plan.Restore:
 			g.taken = g.taken || g.claim(a.Claim).Disrupting != nil
 			most = quantity.Money(1 << 62) // what was to be freed costs again

@@ -66,18 +66,29 @@ func TestStep_NoReplacementStaysBesideTheNodeThatItWasFor(t *testing.T) {
 	}
 }
 
-// At the deadline a source is tainted, and its pods still have a place on the replacement:
-// only one of the two may go.
-func TestStep_AMoveThatEndsAtItsDeadlineTakesNoSourceWithIt(t *testing.T) {
+// At the deadline a source is tainted, and its pods have a place on the replacement: the
+// source takes its last step, and the replacement stays.
+func TestStep_ASourceThatCanGoAtTheDeadlineOfItsMoveGoes(t *testing.T) {
 	w := full(t).drift(1)
 	w.announced()
 	w.objects.Claims[3].Move.Deadline = w.now.Add(time.Second)
 	w.now = w.now.Add(time.Second)
-	out := w.step()
-	if d := of[plan.Delete](out); len(d) != 1 || d[0].Claim != w.objects.Claims[3].Name {
-		t.Fatalf("%+v", d)
+	if gone, _ := w.renewed(100, plan.Drifted); len(gone) != 1 || len(w.objects.Nodes) != 3 {
+		t.Errorf("gone %v, %d nodes", gone, len(w.objects.Nodes))
 	}
-	if r := of[plan.Restore](out); len(r) != 1 || r[0].Claim != w.objects.Claims[1].Name {
-		t.Fatalf("%+v", r)
+}
+
+// A pause holds a move, also beyond its deadline, and nothing goes meanwhile.
+func TestStep_AMoveGoesOnAfterAPause(t *testing.T) {
+	w := full(t).drift(1)
+	w.announced()
+	w.objects.Pools[0].Disruption.Paused = true
+	if gone, _ := w.renewed(60, plan.Drifted); len(gone) != 0 || len(w.objects.Nodes) != 4 {
+		t.Errorf("gone %v, %d nodes while paused", gone, len(w.objects.Nodes))
+	}
+	w.objects.Pools[0].Disruption.Paused = false
+	w.now = w.now.Add(2 * time.Hour)
+	if gone, _ := w.renewed(100, plan.Drifted); len(gone) != 1 || len(w.objects.Nodes) != 3 {
+		t.Errorf("gone %v, %d nodes after the pause", gone, len(w.objects.Nodes))
 	}
 }

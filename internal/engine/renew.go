@@ -30,7 +30,7 @@ func (m *mover) renew() bool {
 		if m.view.IsGoing(c.Name) || !m.mayRenew(d) {
 			continue
 		}
-		if _, allowed := ledger.Allows(c.Pool, d.Why); !allowed && d.Why != plan.Surplus {
+		if _, allowed := ledger.Allows(c.Pool, d.Why); !allowed && d.Why != plan.Surplus && !m.forced(d) {
 			m.awaitBudget(ledger)
 			continue
 		}
@@ -99,7 +99,8 @@ func (m *mover) newJudge() *disrupt.Judge {
 	return j
 }
 
-// forced says whether the node goes now whatever its pods ask for.
+// forced says whether the node goes now whatever its pods and budgets ask for, as in
+// Karpenter.
 func (m *mover) forced(d disrupt.Due) bool {
 	pool, _ := m.view.Snapshot.Pool(d.Claim.Pool)
 	held := pool.Disruption.Paused || m.in.Policy.PauseDisruption || m.in.Policy.CloudAway

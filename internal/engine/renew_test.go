@@ -109,8 +109,8 @@ func TestStep_ANodeThatDriftsNoMoreStays(t *testing.T) {
 	w := full(t).drift(1)
 	w.announced()
 	w.objects.Claims[1].Drift = nil
-	if gone, _ := w.renewed(60, plan.Drifted); len(gone) != 0 {
-		t.Errorf("gone %v", gone)
+	if gone, left := w.renewed(60, plan.ReplacementUnused); len(gone) != 1 || len(left) != 3 || slices.Contains(left, gone[0]) || len(w.objects.Nodes) != 3 {
+		t.Errorf("gone %v, left %v, want the replacement alone to go", gone, left)
 	}
 }
 
@@ -199,7 +199,8 @@ func TestStep_AtTheEndOfItsLifeANodeGoesWhateverItsPodsAskForIfItsDrainIsBounded
 		{"paused", time.Minute, func(w *world) { w.objects.Pools[0].Disruption.Paused = true }, false},
 		{"daemon paused", time.Minute, func(w *world) { w.policy.PauseDisruption = true }, false},
 		{"cloud away", time.Minute, func(w *world) { w.policy.CloudAway = true }, false},
-		{"budget", time.Minute, func(w *world) { w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 0}} }, false},
+		{"budget", time.Minute, func(w *world) { w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 0}} }, true},
+		{"budget without grace", 0, func(w *world) { w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 0}} }, false},
 	} {
 		w := full(t)
 		w.limit("nodes", 3)
@@ -223,6 +224,20 @@ func TestStep_AtTheEndOfItsLifeANodeGoesWhateverItsPodsAskForIfItsDrainIsBounded
 func (w *world) onPods(f func(*cluster.Pod)) {
 	for i := range w.objects.Pods {
 		f(&w.objects.Pods[i])
+	}
+}
+
+// What a node goes for before, and what it waits for there, does not make it outlive its
+// time.
+func TestStep_AMoveUnderWayHoldsNoNodeAtTheEndOfItsLife(t *testing.T) {
+	w := full(t).drift(1)
+	w.objects.Claims[1].Grace = time.Minute
+	w.obey(w.step())
+	w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 0}}
+	w.settle(5, nil)
+	w.objects.Claims[1].ExpiresAt = w.now
+	if d := of[plan.Delete](w.step()); len(d) != 1 || d[0].Claim != w.objects.Claims[1].Name || d[0].Why != plan.Expired {
+		t.Errorf("%+v", d)
 	}
 }
 

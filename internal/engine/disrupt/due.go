@@ -56,7 +56,7 @@ func Overdue(v view.View) (list []Due, next time.Time) {
 func Asked(why plan.DeleteReason) bool { return why == plan.PoolDeleted || why == plan.Surplus }
 
 // Forced says whether the node has come to the end of its life and has a
-// terminationGracePeriod: it goes even if its pods have no other place.
+// terminationGracePeriod: it goes even if its pods have no other place, and asks no budget.
 func Forced(c *cluster.Claim, now time.Time) bool {
 	return c.Grace > 0 && !c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt)
 }

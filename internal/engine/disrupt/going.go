@@ -31,12 +31,10 @@ func (r *retirer) goOn(c cluster.Claim) {
 	switch {
 	case !up:
 		return // the NodeClaim goes by another way
-	case why == plan.Expired && Forced(&c, r.Now) && !stays.Paused():
-		r.delete(c, why, "", r.Now.Sub(c.Created))
+	case Forced(&c, r.Now) && !r.paused(c): // whatever it goes for
+		r.delete(c, plan.Expired, "", r.Now.Sub(c.Created))
 	case why == plan.Drifted && c.Drift == nil:
 		r.restore(c, node, plan.Stay{Reason: plan.NotDrifted})
-	case r.outOfTime(&c):
-		r.restore(c, node, plan.Stay{Reason: plan.OutOfTime})
 	case stays.Reason != "":
 		if !until.IsZero() {
 			r.WaitUntil(until, plan.QuietLongEnough)
@@ -47,9 +45,11 @@ func (r *retirer) goOn(c cluster.Claim) {
 	case r.stay[node.Name] || why == plan.Empty && len(moving) > 0:
 		r.restore(c, node, plan.Stay{Reason: plan.NoPlace})
 	case r.ready[node.Name] < len(moving) || r.awaitsSuccessor(c):
-		return // the places are on nodes that are not ready yet
+		r.giveUp(&c, &node) // the places are on nodes that are not ready yet
 	case !announced:
-		r.announce(c, node, why)
+		if !r.announce(c, node, why) {
+			r.giveUp(&c, &node)
+		}
 	case r.Now.Before(r.lookAgain(&c)):
 		r.WaitUntil(r.lookAgain(&c), plan.LastLook)
 	default:
@@ -85,21 +85,22 @@ func (r *retirer) lookAgain(c *cluster.Claim) time.Time {
 
 // announce says that the node is about to go, if it is its turn and the budgets of its
 // pool allow it. They are asked again for a node that is going already: others may have
-// failed since.
-func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteReason) {
+// failed since. It says whether it does.
+func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteReason) bool {
 	if r.judge.Turn(&c, why).Reason != "" {
-		return // a node that others replace waits, and is not restored
+		return false // a node that others replace waits, and is not restored
 	}
 	if !r.mayBegin(&c, why) {
 		if at := r.ledger.Changes(); !at.IsZero() {
 			r.WaitUntil(at, plan.BudgetToOpen)
 		}
-		return
+		return false
 	}
 	r.judge.Promise(&c)
 	saves, _ := r.PriceOf(c)
 	r.memory.TaintedAt, _ = memory.Remember(memory.Forget(r.memory.TaintedAt, c.Name), c.Name, r.Now)
 	r.actions = append(r.actions, plan.Disrupt{Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: why, Saves: saves})
+	return true
 }
 
 // mayBegin says whether the budgets of the pool allow that the node is announced, and

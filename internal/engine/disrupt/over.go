@@ -19,12 +19,17 @@ func (r *retirer) over(c cluster.Claim) bool {
 		return false
 	}
 	sources := r.SourcesOf(&c)
-	if slices.ContainsFunc(sources, r.goes) {
-		r.WaitUntil(c.Move.Deadline, plan.Replacements)
+	switch {
+	case len(sources) == 0:
+	case slices.ContainsFunc(sources, r.goes):
+		if r.Now.Before(c.Move.Deadline) {
+			r.WaitUntil(c.Move.Deadline, plan.Replacements)
+		}
 		return false
-	}
-	if len(sources) > 0 && r.Late(c) {
+	case r.Late(c):
 		return false // it goes because it did not come up
+	case slices.ContainsFunc(append(sources, c), r.paused):
+		return false // the move goes on after the pause
 	}
 	for _, s := range sources {
 		r.memory.Restored, _ = memory.Remember(r.memory.Restored, s.Name, r.Now)
@@ -42,11 +47,28 @@ func (r *retirer) over(c cluster.Claim) bool {
 // goes says whether the source of a move still goes.
 func (r *retirer) goes(s cluster.Claim) bool {
 	why, going := r.Going[s.Name]
-	if !going || why == plan.Drifted && s.Drift == nil || r.outOfTime(&s) {
+	if !going || why == plan.Drifted && s.Drift == nil {
 		return false // if it is not going, its static pool needs it again
+	}
+	if _, restored := memory.FirstSeen(r.memory.Restored, s.Name); restored && s.Disrupting == nil && r.outOfTime(&s) {
+		return false
 	}
 	stays, _ := r.judge.Stays(&s, why)
 	return stays.Reason == "" && !r.stay[s.Node]
+}
+
+// paused says whether a user pauses the disruption of the NodeClaim's pool.
+func (r *retirer) paused(c cluster.Claim) bool {
+	pool, _ := r.Snapshot.Pool(c.Pool)
+	return r.Policy.PauseDisruption || pool.Disruption.Paused
+}
+
+// giveUp restores a source that cannot take its next step when its move is out of time.
+func (r *retirer) giveUp(c *cluster.Claim, node *cluster.Node) {
+	if r.outOfTime(c) {
+		r.restore(*c, *node, plan.Stay{Reason: plan.OutOfTime})
+		r.WaitUntil(r.Now.Add(lastLook), plan.Replacements)
+	}
 }
 
 // outOfTime says whether a move was to take the node away by now.
