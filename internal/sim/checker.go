@@ -51,6 +51,22 @@ func voluntary(why plan.DeleteReason) bool {
 	return slices.Contains([]plan.DeleteReason{plan.Empty, plan.Underutilized, plan.Drifted, plan.Expired}, why)
 }
 
+// bounded says whether budgets and pods that opted out are asked before the NodeClaim is
+// disrupted. A pool that is terminated asks for nothing, nor does what a deleted pool has not
+// up yet, nor what has come to the end of its life and has a terminationGracePeriod. Surplus
+// nodes of static pools go as a user asked for it; their drains obey what protects pods.
+func (x *planned) bounded(k cluster.Claim, why plan.DeleteReason) bool {
+	pool, _ := x.snapshot.Pool(k.Pool)
+	switch why {
+	case plan.PoolDeleted:
+		state, up := x.snapshot.State(k.Node)
+		return !pool.Terminate && (k.Initialized || up && state.Busy())
+	case plan.Expired:
+		return k.Grace == 0 || k.ExpiresAt.IsZero() || x.now.Before(k.ExpiresAt)
+	}
+	return voluntary(why)
+}
+
 // state checks the cluster.
 func (c *checker) state() {
 	now := date(c.r.clock.now)
@@ -253,7 +269,10 @@ func (x *planned) leave(name string, why plan.DeleteReason) {
 func (x *planned) pauses(k cluster.Claim, why plan.DeleteReason) {
 	pool, _ := x.snapshot.Pool(k.Pool)
 	switch {
-	case !voluntary(why):
+	case pool.Terminate && pool.Deleting: // the user ends it all
+	case why == plan.Surplus && pool.Disruption.Paused && k.Initialized:
+		x.broken("nodeclaim %s is disrupted (%s) while nodepool %s is paused", k.Name, why, pool.Name)
+	case !voluntary(why) && !x.bounded(k, why):
 	case x.paused:
 		x.broken("nodeclaim %s is disrupted (%s) while disruption is paused", k.Name, why)
 	case pool.Disruption.Paused:
@@ -269,6 +288,12 @@ func (x *planned) reason(k cluster.Claim, why plan.DeleteReason) {
 	pool, _ := x.snapshot.Pool(k.Pool)
 	life, age := k.ExpiresAt.Sub(k.Created), x.now.Sub(k.Created)
 	switch {
+	case why == plan.PoolDeleted && !pool.Deleting:
+		x.broken("nodepool %s is not deleted, and nodeclaim %s is disrupted (%s)", pool.Name, k.Name, why)
+	case why == plan.Surplus && !x.surplus(k, pool):
+		x.broken("nodeclaim %s is not surplus, and is disrupted (%s)", k.Name, why)
+	case why == plan.ReplacementUnused && (k.Move == nil || slices.ContainsFunc(x.snapshot.PodsOn(k.Node), func(p cluster.Pod) bool { return p.Moves() })):
+		x.broken("nodeclaim %s is no replacement that runs nothing, and is disrupted (%s)", k.Name, why)
 	case why == plan.Drifted && k.Drift == nil:
 		x.broken("nodeclaim %s has not drifted, and is disrupted (%s)", k.Name, why)
 	case why == plan.Expired && (k.ExpiresAt.IsZero() || age < life*youngest/1000):
@@ -282,10 +307,27 @@ func (x *planned) reason(k cluster.Claim, why plan.DeleteReason) {
 	}
 }
 
+// surplus says whether the static pool has more nodes than it is to have, this one among
+// them. The node itself may be going already.
+func (x *planned) surplus(k cluster.Claim, pool cluster.Pool) bool {
+	n := int64(0)
+	for _, o := range x.byUID {
+		if o.Pool == pool.Name && !o.Leaving() && (o.Name == k.Name || !x.going[o.Name]) {
+			n++
+		}
+	}
+	return pool.Static && n > pool.Replicas
+}
+
 // disrupt checks that the node of the NodeClaim may be disrupted.
 func (x *planned) disrupt(name string, why plan.DeleteReason) {
 	k, ok := x.snapshot.Claim(name)
-	if !ok || k.Deleting || !voluntary(why) {
+	if !ok || k.Deleting {
+		return
+	}
+	if !x.bounded(k, why) {
+		x.reason(k, why)
+		x.going[name] = true
 		return
 	}
 	begins := !x.going[name]

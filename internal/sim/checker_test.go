@@ -92,6 +92,39 @@ func TestChecker_FindsEveryBrokenRule(t *testing.T) {
 		{"interruptions ask no budget", "", nil, func(r *run) {
 			r.plans(disrupting("0", plan.Interrupted), disrupting("1", plan.Interrupted), disrupting("2", plan.Interrupted))
 		}},
+		{"a deleted pool keeps to its budgets", "3 nodes are disrupted", deleted, func(r *run) {
+			r.plans(disrupting("0", plan.PoolDeleted), disrupting("1", plan.PoolDeleted), disrupting("2", plan.PoolDeleted))
+		}},
+		{"a deleted pool that is terminated does not", "", func(c *Config) { deleted(c); c.Pools[0].Terminate = true }, func(r *run) {
+			r.plans(deleting("0", plan.PoolDeleted), deleting("1", plan.PoolDeleted), deleting("2", plan.PoolDeleted))
+		}},
+		{"a node of a deleted pool opted out", "node n1 opted out", func(c *Config) { deleted(c); c.Running.Nodes[1].DoNotDisrupt = true }, func(r *run) { r.plans(disrupting("1", plan.PoolDeleted)) }},
+		{"a pod of a deleted pool opted out", "pod default/p0 opted out", func(c *Config) { deleted(c); c.Running.Pods[0].DoNotDisrupt = true }, func(r *run) { r.plans(disrupting("0", plan.PoolDeleted)) }},
+		{"a deleted pool that is paused", "is disrupted (PoolDeleted) while", func(c *Config) { deleted(c); c.Pools[0].Disruption.Paused = true }, func(r *run) { r.plans(disrupting("0", plan.PoolDeleted)) }},
+		{"a pool that is not deleted", "nodepool general is not deleted", nil, func(r *run) { r.plans(disrupting("0", plan.PoolDeleted)) }},
+		{"surplus nodes ask no budget", "", func(c *Config) { c.Pools[0].Static, c.Pools[0].Replicas = true, 7 }, func(r *run) {
+			r.plans(disrupting("0", plan.Surplus), disrupting("1", plan.Surplus), disrupting("2", plan.Surplus))
+		}},
+		{"a node that is not surplus", "nodeclaim c2 is not surplus", func(c *Config) { c.Pools[0].Static, c.Pools[0].Replicas = true, 8 }, func(r *run) {
+			r.plans(disrupting("0", plan.Surplus), disrupting("1", plan.Surplus), disrupting("2", plan.Surplus))
+		}},
+		{"a replacement that runs pods", "no replacement that runs nothing", nil, func(r *run) { r.plans(deleting("0", plan.ReplacementUnused)) }},
+		{"an end of life that is forced", "", func(c *Config) {
+			expiring(c)
+			c.Running.Claims[0].Grace, c.Running.Pods[0].DoNotDisrupt = time.Minute, true
+			c.Pools[0].Disruption.Budgets[0].Most = 0
+		}, func(r *run) {
+			r.clock.now = 100 * time.Minute
+			r.plans(deleting("0", plan.Expired))
+		}},
+		{"an end of life that is forced too soon", "0 allows 0", func(c *Config) {
+			expiring(c)
+			c.Running.Claims[0].Grace = time.Minute
+			c.Pools[0].Disruption.Budgets[0].Most = 0
+		}, func(r *run) {
+			r.clock.now = 99 * time.Minute
+			r.plans(deleting("0", plan.Expired))
+		}},
 		{"a budget that cannot be read", "allows 5", func(c *Config) { c.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 5, Invalid: "cron"}} }, func(r *run) { r.plans(disrupting("0", plan.Underutilized)) }},
 		{"a budget's window is open", "allows 0", func(c *Config) { c.Pools[0].Disruption.Budgets = []cluster.Budget{window(minute(50))} }, func(r *run) { r.plans(disrupting("0", plan.Underutilized)) }},
 		{"a budget's window is closed", "", func(c *Config) { c.Pools[0].Disruption.Budgets = []cluster.Budget{window(minute(40))} }, func(r *run) { r.plans(disrupting("0", plan.Underutilized)) }},
@@ -226,6 +259,9 @@ func TestChecker_FindsEveryBrokenRule(t *testing.T) {
 	}
 }
 
+// deleted deletes the pool.
+func deleted(c *Config) { c.Pools[0].Deleting = true }
+
 // expiring lets c0 expire after 100 minutes.
 func expiring(c *Config) {
 	k := &c.Running.Claims[0]
@@ -243,11 +279,24 @@ func window(minutes uint64) cluster.Budget {
 
 // Worlds in which everything happens at once. The decider is the core's own.
 func TestRun_NoRuleIsEverBroken(t *testing.T) {
+	seen := map[plan.DeleteReason]int{}
 	for seed := range uint64(12) {
 		cfg := drawn(seed)
+		cfg.Seen = func(o engine.Output) {
+			for _, a := range o.Plan.Actions {
+				if d, is := a.(plan.Delete); is {
+					seen[d.Why]++
+				}
+			}
+		}
 		// At the end, pods may wait for nodes that were launched a moment ago.
 		if r := Run(cfg); r.Violations > 0 || r.Left > 0 && r.LastLaunch < cfg.Limit-5*time.Minute {
 			t.Errorf("seed %d: %d violations, first %q; %d pods left over", seed, r.Violations, r.Violation, r.Left)
+		}
+	}
+	for _, why := range []plan.DeleteReason{plan.Empty, plan.Underutilized, plan.Drifted, plan.Expired, plan.PoolDeleted, plan.Surplus} {
+		if seen[why] == 0 {
+			t.Errorf("no node went because of %s: the worlds show nothing about it", why)
 		}
 	}
 }
@@ -324,7 +373,33 @@ func drawn(seed uint64) Config {
 		cfg.Limit = 80 * time.Minute
 	}
 	cfg.Detach = within(0, 10*time.Second)
+	drawPools(&cfg, some, c.below, within)
 	return cfg
+}
+
+// drawPools adds a pool that is deleted on the way, and a static pool that grows and
+// shrinks.
+func drawPools(cfg *Config, some func(int64) bool, below func(int64) int64, within func(from, to time.Duration) time.Duration) {
+	like := func(name string) cluster.Pool {
+		p := cfg.Pools[0]
+		p.Name, p.UID = name, "uid-"+name
+		return p
+	}
+	if some(50) {
+		old := like("old")
+		old.Weight = 10 // pods go there first
+		old.Disruption.Budgets = []cluster.Budget{{Most: 1 + below(4)}}
+		cfg.Pools = append(cfg.Pools, old)
+		cfg.Deletions = []PoolDeletion{{At: within(4*time.Minute, 40*time.Minute), Pool: "old", Terminate: some(20)}}
+	}
+	if some(50) {
+		static := like("static")
+		static.Static, static.Replicas = true, 1+below(5)
+		cfg.Pools = append(cfg.Pools, static)
+		for range 3 {
+			cfg.Resizes = append(cfg.Resizes, Resize{At: within(4*time.Minute, 40*time.Minute), Pool: "static", Replicas: below(6)})
+		}
+	}
 }
 
 func selecting(app string) cluster.PodSelector {

@@ -88,6 +88,20 @@ type Pause struct {
 	Pool     string
 }
 
+// PoolDeletion deletes a pool: its nodes go, within its budgets or, with Terminate, at once.
+type PoolDeletion struct {
+	At        time.Duration
+	Pool      string
+	Terminate bool
+}
+
+// Resize sets spec.replicas of a static pool.
+type Resize struct {
+	At       time.Duration
+	Pool     string
+	Replicas int64
+}
+
 // Drift lets so many thousandths of the NodeClaims drift that are up then.
 type Drift struct {
 	At    time.Duration
@@ -113,6 +127,8 @@ type Config struct {
 	PodBudgets []PodBudget
 	Pauses     []Pause
 	Drifts     []Drift
+	Deletions  []PoolDeletion
+	Resizes    []Resize
 
 	// ExpireAfter and TerminationGracePeriod are those of the nodes that are launched; 0 is
 	// never, and none.

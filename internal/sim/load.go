@@ -136,9 +136,14 @@ func (r *run) pause(p Pause, begins bool) {
 	if p.Pool == "" {
 		r.cfg.Policy.PauseDisruption = begins
 	}
+	r.changePool(p.Pool, func(pool *cluster.Pool) { pool.Disruption.Paused = begins })
+}
+
+// changePool changes the pool of the name.
+func (r *run) changePool(name string, change func(*cluster.Pool)) {
 	for i := range r.cfg.Pools {
-		if pool := &r.cfg.Pools[i]; pool.Name == p.Pool {
-			pool.Disruption.Paused = begins
+		if pool := &r.cfg.Pools[i]; pool.Name == name {
+			change(pool)
 			r.view.pool(*pool)
 		}
 	}

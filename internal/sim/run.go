@@ -35,7 +35,7 @@ type run struct {
 func newRun(cfg Config) *run {
 	cfg = cfg.withDefaults()
 	cfg.Policy.CannotNominate = cfg.Mode == Plain
-	cfg.Pools = slices.Clone(cfg.Pools) // a pause changes them
+	cfg.Pools = slices.Clone(cfg.Pools) // pauses and other events change them
 	r := &run{cfg: cfg, clock: &clock{}, chance: &chance{seed: cfg.Seed}, pods: map[string]*pod{}, view: newView(cfg)}
 	r.daemon = &daemon{r: r}
 	r.scheduler = newScheduler(r.clock, r.chance, cfg.AttemptTime)
@@ -89,6 +89,14 @@ func (r *run) schedule() {
 	for _, p := range cfg.Pauses {
 		r.planned(p.From, func() { r.pause(p, true) })
 		r.planned(p.To, func() { r.pause(p, false) })
+	}
+	for _, d := range cfg.Deletions {
+		r.planned(d.At, func() {
+			r.changePool(d.Pool, func(p *cluster.Pool) { p.Deleting, p.Terminate = true, d.Terminate })
+		})
+	}
+	for _, s := range cfg.Resizes {
+		r.planned(s.At, func() { r.changePool(s.Pool, func(p *cluster.Pool) { p.Replicas = s.Replicas }) })
 	}
 	for _, d := range cfg.Drifts {
 		r.planned(d.At, func() { r.drift(d) })
