@@ -203,7 +203,8 @@ func (g *guard) unblocked(c cluster.Claim, why plan.DeleteReason) {
 // drawPrices makes one zone dearer than the other, and adds large types, which many pods
 // ask for and few do not need, and types that are nearly as cheap as others.
 func drawPrices(rt *rapid.T, w *world) {
-	list := append(w.objects.Classes[0].Types, instanceType("c5.4xlarge", 16, 32, 600_000_000), instanceType("m5.2xlarge", 8, 32, 370_000_000))
+	list := slices.Clone(w.objects.Classes[0].Types)
+	list = append(list, instanceType("c5.4xlarge", 16, 32, 600_000_000), instanceType("m5.2xlarge", 8, 32, 370_000_000))
 	if rapid.Bool().Draw(rt, "more types") {
 		list = append(list, instanceType("c6.large", 2, 4, 87_000_000), instanceType("c6.xlarge", 4, 8, 176_000_000), instanceType("m6.xlarge", 4, 16, 199_000_000))
 	}

@@ -14,7 +14,7 @@ import (
 
 // Types t1 to t9 cost 1 to 9 in zone a, and ten times as much in zone b.
 func TestCheaper_TheDearestNodesOfAllLaunchesCostLessThanWhatIsFreed(t *testing.T) {
-	var class = cluster.Class{Name: "default", Ready: true}
+	class := cluster.Class{Name: "default", Ready: true}
 	for i := range 9 {
 		room := quantity.Resources{MilliCPU: 4000, MemoryBytes: 8 << 30, PodSlots: 30}
 		x := catalog.InstanceType{Name: fmt.Sprintf("t%d", i+1), Capacity: room, Allocatable: room, Labels: label.FromMap(map[string]string{label.InstanceType: fmt.Sprintf("t%d", i+1)})}

@@ -57,14 +57,12 @@ func voluntary(why plan.DeleteReason) bool {
 // nodes of static pools go as a user asked for it; their drains obey what protects pods.
 func (x *planned) bounded(k cluster.Claim, why plan.DeleteReason) bool {
 	pool, _ := x.snapshot.Pool(k.Pool)
-	switch why {
-	case plan.PoolDeleted:
+	if why == plan.PoolDeleted {
 		state, up := x.snapshot.State(k.Node)
 		return !pool.Terminate && (k.Initialized || up && state.Busy())
-	case plan.Expired:
-		return k.Grace == 0 || k.ExpiresAt.IsZero() || x.now.Before(k.ExpiresAt)
 	}
-	return voluntary(why)
+	ends := k.Grace > 0 && !k.ExpiresAt.IsZero() && !x.now.Before(k.ExpiresAt)
+	return voluntary(why) && !(why == plan.Expired && ends)
 }
 
 // state checks the cluster.
