@@ -1,20 +1,42 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"time"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// breaker holds moves back that save money after one that did not: soon after it, nodes
-// were launched for pods of the kinds that it evicted. Without it, a fleet whose pods the
-// scheduler spreads in another way than planned would be rearranged again and again.
+// breaker holds moves of a pool back after one that went wrong: soon after it, nodes were
+// launched for pods of the kinds that it evicted to save money, or a replacement of the pool
+// did not come up. Without it, a fleet whose pods the scheduler spreads in another way than
+// planned would be rearranged again and again, and a pool with a broken image would launch
+// nodes again and again. Pools do not hold each other back.
 type breaker struct {
 	tripped time.Time // last; zero for never
 	pause   time.Duration
+}
+
+// breakers are those of the pools that have tripped, by pool. A map is never changed once
+// it is in a memory.
+type breakers map[string]breaker
+
+// held returns until when moves of the pool are held back, and whether they are.
+func (b breakers) held(pool string, now time.Time) (until time.Time, yes bool) {
+	until = b[pool].until()
+	return until, now.Before(until)
+}
+
+// trip returns the breakers with that of the pool tripped.
+func (b breakers) trip(pool string, now time.Time) breakers {
+	out := maps.Clone(b)
+	if out == nil {
+		out = breakers{}
+	}
+	out[pool] = out[pool].trip(now)
+	return out
 }
 
 const (
@@ -40,14 +62,74 @@ func (b breaker) trip(now time.Time) breaker {
 	return breaker{now, min(2*b.pause, longestPause)}
 }
 
-// undone says whether the plan launches nodes for pods of kinds that were evicted a short
-// time ago to save money.
-func undone(out Output, now time.Time) bool {
-	lately := func(x cluster.Slot) bool {
-		return slices.ContainsFunc(out.Memory.Evicted, func(e memory.Evicted) bool { return e.Kind == x.Kind && now.Before(e.Saving.Add(undoneWithin)) })
-	}
-	return slices.ContainsFunc(out.Plan.Actions, func(a plan.Action) bool {
+// undone names the pools that went to save money a short time ago in vain: the plan launches
+// nodes for pods of kinds that were evicted from nodes of these pools.
+func undone(out Output, now time.Time) (pools []string) {
+	for _, a := range out.Plan.Actions {
 		l, is := a.(plan.Launch)
-		return is && slices.ContainsFunc(l.Planned, lately)
+		if !is {
+			continue
+		}
+		for _, x := range l.Planned {
+			for _, e := range out.Memory.Evicted {
+				if e.Kind == x.Kind && now.Before(e.Saving.Add(undoneWithin)) && !slices.Contains(pools, e.Pool) {
+					pools = append(pools, e.Pool)
+				}
+			}
+		}
+	}
+	return pools
+}
+
+// coming is a replacement that is not initialized yet.
+type coming struct{ claim, uid, pool string }
+
+// watch trips the breakers of pools whose moves were undone, or whose replacements are gone
+// before they were initialized. Those that the plan deletes count if they did not come up in
+// time.
+func (s *sweep) watch(in Input, v view.View, out Output) {
+	for _, pool := range undone(out, in.Now) {
+		s.breakers = s.breakers.trip(pool, in.Now)
+	}
+	for _, x := range s.coming {
+		c, there := in.Snapshot.Claim(x.claim)
+		if there = there && c.UID == x.uid; !there || c.Deleting && !c.Initialized && c.Interruption == nil {
+			s.breakers = s.breakers.trip(x.pool, in.Now)
+		}
+	}
+	deleted := map[string]plan.DeleteReason{}
+	for _, a := range out.Plan.Actions {
+		if d, is := a.(plan.Delete); is {
+			deleted[d.Claim] = d.Why
+		}
+	}
+	s.coming = nil
+	for _, c := range v.Claims {
+		why, goes := deleted[c.Name]
+		switch {
+		case c.Move == nil || c.Initialized || c.Leaving():
+		case !goes:
+			s.coming = append(s.coming, coming{c.Name, c.UID, c.Pool})
+		case slices.Contains([]plan.DeleteReason{plan.LaunchTimeout, plan.RegistrationTimeout, plan.InitializationTimeout}, why):
+			s.breakers = s.breakers.trip(c.Pool, in.Now)
+		}
+	}
+}
+
+// holdsLaunch says whether the breaker of a pool holds back one of the plan's launches. If
+// so, the plan asks for another Step when it does not any more.
+func (m *mover) holdsLaunch(actions []plan.Action) bool {
+	return slices.ContainsFunc(actions, func(a plan.Action) bool {
+		l, is := a.(plan.Launch)
+		return is && m.holds(l.Pool)
 	})
+}
+
+// holds says whether the breaker of the pool holds moves back now.
+func (m *mover) holds(pool string) bool {
+	until, held := m.out.Memory.sweep.breakers.held(pool, m.in.Now)
+	if held {
+		m.wait(until, plan.QuietLongEnough)
+	}
+	return held
 }

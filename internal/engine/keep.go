@@ -101,6 +101,9 @@ func isStatic(s cluster.Snapshot, c *cluster.Claim) bool {
 func replaceStatic(m *mover, d disrupt.Due, x supposition) bool {
 	c := d.Claim
 	pool, _ := m.view.Snapshot.Pool(c.Pool)
+	if m.holds(c.Pool) {
+		return false
+	}
 	notes := &journal.Journal{}
 	launch, _ := static.NewLauncher(m.view, &m.out.Memory.Memory, notes, m.in.Seed).One(pool)
 	if launch == nil {

@@ -33,12 +33,13 @@ type supposition struct {
 
 // sweep is what is remembered of the last search of the fleet.
 type sweep struct {
-	of    cluster.Snapshot
-	at    time.Time
-	again time.Time // when a node may go that may not go now; zero for never
-	grew  time.Time // when a plan launched nodes last
-	pods  int       // that run on the fleet
-	breaker
+	of       cluster.Snapshot
+	at       time.Time
+	again    time.Time // when a node may go that may not go now; zero for never
+	grew     time.Time // when a plan launched nodes last
+	pods     int       // that run on the fleet
+	breakers breakers
+	coming   []coming            // see watch
 	busy     time.Time           // when pods were last seen that are evicted or about to be; zero for never
 	held     time.Time           // since when nothing begins, as such pods are under way; zero if none are
 	moved    time.Time           // when that number changed last
@@ -90,14 +91,13 @@ func withMoves(in Input, out Output) Output {
 		if s.grew = in.Now; s.uneasy.IsZero() {
 			s.uneasy = in.Now
 		}
-		if undone(out, in.Now) {
-			s.breaker = s.trip(in.Now)
-		}
 	}
+	v := in.view()
+	out.Memory.sweep.watch(in, v, out)
 	if !out.Trace.Complete || out.Trace.Launches > 0 || in.Policy.CloudAway {
 		return out
 	}
-	m := &mover{in: in, out: out, view: in.view()}
+	m := &mover{in: in, out: out, view: v}
 	m.judge = m.newJudge()
 	switch saves := slices.ContainsFunc(in.Snapshot.Supply().Pools, func(p cluster.Pool) bool { return disrupt.MaySave(&p) }); {
 	case m.renew():
@@ -113,10 +113,6 @@ func withMoves(in Input, out Output) Output {
 // save begins moves that save money.
 func (m *mover) save() {
 	s := &m.out.Memory.sweep
-	if until := s.until(); m.in.Now.Before(until) {
-		m.wait(until, plan.QuietLongEnough)
-		return
-	}
 	if m.underWay() {
 		return
 	}
@@ -148,6 +144,10 @@ func (m *mover) may(c *cluster.Claim) bool {
 	}
 	if at, quiet := m.judge.Quiet(c, &pool); !quiet {
 		m.later(at)
+		return false
+	}
+	if until, held := m.out.Memory.sweep.breakers.held(c.Pool, m.in.Now); held {
+		m.later(until)
 		return false
 	}
 	if at, restored := memory.FirstSeen(m.out.Memory.Restored, c.Name); restored {
@@ -483,7 +483,7 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bo
 	}
 	cost := out.Plan.Cost.Add(out.Plan.Extra.Total())
 	saves := frees - cost
-	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 {
+	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 || !disrupt.Asked(why) && m.holdsLaunch(out.Plan.Actions) {
 		return false
 	}
 	if saving && (saves < leastOf(m.view, names) || saves < cost/1000*quantity.Money(m.in.Policy.MoveShare)) {

@@ -6,6 +6,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -55,7 +56,17 @@ func (m *mover) renew() bool {
 	if begun || len(names) == 0 {
 		return begun
 	}
-	if m.remove(x) || m.replaceSome(names, x.going[names[0]], x) {
+	if m.remove(x) {
+		return true
+	}
+	if why := x.going[names[0]]; !disrupt.Asked(why) {
+		names = pick.Those(names, func(name string) bool { c, _ := m.view.Snapshot.Claim(name); return !m.holds(c.Pool) })
+		if len(names) == 0 {
+			m.judge = m.newJudge() // nothing is promised to those that stay
+			return false
+		}
+	}
+	if m.replaceSome(names, x.going[names[0]], x) {
 		return true
 	}
 	if why := x.going[names[0]]; disrupt.Asked(why) && forgo(m, names[0], why, x) {

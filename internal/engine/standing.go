@@ -135,6 +135,11 @@ func (s *standings) waits(c *cluster.Claim, pool *cluster.Pool, why plan.DeleteR
 	if why == plan.Surplus {
 		return plan.Stay{Reason: plan.NextToGo} // no budget bounds it
 	}
+	sweep := &s.memory.sweep
+	searched := sweep.search == nil && sweep.of.Same(s.Snapshot)
+	if until, held := sweep.breakers.held(c.Pool, s.Now); held && why != plan.Empty && !disrupt.Asked(why) && (due || s.next[c.Name] || !searched) {
+		return plan.Stay{Reason: plan.MovesHeld, Until: until}
+	}
 	// What kept the node is not remembered; what still keeps it has been said before.
 	if at, restored := memory.FirstSeen(s.memory.Restored, c.Name); restored {
 		return plan.Stay{Reason: plan.TriedLately, Until: at.Add(memory.StaysFor)}
@@ -148,11 +153,7 @@ func (s *standings) waits(c *cluster.Claim, pool *cluster.Pool, why plan.DeleteR
 	if due || why == plan.Empty {
 		return plan.Stay{Reason: plan.NextToGo}
 	}
-	sweep := &s.memory.sweep
-	searched := sweep.search == nil && sweep.of.Same(s.Snapshot)
-	switch held := sweep.until(); {
-	case s.Now.Before(held) && (s.next[c.Name] || !searched):
-		return plan.Stay{Reason: plan.MovesHeld, Until: held}
+	switch {
 	case s.next[c.Name]:
 		return plan.Stay{Reason: plan.NextToGo}
 	case !searched:

@@ -129,7 +129,7 @@ func (s Stay) explain() string {
 	case TriedLately:
 		return "the node was to go a short time ago and could not, such as because a pod of it had no other place, and is not tried again at once"
 	case MovesHeld:
-		return "nodes were launched for pods that had just been evicted to save money, so the move was for nothing, and no node with pods goes to save money"
+		return "a replacement of the NodePool did not come up, or nodes were launched for pods that had just been evicted to save money: for now the NodePool launches no replacements and saves no money"
 	}
 	return string(s.Reason)
 }

@@ -120,8 +120,9 @@ func (r *retirer) mayBegin(c *cluster.Claim, why plan.DeleteReason) bool {
 // reason.
 func NoteEvictions(v view.View, m *memory.Memory, node string, why plan.DeleteReason) {
 	if state, up := v.Snapshot.State(node); up {
+		pool := v.ClaimOf(state).Pool
 		for g := range state.Moving() {
-			m.Evict(g.Kind, why == plan.Underutilized, v.Now)
+			m.Evict(g.Kind, pool, why == plan.Underutilized, v.Now)
 		}
 	}
 }

@@ -23,10 +23,12 @@ type Evicted struct {
 	Kind        string
 	First, Last time.Time
 	Saving      time.Time // when last because their node went to save money; zero for never
+	Pool        string    // of that node
 }
 
-// Evict notes that pods of the kind are evicted now, and whether that is to save money.
-func (m *Memory) Evict(kind string, saves bool, now time.Time) {
+// Evict notes that pods of the kind are evicted now from a node of the pool, and whether
+// that is to save money.
+func (m *Memory) Evict(kind, pool string, saves bool, now time.Time) {
 	list := slices.Clone(m.Evicted)
 	i, found := m.findEvicted(kind)
 	if !found {
@@ -34,7 +36,7 @@ func (m *Memory) Evict(kind string, saves bool, now time.Time) {
 		list = slices.Insert(list, i, Evicted{Kind: kind, First: now.Truncate(time.Second)})
 	}
 	if list[i].Last = now; saves {
-		list[i].Saving = now
+		list[i].Saving, list[i].Pool = now, pool
 	}
 	m.Evicted = list
 }

@@ -9,7 +9,7 @@ import (
 
 func TestSettles_WhatMayHaveComeInPlaceOfAnEvictedPodStaysForAWhile(t *testing.T) {
 	at := func(minutes int) time.Time { return time.Date(2026, 1, 1, 0, minutes, 0, 0, time.UTC) }
-	evicted := func(m Memory) Memory { m.Evict("web", true, at(5)); return m }
+	evicted := func(m Memory) Memory { m.Evict("web", "a", true, at(5)); return m }
 	for name, c := range map[string]struct {
 		memory  Memory
 		created time.Time
@@ -34,7 +34,7 @@ func TestSettles_WhatMayHaveComeInPlaceOfAnEvictedPodStaysForAWhile(t *testing.T
 func TestSettles_ThePodIsCreatedInTheSecondOfTheEviction(t *testing.T) {
 	second := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var m Memory
-	m.Evict("web", true, second.Add(700*time.Millisecond))
+	m.Evict("web", "a", true, second.Add(700*time.Millisecond))
 	if _, settles := m.Settles("web", &cluster.Pod{Created: second}, second.Add(time.Minute)); !settles {
 		t.Error("the pod may be evicted again")
 	}
