@@ -118,15 +118,15 @@ func (s *sweep) watch(in Input, v view.View, out Output) {
 
 // holdsLaunch says whether the breaker of a pool holds back one of the plan's launches. If
 // so, the plan asks for another Step when it does not any more.
-func (m *mover) holdsLaunch(actions []plan.Action) bool {
+func holdsLaunch(m *mover, actions []plan.Action) bool {
 	return slices.ContainsFunc(actions, func(a plan.Action) bool {
 		l, is := a.(plan.Launch)
-		return is && m.holds(l.Pool)
+		return is && holds(m, l.Pool)
 	})
 }
 
 // holds says whether the breaker of the pool holds moves back now.
-func (m *mover) holds(pool string) bool {
+func holds(m *mover, pool string) bool {
 	until, held := m.out.Memory.sweep.breakers.held(pool, m.in.Now)
 	if held {
 		m.wait(until, plan.QuietLongEnough)

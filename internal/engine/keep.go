@@ -101,7 +101,7 @@ func isStatic(s cluster.Snapshot, c *cluster.Claim) bool {
 func replaceStatic(m *mover, d disrupt.Due, x supposition) bool {
 	c := d.Claim
 	pool, _ := m.view.Snapshot.Pool(c.Pool)
-	if m.holds(c.Pool) {
+	if holds(m, c.Pool) {
 		return false
 	}
 	notes := &journal.Journal{}
@@ -114,7 +114,7 @@ func replaceStatic(m *mover, d disrupt.Due, x supposition) bool {
 	}
 	launch.Move = &cluster.Move{
 		ID: fmt.Sprintf("%016x", m.in.Seed), Count: 1, Reason: string(d.Why), Sources: []cluster.Source{{Claim: c.Name, UID: c.UID}},
-		Deadline: m.deadline(),
+		Deadline: deadline(m.in),
 	}
 	with, err := m.in.Snapshot.Apply(cluster.Delta{Put: cluster.Objects{Claims: []cluster.Claim{static.Claim(launch, m.in.Now)}}})
 	if err != nil {

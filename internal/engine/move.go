@@ -483,13 +483,13 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bo
 	}
 	cost := out.Plan.Cost.Add(out.Plan.Extra.Total())
 	saves := frees - cost
-	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 || !disrupt.Asked(why) && m.holdsLaunch(out.Plan.Actions) {
+	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 || !disrupt.Asked(why) && holdsLaunch(m, out.Plan.Actions) {
 		return false
 	}
 	if saving && (saves < leastOf(m.view, names) || saves < cost/1000*quantity.Money(m.in.Policy.MoveShare)) {
 		return false
 	}
-	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: m.deadline()}
+	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: deadline(m.in)}
 	slices.SortFunc(move.Sources, func(a, b cluster.Source) int { return strings.Compare(a.Claim, b.Claim) })
 	actions, launched := slices.Clone(out.Plan.Actions), 0
 	for i, a := range actions {
@@ -517,7 +517,7 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bo
 // deadline returns when a move that begins now is over also if its sources are still there.
 // Its replacements have twice the RegistrationTimeout to become ready, and then the sources
 // have it once more.
-func (m *mover) deadline() time.Time { return m.in.Now.Add(3 * m.in.Policy.RegistrationTimeout) }
+func deadline(in Input) time.Time { return in.Now.Add(3 * in.Policy.RegistrationTimeout) }
 
 // stay says whether one of the NodeClaims' nodes has a pod without a place.
 func (m *mover) stay(names []string, out Output) bool {

@@ -56,26 +56,32 @@ func (m *mover) renew() bool {
 	if begun || len(names) == 0 {
 		return begun
 	}
+	if renewThese(m, names, x) {
+		return true
+	}
+	m.judge = m.newJudge() // nothing is promised to those that stay
+	return false
+}
+
+// renewThese begins to take some of the NodeClaims' nodes away, which are due for the same
+// reason, and says whether it does.
+func renewThese(m *mover, names []string, x supposition) bool {
 	if m.remove(x) {
 		return true
 	}
-	if why := x.going[names[0]]; !disrupt.Asked(why) {
-		names = pick.Those(names, func(name string) bool { c, _ := m.view.Snapshot.Claim(name); return !m.holds(c.Pool) })
-		if len(names) == 0 {
-			m.judge = m.newJudge() // nothing is promised to those that stay
-			return false
-		}
+	why := x.going[names[0]]
+	if !disrupt.Asked(why) {
+		names = pick.Those(names, func(name string) bool { c, _ := m.view.Snapshot.Claim(name); return !holds(m, c.Pool) })
 	}
-	if m.replaceSome(names, x.going[names[0]], x) {
-		return true
+	if len(names) == 0 {
+		return false
 	}
-	if why := x.going[names[0]]; disrupt.Asked(why) && forgo(m, names[0], why, x) {
+	if m.replaceSome(names, why, x) || disrupt.Asked(why) && forgo(m, names[0], why, x) {
 		return true
 	}
 	// The first has no other place now. The others have their turn before it has another.
 	m.out.Memory.Restored, _ = memory.Remember(m.out.Memory.Restored, names[0], m.in.Now)
 	m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
-	m.judge = m.newJudge() // nothing is promised to those that stay
 	return false
 }
 

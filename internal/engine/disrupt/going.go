@@ -31,7 +31,7 @@ func (r *retirer) goOn(c cluster.Claim) {
 	switch {
 	case !up:
 		return // the NodeClaim goes by another way
-	case Forced(&c, r.Now) && !r.paused(c): // whatever it goes for
+	case Forced(&c, r.Now) && !paused(r.View, &c): // whatever it goes for
 		r.delete(c, plan.Expired, "", r.Now.Sub(c.Created))
 	case why == plan.Drifted && c.Drift == nil:
 		r.restore(c, node, plan.Stay{Reason: plan.NotDrifted})

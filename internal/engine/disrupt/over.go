@@ -6,6 +6,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -28,7 +29,7 @@ func (r *retirer) over(c cluster.Claim) bool {
 		return false
 	case r.Late(c):
 		return false // it goes because it did not come up
-	case slices.ContainsFunc(append(sources, c), r.paused):
+	case slices.ContainsFunc(append(sources, c), func(x cluster.Claim) bool { return paused(r.View, &x) }):
 		return false // the move goes on after the pause
 	}
 	for _, s := range sources {
@@ -50,7 +51,7 @@ func (r *retirer) goes(s cluster.Claim) bool {
 	if !going || why == plan.Drifted && s.Drift == nil {
 		return false // if it is not going, its static pool needs it again
 	}
-	if _, restored := memory.FirstSeen(r.memory.Restored, s.Name); restored && s.Disrupting == nil && r.outOfTime(&s) {
+	if _, restored := memory.FirstSeen(r.memory.Restored, s.Name); restored && s.Disrupting == nil && outOfTime(r.View, &s) {
 		return false
 	}
 	stays, _ := r.judge.Stays(&s, why)
@@ -58,24 +59,24 @@ func (r *retirer) goes(s cluster.Claim) bool {
 }
 
 // paused says whether a user pauses the disruption of the NodeClaim's pool.
-func (r *retirer) paused(c cluster.Claim) bool {
-	pool, _ := r.Snapshot.Pool(c.Pool)
-	return r.Policy.PauseDisruption || pool.Disruption.Paused
+func paused(v view.View, c *cluster.Claim) bool {
+	pool, _ := v.Snapshot.Pool(c.Pool)
+	return v.Policy.PauseDisruption || pool.Disruption.Paused
 }
 
 // giveUp restores a source that cannot take its next step when its move is out of time.
 func (r *retirer) giveUp(c *cluster.Claim, node *cluster.Node) {
-	if r.outOfTime(c) {
+	if outOfTime(r.View, c) {
 		r.restore(*c, *node, plan.Stay{Reason: plan.OutOfTime})
 		r.WaitUntil(r.Now.Add(lastLook), plan.Replacements)
 	}
 }
 
 // outOfTime says whether a move was to take the node away by now.
-func (r *retirer) outOfTime(s *cluster.Claim) bool {
-	return slices.ContainsFunc(r.Claims, func(c *cluster.Claim) bool {
-		return c.Move != nil && !c.Move.Deadline.IsZero() && !r.Now.Before(c.Move.Deadline) &&
-			slices.ContainsFunc(r.SourcesOf(c), func(x cluster.Claim) bool { return x.Name == s.Name })
+func outOfTime(v view.View, s *cluster.Claim) bool {
+	return slices.ContainsFunc(v.Claims, func(c *cluster.Claim) bool {
+		return c.Move != nil && !c.Move.Deadline.IsZero() && !v.Now.Before(c.Move.Deadline) &&
+			slices.ContainsFunc(v.SourcesOf(c), func(x cluster.Claim) bool { return x.Name == s.Name })
 	})
 }
 
