@@ -78,6 +78,17 @@ func TestStep_ASourceThatCanGoAtTheDeadlineOfItsMoveGoes(t *testing.T) {
 	}
 }
 
+// The drain of an announced source waits for a PodDisruptionBudget that has become full: its
+// pods still need the replacement.
+func TestStep_APodBudgetTakesNoReplacementFromASourceThatIsAnnounced(t *testing.T) {
+	w := full(t).drift(1)
+	w.announced()
+	w.objects.PodBudgets = []cluster.PodBudget{{UID: "b", Namespace: "default", Name: "all"}}
+	if gone, _ := w.renewed(100, plan.Drifted); len(gone) != 1 || len(w.objects.Nodes) != 3 {
+		t.Errorf("gone %v, %d nodes", gone, len(w.objects.Nodes))
+	}
+}
+
 // A pause holds a move, also beyond its deadline, and nothing goes meanwhile.
 func TestStep_AMoveGoesOnAfterAPause(t *testing.T) {
 	w := full(t).drift(1)

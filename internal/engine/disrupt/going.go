@@ -24,10 +24,7 @@ func (r *retirer) goOn(c cluster.Claim) {
 	node, up := r.Snapshot.Node(c.Node)
 	announced := c.Disrupting != nil && node.Disrupted
 	moving := r.movingFrom(c.Node)
-	stays, until := r.judge.Stays(&c, why)
-	if announced && stays.Reason == plan.PodBudget {
-		stays = plan.Stay{} // the drain waits for the budget; it changes while other nodes drain
-	}
+	stays, until := r.staysNow(&c, why)
 	switch {
 	case !up:
 		return // the NodeClaim goes by another way
@@ -60,6 +57,18 @@ func (r *retirer) goOn(c cluster.Claim) {
 		NoteEvictions(r.View, r.memory, c.Node, why)
 		r.actions = append(r.actions, out)
 	}
+}
+
+// staysNow says why a node that is going has to stay after all. A PodDisruptionBudget keeps
+// no node that is announced: the budget changes while other nodes drain, and the drain waits
+// for it.
+func (r *retirer) staysNow(c *cluster.Claim, why plan.DeleteReason) (stays plan.Stay, until time.Time) {
+	stays, until = r.judge.Stays(c, why)
+	node, _ := r.Snapshot.Node(c.Node)
+	if stays.Reason == plan.PodBudget && c.Disrupting != nil && node.Disrupted {
+		stays = plan.Stay{}
+	}
+	return stays, until
 }
 
 // awaitsSuccessor says whether the NodeClaim is a source of a move of which a node is not

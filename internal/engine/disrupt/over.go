@@ -54,7 +54,7 @@ func (r *retirer) goes(s cluster.Claim) bool {
 	if _, restored := memory.FirstSeen(r.memory.Restored, s.Name); restored && s.Disrupting == nil && outOfTime(r.View, &s) {
 		return false
 	}
-	stays, _ := r.judge.Stays(&s, why)
+	stays, _ := r.staysNow(&s, why)
 	return stays.Reason == "" && !r.stay[s.Node]
 }
 
