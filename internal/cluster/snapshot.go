@@ -72,6 +72,17 @@ func (s Snapshot) Pods() []Pod {
 	return out
 }
 
+// EachPod returns all pods, by namespace/name. Callers must not change them.
+func (s Snapshot) EachPod() iter.Seq[*Pod] {
+	return func(yield func(*Pod) bool) {
+		for _, p := range s.pods.rows.all() {
+			if !yield(&p.Pod) {
+				return
+			}
+		}
+	}
+}
+
 // Pod returns the pod with this namespace/name.
 func (s Snapshot) Pod(id string) (Pod, bool) {
 	p, ok := s.pods.rows.get(id)

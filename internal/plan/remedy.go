@@ -34,6 +34,8 @@ func (r StayReason) Remedy() string {
 		return "wait until the nodes that are going have gone, or raise the budget of the NodePool"
 	case NoPrice:
 		return "look whether the NodeClass is ready, as the catalogue does not have the instance type"
+	case ReplicasLate:
+		return "see why the other replicas are not ready, scale the controller down, or write a PodDisruptionBudget, which decides then"
 	case OutOfTime:
 		return "wait: the daemon tries again; if that fails again, look why the node's pods or its replacements were late"
 	case NotDrifted:

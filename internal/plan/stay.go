@@ -33,6 +33,7 @@ const (
 	PodSettles     StayReason = "PodSettles"
 	PodBudget      StayReason = "PodDisruptionBudget"
 	PodBudgets     StayReason = "SeveralPodDisruptionBudgets"
+	ReplicasLate   StayReason = "ReplicasNotReady"
 	PolicyForbids  StayReason = "ConsolidationPolicy"
 	NotQuiet       StayReason = "ConsolidateAfter"
 	NoSaving       StayReason = "NothingCheaper"
@@ -86,18 +87,10 @@ func (s Stay) explain() string {
 		return "EC2 does not answer"
 	case NodeProtected:
 		return "the node has the annotation karpenter.sh/do-not-disrupt"
-	case PodExpected:
-		return fmt.Sprintf("pod %s is nominated for the node", s.Detail)
-	case PodProtected:
-		return fmt.Sprintf("pod %s has the annotation karpenter.sh/do-not-disrupt", s.Detail)
-	case PodOfGang:
-		return fmt.Sprintf("pod %s is of a gang", s.Detail)
-	case PodSettles:
-		return fmt.Sprintf("pod %s came in place of an evicted one a short time ago", s.Detail)
+	case PodExpected, PodProtected, PodOfGang, PodSettles, PodBudgets, ReplicasLate:
+		return s.keptByPod()
 	case PodBudget:
 		return fmt.Sprintf("PodDisruptionBudget %s allows no eviction now", s.Detail)
-	case PodBudgets:
-		return fmt.Sprintf("more than one PodDisruptionBudget selects pod %s; the API evicts no such pod: change the selector of one, or delete one", s.Detail)
 	case PolicyForbids:
 		return "the NodePool's consolidationPolicy or consolidateAfter keeps nodes with pods"
 	case NotQuiet:
@@ -132,6 +125,18 @@ func (s Stay) explain() string {
 		return "a replacement of the NodePool did not come up, or nodes were launched for pods that had just been evicted to save money: for now the NodePool launches no replacements and saves no money"
 	}
 	return string(s.Reason)
+}
+
+// keptByPod is explain for reasons that need only the name of the pod that keeps the node.
+func (s Stay) keptByPod() string {
+	return fmt.Sprintf(map[StayReason]string{
+		PodExpected:  "pod %s is nominated for the node",
+		PodProtected: "pod %s has the annotation karpenter.sh/do-not-disrupt",
+		PodOfGang:    "pod %s is of a gang",
+		PodSettles:   "pod %s came in place of an evicted one a short time ago",
+		PodBudgets:   "more than one PodDisruptionBudget selects pod %s; the API evicts no such pod: change the selector of one, or delete one",
+		ReplicasLate: "pod %s is ready, a quarter or more of the replicas of its controller have not got ready within five minutes, and no PodDisruptionBudget selects it",
+	}[s.Reason], s.Detail)
 }
 
 // in returns the detail in the text; "" where there is none.

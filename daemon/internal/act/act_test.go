@@ -39,7 +39,7 @@ func (w *world) tell(what string) {
 	w.told = append(w.told, what)
 }
 func (w *world) Disrupted(d plan.Disrupt)               { w.tell("disrupted " + d.Node) }
-func (w *world) Deleted(c *v1.NodeClaim, d plan.Delete) { w.tell("deleted " + d.Claim) }
+func (w *world) Deleted(_ *v1.NodeClaim, d plan.Delete) { w.tell("deleted " + d.Claim) }
 func (w *world) Kept(d plan.Delete, why string)         { w.tell("kept " + d.Claim + ": " + why) }
 
 func (w *world) Observe(object metav1.Object) {

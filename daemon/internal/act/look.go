@@ -106,7 +106,7 @@ func (a *Actor) look(ctx context.Context, d plan.Delete, budgets *budgets) (why 
 // surplus node, of which a user asked for the end.
 func podsAsked(why plan.DeleteReason, claim *v1.NodeClaim) bool {
 	switch why {
-	case plan.Empty, plan.Underutilized:
+	case plan.Empty, plan.Underutilized, plan.ReplacementUnused:
 		return true
 	case plan.Drifted, plan.Expired, plan.PoolDeleted:
 		grace := claim.Spec.TerminationGracePeriod

@@ -192,7 +192,7 @@ func cascades(p *v1.NodePool) bool {
 // daemon takes away for the reason.
 func pacingFor(claim *v1.NodeClaim, why plan.DeleteReason) pacing {
 	switch why {
-	case plan.Empty, plan.Underutilized, plan.Drifted:
+	case plan.Empty, plan.Underutilized, plan.Drifted, plan.ReplacementUnused:
 		return careful
 	case plan.Expired:
 		life := claim.Spec.ExpireAfter

@@ -18,6 +18,7 @@ type Judge struct {
 	memory   *memory.Memory
 	budgets  map[string][]*cluster.PodBudget // by namespace
 	promised map[*cluster.PodBudget]int64    // evictions of nodes that go; see Turn
+	short    shortages
 }
 
 // NewJudge returns a judge of the view's nodes.
@@ -65,7 +66,13 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 			return plan.Stay{Reason: plan.PodExpected, Detail: p.ID()}, time.Time{}
 		}
 	}
-	return j.podsStay(state, bounded(c, reason))
+	why, until = j.podsStay(state, bounded(c, reason))
+	if (why.Reason == "" || why.Reason == plan.PodBudget) && !bounded(c, reason) && !Asked(reason) {
+		if replicas := j.replicasStay(state); replicas.Reason != "" {
+			return replicas, time.Time{}
+		}
+	}
+	return why, until
 }
 
 // bounded says whether the drain waits for pods that ask for it only as long as
