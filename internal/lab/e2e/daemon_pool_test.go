@@ -98,7 +98,7 @@ func foregroundDeletionKeepsReplicas(t *testing.T, d *daemonLab) {
 		}
 		for i := range claims {
 			drained := claims[i].Conditions().Get(v1.ConditionDrained)
-			if claims[i].DeletionTimestamp == nil || !strings.Contains(drained.Message, "at most 2 of the 8 replicas of ReplicaSet") {
+			if claims[i].DeletionTimestamp == nil || !strings.Contains(drained.Message, "at most 2 of the 8 replicas of Deployment") {
 				return fmt.Errorf("NodeClaim %s: deleted at %s, %s", claims[i].Name, claims[i].DeletionTimestamp, drained.Message)
 			}
 		}
