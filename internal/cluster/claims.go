@@ -29,9 +29,9 @@ type Lot struct {
 // Unsettled returns the NodeClaims that need attention, by name. A NodeClaim
 // needs no attention if it is launched, registered and initialized, neither
 // deleting, interrupted nor about to go, replaces nothing, and if its node is
-// known, Ready, neither Cordoned, Disrupted nor Deleting, Busy, and has no
-// preference (PreferNoSchedule) that the NodeClaim does not have. Callers must
-// not change them.
+// known, Ready, neither Cordoned, Disrupted nor Deleting, Busy, and has neither a
+// preference (PreferNoSchedule) that the NodeClaim does not have nor a taint of the
+// daemon. Callers must not change them.
 func (s Snapshot) Unsettled() []*Claim { return s.unsettled.list() }
 
 // IsUnsettled says whether the named NodeClaim exists and needs attention.
@@ -104,14 +104,17 @@ func (s Snapshot) SourcesOf(c *Claim) (out []Claim) {
 // An unknown node is not Ready.
 func (c *Claim) settled(l *Load) bool {
 	return c.Launched && c.Registered && c.Initialized && c.Disrupting == nil && c.Move == nil &&
-		l.Node.Ready && l.Node.TakesPods(c) && l.busy > 0 && !c.avoided(l.Node.Taints)
+		l.Node.Ready && l.Node.TakesPods(c) && l.busy > 0 && !c.marked(l.Node.Taints)
 }
 
-// avoided says whether the taints of the claim's node include a preference that
-// the claim itself does not have.
-func (c *Claim) avoided(taints []Taint) bool {
+// ownTaints is the prefix of the keys of the daemon's own taints.
+const ownTaints = "karpenterd.sh/"
+
+// marked says whether the taints of the claim's node include one of the daemon, or a
+// preference that the claim itself does not have.
+func (c *Claim) marked(taints []Taint) bool {
 	return slices.ContainsFunc(taints, func(t Taint) bool {
-		return t.Effect == PreferNoSchedule && !slices.Contains(c.Taints, t)
+		return (t.Effect == PreferNoSchedule || strings.HasPrefix(t.Key, ownTaints)) && !slices.Contains(c.Taints, t)
 	})
 }
 

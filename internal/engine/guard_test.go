@@ -55,7 +55,7 @@ func (g *guard) plan(out engine.Output) {
 		case plan.Restore:
 			g.taken = g.taken || g.claim(a.Claim).Disrupting != nil
 			most = quantity.Money(1 << 62) // what was to be freed costs again
-		case plan.Nominate, plan.Release, plan.Wait:
+		case plan.Nominate, plan.Release, plan.Close, plan.Wait:
 		}
 		if now := g.net(); now > most {
 			g.rt.Fatalf("after %+v the fleet costs %s without what is about to go, %s before", a, now.Dollars(), most.Dollars())
@@ -305,5 +305,40 @@ func TestStep_SavingMoneyKeepsEveryPodRunningAndCostsNoMore(t *testing.T) {
 			}
 		}
 		checkPlaces(rt, w)
+	})
+}
+
+// What a move is worth is judged by the places that its pods will have. If the next plan gave
+// them other places, the nodes that were just launched for the rest would be launched in vain.
+func TestStep_AReplacementIsNotLaunchedInVain(t *testing.T) {
+	w := newWorld(t)
+	w.types(append(slices.Clone(w.objects.Classes[0].Types), instanceType("c5.4xlarge", 16, 32, 600_000_000), instanceType("m5.2xlarge", 8, 32, 370_000_000))...)
+	w.pods("a", 2, 200).pods("b", 7, 1100).pods("c", 4, 700).pods("d", 7, 3000)
+	replacesNothingInVain(t, w, 3)
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t)
+		drawPrices(rt, w)
+		for i := range rapid.IntRange(2, 5).Draw(rt, "shapes") {
+			w.pods("app"+string(rune('0'+i)), rapid.IntRange(1, 8).Draw(rt, "replicas"), int64(rapid.IntRange(2, 30).Draw(rt, "cpu"))*100)
+		}
+		replacesNothingInVain(rt, w, rapid.IntRange(2, 4).Draw(rt, "one pod goes of"))
+	})
+}
+
+// replacesNothingInVain runs the pods, drops one of so many, and looks at what becomes of
+// replacements while the fleet gets smaller.
+func replacesNothingInVain(t rapid.TB, w *world, dropped int) {
+	w.objects.Pools[0].Disruption = saving()
+	w.policy.LeastSaving, w.policy.PodMove, w.policy.MoveShare = 1, 1, 1
+	w.settle(60, nil)
+	i := 0
+	w.drop(func(cluster.Pod) bool { i++; return i%dropped == 0 })
+	w.now = w.now.Add(w.policy.ArrivalPatience)
+	w.settle(300, func(out engine.Output) {
+		for _, d := range of[plan.Delete](out) {
+			if d.Why == plan.ReplacementUnused {
+				t.Fatalf("NodeClaim %s was launched in vain", d.Claim)
+			}
+		}
 	})
 }

@@ -1,130 +1,172 @@
 package engine_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// evicted is a world in which the two pods of a node were just evicted, whose place is on a
-// new node. They do not exist any more, and so many replicas are to be created.
-func evicted(t *testing.T, replicas int64) *world {
-	t.Helper()
-	w := full(t).drift(0)
-	went := w.objects.Claims[0].Node
-	var shape cluster.Shape
-	out := w.step()
-	for len(of[plan.Delete](out)) == 0 {
+// toClose plays on until a plan closes nodes for the pods that it evicts. The plan is not
+// carried out yet.
+func (w *world) toClose() engine.Output {
+	w.t.Helper()
+	for range 200 {
+		out := w.step()
+		if len(of[plan.Close](out)) > 0 {
+			return out
+		}
 		w.obey(out)
 		w.now = w.now.Add(100 * time.Millisecond)
-		out = w.step()
 	}
-	w.obey(out)
-	w.drop(func(p cluster.Pod) bool {
-		if p.Node == "" {
-			shape = p.Shape
+	w.t.Fatal("no node is closed")
+	return engine.Output{}
+}
+
+// closed counts the nodes that are closed for evicted pods.
+func (w *world) closed() (n int) {
+	for _, x := range w.objects.Nodes {
+		for _, t := range x.Taints {
+			if t == kept {
+				n++
+			}
 		}
-		return p.Node == ""
-	})
-	if _, up := w.nodeNamed(went); up || len(w.objects.Pods) != 4 {
-		t.Fatalf("%d pods are left, old node %v", len(w.objects.Pods), up)
 	}
-	w.objects.Workloads = []cluster.Workload{{Kind: "ReplicaSet", Namespace: "default", Name: "web", UID: "rs", Missing: replicas, Shape: shape}}
-	w.now = w.now.Add(100 * time.Millisecond)
-	return w
+	return n
 }
 
-// create creates a replica.
-func (w *world) create(name string) {
-	x := &w.objects.Workloads[0]
-	x.Missing = max(0, x.Missing-1)
-	w.pods(name, 1, x.Shape.Requests.MilliCPU, func(p *cluster.Pod) {
-		p.Owner, p.Created, p.Unschedulable = cluster.Owner{Kind: x.Kind, Name: x.Name, UID: x.UID}, w.now, true
-	})
-}
-
-// until steps whenever the plan asks for it, until there is such an action, for about a
-// minute. It returns how long that took. No plan is carried out.
-func until[A plan.Action](w *world) time.Duration {
-	began := w.now
-	out := w.step()
-	for len(of[A](out)) == 0 && w.now.Sub(began) < time.Minute {
-		w.now = of[plan.Wait](out)[0].Until
-		out = w.step()
-	}
-	return w.now.Sub(began)
-}
-
-// If a new node opened before the evicted pods are there, other pods would take their room:
-// it is the emptiest node.
-func TestStep_ANewNodeOpensWhenTheEvictedPodsAreThereThatItIsFor(t *testing.T) {
-	w := evicted(t, 0) // the controller has not noticed yet
-	for _, name := range []string{"first", "second"} {
-		if got := of[plan.Release](w.step()); len(got) > 0 {
-			t.Fatalf("before the %s: %+v", name, got)
-		}
-		w.create(name)
+// opened plays on until no node is closed, and says how long that took.
+func (w *world) opened(carry func(engine.Output)) time.Duration {
+	w.t.Helper()
+	since := w.now
+	for w.closed() > 0 && w.now.Sub(since) < time.Minute {
+		carry(w.step())
 		w.now = w.now.Add(100 * time.Millisecond)
 	}
-	if got := of[plan.Release](w.step()); len(got) != 1 || got[0].Planned != 2 {
-		t.Errorf("with both: %+v", got)
+	return w.now.Sub(since) - 100*time.Millisecond
+}
+
+func TestStep_NodesAreClosedInThePlanThatEvictsAndOpenWithTheNominations(t *testing.T) {
+	w := halfEmpty(t)
+	out := w.toClose()
+	if d := of[plan.Delete](out); len(d) == 0 || d[0].Why != plan.Underutilized {
+		t.Fatalf("%+v", out.Plan.Actions)
+	}
+	w.obey(out)
+	back := len(w.pending())
+	if back == 0 || w.closed() == 0 {
+		t.Fatalf("%d pods are back, %d nodes closed", back, w.closed())
+	}
+	out = w.step()
+	if n, r := of[plan.Nominate](out), of[plan.Release](out); len(n) != back || len(r) != w.closed() || len(of[plan.Launch](out)) > 0 {
+		t.Errorf("%d pods are back, %d nodes closed: %+v", back, w.closed(), out.Plan.Actions)
+	}
+	if w.obey(out); w.closed() > 0 || len(w.pending()) > 0 {
+		t.Errorf("%d nodes closed, pods without a node: %v", w.closed(), w.pending())
 	}
 }
 
-func TestStep_ANewNodeWaitsForEvictedPodsThatLandElsewhereForReleaseWaitAtMost(t *testing.T) {
-	for name, create := range map[string]bool{"none comes": false, "one comes": true} {
-		w := evicted(t, 2)
-		w.step() // the eviction is seen
-		w.objects.Workloads = nil
-		if create {
-			w.objects.Workloads = []cluster.Workload{{Kind: "ReplicaSet", Namespace: "default", Name: "web", UID: "rs", Shape: w.objects.Pods[0].Shape}}
-			w.create("first")
-		}
-		if took := until[plan.Release](w); took <= 0 || took > w.policy.ReleaseWait {
-			t.Errorf("%s: the node opens after %s", name, took)
-		}
-	}
-}
-
-// As long as evicted pods may land elsewhere, nobody knows which of them need a new node.
-func TestStep_NothingIsLaunchedForEvictedPodsUntilTheOthersHaveLanded(t *testing.T) {
-	w := evicted(t, 3)
-	if took := until[plan.Launch](w); took <= 0 || took > w.policy.ReleaseWait {
-		t.Errorf("launches after %s", took)
-	}
-}
-
-// Many nodes that EC2 takes, or that drift, say nothing about moves that save money.
-func TestStep_OnlyEvictionsToSaveMoneyMayHoldSuchMovesBack(t *testing.T) {
+func TestStep_ClosedNodesOpenSoonWhateverBecomesOfThePods(t *testing.T) {
 	for name, c := range map[string]struct {
-		world *world
-		saves bool
+		change func(*world)
+		within time.Duration
 	}{
-		"underutilized": {halfEmpty(t), true},
-		"drifted":       {full(t).drift(0), false},
-		"interrupted":   {full(t), false},
-		"by hand":       {full(t), false},
+		"the memory is lost":          {func(w *world) { w.memory = engine.Memory{} }, 0},
+		"a pod of others waits":       {func(w *world) { w.pods("other", 1, 100, func(p *cluster.Pod) { p.Created = w.now }) }, 0},
+		"the deletion is declined":    {func(*world) {}, 1500 * time.Millisecond},
+		"pods do not come back":       {func(*world) {}, 3 * time.Second},
+		"the daemon may not nominate": {func(w *world) { w.policy.CannotNominate = true }, 3 * time.Second},
 	} {
-		w := c.world
-		k := &w.objects.Claims[0]
-		switch name {
-		case "interrupted":
-			k.Interruption = &cluster.Interruption{Noticed: w.now, Deadline: w.now.Add(time.Minute)}
-		case "by hand":
-			k.Deleting = true
-		}
-		for range 100 {
-			out := w.step()
-			if len(w.memory.Evicted) > 0 {
-				break
-			}
+		w := halfEmpty(t)
+		out := w.toClose()
+		if name == "pods do not come back" {
 			w.obey(out)
-			w.now = w.now.Add(100 * time.Millisecond)
+			w.drop(func(p cluster.Pod) bool { return p.Node == "" })
+		} else { // the nodes are closed, and nothing is evicted
+			w.open(out.Plan.Actions)
 		}
-		if len(w.memory.Evicted) == 0 || w.memory.Evicted[0].Saving.IsZero() == c.saves {
-			t.Errorf("%s: %+v", name, w.memory.Evicted)
+		c.change(w)
+		if took := w.opened(func(o engine.Output) { w.open(o.Plan.Actions) }); took > c.within {
+			t.Errorf("%s: the nodes open after %s, want at most %s", name, took, c.within)
 		}
+	}
+}
+
+// A last look at the API server declines the deletion again and again.
+func TestStep_ANodeWhoseDeletionIsDeclinedClosesNoOthersAndStaysInTheEnd(t *testing.T) {
+	w := halfEmpty(t)
+	w.open(w.toClose().Plan.Actions)
+	began, closes := w.now, 0
+	var restored []plan.Restore
+	for w.now.Sub(began) < 6*time.Minute && len(restored) == 0 {
+		w.now = w.now.Add(time.Second)
+		out := w.step()
+		closes += len(of[plan.Close](out))
+		if restored = of[plan.Restore](out); len(restored) == 0 && len(of[plan.Delete](out)) == 0 {
+			t.Fatalf("after %s the node neither goes nor stays: %+v", w.now.Sub(began), out.Plan.Actions)
+		}
+		w.open(out.Plan.Actions)
+	}
+	if closes > 0 || len(restored) == 0 || w.now.Sub(began) < 5*time.Minute {
+		t.Errorf("closed %d times; restored after %s: %+v", closes, w.now.Sub(began), restored)
+	}
+}
+
+func TestStep_ALargeFleetAndADaemonThatMayNotNominateCloseNothing(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"may not nominate": func(w *world) { w.policy.CannotNominate = true },
+		"large": func(w *world) {
+			for i := range 205 {
+				n := w.objects.Nodes[0]
+				n.Name = string(rune('a'+i/26)) + string(rune('a'+i%26))
+				n.UID, n.Claim = n.Name, n.Name
+				c := w.objects.Claims[0]
+				c.Name, c.UID, c.Node = n.Name, n.Name, n.Name
+				w.objects.Nodes, w.objects.Claims = append(w.objects.Nodes, n), append(w.objects.Claims, c)
+				w.pods("x"+n.Name, 1, 500, func(p *cluster.Pod) { p.Node, p.Unschedulable = n.Name, false })
+			}
+		},
+	} {
+		w := halfEmpty(t)
+		change(w)
+		deleted := 0
+		w.settle(60, func(o engine.Output) {
+			deleted += len(of[plan.Delete](o))
+			if x := of[plan.Close](o); len(x) > 0 && (name != "large" || len(w.objects.Nodes) > 200) {
+				t.Errorf("%s: %d of %d nodes are closed", name, len(x), len(w.objects.Nodes))
+			}
+		})
+		if deleted == 0 {
+			t.Errorf("%s: no node went", name)
+		}
+	}
+}
+
+// A drain evicts the second of two replicas when the first is ready elsewhere. By then the
+// nodes are open again, so that pod lands where the scheduler likes.
+func TestStep_NodesWhosePodsAreEvictedInTurnGoLastAndAlone(t *testing.T) {
+	w := halfEmpty(t)
+	first, empty := w.objects.Nodes[0].Name, w.objects.Nodes[1].Name
+	w.drop(func(p cluster.Pod) bool { return p.Node == first || p.Node == empty })
+	w.pods("pair", 2, 100, func(p *cluster.Pod) {
+		p.Node, p.Unschedulable, p.Owner = first, false, cluster.Owner{Kind: "ReplicaSet", Name: "pair", UID: "pair"}
+	})
+	var order []string
+	w.settle(200, func(out engine.Output) {
+		var nodes []string
+		for _, d := range of[plan.Disrupt](out) {
+			nodes = append(nodes, d.Node)
+		}
+		if len(nodes) > 0 {
+			slices.Sort(nodes)
+			order = append(order, strings.Join(nodes, " "))
+		}
+	})
+	if len(order) < 2 || order[len(order)-1] != first || strings.Contains(strings.Join(order[:len(order)-1], " "), first) {
+		t.Errorf("nodes go in the order %q, want %s last and alone", order, first)
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,13 +46,17 @@ type sweep struct {
 	moved    time.Time           // when that number changed last
 	uneasy   time.Time           // since when it has not been the same for a while; zero if it has
 	outdated int                 // searches in a row that were repeated
+	vain     int                 // targets in a row that came to nothing
 	search   *consolidate.Search // not finished; nil if there is none
 	target   target
+	second   target // what the search found before the one that goes on
 }
 
 const (
 	// sweepEvery is the least time between two searches of the fleet.
 	sweepEvery = time.Second
+	// mostVain is how often that time doubles at most.
+	mostVain = 5
 	// A search takes about sliceOfWork units of work in a Step, and asks for another Step
 	// after sliceEvery.
 	sliceOfWork = 2_000_000
@@ -199,7 +204,7 @@ func (m *mover) search() bool {
 			m.waitAgain()
 			return false
 		}
-		if next := s.at.Add(sweepEvery); m.in.Now.Before(next) {
+		if next := s.at.Add(s.pause(m.in.Snapshot)); m.in.Now.Before(next) {
 			m.wait(next, plan.NextSweep)
 			return len(s.target.names) > 0
 		}
@@ -207,7 +212,7 @@ func (m *mover) search() bool {
 			return len(s.target.names) > 0
 		}
 		m.again = time.Time{}
-		s.search, s.of, s.at = consolidate.Begin(m.question()), m.in.Snapshot, m.in.Now
+		s.search, s.second, s.of, s.at = consolidate.Begin(m.question()), target{}, m.in.Snapshot, m.in.Now
 		s.again = m.again
 	}
 	next, finished := s.search.Go(sliceOfWork)
@@ -220,9 +225,9 @@ func (m *mover) search() bool {
 	var found target
 	if finished {
 		s.outdated = 0
-		found = aim(m.in.Snapshot, pick.Those(next.Result(), m.stands), next.Alike)
-		if next.Alike && len(found.names) == 0 {
-			next, finished = next.Anywhere(), false
+		found = aim(m.in.Snapshot, pick.Those(next.Result(), m.stands), next.Alike, next.Places())
+		if q, more := m.askMore(next, &found); more {
+			next, finished = consolidate.Begin(q), false
 		}
 	}
 	if !finished {
@@ -234,6 +239,15 @@ func (m *mover) search() bool {
 		m.waitAgain()
 	}
 	return len(s.target.names) > 0
+}
+
+// pause returns the least time between this search and the next: longer after each one whose
+// target came to nothing, as the next may find the same, unless the fleet has changed.
+func (s *sweep) pause(now cluster.Snapshot) time.Duration {
+	if s.changed(now) {
+		return sweepEvery
+	}
+	return sweepEvery << min(s.vain, mostVain)
 }
 
 // changed says whether many pods have come or gone since the search began.
@@ -284,7 +298,7 @@ func (m *mover) question() consolidate.Question {
 	p := m.in.Policy
 	nodes := m.nodes()
 	q := consolidate.Question{
-		Alike: slices.ContainsFunc(nodes, func(n consolidate.Node) bool {
+		Alike: !disrupt.Closes(m.view) && slices.ContainsFunc(nodes, func(n consolidate.Node) bool {
 			return consolidate.Ratio(&n.State.Node) != consolidate.Ratio(&nodes[0].State.Node)
 		}),
 		Nodes: nodes, Fleet: m.out.Memory.derived.fleet, Seed: m.in.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
@@ -294,6 +308,24 @@ func (m *mover) question() consolidate.Question {
 		q.Fleet = offer.Compile(m.in.Snapshot.Supply(), nil, p.NodeCost)
 	}
 	return q
+}
+
+// askMore says whether the fleet is searched once more after a search that has found the
+// target, and with which question. Where pods are to stay on nodes like theirs and no node
+// can go, they may go anywhere. Where nodes are closed for evicted pods, what fills nodes that
+// run is preferred to what launches new ones, also if it saves less at first.
+func (m *mover) askMore(done *consolidate.Search, found *target) (q consolidate.Question, more bool) {
+	s := &m.out.Memory.sweep
+	q = *done.Question
+	switch none := len(found.names) == 0; {
+	case none && q.Alike:
+		q.Alike, more = false, true
+	case none:
+		*found, s.second = s.second, target{}
+	case done.Opens() && disrupt.Closes(m.view) && q.Share < smallShare:
+		s.second, q.Share, more = *found, smallShare, true
+	}
+	return q, more
 }
 
 // nodes returns the nodes that take pods.
@@ -320,6 +352,12 @@ func (m *mover) nodes() (out []consolidate.Node) {
 	return out
 }
 
+// smallShare is how much of the price of new nodes the search prefers to save at least, in
+// thousandths, in a fleet whose nodes are closed for evicted pods. There, nodes that run
+// already are filled exactly as planned: a new node that is launched before they are full
+// may soon be one too many.
+const smallShare = 500
+
 // mostReplaced is how many nodes one move replaces at most.
 const mostReplaced = 12
 
@@ -332,6 +370,13 @@ func (m *mover) begin() {
 	x := supposition{going: map[string]plan.DeleteReason{}, emptying: t.nodes(m.in.Snapshot)}
 	var chosen []string
 	held := false
+	with, inTurn := togetherOf(m.view), ""
+	choose := func(c *cluster.Claim) {
+		ledger.Charge(c.Pool)
+		m.judge.Promise(c)
+		chosen = append(chosen, c.Name)
+		x.going[c.Name] = plan.Underutilized
+	}
 	for _, name := range t.names {
 		if c, _ := m.view.Snapshot.Claim(name); t.present(m.in.Snapshot, name) {
 			_, allowed := ledger.Allows(c.Pool, plan.Underutilized)
@@ -339,11 +384,16 @@ func (m *mover) begin() {
 				held = true
 				continue
 			}
-			ledger.Charge(c.Pool)
-			m.judge.Promise(&c)
-			chosen = append(chosen, name)
-			x.going[name] = plan.Underutilized
+			if state, up := m.in.Snapshot.State(c.Node); up && !with.add(state) {
+				inTurn = cmp.Or(inTurn, name)
+				continue
+			}
+			choose(&c)
 		}
+	}
+	if len(chosen) == 0 && inTurn != "" {
+		c, _ := m.view.Snapshot.Claim(inTurn)
+		choose(&c)
 	}
 	if len(chosen) == 0 && held {
 		m.awaitBudget(ledger)
@@ -357,6 +407,7 @@ func (m *mover) begin() {
 		}
 	}
 	if m.remove(x) {
+		m.out.Memory.sweep.vain = 0
 		return
 	}
 	if len(t.ratios) > 0 {
@@ -364,9 +415,14 @@ func (m *mover) begin() {
 		m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
 		return
 	}
-	if !m.replaceSome(chosen, plan.Underutilized, x) {
-		// Something has changed that the search did not know.
-		t.names = pick.Those(t.names, func(name string) bool { return !slices.Contains(chosen, name) })
+	if m.replaceSome(chosen, plan.Underutilized, x) {
+		m.out.Memory.sweep.vain = 0
+		return
+	}
+	// There is something that the search did not know, as a budget.
+	t.names = pick.Those(t.names, func(name string) bool { return !slices.Contains(chosen, name) })
+	if len(t.names) == 0 {
+		m.out.Memory.sweep.vain++
 	}
 }
 
@@ -379,6 +435,9 @@ func (m *mover) underWay() bool {
 		n, up := m.in.Snapshot.Node(c.Node)
 		return up && (c.Disrupting != nil || n.Disrupted) && (!c.Leaving() || m.view.RunsPods(*c))
 	}) {
+		s.busy = m.in.Now
+	}
+	if !m.out.Memory.Landing.Since.IsZero() {
 		s.busy = m.in.Now
 	}
 	if s.busy.IsZero() || !m.in.Now.Before(s.busy.Add(landsWithin)) {
@@ -405,7 +464,7 @@ func (m *mover) awaitBudget(ledger *budget.Ledger) {
 // suppose returns the plan in which the nodes go.
 func (m *mover) suppose(x supposition) Output {
 	in := m.in
-	in.Memory.derived, in.Memory.cursor = m.out.Memory.derived, nil
+	in.Memory.derived, in.Memory.cursor, in.Memory.sweep.target = m.out.Memory.derived, nil, m.out.Memory.sweep.target
 	out := planned(cursor{in: in, try: 1, excluded: map[string]bool{}, suppose: x}, 1<<30)
 	out.Memory.sweep = m.out.Memory.sweep
 	return out

@@ -24,6 +24,7 @@ import (
 type target struct {
 	names  []string // NodeClaims that have not begun to go, those first that save most
 	ratios []int    // of the phases that are left but the last one; the first is the present one
+	places map[string][]view.Place
 }
 
 const (
@@ -34,8 +35,8 @@ const (
 
 // aim returns the target with these NodeClaims. If the search has kept their pods on nodes
 // of like ratio, a large target has phases: the most numerous ratio goes first.
-func aim(s cluster.Snapshot, names []string, alike bool) target {
-	t := target{names: names}
+func aim(s cluster.Snapshot, names []string, alike bool, places map[string][]view.Place) target {
+	t := target{names: names, places: places}
 	if !alike || len(names) < leastPhased || len(names)*phasedPart < s.NodeCount() {
 		return t
 	}
@@ -104,7 +105,7 @@ func (t *target) preferences(v view.View) (out []plan.Action) {
 		if !up || !n.TakesPods(c) {
 			return
 		}
-		a := plan.Release{Node: n.Name, NodeUID: n.UID, Taint: v.Policy.StartupTaint}
+		a := plan.Release{Node: n.Name, NodeUID: n.UID}
 		want := func(taint cluster.Taint, yes bool) {
 			switch has := slices.Contains(n.Taints, taint); {
 			case yes && !has:

@@ -38,14 +38,14 @@ func TestAim_ALargeTargetHasAPhaseForEachRatio(t *testing.T) {
 	t.Parallel()
 	s := ofRatios(t, 6, 8, 2)
 	names := []string{"c00", "m00", "m01", "m02", "r00", "r01", "r02", "r03", "r04"}
-	got := aim(s, names, true)
+	got := aim(s, names, true, nil)
 	if !slices.Equal(got.ratios, []int{13, 12, 11}) || !slices.Equal(got.names, names) {
 		t.Errorf("%+v, want the most numerous ratio first", got)
 	}
 	for name, c := range map[string]target{
-		"few nodes":                aim(s, names[:leastPhased-1], true),
-		"a small part":             aim(ofRatios(t, 200, 10), append([]string{"m00"}, names[1:]...), true),
-		"not kept on their ratios": aim(s, names, false),
+		"few nodes":                aim(s, names[:leastPhased-1], true, nil),
+		"a small part":             aim(ofRatios(t, 200, 10), append([]string{"m00"}, names[1:]...), true, nil),
+		"not kept on their ratios": aim(s, names, false, nil),
 	} {
 		if len(c.ratios) > 0 {
 			t.Errorf("%s: %+v", name, c)
@@ -105,4 +105,29 @@ func tainted(t *testing.T, s cluster.Snapshot, name string, taints ...cluster.Ta
 	}
 	n.Taints = taints
 	return n
+}
+
+// The same search would find the same target again, and it would come to nothing again.
+func TestSweep_ASearchWaitsLongerAfterTargetsThatCameToNothing(t *testing.T) {
+	t.Parallel()
+	fleet := func(pods int) cluster.Snapshot {
+		o := cluster.Objects{Nodes: []cluster.Node{{Name: "n", UID: "n", Ready: true, Allocatable: quantity.Resources{MilliCPU: 1000, PodSlots: 1000}}}}
+		for i := range pods {
+			o.Pods = append(o.Pods, cluster.Pod{Namespace: "default", Name: fmt.Sprint(i), UID: fmt.Sprint(i), Node: "n"})
+		}
+		s, err := cluster.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := sweep{of: fleet(200)}
+	for vain, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, 32 * time.Second} {
+		if s.vain = vain; s.pause(fleet(201)) != want {
+			t.Errorf("after %d: %s, want %s", vain, s.pause(fleet(201)), want)
+		}
+	}
+	if got := s.pause(fleet(190)); got != time.Second {
+		t.Errorf("after many pods have gone: %s", got)
+	}
 }

@@ -29,7 +29,7 @@ type try struct {
 // are the work that the Step has left.
 func (c cursor) begin(units int) *try {
 	v := c.in.view()
-	v.Emptying = goesNext(v, &c.in.Memory.sweep.target)
+	v.Emptying, v.Places = goesNext(v, &c.in.Memory.sweep.target), c.in.Memory.sweep.target.places
 	if len(c.suppose.going) > 0 {
 		v = v.Suppose(c.suppose.going)
 		v.Replaces, v.Emptying = c.suppose.replaces, c.suppose.emptying
@@ -74,6 +74,7 @@ func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.As
 	sparing := t.of.first != nil
 	a.Demand.Evacuees().PutAside()
 	if !sparing {
+		assign.FillPlaces(a)
 		a.FillAll(math.MinInt32)
 		if !tight || !m.Scarce(a.Demand.Classes) { // with scarce room, priorities choose who gets it, not the packer
 			if anew := a.Rearranged(t.gather, m); anew != a {

@@ -180,11 +180,16 @@ func (w *world) open(actions []plan.Action) *world {
 					w.objects.Pods[i].Node, w.objects.Pods[i].Unschedulable = a.Node, false
 				}
 			}
+		case plan.Close:
+			w.onNode(a.Node, func(n *cluster.Node) { n.Taints = append(slices.Clip(n.Taints), a.Taint) })
 		case plan.Release:
 			for i := range w.objects.Nodes {
 				if n := &w.objects.Nodes[i]; n.Name == a.Node {
 					off := append([]cluster.Taint{a.Taint}, a.Lifts...)
 					n.Taints = slices.DeleteFunc(slices.Concat(n.Taints, a.Puts), func(t cluster.Taint) bool { return slices.Contains(off, t) })
+					if a.Taint == (cluster.Taint{}) {
+						continue
+					}
 					for j := range w.objects.Claims {
 						w.objects.Claims[j].Initialized = w.objects.Claims[j].Initialized || w.objects.Claims[j].Node == n.Name
 					}

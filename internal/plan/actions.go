@@ -8,7 +8,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Action is one of Launch, Nominate, Release, Disrupt, Restore, Delete, Wait. Every switch
+// Action is one of Launch, Nominate, Release, Close, Disrupt, Restore, Delete, Wait. Every switch
 // over an Action names all of them, so that no action is left out unnoticed.
 //
 //sumtype:decl
@@ -63,6 +63,14 @@ type Release struct {
 	GivenUp       int64           // pods that the node was kept for and that did not come in time
 }
 
+// Close puts the daemon's startup taint back on an open node for a moment, while evicted
+// pods come back: each then gets the place that the plan has for it, by a nomination, and
+// a Release opens the node again.
+type Close struct {
+	Node, NodeUID string
+	Taint         cluster.Taint
+}
+
 // Disrupt says that a node is about to go: first by the condition DisruptionReason of
 // its NodeClaim, then by the taint karpenter.sh/disrupted, so that nothing new lands
 // on the node. Restore takes both back; after a Delete nothing does.
@@ -106,6 +114,7 @@ type Wait struct {
 func (Launch) isAction()   {}
 func (Nominate) isAction() {}
 func (Release) isAction()  {}
+func (Close) isAction()    {}
 func (Disrupt) isAction()  {}
 func (Restore) isAction()  {}
 func (Delete) isAction()   {}

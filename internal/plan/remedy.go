@@ -36,6 +36,8 @@ func (r StayReason) Remedy() string {
 		return "look whether the NodeClass is ready, as the catalogue does not have the instance type"
 	case ReplicasLate:
 		return "see why the other replicas are not ready, scale the controller down, or write a PodDisruptionBudget, which decides then"
+	case Declined:
+		return "see the line nodeclaim stays for now in the daemon's log, and whether the daemon's watch is behind"
 	case OutOfTime:
 		return "wait: the daemon tries again; if that fails again, look why the node's pods or its replacements were late"
 	case NotDrifted:

@@ -44,7 +44,7 @@ func (s *Standing) Eligible() bool {
 	case NextToGo, NotSearched, NoSaving, BudgetUsed, LimitFull, TriedLately, MovesHeld:
 		return true
 	case NotInitialized, IsLeaving, PoolUnready, PoolPaused, DaemonPaused, CloudAway, NodeProtected, PodExpected, PodProtected, PodOfGang, PodSettles,
-		PodBudget, PodBudgets, ReplicasLate, PolicyForbids, NotQuiet, NoPlace, NoPrice, NotDrifted, OutOfTime, NodeStays, Replaces, StaticPool:
+		PodBudget, PodBudgets, ReplicasLate, PolicyForbids, NotQuiet, NoPlace, NoPrice, NotDrifted, Declined, OutOfTime, NodeStays, Replaces, StaticPool:
 	}
 	return false
 }

@@ -41,6 +41,7 @@ const (
 	BudgetUsed     StayReason = "DisruptionBudget"
 	NoPrice        StayReason = "PriceUnknown"
 	NotDrifted     StayReason = "NotDrifted"
+	Declined       StayReason = "DeletionDeclined"
 	OutOfTime      StayReason = "MoveOutOfTime"
 	NodeStays      StayReason = "NodeDoNotConsolidate"
 	Replaces       StayReason = "Replacement"
@@ -111,6 +112,8 @@ func (s Stay) explain() string {
 		return "the fleet has changed and has not been searched for savings since"
 	case NotDrifted:
 		return "the node is as its NodePool and NodeClass ask for again"
+	case Declined:
+		return "a look at the API server before the deletion found for five minutes what keeps the node, and what the daemon's watch does not show; the daemon's log names it"
 	case OutOfTime:
 		return "it did not go before the deadline of its move"
 	case StaticPool:

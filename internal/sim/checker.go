@@ -206,7 +206,7 @@ func (c *checker) plan(in engine.Input, p plan.Plan) {
 			x.leave(a.Claim, a.Why)
 		case plan.Delete:
 			x.leave(a.Claim, a.Why)
-		case plan.Nominate, plan.Release, plan.Restore, plan.Wait:
+		case plan.Nominate, plan.Release, plan.Close, plan.Restore, plan.Wait:
 		}
 	}
 	for id := range spent {
@@ -222,7 +222,7 @@ func disrupts(a plan.Action) bool {
 		return a.Move != nil
 	case plan.Disrupt, plan.Delete:
 		return true
-	case plan.Nominate, plan.Release, plan.Restore, plan.Wait:
+	case plan.Nominate, plan.Release, plan.Close, plan.Restore, plan.Wait:
 	}
 	return false
 }

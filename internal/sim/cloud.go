@@ -189,7 +189,7 @@ func (r *run) release(a plan.Release) {
 	}
 	n.Taints = slices.Concat(n.Taints, a.Puts)
 	r.untaint(n, append(slices.Clone(a.Lifts), a.Taint)...)
-	if c := n.claim; !c.Initialized {
+	if c := n.claim; !c.Initialized && a.Taint != (cluster.Taint{}) {
 		c.Initialized, c.InitializedAt = true, date(r.clock.now)
 		r.view.claim(c)
 	}

@@ -162,6 +162,8 @@ func (r *run) carryOut(a plan.Action) {
 		}
 	case plan.Release:
 		r.release(a)
+	case plan.Close:
+		r.release(plan.Release{Node: a.Node, Puts: []cluster.Taint{a.Taint}})
 	case plan.Disrupt:
 		r.disrupt(a.Claim, &cluster.Disrupting{Reason: string(a.Why), Since: date(r.clock.now)})
 	case plan.Restore:

@@ -3,8 +3,9 @@
 // Invariants: every action is safe to repeat; an action refuses an object whose uid
 // is not the one in the plan; the answer to every write goes to the world before Do
 // returns, so that the next decision sees it. Order within a plan: launches first,
-// then all nominations, then the rest. So a taint that nominated pods wait for is
-// removed after their nominations.
+// then all nominations and what closes nodes, then the rest. So a taint that nominated
+// pods wait for is removed after their nominations, and nodes that are to wait for evicted
+// pods are closed before the evictions.
 package act
 
 import (
@@ -81,6 +82,8 @@ func (a *Actor) Do(ctx context.Context, p plan.Plan) error {
 			launches = append(launches, func() error { return a.launch(ctx, x) })
 		case plan.Nominate:
 			nominations = append(nominations, func() error { return a.nominate(ctx, x) })
+		case plan.Close:
+			nominations = append(nominations, func() error { return a.close(ctx, x) })
 		case plan.Release:
 			rest = append(rest, func() error { return a.release(ctx, x) })
 		case plan.Disrupt:
@@ -164,6 +167,11 @@ func (a *Actor) release(ctx context.Context, r plan.Release) error {
 		return nil
 	}
 	return a.patchNode(ctx, node, translate.PatchOfVersion(node, nil).With("spec", map[string]any{"taints": released(r, slices.Clone(node.Spec.Taints))}))
+}
+
+// close puts the daemon's taint back on an open node.
+func (a *Actor) close(ctx context.Context, c plan.Close) error {
+	return a.release(ctx, plan.Release{Node: c.Node, NodeUID: c.NodeUID, Puts: []cluster.Taint{c.Taint}})
 }
 
 // released returns the taints without those that the action removes (Taint, Lifts),

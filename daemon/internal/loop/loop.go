@@ -33,6 +33,9 @@ const WorkLimit = 16
 // retry is the pause before a new plan, when parts of the last one failed.
 const retry = time.Second
 
+// leaveWithin bounds the last writes of a daemon that ends.
+const leaveWithin = 5 * time.Second
+
 // World provides the snapshots to decide on.
 type World interface {
 	Changed() <-chan struct{}
@@ -142,13 +145,14 @@ func (l *Loop) decide() {
 }
 
 // Run decides until the context ends: after every change, and at the time that
-// the last plan asked for.
+// the last plan asked for. In the end it takes back what is only for a moment.
 func (l *Loop) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
+			l.leave(ctx)
 			return nil
 		case <-l.config.World.Changed():
 		case <-l.poke:
@@ -156,6 +160,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
+			l.leave(ctx)
 			return nil
 		case <-time.After(gather):
 		}
@@ -164,6 +169,21 @@ func (l *Loop) Run(ctx context.Context) error {
 		if !next.IsZero() {
 			timer.Reset(max(0, time.Until(next)))
 		}
+	}
+}
+
+// leave opens nodes that are closed for a moment, and takes back preferences of moves that
+// have not begun: it may be that no daemon comes after this one.
+func (l *Loop) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	defer cancel()
+	snapshot, _ := l.config.World.Snapshot() // faults were logged by the last decision
+	p := engine.Leave(engine.Input{Snapshot: snapshot, Memory: l.memory, Policy: l.config.Policy, Now: time.Now()})
+	if len(p.Actions) == 0 {
+		return
+	}
+	if err := l.config.Actor.Do(ctx, p); err != nil {
+		l.config.Logger.Warn("some nodes keep taints of karpenterd.sh that were to last a moment; the next daemon removes them", "error", err)
 	}
 }
 

@@ -34,6 +34,7 @@ type stage struct {
 
 	acting, recorded chan struct{} // if not nil: Record waits for the first, and closes the second
 	log              []string
+	plans            []plan.Plan
 	outs             []engine.Output
 	at               []time.Time
 	launchedFor      map[string]int
@@ -77,7 +78,7 @@ func (s *stage) Do(_ context.Context, p plan.Plan) error {
 		<-s.recorded
 		s.acting = nil
 	}
-	s.log = append(s.log, "done")
+	s.log, s.plans = append(s.log, "done"), append(s.plans, p)
 	if s.fail > 0 {
 		s.fail--
 		if s.fault != nil {
@@ -319,4 +320,38 @@ type onRecord struct {
 func (r onRecord) Record(in engine.Input, out engine.Output, took time.Duration) {
 	r.stage.Record(in, out, took)
 	r.also()
+}
+
+// Nobody may come after a daemon that is uninstalled in the moment for which it has closed
+// a node.
+func TestLoop_InTheEndItOpensNodesThatItClosedForAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		taint, next := engine.DefaultPolicy().StartupTaint, cluster.Taint{Key: "karpenterd.sh/goes-next", Effect: cluster.PreferNoSchedule}
+		var claims []cluster.Claim
+		var nodes []cluster.Node
+		for name, taints := range map[string][]cluster.Taint{"closed": {taint, next}, "next": {next}, "open": nil, "new": {taint}} {
+			claims = append(claims, cluster.Claim{Name: name, UID: name, Pool: "first", Class: "default", Node: name, Launched: true, Registered: true, Initialized: name != "new"})
+			nodes = append(nodes, cluster.Node{Name: name, UID: "uid-" + name, Claim: name, Ready: true, Taints: taints})
+		}
+		var err error
+		if s.snapshot, err = s.snapshot.Apply(cluster.Delta{Put: cluster.Objects{Claims: claims, Nodes: nodes}}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		l := loop.New(loop.Config{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger()})
+		if err := l.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		var got []string
+		for _, a := range s.plans[0].Actions {
+			r, _ := a.(plan.Release)
+			got = append(got, fmt.Sprintf("%s opens %v lifts %d", r.Node, r.Taint == taint, len(r.Lifts)))
+		}
+		slices.Sort(got)
+		if want := []string{"closed opens true lifts 1", "next opens false lifts 1"}; len(s.outs) > 0 || !slices.Equal(got, want) {
+			t.Errorf("%d decisions; in the end %q, want %q", len(s.outs), got, want)
+		}
+	})
 }

@@ -70,6 +70,8 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 			r.Logger.Info("restore node", "node", x.Node, "nodeclaim", x.Claim, "reason", x.Why)
 			r.both(x.Claim, x.ClaimUID, x.Node, disruptionBlocked, "The node stays: "+x.Why)
 		case plan.Nominate, plan.Wait: // too many to log each
+		case plan.Close:
+			r.Logger.Debug("close node until evicted pods are back", "node", x.Node)
 		case plan.Release:
 			if len(x.Lifts) > 0 || len(x.Puts) > 0 && x.Planned == 0 {
 				r.Logger.Debug("preferences of node changed", "node", x.Node, "puts", x.Puts, "lifts", x.Lifts)

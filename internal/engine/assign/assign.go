@@ -112,8 +112,30 @@ func KeepMoves(a *Assigner) {
 func Evacuate(a *Assigner) {
 	a.Demand.Evacuees().BringBack()
 	a.toStay = true
+	FillPlaces(a)
 	a.FillAll(math.MinInt32)
 	a.toStay = false
+}
+
+// FillPlaces puts demand on the nodes where the search of the fleet wants pods of its kind.
+func FillPlaces(a *Assigner) {
+	if len(a.Places) == 0 || a.Solver.Cut() {
+		return
+	}
+	for _, c := range a.Demand.Classes {
+		for _, p := range a.Places[c.Group.Kind] {
+			if c.Count() == 0 {
+				break
+			}
+			state, up := a.Snapshot.State(p.Node)
+			if !up {
+				continue
+			}
+			if h := a.Room.Node(state); h != nil && h.Stage <= room.StageKept && !a.leftOut(c, h) {
+				h.Take(a.Journal, c, c.Level, min(c.Count(), p.Most-runningOn(h)[c.Group.Kind]))
+			}
+		}
+	}
 }
 
 // fillUntried gives pods that the scheduler has not tried yet to nodes that run: it

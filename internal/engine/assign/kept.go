@@ -19,7 +19,7 @@ import (
 // than were planned there, the remaining demand is planned again on the other
 // hosts. Pods that depend on other pods keep their planned places.
 func (a *Assigner) gatherOnKept() {
-	hosts := a.Room.Coming
+	hosts := pick.Those(a.Room.Coming, func(h *room.Host) bool { return !h.Claim.Initialized }) // those that are closed for evicted pods keep their promises
 	kept := func(h *room.Host) bool { return h.Stage == room.StageKept }
 	if a.Trace.Declared == 0 || !slices.ContainsFunc(hosts, kept) {
 		return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -51,6 +52,7 @@ type Search struct {
 	order        []int // the nodes that run and may go, the most wasteful first
 	done         int   // trials, those of the first round included
 	failed       int   // trials since the last one that was kept
+	found        bool  // a trial was kept
 }
 
 // Begin begins the search.
@@ -63,24 +65,25 @@ func Begin(q Question) *Search {
 		s.lambda()
 	}
 	s.order = s.candidates()
-	s.Trials = min(s.Trials, trialsPerNode*len(s.order))
 	return s
 }
 
-// Anywhere begins the search anew with the same question, but for Question.Alike: pods
-// may have to go where others suit better.
-func (s *Search) Anywhere() *Search {
-	q := *s.Question
-	q.Alike = false
-	return Begin(q)
-}
-
 const (
-	// trialsPerNode bounds the trials of small fleets.
-	trialsPerNode = 50
+	// A small fleet has fewer trials than Question.Trials: so many for each node that may go,
+	// and more once the search has found something.
+	trialsPerNode, moreTrials = 50, 200
 	// patience is how many trials in a row may be in vain before the search ends.
 	patience = 2_000
 )
+
+// most is how many trials there are at most beside those of the first round.
+func (s *Search) most() int {
+	perNode := trialsPerNode
+	if s.found {
+		perNode = moreTrials
+	}
+	return min(s.Trials, perNode*len(s.order))
+}
 
 // nodesPerUnit is how many nodes a unit of work looks at where it looks at all of them.
 const nodesPerUnit = 16
@@ -98,16 +101,17 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 	for end := n.work + work; n.work < end; n.done++ {
 		drawn := n.done - len(n.order)
 		switch {
-		case drawn >= n.Trials || n.failed >= patience:
+		case drawn >= n.most() || n.failed >= patience:
 			return &n, true
 		case drawn < 0:
 			if i := n.next(); i >= 0 {
 				n.nodes[i].tried = true
 				n.takeAway(i)
 				n.queue.kept = n.judge(n.placeAll(false))
+				n.found = n.found || n.queue.kept
 			}
 		case n.trial(uint64(drawn)):
-			n.failed = 0
+			n.failed, n.found = 0, true
 		default:
 			n.failed++
 		}
@@ -122,6 +126,36 @@ func (s *Search) Result() (out []string) {
 	for _, i := range s.order {
 		if s.nodes[i].gone {
 			out = append(out, s.nodes[i].Claim)
+		}
+	}
+	return out
+}
+
+// Opens says whether the result needs new nodes.
+func (s *Search) Opens() bool {
+	return slices.ContainsFunc(s.nodes, func(n node) bool { return !n.gone && n.Node == nil })
+}
+
+// Places returns, by kind, the nodes that stay and take pods of nodes that go, and how many
+// pods of the kind they run in the end.
+func (s *Search) Places() map[string][]view.Place {
+	out := map[string][]view.Place{}
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		if n.gone || n.Node == nil || len(n.guests) == 0 {
+			continue
+		}
+		most := map[string]int64{}
+		for _, p := range n.guests {
+			most[s.classes[p.class].group.Kind] += p.n
+		}
+		for g, count := range n.State.Groups() {
+			if _, guest := most[g.Kind]; guest {
+				most[g.Kind] += count
+			}
+		}
+		for kind, pods := range most {
+			out[kind] = append(out[kind], view.Place{Node: n.State.Node.Name, Most: pods})
 		}
 	}
 	return out

@@ -26,6 +26,7 @@ type retirer struct {
 	stay    map[string]bool // nodes that are going, of which a pod found no place
 	settled map[string]int  // by node that goes: its pods that have a place on a node that is open
 	ready   map[string]int  // the same, with places on nodes that only the daemon's taint closes
+	again   map[string]bool // nodes of which the deletion was planned before, and declined
 	actions []plan.Action
 }
 
@@ -34,7 +35,7 @@ type retirer struct {
 // stay nodes are those of which a pod found no place.
 func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, stay map[string]bool) []plan.Action {
 	r := retirer{
-		View: v, Journal: j, memory: m, room: in, judge: NewJudge(v, m), ledger: budget.Open(v), stay: stay, settled: map[string]int{}, ready: map[string]int{},
+		View: v, Journal: j, memory: m, room: in, judge: NewJudge(v, m), ledger: budget.Open(v), stay: stay, settled: map[string]int{}, ready: map[string]int{}, again: map[string]bool{},
 	}
 	r.countPlaces()
 	for _, claim := range v.Claims {
@@ -65,7 +66,7 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 			r.retireEmpty(c)
 		}
 	}
-	return r.actions
+	return slices.Concat(closing(&r), r.actions)
 }
 
 // announcedFor returns the reason for which the NodeClaim was announced; empty if it was
@@ -189,7 +190,7 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 	pool, _ := r.Snapshot.Pool(c.Pool)
 	runs := r.RunsPods(c)
 	node, _ := r.Snapshot.Node(c.Node)
-	if runs {
+	if runs && !r.Closed(&node, &c) {
 		r.memory.Arrived(c.Name)
 	}
 	replaces := len(r.SourcesOf(&c)) > 0

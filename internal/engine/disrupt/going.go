@@ -50,13 +50,28 @@ func (r *retirer) goOn(c cluster.Claim) {
 	case r.Now.Before(r.lookAgain(&c)):
 		r.WaitUntil(r.lookAgain(&c), plan.LastLook)
 	default:
-		out := plan.Delete{
-			Claim: c.Name, ClaimUID: c.UID, Node: node.Name, Why: why, Waited: r.Now.Sub(c.Disrupting.Since), Checked: true, Pods: moving,
-		}
-		out.Saves, _ = r.PriceOf(c)
-		NoteEvictions(r.View, r.memory, c.Node, why)
-		r.actions = append(r.actions, out)
+		remove(r, &c, &node, why, moving)
 	}
+}
+
+// declinedFor is how long the deletion of an announced node may be declined until the node
+// stays: a last look found what the snapshot does not show.
+const declinedFor = 5 * time.Minute
+
+// remove deletes the NodeClaim of an announced node whose pods have other places.
+func remove(r *retirer, c *cluster.Claim, node *cluster.Node, why plan.DeleteReason, moving []string) {
+	var first time.Time
+	if first, r.again[node.Name] = memory.FirstSeen(r.memory.Asked, c.Name); r.again[node.Name] && !r.Now.Before(first.Add(declinedFor)) {
+		r.restore(*c, *node, plan.Stay{Reason: plan.Declined})
+		return
+	}
+	r.memory.Asked, _ = memory.Remember(r.memory.Asked, c.Name, r.Now)
+	out := plan.Delete{
+		Claim: c.Name, ClaimUID: c.UID, Node: node.Name, Why: why, Waited: r.Now.Sub(c.Disrupting.Since), Checked: true, Pods: moving,
+	}
+	out.Saves, _ = r.PriceOf(*c)
+	NoteEvictions(r.View, r.memory, c.Node, why)
+	r.actions = append(r.actions, out)
 }
 
 // staysNow says why a node that is going has to stay after all. A PodDisruptionBudget keeps
@@ -139,7 +154,7 @@ func NoteEvictions(v view.View, m *memory.Memory, node string, why plan.DeleteRe
 // restore takes back what was said about a node that stays.
 func (r *retirer) restore(c cluster.Claim, node cluster.Node, why plan.Stay) {
 	r.memory.Restored, _ = memory.Remember(memory.Forget(r.memory.Restored, c.Name), c.Name, r.Now)
-	r.memory.TaintedAt = memory.Forget(r.memory.TaintedAt, c.Name)
+	r.memory.TaintedAt, r.memory.Asked = memory.Forget(r.memory.TaintedAt, c.Name), memory.Forget(r.memory.Asked, c.Name)
 	if c.Disrupting != nil || node.Disrupted {
 		r.actions = append(r.actions, plan.Restore{Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: why.Explain()})
 	}

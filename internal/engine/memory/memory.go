@@ -19,6 +19,7 @@ type Memory struct {
 	ReadySince  []Since    // nodes that are kept for their pods, sorted
 	OpenSince   []Since    // nodes that opened a short time ago without nominations, sorted
 	TaintedAt   []Since    // NodeClaims that are going, sorted: when the taint of their node was asked for last
+	Asked       []Since    // NodeClaims of nodes that are announced, sorted: when their deletion was planned first
 	Planned     []Planned  // sorted by NodeClaim
 	Declared    []Progress // sorted by workload
 	Advanced    []Since    // kinds of controllers, sorted: when a controller of the kind last made progress
@@ -30,6 +31,18 @@ type Memory struct {
 	// memory began; zero for never.
 	EvictedUntil time.Time
 	Restored     []Since // NodeClaims that were to go and stay, sorted
+	Landing      Landing
+}
+
+// Landing is the evicted pods that nodes are closed for until they are back; zero if no
+// node is.
+type Landing struct {
+	Since   time.Time // when nodes were closed
+	Absent  int64     // pods that are gone and not back
+	Running int64     // pods that still run where they are to go
+	Moved   time.Time // when one of these numbers changed last
+	// More says that pods were back when the nodes opened last, so that drains may go on.
+	More bool
 }
 
 // PreferencesFor is how long a node that opened without nominations keeps its
@@ -104,6 +117,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.ReadySince = pick.Those(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
 	m.OpenSince = pick.Those(m.OpenSince, func(x Since) bool { _, ok := s.Node(x.ID); return ok && now.Before(x.At.Add(PreferencesFor)) })
 	m.TaintedAt = pick.Those(m.TaintedAt, func(x Since) bool { _, ok := s.Claim(x.ID); return ok })
+	m.Asked = pick.Those(m.Asked, func(x Since) bool { c, ok := s.Claim(x.ID); return ok && !c.Deleting })
 	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	m.Nominations = m.countRefusals(s, now)
 	m.Evicted = lately(m.Evicted, now)
@@ -113,7 +127,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.Advanced = slices.Clone(m.Advanced)
 	m.Lost = pick.Those(m.Lost, func(x Since) bool { return now.Before(x.At.Add(LostFor)) })
 	m.Restored = pick.Those(m.Restored, func(x Since) bool { return now.Before(x.At.Add(StaysFor)) })
-	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.TaintedAt, m.Advanced, m.Lost, m.Restored} { // all are copies already
+	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.TaintedAt, m.Asked, m.Advanced, m.Lost, m.Restored} { // all are copies already
 		for i := range list {
 			list[i].At = pick.Earliest(list[i].At, now)
 		}
@@ -163,10 +177,14 @@ func (m Memory) PlannedFor(claim string) (slots []cluster.Slot, known bool) {
 }
 
 // PlannedOn returns what is planned on the node of the NodeClaim: what the memory knows,
-// else what the NodeClaim says. It says which of the two it is.
+// else what the NodeClaim says. It says which of the two it is. What the NodeClaim says
+// holds until its node has opened.
 func (m *Memory) PlannedOn(c *cluster.Claim) (slots []cluster.Slot, known bool) {
 	if slots, known = m.PlannedFor(c.Name); known {
 		return slots, true
+	}
+	if c.Initialized {
+		return nil, false
 	}
 	return c.Planned, false
 }

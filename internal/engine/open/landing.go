@@ -1,9 +1,12 @@
 package open
 
 import (
+	"slices"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -53,4 +56,89 @@ func (o *opener) awaitLanding(c *demand.Class) bool {
 	o.WaitUntil(until, plan.RoomOnTheWay)
 	o.letWait(c, c.Count())
 	return true
+}
+
+// settles is how long no evicted pod must have gone or come back for the nodes to open that
+// are closed for them, though some pods still run where they are to go.
+const settles = 500 * time.Millisecond
+
+// begins is how long it takes at most until the drain evicts the first pod.
+const begins = 1500 * time.Millisecond
+
+// land opens the nodes that are closed for evicted pods, all of them at once: when the pods
+// are back, or have not come for a while, or when a pod that was not evicted waits.
+func land(o *opener) {
+	var closed []*cluster.Claim
+	for _, c := range o.Claims {
+		if n, up := o.Snapshot.Node(c.Node); up && o.Closed(&n, c) {
+			closed = append(closed, c)
+		}
+	}
+	if len(closed) == 0 {
+		o.memory.Landing = memory.Landing{More: o.memory.Landing.More}
+		return
+	}
+	hosts, now := map[string]*room.Host{}, memory.Landing{Since: o.memory.Landing.Since, Moved: o.memory.Landing.Moved}
+	back := 0
+	others := false
+	for _, h := range o.room.Coming {
+		if h.Stage != room.StageKept || !o.Closed(&h.Node, h.Claim) {
+			continue
+		}
+		hosts[h.Claim.Name] = h
+		now.Running += int64(len(h.Displaced))
+		now.Absent += absent(o, h)
+		back += len(h.Pods)
+		others = others || slices.ContainsFunc(h.Pods, func(p demand.PodRef) bool {
+			g, known := o.Snapshot.GroupOf(p.ID)
+			return known && o.memory.LastEvicted(g.Kind).IsZero()
+		})
+	}
+	if was := o.memory.Landing; now.Absent != was.Absent || now.Running != was.Running && was.Running > 0 {
+		now.Moved = o.Now
+	}
+	o.memory.Landing = now
+	until := now.Since.Add(o.Policy.ReleaseWait)
+	switch {
+	case now.Absent > 0:
+	case now.Moved.After(now.Since):
+		until = pick.Earliest(until, now.Moved.Add(settles))
+	default:
+		until = pick.Earliest(until, now.Since.Add(begins))
+	}
+	if wait := now.Absent > 0 || now.Running > 0; wait && !others && o.Now.Before(until) {
+		o.WaitUntil(until, plan.PlannedPods)
+		return
+	}
+	o.memory.Landing = memory.Landing{More: back > 0}
+	for _, c := range closed {
+		o.memory.Arrived(c.Name)
+		planned := int64(0)
+		if h := hosts[c.Name]; h != nil {
+			planned = int64(len(h.Pods))
+			for _, p := range h.Pods {
+				if p.Nominated != h.Node.Name {
+					o.nominateFor(h, p)
+				}
+			}
+		}
+		n, _ := o.Snapshot.Node(c.Node)
+		o.actions = append(o.actions, plan.Release{Node: n.Name, NodeUID: n.UID, Taint: o.Policy.StartupTaint, Planned: planned})
+	}
+}
+
+// absent returns how many evicted pods that are planned on the closed host are gone and not
+// back.
+func absent(o *opener, h *room.Host) int64 {
+	slots, _ := o.memory.PlannedOn(h.Claim)
+	planned := -int64(len(h.Pods) + len(h.Displaced))
+	for _, s := range slots {
+		planned += s.Count
+	}
+	for g, n := range h.State.Groups() {
+		if slices.ContainsFunc(slots, func(s cluster.Slot) bool { return s.Kind == g.Kind }) {
+			planned -= n
+		}
+	}
+	return max(planned, 0)
 }

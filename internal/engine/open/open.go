@@ -52,7 +52,8 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 	o.lift()
 	o.admitDevicePlugins()
 	coming := o.coming()
-	opens := func(*room.Host) bool { return true }
+	land(&o)
+	opens := func(h *room.Host) bool { return !o.Closed(&h.Node, h.Claim) }
 	if o.Policy.CannotNominate {
 		opens = o.opening()
 	} else if kept := pick.Those(o.room.Coming, func(h *room.Host) bool { return h.Stage == room.StageKept }); len(kept) > 0 {

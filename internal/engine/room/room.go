@@ -11,6 +11,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -50,7 +51,7 @@ func Gather(v view.View, d *demand.Demand, j *journal.Journal, known *Known) *Ro
 		switch {
 		case !up && !c.Leaving() && !r.IsGoing(c.Name):
 			r.file(r.claimHost(c))
-		case up && !c.Initialized:
+		case up && (!c.Initialized || r.Closed(&state.Node, c)):
 			r.Trace.Objects++
 			r.Node(state)
 		}
@@ -138,6 +139,9 @@ func (r *Room) outline(state *cluster.NodeState, c cluster.Claim) *Host {
 	case c.Name == "" || c.Initialized:
 		if !n.Ready {
 			return nil
+		}
+		if r.Closed(&n, &c) {
+			h.Stage, h.taints = StageKept, pick.Those(h.taints, func(t cluster.Taint) bool { return t != r.Policy.StartupTaint })
 		}
 	case r.Kept(n, c):
 		h.Stage, h.taints = StageKept, c.Taints

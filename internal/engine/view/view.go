@@ -33,6 +33,14 @@ type View struct {
 	// Emptying names the nodes that are to go next. Pods of nodes that go do not go
 	// there, as they would move twice, and others only if there is no other room.
 	Emptying map[string]bool
+	// Places lists, by kind, where the pods of nodes that go to save money are to run.
+	Places map[string][]Place
+}
+
+// Place is a node that is to run some pods of a kind in the end.
+type Place struct {
+	Node string
+	Most int64 // pods of the kind, those that run there already included
 }
 
 // Of is the view of the cluster at the moment.
@@ -213,6 +221,11 @@ func lacksDevices(n cluster.Node, c cluster.Claim) bool {
 // Kept says whether the node is up and only the daemon's own taint keeps pods away.
 func (v View) Kept(n cluster.Node, c cluster.Claim) bool {
 	return v.Usable(n, c) && slices.Contains(n.Taints, v.Policy.StartupTaint)
+}
+
+// Closed says whether the node had opened and is closed for a moment; see plan.Close.
+func (v View) Closed(n *cluster.Node, c *cluster.Claim) bool {
+	return c.Initialized && slices.Contains(n.Taints, v.Policy.StartupTaint)
 }
 
 // RegisteredBy returns when the NodeClaim ought to be launched or, once it is, to be
