@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,10 +19,11 @@ import (
 //
 //   - play DURATION: carries out the plans for so long; new nodes are up at once
 //   - fleet: tells which node runs which pods
+//   - why: tells of each node why it stays, or what it goes for
 //   - forget: the daemon loses its memory
 //   - pdb APP N [OTHER...]: a PodDisruptionBudget of the apps that allows N disruptions
 //   - drift APP, expire APP DURATION, remove APP (somebody deletes the NodeClaim)
-//   - protect APP (its node must not be disrupted), unready APP, grace APP DURATION (terminationGracePeriod)
+//   - protect APP (its node must not be disrupted), stays APP (nor be consolidated), unready APP, grace APP DURATION (terminationGracePeriod)
 //   - deleted POOL: somebody deletes the NodePool
 //   - moved APP: a pod has come to the node, or gone from it, now
 func (s *scenario) goes(line string, args []string) bool {
@@ -31,6 +33,8 @@ func (s *scenario) goes(line string, args []string) bool {
 		s.play(s.duration(args[0]))
 	case "fleet":
 		s.fleet()
+	case "why":
+		s.why()
 	case "forget":
 		s.memory = engine.Memory{}
 	case "pdb":
@@ -46,6 +50,8 @@ func (s *scenario) goes(line string, args []string) bool {
 		s.claimOf(args[0]).Deleting = true
 	case "protect":
 		s.onNode(s.claimOf(args[0]).Node, func(n *cluster.Node) { n.DoNotDisrupt = true })
+	case "stays":
+		s.onNode(s.claimOf(args[0]).Node, func(n *cluster.Node) { n.Stays = true })
 	case "unready":
 		s.onNode(s.claimOf(args[0]).Node, func(n *cluster.Node) { n.Ready = false })
 	case "grace":
@@ -114,9 +120,26 @@ func (s *scenario) fleet() {
 	}
 }
 
+// why tells of each node why it stays, or what it goes for.
+func (s *scenario) why() {
+	s.t.Helper()
+	snap, err := cluster.New(s.objects)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, n := range engine.Standings(engine.Input{Snapshot: snap, Memory: s.memory, Policy: s.policy, Now: s.now}).Nodes {
+		name := cmp.Or(n.Node, n.Claim)
+		if n.Goes != "" {
+			fmt.Fprintf(&s.out, "why: %s goes: %s\n", name, n.Goes)
+		} else {
+			fmt.Fprintf(&s.out, "why: %s stays: %s: %s\n", name, n.Stay.Reason, n.Stay.Explain())
+		}
+	}
+}
+
 // disruption reads the options of a pool's line: policy=P, after=DURATION (0s: at once),
-// budget=N or budget=N@HOUR+DURATION (each day), of=REASON (of that budget alone), and
-// paused=true.
+// budget=N, budget=N% or budget=N@HOUR+DURATION (each day), zone=NAME (of its hours),
+// invalid=TEXT (it cannot be read), of=REASON (of that budget alone), and paused=true.
 func (s *scenario) disruption(options map[string]string) (d cluster.Disruption) {
 	s.t.Helper()
 	d.Policy, d.Paused = cluster.Policy(options["policy"]), options["paused"] != ""
@@ -128,13 +151,18 @@ func (s *scenario) disruption(options map[string]string) (d cluster.Disruption) 
 		return d
 	}
 	most, window, timed := strings.Cut(text, "@")
-	b := cluster.Budget{Most: s.number(most)}
+	count, percent := strings.CutSuffix(most, "%")
+	b := cluster.Budget{Most: s.number(count), Percent: percent, Invalid: options["invalid"]}
 	if timed {
 		hour, lasts, _ := strings.Cut(window, "+")
+		zone, err := time.LoadLocation(options["zone"])
+		if err != nil {
+			s.t.Fatal(err)
+		}
 		b.Duration = s.duration(lasts)
 		b.Schedule = &cluster.Schedule{
 			Minutes: 1, Hours: 1 << s.number(hour), Days: 1<<32 - 2, Months: 1<<13 - 2, Weekdays: 1<<7 - 1, AnyDay: true, AnyWeekday: true,
-			Zone: time.UTC, Text: "0 " + hour + " * * *",
+			Zone: zone, Text: "0 " + hour + " * * *",
 		}
 	}
 	if why, ok := options["of"]; ok {
