@@ -41,6 +41,7 @@ type Landing struct {
 	Absent  int64     // pods that are gone and not back
 	Running int64     // pods that still run where they are to go
 	Moved   time.Time // when one of these numbers changed last
+	Opened  time.Time // when those of the nodes opened that take pods; zero if they are closed
 	// More says that pods were back when the nodes opened last, so that drains may go on.
 	More bool
 }

@@ -65,8 +65,14 @@ const settles = 500 * time.Millisecond
 // begins is how long it takes at most until the drain evicts the first pod.
 const begins = 1500 * time.Millisecond
 
-// land opens the nodes that are closed for evicted pods, all of them at once: when the pods
-// are back, or have not come for a while, or when a pod that was not evicted waits.
+// lands is how long nodes that take no evicted pods stay closed after those that do have
+// opened. Nodes do not open in the same moment. The scheduler would put a pod whose node is
+// not open yet on another that is.
+const lands = 1500 * time.Millisecond
+
+// land opens the nodes that are closed for evicted pods: when the pods are back, or have not
+// come for a while, or when a pod that was not evicted waits. First those open that take the
+// pods, and the others when the pods are there.
 func land(o *opener) {
 	var closed []*cluster.Claim
 	for _, c := range o.Claims {
@@ -78,7 +84,8 @@ func land(o *opener) {
 		o.memory.Landing = memory.Landing{More: o.memory.Landing.More}
 		return
 	}
-	hosts, now := map[string]*room.Host{}, memory.Landing{Since: o.memory.Landing.Since, Moved: o.memory.Landing.Moved}
+	was := o.memory.Landing
+	hosts, now := map[string]*room.Host{}, memory.Landing{Since: was.Since, Moved: was.Moved, Opened: was.Opened}
 	back := 0
 	others := false
 	for _, h := range o.room.Coming {
@@ -94,7 +101,7 @@ func land(o *opener) {
 			return known && o.memory.LastEvicted(g.Kind).IsZero()
 		})
 	}
-	if was := o.memory.Landing; now.Absent != was.Absent || now.Running != was.Running && was.Running > 0 {
+	if now.Absent != was.Absent || now.Running != was.Running && was.Running > 0 {
 		now.Moved = o.Now
 	}
 	o.memory.Landing = now
@@ -106,11 +113,21 @@ func land(o *opener) {
 	default:
 		until = pick.Earliest(until, now.Since.Add(begins))
 	}
-	if wait := now.Absent > 0 || now.Running > 0; wait && !others && o.Now.Before(until) {
+	wait := now.Absent > 0 || now.Running > 0
+	if !now.Opened.IsZero() {
+		until, wait = now.Opened.Add(lands), back == 0 && expected(o)
+	}
+	if wait && !others && o.Now.Before(until) {
 		o.WaitUntil(until, plan.PlannedPods)
 		return
 	}
-	o.memory.Landing = memory.Landing{More: back > 0}
+	takes := func(c *cluster.Claim) bool { h := hosts[c.Name]; return h != nil && len(h.Pods) > 0 }
+	o.memory.Landing = memory.Landing{More: back > 0 || !now.Opened.IsZero()}
+	if first := pick.Those(closed, takes); !others && len(first) > 0 && len(first) < len(closed) && now.Opened.IsZero() {
+		closed, now.Opened = first, o.Now
+		o.memory.Landing = now
+		o.WaitUntil(o.Now.Add(lands), plan.PlannedPods)
+	}
 	for _, c := range closed {
 		o.memory.Arrived(c.Name)
 		planned := int64(0)
@@ -125,6 +142,16 @@ func land(o *opener) {
 		n, _ := o.Snapshot.Node(c.Node)
 		o.actions = append(o.actions, plan.Release{Node: n.Name, NodeUID: n.UID, Taint: o.Policy.StartupTaint, Planned: planned})
 	}
+}
+
+// expected says whether nominated pods have not landed on open nodes yet.
+func expected(o *opener) bool {
+	for _, h := range o.room.Nodes {
+		if h != nil && h.Stage == room.StageNode && slices.ContainsFunc(h.Pods, func(p demand.PodRef) bool { return p.Nominated == h.Node.Name }) {
+			return true
+		}
+	}
+	return false
 }
 
 // absent returns how many evicted pods that are planned on the closed host are gone and not
