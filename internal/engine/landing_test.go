@@ -206,3 +206,14 @@ func TestStep_NodesThatTakeNoEvictedPodsOpenAfterThoseThatDo(t *testing.T) {
 		}
 	}
 }
+
+// It takes a second to write to a hundred nodes, and only then the first pod is evicted.
+func TestStep_TheWaitForEvictedPodsBeginsWhenThePlanIsCarriedOut(t *testing.T) {
+	w := halfEmpty(t)
+	out := w.toClose()
+	w.now = w.now.Add(2 * time.Second)
+	w.open(out.Plan.Actions)
+	if took := w.opened(func(o engine.Output) { w.open(o.Plan.Actions) }); took != 1500*time.Millisecond {
+		t.Errorf("the nodes open after %s, want 1.5s", took)
+	}
+}

@@ -85,7 +85,10 @@ func land(o *opener) {
 		return
 	}
 	was := o.memory.Landing
-	hosts, now := map[string]*room.Host{}, memory.Landing{Since: was.Since, Moved: was.Moved, Opened: was.Opened}
+	if !was.Since.IsZero() && !was.Written {
+		was.Since, was.Moved, was.Written = o.Now, o.Now, true
+	}
+	hosts, now := map[string]*room.Host{}, memory.Landing{Since: was.Since, Moved: was.Moved, Opened: was.Opened, Written: true}
 	back := 0
 	others := false
 	for _, h := range o.room.Coming {
