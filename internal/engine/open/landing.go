@@ -74,12 +74,10 @@ const lands = 1500 * time.Millisecond
 // come for a while, or when a pod that was not evicted waits. First those open that take the
 // pods, and the others when the pods are there.
 func land(o *opener) {
-	var closed []*cluster.Claim
-	for _, c := range o.Claims {
-		if n, up := o.Snapshot.Node(c.Node); up && o.Closed(&n, c) {
-			closed = append(closed, c)
-		}
-	}
+	closed := pick.Those(o.Claims, func(c *cluster.Claim) bool {
+		n, up := o.Snapshot.Node(c.Node)
+		return up && o.Closed(&n, c)
+	})
 	if len(closed) == 0 {
 		o.memory.Landing = memory.Landing{More: o.memory.Landing.More}
 		return
@@ -132,19 +130,25 @@ func land(o *opener) {
 		o.WaitUntil(o.Now.Add(lands), plan.PlannedPods)
 	}
 	for _, c := range closed {
-		o.memory.Arrived(c.Name)
-		planned := int64(0)
-		if h := hosts[c.Name]; h != nil {
-			planned = int64(len(h.Pods))
-			for _, p := range h.Pods {
-				if p.Nominated != h.Node.Name {
-					o.nominateFor(h, p)
-				}
+		openClosed(o, c, hosts[c.Name])
+	}
+}
+
+// openClosed opens the closed node of the NodeClaim. The host has the pods that are planned
+// there; nil if none are.
+func openClosed(o *opener, c *cluster.Claim, h *room.Host) {
+	o.memory.Arrived(c.Name)
+	planned := int64(0)
+	if h != nil {
+		planned = int64(len(h.Pods))
+		for _, p := range h.Pods {
+			if p.Nominated != h.Node.Name {
+				o.nominateFor(h, p)
 			}
 		}
-		n, _ := o.Snapshot.Node(c.Node)
-		o.actions = append(o.actions, plan.Release{Node: n.Name, NodeUID: n.UID, Taint: o.Policy.StartupTaint, Planned: planned})
 	}
+	n, _ := o.Snapshot.Node(c.Node)
+	o.actions = append(o.actions, plan.Release{Node: n.Name, NodeUID: n.UID, Taint: o.Policy.StartupTaint, Planned: planned})
 }
 
 // expected says whether nominated pods have not landed on open nodes yet.
