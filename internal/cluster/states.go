@@ -51,6 +51,16 @@ func (n *NodeState) Groups() iter.Seq2[*Group, int64] {
 	}
 }
 
+// CountOf returns how many bound pods are of the kind.
+func (n *NodeState) CountOf(kind string) (pods int64) {
+	for g, count := range n.Groups() {
+		if g.Kind == kind {
+			pods += count
+		}
+	}
+	return pods
+}
+
 // Moving returns the groups of the bound pods that move if the node goes, by key, with the
 // number of these pods.
 func (n *NodeState) Moving() iter.Seq2[*Group, int64] {

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -11,19 +13,15 @@ import (
 func Leave(in Input) (out plan.Plan) {
 	in.Policy = in.Policy.WithDefaults()
 	v := in.view()
+	prefers := func(t cluster.Taint) bool { return t == room.GoesNext() || t == room.FillsLater() }
 	for _, c := range v.Claims {
 		n, up := v.Snapshot.Node(c.Node)
 		if !up || !c.Initialized {
 			continue
 		}
-		a := plan.Release{Node: n.Name, NodeUID: n.UID}
+		a := plan.Release{Node: n.Name, NodeUID: n.UID, Lifts: pick.Those(n.Taints, prefers)}
 		if v.Closed(&n, c) {
 			a.Taint = v.Policy.StartupTaint
-		}
-		for _, t := range n.Taints {
-			if t == room.GoesNext() || t == room.FillsLater() {
-				a.Lifts = append(a.Lifts, t)
-			}
 		}
 		if a.Taint.Key != "" || len(a.Lifts) > 0 {
 			out.Actions = append(out.Actions, a)

@@ -4,6 +4,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
 // A drain evicts a few replicas of a controller at a time, and the next when those are
@@ -13,14 +14,14 @@ import (
 
 // together counts the pods of controllers on nodes that go together.
 type together struct {
-	replicas, going map[string]int // by UID of the controller; nil where no nodes are closed
+	replicas, going map[string]int64 // by UID of the controller; nil where no nodes are closed
 }
 
 func togetherOf(v view.View) together {
 	if !disrupt.Closes(v) {
 		return together{}
 	}
-	t := together{replicas: map[string]int{}, going: map[string]int{}}
+	t := together{replicas: map[string]int64{}, going: map[string]int64{}}
 	for state := range v.Snapshot.States() {
 		for p := range state.Pods() {
 			if p.Owner.UID != "" {
@@ -37,14 +38,14 @@ func (t together) add(state *cluster.NodeState) bool {
 	if t.going == nil {
 		return true
 	}
-	on := map[string]int{}
+	on := map[string]int64{}
 	for p := range state.Pods() {
 		if p.Moves() && p.Owner.UID != "" {
 			on[p.Owner.UID]++
 		}
 	}
 	for uid, n := range on {
-		if t.going[uid]+n > max(1, t.replicas[uid]/4) {
+		if t.going[uid]+n > plan.AtOnce(t.replicas[uid]) {
 			return false
 		}
 	}

@@ -207,7 +207,7 @@ func (r *run) paced(p *pod, careful bool) bool {
 	if !careful {
 		short = min(max(0, short), int64(len(w.paced)))
 	}
-	if short >= max(1, w.Replicas/4) {
+	if short >= plan.AtOnce(w.Replicas) {
 		return false
 	}
 	w.paced = append(w.paced, r.clock.now)

@@ -53,19 +53,16 @@ type pace struct {
 	evicted map[types.UID]map[types.UID]time.Time // by controller: pods, and when
 }
 
-// atOnce is how many of the replicas may be evicted while their successors are not ready.
-func atOnce(replicas int64) int64 { return max(1, replicas/4) }
-
 // mayEvict says whether a patient drain may evict one more ready replica. Of the replicas,
 // some are ready; recent is how many were evicted a short time ago. Replicas that are not
 // ready for another reason than our evictions do not hold it up.
 func mayEvict(replicas, ready, recent int64) bool {
-	return min(max(0, replicas-ready), recent) < atOnce(replicas)
+	return min(max(0, replicas-ready), recent) < plan.AtOnce(replicas)
 }
 
 // maySpare says whether a careful drain may evict one more ready replica: so many of the
 // replicas are ready. The only replica of a controller may go, else no node with one would.
-func maySpare(replicas, ready int64) bool { return replicas-ready < atOnce(replicas) }
+func maySpare(replicas, ready int64) bool { return replicas-ready < plan.AtOnce(replicas) }
 
 // replicas are the pods of a controller.
 type replicas struct {
@@ -100,7 +97,7 @@ func (p *pace) take(pod *corev1.Pod, x replicas, by pacing, now time.Time) (kind
 	case may:
 	case all-ready <= int64(len(recent)) || by == patient:
 		return replicasStart, fmt.Sprintf("at most %d of the %d replicas of %s are evicted at a time, and those that came in their place are not ready; a PodDisruptionBudget can say otherwise",
-			atOnce(all), all, name)
+			plan.AtOnce(all), all, name)
 	default:
 		return replicasNotReady, fmt.Sprintf("only %d of the %d replicas of %s are ready, and nothing forces this one to go: see why the others are not ready, scale the controller down, or delete the pod; a PodDisruptionBudget can say otherwise",
 			ready, all, name)

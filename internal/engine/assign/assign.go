@@ -132,7 +132,7 @@ func FillPlaces(a *Assigner) {
 				continue
 			}
 			if h := a.Room.Node(state); h != nil && h.Stage <= room.StageKept && !a.leftOut(c, h) {
-				h.Take(a.Journal, c, c.Level, min(c.Count(), p.Most-runningOn(h)[c.Group.Kind]))
+				h.Take(a.Journal, c, c.Level, min(c.Count(), p.Most-state.CountOf(c.Group.Kind)))
 			}
 		}
 	}

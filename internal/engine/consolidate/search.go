@@ -149,13 +149,8 @@ func (s *Search) Places() map[string][]view.Place {
 		for _, p := range n.guests {
 			most[s.classes[p.class].group.Kind] += p.n
 		}
-		for g, count := range n.State.Groups() {
-			if _, guest := most[g.Kind]; guest {
-				most[g.Kind] += count
-			}
-		}
 		for kind, pods := range most {
-			out[kind] = append(out[kind], view.Place{Node: n.State.Node.Name, Most: pods})
+			out[kind] = append(out[kind], view.Place{Node: n.State.Node.Name, Most: n.State.CountOf(kind) + pods})
 		}
 	}
 	return out

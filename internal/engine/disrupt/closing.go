@@ -58,12 +58,8 @@ func closing(r *retirer) (out []plan.Action) {
 			}
 		}
 		slots = room.Merged(slots)
-		for g, n := range state.Groups() {
-			for i := range slots {
-				if slots[i].Kind == g.Kind {
-					slots[i].Count += n
-				}
-			}
+		for i := range slots {
+			slots[i].Count += state.CountOf(slots[i].Kind)
 		}
 		promised[r.ClaimOf(state).Name] = slots
 	}
@@ -87,7 +83,7 @@ func evictsMore(r *retirer) map[string]bool {
 		}
 		if unready == nil {
 			unready = map[string]bool{}
-			for _, p := range r.Snapshot.Pods() {
+			for p := range r.Snapshot.EachPod() {
 				unready[p.Owner.UID] = unready[p.Owner.UID] || p.Node == "" || p.NotReady
 			}
 		}

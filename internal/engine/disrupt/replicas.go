@@ -41,7 +41,7 @@ func (s *shortages) lacks(j *Judge, controller string) bool {
 		s.count(j)
 	}
 	late := s.late[controller]
-	return late > 0 && late >= max(1, s.all[controller]/4)
+	return late > 0 && late >= plan.AtOnce(s.all[controller])
 }
 
 // count looks at all pods, and a second time only where a replica is late.

@@ -68,12 +68,10 @@ const begins = 1500 * time.Millisecond
 // land opens the nodes that are closed for evicted pods, all of them at once: when the pods
 // are back, or have not come for a while, or when a pod that was not evicted waits.
 func land(o *opener) {
-	var closed []*cluster.Claim
-	for _, c := range o.Claims {
-		if n, up := o.Snapshot.Node(c.Node); up && o.Closed(&n, c) {
-			closed = append(closed, c)
-		}
-	}
+	closed := pick.Those(o.Claims, func(c *cluster.Claim) bool {
+		n, up := o.Snapshot.Node(c.Node)
+		return up && o.Closed(&n, c)
+	})
 	if len(closed) == 0 {
 		o.memory.Landing = memory.Landing{More: o.memory.Landing.More}
 		return
@@ -133,12 +131,7 @@ func absent(o *opener, h *room.Host) int64 {
 	slots, _ := o.memory.PlannedOn(h.Claim)
 	planned := -int64(len(h.Pods) + len(h.Displaced))
 	for _, s := range slots {
-		planned += s.Count
-	}
-	for g, n := range h.State.Groups() {
-		if slices.ContainsFunc(slots, func(s cluster.Slot) bool { return s.Kind == g.Kind }) {
-			planned -= n
-		}
+		planned += s.Count - h.State.CountOf(s.Kind)
 	}
 	return max(planned, 0)
 }
