@@ -122,7 +122,7 @@ func sweep(tb testing.TB, in engine.Input) swept {
 				out.going = append(out.going, a.Claim)
 			case plan.Delete:
 				out.going = append(out.going, a.Claim)
-			case plan.Nominate, plan.Release, plan.Close, plan.Restore:
+			case plan.Nominate, plan.Bind, plan.Release, plan.Close, plan.Restore:
 			}
 		}
 		if len(out.going) > 0 || step.Trace.Complete && !soon {

@@ -30,6 +30,7 @@ type Pod struct {
 	NotReady             bool      // its condition Ready is not True
 	NotStarted           bool      // its phase is Pending: no PodDisruptionBudget is asked
 	Pinned               bool      // mirror or DaemonSet pod: belongs to its node, never rescheduled
+	Volumes              bool      // has PersistentVolumeClaims: the scheduler has to choose its node, as it binds them
 }
 
 // ID is namespace/name.

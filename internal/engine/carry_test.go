@@ -24,7 +24,7 @@ func (w *world) carry(actions []plan.Action) *world {
 			w.onNode(a.Node, func(n *cluster.Node) { n.Disrupted = false })
 		case plan.Delete:
 			w.end(a)
-		case plan.Launch, plan.Nominate, plan.Release, plan.Close, plan.Wait:
+		case plan.Launch, plan.Nominate, plan.Bind, plan.Release, plan.Close, plan.Wait:
 		}
 	}
 	return w

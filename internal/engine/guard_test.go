@@ -55,7 +55,7 @@ func (g *guard) plan(out engine.Output) {
 		case plan.Restore:
 			g.taken = g.taken || g.claim(a.Claim).Disrupting != nil
 			most = quantity.Money(1 << 62) // what was to be freed costs again
-		case plan.Nominate, plan.Release, plan.Close, plan.Wait:
+		case plan.Nominate, plan.Bind, plan.Release, plan.Close, plan.Wait:
 		}
 		if now := g.net(); now > most {
 			g.rt.Fatalf("after %+v the fleet costs %s without what is about to go, %s before", a, now.Dollars(), most.Dollars())

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -168,5 +169,51 @@ func TestStep_NodesWhosePodsAreEvictedInTurnGoLastAndAlone(t *testing.T) {
 	})
 	if len(order) < 2 || order[len(order)-1] != first || strings.Contains(strings.Join(order[:len(order)-1], " "), first) {
 		t.Errorf("nodes go in the order %q, want %s last and alone", order, first)
+	}
+}
+
+// Nodes do not open in the same moment. The scheduler would put a pod whose node is not open
+// yet on another that is.
+func TestStep_NodesThatTakeNoEvictedPodsOpenAfterThoseThatDo(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		after  time.Duration
+	}{
+		"the pod has landed":    {func(w *world) { w.onPods(func(p *cluster.Pod) { p.Node = cmp.Or(p.Node, p.Nominated) }) }, 0},
+		"the pod does not land": {func(*world) {}, 1500 * time.Millisecond},
+		"a pod of others waits": {func(w *world) { w.pods("other", 1, 900, func(p *cluster.Pod) { p.Created = w.now }) }, 0},
+		"the memory is lost":    {func(w *world) { w.memory = engine.Memory{} }, 0},
+	} {
+		w := halfEmpty(t)
+		w.objects.PodBudgets = []cluster.PodBudget{{UID: "one", Namespace: "default", Name: "one", Selector: pods("web"), Allowed: 1}}
+		w.obey(w.toClose())
+		out := w.step()
+		first := of[plan.Release](out)
+		if len(first) != 1 || first[0].Planned != 1 || w.closed() < 4 {
+			t.Fatalf("%s: %d nodes are closed: %+v", name, w.closed(), out.Plan.Actions)
+		}
+		for _, n := range of[plan.Nominate](out) {
+			w.onPods(func(p *cluster.Pod) {
+				if p.Namespace+"/"+p.Name == n.Pod {
+					p.Nominated, p.NominatedByUs = n.Node, true
+				}
+			})
+		}
+		w.open([]plan.Action{first[0]})
+		c.change(w)
+		if took := w.opened(func(o engine.Output) { w.open(o.Plan.Actions) }); took != c.after {
+			t.Errorf("%s: the others open after %s, want %s", name, took, c.after)
+		}
+	}
+}
+
+// It takes a second to write to a hundred nodes, and only then the first pod is evicted.
+func TestStep_TheWaitForEvictedPodsBeginsWhenThePlanIsCarriedOut(t *testing.T) {
+	w := halfEmpty(t)
+	out := w.toClose()
+	w.now = w.now.Add(2 * time.Second)
+	w.open(out.Plan.Actions)
+	if took := w.opened(func(o engine.Output) { w.open(o.Plan.Actions) }); took != 1500*time.Millisecond {
+		t.Errorf("the nodes open after %s, want 1.5s", took)
 	}
 }

@@ -356,7 +356,7 @@ func (m *mover) nodes() (out []consolidate.Node) {
 // thousandths, in a fleet whose nodes are closed for evicted pods. There, nodes that run
 // already are filled exactly as planned: a new node that is launched before they are full
 // may soon be one too many.
-const smallShare = 500
+const smallShare = 250
 
 // mostReplaced is how many nodes one move replaces at most.
 const mostReplaced = 12

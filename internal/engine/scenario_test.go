@@ -248,6 +248,8 @@ func (s *scenario) text(a plan.Action) string {
 		return fmt.Sprintf("release %s, %d nominated, %d given up", a.Node, a.Planned, a.GivenUp)
 	case plan.Close:
 		return "close " + a.Node
+	case plan.Bind:
+		return "bind " + a.Pod + " to " + a.Node
 	case plan.Disrupt:
 		return fmt.Sprintf("disrupt %s: %s", a.Node, a.Why)
 	case plan.Restore:

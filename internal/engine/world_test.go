@@ -170,16 +170,23 @@ func (w *world) bringUp(launches []plan.Launch) *world {
 	return w
 }
 
+// bind puts the pod on the node.
+func (w *world) bind(id, node string) {
+	for i := range w.objects.Pods {
+		if p := &w.objects.Pods[i]; p.ID() == id {
+			p.Node, p.Unschedulable = node, false
+		}
+	}
+}
+
 // open carries releases out and binds the pods nominated.
 func (w *world) open(actions []plan.Action) *world {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case plan.Nominate:
-			for i := range w.objects.Pods {
-				if w.objects.Pods[i].ID() == a.Pod {
-					w.objects.Pods[i].Node, w.objects.Pods[i].Unschedulable = a.Node, false
-				}
-			}
+			w.bind(a.Pod, a.Node)
+		case plan.Bind:
+			w.bind(a.Pod, a.Node)
 		case plan.Close:
 			w.onNode(a.Node, func(n *cluster.Node) { n.Taints = append(slices.Clip(n.Taints), a.Taint) })
 		case plan.Release:

@@ -24,10 +24,10 @@ func clusterRules() []rbacv1.PolicyRule {
 		rule("scheduling.k8s.io", []string{"priorityclasses"}, watch),
 		rule("node.k8s.io", []string{"runtimeclasses"}, watch),
 		rule("policy", []string{"poddisruptionbudgets"}, watch),
-		// Pods: nominated for a node, evicted, and deleted after a termination grace period.
+		// Pods: nominated for a node, evicted, bound to the place that a move has for them, and deleted after a termination grace period.
 		rule("", []string{"pods"}, []string{"get", "list", "watch", "delete"}),
 		rule("", []string{"pods/status"}, []string{"patch"}),
-		rule("", []string{"pods/eviction"}, []string{"create"}),
+		rule("", []string{"pods/eviction", "pods/binding"}, []string{"create"}),
 		// Nodes: labels, taints and finalizer are patched; nodes are deleted, never created.
 		rule("", []string{"nodes"}, []string{"get", "list", "watch", "patch", "delete"}),
 		// The product's own kinds.

@@ -19,6 +19,8 @@ var (
 	ErrExists = errors.New("already exists")
 	// ErrMayNotNominate says that the API server does not let this client nominate pods for nodes.
 	ErrMayNotNominate = errors.New("not allowed to patch pods/status: give the daemon's service account its ClusterRole (the karpenter_daemon resource does); the daemon checks every 30 seconds whether it may nominate")
+	// ErrMayNotBind says that the API server does not let this client bind pods to nodes.
+	ErrMayNotBind = errors.New("not allowed to create pods/binding: give the daemon's service account its ClusterRole (the karpenter_daemon resource does); the daemon checks every 30 seconds whether it may bind")
 	// ErrLeadershipLost says that another replica has the Lease, or that the Lease could not be renewed in time.
 	ErrLeadershipLost = errors.New("leadership lost")
 )

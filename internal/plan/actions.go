@@ -8,7 +8,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Action is one of Launch, Nominate, Release, Close, Disrupt, Restore, Delete, Wait. Every switch
+// Action is one of Launch, Nominate, Bind, Release, Close, Disrupt, Restore, Delete, Wait. Every switch
 // over an Action names all of them, so that no action is left out unnoticed.
 //
 //sumtype:decl
@@ -50,6 +50,13 @@ type Choice struct {
 type Nominate struct {
 	Pod, PodUID string // namespace/name
 	Node        string
+}
+
+// Bind binds an evicted pod that is back to its place on a closed node, which the scheduler
+// does not look at; see Close.
+type Bind struct {
+	Pod, PodUID   string // namespace/name
+	Node, NodeUID string
 }
 
 // Release takes the daemon's startup taint off a node. Where pods cannot be
@@ -113,6 +120,7 @@ type Wait struct {
 
 func (Launch) isAction()   {}
 func (Nominate) isAction() {}
+func (Bind) isAction()     {}
 func (Release) isAction()  {}
 func (Close) isAction()    {}
 func (Disrupt) isAction()  {}

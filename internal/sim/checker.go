@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -63,6 +64,20 @@ func (x *planned) bounded(k cluster.Claim, why plan.DeleteReason) bool {
 	}
 	ends := k.Grace > 0 && !k.ExpiresAt.IsZero() && !x.now.Before(k.ExpiresAt)
 	return voluntary(why) && !(why == plan.Expired && ends)
+}
+
+// binds checks that the node, which is closed, has room for the pod and takes it.
+func (c *checker) binds(p *pod, n *node) {
+	if p.node != nil || p.dead {
+		return // bound or gone since the plan
+	}
+	closed := c.r.cfg.Policy.WithDefaults().StartupTaint
+	others := slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool { return t == closed })
+	_, labels := fit.Labels(p.kind.shape, n.Labels)
+	_, kept := cluster.Untolerated(others, p.Shape.Tolerations)
+	if n.closed() || kept || !labels || len(others) == len(n.Taints) || !p.Shape.Requests.Fits(n.Allocatable.Sub(n.used)) || conflict(p, n) {
+		c.broken("pod %s is bound to node %s, which is open, has no room or does not take the pod", p.ID(), n.Name)
+	}
 }
 
 // state checks the cluster.
@@ -206,7 +221,7 @@ func (c *checker) plan(in engine.Input, p plan.Plan) {
 			x.leave(a.Claim, a.Why)
 		case plan.Delete:
 			x.leave(a.Claim, a.Why)
-		case plan.Nominate, plan.Release, plan.Close, plan.Restore, plan.Wait:
+		case plan.Nominate, plan.Bind, plan.Release, plan.Close, plan.Restore, plan.Wait:
 		}
 	}
 	for id := range spent {
@@ -222,7 +237,7 @@ func disrupts(a plan.Action) bool {
 		return a.Move != nil
 	case plan.Disrupt, plan.Delete:
 		return true
-	case plan.Nominate, plan.Release, plan.Close, plan.Restore, plan.Wait:
+	case plan.Nominate, plan.Bind, plan.Release, plan.Close, plan.Restore, plan.Wait:
 	}
 	return false
 }

@@ -147,7 +147,8 @@ type Config struct {
 	Fleet       time.Duration // how long the launch call takes; default 1.5 s
 	Starting    time.Duration // from registered until ready; default 1 s
 	Gather      time.Duration // the daemon's loop waits this long after a change; default 10 ms
-	Act         time.Duration // carrying out a plan; default 15 ms
+	Act         time.Duration // until the first action of a plan is carried out; default 15 ms
+	Write       time.Duration // from one action of a plan to the next; zero: all in the same moment
 	AttemptTime time.Duration // one attempt of the scheduler; default 1 ms
 	Settle      time.Duration // how long to watch after all pods run; default 60 s
 	Limit       time.Duration // the longest run; default 30 min

@@ -75,15 +75,41 @@ func (d *daemon) step() {
 		actions = append(actions, a)
 	}
 	if len(actions) > 0 {
-		d.busy, d.acting = r.clock.now+r.cfg.Act, actions
-		starts := d.starts
-		r.clock.at(d.busy, func() {
-			if starts == d.starts {
-				d.carryOut(len(actions))
+		d.act(inTurn(actions))
+	}
+}
+
+// act carries the actions out, one after the other.
+func (d *daemon) act(actions []plan.Action) {
+	r, starts := d.r, d.starts
+	d.acting, d.busy = actions, r.clock.now+r.cfg.Act+time.Duration(len(actions)-1)*r.cfg.Write
+	for i := range actions {
+		r.clock.at(r.clock.now+r.cfg.Act+time.Duration(i)*r.cfg.Write, func() {
+			if starts != d.starts {
+				return
+			}
+			r.carryOut(d.acting[0])
+			if d.acting = d.acting[1:]; len(d.acting) == 0 {
 				d.changed()
 			}
 		})
 	}
+}
+
+// inTurn returns the actions in the order in which they are carried out; see daemon/internal/act.
+func inTurn(actions []plan.Action) []plan.Action {
+	turn := func(a plan.Action) int {
+		switch a.(type) {
+		case plan.Launch:
+			return 0
+		case plan.Nominate, plan.Bind, plan.Close:
+			return 1
+		case plan.Release, plan.Disrupt, plan.Restore, plan.Delete, plan.Wait:
+		}
+		return 2
+	}
+	slices.SortStableFunc(actions, func(a, b plan.Action) int { return turn(a) - turn(b) })
+	return actions
 }
 
 // carryOut does the first actions of those that are waiting, and forgets the rest.
@@ -159,6 +185,12 @@ func (r *run) carryOut(a plan.Action) {
 			r.report.Nominations++
 			r.scheduler.nominate(p, a.Node)
 			r.view.pod(p)
+		}
+	case plan.Bind:
+		if p, n := r.pods[a.Pod], r.scheduler.byName[a.Node]; p != nil && n != nil && p.UID == a.PodUID {
+			r.report.Binds++
+			r.checker.binds(p, n)
+			r.scheduler.bind(p, n)
 		}
 	case plan.Release:
 		r.release(a)

@@ -25,6 +25,7 @@ type Report struct {
 	Evictions   int // of pods on nodes that the core deleted
 	Repeated    int // evictions of a replica that was evicted less than ten minutes before
 	Nominations int
+	Binds       int // of evicted pods, by the daemon
 	Elsewhere   int // pods bound to another node than the last plan had said
 
 	Violations int    // of the rules that the checker knows

@@ -120,6 +120,18 @@ func (s *scheduler) freed(p *pod) {
 	})
 }
 
+// bind takes in that somebody else bound the pod, unless the pod has a node already.
+func (s *scheduler) bind(p *pod, n *node) {
+	if p.node != nil || p.dead {
+		return
+	}
+	s.queues.take(p)
+	s.setNominated(p, "")
+	p.Unschedulable = false
+	n.add(p)
+	s.bound(p)
+}
+
 func (s *scheduler) setNominated(p *pod, node string) {
 	if n := s.byName[p.Nominated]; n != nil {
 		n.nominated = slices.DeleteFunc(n.nominated, func(x *pod) bool { return x == p })

@@ -36,7 +36,9 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	}
 	out.NotReady, out.NotStarted = !PodReady(p), p.Status.Phase == corev1.PodPending
 	out.Pinned = Pinned(p)
-	out.Shape = shape(p, needs(p), l)
+	claims := needs(p)
+	out.Volumes = len(claims) > 0
+	out.Shape = shape(p, claims, l)
 	if out.Pinned {
 		// The DaemonSet controller names the node in each pod's affinity, so that
 		// every pod would be a class of its own. The affinity adds nothing to Pinned.

@@ -168,11 +168,15 @@ func (d *daemon) work(ctx context.Context) error {
 		may, err := kube.MayNominate(ctx, d.kube.Core)
 		if err == nil {
 			decisions.Nominate(may)
+			may, err = kube.MayBind(ctx, d.kube.Core)
+		}
+		if err == nil {
+			decisions.Bind(may)
 		}
 		return err
 	}
 	if err := rights(ctx, time.Now()); err != nil {
-		d.logger.Warn("could not check whether the daemon may nominate pods; the first nomination will show it", "error", err)
+		d.logger.Warn("could not check whether the daemon may nominate and bind pods; the first of each will show it", "error", err)
 	}
 	claims := &claim.Controller{
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: recorder,
@@ -203,7 +207,7 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { classes.Run(ctx); return nil })
 	group.Go(func() error { podEvents.Run(ctx); return nil })
 	group.Go(func() error { d.interruptions(recorder).Run(ctx); return nil })
-	group.Go(func() error { return every(ctx, rightsEvery, d.logger, "check of the right to nominate pods", rights) })
+	group.Go(func() error { return every(ctx, rightsEvery, d.logger, "check of the rights to nominate and bind pods", rights) })
 	group.Go(func() error { return every(ctx, driftEvery, d.logger, "search for drift", drift.Sweep) })
 	group.Go(func() error { return every(ctx, remark.Every, d.logger, "look at annotations", remarks.Look) })
 	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status update", pools.Sync) })

@@ -3,7 +3,7 @@
 // Invariants: every action is safe to repeat; an action refuses an object whose uid
 // is not the one in the plan; the answer to every write goes to the world before Do
 // returns, so that the next decision sees it. Order within a plan: launches first,
-// then all nominations and what closes nodes, then the rest. So a taint that nominated
+// then all nominations and bindings and what closes nodes, then the rest. So a taint that nominated
 // pods wait for is removed after their nominations, and nodes that are to wait for evicted
 // pods are closed before the evictions.
 package act
@@ -58,6 +58,7 @@ type Recorder interface {
 	Disrupted(d plan.Disrupt)
 	Deleted(claim *v1.NodeClaim, d plan.Delete)
 	Kept(d plan.Delete, why string) // a live look declined the deletion
+	Bound(b plan.Bind)
 }
 
 // ErrUnknownAction says that the plan has an action that the Actor does not know.
@@ -82,6 +83,8 @@ func (a *Actor) Do(ctx context.Context, p plan.Plan) error {
 			launches = append(launches, func() error { return a.launch(ctx, x) })
 		case plan.Nominate:
 			nominations = append(nominations, func() error { return a.nominate(ctx, x) })
+		case plan.Bind:
+			nominations = append(nominations, func() error { return a.bind(ctx, x) })
 		case plan.Close:
 			nominations = append(nominations, func() error { return a.close(ctx, x) })
 		case plan.Release:
@@ -146,6 +149,28 @@ func (a *Actor) nominate(ctx context.Context, n plan.Nominate) error {
 	}
 	a.World.Observe(pod)
 	return nil
+}
+
+// bind binds the pod, unless its node is not the one of the plan, or is open by now. The
+// answer has no pod in it: the watch tells of the binding. Until then a decision may ask for
+// it again, and the API server refuses that.
+func (a *Actor) bind(ctx context.Context, b plan.Bind) error {
+	node, ok := a.World.Node(b.Node)
+	if !ok || string(node.UID) != b.NodeUID || !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1.AwaitingPodsTaint().Key }) {
+		return nil
+	}
+	namespace, name, _ := strings.Cut(b.Pod, "/")
+	err := a.Core.CoreV1().Pods(namespace).Bind(ctx, &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(b.PodUID)},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: b.Node},
+	}, metav1.CreateOptions{FieldManager: translate.FieldManager})
+	if apierrors.IsForbidden(err) {
+		err = errors.Join(kube.ErrMayNotBind, err)
+	}
+	if err == nil {
+		a.Recorder.Bound(b)
+	}
+	return wrap(ignoreGone(err), "pod %s bind to %s", b.Pod, b.Node)
 }
 
 // bound checks whether a pod that cannot be nominated is bound since the decision. If

@@ -58,7 +58,7 @@ type Config struct {
 	World    World
 	Actor    Actor
 	Recorder Recorder
-	Policy   engine.Policy // its CannotNominate is the start; Loop.Nominate changes the loop's copy
+	Policy   engine.Policy // its CannotNominate and CannotBind are the start; Loop.Nominate and Loop.Bind change the loop's copies
 	Logger   hclog.Logger
 	Memory   engine.Memory // that the first Step starts with
 	// WorkLimit bounds each Step (engine.Input.WorkLimit); 0 is no limit.
@@ -73,6 +73,7 @@ type Loop struct {
 
 	mu             sync.Mutex
 	cannotNominate bool
+	cannotBind     bool
 	cloudAway      bool
 	pending        []func(engine.Memory) engine.Memory // changes of memory since the last Step
 
@@ -81,7 +82,7 @@ type Loop struct {
 
 // New makes a Loop; Run starts it.
 func New(c Config) *Loop {
-	return &Loop{config: c, poke: make(chan struct{}, 1), cannotNominate: c.Policy.CannotNominate, memory: c.Memory}
+	return &Loop{config: c, poke: make(chan struct{}, 1), cannotNominate: c.Policy.CannotNominate, cannotBind: c.Policy.CannotBind, memory: c.Memory}
 }
 
 // Unavailable keeps the offerings out of plans until the given time. It is safe
@@ -113,6 +114,23 @@ func (l *Loop) Nominate(may bool) {
 		l.config.Logger.Warn("pods are not nominated for nodes: the kube-scheduler places them by its own scoring, and plans need more nodes", "error", kube.ErrMayNotNominate)
 	}
 	l.decide()
+}
+
+// Bind tells the loop whether the daemon may bind pods. If that has changed, the loop logs
+// it. Run itself notices when the API server refuses a binding. It is safe for concurrent
+// use.
+func (l *Loop) Bind(may bool) {
+	l.mu.Lock()
+	changed := l.cannotBind == may
+	l.cannotBind = !may
+	l.mu.Unlock()
+	switch {
+	case !changed:
+	case may:
+		l.config.Logger.Info("evicted pods are bound to their places again")
+	default:
+		l.config.Logger.Warn("evicted pods are not bound to their places: the kube-scheduler chooses them, and consolidation saves less", "error", kube.ErrMayNotBind)
+	}
 }
 
 // CloudAway tells the loop whether EC2 does not answer. If that has changed, the loop
@@ -200,7 +218,7 @@ func (l *Loop) step(ctx context.Context) time.Time {
 	}
 	l.pending = nil
 	policy := l.config.Policy
-	policy.CannotNominate, policy.CloudAway = l.cannotNominate, l.cloudAway
+	policy.CannotNominate, policy.CannotBind, policy.CloudAway = l.cannotNominate, l.cannotBind, l.cloudAway
 	l.mu.Unlock()
 
 	in := engine.Input{
@@ -219,6 +237,9 @@ func (l *Loop) step(ctx context.Context) time.Time {
 	}
 	if errors.Is(err, kube.ErrMayNotNominate) {
 		l.Nominate(false)
+	}
+	if errors.Is(err, kube.ErrMayNotBind) {
+		l.Bind(false)
 	}
 	if err != nil && ctx.Err() == nil {
 		l.config.Logger.Warn("parts of the plan failed; a new plan follows", "error", err)

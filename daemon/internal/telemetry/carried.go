@@ -1,7 +1,11 @@
 package telemetry
 
 import (
+	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -21,6 +25,13 @@ func (r *Recorder) Deleted(claim *v1.NodeClaim, d plan.Delete) {
 	r.Metrics.disruption.deleted(claim, d)
 	r.Logger.Info("delete nodeclaim", "nodeclaim", d.Claim, "reason", d.Why, "detail", d.Detail,
 		"waited", d.Waited.Round(time.Millisecond).String(), "saves", d.Saves.Dollars())
+}
+
+// Bound reports that the daemon has bound a pod, as the kube-scheduler reports it.
+func (r *Recorder) Bound(b plan.Bind) {
+	namespace, name, _ := strings.Cut(b.Pod, "/")
+	pod := &corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: namespace, Name: name, UID: types.UID(b.PodUID)}
+	r.event(pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned "+b.Pod+" to "+b.Node+", where consolidation has planned its place")
 }
 
 // Kept reports that a NodeClaim was to be deleted and stays for now.

@@ -150,7 +150,7 @@ func (d *disruptions) count(s cluster.Snapshot, actions []plan.Action) {
 			d.givenUp(s, x.Claim)
 		case plan.Delete:
 			d.givenUp(s, x.Claim)
-		case plan.Nominate, plan.Release, plan.Close, plan.Wait:
+		case plan.Nominate, plan.Bind, plan.Release, plan.Close, plan.Wait:
 		}
 	}
 	for _, x := range list {

@@ -70,6 +70,7 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 			r.Logger.Info("restore node", "node", x.Node, "nodeclaim", x.Claim, "reason", x.Why)
 			r.both(x.Claim, x.ClaimUID, x.Node, disruptionBlocked, "The node stays: "+x.Why)
 		case plan.Nominate, plan.Wait: // too many to log each
+		case plan.Bind: // reported when it is carried out; see carried.go
 		case plan.Close:
 			r.Logger.Debug("close node until evicted pods are back", "node", x.Node)
 		case plan.Release:

@@ -51,8 +51,12 @@ type Search struct {
 	queue        queue // of the first round
 	order        []int // the nodes that run and may go, the most wasteful first
 	done         int   // trials, those of the first round included
-	failed       int   // trials since the last one that was kept
-	found        bool  // a trial was kept
+	failed       int   // trials since the shadow was last the cheapest of all
+	found        bool  // some trial has saved something
+	// total is what all trials together save, an hour, and highest the most that it has been.
+	// loss is what a trial may lose.
+	total, highest, loss int64
+	mean                 quantity.Money // price of a node
 }
 
 // Begin begins the search.
@@ -65,6 +69,9 @@ func Begin(q Question) *Search {
 		s.lambda()
 	}
 	s.order = s.candidates()
+	for i := range s.nodes {
+		s.mean += s.nodes[i].price / quantity.Money(len(s.nodes))
+	}
 	return s
 }
 
@@ -75,6 +82,20 @@ const (
 	// patience is how many trials in a row may be in vain before the search ends.
 	patience = 2_000
 )
+
+// A search that has found something keeps trials that cost more, at first up to this much of
+// the mean price of a node, in thousandths, then less, and in the last third of the trials
+// none.
+const mostLoss = 100
+
+// mayLose returns what the trial may lose. A large fleet has too few trials for detours.
+func (s *Search) mayLose(drawn int) int64 {
+	most := s.most()
+	if !s.found || most < trialsPerNode*len(s.order) {
+		return 0
+	}
+	return max(0, quantity.MulDiv(int64(s.mean)*mostLoss/1000, int64(most*2/3-drawn), int64(most)))
+}
 
 // most is how many trials there are at most beside those of the first round.
 func (s *Search) most() int {
@@ -101,19 +122,22 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 	for end := n.work + work; n.work < end; n.done++ {
 		drawn := n.done - len(n.order)
 		switch {
-		case drawn >= n.most() || n.failed >= patience:
+		case drawn >= n.most() || n.failed >= patience && n.loss == 0:
 			return &n, true
 		case drawn < 0:
 			if i := n.next(); i >= 0 {
 				n.nodes[i].tried = true
 				n.takeAway(i)
 				n.queue.kept = n.judge(n.placeAll(false))
-				n.found = n.found || n.queue.kept
+				n.found, n.highest = n.found || n.queue.kept, n.total
 			}
-		case n.trial(uint64(drawn)):
-			n.failed, n.found = 0, true
 		default:
-			n.failed++
+			n.loss = n.mayLose(drawn)
+			if n.trial(uint64(drawn)); n.total > n.highest {
+				n.highest, n.failed, n.found = n.total, 0, true
+			} else {
+				n.failed++
+			}
 		}
 	}
 	return &n, false
@@ -123,6 +147,9 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 // moving their pods costs. All pods of all of them fit on the nodes that stay and on new
 // nodes that cost less.
 func (s *Search) Result() (out []string) {
+	if s.total <= 0 {
+		return nil // a detour ended where nothing is saved
+	}
 	for _, i := range s.order {
 		if s.nodes[i].gone {
 			out = append(out, s.nodes[i].Claim)

@@ -12,7 +12,9 @@ import (
 // Stamm-Wilbrandt and Dueck, Record Breaking Optimization Results Using the Ruin and
 // Recreate Principle, 2000). A trial ruins a part of the shadow: it takes a few nodes
 // away, takes pods that moved off others, and takes a few nodes back. Then it gives all
-// pods that have no place now a place again. It is kept if the shadow costs less.
+// pods that have no place now a place again. It is kept if the shadow costs less; for a while
+// also if it costs a little more, as a small fleet has many arrangements that no trial can
+// better (Dueck and Scheuer, Threshold Accepting, 1990).
 
 // What a trial ruins at most: nodes that are taken away, in most trials and in the others,
 // nodes whose guests leave, and nodes that are taken back.
@@ -256,7 +258,10 @@ func (s *shadow) value(amount, price int64) int64 { return amount * price >> 14 
 // judge ends the trial, keeps it if all pods have places and the shadow costs less, and
 // says whether it did.
 func (s *Search) judge(placed bool) bool {
-	kept := placed && s.now.saves > 0
+	kept := placed && s.now.saves > -s.loss
+	if kept {
+		s.total += s.now.saves
+	}
 	if !kept {
 		for _, x := range s.now.touched {
 			s.nodes[x.at] = x.node

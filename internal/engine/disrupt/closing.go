@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -16,7 +17,7 @@ import (
 // The scheduler puts an evicted pod that comes back on the emptiest node, at once. In a
 // fleet that is to be nearly full in the end, the holes that this leaves fit no large pod,
 // and nodes stay that the plan does without. So the nodes with room close for the moment in
-// which the pods come back. Each pod is nominated for its place, and the nodes open again.
+// which the pods come back. Each pod is bound to its place, and the nodes open again.
 // Package open has the second half; there pods of others end the wait at once.
 
 // mostClosed is how many nodes a fleet has at most in which nodes are closed. In a larger
@@ -25,7 +26,7 @@ const mostClosed = 200
 
 // Closes says whether nodes are closed for evicted pods in the cluster.
 func Closes(v view.View) bool {
-	return v.Snapshot.NodeCount() <= mostClosed && !v.Policy.CannotNominate
+	return v.Snapshot.NodeCount() <= mostClosed && !v.Policy.CannotBind && !v.Policy.CannotNominate
 }
 
 // closing closes the nodes with room for the pods of nodes that this plan deletes to save
@@ -44,7 +45,10 @@ func closing(r *retirer) (out []plan.Action) {
 	if len(leaving) == 0 {
 		return nil
 	}
-	found := roomFor(r, leaving)
+	found, can := toClose(r, leaving)
+	if !can {
+		return nil
+	}
 	promised := map[string][]cluster.Slot{}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		state := found[name]
@@ -72,7 +76,7 @@ func closing(r *retirer) (out []plan.Action) {
 // those that it evicted before are ready elsewhere.
 func evictsMore(r *retirer) map[string]bool {
 	out := map[string]bool{}
-	if !r.memory.Landing.More {
+	if l := r.memory.Landing; !l.More || !l.Since.IsZero() {
 		return out
 	}
 	var unready map[string]bool // controllers with pods that are not ready, by UID
@@ -96,9 +100,11 @@ func evictsMore(r *retirer) map[string]bool {
 	return out
 }
 
-// roomFor returns the open nodes of ours, by name, on which a pod of the leaving nodes could
-// land.
-func roomFor(r *retirer, leaving map[string]bool) map[string]*cluster.NodeState {
+// toClose returns the nodes to close, by name: those of ours on which a pod of the leaving
+// nodes could land. That is where it has room, and where it has more priority than a pod that
+// runs there: while the nodes with room are closed, the scheduler would preempt that pod. It
+// says whether all such nodes can be closed.
+func toClose(r *retirer, leaving map[string]bool) (found map[string]*cluster.NodeState, can bool) {
 	groups := map[*cluster.Group]bool{}
 	for name := range leaving {
 		if state, up := r.Snapshot.State(name); up {
@@ -107,17 +113,39 @@ func roomFor(r *retirer, leaving map[string]bool) map[string]*cluster.NodeState 
 			}
 		}
 	}
-	found := map[string]*cluster.NodeState{}
+	least := leastPriorities(r.Snapshot)
+	found = map[string]*cluster.NodeState{}
 	for g := range groups {
-		for state := range r.Snapshot.Roomy(demand.WithoutAttach(g.Shape.Requests)) {
+		need := demand.WithoutAttach(g.Shape.Requests)
+		for state := range r.Snapshot.States() {
 			n, c := &state.Node, r.ClaimOf(state)
-			if _, known := found[n.Name]; known || c.Name == "" || !c.Initialized || !n.Ready || !n.TakesPods(&c) || r.Closed(n, &c) {
+			preempts := g.Shape.Priority > least[n.Name]
+			if _, known := found[n.Name]; known || leaving[n.Name] || !preempts && !need.Fits(state.Free) {
 				continue
 			}
-			if fit.Node(g.Shape, n.Labels, n.Taints) {
+			if n.Disrupted || n.Deleting || r.Closed(n, &c) || !fit.Node(g.Shape, n.Labels, n.Taints) {
+				continue
+			}
+			switch {
+			case c.Name != "" && c.Initialized && n.Ready && n.TakesPods(&c):
 				found[n.Name] = state
+			case preempts:
+				return nil, false
 			}
 		}
 	}
-	return found
+	return found, true
+}
+
+// leastPriorities returns, by node, the least priority of the pods that run there.
+func leastPriorities(s cluster.Snapshot) map[string]int32 {
+	out := make(map[string]int32, s.NodeCount())
+	for state := range s.States() {
+		least := int32(math.MaxInt32)
+		for g := range state.Groups() {
+			least = min(least, g.Shape.Priority)
+		}
+		out[state.Node.Name] = least
+	}
+	return out
 }

@@ -37,11 +37,13 @@ type Memory struct {
 // Landing is the evicted pods that nodes are closed for until they are back; zero if no
 // node is.
 type Landing struct {
-	Since   time.Time // when nodes were closed
+	Since   time.Time // when nodes were closed: of the plan, and of the first after it once Written
+	Written bool      // that plan was carried out
 	Absent  int64     // pods that are gone and not back
 	Running int64     // pods that still run where they are to go
+	Back    int64     // pods that are back and not bound
 	Moved   time.Time // when one of these numbers changed last
-	// More says that pods were back when the nodes opened last, so that drains may go on.
+	// More says that pods came back while the nodes were closed last, so that drains may go on.
 	More bool
 }
 

@@ -58,71 +58,87 @@ func (o *opener) awaitLanding(c *demand.Class) bool {
 	return true
 }
 
-// settles is how long no evicted pod must have gone or come back for the nodes to open that
-// are closed for them, though some pods still run where they are to go.
-const settles = 500 * time.Millisecond
+// settles is how long no evicted pod must have gone, come back or landed for the nodes to
+// open that are closed for them; and closedFor is how long they are closed at most.
+const settles, closedFor = 3 * time.Second, 30 * time.Second
 
-// begins is how long it takes at most until the drain evicts the first pod.
-const begins = 1500 * time.Millisecond
-
-// land opens the nodes that are closed for evicted pods, all of them at once: when the pods
-// are back, or have not come for a while, or when a pod that was not evicted waits.
+// land binds evicted pods that are back to their places on closed nodes, and opens the nodes
+// when all pods have landed, or none has come for a while, or a pod that was not evicted
+// waits. The scheduler has to place some pods itself. Those are nominated when their node
+// opens.
 func land(o *opener) {
 	closed := pick.Those(o.Claims, func(c *cluster.Claim) bool {
 		n, up := o.Snapshot.Node(c.Node)
 		return up && o.Closed(&n, c)
 	})
+	was := o.memory.Landing
 	if len(closed) == 0 {
-		o.memory.Landing = memory.Landing{More: o.memory.Landing.More}
+		o.memory.Landing = memory.Landing{More: was.More}
 		return
 	}
-	hosts, now := map[string]*room.Host{}, memory.Landing{Since: o.memory.Landing.Since, Moved: o.memory.Landing.Moved}
-	back := 0
-	others := false
+	if !was.Since.IsZero() && !was.Written {
+		was.Since, was.Moved, was.Written = o.Now, o.Now, true
+	}
+	now := memory.Landing{Since: was.Since, Moved: was.Moved, Written: true, More: was.More}
+	left, others := map[string][]demand.PodRef{}, false
 	for _, h := range o.room.Coming {
 		if h.Stage != room.StageKept || !o.Closed(&h.Node, h.Claim) {
 			continue
 		}
-		hosts[h.Claim.Name] = h
 		now.Running += int64(len(h.Displaced))
 		now.Absent += absent(o, h)
-		back += len(h.Pods)
+		now.More = now.More || len(h.Pods) > 0
+		back, rest := o.bind(h)
+		now.Back, left[h.Claim.Name] = now.Back+back, rest
 		others = others || slices.ContainsFunc(h.Pods, func(p demand.PodRef) bool {
 			g, known := o.Snapshot.GroupOf(p.ID)
 			return known && o.memory.LastEvicted(g.Kind).IsZero()
 		})
 	}
-	if was := o.memory.Landing; now.Absent != was.Absent || now.Running != was.Running && was.Running > 0 {
+	if now.Absent != was.Absent || now.Back != was.Back || now.Running != was.Running && was.Running > 0 {
 		now.Moved = o.Now
 	}
-	o.memory.Landing = now
-	until := now.Since.Add(o.Policy.ReleaseWait)
-	switch {
-	case now.Absent > 0:
-	case now.Moved.After(now.Since):
-		until = pick.Earliest(until, now.Moved.Add(settles))
-	default:
-		until = pick.Earliest(until, now.Since.Add(begins))
-	}
-	if wait := now.Absent > 0 || now.Running > 0; wait && !others && o.Now.Before(until) {
+	until := pick.Earliest(now.Moved.Add(settles), now.Since.Add(closedFor))
+	if wait := now.Absent > 0 || now.Running > 0 || now.Back > 0; wait && !others && o.Now.Before(until) {
+		o.memory.Landing = now
 		o.WaitUntil(until, plan.PlannedPods)
 		return
 	}
-	o.memory.Landing = memory.Landing{More: back > 0}
+	o.memory.Landing = memory.Landing{More: now.More}
 	for _, c := range closed {
-		o.memory.Arrived(c.Name)
-		planned := int64(0)
-		if h := hosts[c.Name]; h != nil {
-			planned = int64(len(h.Pods))
-			for _, p := range h.Pods {
-				if p.Nominated != h.Node.Name {
-					o.nominateFor(h, p)
-				}
-			}
-		}
-		n, _ := o.Snapshot.Node(c.Node)
-		o.actions = append(o.actions, plan.Release{Node: n.Name, NodeUID: n.UID, Taint: o.Policy.StartupTaint, Planned: planned})
+		openClosed(o, c, left[c.Name])
 	}
+}
+
+// bind binds the evicted pods that are back to the closed host. It returns how many there
+// are, and the pods of the host that are not bound. A pod waits whose rules about other pods
+// are not met yet.
+func (o *opener) bind(h *room.Host) (back int64, rest []demand.PodRef) {
+	for _, p := range h.Pods {
+		g, known := o.Snapshot.GroupOf(p.ID)
+		may := known && !p.Volumes && !o.Policy.CannotBind && !o.memory.LastEvicted(g.Kind).IsZero()
+		if may {
+			back++
+		}
+		if !may || !o.takes(h, p) {
+			rest = append(rest, p)
+			continue
+		}
+		o.actions = append(o.actions, plan.Bind{Pod: p.ID, PodUID: p.UID, Node: h.Node.Name, NodeUID: h.Node.UID})
+	}
+	return back, rest
+}
+
+// openClosed opens the closed node of the NodeClaim, for which the pods are nominated.
+func openClosed(o *opener, c *cluster.Claim, pods []demand.PodRef) {
+	o.memory.Arrived(c.Name)
+	for _, p := range pods {
+		if p.Nominated != c.Node {
+			o.nominate(p, c.Node)
+		}
+	}
+	n, _ := o.Snapshot.Node(c.Node)
+	o.actions = append(o.actions, plan.Release{Node: n.Name, NodeUID: n.UID, Taint: o.Policy.StartupTaint, Planned: int64(len(pods))})
 }
 
 // absent returns how many evicted pods that are planned on the closed host are gone and not

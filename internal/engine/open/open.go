@@ -71,7 +71,7 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 			}
 			for _, p := range h.Pods {
 				if p.Unschedulable && p.Nominated == "" && !o.Policy.CannotNominate && o.takes(h, p) {
-					o.nominateFor(h, p)
+					o.nominate(p, h.Node.Name)
 					o.note(h, p)
 				}
 			}
@@ -143,7 +143,7 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 	}
 	for _, p := range h.Pods {
 		if p.Nominated != h.Node.Name {
-			o.nominateFor(h, p)
+			o.nominate(p, h.Node.Name)
 		}
 	}
 	o.actions = append(o.actions, plan.Release{
@@ -171,9 +171,9 @@ func (o *opener) replaces(h *room.Host) bool {
 	})
 }
 
-func (o *opener) nominateFor(h *room.Host, p demand.PodRef) {
+func (o *opener) nominate(p demand.PodRef, node string) {
 	if !o.Policy.CannotNominate {
-		o.actions = append(o.actions, plan.Nominate{Pod: p.ID, PodUID: p.UID, Node: h.Node.Name})
+		o.actions = append(o.actions, plan.Nominate{Pod: p.ID, PodUID: p.UID, Node: node})
 	}
 }
 

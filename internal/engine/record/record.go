@@ -32,7 +32,7 @@ func Line(name string, out engine.Output) (string, error) {
 		count func(plan.Action) bool
 		word  string
 	}{
-		{is[plan.Nominate], "nominated"}, {is[plan.Release], "released"}, {is[plan.Close], "closed"}, {is[plan.Disrupt], "disrupted"}, {is[plan.Restore], "restored"}, {is[plan.Delete], "deleted"},
+		{is[plan.Nominate], "nominated"}, {is[plan.Bind], "bound"}, {is[plan.Release], "released"}, {is[plan.Close], "closed"}, {is[plan.Disrupt], "disrupted"}, {is[plan.Restore], "restored"}, {is[plan.Delete], "deleted"},
 	} {
 		if n := count(out.Plan.Actions, what.count); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s,", n, what.word))

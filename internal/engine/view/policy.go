@@ -21,6 +21,9 @@ type Policy struct {
 	// CannotNominate says that the daemon may not nominate pods. Plans then contain
 	// no nominations, and expect that the scheduler chooses the nodes.
 	CannotNominate bool
+	// CannotBind says that the daemon may not bind pods. No node is closed for evicted pods
+	// then.
+	CannotBind bool
 	// CloudAway says that the cloud does not answer. NodeClaims cannot come up and
 	// instances cannot go meanwhile, so no timeout ends a NodeClaim, and nothing is
 	// disrupted but for an interruption.
