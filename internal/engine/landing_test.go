@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -51,7 +50,7 @@ func (w *world) opened(carry func(engine.Output)) time.Duration {
 	return w.now.Sub(since) - 100*time.Millisecond
 }
 
-func TestStep_NodesAreClosedInThePlanThatEvictsAndOpenWithTheNominations(t *testing.T) {
+func TestStep_NodesAreClosedInThePlanThatEvictsAndOpenWhenThePodsAreBound(t *testing.T) {
 	w := halfEmpty(t)
 	out := w.toClose()
 	if d := of[plan.Delete](out); len(d) == 0 || d[0].Why != plan.Underutilized {
@@ -63,8 +62,13 @@ func TestStep_NodesAreClosedInThePlanThatEvictsAndOpenWithTheNominations(t *test
 		t.Fatalf("%d pods are back, %d nodes closed", back, w.closed())
 	}
 	out = w.step()
-	if n, r := of[plan.Nominate](out), of[plan.Release](out); len(n) != back || len(r) != w.closed() || len(of[plan.Launch](out)) > 0 {
+	if b := of[plan.Bind](out); len(b) != back || len(of[plan.Release](out))+len(of[plan.Nominate](out))+len(of[plan.Launch](out)) > 0 {
 		t.Errorf("%d pods are back, %d nodes closed: %+v", back, w.closed(), out.Plan.Actions)
+	}
+	w.obey(out)
+	out = w.step()
+	if r := of[plan.Release](out); len(r) != w.closed() || len(of[plan.Bind](out)) > 0 {
+		t.Errorf("all pods have landed, %d nodes closed: %+v", w.closed(), out.Plan.Actions)
 	}
 	if w.obey(out); w.closed() > 0 || len(w.pending()) > 0 {
 		t.Errorf("%d nodes closed, pods without a node: %v", w.closed(), w.pending())
@@ -78,9 +82,10 @@ func TestStep_ClosedNodesOpenSoonWhateverBecomesOfThePods(t *testing.T) {
 	}{
 		"the memory is lost":          {func(w *world) { w.memory = engine.Memory{} }, 0},
 		"a pod of others waits":       {func(w *world) { w.pods("other", 1, 100, func(p *cluster.Pod) { p.Created = w.now }) }, 0},
-		"the deletion is declined":    {func(*world) {}, 1500 * time.Millisecond},
+		"the deletion is declined":    {func(*world) {}, 3 * time.Second},
 		"pods do not come back":       {func(*world) {}, 3 * time.Second},
 		"the daemon may not nominate": {func(w *world) { w.policy.CannotNominate = true }, 3 * time.Second},
+		"the daemon may not bind":     {func(w *world) { w.policy.CannotBind = true }, 3 * time.Second},
 	} {
 		w := halfEmpty(t)
 		out := w.toClose()
@@ -117,9 +122,10 @@ func TestStep_ANodeWhoseDeletionIsDeclinedClosesNoOthersAndStaysInTheEnd(t *test
 	}
 }
 
-func TestStep_ALargeFleetAndADaemonThatMayNotNominateCloseNothing(t *testing.T) {
+func TestStep_ALargeFleetAndADaemonThatMayNotNominateOrBindCloseNothing(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"may not nominate": func(w *world) { w.policy.CannotNominate = true },
+		"may not bind":     func(w *world) { w.policy.CannotBind = true },
 		"large": func(w *world) {
 			for i := range 205 {
 				n := w.objects.Nodes[0]
@@ -172,37 +178,48 @@ func TestStep_NodesWhosePodsAreEvictedInTurnGoLastAndAlone(t *testing.T) {
 	}
 }
 
-// Nodes do not open in the same moment. The scheduler would put a pod whose node is not open
-// yet on another that is.
-func TestStep_NodesThatTakeNoEvictedPodsOpenAfterThoseThatDo(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(*world)
-		after  time.Duration
-	}{
-		"the pod has landed":    {func(w *world) { w.onPods(func(p *cluster.Pod) { p.Node = cmp.Or(p.Node, p.Nominated) }) }, 0},
-		"the pod does not land": {func(*world) {}, 1500 * time.Millisecond},
-		"a pod of others waits": {func(w *world) { w.pods("other", 1, 900, func(p *cluster.Pod) { p.Created = w.now }) }, 0},
-		"the memory is lost":    {func(w *world) { w.memory = engine.Memory{} }, 0},
-	} {
+// The scheduler prepares the volumes of a pod, so nobody else may choose its node.
+func TestStep_PodsWithVolumesAreNominatedWhenTheirNodesOpen(t *testing.T) {
+	w := halfEmpty(t)
+	w.onPods(func(p *cluster.Pod) { p.Volumes = true })
+	w.obey(w.toClose())
+	back := len(w.pending())
+	out := w.step()
+	if n, r := of[plan.Nominate](out), of[plan.Release](out); back == 0 || len(n) != back || len(r) != w.closed() || len(of[plan.Bind](out)) > 0 {
+		t.Errorf("%d pods are back, %d nodes closed: %+v", back, w.closed(), out.Plan.Actions)
+	}
+}
+
+// While the nodes with room are closed, the scheduler would preempt pods elsewhere.
+func TestStep_NodesAreClosedWhereAnEvictedPodWouldPreempt(t *testing.T) {
+	for name, ours := range map[string]bool{"a full node of ours": true, "a full node of others": false} {
 		w := halfEmpty(t)
-		w.objects.PodBudgets = []cluster.PodBudget{{UID: "one", Namespace: "default", Name: "one", Selector: pods("web"), Allowed: 1}}
-		w.obey(w.toClose())
-		out := w.step()
-		first := of[plan.Release](out)
-		if len(first) != 1 || first[0].Planned != 1 || w.closed() < 4 {
-			t.Fatalf("%s: %d nodes are closed: %+v", name, w.closed(), out.Plan.Actions)
+		w.onPods(func(p *cluster.Pod) { p.Shape.Priority = 5 })
+		full := w.objects.Nodes[0]
+		full.Name, full.UID, full.Claim = "full", "full", ""
+		if ours {
+			c := w.objects.Claims[0]
+			c.Name, c.UID, c.Node, full.Claim = "full", "full", "full", "full"
+			w.objects.Claims = append(w.objects.Claims, c)
 		}
-		for _, n := range of[plan.Nominate](out) {
-			w.onPods(func(p *cluster.Pod) {
-				if p.Namespace+"/"+p.Name == n.Pod {
-					p.Nominated, p.NominatedByUs = n.Node, true
+		w.objects.Nodes = append(w.objects.Nodes, full)
+		w.pods("low", 1, full.Allocatable.MilliCPU, func(p *cluster.Pod) { p.Node, p.Unschedulable = "full", false })
+		went := false
+		for range 200 {
+			out := w.step()
+			if d := of[plan.Delete](out); len(d) > 0 && d[0].Why == plan.Underutilized {
+				went = true
+				closes := slices.ContainsFunc(of[plan.Close](out), func(c plan.Close) bool { return c.Node == "full" })
+				if ours != closes || !ours && len(of[plan.Close](out)) > 0 {
+					t.Errorf("%s: closed %+v", name, of[plan.Close](out))
 				}
-			})
+				break
+			}
+			w.obey(out)
+			w.now = w.now.Add(100 * time.Millisecond)
 		}
-		w.open([]plan.Action{first[0]})
-		c.change(w)
-		if took := w.opened(func(o engine.Output) { w.open(o.Plan.Actions) }); took != c.after {
-			t.Errorf("%s: the others open after %s, want %s", name, took, c.after)
+		if !went {
+			t.Errorf("%s: no node went", name)
 		}
 	}
 }
@@ -213,7 +230,7 @@ func TestStep_TheWaitForEvictedPodsBeginsWhenThePlanIsCarriedOut(t *testing.T) {
 	out := w.toClose()
 	w.now = w.now.Add(2 * time.Second)
 	w.open(out.Plan.Actions)
-	if took := w.opened(func(o engine.Output) { w.open(o.Plan.Actions) }); took != 1500*time.Millisecond {
-		t.Errorf("the nodes open after %s, want 1.5s", took)
+	if took := w.opened(func(o engine.Output) { w.open(o.Plan.Actions) }); took != 3*time.Second {
+		t.Errorf("the nodes open after %s, want 3s", took)
 	}
 }

@@ -108,7 +108,7 @@ func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 		"namespaces": "list watch", "limitranges": "list watch", "persistentvolumeclaims": "list watch", "persistentvolumes": "list watch", "services": "list watch",
 		"storage.k8s.io/storageclasses": "list watch", "storage.k8s.io/csinodes": "list watch", "storage.k8s.io/volumeattachments": "list watch", "replicationcontrollers": "list watch",
 		"scheduling.k8s.io/priorityclasses": "list watch", "node.k8s.io/runtimeclasses": "list watch", "policy/poddisruptionbudgets": "list watch",
-		"pods": "delete get list watch", "pods/status": "patch", "pods/eviction": "create",
+		"pods": "delete get list watch", "pods/status": "patch", "pods/eviction": "create", "pods/binding": "create",
 		"nodes":                  "delete get list patch watch",
 		"karpenter.sh/nodepools": "get list patch watch", "karpenter.sh/nodepools/status": "patch update", "karpenter.sh/nodepools/finalizers": "update",
 		"karpenter.sh/nodeclaims": "create delete get list patch watch", "karpenter.sh/nodeclaims/status": "patch update",

@@ -41,6 +41,7 @@ func (w *world) tell(what string) {
 func (w *world) Disrupted(d plan.Disrupt)               { w.tell("disrupted " + d.Node) }
 func (w *world) Deleted(_ *v1.NodeClaim, d plan.Delete) { w.tell("deleted " + d.Claim) }
 func (w *world) Kept(d plan.Delete, why string)         { w.tell("kept " + d.Claim + ": " + why) }
+func (w *world) Bound(b plan.Bind)                      { w.tell("bound " + b.Pod) }
 
 func (w *world) Observe(object metav1.Object) {
 	switch o := object.(type) {

@@ -291,6 +291,28 @@ func TestLoop_PlanUnderWayIsMadeAnewWhenTheRightToNominateGoes(t *testing.T) {
 	})
 }
 
+func TestLoop_LogsOnceThatBindingsAreForbiddenAndOnceThatTheyAreNotAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.fail, s.fault = 2, fmt.Errorf("pod default/web-0 bind: %w", kube.ErrMayNotBind)
+		var log bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		l := loop.New(loop.Config{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
+		if err := l.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		for range 2 {
+			l.Bind(true)
+		}
+		for _, text := range []string{"pods are not bound to their places", "pods are bound to their places again"} {
+			if got := strings.Count(log.String(), text); got != 1 {
+				t.Errorf("%q is logged %d times, want once:\n%s", text, got, log.String())
+			}
+		}
+	})
+}
+
 func TestLoop_NominateChangesTheLoopAndNotItsConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)

@@ -299,6 +299,19 @@ func TestRecorder_AnEventSaysInWhatANodeClaimHasDrifted(t *testing.T) {
 	}
 }
 
+func TestRecorder_APodThatTheDaemonBindsHasTheEventOfABoundPod(t *testing.T) {
+	d := newDesk(t)
+	b := plan.Bind{Pod: "default/p", PodUID: "u", Node: "n"}
+	d.record(plan.Plan{Actions: []plan.Action{b}})
+	if got := d.event(); got != "" {
+		t.Errorf("the plan alone sends %q", got)
+	}
+	d.recorder.Bound(b)
+	if got := d.event(); got != "Normal Scheduled Successfully assigned default/p to n, where consolidation has planned its place" {
+		t.Errorf("sent %q", got)
+	}
+}
+
 // The same deletion is planned again where the last look declined it or it met a conflict.
 func TestRecorder_CountsDisruptionsThatAreCarriedOutAndNotPlans(t *testing.T) {
 	d := newDesk(t)
