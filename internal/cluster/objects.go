@@ -94,6 +94,7 @@ type Claim struct {
 	Initialized            bool
 	InitializedAt          time.Time
 	Deleting               bool
+	ReplicasLate           bool // its drain evicts no more replicas of a controller, as too many are not ready
 	Ending                 bool // its instance is being terminated
 	Interruption           *Interruption
 	Disrupting             *Disrupting   // nil where nothing disrupts it

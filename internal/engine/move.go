@@ -83,7 +83,8 @@ type mover struct {
 	out   Output
 	view  view.View
 	judge *disrupt.Judge
-	again time.Time // see sweep
+	again time.Time         // see sweep
+	late  map[string]string // see unready
 }
 
 // withMoves returns the plan with moves that begin now: nodes go that are due, else nodes
@@ -102,7 +103,7 @@ func withMoves(in Input, out Output) Output {
 	if !out.Trace.Complete || out.Trace.Launches > 0 || in.Policy.CloudAway {
 		return out
 	}
-	m := &mover{in: in, out: out, view: v}
+	m := &mover{in: in, out: out, view: v, late: unready(v)}
 	m.judge = m.newJudge()
 	switch saves := slices.ContainsFunc(in.Snapshot.Supply().Pools, func(p cluster.Pool) bool { return disrupt.MaySave(&p) }); {
 	case m.renew():
@@ -145,6 +146,9 @@ func (m *mover) may(c *cluster.Claim) bool {
 	pool, known := m.view.Snapshot.Pool(c.Pool)
 	node, up := m.view.Snapshot.Node(c.Node)
 	if !known || !up || !disrupt.MaySave(&pool) || !node.Ready || m.view.IsGoing(c.Name) || c.Move != nil || !m.view.RunsPods(*c) {
+		return false
+	}
+	if m.late[c.Pool] != "" {
 		return false
 	}
 	if at, quiet := m.judge.Quiet(c, &pool); !quiet {

@@ -92,6 +92,9 @@ func (m *mover) mayRenew(d disrupt.Due) bool {
 	if m.forced(d) {
 		return true
 	}
+	if m.late[c.Pool] != "" && !disrupt.Asked(d.Why) {
+		return false
+	}
 	if at, restored := memory.FirstSeen(m.out.Memory.Restored, c.Name); restored && d.Why != plan.Surplus {
 		m.wait(at.Add(memory.StaysFor), plan.QuietLongEnough)
 		return false

@@ -22,8 +22,9 @@ import (
 //   - why: tells of each node why it stays, or what it goes for
 //   - forget: the daemon loses its memory
 //   - pdb APP N [OTHER...]: a PodDisruptionBudget of the apps that allows N disruptions
-//   - drift APP, expire APP DURATION, remove APP (somebody deletes the NodeClaim), drained
-//     APP (its node is gone, and the pods come anew)
+//   - drift APP, expire APP DURATION, remove APP (somebody deletes the NodeClaim), late
+//     APP (the drain of its node waits for replicas that are not ready), drained APP (its
+//     node is gone, and the pods come anew)
 //   - protect APP (its node must not be disrupted), stays APP (nor be consolidated), unready APP, grace APP DURATION (terminationGracePeriod)
 //   - deleted POOL: somebody deletes the NodePool
 //   - moved APP: a pod has come to the node, or gone from it, now
@@ -49,6 +50,8 @@ func (s *scenario) goes(line string, args []string) bool {
 		s.claimOf(args[0]).ExpiresAt = s.now.Add(s.duration(args[1]))
 	case "remove":
 		s.claimOf(args[0]).Deleting = true
+	case "late":
+		s.claimOf(args[0]).ReplicasLate = true
 	case "drained":
 		s.end(plan.Delete{Claim: s.claimOf(args[0]).Name})
 	case "protect":

@@ -125,6 +125,9 @@ func (s Stay) explain() string {
 	case TriedLately:
 		return "the node was to go a short time ago and could not, such as because a pod of it had no other place, and is not tried again at once"
 	case MovesHeld:
+		if s.Detail != "" {
+			return fmt.Sprintf("the drain of node %s waits for replicas that do not get ready, as the condition Drained of its NodeClaim says: until they are, no pods of the NodePool's other nodes are evicted for savings, drift or expiry", s.Detail)
+		}
 		return "a replacement of the NodePool did not come up, or nodes were launched for pods that had just been evicted to save money: for now the NodePool launches no replacements and saves no money"
 	}
 	return string(s.Reason)
