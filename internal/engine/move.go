@@ -112,7 +112,7 @@ func withMoves(in Input, out Output) Output {
 	default:
 		m.out.Memory.sweep.target = target{}
 	}
-	m.out.Plan.Actions = slices.Concat(m.out.Plan.Actions, m.out.Memory.sweep.target.preferences(m.view))
+	m.out.Plan.Actions = slices.Concat(m.out.Plan.Actions, m.out.Memory.sweep.marked().preferences(m.view))
 	return m.out
 }
 
@@ -245,6 +245,16 @@ func (m *mover) search() bool {
 	return len(s.target.names) > 0
 }
 
+// marked returns the target as far as its nodes are marked. After one that came to nothing,
+// the next is not marked before a node of it goes: the search may find the same again and
+// again, as it does not know PodDisruptionBudgets.
+func (s *sweep) marked() *target {
+	if s.vain > 0 {
+		return &target{}
+	}
+	return &s.target
+}
+
 // pause returns the least time between this search and the next: longer after each one whose
 // target came to nothing, as the next may find the same, unless the fleet has changed.
 func (s *sweep) pause(now cluster.Snapshot) time.Duration {
@@ -334,7 +344,7 @@ func (m *mover) askMore(done *consolidate.Search, found *target) (q consolidate.
 
 // nodes returns the nodes that take pods.
 func (m *mover) nodes() (out []consolidate.Node) {
-	balances := balancesOf(m.view)
+	balances, ledger := balancesOf(m.view), budget.Open(m.view)
 	for state := range m.in.Snapshot.States() {
 		c := m.view.ClaimOf(state)
 		n := &state.Node
@@ -344,7 +354,8 @@ func (m *mover) nodes() (out []consolidate.Node) {
 		if !n.TakesPods(&c) || !n.Ready || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized {
 			continue
 		}
-		x := consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name]), Least: balances[c.Pool].least(state)}
+		x := consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name]), Least: balances[c.Pool].least(state), Pool: c.Pool}
+		x.Most, _ = ledger.Most(c.Pool, plan.Underutilized)
 		for p := range state.Nominated() {
 			x.Free = x.Free.Sub(p.Shape.Requests)
 		}

@@ -19,6 +19,8 @@ type Node struct {
 	Price quantity.Money // of the whole node, an hour; 0 where it is not ours or has no price
 	May   bool           // it may go
 	Least quantity.Money // what a move must save for each node that it takes away, an hour; beside Question.Least
+	Pool  string
+	Most  int64 // how many nodes of its pool go at once at most; 0 for any number
 }
 
 // Question is a fleet to search.

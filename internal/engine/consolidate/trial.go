@@ -256,7 +256,7 @@ func (s *shadow) value(amount, price int64) int64 { return amount * price >> 14 
 // judge ends the trial, keeps it if all pods have places and the shadow costs less, and
 // says whether it did.
 func (s *Search) judge(placed bool) bool {
-	kept := placed && s.now.saves > 0
+	kept := placed && s.now.saves > 0 && s.withinBudgets()
 	if !kept {
 		for _, x := range s.now.touched {
 			s.nodes[x.at] = x.node
@@ -272,6 +272,26 @@ func (s *Search) judge(placed bool) bool {
 	}
 	s.now = attempt{homeless: s.now.homeless, lacking: s.now.lacking[:0], touched: s.now.touched[:0], ticket: s.now.ticket + 1, known: len(s.nodes)}
 	return kept
+}
+
+// withinBudgets says whether the nodes that the trial takes away may go at once. If all pods
+// have places on nodes that there are, nodes go one after the other. But where new nodes are
+// opened for the pods of many, one of them alone may save nothing.
+func (s *Search) withinBudgets() bool {
+	if len(s.nodes) == s.now.known {
+		return true
+	}
+	away := map[string]int64{}
+	for _, x := range s.now.touched {
+		n := &s.nodes[x.at]
+		if n.Node == nil || !n.gone || x.node.gone || n.Most == 0 {
+			continue
+		}
+		if away[n.Pool]++; away[n.Pool] > n.Most {
+			return false
+		}
+	}
+	return true
 }
 
 // open adds a new node of the row in the zone to the shadow, with its content.
