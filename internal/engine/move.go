@@ -32,26 +32,6 @@ type supposition struct {
 	emptying map[string]bool              // by node; see View.Emptying
 }
 
-// sweep is what is remembered of the last search of the fleet.
-type sweep struct {
-	of       cluster.Snapshot
-	at       time.Time
-	again    time.Time // when a node may go that may not go now; zero for never
-	grew     time.Time // when a plan launched nodes last
-	pods     int       // that run on the fleet
-	breakers breakers
-	coming   []coming            // see watch
-	busy     time.Time           // when pods were last seen that are evicted or about to be; zero for never
-	held     time.Time           // since when nothing begins, as such pods are under way; zero if none are
-	moved    time.Time           // when that number changed last
-	uneasy   time.Time           // since when it has not been the same for a while; zero if it has
-	outdated int                 // searches in a row that were repeated
-	vain     int                 // targets in a row that came to nothing
-	search   *consolidate.Search // not finished; nil if there is none
-	target   target
-	second   target // what the search found before the one that goes on
-}
-
 const (
 	// sweepEvery is the least time between two searches of the fleet.
 	sweepEvery = time.Second
@@ -245,31 +225,6 @@ func (m *mover) search() bool {
 	return len(s.target.names) > 0
 }
 
-// marked returns the target as far as its nodes are marked. After one that came to nothing,
-// the next is not marked before a node of it goes: the search may find the same again and
-// again, as it does not know PodDisruptionBudgets.
-func (s *sweep) marked() *target {
-	if s.vain > 0 {
-		return &target{}
-	}
-	return &s.target
-}
-
-// pause returns the least time between this search and the next: longer after each one whose
-// target came to nothing, as the next may find the same, unless the fleet has changed.
-func (s *sweep) pause(now cluster.Snapshot) time.Duration {
-	if s.changed(now) {
-		return sweepEvery
-	}
-	return sweepEvery << min(s.vain, mostVain)
-}
-
-// changed says whether many pods have come or gone since the search began.
-func (s *sweep) changed(now cluster.Snapshot) bool {
-	was, is := podsOn(s.of), podsOn(now)
-	return max(was, is)-min(was, is) > was/changedPart
-}
-
 // calm says whether no pod has come or gone for a while, and nothing was launched, or the
 // wait for that is over. If not, the plan asks for another Step.
 func (m *mover) calm() bool {
@@ -293,14 +248,6 @@ func (m *mover) calm() bool {
 	return false
 }
 
-// podsOn returns how many pods have nodes.
-func podsOn(s cluster.Snapshot) (pods int) {
-	for state := range s.States() {
-		pods += state.Count()
-	}
-	return pods
-}
-
 // waitAgain asks for a Step when another node may go.
 func (m *mover) waitAgain() {
 	if at := m.out.Memory.sweep.again; !at.IsZero() {
@@ -321,6 +268,7 @@ func (m *mover) question() consolidate.Question {
 	if q.Fleet == nil {
 		q.Fleet = offer.Compile(m.in.Snapshot.Supply(), nil, p.NodeCost)
 	}
+	q.Left = q.Fleet.LeftIn(m.in.Snapshot)
 	return q
 }
 
@@ -344,7 +292,10 @@ func (m *mover) askMore(done *consolidate.Search, found *target) (q consolidate.
 
 // nodes returns the nodes that take pods.
 func (m *mover) nodes() (out []consolidate.Node) {
-	balances, ledger := balancesOf(m.view), budget.Open(m.view)
+	balances, ledger, most := balancesOf(m.view), budget.Open(m.view), map[string]int64{}
+	for _, p := range m.in.Snapshot.Supply().Pools {
+		most[p.Name], _ = ledger.Most(p.Name, plan.Underutilized)
+	}
 	for state := range m.in.Snapshot.States() {
 		c := m.view.ClaimOf(state)
 		n := &state.Node
@@ -354,8 +305,7 @@ func (m *mover) nodes() (out []consolidate.Node) {
 		if !n.TakesPods(&c) || !n.Ready || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized {
 			continue
 		}
-		x := consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name]), Least: balances[c.Pool].least(state), Pool: c.Pool}
-		x.Most, _ = ledger.Most(c.Pool, plan.Underutilized)
+		x := consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name]), Least: balances[c.Pool].least(state), Pool: c.Pool, Most: most[c.Pool]}
 		for p := range state.Nominated() {
 			x.Free = x.Free.Sub(p.Shape.Requests)
 		}

@@ -145,6 +145,6 @@ func (m *mover) force(d disrupt.Due) {
 	c := d.Claim
 	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Why: d.Why, Waited: m.in.Now.Sub(c.Created)}
 	out.Saves, _ = m.view.PriceOf(*c)
-	disrupt.PlanEvictions(m.view, &m.out.Memory.Memory, c, d.Why)
+	disrupt.NoteEvictions(m.view, &m.out.Memory.Memory, c, d.Why)
 	m.out.Plan.Actions = append(slices.Clip(m.out.Plan.Actions), out)
 }

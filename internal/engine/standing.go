@@ -9,6 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -164,7 +165,11 @@ func (s *standings) waits(c *cluster.Claim, pool *cluster.Pool, why plan.DeleteR
 		return plan.Stay{Reason: plan.NotSearched}
 	}
 	cost, _ := s.CostOf(*c)
-	return plan.Stay{Reason: plan.NoSaving, Detail: fmt.Sprintf("the node costs %s an hour, and to remove it must save %s of that", cost.Dollars(), s.least(c).Dollars())}
+	reason := plan.NoSaving
+	if c.CapacityType == label.Spot {
+		reason = plan.SpotForSpot
+	}
+	return plan.Stay{Reason: reason, Detail: fmt.Sprintf("the node costs %s an hour, and to remove it must save %s of that", cost.Dollars(), s.least(c).Dollars())}
 }
 
 // budgetUsed names the budget that is used up. It says until when only for a budget with

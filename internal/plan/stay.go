@@ -37,6 +37,7 @@ const (
 	PolicyForbids  StayReason = "ConsolidationPolicy"
 	NotQuiet       StayReason = "ConsolidateAfter"
 	NoSaving       StayReason = "NothingCheaper"
+	SpotForSpot    StayReason = "SpotToSpot"
 	NoPlace        StayReason = "PodWithoutPlace"
 	BudgetUsed     StayReason = "DisruptionBudget"
 	NoPrice        StayReason = "PriceUnknown"
@@ -98,6 +99,8 @@ func (s Stay) explain() string {
 		return "pods came to the node or went from it within consolidateAfter"
 	case NoSaving:
 		return "no cheaper place for its pods is worth the move" + s.in(": %s")
+	case SpotForSpot:
+		return "no place for its pods on nodes that run is worth the move, and spot nodes do not replace a spot node while the daemon has no live spot prices" + s.in(": %s")
 	case NoPlace:
 		return cmp.Or(s.in("pod %s has no other place"), "a pod of the node has no other place")
 	case BudgetUsed:

@@ -38,6 +38,8 @@ type Question struct {
 	LargestMilliCPU int64
 	// SpotToSpot allows to replace spot nodes by spot nodes.
 	SpotToSpot bool
+	// Left is how many nodes each capacity reservation has room for, by id.
+	Left map[string]int64
 	// Alike keeps pods that move on nodes of the Ratio of theirs, and on new nodes.
 	Alike bool
 }

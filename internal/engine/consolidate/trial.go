@@ -277,7 +277,7 @@ func (s *Search) judge(placed bool) bool {
 // withinBudgets says whether the nodes that the trial takes away may go at once. If all pods
 // have places on nodes that there are, nodes go one after the other. But where new nodes are
 // opened for the pods of many, one of them alone may save nothing.
-func (s *Search) withinBudgets() bool {
+func (s *shadow) withinBudgets() bool {
 	if len(s.nodes) == s.now.known {
 		return true
 	}
@@ -299,7 +299,7 @@ func (s *Search) open(row int, zone int, price quantity.Money, parts []part) {
 	r := s.rows[row]
 	n := node{
 		price: price, labels: r.Labels(zone), taints: s.Fleet.Pools[r.Pool].Taints, free: s.room(r),
-		kind: s.kindOfRow(row, zone), zone: s.Fleet.Zones[zone], spot: spot(r), ticket: s.now.ticket,
+		kind: s.kindOfRow(row, zone), zone: s.Fleet.Zones[zone], spot: spot(r), in: r.Reservation, ticket: s.now.ticket,
 	}
 	for _, p := range parts {
 		n.take(p, &s.classes[p.class])

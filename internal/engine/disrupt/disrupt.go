@@ -42,7 +42,7 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 		c := *claim
 		switch {
 		case c.Deleting:
-			noteEvictions(v, m, &c)
+			NoteEvictions(v, m, &c, announcedFor(&c))
 		case r.unwanted(&c):
 			r.delete(c, plan.PoolDeleted, "", 0)
 		case c.Interruption != nil:
@@ -245,6 +245,6 @@ func (r *retirer) delete(c cluster.Claim, why plan.DeleteReason, detail string, 
 	if c.Launched {
 		out.Saves, _ = r.PriceOf(c)
 	}
-	PlanEvictions(r.View, r.memory, &c, why)
+	NoteEvictions(r.View, r.memory, &c, why)
 	r.actions = append(r.actions, out)
 }

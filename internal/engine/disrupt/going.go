@@ -70,7 +70,7 @@ func remove(r *retirer, c *cluster.Claim, node *cluster.Node, why plan.DeleteRea
 		Claim: c.Name, ClaimUID: c.UID, Node: node.Name, Why: why, Waited: r.Now.Sub(c.Disrupting.Since), Checked: true, Pods: moving,
 	}
 	out.Saves, _ = r.PriceOf(*c)
-	PlanEvictions(r.View, r.memory, c, why)
+	planEvictions(r.View, r.memory, c, why)
 	r.actions = append(r.actions, out)
 }
 
@@ -140,20 +140,21 @@ func (r *retirer) mayBegin(c *cluster.Claim, why plan.DeleteReason) bool {
 	return allowed
 }
 
-// PlanEvictions remembers which kinds of pods the deletion of the NodeClaim for the reason
-// evicts, if the daemon carries it out.
-func PlanEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.DeleteReason) {
+// NoteEvictions remembers which kinds of pods are evicted from the node of the NodeClaim,
+// which goes for the reason.
+func NoteEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.DeleteReason) {
+	for _, kind := range kindsOn(v, c.Node) {
+		m.Evict(kind, c.Pool, why == plan.Underutilized, v.Now)
+	}
+}
+
+// planEvictions remembers which kinds of pods the deletion of the NodeClaim evicts, if the
+// last look does not decline it.
+func planEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.DeleteReason) {
 	if kinds := kindsOn(v, c.Node); len(kinds) > 0 {
 		m.Evicting = append(slices.Clip(m.Evicting), memory.Evicting{
 			Claim: c.Name, UID: c.UID, Pool: c.Pool, Kinds: kinds, Saves: why == plan.Underutilized, At: v.Now,
 		})
-	}
-}
-
-// noteEvictions remembers which kinds of pods the drain of the NodeClaim's node evicts.
-func noteEvictions(v view.View, m *memory.Memory, c *cluster.Claim) {
-	for _, kind := range kindsOn(v, c.Node) {
-		m.Evict(kind, c.Pool, announcedFor(c) == plan.Underutilized, v.Now)
 	}
 }
 
