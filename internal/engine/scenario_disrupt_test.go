@@ -23,8 +23,9 @@ import (
 //   - forget: the daemon loses its memory
 //   - pdb APP N [OTHER...]: a PodDisruptionBudget of the apps that allows N disruptions
 //   - drift APP, expire APP DURATION, remove APP (somebody deletes the NodeClaim), late
-//     APP (the drain of its node waits for replicas that are not ready), drained APP (its
-//     node is gone, and the pods come anew)
+//     APP (the drain of its node waits for replicas that are not ready), terminating
+//     APP (the pods of its node are evicted, and still terminating), drained APP (its node is
+//     gone, and the pods come anew)
 //   - protect APP (its node must not be disrupted), stays APP (nor be consolidated), unready APP, grace APP DURATION (terminationGracePeriod)
 //   - deleted POOL: somebody deletes the NodePool
 //   - moved APP: a pod has come to the node, or gone from it, now
@@ -52,7 +53,11 @@ func (s *scenario) goes(line string, args []string) bool {
 		s.claimOf(args[0]).Deleting = true
 	case "late":
 		s.claimOf(args[0]).ReplicasLate = true
+	case "terminating":
+		node := s.claimOf(args[0]).Node
+		s.onPods(func(p *cluster.Pod) { p.Deleting = p.Deleting || p.Node == node })
 	case "drained":
+		s.onPods(func(p *cluster.Pod) { p.Deleting = false })
 		s.end(plan.Delete{Claim: s.claimOf(args[0]).Name})
 	case "protect":
 		s.onNode(s.claimOf(args[0]).Node, func(n *cluster.Node) { n.DoNotDisrupt = true })

@@ -84,21 +84,24 @@ func (r *retirer) unwanted(c *cluster.Claim) bool {
 	return unwanted(r.View, &pool, c)
 }
 
-// countPlaces counts the places that this plan gives to pods of nodes that go.
+// countPlaces counts the places that this plan gives to pods that move from nodes that go.
 func (r *retirer) countPlaces() {
+	count := func(h *room.Host, in map[string]int) {
+		for _, p := range h.Displaced {
+			if p.Moves() {
+				in[p.Node]++
+			}
+		}
+	}
 	for _, h := range r.room.Nodes {
 		if h != nil && h.Stage == room.StageNode {
-			for _, p := range h.Displaced {
-				r.settled[p.Node]++
-				r.ready[p.Node]++
-			}
+			count(h, r.settled)
+			count(h, r.ready)
 		}
 	}
 	for _, h := range r.room.Coming {
 		if h.Stage == room.StageKept {
-			for _, p := range h.Displaced {
-				r.ready[p.Node]++
-			}
+			count(h, r.ready)
 		}
 	}
 }
