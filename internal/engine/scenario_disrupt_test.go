@@ -21,6 +21,7 @@ import (
 //   - fleet: tells which node runs which pods
 //   - why: tells of each node why it stays, or what it goes for
 //   - forget: the daemon loses its memory
+//   - half: the daemon ends after the first launch of the last step is written, and forgets all
 //   - pdb APP N [OTHER...]: a PodDisruptionBudget of the apps that allows N disruptions
 //   - drift APP, expire APP DURATION, remove APP (somebody deletes the NodeClaim), late
 //     APP (the drain of its node waits for replicas that are not ready), terminating
@@ -38,6 +39,9 @@ func (s *scenario) goes(line string, args []string) bool {
 		s.fleet()
 	case "why":
 		s.why()
+	case "half":
+		s.wanted = s.wanted[:1]
+		s.memory = engine.Memory{}
 	case "forget":
 		s.memory = engine.Memory{}
 	case "pdb":

@@ -20,7 +20,7 @@ type Node struct {
 	May   bool           // it may go
 	Least quantity.Money // what a move must save for each node that it takes away, an hour; beside Question.Least
 	Pool  string
-	Most  int64 // how many nodes of its pool go at once at most; 0 for any number
+	Most  int64 // how many nodes of its pool budgets let go at once; 0 for any number, or none now
 }
 
 // Question is a fleet to search.
