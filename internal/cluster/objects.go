@@ -39,6 +39,10 @@ func (p Pod) ID() string { return p.Namespace + "/" + p.Name }
 // Moves says whether the pod needs another place when its node goes.
 func (p *Pod) Moves() bool { return !p.Pinned && !p.Deleting }
 
+// Returns says whether the pod terminates and comes back: a StatefulSet creates the
+// successor, which has the same name, only when the pod is gone.
+func (p *Pod) Returns() bool { return p.Deleting && !p.Pinned && p.Owner.Kind == "StatefulSet" }
+
 // Lost says whether nothing creates the pod anew when its node goes: it has no controller.
 func (p *Pod) Lost() bool { return p.Moves() && p.Owner == Owner{} }
 
@@ -95,6 +99,7 @@ type Claim struct {
 	Initialized            bool
 	InitializedAt          time.Time
 	Deleting               bool
+	ReplicasLate           bool // its drain evicts no more replicas of a controller, as too many are not ready
 	Ending                 bool // its instance is being terminated
 	Interruption           *Interruption
 	Disrupting             *Disrupting   // nil where nothing disrupts it

@@ -81,6 +81,23 @@ func undone(out Output, now time.Time) (pools []string) {
 	return pools
 }
 
+// unready returns the NodePools of which a drain waits for replicas that do not get ready,
+// each with a node of such a drain. No other node of the pool goes meanwhile if pods have to
+// be evicted for that: what keeps these replicas from getting ready may keep others. The
+// NodeClaim says so, and so a restart forgets nothing.
+func unready(v view.View) map[string]string {
+	var out map[string]string
+	for _, c := range v.Claims {
+		if c.Deleting && c.ReplicasLate {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[c.Pool] = c.Node
+		}
+	}
+	return out
+}
+
 // coming is a replacement that is not initialized yet.
 type coming struct{ claim, uid, pool string }
 

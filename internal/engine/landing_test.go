@@ -122,6 +122,25 @@ func TestStep_ANodeWhoseDeletionIsDeclinedClosesNoOthersAndStaysInTheEnd(t *test
 	}
 }
 
+// What is remembered of an eviction keeps successors where they are, and blames the move
+// for launches. Of a declined deletion there is nothing to remember.
+func TestStep_ADeletionThatIsDeclinedEvictsNobody(t *testing.T) {
+	for _, declined := range []bool{true, false} {
+		w := halfEmpty(t)
+		out := w.toClose()
+		if !declined {
+			w.carry(out.Plan.Actions)
+		}
+		for range 2 {
+			w.now = w.now.Add(time.Second)
+			w.step()
+			if evicted := len(w.memory.Evicted) > 0; evicted == declined {
+				t.Errorf("declined %v: evicted %+v", declined, w.memory.Evicted)
+			}
+		}
+	}
+}
+
 func TestStep_ALargeFleetAndADaemonThatMayNotNominateOrBindCloseNothing(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"may not nominate": func(w *world) { w.policy.CannotNominate = true },

@@ -32,26 +32,6 @@ type supposition struct {
 	emptying map[string]bool              // by node; see View.Emptying
 }
 
-// sweep is what is remembered of the last search of the fleet.
-type sweep struct {
-	of       cluster.Snapshot
-	at       time.Time
-	again    time.Time // when a node may go that may not go now; zero for never
-	grew     time.Time // when a plan launched nodes last
-	pods     int       // that run on the fleet
-	breakers breakers
-	coming   []coming            // see watch
-	busy     time.Time           // when pods were last seen that are evicted or about to be; zero for never
-	held     time.Time           // since when nothing begins, as such pods are under way; zero if none are
-	moved    time.Time           // when that number changed last
-	uneasy   time.Time           // since when it has not been the same for a while; zero if it has
-	outdated int                 // searches in a row that were repeated
-	vain     int                 // targets in a row that came to nothing
-	search   *consolidate.Search // not finished; nil if there is none
-	target   target
-	second   target // what the search found before the one that goes on
-}
-
 const (
 	// sweepEvery is the least time between two searches of the fleet.
 	sweepEvery = time.Second
@@ -83,7 +63,8 @@ type mover struct {
 	out   Output
 	view  view.View
 	judge *disrupt.Judge
-	again time.Time // see sweep
+	again time.Time         // see sweep
+	late  map[string]string // see unready
 }
 
 // withMoves returns the plan with moves that begin now: nodes go that are due, else nodes
@@ -102,7 +83,7 @@ func withMoves(in Input, out Output) Output {
 	if !out.Trace.Complete || out.Trace.Launches > 0 || in.Policy.CloudAway {
 		return out
 	}
-	m := &mover{in: in, out: out, view: v}
+	m := &mover{in: in, out: out, view: v, late: unready(v)}
 	m.judge = m.newJudge()
 	switch saves := slices.ContainsFunc(in.Snapshot.Supply().Pools, func(p cluster.Pool) bool { return disrupt.MaySave(&p) }); {
 	case m.renew():
@@ -111,7 +92,7 @@ func withMoves(in Input, out Output) Output {
 	default:
 		m.out.Memory.sweep.target = target{}
 	}
-	m.out.Plan.Actions = slices.Concat(m.out.Plan.Actions, m.out.Memory.sweep.target.preferences(m.view))
+	m.out.Plan.Actions = slices.Concat(m.out.Plan.Actions, m.out.Memory.sweep.marked().preferences(m.view))
 	return m.out
 }
 
@@ -145,6 +126,9 @@ func (m *mover) may(c *cluster.Claim) bool {
 	pool, known := m.view.Snapshot.Pool(c.Pool)
 	node, up := m.view.Snapshot.Node(c.Node)
 	if !known || !up || !disrupt.MaySave(&pool) || !node.Ready || m.view.IsGoing(c.Name) || c.Move != nil || !m.view.RunsPods(*c) {
+		return false
+	}
+	if m.late[c.Pool] != "" {
 		return false
 	}
 	if at, quiet := m.judge.Quiet(c, &pool); !quiet {
@@ -241,21 +225,6 @@ func (m *mover) search() bool {
 	return len(s.target.names) > 0
 }
 
-// pause returns the least time between this search and the next: longer after each one whose
-// target came to nothing, as the next may find the same, unless the fleet has changed.
-func (s *sweep) pause(now cluster.Snapshot) time.Duration {
-	if s.changed(now) {
-		return sweepEvery
-	}
-	return sweepEvery << min(s.vain, mostVain)
-}
-
-// changed says whether many pods have come or gone since the search began.
-func (s *sweep) changed(now cluster.Snapshot) bool {
-	was, is := podsOn(s.of), podsOn(now)
-	return max(was, is)-min(was, is) > was/changedPart
-}
-
 // calm says whether no pod has come or gone for a while, and nothing was launched, or the
 // wait for that is over. If not, the plan asks for another Step.
 func (m *mover) calm() bool {
@@ -279,14 +248,6 @@ func (m *mover) calm() bool {
 	return false
 }
 
-// podsOn returns how many pods have nodes.
-func podsOn(s cluster.Snapshot) (pods int) {
-	for state := range s.States() {
-		pods += state.Count()
-	}
-	return pods
-}
-
 // waitAgain asks for a Step when another node may go.
 func (m *mover) waitAgain() {
 	if at := m.out.Memory.sweep.again; !at.IsZero() {
@@ -307,6 +268,7 @@ func (m *mover) question() consolidate.Question {
 	if q.Fleet == nil {
 		q.Fleet = offer.Compile(m.in.Snapshot.Supply(), nil, p.NodeCost)
 	}
+	q.Left = q.Fleet.LeftIn(m.in.Snapshot)
 	return q
 }
 
@@ -330,7 +292,10 @@ func (m *mover) askMore(done *consolidate.Search, found *target) (q consolidate.
 
 // nodes returns the nodes that take pods.
 func (m *mover) nodes() (out []consolidate.Node) {
-	balances := balancesOf(m.view)
+	balances, ledger, most := balancesOf(m.view), budget.Open(m.view), map[string]int64{}
+	for _, p := range m.in.Snapshot.Supply().Pools {
+		most[p.Name], _ = ledger.Most(p.Name, plan.Underutilized)
+	}
 	for state := range m.in.Snapshot.States() {
 		c := m.view.ClaimOf(state)
 		n := &state.Node
@@ -340,7 +305,7 @@ func (m *mover) nodes() (out []consolidate.Node) {
 		if !n.TakesPods(&c) || !n.Ready || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized {
 			continue
 		}
-		x := consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name]), Least: balances[c.Pool].least(state)}
+		x := consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name]), Least: balances[c.Pool].least(state), Pool: c.Pool, Most: most[c.Pool]}
 		for p := range state.Nominated() {
 			x.Free = x.Free.Sub(p.Shape.Requests)
 		}

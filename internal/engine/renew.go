@@ -92,6 +92,9 @@ func (m *mover) mayRenew(d disrupt.Due) bool {
 	if m.forced(d) {
 		return true
 	}
+	if m.late[c.Pool] != "" && !disrupt.Asked(d.Why) {
+		return false
+	}
 	if at, restored := memory.FirstSeen(m.out.Memory.Restored, c.Name); restored && d.Why != plan.Surplus {
 		m.wait(at.Add(memory.StaysFor), plan.QuietLongEnough)
 		return false
@@ -142,6 +145,6 @@ func (m *mover) force(d disrupt.Due) {
 	c := d.Claim
 	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Why: d.Why, Waited: m.in.Now.Sub(c.Created)}
 	out.Saves, _ = m.view.PriceOf(*c)
-	disrupt.NoteEvictions(m.view, &m.out.Memory.Memory, c.Node, d.Why)
+	disrupt.NoteEvictions(m.view, &m.out.Memory.Memory, c, d.Why)
 	m.out.Plan.Actions = append(slices.Clip(m.out.Plan.Actions), out)
 }

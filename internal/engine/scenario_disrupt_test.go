@@ -21,8 +21,12 @@ import (
 //   - fleet: tells which node runs which pods
 //   - why: tells of each node why it stays, or what it goes for
 //   - forget: the daemon loses its memory
+//   - half: the daemon ends after the first launch of the last step is written, and forgets all
 //   - pdb APP N [OTHER...]: a PodDisruptionBudget of the apps that allows N disruptions
-//   - drift APP, expire APP DURATION, remove APP (somebody deletes the NodeClaim)
+//   - drift APP, expire APP DURATION, remove APP (somebody deletes the NodeClaim), late
+//     APP (the drain of its node waits for replicas that are not ready), terminating
+//     APP (the pods of its node are evicted, and still terminating), drained APP (its node is
+//     gone, and the pods come anew)
 //   - protect APP (its node must not be disrupted), stays APP (nor be consolidated), unready APP, grace APP DURATION (terminationGracePeriod)
 //   - deleted POOL: somebody deletes the NodePool
 //   - moved APP: a pod has come to the node, or gone from it, now
@@ -35,6 +39,9 @@ func (s *scenario) goes(line string, args []string) bool {
 		s.fleet()
 	case "why":
 		s.why()
+	case "half":
+		s.wanted = s.wanted[:1]
+		s.memory = engine.Memory{}
 	case "forget":
 		s.memory = engine.Memory{}
 	case "pdb":
@@ -48,6 +55,14 @@ func (s *scenario) goes(line string, args []string) bool {
 		s.claimOf(args[0]).ExpiresAt = s.now.Add(s.duration(args[1]))
 	case "remove":
 		s.claimOf(args[0]).Deleting = true
+	case "late":
+		s.claimOf(args[0]).ReplicasLate = true
+	case "terminating":
+		node := s.claimOf(args[0]).Node
+		s.onPods(func(p *cluster.Pod) { p.Deleting = p.Deleting || p.Node == node })
+	case "drained":
+		s.onPods(func(p *cluster.Pod) { p.Deleting = false })
+		s.end(plan.Delete{Claim: s.claimOf(args[0]).Name})
 	case "protect":
 		s.onNode(s.claimOf(args[0]).Node, func(n *cluster.Node) { n.DoNotDisrupt = true })
 	case "stays":
@@ -120,14 +135,11 @@ func (s *scenario) fleet() {
 	}
 }
 
-// why tells of each node why it stays, or what it goes for.
+// why tells of each node why it stays, or what it goes for, once the fleet has been
+// searched.
 func (s *scenario) why() {
 	s.t.Helper()
-	snap, err := cluster.New(s.objects)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, n := range engine.Standings(engine.Input{Snapshot: snap, Memory: s.memory, Policy: s.policy, Now: s.now}).Nodes {
+	for _, n := range engine.Standings(s.looked()).Nodes {
 		name := cmp.Or(n.Node, n.Claim)
 		if n.Goes != "" {
 			fmt.Fprintf(&s.out, "why: %s goes: %s\n", name, n.Goes)

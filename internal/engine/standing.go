@@ -9,6 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -35,7 +36,7 @@ func newStandings(in Input) *standings {
 	v := in.view()
 	s := &standings{
 		View: v, memory: &in.Memory, judge: disrupt.NewJudge(v, &in.Memory.Memory), ledger: budget.Open(v), balances: balancesOf(v),
-		due: map[string]disrupt.Due{}, moves: map[string]string{}, next: map[string]bool{},
+		late: unready(v), due: map[string]disrupt.Due{}, moves: map[string]string{}, next: map[string]bool{},
 	}
 	list, _ := disrupt.Overdue(v)
 	for _, d := range list {
@@ -58,6 +59,7 @@ type standings struct {
 	judge    *disrupt.Judge
 	ledger   *budget.Ledger
 	balances map[string]*balance    // by NodePool; see balancesOf
+	late     map[string]string      // see unready
 	due      map[string]disrupt.Due // by NodeClaim
 	moves    map[string]string      // ids by source
 	next     map[string]bool        // NodeClaims of the target
@@ -137,6 +139,9 @@ func (s *standings) waits(c *cluster.Claim, pool *cluster.Pool, why plan.DeleteR
 	}
 	sweep := &s.memory.sweep
 	searched := sweep.search == nil && sweep.of.Same(s.Snapshot)
+	if node := s.late[c.Pool]; node != "" && why != plan.Empty && !disrupt.Asked(why) {
+		return plan.Stay{Reason: plan.MovesHeld, Detail: node}
+	}
 	if until, held := sweep.breakers.held(c.Pool, s.Now); held && why != plan.Empty && !disrupt.Asked(why) && (due || s.next[c.Name] || !searched) {
 		return plan.Stay{Reason: plan.MovesHeld, Until: until}
 	}
@@ -160,7 +165,11 @@ func (s *standings) waits(c *cluster.Claim, pool *cluster.Pool, why plan.DeleteR
 		return plan.Stay{Reason: plan.NotSearched}
 	}
 	cost, _ := s.CostOf(*c)
-	return plan.Stay{Reason: plan.NoSaving, Detail: fmt.Sprintf("the node costs %s an hour, and to remove it must save %s of that", cost.Dollars(), s.least(c).Dollars())}
+	reason := plan.NoSaving
+	if c.CapacityType == label.Spot {
+		reason = plan.SpotForSpot
+	}
+	return plan.Stay{Reason: reason, Detail: fmt.Sprintf("the node costs %s an hour, and to remove it must save %s of that", cost.Dollars(), s.least(c).Dollars())}
 }
 
 // budgetUsed names the budget that is used up. It says until when only for a budget with

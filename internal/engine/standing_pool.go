@@ -39,10 +39,10 @@ func (s *standings) pool(p *cluster.Pool, nodes []plan.Standing) plan.PoolStandi
 	case p.Static && len(x.stay) == 1 && x.stay[plan.StaticPool] > 0:
 		out.Reason, out.Detail = plan.PoolIsStatic, fmt.Sprintf("spec.replicas is %d", p.Replicas)
 	case x.stay[plan.MovesHeld] > 0:
-		out.Reason, out.Until = plan.PoolHeld, first(plan.MovesHeld).Until
+		out.Reason, out.Detail, out.Until = plan.PoolHeld, first(plan.MovesHeld).Detail, first(plan.MovesHeld).Until
 	case x.stay[plan.NotSearched] > 0:
 		out.Reason = plan.PoolSearching
-	case x.stay[plan.NoSaving] > 0:
+	case x.stay[plan.NoSaving]+x.stay[plan.SpotForSpot] > 0:
 		out.Reason, out.Detail = plan.PoolNoSaving, list(x.stay)
 	case len(x.stay) == 1 && x.stay[plan.PolicyForbids] > 0:
 		out.Reason = plan.PoolPolicy

@@ -8,6 +8,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -61,7 +62,8 @@ func TestStandings_SayWhyEachNodeStaysOrGoes(t *testing.T) {
 		plan.Replaces: func(w *world) {
 			w.objects.Claims[1].Move = &cluster.Move{ID: "m", Count: 1, Sources: []cluster.Source{{Claim: w.objects.Claims[0].Name, UID: w.objects.Claims[0].UID}}}
 		},
-		plan.NoSaving: func(*world) {},
+		plan.NoSaving:    func(*world) {},
+		plan.SpotForSpot: func(w *world) { w.objects.Claims[1].CapacityType = label.Spot },
 	} {
 		w := full(t)
 		w.objects.Pools[0].Disruption = cluster.Disruption{Policy: cluster.WhenEmptyOrUnderutilized, After: time.Minute}

@@ -150,7 +150,7 @@ func (w *world) bringUp(launches []plan.Launch) *world {
 			if c.Name != l.Name {
 				continue
 			}
-			c.Launched, c.Registered, c.Node = true, true, "node-"+c.Name
+			c.Launched, c.LaunchedAt, c.Registered, c.Node = true, w.now, true, "node-"+c.Name
 			zone := l.Zones[0]
 			c.InstanceType, c.Zone, c.CapacityType = l.Types[0].Type, zone, l.CapacityType
 			var t catalog.InstanceType

@@ -55,7 +55,9 @@ func (p *PoolStanding) explain() string {
 		return "the NodePool is not ready: " + p.Detail
 	case PoolCloudAway:
 		return "EC2 does not answer: what has begun stays as it is"
-	case PoolAllPaused, PoolSelfPaused, PoolHeld:
+	case PoolHeld:
+		return Stay{Reason: MovesHeld, Detail: p.Detail}.Explain()
+	case PoolAllPaused, PoolSelfPaused:
 		return Stay{Reason: StayReason(p.Reason), Detail: p.Pool}.Explain()
 	case PoolHasNone:
 		return "the NodePool has no nodes"

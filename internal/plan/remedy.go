@@ -28,6 +28,8 @@ func (r StayReason) Remedy() string {
 		return "set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized, and consolidateAfter to a time"
 	case NoSaving:
 		return "nothing is wrong: the node is worth its price"
+	case SpotForSpot:
+		return "nothing is wrong: nobody knows that another spot node would be cheaper, or last as long"
 	case NoPlace:
 		return "raise the limits of the NodePools, or relax what the pods ask for"
 	case BudgetUsed:

@@ -37,6 +37,7 @@ const (
 	PolicyForbids  StayReason = "ConsolidationPolicy"
 	NotQuiet       StayReason = "ConsolidateAfter"
 	NoSaving       StayReason = "NothingCheaper"
+	SpotForSpot    StayReason = "SpotToSpot"
 	NoPlace        StayReason = "PodWithoutPlace"
 	BudgetUsed     StayReason = "DisruptionBudget"
 	NoPrice        StayReason = "PriceUnknown"
@@ -98,6 +99,8 @@ func (s Stay) explain() string {
 		return "pods came to the node or went from it within consolidateAfter"
 	case NoSaving:
 		return "no cheaper place for its pods is worth the move" + s.in(": %s")
+	case SpotForSpot:
+		return "no place for its pods on nodes that run is worth the move, and spot nodes do not replace a spot node while the daemon has no live spot prices" + s.in(": %s")
 	case NoPlace:
 		return cmp.Or(s.in("pod %s has no other place"), "a pod of the node has no other place")
 	case BudgetUsed:
@@ -125,6 +128,9 @@ func (s Stay) explain() string {
 	case TriedLately:
 		return "the node was to go a short time ago and could not, such as because a pod of it had no other place, and is not tried again at once"
 	case MovesHeld:
+		if s.Detail != "" {
+			return fmt.Sprintf("the drain of node %s waits for replicas that do not get ready, as the condition Drained of its NodeClaim says: until they are, no pods of the NodePool's other nodes are evicted for savings, drift or expiry", s.Detail)
+		}
 		return "a replacement of the NodePool did not come up, or nodes were launched for pods that had just been evicted to save money: for now the NodePool launches no replacements and saves no money"
 	}
 	return string(s.Reason)

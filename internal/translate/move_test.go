@@ -104,6 +104,12 @@ func TestClaim_ReadsWhatDisruptsIt(t *testing.T) {
 	if want := (cluster.Drift{Reason: "NodePoolDrifted", Since: now.Add(3 * time.Second)}); got.Drift == nil || *got.Drift != want {
 		t.Errorf("drift = %+v, want %+v", got.Drift, want)
 	}
+	for _, reason := range []string{v1.ReasonReplicasNotReady, v1.ReasonDraining} {
+		c.Conditions().Set(v1.ConditionDrained, metav1.ConditionUnknown, reason, "", now)
+		if got, err := translate.Claim(c); err != nil || got.ReplicasLate != (reason == v1.ReasonReplicasNotReady) {
+			t.Errorf("a drain that waits for %s: replicas late %v, %v", reason, got.ReplicasLate, err)
+		}
+	}
 	never := v1.NillableDuration{Never: true}
 	c.Spec.ExpireAfter = &never
 	c.Conditions().Set(v1.ConditionDisruptionReason, metav1.ConditionFalse, "Empty", "", now)

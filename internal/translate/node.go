@@ -107,6 +107,8 @@ func readDisruption(c *v1.NodeClaim, out *cluster.Claim) {
 	if x := conditions.Get(v1.ConditionDrifted); x.IsTrue() {
 		out.Drift = &cluster.Drift{Reason: x.Reason, Since: x.LastTransitionTime.Time}
 	}
+	drained := conditions.Get(v1.ConditionDrained)
+	out.ReplicasLate = drained.Reason == v1.ReasonReplicasNotReady && !drained.IsTrue()
 	if t := c.Status.LastPodEventTime; t != nil {
 		out.LastPodEvent = t.Time
 	}

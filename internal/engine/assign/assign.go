@@ -92,11 +92,18 @@ func KeepMoves(a *Assigner) {
 	if len(a.Going) == 0 || !slices.ContainsFunc(a.Room.Coming, replaces) {
 		return
 	}
+	gone := owed(a)
 	a.Demand.Evacuees().PutAside()
 	a.Demand.Evacuees().BringBack()
 	promises := a.promises()
 	for kind, list := range promises {
 		promises[kind] = pick.Those(list, func(p *promise) bool { return replaces(p.host) })
+	}
+	for kind, n := range gone {
+		for _, p := range promises[kind] {
+			k := min(n, p.left)
+			n, p.left = n-k, p.left-k
+		}
 	}
 	a.keepPlanned(promises, (*demand.Class).Count)
 	var found []demand.PodRef
@@ -104,6 +111,35 @@ func KeepMoves(a *Assigner) {
 		found = append(found, h.Displaced...)
 	}
 	a.Demand.Evacuees().BringOthersBack(found)
+}
+
+// owed counts, by kind, the pods of sources that have gone: those on nodes that drain, and
+// those that may have come in place of evicted ones and have no node yet. Their places are
+// not for the sources that are still there, which may stay: a daemon that ended in between
+// may have launched fewer nodes than the sources need.
+func owed(a *Assigner) map[string]int64 {
+	sources := map[string]bool{} // by NodeClaim
+	for _, h := range a.Room.Coming {
+		if h.Claim.Move != nil {
+			for _, s := range h.Claim.Move.Sources {
+				sources[s.Claim] = true
+			}
+		}
+	}
+	out := map[string]int64{}
+	for _, c := range a.Demand.Classes {
+		for _, p := range c.Pods {
+			if _, settles := a.Memory.Settles(c.Group.Kind, p.Pod, a.Now); settles {
+				out[c.Group.Kind]++
+			}
+		}
+		for _, p := range c.Displaced {
+			if n, _ := a.Snapshot.Node(p.Node); sources[n.Claim] && !a.IsGoing(n.Claim) {
+				out[c.Group.Kind]++
+			}
+		}
+	}
+	return out
 }
 
 // Evacuate finds places for the pods of nodes that are going: room that all other

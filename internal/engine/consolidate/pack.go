@@ -42,7 +42,7 @@ func (s *shadow) room(r *offer.Row) vector {
 func goodRows(f *offer.Fleet, largest int64) []*offer.Row {
 	byGroup := map[int][]*offer.Row{}
 	for i := range f.Rows {
-		if r := &f.Rows[i]; r.Price > 0 && !r.Reserved() && (largest <= 0 || r.Type.Capacity.MilliCPU <= largest) {
+		if r := &f.Rows[i]; (r.Price > 0 || r.Reserved()) && (largest <= 0 || r.Type.Capacity.MilliCPU <= largest) {
 			byGroup[r.Group] = append(byGroup[r.Group], r)
 		}
 	}
@@ -110,6 +110,9 @@ func (s *Search) pack(rest []part) bool {
 // first. It returns what they are worth, and the zones where the node may be.
 func (s *Search) fill(ri int, r *offer.Row, parts []part) (worth int64, where uint64) {
 	clear(s.counts)
+	if r.Reserved() && isFull(s, r.Reservation) {
+		return 0, 0
+	}
 	free, where := s.room(r), uint64(math.MaxUint64)&r.Zones
 	s.work += len(parts)
 	for i, p := range parts {
@@ -130,6 +133,17 @@ func (s *Search) fill(ri int, r *offer.Row, parts []part) (worth int64, where ui
 		worth += c.worth * n
 	}
 	return worth, where
+}
+
+// isFull says whether the new nodes of the shadow take all that the reservation has room for.
+func isFull(s *Search, reservation string) bool {
+	left := s.Left[reservation]
+	for i := len(s.Nodes); i < len(s.nodes) && left > 0; i++ {
+		if n := &s.nodes[i]; !n.gone && n.in == reservation {
+			left--
+		}
+	}
+	return left <= 0
 }
 
 // takes returns the zones where new nodes of the row take pods of the class.

@@ -19,6 +19,8 @@ type Node struct {
 	Price quantity.Money // of the whole node, an hour; 0 where it is not ours or has no price
 	May   bool           // it may go
 	Least quantity.Money // what a move must save for each node that it takes away, an hour; beside Question.Least
+	Pool  string
+	Most  int64 // how many nodes of its pool budgets let go at once; 0 for any number, or none now
 }
 
 // Question is a fleet to search.
@@ -36,6 +38,8 @@ type Question struct {
 	LargestMilliCPU int64
 	// SpotToSpot allows to replace spot nodes by spot nodes.
 	SpotToSpot bool
+	// Left is how many nodes each capacity reservation has room for, by id.
+	Left map[string]int64
 	// Alike keeps pods that move on nodes of the Ratio of theirs, and on new nodes.
 	Alike bool
 }

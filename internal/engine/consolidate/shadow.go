@@ -84,6 +84,7 @@ type node struct {
 	spot   bool
 	ratio  int // of a node that runs
 	gone   bool
+	in     string // the capacity reservation of a new node; "" for none
 	size   size
 	tried  bool // in the first round
 	ticket int  // number of the trial that has changed the node last

@@ -258,7 +258,7 @@ func (s *shadow) value(amount, price int64) int64 { return amount * price >> 14 
 // judge ends the trial, keeps it if all pods have places and the shadow costs less, and
 // says whether it did.
 func (s *Search) judge(placed bool) bool {
-	kept := placed && s.now.saves > -s.loss
+	kept := placed && s.now.saves > -s.loss && s.withinBudgets()
 	if kept {
 		s.total += s.now.saves
 	}
@@ -279,12 +279,32 @@ func (s *Search) judge(placed bool) bool {
 	return kept
 }
 
+// withinBudgets says whether the nodes that the trial takes away may go at once. If all pods
+// have places on nodes that there are, nodes go one after the other. But where new nodes are
+// opened for the pods of many, one of them alone may save nothing.
+func (s *shadow) withinBudgets() bool {
+	if len(s.nodes) == s.now.known {
+		return true
+	}
+	away := map[string]int64{}
+	for _, x := range s.now.touched {
+		n := &s.nodes[x.at]
+		if n.Node == nil || !n.gone || x.node.gone || n.Most == 0 {
+			continue
+		}
+		if away[n.Pool]++; away[n.Pool] > n.Most {
+			return false
+		}
+	}
+	return true
+}
+
 // open adds a new node of the row in the zone to the shadow, with its content.
 func (s *Search) open(row int, zone int, price quantity.Money, parts []part) {
 	r := s.rows[row]
 	n := node{
 		price: price, labels: r.Labels(zone), taints: s.Fleet.Pools[r.Pool].Taints, free: s.room(r),
-		kind: s.kindOfRow(row, zone), zone: s.Fleet.Zones[zone], spot: spot(r), ticket: s.now.ticket,
+		kind: s.kindOfRow(row, zone), zone: s.Fleet.Zones[zone], spot: spot(r), in: r.Reservation, ticket: s.now.ticket,
 	}
 	for _, p := range parts {
 		n.take(p, &s.classes[p.class])

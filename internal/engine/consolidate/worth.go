@@ -15,7 +15,7 @@ const ratios, steps, scale = 64, 32, 1_000_000
 // while no new node holds more than it costs, and what nodes that run hold above their
 // price is taken off: the dual of the cheapest fleet for the pods, with divisible nodes,
 // of those that run and new ones. Nodes that are worth less than their price at these
-// prices are the ones to take away.
+// prices are the ones to take away. Of reserved nodes there are few, and they do not set prices.
 func (s *Search) lambda() {
 	type like struct {
 		size  size
@@ -34,7 +34,7 @@ func (s *Search) lambda() {
 		x, y := w*perMilliCPU, (ratios-w)*perMiB
 		least := int64(math.MaxInt64) // the highest scale at which no new node holds more than it costs
 		for _, r := range s.rows {
-			if v := x*r.Net.MilliCPU + y*(r.Net.MemoryBytes>>20); v > 0 {
+			if v := x*r.Net.MilliCPU + y*(r.Net.MemoryBytes>>20); v > 0 && !r.Reserved() {
 				least = min(least, quantity.MulDiv(int64(r.Price), scale, v))
 			}
 		}

@@ -111,21 +111,23 @@ func (d *Demand) preferNoSchedule() bool {
 	})
 }
 
-// gatherDisplaced adds the pods of nodes that are leaving, then those of nodes that
-// are going, then those of nodes that are only supposed to go.
+// gatherDisplaced adds the pods of nodes that are leaving, those included that terminate and
+// come back: their places are kept until they do. Then come those of nodes that are
+// going, then those of nodes that are only supposed to go.
 func (d *Demand) gatherDisplaced() {
-	d.displacedFrom(func(n *cluster.Node, c *cluster.Claim) bool { return n.Leaving(c) })
+	leaving := func(n *cluster.Node, c *cluster.Claim) bool { return n.Leaving(c) }
+	d.displacedFrom(leaving, func(p *cluster.Pod) bool { return p.Moves() || p.Returns() })
 	if len(d.Going) == 0 {
 		return
 	}
 	for _, supposed := range [2]bool{false, true} {
 		d.displacedFrom(func(n *cluster.Node, c *cluster.Claim) bool {
 			return d.IsGoing(c.Name) && !n.Leaving(c) && d.Supposed[c.Name] == supposed
-		})
+		}, (*cluster.Pod).Moves)
 	}
 }
 
-func (d *Demand) displacedFrom(from func(*cluster.Node, *cluster.Claim) bool) {
+func (d *Demand) displacedFrom(from func(*cluster.Node, *cluster.Claim) bool, displaced func(*cluster.Pod) bool) {
 	for _, c := range d.Claims {
 		if c.Node == "" {
 			continue
@@ -135,7 +137,7 @@ func (d *Demand) displacedFrom(from func(*cluster.Node, *cluster.Claim) bool) {
 			continue
 		}
 		for p := range state.Pods() {
-			if !p.Moves() {
+			if !displaced(&p) {
 				continue
 			}
 			g, _ := d.Snapshot.GroupOf(p.ID())
@@ -250,6 +252,9 @@ func (d *Demand) GatherRules() {
 // do not.
 func (d *Demand) tellRunning(c *Class, pods []PodRef, sign int64) {
 	for _, p := range pods {
+		if p.Deleting {
+			continue // rules between pods look at it where it is, or not at all
+		}
 		if state, ok := d.Snapshot.State(p.Node); ok {
 			c.Tell(topology.Place{Name: p.Node, Labels: state.Node.Labels, Taints: state.Node.Taints}, sign)
 		}

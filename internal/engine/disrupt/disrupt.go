@@ -42,7 +42,7 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 		c := *claim
 		switch {
 		case c.Deleting:
-			NoteEvictions(v, m, c.Node, announcedFor(&c))
+			NoteEvictions(v, m, &c, announcedFor(&c))
 		case r.unwanted(&c):
 			r.delete(c, plan.PoolDeleted, "", 0)
 		case c.Interruption != nil:
@@ -84,21 +84,24 @@ func (r *retirer) unwanted(c *cluster.Claim) bool {
 	return unwanted(r.View, &pool, c)
 }
 
-// countPlaces counts the places that this plan gives to pods of nodes that go.
+// countPlaces counts the places that this plan gives to pods that move from nodes that go.
 func (r *retirer) countPlaces() {
+	count := func(h *room.Host, in map[string]int) {
+		for _, p := range h.Displaced {
+			if p.Moves() {
+				in[p.Node]++
+			}
+		}
+	}
 	for _, h := range r.room.Nodes {
 		if h != nil && h.Stage == room.StageNode {
-			for _, p := range h.Displaced {
-				r.settled[p.Node]++
-				r.ready[p.Node]++
-			}
+			count(h, r.settled)
+			count(h, r.ready)
 		}
 	}
 	for _, h := range r.room.Coming {
 		if h.Stage == room.StageKept {
-			for _, p := range h.Displaced {
-				r.ready[p.Node]++
-			}
+			count(h, r.ready)
 		}
 	}
 }
@@ -245,6 +248,6 @@ func (r *retirer) delete(c cluster.Claim, why plan.DeleteReason, detail string, 
 	if c.Launched {
 		out.Saves, _ = r.PriceOf(c)
 	}
-	NoteEvictions(r.View, r.memory, c.Node, why)
+	NoteEvictions(r.View, r.memory, &c, why)
 	r.actions = append(r.actions, out)
 }

@@ -70,7 +70,7 @@ func remove(r *retirer, c *cluster.Claim, node *cluster.Node, why plan.DeleteRea
 		Claim: c.Name, ClaimUID: c.UID, Node: node.Name, Why: why, Waited: r.Now.Sub(c.Disrupting.Since), Checked: true, Pods: moving,
 	}
 	out.Saves, _ = r.PriceOf(*c)
-	NoteEvictions(r.View, r.memory, c.Node, why)
+	planEvictions(r.View, r.memory, c, why)
 	r.actions = append(r.actions, out)
 }
 
@@ -140,15 +140,32 @@ func (r *retirer) mayBegin(c *cluster.Claim, why plan.DeleteReason) bool {
 	return allowed
 }
 
-// NoteEvictions remembers which kinds of pods are evicted from the node, which goes for the
-// reason.
-func NoteEvictions(v view.View, m *memory.Memory, node string, why plan.DeleteReason) {
+// NoteEvictions remembers which kinds of pods are evicted from the node of the NodeClaim,
+// which goes for the reason.
+func NoteEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.DeleteReason) {
+	for _, kind := range kindsOn(v, c.Node) {
+		m.Evict(kind, c.Pool, why == plan.Underutilized, v.Now)
+	}
+}
+
+// planEvictions remembers which kinds of pods the deletion of the NodeClaim evicts, if the
+// last look does not decline it.
+func planEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.DeleteReason) {
+	if kinds := kindsOn(v, c.Node); len(kinds) > 0 {
+		m.Evicting = append(slices.Clip(m.Evicting), memory.Evicting{
+			Claim: c.Name, UID: c.UID, Pool: c.Pool, Kinds: kinds, Saves: why == plan.Underutilized, At: v.Now,
+		})
+	}
+}
+
+// kindsOn returns the kinds of the pods that have to move when the node goes.
+func kindsOn(v view.View, node string) (kinds []string) {
 	if state, up := v.Snapshot.State(node); up {
-		pool := v.ClaimOf(state).Pool
 		for g := range state.Moving() {
-			m.Evict(g.Kind, pool, why == plan.Underutilized, v.Now)
+			kinds = append(kinds, g.Kind)
 		}
 	}
+	return kinds
 }
 
 // restore takes back what was said about a node that stays.

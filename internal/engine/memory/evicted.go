@@ -41,6 +41,29 @@ func (m *Memory) Evict(kind, pool string, saves bool, now time.Time) {
 	m.Evicted = list
 }
 
+// Evicting is a node of which a plan deletes the NodeClaim. The daemon may decline a
+// deletion, and then nobody is evicted. The next snapshot says what it did.
+type Evicting struct {
+	Claim, UID, Pool string
+	Kinds            []string // of the pods that move
+	Saves            bool     // the node goes to save money
+	At               time.Time
+}
+
+// noteDeletions notes the evictions of the deletions that were carried out since the last
+// plan, and forgets those that were declined.
+func (m *Memory) noteDeletions(s cluster.Snapshot) {
+	for _, x := range m.Evicting {
+		if c, there := s.Claim(x.Claim); there && c.UID == x.UID && !c.Deleting {
+			continue
+		}
+		for _, kind := range x.Kinds {
+			m.Evict(kind, x.Pool, x.Saves, x.At)
+		}
+	}
+	m.Evicting = nil
+}
+
 // LastEvicted returns when a pod of the kind was evicted last, as far as the memory knows;
 // zero for never.
 func (m *Memory) LastEvicted(kind string) time.Time {

@@ -117,11 +117,36 @@ func (k *ledger) reservationUse(r *Row) int64 {
 	if !known {
 		for c := range k.snapshot.InReservation(r.Reservation) {
 			k.Trace.Objects++
-			if c.Launched && c.LaunchedAt.After(r.Counted) || !c.Launched && !c.Deleting {
+			if r.lacks(&c) {
 				n++
 			}
 		}
 		k.reservations[r.Reservation] = n
 	}
 	return n
+}
+
+// lacks says whether the count that EC2 reported lacks the NodeClaim, which is in the row's
+// reservation.
+func (r *Row) lacks(c *cluster.Claim) bool {
+	return c.Launched && c.LaunchedAt.After(r.Counted) || !c.Launched && !c.Deleting
+}
+
+// LeftIn returns how many nodes each reservation of the fleet has room for now, by id.
+func (f *Fleet) LeftIn(s cluster.Snapshot) map[string]int64 {
+	out := map[string]int64{}
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		if _, known := out[r.Reservation]; known || !r.Reserved() {
+			continue
+		}
+		left := r.Left
+		for c := range s.InReservation(r.Reservation) {
+			if r.lacks(&c) {
+				left--
+			}
+		}
+		out[r.Reservation] = max(0, left)
+	}
+	return out
 }

@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
+)
+
+// sweep is what is remembered of the last search of the fleet.
+type sweep struct {
+	of       cluster.Snapshot
+	at       time.Time
+	again    time.Time // when a node may go that may not go now; zero for never
+	grew     time.Time // when a plan launched nodes last
+	pods     int       // that run on the fleet
+	breakers breakers
+	coming   []coming            // see watch
+	busy     time.Time           // when pods were last seen that are evicted or about to be; zero for never
+	held     time.Time           // since when nothing begins, as such pods are under way; zero if none are
+	moved    time.Time           // when that number changed last
+	uneasy   time.Time           // since when it has not been the same for a while; zero if it has
+	outdated int                 // searches in a row that were repeated
+	vain     int                 // targets in a row that came to nothing
+	search   *consolidate.Search // not finished; nil if there is none
+	target   target
+	second   target // what the search found before the one that goes on
+}
+
+// marked returns the target as far as its nodes are marked. After one that came to nothing,
+// the next is not marked before a node of it goes: the search may find the same again and
+// again, as it does not know PodDisruptionBudgets.
+func (s *sweep) marked() *target {
+	if s.vain > 0 {
+		return &target{}
+	}
+	return &s.target
+}
+
+// pause returns the least time between this search and the next: longer after each one whose
+// target came to nothing, as the next may find the same, unless the fleet has changed.
+func (s *sweep) pause(now cluster.Snapshot) time.Duration {
+	if s.changed(now) {
+		return sweepEvery
+	}
+	return sweepEvery << min(s.vain, mostVain)
+}
+
+// changed says whether many pods have come or gone since the search began.
+func (s *sweep) changed(now cluster.Snapshot) bool {
+	was, is := podsOn(s.of), podsOn(now)
+	return max(was, is)-min(was, is) > was/changedPart
+}
+
+// podsOn returns how many pods have nodes.
+func podsOn(s cluster.Snapshot) (pods int) {
+	for state := range s.States() {
+		pods += state.Count()
+	}
+	return pods
+}
