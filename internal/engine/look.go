@@ -7,6 +7,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -147,7 +148,7 @@ func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, takes bool)
 	if !n.TakesPods(&c) || !n.Ready || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized {
 		return x, false
 	}
-	x = consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name])}
+	x = consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name]).Sub(room.MissingDaemons(m.view, state))}
 	for p := range state.Nominated() {
 		x.Free = x.Free.Sub(p.Shape.Requests)
 	}
