@@ -29,8 +29,9 @@ type seen struct {
 const (
 	// In a smaller fleet the search itself takes a few Steps.
 	largeFleet = 500
-	// A look is for changes of at most such a part of the nodes.
-	lookedPart = 50
+	// A look is for changes of at most such a part of the nodes, and ends after about so
+	// many units of work. What it leaves out is for the search.
+	lookedPart, lookWork = 50, 500_000
 )
 
 // seenBy returns what a search of the present fleet sees, without the image.
@@ -73,7 +74,7 @@ func look(m *mover) bool {
 	if !m.calm() {
 		return true
 	}
-	s.seen.looked, m.out.Trace.Looked = true, true
+	s.seen.looked = true
 	if found, places := lookAt(m, names); found != "" {
 		s.target, s.second, s.at = aim(m.in.Snapshot, []string{found}, false, places), target{}, m.in.Now
 		return true
@@ -107,21 +108,18 @@ func lookAt(m *mover, names []string) (claim string, places map[string][]view.Pl
 		return "", nil
 	}
 	balances := balancesOf(m.view)
-	try := func(name string, fresh bool) bool {
+	try := func(name string, fresh bool) (done bool) {
 		state, _ := m.in.Snapshot.State(name)
 		c := m.view.ClaimOf(state)
-		move := l.Try(name, balances[c.Pool].least(state), fresh)
-		if !move.Pays || !m.may(&c) {
-			return false
+		if move := l.Try(name, balances[c.Pool].least(state), fresh); move.Pays && m.may(&c) {
+			claim, places = c.Name, move.Places
 		}
-		claim, places = c.Name, move.Places
-		return true
+		return claim != "" || l.Work() > lookWork
 	}
-	if slices.ContainsFunc(l.Concerned(), func(name string) bool { return try(name, false) }) ||
-		slices.ContainsFunc(l.Changed(), func(name string) bool { return try(name, true) }) {
-		return claim, places
-	}
-	return "", nil
+	short := slices.ContainsFunc(l.Changed(), func(name string) bool { return try(name, true) }) ||
+		slices.ContainsFunc(l.Concerned(), func(name string) bool { return try(name, false) })
+	m.out.Trace.Looked = !short || claim != ""
+	return claim, places
 }
 
 // terms returns the question of a search, but for the nodes and what follows from them.

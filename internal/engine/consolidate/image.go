@@ -48,6 +48,7 @@ func (im *Image) Of(q *Question) bool {
 func (im *Image) With(put []Node, gone []string) *Look {
 	s := *im.search
 	s.shadow, s.counts, s.best = s.shadow.copy(), nil, nil
+	s.work = 0
 	out := &Look{search: &s}
 	nodes, classes := len(s.nodes), len(s.classes)
 	for _, name := range gone {
@@ -111,6 +112,9 @@ func (s *shadow) copy() *shadow {
 	c.index = s.index.clone()
 	return &c
 }
+
+// Work is how many units of work the look has taken; see Search.Go.
+func (l *Look) Work() int { return l.search.work }
 
 // Changed names the nodes that have changed and are there.
 func (l *Look) Changed() (names []string) {
