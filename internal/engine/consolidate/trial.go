@@ -3,6 +3,7 @@ package consolidate
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/random"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -185,7 +186,7 @@ func (s *shadow) recall(p part) {
 func (s *Search) placeAll(fresh bool) bool {
 	s.now.lacking = pickHomeless(s.now.lacking, s.now.homeless)
 	slices.SortFunc(s.now.lacking, func(a, b int) int {
-		return cmp.Or(cmp.Compare(s.classes[b].worth, s.classes[a].worth), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(s.classes[b].worth, s.classes[a].worth), strings.Compare(s.classes[a].group.Key, s.classes[b].group.Key), cmp.Compare(a, b))
 	})
 	var rest []part
 	for _, c := range s.now.lacking {
