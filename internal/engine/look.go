@@ -40,7 +40,7 @@ func seenBy(m *mover) seen { return seen{of: m.in.Snapshot, doubt: doubtful(m)} 
 // keep keeps the image of a search that has not gone on yet.
 func (s *seen) keep(search *consolidate.Search) {
 	if len(search.Nodes) >= largeFleet {
-		s.image = search.Image()
+		s.image = consolidate.ImageOf(search)
 	}
 }
 

@@ -31,8 +31,8 @@ type Look struct {
 // change is a node before and after; nil where it was not there.
 type change struct{ was, is *node }
 
-// Image returns the fleet with which the search began. Call it before Go.
-func (s *Search) Image() *Image { return &Image{search: s} }
+// ImageOf returns the fleet with which the search begins, which has not gone on yet.
+func ImageOf(begun *Search) *Image { return &Image{search: begun} }
 
 // Of says whether the image answers this question for the nodes that have not changed.
 // What new nodes cost has to be the same.
@@ -59,7 +59,7 @@ func (im *Image) With(put []Node, gone []string) *Look {
 		}
 	}
 	for i := range put {
-		if !s.counted(&put[i]) {
+		if !im.counts(&put[i]) {
 			return nil
 		}
 		is := node{}
@@ -91,8 +91,9 @@ func (s *shadow) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.nodes, name, func(n node, name string) int { return strings.Compare(n.State.Node.Name, name) })
 }
 
-// counted says whether the shadow counts all that the pods of the node ask for.
-func (s *shadow) counted(n *Node) bool {
+// counts says whether the image counts all that the pods of the node ask for.
+func (im *Image) counts(n *Node) bool {
+	s := im.search
 	for g := range n.State.Groups() {
 		for _, a := range g.Shape.Requests.Extended {
 			if !slices.Contains(s.resources, a.Name) && len(s.resources) < maxResources {
@@ -144,7 +145,7 @@ func (l *Look) Concerned() (names []string) {
 		if !yes {
 			yes = slices.ContainsFunc(n.own, func(p part) bool { return l.takes(taken, p.class) })
 		}
-		if yes && !slices.ContainsFunc(n.own, func(p part) bool { return !s.hostsBeside(hosts, p.class, i) }) {
+		if yes && !slices.ContainsFunc(n.own, func(p part) bool { return !l.hostsBeside(hosts, p.class, i) }) {
 			concerned = append(concerned, i)
 		}
 	}
@@ -160,7 +161,7 @@ func (l *Look) Concerned() (names []string) {
 func (l *Look) takes(known []int8, class int) bool {
 	if known[class] == 0 {
 		known[class] = 1
-		if slices.ContainsFunc(l.changes, func(c change) bool { return l.search.hasRoom(class, c.was) || l.search.hasRoom(class, c.is) }) {
+		if slices.ContainsFunc(l.changes, func(c change) bool { return l.hasRoom(class, c.was) || l.hasRoom(class, c.is) }) {
 			known[class] = 2
 		}
 	}
@@ -168,7 +169,8 @@ func (l *Look) takes(known []int8, class int) bool {
 }
 
 // hasRoom says whether the node takes a pod of the class. The node may be nil.
-func (s *shadow) hasRoom(class int, n *node) bool {
+func (l *Look) hasRoom(class int, n *node) bool {
+	s := l.search
 	return n != nil && s.classes[class].need.fits(&n.free) && s.accepts(class, n)
 }
 
@@ -177,11 +179,12 @@ type pair [2]int
 
 // hostsBeside says whether another node takes a pod of the class. It notes in known where
 // there is room.
-func (s *shadow) hostsBeside(known []*pair, class, i int) bool {
+func (l *Look) hostsBeside(known []*pair, class, i int) bool {
+	s := l.search
 	if known[class] == nil {
 		found, count := &pair{-1, -1}, 0
 		s.index.each(&s.classes[class].need, 0, func(i int) bool {
-			if s.hasRoom(class, &s.nodes[i]) {
+			if l.hasRoom(class, &s.nodes[i]) {
 				found[count] = i
 				count++
 			}

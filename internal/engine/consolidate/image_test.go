@@ -146,7 +146,7 @@ func drawnLife(t *rapid.T) (before *Image, kept, anew *Look) {
 	q := Question{Least: 1, PerPod: 1, Alike: rapid.Bool().Draw(t, "alike"), Trials: 10}
 	q.Nodes = f.nodes()
 	search, of := Begin(q), f.s
-	before = search.Image()
+	before = ImageOf(search)
 	for range rapid.IntRange(0, 6).Draw(t, "changes") {
 		f.change()
 	}
@@ -154,7 +154,7 @@ func drawnLife(t *rapid.T) (before *Image, kept, anew *Look) {
 		search.Go(500) // whatever the search does, the image stays
 	}
 	q.Nodes = f.nodes()
-	return before, f.since(before, of), Begin(q).Image().With(nil, nil)
+	return before, f.since(before, of), ImageOf(Begin(q)).With(nil, nil)
 }
 
 // seenNode is what decides about a node of the shadow, without numbers that depend on what
@@ -272,7 +272,7 @@ func TestLook_AsksForASearchWhereItCannotCountAResource(t *testing.T) {
 		o.Nodes = append(o.Nodes, cluster.Node{Name: name, UID: name, Ready: true, Allocatable: quantity.Resources{MilliCPU: 4000, MemoryBytes: 1 << 34, PodSlots: 100}})
 	}
 	nodes := nodesOf(t, o)
-	im := Begin(Question{Nodes: nodes, Least: 1, Trials: 10}).Image()
+	im := ImageOf(Begin(Question{Nodes: nodes, Least: 1, Trials: 10}))
 	o.Pods = []cluster.Pod{{
 		Namespace: "default", Name: "p", UID: "p", Node: "a", Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web"},
 		Shape: cluster.Shape{Requests: quantity.Resources{PodSlots: 1, Extended: []quantity.Amount{{Name: "example.com/gpu", Count: 1}}}},

@@ -68,8 +68,8 @@ func (x *index) set(i int, now [2]int) {
 func (x *index) clone() index {
 	out := index{at: slices.Clone(x.at), stale: slices.Clone(x.stale)}
 	for r := range x.sets {
-		for l, set := range x.sets[r] {
-			out.sets[r][l] = slices.Clone(set)
+		for l := range x.sets[r] {
+			out.sets[r][l] = slices.Clone(x.sets[r][l])
 		}
 	}
 	return out
