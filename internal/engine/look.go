@@ -20,17 +20,17 @@ import (
 
 // seen is the fleet with which the last search began.
 type seen struct {
-	image  *consolidate.Image // nil where there is none
-	of     cluster.Snapshot
-	doubt  []string // nodes that the image shows otherwise than the snapshot alone
-	looked bool     // there was a look since then
+	image *consolidate.Image // nil where there is none, or there was a look since then
+	of    cluster.Snapshot
+	doubt []string // nodes that the image shows otherwise than the snapshot alone
 }
 
 const (
 	// In a smaller fleet the search itself takes a few Steps.
 	largeFleet = 500
-	// A look is for changes of at most such a part of the nodes, and ends after about so
-	// many units of work. What it leaves out is for the search.
+	// A look is for changes of at most such a part of the nodes. It tries nodes for about so
+	// many units of work without new nodes, and for as many with them. What it leaves out is
+	// for the search.
 	lookedPart, lookWork = 50, 500_000
 )
 
@@ -60,13 +60,13 @@ func doubtful(m *mover) (names []string) {
 // calm. It says whether the Step goes no further: it has looked, or waits until it may.
 func look(m *mover) bool {
 	s := &m.out.Memory.sweep
-	if s.seen.image == nil || s.seen.looked {
+	if s.seen.image == nil {
 		return false
 	}
 	names := slices.Concat(m.in.Snapshot.NodesChanged(s.seen.of), s.seen.doubt, doubtful(m))
 	slices.Sort(names)
 	names = slices.Compact(names)
-	if q := terms(m); len(names) > m.in.Snapshot.NodeCount()/lookedPart || s.seen.of.Supply() != m.in.Snapshot.Supply() || !s.seen.image.Of(&q) {
+	if q := terms(m); len(names) == 0 || len(names) > m.in.Snapshot.NodeCount()/lookedPart || s.seen.of.Supply() != m.in.Snapshot.Supply() || !s.seen.image.Of(&q) {
 		s.seen = seen{}
 		return false
 	}
@@ -74,8 +74,9 @@ func look(m *mover) bool {
 	if !m.calm() {
 		return true
 	}
-	s.seen.looked = true
-	if found, places := lookAt(m, names); found != "" {
+	image := s.seen.image
+	s.seen = seen{}
+	if found, places := lookAt(m, image, names); found != "" {
 		s.target, s.second, s.at = aim(m.in.Snapshot, []string{found}, false, places), target{}, m.in.Now
 		return true
 	}
@@ -85,10 +86,10 @@ func look(m *mover) bool {
 	return true
 }
 
-// lookAt tries the nodes that the changes of the named nodes concern, and returns the
-// NodeClaim of one that may go to save money, with the places of its pods; none if there is
-// none.
-func lookAt(m *mover, names []string) (claim string, places map[string][]view.Place) {
+// lookAt tries the nodes that the changes of the named nodes concern, since the image was
+// made, and returns the NodeClaim of one that may go to save money, with the places of its
+// pods; none if there is none.
+func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, places map[string][]view.Place) {
 	var put []consolidate.Node
 	var gone []string
 	for _, name := range names {
@@ -103,22 +104,28 @@ func lookAt(m *mover, names []string) (claim string, places map[string][]view.Pl
 			gone = append(gone, name)
 		}
 	}
-	l := m.out.Memory.sweep.seen.image.With(put, gone)
+	l := image.With(put, gone)
 	if l == nil {
 		return "", nil
 	}
 	balances := balancesOf(m.view)
-	try := func(name string, fresh bool) (done bool) {
-		state, _ := m.in.Snapshot.State(name)
-		c := m.view.ClaimOf(state)
-		if move := l.Try(name, balances[c.Pool].least(state), fresh); move.Pays && m.may(&c) {
-			claim, places = c.Name, move.Places
+	try := func(names []string, fresh bool) (all bool) {
+		limit := l.Work() + lookWork
+		for _, name := range names {
+			if claim != "" || l.Work() > limit {
+				return false
+			}
+			state, _ := m.in.Snapshot.State(name)
+			c := m.view.ClaimOf(state)
+			if move := l.Try(name, balances[c.Pool].least(state), fresh); move.Pays && m.may(&c) {
+				claim, places = c.Name, move.Places
+			}
 		}
-		return claim != "" || l.Work() > lookWork
+		return true
 	}
-	short := slices.ContainsFunc(l.Changed(), func(name string) bool { return try(name, true) }) ||
-		slices.ContainsFunc(l.Concerned(), func(name string) bool { return try(name, false) })
-	m.out.Trace.Looked = !short || claim != ""
+	// What launches nothing comes first.
+	concerned := try(l.Concerned(), false)
+	m.out.Trace.Looked = try(l.Changed(), true) && concerned || claim != ""
 	return claim, places
 }
 

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
@@ -272,19 +271,20 @@ func (s *shadow) newClass(o origin) class {
 
 // kindOf returns the kind of a node that runs.
 func (s *shadow) kindOf(n *cluster.Node) int {
-	var b strings.Builder
+	var room [1024]byte
+	key := room[:0]
 	for _, l := range n.Labels {
 		if !label.NamesNode(l.Key) {
-			b.WriteString(l.Key + "=" + l.Value + ",")
+			key = append(append(append(append(key, l.Key...), '='), l.Value...), ',')
 		}
 	}
 	for _, t := range n.Taints {
-		b.WriteString(t.String() + ";")
+		key = append(append(key, t.String()...), ';')
 	}
-	k, known := s.kinds.known[b.String()]
+	k, known := s.kinds.known[string(key)]
 	if !known {
 		k = s.kinds.next()
-		s.kinds.known[b.String()] = k
+		s.kinds.known[string(key)] = k
 	}
 	return k
 }
