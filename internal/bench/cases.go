@@ -158,7 +158,8 @@ func Disrupting() []Row {
 		{"sweep", under("a look at every node, alone, of a fleet of 2,200 nodes and 37,000 pods", 0), Required{Millis: 250}},
 		{"target", under("the whole search of that fleet, sets of nodes and new nodes for them included", 0), Required{Millis: 1_000}},
 		{"sweep-5k", under("the whole search of 5,000 nodes and 58,000 pods, 50 apps of which spread over zones", 0), Required{Millis: 2_000}},
-		{"one-gone", under("one pod gone from the 2,200 nodes once swept: all Steps until its decision", 100), Required{Millis: 5}},
+		{"one-gone", under("one pod gone from the 2,200 nodes once swept: all Steps until what goes is decided of the nodes that this concerns, each alone; that of the pod also with new nodes", 100), Required{Millis: 5}},
+		{"one-gone-search", under("the same, and the whole search that follows, sets of nodes included", 100), Required{}},
 		{"day", under("a day of 10,000 pods: twice as many at noon, CronJobs, rollouts", mostPercent), Required{Gap: 10, Evictions: 1.2}},
 	}
 }

@@ -32,7 +32,8 @@ func BenchmarkDisruption(b *testing.B) {
 	b.Run("sweep", func(b *testing.B) { benchmarkSweep(b, full(b), true) })
 	b.Run("target", func(b *testing.B) { benchmarkSweep(b, full(b), false) })
 	b.Run("sweep-5k", func(b *testing.B) { benchmarkSweep(b, spread(b), false) })
-	b.Run("one-gone", benchmarkOneGone)
+	b.Run("one-gone", func(b *testing.B) { benchmarkOneGone(b, false) })
+	b.Run("one-gone-search", func(b *testing.B) { benchmarkOneGone(b, true) })
 	b.Run("day", func(b *testing.B) {
 		for b.Loop() {
 			reportDay(b, playDay(b, dayOf(b, 1, Shaped(1, 300, 9_000), 50, 24*time.Hour)))
@@ -99,6 +100,12 @@ type swept struct {
 // plan is carried out.
 func sweep(tb testing.TB, in engine.Input) swept {
 	tb.Helper()
+	return sweepUntil(tb, in, func(engine.Trace) bool { return false })
+}
+
+// sweepUntil is a sweep that also ends with a Step that is enough.
+func sweepUntil(tb testing.TB, in engine.Input, enough func(engine.Trace) bool) swept {
+	tb.Helper()
 	const most = 100_000
 	out := swept{Input: in}
 	for out.steps < most {
@@ -125,7 +132,7 @@ func sweep(tb testing.TB, in engine.Input) swept {
 			case plan.Nominate, plan.Bind, plan.Release, plan.Close, plan.Restore:
 			}
 		}
-		if len(out.going) > 0 || step.Trace.Complete && !soon {
+		if len(out.going) > 0 || step.Trace.Complete && !soon || enough(step.Trace) {
 			return out
 		}
 	}
@@ -161,32 +168,79 @@ func benchmarkSweep(b *testing.B, fleet Standing, alone bool) {
 	b.ReportMetric(worst.Seconds()*1000, UnitWorst)
 }
 
-// benchmarkOneGone takes another pod from a fleet that has been swept each time, and steps
-// until what to do about that is decided.
-func benchmarkOneGone(b *testing.B) {
-	in := settle(b, full(b))
-	pods := in.Snapshot.Pods()
-	rng := rand.New(rand.NewPCG(1, 0x90e))
+// benchmarkOneGone takes another pod from a fleet that has been swept each time. It measures
+// the update of the snapshot and all Steps, those that wait for more changes included, until
+// it is decided what goes of the nodes that this concerns: each node alone, without new
+// nodes, and the node that lost the pod also with new nodes; if a node goes, with the plan
+// that begins it. What sets of nodes could save is not decided then. With search set, it
+// measures the whole search that follows, too.
+func benchmarkOneGone(b *testing.B, search bool) {
+	b.Helper()
+	in := settleAlone(b, settle(b, full(b)))
 	runtime.GC()
 	b.ReportAllocs()
 	var worst time.Duration
-	var steps, turns int
+	var steps, turns, going int
+	rng := rand.New(rand.NewPCG(1, 0x90e))
+	pods := in.Snapshot.Pods()
 	for b.Loop() {
-		b.StopTimer()
-		gone := pods[rng.IntN(len(pods))].ID()
-		b.StartTimer()
-		next, err := in.Snapshot.Apply(cluster.Delta{Gone: cluster.Gone{Pods: []string{gone}}})
-		if err != nil {
-			b.Fatal(err)
-		}
-		one := in
-		one.Snapshot = next
-		out := sweep(b, one)
+		out := oneGone(b, in, pods[rng.IntN(len(pods))].ID(), search)
 		worst, steps, turns = max(worst, out.worst), steps+out.steps, turns+1
+		if len(out.going) > 0 {
+			going++
+		}
 	}
 	b.ReportMetric(float64(in.Snapshot.NodeCount()), UnitNodes)
 	b.ReportMetric(float64(steps)/float64(turns), UnitSteps)
 	b.ReportMetric(worst.Seconds()*1000, UnitWorst)
+	b.ReportMetric(100*float64(going)/float64(turns), "going-%")
+}
+
+// oneGone takes the pod away and steps until what this concerns is decided or, with search
+// set, until nothing is left to do.
+func oneGone(tb testing.TB, in engine.Input, pod string, search bool) swept {
+	tb.Helper()
+	next, err := in.Snapshot.Apply(cluster.Delta{Gone: cluster.Gone{Pods: []string{pod}}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	in.Snapshot = next
+	return sweepUntil(tb, in, func(t engine.Trace) bool { return t.Looked && !search })
+}
+
+// settleAlone keeps the nodes from going that go as soon as any pod is gone: the sweep has
+// left them although they can go alone.
+func settleAlone(tb testing.TB, in engine.Input) engine.Input {
+	tb.Helper()
+	rng := rand.New(rand.NewPCG(2, 0x90e))
+	pods := in.Snapshot.Pods()
+	const enough = 10
+	for quiet := 0; quiet < enough; quiet++ {
+		if out := oneGone(tb, in, pods[rng.IntN(len(pods))].ID(), false); len(out.going) > 0 {
+			quiet = 0
+			in.Snapshot = staying(tb, in.Snapshot, out.going)
+			in = keepAll(tb, in)
+		}
+	}
+	return in
+}
+
+// staying returns the snapshot in which the nodes of the NodeClaims must not be disrupted.
+func staying(tb testing.TB, s cluster.Snapshot, claims []string) cluster.Snapshot {
+	tb.Helper()
+	var d cluster.Delta
+	slices.Sort(claims)
+	for _, name := range slices.Compact(claims) { // each replacement of a move names all its sources
+		c, _ := s.Claim(name)
+		n, _ := s.Node(c.Node)
+		n.DoNotDisrupt = true
+		d.Put.Nodes = append(d.Put.Nodes, n)
+	}
+	s, err := s.Apply(d)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
 }
 
 // settle keeps the nodes that a sweep takes away from going to save money, until a sweep
@@ -197,22 +251,18 @@ func settle(tb testing.TB, fleet Standing) engine.Input {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return keepAll(tb, in)
+}
+
+// keepAll is settle for a fleet that may have been swept.
+func keepAll(tb testing.TB, in engine.Input) engine.Input {
+	tb.Helper()
 	for range in.Snapshot.NodeCount() {
 		out := sweep(tb, in)
 		if len(out.going) == 0 {
 			return out.Input
 		}
-		var d cluster.Delta
-		slices.Sort(out.going)
-		for _, name := range slices.Compact(out.going) { // each replacement of a move names all its sources
-			c, _ := in.Snapshot.Claim(name)
-			n, _ := in.Snapshot.Node(c.Node)
-			n.DoNotDisrupt = true
-			d.Put.Nodes = append(d.Put.Nodes, n)
-		}
-		if in.Snapshot, err = in.Snapshot.Apply(d); err != nil {
-			tb.Fatal(err)
-		}
+		in.Snapshot = staying(tb, in.Snapshot, out.going)
 	}
 	tb.Fatal("nodes go that are to stay")
 	return in

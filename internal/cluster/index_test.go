@@ -68,6 +68,46 @@ func TestSnapshot_IsTheSameUntilSomethingChanges(t *testing.T) {
 	}
 }
 
+// What has changed of a node is all that the node's state says: itself, its NodeClaim, and
+// the pods on it or nominated for it.
+func TestSnapshot_NodesChangedAreThoseWhoseStateHas(t *testing.T) {
+	on := func(name, node string) Pod {
+		p := app(name, "web")
+		p.Node = node
+		return p
+	}
+	s := build(t, Objects{
+		Nodes:  []Node{{Name: "a", UID: "a"}, {Name: "b", UID: "b"}, {Name: "c", UID: "c"}},
+		Claims: []Claim{{Name: "of-b", UID: "of-b", Node: "b"}},
+		Pods:   []Pod{on("p", "a")},
+	})
+	for name, c := range map[string]struct {
+		delta Delta
+		want  []string
+	}{
+		"nothing":    {Delta{}, nil},
+		"pod waits":  {Delta{Put: Objects{Pods: []Pod{app("q", "web")}}}, nil},
+		"pod comes":  {Delta{Put: Objects{Pods: []Pod{on("q", "c")}}}, []string{"c"}},
+		"pod goes":   {Delta{Gone: Gone{Pods: []string{"shop/p"}}}, []string{"a"}},
+		"claim":      {Delta{Put: Objects{Claims: []Claim{{Name: "of-b", UID: "of-b", Node: "b", Deleting: true}}}}, []string{"b"}},
+		"claim goes": {Delta{Gone: Gone{Claims: []string{"of-b"}}}, []string{"b"}},
+		"node":       {Delta{Put: Objects{Nodes: []Node{{Name: "c", UID: "c", Cordoned: true}}}}, []string{"c"}},
+		"node goes":  {Delta{Gone: Gone{Nodes: []string{"c"}}}, []string{"c"}},
+		"node comes": {Delta{Put: Objects{Nodes: []Node{{Name: "d", UID: "d"}}}}, []string{"d"}},
+	} {
+		next, err := s.Apply(c.delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := next.NodesChanged(s); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if got := s.NodesChanged(next); !slices.Equal(got, c.want) {
+			t.Errorf("%s, backwards: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestGroup_PendingIsOldestFirst(t *testing.T) {
 	at := func(name string, created time.Time) Pod {
 		p := app(name, "web")

@@ -255,3 +255,50 @@ func (p *page[V]) walk(start string, yield func(string, V) bool) bool {
 	}
 	return true
 }
+
+// changed returns the keys that only one of the trees has, or that the trees have with
+// different values; sorted. It skips the pages that the trees share, so what it costs grows
+// with what has changed, and a little with the number of pages.
+func changed[V comparable](was, is tree[V]) (keys []string) {
+	before, after := was.leaves(), is.leaves()
+	for p := range after {
+		if before[p] {
+			continue
+		}
+		for i, key := range p.keys {
+			if v, there := was.get(key); !there || v != p.values[i] {
+				keys = append(keys, key)
+			}
+		}
+	}
+	for p := range before {
+		if after[p] {
+			continue
+		}
+		for _, key := range p.keys {
+			if _, there := is.get(key); !there {
+				keys = append(keys, key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// leaves returns the pages with values.
+func (t tree[V]) leaves() map[*page[V]]bool {
+	out := map[*page[V]]bool{}
+	var visit func(p *page[V])
+	visit = func(p *page[V]) {
+		if p.kids == nil {
+			out[p] = true
+		}
+		for _, kid := range p.kids {
+			visit(kid)
+		}
+	}
+	if t.root != nil {
+		visit(t.root)
+	}
+	return out
+}

@@ -69,6 +69,10 @@ func TestTree_IsAMapWhoseOldVersionsStay(t *testing.T) {
 			versions = append(versions, version{tr, want})
 		}
 		for _, v := range versions {
+			other := versions[rapid.IntRange(0, len(versions)-1).Draw(t, "other")]
+			if got, want := changed(v.tree, other.tree), differing(v.want, other.want); !slices.Equal(got, want) {
+				t.Fatalf("changed %q, want %q", got, want)
+			}
 			keys := sound(t, v.tree)
 			if !slices.Equal(keys, slices.Sorted(maps.Keys(v.want))) {
 				t.Fatalf("keys %q, want %q", keys, slices.Sorted(maps.Keys(v.want)))
@@ -91,4 +95,20 @@ func TestTree_IsAMapWhoseOldVersionsStay(t *testing.T) {
 			}
 		}
 	})
+}
+
+// differing returns the keys that only one of the maps has, or both with different values.
+func differing(a, b map[string]int) (keys []string) {
+	for k, v := range a {
+		if w, there := b[k]; !there || v != w {
+			keys = append(keys, k)
+		}
+	}
+	for k := range b {
+		if _, there := a[k]; !there {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
@@ -188,6 +187,9 @@ func (m *mover) search() bool {
 			m.waitAgain()
 			return false
 		}
+		if look(m) {
+			return len(s.target.names) > 0
+		}
 		if next := s.at.Add(s.pause(m.in.Snapshot)); m.in.Now.Before(next) {
 			m.wait(next, plan.NextSweep)
 			return len(s.target.names) > 0
@@ -198,6 +200,8 @@ func (m *mover) search() bool {
 		m.again = time.Time{}
 		s.search, s.second, s.of, s.at = consolidate.Begin(m.question()), target{}, m.in.Snapshot, m.in.Now
 		s.again = m.again
+		s.seen = seenBy(m)
+		s.seen.keep(s.search)
 	}
 	next, finished := s.search.Go(sliceOfWork)
 	if finished && s.outdated < mostOutdated && s.changed(m.in.Snapshot) {
@@ -212,6 +216,7 @@ func (m *mover) search() bool {
 		found = aim(m.in.Snapshot, pick.Those(next.Result(), m.stands), next.Alike, next.Places())
 		if q, more := m.askMore(next, &found); more {
 			next, finished = consolidate.Begin(q), false
+			s.seen.keep(next)
 		}
 	}
 	if !finished {
@@ -256,19 +261,11 @@ func (m *mover) waitAgain() {
 }
 
 func (m *mover) question() consolidate.Question {
-	p := m.in.Policy
-	nodes := m.nodes()
-	q := consolidate.Question{
-		Alike: !disrupt.Closes(m.view) && slices.ContainsFunc(nodes, func(n consolidate.Node) bool {
-			return consolidate.Ratio(&n.State.Node) != consolidate.Ratio(&nodes[0].State.Node)
-		}),
-		Nodes: nodes, Fleet: m.out.Memory.derived.fleet, Seed: m.in.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
-		Share: p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
-	}
-	if q.Fleet == nil {
-		q.Fleet = offer.Compile(m.in.Snapshot.Supply(), nil, p.NodeCost)
-	}
-	q.Left = q.Fleet.LeftIn(m.in.Snapshot)
+	q := terms(m)
+	q.Nodes = m.nodes()
+	q.Alike = !disrupt.Closes(m.view) && slices.ContainsFunc(q.Nodes, func(n consolidate.Node) bool {
+		return consolidate.Ratio(&n.State.Node) != consolidate.Ratio(&q.Nodes[0].State.Node)
+	})
 	return q
 }
 
@@ -297,22 +294,11 @@ func (m *mover) nodes() (out []consolidate.Node) {
 		most[p.Name], _ = ledger.Most(p.Name, plan.Underutilized)
 	}
 	for state := range m.in.Snapshot.States() {
-		c := m.view.ClaimOf(state)
-		n := &state.Node
-		if pool, _ := m.in.Snapshot.Pool(c.Pool); pool.Deleting {
-			continue
+		if x, takes := nodeOf(m, state); takes {
+			c := m.view.ClaimOf(state)
+			x.Least, x.May, x.Most = balances[c.Pool].least(state), x.May && m.may(&c), most[c.Pool]
+			out = append(out, x)
 		}
-		if !n.TakesPods(&c) || !n.Ready || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized {
-			continue
-		}
-		x := consolidate.Node{State: state, Claim: c.Name, Free: state.Free.Sub(m.out.placed[n.Name]), Least: balances[c.Pool].least(state), Pool: c.Pool, Most: most[c.Pool]}
-		for p := range state.Nominated() {
-			x.Free = x.Free.Sub(p.Shape.Requests)
-		}
-		if cost, known := m.view.CostOf(c); known && c.Name != "" {
-			x.Price, x.May = cost, m.may(&c)
-		}
-		out = append(out, x)
 	}
 	return out
 }
@@ -431,7 +417,7 @@ func (m *mover) suppose(x supposition) Output {
 	in := m.in
 	in.Memory.derived, in.Memory.cursor, in.Memory.sweep.target = m.out.Memory.derived, nil, m.out.Memory.sweep.target
 	out := planned(cursor{in: in, try: 1, excluded: map[string]bool{}, suppose: x}, 1<<30)
-	out.Memory.sweep = m.out.Memory.sweep
+	out.Memory.sweep, out.Trace.Looked = m.out.Memory.sweep, m.out.Trace.Looked
 	return out
 }
 

@@ -25,6 +25,7 @@ type sweep struct {
 	search   *consolidate.Search // not finished; nil if there is none
 	target   target
 	second   target // what the search found before the one that goes on
+	seen     seen
 }
 
 // marked returns the target as far as its nodes are marked. After one that came to nothing,

@@ -207,7 +207,9 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { classes.Run(ctx); return nil })
 	group.Go(func() error { podEvents.Run(ctx); return nil })
 	group.Go(func() error { d.interruptions(recorder).Run(ctx); return nil })
-	group.Go(func() error { return every(ctx, rightsEvery, d.logger, "check of the rights to nominate and bind pods", rights) })
+	group.Go(func() error {
+		return every(ctx, rightsEvery, d.logger, "check of the rights to nominate and bind pods", rights)
+	})
 	group.Go(func() error { return every(ctx, driftEvery, d.logger, "search for drift", drift.Sweep) })
 	group.Go(func() error { return every(ctx, remark.Every, d.logger, "look at annotations", remarks.Look) })
 	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status update", pools.Sync) })

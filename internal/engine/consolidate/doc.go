@@ -7,5 +7,7 @@
 // that moves is a guest of one node, and only pods of nodes that went are guests. The
 // search is pure, and its work is bounded by Question.Trials. The shadow knows requests,
 // labels, taints, zones and what excludes pods from sharing a node; it does not know all
-// rules between pods. So each move is checked by a whole plan before anything is done.
+// rules between pods. So each move is checked by a whole plan before anything is done. An
+// Image is what a search begins with; brought up to date, it equals one that is built anew,
+// and a Look at it tries single nodes.
 package consolidate

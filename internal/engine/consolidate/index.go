@@ -1,6 +1,9 @@
 package consolidate
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // index finds the nodes that may have room for a pod without a look at each of them: for
 // CPU and for memory, and for each of a row of amounts, it has the set of the nodes that
@@ -59,6 +62,17 @@ func (x *index) set(i int, now [2]int) {
 		}
 	}
 	x.at[i] = now
+}
+
+// clone returns a copy that can be changed.
+func (x *index) clone() index {
+	out := index{at: slices.Clone(x.at), stale: slices.Clone(x.stale)}
+	for r := range x.sets {
+		for l := range x.sets[r] {
+			out.sets[r][l] = slices.Clone(x.sets[r][l])
+		}
+	}
+	return out
 }
 
 // each calls f with the nodes that may have room for the amount, until f says that it has

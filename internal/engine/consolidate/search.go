@@ -1,9 +1,7 @@
 package consolidate
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
@@ -190,22 +188,12 @@ func (s *Search) Places() map[string][]view.Place {
 // candidates returns the nodes that may go, those that waste the most for what moving
 // them costs first.
 func (s *Search) candidates() []int {
-	ratio := make([]int64, len(s.nodes))
 	var order []int
 	for i := range s.nodes {
-		n := &s.nodes[i]
-		if !n.May || n.price <= 0 || slices.ContainsFunc(n.own, func(p part) bool { return s.classes[p.class].fixed }) {
-			continue
+		if n := &s.nodes[i]; n.May && s.sellable(n) {
+			order = append(order, i)
 		}
-		var used int64
-		for _, p := range n.own {
-			used += s.classes[p.class].worth * p.n
-		}
-		ratio[i] = quantity.MulDiv(max(0, int64(n.price)-used), cluster.OrdinaryPod, (n.pods+1)*cluster.OrdinaryPod+n.dear)
-		order = append(order, i)
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(ratio[b], ratio[a]), strings.Compare(s.nodes[a].State.Node.Name, s.nodes[b].State.Node.Name))
-	})
+	s.sortByWaste(order)
 	return order
 }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
@@ -117,8 +116,9 @@ type shadow struct {
 	classes    []class
 	resources  []string // the extended ones that count
 	byOrigin   map[origin]int
-	spotToSpot bool // see Question
-	alike      bool // see Question
+	groups     map[string]*cluster.Group // by key: that of the classes
+	spotToSpot bool                      // see Question
+	alike      bool                      // see Question
 	kinds      kinds
 	now        attempt
 	index      index
@@ -136,7 +136,7 @@ type kinds struct {
 }
 
 func newShadow(q *Question) *shadow {
-	s := &shadow{byOrigin: map[origin]int{}, kinds: kinds{known: map[string]int{}}, perMilliCPU: perMilliCPU, perMiB: perMiB, spotToSpot: q.SpotToSpot, alike: q.Alike}
+	s := &shadow{byOrigin: map[origin]int{}, groups: map[string]*cluster.Group{}, kinds: kinds{known: map[string]int{}}, perMilliCPU: perMilliCPU, perMiB: perMiB, spotToSpot: q.SpotToSpot, alike: q.Alike}
 	for i := range q.Nodes {
 		for g := range q.Nodes[i].State.Groups() {
 			for _, a := range g.Shape.Requests.Extended {
@@ -150,7 +150,7 @@ func newShadow(q *Question) *shadow {
 	for i := range q.Nodes {
 		s.enter(&s.nodes[i], &q.Nodes[i])
 	}
-	s.now = attempt{homeless: make([]int64, len(s.classes)), known: len(s.nodes), ticket: 1}
+	s.begin(1)
 	s.reindex()
 	return s
 }
@@ -172,15 +172,21 @@ func (s *shadow) clone() *shadow {
 	for i := range c.nodes {
 		c.nodes[i].guests = slices.Clone(c.nodes[i].guests)
 	}
-	c.classes = slices.Clone(s.classes)
-	for i := range c.classes {
-		c.classes[i].accepts, c.classes[i].taken = slices.Clone(s.classes[i].accepts), slices.Clone(s.classes[i].taken)
-	}
-	c.kinds.known, c.kinds.fresh = maps.Clone(s.kinds.known), slices.Clone(s.kinds.fresh)
-	c.now = attempt{homeless: make([]int64, len(s.classes)), known: len(c.nodes), ticket: s.now.ticket}
-	c.hosts = nil
+	c.hosts, c.now = nil, attempt{}
+	c.ownClasses()
+	c.begin(s.now.ticket)
 	c.reindex()
 	return &c
+}
+
+// ownClasses gives a copy of a shadow classes and kinds of its own.
+func (s *shadow) ownClasses() {
+	s.classes = slices.Clone(s.classes)
+	for i := range s.classes {
+		c := &s.classes[i]
+		c.accepts, c.taken = slices.Clone(c.accepts), slices.Clone(c.taken)
+	}
+	s.kinds.known, s.kinds.fresh = maps.Clone(s.kinds.known), slices.Clone(s.kinds.fresh)
 }
 
 func (s *shadow) enter(n *node, of *Node) {
@@ -214,6 +220,11 @@ func (s *shadow) vector(r quantity.Resources) (v vector) {
 
 // classOf returns the class of the group's pods on the node.
 func (s *shadow) classOf(n *node, g *cluster.Group) int {
+	if first, known := s.groups[g.Key]; known {
+		g = first // another snapshot may have its own
+	} else {
+		s.groups[g.Key] = g
+	}
 	o := origin{group: g, spot: n.spot && !s.spotToSpot}
 	if s.alike {
 		o.ratio = n.ratio
@@ -261,19 +272,20 @@ func (s *shadow) newClass(o origin) class {
 
 // kindOf returns the kind of a node that runs.
 func (s *shadow) kindOf(n *cluster.Node) int {
-	var b strings.Builder
+	var room [1024]byte
+	key := room[:0]
 	for _, l := range n.Labels {
 		if !label.NamesNode(l.Key) {
-			b.WriteString(l.Key + "=" + l.Value + ",")
+			key = append(append(append(append(key, l.Key...), '='), l.Value...), ',')
 		}
 	}
 	for _, t := range n.Taints {
-		b.WriteString(t.String() + ";")
+		key = append(append(key, t.String()...), ';')
 	}
-	k, known := s.kinds.known[b.String()]
+	k, known := s.kinds.known[string(key)]
 	if !known {
 		k = s.kinds.next()
-		s.kinds.known[b.String()] = k
+		s.kinds.known[string(key)] = k
 	}
 	return k
 }

@@ -3,6 +3,7 @@ package consolidate
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/random"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -31,6 +32,15 @@ type attempt struct {
 	touched  []saved // nodes as they were before
 	known    int     // how many nodes there were before
 	ticket   int     // number of the trial; see node.ticket
+	from     int     // where it begins to look for nodes with room; see index.each
+}
+
+// begin begins the trial of the number.
+func (s *shadow) begin(ticket int) {
+	s.now = attempt{
+		homeless: slices.Grow(s.now.homeless[:0], len(s.classes))[:len(s.classes)], lacking: s.now.lacking[:0], touched: s.now.touched[:0],
+		known: len(s.nodes), ticket: ticket, from: ticket,
+	}
 }
 
 // saved is a node before the trial changed it.
@@ -178,7 +188,7 @@ func (s *shadow) recall(p part) {
 func (s *Search) placeAll(fresh bool) bool {
 	s.now.lacking = pickHomeless(s.now.lacking, s.now.homeless)
 	slices.SortFunc(s.now.lacking, func(a, b int) int {
-		return cmp.Or(cmp.Compare(s.classes[b].worth, s.classes[a].worth), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(s.classes[b].worth, s.classes[a].worth), strings.Compare(s.classes[a].group.Key, s.classes[b].group.Key), cmp.Compare(a, b))
 	})
 	var rest []part
 	for _, c := range s.now.lacking {
@@ -214,7 +224,7 @@ func (s *shadow) place(class int, pods int64) int64 {
 	s.hosts = s.hosts[:0]
 	s.index.see(s.nodes)
 	s.work += len(s.nodes) / nodesPerUnit
-	s.index.each(&c.need, s.now.ticket, func(i int) bool {
+	s.index.each(&c.need, s.now.from, func(i int) bool {
 		s.work++
 		if n := &s.nodes[i]; c.need.fits(&n.free) && s.accepts(class, n) {
 			s.hosts = append(s.hosts, host{i, s.rank(n, c)})
@@ -275,7 +285,7 @@ func (s *Search) judge(placed bool) bool {
 	for _, c := range s.now.lacking {
 		s.now.homeless[c] = 0
 	}
-	s.now = attempt{homeless: s.now.homeless, lacking: s.now.lacking[:0], touched: s.now.touched[:0], ticket: s.now.ticket + 1, known: len(s.nodes)}
+	s.begin(s.now.ticket + 1)
 	return kept
 }
 

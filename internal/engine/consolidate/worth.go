@@ -52,8 +52,13 @@ func (s *Search) lambda() {
 			}
 		}
 	}
-	for i := range s.classes {
-		c := &s.classes[i]
+	s.priceFrom(0)
+}
+
+// priceFrom notes what the pods of the classes are worth, from the given class on.
+func (s *shadow) priceFrom(first int) {
+	for i := range s.classes[first:] {
+		c := &s.classes[first+i]
 		c.worth = max(1, (c.need[0]*s.perMilliCPU+c.need[1]>>20*s.perMiB)/1000)
 	}
 }

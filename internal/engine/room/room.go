@@ -179,6 +179,16 @@ func (r *Room) fill(h *Host) *Host {
 	return h
 }
 
+// MissingDaemons is what the DaemonSet pods ask for that are still to come to a node that
+// runs.
+func MissingDaemons(v view.View, state *cluster.NodeState) quantity.Resources {
+	daemons := v.Snapshot.Supply().DaemonSets
+	if len(daemons) == 0 {
+		return quantity.Resources{}
+	}
+	return fit.Overhead(daemons, state.Node.Labels, lasting(state.Node.Taints)).Sub(state.Daemons).Max(quantity.Resources{})
+}
+
 // ofDeletedPool says whether the NodeClaim's pool is being deleted.
 func (r *Room) ofDeletedPool(c *cluster.Claim) bool {
 	pool, _ := r.Snapshot.Pool(c.Pool)

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// The search of a large fleet takes many Steps. Where little has changed since the last
+// one, a look at what the changes concern comes first, and takes a part of one Step: each
+// node that they may let go is tried alone, and each node that has changed is also tried
+// with new nodes for its pods. What else would save money, as sets of nodes, the search
+// finds that follows.
+
+// seen is the fleet with which the last search began.
+type seen struct {
+	image *consolidate.Image // nil where there is none, or there was a look since then
+	of    cluster.Snapshot
+	doubt []string // nodes that the image shows otherwise than the snapshot alone
+}
+
+const (
+	// In a smaller fleet the search itself takes a few Steps.
+	largeFleet = 500
+	// A look is for changes of at most such a part of the nodes. It tries nodes for about so
+	// many units of work without new nodes, and for as many with them. What it leaves out is
+	// for the search.
+	lookedPart, lookWork = 50, 500_000
+)
+
+// seenBy returns what a search of the present fleet sees, without the image.
+func seenBy(m *mover) seen { return seen{of: m.in.Snapshot, doubt: doubtful(m)} }
+
+// keep keeps the image of a search that has not gone on yet.
+func (s *seen) keep(search *consolidate.Search) {
+	if len(search.Nodes) >= largeFleet {
+		s.image = consolidate.ImageOf(search)
+	}
+}
+
+// doubtful names the nodes about which not only their objects decide: this plan puts pods
+// there, or they are to go. They are sorted.
+func doubtful(m *mover) (names []string) {
+	names = slices.Collect(maps.Keys(m.out.placed))
+	for claim := range m.view.Going {
+		c, _ := m.view.Snapshot.Claim(claim)
+		names = append(names, c.Node)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// look decides about the nodes that the changes since the last search concern, once it is
+// calm. It says whether the Step goes no further: it has looked, or waits until it may.
+func look(m *mover) bool {
+	s := &m.out.Memory.sweep
+	if s.seen.image == nil {
+		return false
+	}
+	names := slices.Concat(m.in.Snapshot.NodesChanged(s.seen.of), s.seen.doubt, doubtful(m))
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if q := terms(m); len(names) == 0 || len(names) > m.in.Snapshot.NodeCount()/lookedPart || s.seen.of.Supply() != m.in.Snapshot.Supply() || !s.seen.image.Of(&q) {
+		s.seen = seen{}
+		return false
+	}
+	uneasy := s.uneasy
+	if !m.calm() {
+		return true
+	}
+	image := s.seen.image
+	s.seen = seen{}
+	if found, places := lookAt(m, image, names); found != "" {
+		s.target, s.second, s.at = aim(m.in.Snapshot, []string{found}, false, places), target{}, m.in.Now
+		return true
+	}
+	// The search comes next, also where pods go on coming and going.
+	s.uneasy = uneasy
+	m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
+	return true
+}
+
+// lookAt tries the nodes that the changes of the named nodes concern, since the image was
+// made, and returns the NodeClaim of one that may go to save money, with the places of its
+// pods; none if there is none.
+func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, places map[string][]view.Place) {
+	var put []consolidate.Node
+	var gone []string
+	for _, name := range names {
+		state, there := m.in.Snapshot.State(name)
+		var x consolidate.Node
+		if there {
+			x, there = nodeOf(m, state)
+		}
+		if there {
+			put = append(put, x)
+		} else {
+			gone = append(gone, name)
+		}
+	}
+	l := image.With(put, gone)
+	if l == nil {
+		return "", nil
+	}
+	balances := balancesOf(m.view)
+	try := func(names []string, fresh bool) (all bool) {
+		limit := l.Work() + lookWork
+		for _, name := range names {
+			if claim != "" || l.Work() > limit {
+				return false
+			}
+			state, _ := m.in.Snapshot.State(name)
+			c := m.view.ClaimOf(state)
+			if move := l.Try(name, balances[c.Pool].least(state), fresh); move.Pays && m.may(&c) {
+				claim, places = c.Name, move.Places
+			}
+		}
+		return true
+	}
+	// What launches nothing comes first.
+	concerned := try(l.Concerned(), false)
+	m.out.Trace.Looked = try(l.Changed(), true) && concerned || claim != ""
+	return claim, places
+}
+
+// terms returns the question of a search, but for the nodes and what follows from them.
+func terms(m *mover) consolidate.Question {
+	p := m.in.Policy
+	q := consolidate.Question{
+		Fleet: m.out.Memory.derived.fleet, Seed: m.in.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
+		Share: p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
+	}
+	if q.Fleet == nil {
+		q.Fleet = offer.Compile(m.in.Snapshot.Supply(), nil, p.NodeCost)
+	}
+	q.Left = q.Fleet.LeftIn(m.in.Snapshot)
+	return q
+}
+
+// nodeOf returns the node for a search, and whether it takes pods. May says only that the
+// node is ours and has a price.
+func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, takes bool) {
+	c := m.view.ClaimOf(state)
+	n := &state.Node
+	if pool, _ := m.in.Snapshot.Pool(c.Pool); pool.Deleting {
+		return x, false
+	}
+	if !n.TakesPods(&c) || !n.Ready || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized {
+		return x, false
+	}
+	x = consolidate.Node{State: state, Claim: c.Name, Pool: c.Pool, Free: state.Free.Sub(m.out.placed[n.Name]).Sub(room.MissingDaemons(m.view, state))}
+	for p := range state.Nominated() {
+		x.Free = x.Free.Sub(p.Shape.Requests)
+	}
+	if cost, known := m.view.CostOf(c); known && c.Name != "" {
+		x.Price, x.May = cost, true
+	}
+	return x, true
+}
