@@ -23,6 +23,9 @@ import (
 // Policy holds the settings of the core.
 type Policy = view.Policy
 
+// Hindrances is what the daemon cannot do at present.
+type Hindrances = view.Hindrances
+
 // Trace counts the work of a Step, for benchmarks and for the record.
 type Trace = journal.Trace
 

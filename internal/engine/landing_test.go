@@ -243,6 +243,70 @@ func TestStep_NodesAreClosedWhereAnEvictedPodWouldPreempt(t *testing.T) {
 	}
 }
 
+// The room that is seen on a closed node is not free while a binding is not seen yet.
+func TestStep_NothingIsBoundWhileBindingsMayBeOnTheirWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(closed time.Time, p *cluster.Pod)
+		after  time.Duration // from when the plan that closes nodes is carried out; negative for never
+	}{
+		"pods that come after the nodes are closed":             {func(time.Time, *cluster.Pod) {}, 0},
+		"the scheduler may have assigned one of them before":    {func(closed time.Time, p *cluster.Pod) { p.Created = closed.Add(-time.Millisecond) }, time.Second},
+		"the scheduler may be making a volume for one that has": {func(closed time.Time, p *cluster.Pod) { p.Created, p.Volumes = closed.Add(-time.Millisecond), true }, -1},
+	} {
+		w := halfEmpty(t)
+		out := w.toClose()
+		closed := w.now
+		w.now = w.now.Add(time.Millisecond)
+		w.obey(out)
+		first := true
+		w.onPods(func(p *cluster.Pod) {
+			if p.Node == "" {
+				if p.Created = w.now; first {
+					c.change(closed, p)
+				}
+				first = false
+			}
+		})
+		since, bound := w.now, time.Duration(-1)
+		for w.now.Sub(since) < 2*time.Second && bound < 0 {
+			if len(of[plan.Bind](w.step())) > 0 {
+				bound = w.now.Sub(since)
+			}
+			w.now = w.now.Add(100 * time.Millisecond)
+		}
+		if bound != c.after {
+			t.Errorf("%s: bound after %s, want %s", name, bound, c.after)
+		}
+		if bound >= 0 {
+			if again := of[plan.Bind](w.step()); len(again) > 0 {
+				t.Errorf("%s: bound again before the bindings are seen: %+v", name, again)
+			}
+		}
+	}
+}
+
+// A controller may take long, or somebody may scale while nodes are closed.
+func TestStep_NodesAreClosedForHalfAMinuteAtMostThoughPodsComeAndGo(t *testing.T) {
+	w := halfEmpty(t)
+	w.obey(w.toClose())
+	since, all := w.now, slices.Clone(w.objects.Pods)
+	for w.now.Sub(since) < time.Minute && w.closed() > 0 {
+		var releases []plan.Action
+		for _, r := range of[plan.Release](w.step()) {
+			releases = append(releases, r)
+		}
+		w.open(releases) // bindings come to nothing
+		w.now = w.now.Add(time.Second)
+		w.objects.Pods = slices.Clone(all)
+		if w.now.Sub(since)/time.Second%2 == 0 {
+			w.drop(func(p cluster.Pod) bool { return p.Node == "" })
+		}
+	}
+	if took := w.now.Sub(since); took < 30*time.Second || took > 32*time.Second {
+		t.Errorf("the nodes open after %s, want half a minute", took)
+	}
+}
+
 // It takes a second to write to a hundred nodes, and only then the first pod is evicted.
 func TestStep_TheWaitForEvictedPodsBeginsWhenThePlanIsCarriedOut(t *testing.T) {
 	w := halfEmpty(t)

@@ -53,6 +53,17 @@ func deleting(name string, why plan.DeleteReason) plan.Action {
 	return plan.Delete{Claim: "c" + name, Node: "n" + name, Why: why}
 }
 
+// closes closes the node for evicted pods.
+func (r *run) closes(node string) {
+	r.carryOut(plan.Close{Node: node, NodeUID: node, Taint: engine.DefaultPolicy().StartupTaint})
+}
+
+// binds lets the checker see that a pod which requests so much CPU is bound to the node.
+func (r *run) binds(node string, milliCPU int64) {
+	k := newKind("other", shape(milliCPU, 100), nil)
+	r.checker.binds(&pod{kind: k, Pod: cluster.Pod{UID: "other", Namespace: "default", Name: "other", Shape: k.shape}}, r.scheduler.byName[node])
+}
+
 // replacing is the launch of a replacement for c0 and c1, of one type in one zone.
 func replacing(index int, instanceType string) plan.Launch {
 	return plan.Launch{
@@ -68,6 +79,14 @@ func TestChecker_FindsEveryBrokenRule(t *testing.T) {
 		change     func(*Config)
 		do         func(*run)
 	}{
+		{"a pod is bound to a closed node", "", nil, func(r *run) { r.closes("n0"); r.binds("n0", 100) }},
+		{"a pod is bound to an open node", "is open, has no room", nil, func(r *run) { r.binds("n0", 100) }},
+		{"a pod is bound to a node without room", "is open, has no room", nil, func(r *run) { r.closes("n0"); r.binds("n0", 1850) }},
+		{"a pod is bound to a node that goes", "is open, has no room", nil, func(r *run) {
+			r.closes("n0")
+			r.disrupt("c0", &cluster.Disrupting{Reason: "Empty", Since: date(0)})
+			r.binds("n0", 100)
+		}},
 		{"two of ten nodes may go", "", nil, func(r *run) { r.plans(disrupting("0", plan.Underutilized), disrupting("1", plan.Drifted)) }},
 		{"a third goes", "3 nodes are disrupted", nil, func(r *run) {
 			r.plans(disrupting("0", plan.Underutilized), disrupting("1", plan.Drifted), deleting("2", plan.Underutilized))

@@ -164,17 +164,7 @@ func (d *daemon) work(ctx context.Context) error {
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),
 		Actor:  &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Recorder: recorder, Now: time.Now},
 	})
-	rights := func(ctx context.Context, _ time.Time) error {
-		may, err := kube.MayNominate(ctx, d.kube.Core)
-		if err == nil {
-			decisions.Nominate(may)
-			may, err = kube.MayBind(ctx, d.kube.Core)
-		}
-		if err == nil {
-			decisions.Bind(may)
-		}
-		return err
-	}
+	rights := d.rights(decisions)
 	if err := rights(ctx, time.Now()); err != nil {
 		d.logger.Warn("could not check whether the daemon may nominate and bind pods; the first of each will show it", "error", err)
 	}
@@ -214,6 +204,21 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { return every(ctx, remark.Every, d.logger, "look at annotations", remarks.Look) })
 	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status update", pools.Sync) })
 	return group.Wait()
+}
+
+// rights returns what tells the loop which rights the daemon has.
+func (d *daemon) rights(l *loop.Loop) func(context.Context, time.Time) error {
+	return func(ctx context.Context, _ time.Time) error {
+		may, err := kube.MayNominate(ctx, d.kube.Core)
+		if err == nil {
+			l.Nominate(may)
+			may, err = kube.MayBind(ctx, d.kube.Core)
+		}
+		if err == nil {
+			l.Bind(may)
+		}
+		return err
+	}
 }
 
 // every calls f at once and then at the interval, until the context ends. It logs an

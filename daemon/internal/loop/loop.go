@@ -58,7 +58,7 @@ type Config struct {
 	World    World
 	Actor    Actor
 	Recorder Recorder
-	Policy   engine.Policy // its CannotNominate and CannotBind are the start; Loop.Nominate and Loop.Bind change the loop's copies
+	Policy   engine.Policy // its Hindrances are the start; Nominate, Bind and CloudAway change the loop's copy
 	Logger   hclog.Logger
 	Memory   engine.Memory // that the first Step starts with
 	// WorkLimit bounds each Step (engine.Input.WorkLimit); 0 is no limit.
@@ -71,18 +71,16 @@ type Loop struct {
 	config Config
 	poke   chan struct{} // receives when a decision is wanted without a change of the world
 
-	mu             sync.Mutex
-	cannotNominate bool
-	cannotBind     bool
-	cloudAway      bool
-	pending        []func(engine.Memory) engine.Memory // changes of memory since the last Step
+	mu      sync.Mutex
+	hinders engine.Hindrances
+	pending []func(engine.Memory) engine.Memory // changes of memory since the last Step
 
 	memory engine.Memory // only step uses it
 }
 
 // New makes a Loop; Run starts it.
 func New(c Config) *Loop {
-	return &Loop{config: c, poke: make(chan struct{}, 1), cannotNominate: c.Policy.CannotNominate, cannotBind: c.Policy.CannotBind, memory: c.Memory}
+	return &Loop{config: c, poke: make(chan struct{}, 1), hinders: c.Policy.Hindrances, memory: c.Memory}
 }
 
 // Unavailable keeps the offerings out of plans until the given time. It is safe
@@ -99,9 +97,9 @@ func (l *Loop) Unavailable(until time.Time, offerings ...catalog.OfferingKey) {
 // when the API server refuses a nomination. It is safe for concurrent use.
 func (l *Loop) Nominate(may bool) {
 	l.mu.Lock()
-	changed := l.cannotNominate == may
+	changed := l.hinders.CannotNominate == may
 	if changed {
-		l.cannotNominate = !may
+		l.hinders.CannotNominate = !may
 		l.pending = append(l.pending, engine.Memory.PlanAnew)
 	}
 	l.mu.Unlock()
@@ -121,8 +119,8 @@ func (l *Loop) Nominate(may bool) {
 // use.
 func (l *Loop) Bind(may bool) {
 	l.mu.Lock()
-	changed := l.cannotBind == may
-	l.cannotBind = !may
+	changed := l.hinders.CannotBind == may
+	l.hinders.CannotBind = !may
 	l.mu.Unlock()
 	switch {
 	case !changed:
@@ -137,9 +135,9 @@ func (l *Loop) Bind(may bool) {
 // logs it and makes a decision at once. It is safe for concurrent use.
 func (l *Loop) CloudAway(away bool) {
 	l.mu.Lock()
-	changed := l.cloudAway != away
+	changed := l.hinders.CloudAway != away
 	if changed {
-		l.cloudAway = away
+		l.hinders.CloudAway = away
 		l.pending = append(l.pending, engine.Memory.PlanAnew)
 	}
 	l.mu.Unlock()
@@ -218,7 +216,7 @@ func (l *Loop) step(ctx context.Context) time.Time {
 	}
 	l.pending = nil
 	policy := l.config.Policy
-	policy.CannotNominate, policy.CannotBind, policy.CloudAway = l.cannotNominate, l.cannotBind, l.cloudAway
+	policy.Hindrances = l.hinders
 	l.mu.Unlock()
 
 	in := engine.Input{

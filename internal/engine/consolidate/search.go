@@ -91,7 +91,7 @@ const (
 const mostLoss = 100
 
 // mayLose returns what the trial may lose. A large fleet has too few trials for detours.
-func (s *Search) mayLose(drawn int) int64 {
+func mayLose(s *Search, drawn int) int64 {
 	most := s.most()
 	if !s.found || most < trialsPerNode*len(s.order) {
 		return 0
@@ -134,7 +134,7 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 				n.found, n.highest = n.found || n.queue.kept, n.total
 			}
 		default:
-			n.loss = n.mayLose(drawn)
+			n.loss = mayLose(&n, drawn)
 			if n.trial(uint64(drawn)); n.total > n.highest {
 				n.highest, n.failed, n.found = n.total, 0, true
 			} else {

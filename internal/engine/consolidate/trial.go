@@ -255,20 +255,20 @@ func (s *shadow) place(class int, pods int64) int64 {
 // left in equal measure afterwards, and before did not, and among them those that have
 // little left.
 func (s *shadow) rank(n *node, c *class) int64 {
-	before := [2]int64{s.value(n.free[0], s.perMilliCPU), s.value(n.free[1]>>20, s.perMiB)}
-	after := [2]int64{s.value(n.free[0]-c.need[0], s.perMilliCPU), s.value((n.free[1]-c.need[1])>>20, s.perMiB)}
+	before := [2]int64{value(n.free[0], s.perMilliCPU), value(n.free[1]>>20, s.perMiB)}
+	after := [2]int64{value(n.free[0]-c.need[0], s.perMilliCPU), value((n.free[1]-c.need[1])>>20, s.perMiB)}
 	was, is := before[0]-before[1], after[0]-after[1]
 	return is*is - was*was + (after[0]*after[0]+after[1]*after[1])/10
 }
 
 // value is what an amount is worth at a price of the search, on a scale whose squares can
 // be added.
-func (s *shadow) value(amount, price int64) int64 { return amount * price >> 14 }
+func value(amount, price int64) int64 { return amount * price >> 14 }
 
 // judge ends the trial, keeps it if all pods have places and the shadow costs less, and
 // says whether it did.
 func (s *Search) judge(placed bool) bool {
-	kept := placed && s.now.saves > -s.loss && s.withinBudgets()
+	kept := placed && s.now.saves > -s.loss && withinBudgets(s.shadow)
 	if kept {
 		s.total += s.now.saves
 	}
@@ -292,7 +292,7 @@ func (s *Search) judge(placed bool) bool {
 // withinBudgets says whether the nodes that the trial takes away may go at once. If all pods
 // have places on nodes that there are, nodes go one after the other. But where new nodes are
 // opened for the pods of many, one of them alone may save nothing.
-func (s *shadow) withinBudgets() bool {
+func withinBudgets(s *shadow) bool {
 	if len(s.nodes) == s.now.known {
 		return true
 	}

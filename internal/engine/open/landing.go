@@ -76,57 +76,85 @@ func land(o *opener) {
 		o.memory.Landing = memory.Landing{More: was.More}
 		return
 	}
-	if !was.Since.IsZero() && !was.Written {
-		was.Since, was.Moved, was.Written = o.Now, o.Now, true
+	if !was.Since.IsZero() && was.Written.IsZero() {
+		was.Written, was.Moved = o.Now, o.Now
 	}
-	now := memory.Landing{Since: was.Since, Moved: was.Moved, Written: true, More: was.More}
-	left, others := map[string][]demand.PodRef{}, false
+	now := memory.Landing{Since: was.Since, Written: was.Written, Moved: was.Moved, More: was.More}
+	planned, others := map[string][]demand.PodRef{}, false
+	var binds []plan.Bind
 	for _, h := range o.room.Coming {
 		if h.Stage != room.StageKept || !o.Closed(&h.Node, h.Claim) {
 			continue
 		}
+		planned[h.Claim.Name] = h.Pods
 		now.Running += int64(len(h.Displaced))
 		now.Absent += absent(o, h)
 		now.More = now.More || len(h.Pods) > 0
-		back, rest := o.bind(h)
-		now.Back, left[h.Claim.Name] = now.Back+back, rest
-		others = others || slices.ContainsFunc(h.Pods, func(p demand.PodRef) bool {
-			g, known := o.Snapshot.GroupOf(p.ID)
-			return known && o.memory.LastEvicted(g.Kind).IsZero()
-		})
+		bound, foreign := bindings(o, h)
+		binds, others = append(binds, bound...), others || foreign
 	}
+	now.Back = len(binds)
 	if now.Absent != was.Absent || now.Back != was.Back || now.Running != was.Running && was.Running > 0 {
 		now.Moved = o.Now
 	}
-	until := pick.Earliest(now.Moved.Add(settles), now.Since.Add(closedFor))
-	if wait := now.Absent > 0 || now.Running > 0 || now.Back > 0; wait && !others && o.Now.Before(until) {
-		o.memory.Landing = now
-		o.WaitUntil(until, plan.PlannedPods)
+	until := pick.Earliest(now.Moved.Add(settles), now.Written.Add(closedFor))
+	if wait := now.Absent > 0 || now.Running > 0 || now.Back > 0; !wait || others || !o.Now.Before(until) {
+		o.memory.Landing = memory.Landing{More: now.More}
+		for _, c := range closed {
+			openClosed(o, c, planned[c.Name])
+		}
 		return
 	}
-	o.memory.Landing = memory.Landing{More: now.More}
-	for _, c := range closed {
-		openClosed(o, c, left[c.Name])
+	may, at := mayBind(o, &was)
+	if may {
+		for _, b := range binds {
+			o.actions, now.Bound = append(o.actions, b), append(now.Bound, b.PodUID)
+		}
+	} else {
+		now.Bound, until = was.Bound, pick.Earliest(until, at)
 	}
+	o.memory.Landing = now
+	o.WaitUntil(until, plan.PlannedPods)
 }
 
-// bind binds the evicted pods that are back to the closed host. It returns how many there
-// are, and the pods of the host that are not bound. A pod waits whose rules about other pods
-// are not met yet.
-func (o *opener) bind(h *room.Host) (back int64, rest []demand.PodRef) {
+// lands is how long a binding by the scheduler is on its way at most. If it has a volume
+// made first, it may take any time.
+const lands = time.Second
+
+// mayBind says whether the room that is seen on closed nodes is free: the snapshot shows all
+// bindings of the last plan, and no pod waits that the scheduler may have assigned to one of
+// the nodes just before it was closed. If not, it returns when that may be so without a
+// change of the cluster.
+func mayBind(o *opener, l *memory.Landing) (may bool, at time.Time) {
+	later := l.Written.Add(lands)
+	if o.Policy.CannotBind || l.Since.IsZero() {
+		return false, later
+	}
+	for g := range o.Snapshot.PendingGroups() {
+		for _, p := range g.Waiting() {
+			older := p.Created.Before(l.Since) && (p.Volumes || o.Now.Before(later))
+			if older || slices.Contains(l.Bound, p.UID) {
+				return false, pick.Latest(later, o.Now.Add(lands))
+			}
+		}
+	}
+	return true, time.Time{}
+}
+
+// bindings returns the bindings of evicted pods that are back to the closed host, and whether
+// the host has pods of others. A pod waits whose rules about other pods are not met yet.
+func bindings(o *opener, h *room.Host) (out []plan.Bind, others bool) {
 	for _, p := range h.Pods {
 		g, known := o.Snapshot.GroupOf(p.ID)
-		may := known && !p.Volumes && !o.Policy.CannotBind && !o.memory.LastEvicted(g.Kind).IsZero()
-		if may {
-			back++
+		switch {
+		case !known:
+		case o.memory.LastEvicted(g.Kind).IsZero():
+			others = true
+		case !p.Volumes && !o.Policy.CannotBind && o.takes(h, p):
+			out = append(out, plan.Bind{Pod: p.ID, PodUID: p.UID, Node: h.Node.Name, NodeUID: h.Node.UID})
 		}
-		if !may || !o.takes(h, p) {
-			rest = append(rest, p)
-			continue
-		}
-		o.actions = append(o.actions, plan.Bind{Pod: p.ID, PodUID: p.UID, Node: h.Node.Name, NodeUID: h.Node.UID})
 	}
-	return back, rest
+	return out, others
 }
 
 // openClosed opens the closed node of the NodeClaim, for which the pods are nominated.

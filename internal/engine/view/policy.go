@@ -8,16 +8,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Policy holds the settings of the core. The zero value of a field means its
-// default, where the field does not say what else; see WithDefaults.
-type Policy struct {
-	// StartupTaint is the daemon's own taint. It stays on a node until the pods
-	// that the node was launched for are nominated.
-	StartupTaint cluster.Taint
-	// OnDemandTolerance and SpotTolerance are how much dearer than the best type,
-	// in thousandths, another type of the same launch may be. Zero allows no
-	// dearer type.
-	OnDemandTolerance, SpotTolerance int64
+// Hindrances is what the daemon cannot do at present. It learns that while it runs.
+type Hindrances struct {
 	// CannotNominate says that the daemon may not nominate pods. Plans then contain
 	// no nominations, and expect that the scheduler chooses the nodes.
 	CannotNominate bool
@@ -28,6 +20,19 @@ type Policy struct {
 	// instances cannot go meanwhile, so no timeout ends a NodeClaim, and nothing is
 	// disrupted but for an interruption.
 	CloudAway bool
+}
+
+// Policy holds the settings of the core. The zero value of a field means its
+// default, where the field does not say what else; see WithDefaults.
+type Policy struct {
+	// StartupTaint is the daemon's own taint. It stays on a node until the pods
+	// that the node was launched for are nominated.
+	StartupTaint cluster.Taint
+	// OnDemandTolerance and SpotTolerance are how much dearer than the best type,
+	// in thousandths, another type of the same launch may be. Zero allows no
+	// dearer type.
+	OnDemandTolerance, SpotTolerance int64
+	Hindrances
 	// PauseDisruption says that no node goes for a reason that budgets bound, as if the
 	// annotation of every pool said so.
 	PauseDisruption bool
