@@ -29,6 +29,7 @@ func (r *Recorder) Deleted(claim *v1.NodeClaim, d plan.Delete) {
 
 // Bound reports that the daemon has bound a pod, as the kube-scheduler reports it.
 func (r *Recorder) Bound(b plan.Bind) {
+	r.Logger.Debug("bind pod", "pod", b.Pod, "node", b.Node)
 	namespace, name, _ := strings.Cut(b.Pod, "/")
 	pod := &corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: namespace, Name: name, UID: types.UID(b.PodUID)}
 	r.event(pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned "+b.Pod+" to "+b.Node+", where consolidation has planned its place")

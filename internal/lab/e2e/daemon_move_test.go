@@ -71,7 +71,8 @@ type move struct {
 // ends the daemon without notice after each write that a move consists of. The daemon
 // that starts then carries the move to its end: nothing is launched twice, no pod is
 // evicted twice, nothing stays announced, and the pools cost what they did. At
-// last it ends the daemon when that has said that a node goes to save money.
+// last it ends the daemon when that has said that a node goes to save money, and when it has
+// bound the pod of that node to its place on a closed one.
 func TestMove_EndsWhereverTheDaemonIsKilled(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{StopTime: time.Second})
 	c := d.startCutter(t)
@@ -164,15 +165,26 @@ func (d *daemonLab) killedWhileSaving(t *testing.T, c *cutter) {
 	}
 	d.scale(t, m.pool, 2)
 	d.running(t, m.pool, 2)
-	cut := c.after(func(w write) bool { return w.kind == "PUT nodeclaims/status DisruptionReason" })
-	d.allow(t, m)
-	select {
-	case <-cut:
-	case <-time.After(patience):
-		t.Fatal("no such write")
+	for i, kind := range []string{"PUT nodeclaims/status DisruptionReason", "POST pods/binding"} {
+		cut := c.after(func(w write) bool { return w.kind == kind })
+		if i == 0 {
+			d.allow(t, m)
+		} else {
+			c.start(t)
+		}
+		select {
+		case <-cut:
+		case <-time.After(patience):
+			t.Fatalf("no write %s", kind)
+		}
 	}
 	c.start(t)
 	eventually(t, 2*patience, func() error { return d.over(t, m) })
+	for _, p := range d.running(t, m.pool, 2) {
+		if n, err := d.Core.CoreV1().Nodes().Get(t.Context(), p.Spec.NodeName, metav1.GetOptions{}); err != nil || slices.ContainsFunc(n.Spec.Taints, func(x corev1.Taint) bool { return x.Key == v1.TaintAwaitingPods }) {
+			t.Errorf("node %s of pod %s is still closed: %v, %v", p.Spec.NodeName, p.Name, n.Spec.Taints, err)
+		}
+	}
 	if n := len(d.everLaunched(m.pool)); n != 2 {
 		t.Errorf("pool %s has had %d instances, want the first two", m.pool.name, n)
 	}
