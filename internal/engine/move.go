@@ -43,8 +43,8 @@ const (
 	// targetLasts is how long a target is followed before the fleet is searched anew.
 	targetLasts = 5 * time.Minute
 	// A search is repeated if a greater part of the pods has come or gone meanwhile, but
-	// only so often in a row. A target is given up if such a part has.
-	changedPart, mostOutdated, outgrownPart = 100, 5, 20
+	// only so often in a row.
+	changedPart, mostOutdated = 100, 5
 	// calmFor is how long no pod must have come or gone before the fleet is searched, and
 	// growthLasts how long nothing must have been launched, so that one target serves a
 	// whole scale-down, and pods that just came do not move at once. But the search waits
@@ -101,8 +101,8 @@ func (m *mover) save() {
 	if m.underWay() {
 		return
 	}
-	if s.target.names = pick.Those(s.target.names, m.stands); len(s.target.names) == 0 || s.target.outgrown(m.in.Snapshot) {
-		s.target = target{} // another suits the fleet that there is now
+	if s.target.names = pick.Those(s.target.names, m.stands); len(s.target.names) == 0 {
+		s.target = target{}
 	}
 	if len(s.target.names) == 0 || !m.in.Now.Before(s.at.Add(targetLasts)) {
 		if !m.search() {

@@ -49,11 +49,9 @@ func (s *sweep) pause(now cluster.Snapshot) time.Duration {
 
 // changed says whether many pods have come or gone since the search began.
 func (s *sweep) changed(now cluster.Snapshot) bool {
-	return differ(podsOn(s.of), podsOn(now), changedPart)
+	was, is := podsOn(s.of), podsOn(now)
+	return max(was, is)-min(was, is) > was/changedPart
 }
-
-// differ says whether two numbers of pods differ by more than such a part.
-func differ(was, is, part int) bool { return max(was, is)-min(was, is) > was/part }
 
 // podsOn returns how many pods have nodes.
 func podsOn(s cluster.Snapshot) (pods int) {

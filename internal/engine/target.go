@@ -25,7 +25,6 @@ type target struct {
 	names  []string // NodeClaims that have not begun to go, those first that save most
 	ratios []int    // of the phases that are left but the last one; the first is the present one
 	places map[string][]view.Place
-	pods   int // that ran on the fleet when it was found
 }
 
 const (
@@ -37,7 +36,7 @@ const (
 // aim returns the target with these NodeClaims. If the search has kept their pods on nodes
 // of like ratio, a large target has phases: the most numerous ratio goes first.
 func aim(s cluster.Snapshot, names []string, alike bool, places map[string][]view.Place) target {
-	t := target{names: names, places: places, pods: podsOn(s)}
+	t := target{names: names, places: places}
 	if !alike || len(names) < leastPhased || len(names)*phasedPart < s.NodeCount() {
 		return t
 	}
@@ -57,12 +56,6 @@ func ratioOf(s cluster.Snapshot, claim string) int {
 	c, _ := s.Claim(claim)
 	n, _ := s.Node(c.Node)
 	return consolidate.Ratio(&n)
-}
-
-// outgrown says whether so many pods have come or gone since the target was found that another
-// suits the fleet that there is now.
-func (t *target) outgrown(now cluster.Snapshot) bool {
-	return differ(t.pods, podsOn(now), outgrownPart)
 }
 
 // present says whether the NodeClaim's turn has come.
