@@ -8,6 +8,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -112,7 +113,7 @@ func TestStep_ANodeWhoseDeletionIsDeclinedClosesNoOthersAndStaysInTheEnd(t *test
 		w.now = w.now.Add(time.Second)
 		out := w.step()
 		closes += len(of[plan.Close](out))
-		if restored = of[plan.Restore](out); len(restored) == 0 && len(of[plan.Delete](out)) == 0 {
+		if restored = of[plan.Restore](out); len(restored) == 0 && len(of[plan.Delete](out)) == 0 && w.closed() == 0 {
 			t.Fatalf("after %s the node neither goes nor stays: %+v", w.now.Sub(began), out.Plan.Actions)
 		}
 		w.open(out.Plan.Actions)
@@ -249,9 +250,11 @@ func TestStep_NothingIsBoundWhileBindingsMayBeOnTheirWay(t *testing.T) {
 		change func(closed time.Time, p *cluster.Pod)
 		after  time.Duration // from when the plan that closes nodes is carried out; negative for never
 	}{
-		"pods that come after the nodes are closed":             {func(time.Time, *cluster.Pod) {}, 0},
-		"the scheduler may have assigned one of them before":    {func(closed time.Time, p *cluster.Pod) { p.Created = closed.Add(-time.Millisecond) }, time.Second},
-		"the scheduler may be making a volume for one that has": {func(closed time.Time, p *cluster.Pod) { p.Created, p.Volumes = closed.Add(-time.Millisecond), true }, -1},
+		"pods that come after the nodes are closed":          {func(time.Time, *cluster.Pod) {}, 0},
+		"the scheduler may have assigned one of them before": {func(closed time.Time, p *cluster.Pod) { p.Created = closed.Add(-time.Second) }, time.Second},
+		"one came while the nodes were being closed":         {func(_ time.Time, p *cluster.Pod) { p.Unschedulable = false }, time.Second},
+		"the scheduler may be making a volume for one":       {func(_ time.Time, p *cluster.Pod) { p.Unschedulable, p.Volumes = false, true }, -1},
+		"one whose volume cannot be made waits for ever":     {func(closed time.Time, p *cluster.Pod) { p.Created, p.Volumes = closed.Add(-time.Hour), true }, time.Second},
 	} {
 		w := halfEmpty(t)
 		out := w.toClose()
@@ -261,7 +264,7 @@ func TestStep_NothingIsBoundWhileBindingsMayBeOnTheirWay(t *testing.T) {
 		first := true
 		w.onPods(func(p *cluster.Pod) {
 			if p.Node == "" {
-				if p.Created = w.now; first {
+				if p.Created, p.Unschedulable = w.now, true; first {
 					c.change(closed, p)
 				}
 				first = false
@@ -282,6 +285,40 @@ func TestStep_NothingIsBoundWhileBindingsMayBeOnTheirWay(t *testing.T) {
 				t.Errorf("%s: bound again before the bindings are seen: %+v", name, again)
 			}
 		}
+	}
+}
+
+// Else each deletion would make the time longer for which nodes are closed.
+func TestStep_NoOtherNodeIsDeletedToSaveMoneyWhileNodesAreClosed(t *testing.T) {
+	w := newWorld(t)
+	w.objects.Pools[0].Disruption = saving()
+	w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 1}}
+	w.pods("web", 60, 900, func(p *cluster.Pod) { p.Labels = label.FromMap(map[string]string{"app": "web"}) }).running()
+	seen := map[string]bool{}
+	w.drop(func(p cluster.Pod) bool { was := seen[p.Node]; seen[p.Node] = true; return was })
+	w.now = w.now.Add(time.Hour)
+	out := w.toClose()
+	first := of[plan.Close](out)[0].Node
+	isClosed := func() bool {
+		n, _ := w.nodeNamed(first)
+		return slices.Contains(n.Taints, kept)
+	}
+	w.obey(out)
+	since, last := w.now, w.now
+	for isClosed() && w.now.Sub(since) < time.Minute {
+		if w.now.Sub(last) >= 2*time.Second { // another node is announced
+			last = w.now
+			i := slices.IndexFunc(w.objects.Claims, func(c cluster.Claim) bool { return c.Disrupting == nil && !c.Deleting && c.Node != first })
+			c := &w.objects.Claims[i]
+			c.Disrupting = &cluster.Disrupting{Reason: string(plan.Underutilized), Since: w.now.Add(-time.Minute)}
+			w.onNode(c.Node, func(n *cluster.Node) { n.Disrupted = true })
+		}
+		w.drop(func(p cluster.Pod) bool { return p.Node == "" }) // the controller is slow
+		w.obey(w.step())
+		w.now = w.now.Add(100 * time.Millisecond)
+	}
+	if took := w.now.Sub(since); took > 31*time.Second {
+		t.Errorf("node %s is closed for %s", first, took)
 	}
 }
 

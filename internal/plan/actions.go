@@ -71,7 +71,7 @@ type Release struct {
 }
 
 // Close puts the daemon's startup taint back on an open node for a moment, while evicted
-// pods come back: each then gets the place that the plan has for it, by a nomination, and
+// pods come back: each is bound to the place that the plan has for it (see Bind), and
 // a Release opens the node again.
 type Close struct {
 	Node, NodeUID string

@@ -33,8 +33,9 @@ const WorkLimit = 16
 // retry is the pause before a new plan, when parts of the last one failed.
 const retry = time.Second
 
-// leaveWithin bounds the last writes of a daemon that ends.
-const leaveWithin = 5 * time.Second
+// leaveWithin bounds the last writes of a daemon that ends, which looks again after leaveAgain
+// whether anything is left.
+const leaveWithin, leaveAgain = 5 * time.Second, 100 * time.Millisecond
 
 // World provides the snapshots to decide on.
 type World interface {
@@ -193,14 +194,23 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer cancel()
-	snapshot, _ := l.config.World.Snapshot() // faults were logged by the last decision
-	p := engine.Leave(engine.Input{Snapshot: snapshot, Memory: l.memory, Policy: l.config.Policy, Now: time.Now()})
-	if len(p.Actions) == 0 {
-		return
+	for ctx.Err() == nil {
+		snapshot, _ := l.config.World.Snapshot() // faults were logged by the last decision
+		p := engine.Leave(engine.Input{Snapshot: snapshot, Memory: l.memory, Policy: l.config.Policy, Now: time.Now()})
+		if len(p.Actions) == 0 {
+			return
+		}
+		if err := l.config.Actor.Do(ctx, p); err != nil {
+			l.config.Logger.Warn("some nodes keep taints of karpenterd.sh that were to last a moment; the next daemon removes them", "error", err)
+			return
+		}
+		// A node that has changed meanwhile is left as it is, and its change is on the way.
+		select {
+		case <-ctx.Done():
+		case <-time.After(leaveAgain):
+		}
 	}
-	if err := l.config.Actor.Do(ctx, p); err != nil {
-		l.config.Logger.Warn("some nodes keep taints of karpenterd.sh that were to last a moment; the next daemon removes them", "error", err)
-	}
+	l.config.Logger.Warn("some nodes keep taints of karpenterd.sh that were to last a moment; the next daemon removes them", "error", ctx.Err())
 }
 
 // step makes one decision, carries it out, and returns when the next is due. A

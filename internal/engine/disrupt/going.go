@@ -49,6 +49,8 @@ func (r *retirer) goOn(c cluster.Claim) {
 		}
 	case r.Now.Before(r.lookAgain(&c)):
 		r.WaitUntil(r.lookAgain(&c), plan.LastLook)
+	case why == plan.Underutilized && !r.memory.Landing.Since.IsZero():
+		// Nodes are closed for pods of others. They open soon, and only then close again.
 	default:
 		remove(r, &c, &node, why, moving)
 	}

@@ -12,60 +12,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// Evicted pods come back one after the other, and the scheduler puts each on any open node
-// that has room for it. A new node is for those that find none. If it opened before they
-// have landed, it would be the emptiest node: pods with room elsewhere would take the
-// places of those without. So it stays closed until its pods are there, and nothing is
-// launched for evicted pods meanwhile, as room that was promised to others may be left over.
-
-// landedBy returns until when the kept host waits for evicted pods that are planned there;
-// zero if none are, or all are there. A pod that is there waits for the others for
-// Policy.ReleaseWait.
-func (o *opener) landedBy(h *room.Host) time.Time {
-	slots, _ := o.memory.PlannedOn(h.Claim)
-	var last time.Time
-	planned := int64(0)
-	for _, s := range slots {
-		last, planned = pick.Latest(last, o.memory.LastEvicted(s.Kind)), planned+s.Count
-	}
-	if last.IsZero() || int64(len(h.Pods)) >= planned {
-		return time.Time{}
-	}
-	return pick.Earliest(last, o.oldest(h)).Add(o.Policy.ReleaseWait)
-}
-
-// awaitLanding lets pods of the class wait if pods like them were just evicted: as long as
-// others of them may still land on open nodes, and leave their places on a node that is kept.
-func (o *opener) awaitLanding(c *demand.Class) bool {
-	if o.memory.LastEvicted(c.Group.Kind).IsZero() || o.Policy.CannotNominate {
-		return false
-	}
-	var until time.Time
-	for _, h := range o.room.Coming {
-		if h.Stage == room.StageKept && h.Accepts(&c.Levels[c.Level]) {
-			until = pick.Latest(until, o.landedBy(h))
-		}
-	}
-	if until.IsZero() {
-		return false
-	}
-	until = pick.Earliest(until, c.Since(0, o.Now).Add(o.Policy.ReleaseWait))
-	if !o.Now.Before(until) {
-		return false
-	}
-	o.WaitUntil(until, plan.RoomOnTheWay)
-	o.letWait(c, c.Count())
-	return true
-}
-
 // settles is how long no evicted pod must have gone, come back or landed for the nodes to
 // open that are closed for them; and closedFor is how long they are closed at most.
 const settles, closedFor = 3 * time.Second, 30 * time.Second
 
 // land binds evicted pods that are back to their places on closed nodes, and opens the nodes
-// when all pods have landed, or none has come for a while, or a pod that was not evicted
-// waits. The scheduler has to place some pods itself. Those are nominated when their node
-// opens.
+// when all pods have landed, or none has come for a while, or a pod of a kind that was not
+// evicted has its place on one of them. The scheduler has to place some pods itself. Those
+// are nominated when their node opens.
 func land(o *opener) {
 	closed := pick.Those(o.Claims, func(c *cluster.Claim) bool {
 		n, up := o.Snapshot.Node(c.Node)
@@ -111,30 +65,38 @@ func land(o *opener) {
 			o.actions, now.Bound = append(o.actions, b), append(now.Bound, b.PodUID)
 		}
 	} else {
-		now.Bound, until = was.Bound, pick.Earliest(until, at)
+		if now.Bound = was.Bound; !at.IsZero() {
+			until = pick.Earliest(until, at)
+		}
 	}
 	o.memory.Landing = now
 	o.WaitUntil(until, plan.PlannedPods)
 }
 
-// lands is how long a binding by the scheduler is on its way at most. If it has a volume
-// made first, it may take any time.
-const lands = time.Second
+// bindingTakes is how long a binding by the scheduler is on its way at most.
+const bindingTakes = time.Second
 
 // mayBind says whether the room that is seen on closed nodes is free: the snapshot shows all
 // bindings of the last plan, and no pod waits that the scheduler may have assigned to one of
 // the nodes just before it was closed. If not, it returns when that may be so without a
-// change of the cluster.
+// change of the cluster; zero for never.
 func mayBind(o *opener, l *memory.Landing) (may bool, at time.Time) {
-	later := l.Written.Add(lands)
 	if o.Policy.CannotBind || l.Since.IsZero() {
-		return false, later
+		return false, time.Time{}
 	}
+	later := l.Written.Add(bindingTakes)
+	before := l.Since.Truncate(time.Second) // as the times of creation are
 	for g := range o.Snapshot.PendingGroups() {
 		for _, p := range g.Waiting() {
-			older := p.Created.Before(l.Since) && (p.Volumes || o.Now.Before(later))
-			if older || slices.Contains(l.Bound, p.UID) {
-				return false, pick.Latest(later, o.Now.Add(lands))
+			// The scheduler has not refused the pod: it came before the nodes were closed.
+			assigned := !p.Unschedulable && !p.Created.After(l.Written)
+			switch older := p.Created.Before(before); {
+			case slices.Contains(l.Bound, p.UID):
+				return false, time.Time{}
+			case assigned && p.Volumes: // the binding waits until the volume is made
+				return false, time.Time{}
+			case (assigned || older) && o.Now.Before(later):
+				return false, later
 			}
 		}
 	}
