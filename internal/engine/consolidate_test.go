@@ -21,10 +21,16 @@ func saving() cluster.Disruption {
 // halfEmpty has six nodes, each with one of the two pods that it was launched for.
 func halfEmpty(t testing.TB) *world {
 	t.Helper()
+	return halfEmptyOf(t, 6)
+}
+
+// halfEmptyOf is a fleet of so many nodes that are half empty.
+func halfEmptyOf(t testing.TB, nodes int) *world {
+	t.Helper()
 	w := newWorld(t)
 	w.objects.Pools[0].Disruption = saving()
-	w.pods("web", 12, 900, func(p *cluster.Pod) { p.Labels = label.FromMap(map[string]string{"app": "web"}) }).running()
-	if n := len(w.objects.Nodes); n != 6 {
+	w.pods("web", 2*nodes, 900, func(p *cluster.Pod) { p.Labels = label.FromMap(map[string]string{"app": "web"}) }).running()
+	if n := len(w.objects.Nodes); n != nodes {
 		t.Fatalf("%d nodes", n)
 	}
 	seen := map[string]bool{}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -290,13 +289,8 @@ func TestStep_NothingIsBoundWhileBindingsMayBeOnTheirWay(t *testing.T) {
 
 // Else each deletion would make the time longer for which nodes are closed.
 func TestStep_NoOtherNodeIsDeletedToSaveMoneyWhileNodesAreClosed(t *testing.T) {
-	w := newWorld(t)
-	w.objects.Pools[0].Disruption = saving()
+	w := halfEmptyOf(t, 30)
 	w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 1}}
-	w.pods("web", 60, 900, func(p *cluster.Pod) { p.Labels = label.FromMap(map[string]string{"app": "web"}) }).running()
-	seen := map[string]bool{}
-	w.drop(func(p cluster.Pod) bool { was := seen[p.Node]; seen[p.Node] = true; return was })
-	w.now = w.now.Add(time.Hour)
 	out := w.toClose()
 	first := of[plan.Close](out)[0].Node
 	isClosed := func() bool {

@@ -18,11 +18,10 @@ import (
 // with new nodes for its pods. What else would save money, as sets of nodes, the search
 // finds that follows.
 
-// seen is the fleet with which the last search began.
+// seen is the fleet with which the last search began; see sweep.of.
 type seen struct {
 	image *consolidate.Image // nil where there is none, or there was a look since then
-	of    cluster.Snapshot
-	doubt []string // nodes that the image shows otherwise than the snapshot alone
+	doubt []string           // nodes that the image shows otherwise than the snapshot alone
 }
 
 const (
@@ -33,9 +32,6 @@ const (
 	// for the search.
 	lookedPart, lookWork = 50, 500_000
 )
-
-// seenBy returns what a search of the present fleet sees, without the image.
-func seenBy(m *mover) seen { return seen{of: m.in.Snapshot, doubt: doubtful(m)} }
 
 // keep keeps the image of a search that has not gone on yet.
 func (s *seen) keep(search *consolidate.Search) {
@@ -63,10 +59,11 @@ func look(m *mover) bool {
 	if s.seen.image == nil {
 		return false
 	}
-	names := slices.Concat(m.in.Snapshot.NodesChanged(s.seen.of), s.seen.doubt, doubtful(m))
+	names := slices.Concat(m.in.Snapshot.NodesChanged(s.of), s.seen.doubt, doubtful(m))
 	slices.Sort(names)
 	names = slices.Compact(names)
-	if q := terms(m); len(names) == 0 || len(names) > m.in.Snapshot.NodeCount()/lookedPart || s.seen.of.Supply() != m.in.Snapshot.Supply() || !s.seen.image.Of(&q) {
+	few := len(names) > 0 && len(names) <= m.in.Snapshot.NodeCount()/lookedPart
+	if !few || s.of.Supply() != m.in.Snapshot.Supply() || !s.seen.image.Of(terms(m)) {
 		s.seen = seen{}
 		return false
 	}

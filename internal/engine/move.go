@@ -200,7 +200,7 @@ func (m *mover) search() bool {
 		m.again = time.Time{}
 		s.search, s.second, s.of, s.at = consolidate.Begin(m.question()), target{}, m.in.Snapshot, m.in.Now
 		s.again = m.again
-		s.seen = seenBy(m)
+		s.seen = seen{doubt: doubtful(m)}
 		s.seen.keep(s.search)
 	}
 	next, finished := s.search.Go(sliceOfWork)

@@ -126,6 +126,11 @@ func (s *scheduler) bind(p *pod, n *node) {
 		return
 	}
 	s.queues.take(p)
+	s.assign(p, n)
+}
+
+// assign gives a pod that is not queued its node.
+func (s *scheduler) assign(p *pod, n *node) {
 	s.setNominated(p, "")
 	p.Unschedulable = false
 	n.add(p)
@@ -175,10 +180,7 @@ func (s *scheduler) try() {
 		return
 	}
 	if n, why := s.place(p); n != nil {
-		s.setNominated(p, "")
-		p.Unschedulable = false
-		n.add(p)
-		s.bound(p)
+		s.assign(p, n)
 		if s.social || len(p.Shape.Spread) > 0 {
 			s.wake(func(x *pod) bool { return x.refused&byTopology != 0 })
 		}

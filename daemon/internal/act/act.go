@@ -75,18 +75,18 @@ type Actor struct {
 
 // Do tries every action of the plan and joins what failed.
 func (a *Actor) Do(ctx context.Context, p plan.Plan) error {
-	var launches, nominations, rest []func() error
+	var launches, before, rest []func() error
 	budgets := &budgets{}
 	for _, action := range p.Actions {
 		switch x := action.(type) {
 		case plan.Launch:
 			launches = append(launches, func() error { return a.launch(ctx, x) })
 		case plan.Nominate:
-			nominations = append(nominations, func() error { return a.nominate(ctx, x) })
+			before = append(before, func() error { return a.nominate(ctx, x) })
 		case plan.Bind:
-			nominations = append(nominations, func() error { return a.bind(ctx, x) })
+			before = append(before, func() error { return a.bind(ctx, x) })
 		case plan.Close:
-			nominations = append(nominations, func() error { return a.close(ctx, x) })
+			before = append(before, func() error { return a.close(ctx, x) })
 		case plan.Release:
 			rest = append(rest, func() error { return a.release(ctx, x) })
 		case plan.Disrupt:
@@ -100,7 +100,7 @@ func (a *Actor) Do(ctx context.Context, p plan.Plan) error {
 			rest = append(rest, func() error { return fmt.Errorf("action %T carry out: %w", x, ErrUnknownAction) })
 		}
 	}
-	return errors.Join(together(launches), together(nominations), together(rest))
+	return errors.Join(together(launches), together(before), together(rest))
 }
 
 func together(tasks []func() error) error {
@@ -152,8 +152,8 @@ func (a *Actor) nominate(ctx context.Context, n plan.Nominate) error {
 }
 
 // bind binds the pod, unless its node is not the one of the plan, or is open by now. The
-// answer has no pod in it: the watch tells of the binding. Until then a decision may ask for
-// it again, and the API server refuses that.
+// answer has no pod in it: the watch tells of the binding, and the core waits for that before
+// it binds more.
 func (a *Actor) bind(ctx context.Context, b plan.Bind) error {
 	node, ok := a.World.Node(b.Node)
 	if !ok || string(node.UID) != b.NodeUID || !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1.AwaitingPodsTaint().Key }) {

@@ -194,23 +194,24 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer cancel()
-	for ctx.Err() == nil {
+	var err error
+	for err == nil {
 		snapshot, _ := l.config.World.Snapshot() // faults were logged by the last decision
 		p := engine.Leave(engine.Input{Snapshot: snapshot, Memory: l.memory, Policy: l.config.Policy, Now: time.Now()})
 		if len(p.Actions) == 0 {
 			return
 		}
-		if err := l.config.Actor.Do(ctx, p); err != nil {
-			l.config.Logger.Warn("some nodes keep taints of karpenterd.sh that were to last a moment; the next daemon removes them", "error", err)
-			return
+		if err = l.config.Actor.Do(ctx, p); err != nil {
+			break
 		}
 		// A node that has changed meanwhile is left as it is, and its change is on the way.
 		select {
 		case <-ctx.Done():
+			err = ctx.Err()
 		case <-time.After(leaveAgain):
 		}
 	}
-	l.config.Logger.Warn("some nodes keep taints of karpenterd.sh that were to last a moment; the next daemon removes them", "error", ctx.Err())
+	l.config.Logger.Warn("some nodes keep taints of karpenterd.sh that were to last a moment; the next daemon removes them", "error", err)
 }
 
 // step makes one decision, carries it out, and returns when the next is due. A

@@ -185,17 +185,28 @@ func TestLoop_ActsWhileItRecords(t *testing.T) {
 	})
 }
 
+// logging makes a loop of the stage that logs there.
+func (s *stage) logging(log *bytes.Buffer) *loop.Loop {
+	return loop.New(loop.Config{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.New(&hclog.LoggerOptions{Output: log})})
+}
+
+// runs runs the loop for the time, and returns it and what it logs.
+func (s *stage) runs(d time.Duration) (*loop.Loop, *bytes.Buffer) {
+	log := &bytes.Buffer{}
+	l := s.logging(log)
+	ctx, cancel := context.WithTimeout(s.t.Context(), d)
+	defer cancel()
+	if err := l.Run(ctx); err != nil {
+		s.t.Error(err)
+	}
+	return l, log
+}
+
 func TestLoop_PlansWithoutNominationsOnceTheyAreForbiddenAndLogsItOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.fail, s.fault = 2, fmt.Errorf("pod default/web-0 nominate: %w", kube.ErrMayNotNominate)
-		var log bytes.Buffer
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		l := loop.New(loop.Config{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
-		if err := l.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		_, log := s.runs(5 * time.Second)
 		if len(s.outs) < 3 || s.outs[0].Plan.Unnominated || !s.outs[1].Plan.Unnominated {
 			t.Errorf("%d plans; the first should nominate, the second not", len(s.outs))
 		}
@@ -212,7 +223,7 @@ func TestLoop_DecidesAtOnceWhenTheRightToNominateComesOrGoesAndLogsItOnce(t *tes
 		var log bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		l := loop.New(loop.Config{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
+		l := s.logging(&log)
 		done := make(chan error)
 		go func() { done <- l.Run(ctx) }()
 		for _, may := range []bool{true, false, false, true, true, false} {
@@ -295,13 +306,7 @@ func TestLoop_LogsOnceThatBindingsAreForbiddenAndOnceThatTheyAreNotAnyMore(t *te
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.fail, s.fault = 2, fmt.Errorf("pod default/web-0 bind: %w", kube.ErrMayNotBind)
-		var log bytes.Buffer
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		l := loop.New(loop.Config{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
-		if err := l.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		l, log := s.runs(5 * time.Second)
 		for range 2 {
 			l.Bind(true)
 		}

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -31,8 +31,7 @@ func (r *Recorder) Deleted(claim *v1.NodeClaim, d plan.Delete) {
 func (r *Recorder) Bound(b plan.Bind) {
 	r.Logger.Debug("bind pod", "pod", b.Pod, "node", b.Node)
 	namespace, name, _ := strings.Cut(b.Pod, "/")
-	pod := &corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: namespace, Name: name, UID: types.UID(b.PodUID)}
-	r.event(pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned "+b.Pod+" to "+b.Node+", where consolidation has planned its place")
+	r.event(podReference(cluster.Pod{Namespace: namespace, Name: name, UID: b.PodUID}), corev1.EventTypeNormal, "Scheduled", "Successfully assigned "+b.Pod+" to "+b.Node+", where consolidation has planned its place")
 }
 
 // Kept reports that a NodeClaim was to be deleted and stays for now.

@@ -36,8 +36,8 @@ func ImageOf(begun *Search) *Image { return &Image{search: begun} }
 
 // Of says whether the image answers this question for the nodes that have not changed.
 // What new nodes cost, and what room capacity reservations have, has to be the same.
-func (im *Image) Of(q *Question) bool {
-	is := *im.search.Question
+func (im *Image) Of(q Question) bool {
+	is := im.search.Question
 	return is.Fleet == q.Fleet && is.Least == q.Least && is.PerPod == q.PerPod && is.Share == q.Share &&
 		is.LargestMilliCPU == q.LargestMilliCPU && is.SpotToSpot == q.SpotToSpot && maps.Equal(is.Left, q.Left)
 }
@@ -198,8 +198,7 @@ func (l *Look) hostsBeside(known []*pair, class, i int) bool {
 // Move is what comes of taking one node away.
 type Move struct {
 	Pays   bool                    // all its pods have places, and that saves money
-	Opens  bool                    // some of the places are on new nodes
-	Places map[string][]view.Place // the others; see Search.Places
+	Places map[string][]view.Place // those on nodes that run; see Search.Places
 }
 
 // Try returns what comes of taking the node away, of which a move must save at least so
@@ -223,7 +222,7 @@ func (l *Look) Try(name string, least quantity.Money, fresh bool) Move {
 		placed := s.placeAll(opens)
 		var m Move
 		if placed && s.now.saves > 0 {
-			m = Move{true, opens, s.Places()}
+			m = Move{true, s.Places()}
 		}
 		if s.judge(false); m.Pays {
 			return m

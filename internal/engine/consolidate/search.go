@@ -54,8 +54,8 @@ type Search struct {
 	order        []int // the nodes that run and may go, the most wasteful first
 	done         int   // trials, those of the first round included
 	failed       int   // trials since the shadow was last the cheapest of all
-	found        bool  // some trial has saved something
-	// total is what all trials together save, an hour, and highest the most that it has been.
+	// total is what all trials together save, an hour, and highest the most that it has been;
+	// zero until a trial has saved something.
 	// loss is what a trial may lose.
 	total, highest, loss int64
 	mean                 quantity.Money // price of a node
@@ -93,7 +93,7 @@ const mostLoss = 100
 // mayLose returns what the trial may lose. A large fleet has too few trials for detours.
 func mayLose(s *Search, drawn int) int64 {
 	most := s.most()
-	if !s.found || most < trialsPerNode*len(s.order) {
+	if s.highest == 0 || most < trialsPerNode*len(s.order) {
 		return 0
 	}
 	return max(0, quantity.MulDiv(int64(s.mean)*mostLoss/1000, int64(most*2/3-drawn), int64(most)))
@@ -102,7 +102,7 @@ func mayLose(s *Search, drawn int) int64 {
 // most is how many trials there are at most beside those of the first round.
 func (s *Search) most() int {
 	perNode := trialsPerNode
-	if s.found {
+	if s.highest > 0 {
 		perNode = moreTrials
 	}
 	return min(s.Trials, perNode*len(s.order))
@@ -131,12 +131,12 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 				n.nodes[i].tried = true
 				n.takeAway(i)
 				n.queue.kept = n.judge(n.placeAll(false))
-				n.found, n.highest = n.found || n.queue.kept, n.total
+				n.highest = n.total
 			}
 		default:
 			n.loss = mayLose(&n, drawn)
 			if n.trial(uint64(drawn)); n.total > n.highest {
-				n.highest, n.failed, n.found = n.total, 0, true
+				n.highest, n.failed = n.total, 0
 			} else {
 				n.failed++
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // The scheduler puts an evicted pod that comes back on the emptiest node, at once. In a
@@ -105,47 +106,42 @@ func evictsMore(r *retirer) map[string]bool {
 // runs there: while the nodes with room are closed, the scheduler would preempt that pod. It
 // says whether all such nodes can be closed.
 func toClose(r *retirer, leaving map[string]bool) (found map[string]*cluster.NodeState, can bool) {
-	groups := map[*cluster.Group]bool{}
+	needs := map[*cluster.Group]quantity.Resources{} // of the pods of leaving nodes
 	for name := range leaving {
 		if state, up := r.Snapshot.State(name); up {
 			for g := range state.Moving() {
-				groups[g] = true
+				needs[g] = demand.WithoutAttach(g.Shape.Requests)
 			}
 		}
 	}
-	least := leastPriorities(r.Snapshot)
 	found = map[string]*cluster.NodeState{}
-	for g := range groups {
-		need := demand.WithoutAttach(g.Shape.Requests)
-		for state := range r.Snapshot.States() {
-			n, c := &state.Node, r.ClaimOf(state)
-			preempts := g.Shape.Priority > least[n.Name]
-			if _, known := found[n.Name]; known || leaving[n.Name] || !preempts && !need.Fits(state.Free) {
+	for state := range r.Snapshot.States() {
+		n, c := &state.Node, r.ClaimOf(state)
+		if leaving[n.Name] || n.Disrupted || n.Deleting || r.Closed(n, &c) {
+			continue
+		}
+		closable := c.Name != "" && c.Initialized && n.Ready && n.TakesPods(&c)
+		least := leastPriority(state)
+		for g, need := range needs {
+			preempts := g.Shape.Priority > least
+			if !preempts && !(closable && need.Fits(state.Free)) || !fit.Node(g.Shape, n.Labels, n.Taints) {
 				continue
 			}
-			if n.Disrupted || n.Deleting || r.Closed(n, &c) || !fit.Node(g.Shape, n.Labels, n.Taints) {
-				continue
-			}
-			switch {
-			case c.Name != "" && c.Initialized && n.Ready && n.TakesPods(&c):
-				found[n.Name] = state
-			case preempts:
+			if !closable {
 				return nil, false
 			}
+			found[n.Name] = state
+			break
 		}
 	}
 	return found, true
 }
 
-// leastPriorities returns, by node, the least priority of the pods that run there.
-func leastPriorities(s cluster.Snapshot) map[string]int32 {
-	out := make(map[string]int32, s.NodeCount())
-	for state := range s.States() {
-		least := int32(math.MaxInt32)
-		for g := range state.Groups() {
-			least = min(least, g.Shape.Priority)
-		}
-		out[state.Node.Name] = least
+// leastPriority returns the least priority of the pods that run on the node.
+func leastPriority(state *cluster.NodeState) int32 {
+	least := int32(math.MaxInt32)
+	for g := range state.Groups() {
+		least = min(least, g.Shape.Priority)
 	}
-	return out
+	return least
 }

@@ -115,21 +115,24 @@ func (k *ledger) NodesLeft(r *Row) int64 {
 func (k *ledger) reservationUse(r *Row) int64 {
 	n, known := k.reservations[r.Reservation]
 	if !known {
-		for c := range k.snapshot.InReservation(r.Reservation) {
-			k.Trace.Objects++
-			if r.lacks(&c) {
-				n++
-			}
-		}
+		var seen int
+		n, seen = r.uncounted(k.snapshot)
+		k.Trace.Objects += seen
 		k.reservations[r.Reservation] = n
 	}
 	return n
 }
 
-// lacks says whether the count that EC2 reported lacks the NodeClaim, which is in the row's
-// reservation.
-func (r *Row) lacks(c *cluster.Claim) bool {
-	return c.Launched && c.LaunchedAt.After(r.Counted) || !c.Launched && !c.Deleting
+// uncounted returns how many NodeClaims in the row's reservation the count that EC2 reported
+// lacks, and how many NodeClaims are in it.
+func (r *Row) uncounted(s cluster.Snapshot) (n int64, seen int) {
+	for c := range s.InReservation(r.Reservation) {
+		seen++
+		if c.Launched && c.LaunchedAt.After(r.Counted) || !c.Launched && !c.Deleting {
+			n++
+		}
+	}
+	return n, seen
 }
 
 // LeftIn returns how many nodes each reservation of the fleet has room for now, by id.
@@ -140,13 +143,8 @@ func (f *Fleet) LeftIn(s cluster.Snapshot) map[string]int64 {
 		if _, known := out[r.Reservation]; known || !r.Reserved() {
 			continue
 		}
-		left := r.Left
-		for c := range s.InReservation(r.Reservation) {
-			if r.lacks(&c) {
-				left--
-			}
-		}
-		out[r.Reservation] = max(0, left)
+		n, _ := r.uncounted(s)
+		out[r.Reservation] = max(0, r.Left-n)
 	}
 	return out
 }

@@ -64,10 +64,8 @@ func land(o *opener) {
 		for _, b := range binds {
 			o.actions, now.Bound = append(o.actions, b), append(now.Bound, b.PodUID)
 		}
-	} else {
-		if now.Bound = was.Bound; !at.IsZero() {
-			until = pick.Earliest(until, at)
-		}
+	} else if now.Bound = was.Bound; !at.IsZero() {
+		until = pick.Earliest(until, at)
 	}
 	o.memory.Landing = now
 	o.WaitUntil(until, plan.PlannedPods)
@@ -122,11 +120,7 @@ func bindings(o *opener, h *room.Host) (out []plan.Bind, others bool) {
 // openClosed opens the closed node of the NodeClaim, for which the pods are nominated.
 func openClosed(o *opener, c *cluster.Claim, pods []demand.PodRef) {
 	o.memory.Arrived(c.Name)
-	for _, p := range pods {
-		if p.Nominated != c.Node {
-			o.nominate(p, c.Node)
-		}
-	}
+	o.nominate(c.Node, pods...)
 	n, _ := o.Snapshot.Node(c.Node)
 	o.actions = append(o.actions, plan.Release{Node: n.Name, NodeUID: n.UID, Taint: o.Policy.StartupTaint, Planned: int64(len(pods))})
 }

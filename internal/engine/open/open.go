@@ -71,7 +71,7 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 			}
 			for _, p := range h.Pods {
 				if p.Unschedulable && p.Nominated == "" && !o.Policy.CannotNominate && o.takes(h, p) {
-					o.nominate(p, h.Node.Name)
+					o.nominate(h.Node.Name, p)
 					o.note(h, p)
 				}
 			}
@@ -141,11 +141,7 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 		o.WaitUntil(patience, plan.PlannedPods)
 		return
 	}
-	for _, p := range h.Pods {
-		if p.Nominated != h.Node.Name {
-			o.nominate(p, h.Node.Name)
-		}
-	}
+	o.nominate(h.Node.Name, h.Pods...)
 	o.actions = append(o.actions, plan.Release{
 		Node: h.Node.Name, NodeUID: h.Node.UID, Taint: o.Policy.StartupTaint, Puts: o.reserve(h),
 		Planned: int64(len(h.Pods)), GivenUp: h.Declared,
@@ -171,9 +167,12 @@ func (o *opener) replaces(h *room.Host) bool {
 	})
 }
 
-func (o *opener) nominate(p demand.PodRef, node string) {
-	if !o.Policy.CannotNominate {
-		o.actions = append(o.actions, plan.Nominate{Pod: p.ID, PodUID: p.UID, Node: node})
+// nominate nominates the pods for the node that are not yet.
+func (o *opener) nominate(node string, pods ...demand.PodRef) {
+	for _, p := range pods {
+		if p.Nominated != node && !o.Policy.CannotNominate {
+			o.actions = append(o.actions, plan.Nominate{Pod: p.ID, PodUID: p.UID, Node: node})
+		}
 	}
 }
 
