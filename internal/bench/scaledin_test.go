@@ -62,7 +62,7 @@ func BenchmarkScaledInSmall(b *testing.B) {
 // scalingInSmall is the configuration of such a run. It ends as the laboratory's does.
 func scalingInSmall(tb testing.TB, seed uint64, maxVCPU int) sim.Config {
 	tb.Helper()
-	const up, pods, observed = 2 * time.Minute, 35, 390 * time.Second
+	const up, pods, observed = 50 * time.Second, 35, 390 * time.Second
 	f, err := os.Open("../lab/scalein/testdata/w1_300x1k.csv")
 	if err != nil {
 		tb.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -40,8 +41,9 @@ func (b breakers) trip(pool string, now time.Time) breakers {
 }
 
 const (
-	// A launch so soon after an eviction undoes the move.
-	undoneWithin = time.Minute
+	// Moves of a pool are undone if nodes are launched for at least such a part of the pods
+	// that they evicted.
+	undonePart = 10
 	// The first pause, the longest one, and how long after a trip the next pause is the
 	// first again.
 	firstPause, longestPause, forgiven = time.Minute, 4 * time.Hour, 12 * time.Hour
@@ -62,22 +64,35 @@ func (b breaker) trip(now time.Time) breaker {
 	return breaker{now, min(2*b.pause, longestPause)}
 }
 
-// undone names the pools that went to save money a short time ago in vain: the plan launches
-// nodes for pods of kinds that were evicted from nodes of these pools.
+// undone names the pools, sorted, of which nodes went to save money a short time ago in vain:
+// the plan launches nodes for a good part of the pods that were evicted there. One pod of many
+// that has lost its place to another is no reason to stop.
 func undone(out Output, now time.Time) (pools []string) {
+	missing := map[string]int64{} // pods to launch for, by kind
 	for _, a := range out.Plan.Actions {
-		l, is := a.(plan.Launch)
-		if !is {
-			continue
-		}
-		for _, x := range l.Planned {
-			for _, e := range out.Memory.Evicted {
-				if e.Kind == x.Kind && now.Before(e.Saving.Add(undoneWithin)) && !slices.Contains(pools, e.Pool) {
-					pools = append(pools, e.Pool)
-				}
+		if l, is := a.(plan.Launch); is {
+			for _, x := range l.Planned {
+				missing[x.Kind] += x.Count
 			}
 		}
 	}
+	if len(missing) == 0 {
+		return nil
+	}
+	moved, back := map[string]int64{}, map[string]int64{} // by pool
+	for _, e := range out.Memory.Evicted {
+		if now.Before(e.Saving.Add(memory.UndoneWithin)) {
+			evicted := max(e.Saved, 1) // a memory that has just begun does not know how many
+			moved[e.Pool] += evicted
+			back[e.Pool] += min(evicted, missing[e.Kind])
+		}
+	}
+	for pool, n := range back {
+		if n > 0 && n*undonePart >= moved[pool] {
+			pools = append(pools, pool)
+		}
+	}
+	slices.Sort(pools)
 	return pools
 }
 

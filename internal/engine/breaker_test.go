@@ -8,6 +8,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -33,18 +34,36 @@ func TestBreaker_PausesTwiceAsLongEachTime(t *testing.T) {
 }
 
 func TestUndone_OnlyALaunchSoonAfterAnEvictionThatWasToSaveMoney(t *testing.T) {
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		saves bool
 		after time.Duration
 		want  bool
-	}{{true, time.Second, true}, {true, undoneWithin, false}, {false, time.Second, false}} {
-		out := Output{Plan: plan.Plan{Actions: []plan.Action{plan.Launch{Planned: []cluster.Slot{{Kind: "web", Count: 1}}}}}}
-		out.Memory.Evict("web", "a", c.saves, start)
-		if got := undone(out, start.Add(c.after)); slices.Contains(got, "a") != c.want || len(got) > 1 {
+	}{{true, time.Second, true}, {true, memory.UndoneWithin, false}, {false, time.Second, false}} {
+		if got := undoneAfter(1, 1, c.saves, c.after); slices.Contains(got, "a") != c.want || len(got) > 1 {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
+}
+
+func TestUndone_AFewPodsOfManyThatLostTheirPlaceHoldNothing(t *testing.T) {
+	for _, c := range []struct {
+		evicted, back int64
+		want          bool
+	}{{21, 2, false}, {20, 2, true}, {20, 30, true}} {
+		if got := undoneAfter(c.evicted, c.back, true, time.Second); slices.Contains(got, "a") != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// undoneAfter takes away a node with so many pods of one kind, and then launches for so many
+// of them.
+func undoneAfter(evicted, back int64, saves bool, after time.Duration) []string {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	m := memory.Memory{Evicting: []memory.Evicting{{Claim: "n", Pool: "a", Pods: []cluster.Slot{{Kind: "web", Count: evicted}}, Saves: saves, At: start}}}
+	out := Output{Plan: plan.Plan{Actions: []plan.Action{plan.Launch{Planned: []cluster.Slot{{Kind: "web", Count: back}}}}}}
+	out.Memory.Memory = m.Next(cluster.Snapshot{}, start)
+	return undone(out, start.Add(after))
 }
 
 func TestStandings_MovesThatAreHeldSayUntilWhen(t *testing.T) {

@@ -287,8 +287,7 @@ func TestStep_NothingIsBoundWhileBindingsMayBeOnTheirWay(t *testing.T) {
 	}
 }
 
-// Else each deletion would make the time longer for which nodes are closed.
-func TestStep_NoOtherNodeIsDeletedToSaveMoneyWhileNodesAreClosed(t *testing.T) {
+func TestStep_MoreDeletionsDoNotMakeTheTimeLongerForWhichNodesAreClosed(t *testing.T) {
 	w := halfEmptyOf(t, 30)
 	w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 1}}
 	out := w.toClose()

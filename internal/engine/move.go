@@ -47,9 +47,11 @@ const (
 	changedPart, mostOutdated = 100, 5
 	// calmFor is how long no pod must have come or gone before the fleet is searched, and
 	// growthLasts how long nothing must have been launched, so that one target serves a
-	// whole scale-down, and pods that just came do not move at once. But the search waits
-	// at most uneasyFor.
-	calmFor, growthLasts, uneasyFor = 3 * time.Second, 15 * time.Second, time.Minute
+	// whole scale-down, and pods that just came do not move at once, unless many have gone
+	// since. But the search waits at most uneasyFor.
+	calmFor, growthLasts, uneasyFor = 3 * time.Second, time.Minute, 3 * time.Minute
+	// heldFor is how long evicted pods hold back other moves at most.
+	heldFor = time.Minute
 	// landsWithin is how long after a drain its pods may still be on their way.
 	landsWithin = time.Second
 	// suppositions is how many second plans a Step makes at most.
@@ -73,7 +75,7 @@ func withMoves(in Input, out Output) Output {
 	out.Memory.sweep = in.Memory.sweep
 	if out.Trace.Launches > 0 {
 		s := &out.Memory.sweep
-		if s.grew = in.Now; s.uneasy.IsZero() {
+		if s.grew, s.grown = in.Now, podsOn(in.Snapshot); s.uneasy.IsZero() {
 			s.uneasy = in.Now
 		}
 	}
@@ -101,8 +103,11 @@ func (m *mover) save() {
 	if m.underWay() {
 		return
 	}
-	if s.target.names = pick.Those(s.target.names, m.stands); len(s.target.names) == 0 {
-		s.target = target{}
+	if was := len(s.target.names); was > 0 {
+		if s.target.names = pick.Those(s.target.names, m.stands); len(s.target.names) == 0 {
+			m.tell("all %d nodes that were to go are going or have to stay", was)
+			s.target = target{}
+		}
 	}
 	if len(s.target.names) == 0 || !m.in.Now.Before(s.at.Add(targetLasts)) {
 		if !m.search() {
@@ -147,6 +152,11 @@ func (m *mover) may(c *cluster.Claim) bool {
 		m.later(until)
 	}
 	return stays.Reason == ""
+}
+
+// tell notes for the record what the search for savings did.
+func (m *mover) tell(format string, about ...any) {
+	m.out.Trace.Savings = fmt.Sprintf(format, about...)
 }
 
 // later notes that a node may go at the time that may not go now.
@@ -202,11 +212,13 @@ func (m *mover) search() bool {
 		s.again = m.again
 		s.seen = seen{doubt: doubtful(m)}
 		s.seen.keep(s.search)
+		m.tell("search of %d nodes begins, %d pods run", len(s.search.Nodes), podsOn(m.in.Snapshot))
 	}
 	next, finished := s.search.Go(sliceOfWork)
 	if finished && s.outdated < mostOutdated && s.changed(m.in.Snapshot) {
 		s.outdated++
 		s.search = nil
+		m.tell("search is repeated: many pods have come or gone")
 		m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
 		return len(s.target.names) > 0
 	}
@@ -227,6 +239,7 @@ func (m *mover) search() bool {
 	if s.search, s.target = nil, found; len(found.names) == 0 {
 		m.waitAgain()
 	}
+	m.tell("search ends: %d nodes are to go", len(found.names))
 	return len(s.target.names) > 0
 }
 
@@ -240,8 +253,9 @@ func (m *mover) calm() bool {
 			s.uneasy = m.in.Now
 		}
 	}
+	s.grown = max(s.grown, s.pods)
 	until := s.moved.Add(calmFor)
-	if !s.grew.IsZero() {
+	if !s.grew.IsZero() && s.grown-s.pods <= s.grown/changedPart {
 		until = pick.Latest(until, s.grew.Add(growthLasts))
 	}
 	until = pick.Earliest(until, s.uneasy.Add(uneasyFor))
@@ -307,7 +321,7 @@ func (m *mover) nodes() (out []consolidate.Node) {
 // thousandths, in a fleet whose nodes are closed for evicted pods. There, nodes that run
 // already are filled exactly as planned: a new node that is launched before they are full
 // may soon be one too many.
-const smallShare = 250
+const smallShare = 100
 
 // mostReplaced is how many nodes one move replaces at most.
 const mostReplaced = 12
@@ -372,6 +386,7 @@ func (m *mover) begin() {
 	}
 	// There is something that the search did not know, as a budget.
 	t.names = pick.Those(t.names, func(name string) bool { return !slices.Contains(chosen, name) })
+	m.tell("%d nodes that were to go have to stay, %d are left", len(chosen), len(t.names))
 	if len(t.names) == 0 {
 		m.out.Memory.sweep.vain++
 	}
@@ -398,10 +413,10 @@ func (m *mover) underWay() bool {
 	if s.held.IsZero() {
 		s.held = m.in.Now
 	}
-	if !m.in.Now.Before(s.held.Add(uneasyFor)) {
+	if !m.in.Now.Before(s.held.Add(heldFor)) {
 		return false
 	}
-	m.wait(pick.Earliest(s.busy.Add(landsWithin), s.held.Add(uneasyFor)), plan.QuietLongEnough)
+	m.wait(pick.Earliest(s.busy.Add(landsWithin), s.held.Add(heldFor)), plan.QuietLongEnough)
 	return true
 }
 
@@ -417,7 +432,7 @@ func (m *mover) suppose(x supposition) Output {
 	in := m.in
 	in.Memory.derived, in.Memory.cursor, in.Memory.sweep.target = m.out.Memory.derived, nil, m.out.Memory.sweep.target
 	out := planned(cursor{in: in, try: 1, excluded: map[string]bool{}, suppose: x}, 1<<30)
-	out.Memory.sweep, out.Trace.Looked = m.out.Memory.sweep, m.out.Trace.Looked
+	out.Memory.sweep, out.Trace.Looked, out.Trace.Savings = m.out.Memory.sweep, m.out.Trace.Looked, m.out.Trace.Savings
 	return out
 }
 

@@ -13,6 +13,7 @@ type sweep struct {
 	at       time.Time
 	again    time.Time // when a node may go that may not go now; zero for never
 	grew     time.Time // when a plan launched nodes last
+	grown    int       // the most pods that have run on the fleet since then
 	pods     int       // that run on the fleet
 	breakers breakers
 	coming   []coming            // see watch

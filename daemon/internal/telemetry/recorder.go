@@ -52,6 +52,9 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 	if out.Trace.Complete { // an incomplete plan has not tried all pods
 		r.Metrics.refused.Set(float64(out.Trace.Refused))
 	}
+	if out.Trace.Savings != "" {
+		r.Logger.Debug("savings", "search", out.Trace.Savings)
+	}
 	r.Metrics.nominates.Set(1)
 	if out.Plan.Unnominated {
 		r.Metrics.nominates.Set(0)

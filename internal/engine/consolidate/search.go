@@ -79,8 +79,9 @@ func Begin(q Question) *Search {
 
 const (
 	// A small fleet has fewer trials than Question.Trials: so many for each node that may go,
-	// and more once the search has found something.
-	trialsPerNode, moreTrials = 50, 200
+	// and more once the search has found something. If at most smallFleet nodes may go,
+	// Question.Trials counts smallFactor times, as each trial takes less.
+	trialsPerNode, moreTrials, smallFleet, smallFactor = 50, 600, 200, 4
 	// patience is how many trials in a row may be in vain before the search ends.
 	patience = 2_000
 )
@@ -105,7 +106,11 @@ func (s *Search) most() int {
 	if s.highest > 0 {
 		perNode = moreTrials
 	}
-	return min(s.Trials, perNode*len(s.order))
+	most := s.Trials
+	if len(s.order) <= smallFleet {
+		most *= smallFactor
+	}
+	return min(most, perNode*len(s.order))
 }
 
 // nodesPerUnit is how many nodes a unit of work looks at where it looks at all of them.

@@ -8,7 +8,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -69,7 +68,7 @@ func closing(r *retirer) (out []plan.Action) {
 		promised[r.ClaimOf(state).Name] = slots
 	}
 	r.memory.Promise(promised)
-	r.memory.Landing = memory.Landing{Since: r.Now, Moved: r.Now}
+	r.memory.Landing = r.memory.Landing.Again(r.Now)
 	return out
 }
 

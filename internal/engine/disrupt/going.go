@@ -49,8 +49,8 @@ func (r *retirer) goOn(c cluster.Claim) {
 		}
 	case r.Now.Before(r.lookAgain(&c)):
 		r.WaitUntil(r.lookAgain(&c), plan.LastLook)
-	case why == plan.Underutilized && !r.memory.Landing.Since.IsZero():
-		// Nodes are closed for pods of others. They open soon, and only then close again.
+	case why == plan.Underutilized && r.memory.Landing.Late(r.Now):
+		// Nodes have been closed for so long that they open soon, and only then close again.
 	default:
 		remove(r, &c, &node, why, moving)
 	}
@@ -145,29 +145,29 @@ func (r *retirer) mayBegin(c *cluster.Claim, why plan.DeleteReason) bool {
 // NoteEvictions remembers which kinds of pods are evicted from the node of the NodeClaim,
 // which goes for the reason.
 func NoteEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.DeleteReason) {
-	for _, kind := range kindsOn(v, c.Node) {
-		m.Evict(kind, c.Pool, why == plan.Underutilized, v.Now)
+	for _, pods := range movingOn(v, c.Node) {
+		m.Evict(pods.Kind, c.Pool, why == plan.Underutilized, v.Now)
 	}
 }
 
 // planEvictions remembers which kinds of pods the deletion of the NodeClaim evicts, if the
 // last look does not decline it.
 func planEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.DeleteReason) {
-	if kinds := kindsOn(v, c.Node); len(kinds) > 0 {
+	if pods := movingOn(v, c.Node); len(pods) > 0 {
 		m.Evicting = append(slices.Clip(m.Evicting), memory.Evicting{
-			Claim: c.Name, UID: c.UID, Pool: c.Pool, Kinds: kinds, Saves: why == plan.Underutilized, At: v.Now,
+			Claim: c.Name, UID: c.UID, Pool: c.Pool, Pods: pods, Saves: why == plan.Underutilized, At: v.Now,
 		})
 	}
 }
 
-// kindsOn returns the kinds of the pods that have to move when the node goes.
-func kindsOn(v view.View, node string) (kinds []string) {
+// movingOn returns the pods that have to move when the node goes.
+func movingOn(v view.View, node string) (out []cluster.Slot) {
 	if state, up := v.Snapshot.State(node); up {
-		for g := range state.Moving() {
-			kinds = append(kinds, g.Kind)
+		for g, n := range state.Moving() {
+			out = append(out, cluster.Slot{Kind: g.Kind, Count: n})
 		}
 	}
-	return kinds
+	return out
 }
 
 // restore takes back what was said about a node that stays.

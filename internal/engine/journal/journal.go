@@ -42,6 +42,8 @@ type Trace struct {
 	// Looked says that what has changed in a large fleet was looked at, for nodes that may
 	// go, before the whole fleet is.
 	Looked bool
+	// Savings says what the search for savings did in this Step; empty for nothing new.
+	Savings string
 	// Complete says that the plan is finished; if not, the next Step goes on with
 	// it.
 	Complete bool

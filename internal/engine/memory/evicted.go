@@ -24,7 +24,11 @@ type Evicted struct {
 	First, Last time.Time
 	Saving      time.Time // when last because their node went to save money; zero for never
 	Pool        string    // of that node
+	Saved       int64     // pods on nodes that went for that, with pauses shorter than UndoneWithin
 }
+
+// UndoneWithin is how soon after an eviction a launch for pods of the kind undoes the move.
+const UndoneWithin = time.Minute
 
 // Evict notes that pods of the kind are evicted now from a node of the pool, and whether
 // that is to save money.
@@ -36,6 +40,9 @@ func (m *Memory) Evict(kind, pool string, saves bool, now time.Time) {
 		list = slices.Insert(list, i, Evicted{Kind: kind, First: now.Truncate(time.Second)})
 	}
 	if list[i].Last = now; saves {
+		if !now.Before(list[i].Saving.Add(UndoneWithin)) {
+			list[i].Saved = 0
+		}
 		list[i].Saving, list[i].Pool = now, pool
 	}
 	m.Evicted = list
@@ -45,8 +52,8 @@ func (m *Memory) Evict(kind, pool string, saves bool, now time.Time) {
 // deletion, and then nobody is evicted. The next snapshot says what it did.
 type Evicting struct {
 	Claim, UID, Pool string
-	Kinds            []string // of the pods that move
-	Saves            bool     // the node goes to save money
+	Pods             []cluster.Slot // that move
+	Saves            bool           // the node goes to save money
 	At               time.Time
 }
 
@@ -57,8 +64,11 @@ func (m *Memory) noteDeletions(s cluster.Snapshot) {
 		if c, there := s.Claim(x.Claim); there && c.UID == x.UID && !c.Deleting {
 			continue
 		}
-		for _, kind := range x.Kinds {
-			m.Evict(kind, x.Pool, x.Saves, x.At)
+		for _, pods := range x.Pods {
+			m.Evict(pods.Kind, x.Pool, x.Saves, x.At)
+			if i, _ := m.findEvicted(pods.Kind); x.Saves {
+				m.Evicted[i].Saved += pods.Count // of a list of its own
+			}
 		}
 	}
 	m.Evicting = nil

@@ -35,20 +35,6 @@ type Memory struct {
 	Landing      Landing
 }
 
-// Landing is the evicted pods that nodes are closed for until they are back; zero if no
-// node is.
-type Landing struct {
-	Since   time.Time // when the plan was made that closed them
-	Written time.Time // when it was carried out; zero if it is not known to be
-	Absent  int64     // pods that are gone and not back
-	Running int64     // pods that still run where they are to go
-	Back    int       // pods that are back and may be bound
-	Bound   []string  // UIDs of the pods that were bound last
-	Moved   time.Time // when one of these numbers changed last
-	// More says that pods came back while the nodes were closed last, so that drains may go on.
-	More bool
-}
-
 // PreferencesFor is how long a node that opened without nominations keeps its
 // PreferNoSchedule taints at most.
 const PreferencesFor = 30 * time.Second

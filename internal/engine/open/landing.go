@@ -13,8 +13,8 @@ import (
 )
 
 // settles is how long no evicted pod must have gone, come back or landed for the nodes to
-// open that are closed for them; and closedFor is how long they are closed at most.
-const settles, closedFor = 3 * time.Second, 30 * time.Second
+// open that are closed for them.
+const settles = 3 * time.Second
 
 // land binds evicted pods that are back to their places on closed nodes, and opens the nodes
 // when all pods have landed, or none has come for a while, or a pod of a kind that was not
@@ -33,7 +33,7 @@ func land(o *opener) {
 	if !was.Since.IsZero() && was.Written.IsZero() {
 		was.Written, was.Moved = o.Now, o.Now
 	}
-	now := memory.Landing{Since: was.Since, Written: was.Written, Moved: was.Moved, More: was.More}
+	now := memory.Landing{Begun: was.Begun, Since: was.Since, Written: was.Written, Moved: was.Moved, More: was.More}
 	planned, others := map[string][]demand.PodRef{}, false
 	var binds []plan.Bind
 	for _, h := range o.room.Coming {
@@ -51,7 +51,7 @@ func land(o *opener) {
 	if now.Absent != was.Absent || now.Back != was.Back || now.Running != was.Running && was.Running > 0 {
 		now.Moved = o.Now
 	}
-	until := pick.Earliest(now.Moved.Add(settles), now.Written.Add(closedFor))
+	until := pick.Earliest(now.Moved.Add(settles), now.Begun.Add(memory.ClosedFor))
 	if wait := now.Absent > 0 || now.Running > 0 || now.Back > 0; !wait || others || !o.Now.Before(until) {
 		o.memory.Landing = memory.Landing{More: now.More}
 		for _, c := range closed {

@@ -1,0 +1,36 @@
+package memory
+
+import "time"
+
+// Landing is the evicted pods that nodes are closed for until they are back; zero if no
+// node is.
+type Landing struct {
+	Begun   time.Time // when the first plan was made that closed some of the nodes
+	Since   time.Time // when the last one was
+	Written time.Time // when that was carried out; zero if it is not known to be
+	Absent  int64     // pods that are gone and not back
+	Running int64     // pods that still run where they are to go
+	Back    int       // pods that are back and may be bound
+	Bound   []string  // UIDs of the pods that were bound last
+	Moved   time.Time // when one of these numbers changed last
+	// More says that pods came back while the nodes were closed last, so that drains may go on.
+	More bool
+}
+
+// ClosedFor is how long nodes are closed at most, also where more pods are evicted meanwhile.
+// From lateAfter on, no more are evicted to save money until the nodes are open: their pods
+// would not be back in time.
+const ClosedFor, lateAfter = 30 * time.Second, 20 * time.Second
+
+// Again returns the landing after one more plan that closes nodes.
+func (l Landing) Again(now time.Time) Landing {
+	if l.Begun.IsZero() {
+		l.Begun = now
+	}
+	return Landing{Begun: l.Begun, Since: now, Moved: now}
+}
+
+// Late says whether nodes are closed that will open too soon for more pods.
+func (l Landing) Late(now time.Time) bool {
+	return !l.Begun.IsZero() && !now.Before(l.Begun.Add(lateAfter))
+}
