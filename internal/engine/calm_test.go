@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+)
+
+func TestCalm_PodsThatJustCameStayForAMinuteUnlessManyHaveGone(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		left  int // of 200 pods, five seconds after the launch
+		waits time.Duration
+	}{
+		{200, growthLasts},
+		{198, growthLasts},
+		{197, 5*time.Second + calmFor},
+	} {
+		m := &mover{}
+		m.out.Memory.sweep.grew, m.out.Memory.sweep.uneasy = start, start
+		calm := func(after time.Duration, pods int) bool {
+			m.in = Input{Snapshot: running(t, pods), Now: start.Add(after)}
+			return m.calm()
+		}
+		calm(0, 200)
+		waited := 5 * time.Second
+		for !calm(waited, c.left) && waited < time.Hour {
+			waited += time.Second
+		}
+		if waited != c.waits {
+			t.Errorf("%d pods left: the search waits for %s, want %s", c.left, waited, c.waits)
+		}
+	}
+}
+
+// running is a node with so many pods.
+func running(t *testing.T, pods int) cluster.Snapshot {
+	t.Helper()
+	o := cluster.Objects{Nodes: []cluster.Node{{Name: "n", UID: "n", Ready: true}}}
+	for i := range pods {
+		name := fmt.Sprintf("p%03d", i)
+		o.Pods = append(o.Pods, cluster.Pod{Namespace: "default", Name: name, UID: name, Node: "n"})
+	}
+	s, err := cluster.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
