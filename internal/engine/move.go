@@ -105,7 +105,7 @@ func (m *mover) save() {
 	}
 	if was := len(s.target.names); was > 0 {
 		if s.target.names = pick.Those(s.target.names, m.stands); len(s.target.names) == 0 {
-			m.tell("all %d nodes that were to go are going or have to stay", was)
+			tell(m, "all %d nodes that were to go are going or have to stay", was)
 			s.target = target{}
 		}
 	}
@@ -155,7 +155,7 @@ func (m *mover) may(c *cluster.Claim) bool {
 }
 
 // tell notes for the record what the search for savings did.
-func (m *mover) tell(format string, about ...any) {
+func tell(m *mover, format string, about ...any) {
 	m.out.Trace.Savings = fmt.Sprintf(format, about...)
 }
 
@@ -212,13 +212,13 @@ func (m *mover) search() bool {
 		s.again = m.again
 		s.seen = seen{doubt: doubtful(m)}
 		s.seen.keep(s.search)
-		m.tell("search of %d nodes begins, %d pods run", len(s.search.Nodes), podsOn(m.in.Snapshot))
+		tell(m, "search of %d nodes begins, %d pods run", len(s.search.Nodes), podsOn(m.in.Snapshot))
 	}
 	next, finished := s.search.Go(sliceOfWork)
 	if finished && s.outdated < mostOutdated && s.changed(m.in.Snapshot) {
 		s.outdated++
 		s.search = nil
-		m.tell("search is repeated: many pods have come or gone")
+		tell(m, "search is repeated: many pods have come or gone")
 		m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
 		return len(s.target.names) > 0
 	}
@@ -239,7 +239,7 @@ func (m *mover) search() bool {
 	if s.search, s.target = nil, found; len(found.names) == 0 {
 		m.waitAgain()
 	}
-	m.tell("search ends: %d nodes are to go", len(found.names))
+	tell(m, "search ends: %d nodes are to go", len(found.names))
 	return len(s.target.names) > 0
 }
 
@@ -386,7 +386,7 @@ func (m *mover) begin() {
 	}
 	// There is something that the search did not know, as a budget.
 	t.names = pick.Those(t.names, func(name string) bool { return !slices.Contains(chosen, name) })
-	m.tell("%d nodes that were to go have to stay, %d are left", len(chosen), len(t.names))
+	tell(m, "%d nodes that were to go have to stay, %d are left", len(chosen), len(t.names))
 	if len(t.names) == 0 {
 		m.out.Memory.sweep.vain++
 	}
