@@ -244,6 +244,11 @@ func (r *run) cost() quantity.Money {
 
 func (r *run) finish() {
 	r.report.Settled, r.report.NodesSettled = r.cost(), len(r.claims)
+	for _, c := range r.claims {
+		if !c.Registered && !c.Deleting {
+			r.report.Coming++
+		}
+	}
 	var held, wait, ran []time.Duration
 	for _, p := range r.all {
 		r.report.Pods++
