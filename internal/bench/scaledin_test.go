@@ -59,7 +59,8 @@ func BenchmarkScaledInSmall(b *testing.B) {
 	}
 }
 
-// scalingInSmall is the configuration of such a run. It ends as the laboratory's does.
+// scalingInSmall is the configuration of such a run. It ends as the laboratory's does, and its
+// scale-down begins as there, some 15 seconds after the last launch.
 func scalingInSmall(tb testing.TB, seed uint64, maxVCPU int) sim.Config {
 	tb.Helper()
 	const up, pods, observed = 50 * time.Second, 35, 390 * time.Second

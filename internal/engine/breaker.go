@@ -11,8 +11,8 @@ import (
 )
 
 // breaker holds moves of a pool back after one that went wrong: soon after it, nodes were
-// launched for pods of the kinds that it evicted to save money, or a replacement of the pool
-// did not come up. Without it, a fleet whose pods the scheduler spreads in another way than
+// launched for a good part of the pods that it evicted to save money, or a replacement of the
+// pool did not come up. Without it, a fleet whose pods the scheduler spreads in another way than
 // planned would be rearranged again and again, and a pool with a broken image would launch
 // nodes again and again. Pools do not hold each other back.
 type breaker struct {
