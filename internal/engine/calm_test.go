@@ -35,6 +35,26 @@ func TestCalm_PodsThatJustCameStayForAMinuteUnlessManyHaveGone(t *testing.T) {
 	}
 }
 
+func TestSettling_TheFleetIsSearchedAgainWhenThePodsOfAWholeTargetHaveSettled(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		nodes []int // when they may go, in seconds
+		over  int
+	}{
+		{[]int{600}, 600},
+		{[]int{640, 600, 620}, 640},
+		{[]int{600, 2000}, 900},
+	} {
+		var s settling
+		for _, at := range c.nodes {
+			s = s.with(start.Add(time.Duration(at) * time.Second))
+		}
+		if over := s.over().Sub(start); over != time.Duration(c.over)*time.Second {
+			t.Errorf("nodes may go after %v seconds: the next search comes after %s, want %d s", c.nodes, over, c.over)
+		}
+	}
+}
+
 // running is a node with so many pods.
 func running(t *testing.T, pods int) cluster.Snapshot {
 	t.Helper()

@@ -60,12 +60,13 @@ const (
 
 // mover looks for moves that begin in this Step.
 type mover struct {
-	in    Input
-	out   Output
-	view  view.View
-	judge *disrupt.Judge
-	again time.Time         // see sweep
-	late  map[string]string // see unready
+	in       Input
+	out      Output
+	view     view.View
+	judge    *disrupt.Judge
+	again    time.Time // see sweep
+	settling settling
+	late     map[string]string // see unready
 }
 
 // withMoves returns the plan with moves that begin now: nodes go that are due, else nodes
@@ -148,7 +149,11 @@ func (m *mover) may(c *cluster.Claim) bool {
 		return false
 	}
 	stays, until := m.judge.Stays(c, plan.Underutilized)
-	if !until.IsZero() {
+	switch {
+	case until.IsZero():
+	case stays.Reason == plan.PodSettles:
+		m.settling = m.settling.with(until)
+	default:
 		m.later(until)
 	}
 	return stays.Reason == ""
@@ -207,8 +212,11 @@ func (m *mover) search() bool {
 		if !m.calm() {
 			return len(s.target.names) > 0
 		}
-		m.again = time.Time{}
+		m.again, m.settling = time.Time{}, settling{}
 		s.search, s.second, s.of, s.at = consolidate.Begin(m.question()), target{}, m.in.Snapshot, m.in.Now
+		if !m.settling.first.IsZero() {
+			m.later(m.settling.over())
+		}
 		s.again = m.again
 		s.seen = seen{doubt: doubtful(m)}
 		s.seen.keep(s.search)

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
 // sweep is what is remembered of the last search of the fleet.
@@ -61,3 +63,22 @@ func podsOn(s cluster.Snapshot) (pods int) {
 	}
 	return pods
 }
+
+// settling says when the nodes may go that stay for pods that settle; see
+// memory.SettlesFor.
+type settling struct {
+	first, last time.Time // zero if there are none
+}
+
+// settleTogether is how long after the first of them the fleet is searched at the latest.
+const settleTogether = 5 * time.Minute
+
+// with returns the times with one more node, which may go then.
+func (s settling) with(at time.Time) settling {
+	return settling{pick.Earliest(cmp.Or(s.first, at), at), pick.Latest(s.last, at)}
+}
+
+// over returns when the fleet is searched again. The pods of one target settle one after
+// the other, and a search that may take away only a few nodes finds less than one that may
+// take all.
+func (s settling) over() time.Time { return pick.Earliest(s.last, s.first.Add(settleTogether)) }
