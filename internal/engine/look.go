@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
@@ -131,7 +132,8 @@ func terms(m *mover) consolidate.Question {
 	p := m.in.Policy
 	q := consolidate.Question{
 		Fleet: m.out.Memory.derived.fleet, Seed: m.in.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
-		Share: p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
+		MoveTime: p.MoveTime,
+		Share:    p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
 	}
 	if q.Fleet == nil {
 		q.Fleet = offer.Compile(m.in.Snapshot.Supply(), nil, p.NodeCost)
@@ -155,8 +157,35 @@ func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, takes bool)
 	for p := range state.Nominated() {
 		x.Free = x.Free.Sub(p.Shape.Requests)
 	}
+	x.Moved = movedOn(m.view, m.out.Memory.Churn, state)
 	if cost, known := m.view.CostOf(c); known && c.Name != "" {
 		x.Price, x.May = cost, true
 	}
 	return x, true
+}
+
+// churnTimes is how much dearer a pod is to move that has moved once in the last day. So the
+// first moves are cheap, as after a scale-down, and a fleet whose pods come and go all day is
+// not rearranged all day for little.
+const churnTimes = 40
+
+// movedOn returns what it costs more to evict the pods of the node because pods of their
+// kinds have moved in the last day; see cluster.OrdinaryPod.
+func movedOn(v view.View, churn memory.Churn, state *cluster.NodeState) (cost int64) {
+	moved := false
+	for g := range state.Moving() {
+		n, _ := churn.Moved(g.Kind)
+		moved = moved || n > 0
+	}
+	if !moved {
+		return 0
+	}
+	for p := range state.Pods() {
+		if g, _ := v.Snapshot.GroupOf(p.ID()); p.Moves() {
+			if n, since := churn.Moved(g.Kind); !p.Created.Before(since) {
+				cost += n * churnTimes * cluster.OrdinaryPod / 1000
+			}
+		}
+	}
+	return cost
 }

@@ -217,7 +217,7 @@ func (m *mover) search() bool {
 		if !m.settling.first.IsZero() {
 			m.later(m.settling.over())
 		}
-		s.again = m.again
+		s.again, s.moving = m.again, s.search.Moving
 		s.seen = seen{doubt: doubtful(m)}
 		s.seen.keep(s.search)
 		tell(m, "search of %d nodes begins, %d pods run", len(s.search.Nodes), podsOn(m.in.Snapshot))

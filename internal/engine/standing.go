@@ -187,7 +187,7 @@ func (s *standings) least(c *cluster.Claim) quantity.Money {
 	if !up {
 		return s.Policy.LeastSaving
 	}
-	moving := quantity.MulDiv(int64(s.Policy.PodMove), state.EvictionCost(), cluster.OrdinaryPod)
+	moving := quantity.MulDiv(int64(max(s.Policy.PodMove, s.memory.sweep.moving)), state.EvictionCost()+movedOn(s.View, s.memory.Churn, state), cluster.OrdinaryPod)
 	return max(s.Policy.LeastSaving, s.balances[c.Pool].least(state)).Add(quantity.Money(moving))
 }
 

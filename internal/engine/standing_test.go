@@ -119,9 +119,35 @@ func TestStandings_ABudgetThatIsUsedUpIsNamedWithTheEndOfItsWindow(t *testing.T)
 func TestStandings_ANodeThatSavesNothingSaysItsPriceAndWhatWasAsked(t *testing.T) {
 	w := full(t).saving()
 	s := w.standings()[w.objects.Claims[1].Name]
-	// LeastSaving, and PodMove for each of two pods.
-	if want := "the node costs $0.0850 an hour, and to remove it must save $0.0054 of that"; s.Stay.Reason != plan.NoSaving || !strings.Contains(s.Explain(), want) {
+	// LeastSaving, and for each of two pods what it is worth in three minutes.
+	if want := "the node costs $0.0850 an hour, and to remove it must save $0.0089 of that"; s.Stay.Reason != plan.NoSaving || !strings.Contains(s.Explain(), want) {
 		t.Errorf("%s, want %s", s.Explain(), want)
+	}
+}
+
+func TestStandings_PodsThatHaveMovedInTheLastDayAreDearerToMove(t *testing.T) {
+	w := full(t).saving()
+	c := w.objects.Claims[1]
+	snapshot, err := cluster.New(w.objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := snapshot.PodsOn(c.Node)
+	g, _ := snapshot.GroupOf(pods[0].ID())
+	asks := func(created time.Duration) string {
+		w.onPods(func(p *cluster.Pod) { p.Created = start.Add(created) })
+		w.memory.Churn = memory.Churn{}.With(g.Kind, 1, 4, start)
+		s := w.standings()[c.Name]
+		return s.Explain()
+	}
+	// A quarter of the pods of the kind has moved: half an hour more for each pod that may have.
+	for created, want := range map[time.Duration]string{
+		-time.Second: "to remove it must save $0.0089 of that",
+		0:            "to remove it must save $0.0482 of that",
+	} {
+		if got := asks(created); !strings.Contains(got, want) {
+			t.Errorf("pods that came %s after the first eviction: %s, want %s", created, got, want)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // sweep is what is remembered of the last search of the fleet.
@@ -24,6 +25,7 @@ type sweep struct {
 	moved    time.Time           // when that number changed last
 	uneasy   time.Time           // since when it has not been the same for a while; zero if it has
 	outdated int                 // searches in a row that were repeated
+	moving   quantity.Money      // what moving a pod cost in the last search
 	vain     int                 // targets in a row that came to nothing
 	search   *consolidate.Search // not finished; nil if there is none
 	target   target
@@ -70,8 +72,8 @@ type settling struct {
 	first, last time.Time // zero if there are none
 }
 
-// settleTogether is how long after the first of them the fleet is searched at the latest.
-const settleTogether = 5 * time.Minute
+// mostBetween is how long after the first of them the fleet is searched at the latest.
+const mostBetween = 5 * time.Minute
 
 // with returns the times with one more node, which may go then.
 func (s settling) with(at time.Time) settling {
@@ -81,4 +83,4 @@ func (s settling) with(at time.Time) settling {
 // over returns when the fleet is searched again. The pods of one target settle one after
 // the other, and a search that may take away only a few nodes finds less than one that may
 // take all.
-func (s settling) over() time.Time { return pick.Earliest(s.last, s.first.Add(settleTogether)) }
+func (s settling) over() time.Time { return pick.Earliest(s.last, s.first.Add(mostBetween)) }

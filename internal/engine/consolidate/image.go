@@ -38,13 +38,13 @@ func ImageOf(begun *Search) *Image { return &Image{search: begun} }
 // What new nodes cost, and what room capacity reservations have, has to be the same.
 func (im *Image) Of(q Question) bool {
 	is := im.search.Question
-	return is.Fleet == q.Fleet && is.Least == q.Least && is.PerPod == q.PerPod && is.Share == q.Share &&
+	return is.Fleet == q.Fleet && is.Least == q.Least && is.PerPod == q.PerPod && is.MoveTime == q.MoveTime && is.Share == q.Share &&
 		is.LargestMilliCPU == q.LargestMilliCPU && is.SpotToSpot == q.SpotToSpot && maps.Equal(is.Left, q.Left)
 }
 
 // With returns a look at the image in which these nodes are as given, and those are not there that
 // are named in gone. It returns nil where it takes a new search to see what has changed.
-// What CPU and memory are worth stays as it was.
+// What CPU and memory are worth stays as it was, and so does Node.Moved of the other nodes.
 func (im *Image) With(put []Node, gone []string) *Look {
 	s := *im.search
 	s.shadow, s.counts, s.best = s.shadow.copy(), nil, nil

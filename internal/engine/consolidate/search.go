@@ -2,6 +2,7 @@ package consolidate
 
 import (
 	"slices"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
@@ -17,6 +18,7 @@ type Node struct {
 	Price quantity.Money // of the whole node, an hour; 0 where it is not ours or has no price
 	May   bool           // it may go
 	Least quantity.Money // what a move must save for each node that it takes away, an hour; beside Question.Least
+	Moved int64          // what evicting its pods costs more because they have moved lately; see cluster.OrdinaryPod
 	Pool  string
 	Most  int64 // how many nodes of its pool budgets let go at once; 0 for any number, or none now
 }
@@ -27,9 +29,10 @@ type Question struct {
 	Fleet  *offer.Fleet
 	Seed   uint64
 	Trials int // at most
-	// Least is what each node that goes must save, an hour, and PerPod what moving a pod
-	// costs.
+	// Least is what each node that goes must save, an hour. Moving a pod costs as much as the
+	// average pod is worth in MoveTime, and PerPod at least.
 	Least, PerPod quantity.Money
+	MoveTime      time.Duration
 	// Share is how much of the price of new nodes must be saved, in thousandths.
 	Share int64
 	// LargestMilliCPU is the size beyond which no new node is looked at; 0 is no limit.
@@ -59,16 +62,19 @@ type Search struct {
 	// loss is what a trial may lose.
 	total, highest, loss int64
 	mean                 quantity.Money // price of a node
+	// Moving is what moving an ordinary pod costs; see Question.PerPod.
+	Moving quantity.Money
 }
 
 // Begin begins the search.
 func Begin(q Question) *Search {
-	s := &Search{Question: &q}
+	s := &Search{Question: &q, Moving: q.PerPod}
 	s.shadow = newShadow(s.Question)
 	if q.Fleet != nil {
 		s.rows = goodRows(q.Fleet, q.LargestMilliCPU)
 		s.kinds.fresh = make([]int32, len(s.rows)*len(q.Fleet.Zones))
 		s.lambda()
+		priceMoves(s)
 	}
 	s.order = s.candidates()
 	for i := range s.nodes {

@@ -128,20 +128,28 @@ func TestSearch_ATrialThatDoesNotPayLeavesNothingBehind(t *testing.T) {
 	})
 }
 
+// Of two nodes with a pod each, one has to stay: that whose pod has moved.
+func TestSearch_PodsThatHaveMovedLatelyStayBeforeOthers(t *testing.T) {
+	t.Parallel()
+	for moved := range 2 {
+		q := Question{Nodes: halfEmpty(t, 16, 16), Least: 1, PerPod: quantity.NanoDollars / 100, Trials: 10}
+		q.Nodes[moved].Moved = 40 * cluster.OrdinaryPod
+		if gone := result(Begin(q)); !slices.Equal(gone, []string{q.Nodes[1-moved].Claim}) {
+			t.Errorf("%v go, want the other node than %s", gone, q.Nodes[moved].Claim)
+		}
+		q.Nodes[1-moved].Moved = 200 * cluster.OrdinaryPod // more than the node costs
+		q.Nodes[moved].Moved = 200 * cluster.OrdinaryPod
+		if gone := result(Begin(q)); len(gone) != 0 {
+			t.Errorf("%v go, and save less than moving the pods again costs", gone)
+		}
+	}
+}
+
 // Two nodes that are half empty have different ratios. Their pods fit on one of them, but
 // for the rule that they do not mix.
 func TestSearch_MixesRatiosOnlyWhereItIsAskedTo(t *testing.T) {
 	t.Parallel()
-	var o cluster.Objects
-	for i, gib := range []int64{16, 32} {
-		name := fmt.Sprint("n", i)
-		o.Nodes = append(o.Nodes, cluster.Node{Name: name, UID: name, Ready: true, Allocatable: quantity.Resources{MilliCPU: 4000, MemoryBytes: gib << 30, EphemeralBytes: 1 << 40, PodSlots: 100}})
-		o.Pods = append(o.Pods, cluster.Pod{
-			Namespace: "default", Name: name, UID: name, Node: name, Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web"},
-			Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 1000, MemoryBytes: 1 << 30, PodSlots: 1}},
-		})
-	}
-	q := Question{Nodes: nodesOf(t, o), Least: 1, Alike: true, Trials: 10}
+	q := Question{Nodes: halfEmpty(t, 16, 32), Least: 1, Alike: true, Trials: 10}
 	if gone := result(Begin(q)); len(gone) != 0 {
 		t.Errorf("alike: %v go", gone)
 	}
@@ -149,6 +157,21 @@ func TestSearch_MixesRatiosOnlyWhereItIsAskedTo(t *testing.T) {
 	if gone := result(Begin(q)); len(gone) != 1 {
 		t.Errorf("anywhere: %v go, want one", gone)
 	}
+}
+
+// halfEmpty is nodes with so many GiB, each with a pod, any two of which fit on one node.
+func halfEmpty(t *testing.T, gib ...int64) []Node {
+	t.Helper()
+	var o cluster.Objects
+	for i, gib := range gib {
+		name := fmt.Sprint("n", i)
+		o.Nodes = append(o.Nodes, cluster.Node{Name: name, UID: name, Ready: true, Allocatable: quantity.Resources{MilliCPU: 4000, MemoryBytes: gib << 30, EphemeralBytes: 1 << 40, PodSlots: 100}})
+		o.Pods = append(o.Pods, cluster.Pod{
+			Namespace: "default", Name: name, UID: name, Node: name, Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web"},
+			Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 1000, MemoryBytes: 1 << 30, PodSlots: 1}},
+		})
+	}
+	return nodesOf(t, o)
 }
 
 func TestRatio_IsTheRoundedLogarithmOfTheMemoryOfACore(t *testing.T) {

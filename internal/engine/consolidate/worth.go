@@ -2,6 +2,7 @@ package consolidate
 
 import (
 	"math"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -55,6 +56,18 @@ func (s *Search) lambda() {
 	s.priceFrom(0)
 }
 
+// priceMoves notes what moving a pod costs. What pods are worth does not depend on how well
+// the nodes that run are filled.
+func priceMoves(s *Search) {
+	var worth, pods int64
+	for i := range s.nodes {
+		for _, p := range s.nodes[i].own {
+			worth, pods = worth+s.classes[p.class].worth*p.n, pods+p.n
+		}
+	}
+	s.Moving = max(s.Moving, quantity.Money(quantity.MulDiv(worth/max(1, pods), int64(s.MoveTime), int64(time.Hour))))
+}
+
 // priceFrom notes what the pods of the classes are worth, from the given class on.
 func (s *shadow) priceFrom(first int) {
 	for i := range s.classes[first:] {
@@ -65,5 +78,5 @@ func (s *shadow) priceFrom(first int) {
 
 // moving is what it costs to move so many pods; dear is as in node.
 func (s *Search) moving(pods, dear int64) int64 {
-	return quantity.MulDiv(int64(s.PerPod), pods*cluster.OrdinaryPod+dear, cluster.OrdinaryPod)
+	return quantity.MulDiv(int64(s.Moving), pods*cluster.OrdinaryPod+dear, cluster.OrdinaryPod)
 }

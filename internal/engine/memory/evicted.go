@@ -59,7 +59,8 @@ type Evicting struct {
 
 // noteDeletions notes the evictions of the deletions that were carried out since the last
 // plan, and forgets those that were declined.
-func (m *Memory) noteDeletions(s cluster.Snapshot) {
+func (m *Memory) noteDeletions(s cluster.Snapshot, now time.Time) {
+	saved := map[string]int64{}
 	for _, x := range m.Evicting {
 		if c, there := s.Claim(x.Claim); there && c.UID == x.UID && !c.Deleting {
 			continue
@@ -68,10 +69,13 @@ func (m *Memory) noteDeletions(s cluster.Snapshot) {
 			m.Evict(pods.Kind, x.Pool, x.Saves, x.At)
 			if i, _ := m.findEvicted(pods.Kind); x.Saves {
 				m.Evicted[i].Saved += pods.Count // of a list of its own
+				saved[pods.Kind] += pods.Count
 			}
 		}
 	}
-	m.Evicting = nil
+	if m.Evicting = nil; len(saved) > 0 {
+		m.noteChurn(saved, s, now)
+	}
 }
 
 // LastEvicted returns when a pod of the kind was evicted last, as far as the memory knows;

@@ -65,10 +65,12 @@ type Policy struct {
 	// node that has registered has RegistrationTimeout once more to become ready
 	// for its pods.
 	LaunchTimeout, RegistrationTimeout time.Duration
-	// LeastSaving is what a move of pods must save an hour, PodMove what moving one pod
-	// costs, as if the saving of one hour paid for it, and MoveShare how much of the
-	// price of new nodes a move must save, in thousandths.
+	// LeastSaving is what a move of pods must save an hour, and MoveShare how much of the
+	// price of new nodes, in thousandths. Moving one pod costs as much as an average pod of
+	// the fleet is worth in MoveTime, more where pods have moved lately, and PodMove at least,
+	// as if the saving of one hour paid for it.
 	LeastSaving, PodMove quantity.Money
+	MoveTime             time.Duration
 	MoveShare            int64
 	// SweepTrials is how many trials a search of the fleet makes at most; see package
 	// consolidate.
@@ -96,6 +98,7 @@ func DefaultPolicy() Policy {
 		DrainReserve:        60 * time.Second,
 		LeastSaving:         quantity.NanoDollars / 200,   // $0.005
 		PodMove:             quantity.NanoDollars / 5_000, // $0.0002
+		MoveTime:            3 * time.Minute,
 		MoveShare:           200,
 		SweepTrials:         10_000,
 	}
@@ -114,6 +117,7 @@ func (p Policy) WithDefaults() Policy {
 	p.DrainReserve = cmp.Or(p.DrainReserve, d.DrainReserve)
 	p.LeastSaving = cmp.Or(p.LeastSaving, d.LeastSaving)
 	p.PodMove = cmp.Or(p.PodMove, d.PodMove)
+	p.MoveTime = cmp.Or(p.MoveTime, d.MoveTime)
 	p.MoveShare = cmp.Or(p.MoveShare, d.MoveShare)
 	p.SweepTrials = cmp.Or(p.SweepTrials, d.SweepTrials)
 	return p
