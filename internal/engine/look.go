@@ -167,7 +167,7 @@ func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, takes bool)
 // churnTimes is how much dearer a pod is to move that has moved once in the last day. So the
 // first moves are cheap, as after a scale-down, and a fleet whose pods come and go all day is
 // not rearranged all day for little.
-const churnTimes = 40
+const churnTimes = 15
 
 // movedOn returns what it costs more to evict the pods of the node because pods of their
 // kinds have moved in the last day; see cluster.OrdinaryPod.

@@ -140,10 +140,10 @@ func TestStandings_PodsThatHaveMovedInTheLastDayAreDearerToMove(t *testing.T) {
 		s := w.standings()[c.Name]
 		return s.Explain()
 	}
-	// A quarter of the pods of the kind has moved: half an hour more for each pod that may have.
+	// A quarter of the pods of the kind has moved: some ten minutes more for each pod that may have.
 	for created, want := range map[time.Duration]string{
 		-time.Second: "to remove it must save $0.0089 of that",
-		0:            "to remove it must save $0.0482 of that",
+		0:            "to remove it must save $0.0236 of that",
 	} {
 		if got := asks(created); !strings.Contains(got, want) {
 			t.Errorf("pods that came %s after the first eviction: %s, want %s", created, got, want)
