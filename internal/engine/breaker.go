@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -66,8 +67,9 @@ func (b breaker) trip(now time.Time) breaker {
 
 // undone names the pools, sorted, of which nodes went to save money a short time ago in vain:
 // the plan launches nodes for a good part of the pods that were evicted there. One pod of many
-// that has lost its place to another is no reason to stop.
-func undone(out Output, now time.Time) (pools []string) {
+// that has lost its place to another is no reason to stop, nor are pods that controllers have
+// added since.
+func undone(s cluster.Snapshot, out Output, now time.Time) (pools []string) {
 	missing := map[string]int64{} // pods to launch for, by kind
 	for _, a := range out.Plan.Actions {
 		if l, is := a.(plan.Launch); is {
@@ -79,12 +81,22 @@ func undone(out Output, now time.Time) (pools []string) {
 	if len(missing) == 0 {
 		return nil
 	}
+	are := map[string]int64{} // pods of these kinds
+	for g := range s.Groups() {
+		if missing[g.Kind] > 0 {
+			are[g.Kind] = memory.Staying(g)
+		}
+	}
 	moved, back := map[string]int64{}, map[string]int64{} // by pool
 	for _, e := range out.Memory.Evicted {
 		if now.Before(e.Saving.Add(memory.UndoneWithin)) {
 			evicted := max(e.Saved, 1) // a memory that has just begun does not know how many
 			moved[e.Pool] += evicted
-			back[e.Pool] += min(evicted, missing[e.Kind])
+			added := int64(0)
+			if e.Saved > 0 {
+				added = max(0, are[e.Kind]-e.Of)
+			}
+			back[e.Pool] += min(evicted, max(0, missing[e.Kind]-added))
 		}
 	}
 	for pool, n := range back {
@@ -120,7 +132,7 @@ type coming struct{ claim, uid, pool string }
 // before they were initialized. Those that the plan deletes count if they did not come up in
 // time.
 func (s *sweep) watch(in Input, v view.View, out Output) {
-	for _, pool := range undone(out, in.Now) {
+	for _, pool := range undone(in.Snapshot, out, in.Now) {
 		s.breakers = s.breakers.trip(pool, in.Now)
 	}
 	for _, x := range s.coming {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -39,31 +40,43 @@ func TestUndone_OnlyALaunchSoonAfterAnEvictionThatWasToSaveMoney(t *testing.T) {
 		after time.Duration
 		want  bool
 	}{{true, time.Second, true}, {true, memory.UndoneWithin, false}, {false, time.Second, false}} {
-		if got := undoneAfter(1, 1, c.saves, c.after); slices.Contains(got, "a") != c.want || len(got) > 1 {
+		if got := undoneAfter(1, 1, 0, c.saves, c.after); slices.Contains(got, "a") != c.want || len(got) > 1 {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }
 
-func TestUndone_AFewPodsOfManyThatLostTheirPlaceHoldNothing(t *testing.T) {
+func TestUndone_NeitherAFewPodsThatLostTheirPlaceNorPodsThatAreAddedHoldAnything(t *testing.T) {
 	for _, c := range []struct {
-		evicted, back int64
-		want          bool
-	}{{21, 2, false}, {20, 2, true}, {20, 30, true}} {
-		if got := undoneAfter(c.evicted, c.back, true, time.Second); slices.Contains(got, "a") != c.want {
+		evicted, back, added int64
+		want                 bool
+	}{{21, 2, 0, false}, {20, 2, 0, true}, {20, 30, 0, true}, {20, 30, 30, false}, {20, 30, 28, true}, {20, 30, 29, false}, {20, 5, -20, true}} {
+		if got := undoneAfter(c.evicted, c.back, c.added, true, time.Second); slices.Contains(got, "a") != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }
 
 // undoneAfter takes away a node with so many pods of one kind, and then launches for so many
-// of them.
-func undoneAfter(evicted, back int64, saves bool, after time.Duration) []string {
+// of them, when their controller has added so many.
+func undoneAfter(evicted, back, added int64, saves bool, after time.Duration) []string {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	m := memory.Memory{Evicting: []memory.Evicting{{Claim: "n", Pool: "a", Pods: []cluster.Slot{{Kind: "web", Count: evicted}}, Saves: saves, At: start}}}
-	out := Output{Plan: plan.Plan{Actions: []plan.Action{plan.Launch{Planned: []cluster.Slot{{Kind: "web", Count: back}}}}}}
-	out.Memory.Memory = m.Next(cluster.Snapshot{}, start)
-	return undone(out, start.Add(after))
+	var o cluster.Objects
+	for i := range 100 {
+		name := fmt.Sprint(i)
+		o.Pods = append(o.Pods, cluster.Pod{Namespace: "default", Name: name, UID: name})
+	}
+	s, err := cluster.New(o)
+	if err != nil {
+		panic(err)
+	}
+	g, _ := s.GroupOf("default/0")
+	m := memory.Memory{Evicting: []memory.Evicting{{Claim: "n", Pool: "a", Saves: saves, At: start, Pods: []memory.EvictingPods{{
+		Slot: cluster.Slot{Kind: g.Kind, Count: evicted}, Of: memory.Staying(g) - added,
+	}}}}}
+	out := Output{Plan: plan.Plan{Actions: []plan.Action{plan.Launch{Planned: []cluster.Slot{{Kind: g.Kind, Count: back}}}}}}
+	out.Memory.Memory = m.Next(s, start)
+	return undone(s, out, start.Add(after))
 }
 
 func TestStandings_MovesThatAreHeldSayUntilWhen(t *testing.T) {

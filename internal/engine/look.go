@@ -164,10 +164,10 @@ func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, takes bool)
 	return x, true
 }
 
-// churnTimes is how much dearer a pod is to move that has moved once in the last day. So the
+// ChurnTimes is how much dearer a pod is to move that has moved once in the last day. So the
 // first moves are cheap, as after a scale-down, and a fleet whose pods come and go all day is
 // not rearranged all day for little.
-const churnTimes = 15
+const ChurnTimes = 15
 
 // movedOn returns what it costs more to evict the pods of the node because pods of their
 // kinds have moved in the last day; see cluster.OrdinaryPod.
@@ -183,7 +183,7 @@ func movedOn(v view.View, churn memory.Churn, state *cluster.NodeState) (cost in
 	for p := range state.Pods() {
 		if g, _ := v.Snapshot.GroupOf(p.ID()); p.Moves() {
 			if n, since := churn.Moved(g.Kind); !p.Created.Before(since) {
-				cost += n * churnTimes * cluster.OrdinaryPod / 1000
+				cost += n * ChurnTimes * cluster.OrdinaryPod / 1_000_000
 			}
 		}
 	}

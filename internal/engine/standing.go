@@ -5,6 +5,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
@@ -187,8 +188,8 @@ func (s *standings) least(c *cluster.Claim) quantity.Money {
 	if !up {
 		return s.Policy.LeastSaving
 	}
-	moving := quantity.MulDiv(int64(max(s.Policy.PodMove, s.memory.sweep.moving)), state.EvictionCost()+movedOn(s.View, s.memory.Churn, state), cluster.OrdinaryPod)
-	return max(s.Policy.LeastSaving, s.balances[c.Pool].least(state)).Add(quantity.Money(moving))
+	moving := consolidate.MoveCost(max(s.Policy.PodMove, s.memory.sweep.moving), state.EvictionCost()+movedOn(s.View, s.memory.Churn, state))
+	return max(s.Policy.LeastSaving, s.balances[c.Pool].least(state)).Add(moving)
 }
 
 // mayNotSave says which setting keeps the node from going to save money.

@@ -78,5 +78,11 @@ func (s *shadow) priceFrom(first int) {
 
 // moving is what it costs to move so many pods; dear is as in node.
 func (s *Search) moving(pods, dear int64) int64 {
-	return quantity.MulDiv(int64(s.Moving), pods*cluster.OrdinaryPod+dear, cluster.OrdinaryPod)
+	return int64(MoveCost(s.Moving, pods*cluster.OrdinaryPod+dear))
+}
+
+// MoveCost is what it costs an hour to move pods that cost so much to evict, if to move an
+// ordinary pod costs perPod; see cluster.OrdinaryPod.
+func MoveCost(perPod quantity.Money, evictions int64) quantity.Money {
+	return quantity.Money(quantity.MulDiv(int64(perPod), evictions, cluster.OrdinaryPod))
 }

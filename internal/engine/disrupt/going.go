@@ -161,10 +161,10 @@ func planEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.Del
 }
 
 // movingOn returns the pods that have to move when the node goes.
-func movingOn(v view.View, node string) (out []cluster.Slot) {
+func movingOn(v view.View, node string) (out []memory.EvictingPods) {
 	if state, up := v.Snapshot.State(node); up {
 		for g, n := range state.Moving() {
-			out = append(out, cluster.Slot{Kind: g.Kind, Count: n})
+			out = append(out, memory.EvictingPods{Slot: cluster.Slot{Kind: g.Kind, Count: n}, Of: memory.Staying(g)})
 		}
 	}
 	return out

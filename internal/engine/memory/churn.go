@@ -1,12 +1,10 @@
 package memory
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
@@ -24,8 +22,8 @@ type churned struct {
 }
 
 type churnedIn struct {
-	from     time.Time // the second of the first eviction
-	permille int64     // of the pods of the kind that ran
+	from       time.Time // the second of the first eviction
+	millionths int64     // of the pods of the kind that ran
 }
 
 // next returns the churn without what no longer counts.
@@ -58,7 +56,7 @@ func (c Churn) With(kind string, pods, of int64, now time.Time) Churn {
 		// The API server gives pods the second in which they were created.
 		hours = append(hours, churnedIn{from: now.Truncate(time.Second)})
 	}
-	hours[len(hours)-1].permille += pods * 1000 / max(1, of)
+	hours[len(hours)-1].millionths += pods * 1_000_000 / max(1, of)
 	out[i].hours = hours
 	return out
 }
@@ -68,23 +66,14 @@ func (c Churn) find(kind string) (int, bool) {
 }
 
 // Moved returns how often a pod of the kind was evicted to save money in the last day, on
-// average, in thousandths, and since when. Pods that are older have not moved.
-func (c Churn) Moved(kind string) (permille int64, since time.Time) {
+// average, in millionths, and since when. Pods that are older have not moved.
+func (c Churn) Moved(kind string) (millionths int64, since time.Time) {
 	i, found := c.find(kind)
 	if !found {
 		return 0, time.Time{}
 	}
 	for _, h := range c[i].hours {
-		permille += h.permille
+		millionths += h.millionths
 	}
-	return permille, c[i].hours[0].from
-}
-
-// noteChurn notes how many pods of each kind were evicted to save money.
-func (m *Memory) noteChurn(saved map[string]int64, s cluster.Snapshot, now time.Time) {
-	for g := range s.Groups() {
-		if n := saved[g.Kind]; n > 0 {
-			m.Churn = m.Churn.With(g.Kind, n, cmp.Or(g.Bound(), n), now)
-		}
-	}
+	return millionths, c[i].hours[0].from
 }

@@ -25,6 +25,7 @@ type Evicted struct {
 	Saving      time.Time // when last because their node went to save money; zero for never
 	Pool        string    // of that node
 	Saved       int64     // pods on nodes that went for that, with pauses shorter than UndoneWithin
+	Of          int64     // pods of the kind before the first of these went; see Staying
 }
 
 // UndoneWithin is how soon after an eviction a launch for pods of the kind undoes the move.
@@ -52,30 +53,49 @@ func (m *Memory) Evict(kind, pool string, saves bool, now time.Time) {
 // deletion, and then nobody is evicted. The next snapshot says what it did.
 type Evicting struct {
 	Claim, UID, Pool string
-	Pods             []cluster.Slot // that move
+	Pods             []EvictingPods // that move
 	Saves            bool           // the node goes to save money
 	At               time.Time
+}
+
+// EvictingPods are pods of one kind on one node.
+type EvictingPods struct {
+	cluster.Slot
+
+	Of int64 // pods of the kind in the cluster; see Staying
+}
+
+// Staying returns how many pods of the group there are that are not being deleted.
+func Staying(g *cluster.Group) int64 {
+	n := g.Size()
+	for _, leaving := range g.Leaving() {
+		n -= leaving
+	}
+	return n
 }
 
 // noteDeletions notes the evictions of the deletions that were carried out since the last
 // plan, and forgets those that were declined.
 func (m *Memory) noteDeletions(s cluster.Snapshot, now time.Time) {
-	saved := map[string]int64{}
 	for _, x := range m.Evicting {
 		if c, there := s.Claim(x.Claim); there && c.UID == x.UID && !c.Deleting {
 			continue
 		}
 		for _, pods := range x.Pods {
 			m.Evict(pods.Kind, x.Pool, x.Saves, x.At)
-			if i, _ := m.findEvicted(pods.Kind); x.Saves {
-				m.Evicted[i].Saved += pods.Count // of a list of its own
-				saved[pods.Kind] += pods.Count
+			if !x.Saves {
+				continue
 			}
+			i, _ := m.findEvicted(pods.Kind)
+			e := &m.Evicted[i] // of a list of its own
+			if e.Saved == 0 {
+				e.Of = pods.Of
+			}
+			e.Saved += pods.Count
+			m.Churn = m.Churn.With(pods.Kind, pods.Count, pods.Of, now)
 		}
 	}
-	if m.Evicting = nil; len(saved) > 0 {
-		m.noteChurn(saved, s, now)
-	}
+	m.Evicting = nil
 }
 
 // LastEvicted returns when a pod of the kind was evicted last, as far as the memory knows;
