@@ -24,6 +24,7 @@ type Pod struct {
 	Nominated            string // status.nominatedNodeName
 	NominatedByUs        bool   // the daemon wrote Nominated; the core leaves other nominations alone
 	Deleting             bool
+	Returns              bool      // it is Deleting, and its StatefulSet creates it anew, under the same name, when it is gone
 	DeletionCost         int32     // what its annotation pod-deletion-cost says
 	DoNotDisrupt         bool      // for ever
 	ProtectedUntil       time.Time // must not be disrupted before; zero where that does not matter
@@ -38,10 +39,6 @@ func (p Pod) ID() string { return p.Namespace + "/" + p.Name }
 
 // Moves says whether the pod needs another place when its node goes.
 func (p *Pod) Moves() bool { return !p.Pinned && !p.Deleting }
-
-// Returns says whether the pod terminates and comes back: a StatefulSet creates the
-// successor, which has the same name, only when the pod is gone.
-func (p *Pod) Returns() bool { return p.Deleting && !p.Pinned && p.Owner.Kind == "StatefulSet" }
 
 // Lost says whether nothing creates the pod anew when its node goes: it has no controller.
 func (p *Pod) Lost() bool { return p.Moves() && p.Owner == Owner{} }

@@ -59,9 +59,13 @@ func (s *scenario) goes(line string, args []string) bool {
 		s.claimOf(args[0]).ReplicasLate = true
 	case "terminating":
 		node := s.claimOf(args[0]).Node
-		s.onPods(func(p *cluster.Pod) { p.Deleting = p.Deleting || p.Node == node })
+		s.onPods(func(p *cluster.Pod) {
+			if p.Node == node {
+				p.Deleting, p.Returns = true, p.Owner.Kind == "StatefulSet"
+			}
+		})
 	case "drained":
-		s.onPods(func(p *cluster.Pod) { p.Deleting = false })
+		s.onPods(func(p *cluster.Pod) { p.Deleting, p.Returns = false, false })
 		s.end(plan.Delete{Claim: s.claimOf(args[0]).Name})
 	case "protect":
 		s.onNode(s.claimOf(args[0]).Node, func(n *cluster.Node) { n.DoNotDisrupt = true })

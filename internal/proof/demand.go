@@ -97,7 +97,7 @@ func (p *proof) gather(key Key) error {
 		expects[n.Name] = stays[n.Name] && n.TakesPods(&c)
 	}
 	for _, x := range p.objects.Pods {
-		if (x.Moves() || x.Returns()) && !stays[x.Node] && !(x.NominatedByOthers() && expects[x.Nominated]) {
+		if (x.Moves() || x.Returns) && !stays[x.Node] && !(x.NominatedByOthers() && expects[x.Nominated]) {
 			add(x.Namespace, x.Labels, x.Shape, 1)
 			if g, ok := byKey[key(x.Namespace, x.Labels, x.Shape)]; ok && x.Node != "" {
 				g.running++

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podresources "k8s.io/component-helpers/resource"
@@ -34,6 +35,7 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		out.Owner = cluster.Owner{Kind: ref.Kind, Name: ref.Name, UID: string(ref.UID)}
 	}
+	out.Returns = returns(p, l)
 	out.NotReady, out.NotStarted = !PodReady(p), p.Status.Phase == corev1.PodPending
 	out.Pinned = Pinned(p)
 	claims := needs(p)
@@ -51,6 +53,21 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 		}
 	}
 	return out, true
+}
+
+// returns says whether the pod terminates and its StatefulSet will create it anew: the
+// StatefulSet is there, is not being deleted, and still declares the pod's number.
+func returns(p *corev1.Pod, l Lookups) bool {
+	ref := metav1.GetControllerOfNoCopy(p)
+	if p.DeletionTimestamp == nil || ref == nil || ref.APIVersion != appsv1.SchemeGroupVersion.String() || ref.Kind != "StatefulSet" || l.StatefulSet == nil {
+		return false
+	}
+	s, there := l.StatefulSet(p.Namespace, ref.Name)
+	if !there || s.UID != ref.UID || s.DeletionTimestamp != nil {
+		return false
+	}
+	i, numbered := ordinal(s.Name, p.Name)
+	return numbered && declares(s, i)
 }
 
 // deletionCost reads the annotation by which controllers scale down the cheapest pods

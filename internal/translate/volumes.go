@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -42,6 +43,7 @@ type Lookups struct {
 	// PriorityClass finds the class of pods that name none under "".
 	PriorityClass func(name string) (*schedulingv1.PriorityClass, bool)
 	RuntimeClass  func(name string) (*nodev1.RuntimeClass, bool)
+	StatefulSet   func(namespace, name string) (*appsv1.StatefulSet, bool)
 	// Spread holds the constraints of pods that declare none. Their selectors come
 	// from Services and from the pod's controller.
 	Spread   []cluster.Spread

@@ -130,10 +130,7 @@ func StatefulSet(s *appsv1.StatefulSet, pods Pods, l Lookups) (cluster.Workload,
 // replicas. A finished pod is made again. A pod that is being deleted keeps its
 // place.
 func holes(s *appsv1.StatefulSet, byName map[string]*corev1.Pod) (n int64, first string) {
-	all, start := replicas(s.Spec.Replicas), int64(0)
-	if s.Spec.Ordinals != nil {
-		start = int64(s.Spec.Ordinals.Start)
-	}
+	start, all := ordinals(s)
 	parallel := s.Spec.PodManagementPolicy == appsv1.ParallelPodManagement
 	for i := range min(all, int64(len(byName))+1) { // at least one of these names is free
 		name := s.Name + "-" + strconv.FormatInt(start+i, 10)
@@ -154,11 +151,26 @@ func holes(s *appsv1.StatefulSet, byName map[string]*corev1.Pod) (n int64, first
 	}
 	n = all
 	for name, p := range byName {
-		if i, ok := ordinal(s.Name, name); ok && start <= i && i < start+all && !Finished(p) {
+		if i, ok := ordinal(s.Name, name); ok && declares(s, i) && !Finished(p) {
 			n--
 		}
 	}
 	return n, first
+}
+
+// ordinals returns the number of the first pod that the StatefulSet declares, and how many
+// it declares.
+func ordinals(s *appsv1.StatefulSet) (start, n int64) {
+	if s.Spec.Ordinals != nil {
+		start = int64(s.Spec.Ordinals.Start)
+	}
+	return start, replicas(s.Spec.Replicas)
+}
+
+// declares says whether the StatefulSet declares the pod of the number.
+func declares(s *appsv1.StatefulSet, number int64) bool {
+	start, n := ordinals(s)
+	return start <= number && number < start+n
 }
 
 // ordinal reads the number in the name of a StatefulSet's pod.

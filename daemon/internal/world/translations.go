@@ -144,6 +144,9 @@ func (w *World) lookups() translate.Lookups {
 		RuntimeClass: func(name string) (*nodev1.RuntimeClass, bool) {
 			return find(w, w.objects.runtimeClasses, ref{runtimeClassKind, name})
 		},
+		StatefulSet: func(namespace, name string) (*appsv1.StatefulSet, bool) {
+			return find(w, w.objects.statefulSets, ref{statefulSetKind, namespace + "/" + name})
+		},
 		Services: func(namespace string) []*corev1.Service {
 			w.translations.use(ref{serviceKind, namespace})
 			return slices.Collect(maps.Values(w.objects.services[namespace]))

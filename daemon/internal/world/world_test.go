@@ -180,6 +180,50 @@ func TestWorld_PodIsReadAgainWhenItsVolumeAppears(t *testing.T) {
 	}
 }
 
+func TestWorld_ATerminatingPodReturnsWhileItsStatefulSetDeclaresIt(t *testing.T) {
+	const replicas = 2
+	set := func(version int, change func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
+		s := &appsv1.StatefulSet{ObjectMeta: meta("db", version)}
+		s.Namespace, s.Spec.Replicas = "default", new(int32(replicas))
+		change(s)
+		return s
+	}
+	version, now := 1, metav1.Unix(1000, 0)
+	for _, c := range []struct {
+		what   string
+		change func(*corev1.Pod)
+		then   *appsv1.StatefulSet // nil for deleted
+		want   bool
+	}{
+		{"terminates", func(*corev1.Pod) {}, set(9, func(*appsv1.StatefulSet) {}), true},
+		{"runs", func(p *corev1.Pod) { p.DeletionTimestamp = nil }, set(9, func(*appsv1.StatefulSet) {}), false},
+		{"is one too many", func(*corev1.Pod) {}, set(9, func(s *appsv1.StatefulSet) { *s.Spec.Replicas = 1 }), false},
+		{"is below the first", func(*corev1.Pod) {}, set(9, func(s *appsv1.StatefulSet) { s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 2} }), false},
+		{"is of a StatefulSet that is being deleted", func(*corev1.Pod) {}, set(9, func(s *appsv1.StatefulSet) { s.DeletionTimestamp = &now }), false},
+		{"is of a StatefulSet that is gone", func(*corev1.Pod) {}, nil, false},
+		{"is of another of the name", func(p *corev1.Pod) { p.OwnerReferences[0].UID = "old" }, set(9, func(*appsv1.StatefulSet) {}), false},
+	} {
+		w := newWorld()
+		before := set(version, func(*appsv1.StatefulSet) {})
+		w.Observe(before)
+		p := pod("db-1", 2, "n")
+		p.DeletionTimestamp = &now
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(before, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+		c.change(p)
+		w.Observe(p)
+		w.Snapshot()
+		if c.then != nil {
+			w.Observe(c.then)
+		} else {
+			w.Forget(before)
+		}
+		s, _ := w.Snapshot()
+		if got := s.Pods()[0].Returns; got != c.want {
+			t.Errorf("a pod that %s: returns is %t", c.what, got)
+		}
+	}
+}
+
 func TestWorld_DeclaredPodsAreReadAgainWhenTheirClassesAppear(t *testing.T) {
 	w := newWorld()
 	two, micro := int32(2), "micro"

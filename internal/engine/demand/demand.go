@@ -116,7 +116,7 @@ func (d *Demand) preferNoSchedule() bool {
 // going, then those of nodes that are only supposed to go.
 func (d *Demand) gatherDisplaced() {
 	leaving := func(n *cluster.Node, c *cluster.Claim) bool { return n.Leaving(c) }
-	d.displacedFrom(leaving, func(p *cluster.Pod) bool { return p.Moves() || p.Returns() })
+	d.displacedFrom(leaving, func(p *cluster.Pod) bool { return p.Moves() || p.Returns })
 	if len(d.Going) == 0 {
 		return
 	}
