@@ -45,9 +45,10 @@ const (
 	// Moves of a pool are undone if nodes are launched for at least such a part of the pods
 	// that they evicted.
 	undonePart = 10
-	// The first pause, the longest one, and how long after a trip the next pause is the
-	// first again.
-	firstPause, longestPause, forgiven = time.Minute, 4 * time.Hour, 12 * time.Hour
+	// The first pause and the longest one. After a trip, the next pause is the first again
+	// once moves have gone on for forgivenAfter times as long as the last one, or after
+	// forgiven: moves that go wrong now and then, among many, cost little time.
+	firstPause, longestPause, forgivenAfter, forgiven = time.Minute, 4 * time.Hour, 10, 12 * time.Hour
 )
 
 // until returns when moves may begin again.
@@ -57,7 +58,7 @@ func (b breaker) until() time.Time { return b.tripped.Add(b.pause) }
 // happens during a pause does not make it longer.
 func (b breaker) trip(now time.Time) breaker {
 	switch {
-	case b.pause == 0 || !now.Before(b.tripped.Add(forgiven)):
+	case b.pause == 0 || !now.Before(b.tripped.Add(min(b.pause+forgivenAfter*b.pause, forgiven))):
 		return breaker{now, firstPause}
 	case now.Before(b.until()):
 		return b
