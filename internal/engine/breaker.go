@@ -44,7 +44,7 @@ func (b breakers) trip(pool string, now time.Time) breakers {
 const (
 	// Moves of a pool are undone if nodes are launched for at least such a part of the pods
 	// that they evicted.
-	undonePart = 10
+	undonePart = 4
 	// The first pause and the longest one. After a trip, the next pause is the first again
 	// once moves have gone on for forgivenAfter times as long as the last one, or after
 	// forgiven: moves that go wrong now and then, among many, cost little time.
@@ -82,10 +82,10 @@ func undone(s cluster.Snapshot, out Output, now time.Time) (pools []string) {
 	if len(missing) == 0 {
 		return nil
 	}
-	are := map[string]int64{} // pods of these kinds
+	are, staying := map[string]int64{}, memory.Staying(s) // pods of these kinds
 	for g := range s.Groups() {
 		if missing[g.Kind] > 0 {
-			are[g.Kind] = memory.Staying(g)
+			are[g.Kind] = staying(g)
 		}
 	}
 	moved, back := map[string]int64{}, map[string]int64{} // by pool

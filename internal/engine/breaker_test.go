@@ -51,7 +51,7 @@ func TestUndone_NeitherAFewPodsThatLostTheirPlaceNorPodsThatAreAddedHoldAnything
 	for _, c := range []struct {
 		evicted, back, added int64
 		want                 bool
-	}{{21, 2, 0, false}, {20, 2, 0, true}, {20, 30, 0, true}, {20, 30, 30, false}, {20, 30, 28, true}, {20, 30, 29, false}, {20, 5, -20, true}} {
+	}{{21, 5, 0, false}, {20, 5, 0, true}, {20, 30, 0, true}, {20, 30, 30, false}, {20, 30, 25, true}, {20, 30, 26, false}, {20, 5, -20, true}} {
 		if got := undoneAfter(c.evicted, c.back, c.added, true, time.Second); slices.Contains(got, "a") != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
@@ -59,7 +59,7 @@ func TestUndone_NeitherAFewPodsThatLostTheirPlaceNorPodsThatAreAddedHoldAnything
 }
 
 // undoneAfter takes away a node with so many pods of one kind, and then launches for so many
-// of them, when their controller has added so many.
+// of them, when their controller has added so many, of which it has created half.
 func undoneAfter(evicted, back, added int64, saves bool, after time.Duration) []string {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var o cluster.Objects
@@ -67,13 +67,15 @@ func undoneAfter(evicted, back, added int64, saves bool, after time.Duration) []
 		name := fmt.Sprint(i)
 		o.Pods = append(o.Pods, cluster.Pod{Namespace: "default", Name: name, UID: name})
 	}
+	declared := max(0, added) / 2
+	o.Workloads = []cluster.Workload{{UID: "w", Kind: "ReplicaSet", Namespace: "default", Name: "w", Missing: declared}}
 	s, err := cluster.New(o)
 	if err != nil {
 		panic(err)
 	}
 	g, _ := s.GroupOf("default/0")
 	m := memory.Memory{Evicting: []memory.Evicting{{Claim: "n", Pool: "a", Saves: saves, At: start, Pods: []memory.EvictingPods{{
-		Slot: cluster.Slot{Kind: g.Kind, Count: evicted}, Of: memory.Staying(g) - added,
+		Slot: cluster.Slot{Kind: g.Kind, Count: evicted}, Of: int64(len(o.Pods)) - (added - declared),
 	}}}}}
 	out := Output{Plan: plan.Plan{Actions: []plan.Action{plan.Launch{Planned: []cluster.Slot{{Kind: g.Kind, Count: back}}}}}}
 	out.Memory.Memory = m.Next(s, start)

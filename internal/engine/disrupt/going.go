@@ -163,8 +163,9 @@ func planEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.Del
 // movingOn returns the pods that have to move when the node goes.
 func movingOn(v view.View, node string) (out []memory.EvictingPods) {
 	if state, up := v.Snapshot.State(node); up {
+		staying := memory.Staying(v.Snapshot)
 		for g, n := range state.Moving() {
-			out = append(out, memory.EvictingPods{Slot: cluster.Slot{Kind: g.Kind, Count: n}, Of: memory.Staying(g)})
+			out = append(out, memory.EvictingPods{Slot: cluster.Slot{Kind: g.Kind, Count: n}, Of: staying(g)})
 		}
 	}
 	return out

@@ -58,7 +58,7 @@ func TestChurn_CountsDeletionsThatWereCarriedOutToSaveMoney(t *testing.T) {
 		0:       {Claim: "gone", UID: "gone"},
 		-1:      {Claim: "stays", UID: "stays", Saves: true}, // declined
 	} {
-		x.Pods, x.At = []EvictingPods{{Slot: cluster.Slot{Kind: g.Kind, Count: 1}, Of: Staying(g)}}, now
+		x.Pods, x.At = []EvictingPods{{Slot: cluster.Slot{Kind: g.Kind, Count: 1}, Of: Staying(s)(g)}}, now
 		if share, _ := (Memory{Evicting: []Evicting{x}}).Next(s, now).Churn.Moved(g.Kind); share != max(0, want) {
 			t.Errorf("%+v: %d millionths of the pods have moved, want %d", x, share, want)
 		}

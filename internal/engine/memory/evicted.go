@@ -65,13 +65,23 @@ type EvictingPods struct {
 	Of int64 // pods of the kind in the cluster; see Staying
 }
 
-// Staying returns how many pods of the group there are that are not being deleted.
-func Staying(g *cluster.Group) int64 {
-	n := g.Size()
-	for _, leaving := range g.Leaving() {
-		n -= leaving
+// Staying returns how many pods of each kind there are that are not being deleted, those
+// included that controllers have declared and not created yet. Evictions do not change the
+// number for long, as controllers create the pods anew.
+func Staying(s cluster.Snapshot) func(*cluster.Group) int64 {
+	declared := map[*cluster.Group]int64{}
+	for _, w := range s.Workloads() {
+		if w.Missing > 0 {
+			declared[s.GroupFor(w.Namespace, w.Labels, w.Shape)] += w.Missing
+		}
 	}
-	return n
+	return func(g *cluster.Group) int64 {
+		n := g.Size() + declared[g]
+		for _, leaving := range g.Leaving() {
+			n -= leaving
+		}
+		return n
+	}
 }
 
 // noteDeletions notes the evictions of the deletions that were carried out since the last
