@@ -27,8 +27,6 @@ const (
 	namespace = "kube-system" // where Karpenter's documentation installs it
 	nodeRole  = "KarpenterNodeRole-lab"
 	control   = "lab-karpenter" // the controller's role
-	startTime = time.Second     // these three as in the demo
-	stopTime  = 3 * time.Second
 	bootDelay = 2 * time.Second
 	patience  = 3 * time.Minute // for each step
 )
@@ -53,13 +51,17 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-func startPeerLab(t *testing.T) *peerLab {
+// demo is the laboratory of the demo.
+func demo() lab.Options {
+	return lab.Options{Progress: os.Stderr, StartTime: time.Second, StopTime: 3 * time.Second, BootDelay: bootDelay}
+}
+
+func startPeerLab(t *testing.T, options lab.Options) *peerLab {
 	t.Helper()
 	tools := must(toolchain.Ensure(t.Context(), os.Stderr, toolchain.KarpenterAWS))(t)
 	chart := findRelease(t).chart(t)
-	l := must(lab.Start(t.Context(), lab.Options{
-		Dir: t.TempDir(), Progress: os.Stderr, StartTime: startTime, StopTime: stopTime, BootDelay: bootDelay, Images: map[string]string{chart.image(t): tools[toolchain.KarpenterAWS].Path},
-	}))(t)
+	options.Dir, options.Images = t.TempDir(), map[string]string{chart.image(t): tools[toolchain.KarpenterAWS].Path}
+	l := must(lab.Start(t.Context(), options))(t)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)

@@ -94,6 +94,12 @@ func (r release) chart(t *testing.T) chart {
 	return c
 }
 
+// version is the one that the chart names.
+func (r release) version(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprint(r.chart(t).about["AppVersion"])
+}
+
 // set is `--set path=value`.
 func (c chart) set(t *testing.T, value any, path ...string) {
 	t.Helper()

@@ -34,7 +34,7 @@ const replicas = 40
 // TestPeer_ProvisionsAndEmpties is the whole life of a fleet under Karpenter's
 // own controller, with the figures that ours are compared with.
 func TestPeer_ProvisionsAndEmpties(t *testing.T) {
-	p := startPeerLab(t)
+	p := startPeerLab(t, demo())
 	class, pool := p.nodeClass(), nodePool()
 	p.apply(t, class, pool)
 	for _, o := range []*unstructured.Unstructured{class, pool} {

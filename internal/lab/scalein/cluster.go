@@ -2,14 +2,7 @@ package scalein
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,7 +12,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/deploy"
 )
 
@@ -29,12 +21,11 @@ const (
 	// patience is how long one step may take: the daemon's installation, the
 	// scale-up, the scale-down.
 	patience = 5 * time.Minute
-	// calm is how long nothing must have happened for the scale-up to be over.
-	calm    = 15 * time.Second
-	writers = 16
-	every   = time.Second
-	// boundMetric is the daemon's proof for the whole fleet.
-	boundMetric = "karpenterd_fleet_bound_dollars_per_hour"
+	// calm is how long nothing must have happened for the scale-up to be over; uneasy is
+	// how long that is waited for once all pods run.
+	calm, uneasy = 15 * time.Second, 90 * time.Second
+	writers      = 16
+	every        = time.Second
 )
 
 // pool sells what the published figures were measured with: on-demand instances of
@@ -73,7 +64,7 @@ func (r *run) each(ctx context.Context, f func(context.Context, app) error) erro
 }
 
 // scaleUp creates the Deployments, and waits until all pods run and the fleet keeps
-// still.
+// still, if it does so soon.
 func (r *run) scaleUp(ctx context.Context) (up, error) {
 	want := count(r.apps, 1)
 	r.say("create %d pods of %d Deployments", want, len(r.apps))
@@ -95,7 +86,8 @@ func (r *run) scaleUp(ctx context.Context) (up, error) {
 			u.Seconds = seconds(time.Since(began))
 			r.say("all pods run after %.0f s, on %d instances for $%.2f/h", u.Seconds, now.Instances, now.Cost)
 		}
-		return now.Running == want && now.Waiting == 0 && time.Since(r.seen.moved()) >= calm
+		u.Calm = time.Since(r.seen.moved()) >= calm
+		return now.Running == want && now.Waiting == 0 && (u.Calm || seconds(time.Since(began)) > u.Seconds+uneasy.Seconds())
 	})
 	last := r.seen.now()
 	u.Instances, u.Cost = last.Instances, last.Cost
@@ -110,8 +102,8 @@ func (r *run) until(ctx context.Context, what string, done func() bool) error {
 		select {
 		case <-ctx.Done():
 			now := r.seen.now()
-			return fmt.Errorf("wait for %s: %w: %d run and %d do not, on %d instances; the end of the daemon's log:\n%s",
-				what, ctx.Err(), now.Running, now.Waiting, now.Instances, r.logTail())
+			return fmt.Errorf("wait for %s: %w: %d run and %d do not, on %d instances; the end of the log of %s:\n%s",
+				what, ctx.Err(), now.Running, now.Waiting, now.Instances, r.of.Name, r.of.Log())
 		case <-time.After(every):
 		}
 	}
@@ -156,80 +148,11 @@ func (r *run) scaleDown(ctx context.Context) (findings, error) {
 			r.say("%.0f s: $%.2f/h, %d instances, %d pods run", seconds(last.at.Sub(began)), last.Cost, last.Instances, last.Running)
 		}
 	}
-	bound, err := r.bound(ctx)
+	bound, err := r.of.Bound(ctx)
 	if err != nil {
 		return findings{}, err
 	}
-	return r.seen.findings(r.Options, want, began, samples, bound), nil
-}
-
-// bound reads from the daemon what any fleet for the pods costs at least.
-func (r *run) bound(ctx context.Context) (float64, error) {
-	pods, err := r.core.CoreV1().Pods(install.DefaultNamespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return 0, fmt.Errorf("daemon's pods list: %w", err)
-	}
-	for _, p := range pods.Items {
-		process, there := r.lab.Processes.Find(p.Name + "/" + install.DefaultName)
-		if !there || !process.Running() {
-			continue
-		}
-		url, err := deploy.MetricsURL(process.PID)
-		if err != nil {
-			return 0, err
-		}
-		return readMetric(ctx, url, boundMetric)
-	}
-	return 0, errors.New("daemon's metrics read: the daemon does not run; the end of its log:\n" + r.logTail())
-}
-
-func readMetric(ctx context.Context, url, metric string) (float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return 0, fmt.Errorf("daemon's metrics read: %w", err)
-	}
-	answer, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, fmt.Errorf("daemon's metrics read: %w", err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return 0, fmt.Errorf("daemon's metrics read: %w", err)
-	}
-	for line := range strings.Lines(string(body)) {
-		if value, ok := strings.CutPrefix(line, metric+" "); ok {
-			return strconv.ParseFloat(strings.TrimSpace(value), 64)
-		}
-	}
-	return 0, fmt.Errorf("daemon's metrics read: no %s", metric)
-}
-
-// log is what the daemon has written.
-func (r *run) log() ([]byte, error) {
-	files, err := filepath.Glob(filepath.Join(r.lab.LogDir(), install.DefaultNamespace+"_*_"+install.DefaultName+".log"))
-	if err != nil || len(files) == 0 {
-		return nil, err
-	}
-	return os.ReadFile(files[0])
-}
-
-func (r *run) logTail() string {
-	text, err := r.log()
-	if err != nil {
-		return err.Error()
-	}
-	return string(text[max(0, len(text)-4000):])
-}
-
-// keepLog copies the daemon's log to where the options want it.
-func (r *run) keepLog() error {
-	if r.LogTo == "" {
-		return nil
-	}
-	text, err := r.log()
-	if err != nil {
-		return fmt.Errorf("daemon's log read: %w", err)
-	}
-	return os.WriteFile(r.LogTo, text, 0o600)
+	f := r.seen.findings(r.Options, want, began, samples, bound)
+	f.Subject = r.of.Name
+	return f, nil
 }

@@ -37,6 +37,7 @@ type up struct {
 	Pods        int     `json:"pods"`
 	Deployments int     `json:"deployments"`
 	Seconds     float64 `json:"seconds"` // until all pods ran
+	Calm        bool    `json:"calm"`    // nothing moved any more when the scale-down began
 	Instances   int     `json:"instances"`
 	Cost        float64 `json:"cost"`
 }
@@ -55,6 +56,7 @@ type scenario struct {
 
 // findings are what one run found.
 type findings struct {
+	Subject   string              `json:"subject"` // the controller
 	Scenario  scenario            `json:"scenario"`
 	Up        up                  `json:"up"`
 	Pods      int                 `json:"pods"`  // that the scale-down leaves

@@ -3,19 +3,19 @@ package scalein
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/deploy"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
 )
 
 // leastWatch is longer than the daemon takes between two proofs of its bound.
@@ -59,44 +59,65 @@ func (o Options) check() error {
 	return nil
 }
 
+// Flags declares the options as flags.
+func (o *Options) Flags(flags *flag.FlagSet) {
+	flags.Float64Var(&o.Share, "share", o.Share, "of its replicas that each Deployment keeps")
+	flags.StringVar(&o.Policy, "policy", o.Policy, "consolidationPolicy of the pool")
+	flags.StringVar(&o.ConsolidateAfter, "after", o.ConsolidateAfter, "consolidateAfter of the pool")
+	flags.StringVar(&o.Budget, "budget", o.Budget, "nodes of the pool's disruption budget; empty: none is given")
+	flags.StringVar(&o.NodeCost, "node-cost", o.NodeCost, "dollars an hour that the daemon adds for each node; its bound counts them")
+	flags.DurationVar(&o.Start, "start", o.Start, "how long an instance is pending; below zero: it runs at once")
+	flags.DurationVar(&o.Stop, "stop", o.Stop, "how long an instance is shutting down; below zero: it is gone at once")
+	flags.DurationVar(&o.Boot, "boot", o.Boot, "from an instance that runs to its node joining")
+	flags.DurationVar(&o.Grace, "grace", o.Grace, "termination grace period of the pods")
+	flags.IntVar(&o.ControllerQPS, "controller-qps", o.ControllerQPS, "requests a second of the controller manager; 0: its default")
+	flags.DurationVar(&o.Watch, "watch", o.Watch, "how long the fleet is observed after the scale-down")
+	flags.StringVar(&o.LogLevel, "log-level", o.LogLevel, "of the daemon")
+	flags.StringVar(&o.LogTo, "log", o.LogTo, "file that gets the daemon's log; empty: none")
+}
+
+// Lab is how the laboratory of the scenario starts.
+func (o *Options) Lab() lab.Options {
+	return lab.Options{
+		Logger: hclog.NewNullLogger(), Progress: o.Progress, StartTime: o.Start, StopTime: o.Stop, BootDelay: o.Boot, ControllerQPS: o.ControllerQPS,
+	}
+}
+
+// Subject is what is measured: a controller that runs in a laboratory of its own, where the
+// class default is ready.
+type Subject struct {
+	Name  string
+	Lab   *lab.Lab
+	Bound func(context.Context) (float64, error) // dollars an hour that any fleet costs for the pods
+	Log   func() string                          // the end of the controller's log
+}
+
 // run is one measurement.
 type run struct {
 	Options
+	of      Subject
 	apps    []app
-	lab     *lab.Lab
 	core    kubernetes.Interface // speaks protobuf, without a rate limit
 	applier *kube.Applier
 	seen    *observer
 }
 
-// Run plays the scenario and prints what came of it as JSON. It leaves nothing
-// behind, whether it succeeds or not.
-func Run(ctx context.Context, o Options) (err error) {
+// Measure plays the scenario with the subject and prints what came of it as JSON.
+func Measure(ctx context.Context, o Options, s Subject) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	r := &run{Options: o}
+	r := &run{Options: o, of: s}
 	if r.apps, err = readApps(workload); err != nil {
 		return err
 	}
-	binary, err := toolchain.Self(ctx, o.Progress, "./daemon/cmd/karpenterd")
-	if err != nil {
-		return err
-	}
-	r.lab, err = lab.Start(ctx, lab.Options{
-		Logger: hclog.NewNullLogger(), DaemonBinary: binary, Progress: o.Progress, StartTime: o.Start, StopTime: o.Stop, BootDelay: o.Boot, ControllerQPS: o.ControllerQPS,
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.keepLog(), r.lab.Close()) }()
 	if err := r.connect(); err != nil {
 		return err
 	}
-	if r.seen, err = observe(ctx, r.lab, r.core); err != nil {
+	if r.seen, err = observe(ctx, s.Lab, r.core); err != nil {
 		return err
 	}
-	if err := r.install(ctx); err != nil {
+	if err := apply(ctx, r.applier, kube.ConditionTrue("Ready"), r.pool()); err != nil {
 		return err
 	}
 	up, err := r.scaleUp(ctx)
@@ -112,41 +133,35 @@ func Run(ctx context.Context, o Options) (err error) {
 }
 
 func (r *run) connect() error {
-	unlimited := rest.CopyConfig(r.lab.AdminConfig)
-	unlimited.QPS = -1
+	config := unlimited(r.of.Lab)
 	var err error
-	if r.applier, err = kube.NewApplier(unlimited); err != nil {
+	if r.applier, err = kube.NewApplier(config); err != nil {
 		return err
 	}
-	unlimited.ContentType = "application/vnd.kubernetes.protobuf"
-	if r.core, err = kubernetes.NewForConfig(unlimited); err != nil {
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	if r.core, err = kubernetes.NewForConfig(config); err != nil {
 		return fmt.Errorf("client create: %w", err)
 	}
 	return nil
 }
 
-// install deploys the daemon, and waits until class and pool are ready.
-func (r *run) install(ctx context.Context) error {
-	options, err := deploy.Account(ctx, r.lab)
-	if err != nil {
-		return err
-	}
-	options.Replicas, options.NodeCost, options.LogLevel = 1, r.NodeCost, r.LogLevel
-	objects, err := install.Objects(options)
-	if err != nil {
-		return err
-	}
+// unlimited is the administrator's access, without a rate limit.
+func unlimited(l *lab.Lab) *rest.Config {
+	config := rest.CopyConfig(l.AdminConfig)
+	config.QPS = -1
+	return config
+}
+
+// apply applies the objects, and waits until the last one is as it has to be.
+func apply(ctx context.Context, applier *kube.Applier, done kube.Check, objects ...*unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for _, o := range append(objects, deploy.NodeClass(r.lab, name), r.pool()) {
-		if _, err := r.applier.Apply(ctx, o, false); err != nil {
+	for _, o := range objects {
+		if _, err := applier.Apply(ctx, o, false); err != nil {
 			return err
 		}
 	}
-	if _, err = r.applier.Wait(ctx, kube.RefOf(objects[len(objects)-1]), kube.RolledOut); err != nil {
-		return err
-	}
-	_, err = r.applier.Wait(ctx, kube.RefOf(r.pool()), kube.ConditionTrue("Ready"))
+	_, err := applier.Wait(ctx, kube.RefOf(objects[len(objects)-1]), done)
 	return err
 }
 

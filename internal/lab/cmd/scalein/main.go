@@ -31,19 +31,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	o.Out, o.Progress = out, errOut
 	flags := flag.NewFlagSet("scalein", flag.ContinueOnError)
 	flags.SetOutput(errOut)
-	flags.Float64Var(&o.Share, "share", o.Share, "of its replicas that each Deployment keeps")
-	flags.StringVar(&o.Policy, "policy", o.Policy, "consolidationPolicy of the pool")
-	flags.StringVar(&o.ConsolidateAfter, "after", o.ConsolidateAfter, "consolidateAfter of the pool")
-	flags.StringVar(&o.Budget, "budget", o.Budget, "nodes of the pool's disruption budget; empty: none is given")
-	flags.StringVar(&o.NodeCost, "node-cost", o.NodeCost, "dollars an hour that the daemon adds for each node; its bound counts them")
-	flags.DurationVar(&o.Start, "start", o.Start, "how long an instance is pending; below zero: it runs at once")
-	flags.DurationVar(&o.Stop, "stop", o.Stop, "how long an instance is shutting down; below zero: it is gone at once")
-	flags.DurationVar(&o.Boot, "boot", o.Boot, "from an instance that runs to its node joining")
-	flags.DurationVar(&o.Grace, "grace", o.Grace, "termination grace period of the pods")
-	flags.IntVar(&o.ControllerQPS, "controller-qps", o.ControllerQPS, "requests a second of the controller manager; 0: its default")
-	flags.DurationVar(&o.Watch, "watch", o.Watch, "how long the fleet is observed after the scale-down")
-	flags.StringVar(&o.LogLevel, "log-level", o.LogLevel, "of the daemon")
-	flags.StringVar(&o.LogTo, "log", o.LogTo, "file that gets the daemon's log; empty: none")
+	o.Flags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
