@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"fmt"
 	"testing"
 	"time"
-
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
 func TestCalm_PodsThatJustCameStayForAMinuteUnlessManyHaveGone(t *testing.T) {
@@ -18,15 +15,12 @@ func TestCalm_PodsThatJustCameStayForAMinuteUnlessManyHaveGone(t *testing.T) {
 		{198, growthLasts},
 		{197, 5*time.Second + calmFor},
 	} {
-		m := &mover{}
-		m.out.Memory.sweep.grew, m.out.Memory.sweep.uneasy = start, start
-		calm := func(after time.Duration, pods int) bool {
-			m.in = Input{Snapshot: running(t, pods), Now: start.Add(after)}
-			return m.calm()
-		}
-		calm(0, 200)
+		var quiet calm
+		quiet.launches(200, start)
+		is := func(after time.Duration, pods int) bool { _, yes := quiet.is(pods, start.Add(after)); return yes }
+		is(0, 200)
 		waited := 5 * time.Second
-		for !calm(waited, c.left) && waited < time.Hour {
+		for !is(waited, c.left) && waited < time.Hour {
 			waited += time.Second
 		}
 		if waited != c.waits {
@@ -53,19 +47,4 @@ func TestSettling_TheFleetIsSearchedAgainWhenThePodsOfAWholeTargetHaveSettled(t 
 			t.Errorf("nodes may go after %v seconds: the next search comes after %s, want %d s", c.nodes, over, c.over)
 		}
 	}
-}
-
-// running is a node with so many pods.
-func running(t *testing.T, pods int) cluster.Snapshot {
-	t.Helper()
-	o := cluster.Objects{Nodes: []cluster.Node{{Name: "n", UID: "n", Ready: true}}}
-	for i := range pods {
-		name := fmt.Sprintf("p%03d", i)
-		o.Pods = append(o.Pods, cluster.Pod{Namespace: "default", Name: name, UID: name, Node: "n"})
-	}
-	s, err := cluster.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

@@ -68,7 +68,7 @@ func look(m *mover) bool {
 		s.seen = seen{}
 		return false
 	}
-	uneasy := s.uneasy
+	since := s.calm.uneasy
 	if !m.calm() {
 		return true
 	}
@@ -79,7 +79,7 @@ func look(m *mover) bool {
 		return true
 	}
 	// The search comes next, also where pods go on coming and going.
-	s.uneasy = uneasy
+	s.calm.uneasy = since
 	m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
 	return true
 }

@@ -45,11 +45,6 @@ const (
 	// A search is repeated if a greater part of the pods has come or gone meanwhile, but
 	// only so often in a row.
 	changedPart, mostOutdated = 100, 5
-	// calmFor is how long no pod must have come or gone before the fleet is searched, and
-	// growthLasts how long nothing must have been launched, so that one target serves a
-	// whole scale-down, and pods that just came do not move at once, unless many have gone
-	// since. But the search waits at most uneasyFor.
-	calmFor, growthLasts, uneasyFor = 3 * time.Second, time.Minute, 3 * time.Minute
 	// heldFor is how long evicted pods hold back other moves at most.
 	heldFor = time.Minute
 	// landsWithin is how long after a drain its pods may still be on their way.
@@ -75,10 +70,7 @@ type mover struct {
 func withMoves(in Input, out Output) Output {
 	out.Memory.sweep = in.Memory.sweep
 	if out.Trace.Launches > 0 {
-		s := &out.Memory.sweep
-		if s.grew, s.grown = in.Now, podsOn(in.Snapshot); s.uneasy.IsZero() {
-			s.uneasy = in.Now
-		}
+		out.Memory.sweep.calm.launches(podsOn(in.Snapshot), in.Now)
 	}
 	v := in.view()
 	out.Memory.sweep.watch(in, v, out)
@@ -254,25 +246,11 @@ func (m *mover) search() bool {
 // calm says whether no pod has come or gone for a while, and nothing was launched, or the
 // wait for that is over. If not, the plan asks for another Step.
 func (m *mover) calm() bool {
-	s := &m.out.Memory.sweep
-	if pods := podsOn(m.in.Snapshot); pods != s.pods {
-		s.pods, s.moved = pods, m.in.Now
-		if s.uneasy.IsZero() {
-			s.uneasy = m.in.Now
-		}
+	until, is := m.out.Memory.sweep.calm.is(podsOn(m.in.Snapshot), m.in.Now)
+	if !is {
+		m.wait(until, plan.QuietLongEnough)
 	}
-	s.grown = max(s.grown, s.pods)
-	until := s.moved.Add(calmFor)
-	if !s.grew.IsZero() && s.grown-s.pods <= s.grown/changedPart {
-		until = pick.Latest(until, s.grew.Add(growthLasts))
-	}
-	until = pick.Earliest(until, s.uneasy.Add(uneasyFor))
-	if s.uneasy.IsZero() || !m.in.Now.Before(until) {
-		s.uneasy = time.Time{}
-		return true
-	}
-	m.wait(until, plan.QuietLongEnough)
-	return false
+	return is
 }
 
 // waitAgain asks for a Step when another node may go.

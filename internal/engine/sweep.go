@@ -15,15 +15,11 @@ type sweep struct {
 	of       cluster.Snapshot
 	at       time.Time
 	again    time.Time // when a node may go that may not go now; zero for never
-	grew     time.Time // when a plan launched nodes last
-	grown    int       // the most pods that have run on the fleet since then
-	pods     int       // that run on the fleet
+	calm     calm
 	breakers breakers
 	coming   []coming            // see watch
 	busy     time.Time           // when pods were last seen that are evicted or about to be; zero for never
 	held     time.Time           // since when nothing begins, as such pods are under way; zero if none are
-	moved    time.Time           // when that number changed last
-	uneasy   time.Time           // since when it has not been the same for a while; zero if it has
 	outdated int                 // searches in a row that were repeated
 	moving   quantity.Money      // what moving a pod cost in the last search
 	vain     int                 // targets in a row that came to nothing
@@ -64,6 +60,52 @@ func podsOn(s cluster.Snapshot) (pods int) {
 		pods += state.Count()
 	}
 	return pods
+}
+
+const (
+	// calmFor is how long no pod must have come or gone before the fleet is searched, and
+	// growthLasts how long nothing must have been launched, so that one target serves a
+	// whole scale-down, and pods that just came do not move at once, unless many have gone
+	// since. But the search waits at most uneasyFor.
+	calmFor, growthLasts, uneasyFor = 3 * time.Second, time.Minute, 3 * time.Minute
+)
+
+// calm says when the pods of the fleet came and went last.
+type calm struct {
+	pods   int       // that run on the fleet
+	moved  time.Time // when that number changed last
+	grew   time.Time // when a plan launched nodes last
+	grown  int       // the most pods that have run on the fleet since then
+	uneasy time.Time // since when the fleet has not been calm; zero if it is
+}
+
+// launches notes that a plan launches nodes.
+func (c *calm) launches(pods int, now time.Time) {
+	if c.grew, c.grown = now, pods; c.uneasy.IsZero() {
+		c.uneasy = now
+	}
+}
+
+// is says whether the fleet with so many pods is calm enough for a search; if not, until
+// when to wait.
+func (c *calm) is(pods int, now time.Time) (until time.Time, yes bool) {
+	if pods != c.pods {
+		c.pods, c.moved = pods, now
+		if c.uneasy.IsZero() {
+			c.uneasy = now
+		}
+	}
+	c.grown = max(c.grown, c.pods)
+	until = c.moved.Add(calmFor)
+	if !c.grew.IsZero() && c.grown-c.pods <= c.grown/changedPart {
+		until = pick.Latest(until, c.grew.Add(growthLasts))
+	}
+	until = pick.Earliest(until, c.uneasy.Add(uneasyFor))
+	if !c.uneasy.IsZero() && now.Before(until) {
+		return until, false
+	}
+	c.uneasy = time.Time{}
+	return until, true
 }
 
 // settling says when the nodes may go that stay for pods that settle; see
