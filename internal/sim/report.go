@@ -15,7 +15,7 @@ type Report struct {
 	Pods      int // created
 	Remaining int // in the end
 	Left      int // not bound when the run ended
-	Coming    int // NodeClaims whose nodes had not joined when the run ended
+	Coming    int // pods that were planned on nodes that had not joined when the run ended
 	Steps     int // decisions
 
 	Launches    int

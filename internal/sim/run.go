@@ -246,7 +246,9 @@ func (r *run) finish() {
 	r.report.Settled, r.report.NodesSettled = r.cost(), len(r.claims)
 	for _, c := range r.claims {
 		if !c.Registered && !c.Deleting {
-			r.report.Coming++
+			for _, x := range c.Planned {
+				r.report.Coming += int(x.Count)
+			}
 		}
 	}
 	var held, wait, ran []time.Duration
