@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -13,6 +14,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/definition"
 )
 
@@ -60,16 +62,32 @@ func (d *definitions) check(ctx context.Context, kind string, spec any, config t
 	}
 	rename := strings.NewReplacer(
 		"spec.template.spec.nodeClassRef.name", "node_class", "spec.template.spec.", "", "spec.template.metadata.", "", "spec.", "")
-	said := map[string]bool{}
+	var said []string
 	for _, objection := range append(objections, further...) {
 		at := definition.Attribute(objection.Field, rename)
-		if at.Touches(unknown) || said[at.Path().String()] {
+		// A rule on a whole class is about attributes that a configuration cannot leave out.
+		whole := kind == awsv1.EC2NodeClassKind && objection.Field == "spec"
+		here := at.Path().String()
+		above := func(other string) bool {
+			return here == other || strings.HasPrefix(here, other+".") || strings.HasPrefix(here, other+"[")
+		}
+		if at.Touches(unknown) || whole && len(unknown) > 0 || slices.ContainsFunc(said, above) {
 			continue
 		}
-		said[at.Path().String()] = true
+		said = append(said, here)
 		diags.AddAttributeError(at.Path(), "Invalid "+kind, fmt.Sprintf("%s: %s.", at.Path(), words(objection)))
 	}
 	return diags
+}
+
+// asErrors gives faults that the API server accepts, and that would keep the object from
+// being ready or from being carried out.
+func asErrors(faults ...translate.Fault) []*field.Error {
+	var out []*field.Error
+	for _, f := range faults {
+		out = append(out, &field.Error{Type: field.ErrorTypeInvalid, Field: f.Path, BadValue: "object", Detail: f.Effect + ": " + f.Remedy})
+	}
+	return out
 }
 
 // words is the text of an objection. A bad value that only names the type of the

@@ -16,6 +16,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwtype"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
@@ -206,7 +207,9 @@ func (r *nodeClass) ValidateConfig(ctx context.Context, req resource.ValidateCon
 		config.MetadataOptions = convert.DefaultMetadataOptions()
 	}
 	spec := config.Spec(ctx, config.Tags, &resp.Diagnostics)
-	resp.Diagnostics.Append(r.definitions.check(ctx, awsv1.EC2NodeClassKind, &spec, req.Config.Raw)...)
+	class := &awsv1.EC2NodeClass{Spec: spec}
+	further := asErrors(append(translate.RefusedOfClass(class), translate.UnsupportedOfClass(class)...)...)
+	resp.Diagnostics.Append(r.definitions.check(ctx, awsv1.EC2NodeClassKind, &spec, req.Config.Raw, further...)...)
 }
 
 // ModifyPlan computes tags_all, and refuses a default tag of the provider that a

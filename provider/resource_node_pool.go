@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwtype"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
@@ -227,7 +228,8 @@ func (r *nodePool) ValidateConfig(ctx context.Context, req resource.ValidateConf
 		config.Disruption = convert.DefaultDisruption()
 	}
 	spec := config.Spec(ctx, &resp.Diagnostics)
-	further := (&v1.NodePool{Spec: spec}).Validate()
+	pool := &v1.NodePool{Spec: spec}
+	further := append(pool.Validate(), asErrors(translate.UnsupportedOf(pool)...)...)
 	resp.Diagnostics.Append(r.definitions.check(ctx, v1.NodePoolKind, &spec, req.Config.Raw, further...)...)
 	if !config.Requirements.IsUnknown() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(contradictions(spec)...)

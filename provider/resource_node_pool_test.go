@@ -51,7 +51,7 @@ func TestNodePool_BadInputNamesAttributeAndRemedy(t *testing.T) {
 		"contradiction of range": {requirements(object{"key": "a", "operator": "Gt", "values": list{"8"}}, object{"key": "a", "operator": "Lt", "values": list{"8"}}), []string{"requirements[0]", "requirements[1]"}},
 		"label contradicts":      {object{"labels": object{"karpenter.sh/capacity-type": "on-demand"}}, []string{`labels["karpenter.sh/capacity-type"]`, "requirements[0]"}},
 		"label value":            {object{"labels": object{"a": "not a value"}}, []string{"labels", "not a value"}},
-		"taint effect":           {object{"taints": list{object{"key": "a", "effect": "Never"}}}, []string{"taints", "NoSchedule, PreferNoSchedule or NoExecute"}},
+		"taint effect":           {object{"taints": list{object{"key": "a", "effect": "Never"}}}, []string{"taints[0].effect", `"PreferNoSchedule"`}},
 		"taint given twice":      {object{"taints": list{object{"key": "a", "effect": "NoSchedule"}}, "startup_taints": list{object{"key": "a", "effect": "NoSchedule"}}}, []string{"startup_taints[0]", "Duplicate", "a:NoSchedule"}},
 		"grace period":           {object{"termination_grace_period": "1d"}, []string{"termination_grace_period", `"1d"`, "1h30m"}},
 		"consolidate after":      {object{"disruption": object{"consolidate_after": "soon"}}, []string{"disruption.consolidate_after", `"soon"`, "Never"}},

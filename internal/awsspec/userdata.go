@@ -31,6 +31,7 @@ type NodeConfig struct {
 	Taints               []Taint           // UserData adds the product's own
 	MaxPods              int32             // 0: the default of the image
 	PodsPerCore          int32             // 0: no limit
+	Kubelet              map[string]any    // further settings, by their names in the kubelet's configuration
 	UserData             string            // of the user: shell script, NodeConfig or MIME multipart text
 }
 
@@ -81,7 +82,9 @@ func (c NodeConfig) check() error {
 
 // text is the NodeConfig as JSON. nodeadm reads YAML, and JSON is YAML.
 func (c NodeConfig) text() (string, error) {
-	kubeletConfig := map[string]any{"registerWithTaints": c.taints()}
+	kubeletConfig := map[string]any{}
+	maps.Copy(kubeletConfig, c.Kubelet)
+	kubeletConfig["registerWithTaints"] = c.taints()
 	if c.MaxPods > 0 {
 		kubeletConfig["maxPods"] = c.MaxPods
 	}

@@ -22,6 +22,7 @@ func nodeConfig() NodeConfig {
 		},
 		Taints:  []Taint{{Key: "spot", Value: "only", Effect: "NoSchedule"}},
 		MaxPods: 110, PodsPerCore: 10,
+		Kubelet: map[string]any{"clusterDNS": []string{"10.0.0.10"}, "kubeReserved": map[string]string{"cpu": "100m"}, "registerWithTaints": "never this"},
 	}
 }
 
@@ -65,6 +66,8 @@ type decodedConfig struct {
 				MaxPods            int32
 				PodsPerCore        int32
 				RegisterWithTaints []Taint
+				ClusterDNS         []string
+				KubeReserved       map[string]string
 			}
 			Flags []string
 		}
@@ -102,7 +105,7 @@ func TestUserData_CarriesWhatAMachineNeedsToJoin(t *testing.T) {
 		t.Errorf("cluster %+v", cluster)
 	}
 	config := c.Spec.Kubelet.Config
-	if config.MaxPods != 110 || config.PodsPerCore != 10 {
+	if config.MaxPods != 110 || config.PodsPerCore != 10 || len(config.ClusterDNS) != 1 || config.KubeReserved["cpu"] != "100m" {
 		t.Errorf("kubelet %+v", config)
 	}
 	want := []Taint{{"spot", "only", "NoSchedule"}, {"karpenter.sh/unregistered", "", "NoExecute"}, {"karpenterd.sh/awaiting-pods", "", "NoSchedule"}}

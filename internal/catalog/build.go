@@ -20,6 +20,8 @@ type Settings struct {
 	// PodsPerCore is the kubelet's podsPerCore: a node has at most this many pods
 	// for each vCPU, where that is fewer. 0 means no limit.
 	PodsPerCore int
+	// Kept is what the kubelet keeps from pods.
+	Kept Kept
 	// RootVolumeBytes is the size of the node's root volume; 0 means
 	// DefaultRootVolumeBytes.
 	RootVolumeBytes int64
@@ -66,7 +68,7 @@ func Build(facts []Fact, m Market, s Settings) []InstanceType {
 			Name:        f.Name,
 			Labels:      f.labels(m.Region),
 			Capacity:    capacity,
-			Allocatable: capacity.Sub(f.kubeReserved()).Sub(evictionReserved(s.RootVolumeBytes)),
+			Allocatable: f.allocatable(capacity, s.Kept),
 			Offerings:   offerings,
 			EBSVolumes:  f.attachable(s.Volumes),
 		})

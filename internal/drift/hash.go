@@ -12,6 +12,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // Version is that of the hashes. A change of what counts needs another one.
@@ -29,10 +30,16 @@ func PoolHash(p *v1.NodePool) string {
 	}, "spec.requirements")
 }
 
-// ClassHash is the hash of the EC2NodeClass's spec without its selector terms.
+// ClassHash is the hash of the EC2NodeClass's spec without its selector terms, and without
+// fields that make no difference to a node.
 func ClassHash(c *awsv1.EC2NodeClass) string {
-	return hashOf(classDefaults(), c.Spec,
-		"subnetSelectorTerms", "securityGroupSelectorTerms", "capacityReservationSelectorTerms", "amiSelectorTerms")
+	excluded := []string{"subnetSelectorTerms", "securityGroupSelectorTerms", "capacityReservationSelectorTerms", "amiSelectorTerms", "amiFamily"}
+	for _, f := range translate.FieldsOf(awsv1.EC2NodeClassKind) {
+		if f.Support == translate.Unsupported {
+			excluded = append(excluded, strings.TrimPrefix(f.Path, "spec."))
+		}
+	}
+	return hashOf(classDefaults(), c.Spec, excluded...)
 }
 
 // poolDefaults are the values that mean the same as an absent field, by path. They are

@@ -116,6 +116,9 @@ func TestHash_EveryStaticFieldCounts(t *testing.T) {
 		{"  associatePublicIPAddress: false\n", ""},
 		{"maxPods: 110", "maxPods: 50"},
 		{"podsPerCore: 10", "podsPerCore: 5"},
+		{"maxPods: 110", "maxPods: 110, clusterDNS: [10.0.0.10]"},
+		{"maxPods: 110", "maxPods: 110, kubeReserved: {cpu: 100m}"},
+		{"maxPods: 110", "maxPods: 110, evictionHard: {memory.available: 5%}"},
 	} {
 		if classHash(t, c[0], c[1]) == before {
 			t.Errorf("%s for %s changes nothing", c[1], c[0])
@@ -142,6 +145,9 @@ func TestHash_LeavesOutWhatIsNoStaticDrift(t *testing.T) {
 		{"id: sg-1", "id: sg-2"},
 		{"id: cr-1", "id: cr-2"},
 		{"al2023@latest", "al2023@v20260101"},
+		// What is not carried out makes no difference to a node.
+		{"  associatePublicIPAddress", "  amiFamily: AL2023\n  networkInterfaces: [{deviceIndex: 0}]\n  cpuOptions: {nestedVirtualization: enabled}\n  associatePublicIPAddress"},
+		{"encrypted: true", "encrypted: true, volumeInitializationRate: 100"},
 	} {
 		if classHash(t, c[0], c[1]) != before {
 			t.Errorf("%s for %s changes the hash", c[1], c[0])

@@ -52,7 +52,7 @@ type Class struct {
 // ReadClass reads an EC2NodeClass. It returns nil if the class is not ready in its
 // newest version, or goes: then what its selectors resolve to is not known.
 func ReadClass(c *awsv1.EC2NodeClass) *Class {
-	if c.DeletionTimestamp != nil || !c.Conditions().IsReady() || len(c.RefusedFields()) > 0 {
+	if c.DeletionTimestamp != nil || !c.Conditions().IsReady() {
 		return nil
 	}
 	return &Class{object: c, hash: ClassHash(c)}

@@ -44,6 +44,34 @@ func TestClass_KubeletSettingsLimitThePodsOfANode(t *testing.T) {
 	}
 }
 
+func TestClass_WhatTheKubeletKeepsIsNotForPods(t *testing.T) {
+	zone := catalog.Zone{Name: "us-west-2a", ID: "usw2-az1"}
+	facts := []catalog.Fact{{Name: "m5.large", Arch: "amd64", VCPU: 2, MemoryMiB: 8192, ENIs: 3, IPv4PerENI: 10, UsageClasses: []string{label.OnDemand}}}
+	market := catalog.Market{Zones: []catalog.Zone{zone}, Offered: map[string][]int{"m5.large": {0}}, OnDemand: map[string]quantity.Money{"m5.large": 1}}
+	left := func(k *awsv1.KubeletConfiguration) (quantity.Resources, quantity.Resources) {
+		class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{Kubelet: k}}
+		class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: zone.Name, ZoneID: zone.ID}}
+		class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
+		class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
+		got := translate.Class(class, facts, market, nil).Types[0]
+		return got.Capacity, got.Allocatable
+	}
+	const mi = 1 << 20
+	capacity, got := left(&awsv1.KubeletConfiguration{
+		KubeReserved:   map[string]awsv1.ReservedQuantity{"cpu": "250m", "memory": "1Gi", "ephemeral-storage": "2Gi", "pid": "100"},
+		SystemReserved: map[string]awsv1.ReservedQuantity{"cpu": "0.1", "memory": "512Mi"},
+		EvictionHard:   map[string]awsv1.EvictionThreshold{"memory.available": "200Mi", "nodefs.available": "25%"},
+		EvictionSoft:   map[string]awsv1.EvictionThreshold{"memory.available": "4Gi"}, // keeps nothing
+	})
+	if kept := capacity.Sub(got); kept.MilliCPU != 350 || kept.MemoryBytes != (1024+512+200)*mi || kept.EphemeralBytes != (2048+20480/4)*mi || kept.PodSlots != 0 {
+		t.Errorf("kept %+v", kept)
+	}
+	capacity, got = left(&awsv1.KubeletConfiguration{KubeReserved: map[string]awsv1.ReservedQuantity{"memory": "1Gi"}})
+	if kept := capacity.Sub(got); kept.MilliCPU != 70 || kept.MemoryBytes != (1024+100)*mi {
+		t.Errorf("with memory alone: kept %+v", kept)
+	}
+}
+
 func TestClass_TypesAttachTheEBSVolumesThatTheLaunchLeaves(t *testing.T) {
 	zone := catalog.Zone{Name: "us-west-2a", ID: "usw2-az1"}
 	facts := []catalog.Fact{{Name: "m7i.large", Arch: "amd64", VCPU: 2, MemoryMiB: 8192, ENIs: 3, IPv4PerENI: 10, EBSVolumes: 32, UsageClasses: []string{label.OnDemand}}}

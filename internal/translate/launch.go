@@ -69,7 +69,7 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 		Spec: v1.NodeClaimSpec{
 			NodeSpec: v1.NodeSpec{
 				Taints:                 pool.Spec.Template.Spec.Taints,
-				StartupTaints:          append(slices.Clone(pool.Spec.Template.Spec.StartupTaints), startup),
+				StartupTaints:          append(slices.Clone(pool.Spec.Template.Spec.StartupTaints), v1.Taint(startup)),
 				Requirements:           reqs,
 				NodeClassRef:           v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: l.Class},
 				TerminationGracePeriod: pool.Spec.Template.Spec.TerminationGracePeriod,

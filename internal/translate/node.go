@@ -36,9 +36,10 @@ func Node(n *corev1.Node, claim string, csi *storagev1.CSINode, drivers []string
 }
 
 // Taints reads taints.
-func Taints(in []corev1.Taint) []cluster.Taint {
+func Taints[T corev1.Taint | v1.Taint](in []T) []cluster.Taint {
 	out := make([]cluster.Taint, len(in))
-	for i, t := range in {
+	for i := range in {
+		t := corev1.Taint(in[i])
 		out[i] = cluster.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)}
 	}
 	return out
@@ -161,13 +162,21 @@ func ParseInterruption(text string) (*cluster.Interruption, error) {
 func requirements(object string, in []v1.Requirement) (label.Requirements, error) {
 	reqs := make([]label.Requirement, 0, len(in))
 	for i, r := range in {
-		req, err := label.NewRequirement(r.Key, label.Operator(r.Operator), r.Values...)
+		values := r.Values
+		if takesNoValues(r) {
+			values = nil
+		}
+		req, err := label.NewRequirement(r.Key, label.Operator(r.Operator), values...)
 		if err != nil {
 			return nil, fmt.Errorf("%s requirements[%d]: %w", object, i, err)
 		}
 		reqs = append(reqs, req)
 	}
 	return label.All(reqs...), nil
+}
+
+func takesNoValues(r v1.Requirement) bool {
+	return r.Operator == corev1.NodeSelectorOpExists || r.Operator == corev1.NodeSelectorOpDoesNotExist
 }
 
 // Namespace reads a Namespace.

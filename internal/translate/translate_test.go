@@ -132,6 +132,19 @@ func TestLimits_ZeroIsALimit(t *testing.T) {
 	}
 }
 
+// Karpenter takes values with Exists and DoesNotExist, and does not look at them.
+func TestPool_ValuesOfExistsDoNotCount(t *testing.T) {
+	var pool v1.NodePool
+	pool.Spec.Template.Spec.Requirements = []v1.Requirement{
+		{Key: "a", Operator: corev1.NodeSelectorOpExists, Values: []string{"x"}},
+		{Key: "b", Operator: corev1.NodeSelectorOpDoesNotExist, Values: []string{"x"}},
+	}
+	got := translate.Pool(&pool)
+	if !got.Ready || !got.Requirements.Admits("a", "y") || got.Requirements.Admits("b", "x") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestPool_InvalidOneIsNotReadyAndSaysWhy(t *testing.T) {
 	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	p.Spec.Template.Spec.Requirements = []v1.Requirement{{Key: "k", Operator: "Gt", Values: []string{"many"}}}

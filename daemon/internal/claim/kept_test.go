@@ -47,7 +47,7 @@ func TestDrain_DecidesTheSameForReducedPods(t *testing.T) {
 // and write back the same lists.
 func TestRegister_ReadsTheSameInReducedNodes(t *testing.T) {
 	k, claim := translate.NewKeeper(), &v1.NodeClaim{}
-	claim.Spec.StartupTaints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
+	claim.Spec.StartupTaints = []v1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
 	claim.Spec.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("1")}
 	seen := func(n *corev1.Node) []any {
 		reason, message := notInitialized(claim, n)

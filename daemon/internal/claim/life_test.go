@@ -15,7 +15,7 @@ import (
 
 func TestNotInitialized_NamesTheFirstMissingThing(t *testing.T) {
 	c := &v1.NodeClaim{}
-	c.Spec.StartupTaints = []corev1.Taint{v1.AwaitingPodsTaint()}
+	c.Spec.StartupTaints = []v1.Taint{v1.Taint(v1.AwaitingPodsTaint())}
 	c.Spec.Resources.Requests = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
 	n := &corev1.Node{}
 	check := func(want string) {

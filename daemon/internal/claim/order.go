@@ -154,6 +154,7 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts ClusterFacts
 	}
 	if k := class.Spec.Kubelet; k != nil {
 		config.MaxPods, config.PodsPerCore = value(k.MaxPods), value(k.PodsPerCore)
+		config.Kubelet = translate.KubeletSettings(class)
 	}
 	userData, err := awsspec.UserData(config)
 	if err != nil {

@@ -42,7 +42,7 @@ func nodeClaim(capacityType string) *v1.NodeClaim {
 		{Key: label.Zone, Operator: corev1.NodeSelectorOpIn, Values: []string{"a", "b"}},
 	}
 	c.Spec.NodeClassRef.Name = "default"
-	c.Spec.StartupTaints = []corev1.Taint{v1.AwaitingPodsTaint()}
+	c.Spec.StartupTaints = []v1.Taint{v1.Taint(v1.AwaitingPodsTaint())}
 	return c
 }
 
@@ -105,6 +105,9 @@ func TestMakeOrder_EqualClaimsGiveEqualRequestsAndOthersOthers(t *testing.T) {
 		"kubelet": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) {
 			n := int32(10)
 			k.Spec.Kubelet = &awsv1.KubeletConfiguration{PodsPerCore: &n}
+		},
+		"kubelet's DNS": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) {
+			k.Spec.Kubelet = &awsv1.KubeletConfiguration{ClusterDNS: []string{"169.254.20.10"}}
 		},
 		"zones": func(c *v1.NodeClaim, _ *awsv1.EC2NodeClass) { c.Spec.Requirements[2].Values = []string{"a"} },
 	} {

@@ -109,8 +109,9 @@ func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *co
 	want.Spec.Taints = slices.DeleteFunc(want.Spec.Taints, isUnregistered)
 	if node.Labels[v1.LabelDoNotSyncTaints] != v1.LabelTrue {
 		for _, t := range append(slices.Clone(claim.Spec.Taints), claim.Spec.StartupTaints...) {
-			if !slices.ContainsFunc(want.Spec.Taints, func(x corev1.Taint) bool { return x.MatchTaint(&t) }) {
-				want.Spec.Taints = append(want.Spec.Taints, t)
+			wanted := corev1.Taint(t)
+			if !slices.ContainsFunc(want.Spec.Taints, func(x corev1.Taint) bool { return x.MatchTaint(&wanted) }) {
+				want.Spec.Taints = append(want.Spec.Taints, wanted)
 			}
 		}
 	}
@@ -171,7 +172,8 @@ func notInitialized(claim *v1.NodeClaim, node *corev1.Node) (reason, message str
 	if !ready(node) {
 		return v1.ReasonNodeNotReady, "Node status is NotReady"
 	}
-	for _, t := range claim.Spec.StartupTaints {
+	for _, startup := range claim.Spec.StartupTaints {
+		t := corev1.Taint(startup)
 		if slices.ContainsFunc(node.Spec.Taints, func(x corev1.Taint) bool { return x.MatchTaint(&t) }) {
 			return v1.ReasonStartupTaintsExist, "StartupTaint " + t.ToString() + " still exists"
 		}

@@ -216,7 +216,7 @@ func (k *Keeper) stampPools(ctx context.Context, known knowledge) error {
 func (k *Keeper) stampClasses(ctx context.Context, known knowledge) error {
 	var faults []error
 	for _, c := range k.World.EC2NodeClasses() {
-		if len(c.RefusedFields()) > 0 {
+		if len(translate.RefusedOfClass(c)) > 0 {
 			continue
 		}
 		var stamp map[string]string

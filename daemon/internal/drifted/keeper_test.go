@@ -251,7 +251,7 @@ func (x *test) expect(when, reason string) {
 func TestSweep_TheFirstOfALeaderWritesNothing(t *testing.T) {
 	x := newTest(t)
 	pool := x.pool()
-	pool.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
+	pool.Spec.Template.Spec.Taints = []v1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
 	x.put(pool)
 	x.restart()
 	x.expect("after the first sweep", "")
@@ -267,7 +267,7 @@ func TestSweep_AnEditOfThePoolOrTheClassSetsTheConditionAndItsEndClearsIt(t *tes
 	x.sweep()
 	x.expect("as asked for", "")
 	pool := x.pool()
-	pool.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
+	pool.Spec.Template.Spec.Taints = []v1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
 	x.put(pool)
 	x.now = x.now.Add(10 * time.Second)
 	x.sweep()
@@ -423,7 +423,7 @@ func TestSweep_AnOutdatedWriteIsLeftOutAndAFailureIsSaid(t *testing.T) {
 	x := newTest(t)
 	x.sweep()
 	pool := x.pool()
-	pool.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
+	pool.Spec.Template.Spec.Taints = []v1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
 	x.put(pool)
 	x.versions["*v1.NodeClaim/c"] = "7" // somebody has written it
 	x.sweep()

@@ -14,10 +14,14 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // reasonUserDataInvalid is the product's own reason: the user data cannot be read.
 const reasonUserDataInvalid = "UserDataInvalid"
+
+// maxTags is what is left of EC2's 50 tags for a resource beside those of the daemon.
+const maxTags = 40
 
 // facts are what decide needs in addition to the class and the observation.
 type facts struct {
@@ -69,6 +73,11 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 		return decideProfile(class.Spec, status, o.profile, o.profileErr)
 	})
 	set(awsv1.ConditionValidationSucceeded, nil, func() *verdict { return validate(class, conditions, f) })
+	if unsupported := translate.UnsupportedOfClass(class); len(unsupported) > 0 {
+		conditions.Set(v1.ConditionUnsupported, metav1.ConditionTrue, v1.ReasonUnsupportedField, translate.Sentences(unsupported), now)
+	} else {
+		conditions.Clear(v1.ConditionUnsupported)
+	}
 	return class
 }
 
@@ -193,6 +202,8 @@ func requirements(v awsspec.Variant) []awsv1.AMIRequirement {
 func decideProfile(spec awsv1.EC2NodeClassSpec, status *awsv1.EC2NodeClassStatus, found aws.InstanceProfile, err error) *verdict {
 	status.InstanceProfile = ""
 	switch {
+	case spec.InstanceProfile == "":
+		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.instanceProfile: is missing: name an instance profile with the node role")
 	case err != nil:
 		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.instanceProfile: instance profile %q does not exist: create it, or correct the name", spec.InstanceProfile)
 	case found.Role == "":
@@ -204,8 +215,11 @@ func decideProfile(spec awsv1.EC2NodeClassSpec, status *awsv1.EC2NodeClassStatus
 
 // validate checks the class itself, and then the other conditions.
 func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *verdict {
-	if fields := class.RefusedFields(); len(fields) > 0 {
-		return failed(awsv1.ReasonUnsupportedField, "%s not supported yet: remove the field, or leave this class to a controller that supports it", strings.Join(fields, ", "))
+	if refused := translate.RefusedOfClass(class); len(refused) > 0 {
+		return failed(v1.ReasonUnsupportedField, "%s", translate.Sentences(refused))
+	}
+	if n := len(class.Spec.Tags); n > maxTags {
+		return failed(awsv1.ReasonTagValidationFailed, "spec.tags: has %d tags, and EC2 takes %d beside those of the daemon: remove some", n, maxTags)
 	}
 	for _, key := range slices.Sorted(maps.Keys(class.Spec.Tags)) {
 		if err := awsspec.CheckUserTag(key, class.Spec.Tags[key]); err != nil {
@@ -238,6 +252,7 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 // validateUserData renders the user data as a launch does, but without labels and
 // taints, which only a NodeClaim has.
 func validateUserData(class *awsv1.EC2NodeClass, node awsspec.NodeConfig) *verdict {
+	node.Kubelet = translate.KubeletSettings(class)
 	own, err := awsspec.UserData(node)
 	if err != nil {
 		return failed(reasonUserDataInvalid, "generated part of the user data: %v", err)

@@ -138,8 +138,8 @@ func TestDecide_NamesWhatIsWrongAndTheRemedy(t *testing.T) {
 		},
 		{
 			name:      "an unsupported field",
-			change:    func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) { role := "r"; c.Spec.Role = &role },
-			condition: awsv1.ConditionValidationSucceeded, reason: "UnsupportedField", message: "spec.role not supported yet: remove the field",
+			change:    func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) { c.Spec.Role = "r" },
+			condition: awsv1.ConditionValidationSucceeded, reason: "UnsupportedField", message: "spec.role: the daemon makes no instance profiles, and instances without one cannot join: make an instance profile",
 		},
 		{
 			name: "a tag that is not the user's",
@@ -178,6 +178,62 @@ func TestDecide_NamesWhatIsWrongAndTheRemedy(t *testing.T) {
 				t.Error("the class is ready")
 			}
 		})
+	}
+}
+
+func TestDecide_NamesWhatIsUnsupportedWhileTheClassIsReady(t *testing.T) {
+	c := class()
+	one, enabled, raid := int32(1), "enabled", "RAID0"
+	c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "x"}
+	c.Spec.IPPrefixCount, c.Spec.InstanceStorePolicy = &one, &raid
+	c.Spec.NetworkInterfaces = []awsv1.NetworkInterface{{InterfaceType: "interface"}}
+	c.Spec.ConnectionTracking = &awsv1.ConnectionTracking{UDPTimeout: &one}
+	c.Spec.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: &enabled}
+	c.Spec.AMIFamily = "AL2023" // the alias's own
+	got := decide(c, found(), clusterFacts(), at(10))
+	condition := got.Conditions().Get(v1.ConditionUnsupported)
+	if !condition.IsTrue() || condition.Reason != "UnsupportedField" || !got.Conditions().IsReady() {
+		t.Errorf("%+v, ready %v", condition, got.Conditions().IsReady())
+	}
+	for _, field := range []string{"placementGroupSelector", "ipPrefixCount", "instanceStorePolicy", "networkInterfaces", "connectionTracking", "cpuOptions"} {
+		if !strings.Contains(condition.Message, "spec."+field+": ") {
+			t.Errorf("%s is not named: %s", field, condition.Message)
+		}
+	}
+	got.Spec = class().Spec
+	if got = decide(got, found(), clusterFacts(), at(20)); got.Conditions().Get(v1.ConditionUnsupported).Type != "" || !got.Conditions().IsReady() {
+		t.Errorf("after the fields are gone: %+v", got.Status.Conditions)
+	}
+}
+
+func TestDecide_IsNotReadyWhereIgnoringAFieldWouldDoHarm(t *testing.T) {
+	none, snapshot := int32(0), "snap-1"
+	for name, c := range map[string]struct {
+		change func(*awsv1.EC2NodeClassSpec)
+		want   string
+	}{
+		"role":           {func(s *awsv1.EC2NodeClassSpec) { s.Role, s.InstanceProfile = "r", "" }, "spec.role: the daemon makes no instance profiles"},
+		"another family": {func(s *awsv1.EC2NodeClassSpec) { s.AMIFamily = "Custom" }, "spec.amiFamily: the only image family is AL2023"},
+		"images by id": {func(s *awsv1.EC2NodeClassSpec) {
+			s.AMIFamily, s.AMISelectorTerms = "AL2023", []awsv1.AMISelectorTerm{{ID: "ami-1"}, {Name: "x", Owner: "self"}}
+		}, "spec.amiSelectorTerms[0].id: images are found by alias only"},
+		"profile by ARN": {func(s *awsv1.EC2NodeClassSpec) { s.InstanceProfile = "arn:aws:iam::1:instance-profile/x" }, "spec.instanceProfile: no instance profile has such a name"},
+		"snapshot": {func(s *awsv1.EC2NodeClassSpec) {
+			s.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{EBS: &awsv1.BlockDevice{SnapshotID: &snapshot}}}
+		}, "spec.blockDeviceMappings[0].ebs.snapshotID: volumes are not made of snapshots"},
+		"no pods": {func(s *awsv1.EC2NodeClassSpec) { s.Kubelet = &awsv1.KubeletConfiguration{MaxPods: &none} }, "spec.kubelet.maxPods: nodes without room for pods"},
+		"no spec": {func(s *awsv1.EC2NodeClassSpec) { *s = awsv1.EC2NodeClassSpec{} }, "condition SubnetsReady is False"},
+	} {
+		class, o := class(), found()
+		c.change(&class.Spec)
+		if name == "no spec" {
+			o = observation{}
+		}
+		got := decide(class, o, clusterFacts(), at(10))
+		condition := got.Conditions().Get(awsv1.ConditionValidationSucceeded)
+		if !condition.IsFalse() || !strings.Contains(condition.Message, c.want) || !got.Conditions().Get(v1.ConditionReady).IsFalse() {
+			t.Errorf("%s: %s %s: %s", name, condition.Status, condition.Reason, condition.Message)
+		}
 	}
 }
 

@@ -61,7 +61,9 @@ func (r *Reconciler) observe(ctx context.Context, class *awsv1.EC2NodeClass) obs
 	if alias, err := aliasOf(class); err == nil {
 		o.images, o.imagesErr = r.images(ctx, alias)
 	}
-	o.profile, o.profileErr = r.Cloud.GetInstanceProfile(ctx, class.Spec.InstanceProfile)
+	if name := class.Spec.InstanceProfile; name != "" {
+		o.profile, o.profileErr = r.Cloud.GetInstanceProfile(ctx, name)
+	}
 	return o
 }
 

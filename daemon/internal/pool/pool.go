@@ -131,6 +131,11 @@ func setStatus(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim
 	} else {
 		conditions.SetTrue(v1.ConditionValidationSucceeded, now)
 	}
+	if unsupported := translate.UnsupportedOf(p); len(unsupported) > 0 {
+		conditions.Set(v1.ConditionUnsupported, metav1.ConditionTrue, v1.ReasonUnsupportedField, translate.Sentences(unsupported), now)
+	} else {
+		conditions.Clear(v1.ConditionUnsupported)
+	}
 	name := p.Spec.Template.Spec.NodeClassRef.Name
 	switch {
 	case class == nil:
@@ -149,8 +154,21 @@ func setStatus(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim
 		}
 		conditions.Set(v1.ConditionNodeClassReady, metav1.ConditionFalse, reason, fmt.Sprintf("EC2NodeClass %q: %s", name, ready.Message), now)
 	}
-	nodes, moves := int64(0), false
-	total := corev1.ResourceList{}
+	if class != nil {
+		p.Status.NodeClassObservedGeneration = class.Generation
+	}
+	switch moves := setTotals(p, claims); {
+	case moves:
+		conditions.SetTrue(v1.ConditionDisrupting, now)
+	case conditions.Get(v1.ConditionDisrupting).IsTrue():
+		conditions.Set(v1.ConditionDisrupting, metav1.ConditionFalse, v1.ReasonAllStay, "", now)
+	}
+}
+
+// setTotals counts the pool's nodes and their resources, and says whether pods move away
+// from one of them.
+func setTotals(p *v1.NodePool, claims []*v1.NodeClaim) (moves bool) {
+	nodes, total := int64(0), corev1.ResourceList{}
 	for _, c := range claims {
 		if c.Labels[v1.LabelNodePool] != p.Name {
 			continue
@@ -169,12 +187,7 @@ func setStatus(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim
 			total[r] = resource.Quantity{}
 		}
 	}
-	switch {
-	case moves:
-		conditions.SetTrue(v1.ConditionDisrupting, now)
-	case conditions.Get(v1.ConditionDisrupting).IsTrue():
-		conditions.Set(v1.ConditionDisrupting, metav1.ConditionFalse, v1.ReasonAllStay, "", now)
-	}
 	total[v1.ResourceNodes] = *resource.NewQuantity(nodes, resource.DecimalSI)
 	p.Status.Resources, p.Status.Nodes = total, &nodes
+	return moves
 }

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
@@ -38,6 +39,32 @@ func TestSetStatus_SaysWhetherPodsMoveAndSinceWhenNoneDo(t *testing.T) {
 		if got := DisruptedUntil([]*v1.NodePool{p}, at); !got.Equal(c.until) {
 			t.Errorf("after %d: disrupted until %s, want %s", i, got, c.until)
 		}
+	}
+}
+
+func TestSetStatus_NamesWhatIsUnsupportedWhileThePoolIsReady(t *testing.T) {
+	now := metav1.Now()
+	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 2}}
+	p.Spec.Template.Spec.Taints = []v1.Taint{{Key: "a", Effect: "NoSchedule", TimeAdded: &now}}
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c", Generation: 7}}
+	for _, c := range []string{
+		awsv1.ConditionSubnetsReady, awsv1.ConditionSecurityGroupsReady, awsv1.ConditionAMIsReady,
+		awsv1.ConditionCapacityReservationsReady, awsv1.ConditionInstanceProfileReady, awsv1.ConditionValidationSucceeded,
+	} {
+		class.Conditions().SetTrue(c, now.Time)
+	}
+	setStatus(p, class, nil, now.Time)
+	got := p.Conditions().Get(v1.ConditionUnsupported)
+	if !got.IsTrue() || got.Reason != "UnsupportedField" || got.Message != "spec.template.spec.taints[0].timeAdded: the taint is as old as its node: remove the field" {
+		t.Errorf("%+v", got)
+	}
+	if !p.Conditions().IsReady() || p.Status.NodeClassObservedGeneration != 7 {
+		t.Errorf("%+v", p.Status)
+	}
+	p.Spec.Template.Spec.Taints[0].TimeAdded = nil
+	setStatus(p, class, nil, now.Time)
+	if got := p.Conditions().Get(v1.ConditionUnsupported); got.Type != "" {
+		t.Errorf("after the field is gone: %+v", got)
 	}
 }
 

@@ -1,11 +1,10 @@
 // Package awsv1 holds the wire type of API group karpenter.k8s.aws/v1,
 // EC2NodeClass, with its CustomResourceDefinition (generated, embedded) and the
-// group's label, finalizer, condition and reason names. The JSON is compatible
-// with Karpenter's AWS provider 1.x for the fields listed here.
+// group's label, finalizer, condition and reason names. The JSON is that of
+// Karpenter's AWS provider 1.14.
 //
 // Units are in the fields' names or comments; sizes are Kubernetes quantities.
-// Fields of Karpenter that this release does not carry out are declared and
-// refused (the structs named Refused...); package v1 says why.
+// Fields that are not carried out are declared all the same; package v1 says why.
 //
 // Invariants: no I/O and no clock (times are arguments); dependencies are
 // package v1 and k8s.io/apimachinery only.

@@ -13,12 +13,13 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.status.instanceProfile`,priority=1
+// +kubebuilder:printcolumn:name="Role",type=string,JSONPath=`.spec.role`,priority=1
 type EC2NodeClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec EC2NodeClassSpec `json:"spec"`
+	// +optional
+	Spec EC2NodeClassSpec `json:"spec,omitempty"`
 	// +optional
 	Status EC2NodeClassStatus `json:"status,omitempty"`
 }
@@ -34,20 +35,25 @@ type EC2NodeClassList struct {
 }
 
 // EC2NodeClassSpec is the wanted configuration of instances.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.role) != has(self.instanceProfile)",message="a class has either instanceProfile or role: set one and remove the other"
+// +kubebuilder:validation:XValidation:rule="has(self.amiFamily) || self.amiSelectorTerms.exists(t, has(t.alias))",message="without an alias in amiSelectorTerms the image family is not known: set amiFamily"
+// +kubebuilder:validation:XValidation:rule="!has(self.amiFamily) || self.amiFamily == 'Custom' || self.amiSelectorTerms.all(t, !has(t.alias) || t.alias.split('@')[0] == self.amiFamily.lowerAscii())",message="the alias in amiSelectorTerms is of another image family than amiFamily: remove amiFamily, or set it to Custom"
 type EC2NodeClassSpec struct {
 	// SubnetSelectorTerms select the subnets of the instances; a subnet that one term selects is selected.
 	//
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=30
+	// +kubebuilder:validation:XValidation:rule="size(self) > 0",message="no subnet is selected: add a term"
 	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.tags) || has(t.id))",message="every term needs tags or id"
-	// +kubebuilder:validation:XValidation:rule="!self.exists(t, has(t.id) && has(t.tags))",message="a term has id or tags, not both: write two terms"
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.exists(t, !has(t.id) || !has(t.tags))",message="a term has id or tags, not both: write two terms"
 	SubnetSelectorTerms []SubnetSelectorTerm `json:"subnetSelectorTerms"`
 	// SecurityGroupSelectorTerms select the security groups; all that are selected are attached.
 	//
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=30
+	// +kubebuilder:validation:XValidation:rule="size(self) > 0",message="no security group is selected: add a term"
 	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.tags) || has(t.id) || has(t.name))",message="every term needs tags, id or name"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, [has(t.tags), has(t.id), has(t.name)].filter(x, x).size() <= 1)",message="a term has one of tags, id and name: write a term for each"
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.exists(t, !has(t.id) || !has(t.tags) && !has(t.name))",message="a term with id has nothing else: write a term for each"
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.exists(t, !has(t.name) || !has(t.tags) && !has(t.id))",message="a term with name has nothing else: write a term for each"
 	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms"`
 	// CapacityReservationSelectorTerms select capacity reservations, which come before
 	// other capacity; a reservation that one term selects is selected. Nodes in one have
@@ -56,27 +62,41 @@ type EC2NodeClassSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.tags) || has(t.id) || has(t.instanceMatchCriteria))",message="every term needs tags, id or instanceMatchCriteria"
-	// +kubebuilder:validation:XValidation:rule="!self.exists(t, has(t.id) && (has(t.tags) || has(t.ownerID) || has(t.instanceMatchCriteria)))",message="a term with id has nothing else: write two terms"
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.exists(t, !has(t.id) || !has(t.tags) && !has(t.ownerID) && !has(t.instanceMatchCriteria))",message="a term with id has nothing else: write two terms"
 	CapacityReservationSelectorTerms []CapacityReservationSelectorTerm `json:"capacityReservationSelectorTerms,omitempty"`
-	// AMISelectorTerms is one term that names an image family and version.
+	// AMISelectorTerms select images. Images are found by one term with an alias; a class
+	// with other terms is not ready.
 	//
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=1
+	// +kubebuilder:validation:MaxItems=30
+	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.alias) || has(t.id) || has(t.name) || has(t.tags) || has(t.ssmParameter))",message="every term needs alias, id, name, tags or ssmParameter"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.id) || !has(t.alias) && !has(t.tags) && !has(t.name) && !has(t.owner))",message="a term with id has no alias, tags, name or owner: write two terms"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.alias) || !has(t.id) && !has(t.tags) && !has(t.name) && !has(t.owner))",message="a term with alias has no id, tags, name or owner: remove them"
+	// +kubebuilder:validation:XValidation:rule="size(self) == 1 || !self.exists(t, has(t.alias))",message="a term with alias is the only one: remove the other terms"
 	AMISelectorTerms []AMISelectorTerm `json:"amiSelectorTerms"`
+	// AMIFamily says how instances join the cluster. It follows from the alias of
+	// amiSelectorTerms. A class with another family than AL2023 is not ready.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=AL2;AL2023;Bottlerocket;Custom;Windows2019;Windows2022;Windows2025
+	AMIFamily string `json:"amiFamily,omitempty"`
 	// InstanceProfile names the instance profile that gives the instances their role.
 	//
+	// +optional
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern=`^[\w+=,.@-]+$`
-	InstanceProfile string `json:"instanceProfile"`
+	InstanceProfile string `json:"instanceProfile,omitempty"`
+	// Role is an IAM role to make an instance profile of. No profile is made: a class with
+	// role is not ready.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	Role string `json:"role,omitempty"`
 	// Tags of the instances, volumes, network interfaces and launch templates. EC2
 	// takes 50 tags for a resource; the daemon adds up to 10 of its own.
 	//
 	// +optional
-	// +kubebuilder:validation:MaxProperties=40
-	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) > 0 && size(k) <= 128 && size(self[k]) <= 256)",message="a tag's key has 1 to 128 characters and its value at most 256"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('aws:'))",message="tag keys beginning with aws: belong to AWS: remove the tag"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster') && !k.startsWith('karpenterd.sh/') && !(k in ['eks:eks-cluster-name', 'karpenter.sh/nodepool', 'karpenter.sh/nodeclaim', 'karpenter.k8s.aws/ec2nodeclass']))",message="tags kubernetes.io/cluster*, karpenterd.sh/*, eks:eks-cluster-name, karpenter.sh/nodepool, karpenter.sh/nodeclaim and karpenter.k8s.aws/ec2nodeclass are set by the daemon: remove the tag"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '')",message="a tag's key must not be empty"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster') && !(k in ['eks:eks-cluster-name', 'karpenter.sh/nodepool', 'karpenter.sh/nodeclaim', 'karpenter.k8s.aws/ec2nodeclass']))",message="tags kubernetes.io/cluster*, eks:eks-cluster-name, karpenter.sh/nodepool, karpenter.sh/nodeclaim and karpenter.k8s.aws/ec2nodeclass are set by the daemon: remove the tag"
 	Tags map[string]string `json:"tags,omitempty"`
 	// MetadataOptions of the instance metadata service.
 	//
@@ -106,8 +126,12 @@ type EC2NodeClassSpec struct {
 	//
 	// +optional
 	Kubelet *KubeletConfiguration `json:"kubelet,omitempty"`
+	// Context of the fleets.
+	//
+	// +optional
+	Context *string `json:"context,omitempty"`
 
-	RefusedSpec `json:",inline"`
+	UnsupportedSpec `json:",inline"`
 }
 
 // SubnetSelectorTerm selects subnets by all of its tags, or by id.
@@ -119,7 +143,7 @@ type SubnetSelectorTerm struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && self[k] != '')",message="a tag's key and value must not be empty"
 	Tags map[string]string `json:"tags,omitempty"`
 	// +optional
-	// +kubebuilder:validation:Pattern=`^subnet-[0-9a-z]+$`
+	// +kubebuilder:validation:Pattern=`subnet-[0-9a-z]+`
 	ID string `json:"id,omitempty"`
 }
 
@@ -132,13 +156,11 @@ type SecurityGroupSelectorTerm struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && self[k] != '')",message="a tag's key and value must not be empty"
 	Tags map[string]string `json:"tags,omitempty"`
 	// +optional
-	// +kubebuilder:validation:Pattern=`^sg-[0-9a-z]+$`
+	// +kubebuilder:validation:Pattern=`sg-[0-9a-z]+`
 	ID string `json:"id,omitempty"`
 	// Name is the group's name, not its Name tag.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name,omitempty"`
 }
 
@@ -168,13 +190,34 @@ type CapacityReservationSelectorTerm struct {
 
 // AMISelectorTerm selects images.
 type AMISelectorTerm struct {
-	// Alias is al2023@latest or al2023@v<release>.
+	// Alias is al2023@latest or al2023@v<release>. A class with an alias of another family
+	// is not ready.
 	//
+	// +optional
 	// +kubebuilder:validation:MaxLength=30
-	// +kubebuilder:validation:XValidation:rule="self.matches('^al2023@(latest|v[0-9]+)$')",message="alias must be al2023@latest or al2023@v<release>, such as al2023@v20260115; other image families are not supported yet"
-	Alias string `json:"alias"`
-
-	RefusedAMISelectorTerm `json:",inline"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9]+@.+$')",message="an alias is a family and a version with @ between them, such as al2023@latest"
+	// +kubebuilder:validation:XValidation:rule="self.split('@')[0] in ['al2', 'al2023', 'bottlerocket', 'windows2019', 'windows2022', 'windows2025']",message="no such image family: write al2023, as in al2023@latest"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('windows') || self.split('@')[1] == 'latest'",message="images of Windows have no version but latest: write @latest"
+	Alias string `json:"alias,omitempty"`
+	// Tags that an image must have.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=20
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && self[k] != '')",message="a tag's key and value must not be empty"
+	Tags map[string]string `json:"tags,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Pattern=`ami-[0-9a-z]+`
+	ID string `json:"id,omitempty"`
+	// +optional
+	Name string `json:"name,omitempty"`
+	// Owner is the account that owns the image, or self, amazon or aws-marketplace.
+	//
+	// +optional
+	Owner string `json:"owner,omitempty"`
+	// SSMParameter has the id of an image.
+	//
+	// +optional
+	SSMParameter string `json:"ssmParameter,omitempty"`
 }
 
 // MetadataOptions of the instance metadata service.
@@ -217,13 +260,17 @@ type BlockDeviceMapping struct {
 }
 
 // BlockDevice is an EBS volume.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.volumeSize) || has(self.snapshotID)",message="the volume has no size: set volumeSize or snapshotID"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumeInitializationRate) || (has(self.snapshotID) && size(self.snapshotID) > 0)",message="volumeInitializationRate is for volumes from a snapshot: set snapshotID, or remove it"
 type BlockDevice struct {
 	// VolumeSize is 1Gi to 59000Gi, 1G to 64000G, 1Ti to 58Ti or 1T to 64T, rounded up to GiB.
 	//
+	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^(([1-9][0-9]{0,3}|[1-4][0-9]{4}|5[0-8][0-9]{3}|59000)Gi|([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-3][0-9]{3}|64000)G|([1-9]|[1-4][0-9]|5[0-8])Ti|([1-9]|[1-5][0-9]|6[0-4])T)$`
-	VolumeSize resource.Quantity `json:"volumeSize"`
+	VolumeSize resource.Quantity `json:"volumeSize,omitzero"`
 	// +optional
 	// +kubebuilder:validation:Enum=standard;io1;io2;gp2;sc1;st1;gp3
 	VolumeType *string `json:"volumeType,omitempty"`
@@ -234,34 +281,23 @@ type BlockDevice struct {
 	// IOPS of io1, io2 and gp3 volumes.
 	//
 	// +optional
-	// +kubebuilder:validation:Minimum=1
 	IOPS *int64 `json:"iops,omitempty"`
 	// Throughput of gp3 volumes in MiB/s.
 	//
 	// +optional
-	// +kubebuilder:validation:Minimum=1
 	Throughput *int64 `json:"throughput,omitempty"`
 	// KMSKeyID is a key's id, alias or ARN.
 	//
 	// +optional
 	KMSKeyID *string `json:"kmsKeyID,omitempty"`
-
-	RefusedBlockDevice `json:",inline"`
-}
-
-// KubeletConfiguration configures the kubelet.
-type KubeletConfiguration struct {
-	// MaxPods of a node. Without it the number follows from the network interfaces.
+	// SnapshotID is the snapshot that the volume is made of. A class with it is not ready.
 	//
 	// +optional
-	// +kubebuilder:validation:Minimum=1
-	MaxPods *int32 `json:"maxPods,omitempty"`
-	// PodsPerCore is the most pods of a node for each of its vCPUs, where that is
-	// fewer than MaxPods. 0 is no limit.
+	SnapshotID *string `json:"snapshotID,omitempty"`
+	// VolumeInitializationRate is how fast the snapshot is read, in MiB/s.
 	//
 	// +optional
-	// +kubebuilder:validation:Minimum=0
-	PodsPerCore *int32 `json:"podsPerCore,omitempty"`
-
-	RefusedKubelet `json:",inline"`
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=300
+	VolumeInitializationRate *int32 `json:"volumeInitializationRate,omitempty"`
 }

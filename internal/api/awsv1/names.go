@@ -70,8 +70,6 @@ const (
 	ReasonClusterCIDRFailed         = "ClusterCIDRResolutionFailed"
 	ReasonTagValidationFailed       = "TagValidationFailed"
 	ReasonUserDataSizeLimitExceeded = "UserDataSizeLimitExceeded"
-	// ReasonUnsupportedField is our own reason: the object holds a refused field.
-	ReasonUnsupportedField = "UnsupportedField"
 	// ReasonUnauthorized is our own reason: AWS refused a call to the daemon's
 	// role.
 	ReasonUnauthorized = "Unauthorized"

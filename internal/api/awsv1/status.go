@@ -105,8 +105,7 @@ type AMI struct {
 
 // AMIRequirement is corev1.NodeSelectorRequirement on the wire.
 type AMIRequirement struct {
-	Key string `json:"key"`
-	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt
+	Key      string `json:"key"`
 	Operator string `json:"operator"`
 	// +optional
 	// +listType=atomic

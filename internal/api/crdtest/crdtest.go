@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -84,7 +85,7 @@ func parse(document []byte) (*Definition, error) {
 func (d *Definition) Create(t *testing.T, document string) (stored map[string]any, pruned []string, errs field.ErrorList) {
 	t.Helper()
 	stored, pruned = d.admit(t, document)
-	errs = validation.ValidateCustomResource(nil, stored, d.schema)
+	errs = append(validation.ValidateCustomResource(nil, stored, d.schema), listtype.ValidateListSetsAndMaps(nil, d.structural, stored)...)
 	ruleErrs, _ := d.rules.Validate(context.Background(), nil, d.structural, stored, nil, celconfig.RuntimeCELCostBudget)
 	return stored, pruned, append(errs, ruleErrs...)
 }
@@ -94,7 +95,7 @@ func (d *Definition) Update(t *testing.T, before, after string) field.ErrorList 
 	t.Helper()
 	old, _ := d.admit(t, before)
 	stored, _ := d.admit(t, after)
-	errs := validation.ValidateCustomResourceUpdate(nil, stored, old, d.schema)
+	errs := append(validation.ValidateCustomResourceUpdate(nil, stored, old, d.schema), listtype.ValidateListSetsAndMaps(nil, d.structural, stored)...)
 	ruleErrs, _ := d.rules.Validate(context.Background(), nil, d.structural, stored, old, celconfig.RuntimeCELCostBudget)
 	return append(errs, ruleErrs...)
 }

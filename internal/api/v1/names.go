@@ -134,6 +134,11 @@ const (
 	// then says since when none do.
 	ConditionDisrupting = "Disrupting"
 
+	// ConditionUnsupported of a NodePool or EC2NodeClass names the fields that are not
+	// carried out, with the effect and the remedy of each. Ready does not depend on it. It
+	// is True or absent.
+	ConditionUnsupported = "Unsupported"
+
 	// Condition types of a NodeClaim. Ready depends on the first three.
 	ConditionLaunched            = "Launched"
 	ConditionRegistered          = "Registered"
@@ -148,6 +153,8 @@ const (
 	ReasonAwaitingReconciliation = "AwaitingReconciliation"
 	ReasonUnhealthyDependents    = "UnhealthyDependents"
 	ReasonReconcilingDependents  = "ReconcilingDependents"
+
+	ReasonUnsupportedField = "UnsupportedField" // the daemon's own
 
 	ReasonNodePoolValidationFailed  = "NodePoolValidationFailed"
 	ReasonNodeClassNotFound         = "NodeClassNotFound"

@@ -87,6 +87,8 @@ type NodeClaimStatus struct {
 	// +optional
 	LastPodEventTime *metav1.Time `json:"lastPodEventTime,omitempty"`
 	// +optional
+	// +listType=map
+	// +listMapKey=type
 	Conditions []Condition `json:"conditions,omitempty"`
 }
 

@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -77,27 +79,42 @@ type NodeTemplate struct {
 	Spec       NodeTemplateSpec `json:"spec"`
 }
 
+// LabelValue is the value of a label.
+//
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+type LabelValue = string
+
 // TemplateMeta is copied to NodeClaims and nodes.
+//
+// +kubebuilder:object:generate=false
 type TemplateMeta struct {
 	// Labels of the nodes, in addition to those that the requirements imply.
 	//
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=100
-	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 63)",message="a label's value has at most 63 characters"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k == 'karpenter.sh/capacity-type' || !k.matches('^([^/]+[.])?karpenter[.]sh/'))",message="labels of domain karpenter.sh are set by the daemon, except karpenter.sh/capacity-type: remove the label"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k == 'karpenter.sh/capacity-type' || !k.matches('^([^/]+[.])?karpenter[.]sh(/|$)'))",message="labels of domain karpenter.sh are set by the daemon, except karpenter.sh/capacity-type: remove the label"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'kubernetes.io/hostname')",message="label kubernetes.io/hostname names one node: remove the label"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^([^/]+[.])?karpenter[.]k8s[.]aws/') || k in ['karpenter.k8s.aws/ec2nodeclass', 'karpenter.k8s.aws/instance-category', 'karpenter.k8s.aws/instance-generation', 'karpenter.k8s.aws/instance-family', 'karpenter.k8s.aws/instance-size', 'karpenter.k8s.aws/instance-capability-flex', 'karpenter.k8s.aws/instance-cpu', 'karpenter.k8s.aws/instance-cpu-manufacturer', 'karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz', 'karpenter.k8s.aws/instance-memory', 'karpenter.k8s.aws/instance-ebs-bandwidth', 'karpenter.k8s.aws/instance-network-bandwidth', 'karpenter.k8s.aws/instance-local-nvme', 'karpenter.k8s.aws/instance-gpu-name', 'karpenter.k8s.aws/instance-gpu-manufacturer', 'karpenter.k8s.aws/instance-gpu-count', 'karpenter.k8s.aws/instance-gpu-memory', 'karpenter.k8s.aws/instance-accelerator-name', 'karpenter.k8s.aws/instance-accelerator-manufacturer', 'karpenter.k8s.aws/instance-accelerator-count', 'karpenter.k8s.aws/instance-hypervisor', 'karpenter.k8s.aws/instance-encryption-in-transit-supported', 'karpenter.k8s.aws/instance-tenancy'])",message="not a label of domain karpenter.k8s.aws that nodes have: remove the label"
-	Labels map[string]string `json:"labels,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^([^/]+[.])?karpenter[.]k8s[.]aws(/|$)') || k in ['karpenter.k8s.aws/ec2nodeclass', 'karpenter.k8s.aws/capacity-reservation-id', 'karpenter.k8s.aws/capacity-reservation-type', 'karpenter.k8s.aws/capacity-reservation-interruptible', 'karpenter.k8s.aws/instance-category', 'karpenter.k8s.aws/instance-generation', 'karpenter.k8s.aws/instance-family', 'karpenter.k8s.aws/instance-size', 'karpenter.k8s.aws/instance-capability-flex', 'karpenter.k8s.aws/instance-cpu', 'karpenter.k8s.aws/instance-cpu-manufacturer', 'karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz', 'karpenter.k8s.aws/instance-memory', 'karpenter.k8s.aws/instance-ebs-bandwidth', 'karpenter.k8s.aws/instance-network-bandwidth', 'karpenter.k8s.aws/instance-local-nvme', 'karpenter.k8s.aws/instance-gpu-name', 'karpenter.k8s.aws/instance-gpu-manufacturer', 'karpenter.k8s.aws/instance-gpu-count', 'karpenter.k8s.aws/instance-gpu-memory', 'karpenter.k8s.aws/instance-accelerator-name', 'karpenter.k8s.aws/instance-accelerator-manufacturer', 'karpenter.k8s.aws/instance-accelerator-count', 'karpenter.k8s.aws/instance-hypervisor', 'karpenter.k8s.aws/instance-encryption-in-transit-supported', 'karpenter.k8s.aws/instance-tenancy', 'karpenter.k8s.aws/placement-group-id', 'karpenter.k8s.aws/placement-group-partition'])",message="not a label of domain karpenter.k8s.aws that nodes have: remove the label"
+	Labels map[string]LabelValue `json:"labels,omitempty"`
 	// Annotations of the NodeClaims and nodes.
 	//
 	// +optional
+	// +mapType=granular
 	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// DeepCopyInto copies the metadata. controller-gen writes no copy of a map of LabelValue:
+// an alias carries the rules of the values, and Go code sees plain text.
+func (m *TemplateMeta) DeepCopyInto(out *TemplateMeta) {
+	out.Labels, out.Annotations = maps.Clone(m.Labels), maps.Clone(m.Annotations)
 }
 
 // NodeTemplateSpec is the node part of a template.
 //
 // +kubebuilder:validation:XValidation:rule="self.requirements.all(r, r.key != 'karpenter.sh/nodepool')",message="label karpenter.sh/nodepool is the pool itself and cannot be required: remove the requirement"
+// +kubebuilder:validation:XValidation:rule="self.nodeClassRef.group == oldSelf.nodeClassRef.group && self.nodeClassRef.kind == oldSelf.nodeClassRef.kind",message="group and kind of nodeClassRef do not change: create another NodePool"
 type NodeTemplateSpec struct {
 	NodeSpec `json:",inline"`
 }
@@ -181,7 +198,14 @@ type NodePoolStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	Nodes *int64 `json:"nodes,omitempty"`
+	// NodeClassObservedGeneration is the generation of the EC2NodeClass that NodeClassReady
+	// was found for.
+	//
 	// +optional
+	NodeClassObservedGeneration int64 `json:"nodeClassObservedGeneration,omitempty"`
+	// +optional
+	// +listType=map
+	// +listMapKey=type
 	Conditions []Condition `json:"conditions,omitempty"`
 }
 

@@ -11,8 +11,9 @@ import (
 
 // Validate checks what the definition's schema cannot check: the syntax of
 // labels and taints, taints that are given twice, the number of capacity types
-// against minValues, and the schedules of budgets. The result names every field at fault;
-// nil means valid.
+// against minValues, the schedules of budgets, and labels that the schema takes because
+// Karpenter's does, but that no node of the pool could rightly have. The result names every
+// field at fault; nil means valid.
 func (p *NodePool) Validate() field.ErrorList {
 	var errs field.ErrorList
 	for i, b := range p.Spec.Disruption.Budgets {
@@ -27,6 +28,12 @@ func (p *NodePool) Validate() field.ErrorList {
 	for key, value := range p.Spec.Template.ObjectMeta.Labels {
 		errs = append(errs, syntax(labels.Key(key), key, validation.IsQualifiedName(key))...)
 		errs = append(errs, syntax(labels.Key(key), value, validation.IsValidLabelValue(value))...)
+		switch {
+		case strings.HasPrefix(key, awsDomain+"/capacity-reservation-"):
+			errs = append(errs, field.Forbidden(labels.Key(key), "nodes outside a capacity reservation would have the label, too: write a requirement on it"))
+		case strings.HasPrefix(key, awsDomain+"/placement-group-"):
+			errs = append(errs, field.Forbidden(labels.Key(key), noPlacementGroups))
+		}
 	}
 	slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
 	spec := field.NewPath("spec", "template", "spec")
@@ -37,16 +44,21 @@ func (p *NodePool) Validate() field.ErrorList {
 	return errs
 }
 
+const (
+	awsDomain         = "karpenter.k8s.aws"
+	noPlacementGroups = "nodes are in no placement group: remove it"
+)
+
 // validateTaints checks the syntax of taints. It also checks that no key has one
 // effect twice, since a node has a key and effect only once.
-func validateTaints(path *field.Path, taints, startup []corev1.Taint) field.ErrorList {
+func validateTaints(path *field.Path, taints, startup []Taint) field.ErrorList {
 	var errs field.ErrorList
 	type identity struct {
 		key    string
 		effect corev1.TaintEffect
 	}
 	seen := map[identity]bool{}
-	check := func(path *field.Path, t corev1.Taint) {
+	check := func(path *field.Path, t Taint) {
 		errs = append(errs, syntax(path.Child("key"), t.Key, validation.IsQualifiedName(t.Key))...)
 		errs = append(errs, syntax(path.Child("value"), t.Value, validation.IsValidLabelValue(t.Value))...)
 		id := identity{t.Key, t.Effect}
@@ -68,6 +80,9 @@ func (r Requirement) validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, value := range r.Values {
 		errs = append(errs, syntax(path.Child("values").Index(i), value, validation.IsValidLabelValue(value))...)
+	}
+	if strings.HasPrefix(r.Key, awsDomain+"/placement-group-") {
+		errs = append(errs, field.Forbidden(path.Child("key"), noPlacementGroups))
 	}
 	known := []string{CapacityTypeOnDemand, CapacityTypeSpot, CapacityTypeReserved}
 	if r.Key != LabelCapacityType || r.Operator != corev1.NodeSelectorOpIn {

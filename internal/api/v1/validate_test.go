@@ -21,6 +21,10 @@ func TestValidate_NamesWhatTheSchemaCannotCheck(t *testing.T) {
 		"unknown capacity type": {"[spot, on-demand]", "[cheap]", `spec.template.spec.requirements[0].values: Unsupported value: "cheap": supported values: "on-demand", "spot", "reserved"`},
 		"capacity types":        {"values: [spot, on-demand]", "minValues: 2, values: [spot, cheap]", `spec.template.spec.requirements[0].minValues: Invalid value: 2: more than the capacity types`},
 		"enough of them":        {"values: [spot, on-demand]", "minValues: 2, values: [spot, on-demand, reserved]", ""},
+		"label of reservations": {"team: web", "karpenter.k8s.aws/capacity-reservation-id: cr-1", `spec.template.metadata.labels[karpenter.k8s.aws/capacity-reservation-id]: Forbidden: nodes outside a capacity reservation`},
+		"label of groups":       {"team: web", "karpenter.k8s.aws/placement-group-id: pg-1", `spec.template.metadata.labels[karpenter.k8s.aws/placement-group-id]: Forbidden: nodes are in no placement group`},
+		"requires a group":      {"{key: kubernetes.io/arch,", "{key: karpenter.k8s.aws/placement-group-partition,", `spec.template.spec.requirements[3].key: Forbidden: nodes are in no placement group: remove it`},
+		"requires reservations": {"{key: kubernetes.io/arch,", "{key: karpenter.k8s.aws/capacity-reservation-id,", ""},
 		"no such minute":        {"consolidateAfter: 30s", `budgets: [{nodes: "0", schedule: "61 * * * *", duration: 1h}]`, `spec.disruption.budgets[0].schedule: Invalid value: "61 * * * *"`},
 	}
 	for name, c := range cases {

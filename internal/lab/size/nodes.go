@@ -181,7 +181,7 @@ func claimOf(m machine, i int) *v1.NodeClaim {
 					{Key: v1.LabelNodePool, Operator: corev1.NodeSelectorOpIn, Values: []string{poolName(i)}},
 				},
 				NodeClassRef:  v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: className},
-				StartupTaints: []corev1.Taint{v1.AwaitingPodsTaint()},
+				StartupTaints: []v1.Taint{v1.Taint(v1.AwaitingPodsTaint())},
 			},
 			Resources: v1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("6"), corev1.ResourceMemory: resource.MustParse("15Gi")}},
 		},

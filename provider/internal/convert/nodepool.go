@@ -199,14 +199,14 @@ func budgetOf(b v1.Budget) budget {
 	return out
 }
 
-func taints(ctx context.Context, l types.List, diags *diag.Diagnostics) []corev1.Taint {
-	var out []corev1.Taint
+func taints(ctx context.Context, l types.List, diags *diag.Diagnostics) []v1.Taint {
+	var out []v1.Taint
 	for _, t := range elements[taint](ctx, l, diags) {
-		out = append(out, corev1.Taint{Key: t.Key.ValueString(), Value: t.Value.ValueString(), Effect: corev1.TaintEffect(t.Effect.ValueString())})
+		out = append(out, v1.Taint{Key: t.Key.ValueString(), Value: t.Value.ValueString(), Effect: corev1.TaintEffect(t.Effect.ValueString())})
 	}
 	return out
 }
 
-func taintOf(t corev1.Taint) taint {
+func taintOf(t v1.Taint) taint {
 	return taint{Key: types.StringValue(t.Key), Value: stringValue(t.Value), Effect: types.StringValue(string(t.Effect))}
 }

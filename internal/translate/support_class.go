@@ -1,0 +1,131 @@
+package translate
+
+import (
+	"regexp"
+	"strings"
+)
+
+func classFields() []Field {
+	return []Field{
+		carriedOut("spec.subnetSelectorTerms"),
+		carriedOut("spec.securityGroupSelectorTerms"),
+		carriedOut("spec.capacityReservationSelectorTerms"),
+		{
+			Path: "spec.instanceProfile", Support: Refused, Concerns: not(regexp.MustCompile(`^[\w+=,.@-]{1,128}$`).MatchString),
+			Effect: "no instance profile has such a name", Remedy: "write the name of the profile, without its path and ARN",
+		},
+		{
+			Path: "spec.role", Support: Refused,
+			Effect: "the daemon makes no instance profiles, and instances without one cannot join", Remedy: "make an instance profile of the role, name it in spec.instanceProfile, and remove the field",
+		},
+		carriedOut("spec.userData"),
+		carriedOut("spec.tags"),
+		carriedOut("spec.detailedMonitoring"),
+		carriedOut("spec.associatePublicIPAddress"),
+		carriedOut("spec.metadataOptions"),
+		{
+			Path: "spec.context", Support: Unsupported,
+			Effect: "fleets have no context", Remedy: "remove the field",
+		},
+		{
+			Path: "spec.placementGroupSelector", Support: Unsupported,
+			Effect: "instances are in no placement group", Remedy: "remove the field, or leave these nodes to a managed node group",
+		},
+		{
+			Path: "spec.ipPrefixCount", Support: Unsupported,
+			Effect: "network interfaces get no address prefixes at launch", Remedy: "remove the field, and turn on prefix delegation in the network plugin",
+		},
+		{
+			Path: "spec.instanceStorePolicy", Support: Unsupported,
+			Effect: "instance store volumes stay as they are, and ephemeral storage is on the root volume", Remedy: "remove the field, and make the root volume large enough",
+		},
+		{
+			Path: "spec.networkInterfaces", Support: Unsupported,
+			Effect: "instances have one network interface, and none for EFA", Remedy: "remove the field, or leave these nodes to a managed node group",
+		},
+		{
+			Path: "spec.connectionTracking", Support: Unsupported,
+			Effect: "connections are tracked with EC2's timeouts", Remedy: "remove the field",
+		},
+		{
+			Path: "spec.cpuOptions", Support: Unsupported,
+			Effect: "instances have EC2's CPU options", Remedy: "remove the field",
+		},
+	}
+}
+
+// classAMIFields are about images: without the right one no node joins.
+func classAMIFields() []Field {
+	out := []Field{
+		{
+			Path: "spec.amiFamily", Support: Refused, Concerns: not(func(family string) bool { return family == "AL2023" }),
+			Effect: "the only image family is AL2023", Remedy: "set spec.amiSelectorTerms to the alias al2023@latest, and remove the field",
+		},
+		{
+			Path: "spec.amiSelectorTerms[].alias", Support: Refused, Concerns: not(func(alias string) bool { return strings.HasPrefix(alias, "al2023@") }),
+			Effect: "the only image family is al2023", Remedy: "write al2023@latest or al2023@v<release>",
+		},
+	}
+	for _, name := range []string{"tags", "id", "name", "owner", "ssmParameter"} {
+		out = append(out, Field{
+			Path: "spec.amiSelectorTerms[]." + name, Support: Refused,
+			Effect: "images are found by alias only", Remedy: "replace all terms by one with the alias al2023@latest",
+		})
+	}
+	return out
+}
+
+func classVolumeFields() []Field {
+	const at = "spec.blockDeviceMappings[]."
+	out := []Field{carriedOut(at + "deviceName"), carriedOut(at + "rootVolume")}
+	for _, name := range []string{"volumeSize", "volumeType", "encrypted", "deleteOnTermination", "iops", "throughput", "kmsKeyID"} {
+		out = append(out, carriedOut(at+"ebs."+name))
+	}
+	return append(
+		out,
+		Field{
+			Path: at + "ebs.snapshotID", Support: Refused,
+			Effect: "volumes are not made of snapshots, and the data would be missing", Remedy: "remove the field and set volumeSize",
+		},
+		Field{
+			Path: at + "ebs.volumeInitializationRate", Support: Unsupported,
+			Effect: "volumes are not made of snapshots", Remedy: "remove the field",
+		},
+	)
+}
+
+// classKubeletFields are carried out, but for values with which the kubelet does not start.
+func classKubeletFields() []Field {
+	const at = "spec.kubelet."
+	out := []Field{{
+		Path: at + "maxPods", Support: Refused, Concerns: func(value any) bool { return value == int64(0) },
+		Effect: "nodes without room for pods are of no use", Remedy: "raise the number, or remove the field",
+	}}
+	for _, x := range []struct {
+		name string
+		read func(string) error
+	}{
+		{"systemReserved", isQuantity},
+		{"kubeReserved", isQuantity},
+		{"evictionHard", isThreshold},
+		{"evictionSoft", isThreshold},
+		{"evictionSoftGracePeriod", isDuration},
+	} {
+		out = append(out, Field{
+			Path: at + x.name, Support: Refused, Concerns: unreadable(x.read),
+			Effect: "the kubelet does not start with a value that it cannot read", Remedy: "write quantities such as 100Mi, thresholds such as 100Mi or 5%, and durations such as 1m30s",
+		})
+	}
+	for _, name := range []string{"podsPerCore", "clusterDNS", "evictionMaxPodGracePeriod", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "cpuCFSQuota"} {
+		out = append(out, carriedOut(at+name))
+	}
+	return out
+}
+
+// not turns a check of what is carried out into one of what is not.
+func not(carriedOut func(string) bool) func(any) bool {
+	return func(value any) bool {
+		text, ok := value.(string)
+		return !ok || !carriedOut(text)
+	}
+}
