@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
@@ -11,6 +12,7 @@ import (
 var (
 	_ provider.Provider                   = (*karpenterProvider)(nil)
 	_ provider.ProviderWithValidateConfig = (*karpenterProvider)(nil)
+	_ provider.ProviderWithFunctions      = (*karpenterProvider)(nil)
 )
 
 // New makes the provider factory. version is the release's version without a
@@ -67,3 +69,8 @@ func (p *karpenterProvider) Resources(context.Context) []func() resource.Resourc
 
 // DataSources lists the data sources: none so far.
 func (p *karpenterProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
+
+// Functions lists the functions.
+func (p *karpenterProvider) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{newConvert}
+}

@@ -24,6 +24,9 @@ func TestSchema_ChangesAreDeliberate(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(h.schema.ResourceSchemas)) {
 		describe(&out, name, h.schema.ResourceSchemas[name])
 	}
+	for _, name := range slices.Sorted(maps.Keys(h.schema.Functions)) {
+		describeFunction(&out, name, h.schema.Functions[name])
+	}
 	const file = "testdata/schema.txt"
 	if *update {
 		if err := os.WriteFile(file, []byte(out.String()), 0o600); err != nil {
@@ -61,6 +64,15 @@ func TestSchema_EveryAttributeIsDescribed(t *testing.T) {
 func describe(out *strings.Builder, name string, schema *tfprotov6.Schema) {
 	fmt.Fprintf(out, "%s version %d\n", name, schema.Version)
 	describeAttributes(out, name, schema.Block.Attributes)
+}
+
+// describeFunction writes a line for a function: its parameters and what it returns.
+func describeFunction(out *strings.Builder, name string, f *tfprotov6.Function) {
+	fmt.Fprintf(out, "function %s", name)
+	for _, p := range f.Parameters {
+		fmt.Fprintf(out, " %s:%s", p.Name, strings.ReplaceAll(p.Type.String(), "tftypes.", ""))
+	}
+	fmt.Fprintf(out, " returns %s\n", strings.ReplaceAll(f.Return.Type.String(), "tftypes.", ""))
 }
 
 // describeAttributes writes a line for each attribute: path, how it is set, type.

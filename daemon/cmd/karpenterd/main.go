@@ -25,6 +25,9 @@ const usage = `usage: karpenterd <command>
   explain   say why a node stays or goes, why no more nodes of a NodePool go, or
             what is planned for a pod and whether it keeps its node:
             explain [--address HOST:PORT] node NAME | pool NAME | pod NAMESPACE/NAME
+  convert   write manifests of Karpenter's older APIs (v1alpha5, v1alpha1, v1beta1) as v1,
+            or as Terraform configuration; warnings say what changes (see "karpenterd convert -h"):
+            convert [--hcl] [--strict] [--instance-profile NAME | --role NAME] [FILE | FOLDER | -]...
   version   print the version
 `
 
@@ -60,6 +63,8 @@ func command(ctx context.Context, args []string) error {
 			return fmt.Errorf("explain: %w", err)
 		}
 		return telemetry.Explain(ctx, os.Stdout, *address, flags.Arg(0), flags.Arg(1))
+	case "convert":
+		return convert(args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	case "version":
 		fmt.Println(version, runtime.Version())
 		return nil

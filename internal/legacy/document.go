@@ -1,0 +1,174 @@
+package legacy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Source is a text with YAML documents.
+type Source struct {
+	Name string // in messages; "" for none
+	Text string
+}
+
+// document is one object of a source.
+type document struct {
+	source string
+	number int // counts from 1 within the source
+	body   map[string]any
+}
+
+func (d document) text(key string) string {
+	text, _ := d.body[key].(string)
+	return text
+}
+
+// name is the object's name, with its namespace if it has one.
+func (d document) name() string {
+	meta, _ := d.body["metadata"].(map[string]any)
+	name, _ := meta["name"].(string)
+	if space, _ := meta["namespace"].(string); space != "" {
+		return space + "/" + name
+	}
+	return name
+}
+
+// subject names the object, or where it is if it does not say what it is.
+func (d document) subject() subject {
+	if kind := d.text("kind"); kind != "" && d.name() != "" {
+		return subjectOf(d.source, kind, d.name())
+	}
+	return subject{source: d.source, object: fmt.Sprintf("document %d", d.number)}
+}
+
+// documents parses a source. Lists become their items; empty documents are left out.
+func documents(s Source, r *report) []document {
+	var all []document
+	line, number := 0, 0
+	for _, text := range split(s.Text) {
+		if strings.TrimSpace(text) != "" {
+			number++
+		}
+		d := document{source: s.Name, number: number}
+		body, err := parse(text)
+		if err != nil {
+			// Once more with the lines before it, so that the error has the line of the file.
+			_, err = parse(strings.Repeat("\n", line) + text)
+			d.broken(text, err, r)
+		}
+		line += strings.Count(text, "\n")
+		if body == nil {
+			continue
+		}
+		object, ok := body.(map[string]any)
+		if !ok {
+			r.others = append(r.others, d.subject().where())
+			continue
+		}
+		d.body = object
+		all = append(all, d.expand(r)...)
+	}
+	return all
+}
+
+// broken reports a text that is no YAML, unless it does not speak of Karpenter at all.
+func (d document) broken(text string, err error, r *report) {
+	if !strings.Contains(text, "karpenter") {
+		r.others = append(r.others, d.subject().where())
+		return
+	}
+	what := "no YAML: " + strings.Join(strings.Fields(strings.TrimPrefix(fmt.Sprint(err), "yaml: ")), " ")
+	if strings.Contains(text, "{{") {
+		what = "no YAML, as it is a template of Helm"
+	}
+	r.fail(d.subject(), "", what, hint(text))
+}
+
+// expand returns the items of a List, and the document itself otherwise.
+func (d document) expand(r *report) []document {
+	items, ok := d.body["items"].([]any)
+	if !ok || !strings.HasSuffix(d.text("kind"), "List") {
+		return []document{d}
+	}
+	var all []document
+	for i, item := range items {
+		object, ok := item.(map[string]any)
+		if !ok {
+			r.fail(d.subject(), fmt.Sprintf("items[%d]", i), "no object, but "+describe(item), "write a Kubernetes manifest with apiVersion, kind, metadata and spec")
+			continue
+		}
+		if kind := strings.TrimSuffix(d.text("kind"), "List"); kind != "" && object["kind"] == nil {
+			object["apiVersion"], object["kind"] = d.body["apiVersion"], kind
+		}
+		all = append(all, document{source: d.source, number: d.number, body: object})
+	}
+	return all
+}
+
+// split cuts a text at the lines that separate YAML documents. No newline is lost.
+func split(text string) []string {
+	var all []string
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+		if rest, ok := strings.CutPrefix(line, "---"); ok && (rest == "" || strings.ContainsAny(rest[:1], " \t\r\n")) {
+			all = append(all, b.String())
+			b.Reset()
+			b.WriteString(rest)
+			continue
+		}
+		b.WriteString(line)
+	}
+	return append(all, b.String())
+}
+
+// parse reads one document; numbers keep their text.
+func parse(text string) (any, error) {
+	data, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var body any
+	if err := decoder.Decode(&body); err != nil {
+		return nil, fmt.Errorf("read JSON: %w", err)
+	}
+	return body, nil
+}
+
+// hint says why a text that another program should have rendered is no YAML.
+func hint(text string) string {
+	switch {
+	case strings.Contains(text, "{{"):
+		return "render it first with helm template"
+	case strings.Contains(text, "%{"):
+		return "render it first with the function templatefile of Terraform"
+	case strings.Contains(text, "${"):
+		return `put a value with a template in quotes, as in '${upper("a")}'`
+	}
+	return "correct the indentation and the quotes there"
+}
+
+// describe says what a value is.
+func describe(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "nothing"
+	case bool:
+		return fmt.Sprintf("the truth value %t", v)
+	case json.Number:
+		return "the number " + v.String()
+	case string:
+		return fmt.Sprintf("the text %q", v)
+	case []any:
+		return "a list"
+	}
+	return "a map"
+}
+
+// templated says whether a text has a template, whose value is not known.
+func templated(text string) bool { return strings.Contains(text, "${") }

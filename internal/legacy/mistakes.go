@@ -1,0 +1,146 @@
+package legacy
+
+import (
+	"strings"
+
+	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
+)
+
+// mistake is a field that tutorials or other versions have and this one has not.
+type mistake struct{ what, remedy string }
+
+const noField = "no such field"
+
+// mistakeAt says what is known about a path that does not exist in a kind. Indexes of
+// lists do not count.
+func mistakeAt(kind, path string) (mistake, bool) {
+	if m, ok := limitMistake(kind, path); ok {
+		return m, true
+	}
+	var known map[string]mistake
+	switch kind {
+	case wire.KindProvisioner:
+		known = provisionerMistakes()
+	case wire.KindAWSNodeTemplate:
+		known = templateMistakes()
+	case wire.KindNodePool:
+		known = poolMistakes()
+	case wire.KindEC2NodeClass:
+		known = classMistakes()
+	}
+	m, ok := known[path]
+	return m, ok
+}
+
+// limitMistake finds limits in the form of the other version. The API server pruned
+// them, and so there was no limit at all.
+func limitMistake(kind, path string) (mistake, bool) {
+	name, ok := strings.CutPrefix(path, "spec.limits.")
+	if kind == wire.KindProvisioner && ok && name != "resources" && !strings.ContainsAny(name, ".[") && name != "resource" && name != "Resources" {
+		return mistake{"no such field, so that the Provisioner has no limit at all", "write spec.limits.resources." + name}, true
+	}
+	if kind == wire.KindNodePool && path == "spec.limits[resources]" {
+		return mistake{"a field of v1alpha5, so that the NodePool has no limit at all", "write the resources under spec.limits, such as spec.limits.cpu"}, true
+	}
+	return mistake{}, false
+}
+
+func provisionerMistakes() map[string]mistake {
+	oldest := func(key string) mistake {
+		return mistake{"a field of v1alpha3 and older", "write a requirement on " + key + " in spec.requirements"}
+	}
+	ofTemplate := mistake{"a field of AWSNodeTemplate", "move it to the AWSNodeTemplate that spec.providerRef names, or to spec.provider"}
+	later := func(field string) mistake {
+		return mistake{"a field of NodePool", "write " + field}
+	}
+	all := map[string]mistake{
+		"spec.label":                        {noField, "write spec.labels"},
+		"spec.instanceTypes":                oldest("node.kubernetes.io/instance-type"),
+		"spec.zones":                        oldest("topology.kubernetes.io/zone"),
+		"spec.architecture":                 oldest("kubernetes.io/arch"),
+		"spec.architectures":                oldest("kubernetes.io/arch"),
+		"spec.operatingSystem":              oldest("kubernetes.io/os"),
+		"spec.operatingSystems":             oldest("kubernetes.io/os"),
+		"spec.capacityTypes":                oldest("karpenter.sh/capacity-type"),
+		"spec.provider.instanceTypes":       oldest("node.kubernetes.io/instance-type"),
+		"spec.provider.capacityTypes":       oldest("karpenter.sh/capacity-type"),
+		"spec.provider.cluster":             {"a field of v1alpha3 and older", "remove it and set aws.clusterName of karpenter-global-settings"},
+		"spec.cluster":                      {"a field of v1alpha3 and older", "remove it and set aws.clusterName of karpenter-global-settings"},
+		"spec.provider.userData":            {"a field of AWSNodeTemplate, which an inline provider does not have", "move spec.provider to an AWSNodeTemplate and name it in spec.providerRef"},
+		"spec.provider.amiSelector":         {"a field of AWSNodeTemplate, which an inline provider does not have", "move spec.provider to an AWSNodeTemplate and name it in spec.providerRef"},
+		"spec.provider.detailedMonitoring":  {"a field of AWSNodeTemplate, which an inline provider does not have", "move spec.provider to an AWSNodeTemplate and name it in spec.providerRef"},
+		"spec.ttlSecondsAfterUnderutilized": {"a field of v1alpha1", "write spec.consolidation.enabled: true"},
+		"spec.consolidationPolicy":          later("spec.consolidation.enabled"),
+		"spec.disruption":                   later("spec.consolidation, spec.ttlSecondsAfterEmpty and spec.ttlSecondsUntilExpired"),
+		"spec.template":                     later("its labels, taints and requirements under spec"),
+		"spec.nodeClassRef":                 later("spec.providerRef"),
+		"spec.kubelet":                      later("spec.kubeletConfiguration"),
+		"spec.ttlSecondsUntilEmpty":         {noField, "write spec.ttlSecondsAfterEmpty"},
+		"spec.ttlSecondsAfterExpired":       {noField, "write spec.ttlSecondsUntilExpired"},
+		"spec.consolidation.enable":         {noField, "write spec.consolidation.enabled"},
+	}
+	for _, f := range []string{"amiFamily", "amiSelector", "instanceProfile", "subnetSelector", "securityGroupSelector", "tags", "userData", "blockDeviceMappings", "metadataOptions", "launchTemplate", "detailedMonitoring"} {
+		all["spec."+f] = ofTemplate
+	}
+	return all
+}
+
+func templateMistakes() map[string]mistake {
+	later := func(field string) mistake { return mistake{"a field of EC2NodeClass", "write " + field} }
+	ofPool := mistake{"a field of Provisioner", "move it to the Provisioner"}
+	return map[string]mistake{
+		"spec.amiSelectorTerms":           later("spec.amiSelector"),
+		"spec.subnetSelectorTerms":        later("spec.subnetSelector"),
+		"spec.securityGroupSelectorTerms": later("spec.securityGroupSelector"),
+		"spec.role":                       later("spec.instanceProfile"),
+		"spec.requirements":               ofPool,
+		"spec.labels":                     ofPool,
+		"spec.taints":                     ofPool,
+		"spec.limits":                     ofPool,
+		"spec.kubeletConfiguration":       ofPool,
+		"spec.instanceTypes":              {"a field of v1alpha3 and older", "write a requirement on node.kubernetes.io/instance-type in spec.requirements of the Provisioner"},
+		"spec.provider":                   {noField, "write its fields under spec"},
+		"spec.securityGroupIds":           {noField, "write spec.securityGroupSelector with the key aws-ids"},
+		"spec.subnetIds":                  {noField, "write spec.subnetSelector with the key aws-ids"},
+		"spec.amiId":                      {noField, "write spec.amiSelector with the key aws-ids"},
+	}
+}
+
+func poolMistakes() map[string]mistake {
+	inTemplate := func(field string) mistake { return mistake{"no such field here", "move it to " + field} }
+	older := func(field string) mistake { return mistake{"a field of v1alpha5", "write " + field} }
+	return map[string]mistake{
+		"spec.label":                       inTemplate("spec.template.metadata.labels"),
+		"spec.labels":                      inTemplate("spec.template.metadata.labels"),
+		"spec.annotations":                 inTemplate("spec.template.metadata.annotations"),
+		"spec.taints":                      inTemplate("spec.template.spec.taints"),
+		"spec.startupTaints":               inTemplate("spec.template.spec.startupTaints"),
+		"spec.requirements":                inTemplate("spec.template.spec.requirements"),
+		"spec.kubelet":                     inTemplate("spec.template.spec.kubelet"),
+		"spec.nodeClassRef":                inTemplate("spec.template.spec.nodeClassRef"),
+		"spec.template.labels":             inTemplate("spec.template.metadata.labels"),
+		"spec.provider":                    older("an EC2NodeClass and name it in spec.template.spec.nodeClassRef"),
+		"spec.providerRef":                 older("spec.template.spec.nodeClassRef"),
+		"spec.kubeletConfiguration":        older("spec.template.spec.kubelet"),
+		"spec.consolidation":               older("spec.disruption.consolidationPolicy"),
+		"spec.ttlSecondsAfterEmpty":        older("spec.disruption.consolidateAfter"),
+		"spec.ttlSecondsUntilExpired":      older("spec.disruption.expireAfter"),
+		"spec.template.spec.expireAfter":   {"a field of v1", "write spec.disruption.expireAfter, or apiVersion: karpenter.sh/v1"},
+		"spec.template.spec.labels":        inTemplate("spec.template.metadata.labels"),
+		"spec.template.spec.providerRef":   older("spec.template.spec.nodeClassRef"),
+		"spec.disruption.ttlSecondsUntil":  older("spec.disruption.expireAfter"),
+		"spec.template.spec.startupTaint":  {noField, "write spec.template.spec.startupTaints"},
+		"spec.template.spec.nodeClassName": {noField, "write spec.template.spec.nodeClassRef.name"},
+	}
+}
+
+func classMistakes() map[string]mistake {
+	older := func(field string) mistake { return mistake{"a field of AWSNodeTemplate", "write " + field} }
+	return map[string]mistake{
+		"spec.amiSelector":           older("spec.amiSelectorTerms"),
+		"spec.subnetSelector":        older("spec.subnetSelectorTerms"),
+		"spec.securityGroupSelector": older("spec.securityGroupSelectorTerms"),
+		"spec.launchTemplate":        older("what the launch template sets as fields of the EC2NodeClass"),
+		"spec.kubelet":               {"a field of v1", "write spec.template.spec.kubelet of the NodePool"},
+	}
+}

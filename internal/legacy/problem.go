@@ -1,0 +1,51 @@
+package legacy
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is something that the user has to know or to correct.
+type Problem struct {
+	Source string // the file, if there is one
+	Object string // such as `Provisioner "default"`
+	Field  string // path of the field, if one field is the matter
+	What   string // what is wrong, or what changes
+	Remedy string
+}
+
+// String is one sentence: object, field, what, remedy.
+func (p Problem) String() string {
+	var parts []string
+	for _, part := range []string{p.Source, p.Object, p.Field, p.What} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	text := strings.Join(parts, ": ")
+	if p.Remedy != "" {
+		text += "; " + p.Remedy
+	}
+	return text
+}
+
+// subject is what a problem is about.
+type subject struct{ source, object string }
+
+func subjectOf(source, kind, name string) subject {
+	return subject{source: source, object: fmt.Sprintf("%s %q", kind, name)}
+}
+
+// report collects problems.
+type report struct {
+	warnings, errors []Problem
+	others           []string // what is not of Karpenter
+}
+
+func (r *report) warn(s subject, field, what, remedy string) {
+	r.warnings = append(r.warnings, Problem{Source: s.source, Object: s.object, Field: field, What: what, Remedy: remedy})
+}
+
+func (r *report) fail(s subject, field, what, remedy string) {
+	r.errors = append(r.errors, Problem{Source: s.source, Object: s.object, Field: field, What: what, Remedy: remedy})
+}

@@ -1,0 +1,217 @@
+package legacy
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
+)
+
+func raw(kind hclsyntax.TokenType, text string) hclwrite.Tokens {
+	return hclwrite.Tokens{{Type: kind, Bytes: []byte(text)}}
+}
+
+// fields writes the fields of a struct as attributes, in their order.
+func (w *hclWriter) fields(body *hclwrite.Body, object any) {
+	v := reflect.ValueOf(object)
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		name, omit, _ := strings.Cut(f.Tag.Get("json"), ",")
+		value := v.FieldByIndex(f.Index)
+		if name == "" || omit != "" && empty(value) {
+			continue
+		}
+		w.field = name
+		body.SetAttributeRaw(w.snake(name), w.value(value))
+	}
+}
+
+func empty(v reflect.Value) bool {
+	return v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
+}
+
+// value writes a value of the output types.
+func (w *hclWriter) value(v reflect.Value) hclwrite.Tokens {
+	switch kind := v.Kind(); {
+	case kind == reflect.Pointer:
+		return w.value(v.Elem())
+	case kind == reflect.Struct:
+		return w.object(v)
+	case kind == reflect.Map:
+		return w.entries(v)
+	case kind == reflect.Slice:
+		var all []hclwrite.Tokens
+		for i := range v.Len() {
+			all = append(all, w.value(v.Index(i)))
+		}
+		if v.Len() > 1 && v.Index(0).Kind() == reflect.Struct {
+			return lines(all)
+		}
+		return hclwrite.TokensForTuple(all)
+	case v.Type() == reflect.TypeFor[reference]():
+		return raw(hclsyntax.TokenIdent, v.String())
+	case v.Type() == reflect.TypeFor[wire.Number]() || v.Type() == reflect.TypeFor[wire.Bool]():
+		if !templated(v.String()) {
+			return raw(hclsyntax.TokenIdent, v.String())
+		}
+	}
+	return w.text(v.String())
+}
+
+// entries writes a map, its keys in order.
+func (w *hclWriter) entries(v reflect.Value) hclwrite.Tokens {
+	values := map[string]reflect.Value{}
+	for _, key := range v.MapKeys() {
+		values[key.String()] = v.MapIndex(key)
+	}
+	var all []hclwrite.ObjectAttrTokens
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		name := w.text(key)
+		if hclsyntax.ValidIdentifier(key) {
+			name = hclwrite.TokensForIdentifier(key)
+		} else if templated(key) {
+			name = slices.Concat(raw(hclsyntax.TokenOParen, "("), name, raw(hclsyntax.TokenCParen, ")"))
+		}
+		all = append(all, hclwrite.ObjectAttrTokens{Name: name, Value: w.value(values[key])})
+	}
+	return hclwrite.TokensForObject(all)
+}
+
+// lines writes a list with a line for each element.
+func lines(elements []hclwrite.Tokens) hclwrite.Tokens {
+	newline := raw(hclsyntax.TokenNewline, "\n")
+	all := slices.Concat(raw(hclsyntax.TokenOBrack, "["), newline)
+	for _, e := range elements {
+		all = slices.Concat(all, e, raw(hclsyntax.TokenComma, ","), newline)
+	}
+	return append(all, raw(hclsyntax.TokenCBrack, "]")...)
+}
+
+// object writes a struct, on one line if it is small.
+func (w *hclWriter) object(v reflect.Value) hclwrite.Tokens {
+	var all []hclwrite.ObjectAttrTokens
+	small := v.Type() == reflect.TypeFor[wire.Taint]() || v.Type() == reflect.TypeFor[wire.Requirement]() || v.Type() == reflect.TypeFor[wire.Budget]() || v.Type() == reflect.TypeFor[wire.SelectorTerm]() || v.Type() == reflect.TypeFor[imageTerm]()
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if name == "" || empty(v.Field(i)) {
+			continue
+		}
+		if v.Field(i).Kind() == reflect.Map {
+			small = false
+		}
+		all = append(all, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForIdentifier(w.snake(name)), Value: w.value(v.Field(i))})
+	}
+	if !small {
+		return hclwrite.TokensForObject(all)
+	}
+	line := raw(hclsyntax.TokenOBrace, "{")
+	for i, a := range all {
+		if i > 0 {
+			line = append(line, raw(hclsyntax.TokenComma, ",")...)
+		}
+		line = slices.Concat(line, a.Name, raw(hclsyntax.TokenEqual, "="), a.Value)
+	}
+	return append(line, raw(hclsyntax.TokenCBrace, "}")...)
+}
+
+// text writes a text: a template if it has one that Terraform can read, and a heredoc if
+// it has lines.
+func (w *hclWriter) text(text string) hclwrite.Tokens {
+	var tokens hclsyntax.Tokens
+	kept := false
+	if templated(text) || strings.Contains(text, "%{") {
+		tokens, kept = template(text)
+	}
+	if !kept {
+		if templated(text) {
+			w.warn(w.subject, w.field, "has ${, which is no template of Terraform, and is written as it is", "")
+		}
+		if heredoc(text) {
+			return hereDocument(strings.NewReplacer("${", "$${", "%{", "%%{").Replace(text))
+		}
+		return hclwrite.TokensForValue(cty.StringVal(text))
+	}
+	if w.field == "userData" {
+		w.warn(w.subject, w.field, "has ${, which Terraform evaluates", "write $${ where the shell is to evaluate it")
+	}
+	if heredoc(text) {
+		return hereDocument(text)
+	}
+	var b strings.Builder
+	for _, t := range tokens {
+		part := string(t.Bytes)
+		if t.Type == hclsyntax.TokenStringLit {
+			part = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(part)
+		}
+		b.WriteString(part)
+	}
+	return raw(hclsyntax.TokenQuotedLit, `"`+b.String()+`"`)
+}
+
+// template returns the tokens of a template, those within ${} in one; false if Terraform could not
+// read it.
+func template(text string) (hclsyntax.Tokens, bool) {
+	if _, problems := hclsyntax.ParseTemplate([]byte(text), "", hcl.InitialPos); problems.HasErrors() {
+		return nil, false
+	}
+	tokens, problems := hclsyntax.LexTemplate([]byte(text), "", hcl.InitialPos)
+	if problems.HasErrors() {
+		return nil, false
+	}
+	var out hclsyntax.Tokens
+	depth, start := 0, 0
+	for _, t := range tokens {
+		switch t.Type {
+		case hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+			if depth == 0 {
+				start = t.Range.Start.Byte
+			}
+			depth++
+		case hclsyntax.TokenTemplateSeqEnd:
+			depth--
+			if depth == 0 {
+				out = append(out, hclsyntax.Token{Type: hclsyntax.TokenTemplateInterp, Bytes: []byte(text[start:t.Range.End.Byte])})
+			}
+		default:
+			if depth == 0 {
+				out = append(out, t)
+			}
+		}
+	}
+	return out, depth == 0
+}
+
+// heredoc says whether a text can be a heredoc: whole lines, more than one, without the
+// word that ends it.
+func heredoc(text string) bool {
+	return strings.Count(text, "\n") > 1 && strings.HasSuffix(text, "\n") && !strings.Contains(text, "EOT") &&
+		!strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) })
+}
+
+func hereDocument(text string) hclwrite.Tokens {
+	return slices.Concat(raw(hclsyntax.TokenOHeredoc, "<<EOT\n"), raw(hclsyntax.TokenStringLit, text), raw(hclsyntax.TokenCHeredoc, "EOT"))
+}
+
+// snake gives the name that the provider has for a field.
+func (w *hclWriter) snake(name string) string {
+	if known, ok := w.snakes[name]; ok {
+		return known
+	}
+	text := strings.NewReplacer("IPv6", "Ipv6", "IP", "Ip", "CFS", "Cfs", "DNS", "Dns", "GC", "Gc", "ID", "Id", "AMI", "Ami", "CPU", "Cpu").Replace(name)
+	var b strings.Builder
+	for i, r := range text {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	w.snakes[name] = b.String()
+	return b.String()
+}

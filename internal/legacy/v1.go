@@ -1,0 +1,100 @@
+package legacy
+
+import wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
+
+// The types below have the fields of v1 that a conversion can give a value. They are
+// apart from internal/api/v1 and awsv1, which refuse what this release does not carry out.
+
+type meta struct {
+	Name        string            `json:"name"`
+	Namespace   string            `json:"namespace,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+type nodePool struct {
+	APIVersion string       `json:"apiVersion"`
+	Kind       string       `json:"kind"`
+	Metadata   meta         `json:"metadata"`
+	Spec       nodePoolSpec `json:"spec"`
+}
+
+type nodePoolSpec struct {
+	Template   nodeTemplate             `json:"template"`
+	Disruption disruption               `json:"disruption"`
+	Limits     map[string]wire.Quantity `json:"limits,omitempty"`
+	Weight     wire.Number              `json:"weight,omitempty"`
+}
+
+type nodeTemplate struct {
+	Metadata *wire.TemplateMeta `json:"metadata,omitempty"`
+	Spec     nodeSpec           `json:"spec"`
+}
+
+type nodeSpec struct {
+	Taints        []wire.Taint       `json:"taints,omitempty"`
+	StartupTaints []wire.Taint       `json:"startupTaints,omitempty"`
+	Requirements  []wire.Requirement `json:"requirements"`
+	Resources     *wire.Resources    `json:"resources,omitempty"` // of NodeClaims only
+	NodeClassRef  nodeClassRef       `json:"nodeClassRef"`
+	ExpireAfter   string             `json:"expireAfter"`
+}
+
+type nodeClassRef struct {
+	Group string `json:"group"`
+	Kind  string `json:"kind"`
+	Name  string `json:"name"`
+}
+
+type disruption struct {
+	ConsolidationPolicy string        `json:"consolidationPolicy"`
+	ConsolidateAfter    string        `json:"consolidateAfter"`
+	Budgets             []wire.Budget `json:"budgets"`
+}
+
+type nodeClaim struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   meta     `json:"metadata"`
+	Spec       nodeSpec `json:"spec"`
+}
+
+type nodeClass struct {
+	APIVersion string        `json:"apiVersion"`
+	Kind       string        `json:"kind"`
+	Metadata   meta          `json:"metadata"`
+	Spec       nodeClassSpec `json:"spec"`
+}
+
+type nodeClassSpec struct {
+	AMIFamily                  string                    `json:"amiFamily,omitempty"`
+	AMISelectorTerms           []imageTerm               `json:"amiSelectorTerms"`
+	SubnetSelectorTerms        []wire.SelectorTerm       `json:"subnetSelectorTerms"`
+	SecurityGroupSelectorTerms []wire.SelectorTerm       `json:"securityGroupSelectorTerms"`
+	Role                       string                    `json:"role,omitempty"`
+	InstanceProfile            string                    `json:"instanceProfile,omitempty"`
+	AssociatePublicIPAddress   wire.Bool                 `json:"associatePublicIPAddress,omitempty"`
+	UserData                   string                    `json:"userData,omitempty"`
+	Kubelet                    *wire.Kubelet             `json:"kubelet,omitempty"`
+	BlockDeviceMappings        []wire.BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`
+	InstanceStorePolicy        string                    `json:"instanceStorePolicy,omitempty"`
+	DetailedMonitoring         wire.Bool                 `json:"detailedMonitoring,omitempty"`
+	MetadataOptions            *wire.MetadataOptions     `json:"metadataOptions,omitempty"`
+	Context                    string                    `json:"context,omitempty"`
+	Tags                       map[string]string         `json:"tags,omitempty"`
+}
+
+type imageTerm struct {
+	Alias string            `json:"alias,omitempty"`
+	Tags  map[string]string `json:"tags,omitempty"`
+	ID    string            `json:"id,omitempty"`
+	Name  string            `json:"name,omitempty"`
+	Owner string            `json:"owner,omitempty"`
+}
+
+type configMap struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   meta              `json:"metadata"`
+	Data       map[string]string `json:"data"`
+}
