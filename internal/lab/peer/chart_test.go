@@ -20,7 +20,7 @@ import (
 
 // release is the source of the controller that tools/peer pins, in the module
 // cache.
-type release struct{ dir string }
+type release struct{ dir, version string }
 
 func findRelease(t *testing.T) release {
 	t.Helper()
@@ -28,7 +28,7 @@ func findRelease(t *testing.T) release {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := exec.CommandContext(t.Context(), "go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", "github.com/aws/karpenter-provider-aws")
+	list := exec.CommandContext(t.Context(), "go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}\t{{.Version}}", "github.com/aws/karpenter-provider-aws")
 	list.Dir = filepath.Join(root, "tools", "peer")
 	list.Env = append(os.Environ(), "GOWORK=off")
 	list.Stderr = os.Stderr
@@ -36,7 +36,8 @@ func findRelease(t *testing.T) release {
 	if err != nil {
 		t.Fatal("module find:", err)
 	}
-	return release{strings.TrimSpace(string(out))}
+	dir, version, _ := strings.Cut(strings.TrimSpace(string(out)), "\t")
+	return release{dir, version}
 }
 
 func (r release) read(t *testing.T, path ...string) []byte {
@@ -92,12 +93,6 @@ func (r release) chart(t *testing.T) chart {
 	}
 	c.about = map[string]any{"AppVersion": about["appVersion"]}
 	return c
-}
-
-// version is the one that the chart names.
-func (r release) version(t *testing.T) string {
-	t.Helper()
-	return fmt.Sprint(r.chart(t).about["AppVersion"])
 }
 
 // set is `--set path=value`.

@@ -49,7 +49,7 @@ func TestScaleIn_ByKarpenter(t *testing.T) {
 	must(p.applier.Wait(ctx, kube.RefOf(class), kube.ConditionTrue("Ready")))(t)
 	cancel()
 	err = scalein.Measure(t.Context(), o, scalein.Subject{
-		Name: "karpenter " + findRelease(t).version(t), Lab: p.Lab, Log: p.logTail,
+		Name: "karpenter " + findRelease(t).version, Lab: p.Lab, Log: p.logTail,
 		Bound: func(context.Context) (float64, error) { return ours.Bound, nil },
 	})
 	if err != nil {
