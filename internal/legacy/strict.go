@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
 // strict compares a document with the Go type of its kind, so that what the type does not
@@ -240,26 +241,10 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// distance is how many letters are to be changed, added or removed to make one text the
-// other. Texts whose lengths differ by more than 2 are far apart.
+// distance is pick.Distance of texts that may be alike. Texts whose lengths differ by more than 2 are far apart.
 func distance(a, b string) int {
 	if len(a) > len(b)+2 || len(b) > len(a)+2 || len(a) > 64 {
 		return len(a) + len(b)
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			step := last
-			if a[i] != b[j] {
-				step = 1 + min(last, row[j], row[j+1])
-			}
-			last, row[j+1] = row[j+1], step
-		}
-	}
-	return row[len(b)]
+	return pick.Distance(a, b)
 }

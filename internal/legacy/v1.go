@@ -3,7 +3,7 @@ package legacy
 import wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 
 // The types below have the fields of v1 that a conversion can give a value. They are
-// apart from internal/api/v1 and awsv1, which refuse what this release does not carry out.
+// apart from internal/api/v1 and awsv1, as a number, quantity or duration may be a template.
 
 type meta struct {
 	Name        string            `json:"name"`

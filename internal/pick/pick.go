@@ -1,6 +1,6 @@
 // Package pick chooses: those of a list that are wanted, the earlier and the later
-// of two times. It owns the small choices that several packages of the core make
-// alike.
+// of two times, the text that a misspelt one is nearest to. It owns the small choices that
+// several packages make alike.
 //
 // Invariants: pure; nothing that is handed in is changed.
 package pick
@@ -29,4 +29,26 @@ func Latest(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// Distance is how many bytes have to be added, dropped or changed to turn a into
+// b (Levenshtein).
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, before+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
 }

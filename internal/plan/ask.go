@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -90,7 +91,7 @@ func closest(word string, known []string) (string, bool) {
 		if max(len(k)-len(word), len(word)-len(k)) > best {
 			continue
 		}
-		switch d := distance(word, k); {
+		switch d := pick.Distance(word, k); {
 		case d == 0 || d > best:
 		case d < best || at == "":
 			best, at, alone = d, k, true
@@ -99,26 +100,4 @@ func closest(word string, known []string) (string, bool) {
 		}
 	}
 	return at, alone
-}
-
-// distance is how many letters have to be added, dropped or changed to turn a into
-// b (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, before+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -5,6 +5,8 @@ package region
 import (
 	"fmt"
 	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
 // known lists the regions of all partitions, sorted.
@@ -31,26 +33,5 @@ func Check(name string) error {
 
 // nearest is the region with the smallest edit distance, the first of several.
 func nearest(name string, regions []string) string {
-	return slices.MinFunc(regions, func(a, b string) int { return distance(name, a) - distance(name, b) })
-}
-
-// distance is the Levenshtein distance in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
+	return slices.MinFunc(regions, func(a, b string) int { return pick.Distance(name, a) - pick.Distance(name, b) })
 }
