@@ -8,6 +8,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -79,7 +80,8 @@ func undone(s cluster.Snapshot, out Output, now time.Time) (pools []string) {
 			}
 		}
 	}
-	if len(missing) == 0 {
+	lately := pick.Those(out.Memory.Evicted, func(e memory.Evicted) bool { return now.Before(e.Saving.Add(memory.UndoneWithin)) })
+	if len(missing) == 0 || len(lately) == 0 {
 		return nil
 	}
 	are, staying := map[string]int64{}, memory.Staying(s) // pods of these kinds
@@ -89,16 +91,14 @@ func undone(s cluster.Snapshot, out Output, now time.Time) (pools []string) {
 		}
 	}
 	moved, back := map[string]int64{}, map[string]int64{} // by pool
-	for _, e := range out.Memory.Evicted {
-		if now.Before(e.Saving.Add(memory.UndoneWithin)) {
-			evicted := max(e.Saved, 1) // a memory that has just begun does not know how many
-			moved[e.Pool] += evicted
-			added := int64(0)
-			if e.Saved > 0 {
-				added = max(0, are[e.Kind]-e.Of)
-			}
-			back[e.Pool] += min(evicted, max(0, missing[e.Kind]-added))
+	for _, e := range lately {
+		evicted := max(e.Saved, 1) // a memory that has just begun does not know how many
+		moved[e.Pool] += evicted
+		added := int64(0)
+		if e.Saved > 0 {
+			added = max(0, are[e.Kind]-e.Of)
 		}
+		back[e.Pool] += min(evicted, max(0, missing[e.Kind]-added))
 	}
 	for pool, n := range back {
 		if n > 0 && n*undonePart >= moved[pool] {

@@ -28,6 +28,7 @@ type retirer struct {
 	ready   map[string]int  // the same, with places on nodes that only the daemon's taint closes
 	again   map[string]bool // nodes of which the deletion was planned before, and declined
 	actions []plan.Action
+	staying func(*cluster.Group) int64 // memory.Staying; nil until it is asked for
 }
 
 // Retire takes away the NodeClaims that are interrupted, never came up, have been

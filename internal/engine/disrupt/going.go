@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -72,7 +73,7 @@ func remove(r *retirer, c *cluster.Claim, node *cluster.Node, why plan.DeleteRea
 		Claim: c.Name, ClaimUID: c.UID, Node: node.Name, Why: why, Waited: r.Now.Sub(c.Disrupting.Since), Checked: true, Pods: moving,
 	}
 	out.Saves, _ = r.PriceOf(*c)
-	planEvictions(r.View, r.memory, c, why)
+	planEvictions(r, c, why)
 	r.actions = append(r.actions, out)
 }
 
@@ -145,30 +146,36 @@ func (r *retirer) mayBegin(c *cluster.Claim, why plan.DeleteReason) bool {
 // NoteEvictions remembers which kinds of pods are evicted from the node of the NodeClaim,
 // which goes for the reason.
 func NoteEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.DeleteReason) {
-	for _, pods := range movingOn(v, c.Node) {
-		m.Evict(pods.Kind, c.Pool, why == plan.Underutilized, v.Now)
+	for g := range movingOn(v, c.Node) {
+		m.Evict(g.Kind, c.Pool, why == plan.Underutilized, v.Now)
 	}
 }
 
 // planEvictions remembers which kinds of pods the deletion of the NodeClaim evicts, if the
 // last look does not decline it.
-func planEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.DeleteReason) {
-	if pods := movingOn(v, c.Node); len(pods) > 0 {
-		m.Evicting = append(slices.Clip(m.Evicting), memory.Evicting{
-			Claim: c.Name, UID: c.UID, Pool: c.Pool, Pods: pods, Saves: why == plan.Underutilized, At: v.Now,
+func planEvictions(r *retirer, c *cluster.Claim, why plan.DeleteReason) {
+	if r.staying == nil { // few Steps plan deletions
+		r.staying = memory.Staying(r.Snapshot)
+	}
+	var pods []memory.EvictingPods
+	for g, n := range movingOn(r.View, c.Node) {
+		pods = append(pods, memory.EvictingPods{Slot: cluster.Slot{Kind: g.Kind, Count: n}, Of: r.staying(g)})
+	}
+	if len(pods) > 0 {
+		r.memory.Evicting = append(slices.Clip(r.memory.Evicting), memory.Evicting{
+			Claim: c.Name, UID: c.UID, Pool: c.Pool, Pods: pods, Saves: why == plan.Underutilized, At: r.Now,
 		})
 	}
 }
 
-// movingOn returns the pods that have to move when the node goes.
-func movingOn(v view.View, node string) (out []memory.EvictingPods) {
-	if state, up := v.Snapshot.State(node); up {
-		staying := memory.Staying(v.Snapshot)
-		for g, n := range state.Moving() {
-			out = append(out, memory.EvictingPods{Slot: cluster.Slot{Kind: g.Kind, Count: n}, Of: staying(g)})
-		}
+// movingOn returns the groups with pods that have to move when the node goes, and their
+// number.
+func movingOn(v view.View, node string) iter.Seq2[*cluster.Group, int64] {
+	state, up := v.Snapshot.State(node)
+	if !up {
+		return func(func(*cluster.Group, int64) bool) {}
 	}
-	return out
+	return state.Moving()
 }
 
 // restore takes back what was said about a node that stays.
