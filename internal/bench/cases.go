@@ -148,8 +148,8 @@ func Disrupting() []Row {
 	p := Policy()
 	under := func(title string, percent int) string {
 		dollars := func(m quantity.Money) float64 { return float64(m) / quantity.NanoDollars }
-		return fmt.Sprintf("%s; budget %d %%, least saving $%g/h and %g %% of new nodes, payback 1 h at what an average pod is worth in %s, and %s for one that moved in the last day",
-			title, percent, dollars(p.LeastSaving), float64(p.MoveShare)/10, p.MoveTime, (1+engine.ChurnTimes)*p.MoveTime)
+		return fmt.Sprintf("%s; budget %d %%, least saving $%g/h and %g %% of new nodes, payback 1 h at what an average pod is worth in %s, and %s for one that came in the last day, but after a scale-down",
+			title, percent, dollars(p.LeastSaving), float64(p.MoveShare)/10, p.MoveTime, (1+engine.YoungTimes)*p.MoveTime)
 	}
 	scaled := Required{Gap: 2.5, WorstGap: 4, Launches: 20}
 	return []Row{

@@ -6,7 +6,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
@@ -22,6 +21,7 @@ import (
 // seen is the fleet with which the last search began; see sweep.of.
 type seen struct {
 	image *consolidate.Image // nil where there is none, or there was a look since then
+	eager bool               // see pace
 	doubt []string           // nodes that the image shows otherwise than the snapshot alone
 }
 
@@ -64,7 +64,7 @@ func look(m *mover) bool {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	few := len(names) > 0 && len(names) <= m.in.Snapshot.NodeCount()/lookedPart
-	if !few || s.of.Supply() != m.in.Snapshot.Supply() || !s.seen.image.Of(terms(m)) {
+	if !few || s.of.Supply() != m.in.Snapshot.Supply() || !s.seen.image.Of(terms(m)) || s.seen.eager != s.pace.eager(m.in.Now) {
 		s.seen = seen{}
 		return false
 	}
@@ -157,35 +157,9 @@ func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, takes bool)
 	for p := range state.Nominated() {
 		x.Free = x.Free.Sub(p.Shape.Requests)
 	}
-	x.Moved = movedOn(m.view, m.out.Memory.Churn, state)
+	x.Young = youngOn(state, m.out.Memory.sweep.pace.young(m.in.Now))
 	if cost, known := m.view.CostOf(c); known && c.Name != "" {
 		x.Price, x.May = cost, true
 	}
 	return x, true
-}
-
-// ChurnTimes is how much dearer a pod is to move that has moved once in the last day. So the
-// first moves are cheap, as after a scale-down, and a fleet whose pods come and go all day is
-// not rearranged all day for little.
-const ChurnTimes = 15
-
-// movedOn returns what it costs more to evict the pods of the node because pods of their
-// kinds have moved in the last day; see cluster.OrdinaryPod.
-func movedOn(v view.View, churn memory.Churn, state *cluster.NodeState) (cost int64) {
-	moved := false
-	for g := range state.Moving() {
-		n, _ := churn.Moved(g.Kind)
-		moved = moved || n > 0
-	}
-	if !moved {
-		return 0
-	}
-	for p := range state.Pods() {
-		if g, _ := v.Snapshot.GroupOf(p.ID()); p.Moves() {
-			if n, since := churn.Moved(g.Kind); !p.Created.Before(since) {
-				cost += n * ChurnTimes * cluster.OrdinaryPod / 1_000_000
-			}
-		}
-	}
-	return cost
 }

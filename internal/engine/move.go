@@ -194,7 +194,12 @@ func (m *mover) search() bool {
 			m.waitAgain()
 			return false
 		}
+		s.pace.sees(m.in.Snapshot, m.in.Now)
 		if look(m) {
+			return len(s.target.names) > 0
+		}
+		if until, held := s.pace.held(m.in.Now); held {
+			m.wait(until, plan.NextSweep)
 			return len(s.target.names) > 0
 		}
 		if next := s.at.Add(s.pause(m.in.Snapshot)); m.in.Now.Before(next) {
@@ -210,7 +215,7 @@ func (m *mover) search() bool {
 			m.later(m.settling.over())
 		}
 		s.again, s.moving = m.again, s.search.Moving
-		s.seen = seen{doubt: doubtful(m)}
+		s.seen = seen{doubt: doubtful(m), eager: s.pace.eager(m.in.Now)}
 		s.seen.keep(s.search)
 		tell(m, "search of %d nodes begins, %d pods run", len(s.search.Nodes), podsOn(m.in.Snapshot))
 	}
@@ -238,6 +243,8 @@ func (m *mover) search() bool {
 	}
 	if s.search, s.target = nil, found; len(found.names) == 0 {
 		m.waitAgain()
+	} else {
+		s.pace.found(m.in.Now)
 	}
 	tell(m, "search ends: %d nodes are to go", len(found.names))
 	return len(s.target.names) > 0

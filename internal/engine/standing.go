@@ -163,7 +163,8 @@ func (s *standings) waits(c *cluster.Claim, pool *cluster.Pool, why plan.DeleteR
 	case s.next[c.Name]:
 		return plan.Stay{Reason: plan.NextToGo}
 	case !searched:
-		return plan.Stay{Reason: plan.NotSearched}
+		until, _ := sweep.pace.held(s.Now)
+		return plan.Stay{Reason: plan.NotSearched, Until: until}
 	}
 	cost, _ := s.CostOf(*c)
 	reason := plan.NoSaving
@@ -188,7 +189,7 @@ func (s *standings) least(c *cluster.Claim) quantity.Money {
 	if !up {
 		return s.Policy.LeastSaving
 	}
-	moving := consolidate.MoveCost(max(s.Policy.PodMove, s.memory.sweep.moving), state.EvictionCost()+movedOn(s.View, s.memory.Churn, state))
+	moving := consolidate.MoveCost(max(s.Policy.PodMove, s.memory.sweep.moving), state.EvictionCost()+youngOn(state, s.memory.sweep.pace.young(s.Now)))
 	return max(s.Policy.LeastSaving, s.balances[c.Pool].least(state)).Add(moving)
 }
 

@@ -125,32 +125,6 @@ func TestStandings_ANodeThatSavesNothingSaysItsPriceAndWhatWasAsked(t *testing.T
 	}
 }
 
-func TestStandings_PodsThatHaveMovedInTheLastDayAreDearerToMove(t *testing.T) {
-	w := full(t).saving()
-	c := w.objects.Claims[1]
-	snapshot, err := cluster.New(w.objects)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pods := snapshot.PodsOn(c.Node)
-	g, _ := snapshot.GroupOf(pods[0].ID())
-	asks := func(created time.Duration) string {
-		w.onPods(func(p *cluster.Pod) { p.Created = start.Add(created) })
-		w.memory.Churn = memory.Churn{}.With(g.Kind, 1, 4, start)
-		s := w.standings()[c.Name]
-		return s.Explain()
-	}
-	// A quarter of the pods of the kind has moved: some ten minutes more for each pod that may have.
-	for created, want := range map[time.Duration]string{
-		-time.Second: "to remove it must save $0.0089 of that",
-		0:            "to remove it must save $0.0236 of that",
-	} {
-		if got := asks(created); !strings.Contains(got, want) {
-			t.Errorf("pods that came %s after the first eviction: %s, want %s", created, got, want)
-		}
-	}
-}
-
 func TestStandings_ANodeThatWasRestoredDoesNotClaimThatAPodHasNoPlace(t *testing.T) {
 	w := full(t).saving()
 	w.memory.Restored = []memory.Since{{ID: w.objects.Claims[1].Name, At: w.now}}

@@ -16,6 +16,7 @@ type sweep struct {
 	at       time.Time
 	again    time.Time // when a node may go that may not go now; zero for never
 	calm     calm
+	pace     pace
 	breakers breakers
 	coming   []coming            // see watch
 	busy     time.Time           // when pods were last seen that are evicted or about to be; zero for never

@@ -18,7 +18,7 @@ type Node struct {
 	Price quantity.Money // of the whole node, an hour; 0 where it is not ours or has no price
 	May   bool           // it may go
 	Least quantity.Money // what a move must save for each node that it takes away, an hour; beside Question.Least
-	Moved int64          // what evicting its pods costs more because they have moved lately; see cluster.OrdinaryPod
+	Young int64          // what evicting its pods costs more because some came lately; see cluster.OrdinaryPod
 	Pool  string
 	Most  int64 // how many nodes of its pool budgets let go at once; 0 for any number, or none now
 }

@@ -133,12 +133,12 @@ func TestSearch_PodsThatHaveMovedLatelyStayBeforeOthers(t *testing.T) {
 	t.Parallel()
 	for moved := range 2 {
 		q := Question{Nodes: halfEmpty(t, 16, 16), Least: 1, PerPod: quantity.NanoDollars / 100, Trials: 10}
-		q.Nodes[moved].Moved = 40 * cluster.OrdinaryPod
+		q.Nodes[moved].Young = 40 * cluster.OrdinaryPod
 		if gone := result(Begin(q)); !slices.Equal(gone, []string{q.Nodes[1-moved].Claim}) {
 			t.Errorf("%v go, want the other node than %s", gone, q.Nodes[moved].Claim)
 		}
-		q.Nodes[1-moved].Moved = 200 * cluster.OrdinaryPod // more than the node costs
-		q.Nodes[moved].Moved = 200 * cluster.OrdinaryPod
+		q.Nodes[1-moved].Young = 200 * cluster.OrdinaryPod // more than the node costs
+		q.Nodes[moved].Young = 200 * cluster.OrdinaryPod
 		if gone := result(Begin(q)); len(gone) != 0 {
 			t.Errorf("%v go, and save less than moving the pods again costs", gone)
 		}

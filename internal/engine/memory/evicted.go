@@ -102,7 +102,6 @@ func (m *Memory) noteDeletions(s cluster.Snapshot, now time.Time) {
 				e.Of = pods.Of
 			}
 			e.Saved += pods.Count
-			m.Churn = m.Churn.With(pods.Kind, pods.Count, pods.Of, now)
 		}
 	}
 	m.Evicting = nil

@@ -28,7 +28,6 @@ type Memory struct {
 	Nominations []Nomination // for nodes that are open, sorted by class and node
 	Evicted     []Evicted    // sorted by kind
 	Evicting    []Evicting   // nodes of which the last plan deletes the NodeClaims
-	Churn       Churn
 	// EvictedUntil is when pods of nodes that went may have been evicted last before this
 	// memory began; zero for never.
 	EvictedUntil time.Time
@@ -112,7 +111,6 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	m.Nominations = m.countRefusals(s, now)
 	m.Evicted = lately(m.Evicted, now)
-	m.Churn = m.Churn.next(now)
 	m.noteDeletions(s, now)
 	if m.EvictedUntil.After(now) {
 		m.EvictedUntil = now

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+)
+
+// paced is a fleet whose pods come and go, and the pace of its searches.
+type paced struct {
+	t     *testing.T
+	pace  pace
+	fleet cluster.Objects
+	now   time.Time
+}
+
+var paceStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newPaced(t *testing.T) *paced {
+	t.Helper()
+	return &paced{t: t, now: paceStart, fleet: cluster.Objects{
+		Nodes: []cluster.Node{{Name: "n", UID: "n", Ready: true}},
+		Pools: []cluster.Pool{{Name: "general", UID: "general", Ready: true}},
+	}}
+}
+
+// runs sets how many pods run, after some time.
+func (p *paced) runs(after time.Duration, pods int) *paced {
+	p.t.Helper()
+	p.fleet.Pods = nil
+	for i := range pods {
+		name := fmt.Sprintf("p%04d", i)
+		p.fleet.Pods = append(p.fleet.Pods, cluster.Pod{Namespace: "default", Name: name, UID: name, Node: "n"})
+	}
+	s, err := cluster.New(p.fleet)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.now = p.now.Add(after)
+	p.pace.sees(s, p.now)
+	return p
+}
+
+// everyday is a fleet of 1,000 pods long after the daemon started; a target was just found.
+func everyday(t *testing.T) *paced {
+	t.Helper()
+	p := newPaced(t).runs(0, 1000)
+	p.pace.found(p.now)
+	p.runs(paceFor, 1000).pace.found(p.now)
+	return p
+}
+
+func TestPace_AfterATargetTheFleetIsSearchedAgainIn20MinutesOrWhenThreePodsInAHundredHaveGone(t *testing.T) {
+	for _, c := range []struct {
+		after time.Duration
+		pods  int
+		held  bool
+	}{
+		{time.Minute, 1000, true},
+		{time.Minute, 1100, true}, // pods that come save nothing
+		{time.Minute, 970, true},
+		{time.Minute, 969, false},
+		{paceFor - time.Second, 1000, true},
+		{paceFor, 1000, false},
+	} {
+		p := everyday(t)
+		found := p.now
+		p.runs(c.after, c.pods)
+		until, held := p.pace.held(p.now)
+		if held != c.held || held && !until.Equal(found.Add(paceFor)) || !held && !until.IsZero() {
+			t.Errorf("%s after the target, with %d of 1000 pods: held %t until %s", c.after, c.pods, held, until)
+		}
+	}
+}
+
+func TestPace_PodsThatCameInTheLastDayAreDearButForAScaleDown(t *testing.T) {
+	p := everyday(t).runs(time.Minute, 1000)
+	if got := p.now.Sub(p.pace.young(p.now)); got != youngFor {
+		t.Errorf("pods are dear that came in the last %s", got)
+	}
+	// After the most pods that ran since, and not the target, it is a scale-down.
+	p.runs(time.Minute, 1200).runs(time.Minute, 1080)
+	if p.pace.eager(p.now) {
+		t.Error("a tenth of the pods is no scale-down")
+	}
+	if p.runs(time.Minute, 1079); !p.pace.eager(p.now) || p.pace.young(p.now) != p.now {
+		t.Error("after a scale-down no pod is dear")
+	}
+	p.pace.found(p.now)
+	first := p.now
+	for range 3 {
+		p.runs(paceFor/4, 1079)
+		if _, held := p.pace.held(p.now); held || p.pace.young(p.now) != first {
+			t.Errorf("%s after the first target: only pods that came since are dear, and nothing waits", p.now.Sub(first))
+		}
+		p.pace.found(p.now)
+	}
+	if p.runs(paceFor/4, 1079); p.pace.eager(p.now) {
+		t.Error("a scale-down lasts for ever")
+	}
+}
+
+func TestPace_TheFirstSearchOfADaemonMakesAllMovesThatPay(t *testing.T) {
+	p := newPaced(t).runs(0, 1000)
+	if !p.pace.eager(p.now) || p.pace.young(p.now) != p.now {
+		t.Errorf("%+v", p.pace)
+	}
+}
+
+func TestPace_ItBeginsAnewWhereTheNodePoolsAskForOtherNodes(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*cluster.Pool)
+		anew   bool
+	}{
+		"budgets":   {func(p *cluster.Pool) { p.Disruption.Budgets = []cluster.Budget{{Most: 1}} }, false},
+		"readiness": {func(p *cluster.Pool) { p.Ready, p.NotReady = false, "its class is not ready" }, false},
+		"weight":    {func(p *cluster.Pool) { p.Weight = 10 }, true},
+		"taints":    {func(p *cluster.Pool) { p.Taints = []cluster.Taint{{Key: "a", Effect: cluster.NoSchedule}} }, true},
+	} {
+		p := everyday(t)
+		c.change(&p.fleet.Pools[0])
+		if p.runs(time.Minute, 1000); p.pace.eager(p.now) != c.anew {
+			t.Errorf("%s: it begins anew: %t", name, !c.anew)
+		}
+	}
+}
+
+func TestPace_AClockThatGoesBackHoldsNothing(t *testing.T) {
+	p := everyday(t).runs(-time.Hour, 1000)
+	if until, held := p.pace.held(p.now); held {
+		t.Errorf("held until %s, and it is %s", until, p.now)
+	}
+}
+
+func TestYoungOn_PodsThatCameAfterTheTimeAreDearAndPodsThatStayAreNot(t *testing.T) {
+	p := newPaced(t)
+	for i, c := range []struct {
+		created time.Duration
+		pinned  bool
+	}{{-time.Second, false}, {0, false}, {time.Second, false}, {time.Minute, false}, {time.Minute, true}} {
+		name := fmt.Sprintf("p%d", i)
+		pod := cluster.Pod{Namespace: "default", Name: name, UID: name, Node: "n", Created: paceStart.Add(c.created)}
+		if c.pinned {
+			pod.Pinned = true
+		}
+		p.fleet.Pods = append(p.fleet.Pods, pod)
+	}
+	s, err := cluster.New(p.fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, _ := s.State("n")
+	if got, want := youngOn(state, paceStart), int64(2*YoungTimes*cluster.OrdinaryPod); got != want {
+		t.Errorf("the pods of the node are dearer by %d, want %d", got, want)
+	}
+}

@@ -1,0 +1,75 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// finish ends the pods of the names.
+func (w *world) finish(names ...string) {
+	w.objects.Pods = slices.DeleteFunc(w.objects.Pods, func(p cluster.Pod) bool { return slices.Contains(names, p.Name) })
+}
+
+// disrupts carries out the plans for so long, and returns how long it took until the first
+// node went to save money; zero for none.
+func (w *world) disrupts(within time.Duration) (after time.Duration) {
+	w.t.Helper()
+	began := w.now
+	for w.now.Before(began.Add(within)) {
+		out := w.step()
+		w.obey(out)
+		if after == 0 && len(of[plan.Disrupt](out)) > 0 {
+			after = w.now.Sub(began)
+		}
+		next := began.Add(within)
+		for _, a := range out.Plan.Actions {
+			if wait, is := a.(plan.Wait); !is {
+				next = w.now.Add(100 * time.Millisecond)
+			} else if wait.Until.Before(next) {
+				next = wait.Until
+			}
+		}
+		w.now = next
+	}
+	return after
+}
+
+// A fleet with nodes whose larger pod ends, one of 66 pods, so that a cheaper node would do.
+func TestStep_AFleetThatWasImprovedIsSearchedAgain20MinutesLaterUnlessManyPodsHaveGone(t *testing.T) {
+	const soon, rest = time.Minute, 20 * time.Minute
+	for name, c := range map[string]struct {
+		gone        []string // beside the larger pod
+		least, most time.Duration
+	}{
+		"few":  {nil, rest - 2*soon, rest},
+		"many": {[]string{"filler-00", "filler-01"}, 1, soon},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).saving().pods("filler", 60, 50)
+			for i := range 3 {
+				w.pods(fmt.Sprintf("small%d", i), 1, 1000).pods(fmt.Sprintf("batch%d", i), 1, 2800)
+			}
+			w.running()
+			w.now = w.now.Add(time.Hour)
+			w.disrupts(soon)
+			for i := range 2 {
+				w.finish(fmt.Sprintf("batch%d-00", i))
+				if after := w.disrupts(soon); after == 0 {
+					t.Fatalf("no node goes after pod %d has ended", i)
+				}
+				if i == 0 { // the first search of a daemon does all that pays
+					w.disrupts(2 * rest)
+				}
+			}
+			w.finish(append(c.gone, "batch2-00")...)
+			if after := w.disrupts(2 * rest); after < c.least || after > c.most {
+				t.Errorf("the next node goes after %s, want %s to %s", after, c.least, c.most)
+			}
+		})
+	}
+}
