@@ -86,7 +86,7 @@ func Staying(s cluster.Snapshot) func(*cluster.Group) int64 {
 
 // noteDeletions notes the evictions of the deletions that were carried out since the last
 // plan, and forgets those that were declined.
-func (m *Memory) noteDeletions(s cluster.Snapshot, now time.Time) {
+func (m *Memory) noteDeletions(s cluster.Snapshot) {
 	for _, x := range m.Evicting {
 		if c, there := s.Claim(x.Claim); there && c.UID == x.UID && !c.Deleting {
 			continue

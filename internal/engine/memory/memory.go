@@ -111,7 +111,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	m.Nominations = m.countRefusals(s, now)
 	m.Evicted = lately(m.Evicted, now)
-	m.noteDeletions(s, now)
+	m.noteDeletions(s)
 	if m.EvictedUntil.After(now) {
 		m.EvictedUntil = now
 	}
