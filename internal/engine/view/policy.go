@@ -98,7 +98,7 @@ func DefaultPolicy() Policy {
 		DrainReserve:        60 * time.Second,
 		LeastSaving:         quantity.NanoDollars / 200,   // $0.005
 		PodMove:             quantity.NanoDollars / 5_000, // $0.0002
-		MoveTime:            3 * time.Minute,
+		MoveTime:            time.Minute,
 		MoveShare:           200,
 		SweepTrials:         10_000,
 	}
