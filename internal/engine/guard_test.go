@@ -311,10 +311,13 @@ func TestStep_SavingMoneyKeepsEveryPodRunningAndCostsNoMore(t *testing.T) {
 // What a move is worth is judged by the places that its pods will have. If the next plan gave
 // them other places, the nodes that were just launched for the rest would be launched in vain.
 func TestStep_AReplacementIsNotLaunchedInVain(t *testing.T) {
-	w := newWorld(t)
-	w.types(append(slices.Clone(w.objects.Classes[0].Types), instanceType("c5.4xlarge", 16, 32, 600_000_000), instanceType("m5.2xlarge", 8, 32, 370_000_000))...)
-	w.pods("a", 2, 200).pods("b", 7, 1100).pods("c", 4, 700).pods("d", 7, 3000)
-	replacesNothingInVain(t, w, 3)
+	large := func() *world {
+		w := newWorld(t)
+		return w.types(append(slices.Clone(w.objects.Classes[0].Types), instanceType("c5.4xlarge", 16, 32, 600_000_000), instanceType("m5.2xlarge", 8, 32, 370_000_000))...)
+	}
+	replacesNothingInVain(t, large().pods("a", 2, 200).pods("b", 7, 1100).pods("c", 4, 700).pods("d", 7, 3000), 3)
+	// The pods of the node that goes have room in one way only, which the search has found.
+	replacesNothingInVain(t, large().pods("a", 3, 3000).pods("b", 7, 1800).pods("c", 4, 1600).pods("d", 6, 3000), 4)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)
 		drawPrices(rt, w)

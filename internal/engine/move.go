@@ -99,8 +99,11 @@ func (m *mover) save() {
 	if was := len(s.target.names); was > 0 {
 		if s.target.names = pick.Those(s.target.names, m.stands); len(s.target.names) == 0 {
 			tell(m, "all %d nodes that were to go are going or have to stay", was)
-			s.target = target{}
+			s.target = target{places: s.target.places}
 		}
+	}
+	if len(s.target.names) == 0 && len(m.view.Going) == 0 {
+		s.target = target{} // until then, its places are those of pods of nodes that go
 	}
 	if len(s.target.names) == 0 || !m.in.Now.Before(s.at.Add(targetLasts)) {
 		if !m.search() {
