@@ -50,37 +50,31 @@ func newNodeClass(d *definitions) resource.Resource {
 
 // Schema describes the node class.
 func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	text := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
-	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "An EC2NodeClass (`karpenter.k8s.aws/v1`): how instances are launched. The attributes are the fields " +
 			"of the EC2NodeClass's spec in snake case.\n\nThe provider checks the configuration offline against the custom resource " +
 			"definition. Instances, volumes, network interfaces and launch templates get the tags in `tags_all`.",
 		Attributes: map[string]schema.Attribute{
 			"name": objectNameAttribute("EC2NodeClass"),
-			"daemon": text("`karpenter_daemon.<name>.id`. It only sets the order: Terraform creates the daemon before the node class and " +
+			"daemon": optionalText("`karpenter_daemon.<name>.id`. It only sets the order: Terraform creates the daemon before the node class and " +
 				"destroys it afterwards, because the daemon deletes the launch templates of the node class."),
 			"subnet_selector_terms": schema.ListNestedAttribute{
 				Required: true, MarkdownDescription: "Subnets of the instances. Each term selects subnets; all selected subnets are used.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"tags": selectorTagsAttribute(), "id": text("Id of a subnet. Set either `id` or `tags`."),
+					"tags": selectorTagsAttribute(), "id": optionalText("Id of a subnet. Set either `id` or `tags`."),
 				}},
 			},
 			"security_group_selector_terms": schema.ListNestedAttribute{
 				Required: true, MarkdownDescription: "Security groups of the instances. Each term selects security groups; the instances get all of them.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"tags": selectorTagsAttribute(), "id": text("Id of a security group. Set one of `id`, `name` and `tags`."),
-					"name": text("Group name of a security group, which is not its `Name` tag. Set one of `id`, `name` and `tags`."),
+					"tags": selectorTagsAttribute(), "id": optionalText("Id of a security group. Set one of `id`, `name` and `tags`."),
+					"name": optionalText("Group name of a security group, which is not its `Name` tag. Set one of `id`, `name` and `tags`."),
 				}},
 			},
 			"capacity_reservation_selector_terms": capacityReservationTermsAttribute(),
-			"ami_selector_terms": schema.ListNestedAttribute{
-				Required: true, MarkdownDescription: "Image of the instances. Give exactly one term.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"alias": schema.StringAttribute{Required: true, MarkdownDescription: "Alias of the image: `al2023@latest`, or a release such as `al2023@v20260115`."},
-				}},
-			},
+			"ami_selector_terms":                  amiTermsAttribute(),
+			"ami_family": optionalText("How instances join the cluster: `AL2023`. It follows from an alias; without one, set it, and select images that join as those of " +
+				"Amazon Linux 2023 do."),
 			"instance_profile": schema.StringAttribute{
 				Required:            true,
 				MarkdownDescription: "Name of the instance profile, `karpenter_instance_profile.<name>.name`.",
@@ -89,7 +83,7 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 			"tags_all":              tagsAllAttribute(),
 			"metadata_options":      metadataOptionsAttribute(),
 			"block_device_mappings": blockDeviceMappingsAttribute(),
-			"user_data": text("User data that runs before the part that the daemon generates: a shell script, a NodeConfig or MIME multipart " +
+			"user_data": optionalText("User data that runs before the part that the daemon generates: a shell script, a NodeConfig or MIME multipart " +
 				"text. The EC2NodeClass stores it in plain text: do not put secrets in it."),
 			"detailed_monitoring": schema.BoolAttribute{
 				Optional: true, MarkdownDescription: "Send CloudWatch metrics at one-minute intervals. Default `false`.",
@@ -112,6 +106,27 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 	}
 }
 
+func optionalText(description string) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+}
+
+func amiTermsAttribute() schema.Attribute {
+	return schema.ListNestedAttribute{
+		Required: true,
+		MarkdownDescription: "Images of the instances. One term with an alias selects the images that EKS publishes. Other terms select any images, and of each " +
+			"architecture the newest one is used that is not deprecated.",
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"alias": optionalText("Alias of the image: `al2023@latest`, or a release such as `al2023@v20260115`. A term with an alias is the only one."),
+			"tags":  selectorTagsAttribute(),
+			"id":    optionalText("Id of an image. A term with an id has nothing else."),
+			"name":  optionalText("Name of an image. It may have the wildcards `*` and `?`. Without `owner`, it is searched among the images of the account and of Amazon."),
+			"owner": optionalText("Account that owns the image, or `self`, `amazon` or `aws-marketplace`."),
+			"ssm_parameter": optionalText("Name or ARN of an SSM parameter that has the id of an image. The role of the daemon may read the parameters of EKS: " +
+				"allow it to read another one, with `ssm:GetParameter`."),
+		}},
+	}
+}
+
 func nodeClassTagsAttribute() schema.Attribute {
 	return schema.MapAttribute{
 		Optional: true, ElementType: types.StringType,
@@ -127,16 +142,13 @@ func selectorTagsAttribute() schema.Attribute {
 }
 
 func capacityReservationTermsAttribute() schema.Attribute {
-	text := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
-	}
 	return schema.ListNestedAttribute{
 		Optional: true, MarkdownDescription: "On-demand capacity reservations for instances of the node class. Each term selects reservations; all selected " +
 			"reservations can be used. A node pool that allows the `karpenter.sh/capacity-type` `reserved` uses their free capacity before any other.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"tags": selectorTagsAttribute(), "id": text("Id of a capacity reservation. A term with `id` has no other attribute."),
-			"owner_id":                text("Id of the AWS account that owns the reservation. Needs `tags` or `instance_match_criteria`."),
-			"instance_match_criteria": text("Which instances the reservation accepts: `open` or `targeted`."),
+			"tags": selectorTagsAttribute(), "id": optionalText("Id of a capacity reservation. A term with `id` has no other attribute."),
+			"owner_id":                optionalText("Id of the AWS account that owns the reservation. Needs `tags` or `instance_match_criteria`."),
+			"instance_match_criteria": optionalText("Which instances the reservation accepts: `open` or `targeted`."),
 		}},
 	}
 }
@@ -170,13 +182,10 @@ func blockDeviceMappingsAttribute() schema.Attribute {
 	flag := func(description string) schema.BoolAttribute {
 		return schema.BoolAttribute{Optional: true, MarkdownDescription: description}
 	}
-	text := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
-	}
 	return schema.ListNestedAttribute{
 		Optional: true, MarkdownDescription: "Volumes of the instances. Default: `/dev/xvda` with 20Gi, gp3, encrypted.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"device_name": text("Name of the device, such as `/dev/xvda`."),
+			"device_name": optionalText("Name of the device, such as `/dev/xvda`."),
 			"root_volume": flag("Whether this volume holds the kubelet's ephemeral storage. `true` in at most one mapping."),
 			"ebs": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "The EBS volume.",
@@ -185,12 +194,12 @@ func blockDeviceMappingsAttribute() schema.Attribute {
 						Required: true, CustomType: fwtype.Quantity(), MarkdownDescription: "Size in Gi, G, Ti or T, such as `100Gi`.",
 						Validators: []validator.String{validate.Quantity()},
 					},
-					"volume_type":           text("Type of the volume: `gp3`, `gp2`, `io1`, `io2`, `st1`, `sc1` or `standard`."),
+					"volume_type":           optionalText("Type of the volume: `gp3`, `gp2`, `io1`, `io2`, `st1`, `sc1` or `standard`."),
 					"encrypted":             flag("Encrypt the volume."),
 					"delete_on_termination": flag("Delete the volume with the instance."),
 					"iops":                  number("IOPS of gp3, io1 and io2 volumes."),
 					"throughput":            number("Throughput of gp3 volumes, in MiB/s."),
-					"kms_key_id":            text("Id, alias or ARN of the KMS key that encrypts the volume."),
+					"kms_key_id":            optionalText("Id, alias or ARN of the KMS key that encrypts the volume."),
 				},
 			},
 		}},

@@ -172,7 +172,7 @@ func TestSim_TheDaemonMayReadWhatItDecidesBy(t *testing.T) {
 		t.Errorf("subnets %+v", subnets)
 	}
 	try[[]aws.SecurityGroup](t)(c.SecurityGroups(ctx, []aws.Selector{{Name: "none"}}))
-	if images := try[[]aws.Image](t)(c.Images(ctx, []string{try[string](t)(c.Parameter(ctx, parameter))})); len(images) != 1 {
+	if images := try[[]aws.Image](t)(c.Images(ctx, []aws.ImageSelector{{ID: try[string](t)(c.Parameter(ctx, parameter))}})); len(images) != 1 {
 		t.Errorf("images %+v", images)
 	}
 	try[aws.InstanceProfile](t)(c.GetInstanceProfile(ctx, "node"))

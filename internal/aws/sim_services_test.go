@@ -231,6 +231,43 @@ func receive(t *testing.T, c *aws.Clients, url, detailType string) []aws.Message
 	return nil
 }
 
+func TestSim_ImagesAreSelectedByAllOfATermAndFoundOnce(t *testing.T) {
+	cloud, c := start(t)
+	own := func(name, arch string, tags map[string]string) string {
+		return cloud.EC2.SeedImage(ec2sim.Image{Name: name, Arch: arch, OwnerID: "111122223333", Tags: tags})
+	}
+	a, b := own("team-a-1", "amd64", map[string]string{"team": "a"}), own("team-a-2", "arm64", map[string]string{"team": "a", "stage": "test"})
+	eks := cloud.EC2.SeedImage(ec2sim.Image{Name: "team-of-amazon", Arch: "amd64"})
+	other := cloud.EC2.SeedImage(ec2sim.Image{Name: "team-of-others", Arch: "amd64", OwnerID: "444455556666", Tags: map[string]string{"team": "b"}})
+	for name, x := range map[string]struct {
+		terms []aws.ImageSelector
+		want  []string
+	}{
+		"id, and the same by name":         {[]aws.ImageSelector{{ID: a}, {Name: "team-a-1", Owner: "111122223333"}}, []string{a}},
+		"a name among those of Amazon":     {[]aws.ImageSelector{{Name: "team-of-*"}}, []string{eks}},
+		"a name of an owner":               {[]aws.ImageSelector{{Name: "team-*", Owner: "444455556666"}}, []string{other}},
+		"tags":                             {[]aws.ImageSelector{{Tags: map[string]string{"team": "a"}}}, []string{a, b}},
+		"any value":                        {[]aws.ImageSelector{{Tags: map[string]string{"team": "*"}}}, []string{a, b, other}},
+		"all tags":                         {[]aws.ImageSelector{{Tags: map[string]string{"team": "a", "stage": "test"}}}, []string{b}},
+		"an owner alone":                   {[]aws.ImageSelector{{Owner: "111122223333"}}, []string{a, b}},
+		"one that does not exist":          {[]aws.ImageSelector{{ID: "ami-00000000"}}, nil},
+		"several terms":                    {[]aws.ImageSelector{{ID: other}, {Tags: map[string]string{"stage": "test"}}}, []string{b, other}},
+		"a name and tags that do not meet": {[]aws.ImageSelector{{Name: "team-a-1", Owner: "111122223333", Tags: map[string]string{"stage": "test"}}}, nil},
+	} {
+		var got []string
+		for _, i := range try[[]aws.Image](t)(c.Images(t.Context(), x.terms)) {
+			if got = append(got, i.ID); i.Arch != "amd64" && i.Arch != "arm64" {
+				t.Errorf("%s: %+v", name, i)
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(x.want)
+		if !slices.Equal(got, x.want) {
+			t.Errorf("%s: got %v, want %v", name, got, x.want)
+		}
+	}
+}
+
 func TestSim_ImagesByParameter(t *testing.T) {
 	cloud, c := start(t)
 	ctx := context.Background()
@@ -243,7 +280,7 @@ func TestSim_ImagesByParameter(t *testing.T) {
 	if _, err := c.Parameter(ctx, name+"x"); !errors.Is(err, aws.ErrNotFound) {
 		t.Errorf("a parameter that does not exist: %v", err)
 	}
-	images := try[[]aws.Image](t)(c.Images(ctx, []string{id, "ami-00000000"}))
+	images := try[[]aws.Image](t)(c.Images(ctx, []aws.ImageSelector{{ID: id}, {ID: "ami-00000000"}}))
 	if len(images) != 1 || images[0].Created.IsZero() {
 		t.Errorf("got %+v", images)
 	}

@@ -59,7 +59,7 @@ func classAMIFields() []Field {
 	out := []Field{
 		{
 			Path: "spec.amiFamily", Support: Refused, Concerns: not(func(family string) bool { return family == "AL2023" }),
-			Effect: "the only image family is AL2023", Remedy: "set spec.amiSelectorTerms to the alias al2023@latest, and remove the field",
+			Effect: "the only image family is AL2023", Remedy: "set spec.amiSelectorTerms to the alias al2023@latest and remove the field, or select images that join the cluster as those of AL2023 do",
 		},
 		{
 			Path: "spec.amiSelectorTerms[].alias", Support: Refused, Concerns: not(func(alias string) bool { return strings.HasPrefix(alias, "al2023@") }),
@@ -67,10 +67,7 @@ func classAMIFields() []Field {
 		},
 	}
 	for _, name := range []string{"tags", "id", "name", "owner", "ssmParameter"} {
-		out = append(out, Field{
-			Path: "spec.amiSelectorTerms[]." + name, Support: Refused,
-			Effect: "images are found by alias only", Remedy: "replace all terms by one with the alias al2023@latest",
-		})
+		out = append(out, carriedOut("spec.amiSelectorTerms[]."+name))
 	}
 	return out
 }

@@ -126,6 +126,20 @@ func term(id, name string, tags map[string]string) string {
 	return "tags " + strings.Join(parts, ", ")
 }
 
+// imageTerm describes a selector term of images for a message.
+func imageTerm(t awsv1.AMISelectorTerm) string {
+	var parts []string
+	for _, x := range []struct{ name, value string }{{"ssmParameter", t.SSMParameter}, {"id", t.ID}, {"name", t.Name}, {"owner", t.Owner}} {
+		if x.value != "" {
+			parts = append(parts, x.name+" "+x.value)
+		}
+	}
+	if len(t.Tags) > 0 {
+		parts = append(parts, term("", "", t.Tags))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // expiry is how long before its end a capacity block counts as expiring. EC2 begins to
 // terminate its instances 30 minutes before the end.
 const expiry = 40 * time.Minute
@@ -157,17 +171,25 @@ func reservations(found []aws.CapacityReservation, now time.Time) []awsv1.Capaci
 
 func decideImages(class *awsv1.EC2NodeClass, status *awsv1.EC2NodeClassStatus, found []image, f facts, now time.Time) *verdict {
 	status.AMIs = nil
-	alias, err := aliasOf(class)
+	alias, is, err := aliasOf(class)
 	if err != nil {
 		return failed(awsv1.ReasonUnsupportedAlias, "spec.amiSelectorTerms: %v", err)
 	}
 	for _, i := range found {
 		status.AMIs = append(status.AMIs, awsv1.AMI{
-			ID: i.ID, Name: i.Name, Deprecated: !i.Deprecated.IsZero() && !i.Deprecated.After(now), Requirements: requirements(i.variant),
+			ID: i.ID, Name: i.Name, Deprecated: i.DeprecatedAt(now), Requirements: requirements(i.variant),
 		})
 	}
 	if len(found) > 0 {
 		return nil
+	}
+	if !is {
+		var terms []string
+		for _, t := range class.Spec.AMISelectorTerms {
+			terms = append(terms, imageTerm(t))
+		}
+		return failed(awsv1.ReasonAMINotFound,
+			"spec.amiSelectorTerms selected no available image for amd64 or arm64 (%s): correct the terms, share the image with this account, or copy it to this region", strings.Join(terms, "; "))
 	}
 	example := awsspec.AL2023Parameter(f.kubernetes, awsspec.AL2023Variants()[0], alias.Version)
 	return failed(awsv1.ReasonAMINotFound,

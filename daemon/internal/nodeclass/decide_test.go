@@ -214,9 +214,6 @@ func TestDecide_IsNotReadyWhereIgnoringAFieldWouldDoHarm(t *testing.T) {
 	}{
 		"role":           {func(s *awsv1.EC2NodeClassSpec) { s.Role, s.InstanceProfile = "r", "" }, "spec.role: the daemon makes no instance profiles"},
 		"another family": {func(s *awsv1.EC2NodeClassSpec) { s.AMIFamily = "Custom" }, "spec.amiFamily: the only image family is AL2023"},
-		"images by id": {func(s *awsv1.EC2NodeClassSpec) {
-			s.AMIFamily, s.AMISelectorTerms = "AL2023", []awsv1.AMISelectorTerm{{ID: "ami-1"}, {Name: "x", Owner: "self"}}
-		}, "spec.amiSelectorTerms[0].id: images are found by alias only"},
 		"profile by ARN": {func(s *awsv1.EC2NodeClassSpec) { s.InstanceProfile = "arn:aws:iam::1:instance-profile/x" }, "spec.instanceProfile: no instance profile has such a name"},
 		"snapshot": {func(s *awsv1.EC2NodeClassSpec) {
 			s.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{EBS: &awsv1.BlockDevice{SnapshotID: &snapshot}}}

@@ -1,9 +1,11 @@
 package nodeclass
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -58,9 +60,7 @@ func (r *Reconciler) observe(ctx context.Context, class *awsv1.EC2NodeClass) obs
 		o.asked = r.Now()
 		o.reservations, o.reservationsErr = r.Cloud.CapacityReservations(ctx, reservationSelectors(terms))
 	}
-	if alias, err := aliasOf(class); err == nil {
-		o.images, o.imagesErr = r.images(ctx, alias)
-	}
+	o.images, o.imagesErr = r.images(ctx, class)
 	if name := class.Spec.InstanceProfile; name != "" {
 		o.profile, o.profileErr = r.Cloud.GetInstanceProfile(ctx, name)
 	}
@@ -75,18 +75,77 @@ func reservationSelectors(terms []awsv1.CapacityReservationSelectorTerm) []aws.R
 	return out
 }
 
-func aliasOf(class *awsv1.EC2NodeClass) (awsspec.Alias, error) {
-	if n := len(class.Spec.AMISelectorTerms); n != 1 {
-		return awsspec.Alias{}, fmt.Errorf("has %d terms: give one term, with an alias", n)
+// aliasOf returns the alias of the class, and whether its images are found by one.
+func aliasOf(class *awsv1.EC2NodeClass) (alias awsspec.Alias, is bool, err error) {
+	terms := class.Spec.AMISelectorTerms
+	if len(terms) != 1 || terms[0].Alias == "" {
+		return awsspec.Alias{}, false, nil
 	}
-	return awsspec.ParseAlias(class.Spec.AMISelectorTerms[0].Alias)
+	alias, err = awsspec.ParseAlias(terms[0].Alias)
+	return alias, true, err
 }
 
-// images finds the images of an alias. It skips parameters that do not exist, because
+// images finds the images of a class.
+func (r *Reconciler) images(ctx context.Context, class *awsv1.EC2NodeClass) ([]image, error) {
+	switch alias, is, err := aliasOf(class); {
+	case err != nil:
+		return nil, nil // decideImages says so
+	case is:
+		return r.aliasImages(ctx, alias)
+	}
+	return r.termImages(ctx, class.Spec.AMISelectorTerms)
+}
+
+// termImages finds the images of terms without an alias. An image is for all types of its
+// architecture, and one of those that are for the same types is used: one that is not
+// deprecated, and the newest. It skips parameters that do not exist.
+func (r *Reconciler) termImages(ctx context.Context, terms []awsv1.AMISelectorTerm) ([]image, error) {
+	var selectors []aws.ImageSelector
+	for _, t := range terms {
+		if t.SSMParameter == "" {
+			selectors = append(selectors, aws.ImageSelector{ID: t.ID, Name: t.Name, Owner: t.Owner, Tags: t.Tags})
+			continue
+		}
+		id, err := r.Cloud.Parameter(ctx, t.SSMParameter)
+		switch {
+		case errors.Is(err, aws.ErrNotFound):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		selectors = append(selectors, aws.ImageSelector{ID: id})
+	}
+	if len(selectors) == 0 {
+		return nil, nil
+	}
+	found, err := r.Cloud.Images(ctx, selectors)
+	if err != nil {
+		return nil, err
+	}
+	now := r.Now()
+	slices.SortStableFunc(found, func(a, b aws.Image) int {
+		rank := func(i aws.Image) int {
+			if i.DeprecatedAt(now) {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(rank(a)-rank(b), b.Created.Compare(a.Created), strings.Compare(b.Name, a.Name))
+	})
+	var out []image
+	for _, f := range found {
+		if f.Arch != "" && !slices.ContainsFunc(out, func(i image) bool { return i.Arch == f.Arch }) {
+			out = append(out, image{Image: f, variant: awsspec.Variant{Arch: f.Arch}})
+		}
+	}
+	return out, nil
+}
+
+// aliasImages finds the images of an alias. It skips parameters that do not exist, because
 // not every release has every variant.
-func (r *Reconciler) images(ctx context.Context, alias awsspec.Alias) ([]image, error) {
+func (r *Reconciler) aliasImages(ctx context.Context, alias awsspec.Alias) ([]image, error) {
 	variants := map[string][]awsspec.Variant{} // by image id
-	var ids []string
+	var ids []aws.ImageSelector
 	for _, v := range awsspec.AL2023Variants() {
 		id, err := r.Cloud.Parameter(ctx, awsspec.AL2023Parameter(r.Kubernetes, v, alias.Version))
 		switch {
@@ -95,7 +154,7 @@ func (r *Reconciler) images(ctx context.Context, alias awsspec.Alias) ([]image, 
 		case err != nil:
 			return nil, err
 		}
-		ids = append(ids, id)
+		ids = append(ids, aws.ImageSelector{ID: id})
 		variants[id] = append(variants[id], v)
 	}
 	if len(ids) == 0 {

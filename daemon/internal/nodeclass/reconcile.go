@@ -35,7 +35,7 @@ type Cloud interface {
 	SecurityGroups(ctx context.Context, selectors []aws.Selector) ([]aws.SecurityGroup, error)
 	CapacityReservations(ctx context.Context, selectors []aws.ReservationSelector) ([]aws.CapacityReservation, error)
 	Parameter(ctx context.Context, name string) (string, error)
-	Images(ctx context.Context, ids []string) ([]aws.Image, error)
+	Images(ctx context.Context, selectors []aws.ImageSelector) ([]aws.Image, error)
 	GetInstanceProfile(ctx context.Context, name string) (aws.InstanceProfile, error)
 	LaunchTemplates(ctx context.Context, tags map[string]string) ([]string, error)
 	DeleteLaunchTemplate(ctx context.Context, name string) error

@@ -26,6 +26,7 @@ type world struct {
 	class     *awsv1.EC2NodeClass
 	claims    []*v1.NodeClaim
 	o         observation
+	selectors []aws.ImageSelector
 	templates []string
 	tags      map[string]string
 	writes    int
@@ -96,10 +97,11 @@ func (w *world) Parameter(_ context.Context, name string) (string, error) {
 	return "", aws.ErrNotFound
 }
 
-func (w *world) Images(_ context.Context, ids []string) ([]aws.Image, error) {
+func (w *world) Images(_ context.Context, selectors []aws.ImageSelector) ([]aws.Image, error) {
+	w.selectors = selectors
 	var out []aws.Image
 	for _, i := range w.o.images {
-		if slices.Contains(ids, i.ID) {
+		if slices.ContainsFunc(selectors, func(s aws.ImageSelector) bool { return s.ID == i.ID || s.Name == i.Name }) {
 			out = append(out, i.Image)
 		}
 	}

@@ -64,8 +64,9 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.tags) || has(t.id) || has(t.instanceMatchCriteria))",message="every term needs tags, id or instanceMatchCriteria"
 	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.exists(t, !has(t.id) || !has(t.tags) && !has(t.ownerID) && !has(t.instanceMatchCriteria))",message="a term with id has nothing else: write two terms"
 	CapacityReservationSelectorTerms []CapacityReservationSelectorTerm `json:"capacityReservationSelectorTerms,omitempty"`
-	// AMISelectorTerms select images. Images are found by one term with an alias; a class
-	// with other terms is not ready.
+	// AMISelectorTerms select images: one term with an alias selects those that EKS
+	// publishes; other terms select any, of which the newest of each architecture is used
+	// that is not deprecated.
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=30
@@ -205,16 +206,22 @@ type AMISelectorTerm struct {
 	// +kubebuilder:validation:MaxProperties=20
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && self[k] != '')",message="a tag's key and value must not be empty"
 	Tags map[string]string `json:"tags,omitempty"`
+	// ID of an image.
+	//
 	// +optional
 	// +kubebuilder:validation:Pattern=`ami-[0-9a-z]+`
 	ID string `json:"id,omitempty"`
+	// Name of an image; it may have the wildcards * and ?. Without an owner it is searched
+	// among the images of the account and of Amazon.
+	//
 	// +optional
 	Name string `json:"name,omitempty"`
 	// Owner is the account that owns the image, or self, amazon or aws-marketplace.
 	//
 	// +optional
 	Owner string `json:"owner,omitempty"`
-	// SSMParameter has the id of an image.
+	// SSMParameter is the name or ARN of a parameter that has the id of an image. The role of
+	// the daemon may read those of EKS; another one needs a policy of your own.
 	//
 	// +optional
 	SSMParameter string `json:"ssmParameter,omitempty"`

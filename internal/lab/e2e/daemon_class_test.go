@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
 )
 
 // nodeClassSaysWhatIsWrong has a class for each mistake: its condition names
@@ -47,6 +49,31 @@ func nodeClassSaysWhatIsWrong(t *testing.T, d *daemonLab) {
 			d.empties(t, p)
 		})
 	}
+}
+
+// nodeClassSelectsItsOwnImages has a class with images of its own account: the instance
+// runs the newest image of its architecture.
+func nodeClassSelectsItsOwnImages(t *testing.T, d *daemonLab) {
+	images := map[string]string{}
+	seed := func(name, arch string, age time.Duration) {
+		images[name] = d.Cloud.EC2.SeedImage(ec2sim.Image{Name: name, Arch: arch, OwnerID: "111122223333", Created: time.Now().Add(-age), Tags: map[string]string{"team": "images"}})
+	}
+	seed("own-1", "amd64", 3*time.Hour)
+	seed("own-2", "amd64", 2*time.Hour)
+	seed("own-3", "arm64", time.Hour)
+	p := pool{name: "own-images", class: "own-images", requirements: map[string][]string{instanceType: {"c6i.xlarge"}}}
+	d.apply(t, d.nodeClass(p.class, map[string]any{
+		"amiFamily": "AL2023", "amiSelectorTerms": []any{map[string]any{"tags": map[string]any{"team": "images"}}, map[string]any{"name": "own-*", "owner": "111122223333"}},
+	}))
+	d.createPool(t, p)
+	d.deploy(t, p, 1)
+	d.running(t, p, 1)
+	claim, instance := d.theOne(t, p)
+	if instance.ImageID != images["own-2"] || claim.Status.ImageID != images["own-2"] {
+		t.Errorf("the instance runs image %s, and its NodeClaim says %s, want %s", instance.ImageID, claim.Status.ImageID, images["own-2"])
+	}
+	d.scale(t, p, 0)
+	d.empties(t, p)
 }
 
 func (d *daemonLab) saysWrong(ctx context.Context, p pool, condition string, wants []string) error {

@@ -45,6 +45,7 @@ func TestDaemon(t *testing.T) {
 		},
 		"Delete_NodeOrNodeClaimDrainsAndTerminates": deletingDrainsAndTerminates,
 		"NodeClass_SaysWhatIsWrongAndHowToMendIt":   nodeClassSaysWhatIsWrong,
+		"NodeClass_SelectsImagesOfItsOwn":           nodeClassSelectsItsOwnImages,
 		"NodePool_StaticKeepsItsNodes":              staticPoolKeepsItsNodes,
 		"NodePool_ForegroundDeletionKeepsReplicas":  foregroundDeletionKeepsReplicas,
 	})

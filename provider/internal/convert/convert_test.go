@@ -51,9 +51,12 @@ func fullClass() awsv1.EC2NodeClassSpec {
 		CapacityReservationSelectorTerms: []awsv1.CapacityReservationSelectorTerm{
 			{ID: "cr-1"}, {Tags: map[string]string{"a": "*"}, OwnerID: "123456789012", InstanceMatchCriteria: "targeted"},
 		},
-		AMISelectorTerms: []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}},
-		InstanceProfile:  "nodes",
-		MetadataOptions:  &awsv1.MetadataOptions{HTTPEndpoint: ptr("enabled"), HTTPProtocolIPv6: ptr("disabled"), HTTPPutResponseHopLimit: ptr[int64](2), HTTPTokens: ptr("required")},
+		AMISelectorTerms: []awsv1.AMISelectorTerm{
+			{Alias: "al2023@latest"}, {ID: "ami-1"}, {Name: "my-*", Owner: "self", Tags: map[string]string{"a": "b"}}, {SSMParameter: "/team/image"},
+		},
+		AMIFamily:       "AL2023",
+		InstanceProfile: "nodes",
+		MetadataOptions: &awsv1.MetadataOptions{HTTPEndpoint: ptr("enabled"), HTTPProtocolIPv6: ptr("disabled"), HTTPPutResponseHopLimit: ptr[int64](2), HTTPTokens: ptr("required")},
 		BlockDeviceMappings: []awsv1.BlockDeviceMapping{{
 			DeviceName: ptr("/dev/xvda"), RootVolume: true,
 			EBS: &awsv1.BlockDevice{
@@ -97,7 +100,7 @@ func TestNodeClass_ThereAndBackIsUnchanged(t *testing.T) {
 	var diags diag.Diagnostics
 	want := fullClass()
 	// Some fields have no attribute yet.
-	everyFieldIsSet(t, want, "Tags", "AMIFamily", "Role", "Context")
+	everyFieldIsSet(t, want, "Tags", "Role", "Context")
 	everyFieldIsSet(t, *want.BlockDeviceMappings[0].EBS, "SnapshotID", "VolumeInitializationRate")
 	everyFieldIsSet(t, *want.Kubelet, "ClusterDNS", "SystemReserved", "KubeReserved", "EvictionHard", "EvictionSoft", "EvictionSoftGracePeriod",
 		"EvictionMaxPodGracePeriod", "ImageGCHighThresholdPercent", "ImageGCLowThresholdPercent", "CPUCFSQuota")

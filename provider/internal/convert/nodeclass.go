@@ -19,6 +19,7 @@ type NodeClass struct {
 	SecurityGroupSelectorTerms       types.List   `tfsdk:"security_group_selector_terms"`
 	CapacityReservationSelectorTerms types.List   `tfsdk:"capacity_reservation_selector_terms"`
 	AMISelectorTerms                 types.List   `tfsdk:"ami_selector_terms"`
+	AMIFamily                        types.String `tfsdk:"ami_family"`
 	InstanceProfile                  types.String `tfsdk:"instance_profile"`
 	MetadataOptions                  types.Object `tfsdk:"metadata_options"`
 	BlockDeviceMappings              types.List   `tfsdk:"block_device_mappings"`
@@ -47,7 +48,12 @@ type reservationTerm struct {
 }
 
 type amiTerm struct {
-	Alias types.String `tfsdk:"alias"`
+	Alias        types.String `tfsdk:"alias"`
+	Tags         types.Map    `tfsdk:"tags"`
+	ID           types.String `tfsdk:"id"`
+	Name         types.String `tfsdk:"name"`
+	Owner        types.String `tfsdk:"owner"`
+	SSMParameter types.String `tfsdk:"ssm_parameter"`
 }
 
 type metadataOptions struct {
@@ -97,7 +103,10 @@ func reservationTermType() types.ObjectType {
 }
 
 func amiTermType() types.ObjectType {
-	return objectType(map[string]attr.Type{"alias": types.StringType})
+	return objectType(map[string]attr.Type{
+		"alias": types.StringType, "tags": types.MapType{ElemType: types.StringType}, "id": types.StringType, "name": types.StringType,
+		"owner": types.StringType, "ssm_parameter": types.StringType,
+	})
 }
 
 // MetadataOptionsType is the type of metadata_options.
@@ -135,6 +144,7 @@ func kubeletType() types.ObjectType {
 // Spec is the wire form with the given tags.
 func (c NodeClass) Spec(ctx context.Context, tags types.Map, diags *diag.Diagnostics) awsv1.EC2NodeClassSpec {
 	spec := awsv1.EC2NodeClassSpec{
+		AMIFamily:                c.AMIFamily.ValueString(),
 		InstanceProfile:          c.InstanceProfile.ValueString(),
 		Tags:                     Strings(tags),
 		UserData:                 pointer(c.UserData, c.UserData.ValueString()),
@@ -154,7 +164,10 @@ func (c NodeClass) Spec(ctx context.Context, tags types.Map, diags *diag.Diagnos
 		})
 	}
 	for _, t := range elements[amiTerm](ctx, c.AMISelectorTerms, diags) {
-		spec.AMISelectorTerms = append(spec.AMISelectorTerms, awsv1.AMISelectorTerm{Alias: t.Alias.ValueString()})
+		spec.AMISelectorTerms = append(spec.AMISelectorTerms, awsv1.AMISelectorTerm{
+			Alias: t.Alias.ValueString(), Tags: Strings(t.Tags), ID: t.ID.ValueString(), Name: t.Name.ValueString(), Owner: t.Owner.ValueString(),
+			SSMParameter: t.SSMParameter.ValueString(),
+		})
 	}
 	if m := object[metadataOptions](ctx, c.MetadataOptions, diags); m != nil {
 		spec.MetadataOptions = &awsv1.MetadataOptions{

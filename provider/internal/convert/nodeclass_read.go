@@ -25,6 +25,7 @@ func NodeClassOf(ctx context.Context, spec awsv1.EC2NodeClassSpec, prior NodeCla
 			list(ctx, amiTermType(), amiTermOf, diags)),
 		BlockDeviceMappings: keep(was.BlockDeviceMappings, spec.BlockDeviceMappings, prior.BlockDeviceMappings,
 			list(ctx, blockDeviceMappingType(), blockDeviceMappingOf(ctx, diags), diags)),
+		AMIFamily:                stringValue(spec.AMIFamily),
 		InstanceProfile:          types.StringValue(spec.InstanceProfile),
 		UserData:                 keep(was.UserData, spec.UserData, prior.UserData, types.StringPointerValue),
 		DetailedMonitoring:       types.BoolPointerValue(spec.DetailedMonitoring),
@@ -52,7 +53,12 @@ func reservationTermOf(t awsv1.CapacityReservationSelectorTerm) reservationTerm 
 	}
 }
 
-func amiTermOf(t awsv1.AMISelectorTerm) amiTerm { return amiTerm{Alias: types.StringValue(t.Alias)} }
+func amiTermOf(t awsv1.AMISelectorTerm) amiTerm {
+	return amiTerm{
+		Alias: stringValue(t.Alias), Tags: StringMap(t.Tags), ID: stringValue(t.ID), Name: stringValue(t.Name), Owner: stringValue(t.Owner),
+		SSMParameter: stringValue(t.SSMParameter),
+	}
+}
 
 func metadataOptionsOf(m *awsv1.MetadataOptions) *metadataOptions {
 	if m == nil {
