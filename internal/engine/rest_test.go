@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,17 @@ func (w *world) disrupts(within time.Duration) (after time.Duration) {
 	return after
 }
 
+// resting wants a node to say until when the next search waits.
+func (w *world) resting() {
+	w.t.Helper()
+	for _, s := range w.standings() {
+		if s.Stay.Reason == plan.NotSearched && s.Stay.Until.After(w.now) && strings.Contains(s.Explain(), "the next one waits, until 2026-01-01T") {
+			return
+		}
+	}
+	w.t.Errorf("no node says until when the fleet is not searched: %+v", w.standings())
+}
+
 // A fleet with nodes whose larger pod ends, one of 66 pods, so that a cheaper node would do.
 func TestStep_AFleetThatWasImprovedIsSearchedAgain20MinutesLaterUnlessManyPodsHaveGone(t *testing.T) {
 	const soon, rest = time.Minute, 20 * time.Minute
@@ -67,6 +79,9 @@ func TestStep_AFleetThatWasImprovedIsSearchedAgain20MinutesLaterUnlessManyPodsHa
 				}
 			}
 			w.finish(append(c.gone, "batch2-00")...)
+			if c.gone == nil {
+				w.resting()
+			}
 			if after := w.disrupts(2 * rest); after < c.least || after > c.most {
 				t.Errorf("the next node goes after %s, want %s to %s", after, c.least, c.most)
 			}

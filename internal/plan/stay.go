@@ -112,6 +112,9 @@ func (s Stay) explain() string {
 	case NextToGo:
 		return "the node is to go as soon as its turn comes"
 	case NotSearched:
+		if !s.Until.IsZero() {
+			return "a search has found savings a short time ago, and the next one waits"
+		}
 		return "the fleet has changed and has not been searched for savings since"
 	case NotDrifted:
 		return "the node is as its NodePool and NodeClass ask for again"
