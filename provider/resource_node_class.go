@@ -121,8 +121,8 @@ func amiTermsAttribute() schema.Attribute {
 			"id":    optionalText("Id of an image. A term with an id has nothing else."),
 			"name":  optionalText("Name of an image. It may have the wildcards `*` and `?`. Without `owner`, it is searched among the images of the account and of Amazon."),
 			"owner": optionalText("Account that owns the image, or `self`, `amazon` or `aws-marketplace`."),
-			"ssm_parameter": optionalText("Name or ARN of an SSM parameter that has the id of an image. The role of the daemon may read the parameters of EKS: " +
-				"allow it to read another one, with `ssm:GetParameter`."),
+			"ssm_parameter": optionalText("Name or ARN of an SSM parameter that has the id of an image. The role of the daemon may read the public parameters below " +
+				"`/aws/service/`. For another one, attach a policy with `ssm:GetParameter` to it."),
 		}},
 	}
 }

@@ -5,9 +5,14 @@ import (
 	"regexp"
 )
 
-// imageParameterRoot is the path of the SSM parameters with the ids of EKS's images.
-// Source: EKS user guide, "Retrieve recommended Amazon Linux AMI IDs".
-const imageParameterRoot = "/aws/service/eks/optimized-ami/"
+// publicParameterRoot is the path of the SSM parameters that AWS and publishers of images
+// keep, which everybody may read; imageParameterRoot is that of EKS's images. Sources:
+// Systems Manager user guide, "Discovering public parameters"; EKS user guide, "Retrieve
+// recommended Amazon Linux AMI IDs".
+const (
+	publicParameterRoot = "/aws/service/"
+	imageParameterRoot  = publicParameterRoot + "eks/optimized-ami/"
+)
 
 // Latest is the version of an alias for the image that EKS recommends.
 const Latest = "latest"

@@ -103,6 +103,16 @@ func TestControllerPolicies_ChangeOnlyWhatBelongsToTheCluster(t *testing.T) {
 	}
 }
 
+func TestControllerPolicies_ReadPublicParametersAndNoOthers(t *testing.T) {
+	for _, p := range ControllerPolicies(input("lab")) {
+		for _, s := range parse(t, p.Document).Statement {
+			if slices.Contains(s.Action, "ssm:GetParameter") && !slices.Equal(s.Resource, []string{"arn:aws:ssm:us-west-2::parameter/aws/service/*"}) {
+				t.Errorf("parameters that may be read: %v", s.Resource)
+			}
+		}
+	}
+}
+
 func TestControllerPolicies_WithoutQueueHaveNoQueueStatement(t *testing.T) {
 	in := input("lab")
 	in.QueueARN = ""

@@ -221,7 +221,7 @@ type AMISelectorTerm struct {
 	// +optional
 	Owner string `json:"owner,omitempty"`
 	// SSMParameter is the name or ARN of a parameter that has the id of an image. The role of
-	// the daemon may read those of EKS; another one needs a policy of your own.
+	// the daemon may read those below /aws/service/; another one needs a policy of your own.
 	//
 	// +optional
 	SSMParameter string `json:"ssmParameter,omitempty"`
