@@ -85,6 +85,9 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 			"block_device_mappings": blockDeviceMappingsAttribute(),
 			"user_data": optionalText("User data that runs before the part that the daemon generates: a shell script, a NodeConfig or MIME multipart " +
 				"text. The EC2NodeClass stores it in plain text: do not put secrets in it."),
+			"instance_store_policy": optionalText("`RAID0` joins the instance store volumes of an instance to one file system, which has the ephemeral storage of its pods. " +
+				"Instances without such volumes have it on the root volume. Default: the volumes are left alone."),
+			"context": optionalText("Context that is handed to EC2 with each launch, for accounts that were given one."),
 			"detailed_monitoring": schema.BoolAttribute{
 				Optional: true, MarkdownDescription: "Send CloudWatch metrics at one-minute intervals. Default `false`.",
 			},

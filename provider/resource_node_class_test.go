@@ -44,6 +44,7 @@ func TestNodeClass_BadInputNamesAttributeAndRemedy(t *testing.T) {
 		"volume too large":         {object{"block_device_mappings": list{object{"ebs": object{"volume_size": "70Ti"}}}}, []string{"block_device_mappings[0].ebs.volume_size"}},
 		"volume type":              {object{"block_device_mappings": list{object{"ebs": object{"volume_size": "20Gi", "volume_type": "gp4"}}}}, []string{"block_device_mappings[0].ebs.volume_type", "gp3"}},
 		"two root volumes":         {object{"block_device_mappings": list{object{"root_volume": true}, object{"root_volume": true}}}, []string{"block_device_mappings", "rootVolume"}},
+		"instance store":           {object{"instance_store_policy": "RAID1"}, []string{"instance_store_policy", "RAID0"}},
 		"max pods":                 {object{"kubelet": object{"max_pods": 0}}, []string{"kubelet.max_pods"}},
 		"pods per core":            {object{"kubelet": object{"pods_per_core": -1}}, []string{"kubelet.pods_per_core"}},
 	} {

@@ -38,6 +38,7 @@ type LaunchRequest struct {
 	// ClientToken makes the launch idempotent: EC2 answers the same token and the same
 	// request with the same instance, or with the same failure.
 	ClientToken string
+	Context     string            `json:",omitempty"` // of the account's reservations with EC2; empty for none
 	Tags        map[string]string // of the fleet, the instance and its volumes
 }
 
@@ -118,6 +119,7 @@ func fleetInput(r LaunchRequest) *ec2.CreateFleetInput {
 	in := &ec2.CreateFleetInput{
 		Type:                        ec2types.FleetTypeInstant,
 		ClientToken:                 &r.ClientToken,
+		Context:                     optional(r.Context),
 		LaunchTemplateConfigs:       []ec2types.FleetLaunchTemplateConfigRequest{config},
 		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: awssdk.Int32(1)},
 		TagSpecifications: []ec2types.TagSpecification{

@@ -24,6 +24,17 @@ func request() LaunchRequest {
 	}
 }
 
+func TestFleetInput_HandsOverTheContextWhereThereIsOne(t *testing.T) {
+	r := request()
+	if got := fleetInput(r).Context; got != nil {
+		t.Errorf("context %q", *got)
+	}
+	r.Context = "context-1"
+	if got := awssdk.ToString(fleetInput(r).Context); got != r.Context {
+		t.Errorf("context %q", got)
+	}
+}
+
 func failure(code, instanceType, subnet string) ec2types.CreateFleetError {
 	return ec2types.CreateFleetError{
 		ErrorCode: &code, ErrorMessage: awssdk.String("message"),

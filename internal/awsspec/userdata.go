@@ -32,6 +32,7 @@ type NodeConfig struct {
 	MaxPods              int32             // 0: the default of the image
 	PodsPerCore          int32             // 0: no limit
 	Kubelet              map[string]any    // further settings, by their names in the kubelet's configuration
+	LocalStorage         string            // strategy for instance store volumes; empty: they are left alone
 	UserData             string            // of the user: shell script, NodeConfig or MIME multipart text
 }
 
@@ -91,22 +92,22 @@ func (c NodeConfig) text() (string, error) {
 	if c.PodsPerCore > 0 {
 		kubeletConfig["podsPerCore"] = c.PodsPerCore
 	}
-	out, err := json.MarshalIndent(map[string]any{
-		"apiVersion": "node.eks.aws/v1alpha1",
-		"kind":       "NodeConfig",
-		"spec": map[string]any{
-			"cluster": map[string]any{
-				"name":                 c.ClusterName,
-				"apiServerEndpoint":    c.APIServerEndpoint,
-				"certificateAuthority": c.CertificateAuthority, // JSON has it in base64, as nodeadm expects
-				"cidr":                 c.ServiceCIDR,
-			},
-			"kubelet": map[string]any{
-				"config": kubeletConfig,
-				"flags":  []string{"--node-labels=" + c.nodeLabels()},
-			},
+	spec := map[string]any{
+		"cluster": map[string]any{
+			"name":                 c.ClusterName,
+			"apiServerEndpoint":    c.APIServerEndpoint,
+			"certificateAuthority": c.CertificateAuthority, // JSON has it in base64, as nodeadm expects
+			"cidr":                 c.ServiceCIDR,
 		},
-	}, "", "  ")
+		"kubelet": map[string]any{
+			"config": kubeletConfig,
+			"flags":  []string{"--node-labels=" + c.nodeLabels()},
+		},
+	}
+	if c.LocalStorage != "" {
+		spec["instance"] = map[string]any{"localStorage": map[string]any{"strategy": c.LocalStorage}}
+	}
+	out, err := json.MarshalIndent(map[string]any{"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "spec": spec}, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("user data encode: %w", err)
 	}

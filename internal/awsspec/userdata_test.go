@@ -114,6 +114,22 @@ func TestUserData_CarriesWhatAMachineNeedsToJoin(t *testing.T) {
 	}
 }
 
+func TestUserData_InstanceStoreVolumesAreLeftAloneUnlessTheClassSaysOtherwise(t *testing.T) {
+	for strategy, want := range map[string]string{"": "", "RAID0": `"localStorage": {
+        "strategy": "RAID0"
+      }`} {
+		c := nodeConfig()
+		c.LocalStorage = strategy
+		text, err := UserData(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := parts(t, text)[0].body; !strings.Contains(got, want) || strings.Contains(got, "localStorage") != (want != "") {
+			t.Errorf("with strategy %q: %s", strategy, got)
+		}
+	}
+}
+
 func TestUserData_LabelsAreSortedWithoutThoseOfKubernetes(t *testing.T) {
 	text, err := UserData(nodeConfig())
 	if err != nil {

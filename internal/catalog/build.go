@@ -25,6 +25,9 @@ type Settings struct {
 	// RootVolumeBytes is the size of the node's root volume; 0 means
 	// DefaultRootVolumeBytes.
 	RootVolumeBytes int64
+	// InstanceStore says that pods' ephemeral storage is on the instance store volumes
+	// of types that have some, and not on the root volume.
+	InstanceStore bool
 	// Volumes is how many EBS volumes a node is launched with, including the root
 	// volume. 0 means the root volume alone.
 	Volumes int

@@ -31,7 +31,7 @@ func (f Fact) capacity(s Settings) quantity.Resources {
 	r := quantity.Resources{
 		MilliCPU:       int64(f.VCPU) * 1000,
 		MemoryBytes:    f.usableMemoryMiB(s.MemoryOverheadPermille) * mi,
-		EphemeralBytes: s.RootVolumeBytes,
+		EphemeralBytes: f.ephemeralBytes(s),
 		PodSlots:       int64(f.eniPods(s.ReservedENIs)),
 	}
 	if s.MaxPods > 0 {
@@ -52,6 +52,14 @@ func (f Fact) capacity(s Settings) quantity.Resources {
 	r = r.Extend(resourceNeuronCore, int64(f.NeuronCores))
 	r = r.Extend(resourcePodENI, int64(f.BranchENIs))
 	return r.Extend(resourceEFA, int64(f.EFAs))
+}
+
+// ephemeralBytes is the size of the file system for pods.
+func (f Fact) ephemeralBytes(s Settings) int64 {
+	if s.InstanceStore && f.NVMeGB > 0 {
+		return int64(f.NVMeGB) * 1_000_000_000
+	}
+	return s.RootVolumeBytes
 }
 
 // usableMemoryMiB is the memory that the node is expected to report. Arm
@@ -123,8 +131,8 @@ func reservedMilliCPU(cores int64) int64 {
 
 // evictionReserved is what the kubelet's hard eviction thresholds keep free:
 // 100 MiB of memory and 10 % of the disk.
-func evictionReserved(rootVolumeBytes int64) quantity.Resources {
-	return quantity.Resources{MemoryBytes: 100 * mi, EphemeralBytes: ceilDiv(rootVolumeBytes, 10)}
+func evictionReserved(diskBytes int64) quantity.Resources {
+	return quantity.Resources{MemoryBytes: 100 * mi, EphemeralBytes: ceilDiv(diskBytes, 10)}
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

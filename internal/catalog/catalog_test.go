@@ -112,6 +112,22 @@ func TestBuild_SettingsChangeCapacity(t *testing.T) {
 	if got := build(t, m5Large(), Settings{RootVolumeBytes: 100 * gi}).Allocatable.EphemeralBytes; got != 89*gi {
 		t.Errorf("with a disk of 100 GiB: %d", got)
 	}
+	disks := m5Large()
+	disks.NVMeGB = 75
+	for _, c := range []struct {
+		fact Fact
+		s    Settings
+		want int64
+	}{
+		{disks, Settings{InstanceStore: true, RootVolumeBytes: 100 * gi}, 75_000_000_000},
+		{disks, Settings{RootVolumeBytes: 100 * gi}, 100 * gi},
+		{m5Large(), Settings{InstanceStore: true, RootVolumeBytes: 100 * gi}, 100 * gi},
+	} {
+		// A tenth is for the eviction threshold, and 1 GiB for the kubelet.
+		if got, want := build(t, c.fact, c.s), c.want-(c.want+9)/10-gi; got.Capacity.EphemeralBytes != c.want || got.Allocatable.EphemeralBytes != want {
+			t.Errorf("%d GB of instance store, used %t: %d of %d, want %d", c.fact.NVMeGB, c.s.InstanceStore, got.Allocatable.EphemeralBytes, got.Capacity.EphemeralBytes, want)
+		}
+	}
 }
 
 // Worked out by hand, by the rule of the EBS CSI driver 1.62: volumes and

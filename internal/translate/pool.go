@@ -100,6 +100,7 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 			})
 		}
 	}
+	s.InstanceStore = c.Spec.InstanceStorePolicy != nil // RAID0 is the only one
 	s.Kept = kept(c.Spec.Kubelet)
 	if k := c.Spec.Kubelet; k != nil && k.MaxPods != nil {
 		s.MaxPods = int(*k.MaxPods)

@@ -23,10 +23,8 @@ func classFields() []Field {
 		carriedOut("spec.detailedMonitoring"),
 		carriedOut("spec.associatePublicIPAddress"),
 		carriedOut("spec.metadataOptions"),
-		{
-			Path: "spec.context", Support: Unsupported,
-			Effect: "fleets have no context", Remedy: "remove the field",
-		},
+		carriedOut("spec.instanceStorePolicy"),
+		carriedOut("spec.context"),
 		{
 			Path: "spec.placementGroupSelector", Support: Unsupported,
 			Effect: "instances are in no placement group", Remedy: "remove the field, or leave these nodes to a managed node group",
@@ -34,10 +32,6 @@ func classFields() []Field {
 		{
 			Path: "spec.ipPrefixCount", Support: Unsupported,
 			Effect: "network interfaces get no address prefixes at launch", Remedy: "remove the field, and turn on prefix delegation in the network plugin",
-		},
-		{
-			Path: "spec.instanceStorePolicy", Support: Unsupported,
-			Effect: "instance store volumes stay as they are, and ephemeral storage is on the root volume", Remedy: "remove the field, and make the root volume large enough",
 		},
 		{
 			Path: "spec.networkInterfaces", Support: Unsupported,

@@ -64,7 +64,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 		}
 	}
 	owner := awsspec.Owner{Cluster: facts.Name, NodePool: translated.Pool, NodeClass: class.Name}
-	o.request = aws.LaunchRequest{CapacityType: capacityType, Reservation: reservation, Tags: owner.InstanceTags(class.Spec.Tags, claim.Name, string(claim.UID))}
+	o.request = aws.LaunchRequest{CapacityType: capacityType, Reservation: reservation, Context: value(class.Spec.Context), Tags: owner.InstanceTags(class.Spec.Tags, claim.Name, string(claim.UID))}
 	for _, t := range types {
 		overrides := overridesOf(translated, class, t, capacityType, reservation)
 		if len(overrides) > 0 {
@@ -147,7 +147,7 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts ClusterFacts
 	labels[v1.LabelDoNotSyncTaints] = v1.LabelTrue // the user data registers every taint
 	config := awsspec.NodeConfig{
 		ClusterName: facts.Name, APIServerEndpoint: facts.Endpoint, CertificateAuthority: facts.CertificateAuthority,
-		ServiceCIDR: facts.ServiceCIDR, Labels: labels, UserData: value(class.Spec.UserData),
+		ServiceCIDR: facts.ServiceCIDR, Labels: labels, UserData: value(class.Spec.UserData), LocalStorage: value(class.Spec.InstanceStorePolicy),
 	}
 	for _, t := range slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints) {
 		config.Taints = append(config.Taints, awsspec.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})

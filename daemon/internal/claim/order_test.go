@@ -100,7 +100,12 @@ func TestMakeOrder_EqualClaimsGiveEqualRequestsAndOthersOthers(t *testing.T) {
 		t.Error("the same request differs")
 	}
 	for name, change := range map[string]func(*v1.NodeClaim, *awsv1.EC2NodeClass){
-		"subnets":  func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) { k.Status.Subnets = k.Status.Subnets[1:] },
+		"subnets": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) { k.Status.Subnets = k.Status.Subnets[1:] },
+		"context": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) { s := "context-1"; k.Spec.Context = &s },
+		"instance store": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) {
+			s := "RAID0"
+			k.Spec.InstanceStorePolicy = &s
+		},
 		"userData": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) { s := "#!/bin/sh\necho hi\n"; k.Spec.UserData = &s },
 		"kubelet": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) {
 			n := int32(10)

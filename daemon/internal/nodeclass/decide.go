@@ -275,6 +275,9 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 // taints, which only a NodeClaim has.
 func validateUserData(class *awsv1.EC2NodeClass, node awsspec.NodeConfig) *verdict {
 	node.Kubelet = translate.KubeletSettings(class)
+	if policy := class.Spec.InstanceStorePolicy; policy != nil {
+		node.LocalStorage = *policy
+	}
 	own, err := awsspec.UserData(node)
 	if err != nil {
 		return failed(reasonUserDataInvalid, "generated part of the user data: %v", err)

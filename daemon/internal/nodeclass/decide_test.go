@@ -183,9 +183,9 @@ func TestDecide_NamesWhatIsWrongAndTheRemedy(t *testing.T) {
 
 func TestDecide_NamesWhatIsUnsupportedWhileTheClassIsReady(t *testing.T) {
 	c := class()
-	one, enabled, raid := int32(1), "enabled", "RAID0"
+	one, enabled := int32(1), "enabled"
 	c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "x"}
-	c.Spec.IPPrefixCount, c.Spec.InstanceStorePolicy = &one, &raid
+	c.Spec.IPPrefixCount = &one
 	c.Spec.NetworkInterfaces = []awsv1.NetworkInterface{{InterfaceType: "interface"}}
 	c.Spec.ConnectionTracking = &awsv1.ConnectionTracking{UDPTimeout: &one}
 	c.Spec.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: &enabled}
@@ -195,7 +195,7 @@ func TestDecide_NamesWhatIsUnsupportedWhileTheClassIsReady(t *testing.T) {
 	if !condition.IsTrue() || condition.Reason != "UnsupportedField" || !got.Conditions().IsReady() {
 		t.Errorf("%+v, ready %v", condition, got.Conditions().IsReady())
 	}
-	for _, field := range []string{"placementGroupSelector", "ipPrefixCount", "instanceStorePolicy", "networkInterfaces", "connectionTracking", "cpuOptions"} {
+	for _, field := range []string{"placementGroupSelector", "ipPrefixCount", "networkInterfaces", "connectionTracking", "cpuOptions"} {
 		if !strings.Contains(condition.Message, "spec."+field+": ") {
 			t.Errorf("%s is not named: %s", field, condition.Message)
 		}

@@ -127,7 +127,14 @@ type EC2NodeClassSpec struct {
 	//
 	// +optional
 	Kubelet *KubeletConfiguration `json:"kubelet,omitempty"`
-	// Context of the fleets.
+	// InstanceStorePolicy RAID0 joins the instance store volumes of an instance to one file
+	// system, which has the ephemeral storage of its pods. Instances without such volumes
+	// have it on the root volume.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=RAID0
+	InstanceStorePolicy *string `json:"instanceStorePolicy,omitempty"`
+	// Context is handed to EC2 with each launch, for accounts that were given one.
 	//
 	// +optional
 	Context *string `json:"context,omitempty"`

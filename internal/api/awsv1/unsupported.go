@@ -12,11 +12,6 @@ type UnsupportedSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	IPPrefixCount *int32 `json:"ipPrefixCount,omitempty"`
-	// InstanceStorePolicy says what instance store volumes are for.
-	//
-	// +optional
-	// +kubebuilder:validation:Enum=RAID0
-	InstanceStorePolicy *string `json:"instanceStorePolicy,omitempty"`
 	// NetworkInterfaces of the instances.
 	//
 	// +optional

@@ -374,6 +374,11 @@ func (in *EC2NodeClassSpec) DeepCopyInto(out *EC2NodeClassSpec) {
 		*out = new(KubeletConfiguration)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.InstanceStorePolicy != nil {
+		in, out := &in.InstanceStorePolicy, &out.InstanceStorePolicy
+		*out = new(string)
+		**out = **in
+	}
 	if in.Context != nil {
 		in, out := &in.Context, &out.Context
 		*out = new(string)
@@ -673,11 +678,6 @@ func (in *UnsupportedSpec) DeepCopyInto(out *UnsupportedSpec) {
 	if in.IPPrefixCount != nil {
 		in, out := &in.IPPrefixCount, &out.IPPrefixCount
 		*out = new(int32)
-		**out = **in
-	}
-	if in.InstanceStorePolicy != nil {
-		in, out := &in.InstanceStorePolicy, &out.InstanceStorePolicy
-		*out = new(string)
 		**out = **in
 	}
 	if in.NetworkInterfaces != nil {

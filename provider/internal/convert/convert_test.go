@@ -64,7 +64,7 @@ func fullClass() awsv1.EC2NodeClassSpec {
 				IOPS: ptr[int64](3000), Throughput: ptr[int64](125), KMSKeyID: ptr("alias/k"),
 			},
 		}, {DeviceName: ptr("/dev/xvdb")}},
-		UserData: ptr("#!/bin/sh"), DetailedMonitoring: ptr(true), AssociatePublicIPAddress: ptr(false),
+		UserData: ptr("#!/bin/sh"), InstanceStorePolicy: ptr("RAID0"), Context: ptr("c-1"), DetailedMonitoring: ptr(true), AssociatePublicIPAddress: ptr(false),
 		Kubelet: &awsv1.KubeletConfiguration{MaxPods: ptr[int32](50), PodsPerCore: ptr[int32](10)},
 	}
 }
@@ -100,7 +100,7 @@ func TestNodeClass_ThereAndBackIsUnchanged(t *testing.T) {
 	var diags diag.Diagnostics
 	want := fullClass()
 	// Some fields have no attribute yet.
-	everyFieldIsSet(t, want, "Tags", "Role", "Context")
+	everyFieldIsSet(t, want, "Tags", "Role")
 	everyFieldIsSet(t, *want.BlockDeviceMappings[0].EBS, "SnapshotID", "VolumeInitializationRate")
 	everyFieldIsSet(t, *want.Kubelet, "ClusterDNS", "SystemReserved", "KubeReserved", "EvictionHard", "EvictionSoft", "EvictionSoftGracePeriod",
 		"EvictionMaxPodGracePeriod", "ImageGCHighThresholdPercent", "ImageGCLowThresholdPercent", "CPUCFSQuota")

@@ -27,6 +27,8 @@ type NodeClass struct {
 	DetailedMonitoring               types.Bool   `tfsdk:"detailed_monitoring"`
 	AssociatePublicIPAddress         types.Bool   `tfsdk:"associate_public_ip_address"`
 	Kubelet                          types.Object `tfsdk:"kubelet"`
+	InstanceStorePolicy              types.String `tfsdk:"instance_store_policy"`
+	Context                          types.String `tfsdk:"context"`
 }
 
 type subnetTerm struct {
@@ -148,6 +150,8 @@ func (c NodeClass) Spec(ctx context.Context, tags types.Map, diags *diag.Diagnos
 		InstanceProfile:          c.InstanceProfile.ValueString(),
 		Tags:                     Strings(tags),
 		UserData:                 pointer(c.UserData, c.UserData.ValueString()),
+		InstanceStorePolicy:      pointer(c.InstanceStorePolicy, c.InstanceStorePolicy.ValueString()),
+		Context:                  pointer(c.Context, c.Context.ValueString()),
 		DetailedMonitoring:       pointer(c.DetailedMonitoring, c.DetailedMonitoring.ValueBool()),
 		AssociatePublicIPAddress: pointer(c.AssociatePublicIPAddress, c.AssociatePublicIPAddress.ValueBool()),
 	}

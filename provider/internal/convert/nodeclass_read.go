@@ -28,6 +28,8 @@ func NodeClassOf(ctx context.Context, spec awsv1.EC2NodeClassSpec, prior NodeCla
 		AMIFamily:                stringValue(spec.AMIFamily),
 		InstanceProfile:          types.StringValue(spec.InstanceProfile),
 		UserData:                 keep(was.UserData, spec.UserData, prior.UserData, types.StringPointerValue),
+		InstanceStorePolicy:      types.StringPointerValue(spec.InstanceStorePolicy),
+		Context:                  types.StringPointerValue(spec.Context),
 		DetailedMonitoring:       types.BoolPointerValue(spec.DetailedMonitoring),
 		AssociatePublicIPAddress: types.BoolPointerValue(spec.AssociatePublicIPAddress),
 		MetadataOptions: keep(was.MetadataOptions, spec.MetadataOptions, prior.MetadataOptions, func(m *awsv1.MetadataOptions) types.Object {
