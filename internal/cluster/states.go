@@ -76,6 +76,14 @@ func (n *NodeState) Moving() iter.Seq2[*Group, int64] {
 	}
 }
 
+// CountMoving returns how many bound pods move if the node goes.
+func (n *NodeState) CountMoving() (pods int64) {
+	for _, s := range n.Load.groups {
+		pods += s.moves
+	}
+	return pods
+}
+
 // EvictionCost is what evicting the pods that move costs; see OrdinaryPod.
 func (l *Load) EvictionCost() int64 { return l.evictions }
 

@@ -201,9 +201,10 @@ func (m *mover) search() bool {
 		if look(m) {
 			return len(s.target.names) > 0
 		}
-		if until, held := s.pace.held(m.in.Now); held {
+		if until, held := s.pace.held(m.in.Now); held && len(s.target.names) == 0 {
+			s.calm.uneasy = time.Time{} // nobody waits for calm
 			m.wait(until, plan.NextSweep)
-			return len(s.target.names) > 0
+			return false
 		}
 		if next := s.at.Add(s.pause(m.in.Snapshot)); m.in.Now.Before(next) {
 			m.wait(next, plan.NextSweep)
@@ -246,8 +247,6 @@ func (m *mover) search() bool {
 	}
 	if s.search, s.target = nil, found; len(found.names) == 0 {
 		m.waitAgain()
-	} else {
-		s.pace.found(m.in.Now)
 	}
 	tell(m, "search ends: %d nodes are to go", len(found.names))
 	return len(s.target.names) > 0
@@ -368,7 +367,7 @@ func (m *mover) begin() {
 		}
 	}
 	if m.remove(x) {
-		m.out.Memory.sweep.vain = 0
+		m.out.Memory.sweep.begins(m.in.Now)
 		return
 	}
 	if len(t.ratios) > 0 {
@@ -377,7 +376,7 @@ func (m *mover) begin() {
 		return
 	}
 	if m.replaceSome(chosen, plan.Underutilized, x) {
-		m.out.Memory.sweep.vain = 0
+		m.out.Memory.sweep.begins(m.in.Now)
 		return
 	}
 	// There is something that the search did not know, as a budget.

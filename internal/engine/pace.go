@@ -21,17 +21,18 @@ const (
 // YoungTimes is how much dearer a pod is to move that came in the last day.
 const YoungTimes = 48
 
-// pace says how soon the fleet is searched again after a target, and which pods are dear to
-// move. In a fleet whose pods come and go all day, the next hour may undo what a target saves,
+// pace says how soon the fleet is searched again after moves, and which pods are dear to
+// move. In a fleet whose pods come and go all day, the next hour may undo what moves save,
 // and a pod that came lately may be one that has just been moved. So moves wait, and have to
-// save more. After a scale-down, at the start of the daemon and after a change of the
-// NodePools, all moves that pay are made at once; only what they moved is dear to move again.
+// save more. After a scale-down, after the start of the daemon and after a change of the
+// NodePools, all moves that pay are made at once, from the first one on for a while; only
+// what they moved is dear to move again.
 type pace struct {
 	supply *cluster.Supply
-	from   time.Time // when a target was found, the first one after a scale-down; zero for never
-	then   int       // how many pods ran at that time
-	most   int       // the most that have run since
-	pods   int       // that run now
+	from   time.Time // when the moves of a target began, of the first one after a scale-down; zero for never
+	then   int64     // how many pods that move ran at that time
+	most   int64     // the most that have run since
+	pods   int64     // that run now
 	shrunk bool      // whether the target followed a scale-down
 }
 
@@ -46,20 +47,23 @@ func (p *pace) sees(s cluster.Snapshot, now time.Time) {
 		}
 		p.supply = supply
 	}
-	p.pods = podsOn(s)
+	p.pods = 0
+	for state := range s.States() {
+		p.pods += state.CountMoving() // those of DaemonSets go with their nodes
+	}
 	p.most = max(p.most, p.pods)
 }
 
 // asksSame says whether the NodePools ask for the same nodes.
 func asksSame(a, b cluster.Pool) bool {
 	for _, p := range []*cluster.Pool{&a, &b} {
-		p.Ready, p.NotReady, p.Disruption = false, "", cluster.Disruption{}
+		p.Ready, p.NotReady, p.Disruption, p.Replicas = false, "", cluster.Disruption{}, 0
 	}
 	return reflect.DeepEqual(a, b)
 }
 
-// found notes that a search has ended with a target.
-func (p *pace) found(now time.Time) {
+// begins notes that the moves of a target begin.
+func (p *pace) begins(now time.Time) {
 	if !p.follows(now) {
 		*p = pace{supply: p.supply, from: now, then: p.pods, most: p.pods, pods: p.pods, shrunk: p.shrinks()}
 	}
@@ -79,11 +83,10 @@ func (p *pace) held(now time.Time) (until time.Time, yes bool) {
 // eager says whether all moves that pay are made at once.
 func (p *pace) eager(now time.Time) bool { return p.follows(now) || p.shrinks() }
 
-// shrinks says whether the fleet is to be searched for the first time, or for the first time
-// after a scale-down.
+// shrinks says whether no moves have begun yet, or none since many pods have gone.
 func (p *pace) shrinks() bool { return p.from.IsZero() || p.most-p.pods > p.most/shrunkPart }
 
-// follows says whether the target for a scale-down was found lately.
+// follows says whether the first moves for a scale-down began lately.
 func (p *pace) follows(now time.Time) bool {
 	return p.shrunk && now.Before(p.from.Add(paceFor))
 }

@@ -22,7 +22,7 @@ func newPaced(t *testing.T) *paced {
 	t.Helper()
 	return &paced{t: t, now: paceStart, fleet: cluster.Objects{
 		Nodes: []cluster.Node{{Name: "n", UID: "n", Ready: true}},
-		Pools: []cluster.Pool{{Name: "general", UID: "general", Ready: true}},
+		Pools: []cluster.Pool{{Name: "general", UID: "general", Ready: true}, {Name: "static", UID: "static", Ready: true, Static: true, Replicas: 1}},
 	}}
 }
 
@@ -47,8 +47,8 @@ func (p *paced) runs(after time.Duration, pods int) *paced {
 func everyday(t *testing.T) *paced {
 	t.Helper()
 	p := newPaced(t).runs(0, 1000)
-	p.pace.found(p.now)
-	p.runs(paceFor, 1000).pace.found(p.now)
+	p.pace.begins(p.now)
+	p.runs(paceFor, 1000).pace.begins(p.now)
 	return p
 }
 
@@ -88,14 +88,14 @@ func TestPace_PodsThatCameInTheLastDayAreDearButForAScaleDown(t *testing.T) {
 	if p.runs(time.Minute, 1079); !p.pace.eager(p.now) || p.pace.young(p.now) != p.now {
 		t.Error("after a scale-down no pod is dear")
 	}
-	p.pace.found(p.now)
+	p.pace.begins(p.now)
 	first := p.now
 	for range 3 {
 		p.runs(paceFor/4, 1079)
 		if _, held := p.pace.held(p.now); held || p.pace.young(p.now) != first {
 			t.Errorf("%s after the first target: only pods that came since are dear, and nothing waits", p.now.Sub(first))
 		}
-		p.pace.found(p.now)
+		p.pace.begins(p.now)
 	}
 	if p.runs(paceFor/4, 1079); p.pace.eager(p.now) {
 		t.Error("a scale-down lasts for ever")
@@ -116,14 +116,34 @@ func TestPace_ItBeginsAnewWhereTheNodePoolsAskForOtherNodes(t *testing.T) {
 	}{
 		"budgets":   {func(p *cluster.Pool) { p.Disruption.Budgets = []cluster.Budget{{Most: 1}} }, false},
 		"readiness": {func(p *cluster.Pool) { p.Ready, p.NotReady = false, "its class is not ready" }, false},
+		"replicas":  {func(p *cluster.Pool) { p.Replicas *= 9 }, false},
 		"weight":    {func(p *cluster.Pool) { p.Weight = 10 }, true},
 		"taints":    {func(p *cluster.Pool) { p.Taints = []cluster.Taint{{Key: "a", Effect: cluster.NoSchedule}} }, true},
 	} {
 		p := everyday(t)
 		c.change(&p.fleet.Pools[0])
+		c.change(&p.fleet.Pools[1])
 		if p.runs(time.Minute, 1000); p.pace.eager(p.now) != c.anew {
 			t.Errorf("%s: it begins anew: %t", name, !c.anew)
 		}
+	}
+}
+
+func TestPace_PodsOfDaemonSetsGoWithTheirNodesAndDoNotCount(t *testing.T) {
+	p := everyday(t)
+	many := p.fleet
+	for i := range 500 {
+		name := fmt.Sprintf("agent%d", i)
+		many.Pods = append(many.Pods, cluster.Pod{Namespace: "default", Name: name, UID: name, Node: "n", Pinned: true})
+	}
+	s, err := cluster.New(many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.pace.sees(s, p.now)
+	p.runs(time.Minute, 1000)
+	if _, held := p.pace.held(p.now); !held || p.pace.eager(p.now) {
+		t.Errorf("pods of DaemonSets count: %+v", p.pace)
 	}
 }
 

@@ -44,7 +44,7 @@ func (w *world) disrupts(within time.Duration) (after time.Duration) {
 func (w *world) resting() {
 	w.t.Helper()
 	for _, s := range w.standings() {
-		if s.Stay.Reason == plan.NotSearched && s.Stay.Until.After(w.now) && strings.Contains(s.Explain(), "the next one waits, until 2026-01-01T") {
+		if s.Stay.Reason == plan.NotSearched && s.Stay.Until.After(w.now) && strings.Contains(s.Explain(), "the next search of the fleet waits, until 2026-01-01T") {
 			return
 		}
 	}
@@ -59,7 +59,8 @@ func TestStep_AFleetThatWasImprovedIsSearchedAgain20MinutesLaterUnlessManyPodsHa
 		least, most time.Duration
 	}{
 		"few":  {nil, rest - 2*soon, rest},
-		"many": {[]string{"filler-00", "filler-01"}, 1, soon},
+		// Then it waits for calm, as ever.
+		"many": {[]string{"filler-00", "filler-01"}, 3 * time.Second, soon},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t).saving().pods("filler", 60, 50)
@@ -77,6 +78,10 @@ func TestStep_AFleetThatWasImprovedIsSearchedAgain20MinutesLaterUnlessManyPodsHa
 				if i == 0 { // the first search of a daemon does all that pays
 					w.disrupts(2 * rest)
 				}
+			}
+			if c.gone != nil { // pods that come meanwhile do not use up the wait for calm
+				w.pods("late", 1, 3800)
+				w.disrupts(5 * time.Minute)
 			}
 			w.finish(append(c.gone, "batch2-00")...)
 			if c.gone == nil {

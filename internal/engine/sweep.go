@@ -40,6 +40,14 @@ func (s *sweep) marked() *target {
 	return &s.target
 }
 
+// begins notes that moves of the target begin.
+func (s *sweep) begins(now time.Time) {
+	if s.vain = 0; !s.target.begun {
+		s.target.begun = true
+		s.pace.begins(now)
+	}
+}
+
 // pause returns the least time between this search and the next: longer after each one whose
 // target came to nothing, as the next may find the same, unless the fleet has changed.
 func (s *sweep) pause(now cluster.Snapshot) time.Duration {

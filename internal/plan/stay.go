@@ -113,7 +113,7 @@ func (s Stay) explain() string {
 		return "the node is to go as soon as its turn comes"
 	case NotSearched:
 		if !s.Until.IsZero() {
-			return "a search has found savings a short time ago, and the next one waits"
+			return "moves have begun a short time ago, and the next search of the fleet waits"
 		}
 		return "the fleet has changed and has not been searched for savings since"
 	case NotDrifted:

@@ -2,7 +2,6 @@ package nodeclass
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +17,6 @@ type shelf struct {
 	*world
 	images     []aws.Image
 	parameters map[string]string
-	err        error
 	asked      []aws.ImageSelector
 }
 
@@ -26,7 +24,7 @@ func (s *shelf) Parameter(_ context.Context, name string) (string, error) {
 	if id, there := s.parameters[name]; there {
 		return id, nil
 	}
-	return "", errors.Join(s.err, aws.ErrNotFound)
+	return "", aws.ErrNotFound
 }
 
 func (s *shelf) Images(_ context.Context, selectors []aws.ImageSelector) ([]aws.Image, error) {
@@ -97,7 +95,6 @@ func TestImages_TermsThatSelectNoneAreNamedWithTheRemedy(t *testing.T) {
 
 func TestImages_AParameterThatTheRoleMayNotReadIsSaid(t *testing.T) {
 	s, r, c := newShelf(awsv1.AMISelectorTerm{SSMParameter: "/secret/image"})
-	s.err = &aws.UnauthorizedError{}
 	r.Cloud = unreadable{s}
 	got := decide(c, r.observe(t.Context(), c), clusterFacts(), at(10))
 	if condition := got.Conditions().Get(awsv1.ConditionAMIsReady); !condition.IsFalse() || condition.Reason != awsv1.ReasonUnauthorized {
@@ -108,7 +105,9 @@ func TestImages_AParameterThatTheRoleMayNotReadIsSaid(t *testing.T) {
 // unreadable lets no parameter be read.
 type unreadable struct{ *shelf }
 
-func (u unreadable) Parameter(context.Context, string) (string, error) { return "", u.err }
+func (unreadable) Parameter(context.Context, string) (string, error) {
+	return "", &aws.UnauthorizedError{}
+}
 
 func TestImages_AnAliasSelectsThoseOfEKS(t *testing.T) {
 	s, r, c := newShelf(awsv1.AMISelectorTerm{Alias: "al2023@latest"})

@@ -26,7 +26,6 @@ type world struct {
 	class     *awsv1.EC2NodeClass
 	claims    []*v1.NodeClaim
 	o         observation
-	selectors []aws.ImageSelector
 	templates []string
 	tags      map[string]string
 	writes    int
@@ -98,10 +97,9 @@ func (w *world) Parameter(_ context.Context, name string) (string, error) {
 }
 
 func (w *world) Images(_ context.Context, selectors []aws.ImageSelector) ([]aws.Image, error) {
-	w.selectors = selectors
 	var out []aws.Image
 	for _, i := range w.o.images {
-		if slices.ContainsFunc(selectors, func(s aws.ImageSelector) bool { return s.ID == i.ID || s.Name == i.Name }) {
+		if slices.ContainsFunc(selectors, func(s aws.ImageSelector) bool { return s.ID == i.ID }) {
 			out = append(out, i.Image)
 		}
 	}

@@ -67,7 +67,7 @@ type Policy struct {
 	LaunchTimeout, RegistrationTimeout time.Duration
 	// LeastSaving is what a move of pods must save an hour, and MoveShare how much of the
 	// price of new nodes, in thousandths. Moving one pod costs as much as an average pod of
-	// the fleet is worth in MoveTime, more where pods have moved lately, and PodMove at least,
+	// the fleet is worth in MoveTime, more for pods that came in the last day, and PodMove at least,
 	// as if the saving of one hour paid for it.
 	LeastSaving, PodMove quantity.Money
 	MoveTime             time.Duration
