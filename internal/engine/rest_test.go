@@ -58,7 +58,7 @@ func TestStep_AFleetThatWasImprovedIsSearchedAgain20MinutesLaterUnlessManyPodsHa
 		gone        []string // beside the larger pod
 		least, most time.Duration
 	}{
-		"few":  {nil, rest - 2*soon, rest},
+		"few": {nil, rest - 2*soon, rest},
 		// Then it waits for calm, as ever.
 		"many": {[]string{"filler-00", "filler-01"}, 3 * time.Second, soon},
 	} {
