@@ -87,13 +87,14 @@ func aliasOf(class *awsv1.EC2NodeClass) (alias awsspec.Alias, is bool, err error
 
 // images finds the images of a class.
 func (r *Reconciler) images(ctx context.Context, class *awsv1.EC2NodeClass) ([]image, error) {
-	switch alias, is, err := aliasOf(class); {
-	case err != nil:
-		return nil, nil // decideImages says so
-	case is:
+	alias, is, err := aliasOf(class)
+	switch {
+	case !is:
+		return r.termImages(ctx, class.Spec.AMISelectorTerms)
+	case err == nil:
 		return r.aliasImages(ctx, alias)
 	}
-	return r.termImages(ctx, class.Spec.AMISelectorTerms)
+	return nil, nil // decideImages says what is wrong with the alias
 }
 
 // termImages finds the images of terms without an alias. An image is for all types of its
