@@ -112,10 +112,7 @@ func (s Stay) explain() string {
 	case NextToGo:
 		return "the node is to go as soon as its turn comes"
 	case NotSearched:
-		if !s.Until.IsZero() {
-			return "moves have begun a short time ago, and the next search of the fleet waits"
-		}
-		return "the fleet has changed and has not been searched for savings since"
+		return s.notSearched()
 	case NotDrifted:
 		return "the node is as its NodePool and NodeClass ask for again"
 	case Declined:
@@ -157,4 +154,11 @@ func (s Stay) in(text string) string {
 		return ""
 	}
 	return fmt.Sprintf(text, s.Detail)
+}
+
+func (s Stay) notSearched() string {
+	if s.Until.IsZero() {
+		return "the fleet has changed and has not been searched for savings since"
+	}
+	return "moves have begun a short time ago, and the next search of the fleet waits"
 }
