@@ -90,13 +90,6 @@ func imageQueries(selectors []ImageSelector) (out []*ec2.DescribeImagesInput) {
 	for _, s := range selectors {
 		if s.ID != "" {
 			ids = append(ids, s.ID)
-		}
-	}
-	if len(ids) > 0 {
-		query(nil, ec2types.Filter{Name: awssdk.String("image-id"), Values: ids})
-	}
-	for _, s := range selectors {
-		if s.ID != "" {
 			continue
 		}
 		filters := tagFilters(s.Tags)
@@ -111,6 +104,9 @@ func imageQueries(selectors []ImageSelector) (out []*ec2.DescribeImagesInput) {
 			filters = append(filters, ec2types.Filter{Name: awssdk.String("name"), Values: []string{s.Name}})
 		}
 		query(owners, filters...)
+	}
+	if len(ids) > 0 {
+		query(nil, ec2types.Filter{Name: awssdk.String("image-id"), Values: ids})
 	}
 	return out
 }

@@ -78,7 +78,7 @@ func look(m *mover) bool {
 		s.target, s.second, s.at = aim(m.in.Snapshot, []string{found}, false, places), target{}, m.in.Now
 		return true
 	}
-	// The search comes next, also where pods go on coming and going.
+	// The search comes next, also where pods go on coming and going, unless the fleet rests.
 	s.calm.uneasy = since
 	m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
 	return true

@@ -71,10 +71,8 @@ func (p *pace) begins(now time.Time) {
 
 // held says until when the fleet is not searched.
 func (p *pace) held(now time.Time) (until time.Time, yes bool) {
-	if p.eager(now) || p.then-p.pods > p.then/goneParts {
-		return time.Time{}, false
-	}
-	if until = p.from.Add(paceFor); !now.Before(until) {
+	until = p.from.Add(paceFor)
+	if p.eager(now) || p.then-p.pods > p.then/goneParts || !now.Before(until) {
 		return time.Time{}, false
 	}
 	return until, true

@@ -161,10 +161,7 @@ func TestYoungOn_PodsThatCameAfterTheTimeAreDearAndPodsThatStayAreNot(t *testing
 		pinned  bool
 	}{{-time.Second, false}, {0, false}, {time.Second, false}, {time.Minute, false}, {time.Minute, true}} {
 		name := fmt.Sprintf("p%d", i)
-		pod := cluster.Pod{Namespace: "default", Name: name, UID: name, Node: "n", Created: paceStart.Add(c.created)}
-		if c.pinned {
-			pod.Pinned = true
-		}
+		pod := cluster.Pod{Namespace: "default", Name: name, UID: name, Node: "n", Created: paceStart.Add(c.created), Pinned: c.pinned}
 		p.fleet.Pods = append(p.fleet.Pods, pod)
 	}
 	s, err := cluster.New(p.fleet)

@@ -97,6 +97,15 @@ func (r *Reconciler) images(ctx context.Context, class *awsv1.EC2NodeClass) ([]i
 	return nil, nil // decideImages says what is wrong with the alias
 }
 
+// parameter reads the SSM parameter; empty if it does not exist.
+func (r *Reconciler) parameter(ctx context.Context, name string) (string, error) {
+	value, err := r.Cloud.Parameter(ctx, name)
+	if errors.Is(err, aws.ErrNotFound) {
+		return "", nil
+	}
+	return value, err
+}
+
 // termImages finds the images of terms without an alias. An image is for all types of its
 // architecture, and one of those that are for the same types is used: one that is not
 // deprecated, and the newest. It skips parameters that do not exist.
@@ -107,14 +116,12 @@ func (r *Reconciler) termImages(ctx context.Context, terms []awsv1.AMISelectorTe
 			selectors = append(selectors, aws.ImageSelector{ID: t.ID, Name: t.Name, Owner: t.Owner, Tags: t.Tags})
 			continue
 		}
-		id, err := r.Cloud.Parameter(ctx, t.SSMParameter)
-		switch {
-		case errors.Is(err, aws.ErrNotFound):
-			continue
+		switch id, err := r.parameter(ctx, t.SSMParameter); {
 		case err != nil:
 			return nil, err
+		case id != "":
+			selectors = append(selectors, aws.ImageSelector{ID: id})
 		}
-		selectors = append(selectors, aws.ImageSelector{ID: id})
 	}
 	if len(selectors) == 0 {
 		return nil, nil
@@ -148,15 +155,13 @@ func (r *Reconciler) aliasImages(ctx context.Context, alias awsspec.Alias) ([]im
 	variants := map[string][]awsspec.Variant{} // by image id
 	var ids []aws.ImageSelector
 	for _, v := range awsspec.AL2023Variants() {
-		id, err := r.Cloud.Parameter(ctx, awsspec.AL2023Parameter(r.Kubernetes, v, alias.Version))
-		switch {
-		case errors.Is(err, aws.ErrNotFound):
-			continue
+		switch id, err := r.parameter(ctx, awsspec.AL2023Parameter(r.Kubernetes, v, alias.Version)); {
 		case err != nil:
 			return nil, err
+		case id != "":
+			ids = append(ids, aws.ImageSelector{ID: id})
+			variants[id] = append(variants[id], v)
 		}
-		ids = append(ids, aws.ImageSelector{ID: id})
-		variants[id] = append(variants[id], v)
 	}
 	if len(ids) == 0 {
 		return nil, nil
