@@ -19,7 +19,7 @@ const (
 )
 
 // YoungTimes is how much dearer a pod is to move that came in the last day.
-const YoungTimes = 48
+const YoungTimes = 44
 
 // pace says how soon the fleet is searched again after moves, and which pods are dear to
 // move. In a fleet whose pods come and go all day, the next hour may undo what moves save,
