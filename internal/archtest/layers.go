@@ -20,7 +20,7 @@ type layer struct {
 // direct rules they hold transitively.
 func layers() []layer {
 	standardLibraryOnly := []string{}
-	belowShells := []string{"kube", "aws", "install", "awsspec", "legacy", "drift", "translate", "api", "embedded", "sim", "engine", "words"}
+	belowShells := []string{"kube", "aws", "install", "legacy", "drift", "translate", "family", "awsspec", "api", "embedded", "sim", "engine", "words"}
 	return []layer{
 		{name: "words", outside: standardLibraryOnly, roots: []string{"internal/quantity", "internal/label", "internal/cluster", "internal/catalog", "internal/plan", "internal/pick"}},
 		{name: "engine", outside: standardLibraryOnly, roots: []string{"internal/engine"}, mayImport: []string{"words"}},
@@ -33,11 +33,12 @@ func layers() []layer {
 		{name: "apitest", roots: []string{"internal/api/crdtest"}, mayImport: []string{"api"}},
 		// Fills objects for tests of what is kept of them: product code imports none of it.
 		{name: "filltest", roots: []string{"internal/translate/filltest"}, mayImport: []string{"api", "words"}},
-		{name: "translate", roots: []string{"internal/translate"}, mayImport: []string{"api", "words"}},
+		{name: "translate", roots: []string{"internal/translate"}, mayImport: []string{"family", "awsspec", "api", "words"}},
 		// Texts in, texts out: conversion of older APIs.
 		{name: "legacy", outside: []string{"github.com/hashicorp/hcl/", "github.com/zclconf/go-cty/", "k8s.io/apimachinery/", "sigs.k8s.io/yaml"}, roots: []string{"internal/legacy"}, mayImport: []string{"api", "words"}},
-		{name: "drift", outside: []string{"k8s.io/apimachinery/"}, roots: []string{"internal/drift"}, mayImport: []string{"translate", "api", "words"}},
+		{name: "drift", outside: []string{"k8s.io/apimachinery/"}, roots: []string{"internal/drift"}, mayImport: []string{"translate", "family", "awsspec", "api", "words"}},
 		{name: "awsspec", outside: standardLibraryOnly, roots: []string{"internal/awsspec"}, mayImport: []string{"api", "words"}},
+		{name: "family", outside: []string{"github.com/pelletier/go-toml/"}, roots: []string{"internal/family"}, mayImport: []string{"awsspec", "api", "words"}},
 		{name: "install", roots: []string{"internal/install"}, mayImport: []string{"awsspec", "api", "words"}},
 		// Adapters know neither each other nor the engine.
 		{name: "kube", roots: []string{"internal/kube"}, mayImport: []string{"api", "words"}},

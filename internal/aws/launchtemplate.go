@@ -83,11 +83,16 @@ func blockDevice(b awsspec.BlockDevice) ec2types.LaunchTemplateBlockDeviceMappin
 		}
 		return awssdk.Int32(int32(*n))
 	}
+	var size *int32
+	if b.SizeGiB > 0 {
+		size = narrow(&b.SizeGiB)
+	}
 	return ec2types.LaunchTemplateBlockDeviceMappingRequest{
 		DeviceName: &b.DeviceName,
 		Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{
-			VolumeSize: narrow(&b.SizeGiB), VolumeType: ec2types.VolumeType(b.Type), Encrypted: b.Encrypted,
+			VolumeSize: size, VolumeType: ec2types.VolumeType(b.Type), Encrypted: b.Encrypted,
 			DeleteOnTermination: b.DeleteOnTermination, Iops: narrow(b.IOPS), Throughput: narrow(b.ThroughputMiBps), KmsKeyId: optional(b.KMSKeyID),
+			SnapshotId: optional(b.SnapshotID), VolumeInitializationRate: narrow(b.InitializationMiBps),
 		},
 	}
 }

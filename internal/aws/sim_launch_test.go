@@ -26,7 +26,7 @@ func launchable(t *testing.T, cloud *awssim.Cloud, admin, c *aws.Clients) aws.La
 	template := awsspec.LaunchTemplate{
 		ImageID: image, InstanceProfile: "node", SecurityGroupIDs: []string{vpc.ClusterSecurityGroupID}, UserData: "hello", Spot: true,
 		Metadata:     awsspec.Metadata{HTTPEndpoint: "enabled", HTTPProtocolIPv6: "disabled", HTTPTokens: "required", HopLimit: 1},
-		BlockDevices: awsspec.DefaultBlockDevices(), Tags: owner.Tags(nil),
+		BlockDevices: []awsspec.BlockDevice{{DeviceName: "/dev/xvda", SizeGiB: 20, Type: "gp3"}}, Tags: owner.Tags(nil),
 	}
 	name := try[string](t)(c.EnsureLaunchTemplate(ctx, template))
 	if again := try[string](t)(c.EnsureLaunchTemplate(ctx, template)); again != name {
@@ -164,7 +164,7 @@ func TestSim_TheDaemonMayReadWhatItDecidesBy(t *testing.T) {
 	queue := try[aws.Queue](t)(admin.CreateQueue(ctx, aws.Queue{Name: "lab"}))
 	c := daemonOf(t, cloud, admin)
 	r := launchable(t, cloud, admin, c)
-	parameter := awsspec.AL2023Parameter("1.36", awsspec.AL2023Variants()[0], awsspec.Latest)
+	parameter := "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
 	cloud.SSM.Seed(parameter, r.Overrides[0].ImageID)
 
 	try[aws.Cluster](t)(c.Cluster(ctx, "lab"))

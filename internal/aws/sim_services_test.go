@@ -272,7 +272,7 @@ func TestSim_ImagesByParameter(t *testing.T) {
 	cloud, c := start(t)
 	ctx := context.Background()
 	id := cloud.EC2.SeedImage(ec2sim.Image{Name: "amazon-eks-node-al2023-arm64-standard-1.36-v20260101", Arch: "arm64"})
-	name := awsspec.AL2023Parameter("1.36", awsspec.Variant{Arch: "arm64", Kind: awsspec.VariantStandard}, awsspec.Latest)
+	name := "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/arm64/standard/recommended/image_id"
 	cloud.SSM.Seed(name, id)
 	if got := try[string](t)(c.Parameter(ctx, name)); got != id {
 		t.Errorf("got %q", got)

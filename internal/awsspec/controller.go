@@ -67,7 +67,7 @@ func (in ControllerPolicyInput) readStatements() []statement {
 			"ec2:DescribeLaunchTemplates", "ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory", "ec2:DescribeSubnets",
 		}, []string{"*"}).when("StringEquals", "aws:RequestedRegion", in.Region),
 		allow("ReadImageParameters", []string{"ssm:GetParameter"},
-			[]string{fmt.Sprintf("arn:%s:ssm:%s::parameter%s*", in.Partition, in.Region, publicParameterRoot)}),
+			[]string{fmt.Sprintf("arn:%s:ssm:%s::parameter%s*", in.Partition, in.Region, PublicParameters)}),
 		allow("ReadInstanceProfiles", []string{"iam:GetInstanceProfile"},
 			[]string{fmt.Sprintf("arn:%s:iam::%s:instance-profile/*", in.Partition, in.Account)}),
 		allow("ReadCluster", []string{"eks:DescribeCluster"},

@@ -21,19 +21,3 @@ func FuzzParseProviderID(f *testing.F) {
 		}
 	})
 }
-
-// What ParseAlias accepts names a family and a version of the text.
-func FuzzParseAlias(f *testing.F) {
-	for _, s := range []string{"al2023@latest", "al2023@v20260115", "al2023@v", "al2@latest", "al2023@latest\n", ""} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		alias, err := awsspec.ParseAlias(text)
-		if err == nil && alias.Family+"@"+alias.Version != text {
-			t.Fatalf("%q is %+v", text, alias)
-		}
-		if err != nil && alias != (awsspec.Alias{}) {
-			t.Fatalf("%q: %+v and %v", text, alias, err)
-		}
-	})
-}

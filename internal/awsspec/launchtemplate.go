@@ -39,18 +39,15 @@ type Metadata struct {
 // BlockDevice is an EBS volume. For nil and empty members EC2 uses its defaults.
 type BlockDevice struct {
 	DeviceName            string
-	SizeGiB               int64
+	SizeGiB               int64 // 0: that of the snapshot
 	Type                  string
 	Encrypted             *bool
 	DeleteOnTermination   *bool
 	IOPS, ThroughputMiBps *int64
 	KMSKeyID              string
-}
-
-// DefaultBlockDevices are the volumes of AL2023 if a class has none: one encrypted root volume.
-func DefaultBlockDevices() []BlockDevice {
-	encrypted := true
-	return []BlockDevice{{DeviceName: "/dev/xvda", SizeGiB: 20, Type: "gp3", Encrypted: &encrypted}}
+	SnapshotID            string `json:",omitempty"` // so that templates without one keep their names
+	// InitializationMiBps is how fast the snapshot is read.
+	InitializationMiBps *int64 `json:",omitempty"`
 }
 
 // Digest identifies the content: 64 lowercase hex digits.

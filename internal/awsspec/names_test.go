@@ -93,35 +93,6 @@ func TestProviderID_RoundTrips(t *testing.T) {
 	}
 }
 
-func TestAL2023Parameter_IsEKSsPath(t *testing.T) {
-	for want, got := range map[string]string{
-		"/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id":                                     AL2023Parameter("1.36", Variant{"amd64", VariantStandard}, Latest),
-		"/aws/service/eks/optimized-ami/1.30/amazon-linux-2023/arm64/nvidia/amazon-eks-node-al2023-arm64-nvidia-1.30-v20260115/image_id": AL2023Parameter("1.30", Variant{"arm64", VariantNvidia}, "v20260115"),
-	} {
-		if got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-	for _, v := range AL2023Variants() {
-		if strings.Contains(AL2023Parameter("1.36", v, Latest), "//") {
-			t.Errorf("variant %v has no path", v)
-		}
-	}
-}
-
-func TestParseAlias_TakesAL2023Only(t *testing.T) {
-	for text, want := range map[string]Alias{"al2023@latest": {"al2023", "latest"}, "al2023@v20260115": {"al2023", "v20260115"}} {
-		if got, err := ParseAlias(text); err != nil || got != want {
-			t.Errorf("%s reads as %v, %v", text, got, err)
-		}
-	}
-	for _, bad := range []string{"", "al2023", "al2023@", "bottlerocket@latest", "al2023@20260115"} {
-		if _, err := ParseAlias(bad); err == nil || !strings.Contains(err.Error(), "must be al2023@latest or al2023@v<release>") {
-			t.Errorf("%q: error %v", bad, err)
-		}
-	}
-}
-
 func TestTags_OwnersWinOverUsers(t *testing.T) {
 	user := map[string]string{"team": "web", TagNodePool: "stolen"}
 	owner := Owner{Cluster: "lab", NodePool: "default", NodeClass: "class"}
@@ -162,7 +133,7 @@ func TestLaunchTemplate_NameFollowsFromContentAlone(t *testing.T) {
 		"image":     func(l *LaunchTemplate) { l.ImageID = "ami-2" },
 		"user data": func(l *LaunchTemplate) { l.UserData = "x" },
 		"spot":      func(l *LaunchTemplate) { l.Spot = true },
-		"volume":    func(l *LaunchTemplate) { l.BlockDevices = DefaultBlockDevices() },
+		"volume":    func(l *LaunchTemplate) { l.BlockDevices = []BlockDevice{{DeviceName: "/dev/xvda"}} },
 		"public IP": func(l *LaunchTemplate) { l.AssociatePublicIP = &on },
 		"tag":       func(l *LaunchTemplate) { l.Tags = map[string]string{"a": "x"} },
 		"hop limit": func(l *LaunchTemplate) { l.Metadata.HopLimit = 2 },

@@ -11,6 +11,11 @@ import (
 // Settings are what a NodeClass and the daemon's options change about
 // instance types.
 type Settings struct {
+	// WithoutGraviton1 says that the image does not boot on the first Graviton generation.
+	WithoutGraviton1 bool
+	// KeepsByPods says that the memory which the kubelet keeps follows the pods that the
+	// node may have, and not those that its network interfaces have addresses for.
+	KeepsByPods bool
 	// Zones are the zones that nodes may be launched in: those of the NodeClass's
 	// subnets, as the account names them. There are no offerings in other zones.
 	Zones []Zone
@@ -62,7 +67,7 @@ func Build(facts []Fact, m Market, s Settings) []InstanceType {
 	zones := slices.SortedFunc(slices.Values(s.Zones), func(a, b Zone) int { return strings.Compare(a.Name, b.Name) })
 	out := make([]InstanceType, 0, len(facts))
 	for _, f := range facts {
-		offerings := offeringsOf(f, m, zones, s.Reservations)
+		offerings := offeringsOf(f, m, zones, s)
 		if len(offerings) == 0 {
 			continue
 		}
@@ -71,7 +76,7 @@ func Build(facts []Fact, m Market, s Settings) []InstanceType {
 			Name:        f.Name,
 			Labels:      f.labels(m.Region),
 			Capacity:    capacity,
-			Allocatable: f.allocatable(capacity, s.Kept),
+			Allocatable: f.allocatable(capacity, s),
 			Offerings:   offerings,
 			EBSVolumes:  f.attachable(s.Volumes),
 		})
@@ -80,10 +85,10 @@ func Build(facts []Fact, m Market, s Settings) []InstanceType {
 	return out
 }
 
-func offeringsOf(f Fact, m Market, zones []Zone, reservations []Reservation) []Offering {
+func offeringsOf(f Fact, m Market, zones []Zone, s Settings) []Offering {
 	var out []Offering
 	for _, z := range zones {
-		out = append(out, reservedIn(f, m, z, reservations)...)
+		out = append(out, reservedIn(f, m, z, s)...)
 		i, known := m.zoneIndex(z)
 		if !known || !slices.Contains(m.Offered[f.Name], i) {
 			continue
@@ -98,7 +103,7 @@ func offeringsOf(f Fact, m Market, zones []Zone, reservations []Reservation) []O
 				ZoneID:       z.ID,
 				CapacityType: class,
 				Price:        price,
-				Available:    price > 0 && f.runsAL2023(),
+				Available:    price > 0 && s.boots(f),
 			})
 		}
 	}
@@ -107,20 +112,19 @@ func offeringsOf(f Fact, m Market, zones []Zone, reservations []Reservation) []O
 
 // reservedIn lists the reservations of the type in the zone. Full reservations
 // are listed too, since the nodes in them need a price.
-func reservedIn(f Fact, m Market, z Zone, reservations []Reservation) []Offering {
+func reservedIn(f Fact, m Market, z Zone, s Settings) []Offering {
 	var out []Offering
-	for _, r := range reservations {
+	for _, r := range s.Reservations {
 		if r.InstanceType != f.Name || r.Zone != z.Name {
 			continue
 		}
 		out = append(out, Offering{
-			Zone: z.Name, ZoneID: z.ID, CapacityType: label.Reserved, Price: m.OnDemand[f.Name] / reservedShare, Available: f.runsAL2023(),
+			Zone: z.Name, ZoneID: z.ID, CapacityType: label.Reserved, Price: m.OnDemand[f.Name] / reservedShare, Available: s.boots(f),
 			Reservation: r.ID, Left: max(0, r.Left), Counted: r.Counted,
 		})
 	}
 	return out
 }
 
-// runsAL2023 is false for the first Graviton generation: its cores lack
-// instructions that AL2023 is compiled for.
-func (f Fact) runsAL2023() bool { return f.Family != "a1" }
+// boots says whether the image boots on the type.
+func (s Settings) boots(f Fact) bool { return !s.WithoutGraviton1 || f.Family != "a1" }

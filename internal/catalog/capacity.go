@@ -104,13 +104,13 @@ func (f Fact) attachable(launched int) int64 {
 	return int64(max(1, n))
 }
 
-// kubeReserved is what AL2023 reserves for the kubelet and the container
-// runtime. The memory depends on the pods that all network interfaces could
-// carry. Neither the maxPods in force nor reserved interfaces change it.
-func (f Fact) kubeReserved() quantity.Resources {
+// kubeReserved is what is reserved for the kubelet and the container runtime, with memory
+// for so many pods. AL2023 counts those that all network interfaces could carry: neither
+// the maxPods in force nor reserved interfaces change that.
+func (f Fact) kubeReserved(pods int64) quantity.Resources {
 	return quantity.Resources{
 		MilliCPU:       reservedMilliCPU(int64(f.VCPU)),
-		MemoryBytes:    (11*int64(f.eniPods(0)) + 255) * mi,
+		MemoryBytes:    (11*pods + 255) * mi,
 		EphemeralBytes: gi,
 	}
 }

@@ -26,8 +26,12 @@ func (t Threshold) of(capacity int64) int64 {
 
 // allocatable is what pods can use of the capacity, as the kubelet counts it: never less
 // than nothing.
-func (f Fact) allocatable(capacity quantity.Resources, k Kept) quantity.Resources {
-	reserved := f.kubeReserved()
+func (f Fact) allocatable(capacity quantity.Resources, s Settings) quantity.Resources {
+	k, pods := s.Kept, int64(f.eniPods(0))
+	if s.KeepsByPods {
+		pods = capacity.PodSlots
+	}
+	reserved := f.kubeReserved(pods)
 	for _, x := range []struct {
 		told *int64
 		into *int64

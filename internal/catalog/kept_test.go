@@ -17,7 +17,7 @@ func TestAllocatable_IsWhatTheKubeletLeaves(t *testing.T) {
 		"by a part":          {Kept{EvictMemory: &Threshold{PerTenThousand: 550}, EvictDisk: &Threshold{PerTenThousand: 2000}}, 1930, 8000 - (11*29 + 255) - 440, 20480 - 1024 - 4096},
 		"more than there is": {Kept{KubeMilliCPU: n(9000), SystemMemory: 9 * gi, EvictDisk: &Threshold{Bytes: 99 * gi}}, 0, 0, 0},
 	} {
-		got := f.allocatable(f.capacity(Settings{RootVolumeBytes: 20 * gi}), c.kept)
+		got := f.allocatable(f.capacity(Settings{RootVolumeBytes: 20 * gi}), Settings{Kept: c.kept})
 		if got.MilliCPU != c.cpu || got.MemoryBytes != c.memory*mi || got.EphemeralBytes != c.disk*mi || got.PodSlots != 29 {
 			t.Errorf("%s: %d millicores, %d MiB, %d MiB of disk, want %d, %d, %d", name, got.MilliCPU, got.MemoryBytes/mi, got.EphemeralBytes/mi, c.cpu, c.memory, c.disk)
 		}

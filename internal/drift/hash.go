@@ -12,6 +12,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -33,13 +34,15 @@ func PoolHash(p *v1.NodePool) string {
 // ClassHash is the hash of the EC2NodeClass's spec without its selector terms, and without
 // fields that make no difference to a node.
 func ClassHash(c *awsv1.EC2NodeClass) string {
-	excluded := []string{"subnetSelectorTerms", "securityGroupSelectorTerms", "capacityReservationSelectorTerms", "amiSelectorTerms", "amiFamily"}
+	excluded := []string{"subnetSelectorTerms", "securityGroupSelectorTerms", "capacityReservationSelectorTerms", "amiSelectorTerms"}
 	for _, f := range translate.FieldsOf(awsv1.EC2NodeClassKind) {
 		if f.Support == translate.Unsupported {
 			excluded = append(excluded, strings.TrimPrefix(f.Path, "spec."))
 		}
 	}
-	return hashOf(classDefaults(), c.Spec, excluded...)
+	spec := c.Spec
+	spec.AMIFamily = family.Of(c).Name() // also where it follows from an alias
+	return hashOf(classDefaults(), spec, excluded...)
 }
 
 // poolDefaults are the values that mean the same as an absent field, by path. They are
@@ -52,6 +55,7 @@ func poolDefaults() map[string]any {
 // CRD, but nothing tells them from an absent field.
 func classDefaults() map[string]any {
 	return map[string]any{
+		"amiFamily":                               "AL2023",
 		"metadataOptions.httpEndpoint":            "enabled",
 		"metadataOptions.httpProtocolIPv6":        "disabled",
 		"metadataOptions.httpPutResponseHopLimit": 1.0,

@@ -118,6 +118,9 @@ func TestHash_EveryStaticFieldCounts(t *testing.T) {
 		{"podsPerCore: 10", "podsPerCore: 5"},
 		{"maxPods: 110", "maxPods: 110, clusterDNS: [10.0.0.10]"},
 		{"maxPods: 110", "maxPods: 110, kubeReserved: {cpu: 100m}"},
+		{"al2023@latest", "bottlerocket@latest"},
+		{"userData: echo", "amiFamily: Custom\n  userData: echo"},
+		{"volumeSize: 1Ti", "volumeSize: 1Ti, snapshotID: snap-1"},
 		{"maxPods: 110", "maxPods: 110, evictionHard: {memory.available: 5%}"},
 	} {
 		if classHash(t, c[0], c[1]) == before {
@@ -147,7 +150,6 @@ func TestHash_LeavesOutWhatIsNoStaticDrift(t *testing.T) {
 		{"al2023@latest", "al2023@v20260101"},
 		// What is not carried out makes no difference to a node.
 		{"  associatePublicIPAddress", "  amiFamily: AL2023\n  networkInterfaces: [{deviceIndex: 0}]\n  cpuOptions: {nestedVirtualization: enabled}\n  associatePublicIPAddress"},
-		{"encrypted: true", "encrypted: true, volumeInitializationRate: 100"},
 	} {
 		if classHash(t, c[0], c[1]) != before {
 			t.Errorf("%s for %s changes the hash", c[1], c[0])

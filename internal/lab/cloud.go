@@ -73,7 +73,26 @@ func (l *Lab) seedImages() error {
 			l.Cloud.SSM.Seed(root+"recommended/image_id", id)
 		}
 	}
+	l.seedBottlerocket()
 	return nil
+}
+
+// seedBottlerocket publishes images of Bottlerocket and the SSM parameters that name them
+// (Bottlerocket's documentation, "Finding an AMI").
+func (l *Lab) seedBottlerocket() {
+	for _, flavor := range []string{"", "-nvidia"} {
+		for _, arch := range []string{"x86_64", "arm64"} {
+			root := fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s%s/%s/", KubernetesVersion, flavor, arch)
+			for i, release := range []string{"1.48.0", "1.49.0"} {
+				id := l.Cloud.EC2.SeedImage(ec2sim.Image{
+					Name: fmt.Sprintf("bottlerocket-aws-k8s-%s%s-%s-v%s-d1e2f3a4", KubernetesVersion, flavor, arch, release),
+					Arch: arch, RootGiB: 2, DataDevice: "/dev/xvdb", Created: time.Date(2026, 9, 1+i, 0, 0, 0, 0, time.UTC),
+				})
+				l.Cloud.SSM.Seed(root+release+"/image_id", id)
+				l.Cloud.SSM.Seed(root+"latest/image_id", id)
+			}
+		}
+	}
 }
 
 // registerCluster tells the simulated AWS of the control plane, and makes the
@@ -140,7 +159,7 @@ func (l *Lab) startMachines(ctx context.Context) error {
 		case ec2sim.StateRunning:
 			l.Machines.Start(machine.Instance{
 				ID: i.ID, Type: i.Type, Zone: i.Zone, PrivateIP: i.PrivateIP, PrivateDNSName: i.PrivateDNSName,
-				UserData: []byte(i.UserData), RootVolumeBytes: i.RootVolumeGiB << 30,
+				UserData: []byte(i.UserData), Image: i.ImageName, DataVolumeBytes: i.DataVolumeGiB << 30,
 			})
 		case ec2sim.StateShuttingDown, ec2sim.StateTerminated:
 			l.Machines.Stop(i.ID)

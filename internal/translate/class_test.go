@@ -142,4 +142,58 @@ func TestClass_HasWhatANodeCostsBesideItsInstance(t *testing.T) {
 	}
 }
 
+// The numbers are those of an m5.large: 3 interfaces of 10 addresses make 29 pods.
+func TestClass_HasWhatItsImageFamilyKeepsAndMaps(t *testing.T) {
+	const mi, gi = int64(1) << 20, int64(1) << 30
+	zone := catalog.Zone{Name: "us-west-2a", ID: "usw2-az1"}
+	facts := []catalog.Fact{
+		{Name: "a1.large", NameParts: catalog.ParseName("a1.large"), Arch: "arm64", VCPU: 2, MemoryMiB: 4096, ENIs: 3, IPv4PerENI: 10, UsageClasses: []string{label.OnDemand}},
+		{Name: "m5.large", NameParts: catalog.ParseName("m5.large"), Arch: "amd64", VCPU: 2, MemoryMiB: 8192, ENIs: 3, IPv4PerENI: 10, UsageClasses: []string{label.OnDemand}},
+	}
+	market := catalog.Market{
+		Zones: []catalog.Zone{zone}, Offered: map[string][]int{"a1.large": {0}, "m5.large": {0}},
+		OnDemand: map[string]quantity.Money{"a1.large": 1, "m5.large": 1}, Volumes: catalog.VolumePrices{"gp3": 730, "gp2": 1460},
+	}
+	disk := func(device, size string) awsv1.BlockDeviceMapping {
+		return awsv1.BlockDeviceMapping{DeviceName: &device, EBS: &awsv1.BlockDevice{VolumeSize: resource.MustParse(size)}}
+	}
+	snapshot := disk("/dev/xvdb", "0")
+	snapshot.EBS.SnapshotID = ptr("snap-1")
+	whole := func(m awsv1.BlockDeviceMapping) awsv1.BlockDeviceMapping { m.RootVolume = true; return m }
+	for name, c := range map[string]struct {
+		family        string
+		kubelet       *awsv1.KubeletConfiguration
+		mappings      []awsv1.BlockDeviceMapping
+		pods          int64
+		kept          int64 // memory
+		disk          int64 // for pods
+		volumes       int64 // what they cost
+		firstGraviton bool
+	}{
+		"AL2023":                           {family: "AL2023", pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 20 * gi, volumes: 20},
+		"AL2023 with fewer pods":           {family: "AL2023", kubelet: &awsv1.KubeletConfiguration{MaxPods: ptr[int32](8)}, pods: 8, kept: (11*29 + 255 + 100) * mi, disk: 20 * gi, volumes: 20},
+		"AL2":                              {family: "AL2", pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 20 * gi, volumes: 20, firstGraviton: true},
+		"Bottlerocket":                     {family: "Bottlerocket", pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 20 * gi, volumes: 24, firstGraviton: true},
+		"Bottlerocket with fewer pods":     {family: "Bottlerocket", kubelet: &awsv1.KubeletConfiguration{MaxPods: ptr[int32](8), PodsPerCore: ptr[int32](1)}, pods: 8, kept: (11*8 + 255 + 100) * mi, disk: 20 * gi, volumes: 24, firstGraviton: true},
+		"Bottlerocket with a larger disk":  {family: "Bottlerocket", mappings: []awsv1.BlockDeviceMapping{disk("/dev/xvda", "5Gi"), disk("/dev/xvdb", "100Gi")}, pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 100 * gi, volumes: 105, firstGraviton: true},
+		"Bottlerocket of a snapshot":       {family: "Bottlerocket", mappings: []awsv1.BlockDeviceMapping{snapshot}, pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 20 * gi, volumes: 4, firstGraviton: true},
+		"Custom":                           {family: "Custom", pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 20 * gi, volumes: 20, firstGraviton: true},
+		"Custom has its pods on the last":  {family: "Custom", mappings: []awsv1.BlockDeviceMapping{disk("/dev/sda1", "8Gi"), disk("/dev/sdb", "50Gi")}, pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 50 * gi, volumes: 116, firstGraviton: true},
+		"the marked one counts everywhere": {family: "AL2023", mappings: []awsv1.BlockDeviceMapping{disk("/dev/xvda", "8Gi"), whole(disk("/dev/sdb", "50Gi"))}, pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 50 * gi, volumes: 108},
+	} {
+		class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{AMIFamily: c.family, Kubelet: c.kubelet, BlockDeviceMappings: c.mappings}}
+		class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: zone.Name, ZoneID: zone.ID}}
+		class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
+		class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
+		got := translate.Class(class, facts, market, nil)
+		a1, m5 := got.Types[0], got.Types[1]
+		if kept := m5.Capacity.MemoryBytes - m5.Allocatable.MemoryBytes; m5.Capacity.PodSlots != c.pods || kept != c.kept || m5.Capacity.EphemeralBytes != c.disk {
+			t.Errorf("%s: %d pods, %d MiB kept, %d GiB of disk, want %d, %d and %d", name, m5.Capacity.PodSlots, kept/mi, m5.Capacity.EphemeralBytes/gi, c.pods, c.kept/mi, c.disk/gi)
+		}
+		if int64(got.Volumes) != c.volumes || a1.Offerings[0].Available != c.firstGraviton {
+			t.Errorf("%s: volumes cost %d, a1 is for sale: %v, want %d and %v", name, got.Volumes, a1.Offerings[0].Available, c.volumes, c.firstGraviton)
+		}
+	}
+}
+
 func ptr[T any](x T) *T { return &x }

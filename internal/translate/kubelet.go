@@ -7,26 +7,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 )
-
-// KubeletSettings are the kubelet's settings of the class, by their names in the kubelet's
-// configuration, which are those of the API. It leaves out maxPods and podsPerCore.
-func KubeletSettings(c *awsv1.EC2NodeClass) map[string]any {
-	if c.Spec.Kubelet == nil {
-		return nil
-	}
-	settings, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c.Spec.Kubelet)
-	if err != nil {
-		panic(fmt.Errorf("kubelet settings encode: %w", err)) //nolint:forbidigo // API types always convert
-	}
-	delete(settings, "maxPods")
-	delete(settings, "podsPerCore")
-	return settings
-}
 
 // kept reads what the kubelet keeps from pods. What cannot be read keeps the class from
 // being ready, and is left out here.

@@ -8,8 +8,10 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
@@ -86,7 +88,8 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 		out.NotReady = c.Conditions().Get(v1.ConditionReady).Message
 		return out
 	}
-	s := catalog.Settings{MemoryOverheadPermille: catalog.DefaultMemoryOverheadPermille, RootVolumeBytes: rootVolume(c)}
+	images := family.Of(c)
+	s := catalog.Settings{MemoryOverheadPermille: catalog.DefaultMemoryOverheadPermille, RootVolumeBytes: podVolume(c, images)}
 	for _, n := range c.Status.Subnets {
 		zone := catalog.Zone{Name: n.Zone, ID: n.ZoneID}
 		if !slices.Contains(s.Zones, zone) {
@@ -108,7 +111,8 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 	if k := c.Spec.Kubelet; k != nil && k.PodsPerCore != nil {
 		s.PodsPerCore = int(*k.PodsPerCore)
 	}
-	volumes := launchVolumes(c)
+	images.Adapt(&s)
+	volumes := launchVolumes(c, images)
 	s.Volumes = len(volumes)
 	for _, v := range volumes {
 		out.Volumes = out.Volumes.Add(market.Volumes.Hourly(v))
@@ -150,17 +154,21 @@ func ImageFor(c *awsv1.EC2NodeClass, labels label.Labels) (string, bool) {
 	return "", false
 }
 
-func isRoot(m awsv1.BlockDeviceMapping) bool {
-	return m.RootVolume || m.DeviceName != nil && *m.DeviceName == "/dev/xvda"
-}
-
-func rootVolume(c *awsv1.EC2NodeClass) int64 {
+// podVolume is the size in bytes of the volume with the files of pods: that of the mapping
+// that is marked as such, or of the family's device. Of an image that nobody knows it is
+// the last one mapped.
+func podVolume(c *awsv1.EC2NodeClass, images family.Family) int64 {
+	size := int64(catalog.DefaultRootVolumeBytes)
 	for _, m := range c.Spec.BlockDeviceMappings {
-		if isRoot(m) && m.EBS != nil {
+		switch {
+		case m.EBS == nil, m.EBS.VolumeSize.IsZero(): // as large as a snapshot that nobody asks about
+		case m.RootVolume:
 			return m.EBS.VolumeSize.Value()
+		case images.PodVolume() == "" || m.DeviceName != nil && *m.DeviceName == images.PodVolume():
+			size = m.EBS.VolumeSize.Value()
 		}
 	}
-	return catalog.DefaultRootVolumeBytes
+	return size
 }
 
 // getsPublicIP says whether every new node gets a public IPv4 address. Where the class
@@ -174,17 +182,20 @@ func getsPublicIP(c *awsv1.EC2NodeClass) bool {
 }
 
 // launchVolumes are the EBS volumes of a new node, with the types that EC2 gives to
-// volumes without one. Where no mapping names the root volume, it is the image's.
-func launchVolumes(c *awsv1.EC2NodeClass) []catalog.Volume {
-	root := catalog.Volume{Type: catalog.GP3, GiB: catalog.DefaultRootVolumeBytes >> 30}
-	var others []catalog.Volume
+// volumes without one. Those of the image that no mapping names are among them.
+func launchVolumes(c *awsv1.EC2NodeClass, images family.Family) (out []catalog.Volume) {
+	own := images.Volumes()
 	for _, m := range c.Spec.BlockDeviceMappings {
 		if m.EBS == nil {
 			continue
 		}
 		v := catalog.Volume{Type: catalog.GP2, GiB: (m.EBS.VolumeSize.Value() + 1<<30 - 1) >> 30}
-		if isRoot(m) {
-			v.Type = root.Type
+		of := slices.IndexFunc(own, func(d awsspec.BlockDevice) bool {
+			return m.DeviceName != nil && *m.DeviceName == d.DeviceName || m.RootVolume && d.DeviceName == images.PodVolume()
+		})
+		if of >= 0 {
+			v.Type = own[of].Type
+			own = slices.Delete(own, of, of+1)
 		}
 		if m.EBS.VolumeType != nil {
 			v.Type = *m.EBS.VolumeType
@@ -195,11 +206,13 @@ func launchVolumes(c *awsv1.EC2NodeClass) []catalog.Volume {
 		if m.EBS.Throughput != nil {
 			v.Throughput = *m.EBS.Throughput
 		}
-		if isRoot(m) {
-			root = v
-		} else {
-			others = append(others, v)
-		}
+		out = append(out, v)
 	}
-	return append(others, root)
+	for _, d := range own {
+		out = append(out, catalog.Volume{Type: d.Type, GiB: d.SizeGiB})
+	}
+	if len(out) == 0 {
+		out = append(out, catalog.Volume{Type: catalog.GP3, GiB: catalog.DefaultRootVolumeBytes >> 30}) // a guess
+	}
+	return out
 }

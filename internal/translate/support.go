@@ -9,6 +9,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 )
 
 // Support says what becomes of a field of the API.
@@ -130,7 +131,11 @@ func UnsupportedOf(p *v1.NodePool) []Fault {
 
 // UnsupportedOfClass says the same of the EC2NodeClass.
 func UnsupportedOfClass(c *awsv1.EC2NodeClass) []Fault {
-	return append(faults(c, FieldsOf(awsv1.EC2NodeClassKind), Unsupported), ignoredTerms(c)...)
+	out := append(faults(c, FieldsOf(awsv1.EC2NodeClassKind), Unsupported), ignoredTerms(c)...)
+	if k := c.Spec.Kubelet; k != nil && k.PodsPerCore != nil && *k.PodsPerCore > 0 && family.Of(c).Name() == "Bottlerocket" {
+		out = append(out, Fault{"spec.kubelet.podsPerCore", "Bottlerocket has no such setting", "set maxPods"})
+	}
+	return out
 }
 
 // RefusedOfClass says which fields keep the EC2NodeClass from being ready.
@@ -207,6 +212,13 @@ func ignoredTerms(c *awsv1.EC2NodeClass) []Fault {
 		ignored("securityGroupSelectorTerms", i, "name", t.ID != "" && t.Name != "", "id")
 		ignored("securityGroupSelectorTerms", i, "tags", t.ID != "" && len(t.Tags) > 0, "id")
 		ignored("securityGroupSelectorTerms", i, "tags", t.ID == "" && t.Name != "" && len(t.Tags) > 0, "name")
+	}
+	for i, t := range c.Spec.AMISelectorTerms {
+		by := t.SSMParameter != ""
+		ignored("amiSelectorTerms", i, "id", by && t.ID != "", "ssmParameter")
+		ignored("amiSelectorTerms", i, "name", by && t.Name != "", "ssmParameter")
+		ignored("amiSelectorTerms", i, "owner", by && t.Owner != "", "ssmParameter")
+		ignored("amiSelectorTerms", i, "tags", by && len(t.Tags) > 0, "ssmParameter")
 	}
 	for i, t := range c.Spec.CapacityReservationSelectorTerms {
 		ignored("capacityReservationSelectorTerms", i, "tags", t.ID != "" && len(t.Tags) > 0, "id")

@@ -2,7 +2,10 @@ package translate
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 )
 
 func classFields() []Field {
@@ -52,12 +55,12 @@ func classFields() []Field {
 func classAMIFields() []Field {
 	out := []Field{
 		{
-			Path: "spec.amiFamily", Support: Refused, Concerns: not(func(family string) bool { return family == "AL2023" }),
-			Effect: "the only image family is AL2023", Remedy: "set spec.amiSelectorTerms to the alias al2023@latest and remove the field, or select images that join the cluster as those of AL2023 do",
+			Path: "spec.amiFamily", Support: Refused, Concerns: not(func(name string) bool { return slices.Contains(family.Names(), name) }),
+			Effect: "there are no nodes with Windows", Remedy: "leave these nodes to a managed node group",
 		},
 		{
-			Path: "spec.amiSelectorTerms[].alias", Support: Refused, Concerns: not(func(alias string) bool { return strings.HasPrefix(alias, "al2023@") }),
-			Effect: "the only image family is al2023", Remedy: "write al2023@latest or al2023@v<release>",
+			Path: "spec.amiSelectorTerms[].alias", Support: Refused, Concerns: not(func(alias string) bool { return !strings.HasPrefix(alias, "windows") }),
+			Effect: "there are no nodes with Windows", Remedy: "leave these nodes to a managed node group",
 		},
 	}
 	for _, name := range []string{"tags", "id", "name", "owner", "ssmParameter"} {
@@ -69,20 +72,10 @@ func classAMIFields() []Field {
 func classVolumeFields() []Field {
 	const at = "spec.blockDeviceMappings[]."
 	out := []Field{carriedOut(at + "deviceName"), carriedOut(at + "rootVolume")}
-	for _, name := range []string{"volumeSize", "volumeType", "encrypted", "deleteOnTermination", "iops", "throughput", "kmsKeyID"} {
+	for _, name := range []string{"volumeSize", "volumeType", "encrypted", "deleteOnTermination", "iops", "throughput", "kmsKeyID", "snapshotID", "volumeInitializationRate"} {
 		out = append(out, carriedOut(at+"ebs."+name))
 	}
-	return append(
-		out,
-		Field{
-			Path: at + "ebs.snapshotID", Support: Refused,
-			Effect: "volumes are not made of snapshots, and the data would be missing", Remedy: "remove the field and set volumeSize",
-		},
-		Field{
-			Path: at + "ebs.volumeInitializationRate", Support: Unsupported,
-			Effect: "volumes are not made of snapshots", Remedy: "remove the field",
-		},
-	)
+	return out
 }
 
 // classKubeletFields are carried out, but for values with which the kubelet does not start.

@@ -83,8 +83,8 @@ func TestSupport_EveryPathOfTheSchemasSaysWhatBecomesOfIt(t *testing.T) {
 // sample is a value of the field that is not carried out.
 func sample(path string, s apiextensionsv1.JSONSchemaProps) any {
 	switch chosen := map[string]any{
-		"spec.instanceProfile": "arn:aws:iam::123456789012:instance-profile/x", "spec.amiFamily": "Bottlerocket",
-		"spec.amiSelectorTerms[].alias": "al2@latest", "spec.kubelet.maxPods": 0,
+		"spec.instanceProfile": "arn:aws:iam::123456789012:instance-profile/x", "spec.amiFamily": "Windows2022",
+		"spec.amiSelectorTerms[].alias": "windows2022@latest", "spec.kubelet.maxPods": 0,
 		"spec.kubelet.evictionHard": map[string]any{"memory.available": ""},
 	}[path]; {
 	case chosen != nil:
@@ -207,12 +207,17 @@ func TestSupport_WhatATermHasBesideItsIDIsNamed(t *testing.T) {
 	class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{
 		SubnetSelectorTerms:              []awsv1.SubnetSelectorTerm{{ID: "subnet-1"}, {ID: "subnet-2", Tags: tags}},
 		SecurityGroupSelectorTerms:       []awsv1.SecurityGroupSelectorTerm{{ID: "sg-1", Name: "x"}, {Name: "x", Tags: tags}, {Tags: tags}},
+		AMISelectorTerms:                 []awsv1.AMISelectorTerm{{SSMParameter: "/image", ID: "ami-1", Name: "x", Owner: "self", Tags: tags}, {Name: "x", Owner: "self", Tags: tags}},
 		CapacityReservationSelectorTerms: []awsv1.CapacityReservationSelectorTerm{{ID: "cr-1", OwnerID: "1", InstanceMatchCriteria: "open"}},
 	}}
 	want := []string{
 		"spec.subnetSelectorTerms[1].tags: the term selects by its id alone",
 		"spec.securityGroupSelectorTerms[0].name: the term selects by its id alone",
 		"spec.securityGroupSelectorTerms[1].tags: the term selects by its name alone",
+		"spec.amiSelectorTerms[0].id: the term selects by its ssmParameter alone",
+		"spec.amiSelectorTerms[0].name: the term selects by its ssmParameter alone",
+		"spec.amiSelectorTerms[0].owner: the term selects by its ssmParameter alone",
+		"spec.amiSelectorTerms[0].tags: the term selects by its ssmParameter alone",
 		"spec.capacityReservationSelectorTerms[0].ownerID: the term selects by its id alone",
 		"spec.capacityReservationSelectorTerms[0].instanceMatchCriteria: the term selects by its id alone",
 	}
@@ -259,6 +264,16 @@ func TestSupport_TheGuideNamesEveryFieldThatIsNotCarriedOut(t *testing.T) {
 			if f.Support == translate.Unsupported && !strings.Contains(string(guide), f.Effect) {
 				t.Errorf("%s %s: the guide does not say %q", kind, f.Path, f.Effect)
 			}
+		}
+	}
+}
+
+func TestSupport_PodsPerCoreIsNamedWhereTheFamilyHasNoSuchSetting(t *testing.T) {
+	eight := int32(8)
+	for family, want := range map[string]string{"AL2023": "", "AL2": "", "Custom": "", "Bottlerocket": "spec.kubelet.podsPerCore: Bottlerocket has no such setting: set maxPods"} {
+		class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{AMIFamily: family, Kubelet: &awsv1.KubeletConfiguration{PodsPerCore: &eight}}}
+		if got := translate.Sentences(translate.UnsupportedOfClass(class)); got != want {
+			t.Errorf("%s: %q, want %q", family, got, want)
 		}
 	}
 }

@@ -8,20 +8,24 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/interruption"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/nodeclass"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
 
 // classes makes the reconciler of EC2NodeClasses.
 func (d *daemon) classes() *nodeclass.Reconciler {
 	return nodeclass.New(nodeclass.Config{
-		Node: awsspec.NodeConfig{
-			ClusterName: d.cluster.Name, APIServerEndpoint: d.cluster.Endpoint,
-			CertificateAuthority: d.cluster.CertificateAuthority, ServiceCIDR: d.cluster.ServiceCIDR,
-		},
-		Kubernetes: d.minor, Cloud: d.aws, Objects: d.world, Writer: d.kube.EC2NodeClasses,
+		Cluster: d.joined(), Kubernetes: d.minor, Cloud: d.aws, Objects: d.world, Writer: d.kube.EC2NodeClasses,
 		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted,
 	})
+}
+
+// joined is what an instance must know to join the cluster.
+func (d *daemon) joined() family.Cluster {
+	return family.Cluster{
+		Name: d.cluster.Name, Endpoint: d.cluster.Endpoint,
+		CertificateAuthority: d.cluster.CertificateAuthority, ServiceCIDR: d.cluster.ServiceCIDR,
+	}
 }
 
 // drift makes the keeper of the condition Drifted.

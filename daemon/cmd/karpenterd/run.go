@@ -171,10 +171,7 @@ func (d *daemon) work(ctx context.Context) error {
 	claims := &claim.Controller{
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: recorder,
 		Logger: d.logger.Named("nodeclaim"), Now: time.Now,
-		Cluster: claim.ClusterFacts{
-			Name: d.cluster.Name, Endpoint: d.cluster.Endpoint, ServiceCIDR: d.cluster.ServiceCIDR,
-			CertificateAuthority: d.cluster.CertificateAuthority,
-		},
+		Cluster: d.joined(),
 	}
 	claims.Start()
 	classes := d.classes()

@@ -20,6 +20,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -69,7 +70,7 @@ type Controller struct {
 	Claims   *kube.NodeClaims
 	World    World
 	Cloud    Cloud
-	Cluster  ClusterFacts
+	Cluster  family.Cluster
 	Scarcity Scarcity
 	Recorder Recorder
 	Logger   hclog.Logger

@@ -15,16 +15,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/drift"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
-
-// ClusterFacts is what an instance must know to join the cluster.
-type ClusterFacts struct {
-	Name, Endpoint, ServiceCIDR string
-	CertificateAuthority        []byte // PEM
-}
 
 // order is what is asked of EC2 for one NodeClaim.
 type order struct {
@@ -50,7 +45,7 @@ func (c *Controller) order(claim *v1.NodeClaim) (order, error) {
 }
 
 // makeOrder is pure.
-func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.InstanceType, facts ClusterFacts) (order, error) {
+func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.InstanceType, facts family.Cluster) (order, error) {
 	translated, err := translate.Claim(claim)
 	if err != nil {
 		return order{}, err
@@ -128,7 +123,7 @@ func first(claim cluster.Claim, key, otherwise string) string {
 	return otherwise
 }
 
-func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts ClusterFacts, capacityType string, owner awsspec.Owner,
+func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Cluster, capacityType string, owner awsspec.Owner,
 	types map[string]catalog.InstanceType,
 ) (awsspec.LaunchTemplate, error) {
 	labels := map[string]string{}
@@ -145,25 +140,18 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts ClusterFacts
 	}
 	labels[v1.LabelCapacityType] = capacityType
 	labels[v1.LabelDoNotSyncTaints] = v1.LabelTrue // the user data registers every taint
-	config := awsspec.NodeConfig{
-		ClusterName: facts.Name, APIServerEndpoint: facts.Endpoint, CertificateAuthority: facts.CertificateAuthority,
-		ServiceCIDR: facts.ServiceCIDR, Labels: labels, UserData: value(class.Spec.UserData), LocalStorage: value(class.Spec.InstanceStorePolicy),
-	}
+	node := family.Node{Cluster: facts, Labels: labels, Class: class}
 	for _, t := range slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints) {
-		config.Taints = append(config.Taints, awsspec.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
+		node.Taints = append(node.Taints, family.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
 	}
-	if k := class.Spec.Kubelet; k != nil {
-		config.MaxPods, config.PodsPerCore = value(k.MaxPods), value(k.PodsPerCore)
-		config.Kubelet = translate.KubeletSettings(class)
-	}
-	userData, err := awsspec.UserData(config)
+	userData, err := family.Of(class).UserData(node)
 	if err != nil {
 		return awsspec.LaunchTemplate{}, fmt.Errorf("ec2nodeclass %s: %w", class.Name, err)
 	}
 	t := awsspec.LaunchTemplate{
 		InstanceProfile: class.Status.InstanceProfile, UserData: userData, Monitoring: value(class.Spec.DetailedMonitoring),
 		AssociatePublicIP: class.Spec.AssociatePublicIPAddress, Spot: capacityType == label.Spot,
-		Tags: owner.Tags(class.Spec.Tags), BlockDevices: blockDevices(class.Spec.BlockDeviceMappings),
+		Tags: owner.Tags(class.Spec.Tags), BlockDevices: blockDevices(class),
 	}
 	for _, g := range class.Status.SecurityGroups {
 		t.SecurityGroupIDs = append(t.SecurityGroupIDs, g.ID)
@@ -177,17 +165,21 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts ClusterFacts
 	return t, nil
 }
 
-func blockDevices(in []awsv1.BlockDeviceMapping) []awsspec.BlockDevice {
-	if len(in) == 0 {
-		return awsspec.DefaultBlockDevices()
+func blockDevices(class *awsv1.EC2NodeClass) []awsspec.BlockDevice {
+	if len(class.Spec.BlockDeviceMappings) == 0 {
+		return family.Of(class).Volumes()
 	}
 	var out []awsspec.BlockDevice
-	for _, m := range in {
+	for _, m := range class.Spec.BlockDeviceMappings {
 		d := awsspec.BlockDevice{DeviceName: value(m.DeviceName)}
 		if e := m.EBS; e != nil {
 			d.SizeGiB, d.Type, d.KMSKeyID = gib(e.VolumeSize), value(e.VolumeType), value(e.KMSKeyID)
 			d.Encrypted, d.DeleteOnTermination = e.Encrypted, e.DeleteOnTermination
-			d.IOPS, d.ThroughputMiBps = e.IOPS, e.Throughput
+			d.IOPS, d.ThroughputMiBps, d.SnapshotID = e.IOPS, e.Throughput, value(e.SnapshotID)
+			if rate := e.VolumeInitializationRate; rate != nil {
+				d.InitializationMiBps = new(int64)
+				*d.InitializationMiBps = int64(*rate)
+			}
 		}
 		out = append(out, d)
 	}

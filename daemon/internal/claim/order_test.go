@@ -18,10 +18,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-var facts = ClusterFacts{Name: "prod", Endpoint: "https://api.example", ServiceCIDR: "172.20.0.0/16", CertificateAuthority: []byte("-----BEGIN CERTIFICATE-----\n")}
+var facts = family.Cluster{Name: "prod", Endpoint: "https://api.example", ServiceCIDR: "172.20.0.0/16", CertificateAuthority: []byte("-----BEGIN CERTIFICATE-----\n")}
 
 func class() *awsv1.EC2NodeClass {
 	c := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
@@ -131,13 +132,51 @@ func TestMakeOrder_NothingToLaunchIsAnErrorThatNamesBothObjects(t *testing.T) {
 	}
 }
 
+func TestMakeOrder_UserDataAndVolumesAreThoseOfTheImageFamily(t *testing.T) {
+	text := "[settings.kernel]\nlockdown = \"integrity\"\n"
+	for family, want := range map[string]struct {
+		text    string
+		devices []string
+	}{
+		"AL2023":       {"node.eks.aws/v1alpha1", []string{"/dev/xvda"}},
+		"AL2":          {"/etc/eks/bootstrap.sh 'prod'", []string{"/dev/xvda"}},
+		"Bottlerocket": {"cluster-name = 'prod'", []string{"/dev/xvda", "/dev/xvdb"}},
+		"Custom":       {text, nil},
+	} {
+		c := class()
+		c.Spec.AMIFamily, c.Spec.UserData, c.Spec.BlockDeviceMappings = family, &text, nil
+		o, err := makeOrder(nodeClaim(label.OnDemand), c, instanceTypes(), facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var devices []string
+		for _, d := range o.template.BlockDevices {
+			devices = append(devices, d.DeviceName)
+		}
+		if !strings.Contains(o.template.UserData, want.text) || !slices.Equal(devices, want.devices) || family == "Custom" && o.template.UserData != text {
+			t.Errorf("%s: volumes %v, user data\n%s", family, devices, o.template.UserData)
+		}
+	}
+}
+
+func TestBlockDevices_HaveTheSnapshotAndItsRate(t *testing.T) {
+	device, snapshot, rate := "/dev/xvdb", "snap-1", int32(200)
+	mapped := class()
+	mapped.Spec.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{DeviceName: &device, EBS: &awsv1.BlockDevice{SnapshotID: &snapshot, VolumeInitializationRate: &rate}}}
+	if got := blockDevices(mapped)[0]; got.SnapshotID != snapshot || *got.InitializationMiBps != 200 || got.SizeGiB != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestBlockDevices_SizesRoundUpToGiB(t *testing.T) {
 	root := "/dev/xvda"
-	got := blockDevices([]awsv1.BlockDeviceMapping{{DeviceName: &root, EBS: &awsv1.BlockDevice{VolumeSize: resource.MustParse("20G")}}})
+	mapped := class()
+	mapped.Spec.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{DeviceName: &root, EBS: &awsv1.BlockDevice{VolumeSize: resource.MustParse("20G")}}}
+	got := blockDevices(mapped)
 	if got[0].SizeGiB != 19 {
 		t.Errorf("20G = %d GiB, want 19", got[0].SizeGiB)
 	}
-	if got := blockDevices(nil); len(got) != 1 || got[0].SizeGiB != 20 {
+	if got := blockDevices(&awsv1.EC2NodeClass{}); len(got) != 1 || got[0].SizeGiB != 20 {
 		t.Errorf("default = %+v", got)
 	}
 }

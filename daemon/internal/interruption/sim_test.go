@@ -30,7 +30,7 @@ func spotInstance(t *testing.T, cloud *awssim.Cloud, clients *aws.Clients) strin
 		t.Fatal(err)
 	}
 	template, err := clients.EnsureLaunchTemplate(ctx, awsspec.LaunchTemplate{
-		ImageID: image, InstanceProfile: "node", SecurityGroupIDs: []string{vpc.ClusterSecurityGroupID}, BlockDevices: awsspec.DefaultBlockDevices(),
+		ImageID: image, InstanceProfile: "node", SecurityGroupIDs: []string{vpc.ClusterSecurityGroupID}, BlockDevices: []awsspec.BlockDevice{{DeviceName: "/dev/xvda", SizeGiB: 20, Type: "gp3"}},
 	})
 	if err != nil {
 		t.Fatal(err)

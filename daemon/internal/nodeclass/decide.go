@@ -14,6 +14,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -25,11 +26,11 @@ const maxTags = 40
 
 // facts are what decide needs in addition to the class and the observation.
 type facts struct {
-	node       awsspec.NodeConfig
+	cluster    family.Cluster
 	kubernetes string
 }
 
-func (c Config) facts() facts { return facts{node: c.Node, kubernetes: c.Kubernetes} }
+func (c Config) facts() facts { return facts{cluster: c.Cluster, kubernetes: c.Kubernetes} }
 
 // verdict is the new state of a condition.
 type verdict struct {
@@ -171,7 +172,7 @@ func reservations(found []aws.CapacityReservation, now time.Time) []awsv1.Capaci
 
 func decideImages(class *awsv1.EC2NodeClass, status *awsv1.EC2NodeClassStatus, found []image, f facts, now time.Time) *verdict {
 	status.AMIs = nil
-	alias, is, err := aliasOf(class)
+	alias, is, err := family.AliasOf(class)
 	if err != nil {
 		return failed(awsv1.ReasonUnsupportedAlias, "spec.amiSelectorTerms: %v", err)
 	}
@@ -191,25 +192,27 @@ func decideImages(class *awsv1.EC2NodeClass, status *awsv1.EC2NodeClassStatus, f
 		return failed(awsv1.ReasonAMINotFound,
 			"spec.amiSelectorTerms selected no available image for amd64 or arm64 (%s): correct the terms, share the image with this account, or copy it to this region", strings.Join(terms, "; "))
 	}
-	example := awsspec.AL2023Parameter(f.kubernetes, awsspec.AL2023Variants()[0], alias.Version)
-	return failed(awsv1.ReasonAMINotFound,
-		"spec.amiSelectorTerms: alias %q has no image for Kubernetes %s (SSM parameter %s and those of the other variants): use %s@%s, or a release that EKS published for that Kubernetes version",
-		class.Spec.AMISelectorTerms[0].Alias, f.kubernetes, example, alias.Family, awsspec.Latest)
+	remedy := fmt.Sprintf("use %s, or a release that was published for that Kubernetes version", family.Alias{Family: alias.Family, Release: family.Latest})
+	if alias.Release == family.Latest {
+		remedy = "no image of that family is published for that Kubernetes version here: use another family, such as al2023 or bottlerocket"
+	}
+	return failed(awsv1.ReasonAMINotFound, "spec.amiSelectorTerms: alias %q has no image for Kubernetes %s (SSM parameter %s and those of the other variants): %s",
+		alias, f.kubernetes, alias.Parameters(f.kubernetes)[0].Name, remedy)
 }
 
 // requirements select the instance types that an image is made for. They are sorted
 // by the length of the key and then by key, as Karpenter sorts them.
-func requirements(v awsspec.Variant) []awsv1.AMIRequirement {
+func requirements(v family.Variant) []awsv1.AMIRequirement {
 	requirement := func(key, operator string, values ...string) awsv1.AMIRequirement {
 		return awsv1.AMIRequirement{Key: key, Operator: operator, Values: values}
 	}
 	out := []awsv1.AMIRequirement{requirement("kubernetes.io/arch", "In", v.Arch)}
 	switch v.Kind {
-	case awsspec.VariantStandard:
+	case family.Standard:
 		out = append(out, requirement(awsv1.LabelInstanceGPUCount, "DoesNotExist"), requirement(awsv1.LabelInstanceAcceleratorCount, "DoesNotExist"))
-	case awsspec.VariantNvidia:
+	case family.Nvidia:
 		out = append(out, requirement(awsv1.LabelInstanceGPUCount, "Exists"))
-	case awsspec.VariantNeuron:
+	case family.Neuron:
 		out = append(out, requirement(awsv1.LabelInstanceAcceleratorCount, "Exists"))
 	}
 	slices.SortFunc(out, func(a, b awsv1.AMIRequirement) int {
@@ -248,10 +251,10 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 			return failed(awsv1.ReasonTagValidationFailed, "spec.tags: %v", err)
 		}
 	}
-	if f.node.ServiceCIDR == "" {
-		return failed(awsv1.ReasonClusterCIDRFailed, "cluster %q: EKS reports no service CIDR: check the cluster's Kubernetes network configuration", f.node.ClusterName)
+	if f.cluster.ServiceCIDR == "" {
+		return failed(awsv1.ReasonClusterCIDRFailed, "cluster %q: EKS reports no service CIDR: check the cluster's Kubernetes network configuration", f.cluster.Name)
 	}
-	if v := validateUserData(class, f.node); v != nil {
+	if v := validateUserData(class, f.cluster); v != nil {
 		return v
 	}
 	status := metav1.ConditionTrue
@@ -273,22 +276,20 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 
 // validateUserData renders the user data as a launch does, but without labels and
 // taints, which only a NodeClaim has.
-func validateUserData(class *awsv1.EC2NodeClass, node awsspec.NodeConfig) *verdict {
-	node.Kubelet = translate.KubeletSettings(class)
-	if policy := class.Spec.InstanceStorePolicy; policy != nil {
-		node.LocalStorage = *policy
-	}
-	own, err := awsspec.UserData(node)
+func validateUserData(class *awsv1.EC2NodeClass, cluster family.Cluster) *verdict {
+	images := family.Of(class)
+	generated := class.DeepCopy()
+	generated.Spec.UserData = nil
+	own, err := images.UserData(family.Node{Cluster: cluster, Class: generated})
 	if err != nil {
 		return failed(reasonUserDataInvalid, "generated part of the user data: %v", err)
 	}
 	if class.Spec.UserData == nil {
 		return nil
 	}
-	node.UserData = *class.Spec.UserData
-	if _, err := awsspec.UserData(node); err != nil {
+	if _, err := images.UserData(family.Node{Cluster: cluster, Class: class}); err != nil {
 		reason := reasonUserDataInvalid
-		if len(own)+len(node.UserData) > awsspec.MaxUserDataBytes {
+		if len(own)+len(*class.Spec.UserData) > family.MaxUserDataBytes {
 			reason = awsv1.ReasonUserDataSizeLimitExceeded
 		}
 		return failed(reason, "spec.userData: %v", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 )
 
 func at(minute int) time.Time { return time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC) }
@@ -31,8 +31,8 @@ func class() *awsv1.EC2NodeClass {
 }
 
 func clusterFacts() facts {
-	return facts{kubernetes: "1.36", node: awsspec.NodeConfig{
-		ClusterName: "lab", APIServerEndpoint: "https://lab.example", CertificateAuthority: []byte("pem"), ServiceCIDR: "10.100.0.0/16",
+	return facts{kubernetes: "1.36", cluster: family.Cluster{
+		Name: "lab", Endpoint: "https://lab.example", CertificateAuthority: []byte("pem"), ServiceCIDR: "10.100.0.0/16",
 	}}
 }
 
@@ -41,8 +41,8 @@ func found() observation {
 		subnets: []aws.Subnet{{ID: "subnet-b", Zone: "us-west-2b", ZoneID: "usw2-az2", FreeIPs: 9, PublicIPs: true}, {ID: "subnet-a", Zone: "us-west-2a", FreeIPs: 5}},
 		groups:  []aws.SecurityGroup{{ID: "sg-1", Name: "nodes"}},
 		images: []image{
-			{Image: aws.Image{ID: "ami-2", Name: "new", Created: at(5)}, variant: awsspec.Variant{Arch: "arm64", Kind: awsspec.VariantStandard}},
-			{Image: aws.Image{ID: "ami-1", Name: "old", Created: at(1), Deprecated: at(9)}, variant: awsspec.Variant{Arch: "amd64", Kind: awsspec.VariantNvidia}},
+			{Image: aws.Image{ID: "ami-2", Name: "new", Created: at(5)}, variant: family.Variant{Arch: "arm64", Kind: family.Standard}},
+			{Image: aws.Image{ID: "ami-1", Name: "old", Created: at(1), Deprecated: at(9)}, variant: family.Variant{Arch: "amd64", Kind: family.Nvidia}},
 		},
 		profile: aws.InstanceProfile{Name: "node", Role: "node-role"},
 	}
@@ -105,8 +105,23 @@ func TestDecide_NamesWhatIsWrongAndTheRemedy(t *testing.T) {
 		},
 		{
 			name:      "alias of another family",
-			change:    func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) { c.Spec.AMISelectorTerms[0].Alias = "al2@latest" },
+			change:    func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) { c.Spec.AMISelectorTerms[0].Alias = "al2023@2026" },
 			condition: awsv1.ConditionAMIsReady, reason: "UnsupportedAlias", message: "must be al2023@latest or al2023@v<release>",
+		},
+		{
+			name: "a family without images",
+			change: func(c *awsv1.EC2NodeClass, o *observation, _ *facts) {
+				o.images, c.Spec.AMISelectorTerms[0].Alias = nil, "al2@latest"
+			},
+			condition: awsv1.ConditionAMIsReady, reason: "AMINotFound", message: `alias "al2@latest" has no image for Kubernetes 1.36 (SSM parameter /aws/service/eks/optimized-ami/1.36/amazon-linux-2/recommended/image_id and those of the other variants): no image of that family is published`,
+		},
+		{
+			name: "user data of another family",
+			change: func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) {
+				text := "#!/bin/bash\necho hello\n"
+				c.Spec.AMIFamily, c.Spec.UserData = "Bottlerocket", &text
+			},
+			condition: awsv1.ConditionValidationSucceeded, reason: "UserDataInvalid", message: "write settings of Bottlerocket, such as [settings.kernel]",
 		},
 		{
 			name: "no profile",
@@ -151,14 +166,14 @@ func TestDecide_NamesWhatIsWrongAndTheRemedy(t *testing.T) {
 		{
 			name: "user data too long",
 			change: func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) {
-				text := "#!/bin/bash\n" + strings.Repeat("#", awsspec.MaxUserDataBytes)
+				text := "#!/bin/bash\n" + strings.Repeat("#", family.MaxUserDataBytes)
 				c.Spec.UserData = &text
 			},
 			condition: awsv1.ConditionValidationSucceeded, reason: "UserDataSizeLimitExceeded", message: "shorten spec.userData",
 		},
 		{
 			name:      "no service range",
-			change:    func(_ *awsv1.EC2NodeClass, _ *observation, f *facts) { f.node.ServiceCIDR = "" },
+			change:    func(_ *awsv1.EC2NodeClass, _ *observation, f *facts) { f.cluster.ServiceCIDR = "" },
 			condition: awsv1.ConditionValidationSucceeded, reason: "ClusterCIDRResolutionFailed", message: `cluster "lab"`,
 		},
 	}
@@ -207,17 +222,14 @@ func TestDecide_NamesWhatIsUnsupportedWhileTheClassIsReady(t *testing.T) {
 }
 
 func TestDecide_IsNotReadyWhereIgnoringAFieldWouldDoHarm(t *testing.T) {
-	none, snapshot := int32(0), "snap-1"
+	none := int32(0)
 	for name, c := range map[string]struct {
 		change func(*awsv1.EC2NodeClassSpec)
 		want   string
 	}{
 		"role":           {func(s *awsv1.EC2NodeClassSpec) { s.Role, s.InstanceProfile = "r", "" }, "spec.role: the daemon makes no instance profiles"},
-		"another family": {func(s *awsv1.EC2NodeClassSpec) { s.AMIFamily = "Custom" }, "spec.amiFamily: the only image family is AL2023"},
+		"another family": {func(s *awsv1.EC2NodeClassSpec) { s.AMIFamily = "Windows2022" }, "spec.amiFamily: there are no nodes with Windows"},
 		"profile by ARN": {func(s *awsv1.EC2NodeClassSpec) { s.InstanceProfile = "arn:aws:iam::1:instance-profile/x" }, "spec.instanceProfile: no instance profile has such a name"},
-		"snapshot": {func(s *awsv1.EC2NodeClassSpec) {
-			s.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{EBS: &awsv1.BlockDevice{SnapshotID: &snapshot}}}
-		}, "spec.blockDeviceMappings[0].ebs.snapshotID: volumes are not made of snapshots"},
 		"no pods": {func(s *awsv1.EC2NodeClassSpec) { s.Kubelet = &awsv1.KubeletConfiguration{MaxPods: &none} }, "spec.kubelet.maxPods: nodes without room for pods"},
 		"no spec": {func(s *awsv1.EC2NodeClassSpec) { *s = awsv1.EC2NodeClassSpec{} }, "condition SubnetsReady is False"},
 	} {

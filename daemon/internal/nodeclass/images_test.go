@@ -9,7 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 )
 
 // shelf is the images and parameters of a cloud.
@@ -111,9 +111,9 @@ func (unreadable) Parameter(context.Context, string) (string, error) {
 
 func TestImages_AnAliasSelectsThoseOfEKS(t *testing.T) {
 	s, r, c := newShelf(awsv1.AMISelectorTerm{Alias: "al2023@latest"})
-	s.parameters[awsspec.AL2023Parameter("1.36", awsspec.Variant{Arch: "amd64", Kind: awsspec.VariantNvidia}, awsspec.Latest)] = "ami-1"
+	s.parameters[al2023Parameter(family.Variant{Arch: "amd64", Kind: family.Nvidia})] = "ami-1"
 	s.images = []aws.Image{{ID: "ami-1", Arch: "amd64"}}
-	if got := r.observe(t.Context(), c).images; len(got) != 1 || got[0].variant.Kind != awsspec.VariantNvidia || len(s.asked) != 1 {
+	if got := r.observe(t.Context(), c).images; len(got) != 1 || got[0].variant.Kind != family.Nvidia || len(s.asked) != 1 {
 		t.Errorf("got %+v, asked for %+v", got, s.asked)
 	}
 }

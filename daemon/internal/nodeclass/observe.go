@@ -10,7 +10,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 )
 
 // observation is what AWS answered about the resources that a class selects.
@@ -31,7 +31,7 @@ type observation struct {
 // image is an image with the instance types that it is made for.
 type image struct {
 	aws.Image
-	variant awsspec.Variant
+	variant family.Variant
 }
 
 // temporary joins the errors that say nothing about the class: another try may succeed.
@@ -75,19 +75,9 @@ func reservationSelectors(terms []awsv1.CapacityReservationSelectorTerm) []aws.R
 	return out
 }
 
-// aliasOf returns the alias of the class, and whether its images are found by one.
-func aliasOf(class *awsv1.EC2NodeClass) (alias awsspec.Alias, is bool, err error) {
-	terms := class.Spec.AMISelectorTerms
-	if len(terms) != 1 || terms[0].Alias == "" {
-		return awsspec.Alias{}, false, nil
-	}
-	alias, err = awsspec.ParseAlias(terms[0].Alias)
-	return alias, true, err
-}
-
 // images finds the images of a class.
 func (r *Reconciler) images(ctx context.Context, class *awsv1.EC2NodeClass) ([]image, error) {
-	alias, is, err := aliasOf(class)
+	alias, is, err := family.AliasOf(class)
 	switch {
 	case !is:
 		return r.termImages(ctx, class.Spec.AMISelectorTerms)
@@ -143,7 +133,7 @@ func (r *Reconciler) termImages(ctx context.Context, terms []awsv1.AMISelectorTe
 	var out []image
 	for _, f := range found {
 		if f.Arch != "" && !slices.ContainsFunc(out, func(i image) bool { return i.Arch == f.Arch }) {
-			out = append(out, image{Image: f, variant: awsspec.Variant{Arch: f.Arch}})
+			out = append(out, image{Image: f, variant: family.Variant{Arch: f.Arch}})
 		}
 	}
 	return out, nil
@@ -151,16 +141,16 @@ func (r *Reconciler) termImages(ctx context.Context, terms []awsv1.AMISelectorTe
 
 // aliasImages finds the images of an alias. It skips parameters that do not exist, because
 // not every release has every variant.
-func (r *Reconciler) aliasImages(ctx context.Context, alias awsspec.Alias) ([]image, error) {
-	variants := map[string][]awsspec.Variant{} // by image id
+func (r *Reconciler) aliasImages(ctx context.Context, alias family.Alias) ([]image, error) {
+	variants := map[string][]family.Variant{} // by image id
 	var ids []aws.ImageSelector
-	for _, v := range awsspec.AL2023Variants() {
-		switch id, err := r.parameter(ctx, awsspec.AL2023Parameter(r.Kubernetes, v, alias.Version)); {
+	for _, p := range alias.Parameters(r.Kubernetes) {
+		switch id, err := r.parameter(ctx, p.Name); {
 		case err != nil:
 			return nil, err
 		case id != "":
 			ids = append(ids, aws.ImageSelector{ID: id})
-			variants[id] = append(variants[id], v)
+			variants[id] = append(variants[id], p.Variants...)
 		}
 	}
 	if len(ids) == 0 {

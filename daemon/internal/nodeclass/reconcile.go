@@ -16,6 +16,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -56,9 +57,7 @@ type Writer interface {
 
 // Config is what a Reconciler works with.
 type Config struct {
-	// Node has the cluster's part of the user data: name, endpoint, certificate
-	// authority, service CIDR. A class's user data is checked with it.
-	Node       awsspec.NodeConfig
+	Cluster    family.Cluster // a class's user data is checked with it
 	Kubernetes string // minor version such as 1.36; each image is for one minor version
 	Cloud      Cloud
 	Objects    Objects
@@ -183,7 +182,7 @@ func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (a
 		return refreshNotReady, nil
 	}
 	templates, err := r.Cloud.LaunchTemplates(ctx, map[string]string{
-		awsspec.TagClusterName: r.Node.ClusterName, awsspec.TagNodeClass: class.Name,
+		awsspec.TagClusterName: r.Cluster.Name, awsspec.TagNodeClass: class.Name,
 	})
 	if err != nil {
 		return 0, fmt.Errorf("ec2nodeclass %q finalize: %w", class.Name, err)

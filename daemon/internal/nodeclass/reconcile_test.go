@@ -18,6 +18,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -89,7 +90,7 @@ func (w *world) GetInstanceProfile(context.Context, string) (aws.InstanceProfile
 
 func (w *world) Parameter(_ context.Context, name string) (string, error) {
 	for _, i := range w.o.images {
-		if name == awsspec.AL2023Parameter("1.36", i.variant, "latest") {
+		if name == al2023Parameter(i.variant) {
 			return i.ID, nil
 		}
 	}
@@ -120,7 +121,7 @@ func newWorld() (*world, *Reconciler) {
 	w := &world{class: class(), o: found(), templates: []string{"karpenter.k8s.aws/1", "karpenter.k8s.aws/2"}}
 	f := clusterFacts()
 	return w, New(Config{
-		Node: f.node, Kubernetes: f.kubernetes, Cloud: w, Objects: w, Writer: w,
+		Cluster: f.cluster, Kubernetes: f.kubernetes, Cloud: w, Objects: w, Writer: w,
 		Logger: hclog.NewNullLogger(), Now: func() time.Time { return at(10) },
 		Counted: func(asked time.Time, left map[string]int64) {
 			if !asked.Equal(at(10)) || w.writes > 0 {
@@ -251,4 +252,15 @@ func TestRun_LooksAgainAfterTheRefreshInterval(t *testing.T) {
 		cancel()
 		<-done
 	})
+}
+
+// al2023Parameter is the name of the SSM parameter with the recommended image of the variant.
+func al2023Parameter(v family.Variant) string {
+	alias, _ := family.ParseAlias("al2023@latest")
+	for _, p := range alias.Parameters("1.36") {
+		if slices.Contains(p.Variants, v) {
+			return p.Name
+		}
+	}
+	return ""
 }

@@ -75,8 +75,10 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.alias) || !has(t.id) && !has(t.tags) && !has(t.name) && !has(t.owner))",message="a term with alias has no id, tags, name or owner: remove them"
 	// +kubebuilder:validation:XValidation:rule="size(self) == 1 || !self.exists(t, has(t.alias))",message="a term with alias is the only one: remove the other terms"
 	AMISelectorTerms []AMISelectorTerm `json:"amiSelectorTerms"`
-	// AMIFamily says how instances join the cluster. It follows from the alias of
-	// amiSelectorTerms. A class with another family than AL2023 is not ready.
+	// AMIFamily says how instances join the cluster: which user data they read, and which
+	// volumes they have. It follows from the alias of amiSelectorTerms. With Custom, the
+	// user data is all that an instance gets, and it must register the node with the taint
+	// karpenter.sh/unregistered:NoExecute. A class with a family of Windows is not ready.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=AL2;AL2023;Bottlerocket;Custom;Windows2019;Windows2022;Windows2025
@@ -104,7 +106,9 @@ type EC2NodeClassSpec struct {
 	// +optional
 	// +kubebuilder:default={httpEndpoint: enabled, httpProtocolIPv6: disabled, httpPutResponseHopLimit: 1, httpTokens: required}
 	MetadataOptions *MetadataOptions `json:"metadataOptions,omitempty"`
-	// BlockDeviceMappings of the instances. Without it: /dev/xvda, 20Gi, gp3, encrypted.
+	// BlockDeviceMappings of the instances. Without it: /dev/xvda, 20Gi, gp3, encrypted; with
+	// Bottlerocket /dev/xvda of 4Gi and /dev/xvdb of 20Gi, which has the files of pods; with
+	// Custom those of the image.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxItems=50
@@ -198,8 +202,9 @@ type CapacityReservationSelectorTerm struct {
 
 // AMISelectorTerm selects images.
 type AMISelectorTerm struct {
-	// Alias is al2023@latest or al2023@v<release>. A class with an alias of another family
-	// is not ready.
+	// Alias is a family of images and a release: al2023@latest or al2023@v20260115,
+	// bottlerocket@latest or bottlerocket@v1.49.0, al2@latest or al2@v20241024. EKS has no
+	// images of al2 from Kubernetes 1.33 on. A class with an alias of Windows is not ready.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=30
@@ -304,7 +309,7 @@ type BlockDevice struct {
 	//
 	// +optional
 	KMSKeyID *string `json:"kmsKeyID,omitempty"`
-	// SnapshotID is the snapshot that the volume is made of. A class with it is not ready.
+	// SnapshotID is the snapshot that the volume is made of.
 	//
 	// +optional
 	SnapshotID *string `json:"snapshotID,omitempty"`

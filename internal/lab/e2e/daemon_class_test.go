@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -31,7 +32,7 @@ func nodeClassSaysWhatIsWrong(t *testing.T, d *daemonLab) {
 		{"no-subnets", map[string]any{"subnetSelectorTerms": nothing}, awsv1.ConditionSubnetsReady, []string{"spec.subnetSelectorTerms", "team=nobody", "tag the subnets"}},
 		{"no-groups", map[string]any{"securityGroupSelectorTerms": nothing}, awsv1.ConditionSecurityGroupsReady, []string{"spec.securityGroupSelectorTerms", "team=nobody", "tag the groups"}},
 		{"no-image", map[string]any{"amiSelectorTerms": alias("al2023@v20200101")}, awsv1.ConditionAMIsReady, []string{"spec.amiSelectorTerms", "al2023@v20200101", "use al2023@latest"}},
-		{"other-family", map[string]any{"amiSelectorTerms": alias("bottlerocket@latest")}, awsv1.ConditionValidationSucceeded, []string{"spec.amiSelectorTerms[0].alias", "al2023@latest"}},
+		{"other-family", map[string]any{"amiSelectorTerms": alias("windows2022@latest")}, awsv1.ConditionValidationSucceeded, []string{"spec.amiSelectorTerms[0].alias", "no nodes with Windows"}},
 		{"no-profile", map[string]any{"instanceProfile": "nowhere"}, awsv1.ConditionInstanceProfileReady, []string{"spec.instanceProfile", `"nowhere"`, "create it"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -71,6 +72,39 @@ func nodeClassSelectsItsOwnImages(t *testing.T, d *daemonLab) {
 	claim, instance := d.theOne(t, p)
 	if instance.ImageID != images["own-2"] || claim.Status.ImageID != images["own-2"] {
 		t.Errorf("the instance runs image %s, and its NodeClaim says %s, want %s", instance.ImageID, claim.Status.ImageID, images["own-2"])
+	}
+	d.scale(t, p, 0)
+	d.empties(t, p)
+}
+
+// nodeClassOfBottlerocket has a class with an alias of Bottlerocket, settings of its own and
+// kubelet settings: the node has what the plan counted with, and runs its pods.
+func nodeClassOfBottlerocket(t *testing.T, d *daemonLab) {
+	p := pool{name: "bottlerocket", class: "bottlerocket", requirements: map[string][]string{instanceType: {"m6i.large"}}}
+	d.apply(t, d.nodeClass(p.class, map[string]any{
+		"amiSelectorTerms": []any{map[string]any{"alias": "bottlerocket@v1.48.0"}},
+		"userData":         "[settings.kernel.sysctl]\n\"vm.max_map_count\" = \"262144\"\n",
+		"kubelet":          map[string]any{"maxPods": 20, "systemReserved": map[string]any{"memory": "200Mi"}},
+	}))
+	d.createPool(t, p)
+	d.deploy(t, p, 1)
+	d.running(t, p, 1)
+	claim, instance := d.theOne(t, p)
+	if !strings.HasPrefix(instance.ImageName, "bottlerocket-aws-k8s-") || !strings.Contains(instance.ImageName, "-x86_64-v1.48.0-") || !strings.Contains(instance.UserData, "262144") {
+		t.Errorf("image %s with\n%s", instance.ImageName, instance.UserData)
+	}
+	node, err := d.Core.CoreV1().Nodes().Get(t.Context(), claim.Status.NodeName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourcePods, corev1.ResourceCPU, corev1.ResourceEphemeralStorage} {
+		if planned, is := claim.Status.Allocatable[name], node.Status.Allocatable[name]; planned.Cmp(is) != 0 {
+			t.Errorf("%s: %v was planned, and the node has %v", name, &planned, &is)
+		}
+	}
+	// The plan leaves out some memory for the hypervisor, and never counts with too much.
+	if planned, is := claim.Status.Allocatable.Memory(), node.Status.Allocatable.Memory(); planned.Cmp(*is) > 0 {
+		t.Errorf("memory: %v was planned, and the node has %v", planned, is)
 	}
 	d.scale(t, p, 0)
 	d.empties(t, p)

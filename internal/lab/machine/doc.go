@@ -1,5 +1,5 @@
 // Package machine owns what happens on an EC2 instance after launch: it boots,
-// reads its user data as nodeadm of Amazon Linux 2023 does, asks for a cluster
+// reads its user data as nodeadm of Amazon Linux 2023 does, or as Bottlerocket where its image is one, asks for a cluster
 // token with the credentials of its instance profile's role, and registers
 // itself as a Node at the API server that the user data names.
 //

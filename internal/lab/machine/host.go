@@ -32,7 +32,8 @@ type Instance struct {
 	PrivateIP       string
 	PrivateDNSName  string // becomes the Node's name
 	UserData        []byte // decoded
-	RootVolumeBytes int64
+	Image           string // name
+	DataVolumeBytes int64  // of the volume with the files of pods
 }
 
 // Metadata is the instance metadata service: the credentials of the instance
@@ -182,7 +183,7 @@ func (h *Host) run(ctx context.Context, i Instance, delay time.Duration) {
 
 // join reads the user data and registers the Node.
 func (h *Host) join(ctx context.Context, i Instance) error {
-	config, err := readUserData(i.UserData)
+	config, err := i.readUserData()
 	if err != nil {
 		return err
 	}

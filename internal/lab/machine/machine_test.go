@@ -127,7 +127,7 @@ func TestResources_AllocatableIsCapacityLessReservedAndEviction(t *testing.T) {
 		"more reserved than there is": {kubeletConfig{KubeReserved: map[string]string{"memory": "64Gi"}}, 1930, 0, 29, 17},
 	}
 	for name, c := range cases {
-		_, got, err := resources(large, 20<<30, c.config)
+		_, got, err := resources(large, 20<<30, c.config, false)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -137,7 +137,7 @@ func TestResources_AllocatableIsCapacityLessReservedAndEviction(t *testing.T) {
 			t.Errorf("%s: cpu, memory MiB, pods, disk GiB (-want +got):\n%s", name, diff)
 		}
 	}
-	if _, _, err := resources(large, 20<<30, kubeletConfig{KubeReserved: map[string]string{"cpu": "x"}}); !errors.Is(err, ErrUserData) {
+	if _, _, err := resources(large, 20<<30, kubeletConfig{KubeReserved: map[string]string{"cpu": "x"}}, false); !errors.Is(err, ErrUserData) {
 		t.Errorf("malformed quantity: %v, want ErrUserData", err)
 	}
 }

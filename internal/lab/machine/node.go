@@ -13,7 +13,7 @@ const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // nodeOf is the Node that the machine's kubelet registers.
 func (h *Host) nodeOf(i Instance, hardware Hardware, k kubelet) (*corev1.Node, error) {
-	capacity, allocatable, err := resources(hardware, i.RootVolumeBytes, k.config)
+	capacity, allocatable, err := resources(hardware, i.DataVolumeBytes, k.config, i.isBottlerocket())
 	if err != nil {
 		return nil, err
 	}

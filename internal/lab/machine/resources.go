@@ -39,8 +39,8 @@ func (h Hardware) reservedCPU() int64 {
 }
 
 // resources derives a node's capacity and allocatable as the kubelet does from
-// nodeadm's defaults and the kubelet configuration over them.
-func resources(h Hardware, diskBytes int64, c kubeletConfig) (capacity, allocatable corev1.ResourceList, err error) {
+// the defaults of nodeadm or of Bottlerocket, and the kubelet configuration over them.
+func resources(h Hardware, diskBytes int64, c kubeletConfig, bottlerocket bool) (capacity, allocatable corev1.ResourceList, err error) {
 	pods := h.maxPods()
 	if c.MaxPods != nil {
 		pods = *c.MaxPods
@@ -54,10 +54,15 @@ func resources(h Hardware, diskBytes int64, c kubeletConfig) (capacity, allocata
 		corev1.ResourceEphemeralStorage: *resource.NewQuantity(diskBytes/1024*1024, resource.BinarySI),
 		corev1.ResourcePods:             *resource.NewQuantity(pods, resource.DecimalSI),
 	}
-	// The default counts the pods that the interfaces allow, whatever maxPods says.
+	// nodeadm counts the pods that the interfaces allow, whatever maxPods says; Bottlerocket
+	// counts those that the node may have.
+	counted := h.maxPods()
+	if bottlerocket {
+		counted = pods
+	}
 	reserved := corev1.ResourceList{
 		corev1.ResourceCPU:              *resource.NewMilliQuantity(h.reservedCPU(), resource.DecimalSI),
-		corev1.ResourceMemory:           *resource.NewQuantity((11*h.maxPods()+255)*mib, resource.BinarySI),
+		corev1.ResourceMemory:           *resource.NewQuantity((11*counted+255)*mib, resource.BinarySI),
 		corev1.ResourceEphemeralStorage: *resource.NewQuantity(1<<30, resource.BinarySI),
 	}
 	if err := overlay(reserved, c.KubeReserved, "kubeReserved"); err != nil {

@@ -72,7 +72,7 @@ func (o *observer) instance(i ec2sim.Instance, old, now ec2sim.State) {
 	switch {
 	case old == "":
 		o.instances[i.ID] = o.market.OnDemand[i.Type]
-		o.volumes[i.ID] = o.market.Volumes.Hourly(catalog.Volume{Type: catalog.GP3, GiB: i.RootVolumeGiB})
+		o.volumes[i.ID] = o.market.Volumes.Hourly(catalog.Volume{Type: catalog.GP3, GiB: i.DataVolumeGiB})
 		o.launches++
 	case now == ec2sim.StateShuttingDown:
 		delete(o.instances, i.ID)

@@ -23,6 +23,7 @@ type Image struct {
 	Deprecated  time.Time // zero: never
 	RootDevice  string    // empty: /dev/xvda
 	RootGiB     int64     // 0: 20
+	DataDevice  string    // of a second volume, of 20 GiB, for what runs there; empty: there is none
 	Platform    string    // windows, or empty
 	Tags        map[string]string
 }

@@ -41,7 +41,8 @@ type Instance struct {
 	SpotRequestID, FleetID     string
 	ReservationID              string // of the capacity reservation that it runs in
 	TemplateID                 string
-	RootVolumeGiB              int64
+	ImageName                  string
+	DataVolumeGiB              int64 // of the root volume, or of the image's second one
 	Tags                       map[string]string
 	State                      State
 	LaunchTime, TerminatedTime time.Time

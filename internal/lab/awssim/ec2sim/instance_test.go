@@ -26,7 +26,7 @@ func TestInstances_StateIsTheSameForAll(t *testing.T) {
 	if !regexp.MustCompile(`^i-[0-9a-f]{17}$`).MatchString(i.ID) || i.PrivateIP != "10.0.0.4" || i.PrivateDNSName != "ip-10-0-0-4.us-west-2.compute.internal" {
 		t.Errorf("id %q, address %q, name %q", i.ID, i.PrivateIP, i.PrivateDNSName)
 	}
-	if i.UserData != "hello" || i.RoleARN != "arn:aws:iam::123456789012:role/nodes" || !i.Spot || i.State != StateRunning || i.RootVolumeGiB != 30 {
+	if i.UserData != "hello" || i.RoleARN != "arn:aws:iam::123456789012:role/nodes" || !i.Spot || i.State != StateRunning || i.DataVolumeGiB != 30 {
 		t.Errorf("instance %+v", i)
 	}
 	if free() != before-1 {

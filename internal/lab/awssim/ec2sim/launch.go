@@ -1,6 +1,7 @@
 package ec2sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strconv"
@@ -126,7 +127,7 @@ func (s *Service) describe(i *instance) {
 	i.Instance = Instance{
 		ID: i.id, Type: p.instanceType.Name, Arch: p.instanceType.Arch, Zone: p.subnet.zone.Name, ZoneID: p.subnet.zone.ID,
 		VPCID: p.subnet.vpc.id, SubnetID: p.subnet.id, PrivateIP: first.addr.String(), PrivateDNSName: privateName(s.cfg.Region, first.addr),
-		ImageID: p.image.ID, UserData: p.userData, Spot: p.capacityType == spot, FleetID: p.fleetID, LaunchTime: s.cfg.Now(),
+		ImageID: p.image.ID, ImageName: p.image.Name, UserData: p.userData, Spot: p.capacityType == spot, FleetID: p.fleetID, LaunchTime: s.cfg.Now(),
 	}
 	for _, g := range first.groups {
 		i.SecurityGroupIDs = append(i.SecurityGroupIDs, g.id)
@@ -138,8 +139,8 @@ func (s *Service) describe(i *instance) {
 		i.SpotRequestID = s.newResource(kindSpotRequest, "sir", p.tags[kindSpotRequest]).id
 	}
 	for _, v := range i.volumes {
-		if v.device == p.image.RootDevice {
-			i.RootVolumeGiB = value(v.spec.SizeGiB)
+		if v.device == cmp.Or(p.image.DataDevice, p.image.RootDevice) {
+			i.DataVolumeGiB = value(v.spec.SizeGiB)
 		}
 	}
 	if public := first.spec.PublicIP; public != nil && *public || public == nil && p.subnet.publicIPs {

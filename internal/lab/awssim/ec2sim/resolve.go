@@ -241,6 +241,10 @@ func (s *Service) resolvePlacement(p *launchPlan) error {
 func mergeDevices(i *image, given []blockDevice) []blockDevice {
 	size, yes := i.RootGiB, true
 	out := []blockDevice{{Name: i.RootDevice, EBS: &ebsSpec{SizeGiB: &size, Type: "gp3", DeleteOnTermination: &yes}}}
+	if i.DataDevice != "" {
+		data := int64(20)
+		out = append(out, blockDevice{Name: i.DataDevice, EBS: &ebsSpec{SizeGiB: &data, Type: "gp3", DeleteOnTermination: &yes}})
+	}
 	for _, device := range given {
 		at := slices.IndexFunc(out, func(b blockDevice) bool { return b.Name == device.Name })
 		switch {

@@ -1,4 +1,4 @@
-package awsspec
+package family
 
 import (
 	"errors"
@@ -26,15 +26,25 @@ type mimePart struct {
 // userParts reads the user's text. It is MIME multipart text, a NodeConfig, or else a
 // shell script. Empty text has no parts.
 func userParts(text string) ([]mimePart, error) {
+	if !isMIME(text) && isNodeConfig(text) {
+		return []mimePart{{contentType: nodeConfigType, body: text}}, nil
+	}
+	return scriptParts(text)
+}
+
+// scriptParts is userParts for instances that know no NodeConfig.
+func scriptParts(text string) ([]mimePart, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return nil, nil
-	case strings.HasPrefix(text, "MIME-Version:"), strings.HasPrefix(text, "Content-Type:"):
+	case isMIME(text):
 		return splitMIME(text)
-	case isNodeConfig(text):
-		return []mimePart{{contentType: nodeConfigType, body: text}}, nil
 	}
 	return []mimePart{{contentType: shellType, body: text}}, nil
+}
+
+func isMIME(text string) bool {
+	return strings.HasPrefix(text, "MIME-Version:") || strings.HasPrefix(text, "Content-Type:")
 }
 
 // isNodeConfig looks for the apiVersion that nodeadm demands in every NodeConfig, in YAML or JSON.

@@ -1,4 +1,4 @@
-package awsspec
+package family
 
 import (
 	"encoding/base64"
@@ -10,20 +10,31 @@ import (
 	"net/mail"
 	"strings"
 	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 )
 
-func nodeConfig() NodeConfig {
-	return NodeConfig{
-		ClusterName: "lab", APIServerEndpoint: "https://127.0.0.1:6443", CertificateAuthority: []byte("PEM"), ServiceCIDR: "10.96.0.0/16",
+// node is an AL2023 node with labels, a taint and settings of the kubelet.
+func node() Node {
+	number := func(n int32) *int32 { return &n }
+	return Node{
+		Cluster: Cluster{Name: "lab", Endpoint: "https://127.0.0.1:6443", CertificateAuthority: []byte("PEM"), ServiceCIDR: "10.96.0.0/16"},
 		Labels: map[string]string{
 			"karpenter.sh/nodepool": "default", "team": "web", "karpenter.sh/capacity-type": "spot",
 			"topology.kubernetes.io/zone": "us-west-2a", "kubernetes.io/arch": "arm64", "x.k8s.io/a": "b",
 			"a.node-restriction.kubernetes.io/x": "y", "notk8s.io/a": "b",
 		},
-		Taints:  []Taint{{Key: "spot", Value: "only", Effect: "NoSchedule"}},
-		MaxPods: 110, PodsPerCore: 10,
-		Kubelet: map[string]any{"clusterDNS": []string{"10.0.0.10"}, "kubeReserved": map[string]string{"cpu": "100m"}, "registerWithTaints": "never this"},
+		Taints: []Taint{{Key: "spot", Value: "only", Effect: "NoSchedule"}},
+		Class: &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{Kubelet: &awsv1.KubeletConfiguration{
+			MaxPods: number(110), PodsPerCore: number(10), ClusterDNS: []string{"10.0.0.10"}, KubeReserved: map[string]awsv1.ReservedQuantity{"cpu": "100m"},
+		}}},
 	}
+}
+
+// withText gives the class of the node user data of its own.
+func (n Node) withText(text string) Node {
+	n.Class.Spec.UserData = &text
+	return n
 }
 
 type part struct{ contentType, body string }
@@ -86,8 +97,8 @@ func decode(t *testing.T, p part) decodedConfig {
 	return c
 }
 
-func TestUserData_CarriesWhatAMachineNeedsToJoin(t *testing.T) {
-	text, err := UserData(nodeConfig())
+func TestAL2023_CarriesWhatAMachineNeedsToJoin(t *testing.T) {
+	text, err := al2023{}.UserData(node())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,13 +125,15 @@ func TestUserData_CarriesWhatAMachineNeedsToJoin(t *testing.T) {
 	}
 }
 
-func TestUserData_InstanceStoreVolumesAreLeftAloneUnlessTheClassSaysOtherwise(t *testing.T) {
+func TestAL2023_InstanceStoreVolumesAreLeftAloneUnlessTheClassSaysOtherwise(t *testing.T) {
 	for strategy, want := range map[string]string{"": "", "RAID0": `"localStorage": {
         "strategy": "RAID0"
       }`} {
-		c := nodeConfig()
-		c.LocalStorage = strategy
-		text, err := UserData(c)
+		c := node()
+		if strategy != "" {
+			c.Class.Spec.InstanceStorePolicy = &strategy
+		}
+		text, err := al2023{}.UserData(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,8 +143,8 @@ func TestUserData_InstanceStoreVolumesAreLeftAloneUnlessTheClassSaysOtherwise(t 
 	}
 }
 
-func TestUserData_LabelsAreSortedWithoutThoseOfKubernetes(t *testing.T) {
-	text, err := UserData(nodeConfig())
+func TestAL2023_LabelsAreSortedWithoutThoseOfKubernetes(t *testing.T) {
+	text, err := al2023{}.UserData(node())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,10 +154,10 @@ func TestUserData_LabelsAreSortedWithoutThoseOfKubernetes(t *testing.T) {
 	}
 }
 
-func TestUserData_OwnTaintsAreNotGivenTwice(t *testing.T) {
-	c := nodeConfig()
+func TestAL2023_OwnTaintsAreNotGivenTwice(t *testing.T) {
+	c := node()
 	c.Taints = []Taint{{"karpenterd.sh/awaiting-pods", "", "NoSchedule"}, {"karpenter.sh/unregistered", "", "NoExecute"}}
-	text, err := UserData(c)
+	text, err := al2023{}.UserData(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +166,7 @@ func TestUserData_OwnTaintsAreNotGivenTwice(t *testing.T) {
 	}
 }
 
-func TestUserData_UsersPartsComeFirstAndGeneratedLast(t *testing.T) {
+func TestAL2023_UsersPartsComeFirstAndGeneratedLast(t *testing.T) {
 	const multi = "MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=\"B\"\r\n\r\n--B\r\nContent-Type: text/x-shellscript\r\n\r\necho one\r\n--B\r\nContent-Type: application/node.eks.aws\r\n\r\nkind: NodeConfig\r\n--B--\r\n"
 	cases := map[string]struct {
 		text  string
@@ -169,9 +182,9 @@ func TestUserData_UsersPartsComeFirstAndGeneratedLast(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := nodeConfig()
-			c.UserData = tc.text
-			text, err := UserData(c)
+			c := node()
+			c = c.withText(tc.text)
+			text, err := al2023{}.UserData(c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,24 +210,24 @@ func TestUserData_UsersPartsComeFirstAndGeneratedLast(t *testing.T) {
 	}
 }
 
-func TestUserData_ErrorNamesFieldAndRemedy(t *testing.T) {
+func TestAL2023_ErrorNamesFieldAndRemedy(t *testing.T) {
 	cases := map[string]struct {
-		change func(*NodeConfig)
+		change func(*Node)
 		want   string
 	}{
-		"too long":       {func(c *NodeConfig) { c.UserData = strings.Repeat("x", 16000) }, "EC2 accepts 16384: shorten spec.userData (16000 bytes)"},
-		"broken MIME":    {func(c *NodeConfig) { c.UserData = "MIME-Version: 1.0\nContent-Type: text/plain\n\nx" }, `spec.userData: Content-Type "text/plain" is not multipart`},
-		"cut MIME":       {func(c *NodeConfig) { c.UserData = "Content-Type: multipart/mixed; boundary=B\n\n--B\n" }, "spec.userData read MIME part 1"},
-		"no authority":   {func(c *NodeConfig) { c.CertificateAuthority = nil }, `certificate authority of cluster "lab": is empty`},
-		"no CIDR":        {func(c *NodeConfig) { c.ServiceCIDR = "" }, `service CIDR of cluster "lab": is empty`},
-		"plain endpoint": {func(c *NodeConfig) { c.APIServerEndpoint = "http://x" }, `API server endpoint "http://x": must be an https URL`},
-		"no cluster":     {func(c *NodeConfig) { c.ClusterName = "" }, "cluster name"},
+		"too long":       {func(c *Node) { *c = c.withText(strings.Repeat("x", 16000)) }, "EC2 accepts 16384: shorten spec.userData (16000 bytes)"},
+		"broken MIME":    {func(c *Node) { *c = c.withText("MIME-Version: 1.0\nContent-Type: text/plain\n\nx") }, `spec.userData: Content-Type "text/plain" is not multipart`},
+		"cut MIME":       {func(c *Node) { *c = c.withText("Content-Type: multipart/mixed; boundary=B\n\n--B\n") }, "spec.userData read MIME part 1"},
+		"no authority":   {func(c *Node) { c.CertificateAuthority = nil }, `certificate authority of cluster "lab": is empty`},
+		"no CIDR":        {func(c *Node) { c.ServiceCIDR = "" }, `service CIDR of cluster "lab": is empty`},
+		"plain endpoint": {func(c *Node) { c.Endpoint = "http://x" }, `API server endpoint "http://x": must be an https URL`},
+		"no cluster":     {func(c *Node) { c.Name = "" }, "cluster name"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := nodeConfig()
+			c := node()
 			tc.change(&c)
-			if _, err := UserData(c); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := (al2023{}).UserData(c); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
 		})

@@ -1,0 +1,28 @@
+package family
+
+import (
+	"errors"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+)
+
+// custom is any image whose user data the user writes. Its instances have to register with
+// the taint karpenter.sh/unregistered by themselves.
+type custom struct{}
+
+func (custom) Name() string { return "Custom" }
+
+func (custom) Parameters(string, string) ([]Parameter, error) {
+	return nil, errors.New("the family Custom has no alias: select images by their id, name or tags")
+}
+
+// UserData is the user's, unchanged.
+func (custom) UserData(n Node) (string, error) { return n.bounded(n.text()) }
+
+func (custom) Volumes() []awsspec.BlockDevice { return nil }
+
+func (custom) PodVolume() string { return "" }
+
+// Adapt changes nothing: what the kubelet keeps is a guess.
+func (custom) Adapt(*catalog.Settings) {}

@@ -1,0 +1,135 @@
+package family
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+)
+
+// Family is a family of images.
+type Family interface {
+	// Name is the one in spec.amiFamily.
+	Name() string
+	// Parameters name the SSM parameters with the ids of the images of a release, the
+	// standard images first. kubernetes is a minor version such as 1.36. The error says how an
+	// alias of the family is written.
+	Parameters(kubernetes, release string) ([]Parameter, error)
+	// UserData is the text from which an instance learns how to join the cluster. The error
+	// names the field and the remedy.
+	UserData(n Node) (string, error)
+	// Volumes are those of an instance whose class maps none; nil for those of the image.
+	Volumes() []awsspec.BlockDevice
+	// PodVolume is the device with the files of pods; empty where only the image knows it.
+	PodVolume() string
+	// Adapt changes what the kubelet of the family does otherwise than AL2023's.
+	Adapt(s *catalog.Settings)
+}
+
+// families are all that the daemon launches. The first is the one of an unknown class.
+func families() []Family { return []Family{al2023{}, bottlerocket{}, al2{}, custom{}} }
+
+// Names are the values of spec.amiFamily that the daemon carries out.
+func Names() (names []string) {
+	for _, f := range families() {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// Of returns the family of the class: that of spec.amiFamily, or else of the alias. A
+// class of a family that the daemon does not know is never launched; it counts as AL2023.
+func Of(class *awsv1.EC2NodeClass) Family {
+	name := class.Spec.AMIFamily
+	if name == "" && len(class.Spec.AMISelectorTerms) > 0 {
+		name, _, _ = strings.Cut(class.Spec.AMISelectorTerms[0].Alias, "@")
+	}
+	all := families()
+	if i := slices.IndexFunc(all, func(f Family) bool { return strings.EqualFold(f.Name(), name) }); i >= 0 {
+		return all[i]
+	}
+	return all[0]
+}
+
+// Latest is the release of an alias for the image that is recommended now.
+const Latest = "latest"
+
+// Alias names the images of a release of a family.
+type Alias struct {
+	Family  Family
+	Release string
+}
+
+// AliasOf returns the alias of the class, and whether its images are found by one.
+func AliasOf(class *awsv1.EC2NodeClass) (alias Alias, is bool, err error) {
+	terms := class.Spec.AMISelectorTerms
+	if len(terms) != 1 || terms[0].Alias == "" {
+		return Alias{}, false, nil
+	}
+	alias, err = ParseAlias(terms[0].Alias)
+	return alias, true, err
+}
+
+// ParseAlias reads an alias such as al2023@latest.
+func ParseAlias(text string) (Alias, error) {
+	name, release, _ := strings.Cut(text, "@")
+	for _, f := range families() {
+		if strings.ToLower(f.Name()) != name {
+			continue
+		}
+		if _, err := f.Parameters("", release); err != nil {
+			return Alias{}, fmt.Errorf("image alias %q: %w", text, err)
+		}
+		return Alias{f, release}, nil
+	}
+	return Alias{}, fmt.Errorf("image alias %q: no such family: write al2023, bottlerocket or al2, as in al2023@%s", text, Latest)
+}
+
+// Parameters name the SSM parameters with the ids of the alias's images.
+func (a Alias) Parameters(kubernetes string) []Parameter {
+	parameters, _ := a.Family.Parameters(kubernetes, a.Release) // ParseAlias has read the release
+	return parameters
+}
+
+// String is the alias as it is written.
+func (a Alias) String() string { return strings.ToLower(a.Family.Name()) + "@" + a.Release }
+
+// Parameter is an SSM parameter that has the id of an image.
+type Parameter struct {
+	Name     string
+	Variants []Variant // that the image is for
+}
+
+// Variant says which instance types an image is for.
+type Variant struct {
+	Arch string // Kubernetes' name: amd64 or arm64
+	Kind string // Standard, Nvidia or Neuron; empty for all types of the architecture
+}
+
+// Kinds of a Variant.
+const (
+	Standard = "standard"
+	Nvidia   = "nvidia"
+	Neuron   = "neuron"
+)
+
+// eksParameters is the path of the SSM parameters of EKS's images. Source: EKS user guide,
+// "Retrieve recommended Amazon Linux AMI IDs".
+const eksParameters = awsspec.PublicParameters + "eks/optimized-ami/"
+
+// machineName is the architecture as the names of images and parameters have it.
+func machineName(arch string) string {
+	if arch == "amd64" {
+		return "x86_64"
+	}
+	return arch
+}
+
+// rootVolume is the volume of an instance whose class maps none.
+func rootVolume(device string, gib int64) awsspec.BlockDevice {
+	encrypted := true
+	return awsspec.BlockDevice{DeviceName: device, SizeGiB: gib, Type: catalog.GP3, Encrypted: &encrypted}
+}
