@@ -158,7 +158,7 @@ func ImageFor(c *awsv1.EC2NodeClass, labels label.Labels) (string, bool) {
 // that is marked as such, or of the family's device. Of an image that nobody knows it is
 // the last one mapped.
 func podVolume(c *awsv1.EC2NodeClass, images family.Family) int64 {
-	size := int64(catalog.DefaultRootVolumeBytes)
+	size := catalog.DefaultRootVolumeBytes
 	for _, m := range c.Spec.BlockDeviceMappings {
 		switch {
 		case m.EBS == nil, m.EBS.VolumeSize.IsZero(): // as large as a snapshot that nobody asks about

@@ -104,8 +104,10 @@ func TestDecide_NamesWhatIsWrongAndTheRemedy(t *testing.T) {
 			message: `alias "al2023@latest" has no image for Kubernetes 1.36 (SSM parameter /aws/service/eks/optimized-ami/1.36/`,
 		},
 		{
-			name:      "alias of another family",
-			change:    func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) { c.Spec.AMISelectorTerms[0].Alias = "al2023@2026" },
+			name: "alias of another family",
+			change: func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) {
+				c.Spec.AMISelectorTerms[0].Alias = "al2023@2026"
+			},
 			condition: awsv1.ConditionAMIsReady, reason: "UnsupportedAlias", message: "must be al2023@latest or al2023@v<release>",
 		},
 		{
@@ -230,8 +232,8 @@ func TestDecide_IsNotReadyWhereIgnoringAFieldWouldDoHarm(t *testing.T) {
 		"role":           {func(s *awsv1.EC2NodeClassSpec) { s.Role, s.InstanceProfile = "r", "" }, "spec.role: the daemon makes no instance profiles"},
 		"another family": {func(s *awsv1.EC2NodeClassSpec) { s.AMIFamily = "Windows2022" }, "spec.amiFamily: there are no nodes with Windows"},
 		"profile by ARN": {func(s *awsv1.EC2NodeClassSpec) { s.InstanceProfile = "arn:aws:iam::1:instance-profile/x" }, "spec.instanceProfile: no instance profile has such a name"},
-		"no pods": {func(s *awsv1.EC2NodeClassSpec) { s.Kubelet = &awsv1.KubeletConfiguration{MaxPods: &none} }, "spec.kubelet.maxPods: nodes without room for pods"},
-		"no spec": {func(s *awsv1.EC2NodeClassSpec) { *s = awsv1.EC2NodeClassSpec{} }, "condition SubnetsReady is False"},
+		"no pods":        {func(s *awsv1.EC2NodeClassSpec) { s.Kubelet = &awsv1.KubeletConfiguration{MaxPods: &none} }, "spec.kubelet.maxPods: nodes without room for pods"},
+		"no spec":        {func(s *awsv1.EC2NodeClassSpec) { *s = awsv1.EC2NodeClassSpec{} }, "condition SubnetsReady is False"},
 	} {
 		class, o := class(), found()
 		c.change(&class.Spec)

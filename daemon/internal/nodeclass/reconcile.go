@@ -58,7 +58,7 @@ type Writer interface {
 // Config is what a Reconciler works with.
 type Config struct {
 	Cluster    family.Cluster // a class's user data is checked with it
-	Kubernetes string // minor version such as 1.36; each image is for one minor version
+	Kubernetes string         // minor version such as 1.36; each image is for one minor version
 	Cloud      Cloud
 	Objects    Objects
 	Writer     Writer
