@@ -83,7 +83,7 @@ func TestSupport_EveryPathOfTheSchemasSaysWhatBecomesOfIt(t *testing.T) {
 // sample is a value of the field that is not carried out.
 func sample(path string, s apiextensionsv1.JSONSchemaProps) any {
 	switch chosen := map[string]any{
-		"spec.instanceProfile": "arn:aws:iam::123456789012:instance-profile/x", "spec.amiFamily": "Bottlerocket",
+		"spec.instanceProfile": "arn:aws:iam::123456789012:instance-profile/x", "spec.role": "nodes/", "spec.amiFamily": "Bottlerocket",
 		"spec.amiSelectorTerms[].alias": "al2@latest", "spec.kubelet.maxPods": 0,
 		"spec.kubelet.evictionHard": map[string]any{"memory.available": ""},
 	}[path]; {
@@ -259,6 +259,18 @@ func TestSupport_TheGuideNamesEveryFieldThatIsNotCarriedOut(t *testing.T) {
 			if f.Support == translate.Unsupported && !strings.Contains(string(guide), f.Effect) {
 				t.Errorf("%s %s: the guide does not say %q", kind, f.Path, f.Effect)
 			}
+		}
+	}
+}
+
+func TestSupport_ARoleIsGivenByNamePathOrARN(t *testing.T) {
+	for role, carriedOut := range map[string]bool{
+		"nodes": true, "team/nodes": true, "arn:aws:iam::123456789012:role/team/nodes": true, "Nodes+=,.@-_1": true, strings.Repeat("n", 64): true,
+		"nodes/": false, "my nodes": false, "arn:aws:iam::123456789012:role": false, strings.Repeat("n", 65): false,
+	} {
+		refused := translate.RefusedOfClass(&awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{Role: role}})
+		if (len(refused) == 0) != carriedOut {
+			t.Errorf("%q: %q, want carried out %v", role, translate.Sentences(refused), carriedOut)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (d *daemon) classes() *nodeclass.Reconciler {
 			ClusterName: d.cluster.Name, APIServerEndpoint: d.cluster.Endpoint,
 			CertificateAuthority: d.cluster.CertificateAuthority, ServiceCIDR: d.cluster.ServiceCIDR,
 		},
-		Kubernetes: d.minor, Cloud: d.aws, Objects: d.world, Writer: d.kube.EC2NodeClasses,
+		Region: d.config.Region, Kubernetes: d.minor, Cloud: d.aws, Objects: d.world, Writer: d.kube.EC2NodeClasses,
 		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted,
 	})
 }
