@@ -46,6 +46,7 @@ func TestDaemon(t *testing.T) {
 		"Delete_NodeOrNodeClaimDrainsAndTerminates": deletingDrainsAndTerminates,
 		"NodeClass_SaysWhatIsWrongAndHowToMendIt":   nodeClassSaysWhatIsWrong,
 		"NodeClass_SelectsImagesOfItsOwn":           nodeClassSelectsItsOwnImages,
+		"NodeClass_RoleMakesTheInstanceProfile":     nodeClassRoleMakesTheProfile,
 		"NodePool_StaticKeepsItsNodes":              staticPoolKeepsItsNodes,
 		"NodePool_ForegroundDeletionKeepsReplicas":  foregroundDeletionKeepsReplicas,
 	})
