@@ -208,7 +208,7 @@ resource "karpenter_controller_role" "this" {
 				return gone("role", err, notInAWS)
 			},
 				resource.TestStep{Config: cloud.hcl(config, withQueue), Check: resource.ComposeTestCheckFunc(
-					resource.TestCheckResourceAttr(address, "policies.%", "3"),
+					resource.TestCheckResourceAttr(address, "policies.%", "4"),
 					resource.TestCheckResourceAttr(address, "oidc_issuer", testIssuer))},
 				resource.TestStep{
 					PreConfig: meddle(t, func() error {
@@ -225,7 +225,7 @@ resource "karpenter_controller_role" "this" {
 				},
 				resource.TestStep{
 					Config: cloud.hcl(config, "null"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
-					Check: resource.TestCheckResourceAttr(address, "policies.%", "2"),
+					Check: resource.TestCheckResourceAttr(address, "policies.%", "3"),
 				},
 				resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: testCluster + "," + name, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
 			)

@@ -106,7 +106,7 @@ func theirPolicy(ctx context.Context, c *cloud) error {
 // controllerPolicyNames are the names of the policies that a controller role makes.
 func controllerPolicyNames() []string {
 	var names []string
-	for _, p := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{Partition: "aws", Region: testRegion, Account: testAccount, Cluster: testCluster, NodeRoleARN: testNodeRole}) {
+	for _, p := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{Partition: "aws", Region: testRegion, Account: testAccount, Cluster: testCluster, NodeRoleARNs: []string{testNodeRole}}) {
 		names = append(names, p.Name)
 	}
 	return names

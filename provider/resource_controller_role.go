@@ -3,9 +3,11 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -28,6 +30,7 @@ type controllerRoleModel struct {
 	Namespace           types.String `tfsdk:"namespace"`
 	ServiceAccount      types.String `tfsdk:"service_account"`
 	NodeRoleARN         types.String `tfsdk:"node_role_arn"`
+	NodeRoleARNs        types.Set    `tfsdk:"node_role_arns"`
 	QueueARN            types.String `tfsdk:"queue_arn"`
 	ARN                 types.String `tfsdk:"arn"`
 	OIDCIssuer          types.String `tfsdk:"oidc_issuer"`
@@ -69,6 +72,11 @@ func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Required:            true,
 				MarkdownDescription: "ARN of the node role, `karpenter_node_role.<name>.arn`. The daemon may pass this role to the instances that it launches.",
 				Validators:          []validator.String{validate.Is(awsspec.CheckRoleARN)},
+			},
+			"node_role_arns": schema.SetAttribute{
+				Optional: true, ElementType: types.StringType,
+				MarkdownDescription: "ARNs of further roles that the daemon may give to instances, for node classes with `role`.",
+				Validators:          []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueStringsAre(validate.Is(awsspec.CheckRoleARN))},
 			},
 			"queue_arn": schema.StringAttribute{
 				Optional:            true,
@@ -115,7 +123,7 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 	region := r.session.knownRegion(ctx)
 	switch {
-	case !known(plan.NodeRoleARN, plan.QueueARN, plan.Name, plan.ClusterName):
+	case !known(plan.NodeRoleARN, plan.NodeRoleARNs, plan.QueueARN, plan.Name, plan.ClusterName) || anyUnknown(plan.NodeRoleARNs):
 		set("policies", types.MapUnknown(types.StringType))
 	case region != "":
 		documents := plan.documents(region)
@@ -141,11 +149,25 @@ func (m controllerRoleModel) documents(region string) map[string]string {
 	documents := map[string]string{}
 	for _, policy := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
 		Partition: partition, Region: region, Account: account, Cluster: m.ClusterName.ValueString(),
-		NodeRoleARN: m.NodeRoleARN.ValueString(), QueueARN: m.QueueARN.ValueString(),
+		NodeRoleARNs: m.nodeRoles(), QueueARN: m.QueueARN.ValueString(),
 	}) {
 		documents[policy.Name] = policy.Document
 	}
 	return documents
+}
+
+// nodeRoles are the roles that the daemon may give to instances, each once: the first is
+// node_role_arn.
+func (m controllerRoleModel) nodeRoles() []string {
+	first := m.NodeRoleARN.ValueString()
+	var more []string
+	for _, element := range m.NodeRoleARNs.Elements() {
+		if arn := text(element); arn != first {
+			more = append(more, arn)
+		}
+	}
+	slices.Sort(more)
+	return append([]string{first}, more...)
 }
 
 func (m controllerRoleModel) trust() string {

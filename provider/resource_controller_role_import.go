@@ -62,9 +62,9 @@ func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clien
 		}
 		for _, s := range list {
 			switch {
-			case len(s.Resource) != 1:
+			case len(s.Resource) == 0:
 			case s.Action.has("iam:PassRole"):
-				m.NodeRoleARN = types.StringValue(s.Resource[0])
+				m.NodeRoleARN, m.NodeRoleARNs = types.StringValue(s.Resource[0]), setOrNull(s.Resource[1:])
 			case s.Action.has("sqs:ReceiveMessage"):
 				m.QueueARN = types.StringValue(s.Resource[0])
 			}
@@ -83,7 +83,7 @@ func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clien
 		}
 	}
 	if m.NodeRoleARN.IsNull() {
-		return fmt.Errorf("role %q has no policy that allows iam:PassRole on one node role: import a role that karpenter_controller_role created", found.Name)
+		return fmt.Errorf("role %q has no policy that allows iam:PassRole on a node role: import a role that karpenter_controller_role created", found.Name)
 	}
 	return nil
 }

@@ -19,13 +19,13 @@ const (
 func TestControllerRole_LifeWithDriftAndImport(t *testing.T) {
 	cloud := startCloud(t)
 	h := configured(t, cloud.config())
-	config := object{"cluster_name": testCluster, "node_role_arn": testNodeRole, "queue_arn": testQueue}
+	config := object{"cluster_name": testCluster, "node_role_arn": testNodeRole, "node_role_arns": list{testNodeRole + "-a", testNodeRole + "-b"}, "queue_arn": testQueue}
 	role := h.resource("karpenter_controller_role")
 	wantNoError(t, role.apply(config))
 	role.settled(config)
 	const name = "KarpenterControllerRole-" + testCluster
 	found, err := cloud.clients.GetRole(t.Context(), name)
-	if err != nil || len(found.ManagedPolicies) != 3 || found.Tags["team"] != "platform" {
+	if err != nil || len(found.ManagedPolicies) != 4 || found.Tags["team"] != "platform" {
 		t.Fatalf("made %+v, %v", found, err)
 	}
 	if want := awsspec.IRSATrust(testIssuer, testAccount, "aws", "karpenter", "karpenter"); !aws.SameJSON(found.TrustPolicy, want) {
@@ -94,7 +94,7 @@ func TestControllerRole_LifeWithDriftAndImport(t *testing.T) {
 		wantNoError(t, role.apply(config))
 		role.settled(config)
 		updated, err := cloud.clients.GetRole(t.Context(), name)
-		if err != nil || len(updated.ManagedPolicies) != 2 || !strings.Contains(updated.TrustPolicy, "serviceaccount:kube-system:karpenter") {
+		if err != nil || len(updated.ManagedPolicies) != 3 || !strings.Contains(updated.TrustPolicy, "serviceaccount:kube-system:karpenter") {
 			t.Errorf("updated %+v, %v", updated, err)
 		}
 		if policy().Tags["env"] != "test" {
@@ -161,11 +161,37 @@ func TestControllerRole_PlanShowsWhatIsKnown(t *testing.T) {
 	if policies := attributeOf(t, p.value, "policies"); policies.IsKnown() {
 		t.Errorf("policies are planned from what is not known: %s", policies)
 	}
+	for name, more := range map[string]any{"set": unknown{}, "element": list{unknown{}}} {
+		p = h.resource("karpenter_controller_role").plan(object{"cluster_name": testCluster, "node_role_arn": testNodeRole, "node_role_arns": more})
+		wantNoError(t, p.problems)
+		if policies := attributeOf(t, p.value, "policies"); policies.IsKnown() {
+			t.Errorf("policies are planned although the %s of further roles is unknown: %s", name, policies)
+		}
+	}
 }
 
 func TestControllerRole_BadInputNamesTheField(t *testing.T) {
 	h := newHarness(t)
 	wantError(t, h.validate("karpenter_controller_role", object{"cluster_name": "lab", "node_role_arn": "nodes"}), "node_role_arn", "arn:<partition>:iam")
+	wantError(t, h.validate("karpenter_controller_role", object{"cluster_name": "lab", "node_role_arn": testNodeRole, "node_role_arns": list{"nodes"}}), "node_role_arns", "arn:<partition>:iam")
 	wantError(t, h.validate("karpenter_controller_role", object{"cluster_name": "lab", "node_role_arn": testNodeRole, "queue_arn": "lab"}), "queue_arn", "arn:aws:sqs")
 	wantError(t, h.validate("karpenter_controller_role", object{"cluster_name": "-", "node_role_arn": testNodeRole}), "cluster_name")
+}
+
+func TestControllerRole_EveryNodeRoleMayBePassedOnce(t *testing.T) {
+	h := configured(t, object{"region": testRegion})
+	p := h.resource("karpenter_controller_role").plan(object{
+		"cluster_name": testCluster, "node_role_arn": testNodeRole, "node_role_arns": list{testNodeRole + "-b", testNodeRole, testNodeRole + "-a"},
+	})
+	wantNoError(t, p.problems)
+	want := `"Resource":["` + testNodeRole + `","` + testNodeRole + `-a","` + testNodeRole + `-b"]`
+	for name, document := range attributes(t, attributeOf(t, p.value, "policies")) {
+		var text string
+		if err := document.As(&text); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "-Nodes") && !strings.Contains(text, want) {
+			t.Errorf("policy %s is %s, want %s", name, text, want)
+		}
+	}
 }

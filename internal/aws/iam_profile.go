@@ -8,17 +8,18 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
 // InstanceProfile is an IAM instance profile with the one role it may hold.
 type InstanceProfile struct {
-	Name, Path string    // an empty Path is "/"
-	ARN        string    // read only
-	ID         string    // like that of a Role
-	Created    time.Time // read only
-	Role       string    // name; empty when read if the profile has no role
-	RoleARN    string    // read only
-	Tags       map[string]string
+	Name, Path string            // an empty Path is "/"
+	ARN        string            // read only
+	ID         string            // like that of a Role
+	Created    time.Time         // read only
+	Role       string            // name; empty when read if the profile has no role
+	RoleARN    string            // read only
+	Tags       map[string]string // InstanceProfiles does not read them
 }
 
 // CreateInstanceProfile makes the profile and adds the role. Errors: ErrConflict if a
@@ -71,7 +72,27 @@ func (c *Clients) GetInstanceProfile(ctx context.Context, name string) (Instance
 	if err != nil {
 		return InstanceProfile{}, wrap(err, "instance profile %q read", name)
 	}
-	p := out.InstanceProfile
+	return fromIAMProfile(*out.InstanceProfile), nil
+}
+
+// InstanceProfiles lists the profiles whose path begins with the prefix. IAM lists them
+// without their tags.
+func (c *Clients) InstanceProfiles(ctx context.Context, pathPrefix string) ([]InstanceProfile, error) {
+	var out []InstanceProfile
+	list := iam.NewListInstanceProfilesPaginator(c.iam, &iam.ListInstanceProfilesInput{PathPrefix: &pathPrefix})
+	for list.HasMorePages() {
+		page, err := list.NextPage(ctx)
+		if err != nil {
+			return nil, wrap(err, "instance profiles below %s list", pathPrefix)
+		}
+		for _, p := range page.InstanceProfiles {
+			out = append(out, fromIAMProfile(p))
+		}
+	}
+	return out, nil
+}
+
+func fromIAMProfile(p iamtypes.InstanceProfile) InstanceProfile {
 	profile := InstanceProfile{
 		Name: awssdk.ToString(p.InstanceProfileName), Path: awssdk.ToString(p.Path),
 		ARN: awssdk.ToString(p.Arn), ID: awssdk.ToString(p.InstanceProfileId), Created: awssdk.ToTime(p.CreateDate), Tags: fromIAMTags(p.Tags),
@@ -79,7 +100,7 @@ func (c *Clients) GetInstanceProfile(ctx context.Context, name string) (Instance
 	if len(p.Roles) > 0 {
 		profile.Role, profile.RoleARN = awssdk.ToString(p.Roles[0].RoleName), awssdk.ToString(p.Roles[0].Arn)
 	}
-	return profile, nil
+	return profile
 }
 
 // UpdateInstanceProfile changes the profile's role and tags to want; tags as in

@@ -55,7 +55,7 @@ func daemonOf(t *testing.T, cloud *awssim.Cloud, admin *aws.Clients) *aws.Client
 	var arns []string
 	for _, p := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
 		Partition: "aws", Region: region, Account: account, Cluster: "lab",
-		NodeRoleARN: "arn:aws:iam::123456789012:role/node", QueueARN: cloud.SQS.ARN("lab"),
+		NodeRoleARNs: []string{"arn:aws:iam::123456789012:role/node"}, QueueARN: cloud.SQS.ARN("lab"),
 	}) {
 		arns = append(arns, try[aws.Policy](t)(admin.CreatePolicy(context.Background(), aws.Policy{Name: p.Name, Document: p.Document})).ARN)
 	}

@@ -5,8 +5,8 @@ import "fmt"
 // ControllerPolicyInput names what the daemon may use.
 type ControllerPolicyInput struct {
 	Partition, Region, Account, Cluster string
-	NodeRoleARN                         string // the role that the daemon may give to instances
-	QueueARN                            string // empty: no interruption queue
+	NodeRoleARNs                        []string // the roles that the daemon may give to instances
+	QueueARN                            string   // empty: no interruption queue
 }
 
 // Policy is a managed policy. Its name is unique in the account: IAM knows no regions.
@@ -15,16 +15,19 @@ type Policy struct {
 }
 
 // ControllerPolicies returns the policies of the daemon's role. They allow it to launch,
-// tag and terminate instances of this cluster, to read what its decisions need, and to
-// receive from its queue, and nothing else. Conditions on tags exclude everything that
-// the daemon did not make. The conditions follow the service authorization reference of
-// EC2 (actions with their resource types and condition keys).
+// tag and terminate instances of this cluster, to make and delete the instance profiles of
+// its node classes, to read what its decisions need, and to receive from its queue, and
+// nothing else. Conditions on tags exclude everything that the daemon did not make. The
+// conditions follow the service authorization references of EC2 and IAM (actions with
+// their resource types and condition keys).
 func ControllerPolicies(in ControllerPolicyInput) []Policy {
 	policy := func(kind string, statements ...statement) Policy {
 		name := shortened("Karpenter-"+in.Region+"-", in.Cluster, "-"+kind, maxPolicyName)
 		return Policy{Name: name, Document: policyText(statements...)}
 	}
-	policies := []Policy{policy("Nodes", in.launchStatements()...), policy("Read", in.readStatements()...)}
+	policies := []Policy{
+		policy("Nodes", in.launchStatements()...), policy("Profiles", in.profileStatements()...), policy("Read", in.readStatements()...),
+	}
 	if in.QueueARN != "" {
 		policies = append(policies, policy("Interruption",
 			allow("ReceiveInterruptions", []string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}, []string{in.QueueARN})))
@@ -55,8 +58,28 @@ func (in ControllerPolicyInput) launchStatements() []statement {
 		resourceTagged(allow("NameOwnInstances", []string{"ec2:CreateTags"}, in.ec2("instance"))).
 			when("ForAllValues:StringEquals", "aws:TagKeys", TagName),
 		resourceTagged(allow("DeleteOwn", []string{"ec2:DeleteLaunchTemplate", "ec2:TerminateInstances"}, in.ec2("instance", "launch-template"))),
-		allow("GiveNodeRole", []string{"iam:PassRole"}, []string{in.NodeRoleARN}).
+		allow("GiveNodeRole", []string{"iam:PassRole"}, in.NodeRoleARNs).
 			when("StringEquals", "iam:PassedToService", ec2Principal(in.Partition)),
+	}
+}
+
+// profileStatements allow to tag below the cluster's path only. So no profile of somebody
+// else can get the tags that allow to change it. IAM asks for iam:TagInstanceProfile where
+// a profile is created with tags.
+func (in ControllerPolicyInput) profileStatements() []statement {
+	tagged := func(s statement, of string) statement {
+		return s.when("StringEquals", of+TagClusterPrefix+in.Cluster, TagOwned).
+			when("StringEquals", of+TagRegion, in.Region).
+			when("StringLike", of+TagNodeClass, "*")
+	}
+	below := []string{in.profiles(ProfilePath(in.Region, in.Cluster) + "*")}
+	return []statement{
+		tagged(allow("MakeProfiles", []string{"iam:CreateInstanceProfile", "iam:TagInstanceProfile"}, below), "aws:RequestTag/").
+			when("StringEquals", "aws:RequestTag/"+TagClusterName, in.Cluster),
+		tagged(allow("ChangeOwnProfiles", []string{
+			"iam:AddRoleToInstanceProfile", "iam:DeleteInstanceProfile", "iam:RemoveRoleFromInstanceProfile",
+		}, []string{in.profiles("/*")}), "aws:ResourceTag/"),
+		allow("ListProfiles", []string{"iam:ListInstanceProfiles"}, []string{"*"}),
 	}
 }
 
@@ -69,10 +92,15 @@ func (in ControllerPolicyInput) readStatements() []statement {
 		allow("ReadImageParameters", []string{"ssm:GetParameter"},
 			[]string{fmt.Sprintf("arn:%s:ssm:%s::parameter%s*", in.Partition, in.Region, PublicParameters)}),
 		allow("ReadInstanceProfiles", []string{"iam:GetInstanceProfile"},
-			[]string{fmt.Sprintf("arn:%s:iam::%s:instance-profile/*", in.Partition, in.Account)}),
+			[]string{in.profiles("/*")}),
 		allow("ReadCluster", []string{"eks:DescribeCluster"},
 			[]string{fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", in.Partition, in.Region, in.Account, in.Cluster)}),
 	}
+}
+
+// profiles returns the ARN of the instance profiles whose path and name match.
+func (in ControllerPolicyInput) profiles(match string) string {
+	return fmt.Sprintf("arn:%s:iam::%s:instance-profile%s", in.Partition, in.Account, match)
 }
 
 // ec2 returns the ARNs of all resources of the types, in the region and in any account.

@@ -71,7 +71,7 @@ func PolicySize(document string) int {
 // CheckPolicySize returns an error if IAM would refuse the document for its size.
 func CheckPolicySize(name, document string) error {
 	if size := PolicySize(document); size > MaxPolicySize {
-		return fmt.Errorf("policy %q: has %d characters, and IAM accepts %d: shorten the cluster's name or the additional statements", name, size, MaxPolicySize)
+		return fmt.Errorf("policy %q: has %d characters, and IAM accepts %d: shorten the cluster's name, or name fewer roles", name, size, MaxPolicySize)
 	}
 	return nil
 }

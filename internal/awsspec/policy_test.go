@@ -11,8 +11,8 @@ import (
 func input(cluster string) ControllerPolicyInput {
 	return ControllerPolicyInput{
 		Partition: "aws", Region: "us-west-2", Account: "123456789012", Cluster: cluster,
-		NodeRoleARN: "arn:aws:iam::123456789012:role/" + cluster + "-node",
-		QueueARN:    "arn:aws:sqs:us-west-2:123456789012:" + cluster,
+		NodeRoleARNs: []string{"arn:aws:iam::123456789012:role/" + cluster + "-node"},
+		QueueARN:     "arn:aws:sqs:us-west-2:123456789012:" + cluster,
 	}
 }
 
@@ -43,7 +43,7 @@ func parse(t *testing.T, text string) parsed {
 func TestControllerPolicies_FitIAMWithTheLongestNames(t *testing.T) {
 	in := input(strings.Repeat("c", maxClusterName))
 	in.Partition, in.Region = "aws-us-gov", "ap-southeast-2"
-	in.NodeRoleARN = "arn:aws-us-gov:iam::123456789012:role/" + strings.Repeat("p", 512) + "/" + strings.Repeat("n", maxRoleName)
+	in.NodeRoleARNs = []string{"arn:aws-us-gov:iam::123456789012:role/" + strings.Repeat("p", 512) + "/" + strings.Repeat("n", maxRoleName)}
 	for _, p := range ControllerPolicies(in) {
 		if err := CheckPolicySize(p.Name, p.Document); err != nil {
 			t.Error(err)
@@ -60,8 +60,9 @@ func TestControllerPolicies_AllowWhatTheDaemonCallsAndNothingElse(t *testing.T) 
 		"ec2:CreateFleet", "ec2:CreateLaunchTemplate", "ec2:CreateTags", "ec2:DeleteLaunchTemplate",
 		"ec2:DescribeCapacityReservations", "ec2:DescribeImages",
 		"ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstances", "ec2:DescribeLaunchTemplates", "ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory",
-		"ec2:DescribeSubnets", "ec2:RunInstances", "ec2:TerminateInstances", "eks:DescribeCluster", "iam:GetInstanceProfile",
-		"iam:PassRole", "sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage", "ssm:GetParameter",
+		"ec2:DescribeSubnets", "ec2:RunInstances", "ec2:TerminateInstances", "eks:DescribeCluster",
+		"iam:AddRoleToInstanceProfile", "iam:CreateInstanceProfile", "iam:DeleteInstanceProfile", "iam:GetInstanceProfile", "iam:ListInstanceProfiles",
+		"iam:PassRole", "iam:RemoveRoleFromInstanceProfile", "iam:TagInstanceProfile", "sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage", "ssm:GetParameter",
 	}
 	actions := map[string]bool{}
 	for _, p := range ControllerPolicies(input("lab")) {
@@ -71,9 +72,9 @@ func TestControllerPolicies_AllowWhatTheDaemonCallsAndNothingElse(t *testing.T) 
 			}
 			for _, action := range s.Action {
 				actions[action] = true
-				reads := strings.HasPrefix(action, "ec2:Describe")
-				if slices.Contains(s.Resource, "*") != reads {
-					t.Errorf("statement %s: %s on %v; only descriptions have no resource", s.Sid, action, s.Resource)
+				lists := strings.HasPrefix(action, "ec2:Describe") || action == "iam:ListInstanceProfiles"
+				if slices.Contains(s.Resource, "*") != lists {
+					t.Errorf("statement %s: %s on %v; only descriptions and lists have no resource", s.Sid, action, s.Resource)
 				}
 			}
 		}
@@ -84,11 +85,12 @@ func TestControllerPolicies_AllowWhatTheDaemonCallsAndNothingElse(t *testing.T) 
 }
 
 func TestControllerPolicies_ChangeOnlyWhatBelongsToTheCluster(t *testing.T) {
-	for _, s := range parse(t, ControllerPolicies(input("lab"))[0].Document).Statement {
+	for _, s := range append(parse(t, ControllerPolicies(input("lab"))[0].Document).Statement, parse(t, ControllerPolicies(input("lab"))[1].Document).Statement...) {
 		switch s.Sid {
 		case "LaunchInto": // images, snapshots, subnets and security groups are not ours
+		case "ListProfiles":
 		case "GiveNodeRole":
-			if s.Resource[0] != input("lab").NodeRoleARN || !slices.Equal(s.Condition["StringEquals"]["iam:PassedToService"], []string{"ec2.amazonaws.com"}) {
+			if !slices.Equal(s.Resource, input("lab").NodeRoleARNs) || !slices.Equal(s.Condition["StringEquals"]["iam:PassedToService"], []string{"ec2.amazonaws.com"}) {
 				t.Errorf("role is passed to %v: %v", s.Condition, s.Resource)
 			}
 		default:

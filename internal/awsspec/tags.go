@@ -15,7 +15,8 @@ const (
 	TagNodeClass     = "karpenter.k8s.aws/ec2nodeclass"
 	TagNodeClaim     = "karpenter.sh/nodeclaim"
 	TagNodeClaimUID  = "karpenterd.sh/nodeclaim-uid"
-	TagDiscovery     = "karpenter.sh/discovery" // value: the cluster's name
+	TagDiscovery     = "karpenter.sh/discovery"        // value: the cluster's name
+	TagRegion        = "topology.kubernetes.io/region" // of instance profiles: IAM has no regions
 	TagName          = "Name"
 )
 

@@ -18,8 +18,8 @@ func classFields() []Field {
 			Effect: "no instance profile has such a name", Remedy: "write the name of the profile, without its path and ARN",
 		},
 		{
-			Path: "spec.role", Support: Refused,
-			Effect: "the daemon makes no instance profiles, and instances without one cannot join", Remedy: "make an instance profile of the role, name it in spec.instanceProfile, and remove the field",
+			Path: "spec.role", Support: Refused, Concerns: not(regexp.MustCompile(`^(.*/)?[\w+=,.@-]{1,64}$`).MatchString),
+			Effect: "no role has such a name", Remedy: "write the name of the role, or its ARN",
 		},
 		carriedOut("spec.userData"),
 		carriedOut("spec.tags"),

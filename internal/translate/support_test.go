@@ -83,7 +83,7 @@ func TestSupport_EveryPathOfTheSchemasSaysWhatBecomesOfIt(t *testing.T) {
 // sample is a value of the field that is not carried out.
 func sample(path string, s apiextensionsv1.JSONSchemaProps) any {
 	switch chosen := map[string]any{
-		"spec.instanceProfile": "arn:aws:iam::123456789012:instance-profile/x", "spec.amiFamily": "Windows2022",
+		"spec.instanceProfile": "arn:aws:iam::123456789012:instance-profile/x", "spec.role": "nodes/", "spec.amiFamily": "Windows2022",
 		"spec.amiSelectorTerms[].alias": "windows2022@latest", "spec.kubelet.maxPods": 0,
 		"spec.kubelet.evictionHard": map[string]any{"memory.available": ""},
 	}[path]; {

@@ -38,7 +38,6 @@ func absent() map[string]string {
 		"compatibility.karpenter.sh/provider":                 "Karpenter declares it and uses it nowhere",
 		"karpenter.k8s.aws/tagged":                            tagging,
 		"compatibility.karpenter.k8s.aws/cluster-name-tagged": tagging,
-		"karpenter.k8s.aws/instance-profile-name":             "it protects profiles that Karpenter makes of a role, and the daemon makes none",
 		"CreateFleetAuthCheckFailed":                          atLaunch,
 		"CreateLaunchTemplateAuthCheckFailed":                 atLaunch,
 		"RunInstancesAuthCheckFailed":                         atLaunch,

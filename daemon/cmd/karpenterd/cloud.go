@@ -15,7 +15,7 @@ import (
 // classes makes the reconciler of EC2NodeClasses.
 func (d *daemon) classes() *nodeclass.Reconciler {
 	return nodeclass.New(nodeclass.Config{
-		Cluster: d.joined(), Kubernetes: d.minor, Cloud: d.aws, Objects: d.world, Writer: d.kube.EC2NodeClasses,
+		Cluster: d.joined(), Region: d.config.Region, Kubernetes: d.minor, Cloud: d.aws, Objects: d.world, Writer: d.kube.EC2NodeClasses,
 		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted,
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/act"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/claim"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/loop"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/nodeclass"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/podevent"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/pool"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/remark"
@@ -196,6 +197,9 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { d.interruptions(recorder).Run(ctx); return nil })
 	group.Go(func() error {
 		return every(ctx, rightsEvery, d.logger, "check of the rights to nominate and bind pods", rights)
+	})
+	group.Go(func() error {
+		return every(ctx, nodeclass.CollectEvery, d.logger, "search for instance profiles that nothing needs", classes.Collect)
 	})
 	group.Go(func() error { return every(ctx, driftEvery, d.logger, "search for drift", drift.Sweep) })
 	group.Go(func() error { return every(ctx, remark.Every, d.logger, "look at annotations", remarks.Look) })

@@ -20,7 +20,8 @@ type attempt struct {
 	number int
 	frozen *frozen // nil: the attempt launched nothing
 	// stamp is annotations that are written with the request: the hash of the class that it
-	// was made from. A class that changes before the launch is then found to have drifted.
+	// was made from, and the instance profile. A class that changes before the launch is then
+	// found to have drifted.
 	stamp map[string]string
 }
 

@@ -24,6 +24,7 @@ type launches struct {
 	templates int
 	requests  []aws.LaunchRequest
 	answer    error
+	called    func() // at every launch; may be nil
 }
 
 func (l *launches) EnsureLaunchTemplate(_ context.Context, t awsspec.LaunchTemplate) (string, error) {
@@ -33,6 +34,9 @@ func (l *launches) EnsureLaunchTemplate(_ context.Context, t awsspec.LaunchTempl
 
 func (l *launches) Launch(_ context.Context, r aws.LaunchRequest) (aws.Launched, error) {
 	l.requests = append(l.requests, r)
+	if l.called != nil {
+		l.called()
+	}
 	return aws.Launched{}, l.answer
 }
 
@@ -113,6 +117,30 @@ func TestLaunch_TheHashOfTheClassIsFrozenWithTheRequest(t *testing.T) {
 	l.class.Spec.Tags = nil
 	l.try(t)
 	expect("the instance of the request is adopted", asked)
+}
+
+// The profile of an instance must stay as long as the instance: it is named before the
+// call that may launch one.
+func TestLaunch_TheInstanceProfileIsOnTheNodeClaimBeforeTheCall(t *testing.T) {
+	l := newLaunching(t)
+	l.class.Status.InstanceProfile = "nodes"
+	named := func() string {
+		c, _ := l.NodeClaim("pool-x")
+		return c.Annotations[awsv1.AnnotationInstanceProfile]
+	}
+	l.ec2.called = func() {
+		if got := named(); got != "nodes" {
+			t.Errorf("at the call the NodeClaim names the instance profile %q", got)
+		}
+	}
+	l.try(t)
+	l.class.Status.InstanceProfile = "others"
+	l.try(t) // sends the first request again
+	l.now = l.now.Add(listingLag)
+	l.ec2.called = func() {}
+	if l.try(t); named() != "others" {
+		t.Errorf("after another request the NodeClaim names %q", named())
+	}
 }
 
 func TestLaunch_AnInstanceThatIsListedLaterIsAdopted(t *testing.T) {

@@ -26,7 +26,7 @@ type order struct {
 	template awsspec.LaunchTemplate
 	request  aws.LaunchRequest // without the token
 	types    map[string]catalog.InstanceType
-	stamp    map[string]string // annotations that say which spec of the class this is
+	stamp    map[string]string // annotations that say which spec of the class this is, and with which instance profile
 }
 
 // order makes the request for the NodeClaim from its class. The error names what is
@@ -51,6 +51,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 		return order{}, err
 	}
 	o := order{types: map[string]catalog.InstanceType{}, stamp: drift.ClassStamp(class)}
+	o.stamp[awsv1.AnnotationInstanceProfile] = class.Status.InstanceProfile
 	capacityType := first(translated, label.CapacityType, label.OnDemand)
 	reservation := ""
 	if capacityType == label.Reserved {

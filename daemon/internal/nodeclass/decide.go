@@ -18,8 +18,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// reasonUserDataInvalid is the product's own reason: the user data cannot be read.
-const reasonUserDataInvalid = "UserDataInvalid"
+// The product's own reasons.
+const (
+	reasonUserDataInvalid = "UserDataInvalid"         // the user data cannot be read
+	reasonProfileConflict = "InstanceProfileConflict" // somebody else's profile has the name
+)
 
 // maxTags is what is left of EC2's 50 tags for a resource beside those of the daemon.
 const maxTags = 40
@@ -27,10 +30,11 @@ const maxTags = 40
 // facts are what decide needs in addition to the class and the observation.
 type facts struct {
 	cluster    family.Cluster
+	region     string
 	kubernetes string
 }
 
-func (c Config) facts() facts { return facts{cluster: c.Cluster, kubernetes: c.Kubernetes} }
+func (c Config) facts() facts { return facts{cluster: c.Cluster, region: c.Region, kubernetes: c.Kubernetes} }
 
 // verdict is the new state of a condition.
 type verdict struct {
@@ -71,7 +75,7 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 	})
 	set(awsv1.ConditionAMIsReady, o.imagesErr, func() *verdict { return decideImages(class, status, o.images, f, now) })
 	set(awsv1.ConditionInstanceProfileReady, o.profileErr, func() *verdict {
-		return decideProfile(class.Spec, status, o.profile, o.profileErr)
+		return decideProfile(class, status, o.profile, o.profileErr, f)
 	})
 	set(awsv1.ConditionValidationSucceeded, nil, func() *verdict { return validate(class, conditions, f) })
 	if unsupported := translate.UnsupportedOfClass(class); len(unsupported) > 0 {
@@ -224,17 +228,27 @@ func requirements(v family.Variant) []awsv1.AMIRequirement {
 	return out
 }
 
-func decideProfile(spec awsv1.EC2NodeClassSpec, status *awsv1.EC2NodeClassStatus, found aws.InstanceProfile, err error) *verdict {
+func decideProfile(class *awsv1.EC2NodeClass, status *awsv1.EC2NodeClassStatus, found aws.InstanceProfile, err error, f facts) *verdict {
 	status.InstanceProfile = ""
+	decided := decideNamedProfile(class.Spec, found, err)
+	if class.Spec.Role != "" {
+		decided = decideRoleProfile(class, found, err, f)
+	}
+	if decided == nil || decided.status == metav1.ConditionTrue {
+		status.InstanceProfile = found.Name
+	}
+	return decided
+}
+
+func decideNamedProfile(spec awsv1.EC2NodeClassSpec, found aws.InstanceProfile, err error) *verdict {
 	switch {
 	case spec.InstanceProfile == "":
-		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.instanceProfile: is missing: name an instance profile with the node role")
+		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.instanceProfile and spec.role: are missing: name the node role, or an instance profile with it")
 	case err != nil:
 		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.instanceProfile: instance profile %q does not exist: create it, or correct the name", spec.InstanceProfile)
 	case found.Role == "":
 		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.instanceProfile: instance profile %q has no role: add the node role to it", spec.InstanceProfile)
 	}
-	status.InstanceProfile = found.Name
 	return nil
 }
 

@@ -31,7 +31,7 @@ func class() *awsv1.EC2NodeClass {
 }
 
 func clusterFacts() facts {
-	return facts{kubernetes: "1.36", cluster: family.Cluster{
+	return facts{kubernetes: "1.36", region: "us-west-2", cluster: family.Cluster{
 		Name: "lab", Endpoint: "https://lab.example", CertificateAuthority: []byte("pem"), ServiceCIDR: "10.100.0.0/16",
 	}}
 }
@@ -154,9 +154,38 @@ func TestDecide_NamesWhatIsWrongAndTheRemedy(t *testing.T) {
 			condition: awsv1.ConditionValidationSucceeded, reason: "DependenciesNotReady", status: metav1.ConditionUnknown, message: "waiting for AWS",
 		},
 		{
-			name:      "an unsupported field",
-			change:    func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) { c.Spec.Role = "r" },
-			condition: awsv1.ConditionValidationSucceeded, reason: "UnsupportedField", message: "spec.role: the daemon makes no instance profiles, and instances without one cannot join: make an instance profile",
+			name: "neither profile nor role",
+			change: func(c *awsv1.EC2NodeClass, o *observation, _ *facts) {
+				c.Spec.InstanceProfile, o.profile = "", aws.InstanceProfile{}
+			},
+			condition: awsv1.ConditionInstanceProfileReady, reason: "InstanceProfileNotFound", message: "spec.instanceProfile and spec.role: are missing: name the node role, or an instance profile with it",
+		},
+		{
+			name: "no role",
+			change: func(c *awsv1.EC2NodeClass, o *observation, _ *facts) {
+				c.Spec.InstanceProfile, c.Spec.Role, o.profile.Role, o.profileErr = "", "team/nodes", "", aws.ErrNotFound
+			},
+			condition: awsv1.ConditionInstanceProfileReady, reason: "InstanceProfileNotFound", message: `spec.role: role "nodes" does not exist: create it, or correct the name`,
+		},
+		{
+			name: "no role's name",
+			change: func(c *awsv1.EC2NodeClass, o *observation, _ *facts) {
+				c.Spec.InstanceProfile, c.Spec.Role, o.profile = "", "nodes/", aws.InstanceProfile{}
+			},
+			condition: awsv1.ConditionInstanceProfileReady, reason: "InstanceProfileNotFound", message: `spec.role: role name ""`,
+		},
+		{
+			name: "somebody else's profile has the name",
+			change: func(c *awsv1.EC2NodeClass, o *observation, _ *facts) {
+				c.Spec.InstanceProfile, c.Spec.Role, o.profile.Name = "", "nodes", "lab_1"
+			},
+			condition: awsv1.ConditionInstanceProfileReady, reason: "InstanceProfileConflict",
+			message: `spec.role: instance profile "lab_1" has the name of the profile that the daemon makes of role "nodes", but not its tags: delete it if nobody needs it, or name a profile in spec.instanceProfile`,
+		},
+		{
+			name:      "a role's name that IAM does not take",
+			change:    func(c *awsv1.EC2NodeClass, _ *observation, _ *facts) { c.Spec.Role = "my nodes" },
+			condition: awsv1.ConditionValidationSucceeded, reason: "UnsupportedField", message: "spec.role: no role has such a name: write the name of the role, or its ARN",
 		},
 		{
 			name: "a tag that is not the user's",
@@ -229,7 +258,7 @@ func TestDecide_IsNotReadyWhereIgnoringAFieldWouldDoHarm(t *testing.T) {
 		change func(*awsv1.EC2NodeClassSpec)
 		want   string
 	}{
-		"role":           {func(s *awsv1.EC2NodeClassSpec) { s.Role, s.InstanceProfile = "r", "" }, "spec.role: the daemon makes no instance profiles"},
+		"no role's name": {func(s *awsv1.EC2NodeClassSpec) { s.Role, s.InstanceProfile = "role/", "" }, "spec.role: no role has such a name"},
 		"another family": {func(s *awsv1.EC2NodeClassSpec) { s.AMIFamily = "Windows2022" }, "spec.amiFamily: there are no nodes with Windows"},
 		"profile by ARN": {func(s *awsv1.EC2NodeClassSpec) { s.InstanceProfile = "arn:aws:iam::1:instance-profile/x" }, "spec.instanceProfile: no instance profile has such a name"},
 		"no pods":        {func(s *awsv1.EC2NodeClassSpec) { s.Kubelet = &awsv1.KubeletConfiguration{MaxPods: &none} }, "spec.kubelet.maxPods: nodes without room for pods"},
@@ -267,5 +296,24 @@ func TestDecide_DoesNotChangeItsInput(t *testing.T) {
 	decide(c, found(), clusterFacts(), at(10))
 	if diff := cmp.Diff(class(), c); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)
+	}
+}
+
+func TestDecide_AProfileAtTheRootPathIsUsedAndSaysWhatIsNotCollected(t *testing.T) {
+	c, o := class(), found()
+	c.Spec.InstanceProfile, c.Spec.Role = "", "arn:aws:iam::123456789012:role/team/nodes"
+	for path, want := range map[string]string{
+		"/karpenter/us-west-2/lab/u/": "",
+		"/":                           `instance profile "lab_1" is at path /, where profiles of earlier roles of the class are not collected: to have new profiles at /karpenter/us-west-2/lab/u/, allow iam:CreateInstanceProfile and iam:TagInstanceProfile there`,
+	} {
+		o.profile = aws.InstanceProfile{Name: "lab_1", Path: path, Role: "nodes", Tags: clusterFacts().profileOf(c).Tags(nil)}
+		got := decide(c, o, clusterFacts(), at(10))
+		condition := got.Conditions().Get(awsv1.ConditionInstanceProfileReady)
+		if !condition.IsTrue() || condition.Reason != awsv1.ConditionInstanceProfileReady || !strings.HasPrefix(condition.Message, want) || (want == "") != (condition.Message == "") {
+			t.Errorf("at %s: %+v", path, condition)
+		}
+		if !got.Conditions().IsReady() || got.Status.InstanceProfile != "lab_1" {
+			t.Errorf("at %s: profile %q, %+v", path, got.Status.InstanceProfile, got.Status.Conditions)
+		}
 	}
 }

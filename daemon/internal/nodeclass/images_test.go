@@ -14,7 +14,7 @@ import (
 
 // shelf is the images and parameters of a cloud.
 type shelf struct {
-	*world
+	Cloud
 	images     []aws.Image
 	parameters map[string]string
 	asked      []aws.ImageSelector
@@ -33,8 +33,8 @@ func (s *shelf) Images(_ context.Context, selectors []aws.ImageSelector) ([]aws.
 }
 
 func newShelf(terms ...awsv1.AMISelectorTerm) (*shelf, *Reconciler, *awsv1.EC2NodeClass) {
-	w, r := newWorld()
-	s := &shelf{world: w, parameters: map[string]string{"/team/image": "ami-5"}}
+	_, r := newWorld()
+	s := &shelf{Cloud: r.Cloud, parameters: map[string]string{"/team/image": "ami-5"}}
 	r.Cloud = s
 	c := class()
 	c.Spec.AMIFamily, c.Spec.AMISelectorTerms = "AL2023", terms

@@ -13,7 +13,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 )
 
-// observation is what AWS answered about the resources that a class selects.
+// observation is what AWS answered about the resources that a class selects, and about
+// its instance profile.
 type observation struct {
 	subnets         []aws.Subnet
 	subnetsErr      error
@@ -61,9 +62,7 @@ func (r *Reconciler) observe(ctx context.Context, class *awsv1.EC2NodeClass) obs
 		o.reservations, o.reservationsErr = r.Cloud.CapacityReservations(ctx, reservationSelectors(terms))
 	}
 	o.images, o.imagesErr = r.images(ctx, class)
-	if name := class.Spec.InstanceProfile; name != "" {
-		o.profile, o.profileErr = r.Cloud.GetInstanceProfile(ctx, name)
-	}
+	o.profile, o.profileErr = r.profile(ctx, class)
 	return o
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -38,6 +39,10 @@ type Cloud interface {
 	Parameter(ctx context.Context, name string) (string, error)
 	Images(ctx context.Context, selectors []aws.ImageSelector) ([]aws.Image, error)
 	GetInstanceProfile(ctx context.Context, name string) (aws.InstanceProfile, error)
+	CreateInstanceProfile(ctx context.Context, want aws.InstanceProfile) (aws.InstanceProfile, error)
+	UpdateInstanceProfile(ctx context.Context, prior, want aws.InstanceProfile) (aws.InstanceProfile, error)
+	InstanceProfiles(ctx context.Context, pathPrefix string) ([]aws.InstanceProfile, error)
+	DeleteInstanceProfile(ctx context.Context, name, id string) error
 	LaunchTemplates(ctx context.Context, tags map[string]string) ([]string, error)
 	DeleteLaunchTemplate(ctx context.Context, name string) error
 }
@@ -58,6 +63,7 @@ type Writer interface {
 // Config is what a Reconciler works with.
 type Config struct {
 	Cluster    family.Cluster // a class's user data is checked with it
+	Region     string
 	Kubernetes string         // minor version such as 1.36; each image is for one minor version
 	Cloud      Cloud
 	Objects    Objects
@@ -72,7 +78,10 @@ type Config struct {
 // Reconciler keeps the status of all EC2NodeClasses.
 type Reconciler struct {
 	Config
-	queue workqueue.TypedRateLimitingInterface[string]
+	queue    workqueue.TypedRateLimitingInterface[string]
+	making   sync.Mutex      // held while a profile is found or made, and while Collect deletes one
+	unlisted sync.Once       // the warning that instance profiles cannot be listed
+	suspects map[string]bool // ids of the instance profiles that nothing needed at the last Collect
 }
 
 // New makes a Reconciler; Run starts it.
@@ -110,8 +119,8 @@ func (r *Reconciler) Run(ctx context.Context) {
 }
 
 // Reconcile brings the status of a class up to date. If the class is deleted and no
-// NodeClaim refers to it, Reconcile deletes its launch templates and releases it. The
-// result is the time to the next call; 0 is no call before a change. After an error
+// NodeClaim refers to it, Reconcile deletes what was made for it in AWS and releases it.
+// The result is the time to the next call; 0 is no call before a change. After an error
 // the caller tries again; what AWS did answer is in the status nevertheless.
 func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Duration, err error) {
 	class, known := r.Objects.EC2NodeClass(name)
@@ -171,8 +180,8 @@ func (r *Reconciler) logChange(before, after *awsv1.EC2NodeClass) {
 }
 
 // finalize keeps a deleted class while NodeClaims refer to it, because their launches
-// need it. Then it deletes the launch templates of the class and removes the
-// finalizer.
+// need it. Then it deletes the launch templates and instance profiles of the class and
+// removes the finalizer.
 func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (again time.Duration, err error) {
 	if !slices.Contains(class.Finalizers, awsv1.FinalizerTermination) {
 		return 0, nil
@@ -191,6 +200,9 @@ func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (a
 		if err := r.Cloud.DeleteLaunchTemplate(ctx, template); err != nil {
 			return 0, fmt.Errorf("ec2nodeclass %q finalize: %w", class.Name, err)
 		}
+	}
+	if err := r.deleteProfiles(ctx, class); err != nil {
+		return 0, fmt.Errorf("ec2nodeclass %q finalize: %w", class.Name, err)
 	}
 	rest := slices.DeleteFunc(slices.Clone(class.Finalizers), func(f string) bool { return f == awsv1.FinalizerTermination })
 	if _, err := r.setFinalizers(ctx, class, rest); err != nil {

@@ -25,6 +25,7 @@ import (
 // world is one class, its NodeClaims, and the cloud.
 type world struct {
 	class     *awsv1.EC2NodeClass
+	others    []*awsv1.EC2NodeClass
 	claims    []*v1.NodeClaim
 	o         observation
 	templates []string
@@ -38,8 +39,14 @@ type world struct {
 func (w *world) EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool) {
 	return w.class, w.class != nil && w.class.Name == name
 }
-func (w *world) EC2NodeClasses() []*awsv1.EC2NodeClass { return []*awsv1.EC2NodeClass{w.class} }
-func (w *world) NodeClaims() []*v1.NodeClaim           { return w.claims }
+
+func (w *world) EC2NodeClasses() []*awsv1.EC2NodeClass {
+	if w.class == nil {
+		return w.others
+	}
+	return append([]*awsv1.EC2NodeClass{w.class}, w.others...)
+}
+func (w *world) NodeClaims() []*v1.NodeClaim { return w.claims }
 
 func (w *world) Patch(_ context.Context, _ string, kind types.PatchType, data []byte, o metav1.PatchOptions, _ ...string) (*awsv1.EC2NodeClass, error) {
 	w.managers = append(w.managers, o.FieldManager)
@@ -84,10 +91,6 @@ func (w *world) CapacityReservations(context.Context, []aws.ReservationSelector)
 	return w.o.reservations, w.o.reservationsErr
 }
 
-func (w *world) GetInstanceProfile(context.Context, string) (aws.InstanceProfile, error) {
-	return w.o.profile, w.o.profileErr
-}
-
 func (w *world) Parameter(_ context.Context, name string) (string, error) {
 	for _, i := range w.o.images {
 		if name == al2023Parameter(i.variant) {
@@ -117,11 +120,44 @@ func (w *world) DeleteLaunchTemplate(_ context.Context, name string) error {
 	return nil
 }
 
+// profiles are the calls of a Cloud that are about instance profiles.
+type profiles interface {
+	GetInstanceProfile(ctx context.Context, name string) (aws.InstanceProfile, error)
+	CreateInstanceProfile(ctx context.Context, want aws.InstanceProfile) (aws.InstanceProfile, error)
+	UpdateInstanceProfile(ctx context.Context, prior, want aws.InstanceProfile) (aws.InstanceProfile, error)
+	InstanceProfiles(ctx context.Context, pathPrefix string) ([]aws.InstanceProfile, error)
+	DeleteInstanceProfile(ctx context.Context, name, id string) error
+}
+
+// cloud is the world with profiles.
+type cloud struct {
+	*world
+	profiles
+}
+
+// handMade has one profile, which the daemon did not make, and lists none.
+type handMade struct {
+	profiles
+	world *world
+}
+
+func (h handMade) GetInstanceProfile(context.Context, string) (aws.InstanceProfile, error) {
+	return h.world.o.profile, h.world.o.profileErr
+}
+
+func (handMade) InstanceProfiles(context.Context, string) ([]aws.InstanceProfile, error) {
+	return nil, nil
+}
+
 func newWorld() (*world, *Reconciler) {
 	w := &world{class: class(), o: found(), templates: []string{"karpenter.k8s.aws/1", "karpenter.k8s.aws/2"}}
+	return w, w.reconciler(handMade{world: w})
+}
+
+func (w *world) reconciler(p profiles) *Reconciler {
 	f := clusterFacts()
-	return w, New(Config{
-		Cluster: f.cluster, Kubernetes: f.kubernetes, Cloud: w, Objects: w, Writer: w,
+	return New(Config{
+		Cluster: f.cluster, Region: f.region, Kubernetes: f.kubernetes, Cloud: cloud{w, p}, Objects: w, Writer: w,
 		Logger: hclog.NewNullLogger(), Now: func() time.Time { return at(10) },
 		Counted: func(asked time.Time, left map[string]int64) {
 			if !asked.Equal(at(10)) || w.writes > 0 {

@@ -88,8 +88,8 @@ type EC2NodeClassSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	InstanceProfile string `json:"instanceProfile,omitempty"`
-	// Role is an IAM role to make an instance profile of. No profile is made: a class with
-	// role is not ready.
+	// Role is the IAM role of the instances: its name, or its ARN. The daemon makes an
+	// instance profile with the role, and deletes the profile when no instance needs it.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1

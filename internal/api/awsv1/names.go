@@ -46,7 +46,12 @@ const (
 	AnnotationNodeClassHashVersion = Group + "/ec2nodeclass-hash-version"
 )
 
-// FinalizerTermination holds an EC2NodeClass until its launch templates are deleted.
+// AnnotationInstanceProfile of a NodeClaim, shared with Karpenter, names the instance
+// profile of its instance, which is not deleted as long as the NodeClaim exists.
+const AnnotationInstanceProfile = Group + "/instance-profile-name"
+
+// FinalizerTermination holds an EC2NodeClass until its launch templates and the instance
+// profiles that were made for it are deleted.
 const FinalizerTermination = Group + "/termination"
 
 // Condition types. Ready of package v1 depends on all of them.

@@ -4,16 +4,20 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
 )
 
@@ -108,6 +112,48 @@ func nodeClassOfBottlerocket(t *testing.T, d *daemonLab) {
 	}
 	d.scale(t, p, 0)
 	d.empties(t, p)
+}
+
+// nodeClassRoleMakesTheProfile has a class with a role: its instance has a profile with
+// the role, which goes with the class.
+func nodeClassRoleMakesTheProfile(t *testing.T, d *daemonLab) {
+	p := pool{name: "by-role", class: "by-role"}
+	class := d.nodeClass(p.class, map[string]any{"role": "node"})
+	unstructured.RemoveNestedField(class.Object, "spec", "instanceProfile")
+	d.apply(t, class)
+	d.createPool(t, p)
+	d.deploy(t, p, 1)
+	d.running(t, p, 1)
+	path := awsspec.ProfilePath(d.Region, d.ClusterName)
+	made, err := d.aws.InstanceProfiles(t.Context(), path)
+	if err != nil || len(made) != 1 || made[0].Role != "node" {
+		t.Fatalf("instance profiles %+v: %v", made, err)
+	}
+	profile := made[0]
+	claim, instance := d.theOne(t, p)
+	if instance.ProfileARN != profile.ARN || claim.Annotations[awsv1.AnnotationInstanceProfile] != profile.Name {
+		t.Errorf("the instance has the profile %s, and the annotations of its NodeClaim are %v, want %s", instance.ProfileARN, claim.Annotations, profile.ARN)
+	}
+	if err := d.NodePools.Delete(t.Context(), p.name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.EC2NodeClasses.Delete(t.Context(), p.class, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, patience, func() error {
+		_, err := d.EC2NodeClasses.Get(t.Context(), p.class, metav1.GetOptions{})
+		if err == nil {
+			return errors.New("the class is still there")
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+	left, err := d.aws.InstanceProfiles(t.Context(), path)
+	if err != nil || len(left) > 0 {
+		t.Errorf("after the class: profiles %+v, %v", left, err)
+	}
 }
 
 func (d *daemonLab) saysWrong(ctx context.Context, p pool, condition string, wants []string) error {

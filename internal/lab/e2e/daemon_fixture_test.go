@@ -123,7 +123,7 @@ func (d *daemonLab) furnishAccount(ctx context.Context) error {
 	controller := aws.Role{Name: "controller", TrustPolicy: awsspec.IRSATrust(
 		strings.TrimPrefix(cluster.Issuer, "https://"), lab.Account, partition, install.DefaultNamespace, install.DefaultServiceAccount)}
 	for _, p := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
-		Partition: partition, Region: d.Region, Account: lab.Account, Cluster: d.ClusterName, NodeRoleARN: node.ARN, QueueARN: queueARN,
+		Partition: partition, Region: d.Region, Account: lab.Account, Cluster: d.ClusterName, NodeRoleARNs: []string{node.ARN}, QueueARN: queueARN,
 	}) {
 		made, err := d.aws.CreatePolicy(ctx, aws.Policy{Name: p.Name, Document: p.Document})
 		if err != nil {

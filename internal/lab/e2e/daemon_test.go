@@ -47,6 +47,7 @@ func TestDaemon(t *testing.T) {
 		"NodeClass_SaysWhatIsWrongAndHowToMendIt":   nodeClassSaysWhatIsWrong,
 		"NodeClass_SelectsImagesOfItsOwn":           nodeClassSelectsItsOwnImages,
 		"NodeClass_OfBottlerocketMakesNodes":        nodeClassOfBottlerocket,
+		"NodeClass_RoleMakesTheInstanceProfile":     nodeClassRoleMakesTheProfile,
 		"NodePool_StaticKeepsItsNodes":              staticPoolKeepsItsNodes,
 		"NodePool_ForegroundDeletionKeepsReplicas":  foregroundDeletionKeepsReplicas,
 	})

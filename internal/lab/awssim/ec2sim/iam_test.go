@@ -37,7 +37,7 @@ func guarded(t *testing.T) *cloud {
 	}
 	do("CreateInstanceProfile", "InstanceProfileName", "nodes")
 	do("AddRoleToInstanceProfile", "InstanceProfileName", "nodes", "RoleName", "nodes")
-	for _, p := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{Partition: "aws", Region: "us-west-2", Account: "123456789012", Cluster: "lab", NodeRoleARN: nodeRole}) {
+	for _, p := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{Partition: "aws", Region: "us-west-2", Account: "123456789012", Cluster: "lab", NodeRoleARNs: []string{nodeRole}}) {
 		do("PutRolePolicy", "RoleName", "controller", "PolicyName", p.Name, "PolicyDocument", p.Document)
 	}
 	c := newCloud(t, func(cfg *Config) {

@@ -1,0 +1,69 @@
+package nodeclass
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+// CollectEvery is how often to call Collect.
+const CollectEvery = 30 * time.Minute
+
+// collectAge is how old an instance profile is at least that Collect deletes.
+const collectAge = time.Hour
+
+// Collect deletes the instance profiles that nothing needs any more: those of earlier
+// roles, and of classes that somebody removed by force. A profile goes if in two calls
+// one after the other no class and no NodeClaim names it. What runs on an instance loses
+// its rights with the profile, and a NodeClaim exists as long as its instance. NodeClaims
+// of earlier versions do not name their profile: as long as a class has any, its profiles
+// stay.
+func (r *Reconciler) Collect(ctx context.Context, now time.Time) error {
+	before := r.suspects
+	r.suspects = map[string]bool{}
+	listed, err := r.list(ctx, awsspec.ProfilePath(r.Region, r.Cluster.Name))
+	if errors.Is(err, aws.ErrUnauthorized) {
+		r.warnUnlisted(err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, p := range listed {
+		if now.Sub(p.Created) < collectAge || r.neededProfiles(nil)[p.Name] {
+			continue
+		}
+		r.suspects[p.ID] = true
+		if before[p.ID] {
+			faults = append(faults, r.collect(ctx, p.Name))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// collect deletes the profile, unless a class needs it by now: a role that is given back to
+// a class has the profile that it had.
+func (r *Reconciler) collect(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, profileWithin)
+	defer cancel()
+	r.making.Lock()
+	defer r.making.Unlock()
+	return r.deleteProfile(ctx, name, func(tags map[string]string) bool {
+		return !r.neededProfiles(nil)[name] && awsspec.OwnsProfile(r.Region, r.Cluster.Name, tags) && !r.profileUnknown(tags[awsspec.TagNodeClass])
+	})
+}
+
+// profileUnknown says whether an instance of the class has a NodeClaim that does not name
+// the instance profile.
+func (r *Reconciler) profileUnknown(class string) bool {
+	return slices.ContainsFunc(r.Objects.NodeClaims(), func(c *v1.NodeClaim) bool {
+		return c.Spec.NodeClassRef.Name == class && c.Status.ProviderID != "" && c.Annotations[awsv1.AnnotationInstanceProfile] == ""
+	})
+}
