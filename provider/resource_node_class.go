@@ -75,10 +75,8 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 			"ami_selector_terms":                  amiTermsAttribute(),
 			"ami_family": optionalText("How instances join the cluster: `AL2023`. It follows from an alias; without one, set it, and select images that join as those of " +
 				"Amazon Linux 2023 do."),
-			"instance_profile": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Name of the instance profile, `karpenter_instance_profile.<name>.name`.",
-			},
+			"instance_profile":      optionalText("Name of the instance profile, `karpenter_instance_profile.<name>.name`. Set either `instance_profile` or `role`."),
+			"role":                  nodeClassRoleAttribute(),
 			"tags":                  nodeClassTagsAttribute(),
 			"tags_all":              tagsAllAttribute(),
 			"metadata_options":      metadataOptionsAttribute(),
@@ -94,14 +92,7 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 			"associate_public_ip_address": schema.BoolAttribute{
 				Optional: true, MarkdownDescription: "Whether instances get public IP addresses. Without it, the setting of the subnet counts.",
 			},
-			"kubelet": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "Configuration of the kubelet.",
-				Attributes: map[string]schema.Attribute{
-					"max_pods": schema.Int32Attribute{Optional: true, MarkdownDescription: "Largest number of pods on a node. Default: the number that the network interfaces of the instance type allow."},
-					"pods_per_core": schema.Int32Attribute{Optional: true, MarkdownDescription: "Largest number of pods on a node for each of its vCPUs. It counts if the result is smaller " +
-						"than `max_pods` or its default. `0` means no limit."},
-				},
-			},
+			"kubelet":  kubeletAttribute(),
 			"wait":     waitAttribute("the EC2NodeClass is ready: subnets, security groups, image and instance profile are found"),
 			"ready":    readyAttribute("the EC2NodeClass was ready"),
 			"timeouts": timeoutsAttribute(ctx, nodeClassTimeout, nodeClassTimeout, nodeClassDeleteTimeout),
@@ -219,9 +210,12 @@ func (r *nodeClass) ValidateConfig(ctx context.Context, req resource.ValidateCon
 		config.MetadataOptions = convert.DefaultMetadataOptions()
 	}
 	spec := config.Spec(ctx, config.Tags, &resp.Diagnostics)
+	first := append(profileFaults(config.Role, config.InstanceProfile), kubeletFaults(spec.Kubelet)...)
+	withoutProfileFaults(&spec)
+	withoutUnknownPartner(config.Kubelet, spec.Kubelet)
 	class := &awsv1.EC2NodeClass{Spec: spec}
-	further := asErrors(append(translate.RefusedOfClass(class), translate.UnsupportedOfClass(class)...)...)
-	resp.Diagnostics.Append(r.definitions.check(ctx, awsv1.EC2NodeClassKind, &spec, req.Config.Raw, further...)...)
+	further := append(translate.RefusedOfClass(class), translate.UnsupportedOfClass(class)...)
+	resp.Diagnostics.Append(r.definitions.check(ctx, awsv1.EC2NodeClassKind, &spec, req.Config.Raw, asErrors(first...), asErrors(further...))...)
 }
 
 // ModifyPlan computes tags_all, and refuses a default tag of the provider that a

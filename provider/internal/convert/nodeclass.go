@@ -21,6 +21,7 @@ type NodeClass struct {
 	AMISelectorTerms                 types.List   `tfsdk:"ami_selector_terms"`
 	AMIFamily                        types.String `tfsdk:"ami_family"`
 	InstanceProfile                  types.String `tfsdk:"instance_profile"`
+	Role                             types.String `tfsdk:"role"`
 	MetadataOptions                  types.Object `tfsdk:"metadata_options"`
 	BlockDeviceMappings              types.List   `tfsdk:"block_device_mappings"`
 	UserData                         types.String `tfsdk:"user_data"`
@@ -81,11 +82,6 @@ type blockDevice struct {
 	KMSKeyID            types.String `tfsdk:"kms_key_id"`
 }
 
-type kubelet struct {
-	MaxPods     types.Int32 `tfsdk:"max_pods"`
-	PodsPerCore types.Int32 `tfsdk:"pods_per_core"`
-}
-
 func objectType(attributes map[string]attr.Type) types.ObjectType {
 	return types.ObjectType{AttrTypes: attributes}
 }
@@ -139,21 +135,19 @@ func blockDeviceMappingType() types.ObjectType {
 	return objectType(map[string]attr.Type{"device_name": types.StringType, "root_volume": types.BoolType, "ebs": ebsType()})
 }
 
-func kubeletType() types.ObjectType {
-	return objectType(map[string]attr.Type{"max_pods": types.Int32Type, "pods_per_core": types.Int32Type})
-}
-
 // Spec is the wire form with the given tags.
 func (c NodeClass) Spec(ctx context.Context, tags types.Map, diags *diag.Diagnostics) awsv1.EC2NodeClassSpec {
 	spec := awsv1.EC2NodeClassSpec{
 		AMIFamily:                c.AMIFamily.ValueString(),
 		InstanceProfile:          c.InstanceProfile.ValueString(),
+		Role:                     c.Role.ValueString(),
 		Tags:                     Strings(tags),
 		UserData:                 pointer(c.UserData, c.UserData.ValueString()),
 		InstanceStorePolicy:      pointer(c.InstanceStorePolicy, c.InstanceStorePolicy.ValueString()),
 		Context:                  pointer(c.Context, c.Context.ValueString()),
 		DetailedMonitoring:       pointer(c.DetailedMonitoring, c.DetailedMonitoring.ValueBool()),
 		AssociatePublicIPAddress: pointer(c.AssociatePublicIPAddress, c.AssociatePublicIPAddress.ValueBool()),
+		Kubelet:                  kubeletConfiguration(ctx, c.Kubelet, diags),
 	}
 	for _, t := range elements[subnetTerm](ctx, c.SubnetSelectorTerms, diags) {
 		spec.SubnetSelectorTerms = append(spec.SubnetSelectorTerms, awsv1.SubnetSelectorTerm{Tags: Strings(t.Tags), ID: t.ID.ValueString()})
@@ -185,11 +179,6 @@ func (c NodeClass) Spec(ctx context.Context, tags types.Map, diags *diag.Diagnos
 		spec.BlockDeviceMappings = append(spec.BlockDeviceMappings, awsv1.BlockDeviceMapping{
 			DeviceName: pointer(m.DeviceName, m.DeviceName.ValueString()), RootVolume: m.RootVolume.ValueBool(), EBS: ebs(ctx, m.EBS, diags),
 		})
-	}
-	if k := object[kubelet](ctx, c.Kubelet, diags); k != nil && (known(k.MaxPods) || known(k.PodsPerCore)) {
-		spec.Kubelet = &awsv1.KubeletConfiguration{
-			MaxPods: pointer(k.MaxPods, k.MaxPods.ValueInt32()), PodsPerCore: pointer(k.PodsPerCore, k.PodsPerCore.ValueInt32()),
-		}
 	}
 	return spec
 }

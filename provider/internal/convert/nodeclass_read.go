@@ -26,7 +26,8 @@ func NodeClassOf(ctx context.Context, spec awsv1.EC2NodeClassSpec, prior NodeCla
 		BlockDeviceMappings: keep(was.BlockDeviceMappings, spec.BlockDeviceMappings, prior.BlockDeviceMappings,
 			list(ctx, blockDeviceMappingType(), blockDeviceMappingOf(ctx, diags), diags)),
 		AMIFamily:                stringValue(spec.AMIFamily),
-		InstanceProfile:          types.StringValue(spec.InstanceProfile),
+		InstanceProfile:          stringValue(spec.InstanceProfile),
+		Role:                     stringValue(spec.Role),
 		UserData:                 keep(was.UserData, spec.UserData, prior.UserData, types.StringPointerValue),
 		InstanceStorePolicy:      types.StringPointerValue(spec.InstanceStorePolicy),
 		Context:                  types.StringPointerValue(spec.Context),
@@ -70,13 +71,6 @@ func metadataOptionsOf(m *awsv1.MetadataOptions) *metadataOptions {
 		HTTPEndpoint: types.StringPointerValue(m.HTTPEndpoint), HTTPProtocolIPv6: types.StringPointerValue(m.HTTPProtocolIPv6),
 		HTTPPutResponseHopLimit: types.Int64PointerValue(m.HTTPPutResponseHopLimit), HTTPTokens: types.StringPointerValue(m.HTTPTokens),
 	}
-}
-
-func kubeletOf(k *awsv1.KubeletConfiguration) *kubelet {
-	if k == nil {
-		return nil
-	}
-	return &kubelet{MaxPods: types.Int32PointerValue(k.MaxPods), PodsPerCore: types.Int32PointerValue(k.PodsPerCore)}
 }
 
 func blockDeviceMappingOf(ctx context.Context, diags *diag.Diagnostics) func(awsv1.BlockDeviceMapping) blockDeviceMapping {
