@@ -39,10 +39,10 @@ func (d *definitions) of(kind string) (*definition.Definition, error) {
 	})
 }
 
-// check returns the objections that the API server would have to the spec, and
-// the further objections, each at its attribute. If an unknown value may be the
-// cause of an objection, the objection is left to the API server.
-func (d *definitions) check(ctx context.Context, kind string, spec any, config tftypes.Value, further ...*field.Error) diag.Diagnostics {
+// check returns the objections that the API server would have to the spec, between the
+// first and the further ones, each at its attribute and one for each attribute. If an
+// unknown value may be the cause of an objection, the objection is left to the API server.
+func (d *definitions) check(ctx context.Context, kind string, spec any, config tftypes.Value, first, further []*field.Error) diag.Diagnostics {
 	var diags diag.Diagnostics
 	defect := func(err error) diag.Diagnostics {
 		diags.AddError("Cannot check the configuration", fmt.Sprintf("The check of the %s failed: %v. This is a defect of the provider: please report it.", kind, err))
@@ -63,9 +63,9 @@ func (d *definitions) check(ctx context.Context, kind string, spec any, config t
 	rename := strings.NewReplacer(
 		"spec.template.spec.nodeClassRef.name", "node_class", "spec.template.spec.", "", "spec.template.metadata.", "", "spec.", "")
 	var said []string
-	for _, objection := range append(objections, further...) {
+	for _, objection := range slices.Concat(first, objections, further) {
 		at := definition.Attribute(objection.Field, rename)
-		// A rule on a whole class is about attributes that a configuration cannot leave out.
+		// A rule on a whole class is about several attributes, and its text names them.
 		whole := kind == awsv1.EC2NodeClassKind && objection.Field == "spec"
 		here := at.Path().String()
 		above := func(other string) bool {
@@ -75,7 +75,11 @@ func (d *definitions) check(ctx context.Context, kind string, spec any, config t
 			continue
 		}
 		said = append(said, here)
-		diags.AddAttributeError(at.Path(), "Invalid "+kind, fmt.Sprintf("%s: %s.", at.Path(), words(objection)))
+		if whole {
+			diags.AddError("Invalid "+kind, words(objection, rules)+".")
+			continue
+		}
+		diags.AddAttributeError(at.Path(), "Invalid "+kind, fmt.Sprintf("%s: %s.", at.Path(), words(objection, rules)))
 	}
 	return diags
 }
@@ -91,12 +95,13 @@ func asErrors(faults ...translate.Fault) []*field.Error {
 }
 
 // words is the text of an objection. A bad value that only names the type of the
-// field is left out.
-func words(e *field.Error) string {
+// field is left out. Then the text is that of a rule, which names fields: attributes
+// take their place.
+func words(e *field.Error, rules *definition.Definition) string {
 	switch e.BadValue {
-	case "object", "array", "map", "string", "integer":
+	case "object", "array", "map", "string", "integer", field.OmitValueType{}:
 		if e.Detail != "" {
-			return e.Detail
+			return rules.Attributes(e.Detail)
 		}
 	}
 	return strings.TrimSuffix(e.ErrorBody(), ".")

@@ -141,10 +141,10 @@ func (c *cluster) checkVersion() error {
 	return install.CheckKubernetesVersion(version.GitVersion)
 }
 
-// unset removes fields of a cluster-scoped object, whoever owns the fields: an
-// apply removes only fields that we own. The patch has the object's UID, so the
+// merge patches a cluster-scoped object. A patch also removes fields that others own:
+// an apply removes only fields that we own. The patch has the object's UID, so the
 // API server refuses it for another object of that name.
-func (c *cluster) unset(ctx context.Context, resource schema.GroupVersionResource, name string, mergePatch []byte) error {
+func (c *cluster) merge(ctx context.Context, resource schema.GroupVersionResource, name string, mergePatch []byte) error {
 	_, err := c.dynamic.Resource(resource).Patch(ctx, name, apitypes.MergePatchType, mergePatch, metav1.PatchOptions{FieldManager: kube.FieldManager})
 	if err != nil {
 		return fmt.Errorf("%s %q patch: %w", resource.Resource, name, err)

@@ -185,7 +185,20 @@ func TestAccNodeClassAndPool(t *testing.T) {
 			const moreOfClass = `
   tags                  = { env = "test" }
   detailed_monitoring   = true
-  kubelet               = { max_pods = 50 }
+  kubelet = {
+    cluster_dns                     = ["10.100.0.10"]
+    max_pods                        = 50
+    pods_per_core                   = 10
+    system_reserved                 = { cpu = "100m", memory = "0.1Gi" }
+    kube_reserved                   = { ephemeral-storage = "2Gi" }
+    eviction_hard                   = { "memory.available" = "5%", "nodefs.inodesFree" = "10%" }
+    eviction_soft                   = { "memory.available" = "1Gi" }
+    eviction_soft_grace_period      = { "memory.available" = "90s" }
+    eviction_max_pod_grace_period   = 60
+    image_gc_high_threshold_percent = 70
+    image_gc_low_threshold_percent  = 0
+    cpu_cfs_quota                   = false
+  }
   capacity_reservation_selector_terms = [{ tags = { team = "*" }, instance_match_criteria = "open" }]
   metadata_options      = { http_put_response_hop_limit = 2 }
   block_device_mappings = [{ device_name = "/dev/xvda", ebs = { volume_size = "40Gi", volume_type = "gp3" } }]

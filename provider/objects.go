@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -130,6 +131,9 @@ func (c *cluster) declare(ctx context.Context, obj *unstructured.Unstructured, o
 	uid := types.UID(own[ref.Key()])
 	obj.SetUID(uid) // the API server refuses any other
 	live, err := c.Apply(ctx, obj, true)
+	if apierrors.IsInvalid(err) {
+		live, err = c.applyAlone(ctx, obj, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -137,11 +141,35 @@ func (c *cluster) declare(ctx context.Context, obj *unstructured.Unstructured, o
 	if added == nil {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "spec": added})
+	return c.patchSpec(ctx, ref, uid, added)
+}
+
+// applyAlone applies the object after an apply that was invalid. The fields that others
+// have added may be the cause, such as an instance profile beside our role: a patch sets
+// our fields and removes theirs at once. Without such fields the error is invalid.
+func (c *cluster) applyAlone(ctx context.Context, obj *unstructured.Unstructured, invalid error) (*unstructured.Unstructured, error) {
+	ref := kube.RefOf(obj)
+	live, err := c.Get(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	wanted := obj.Object["spec"]
+	if extras(wanted, live.Object["spec"]) == nil {
+		return nil, invalid
+	}
+	if err := c.patchSpec(ctx, ref, obj.GetUID(), exactly(wanted, live.Object["spec"])); err != nil {
+		return nil, err
+	}
+	return c.Apply(ctx, obj, true)
+}
+
+// patchSpec changes the spec of the object with the UID by a merge patch.
+func (c *cluster) patchSpec(ctx context.Context, ref kube.Ref, uid types.UID, spec any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "spec": spec})
 	if err != nil {
 		return fmt.Errorf("%s patch: %w", ref, err)
 	}
-	return c.unset(ctx, resourceOf(ref), ref.Name, patch)
+	return c.merge(ctx, resourceOf(ref), ref.Name, patch)
 }
 
 // stillOurs checks that the live object is the one that was made. ErrOtherObject.
@@ -194,6 +222,23 @@ func extras(wanted, live any) map[string]any {
 	}
 	if len(patch) == 0 {
 		return nil
+	}
+	return patch
+}
+
+// exactly is the merge patch that makes live what is wanted.
+func exactly(wanted, live any) any {
+	want, wantsMap := wanted.(map[string]any)
+	if !wantsMap {
+		return wanted
+	}
+	have, _ := live.(map[string]any)
+	patch := map[string]any{}
+	for name := range have {
+		patch[name] = nil
+	}
+	for name, value := range want {
+		patch[name] = exactly(value, have[name])
 	}
 	return patch
 }

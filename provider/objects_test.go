@@ -18,6 +18,15 @@ func TestExtras_RemovesWhatOthersAddedAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestExactly_SetsWhatIsWantedAndRemovesTheRest(t *testing.T) {
+	wanted := map[string]any{"role": "r", "m": map[string]any{"x": 1}, "l": []any{1}, "new": map[string]any{"z": 1}}
+	live := map[string]any{"instanceProfile": "p", "m": map[string]any{"x": 1, "y": 2}, "l": []any{1, 2}}
+	want := map[string]any{"role": "r", "instanceProfile": nil, "m": map[string]any{"x": 1, "y": nil}, "l": []any{1}, "new": map[string]any{"z": 1}}
+	if got := exactly(wanted, live); !cmp.Equal(got, any(want)) {
+		t.Errorf("patch %v, want %v", got, want)
+	}
+}
+
 func TestReadyIsFalse_OfTheCurrentGenerationOnly(t *testing.T) {
 	for name, tt := range map[string]struct {
 		condition map[string]any

@@ -73,18 +73,17 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 			},
 			"capacity_reservation_selector_terms": capacityReservationTermsAttribute(),
 			"ami_selector_terms":                  amiTermsAttribute(),
-			"ami_family": optionalText("How instances join the cluster: `AL2023`. It follows from an alias; without one, set it, and select images that join as those of " +
-				"Amazon Linux 2023 do."),
-			"instance_profile": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Name of the instance profile, `karpenter_instance_profile.<name>.name`.",
-			},
+			"ami_family": optionalText("How instances join the cluster: `AL2023`, `Bottlerocket`, `AL2` or `Custom`. It follows from an alias; without one, set it, and " +
+				"select images of that family. With `Custom`, `user_data` is all that an instance gets, and it must register the node with the taint " +
+				"`karpenter.sh/unregistered:NoExecute`."),
+			"instance_profile":      optionalText("Name of the instance profile, `karpenter_instance_profile.<name>.name`. Set either `instance_profile` or `role`."),
+			"role":                  nodeClassRoleAttribute(),
 			"tags":                  nodeClassTagsAttribute(),
 			"tags_all":              tagsAllAttribute(),
 			"metadata_options":      metadataOptionsAttribute(),
 			"block_device_mappings": blockDeviceMappingsAttribute(),
-			"user_data": optionalText("User data that runs before the part that the daemon generates: a shell script, a NodeConfig or MIME multipart " +
-				"text. The EC2NodeClass stores it in plain text: do not put secrets in it."),
+			"user_data": optionalText("User data of the instances. For `AL2023`: a shell script, a NodeConfig or MIME multipart text, which runs before the part that the " +
+				"daemon generates; for `AL2` the same without NodeConfigs; for `Bottlerocket`: settings in TOML, in which the daemon sets those of the node. The EC2NodeClass stores it in plain text: do not put secrets in it."),
 			"instance_store_policy": optionalText("`RAID0` joins the instance store volumes of an instance to one file system, which has the ephemeral storage of its pods. " +
 				"Instances without such volumes have it on the root volume. Default: the volumes are left alone."),
 			"context": optionalText("Context that is handed to EC2 with each launch, for accounts that were given one."),
@@ -94,14 +93,7 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 			"associate_public_ip_address": schema.BoolAttribute{
 				Optional: true, MarkdownDescription: "Whether instances get public IP addresses. Without it, the setting of the subnet counts.",
 			},
-			"kubelet": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "Configuration of the kubelet.",
-				Attributes: map[string]schema.Attribute{
-					"max_pods": schema.Int32Attribute{Optional: true, MarkdownDescription: "Largest number of pods on a node. Default: the number that the network interfaces of the instance type allow."},
-					"pods_per_core": schema.Int32Attribute{Optional: true, MarkdownDescription: "Largest number of pods on a node for each of its vCPUs. It counts if the result is smaller " +
-						"than `max_pods` or its default. `0` means no limit."},
-				},
-			},
+			"kubelet":  kubeletAttribute(),
 			"wait":     waitAttribute("the EC2NodeClass is ready: subnets, security groups, image and instance profile are found"),
 			"ready":    readyAttribute("the EC2NodeClass was ready"),
 			"timeouts": timeoutsAttribute(ctx, nodeClassTimeout, nodeClassTimeout, nodeClassDeleteTimeout),
@@ -119,7 +111,8 @@ func amiTermsAttribute() schema.Attribute {
 		MarkdownDescription: "Images of the instances. One term with an alias selects the images that EKS publishes. Other terms select any images, and of each " +
 			"architecture the newest one is used that is not deprecated.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"alias": optionalText("Alias of the image: `al2023@latest`, or a release such as `al2023@v20260115`. A term with an alias is the only one."),
+			"alias": optionalText("Alias of the image: `al2023@latest`, `bottlerocket@latest` or `al2@latest`, or a release such as `al2023@v20260115` or `bottlerocket@v1.49.0`. " +
+				"EKS has no images of `al2` from Kubernetes 1.33 on. A term with an alias is the only one."),
 			"tags":  selectorTagsAttribute(),
 			"id":    optionalText("Id of an image. A term with an id has nothing else."),
 			"name":  optionalText("Name of an image. It may have the wildcards `*` and `?`. Without `owner`, it is searched among the images of the account and of Amazon."),
@@ -186,7 +179,8 @@ func blockDeviceMappingsAttribute() schema.Attribute {
 		return schema.BoolAttribute{Optional: true, MarkdownDescription: description}
 	}
 	return schema.ListNestedAttribute{
-		Optional: true, MarkdownDescription: "Volumes of the instances. Default: `/dev/xvda` with 20Gi, gp3, encrypted.",
+		Optional: true, MarkdownDescription: "Volumes of the instances. Default: `/dev/xvda` with 20Gi, gp3, encrypted; of Bottlerocket `/dev/xvda` with 4Gi " +
+			"and `/dev/xvdb` with 20Gi; of the family `Custom` those of the image.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"device_name": optionalText("Name of the device, such as `/dev/xvda`."),
 			"root_volume": flag("Whether this volume holds the kubelet's ephemeral storage. `true` in at most one mapping."),
@@ -194,15 +188,17 @@ func blockDeviceMappingsAttribute() schema.Attribute {
 				Optional: true, MarkdownDescription: "The EBS volume.",
 				Attributes: map[string]schema.Attribute{
 					"volume_size": schema.StringAttribute{
-						Required: true, CustomType: fwtype.Quantity(), MarkdownDescription: "Size in Gi, G, Ti or T, such as `100Gi`.",
+						Optional: true, CustomType: fwtype.Quantity(), MarkdownDescription: "Size in Gi, G, Ti or T, such as `100Gi`. It may be absent with `snapshot_id`.",
 						Validators: []validator.String{validate.Quantity()},
 					},
-					"volume_type":           optionalText("Type of the volume: `gp3`, `gp2`, `io1`, `io2`, `st1`, `sc1` or `standard`."),
-					"encrypted":             flag("Encrypt the volume."),
-					"delete_on_termination": flag("Delete the volume with the instance."),
-					"iops":                  number("IOPS of gp3, io1 and io2 volumes."),
-					"throughput":            number("Throughput of gp3 volumes, in MiB/s."),
-					"kms_key_id":            optionalText("Id, alias or ARN of the KMS key that encrypts the volume."),
+					"volume_type":                optionalText("Type of the volume: `gp3`, `gp2`, `io1`, `io2`, `st1`, `sc1` or `standard`."),
+					"encrypted":                  flag("Encrypt the volume."),
+					"delete_on_termination":      flag("Delete the volume with the instance."),
+					"iops":                       number("IOPS of gp3, io1 and io2 volumes."),
+					"throughput":                 number("Throughput of gp3 volumes, in MiB/s."),
+					"kms_key_id":                 optionalText("Id, alias or ARN of the KMS key that encrypts the volume."),
+					"snapshot_id":                optionalText("Id of the snapshot that the volume is made of."),
+					"volume_initialization_rate": number("How fast the snapshot is read, 100 to 300 MiB/s."),
 				},
 			},
 		}},
@@ -219,9 +215,12 @@ func (r *nodeClass) ValidateConfig(ctx context.Context, req resource.ValidateCon
 		config.MetadataOptions = convert.DefaultMetadataOptions()
 	}
 	spec := config.Spec(ctx, config.Tags, &resp.Diagnostics)
+	first := append(profileFaults(config.Role, config.InstanceProfile), kubeletFaults(spec.Kubelet)...)
+	withoutProfileFaults(&spec)
+	withoutUnknownPartner(config.Kubelet, spec.Kubelet)
 	class := &awsv1.EC2NodeClass{Spec: spec}
-	further := asErrors(append(translate.RefusedOfClass(class), translate.UnsupportedOfClass(class)...)...)
-	resp.Diagnostics.Append(r.definitions.check(ctx, awsv1.EC2NodeClassKind, &spec, req.Config.Raw, further...)...)
+	further := append(translate.RefusedOfClass(class), translate.UnsupportedOfClass(class)...)
+	resp.Diagnostics.Append(r.definitions.check(ctx, awsv1.EC2NodeClassKind, &spec, req.Config.Raw, asErrors(first...), asErrors(further...))...)
 }
 
 // ModifyPlan computes tags_all, and refuses a default tag of the provider that a

@@ -230,7 +230,7 @@ func (r *nodePool) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	spec := config.Spec(ctx, &resp.Diagnostics)
 	pool := &v1.NodePool{Spec: spec}
 	further := append(pool.Validate(), asErrors(translate.UnsupportedOf(pool)...)...)
-	resp.Diagnostics.Append(r.definitions.check(ctx, v1.NodePoolKind, &spec, req.Config.Raw, further...)...)
+	resp.Diagnostics.Append(r.definitions.check(ctx, v1.NodePoolKind, &spec, req.Config.Raw, nil, further)...)
 	if !config.Requirements.IsUnknown() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(contradictions(spec)...)
 	}

@@ -258,7 +258,7 @@ func (c *cluster) patchPool(ctx context.Context, ref kube.Ref, uid string, metad
 	if err != nil {
 		return fmt.Errorf("%s patch: %w", ref, err)
 	}
-	return c.unset(ctx, resourceOf(ref), ref.Name, patch)
+	return c.merge(ctx, resourceOf(ref), ref.Name, patch)
 }
 
 // waitDrained waits until the pool of that UID has no NodeClaims, and logs the

@@ -43,7 +43,7 @@ func TestNodePool_BadInputNamesAttributeAndRemedy(t *testing.T) {
 		"key":                    {requirements(object{"key": "a b", "operator": "Exists"}), []string{"requirements[0].key"}},
 		"key of the daemon":      {requirements(object{"key": "karpenter.sh/registered", "operator": "Exists"}), []string{"requirements[0]", "karpenter.sh"}},
 		"misspelt aws label":     {requirements(object{"key": "karpenter.k8s.aws/instance-famly", "operator": "Exists"}), []string{"requirements[0]", "karpenter.k8s.aws"}},
-		"min values of too few":  {requirements(object{"key": "a", "operator": "In", "values": list{"b", "c"}, "min_values": 3}), []string{"requirements[0]", "minValues", "add values or lower"}},
+		"min values of too few":  {requirements(object{"key": "a", "operator": "In", "values": list{"b", "c"}, "min_values": 3}), []string{"requirements[0]", "min_values", "add values or lower"}},
 		"no min values":          {requirements(arch("arm64"), object{"key": "a", "operator": "Exists", "min_values": 0}), []string{"requirements[1].min_values", "greater than or equal to 1"}},
 		"too many min values":    {requirements(object{"key": "a", "operator": "Exists", "min_values": 51}), []string{"requirements[0].min_values", "less than or equal to 50"}},
 		"min of capacity types":  {requirements(object{"key": "karpenter.sh/capacity-type", "operator": "In", "values": list{"spot", "cheap"}, "min_values": 2}), []string{"requirements[0].min_values", "capacity types", "lower"}},

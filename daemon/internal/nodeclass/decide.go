@@ -34,7 +34,9 @@ type facts struct {
 	kubernetes string
 }
 
-func (c Config) facts() facts { return facts{cluster: c.Cluster, region: c.Region, kubernetes: c.Kubernetes} }
+func (c Config) facts() facts {
+	return facts{cluster: c.Cluster, region: c.Region, kubernetes: c.Kubernetes}
+}
 
 // verdict is the new state of a condition.
 type verdict struct {

@@ -64,7 +64,7 @@ type Writer interface {
 type Config struct {
 	Cluster    family.Cluster // a class's user data is checked with it
 	Region     string
-	Kubernetes string         // minor version such as 1.36; each image is for one minor version
+	Kubernetes string // minor version such as 1.36; each image is for one minor version
 	Cloud      Cloud
 	Objects    Objects
 	Writer     Writer

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,17 +56,24 @@ func fullClass() awsv1.EC2NodeClassSpec {
 			{Alias: "al2023@latest"}, {ID: "ami-1"}, {Name: "my-*", Owner: "self", Tags: map[string]string{"a": "b"}}, {SSMParameter: "/team/image"},
 		},
 		AMIFamily:       "AL2023",
-		InstanceProfile: "nodes",
+		InstanceProfile: "nodes", // beside a role, which the API does not accept
+		Role:            "team/nodes",
 		MetadataOptions: &awsv1.MetadataOptions{HTTPEndpoint: ptr("enabled"), HTTPProtocolIPv6: ptr("disabled"), HTTPPutResponseHopLimit: ptr[int64](2), HTTPTokens: ptr("required")},
 		BlockDeviceMappings: []awsv1.BlockDeviceMapping{{
 			DeviceName: ptr("/dev/xvda"), RootVolume: true,
 			EBS: &awsv1.BlockDevice{
 				VolumeSize: resource.MustParse("20Gi"), VolumeType: ptr("gp3"), Encrypted: ptr(true), DeleteOnTermination: ptr(false),
-				IOPS: ptr[int64](3000), Throughput: ptr[int64](125), KMSKeyID: ptr("alias/k"),
+				IOPS: ptr[int64](3000), Throughput: ptr[int64](125), KMSKeyID: ptr("alias/k"), SnapshotID: ptr("snap-1"), VolumeInitializationRate: ptr[int32](200),
 			},
 		}, {DeviceName: ptr("/dev/xvdb")}},
 		UserData: ptr("#!/bin/sh"), InstanceStorePolicy: ptr("RAID0"), Context: ptr("c-1"), DetailedMonitoring: ptr(true), AssociatePublicIPAddress: ptr(false),
-		Kubelet: &awsv1.KubeletConfiguration{MaxPods: ptr[int32](50), PodsPerCore: ptr[int32](10)},
+		Kubelet: &awsv1.KubeletConfiguration{
+			ClusterDNS: []string{"10.100.0.10", "10.100.0.2"}, MaxPods: ptr[int32](50), PodsPerCore: ptr[int32](0),
+			SystemReserved: map[string]awsv1.ReservedQuantity{"cpu": "100m", "memory": "0.1Gi"}, KubeReserved: map[string]awsv1.ReservedQuantity{"pid": "1000"},
+			EvictionHard: map[string]awsv1.EvictionThreshold{"memory.available": "5%"}, EvictionSoft: map[string]awsv1.EvictionThreshold{"nodefs.inodesFree": "10%"},
+			EvictionSoftGracePeriod: map[string]string{"nodefs.inodesFree": "90s"}, EvictionMaxPodGracePeriod: ptr[int32](60),
+			ImageGCHighThresholdPercent: ptr[int32](70), ImageGCLowThresholdPercent: ptr[int32](0), CPUCFSQuota: ptr(false),
+		},
 	}
 }
 
@@ -99,15 +107,61 @@ func TestNodePool_ThereAndBackIsUnchanged(t *testing.T) {
 func TestNodeClass_ThereAndBackIsUnchanged(t *testing.T) {
 	var diags diag.Diagnostics
 	want := fullClass()
-	// Some fields have no attribute yet.
-	everyFieldIsSet(t, want, "Tags", "Role")
-	everyFieldIsSet(t, *want.BlockDeviceMappings[0].EBS, "SnapshotID", "VolumeInitializationRate")
-	everyFieldIsSet(t, *want.Kubelet, "ClusterDNS", "SystemReserved", "KubeReserved", "EvictionHard", "EvictionSoft", "EvictionSoftGracePeriod",
-		"EvictionMaxPodGracePeriod", "ImageGCHighThresholdPercent", "ImageGCLowThresholdPercent", "CPUCFSQuota")
+	// The tags are an argument.
+	everyFieldIsSet(t, want, "Tags")
+	everyFieldIsSet(t, *want.BlockDeviceMappings[0].EBS)
+	everyFieldIsSet(t, *want.MetadataOptions)
+	everyFieldIsSet(t, *want.Kubelet)
 	model := convert.NodeClassOf(t.Context(), want, convert.NodeClass{}, &diags)
 	if got := model.Spec(t.Context(), types.MapNull(types.StringType), &diags); diags.HasError() || !cmp.Equal(got, want) {
 		t.Errorf("%v\n%s", diags, cmp.Diff(want, got))
 	}
+}
+
+func TestNodeClassOf_RoleAndInstanceProfileTakeTurns(t *testing.T) {
+	var diags diag.Diagnostics
+	prior := convert.NodeClassOf(t.Context(), awsv1.EC2NodeClassSpec{InstanceProfile: "nodes"}, convert.NodeClass{}, &diags)
+	if !prior.Role.IsNull() || prior.InstanceProfile.ValueString() != "nodes" {
+		t.Errorf("role %s, instance_profile %s", prior.Role, prior.InstanceProfile)
+	}
+	got := convert.NodeClassOf(t.Context(), awsv1.EC2NodeClassSpec{Role: "nodes"}, prior, &diags)
+	if diags.HasError() || !got.InstanceProfile.IsNull() || got.Role.ValueString() != "nodes" {
+		t.Errorf("%v: role %s, instance_profile %s", diags, got.Role, got.InstanceProfile)
+	}
+}
+
+func TestNodeClassOf_AKubeletThatSetsNothingIsAbsentAndStays(t *testing.T) {
+	var diags diag.Diagnostics
+	full := convert.NodeClassOf(t.Context(), fullClass(), convert.NodeClass{}, &diags)
+	values := full.Kubelet.Attributes()
+	for name, value := range values {
+		values[name] = nullOf(t, value)
+	}
+	values["eviction_hard"] = types.MapValueMust(types.StringType, nil)
+	values["cluster_dns"] = types.ListValueMust(types.StringType, nil)
+	prior := convert.NodeClass{Kubelet: types.ObjectValueMust(full.Kubelet.AttributeTypes(t.Context()), values)}
+	if spec := prior.Spec(t.Context(), types.MapNull(types.StringType), &diags); spec.Kubelet != nil {
+		t.Errorf("kubelet %+v", spec.Kubelet)
+	}
+	got := convert.NodeClassOf(t.Context(), awsv1.EC2NodeClassSpec{}, prior, &diags)
+	if diags.HasError() || !got.Kubelet.Equal(prior.Kubelet) {
+		t.Errorf("%v: kubelet %s", diags, got.Kubelet)
+	}
+	drifted := convert.NodeClassOf(t.Context(), awsv1.EC2NodeClassSpec{Kubelet: &awsv1.KubeletConfiguration{CPUCFSQuota: ptr(false)}}, prior, &diags)
+	if quota := drifted.Kubelet.Attributes()["cpu_cfs_quota"]; !quota.Equal(types.BoolValue(false)) {
+		t.Errorf("cpu_cfs_quota %s, want what somebody set", quota)
+	}
+}
+
+// nullOf is null of the value's type.
+func nullOf(t *testing.T, value attr.Value) attr.Value {
+	t.Helper()
+	typ := value.Type(t.Context())
+	null, err := typ.ValueFromTerraform(t.Context(), tftypes.NewValue(typ.TerraformType(t.Context()), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return null
 }
 
 func TestNodePoolOf_KeepsThePriorSpellingOfWhatIsTheSame(t *testing.T) {

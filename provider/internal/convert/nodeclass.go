@@ -21,6 +21,7 @@ type NodeClass struct {
 	AMISelectorTerms                 types.List   `tfsdk:"ami_selector_terms"`
 	AMIFamily                        types.String `tfsdk:"ami_family"`
 	InstanceProfile                  types.String `tfsdk:"instance_profile"`
+	Role                             types.String `tfsdk:"role"`
 	MetadataOptions                  types.Object `tfsdk:"metadata_options"`
 	BlockDeviceMappings              types.List   `tfsdk:"block_device_mappings"`
 	UserData                         types.String `tfsdk:"user_data"`
@@ -79,11 +80,8 @@ type blockDevice struct {
 	IOPS                types.Int64  `tfsdk:"iops"`
 	Throughput          types.Int64  `tfsdk:"throughput"`
 	KMSKeyID            types.String `tfsdk:"kms_key_id"`
-}
-
-type kubelet struct {
-	MaxPods     types.Int32 `tfsdk:"max_pods"`
-	PodsPerCore types.Int32 `tfsdk:"pods_per_core"`
+	SnapshotID          types.String `tfsdk:"snapshot_id"`
+	InitializationRate  types.Int64  `tfsdk:"volume_initialization_rate"`
 }
 
 func objectType(attributes map[string]attr.Type) types.ObjectType {
@@ -132,6 +130,7 @@ func ebsType() types.ObjectType {
 	return objectType(map[string]attr.Type{
 		"volume_size": fwtype.Quantity(), "volume_type": types.StringType, "encrypted": types.BoolType,
 		"delete_on_termination": types.BoolType, "iops": types.Int64Type, "throughput": types.Int64Type, "kms_key_id": types.StringType,
+		"snapshot_id": types.StringType, "volume_initialization_rate": types.Int64Type,
 	})
 }
 
@@ -139,21 +138,19 @@ func blockDeviceMappingType() types.ObjectType {
 	return objectType(map[string]attr.Type{"device_name": types.StringType, "root_volume": types.BoolType, "ebs": ebsType()})
 }
 
-func kubeletType() types.ObjectType {
-	return objectType(map[string]attr.Type{"max_pods": types.Int32Type, "pods_per_core": types.Int32Type})
-}
-
 // Spec is the wire form with the given tags.
 func (c NodeClass) Spec(ctx context.Context, tags types.Map, diags *diag.Diagnostics) awsv1.EC2NodeClassSpec {
 	spec := awsv1.EC2NodeClassSpec{
 		AMIFamily:                c.AMIFamily.ValueString(),
 		InstanceProfile:          c.InstanceProfile.ValueString(),
+		Role:                     c.Role.ValueString(),
 		Tags:                     Strings(tags),
 		UserData:                 pointer(c.UserData, c.UserData.ValueString()),
 		InstanceStorePolicy:      pointer(c.InstanceStorePolicy, c.InstanceStorePolicy.ValueString()),
 		Context:                  pointer(c.Context, c.Context.ValueString()),
 		DetailedMonitoring:       pointer(c.DetailedMonitoring, c.DetailedMonitoring.ValueBool()),
 		AssociatePublicIPAddress: pointer(c.AssociatePublicIPAddress, c.AssociatePublicIPAddress.ValueBool()),
+		Kubelet:                  kubeletConfiguration(ctx, c.Kubelet, diags),
 	}
 	for _, t := range elements[subnetTerm](ctx, c.SubnetSelectorTerms, diags) {
 		spec.SubnetSelectorTerms = append(spec.SubnetSelectorTerms, awsv1.SubnetSelectorTerm{Tags: Strings(t.Tags), ID: t.ID.ValueString()})
@@ -186,11 +183,6 @@ func (c NodeClass) Spec(ctx context.Context, tags types.Map, diags *diag.Diagnos
 			DeviceName: pointer(m.DeviceName, m.DeviceName.ValueString()), RootVolume: m.RootVolume.ValueBool(), EBS: ebs(ctx, m.EBS, diags),
 		})
 	}
-	if k := object[kubelet](ctx, c.Kubelet, diags); k != nil && (known(k.MaxPods) || known(k.PodsPerCore)) {
-		spec.Kubelet = &awsv1.KubeletConfiguration{
-			MaxPods: pointer(k.MaxPods, k.MaxPods.ValueInt32()), PodsPerCore: pointer(k.PodsPerCore, k.PodsPerCore.ValueInt32()),
-		}
-	}
 	return spec
 }
 
@@ -200,13 +192,17 @@ func ebs(ctx context.Context, o types.Object, diags *diag.Diagnostics) *awsv1.Bl
 		return nil
 	}
 	size, err := resource.ParseQuantity(e.VolumeSize.ValueString())
-	if err != nil {
+	switch {
+	case e.VolumeSize.IsNull() && !e.SnapshotID.IsUnknown():
+		size = resource.Quantity{}
+	case err != nil: // not known yet
 		return nil
 	}
 	return &awsv1.BlockDevice{
 		VolumeSize: size, VolumeType: pointer(e.VolumeType, e.VolumeType.ValueString()), Encrypted: pointer(e.Encrypted, e.Encrypted.ValueBool()),
 		DeleteOnTermination: pointer(e.DeleteOnTermination, e.DeleteOnTermination.ValueBool()),
 		IOPS:                pointer(e.IOPS, e.IOPS.ValueInt64()), Throughput: pointer(e.Throughput, e.Throughput.ValueInt64()),
-		KMSKeyID: pointer(e.KMSKeyID, e.KMSKeyID.ValueString()),
+		KMSKeyID: pointer(e.KMSKeyID, e.KMSKeyID.ValueString()), SnapshotID: pointer(e.SnapshotID, e.SnapshotID.ValueString()),
+		VolumeInitializationRate: pointer(e.InitializationRate, int32(e.InitializationRate.ValueInt64())),
 	}
 }

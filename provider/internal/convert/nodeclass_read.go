@@ -26,7 +26,8 @@ func NodeClassOf(ctx context.Context, spec awsv1.EC2NodeClassSpec, prior NodeCla
 		BlockDeviceMappings: keep(was.BlockDeviceMappings, spec.BlockDeviceMappings, prior.BlockDeviceMappings,
 			list(ctx, blockDeviceMappingType(), blockDeviceMappingOf(ctx, diags), diags)),
 		AMIFamily:                stringValue(spec.AMIFamily),
-		InstanceProfile:          types.StringValue(spec.InstanceProfile),
+		InstanceProfile:          stringValue(spec.InstanceProfile),
+		Role:                     stringValue(spec.Role),
 		UserData:                 keep(was.UserData, spec.UserData, prior.UserData, types.StringPointerValue),
 		InstanceStorePolicy:      types.StringPointerValue(spec.InstanceStorePolicy),
 		Context:                  types.StringPointerValue(spec.Context),
@@ -72,13 +73,6 @@ func metadataOptionsOf(m *awsv1.MetadataOptions) *metadataOptions {
 	}
 }
 
-func kubeletOf(k *awsv1.KubeletConfiguration) *kubelet {
-	if k == nil {
-		return nil
-	}
-	return &kubelet{MaxPods: types.Int32PointerValue(k.MaxPods), PodsPerCore: types.Int32PointerValue(k.PodsPerCore)}
-}
-
 func blockDeviceMappingOf(ctx context.Context, diags *diag.Diagnostics) func(awsv1.BlockDeviceMapping) blockDeviceMapping {
 	return func(m awsv1.BlockDeviceMapping) blockDeviceMapping {
 		out := blockDeviceMapping{DeviceName: types.StringPointerValue(m.DeviceName), RootVolume: types.BoolNull()}
@@ -88,9 +82,16 @@ func blockDeviceMappingOf(ctx context.Context, diags *diag.Diagnostics) func(aws
 		var device *blockDevice
 		if e := m.EBS; e != nil {
 			device = &blockDevice{
-				VolumeSize: fwtype.Quantity().Value(e.VolumeSize.String()), VolumeType: types.StringPointerValue(e.VolumeType),
+				VolumeSize: fwtype.Quantity().Null(), VolumeType: types.StringPointerValue(e.VolumeType),
 				Encrypted: types.BoolPointerValue(e.Encrypted), DeleteOnTermination: types.BoolPointerValue(e.DeleteOnTermination),
 				IOPS: types.Int64PointerValue(e.IOPS), Throughput: types.Int64PointerValue(e.Throughput), KMSKeyID: types.StringPointerValue(e.KMSKeyID),
+				SnapshotID: types.StringPointerValue(e.SnapshotID), InitializationRate: types.Int64Null(),
+			}
+			if !e.VolumeSize.IsZero() {
+				device.VolumeSize = fwtype.Quantity().Value(e.VolumeSize.String())
+			}
+			if rate := e.VolumeInitializationRate; rate != nil {
+				device.InitializationRate = types.Int64Value(int64(*rate))
 			}
 		}
 		out.EBS = objectOf(ctx, ebsType().AttrTypes, device, diags)

@@ -118,13 +118,19 @@ func StringMap(m map[string]string) types.Map {
 
 // setStrings gives the known strings of a set, sorted.
 func setStrings(s types.Set) []string {
+	out := knownStrings(s.Elements())
+	slices.Sort(out)
+	return out
+}
+
+// knownStrings gives the known strings among the values, in their order.
+func knownStrings(values []attr.Value) []string {
 	var out []string
-	for _, value := range s.Elements() {
+	for _, value := range values {
 		if t, ok := value.(stringer); ok && known(t) {
 			out = append(out, t.ValueString())
 		}
 	}
-	slices.Sort(out)
 	return out
 }
 

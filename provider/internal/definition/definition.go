@@ -9,6 +9,8 @@ package definition
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -27,6 +29,7 @@ type Definition struct {
 	structural *structuralschema.Structural
 	schema     validation.SchemaValidator
 	rules      *cel.Validator
+	fields     map[string]bool // the names of all fields
 }
 
 // Parse compiles the first version of a CustomResourceDefinition in YAML.
@@ -50,7 +53,36 @@ func Parse(document []byte) (*Definition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("definition %q read: %w", crd.Name, err)
 	}
-	return &Definition{structural: structural, schema: validator, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
+	fields := map[string]bool{}
+	gather(structural, fields)
+	return &Definition{structural: structural, schema: validator, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit), fields: fields}, nil
+}
+
+// gather adds the names of the schema's fields to out.
+func gather(s *structuralschema.Structural, out map[string]bool) {
+	if s == nil {
+		return
+	}
+	for name, inner := range s.Properties {
+		out[name] = true
+		gather(&inner, out)
+	}
+	gather(s.Items, out)
+}
+
+// inCamelCase finds words in camel case, which may begin with the part of the object.
+var inCamelCase = regexp.MustCompile(`\b(?:spec\.)?[a-z]+(?:[A-Z][A-Za-z0-9]*)+`)
+
+// Attributes gives the text with names of attributes in place of the names of fields
+// that are in camel case.
+func (d *Definition) Attributes(text string) string {
+	return inCamelCase.ReplaceAllStringFunc(text, func(word string) string {
+		name := strings.TrimPrefix(word, "spec.")
+		if !d.fields[name] {
+			return word
+		}
+		return snake(name)
+	})
 }
 
 // Validate returns the objections that the API server would have to the spec. The

@@ -39,6 +39,20 @@ func TestValidate_RunsTheDefinitionsOwnRules(t *testing.T) {
 	}
 }
 
+func TestAttributes_NamesAttributesInPlaceOfFields(t *testing.T) {
+	class := definitionOf(t, "EC2NodeClass")
+	for text, want := range map[string]string{
+		"imageGCHighThresholdPercent must be above imageGCLowThresholdPercent: raise it": "image_gc_high_threshold_percent must be above image_gc_low_threshold_percent: raise it",
+		"set spec.amiSelectorTerms, or kmsKeyID":                                         "set ami_selector_terms, or kms_key_id",
+		"write nodefs.inodesFree, al2023@latest, or noField":                             "write nodefs.inodesFree, al2023@latest, or noField",
+		"tags, id or RAID0; AL2023":                                                      "tags, id or RAID0; AL2023",
+	} {
+		if got := class.Attributes(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestParse_RefusesWhatIsNoDefinition(t *testing.T) {
 	if _, err := definition.Parse([]byte("kind: Nothing")); err == nil {
 		t.Error("a document without schema is accepted")

@@ -24,11 +24,19 @@ func Attribute(fieldPath string, rename *strings.Replacer) Steps {
 			token = snake(token)
 		}
 		steps = append(steps, token)
-		if slices.Contains([]string{"values", "labels", "annotations", "limits", "tags"}, token) {
+		if slices.Contains(mapsAndSets(), token) {
 			break
 		}
 	}
 	return steps
+}
+
+// mapsAndSets are the attributes whose elements have names of their own.
+func mapsAndSets() []string {
+	return []string{
+		"values", "labels", "annotations", "limits", "tags",
+		"system_reserved", "kube_reserved", "eviction_hard", "eviction_soft", "eviction_soft_grace_period",
+	}
 }
 
 // tokens splits a.b[0].c[x/y.z] at dots and brackets.

@@ -21,6 +21,13 @@ func TestAttribute_NamesTheAttributeOfAField(t *testing.T) {
 		"spec.associatePublicIPAddress":                 "associate_public_ip_address",
 		"spec.subnetSelectorTerms[1].tags[a.b/c].extra": "subnet_selector_terms[1].tags",
 		"spec.amiSelectorTerms":                         "ami_selector_terms",
+		"spec.kubelet.evictionHard.memory.available":    "kubelet.eviction_hard",
+		"spec.kubelet.evictionHard[memory.available]":   "kubelet.eviction_hard",
+		"spec.kubelet.systemReserved.cpu":               "kubelet.system_reserved",
+		"spec.kubelet.evictionSoftGracePeriod":          "kubelet.eviction_soft_grace_period",
+		"spec.kubelet.imageGCHighThresholdPercent":      "kubelet.image_gc_high_threshold_percent",
+		"spec.kubelet.cpuCFSQuota":                      "kubelet.cpu_cfs_quota",
+		"spec.kubelet.clusterDNS[0]":                    "kubelet.cluster_dns[0]",
 	} {
 		if got := definition.Attribute(fieldPath, rename).Path().String(); got != want {
 			t.Errorf("%s is attribute %s, want %s", fieldPath, got, want)
