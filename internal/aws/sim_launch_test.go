@@ -1,8 +1,10 @@
 package aws_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -49,17 +51,54 @@ func launchOne(t *testing.T, cloud *awssim.Cloud, c *aws.Clients) aws.Launched {
 	return try[aws.Launched](t)(c.Launch(context.Background(), launchable(t, cloud, c, c)))
 }
 
-// daemonOf makes clients with exactly the permissions of the daemon's role.
-func daemonOf(t *testing.T, cloud *awssim.Cloud, admin *aws.Clients) *aws.Clients {
+// daemonOf makes clients with exactly the permissions of the daemon's role, without an
+// action that is named.
+func daemonOf(t *testing.T, cloud *awssim.Cloud, admin *aws.Clients, without ...string) *aws.Clients {
 	t.Helper()
 	var arns []string
 	for _, p := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
 		Partition: "aws", Region: region, Account: account, Cluster: "lab",
 		NodeRoleARNs: []string{"arn:aws:iam::123456789012:role/node"}, QueueARN: cloud.SQS.ARN("lab"),
 	}) {
+		for _, action := range without {
+			p.Document = strings.ReplaceAll(p.Document, `"`+cmp.Or(action, "none")+`"`, `"iam:GetUser"`)
+		}
 		arns = append(arns, try[aws.Policy](t)(admin.CreatePolicy(context.Background(), aws.Policy{Name: p.Name, Document: p.Document})).ARN)
 	}
 	return awstest.Clients(t, cloud, cloud.IAM.SeedUser("daemon", arns...))
+}
+
+// The policies allow what is asked about a launch; without one of the actions EC2 says so,
+// and nothing is made by asking.
+func TestSim_ALaunchIsAskedAboutWithoutLaunching(t *testing.T) {
+	ctx := context.Background()
+	for _, missing := range []string{"", "ec2:CreateLaunchTemplate", "ec2:RunInstances", "ec2:CreateFleet", "iam:PassRole"} {
+		cloud, admin := start(t)
+		r := launchable(t, cloud, admin, admin)
+		c := daemonOf(t, cloud, admin, missing)
+		groups := try[[]aws.SecurityGroup](t)(admin.SecurityGroups(ctx, []aws.Selector{{Name: "*"}}))
+		trial := aws.Trial{
+			InstanceType: "m5.large", Subnets: []string{r.Overrides[0].SubnetID, r.Overrides[2].SubnetID}, Tags: owner.InstanceTags(nil, "any", "any"), Existing: r.LaunchTemplate,
+			Template: awsspec.LaunchTemplate{
+				ImageID: r.Overrides[0].ImageID, InstanceProfile: "node", SecurityGroupIDs: []string{groups[0].ID}, Tags: owner.Tags(nil),
+			},
+		}
+		err := c.MayLaunch(ctx, trial)
+		var refused *aws.UnauthorizedError
+		if errors.As(err, &refused) != (missing != "") || refused != nil && refused.Action != missing || missing == "" && err != nil {
+			t.Errorf("without %q: %v", missing, err)
+		}
+		if instances := try[[]aws.Instance](t)(admin.Instances(ctx, map[string]string{awsspec.TagNodePool: "*"})); len(instances) > 0 {
+			t.Errorf("without %q: instances %+v", missing, instances)
+		}
+		if templates := try[[]string](t)(admin.LaunchTemplates(ctx, map[string]string{awsspec.TagNodePool: "*"})); len(templates) != 1 {
+			t.Errorf("without %q: templates %q, want the one that was there", missing, templates)
+		}
+		trial.Template.InstanceProfile = "young"
+		if err := admin.MayLaunch(ctx, trial); !errors.Is(err, aws.ErrProfileUnknown) {
+			t.Errorf("a profile that EC2 does not know: %v", err)
+		}
+	}
 }
 
 func TestSim_InstanceLifeWithTheDaemonsPermissions(t *testing.T) {

@@ -1,6 +1,7 @@
 package nodeclass
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -79,7 +80,9 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 	set(awsv1.ConditionInstanceProfileReady, o.profileErr, func() *verdict {
 		return decideProfile(class, status, o.profile, o.profileErr, f)
 	})
-	set(awsv1.ConditionValidationSucceeded, nil, func() *verdict { return validate(class, conditions, f) })
+	set(awsv1.ConditionValidationSucceeded, nil, func() *verdict {
+		return cmp.Or(validate(class, conditions, f), decideLaunch(o.launchErr))
+	})
 	if unsupported := translate.UnsupportedOfClass(class); len(unsupported) > 0 {
 		conditions.Set(v1.ConditionUnsupported, metav1.ConditionTrue, v1.ReasonUnsupportedField, translate.Sentences(unsupported), now)
 	} else {
@@ -286,6 +289,18 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 	}
 	if status == metav1.ConditionUnknown {
 		return &verdict{status: status, reason: awsv1.ReasonDependenciesNotReady, message: "waiting for AWS: not every subnet, security group, image, capacity reservation and instance profile is known yet"}
+	}
+	return nil
+}
+
+// decideLaunch says why EC2 would refuse a launch; see mayLaunch.
+func decideLaunch(err error) *verdict {
+	var refused *aws.UnauthorizedError
+	switch {
+	case errors.As(err, &refused):
+		return failed(reasonNotPermitted, "the daemon is %v, and so no node of this class can be launched: allow that in the policies of its role, and in those that your organization has for the account", refused)
+	case errors.Is(err, aws.ErrProfileUnknown):
+		return &verdict{status: metav1.ConditionUnknown, reason: reasonNotPermitted, message: "waiting until EC2 knows the instance profile, which was made a moment ago"}
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type observation struct {
 	imagesErr       error
 	profile         aws.InstanceProfile
 	profileErr      error // aws.ErrNotFound is an answer, not a failure
+	launchErr       error // why EC2 would refuse a launch; asked for a class that is ready but for that
 }
 
 // image is an image with the instance types that it is made for.

@@ -45,6 +45,7 @@ type Cloud interface {
 	DeleteInstanceProfile(ctx context.Context, name, id string) error
 	LaunchTemplates(ctx context.Context, tags map[string]string) ([]string, error)
 	DeleteLaunchTemplate(ctx context.Context, name string) error
+	MayLaunch(ctx context.Context, t aws.Trial) error
 }
 
 // Objects has the newest known version of each object. They must not be changed.
@@ -79,9 +80,11 @@ type Config struct {
 type Reconciler struct {
 	Config
 	queue    workqueue.TypedRateLimitingInterface[string]
-	making   sync.Mutex      // held while a profile is found or made, and while Collect deletes one
-	unlisted sync.Once       // the warning that instance profiles cannot be listed
-	suspects map[string]bool // ids of the instance profiles that nothing needed at the last Collect
+	making   sync.Mutex // held while a profile is found or made, and while Collect deletes one
+	unlisted sync.Once  // the warning that instance profiles cannot be listed
+	// permissions are the launches that EC2 has allowed, by class.
+	permissions map[types.UID]permission
+	suspects    map[string]bool // ids of the instance profiles that nothing needed at the last Collect
 }
 
 // New makes a Reconciler; Run starts it.
@@ -140,6 +143,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 		r.Counted(o.asked, left(o.reservations))
 	}
 	decided := decide(class, o, r.Config.facts(), r.Now())
+	if decided.Conditions().IsReady() {
+		if o.launchErr = r.mayLaunch(ctx, decided); o.launchErr != nil {
+			decided = decide(class, o, r.Config.facts(), r.Now())
+		}
+	}
 	if !equality.Semantic.DeepEqual(decided.Status, class.Status) {
 		if _, err := r.Writer.UpdateStatus(ctx, decided, metav1.UpdateOptions{FieldManager: translate.FieldManager}); err != nil {
 			return 0, fmt.Errorf("ec2nodeclass %q write status: %w", name, err)
@@ -201,6 +209,7 @@ func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (a
 			return 0, fmt.Errorf("ec2nodeclass %q finalize: %w", class.Name, err)
 		}
 	}
+	delete(r.permissions, class.UID)
 	if err := r.deleteProfiles(ctx, class); err != nil {
 		return 0, fmt.Errorf("ec2nodeclass %q finalize: %w", class.Name, err)
 	}

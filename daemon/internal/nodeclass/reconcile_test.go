@@ -33,7 +33,8 @@ type world struct {
 	writes    int
 	managers  []string // of every write
 	counted   map[string]int64
-	mu        sync.Mutex // protects o, if a test changes it while the reconciler runs
+	trials    []aws.Trial // launches that EC2 was asked about
+	mu        sync.Mutex  // protects o, if a test changes it while the reconciler runs
 }
 
 func (w *world) EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool) {
@@ -118,6 +119,11 @@ func (w *world) LaunchTemplates(_ context.Context, tags map[string]string) ([]st
 func (w *world) DeleteLaunchTemplate(_ context.Context, name string) error {
 	w.templates = slices.DeleteFunc(slices.Clone(w.templates), func(t string) bool { return t == name })
 	return nil
+}
+
+func (w *world) MayLaunch(_ context.Context, t aws.Trial) error {
+	w.trials = append(w.trials, t)
+	return w.o.launchErr
 }
 
 // profiles are the calls of a Cloud that are about instance profiles.

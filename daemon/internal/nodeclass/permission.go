@@ -1,0 +1,87 @@
+package nodeclass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+const (
+	// permissionLasts is how long a permission is not asked for again.
+	permissionLasts = 30 * time.Minute
+	// permissionWithin bounds the calls to EC2 for one class.
+	permissionWithin = 10 * time.Second
+)
+
+// reasonNotPermitted is the product's own reason: EC2 would refuse a launch.
+const reasonNotPermitted = "LaunchNotPermitted"
+
+// permission is a launch that EC2 has allowed.
+type permission struct {
+	of string // what was asked for
+	at time.Time
+}
+
+// mayLaunch asks EC2 whether it allows a launch from the class, which is ready but for that.
+// So a missing right is in the class's condition before pods wait for it. A permission
+// lasts until the class changes, or half an hour; a refusal is asked about again.
+func (r *Reconciler) mayLaunch(ctx context.Context, class *awsv1.EC2NodeClass) error {
+	trial := r.trial(class)
+	of := fmt.Sprint(trial.Template.Digest(), trial.Subnets, trial.Tags)
+	if p := r.permissions[class.UID]; p.of == of && r.Now().Sub(p.at) < permissionLasts {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, permissionWithin)
+	defer cancel()
+	templates, err := r.Cloud.LaunchTemplates(ctx, map[string]string{awsspec.TagClusterName: r.Cluster.Name, awsspec.TagNodeClass: class.Name})
+	if err == nil && len(templates) > 0 {
+		trial.Existing = templates[0]
+	}
+	switch err := r.Cloud.MayLaunch(ctx, trial); {
+	case errors.Is(err, aws.ErrUnauthorized), errors.Is(err, aws.ErrProfileUnknown):
+		return err
+	case err != nil: // the launches will show what it is
+		r.Logger.Debug("EC2 could not be asked whether it allows launches", "ec2nodeclass", class.Name, "error", err)
+		return nil
+	}
+	if r.permissions == nil {
+		r.permissions = map[types.UID]permission{}
+	}
+	r.permissions[class.UID] = permission{of: of, at: r.Now()}
+	return nil
+}
+
+// trial is a launch from the class as far as permissions look at it.
+func (r *Reconciler) trial(class *awsv1.EC2NodeClass) aws.Trial {
+	owner := awsspec.Owner{Cluster: r.Cluster.Name, NodePool: "any", NodeClass: class.Name}
+	image := class.Status.AMIs[0]
+	t := aws.Trial{
+		InstanceType: "m5.large", Tags: owner.InstanceTags(class.Spec.Tags, "any", "any"),
+		Template: awsspec.LaunchTemplate{
+			ImageID: image.ID, InstanceProfile: class.Status.InstanceProfile, AssociatePublicIP: class.Spec.AssociatePublicIPAddress, Tags: owner.Tags(class.Spec.Tags),
+		},
+	}
+	for _, requirement := range image.Requirements {
+		if strings.HasSuffix(requirement.Key, "/arch") && len(requirement.Values) > 0 && requirement.Values[0] == "arm64" {
+			t.InstanceType = "m6g.large"
+		}
+	}
+	if m := class.Spec.MetadataOptions; m != nil && m.HTTPTokens != nil {
+		t.Template.Metadata.HTTPTokens = *m.HTTPTokens
+	}
+	for _, g := range class.Status.SecurityGroups {
+		t.Template.SecurityGroupIDs = append(t.Template.SecurityGroupIDs, g.ID)
+	}
+	for _, s := range class.Status.Subnets {
+		t.Subnets = append(t.Subnets, s.ID)
+	}
+	return t
+}

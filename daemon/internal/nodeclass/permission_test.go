@@ -1,0 +1,95 @@
+package nodeclass
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+)
+
+func reconcile(t *testing.T, r *Reconciler) time.Duration {
+	t.Helper()
+	again, err := r.Reconcile(t.Context(), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+func TestMayLaunch_ARefusalIsInTheConditionBeforePodsWait(t *testing.T) {
+	w, r := newWorld()
+	w.o.launchErr = &aws.UnauthorizedError{Action: "ec2:RunInstances", Principal: "arn:aws:sts::123456789012:assumed-role/daemon/s"}
+	if again := reconcile(t, r); again != refreshNotReady {
+		t.Errorf("the next look comes after %v", again)
+	}
+	c := w.class.Conditions().Get(awsv1.ConditionValidationSucceeded)
+	if !c.IsFalse() || c.Reason != reasonNotPermitted || !strings.Contains(c.Message, "not authorized to perform ec2:RunInstances as arn:aws:sts::123456789012:assumed-role/daemon/s, and so no node") ||
+		w.class.Conditions().IsReady() {
+		t.Errorf("%+v", w.class.Status.Conditions)
+	}
+	w.o.launchErr = nil
+	if reconcile(t, r); !w.class.Conditions().IsReady() {
+		t.Errorf("after the policies were mended: %+v", w.class.Status.Conditions)
+	}
+}
+
+func TestMayLaunch_WaitsUntilEC2KnowsTheProfile(t *testing.T) {
+	w, r := newWorld()
+	w.o.launchErr = aws.ErrProfileUnknown
+	reconcile(t, r)
+	if c := w.class.Conditions().Get(awsv1.ConditionValidationSucceeded); c.Status != metav1.ConditionUnknown || !strings.Contains(c.Message, "waiting until EC2 knows the instance profile") {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestMayLaunch_OtherErrorsSayNothingOfTheClass(t *testing.T) {
+	w, r := newWorld()
+	w.o.launchErr = errors.New("timeout")
+	if reconcile(t, r); !w.class.Conditions().IsReady() {
+		t.Errorf("%+v", w.class.Status.Conditions)
+	}
+	if reconcile(t, r); len(w.trials) != 2 {
+		t.Errorf("EC2 was asked %d times, want again", len(w.trials))
+	}
+}
+
+func TestMayLaunch_LastsHalfAnHourUnlessTheClassChanges(t *testing.T) {
+	w, r := newWorld()
+	now := at(10)
+	r.Now = func() time.Time { return now }
+	r.Counted = func(time.Time, map[string]int64) {}
+	asked := func() int {
+		before := len(w.trials)
+		reconcile(t, r)
+		return len(w.trials) - before
+	}
+	first, second := asked(), asked()
+	w.o.groups[0].ID = "sg-2"
+	changed := asked()
+	now = now.Add(permissionLasts)
+	if late := asked(); first != 1 || second != 0 || changed != 1 || late != 1 {
+		t.Errorf("asked %d, %d, %d and %d times, want 1, 0, 1 and 1", first, second, changed, late)
+	}
+}
+
+func TestMayLaunch_AsksForWhatALaunchFromTheClassHas(t *testing.T) {
+	w, r := newWorld()
+	w.class.Spec.Tags = map[string]string{"team": "web"}
+	reconcile(t, r)
+	got := w.trials[0]
+	if got.Template.ImageID != "ami-2" || got.InstanceType != "m6g.large" || got.Template.InstanceProfile != "node" || !slices.Equal(got.Subnets, []string{"subnet-b", "subnet-a"}) ||
+		!slices.Equal(got.Template.SecurityGroupIDs, []string{"sg-1"}) || got.Existing != "karpenter.k8s.aws/1" {
+		t.Errorf("%+v", got)
+	}
+	for key, want := range map[string]string{"team": "web", "kubernetes.io/cluster/lab": "owned", "karpenter.sh/nodepool": "any", "karpenter.k8s.aws/ec2nodeclass": "default"} {
+		if got.Tags[key] != want || got.Template.Tags[key] != want {
+			t.Errorf("tag %s: %q and %q", key, got.Tags[key], got.Template.Tags[key])
+		}
+	}
+}
