@@ -135,6 +135,9 @@ func terms(m *mover) consolidate.Question {
 		MoveTime: p.MoveTime,
 		Share:    p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
 	}
+	if m.out.Memory.sweep.pace.drained() {
+		q.Share = max(q.Share, drainedShare)
+	}
 	if q.Fleet == nil {
 		q.Fleet = offer.Compile(m.in.Snapshot.Supply(), nil, p.NodeCost)
 	}

@@ -280,7 +280,8 @@ func (m *mover) question() consolidate.Question {
 
 // askMore says whether the fleet is searched once more after a search that has found the
 // target, and with which question. Where pods are to stay on nodes like theirs and no node
-// can go, they may go anywhere. Where nodes are closed for evicted pods, what fills nodes that
+// can go, they may go anywhere; where new nodes have to save more and none can go, as much
+// as ever. Where nodes are closed for evicted pods, what fills nodes that
 // run is preferred to what launches new ones, also if it saves less at first.
 func (m *mover) askMore(done *consolidate.Search, found *target) (q consolidate.Question, more bool) {
 	s := &m.out.Memory.sweep
@@ -288,6 +289,8 @@ func (m *mover) askMore(done *consolidate.Search, found *target) (q consolidate.
 	switch none := len(found.names) == 0; {
 	case none && q.Alike:
 		q.Alike, more = false, true
+	case none && q.Share == drainedShare && q.Share > m.in.Policy.MoveShare:
+		q.Share, more = m.in.Policy.MoveShare, true
 	case none:
 		*found, s.second = s.second, target{}
 	case done.Opens() && disrupt.Closes(m.view) && q.Share < smallShare:

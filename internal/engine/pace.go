@@ -14,12 +14,17 @@ const (
 	// scale-down, in which one pod of shrunkPart has gone.
 	paceFor               = 20 * time.Minute
 	goneParts, shrunkPart = 33, 10
+	// After a scale-down in which one pod of drainedPart has gone, new nodes have to save
+	// drainedShare of their price, in thousandths: the pods fill the nodes that stay
+	// otherwise than planned, and new nodes that are planned beside them come to nothing.
+	// The searches that follow replace what is left.
+	drainedPart, drainedShare = 4, 600
 	// youngFor is how long a pod is dear to move after it came.
 	youngFor = 24 * time.Hour
 )
 
 // YoungTimes is how much dearer a pod is to move that came in the last day.
-const YoungTimes = 44
+const YoungTimes = 46
 
 // pace says how soon the fleet is searched again after moves, and which pods are dear to
 // move. In a fleet whose pods come and go all day, the next hour may undo what moves save,
@@ -83,6 +88,9 @@ func (p *pace) eager(now time.Time) bool { return p.follows(now) || p.shrinks() 
 
 // shrinks says whether no moves have begun yet, or none since many pods have gone.
 func (p *pace) shrinks() bool { return p.from.IsZero() || p.most-p.pods > p.most/shrunkPart }
+
+// drained says whether no moves have begun since a large scale-down.
+func (p *pace) drained() bool { return p.most-p.pods > p.most/drainedPart }
 
 // follows says whether the first moves for a scale-down began lately.
 func (p *pace) follows(now time.Time) bool {

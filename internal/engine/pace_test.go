@@ -173,3 +173,18 @@ func TestYoungOn_PodsThatCameAfterTheTimeAreDearAndPodsThatStayAreNot(t *testing
 		t.Errorf("the pods of the node are dearer by %d, want %d", got, want)
 	}
 }
+
+func TestPace_AfterALargeScaleDownNewNodesHaveToSaveMoreUntilMovesBegin(t *testing.T) {
+	for _, c := range []struct {
+		pods    int
+		drained bool
+	}{{1000, false}, {800, false}, {750, false}, {749, true}, {200, true}} {
+		p := everyday(t).runs(time.Minute, c.pods)
+		if p.pace.drained() != c.drained {
+			t.Errorf("with %d of 1000 pods: drained is %v", c.pods, p.pace.drained())
+		}
+		if p.pace.begins(p.now); p.pace.drained() {
+			t.Errorf("with %d of 1000 pods: drained while moves go on", c.pods)
+		}
+	}
+}

@@ -86,7 +86,8 @@ func Begin(q Question) *Search {
 const (
 	// A small fleet has fewer trials than Question.Trials: so many for each node that may go,
 	// and more once the search has found something. If at most smallFleet nodes may go,
-	// Question.Trials counts smallFactor times, as each trial takes less.
+	// Question.Trials counts smallFactor times, as each trial takes less; the more may go, the
+	// fewer times, down to once.
 	trialsPerNode, moreTrials, smallFleet, smallFactor = 50, 600, 200, 4
 	// patience is how many trials in a row may be in vain before the search ends.
 	patience = 2_000
@@ -113,8 +114,8 @@ func (s *Search) most() int {
 		perNode = moreTrials
 	}
 	most := s.Trials
-	if len(s.order) <= smallFleet {
-		most *= smallFactor
+	if n := len(s.order); n < smallFactor*smallFleet {
+		most = most * smallFactor * smallFleet / max(n, smallFleet)
 	}
 	return min(most, perNode*len(s.order))
 }
