@@ -11,6 +11,8 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
 // Instance is an EC2 instance.
@@ -91,6 +93,12 @@ func instance(i ec2types.Instance) Instance {
 		out.State = string(i.State.Name)
 	}
 	return out
+}
+
+// NameInstance sets the tag Name of an instance.
+func (c *Clients) NameInstance(ctx context.Context, id, name string) error {
+	_, err := c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2Tags(map[string]string{awsspec.TagName: name})})
+	return wrap(err, "instance %s name", id)
 }
 
 // Terminate terminates the instances. It is no error if an instance is gone. It makes one

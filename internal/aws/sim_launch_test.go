@@ -130,6 +130,9 @@ func TestSim_InstanceLifeWithTheDaemonsPermissions(t *testing.T) {
 		instance.SubnetID != got.SubnetID || instance.ImageID != got.ImageID || len(instance.SecurityGroupIDs) != 1 || instance.SecurityGroupIDs[0] == "" {
 		t.Errorf("got %+v", instance)
 	}
+	if err := c.NameInstance(ctx, got.InstanceID, "node-1"); err != nil || try[aws.Instance](t)(c.Instance(ctx, got.InstanceID)).Tags["Name"] != "node-1" {
+		t.Errorf("the instance's name: %v", err)
+	}
 	if _, err := c.Instance(ctx, "i-00000000000000000"); !errors.Is(err, aws.ErrNotFound) {
 		t.Errorf("an instance that does not exist: %v", err)
 	}

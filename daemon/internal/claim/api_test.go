@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
@@ -36,6 +37,7 @@ type server struct {
 
 	claims map[string]*v1.NodeClaim // the world's
 	nodes  []*corev1.Node           // the world's
+	class  *awsv1.EC2NodeClass      // the world's
 
 	mu     sync.Mutex
 	live   map[string]map[string]any // by path
@@ -163,6 +165,8 @@ func (s *server) NodeOf(providerID string) (*corev1.Node, bool) {
 	return nil, false
 }
 
+func (s *server) EC2NodeClass(string) (*awsv1.EC2NodeClass, bool) { return s.class, s.class != nil }
+
 func (s *server) NodeClaims() (out []*v1.NodeClaim) {
 	for _, c := range s.claims {
 		out = append(out, c)
@@ -173,6 +177,7 @@ func (s *server) NodeClaims() (out []*v1.NodeClaim) {
 func (s *server) Nodes() []*corev1.Node { return slices.Clone(s.nodes) }
 
 func (s *server) Launched(*v1.NodeClaim, string, string, string, string) {}
+func (s *server) Registered(*v1.NodeClaim, string)                       {}
 func (s *server) LaunchFailed(*v1.NodeClaim, error)                      {}
 func (s *server) Terminated(*v1.NodeClaim, string)                       {}
 

@@ -27,6 +27,7 @@ type Cloud interface {
 	Launch(ctx context.Context, r aws.LaunchRequest) (aws.Launched, error)
 	Instances(ctx context.Context, tags map[string]string) ([]aws.Instance, error)
 	Instance(ctx context.Context, id string) (aws.Instance, error)
+	NameInstance(ctx context.Context, id, name string) error
 	Terminate(ctx context.Context, ids ...string) error
 }
 

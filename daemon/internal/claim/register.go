@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -130,7 +131,21 @@ func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *co
 		return err
 	}
 	c.Recorder.Registered(claim, node.Name)
+	c.nameInstance(ctx, claim, node.Name)
 	return nil
+}
+
+// nameInstance tags the instance with the name of its Node, which EC2's console shows,
+// unless the class has a tag Name. Nothing depends on the name, so a failure is only logged.
+func (c *Controller) nameInstance(ctx context.Context, claim *v1.NodeClaim, node string) {
+	class, known := c.World.EC2NodeClass(claim.Spec.NodeClassRef.Name)
+	_, id, err := awsspec.ParseProviderID(claim.Status.ProviderID)
+	if !known || err != nil || class.Spec.Tags[awsspec.TagName] != "" {
+		return
+	}
+	if err := c.Cloud.NameInstance(ctx, id, node); err != nil {
+		c.Logger.Warn("instance could not be tagged with the name of its node", "nodeclaim", claim.Name, "instance", id, "node", node, "error", err)
+	}
 }
 
 func isUnregistered(t corev1.Taint) bool { return t.Key == v1.TaintUnregistered }
