@@ -3,7 +3,6 @@ package interruption
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -21,9 +20,9 @@ type Claims interface {
 	Patch(ctx context.Context, name string, kind types.PatchType, body []byte, options metav1.PatchOptions, subresources ...string) (*v1.NodeClaim, error)
 }
 
-// World has the NodeClaims, and stores the answers to writes.
+// World finds the NodeClaim of an instance, and stores the answers to writes.
 type World interface {
-	NodeClaims() []*v1.NodeClaim
+	NodeClaimOf(instanceID string) (*v1.NodeClaim, bool)
 	Observe(object metav1.Object)
 }
 
@@ -43,14 +42,12 @@ type Marker struct {
 // safe to repeat.
 func (m *Marker) Handle(ctx context.Context, events []Event) error {
 	for _, e := range events {
-		for _, claim := range m.World.NodeClaims() {
-			if !strings.HasSuffix(claim.Status.ProviderID, "/"+e.InstanceID) {
-				continue
-			}
-			if err := m.mark(ctx, claim, e); err != nil {
-				return err
-			}
-			break
+		claim, ours := m.World.NodeClaimOf(e.InstanceID)
+		if !ours {
+			continue
+		}
+		if err := m.mark(ctx, claim, e); err != nil {
+			return err
 		}
 	}
 	return nil

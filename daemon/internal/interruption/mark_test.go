@@ -25,8 +25,10 @@ type api struct {
 	told   int
 }
 
-func (a *api) NodeClaims() []*v1.NodeClaim { return []*v1.NodeClaim{a.claim} }
-func (a *api) Observe(metav1.Object)       { a.seen++ }
+func (a *api) NodeClaimOf(instanceID string) (*v1.NodeClaim, bool) {
+	return a.claim, instanceID == "i-1"
+}
+func (a *api) Observe(metav1.Object) { a.seen++ }
 
 func (a *api) Patch(_ context.Context, _ string, _ types.PatchType, body []byte, _ metav1.PatchOptions, _ ...string) (*v1.NodeClaim, error) {
 	a.bodies = append(a.bodies, string(body))
@@ -58,7 +60,6 @@ func TestMarker_WritesAnInterruptionOnceAndOntoItsOwnClaim(t *testing.T) {
 		"warned":        {func(*v1.NodeClaim) {}, warning, true},
 		"no deadline":   {func(*v1.NodeClaim) {}, Event{Kind: SpotInterrupted, InstanceID: "i-1"}, true},
 		"not ours":      {func(*v1.NodeClaim) {}, Event{Kind: SpotInterrupted, InstanceID: "i-2"}, false},
-		"a part of id":  {func(*v1.NodeClaim) {}, Event{Kind: SpotInterrupted, InstanceID: "1"}, false},
 		"rebalance":     {func(*v1.NodeClaim) {}, Event{Kind: RebalanceRecommendation, InstanceID: "i-1"}, false},
 		"known already": {func(c *v1.NodeClaim) { c.Annotations = map[string]string{v1.AnnotationInterruption: "x"} }, warning, false},
 		"going already": {func(c *v1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, warning, false},

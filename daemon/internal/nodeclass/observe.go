@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -47,8 +48,8 @@ func (o observation) temporary() error {
 	return errors.Join(problems...)
 }
 
-func (r *Reconciler) observe(ctx context.Context, class *awsv1.EC2NodeClass) observation {
-	var o observation
+// observe asks AWS about all that the class selects, at the same time.
+func (r *Reconciler) observe(ctx context.Context, class *awsv1.EC2NodeClass) (o observation) {
 	var subnets, groups []aws.Selector
 	for _, t := range class.Spec.SubnetSelectorTerms {
 		subnets = append(subnets, aws.Selector{ID: t.ID, Tags: t.Tags})
@@ -56,14 +57,18 @@ func (r *Reconciler) observe(ctx context.Context, class *awsv1.EC2NodeClass) obs
 	for _, t := range class.Spec.SecurityGroupSelectorTerms {
 		groups = append(groups, aws.Selector{ID: t.ID, Name: t.Name, Tags: t.Tags})
 	}
-	o.subnets, o.subnetsErr = r.Cloud.Subnets(ctx, subnets)
-	o.groups, o.groupsErr = r.Cloud.SecurityGroups(ctx, groups)
+	var asking sync.WaitGroup
+	asking.Go(func() { o.subnets, o.subnetsErr = r.Cloud.Subnets(ctx, subnets) })
+	asking.Go(func() { o.groups, o.groupsErr = r.Cloud.SecurityGroups(ctx, groups) })
 	if terms := class.Spec.CapacityReservationSelectorTerms; len(terms) > 0 {
 		o.asked = r.Now()
-		o.reservations, o.reservationsErr = r.Cloud.CapacityReservations(ctx, reservationSelectors(terms))
+		asking.Go(func() {
+			o.reservations, o.reservationsErr = r.Cloud.CapacityReservations(ctx, reservationSelectors(terms))
+		})
 	}
-	o.images, o.imagesErr = r.images(ctx, class)
-	o.profile, o.profileErr = r.profile(ctx, class)
+	asking.Go(func() { o.images, o.imagesErr = r.images(ctx, class) })
+	asking.Go(func() { o.profile, o.profileErr = r.profile(ctx, class) })
+	asking.Wait()
 	return o
 }
 

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
@@ -36,7 +34,7 @@ type permission struct {
 func (r *Reconciler) mayLaunch(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	trial := r.trial(class)
 	of := fmt.Sprint(trial.Template.Digest(), trial.Subnets, trial.Tags)
-	if p := r.permissions[class.UID]; p.of == of && r.Now().Sub(p.at) < permissionLasts {
+	if p, known := r.permissions.Load(class.UID); known && p.(permission).of == of && r.Now().Sub(p.(permission).at) < permissionLasts {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, permissionWithin)
@@ -52,10 +50,7 @@ func (r *Reconciler) mayLaunch(ctx context.Context, class *awsv1.EC2NodeClass) e
 		r.Logger.Debug("EC2 could not be asked whether it allows launches", "ec2nodeclass", class.Name, "error", err)
 		return nil
 	}
-	if r.permissions == nil {
-		r.permissions = map[types.UID]permission{}
-	}
-	r.permissions[class.UID] = permission{of: of, at: r.Now()}
+	r.permissions.Store(class.UID, permission{of: of, at: r.Now()})
 	return nil
 }
 

@@ -43,8 +43,8 @@ func (r *Reconciler) profile(ctx context.Context, class *awsv1.EC2NodeClass) (aw
 	}
 	ctx, cancel := context.WithTimeout(ctx, profileWithin)
 	defer cancel()
-	r.making.Lock()
-	defer r.making.Unlock()
+	r.making.RLock()
+	defer r.making.RUnlock()
 	// IAM does not tell names apart by case.
 	hasRole := func(p aws.InstanceProfile) bool { return strings.EqualFold(p.Role, want.Role) }
 	// The profile that Karpenter made has a random name, and stays in use.

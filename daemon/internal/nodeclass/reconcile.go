@@ -29,6 +29,8 @@ const (
 	// retryFirst and retryMost bound the pauses after errors.
 	retryFirst = time.Second
 	retryMost  = 30 * time.Second
+	// workers is how many classes are looked at at the same time.
+	workers = 4
 )
 
 // Cloud is the part of package aws that a Reconciler uses.
@@ -79,11 +81,10 @@ type Config struct {
 // Reconciler keeps the status of all EC2NodeClasses.
 type Reconciler struct {
 	Config
-	queue    workqueue.TypedRateLimitingInterface[string]
-	making   sync.Mutex // held while a profile is found or made, and while Collect deletes one
-	unlisted sync.Once  // the warning that instance profiles cannot be listed
-	// permissions are the launches that EC2 has allowed, by class.
-	permissions map[types.UID]permission
+	queue       workqueue.TypedRateLimitingInterface[string]
+	making      sync.RWMutex    // read: a profile is found or made; write: Collect deletes one
+	unlisted    sync.Once       // the warning that instance profiles cannot be listed
+	permissions sync.Map        // the launch that EC2 has allowed, by the uid of the class
 	suspects    map[string]bool // ids of the instance profiles that nothing needed at the last Collect
 }
 
@@ -97,10 +98,19 @@ func New(c Config) *Reconciler {
 // NodeClaim that refers to it is gone.
 func (r *Reconciler) Enqueue(name string) { r.queue.Add(name) }
 
-// Run reconciles what is enqueued, one class at a time, until ctx ends.
+// Run reconciles what is enqueued, some classes at a time, until ctx ends: one for which AWS
+// does not answer must not hold up the others.
 func (r *Reconciler) Run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, r.queue.ShutDown)
 	defer stop()
+	var working sync.WaitGroup
+	for range workers {
+		working.Go(func() { r.work(ctx) })
+	}
+	working.Wait()
+}
+
+func (r *Reconciler) work(ctx context.Context) {
 	for {
 		name, over := r.queue.Get()
 		if over {
@@ -209,7 +219,7 @@ func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (a
 			return 0, fmt.Errorf("ec2nodeclass %q finalize: %w", class.Name, err)
 		}
 	}
-	delete(r.permissions, class.UID)
+	r.permissions.Delete(class.UID)
 	if err := r.deleteProfiles(ctx, class); err != nil {
 		return 0, fmt.Errorf("ec2nodeclass %q finalize: %w", class.Name, err)
 	}

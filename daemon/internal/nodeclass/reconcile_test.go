@@ -34,10 +34,12 @@ type world struct {
 	managers  []string // of every write
 	counted   map[string]int64
 	trials    []aws.Trial // launches that EC2 was asked about
-	mu        sync.Mutex  // protects o, if a test changes it while the reconciler runs
+	mu        sync.Mutex  // protects o and class, which tests change and read while the reconciler runs
 }
 
 func (w *world) EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return w.class, w.class != nil && w.class.Name == name
 }
 
@@ -50,6 +52,8 @@ func (w *world) EC2NodeClasses() []*awsv1.EC2NodeClass {
 func (w *world) NodeClaims() []*v1.NodeClaim { return w.claims }
 
 func (w *world) Patch(_ context.Context, _ string, kind types.PatchType, data []byte, o metav1.PatchOptions, _ ...string) (*awsv1.EC2NodeClass, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.managers = append(w.managers, o.FieldManager)
 	var patch struct {
 		Metadata struct {
@@ -70,6 +74,8 @@ func (w *world) Patch(_ context.Context, _ string, kind types.PatchType, data []
 }
 
 func (w *world) UpdateStatus(_ context.Context, class *awsv1.EC2NodeClass, o metav1.UpdateOptions) (*awsv1.EC2NodeClass, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.managers = append(w.managers, o.FieldManager)
 	if class.ResourceVersion != w.class.ResourceVersion {
 		return nil, errors.New("conflict")
@@ -290,6 +296,65 @@ func TestRun_LooksAgainAfterTheRefreshInterval(t *testing.T) {
 		synctest.Wait()
 		if w.class.Conditions().IsReady() {
 			t.Error("a change in the cloud was not seen")
+		}
+		cancel()
+		<-done
+	})
+}
+
+// hanging is a world of many classes; AWS does not answer for the first.
+type hanging struct {
+	*world
+	profiles
+	got chan string // the classes whose status was written
+}
+
+func (h *hanging) EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool) {
+	c := class()
+	c.Name, c.Finalizers = name, []string{awsv1.FinalizerTermination}
+	c.Spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{ID: name}}
+	return c, true
+}
+
+func (h *hanging) UpdateStatus(_ context.Context, class *awsv1.EC2NodeClass, _ metav1.UpdateOptions) (*awsv1.EC2NodeClass, error) {
+	h.got <- class.Name
+	return class, nil
+}
+
+func (h *hanging) Subnets(ctx context.Context, selectors []aws.Selector) ([]aws.Subnet, error) {
+	if selectors[0].ID == "first" {
+		<-ctx.Done()
+	}
+	return h.o.subnets, nil
+}
+
+func (h *hanging) MayLaunch(context.Context, aws.Trial) error { return nil }
+
+func (h *hanging) LaunchTemplates(context.Context, map[string]string) ([]string, error) {
+	return nil, nil
+}
+
+func TestRun_AClassForWhichAWSDoesNotAnswerHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, r := newWorld()
+		h := &hanging{world: w, profiles: handMade{world: w}, got: make(chan string, 10)}
+		r.Objects, r.Writer, r.Cloud = h, h, h
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			r.Run(ctx)
+		}()
+		for _, name := range []string{"first", "second", "third"} {
+			r.Enqueue(name)
+		}
+		synctest.Wait()
+		var found []string
+		for len(h.got) > 0 {
+			found = append(found, <-h.got)
+		}
+		if slices.Sort(found); !slices.Equal(found, []string{"second", "third"}) {
+			t.Errorf("looked at %q", found)
 		}
 		cancel()
 		<-done

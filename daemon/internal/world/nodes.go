@@ -2,6 +2,7 @@ package world
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -56,7 +57,7 @@ func (w *World) putClaim(c *v1.NodeClaim) {
 		return
 	}
 	w.unlinkClaim(old)
-	if id := c.Status.ProviderID; id != "" {
+	if id := instanceOf(c.Status.ProviderID); id != "" {
 		w.claimOf[id] = c.Name
 	}
 	w.touchClaim(c)
@@ -73,8 +74,8 @@ func (w *World) unlinkClaim(c *v1.NodeClaim) {
 		return
 	}
 	w.touchClaim(c)
-	if w.claimOf[c.Status.ProviderID] == c.Name {
-		delete(w.claimOf, c.Status.ProviderID)
+	if id := instanceOf(c.Status.ProviderID); w.claimOf[id] == c.Name {
+		delete(w.claimOf, id)
 	}
 }
 
@@ -110,12 +111,17 @@ func (w *World) learnDrivers(c *storagev1.CSINode) {
 	}
 }
 
+// instanceOf is the id of the instance that the provider id names.
+func instanceOf(providerID string) string {
+	return providerID[strings.LastIndexByte(providerID, '/')+1:]
+}
+
 // claimsOfNode returns the node's NodeClaim, if there is one.
 func (w *World) claimsOfNode(n *corev1.Node) []string {
 	if n == nil || n.Spec.ProviderID == "" {
 		return nil
 	}
-	if name, ok := w.claimOf[n.Spec.ProviderID]; ok {
+	if name, ok := w.claimOf[instanceOf(n.Spec.ProviderID)]; ok {
 		return []string{name}
 	}
 	return nil

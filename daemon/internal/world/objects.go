@@ -1,6 +1,8 @@
 package world
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -175,14 +177,26 @@ func (w *World) put(object metav1.Object) concern {
 	if !known {
 		return concern{}
 	}
+	was := w.objects.classes[p.ref.name]
 	old, kept := p.keep()
 	if kept {
 		w.tie(object, p.ref, old)
 	}
-	if p.ref.kind == classKind {
-		return concern{claims: w.unlaunched(p.ref.name), classes: []string{p.ref.name}}
+	if is, class := object.(*awsv1.EC2NodeClass); class {
+		out := concern{claims: w.unlaunched(p.ref.name)}
+		if asksAnew(was, is) {
+			out.classes = []string{p.ref.name}
+		}
+		return out
 	}
 	return concern{}
+}
+
+// asksAnew says whether AWS has to be asked about the class: not because of a new status,
+// which the daemon itself has written.
+func asksAnew(was, is *awsv1.EC2NodeClass) bool {
+	return was == nil || was.UID != is.UID || was.Generation != is.Generation || !slices.Equal(was.Finalizers, is.Finalizers) ||
+		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero()
 }
 
 // tie updates what depends on a new version of the object.
@@ -216,7 +230,11 @@ func (w *World) remove(object metav1.Object) concern {
 		return concern{claims: w.removeAttachment(o)}
 	case *v1.NodeClaim:
 		w.removeClaim(o)
-		return concern{claims: []string{o.Name}, classes: []string{o.Spec.NodeClassRef.Name}}
+		out := concern{claims: []string{o.Name}}
+		if class := w.objects.classes[o.Spec.NodeClassRef.Name]; class != nil && class.DeletionTimestamp != nil {
+			out.classes = []string{class.Name} // it may go now
+		}
+		return out
 	}
 	p, known := w.placeOf(object)
 	if !known || !p.drop() {

@@ -88,7 +88,7 @@ func (w *World) read(r ref, d *cluster.Delta) {
 		}
 	case nodeKind:
 		if n, ok := w.objects.nodes[r.name]; ok {
-			d.Put.Nodes = append(d.Put.Nodes, translate.Node(n, w.claimOf[n.Spec.ProviderID], w.objects.csiNodes[n.Name], t.drivers))
+			d.Put.Nodes = append(d.Put.Nodes, translate.Node(n, w.claimOf[instanceOf(n.Spec.ProviderID)], w.objects.csiNodes[n.Name], t.drivers))
 			return
 		}
 	case claimKind:
@@ -262,6 +262,14 @@ func (w *World) NodeOf(providerID string) (*corev1.Node, bool) {
 	defer w.mu.Unlock()
 	n, ok := w.objects.nodes[w.nodeOf[providerID]]
 	return n, ok && providerID != ""
+}
+
+// NodeClaimOf returns the NodeClaim of the instance.
+func (w *World) NodeClaimOf(instanceID string) (*v1.NodeClaim, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c, ok := w.objects.claims[w.claimOf[instanceID]]
+	return c, ok
 }
 
 // NodeClaims returns the newest known versions, in no order.

@@ -34,7 +34,7 @@ type World struct {
 	podsOwned map[types.UID]map[string]*corev1.Pod        // controller -> pod key
 	setsOwned map[types.UID]map[string]*appsv1.ReplicaSet // Deployment -> ReplicaSet key
 	setOwner  map[string]types.UID                        // ReplicaSet key -> Deployment
-	claimOf   map[string]string                           // provider id -> claim name
+	claimOf   map[string]string                           // instance id -> claim name
 	nodeOf    map[string]string                           // provider id -> node name
 	seen      map[types.UID]time.Time                     // when the daemon first saw that the pod waits
 	budgets   map[string][]cluster.PodBudget              // by namespace, where they have been asked for

@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -391,5 +392,63 @@ func TestWorld_NamespaceWithoutObjectsIsForgotten(t *testing.T) {
 	w.Forget(service)
 	if len(w.objects.limitRanges) != 0 || len(w.objects.services) != 0 {
 		t.Errorf("%v, %v are left of a namespace that has none", w.objects.limitRanges, w.objects.services)
+	}
+}
+
+// Each look at a class is nine or more calls of AWS.
+func TestSubscribe_AClassIsLookedAtForItsSpecAndItsEndAndNotForItsStatus(t *testing.T) {
+	w := New(nil, catalog.Market{}, time.Now)
+	var told []string
+	w.Subscribe(Subscriber{Class: func(name string) { told = append(told, name) }})
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c", ResourceVersion: "1", Generation: 1}}
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", ResourceVersion: "1"}}
+	claim.Spec.NodeClassRef = v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: "c"}
+	version := 1
+	step := func(what string, want int, change func(c *awsv1.EC2NodeClass)) {
+		t.Helper()
+		version++
+		class = class.DeepCopy()
+		class.ResourceVersion = strconv.Itoa(version)
+		change(class)
+		before := len(told)
+		w.Observe(class)
+		if got := len(told) - before; got != want {
+			t.Errorf("%s: told %d times, want %d", what, got, want)
+		}
+	}
+	step("a new class", 1, func(*awsv1.EC2NodeClass) {})
+	step("a status", 0, func(c *awsv1.EC2NodeClass) { c.Status.InstanceProfile = "p" })
+	step("the finalizer", 1, func(c *awsv1.EC2NodeClass) { c.Finalizers = []string{"f"} })
+	step("a spec", 1, func(c *awsv1.EC2NodeClass) { c.Generation = 2 })
+	w.Observe(claim)
+	before := len(told)
+	w.Forget(claim)
+	if len(told) != before {
+		t.Error("a NodeClaim of a class that stays is gone: told of the class")
+	}
+	step("its deletion", 1, func(c *awsv1.EC2NodeClass) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })
+	claim = claim.DeepCopy()
+	claim.UID, claim.ResourceVersion = "n2", "9"
+	w.Observe(claim)
+	before = len(told)
+	if w.Forget(claim); len(told) != before+1 {
+		t.Error("the last NodeClaim of a deleted class is gone: not told of the class")
+	}
+}
+
+func TestNodeClaimOf_FindsTheNodeClaimOfAnInstance(t *testing.T) {
+	w := New(nil, catalog.Market{}, time.Now)
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", ResourceVersion: "1"}}
+	claim.Spec.NodeClassRef = v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: "c"}
+	claim.Status.ProviderID = "aws:///us-west-2a/i-1"
+	w.Observe(claim)
+	for id, want := range map[string]bool{"i-1": true, "i-2": false, "1": false, "": false} {
+		if c, ok := w.NodeClaimOf(id); ok != want || ok && c.Name != "n" {
+			t.Errorf("%q: %v, %v", id, c, ok)
+		}
+	}
+	w.Forget(claim)
+	if _, ok := w.NodeClaimOf("i-1"); ok {
+		t.Error("the NodeClaim is gone, and is found")
 	}
 }
