@@ -54,7 +54,7 @@ func (al2) UserData(n Node) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := joinMIME(append(parts, mimePart{contentType: shellType, body: script}))
+	text, err := joinMIME(append(parts, partOf(shellType, script)))
 	if err != nil {
 		return "", err
 	}

@@ -48,7 +48,7 @@ func (al2023) UserData(n Node) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := joinMIME(append(parts, mimePart{contentType: nodeConfigType, body: generated}))
+	text, err := joinMIME(append(parts, partOf(nodeConfigType, generated)))
 	if err != nil {
 		return "", err
 	}

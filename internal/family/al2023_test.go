@@ -177,7 +177,9 @@ func TestAL2023_UsersPartsComeFirstAndGeneratedLast(t *testing.T) {
 		"NodeConfig":           {"---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n", []string{nodeConfigType}, "---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"},
 		"script of NodeConfig": {"#!/bin/sh\ncat <<E\napiVersion: node.eks.aws/v1alpha1\nE\n", []string{shellType}, "#!/bin/sh\ncat <<E\napiVersion: node.eks.aws/v1alpha1\nE\n"},
 		"MIME multipart":       {multi, []string{"text/x-shellscript", nodeConfigType}, "echo one"},
+		"after empty lines":    {"\r\n " + multi, []string{"text/x-shellscript", nodeConfigType}, "echo one"},
 		"line like a boundary": {"#!/bin/sh\n--//\n--//=\n", []string{shellType}, "#!/bin/sh\n--//\n--//=\n"},
+		"hidden boundary":      {"#!/bin/sh\n\r--//\n", []string{shellType}, "#!/bin/sh\n--//\n"},
 		"white space":          {" \n", nil, ""},
 	}
 	for name, tc := range cases {

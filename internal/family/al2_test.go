@@ -73,3 +73,11 @@ func TestAL2_PartsOfTheUserComeFirst(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+func TestAL2_PartsOfTheUserKeepTheirHeaders(t *testing.T) {
+	const headers = "Content-Disposition: attachment; filename=\"50-first.sh\"\nContent-Transfer-Encoding: base64\nContent-Type: text/cloud-config\nMerge-Type: list(append)\n"
+	text, err := al2{}.UserData(plain().withText("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\n" + headers + "\nYQ==\n--B--\n"))
+	if err != nil || !strings.Contains(text, "--//\n"+headers+"\nYQ==\n--//\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}

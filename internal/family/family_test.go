@@ -92,7 +92,7 @@ func TestOf_TheFieldWinsOverTheAlias(t *testing.T) {
 }
 
 func TestCustom_TextOfTheUserIsUnchanged(t *testing.T) {
-	const text = "#cloud-config\nruncmd: [join]\n"
+	const text = "#cloud-config\r\nruncmd: [join]\n"
 	n := Node{Class: &awsv1.EC2NodeClass{}}
 	if got, err := (custom{}).UserData(n.withText(text)); err != nil || got != text {
 		t.Errorf("%q, %v", got, err)
@@ -102,5 +102,21 @@ func TestCustom_TextOfTheUserIsUnchanged(t *testing.T) {
 	}
 	if _, err := (custom{}).UserData(n.withText(strings.Repeat("x", MaxUserDataBytes+1))); err == nil || !strings.Contains(err.Error(), "shorten spec.userData") {
 		t.Errorf("too long: %v", err)
+	}
+}
+
+// The plan takes 0 for no number, so the kubelet must have none, too.
+func TestUserData_ZeroPodsAreNoNumber(t *testing.T) {
+	zero := int32(0)
+	for _, f := range families() {
+		n := plain()
+		without, err := f.UserData(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Class.Spec.Kubelet = &awsv1.KubeletConfiguration{MaxPods: &zero, PodsPerCore: &zero}
+		if got, err := f.UserData(n); err != nil || got != without {
+			t.Errorf("%s: %v\n%s", f.Name(), err, got)
+		}
 	}
 }

@@ -19,15 +19,19 @@ const (
 )
 
 type mimePart struct {
-	contentType, encoding string
-	body                  string
+	header textproto.MIMEHeader
+	body   string
+}
+
+func partOf(contentType, body string) mimePart {
+	return mimePart{textproto.MIMEHeader{"Content-Type": {contentType}}, body}
 }
 
 // userParts reads the user's text. It is MIME multipart text, a NodeConfig, or else a
 // shell script. Empty text has no parts.
 func userParts(text string) ([]mimePart, error) {
 	if !isMIME(text) && isNodeConfig(text) {
-		return []mimePart{{contentType: nodeConfigType, body: text}}, nil
+		return []mimePart{partOf(nodeConfigType, text)}, nil
 	}
 	return scriptParts(text)
 }
@@ -40,12 +44,16 @@ func scriptParts(text string) ([]mimePart, error) {
 	case isMIME(text):
 		return splitMIME(text)
 	}
-	return []mimePart{{contentType: shellType, body: text}}, nil
+	return []mimePart{partOf(shellType, text)}, nil
 }
 
 func isMIME(text string) bool {
+	text = trimmed(text)
 	return strings.HasPrefix(text, "MIME-Version:") || strings.HasPrefix(text, "Content-Type:")
 }
+
+// trimmed is the text without the empty lines that a template may have left before it.
+func trimmed(text string) string { return strings.TrimLeft(text, " \t\r\n") }
 
 // isNodeConfig looks for the apiVersion that nodeadm demands in every NodeConfig, in YAML or JSON.
 func isNodeConfig(text string) bool {
@@ -53,9 +61,10 @@ func isNodeConfig(text string) bool {
 		regexp.MustCompile(`(?m)^\s*["']?apiVersion["']?\s*:\s*["']?node\.eks\.aws/`).MatchString(text)
 }
 
+// splitMIME leaves the parts as they are: cloud-init knows what their headers mean.
 func splitMIME(text string) ([]mimePart, error) {
 	const remedy = "give a valid MIME multipart text, a NodeConfig or a shell script"
-	message, err := mail.ReadMessage(strings.NewReader(text))
+	message, err := mail.ReadMessage(strings.NewReader(trimmed(text)))
 	if err != nil {
 		return nil, fmt.Errorf("spec.userData read MIME header: %w: %s", err, remedy)
 	}
@@ -76,17 +85,16 @@ func splitMIME(text string) ([]mimePart, error) {
 		if err != nil {
 			return nil, fmt.Errorf("spec.userData read MIME part %d: %w: %s", len(parts)+1, err, remedy)
 		}
-		parts = append(parts, mimePart{
-			contentType: part.Header.Get("Content-Type"),
-			encoding:    part.Header.Get("Content-Transfer-Encoding"),
-			body:        string(body),
-		})
+		parts = append(parts, mimePart{part.Header, string(body)})
 	}
 }
 
-// joinMIME writes a multipart text. The boundary is Karpenter's, made longer until no part
-// has a line that begins with it.
+// joinMIME writes a multipart text without carriage returns. The boundary is Karpenter's,
+// made longer until no part has a line that begins with it.
 func joinMIME(parts []mimePart) (string, error) {
+	for i := range parts {
+		parts[i].body = strings.ReplaceAll(parts[i].body, "\r", "")
+	}
 	boundary := "//"
 	for containsLine(parts, "--"+boundary) {
 		boundary += "="
@@ -98,12 +106,7 @@ func joinMIME(parts []mimePart) (string, error) {
 		return "", fmt.Errorf("spec.userData: has lines that begin with the boundaries --//, --//= and so on: remove these lines: %w", err)
 	}
 	for _, p := range parts {
-		header := textproto.MIMEHeader{}
-		header.Set("Content-Type", p.contentType)
-		if p.encoding != "" {
-			header.Set("Content-Transfer-Encoding", p.encoding)
-		}
-		part, err := writer.CreatePart(header)
+		part, err := writer.CreatePart(p.header)
 		if err != nil {
 			return "", fmt.Errorf("user data write part: %w", err)
 		}
@@ -114,7 +117,7 @@ func joinMIME(parts []mimePart) (string, error) {
 	if err := writer.Close(); err != nil {
 		return "", fmt.Errorf("user data write end: %w", err)
 	}
-	return out.String(), nil
+	return strings.ReplaceAll(out.String(), "\r", ""), nil
 }
 
 func containsLine(parts []mimePart, prefix string) bool {

@@ -82,24 +82,25 @@ func (n Node) text() string {
 // joinsDisks says whether the instance store volumes become one file system for pods.
 func (n Node) joinsDisks() bool { return n.Class.Spec.InstanceStorePolicy != nil } // RAID0 is the only policy
 
-// kubelet returns the settings of the kubelet; it may be empty.
+// kubelet returns the settings of the kubelet; it may be empty. It leaves out numbers that
+// mean the same as none: the plan does not count them, either.
 func (n Node) kubelet() awsv1.KubeletConfiguration {
 	if n.Class.Spec.Kubelet == nil {
 		return awsv1.KubeletConfiguration{}
 	}
-	return *n.Class.Spec.Kubelet
-}
-
-// settings are those of the kubelet by their names in its configuration, which are those
-// of the API. It leaves out numbers that mean the same as none.
-func (n Node) settings() (map[string]any, error) {
-	k := n.kubelet()
+	k := *n.Class.Spec.Kubelet
 	for _, number := range []**int32{&k.MaxPods, &k.PodsPerCore} {
 		if *number != nil && **number == 0 {
 			*number = nil
 		}
 	}
-	raw, err := json.Marshal(k)
+	return k
+}
+
+// settings are those of the kubelet by their names in its configuration, which are those
+// of the API.
+func (n Node) settings() (map[string]any, error) {
+	raw, err := json.Marshal(n.kubelet())
 	if err != nil {
 		return nil, fmt.Errorf("user data encode: %w", err)
 	}
@@ -171,7 +172,6 @@ func (n Node) release() string {
 
 // bounded returns the text as it is sent to EC2, which takes a limited one.
 func (n Node) bounded(text string) (string, error) {
-	text = strings.ReplaceAll(text, "\r", "")
 	if len(text) > MaxUserDataBytes {
 		return "", fmt.Errorf("user data: has %d bytes, and EC2 accepts %d: shorten spec.userData (%d bytes), or let it download the rest",
 			len(text), MaxUserDataBytes, len(n.text()))
