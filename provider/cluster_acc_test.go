@@ -260,15 +260,20 @@ func workload() kube.Ref {
 	return kube.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "default", Name: "inflate"}
 }
 
-// launch makes a Deployment of one pod and waits until a node was launched for it.
-func (l *theLab) launch(t *testing.T) error {
+// launch makes a Deployment of one pod and waits until a node was launched for it; change
+// alters the pod's spec.
+func (l *theLab) launch(t *testing.T, change ...func(pod map[string]any)) error {
 	t.Helper()
 	labels := map[string]any{"app": "inflate"}
+	pod := map[string]any{"containers": []any{map[string]any{
+		"name": "pause", "image": "pause", "resources": map[string]any{"requests": map[string]any{"cpu": "1"}},
+	}}}
+	for _, f := range change {
+		f(pod)
+	}
 	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"replicas": int64(1), "selector": map[string]any{"matchLabels": labels},
-		"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": map[string]any{"containers": []any{map[string]any{
-			"name": "pause", "image": "pause", "resources": map[string]any{"requests": map[string]any{"cpu": "1"}},
-		}}}},
+		"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": pod},
 	}}}
 	obj.SetGroupVersionKind(workload().GroupVersionKind)
 	obj.SetNamespace("default")

@@ -124,7 +124,7 @@ func nodeClassRoleMakesTheProfile(t *testing.T, d *daemonLab) {
 	d.createPool(t, p)
 	d.deploy(t, p, 1)
 	d.running(t, p, 1)
-	path := awsspec.ProfilePath(d.Region, d.ClusterName)
+	path := d.profilePath(t, p.class)
 	made, err := d.aws.InstanceProfiles(t.Context(), path)
 	if err != nil || len(made) != 1 || made[0].Role != "node" {
 		t.Fatalf("instance profiles %+v: %v", made, err)
@@ -154,6 +154,16 @@ func nodeClassRoleMakesTheProfile(t *testing.T, d *daemonLab) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("after the class: profiles %+v, %v", left, err)
 	}
+}
+
+// profilePath is the IAM path of the profiles that the daemon makes for the class.
+func (d *daemonLab) profilePath(t *testing.T, class string) string {
+	t.Helper()
+	found, err := d.EC2NodeClasses.Get(t.Context(), class, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return awsspec.NodeProfile{Region: d.Region, Cluster: d.ClusterName, NodeClassUID: string(found.UID)}.Path()
 }
 
 func (d *daemonLab) saysWrong(ctx context.Context, p pool, condition string, wants []string) error {

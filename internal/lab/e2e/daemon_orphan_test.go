@@ -25,13 +25,18 @@ type orphans struct {
 	foreign string // of the cluster, and not the daemon's
 }
 
-// launchOrphans launches them as somebody who is not the daemon.
-func (d *daemonLab) launchOrphans(t *testing.T) orphans {
-	t.Helper()
-	client := ec2.NewFromConfig(awssdk.Config{
+// ec2 calls EC2 as the deployer.
+func (d *daemonLab) ec2() *ec2.Client {
+	return ec2.NewFromConfig(awssdk.Config{
 		Region: d.Region, BaseEndpoint: awssdk.String(d.Cloud.URL()),
 		Credentials: credentials.NewStaticCredentialsProvider(d.Deployer.AccessKeyID, d.Deployer.SecretAccessKey, ""),
 	})
+}
+
+// launchOrphans launches them as somebody who is not the daemon.
+func (d *daemonLab) launchOrphans(t *testing.T) orphans {
+	t.Helper()
+	client := d.ec2()
 	images, err := client.DescribeImages(t.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
 		{Name: awssdk.String("architecture"), Values: []string{"x86_64"}},
 	}})

@@ -43,13 +43,14 @@ func TestDaemon(t *testing.T) {
 		"Drain_OfANodeThatHangsEnds": func(t *testing.T, d *daemonLab) {
 			brokenKubeletEndsADrain(t, d, "hung", d.HangKubelet, corev1.ConditionTrue)
 		},
-		"Delete_NodeOrNodeClaimDrainsAndTerminates": deletingDrainsAndTerminates,
-		"NodeClass_SaysWhatIsWrongAndHowToMendIt":   nodeClassSaysWhatIsWrong,
-		"NodeClass_SelectsImagesOfItsOwn":           nodeClassSelectsItsOwnImages,
-		"NodeClass_OfBottlerocketMakesNodes":        nodeClassOfBottlerocket,
-		"NodeClass_RoleMakesTheInstanceProfile":     nodeClassRoleMakesTheProfile,
-		"NodePool_StaticKeepsItsNodes":              staticPoolKeepsItsNodes,
-		"NodePool_ForegroundDeletionKeepsReplicas":  foregroundDeletionKeepsReplicas,
+		"Delete_NodeOrNodeClaimDrainsAndTerminates":    deletingDrainsAndTerminates,
+		"NodeClass_SaysWhatIsWrongAndHowToMendIt":      nodeClassSaysWhatIsWrong,
+		"NodeClass_SelectsImagesOfItsOwn":              nodeClassSelectsItsOwnImages,
+		"NodeClass_OfBottlerocketMakesNodes":           nodeClassOfBottlerocket,
+		"NodeClass_RoleMakesTheInstanceProfile":        nodeClassRoleMakesTheProfile,
+		"NodePool_StaticKeepsItsNodes":                 staticPoolKeepsItsNodes,
+		"NodePool_ForegroundDeletionKeepsReplicas":     foregroundDeletionKeepsReplicas,
+		"Walkthrough_ManifestsOfKarpenterRunUnchanged": walkthrough,
 	})
 	d.part(t, "SpotWarning_NodeIsReplacedBeforeItGoes", spotWarningReplacesTheNode)
 	d.withoutRules(t, func(t *testing.T) {
