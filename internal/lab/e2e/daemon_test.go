@@ -48,6 +48,8 @@ func TestDaemon(t *testing.T) {
 		"NodeClass_SelectsImagesOfItsOwn":           nodeClassSelectsItsOwnImages,
 		"NodeClass_OfBottlerocketMakesNodes":        nodeClassOfBottlerocket,
 		"NodeClass_RoleMakesTheInstanceProfile":     nodeClassRoleMakesTheProfile,
+		"Devices_GPUNodeWaitsForItsPlugin":          gpuNodeWaitsForItsPlugin,
+		"Devices_NeuronPluginStartsOnANewNode":      neuronPluginStartsOnANewNode,
 		"NodePool_StaticKeepsItsNodes":              staticPoolKeepsItsNodes,
 		"NodePool_ForegroundDeletionKeepsReplicas":  foregroundDeletionKeepsReplicas,
 	})
