@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
@@ -178,7 +179,23 @@ func (l *Lab) hardware(instanceType string) (machine.Hardware, bool) {
 	}
 	return machine.Hardware{
 		Arch: arch, VCPU: int64(t.VCPU), MemoryBytes: l.Cloud.EC2.RealMemoryBytes(instanceType), ENIs: int64(t.ENIs), IPv4PerENI: int64(t.IPv4PerENI),
+		Devices: devicesOf(t),
 	}, ok
+}
+
+// devicesOf are the devices of the type that have a plugin in the laboratory.
+func devicesOf(t ec2sim.Type) map[corev1.ResourceName]int64 {
+	out := map[corev1.ResourceName]int64{}
+	for _, g := range t.GPUs {
+		if g.Manufacturer == "NVIDIA" && g.Count > 0 {
+			out["nvidia.com/gpu"] += int64(g.Count)
+		}
+	}
+	for _, n := range t.NeuronDevices {
+		out["aws.amazon.com/neuron"] += int64(n.Count)
+		out["aws.amazon.com/neuroncore"] += int64(n.Count * n.Cores)
+	}
+	return out
 }
 
 // metadata is the instance metadata service.

@@ -12,5 +12,10 @@
 // documentation is better than the API, network bandwidth have no API and come
 // from published tables always.
 //
+// EC2 stops listing families that it does not sell to every account any more, while
+// pools still name them. With -older-endpoint an earlier recording of EC2's
+// answers adds the families of -older-families: facts and offered zones. What EC2
+// lists itself stays as it is. Prices are found as for other types.
+//
 // Every group of facts is written with its source and date.
 package main

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -35,9 +36,12 @@ func newEC2(ctx context.Context, region, endpoint string) (ec2Source, error) {
 	})}, nil
 }
 
-// addTypes adds the facts of the region's instance types that a Linux node can
-// run on. Facts do not depend on the region, so what is there already stays.
-func (s ec2Source) addTypes(ctx context.Context, byName map[string]catalog.Fact) error {
+func anyType(string) bool { return true }
+
+// addTypes adds the facts of the region's instance types that are wanted and that a
+// Linux node can run on. Facts do not depend on the region, so what is there already
+// stays.
+func (s ec2Source) addTypes(ctx context.Context, byName map[string]catalog.Fact, wanted func(name string) bool) error {
 	pages := ec2.NewDescribeInstanceTypesPaginator(s.client, &ec2.DescribeInstanceTypesInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -46,7 +50,7 @@ func (s ec2Source) addTypes(ctx context.Context, byName map[string]catalog.Fact)
 		}
 		for i := range page.InstanceTypes {
 			f, ok := factOf(&page.InstanceTypes[i])
-			if _, known := byName[f.Name]; ok && !known {
+			if _, known := byName[f.Name]; ok && !known && wanted(f.Name) {
 				byName[f.Name] = f
 			}
 		}
@@ -173,20 +177,23 @@ func addNeuron(f *catalog.Fact, devices []types.NeuronDeviceInfo) {
 // kebab makes a label value of a name that EC2 writes for people.
 func kebab(s string) string { return strings.ToLower(strings.ReplaceAll(s, " ", "-")) }
 
-// market reads what the region sells and prices it.
-func (s ec2Source) market(ctx context.Context, o options, list priceList) (catalog.Market, error) {
+// market reads what the region sells and prices it. It adds the facts of older families.
+func (s ec2Source) market(ctx context.Context, o options, list priceList, byName map[string]catalog.Fact) (catalog.Market, error) {
 	m := catalog.Market{
 		Region:  s.region,
-		Sources: []catalog.Source{{Group: "offerings", Date: o.ec2.Date, Text: o.ec2.Text}},
 		Offered: map[string][]int{}, OnDemand: map[string]quantity.Money{}, OnDemandIsEstimate: map[string]bool{}, Spot: map[string][]quantity.Money{},
 	}
 	var err error
 	if m.Zones, err = s.zones(ctx); err != nil {
 		return m, err
 	}
-	if err := s.addOfferings(ctx, &m); err != nil {
+	if err := s.addOfferings(ctx, &m, anyType); err != nil {
 		return m, err
 	}
+	if err := o.older.addTo(ctx, &m, byName); err != nil {
+		return m, err
+	}
+	m.Sources = []catalog.Source{{Group: "offerings", Date: o.ec2.Date, Text: o.ec2.Text + o.older.note(slices.Collect(maps.Keys(m.Offered)))}}
 	if err := list.addOnDemand(ctx, &m); err != nil {
 		return m, err
 	}
@@ -219,7 +226,7 @@ func (s ec2Source) zones(ctx context.Context) ([]catalog.Zone, error) {
 }
 
 // addOfferings goes by zone IDs: names mean other places to other accounts.
-func (s ec2Source) addOfferings(ctx context.Context, m *catalog.Market) error {
+func (s ec2Source) addOfferings(ctx context.Context, m *catalog.Market, wanted func(name string) bool) error {
 	pages := ec2.NewDescribeInstanceTypeOfferingsPaginator(s.client, &ec2.DescribeInstanceTypeOfferingsInput{
 		LocationType: types.LocationTypeAvailabilityZoneId,
 	})
@@ -230,7 +237,7 @@ func (s ec2Source) addOfferings(ctx context.Context, m *catalog.Market) error {
 		}
 		for _, offering := range page.InstanceTypeOfferings {
 			at := slices.IndexFunc(m.Zones, func(z catalog.Zone) bool { return z.ID == aws.ToString(offering.Location) })
-			if at >= 0 {
+			if at >= 0 && wanted(string(offering.InstanceType)) {
 				m.Offered[string(offering.InstanceType)] = append(m.Offered[string(offering.InstanceType)], at)
 			}
 		}

@@ -26,6 +26,7 @@ type options struct {
 	out      string
 	ec2      catalog.Source // what EC2 facts are said to be from
 	today    time.Time
+	older    older
 }
 
 func main() {
@@ -54,7 +55,17 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.out, "out", "../../internal/catalog/embedded/facts", "folder of the facts")
 	flags.StringVar(&o.ec2.Text, "source", "EC2 API", "what to call the source of EC2's facts")
 	flags.StringVar(&o.ec2.Date, "date", o.today.Format(time.DateOnly), "day of EC2's facts")
+	families := flags.String("older-families", "", "families that -older-endpoint adds, comma-separated")
+	flags.StringVar(&o.older.endpoint, "older-endpoint", "", "URL that answers as EC2 did when it still listed the families of -older-families")
+	flags.StringVar(&o.older.source.Text, "older-source", "", "what to call the source of these families' facts")
+	flags.StringVar(&o.older.source.Date, "older-date", "", "day of these families' facts")
 	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if *families != "" {
+		o.older.families = strings.Split(*families, ",")
+	}
+	if err := o.older.check(); err != nil {
 		return o, err
 	}
 	if o.prices != pricesFromAPI && o.prices != pricesFromTables {
@@ -76,10 +87,10 @@ func refresh(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
-		if err := ec2.addTypes(ctx, byName); err != nil {
+		if err := ec2.addTypes(ctx, byName, anyType); err != nil {
 			return err
 		}
-		m, err := ec2.market(ctx, o, prices)
+		m, err := ec2.market(ctx, o, prices, byName)
 		if err != nil {
 			return fmt.Errorf("market of %s: %w", region, err)
 		}
@@ -91,10 +102,13 @@ func refresh(ctx context.Context, o options) error {
 }
 
 func write(o options, byName map[string]catalog.Fact, markets map[string]catalog.Market) error {
-	types := facts.Types{Sources: append([]catalog.Source{{Group: "instance types", Date: o.ec2.Date, Text: o.ec2.Text}}, tableSources()...)}
+	types := facts.Types{}
+	var names []string
 	for _, f := range byName {
 		types.Facts = append(types.Facts, f)
+		names = append(names, f.Name)
 	}
+	types.Sources = append([]catalog.Source{{Group: "instance types", Date: o.ec2.Date, Text: o.ec2.Text + o.older.note(names)}}, tableSources()...)
 	if err := os.WriteFile(filepath.Join(o.out, "types.tsv"), types.Encode(), 0o644); err != nil { //nolint:gosec // source files are for all to read
 		return fmt.Errorf("facts write: %w", err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -129,6 +130,71 @@ func TestRefresh_OldSpotHistoryIsNotBelieved(t *testing.T) {
 	m, err := facts.DecodeMarket("us-west-2", data)
 	if err != nil || !m.SpotIsEstimate || m.Spot["g5.xlarge"][0] >= m.OnDemand["g5.xlarge"] || len(asked) != 0 {
 		t.Errorf("spot %v, on demand %v, estimated %t, asked %v, %v", m.Spot, m.OnDemand, m.SpotIsEstimate, asked, err)
+	}
+}
+
+// fakeEarlier answers as the API did before: its p3.2xlarge has the facts of the
+// g5.xlarge of now, and it knows the g5.xlarge in another zone.
+func fakeEarlier(t *testing.T, current string) string {
+	t.Helper()
+	names := strings.NewReplacer("g5.xlarge", "p3.2xlarge", "mac2.metal", "g5.xlarge", "arm64_mac", "arm64")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, err := http.Post(current, r.Header.Get("Content-Type"), r.Body)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		if _, err := io.WriteString(w, names.Replace(string(body))); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestRefresh_OlderFamiliesComeFromAnEarlierRecordingAndChangeNothingElse(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "x")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	var asked []string
+	current := fakeAWS(t, now.AddDate(-1, 0, 0), &asked)
+	for families, want := range map[string]int{"p3,g5": 2, "p2,g5": 1} {
+		dir := t.TempDir()
+		err := refresh(t.Context(), options{
+			regions: []string{"us-west-2"}, endpoint: current, prices: pricesFromTables, out: dir, today: now,
+			ec2:   catalog.Source{Text: "EC2 API", Date: "2026-03-04"},
+			older: older{fakeEarlier(t, current), strings.Split(families, ","), catalog.Source{Text: "EC2 API before", Date: "2025-01-02"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(filepath.Join(dir, "us-west-2.tsv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := facts.DecodeMarket("us-west-2", data)
+		if err != nil || len(m.Offered) != want || len(m.Offered["g5.xlarge"]) != 1 || m.Zones[m.Offered["g5.xlarge"][0]].ID != "usw2-az2" {
+			t.Errorf("%s: offered %v, %v", families, m.Offered, err)
+		}
+		noted := strings.Contains(m.Sources[0].Text, "p3: EC2 API before, 2025-01-02")
+		if added := want == 2; noted != added || (m.OnDemand["p3.2xlarge"] > 0) != added || (len(m.Spot["p3.2xlarge"]) == 1) != added {
+			t.Errorf("%s: source %q, on demand %v, spot %v", families, m.Sources[0].Text, m.OnDemand, m.Spot)
+		}
+	}
+}
+
+func TestParse_OlderFamiliesNeedASource(t *testing.T) {
+	if _, err := parse([]string{"-older-endpoint", "http://x", "-older-families", "p3"}); !errors.Is(err, errOlder) {
+		t.Errorf("err = %v", err)
+	}
+	o, err := parse([]string{"-older-endpoint", "http://x", "-older-families", "p3,g3", "-older-source", "s", "-older-date", "2025-01-02"})
+	if err != nil || !o.older.has("p3.2xlarge") || o.older.has("p3dn.24xlarge") {
+		t.Errorf("%+v, %v", o.older, err)
 	}
 }
 

@@ -212,6 +212,30 @@ func TestPrices_RiseWithTheSizeWithinAFamily(t *testing.T) {
 	}
 }
 
+// EC2 does not list the older of these families any more. The labels are Karpenter's.
+func TestBuild_OlderFamiliesHaveTheLabelsOfTheirGPUs(t *testing.T) {
+	types, m := instanceTypes(t, "us-east-1")
+	for name, want := range map[string][4]string{
+		"p3.2xlarge": {"v100", "nvidia", "1", "16384"}, "p3.8xlarge": {"v100", "nvidia", "4", "16384"}, "p3.16xlarge": {"v100", "nvidia", "8", "16384"},
+		"p3dn.24xlarge": {"v100", "nvidia", "8", "32768"}, "g4ad.xlarge": {"radeon-pro-v520", "amd", "1", "8192"},
+		"dl1.24xlarge": {"gaudi-hl-205", "habana", "8", "32768"},
+	} {
+		i := slices.IndexFunc(types, func(it catalog.InstanceType) bool { return it.Name == name })
+		if i < 0 {
+			t.Errorf("no %s", name)
+			continue
+		}
+		for n, key := range []string{catalog.LabelGPUName, catalog.LabelGPUManufacturer, catalog.LabelGPUCount, catalog.LabelGPUMemory} {
+			if got, _ := types[i].Labels.Get(key); got != want[n] {
+				t.Errorf("%s: label %s is %q, want %q", name, key, got, want[n])
+			}
+		}
+		if m.OnDemand[name] == 0 || m.OnDemandIsEstimate[name] || len(m.Spot[name]) == 0 {
+			t.Errorf("%s: on demand %s, spot %v", name, m.OnDemand[name].Dollars(), m.Spot[name])
+		}
+	}
+}
+
 // testdata/allocatable.tsv has a sample of types of every kind, with what a node
 // can allocate: millicores, MiB of memory, MiB of disk, pods, and GPUs and
 // accelerators together. The numbers were worked out apart from this code.

@@ -215,7 +215,8 @@ func (d *daemonLab) nodeClass(name string, change map[string]any) *unstructured.
 type pool struct {
 	name, class  string
 	spot         bool
-	reserved     bool // before on-demand
+	reserved     bool   // before on-demand
+	taint        string // key; NoSchedule
 	requirements map[string][]string
 	grace        string // terminationGracePeriod
 	after        string // consolidateAfter, 0s where empty
@@ -237,6 +238,9 @@ func (p pool) object() *unstructured.Unstructured {
 		capacity = "spot"
 		labels["node-group-type"] = "spot"
 		template["taints"] = []any{map[string]any{"key": "spot", "value": "only", "effect": "NoSchedule"}}
+	}
+	if p.taint != "" {
+		template["taints"] = []any{map[string]any{"key": p.taint, "effect": "NoSchedule"}}
 	}
 	capacities := []string{capacity}
 	if p.reserved {

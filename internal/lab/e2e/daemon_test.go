@@ -51,6 +51,8 @@ func TestDaemon(t *testing.T) {
 		"NodePool_StaticKeepsItsNodes":                 staticPoolKeepsItsNodes,
 		"NodePool_ForegroundDeletionKeepsReplicas":     foregroundDeletionKeepsReplicas,
 		"Walkthrough_ManifestsOfKarpenterRunUnchanged": walkthrough,
+		"Devices_GPUNodeWaitsForItsPlugin":             gpuNodeWaitsForItsPlugin,
+		"Devices_NeuronPluginStartsOnANewNode":         neuronPluginStartsOnANewNode,
 	})
 	d.part(t, "SpotWarning_NodeIsReplacedBeforeItGoes", spotWarningReplacesTheNode)
 	d.withoutRules(t, func(t *testing.T) {

@@ -155,7 +155,8 @@ func (h *Host) Close() {
 	h.work.Wait()
 }
 
-// run is a machine's life until it has joined.
+// run is a machine's life until it has joined; that of one with devices goes on until it
+// stops.
 func (h *Host) run(ctx context.Context, i Instance, delay time.Duration) {
 	if delay < 0 {
 		h.note(i.ID, "powered on; this machine is set never to boot")
@@ -172,6 +173,7 @@ func (h *Host) run(ctx context.Context, i Instance, delay time.Duration) {
 		}
 		if err == nil {
 			h.joined(i.ID)
+			h.serveDevices(ctx, i)
 			return
 		}
 		h.note(i.ID, err.Error())
@@ -199,21 +201,9 @@ func (h *Host) join(ctx context.Context, i Instance) error {
 	if err != nil {
 		return err
 	}
-	credentials, err := h.options.Metadata.Credentials(ctx, i.ID)
-	if err != nil {
-		return fmt.Errorf("instance credentials read: %w", err)
-	}
-	cluster := config.Spec.Cluster
-	token, err := clusterToken(ctx, credentials, h.options.STSURL, h.options.Region, cluster.Name, time.Now())
+	clients, err := h.clients(ctx, i, config.Spec.Cluster)
 	if err != nil {
 		return err
-	}
-	clients, err := kubernetes.NewForConfig(&rest.Config{
-		Host: cluster.APIServerEndpoint, BearerToken: token, UserAgent: "kubelet/" + h.options.KubeletVersion,
-		TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthority},
-	})
-	if err != nil {
-		return fmt.Errorf("%w: spec.cluster: %w", ErrUserData, err)
 	}
 	_, err = clients.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) { // an answer got lost, or the name's last owner is not gone yet
@@ -226,6 +216,26 @@ func (h *Host) join(ctx context.Context, i Instance) error {
 		return fmt.Errorf("node %s register: %w", node.Name, err)
 	}
 	return nil
+}
+
+// clients speak to the API server with the credentials of the instance profile's role.
+func (h *Host) clients(ctx context.Context, i Instance, cluster clusterDetails) (kubernetes.Interface, error) {
+	credentials, err := h.options.Metadata.Credentials(ctx, i.ID)
+	if err != nil {
+		return nil, fmt.Errorf("instance credentials read: %w", err)
+	}
+	token, err := clusterToken(ctx, credentials, h.options.STSURL, h.options.Region, cluster.Name, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	clients, err := kubernetes.NewForConfig(&rest.Config{
+		Host: cluster.APIServerEndpoint, BearerToken: token, UserAgent: "kubelet/" + h.options.KubeletVersion,
+		TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthority},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: spec.cluster: %w", ErrUserData, err)
+	}
+	return clients, nil
 }
 
 func (h *Host) joined(id string) {

@@ -17,6 +17,7 @@ type Hardware struct {
 	VCPU             int64
 	MemoryBytes      int64 // what the operating system really has
 	ENIs, IPv4PerENI int64 // of the default network card
+	Devices          map[corev1.ResourceName]int64
 }
 
 // maxPods is nodeadm's default: an address for every pod but the interfaces'
