@@ -198,7 +198,7 @@ func blockDeviceMappingsAttribute() schema.Attribute {
 					"throughput":                 number("Throughput of gp3 volumes, in MiB/s."),
 					"kms_key_id":                 optionalText("Id, alias or ARN of the KMS key that encrypts the volume."),
 					"snapshot_id":                optionalText("Id of the snapshot that the volume is made of."),
-					"volume_initialization_rate": number("How fast the snapshot is read, 100 to 300 MiB/s."),
+					"volume_initialization_rate": schema.Int32Attribute{Optional: true, MarkdownDescription: "How fast the snapshot is read, 100 to 300 MiB/s."},
 				},
 			},
 		}},

@@ -32,7 +32,7 @@ func profileFaults(role, profile types.String) []translate.Fault {
 		}
 	}
 	var out []translate.Fault
-	if name := role.ValueString(); !role.IsNull() && !role.IsUnknown() && awsspec.CheckRoleName(awsspec.RoleName(name)) != nil {
+	if name := role.ValueString(); !role.IsNull() && !role.IsUnknown() && awsspec.CheckRole(name) != nil {
 		out = append(out, translate.Fault{
 			Path: field, Effect: fmt.Sprintf("%q is not the name of an IAM role", name),
 			Remedy: "write its name, 1 to 64 letters, digits and +=,.@_-, or its ARN",

@@ -21,14 +21,15 @@ type Trial struct {
 	InstanceType string
 	Subnets      []string
 	Tags         map[string]string // of the fleet, the instance and its volumes
-	// Existing is a launch template of the cluster; without one EC2 cannot be asked about
-	// CreateFleet.
+	// Existing is a launch template of the class; empty if there is none. EC2 cannot be asked
+	// about CreateFleet without one.
 	Existing string
 }
 
-// MayLaunch asks EC2 whether the caller may launch so, and launches nothing. It is allowed
-// if one of the subnets is. Errors: ErrUnauthorized, ErrProfileUnknown; any other error says
-// nothing of permissions.
+// MayLaunch asks EC2 whether the caller may launch so, and launches nothing. Where there is
+// a launch template, the launch is tried with it, as policies may ask for one; else it is
+// tried without, and is allowed if it is in one of the subnets. Errors: ErrUnauthorized,
+// ErrProfileUnknown; any other error says nothing of permissions.
 func (c *Clients) MayLaunch(ctx context.Context, t Trial) error {
 	name, dry := t.Template.Name(), awssdk.Bool(true)
 	_, err := c.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
@@ -38,25 +39,25 @@ func (c *Clients) MayLaunch(ctx context.Context, t Trial) error {
 	if err := allowed(err); err != nil {
 		return fmt.Errorf("launch template: %w", err)
 	}
-	for _, subnet := range t.Subnets {
-		_, err := c.ec2.RunInstances(ctx, runInput(t, subnet))
-		if err = allowed(err); err == nil {
-			break
+	if t.Existing != "" {
+		in := fleetInput(LaunchRequest{LaunchTemplate: t.Existing, CapacityType: CapacityTypeOnDemand, Tags: t.Tags, Overrides: []Override{{
+			InstanceType: t.InstanceType, SubnetID: t.Subnets[0], ImageID: t.Template.ImageID,
+		}}})
+		in.DryRun, in.ClientToken = dry, nil
+		_, err = c.ec2.CreateFleet(ctx, in)
+		if err = allowed(err); err != nil {
+			return fmt.Errorf("fleet: %w", err)
 		}
-		if !errors.Is(err, ErrUnauthorized) || subnet == t.Subnets[len(t.Subnets)-1] {
-			return fmt.Errorf("instance in %s: %w", subnet, err)
-		}
-	}
-	if t.Existing == "" {
 		return nil
 	}
-	in := fleetInput(LaunchRequest{LaunchTemplate: t.Existing, CapacityType: CapacityTypeOnDemand, Tags: t.Tags, Overrides: []Override{{
-		InstanceType: t.InstanceType, SubnetID: t.Subnets[0], ImageID: t.Template.ImageID,
-	}}})
-	in.DryRun, in.ClientToken = dry, nil
-	_, err = c.ec2.CreateFleet(ctx, in)
-	if err := allowed(err); err != nil {
-		return fmt.Errorf("fleet: %w", err)
+	for _, subnet := range t.Subnets {
+		_, err = c.ec2.RunInstances(ctx, runInput(t, subnet))
+		if err = allowed(err); !errors.Is(err, ErrUnauthorized) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("instance: %w", err)
 	}
 	return nil
 }
@@ -66,7 +67,7 @@ func runInput(t Trial, subnet string) *ec2.RunInstancesInput {
 	interfaces := []ec2types.InstanceNetworkInterfaceSpecification{{
 		DeviceIndex: awssdk.Int32(0), SubnetId: &subnet, Groups: t.Template.SecurityGroupIDs, AssociatePublicIpAddress: t.Template.AssociatePublicIP,
 	}}
-	return &ec2.RunInstancesInput{
+	in := &ec2.RunInstancesInput{
 		DryRun: awssdk.Bool(true), MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1), InstanceType: ec2types.InstanceType(t.InstanceType),
 		ImageId: &t.Template.ImageID, NetworkInterfaces: interfaces,
 		IamInstanceProfile: &ec2types.IamInstanceProfileSpecification{Name: &t.Template.InstanceProfile},
@@ -76,6 +77,13 @@ func runInput(t Trial, subnet string) *ec2.RunInstancesInput {
 			tagsFor(ec2types.ResourceTypeNetworkInterface, t.Template.Tags),
 		},
 	}
+	for _, d := range t.Template.BlockDevices {
+		of := blockDevice(d).Ebs
+		in.BlockDeviceMappings = append(in.BlockDeviceMappings, ec2types.BlockDeviceMapping{DeviceName: awssdk.String(d.DeviceName), Ebs: &ec2types.EbsBlockDevice{
+			VolumeSize: of.VolumeSize, VolumeType: of.VolumeType, Encrypted: of.Encrypted, KmsKeyId: of.KmsKeyId, SnapshotId: of.SnapshotId,
+		}})
+	}
+	return in
 }
 
 // allowed reads the answer to a call that was only to be tried: EC2 answers it with an error

@@ -71,30 +71,40 @@ func daemonOf(t *testing.T, cloud *awssim.Cloud, admin *aws.Clients, without ...
 // The policies allow what is asked about a launch; without one of the actions EC2 says so,
 // and nothing is made by asking.
 func TestSim_ALaunchIsAskedAboutWithoutLaunching(t *testing.T) {
-	ctx := context.Background()
-	for _, missing := range []string{"", "ec2:CreateLaunchTemplate", "ec2:RunInstances", "ec2:CreateFleet", "iam:PassRole"} {
+	for _, x := range []struct {
+		missing  string
+		existing bool // a launch template
+	}{
+		{"", true}, {"ec2:CreateLaunchTemplate", true}, {"ec2:CreateFleet", true},
+		{"", false}, {"ec2:CreateLaunchTemplate", false}, {"ec2:RunInstances", false}, {"iam:PassRole", false},
+	} {
+		ctx := context.Background()
 		cloud, admin := start(t)
 		r := launchable(t, cloud, admin, admin)
-		c := daemonOf(t, cloud, admin, missing)
-		groups := try[[]aws.SecurityGroup](t)(admin.SecurityGroups(ctx, []aws.Selector{{Name: "*"}}))
+		c := daemonOf(t, cloud, admin, x.missing)
+		groups, encrypted := try[[]aws.SecurityGroup](t)(admin.SecurityGroups(ctx, []aws.Selector{{Name: "*"}})), true
 		trial := aws.Trial{
-			InstanceType: "m5.large", Subnets: []string{r.Overrides[0].SubnetID, r.Overrides[2].SubnetID}, Tags: owner.InstanceTags(nil, "any", "any"), Existing: r.LaunchTemplate,
+			InstanceType: "m5.large", Subnets: []string{r.Overrides[0].SubnetID, r.Overrides[2].SubnetID}, Tags: owner.InstanceTags(nil, "any", "any"),
 			Template: awsspec.LaunchTemplate{
 				ImageID: r.Overrides[0].ImageID, InstanceProfile: "node", SecurityGroupIDs: []string{groups[0].ID}, Tags: owner.Tags(nil),
+				BlockDevices: []awsspec.BlockDevice{{DeviceName: "/dev/xvda", SizeGiB: 20, Type: "gp3", Encrypted: &encrypted}},
 			},
+		}
+		if x.existing {
+			trial.Existing = r.LaunchTemplate
 		}
 		err := c.MayLaunch(ctx, trial)
 		var refused *aws.UnauthorizedError
-		if errors.As(err, &refused) != (missing != "") || refused != nil && refused.Action != missing || missing == "" && err != nil {
-			t.Errorf("without %q: %v", missing, err)
+		if errors.As(err, &refused) != (x.missing != "") || refused != nil && refused.Action != x.missing || x.missing == "" && err != nil {
+			t.Errorf("%+v: %v", x, err)
 		}
 		if instances := try[[]aws.Instance](t)(admin.Instances(ctx, map[string]string{awsspec.TagNodePool: "*"})); len(instances) > 0 {
-			t.Errorf("without %q: instances %+v", missing, instances)
+			t.Errorf("%+v: instances %+v", x, instances)
 		}
 		if templates := try[[]string](t)(admin.LaunchTemplates(ctx, map[string]string{awsspec.TagNodePool: "*"})); len(templates) != 1 {
-			t.Errorf("without %q: templates %q, want the one that was there", missing, templates)
+			t.Errorf("%+v: templates %q, want the one that was there", x, templates)
 		}
-		trial.Template.InstanceProfile = "young"
+		trial.Template.InstanceProfile, trial.Existing = "young", ""
 		if err := admin.MayLaunch(ctx, trial); !errors.Is(err, aws.ErrProfileUnknown) {
 			t.Errorf("a profile that EC2 does not know: %v", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -39,6 +40,14 @@ func CheckInstanceProfileName(name string) error {
 // CheckQueueName returns an error for an invalid name of a queue. A URL or ARN is not a name, and FIFO queues are not supported.
 func CheckQueueName(name string) error {
 	return checkName("queue name", name, `^[0-9A-Za-z_-]+$`, maxQueueName, "letters, digits, - and _ (no URL or ARN; a standard queue)")
+}
+
+// CheckRole returns an error for what is no role's name, path and name, or ARN.
+func CheckRole(role string) error {
+	if strings.HasPrefix(role, "arn:") {
+		return CheckRoleARN(role)
+	}
+	return CheckRoleName(RoleName(role))
 }
 
 // CheckRoleARN returns an error for an invalid ARN of an IAM role.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -34,15 +36,25 @@ func ProfilePath(region, cluster string) string {
 // Path is the IAM path of all profiles of the node class.
 func (p NodeProfile) Path() string { return ProfilePath(p.Region, p.Cluster) + p.NodeClassUID + "/" }
 
-// Tags returns the tags of the user and of the profile; the profile's win.
+// Tags returns the tags of the user and of the profile; the profile's win. It leaves out
+// what EC2 accepts and IAM does not: other characters, and of keys that differ in case only
+// all but one (IAM API reference, "Tag").
 func (p NodeProfile) Tags(user map[string]string) map[string]string {
-	tags := map[string]string{}
-	maps.Copy(tags, user)
+	tags, seen := map[string]string{}, map[string]bool{}
+	for _, key := range slices.Sorted(maps.Keys(user)) {
+		if folded := strings.ToLower(key); !seen[folded] && takenByIAM(key) && takenByIAM(user[key]) {
+			seen[folded], tags[key] = true, user[key]
+		}
+	}
 	tags[TagClusterPrefix+p.Cluster] = TagOwned
 	tags[TagClusterName] = p.Cluster
 	tags[TagNodeClass] = p.NodeClass
 	tags[TagRegion] = p.Region
 	return tags
+}
+
+func takenByIAM(text string) bool {
+	return regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`).MatchString(text)
 }
 
 // Owns says whether a profile with these tags was made for the node class.

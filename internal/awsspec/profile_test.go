@@ -58,6 +58,18 @@ func TestNodeProfile_TagsOfTheUserDoNotWin(t *testing.T) {
 	}
 }
 
+func TestNodeProfile_TagsThatIAMRefusesAreLeftOut(t *testing.T) {
+	got := nodeProfile().Tags(map[string]string{"Team": "web", "team": "api", "pipe": "a|b", "a*b": "x", "ok": "grün 1+1=2@x:/._-", "empty": ""})
+	for key, want := range map[string]string{"Team": "web", "ok": "grün 1+1=2@x:/._-", "empty": ""} {
+		if value, there := got[key]; !there || value != want {
+			t.Errorf("%s: %q, want %q", key, value, want)
+		}
+	}
+	if len(got) != 3+4 {
+		t.Errorf("tags %v", got)
+	}
+}
+
 func TestNodeProfile_OwnsWhatWasMadeForItsClassAndNothingElse(t *testing.T) {
 	for name, c := range map[string]struct {
 		key, value string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -42,6 +43,7 @@ func ClassHash(c *awsv1.EC2NodeClass) string {
 	}
 	spec := c.Spec
 	spec.AMIFamily = family.Of(c).Name() // also where it follows from an alias
+	spec.Role = awsspec.RoleName(spec.Role)
 	return hashOf(classDefaults(), spec, excluded...)
 }
 

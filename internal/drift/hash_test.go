@@ -157,6 +157,18 @@ func TestHash_LeavesOutWhatIsNoStaticDrift(t *testing.T) {
 	}
 }
 
+func TestHash_ARoleIsTheSameByNameAndByARN(t *testing.T) {
+	byName := classHash(t, "instanceProfile: nodes", "role: nodes")
+	for _, same := range []string{"arn:aws:iam::123456789012:role/nodes", "arn:aws:iam::123456789012:role/path/nodes", "path/nodes"} {
+		if got := classHash(t, "instanceProfile: nodes", "role: "+same); got != byName {
+			t.Errorf("%s: %s, want %s", same, got, byName)
+		}
+	}
+	if classHash(t, "instanceProfile: nodes", "role: others") == byName {
+		t.Error("another role changes nothing")
+	}
+}
+
 func TestHash_WhatMeansTheSameHasTheSameHash(t *testing.T) {
 	same := func(name, a, b string) {
 		t.Helper()

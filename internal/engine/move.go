@@ -290,7 +290,7 @@ func (m *mover) askMore(done *consolidate.Search, found *target) (q consolidate.
 	case none && q.Alike:
 		q.Alike, more = false, true
 	case none && q.Share == drainedShare && q.Share > m.in.Policy.MoveShare:
-		q.Share, more = m.in.Policy.MoveShare, true
+		s.pace.filled, q.Share, more = true, m.in.Policy.MoveShare, true
 	case none:
 		*found, s.second = s.second, target{}
 	case done.Opens() && disrupt.Closes(m.view) && q.Share < smallShare:

@@ -39,6 +39,7 @@ type pace struct {
 	most   int64     // the most that have run since
 	pods   int64     // that run now
 	shrunk bool      // whether the target followed a scale-down
+	filled bool      // whether a search after a large scale-down has found that nothing fills what stays
 }
 
 // sees notes how many pods run, and begins anew where the NodePools ask for other nodes.
@@ -89,8 +90,9 @@ func (p *pace) eager(now time.Time) bool { return p.follows(now) || p.shrinks() 
 // shrinks says whether no moves have begun yet, or none since many pods have gone.
 func (p *pace) shrinks() bool { return p.from.IsZero() || p.most-p.pods > p.most/shrunkPart }
 
-// drained says whether no moves have begun since a large scale-down.
-func (p *pace) drained() bool { return p.most-p.pods > p.most/drainedPart }
+// drained says whether no moves have begun since a large scale-down, and some may without
+// new nodes.
+func (p *pace) drained() bool { return !p.filled && p.most-p.pods > p.most/drainedPart }
 
 // follows says whether the first moves for a scale-down began lately.
 func (p *pace) follows(now time.Time) bool {

@@ -183,6 +183,11 @@ func TestPace_AfterALargeScaleDownNewNodesHaveToSaveMoreUntilMovesBegin(t *testi
 		if p.pace.drained() != c.drained {
 			t.Errorf("with %d of 1000 pods: drained is %v", c.pods, p.pace.drained())
 		}
+		if tried := p.pace; c.drained {
+			if tried.filled = true; tried.drained() {
+				t.Errorf("with %d of 1000 pods: drained although nothing fills what stays", c.pods)
+			}
+		}
 		if p.pace.begins(p.now); p.pace.drained() {
 			t.Errorf("with %d of 1000 pods: drained while moves go on", c.pods)
 		}

@@ -55,15 +55,15 @@ func (bottlerocket) UserData(n Node) (string, error) {
 	if err := toml.Unmarshal([]byte(n.text()), &all); err != nil {
 		return "", fmt.Errorf("spec.userData read TOML: %w: write settings of Bottlerocket, such as [settings.kernel]", err)
 	}
-	settings, err := table(all, "settings")
+	settings, err := table(all, "", "settings")
 	if err != nil {
 		return "", err
 	}
-	kubernetes, err := table(settings, "kubernetes")
+	kubernetes, err := table(settings, "settings.", "kubernetes")
 	if err != nil {
 		return "", err
 	}
-	labels, err := table(kubernetes, "node-labels")
+	labels, err := table(kubernetes, "settings.kubernetes.", "node-labels")
 	if err != nil {
 		return "", err
 	}
@@ -79,7 +79,7 @@ func (bottlerocket) UserData(n Node) (string, error) {
 	}
 	maps.Copy(kubernetes, kubernetesSettings(n))
 	if n.joinsDisks() {
-		commands, err := table(settings, "bootstrap-commands")
+		commands, err := table(settings, "settings.", "bootstrap-commands")
 		if err != nil {
 			return "", err
 		}
@@ -92,14 +92,14 @@ func (bottlerocket) UserData(n Node) (string, error) {
 	return n.bounded(string(text))
 }
 
-// table returns the table of the name, and makes it where it is missing.
-func table(in map[string]any, name string) (map[string]any, error) {
+// table returns the table of the name below the path, and makes it where it is missing.
+func table(in map[string]any, path, name string) (map[string]any, error) {
 	if _, there := in[name]; !there {
 		in[name] = map[string]any{}
 	}
 	out, is := in[name].(map[string]any)
 	if !is {
-		return nil, fmt.Errorf("spec.userData: %s is no table: write it as one, such as [settings.kubernetes]", name)
+		return nil, fmt.Errorf("spec.userData: %s is no table: begin a table with [%[1]s]", path+name)
 	}
 	return out, nil
 }

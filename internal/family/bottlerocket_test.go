@@ -146,9 +146,9 @@ func TestBottlerocket_InstanceStoreVolumesAreMountedAsTheReleaseKnows(t *testing
 func TestBottlerocket_BadTextIsAnErrorWithTheRemedy(t *testing.T) {
 	for text, want := range map[string]string{
 		"#!/bin/bash\necho hello":                   "spec.userData read TOML",
-		"settings = 1":                              "spec.userData: settings is no table",
-		"[settings]\nkubernetes = \"x\"":            "spec.userData: kubernetes is no table",
-		"[settings.kubernetes]\nnode-labels = [1]":  "spec.userData: node-labels is no table",
+		"settings = 1":                              "spec.userData: settings is no table: begin a table with [settings]",
+		"[settings]\nkubernetes = \"x\"":            "spec.userData: settings.kubernetes is no table",
+		"[settings.kubernetes]\nnode-labels = [1]":  "spec.userData: settings.kubernetes.node-labels is no table: begin a table with [settings.kubernetes.node-labels]",
 		"x = \"" + strings.Repeat("x", 16384):       "read TOML",
 		"x = \"" + strings.Repeat("x", 16384) + `"`: "EC2 accepts 16384: shorten spec.userData",
 	} {

@@ -127,9 +127,3 @@ func machineName(arch string) string {
 	}
 	return arch
 }
-
-// rootVolume is the volume of an instance whose class maps none.
-func rootVolume(device string, gib int64) awsspec.BlockDevice {
-	encrypted := true
-	return awsspec.BlockDevice{DeviceName: device, SizeGiB: gib, Type: catalog.GP3, Encrypted: &encrypted}
-}

@@ -63,7 +63,7 @@ func threshold(text string) (catalog.Threshold, error) {
 		return catalog.Threshold{PerTenThousand: n}, nil
 	}
 	q, err := resource.ParseQuantity(text)
-	if err != nil || q.Sign() < 0 {
+	if err != nil || q.Sign() <= 0 {
 		return catalog.Threshold{}, fmt.Errorf("threshold %q: must be a quantity such as 100Mi or a percentage such as 5%%", text)
 	}
 	return catalog.Threshold{Bytes: q.Value()}, nil
@@ -89,8 +89,10 @@ func isThreshold(text string) error {
 }
 
 func isDuration(text string) error {
-	_, err := time.ParseDuration(text)
-	return err
+	if d, err := time.ParseDuration(text); err != nil || d < 0 {
+		return fmt.Errorf("duration %q: must be one such as 1m30s", text)
+	}
+	return nil
 }
 
 func isQuantity(text string) error {

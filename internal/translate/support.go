@@ -135,6 +135,9 @@ func UnsupportedOfClass(c *awsv1.EC2NodeClass) []Fault {
 	if k := c.Spec.Kubelet; k != nil && k.PodsPerCore != nil && *k.PodsPerCore > 0 && family.Of(c).Name() == "Bottlerocket" {
 		out = append(out, Fault{"spec.kubelet.podsPerCore", "Bottlerocket has no such setting", "set maxPods"})
 	}
+	if k := c.Spec.Kubelet; k != nil && len(k.ClusterDNS) > 1 && family.Of(c).Name() == "AL2" {
+		out = append(out, Fault{"spec.kubelet.clusterDNS", "AL2 takes one address, the first", "remove the others"})
+	}
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 )
 
@@ -18,7 +19,7 @@ func classFields() []Field {
 			Effect: "no instance profile has such a name", Remedy: "write the name of the profile, without its path and ARN",
 		},
 		{
-			Path: "spec.role", Support: Refused, Concerns: not(regexp.MustCompile(`^(.*/)?[\w+=,.@-]{1,64}$`).MatchString),
+			Path: "spec.role", Support: Refused, Concerns: not(func(role string) bool { return awsspec.CheckRole(role) == nil }),
 			Effect: "no role has such a name", Remedy: "write the name of the role, or its ARN",
 		},
 		carriedOut("spec.userData"),

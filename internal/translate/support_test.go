@@ -268,6 +268,15 @@ func TestSupport_TheGuideNamesEveryFieldThatIsNotCarriedOut(t *testing.T) {
 	}
 }
 
+func TestSupport_FurtherDNSServersAreNamedWhereTheFamilyTakesOne(t *testing.T) {
+	for family, want := range map[string]string{"AL2023": "", "Bottlerocket": "", "AL2": "spec.kubelet.clusterDNS: AL2 takes one address, the first: remove the others"} {
+		class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{AMIFamily: family, Kubelet: &awsv1.KubeletConfiguration{ClusterDNS: []string{"10.0.0.1", "10.0.0.2"}}}}
+		if got := translate.Sentences(translate.UnsupportedOfClass(class)); got != want {
+			t.Errorf("%s: %q, want %q", family, got, want)
+		}
+	}
+}
+
 func TestSupport_PodsPerCoreIsNamedWhereTheFamilyHasNoSuchSetting(t *testing.T) {
 	eight := int32(8)
 	for family, want := range map[string]string{"AL2023": "", "AL2": "", "Custom": "", "Bottlerocket": "spec.kubelet.podsPerCore: Bottlerocket has no such setting: set maxPods"} {

@@ -177,7 +177,7 @@ func (s *server) NodeClaims() (out []*v1.NodeClaim) {
 func (s *server) Nodes() []*corev1.Node { return slices.Clone(s.nodes) }
 
 func (s *server) Launched(*v1.NodeClaim, string, string, string, string) {}
-func (s *server) Registered(*v1.NodeClaim, string)                       {}
+func (s *server) Initialized(*v1.NodeClaim, string)                      {}
 func (s *server) LaunchFailed(*v1.NodeClaim, error)                      {}
 func (s *server) Terminated(*v1.NodeClaim, string)                       {}
 

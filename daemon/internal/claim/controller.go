@@ -83,6 +83,7 @@ type Controller struct {
 	// unlaunched has the uids of NodeClaims of which EC2 said that nothing was launched.
 	unlaunched sync.Map
 	pace       pace
+	unnamed    sync.Once // the warning that an instance could not be named
 	// terminating counts the workers that terminate NodeClaims.
 	terminating atomic.Int32
 }

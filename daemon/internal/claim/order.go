@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -152,7 +150,7 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Clust
 	t := awsspec.LaunchTemplate{
 		InstanceProfile: class.Status.InstanceProfile, UserData: userData, Monitoring: value(class.Spec.DetailedMonitoring),
 		AssociatePublicIP: class.Spec.AssociatePublicIPAddress, Spot: capacityType == label.Spot,
-		Tags: owner.Tags(class.Spec.Tags), BlockDevices: blockDevices(class),
+		Tags: owner.Tags(class.Spec.Tags), BlockDevices: family.BlockDevices(class),
 	}
 	for _, g := range class.Status.SecurityGroups {
 		t.SecurityGroupIDs = append(t.SecurityGroupIDs, g.ID)
@@ -165,30 +163,6 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Clust
 	}
 	return t, nil
 }
-
-func blockDevices(class *awsv1.EC2NodeClass) []awsspec.BlockDevice {
-	if len(class.Spec.BlockDeviceMappings) == 0 {
-		return family.Of(class).Volumes()
-	}
-	var out []awsspec.BlockDevice
-	for _, m := range class.Spec.BlockDeviceMappings {
-		d := awsspec.BlockDevice{DeviceName: value(m.DeviceName)}
-		if e := m.EBS; e != nil {
-			d.SizeGiB, d.Type, d.KMSKeyID = gib(e.VolumeSize), value(e.VolumeType), value(e.KMSKeyID)
-			d.Encrypted, d.DeleteOnTermination = e.Encrypted, e.DeleteOnTermination
-			d.IOPS, d.ThroughputMiBps, d.SnapshotID = e.IOPS, e.Throughput, value(e.SnapshotID)
-			if rate := e.VolumeInitializationRate; rate != nil {
-				d.InitializationMiBps = new(int64)
-				*d.InitializationMiBps = int64(*rate)
-			}
-		}
-		out = append(out, d)
-	}
-	return out
-}
-
-// gib rounds up: a volume is never smaller than its size in the spec.
-func gib(q resource.Quantity) int64 { return (q.Value() + 1<<30 - 1) >> 30 }
 
 func value[T any](p *T) T {
 	var zero T

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -156,28 +155,6 @@ func TestMakeOrder_UserDataAndVolumesAreThoseOfTheImageFamily(t *testing.T) {
 		if !strings.Contains(o.template.UserData, want.text) || !slices.Equal(devices, want.devices) || family == "Custom" && o.template.UserData != text {
 			t.Errorf("%s: volumes %v, user data\n%s", family, devices, o.template.UserData)
 		}
-	}
-}
-
-func TestBlockDevices_HaveTheSnapshotAndItsRate(t *testing.T) {
-	device, snapshot, rate := "/dev/xvdb", "snap-1", int32(200)
-	mapped := class()
-	mapped.Spec.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{DeviceName: &device, EBS: &awsv1.BlockDevice{SnapshotID: &snapshot, VolumeInitializationRate: &rate}}}
-	if got := blockDevices(mapped)[0]; got.SnapshotID != snapshot || *got.InitializationMiBps != 200 || got.SizeGiB != 0 {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestBlockDevices_SizesRoundUpToGiB(t *testing.T) {
-	root := "/dev/xvda"
-	mapped := class()
-	mapped.Spec.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{DeviceName: &root, EBS: &awsv1.BlockDevice{VolumeSize: resource.MustParse("20G")}}}
-	got := blockDevices(mapped)
-	if got[0].SizeGiB != 19 {
-		t.Errorf("20G = %d GiB, want 19", got[0].SizeGiB)
-	}
-	if got := blockDevices(&awsv1.EC2NodeClass{}); len(got) != 1 || got[0].SizeGiB != 20 {
-		t.Errorf("default = %+v", got)
 	}
 }
 

@@ -131,20 +131,27 @@ func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *co
 		return err
 	}
 	c.Recorder.Registered(claim, node.Name)
-	c.nameInstance(ctx, claim, node.Name)
 	return nil
 }
 
+// nameWithin bounds the call for a name, for which nothing must wait.
+const nameWithin = 2 * time.Second
+
 // nameInstance tags the instance with the name of its Node, which EC2's console shows,
-// unless the class has a tag Name. Nothing depends on the name, so a failure is only logged.
+// unless the class has a tag Name. Nothing depends on the name: a failure is logged once,
+// and the instance stays without one.
 func (c *Controller) nameInstance(ctx context.Context, claim *v1.NodeClaim, node string) {
 	class, known := c.World.EC2NodeClass(claim.Spec.NodeClassRef.Name)
 	_, id, err := awsspec.ParseProviderID(claim.Status.ProviderID)
 	if !known || err != nil || class.Spec.Tags[awsspec.TagName] != "" {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, nameWithin)
+	defer cancel()
 	if err := c.Cloud.NameInstance(ctx, id, node); err != nil {
-		c.Logger.Warn("instance could not be tagged with the name of its node", "nodeclaim", claim.Name, "instance", id, "node", node, "error", err)
+		c.unnamed.Do(func() {
+			c.Logger.Warn("instance could not be tagged with the name of its node; further failures are not logged", "nodeclaim", claim.Name, "instance", id, "node", node, "error", err)
+		})
 	}
 }
 
@@ -172,6 +179,7 @@ func (c *Controller) initialize(ctx context.Context, claim *v1.NodeClaim, node *
 		return err
 	}
 	c.Recorder.Initialized(claim, node.Name)
+	c.nameInstance(ctx, claim, node.Name)
 	return nil
 }
 

@@ -24,7 +24,7 @@ func (n *namer) NameInstance(_ context.Context, id, name string) error {
 	return n.err
 }
 
-func TestRegister_TheInstanceHasTheNameOfItsNodeUnlessTheClassNamesIt(t *testing.T) {
+func TestInitialize_TheInstanceHasTheNameOfItsNodeUnlessTheClassNamesIt(t *testing.T) {
 	for _, c := range []struct {
 		tags map[string]string
 		err  error
@@ -41,6 +41,7 @@ func TestRegister_TheInstanceHasTheNameOfItsNodeUnlessTheClassNamesIt(t *testing
 		claim.Spec.NodeClassRef.Name = "default"
 		claim.Status.Conditions = nil
 		claim.Conditions().SetTrue(v1.ConditionLaunched, s.now)
+		claim.Conditions().SetTrue(v1.ConditionRegistered, s.now)
 		class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{Tags: c.tags}}
 		class.Name = "default"
 		s.put(t, claim)
@@ -52,8 +53,8 @@ func TestRegister_TheInstanceHasTheNameOfItsNodeUnlessTheClassNamesIt(t *testing
 			t.Errorf("tags %v: named %q, %v, want %q", c.tags, cloud.names, err, c.want)
 		}
 		now, _ := s.NodeClaim("c")
-		if !now.DeepCopy().Conditions().Get(v1.ConditionRegistered).IsTrue() {
-			t.Errorf("tags %v: the node is not registered", c.tags)
+		if !now.DeepCopy().Conditions().Get(v1.ConditionInitialized).IsTrue() {
+			t.Errorf("tags %v: the node is not initialized", c.tags)
 		}
 	}
 }

@@ -51,10 +51,10 @@ func (r *Reconciler) Collect(ctx context.Context, now time.Time) error {
 // collect deletes the profile, unless a class needs it by now: a role that is given back to
 // a class has the profile that it had.
 func (r *Reconciler) collect(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, profileWithin)
-	defer cancel()
 	r.making.Lock()
 	defer r.making.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, profileWithin)
+	defer cancel()
 	return r.deleteProfile(ctx, name, func(tags map[string]string) bool {
 		return !r.neededProfiles(nil)[name] && awsspec.OwnsProfile(r.Region, r.Cluster.Name, tags) && !r.profileUnknown(tags[awsspec.TagNodeClass])
 	})

@@ -1,7 +1,6 @@
 package nodeclass
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -81,8 +80,17 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 		return decideProfile(class, status, o.profile, o.profileErr, f)
 	})
 	set(awsv1.ConditionValidationSucceeded, nil, func() *verdict {
-		return cmp.Or(validate(class, conditions, f), decideLaunch(o.launchErr))
+		if v := validate(class, conditions, f); v != nil || !errors.Is(o.launchErr, aws.ErrProfileUnknown) {
+			return v
+		}
+		return &verdict{
+			status: metav1.ConditionUnknown, reason: awsv1.ReasonInstanceProfileNotFound,
+			message: "waiting until EC2 knows the instance profile, which was made a moment ago",
+		}
 	})
+	if o.launchAsked {
+		set(awsv1.ConditionLaunchPermitted, nil, func() *verdict { return decideLaunch(o.launchErr) })
+	}
 	if unsupported := translate.UnsupportedOfClass(class); len(unsupported) > 0 {
 		conditions.Set(v1.ConditionUnsupported, metav1.ConditionTrue, v1.ReasonUnsupportedField, translate.Sentences(unsupported), now)
 	} else {
@@ -293,16 +301,14 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 	return nil
 }
 
-// decideLaunch says why EC2 would refuse a launch; see mayLaunch.
+// decideLaunch says why EC2 would refuse a launch; see mayLaunch. The class is ready
+// nevertheless: policies may look at what only a real launch has.
 func decideLaunch(err error) *verdict {
 	var refused *aws.UnauthorizedError
-	switch {
-	case errors.As(err, &refused):
-		return failed(reasonNotPermitted, "the daemon is %v, and so no node of this class can be launched: allow that in the policies of its role, and in those that your organization has for the account", refused)
-	case errors.Is(err, aws.ErrProfileUnknown):
-		return &verdict{status: metav1.ConditionUnknown, reason: reasonNotPermitted, message: "waiting until EC2 knows the instance profile, which was made a moment ago"}
+	if !errors.As(err, &refused) {
+		return nil
 	}
-	return nil
+	return failed(awsv1.ReasonUnauthorized, "the daemon is %v, so launches from this class fail: allow that in the policies of its role, and in those that your organization has for the account", refused)
 }
 
 // validateUserData renders the user data as a launch does, but without labels and

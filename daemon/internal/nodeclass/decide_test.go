@@ -165,7 +165,7 @@ func TestDecide_NamesWhatIsWrongAndTheRemedy(t *testing.T) {
 			change: func(c *awsv1.EC2NodeClass, o *observation, _ *facts) {
 				c.Spec.InstanceProfile, c.Spec.Role, o.profile.Role, o.profileErr = "", "team/nodes", "", aws.ErrNotFound
 			},
-			condition: awsv1.ConditionInstanceProfileReady, reason: "InstanceProfileNotFound", message: `spec.role: role "nodes" does not exist: create it, or correct the name`,
+			condition: awsv1.ConditionInstanceProfileReady, reason: "InstanceProfileNotFound", message: `spec.role: role "nodes" does not exist in this account: create it, or correct the name`,
 		},
 		{
 			name: "no role's name",

@@ -28,7 +28,8 @@ type observation struct {
 	imagesErr       error
 	profile         aws.InstanceProfile
 	profileErr      error // aws.ErrNotFound is an answer, not a failure
-	launchErr       error // why EC2 would refuse a launch; asked for a class that is ready but for that
+	launchAsked     bool  // whether EC2 has said if it allows a launch; see mayLaunch
+	launchErr       error // why it does not
 }
 
 // image is an image with the instance types that it is made for.

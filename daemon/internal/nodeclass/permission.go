@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 )
 
 const (
@@ -19,23 +21,20 @@ const (
 	permissionWithin = 10 * time.Second
 )
 
-// reasonNotPermitted is the product's own reason: EC2 would refuse a launch.
-const reasonNotPermitted = "LaunchNotPermitted"
-
-// permission is a launch that EC2 has allowed.
+// permission is what EC2 was asked about.
 type permission struct {
-	of string // what was asked for
+	of string
 	at time.Time
 }
 
-// mayLaunch asks EC2 whether it allows a launch from the class, which is ready but for that.
-// So a missing right is in the class's condition before pods wait for it. A permission
-// lasts until the class changes, or half an hour; a refusal is asked about again.
-func (r *Reconciler) mayLaunch(ctx context.Context, class *awsv1.EC2NodeClass) error {
+// mayLaunch asks EC2 whether it allows a launch from the class, which is ready but for that,
+// so that a missing right shows before pods wait. It says whether EC2 was asked: it is not
+// asked again about the same launch for half an hour, unless it refuses or does not answer.
+func (r *Reconciler) mayLaunch(ctx context.Context, class *awsv1.EC2NodeClass) (asked bool, err error) {
 	trial := r.trial(class)
-	of := fmt.Sprint(trial.Template.Digest(), trial.Subnets, trial.Tags)
+	of := fmt.Sprint(trial.Template.Digest(), slices.Sorted(slices.Values(trial.Subnets)), trial.Tags)
 	if p, known := r.permissions.Load(class.UID); known && p.(permission).of == of && r.Now().Sub(p.(permission).at) < permissionLasts {
-		return nil
+		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, permissionWithin)
 	defer cancel()
@@ -43,15 +42,19 @@ func (r *Reconciler) mayLaunch(ctx context.Context, class *awsv1.EC2NodeClass) e
 	if err == nil && len(templates) > 0 {
 		trial.Existing = templates[0]
 	}
-	switch err := r.Cloud.MayLaunch(ctx, trial); {
-	case errors.Is(err, aws.ErrUnauthorized), errors.Is(err, aws.ErrProfileUnknown):
-		return err
+	err = r.Cloud.MayLaunch(ctx, trial)
+	switch {
+	case errors.Is(err, aws.ErrUnauthorized):
+		return true, err
+	case errors.Is(err, aws.ErrProfileUnknown):
+		return false, err
+	case errors.Is(err, aws.ErrThrottled), errors.Is(err, aws.ErrUnreachable), errors.Is(err, context.DeadlineExceeded):
+		return false, nil
 	case err != nil: // the launches will show what it is
 		r.Logger.Debug("EC2 could not be asked whether it allows launches", "ec2nodeclass", class.Name, "error", err)
-		return nil
 	}
 	r.permissions.Store(class.UID, permission{of: of, at: r.Now()})
-	return nil
+	return err == nil, nil
 }
 
 // trial is a launch from the class as far as permissions look at it.
@@ -62,6 +65,7 @@ func (r *Reconciler) trial(class *awsv1.EC2NodeClass) aws.Trial {
 		InstanceType: "m5.large", Tags: owner.InstanceTags(class.Spec.Tags, "any", "any"),
 		Template: awsspec.LaunchTemplate{
 			ImageID: image.ID, InstanceProfile: class.Status.InstanceProfile, AssociatePublicIP: class.Spec.AssociatePublicIPAddress, Tags: owner.Tags(class.Spec.Tags),
+			BlockDevices: family.BlockDevices(class),
 		},
 	}
 	for _, requirement := range image.Requirements {

@@ -22,19 +22,26 @@ func reconcile(t *testing.T, r *Reconciler) time.Duration {
 	return again
 }
 
-func TestMayLaunch_ARefusalIsInTheConditionBeforePodsWait(t *testing.T) {
+func TestMayLaunch_ARefusalIsInAConditionOfItsOwnAndTheClassStaysReady(t *testing.T) {
 	w, r := newWorld()
 	w.o.launchErr = &aws.UnauthorizedError{Action: "ec2:RunInstances", Principal: "arn:aws:sts::123456789012:assumed-role/daemon/s"}
-	if again := reconcile(t, r); again != refreshNotReady {
+	if again := reconcile(t, r); again != refreshReady {
 		t.Errorf("the next look comes after %v", again)
 	}
-	c := w.class.Conditions().Get(awsv1.ConditionValidationSucceeded)
-	if !c.IsFalse() || c.Reason != reasonNotPermitted || !strings.Contains(c.Message, "not authorized to perform ec2:RunInstances as arn:aws:sts::123456789012:assumed-role/daemon/s, and so no node") ||
-		w.class.Conditions().IsReady() {
+	refused := func() bool {
+		c := w.class.Conditions().Get(awsv1.ConditionLaunchPermitted)
+		return c.IsFalse() && c.Reason == awsv1.ReasonUnauthorized &&
+			strings.Contains(c.Message, "not authorized to perform ec2:RunInstances as arn:aws:sts::123456789012:assumed-role/daemon/s, so launches from this class fail")
+	}
+	if !refused() || !w.class.Conditions().IsReady() {
 		t.Errorf("%+v", w.class.Status.Conditions)
 	}
+	w.o.launchErr = aws.ErrThrottled
+	if reconcile(t, r); !refused() || len(w.trials) != 2 {
+		t.Errorf("EC2 was asked %d times, and then did not answer: %+v", len(w.trials), w.class.Status.Conditions)
+	}
 	w.o.launchErr = nil
-	if reconcile(t, r); !w.class.Conditions().IsReady() {
+	if reconcile(t, r); !w.class.Conditions().Get(awsv1.ConditionLaunchPermitted).IsTrue() || len(w.trials) != 3 {
 		t.Errorf("after the policies were mended: %+v", w.class.Status.Conditions)
 	}
 }
@@ -42,20 +49,24 @@ func TestMayLaunch_ARefusalIsInTheConditionBeforePodsWait(t *testing.T) {
 func TestMayLaunch_WaitsUntilEC2KnowsTheProfile(t *testing.T) {
 	w, r := newWorld()
 	w.o.launchErr = aws.ErrProfileUnknown
-	reconcile(t, r)
+	if reconcile(t, r); w.class.Conditions().IsReady() || w.class.Conditions().Get(awsv1.ConditionLaunchPermitted).Type != "" {
+		t.Errorf("%+v", w.class.Status.Conditions)
+	}
 	if c := w.class.Conditions().Get(awsv1.ConditionValidationSucceeded); c.Status != metav1.ConditionUnknown || !strings.Contains(c.Message, "waiting until EC2 knows the instance profile") {
 		t.Errorf("%+v", c)
 	}
 }
 
-func TestMayLaunch_OtherErrorsSayNothingOfTheClass(t *testing.T) {
+func TestMayLaunch_AnErrorThatIsAboutNoPermissionSaysNothing(t *testing.T) {
 	w, r := newWorld()
-	w.o.launchErr = errors.New("timeout")
-	if reconcile(t, r); !w.class.Conditions().IsReady() {
-		t.Errorf("%+v", w.class.Status.Conditions)
+	w.o.launchErr = errors.New("InvalidInput: no such type here")
+	for range 2 {
+		if reconcile(t, r); !w.class.Conditions().IsReady() || w.class.Conditions().Get(awsv1.ConditionLaunchPermitted).Type != "" {
+			t.Errorf("%+v", w.class.Status.Conditions)
+		}
 	}
-	if reconcile(t, r); len(w.trials) != 2 {
-		t.Errorf("EC2 was asked %d times, want again", len(w.trials))
+	if len(w.trials) != 1 {
+		t.Errorf("EC2 was asked %d times, want once in half an hour", len(w.trials))
 	}
 }
 
@@ -70,11 +81,13 @@ func TestMayLaunch_LastsHalfAnHourUnlessTheClassChanges(t *testing.T) {
 		return len(w.trials) - before
 	}
 	first, second := asked(), asked()
+	slices.Reverse(w.o.subnets) // they come by free addresses
+	swapped := asked()
 	w.o.groups[0].ID = "sg-2"
 	changed := asked()
 	now = now.Add(permissionLasts)
-	if late := asked(); first != 1 || second != 0 || changed != 1 || late != 1 {
-		t.Errorf("asked %d, %d, %d and %d times, want 1, 0, 1 and 1", first, second, changed, late)
+	if late := asked(); first != 1 || second != 0 || swapped != 0 || changed != 1 || late != 1 {
+		t.Errorf("asked %d, %d, %d, %d and %d times, want 1, 0, 0, 1 and 1", first, second, swapped, changed, late)
 	}
 }
 
@@ -84,7 +97,8 @@ func TestMayLaunch_AsksForWhatALaunchFromTheClassHas(t *testing.T) {
 	reconcile(t, r)
 	got := w.trials[0]
 	if got.Template.ImageID != "ami-2" || got.InstanceType != "m6g.large" || got.Template.InstanceProfile != "node" || !slices.Equal(got.Subnets, []string{"subnet-b", "subnet-a"}) ||
-		!slices.Equal(got.Template.SecurityGroupIDs, []string{"sg-1"}) || got.Existing != "karpenter.k8s.aws/1" {
+		!slices.Equal(got.Template.SecurityGroupIDs, []string{"sg-1"}) || got.Existing != "karpenter.k8s.aws/1" ||
+		len(got.Template.BlockDevices) != 1 || !*got.Template.BlockDevices[0].Encrypted {
 		t.Errorf("%+v", got)
 	}
 	for key, want := range map[string]string{"team": "web", "kubernetes.io/cluster/lab": "owned", "karpenter.sh/nodepool": "any", "karpenter.k8s.aws/ec2nodeclass": "default"} {

@@ -25,8 +25,8 @@ const rootPath = "/"
 // spec.role has no role's name.
 func (f facts) profileOf(class *awsv1.EC2NodeClass) awsspec.NodeProfile {
 	p := awsspec.NodeProfile{Region: f.region, Cluster: f.cluster.Name, NodeClass: class.Name, NodeClassUID: string(class.UID)}
-	if role := awsspec.RoleName(class.Spec.Role); awsspec.CheckRoleName(role) == nil {
-		p.Role = role
+	if awsspec.CheckRole(class.Spec.Role) == nil {
+		p.Role = awsspec.RoleName(class.Spec.Role)
 	}
 	return p
 }
@@ -41,10 +41,10 @@ func (r *Reconciler) profile(ctx context.Context, class *awsv1.EC2NodeClass) (aw
 	case class.Spec.Role == "":
 		return r.Cloud.GetInstanceProfile(ctx, class.Spec.InstanceProfile)
 	}
-	ctx, cancel := context.WithTimeout(ctx, profileWithin)
-	defer cancel()
 	r.making.RLock()
 	defer r.making.RUnlock()
+	ctx, cancel := context.WithTimeout(ctx, profileWithin)
+	defer cancel()
 	// IAM does not tell names apart by case.
 	hasRole := func(p aws.InstanceProfile) bool { return strings.EqualFold(p.Role, want.Role) }
 	// The profile that Karpenter made has a random name, and stays in use.
@@ -182,9 +182,9 @@ func decideRoleProfile(class *awsv1.EC2NodeClass, found aws.InstanceProfile, err
 	want := f.profileOf(class)
 	switch {
 	case want.Role == "":
-		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.role: %v", awsspec.CheckRoleName(awsspec.RoleName(class.Spec.Role)))
+		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.role: %v", awsspec.CheckRole(class.Spec.Role))
 	case err != nil:
-		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.role: role %q does not exist: create it, or correct the name", want.Role)
+		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.role: role %q does not exist in this account: create it, or correct the name", want.Role)
 	case !want.Owns(found.Tags):
 		return failed(reasonProfileConflict,
 			"spec.role: instance profile %q has the name of the profile that the daemon makes of role %q, but not its tags: delete it if nobody needs it, or name a profile in spec.instanceProfile instead of spec.role",

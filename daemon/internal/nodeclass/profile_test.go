@@ -209,7 +209,7 @@ func TestRole_ChangeMakesANewProfileAndTheOldStaysForItsNodes(t *testing.T) {
 
 func TestRole_ThatIsMissingIsNamedAndItsProfileIsUsedLater(t *testing.T) {
 	l := newIAMLab(t, asTheyAre)
-	if c := l.give("missing"); !c.IsFalse() || c.Reason != awsv1.ReasonInstanceProfileNotFound || !strings.Contains(c.Message, `spec.role: role "missing" does not exist: create it`) {
+	if c := l.give("missing"); !c.IsFalse() || c.Reason != awsv1.ReasonInstanceProfileNotFound || !strings.Contains(c.Message, `spec.role: role "missing" does not exist in this account: create it`) {
 		t.Errorf("condition %+v", c)
 	}
 	half := l.there()

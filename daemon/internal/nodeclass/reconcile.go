@@ -154,7 +154,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 	}
 	decided := decide(class, o, r.Config.facts(), r.Now())
 	if decided.Conditions().IsReady() {
-		if o.launchErr = r.mayLaunch(ctx, decided); o.launchErr != nil {
+		if o.launchAsked, o.launchErr = r.mayLaunch(ctx, decided); o.launchAsked || o.launchErr != nil {
 			decided = decide(class, o, r.Config.facts(), r.Now())
 		}
 	}

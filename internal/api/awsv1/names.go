@@ -62,6 +62,9 @@ const (
 	ConditionCapacityReservationsReady = "CapacityReservationsReady" // True also where no reservation is selected
 	ConditionInstanceProfileReady      = "InstanceProfileReady"
 	ConditionValidationSucceeded       = "ValidationSucceeded"
+	// ConditionLaunchPermitted is the product's own: whether AWS would allow a launch. Ready
+	// does not depend on it.
+	ConditionLaunchPermitted = "LaunchPermitted"
 )
 
 // Condition reasons. A condition that is True has its type as reason.

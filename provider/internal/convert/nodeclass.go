@@ -81,7 +81,7 @@ type blockDevice struct {
 	Throughput          types.Int64  `tfsdk:"throughput"`
 	KMSKeyID            types.String `tfsdk:"kms_key_id"`
 	SnapshotID          types.String `tfsdk:"snapshot_id"`
-	InitializationRate  types.Int64  `tfsdk:"volume_initialization_rate"`
+	InitializationRate  types.Int32  `tfsdk:"volume_initialization_rate"`
 }
 
 func objectType(attributes map[string]attr.Type) types.ObjectType {
@@ -130,7 +130,7 @@ func ebsType() types.ObjectType {
 	return objectType(map[string]attr.Type{
 		"volume_size": fwtype.Quantity(), "volume_type": types.StringType, "encrypted": types.BoolType,
 		"delete_on_termination": types.BoolType, "iops": types.Int64Type, "throughput": types.Int64Type, "kms_key_id": types.StringType,
-		"snapshot_id": types.StringType, "volume_initialization_rate": types.Int64Type,
+		"snapshot_id": types.StringType, "volume_initialization_rate": types.Int32Type,
 	})
 }
 
@@ -203,6 +203,6 @@ func ebs(ctx context.Context, o types.Object, diags *diag.Diagnostics) *awsv1.Bl
 		DeleteOnTermination: pointer(e.DeleteOnTermination, e.DeleteOnTermination.ValueBool()),
 		IOPS:                pointer(e.IOPS, e.IOPS.ValueInt64()), Throughput: pointer(e.Throughput, e.Throughput.ValueInt64()),
 		KMSKeyID: pointer(e.KMSKeyID, e.KMSKeyID.ValueString()), SnapshotID: pointer(e.SnapshotID, e.SnapshotID.ValueString()),
-		VolumeInitializationRate: pointer(e.InitializationRate, int32(e.InitializationRate.ValueInt64())),
+		VolumeInitializationRate: pointer(e.InitializationRate, e.InitializationRate.ValueInt32()),
 	}
 }

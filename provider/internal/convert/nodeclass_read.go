@@ -85,13 +85,10 @@ func blockDeviceMappingOf(ctx context.Context, diags *diag.Diagnostics) func(aws
 				VolumeSize: fwtype.Quantity().Null(), VolumeType: types.StringPointerValue(e.VolumeType),
 				Encrypted: types.BoolPointerValue(e.Encrypted), DeleteOnTermination: types.BoolPointerValue(e.DeleteOnTermination),
 				IOPS: types.Int64PointerValue(e.IOPS), Throughput: types.Int64PointerValue(e.Throughput), KMSKeyID: types.StringPointerValue(e.KMSKeyID),
-				SnapshotID: types.StringPointerValue(e.SnapshotID), InitializationRate: types.Int64Null(),
+				SnapshotID: types.StringPointerValue(e.SnapshotID), InitializationRate: types.Int32PointerValue(e.VolumeInitializationRate),
 			}
 			if !e.VolumeSize.IsZero() {
 				device.VolumeSize = fwtype.Quantity().Value(e.VolumeSize.String())
-			}
-			if rate := e.VolumeInitializationRate; rate != nil {
-				device.InitializationRate = types.Int64Value(int64(*rate))
 			}
 		}
 		out.EBS = objectOf(ctx, ebsType().AttrTypes, device, diags)
