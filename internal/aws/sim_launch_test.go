@@ -75,8 +75,13 @@ func TestSim_ALaunchIsAskedAboutWithoutLaunching(t *testing.T) {
 		missing  string
 		existing bool // a launch template
 	}{
-		{"", true}, {"ec2:CreateLaunchTemplate", true}, {"ec2:CreateFleet", true},
-		{"", false}, {"ec2:CreateLaunchTemplate", false}, {"ec2:RunInstances", false}, {"iam:PassRole", false},
+		{"", true},
+		{"ec2:CreateLaunchTemplate", true},
+		{"ec2:CreateFleet", true},
+		{"", false},
+		{"ec2:CreateLaunchTemplate", false},
+		{"ec2:RunInstances", false},
+		{"iam:PassRole", false},
 	} {
 		ctx := context.Background()
 		cloud, admin := start(t)
