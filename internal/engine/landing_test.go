@@ -146,7 +146,7 @@ func TestStep_ALargeFleetAndADaemonThatMayNotNominateOrBindCloseNothing(t *testi
 		"may not nominate": func(w *world) { w.policy.CannotNominate = true },
 		"may not bind":     func(w *world) { w.policy.CannotBind = true },
 		"large": func(w *world) {
-			for i := range 205 {
+			for i := range 305 {
 				n := w.objects.Nodes[0]
 				n.Name = string(rune('a'+i/26)) + string(rune('a'+i%26))
 				n.UID, n.Claim = n.Name, n.Name
@@ -162,7 +162,7 @@ func TestStep_ALargeFleetAndADaemonThatMayNotNominateOrBindCloseNothing(t *testi
 		deleted := 0
 		w.settle(60, func(o engine.Output) {
 			deleted += len(of[plan.Delete](o))
-			if x := of[plan.Close](o); len(x) > 0 && (name != "large" || len(w.objects.Nodes) > 200) {
+			if x := of[plan.Close](o); len(x) > 0 && (name != "large" || len(w.objects.Nodes) > 300) {
 				t.Errorf("%s: %d of %d nodes are closed", name, len(x), len(w.objects.Nodes))
 			}
 		})

@@ -20,9 +20,9 @@ import (
 // which the pods come back. Each pod is bound to its place, and the nodes open again.
 // Package open has the second half; there pods of others end the wait at once.
 
-// mostClosed is how many nodes a fleet has at most in which nodes are closed. In a larger
-// fleet a hole costs less, and the writes cost more.
-const mostClosed = 200
+// mostClosed is how many nodes a fleet has at most in which nodes are closed: as many as the
+// daemon may write at once. In a larger fleet a hole costs less, and the writes cost more.
+const mostClosed = 300
 
 // Closes says whether nodes are closed for evicted pods in the cluster.
 func Closes(v view.View) bool {
