@@ -44,6 +44,7 @@ func crashPoints() []crashPoint {
 		{"PATCH nodes taints", 1},    // the new node opens
 		{"PATCH nodes labels", 1},    // it is initialized
 		{"PUT nodeclaims/status Initialized", 1},
+		{"CreateTags", 1}, // its instance has its name
 		{"PUT nodeclaims/status Drained", 1},
 		{"PUT nodeclaims/status VolumesDetached", 1},
 		{"TerminateInstances", 1},

@@ -134,6 +134,7 @@ spec:
 func (w world) launch(t *testing.T, profile string, u userData) string {
 	t.Helper()
 	images, err := w.ec2.DescribeImages(t.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
+		{Name: aws.String("name"), Values: []string{"amazon-eks-node-al2023-*"}},
 		{Name: aws.String("architecture"), Values: []string{"x86_64"}},
 	}})
 	if err != nil || len(images.Images) == 0 {
