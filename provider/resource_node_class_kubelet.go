@@ -3,14 +3,10 @@ package provider
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -65,12 +61,12 @@ func kubeletFaults(k *awsv1.KubeletConfiguration) []translate.Fault {
 			out = append(out, *f)
 		}
 	}
-	note(firstFault("systemReserved", k.SystemReserved, reservable, "write a quantity such as 100m or 1Gi, 0 or more"))
-	note(firstFault("kubeReserved", k.KubeReserved, reservable, "write a quantity such as 100m or 1Gi, 0 or more"))
+	note(firstFault("systemReserved", k.SystemReserved, translate.IsReserved, "write a quantity such as 100m or 1Gi, 0 or more"))
+	note(firstFault("kubeReserved", k.KubeReserved, translate.IsReserved, "write a quantity such as 100m or 1Gi, 0 or more"))
 	const threshold = "write a quantity above 0 such as 100Mi, or a percentage up to 100% such as 5%"
-	note(firstFault("evictionHard", k.EvictionHard, evictable, threshold))
-	note(firstFault("evictionSoft", k.EvictionSoft, evictable, threshold))
-	note(firstFault("evictionSoftGracePeriod", k.EvictionSoftGracePeriod, gracious, "write a duration such as 1m30s, 0s or more"))
+	note(firstFault("evictionHard", k.EvictionHard, translate.IsThreshold, threshold))
+	note(firstFault("evictionSoft", k.EvictionSoft, translate.IsThreshold, threshold))
+	note(firstFault("evictionSoftGracePeriod", k.EvictionSoftGracePeriod, translate.IsGracePeriod, "write a duration such as 1m30s, 0s or more"))
 	return out
 }
 
@@ -82,29 +78,6 @@ func firstFault[T ~string](field string, values map[string]T, test func(string) 
 		}
 	}
 	return nil
-}
-
-func reservable(text string) bool {
-	q, err := resource.ParseQuantity(text)
-	return err == nil && q.Sign() >= 0
-}
-
-// percentage is what the definition accepts.
-var percentage = regexp.MustCompile(`^([0-9]{1,2}(\.[0-9]{1,2})?|100(\.0{1,2})?)%$`)
-
-// evictable follows parseThresholdStatement of the kubelet: 0% turns a threshold off,
-// and a quantity of 0 is an error.
-func evictable(text string) bool {
-	if strings.HasSuffix(text, "%") {
-		return percentage.MatchString(text)
-	}
-	q, err := resource.ParseQuantity(text)
-	return err == nil && q.Sign() > 0
-}
-
-func gracious(text string) bool {
-	d, err := time.ParseDuration(text)
-	return err == nil && d >= 0
 }
 
 // withoutUnknownPartner leaves out both thresholds of image collection if one is

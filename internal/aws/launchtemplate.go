@@ -22,16 +22,20 @@ func (c *Clients) EnsureLaunchTemplate(ctx context.Context, t awsspec.LaunchTemp
 	if err == nil || !errors.Is(err, ErrNotFound) {
 		return name, err
 	}
-	_, err = c.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
-		LaunchTemplateName: &name,
-		LaunchTemplateData: templateData(t),
-		TagSpecifications:  []ec2types.TagSpecification{tagsFor(ec2types.ResourceTypeLaunchTemplate, t.Tags)},
-	})
+	_, err = c.ec2.CreateLaunchTemplate(ctx, templateInput(t))
 	err = wrap(err, "launch template %q create", name)
 	if errors.Is(err, ErrConflict) {
 		return name, nil
 	}
 	return name, err
+}
+
+func templateInput(t awsspec.LaunchTemplate) *ec2.CreateLaunchTemplateInput {
+	return &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: awssdk.String(t.Name()),
+		LaunchTemplateData: templateData(t),
+		TagSpecifications:  []ec2types.TagSpecification{tagsFor(ec2types.ResourceTypeLaunchTemplate, t.Tags)},
+	}
 }
 
 func templateData(t awsspec.LaunchTemplate) *ec2types.RequestLaunchTemplateData {

@@ -31,11 +31,9 @@ type Trial struct {
 // tried without, and is allowed if it is in one of the subnets. Errors: ErrUnauthorized,
 // ErrProfileUnknown; any other error says nothing of permissions.
 func (c *Clients) MayLaunch(ctx context.Context, t Trial) error {
-	name, dry := t.Template.Name(), awssdk.Bool(true)
-	_, err := c.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
-		LaunchTemplateName: &name, LaunchTemplateData: templateData(t.Template), DryRun: dry,
-		TagSpecifications: []ec2types.TagSpecification{tagsFor(ec2types.ResourceTypeLaunchTemplate, t.Template.Tags)},
-	})
+	template := templateInput(t.Template)
+	template.DryRun = awssdk.Bool(true)
+	_, err := c.ec2.CreateLaunchTemplate(ctx, template)
 	if err := allowed(err); err != nil {
 		return fmt.Errorf("launch template: %w", err)
 	}
@@ -43,7 +41,7 @@ func (c *Clients) MayLaunch(ctx context.Context, t Trial) error {
 		in := fleetInput(LaunchRequest{LaunchTemplate: t.Existing, CapacityType: CapacityTypeOnDemand, Tags: t.Tags, Overrides: []Override{{
 			InstanceType: t.InstanceType, SubnetID: t.Subnets[0], ImageID: t.Template.ImageID,
 		}}})
-		in.DryRun, in.ClientToken = dry, nil
+		in.DryRun, in.ClientToken = awssdk.Bool(true), nil
 		_, err = c.ec2.CreateFleet(ctx, in)
 		if err = allowed(err); err != nil {
 			return fmt.Errorf("fleet: %w", err)

@@ -2,9 +2,7 @@ package family
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -20,8 +18,8 @@ type al2 struct{}
 func (al2) Name() string { return "AL2" }
 
 func (al2) Parameters(kubernetes, release string) (out []Parameter, err error) {
-	if !regexp.MustCompile(`^(latest|v[0-9]+)$`).MatchString(release) {
-		return nil, errors.New("must be al2@latest or al2@v<release>, such as al2@v20241024")
+	if err := checkRelease("al2", release, "v20241024"); err != nil {
+		return nil, err
 	}
 	for _, x := range []struct {
 		folder, image string
@@ -31,10 +29,7 @@ func (al2) Parameters(kubernetes, release string) (out []Parameter, err error) {
 		{"amazon-linux-2-arm64", "amazon-eks-arm64-node", []Variant{{"arm64", Standard}}},
 		{"amazon-linux-2-gpu", "amazon-eks-gpu-node", []Variant{{"amd64", Nvidia}, {"amd64", Neuron}}},
 	} {
-		name := "recommended"
-		if release != Latest {
-			name = fmt.Sprintf("%s-%s-%s", x.image, kubernetes, release)
-		}
+		name := parameterOf(x.image, kubernetes, release)
 		out = append(out, Parameter{fmt.Sprintf("%s%s/%s/%s/image_id", eksParameters, kubernetes, x.folder, name), x.variants})
 	}
 	return out, nil
@@ -43,22 +38,7 @@ func (al2) Parameters(kubernetes, release string) (out []Parameter, err error) {
 // UserData is MIME multipart text: the parts of the user, and then the call of the script.
 // Source: bootstrap.sh of amazon-eks-ami.
 func (al2) UserData(n Node) (string, error) {
-	if err := n.check(); err != nil {
-		return "", err
-	}
-	parts, err := scriptParts(n.text())
-	if err != nil {
-		return "", err
-	}
-	script, err := bootstrap(n)
-	if err != nil {
-		return "", err
-	}
-	text, err := joinMIME(append(parts, partOf(shellType, script)))
-	if err != nil {
-		return "", err
-	}
-	return n.bounded(text)
+	return inMIME(n, scriptParts, shellType, bootstrap)
 }
 
 // bootstrap is the script that calls bootstrap.sh.
@@ -134,3 +114,11 @@ func (al2) PodVolume() string { return al2023{}.PodVolume() }
 
 // Adapt changes nothing: the kubelet keeps what AL2023's keeps.
 func (al2) Adapt(*catalog.Settings) {}
+
+// Ignores names further DNS servers: bootstrap.sh takes one.
+func (al2) Ignores(k awsv1.KubeletConfiguration) []Ignored {
+	if len(k.ClusterDNS) < 2 {
+		return nil
+	}
+	return []Ignored{{"clusterDNS", "AL2 takes one address, the first", "remove the others"}}
+}

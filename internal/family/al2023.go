@@ -2,10 +2,9 @@ package family
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 )
@@ -16,14 +15,12 @@ type al2023 struct{}
 func (al2023) Name() string { return "AL2023" }
 
 func (al2023) Parameters(kubernetes, release string) (out []Parameter, err error) {
-	if !regexp.MustCompile(`^(latest|v[0-9]+)$`).MatchString(release) {
-		return nil, errors.New("must be al2023@latest or al2023@v<release>, such as al2023@v20260115")
+	if err := checkRelease("al2023", release, "v20260115"); err != nil {
+		return nil, err
 	}
 	for _, v := range []Variant{{"amd64", Standard}, {"arm64", Standard}, {"amd64", Nvidia}, {"arm64", Nvidia}, {"amd64", Neuron}} {
-		arch, name := machineName(v.Arch), "recommended"
-		if release != Latest {
-			name = fmt.Sprintf("amazon-eks-node-al2023-%s-%s-%s-%s", arch, v.Kind, kubernetes, release)
-		}
+		arch := machineName(v.Arch)
+		name := parameterOf("amazon-eks-node-al2023-"+arch+"-"+v.Kind, kubernetes, release)
 		out = append(out, Parameter{
 			Name:     fmt.Sprintf("%s%s/amazon-linux-2023/%s/%s/%s/image_id", eksParameters, kubernetes, arch, v.Kind, name),
 			Variants: []Variant{v},
@@ -37,22 +34,7 @@ func (al2023) Parameters(kubernetes, release string) (out []Parameter, err error
 // registers with its labels, and with taints that keep pods away until the daemon has
 // registered it. Source: nodeadm, "configuration" and "merging".
 func (al2023) UserData(n Node) (string, error) {
-	if err := n.check(); err != nil {
-		return "", err
-	}
-	parts, err := userParts(n.text())
-	if err != nil {
-		return "", err
-	}
-	generated, err := nodeConfig(n)
-	if err != nil {
-		return "", err
-	}
-	text, err := joinMIME(append(parts, partOf(nodeConfigType, generated)))
-	if err != nil {
-		return "", err
-	}
-	return n.bounded(text)
+	return inMIME(n, userParts, nodeConfigType, nodeConfig)
 }
 
 // nodeConfig is the NodeConfig as JSON. nodeadm reads YAML, and JSON is YAML.
@@ -93,3 +75,5 @@ func (al2023) PodVolume() string { return "/dev/xvda" }
 // Adapt leaves out the first Graviton generation: its cores lack instructions that AL2023
 // is compiled for.
 func (al2023) Adapt(s *catalog.Settings) { s.WithoutGraviton1 = true }
+
+func (al2023) Ignores(awsv1.KubeletConfiguration) []Ignored { return nil }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 )
@@ -189,3 +190,11 @@ func (bottlerocket) PodVolume() string { return "/dev/xvdb" }
 // Adapt counts the memory that the kubelet keeps by the pods that the node may have, and
 // no pods for each vCPU: Bottlerocket has no such setting.
 func (bottlerocket) Adapt(s *catalog.Settings) { s.KeepsByPods, s.PodsPerCore = true, 0 }
+
+// Ignores names podsPerCore; see Adapt.
+func (bottlerocket) Ignores(k awsv1.KubeletConfiguration) []Ignored {
+	if k.PodsPerCore == nil || *k.PodsPerCore == 0 {
+		return nil
+	}
+	return []Ignored{{"podsPerCore", "Bottlerocket has no such setting", "set maxPods"}}
+}

@@ -3,6 +3,7 @@ package family
 import (
 	"errors"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 )
@@ -26,3 +27,5 @@ func (custom) PodVolume() string { return "" }
 
 // Adapt changes nothing: what the kubelet keeps is a guess.
 func (custom) Adapt(*catalog.Settings) {}
+
+func (custom) Ignores(awsv1.KubeletConfiguration) []Ignored { return nil }

@@ -2,6 +2,7 @@ package family
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,6 +28,14 @@ type Family interface {
 	PodVolume() string
 	// Adapt changes what the kubelet of the family does otherwise than AL2023's.
 	Adapt(s *catalog.Settings)
+	// Ignores names the settings of the kubelet that the family does not carry out.
+	Ignores(k awsv1.KubeletConfiguration) []Ignored
+}
+
+// Ignored is a setting of the kubelet that has no effect, or another one.
+type Ignored struct {
+	Field          string // below spec.kubelet
+	Effect, Remedy string
 }
 
 // families are all that the daemon launches. The first is the one of an unknown class.
@@ -119,6 +128,23 @@ const (
 // eksParameters is the path of the SSM parameters of EKS's images. Source: EKS user guide,
 // "Retrieve recommended Amazon Linux AMI IDs".
 const eksParameters = awsspec.PublicParameters + "eks/optimized-ami/"
+
+// checkRelease says how an alias of Amazon Linux is written.
+func checkRelease(family, release, example string) error {
+	if regexp.MustCompile(`^(latest|v[0-9]+)$`).MatchString(release) {
+		return nil
+	}
+	return fmt.Errorf("must be %[1]s@latest or %[1]s@v<release>, such as %[1]s@%[2]s", family, example)
+}
+
+// parameterOf is the part of the SSM parameter's name that says which release of the image
+// it has.
+func parameterOf(image, kubernetes, release string) string {
+	if release == Latest {
+		return "recommended"
+	}
+	return image + "-" + kubernetes + "-" + release
+}
 
 // machineName is the architecture as the names of images and parameters have it.
 func machineName(arch string) string {

@@ -27,6 +27,26 @@ func partOf(contentType, body string) mimePart {
 	return mimePart{textproto.MIMEHeader{"Content-Type": {contentType}}, body}
 }
 
+// inMIME is user data of the user's parts, as they are read, and the generated part.
+func inMIME(n Node, read func(text string) ([]mimePart, error), contentType string, generate func(Node) (string, error)) (string, error) {
+	if err := n.check(); err != nil {
+		return "", err
+	}
+	parts, err := read(n.text())
+	if err != nil {
+		return "", err
+	}
+	generated, err := generate(n)
+	if err != nil {
+		return "", err
+	}
+	text, err := joinMIME(append(parts, partOf(contentType, generated)))
+	if err != nil {
+		return "", err
+	}
+	return n.bounded(text)
+}
+
 // userParts reads the user's text. It is MIME multipart text, a NodeConfig, or else a
 // shell script. Empty text has no parts.
 func userParts(text string) ([]mimePart, error) {

@@ -35,10 +35,3 @@ func rootVolume(device string, gib int64) awsspec.BlockDevice {
 	encrypted := true
 	return awsspec.BlockDevice{DeviceName: device, SizeGiB: gib, Type: catalog.GP3, Encrypted: &encrypted}
 }
-
-func value(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}

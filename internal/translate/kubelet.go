@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -52,12 +53,13 @@ func amounts(in map[string]awsv1.ReservedQuantity) (milliCPU, memory, disk *int6
 	return read("cpu", func(q resource.Quantity) int64 { return q.MilliValue() }), read("memory", bytes), read("ephemeral-storage", bytes)
 }
 
-// threshold reads a quantity, or a percentage with at most two decimals.
+// threshold reads a quantity, or a percentage with at most two decimals, as the definition
+// has it.
 func threshold(text string) (catalog.Threshold, error) {
 	if percent, ok := strings.CutSuffix(text, "%"); ok {
 		whole, fraction, _ := strings.Cut(percent, ".")
 		n, err := strconv.ParseInt(whole+(fraction + "00")[:2], 10, 64)
-		if err != nil || n < 0 || n > 10_000 || len(fraction) > 2 {
+		if err != nil || !regexp.MustCompile(`^([0-9]{1,2}(\.[0-9]{1,2})?|100(\.0{1,2})?)$`).MatchString(percent) {
 			return catalog.Threshold{}, fmt.Errorf("threshold %q: must be a percentage such as 5%%", text)
 		}
 		return catalog.Threshold{PerTenThousand: n}, nil
@@ -71,11 +73,11 @@ func threshold(text string) (catalog.Threshold, error) {
 
 // unreadable says of a map whether one of its values cannot be read. The kubelet of such a
 // node does not start.
-func unreadable(read func(string) error) func(any) bool {
+func unreadable(readable func(string) bool) func(any) bool {
 	return func(value any) bool {
 		texts, _ := value.(map[string]any)
 		for _, inner := range texts {
-			if text, ok := inner.(string); !ok || read(text) != nil {
+			if text, ok := inner.(string); !ok || !readable(text) {
 				return true
 			}
 		}
@@ -83,21 +85,23 @@ func unreadable(read func(string) error) func(any) bool {
 	}
 }
 
-func isThreshold(text string) error {
+// IsThreshold says whether the kubelet starts with the text as an eviction threshold: 0%
+// turns one off, and a quantity of 0 is an error (parseThresholdStatement of the kubelet).
+func IsThreshold(text string) bool {
 	_, err := threshold(text)
-	return err
+	return err == nil
 }
 
-func isDuration(text string) error {
-	if d, err := time.ParseDuration(text); err != nil || d < 0 {
-		return fmt.Errorf("duration %q: must be one such as 1m30s", text)
-	}
-	return nil
+// IsGracePeriod says the same of the time of a soft threshold.
+func IsGracePeriod(text string) bool {
+	d, err := time.ParseDuration(text)
+	return err == nil && d >= 0
 }
 
-func isQuantity(text string) error {
-	_, err := resource.ParseQuantity(text)
-	return err
+// IsReserved says the same of what is kept from pods.
+func IsReserved(text string) bool {
+	q, err := resource.ParseQuantity(text)
+	return err == nil && q.Sign() >= 0
 }
 
 // The kubelet's own thresholds, in percent of the disk; see imageGCHighThresholdPercent and

@@ -184,12 +184,12 @@ func getsPublicIP(c *awsv1.EC2NodeClass) bool {
 // launchVolumes are the EBS volumes of a new node, with the types that EC2 gives to
 // volumes without one. Those of the image that no mapping names are among them.
 func launchVolumes(c *awsv1.EC2NodeClass, images family.Family) (out []catalog.Volume) {
-	own := images.Volumes()
-	for _, m := range c.Spec.BlockDeviceMappings {
+	own, mapped := images.Volumes(), family.BlockDevices(c)
+	for i, m := range c.Spec.BlockDeviceMappings {
 		if m.EBS == nil {
 			continue
 		}
-		v := catalog.Volume{Type: catalog.GP2, GiB: (m.EBS.VolumeSize.Value() + 1<<30 - 1) >> 30}
+		v := catalog.Volume{Type: catalog.GP2, GiB: mapped[i].SizeGiB}
 		of := slices.IndexFunc(own, func(d awsspec.BlockDevice) bool {
 			return m.DeviceName != nil && *m.DeviceName == d.DeviceName || m.RootVolume && d.DeviceName == images.PodVolume()
 		})

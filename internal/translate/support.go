@@ -132,11 +132,10 @@ func UnsupportedOf(p *v1.NodePool) []Fault {
 // UnsupportedOfClass says the same of the EC2NodeClass.
 func UnsupportedOfClass(c *awsv1.EC2NodeClass) []Fault {
 	out := append(faults(c, FieldsOf(awsv1.EC2NodeClassKind), Unsupported), ignoredTerms(c)...)
-	if k := c.Spec.Kubelet; k != nil && k.PodsPerCore != nil && *k.PodsPerCore > 0 && family.Of(c).Name() == "Bottlerocket" {
-		out = append(out, Fault{"spec.kubelet.podsPerCore", "Bottlerocket has no such setting", "set maxPods"})
-	}
-	if k := c.Spec.Kubelet; k != nil && len(k.ClusterDNS) > 1 && family.Of(c).Name() == "AL2" {
-		out = append(out, Fault{"spec.kubelet.clusterDNS", "AL2 takes one address, the first", "remove the others"})
+	if k := c.Spec.Kubelet; k != nil {
+		for _, x := range family.Of(c).Ignores(*k) {
+			out = append(out, Fault{"spec.kubelet." + x.Field, x.Effect, x.Remedy})
+		}
 	}
 	return out
 }

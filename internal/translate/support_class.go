@@ -87,17 +87,17 @@ func classKubeletFields() []Field {
 		Effect: "nodes without room for pods are of no use", Remedy: "raise the number, or remove the field",
 	}}
 	for _, x := range []struct {
-		name string
-		read func(string) error
+		name     string
+		readable func(string) bool
 	}{
-		{"systemReserved", isQuantity},
-		{"kubeReserved", isQuantity},
-		{"evictionHard", isThreshold},
-		{"evictionSoft", isThreshold},
-		{"evictionSoftGracePeriod", isDuration},
+		{"systemReserved", IsReserved},
+		{"kubeReserved", IsReserved},
+		{"evictionHard", IsThreshold},
+		{"evictionSoft", IsThreshold},
+		{"evictionSoftGracePeriod", IsGracePeriod},
 	} {
 		out = append(out, Field{
-			Path: at + x.name, Support: Refused, Concerns: unreadable(x.read),
+			Path: at + x.name, Support: Refused, Concerns: unreadable(x.readable),
 			Effect: "the kubelet does not start with a value that it cannot read", Remedy: "write quantities such as 100Mi, thresholds such as 100Mi or 5%, and durations such as 1m30s",
 		})
 	}

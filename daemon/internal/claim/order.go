@@ -58,7 +58,10 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 		}
 	}
 	owner := awsspec.Owner{Cluster: facts.Name, NodePool: translated.Pool, NodeClass: class.Name}
-	o.request = aws.LaunchRequest{CapacityType: capacityType, Reservation: reservation, Context: value(class.Spec.Context), Tags: owner.InstanceTags(class.Spec.Tags, claim.Name, string(claim.UID))}
+	o.request = aws.LaunchRequest{CapacityType: capacityType, Reservation: reservation, Tags: owner.InstanceTags(class.Spec.Tags, claim.Name, string(claim.UID))}
+	if class.Spec.Context != nil {
+		o.request.Context = *class.Spec.Context
+	}
 	for _, t := range types {
 		overrides := overridesOf(translated, class, t, capacityType, reservation)
 		if len(overrides) > 0 {
@@ -138,7 +141,6 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Clust
 		}
 	}
 	labels[v1.LabelCapacityType] = capacityType
-	labels[v1.LabelDoNotSyncTaints] = v1.LabelTrue // the user data registers every taint
 	node := family.Node{Cluster: facts, Labels: labels, Class: class}
 	for _, t := range slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints) {
 		node.Taints = append(node.Taints, family.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
@@ -147,27 +149,7 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Clust
 	if err != nil {
 		return awsspec.LaunchTemplate{}, fmt.Errorf("ec2nodeclass %s: %w", class.Name, err)
 	}
-	t := awsspec.LaunchTemplate{
-		InstanceProfile: class.Status.InstanceProfile, UserData: userData, Monitoring: value(class.Spec.DetailedMonitoring),
-		AssociatePublicIP: class.Spec.AssociatePublicIPAddress, Spot: capacityType == label.Spot,
-		Tags: owner.Tags(class.Spec.Tags), BlockDevices: family.BlockDevices(class),
-	}
-	for _, g := range class.Status.SecurityGroups {
-		t.SecurityGroupIDs = append(t.SecurityGroupIDs, g.ID)
-	}
-	if m := class.Spec.MetadataOptions; m != nil {
-		t.Metadata = awsspec.Metadata{
-			HTTPEndpoint: value(m.HTTPEndpoint), HTTPProtocolIPv6: value(m.HTTPProtocolIPv6),
-			HTTPTokens: value(m.HTTPTokens), HopLimit: value(m.HTTPPutResponseHopLimit),
-		}
-	}
+	t := family.LaunchTemplate(class, owner)
+	t.UserData, t.Spot = userData, capacityType == label.Spot
 	return t, nil
-}
-
-func value[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
 }

@@ -36,8 +36,9 @@ func (r *Reconciler) Collect(ctx context.Context, now time.Time) error {
 		return err
 	}
 	var faults []error
+	needed := r.neededProfiles(nil)
 	for _, p := range listed {
-		if now.Sub(p.Created) < collectAge || r.neededProfiles(nil)[p.Name] {
+		if now.Sub(p.Created) < collectAge || needed[p.Name] {
 			continue
 		}
 		r.suspects[p.ID] = true

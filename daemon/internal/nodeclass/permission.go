@@ -38,7 +38,7 @@ func (r *Reconciler) mayLaunch(ctx context.Context, class *awsv1.EC2NodeClass) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, permissionWithin)
 	defer cancel()
-	templates, err := r.Cloud.LaunchTemplates(ctx, map[string]string{awsspec.TagClusterName: r.Cluster.Name, awsspec.TagNodeClass: class.Name})
+	templates, err := r.templatesOf(ctx, class)
 	if err == nil && len(templates) > 0 {
 		trial.Existing = templates[0]
 	}
@@ -63,21 +63,13 @@ func (r *Reconciler) trial(class *awsv1.EC2NodeClass) aws.Trial {
 	image := class.Status.AMIs[0]
 	t := aws.Trial{
 		InstanceType: "m5.large", Tags: owner.InstanceTags(class.Spec.Tags, "any", "any"),
-		Template: awsspec.LaunchTemplate{
-			ImageID: image.ID, InstanceProfile: class.Status.InstanceProfile, AssociatePublicIP: class.Spec.AssociatePublicIPAddress, Tags: owner.Tags(class.Spec.Tags),
-			BlockDevices: family.BlockDevices(class),
-		},
+		Template: family.LaunchTemplate(class, owner),
 	}
+	t.Template.ImageID = image.ID
 	for _, requirement := range image.Requirements {
 		if strings.HasSuffix(requirement.Key, "/arch") && len(requirement.Values) > 0 && requirement.Values[0] == "arm64" {
 			t.InstanceType = "m6g.large"
 		}
-	}
-	if m := class.Spec.MetadataOptions; m != nil && m.HTTPTokens != nil {
-		t.Template.Metadata.HTTPTokens = *m.HTTPTokens
-	}
-	for _, g := range class.Status.SecurityGroups {
-		t.Template.SecurityGroupIDs = append(t.Template.SecurityGroupIDs, g.ID)
 	}
 	for _, s := range class.Status.Subnets {
 		t.Subnets = append(t.Subnets, s.ID)

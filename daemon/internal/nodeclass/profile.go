@@ -116,6 +116,7 @@ func (r *Reconciler) deleteProfiles(ctx context.Context, class *awsv1.EC2NodeCla
 		if err := r.deleteProfile(ctx, name, p.Owns); err != nil {
 			return err
 		}
+		needed[name] = true // done: the names may be listed, too
 	}
 	return nil
 }

@@ -208,9 +208,7 @@ func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (a
 		r.Logger.Info("deleted nodeclass waits for its nodeclaims", "ec2nodeclass", class.Name, "nodeclaims", claims)
 		return refreshNotReady, nil
 	}
-	templates, err := r.Cloud.LaunchTemplates(ctx, map[string]string{
-		awsspec.TagClusterName: r.Cluster.Name, awsspec.TagNodeClass: class.Name,
-	})
+	templates, err := r.templatesOf(ctx, class)
 	if err != nil {
 		return 0, fmt.Errorf("ec2nodeclass %q finalize: %w", class.Name, err)
 	}
@@ -229,6 +227,11 @@ func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (a
 	}
 	r.Logger.Info("deleted nodeclass released", "ec2nodeclass", class.Name, "launch_templates_deleted", len(templates))
 	return 0, nil
+}
+
+// templatesOf names the launch templates of the class.
+func (r *Reconciler) templatesOf(ctx context.Context, class *awsv1.EC2NodeClass) ([]string, error) {
+	return r.Cloud.LaunchTemplates(ctx, map[string]string{awsspec.TagClusterName: r.Cluster.Name, awsspec.TagNodeClass: class.Name})
 }
 
 // nodeClaimsOf counts the NodeClaims that refer to the class, including those that

@@ -172,24 +172,32 @@ func (w *World) put(object metav1.Object) concern {
 		if !ours(o.Spec.Template.Spec.NodeClassRef) {
 			return concern{}
 		}
+	case *awsv1.EC2NodeClass:
+		return w.putClass(o)
 	}
+	w.putPlaced(object)
+	return concern{}
+}
+
+// putPlaced stores an object that has a place; see placeOf.
+func (w *World) putPlaced(object metav1.Object) {
 	p, known := w.placeOf(object)
 	if !known {
-		return concern{}
+		return
 	}
-	was := w.objects.classes[p.ref.name]
-	old, kept := p.keep()
-	if kept {
+	if old, kept := p.keep(); kept {
 		w.tie(object, p.ref, old)
 	}
-	if is, class := object.(*awsv1.EC2NodeClass); class {
-		out := concern{claims: w.unlaunched(p.ref.name)}
-		if asksAnew(was, is) {
-			out.classes = []string{p.ref.name}
-		}
-		return out
+}
+
+func (w *World) putClass(c *awsv1.EC2NodeClass) concern {
+	was := w.objects.classes[c.Name]
+	w.putPlaced(c)
+	out := concern{claims: w.unlaunched(c.Name)}
+	if asksAnew(was, c) {
+		out.classes = []string{c.Name}
 	}
-	return concern{}
+	return out
 }
 
 // asksAnew says whether AWS has to be asked about the class: not because of a new status,

@@ -93,15 +93,3 @@ func namedStringMap[T ~string](m map[string]T) types.Map {
 	}
 	return StringMap(texts)
 }
-
-// stringList makes a list of strings; null for none.
-func stringList(values []string) types.List {
-	if len(values) == 0 {
-		return types.ListNull(types.StringType)
-	}
-	out := make([]attr.Value, len(values))
-	for i, v := range values {
-		out[i] = types.StringValue(v)
-	}
-	return types.ListValueMust(types.StringType, out)
-}

@@ -139,11 +139,23 @@ func stringSet(values []string) types.Set {
 	if len(values) == 0 {
 		return types.SetNull(types.StringType)
 	}
+	return types.SetValueMust(types.StringType, stringElements(values))
+}
+
+// stringList makes a list of strings; null for none.
+func stringList(values []string) types.List {
+	if len(values) == 0 {
+		return types.ListNull(types.StringType)
+	}
+	return types.ListValueMust(types.StringType, stringElements(values))
+}
+
+func stringElements(values []string) []attr.Value {
 	out := make([]attr.Value, len(values))
 	for i, v := range values {
 		out[i] = types.StringValue(v)
 	}
-	return types.SetValueMust(types.StringType, out)
+	return out
 }
 
 // Limits makes a resource list from a map of quantities; nil for none.
