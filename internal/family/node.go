@@ -24,6 +24,7 @@ type Cluster struct {
 	Endpoint             string // https URL of the API server
 	CertificateAuthority []byte // PEM
 	ServiceCIDR          string
+	Kubernetes           string // minor version, such as 1.36: images are made for one
 }
 
 // Node is what an instance must know to join the cluster as the node that is planned.

@@ -35,7 +35,10 @@ const (
 	ReadyPath       = "/readyz"
 	MetricsPath     = "/metrics"
 	DecisionsPath   = "/decisions"
-	LeaseName       = "karpenter-leader-election"
+	// CatalogueName is the ConfigMap in which the daemon keeps what AWS has said about
+	// instance types and prices.
+	CatalogueName = "karpenterd-catalogue"
+	LeaseName     = "karpenter-leader-election"
 	// Command is the daemon's subcommand that the Deployment runs.
 	Command = "run"
 )

@@ -85,7 +85,7 @@ func TestObjects_ComeInApplyOrder(t *testing.T) {
 		kinds = append(kinds, object.GetKind())
 	}
 	want := "CustomResourceDefinition CustomResourceDefinition CustomResourceDefinition Namespace ServiceAccount ClusterRole " +
-		"ClusterRoleBinding Role RoleBinding Service PodDisruptionBudget Deployment"
+		"ClusterRoleBinding Role RoleBinding Role RoleBinding ConfigMap Service PodDisruptionBudget Deployment"
 	if got := strings.Join(kinds, " "); got != want {
 		t.Errorf("order\n%s\nwant\n%s", got, want)
 	}
@@ -117,6 +117,7 @@ func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 		"events": "create patch", "events.k8s.io/events": "create patch",
 		"karpenterd-leader-election: coordination.k8s.io/leases [karpenter-leader-election]": "get update",
 		"karpenterd-leader-election: coordination.k8s.io/leases":                             "create",
+		"karpenterd-catalogue: configmaps [karpenterd-catalogue]":                            "get patch",
 	}
 	got := map[string]string{}
 	add := func(role string, rules []rbacv1.PolicyRule) {
@@ -136,7 +137,7 @@ func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 	var cluster rbacv1.ClusterRole
 	find(t, all, "ClusterRole", "karpenterd", &cluster)
 	add("", cluster.Rules)
-	for _, name := range []string{"karpenterd-leader-election"} {
+	for _, name := range []string{"karpenterd-leader-election", "karpenterd-catalogue"} {
 		var role rbacv1.Role
 		find(t, all, "Role", name, &role)
 		add(name+": ", role.Rules)

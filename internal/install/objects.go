@@ -74,7 +74,16 @@ func (o Options) typed() []runtime.Object {
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.Name}, Subjects: o.subjects(),
 		})
 	objects = append(objects, o.role(o.Namespace, o.Name+"-leader-election", leaseRules())...)
-	return append(objects, o.service(), o.disruptionBudget(), o.deployment())
+	objects = append(objects, o.role(o.Namespace, o.Name+"-catalogue", catalogueRules())...)
+	return append(objects, o.catalogue(), o.service(), o.disruptionBudget(), o.deployment())
+}
+
+// catalogue is the ConfigMap that the daemon fills. It is part of the installation so that
+// it goes with it.
+func (o Options) catalogue() *corev1.ConfigMap {
+	meta := o.meta(o.Namespace)
+	meta.Name = CatalogueName
+	return &corev1.ConfigMap{TypeMeta: kind("v1", "ConfigMap"), ObjectMeta: meta}
 }
 
 const rbacAPI = rbacv1.GroupName + "/v1"

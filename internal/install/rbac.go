@@ -43,7 +43,14 @@ func clusterRules() []rbacv1.PolicyRule {
 	}
 }
 
-// leaseRules are the daemon's rights in its own namespace. RBAC cannot limit a create to a name.
+// catalogueRules are the daemon's rights to its ConfigMap. The installation makes it.
+func catalogueRules() []rbacv1.PolicyRule {
+	named := rule("", []string{"configmaps"}, []string{"get", "patch"})
+	named.ResourceNames = []string{CatalogueName}
+	return []rbacv1.PolicyRule{named}
+}
+
+// leaseRules are the daemon's rights to its Lease. RBAC cannot limit a create to a name.
 func leaseRules() []rbacv1.PolicyRule {
 	named := rule("coordination.k8s.io", []string{"leases"}, []string{"get", "update"})
 	named.ResourceNames = []string{LeaseName}

@@ -100,7 +100,7 @@ func (s Stay) explain() string {
 	case NoSaving:
 		return "no cheaper place for its pods is worth the move" + s.in(": %s")
 	case SpotForSpot:
-		return "no place for its pods on nodes that run is worth the move, and spot nodes do not replace a spot node while the daemon has no live spot prices" + s.in(": %s")
+		return "no place for its pods on nodes that run is worth the move, and spot nodes do not replace a spot node: what is cheaper now may be interrupted sooner" + s.in(": %s")
 	case NoPlace:
 		return cmp.Or(s.in("pod %s has no other place"), "a pod of the node has no other place")
 	case BudgetUsed:

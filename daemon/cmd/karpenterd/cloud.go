@@ -6,33 +6,34 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/drifted"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/interruption"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/nodeclass"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
 
 // classes makes the reconciler of EC2NodeClasses.
 func (d *daemon) classes() *nodeclass.Reconciler {
 	return nodeclass.New(nodeclass.Config{
-		Cluster: d.joined(), Region: d.config.Region, Kubernetes: d.minor, Cloud: d.aws, Objects: d.world, Writer: d.kube.EC2NodeClasses,
-		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted,
+		Cluster: d.joined.now, Region: d.config.Region, Cloud: nodeclass.Share(d.aws, time.Now), Objects: d.world, Writer: d.kube.EC2NodeClasses,
+		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted, Catalogue: d.market.State,
 	})
 }
 
-// joined is what an instance must know to join the cluster.
-func (d *daemon) joined() family.Cluster {
-	return family.Cluster{
-		Name: d.cluster.Name, Endpoint: d.cluster.Endpoint,
-		CertificateAuthority: d.cluster.CertificateAuthority, ServiceCIDR: d.cluster.ServiceCIDR,
-	}
+// catalogue makes the keeper of what AWS sells.
+func (d *daemon) catalogue(facts []catalog.Fact, table catalog.Market) *market.Keeper {
+	return market.New(market.Config{
+		Cloud: d.aws, World: d.world, Store: market.Store{ConfigMaps: d.kube.Core.CoreV1().ConfigMaps(d.config.Namespace)},
+		Logger: d.logger.Named("market"), Now: time.Now, Facts: facts, Market: table, Report: d.metrics.Catalogue,
+	})
 }
 
 // drift makes the keeper of the condition Drifted.
 func (d *daemon) drift(r *telemetry.Recorder) *drifted.Keeper {
 	return &drifted.Keeper{
 		World: d.world, Claims: d.kube.NodeClaims, Pools: d.kube.NodePools, Classes: d.kube.EC2NodeClasses,
-		Cloud: d.aws, Cluster: d.cluster.Name, Recorder: r,
+		Cloud: d.aws, Cluster: d.config.ClusterName, Recorder: r,
 	}
 }
 

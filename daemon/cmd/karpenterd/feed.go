@@ -175,11 +175,8 @@ func observe(w *world.World, o any) {
 // get the Lease. Without this check a watch would wait for ever, without a message.
 // It returns the minor version, such as 1.36, by which node images are chosen.
 func preflight(ctx context.Context, clients *kube.Clients, namespace string, selectors bool) (string, error) {
-	v, err := clients.Core.Discovery().ServerVersion()
+	minor, err := minorVersion(clients.Core.Discovery())
 	if err != nil {
-		return "", fmt.Errorf("kubernetes api reach: %w", err)
-	}
-	if err := install.CheckKubernetesVersion(v.GitVersion); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -195,7 +192,7 @@ func preflight(ctx context.Context, clients *kube.Clients, namespace string, sel
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("lease %s/%s get: %w", namespace, install.LeaseName, err)
 	}
-	return v.Major + "." + strings.TrimRight(v.Minor, "+"), nil
+	return minor, nil
 }
 
 // readable checks that every watched kind exists and may be listed.

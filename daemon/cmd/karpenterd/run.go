@@ -19,6 +19,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/act"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/claim"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/loop"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/nodeclass"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/podevent"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/pool"
@@ -38,6 +39,9 @@ const (
 	collectEvery = 30 * time.Second // how often instances without a NodeClaim, and the reverse, are searched
 	driftEvery   = 10 * time.Second // how often NodeClaims are compared with their pool and class
 	rightsEvery  = 30 * time.Second // how often the daemon asks whether it may nominate pods
+	clusterEvery = 5 * time.Minute  // how often EKS is asked for the cluster's endpoint and certificate authority, and Kubernetes for its version
+	// catalogueWait is how long the first decision of a daemon waits that knows no live prices.
+	catalogueWait = 5 * time.Second
 )
 
 // daemon has what run has connected.
@@ -48,8 +52,8 @@ type daemon struct {
 	health  *telemetry.Health
 	kube    *kube.Clients
 	aws     *aws.Clients
-	cluster aws.Cluster
-	minor   string // of Kubernetes, such as 1.36
+	joined  *joined
+	market  *market.Keeper
 	world   *world.World
 	keeper  *translate.Keeper
 	events  record.EventRecorder
@@ -93,7 +97,7 @@ func run(ctx context.Context, c config) error {
 
 // connect makes the clients, and reads what the daemon must know of the cluster.
 func (d *daemon) connect(ctx context.Context) error {
-	facts, market, err := embedded.Load(d.config.Region)
+	facts, table, err := embedded.Load(d.config.Region)
 	if err != nil {
 		return fmt.Errorf("%w: correct --region ($%s)", err, install.EnvRegion)
 	}
@@ -104,22 +108,22 @@ func (d *daemon) connect(ctx context.Context) error {
 	if d.kube, err = kube.NewClients(rest); err != nil {
 		return err
 	}
-	if d.minor, err = preflight(ctx, d.kube, d.config.Namespace, d.config.needsSelectors()); err != nil {
+	minor, err := preflight(ctx, d.kube, d.config.Namespace, d.config.needsSelectors())
+	if err != nil {
 		return err
 	}
 	d.aws, err = aws.New(ctx, aws.Config{Region: d.config.Region, UserAgent: "karpenterd/" + version, Observe: d.metrics.AWSCall})
 	if err != nil {
 		return err
 	}
-	if d.cluster, err = d.aws.Cluster(ctx, d.config.ClusterName); err != nil {
+	d.joined = &joined{name: d.config.ClusterName, endpoint: d.config.ClusterEndpoint, eks: d.aws, versions: d.kube.Core.Discovery(), logger: d.logger}
+	if err := d.joined.read(ctx, minor); err != nil {
 		return explain(err)
 	}
-	if d.config.ClusterEndpoint != "" {
-		d.cluster.Endpoint = d.config.ClusterEndpoint
-	}
 	d.keeper = translate.NewKeeper()
-	d.world = world.New(facts, market, time.Now)
+	d.world = world.New(facts, table, time.Now)
 	d.world.SpreadByDefault(d.config.Spread)
+	d.market = d.catalogue(facts, table)
 	return d.startEvents(ctx)
 }
 
@@ -159,6 +163,7 @@ func (d *daemon) work(ctx context.Context) error {
 		return err
 	}
 	boundGarbage(os.Getenv)
+	d.market.Begin(ctx, catalogueWait)
 	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince}
 	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
@@ -172,7 +177,7 @@ func (d *daemon) work(ctx context.Context) error {
 	claims := &claim.Controller{
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: recorder,
 		Logger: d.logger.Named("nodeclaim"), Now: time.Now,
-		Cluster: d.joined(),
+		Cluster: d.joined.now,
 	}
 	claims.Start()
 	classes := d.classes()
@@ -202,6 +207,10 @@ func (d *daemon) work(ctx context.Context) error {
 		return every(ctx, nodeclass.CollectEvery, d.logger, "search for instance profiles that nothing needs", classes.Collect)
 	})
 	group.Go(func() error { return every(ctx, driftEvery, d.logger, "search for drift", drift.Sweep) })
+	group.Go(func() error {
+		return every(ctx, market.Every, d.logger, "keep what AWS has said about types and prices", d.market.Sweep)
+	})
+	group.Go(func() error { return every(ctx, clusterEvery, d.logger, "look at the cluster", d.joined.look) })
 	group.Go(func() error { return every(ctx, remark.Every, d.logger, "look at annotations", remarks.Look) })
 	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status update", pools.Sync) })
 	return group.Wait()

@@ -114,7 +114,7 @@ func (c *Collector) Sweep(ctx context.Context) error {
 func (c *Collector) list(ctx context.Context) ([]aws.Instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
-	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagClusterName: c.Cluster.Name, awsspec.TagNodeClaimUID: "*"})
+	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagClusterName: c.Cluster().Name, awsspec.TagNodeClaimUID: "*"})
 	if err != nil {
 		c.answered = 0
 		c.Away(true)

@@ -70,7 +70,7 @@ type Controller struct {
 	Claims   *kube.NodeClaims
 	World    World
 	Cloud    Cloud
-	Cluster  family.Cluster
+	Cluster  func() family.Cluster // as it is now
 	Scarcity Scarcity
 	Recorder Recorder
 	Logger   hclog.Logger

@@ -27,7 +27,7 @@ const collectAge = time.Hour
 func (r *Reconciler) Collect(ctx context.Context, now time.Time) error {
 	before := r.suspects
 	r.suspects = map[string]bool{}
-	listed, err := r.list(ctx, awsspec.ProfilePath(r.Region, r.Cluster.Name))
+	listed, err := r.list(ctx, awsspec.ProfilePath(r.Region, r.Cluster().Name))
 	if errors.Is(err, aws.ErrUnauthorized) {
 		r.warnUnlisted(err)
 		return nil
@@ -57,7 +57,7 @@ func (r *Reconciler) collect(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, profileWithin)
 	defer cancel()
 	return r.deleteProfile(ctx, name, func(tags map[string]string) bool {
-		return !r.neededProfiles(nil)[name] && awsspec.OwnsProfile(r.Region, r.Cluster.Name, tags) && !r.profileUnknown(tags[awsspec.TagNodeClass])
+		return !r.neededProfiles(nil)[name] && awsspec.OwnsProfile(r.Region, r.Cluster().Name, tags) && !r.profileUnknown(tags[awsspec.TagNodeClass])
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -29,13 +30,12 @@ const maxTags = 40
 
 // facts are what decide needs in addition to the class and the observation.
 type facts struct {
-	cluster    family.Cluster
-	region     string
-	kubernetes string
+	cluster family.Cluster
+	region  string
 }
 
 func (c Config) facts() facts {
-	return facts{cluster: c.Cluster, region: c.Region, kubernetes: c.Kubernetes}
+	return facts{cluster: c.Cluster(), region: c.Region}
 }
 
 // verdict is the new state of a condition.
@@ -91,12 +91,22 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 	if o.launchAsked {
 		set(awsv1.ConditionLaunchPermitted, nil, func() *verdict { return decideLaunch(o.launchErr) })
 	}
+	if o.catalogue.Known {
+		set(awsv1.ConditionCatalogueCurrent, nil, func() *verdict { return decideCatalogue(o.catalogue) })
+	}
 	if unsupported := translate.UnsupportedOfClass(class); len(unsupported) > 0 {
 		conditions.Set(v1.ConditionUnsupported, metav1.ConditionTrue, v1.ReasonUnsupportedField, translate.Sentences(unsupported), now)
 	} else {
 		conditions.Clear(v1.ConditionUnsupported)
 	}
 	return class
+}
+
+func decideCatalogue(s market.State) *verdict {
+	if s.Reason == "" {
+		return nil
+	}
+	return failed(s.Reason, "%s", s.Message)
 }
 
 func decideSubnets(spec awsv1.EC2NodeClassSpec, status *awsv1.EC2NodeClassStatus, found []aws.Subnet) *verdict {
@@ -214,7 +224,7 @@ func decideImages(class *awsv1.EC2NodeClass, status *awsv1.EC2NodeClassStatus, f
 		remedy = "no image of that family is published for that Kubernetes version here: use another family, such as al2023 or bottlerocket"
 	}
 	return failed(awsv1.ReasonAMINotFound, "spec.amiSelectorTerms: alias %q has no image for Kubernetes %s (SSM parameter %s and those of the other variants): %s",
-		alias, f.kubernetes, alias.Parameters(f.kubernetes)[0].Name, remedy)
+		alias, f.cluster.Kubernetes, alias.Parameters(f.cluster.Kubernetes)[0].Name, remedy)
 }
 
 // requirements select the instance types that an image is made for. They are sorted
@@ -279,7 +289,7 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 		}
 	}
 	if f.cluster.ServiceCIDR == "" {
-		return failed(awsv1.ReasonClusterCIDRFailed, "cluster %q: EKS reports no service CIDR: check the cluster's Kubernetes network configuration", f.cluster.Name)
+		return failed(awsv1.ReasonClusterCIDRFailed, "cluster %q: EKS reports no service CIDR: check the cluster's Kubernetes network configuration", f.cluster.Cluster().Name)
 	}
 	if v := validateUserData(class, f.cluster); v != nil {
 		return v

@@ -31,8 +31,9 @@ func class() *awsv1.EC2NodeClass {
 }
 
 func clusterFacts() facts {
-	return facts{kubernetes: "1.36", region: "us-west-2", cluster: family.Cluster{
-		Name: "lab", Endpoint: "https://lab.example", CertificateAuthority: []byte("pem"), ServiceCIDR: "10.100.0.0/16",
+	return facts{region: "us-west-2", cluster: family.Cluster{
+		Kubernetes: "1.36",
+		Name:       "lab", Endpoint: "https://lab.example", CertificateAuthority: []byte("pem"), ServiceCIDR: "10.100.0.0/16",
 	}}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
@@ -30,6 +31,7 @@ type observation struct {
 	profileErr      error // aws.ErrNotFound is an answer, not a failure
 	launchAsked     bool  // whether EC2 has said if it allows a launch; see mayLaunch
 	launchErr       error // why it does not
+	catalogue       market.State
 }
 
 // image is an image with the instance types that it is made for.
@@ -69,6 +71,7 @@ func (r *Reconciler) observe(ctx context.Context, class *awsv1.EC2NodeClass) (o 
 	}
 	asking.Go(func() { o.images, o.imagesErr = r.images(ctx, class) })
 	asking.Go(func() { o.profile, o.profileErr = r.profile(ctx, class) })
+	o.catalogue = r.Catalogue()
 	asking.Wait()
 	return o
 }
@@ -150,7 +153,7 @@ func (r *Reconciler) termImages(ctx context.Context, terms []awsv1.AMISelectorTe
 func (r *Reconciler) aliasImages(ctx context.Context, alias family.Alias) ([]image, error) {
 	variants := map[string][]family.Variant{} // by image id
 	var ids []aws.ImageSelector
-	for _, p := range alias.Parameters(r.Kubernetes) {
+	for _, p := range alias.Parameters(r.Cluster().Kubernetes) {
 		switch id, err := r.parameter(ctx, p.Name); {
 		case err != nil:
 			return nil, err

@@ -59,7 +59,7 @@ func (r *Reconciler) mayLaunch(ctx context.Context, class *awsv1.EC2NodeClass) (
 
 // trial is a launch from the class as far as permissions look at it.
 func (r *Reconciler) trial(class *awsv1.EC2NodeClass) aws.Trial {
-	owner := awsspec.Owner{Cluster: r.Cluster.Name, NodePool: "any", NodeClass: class.Name}
+	owner := awsspec.Owner{Cluster: r.Cluster().Name, NodePool: "any", NodeClass: class.Name}
 	image := class.Status.AMIs[0]
 	t := aws.Trial{
 		InstanceType: "m5.large", Tags: owner.InstanceTags(class.Spec.Tags, "any", "any"),

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -65,17 +66,20 @@ type Writer interface {
 
 // Config is what a Reconciler works with.
 type Config struct {
-	Cluster    family.Cluster // a class's user data is checked with it
-	Region     string
-	Kubernetes string // minor version such as 1.36; each image is for one minor version
-	Cloud      Cloud
-	Objects    Objects
-	Writer     Writer
-	Logger     hclog.Logger
-	Now        func() time.Time
+	// Cluster returns the cluster as it is now: a class's user data is checked with it, and
+	// each image is for one minor version of Kubernetes.
+	Cluster func() family.Cluster
+	Region  string
+	Cloud   Cloud
+	Objects Objects
+	Writer  Writer
+	Logger  hclog.Logger
+	Now     func() time.Time
 	// Counted is called with the places left in capacity reservations and the time at
 	// which EC2 was asked, before the status names the reservations.
 	Counted func(asked time.Time, left map[string]int64)
+	// Catalogue says whether the daemon knows what AWS sells.
+	Catalogue func() market.State
 }
 
 // Reconciler keeps the status of all EC2NodeClasses.
@@ -192,7 +196,7 @@ func (r *Reconciler) logChange(before, after *awsv1.EC2NodeClass) {
 	}
 	for _, c := range after.Status.Conditions {
 		if was[c.Type] != string(c.Status)+c.Reason+c.Message {
-			r.Logger.Info("nodeclass condition changed", "ec2nodeclass", after.Name, "condition", c.Type, "status", c.Status, "reason", c.Reason, "message", c.Message)
+			r.Logger.Info("nodeclass condition changed", "ec2nodeclass", after.Cluster().Name, "condition", c.Type, "status", c.Status, "reason", c.Reason, "message", c.Message)
 		}
 	}
 }
@@ -231,7 +235,7 @@ func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (a
 
 // templatesOf names the launch templates of the class.
 func (r *Reconciler) templatesOf(ctx context.Context, class *awsv1.EC2NodeClass) ([]string, error) {
-	return r.Cloud.LaunchTemplates(ctx, map[string]string{awsspec.TagClusterName: r.Cluster.Name, awsspec.TagNodeClass: class.Name})
+	return r.Cloud.LaunchTemplates(ctx, map[string]string{awsspec.TagClusterName: r.Cluster().Name, awsspec.TagNodeClass: class.Name})
 }
 
 // nodeClaimsOf counts the NodeClaims that refer to the class, including those that

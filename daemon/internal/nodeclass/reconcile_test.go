@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -169,7 +170,7 @@ func newWorld() (*world, *Reconciler) {
 func (w *world) reconciler(p profiles) *Reconciler {
 	f := clusterFacts()
 	return New(Config{
-		Cluster: f.cluster, Region: f.region, Kubernetes: f.kubernetes, Cloud: cloud{w, p}, Objects: w, Writer: w,
+		Cluster: func() family.Cluster { return f.cluster }, Region: f.region, Cloud: cloud{w, p}, Objects: w, Writer: w,
 		Logger: hclog.NewNullLogger(), Now: func() time.Time { return at(10) },
 		Counted: func(asked time.Time, left map[string]int64) {
 			if !asked.Equal(at(10)) || w.writes > 0 {
@@ -177,6 +178,7 @@ func (w *world) reconciler(p profiles) *Reconciler {
 			}
 			w.counted = left
 		},
+		Catalogue: func() market.State { return w.o.catalogue },
 	})
 }
 

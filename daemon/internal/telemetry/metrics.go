@@ -32,6 +32,7 @@ type Metrics struct {
 	fleet      *audits
 	disruption *disruptions
 	Decisions  *Decisions
+	catalogue  catalogue
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -80,6 +81,7 @@ func NewMetrics(version string) *Metrics {
 		fleet:      newAudits(),
 		disruption: newDisruptions(),
 		Decisions:  newDecisions(),
+		catalogue:  newCatalogue(),
 	}
 	m.Decisions.fleet = m.fleet.last
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -88,7 +90,7 @@ func NewMetrics(version string) *Metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.decisions, m.claims, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted,
-		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.nominates, m.fleet.cost, m.fleet.bound, build,
+		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.nominates, m.fleet.cost, m.fleet.bound, build, m.catalogue.embedded, m.catalogue.answered,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.disruption.collectors()...)
 	return m

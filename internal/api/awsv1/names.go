@@ -65,6 +65,9 @@ const (
 	// ConditionLaunchPermitted is the product's own: whether AWS would allow a launch. Ready
 	// does not depend on it.
 	ConditionLaunchPermitted = "LaunchPermitted"
+	// ConditionCatalogueCurrent is the product's own: whether the daemon works with what AWS
+	// says now about instance types and prices. Ready does not depend on it.
+	ConditionCatalogueCurrent = "CatalogueCurrent"
 )
 
 // Condition reasons. A condition that is True has its type as reason.
@@ -81,4 +84,8 @@ const (
 	// ReasonUnauthorized is our own reason: AWS refused a call to the daemon's
 	// role.
 	ReasonUnauthorized = "Unauthorized"
+	// Reasons of CatalogueCurrent: the daemon works with its own table, or with an answer of
+	// AWS that is not renewed.
+	ReasonEmbedded = "Embedded"
+	ReasonOutdated = "Outdated"
 )

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"k8s.io/client-go/discovery"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+)
+
+// joined keeps up to date what instances must know of the cluster that they join: its
+// control plane may be upgraded while the daemon runs.
+type joined struct {
+	name     string
+	endpoint string // at which nodes reach the API server; empty: that of EKS
+	eks      interface {
+		Cluster(ctx context.Context, name string) (aws.Cluster, error)
+	}
+	versions discovery.ServerVersionInterface
+	logger   hclog.Logger
+
+	mu     sync.Mutex
+	latest family.Cluster
+}
+
+// now returns the cluster as it was last seen.
+func (j *joined) now() family.Cluster {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.latest
+}
+
+// read asks EKS. The minor version of Kubernetes is given.
+func (j *joined) read(ctx context.Context, minor string) error {
+	found, err := j.eks.Cluster(ctx, j.name)
+	if err != nil {
+		return err
+	}
+	is := family.Cluster{
+		Name: found.Name, Endpoint: found.Endpoint, CertificateAuthority: found.CertificateAuthority, ServiceCIDR: found.ServiceCIDR, Kubernetes: minor,
+	}
+	if j.endpoint != "" {
+		is.Endpoint = j.endpoint
+	}
+	j.mu.Lock()
+	was := j.latest
+	j.latest = is
+	j.mu.Unlock()
+	if was.Name == "" {
+		return nil
+	}
+	if was.Kubernetes != is.Kubernetes {
+		j.logger.Info("the control plane has another version; new nodes get images for it", "from", was.Kubernetes, "to", is.Kubernetes)
+	}
+	if was.Endpoint != is.Endpoint || string(was.CertificateAuthority) != string(is.CertificateAuthority) || was.ServiceCIDR != is.ServiceCIDR {
+		j.logger.Info("the cluster has another endpoint, certificate authority or service CIDR; new nodes get them", "endpoint", is.Endpoint, "service_cidr", is.ServiceCIDR)
+	}
+	return nil
+}
+
+// look brings the cluster up to date. After an error it stays as it was last seen.
+func (j *joined) look(ctx context.Context, _ time.Time) error {
+	minor, err := minorVersion(j.versions)
+	if err != nil {
+		return err
+	}
+	return j.read(ctx, minor)
+}
+
+// minorVersion asks the API server for its version, and checks that it is supported.
+func minorVersion(versions discovery.ServerVersionInterface) (string, error) {
+	v, err := versions.ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("kubernetes api reach: %w", err)
+	}
+	if err := install.CheckKubernetesVersion(v.GitVersion); err != nil {
+		return "", err
+	}
+	return v.Major + "." + strings.TrimRight(v.Minor, "+"), nil
+}

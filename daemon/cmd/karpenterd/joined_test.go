@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
+)
+
+// controlPlane is a cluster that changes.
+type controlPlane struct {
+	cluster    aws.Cluster
+	git, minor string
+	err        error
+}
+
+func (p *controlPlane) Cluster(context.Context, string) (aws.Cluster, error) { return p.cluster, p.err }
+
+func (p *controlPlane) ServerVersion() (*version.Info, error) {
+	return &version.Info{Major: "1", Minor: p.minor, GitVersion: p.git}, nil
+}
+
+func TestJoined_FollowsAnUpgradeOfTheControlPlane(t *testing.T) {
+	p := &controlPlane{cluster: aws.Cluster{Name: "lab", Endpoint: "https://one", CertificateAuthority: []byte("A"), ServiceCIDR: "10.0.0.0/16"}, git: "v1.34.2-eks-1", minor: "34+"}
+	j := &joined{name: "lab", eks: p, versions: p, logger: hclog.NewNullLogger()}
+	look := func(want family.Cluster) {
+		t.Helper()
+		got := j.now()
+		if got.Endpoint != want.Endpoint || string(got.CertificateAuthority) != string(want.CertificateAuthority) || got.Kubernetes != want.Kubernetes {
+			t.Errorf("cluster %+v, want %+v", got, want)
+		}
+	}
+	if err := j.look(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	look(family.Cluster{Endpoint: "https://one", CertificateAuthority: []byte("A"), Kubernetes: "1.34"})
+	p.cluster.Endpoint, p.cluster.CertificateAuthority, p.minor, p.git = "https://two", []byte("B"), "35+", "v1.35.0-eks-1"
+	p.err = errors.New("throttled")
+	if err := j.look(t.Context(), time.Now()); !errors.Is(err, p.err) {
+		t.Errorf("error %v", err)
+	}
+	look(family.Cluster{Endpoint: "https://one", CertificateAuthority: []byte("A"), Kubernetes: "1.34"})
+	p.err = nil
+	if err := j.look(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	look(family.Cluster{Endpoint: "https://two", CertificateAuthority: []byte("B"), Kubernetes: "1.35"})
+}
+
+func TestJoined_TheEndpointOfTheSettingsStays(t *testing.T) {
+	p := &controlPlane{cluster: aws.Cluster{Name: "lab", Endpoint: "https://one"}, git: "v1.34.2", minor: "34"}
+	j := &joined{name: "lab", endpoint: "https://private", eks: p, versions: p, logger: hclog.NewNullLogger()}
+	if err := j.look(t.Context(), time.Now()); err != nil || j.now().Endpoint != "https://private" {
+		t.Errorf("cluster %+v, %v", j.now(), err)
+	}
+}

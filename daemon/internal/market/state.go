@@ -1,0 +1,90 @@
+package market
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+)
+
+// Group is what is known of a group of facts.
+type Group struct {
+	Name     string    // "spot prices"
+	Answered time.Time // zero: AWS has never answered, and the daemon's own table counts
+}
+
+// State says whether the catalogue is what AWS sells now. Before the first question it is
+// not known. Reason and Message are those of the condition CatalogueCurrent: empty where
+// the catalogue is current.
+type State struct {
+	Known           bool
+	Reason, Message string
+}
+
+// State returns the state as of the last sweep.
+func (k *Keeper) State() State {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.state
+}
+
+// note brings the state up to date and reports the groups.
+func (k *Keeper) note() {
+	state := State{Known: true}
+	var report []Group
+	var messages []string
+	now := k.Now()
+	for _, name := range groups() {
+		q := k.asked[name]
+		report = append(report, Group{Name: name, Answered: q.answered})
+		switch {
+		case q.tried.IsZero() && q.answered.IsZero():
+			state.Known = false
+		case q.err == nil:
+		case q.answered.IsZero():
+			state.Reason = awsv1.ReasonEmbedded
+			messages = append(messages, fmt.Sprintf("%s are those of the daemon's own table%s, because %s", name, k.dated(name), why(q.err)))
+		case now.Sub(q.answered) >= 2*q.every:
+			if state.Reason == "" {
+				state.Reason = awsv1.ReasonOutdated
+			}
+			messages = append(messages, fmt.Sprintf("%s are those of %s, because %s", name, q.answered.UTC().Format(time.RFC3339), why(q.err)))
+		}
+	}
+	state.Message = strings.Join(messages, "; ")
+	k.mu.Lock()
+	k.state = state
+	k.mu.Unlock()
+	k.Report(report)
+}
+
+// why says what keeps AWS from answering, and what to do about it. It must not change from
+// one try to the next.
+func why(err error) string {
+	var refused *aws.UnauthorizedError
+	switch {
+	case errors.As(err, &refused):
+		return fmt.Sprintf("the daemon is %v: allow that in the policies of its role", refused)
+	case errors.Is(err, aws.ErrNoPriceList):
+		return "AWS has no Price List for the region"
+	}
+	return "AWS does not answer (the daemon's log has the error)"
+}
+
+// dated names the date of the group in the daemon's own table.
+func (k *Keeper) dated(group string) string {
+	source := map[string]string{groupTypes: "instance types", groupOfferings: "offerings", groupOnDemand: "on-demand", groupSpot: "spot"}[group]
+	for _, s := range k.Market.Sources {
+		if s.Group != source {
+			continue
+		}
+		if group == groupSpot && k.Market.SpotIsEstimate {
+			return " (of " + s.Date + ", estimated)"
+		}
+		return " (of " + s.Date + ")"
+	}
+	return ""
+}

@@ -1,0 +1,153 @@
+package market
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+const (
+	// storeKey is where the ConfigMap has the answers.
+	storeKey = "catalogue.json.gz"
+	// storeMost is the most bytes that are kept: a ConfigMap holds a MiB, and base64 is no
+	// part of that.
+	storeMost = 900 << 10
+	// storeUnpacked bounds what is read: a real one has some 3 MiB.
+	storeUnpacked = 64 << 20
+	// storeFormat changes when answers of an older release cannot be read any more.
+	storeFormat = 1
+	// storeWait is how long the API server may take.
+	storeWait = 10 * time.Second
+)
+
+// ConfigMaps reads and writes the ConfigMaps of the daemon's namespace.
+type ConfigMaps interface {
+	Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.ConfigMap, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*corev1.ConfigMap, error)
+}
+
+// Store keeps answers in the ConfigMap of the installation.
+type Store struct{ ConfigMaps ConfigMaps }
+
+// kept is what the ConfigMap has, as gzipped JSON.
+type kept struct {
+	Format   int
+	Region   string
+	Answered map[string]time.Time // by group
+	Live     catalog.Live
+}
+
+// load reads what is kept for the region.
+func (s Store) load(ctx context.Context, region string) (kept, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
+	m, err := s.ConfigMaps.Get(ctx, install.CatalogueName, metav1.GetOptions{})
+	if err != nil {
+		return kept{}, fmt.Errorf("configmap %q get: %w", install.CatalogueName, err)
+	}
+	packed := m.BinaryData[storeKey]
+	if len(packed) == 0 {
+		return kept{}, nil
+	}
+	k, err := decode(packed)
+	if err == nil && (k.Format != storeFormat || k.Region != region) {
+		err = errForeign
+	}
+	if err != nil {
+		return kept{}, fmt.Errorf("configmap %q read %s: %w", install.CatalogueName, storeKey, err)
+	}
+	return k, nil
+}
+
+// save replaces what is kept. The installation has made the ConfigMap, and removes it.
+func (s Store) save(ctx context.Context, k kept) error {
+	ctx, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
+	packed, err := encode(k)
+	if err != nil {
+		return fmt.Errorf("configmap %q write %s: %w", install.CatalogueName, storeKey, err)
+	}
+	patch, err := json.Marshal(corev1.ConfigMap{BinaryData: map[string][]byte{storeKey: packed}})
+	if err == nil {
+		_, err = s.ConfigMaps.Patch(ctx, install.CatalogueName, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: translate.FieldManager})
+	}
+	if err != nil {
+		return fmt.Errorf("configmap %q write: %w", install.CatalogueName, err)
+	}
+	return nil
+}
+
+func encode(k kept) ([]byte, error) {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if err := json.NewEncoder(w).Encode(k); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	if out.Len() > storeMost {
+		return nil, fmt.Errorf("%d bytes: %w", out.Len(), errTooLarge)
+	}
+	return out.Bytes(), nil
+}
+
+// decode reads what encode wrote. What it does not know is an error: the meaning of the
+// rest may be another then.
+func decode(packed []byte) (kept, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return kept{}, err
+	}
+	var k kept
+	d := json.NewDecoder(io.LimitReader(r, storeUnpacked))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&k); err != nil {
+		return kept{}, err
+	}
+	return k, nil
+}
+
+// keep returns what is to be kept.
+func (k *Keeper) keep() kept {
+	out := kept{Format: storeFormat, Region: k.Market.Region, Answered: map[string]time.Time{}, Live: k.live}
+	for name, q := range k.asked {
+		if !q.answered.IsZero() {
+			out.Answered[name] = q.answered.UTC()
+		}
+	}
+	return out
+}
+
+// restore takes over what is kept, and says whether there is all of it.
+func (k *Keeper) restore(ctx context.Context) (all bool) {
+	stored, err := k.Store.load(ctx, k.Market.Region)
+	if err != nil {
+		k.Logger.Warn("the last answers of AWS about types and prices cannot be read; AWS is asked again", "error", err)
+		return false
+	}
+	l := stored.Live
+	has := map[string]bool{groupTypes: l.Types != nil, groupOfferings: l.Zones != nil, groupOnDemand: l.OnDemand != nil, groupSpot: l.Spot != nil}
+	all = true
+	for name, q := range k.asked {
+		if has[name] {
+			q.answered, q.urgent = stored.Answered[name], true
+		}
+		all = all && !q.answered.IsZero()
+	}
+	k.live = l
+	k.sell()
+	return all
+}
