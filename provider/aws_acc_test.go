@@ -23,7 +23,7 @@ func notInAWS(err error) bool { return errors.Is(err, aws.ErrNotFound) }
 // hcl is the configuration with the provider's block for the cloud before it.
 func (c *cloud) hcl(config string, args ...any) string {
 	var endpoints strings.Builder
-	for _, service := range aws.Services() {
+	for _, service := range services() {
 		fmt.Fprintf(&endpoints, "    %s = %q\n", service, c.URL())
 	}
 	return fmt.Sprintf("provider \"karpenter\" {\n  region = %q\n  endpoints = {\n%s  }\n  default_tags = { tags = { team = \"platform\" } }\n}\n", testRegion, endpoints.String()) +

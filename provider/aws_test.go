@@ -52,9 +52,10 @@ func startCloud(t *testing.T) *cloud {
 	return &cloud{Cloud: c, clients: clients, vpc: vpc}
 }
 
+// endpoints has the URL for each service that the provider calls.
 func endpoints(url string) map[string]string {
 	out := map[string]string{}
-	for _, service := range aws.Services() {
+	for _, service := range services() {
 		out[service] = url
 	}
 	return out

@@ -87,9 +87,12 @@ func kubernetesAttribute() schema.Attribute {
 	}
 }
 
+// services are those that the provider calls, of the ones that the clients can.
+func services() []string { return []string{"ec2", "eks", "events", "iam", "sqs", "ssm", "sts"} }
+
 func endpointsAttribute() schema.Attribute {
 	attributes := map[string]schema.Attribute{}
-	for _, service := range []string{"ec2", "iam", "sts", "sqs", "eks", "events", "ssm"} {
+	for _, service := range services() {
 		attributes[service] = schema.StringAttribute{
 			Optional:            true,
 			MarkdownDescription: "URL of the `" + service + "` endpoint.",

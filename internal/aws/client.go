@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -52,7 +53,9 @@ type Config struct {
 }
 
 // Services lists the services that Config.Endpoints may have.
-func Services() []string { return []string{"ec2", "eks", "events", "iam", "sqs", "ssm", "sts"} }
+func Services() []string {
+	return []string{"ec2", "eks", "events", "iam", "pricing", "sqs", "ssm", "sts"}
+}
 
 // Clients calls AWS in one region. It is safe for concurrent use.
 type Clients struct {
@@ -60,13 +63,14 @@ type Clients struct {
 	propagation time.Duration
 	justMade    bool // see JustMade
 
-	ec2    *ec2.Client
-	eks    *eks.Client
-	events *eventbridge.Client
-	iam    *iam.Client
-	sqs    *sqs.Client
-	ssm    *ssm.Client
-	sts    *sts.Client
+	ec2     *ec2.Client
+	eks     *eks.Client
+	events  *eventbridge.Client
+	iam     *iam.Client
+	pricing *pricing.Client // calls the region of the Price List
+	sqs     *sqs.Client
+	ssm     *ssm.Client
+	sts     *sts.Client
 }
 
 // Regions are spelled like us-west-2, us-gov-east-1 or eusc-de-east-1.
@@ -133,9 +137,15 @@ func newClients(sdk awssdk.Config, c Config) *Clients {
 		eks:         eks.NewFromConfig(sdk, func(o *eks.Options) { set(&o.BaseEndpoint, "eks") }),
 		events:      eventbridge.NewFromConfig(sdk, func(o *eventbridge.Options) { set(&o.BaseEndpoint, "events") }),
 		iam:         iam.NewFromConfig(sdk, func(o *iam.Options) { set(&o.BaseEndpoint, "iam") }),
-		sqs:         sqs.NewFromConfig(sdk, func(o *sqs.Options) { set(&o.BaseEndpoint, "sqs") }),
-		ssm:         ssm.NewFromConfig(sdk, func(o *ssm.Options) { set(&o.BaseEndpoint, "ssm") }),
-		sts:         sts.NewFromConfig(sdk, func(o *sts.Options) { set(&o.BaseEndpoint, "sts") }),
+		pricing: pricing.NewFromConfig(sdk, func(o *pricing.Options) {
+			set(&o.BaseEndpoint, "pricing")
+			if list, ok := priceListOf(sdk.Region); ok {
+				o.Region = list.region
+			}
+		}),
+		sqs: sqs.NewFromConfig(sdk, func(o *sqs.Options) { set(&o.BaseEndpoint, "sqs") }),
+		ssm: ssm.NewFromConfig(sdk, func(o *ssm.Options) { set(&o.BaseEndpoint, "ssm") }),
+		sts: sts.NewFromConfig(sdk, func(o *sts.Options) { set(&o.BaseEndpoint, "sts") }),
 	}
 }
 

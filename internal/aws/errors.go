@@ -35,7 +35,54 @@ var (
 	ErrNothingLaunched = errors.New("no instance was launched")
 	// ErrLaunchTemplateNotFound says that the launch template of a launch is gone: make it again with EnsureLaunchTemplate.
 	ErrLaunchTemplateNotFound = fmt.Errorf("launch template %w", ErrNotFound)
+	// ErrNoPriceList says that the Price List has no endpoint for the region, so that nobody can be asked for its on-demand prices.
+	ErrNoPriceList = errors.New("the Price List has no endpoint for the region")
+	// ErrUnread says that entries of an answer could not be read. The error is an *UnreadError, and comes with a result that has all other entries.
+	ErrUnread = errors.New("entries were left out that cannot be read")
 )
+
+// UnreadError is an ErrUnread: what an answer lacks, as one entry that nobody can read does
+// not make the others worthless.
+type UnreadError struct {
+	Count int   // how many entries were left out; at least one
+	First error // what is wrong with the first of them, which it names
+	what  string
+}
+
+func (e *UnreadError) Error() string {
+	return fmt.Sprintf("%s: %v (%d); the first: %v", e.what, ErrUnread, e.Count, e.First)
+}
+
+// Unwrap makes errors.Is(err, ErrUnread) hold.
+func (e *UnreadError) Unwrap() []error { return []error{ErrUnread, e.First} }
+
+// unreadEntries counts the entries of an answer that cannot be read.
+type unreadEntries struct {
+	count int
+	first error
+}
+
+// note counts an entry; a nil error is an entry that was read.
+func (u *unreadEntries) note(err error) {
+	if err != nil {
+		u.join(unreadEntries{1, err})
+	}
+}
+
+func (u *unreadEntries) join(o unreadEntries) {
+	if u.count == 0 {
+		u.first = o.first
+	}
+	u.count += o.count
+}
+
+// err is nil if every entry was read; what says what failed: noun verb.
+func (u *unreadEntries) err(what string) error {
+	if u.count == 0 {
+		return nil
+	}
+	return &UnreadError{Count: u.count, First: u.first, what: what}
+}
 
 // UnauthorizedError is an ErrUnauthorized with what AWS said about it.
 type UnauthorizedError struct {

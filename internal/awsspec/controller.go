@@ -86,9 +86,11 @@ func (in ControllerPolicyInput) profileStatements() []statement {
 func (in ControllerPolicyInput) readStatements() []statement {
 	return []statement{
 		allow("ReadEC2", []string{
-			"ec2:DescribeCapacityReservations", "ec2:DescribeImages", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstances",
+			"ec2:DescribeCapacityReservations", "ec2:DescribeImages", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeInstances",
 			"ec2:DescribeLaunchTemplates", "ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory", "ec2:DescribeSubnets",
 		}, []string{"*"}).when("StringEquals", "aws:RequestedRegion", in.Region),
+		// The Price List is in other regions than the cluster, and has no resources.
+		allow("ReadPrices", []string{"pricing:GetProducts"}, []string{"*"}),
 		allow("ReadImageParameters", []string{"ssm:GetParameter"},
 			[]string{fmt.Sprintf("arn:%s:ssm:%s::parameter%s*", in.Partition, in.Region, PublicParameters)}),
 		allow("ReadInstanceProfiles", []string{"iam:GetInstanceProfile"},

@@ -59,10 +59,10 @@ func TestControllerPolicies_AllowWhatTheDaemonCallsAndNothingElse(t *testing.T) 
 	want := []string{
 		"ec2:CreateFleet", "ec2:CreateLaunchTemplate", "ec2:CreateTags", "ec2:DeleteLaunchTemplate",
 		"ec2:DescribeCapacityReservations", "ec2:DescribeImages",
-		"ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstances", "ec2:DescribeLaunchTemplates", "ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory",
+		"ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeInstances", "ec2:DescribeLaunchTemplates", "ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory",
 		"ec2:DescribeSubnets", "ec2:RunInstances", "ec2:TerminateInstances", "eks:DescribeCluster",
 		"iam:AddRoleToInstanceProfile", "iam:CreateInstanceProfile", "iam:DeleteInstanceProfile", "iam:GetInstanceProfile", "iam:ListInstanceProfiles",
-		"iam:PassRole", "iam:RemoveRoleFromInstanceProfile", "iam:TagInstanceProfile", "sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage", "ssm:GetParameter",
+		"iam:PassRole", "iam:RemoveRoleFromInstanceProfile", "iam:TagInstanceProfile", "pricing:GetProducts", "sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage", "ssm:GetParameter",
 	}
 	actions := map[string]bool{}
 	for _, p := range ControllerPolicies(input("lab")) {
@@ -72,7 +72,7 @@ func TestControllerPolicies_AllowWhatTheDaemonCallsAndNothingElse(t *testing.T) 
 			}
 			for _, action := range s.Action {
 				actions[action] = true
-				lists := strings.HasPrefix(action, "ec2:Describe") || action == "iam:ListInstanceProfiles"
+				lists := strings.HasPrefix(action, "ec2:Describe") || action == "iam:ListInstanceProfiles" || action == "pricing:GetProducts"
 				if slices.Contains(s.Resource, "*") != lists {
 					t.Errorf("statement %s: %s on %v; only descriptions and lists have no resource", s.Sid, action, s.Resource)
 				}
@@ -118,6 +118,27 @@ func TestControllerPolicies_ReadPublicParametersAndNoOthers(t *testing.T) {
 	}
 	if !found {
 		t.Error("no parameter may be read")
+	}
+}
+
+// EC2 is read in the cluster's region only. The Price List is in a few regions, and a
+// condition on the cluster's would refuse all others.
+func TestControllerPolicies_ReadEC2InTheRegionAndPricesInAny(t *testing.T) {
+	conditions := map[string]map[string]map[string][]string{}
+	for _, p := range ControllerPolicies(input("lab")) {
+		for _, s := range parse(t, p.Document).Statement {
+			for _, action := range s.Action {
+				conditions[action] = s.Condition
+			}
+		}
+	}
+	for _, action := range []string{"ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSpotPriceHistory"} {
+		if got := conditions[action]["StringEquals"]["aws:RequestedRegion"]; !slices.Equal(got, []string{"us-west-2"}) {
+			t.Errorf("%s in regions %v", action, got)
+		}
+	}
+	if got, granted := conditions["pricing:GetProducts"]; !granted || len(got) > 0 {
+		t.Errorf("pricing:GetProducts granted %t on the condition %v", granted, got)
 	}
 }
 

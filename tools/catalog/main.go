@@ -76,7 +76,7 @@ func parse(args []string) (options, error) {
 }
 
 func refresh(ctx context.Context, o options) error {
-	prices, err := newPriceList(ctx, o)
+	prices, err := newPriceList(o)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,13 +45,16 @@ func fakeAWS(t *testing.T, now time.Time, seen *[]string) string {
 			<item><instanceType>mac2.metal</instanceType><location>usw2-az1</location></item></instanceTypeOfferingSet>`,
 		"DescribeSpotPriceHistory": `<spotPriceHistorySet><item><instanceType>g5.xlarge</instanceType><availabilityZone>us-west-2a</availabilityZone><spotPrice>0.4025</spotPrice><timestamp>` + now.Add(-time.Hour).Format(time.RFC3339) + `</timestamp></item></spotPriceHistorySet>`,
 	}
+	var mu sync.Mutex // shared and dedicated tenancy are asked for at the same time
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
 		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetProducts") {
+			mu.Lock()
 			*seen = append(*seen, string(body))
+			mu.Unlock()
 			w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 			product := `{"product":{"attributes":{"instanceType":"g5.xlarge"}},"terms":{"OnDemand":{"x":{"priceDimensions":{"y":{"pricePerUnit":{"USD":"1.0060000000"}}}}}}}`
 			if err := json.NewEncoder(w).Encode(map[string]any{"PriceList": []string{product}}); err != nil {
@@ -105,7 +109,8 @@ func TestRefresh_WritesWhatTheAPIsSay(t *testing.T) {
 	if m.OnDemand["g5.xlarge"] != 1_006_000_000 || m.SpotIsEstimate || m.Spot["g5.xlarge"][0] != quantity.Money(402_500_000) {
 		t.Errorf("on demand %v, spot %v, estimated %t", m.OnDemand, m.Spot, m.SpotIsEstimate)
 	}
-	if len(asked) != 2 || !strings.Contains(asked[0], "us-west-2") || !strings.Contains(asked[0], "Shared") || !strings.Contains(asked[1], "Dedicated") {
+	both := strings.Join(asked, "\n")
+	if len(asked) != 2 || !strings.Contains(asked[0], "us-west-2") || !strings.Contains(both, "Shared") || !strings.Contains(both, "Dedicated") {
 		t.Errorf("Pricing was asked %q", asked)
 	}
 }

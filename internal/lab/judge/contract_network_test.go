@@ -128,6 +128,7 @@ func catalogueContracts() []contract {
 				for _, i := range need(w.ec2.DescribeInstanceTypes(ctx, &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"m5.large", "c6g.xlarge", "t3.medium", "g4dn.xlarge"}})).InstanceTypes {
 					what := facts{
 						"vcpus": *i.VCpuInfo.DefaultVCpus, "mib": *i.MemoryInfo.SizeInMiB, "arch": i.ProcessorInfo.SupportedArchitectures[0], "enis": *i.NetworkInfo.MaximumNetworkInterfaces,
+						"volumes": *i.EbsInfo.MaximumEbsAttachments, "slots": i.EbsInfo.AttachmentLimitType, "gbps": *i.NetworkInfo.NetworkCards[0].BaselineBandwidthInGbps,
 						"ips": *i.NetworkInfo.Ipv4AddressesPerInterface, "hypervisor": i.Hypervisor, "metal": *i.BareMetal, "burstable": *i.BurstablePerformanceSupported,
 						"classes": sortedBy(i.SupportedUsageClasses, func(c types.UsageClassType) string { return string(c) })[:2],
 					}
@@ -139,10 +140,10 @@ func catalogueContracts() []contract {
 				return got
 			},
 			want: facts{
-				"m5.large":    sized(2, 8192, "x86_64", 3, 10, false, ""),
-				"c6g.xlarge":  sized(4, 8192, "arm64", 4, 15, false, ""),
-				"t3.medium":   sized(2, 4096, "x86_64", 3, 6, true, ""),
-				"g4dn.xlarge": sized(4, 16384, "x86_64", 3, 10, false, "T4"),
+				"m5.large":    sized(2, 8192, "x86_64", 3, 10, 27, 0.75, false, ""),
+				"c6g.xlarge":  sized(4, 8192, "arm64", 4, 15, 27, 1.25, false, ""),
+				"t3.medium":   sized(2, 4096, "x86_64", 3, 6, 27, 0.256, true, ""),
+				"g4dn.xlarge": sized(4, 16384, "x86_64", 3, 10, 25, 5, false, "T4"),
 			},
 		},
 		{
@@ -218,10 +219,10 @@ func catalogueContracts() []contract {
 }
 
 // sized are the facts of an instance type that is sold on demand and as spot.
-func sized(vcpus int32, mib int64, arch string, enis, ips int32, burstable bool, gpu string) facts {
+func sized(vcpus int32, mib int64, arch string, enis, ips, volumes int32, gbps float64, burstable bool, gpu string) facts {
 	out := facts{
 		"vcpus": vcpus, "mib": mib, "arch": types.ArchitectureType(arch), "enis": enis, "ips": ips, "hypervisor": types.InstanceTypeHypervisorNitro, "metal": false, "burstable": burstable,
-		"classes": []string{"on-demand", "spot"},
+		"classes": []string{"on-demand", "spot"}, "volumes": volumes, "slots": types.AttachmentLimitTypeShared, "gbps": gbps,
 	}
 	if gpu != "" {
 		out["gpu"] = gpu

@@ -63,6 +63,7 @@ func fromFact(f catalog.Fact) Type {
 		Name: f.Name, Arch: f.Arch, VCPU: f.VCPU, ThreadsPerCore: 1, MemoryMiB: f.MemoryMiB, Manufacturer: maker(f.CPUManufacturer),
 		ClockMHz: f.ClockMHz, Hypervisor: f.Hypervisor, BareMetal: f.BareMetal, Burstable: f.Burstable, CurrentGeneration: f.CurrentGeneration,
 		ENIs: f.ENIs, IPv4PerENI: f.IPv4PerENI, Cards: max(f.EFAs, 1), NetworkMbps: f.NetworkMbps, EBSMbps: f.EBSMbps, EFAs: f.EFAs,
+		EBSVolumes: f.EBSVolumes, SharedEBSSlots: f.SharedEBSSlots,
 		NVMeGB: f.NVMeGB, EncryptionInTransit: f.EncryptionInTransit, NestedVirtualization: f.NestedVirtualization, UsageClasses: f.UsageClasses,
 	}
 	if f.Arch == "amd64" {

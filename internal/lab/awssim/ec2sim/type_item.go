@@ -1,6 +1,9 @@
 package ec2sim
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // typeItem is an instance type as DescribeInstanceTypes shows it.
 type typeItem struct {
@@ -28,6 +31,8 @@ type typeItem struct {
 }
 
 type ebsInfo struct {
+	LimitType        string        `xml:"attachmentLimitType,omitempty"`
+	MaxVolumes       int           `xml:"maximumEbsAttachments,omitempty"`
 	Optimized        *ebsOptimized `xml:"ebsOptimizedInfo"`
 	OptimizedSupport string        `xml:"ebsOptimizedSupport"`
 	Encryption       string        `xml:"encryptionSupport"`
@@ -88,6 +93,7 @@ type networkInfo struct {
 	MaxCards    int       `xml:"maximumNetworkCards"`
 	MaxENIs     int       `xml:"maximumNetworkInterfaces"`
 	Cards       set[card] `xml:"networkCards"`
+	Performance string    `xml:"networkPerformance"`
 }
 
 type efaInfo struct {
@@ -127,8 +133,14 @@ func (t *Type) item() typeItem {
 	if t.EBSMbps > 0 {
 		out.EBS.Optimized, out.EBS.OptimizedSupport = &ebsOptimized{t.EBSMbps}, "default"
 	}
+	if t.EBSVolumes > 0 {
+		out.EBS.MaxVolumes, out.EBS.LimitType = t.EBSVolumes, "dedicated"
+		if t.SharedEBSSlots {
+			out.EBS.LimitType = "shared"
+		}
+	}
 	if t.NVMeGB > 0 {
-		out.Storage = &storageInfo{"required", nvme(t.nitro()), t.NVMeGB}
+		out.Storage = &storageInfo{"required", "required", t.NVMeGB} // i3 has NVMe disks without the Nitro hypervisor
 	}
 	if t.nitro() && !t.Burstable {
 		out.Placement = set[string]{"cluster", "partition", "spread"}
@@ -183,7 +195,7 @@ func (t *Type) network() networkInfo {
 	cards := max(t.Cards, 1)
 	out := networkInfo{
 		EFAs: t.EFAs > 0, ENA: "required", Encryption: t.EncryptionInTransit, IPv4PerENI: t.IPv4PerENI, IPv6PerENI: t.IPv4PerENI,
-		IPv6: true, MaxCards: cards, MaxENIs: t.ENIs * cards,
+		IPv6: true, MaxCards: cards, MaxENIs: t.ENIs * cards, Performance: t.networkPerformance(),
 	}
 	if !t.nitro() {
 		out.ENA = "supported"
@@ -195,4 +207,16 @@ func (t *Type) network() networkInfo {
 		out.Cards = append(out.Cards, card{MaxENIs: t.ENIs, Index: n, BaselineGbps: float64(t.NetworkMbps) / 1000 / float64(cards)})
 	}
 	return out
+}
+
+// networkPerformance is the baseline in EC2's words. EC2 names what a burst may reach, which
+// is not known here; where the baseline is no round number, there is always such a burst.
+func (t *Type) networkPerformance() string {
+	switch {
+	case t.NetworkMbps == 0:
+		return "Moderate"
+	case t.NetworkMbps%1000 == 0:
+		return fmt.Sprintf("%d Gigabit", t.NetworkMbps/1000)
+	}
+	return fmt.Sprintf("Up to %d Gigabit", t.NetworkMbps/1000+1)
 }

@@ -38,13 +38,15 @@ type Type struct {
 	Burstable         bool
 	CurrentGeneration bool
 
-	ENIs        int // of the default network card
-	IPv4PerENI  int
-	Cards       int // network cards; 0 is 1
-	NetworkMbps int
-	EBSMbps     int // 0: not optimized for EBS by default
-	EFAs        int
-	NVMeGB      int
+	ENIs           int // of the default network card
+	IPv4PerENI     int
+	Cards          int // network cards; 0 is 1
+	NetworkMbps    int // baseline; 0: EC2 has only words for it
+	EBSMbps        int // 0: not optimized for EBS by default
+	EBSVolumes     int // attached at once
+	SharedEBSSlots bool
+	EFAs           int
+	NVMeGB         int
 
 	GPUs                 []Device
 	InferenceChips       []Device
