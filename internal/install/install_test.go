@@ -178,7 +178,7 @@ func TestBindings_NameTheServiceAccount(t *testing.T) {
 			t.Errorf("%s binds %v, which is not among the objects", object.GetName(), binding.RoleRef)
 		}
 	}
-	if bindings != 2 {
+	if bindings != 3 {
 		t.Errorf("%d bindings", bindings)
 	}
 	var account corev1.ServiceAccount

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"k8s.io/apimachinery/pkg/version"
+	apiversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
@@ -22,8 +22,8 @@ type controlPlane struct {
 
 func (p *controlPlane) Cluster(context.Context, string) (aws.Cluster, error) { return p.cluster, p.err }
 
-func (p *controlPlane) ServerVersion() (*version.Info, error) {
-	return &version.Info{Major: "1", Minor: p.minor, GitVersion: p.git}, nil
+func (p *controlPlane) ServerVersion() (*apiversion.Info, error) {
+	return &apiversion.Info{Major: "1", Minor: p.minor, GitVersion: p.git}, nil
 }
 
 func TestJoined_FollowsAnUpgradeOfTheControlPlane(t *testing.T) {

@@ -2,6 +2,7 @@ package market
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -103,27 +105,31 @@ func New(c Config) *Keeper {
 	k.asked = map[string]*question{
 		groupTypes: {every: typesEvery, ask: func(ctx context.Context, _ time.Time) (func(*catalog.Live), error) {
 			facts, err := c.Cloud.InstanceTypes(ctx, nil)
-			return func(l *catalog.Live) { l.Types = facts }, nothing(err, len(facts))
+			return func(l *catalog.Live) { l.Types = facts }, k.usable(err, len(facts))
 		}},
 		groupOfferings: {every: typesEvery, ask: func(ctx context.Context, _ time.Time) (func(*catalog.Live), error) {
 			zones, err := c.Cloud.AllInstanceTypeZones(ctx)
-			return func(l *catalog.Live) { l.Zones = zones }, nothing(err, len(zones))
+			return func(l *catalog.Live) { l.Zones = zones }, k.usable(err, len(zones))
 		}},
 		groupOnDemand: {every: typesEvery, ask: func(ctx context.Context, _ time.Time) (func(*catalog.Live), error) {
 			prices, err := c.Cloud.OnDemandPrices(ctx)
-			return func(l *catalog.Live) { l.OnDemand = prices }, nothing(err, len(prices))
+			return func(l *catalog.Live) { l.OnDemand = prices }, k.usable(err, len(prices))
 		}},
 		groupSpot: {every: spotEvery, ask: func(ctx context.Context, now time.Time) (func(*catalog.Live), error) {
 			prices, err := c.Cloud.SpotPrices(ctx, now)
-			return func(l *catalog.Live) { l.Spot = prices }, nothing(err, len(prices))
+			return func(l *catalog.Live) { l.Spot = prices }, k.usable(err, len(prices))
 		}},
 	}
 	return k
 }
 
-// nothing returns the error; where there is none, an empty answer is one: it would take
-// every node off the market.
-func nothing(err error, entries int) error {
+// usable returns nil if the answer counts: also where some of its entries could not be read.
+// An empty one does not count: it would take every node off the market.
+func (k *Keeper) usable(err error, entries int) error {
+	if errors.Is(err, aws.ErrUnread) && entries > 0 {
+		k.Logger.Warn("AWS gave entries that cannot be read; they are left out", "error", err)
+		return nil
+	}
 	if err == nil && entries == 0 {
 		return errEmpty
 	}
@@ -138,7 +144,7 @@ func (k *Keeper) Begin(ctx context.Context, wait time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	k.ask(ctx)
+	k.unsaved = k.ask(ctx)
 	k.sell()
 	for _, q := range k.asked {
 		if q.err != nil { // perhaps the wait was short

@@ -289,7 +289,7 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 		}
 	}
 	if f.cluster.ServiceCIDR == "" {
-		return failed(awsv1.ReasonClusterCIDRFailed, "cluster %q: EKS reports no service CIDR: check the cluster's Kubernetes network configuration", f.cluster.Cluster().Name)
+		return failed(awsv1.ReasonClusterCIDRFailed, "cluster %q: EKS reports no service CIDR: check the cluster's Kubernetes network configuration", f.cluster.Name)
 	}
 	if v := validateUserData(class, f.cluster); v != nil {
 		return v

@@ -24,7 +24,7 @@ const rootPath = "/"
 // profileOf is the profile that the class's role is given with. Its Role is empty if
 // spec.role has no role's name.
 func (f facts) profileOf(class *awsv1.EC2NodeClass) awsspec.NodeProfile {
-	p := awsspec.NodeProfile{Region: f.region, Cluster: f.cluster.Cluster().Name, NodeClass: class.Name, NodeClassUID: string(class.UID)}
+	p := awsspec.NodeProfile{Region: f.region, Cluster: f.cluster.Name, NodeClass: class.Name, NodeClassUID: string(class.UID)}
 	if awsspec.CheckRole(class.Spec.Role) == nil {
 		p.Role = awsspec.RoleName(class.Spec.Role)
 	}

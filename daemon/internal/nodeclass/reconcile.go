@@ -196,7 +196,7 @@ func (r *Reconciler) logChange(before, after *awsv1.EC2NodeClass) {
 	}
 	for _, c := range after.Status.Conditions {
 		if was[c.Type] != string(c.Status)+c.Reason+c.Message {
-			r.Logger.Info("nodeclass condition changed", "ec2nodeclass", after.Cluster().Name, "condition", c.Type, "status", c.Status, "reason", c.Reason, "message", c.Message)
+			r.Logger.Info("nodeclass condition changed", "ec2nodeclass", after.Name, "condition", c.Type, "status", c.Status, "reason", c.Reason, "message", c.Message)
 		}
 	}
 }
