@@ -30,8 +30,8 @@ func (w *world) reprice(price func(instanceType string, list quantity.Money) qua
 	w.objects.Classes = []cluster.Class{class}
 }
 
-// disrupts says whether the engine begins a move within some Steps.
-func (w *world) disrupts() bool {
+// begins says whether the engine begins a move within some Steps.
+func (w *world) begins() bool {
 	for range 12 {
 		out := w.step()
 		if len(of[plan.Disrupt](out))+len(of[plan.Delete](out))+len(of[plan.Launch](out)) > 0 {
@@ -52,7 +52,7 @@ func TestStep_PricesThatChangeALittleMoveNothing(t *testing.T) {
 			w.objects.Pools[0].Requirements = label.All(label.Is(label.CapacityType, capacityType))
 			w.pods("web", 12, 900).running()
 			w.now = w.now.Add(time.Hour)
-			if w.disrupts() {
+			if w.begins() {
 				t.Fatal("the fleet is not settled")
 			}
 			chance := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // drawn prices
@@ -60,7 +60,7 @@ func TestStep_PricesThatChangeALittleMoveNothing(t *testing.T) {
 				w.reprice(func(_ string, list quantity.Money) quantity.Money {
 					return list + list/1000*quantity.Money(chance.IntN(101)-50)
 				})
-				if w.disrupts() {
+				if w.begins() {
 					t.Fatal("nodes go because a price has changed by 5 %")
 				}
 			}
@@ -70,7 +70,7 @@ func TestStep_PricesThatChangeALittleMoveNothing(t *testing.T) {
 				}
 				return list
 			})
-			if moves := w.disrupts(); moves != (capacityType == label.OnDemand) { // spot nodes are not replaced by spot nodes
+			if moves := w.begins(); moves != (capacityType == label.OnDemand) { // spot nodes are not replaced by spot nodes
 				t.Errorf("after a price has doubled, moves begin: %v", moves)
 			}
 		})

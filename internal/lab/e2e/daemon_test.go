@@ -67,6 +67,7 @@ func TestDaemon(t *testing.T) {
 	d.part(t, "Kill9_BetweenCreateFleetAndItsAnswerGivesOneInstance", func(t *testing.T, d *daemonLab) { killBeforeTheAnswer(t, d, "killed", 0) })
 	d.part(t, "Kill9_AlsoWhenEC2DoesNotShowTheInstanceYet", func(t *testing.T, d *daemonLab) { killBeforeTheAnswer(t, d, "blind", 8*time.Second) })
 	d.part(t, "Leader_AnotherReplicaTakesOver", anotherReplicaTakesOver)
+	d.part(t, "Market_ANewLeaderKnowsThePricesThoughAWSDoesNotAnswer", aNewLeaderKnowsThePrices)
 	d.part(t, "Identity_NobodyUsesTheAdministratorsToken", func(t *testing.T, d *daemonLab) { d.ownIdentities(t, launcher, began) })
 }
 
