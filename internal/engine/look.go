@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
@@ -75,7 +76,7 @@ func look(m *mover) bool {
 	image := s.seen.image
 	s.seen = seen{}
 	if found, places := lookAt(m, image, names); found != "" {
-		s.target, s.second, s.at = aim(m.in.Snapshot, []string{found}, false, places), target{}, m.in.Now
+		s.target, s.at = aim(m.in.Snapshot, []string{found}, false, places), m.in.Now
 		return true
 	}
 	// The search comes next, also where pods go on coming and going, unless the fleet rests.
@@ -135,7 +136,7 @@ func terms(m *mover) consolidate.Question {
 		MoveTime: p.MoveTime,
 		Share:    p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
 	}
-	if m.out.Memory.sweep.pace.drained() {
+	if m.out.Memory.sweep.pace.drained() && !disrupt.Closes(m.view) {
 		q.Share = max(q.Share, drainedShare)
 	}
 	if q.Fleet == nil {

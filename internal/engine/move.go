@@ -214,7 +214,7 @@ func (m *mover) search() bool {
 			return len(s.target.names) > 0
 		}
 		m.again, m.settling = time.Time{}, settling{}
-		s.search, s.second, s.of, s.at = consolidate.Begin(m.question()), target{}, m.in.Snapshot, m.in.Now
+		s.search, s.of, s.at = consolidate.Begin(m.question()), m.in.Snapshot, m.in.Now
 		if !m.settling.first.IsZero() {
 			m.later(m.settling.over())
 		}
@@ -235,7 +235,7 @@ func (m *mover) search() bool {
 	if finished {
 		s.outdated = 0
 		found = aim(m.in.Snapshot, pick.Those(next.Result(), m.stands), next.Alike, next.Places())
-		if q, more := m.askMore(next, &found); more {
+		if q, more := m.askMore(next, found); more {
 			next, finished = consolidate.Begin(q), false
 			s.seen.keep(next)
 		}
@@ -281,20 +281,14 @@ func (m *mover) question() consolidate.Question {
 // askMore says whether the fleet is searched once more after a search that has found the
 // target, and with which question. Where pods are to stay on nodes like theirs and no node
 // can go, they may go anywhere; where new nodes have to save more and none can go, as much
-// as ever. Where nodes are closed for evicted pods, what fills nodes that
-// run is preferred to what launches new ones, also if it saves less at first.
-func (m *mover) askMore(done *consolidate.Search, found *target) (q consolidate.Question, more bool) {
-	s := &m.out.Memory.sweep
+// as ever.
+func (m *mover) askMore(done *consolidate.Search, found target) (q consolidate.Question, more bool) {
 	q = *done.Question
 	switch none := len(found.names) == 0; {
 	case none && q.Alike:
 		q.Alike, more = false, true
 	case none && q.Share == drainedShare && q.Share > m.in.Policy.MoveShare:
-		s.pace.filled, q.Share, more = true, m.in.Policy.MoveShare, true
-	case none:
-		*found, s.second = s.second, target{}
-	case done.Opens() && disrupt.Closes(m.view) && q.Share < smallShare:
-		s.second, q.Share, more = *found, smallShare, true
+		m.out.Memory.sweep.pace.filled, q.Share, more = true, m.in.Policy.MoveShare, true
 	}
 	return q, more
 }
@@ -314,12 +308,6 @@ func (m *mover) nodes() (out []consolidate.Node) {
 	}
 	return out
 }
-
-// smallShare is how much of the price of new nodes the search prefers to save at least, in
-// thousandths, in a fleet whose nodes are closed for evicted pods. There, nodes that run
-// already are filled exactly as planned: a new node that is launched before they are full
-// may soon be one too many.
-const smallShare = 100
 
 // mostReplaced is how many nodes one move replaces at most.
 const mostReplaced = 12

@@ -15,8 +15,9 @@ const (
 	paceFor               = 20 * time.Minute
 	goneParts, shrunkPart = 33, 10
 	// After a scale-down in which one pod of drainedPart has gone, new nodes have to save
-	// drainedShare of their price, in thousandths: the pods fill the nodes that stay
-	// otherwise than planned, and new nodes that are planned beside them come to nothing.
+	// drainedShare of their price, in thousandths, unless nodes are closed for evicted pods:
+	// the pods fill the nodes that stay otherwise than planned, and new nodes that are
+	// planned beside them come to nothing.
 	// The searches that follow replace what is left.
 	drainedPart, drainedShare = 4, 600
 	// youngFor is how long a pod is dear to move after it came.

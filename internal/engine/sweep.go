@@ -26,7 +26,6 @@ type sweep struct {
 	vain     int                 // targets in a row that came to nothing
 	search   *consolidate.Search // not finished; nil if there is none
 	target   target
-	second   target // what the search found before the one that goes on
 	seen     seen
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/drift"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
@@ -50,7 +51,7 @@ type launching struct {
 func newLaunching(t *testing.T) launching {
 	t.Helper()
 	l := launching{server: newServer(t), ec2: &launches{answer: errLost}, class: class()}
-	l.controller.World, l.controller.Cloud, l.controller.Cluster = l, l.ec2, facts
+	l.controller.World, l.controller.Cloud, l.controller.Cluster = l, l.ec2, func() family.Cluster { return facts }
 	c := nodeClaim(label.OnDemand)
 	c.Finalizers = []string{v1.FinalizerTermination}
 	l.put(t, c)

@@ -1,7 +1,6 @@
 package consolidate
 
 import (
-	"slices"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -170,11 +169,6 @@ func (s *Search) Result() (out []string) {
 		}
 	}
 	return out
-}
-
-// Opens says whether the result needs new nodes.
-func (s *Search) Opens() bool {
-	return slices.ContainsFunc(s.nodes, func(n node) bool { return !n.gone && n.Node == nil })
 }
 
 // Places returns, by kind, the nodes that stay and take pods of nodes that go, and how many
