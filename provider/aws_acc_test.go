@@ -16,6 +16,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider"
 )
 
 func notInAWS(err error) bool { return errors.Is(err, aws.ErrNotFound) }
@@ -23,7 +24,7 @@ func notInAWS(err error) bool { return errors.Is(err, aws.ErrNotFound) }
 // hcl is the configuration with the provider's block for the cloud before it.
 func (c *cloud) hcl(config string, args ...any) string {
 	var endpoints strings.Builder
-	for _, service := range services() {
+	for _, service := range provider.Services() {
 		fmt.Fprintf(&endpoints, "    %s = %q\n", service, c.URL())
 	}
 	return fmt.Sprintf("provider \"karpenter\" {\n  region = %q\n  endpoints = {\n%s  }\n  default_tags = { tags = { team = \"platform\" } }\n}\n", testRegion, endpoints.String()) +

@@ -7,6 +7,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ekssim"
+	"github.com/karpenterd/terraform-provider-karpenter/provider"
 )
 
 const (
@@ -55,7 +56,7 @@ func startCloud(t *testing.T) *cloud {
 // endpoints has the URL for each service that the provider calls.
 func endpoints(url string) map[string]string {
 	out := map[string]string{}
-	for _, service := range services() {
+	for _, service := range provider.Services() {
 		out[service] = url
 	}
 	return out

@@ -111,6 +111,7 @@ func New(ctx context.Context, c Config) (*Clients, error) {
 	if !regionForm.MatchString(sdk.Region) {
 		return nil, fmt.Errorf("configure aws: region %q is not an AWS region; write it like us-west-2", sdk.Region)
 	}
+	sdk.HTTPClient = buffered{sdk.HTTPClient}
 	return newClients(sdk, c), nil
 }
 

@@ -87,8 +87,13 @@ func (c *Clients) OnDemandPrices(ctx context.Context) (map[string]quantity.Money
 func (c *Clients) addProducts(ctx context.Context, p *products, family, tenancy string) error {
 	in := &pricing.GetProductsInput{ServiceCode: awssdk.String("AmazonEC2"), MaxResults: awssdk.Int32(100)}
 	for _, f := range [][2]string{
-		{"regionCode", c.region}, {"productFamily", family}, {"tenancy", tenancy}, {"operatingSystem", "Linux"},
-		{"preInstalledSw", "NA"}, {"capacitystatus", "Used"}, {"marketoption", "OnDemand"},
+		{"regionCode", c.region},
+		{"productFamily", family},
+		{"tenancy", tenancy},
+		{"operatingSystem", "Linux"},
+		{"preInstalledSw", "NA"},
+		{"capacitystatus", "Used"},
+		{"marketoption", "OnDemand"},
 	} {
 		in.Filters = append(in.Filters, pricingtypes.Filter{Type: pricingtypes.FilterTypeTermMatch, Field: &f[0], Value: &f[1]})
 	}
