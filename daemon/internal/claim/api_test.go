@@ -18,6 +18,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
@@ -55,6 +56,7 @@ func newServer(t *testing.T) *server {
 	}
 	s.controller = &Controller{
 		Core: clients.Core, Claims: clients.NodeClaims, World: s, Recorder: s, Logger: hclog.NewNullLogger(), Now: func() time.Time { return s.now },
+		Cluster: func() family.Cluster { return family.Cluster{} },
 	}
 	return s
 }
