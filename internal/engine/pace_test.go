@@ -174,6 +174,24 @@ func TestYoungOn_PodsThatCameAfterTheTimeAreDearAndPodsThatStayAreNot(t *testing
 	}
 }
 
+// Where nodes are closed for evicted pods, nodes that stay are filled exactly as planned.
+func TestPace_OnlyWhereNoNodesAreClosedNewNodesHaveToSaveMoreAfterAScaleDown(t *testing.T) {
+	for _, bound := range []bool{false, true} {
+		p := everyday(t).runs(time.Minute, 500)
+		snap, err := cluster.New(p.fleet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := Input{Snapshot: snap, Policy: DefaultPolicy(), Now: p.now}
+		in.Policy.CannotBind = !bound
+		m := &mover{in: in, view: in.view()}
+		m.out.Memory.sweep.pace = p.pace
+		if share, want := terms(m).Share, map[bool]int64{false: drainedShare, true: in.Policy.MoveShare}[bound]; share != want {
+			t.Errorf("where the daemon may bind pods: %v: new nodes have to save %d thousandths, want %d", bound, share, want)
+		}
+	}
+}
+
 func TestPace_AfterALargeScaleDownNewNodesHaveToSaveMoreUntilMovesBegin(t *testing.T) {
 	for _, c := range []struct {
 		pods    int
