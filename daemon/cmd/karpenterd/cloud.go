@@ -15,7 +15,7 @@ import (
 // classes makes the reconciler of EC2NodeClasses.
 func (d *daemon) classes() *nodeclass.Reconciler {
 	return nodeclass.New(nodeclass.Config{
-		Cluster: d.joined(), Region: d.config.Region, Kubernetes: d.minor, Cloud: d.aws, Objects: d.world, Writer: d.kube.EC2NodeClasses,
+		Cluster: d.joined(), Region: d.config.Region, Kubernetes: d.minor, Cloud: d.aws, Objects: d.world, Writer: d.nodeClasses(),
 		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted,
 	})
 }
@@ -31,7 +31,7 @@ func (d *daemon) joined() family.Cluster {
 // drift makes the keeper of the condition Drifted.
 func (d *daemon) drift(r *telemetry.Recorder) *drifted.Keeper {
 	return &drifted.Keeper{
-		World: d.world, Claims: d.kube.NodeClaims, Pools: d.kube.NodePools, Classes: d.kube.EC2NodeClasses,
+		World: d.world, Claims: d.kube.NodeClaims, Pools: d.pools(), Classes: d.nodeClasses(),
 		Cloud: d.aws, Cluster: d.cluster.Name, Recorder: r,
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/act"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/claim"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/legacyapi"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/loop"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/nodeclass"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/podevent"
@@ -51,6 +52,7 @@ type daemon struct {
 	cluster aws.Cluster
 	minor   string // of Kubernetes, such as 1.36
 	world   *world.World
+	legacy  *legacyapi.Server
 	keeper  *translate.Keeper
 	events  record.EventRecorder
 }
@@ -76,7 +78,10 @@ func run(ctx context.Context, c config) error {
 		if err := d.connect(ctx); err != nil {
 			return err
 		}
-		if err := feed(ctx, d.kube, d.world, d.keeper, c.needsSelectors()); err != nil {
+		if err := feed(ctx, d.kube, d.world, d.legacy, d.keeper, c.needsSelectors()); err != nil {
+			return err
+		}
+		if err := d.serveLegacy(ctx); err != nil {
 			return err
 		}
 		d.health.Ready()
@@ -120,7 +125,11 @@ func (d *daemon) connect(ctx context.Context) error {
 	d.keeper = translate.NewKeeper()
 	d.world = world.New(facts, market, time.Now)
 	d.world.SpreadByDefault(d.config.Spread)
-	return d.startEvents(ctx)
+	if err := d.startEvents(ctx); err != nil {
+		return err
+	}
+	d.legacy = d.newLegacy()
+	return nil
 }
 
 // explain adds the remedy to an error of the first call to AWS.
@@ -159,7 +168,7 @@ func (d *daemon) work(ctx context.Context) error {
 		return err
 	}
 	boundGarbage(os.Getenv)
-	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince}
+	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince, Provisioner: d.legacy.Serves}
 	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),
@@ -182,7 +191,7 @@ func (d *daemon) work(ctx context.Context) error {
 		Claim: func(name string) { claims.Enqueue(name); podEvents.Enqueue(name) }, Class: classes.Enqueue,
 	})
 	defer unsubscribe()
-	pools := &pool.Keeper{World: d.world, Pools: d.kube.NodePools}
+	pools := &pool.Keeper{World: d.world, Pools: d.pools()}
 	remarks := &remark.Teller{World: d.world, Recorder: recorder}
 	collector := &claim.Collector{Controller: claims, Away: decisions.CloudAway}
 
@@ -204,6 +213,7 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { return every(ctx, driftEvery, d.logger, "search for drift", drift.Sweep) })
 	group.Go(func() error { return every(ctx, remark.Every, d.logger, "look at annotations", remarks.Look) })
 	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status update", pools.Sync) })
+	group.Go(func() error { return every(ctx, poolEvery, d.logger, "provisioner status update", d.legacy.Sync) })
 	return group.Wait()
 }
 
