@@ -167,6 +167,22 @@ func TestServer_StatusIsWrittenBackAndFoundAfterARestart(t *testing.T) {
 	}
 }
 
+func TestServer_TemplateSpeaksOfAServedProvisionerWhereThereIsOne(t *testing.T) {
+	b := newBench(t)
+	b.template(nil)
+	b.provisioner("a", map[string]any{"weights": int64(7)})
+	b.provisioner("b", nil)
+	class := b.class("b").DeepCopy()
+	class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
+	if _, err := b.classes().UpdateStatus(t.Context(), class, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.sync()
+	if got, _, _ := unstructured.NestedSlice(b.templates.all["shared"].Object, "status", "amis"); len(got) != 1 {
+		t.Errorf("AWSNodeTemplate: %v", b.templates.all["shared"].Object["status"])
+	}
+}
+
 func TestServer_SecondSyncWritesNothing(t *testing.T) {
 	b := newBench(t)
 	b.template(nil)

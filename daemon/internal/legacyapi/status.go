@@ -251,7 +251,7 @@ func (s *Server) event(o *unstructured.Unstructured, kind, reason, message strin
 }
 
 // syncTemplate gives an AWSNodeTemplate the status that it had in v1alpha1, and conditions.
-// It is that of the first Provisioner that refers to it, by name.
+// It is that of the first served Provisioner that refers to it, by name.
 func (s *Server) syncTemplate(ctx context.Context, t *unstructured.Unstructured, now time.Time) error {
 	status := nested(t, "status")
 	list := conditionsIn(status)
@@ -315,15 +315,18 @@ func templateCondition(set v1.ConditionSet, user *served, now time.Time) {
 	}
 }
 
-// userOf is the first Provisioner that refers to the template and has a class in memory.
+// userOf is the first Provisioner that refers to the template and has a class in memory: one
+// that is served, if there is one.
 func (s *Server) userOf(template string) *served {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var found *served
 	for _, name := range slices.Sorted(maps.Keys(s.served)) {
-		if is := s.served[name]; is.class != nil && legacy.TemplateOf(s.provisioners[name].Object) == template {
+		is := s.served[name]
+		if is.class != nil && legacy.TemplateOf(s.provisioners[name].Object) == template && (found == nil || found.refusal != "" && is.refusal == "") {
 			copied := *is
-			return &copied
+			found = &copied
 		}
 	}
-	return nil
+	return found
 }

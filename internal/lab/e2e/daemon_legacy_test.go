@@ -228,10 +228,19 @@ func expiryLowered(t *testing.T, d *daemonLab) {
 	}
 	lower(strconv.Itoa(int(ttl.Seconds())))
 	eventually(t, patience, func() error {
-		if _, err := d.NodeClaims.Get(t.Context(), claim.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the node has not gone: %w", err)
+		_, err := d.NodeClaims.Get(t.Context(), claim.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
 		}
-		return nil
+		events, listErr := d.Core.CoreV1().Events(testNamespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + claim.Name})
+		if err = errors.Join(err, listErr); err != nil {
+			return err
+		}
+		var told []string
+		for _, e := range events.Items {
+			told = append(told, e.Reason+": "+e.Message)
+		}
+		return fmt.Errorf("the node has not gone: %q", told)
 	})
 	lower("null")
 	d.running(t, p, 1)
@@ -252,7 +261,7 @@ func provisionerDeleted(t *testing.T, d *daemonLab) {
 	d.empties(t, p)
 	eventually(t, patience, func() error {
 		if _, err := d.Provisioners.Get(t.Context(), p.name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the Provisioner is still there: %w", err)
+			return errors.Join(errors.New("the Provisioner is still there"), err)
 		}
 		return nil
 	})
