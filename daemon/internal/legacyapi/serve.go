@@ -1,6 +1,8 @@
 package legacyapi
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
@@ -68,7 +69,7 @@ func (s *Server) withdraw(was *served) {
 // read makes the objects of a Provisioner. A refused one has the last good form, or none.
 func (s *Server) read(p *unstructured.Unstructured, was *served) *served {
 	name := p.GetName()
-	template, revision, templateUID, templateGeneration := s.templateOf(p)
+	template, revision := s.templateOf(p)
 	out := &served{}
 	if was != nil {
 		out.good = was.good
@@ -91,20 +92,18 @@ func (s *Server) read(p *unstructured.Unstructured, was *served) *served {
 	}
 	if !classTaken {
 		out.class = classOf(p, out, version)
-		out.class.UID = types.UID(string(p.GetUID()) + "-class-" + string(templateUID))
-		out.class.Generation = p.GetGeneration() + templateGeneration
 	}
 	return out
 }
 
 // templateOf is the AWSNodeTemplate of the Provisioner, nil for none, with the version of
 // its last change, even if that was its deletion.
-func (s *Server) templateOf(p *unstructured.Unstructured) (template *unstructured.Unstructured, revision string, uid types.UID, generation int64) {
+func (s *Server) templateOf(p *unstructured.Unstructured) (template *unstructured.Unstructured, revision string) {
 	name := legacy.TemplateOf(p.Object)
 	if template = s.templates[name]; template == nil {
-		return nil, s.deleted[name], "", 0
+		return nil, s.deleted[name]
 	}
-	return template, template.GetResourceVersion(), template.GetUID(), template.GetGeneration()
+	return template, template.GetResourceVersion()
 }
 
 func (s *Server) live(p, template *unstructured.Unstructured) (legacy.Live, error) {
@@ -163,9 +162,26 @@ func classOf(p *unstructured.Unstructured, of *served, version string) *awsv1.EC
 		out.Spec = *of.good.Class.Spec.DeepCopy()
 	}
 	out.ObjectMeta = metaOf(p, version, of.refusal, awsv1.FinalizerTermination)
+	out.UID += "-class"
+	out.Generation = generationOf(out)
 	readStatus(p, &out.Status, statusClass)
 	return out
 }
+
+// generationOf is a number that another spec changes, and nothing else: a change of the
+// Provisioner that its class has no part in must not leave it unready until AWS has been
+// asked anew. It does not grow.
+func generationOf(c *awsv1.EC2NodeClass) int64 {
+	data, err := json.Marshal([]any{c.Spec, c.Annotations[v1.AnnotationRefused]})
+	if err != nil {
+		return c.Generation
+	}
+	sum := sha256.Sum256(data)
+	return int64(binary.BigEndian.Uint64(sum[:8])>>(64-generationBits)) + 1
+}
+
+// generationBits keep the number exact wherever JSON is read as floating point.
+const generationBits = 52
 
 // metaOf is the metadata of an object in memory, with the finalizer if the Provisioner has
 // it.

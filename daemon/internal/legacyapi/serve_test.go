@@ -46,8 +46,13 @@ func TestServer_TemplateMayComeLaterAndChange(t *testing.T) {
 	}
 	before := b.class("a")
 	b.template(map[string]any{"tags": map[string]any{"team": "x"}})
-	if after := b.class("a"); after.Spec.Tags["team"] != "x" || after.Generation <= before.Generation {
+	after := b.class("a")
+	if after.Spec.Tags["team"] != "x" || after.Generation == before.Generation {
 		t.Errorf("class %+v, generation %d after %d", after.Spec.Tags, after.Generation, before.Generation)
+	}
+	b.provisioner("a", map[string]any{"weight": int64(7)})
+	if got := b.class("a").Generation; got != after.Generation {
+		t.Errorf("generation %d, want %d: the class would be unready until AWS is asked anew", got, after.Generation)
 	}
 }
 
