@@ -35,6 +35,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
+	t.Helper()
 	b := &bench{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), revision: 100}
 	b.provisioners, b.templates = &store{bench: b, all: map[string]*unstructured.Unstructured{}}, &store{bench: b, all: map[string]*unstructured.Unstructured{}}
 	b.restart()
