@@ -59,7 +59,8 @@ func dropped(warnings []Problem) (out []Problem) {
 	objects, _ := apart(warnings)
 	for _, w := range objects {
 		itself := strings.Contains(w.What, "by themselves") || strings.Contains(w.What, "sets this tag itself")
-		if strings.Contains(w.What, "is dropped") && !itself {
+		without := strings.Contains(w.What, "is dropped") || strings.HasSuffix(w.What, "and v1 does not")
+		if without && !itself {
 			out = append(out, w)
 		}
 	}

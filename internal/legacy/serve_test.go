@@ -160,6 +160,13 @@ func TestServe_WhatNothingDoesIsNoted(t *testing.T) {
 	}
 }
 
+func TestServe_TagsOfImagesThatWereRequirementsAreNoted(t *testing.T) {
+	out := served(t, liveOf("", `, amiFamily: AL2, amiSelector: {kubernetes.io/arch: arm64}`), 32)
+	if text := legacy.Sentences(out.Notes); !strings.Contains(text, "took this tag of an image as a requirement on nodes") {
+		t.Errorf("notes %q", text)
+	}
+}
+
 func TestServe_UserDataThatCallsBootstrapIsAnErrorWithoutAL2(t *testing.T) {
 	live := liveOf("", `, userData: "#!/bin/bash\nset -e\n/etc/eks/bootstrap.sh lab\n"`)
 	if text := legacy.Sentences(legacy.Serve(live, 33).Errors); !strings.Contains(text, `AWSNodeTemplate "shared": spec.userData: calls bootstrap.sh`) {

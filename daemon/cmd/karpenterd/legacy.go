@@ -58,37 +58,47 @@ func legacyWatches(c *kube.Clients) []watched {
 }
 
 // serveLegacy watches the kinds before v1 if the cluster has them. If not, it begins as soon
-// as the cluster does. Call it when the world has all else.
+// as the cluster does, and the daemon may list them: all else works without. Call it when
+// the world has all else.
 func (d *daemon) serveLegacy(ctx context.Context) error {
-	if there, err := d.legacyThere(ctx); err != nil {
+	there, err := d.legacyThere(ctx)
+	switch {
+	case apierrors.IsForbidden(err):
+		d.logger.Warn(notServedYet, "error", err)
+	case err != nil:
 		return err
-	} else if there {
+	case there:
 		return d.watchLegacy(ctx)
 	}
-	go func() {
-		ticker := time.NewTicker(legacyEvery)
-		defer ticker.Stop()
-		said := ""
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-			there, err := d.legacyThere(ctx)
-			if err == nil && there {
-				err = d.watchLegacy(ctx)
-			}
-			if err != nil && ctx.Err() == nil && err.Error() != said {
-				said = err.Error()
-				d.logger.Warn("objects of the APIs before v1 are not served; retrying", "error", err)
-			}
-			if err == nil && there {
-				return
-			}
-		}
-	}()
+	go d.awaitLegacy(ctx)
 	return nil
+}
+
+const notServedYet = "objects of the APIs before v1 are not served; retrying"
+
+// awaitLegacy asks again and again, until the objects are served or the context ends.
+func (d *daemon) awaitLegacy(ctx context.Context) {
+	ticker := time.NewTicker(legacyEvery)
+	defer ticker.Stop()
+	said := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		there, err := d.legacyThere(ctx)
+		if err == nil && there {
+			err = d.watchLegacy(ctx)
+		}
+		switch {
+		case err == nil && there, ctx.Err() != nil:
+			return
+		case err != nil && err.Error() != said:
+			said = err.Error()
+			d.logger.Warn(notServedYet, "error", err)
+		}
+	}
 }
 
 // legacyThere says whether the cluster has the kinds before v1, and the daemon may list

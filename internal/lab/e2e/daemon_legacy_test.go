@@ -48,6 +48,7 @@ func TestDaemonLegacy(t *testing.T) {
 		"BrokenProvisioner_SaysWhatIsWrong":     brokenProvisioner,
 	})
 	d.part(t, "ExpiryLowered_RollsNodesThatExist", expiryLowered)
+	d.part(t, "Migrated_NodePoolTakesTheNodesOver", nodePoolTakesOver)
 	d.part(t, "Deleted_ProvisionerTakesItsNodesAlong", provisionerDeleted)
 }
 
@@ -246,25 +247,53 @@ func expiryLowered(t *testing.T, d *daemonLab) {
 	d.running(t, p, 1)
 }
 
-// provisionerDeleted deletes a Provisioner with a node.
-func provisionerDeleted(t *testing.T, d *daemonLab) {
+// nodePoolTakesOver applies what the condition Migrate says, and deletes the Provisioner.
+func nodePoolTakesOver(t *testing.T, d *daemonLab) {
 	p := pool{name: "inline"}
-	d.running(t, p, 1)
-	mark := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, v1.AnnotationTerminate)
-	if _, err := d.Provisioners.Patch(t.Context(), p.name, types.MergePatchType, mark, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
+	claim, instance := d.theOne(t, p)
+	for _, document := range strings.Split(d.condition(t, p.name, "Migrate", "True"), "---\n") {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &o.Object); err != nil {
+			t.Fatalf("%v\n%s", err, document)
+		}
+		d.apply(t, o)
 	}
+	if text := d.condition(t, p.name, "Served", "False"); !strings.Contains(text, `NodePool "inline" of the cluster has the name`) {
+		t.Errorf("condition Served: %s", text)
+	}
+	d.deleteProvisioner(t, p)
+	d.running(t, p, 1)
+	if after, same := d.theOne(t, p); after.UID != claim.UID || after.DeletionTimestamp != nil || same.ID != instance.ID {
+		t.Errorf("NodeClaim %s with instance %s, want that from before: %s with %s", after.Name, same.ID, claim.Name, instance.ID)
+	}
+}
+
+// deleteProvisioner deletes it as kubectl does, and waits until it is gone.
+func (d *daemonLab) deleteProvisioner(t *testing.T, p pool) {
+	t.Helper()
 	background := metav1.DeletePropagationBackground
 	if err := d.Provisioners.Delete(t.Context(), p.name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 		t.Fatal(err)
 	}
-	d.empties(t, p)
 	eventually(t, patience, func() error {
 		if _, err := d.Provisioners.Get(t.Context(), p.name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("the Provisioner is still there"), err)
 		}
 		return nil
 	})
+}
+
+// provisionerDeleted deletes a Provisioner with a node.
+func provisionerDeleted(t *testing.T, d *daemonLab) {
+	p := pool{name: "default"}
+	d.scale(t, p, 1)
+	d.running(t, p, 1)
+	mark := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, v1.AnnotationTerminate)
+	if _, err := d.Provisioners.Patch(t.Context(), p.name, types.MergePatchType, mark, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	d.deleteProvisioner(t, p)
+	d.empties(t, p)
 	left, err := d.aws.LaunchTemplates(t.Context(), map[string]string{"karpenter.k8s.aws/ec2nodeclass": p.name})
 	if err != nil || len(left) > 0 {
 		t.Errorf("launch templates are left: %v, %v", left, err)
