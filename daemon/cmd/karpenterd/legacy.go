@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -101,13 +102,31 @@ func (d *daemon) awaitLegacy(ctx context.Context) {
 	}
 }
 
-// legacyThere says whether the cluster has the kinds before v1, and the daemon may list
-// them.
+// legacyThere says whether the cluster has the kinds before v1, by definitions that keep what
+// the daemon writes. An error says that the daemon may not list them.
 func (d *daemon) legacyThere(ctx context.Context) (bool, error) {
+	for version, resource := range map[string]string{wire.VersionProvisioner: wire.ResourceProvisioner, wire.VersionAWSNodeTemplate: wire.ResourceAWSNodeTemplate} {
+		found, err := d.kube.Core.Discovery().ServerResourcesForGroupVersion(version)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("api %s discover: %w", version, err)
+		}
+		i := slices.IndexFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Name == resource })
+		if i < 0 {
+			return false, nil
+		}
+		if !slices.Contains(found.APIResources[i].Categories, wire.Category) {
+			d.foreign.Do(func() {
+				d.logger.Warn("objects of the APIs before v1 are not served: their definitions are those of an older Karpenter, which keep no status of this daemon; "+
+					"replace them: karpenterd definitions --legacy | kubectl apply --server-side --force-conflicts -f -", "api", version)
+			})
+			return false, nil
+		}
+	}
 	for _, x := range legacyWatches(d.kube) {
 		switch err := x.list(ctx, metav1.ListOptions{Limit: 1}); {
-		case apierrors.IsNotFound(err):
-			return false, nil
 		case apierrors.IsForbidden(err):
 			return false, fmt.Errorf("not allowed to list %s: give the daemon's service account its ClusterRole (the karpenter_daemon resource does): %w", x.what, err)
 		case err != nil:

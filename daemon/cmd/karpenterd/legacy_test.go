@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 
 // legacyDaemon talks to an API server that answers with the status, or with one Provisioner
 // and its template where that is 200.
-func legacyDaemon(t *testing.T, status int) (*daemon, context.Context) {
+func legacyDaemon(t *testing.T, status int, categories ...string) (*daemon, context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -32,6 +33,11 @@ func legacyDaemon(t *testing.T, status int) (*daemon, context.Context) {
 			case <-r.Context().Done():
 			case <-ctx.Done():
 			}
+		case (what == "v1alpha5" || what == "v1alpha1") && status != http.StatusNotFound:
+			_ = json.NewEncoder(w).Encode(metav1.APIResourceList{
+				TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: strings.TrimPrefix(r.URL.Path, "/apis/"),
+				APIResources: []metav1.APIResource{{Name: "provisioners", Categories: categories}, {Name: "awsnodetemplates", Categories: categories}},
+			})
 		case status == http.StatusOK && what == "provisioners":
 			_, _ = w.Write([]byte(`{"kind":"ProvisionerList","apiVersion":"karpenter.sh/v1alpha5","metadata":{"resourceVersion":"10"},"items":[
 				{"kind":"Provisioner","apiVersion":"karpenter.sh/v1alpha5","metadata":{"name":"web","uid":"u","resourceVersion":"7"},"spec":{"providerRef":{"name":"t"}}}]}`))
@@ -57,7 +63,7 @@ func legacyDaemon(t *testing.T, status int) (*daemon, context.Context) {
 
 // The first decision must not be made without the pools of nodes that exist.
 func TestServeLegacy_TheWorldHasThePoolsWhenItReturns(t *testing.T) {
-	d, ctx := legacyDaemon(t, http.StatusOK)
+	d, ctx := legacyDaemon(t, http.StatusOK, "karpenter", "karpenterd")
 	if err := d.serveLegacy(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -72,13 +78,24 @@ func TestServeLegacy_TheWorldHasThePoolsWhenItReturns(t *testing.T) {
 // other work.
 func TestServeLegacy_MissingKindsOrRightsDoNotStopTheDaemon(t *testing.T) {
 	for _, status := range []int{http.StatusNotFound, http.StatusForbidden} {
-		d, ctx := legacyDaemon(t, status)
+		d, ctx := legacyDaemon(t, status, "karpenterd")
 		if err := d.serveLegacy(ctx); err != nil {
 			t.Errorf("%d: %v", status, err)
 		}
 		if pools := d.world.NodePools(); len(pools) > 0 {
 			t.Errorf("%d: %v", status, pools)
 		}
+	}
+}
+
+// They would drop what the daemon writes, and it would write that again for ever.
+func TestServeLegacy_DefinitionsOfKarpenterAreNotServed(t *testing.T) {
+	d, ctx := legacyDaemon(t, http.StatusOK, "karpenter")
+	if err := d.serveLegacy(ctx); err != nil {
+		t.Error(err)
+	}
+	if pools := d.world.NodePools(); len(pools) > 0 {
+		t.Errorf("%v", pools)
 	}
 }
 

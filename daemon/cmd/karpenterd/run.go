@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -53,6 +54,7 @@ type daemon struct {
 	minor   string // of Kubernetes, such as 1.36
 	world   *world.World
 	legacy  *legacyapi.Server
+	foreign sync.Once // the warning that definitions of older kinds are somebody else's
 	keeper  *translate.Keeper
 	events  record.EventRecorder
 }

@@ -8,6 +8,10 @@ const (
 	ResourceAWSNodeTemplate = "awsnodetemplates"
 )
 
+// Category is one that the definitions here have, and those of Karpenter do not: these drop
+// what the daemon writes into a status. It is seen by discovery.
+const Category = "karpenterd"
+
 var (
 	//go:embed crds/karpenter.sh_provisioners.yaml
 	provisionerCRD string
