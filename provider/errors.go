@@ -14,6 +14,10 @@ var ErrNoCluster = errors.New("provider has neither an eks nor a kubernetes attr
 // only the daemon can finish and release.
 var ErrStillNeeded = errors.New("the daemon or its custom resource definitions are still needed by")
 
+// ErrStoredBeta says that objects may be stored in v1beta1, which the definitions of v1
+// do not have.
+var ErrStoredBeta = errors.New("the cluster may have objects that are stored in v1beta1, by status.storedVersions of")
+
 // ErrOtherCluster says that a subnet or security group carries the discovery tag
 // with another cluster's name.
 var ErrOtherCluster = errors.New("the discovery tag belongs to another cluster")

@@ -15,6 +15,7 @@ import (
 	k8stypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -30,6 +31,9 @@ import (
 // is used as it is if it has everything that is declared, and is an error otherwise
 // (see madeByOthers).
 func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructured, own made) error {
+	if err := c.noBeta(ctx, objects); err != nil {
+		return err
+	}
 	theirs := map[string]bool{}
 	for _, obj := range objects {
 		found, err := c.madeByOthers(ctx, obj, own)
@@ -41,7 +45,7 @@ func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructu
 	var defined []kube.Ref
 	for _, obj := range objects {
 		ref := kube.RefOf(obj)
-		if ref.Kind == "CustomResourceDefinition" {
+		if ref.Kind == definitionKind {
 			defined = append(defined, ref)
 		} else {
 			for _, definition := range defined {
@@ -307,17 +311,26 @@ func (c *cluster) nothingLeft(ctx context.Context, own made) error {
 	for key := range own {
 		ref, _ := kube.ParseKey(key)
 		runs = runs || ref.Kind == "Deployment"
-		defined[ref.Name] = defined[ref.Name] || ref.Kind == "CustomResourceDefinition"
+		defined[ref.Name] = defined[ref.Name] || ref.Kind == definitionKind
 	}
-	var left []string
+	var kinds []schema.GroupVersionKind
 	for definition, kind := range map[string]schema.GroupVersionKind{
 		v1.NodePoolResource + "." + v1.Group:           v1.GroupVersion().WithKind(v1.NodePoolKind),
 		v1.NodeClaimResource + "." + v1.Group:          v1.GroupVersion().WithKind(v1.NodeClaimKind),
 		awsv1.EC2NodeClassResource + "." + awsv1.Group: awsv1.GroupVersion().WithKind(awsv1.EC2NodeClassKind),
 	} {
-		if !runs && !defined[definition] {
-			continue
+		if runs || defined[definition] {
+			kinds = append(kinds, kind)
 		}
+	}
+	for definition, kind := range legacyKinds() {
+		// A Provisioner has finalizers of the daemon, a node template has none.
+		if defined[definition] || runs && kind.Kind == legacy.KindProvisioner {
+			kinds = append(kinds, kind)
+		}
+	}
+	var left []string
+	for _, kind := range kinds {
 		items, err := c.List(ctx, kind, "", "")
 		if err != nil && !errors.Is(err, kube.ErrKindNotServed) {
 			return err

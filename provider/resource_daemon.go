@@ -51,6 +51,7 @@ type daemonModel struct {
 	MinValuesPolicy  types.String   `tfsdk:"min_values_policy"`
 	NodeCost         types.String   `tfsdk:"node_cost"`
 	PauseDisruption  types.Bool     `tfsdk:"pause_disruption"`
+	LegacyAPI        types.Bool     `tfsdk:"legacy_api"`
 	SchedulerConfig  types.String   `tfsdk:"scheduler_config"`
 	Labels           types.Map      `tfsdk:"labels"`
 	Wait             types.Bool     `tfsdk:"wait"`
@@ -114,6 +115,7 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 				"`BestEffort`: the launch with the most different values is made.", install.MinValuesStrict, install.MinValuesPolicies()),
 			"node_cost":        nodeCostAttribute(),
 			"pause_disruption": pauseDisruptionAttribute(),
+			"legacy_api":       legacyAPIAttribute(),
 			"scheduler_config": schedulerConfigAttribute(),
 			"labels":           daemonLabelsAttribute(),
 
@@ -151,6 +153,15 @@ func pauseDisruptionAttribute() schema.Attribute {
 		MarkdownDescription: "Pause disruption in the whole cluster, such as during an incident: no node goes because it is empty, could be cheaper, has drifted or expires. " +
 			"Nodes are still launched, interrupted nodes are replaced, and nodes, NodeClaims and NodePools that a user deletes are drained. " +
 			"What the daemon has not deleted yet stays; a drain that has begun ends. Default `false`. For one node pool, use the annotation `" + v1.AnnotationPauseDisruption + "`.",
+	}
+}
+
+func legacyAPIAttribute() schema.Attribute {
+	return schema.BoolAttribute{
+		Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+		MarkdownDescription: "Install the definitions of `Provisioner` (`karpenter.sh/v1alpha5`) and `AWSNodeTemplate` (`karpenter.k8s.aws/v1alpha1`), too. " +
+			"The daemon serves such objects as they are, beside node pools and node classes; see the guide to Karpenter's older APIs. " +
+			"The definitions cannot be removed while such objects exist. Default `false`.",
 	}
 }
 
@@ -211,7 +222,7 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	}
 	set("objects", types.MapUnknown(types.StringType))
 	if !known(plan.Namespace, plan.ServiceAccount, plan.ClusterName, plan.Region, plan.RoleARN, plan.QueueName, plan.Image,
-		plan.Replicas, plan.LogLevel, plan.PreferencePolicy, plan.MinValuesPolicy, plan.NodeCost, plan.PauseDisruption, plan.SchedulerConfig, plan.Labels) || anyUnknownIn(plan.Labels) {
+		plan.Replicas, plan.LogLevel, plan.PreferencePolicy, plan.MinValuesPolicy, plan.NodeCost, plan.PauseDisruption, plan.LegacyAPI, plan.SchedulerConfig, plan.Labels) || anyUnknownIn(plan.Labels) {
 		return
 	}
 	objects, err := install.Objects(plan.options())
@@ -233,7 +244,7 @@ func (m daemonModel) options() install.Options {
 		Replicas: m.Replicas.ValueInt32(), RoleARN: m.RoleARN.ValueString(), ClusterName: m.ClusterName.ValueString(),
 		Region: m.Region.ValueString(), QueueName: m.QueueName.ValueString(), LogLevel: m.LogLevel.ValueString(),
 		PreferencePolicy: m.PreferencePolicy.ValueString(), MinValuesPolicy: m.MinValuesPolicy.ValueString(),
-		NodeCost: m.NodeCost.ValueString(), PauseDisruption: m.PauseDisruption.ValueBool(),
+		NodeCost: m.NodeCost.ValueString(), PauseDisruption: m.PauseDisruption.ValueBool(), LegacyAPI: m.LegacyAPI.ValueBool(),
 		SchedulerConfig: m.SchedulerConfig.ValueString(), Labels: stringMap(m.Labels),
 	}
 }

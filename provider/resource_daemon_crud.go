@@ -140,6 +140,9 @@ func (r *daemon) Update(ctx context.Context, req resource.UpdateRequest, resp *r
 		c, objects, err = r.prepare(ctx, &plan, own)
 	}
 	if err == nil {
+		err = c.nothingStaleNeeded(ctx, objects, own)
+	}
+	if err == nil {
 		err = c.install(ctx, objects, own)
 		if err == nil {
 			err = c.removeStale(ctx, objects, own)

@@ -50,6 +50,11 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster) error {
 	m.NodeCost = types.StringValue(environment(container, install.EnvNodeCost))
 	paused, err := strconv.ParseBool(environment(container, install.EnvPauseDisruption))
 	m.PauseDisruption = types.BoolValue(err == nil && paused)
+	served, err := c.servesLegacy(ctx)
+	if err != nil {
+		return err
+	}
+	m.LegacyAPI = types.BoolValue(served)
 	m.SchedulerConfig = stringOrNull(environment(container, install.EnvSchedulerConfig))
 	m.ID, m.Wait = m.deploymentID(), types.BoolValue(true)
 	own := map[string]string{}

@@ -26,10 +26,14 @@ const digits = 10
 // PoolHash is the hash of the NodePool's template without its requirements.
 func PoolHash(p *v1.NodePool) string {
 	t := p.Spec.Template
+	excluded := []string{"spec.requirements"}
+	if translate.FromProvisioner(p) {
+		excluded = append(excluded, "spec.expireAfter") // which counts as it is now
+	}
 	return hashOf(poolDefaults(), map[string]any{
 		"metadata": t.ObjectMeta,
 		"spec":     t.Spec,
-	}, "spec.requirements")
+	}, excluded...)
 }
 
 // ClassHash is the hash of the EC2NodeClass's spec without its selector terms, and without

@@ -114,10 +114,13 @@ func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 		"karpenter.sh/nodeclaims": "create delete get list patch watch", "karpenter.sh/nodeclaims/status": "patch update",
 		"karpenter.sh/nodeclaims/finalizers": "update",
 		"karpenter.k8s.aws/ec2nodeclasses":   "get list patch watch", "karpenter.k8s.aws/ec2nodeclasses/status": "patch update",
+		"karpenter.sh/provisioners": "get list patch watch", "karpenter.sh/provisioners/status": "update",
+		"karpenter.k8s.aws/awsnodetemplates": "get list watch", "karpenter.k8s.aws/awsnodetemplates/status": "update",
+		"karpenterd-configmaps: configmaps [karpenter-global-settings]":     "get",
 		"events": "create patch", "events.k8s.io/events": "create patch",
 		"karpenterd-leader-election: coordination.k8s.io/leases [karpenter-leader-election]": "get update",
 		"karpenterd-leader-election: coordination.k8s.io/leases":                             "create",
-		"karpenterd-catalogue: configmaps [karpenterd-catalogue]":                            "get patch",
+		"karpenterd-configmaps: configmaps [karpenterd-catalogue]":                            "get patch",
 	}
 	got := map[string]string{}
 	add := func(role string, rules []rbacv1.PolicyRule) {
@@ -137,7 +140,7 @@ func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 	var cluster rbacv1.ClusterRole
 	find(t, all, "ClusterRole", "karpenterd", &cluster)
 	add("", cluster.Rules)
-	for _, name := range []string{"karpenterd-leader-election", "karpenterd-catalogue"} {
+	for _, name := range []string{"karpenterd-leader-election", "karpenterd-configmaps"} {
 		var role rbacv1.Role
 		find(t, all, "Role", name, &role)
 		add(name+": ", role.Rules)
@@ -313,6 +316,31 @@ func TestCheckKubernetesVersion_IsForThirtyToThirtySix(t *testing.T) {
 	for _, bad := range []string{"", "1.29", "1.37.0", "2.30", "latest", "1.3"} {
 		if err := CheckKubernetesVersion(bad); err == nil || !strings.Contains(err.Error(), "must be 1.30 to 1.36") {
 			t.Errorf("%q: error %v", bad, err)
+		}
+	}
+}
+
+// The rights mean nothing without the definitions, and a daemon serves definitions that
+// somebody else has applied, too: so it always has them.
+func TestObjects_LegacyDefinitionsOnlyWhenAskedForRightsAlways(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		o := options()
+		o.LegacyAPI = asked
+		all := objects(t, o)
+		for _, name := range []string{"provisioners.karpenter.sh", "awsnodetemplates.karpenter.k8s.aws"} {
+			there := slices.ContainsFunc(all, func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == "CustomResourceDefinition" && o.GetName() == name
+			})
+			if there != asked {
+				t.Errorf("asked %t: %s is there %t", asked, name, there)
+			}
+		}
+		var role rbacv1.ClusterRole
+		find(t, all, "ClusterRole", "karpenterd", &role)
+		for _, resource := range []string{"provisioners", "provisioners/status", "awsnodetemplates", "awsnodetemplates/status"} {
+			if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, resource) }) {
+				t.Errorf("asked %t: no rule on %s", asked, resource)
+			}
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
@@ -23,8 +24,16 @@ const RoleARNAnnotation = "eks.amazonaws.com/role-arn"
 
 // CRDs returns the CustomResourceDefinitions: NodeClaim, NodePool, EC2NodeClass.
 func CRDs() ([]*unstructured.Unstructured, error) {
+	return parsed(slices.Concat(v1.CRDs(), awsv1.CRDs()))
+}
+
+// LegacyCRDs returns the CustomResourceDefinitions of the kinds before v1 that the daemon
+// serves: Provisioner, AWSNodeTemplate.
+func LegacyCRDs() ([]*unstructured.Unstructured, error) { return parsed(legacy.CRDs()) }
+
+func parsed(documents [][]byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	for _, document := range slices.Concat(v1.CRDs(), awsv1.CRDs()) {
+	for _, document := range documents {
 		crd := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(document, &crd.Object); err != nil {
 			return nil, fmt.Errorf("custom resource definition parse: %w", err)
@@ -46,6 +55,13 @@ func Objects(options Options) ([]*unstructured.Unstructured, error) {
 	out, err := CRDs()
 	if err != nil {
 		return nil, err
+	}
+	if o.LegacyAPI {
+		older, err := LegacyCRDs()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, older...)
 	}
 	for _, object := range o.typed() {
 		converted, err := toUnstructured(object)
@@ -74,7 +90,7 @@ func (o Options) typed() []runtime.Object {
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.Name}, Subjects: o.subjects(),
 		})
 	objects = append(objects, o.role(o.Namespace, o.Name+"-leader-election", leaseRules())...)
-	objects = append(objects, o.role(o.Namespace, o.Name+"-catalogue", catalogueRules())...)
+	objects = append(objects, o.role(o.Namespace, o.Name+"-configmaps", configMapRules())...)
 	return append(objects, o.catalogue(), o.service(), o.disruptionBudget(), o.deployment())
 }
 

@@ -87,6 +87,7 @@ type Options struct {
 	MinValuesPolicy                 string
 	NodeCost                        string            // dollars an hour; see CheckNodeCost
 	PauseDisruption                 bool              // no node goes for a reason that budgets bound
+	LegacyAPI                       bool              // install the definitions of LegacyCRDs, too; a daemon serves them wherever they are
 	SchedulerConfig                 string            // text for translate.DefaultSpread; empty: the defaults of Kubernetes
 	Labels                          map[string]string // of every object and pod, except CustomResourceDefinitions
 	// Resources of the container; nil: requests of 500m CPU and 512Mi memory, and a limit of 1Gi memory.

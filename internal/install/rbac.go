@@ -4,6 +4,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
@@ -38,16 +39,23 @@ func clusterRules() []rbacv1.PolicyRule {
 		rule(awsv1.Group, []string{awsv1.EC2NodeClassResource + "/status"}, []string{"update", "patch"}),
 		// Owner references that block deletion: NodePool of NodeClaim, NodeClaim of Node.
 		rule(v1.Group, []string{v1.NodePoolResource + "/finalizers", v1.NodeClaimResource + "/finalizers"}, []string{"update"}),
+		// The kinds before v1, where their definitions are installed: without them the rights mean nothing.
+		rule(v1.Group, []string{legacy.ResourceProvisioner}, []string{"get", "list", "watch", "patch"}), // its finalizers and the hashes of what is served for it
+		rule(awsv1.Group, []string{legacy.ResourceAWSNodeTemplate}, []string{"get", "list", "watch"}),
+		rule(v1.Group, []string{legacy.ResourceProvisioner + "/status"}, []string{"update"}),
+		rule(awsv1.Group, []string{legacy.ResourceAWSNodeTemplate + "/status"}, []string{"update"}),
 		rule("", []string{"events"}, []string{"create", "patch"}),
 		rule("events.k8s.io", []string{"events"}, []string{"create", "patch"}),
 	}
 }
 
-// catalogueRules are the daemon's rights to its ConfigMap. The installation makes it.
-func catalogueRules() []rbacv1.PolicyRule {
-	named := rule("", []string{"configmaps"}, []string{"get", "patch"})
-	named.ResourceNames = []string{CatalogueName}
-	return []rbacv1.PolicyRule{named}
+// configMapRules are the daemon's rights to ConfigMaps of its own namespace: the one that the
+// installation makes for it, and the settings that Karpenter had before v1, which say what a
+// node template leaves out.
+func configMapRules() []rbacv1.PolicyRule {
+	own, settings := rule("", []string{"configmaps"}, []string{"get", "patch"}), rule("", []string{"configmaps"}, []string{"get"})
+	own.ResourceNames, settings.ResourceNames = []string{CatalogueName}, []string{legacy.SettingsName}
+	return []rbacv1.PolicyRule{own, settings}
 }
 
 // leaseRules are the daemon's rights to its Lease. RBAC cannot limit a create to a name.

@@ -3,17 +3,20 @@ package kube
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
@@ -36,6 +39,8 @@ type Clients struct {
 	NodePools      *NodePools
 	NodeClaims     *NodeClaims
 	EC2NodeClasses *EC2NodeClasses
+	// The kinds before v1, which not every cluster has.
+	Provisioners, AWSNodeTemplates dynamic.NamespaceableResourceInterface
 }
 
 // NewScheme makes a scheme with the product's own kinds.
@@ -81,9 +86,15 @@ func NewClients(config *rest.Config) (*Clients, error) {
 	if err != nil {
 		return nil, err
 	}
+	older, err := dynamic.NewForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes clients make: %w", err)
+	}
 	parameters := runtime.NewParameterCodec(scheme)
 	return &Clients{
-		Core: core,
+		Provisioners:     older.Resource(resourceOf(legacy.VersionProvisioner, legacy.ResourceProvisioner)),
+		AWSNodeTemplates: older.Resource(resourceOf(legacy.VersionAWSNodeTemplate, legacy.ResourceAWSNodeTemplate)),
+		Core:             core,
 		NodePools: gentype.NewClientWithList(v1.NodePoolResource, karpenter, parameters, "",
 			func() *v1.NodePool { return &v1.NodePool{} }, func() *v1.NodePoolList { return &v1.NodePoolList{} }),
 		NodeClaims: gentype.NewClientWithList(v1.NodeClaimResource, karpenter, parameters, "",
@@ -91,6 +102,12 @@ func NewClients(config *rest.Config) (*Clients, error) {
 		EC2NodeClasses: gentype.NewClientWithList(awsv1.EC2NodeClassResource, aws, parameters, "",
 			func() *awsv1.EC2NodeClass { return &awsv1.EC2NodeClass{} }, func() *awsv1.EC2NodeClassList { return &awsv1.EC2NodeClassList{} }),
 	}, nil
+}
+
+// resourceOf is the resource of an apiVersion, which is correct: it is a constant.
+func resourceOf(apiVersion, resource string) schema.GroupVersionResource {
+	group, version, _ := strings.Cut(apiVersion, "/")
+	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 }
 
 func groupClient(config *rest.Config, transport *http.Client, scheme *runtime.Scheme, gv schema.GroupVersion) (rest.Interface, error) {

@@ -64,7 +64,8 @@ func (c *converter) identity(s subject, base, profile string, out *nodeClassSpec
 		out.InstanceProfile = c.profile
 		c.warn(s, base+".instanceProfile", "absent, so aws.defaultInstanceProfile of karpenter-global-settings, "+c.profile+", is written out, as v1 has no default", "")
 	default:
-		c.fail(s, base+".instanceProfile", "missing, and v1 has no default", "write the name of the instance profile, or convert the ConfigMap karpenter-global-settings, which has the default, together with it")
+		c.fail(s, base+".instanceProfile", "missing, and v1 has no default", c.remedy("write the name of the instance profile, or convert the ConfigMap karpenter-global-settings, which has the default, together with it",
+			"write the name of the instance profile, or set aws.defaultInstanceProfile in the ConfigMap karpenter-global-settings in the daemon's namespace and restart the daemon"))
 	}
 }
 

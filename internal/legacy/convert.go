@@ -12,6 +12,8 @@ type Options struct {
 	// the controller make instance profiles; it comes first.
 	InstanceProfile string
 	Role            string
+	// Kubernetes is the minor version of the cluster, 33 of 1.33; 0 if it is not known.
+	Kubernetes int
 }
 
 // Result is what comes of a conversion. If there are errors, the rest is incomplete.
@@ -39,6 +41,9 @@ type converter struct {
 	pools   []*pool
 	claims  []claim
 	renamed map[string]string
+	live    bool // the objects are in a cluster: each Provisioner has a class of its own name
+	served  bool // and they are served as they are
+	notes   []Problem
 
 	// what the settings say
 	hasSettings     bool
@@ -49,9 +54,13 @@ type converter struct {
 	drift, driftOff bool
 }
 
+func newConverter(options Options) *converter {
+	return &converter{options: options, classes: map[string]*class{}, renamed: map[string]string{}, environment: map[string]string{}}
+}
+
 // Convert converts all objects of the sources together.
 func Convert(sources []Source, options Options) Result {
-	c := &converter{options: options, classes: map[string]*class{}, renamed: map[string]string{}, environment: map[string]string{}}
+	c := newConverter(options)
 	var old, current, others []document
 	for _, source := range sources {
 		for _, d := range documents(source, &c.report) {

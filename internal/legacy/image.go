@@ -47,6 +47,10 @@ func (c *converter) alias(s subject, base, selectorField, family string, out *no
 		c.fail(s, base+"."+selectorField, "missing, and v1 does not know images of the family "+family, "select the images by id, name or tags")
 		return
 	}
+	if family == familyAL2 && c.options.Kubernetes >= minorWithoutAL2 {
+		c.withoutAL2(s, base, out)
+		return
+	}
 	alias := strings.ToLower(family) + "@latest"
 	out.AMISelectorTerms = []imageTerm{{Alias: alias}}
 	remedy := "name a release in place of latest"

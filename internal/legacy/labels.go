@@ -65,6 +65,9 @@ func (c *converter) key(s subject, field, key string) (string, bool) {
 	if !restricted {
 		return now, true
 	}
+	if c.ownKey(s, field, key) {
+		return key, true
+	}
 	for old, other := range c.renamed {
 		if other == now && old != key {
 			c.fail(s, field, fmt.Sprintf("%s and %s would both become %s, as v1 allows no own keys in these domains", old, key, now), "rename one of them in the input and in the pods that select it")

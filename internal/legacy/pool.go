@@ -137,6 +137,8 @@ func (c *converter) classOf(s subject, p wire.Provisioner) string {
 		c.fail(s, "spec.providerRef.kind", fmt.Sprintf("%q is no kind that a Provisioner refers to", ref.Kind), "write AWSNodeTemplate, or remove it")
 	case ref.APIVersion != "" && ref.APIVersion != wire.VersionAWSNodeTemplate:
 		c.fail(s, "spec.providerRef.apiVersion", fmt.Sprintf("%q is not the version of AWSNodeTemplate", ref.APIVersion), "write karpenter.k8s.aws/v1alpha1, or remove it")
+	case c.live:
+		return p.Metadata.Name
 	default:
 		return ref.Name
 	}

@@ -52,19 +52,15 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 	}
 	reqs := slices.Clone(decided)
 	for _, r := range pool.Spec.Template.Spec.Requirements {
-		if !slices.ContainsFunc(decided, func(d v1.Requirement) bool { return d.Key == label.Canonical(r.Key) }) {
+		if !restricted(r.Key) && !slices.ContainsFunc(decided, func(d v1.Requirement) bool { return d.Key == label.Canonical(r.Key) }) {
 			reqs = append(reqs, r)
 		}
 	}
-	block := true
 	return &v1.NodeClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1.Group + "/" + v1.Version, Kind: v1.NodeClaimKind},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: l.Name, Labels: l.Labels.Map(), Annotations: annotations,
-			Finalizers: []string{v1.FinalizerTermination},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1.Group + "/" + v1.Version, Kind: v1.NodePoolKind, Name: pool.Name, UID: pool.UID, BlockOwnerDeletion: &block,
-			}},
+			Finalizers: []string{v1.FinalizerTermination}, OwnerReferences: owners(pool),
 		},
 		Spec: v1.NodeClaimSpec{
 			NodeSpec: v1.NodeSpec{
@@ -78,6 +74,19 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 			Resources: v1.ResourceRequirements{Requests: ResourceList(l.Content)},
 		},
 	}
+}
+
+// owners is the NodePool, as Karpenter has it. A NodeClaim of a Provisioner has no owner:
+// its user deletes the Provisioner once a NodePool of the same name has taken the nodes
+// over, and the garbage collector would take them all.
+func owners(pool *v1.NodePool) []metav1.OwnerReference {
+	if FromProvisioner(pool) {
+		return nil
+	}
+	block := true
+	return []metav1.OwnerReference{{
+		APIVersion: v1.Group + "/" + v1.Version, Kind: v1.NodePoolKind, Name: pool.Name, UID: pool.UID, BlockOwnerDeletion: &block,
+	}}
 }
 
 func formatPlanned(slots []cluster.Slot) string {

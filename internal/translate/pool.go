@@ -32,6 +32,10 @@ func Pool(p *v1.NodePool) cluster.Pool {
 	if p.Spec.Weight != nil {
 		out.Weight = *p.Spec.Weight
 	}
+	if why := refusedPool(p); why != "" {
+		out.NotReady = why
+		return out
+	}
 	reqs, err := requirements("nodepool "+p.Name, t.Spec.Requirements)
 	if err != nil {
 		out.NotReady = err.Error()

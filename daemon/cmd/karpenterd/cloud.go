@@ -16,7 +16,7 @@ import (
 // classes makes the reconciler of EC2NodeClasses.
 func (d *daemon) classes() *nodeclass.Reconciler {
 	return nodeclass.New(nodeclass.Config{
-		Cluster: d.joined.now, Region: d.config.Region, Cloud: nodeclass.Share(d.aws, time.Now), Objects: d.world, Writer: d.kube.EC2NodeClasses,
+		Cluster: d.joined.now, Region: d.config.Region, Cloud: nodeclass.Share(d.aws, time.Now), Objects: d.world, Writer: d.nodeClasses(),
 		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted, Catalogue: d.market.State,
 	})
 }
@@ -32,7 +32,7 @@ func (d *daemon) catalogue(facts []catalog.Fact, table catalog.Market) *market.K
 // drift makes the keeper of the condition Drifted.
 func (d *daemon) drift(r *telemetry.Recorder) *drifted.Keeper {
 	return &drifted.Keeper{
-		World: d.world, Claims: d.kube.NodeClaims, Pools: d.kube.NodePools, Classes: d.kube.EC2NodeClasses,
+		World: d.world, Claims: d.kube.NodeClaims, Pools: d.pools(), Classes: d.nodeClasses(),
 		Cloud: d.aws, Cluster: d.config.ClusterName, Recorder: r,
 	}
 }

@@ -99,32 +99,53 @@ func watches(c *kube.Clients, selectors bool) []watched {
 
 // feed starts the watches that keep the world up to date. It returns when the world
 // has every object. The keeper drops the fields that nothing reads.
-func feed(ctx context.Context, clients *kube.Clients, w *world.World, keeper *translate.Keeper, selectors bool) error {
+func feed(ctx context.Context, clients *kube.Clients, w *world.World, older older, keeper *translate.Keeper, selectors bool) error {
 	var synced []cache.InformerSynced
 	for _, x := range watches(clients, selectors) {
-		informer := x.informer(keeper.Keep)
-		handle, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(o any) { observe(w, o) },
-			UpdateFunc: func(_, o any) { observe(w, o) },
-			DeleteFunc: func(o any) {
-				if last, missed := o.(cache.DeletedFinalStateUnknown); missed {
-					o = last.Obj
-				}
-				if object, ok := o.(metav1.Object); ok {
-					w.Forget(object)
-				}
-			},
-		})
+		started, err := x.start(ctx, keeper.Keep,
+			func(o metav1.Object) { older.Observe(o); w.Observe(o) },
+			func(o metav1.Object) { w.Forget(o); older.Forget(o) })
 		if err != nil {
-			return fmt.Errorf("watch of %s start: %w", x.what, err)
+			return err
 		}
-		synced = append(synced, handle.HasSynced)
-		go informer.RunWithContext(ctx)
+		synced = append(synced, started)
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return ctx.Err()
 	}
 	return nil
+}
+
+// older is told of objects that may stand in place of those that are made of older APIs.
+type older interface {
+	Observe(object metav1.Object)
+	Forget(object metav1.Object)
+}
+
+// start starts the watch of the kind. keep reduces each object; what is returned says
+// whether all objects are known.
+func (x watched) start(ctx context.Context, keep, observe, forget func(metav1.Object)) (cache.InformerSynced, error) {
+	informer := x.informer(keep)
+	with := func(do func(metav1.Object), o any) {
+		if object, ok := o.(metav1.Object); ok {
+			do(object)
+		}
+	}
+	handle, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { with(observe, o) },
+		UpdateFunc: func(_, o any) { with(observe, o) },
+		DeleteFunc: func(o any) {
+			if last, missed := o.(cache.DeletedFinalStateUnknown); missed {
+				o = last.Obj
+			}
+			with(forget, o)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch of %s start: %w", x.what, err)
+	}
+	go informer.RunWithContext(ctx)
+	return handle.HasSynced, nil
 }
 
 // catchUp gives the world what the leader before this one has written: consistent reads
@@ -162,12 +183,6 @@ func (x watched) catchUp(ctx context.Context, w *world.World, keeper *translate.
 		w.ForgetUnlisted(x.example, revision, listed)
 	}
 	return err
-}
-
-func observe(w *world.World, o any) {
-	if object, ok := o.(metav1.Object); ok {
-		w.Observe(object)
-	}
 }
 
 // preflight checks what the daemon needs of the cluster: a supported Kubernetes

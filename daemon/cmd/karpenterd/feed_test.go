@@ -53,7 +53,8 @@ func TestWatches_AreAllAllowedByTheManifests(t *testing.T) {
 			}
 		}
 	}
-	for _, x := range watches(clients(t, "http://127.0.0.1:1"), true) {
+	c := clients(t, "http://127.0.0.1:1")
+	for _, x := range append(watches(c, true), legacyWatches(c)...) {
 		resource, group, _ := strings.Cut(x.what, ".")
 		if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
 			return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")

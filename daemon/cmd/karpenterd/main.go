@@ -28,6 +28,10 @@ const usage = `usage: karpenterd <command>
   convert   write manifests of Karpenter's older APIs (v1alpha5, v1alpha1, v1beta1) as v1,
             or as Terraform configuration; warnings say what changes (see "karpenterd convert -h"):
             convert [--hcl] [--strict] [--instance-profile NAME | --role NAME] [FILE | FOLDER | -]...
+  definitions
+            write the custom resource definitions for kubectl apply; with --legacy those of
+            the older kinds that the daemon serves, Provisioner and AWSNodeTemplate:
+            definitions [--legacy]
   version   print the version
 `
 
@@ -65,6 +69,8 @@ func command(ctx context.Context, args []string) error {
 		return telemetry.Explain(ctx, os.Stdout, *address, flags.Arg(0), flags.Arg(1))
 	case "convert":
 		return convert(args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	case "definitions":
+		return definitions(args[1:], os.Stdout, os.Stderr)
 	case "version":
 		fmt.Println(version, runtime.Version())
 		return nil

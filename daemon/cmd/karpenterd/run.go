@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/act"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/claim"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/legacyapi"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/loop"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/nodeclass"
@@ -55,6 +57,8 @@ type daemon struct {
 	joined  *joined
 	market  *market.Keeper
 	world   *world.World
+	legacy  *legacyapi.Server
+	foreign sync.Once // the warning that definitions of older kinds are somebody else's
 	keeper  *translate.Keeper
 	events  record.EventRecorder
 }
@@ -80,7 +84,10 @@ func run(ctx context.Context, c config) error {
 		if err := d.connect(ctx); err != nil {
 			return err
 		}
-		if err := feed(ctx, d.kube, d.world, d.keeper, c.needsSelectors()); err != nil {
+		if err := feed(ctx, d.kube, d.world, d.legacy, d.keeper, c.needsSelectors()); err != nil {
+			return err
+		}
+		if err := d.serveLegacy(ctx); err != nil {
 			return err
 		}
 		d.health.Ready()
@@ -124,7 +131,11 @@ func (d *daemon) connect(ctx context.Context) error {
 	d.world = world.New(facts, table, time.Now)
 	d.world.SpreadByDefault(d.config.Spread)
 	d.market = d.catalogue(facts, table)
-	return d.startEvents(ctx)
+	if err := d.startEvents(ctx); err != nil {
+		return err
+	}
+	d.legacy = d.newLegacy()
+	return nil
 }
 
 // explain adds the remedy to an error of the first call to AWS.
@@ -164,7 +175,7 @@ func (d *daemon) work(ctx context.Context) error {
 	}
 	boundGarbage(os.Getenv)
 	d.market.Begin(ctx, catalogueWait)
-	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince}
+	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince, Provisioner: d.legacy.Serves}
 	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),
@@ -187,7 +198,7 @@ func (d *daemon) work(ctx context.Context) error {
 		Claim: func(name string) { claims.Enqueue(name); podEvents.Enqueue(name) }, Class: classes.Enqueue,
 	})
 	defer unsubscribe()
-	pools := &pool.Keeper{World: d.world, Pools: d.kube.NodePools}
+	pools := &pool.Keeper{World: d.world, Pools: d.pools()}
 	remarks := &remark.Teller{World: d.world, Recorder: recorder}
 	collector := &claim.Collector{Controller: claims, Away: decisions.CloudAway}
 
@@ -213,6 +224,7 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { return every(ctx, clusterEvery, d.logger, "look at the cluster", d.joined.look) })
 	group.Go(func() error { return every(ctx, remark.Every, d.logger, "look at annotations", remarks.Look) })
 	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status update", pools.Sync) })
+	group.Go(func() error { return every(ctx, poolEvery, d.logger, "provisioner status update", d.legacy.Sync) })
 	return group.Wait()
 }
 

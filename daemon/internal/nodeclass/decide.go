@@ -22,6 +22,7 @@ import (
 // The product's own reasons.
 const (
 	reasonUserDataInvalid = "UserDataInvalid"         // the user data cannot be read
+	reasonRefused         = "Refused"                 // of a class in memory: what it is made of cannot be served
 	reasonProfileConflict = "InstanceProfileConflict" // somebody else's profile has the name
 )
 

@@ -152,6 +152,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 			return 0, err
 		}
 	}
+	if why := translate.RefusedClass(class); why != "" {
+		return refreshNotReady, r.refuse(ctx, class, why) // its reason may end without a new version
+	}
 	o := r.observe(ctx, class)
 	if o.reservationsErr == nil && len(o.reservations) > 0 {
 		r.Counted(o.asked, left(o.reservations))
@@ -175,6 +178,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 		return untilNextEnd(decided, r.Now(), refreshReady), nil
 	}
 	return refreshNotReady, nil
+}
+
+// refuse writes why nothing is launched from the class, and asks AWS nothing.
+func (r *Reconciler) refuse(ctx context.Context, class *awsv1.EC2NodeClass, why string) error {
+	decided := class.DeepCopy()
+	decided.Conditions().Set(awsv1.ConditionValidationSucceeded, metav1.ConditionFalse, reasonRefused, why, r.Now())
+	if equality.Semantic.DeepEqual(decided.Status, class.Status) {
+		return nil
+	}
+	if _, err := r.Writer.UpdateStatus(ctx, decided, metav1.UpdateOptions{FieldManager: translate.FieldManager}); err != nil {
+		return fmt.Errorf("ec2nodeclass %q write status: %w", class.Name, err)
+	}
+	r.logChange(class, decided)
+	return nil
 }
 
 // untilNextEnd is the time to the next end of a capacity reservation, but not more

@@ -24,7 +24,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -37,10 +36,16 @@ type World interface {
 	EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool)
 }
 
+// Writer writes NodePools.
+type Writer interface {
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*v1.NodePool, error)
+	UpdateStatus(ctx context.Context, pool *v1.NodePool, o metav1.UpdateOptions) (*v1.NodePool, error)
+}
+
 // Keeper writes the statuses.
 type Keeper struct {
 	World World
-	Pools *kube.NodePools
+	Pools Writer
 }
 
 // Sync brings the status of every pool up to date.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -79,7 +80,7 @@ func (r *Recorder) tellStandings(all plan.Standings) {
 		p := &all.Pools[i]
 		look.keep("nodepool/" + p.Pool)
 		if poolBlocked(p.Reason) && look.news("nodepool/"+p.Pool, string(p.Reason)) {
-			r.event(poolReference(p.Pool, p.UID), corev1.EventTypeNormal, string(disruptionBlocked), "No more nodes are disrupted: "+p.Explain())
+			r.event(r.poolReference(p.Pool, p.UID), corev1.EventTypeNormal, string(disruptionBlocked), "No more nodes are disrupted: "+p.Explain())
 		}
 	}
 	for i := range all.Nodes {
@@ -223,6 +224,10 @@ func claimReference(name, uid string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: "NodeClaim", APIVersion: v1.GroupVersion().String(), Name: name, UID: types.UID(uid)}
 }
 
-func poolReference(name, uid string) *corev1.ObjectReference {
+// poolReference is the NodePool, or the Provisioner that it is made of.
+func (r *Recorder) poolReference(name, uid string) *corev1.ObjectReference {
+	if r.Provisioner != nil && r.Provisioner(name) {
+		return &corev1.ObjectReference{Kind: legacy.KindProvisioner, APIVersion: legacy.VersionProvisioner, Name: name, UID: types.UID(uid)}
+	}
 	return &corev1.ObjectReference{Kind: v1.NodePoolKind, APIVersion: v1.GroupVersion().String(), Name: name, UID: types.UID(uid)}
 }

@@ -32,6 +32,8 @@ type Recorder struct {
 	Events  record.EventRecorder
 	Metrics *Metrics
 	Waiting func(pod string) (time.Time, bool) // when the daemon first saw that the pod waits
+	// Provisioner says whether a NodePool is made of one; nil for none.
+	Provisioner func(pool string) bool
 
 	mu    sync.Mutex
 	said  map[string]said // by object; older than repeat is dropped
@@ -104,7 +106,7 @@ func (r *Recorder) lacking(list []plan.Lacking) {
 			continue
 		}
 		r.Logger.Warn("static nodepool lacks nodes", "nodepool", x.Pool, "replicas", x.Replicas, "nodes", x.Nodes, "why", x.Why.String())
-		r.event(poolReference(x.Pool, x.PoolUID), corev1.EventTypeWarning, "StaticNodesMissing", x.Explain())
+		r.event(r.poolReference(x.Pool, x.PoolUID), corev1.EventTypeWarning, "StaticNodesMissing", x.Explain())
 	}
 }
 

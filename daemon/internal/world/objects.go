@@ -10,11 +10,13 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // objects are the newest versions, by name or namespace/name.
@@ -172,6 +174,8 @@ func (w *World) put(object metav1.Object) concern {
 		if !ours(o.Spec.Template.Spec.NodeClassRef) {
 			return concern{}
 		}
+		w.putPool(o)
+		return concern{}
 	case *awsv1.EC2NodeClass:
 		return w.putClass(o)
 	}
@@ -188,6 +192,32 @@ func (w *World) putPlaced(object metav1.Object) {
 	if old, kept := p.keep(); kept {
 		w.tie(object, p.ref, old)
 	}
+}
+
+// putPool also has the NodeClaims of a Provisioner read anew when its nodes expire at
+// another time: they have no time of their own.
+func (w *World) putPool(p *v1.NodePool) {
+	was := w.objects.pools[p.Name]
+	w.putPlaced(p)
+	if !live(was) && !live(p) || live(was) && live(p) && sameExpiry(was, p) {
+		return
+	}
+	w.touchClaimsOf(p.Name)
+}
+
+func (w *World) touchClaimsOf(pool string) {
+	for name, c := range w.objects.claims {
+		if c.Labels[v1.LabelNodePool] == pool {
+			w.translations.touch(ref{claimKind, name})
+		}
+	}
+}
+
+// live says whether NodeClaims expire by what the pool says now.
+func live(p *v1.NodePool) bool { return p != nil && translate.FromProvisioner(p) }
+
+func sameExpiry(a, b *v1.NodePool) bool {
+	return equality.Semantic.DeepEqual(a.Spec.Template.Spec.ExpireAfter, b.Spec.Template.Spec.ExpireAfter)
 }
 
 func (w *World) putClass(c *awsv1.EC2NodeClass) concern {
@@ -229,6 +259,11 @@ func (w *World) tie(object metav1.Object, r ref, old types.UID) {
 
 func (w *World) remove(object metav1.Object) concern {
 	w.bury(object.GetUID())
+	return w.take(object)
+}
+
+// take removes the object, and returns what that concerns.
+func (w *World) take(object metav1.Object) concern {
 	switch o := object.(type) {
 	case *corev1.Pod:
 		return concern{claims: w.removePod(o)}
@@ -249,6 +284,10 @@ func (w *World) remove(object metav1.Object) concern {
 		return concern{}
 	}
 	switch p.ref.kind {
+	case poolKind:
+		if pool, is := object.(*v1.NodePool); is && live(pool) {
+			w.touchClaimsOf(pool.Name)
+		}
 	case classKind:
 		w.touchClass(p.ref.name)
 	case storageClassKind, priorityClassKind:

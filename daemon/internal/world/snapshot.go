@@ -190,6 +190,9 @@ func (w *World) readClaim(r ref) (cluster.Claim, bool) {
 	if _, err := translate.MoveOf(c); err != nil {
 		w.translations.faults[r] = err
 	}
+	if p := w.objects.pools[x.Pool]; live(p) {
+		x.ExpiresAt = translate.ExpiresWith(p, c)
+	}
 	if name, up := w.nodeOf[c.Status.ProviderID]; up && c.Status.ProviderID != "" {
 		x.Node = name
 	}

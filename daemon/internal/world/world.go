@@ -14,6 +14,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // tombstones is how many deleted objects the world remembers, so that a late answer
@@ -133,6 +134,15 @@ func (w *World) Forget(object metav1.Object) {
 	w.notify(concerned, subscriber)
 }
 
+// Withdraw removes an object that exists in memory only. Unlike one that is gone, it may
+// come back.
+func (w *World) Withdraw(object metav1.Object) {
+	w.mu.Lock()
+	concerned, subscriber := w.take(object), w.subscriber
+	w.mu.Unlock()
+	w.notify(concerned, subscriber)
+}
+
 func (w *World) notify(c concern, s Subscriber) {
 	c.tell(s)
 	select {
@@ -160,9 +170,21 @@ func (w *World) bury(uid types.UID) {
 }
 
 // news reports whether a is a newer version than b. Resource versions are integers that
-// grow with etcd's revision (KEP-5504 guarantees that).
+// grow with etcd's revision (KEP-5504 guarantees that). An object in memory may change with
+// something that its version does not tell of.
 func news(a, b metav1.Object) bool {
 	x, errX := strconv.ParseUint(a.GetResourceVersion(), 10, 64)
 	y, errY := strconv.ParseUint(b.GetResourceVersion(), 10, 64)
-	return errX != nil || errY != nil || x > y
+	return errX != nil || errY != nil || x > y || x == y && inMemory(a)
+}
+
+// inMemory says whether the object is made of legacy ones, and is in no API server.
+func inMemory(o metav1.Object) bool {
+	switch x := o.(type) {
+	case *v1.NodePool:
+		return translate.FromProvisioner(x)
+	case *awsv1.EC2NodeClass:
+		return translate.FromTemplate(x)
+	}
+	return false
 }

@@ -79,6 +79,9 @@ const (
 	// AnnotationPauseDisruption is "true" on a NodePool of which no node is disrupted
 	// voluntarily.
 	AnnotationPauseDisruption = OwnDomain + "/pause-disruption"
+	// AnnotationRefused says on a NodePool or EC2NodeClass that exists in the daemon's
+	// memory only why nothing is launched from it. It means nothing on others.
+	AnnotationRefused = OwnDomain + "/refused"
 	// LabelRenamedFrom on a NodePool is the UID of the NodePool whose place it takes.
 	// The provider sets it, and finds by it the NodePool of a rename that was cut off.
 	LabelRenamedFrom = OwnDomain + "/renamed-from"

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+func TestDefinitions_LegacyOnesAreApart(t *testing.T) {
+	names := func(args ...string) (out []string) {
+		t.Helper()
+		var text bytes.Buffer
+		if err := definitions(args, &text, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		for _, document := range strings.Split(text.String(), "---\n")[1:] {
+			var crd struct {
+				Kind     string
+				Metadata struct{ Name string }
+			}
+			if err := yaml.Unmarshal([]byte(document), &crd); err != nil || crd.Kind != "CustomResourceDefinition" {
+				t.Fatalf("%v: %s", err, document)
+			}
+			out = append(out, crd.Metadata.Name)
+		}
+		return out
+	}
+	if got, want := names(), []string{"nodeclaims.karpenter.sh", "nodepools.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got, want := names("--legacy"), []string{"provisioners.karpenter.sh", "awsnodetemplates.karpenter.k8s.aws"}; !slices.Equal(got, want) {
+		t.Errorf("--legacy: %v, want %v", got, want)
+	}
+	if err := definitions([]string{"--legacy", "x"}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), `unexpected argument "x"`) {
+		t.Errorf("an argument: %v", err)
+	}
+}
