@@ -28,6 +28,8 @@ const usage = `usage: karpenterd <command>
   convert   write manifests of Karpenter's older APIs (v1alpha5, v1alpha1, v1beta1) as v1,
             or as Terraform configuration; warnings say what changes (see "karpenterd convert -h"):
             convert [--hcl] [--strict] [--instance-profile NAME | --role NAME] [FILE | FOLDER | -]...
+  handback  take finalizers, taints and annotations of the daemon, which does not run any more,
+            out of the cluster, so that Karpenter can take it over; nodes stay: handback [--dry-run]
   version   print the version
 `
 
@@ -65,6 +67,8 @@ func command(ctx context.Context, args []string) error {
 		return telemetry.Explain(ctx, os.Stdout, *address, flags.Arg(0), flags.Arg(1))
 	case "convert":
 		return convert(args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	case "handback":
+		return giveBack(ctx, args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	case "version":
 		fmt.Println(version, runtime.Version())
 		return nil
