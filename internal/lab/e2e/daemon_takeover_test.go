@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -45,6 +46,7 @@ type taken struct {
 	others    map[string]*corev1.Node // nodes of others
 	orphan    string                  // an instance that Karpenter launched and did not record
 	alpha     string                  // an instance of Karpenter's alpha generation
+	group     string                  // an instance of a node group
 }
 
 // TestTakeOver_WhatKarpenterLeftGoesOn starts the daemon on what Karpenter 1.14 wrote. No
@@ -175,7 +177,10 @@ func restoreKarpenters(t *testing.T) *taken {
 	}
 	var made takeover.Restored
 	eventually(t, patience, func() error { // the definitions were applied a moment ago
-		_, err := x.NodeClaims.List(t.Context(), metav1.ListOptions{})
+		if _, err := x.NodeClaims.List(t.Context(), metav1.ListOptions{}); err != nil {
+			return err
+		}
+		_, err := x.Core.CoreV1().ServiceAccounts("default").Get(t.Context(), "default", metav1.GetOptions{}) // pods need it
 		return err
 	})
 	if made, err = recording.Restore(t.Context(), x.Lab, "node"); err != nil {
@@ -192,6 +197,7 @@ func restoreKarpenters(t *testing.T) *taken {
 	x.unlaunched(t, list.Items[0])
 	x.orphan = x.launchTagged(t, awsspec.Owner{Cluster: x.ClusterName, NodePool: list.Items[0].Labels[v1.LabelNodePool], NodeClass: list.Items[0].Spec.NodeClassRef.Name}.Tags(nil))
 	x.alpha = x.launchTagged(t, map[string]string{awsspec.TagClusterPrefix + x.ClusterName: awsspec.TagOwned, "karpenter.sh/provisioner-name": "default"})
+	x.group = x.launchTagged(t, map[string]string{awsspec.TagClusterPrefix + x.ClusterName: awsspec.TagOwned, "eks:nodegroup-name": "workers", "k8s.io/cluster-autoscaler/enabled": "true"})
 	x.addOthers(t)
 	x.settle(t)
 	return x
@@ -221,7 +227,7 @@ func (x *taken) addOthers(t *testing.T) {
 				key: "default", corev1.LabelHostname: name, corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux", corev1.LabelTopologyZone: x.Region + "a",
 			},
 		}}
-		n.Spec.ProviderID = "aws:///" + x.Region + "a/i-0000000000000000" + string(name[0])
+		n.Spec.ProviderID = awsspec.ProviderID(x.Region+"a", x.group)
 		if name == "alpha" {
 			n.Finalizers, n.Spec.ProviderID = []string{v1.FinalizerTermination}, awsspec.ProviderID(x.Region+"a", x.alpha)
 		}
@@ -234,8 +240,11 @@ func (x *taken) addOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made.Status.Capacity, made.Status.Allocatable = room, room
-		if _, err := x.Admin.CoreV1().Nodes().UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+		patch, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": room, "allocatable": room}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := x.Admin.CoreV1().Nodes().PatchStatus(t.Context(), name, patch); err != nil {
 			t.Fatal(err)
 		}
 		x.others[name] = made
@@ -251,6 +260,9 @@ func (x *taken) settle(t *testing.T) {
 			return err
 		}
 		for _, n := range nodes.Items {
+			if strings.HasPrefix(n.Name, "bootstrap-") {
+				continue // the laboratory's own
+			}
 			if !slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 				return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 			}) || len(n.Spec.Taints) > 0 {
@@ -329,7 +341,7 @@ func (x *taken) isOurs() error {
 // ended but the instance that Karpenter had not recorded.
 func (x *taken) stayed(t *testing.T, began time.Time) {
 	t.Helper()
-	for _, id := range append(slices.Clone(x.instances), x.alpha) {
+	for _, id := range append(slices.Clone(x.instances), x.alpha, x.group) {
 		if i := x.find(t, id); i.State != ec2sim.StateRunning {
 			t.Errorf("instance %s is %s", id, i.State)
 		}
@@ -397,7 +409,7 @@ func (x *taken) othersStayed(t *testing.T) {
 		} {
 			was, _ := json.Marshal(pair[0])
 			is, _ := json.Marshal(pair[1])
-			if string(was) != string(is) {
+			if !bytes.Equal(was, is) {
 				t.Errorf("%s of node %s: %s, before %s", what, name, is, was)
 			}
 		}

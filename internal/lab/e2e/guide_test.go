@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
 )
@@ -103,7 +102,7 @@ func (g guide) kubectl(t *testing.T, words []string) error {
 			args = append(args, words[i])
 		}
 	}
-	ctx, all := t.Context(), kubernetes.Interface(g.lab.Admin)
+	ctx, all := t.Context(), g.lab.Admin
 	switch what := strings.Join(args[:2], " "); what {
 	case "scale deployment":
 		_, err := all.AppsV1().Deployments(flags["-n"]).Patch(ctx, args[2], types.MergePatchType,

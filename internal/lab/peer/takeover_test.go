@@ -53,7 +53,7 @@ func TestPeer_IsTakenOverAndGetsTheClusterBack(t *testing.T) {
 	options := demo()
 	options.DaemonBinary = binary
 	p := startPeerLab(t, options)
-	class, pool := p.nodeClass(), nodePool()
+	class, pool := p.nodeClass(), smallNodes(nodePool())
 	p.apply(t, class, pool)
 	must(p.Core.AppsV1().Deployments("default").Create(t.Context(), inflate(), metav1.CreateOptions{}))(t)
 	p.scale(t, replicas)
@@ -65,6 +65,9 @@ func TestPeer_IsTakenOverAndGetsTheClusterBack(t *testing.T) {
 
 	p.stop(t, "karpenter")
 	before := p.look(t)
+	if len(before.instances) < 3 {
+		t.Fatalf("Karpenter runs %d instances, too few to tell anything", len(before.instances))
+	}
 	began := time.Now()
 	p.installDaemon(t)
 	p.eventually(t, func(ctx context.Context) error { return p.isOurs(ctx, daemonVersion) })
@@ -100,6 +103,15 @@ func TestPeer_IsTakenOverAndGetsTheClusterBack(t *testing.T) {
 		p.delete(t, o)
 	}
 	p.leftNothing(t)
+}
+
+// smallNodes has the pool launch nodes of at most 8 CPUs, so that there are several.
+func smallNodes(pool *unstructured.Unstructured) *unstructured.Unstructured {
+	path := []string{"spec", "template", "spec", "requirements"}
+	list, _, _ := unstructured.NestedSlice(pool.Object, path...)
+	list = append(list, map[string]any{"key": awsv1.LabelInstanceCPU, "operator": "Lt", "values": []any{"9"}})
+	_ = unstructured.SetNestedSlice(pool.Object, list, path...)
+	return pool
 }
 
 // fleet is what must stay as it is.

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
@@ -115,7 +116,9 @@ func (x *restorer) launch(ctx context.Context, instances []Instance) error {
 func ec2Tags(tags map[string]string) []ec2types.Tag {
 	var out []ec2types.Tag
 	for key, value := range tags {
-		out = append(out, ec2types.Tag{Key: &key, Value: &value})
+		if !strings.HasPrefix(key, "aws:") { // EC2's own
+			out = append(out, ec2types.Tag{Key: &key, Value: &value})
+		}
 	}
 	return out
 }
@@ -152,8 +155,11 @@ func (x *restorer) create(ctx context.Context, recorded map[string]any) error {
 	}
 	x.names = append(x.names, before, string(made.GetUID()))
 	if status, there := o.Object["status"]; there {
-		made.Object["status"] = status
-		if _, err := client.UpdateStatus(ctx, made, metav1.UpdateOptions{FieldManager: "karpenter"}); err != nil {
+		patch, err := json.Marshal(map[string]any{"status": status})
+		if err == nil {
+			_, err = client.Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "karpenter"}, "status")
+		}
+		if err != nil {
 			return fmt.Errorf("%s %s status write: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
