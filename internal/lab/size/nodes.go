@@ -66,7 +66,7 @@ func (r *run) pools(ctx context.Context) error {
 
 // nodes writes the nodes: every other one belongs to a NodeClaim.
 func (r *run) nodes(ctx context.Context) error {
-	launched, err := r.launch(ctx, r.Nodes/2)
+	launched, err := r.launch(ctx, r.claimed())
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func (r *run) nodes(ctx context.Context) error {
 
 // machine is the i-th node; its name does not depend on the run.
 func (r *run) machine(launched []machine, i int) machine {
-	if i%2 == 0 && i/2 < len(launched) {
-		return launched[i/2]
+	if every := r.Nodes / r.claimed(); i%every == 0 && i/every < len(launched) {
+		return launched[i/every]
 	}
 	ip := fmt.Sprintf("10.1.%d.%d", i/250, 1+i%250)
 	return machine{

@@ -106,6 +106,14 @@ func (r *run) connect() error {
 	return nil
 }
 
+// claimed is how many nodes belong to NodeClaims: half of them, and all of Karpenter's fleet.
+func (o Options) claimed() int {
+	if o.Karpenter {
+		return o.Nodes
+	}
+	return o.Nodes / 2
+}
+
 // say tells people what is going on.
 func (r *run) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(r.Out, "size: "+format+"\n", args...)

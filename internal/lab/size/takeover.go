@@ -49,7 +49,7 @@ func newest(images []types.Image) types.Image {
 
 // takenOver counts what happened since then.
 func (r *run) takenOver(ctx context.Context, since time.Time) (taken, error) {
-	out := taken{nodes: r.Nodes / 2}
+	out := taken{nodes: r.claimed()}
 	for _, c := range r.lab.Cloud.Calls() {
 		if c.Time.Before(since) || c.ErrorCode != "" {
 			continue
