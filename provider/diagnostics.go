@@ -59,7 +59,8 @@ func (b *base) remedy(id string, err error) string {
 		return "The existing object was not changed. Delete it, choose another name, or import it:\n\n" + b.importBlock(id)
 	case errors.Is(err, ErrStillNeeded):
 		return "Delete these objects first, while the daemon runs: it drains their nodes and terminates their instances. Destroy the resources that declare the objects, or use kubectl delete. " +
-			"Terraform destroys in the right order if karpenter_node_class has daemon = karpenter_daemon.NAME.id and karpenter_node_pool has node_class = karpenter_node_class.NAME.name."
+			"Terraform destroys in the right order if karpenter_node_class has daemon = karpenter_daemon.NAME.id and karpenter_node_pool has node_class = karpenter_node_class.NAME.name. " +
+			"To give the cluster back to Karpenter, scale the Deployment to 0 and run karpenterd handback: then only definitions of this configuration are needed by objects."
 	case errors.As(err, new(*kube.ConflictError)):
 		return "Another tool manages these fields. Remove them from that tool's configuration, or import the object."
 	case errors.Is(err, aws.ErrUnauthorized):

@@ -16,7 +16,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
@@ -261,6 +263,59 @@ func TestDaemon_AFailedCreateBesideObjectsOfOthersLeavesNothing(t *testing.T) {
 		t.Error("something of ours is left, or something of others is gone")
 	}
 	err = s.remove(nodeClasses, "", "stray")
+	for _, crd := range crds {
+		err = errors.Join(err, s.remove(definitions, "", crd.GetName()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A cluster that was given back to Karpenter keeps its nodes; the daemon alone goes.
+func TestDaemon_AClusterThatWasHandedBackDoesNotNeedIt(t *testing.T) {
+	l := startLab(t)
+	s := l.somebody(t)
+	crds, err := install.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range crds {
+		if err := s.create(definitions, "", crd.DeepCopy().Object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	daemon := l.behind(t, nobody).resource("karpenter_daemon")
+	wantNoError(t, daemon.apply(idle(nil)))
+	patch := func(gvr schema.GroupVersionResource, namespace, name, body string) {
+		t.Helper()
+		if _, err := s.client.Resource(gvr).Namespace(namespace).Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := map[string]any{
+		"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": "theirs", "finalizers": []any{"karpenter.sh/termination"}},
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+			"nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}, "requirements": []any{},
+		}}},
+	}
+	if err := s.create(nodePools, "", pool); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, daemon.destroy(), "karpenterd handback")
+	patch(deployments, "karpenter", "karpenterd", `{"spec":{"replicas":0}}`)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		n, _, _ := unstructured.NestedInt64(s.get(deployments, "karpenter", "karpenterd").Object, "status", "replicas")
+		if n == 0 || time.Now().After(deadline) {
+			break
+		}
+	}
+	wantError(t, daemon.destroy(), "theirs") // its finalizer would hold it for ever
+	patch(nodePools, "", "theirs", `{"metadata":{"finalizers":null}}`)
+	wantNoError(t, daemon.destroy())
+	if !s.gone(deployments, "karpenter", "karpenterd") || s.gone(nodePools, "", "theirs") || s.gone(definitions, "", "nodepools.karpenter.sh") {
+		t.Error("the daemon is left, or something of others is gone")
+	}
+	err = s.remove(nodePools, "", "theirs")
 	for _, crd := range crds {
 		err = errors.Join(err, s.remove(definitions, "", crd.GetName()))
 	}

@@ -93,8 +93,8 @@ func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructur
 	if ref.Kind == "Deployment" {
 		return false, fmt.Errorf("%s %w", ref, refusal)
 	}
-	if lacking := changed(obj, common(obj.Object, live.Object)); len(lacking) > 0 && ref.Kind != "Namespace" {
-		return false, fmt.Errorf("%s %w and differs from what the daemon needs: %s", ref, refusal, strings.Join(lacking, ", "))
+	if lacks := lacking(obj, live); len(lacks) > 0 {
+		return false, fmt.Errorf("%s %w and differs from what the daemon needs: %s", ref, refusal, strings.Join(lacks, ", "))
 	}
 	delete(own, ref.Key())
 	return true, nil
@@ -193,10 +193,7 @@ func drift(obj, found *unstructured.Unstructured, own made) ([]string, error) {
 		owned, err := kube.Owned(found, kube.FieldManager)
 		return changed(obj, owned), err
 	}
-	if ref.Kind == "Namespace" {
-		return nil, nil
-	}
-	return changed(obj, common(obj.Object, found.Object)), nil
+	return lacking(obj, found), nil
 }
 
 // removeStale removes the objects that were made and are no longer declared.
@@ -281,7 +278,8 @@ func (c *cluster) remove(ctx context.Context, m daemonModel, own made, diags *di
 }
 
 // removeLease removes the Lease that the daemon itself has made. Karpenter's Lease
-// has the same name, but not our labels.
+// has the same name, but not our labels; where one took the other's place, the labels stay,
+// and the holder tells whose it is.
 func (c *cluster) removeLease(ctx context.Context, m daemonModel) error {
 	ref := kube.Ref{
 		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
@@ -299,7 +297,34 @@ func (c *cluster) removeLease(ctx context.Context, m daemonModel) error {
 			return nil
 		}
 	}
+	if holder, _, _ := unstructured.NestedString(live.Object, "spec", "holderIdentity"); holder != "" && !strings.HasPrefix(holder, install.DefaultName+"-") {
+		return nil
+	}
 	return c.Delete(ctx, ref, live.GetUID())
+}
+
+// handedBack says whether the cluster was given back to Karpenter (karpenterd handback): the
+// daemon is scaled to nothing, and no NodePool has the finalizer that it puts on each.
+func (c *cluster) handedBack(ctx context.Context, deployment kube.Ref) (bool, error) {
+	live, err := c.Get(ctx, deployment)
+	if errors.Is(err, kube.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	wanted, set, err := unstructured.NestedInt64(live.Object, "spec", "replicas")
+	there, _, _ := unstructured.NestedInt64(live.Object, "status", "replicas")
+	if err != nil || !set || wanted+there > 0 {
+		return false, err
+	}
+	pools, err := c.List(ctx, v1.GroupVersion().WithKind(v1.NodePoolKind), "", "")
+	if err != nil && !errors.Is(err, kube.ErrKindNotServed) {
+		return false, err
+	}
+	return !slices.ContainsFunc(pools, func(p unstructured.Unstructured) bool {
+		return slices.Contains(p.GetFinalizers(), v1.FinalizerTermination)
+	}), nil
 }
 
 // nothingLeft refuses while there are objects that still need what was made.
@@ -310,7 +335,13 @@ func (c *cluster) nothingLeft(ctx context.Context, own made) error {
 	defined := map[string]bool{}
 	for key := range own {
 		ref, _ := kube.ParseKey(key)
-		runs = runs || ref.Kind == "Deployment"
+		if ref.Kind == "Deployment" {
+			back, err := c.handedBack(ctx, ref)
+			if err != nil {
+				return err
+			}
+			runs = !back
+		}
 		defined[ref.Name] = defined[ref.Name] || ref.Kind == definitionKind
 	}
 	var kinds []schema.GroupVersionKind

@@ -101,6 +101,14 @@ func (c *Clients) NameInstance(ctx context.Context, id, name string) error {
 	return wrap(err, "instance %s name", id)
 }
 
+// OwnInstance sets the tags by which the instance of a NodeClaim is found, on an instance
+// that was launched without them.
+func (c *Clients) OwnInstance(ctx context.Context, id, nodeClaim, uid string) error {
+	tags := map[string]string{awsspec.TagNodeClaim: nodeClaim, awsspec.TagNodeClaimUID: uid}
+	_, err := c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2Tags(tags)})
+	return wrap(err, "instance %s tag", id)
+}
+
 // Terminate terminates the instances. It is no error if an instance is gone. It makes one
 // call for all. If EC2 refuses that call because it does not know one of the instances,
 // it makes one call for each.

@@ -240,3 +240,34 @@ func TestSim_TheDaemonMayReadWhatItDecidesBy(t *testing.T) {
 		t.Errorf("the daemon may read roles too: %v", err)
 	}
 }
+
+// Karpenter's instances lack the tags of a NodeClaim that the daemon finds instances by. The
+// daemon may set them on what was launched for this cluster, and on nothing else.
+func TestSim_OnlyInstancesOfTheClusterGetTheTagsOfANodeClaim(t *testing.T) {
+	karpenters := owner.Tags(nil)
+	for name, x := range map[string]struct {
+		tags    map[string]string
+		allowed bool
+	}{
+		"Karpenter's":             {karpenters, true},
+		"of the alpha generation": {map[string]string{awsspec.TagClusterPrefix + owner.Cluster: awsspec.TagOwned, "karpenter.sh/provisioner-name": "default"}, false},
+		"of a node group":         {map[string]string{awsspec.TagClusterPrefix + owner.Cluster: awsspec.TagOwned}, false},
+		"of another cluster":      {awsspec.Owner{Cluster: "other", NodePool: "p", NodeClass: "c"}.Tags(nil), false},
+		"of nobody":               {map[string]string{"team": "a"}, false},
+	} {
+		ctx := context.Background()
+		cloud, admin := start(t)
+		r := launchable(t, cloud, admin, admin)
+		c := daemonOf(t, cloud, admin)
+		r.Tags = x.tags
+		made := try[aws.Launched](t)(admin.Launch(ctx, r))
+		err := c.OwnInstance(ctx, made.InstanceID, "claim", "uid")
+		if x.allowed != (err == nil) || !x.allowed && !errors.Is(err, aws.ErrUnauthorized) {
+			t.Errorf("%s: %v", name, err)
+		}
+		tags := try[aws.Instance](t)(admin.Instance(ctx, made.InstanceID)).Tags
+		if (tags[awsspec.TagNodeClaimUID] == "uid" && tags[awsspec.TagNodeClaim] == "claim") != x.allowed {
+			t.Errorf("%s: tags %v", name, tags)
+		}
+	}
+}

@@ -55,8 +55,9 @@ func (in ControllerPolicyInput) launchStatements() []statement {
 		requestTagged(allow("LaunchTagged", []string{"ec2:CreateFleet", "ec2:CreateLaunchTemplate", "ec2:RunInstances"}, created)),
 		requestTagged(allow("TagWhatIsCreated", []string{"ec2:CreateTags"}, created)).
 			when("StringEquals", "ec2:CreateAction", "CreateFleet", "CreateLaunchTemplate", "RunInstances"),
-		resourceTagged(allow("NameOwnInstances", []string{"ec2:CreateTags"}, in.ec2("instance"))).
-			when("ForAllValues:StringEquals", "aws:TagKeys", TagName),
+		// The tags of a NodeClaim are for instances that Karpenter launched for this cluster.
+		resourceTagged(allow("TagOwnInstances", []string{"ec2:CreateTags"}, in.ec2("instance"))).
+			when("ForAllValues:StringEquals", "aws:TagKeys", TagName, TagNodeClaim, TagNodeClaimUID),
 		resourceTagged(allow("DeleteOwn", []string{"ec2:DeleteLaunchTemplate", "ec2:TerminateInstances"}, in.ec2("instance", "launch-template"))),
 		allow("GiveNodeRole", []string{"iam:PassRole"}, in.NodeRoleARNs).
 			when("StringEquals", "iam:PassedToService", ec2Principal(in.Partition)),

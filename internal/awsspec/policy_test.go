@@ -105,6 +105,25 @@ func TestControllerPolicies_ChangeOnlyWhatBelongsToTheCluster(t *testing.T) {
 	}
 }
 
+func TestControllerPolicies_TagWhatExistsOnlyAsAnInstanceOfTheClusterByThreeKeys(t *testing.T) {
+	found := 0
+	for _, s := range parse(t, ControllerPolicies(input("lab"))[0].Document).Statement {
+		if !slices.Contains(s.Action, "ec2:CreateTags") || s.Condition["StringEquals"]["ec2:CreateAction"] != nil {
+			continue
+		}
+		found++
+		if keys := s.Condition["ForAllValues:StringEquals"]["aws:TagKeys"]; !slices.Equal(keys, []string{TagName, TagNodeClaim, TagNodeClaimUID}) {
+			t.Errorf("statement %s allows the keys %v", s.Sid, keys)
+		}
+		if !slices.Equal(s.Resource, []string{"arn:aws:ec2:us-west-2:*:instance/*"}) || !slices.Equal(s.Condition["StringLike"]["aws:ResourceTag/"+TagNodePool], []string{"*"}) {
+			t.Errorf("statement %s: %v under %v", s.Sid, s.Resource, s.Condition)
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d statements allow to tag what exists", found)
+	}
+}
+
 func TestControllerPolicies_ReadPublicParametersAndNoOthers(t *testing.T) {
 	found := false
 	for _, p := range ControllerPolicies(input("lab")) {

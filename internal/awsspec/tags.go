@@ -48,6 +48,15 @@ func (o Owner) InstanceTags(user map[string]string, nodeClaim, uid string) map[s
 	return tags
 }
 
+// LaunchedFor reports whether an instance with these tags was launched for a NodeClaim of
+// the cluster, by the daemon or by Karpenter. Karpenter's instances lack TagNodeClaimUID,
+// and TagNodeClaim until their node has joined. Instances of Karpenter's alpha generation
+// (tag karpenter.sh/provisioner-name) and of node groups lack TagNodePool, too.
+func LaunchedFor(cluster string, tags map[string]string) bool {
+	_, pooled := tags[TagNodePool]
+	return pooled && tags[TagClusterName] == cluster && tags[TagClusterPrefix+cluster] == TagOwned && tags[TagNodeClass] != ""
+}
+
 // reservedTag reports whether only the product may set the tag.
 func reservedTag(key string) bool {
 	return strings.HasPrefix(key, strings.TrimSuffix(TagClusterPrefix, "/")) || strings.HasPrefix(key, "karpenterd.sh/") ||

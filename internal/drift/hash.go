@@ -18,7 +18,10 @@ import (
 )
 
 // Version is that of the hashes. A change of what counts needs another one.
-const Version = "karpenterd-1"
+const Version = ours + "1"
+
+// ours begins every version of the daemon's own hashes. Karpenter's are v1, v2 and so on.
+const ours = "karpenterd-"
 
 // digits is the length of the digest of one field, in hexadecimal digits.
 const digits = 10

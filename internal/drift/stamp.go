@@ -1,6 +1,8 @@
 package drift
 
 import (
+	"strings"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
@@ -50,4 +52,17 @@ func Restamp(c *v1.NodeClaim, pool *Pool, class *Class) map[string]string {
 		}
 	}
 	return out
+}
+
+// MadeByAnother says whether Karpenter made the NodeClaim for a NodePool, by the version of
+// the hash that it wrote. NodeClaims that users make have no hash.
+func MadeByAnother(c *v1.NodeClaim) bool {
+	version := c.Annotations[v1.AnnotationNodePoolHashVersion]
+	return version != "" && !strings.HasPrefix(version, ours)
+}
+
+// MadeByDaemon says whether the daemon made the NodeClaim for a NodePool, or has taken it
+// over.
+func MadeByDaemon(c *v1.NodeClaim) bool {
+	return strings.HasPrefix(c.Annotations[v1.AnnotationNodePoolHashVersion], ours)
 }

@@ -35,7 +35,9 @@ func Uncordon(node *corev1.Node) Patch {
 	is := func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) }
 	_, labelled := node.Labels[corev1.LabelNodeExcludeBalancers]
 	ours := labelled && Wrote(node, "f:metadata", "f:labels", "f:"+corev1.LabelNodeExcludeBalancers)
-	if !slices.ContainsFunc(node.Spec.Taints, is) || !ours && !(labelled && Wrote(node, "f:spec", "f:taints")) {
+	// Karpenter writes the taint without the label until the node drains.
+	tainted := labelled && Wrote(node, "f:spec", "f:taints") || !labelled && wrote(node, karpenter, "f:spec", "f:taints")
+	if !slices.ContainsFunc(node.Spec.Taints, is) || !ours && !tainted {
 		return nil
 	}
 	meta := map[string]any{}
@@ -45,11 +47,21 @@ func Uncordon(node *corev1.Node) Patch {
 	return PatchOfVersion(node, meta).With("spec", map[string]any{"taints": slices.DeleteFunc(slices.Clone(node.Spec.Taints), is)})
 }
 
-// Wrote says whether the daemon was the last to write the field of the object, by
-// its managed fields. The path is as in there: "f:status", "f:conditions".
+// karpenter is the field manager of Karpenter, whose unfinished business the daemon takes
+// over with its cluster: what it wrote of a node that stays is taken back like the
+// daemon's own.
+const karpenter = "karpenter"
+
+// Wrote says whether the daemon, or the Karpenter before it, was the last to write the
+// field of the object, by its managed fields. The path is as in there: "f:status",
+// "f:conditions".
 func Wrote(object metav1.Object, path ...string) bool {
+	return wrote(object, FieldManager, path...) || wrote(object, karpenter, path...)
+}
+
+func wrote(object metav1.Object, manager string, path ...string) bool {
 	return slices.ContainsFunc(object.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		if e.Manager != FieldManager || e.FieldsV1 == nil {
+		if e.Manager != manager || e.FieldsV1 == nil {
 			return false
 		}
 		fields := json.RawMessage(e.FieldsV1.GetRawBytes())

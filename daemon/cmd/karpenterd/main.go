@@ -32,6 +32,8 @@ const usage = `usage: karpenterd <command>
             write the custom resource definitions for kubectl apply; with --legacy those of
             the older kinds that the daemon serves, Provisioner and AWSNodeTemplate:
             definitions [--legacy]
+  handback  take finalizers, taints and annotations of the daemon, which does not run any more,
+            out of the cluster, so that Karpenter can take it over; nodes stay: handback [--dry-run]
   version   print the version
 `
 
@@ -71,6 +73,8 @@ func command(ctx context.Context, args []string) error {
 		return convert(args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	case "definitions":
 		return definitions(args[1:], os.Stdout, os.Stderr)
+	case "handback":
+		return giveBack(ctx, args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	case "version":
 		fmt.Println(version, runtime.Version())
 		return nil

@@ -408,3 +408,22 @@ func TestDo_ReportsADisruptionOnceAndOnlyWhereItIsCarriedOut(t *testing.T) {
 	}
 	says("the deletion", "deleted c")
 }
+
+// Karpenter taints a node before it drains, without the label, and may have been stopped
+// then.
+func TestRestore_TakesBackWhatKarpenterWrote(t *testing.T) {
+	for manager, back := range map[string]bool{"karpenter": true, "kubectl": false} {
+		a, w := disruptedActor(t, wrote(manager, `{"f:spec":{"f:taints":{}}}`), wrote(manager, claimed))
+		delete(w.node.Labels, corev1.LabelNodeExcludeBalancers)
+		a.Core = fake.NewClientset(w.node.DeepCopy())
+		if err := do(a, restore()); err != nil {
+			t.Fatal(err)
+		}
+		if got := keys(w.node); slices.Contains(got, v1.TaintDisrupted) == back {
+			t.Errorf("%s: taints %v", manager, got)
+		}
+		if one := a.Claims.(*claims).one; disrupted(one).IsTrue() == back {
+			t.Errorf("%s: condition %+v", manager, disrupted(one))
+		}
+	}
+}

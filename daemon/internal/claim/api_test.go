@@ -95,6 +95,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sent := map[string]any{}
 	_ = json.Unmarshal(body, &sent)
 	switch {
+	case path+"/" == claimsPath && r.Method == http.MethodGet:
+		object = map[string]any{"kind": "NodeClaimList", "apiVersion": "karpenter.sh/v1", "items": s.listed()}
 	case !there:
 		w.WriteHeader(http.StatusNotFound)
 		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": http.StatusNotFound}
@@ -109,6 +111,17 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		delete(s.live, path)
 	}
 	_ = json.NewEncoder(w).Encode(object)
+}
+
+// listed are the live NodeClaims.
+func (s *server) listed() []any {
+	out := []any{}
+	for path, o := range s.live {
+		if strings.HasPrefix(path, claimsPath) {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // held returns how many finalizers the object has.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,9 +31,10 @@ const listWait = 25 * time.Second
 // Collector terminates instances that no NodeClaim owns, and deletes NodeClaims whose
 // instance is gone. It also finds the instances whose capacity reservation has ended.
 //
-// To terminate an instance takes two independent signals: in two sweeps the world has
-// no NodeClaim with the uid in its tag, and then the API server has none either. To
-// delete a NodeClaim takes two, too: in two sweeps EC2 says that the instance is gone,
+// To terminate an instance takes two independent signals: in two sweeps the world has no
+// NodeClaim that owns it, and then the API server has none either. A NodeClaim owns the
+// instance that it records, and the instance with its uid in a tag. Karpenter's instances
+// have no such tag until a sweep has found their NodeClaim. To delete a NodeClaim takes two, too: in two sweeps EC2 says that the instance is gone,
 // and the API server has no Node that is Ready. Somebody may remove a NodeClaim by force:
 // then its Node would keep the daemon's finalizer for ever. It loses the finalizer when
 // the API server has no such NodeClaim and the instance is gone, by the same signals.
@@ -44,6 +46,7 @@ type Collector struct {
 	suspects map[string]bool    // instances without a NodeClaim in the last sweep
 	vanished map[types.UID]bool // NodeClaims without an instance in the last sweep
 	stranded map[types.UID]bool // Nodes without their NodeClaim in the last sweep
+	untagged sync.Once          // the warning that an instance could not be tagged
 }
 
 // Run sweeps until the context ends.
@@ -68,31 +71,35 @@ func (c *Collector) Sweep(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("instances list: %w", err)
 	}
-	byUID := map[string]*v1.NodeClaim{}
-	for _, claim := range c.World.NodeClaims() {
-		byUID[string(claim.UID)] = claim
-	}
+	claims := ownersOf(c.World.NodeClaims())
 	suspects := map[string]bool{}
 	there := map[string]bool{}
 	var faults []error
+	var lost []aws.Instance
+	untagged := map[*v1.NodeClaim]aws.Instance{}
 	for _, i := range instances {
 		there[i.ID] = true
-		claim := byUID[i.Tags[awsspec.TagNodeClaimUID]]
+		claim := claims.of(i)
 		if i.Gone() || c.Now().Sub(i.LaunchTime) < listingLag {
 			continue
 		}
 		if owns(claim, i) {
 			faults = append(faults, c.releaseReserved(ctx, claim, i))
+			if tagless(claim, i) {
+				untagged[claim] = i
+			}
 			continue
 		}
 		suspects[i.ID] = true
 		if c.suspects[i.ID] {
-			faults = append(faults, c.collect(ctx, i))
+			lost = append(lost, i)
 		}
 	}
 	c.suspects = suspects
+	faults = append(faults, c.collect(ctx, lost))
+	c.tag(ctx, untagged)
 	vanished := map[types.UID]bool{}
-	for _, claim := range byUID {
+	for _, claim := range claims.byUID {
 		missed, err := c.missed(ctx, claim, there)
 		faults = append(faults, err)
 		if !missed {
@@ -105,7 +112,7 @@ func (c *Collector) Sweep(ctx context.Context) error {
 		}
 	}
 	c.vanished = vanished
-	faults = append(faults, c.freeNodes(ctx, byUID))
+	faults = append(faults, c.freeNodes(ctx, claims.byUID))
 	return errors.Join(faults...)
 }
 
@@ -114,7 +121,7 @@ func (c *Collector) Sweep(ctx context.Context) error {
 func (c *Collector) list(ctx context.Context) ([]aws.Instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
-	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagClusterName: c.Cluster().Name, awsspec.TagNodeClaimUID: "*"})
+	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagClusterName: c.Cluster().Name, awsspec.TagNodePool: "*"})
 	if err != nil {
 		c.answered = 0
 		c.Away(true)
@@ -123,7 +130,9 @@ func (c *Collector) list(ctx context.Context) ([]aws.Instance, error) {
 	if c.answered++; c.answered > 1 {
 		c.Away(false)
 	}
-	return instances, nil
+	return slices.DeleteFunc(instances, func(i aws.Instance) bool {
+		return i.Tags[awsspec.TagNodeClaimUID] == "" && !awsspec.LaunchedFor(c.Cluster().Name, i.Tags)
+	}), nil
 }
 
 // owns reports whether the instance belongs to the claim, or may still do so: a launch
@@ -136,18 +145,30 @@ func owns(claim *v1.NodeClaim, i aws.Instance) bool {
 		claim.Status.ProviderID == awsspec.ProviderID(i.Zone, i.ID)
 }
 
-// collect terminates the instance if the API server agrees that nothing owns it.
-func (c *Collector) collect(ctx context.Context, i aws.Instance) error {
-	live, err := c.Claims.Get(ctx, i.Tags[awsspec.TagNodeClaim], metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		return fmt.Errorf("nodeclaim %s get: %w", i.Tags[awsspec.TagNodeClaim], err)
-	case string(live.UID) == i.Tags[awsspec.TagNodeClaimUID] && owns(live, i):
+// collect terminates those of the instances that nothing owns by the API server, either.
+// Its list is consistent: every NodeClaim that was written before is in it.
+func (c *Collector) collect(ctx context.Context, lost []aws.Instance) error {
+	if len(lost) == 0 {
 		return nil
 	}
-	c.Logger.Warn("terminate instance that no nodeclaim owns", "instance", i.ID, "nodeclaim", i.Tags[awsspec.TagNodeClaim])
-	return c.Cloud.Terminate(ctx, i.ID)
+	list, err := c.Claims.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("nodeclaims list: %w", err)
+	}
+	live := make([]*v1.NodeClaim, len(list.Items))
+	for i := range list.Items {
+		live[i] = &list.Items[i]
+	}
+	claims := ownersOf(live)
+	var faults []error
+	for _, i := range lost {
+		if owns(claims.of(i), i) || expected(live, i) {
+			continue
+		}
+		c.Logger.Warn("terminate instance that no nodeclaim owns", "instance", i.ID, "nodeclaim", i.Tags[awsspec.TagNodeClaim])
+		faults = append(faults, c.Cloud.Terminate(ctx, i.ID))
+	}
+	return errors.Join(faults...)
 }
 
 // missed says whether the instance of the NodeClaim is gone, by EC2 and by the Node.

@@ -20,6 +20,7 @@ type cloud struct {
 
 	instances []aws.Instance
 	ended     []string // ids that Terminate was called with
+	owned     []string // "id nodeclaim uid" of the calls to OwnInstance
 	err       error    // of every call
 }
 
@@ -37,6 +38,11 @@ func (c *cloud) Instance(_ context.Context, id string) (aws.Instance, error) {
 		return aws.Instance{}, c.err
 	}
 	return aws.Instance{}, aws.ErrNotFound
+}
+
+func (c *cloud) OwnInstance(_ context.Context, id, nodeClaim, uid string) error {
+	c.owned = append(c.owned, id+" "+nodeClaim+" "+uid)
+	return c.err
 }
 
 func (c *cloud) Terminate(_ context.Context, ids ...string) error {

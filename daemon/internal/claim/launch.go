@@ -28,6 +28,7 @@ type Cloud interface {
 	Instances(ctx context.Context, tags map[string]string) ([]aws.Instance, error)
 	Instance(ctx context.Context, id string) (aws.Instance, error)
 	NameInstance(ctx context.Context, id, name string) error
+	OwnInstance(ctx context.Context, id, nodeClaim, uid string) error
 	Terminate(ctx context.Context, ids ...string) error
 }
 
@@ -40,7 +41,12 @@ type Cloud interface {
 //     attempt has the same client token, so EC2 answers with the same instance.
 //  4. A new attempt begins only if EC2 said that nothing was launched, or if the request
 //     has changed and no instance is listed after the time that listings may be behind.
+//
+// A NodeClaim that somebody else may have launched is taken over first.
 func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
+	if claim.Status.ProviderID != "" || madeByKarpenter(claim) {
+		return 0, c.takeOver(ctx, claim)
+	}
 	order, err := c.order(claim)
 	if errors.Is(err, errReservationEnded) {
 		c.Recorder.LaunchFailed(claim, err)

@@ -19,10 +19,11 @@ import (
 // sweepEvery is how often the daemon looks for orphans, and how old one must be.
 const sweepEvery = 30 * time.Second
 
-// orphans are two instances that no NodeClaim owns.
+// orphans are instances that no NodeClaim owns.
 type orphans struct {
-	ours    string // tagged as one that the daemon launched
-	foreign string // of the cluster, and not the daemon's
+	ours      string // tagged as one that the daemon launched
+	karpenter string // tagged as Karpenter does before the node has joined
+	foreign   string // of the cluster and Karpenter's alpha generation, which had no NodeClaims
 }
 
 // ec2 calls EC2 as the deployer.
@@ -33,8 +34,8 @@ func (d *daemonLab) ec2() *ec2.Client {
 	})
 }
 
-// launchOrphans launches them as somebody who is not the daemon.
-func (d *daemonLab) launchOrphans(t *testing.T) orphans {
+// launchTagged launches an instance as somebody who is not the daemon.
+func (d *daemonLab) launchTagged(t *testing.T, tags map[string]string) (id string) {
 	t.Helper()
 	client := d.ec2()
 	images, err := client.DescribeImages(t.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
@@ -43,22 +44,29 @@ func (d *daemonLab) launchOrphans(t *testing.T) orphans {
 	if err != nil || len(images.Images) == 0 {
 		t.Fatalf("no image: %v", err)
 	}
-	launch := func(tags map[string]string) string {
-		var list []ec2types.Tag
-		for key, value := range tags {
-			list = append(list, ec2types.Tag{Key: &key, Value: &value})
-		}
-		answer, err := client.RunInstances(t.Context(), &ec2.RunInstancesInput{
-			ImageId: images.Images[0].ImageId, InstanceType: ec2types.InstanceTypeM5Large, MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),
-			SubnetId: &d.VPC.SubnetIDs[0], TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: list}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return *answer.Instances[0].InstanceId
+	var list []ec2types.Tag
+	for key, value := range tags {
+		list = append(list, ec2types.Tag{Key: &key, Value: &value})
 	}
+	answer, err := client.RunInstances(t.Context(), &ec2.RunInstancesInput{
+		ImageId: images.Images[0].ImageId, InstanceType: ec2types.InstanceTypeM5Large, MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),
+		SubnetId: &d.VPC.SubnetIDs[0], TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: list}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *answer.Instances[0].InstanceId
+}
+
+func (d *daemonLab) launchOrphans(t *testing.T) orphans {
+	t.Helper()
 	owner := awsspec.Owner{Cluster: d.ClusterName, NodePool: "lost-and-found", NodeClass: nodeClassName}
-	return orphans{ours: launch(owner.InstanceTags(nil, "nobody", "no-such-uid")), foreign: launch(owner.Tags(nil))}
+	return orphans{
+		ours: d.launchTagged(t, owner.InstanceTags(nil, "nobody", "no-such-uid")), karpenter: d.launchTagged(t, owner.Tags(nil)),
+		foreign: d.launchTagged(t, map[string]string{
+			awsspec.TagClusterPrefix + d.ClusterName: awsspec.TagOwned, "karpenter.sh/provisioner-name": "default", "karpenter.sh/managed-by": d.ClusterName,
+		}),
+	}
 }
 
 func (o orphans) isEnded(t *testing.T, d *daemonLab) {
@@ -71,15 +79,17 @@ func (o orphans) isEnded(t *testing.T, d *daemonLab) {
 		t.Fatalf("instance %s is unknown", id)
 		return ec2sim.Instance{}
 	}
-	eventually(t, 4*sweepEvery, func() error {
-		if i := find(o.ours); i.State != ec2sim.StateTerminated {
-			return fmt.Errorf("instance %s is %s", i.ID, i.State)
+	for _, id := range []string{o.ours, o.karpenter} {
+		eventually(t, 4*sweepEvery, func() error {
+			if i := find(id); i.State != ec2sim.StateTerminated {
+				return fmt.Errorf("instance %s is %s", i.ID, i.State)
+			}
+			return nil
+		})
+		i := find(id)
+		if lived := i.TerminatedTime.Sub(i.LaunchTime); lived < 2*sweepEvery-2*time.Second { // the API's times are whole seconds
+			t.Errorf("%s was ended %s after its launch: before a second sweep can have missed its owner", id, lived)
 		}
-		return nil
-	})
-	i := find(o.ours)
-	if lived := i.TerminatedTime.Sub(i.LaunchTime); lived < 2*sweepEvery-2*time.Second { // the API's times are whole seconds
-		t.Errorf("it was ended %s after its launch: before a second sweep can have missed its owner", lived)
 	}
 	if i := find(o.foreign); i.State != ec2sim.StateRunning {
 		t.Errorf("an instance that the daemon did not launch is %s", i.State)

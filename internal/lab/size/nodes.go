@@ -32,8 +32,8 @@ func poolName(i int) string { return fmt.Sprintf("pool-%d", i%poolCount) }
 
 // machine is a node to be: one of an instance, or one of somebody else's.
 type machine struct {
-	name, id, ip, zone string
-	claimed            bool
+	name, id, ip, zone, image string
+	claimed                   bool
 }
 
 func (m machine) providerID() string { return awsspec.ProviderID(m.zone, m.id) }
@@ -41,9 +41,13 @@ func (m machine) providerID() string { return awsspec.ProviderID(m.zone, m.id) }
 // pools declares the class and the pools, as a user does.
 func (r *run) pools(ctx context.Context) error {
 	objects := []*unstructured.Unstructured{deploy.NodeClass(r.lab, className)}
+	disruption := map[string]any{"consolidateAfter": "30s"}
+	if r.Karpenter { // what is saved by taking nodes away is not what is looked at
+		disruption = map[string]any{"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never"}
+	}
 	for i := range poolCount {
 		objects = append(objects, deploy.Declare(v1.Group, v1.NodePoolKind, poolName(i), map[string]any{
-			"disruption": map[string]any{"consolidateAfter": "30s"},
+			"disruption": disruption,
 			"template": map[string]any{"spec": map[string]any{
 				"nodeClassRef": map[string]any{"group": awsv1.Group, "kind": awsv1.EC2NodeClassKind, "name": className},
 				"requirements": []any{map[string]any{"key": v1.LabelCapacityType, "operator": "In", "values": []any{v1.CapacityTypeOnDemand}}},
@@ -62,7 +66,7 @@ func (r *run) pools(ctx context.Context) error {
 
 // nodes writes the nodes: every other one belongs to a NodeClaim.
 func (r *run) nodes(ctx context.Context) error {
-	launched, err := r.launch(ctx, r.Nodes/2)
+	launched, err := r.launch(ctx, r.claimed())
 	if err != nil {
 		return err
 	}
@@ -93,8 +97,8 @@ func (r *run) nodes(ctx context.Context) error {
 
 // machine is the i-th node; its name does not depend on the run.
 func (r *run) machine(launched []machine, i int) machine {
-	if i%2 == 0 && i/2 < len(launched) {
-		return launched[i/2]
+	if every := r.Nodes / r.claimed(); i%every == 0 && i/every < len(launched) {
+		return launched[i/every]
 	}
 	ip := fmt.Sprintf("10.1.%d.%d", i/250, 1+i%250)
 	return machine{
@@ -113,21 +117,26 @@ func (r *run) launch(ctx context.Context, n int) ([]machine, error) {
 		return nil, fmt.Errorf("images describe: %d found: %w", len(images.Images), err)
 	}
 	var out []machine
-	subnets := r.lab.VPC.SubnetIDs
+	var groups []string
+	image, recorded, subnets := images.Images[0].ImageId, "ami-0123456789abcdef0", r.lab.VPC.SubnetIDs
+	if r.Karpenter { // nothing may drift
+		image, groups = newest(images.Images).ImageId, []string{r.lab.VPC.ClusterSecurityGroupID}
+		recorded = *image
+	}
 	for i, subnet := range subnets {
 		count := aws.Int32(int32(n/len(subnets) + min(1, max(0, n%len(subnets)-i))))
 		if *count == 0 {
 			continue
 		}
 		made, err := client.RunInstances(ctx, &ec2.RunInstancesInput{
-			ImageId: images.Images[0].ImageId, InstanceType: instanceType, SubnetId: &subnet, MinCount: count, MaxCount: count,
+			ImageId: image, InstanceType: instanceType, SubnetId: &subnet, MinCount: count, MaxCount: count, SecurityGroupIds: groups,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("instances run: %w", err)
 		}
 		for _, x := range made.Instances {
 			out = append(out, machine{
-				name: *x.PrivateDnsName, id: *x.InstanceId, ip: *x.PrivateIpAddress, zone: *x.Placement.AvailabilityZone, claimed: true,
+				name: *x.PrivateDnsName, id: *x.InstanceId, ip: *x.PrivateIpAddress, zone: *x.Placement.AvailabilityZone, image: recorded, claimed: true,
 			})
 		}
 	}
@@ -138,12 +147,15 @@ func (r *run) launch(ctx context.Context, n int) ([]machine, error) {
 // tags by which its instance is known to be its own.
 func (r *run) claim(ctx context.Context, m machine, i int) error {
 	claim := claimOf(m, i)
+	if r.Karpenter {
+		karpenters(claim)
+	}
 	made, err := r.clients.NodeClaims.Create(ctx, claim, metav1.CreateOptions{FieldManager: "karpenterd"})
 	if err != nil {
 		return fmt.Errorf("nodeclaim %s create: %w", claim.Name, err)
 	}
 	made.Status = v1.NodeClaimStatus{
-		NodeName: m.name, ProviderID: m.providerID(), ImageID: "ami-0123456789abcdef0", Capacity: capacity(), Allocatable: allocatable(),
+		NodeName: m.name, ProviderID: m.providerID(), ImageID: m.image, Capacity: capacity(), Allocatable: allocatable(),
 	}
 	now := time.Now()
 	for _, condition := range []string{v1.ConditionLaunched, v1.ConditionRegistered, v1.ConditionInitialized} {
@@ -156,6 +168,9 @@ func (r *run) claim(ctx context.Context, m machine, i int) error {
 	owner := awsspec.Owner{Cluster: r.lab.ClusterName, NodePool: poolName(i), NodeClass: className}
 	for key, value := range owner.InstanceTags(nil, made.Name, string(made.UID)) {
 		tags = append(tags, types.Tag{Key: &key, Value: &value})
+	}
+	if r.Karpenter {
+		tags = withoutUID(tags)
 	}
 	if _, err := ec2.NewFromConfig(deploy.Config(r.lab)).CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{m.id}, Tags: tags}); err != nil {
 		return fmt.Errorf("instance %s tag: %w", m.id, err)

@@ -39,7 +39,7 @@ func (f findings) report(w io.Writer) error {
 		soon = "met"
 	}
 	_, err := fmt.Fprintf(w, `
-%d nodes, half of them of NodeClaims; %d bound pods of %d apps, %.1f KB of JSON each, %.1f KB of it managedFields; %d ReplicaSets
+%d nodes, %d of them of NodeClaims; %d bound pods of %d apps, %.1f KB of JSON each, %.1f KB of it managedFields; %d ReplicaSets
 
                                      measured   required
 resident memory, peak                %8s   at most %s, goal %s: %s
@@ -52,7 +52,7 @@ processor time until then            %8s
 processor time, %s after         %8s
 the API server's until then          %8s
 `,
-		f.Nodes, f.Pods, f.Apps, float64(f.pod)/1000, float64(f.managed)/1000, f.Apps*(revisions+1),
+		f.Nodes, f.claimed(), f.Pods, f.Apps, float64(f.pod)/1000, float64(f.managed)/1000, f.Apps*(revisions+1),
 		mib(f.later.peak), mib(peakRequired), mib(peakGoal), peak,
 		f.Watch, mib(f.later.resident), mib(f.atDecision.resident), mib(f.limit),
 		seconds(f.elected), seconds(f.decided), soonRequired, soon,

@@ -20,6 +20,8 @@ import (
 // Options say how large the cluster is.
 type Options struct {
 	Nodes, Pods, Apps int
+	// Karpenter makes NodeClaims and instances those of a fleet that Karpenter has run.
+	Karpenter bool
 	// Watch is how long the daemon is watched after its first decision.
 	Watch time.Duration
 	Out   io.Writer
@@ -72,11 +74,19 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := r.fill(ctx); err != nil {
 		return err
 	}
+	began := time.Now()
 	found, err := r.measure(ctx, template)
 	if err != nil {
 		return err
 	}
-	return found.report(o.Out)
+	if err := found.report(o.Out); err != nil || !o.Karpenter {
+		return err
+	}
+	fleet, err := r.takenOver(ctx, began)
+	if err != nil {
+		return err
+	}
+	return fleet.report(o.Out, found.decided)
 }
 
 func (r *run) connect() error {
@@ -94,6 +104,14 @@ func (r *run) connect() error {
 		return fmt.Errorf("client create: %w", err)
 	}
 	return nil
+}
+
+// claimed is how many nodes belong to NodeClaims: half of them, and all of Karpenter's fleet.
+func (o Options) claimed() int {
+	if o.Karpenter {
+		return o.Nodes
+	}
+	return o.Nodes / 2
 }
 
 // say tells people what is going on.

@@ -30,9 +30,10 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	o.Out = out
 	flags := flag.NewFlagSet("size", flag.ContinueOnError)
 	flags.SetOutput(errOut)
-	flags.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes, half of them of NodeClaims")
+	flags.IntVar(&o.Nodes, "nodes", o.Nodes, "nodes, half of them of NodeClaims, all of them with -karpenter")
 	flags.IntVar(&o.Pods, "pods", o.Pods, "pods that run on them")
 	flags.IntVar(&o.Apps, "apps", o.Apps, "Deployments that the pods belong to")
+	flags.BoolVar(&o.Karpenter, "karpenter", o.Karpenter, "have the NodeClaims and instances be what Karpenter left, and say what became of them")
 	flags.DurationVar(&o.Watch, "watch", o.Watch, "how long the daemon is watched after its first decision")
 	if err := flags.Parse(args); err != nil {
 		return err
