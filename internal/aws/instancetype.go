@@ -68,7 +68,8 @@ func (c *Clients) addTypes(ctx context.Context, found map[string]catalog.Fact, f
 }
 
 // factOf is false for a type that no Linux node can run on, and for one of which EC2
-// leaves out what a node needs: processor, memory or network.
+// leaves out what a node needs, or says that there is none: processors, memory, network
+// interfaces and addresses. What the daemon knew of such a type before is better.
 func factOf(t *ec2types.InstanceTypeInfo) (catalog.Fact, bool) {
 	if t.ProcessorInfo == nil || t.VCpuInfo == nil || t.MemoryInfo == nil || t.NetworkInfo == nil {
 		return catalog.Fact{}, false
@@ -100,7 +101,7 @@ func factOf(t *ec2types.InstanceTypeInfo) (catalog.Fact, bool) {
 	addNetwork(&f, t.NetworkInfo)
 	addStorage(&f, t)
 	addDevices(&f, t)
-	return f, true
+	return f, f.VCPU > 0 && f.MemoryMiB > 0 && f.ENIs > 0 && f.IPv4PerENI > 0
 }
 
 func nodeArch(p *ec2types.ProcessorInfo) (string, bool) {

@@ -273,7 +273,7 @@ func TestInstanceTypes_WhatRunsNoLinuxNodeOrIsHalfDescribedIsLeftOut(t *testing.
 	const (
 		memory    = `<memoryInfo><sizeInMiB>1024</sizeInMiB></memoryInfo>`
 		cpus      = `<vCpuInfo><defaultVCpus>2</defaultVCpus></vCpuInfo>`
-		network   = `<networkInfo><networkPerformance>High</networkPerformance><networkCards><item><baselineBandwidthInGbps>0.5</baselineBandwidthInGbps><maximumNetworkInterfaces>3</maximumNetworkInterfaces></item></networkCards></networkInfo>`
+		network   = `<networkInfo><networkPerformance>High</networkPerformance><ipv4AddressesPerInterface>10</ipv4AddressesPerInterface><networkCards><item><baselineBandwidthInGbps>0.5</baselineBandwidthInGbps><maximumNetworkInterfaces>3</maximumNetworkInterfaces></item></networkCards></networkInfo>`
 		hvm       = `<supportedVirtualizationTypes><item>hvm</item></supportedVirtualizationTypes>`
 		processor = `<processorInfo><supportedArchitectures><item>i386</item><item>x86_64</item></supportedArchitectures></processorInfo>`
 	)
@@ -283,13 +283,14 @@ func TestInstanceTypes_WhatRunsNoLinuxNodeOrIsHalfDescribedIsLeftOut(t *testing.
 		"a1.mac":      {memory, cpus, network, hvm, strings.ReplaceAll(processor, "x86_64", "x86_64_mac")},
 		"a1.nomemory": {cpus, network, hvm, processor}, "a1.nocpus": {memory, network, hvm, processor},
 		"a1.nonetwork": {memory, cpus, hvm, processor}, "a1.noprocessor": {memory, cpus, network, hvm},
+		"a1.zero": {strings.ReplaceAll(memory, "1024", "0"), cpus, network, hvm, processor}, "a1.addressless": {memory, cpus, strings.ReplaceAll(network, ">10<", ">0<"), hvm, processor},
 	} {
 		items += "<item><instanceType>" + name + "</instanceType>" + strings.Join(parts, "") + "</item>"
 	}
 	e, c := clientsAt(t, region, func(string) string {
 		return "<DescribeInstanceTypesResponse><instanceTypeSet>" + items + "</instanceTypeSet></DescribeInstanceTypesResponse>"
 	})
-	want := []catalog.Fact{{Name: "a1.good", Arch: "amd64", VCPU: 2, MemoryMiB: 1024, ENIs: 3, NameParts: catalog.ParseName("a1.good")}} // "High" is no bandwidth
+	want := []catalog.Fact{{Name: "a1.good", Arch: "amd64", VCPU: 2, MemoryMiB: 1024, ENIs: 3, IPv4PerENI: 10, NameParts: catalog.ParseName("a1.good")}} // "High" is no bandwidth
 	if diff := cmp.Diff(want, try[[]catalog.Fact](t)(c.InstanceTypes(t.Context(), nil))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

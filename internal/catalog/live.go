@@ -34,16 +34,13 @@ func (l Live) Over(facts []Fact, m Market, zones []Zone) ([]Fact, Market) {
 		m, names = l.offered(m, zones, names)
 	}
 	if l.OnDemand != nil {
-		estimates := map[string]bool{}
-		for name := range m.OnDemand {
-			estimates[name] = true
+		prices, estimates := maps.Clone(l.OnDemand), map[string]bool{}
+		for name, price := range m.OnDemand {
+			if _, told := prices[name]; !told {
+				prices[name], estimates[name] = price, true
+			}
 		}
-		m.OnDemand = maps.Clone(m.OnDemand)
-		for name, price := range l.OnDemand {
-			m.OnDemand[name] = price
-			delete(estimates, name)
-		}
-		m.OnDemandIsEstimate = estimates
+		m.OnDemand, m.OnDemandIsEstimate = prices, estimates
 	}
 	if l.Spot != nil {
 		m.Spot, m.SpotIsEstimate = l.spot(m, names), false

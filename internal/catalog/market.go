@@ -16,7 +16,7 @@ type Source struct {
 // Market is what a region sells: which types where and at which price.
 type Market struct {
 	Region  string
-	Zones   []Zone // sorted by ID
+	Zones   []Zone // each once; an ID or a name may be missing
 	Sources []Source
 
 	// Offered lists, per instance type, the zones that offer it: ascending

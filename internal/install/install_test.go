@@ -116,11 +116,11 @@ func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 		"karpenter.k8s.aws/ec2nodeclasses":   "get list patch watch", "karpenter.k8s.aws/ec2nodeclasses/status": "patch update",
 		"karpenter.sh/provisioners": "get list patch watch", "karpenter.sh/provisioners/status": "update",
 		"karpenter.k8s.aws/awsnodetemplates": "get list watch", "karpenter.k8s.aws/awsnodetemplates/status": "update",
-		"karpenterd-configmaps: configmaps [karpenter-global-settings]":     "get",
+		"karpenterd-configmaps: configmaps [karpenter-global-settings]": "get",
 		"events": "create patch", "events.k8s.io/events": "create patch",
 		"karpenterd-leader-election: coordination.k8s.io/leases [karpenter-leader-election]": "get update",
 		"karpenterd-leader-election: coordination.k8s.io/leases":                             "create",
-		"karpenterd-configmaps: configmaps [karpenterd-catalogue]":                            "get patch",
+		"karpenterd-configmaps: configmaps [karpenterd-catalogue]":                           "get patch",
 	}
 	got := map[string]string{}
 	add := func(role string, rules []rbacv1.PolicyRule) {

@@ -35,7 +35,7 @@ func (r StayReason) Remedy() string {
 	case BudgetUsed:
 		return "wait until the nodes that are going have gone, or raise the budget of the NodePool"
 	case NoPrice:
-		return "look whether the NodeClass is ready, as the catalogue does not have the instance type"
+		return "look whether the NodeClass is ready, and whether EC2 sells the instance type in the zone of the node"
 	case ReplicasLate:
 		return "see why the other replicas are not ready, scale the controller down, or write a PodDisruptionBudget, which decides then"
 	case Declined:

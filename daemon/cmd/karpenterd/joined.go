@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -26,6 +28,8 @@ type joined struct {
 	versions discovery.ServerVersionInterface
 	logger   hclog.Logger
 
+	seen string // version at the last look
+
 	mu     sync.Mutex
 	latest family.Cluster
 }
@@ -43,21 +47,22 @@ func (j *joined) read(ctx context.Context, minor string) error {
 	if err != nil {
 		return err
 	}
+	was := j.now()
 	is := family.Cluster{
-		Name: found.Name, Endpoint: found.Endpoint, CertificateAuthority: found.CertificateAuthority, ServiceCIDR: found.ServiceCIDR, Kubernetes: minor,
+		Name: found.Name, Endpoint: cmp.Or(j.endpoint, found.Endpoint, was.Endpoint), ServiceCIDR: cmp.Or(found.ServiceCIDR, was.ServiceCIDR),
+		CertificateAuthority: found.CertificateAuthority, Kubernetes: minor,
 	}
-	if j.endpoint != "" {
-		is.Endpoint = j.endpoint
+	if len(is.CertificateAuthority) == 0 {
+		is.CertificateAuthority = was.CertificateAuthority
 	}
 	j.mu.Lock()
-	was := j.latest
 	j.latest = is
 	j.mu.Unlock()
 	if was.Name == "" {
 		return nil
 	}
 	if was.Kubernetes != is.Kubernetes {
-		j.logger.Info("the control plane has another version; new nodes get images for it", "from", was.Kubernetes, "to", is.Kubernetes)
+		j.logger.Info("the control plane has another version: new nodes get images for it, and nodes of classes that name images by alias drift", "from", was.Kubernetes, "to", is.Kubernetes)
 	}
 	if was.Endpoint != is.Endpoint || string(was.CertificateAuthority) != string(is.CertificateAuthority) || was.ServiceCIDR != is.ServiceCIDR {
 		j.logger.Info("the cluster has another endpoint, certificate authority or service CIDR; new nodes get them", "endpoint", is.Endpoint, "service_cidr", is.ServiceCIDR)
@@ -65,13 +70,19 @@ func (j *joined) read(ctx context.Context, minor string) error {
 	return nil
 }
 
-// look brings the cluster up to date. After an error it stays as it was last seen.
+// look brings the cluster up to date. After an error it stays as it was last seen. Another
+// version counts when two looks have seen it: while a control plane is upgraded, its old
+// and new API servers answer in turn.
 func (j *joined) look(ctx context.Context, _ time.Time) error {
+	counts := j.now().Kubernetes
 	minor, err := minorVersion(j.versions)
-	if err != nil {
-		return err
+	if err == nil {
+		if counts == "" || minor == j.seen {
+			counts = minor
+		}
+		j.seen = minor
 	}
-	return j.read(ctx, minor)
+	return errors.Join(err, j.read(ctx, counts))
 }
 
 // minorVersion asks the API server for its version, and checks that it is supported.

@@ -46,11 +46,26 @@ func TestJoined_FollowsAnUpgradeOfTheControlPlane(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	look(family.Cluster{Endpoint: "https://one", CertificateAuthority: []byte("A"), Kubernetes: "1.34"})
-	p.err = nil
-	if err := j.look(t.Context(), time.Now()); err != nil {
-		t.Fatal(err)
+	p.err, p.minor = nil, "34+" // an old API server answers
+	step := func() {
+		t.Helper()
+		if err := j.look(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
 	}
+	step()
+	look(family.Cluster{Endpoint: "https://two", CertificateAuthority: []byte("B"), Kubernetes: "1.34"})
+	p.minor = "35+"
+	step()
+	look(family.Cluster{Endpoint: "https://two", CertificateAuthority: []byte("B"), Kubernetes: "1.34"})
+	p.cluster.Endpoint, p.cluster.CertificateAuthority = "", nil // EKS says nothing of them
+	step()
 	look(family.Cluster{Endpoint: "https://two", CertificateAuthority: []byte("B"), Kubernetes: "1.35"})
+	p.git, p.cluster.Endpoint = "v1.99.0", "https://three"
+	if err := j.look(t.Context(), time.Now()); err == nil {
+		t.Error("an unsupported version is no error")
+	}
+	look(family.Cluster{Endpoint: "https://three", CertificateAuthority: []byte("B"), Kubernetes: "1.35"})
 }
 
 func TestJoined_TheEndpointOfTheSettingsStays(t *testing.T) {

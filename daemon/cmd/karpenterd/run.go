@@ -105,8 +105,12 @@ func run(ctx context.Context, c config) error {
 // connect makes the clients, and reads what the daemon must know of the cluster.
 func (d *daemon) connect(ctx context.Context) error {
 	facts, table, err := embedded.Load(d.config.Region)
+	if errors.Is(err, embedded.ErrUnknownRegion) { // newer than the daemon, or mistaken: AWS's answers show it
+		d.logger.Warn("the daemon's own table does not have the region: nothing is launched until AWS says what it sells", "region", d.config.Region)
+		facts, table, err = embedded.Elsewhere(d.config.Region)
+	}
 	if err != nil {
-		return fmt.Errorf("%w: correct --region ($%s)", err, install.EnvRegion)
+		return err
 	}
 	rest, err := kube.DaemonConfig()
 	if err != nil {

@@ -1,11 +1,14 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -54,9 +57,25 @@ func (a attempt) listed(now time.Time) bool {
 
 // stands says whether the attempt is to be tried again as it is. A new attempt could
 // launch a second instance, so it begins only when the first would be listed, and only
-// if it would be another request.
+// if it would be another request, whatever its instances cost now.
 func (a attempt) stands(want aws.LaunchRequest, now time.Time) bool {
-	return a.frozen != nil && (!a.listed(now) || reflect.DeepEqual(a.frozen.Request, want))
+	return a.frozen != nil && (!a.listed(now) || reflect.DeepEqual(unpriced(a.frozen.Request), unpriced(want)))
+}
+
+// unpriced is the request without its prices, in an order that does not follow from them:
+// prices change every few minutes, and are no reason for another attempt.
+func unpriced(r aws.LaunchRequest) aws.LaunchRequest {
+	r.Overrides = slices.Clone(r.Overrides)
+	for i := range r.Overrides {
+		r.Overrides[i].Priority = 0
+	}
+	slices.SortFunc(r.Overrides, byPlace)
+	return r
+}
+
+// byPlace orders overrides by what does not change.
+func byPlace(a, b aws.Override) int {
+	return cmp.Or(strings.Compare(a.InstanceType, b.InstanceType), strings.Compare(a.Zone, b.Zone))
 }
 
 // write writes the attempt on the NodeClaim, if that is still the version that the

@@ -15,6 +15,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/drift"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 var errLost = errors.New("the answer is lost")
@@ -46,11 +47,13 @@ type launching struct {
 	*server
 	ec2   *launches
 	class *awsv1.EC2NodeClass
+	// dearer is what the first type costs more than at first.
+	dearer *quantity.Money
 }
 
 func newLaunching(t *testing.T) launching {
 	t.Helper()
-	l := launching{server: newServer(t), ec2: &launches{answer: errLost}, class: class()}
+	l := launching{server: newServer(t), ec2: &launches{answer: errLost}, class: class(), dearer: new(quantity.Money)}
 	l.controller.World, l.controller.Cloud, l.controller.Cluster = l, l.ec2, func() family.Cluster { return facts }
 	c := nodeClaim(label.OnDemand)
 	c.Finalizers = []string{v1.FinalizerTermination}
@@ -62,7 +65,11 @@ func newLaunching(t *testing.T) launching {
 func (l launching) EC2NodeClass(string) (*awsv1.EC2NodeClass, bool) { return l.class, true }
 
 func (l launching) TypesOf(string) (cluster.Class, bool) {
-	return cluster.Class{Ready: true, Types: instanceTypes()}, true
+	types := instanceTypes()
+	for i := range types[0].Offerings {
+		types[0].Offerings[i].Price += *l.dearer
+	}
+	return cluster.Class{Ready: true, Types: types}, true
 }
 
 // try reconciles the NodeClaim and returns the request that EC2 got, if there was one.
@@ -90,6 +97,17 @@ func TestLaunch_ARetrySendsWhatWasFrozenBeforeTheFirstCall(t *testing.T) {
 	l.now = l.now.Add(time.Second)
 	if other := l.try(t); other.ClientToken == first.ClientToken || other.Overrides[0].SubnetID != "subnet-small" {
 		t.Errorf("when EC2 would list an instance: %+v", other)
+	}
+}
+
+// Spot prices change every few minutes, and EC2's listings may be behind for longer.
+func TestLaunch_APriceThatChangesIsNoReasonForAnotherToken(t *testing.T) {
+	l := newLaunching(t)
+	first := l.try(t)
+	*l.dearer = 1_000_000_000_000
+	l.now = l.now.Add(2 * listingLag)
+	if again := l.try(t); !reflect.DeepEqual(first, again) {
+		t.Errorf("retried as\n%+v, first\n%+v", again, first)
 	}
 }
 

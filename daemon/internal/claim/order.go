@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -75,6 +74,9 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	if len(o.request.Overrides) == 0 {
 		return order{}, fmt.Errorf("nodeclaim %s: EC2NodeClass %s has no subnet, image and offering for any of its instance types: correct the selector terms of the class, or the requirements", claim.Name, class.Name)
 	}
+	// Every override has its image. That of the template must not follow from prices, or
+	// each change of them made another template.
+	image := slices.MinFunc(o.request.Overrides, byPlace).ImageID
 	slices.SortFunc(o.request.Overrides, func(a, b aws.Override) int {
 		if a.Priority != b.Priority {
 			if a.Priority < b.Priority {
@@ -82,10 +84,10 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 			}
 			return 1
 		}
-		return strings.Compare(a.InstanceType+a.Zone, b.InstanceType+b.Zone)
+		return byPlace(a, b)
 	})
 	o.template, err = template(claim, class, facts, capacityType, owner, o.types)
-	o.template.ImageID, o.template.Reservation = o.request.Overrides[0].ImageID, reservation
+	o.template.ImageID, o.template.Reservation = image, reservation
 	o.request.LaunchTemplate = o.template.Name()
 	return o, err
 }

@@ -61,7 +61,7 @@ func (k *Keeper) askSales(ctx context.Context, known knowledge, claims []*v1.Nod
 }
 
 // unsure says whether the catalogue does not know that EC2 sells the NodeClaim's instance
-// type in its zone. The catalogue has the types of the time when it was made, and a class
+// type in its zone. The catalogue has what AWS said last, up to half a day ago, and a class
 // the zones of its subnets.
 func (n knowledge) unsure(c *v1.NodeClaim) bool {
 	name, zone := c.Labels[label.InstanceType], c.Labels[label.Zone]

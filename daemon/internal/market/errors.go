@@ -3,8 +3,8 @@ package market
 import "errors"
 
 var (
-	// errEmpty says that AWS has answered that it sells nothing, or has no prices.
-	errEmpty = errors.New("the answer is empty")
+	// errShort says that an answer has far fewer entries than the one before.
+	errShort = errors.New("the answer is too short to be true")
 	// errForeign says that what is kept is of another region or of another format.
 	errForeign = errors.New("it is of another region or of another release of the daemon")
 	// errTooLarge says that what is to be kept would not fit into a ConfigMap.

@@ -25,12 +25,19 @@ const (
 	typesEvery = 12 * time.Hour
 	// spotEvery is how often spot prices are asked for. EC2 changes them gradually.
 	spotEvery = 10 * time.Minute
-	// retryEvery is how soon a question that failed is asked again.
+	// retryEvery is how soon a question that failed is asked again; the pause doubles.
 	retryEvery = time.Minute
 	// unknownEvery is how often at most a type that nobody knows is asked for.
 	unknownEvery = time.Hour
-	// askWait is how long an answer of many pages may take.
-	askWait = 2 * time.Minute
+	// mostDoublings bounds the pauses between tries that fail; they are not longer than
+	// between answers, either.
+	mostDoublings = 6
+	// askWait is how long an answer of many pages may take, and sweepWait how long a sweep
+	// waits for answers.
+	askWait, sweepWait = 2 * time.Minute, 5 * time.Second
+	// leastPart is which part of the last answer, or of the daemon's own table, an answer
+	// must have to count.
+	leastPart = 2
 	// saveEvery is how often the answers are kept at most.
 	saveEvery = 30 * time.Minute
 )
@@ -69,6 +76,7 @@ type Config struct {
 type Keeper struct {
 	Config
 	asked   map[string]*question // by group
+	replies chan reply           // of those that are being asked
 	live    catalog.Live
 	zones   []catalog.Zone       // with which the world's market was made
 	unknown map[string]time.Time // types that nobody knew, by when they were asked for
@@ -79,91 +87,32 @@ type Keeper struct {
 	state State
 }
 
-// The groups of facts.
-const (
-	groupTypes     = "instance types"
-	groupOfferings = "offerings"
-	groupOnDemand  = "on-demand prices"
-	groupSpot      = "spot prices"
-)
-
-// groups lists all groups in the order of messages.
-func groups() []string { return []string{groupTypes, groupOfferings, groupOnDemand, groupSpot} }
-
-// question is about one group.
-type question struct {
-	every           time.Duration
-	ask             func(ctx context.Context, now time.Time) (answer func(*catalog.Live), err error)
-	tried, answered time.Time
-	err             error // of the last try
-	urgent          bool  // it is time to ask, whenever the last answer came
-}
-
 // New makes a Keeper that has asked nothing.
 func New(c Config) *Keeper {
-	k := &Keeper{Config: c, unknown: map[string]time.Time{}}
-	k.asked = map[string]*question{
-		groupTypes: {every: typesEvery, ask: func(ctx context.Context, _ time.Time) (func(*catalog.Live), error) {
-			facts, err := c.Cloud.InstanceTypes(ctx, nil)
-			return func(l *catalog.Live) { l.Types = facts }, k.usable(err, len(facts))
-		}},
-		groupOfferings: {every: typesEvery, ask: func(ctx context.Context, _ time.Time) (func(*catalog.Live), error) {
-			zones, err := c.Cloud.AllInstanceTypeZones(ctx)
-			return func(l *catalog.Live) { l.Zones = zones }, k.usable(err, len(zones))
-		}},
-		groupOnDemand: {every: typesEvery, ask: func(ctx context.Context, _ time.Time) (func(*catalog.Live), error) {
-			prices, err := c.Cloud.OnDemandPrices(ctx)
-			return func(l *catalog.Live) { l.OnDemand = prices }, k.usable(err, len(prices))
-		}},
-		groupSpot: {every: spotEvery, ask: func(ctx context.Context, now time.Time) (func(*catalog.Live), error) {
-			prices, err := c.Cloud.SpotPrices(ctx, now)
-			return func(l *catalog.Live) { l.Spot = prices }, k.usable(err, len(prices))
-		}},
-	}
-	return k
+	return &Keeper{Config: c, asked: questions(c.Cloud, c.Market), unknown: map[string]time.Time{}, replies: make(chan reply, len(groups()))}
 }
 
-// usable returns nil if the answer counts: also where some of its entries could not be read.
-// An empty one does not count: it would take every node off the market.
-func (k *Keeper) usable(err error, entries int) error {
-	if errors.Is(err, aws.ErrUnread) && entries > 0 {
-		k.Logger.Warn("AWS gave entries that cannot be read; they are left out", "error", err)
-		return nil
-	}
-	if err == nil && entries == 0 {
-		return errEmpty
-	}
-	return err
-}
-
-// Begin gives the world what an earlier daemon has kept; where it has kept nothing, what
-// AWS answers within the wait. It is called before the first decision.
+// Begin gives the world what an earlier daemon has kept; where it has kept less than all,
+// also what AWS answers within the wait. It is called before the first decision.
 func (k *Keeper) Begin(ctx context.Context, wait time.Duration) {
 	if k.restore(ctx) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	k.unsaved = k.ask(ctx)
+	k.unsaved = k.ask(ctx, wait)
 	k.sell()
-	for _, q := range k.asked {
-		if q.err != nil { // perhaps the wait was short
-			q.tried, q.err = time.Time{}, nil
-		}
-	}
 }
 
 // Sweep asks what it is time to ask, and gives the world what is new. It returns only what
-// kept it from storing the answers; what AWS does not answer is logged once, and State says it.
+// kept it from storing the answers; what AWS does not answer is logged, and State says it.
 func (k *Keeper) Sweep(ctx context.Context, now time.Time) error {
 	k.seekUnknown(now)
-	news := k.ask(ctx)
+	news := k.ask(ctx, sweepWait)
 	if news || !slices.Equal(k.zones, k.World.Zones()) {
 		k.sell()
 	}
 	k.unsaved = k.unsaved || news
 	k.note()
-	if k.unsaved && now.Sub(k.saved) >= saveEvery {
+	if k.unsaved && (k.saved.IsZero() || now.Sub(k.saved) >= saveEvery) {
 		k.saved = now // also where it fails: the log has it once each time
 		if err := k.Store.save(ctx, k.keep()); err != nil {
 			return err
@@ -173,45 +122,64 @@ func (k *Keeper) Sweep(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// due says whether it is time to ask.
-func (q *question) due(now time.Time) bool {
-	switch {
-	case now.Before(q.tried), now.Before(q.answered): // the clock went back
-		return true
-	case q.err != nil:
-		return now.Sub(q.tried) >= retryEvery
-	}
-	return q.urgent || q.answered.IsZero() || now.Sub(q.answered) >= q.every
-}
-
-// ask asks all that is due at the same time, and says whether there are news.
-func (k *Keeper) ask(ctx context.Context) (news bool) {
+// ask asks all that is due, each question on its own, and takes what is answered within the
+// wait. It says whether there are news. What takes longer is taken later.
+func (k *Keeper) ask(ctx context.Context, wait time.Duration) (news bool) {
 	now := k.Now()
-	limited, cancel := context.WithTimeout(ctx, askWait)
-	defer cancel()
-	var asking sync.WaitGroup
-	answers := make([]func(*catalog.Live), len(groups()))
-	for i, name := range groups() {
-		if q := k.asked[name]; q.due(now) {
-			asking.Go(func() {
-				was := q.err
-				q.tried, q.urgent = now, false
-				if answers[i], q.err = q.ask(limited, now); q.err == nil {
-					q.answered = now
-				} else if answers[i] = nil; was == nil && ctx.Err() == nil {
-					k.Logger.Warn("AWS does not say what it sells; the last answer counts, or the daemon's own table", "asked_for", name, "error", q.err)
-				}
-			})
+	for _, name := range groups() {
+		q := k.asked[name]
+		if !q.due(now) {
+			continue
 		}
+		q.asking, q.urgent = true, false
+		least := q.listed / leastPart
+		if last := q.entries(&k.live); last > 0 {
+			least = last / leastPart
+		}
+		go func() {
+			limited, cancel := context.WithTimeout(ctx, askWait)
+			defer cancel()
+			r := reply{name: name}
+			err := q.ask(limited, now, &r.live)
+			r.err = usable(err, q.entries(&r.live), least)
+			k.replies <- r
+		}()
 	}
-	asking.Wait()
-	for _, answer := range answers {
-		if answer != nil {
-			answer(&k.live)
-			news = true
+	limit := time.NewTimer(wait)
+	defer limit.Stop()
+	for slices.ContainsFunc(groups(), func(name string) bool { return k.asked[name].asking }) {
+		select {
+		case r := <-k.replies:
+			news = k.take(r) || news
+		case <-limit.C:
+			return news
+		case <-ctx.Done():
+			return news
 		}
 	}
 	return news
+}
+
+// take takes a reply, and says whether it is an answer.
+func (k *Keeper) take(r reply) bool {
+	q := k.asked[r.name]
+	q.asking, q.tried = false, k.Now()
+	unread := errors.Is(r.err, aws.ErrUnread)
+	if said := text(r.err); said != q.said {
+		switch q.said = said; {
+		case unread:
+			k.Logger.Warn("AWS gave entries that cannot be read; they are left out", "asked_for", r.name, "error", r.err)
+		case said != "":
+			k.Logger.Warn("AWS does not say what it sells; the last answer counts, or the daemon's own table", "asked_for", r.name, "error", r.err)
+		}
+	}
+	if r.err != nil && !unread {
+		q.err, q.failures = r.err, q.failures+1
+		return false
+	}
+	q.err, q.failures, q.answered = nil, 0, q.tried
+	q.copy(&k.live, &r.live)
+	return true
 }
 
 // sell gives the world the catalogue.

@@ -31,7 +31,8 @@ type region struct {
 	types []catalog.Fact
 	spot  map[string]map[string]quantity.Money
 	fails map[string]error // by group
-	stuck bool             // no call returns before its context ends
+	gate  chan struct{}    // no call returns before it is closed
+	free  map[string]bool  // groups that do not wait for the gate
 
 	mu    sync.Mutex
 	calls map[string]int
@@ -61,9 +62,12 @@ func (r *region) call(ctx context.Context, group string) error {
 	r.mu.Lock()
 	r.calls[group]++
 	r.mu.Unlock()
-	if r.stuck {
-		<-ctx.Done()
-		return ctx.Err()
+	if r.gate != nil && !r.free[group] {
+		select {
+		case <-r.gate:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	return r.fails[group]
 }
@@ -96,7 +100,7 @@ func (r *region) keeper() *Keeper {
 	r.facts, r.market, r.sold = nil, catalog.Market{}, 0
 	return New(Config{
 		Cloud: r, World: r, Store: Store{r.kube.CoreV1().ConfigMaps("karpenter")}, Logger: hclog.NewNullLogger(), Now: func() time.Time { return r.now },
-		Facts: []catalog.Fact{{Name: "m5.large"}},
+		Facts: []catalog.Fact{{Name: "m5.large", UsageClasses: []string{label.OnDemand, label.Spot}}},
 		Market: catalog.Market{
 			Region: "us-west-2", Zones: []catalog.Zone{zoneA}, Offered: map[string][]int{"m5.large": {0}}, OnDemand: map[string]quantity.Money{"m5.large": 100},
 			Spot: map[string][]quantity.Money{"m5.large": {50}}, SpotIsEstimate: true,
@@ -173,6 +177,8 @@ func TestKeeper_AFailureChangesNothingAndIsTriedAgainAfterAMinute(t *testing.T) 
 	}
 	r.fails = map[string]error{}
 	r.after(k, time.Minute)
+	r.wantCalls("a minute after the third failure", 1, 4)
+	r.after(k, 3*time.Minute)
 	if s := k.State(); s != (State{Known: true}) {
 		t.Errorf("state %+v when EC2 answers again", s)
 	}
@@ -195,11 +201,13 @@ func TestKeeper_ADaemonThatStartsInAnOutageWorksWithTheLastAnswers(t *testing.T)
 	k.Begin(t.Context(), time.Minute)
 	r.after(k, 0) // keeps them
 	r.now = r.now.Add(3 * time.Hour)
-	r.stuck = true
 	next := r.keeper()
-	next.Begin(t.Context(), time.Hour) // does not wait: it has answers
+	asked := r.calls[groupSpot]
+	next.Begin(t.Context(), time.Hour)
 	r.want("in the outage", 90, 30)
-	r.stuck = false
+	if r.calls[groupSpot] != asked {
+		t.Error("the first decision waits although the prices are known")
+	}
 	for _, g := range groups() {
 		r.fails[g] = errors.New("no route")
 	}
@@ -240,15 +248,96 @@ func TestKeeper_WithoutAnyAnswerTheTableCountsAndTheStateSaysSo(t *testing.T) {
 	}
 }
 
+// A short answer would take nodes off the market.
+func TestKeeper_AnAnswerThatIsFarShorterThanTheLastDoesNotCount(t *testing.T) {
+	r := newRegion(t)
+	r.spot["m5.large"] = map[string]quantity.Money{"us-west-2a": 30, "us-west-2b": 31, "us-west-2c": 32, "us-west-2d": 33}
+	k := r.keeper()
+	k.Begin(t.Context(), time.Minute)
+	r.fails[groupSpot] = &aws.UnreadError{Count: 3, First: errors.New("odd")}
+	r.spot = map[string]map[string]quantity.Money{"m5.large": {"us-west-2a": 20}}
+	r.after(k, 10*time.Minute)
+	r.want("after one entry of four", 90, 30)
+	r.spot = map[string]map[string]quantity.Money{"m5.large": {"us-west-2a": 20, "us-west-2b": 21}}
+	r.after(k, time.Minute)
+	r.want("after two entries of four", 90, 20)
+	if s := k.State(); s != (State{Known: true}) {
+		t.Errorf("state %+v: entries that cannot be read are left out", s)
+	}
+}
+
+// The table of a region has hundreds of types.
+func TestKeeper_AFirstAnswerThatIsFarShorterThanTheTableDoesNotCount(t *testing.T) {
+	r := newRegion(t)
+	k := r.keeper()
+	for _, name := range []string{"a", "b"} {
+		k.Market.OnDemand[name] = 1
+	}
+	k.asked = questions(r, k.Market)
+	k.Begin(t.Context(), time.Minute)
+	r.after(k, 0)
+	if r.want("with three types in the table", 90, 30); k.State().Reason != "" {
+		t.Errorf("state %+v: one of three types is a half, rounded down", k.State())
+	}
+	for _, name := range []string{"c", "d"} {
+		k.Market.OnDemand[name] = 1
+	}
+	next := newRegion(t)
+	short := next.keeper()
+	short.Market = k.Market
+	short.asked = questions(next, k.Market)
+	short.Begin(t.Context(), time.Minute)
+	next.after(short, 0)
+	next.want("with five types in the table", 100, 30)
+	if s := short.State(); s.Reason != awsv1.ReasonEmbedded || !strings.Contains(s.Message, "too short to be true") {
+		t.Errorf("state %+v", s)
+	}
+}
+
+func TestKeeper_AClockThatGoesBackStopsNothing(t *testing.T) {
+	r := newRegion(t)
+	k := r.keeper()
+	k.Begin(t.Context(), time.Minute)
+	r.after(k, 0)
+	r.spot["m5.large"]["us-west-2a"] = 29
+	r.after(k, -time.Hour)
+	r.want("an hour earlier", 90, 29)
+}
+
+// The region of a partition without a Price List cannot be asked for prices.
+func TestKeeper_ARegionWithoutAPriceListLacksNothing(t *testing.T) {
+	r := newRegion(t)
+	r.fails[groupOnDemand] = aws.ErrNoPriceList
+	k := r.keeper()
+	k.Begin(t.Context(), time.Minute)
+	r.after(k, 0)
+	if r.want("without a Price List", 100, 30); k.State() != (State{Known: true}) {
+		t.Errorf("state %+v", k.State())
+	}
+}
+
 // The first decision waits for prices, but not for long.
 func TestKeeper_TheFirstDecisionDoesNotWaitForAnAWSThatHangs(t *testing.T) {
 	r := newRegion(t)
-	r.stuck = true
+	r.gate = make(chan struct{})
 	k := r.keeper()
 	k.Begin(t.Context(), 10*time.Millisecond)
-	r.stuck = false
-	r.after(k, 0) // at once: the wait was short
+	r.want("after a short wait", 100, 50)
+	close(r.gate)
+	r.after(k, 0) // which finds the answers
 	r.want("after the first sweep", 90, 30)
+	r.wantCalls("after the first sweep", 1, 1)
+}
+
+// A cluster without a way to the Price List has spot prices all the same.
+func TestKeeper_AGroupThatHangsHoldsUpNoOther(t *testing.T) {
+	r := newRegion(t)
+	r.gate = make(chan struct{})
+	defer close(r.gate)
+	r.free = map[string]bool{groupSpot: true, groupTypes: true, groupOfferings: true}
+	k := r.keeper()
+	k.Begin(t.Context(), 10*time.Millisecond)
+	r.want("while the Price List hangs", 100, 30)
 }
 
 func TestKeeper_ATypeThatNobodyKnowsIsAskedForOnceAnHour(t *testing.T) {

@@ -43,7 +43,7 @@ func (k *Keeper) note() {
 		switch {
 		case q.tried.IsZero() && q.answered.IsZero():
 			state.Known = false
-		case q.err == nil:
+		case q.err == nil, errors.Is(q.err, aws.ErrNoPriceList): // nobody can be asked
 		case q.answered.IsZero():
 			state.Reason = awsv1.ReasonEmbedded
 			messages = append(messages, fmt.Sprintf("%s are those of the daemon's own table%s, because %s", name, k.dated(name), why(q.err)))
@@ -67,9 +67,9 @@ func why(err error) string {
 	var refused *aws.UnauthorizedError
 	switch {
 	case errors.As(err, &refused):
-		return fmt.Sprintf("the daemon is %v: allow that in the policies of its role", refused)
-	case errors.Is(err, aws.ErrNoPriceList):
-		return "AWS has no Price List for the region"
+		return fmt.Sprintf("the daemon is not authorized to perform %s: allow that in the policies of its role", refused.Action)
+	case errors.Is(err, errShort):
+		return "what AWS answers is too short to be true"
 	}
 	return "AWS does not answer (the daemon's log has the error)"
 }

@@ -111,8 +111,12 @@ func decode(packed []byte) (kept, error) {
 	if err != nil {
 		return kept{}, err
 	}
+	data, err := io.ReadAll(io.LimitReader(r, storeUnpacked)) // to the end, where the checksum is
+	if err != nil {
+		return kept{}, err
+	}
 	var k kept
-	d := json.NewDecoder(io.LimitReader(r, storeUnpacked))
+	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&k); err != nil {
 		return kept{}, err
@@ -138,16 +142,20 @@ func (k *Keeper) restore(ctx context.Context) (all bool) {
 		k.Logger.Warn("the last answers of AWS about types and prices cannot be read; AWS is asked again", "error", err)
 		return false
 	}
-	l := stored.Live
-	has := map[string]bool{groupTypes: l.Types != nil, groupOfferings: l.Zones != nil, groupOnDemand: l.OnDemand != nil, groupSpot: l.Spot != nil}
+	now := k.Now()
 	all = true
 	for name, q := range k.asked {
-		if has[name] {
-			q.answered, q.urgent = stored.Answered[name], true
+		at, there := stored.Answered[name]
+		if there = there && q.entries(&stored.Live) > 0; !there {
+			all = false
+			continue
 		}
-		all = all && !q.answered.IsZero()
+		q.copy(&k.live, &stored.Live)
+		q.urgent, q.answered = true, at
+		if now.Before(at) { // by the clock of another machine
+			q.answered = now
+		}
 	}
-	k.live = l
 	k.sell()
 	return all
 }

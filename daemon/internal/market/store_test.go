@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog/embedded"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
@@ -54,19 +55,25 @@ func zipped(t *testing.T, text string) []byte {
 }
 
 func TestStore_WhatCannotBeReadIsAskedForAnewAndReplaced(t *testing.T) {
-	good, err := json.Marshal(kept{Format: storeFormat, Region: "us-west-2", Live: catalog.Live{OnDemand: map[string]quantity.Money{"m5.large": 1}}})
+	good, err := json.Marshal(kept{
+		Format: storeFormat, Region: "us-west-2", Answered: map[string]time.Time{groupOnDemand: time.Unix(1, 0)},
+		Live: catalog.Live{OnDemand: map[string]quantity.Money{"m5.large": 1}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, data := range map[string][]byte{
-		"no gzip":        []byte("hello"),
-		"cut short":      zipped(t, string(good))[:20],
-		"no JSON":        zipped(t, "{"),
-		"another region": zipped(t, strings.Replace(string(good), "us-west-2", "eu-west-1", 1)),
-		"another format": zipped(t, strings.Replace(string(good), `"Format":1`, `"Format":2`, 1)),
-		"unknown member": zipped(t, strings.Replace(string(good), `"Region"`, `"Colour":1,"Region"`, 1)),
-		"wrong type":     zipped(t, strings.Replace(string(good), `"m5.large":1`, `"m5.large":"1"`, 1)),
-		"nothing":        nil,
+		"no gzip":         []byte("hello"),
+		"cut short":       zipped(t, string(good))[:20],
+		"no JSON":         zipped(t, "{"),
+		"another region":  zipped(t, strings.Replace(string(good), "us-west-2", "eu-west-1", 1)),
+		"another format":  zipped(t, strings.Replace(string(good), `"Format":1`, `"Format":2`, 1)),
+		"unknown member":  zipped(t, strings.Replace(string(good), `"Region"`, `"Colour":1,"Region"`, 1)),
+		"wrong type":      zipped(t, strings.Replace(string(good), `"m5.large":1`, `"m5.large":"1"`, 1)),
+		"broken checksum": append(bytes.Clone(zipped(t, string(good)))[:len(zipped(t, string(good)))-8], 0, 0, 0, 0, 0, 0, 0, 0),
+		"no date":         zipped(t, strings.Replace(string(good), groupOnDemand, "other", 1)),
+		"no entries":      zipped(t, strings.Replace(string(good), `"m5.large":1`, "", 1)),
+		"nothing":         nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRegion(t)
@@ -103,6 +110,25 @@ func TestStore_AnswersAreKeptEveryHalfHourAtMostAndTriedAgainThen(t *testing.T) 
 	r.after(k, 10*time.Minute)
 	if now, err := decode(r.stored().BinaryData[storeKey]); err != nil || now.Live.Spot["m5.large"]["us-west-2a"] != 44 {
 		t.Errorf("kept %+v, %v", now, err)
+	}
+}
+
+// The clock of the daemon before may have run ahead.
+func TestStore_AnAnswerFromTheFutureIsOneOfNow(t *testing.T) {
+	r := newRegion(t)
+	k := r.keeper()
+	k.Begin(t.Context(), time.Minute)
+	r.after(k, 0)
+	r.now = r.now.Add(-24 * time.Hour)
+	for _, g := range groups() {
+		r.fails[g] = errors.New("no route")
+	}
+	next := r.keeper()
+	next.Begin(t.Context(), time.Minute)
+	r.after(next, 0)
+	r.after(next, 20*time.Minute)
+	if s := next.State(); s.Reason != awsv1.ReasonOutdated {
+		t.Errorf("state %+v 20 minutes after the last answer", s)
 	}
 }
 

@@ -17,9 +17,10 @@ import (
 // answer.
 const sharedFor = 8 * time.Second
 
-// shared asks a Cloud once for all classes that select the same: most differ in other fields. Answers that are empty are not kept: somebody may be about to tag what is
-// to be found. Neither are those about capacity reservations and instance profiles, which
-// the daemon's own work changes.
+// shared asks a Cloud once for all classes that select the same: most differ in other
+// fields. Answers that are empty are not kept: somebody may be about to tag what is to be
+// found. Neither are those about capacity reservations and instance profiles, which the
+// daemon's own work changes.
 type shared struct {
 	Cloud
 	now    func() time.Time
@@ -42,22 +43,22 @@ func Share(c Cloud, now func() time.Time) Cloud {
 
 // Subnets is aws.Clients.Subnets.
 func (s *shared) Subnets(ctx context.Context, selectors []aws.Selector) ([]aws.Subnet, error) {
-	return askFor(s, fmt.Sprintf("subnets %+v", selectors), func() ([]aws.Subnet, error) { return s.Cloud.Subnets(ctx, selectors) })
+	return askFor(ctx, s, fmt.Sprintf("subnets %#v", selectors), func() ([]aws.Subnet, error) { return s.Cloud.Subnets(ctx, selectors) })
 }
 
 // SecurityGroups is aws.Clients.SecurityGroups.
 func (s *shared) SecurityGroups(ctx context.Context, selectors []aws.Selector) ([]aws.SecurityGroup, error) {
-	return askFor(s, fmt.Sprintf("groups %+v", selectors), func() ([]aws.SecurityGroup, error) { return s.Cloud.SecurityGroups(ctx, selectors) })
+	return askFor(ctx, s, fmt.Sprintf("groups %#v", selectors), func() ([]aws.SecurityGroup, error) { return s.Cloud.SecurityGroups(ctx, selectors) })
 }
 
 // Images is aws.Clients.Images.
 func (s *shared) Images(ctx context.Context, selectors []aws.ImageSelector) ([]aws.Image, error) {
-	return askFor(s, fmt.Sprintf("images %+v", selectors), func() ([]aws.Image, error) { return s.Cloud.Images(ctx, selectors) })
+	return askFor(ctx, s, fmt.Sprintf("images %#v", selectors), func() ([]aws.Image, error) { return s.Cloud.Images(ctx, selectors) })
 }
 
 // Parameter is aws.Clients.Parameter.
 func (s *shared) Parameter(ctx context.Context, name string) (string, error) {
-	values, err := askFor(s, "parameter "+name, func() ([]string, error) {
+	values, err := askFor(ctx, s, "parameter "+name, func() ([]string, error) {
 		value, err := s.Cloud.Parameter(ctx, name)
 		return []string{value}, err
 	})
@@ -69,20 +70,27 @@ func (s *shared) Parameter(ctx context.Context, name string) (string, error) {
 
 // askFor returns the answer to the call that somebody waits for or had lately, or else makes
 // the call. The caller may change the result.
-func askFor[T any](s *shared, call string, ask func() ([]T, error)) ([]T, error) {
+func askFor[T any](ctx context.Context, s *shared, call string, ask func() ([]T, error)) ([]T, error) {
 	if known, ok := s.lately(call); ok {
 		return slices.Clone(known.([]T)), nil //nolint:forcetypeassert // a call has one type
 	}
-	asked := s.now()
-	value, err, _ := s.asking.Do(call, func() (any, error) { return ask() })
-	if err != nil {
-		return nil, err
+	asking := s.asking.DoChan(call, func() (any, error) {
+		asked := s.now()
+		found, err := ask()
+		if err == nil && len(found) > 0 {
+			s.keep(call, answer{asked, found})
+		}
+		return found, err
+	})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case r := <-asking:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return slices.Clone(r.Val.([]T)), nil //nolint:forcetypeassert // a call has one type
 	}
-	found := value.([]T) //nolint:forcetypeassert // a call has one type
-	if len(found) > 0 {
-		s.keep(call, answer{asked, found})
-	}
-	return slices.Clone(found), nil
 }
 
 func (s *shared) lately(call string) (any, bool) {

@@ -64,6 +64,20 @@ func TestShare_ClassesThatSelectTheSameAreAnsweredByOneCall(t *testing.T) {
 	ask("z", 5) // what found nothing is asked again: somebody may be about to tag it
 }
 
+// A space and a colon are allowed in a tag.
+func TestShare_SelectionsThatPrintAlikeAreNotTakenForEachOther(t *testing.T) {
+	c := &countingCloud{answer: []aws.Subnet{{ID: "subnet-1"}}}
+	s := Share(c, func() time.Time { return at(0) })
+	for _, tags := range []map[string]string{{"a": "b c:d"}, {"a": "b", "c": "d"}} {
+		if _, err := s.Subnets(t.Context(), []aws.Selector{{Tags: tags}}); err != nil {
+			t.Error(err)
+		}
+	}
+	if c.calls != 2 {
+		t.Errorf("%d calls for two selections", c.calls)
+	}
+}
+
 func TestShare_AFailureIsNotKept(t *testing.T) {
 	c := &countingCloud{err: errors.New("throttled")}
 	s := Share(c, func() time.Time { return at(0) })

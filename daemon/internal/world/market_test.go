@@ -59,6 +59,22 @@ func TestSell_OnlyClassesForWhichAPriceChangesAreNews(t *testing.T) {
 	if after, _ := w.Snapshot(); after.Supply() != before.Supply() {
 		t.Error("the same prices change what the decision core sees")
 	}
+	w.Sell(facts, prices(1009, 20))
+	look()
+	<-w.Changed()
+	for _, small := range []quantity.Money{1019, 999} { // one part in a hundred
+		w.Sell(facts, prices(small, 20))
+		select {
+		case <-w.Changed():
+			t.Errorf("%d is announced after 1009", small)
+		default:
+		}
+	}
+	w.Sell(facts, prices(1020, 20)) // small changes add up
+	<-w.Changed()
+	if got := look(); got["in-a"] != 1020 {
+		t.Errorf("prices %v", got)
+	}
 	w.Sell(facts, prices(10, 25))
 	select {
 	case <-w.Changed():

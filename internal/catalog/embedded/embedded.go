@@ -65,6 +65,21 @@ func Load(region string) ([]catalog.Fact, catalog.Market, error) {
 	return t.Facts, m.value, nil
 }
 
+// Elsewhere returns the facts of all instance types for a region that Load does not know,
+// and a market that sells nothing: only AWS can say what it sells there. Volumes cost as in
+// the reference region.
+func Elsewhere(region string) ([]catalog.Fact, catalog.Market, error) {
+	t, err := types()
+	if err != nil {
+		return nil, catalog.Market{}, err
+	}
+	v, err := volumes()
+	if err != nil {
+		return nil, catalog.Market{}, err
+	}
+	return t.Facts, catalog.Market{Region: region, Sources: slices.Concat(t.Sources, v.Sources), Volumes: v.In(region, referenceRegion)}, nil
+}
+
 // Regions lists the regions that Load knows, sorted.
 func Regions() []string {
 	var names []string

@@ -13,6 +13,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 func TestBlob_HoldsTheCommittedFacts(t *testing.T) {
@@ -32,6 +33,20 @@ func TestBlob_HoldsTheCommittedFacts(t *testing.T) {
 		if !bytes.Equal(got, want) {
 			t.Errorf("the blob of %s differs: run go generate", file)
 		}
+	}
+}
+
+// AWS opens regions more often than the daemon is released.
+func TestElsewhere_KnowsTypesAndVolumesAndSellsNothing(t *testing.T) {
+	facts, m, err := Elsewhere("mx-central-1")
+	if err != nil || len(facts) < 1000 || m.Region != "mx-central-1" || len(m.Offered) > 0 || m.Volumes.Hourly(catalog.Volume{Type: catalog.GP3, GiB: 100}) <= 0 {
+		t.Errorf("%d facts, market %+v, %v", len(facts), m, err)
+	}
+	zone := catalog.Zone{Name: "mx-central-1a", ID: "mxc1-az1"}
+	live := catalog.Live{Zones: map[string][]string{"m5.large": {zone.Name}}, OnDemand: map[string]quantity.Money{"m5.large": 1}}
+	facts, m = live.Over(facts, m, []catalog.Zone{zone})
+	if types := catalog.Build(facts, m, catalog.Settings{Zones: []catalog.Zone{zone}}); len(types) != 1 || !types[0].Offerings[0].Available {
+		t.Errorf("with AWS's answers: %+v", types)
 	}
 }
 
