@@ -32,11 +32,12 @@ type bench struct {
 	now                     time.Time
 	events                  []string
 	revision                int
+	kubernetes              int // minor version
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), revision: 100}
+	b := &bench{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), revision: 100, kubernetes: 32}
 	b.provisioners, b.templates = &store{bench: b, all: map[string]*unstructured.Unstructured{}}, &store{bench: b, all: map[string]*unstructured.Unstructured{}}
 	b.restart()
 	return b
@@ -45,7 +46,7 @@ func newBench(t *testing.T) *bench {
 // restart is a daemon that starts anew and lists all objects.
 func (b *bench) restart() {
 	b.world = world.New(nil, catalog.Market{}, func() time.Time { return b.now })
-	b.Server = legacyapi.New(legacyapi.Config{World: b.world, Provisioners: b.provisioners, Templates: b.templates, Kubernetes: 32, Events: b})
+	b.Server = legacyapi.New(legacyapi.Config{World: b.world, Provisioners: b.provisioners, Templates: b.templates, Kubernetes: b.kubernetes, Events: b})
 	for _, s := range []*store{b.templates, b.provisioners} {
 		for _, o := range s.all {
 			b.Observe(o)
