@@ -1,8 +1,13 @@
 package legacy
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
 	"regexp"
 	"slices"
 	"strings"
@@ -187,13 +192,39 @@ func (c *converter) note(s subject, field, what, remedy string) {
 // Amazon Linux 2 join.
 var callsBootstrap = regexp.MustCompile(`(?m)^[^#\n]*bootstrap\.sh`)
 
+// scriptsIn are the texts that user data may be: the whole, and the parts of MIME text that
+// are in base64.
+func scriptsIn(userData string) []string {
+	out := []string{userData}
+	message, err := mail.ReadMessage(strings.NewReader(strings.TrimLeft(userData, " \t\r\n")))
+	if err != nil {
+		return out
+	}
+	kind, params, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	if err != nil || !strings.HasPrefix(kind, "multipart/") {
+		return out
+	}
+	for reader := multipart.NewReader(message.Body, params["boundary"]); ; {
+		part, err := reader.NextRawPart()
+		if err != nil {
+			return out
+		}
+		if !strings.EqualFold(part.Header.Get("Content-Transfer-Encoding"), "base64") {
+			continue
+		}
+		if text, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, part)); err == nil {
+			out = append(out, string(text))
+		}
+	}
+}
+
 // withoutAL2 makes a class of Amazon Linux 2 one of Amazon Linux 2023, where Kubernetes has
 // no image of the former. Text that is no MIME text is a shell script for both, and a part
 // of the MIME text that an instance gets.
 func (c *converter) withoutAL2(s subject, base string, out *nodeClassSpec) {
 	out.AMISelectorTerms = []imageTerm{{Alias: "al2023@latest"}}
 	version := fmt.Sprintf("1.%d", c.options.Kubernetes)
-	if callsBootstrap.MatchString(out.UserData) {
+	if slices.ContainsFunc(scriptsIn(out.UserData), callsBootstrap.MatchString) {
 		c.fail(s, base+".userData", "calls bootstrap.sh, which only images of Amazon Linux 2 have, and Kubernetes "+version+" has no such images",
 			"remove the call: the node joins without it; write settings of the kubelet in kubeletConfiguration of the Provisioner")
 		return

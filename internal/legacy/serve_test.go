@@ -1,6 +1,8 @@
 package legacy_test
 
 import (
+	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -171,6 +173,11 @@ func TestServe_UserDataThatCallsBootstrapIsAnErrorWithoutAL2(t *testing.T) {
 	live := liveOf("", `, userData: "#!/bin/bash\nset -e\n/etc/eks/bootstrap.sh lab\n"`)
 	if text := legacy.Sentences(legacy.Serve(live, 33).Errors); !strings.Contains(text, `AWSNodeTemplate "shared": spec.userData: calls bootstrap.sh`) {
 		t.Errorf("errors: %q", text)
+	}
+	encoded := base64.StdEncoding.EncodeToString([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh lab\n"))
+	mixed := "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\nContent-Type: text/x-shellscript\nContent-Transfer-Encoding: base64\n\n" + encoded + "\n--//--\n"
+	if text := legacy.Sentences(legacy.Serve(liveOf("", fmt.Sprintf(", userData: %q", mixed)), 33).Errors); !strings.Contains(text, "calls bootstrap.sh") {
+		t.Errorf("in base64: errors: %q", text)
 	}
 	if errors := legacy.Serve(live, 32).Errors; len(errors) > 0 {
 		t.Errorf("errors where AL2 has images: %v", errors)

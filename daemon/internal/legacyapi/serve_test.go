@@ -204,6 +204,28 @@ func TestServer_AnUpgradeOfTheControlPlaneServesWhatItHasImagesFor(t *testing.T)
 	}
 }
 
+func TestServer_WhatIsServedOtherwiseIsSaidOnce(t *testing.T) {
+	b := newBench(t)
+	b.kubernetes = 33
+	b.restart()
+	b.template(nil)
+	b.provisioner("a", nil)
+	b.sync()
+	b.restart()
+	b.sync()
+	if c := b.condition("a", "Adapted"); c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "AL2 has no image for Kubernetes 1.33") {
+		t.Errorf("condition %+v", c)
+	}
+	if len(b.events) != 1 || !strings.HasPrefix(b.events[0], "Warning ServedAdapted: ") {
+		t.Errorf("events %q, want one, also after a restart", b.events)
+	}
+	b.template(map[string]any{"amiFamily": "Bottlerocket"})
+	b.sync()
+	if c := b.condition("a", "Adapted"); c.Type != "" {
+		t.Errorf("condition %+v", c)
+	}
+}
+
 func TestServer_SecondSyncWritesNothing(t *testing.T) {
 	b := newBench(t)
 	b.template(nil)

@@ -31,7 +31,8 @@ type bench struct {
 	provisioners, templates *store
 	now                     time.Time
 	events                  []string
-	revision, kubernetes    int
+	revision                int
+	kubernetes              int // minor version
 }
 
 func newBench(t *testing.T) *bench {

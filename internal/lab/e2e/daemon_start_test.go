@@ -40,8 +40,7 @@ func TestDaemonStart_NamesWhatIsMissing(t *testing.T) {
 	d.failsToStart(t, "unknown-cluster", func(o *install.Options) {
 		o.ClusterName, o.RoleARN = "nowhere", d.role(t, "sees-all-clusters", "unknown-cluster", "*")
 	}, kinds(), `"nowhere"`, "not found", "$"+install.EnvClusterName)
-	d.failsToStart(t, "wrong-region", func(o *install.Options) { o.Region = "mars-north-1" }, kinds(),
-		`"mars-north-1"`, "us-west-2", "$"+install.EnvRegion)
+	d.failsToStart(t, "wrong-region", func(o *install.Options) { o.Region = "mars-north-1" }, kinds(), "$"+install.EnvRegion)
 	d.failsToStart(t, "wrong-role", func(o *install.Options) { o.RoleARN = "arn:aws:iam::" + lab.Account + ":role/nobody" }, kinds(),
 		"sts:AssumeRoleWithWebIdentity", "role/nobody")
 }
