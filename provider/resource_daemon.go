@@ -74,8 +74,9 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 			"namespace, service account, RBAC, Deployment, Service and PodDisruptionBudget. The provider contains these objects: a plan or an "+
 			"apply downloads nothing.\n\nKubernetes 1.%d to 1.%d. An object that exists already is never changed or deleted. An existing "+
 			"namespace is used as it is. Another existing object is used if it has everything that the daemon needs; otherwise the apply ends "+
-			"with an error. The daemon cannot be destroyed while NodePools, EC2NodeClasses or NodeClaims exist: set `daemon` of `karpenter_node_class`, "+
-			"and Terraform destroys in the right order.", install.MinKubernetesMinor, install.MaxKubernetesMinor),
+			"with an error. A custom resource definition is used if it has the fields that the daemon needs, as Karpenter's have. The daemon cannot be "+
+			"destroyed while NodePools, EC2NodeClasses or NodeClaims exist: set `daemon` of `karpenter_node_class`, "+
+			"and Terraform destroys in the right order. To give the cluster back to Karpenter with its nodes, run `karpenterd handback` first; see the guide From Karpenter, and back.", install.MinKubernetesMinor, install.MaxKubernetesMinor),
 		Attributes: map[string]schema.Attribute{
 			"namespace": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultNamespace),

@@ -57,9 +57,11 @@ func Restamp(c *v1.NodeClaim, pool *Pool, class *Class) map[string]string {
 // MadeByAnother says whether Karpenter made the NodeClaim for a NodePool, by the version of
 // the hash that it wrote. NodeClaims that users make have no hash.
 func MadeByAnother(c *v1.NodeClaim) bool {
-	version := c.Annotations[v1.AnnotationNodePoolHashVersion]
-	return version != "" && !strings.HasPrefix(version, ours)
+	return ByAnother(c.Annotations[v1.AnnotationNodePoolHashVersion])
 }
+
+// ByAnother says whether Karpenter wrote a hash of this version.
+func ByAnother(version string) bool { return version != "" && !strings.HasPrefix(version, ours) }
 
 // MadeByDaemon says whether the daemon made the NodeClaim for a NodePool, or has taken it
 // over.

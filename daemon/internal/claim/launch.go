@@ -45,7 +45,7 @@ type Cloud interface {
 // A NodeClaim that somebody else may have launched is taken over first.
 func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	if claim.Status.ProviderID != "" || madeByKarpenter(claim) {
-		return 0, c.takeOver(ctx, claim)
+		return c.takeOver(ctx, claim)
 	}
 	order, err := c.order(claim)
 	if errors.Is(err, errReservationEnded) {

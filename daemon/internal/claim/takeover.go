@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,22 +33,31 @@ func madeByKarpenter(claim *v1.NodeClaim) bool {
 // it deletes the NodeClaim, and a new plan follows for its pods: an instance that Karpenter
 // launched and did not record has no tag with the NodeClaim's name, so a launch could be
 // the second for the NodeClaim. Such an instance is an orphan, which the Collector finds.
-func (c *Controller) takeOver(ctx context.Context, claim *v1.NodeClaim) error {
+// A young NodeClaim waits: a Karpenter that was just stopped may still record a launch. The
+// result is the time to the next call.
+func (c *Controller) takeOver(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	i, found, err := c.launchedBefore(ctx, claim)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if found {
 		order, err := c.order(claim)
 		if err != nil {
-			_, err = c.launchFailed(ctx, claim, err)
-			return err
+			return c.launchFailed(ctx, claim, err)
 		}
-		return c.launched(ctx, claim, order, aws.Launched{
+		return 0, c.launched(ctx, claim, order, aws.Launched{
 			InstanceID: i.ID, InstanceType: i.Type, Zone: i.Zone, SubnetID: i.SubnetID, ImageID: i.ImageID,
 			CapacityType: i.CapacityType, Reservation: i.Reservation,
 		})
 	}
+	if left := listingLag - c.Now().Sub(claim.CreationTimestamp.Time); left > 0 {
+		return left, nil
+	}
+	return 0, c.planAnew(ctx, claim)
+}
+
+// planAnew deletes a NodeClaim that Karpenter has made, if it has recorded nothing by now.
+func (c *Controller) planAnew(ctx context.Context, claim *v1.NodeClaim) error {
 	live, err := c.Claims.Get(ctx, claim.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil // the watch is behind

@@ -64,6 +64,19 @@ func TestTakeOver_ANodeClaimThatKarpenterHasNotLaunchedIsDeletedAndNotLaunched(t
 	}
 }
 
+func TestTakeOver_AYoungNodeClaimWaitsForWhatKarpenterMayStillRecord(t *testing.T) {
+	l := unlaunched(t, nil)
+	c, _ := l.NodeClaim("pool-x")
+	c.CreationTimestamp = metav1.NewTime(l.now.Add(time.Second - listingLag))
+	if again, err := l.controller.Reconcile(t.Context(), "pool-x"); err != nil || again != time.Second || len(l.writes)+len(l.ec2.requests) > 0 {
+		t.Errorf("next call in %s, error %v, writes %v", again, err, l.writes)
+	}
+	l.now = l.now.Add(time.Second)
+	if l.reconciled(t); !l.wrote("DELETE " + claimsPath + "pool-x") {
+		t.Errorf("writes %v", l.writes)
+	}
+}
+
 func TestTakeOver_AnotherClustersOrNodeClaimsInstanceIsNotTaken(t *testing.T) {
 	for name, tags := range map[string]map[string]string{
 		"no name yet":         {},

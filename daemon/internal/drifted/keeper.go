@@ -61,6 +61,7 @@ type Recorder interface {
 	NotDrifted(c *v1.NodeClaim, was string)
 	DriftCounted(claims []*v1.NodeClaim)
 	StaleDriftMark(node *corev1.Node)
+	AnotherController(p *v1.NodePool, version string)
 }
 
 // Keeper writes hashes and conditions. Sweep is not for several goroutines at once.
@@ -77,6 +78,7 @@ type Keeper struct {
 	listing listing
 	sales   map[string]sale    // by instance type
 	marked  map[types.UID]bool // nodes whose stale mark was reported
+	stamped map[types.UID]bool // NodePools that had the daemon's hash in the last sweep
 }
 
 // Sweep brings hashes and conditions up to date once. The first Sweep of a new leader
@@ -196,10 +198,25 @@ func (k *Keeper) reportMarks(claims []*v1.NodeClaim) {
 	k.marked = marked
 }
 
+// reportAnother reports each NodePool on which somebody else has written a hash since the
+// daemon did: Karpenter works beside it, and both would launch and remove nodes.
+func (k *Keeper) reportAnother() {
+	stamped := map[types.UID]bool{}
+	for _, p := range k.World.NodePools() {
+		version := p.Annotations[v1.AnnotationNodePoolHashVersion]
+		stamped[p.UID] = version == drift.Version
+		if k.stamped[p.UID] && drift.ByAnother(version) {
+			k.Recorder.AnotherController(p, version)
+		}
+	}
+	k.stamped = stamped
+}
+
 // stampPools reads the NodePools, and writes on each the hash of its template. Each is
 // hashed once: NodeClaims are compared with what was read.
 func (k *Keeper) stampPools(ctx context.Context, known knowledge) error {
 	var faults []error
+	k.reportAnother()
 	for _, p := range k.World.NodePools() {
 		var stamp map[string]string
 		if read := drift.ReadPool(p); read != nil {

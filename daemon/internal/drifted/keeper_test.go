@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -223,6 +224,9 @@ func (x *test) Drifted(c *v1.NodeClaim, reason, message string) {
 func (x *test) NotDrifted(c *v1.NodeClaim, was string) { x.say("not drifted " + c.Name + " " + was) }
 func (x *test) StaleDriftMark(node *corev1.Node)       { x.say("mark " + node.Name) }
 func (x *test) DriftCounted([]*v1.NodeClaim)           {}
+func (x *test) AnotherController(p *v1.NodePool, version string) {
+	x.say("another controller on " + p.Name + " " + version)
+}
 
 func (x *test) say(text string) {
 	x.mu.Lock()
@@ -449,5 +453,29 @@ func TestSweep_AStaleMarkOfAnOldKarpenterIsReportedOnceAndNotObeyed(t *testing.T
 	x.expect("a mark", "")
 	if fmt.Sprint(x.said) != "[mark n]" {
 		t.Errorf("said %q", x.said)
+	}
+}
+
+func TestSweep_AHashThatIsWrittenOverTellsOfAnotherController(t *testing.T) {
+	x := newTest(t)
+	karpenters := func() {
+		p := x.pool()
+		p.Annotations = map[string]string{v1.AnnotationNodePoolHash: "1", v1.AnnotationNodePoolHashVersion: "v3"}
+		x.put(p)
+	}
+	karpenters()
+	x.sweep() // that is what a Karpenter left which does not run any more
+	x.sweep()
+	if len(x.said) > 0 {
+		t.Errorf("said %q of a cluster that is taken over", x.said)
+	}
+	karpenters()
+	x.sweep()
+	if want := []string{"another controller on p v3"}; !slices.Equal(x.said, want) {
+		t.Errorf("said %q, want %q", x.said, want)
+	}
+	x.sweep()
+	if len(x.said) != 1 {
+		t.Errorf("said %q of one write", x.said)
 	}
 }

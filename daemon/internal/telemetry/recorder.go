@@ -372,6 +372,14 @@ func (r *Recorder) StaleDriftMark(node *corev1.Node) {
 	r.event(nodeReference(node.Name), corev1.EventTypeWarning, "StaleDriftMark", text)
 }
 
+// AnotherController reports that Karpenter, too, works on the NodePool.
+func (r *Recorder) AnotherController(p *v1.NodePool, version string) {
+	r.Logger.Warn("another controller writes the hash of nodepool: stop it, or stop this daemon", "nodepool", p.Name, "version", version)
+	r.event(p, corev1.EventTypeWarning, "AnotherController", "Another controller writes the hash of the NodePool, too (version "+version+
+		"), as Karpenter does. Both launch and remove nodes: scale its Deployment to 0, or that of karpenterd; "+
+		"kubectl get pods -A -l app.kubernetes.io/name=karpenter finds it")
+}
+
 // Interrupted reports that EC2 will take the instance of the NodeClaim.
 func (r *Recorder) Interrupted(c *v1.NodeClaim, kind string, deadline time.Time) {
 	r.Logger.Warn("instance will be interrupted", "nodeclaim", c.Name, "kind", kind, "deadline", deadline)

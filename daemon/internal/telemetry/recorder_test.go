@@ -293,6 +293,10 @@ func TestRecorder_AnEventSaysInWhatANodeClaimHasDrifted(t *testing.T) {
 	if got, want := <-d.events.Events, "Normal Drifted AMIDrift: the instance runs image a, EC2NodeClass default selects b"; got != want {
 		t.Errorf("event %q, want %q", got, want)
 	}
+	d.recorder.AnotherController(&v1.NodePool{}, "v3")
+	if got := <-d.events.Events; !strings.HasPrefix(got, "Warning AnotherController ") || !strings.Contains(got, "(version v3)") || !strings.Contains(got, "scale its Deployment to 0") {
+		t.Errorf("event %q", got)
+	}
 	d.recorder.StaleDriftMark(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	if got := <-d.events.Events; !strings.HasPrefix(got, "Warning StaleDriftMark The annotation karpenter.sh/voluntary-disruption") || !strings.Contains(got, "remove it from the node") {
 		t.Errorf("event %q", got)

@@ -146,14 +146,21 @@ func (r *run) settle(ctx context.Context, server int, f *findings) error {
 }
 
 // sample returns the size of a pod in JSON, and of its managedFields. The API
-// server must have all pods.
+// server must have all pods; its cache may be behind what was written.
 func (r *run) sample(ctx context.Context) (whole, managed int, err error) {
-	list, err := r.core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: 1})
-	if err != nil {
-		return 0, 0, fmt.Errorf("pods list: %w", err)
-	}
-	if there := len(list.Items) + int(remaining(list)); there != r.Pods {
-		return 0, 0, fmt.Errorf("pods list: the API server has %d, not %d", there, r.Pods)
+	var list *corev1.PodList
+	for deadline := time.Now().Add(patience); ; {
+		if list, err = r.core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+			return 0, 0, fmt.Errorf("pods list: %w", err)
+		}
+		there := len(list.Items) + int(remaining(list))
+		if there == r.Pods {
+			break
+		}
+		if time.Now().After(deadline) {
+			return 0, 0, fmt.Errorf("pods list: the API server has %d, not %d", there, r.Pods)
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 	text, err := json.Marshal(list.Items[0])
 	if err != nil {
