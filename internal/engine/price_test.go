@@ -55,7 +55,7 @@ func TestStep_PricesThatChangeALittleMoveNothing(t *testing.T) {
 			if w.begins() {
 				t.Fatal("the fleet is not settled")
 			}
-			chance := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // drawn prices
+			chance := rand.New(rand.NewPCG(1, 2))
 			for range 24 {
 				w.reprice(func(_ string, list quantity.Money) quantity.Money {
 					return list + list/1000*quantity.Money(chance.IntN(101)-50)

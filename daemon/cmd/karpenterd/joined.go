@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -64,7 +65,7 @@ func (j *joined) read(ctx context.Context, minor string) error {
 	if was.Kubernetes != is.Kubernetes {
 		j.logger.Info("the control plane has another version: new nodes get images for it, and nodes of classes that name images by alias drift", "from", was.Kubernetes, "to", is.Kubernetes)
 	}
-	if was.Endpoint != is.Endpoint || string(was.CertificateAuthority) != string(is.CertificateAuthority) || was.ServiceCIDR != is.ServiceCIDR {
+	if was.Endpoint != is.Endpoint || !bytes.Equal(was.CertificateAuthority, is.CertificateAuthority) || was.ServiceCIDR != is.ServiceCIDR {
 		j.logger.Info("the cluster has another endpoint, certificate authority or service CIDR; new nodes get them", "endpoint", is.Endpoint, "service_cidr", is.ServiceCIDR)
 	}
 	return nil

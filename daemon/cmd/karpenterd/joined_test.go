@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -32,7 +33,7 @@ func TestJoined_FollowsAnUpgradeOfTheControlPlane(t *testing.T) {
 	look := func(want family.Cluster) {
 		t.Helper()
 		got := j.now()
-		if got.Endpoint != want.Endpoint || string(got.CertificateAuthority) != string(want.CertificateAuthority) || got.Kubernetes != want.Kubernetes {
+		if got.Endpoint != want.Endpoint || !bytes.Equal(got.CertificateAuthority, want.CertificateAuthority) || got.Kubernetes != want.Kubernetes {
 			t.Errorf("cluster %+v, want %+v", got, want)
 		}
 	}

@@ -43,7 +43,7 @@ const (
 	rightsEvery  = 30 * time.Second // how often the daemon asks whether it may nominate pods
 	clusterEvery = 5 * time.Minute  // how often EKS is asked for the cluster's endpoint and certificate authority, and Kubernetes for its version
 	// catalogueWait is how long the first decision of a daemon waits that knows no live prices.
-	catalogueWait = 5 * time.Second
+	catalogueWait = 3 * time.Second
 )
 
 // daemon has what run has connected.
@@ -174,11 +174,16 @@ func (d *daemon) work(ctx context.Context) error {
 	d.metrics.Leading(true)
 	defer d.metrics.Leading(false)
 	d.logger.Info("elected")
+	priced := make(chan struct{})
+	go func() {
+		defer close(priced)
+		d.market.Begin(ctx, catalogueWait)
+	}()
 	if err := catchUp(ctx, d.kube, d.world, d.keeper, d.logger); err != nil {
 		return err
 	}
+	<-priced
 	boundGarbage(os.Getenv)
-	d.market.Begin(ctx, catalogueWait)
 	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince, Provisioner: d.legacy.Serves}
 	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),

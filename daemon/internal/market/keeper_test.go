@@ -122,15 +122,16 @@ func (r *region) after(k *Keeper, d time.Duration) {
 // want checks the prices that the world was told last.
 func (r *region) want(when string, onDemand, spot quantity.Money) {
 	r.t.Helper()
-	for _, t := range catalog.Build(r.facts, r.market, catalog.Settings{Zones: []catalog.Zone{zoneA}}) {
-		for _, o := range t.Offerings {
-			if want := map[string]quantity.Money{label.OnDemand: onDemand, label.Spot: spot}[o.CapacityType]; o.Price != want {
-				r.t.Errorf("%s: %s costs %d, want %d", when, o.CapacityType, o.Price, want)
-			}
-		}
+	types := catalog.Build(r.facts, r.market, catalog.Settings{Zones: []catalog.Zone{zoneA}})
+	if len(types) != 1 || len(types[0].Offerings) != 2 {
+		r.t.Errorf("%s: sold is %+v", when, types)
 		return
 	}
-	r.t.Errorf("%s: nothing is sold", when)
+	for _, o := range types[0].Offerings {
+		if want := map[string]quantity.Money{label.OnDemand: onDemand, label.Spot: spot}[o.CapacityType]; o.Price != want {
+			r.t.Errorf("%s: %s costs %d, want %d", when, o.CapacityType, o.Price, want)
+		}
+	}
 }
 
 func (r *region) wantCalls(when string, types, spot int) {

@@ -138,7 +138,7 @@ func TestStore_ALargeRegionFitsIntoAConfigMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noise := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // prices, not secrets
+	noise := rand.New(rand.NewPCG(1, 2))
 	live := catalog.Live{Types: facts, Zones: map[string][]string{}, OnDemand: m.OnDemand, Spot: map[string]map[string]quantity.Money{}}
 	for name, zones := range m.Offered {
 		live.Spot[name] = map[string]quantity.Money{}
@@ -158,7 +158,7 @@ func TestStore_ALargeRegionFitsIntoAConfigMap(t *testing.T) {
 }
 
 func TestStore_WhatIsTooLargeIsNotWritten(t *testing.T) {
-	noise := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // prices, not secrets
+	noise := rand.New(rand.NewPCG(1, 2))
 	live := catalog.Live{OnDemand: map[string]quantity.Money{}}
 	for range 200_000 {
 		live.OnDemand[fmt.Sprintf("%x.large", noise.Uint64())] = 1
@@ -175,7 +175,7 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(packed)
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Fuzz(func(_ *testing.T, data []byte) {
 		if k, err := decode(data); err == nil { // whatever it holds must not harm
 			k.Live.Over(nil, catalog.Market{Zones: []catalog.Zone{zoneA}, Offered: map[string][]int{"a": {0}}}, []catalog.Zone{zoneA})
 		}
