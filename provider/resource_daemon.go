@@ -70,13 +70,7 @@ func newDaemon() resource.Resource {
 // Schema describes the daemon.
 func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: fmt.Sprintf("The daemon in the cluster, with the objects that it needs there: custom resource definitions, "+
-			"namespace, service account, RBAC, Deployment, Service and PodDisruptionBudget. The provider contains these objects: a plan or an "+
-			"apply downloads nothing.\n\nKubernetes 1.%d to 1.%d. An object that exists already is never changed or deleted. An existing "+
-			"namespace is used as it is. Another existing object is used if it has everything that the daemon needs; otherwise the apply ends "+
-			"with an error. A custom resource definition is used if it has the fields that the daemon needs, as Karpenter's have. The daemon cannot be "+
-			"destroyed while NodePools, EC2NodeClasses or NodeClaims exist: set `daemon` of `karpenter_node_class`, "+
-			"and Terraform destroys in the right order. To give the cluster back to Karpenter with its nodes, run `karpenterd handback` first; see the guide From Karpenter, and back.", install.MinKubernetesMinor, install.MaxKubernetesMinor),
+		MarkdownDescription: daemonDescription(),
 		Attributes: map[string]schema.Attribute{
 			"namespace": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultNamespace),
@@ -130,6 +124,16 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 			"timeouts": timeoutsAttribute(ctx, daemonTimeout, daemonTimeout, daemonTimeout),
 		},
 	}
+}
+
+func daemonDescription() string {
+	return fmt.Sprintf("The daemon in the cluster, with the objects that it needs there: custom resource definitions, "+
+		"namespace, service account, RBAC, Deployment, Service and PodDisruptionBudget. The provider contains these objects: a plan or an "+
+		"apply downloads nothing.\n\nKubernetes 1.%d to 1.%d. An object that exists already is never changed or deleted. An existing "+
+		"namespace is used as it is. Another existing object is used if it has everything that the daemon needs; otherwise the apply ends "+
+		"with an error. A custom resource definition is used if it has the fields that the daemon needs, as Karpenter's have. The daemon cannot be "+
+		"destroyed while NodePools, EC2NodeClasses or NodeClaims exist: set `daemon` of `karpenter_node_class`, "+
+		"and Terraform destroys in the right order. To give the cluster back to Karpenter with its nodes, run `karpenterd handback` first; see the guide From Karpenter, and back.", install.MinKubernetesMinor, install.MaxKubernetesMinor)
 }
 
 func nodeCostAttribute() schema.Attribute {

@@ -174,15 +174,9 @@ func (d *daemon) work(ctx context.Context) error {
 	d.metrics.Leading(true)
 	defer d.metrics.Leading(false)
 	d.logger.Info("elected")
-	priced := make(chan struct{})
-	go func() {
-		defer close(priced)
-		d.market.Begin(ctx, catalogueWait)
-	}()
-	if err := catchUp(ctx, d.kube, d.world, d.keeper, d.logger); err != nil {
+	if err := d.learn(ctx); err != nil {
 		return err
 	}
-	<-priced
 	boundGarbage(os.Getenv)
 	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince, Provisioner: d.legacy.Serves}
 	decisions := loop.New(loop.Config{
@@ -220,21 +214,36 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { classes.Run(ctx); return nil })
 	group.Go(func() error { podEvents.Run(ctx); return nil })
 	group.Go(func() error { d.interruptions(recorder).Run(ctx); return nil })
-	group.Go(func() error {
-		return every(ctx, rightsEvery, d.logger, "check of the rights to nominate and bind pods", rights)
-	})
-	group.Go(func() error {
-		return every(ctx, nodeclass.CollectEvery, d.logger, "search for instance profiles that nothing needs", classes.Collect)
-	})
-	group.Go(func() error { return every(ctx, driftEvery, d.logger, "search for drift", drift.Sweep) })
-	group.Go(func() error {
-		return every(ctx, market.Every, d.logger, "keep what AWS has said about types and prices", d.market.Sweep)
-	})
-	group.Go(func() error { return every(ctx, clusterEvery, d.logger, "look at the cluster", d.joined.look) })
-	group.Go(func() error { return every(ctx, remark.Every, d.logger, "look at annotations", remarks.Look) })
-	group.Go(func() error { return every(ctx, poolEvery, d.logger, "nodepool status update", pools.Sync) })
-	group.Go(func() error { return every(ctx, poolEvery, d.logger, "provisioner status update", d.legacy.Sync) })
+	for _, r := range []struct {
+		interval time.Duration
+		what     string
+		do       func(context.Context, time.Time) error
+	}{
+		{rightsEvery, "check of the rights to nominate and bind pods", rights},
+		{nodeclass.CollectEvery, "search for instance profiles that nothing needs", classes.Collect},
+		{driftEvery, "search for drift", drift.Sweep},
+		{market.Every, "keep what AWS has said about types and prices", d.market.Sweep},
+		{clusterEvery, "look at the cluster", d.joined.look},
+		{remark.Every, "look at annotations", remarks.Look},
+		{poolEvery, "nodepool status update", pools.Sync},
+		{poolEvery, "provisioner status update", d.legacy.Sync},
+	} {
+		group.Go(func() error { return every(ctx, r.interval, d.logger, r.what, r.do) })
+	}
 	return group.Wait()
+}
+
+// learn reads what the first decision needs: what the leader before this one has written,
+// and what AWS sells.
+func (d *daemon) learn(ctx context.Context) error {
+	priced := make(chan struct{})
+	go func() {
+		defer close(priced)
+		d.market.Begin(ctx, catalogueWait)
+	}()
+	err := catchUp(ctx, d.kube, d.world, d.keeper, d.logger)
+	<-priced
+	return err
 }
 
 // rights returns what tells the loop which rights the daemon has.
