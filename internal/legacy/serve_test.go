@@ -38,6 +38,9 @@ func TestServe_PoolAndClassHaveTheNameOfTheProvisioner(t *testing.T) {
 	if out.Pool.Name != "web" || out.Class.Name != "web" || out.Pool.Spec.Template.Spec.NodeClassRef.Name != "web" {
 		t.Errorf("pool %s, class %s, reference %s", out.Pool.Name, out.Class.Name, out.Pool.Spec.Template.Spec.NodeClassRef.Name)
 	}
+	if got := out.Class.Spec.Tags["karpenter.sh/provisioner-name"]; got != "web" {
+		t.Errorf("tags %v", out.Class.Spec.Tags)
+	}
 	if got := out.Class.Spec.InstanceProfile; got != "node" {
 		t.Errorf("instance profile %q", got)
 	}
