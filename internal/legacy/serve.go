@@ -119,7 +119,9 @@ func newLive(live Live, kubernetes int, served bool) *converter {
 			c.liveTemplate(d, p, live.Template)
 		}
 		c.provisioner(d, p)
-		c.placeKubelets()
+		if len(c.order) > 0 { // else an error says why there is no class
+			c.placeKubelets()
+		}
 		if served && len(c.pools) == 1 && len(c.order) == 1 {
 			c.serve(&c.pools[0].out, &c.order[0].out)
 		}

@@ -209,11 +209,12 @@ func TestServe_BadObjectGivesOneErrorThatNamesItsField(t *testing.T) {
 		"unknown field":   {liveOf(", ttlSecondsAfterEmty: 30", ""), `Provisioner "web": spec.ttlSecondsAfterEmty: no such field`},
 		"template gone":   {noTemplate, `Provisioner "web": spec.providerRef.name: AWSNodeTemplate "shared" does not exist; create it, or correct the name`},
 		"broken template": {liveOf("", ", subnetSelctor: {}"), `AWSNodeTemplate "shared": spec.subnetSelctor: no such field`},
+		"with a kubelet":  {liveOf(", kubeletConfiguration: {maxPods: 20}", ", subnetSelctor: {}"), `AWSNodeTemplate "shared": spec.subnetSelctor: no such field`},
 		"launch template": {liveOf("", ", launchTemplate: mine"), `AWSNodeTemplate "shared": spec.launchTemplate: v1 takes no launch template`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := legacy.Serve(tc.live, 32)
-			if text := legacy.Sentences(out.Errors); !strings.HasPrefix(text, tc.want) || out.Pool != nil {
+			if text := legacy.Sentences(out.Errors); !strings.HasPrefix(text, tc.want) || len(out.Errors) != 1 || out.Pool != nil {
 				t.Errorf("errors %q, want %q", text, tc.want)
 			}
 		})
