@@ -119,9 +119,11 @@ func newLive(live Live, kubernetes int, served bool) *converter {
 			c.liveTemplate(d, p, live.Template)
 		}
 		c.provisioner(d, p)
-		c.placeKubelets()
-		if served && len(c.pools) == 1 {
-			c.serve(&c.pools[0].out)
+		if len(c.order) > 0 { // else an error says why there is no class
+			c.placeKubelets()
+		}
+		if served && len(c.pools) == 1 && len(c.order) == 1 {
+			c.serve(&c.pools[0].out, &c.order[0].out)
 		}
 	}
 	return c
@@ -140,8 +142,13 @@ func (c *converter) liveTemplate(d document, p wire.Provisioner, template string
 	}
 }
 
-// serve makes of a converted pool what the controller of v1alpha5 did with it.
-func (c *converter) serve(p *nodePool) {
+// serve makes of a converted pool and class what the controller of v1alpha5 did with them:
+// bills are read by the tag.
+func (c *converter) serve(p *nodePool, cl *nodeClass) {
+	if cl.Spec.Tags == nil {
+		cl.Spec.Tags = map[string]string{}
+	}
+	cl.Spec.Tags[keyProvisioner] = p.Metadata.Name
 	template := &p.Spec.Template
 	if template.Metadata == nil {
 		template.Metadata = &wire.TemplateMeta{}

@@ -38,6 +38,9 @@ func TestServe_PoolAndClassHaveTheNameOfTheProvisioner(t *testing.T) {
 	if out.Pool.Name != "web" || out.Class.Name != "web" || out.Pool.Spec.Template.Spec.NodeClassRef.Name != "web" {
 		t.Errorf("pool %s, class %s, reference %s", out.Pool.Name, out.Class.Name, out.Pool.Spec.Template.Spec.NodeClassRef.Name)
 	}
+	if got := out.Class.Spec.Tags["karpenter.sh/provisioner-name"]; got != "web" {
+		t.Errorf("tags %v", out.Class.Spec.Tags)
+	}
 	if got := out.Class.Spec.InstanceProfile; got != "node" {
 		t.Errorf("instance profile %q", got)
 	}
@@ -206,11 +209,12 @@ func TestServe_BadObjectGivesOneErrorThatNamesItsField(t *testing.T) {
 		"unknown field":   {liveOf(", ttlSecondsAfterEmty: 30", ""), `Provisioner "web": spec.ttlSecondsAfterEmty: no such field`},
 		"template gone":   {noTemplate, `Provisioner "web": spec.providerRef.name: AWSNodeTemplate "shared" does not exist; create it, or correct the name`},
 		"broken template": {liveOf("", ", subnetSelctor: {}"), `AWSNodeTemplate "shared": spec.subnetSelctor: no such field`},
+		"with a kubelet":  {liveOf(", kubeletConfiguration: {maxPods: 20}", ", subnetSelctor: {}"), `AWSNodeTemplate "shared": spec.subnetSelctor: no such field`},
 		"launch template": {liveOf("", ", launchTemplate: mine"), `AWSNodeTemplate "shared": spec.launchTemplate: v1 takes no launch template`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := legacy.Serve(tc.live, 32)
-			if text := legacy.Sentences(out.Errors); !strings.HasPrefix(text, tc.want) || out.Pool != nil {
+			if text := legacy.Sentences(out.Errors); !strings.HasPrefix(text, tc.want) || len(out.Errors) != 1 || out.Pool != nil {
 				t.Errorf("errors %q, want %q", text, tc.want)
 			}
 		})

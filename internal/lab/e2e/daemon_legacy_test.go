@@ -113,6 +113,9 @@ func provisionerWithTemplate(t *testing.T, d *daemonLab) {
 	d.deploy(t, p, 2, legacyPod(p.name))
 	d.running(t, p, 2)
 	claim, instance := d.theOne(t, p)
+	if instance.Tags[provisionerName] != p.name {
+		t.Errorf("tags %v", instance.Tags)
+	}
 	if !instance.Spot || instance.Type != "m5.xlarge" || !strings.Contains(instance.ImageName, "al2023") {
 		t.Errorf("instance %+v", instance)
 	}
