@@ -39,32 +39,31 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 		View: v, Journal: j, memory: m, room: in, judge: NewJudge(v, m), ledger: budget.Open(v), stay: stay, settled: map[string]int{}, ready: map[string]int{}, again: map[string]bool{},
 	}
 	r.countPlaces()
-	for _, claim := range v.Claims {
-		c := *claim
+	for _, c := range v.Claims {
 		switch {
 		case c.Deleting:
-			NoteEvictions(v, m, &c, announcedFor(&c))
-		case r.unwanted(&c):
-			r.delete(c, plan.PoolDeleted, "", 0)
+			NoteEvictions(v, m, c, announcedFor(c))
+		case r.unwanted(c):
+			r.delete(*c, plan.PoolDeleted, "", 0)
 		case c.Interruption != nil:
-			r.retireInterrupted(c)
+			r.retireInterrupted(*c)
 		case v.Policy.CloudAway: // what has begun stays as it is
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
-		case v.Going[c.Name] == plan.Surplus && static.EndsAtOnce(v, &c):
-			r.delete(c, plan.Surplus, "", 0)
+		case v.Going[c.Name] == plan.Surplus && static.EndsAtOnce(v, c):
+			r.delete(*c, plan.Surplus, "", 0)
 		case v.IsGoing(c.Name):
-			r.goOn(c)
+			r.goOn(*c)
 		case c.Disrupting != nil:
-			r.recall(c)
-		case r.over(c):
-		case r.expectsPods(c):
+			r.recall(*c)
+		case r.over(*c):
+		case r.expectsPods(*c):
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		case !c.Registered:
-			r.retireLate(c)
-		case !c.Initialized && !r.RunsPods(c):
-			r.retireStuck(c)
+			r.retireLate(*c)
+		case !c.Initialized && !r.RunsPods(*c):
+			r.retireStuck(*c)
 		default:
-			r.retireEmpty(c)
+			r.retireEmpty(*c)
 		}
 	}
 	return slices.Concat(closing(&r), r.actions)
