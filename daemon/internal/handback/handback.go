@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -21,10 +22,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
-
-// tries is how often a write is tried anew after a conflict. Kubelets write their Nodes
-// every few seconds.
-const tries = 5
 
 // own is how the keys of the daemon's own annotations and taints begin.
 const own = v1.OwnDomain + "/"
@@ -250,14 +247,10 @@ func (h *Handback) dryRun() []string {
 	return nil
 }
 
-// again repeats a write that others came before. What is gone needs none.
+// again repeats a write that others came before: kubelets write their Nodes every few
+// seconds. What is gone needs none.
 func again(write func() error, of string) error {
-	var err error
-	for range tries {
-		if err = write(); !apierrors.IsConflict(err) {
-			break
-		}
-	}
+	err := retry.RetryOnConflict(retry.DefaultRetry, write)
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -196,7 +197,7 @@ func TestRun_TakesOutWhatOnlyTheDaemonWouldRemoveAndNothingElse(t *testing.T) {
 		n.Spec.Taints = []corev1.Taint{foreign, v1.AwaitingPodsTaint(), {Key: "karpenterd.sh/goes-next", Effect: corev1.TaintEffectPreferNoSchedule}}
 		n.Annotations["karpenterd.sh/x"] = "1"
 	})
-	s.conflicts = tries - 1
+	s.conflicts = retry.DefaultRetry.Steps - 1
 	out, err := s.handBack(t, false)
 	if err != nil {
 		t.Fatal(err)

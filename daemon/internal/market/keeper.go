@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -95,10 +96,9 @@ func New(c Config) *Keeper {
 // Begin gives the world what an earlier daemon has kept; where it has kept less than all,
 // also what AWS answers within the wait. It is called before the first decision.
 func (k *Keeper) Begin(ctx context.Context, wait time.Duration) {
-	if k.restore(ctx) {
-		return
+	if !k.restore(ctx) {
+		k.unsaved = k.ask(ctx, wait)
 	}
-	k.unsaved = k.ask(ctx, wait)
 	k.sell()
 }
 
@@ -219,7 +219,7 @@ func (k *Keeper) named() map[string]bool {
 	out := map[string]bool{}
 	for _, p := range k.World.NodePools() {
 		for _, r := range p.Spec.Template.Spec.Requirements {
-			if label.Canonical(r.Key) == label.InstanceType && string(r.Operator) == string(label.In) {
+			if label.Canonical(r.Key) == label.InstanceType && r.Operator == corev1.NodeSelectorOpIn {
 				for _, name := range r.Values {
 					out[name] = true
 				}

@@ -156,6 +156,5 @@ func (k *Keeper) restore(ctx context.Context) (all bool) {
 			q.answered = now
 		}
 	}
-	k.sell()
 	return all
 }
