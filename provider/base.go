@@ -108,14 +108,14 @@ func get[T any](ctx context.Context, from getter, diags *diag.Diagnostics) (mode
 }
 
 // timeoutsAttribute offers the operations that wait for something.
-func timeoutsAttribute(ctx context.Context, create, update, del time.Duration) schema.Attribute {
+func timeoutsAttribute(ctx context.Context, t times) schema.Attribute {
 	describe := func(verb string, d time.Duration) string {
 		return "How long to wait for the " + verb + ", such as `90s` or `15m`. Default `" + shortDuration(d) + "`."
 	}
 	return timeouts.Attributes(ctx, timeouts.Opts{
-		Create: true, CreateDescription: describe("creation", create),
-		Update: true, UpdateDescription: describe("update", update),
-		Delete: true, DeleteDescription: describe("deletion", del),
+		Create: true, CreateDescription: describe("creation", t.create),
+		Update: true, UpdateDescription: describe("update", t.update),
+		Delete: true, DeleteDescription: describe("deletion", t.delete),
 	})
 }
 

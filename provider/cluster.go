@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apitypes "k8s.io/apimachinery/pkg/types"
@@ -60,17 +59,6 @@ func (b *base) clusterOf(ctx context.Context, own made) (*cluster, error) {
 	}
 	own[madeCluster] = uid
 	return c, nil
-}
-
-// myCluster does for objects in a cluster what mine does for AWS. ErrUnproven,
-// ErrWrongCluster.
-func (b *base) myCluster(ctx context.Context, private privateReader, diags *diag.Diagnostics) (*cluster, made, error) {
-	own, recorded := readMade(ctx, private, diags)
-	if !recorded {
-		return nil, nil, ErrUnproven
-	}
-	c, err := b.clusterOf(ctx, own)
-	return c, own, err
 }
 
 // Cluster gives the cluster's API. ErrNoCluster if none is configured,

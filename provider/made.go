@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-
-	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
 // made is the record of what a resource has made or imported. Each key is the
@@ -52,17 +50,6 @@ func readMade(ctx context.Context, private privateReader, diags *diag.Diagnostic
 			"The record of what this resource created is not valid: %v. Remove the resource from the state (terraform state rm), then import it.", err))
 	}
 	return m, true
-}
-
-// mine gives what an update or a delete needs: the clients, and the record of what
-// the resource made. Without a record nothing may be changed: ErrUnproven.
-func (b *base) mine(ctx context.Context, private privateReader, diags *diag.Diagnostics) (*aws.Clients, made, error) {
-	own, recorded := readMade(ctx, private, diags)
-	if !recorded {
-		return nil, nil, ErrUnproven
-	}
-	client, err := b.session.AWS(ctx)
-	return client, own, err
 }
 
 // write writes m to the private state.

@@ -16,6 +16,39 @@ import (
 // that is only slow. Instead, the attribute ready makes the next plan an update,
 // and that update continues to wait.
 
+// readyModel is embedded by the model of every resource that waits until its object
+// is ready.
+type readyModel struct {
+	Wait  types.Bool `tfsdk:"wait"`
+	Ready types.Bool `tfsdk:"ready"`
+}
+
+func (m *readyModel) readiness() *readyModel { return m }
+
+// refresh sets what a read finds. Once ready is true, it stays true until the next
+// change.
+func (m *readyModel) refresh(now bool) {
+	if m.Wait.IsNull() { // imported
+		m.Wait = types.BoolValue(true)
+	}
+	switch {
+	case !m.Wait.ValueBool():
+		m.Ready = types.BoolNull()
+	case !m.Ready.ValueBool():
+		m.Ready = types.BoolValue(now)
+	}
+}
+
+// begin sets ready to what it is from a change until the wait ends. It tells whether
+// the wait is asked for.
+func (m *readyModel) begin() bool {
+	m.Ready = types.BoolNull()
+	if m.Wait.ValueBool() {
+		m.Ready = types.BoolValue(false)
+	}
+	return m.Wait.ValueBool()
+}
+
 func waitAttribute(forWhat string) schema.Attribute {
 	return schema.BoolAttribute{
 		Optional: true, Computed: true, Default: booldefault.StaticBool(true),
@@ -55,26 +88,6 @@ func (readyPlan) PlanModifyBool(ctx context.Context, req planmodifier.BoolReques
 	default:
 		resp.PlanValue = types.BoolNull()
 	}
-}
-
-// refreshReady is the attribute after a refresh. Once true, it stays true until
-// the next change.
-func refreshReady(wait, prior types.Bool, now bool) types.Bool {
-	switch {
-	case !wait.ValueBool():
-		return types.BoolNull()
-	case prior.ValueBool():
-		return prior
-	}
-	return types.BoolValue(now)
-}
-
-// waitingReady is the attribute after a change, until the wait ends.
-func waitingReady(wait types.Bool) types.Bool {
-	if wait.ValueBool() {
-		return types.BoolValue(false)
-	}
-	return types.BoolNull()
 }
 
 // notReady reports that the wait ended before the object was ready. A creation

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -15,12 +14,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
-type controllerRole struct{ base }
+type controllerRole struct {
+	frame[controllerRoleModel, *aws.Clients]
+}
 
 type controllerRoleModel struct {
 	ClusterName         types.String `tfsdk:"cluster_name"`
@@ -37,7 +39,7 @@ type controllerRoleModel struct {
 	TrustPolicy         types.String `tfsdk:"trust_policy"`
 	Policies            types.Map    `tfsdk:"policies"`
 	tagsModel
-	Timeouts timeouts.Value `tfsdk:"timeouts"`
+	limitsModel
 }
 
 func (m controllerRoleModel) ids() []string {
@@ -45,7 +47,9 @@ func (m controllerRoleModel) ids() []string {
 }
 
 func newControllerRole() resource.Resource {
-	return &controllerRole{base{kind: "controller_role", keys: []string{"cluster_name", "name"}}}
+	r := &controllerRole{}
+	r.frame = onAWS(base{kind: "controller_role", keys: []string{"cluster_name", "name"}}, times{roleTimeout, roleTimeout, roleTimeout}, r)
+	return r
 }
 
 // Schema describes the controller role.
@@ -92,7 +96,7 @@ func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"tags":     tagsAttribute(),
 			"tags_all": tagsAllAttribute(),
-			"timeouts": timeoutsAttribute(ctx, roleTimeout, roleTimeout, roleTimeout),
+			"timeouts": r.timeoutsAttribute(ctx),
 		},
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -60,30 +59,31 @@ func (m *controllerRoleModel) findIssuer(ctx context.Context, client *aws.Client
 	return nil
 }
 
-// Create makes the policies, then the role with the policies attached. If Create
-// fails, it removes what it has made.
-func (r *controllerRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	plan, ok := get[controllerRoleModel](ctx, req.Plan, &resp.Diagnostics)
-	if !ok {
-		return
+func (r *controllerRole) create(ctx context.Context, j job[*aws.Clients], plan *controllerRoleModel) error {
+	return plan.create(ctx, j.client, j.own)
+}
+
+func (r *controllerRole) update(ctx context.Context, j job[*aws.Clients], plan *controllerRoleModel, prior controllerRoleModel) error {
+	return plan.update(ctx, j.client, prior, j.own)
+}
+
+func (r *controllerRole) remove(ctx context.Context, j job[*aws.Clients], state controllerRoleModel) error {
+	return state.remove(ctx, j.client, j.own)
+}
+
+// read refreshes the role, its policies and the cluster's issuer. The role may be gone
+// or replaced by somebody else, while our policies still exist. It then has no ARN in
+// the state, and the next apply makes it again.
+func (r *controllerRole) read(ctx context.Context, j job[*aws.Clients], state *controllerRoleModel) (bool, error) {
+	found, err := findRole(ctx, j, state.Name.ValueString())
+	// An import that finds no role cannot find its policies either.
+	if err == nil && (found.ID != "" || !state.NodeRoleARN.IsNull()) {
+		err = state.refresh(ctx, j.client, found, j.own, j.recorded)
 	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Create, roleTimeout)
-	defer cancel()
-	own := made{}
-	save := func() {
-		own.write(ctx, resp.Private, &resp.Diagnostics)
-		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+	if found.ID != "" {
+		state.tagsModel = r.readTags(state.tagsModel, found.Tags)
 	}
-	client, err := r.session.AWS(ctx)
-	if err == nil {
-		err = plan.create(ctx, client, own)
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client.JustMade(), own) }, save)
-		return
-	}
-	save()
+	return len(j.own) > 0, err
 }
 
 // create makes the policies and the role, and notes them in own. The key of a
@@ -136,46 +136,6 @@ func (m *controllerRoleModel) remove(ctx context.Context, client *aws.Clients, o
 		delete(own, arn)
 	}
 	return nil
-}
-
-// Read refreshes the role, its policies and the cluster's issuer. The role may be
-// gone or replaced by somebody else, while our policies still exist. It then has no
-// ARN in the state, and the next apply makes it again.
-func (r *controllerRole) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	state, ok := get[controllerRoleModel](ctx, req.State, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	client, err := r.session.AWS(ctx)
-	if err != nil {
-		r.unread(ctx, resp, state, err)
-		return
-	}
-	own, recorded := readMade(ctx, req.Private, &resp.Diagnostics)
-	found, err := client.GetRole(ctx, state.Name.ValueString())
-	if err == nil && !recorded {
-		own[madeRole] = found.ID
-	}
-	if errors.Is(err, aws.ErrNotFound) || err == nil && !own.is(madeRole, found.ID) {
-		found, err = aws.Role{}, nil
-		delete(own, madeRole)
-	}
-	// An import that finds no role cannot find its policies either.
-	if err == nil && (found.ID != "" || !state.NodeRoleARN.IsNull()) {
-		err = state.refresh(ctx, client, found, own, recorded)
-	}
-	switch {
-	case err != nil:
-		r.fail(&resp.Diagnostics, verbRead, state, err)
-		return
-	case len(own) == 0:
-		r.forget(ctx, resp, state)
-		return
-	case found.ID != "":
-		state.tagsModel = r.readTags(state.tagsModel, found.Tags)
-	}
-	own.write(ctx, resp.Private, &resp.Diagnostics)
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
 // everyDocument has the wanted documents and the documents that only the state
@@ -249,27 +209,8 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 	return nil
 }
 
-// Update changes policies and role as planned. A policy that is no longer wanted is
+// update changes policies and role as planned. A policy that is no longer wanted is
 // first detached, then removed.
-func (r *controllerRole) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	plan, prior, ok := planAndState[controllerRoleModel](ctx, req, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, roleTimeout)
-	defer cancel()
-	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
-	if err == nil {
-		err = plan.update(ctx, client, prior, own)
-		own.write(ctx, resp.Private, &resp.Diagnostics)
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
-		return
-	}
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
-}
-
 func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, prior controllerRoleModel, own made) error {
 	before, after := prior.everyDocument(client.Region()), m.documents(client.Region())
 	wanted := map[string]bool{madeRole: true}
@@ -314,21 +255,4 @@ func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, p
 	}
 	m.TrustPolicy, m.Policies = planJSON(m.TrustPolicy, m.trust()), keepSpelling(m.Policies, after)
 	return nil
-}
-
-// Delete removes the role, then its policies.
-func (r *controllerRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	state, ok := get[controllerRoleModel](ctx, req.State, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, roleTimeout)
-	defer cancel()
-	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
-	if err == nil {
-		err = state.remove(ctx, client, own)
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbDelete, state, err)
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int32validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -35,36 +34,39 @@ import (
 
 const daemonTimeout = 10 * time.Minute
 
-type daemon struct{ base }
+type daemon struct {
+	frame[daemonModel, *cluster]
+}
 
 type daemonModel struct {
-	Namespace        types.String   `tfsdk:"namespace"`
-	ServiceAccount   types.String   `tfsdk:"service_account"`
-	ClusterName      types.String   `tfsdk:"cluster_name"`
-	Region           types.String   `tfsdk:"region"`
-	RoleARN          types.String   `tfsdk:"role_arn"`
-	QueueName        types.String   `tfsdk:"queue_name"`
-	Image            types.String   `tfsdk:"image"`
-	Replicas         types.Int32    `tfsdk:"replicas"`
-	LogLevel         types.String   `tfsdk:"log_level"`
-	PreferencePolicy types.String   `tfsdk:"preference_policy"`
-	MinValuesPolicy  types.String   `tfsdk:"min_values_policy"`
-	NodeCost         types.String   `tfsdk:"node_cost"`
-	PauseDisruption  types.Bool     `tfsdk:"pause_disruption"`
-	LegacyAPI        types.Bool     `tfsdk:"legacy_api"`
-	SchedulerConfig  types.String   `tfsdk:"scheduler_config"`
-	Labels           types.Map      `tfsdk:"labels"`
-	Wait             types.Bool     `tfsdk:"wait"`
-	Ready            types.Bool     `tfsdk:"ready"`
-	ID               types.String   `tfsdk:"id"`
-	Objects          types.Map      `tfsdk:"objects"`
-	Timeouts         timeouts.Value `tfsdk:"timeouts"`
+	Namespace        types.String `tfsdk:"namespace"`
+	ServiceAccount   types.String `tfsdk:"service_account"`
+	ClusterName      types.String `tfsdk:"cluster_name"`
+	Region           types.String `tfsdk:"region"`
+	RoleARN          types.String `tfsdk:"role_arn"`
+	QueueName        types.String `tfsdk:"queue_name"`
+	Image            types.String `tfsdk:"image"`
+	Replicas         types.Int32  `tfsdk:"replicas"`
+	LogLevel         types.String `tfsdk:"log_level"`
+	PreferencePolicy types.String `tfsdk:"preference_policy"`
+	MinValuesPolicy  types.String `tfsdk:"min_values_policy"`
+	NodeCost         types.String `tfsdk:"node_cost"`
+	PauseDisruption  types.Bool   `tfsdk:"pause_disruption"`
+	LegacyAPI        types.Bool   `tfsdk:"legacy_api"`
+	SchedulerConfig  types.String `tfsdk:"scheduler_config"`
+	Labels           types.Map    `tfsdk:"labels"`
+	readyModel
+	ID      types.String `tfsdk:"id"`
+	Objects types.Map    `tfsdk:"objects"`
+	limitsModel
 }
 
 func (m daemonModel) ids() []string { return []string{m.Namespace.ValueString()} }
 
 func newDaemon() resource.Resource {
-	return &daemon{base{kind: "daemon", keys: []string{"namespace"}}}
+	r := &daemon{}
+	r.frame = inCluster(base{kind: "daemon", keys: []string{"namespace"}}, times{daemonTimeout, daemonTimeout, daemonTimeout}, r)
+	return r
 }
 
 // Schema describes the daemon.
@@ -121,7 +123,7 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "The daemon's objects in the cluster. Each value is a digest of the declared object, or names the fields that somebody else changed.",
 			},
-			"timeouts": timeoutsAttribute(ctx, daemonTimeout, daemonTimeout, daemonTimeout),
+			"timeouts": r.timeoutsAttribute(ctx),
 		},
 	}
 }

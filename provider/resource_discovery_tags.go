@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -18,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
@@ -29,15 +29,17 @@ const (
 	planCheckTimeout = 3 * time.Second
 )
 
-type discoveryTags struct{ base }
+type discoveryTags struct {
+	frame[discoveryTagsModel, *aws.Clients]
+}
 
 type discoveryTagsModel struct {
-	ClusterName      types.String   `tfsdk:"cluster_name"`
-	SubnetIDs        types.Set      `tfsdk:"subnet_ids"`
-	SecurityGroupIDs types.Set      `tfsdk:"security_group_ids"`
-	Shared           types.Bool     `tfsdk:"shared"`
-	SelectorTags     types.Map      `tfsdk:"selector_tags"`
-	Timeouts         timeouts.Value `tfsdk:"timeouts"`
+	ClusterName      types.String `tfsdk:"cluster_name"`
+	SubnetIDs        types.Set    `tfsdk:"subnet_ids"`
+	SecurityGroupIDs types.Set    `tfsdk:"security_group_ids"`
+	Shared           types.Bool   `tfsdk:"shared"`
+	SelectorTags     types.Map    `tfsdk:"selector_tags"`
+	limitsModel
 }
 
 func (m discoveryTagsModel) ids() []string { return []string{m.ClusterName.ValueString()} }
@@ -57,7 +59,9 @@ func (m discoveryTagsModel) resourceIDs(ctx context.Context, diags *diag.Diagnos
 }
 
 func newDiscoveryTags() resource.Resource {
-	return &discoveryTags{base{kind: "discovery_tags", keys: []string{"cluster_name"}}}
+	r := &discoveryTags{}
+	r.frame = onAWS(base{kind: "discovery_tags", keys: []string{"cluster_name"}}, times{discoveryTagsTimeout, discoveryTagsTimeout, discoveryTagsTimeout}, r)
+	return r
 }
 
 // Schema describes the discovery tags.
@@ -89,7 +93,7 @@ func (r *discoveryTags) Schema(ctx context.Context, _ resource.SchemaRequest, re
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "The tag, as a map for the `tags` of a selector term.",
 			},
-			"timeouts": timeoutsAttribute(ctx, discoveryTagsTimeout, discoveryTagsTimeout, discoveryTagsTimeout),
+			"timeouts": r.timeoutsAttribute(ctx),
 		},
 	}
 }

@@ -9,34 +9,53 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
-// Create adds all tags with one call: all or none.
-func (r *discoveryTags) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	plan, ok := get[discoveryTagsModel](ctx, req.Plan, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Create, discoveryTagsTimeout)
-	defer cancel()
-	client, err := r.session.AWS(ctx)
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		return
-	}
+// create adds all tags with one call: all or none.
+func (r *discoveryTags) create(ctx context.Context, j job[*aws.Clients], plan *discoveryTagsModel) error {
 	key, value := plan.tag()
-	own := made{}
-	if err := own.putTag(ctx, client, key, value, plan.resourceIDs(ctx, &resp.Diagnostics)); err != nil {
-		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		return
-	}
 	plan.SelectorTags = mapValue(map[string]string{key: value})
-	own.write(ctx, resp.Private, &resp.Diagnostics)
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+	return j.own.putTag(ctx, j.client, key, value, plan.resourceIDs(ctx, j.diags))
+}
+
+// read keeps the ids that still have the tag. On import it finds the ids by the tag.
+func (r *discoveryTags) read(ctx context.Context, j job[*aws.Clients], state *discoveryTagsModel) (bool, error) {
+	var err error
+	if state.SubnetIDs.IsNull() && state.SecurityGroupIDs.IsNull() { // imported
+		err = state.discover(ctx, j.client)
+	} else {
+		err = state.refresh(ctx, j.client, j.diags)
+	}
+	if err != nil || len(state.SubnetIDs.Elements())+len(state.SecurityGroupIDs.Elements()) == 0 {
+		return false, err
+	}
+	key, value := state.tag()
+	state.SelectorTags = mapValue(map[string]string{key: value})
+	// A tag that is gone is no longer ours: if it comes back, somebody else has
+	// added it.
+	return true, j.own.refreshTags(ctx, j.client)
+}
+
+// update tags the new ids, then removes the tag from ids that are no longer listed, if
+// this resource added it.
+func (r *discoveryTags) update(ctx context.Context, j job[*aws.Clients], plan *discoveryTagsModel, prior discoveryTagsModel) error {
+	wanted, before := plan.resourceIDs(ctx, j.diags), prior.resourceIDs(ctx, j.diags)
+	key, value := plan.tag()
+	plan.SelectorTags = mapValue(map[string]string{key: value})
+	if err := j.own.putTag(ctx, j.client, key, value, wanted); err != nil {
+		return err
+	}
+	return j.own.takeOff(ctx, j.client, key, value, without(before, wanted))
+}
+
+// remove removes the tags that this resource added and that still have their value. A
+// tag that existed before, or that somebody has changed, stays.
+func (r *discoveryTags) remove(ctx context.Context, j job[*aws.Clients], state discoveryTagsModel) error {
+	key, value := state.tag()
+	return j.own.takeOff(ctx, j.client, key, value, slices.Sorted(maps.Keys(j.own)))
 }
 
 // putTag adds the tag where it is missing, and notes the tags that it adds. A tag
@@ -75,44 +94,6 @@ func (m made) takeOff(ctx context.Context, client *aws.Clients, key, value strin
 		delete(m, id)
 	}
 	return nil
-}
-
-// Read keeps the ids that still have the tag. On import it finds the ids by the tag.
-func (r *discoveryTags) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	state, ok := get[discoveryTagsModel](ctx, req.State, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	client, err := r.session.AWS(ctx)
-	if err != nil {
-		r.unread(ctx, resp, state, err)
-		return
-	}
-	imported := state.SubnetIDs.IsNull() && state.SecurityGroupIDs.IsNull()
-	if imported {
-		err = state.discover(ctx, client)
-	} else {
-		err = state.refresh(ctx, client, &resp.Diagnostics)
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbRead, state, err)
-		return
-	}
-	if len(state.SubnetIDs.Elements())+len(state.SecurityGroupIDs.Elements()) == 0 {
-		r.forget(ctx, resp, state)
-		return
-	}
-	// A tag that is gone is no longer ours: if it comes back, somebody else has
-	// added it.
-	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
-	if err := own.refreshTags(ctx, client); err != nil {
-		r.fail(&resp.Diagnostics, verbRead, state, err)
-		return
-	}
-	own.write(ctx, resp.Private, &resp.Diagnostics)
-	key, value := state.tag()
-	state.SelectorTags = mapValue(map[string]string{key: value})
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
 }
 
 func (m *discoveryTagsModel) refresh(ctx context.Context, client *aws.Clients, diags *diag.Diagnostics) error {
@@ -159,60 +140,6 @@ func (m *discoveryTagsModel) discover(ctx context.Context, client *aws.Clients) 
 		}
 	}
 	return nil
-}
-
-// Update tags the new ids, then removes the tag from ids that are no longer listed,
-// if this resource added it.
-func (r *discoveryTags) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	plan, prior, ok := planAndState[discoveryTagsModel](ctx, req, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, discoveryTagsTimeout)
-	defer cancel()
-	client, err := r.session.AWS(ctx)
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
-		return
-	}
-	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
-	wanted := plan.resourceIDs(ctx, &resp.Diagnostics)
-	before := prior.resourceIDs(ctx, &resp.Diagnostics)
-	key, value := plan.tag()
-	err = own.putTag(ctx, client, key, value, wanted)
-	if err == nil {
-		err = own.takeOff(ctx, client, key, value, without(before, wanted))
-	}
-	own.write(ctx, resp.Private, &resp.Diagnostics)
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
-		return
-	}
-	plan.SelectorTags = mapValue(map[string]string{key: value})
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
-}
-
-// Delete removes the tags that this resource added and that still have their value.
-// A tag that existed before, or that somebody has changed, stays.
-func (r *discoveryTags) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	state, ok := get[discoveryTagsModel](ctx, req.State, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, discoveryTagsTimeout)
-	defer cancel()
-	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
-	if len(own) == 0 || resp.Diagnostics.HasError() {
-		return
-	}
-	client, err := r.session.AWS(ctx)
-	if err == nil {
-		key, value := state.tag()
-		err = own.takeOff(ctx, client, key, value, slices.Sorted(maps.Keys(own)))
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbDelete, state, err)
-	}
 }
 
 // setOrNull is null for no values.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -21,7 +20,9 @@ import (
 // instanceProfileTimeout covers IAM's eventual consistency with room to spare.
 const instanceProfileTimeout = 5 * time.Minute
 
-type instanceProfile struct{ base }
+type instanceProfile struct {
+	frame[instanceProfileModel, *aws.Clients]
+}
 
 type instanceProfileModel struct {
 	Name types.String `tfsdk:"name"`
@@ -29,11 +30,13 @@ type instanceProfileModel struct {
 	Role types.String `tfsdk:"role"`
 	ARN  types.String `tfsdk:"arn"`
 	tagsModel
-	Timeouts timeouts.Value `tfsdk:"timeouts"`
+	limitsModel
 }
 
 func newInstanceProfile() resource.Resource {
-	return &instanceProfile{base{kind: "instance_profile", keys: []string{"name"}}}
+	r := &instanceProfile{}
+	r.frame = onAWS(base{kind: "instance_profile", keys: []string{"name"}}, times{instanceProfileTimeout, instanceProfileTimeout, instanceProfileTimeout}, r)
+	return r
 }
 
 // Schema describes the instance profile.
@@ -56,7 +59,7 @@ func (r *instanceProfile) Schema(ctx context.Context, _ resource.SchemaRequest, 
 			"arn":      computedString("ARN of the instance profile."),
 			"tags":     tagsAttribute(),
 			"tags_all": tagsAllAttribute(),
-			"timeouts": timeoutsAttribute(ctx, instanceProfileTimeout, instanceProfileTimeout, instanceProfileTimeout),
+			"timeouts": r.timeoutsAttribute(ctx),
 		},
 	}
 }
@@ -78,106 +81,43 @@ func (m instanceProfileModel) wanted() aws.InstanceProfile {
 // InstanceProfileId.
 const madeProfile = "profile"
 
-func (m instanceProfileModel) remove(ctx context.Context, client *aws.Clients, own made) error {
-	return client.DeleteInstanceProfile(ctx, m.Name.ValueString(), own[madeProfile])
-}
-
-// Create makes the profile. If the role cannot be added, Create removes the profile.
-func (r *instanceProfile) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	plan, ok := get[instanceProfileModel](ctx, req.Plan, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Create, instanceProfileTimeout)
-	defer cancel()
-	client, err := r.session.AWS(ctx)
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		return
-	}
-	own := made{}
-	save := func() {
-		own.write(ctx, resp.Private, &resp.Diagnostics)
-		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
-	}
-	profile, err := client.CreateInstanceProfile(ctx, plan.wanted())
+// create makes the profile with its role.
+func (r *instanceProfile) create(ctx context.Context, j job[*aws.Clients], plan *instanceProfileModel) error {
+	profile, err := j.client.CreateInstanceProfile(ctx, plan.wanted())
 	if profile.ID != "" {
-		plan.ARN, own[madeProfile] = types.StringValue(profile.ARN), profile.ID
+		plan.ARN, j.own[madeProfile] = types.StringValue(profile.ARN), profile.ID
 	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client.JustMade(), own) }, save)
-		return
-	}
-	save()
+	return err
 }
 
-// Read refreshes role, path and tags. If another profile has the name, ours is
-// gone.
-func (r *instanceProfile) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	state, ok := get[instanceProfileModel](ctx, req.State, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	client, err := r.session.AWS(ctx)
-	if err != nil {
-		r.unread(ctx, resp, state, err)
-		return
-	}
-	own, recorded := readMade(ctx, req.Private, &resp.Diagnostics)
-	found, err := client.GetInstanceProfile(ctx, state.Name.ValueString())
-	if err == nil && !recorded {
-		own[madeProfile] = found.ID
+// read refreshes role, path and tags. If another profile has the name, ours is gone.
+func (r *instanceProfile) read(ctx context.Context, j job[*aws.Clients], state *instanceProfileModel) (bool, error) {
+	found, err := j.client.GetInstanceProfile(ctx, state.Name.ValueString())
+	if err == nil && !j.recorded {
+		j.own[madeProfile] = found.ID
 	}
 	switch {
-	case errors.Is(err, aws.ErrNotFound), err == nil && !own.is(madeProfile, found.ID):
-		r.forget(ctx, resp, state)
-		return
+	case errors.Is(err, aws.ErrNotFound), err == nil && !j.own.is(madeProfile, found.ID):
+		return false, nil
 	case err != nil:
-		r.fail(&resp.Diagnostics, verbRead, state, err)
-		return
+		return true, err
 	}
 	state.ARN, state.Path, state.Role = types.StringValue(found.ARN), types.StringValue(found.Path), types.StringValue(found.Role)
 	state.tagsModel = r.readTags(state.tagsModel, found.Tags)
-	own.write(ctx, resp.Private, &resp.Diagnostics)
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
+	return true, nil
 }
 
-// Update changes role and tags in place.
-func (r *instanceProfile) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	plan, prior, ok := planAndState[instanceProfileModel](ctx, req, &resp.Diagnostics)
-	if !ok {
-		return
+// update changes role and tags in place.
+func (r *instanceProfile) update(ctx context.Context, j job[*aws.Clients], plan *instanceProfileModel, prior instanceProfileModel) error {
+	want := plan.wanted()
+	var err error
+	if want.ID, err = j.own.identity(madeProfile); err != nil {
+		return err
 	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, instanceProfileTimeout)
-	defer cancel()
-	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
-	if err == nil {
-		want := plan.wanted()
-		if want.ID, err = own.identity(madeProfile); err == nil {
-			_, err = client.UpdateInstanceProfile(ctx, prior.wanted(), want)
-		}
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
-		return
-	}
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+	_, err = j.client.UpdateInstanceProfile(ctx, prior.wanted(), want)
+	return err
 }
 
-// Delete removes the profile.
-func (r *instanceProfile) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	state, ok := get[instanceProfileModel](ctx, req.State, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, instanceProfileTimeout)
-	defer cancel()
-	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
-	if err == nil {
-		err = state.remove(ctx, client, own)
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbDelete, state, err)
-	}
+func (r *instanceProfile) remove(ctx context.Context, j job[*aws.Clients], state instanceProfileModel) error {
+	return j.client.DeleteInstanceProfile(ctx, state.Name.ValueString(), j.own[madeProfile])
 }

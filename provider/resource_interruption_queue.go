@@ -4,18 +4,20 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
 const queueTimeout = 5 * time.Minute
 
-type interruptionQueue struct{ base }
+type interruptionQueue struct {
+	frame[interruptionQueueModel, *aws.Clients]
+}
 
 type interruptionQueueModel struct {
 	ClusterName types.String `tfsdk:"cluster_name"`
@@ -26,7 +28,7 @@ type interruptionQueueModel struct {
 	Policy      types.String `tfsdk:"policy"`
 	Rules       types.Map    `tfsdk:"rules"`
 	tagsModel
-	Timeouts timeouts.Value `tfsdk:"timeouts"`
+	limitsModel
 }
 
 func (m interruptionQueueModel) ids() []string {
@@ -34,7 +36,9 @@ func (m interruptionQueueModel) ids() []string {
 }
 
 func newInterruptionQueue() resource.Resource {
-	return &interruptionQueue{base{kind: "interruption_queue", keys: []string{"cluster_name", "name"}}}
+	r := &interruptionQueue{}
+	r.frame = onAWS(base{kind: "interruption_queue", keys: []string{"cluster_name", "name"}}, times{queueTimeout, queueTimeout, queueTimeout}, r)
+	return r
 }
 
 // Schema describes the queue.
@@ -58,7 +62,7 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 			},
 			"tags":     tagsAttribute(),
 			"tags_all": tagsAllAttribute(),
-			"timeouts": timeoutsAttribute(ctx, queueTimeout, queueTimeout, queueTimeout),
+			"timeouts": r.timeoutsAttribute(ctx),
 		},
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -46,31 +45,37 @@ func (m interruptionQueueModel) eventRules(own made) []aws.Rule {
 	return rules
 }
 
-// Create makes the queue, allows EventBridge to send to it, then makes the rules. If
-// Create fails, it removes what it has made.
-func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	plan, ok := get[interruptionQueueModel](ctx, req.Plan, &resp.Diagnostics)
-	if !ok {
-		return
+func (r *interruptionQueue) create(ctx context.Context, j job[*aws.Clients], plan *interruptionQueueModel) error {
+	return plan.create(ctx, j.client, j.own)
+}
+
+func (r *interruptionQueue) update(ctx context.Context, j job[*aws.Clients], plan *interruptionQueueModel, prior interruptionQueueModel) error {
+	return plan.update(ctx, j.client, prior, j.own)
+}
+
+func (r *interruptionQueue) remove(ctx context.Context, j job[*aws.Clients], state interruptionQueueModel) error {
+	return state.remove(ctx, j.client, j.own)
+}
+
+// read refreshes the queue and each rule. The queue may be gone or replaced by somebody
+// else, while our rules still exist. It then has no ARN in the state, and the next apply
+// makes it again.
+func (r *interruptionQueue) read(ctx context.Context, j job[*aws.Clients], state *interruptionQueueModel) (bool, error) {
+	found, err := j.client.GetQueue(ctx, state.Name.ValueString())
+	if err == nil && !j.recorded {
+		j.own[madeQueue] = found.ID
 	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Create, queueTimeout)
-	defer cancel()
-	client, err := r.session.AWS(ctx)
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		return
+	if errors.Is(err, aws.ErrNotFound) || err == nil && !j.own.is(madeQueue, found.ID) {
+		found, err = aws.Queue{}, nil
+		delete(j.own, madeQueue)
 	}
-	own := made{}
-	save := func() {
-		own.write(ctx, resp.Private, &resp.Diagnostics)
-		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+	if err == nil {
+		err = state.refresh(ctx, j.client, found, j.own, j.recorded)
 	}
-	if err := plan.create(ctx, client, own); err != nil {
-		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client.JustMade(), own) }, save)
-		return
+	if found.ARN != "" {
+		state.tagsModel = r.readTags(state.tagsModel, found.Tags)
 	}
-	save()
+	return len(j.own) > 0, err
 }
 
 // create makes the queue and the rules, and notes them in own.
@@ -163,45 +168,6 @@ func (m *interruptionQueueModel) remove(ctx context.Context, client *aws.Clients
 	return errors.Join(faults...)
 }
 
-// Read refreshes the queue and each rule. The queue may be gone or replaced by
-// somebody else, while our rules still exist. It then has no ARN in the state, and
-// the next apply makes it again.
-func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	state, ok := get[interruptionQueueModel](ctx, req.State, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	client, err := r.session.AWS(ctx)
-	if err != nil {
-		r.unread(ctx, resp, state, err)
-		return
-	}
-	own, recorded := readMade(ctx, req.Private, &resp.Diagnostics)
-	found, err := client.GetQueue(ctx, state.Name.ValueString())
-	if err == nil && !recorded {
-		own[madeQueue] = found.ID
-	}
-	if errors.Is(err, aws.ErrNotFound) || err == nil && !own.is(madeQueue, found.ID) {
-		found, err = aws.Queue{}, nil
-		delete(own, madeQueue)
-	}
-	if err == nil {
-		err = state.refresh(ctx, client, found, own, recorded)
-	}
-	switch {
-	case err != nil:
-		r.fail(&resp.Diagnostics, verbRead, state, err)
-		return
-	case len(own) == 0:
-		r.forget(ctx, resp, state)
-		return
-	case found.ARN != "":
-		state.tagsModel = r.readTags(state.tagsModel, found.Tags)
-	}
-	own.write(ctx, resp.Private, &resp.Diagnostics)
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
-}
-
 // refresh sets the model to the live queue and rules. A queue that is gone has no
 // ARN.
 func (m *interruptionQueueModel) refresh(ctx context.Context, client *aws.Clients, found aws.Queue, own made, recorded bool) error {
@@ -240,26 +206,6 @@ func (m *interruptionQueueModel) refresh(ctx context.Context, client *aws.Client
 	return nil
 }
 
-// Update changes queue and rules as planned.
-func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	plan, prior, ok := planAndState[interruptionQueueModel](ctx, req, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, queueTimeout)
-	defer cancel()
-	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
-	if err == nil {
-		err = plan.update(ctx, client, prior, own)
-		own.write(ctx, resp.Private, &resp.Diagnostics)
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
-		return
-	}
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
-}
-
 func (m *interruptionQueueModel) update(ctx context.Context, client *aws.Clients, prior interruptionQueueModel, own made) error {
 	if own[madeQueue] == "" {
 		if err := m.createQueue(ctx, client, own); err != nil {
@@ -277,21 +223,4 @@ func (m *interruptionQueueModel) update(ctx context.Context, client *aws.Clients
 		m.Policy = planJSON(m.Policy, want.Policy)
 	}
 	return m.mendRules(ctx, client, prior.eventRules(own), own)
-}
-
-// Delete removes the rules, then the queue.
-func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	state, ok := get[interruptionQueueModel](ctx, req.State, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, queueTimeout)
-	defer cancel()
-	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
-	if err == nil {
-		err = state.remove(ctx, client, own)
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbDelete, state, err)
-	}
 }

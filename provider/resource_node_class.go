@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -28,7 +27,7 @@ const (
 )
 
 type nodeClass struct {
-	base
+	frame[nodeClassModel, *cluster]
 	definitions *definitions
 }
 
@@ -37,15 +36,16 @@ type nodeClassModel struct {
 	Daemon types.String `tfsdk:"daemon"`
 	convert.NodeClass
 	tagsModel
-	Wait     types.Bool     `tfsdk:"wait"`
-	Ready    types.Bool     `tfsdk:"ready"`
-	Timeouts timeouts.Value `tfsdk:"timeouts"`
+	readyModel
+	limitsModel
 }
 
 func (m nodeClassModel) ids() []string { return []string{m.Name.ValueString()} }
 
 func newNodeClass(d *definitions) resource.Resource {
-	return &nodeClass{base: base{kind: "node_class", keys: []string{"name"}}, definitions: d}
+	r := &nodeClass{definitions: d}
+	r.frame = inCluster(base{kind: "node_class", keys: []string{"name"}}, times{nodeClassTimeout, nodeClassTimeout, nodeClassDeleteTimeout}, r)
+	return r
 }
 
 // Schema describes the node class.
@@ -96,7 +96,7 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 			"kubelet":  kubeletAttribute(),
 			"wait":     waitAttribute("the EC2NodeClass is ready: subnets, security groups, image and instance profile are found"),
 			"ready":    readyAttribute("the EC2NodeClass was ready"),
-			"timeouts": timeoutsAttribute(ctx, nodeClassTimeout, nodeClassTimeout, nodeClassDeleteTimeout),
+			"timeouts": r.timeoutsAttribute(ctx),
 		},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -31,28 +30,29 @@ const (
 )
 
 type nodePool struct {
-	base
+	frame[nodePoolModel, *cluster]
 	definitions *definitions
 }
 
 type nodePoolModel struct {
 	Name types.String `tfsdk:"name"`
 	convert.NodePool
-	DeletionProtection types.Bool     `tfsdk:"deletion_protection"`
-	Wait               types.Bool     `tfsdk:"wait"`
-	Ready              types.Bool     `tfsdk:"ready"`
-	Timeouts           timeouts.Value `tfsdk:"timeouts"`
+	DeletionProtection types.Bool `tfsdk:"deletion_protection"`
+	readyModel
+	limitsModel
 }
 
 func (m nodePoolModel) ids() []string { return []string{m.Name.ValueString()} }
 
 func newNodePool(d *definitions) resource.Resource {
-	return &nodePool{base: base{kind: "node_pool", keys: []string{"name"}}, definitions: d}
+	r := &nodePool{definitions: d}
+	r.frame = inCluster(base{kind: "node_pool", keys: []string{"name"}}, times{nodePoolTimeout, nodePoolTimeout, drainTimeout}, r)
+	return r
 }
 
 // Metadata gives the type name. A rename changes the identity.
 func (r *nodePool) Metadata(ctx context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	r.base.Metadata(ctx, req, resp)
+	r.frame.Metadata(ctx, req, resp)
 	resp.ResourceBehavior.MutableIdentity = true
 }
 
@@ -109,7 +109,7 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"replicas":            replicasAttribute(),
 			"wait":                waitAttribute("the NodePool is ready"),
 			"ready":               readyAttribute("the NodePool was ready"),
-			"timeouts":            timeoutsAttribute(ctx, nodePoolTimeout, nodePoolTimeout, drainTimeout),
+			"timeouts":            r.timeoutsAttribute(ctx),
 		},
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,33 +25,14 @@ import (
 // drainPoll is the time between two looks of a destroy at the remaining NodeClaims.
 const drainPoll = time.Second
 
-// Create waits for the definition, creates the pool and waits until it is ready.
-func (r *nodePool) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	plan, ok := get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Create, nodePoolTimeout)
-	defer cancel()
-	own := made{}
-	c, err := r.clusterOf(ctx, own)
-	if err == nil {
-		err = r.put(ctx, plan, c, own, (*cluster).createObject)
-	}
+// create waits for the definition and creates the pool.
+func (r *nodePool) create(ctx context.Context, j job[*cluster], plan *nodePoolModel) error {
+	err := r.put(ctx, *plan, j.client, j.own, (*cluster).createObject)
 	if err != nil {
-		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error {
-			return c.terminatePool(ctx, nodePoolRef(plan.Name.ValueString()), own)
-		}, func() {
-			own.write(ctx, resp.Private, &resp.Diagnostics)
-			// Terraform replaces what such a create leaves: protection would prevent that.
-			plan.Ready, plan.DeletionProtection = waitingReady(plan.Wait), types.BoolValue(false)
-			r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
-		})
-		return
+		// Terraform replaces what such a create leaves: protection would prevent that.
+		plan.DeletionProtection = types.BoolValue(false)
 	}
-	own.write(ctx, resp.Private, &resp.Diagnostics)
-	r.settle(ctx, plan, c, verbCreate, &resp.State, resp.Identity, &resp.Diagnostics)
+	return err
 }
 
 // Update changes the pool as planned and waits until it is ready. A pool that has
@@ -64,25 +44,81 @@ func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	}
 	within, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, nodePoolTimeout)
 	defer cancel()
-	c, own, err := r.myCluster(within, req.Private, &resp.Diagnostics)
+	j, err := r.mine(within, req.Private, &resp.Diagnostics)
 	if err == nil {
-		err = r.change(within, plan, prior, c, own)
-	}
-	if own != nil {
-		own.write(ctx, resp.Private, &resp.Diagnostics)
+		err = r.update(within, j, &plan, prior)
+		j.own.write(ctx, resp.Private, &resp.Diagnostics)
 	}
 	if err != nil {
-		if len(own.poolsBut(prior.Name.ValueString())) > 0 {
+		if len(j.own.poolsBut(prior.Name.ValueString())) > 0 {
 			r.saveUnfinished(ctx, resp, prior)
 		}
 		r.failChange(&resp.Diagnostics, plan, prior, err)
 		return
 	}
-	if len(own.poolsBut(plan.Name.ValueString())) > 0 {
-		r.replaceOthers(ctx, within, plan, prior, c, own, resp)
+	if len(j.own.poolsBut(plan.Name.ValueString())) > 0 {
+		r.replaceOthers(ctx, within, plan, prior, j.client, j.own, resp)
 		return
 	}
-	r.settle(within, plan, c, verbUpdate, &resp.State, resp.Identity, &resp.Diagnostics)
+	r.settle(within, outcome{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}, j, plan, verbUpdate)
+}
+
+func (r *nodePool) awaitReady(ctx context.Context, c *cluster, m nodePoolModel) error {
+	return c.waitReady(ctx, nodePoolRef(m.Name.ValueString()))
+}
+
+// read refreshes the whole spec. If another pool has the name, ours is gone.
+func (r *nodePool) read(ctx context.Context, j job[*cluster], state *nodePoolModel) (bool, error) {
+	live, err := j.client.livePool(ctx, state.Name.ValueString(), j.own, j.recorded)
+	if errors.Is(err, kube.ErrNotFound) {
+		return false, nil
+	}
+	var spec v1.NodePoolSpec
+	if err == nil {
+		err = specInto(live, &spec)
+	}
+	unfinished := false
+	if err == nil {
+		unfinished, err = j.client.othersRemain(ctx, live.GetName(), j.own)
+	}
+	if err != nil {
+		return true, err
+	}
+	state.Name = types.StringValue(live.GetName())
+	state.NodePool = convert.NodePoolOf(ctx, spec, state.NodePool, j.diags)
+	if state.DeletionProtection.IsNull() { // imported
+		state.DeletionProtection = types.BoolValue(false)
+	}
+	state.refresh(isReady(live))
+	if unfinished {
+		state.Ready = types.BoolValue(false)
+	}
+	return true, nil
+}
+
+// Delete refuses a protected pool.
+func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	state, ok := get[nodePoolModel](ctx, req.State, &resp.Diagnostics)
+	if ok && state.DeletionProtection.ValueBool() {
+		r.refuseDelete(&resp.Diagnostics, state)
+		return
+	}
+	r.frame.Delete(ctx, req, resp)
+}
+
+// remove removes the pool and waits until its NodeClaims are gone, and with them its
+// nodes and instances.
+func (r *nodePool) remove(ctx context.Context, j job[*cluster], state nodePoolModel) error {
+	name := state.Name.ValueString()
+	if err := j.client.findSuccessors(ctx, name, j.own); err != nil {
+		return err
+	}
+	for _, pool := range append([]string{name}, j.own.poolsBut(name)...) {
+		if err := j.client.terminatePool(ctx, nodePoolRef(pool), j.own); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // put creates or updates the pool with declare, and notes in own what is made.
@@ -93,97 +129,6 @@ func (r *nodePool) put(ctx context.Context, plan nodePoolModel, c *cluster, own 
 		return fmt.Errorf("%s: %s", diags[0].Summary(), diags[0].Detail())
 	}
 	return declare(c, ctx, nodePoolRef(plan.Name.ValueString()), &spec, own)
-}
-
-// settle saves the declared pool before the wait until it is ready, and again after
-// the wait.
-func (r *nodePool) settle(ctx context.Context, plan nodePoolModel, c *cluster, verb string,
-	state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics,
-) {
-	plan.Ready = waitingReady(plan.Wait)
-	r.save(ctx, state, identity, diags, plan)
-	if !plan.Wait.ValueBool() {
-		return
-	}
-	if err := c.waitReady(ctx, nodePoolRef(plan.Name.ValueString())); err != nil {
-		r.notReady(diags, verb, plan, err)
-		return
-	}
-	plan.Ready = types.BoolValue(true)
-	r.save(ctx, state, identity, diags, plan)
-}
-
-// Read refreshes the whole spec. If another pool has the name, ours is gone.
-func (r *nodePool) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	state, ok := get[nodePoolModel](ctx, req.State, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	own, recorded := readMade(ctx, req.Private, &resp.Diagnostics)
-	c, err := r.clusterOf(ctx, own)
-	if err != nil {
-		r.unread(ctx, resp, state, err)
-		return
-	}
-	live, err := c.livePool(ctx, state.Name.ValueString(), own, recorded)
-	if errors.Is(err, kube.ErrNotFound) {
-		r.forget(ctx, resp, state)
-		return
-	}
-	var spec v1.NodePoolSpec
-	if err == nil {
-		err = specInto(live, &spec)
-	}
-	unfinished := false
-	if err == nil {
-		unfinished, err = c.othersRemain(ctx, live.GetName(), own)
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbRead, state, err)
-		return
-	}
-	state.Name = types.StringValue(live.GetName())
-	state.NodePool = convert.NodePoolOf(ctx, spec, state.NodePool, &resp.Diagnostics)
-	if state.Wait.IsNull() { // imported
-		state.Wait = types.BoolValue(true)
-	}
-	if state.DeletionProtection.IsNull() { // imported
-		state.DeletionProtection = types.BoolValue(false)
-	}
-	state.Ready = refreshReady(state.Wait, state.Ready, isReady(live))
-	if unfinished {
-		state.Ready = types.BoolValue(false)
-	}
-	own.write(ctx, resp.Private, &resp.Diagnostics)
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
-}
-
-// Delete removes the pool and waits until its NodeClaims are gone, and with them its
-// nodes and instances.
-func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	state, ok := get[nodePoolModel](ctx, req.State, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	if state.DeletionProtection.ValueBool() {
-		r.refuseDelete(&resp.Diagnostics, state)
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, drainTimeout)
-	defer cancel()
-	name := state.Name.ValueString()
-	c, own, err := r.myCluster(ctx, req.Private, &resp.Diagnostics)
-	if err == nil {
-		err = c.findSuccessors(ctx, name, own)
-	}
-	for _, pool := range append([]string{name}, own.poolsBut(name)...) {
-		if err == nil {
-			err = c.terminatePool(ctx, nodePoolRef(pool), own)
-		}
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbDelete, state, err)
-	}
 }
 
 // releaseWithin is how long the daemon has to release a deleted pool without NodeClaims.

@@ -89,9 +89,10 @@ func (r *nodePool) refuseDelete(diags *diag.Diagnostics, state nodePoolModel) {
 			"A replacement destroys it, too: to keep it, leave out -replace, or run terraform untaint.", importID(state), state.Name.ValueString()))
 }
 
-// change declares the pool of the plan. If it has another name than before, change
+// update declares the pool of the plan. If it has another name than before, update
 // creates it, or goes on with the pool that an earlier update has created.
-func (r *nodePool) change(ctx context.Context, plan, prior nodePoolModel, c *cluster, own made) error {
+func (r *nodePool) update(ctx context.Context, j job[*cluster], model *nodePoolModel, prior nodePoolModel) error {
+	plan, c, own := *model, j.client, j.own
 	from, to := prior.Name.ValueString(), plan.Name.ValueString()
 	if renamesProtected(plan, prior) {
 		return ErrProtected
@@ -230,8 +231,7 @@ func (r *nodePool) replaceOthers(ctx, within context.Context, plan, prior nodePo
 			return
 		}
 	}
-	plan.Ready = waitingReady(plan.Wait)
-	if plan.Wait.ValueBool() {
+	if plan.begin() {
 		plan.Ready = types.BoolValue(true)
 	}
 	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)

@@ -3,12 +3,12 @@ package provider
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
@@ -16,7 +16,9 @@ import (
 // Linux node.
 const nodeAccessEntryType = "EC2_LINUX"
 
-type nodeRole struct{ base }
+type nodeRole struct {
+	frame[nodeRoleModel, *aws.Clients]
+}
 
 type nodeRoleModel struct {
 	ClusterName         types.String `tfsdk:"cluster_name"`
@@ -28,7 +30,7 @@ type nodeRoleModel struct {
 	ManagedPolicyARNs   types.Set    `tfsdk:"managed_policy_arns"`
 	AccessEntryARN      types.String `tfsdk:"access_entry_arn"`
 	tagsModel
-	Timeouts timeouts.Value `tfsdk:"timeouts"`
+	limitsModel
 }
 
 func (m nodeRoleModel) ids() []string {
@@ -36,7 +38,9 @@ func (m nodeRoleModel) ids() []string {
 }
 
 func newNodeRole() resource.Resource {
-	return &nodeRole{base{kind: "node_role", keys: []string{"cluster_name", "name"}}}
+	r := &nodeRole{}
+	r.frame = onAWS(base{kind: "node_role", keys: []string{"cluster_name", "name"}}, times{roleTimeout, roleTimeout, roleTimeout}, r)
+	return r
 }
 
 // Schema describes the node role.
@@ -58,7 +62,7 @@ func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"access_entry_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the cluster's access entry for the role."},
 			"tags":             tagsAttribute(),
 			"tags_all":         tagsAllAttribute(),
-			"timeouts":         timeoutsAttribute(ctx, roleTimeout, roleTimeout, roleTimeout),
+			"timeouts":         r.timeoutsAttribute(ctx),
 		},
 	}
 }

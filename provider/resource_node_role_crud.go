@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -36,6 +35,19 @@ func (m nodeRoleModel) accessEntry() aws.AccessEntry {
 	}
 }
 
+// findRole reads the role. A role that is gone, or that somebody else has made, is none.
+func findRole(ctx context.Context, j job[*aws.Clients], name string) (aws.Role, error) {
+	found, err := j.client.GetRole(ctx, name)
+	if err == nil && !j.recorded {
+		j.own[madeRole] = found.ID
+	}
+	if errors.Is(err, aws.ErrNotFound) || err == nil && !j.own.is(madeRole, found.ID) {
+		delete(j.own, madeRole)
+		return aws.Role{}, nil
+	}
+	return found, err
+}
+
 // The keys of a node role in made, besides madeRole.
 const (
 	madeAccessEntry = "access entry" // its identity: its ARN, which ends in an id
@@ -50,33 +62,20 @@ func (m made) forgetEntry() {
 	delete(m, madePrincipal)
 }
 
-// Create makes the role, then the access entry. If Create fails, it removes what it
-// has made.
-func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	plan, ok := get[nodeRoleModel](ctx, req.Plan, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Create, roleTimeout)
-	defer cancel()
-	own := made{}
-	save := func() {
-		own.write(ctx, resp.Private, &resp.Diagnostics)
-		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
-	}
-	client, err := r.session.AWS(ctx)
-	if err == nil {
-		err = plan.create(ctx, client, own)
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbCreate, plan, err)
-		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error { return plan.remove(ctx, client.JustMade(), own) }, save)
-		return
-	}
-	save()
+func (r *nodeRole) create(ctx context.Context, j job[*aws.Clients], plan *nodeRoleModel) error {
+	return plan.create(ctx, j.client, j.own)
 }
 
-// create makes the role and the access entry, and notes both in own.
+func (r *nodeRole) update(ctx context.Context, j job[*aws.Clients], plan *nodeRoleModel, prior nodeRoleModel) error {
+	return plan.update(ctx, j.client, prior, j.own)
+}
+
+func (r *nodeRole) remove(ctx context.Context, j job[*aws.Clients], state nodeRoleModel) error {
+	return state.remove(ctx, j.client, j.own)
+}
+
+// create makes the role and the access entry, and notes both in own. It looks at the
+// cluster before it makes anything.
 func (m *nodeRoleModel) create(ctx context.Context, client *aws.Clients, own made) error {
 	if err := m.takesEntries(ctx, client); err != nil {
 		return err
@@ -151,43 +150,18 @@ func (m *nodeRoleModel) shutOut(ctx context.Context, client *aws.Clients, own ma
 	return nil
 }
 
-// Read refreshes the role, its policies and the access entry. The role may be gone
-// or replaced by somebody else, while our access entry still exists. It then has no
-// ARN in the state, and the next apply makes it again.
-func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	state, ok := get[nodeRoleModel](ctx, req.State, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	client, err := r.session.AWS(ctx)
-	if err != nil {
-		r.unread(ctx, resp, state, err)
-		return
-	}
-	own, recorded := readMade(ctx, req.Private, &resp.Diagnostics)
-	found, err := client.GetRole(ctx, state.Name.ValueString())
-	if err == nil && !recorded {
-		own[madeRole] = found.ID
-	}
-	if errors.Is(err, aws.ErrNotFound) || err == nil && !own.is(madeRole, found.ID) {
-		found, err = aws.Role{}, nil
-		delete(own, madeRole)
-	}
+// read refreshes the role, its policies and the access entry. The role may be gone or
+// replaced by somebody else, while our access entry still exists. It then has no ARN in
+// the state, and the next apply makes it again.
+func (r *nodeRole) read(ctx context.Context, j job[*aws.Clients], state *nodeRoleModel) (bool, error) {
+	found, err := findRole(ctx, j, state.Name.ValueString())
 	if err == nil {
-		err = state.refresh(ctx, client, found, own, recorded)
+		err = state.refresh(ctx, j.client, found, j.own, j.recorded)
 	}
-	switch {
-	case err != nil:
-		r.fail(&resp.Diagnostics, verbRead, state, err)
-		return
-	case len(own) == 0:
-		r.forget(ctx, resp, state)
-		return
-	case found.ARN != "":
+	if found.ARN != "" {
 		state.tagsModel = r.readTags(state.tagsModel, found.Tags)
 	}
-	own.write(ctx, resp.Private, &resp.Diagnostics)
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, state)
+	return len(j.own) > 0, err
 }
 
 // refresh sets the model to the live role and access entry. A role that is gone has
@@ -226,26 +200,6 @@ func (m *nodeRoleModel) refresh(ctx context.Context, client *aws.Clients, found 
 	return nil
 }
 
-// Update changes role and access entry as planned.
-func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	plan, prior, ok := planAndState[nodeRoleModel](ctx, req, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, roleTimeout)
-	defer cancel()
-	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
-	if err == nil {
-		err = plan.update(ctx, client, prior, own)
-		own.write(ctx, resp.Private, &resp.Diagnostics)
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbUpdate, plan, err)
-		return
-	}
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
-}
-
 func (m *nodeRoleModel) update(ctx context.Context, client *aws.Clients, prior nodeRoleModel, own made) error {
 	partition := awsspec.Partition(client.Region())
 	want := m.role(partition)
@@ -274,21 +228,4 @@ func (m *nodeRoleModel) update(ctx context.Context, client *aws.Clients, prior n
 		return err
 	}
 	return m.letIn(ctx, client, own)
-}
-
-// Delete removes the access entry, then the role.
-func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	state, ok := get[nodeRoleModel](ctx, req.State, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.Timeouts.Delete, roleTimeout)
-	defer cancel()
-	client, own, err := r.mine(ctx, req.Private, &resp.Diagnostics)
-	if err == nil {
-		err = state.remove(ctx, client, own)
-	}
-	if err != nil {
-		r.fail(&resp.Diagnostics, verbDelete, state, err)
-	}
 }

@@ -44,14 +44,20 @@ func (b *base) planTags(ctx context.Context, resp *resource.ModifyPlanResponse) 
 }
 
 // mergeTags is defaults overridden by tags. The result is unknown while one of the
-// two maps is unknown. If only a value is unknown, only that value stays unknown.
+// two maps is unknown. If only a value is unknown, only that value stays unknown. A tag
+// that is null is not set, as if its key were not there.
 func mergeTags(defaults, tags types.Map) types.Map {
 	if defaults.IsUnknown() || tags.IsUnknown() {
 		return types.MapUnknown(types.StringType)
 	}
 	merged := map[string]attr.Value{}
-	maps.Copy(merged, defaults.Elements())
-	maps.Copy(merged, tags.Elements())
+	for _, from := range []types.Map{defaults, tags} {
+		for key, value := range from.Elements() {
+			if !value.IsNull() {
+				merged[key] = value
+			}
+		}
+	}
 	return types.MapValueMust(types.StringType, merged)
 }
 
@@ -71,15 +77,19 @@ func (b *base) readTags(prior tagsModel, actual map[string]string) tagsModel {
 	return tagsModel{Tags: onlyKeysOf(prior.Tags, actual), TagsAll: onlyKeysOf(prior.TagsAll, actual)}
 }
 
+// onlyKeysOf has the actual values of prior's keys, without those that are gone. A key
+// whose value is null was not set, and stays null.
 func onlyKeysOf(prior types.Map, actual map[string]string) types.Map {
 	if prior.IsNull() {
 		return prior
 	}
-	kept := map[string]string{}
-	for key := range prior.Elements() {
-		if value, ok := actual[key]; ok {
-			kept[key] = value
+	kept := map[string]attr.Value{}
+	for key, before := range prior.Elements() {
+		if value, ok := actual[key]; ok && !before.IsNull() {
+			kept[key] = types.StringValue(value)
+		} else if before.IsNull() {
+			kept[key] = before
 		}
 	}
-	return mapValue(kept)
+	return types.MapValueMust(types.StringType, kept)
 }

@@ -28,14 +28,17 @@ func stringOrNull(s string) types.String {
 	return types.StringValue(s)
 }
 
-// stringMap is the Go map of a map of strings; nil if the map is null or unknown.
+// stringMap is the Go map of a map of strings, without its null values; nil if the map
+// is null or unknown.
 func stringMap(m types.Map) map[string]string {
 	if m.IsNull() || m.IsUnknown() {
 		return nil
 	}
 	out := make(map[string]string, len(m.Elements()))
 	for key, value := range m.Elements() {
-		out[key] = text(value)
+		if !value.IsNull() {
+			out[key] = text(value)
+		}
 	}
 	return out
 }

@@ -119,16 +119,15 @@ func (c *Clients) UpdateAccessEntryTags(ctx context.Context, prior, want AccessE
 	if err := sameIfKnown(want.ARN, have.ARN); err != nil {
 		return AccessEntry{}, fmt.Errorf("access entry for %s in cluster %q update: %w", want.PrincipalARN, want.Cluster, err)
 	}
-	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
-	if len(set) > 0 {
-		if _, err := c.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ARN, Tags: set}); err != nil {
-			return AccessEntry{}, wrap(err, "access entry %s tag", have.ARN)
-		}
-	}
-	if len(remove) > 0 {
-		if _, err := c.eks.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: &have.ARN, TagKeys: remove}); err != nil {
-			return AccessEntry{}, wrap(err, "access entry %s untag", have.ARN)
-		}
+	err = syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
+		_, err := c.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ARN, Tags: set})
+		return wrap(err, "access entry %s tag", have.ARN)
+	}, func(keys []string) error {
+		_, err := c.eks.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: &have.ARN, TagKeys: keys})
+		return wrap(err, "access entry %s untag", have.ARN)
+	})
+	if err != nil {
+		return AccessEntry{}, err
 	}
 	return c.GetAccessEntry(ctx, want.Cluster, want.PrincipalARN)
 }

@@ -2,7 +2,9 @@ package aws
 
 import (
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,17 +104,27 @@ func TestWrap_TellsAnUnreachableEndpoint(t *testing.T) {
 	}
 }
 
-func TestTagChanges_RemovesOnlyWhatWasOurs(t *testing.T) {
-	set, remove := tagChanges(
+func TestSyncTags_RemovesOnlyWhatWasOurs(t *testing.T) {
+	var set map[string]string
+	var removed []string
+	err := syncTags(
 		map[string]string{"a": "1", "old": "x", "gone": "y"},
 		map[string]string{"a": "2", "new": "n", "same": "s"},
 		map[string]string{"a": "1", "old": "changed", "theirs": "t", "same": "s"},
+		func(tags map[string]string) error { set = tags; return nil },
+		func(keys []string) error { removed = keys; return nil },
 	)
-	if len(set) != 2 || set["a"] != "2" || set["new"] != "n" {
-		t.Errorf("set %v", set)
+	if err != nil || !maps.Equal(set, map[string]string{"a": "2", "new": "n"}) || !slices.Equal(removed, []string{"old"}) {
+		t.Errorf("set %v, removed %v, error %v", set, removed, err)
 	}
-	if len(remove) != 1 || remove[0] != "old" {
-		t.Errorf("remove %v", remove)
+}
+
+func TestSyncTags_MakesNoCallWithoutAChange(t *testing.T) {
+	tags := map[string]string{"a": "1"}
+	err := syncTags(tags, tags, map[string]string{"a": "1", "theirs": "t"},
+		func(map[string]string) error { return errors.New("set") }, func([]string) error { return errors.New("removed") })
+	if err != nil {
+		t.Errorf("%v was called", err)
 	}
 }
 

@@ -110,16 +110,15 @@ func (c *Clients) UpdatePolicy(ctx context.Context, prior, want Policy) (Policy,
 			return Policy{}, wrap(err, "policy %s update", want.ARN)
 		}
 	}
-	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
-	if len(set) > 0 {
-		if _, err := c.iam.TagPolicy(ctx, &iam.TagPolicyInput{PolicyArn: &want.ARN, Tags: iamTags(set)}); err != nil {
-			return Policy{}, wrap(err, "policy %s tag", want.ARN)
-		}
-	}
-	if len(remove) > 0 {
-		if _, err := c.iam.UntagPolicy(ctx, &iam.UntagPolicyInput{PolicyArn: &want.ARN, TagKeys: remove}); err != nil {
-			return Policy{}, wrap(err, "policy %s untag", want.ARN)
-		}
+	err = syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
+		_, err := c.iam.TagPolicy(ctx, &iam.TagPolicyInput{PolicyArn: &want.ARN, Tags: iamTags(set)})
+		return wrap(err, "policy %s tag", want.ARN)
+	}, func(keys []string) error {
+		_, err := c.iam.UntagPolicy(ctx, &iam.UntagPolicyInput{PolicyArn: &want.ARN, TagKeys: keys})
+		return wrap(err, "policy %s untag", want.ARN)
+	})
+	if err != nil {
+		return Policy{}, err
 	}
 	return c.GetPolicy(ctx, want.ARN)
 }

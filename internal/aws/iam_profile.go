@@ -121,16 +121,15 @@ func (c *Clients) UpdateInstanceProfile(ctx context.Context, prior, want Instanc
 			return InstanceProfile{}, err
 		}
 	}
-	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
-	if len(set) > 0 {
-		if _, err := c.iam.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: &want.Name, Tags: iamTags(set)}); err != nil {
-			return InstanceProfile{}, wrap(err, "instance profile %q tag", want.Name)
-		}
-	}
-	if len(remove) > 0 {
-		if _, err := c.iam.UntagInstanceProfile(ctx, &iam.UntagInstanceProfileInput{InstanceProfileName: &want.Name, TagKeys: remove}); err != nil {
-			return InstanceProfile{}, wrap(err, "instance profile %q untag", want.Name)
-		}
+	err = syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
+		_, err := c.iam.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: &want.Name, Tags: iamTags(set)})
+		return wrap(err, "instance profile %q tag", want.Name)
+	}, func(keys []string) error {
+		_, err := c.iam.UntagInstanceProfile(ctx, &iam.UntagInstanceProfileInput{InstanceProfileName: &want.Name, TagKeys: keys})
+		return wrap(err, "instance profile %q untag", want.Name)
+	})
+	if err != nil {
+		return InstanceProfile{}, err
 	}
 	return c.GetInstanceProfile(ctx, want.Name)
 }

@@ -160,16 +160,15 @@ func (c *Clients) UpdateRole(ctx context.Context, prior, want Role) (Role, error
 	if err := c.updateRolePolicies(ctx, prior, want, have); err != nil {
 		return Role{}, err
 	}
-	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
-	if len(set) > 0 {
-		if _, err := c.iam.TagRole(ctx, &iam.TagRoleInput{RoleName: &want.Name, Tags: iamTags(set)}); err != nil {
-			return Role{}, wrap(err, "role %q tag", want.Name)
-		}
-	}
-	if len(remove) > 0 {
-		if _, err := c.iam.UntagRole(ctx, &iam.UntagRoleInput{RoleName: &want.Name, TagKeys: remove}); err != nil {
-			return Role{}, wrap(err, "role %q untag", want.Name)
-		}
+	err = syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
+		_, err := c.iam.TagRole(ctx, &iam.TagRoleInput{RoleName: &want.Name, Tags: iamTags(set)})
+		return wrap(err, "role %q tag", want.Name)
+	}, func(keys []string) error {
+		_, err := c.iam.UntagRole(ctx, &iam.UntagRoleInput{RoleName: &want.Name, TagKeys: keys})
+		return wrap(err, "role %q untag", want.Name)
+	})
+	if err != nil {
+		return Role{}, err
 	}
 	return c.GetRole(ctx, want.Name)
 }

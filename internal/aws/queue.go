@@ -156,16 +156,15 @@ func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, er
 	if _, err := c.sqs.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &have.URL, Attributes: attributes}); err != nil {
 		return Queue{}, wrap(err, "queue %q update", want.Name)
 	}
-	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
-	if len(set) > 0 {
-		if _, err := c.sqs.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &have.URL, Tags: set}); err != nil {
-			return Queue{}, wrap(err, "queue %q tag", want.Name)
-		}
-	}
-	if len(remove) > 0 {
-		if _, err := c.sqs.UntagQueue(ctx, &sqs.UntagQueueInput{QueueUrl: &have.URL, TagKeys: remove}); err != nil {
-			return Queue{}, wrap(err, "queue %q untag", want.Name)
-		}
+	err = syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
+		_, err := c.sqs.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &have.URL, Tags: set})
+		return wrap(err, "queue %q tag", want.Name)
+	}, func(keys []string) error {
+		_, err := c.sqs.UntagQueue(ctx, &sqs.UntagQueueInput{QueueUrl: &have.URL, TagKeys: keys})
+		return wrap(err, "queue %q untag", want.Name)
+	})
+	if err != nil {
+		return Queue{}, err
 	}
 	return c.GetQueue(ctx, want.Name)
 }

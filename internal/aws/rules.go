@@ -200,18 +200,13 @@ func (c *Clients) updateRule(ctx context.Context, prior, want, have Rule) error 
 			return err
 		}
 	}
-	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
-	if len(set) > 0 {
-		if _, err := c.events.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &have.ARN, Tags: eventsTags(set)}); err != nil {
-			return wrap(err, "event rule %q tag", want.Name)
-		}
-	}
-	if len(remove) > 0 {
-		if _, err := c.events.UntagResource(ctx, &eventbridge.UntagResourceInput{ResourceARN: &have.ARN, TagKeys: remove}); err != nil {
-			return wrap(err, "event rule %q untag", want.Name)
-		}
-	}
-	return nil
+	return syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
+		_, err := c.events.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &have.ARN, Tags: eventsTags(set)})
+		return wrap(err, "event rule %q tag", want.Name)
+	}, func(keys []string) error {
+		_, err := c.events.UntagResource(ctx, &eventbridge.UntagResourceInput{ResourceARN: &have.ARN, TagKeys: keys})
+		return wrap(err, "event rule %q untag", want.Name)
+	})
 }
 
 // Unmarked reports whether the rule has no ID of its own; see Rule.

@@ -65,22 +65,31 @@ func withoutReserved(m map[string]string) map[string]string {
 	return out
 }
 
-// tagChanges returns the changes from actual to want: the tags to set, and the keys to
-// remove. It removes only keys that prior has, because other tags belong to somebody
-// else.
-func tagChanges(prior, want, actual map[string]string) (set map[string]string, remove []string) {
-	set = map[string]string{}
+// syncTags makes the tags of an object what want says, by set and remove: each is called
+// once if there is something to do. It removes only keys that prior has, because other
+// tags belong to somebody else. Errors are those of set and remove.
+func syncTags(prior, want, actual map[string]string, set func(map[string]string) error, remove func(keys []string) error) error {
+	missing := map[string]string{}
 	for k, v := range want {
 		if have, ok := actual[k]; !ok || have != v {
-			set[k] = v
+			missing[k] = v
 		}
 	}
+	var stale []string
 	for k := range prior {
 		_, wanted := want[k]
 		if _, there := actual[k]; there && !wanted {
-			remove = append(remove, k)
+			stale = append(stale, k)
 		}
 	}
-	slices.Sort(remove)
-	return set, remove
+	if len(missing) > 0 {
+		if err := set(missing); err != nil {
+			return err
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	slices.Sort(stale)
+	return remove(stale)
 }
