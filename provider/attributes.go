@@ -61,11 +61,6 @@ func nameAttribute(of, defaultText string, fromCluster func(cluster string) stri
 	}
 }
 
-// prefixed builds a name from the prefix and the cluster's name.
-func prefixed(prefix string) func(string) string {
-	return func(cluster string) string { return prefix + cluster }
-}
-
 // clusterName plans a name that is not configured: the name is built from the
 // cluster's.
 type clusterName struct {

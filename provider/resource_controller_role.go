@@ -67,7 +67,7 @@ func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"daemon makes. The permissions are in several managed policies, each within IAM's limit of 6144 characters.",
 		Attributes: map[string]schema.Attribute{
 			"cluster_name":         clusterNameAttribute(),
-			"name":                 nameAttribute("role", "`KarpenterControllerRole-<cluster_name>`", prefixed("KarpenterControllerRole-"), awsspec.CheckRoleName),
+			"name":                 nameAttribute("role", "`KarpenterControllerRole-<cluster_name>`, with the end of a long cluster name replaced by a hash", awsspec.ControllerRoleName, awsspec.CheckRoleName),
 			"path":                 iamPathAttribute("role and its policies"),
 			"permissions_boundary": permissionsBoundaryAttribute(),
 			"namespace":            serviceAccountPart("Namespace of the service account", install.DefaultNamespace),
@@ -152,7 +152,7 @@ func (m controllerRoleModel) documents(region string) map[string]string {
 	partition, account := partitionAndAccount(m.NodeRoleARN.ValueString())
 	documents := map[string]string{}
 	for _, policy := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
-		Partition: partition, Region: region, Account: account, Cluster: m.ClusterName.ValueString(),
+		Partition: partition, Region: region, Account: account, Cluster: m.ClusterName.ValueString(), Role: m.Name.ValueString(),
 		NodeRoleARNs: m.nodeRoles(), QueueARN: m.QueueARN.ValueString(),
 	}) {
 		documents[policy.Name] = policy.Document

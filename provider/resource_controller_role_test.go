@@ -149,6 +149,21 @@ func TestControllerRole_LeavesAPolicyOfSomebodyElseAlone(t *testing.T) {
 	}
 }
 
+// TestControllerRole_AnotherNameCanBeCreatedBeforeTheOldOneGoes makes two roles of one
+// cluster, as create_before_destroy does after a new name. P18.
+func TestControllerRole_AnotherNameCanBeCreatedBeforeTheOldOneGoes(t *testing.T) {
+	cloud := startCloud(t)
+	h := configured(t, cloud.config())
+	before, after := h.resource("karpenter_controller_role"), h.resource("karpenter_controller_role")
+	config := object{"cluster_name": testCluster, "node_role_arn": testNodeRole}
+	wantNoError(t, before.apply(config))
+	renamed := object{"cluster_name": testCluster, "node_role_arn": testNodeRole, "name": "another"}
+	wantNoError(t, after.apply(renamed))
+	wantNoError(t, before.destroy())
+	after.settled(renamed)
+	wantNoError(t, after.destroy())
+}
+
 func TestControllerRole_PlanShowsWhatIsKnown(t *testing.T) {
 	h := configured(t, object{"region": testRegion})
 	p := h.resource("karpenter_controller_role").plan(object{"cluster_name": testCluster, "node_role_arn": testNodeRole})

@@ -50,7 +50,7 @@ func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"access entry (type `EC2_LINUX`) that lets the nodes join the cluster. The cluster's authentication mode must include `API`.",
 		Attributes: map[string]schema.Attribute{
 			"cluster_name":         clusterNameAttribute(),
-			"name":                 nameAttribute("role", "`KarpenterNodeRole-<cluster_name>`", prefixed("KarpenterNodeRole-"), awsspec.CheckRoleName),
+			"name":                 nameAttribute("role", "`KarpenterNodeRole-<cluster_name>`, with the end of a long cluster name replaced by a hash", awsspec.NodeRoleName, awsspec.CheckRoleName),
 			"path":                 iamPathAttribute("role"),
 			"permissions_boundary": permissionsBoundaryAttribute(),
 			"arn":                  computedString("ARN of the role."),

@@ -137,10 +137,30 @@ func TestNodeRole_RemovedWhileItsAccessEntryIsLeftIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestNodeRole_DefaultNameTooLongSaysToSetName(t *testing.T) {
+// TestNames_ALongClusterNameHasDefaultsThatIAMAccepts plans the roles of two clusters
+// whose long names begin alike. P18.
+func TestNames_ALongClusterNameHasDefaultsThatIAMAccepts(t *testing.T) {
 	h := configured(t, object{"region": testRegion})
-	p := h.resource("karpenter_node_role").plan(object{"cluster_name": "a-cluster-with-a-name-of-its-own-that-is-rather-too-long-for-iam"})
-	wantError(t, p.problems, "set name", "1 to 64")
+	const long = "a-cluster-with-a-name-of-its-own-that-is-rather-too-long-for-iam"
+	for _, kind := range []string{"karpenter_node_role", "karpenter_controller_role"} {
+		names := map[string]bool{}
+		for _, cluster := range []string{long, long + "-2"} {
+			config := object{"cluster_name": cluster}
+			if kind == "karpenter_controller_role" {
+				config["node_role_arn"] = testNodeRole
+			}
+			p := h.resource(kind).plan(config)
+			wantNoError(t, p.problems)
+			var name string
+			if err := attributeOf(t, p.value, "name").As(&name); err != nil || awsspec.CheckRoleName(name) != nil || len(name) != 64 {
+				t.Errorf("%s: name %q, %v", kind, name, err)
+			}
+			names[name] = true
+		}
+		if len(names) != 2 {
+			t.Errorf("%s: two clusters get one name: %v", kind, names)
+		}
+	}
 }
 
 func TestNodeRole_PlansOfflineWithWhatIsKnown(t *testing.T) {

@@ -5,11 +5,14 @@ import "fmt"
 // ControllerPolicyInput names what the daemon may use.
 type ControllerPolicyInput struct {
 	Partition, Region, Account, Cluster string
+	Role                                string   // name of the daemon's role; empty: ControllerRoleName of the cluster
 	NodeRoleARNs                        []string // the roles that the daemon may give to instances
 	QueueARN                            string   // empty: no interruption queue
 }
 
-// Policy is a managed policy. Its name is unique in the account: IAM knows no regions.
+// Policy is a managed policy. Its name is unique in the account: IAM knows no regions, and
+// the name of its role, which it begins with, is unique too. So a role that replaces
+// another one has policies of its own.
 type Policy struct {
 	Name, Document string
 }
@@ -21,8 +24,12 @@ type Policy struct {
 // conditions follow the service authorization references of EC2 and IAM (actions with
 // their resource types and condition keys).
 func ControllerPolicies(in ControllerPolicyInput) []Policy {
+	role := in.Role
+	if role == "" {
+		role = ControllerRoleName(in.Cluster)
+	}
 	policy := func(kind string, statements ...statement) Policy {
-		name := shortened("Karpenter-"+in.Region+"-", in.Cluster, "-"+kind, maxPolicyName)
+		name := shortened("", role, "-"+in.Region+"-"+kind, maxPolicyName)
 		return Policy{Name: name, Document: policyText(statements...)}
 	}
 	policies := []Policy{

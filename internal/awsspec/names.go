@@ -78,6 +78,18 @@ func CheckUserTag(key, value string) error {
 // QueueName is the default name of a cluster's interruption queue: the cluster's name, shortened if SQS would refuse it.
 func QueueName(cluster string) string { return shortened("", cluster, "", maxQueueName) }
 
+// NodeRoleName is the default name of a cluster's node role: KarpenterNodeRole- and the
+// cluster's name, shortened if IAM would refuse it.
+func NodeRoleName(cluster string) string {
+	return shortened("KarpenterNodeRole-", cluster, "", maxRoleName)
+}
+
+// ControllerRoleName is the default name of the role of a cluster's daemon:
+// KarpenterControllerRole- and the cluster's name, shortened if IAM would refuse it.
+func ControllerRoleName(cluster string) string {
+	return shortened("KarpenterControllerRole-", cluster, "", maxRoleName)
+}
+
 func checkName(kind, name, pattern string, limit int, allowed string) error {
 	if length := utf8.RuneCountInString(name); length == 0 || length > limit {
 		return fmt.Errorf("%s %q: has %d characters and must have 1 to %d", kind, name, length, limit)
