@@ -71,6 +71,8 @@ func (b *base) remedy(id string, err error) string {
 		return "Check the provider's region and endpoints, and the network."
 	case errors.Is(err, aws.ErrThrottled):
 		return "AWS limits the rate of this account's requests. Apply again in a minute."
+	case errors.Is(err, ErrRoleInUse):
+		return replaceRole
 	case errors.Is(err, aws.ErrInUse):
 		return "Remove the object that still uses it, then destroy again."
 	case apierrors.IsUnauthorized(err):

@@ -30,6 +30,9 @@ var ErrUnproven = errors.New("the state has no record of what this configuration
 // configuration did not make.
 var ErrOtherAccessEntry = errors.New("the role has an access entry that this configuration did not create")
 
+// ErrRoleInUse says that instances may have a role that is to be deleted.
+var ErrRoleInUse = errors.New("nodes may still need the role")
+
 // ErrNoAccessEntries says that the EKS cluster does not use access entries.
 var ErrNoAccessEntries = errors.New("the cluster's authentication mode is CONFIG_MAP, which does not use access entries")
 

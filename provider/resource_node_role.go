@@ -2,7 +2,10 @@ package provider
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -85,6 +88,9 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 			return
 		}
 	}
+	if !req.State.Raw.IsNull() {
+		r.warnOfReplacement(ctx, prior, plan, &resp.Diagnostics)
+	}
 	if name := r.session.knownRegion(ctx); name != "" {
 		partition := awsspec.Partition(name)
 		plan.TrustPolicy = planJSON(prior.TrustPolicy, awsspec.NodeTrust(partition))
@@ -101,6 +107,30 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	set("managed_policy_arns", plan.ManagedPolicyARNs)
 	set("access_entry_arn", plan.AccessEntryARN)
 }
+
+// warnOfReplacement says that the plan replaces a role that instance profiles have. A
+// plan does not know whether the new role is created first.
+func (r *nodeRole) warnOfReplacement(ctx context.Context, prior, plan nodeRoleModel, diags *diag.Diagnostics) {
+	if prior.Name.Equal(plan.Name) && prior.Path.Equal(plan.Path) && prior.ClusterName.Equal(plan.ClusterName) {
+		return
+	}
+	client, err := r.session.AWS(ctx)
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, planCheckTimeout)
+	defer cancel()
+	err = client.CheckRoleUnused(ctx, prior.Name.ValueString())
+	if !errors.Is(err, aws.ErrInUse) {
+		return
+	}
+	diags.AddWarning("karpenter_node_role is in use", fmt.Sprintf("karpenter_node_role %q: the plan replaces it, and %v.\n\n%s", importID(prior), err, replaceRole))
+}
+
+// replaceRole is how to replace a role that is in use.
+const replaceRole = "A role cannot be deleted while an instance profile has it: the nodes would lose their rights and their access to the cluster. " +
+	"To replace the role, give it another name and lifecycle { create_before_destroy = true }: the new role is created, the instance profile gets it, and then the old role goes. " +
+	"To destroy it, first destroy the node pools and the instance profile."
 
 // keepOrCreate plans a computed value: the value of the state, or unknown if the
 // object has to be made (again).

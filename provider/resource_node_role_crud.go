@@ -124,8 +124,16 @@ func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own made
 	return err
 }
 
-// remove removes the access entry, then the role.
+// remove removes the access entry, then the role. It removes neither while instances may
+// have the role: without the access entry their nodes are cut off.
 func (m *nodeRoleModel) remove(ctx context.Context, client *aws.Clients, own made) error {
+	if own[madeRole] != "" {
+		if err := client.CheckRoleUnused(ctx, m.Name.ValueString()); errors.Is(err, aws.ErrInUse) {
+			return fmt.Errorf("%w (nothing was changed): %w", ErrRoleInUse, err)
+		} else if err != nil {
+			return err
+		}
+	}
 	if err := m.shutOut(ctx, client, own); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package provider_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -135,6 +136,34 @@ func TestNodeRole_RemovedWhileItsAccessEntryIsLeftIsMadeAgain(t *testing.T) {
 	if err != nil || entry.ARN == stale || entry.ARN != role.text("access_entry_arn") {
 		t.Errorf("access entry %+v, %v: EKS binds it to the unique id of the role that is gone", entry, err)
 	}
+}
+
+// TestNodeRole_InUseIsNeitherCutOffNorDeleted destroys a role that an instance profile
+// has, and plans its replacement. P5.
+func TestNodeRole_InUseIsNeitherCutOffNorDeleted(t *testing.T) {
+	cloud := startCloud(t)
+	h := configured(t, cloud.config())
+	role, profile := h.resource("karpenter_node_role"), h.resource("karpenter_instance_profile")
+	config := object{"cluster_name": testCluster}
+	wantNoError(t, role.apply(config))
+	wantNoError(t, profile.apply(object{"name": "nodes", "role": role.text("name")}))
+
+	p := role.plan(object{"cluster_name": testCluster, "path": "/nodes/"})
+	wantNoError(t, p.problems)
+	if len(p.replace) == 0 || len(p.problems) != 1 || !strings.Contains(p.problems[0].Detail, `instance profile "nodes" (0 instances)`) || !strings.Contains(p.problems[0].Detail, "create_before_destroy") {
+		t.Errorf("the plan does not say that the role is in use: %+v", p.problems)
+	}
+	wantError(t, role.destroy(), "nodes may still need the role", `instance profile "nodes"`, "create_before_destroy")
+	role.settled(config) // with its policies and its access entry
+
+	another := object{"cluster_name": testCluster, "path": "/nodes/", "name": "another"}
+	created := h.resource("karpenter_node_role")
+	wantNoError(t, created.apply(another))
+	wantNoError(t, profile.apply(object{"name": "nodes", "role": "another"}))
+	wantNoError(t, role.destroy())
+	created.settled(another)
+	wantNoError(t, profile.destroy())
+	wantNoError(t, created.destroy())
 }
 
 // TestNames_ALongClusterNameHasDefaultsThatIAMAccepts plans the roles of two clusters

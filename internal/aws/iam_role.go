@@ -273,10 +273,41 @@ func (c *Clients) detachPolicy(ctx context.Context, role, arn string) error {
 	return unlessGone(wrap(err, "role %q detach policy %s", role, arn))
 }
 
+// CheckRoleUnused returns ErrInUse if instance profiles have the role. The error names
+// them, and says how many instances have each.
+func (c *Clients) CheckRoleUnused(ctx context.Context, name string) error {
+	var users []string
+	list := iam.NewListInstanceProfilesForRolePaginator(c.iam, &iam.ListInstanceProfilesForRoleInput{RoleName: &name})
+	for list.HasMorePages() {
+		page, err := list.NextPage(ctx)
+		if err != nil {
+			return unlessGone(wrap(err, "role %q list instance profiles", name))
+		}
+		for _, p := range page.InstanceProfiles {
+			// For some seconds IAM lists a profile that was deleted or has another role.
+			live, err := c.GetInstanceProfile(ctx, awssdk.ToString(p.InstanceProfileName))
+			if errors.Is(err, ErrNotFound) || err == nil && live.Role != name {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			instances, err := c.instancesOf(ctx, live)
+			if err != nil {
+				return err
+			}
+			users = append(users, fmt.Sprintf("%q (%d instances)", live.Name, instances))
+		}
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	return fmt.Errorf("role %q: %w by instance profile %s", name, ErrInUse, strings.Join(users, ", "))
+}
+
 // DeleteRole deletes the role and its inline policies, after it has detached the managed
 // policies. It is no error if the role is gone, or if another role has its name: that role
-// stays. Error: ErrInUse if the role is in an instance profile. The role has lost its
-// policies then; UpdateRole attaches them again.
+// stays. Error: ErrInUse if an instance profile has the role. Nothing was changed then.
 func (c *Clients) DeleteRole(ctx context.Context, name, id string) error {
 	role, err := beforeDelete(ctx, c, func() (Role, error) { return c.GetRole(ctx, name) })
 	if err != nil {
@@ -284,6 +315,9 @@ func (c *Clients) DeleteRole(ctx context.Context, name, id string) error {
 	}
 	if !known(id, role.ID) {
 		return nil
+	}
+	if err := c.CheckRoleUnused(ctx, name); err != nil {
+		return err
 	}
 	for policy := range role.InlinePolicies {
 		if err := c.deleteInlinePolicy(ctx, name, policy); err != nil {
@@ -295,7 +329,11 @@ func (c *Clients) DeleteRole(ctx context.Context, name, id string) error {
 			return err
 		}
 	}
-	_, err = c.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &name})
+	// For some seconds IAM refuses what a profile used that was deleted a moment ago.
+	err = c.propagate(ctx, func(err error) bool { return hasCode(err, "DeleteConflict", "") }, func() error {
+		_, err := c.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &name})
+		return err
+	})
 	return unlessGone(wrap(err, "role %q delete", name))
 }
 

@@ -51,6 +51,15 @@ func (c *Clients) Instances(ctx context.Context, tags map[string]string) ([]Inst
 	return found, wrap(err, "instances list")
 }
 
+// instancesOf counts the instances that were launched with the profile and run.
+func (c *Clients) instancesOf(ctx context.Context, p InstanceProfile) (int, error) {
+	found, err := c.describeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{
+		{Name: awssdk.String("iam-instance-profile.arn"), Values: []string{p.ARN}},
+		{Name: awssdk.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped"}},
+	}, MaxResults: awssdk.Int32(1000)})
+	return len(found), wrap(err, "instances of instance profile %q list", p.Name)
+}
+
 func (c *Clients) describeInstances(ctx context.Context, in *ec2.DescribeInstancesInput) ([]Instance, error) {
 	var all []Instance
 	pages := ec2.NewDescribeInstancesPaginator(c.ec2, in)
