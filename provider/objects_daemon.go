@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8stypes "k8s.io/apimachinery/pkg/types"
@@ -196,22 +195,6 @@ func drift(obj, found *unstructured.Unstructured, own made) ([]string, error) {
 	return lacking(obj, found), nil
 }
 
-// removeStale removes the objects that were made and are no longer declared.
-func (c *cluster) removeStale(ctx context.Context, objects []*unstructured.Unstructured, own made) error {
-	wanted := map[string]bool{}
-	for _, obj := range objects {
-		wanted[kube.RefOf(obj).Key()] = true
-	}
-	for _, key := range slices.Sorted(maps.Keys(own)) {
-		if ref, isObject := kube.ParseKey(key); isObject && !wanted[key] {
-			if err := c.deleteObject(ctx, ref, own); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // uninstall removes the objects that were made, the last first, and waits until
 // each is gone. It refuses while something needs them (ErrStillNeeded). It leaves
 // the namespace if the namespace holds objects of somebody else.
@@ -243,64 +226,20 @@ func (c *cluster) remove(ctx context.Context, m daemonModel, own made, diags *di
 	if err != nil {
 		return err
 	}
-	if err := c.removeStale(ctx, objects, own); err != nil {
+	if err := c.removeStale(ctx, objects, own, diags); err != nil {
 		return err
 	}
 	for _, obj := range slices.Backward(objects) {
-		ref := kube.RefOf(obj)
-		if ref.Kind == "ServiceAccount" { // its rights are removed: the daemon cannot create the Lease again
-			if err := c.removeLease(ctx, m); err != nil {
+		if obj.GetKind() == serviceAccountKind { // its rights are removed: the daemon cannot create the Lease again
+			if err := c.removeLease(ctx, obj.GetNamespace()); err != nil {
 				return err
 			}
 		}
-		if _, ours := own[ref.Key()]; !ours {
-			continue
-		}
-		if ref.Kind == "Namespace" {
-			others, err := c.othersIn(ctx, ref.Name)
-			if err != nil {
-				return err
-			}
-			if len(others) > 0 {
-				delete(own, ref.Key())
-				diags.AddWarning("The namespace was not deleted", fmt.Sprintf(
-					"karpenter_daemon %q: namespace %q holds objects that this configuration did not create: %s. The namespace and these objects were not deleted. Delete the namespace yourself if nobody needs it.",
-					importID(m), ref.Name, strings.Join(others, ", ")))
-				continue
-			}
-		}
-		if err := c.deleteObject(ctx, ref, own); err != nil {
+		if err := c.removeOne(ctx, kube.RefOf(obj), own, diags); err != nil {
 			return err
 		}
-		tflog.Debug(ctx, "removed", map[string]any{"object": ref.String()})
 	}
 	return nil
-}
-
-// removeLease removes the Lease that the daemon itself has made. Karpenter's Lease
-// has the same name, but not our labels; where one took the other's place, the labels stay,
-// and the holder tells whose it is.
-func (c *cluster) removeLease(ctx context.Context, m daemonModel) error {
-	ref := kube.Ref{
-		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
-		Namespace:        m.Namespace.ValueString(), Name: install.LeaseName,
-	}
-	live, err := c.Get(ctx, ref)
-	if errors.Is(err, kube.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for key, value := range install.LeaseLabels() {
-		if live.GetLabels()[key] != value {
-			return nil
-		}
-	}
-	if holder, _, _ := unstructured.NestedString(live.Object, "spec", "holderIdentity"); holder != "" && !strings.HasPrefix(holder, install.DefaultName+"-") {
-		return nil
-	}
-	return c.Delete(ctx, ref, live.GetUID())
 }
 
 // handedBack says whether the cluster was given back to Karpenter (karpenterd handback): the

@@ -17,9 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int32default"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -69,6 +67,12 @@ func newDaemon() resource.Resource {
 	return r
 }
 
+// Metadata gives the type name. A new namespace changes the identity.
+func (r *daemon) Metadata(ctx context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	r.frame.Metadata(ctx, req, resp)
+	resp.ResourceBehavior.MutableIdentity = true
+}
+
 // Schema describes the daemon.
 func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
@@ -76,9 +80,9 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 		Attributes: map[string]schema.Attribute{
 			"namespace": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultNamespace),
-				MarkdownDescription: "Namespace of the daemon. Default `" + install.DefaultNamespace + "`.",
-				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				Validators:          []validator.String{validate.Namespace()},
+				MarkdownDescription: "Namespace of the daemon. Default `" + install.DefaultNamespace + "`. A new namespace moves the daemon in one update: the old one ends, then the new one starts. " +
+					"Nodes and node pools stay. `karpenter_controller_role` must trust the service account in the new namespace.",
+				Validators: []validator.String{validate.Namespace()},
 			},
 			"service_account": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultServiceAccount),
@@ -226,6 +230,7 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	}
 	if !plan.Namespace.IsUnknown() {
 		set("id", plan.deploymentID())
+		r.identify(ctx, resp.Identity, &resp.Diagnostics, plan)
 	}
 	set("objects", types.MapUnknown(types.StringType))
 	if !known(plan.Namespace, plan.ServiceAccount, plan.ClusterName, plan.Region, plan.RoleARN, plan.QueueName, plan.Image,

@@ -51,8 +51,9 @@ func (r *daemon) read(ctx context.Context, j job[*cluster], state *daemonModel) 
 	return true, nil
 }
 
-// update applies the objects again, and removes objects that are no longer declared
-// (the old service account after a change of its name).
+// update applies the objects again, and removes objects that are no longer declared: the
+// old service account after a change of its name, all but the definitions after a new
+// namespace.
 func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel, _ daemonModel) error {
 	objects, err := r.prepare(ctx, j.client, plan)
 	if err != nil {
@@ -61,11 +62,14 @@ func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel,
 	if err := j.client.nothingStaleNeeded(ctx, objects, j.own); err != nil {
 		return err
 	}
+	if err := j.client.haltStale(ctx, objects, j.own); err != nil {
+		return err
+	}
 	if err := j.client.install(ctx, objects, j.own); err != nil {
 		return err
 	}
 	plan.Objects = digests(objects)
-	return j.client.removeStale(ctx, objects, j.own)
+	return j.client.removeStale(ctx, objects, j.own, j.diags)
 }
 
 // remove removes everything that was made, in the opposite order. It refuses while an

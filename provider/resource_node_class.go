@@ -52,7 +52,8 @@ func newNodeClass(d *definitions) resource.Resource {
 func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "An EC2NodeClass (`karpenter.k8s.aws/v1`): how instances are launched. The attributes are the fields " +
-			"of the EC2NodeClass's spec in snake case.\n\nThe provider checks the configuration offline against the custom resource " +
+			"of the EC2NodeClass's spec in snake case.\n\nA node class is not deleted while node pools refer to it. To rename one, add `lifecycle { create_before_destroy = true }`: " +
+			"the new node class is created, the node pools get it, their nodes are replaced, and then the old one is deleted.\n\nThe provider checks the configuration offline against the custom resource " +
 			"definition. Instances, volumes, network interfaces and launch templates get the tags in `tags_all`.",
 		Attributes: map[string]schema.Attribute{
 			"name": objectNameAttribute("EC2NodeClass"),

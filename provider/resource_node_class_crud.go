@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -27,7 +31,50 @@ func (r *nodeClass) awaitReady(ctx context.Context, c *cluster, m nodeClassModel
 
 // remove removes the class and waits until the daemon has removed its finalizer.
 func (r *nodeClass) remove(ctx context.Context, j job[*cluster], state nodeClassModel) error {
-	return j.client.deleteObject(ctx, nodeClassRef(state.Name.ValueString()), j.own)
+	ref := nodeClassRef(state.Name.ValueString())
+	if _, has := j.own[ref.Key()]; !has {
+		return nil
+	}
+	if err := j.client.awaitUnreferenced(ctx, ref.Name); err != nil {
+		return err
+	}
+	return j.client.deleteObject(ctx, ref, j.own)
+}
+
+// takeBack removes the class that a failed creation has made, also if node pools wait
+// for it.
+func (r *nodeClass) takeBack(ctx context.Context, j job[*cluster], plan nodeClassModel) error {
+	return j.client.deleteObject(ctx, nodeClassRef(plan.Name.ValueString()), j.own)
+}
+
+// releasedWithin is how long a deletion of a node class waits for node pools that refer
+// to it: a destroy deletes node pools and node classes side by side.
+const releasedWithin = 15 * time.Second
+
+// awaitUnreferenced returns when no NodePool refers to the class, but those that are being
+// deleted. The deletion of a class cannot be undone: the class is no longer ready, and its
+// pools launch nothing. ErrReferenced.
+func (c *cluster) awaitUnreferenced(ctx context.Context, class string) error {
+	var by []string
+	err := wait.PollUntilContextTimeout(ctx, time.Second, releasedWithin, true, func(context.Context) (bool, error) {
+		// The outer context: the client refuses a request that its rate limit would delay past the end.
+		pools, err := c.List(ctx, nodePoolRef("").GroupVersionKind, "", "")
+		if err != nil && !errors.Is(err, kube.ErrKindNotServed) {
+			return false, err
+		}
+		by = nil
+		for _, pool := range pools {
+			name, _, _ := unstructured.NestedString(pool.Object, "spec", "template", "spec", "nodeClassRef", "name")
+			if name == class && pool.GetDeletionTimestamp() == nil {
+				by = append(by, pool.GetName())
+			}
+		}
+		return len(by) == 0, nil
+	})
+	if len(by) > 0 && wait.Interrupted(err) {
+		return fmt.Errorf("EC2NodeClass %q %w NodePool %s", class, ErrReferenced, strings.Join(quoted(by), ", "))
+	}
+	return err
 }
 
 // read refreshes the whole spec. If another class has the name, ours is gone.

@@ -1,0 +1,163 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+)
+
+// How objects of the daemon go, one by one: at a destroy, and at an update that no longer
+// declares them, as after a new namespace or service account.
+
+const serviceAccountKind = "ServiceAccount"
+
+// staleOf are the objects that were made and are no longer declared, in the order in which
+// they go: a service account when its rights are gone, a namespace at the end.
+func staleOf(objects []*unstructured.Unstructured, own made) []kube.Ref {
+	var stale []kube.Ref
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		ref, isObject := kube.ParseKey(key)
+		if isObject && !slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return kube.RefOf(o).Key() == key }) {
+			stale = append(stale, ref)
+		}
+	}
+	last := map[string]int{serviceAccountKind: 1, "Namespace": 2}
+	slices.SortStableFunc(stale, func(a, b kube.Ref) int { return cmp.Compare(last[a.Kind], last[b.Kind]) })
+	return stale
+}
+
+// haltStale removes a Deployment that was made and is no longer declared, and waits until
+// its pods are gone. It comes before another Deployment is created: daemons in different
+// namespaces do not know of each other, and two of them would launch nodes for the same
+// pods.
+func (c *cluster) haltStale(ctx context.Context, objects []*unstructured.Unstructured, own made) error {
+	for _, ref := range staleOf(objects, own) {
+		if ref.Kind != "Deployment" {
+			continue
+		}
+		live, err := c.Get(ctx, ref)
+		if errors.Is(err, kube.ErrNotFound) {
+			delete(own, ref.Key())
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		selector, _, err := unstructured.NestedStringMap(live.Object, "spec", "selector", "matchLabels")
+		if err != nil {
+			return fmt.Errorf("%s read: %w", ref, err)
+		}
+		if err := c.deleteObject(ctx, ref, own); err != nil {
+			return err
+		}
+		if err := c.awaitNoPods(ctx, ref.Namespace, selector); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitNoPods returns when no pod has the labels.
+func (c *cluster) awaitNoPods(ctx context.Context, namespace string, selector map[string]string) error {
+	var names []string
+	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		pods, err := c.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, namespace, labels.SelectorFromSet(selector).String())
+		if err != nil {
+			return false, err
+		}
+		names = nil
+		for _, pod := range pods {
+			names = append(names, pod.GetName())
+		}
+		return len(names) == 0, nil
+	})
+	if err != nil && len(names) > 0 {
+		return fmt.Errorf("pods of the former daemon still run in namespace %q: %s: %w", namespace, strings.Join(names, ", "), err)
+	}
+	return err
+}
+
+// removeStale removes the objects that were made and are no longer declared. A namespace
+// in which no daemon is declared loses the Lease.
+func (c *cluster) removeStale(ctx context.Context, objects []*unstructured.Unstructured, own made, diags *diag.Diagnostics) error {
+	runsIn := func(namespace string) bool {
+		return slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {
+			return o.GetKind() == serviceAccountKind && o.GetNamespace() == namespace
+		})
+	}
+	for _, ref := range staleOf(objects, own) {
+		if ref.Kind == serviceAccountKind && !runsIn(ref.Namespace) {
+			if err := c.removeLease(ctx, ref.Namespace); err != nil {
+				return err
+			}
+		}
+		if err := c.removeOne(ctx, ref, own, diags); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeOne removes the object if it was made, and waits until it is gone. A namespace with
+// objects of somebody else stays.
+func (c *cluster) removeOne(ctx context.Context, ref kube.Ref, own made, diags *diag.Diagnostics) error {
+	if _, ours := own[ref.Key()]; !ours {
+		return nil
+	}
+	if ref.Kind == "Namespace" {
+		others, err := c.othersIn(ctx, ref.Name)
+		if err != nil {
+			return err
+		}
+		if len(others) > 0 {
+			delete(own, ref.Key())
+			diags.AddWarning("The namespace was not deleted", fmt.Sprintf(
+				"karpenter_daemon: namespace %q holds objects that this configuration did not create: %s. The namespace and these objects were not deleted. Delete the namespace yourself if nobody needs it.",
+				ref.Name, strings.Join(others, ", ")))
+			return nil
+		}
+	}
+	tflog.Debug(ctx, "remove", map[string]any{"object": ref.String()})
+	return c.deleteObject(ctx, ref, own)
+}
+
+// removeLease removes the Lease that the daemon itself has made. Karpenter's Lease
+// has the same name, but not our labels; where one took the other's place, the labels stay,
+// and the holder tells whose it is.
+func (c *cluster) removeLease(ctx context.Context, namespace string) error {
+	ref := kube.Ref{
+		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
+		Namespace:        namespace, Name: install.LeaseName,
+	}
+	live, err := c.Get(ctx, ref)
+	if errors.Is(err, kube.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for key, value := range install.LeaseLabels() {
+		if live.GetLabels()[key] != value {
+			return nil
+		}
+	}
+	if holder, _, _ := unstructured.NestedString(live.Object, "spec", "holderIdentity"); holder != "" && !strings.HasPrefix(holder, install.DefaultName+"-") {
+		return nil
+	}
+	return c.Delete(ctx, ref, live.GetUID())
+}
