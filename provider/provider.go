@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/choice"
 )
 
 var (
@@ -18,12 +20,15 @@ var (
 // New makes the provider factory. version is the release's version without a
 // leading v. The daemon's default image has the same version.
 func New(version string) func() provider.Provider {
-	return func() provider.Provider { return &karpenterProvider{version: version, definitions: newDefinitions()} }
+	return func() provider.Provider {
+		return &karpenterProvider{version: version, definitions: newDefinitions(), choices: &choice.Table{}}
+	}
 }
 
 type karpenterProvider struct {
 	version     string
 	definitions *definitions
+	choices     *choice.Table
 }
 
 // Metadata names the provider and its version.
@@ -63,7 +68,7 @@ func (p *karpenterProvider) Resources(context.Context) []func() resource.Resourc
 		newInterruptionQueue,
 		newDaemon,
 		func() resource.Resource { return newNodeClass(p.definitions) },
-		func() resource.Resource { return newNodePool(p.definitions) },
+		func() resource.Resource { return newNodePool(p.definitions, p.choices) },
 	}
 }
 

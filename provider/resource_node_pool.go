@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/choice"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwtype"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
@@ -32,6 +33,7 @@ const (
 type nodePool struct {
 	frame[nodePoolModel, *cluster]
 	definitions *definitions
+	choices     *choice.Table
 }
 
 type nodePoolModel struct {
@@ -44,8 +46,8 @@ type nodePoolModel struct {
 
 func (m nodePoolModel) ids() []string { return []string{m.Name.ValueString()} }
 
-func newNodePool(d *definitions) resource.Resource {
-	r := &nodePool{definitions: d}
+func newNodePool(d *definitions, c *choice.Table) resource.Resource {
+	r := &nodePool{definitions: d, choices: c}
 	r.frame = inCluster(base{kind: "node_pool", keys: []string{"name"}}, times{nodePoolTimeout, nodePoolTimeout, drainTimeout}, r)
 	return r
 }

@@ -40,10 +40,13 @@ func (m made) poolsBut(name string) []string {
 	return names
 }
 
-// ModifyPlan plans the identity, which has the name. It says what a new name does, and
-// refuses what deletes a protected pool.
+// ModifyPlan plans the identity, which has the name. It says what a new name does and what
+// new requirements leave, and refuses what deletes a protected pool.
 func (r *nodePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.State.Raw.IsNull() {
+		if plan, ok := get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics); ok {
+			r.remarkOnChoice(ctx, plan, nodePoolModel{}, &resp.Diagnostics)
+		}
 		return
 	}
 	state, ok := get[nodePoolModel](ctx, req.State, &resp.Diagnostics)
@@ -57,7 +60,11 @@ func (r *nodePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	plan, ok := get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics)
-	if !ok || plan.Name.IsUnknown() {
+	if !ok {
+		return
+	}
+	r.remarkOnChoice(ctx, plan, state, &resp.Diagnostics)
+	if plan.Name.IsUnknown() {
 		return
 	}
 	r.identify(ctx, resp.Identity, &resp.Diagnostics, plan)
