@@ -39,9 +39,9 @@ func resourceOf(ref kube.Ref) schema.GroupVersionResource {
 	return ref.GroupVersion().WithResource(names[ref.Kind])
 }
 
-// manifest is the object with the given spec, which is a Go value of the API's
-// types.
-func manifest(ref kube.Ref, spec any) (*unstructured.Unstructured, error) {
+// manifest is the object with the given spec, which is a Go value of the API's types, and
+// with the kept fields of own.
+func manifest(ref kube.Ref, spec any, own made) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
 	if err != nil {
 		return nil, fmt.Errorf("%s convert: %w", ref, err)
@@ -53,6 +53,9 @@ func manifest(ref kube.Ref, spec any) (*unstructured.Unstructured, error) {
 		if metadata, ok := template["metadata"].(map[string]any); ok && metadata["labels"] == nil {
 			metadata["labels"] = map[string]any{}
 		}
+	}
+	if err := own.withKept(fields); err != nil {
+		return nil, fmt.Errorf("%s: %w", ref, err)
 	}
 	obj := &unstructured.Unstructured{Object: map[string]any{"spec": fields}}
 	obj.SetGroupVersionKind(ref.GroupVersionKind)
@@ -76,7 +79,7 @@ func specInto(obj *unstructured.Unstructured, spec any) error {
 // name is being deleted, createObject waits until it is gone. It also waits until
 // the definition is served: daemon, node classes and node pools can be in one apply.
 func (c *cluster) createObject(ctx context.Context, ref kube.Ref, spec any, own made) error {
-	obj, err := manifest(ref, spec)
+	obj, err := manifest(ref, spec, own)
 	if err != nil {
 		return err
 	}
@@ -115,7 +118,7 @@ func (c *cluster) createOurs(ctx context.Context, obj *unstructured.Unstructured
 // removes the fields that others have added: a spec of Karpenter has the user's
 // intent and nothing else, and no controller writes to it. ErrOtherObject.
 func (c *cluster) declareObject(ctx context.Context, ref kube.Ref, spec any, own made) error {
-	obj, err := manifest(ref, spec)
+	obj, err := manifest(ref, spec, own)
 	if err != nil {
 		return err
 	}

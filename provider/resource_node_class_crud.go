@@ -97,7 +97,15 @@ func (r *nodeClass) read(ctx context.Context, j job[*cluster], state *nodeClassM
 	state.NodeClass = convert.NodeClassOf(ctx, spec, state.NodeClass, j.diags)
 	state.tagsModel = r.specTags(state.tagsModel, spec.Tags)
 	state.refresh(isReady(live))
-	return true, nil
+	if j.recorded {
+		return true, nil
+	}
+	imported := state.Spec(ctx, state.TagsAll, j.diags)
+	declared, err := manifest(ref, &imported, nil)
+	if err != nil {
+		return true, err
+	}
+	return true, r.keepFields(j.own, declared, live, importID(state), j.diags)
 }
 
 // put creates or updates the class with declare, and notes in own what is made.

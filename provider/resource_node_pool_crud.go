@@ -93,7 +93,15 @@ func (r *nodePool) read(ctx context.Context, j job[*cluster], state *nodePoolMod
 	if unfinished {
 		state.Ready = types.BoolValue(false)
 	}
-	return true, nil
+	if j.recorded {
+		return true, nil
+	}
+	imported := state.Spec(ctx, j.diags)
+	declared, err := manifest(nodePoolRef(live.GetName()), &imported, nil)
+	if err != nil {
+		return true, err
+	}
+	return true, r.keepFields(j.own, declared, live, importID(state), j.diags)
 }
 
 // Delete refuses a protected pool.

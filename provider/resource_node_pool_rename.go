@@ -121,7 +121,7 @@ func (r *nodePool) update(ctx context.Context, j job[*cluster], model *nodePoolM
 
 // succeed declares the pool that takes the place of the pool of that UID.
 func (c *cluster) succeed(ctx context.Context, ref kube.Ref, spec any, uid string, own made) error {
-	obj, err := manifest(ref, spec)
+	obj, err := manifest(ref, spec, own)
 	if err != nil {
 		return err
 	}
