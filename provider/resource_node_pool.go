@@ -40,6 +40,7 @@ type nodePoolModel struct {
 	Name types.String `tfsdk:"name"`
 	convert.NodePool
 	DeletionProtection types.Bool `tfsdk:"deletion_protection"`
+	destroyModel
 	readyModel
 	limitsModel
 }
@@ -108,6 +109,8 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				MarkdownDescription: "Priority of the pool, 1 to 100. If several pools can serve a pod, the daemon uses the pool with the largest weight. Without it, the weight is 0.",
 			},
 			"deletion_protection": deletionProtectionAttribute(),
+			"on_destroy":          onDestroyAttribute(),
+			"on_timeout":          onTimeoutAttribute(),
 			"replicas":            replicasAttribute(),
 			"wait":                waitAttribute("the NodePool is ready"),
 			"ready":               readyAttribute("the NodePool was ready"),

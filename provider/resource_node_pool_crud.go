@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func (r *nodePool) create(ctx context.Context, j job[*cluster], plan *nodePoolMo
 	err := r.put(ctx, *plan, j.client, j.own, (*cluster).createObject)
 	if err != nil {
 		// Terraform replaces what such a create leaves: protection would prevent that.
-		plan.DeletionProtection = types.BoolValue(false)
+		plan.DeletionProtection, plan.OnDestroy = types.BoolValue(false), types.StringValue(destroyDrain)
 	}
 	return err
 }
@@ -40,6 +41,10 @@ func (r *nodePool) create(ctx context.Context, j job[*cluster], plan *nodePoolMo
 func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	plan, prior, ok := planAndState[nodePoolModel](ctx, req, &resp.Diagnostics)
 	if !ok {
+		return
+	}
+	if plan.sameObject(ctx, prior) {
+		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 		return
 	}
 	within, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, nodePoolTimeout)
@@ -61,6 +66,13 @@ func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	r.settle(within, outcome{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}, j, plan, verbUpdate)
+}
+
+// sameObject tells whether the plan changes nothing of the NodePool itself, but what this
+// resource does with it. Such an update also works for a NodePool that is being deleted.
+func (m nodePoolModel) sameObject(ctx context.Context, prior nodePoolModel) bool {
+	var ignored diag.Diagnostics
+	return m.Name.Equal(prior.Name) && m.Wait.Equal(prior.Wait) && m.Ready.Equal(prior.Ready) && reflect.DeepEqual(m.Spec(ctx, &ignored), prior.Spec(ctx, &ignored))
 }
 
 func (r *nodePool) awaitReady(ctx context.Context, c *cluster, m nodePoolModel) error {
@@ -89,6 +101,7 @@ func (r *nodePool) read(ctx context.Context, j job[*cluster], state *nodePoolMod
 	if state.DeletionProtection.IsNull() { // imported
 		state.DeletionProtection = types.BoolValue(false)
 	}
+	state.orDefaults()
 	state.refresh(isReady(live))
 	if unfinished {
 		state.Ready = types.BoolValue(false)
@@ -112,21 +125,6 @@ func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		return
 	}
 	r.frame.Delete(ctx, req, resp)
-}
-
-// remove removes the pool and waits until its NodeClaims are gone, and with them its
-// nodes and instances.
-func (r *nodePool) remove(ctx context.Context, j job[*cluster], state nodePoolModel) error {
-	name := state.Name.ValueString()
-	if err := j.client.findSuccessors(ctx, name, j.own); err != nil {
-		return err
-	}
-	for _, pool := range append([]string{name}, j.own.poolsBut(name)...) {
-		if err := j.client.terminatePool(ctx, nodePoolRef(pool), j.own); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // put creates or updates the pool with declare, and notes in own what is made.

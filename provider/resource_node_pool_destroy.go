@@ -1,0 +1,287 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+)
+
+// How a node pool goes with its nodes, also when pods block the drain or no daemon runs.
+
+const (
+	destroyDrain     = "drain"
+	destroyTerminate = "terminate"
+	destroyOrphan    = "orphan"
+
+	timeoutFail   = "fail"
+	timeoutForce  = "force"
+	timeoutOrphan = "orphan"
+
+	// forcedWithin is how long the daemon has to terminate nodes at once. Then the
+	// provider terminates the instances itself.
+	forcedWithin = time.Minute
+	// forceTimeout bounds what follows a drain that has run out of time.
+	forceTimeout = 10 * time.Minute
+)
+
+// destroyModel says how the pool goes.
+type destroyModel struct {
+	OnDestroy types.String `tfsdk:"on_destroy"`
+	OnTimeout types.String `tfsdk:"on_timeout"`
+}
+
+// orDefaults completes an imported model.
+func (m *destroyModel) orDefaults() {
+	if m.OnDestroy.IsNull() {
+		m.OnDestroy = types.StringValue(destroyDrain)
+	}
+	if m.OnTimeout.IsNull() {
+		m.OnTimeout = types.StringValue(timeoutFail)
+	}
+}
+
+func onDestroyAttribute() schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true, Default: stringdefault.StaticString(destroyDrain),
+		MarkdownDescription: "What a destroy does with the nodes. `drain`: the daemon drains all of them at once, within PodDisruptionBudgets. `terminate`: pods are deleted whatever protects them, and if the daemon " +
+			"does not terminate the instances within a minute, the provider does. `orphan`: the NodePool and its nodes stay, and leave only the state. Default `drain`.",
+		Validators: []validator.String{stringvalidator.OneOf(destroyDrain, destroyTerminate, destroyOrphan)},
+	}
+}
+
+func onTimeoutAttribute() schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true, Default: stringdefault.StaticString(timeoutFail),
+		MarkdownDescription: "What a destroy does when `delete` of `timeouts` has passed and nodes are left. `fail`: the destroy ends with an error that says what each node waits for, and the drain goes on. " +
+			"`force`: as `terminate` of `on_destroy`. `orphan`: the destroy ends with a warning, the drain goes on, and the NodePool leaves the state. Default `fail`.",
+		Validators: []validator.String{stringvalidator.OneOf(timeoutFail, timeoutForce, timeoutOrphan)},
+	}
+}
+
+// remove removes the pool and waits until its NodeClaims are gone, and with them its
+// nodes and instances.
+func (r *nodePool) remove(ctx context.Context, j job[*cluster], state nodePoolModel) error {
+	name := state.Name.ValueString()
+	if state.OnDestroy.ValueString() == destroyOrphan {
+		j.diags.AddWarning("The node pool was not deleted", fmt.Sprintf(
+			"karpenter_node_pool %q: on_destroy is orphan. NodePool %q and its nodes stay, and this configuration no longer manages them.", importID(state), name))
+		return nil
+	}
+	if err := j.client.findSuccessors(ctx, name, j.own); err != nil {
+		return err
+	}
+	pools := append([]string{name}, j.own.poolsBut(name)...)
+	if state.OnDestroy.ValueString() == destroyTerminate {
+		return r.force(ctx, j, pools)
+	}
+	err := func() error {
+		for _, pool := range pools {
+			if err := j.client.terminatePool(ctx, nodePoolRef(pool), j.own); err != nil {
+				return err
+			}
+		}
+		return nil
+	}()
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	switch state.OnTimeout.ValueString() {
+	case timeoutForce:
+		tflog.Warn(ctx, "the drain has run out of time: the nodes are terminated", map[string]any{"node_pool": name})
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), forceTimeout)
+		defer cancel()
+		return r.force(within, j, pools)
+	case timeoutOrphan:
+		j.diags.AddWarning("Nodes of the node pool are left", fmt.Sprintf(
+			"karpenter_node_pool %q: %v.\n\non_timeout is orphan: this configuration no longer manages NodePool %q, and the daemon goes on with the drain.", importID(state), err, name))
+		return nil
+	}
+	return err
+}
+
+// force removes the pools. Their pods are deleted whatever protects them. Instances that
+// the daemon does not terminate, the provider terminates.
+func (r *nodePool) force(ctx context.Context, j job[*cluster], pools []string) error {
+	for _, pool := range pools {
+		ref := nodePoolRef(pool)
+		uid, has := j.own[ref.Key()]
+		if !has {
+			continue
+		}
+		if err := j.client.endGrace(ctx, ref, uid); err != nil {
+			return err
+		}
+		within, cancel := context.WithTimeout(ctx, forcedWithin)
+		err := j.client.waitDrained(within, pool, uid)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			if err := r.terminateRest(ctx, j.client, pool, uid); err != nil {
+				return fmt.Errorf("NodePool %q: nodes are left that no daemon terminates, and the provider could not either: %w", pool, err)
+			}
+		}
+		if err := j.client.removePool(ctx, ref, j.own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endGrace deletes the pool and its NodeClaims, and says that the time of their pods is
+// over.
+func (c *cluster) endGrace(ctx context.Context, ref kube.Ref, uid string) error {
+	if err := c.patchPool(ctx, ref, uid, map[string]any{"annotations": map[string]string{v1.AnnotationTerminate: v1.LabelTrue}}); err != nil {
+		return err
+	}
+	if err := c.Delete(ctx, ref, apitypes.UID(uid)); err != nil {
+		return err
+	}
+	claims, err := c.claimsOf(ctx, ref.Name, uid)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC().Format(time.RFC3339)
+	for _, claim := range claims {
+		mark := map[string]any{"annotations": map[string]string{v1.AnnotationTerminationTimestamp: now}}
+		if err := c.patchOne(ctx, claimResource(), &claim, mark); err != nil {
+			return err
+		}
+		if err := c.Delete(ctx, kube.RefOf(&claim), claim.GetUID()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func claimResource() runtimeschema.GroupVersionResource {
+	return v1.GroupVersion().WithResource(v1.NodeClaimResource)
+}
+
+// patchOne changes metadata of an object. An object that is gone is no error.
+func (c *cluster) patchOne(ctx context.Context, resource runtimeschema.GroupVersionResource, obj *unstructured.Unstructured, metadata map[string]any) error {
+	metadata["uid"] = obj.GetUID()
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return fmt.Errorf("%s patch: %w", kube.RefOf(obj), err)
+	}
+	if err := c.merge(ctx, resource, obj.GetName(), patch); err != nil {
+		if _, gone := c.Get(ctx, kube.RefOf(obj)); errors.Is(gone, kube.ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	return nil
+}
+
+// terminateRest terminates the instances of the pool's NodeClaims. When they are
+// terminated, it releases the NodeClaims and their Nodes from the daemon's finalizers.
+func (r *nodePool) terminateRest(ctx context.Context, c *cluster, pool, uid string) error {
+	claims, err := c.claimsOf(ctx, pool, uid)
+	if err != nil || len(claims) == 0 {
+		return err
+	}
+	client, err := r.session.AWS(ctx)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, claim := range claims {
+		found, err := client.Instances(ctx, map[string]string{awsspec.TagNodeClaimUID: string(claim.GetUID()), awsspec.TagNodePool: "*"})
+		if err != nil {
+			return err
+		}
+		for _, i := range found {
+			ids = append(ids, i.ID)
+		}
+		if id := instanceOf(&claim); id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	tflog.Warn(ctx, "no daemon terminates the instances: the provider does", map[string]any{"node_pool": pool, "instances": ids})
+	if err := client.Terminate(ctx, ids...); err != nil {
+		return err
+	}
+	if err := awaitTerminated(ctx, client, ids); err != nil {
+		return err
+	}
+	for _, claim := range claims {
+		if err := c.releaseClaim(ctx, &claim); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// instanceOf is the id of the NodeClaim's instance; "" if none was recorded.
+func instanceOf(claim *unstructured.Unstructured) string {
+	provider, _, _ := unstructured.NestedString(claim.Object, "status", "providerID")
+	return provider[strings.LastIndex(provider, "/")+1:]
+}
+
+// awaitTerminated returns when all instances are terminated.
+func awaitTerminated(ctx context.Context, client *aws.Clients, ids []string) error {
+	left := slices.Clone(ids)
+	err := wait.PollUntilContextCancel(ctx, 2*time.Second, true, func(ctx context.Context) (bool, error) {
+		for len(left) > 0 {
+			i, err := client.Instance(ctx, left[0])
+			if err != nil && !errors.Is(err, aws.ErrNotFound) {
+				return false, err
+			}
+			if err == nil && i.State != "terminated" {
+				return false, nil
+			}
+			left = left[1:]
+		}
+		return true, nil
+	})
+	if err != nil && len(left) > 0 {
+		return fmt.Errorf("instances %s are not terminated: %w", strings.Join(left, ", "), err)
+	}
+	return err
+}
+
+// releaseClaim removes the daemon's finalizers from the NodeClaim and from its Node, and
+// deletes the Node: its instance is terminated.
+func (c *cluster) releaseClaim(ctx context.Context, claim *unstructured.Unstructured) error {
+	node := runtimeschema.GroupVersionKind{Version: "v1", Kind: "Node"}
+	if name, _, _ := unstructured.NestedString(claim.Object, "status", "nodeName"); name != "" {
+		live, err := c.Get(ctx, kube.Ref{GroupVersionKind: node, Name: name})
+		if err != nil && !errors.Is(err, kube.ErrNotFound) {
+			return err
+		}
+		if err == nil {
+			if err := c.release(ctx, node.GroupVersion().WithResource("nodes"), live); err != nil {
+				return err
+			}
+			if err := c.Delete(ctx, kube.RefOf(live), live.GetUID()); err != nil {
+				return err
+			}
+		}
+	}
+	return c.release(ctx, claimResource(), claim)
+}
+
+// release removes the daemon's finalizer from the object.
+func (c *cluster) release(ctx context.Context, resource runtimeschema.GroupVersionResource, obj *unstructured.Unstructured) error {
+	rest := slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == v1.FinalizerTermination })
+	return c.patchOne(ctx, resource, obj, map[string]any{"finalizers": rest})
+}
