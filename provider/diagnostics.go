@@ -71,6 +71,9 @@ func (b *base) remedy(id string, err error) string {
 		return "Check the provider's region and endpoints, and the network."
 	case errors.Is(err, aws.ErrThrottled):
 		return "AWS limits the rate of this account's requests. Apply again in a minute."
+	case errors.Is(err, ErrLeftovers):
+		return "Nothing of the daemon was removed: while it runs, it terminates instances without a NodeClaim after some minutes, so destroying again may be enough. " +
+			"Otherwise delete by hand what is named: aws ec2 terminate-instances, delete-network-interface and delete-launch-template, aws iam delete-instance-profile."
 	case errors.Is(err, ErrReferenced):
 		return "A node class that is being deleted is not ready, so these node pools could launch nothing, and a deletion cannot be taken back. First give the node pools another node class, or delete them. " +
 			"To rename a node class, give it lifecycle { create_before_destroy = true }: the new one is created, the node pools get it, their nodes are replaced, and the old one goes."

@@ -30,6 +30,9 @@ var ErrUnproven = errors.New("the state has no record of what this configuration
 // configuration did not make.
 var ErrOtherAccessEntry = errors.New("the role has an access entry that this configuration did not create")
 
+// ErrLeftovers says that something is left in AWS that was launched or made for nodes.
+var ErrLeftovers = errors.New("something is left in AWS of the nodes")
+
 // ErrReferenced says that node pools refer to a node class that is to be deleted. The text
 // stands between the two.
 var ErrReferenced = errors.New("was not deleted, because it is the node class of")

@@ -195,17 +195,7 @@ func drift(obj, found *unstructured.Unstructured, own made) ([]string, error) {
 	return lacking(obj, found), nil
 }
 
-// uninstall removes the objects that were made, the last first, and waits until
-// each is gone. It refuses while something needs them (ErrStillNeeded). It leaves
-// the namespace if the namespace holds objects of somebody else.
-func (c *cluster) uninstall(ctx context.Context, m daemonModel, own made, diags *diag.Diagnostics) error {
-	if err := c.nothingLeft(ctx, own); err != nil {
-		return err
-	}
-	return c.remove(ctx, m, own, diags)
-}
-
-// takeBack is uninstall for a create that has failed. Objects that existed before
+// takeBack removes what a create has made that has failed. Objects that existed before
 // the Deployment do not need it, so the Deployment does not count as needed. A
 // definition of ours counts: its removal would delete all objects of its kind.
 func (c *cluster) takeBack(ctx context.Context, m daemonModel, own made, diags *diag.Diagnostics) error {
@@ -220,7 +210,8 @@ func (c *cluster) takeBack(ctx context.Context, m daemonModel, own made, diags *
 	return c.remove(ctx, m, own, diags)
 }
 
-// remove is uninstall without asking whether something needs the objects.
+// remove removes the objects that were made, the last first, and waits until each is
+// gone. It leaves the namespace if the namespace holds objects of somebody else.
 func (c *cluster) remove(ctx context.Context, m daemonModel, own made, diags *diag.Diagnostics) error {
 	objects, err := install.Objects(m.options())
 	if err != nil {

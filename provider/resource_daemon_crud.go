@@ -73,9 +73,23 @@ func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel,
 }
 
 // remove removes everything that was made, in the opposite order. It refuses while an
-// object still needs the daemon or its definitions.
+// object still needs the daemon or its definitions, or while something runs in AWS that
+// only the daemon ends.
 func (r *daemon) remove(ctx context.Context, j job[*cluster], state daemonModel) error {
-	return j.client.uninstall(ctx, state, j.own, j.diags)
+	if err := j.client.nothingLeft(ctx, j.own); err != nil {
+		return err
+	}
+	deployment := deploymentRef(state.Namespace.ValueString())
+	if _, runs := j.own[deployment.Key()]; runs {
+		back, err := j.client.handedBack(ctx, deployment)
+		if err == nil && !back {
+			err = r.awaitNoLeftovers(ctx, state, j.diags)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return j.client.remove(ctx, state, j.own, j.diags)
 }
 
 // takeBack removes what a failed creation has made.
