@@ -68,11 +68,12 @@ func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	r.settle(within, outcome{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}, j, plan, verbUpdate)
 }
 
-// sameObject tells whether the plan changes nothing of the NodePool itself, but what this
+// sameObject tells whether the plan changes nothing of the NodePool itself, but what the
 // resource does with it. Such an update also works for a NodePool that is being deleted.
 func (m nodePoolModel) sameObject(ctx context.Context, prior nodePoolModel) bool {
 	var ignored diag.Diagnostics
-	return m.Name.Equal(prior.Name) && m.Wait.Equal(prior.Wait) && m.Ready.Equal(prior.Ready) && reflect.DeepEqual(m.Spec(ctx, &ignored), prior.Spec(ctx, &ignored))
+	waits := m.Wait.ValueBool() && !m.Ready.Equal(prior.Ready)
+	return m.Name.Equal(prior.Name) && !waits && reflect.DeepEqual(m.Spec(ctx, &ignored), prior.Spec(ctx, &ignored))
 }
 
 func (r *nodePool) awaitReady(ctx context.Context, c *cluster, m nodePoolModel) error {
