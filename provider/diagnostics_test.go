@@ -26,6 +26,7 @@ func TestFail_NamesObjectFaultAndRemedy(t *testing.T) {
 		"credentials":    {aws.ErrCredentials, "AWS_PROFILE"},
 		"unreachable":    {aws.ErrUnreachable, "region and endpoints"},
 		"throttled":      {aws.ErrThrottled, "in a minute"},
+		"controller":     {ErrOtherController, "kubectl scale"},
 		"leftovers":      {ErrLeftovers, "terminate-instances"},
 		"referenced":     {ErrReferenced, "create_before_destroy"},
 		"role in use":    {ErrRoleInUse, "create_before_destroy"},

@@ -30,6 +30,9 @@ var ErrUnproven = errors.New("the state has no record of what this configuration
 // configuration did not make.
 var ErrOtherAccessEntry = errors.New("the role has an access entry that this configuration did not create")
 
+// ErrOtherController says that another controller launches nodes in the cluster.
+var ErrOtherController = errors.New("another controller runs in the cluster")
+
 // ErrLeftovers says that something is left in AWS that was launched or made for nodes.
 var ErrLeftovers = errors.New("something is left in AWS of the nodes")
 

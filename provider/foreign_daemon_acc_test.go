@@ -3,6 +3,7 @@
 package provider_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -329,7 +330,7 @@ func TestForeign_ALeaseOfKarpentersStays(t *testing.T) {
 	s := l.somebody(t)
 	lease := map[string]any{
 		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": install.LeaseName},
-		"spec": map[string]any{"holderIdentity": "upstream_1", "leaseDurationSeconds": int64(3600), "renewTime": "2099-01-01T00:00:00.000000Z"},
+		"spec": map[string]any{"holderIdentity": "upstream_1", "leaseDurationSeconds": int64(15), "renewTime": "2020-01-01T00:00:00.000000Z"},
 	}
 	if err := errors.Join(s.namespace(), s.create(leases, "karpenter", lease)); err != nil {
 		t.Fatal(err)
@@ -340,6 +341,48 @@ func TestForeign_ALeaseOfKarpentersStays(t *testing.T) {
 	wantNoError(t, daemon.destroy())
 	s.theirs(t, before, leases, "karpenter", install.LeaseName)
 	if err := s.removeNamespace("karpenter"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDaemon_ARunningKarpenterIsAClearRefusal applies a daemon while a controller renews
+// Karpenter's Lease in another namespace, and after it has stopped.
+func TestDaemon_ARunningKarpenterIsAClearRefusal(t *testing.T) {
+	l := startLab(t)
+	s := l.somebody(t)
+	now := func() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000Z") }
+	lease := map[string]any{
+		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": install.LeaseName},
+		"spec": map[string]any{"holderIdentity": "karpenter-6d9c_1", "leaseDurationSeconds": int64(15), "renewTime": now()},
+	}
+	if err := s.create(leases, "kube-system", lease); err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for running.Err() == nil {
+			if err := l.patch(leases, "kube-system", install.LeaseName, fmt.Sprintf(`{"spec":{"renewTime":%q}}`, now())); err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-running.Done():
+			case <-time.After(500 * time.Millisecond):
+			}
+		}
+	}()
+	daemon := l.behind(t, nobody).resource("karpenter_daemon")
+	wantError(t, daemon.apply(idle(nil)), "another controller runs", "kube-system/"+install.LeaseName, "karpenter-6d9c_1", "kubectl scale")
+	wantNothingMade(t, daemon)
+	if !s.gone(namespaces, "", "karpenter") {
+		t.Error("something was installed")
+	}
+	stop()
+	<-stopped
+	wantNoError(t, daemon.apply(idle(nil))) // waits until the Lease has expired
+	wantNoError(t, daemon.destroy())
+	if err := s.remove(leases, "kube-system", install.LeaseName); err != nil {
 		t.Fatal(err)
 	}
 }

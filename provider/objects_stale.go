@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
@@ -66,6 +65,9 @@ func (c *cluster) haltStale(ctx context.Context, objects []*unstructured.Unstruc
 			return err
 		}
 		if err := c.awaitNoPods(ctx, ref.Namespace, selector); err != nil {
+			return err
+		}
+		if err := c.removeLease(ctx, ref.Namespace); err != nil { // nobody renews it any more
 			return err
 		}
 	}
@@ -134,30 +136,4 @@ func (c *cluster) removeOne(ctx context.Context, ref kube.Ref, own made, diags *
 	}
 	tflog.Debug(ctx, "remove", map[string]any{"object": ref.String()})
 	return c.deleteObject(ctx, ref, own)
-}
-
-// removeLease removes the Lease that the daemon itself has made. Karpenter's Lease
-// has the same name, but not our labels; where one took the other's place, the labels stay,
-// and the holder tells whose it is.
-func (c *cluster) removeLease(ctx context.Context, namespace string) error {
-	ref := kube.Ref{
-		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
-		Namespace:        namespace, Name: install.LeaseName,
-	}
-	live, err := c.Get(ctx, ref)
-	if errors.Is(err, kube.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for key, value := range install.LeaseLabels() {
-		if live.GetLabels()[key] != value {
-			return nil
-		}
-	}
-	if holder, _, _ := unstructured.NestedString(live.Object, "spec", "holderIdentity"); holder != "" && !strings.HasPrefix(holder, install.DefaultName+"-") {
-		return nil
-	}
-	return c.Delete(ctx, ref, live.GetUID())
 }

@@ -18,6 +18,9 @@ func (r *daemon) create(ctx context.Context, j job[*cluster], plan *daemonModel)
 	if err != nil {
 		return err
 	}
+	if err := j.client.noOtherController(ctx, plan.Namespace.ValueString()); err != nil {
+		return err
+	}
 	if err := j.client.install(ctx, objects, j.own); err != nil {
 		return err
 	}
@@ -63,6 +66,9 @@ func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel,
 		return err
 	}
 	if err := j.client.haltStale(ctx, objects, j.own); err != nil {
+		return err
+	}
+	if err := j.client.noOtherController(ctx, plan.Namespace.ValueString()); err != nil {
 		return err
 	}
 	if err := j.client.install(ctx, objects, j.own); err != nil {

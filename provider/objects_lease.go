@@ -1,0 +1,120 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+)
+
+// The Lease says which controller leads. Karpenter's has the same name as the daemon's. In
+// one namespace they exclude each other; in two they would both launch nodes for the same
+// pods.
+
+const (
+	// leaseExpires is how long a Lease holds that nobody renews: a little more than the 15
+	// seconds that both controllers ask for.
+	leaseExpires = 20 * time.Second
+	leasePoll    = time.Second
+)
+
+func leaseKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
+}
+
+// noOtherController returns when no controller but the daemon in the namespace holds a
+// Lease, in any namespace. It waits for a Lease to expire that nobody renews.
+// ErrOtherController.
+func (c *cluster) noOtherController(ctx context.Context, namespace string) error {
+	began := map[string]string{} // renewal of each Lease at the first look, by holder
+	first := true
+	within, cancel := context.WithTimeout(ctx, leaseExpires)
+	defer cancel()
+	err := wait.PollUntilContextCancel(within, leasePoll, true, func(context.Context) (bool, error) {
+		held, err := c.foreignLeases(ctx, namespace)
+		if err != nil {
+			return false, err
+		}
+		for holder, renewed := range held {
+			switch before, seen := began[holder]; {
+			case first:
+				began[holder] = renewed
+			case !seen || before != renewed:
+				return false, fmt.Errorf("%w: Lease %s", ErrOtherController, holder)
+			}
+		}
+		first = false
+		return len(held) == 0, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return nil // nobody has renewed it
+	}
+	return err
+}
+
+// foreignLeases are the Leases that somebody else than the daemon in the namespace holds
+// and that may be valid, each with the time of its renewal. An identity that may not read
+// Leases sees none.
+func (c *cluster) foreignLeases(ctx context.Context, namespace string) (map[string]string, error) {
+	resource := leaseKind().GroupVersion().WithResource("leases")
+	list, err := c.dynamic.Resource(resource).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("leases list: %w", err)
+	}
+	out := map[string]string{}
+	for _, lease := range list.Items {
+		holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
+		renewed, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
+		if holder == "" || lease.GetNamespace() == namespace && isDaemon(holder) {
+			continue
+		}
+		seconds, _, _ := unstructured.NestedInt64(lease.Object, "spec", "leaseDurationSeconds")
+		if at, err := time.Parse(time.RFC3339Nano, renewed); err == nil && time.Since(at) > time.Duration(seconds)*time.Second+leaseExpires {
+			continue
+		}
+		out[fmt.Sprintf("%s/%s, held by %s", lease.GetNamespace(), lease.GetName(), holder)] = renewed
+	}
+	return out, nil
+}
+
+// isDaemon tells whether the holder of a Lease is a pod of the daemon.
+func isDaemon(holder string) bool { return strings.HasPrefix(holder, install.DefaultName+"-") }
+
+// removeLease removes the Lease that the daemon itself has made. Karpenter's Lease
+// has the same name, but not our labels; where one took the other's place, the labels stay,
+// and the holder tells whose it is.
+func (c *cluster) removeLease(ctx context.Context, namespace string) error {
+	ref := kube.Ref{
+		GroupVersionKind: leaseKind(),
+		Namespace:        namespace, Name: install.LeaseName,
+	}
+	live, err := c.Get(ctx, ref)
+	if errors.Is(err, kube.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for key, value := range install.LeaseLabels() {
+		if live.GetLabels()[key] != value {
+			return nil
+		}
+	}
+	if holder, _, _ := unstructured.NestedString(live.Object, "spec", "holderIdentity"); holder != "" && !isDaemon(holder) {
+		return nil
+	}
+	return c.Delete(ctx, ref, live.GetUID())
+}
