@@ -71,6 +71,10 @@ func (b *base) remedy(id string, err error) string {
 		return "Check the provider's region and endpoints, and the network."
 	case errors.Is(err, aws.ErrThrottled):
 		return "AWS limits the rate of this account's requests. Apply again in a minute."
+	case errors.Is(err, aws.ErrConcurrent), apierrors.IsConflict(err):
+		return "Apply again."
+	case errors.Is(err, context.Canceled):
+		return "The operation was interrupted. Apply again: the apply goes on from what there is now."
 	case errors.Is(err, aws.ErrInUse):
 		return "Remove the object that still uses it, then destroy again."
 	case apierrors.IsUnauthorized(err):

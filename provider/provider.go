@@ -24,6 +24,7 @@ func New(version string) func() provider.Provider {
 type karpenterProvider struct {
 	version     string
 	definitions *definitions
+	pace        pace
 }
 
 // Metadata names the provider and its version.
@@ -40,7 +41,7 @@ func (p *karpenterProvider) Configure(ctx context.Context, req provider.Configur
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.ResourceData = newSession(p.version, config)
+	resp.ResourceData = newSession(p.version, p.pace, config)
 }
 
 // ValidateConfig refuses combinations that cannot work, before anything is

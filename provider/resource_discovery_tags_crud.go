@@ -15,7 +15,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
-// Create adds all tags with one call: all or none.
+// Create adds all tags with one call: all or none. If it is not known whether the call has
+// added them, Create removes them.
 func (r *discoveryTags) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[discoveryTagsModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -29,14 +30,20 @@ func (r *discoveryTags) Create(ctx context.Context, req resource.CreateRequest, 
 		return
 	}
 	key, value := plan.tag()
+	plan.SelectorTags = mapValue(map[string]string{key: value})
 	own := made{}
+	save := func() {
+		own.write(ctx, resp.Private, &resp.Diagnostics)
+		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+	}
 	if err := own.putTag(ctx, client, key, value, plan.resourceIDs(ctx, &resp.Diagnostics)); err != nil {
 		r.fail(&resp.Diagnostics, verbCreate, plan, err)
+		r.undo(ctx, &resp.Diagnostics, plan, own, func(ctx context.Context) error {
+			return own.takeOff(ctx, client, key, value, slices.Sorted(maps.Keys(own)))
+		}, save)
 		return
 	}
-	plan.SelectorTags = mapValue(map[string]string{key: value})
-	own.write(ctx, resp.Private, &resp.Diagnostics)
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+	save()
 }
 
 // putTag adds the tag where it is missing, and notes the tags that it adds. A tag

@@ -50,10 +50,10 @@ func (c *Clients) CreateRule(ctx context.Context, want Rule) (Rule, error) {
 		}
 		tags[ruleIDTag] = want.ID
 	}
-	sent := newSendings()
+	sent := c.newSendings()
 	arn, err := c.putRule(ctx, want, tags, sent.ofEvents)
 	if err != nil {
-		if sent.lost > 0 || !refused(err) {
+		if sent.mayHaveDone(err) {
 			return want, err
 		}
 		return Rule{}, err
