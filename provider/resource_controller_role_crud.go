@@ -224,6 +224,9 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 			continue
 		case err != nil:
 			return err
+		}
+		m.tellApart(found.Tags, policy.Tags)
+		switch {
 		case !attached:
 			documents[name] = policyDetached
 		default:

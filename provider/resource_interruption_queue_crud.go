@@ -224,6 +224,9 @@ func (m *interruptionQueueModel) refresh(ctx context.Context, client *aws.Client
 			continue
 		case err != nil:
 			return err
+		}
+		m.tellApart(found.Tags, rule.Tags)
+		switch {
 		case rule.Unmarked():
 			rules[want.Name] = ruleUnmarked
 		case !rule.Enabled:

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"maps"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -70,6 +71,24 @@ func (b *base) readTags(prior tagsModel, actual map[string]string) tagsModel {
 	}
 	return tagsModel{Tags: onlyKeysOf(prior.Tags, actual), TagsAll: onlyKeysOf(prior.TagsAll, actual)}
 }
+
+// tellApart marks in tags, which are those of a resource's main object, what another of
+// its objects has differently. The plan then shows a difference: a failed update, or
+// somebody else, may have changed the tags of some objects only. After an import nothing
+// is known of what the tags should be.
+func (m tagsModel) tellApart(tags, others map[string]string) {
+	for key := range m.TagsAll.Elements() {
+		one, has := tags[key]
+		other, otherHas := others[key]
+		if tags == nil || has == otherHas && one == other || strings.HasSuffix(one, elsewhere) {
+			continue
+		}
+		tags[key] = one + elsewhere
+	}
+}
+
+// elsewhere ends the value of a tag that is not the same on all objects of a resource.
+const elsewhere = " (not the same on all objects)"
 
 func onlyKeysOf(prior types.Map, actual map[string]string) types.Map {
 	if prior.IsNull() {
