@@ -241,6 +241,9 @@ func (c *Clients) DeleteRule(ctx context.Context, name, id string) error {
 			return unlessGone(wrap(err, "event rule %q remove targets", name))
 		}
 		for _, f := range out.FailedEntries {
+			if isNotFound(awssdk.ToString(f.ErrorCode)) {
+				continue // an earlier try has removed it
+			}
 			return fmt.Errorf("event rule %q remove target %s: %s: %s", name, awssdk.ToString(f.TargetId), awssdk.ToString(f.ErrorCode), awssdk.ToString(f.ErrorMessage))
 		}
 	}
