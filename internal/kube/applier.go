@@ -95,6 +95,10 @@ func NewApplier(config *rest.Config) (*Applier, error) {
 // kind may have been installed since.
 func (a *Applier) resource(ref Ref) (dynamic.ResourceInterface, error) {
 	m, err := a.mapper.RESTMapping(ref.GroupKind(), ref.Version)
+	if err != nil && !notServed(err) {
+		// client-go leaves out what the API server has said about it.
+		return nil, fmt.Errorf("discovery of the API server's kinds: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}
