@@ -31,6 +31,8 @@ var (
 	ErrConcurrent = errors.New("somebody else is changing it at the same time")
 	// ErrInterrupted says that the call was given up, because the user interrupted the operation. It may have done its work.
 	ErrInterrupted = errors.New("interrupted before AWS answered")
+	// errNotShown says that a read does not show yet what was written.
+	errNotShown = errors.New("the service does not show the change yet")
 	// ErrUnreachable says that no connection to the endpoint could be made. Most often the region does not exist, or the endpoint is wrong.
 	ErrUnreachable = errors.New("endpoint unreachable")
 	// ErrIdempotentParameterMismatch says that a client token was used before with other parameters.

@@ -181,7 +181,24 @@ func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, er
 			return Queue{}, wrap(err, "queue %q untag", want.Name)
 		}
 	}
-	return c.GetQueue(ctx, want.Name)
+	return c.asWanted(ctx, want)
+}
+
+// asWanted reads the queue when SQS shows the new policy and retention, for which it may
+// take a minute. It does not wait for longer than for IAM: the write itself has succeeded.
+func (c *Clients) asWanted(ctx context.Context, want Queue) (Queue, error) {
+	var have Queue
+	err := c.propagate(ctx, func(err error) bool { return errors.Is(err, errNotShown) }, func() (err error) {
+		have, err = c.GetQueue(ctx, want.Name)
+		if err == nil && (!SameJSON(have.Policy, want.Policy) || want.MessageRetention != 0 && have.MessageRetention != want.MessageRetention) {
+			err = errNotShown
+		}
+		return err
+	})
+	if errors.Is(err, errNotShown) && ctx.Err() == nil {
+		err = nil
+	}
+	return have, err
 }
 
 // DeleteQueue deletes the queue. It is no error if the queue is gone, or if another queue
