@@ -46,6 +46,7 @@ func startCloud(t *testing.T) *cloud {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+	t.Setenv("AWS_CA_BUNDLE", "")
 	clients, err := aws.New(t.Context(), aws.Config{Region: testRegion, Endpoints: endpoints(c.URL())})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -77,7 +78,8 @@ func (s *session) Cluster(ctx context.Context) (*cluster, error) {
 			return nil, err
 		}
 		config.UserAgent = "terraform-provider-karpenter/" + s.version
-		config.QPS, config.Burst = clusterQPS, 2*clusterQPS
+		config.QPS = cmp.Or(s.pace.qps, clusterQPS)
+		config.Burst = 2 * int(config.QPS)
 		return newCluster(config)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 
@@ -81,6 +82,10 @@ func (b *base) remedy(id string, err error) string {
 			"To rename a node class, give it lifecycle { create_before_destroy = true }: the new one is created, the node pools get it, their nodes are replaced, and the old one goes."
 	case errors.Is(err, ErrRoleInUse):
 		return replaceRole
+	case errors.Is(err, aws.ErrConcurrent), apierrors.IsConflict(err):
+		return "Apply again."
+	case errors.Is(err, context.Canceled):
+		return "The operation was interrupted. Apply again: the apply goes on from what there is now."
 	case errors.Is(err, aws.ErrInUse):
 		return "Remove the object that still uses it, then destroy again."
 	case apierrors.IsUnauthorized(err):
@@ -89,6 +94,10 @@ func (b *base) remedy(id string, err error) string {
 		return "Allow the request for the provider's identity: on EKS with the access policy AmazonEKSClusterAdminPolicy, on other clusters with RBAC."
 	case errors.As(err, new(*net.OpError)), errors.As(err, new(x509.UnknownAuthorityError)):
 		return "Check the address and the certificate authority of the API server in the provider's configuration. Check also that the API server can be reached from this machine."
+	case apierrors.IsTooManyRequests(err):
+		return "The API server limits the rate of requests. Apply again in a minute."
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "The API server closed the connection before its answer. Apply again: the apply goes on from what there is now."
 	case errors.Is(err, kube.ErrKindNotServed):
 		return "Install the custom resource definitions first: declare a karpenter_daemon, and set daemon = karpenter_daemon.NAME.id in the karpenter_node_class."
 	case errors.Is(err, aws.ErrNotFound):

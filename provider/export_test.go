@@ -1,4 +1,20 @@
 package provider
 
+import (
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+)
+
 // Services is for the tests outside of the package.
 func Services() []string { return services() }
+
+// NewHasty is New with short pauses between tries, for tests in which many calls fail.
+func NewHasty(version string) func() provider.Provider {
+	return func() provider.Provider {
+		return &karpenterProvider{
+			version: version, definitions: newDefinitions(),
+			pace: pace{backoff: time.Millisecond, propagation: time.Second, qps: 1000},
+		}
+	}
+}

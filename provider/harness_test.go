@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -48,6 +49,32 @@ func configured(t *testing.T, config object) *harness {
 	h := newHarness(t)
 	wantNoError(t, h.configure(config))
 	return h
+}
+
+// hasty is configured with a provider whose pauses between tries are short.
+func hasty(t *testing.T, config object) *harness {
+	t.Helper()
+	h := newHarness(t)
+	return h.again(config)
+}
+
+// again is the same provider in a new process, with short pauses between tries.
+func (h *harness) again(config object) *harness {
+	h.t.Helper()
+	server, err := providerserver.NewProtocol6WithError(provider.NewHasty("1.2.3")())()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	next := &harness{t: h.t, server: server, schema: h.schema}
+	wantNoError(h.t, next.configure(config))
+	return next
+}
+
+// stop is what Terraform does when the user interrupts it.
+func (h *harness) stop() {
+	if _, err := h.server.StopProvider(context.Background(), &tfprotov6.StopProviderRequest{}); err != nil {
+		h.t.Error(err)
+	}
 }
 
 func (h *harness) configure(config object) []*tfprotov6.Diagnostic {
@@ -147,10 +174,25 @@ func (i *instance) apply(config object) []*tfprotov6.Diagnostic {
 	if hasError(p.problems) {
 		return p.problems
 	}
+	i.inPlace(p)
+	return i.change(p.value, p.config, p.private)
+}
+
+// planned plans what must need no replacement.
+func (i *instance) planned(config object) plan {
+	i.h.t.Helper()
+	p := i.plan(config)
+	wantNoError(i.h.t, p.problems)
+	i.inPlace(p)
+	return p
+}
+
+// inPlace fails if the plan is a replacement.
+func (i *instance) inPlace(p plan) {
+	i.h.t.Helper()
 	if !i.state.IsNull() && len(p.replace) > 0 {
 		i.h.t.Fatalf("%s would be replaced for %v", i.kind, p.replace)
 	}
-	return i.change(p.value, p.config, p.private)
 }
 
 // destroy destroys the resource, if it is in the state.

@@ -29,6 +29,7 @@ type karpenterProvider struct {
 	version     string
 	definitions *definitions
 	choices     *choice.Table
+	pace        pace
 }
 
 // Metadata names the provider and its version.
@@ -45,7 +46,7 @@ func (p *karpenterProvider) Configure(ctx context.Context, req provider.Configur
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.ResourceData = newSession(p.version, config)
+	resp.ResourceData = newSession(p.version, p.pace, config)
 }
 
 // ValidateConfig refuses combinations that cannot work, before anything is

@@ -107,7 +107,7 @@ func (m *controllerRoleModel) create(ctx context.Context, client *aws.Clients, o
 
 func (m *controllerRoleModel) createPolicy(ctx context.Context, client *aws.Clients, want aws.Policy, own made) error {
 	policy, err := client.CreatePolicy(ctx, want)
-	if err == nil {
+	if policy.ID != "" {
 		own[policy.ARN] = policy.ID
 	}
 	return err
@@ -184,6 +184,9 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 			continue
 		case err != nil:
 			return err
+		}
+		m.tellApart(found.Tags, policy.Tags)
+		switch {
 		case !attached:
 			documents[name] = policyDetached
 		default:

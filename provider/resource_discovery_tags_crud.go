@@ -14,7 +14,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
-// create adds all tags with one call: all or none.
+// create adds all tags with one call: all or none. If it is not known whether the call has
+// added them, they are removed.
 func (r *discoveryTags) create(ctx context.Context, j job[*aws.Clients], plan *discoveryTagsModel) error {
 	key, value := plan.tag()
 	plan.SelectorTags = mapValue(map[string]string{key: value})

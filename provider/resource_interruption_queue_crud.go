@@ -88,10 +88,15 @@ func (m *interruptionQueueModel) create(ctx context.Context, client *aws.Clients
 	return m.mendRules(ctx, client, nil, own)
 }
 
-// createQueue makes the queue, then sets its policy. The policy contains the queue's
-// ARN, so it cannot be set before.
+// createQueue makes the queue with its policy. The policy contains the queue's ARN, and so
+// the account. If STS does not tell the account, the policy is set afterwards, and SQS may
+// take a minute to follow.
 func (m *interruptionQueueModel) createQueue(ctx context.Context, client *aws.Clients, own made) error {
-	queue, err := client.CreateQueue(ctx, m.queue(""))
+	atOnce, partition := "", awsspec.Partition(client.Region())
+	if who, err := client.Identity(ctx); err == nil {
+		atOnce = awsspec.QueuePolicy(awsspec.QueueARN(partition, client.Region(), who.Account, m.Name.ValueString()), partition)
+	}
+	queue, err := client.CreateQueue(ctx, m.queue(atOnce))
 	m.URL, m.ARN = stringOrNull(queue.URL), stringOrNull(queue.ARN)
 	if queue.ID != "" {
 		own[madeQueue] = queue.ID
@@ -99,11 +104,13 @@ func (m *interruptionQueueModel) createQueue(ctx context.Context, client *aws.Cl
 	if err != nil {
 		return err
 	}
-	policy := awsspec.QueuePolicy(m.ARN.ValueString(), awsspec.Partition(client.Region()))
-	want := m.queue(policy)
-	want.ID = own[madeQueue]
-	if _, err := client.UpdateQueue(ctx, m.queue(""), want); err != nil {
-		return err
+	policy := awsspec.QueuePolicy(m.ARN.ValueString(), partition)
+	if !aws.SameJSON(queue.Policy, policy) {
+		want := m.queue(policy)
+		want.ID = own[madeQueue]
+		if _, err := client.UpdateQueue(ctx, m.queue(""), want); err != nil {
+			return err
+		}
 	}
 	m.Policy = planJSON(m.Policy, policy)
 	return nil
@@ -190,6 +197,9 @@ func (m *interruptionQueueModel) refresh(ctx context.Context, client *aws.Client
 			continue
 		case err != nil:
 			return err
+		}
+		m.tellApart(found.Tags, rule.Tags)
+		switch {
 		case rule.Unmarked():
 			rules[want.Name] = ruleUnmarked
 		case !rule.Enabled:

@@ -204,6 +204,7 @@ func (m *nodeRoleModel) refresh(ctx context.Context, client *aws.Clients, found 
 	}
 	if principal == found.ARN {
 		m.AccessEntryARN = types.StringValue(entry.ARN)
+		m.tellApart(found.Tags, entry.Tags)
 	}
 	return nil
 }

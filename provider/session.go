@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/region"
@@ -13,13 +14,21 @@ import (
 // clients made from them on first use.
 type session struct {
 	version string
+	pace    pace
 	settings
 	aws     memo[*aws.Clients]
 	cluster memo[*cluster]
 }
 
-func newSession(version string, config providerModel) *session {
-	return &session{version: version, settings: config.settings()}
+func newSession(version string, pace pace, config providerModel) *session {
+	return &session{version: version, pace: pace, settings: config.settings()}
+}
+
+// pace says how the clients wait. The zero value is that of a release; tests wait less.
+type pace struct {
+	backoff     time.Duration // longest pause between two tries of an AWS call
+	propagation time.Duration // see aws.Config
+	qps         float32       // requests a second to the API server
 }
 
 // AWS gives the AWS clients. ErrConfigUnknown while the configuration has
@@ -33,6 +42,8 @@ func (s *session) AWS(ctx context.Context) (*aws.Clients, error) {
 			Region:    s.region,
 			Endpoints: s.endpoints,
 			UserAgent: "terraform-provider-karpenter/" + s.version,
+
+			MaxBackoff: s.pace.backoff, Propagation: s.pace.propagation,
 		})
 		if err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"maps"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -76,6 +77,24 @@ func (b *base) readTags(prior tagsModel, actual map[string]string) tagsModel {
 	}
 	return tagsModel{Tags: onlyKeysOf(prior.Tags, actual), TagsAll: onlyKeysOf(prior.TagsAll, actual)}
 }
+
+// tellApart marks in tags, which are those of a resource's main object, what another of
+// its objects has differently. The plan then shows a difference: a failed update, or
+// somebody else, may have changed the tags of some objects only. After an import nothing
+// is known of what the tags should be.
+func (m tagsModel) tellApart(tags, others map[string]string) {
+	for key := range m.TagsAll.Elements() {
+		one, has := tags[key]
+		other, otherHas := others[key]
+		if tags == nil || has == otherHas && one == other || strings.HasSuffix(one, elsewhere) {
+			continue
+		}
+		tags[key] = one + elsewhere
+	}
+}
+
+// elsewhere ends the value of a tag that is not the same on all objects of a resource.
+const elsewhere = " (not the same on all objects)"
 
 // onlyKeysOf has the actual values of prior's keys, without those that are gone. A key
 // whose value is null was not set, and stays null.

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -50,6 +51,7 @@ type Config struct {
 	UserAgent   string            // product/version, e.g. karpenterd/1.2.3
 	Observe     func(Call)        // called after every operation; may be nil
 	Propagation time.Duration     // how long to wait for IAM's eventual consistency; 0: two minutes
+	MaxBackoff  time.Duration     // longest pause between two tries of a call; 0: ten seconds
 }
 
 // Services lists the services that Config.Endpoints may have.
@@ -62,6 +64,7 @@ type Clients struct {
 	region      string
 	propagation time.Duration
 	justMade    bool // see JustMade
+	clock       *clock
 
 	ec2     *ec2.Client
 	eks     *eks.Client
@@ -85,15 +88,17 @@ func New(ctx context.Context, c Config) (*Clients, error) {
 			return nil, fmt.Errorf("configure aws: endpoints[%q]: unknown service; use one of %s", name, strings.Join(Services(), ", "))
 		}
 	}
+	follows := &clock{}
 	opts := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)),
 		config.WithRetryer(func() awssdk.Retryer {
-			return retry.NewStandard(func(o *retry.StandardOptions) {
+			standard := retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts = maxAttempts
-				o.MaxBackoff = maxBackoff
+				o.MaxBackoff = cmp.Or(c.MaxBackoff, maxBackoff)
 			})
+			return retry.AddWithErrorCodes(standard, concurrentIAM, concurrentEvents, concurrentEC2)
 		}),
-		config.WithAPIOptions(apiOptions(c)),
+		config.WithAPIOptions(append(apiOptions(c), follows.follow)),
 	}
 	if c.Region != "" {
 		opts = append(opts, config.WithRegion(c.Region))
@@ -112,7 +117,9 @@ func New(ctx context.Context, c Config) (*Clients, error) {
 		return nil, fmt.Errorf("configure aws: region %q is not an AWS region; write it like us-west-2", sdk.Region)
 	}
 	sdk.HTTPClient = buffered{sdk.HTTPClient}
-	return newClients(sdk, c), nil
+	clients := newClients(sdk, c)
+	clients.clock = follows
+	return clients, nil
 }
 
 func newClients(sdk awssdk.Config, c Config) *Clients {

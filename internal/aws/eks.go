@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -65,16 +67,18 @@ const AuthenticationConfigMap = "CONFIG_MAP"
 // AccessEntry gives an IAM principal access to a cluster.
 type AccessEntry struct {
 	Cluster, PrincipalARN string
-	Type                  string   // STANDARD or EC2_LINUX
-	Username              string   // read only for EC2_LINUX, where EKS sets it
-	Groups                []string // read only for EC2_LINUX; sorted
-	ARN                   string   // read only; ends in an id that no other entry ever has. An update compares it if it is set
+	Type                  string    // STANDARD or EC2_LINUX
+	Username              string    // read only for EC2_LINUX, where EKS sets it
+	Groups                []string  // read only for EC2_LINUX; sorted
+	ARN                   string    // read only; ends in an id that no other entry ever has. An update compares it if it is set
+	Created               time.Time // read only
 	Tags                  map[string]string
 }
 
 // CreateAccessEntry makes the entry. If EKS does not know the role yet, which may be
 // new, it waits. Errors: ErrConflict if the principal has an entry already; ErrNotFound
-// if the cluster does not exist.
+// if the cluster does not exist. If the entry was made all the same, the error comes with
+// an entry whose ARN is set, and the caller must delete that entry.
 func (c *Clients) CreateAccessEntry(ctx context.Context, want AccessEntry) (AccessEntry, error) {
 	in := &eks.CreateAccessEntryInput{
 		ClusterName: &want.Cluster, PrincipalArn: &want.PrincipalARN, Type: &want.Type,
@@ -82,12 +86,19 @@ func (c *Clients) CreateAccessEntry(ctx context.Context, want AccessEntry) (Acce
 	}
 	unknownPrincipal := func(err error) bool { return hasCode(err, "InvalidParameterException", "principal") }
 	var out *eks.CreateAccessEntryOutput
+	sent := c.newSendings()
 	err := c.propagate(ctx, unknownPrincipal, func() (err error) {
-		out, err = c.eks.CreateAccessEntry(ctx, in)
+		out, err = c.eks.CreateAccessEntry(ctx, in, sent.ofEKS)
 		return err
 	})
 	if err != nil {
-		return AccessEntry{}, wrap(err, "access entry for %s in cluster %q create", want.PrincipalARN, want.Cluster)
+		failure := wrap(err, "access entry for %s in cluster %q create", want.PrincipalARN, want.Cluster)
+		read := func(ctx context.Context) (AccessEntry, error) {
+			return c.GetAccessEntry(ctx, want.Cluster, want.PrincipalARN)
+		}
+		return afterFailure(ctx, c, sent, failure, read, func(have AccessEntry) bool {
+			return sent.mayHaveMade(have.Created) && have.Type == want.Type && maps.Equal(have.Tags, withoutReserved(want.Tags))
+		})
 	}
 	return accessEntry(want.Cluster, out.AccessEntry), nil
 }
@@ -105,7 +116,7 @@ func (c *Clients) GetAccessEntry(ctx context.Context, cluster, principalARN stri
 func accessEntry(cluster string, e *ekstypes.AccessEntry) AccessEntry {
 	return AccessEntry{
 		Cluster: cluster, PrincipalARN: awssdk.ToString(e.PrincipalArn), Type: awssdk.ToString(e.Type), Username: awssdk.ToString(e.Username),
-		Groups: slices.Sorted(slices.Values(e.KubernetesGroups)), ARN: awssdk.ToString(e.AccessEntryArn), Tags: withoutReserved(e.Tags),
+		Groups: slices.Sorted(slices.Values(e.KubernetesGroups)), ARN: awssdk.ToString(e.AccessEntryArn), Created: awssdk.ToTime(e.CreatedAt), Tags: withoutReserved(e.Tags),
 	}
 }
 

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -26,6 +27,12 @@ var (
 	ErrCredentials = errors.New("credentials not accepted")
 	// ErrThrottled says that AWS still throttled the call after the retries.
 	ErrThrottled = errors.New("throttled")
+	// ErrConcurrent says that somebody else was changing the resource at the same time, also after the retries.
+	ErrConcurrent = errors.New("somebody else is changing it at the same time")
+	// ErrInterrupted says that the call was given up, because the user interrupted the operation. It may have done its work.
+	ErrInterrupted = errors.New("interrupted before AWS answered")
+	// errNotShown says that a read does not show yet what was written.
+	errNotShown = errors.New("the service does not show the change yet")
 	// ErrUnreachable says that no connection to the endpoint could be made. Most often the region does not exist, or the endpoint is wrong.
 	ErrUnreachable = errors.New("endpoint unreachable")
 	// ErrIdempotentParameterMismatch says that a client token was used before with other parameters.
@@ -131,6 +138,8 @@ func classify(err error) error {
 	if !errors.As(err, &api) {
 		var network net.Error
 		switch {
+		case errors.Is(err, context.Canceled):
+			return fmt.Errorf("%w: %w", ErrInterrupted, context.Canceled)
 		case strings.Contains(err.Error(), "failed to refresh cached credentials"), strings.Contains(err.Error(), "failed to retrieve credentials"):
 			return &classified{kind: ErrCredentials, err: err}
 		case errors.As(err, &network) && !network.Timeout():
@@ -166,6 +175,8 @@ func kindOf(code string) error {
 		return ErrConflict
 	case "DeleteConflict": // IAM
 		return ErrInUse
+	case concurrentIAM, concurrentEvents, concurrentEC2:
+		return ErrConcurrent
 	case "IdempotentParameterMismatch":
 		return ErrIdempotentParameterMismatch
 	case "ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException",
@@ -174,6 +185,14 @@ func kindOf(code string) error {
 	}
 	return nil
 }
+
+// The codes of IAM, EventBridge and EC2 for two writes at the same time. AWS asks to try
+// again; the SDK does not do so by itself.
+const (
+	concurrentIAM    = "ConcurrentModification"
+	concurrentEvents = "ConcurrentModificationException"
+	concurrentEC2    = "ConcurrentTagAccess"
+)
 
 func isNotFound(code string) bool {
 	switch code {

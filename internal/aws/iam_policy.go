@@ -23,9 +23,11 @@ type Policy struct {
 	Tags        map[string]string
 }
 
-// CreatePolicy makes the policy. Error: ErrConflict if a policy of that name exists.
+// CreatePolicy makes the policy. Error: ErrConflict if a policy of that name exists. If
+// the policy was made all the same, the error comes with a Policy whose ID is set, and the
+// caller must delete that policy.
 func (c *Clients) CreatePolicy(ctx context.Context, want Policy) (Policy, error) {
-	sent := newSendings()
+	sent := c.newSendings()
 	out, err := c.iam.CreatePolicy(ctx, &iam.CreatePolicyInput{
 		PolicyName:     &want.Name,
 		Path:           awssdk.String(pathOrRoot(want.Path)),
@@ -34,21 +36,19 @@ func (c *Clients) CreatePolicy(ctx context.Context, want Policy) (Policy, error)
 		Tags:           iamTags(want.Tags),
 	}, sent.option)
 	if err != nil {
-		err = wrap(err, "policy %q create", want.Name)
-		if have, ours := c.policyOfLostAnswer(ctx, want, sent, err); ours {
-			return have, nil
-		}
-		return Policy{}, err
+		return c.policyOfFailure(ctx, want, sent, wrap(err, "policy %q create", want.Name))
 	}
 	want.ARN, want.ID, want.Path = awssdk.ToString(out.Policy.Arn), awssdk.ToString(out.Policy.PolicyId), awssdk.ToString(out.Policy.Path)
 	return want, nil
 }
 
-// policyOfLostAnswer is roleOfLostAnswer for policies.
-func (c *Clients) policyOfLostAnswer(ctx context.Context, want Policy, sent *sendings, err error) (Policy, bool) {
-	have, found := lostAnswer(ctx, c, sent, err, func() (Policy, error) { return c.policyNamed(ctx, pathOrRoot(want.Path), want.Name) })
-	return have, found && sent.mayHaveMade(have.Created, err) && have.Description == want.Description &&
-		SameJSON(have.Document, want.Document) && maps.Equal(have.Tags, withoutReserved(want.Tags))
+// policyOfFailure is roleOfFailure for policies.
+func (c *Clients) policyOfFailure(ctx context.Context, want Policy, sent *sendings, failure error) (Policy, error) {
+	read := func(ctx context.Context) (Policy, error) { return c.policyNamed(ctx, pathOrRoot(want.Path), want.Name) }
+	return afterFailure(ctx, c, sent, failure, read, func(have Policy) bool {
+		return sent.mayHaveMade(have.Created) && have.Description == want.Description &&
+			SameJSON(have.Document, want.Document) && maps.Equal(have.Tags, withoutReserved(want.Tags))
+	})
 }
 
 // policyNamed searches all policies of the account, because the ARN, which has the

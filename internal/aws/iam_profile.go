@@ -24,20 +24,19 @@ type InstanceProfile struct {
 
 // CreateInstanceProfile makes the profile and adds the role. Errors: ErrConflict if a
 // profile of that name exists; ErrNotFound if the role does not exist after the wait. If
-// the profile was made but the role was not added, the error comes with a profile whose
-// ID is set, and the caller must delete that profile.
+// the profile was made all the same, or the role was not added, the error comes with a
+// profile whose ID is set, and the caller must delete that profile.
 func (c *Clients) CreateInstanceProfile(ctx context.Context, want InstanceProfile) (InstanceProfile, error) {
-	sent := newSendings()
+	sent := c.newSendings()
 	out, err := c.iam.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
 		InstanceProfileName: &want.Name, Path: awssdk.String(pathOrRoot(want.Path)), Tags: iamTags(want.Tags),
 	}, sent.option)
 	made := want
 	made.Role = ""
 	if err != nil {
-		err = wrap(err, "instance profile %q create", want.Name)
-		have, ours := c.profileOfLostAnswer(ctx, want, sent, err)
-		if !ours {
-			return InstanceProfile{}, err
+		have, err := c.profileOfFailure(ctx, want, sent, wrap(err, "instance profile %q create", want.Name))
+		if err != nil {
+			return have, err
 		}
 		made.Path, made.ARN, made.ID = have.Path, have.ARN, have.ID
 	} else {
@@ -50,10 +49,12 @@ func (c *Clients) CreateInstanceProfile(ctx context.Context, want InstanceProfil
 	return made, nil
 }
 
-// profileOfLostAnswer is roleOfLostAnswer for instance profiles.
-func (c *Clients) profileOfLostAnswer(ctx context.Context, want InstanceProfile, sent *sendings, err error) (InstanceProfile, bool) {
-	have, found := lostAnswer(ctx, c, sent, err, func() (InstanceProfile, error) { return c.GetInstanceProfile(ctx, want.Name) })
-	return have, found && sent.mayHaveMade(have.Created, err) && have.Path == pathOrRoot(want.Path) && have.Role == "" && maps.Equal(have.Tags, withoutReserved(want.Tags))
+// profileOfFailure is roleOfFailure for instance profiles.
+func (c *Clients) profileOfFailure(ctx context.Context, want InstanceProfile, sent *sendings, failure error) (InstanceProfile, error) {
+	read := func(ctx context.Context) (InstanceProfile, error) { return c.GetInstanceProfile(ctx, want.Name) }
+	return afterFailure(ctx, c, sent, failure, read, func(have InstanceProfile) bool {
+		return sent.mayHaveMade(have.Created) && have.Path == pathOrRoot(want.Path) && have.Role == "" && maps.Equal(have.Tags, withoutReserved(want.Tags))
+	})
 }
 
 func (c *Clients) addRole(ctx context.Context, profile, role string) error {
@@ -61,6 +62,12 @@ func (c *Clients) addRole(ctx context.Context, profile, role string) error {
 	unknown := func(err error) bool { return hasCode(err, "NoSuchEntity", "") }
 	err := c.propagate(ctx, unknown, func() error {
 		_, err := c.iam.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &profile, RoleName: &role})
+		// A profile holds one role. If the answer to an earlier try was lost, it is this one.
+		if hasCode(err, "LimitExceeded", "") {
+			if have, readErr := c.GetInstanceProfile(ctx, profile); readErr == nil && have.Role == role {
+				return nil
+			}
+		}
 		return err
 	})
 	return wrap(err, "instance profile %q add role %q", profile, role)

@@ -33,8 +33,8 @@ type Role struct {
 }
 
 // CreateRole makes the role and attaches its policies. Error: ErrConflict if a role of
-// that name exists. If the role was made but a later step failed, the error comes with a
-// Role whose ID is set, and the caller must delete that role.
+// that name exists. If the role was made all the same, or a later step failed, the error
+// comes with a Role whose ID is set, and the caller must delete that role.
 func (c *Clients) CreateRole(ctx context.Context, want Role) (Role, error) {
 	in := &iam.CreateRoleInput{
 		RoleName:                 &want.Name,
@@ -48,17 +48,16 @@ func (c *Clients) CreateRole(ctx context.Context, want Role) (Role, error) {
 		in.MaxSessionDuration = awssdk.Int32(int32(want.MaxSessionDuration / time.Second))
 	}
 	var out *iam.CreateRoleOutput
-	sent := newSendings()
+	sent := c.newSendings()
 	err := c.propagate(ctx, invalidPrincipal, func() (err error) {
 		out, err = c.iam.CreateRole(ctx, in, sent.option)
 		return err
 	})
 	made := want
 	if err != nil {
-		err = wrap(err, "role %q create", want.Name)
-		have, ours := c.roleOfLostAnswer(ctx, want, sent, err)
-		if !ours {
-			return Role{}, err
+		have, err := c.roleOfFailure(ctx, want, sent, wrap(err, "role %q create", want.Name))
+		if err != nil {
+			return have, err
 		}
 		made.Path, made.ARN, made.ID = have.Path, have.ARN, have.ID
 	} else {
@@ -70,13 +69,15 @@ func (c *Clients) CreateRole(ctx context.Context, want Role) (Role, error) {
 	return made, nil
 }
 
-// roleOfLostAnswer finds the role that an earlier try of the same create has made, if the
-// answer to that try was lost. Such a role is new, and equals the request in everything.
-func (c *Clients) roleOfLostAnswer(ctx context.Context, want Role, sent *sendings, err error) (Role, bool) {
-	have, found := lostAnswer(ctx, c, sent, err, func() (Role, error) { return c.GetRole(ctx, want.Name) })
-	return have, found && sent.mayHaveMade(have.Created, err) && have.Path == pathOrRoot(want.Path) && have.Description == want.Description && have.PermissionsBoundary == want.PermissionsBoundary &&
-		SameJSON(have.TrustPolicy, want.TrustPolicy) && maps.Equal(have.Tags, withoutReserved(want.Tags)) &&
-		len(have.InlinePolicies) == 0 && len(have.ManagedPolicies) == 0
+// roleOfFailure finds the role that the failed create has made all the same; see
+// afterFailure. Such a role is new, and equals the request in everything.
+func (c *Clients) roleOfFailure(ctx context.Context, want Role, sent *sendings, failure error) (Role, error) {
+	read := func(ctx context.Context) (Role, error) { return c.GetRole(ctx, want.Name) }
+	return afterFailure(ctx, c, sent, failure, read, func(have Role) bool {
+		return sent.mayHaveMade(have.Created) && have.Path == pathOrRoot(want.Path) && have.Description == want.Description && have.PermissionsBoundary == want.PermissionsBoundary &&
+			SameJSON(have.TrustPolicy, want.TrustPolicy) && maps.Equal(have.Tags, withoutReserved(want.Tags)) &&
+			len(have.InlinePolicies) == 0 && len(have.ManagedPolicies) == 0
+	})
 }
 
 // invalidPrincipal is IAM's answer while it does not know yet a principal or identity

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -15,9 +16,10 @@ import (
 // Queue is an SQS standard queue.
 type Queue struct {
 	Name              string
-	URL, ARN          string // read only
-	ID                string // ARN and second of creation, because SQS gives a queue no id; like that of a Role
-	Policy            string // JSON; empty: none
+	URL, ARN          string    // read only
+	ID                string    // ARN and second of creation, because SQS gives a queue no id; like that of a Role
+	Created           time.Time // read only
+	Policy            string    // JSON; empty: none
 	MessageRetention  time.Duration
 	VisibilityTimeout time.Duration // 0 in a create is SQS's default, 30 s
 	KMSKeyID          string        // id, alias or ARN; empty: encrypted with SQS's own keys
@@ -25,9 +27,12 @@ type Queue struct {
 }
 
 // CreateQueue makes the queue. Error: ErrConflict if a queue of that name exists. If a
-// queue of that name was deleted less than a minute ago, it waits, as SQS demands.
+// queue of that name was deleted less than a minute ago, it waits, as SQS demands. If the
+// queue was made all the same, the error comes with a Queue whose ID is set, and the caller
+// must delete that queue.
 func (c *Clients) CreateQueue(ctx context.Context, want Queue) (Queue, error) {
 	var out *sqs.CreateQueueOutput
+	sent, asked := c.newSendings(), false
 	deletedRecently := func(err error) bool {
 		return hasCode(err, "QueueDeletedRecently", "") || hasCode(err, "AWS.SimpleQueueService.QueueDeletedRecently", "")
 	}
@@ -41,9 +46,16 @@ func (c *Clients) CreateQueue(ctx context.Context, want Queue) (Queue, error) {
 			return err
 		}
 		var err error
-		out, err = c.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &want.Name, Attributes: queueAttributes(want), Tags: want.Tags})
+		asked = true
+		out, err = c.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &want.Name, Attributes: queueAttributes(want), Tags: want.Tags}, sent.ofSQS)
 		return wrap(err, "queue %q create", want.Name)
 	})
+	if err != nil && asked {
+		read := func(ctx context.Context) (Queue, error) { return c.GetQueue(ctx, want.Name) }
+		return afterFailure(ctx, c, sent, err, read, func(have Queue) bool {
+			return sent.mayHaveMade(have.Created) && maps.Equal(have.Tags, withoutReserved(want.Tags))
+		})
+	}
 	if err != nil {
 		return Queue{}, err
 	}
@@ -116,17 +128,19 @@ func (c *Clients) queueAt(ctx context.Context, name, url string) (Queue, error) 
 		return Queue{}, wrap(err, "queue %q read tags", name)
 	}
 	attribute := func(n sqstypes.QueueAttributeName) string { return out.Attributes[string(n)] }
-	duration := func(n sqstypes.QueueAttributeName) time.Duration {
-		seconds, err := strconv.Atoi(attribute(n))
+	seconds := func(n sqstypes.QueueAttributeName) int64 {
+		s, err := strconv.ParseInt(attribute(n), 10, 64)
 		if err != nil {
 			return 0 // the queue does not have the attribute
 		}
-		return time.Duration(seconds) * time.Second
+		return s
 	}
+	duration := func(n sqstypes.QueueAttributeName) time.Duration { return time.Duration(seconds(n)) * time.Second }
 	return Queue{
 		Name: name, URL: url,
 		ARN:               attribute(sqstypes.QueueAttributeNameQueueArn),
 		ID:                attribute(sqstypes.QueueAttributeNameQueueArn) + "@" + attribute(sqstypes.QueueAttributeNameCreatedTimestamp),
+		Created:           time.Unix(seconds(sqstypes.QueueAttributeNameCreatedTimestamp), 0),
 		Policy:            attribute(sqstypes.QueueAttributeNamePolicy),
 		KMSKeyID:          attribute(sqstypes.QueueAttributeNameKmsMasterKeyId),
 		MessageRetention:  duration(sqstypes.QueueAttributeNameMessageRetentionPeriod),
@@ -166,7 +180,24 @@ func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, er
 	if err != nil {
 		return Queue{}, err
 	}
-	return c.GetQueue(ctx, want.Name)
+	return c.asWanted(ctx, want)
+}
+
+// asWanted reads the queue when SQS shows the new policy and retention, for which it may
+// take a minute. It does not wait for longer than for IAM: the write itself has succeeded.
+func (c *Clients) asWanted(ctx context.Context, want Queue) (Queue, error) {
+	var have Queue
+	err := c.propagate(ctx, func(err error) bool { return errors.Is(err, errNotShown) }, func() (err error) {
+		have, err = c.GetQueue(ctx, want.Name)
+		if err == nil && (!SameJSON(have.Policy, want.Policy) || want.MessageRetention != 0 && have.MessageRetention != want.MessageRetention) {
+			err = errNotShown
+		}
+		return err
+	})
+	if errors.Is(err, errNotShown) && ctx.Err() == nil {
+		err = nil
+	}
+	return have, err
 }
 
 // DeleteQueue deletes the queue. It is no error if the queue is gone, or if another queue

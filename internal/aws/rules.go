@@ -50,10 +50,10 @@ func (c *Clients) CreateRule(ctx context.Context, want Rule) (Rule, error) {
 		}
 		tags[ruleIDTag] = want.ID
 	}
-	sent := newSendings()
+	sent := c.newSendings()
 	arn, err := c.putRule(ctx, want, tags, sent.ofEvents)
 	if err != nil {
-		if sent.lost > 0 || !refused(err) {
+		if sent.mayHaveDone(err) {
 			return want, err
 		}
 		return Rule{}, err
@@ -236,6 +236,9 @@ func (c *Clients) DeleteRule(ctx context.Context, name, id string) error {
 			return unlessGone(wrap(err, "event rule %q remove targets", name))
 		}
 		for _, f := range out.FailedEntries {
+			if isNotFound(awssdk.ToString(f.ErrorCode)) {
+				continue // an earlier try has removed it
+			}
 			return fmt.Errorf("event rule %q remove target %s: %s: %s", name, awssdk.ToString(f.TargetId), awssdk.ToString(f.ErrorCode), awssdk.ToString(f.ErrorMessage))
 		}
 	}

@@ -49,7 +49,8 @@ func (c *Clients) NetworkTags(ctx context.Context, ids ...string) (map[string]ma
 }
 
 // CreateNetworkTag sets key=value on subnets and security groups. It returns the ids that
-// it tagged; the others had the tag already. It overwrites nothing, and checks all
+// it tagged; the others had the tag already. If it fails and may have tagged the ids all the
+// same, the error comes with them. It overwrites nothing, and checks all
 // resources before it writes. Errors: ErrConflict, with id and value, if a resource has
 // the key with another value; ErrNotFound if a resource does not exist.
 func (c *Clients) CreateNetworkTag(ctx context.Context, key, value string, ids ...string) (tagged []string, err error) {
@@ -77,11 +78,12 @@ func (c *Clients) CreateNetworkTag(ctx context.Context, key, value string, ids .
 		return nil, nil
 	}
 	slices.Sort(tagged)
-	_, err = c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: tagged, Tags: ec2Tags(map[string]string{key: value})})
-	if err != nil {
-		return nil, wrap(err, "tag %s=%s create", key, value)
+	sent := c.newSendings()
+	_, err = c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: tagged, Tags: ec2Tags(map[string]string{key: value})}, sent.ofEC2)
+	if err != nil && !sent.mayHaveDone(err) {
+		tagged = nil
 	}
-	return tagged, nil
+	return tagged, wrap(err, "tag %s=%s create", key, value)
 }
 
 // DeleteNetworkTag removes the tag from the resources where it still has the value; EC2

@@ -37,6 +37,11 @@ func EventRules(cluster string) []Rule {
 	}
 }
 
+// QueueARN is the ARN that SQS gives to the queue of that name.
+func QueueARN(partition, region, account, name string) string {
+	return fmt.Sprintf("arn:%s:sqs:%s:%s:%s", partition, region, account, name)
+}
+
 // QueuePolicy allows the event rules of the queue's account and region to send to the
 // queue. It denies every call that does not use TLS. queueARN is
 // arn:<partition>:sqs:<region>:<account>:<name>.

@@ -95,6 +95,10 @@ func NewApplier(config *rest.Config) (*Applier, error) {
 // kind may have been installed since.
 func (a *Applier) resource(ref Ref) (dynamic.ResourceInterface, error) {
 	m, err := a.mapper.RESTMapping(ref.GroupKind(), ref.Version)
+	if err != nil && !notServed(err) {
+		// client-go leaves out what the API server has said about it.
+		return nil, fmt.Errorf("discovery of the API server's kinds: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +112,24 @@ func (a *Applier) resource(ref Ref) (dynamic.ResourceInterface, error) {
 // fields that were applied before and that obj lacks. If the kind is not served yet,
 // because its CustomResourceDefinition was applied a moment ago, it tries again until
 // the deadline of ctx. A *ConflictError names the fields that other managers own; with
-// force Apply takes these fields over.
+// force Apply takes these fields over. It ends a Create that was interrupted.
 func (a *Applier) Apply(ctx context.Context, obj *unstructured.Unstructured, force bool) (*unstructured.Unstructured, error) {
 	ref := RefOf(obj)
 	var out *unstructured.Unstructured
 	err := a.whenServed(ctx, func() error {
 		api, err := a.resource(ref)
 		if err != nil {
+			return err
+		}
+		if out, err = api.Apply(ctx, ref.Name, obj, metav1.ApplyOptions{FieldManager: FieldManager, Force: force}); err != nil {
+			return err
+		}
+		if out.GetAnnotations()[createMark] == "" {
+			return nil
+		}
+		// The mark and the fields of the Create belong to the Create: without this step, no
+		// Apply would ever remove them.
+		if err := a.ownByApply(ctx, ref, out); err != nil {
 			return err
 		}
 		out, err = api.Apply(ctx, ref.Name, obj, metav1.ApplyOptions{FieldManager: FieldManager, Force: force})

@@ -65,6 +65,34 @@ func TestApply_SendsTheObjectAsTheProvidersManager(t *testing.T) {
 	}
 }
 
+// TestApply_EndsACreationThatWasInterrupted applies an object that still has the mark of
+// its creation, and fields that belong to the creation.
+func TestApply_EndsACreationThatWasInterrupted(t *testing.T) {
+	server, applier := newApplier(t)
+	var types []string
+	server.on("PATCH "+poolPath, func(w http.ResponseWriter, r *http.Request) {
+		types = append(types, r.Header.Get("Content-Type"))
+		live := pool(nil)
+		if len(types) < 3 {
+			metadata := live["metadata"].(map[string]any)
+			metadata["annotations"] = map[string]any{createMark: "A"}
+			metadata["managedFields"] = []any{map[string]any{
+				"manager": FieldManager, "operation": "Update", "apiVersion": "karpenter.sh/v1", "fieldsType": "FieldsV1",
+				"fieldsV1": map[string]any{"f:metadata": map[string]any{"f:annotations": map[string]any{"f:" + createMark: map[string]any{}}}},
+			}}
+		}
+		answerJSON(w, http.StatusOK, live)
+	})
+	out, err := applier.Apply(context.Background(), &unstructured.Unstructured{Object: pool(nil)}, true)
+	if err != nil || len(out.GetAnnotations()) > 0 {
+		t.Fatalf("got %v, %v", out, err)
+	}
+	const apply = "application/apply-patch+yaml"
+	if want := []string{apply, "application/json-patch+json", apply}; !slices.Equal(types, want) {
+		t.Errorf("patches %v, want %v", types, want)
+	}
+}
+
 func TestApply_NamesManagerAndPathOfConflicts(t *testing.T) {
 	server, applier := newApplier(t)
 	server.on("PATCH "+poolPath, func(w http.ResponseWriter, _ *http.Request) {

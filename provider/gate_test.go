@@ -1,0 +1,114 @@
+package provider_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// fault is one way in which a call goes wrong.
+type fault string
+
+const (
+	denied    fault = "denied"    // the service refuses the call
+	throttled fault = "throttled" // the service refuses the call and each repetition, until the client gives up
+	conflict  fault = "conflict"  // the service refuses the call because of another writer
+	// The call is carried out, and the connection is closed without an answer.
+	lost       fault = "lost"       // a repetition is answered
+	unanswered fault = "unanswered" // no repetition is answered either
+	// The call is carried out. Before the answer comes, the user interrupts Terraform.
+	interrupted fault = "interrupted"
+)
+
+// gate stands between the provider and the services that it calls. It numbers the calls
+// from 1, and lets one of them fail. A call and its repetitions are one call.
+type gate struct {
+	service http.Handler
+	// identify gives a text that a call and its repetitions share, and the name of the call.
+	identify func(r *http.Request, body []byte) (id, name string)
+	// refuse answers with an error of the service and carries out nothing.
+	refuse func(w http.ResponseWriter, r *http.Request, name string, f fault)
+	// deaf tells whether the client does not give the call up when it is interrupted.
+	deaf func(name string) bool
+
+	mu    sync.Mutex
+	last  string
+	names []string
+	n     int // the call that fails; 0: none
+	fault fault
+	stop  func() // interrupts the provider
+	hits  int
+}
+
+// start serves the gate on a port of its own until the test ends, and returns its URL.
+func (g *gate) start(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(g)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// watch counts from 1 again. Call n fails; with n = 0 none does.
+func (g *gate) watch(n int, f fault, stop func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.last, g.names, g.n, g.fault, g.stop, g.hits = "", nil, n, f, stop, 0
+}
+
+// open ends the watch. It returns the names of the calls, and whether the fault has hit.
+func (g *gate) open() (names []string, hit bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.n = 0
+	return g.names, g.hits > 0
+}
+
+// number notes a request. It returns the name of its call, the fault that hits the
+// request, and which request of this call it is.
+func (g *gate) number(r *http.Request, body []byte) (name string, f fault, hit int, stop func()) {
+	id, name := g.identify(r, body)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if id != g.last {
+		g.last, g.names = id, append(g.names, name)
+	}
+	if g.n == 0 || len(g.names) != g.n {
+		return name, "", 0, nil
+	}
+	g.hits++
+	return name, g.fault, g.hits, g.stop
+}
+
+// ServeHTTP passes the request on, or lets it fail.
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client has given up
+	}
+	received := func(ctx context.Context) *http.Request {
+		again := r.WithContext(ctx)
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		return again
+	}
+	name, f, hit, stop := g.number(r, body)
+	switch {
+	case f == "", f == lost && hit > 1, f == interrupted && hit > 1:
+		g.service.ServeHTTP(w, received(r.Context()))
+	case f == lost, f == unanswered:
+		g.service.ServeHTTP(httptest.NewRecorder(), received(context.WithoutCancel(r.Context())))
+		panic(http.ErrAbortHandler)
+	case f == interrupted && g.deaf(name):
+		stop()
+		g.service.ServeHTTP(w, received(r.Context()))
+	case f == interrupted:
+		g.service.ServeHTTP(httptest.NewRecorder(), received(context.WithoutCancel(r.Context())))
+		stop()
+		<-r.Context().Done()
+	default:
+		g.refuse(w, received(r.Context()), name, f)
+	}
+}
