@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -22,6 +24,7 @@ type cluster struct {
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
 	identity  memo[string]
+	waited    bool // a creation has waited for the first contact; guarded by identity
 }
 
 // clusterQPS bounds the requests per second. A destroy looks at every kind in the
@@ -32,11 +35,24 @@ const clusterQPS = 50
 // namespace kube-system, which differs from cluster to cluster.
 const madeCluster = "cluster"
 
-// uid is the UID of kube-system.
-func (c *cluster) uid(ctx context.Context) (string, error) {
+// uid is the UID of kube-system. patient waits for a cluster that does not know the
+// provider yet, or does not answer yet: both may be a moment old.
+func (c *cluster) uid(ctx context.Context, patient bool) (string, error) {
 	return c.identity.get(func() (string, error) {
 		namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-		found, err := c.dynamic.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		var found *unstructured.Unstructured
+		read := func(ctx context.Context) (_ bool, err error) {
+			found, err = c.dynamic.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+			return true, err
+		}
+		var err error
+		if patient && !c.waited {
+			// One wait is enough for all resources.
+			c.waited = true
+			err = c.firstContact(ctx, read)
+		} else {
+			_, err = read(ctx)
+		}
 		if err != nil {
 			return "", fmt.Errorf("namespace %q read: %w", metav1.NamespaceSystem, err)
 		}
@@ -44,19 +60,42 @@ func (c *cluster) uid(ctx context.Context) (string, error) {
 	})
 }
 
+// firstContact reads until the cluster answers, for up to kube.DeniedWithin.
+func (c *cluster) firstContact(ctx context.Context, read func(context.Context) (bool, error)) error {
+	within, cancel := context.WithTimeout(ctx, kube.DeniedWithin)
+	defer cancel()
+	var last error
+	err := kube.Polling{Told: func(err error) {
+		if last == nil {
+			tflog.Info(ctx, "the cluster does not answer the provider yet", map[string]any{"error": err.Error(), "waits_up_to": kube.DeniedWithin.String()})
+		}
+		last = err
+	}}.Until(within, read)
+	if err != nil && last != nil && ctx.Err() == nil {
+		return fmt.Errorf("waited %v: %w", kube.DeniedWithin, last)
+	}
+	return err
+}
+
 // clusterOf gives the cluster's API if the cluster is the one in own. If own has
-// no cluster yet, clusterOf notes this one. ErrWrongCluster.
+// no cluster yet, clusterOf notes this one. Nothing else is read before. ErrWrongCluster,
+// or ErrOldCluster if the configuration has accept_new_cluster.
 func (b *base) clusterOf(ctx context.Context, own made) (*cluster, error) {
 	c, err := b.session.Cluster(ctx)
 	if err != nil {
 		return nil, err
 	}
-	uid, err := c.uid(ctx)
+	known, has := own[madeCluster]
+	uid, err := c.uid(ctx, !has)
 	if err != nil {
 		return nil, err
 	}
-	if known, has := own[madeCluster]; has && known != uid {
-		return nil, fmt.Errorf("%w: the UID of namespace kube-system is %s in this cluster and %s in the state", ErrWrongCluster, uid, known)
+	if has && known != uid {
+		kind := ErrWrongCluster
+		if b.session.acceptNewCluster {
+			kind = ErrOldCluster
+		}
+		return nil, fmt.Errorf("%w: the UID of namespace kube-system is %s in this cluster and %s in the state", kind, uid, known)
 	}
 	own[madeCluster] = uid
 	return c, nil
@@ -95,15 +134,8 @@ func (s *session) Cluster(ctx context.Context) (*cluster, error) {
 }
 
 func (s *session) clusterConfig(ctx context.Context) (*rest.Config, error) {
-	if k := s.kubernetes; k != nil {
-		access := kube.Access{
-			Host: k.host, Token: k.token, ClusterCACertificate: k.caCertificate, ClientCertificate: k.clientCertificate,
-			ClientKey: k.clientKey, TLSServerName: k.tlsServerName, Insecure: k.insecure, ConfigContext: k.configContext,
-		}
-		if k.configPath != "" {
-			access.ConfigPaths = []string{k.configPath}
-		}
-		return kube.ConfigFromKubeconfig(access)
+	if s.kubernetes != nil {
+		return kube.ConfigFromKubeconfig(*s.kubernetes)
 	}
 	clients, err := s.AWS(ctx)
 	if err != nil {

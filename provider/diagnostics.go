@@ -14,10 +14,12 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/credentials"
 )
 
 // The operations, as diagnostics name them.
 const (
+	verbPlan   = "plan"
 	verbCreate = "create"
 	verbRead   = "read"
 	verbUpdate = "update"
@@ -27,6 +29,10 @@ const (
 // fail adds one error: the operation, the object, what is wrong, and the remedy.
 func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err error) {
 	id := importID(m)
+	if verb == verbDelete && errors.Is(err, ErrOldCluster) {
+		b.warnOldCluster(diags, id, err) // it went with its cluster
+		return
+	}
 	detail := fmt.Sprintf("karpenter_%s %q: %s.", b.kind, id, strings.TrimSuffix(err.Error(), "."))
 	remedy := b.remedy(id, err)
 	if conflict := errors.Is(err, aws.ErrConflict) || errors.Is(err, kube.ErrExists); conflict && verb == verbUpdate && !errors.Is(err, ErrOtherAccessEntry) {
@@ -48,7 +54,19 @@ func (b *base) remedy(id string, err error) string {
 	case errors.Is(err, ErrUnproven):
 		return "If the existing object belongs to this configuration, run terraform apply -refresh-only, which records it in the state. Otherwise remove the resource from the state with terraform state rm."
 	case errors.Is(err, ErrWrongCluster):
-		return "Nothing was read or changed. Correct eks.cluster_name or kubernetes in the provider's configuration. If the cluster was deleted and created again, its objects are gone: remove the resource from the state with terraform state rm."
+		return "Nothing was read or changed. Correct eks.cluster_name or kubernetes in the provider's configuration. If the cluster was deleted and created again, its objects are gone: set accept_new_cluster = true in the provider's configuration, and the resources of the old cluster leave the state."
+	case errors.Is(err, ErrOldCluster):
+		return "Nothing was changed. Refresh first, so that the resource leaves the state: run terraform plan without -refresh=false."
+	case errors.Is(err, ErrAccount):
+		return "Nothing was read or changed. Use credentials of another account (profile, assume_role, AWS_PROFILE), or correct allowed_account_ids or forbidden_account_ids."
+	case errors.Is(err, credentials.ErrRegion):
+		return "Set region in the provider's configuration, AWS_REGION in the environment, or region in the profile."
+	case errors.Is(err, credentials.ErrProfile):
+		return "Correct the name of the profile (aws configure list-profiles shows those that exist), or set shared_config_files and shared_credentials_files."
+	case errors.Is(err, credentials.ErrFile):
+		return "Correct the path in the provider's configuration."
+	case errors.Is(err, credentials.ErrAssumeRole):
+		return "Check role_arn and external_id in assume_role or assume_role_with_web_identity, the role's trust policy, and that the credentials before it may call sts:AssumeRole."
 	case errors.Is(err, ErrOtherAccessEntry):
 		return "An access entry that is older than the role, or whose type is not EC2_LINUX, does not let the nodes join the cluster: EKS binds an access entry to the unique id of its role. If nobody needs this access entry, delete it (aws eks delete-access-entry), then apply again."
 	case errors.Is(err, ErrNoAccessEntries):
@@ -66,7 +84,7 @@ func (b *base) remedy(id string, err error) string {
 	case errors.Is(err, aws.ErrUnauthorized):
 		return "Allow that action for the AWS identity that runs Terraform."
 	case errors.Is(err, aws.ErrCredentials):
-		return "Check the AWS credentials: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Check also that they have not expired."
+		return "Check the AWS credentials: profile or AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Check also that they have not expired."
 	case errors.Is(err, aws.ErrUnreachable):
 		return "Check the provider's region and endpoints, and the network."
 	case errors.Is(err, aws.ErrThrottled):
@@ -74,9 +92,9 @@ func (b *base) remedy(id string, err error) string {
 	case errors.Is(err, aws.ErrInUse):
 		return "Remove the object that still uses it, then destroy again."
 	case apierrors.IsUnauthorized(err):
-		return "The API server does not accept the provider's identity. If the provider has eks, create an access entry for its IAM identity in the cluster. If the provider has kubernetes, check its token or client certificate."
+		return "The API server does not accept the provider's identity. If the provider has eks, check that the cluster has an access entry for the provider's IAM identity (aws eks list-access-entries). If the provider has kubernetes, check its token or client certificate."
 	case apierrors.IsForbidden(err):
-		return "Allow the request for the provider's identity: on EKS with the access policy AmazonEKSClusterAdminPolicy, on other clusters with RBAC."
+		return "Allow the request for the provider's identity: on EKS check that its access entry has the access policy AmazonEKSClusterAdminPolicy (aws eks list-associated-access-policies), on other clusters with RBAC."
 	case errors.As(err, new(*net.OpError)), errors.As(err, new(x509.UnknownAuthorityError)):
 		return "Check the address and the certificate authority of the API server in the provider's configuration. Check also that the API server can be reached from this machine."
 	case errors.Is(err, kube.ErrKindNotServed):
@@ -104,6 +122,11 @@ func (b *base) importBlock(id string) string {
 // configuration is not known yet, the prior state stays: a plan that replaces the
 // cluster must still be able to read the resources in it.
 func (b *base) unread(ctx context.Context, resp *resource.ReadResponse, prior identified, err error) {
+	if errors.Is(err, ErrOldCluster) {
+		b.warnOldCluster(&resp.Diagnostics, importID(prior), err)
+		b.forget(ctx, resp, prior)
+		return
+	}
 	if !errors.Is(err, ErrConfigUnknown) {
 		b.fail(&resp.Diagnostics, verbRead, prior, err)
 		return
@@ -111,4 +134,11 @@ func (b *base) unread(ctx context.Context, resp *resource.ReadResponse, prior id
 	b.identify(ctx, resp.Identity, &resp.Diagnostics, prior)
 	resp.Diagnostics.AddWarning(fmt.Sprintf("karpenter_%s was not refreshed", b.kind),
 		fmt.Sprintf("karpenter_%s %q: the %v. The resource keeps its last known state until the configuration is known.", b.kind, importID(prior), err))
+}
+
+// warnOldCluster tells that the state lets an object go because its cluster is gone.
+func (b *base) warnOldCluster(diags *diag.Diagnostics, id string, err error) {
+	diags.AddWarning(fmt.Sprintf("karpenter_%s leaves the state", b.kind), fmt.Sprintf(
+		"karpenter_%s %q: %v.\n\nThe provider has accept_new_cluster = true, so the resource leaves the state, and the next plan creates it. Nothing in this cluster was read, taken over or deleted. "+
+			"If the other cluster still exists, its objects stay there: correct eks or kubernetes before you apply. Otherwise remove accept_new_cluster after the apply.", b.kind, id, err))
 }

@@ -40,7 +40,7 @@ func (p *karpenterProvider) Configure(ctx context.Context, req provider.Configur
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.ResourceData = newSession(p.version, config)
+	resp.ResourceData = newSession(p.version, config.settings(req.Config.Raw))
 }
 
 // ValidateConfig refuses combinations that cannot work, before anything is

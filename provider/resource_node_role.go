@@ -81,7 +81,7 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 			return
 		}
 	}
-	if name := r.session.knownRegion(ctx); name != "" {
+	if name := r.planRegion(ctx, &resp.Diagnostics); name != "" {
 		partition := awsspec.Partition(name)
 		plan.TrustPolicy = planJSON(prior.TrustPolicy, awsspec.NodeTrust(partition))
 		plan.ManagedPolicyARNs = setValue(awsspec.NodeManagedPolicyARNs(partition))

@@ -45,11 +45,11 @@ type Call struct {
 // default chain (environment, shared files, web identity, container, instance).
 type Config struct {
 	Region      string            // empty: AWS_REGION, then the profile's
-	Profile     string            // empty: AWS_PROFILE
 	Endpoints   map[string]string // base URL by service name, see Services; AWS_ENDPOINT_URL works too
 	UserAgent   string            // product/version, e.g. karpenterd/1.2.3
 	Observe     func(Call)        // called after every operation; may be nil
 	Propagation time.Duration     // how long to wait for IAM's eventual consistency; 0: two minutes
+	KeepTag     func(string) bool // keys of tags that somebody else keeps: updates neither set nor remove them; nil: none
 }
 
 // Services lists the services that Config.Endpoints may have.
@@ -62,6 +62,7 @@ type Clients struct {
 	region      string
 	propagation time.Duration
 	justMade    bool // see JustMade
+	keepTag     func(string) bool
 
 	ec2     *ec2.Client
 	eks     *eks.Client
@@ -80,11 +81,6 @@ var regionForm = regexp.MustCompile(`^[a-z]{2,6}(-[a-z]+)+-[0-9]+$`)
 // malformed, if an endpoint is for an unknown service, or if the shared configuration
 // cannot be read.
 func New(ctx context.Context, c Config) (*Clients, error) {
-	for name := range c.Endpoints {
-		if !slices.Contains(Services(), name) {
-			return nil, fmt.Errorf("configure aws: endpoints[%q]: unknown service; use one of %s", name, strings.Join(Services(), ", "))
-		}
-	}
 	opts := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)),
 		config.WithRetryer(func() awssdk.Retryer {
@@ -93,17 +89,25 @@ func New(ctx context.Context, c Config) (*Clients, error) {
 				o.MaxBackoff = maxBackoff
 			})
 		}),
-		config.WithAPIOptions(apiOptions(c)),
 	}
 	if c.Region != "" {
 		opts = append(opts, config.WithRegion(c.Region))
 	}
-	if c.Profile != "" {
-		opts = append(opts, config.WithSharedConfigProfile(c.Profile))
-	}
 	sdk, err := config.LoadDefaultConfig(ctx, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("configure aws: %w", err)
+	}
+	return NewFrom(sdk, c)
+}
+
+// NewFrom makes the clients from a configuration of the SDK, which has the region, the
+// credentials, the HTTP client and the retries; c.Region does not count. It never
+// connects, and fails as New does.
+func NewFrom(sdk awssdk.Config, c Config) (*Clients, error) {
+	for name := range c.Endpoints {
+		if !slices.Contains(Services(), name) {
+			return nil, fmt.Errorf("configure aws: endpoints[%q]: unknown service; use one of %s", name, strings.Join(Services(), ", "))
+		}
 	}
 	if sdk.Region == "" {
 		return nil, fmt.Errorf("configure aws: region is not set; set region or AWS_REGION")
@@ -112,6 +116,7 @@ func New(ctx context.Context, c Config) (*Clients, error) {
 		return nil, fmt.Errorf("configure aws: region %q is not an AWS region; write it like us-west-2", sdk.Region)
 	}
 	sdk.HTTPClient = buffered{sdk.HTTPClient}
+	sdk.APIOptions = append(slices.Clone(sdk.APIOptions), apiOptions(c)...)
 	return newClients(sdk, c), nil
 }
 
@@ -134,6 +139,7 @@ func newClients(sdk awssdk.Config, c Config) *Clients {
 	return &Clients{
 		region:      sdk.Region,
 		propagation: propagation,
+		keepTag:     c.KeepTag,
 		ec2:         ec2.NewFromConfig(sdk, func(o *ec2.Options) { set(&o.BaseEndpoint, "ec2") }),
 		eks:         eks.NewFromConfig(sdk, func(o *eks.Options) { set(&o.BaseEndpoint, "eks") }),
 		events:      eventbridge.NewFromConfig(sdk, func(o *eventbridge.Options) { set(&o.BaseEndpoint, "events") }),

@@ -119,7 +119,7 @@ func (c *Clients) UpdateAccessEntryTags(ctx context.Context, prior, want AccessE
 	if err := sameIfKnown(want.ARN, have.ARN); err != nil {
 		return AccessEntry{}, fmt.Errorf("access entry for %s in cluster %q update: %w", want.PrincipalARN, want.Cluster, err)
 	}
-	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
+	set, remove := c.tagChanges(prior.Tags, want.Tags, have.Tags)
 	if len(set) > 0 {
 		if _, err := c.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ARN, Tags: set}); err != nil {
 			return AccessEntry{}, wrap(err, "access entry %s tag", have.ARN)

@@ -103,7 +103,7 @@ func TestWrap_TellsAnUnreachableEndpoint(t *testing.T) {
 }
 
 func TestTagChanges_RemovesOnlyWhatWasOurs(t *testing.T) {
-	set, remove := tagChanges(
+	set, remove := new(Clients).tagChanges(
 		map[string]string{"a": "1", "old": "x", "gone": "y"},
 		map[string]string{"a": "2", "new": "n", "same": "s"},
 		map[string]string{"a": "1", "old": "changed", "theirs": "t", "same": "s"},

@@ -110,7 +110,7 @@ func (c *Clients) UpdatePolicy(ctx context.Context, prior, want Policy) (Policy,
 			return Policy{}, wrap(err, "policy %s update", want.ARN)
 		}
 	}
-	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
+	set, remove := c.tagChanges(prior.Tags, want.Tags, have.Tags)
 	if len(set) > 0 {
 		if _, err := c.iam.TagPolicy(ctx, &iam.TagPolicyInput{PolicyArn: &want.ARN, Tags: iamTags(set)}); err != nil {
 			return Policy{}, wrap(err, "policy %s tag", want.ARN)

@@ -121,7 +121,7 @@ func (c *Clients) UpdateInstanceProfile(ctx context.Context, prior, want Instanc
 			return InstanceProfile{}, err
 		}
 	}
-	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
+	set, remove := c.tagChanges(prior.Tags, want.Tags, have.Tags)
 	if len(set) > 0 {
 		if _, err := c.iam.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: &want.Name, Tags: iamTags(set)}); err != nil {
 			return InstanceProfile{}, wrap(err, "instance profile %q tag", want.Name)

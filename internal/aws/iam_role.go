@@ -160,7 +160,7 @@ func (c *Clients) UpdateRole(ctx context.Context, prior, want Role) (Role, error
 	if err := c.updateRolePolicies(ctx, prior, want, have); err != nil {
 		return Role{}, err
 	}
-	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
+	set, remove := c.tagChanges(prior.Tags, want.Tags, have.Tags)
 	if len(set) > 0 {
 		if _, err := c.iam.TagRole(ctx, &iam.TagRoleInput{RoleName: &want.Name, Tags: iamTags(set)}); err != nil {
 			return Role{}, wrap(err, "role %q tag", want.Name)

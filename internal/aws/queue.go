@@ -156,7 +156,7 @@ func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, er
 	if _, err := c.sqs.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &have.URL, Attributes: attributes}); err != nil {
 		return Queue{}, wrap(err, "queue %q update", want.Name)
 	}
-	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
+	set, remove := c.tagChanges(prior.Tags, want.Tags, have.Tags)
 	if len(set) > 0 {
 		if _, err := c.sqs.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &have.URL, Tags: set}); err != nil {
 			return Queue{}, wrap(err, "queue %q tag", want.Name)

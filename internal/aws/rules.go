@@ -200,7 +200,7 @@ func (c *Clients) updateRule(ctx context.Context, prior, want, have Rule) error 
 			return err
 		}
 	}
-	set, remove := tagChanges(prior.Tags, want.Tags, have.Tags)
+	set, remove := c.tagChanges(prior.Tags, want.Tags, have.Tags)
 	if len(set) > 0 {
 		if _, err := c.events.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &have.ARN, Tags: eventsTags(set)}); err != nil {
 			return wrap(err, "event rule %q tag", want.Name)

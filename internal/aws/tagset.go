@@ -67,17 +67,18 @@ func withoutReserved(m map[string]string) map[string]string {
 
 // tagChanges returns the changes from actual to want: the tags to set, and the keys to
 // remove. It removes only keys that prior has, because other tags belong to somebody
-// else.
-func tagChanges(prior, want, actual map[string]string) (set map[string]string, remove []string) {
+// else, and leaves out the keys of Config.KeepTag.
+func (c *Clients) tagChanges(prior, want, actual map[string]string) (set map[string]string, remove []string) {
 	set = map[string]string{}
+	kept := func(key string) bool { return c.keepTag != nil && c.keepTag(key) }
 	for k, v := range want {
-		if have, ok := actual[k]; !ok || have != v {
+		if have, ok := actual[k]; (!ok || have != v) && !kept(k) {
 			set[k] = v
 		}
 	}
 	for k := range prior {
 		_, wanted := want[k]
-		if _, there := actual[k]; there && !wanted {
+		if _, there := actual[k]; there && !wanted && !kept(k) {
 			remove = append(remove, k)
 		}
 	}
