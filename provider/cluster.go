@@ -2,10 +2,12 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -60,21 +62,31 @@ func (c *cluster) uid(ctx context.Context, patient bool) (string, error) {
 	})
 }
 
-// firstContact reads until the cluster answers, for up to kube.DeniedWithin.
+// firstContact reads until the cluster knows the provider, for up to kube.DeniedWithin. It
+// does not wait for a server that cannot be reached: most often its address is wrong.
 func (c *cluster) firstContact(ctx context.Context, read func(context.Context) (bool, error)) error {
+	var unreachable error
+	var status apierrors.APIStatus
 	within, cancel := context.WithTimeout(ctx, kube.DeniedWithin)
 	defer cancel()
-	var last error
+	told := false
 	err := kube.Polling{Told: func(err error) {
-		if last == nil {
-			tflog.Info(ctx, "the cluster does not answer the provider yet", map[string]any{"error": err.Error(), "waits_up_to": kube.DeniedWithin.String()})
+		if !told {
+			tflog.Info(ctx, "the cluster does not know the provider yet", map[string]any{"error": err.Error(), "waits_up_to": kube.DeniedWithin.String()})
 		}
-		last = err
-	}}.Until(within, read)
-	if err != nil && last != nil && ctx.Err() == nil {
-		return fmt.Errorf("waited %v: %w", kube.DeniedWithin, last)
+		told = true
+	}}.Until(within, func(ctx context.Context) (bool, error) {
+		_, err := read(ctx)
+		if err != nil && !errors.As(err, &status) {
+			unreachable = err
+			return true, nil
+		}
+		return true, err
+	})
+	if err != nil && told {
+		return fmt.Errorf("after %v: %w", kube.DeniedWithin, err)
 	}
-	return err
+	return errors.Join(err, unreachable)
 }
 
 // clusterOf gives the cluster's API if the cluster is the one in own. If own has

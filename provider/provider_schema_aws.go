@@ -32,7 +32,7 @@ func identityAttributes() map[string]schema.Attribute {
 			Optional: true, ElementType: types.StringType,
 			MarkdownDescription: "Shared credentials files. Default: `AWS_SHARED_CREDENTIALS_FILE`, then `~/.aws/credentials`.",
 		},
-		"access_key": plainText("Access key id. Needs `secret_key`. Prefer a profile or a role: the keys in a configuration are seen by everybody who reads it. Default: `AWS_ACCESS_KEY_ID`."),
+		"access_key": secretText("Access key id. Needs `secret_key`. Prefer a profile or a role: the keys in a configuration are seen by everybody who reads it. Default: `AWS_ACCESS_KEY_ID`."),
 		"secret_key": secretText("Secret access key. Needs `access_key`. Default: `AWS_SECRET_ACCESS_KEY`."),
 		"token":      secretText("Session token of temporary keys. Needs `access_key` and `secret_key`. Default: `AWS_SESSION_TOKEN`."),
 		"assume_role": schema.ListNestedAttribute{

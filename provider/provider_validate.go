@@ -1,13 +1,13 @@
 package provider
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -155,13 +155,19 @@ func validateKubernetes(a map[string]attr.Value, diags *diag.Diagnostics) {
 			"Set kubernetes.host and credentials, or set kubernetes.config_path.")
 	}
 	c.summary = "Invalid cluster access"
-	c.isURL("host", envHost, "https://10.0.0.1:6443", "https", "http")
-	c.isURL("proxy_url", "KUBE_PROXY_URL", "http://proxy:3128", "http", "https", "socks5")
-	for attribute, variable := range map[string]string{
-		"cluster_ca_certificate": "KUBE_CLUSTER_CA_CERT_DATA", "client_certificate": "KUBE_CLIENT_CERT_DATA", "client_key": "KUBE_CLIENT_KEY_DATA",
-	} {
-		c.isPEM(attribute, variable)
+	// A variable that does not count may have what it likes.
+	hostVariable, authorityVariable := envHost, "KUBE_CLUSTER_CA_CERT_DATA"
+	if file {
+		hostVariable = ""
 	}
+	if !a["insecure"].IsNull() {
+		authorityVariable = ""
+	}
+	c.isURL("host", hostVariable, "https://10.0.0.1:6443", "https", "http")
+	c.isURL("proxy_url", "KUBE_PROXY_URL", "http://proxy:3128", "http", "https", "socks5")
+	c.isPEM("cluster_ca_certificate", authorityVariable)
+	c.isPEM("client_certificate", "KUBE_CLIENT_CERT_DATA")
+	c.isPEM("client_key", "KUBE_CLIENT_KEY_DATA")
 	if value := os.Getenv(envInsecure); value != "" && a["insecure"].IsNull() {
 		if _, err := strconv.ParseBool(value); err != nil {
 			c.fail("insecure", "KUBE_INSECURE in the environment is %q, which is neither true nor false. Correct it, or set kubernetes.insecure.", value)
@@ -189,7 +195,7 @@ func (c combination) isURL(attribute, variable, example string, schemes ...strin
 			return
 		}
 	}
-	c.fail(attribute, "%s is %q, which is not a URL with a scheme (%s) and a host. Write one such as %s.", name, value, cmp.Or(schemes...), example)
+	c.fail(attribute, "%s is %q, which is not a URL with a scheme (%s) and a host. Write one such as %s.", name, value, strings.Join(schemes, ", "), example)
 }
 
 // isPEM refuses certificates and keys that are not PEM. What AWS and kubeconfig files have

@@ -74,9 +74,10 @@ func (b *base) planRegion(ctx context.Context, diags *diag.Diagnostics) string {
 	return ""
 }
 
-// planCluster checks the same for a resource in a cluster that is reached through AWS.
+// planCluster checks the same for a resource in a cluster that is reached through AWS, as
+// far as the configuration is known.
 func (b *base) planCluster(ctx context.Context, diags *diag.Diagnostics) {
-	if b.session != nil && b.session.eks != nil {
+	if b.session != nil && b.session.eks != nil && b.session.unknownCluster == "" {
 		b.planRegion(ctx, diags)
 	}
 }

@@ -127,10 +127,15 @@ func DurationBetween(least, most time.Duration) validator.String {
 	return check{description: "a duration", test: func(s string) error {
 		d, err := time.ParseDuration(s)
 		if err != nil || d < least || d > most {
-			return fmt.Errorf("%q is not a duration from %v to %v: write one such as 30m", s, least, most)
+			return fmt.Errorf("%q is not a duration from %s to %s: write one such as 30m", s, short(least), short(most))
 		}
 		return nil
 	}}
+}
+
+// short writes 12h where time.Duration writes 12h0m0s.
+func short(d time.Duration) string {
+	return strings.Replace(strings.Replace(d.String(), "m0s", "m", 1), "h0m", "h", 1)
 }
 
 // ObjectName accepts names of Kubernetes objects (DNS-1123 subdomains).
