@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
@@ -93,11 +94,14 @@ func (c *cluster) firstContact(ctx context.Context, read func(context.Context) (
 // no cluster yet, clusterOf notes this one. Nothing else is read before. ErrWrongCluster,
 // or ErrOldCluster if the configuration has accept_new_cluster.
 func (b *base) clusterOf(ctx context.Context, own made) (*cluster, error) {
+	known, has := own[madeCluster]
 	c, err := b.session.Cluster(ctx)
+	if has && b.session.acceptNewCluster && errors.Is(err, aws.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", ErrOldCluster, err) // its successor does not exist yet
+	}
 	if err != nil {
 		return nil, err
 	}
-	known, has := own[madeCluster]
 	uid, err := c.uid(ctx, !has)
 	if err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ func (b *base) remedy(id string, err error) string {
 	case errors.Is(err, kube.ErrKindNotServed):
 		return "Install the custom resource definitions first: declare a karpenter_daemon, and set daemon = karpenter_daemon.NAME.id in the karpenter_node_class."
 	case errors.Is(err, aws.ErrNotFound):
-		return "Check the name or id, and the provider's region. If the cluster was deleted, its objects are gone: remove their resources from the state with terraform state rm."
+		return "Check the name or id, and the provider's region. If the cluster was deleted, its objects are gone: set accept_new_cluster = true in the provider's configuration, and their resources leave the state."
 	case errors.Is(err, context.DeadlineExceeded):
 		return "If the operation only needs more time, raise its limit in the timeouts attribute."
 	}

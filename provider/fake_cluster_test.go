@@ -217,3 +217,10 @@ func (c *fakeCluster) authorizations() []string {
 	defer c.mu.Unlock()
 	return slices.Clone(c.who)
 }
+
+// count is how many classes there are.
+func (c *fakeCluster) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.classes)
+}

@@ -349,3 +349,23 @@ func TestCluster_AnotherOneIsRefusedOnEveryPathUntilItIsAccepted(t *testing.T) {
 	wantNoError(t, lost.apply(config))
 	lost.settled(config)
 }
+
+func TestCluster_OneThatWasDeletedLetsGoIfTheNewOneIsAccepted(t *testing.T) {
+	cloud, server := startCloud(t), startAPIServer(t)
+	class := configured(t, object{"kubernetes": server.access(object{"token": "t"})}).resource("karpenter_node_class")
+	wantNoError(t, class.apply(classConfig(object{"wait": false})))
+	at := func(changes object) *instance {
+		i := configured(t, with(with(cloud.config(), object{"eks": object{"cluster_name": "gone"}}), changes)).resource("karpenter_node_class")
+		i.state, i.private, i.identity = class.state, class.private, class.identity
+		return i
+	}
+	wantError(t, at(nil).read(), `eks cluster "gone"`, "accept_new_cluster")
+	lost := at(object{"accept_new_cluster": true})
+	wantNoError(t, lost.read())
+	if !lost.state.IsNull() {
+		t.Errorf("the state keeps %s", lost.state)
+	}
+	// Without a record of a cluster there is nothing to let go.
+	_, diags := configured(t, with(cloud.config(), object{"eks": object{"cluster_name": "gone"}, "accept_new_cluster": true})).imported("karpenter_node_class", "default")
+	wantError(t, diags, `eks cluster "gone"`)
+}

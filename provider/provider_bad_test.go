@@ -31,23 +31,28 @@ func badProviders() map[string]badProvider {
 	const arn = "arn:aws:iam::123456789012:role/r"
 	return map[string]badProvider{
 		"unknown region": {
-			object{"region": "us-esat-1"}, "region",
+			object{"region": "us-esat-1"},
+			"region",
 			`region: "us-esat-1" is not an AWS region that this version of the provider knows; did you mean "us-east-1"? If the region is newer than this version, set skip_region_validation = true.`,
 		},
 		"unknown region of STS": {
-			object{"sts_region": "us-esat-1"}, "sts_region",
+			object{"sts_region": "us-esat-1"},
+			"sts_region",
 			`sts_region: "us-esat-1" is not an AWS region that this version of the provider knows; did you mean "us-east-1"? If the region is newer than this version, set skip_region_validation = true.`,
 		},
 		"key without secret": {
-			object{"access_key": "AKIA"}, "access_key",
+			object{"access_key": "AKIA"},
+			"access_key",
 			"access_key is set without secret_key. Set both.",
 		},
 		"secret without key": {
-			object{"secret_key": "s"}, "secret_key",
+			object{"secret_key": "s"},
+			"secret_key",
 			"secret_key is set without access_key. Set both.",
 		},
 		"token without key": {
-			object{"token": "t"}, "token",
+			object{"token": "t"},
+			"token",
 			"token is set without access_key. Set both.",
 		},
 		"key and web identity": {
@@ -55,15 +60,18 @@ func badProviders() map[string]badProvider {
 			"access_key and assume_role_with_web_identity are both set: keep one; the role is assumed with the token alone.",
 		},
 		"allowed and forbidden": {
-			object{"allowed_account_ids": list{"123456789012"}, "forbidden_account_ids": list{"123456789012"}}, "allowed_account_ids",
+			object{"allowed_account_ids": list{"123456789012"}, "forbidden_account_ids": list{"123456789012"}},
+			"allowed_account_ids",
 			"allowed_account_ids and forbidden_account_ids are both set: keep one; with allowed_account_ids, every other account is forbidden.",
 		},
 		"account too short": {
-			object{"allowed_account_ids": list{"12345"}}, "allowed_account_ids[...]",
+			object{"allowed_account_ids": list{"12345"}},
+			"allowed_account_ids[...]",
 			`allowed_account_ids[Value("12345")]: "12345" is not valid: an AWS account id has twelve digits, such as 123456789012.`,
 		},
 		"no account": {
-			object{"allowed_account_ids": list{}}, "allowed_account_ids",
+			object{"allowed_account_ids": list{}},
+			"allowed_account_ids",
 			"Attribute allowed_account_ids set must contain at least 1 elements, got: 0",
 		},
 		"role is a user": {
@@ -103,35 +111,43 @@ func badProviders() map[string]badProvider {
 			"assume_role_with_web_identity.web_identity_token and assume_role_with_web_identity.web_identity_token_file are both set: keep one.",
 		},
 		"no attempt": {
-			object{"max_retries": 0}, "max_retries",
+			object{"max_retries": 0},
+			"max_retries",
 			"Attribute max_retries value must be at least 1, got: 0",
 		},
 		"retry mode": {
-			object{"retry_mode": "eager"}, "retry_mode",
+			object{"retry_mode": "eager"},
+			"retry_mode",
 			`Attribute retry_mode value must be one of: ["standard" "adaptive"], got: "eager"`,
 		},
 		"proxy without a scheme": {
-			object{"http_proxy": "proxy:3128"}, "http_proxy",
+			object{"http_proxy": "proxy:3128"},
+			"http_proxy",
 			`http_proxy: "proxy:3128" is not a URL with one of the schemes http, https, socks5: write one such as http://example.com:8080.`,
 		},
 		"endpoint without a scheme": {
-			object{"endpoints": object{"ec2": "vpce.example.com"}}, "endpoints.ec2",
+			object{"endpoints": object{"ec2": "vpce.example.com"}},
+			"endpoints.ec2",
 			`endpoints.ec2: "vpce.example.com" is not a URL with one of the schemes http, https: write one such as http://example.com:8080.`,
 		},
 		"default tag that is ignored": {
-			object{"default_tags": object{"tags": object{"cost:a": "1"}}, "ignore_tags": object{"key_prefixes": list{"cost:"}}}, `default_tags.tags["cost:a"]`,
+			object{"default_tags": object{"tags": object{"cost:a": "1"}}, "ignore_tags": object{"key_prefixes": list{"cost:"}}},
+			`default_tags.tags["cost:a"]`,
 			`default_tags.tags has "cost:a", which ignore_tags says to leave alone. Remove it from one of the two.`,
 		},
 		"empty prefix": {
-			object{"ignore_tags": object{"key_prefixes": list{""}}}, "ignore_tags.key_prefixes[...]",
+			object{"ignore_tags": object{"key_prefixes": list{""}}},
+			"ignore_tags.key_prefixes[...]",
 			`Attribute ignore_tags.key_prefixes[Value("")] string length must be at least 1, got: 0`,
 		},
 		"cluster name": {
-			object{"eks": object{"cluster_name": "a b"}}, "eks.cluster_name",
+			object{"eks": object{"cluster_name": "a b"}},
+			"eks.cluster_name",
 			`eks.cluster_name: cluster name "a b": must consist of letters, digits, - and _, beginning with a letter or digit.`,
 		},
 		"two clusters": {
-			object{"eks": object{"cluster_name": "a"}, "kubernetes": object{"host": "https://a"}}, "kubernetes",
+			object{"eks": object{"cluster_name": "a"}, "kubernetes": object{"host": "https://a"}},
+			"kubernetes",
 			"eks and kubernetes are both set. Keep one: eks reaches an EKS cluster with the provider's AWS credentials; kubernetes reaches a cluster by address and credentials, or by a kubeconfig file.",
 		},
 		"host and file": {
@@ -147,11 +163,13 @@ func badProviders() map[string]badProvider {
 			"kubernetes.config_path and kubernetes.config_paths are both set: keep one; config_paths may have one path.",
 		},
 		"neither host nor file": {
-			object{"kubernetes": object{"token": "t"}}, "kubernetes",
+			object{"kubernetes": object{"token": "t"}},
+			"kubernetes",
 			"kubernetes has none of host, config_path and config_paths, and KUBE_HOST, KUBE_CONFIG_PATH and KUBE_CONFIG_PATHS are not set in the environment. Set kubernetes.host and credentials, or set kubernetes.config_path.",
 		},
 		"host without a scheme": {
-			object{"kubernetes": object{"host": "10.0.0.1:6443"}}, "kubernetes.host",
+			object{"kubernetes": object{"host": "10.0.0.1:6443"}},
+			"kubernetes.host",
 			`kubernetes.host is "10.0.0.1:6443", which is not a URL with a scheme (https, http) and a host. Write one such as https://10.0.0.1:6443.`,
 		},
 		"certificate without key": {

@@ -30,7 +30,7 @@ func (p *karpenterProvider) Schema(_ context.Context, _ provider.SchemaRequest, 
 			"eks":                    eksAttribute(),
 			"kubernetes":             kubernetesAttribute(),
 			"accept_new_cluster": optionalBool("Say that the cluster was deleted and created again, so that another cluster than the one in the state is no " +
-				"error. A refresh then removes the resources of the old cluster from the state, and the apply creates them in the new one. Nothing " +
+				"error, nor is an EKS cluster that does not exist. A refresh then removes the resources of the old cluster from the state, and the apply creates them in the new one. Nothing " +
 				"in the new cluster is taken over or deleted. Remove the argument after that apply. Default `false`."),
 			"endpoints":    endpointsAttribute(),
 			"default_tags": tagsOfAll("Tags of every resource that can have tags, and of the instances that are launched with a node class. A tag of the resource itself takes precedence."),
@@ -45,8 +45,8 @@ func plainText(description string, validators ...validator.String) schema.String
 	return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}
 }
 
-func secretText(description string, validators ...validator.String) schema.StringAttribute {
-	return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description, Validators: validators}
+func secretText(description string) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description}
 }
 
 func optionalBool(description string) schema.BoolAttribute {
@@ -93,11 +93,11 @@ func kubernetesAttribute() schema.Attribute {
 			"the files. If neither `eks` nor `kubernetes` is set, the variables count alone. The provider reads no kubeconfig file from a " +
 			"default location. Conflicts with `eks`.",
 		Attributes: map[string]schema.Attribute{
-			"host":                   plainText("Address of the API server, such as `https://10.0.0.1:6443`. Default: `KUBE_HOST`, if no file is set."),
+			"host":                   plainText("Address of the API server, such as `https://10.0.0.1:6443`. Credentials are sent to `https` only. Default: `KUBE_HOST`, if no file is set."),
 			"username":               plainText("User name for basic authentication, which some proxies before an API server use. Needs `password`. Default: `KUBE_USER`."),
 			"password":               secretText("Password for basic authentication. Default: `KUBE_PASSWORD`."),
 			"token":                  secretText("Bearer token. Default: `KUBE_TOKEN`."),
-			"cluster_ca_certificate": plainText("PEM certificates of the certificate authorities that the provider trusts for the API server's certificate. Default: `KUBE_CLUSTER_CA_CERT_DATA`, if `insecure` is not set."),
+			"cluster_ca_certificate": plainText("PEM certificates of the certificate authorities that the provider trusts for the API server's certificate. EKS gives base64 of it: use `base64decode`. Default: `KUBE_CLUSTER_CA_CERT_DATA`, if `insecure` is not set."),
 			"client_certificate":     plainText("PEM certificate of the client. Needs `client_key`. Default: `KUBE_CLIENT_CERT_DATA`."),
 			"client_key":             secretText("PEM key of the client certificate. Default: `KUBE_CLIENT_KEY_DATA`."),
 			"tls_server_name":        plainText("Name that the API server's certificate must contain, if it is not the name in `host`. Default: `KUBE_TLS_SERVER_NAME`."),

@@ -92,11 +92,12 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 	plan.ARN = keepOrCreate(prior.ARN)
 	set("arn", plan.ARN)
 	set("url", keepOrCreate(prior.URL))
-	if region != "" && !plan.ARN.IsUnknown() {
-		set("policy", planJSON(prior.Policy, awsspec.QueuePolicy(plan.ARN.ValueString(), awsspec.Partition(region))))
-	} else if plan.ARN.IsUnknown() {
+	switch {
+	case plan.ARN.IsUnknown():
 		set("policy", types.StringUnknown())
-	} else if prior.Name.Equal(plan.Name) {
+	case region != "":
+		set("policy", planJSON(prior.Policy, awsspec.QueuePolicy(plan.ARN.ValueString(), awsspec.Partition(region))))
+	case prior.Name.Equal(plan.Name):
 		set("policy", prior.Policy)
 	}
 }

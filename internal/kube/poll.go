@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -31,43 +32,40 @@ type Polling struct {
 // do 401 and 403, if they do not last. When ctx ends, the error is that of ctx, joined
 // with the error of the last look if there was one.
 func (p Polling) Until(ctx context.Context, look func(context.Context) (done bool, err error)) error {
-	every, deniedWithin := p.Every, p.DeniedWithin
-	if every == 0 {
-		every = pollEvery
-	}
-	if deniedWithin == 0 {
-		deniedWithin = DeniedWithin
-	}
 	var last error
-	var denied time.Time // since when every look is denied
-	err := wait.PollUntilContextCancel(ctx, every, true, func(ctx context.Context) (bool, error) {
-		done, err := look(ctx)
-		last = err
-		switch {
-		case err == nil:
+	var denied time.Time // since when the looks are denied
+	err := wait.PollUntilContextCancel(ctx, cmp.Or(p.Every, pollEvery), true, func(ctx context.Context) (done bool, err error) {
+		if done, last = look(ctx); last == nil {
 			denied = time.Time{}
 			return done, nil
-		case ctx.Err() != nil:
-			return false, nil
-		case isDenied(err):
-			if denied.IsZero() {
-				denied = time.Now()
-			}
-			if time.Since(denied) >= deniedWithin {
-				return false, err
-			}
-		case !Transient(err):
-			return false, err
 		}
-		if p.Told != nil {
-			p.Told(err)
-		}
-		return false, nil
+		return false, p.stays(ctx, last, &denied)
 	})
 	if err != nil && last != nil && ctx.Err() != nil && !errors.Is(err, last) {
 		return errors.Join(ctx.Err(), last)
 	}
 	return err
+}
+
+// stays returns the error of a look if it will not pass, else nil.
+func (p Polling) stays(ctx context.Context, err error, denied *time.Time) error {
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case isDenied(err):
+		if denied.IsZero() {
+			*denied = time.Now()
+		}
+		if time.Since(*denied) >= cmp.Or(p.DeniedWithin, DeniedWithin) {
+			return err
+		}
+	case !Transient(err):
+		return err
+	}
+	if p.Told != nil {
+		p.Told(err)
+	}
+	return nil
 }
 
 // isDenied reports whether the API server does not know the caller, or does not let the

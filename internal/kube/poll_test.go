@@ -23,10 +23,12 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
-func statusError(code int32) error {
+func statusOf(code int32) metav1.Status {
 	reasons := map[int32]metav1.StatusReason{http.StatusUnauthorized: metav1.StatusReasonUnauthorized, http.StatusForbidden: metav1.StatusReasonForbidden}
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reasons[code], Message: http.StatusText(int(code))}}
+	return metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reasons[code], Message: http.StatusText(int(code))}
 }
+
+func statusError(code int32) error { return &apierrors.StatusError{ErrStatus: statusOf(code)} }
 
 // handshake is the error of a TLS handshake that takes too long.
 type handshake struct{}
@@ -117,9 +119,9 @@ func TestUntil_LivesThroughWhatPassesAndEndsForWhatStays(t *testing.T) {
 func TestWait_LivesThroughAnAPIServerThatFails(t *testing.T) {
 	server, config := newAPIServer(t)
 	faults := []func(http.ResponseWriter){
-		func(w http.ResponseWriter) { answerJSON(w, 503, statusError(503).(*apierrors.StatusError).ErrStatus) },
+		func(w http.ResponseWriter) { answerJSON(w, 503, statusOf(503)) },
 		func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
-		func(w http.ResponseWriter) { answerJSON(w, 401, statusError(401).(*apierrors.StatusError).ErrStatus) },
+		func(w http.ResponseWriter) { answerJSON(w, 401, statusOf(401)) },
 	}
 	failing := func(last func(http.ResponseWriter)) {
 		n := 0
@@ -149,7 +151,7 @@ func TestWait_LivesThroughAnAPIServerThatFails(t *testing.T) {
 		t.Errorf("WaitGone: %v", err)
 	}
 	server.on("GET /apis/karpenter.sh/v1/nodepools/p", func(w http.ResponseWriter, _ *http.Request) {
-		answerJSON(w, 503, statusError(503).(*apierrors.StatusError).ErrStatus)
+		answerJSON(w, 503, statusOf(503))
 	})
 	short, end := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer end()
