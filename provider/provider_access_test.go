@@ -249,13 +249,17 @@ func TestKubernetes_IsReachedByAttributesThenEnvironmentThenFile(t *testing.T) {
 			"api_version": "client.authentication.k8s.io/v1", "command": "sh", "env": object{"WHO": "exec"},
 			"args": list{"-c", `echo "{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"of-$WHO\"}}"`},
 		}})}, nil, "Bearer of-exec"},
-		"environment alone":         {object{}, map[string]string{"KUBE_HOST": server.URL, "KUBE_TOKEN": "e", "KUBE_CLUSTER_CA_CERT_DATA": server.authority()}, "Bearer e"},
-		"file of the environment":   {object{}, map[string]string{"KUBE_CONFIG_PATH": file, "KUBE_CTX": "b"}, "Bearer of-w"},
-		"files of the environment":  {object{}, map[string]string{"KUBE_CONFIG_PATHS": file, "KUBE_CTX_AUTH_INFO": "w"}, "Bearer of-w"},
-		"attributes first":          {object{"kubernetes": server.access(object{"token": "t"})}, map[string]string{"KUBE_HOST": nowhere, "KUBE_TOKEN": "e", "KUBE_CONFIG_PATH": "/nonexistent", "KUBE_CTX": "b"}, "Bearer t"},
-		"then the environment":      {object{"kubernetes": server.access(nil)}, map[string]string{"KUBE_TOKEN": "e"}, "Bearer e"},
-		"environment above file":    {object{"kubernetes": object{"config_path": file}}, map[string]string{"KUBE_HOST": nowhere, "KUBE_TOKEN": "e"}, "Bearer e"},
-		"authority from attributes": {object{"kubernetes": object{"host": server.URL, "token": "t", "insecure": true}}, map[string]string{"KUBE_CLUSTER_CA_CERT_DATA": "none"}, "Bearer t"},
+		"program above environment": {object{"kubernetes": server.access(object{"exec": object{
+			"api_version": "client.authentication.k8s.io/v1", "command": "echo", "args": list{`{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"of-echo"}}`},
+		}})}, map[string]string{"KUBE_TOKEN": "e", "KUBE_USER": "u", "KUBE_PASSWORD": "p"}, "Bearer of-echo"},
+		"password of the environment": {object{"kubernetes": server.access(object{"username": "u"})}, map[string]string{"KUBE_TOKEN": "e", "KUBE_PASSWORD": "p"}, "Basic dTpw"},
+		"environment alone":           {object{}, map[string]string{"KUBE_HOST": server.URL, "KUBE_TOKEN": "e", "KUBE_CLUSTER_CA_CERT_DATA": server.authority()}, "Bearer e"},
+		"file of the environment":     {object{}, map[string]string{"KUBE_CONFIG_PATH": file, "KUBE_CTX": "b"}, "Bearer of-w"},
+		"files of the environment":    {object{}, map[string]string{"KUBE_CONFIG_PATHS": file, "KUBE_CTX_AUTH_INFO": "w"}, "Bearer of-w"},
+		"attributes first":            {object{"kubernetes": server.access(object{"token": "t"})}, map[string]string{"KUBE_HOST": nowhere, "KUBE_TOKEN": "e", "KUBE_CONFIG_PATH": "/nonexistent", "KUBE_CTX": "b"}, "Bearer t"},
+		"then the environment":        {object{"kubernetes": server.access(nil)}, map[string]string{"KUBE_TOKEN": "e"}, "Bearer e"},
+		"environment above file":      {object{"kubernetes": object{"config_path": file}}, map[string]string{"KUBE_HOST": nowhere, "KUBE_TOKEN": "e"}, "Bearer e"},
+		"authority from attributes":   {object{"kubernetes": object{"host": server.URL, "token": "t", "insecure": true}}, map[string]string{"KUBE_CLUSTER_CA_CERT_DATA": "none"}, "Bearer t"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for variable, value := range tt.env {

@@ -21,18 +21,28 @@ const (
 )
 
 // kubernetesAccess is what the attributes of kubernetes say, and else the environment; nil
-// if neither says where an API server is. An attribute that says where, or what to trust,
-// keeps the environment from saying something else.
+// if neither says where an API server is. An attribute that says where, whom to trust or who
+// the provider is keeps the environment from saying something else.
 func kubernetesAccess(a map[string]attr.Value, env func(string) string) *kube.Access {
 	or := func(attribute, variable string) string { return cmp.Or(text(a[attribute]), env(variable)) }
+	// Of the ways to prove who the provider is, those of the attributes count alone.
+	chosen := set(a["token"]) || set(a["username"]) || set(a["client_certificate"]) || set(a["exec"])
+	proof := func(attribute, variable, partner string) string {
+		if chosen && !set(a[partner]) {
+			return text(a[attribute])
+		}
+		return or(attribute, variable)
+	}
 	access := kube.Access{
 		ConfigPaths: textsOf(a["config_paths"]), ConfigContext: or("config_context", "KUBE_CTX"),
 		ConfigContextAuthInfo: or("config_context_auth_info", "KUBE_CTX_AUTH_INFO"),
 		ConfigContextCluster:  or("config_context_cluster", "KUBE_CTX_CLUSTER"),
-		Host:                  text(a["host"]), Username: or("username", "KUBE_USER"), Password: or("password", "KUBE_PASSWORD"), Token: or("token", "KUBE_TOKEN"),
+		Host:                  text(a["host"]), TLSServerName: or("tls_server_name", "KUBE_TLS_SERVER_NAME"), ProxyURL: or("proxy_url", "KUBE_PROXY_URL"),
 		ClusterCACertificate: text(a["cluster_ca_certificate"]),
-		ClientCertificate:    or("client_certificate", "KUBE_CLIENT_CERT_DATA"), ClientKey: or("client_key", "KUBE_CLIENT_KEY_DATA"),
-		TLSServerName: or("tls_server_name", "KUBE_TLS_SERVER_NAME"), ProxyURL: or("proxy_url", "KUBE_PROXY_URL"), Exec: execAccess(a["exec"]),
+		Username:             proof("username", "KUBE_USER", "password"), Password: proof("password", "KUBE_PASSWORD", "username"),
+		ClientCertificate: proof("client_certificate", "KUBE_CLIENT_CERT_DATA", "client_key"),
+		ClientKey:         proof("client_key", "KUBE_CLIENT_KEY_DATA", "client_certificate"),
+		Token:             proof("token", "KUBE_TOKEN", ""), Exec: execAccess(a["exec"]),
 	}
 	insecure, _ := a["insecure"].(types.Bool)
 	access.Insecure = insecure.ValueBool()

@@ -281,7 +281,7 @@ func (c *cluster) waitDrained(ctx context.Context, pool, uid string) error {
 		}
 		return len(claims) == 0, nil
 	})
-	if err != nil && ctx.Err() != nil {
+	if before >= 0 && err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%d NodeClaims still exist: %w\n  %s", len(claims), err, strings.Join(drainLines(claims), "\n  "))
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -69,7 +70,8 @@ func (b *base) planRegion(ctx context.Context, diags *diag.Diagnostics) string {
 		return clients.Region()
 	}
 	if !errors.Is(err, ErrConfigUnknown) {
-		diags.AddError("Cannot plan karpenter_"+b.kind, fmt.Sprintf("karpenter_%s needs AWS, and the provider is not configured for it: %v.\n\n%s", b.kind, err, b.remedy("", err)))
+		diags.AddError("Cannot plan karpenter_"+b.kind, strings.TrimSpace(fmt.Sprintf(
+			"karpenter_%s needs AWS, and the provider is not configured for it: %v.\n\n%s", b.kind, err, b.remedy("", err))))
 	}
 	return ""
 }

@@ -35,11 +35,14 @@ func (p Polling) Until(ctx context.Context, look func(context.Context) (done boo
 	var last error
 	var denied time.Time // since when the looks are denied
 	err := wait.PollUntilContextCancel(ctx, cmp.Or(p.Every, pollEvery), true, func(ctx context.Context) (done bool, err error) {
-		if done, last = look(ctx); last == nil {
-			denied = time.Time{}
+		if done, err = look(ctx); err == nil {
+			last, denied = nil, time.Time{}
 			return done, nil
 		}
-		return false, p.stays(ctx, last, &denied)
+		if ctx.Err() == nil { // else the look failed because the time is over
+			last = err
+		}
+		return false, p.stays(ctx, err, &denied)
 	})
 	if err != nil && last != nil && ctx.Err() != nil && !errors.Is(err, last) {
 		return errors.Join(ctx.Err(), last)

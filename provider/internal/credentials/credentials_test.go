@@ -1,8 +1,15 @@
 package credentials_test
 
 import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -15,6 +22,7 @@ import (
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 
@@ -41,11 +49,14 @@ func bare(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
 }
 
-// startCloud starts a simulated AWS, in a bare environment.
-func startCloud(t *testing.T) (*awssim.Cloud, awssim.Credentials) {
+// startCloud starts a simulated AWS, in a bare environment. jwks are the keys of the OIDC
+// issuers that it asks.
+func startCloud(t *testing.T, jwks ...byte) (*awssim.Cloud, awssim.Credentials) {
 	t.Helper()
 	bare(t)
-	cloud, err := awssim.New(awssim.Options{Region: region, Account: account})
+	cloud, err := awssim.New(awssim.Options{
+		Region: region, Account: account, JWKS: func(context.Context) ([]byte, error) { return jwks, nil },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,6 +257,47 @@ func TestCredentials_AWebIdentityIsReadFromItsFileAndRolesComeAfterIt(t *testing
 	}
 	if second.Get("RoleArn") != "arn:aws:iam::123456789012:role/second" {
 		t.Errorf("asked for %v", second)
+	}
+}
+
+// issuer signs tokens of an OIDC issuer; jwks are its published keys.
+func issuer(t *testing.T) (sign func(claims string) string, jwks []byte) {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	jwks = fmt.Appendf(nil, `{"keys":[{"kty":"RSA","kid":"k","n":%q,"e":%q}]}`, encode(key.N.Bytes()), encode(big.NewInt(int64(key.E)).Bytes()))
+	return func(claims string) string {
+		signed := encode([]byte(`{"alg":"RS256","kid":"k"}`)) + "." + encode([]byte(claims))
+		digest := sha256.Sum256([]byte(signed))
+		signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, digest[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return signed + "." + encode(signature)
+	}, jwks
+}
+
+func TestCredentials_AWebIdentityIsWhomTheTrustPolicyNames(t *testing.T) {
+	sign, jwks := issuer(t)
+	cloud, key := startCloud(t, jwks...)
+	provider := cloud.IAM.SeedOIDCProvider("https://ci.example.com")
+	admin := iam.NewFromConfig(load(t, credentials.Settings{Region: region, AccessKey: key.AccessKeyID, SecretKey: key.SecretAccessKey}),
+		func(o *iam.Options) { url := cloud.URL(); o.BaseEndpoint = &url })
+	role, err := admin.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: awssdk.String("ci"), AssumeRolePolicyDocument: awssdk.String(fmt.Sprintf(
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Federated":%q},"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"ci.example.com:sub":"repo:us"}}}]}`, provider))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(subject string) awssdk.Config {
+		token := sign(fmt.Sprintf(`{"iss":"https://ci.example.com","sub":%q,"aud":"sts.amazonaws.com","exp":%d}`, subject, time.Now().Add(time.Hour).Unix()))
+		return load(t, credentials.Settings{Region: region, STSEndpoint: cloud.URL(), WebIdentity: &credentials.WebIdentity{ARN: *role.Role.Arn, SessionName: "job", Token: token}})
+	}
+	wantCaller(t, of("repo:us"), cloud.URL(), "assumed-role/ci/job")
+	if _, err := whoAmI(t, of("repo:them"), cloud.URL()); !errors.Is(err, credentials.ErrAssumeRole) {
+		t.Errorf("got %v", err)
 	}
 }
 

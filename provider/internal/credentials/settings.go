@@ -62,6 +62,8 @@ func (s Settings) base(region string) awsbase.Config {
 		SkipCredsValidation: true, SkipRequestingAccountId: true,
 		CallerName: "The provider", CallerDocumentationURL: "https://registry.terraform.io/providers/karpenterd/karpenter/latest/docs",
 		Logger: logging.TfLogger(""),
+		// The log of requests and answers would have web identity and session tokens.
+		SuppressDebugLog: true,
 	}
 	for _, r := range s.Roles {
 		c.AssumeRole = append(c.AssumeRole, awsbase.AssumeRole{
