@@ -97,6 +97,8 @@ func (b *base) remedy(id string, err error) string {
 		return "Allow the request for the provider's identity: on EKS check that its access entry has the access policy AmazonEKSClusterAdminPolicy (aws eks list-associated-access-policies), on other clusters with RBAC."
 	case errors.As(err, new(*net.OpError)), errors.As(err, new(x509.UnknownAuthorityError)):
 		return "Check the address and the certificate authority of the API server in the provider's configuration. Check also that the API server can be reached from this machine."
+	case errors.Is(err, kube.ErrAccess):
+		return "Correct kubernetes in the provider's configuration, or KUBE_CONFIG_PATH and KUBE_CTX in the environment. To see which contexts a file has, run kubectl config get-contexts."
 	case errors.Is(err, kube.ErrKindNotServed):
 		return "Install the custom resource definitions first: declare a karpenter_daemon, and set daemon = karpenter_daemon.NAME.id in the karpenter_node_class."
 	case errors.Is(err, aws.ErrNotFound):

@@ -113,7 +113,7 @@ func (e *Exec) config() *clientcmdapi.ExecConfig {
 // nor the in-cluster configuration.
 func ConfigFromKubeconfig(a Access) (*rest.Config, error) {
 	if len(a.ConfigPaths) == 0 && a.Host == "" {
-		return nil, errors.New("kubernetes access: neither host nor config_path is set; set one of them, or eks.cluster_name")
+		return nil, fmt.Errorf("%w: neither host nor config_path is set; set one of them, or eks.cluster_name", ErrAccess)
 	}
 	paths, err := expand(a.ConfigPaths)
 	if err != nil {
@@ -133,11 +133,11 @@ func ConfigFromKubeconfig(a Access) (*rest.Config, error) {
 	}
 	loaded, err := (&clientcmd.ClientConfigLoadingRules{Precedence: paths}).Load()
 	if err != nil {
-		return nil, fmt.Errorf("kubernetes access: load kubeconfig: %w", err)
+		return nil, fmt.Errorf("%w: load kubeconfig: %w", ErrAccess, err)
 	}
 	config, err := clientcmd.NewDefaultClientConfig(*loaded, overrides).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("kubernetes access: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrAccess, err)
 	}
 	config.QPS, config.Burst = providerQPS, providerBurst
 	return config, nil
@@ -151,12 +151,12 @@ func expand(paths []string) ([]string, error) {
 		if rest, ok := strings.CutPrefix(path, "~/"); ok {
 			home, err := os.UserHomeDir()
 			if err != nil {
-				return nil, fmt.Errorf("kubernetes access: config_path %q: %w", path, err)
+				return nil, fmt.Errorf("%w: config_path %q: %w", ErrAccess, path, err)
 			}
 			path = filepath.Join(home, rest)
 		}
 		if _, err := os.Stat(path); err != nil {
-			return nil, fmt.Errorf("kubernetes access: config_path: %w", err)
+			return nil, fmt.Errorf("%w: config_path: %w", ErrAccess, err)
 		}
 		out = append(out, path)
 	}
