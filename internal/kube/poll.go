@@ -54,7 +54,7 @@ func (p Polling) Until(ctx context.Context, look func(context.Context) (done boo
 func (p Polling) stays(ctx context.Context, err error, denied *time.Time) error {
 	switch {
 	case ctx.Err() != nil:
-		return nil
+		return nil //nolint:nilerr // the look failed because the time is over, which the wait itself reports
 	case isDenied(err):
 		if denied.IsZero() {
 			*denied = time.Now()
