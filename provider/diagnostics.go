@@ -14,7 +14,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
-	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/credentials"
 )
 
 // The operations, as diagnostics name them.
@@ -46,6 +45,9 @@ func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err erro
 
 // remedy says what to do about each kind of error, most specific first.
 func (b *base) remedy(id string, err error) string {
+	if text := accessRemedy(err); text != "" {
+		return text
+	}
 	switch {
 	case errors.Is(err, ErrConfigUnknown):
 		return "The provider's configuration uses a value that is known only after apply. First apply the resource that gives the value, or create both in one apply."
@@ -55,18 +57,6 @@ func (b *base) remedy(id string, err error) string {
 		return "If the existing object belongs to this configuration, run terraform apply -refresh-only, which records it in the state. Otherwise remove the resource from the state with terraform state rm."
 	case errors.Is(err, ErrWrongCluster):
 		return "Nothing was read or changed. Correct eks.cluster_name or kubernetes in the provider's configuration. If the cluster was deleted and created again, its objects are gone: set accept_new_cluster = true in the provider's configuration, and the resources of the old cluster leave the state."
-	case errors.Is(err, ErrOldCluster):
-		return "Nothing was changed. Refresh first, so that the resource leaves the state: run terraform plan without -refresh=false."
-	case errors.Is(err, ErrAccount):
-		return "Nothing was read or changed. Use credentials of another account (profile, assume_role, AWS_PROFILE), or correct allowed_account_ids or forbidden_account_ids."
-	case errors.Is(err, credentials.ErrRegion):
-		return "Set region in the provider's configuration, AWS_REGION in the environment, or region in the profile."
-	case errors.Is(err, credentials.ErrProfile):
-		return "Correct the name of the profile (aws configure list-profiles shows those that exist), or set shared_config_files and shared_credentials_files."
-	case errors.Is(err, credentials.ErrFile):
-		return "Correct the path in the provider's configuration."
-	case errors.Is(err, credentials.ErrAssumeRole):
-		return "Check role_arn and external_id in assume_role or assume_role_with_web_identity, the role's trust policy, and that the credentials before it may call sts:AssumeRole."
 	case errors.Is(err, ErrOtherAccessEntry):
 		return "An access entry that is older than the role, or whose type is not EC2_LINUX, does not let the nodes join the cluster: EKS binds an access entry to the unique id of its role. If nobody needs this access entry, delete it (aws eks delete-access-entry), then apply again."
 	case errors.Is(err, ErrNoAccessEntries):
@@ -97,8 +87,6 @@ func (b *base) remedy(id string, err error) string {
 		return "Allow the request for the provider's identity: on EKS check that its access entry has the access policy AmazonEKSClusterAdminPolicy (aws eks list-associated-access-policies), on other clusters with RBAC."
 	case errors.As(err, new(*net.OpError)), errors.As(err, new(x509.UnknownAuthorityError)):
 		return "Check the address and the certificate authority of the API server in the provider's configuration. Check also that the API server can be reached from this machine."
-	case errors.Is(err, kube.ErrAccess):
-		return "Correct kubernetes in the provider's configuration, or KUBE_CONFIG_PATH and KUBE_CTX in the environment. To see which contexts a file has, run kubectl config get-contexts."
 	case errors.Is(err, kube.ErrKindNotServed):
 		return "Install the custom resource definitions first: declare a karpenter_daemon, and set daemon = karpenter_daemon.NAME.id in the karpenter_node_class."
 	case errors.Is(err, aws.ErrNotFound):
@@ -136,11 +124,4 @@ func (b *base) unread(ctx context.Context, resp *resource.ReadResponse, prior id
 	b.identify(ctx, resp.Identity, &resp.Diagnostics, prior)
 	resp.Diagnostics.AddWarning(fmt.Sprintf("karpenter_%s was not refreshed", b.kind),
 		fmt.Sprintf("karpenter_%s %q: the %v. The resource keeps its last known state until the configuration is known.", b.kind, importID(prior), err))
-}
-
-// warnOldCluster tells that the state lets an object go because its cluster is gone.
-func (b *base) warnOldCluster(diags *diag.Diagnostics, id string, err error) {
-	diags.AddWarning(fmt.Sprintf("karpenter_%s leaves the state", b.kind), fmt.Sprintf(
-		"karpenter_%s %q: %v.\n\nThe provider has accept_new_cluster = true, so the resource leaves the state, and the next plan creates it. Nothing in this cluster was read, taken over or deleted. "+
-			"If the other cluster still exists, its objects stay there: correct eks or kubernetes before you apply. Otherwise remove accept_new_cluster after the apply.", b.kind, id, err))
 }
