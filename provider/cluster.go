@@ -3,15 +3,20 @@ package provider
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
@@ -22,6 +27,7 @@ type cluster struct {
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
 	identity  memo[string]
+	waited    bool // a creation has waited for the first contact; guarded by identity
 }
 
 // clusterQPS bounds the requests per second. A destroy looks at every kind in the
@@ -32,11 +38,24 @@ const clusterQPS = 50
 // namespace kube-system, which differs from cluster to cluster.
 const madeCluster = "cluster"
 
-// uid is the UID of kube-system.
-func (c *cluster) uid(ctx context.Context) (string, error) {
+// uid is the UID of kube-system. patient waits for a cluster that does not know the
+// provider yet, or does not answer yet: both may be a moment old.
+func (c *cluster) uid(ctx context.Context, patient bool) (string, error) {
 	return c.identity.get(func() (string, error) {
 		namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-		found, err := c.dynamic.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		var found *unstructured.Unstructured
+		read := func(ctx context.Context) (_ bool, err error) {
+			found, err = c.dynamic.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+			return true, err
+		}
+		var err error
+		if patient && !c.waited {
+			// One wait is enough for all resources.
+			c.waited = true
+			err = c.firstContact(ctx, read)
+		} else {
+			_, err = read(ctx)
+		}
 		if err != nil {
 			return "", fmt.Errorf("namespace %q read: %w", metav1.NamespaceSystem, err)
 		}
@@ -44,19 +63,55 @@ func (c *cluster) uid(ctx context.Context) (string, error) {
 	})
 }
 
+// firstContact reads until the cluster knows the provider, for up to kube.DeniedWithin. It
+// does not wait for a server that cannot be reached: most often its address is wrong.
+func (c *cluster) firstContact(ctx context.Context, read func(context.Context) (bool, error)) error {
+	var unreachable error
+	var status apierrors.APIStatus
+	within, cancel := context.WithTimeout(ctx, kube.DeniedWithin)
+	defer cancel()
+	told := false
+	err := kube.Polling{Told: func(err error) {
+		if !told {
+			tflog.Info(ctx, "the cluster does not know the provider yet", map[string]any{"error": err.Error(), "waits_up_to": kube.DeniedWithin.String()})
+		}
+		told = true
+	}}.Until(within, func(ctx context.Context) (bool, error) {
+		_, err := read(ctx)
+		if err != nil && !errors.As(err, &status) {
+			unreachable = err
+			return true, nil
+		}
+		return true, err
+	})
+	if err != nil && told {
+		return fmt.Errorf("after %v: %w", kube.DeniedWithin, err)
+	}
+	return errors.Join(err, unreachable)
+}
+
 // clusterOf gives the cluster's API if the cluster is the one in own. If own has
-// no cluster yet, clusterOf notes this one. ErrWrongCluster.
+// no cluster yet, clusterOf notes this one. Nothing else is read before. ErrWrongCluster,
+// or ErrOldCluster if the configuration has accept_new_cluster.
 func (b *base) clusterOf(ctx context.Context, own made) (*cluster, error) {
+	known, has := own[madeCluster]
 	c, err := b.session.Cluster(ctx)
+	if has && b.session.acceptNewCluster && errors.Is(err, aws.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", ErrOldCluster, err) // its successor does not exist yet
+	}
 	if err != nil {
 		return nil, err
 	}
-	uid, err := c.uid(ctx)
+	uid, err := c.uid(ctx, !has)
 	if err != nil {
 		return nil, err
 	}
-	if known, has := own[madeCluster]; has && known != uid {
-		return nil, fmt.Errorf("%w: the UID of namespace kube-system is %s in this cluster and %s in the state", ErrWrongCluster, uid, known)
+	if has && known != uid {
+		kind := ErrWrongCluster
+		if b.session.acceptNewCluster {
+			kind = ErrOldCluster
+		}
+		return nil, fmt.Errorf("%w: the UID of namespace kube-system is %s in this cluster and %s in the state", kind, uid, known)
 	}
 	own[madeCluster] = uid
 	return c, nil
@@ -85,15 +140,8 @@ func (s *session) Cluster(ctx context.Context) (*cluster, error) {
 }
 
 func (s *session) clusterConfig(ctx context.Context) (*rest.Config, error) {
-	if k := s.kubernetes; k != nil {
-		access := kube.Access{
-			Host: k.host, Token: k.token, ClusterCACertificate: k.caCertificate, ClientCertificate: k.clientCertificate,
-			ClientKey: k.clientKey, TLSServerName: k.tlsServerName, Insecure: k.insecure, ConfigContext: k.configContext,
-		}
-		if k.configPath != "" {
-			access.ConfigPaths = []string{k.configPath}
-		}
-		return kube.ConfigFromKubeconfig(access)
+	if s.kubernetes != nil {
+		return kube.ConfigFromKubeconfig(*s.kubernetes)
 	}
 	clients, err := s.AWS(ctx)
 	if err != nil {

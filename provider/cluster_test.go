@@ -48,7 +48,7 @@ func TestCluster_UnreachableSaysWhatToCheck(t *testing.T) {
 	wantError(t, h.resource("karpenter_daemon").apply(daemonConfig()), "127.0.0.1:1", "address")
 	wantError(t, h.resource("karpenter_node_pool").apply(poolConfig(nil)), `karpenter_node_pool "spot"`, "127.0.0.1:1", "can be reached")
 	h = configured(t, object{"region": testRegion, "kubernetes": object{"config_path": "/nonexistent/kubeconfig"}})
-	wantError(t, h.resource("karpenter_node_pool").apply(poolConfig(nil)), "config_path", "/nonexistent/kubeconfig")
+	wantError(t, h.resource("karpenter_node_pool").apply(poolConfig(nil)), "config_path", "/nonexistent/kubeconfig", "KUBE_CONFIG_PATH")
 }
 
 func TestDaemon_PlansItsObjectsOffline(t *testing.T) {

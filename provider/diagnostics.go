@@ -19,6 +19,7 @@ import (
 
 // The operations, as diagnostics name them.
 const (
+	verbPlan   = "plan"
 	verbCreate = "create"
 	verbRead   = "read"
 	verbUpdate = "update"
@@ -28,6 +29,10 @@ const (
 // fail adds one error: the operation, the object, what is wrong, and the remedy.
 func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err error) {
 	id := importID(m)
+	if verb == verbDelete && errors.Is(err, ErrOldCluster) {
+		b.warnOldCluster(diags, id, err) // it went with its cluster
+		return
+	}
 	detail := fmt.Sprintf("karpenter_%s %q: %s.", b.kind, id, strings.TrimSuffix(err.Error(), "."))
 	remedy := b.remedy(id, err)
 	if conflict := errors.Is(err, aws.ErrConflict) || errors.Is(err, kube.ErrExists); conflict && verb == verbUpdate && !errors.Is(err, ErrOtherAccessEntry) {
@@ -41,6 +46,9 @@ func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err erro
 
 // remedy says what to do about each kind of error, most specific first.
 func (b *base) remedy(id string, err error) string {
+	if text := accessRemedy(err); text != "" {
+		return text
+	}
 	switch {
 	case errors.Is(err, ErrConfigUnknown):
 		return "The provider's configuration uses a value that is known only after apply. First apply the resource that gives the value, or create both in one apply."
@@ -49,7 +57,7 @@ func (b *base) remedy(id string, err error) string {
 	case errors.Is(err, ErrUnproven):
 		return "If the existing object belongs to this configuration, run terraform apply -refresh-only, which records it in the state. Otherwise remove the resource from the state with terraform state rm."
 	case errors.Is(err, ErrWrongCluster):
-		return "Nothing was read or changed. Correct eks.cluster_name or kubernetes in the provider's configuration. If the cluster was deleted and created again, its objects are gone: remove the resource from the state with terraform state rm."
+		return "Nothing was read or changed. Correct eks.cluster_name or kubernetes in the provider's configuration. If the cluster was deleted and created again, its objects are gone: set accept_new_cluster = true in the provider's configuration, and the resources of the old cluster leave the state."
 	case errors.Is(err, ErrOtherAccessEntry):
 		return "An access entry that is older than the role, or whose type is not EC2_LINUX, does not let the nodes join the cluster: EKS binds an access entry to the unique id of its role. If nobody needs this access entry, delete it (aws eks delete-access-entry), then apply again."
 	case errors.Is(err, ErrNoAccessEntries):
@@ -67,7 +75,7 @@ func (b *base) remedy(id string, err error) string {
 	case errors.Is(err, aws.ErrUnauthorized):
 		return "Allow that action for the AWS identity that runs Terraform."
 	case errors.Is(err, aws.ErrCredentials):
-		return "Check the AWS credentials: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Check also that they have not expired."
+		return "Check the AWS credentials: profile or AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Check also that they have not expired."
 	case errors.Is(err, aws.ErrUnreachable):
 		return "Check the provider's region and endpoints, and the network."
 	case errors.Is(err, aws.ErrThrottled):
@@ -89,9 +97,9 @@ func (b *base) remedy(id string, err error) string {
 	case errors.Is(err, aws.ErrInUse):
 		return "Remove the object that still uses it, then destroy again."
 	case apierrors.IsUnauthorized(err):
-		return "The API server does not accept the provider's identity. If the provider has eks, create an access entry for its IAM identity in the cluster. If the provider has kubernetes, check its token or client certificate."
+		return "The API server does not accept the provider's identity. If the provider has eks, check that the cluster has an access entry for the provider's IAM identity (aws eks list-access-entries). If the provider has kubernetes, check its token or client certificate."
 	case apierrors.IsForbidden(err):
-		return "Allow the request for the provider's identity: on EKS with the access policy AmazonEKSClusterAdminPolicy, on other clusters with RBAC."
+		return "Allow the request for the provider's identity: on EKS check that its access entry has the access policy AmazonEKSClusterAdminPolicy (aws eks list-associated-access-policies), on other clusters with RBAC."
 	case errors.As(err, new(*net.OpError)), errors.As(err, new(x509.UnknownAuthorityError)):
 		return "Check the address and the certificate authority of the API server in the provider's configuration. Check also that the API server can be reached from this machine."
 	case apierrors.IsTooManyRequests(err):
@@ -101,7 +109,7 @@ func (b *base) remedy(id string, err error) string {
 	case errors.Is(err, kube.ErrKindNotServed):
 		return "Install the custom resource definitions first: declare a karpenter_daemon, and set daemon = karpenter_daemon.NAME.id in the karpenter_node_class."
 	case errors.Is(err, aws.ErrNotFound):
-		return "Check the name or id, and the provider's region. If the cluster was deleted, its objects are gone: remove their resources from the state with terraform state rm."
+		return "Check the name or id, and the provider's region. If the cluster was deleted, its objects are gone: set accept_new_cluster = true in the provider's configuration, and their resources leave the state."
 	case errors.Is(err, context.DeadlineExceeded):
 		return "If the operation only needs more time, raise its limit in the timeouts attribute."
 	}
@@ -123,6 +131,11 @@ func (b *base) importBlock(id string) string {
 // configuration is not known yet, the prior state stays: a plan that replaces the
 // cluster must still be able to read the resources in it.
 func (b *base) unread(ctx context.Context, resp *resource.ReadResponse, prior identified, err error) {
+	if errors.Is(err, ErrOldCluster) {
+		b.warnOldCluster(&resp.Diagnostics, importID(prior), err)
+		b.forget(ctx, resp, prior)
+		return
+	}
 	if !errors.Is(err, ErrConfigUnknown) {
 		b.fail(&resp.Diagnostics, verbRead, prior, err)
 		return

@@ -7,8 +7,12 @@ import "errors"
 var ErrConfigUnknown = errors.New("provider configuration is not known yet")
 
 // ErrNoCluster says that a Kubernetes resource is used while the provider has
-// neither an eks nor a kubernetes attribute.
-var ErrNoCluster = errors.New("provider has neither an eks nor a kubernetes attribute: set eks = { cluster_name = \"...\" }, or kubernetes = { ... }")
+// neither an eks nor a kubernetes attribute, and the environment names no cluster.
+var ErrNoCluster = errors.New("provider has neither an eks nor a kubernetes attribute, and KUBE_HOST and KUBE_CONFIG_PATH are not set in the environment: set eks = { cluster_name = \"...\" }, or kubernetes = { ... }")
+
+// ErrAccount says that the configuration does not allow the AWS account of the
+// credentials.
+var ErrAccount = errors.New("the AWS account is not allowed")
 
 // ErrStillNeeded says that the daemon cannot be removed: there are objects that
 // only the daemon can finish and release.
@@ -49,6 +53,10 @@ var ErrNoAccessEntries = errors.New("the cluster's authentication mode is CONFIG
 // ErrWrongCluster says that the provider reaches another cluster than the one in
 // the state.
 var ErrWrongCluster = errors.New("the provider points at another cluster than the one in the state")
+
+// ErrOldCluster says that the object was in a cluster that was deleted and created again,
+// as accept_new_cluster says.
+var ErrOldCluster = errors.New("the object was in the old cluster")
 
 // ErrProtected says that a rename would delete a pool with deletion_protection.
 var ErrProtected = errors.New("deletion_protection is true")

@@ -46,7 +46,7 @@ func (p *karpenterProvider) Configure(ctx context.Context, req provider.Configur
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.ResourceData = newSession(p.version, p.pace, config)
+	resp.ResourceData = newSession(p.version, p.pace, config.settings(req.Config.Raw))
 }
 
 // ValidateConfig refuses combinations that cannot work, before anything is

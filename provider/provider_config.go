@@ -1,16 +1,20 @@
 package provider
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
+	"os"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/region"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/credentials"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/definition"
 )
 
 // providerModel is the provider's configuration as written. Nested attributes are
@@ -20,62 +24,51 @@ type providerModel struct {
 	SkipRegionValidation types.Bool   `tfsdk:"skip_region_validation"`
 	EKS                  types.Object `tfsdk:"eks"`
 	Kubernetes           types.Object `tfsdk:"kubernetes"`
+	AcceptNewCluster     types.Bool   `tfsdk:"accept_new_cluster"`
 	Endpoints            types.Object `tfsdk:"endpoints"`
 	DefaultTags          types.Object `tfsdk:"default_tags"`
+	IgnoreTags           types.Object `tfsdk:"ignore_tags"`
+	identityModel
+	transportModel
 }
 
-// validate refuses values and combinations that cannot work. Unknown ones pass.
-func (m providerModel) validate() diag.Diagnostics {
-	var diags diag.Diagnostics
-	if m.Region.ValueString() != "" && !m.SkipRegionValidation.IsUnknown() && !m.SkipRegionValidation.ValueBool() {
-		if err := region.Check(m.Region.ValueString()); err != nil {
-			diags.AddAttributeError(path.Root("region"), "Unknown AWS region", fmt.Sprintf("region: %v.", err))
-		}
-	}
-	if set(m.EKS) && set(m.Kubernetes) {
-		diags.AddAttributeError(path.Root("kubernetes"), "Conflicting cluster access",
-			"eks and kubernetes are both set. Keep one: eks reaches an EKS cluster with the provider's AWS credentials; kubernetes reaches a cluster by address and credentials, or by a kubeconfig file.")
-	}
-	if set(m.Kubernetes) {
-		diags.Append(validateKubernetes(m.Kubernetes.Attributes())...)
-	}
-	return diags
+// identityModel says as whom AWS is called.
+type identityModel struct {
+	Profile                types.String `tfsdk:"profile"`
+	SharedConfigFiles      types.List   `tfsdk:"shared_config_files"`
+	SharedCredentialsFiles types.List   `tfsdk:"shared_credentials_files"`
+	AccessKey              types.String `tfsdk:"access_key"`
+	SecretKey              types.String `tfsdk:"secret_key"`
+	Token                  types.String `tfsdk:"token"`
+	AssumeRole             types.List   `tfsdk:"assume_role"`
+	WebIdentity            types.Object `tfsdk:"assume_role_with_web_identity"`
+	STSRegion              types.String `tfsdk:"sts_region"`
+	AllowedAccountIDs      types.Set    `tfsdk:"allowed_account_ids"`
+	ForbiddenAccountIDs    types.Set    `tfsdk:"forbidden_account_ids"`
 }
 
-func validateKubernetes(a map[string]attr.Value) diag.Diagnostics {
-	var diags diag.Diagnostics
-	root := path.Root("kubernetes")
-	both := func(one, other, remedy string) {
-		if set(a[one]) && set(a[other]) {
-			diags.AddAttributeError(root.AtName(one), "Conflicting cluster access", fmt.Sprintf("kubernetes.%s and kubernetes.%s are both set: %s.", one, other, remedy))
-		}
-	}
-	needs := func(one, other string) {
-		if set(a[one]) && a[other].IsNull() {
-			diags.AddAttributeError(root.AtName(one), "Incomplete cluster access", fmt.Sprintf("kubernetes.%s is set without kubernetes.%s. Set both.", one, other))
-		}
-	}
-	both("host", "config_path", "keep either the address or the kubeconfig file")
-	both("insecure", "cluster_ca_certificate", "remove kubernetes.insecure, so that the provider checks the certificate")
-	needs("client_certificate", "client_key")
-	needs("client_key", "client_certificate")
-	needs("config_context", "config_path")
-	if a["host"].IsNull() && a["config_path"].IsNull() {
-		diags.AddAttributeError(root, "Incomplete cluster access", "kubernetes has neither host nor config_path. Set host and credentials, or set config_path.")
-	}
-	return diags
+// transportModel says how requests reach AWS.
+type transportModel struct {
+	MaxRetries types.Int64  `tfsdk:"max_retries"`
+	RetryMode  types.String `tfsdk:"retry_mode"`
+	HTTPProxy  types.String `tfsdk:"http_proxy"`
+	HTTPSProxy types.String `tfsdk:"https_proxy"`
+	NoProxy    types.String `tfsdk:"no_proxy"`
 }
 
 // settings are the configuration without null and unknown values. An empty string
 // stands for an attribute that is not set.
 type settings struct {
-	region      string
+	login       credentials.Settings
 	skipRegion  bool
 	endpoints   map[string]string
+	accounts    accountRule
 	defaultTags types.Map
+	ignoreTags  tagFilter
 
-	eks        *eksAccess
-	kubernetes *kubernetesAccess
+	eks              *eksAccess
+	kubernetes       *kube.Access
+	acceptNewCluster bool
 
 	unknownAWS     string // first unknown attribute that the AWS clients need
 	unknownCluster string // first unknown attribute that the clients of the cluster need
@@ -83,63 +76,96 @@ type settings struct {
 
 type eksAccess struct{ clusterName string }
 
-type kubernetesAccess struct {
-	host, token, caCertificate, clientCertificate, clientKey, tlsServerName string
-	insecure                                                                bool
-	configPath, configContext                                               string
-}
-
-func (m providerModel) settings() settings {
+// settings reads the model. raw is the same configuration, in which unknown values are
+// looked for.
+func (m providerModel) settings(raw tftypes.Value) settings {
 	s := settings{
-		region:      m.Region.ValueString(),
-		skipRegion:  m.SkipRegionValidation.ValueBool(),
-		endpoints:   map[string]string{},
-		defaultTags: types.MapNull(types.StringType),
+		login:            m.login(),
+		skipRegion:       m.SkipRegionValidation.ValueBool(),
+		endpoints:        map[string]string{},
+		accounts:         accountRule{allowed: textsOf(m.AllowedAccountIDs), forbidden: textsOf(m.ForbiddenAccountIDs)},
+		defaultTags:      types.MapNull(types.StringType),
+		ignoreTags:       tagFilter{keys: textsOf(m.IgnoreTags.Attributes()["keys"]), prefixes: textsOf(m.IgnoreTags.Attributes()["key_prefixes"])},
+		acceptNewCluster: m.AcceptNewCluster.ValueBool(),
 	}
-	s.unknownAWS = firstUnknown(named{"region", m.Region}, named{"endpoints", m.Endpoints})
-	for _, name := range slices.Sorted(maps.Keys(m.Endpoints.Attributes())) {
-		value := m.Endpoints.Attributes()[name]
-		if s.unknownAWS == "" && value.IsUnknown() {
-			s.unknownAWS = "endpoints." + name
-		}
+	for name, value := range m.Endpoints.Attributes() {
 		if url := text(value); url != "" {
 			s.endpoints[name] = url
 		}
 	}
+	s.login.STSEndpoint = s.endpoints["sts"]
 	if m.DefaultTags.IsUnknown() {
 		s.defaultTags = types.MapUnknown(types.StringType)
 	} else if tags, ok := m.DefaultTags.Attributes()["tags"].(types.Map); ok {
 		s.defaultTags = tags
 	}
-	s.resolveCluster(m)
+	if set(m.EKS) {
+		s.eks = &eksAccess{clusterName: text(m.EKS.Attributes()["cluster_name"])}
+	} else {
+		s.kubernetes = kubernetesAccess(m.Kubernetes.Attributes(), os.Getenv)
+	}
+	s.unknownAWS, s.unknownCluster = unknownIn(raw)
+	if s.eks != nil {
+		s.unknownCluster = cmp.Or(s.unknownCluster, s.unknownAWS)
+	}
 	return s
 }
 
-func (s *settings) resolveCluster(m providerModel) {
-	s.unknownCluster = firstUnknown(named{"eks", m.EKS}, named{"kubernetes", m.Kubernetes})
-	if set(m.EKS) {
-		a := m.EKS.Attributes()
-		s.eks = &eksAccess{clusterName: text(a["cluster_name"])}
-		s.unknownCluster = firstUnknown(named{"eks.cluster_name", a["cluster_name"]})
-		if s.unknownCluster == "" {
-			s.unknownCluster = s.unknownAWS
+// login is how the model says to call AWS.
+func (m providerModel) login() credentials.Settings {
+	s := credentials.Settings{
+		Region: m.Region.ValueString(), Profile: m.Profile.ValueString(), STSRegion: m.STSRegion.ValueString(),
+		ConfigFiles: textsOf(m.SharedConfigFiles), CredentialsFiles: textsOf(m.SharedCredentialsFiles),
+		AccessKey: m.AccessKey.ValueString(), SecretKey: m.SecretKey.ValueString(), Token: m.Token.ValueString(),
+		MaxAttempts: int(m.MaxRetries.ValueInt64()), RetryMode: m.RetryMode.ValueString(),
+		HTTPProxy: m.HTTPProxy.ValueStringPointer(), HTTPSProxy: m.HTTPSProxy.ValueStringPointer(), NoProxy: m.NoProxy.ValueString(),
+	}
+	for _, element := range m.AssumeRole.Elements() {
+		role, ok := element.(types.Object)
+		if !ok {
+			continue
+		}
+		a := role.Attributes()
+		tags, _ := a["tags"].(types.Map)
+		s.Roles = append(s.Roles, credentials.Role{
+			ARN: text(a["role_arn"]), SessionName: text(a["session_name"]), ExternalID: text(a["external_id"]), Policy: text(a["policy"]),
+			SourceIdentity: text(a["source_identity"]), Duration: duration(a["duration"]), PolicyARNs: textsOf(a["policy_arns"]),
+			Tags: stringMap(tags), TransitiveTagKeys: textsOf(a["transitive_tag_keys"]),
+		})
+	}
+	if set(m.WebIdentity) {
+		a := m.WebIdentity.Attributes()
+		s.WebIdentity = &credentials.WebIdentity{
+			ARN: text(a["role_arn"]), SessionName: text(a["session_name"]), Policy: text(a["policy"]), Duration: duration(a["duration"]),
+			Token: text(a["web_identity_token"]), TokenFile: text(a["web_identity_token_file"]), PolicyARNs: textsOf(a["policy_arns"]),
 		}
 	}
-	if set(m.Kubernetes) {
-		a := m.Kubernetes.Attributes()
-		insecure, _ := a["insecure"].(types.Bool)
-		s.kubernetes = &kubernetesAccess{
-			host: text(a["host"]), token: text(a["token"]), caCertificate: text(a["cluster_ca_certificate"]),
-			clientCertificate: text(a["client_certificate"]), clientKey: text(a["client_key"]),
-			tlsServerName: text(a["tls_server_name"]), insecure: insecure.ValueBool(),
-			configPath: text(a["config_path"]), configContext: text(a["config_context"]),
-		}
-		for _, name := range slices.Sorted(maps.Keys(a)) {
-			if s.unknownCluster == "" && a[name].IsUnknown() {
-				s.unknownCluster = "kubernetes." + name
-			}
+	return s
+}
+
+// unknownIn names the first unknown attribute of the configuration that concerns AWS, and
+// the first that concerns the cluster. Unknown default tags concern neither.
+func unknownIn(raw tftypes.Value) (ofAWS, ofCluster string) {
+	all, err := definition.Unknown(raw)
+	if err != nil {
+		return "", "" // no value of the framework's is malformed
+	}
+	names := make([]string, len(all))
+	for i, steps := range all {
+		names[i] = steps.Path().String()
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		root, _, _ := strings.Cut(name, ".")
+		switch root {
+		case "default_tags":
+		case "eks", "kubernetes", "accept_new_cluster":
+			ofCluster = cmp.Or(ofCluster, name)
+		default:
+			ofAWS = cmp.Or(ofAWS, name)
 		}
 	}
+	return ofAWS, ofCluster
 }
 
 // set tells whether a value is neither null nor unknown.
@@ -151,17 +177,41 @@ func text(v attr.Value) string {
 	return s.ValueString()
 }
 
-// firstUnknown gives the name of the first value that is unknown.
-func firstUnknown(values ...named) string {
-	for _, v := range values {
-		if v.value != nil && v.value.IsUnknown() {
-			return v.name
+// textsOf is the strings of a list or set, without those that are null or unknown.
+func textsOf(v attr.Value) []string {
+	with, ok := v.(interface{ Elements() []attr.Value })
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, element := range with.Elements() {
+		if set(element) {
+			out = append(out, text(element))
 		}
 	}
-	return ""
+	return out
 }
 
-type named struct {
-	name  string
-	value attr.Value
+// duration is the duration that a string says; 0 if it says none.
+func duration(v attr.Value) time.Duration {
+	d, err := time.ParseDuration(text(v))
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+// tagFilter matches tags that the provider leaves alone.
+type tagFilter struct{ keys, prefixes []string }
+
+// has tells whether the tag with the key is left alone.
+func (f tagFilter) has(key string) bool {
+	return slices.Contains(f.keys, key) || slices.ContainsFunc(f.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+}
+
+// without gives the tags that are not left alone.
+func (f tagFilter) without(tags map[string]string) map[string]string {
+	out := maps.Clone(tags)
+	maps.DeleteFunc(out, func(key, _ string) bool { return f.has(key) })
+	return out
 }

@@ -48,26 +48,6 @@ func TestConfigure_NeverDialsAndAcceptsWhatIsUnknown(t *testing.T) {
 	}
 }
 
-func TestConfigure_BadInputGivesOneErrorWithARemedy(t *testing.T) {
-	for name, tt := range map[string]struct {
-		config object
-		parts  []string
-	}{
-		"unknown region":         {object{"region": "us-esat-1"}, []string{"us-esat-1", "us-east-1", "skip_region_validation"}},
-		"two clusters":           {object{"eks": object{"cluster_name": "a"}, "kubernetes": object{"host": "https://a"}}, []string{"eks and kubernetes", "Keep one"}},
-		"host and file":          {object{"kubernetes": object{"host": "https://a", "config_path": "b"}}, []string{"kubernetes.host", "kubernetes.config_path"}},
-		"neither host nor file":  {object{"kubernetes": object{"token": "t"}}, []string{"host", "config_path"}},
-		"certificate, no key":    {object{"kubernetes": object{"host": "https://a", "client_certificate": "c"}}, []string{"client_certificate", "client_key"}},
-		"context without a file": {object{"kubernetes": object{"host": "https://a", "config_context": "c"}}, []string{"config_context", "config_path"}},
-		"insecure and authority": {object{"kubernetes": object{"host": "https://a", "insecure": true, "cluster_ca_certificate": "c"}}, []string{"insecure", "cluster_ca_certificate"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			wantError(t, newHarness(t).validateProvider(tt.config), tt.parts...)
-		})
-	}
-	wantNoError(t, newHarness(t).validateProvider(object{"region": "mars-1", "skip_region_validation": true}))
-}
-
 func TestRead_KeepsTheStateWhileTheConfigurationIsUnknown(t *testing.T) {
 	cloud := startCloud(t)
 	config := object{"name": "nodes", "role": "blue"}

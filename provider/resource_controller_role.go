@@ -125,7 +125,7 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if !req.State.Raw.IsNull() {
 		set("arn", keepOrCreate(prior.ARN))
 	}
-	region := r.session.knownRegion(ctx)
+	region := r.planRegion(ctx, &resp.Diagnostics)
 	switch {
 	case !known(plan.NodeRoleARN, plan.NodeRoleARNs, plan.QueueARN, plan.Name, plan.ClusterName) || anyUnknown(plan.NodeRoleARNs):
 		set("policies", types.MapUnknown(types.StringType))

@@ -219,9 +219,13 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 		plan.Image = types.StringValue(install.DefaultImage(r.session.version))
 		set("image", plan.Image)
 	}
-	if region := r.session.knownRegion(ctx); config.Region.IsNull() && region != "" {
-		plan.Region = types.StringValue(region)
-		set("region", plan.Region)
+	if config.Region.IsNull() {
+		if region := r.planRegion(ctx, &resp.Diagnostics); region != "" {
+			plan.Region = types.StringValue(region)
+			set("region", plan.Region)
+		}
+	} else {
+		r.planCluster(ctx, &resp.Diagnostics)
 	}
 	if eks := r.session.eks; eks != nil && r.session.unknownCluster == "" && !plan.ClusterName.IsUnknown() && plan.ClusterName.ValueString() != eks.clusterName {
 		resp.Diagnostics.AddAttributeError(path.Root("cluster_name"), "Conflicting cluster names", fmt.Sprintf(

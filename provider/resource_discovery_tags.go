@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -113,6 +114,9 @@ func (r *discoveryTags) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	if req.Plan.Raw.IsNull() || r.session == nil {
 		return
 	}
+	if r.planRegion(ctx, &resp.Diagnostics); resp.Diagnostics.HasError() {
+		return
+	}
 	plan, ok := get[discoveryTagsModel](ctx, resp.Plan, &resp.Diagnostics)
 	if !ok || plan.ClusterName.IsUnknown() || plan.Shared.IsUnknown() {
 		return
@@ -128,12 +132,15 @@ func (r *discoveryTags) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 // the tags cannot be read, the plan goes on: the apply checks again before it
 // writes.
 func (r *discoveryTags) lookForOtherClusters(ctx context.Context, plan discoveryTagsModel, diags *diag.Diagnostics) {
+	ctx, cancel := context.WithTimeout(ctx, planCheckTimeout)
+	defer cancel()
 	client, err := r.session.AWS(ctx)
+	if errors.Is(err, ErrAccount) {
+		r.fail(diags, verbPlan, plan, err)
+	}
 	if err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, planCheckTimeout)
-	defer cancel()
 	ids := plan.resourceIDs(ctx, diags)
 	current, err := client.NetworkTags(ctx, ids...)
 	if err != nil {

@@ -66,8 +66,9 @@ func (r *instanceProfile) Schema(ctx context.Context, _ resource.SchemaRequest, 
 
 // ModifyPlan computes tags_all.
 func (r *instanceProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if !req.Plan.Raw.IsNull() {
+	if !req.Plan.Raw.IsNull() && r.session != nil {
 		r.planTags(ctx, resp)
+		r.planRegion(ctx, &resp.Diagnostics)
 	}
 }
 

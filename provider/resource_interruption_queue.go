@@ -81,6 +81,7 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 	set := func(name string, value any) {
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
 	}
+	region := r.planRegion(ctx, &resp.Diagnostics)
 	set("message_retention_seconds", types.Int64Value(awsspec.QueueRetentionSeconds))
 	if !plan.ClusterName.IsUnknown() {
 		set("rules", wantedRules(plan.ClusterName.ValueString()))
@@ -95,11 +96,12 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 	plan.ARN = keepOrCreate(prior.ARN)
 	set("arn", plan.ARN)
 	set("url", keepOrCreate(prior.URL))
-	if name := r.session.knownRegion(ctx); name != "" && !plan.ARN.IsUnknown() {
-		set("policy", planJSON(prior.Policy, awsspec.QueuePolicy(plan.ARN.ValueString(), awsspec.Partition(name))))
-	} else if plan.ARN.IsUnknown() {
+	switch {
+	case plan.ARN.IsUnknown():
 		set("policy", types.StringUnknown())
-	} else if prior.Name.Equal(plan.Name) {
+	case region != "":
+		set("policy", planJSON(prior.Policy, awsspec.QueuePolicy(plan.ARN.ValueString(), awsspec.Partition(region))))
+	case prior.Name.Equal(plan.Name):
 		set("policy", prior.Policy)
 	}
 }

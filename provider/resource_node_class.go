@@ -231,6 +231,7 @@ func (r *nodeClass) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 		return
 	}
 	r.planTags(ctx, resp)
+	r.planCluster(ctx, &resp.Diagnostics)
 	for key, value := range stringMap(r.session.defaultTags) {
 		if err := awsspec.CheckUserTag(key, value); err != nil {
 			resp.Diagnostics.AddAttributeError(path.Root("tags_all"), "Invalid default tag", "default_tags of the provider: "+err.Error()+".")

@@ -21,14 +21,14 @@ func (r *nodePool) remarkOnChoice(ctx context.Context, plan, prior nodePoolModel
 	if r.session == nil || plan.Requirements.Equal(prior.Requirements) && plan.Labels.Equal(prior.Labels) && plan.Limits.Equal(prior.Limits) {
 		return
 	}
-	region := r.session.knownRegion(ctx)
-	if region == "" || !wholly(ctx, plan.Requirements) || !wholly(ctx, plan.Labels) {
+	client, err := r.session.clients(ctx)
+	if err != nil || !wholly(ctx, plan.Requirements) || !wholly(ctx, plan.Labels) {
 		return
 	}
 	var ignored diag.Diagnostics // ValidateConfig has said what is wrong with the values
 	spec := plan.Spec(ctx, &ignored)
 	lines, paths := linesOf(spec)
-	for _, remark := range r.choices.Check(region, lines, limitsOf(spec.Limits)) {
+	for _, remark := range r.choices.Check(client.Region(), lines, limitsOf(spec.Limits)) {
 		at := path.Root("limits")
 		if remark.Line >= 0 {
 			at = paths[remark.Line]

@@ -214,27 +214,29 @@ func (c *cluster) patchPool(ctx context.Context, ref kube.Ref, uid string, metad
 }
 
 // waitDrained waits until the pool of that UID has no NodeClaims, and logs the
-// progress. It ignores the NodeClaims of another pool of the same name.
+// progress. It ignores the NodeClaims of another pool of the same name, and lives through
+// errors of the API server that pass.
 func (c *cluster) waitDrained(ctx context.Context, pool, uid string) error {
 	before := -1
-	for {
-		claims, err := c.claimsOf(ctx, pool, uid)
-		switch {
-		case err == nil && len(claims) == 0:
-			return nil
-		case err != nil && ctx.Err() == nil:
-			return err
+	var claims []unstructured.Unstructured
+	told := func(err error) {
+		tflog.Warn(ctx, "the cluster does not answer: the wait goes on", map[string]any{"node_pool": pool, "error": err.Error()})
+	}
+	err := kube.Polling{Every: drainPoll, Told: told}.Until(ctx, func(ctx context.Context) (bool, error) {
+		found, err := c.claimsOf(ctx, pool, uid)
+		if err != nil {
+			return false, err
 		}
-		if err == nil && len(claims) != before {
+		if claims = found; len(claims) != before {
 			before = len(claims)
 			tflog.Info(ctx, "waiting for nodes to drain", map[string]any{"node_pool": pool, "node_claims": before})
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d NodeClaims still exist: %w\n  %s", len(claims), ctx.Err(), strings.Join(drainLines(claims), "\n  "))
-		case <-time.After(drainPoll):
-		}
+		return len(claims) == 0, nil
+	})
+	if before >= 0 && err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%d NodeClaims still exist: %w\n  %s", len(claims), err, strings.Join(drainLines(claims), "\n  "))
 	}
+	return err
 }
 
 // claimsOf lists the NodeClaims of the pool of that UID. If the kind is not served,

@@ -43,6 +43,9 @@ func (m made) poolsBut(name string) []string {
 // ModifyPlan plans the identity, which has the name. It says what a new name does and what
 // new requirements leave, and refuses what deletes a protected pool.
 func (r *nodePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if !req.Plan.Raw.IsNull() {
+		r.planCluster(ctx, &resp.Diagnostics)
+	}
 	if req.State.Raw.IsNull() {
 		if plan, ok := get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics); ok {
 			r.remarkOnChoice(ctx, plan, nodePoolModel{}, &resp.Diagnostics)

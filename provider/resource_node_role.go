@@ -91,7 +91,7 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !req.State.Raw.IsNull() {
 		r.warnOfReplacement(ctx, prior, plan, &resp.Diagnostics)
 	}
-	if name := r.session.knownRegion(ctx); name != "" {
+	if name := r.planRegion(ctx, &resp.Diagnostics); name != "" {
 		partition := awsspec.Partition(name)
 		plan.TrustPolicy = planJSON(prior.TrustPolicy, awsspec.NodeTrust(partition))
 		plan.ManagedPolicyARNs = setValue(awsspec.NodeManagedPolicyARNs(partition))

@@ -2,11 +2,16 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/credentials"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/region"
 )
 
@@ -17,11 +22,12 @@ type session struct {
 	pace    pace
 	settings
 	aws     memo[*aws.Clients]
+	caller  memo[aws.Identity]
 	cluster memo[*cluster]
 }
 
-func newSession(version string, pace pace, config providerModel) *session {
-	return &session{version: version, pace: pace, settings: config.settings()}
+func newSession(version string, pace pace, s settings) *session {
+	return &session{version: version, pace: pace, settings: s}
 }
 
 // pace says how the clients wait. The zero value is that of a release; tests wait less.
@@ -31,39 +37,64 @@ type pace struct {
 	qps         float32       // requests a second to the API server
 }
 
-// AWS gives the AWS clients. ErrConfigUnknown while the configuration has
-// unknown values. It reads files and the environment but never dials.
+// AWS gives the AWS clients for calls. ErrConfigUnknown while the configuration has
+// unknown values; ErrAccount if the configuration does not allow the account of the
+// credentials. It dials only to learn the account, if the configuration restricts it.
 func (s *session) AWS(ctx context.Context) (*aws.Clients, error) {
+	clients, err := s.clients(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkAccount(ctx, clients); err != nil {
+		return nil, err
+	}
+	return clients, nil
+}
+
+// clients are the AWS clients for what takes no call. It reads files and the environment
+// but never dials. ErrConfigUnknown.
+func (s *session) clients(ctx context.Context) (*aws.Clients, error) {
 	if s.unknownAWS != "" {
 		return nil, fmt.Errorf("%w: %s", ErrConfigUnknown, s.unknownAWS)
 	}
 	return s.aws.get(func() (*aws.Clients, error) {
-		clients, err := aws.New(ctx, aws.Config{
-			Region:    s.region,
-			Endpoints: s.endpoints,
-			UserAgent: "terraform-provider-karpenter/" + s.version,
-
-			MaxBackoff: s.pace.backoff, Propagation: s.pace.propagation,
-		})
+		login := s.login
+		login.MaxBackoff = s.pace.backoff
+		sdk, err := credentials.Load(ctx, login)
 		if err != nil {
 			return nil, err
 		}
 		if !s.skipRegion {
-			if err := region.Check(clients.Region()); err != nil {
+			if err := region.Check(sdk.Region); err != nil {
 				return nil, err
 			}
 		}
-		return clients, nil
+		return aws.NewFrom(sdk, aws.Config{
+			Endpoints: s.endpoints, UserAgent: "terraform-provider-karpenter/" + s.version, KeepTag: s.ignoreTags.has, Propagation: s.pace.propagation,
+		})
 	})
 }
 
-// knownRegion is the region of the plan; "" while the region is unknown.
-func (s *session) knownRegion(ctx context.Context) string {
-	clients, err := s.AWS(ctx)
-	if err != nil {
-		return ""
+// planRegion is the region of the plan; "" while the region is unknown. A configuration
+// with which AWS cannot be called is an error of the plan: the apply would fail.
+func (b *base) planRegion(ctx context.Context, diags *diag.Diagnostics) string {
+	clients, err := b.session.clients(ctx)
+	if err == nil {
+		return clients.Region()
 	}
-	return clients.Region()
+	if !errors.Is(err, ErrConfigUnknown) {
+		diags.AddError("Cannot plan karpenter_"+b.kind, strings.TrimSpace(fmt.Sprintf(
+			"karpenter_%s needs AWS, and the provider is not configured for it: %v.\n\n%s", b.kind, err, b.remedy("", err))))
+	}
+	return ""
+}
+
+// planCluster checks the same for a resource in a cluster that is reached through AWS, as
+// far as the configuration is known.
+func (b *base) planCluster(ctx context.Context, diags *diag.Diagnostics) {
+	if b.session != nil && b.session.eks != nil && b.session.unknownCluster == "" {
+		b.planRegion(ctx, diags)
+	}
 }
 
 // memo makes a value on first use and keeps it. A failure is not kept.

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"strings"
 
@@ -34,13 +35,19 @@ func tagsAllAttribute() schema.Attribute {
 	}
 }
 
-// planTags sets tags_all in the plan.
+// planTags sets tags_all in the plan. A tag that the provider is to leave alone is an error.
 func (b *base) planTags(ctx context.Context, resp *resource.ModifyPlanResponse) {
 	if b.session == nil {
 		return
 	}
 	var tags types.Map
 	resp.Diagnostics.Append(resp.Plan.GetAttribute(ctx, path.Root("tags"), &tags)...)
+	for key := range tags.Elements() {
+		if b.session.ignoreTags.has(key) {
+			resp.Diagnostics.AddAttributeError(path.Root("tags").AtMapKey(key), "Conflicting tags", fmt.Sprintf(
+				"tags of karpenter_%s has %q, which ignore_tags of the provider says to leave alone. Remove it from one of the two.", b.kind, key))
+		}
+	}
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("tags_all"), mergeTags(b.session.defaultTags, tags))...)
 }
 
@@ -63,9 +70,10 @@ func mergeTags(defaults, tags types.Map) types.Map {
 }
 
 // readTags gives the tags for the state: of the object's tags, those whose keys
-// the prior state has. A null prior TagsAll means an import: TagsAll then has all
+// the prior state has, and that the provider does not leave alone. A null prior TagsAll means an import: TagsAll then has all
 // tags, and Tags has all tags except those that equal a default tag.
 func (b *base) readTags(prior tagsModel, actual map[string]string) tagsModel {
+	actual = b.session.ignoreTags.without(actual)
 	if prior.TagsAll.IsNull() {
 		own := maps.Clone(actual)
 		for key, value := range stringMap(b.session.defaultTags) {

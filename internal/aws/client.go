@@ -1,7 +1,6 @@
 package aws
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -46,12 +45,11 @@ type Call struct {
 // default chain (environment, shared files, web identity, container, instance).
 type Config struct {
 	Region      string            // empty: AWS_REGION, then the profile's
-	Profile     string            // empty: AWS_PROFILE
 	Endpoints   map[string]string // base URL by service name, see Services; AWS_ENDPOINT_URL works too
 	UserAgent   string            // product/version, e.g. karpenterd/1.2.3
 	Observe     func(Call)        // called after every operation; may be nil
 	Propagation time.Duration     // how long to wait for IAM's eventual consistency; 0: two minutes
-	MaxBackoff  time.Duration     // longest pause between two tries of a call; 0: ten seconds
+	KeepTag     func(string) bool // keys of tags that somebody else keeps: updates neither set nor remove them; nil: none
 }
 
 // Services lists the services that Config.Endpoints may have.
@@ -65,6 +63,7 @@ type Clients struct {
 	propagation time.Duration
 	justMade    bool // see JustMade
 	clock       *clock
+	keepTag     func(string) bool
 
 	ec2     *ec2.Client
 	eks     *eks.Client
@@ -83,32 +82,33 @@ var regionForm = regexp.MustCompile(`^[a-z]{2,6}(-[a-z]+)+-[0-9]+$`)
 // malformed, if an endpoint is for an unknown service, or if the shared configuration
 // cannot be read.
 func New(ctx context.Context, c Config) (*Clients, error) {
-	for name := range c.Endpoints {
-		if !slices.Contains(Services(), name) {
-			return nil, fmt.Errorf("configure aws: endpoints[%q]: unknown service; use one of %s", name, strings.Join(Services(), ", "))
-		}
-	}
-	follows := &clock{}
 	opts := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)),
 		config.WithRetryer(func() awssdk.Retryer {
-			standard := retry.NewStandard(func(o *retry.StandardOptions) {
+			return retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts = maxAttempts
-				o.MaxBackoff = cmp.Or(c.MaxBackoff, maxBackoff)
+				o.MaxBackoff = maxBackoff
 			})
-			return retry.AddWithErrorCodes(standard, concurrentIAM, concurrentEvents, concurrentEC2)
 		}),
-		config.WithAPIOptions(append(apiOptions(c), follows.follow)),
 	}
 	if c.Region != "" {
 		opts = append(opts, config.WithRegion(c.Region))
 	}
-	if c.Profile != "" {
-		opts = append(opts, config.WithSharedConfigProfile(c.Profile))
-	}
 	sdk, err := config.LoadDefaultConfig(ctx, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("configure aws: %w", err)
+	}
+	return NewFrom(sdk, c)
+}
+
+// NewFrom makes the clients from a configuration of the SDK, which has the region, the
+// credentials, the HTTP client and the retries; c.Region does not count. It never
+// connects, and fails as New does.
+func NewFrom(sdk awssdk.Config, c Config) (*Clients, error) {
+	for name := range c.Endpoints {
+		if !slices.Contains(Services(), name) {
+			return nil, fmt.Errorf("configure aws: endpoints[%q]: unknown service; use one of %s", name, strings.Join(Services(), ", "))
+		}
 	}
 	if sdk.Region == "" {
 		return nil, fmt.Errorf("configure aws: region is not set; set region or AWS_REGION")
@@ -117,6 +117,13 @@ func New(ctx context.Context, c Config) (*Clients, error) {
 		return nil, fmt.Errorf("configure aws: region %q is not an AWS region; write it like us-west-2", sdk.Region)
 	}
 	sdk.HTTPClient = buffered{sdk.HTTPClient}
+	if retryer := sdk.Retryer; retryer != nil {
+		sdk.Retryer = func() awssdk.Retryer {
+			return retry.AddWithErrorCodes(retryer(), concurrentIAM, concurrentEvents, concurrentEC2)
+		}
+	}
+	follows := &clock{}
+	sdk.APIOptions = append(slices.Clone(sdk.APIOptions), append(apiOptions(c), follows.follow)...)
 	clients := newClients(sdk, c)
 	clients.clock = follows
 	return clients, nil
@@ -141,6 +148,7 @@ func newClients(sdk awssdk.Config, c Config) *Clients {
 	return &Clients{
 		region:      sdk.Region,
 		propagation: propagation,
+		keepTag:     c.KeepTag,
 		ec2:         ec2.NewFromConfig(sdk, func(o *ec2.Options) { set(&o.BaseEndpoint, "ec2") }),
 		eks:         eks.NewFromConfig(sdk, func(o *eks.Options) { set(&o.BaseEndpoint, "eks") }),
 		events:      eventbridge.NewFromConfig(sdk, func(o *eventbridge.Options) { set(&o.BaseEndpoint, "events") }),

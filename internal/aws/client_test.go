@@ -19,7 +19,6 @@ func TestNew_RefusesBadConfigurationByName(t *testing.T) {
 		{"no region", Config{}, "region is not set; set region or AWS_REGION"},
 		{"malformed region", Config{Region: "oregon"}, `region "oregon" is not an AWS region`},
 		{"unknown endpoint", Config{Region: "us-west-2", Endpoints: map[string]string{"s3": "http://x"}}, `endpoints["s3"]: unknown service`},
-		{"unknown profile", Config{Region: "us-west-2", Profile: "nobody"}, "nobody"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -130,7 +130,7 @@ func (c *Clients) UpdateAccessEntryTags(ctx context.Context, prior, want AccessE
 	if err := sameIfKnown(want.ARN, have.ARN); err != nil {
 		return AccessEntry{}, fmt.Errorf("access entry for %s in cluster %q update: %w", want.PrincipalARN, want.Cluster, err)
 	}
-	err = syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
+	err = c.syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
 		_, err := c.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ARN, Tags: set})
 		return wrap(err, "access entry %s tag", have.ARN)
 	}, func(keys []string) error {

@@ -3,9 +3,11 @@ package aws
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"sync"
 	"time"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -22,9 +24,10 @@ const (
 // learn who the caller is. TokenSource signs locally and never connects. It is safe for
 // concurrent use.
 type TokenSource struct {
-	cluster string
-	sign    *sts.PresignClient
-	now     func() time.Time
+	cluster     string
+	sign        *sts.PresignClient
+	credentials awssdk.CredentialsProvider
+	now         func() time.Time
 
 	mu     sync.Mutex
 	token  string
@@ -33,18 +36,24 @@ type TokenSource struct {
 
 // EKSTokenSource makes the token source of a cluster.
 func (c *Clients) EKSTokenSource(cluster string) *TokenSource {
-	return &TokenSource{cluster: cluster, sign: sts.NewPresignClient(c.sts), now: time.Now}
+	return &TokenSource{cluster: cluster, sign: sts.NewPresignClient(c.sts), credentials: c.sts.Options().Credentials, now: time.Now}
 }
 
-// Token returns a token and the time until which it is valid. It returns the same token
-// until a minute before that. Error: ErrCredentials if there are no credentials to sign
-// with.
+// Token returns a token and the time until which it is valid: never longer than the
+// credentials that signed it, because STS refuses the token after them. It returns the
+// same token until a minute before that. Error: ErrCredentials if there are no credentials
+// to sign with.
 func (s *TokenSource) Token(ctx context.Context) (string, time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
 	if s.token != "" && now.Before(s.expiry.Add(-time.Minute)) {
 		return s.token, s.expiry, nil
+	}
+	// These credentials are read before the ones that sign, so they do not end later.
+	credentials, err := s.credentials.Retrieve(ctx)
+	if err != nil {
+		return "", time.Time{}, wrap(fmt.Errorf("failed to retrieve credentials: %w", err), "eks token for cluster %q sign", s.cluster)
 	}
 	request, err := s.sign.PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
 		o.ClientOptions = append(o.ClientOptions, func(o *sts.Options) {
@@ -60,5 +69,8 @@ func (s *TokenSource) Token(ctx context.Context) (string, time.Time, error) {
 	}
 	s.token = tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(request.URL))
 	s.expiry = now.Add(tokenLifetime)
+	if credentials.CanExpire && credentials.Expires.Before(s.expiry) {
+		s.expiry = credentials.Expires
+	}
 	return s.token, s.expiry, nil
 }

@@ -107,7 +107,7 @@ func TestWrap_TellsAnUnreachableEndpoint(t *testing.T) {
 func TestSyncTags_RemovesOnlyWhatWasOurs(t *testing.T) {
 	var set map[string]string
 	var removed []string
-	err := syncTags(
+	err := new(Clients).syncTags(
 		map[string]string{"a": "1", "old": "x", "gone": "y"},
 		map[string]string{"a": "2", "new": "n", "same": "s"},
 		map[string]string{"a": "1", "old": "changed", "theirs": "t", "same": "s"},
@@ -121,7 +121,7 @@ func TestSyncTags_RemovesOnlyWhatWasOurs(t *testing.T) {
 
 func TestSyncTags_MakesNoCallWithoutAChange(t *testing.T) {
 	tags := map[string]string{"a": "1"}
-	err := syncTags(tags, tags, map[string]string{"a": "1", "theirs": "t"},
+	err := new(Clients).syncTags(tags, tags, map[string]string{"a": "1", "theirs": "t"},
 		func(map[string]string) error { return errors.New("set") }, func([]string) error { return errors.New("removed") })
 	if err != nil {
 		t.Errorf("%v was called", err)

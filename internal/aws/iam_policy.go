@@ -110,7 +110,7 @@ func (c *Clients) UpdatePolicy(ctx context.Context, prior, want Policy) (Policy,
 			return Policy{}, wrap(err, "policy %s update", want.ARN)
 		}
 	}
-	err = syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
+	err = c.syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
 		_, err := c.iam.TagPolicy(ctx, &iam.TagPolicyInput{PolicyArn: &want.ARN, Tags: iamTags(set)})
 		return wrap(err, "policy %s tag", want.ARN)
 	}, func(keys []string) error {

@@ -128,7 +128,7 @@ func (c *Clients) UpdateInstanceProfile(ctx context.Context, prior, want Instanc
 			return InstanceProfile{}, err
 		}
 	}
-	err = syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
+	err = c.syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
 		_, err := c.iam.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: &want.Name, Tags: iamTags(set)})
 		return wrap(err, "instance profile %q tag", want.Name)
 	}, func(keys []string) error {

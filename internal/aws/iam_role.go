@@ -161,7 +161,7 @@ func (c *Clients) UpdateRole(ctx context.Context, prior, want Role) (Role, error
 	if err := c.updateRolePolicies(ctx, prior, want, have); err != nil {
 		return Role{}, err
 	}
-	err = syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
+	err = c.syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
 		_, err := c.iam.TagRole(ctx, &iam.TagRoleInput{RoleName: &want.Name, Tags: iamTags(set)})
 		return wrap(err, "role %q tag", want.Name)
 	}, func(keys []string) error {

@@ -170,7 +170,7 @@ func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, er
 	if _, err := c.sqs.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &have.URL, Attributes: attributes}); err != nil {
 		return Queue{}, wrap(err, "queue %q update", want.Name)
 	}
-	err = syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
+	err = c.syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
 		_, err := c.sqs.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &have.URL, Tags: set})
 		return wrap(err, "queue %q tag", want.Name)
 	}, func(keys []string) error {

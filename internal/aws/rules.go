@@ -200,7 +200,7 @@ func (c *Clients) updateRule(ctx context.Context, prior, want, have Rule) error 
 			return err
 		}
 	}
-	return syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
+	return c.syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
 		_, err := c.events.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &have.ARN, Tags: eventsTags(set)})
 		return wrap(err, "event rule %q tag", want.Name)
 	}, func(keys []string) error {

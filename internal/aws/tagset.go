@@ -67,18 +67,20 @@ func withoutReserved(m map[string]string) map[string]string {
 
 // syncTags makes the tags of an object what want says, by set and remove: each is called
 // once if there is something to do. It removes only keys that prior has, because other
-// tags belong to somebody else. Errors are those of set and remove.
-func syncTags(prior, want, actual map[string]string, set func(map[string]string) error, remove func(keys []string) error) error {
+// tags belong to somebody else, and leaves out the keys of Config.KeepTag. Errors are those
+// of set and remove.
+func (c *Clients) syncTags(prior, want, actual map[string]string, set func(map[string]string) error, remove func(keys []string) error) error {
 	missing := map[string]string{}
+	kept := func(key string) bool { return c.keepTag != nil && c.keepTag(key) }
 	for k, v := range want {
-		if have, ok := actual[k]; !ok || have != v {
+		if have, ok := actual[k]; (!ok || have != v) && !kept(k) {
 			missing[k] = v
 		}
 	}
 	var stale []string
 	for k := range prior {
 		_, wanted := want[k]
-		if _, there := actual[k]; there && !wanted {
+		if _, there := actual[k]; there && !wanted && !kept(k) {
 			stale = append(stale, k)
 		}
 	}

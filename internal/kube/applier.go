@@ -285,17 +285,18 @@ func (a *Applier) Delete(ctx context.Context, ref Ref, uid types.UID) error {
 // whenServed repeats do while its kind is not served, until the deadline of ctx.
 // Without a deadline it tries once.
 func (a *Applier) whenServed(ctx context.Context, do func() error) error {
-	_, patient := ctx.Deadline()
-	for {
-		err := do()
-		if err == nil || !notServed(err) || !patient {
-			return err
-		}
-		a.mapper.Reset()
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(pollEvery):
-		}
+	if _, patient := ctx.Deadline(); !patient {
+		return do()
 	}
+	var last error
+	if err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(context.Context) (bool, error) {
+		if last = do(); notServed(last) {
+			a.mapper.Reset()
+			return false, nil
+		}
+		return true, nil
+	}); err != nil && last == nil {
+		return err
+	}
+	return last
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,13 +71,41 @@ func (t *tokenTransport) WrappedRoundTripper() http.RoundTripper { return t.base
 // or by both. The names are those of Terraform's Kubernetes provider.
 type Access struct {
 	ConfigPaths                  []string // kubeconfig files; ~/ is the home directory
-	ConfigContext                string
-	Host                         string // https URL
+	ConfigContext                string   // empty: the files' current context
+	ConfigContextAuthInfo        string   // user of the context; empty: the context's own
+	ConfigContextCluster         string   // cluster of the context; empty: the context's own
+	Host                         string   // https URL
+	Username, Password           string
 	Token                        string
 	ClusterCACertificate         string // PEM
 	ClientCertificate, ClientKey string // PEM
 	TLSServerName                string
 	Insecure                     bool
+	ProxyURL                     string // http, https or socks5
+	Exec                         *Exec
+}
+
+// Exec is a program that prints credentials, as kubectl calls it.
+type Exec struct {
+	APIVersion string // client.authentication.k8s.io/v1 or /v1beta1
+	Command    string
+	Args       []string
+	Env        map[string]string // in addition to the environment of this process
+}
+
+func (e *Exec) config() *clientcmdapi.ExecConfig {
+	if e == nil {
+		return nil
+	}
+	c := &clientcmdapi.ExecConfig{
+		APIVersion: e.APIVersion, Command: e.Command, Args: e.Args,
+		// Nobody can answer a question of the program: Terraform has the terminal.
+		InteractiveMode: clientcmdapi.NeverExecInteractiveMode, StdinUnavailable: true,
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+		c.Env = append(c.Env, clientcmdapi.ExecEnvVar{Name: name, Value: e.Env[name]})
+	}
+	return c
 }
 
 // ConfigFromKubeconfig turns an Access into a client configuration. The single settings
@@ -83,7 +113,7 @@ type Access struct {
 // nor the in-cluster configuration.
 func ConfigFromKubeconfig(a Access) (*rest.Config, error) {
 	if len(a.ConfigPaths) == 0 && a.Host == "" {
-		return nil, errors.New("kubernetes access: neither host nor config_path is set; set one of them, or eks.cluster_name")
+		return nil, fmt.Errorf("%w: neither host nor config_path is set; set one of them, or eks.cluster_name", ErrAccess)
 	}
 	paths, err := expand(a.ConfigPaths)
 	if err != nil {
@@ -91,21 +121,23 @@ func ConfigFromKubeconfig(a Access) (*rest.Config, error) {
 	}
 	overrides := &clientcmd.ConfigOverrides{
 		CurrentContext: a.ConfigContext,
+		Context:        clientcmdapi.Context{AuthInfo: a.ConfigContextAuthInfo, Cluster: a.ConfigContextCluster},
 		ClusterInfo: clientcmdapi.Cluster{
-			Server: a.Host, TLSServerName: a.TLSServerName, InsecureSkipTLSVerify: a.Insecure,
+			Server: a.Host, TLSServerName: a.TLSServerName, InsecureSkipTLSVerify: a.Insecure, ProxyURL: a.ProxyURL,
 			CertificateAuthorityData: []byte(a.ClusterCACertificate),
 		},
 		AuthInfo: clientcmdapi.AuthInfo{
-			Token: a.Token, ClientCertificateData: []byte(a.ClientCertificate), ClientKeyData: []byte(a.ClientKey),
+			Username: a.Username, Password: a.Password, Token: a.Token, Exec: a.Exec.config(),
+			ClientCertificateData: []byte(a.ClientCertificate), ClientKeyData: []byte(a.ClientKey),
 		},
 	}
 	loaded, err := (&clientcmd.ClientConfigLoadingRules{Precedence: paths}).Load()
 	if err != nil {
-		return nil, fmt.Errorf("kubernetes access: load kubeconfig: %w", err)
+		return nil, fmt.Errorf("%w: load kubeconfig: %w", ErrAccess, err)
 	}
 	config, err := clientcmd.NewDefaultClientConfig(*loaded, overrides).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("kubernetes access: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrAccess, err)
 	}
 	config.QPS, config.Burst = providerQPS, providerBurst
 	return config, nil
@@ -119,12 +151,12 @@ func expand(paths []string) ([]string, error) {
 		if rest, ok := strings.CutPrefix(path, "~/"); ok {
 			home, err := os.UserHomeDir()
 			if err != nil {
-				return nil, fmt.Errorf("kubernetes access: config_path %q: %w", path, err)
+				return nil, fmt.Errorf("%w: config_path %q: %w", ErrAccess, path, err)
 			}
 			path = filepath.Join(home, rest)
 		}
 		if _, err := os.Stat(path); err != nil {
-			return nil, fmt.Errorf("kubernetes access: config_path: %w", err)
+			return nil, fmt.Errorf("%w: config_path: %w", ErrAccess, err)
 		}
 		out = append(out, path)
 	}

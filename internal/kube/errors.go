@@ -15,6 +15,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrKindNotServed says that the API server does not serve the object's kind: its CustomResourceDefinition is not installed. It wraps ErrNotFound.
 	ErrKindNotServed = fmt.Errorf("kind is not served by the cluster: %w", ErrNotFound)
+	// ErrAccess says that an Access cannot be used: a file is missing or wrong, or has no such context, user or cluster.
+	ErrAccess = errors.New("kubernetes access")
 	// ErrExists says that an object of that name exists already.
 	ErrExists = errors.New("already exists")
 	// ErrMayNotNominate says that the API server does not let this client nominate pods for nodes.

@@ -63,64 +63,68 @@ func RolledOut(obj *unstructured.Unstructured) (bool, string) {
 }
 
 // Wait reads the object until check reports done, and returns it as last read. It also
-// waits for an object that does not exist yet. If ctx ends first, the error is a
-// *NotReadyError with the object's conditions, recent warning Events and what its
-// containers wait for.
+// waits for an object that does not exist yet, and lives through errors that pass (see
+// Polling). If ctx ends first, the error is a *NotReadyError with the object's conditions,
+// recent warning Events and what its containers wait for.
 func (a *Applier) Wait(ctx context.Context, ref Ref, check Check) (*unstructured.Unstructured, error) {
 	missing := "it does not exist yet"
 	var last *unstructured.Unstructured
-	for {
+	err := Polling{}.Until(ctx, func(ctx context.Context) (bool, error) {
 		obj, err := a.Get(ctx, ref)
 		switch {
 		case err == nil:
 			last = obj
-			done, what := check(obj)
-			if done {
-				return obj, nil
-			}
-			missing = what
+			var done bool
+			done, missing = check(obj)
+			return done, nil
 		case errors.Is(err, ErrKindNotServed):
 			a.mapper.Reset()
-		case errors.Is(err, ErrNotFound) || ctx.Err() != nil:
-		default:
-			return last, err
+			return false, nil
+		case errors.Is(err, ErrNotFound):
+			return false, nil
 		}
-		select {
-		case <-ctx.Done():
-			return last, a.notReady(ctx, ref, last, missing)
-		case <-time.After(pollEvery):
+		if ctx.Err() == nil {
+			missing = fmt.Sprintf("the API server does not answer: %v", err)
 		}
+		return false, err
+	})
+	if err != nil && ctx.Err() != nil {
+		return last, a.notReady(ctx, ref, last, missing)
 	}
+	return last, err
 }
 
 // WaitGone waits until the object with the uid is gone; an empty uid is any object of
-// the name. progress, which may be nil, is called with each object read. If ctx ends
-// first, the error is a *NotReadyError with the finalizers of the object.
+// the name. progress, which may be nil, is called with each object read. It lives through
+// errors that pass (see Polling). If ctx ends first, the error is a *NotReadyError with
+// the finalizers of the object.
 func (a *Applier) WaitGone(ctx context.Context, ref Ref, uid types.UID, progress func(*unstructured.Unstructured)) error {
+	missing := "it still exists"
 	var last *unstructured.Unstructured
-	for {
+	err := Polling{}.Until(ctx, func(ctx context.Context) (bool, error) {
 		obj, err := a.Get(ctx, ref)
 		switch {
 		case errors.Is(err, ErrNotFound), err == nil && uid != "" && obj.GetUID() != uid:
-			return nil
+			return true, nil
 		case err == nil:
-			last = obj
+			last, missing = obj, "it still exists"
+			if held := obj.GetFinalizers(); len(held) > 0 {
+				missing = fmt.Sprintf("it still exists: held by finalizers %v", held)
+			}
 			if progress != nil {
 				progress(obj)
 			}
-		case ctx.Err() == nil:
-			return err
+			return false, nil
 		}
-		select {
-		case <-ctx.Done():
-			missing := "it still exists"
-			if last != nil && len(last.GetFinalizers()) > 0 {
-				missing = fmt.Sprintf("it still exists: held by finalizers %v", last.GetFinalizers())
-			}
-			return a.notReady(ctx, ref, last, missing)
-		case <-time.After(pollEvery):
+		if ctx.Err() == nil {
+			missing = fmt.Sprintf("the API server does not answer: %v", err)
 		}
+		return false, err
+	})
+	if err != nil && ctx.Err() != nil {
+		return a.notReady(ctx, ref, last, missing)
 	}
+	return err
 }
 
 // notReady collects what a user needs to understand why a wait failed. It leaves out

@@ -6,8 +6,11 @@ package validate
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,6 +73,69 @@ func ARN(service, prefix string) validator.String {
 // ID accepts AWS ids with the prefix, such as subnet.
 func ID(prefix string) validator.String {
 	return pattern(fmt.Sprintf("write an id like %s-0123456789abcdef0", prefix), fmt.Sprintf(`^%s-[0-9a-z]+$`, prefix))
+}
+
+// AccountID accepts AWS account ids.
+func AccountID() validator.String {
+	return pattern("an AWS account id has twelve digits, such as 123456789012", `^[0-9]{12}$`)
+}
+
+// SessionName accepts names of sessions and source identities, by the API reference of
+// STS AssumeRole.
+func SessionName() validator.String {
+	return pattern("write 2 to 64 letters, digits and characters of =,.@_-+", `^[\w+=,.@-]{2,64}$`)
+}
+
+// URL accepts URLs with one of the schemes and a host.
+func URL(schemes ...string) validator.String { return urlOf(schemes) }
+
+func urlOf(schemes []string) check {
+	example := schemes[0] + "://example.com:8080"
+	return check{description: "a URL such as " + example, test: func(s string) error {
+		u, err := url.Parse(s)
+		if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
+			return fmt.Errorf("%q is not a URL with one of the schemes %s: write one such as %s", s, strings.Join(schemes, ", "), example)
+		}
+		return nil
+	}}
+}
+
+// URLOrNothing accepts what URL accepts, and the empty string.
+func URLOrNothing(schemes ...string) validator.String {
+	strict := urlOf(schemes)
+	return check{description: strict.description + ", or nothing", test: func(s string) error {
+		if s == "" {
+			return nil
+		}
+		return strict.test(s)
+	}}
+}
+
+// JSON accepts JSON objects.
+func JSON() validator.String {
+	return check{description: "a JSON object", test: func(s string) error {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(s), &object); err != nil {
+			return fmt.Errorf("the text is not a JSON object (%w): write it with jsonencode", err)
+		}
+		return nil
+	}}
+}
+
+// DurationBetween accepts durations within limits, which both are in.
+func DurationBetween(least, most time.Duration) validator.String {
+	return check{description: "a duration", test: func(s string) error {
+		d, err := time.ParseDuration(s)
+		if err != nil || d < least || d > most {
+			return fmt.Errorf("%q is not a duration from %s to %s: write one such as 30m", s, short(least), short(most))
+		}
+		return nil
+	}}
+}
+
+// short writes 12h where time.Duration writes 12h0m0s.
+func short(d time.Duration) string {
+	return strings.Replace(strings.Replace(d.String(), "m0s", "m", 1), "h0m", "h", 1)
 }
 
 // ObjectName accepts names of Kubernetes objects (DNS-1123 subdomains).
