@@ -150,7 +150,7 @@ func changed(applied *unstructured.Unstructured, owned map[string]any) []string 
 // nothing is recorded yet, the live objects become ours, except the namespace: it
 // may hold more than the daemon, and nobody knows who made it, so it must stay.
 func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, recorded bool) (map[string]string, error) {
-	objects, err := install.Objects(m.options())
+	objects, err := m.objects(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func (c *cluster) takeBack(ctx context.Context, m daemonModel, own made, diags *
 
 // remove is uninstall without asking whether something needs the objects.
 func (c *cluster) remove(ctx context.Context, m daemonModel, own made, diags *diag.Diagnostics) error {
-	objects, err := install.Objects(m.options())
+	objects, err := m.objects(ctx)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
 
 var (
@@ -16,13 +18,18 @@ var (
 )
 
 // New makes the provider factory. version is the release's version without a
-// leading v. The daemon's default image has the same version.
-func New(version string) func() provider.Provider {
-	return func() provider.Provider { return &karpenterProvider{version: version, definitions: newDefinitions()} }
+// leading v. imageDigest is that of the daemon's image in the same release, sha256:...;
+// empty in a build that belongs to no release: karpenter_daemon then needs image.
+func New(version, imageDigest string) func() provider.Provider {
+	image := install.Image{Registry: install.DefaultRegistry, Repository: install.DefaultRepository, Digest: imageDigest}
+	return func() provider.Provider {
+		return &karpenterProvider{version: version, image: image, definitions: newDefinitions()}
+	}
 }
 
 type karpenterProvider struct {
 	version     string
+	image       install.Image
 	definitions *definitions
 }
 
@@ -40,7 +47,7 @@ func (p *karpenterProvider) Configure(ctx context.Context, req provider.Configur
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.ResourceData = newSession(p.version, config)
+	resp.ResourceData = newSession(p.version, p.image, config)
 }
 
 // ValidateConfig refuses combinations that cannot work, before anything is

@@ -69,7 +69,12 @@ func (r *daemon) prepare(ctx context.Context, plan *daemonModel, own made) (*clu
 		plan.Region = types.StringValue(clients.Region())
 	}
 	plan.ID = plan.deploymentID()
-	objects, err := install.Objects(plan.options())
+	reference, err := r.session.imageReference(ctx, plan.Image)
+	if err != nil {
+		return nil, nil, err
+	}
+	plan.ImageReference = types.StringValue(reference)
+	objects, err := plan.objects(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -99,7 +104,7 @@ func (r *daemon) Read(ctx context.Context, req resource.ReadRequest, resp *resou
 		return
 	}
 	if state.ClusterName.IsNull() {
-		if err := state.reconstruct(ctx, c); err != nil {
+		if err := state.reconstruct(ctx, c, r.session.image); err != nil {
 			r.fail(&resp.Diagnostics, "import", state, err)
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/region"
 )
 
@@ -13,13 +14,14 @@ import (
 // clients made from them on first use.
 type session struct {
 	version string
+	image   install.Image // of the daemon, without a digest in a build that belongs to no release
 	settings
 	aws     memo[*aws.Clients]
 	cluster memo[*cluster]
 }
 
-func newSession(version string, config providerModel) *session {
-	return &session{version: version, settings: config.settings()}
+func newSession(version string, image install.Image, config providerModel) *session {
+	return &session{version: version, image: image, settings: config.settings()}
 }
 
 // AWS gives the AWS clients. ErrConfigUnknown while the configuration has
