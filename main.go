@@ -17,7 +17,7 @@ import (
 // daemon's image, as make image prints it.
 var (
 	version     = "dev"
-	imageDigest string
+	imageDigest string //nolint:gochecknoglobals // only the linker writes it
 )
 
 func main() {

@@ -62,7 +62,7 @@ func TestDaemon_AnotherRoleRollsTheDeploymentOut(t *testing.T) {
 	l := startLab(t)
 	daemon := l.behind(t, nobody).resource("karpenter_daemon")
 	wantNoError(t, daemon.apply(idle(nil)))
-	t.Cleanup(func() { wantNoError(t, daemon.destroy()) })
+	defer func() { wantNoError(t, daemon.destroy()) }()
 	before := l.deployment(t)
 	wantNoError(t, daemon.apply(idle(object{"labels": nil}))) // nothing changes
 	if same := l.deployment(t); same.Generation != before.Generation {
@@ -85,7 +85,7 @@ func TestDaemon_SettingsOfThePodsThatAreChangedComeBack(t *testing.T) {
 	daemon := l.behind(t, nobody).resource("karpenter_daemon")
 	config := idle(object{"tolerations": list{object{"key": "a", "operator": "Exists"}}, "pod_disruption_budget": object{"min_available": "1"}})
 	wantNoError(t, daemon.apply(config))
-	t.Cleanup(func() { wantNoError(t, daemon.destroy()) })
+	defer func() { wantNoError(t, daemon.destroy()) }()
 	daemon.settled(config)
 	for gvr, patch := range map[schema.GroupVersionResource]string{
 		deployments: `{"spec":{"template":{"spec":{"tolerations":[],"priorityClassName":"system-node-critical"}}}}`,
@@ -103,4 +103,3 @@ func TestDaemon_SettingsOfThePodsThatAreChangedComeBack(t *testing.T) {
 		t.Errorf("the budget that is off is still there: %v", err)
 	}
 }
-

@@ -4,4 +4,6 @@ package provider
 func Services() []string { return services() }
 
 // Settings gives, for each setting of the daemon, its attribute or why it has none.
-func Settings() (attributes, without map[string]string) { return settingAttributes(), settingsWithout() }
+func Settings() (attributes, without map[string]string) {
+	return settingAttributes(), settingsWithout()
+}

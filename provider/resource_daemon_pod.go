@@ -176,7 +176,7 @@ func expressionsAttribute(required bool, description string, operators ...string
 			Validators: []validator.Object{validate.Expression(operators...)},
 			Attributes: map[string]schema.Attribute{
 				"key":      schema.StringAttribute{Required: true, MarkdownDescription: "Key of the label.", Validators: []validator.String{validate.LabelKey()}},
-				"operator": schema.StringAttribute{Required: true, MarkdownDescription: fmt.Sprintf("One of `%s`.", strings.Join(operators, "`, `"))},
+				"operator": schema.StringAttribute{Required: true, MarkdownDescription: "One of `" + strings.Join(operators, "`, `") + "`."},
 				"values": schema.SetAttribute{
 					Optional: true, ElementType: types.StringType, MarkdownDescription: "Values: at least one for `In` and `NotIn`, one whole number for `Gt` and `Lt`, none for `Exists` and `DoesNotExist`.",
 				},

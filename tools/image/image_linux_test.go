@@ -100,6 +100,7 @@ func TestImage(t *testing.T) {
 // trusts runs a command of the image that reaches the server only if it takes the roots from
 // the image's file. With other roots the same command must fail.
 func trusts(t *testing.T, root string, config v1.Config, url string, reached chan string) {
+	t.Helper()
 	kubeconfig := `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],` +
 		`"clusters":[{"name":"c","cluster":{"server":"` + url + `"}}],"users":[{"name":"u","user":{"token":"t"}}]}`
 	if err := os.WriteFile(filepath.Join(root, "kubeconfig"), []byte(kubeconfig), 0o644); err != nil {
@@ -179,11 +180,7 @@ func unpacked(t *testing.T, index v1.ImageIndex, architecture string) (string, v
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.MkdirTemp("", "karpenterd-image-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	root := t.TempDir()
 	if err := os.Chmod(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -249,6 +246,7 @@ func copyOfSource(t *testing.T) string {
 
 // listed checks that the bill of material in the registry names the modules of the program.
 func listed(t *testing.T, r request, index v1.ImageIndex) {
+	t.Helper()
 	manifest, err := index.IndexManifest()
 	if err != nil {
 		t.Fatal(err)
