@@ -7,13 +7,10 @@ import (
 	"encoding/pem"
 	"io"
 	"maps"
-	"net/http/httptest"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -110,7 +107,10 @@ func (b base) push(t *testing.T, registry string) string {
 // startRegistry serves an empty registry on loopback and returns its host and port.
 func startRegistry(t *testing.T) string {
 	t.Helper()
-	server := httptest.NewServer(registry.New())
-	t.Cleanup(server.Close)
-	return strings.TrimPrefix(server.URL, "http://")
+	registry, err := startLocal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(registry.close)
+	return registry.host
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -17,11 +18,12 @@ import (
 // spdx is the media type of a bill of material, as cosign writes it.
 const spdx types.MediaType = "text/spdx+json"
 
-// bill reads the bill of material of a digest out of the folder sbom.
-func (r request) bill(digest v1.Hash) ([]byte, error) {
-	files, err := filepath.Glob(filepath.Join(r.out, "sbom", "*"+digest.Hex+"*"))
+// bill reads the bill of material of the index, or of a platform such as linux-amd64, out of
+// the folder sbom. The names are ko's.
+func (r request) bill(of string) ([]byte, error) {
+	files, err := filepath.Glob(filepath.Join(r.out, "sbom", path.Base(program)+"-"+of+".*"))
 	if err == nil && len(files) != 1 {
-		err = fmt.Errorf("%d files for %s", len(files), digest)
+		err = fmt.Errorf("%d files for %s", len(files), of)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("bill of material find: %w", err)
@@ -39,12 +41,12 @@ func (r request) publishBills(index v1.ImageIndex, repository name.Repository, o
 	if err != nil {
 		return fmt.Errorf("image read: %w", err)
 	}
-	digests := []v1.Hash{whole}
+	digests := map[string]v1.Hash{"index": whole}
 	for _, m := range manifest.Manifests {
-		digests = append(digests, m.Digest)
+		digests[m.Platform.OS+"-"+m.Platform.Architecture] = m.Digest
 	}
-	for _, digest := range digests {
-		text, err := r.bill(digest)
+	for of, digest := range digests {
+		text, err := r.bill(of)
 		if err != nil {
 			return err
 		}

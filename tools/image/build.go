@@ -9,11 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
@@ -38,15 +41,24 @@ func (r request) run(ctx context.Context, w io.Writer) (string, error) {
 	if err := checkBase(ctx, base); err != nil {
 		return "", err
 	}
-	// Built without a push: what fails the check below must not be in the registry.
-	if err := r.build(ctx, w); err != nil {
+	// Built into a registry of our own: what fails the check must not be in the user's.
+	local, err := startLocal()
+	if err != nil {
 		return "", err
 	}
-	index, digest, err := r.built()
+	defer local.close()
+	reference, err := r.build(ctx, w, local)
+	if err != nil {
+		return "", err
+	}
+	index, digest, err := built(ctx, reference)
 	if err != nil {
 		return "", err
 	}
 	if err := checkIndex(index); err != nil {
+		return "", err
+	}
+	if err := keep(index, filepath.Join(r.out, "oci")); err != nil {
 		return "", err
 	}
 	if !r.push {
@@ -84,62 +96,67 @@ func (r request) names() (name.Repository, name.Digest, error) {
 	return repository, base, errors.Join(faults...)
 }
 
-// build runs ko. The image comes to the folder oci, a bill of material for the index and each
-// image to sbom.
-func (r request) build(ctx context.Context, w io.Writer) error {
+// build runs ko and returns the reference of the image, which is in the local registry. A bill
+// of material for the index and each image comes to the folder sbom.
+func (r request) build(ctx context.Context, w io.Writer, local local) (string, error) {
 	found, err := toolchain.Ensure(ctx, w, toolchain.Ko)
 	if err != nil {
-		return err
+		return "", err
 	}
 	source := r.source
 	if source == "" {
 		if source, err = toolchain.Root(); err != nil {
-			return err
+			return "", err
 		}
 	}
 	out, err := filepath.Abs(r.out)
 	if err != nil {
-		return fmt.Errorf("folder find: %w", err)
+		return "", fmt.Errorf("folder find: %w", err)
 	}
 	for _, part := range []string{"oci", "sbom"} {
 		if err := os.RemoveAll(filepath.Join(out, part)); err != nil {
-			return fmt.Errorf("folder clear: %w", err)
+			return "", fmt.Errorf("folder clear: %w", err)
 		}
 	}
 	if err := os.MkdirAll(filepath.Join(out, "sbom"), 0o750); err != nil {
-		return fmt.Errorf("folder make: %w", err)
+		return "", fmt.Errorf("folder make: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, found[toolchain.Ko].Path, "build", program, "--bare", "--push=false",
-		"--platform=linux/amd64,linux/arm64", "--sbom=spdx", "--sbom-dir="+filepath.Join(out, "sbom"), "--oci-layout-path="+filepath.Join(out, "oci"))
-	cmd.Dir, cmd.Stdout, cmd.Stderr = source, w, w
+	cmd := exec.CommandContext(ctx, found[toolchain.Ko].Path, "build", program, "--bare",
+		"--platform=linux/amd64,linux/arm64", "--sbom=spdx", "--sbom-dir="+filepath.Join(out, "sbom"))
+	var said strings.Builder // the reference; progress goes to standard error
+	cmd.Dir, cmd.Stdout, cmd.Stderr = source, &said, w
 	// What would change the program without a trace in the source is set here.
-	cmd.Env = append(os.Environ(), "KO_DOCKER_REPO="+r.repository, "KO_DEFAULTBASEIMAGE="+r.base, "VERSION="+cmp.Or(r.version, "dev"),
+	cmd.Env = append(os.Environ(), "KO_DOCKER_REPO="+local.host+"/image", "KO_DEFAULTBASEIMAGE="+r.base, "VERSION="+cmp.Or(r.version, "dev"),
 		"KO_CONFIG_PATH="+filepath.Join(source, ".ko.yaml"), "SOURCE_DATE_EPOCH=", "KO_DATA_DATE_EPOCH=", "GOFLAGS=", "GOWORK=off", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=")
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("ko build: %w", err)
+		return "", fmt.Errorf("ko build: %w", err)
 	}
-	return nil
+	return strings.TrimSpace(said.String()), nil
 }
 
-// built reads what ko has written.
-func (r request) built() (v1.ImageIndex, v1.Hash, error) {
-	all, err := layout.ImageIndexFromPath(filepath.Join(r.out, "oci"))
+// built reads what ko has made, while the local registry runs.
+func built(ctx context.Context, said string) (v1.ImageIndex, v1.Hash, error) {
+	reference, err := name.NewDigest(said, name.StrictValidation)
+	if err != nil {
+		return nil, v1.Hash{}, fmt.Errorf("image find: ko says %q, and one image by digest was expected: %w", said, err)
+	}
+	index, err := remote.Index(reference, remote.WithContext(ctx))
 	if err != nil {
 		return nil, v1.Hash{}, fmt.Errorf("image read: %w", err)
 	}
-	manifest, err := all.IndexManifest()
-	if err != nil {
-		return nil, v1.Hash{}, fmt.Errorf("image read: %w", err)
-	}
-	if len(manifest.Manifests) != 1 {
-		return nil, v1.Hash{}, fmt.Errorf("image read: ko has written %d images, and one with both architectures was expected", len(manifest.Manifests))
-	}
-	digest := manifest.Manifests[0].Digest
-	index, err := all.ImageIndex(digest)
+	digest, err := index.Digest()
 	if err != nil {
 		return nil, v1.Hash{}, fmt.Errorf("image read: %w", err)
 	}
 	return index, digest, nil
+}
+
+// keep writes the image to a folder in the layout of OCI.
+func keep(index v1.ImageIndex, folder string) error {
+	if _, err := layout.Write(folder, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index})); err != nil {
+		return fmt.Errorf("image write: %w", err)
+	}
+	return nil
 }
 
 // publish pushes the image by digest, by the tag of its version, and its bill of material
