@@ -107,7 +107,7 @@ func (b base) push(t *testing.T, registry string) string {
 // startRegistry serves an empty registry on loopback and returns its host and port.
 func startRegistry(t *testing.T) string {
 	t.Helper()
-	registry, err := startLocal()
+	registry, err := startLocal(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

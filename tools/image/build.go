@@ -42,7 +42,7 @@ func (r request) run(ctx context.Context, w io.Writer) (string, error) {
 		return "", err
 	}
 	// Built into a registry of our own: what fails the check must not be in the user's.
-	local, err := startLocal()
+	local, err := startLocal(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log"
@@ -17,8 +18,8 @@ type local struct {
 	server *http.Server
 }
 
-func startLocal() (local, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func startLocal(ctx context.Context) (local, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return local{}, fmt.Errorf("local registry start: %w", err)
 	}
