@@ -79,7 +79,28 @@ func TestDaemon_AnotherRoleRollsTheDeploymentOut(t *testing.T) {
 	daemon.settled(idle(object{"role_arn": "arn:aws:iam::123456789012:role/other"}))
 }
 
-// What somebody else restarts or deletes of the pods' settings comes back.
+// Whoever has the provider from a checkout only must be able to see and remove what a release
+// made, and is told before a change that this build has no image.
+func TestDaemon_BuildWithoutADigestReadsAndDestroysWhatAReleaseMade(t *testing.T) {
+	l := startLab(t)
+	released := l.behind(t, nobody).resource("karpenter_daemon")
+	wantNoError(t, released.apply(idle(nil)))
+	h := newHarnessOf(t, "dev", "")
+	wantNoError(t, h.configure(object{"region": l.Region, "kubernetes": object{"host": l.through(t, nobody), "token": "t"}}))
+	own := h.resource("karpenter_daemon")
+	own.state, own.private, own.identity = released.state, released.private, released.identity
+	wantNoError(t, own.read())
+	if !own.state.Equal(released.state) {
+		t.Errorf("the state became %s, was %s", own.state, released.state)
+	}
+	wantError(t, own.plan(idle(object{"replicas": 1})).problems, "image", "no image to deploy")
+	wantNoError(t, own.destroy())
+	if _, err := l.get("apps", "Deployment", "karpenter", "karpenterd"); !notInCluster(err) {
+		t.Errorf("the Deployment is still there: %v", err)
+	}
+}
+
+// What somebody else changes of the pods' settings comes back.
 func TestDaemon_SettingsOfThePodsThatAreChangedComeBack(t *testing.T) {
 	l := startLab(t)
 	daemon := l.behind(t, nobody).resource("karpenter_daemon")
