@@ -13,14 +13,18 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider"
 )
 
-// version is set by the linker in a release.
-var version = "dev"
+// version and imageDigest are set by the linker in a release. imageDigest is that of the
+// daemon's image, as make image prints it.
+var (
+	version     = "dev"
+	imageDigest string //nolint:gochecknoglobals // only the linker writes it
+)
 
 func main() {
 	debug := flag.Bool("debug", false, "run so that a debugger can attach")
 	flag.Parse()
 
-	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
+	err := providerserver.Serve(context.Background(), provider.New(version, imageDigest), providerserver.ServeOpts{
 		Address: "registry.terraform.io/karpenterd/karpenter",
 		Debug:   *debug,
 	})

@@ -122,7 +122,7 @@ func TestAccDaemon(t *testing.T) {
 			},
 				resource.TestStep{Config: configure(""), Check: resource.ComposeTestCheckFunc(
 					resource.TestCheckResourceAttr(address, "id", "karpenter/karpenterd"),
-					resource.TestCheckResourceAttr(address, "image", "ghcr.io/karpenterd/karpenterd:1.2.3"))},
+					resource.TestCheckResourceAttr(address, "image_reference", "ghcr.io/karpenterd/karpenterd@"+releaseDigest))},
 				resource.TestStep{
 					PreConfig: meddle(t, func() error {
 						return l.patch(deployments, "karpenter", "karpenterd", `{"spec":{"replicas":1}}`)
@@ -135,7 +135,7 @@ func TestAccDaemon(t *testing.T) {
 					}),
 					Config: configure(""), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
 				},
-				resource.TestStep{Config: configure("  replicas = 1\n  log_level = \"debug\"\n  preference_policy = \"Ignore\"\n  min_values_policy = \"BestEffort\"\n  node_cost = 0.01\n  scheduler_config = \"podTopologySpread: {}\"\n  labels = { team = \"platform\" }"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
+				resource.TestStep{Config: configure(daemonPodsHCL + "  log_level = \"debug\"\n  preference_policy = \"Ignore\"\n  min_values_policy = \"BestEffort\"\n  node_cost = 0.01\n  scheduler_config = \"podTopologySpread: {}\"\n  labels = { team = \"platform\" }"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
 				resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: "karpenter", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "id"},
 				resource.TestStep{ // an object that only the daemon can finish keeps the daemon
 					PreConfig: meddle(t, l.strayClass),

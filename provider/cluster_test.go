@@ -55,7 +55,7 @@ func TestDaemon_PlansItsObjectsOffline(t *testing.T) {
 	h := configured(t, object{"region": testRegion, "eks": object{"cluster_name": unknown{}}})
 	p := h.resource("karpenter_daemon").plan(daemonConfig())
 	wantNoError(t, p.problems)
-	for attribute, want := range map[string]string{"image": "ghcr.io/karpenterd/karpenterd:1.2.3", "region": testRegion, "id": "karpenter/karpenterd"} {
+	for attribute, want := range map[string]string{"image_reference": "ghcr.io/karpenterd/karpenterd@" + releaseDigest, "region": testRegion, "id": "karpenter/karpenterd"} {
 		var got string
 		if err := attributeOf(t, p.value, attribute).As(&got); err != nil || got != want {
 			t.Errorf("%s is planned as %q, want %q", attribute, got, want)
@@ -95,37 +95,6 @@ func TestDaemon_PlansItsPoliciesIntoTheDeployment(t *testing.T) {
 			t.Errorf("%v changes nothing", changes)
 		}
 	}
-}
-
-func TestDaemon_BadInputNamesTheField(t *testing.T) {
-	h := newHarness(t)
-	for name, tt := range map[string]struct {
-		attribute string
-		value     any
-		part      string
-	}{
-		"role":        {"role_arn", "karpenter", "arn:<partition>:iam"},
-		"cluster":     {"cluster_name", "a b", "cluster name"},
-		"queue":       {"queue_name", "https://sqs/queue", "queue name"},
-		"level":       {"log_level", "loud", "info"},
-		"replicas":    {"replicas", 0, "at least 1"},
-		"preferences": {"preference_policy", "respect", `"Respect" "Ignore"`},
-		"min values":  {"min_values_policy", "Lenient", `"Strict" "BestEffort"`},
-		"node cost":   {"node_cost", "five", "must be dollars an hour from 0 to 100, such as 0.005"},
-		"scheduler":   {"scheduler_config", "podTopologySpread: {defaultConstraints: [{maxSkew: 0}]}", "maxSkew is 0: must be 1 or more"},
-		"namespace":   {"namespace", "Karpenter", "lowercase"},
-		"label":       {"labels", object{"a": "not a value"}, "not a value"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			config := daemonConfig()
-			config[tt.attribute] = tt.value
-			wantError(t, h.validate("karpenter_daemon", config), tt.attribute, tt.part)
-		})
-	}
-	config := daemonConfig()
-	config["labels"] = object{"app.kubernetes.io/name": "mine"}
-	p := configured(t, object{"region": testRegion}).resource("karpenter_daemon").plan(config)
-	wantError(t, p.problems, "app.kubernetes.io/name", "set by the product")
 }
 
 func TestDaemon_ForAnotherClusterThanTheProvidersIsRefused(t *testing.T) {

@@ -18,3 +18,8 @@ func NewHasty(version string) func() provider.Provider {
 		}
 	}
 }
+
+// Settings gives, for each setting of the daemon, its attribute or why it has none.
+func Settings() (attributes, without map[string]string) {
+	return settingAttributes(), settingsWithout()
+}

@@ -87,7 +87,7 @@ func run(t *testing.T, destroyed func() error, steps ...resource.TestStep) {
 	resource.Test(t, resource.TestCase{
 		IsUnitTest: true,
 		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
-			"karpenter": providerserver.NewProtocol6WithError(provider.New("1.2.3")()),
+			"karpenter": providerserver.NewProtocol6WithError(provider.New("1.2.3", releaseDigest)()),
 		},
 		CheckDestroy: func(*terraform.State) error { return destroyed() },
 		Steps:        steps,

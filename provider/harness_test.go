@@ -29,9 +29,18 @@ type (
 	list   = []any
 )
 
+// releaseDigest is the digest of the image of the release that the tests run.
+const releaseDigest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	server, err := providerserver.NewProtocol6WithError(provider.New("1.2.3")())()
+	return newHarnessOf(t, "1.2.3", releaseDigest)
+}
+
+// newHarnessOf is a harness of another build of the provider.
+func newHarnessOf(t *testing.T, version, imageDigest string) *harness {
+	t.Helper()
+	server, err := providerserver.NewProtocol6WithError(provider.New(version, imageDigest)())()
 	if err != nil {
 		t.Fatal(err)
 	}

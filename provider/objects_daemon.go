@@ -16,7 +16,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
 )
@@ -149,7 +148,7 @@ func changed(applied *unstructured.Unstructured, owned map[string]any) []string 
 // nothing is recorded yet, the live objects become ours, except the namespace: it
 // may hold more than the daemon, and nobody knows who made it, so it must stay.
 func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, recorded bool) (map[string]string, error) {
-	objects, err := install.Objects(m.options())
+	objects, err := m.objects(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +212,7 @@ func (c *cluster) takeBack(ctx context.Context, m daemonModel, own made, diags *
 // remove removes the objects that were made, the last first, and waits until each is
 // gone. It leaves the namespace if the namespace holds objects of somebody else.
 func (c *cluster) remove(ctx context.Context, m daemonModel, own made, diags *diag.Diagnostics) error {
-	objects, err := install.Objects(m.options())
+	objects, err := m.objects(ctx)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/choice"
 )
 
@@ -18,15 +19,18 @@ var (
 )
 
 // New makes the provider factory. version is the release's version without a
-// leading v. The daemon's default image has the same version.
-func New(version string) func() provider.Provider {
+// leading v. imageDigest is that of the daemon's image in the same release, sha256:...;
+// empty in a build that belongs to no release: karpenter_daemon then needs image.
+func New(version, imageDigest string) func() provider.Provider {
+	image := install.Image{Registry: install.DefaultRegistry, Repository: install.DefaultRepository, Digest: imageDigest}
 	return func() provider.Provider {
-		return &karpenterProvider{version: version, definitions: newDefinitions(), choices: &choice.Table{}}
+		return &karpenterProvider{version: version, image: image, definitions: newDefinitions(), choices: &choice.Table{}}
 	}
 }
 
 type karpenterProvider struct {
 	version     string
+	image       install.Image
 	definitions *definitions
 	choices     *choice.Table
 	pace        pace
@@ -46,7 +50,7 @@ func (p *karpenterProvider) Configure(ctx context.Context, req provider.Configur
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.ResourceData = newSession(p.version, p.pace, config.settings(req.Config.Raw))
+	resp.ResourceData = newSession(p.version, p.image, p.pace, config.settings(req.Config.Raw))
 }
 
 // ValidateConfig refuses combinations that cannot work, before anything is

@@ -6,12 +6,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int32validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -27,6 +29,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
@@ -43,7 +46,9 @@ type daemonModel struct {
 	Region           types.String `tfsdk:"region"`
 	RoleARN          types.String `tfsdk:"role_arn"`
 	QueueName        types.String `tfsdk:"queue_name"`
-	Image            types.String `tfsdk:"image"`
+	ClusterEndpoint  types.String `tfsdk:"cluster_endpoint"`
+	Image            types.Object `tfsdk:"image"`
+	ImageReference   types.String `tfsdk:"image_reference"`
 	Replicas         types.Int32  `tfsdk:"replicas"`
 	LogLevel         types.String `tfsdk:"log_level"`
 	PreferencePolicy types.String `tfsdk:"preference_policy"`
@@ -53,6 +58,8 @@ type daemonModel struct {
 	LegacyAPI        types.Bool   `tfsdk:"legacy_api"`
 	SchedulerConfig  types.String `tfsdk:"scheduler_config"`
 	Labels           types.Map    `tfsdk:"labels"`
+	Annotations      types.Map    `tfsdk:"annotations"`
+	convert.Pods
 	readyModel
 	ID      types.String `tfsdk:"id"`
 	Objects types.Map    `tfsdk:"objects"`
@@ -75,60 +82,72 @@ func (r *daemon) Metadata(ctx context.Context, req resource.MetadataRequest, res
 
 // Schema describes the daemon.
 func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = schema.Schema{
-		MarkdownDescription: daemonDescription(),
-		Attributes: map[string]schema.Attribute{
-			"namespace": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultNamespace),
-				MarkdownDescription: "Namespace of the daemon. Default `" + install.DefaultNamespace + "`. A new namespace moves the daemon in one update: the old one ends, then the new one starts. " +
-					"Nodes and node pools stay. `karpenter_controller_role` must trust the service account in the new namespace.",
-				Validators: []validator.String{validate.Namespace()},
-			},
-			"service_account": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultServiceAccount),
-				MarkdownDescription: "Service account of the daemon. It must be the one that `karpenter_controller_role` trusts. Default `" + install.DefaultServiceAccount + "`.",
-				Validators:          []validator.String{validate.Namespace()},
-			},
-			"cluster_name": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Name of the EKS cluster.",
-				Validators: []validator.String{validate.Is(awsspec.CheckClusterName)},
-			},
-			"region": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "AWS region of the cluster. Default: the provider's region."},
-			"role_arn": schema.StringAttribute{
-				Required: true, MarkdownDescription: "ARN of the daemon's role, `karpenter_controller_role.<name>.arn`.",
-				Validators: []validator.String{validate.Is(awsspec.CheckRoleARN)},
-			},
-			"queue_name": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "Name of the interruption queue, `karpenter_interruption_queue.<name>.name`. Without `queue_name`, the daemon does not know of interruptions.",
-				Validators:          []validator.String{validate.Is(awsspec.CheckQueueName)},
-			},
-			"image": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Container image of the daemon. Default: the image of the provider's own version."},
-			"replicas": schema.Int32Attribute{
-				Optional: true, Computed: true, Default: int32default.StaticInt32(install.DefaultReplicas),
-				MarkdownDescription: fmt.Sprintf("Number of replicas. One replica leads; the others are on standby. Default %d.", install.DefaultReplicas),
-				Validators:          []validator.Int32{int32validator.AtLeast(1)},
-			},
-			"log_level": choiceAttribute("One of `"+strings.Join(install.LogLevels(), "`, `")+"`.", install.DefaultLogLevel, install.LogLevels()),
-			"preference_policy": choiceAttribute("What preferences count: preferred affinity, topology spread with `ScheduleAnyway`, taints with "+
-				"`PreferNoSchedule`. `Respect`: a preference is a requirement as long as the pod can then be placed. `Ignore`: preferences are not considered, so the nodes are the cheapest.", install.PreferencesRespect, install.PreferencePolicies()),
-			"min_values_policy": choiceAttribute("What happens if a launch cannot meet the `min_values` of its node pool. `Strict`: nothing is launched from that pool. "+
-				"`BestEffort`: the launch with the most different values is made.", install.MinValuesStrict, install.MinValuesPolicies()),
-			"node_cost":        nodeCostAttribute(),
-			"pause_disruption": pauseDisruptionAttribute(),
-			"legacy_api":       legacyAPIAttribute(),
-			"scheduler_config": schedulerConfigAttribute(),
-			"labels":           daemonLabelsAttribute(),
+	attributes := r.attributes(ctx)
+	maps.Copy(attributes, podAttributes())
+	resp.Schema = schema.Schema{MarkdownDescription: daemonDescription(), Attributes: attributes}
+}
 
-			"wait":  waitAttribute("the Deployment is rolled out"),
-			"ready": readyAttribute("the Deployment was rolled out"),
-			"id":    schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace and name of the Deployment, for `daemon` of `karpenter_node_class`."},
-			"objects": schema.MapAttribute{
-				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "The daemon's objects in the cluster. Each value is a digest of the declared object, or names the fields that somebody else changed.",
-			},
-			"timeouts": r.timeoutsAttribute(ctx),
+// attributes are all but those of the pods.
+func (r *daemon) attributes(ctx context.Context) map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"namespace": schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultNamespace),
+			MarkdownDescription: "Namespace of the daemon. Default `" + install.DefaultNamespace + "`. A new namespace moves the daemon in one update: the old one ends, then the new one starts. " +
+				"Nodes and node pools stay. `karpenter_controller_role` must trust the service account in the new namespace.",
+			Validators: []validator.String{validate.Namespace()},
 		},
+		"service_account": schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultServiceAccount),
+			MarkdownDescription: "Service account of the daemon. It must be the one that `karpenter_controller_role` trusts. Default `" + install.DefaultServiceAccount + "`.",
+			Validators:          []validator.String{validate.Namespace()},
+		},
+		"cluster_name": schema.StringAttribute{
+			Required: true, MarkdownDescription: "Name of the EKS cluster.",
+			Validators: []validator.String{validate.Is(awsspec.CheckClusterName)},
+		},
+		"region": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "AWS region of the cluster. Default: the provider's region."},
+		"role_arn": schema.StringAttribute{
+			Required: true, MarkdownDescription: "ARN of the daemon's role, `karpenter_controller_role.<name>.arn`.",
+			Validators: []validator.String{validate.Is(awsspec.CheckRoleARN)},
+		},
+		"queue_name": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "Name of the interruption queue, `karpenter_interruption_queue.<name>.name`. Without `queue_name`, the daemon does not know of interruptions.",
+			Validators:          []validator.String{validate.Is(awsspec.CheckQueueName)},
+		},
+		"cluster_endpoint": schema.StringAttribute{
+			Optional: true, MarkdownDescription: "URL at which nodes reach the API server, such as that of a private endpoint. Default: the endpoint that EKS reports.",
+			Validators: []validator.String{validate.Is(install.CheckClusterEndpoint)},
+		},
+		"image":           imageAttribute(),
+		"image_reference": schema.StringAttribute{Computed: true, MarkdownDescription: "The image that is deployed, as a whole reference."},
+		"replicas": schema.Int32Attribute{
+			Optional: true, Computed: true, Default: int32default.StaticInt32(install.DefaultReplicas),
+			MarkdownDescription: fmt.Sprintf("Number of replicas. One replica leads; the others are on standby. Default %d.", install.DefaultReplicas),
+			Validators:          []validator.Int32{int32validator.AtLeast(1)},
+		},
+		"log_level": choiceAttribute("One of `"+strings.Join(install.LogLevels(), "`, `")+"`.", install.DefaultLogLevel, install.LogLevels()),
+		"preference_policy": choiceAttribute("What preferences count: preferred affinity, topology spread with `ScheduleAnyway`, taints with "+
+			"`PreferNoSchedule`. `Respect`: a preference is a requirement as long as the pod can then be placed. `Ignore`: preferences are not considered, so the nodes are the cheapest.", install.PreferencesRespect, install.PreferencePolicies()),
+		"min_values_policy": choiceAttribute("What happens if a launch cannot meet the `min_values` of its node pool. `Strict`: nothing is launched from that pool. "+
+			"`BestEffort`: the launch with the most different values is made.", install.MinValuesStrict, install.MinValuesPolicies()),
+		"node_cost":        nodeCostAttribute(),
+		"pause_disruption": pauseDisruptionAttribute(),
+		"legacy_api":       legacyAPIAttribute(),
+		"scheduler_config": schedulerConfigAttribute(),
+		"labels":           daemonLabelsAttribute(),
+		"annotations": schema.MapAttribute{
+			Optional: true, ElementType: types.StringType, MarkdownDescription: "Annotations of the daemon's pods, and of its objects except the custom resource definitions.",
+		},
+
+		"wait":  waitAttribute("the Deployment is rolled out"),
+		"ready": readyAttribute("the Deployment was rolled out"),
+		"id":    schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace and name of the Deployment, for `daemon` of `karpenter_node_class`."},
+		"objects": schema.MapAttribute{
+			Computed: true, ElementType: types.StringType,
+			MarkdownDescription: "The daemon's objects in the cluster. Each value is a digest of the declared object, or names the fields that somebody else changed.",
+		},
+		"timeouts": r.timeoutsAttribute(ctx),
 	}
 }
 
@@ -215,10 +234,16 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	set := func(name string, value any) {
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
 	}
-	if config.Image.IsNull() {
-		plan.Image = types.StringValue(install.DefaultImage(r.session.version))
-		set("image", plan.Image)
+	plan.ImageReference = types.StringUnknown()
+	if whollyKnown(ctx, plan.Image) {
+		reference, err := r.session.imageReference(ctx, plan.Image)
+		if err != nil {
+			resp.Diagnostics.AddAttributeError(path.Root("image"), "Invalid karpenter_daemon", err.Error()+".")
+			return
+		}
+		plan.ImageReference = types.StringValue(reference)
 	}
+	set("image_reference", plan.ImageReference)
 	if config.Region.IsNull() {
 		if region := r.planRegion(ctx, &resp.Diagnostics); region != "" {
 			plan.Region = types.StringValue(region)
@@ -237,11 +262,10 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 		r.identify(ctx, resp.Identity, &resp.Diagnostics, plan)
 	}
 	set("objects", types.MapUnknown(types.StringType))
-	if !known(plan.Namespace, plan.ServiceAccount, plan.ClusterName, plan.Region, plan.RoleARN, plan.QueueName, plan.Image,
-		plan.Replicas, plan.LogLevel, plan.PreferencePolicy, plan.MinValuesPolicy, plan.NodeCost, plan.PauseDisruption, plan.LegacyAPI, plan.SchedulerConfig, plan.Labels) || anyUnknownIn(plan.Labels) {
+	if !plan.complete(ctx) {
 		return
 	}
-	objects, err := install.Objects(plan.options())
+	objects, err := plan.objects(ctx)
 	if err != nil {
 		resp.Diagnostics.AddError("Invalid karpenter_daemon", err.Error()+".")
 		return
@@ -253,16 +277,28 @@ func (m daemonModel) deploymentID() types.String {
 	return types.StringValue(m.Namespace.ValueString() + "/" + install.DefaultName)
 }
 
-// options are the options of the installation that the model asks for.
-func (m daemonModel) options() install.Options {
-	return install.Options{
-		Namespace: m.Namespace.ValueString(), ServiceAccount: m.ServiceAccount.ValueString(), Image: m.Image.ValueString(),
-		Replicas: m.Replicas.ValueInt32(), RoleARN: m.RoleARN.ValueString(), ClusterName: m.ClusterName.ValueString(),
+// complete tells whether all is known that the objects are made of.
+func (m daemonModel) complete(ctx context.Context) bool {
+	return whollyKnown(ctx, m.Pods.Values()...) && whollyKnown(ctx, m.Namespace, m.ServiceAccount, m.ClusterName, m.ClusterEndpoint, m.Region, m.RoleARN, m.QueueName,
+		m.Image, m.ImageReference, m.Replicas, m.LogLevel, m.PreferencePolicy, m.MinValuesPolicy, m.NodeCost, m.PauseDisruption, m.LegacyAPI, m.SchedulerConfig, m.Labels, m.Annotations)
+}
+
+// objects are the objects that the model asks for, in the order in which they are applied.
+func (m daemonModel) objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	var diags diag.Diagnostics
+	options := install.Options{
+		Namespace: m.Namespace.ValueString(), ServiceAccount: m.ServiceAccount.ValueString(), Image: m.ImageReference.ValueString(),
+		Replicas: m.Replicas.ValueInt32(), RoleARN: m.RoleARN.ValueString(), ClusterName: m.ClusterName.ValueString(), ClusterEndpoint: m.ClusterEndpoint.ValueString(),
 		Region: m.Region.ValueString(), QueueName: m.QueueName.ValueString(), LogLevel: m.LogLevel.ValueString(),
 		PreferencePolicy: m.PreferencePolicy.ValueString(), MinValuesPolicy: m.MinValuesPolicy.ValueString(),
 		NodeCost: m.NodeCost.ValueString(), PauseDisruption: m.PauseDisruption.ValueBool(), LegacyAPI: m.LegacyAPI.ValueBool(),
-		SchedulerConfig: m.SchedulerConfig.ValueString(), Labels: stringMap(m.Labels),
+		SchedulerConfig: m.SchedulerConfig.ValueString(), Labels: stringMap(m.Labels), Annotations: stringMap(m.Annotations), Pods: m.Install(ctx, &diags),
 	}
+	options.PullPolicy = convert.PullPolicy(ctx, m.Image, &diags)
+	if err := asError(diags); err != nil {
+		return nil, err
+	}
+	return install.Objects(options)
 }
 
 // digests is the attribute objects when every object is as declared.
@@ -282,13 +318,4 @@ func digest(obj *unstructured.Unstructured) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:6])
-}
-
-func anyUnknownIn(m types.Map) bool {
-	for _, value := range m.Elements() {
-		if value.IsUnknown() {
-			return true
-		}
-	}
-	return false
 }

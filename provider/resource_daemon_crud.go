@@ -36,7 +36,7 @@ func (r *daemon) awaitReady(ctx context.Context, c *cluster, m daemonModel) erro
 // read compares every object with what was applied.
 func (r *daemon) read(ctx context.Context, j job[*cluster], state *daemonModel) (bool, error) {
 	if state.ClusterName.IsNull() { // imported
-		if err := state.reconstruct(ctx, j.client); err != nil {
+		if err := state.reconstruct(ctx, j.client, r.session.image); err != nil {
 			return true, err
 		}
 	}
@@ -114,7 +114,12 @@ func (r *daemon) prepare(ctx context.Context, c *cluster, plan *daemonModel) ([]
 		plan.Region = types.StringValue(clients.Region())
 	}
 	plan.ID = plan.deploymentID()
-	objects, err := install.Objects(plan.options())
+	reference, err := r.session.imageReference(ctx, plan.Image)
+	if err != nil {
+		return nil, err
+	}
+	plan.ImageReference = types.StringValue(reference)
+	objects, err := plan.objects(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -2,22 +2,27 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
 )
 
 // reconstruct fills an imported model with the values from which the Deployment and
 // its service account were made.
-func (m *daemonModel) reconstruct(ctx context.Context, c *cluster) error {
+// usual is the image of this build of the provider.
+func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install.Image) error {
 	live, err := c.Get(ctx, deploymentRef(m.Namespace.ValueString()))
 	if err != nil {
 		return err
@@ -39,7 +44,15 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster) error {
 	}
 	m.ServiceAccount = types.StringValue(pod.ServiceAccountName)
 	m.RoleARN = types.StringValue(account.GetAnnotations()[install.RoleARNAnnotation])
-	m.Image = types.StringValue(container.Image)
+	var diags diag.Diagnostics
+	m.Image = convert.ImageOf(ctx, install.ParseImage(container.Image), container.ImagePullPolicy, usual, &diags)
+	m.ImageReference = types.StringValue(container.Image)
+	budget, err := c.budget(ctx, deployment.Namespace)
+	if err != nil {
+		return err
+	}
+	m.Pods = convert.PodsOf(ctx, &deployment, budget, &diags)
+	m.ClusterEndpoint = stringOrNull(environment(container, install.EnvClusterEndpoint))
 	m.Replicas = types.Int32PointerValue(deployment.Spec.Replicas)
 	m.ClusterName = types.StringValue(environment(container, install.EnvClusterName))
 	m.Region = types.StringValue(environment(container, install.EnvRegion))
@@ -64,7 +77,27 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster) error {
 		}
 	}
 	m.Labels = mapValueOrNull(own)
-	return nil
+	shared := convert.Common(deployment.Annotations, deployment.Spec.Template.Annotations, account.GetAnnotations())
+	m.Annotations = mapValueOrNull(shared)
+	return asError(diags)
+}
+
+// budget is the daemon's PodDisruptionBudget; nil if there is none.
+func (c *cluster) budget(ctx context.Context, namespace string) (*policyv1.PodDisruptionBudget, error) {
+	live, err := c.Get(ctx, kube.Ref{
+		GroupVersionKind: schema.GroupVersionKind{Group: policyv1.GroupName, Version: "v1", Kind: "PodDisruptionBudget"}, Namespace: namespace, Name: install.DefaultName,
+	})
+	if errors.Is(err, kube.ErrNotFound) {
+		return nil, nil //nolint:nilnil // nothing is an answer
+	}
+	if err != nil {
+		return nil, err
+	}
+	var budget policyv1.PodDisruptionBudget
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &budget); err != nil {
+		return nil, fmt.Errorf("%s read: %w", kube.RefOf(live), err)
+	}
+	return &budget, nil
 }
 
 func environment(c corev1.Container, name string) string {

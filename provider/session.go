@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/credentials"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/region"
 )
@@ -20,14 +21,15 @@ import (
 type session struct {
 	version string
 	pace    pace
+	image   install.Image // of the daemon, without a digest in a build that belongs to no release
 	settings
 	aws     memo[*aws.Clients]
 	caller  memo[aws.Identity]
 	cluster memo[*cluster]
 }
 
-func newSession(version string, pace pace, s settings) *session {
-	return &session{version: version, pace: pace, settings: s}
+func newSession(version string, image install.Image, pace pace, s settings) *session {
+	return &session{version: version, image: image, pace: pace, settings: s}
 }
 
 // pace says how the clients wait. The zero value is that of a release; tests wait less.

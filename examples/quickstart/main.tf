@@ -56,6 +56,7 @@ resource "karpenter_daemon" "this" {
   cluster_name = var.cluster_name
   role_arn     = karpenter_controller_role.this.arn
   queue_name   = karpenter_interruption_queue.this.name
+  image        = var.image # null: the image of the provider's release
 }
 
 resource "karpenter_node_class" "default" {

@@ -23,3 +23,15 @@ variable "consolidate_after" {
   type        = string
   default     = "30s"
 }
+
+variable "image" {
+  description = "Image of the daemon, if it is not the one of the provider's release: a mirror, { registry = \"...\" }, or an image that you have built, { registry = \"...\", tag = \"...\" }."
+  type = object({
+    registry    = optional(string)
+    repository  = optional(string)
+    tag         = optional(string)
+    digest      = optional(string)
+    pull_policy = optional(string)
+  })
+  default = null
+}

@@ -123,6 +123,22 @@ func extraFileNames(t *testing.T, r release, files []extraFile) string {
 	return strings.Join(names, ", ")
 }
 
+// A release of the provider without the digest would deploy an image that nobody has pushed.
+// The linker ignores a variable that is not there, and GoReleaser fails without the
+// environment's.
+func TestRelease_ProviderPinsTheImageOfTheDaemon(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if flags := strings.Join(readRelease(t).Builds[0].Ldflags, " "); !strings.Contains(flags, "-X main.imageDigest={{ .Env.IMAGE_DIGEST }}") {
+		t.Errorf("ldflags of the provider %q lack the digest", flags)
+	}
+	if !regexp.MustCompile(`(?m)^(var |\t)imageDigest\s+string`).Match(text) || !strings.Contains(string(text), "provider.New(version, imageDigest)") {
+		t.Error("main.go has no variable imageDigest that the provider gets")
+	}
+}
+
 // A build whose main package is gone, or whose version variable is, still
 // succeeds in part: the linker ignores an unknown name.
 func TestRelease_BuildsArePureGoAndSayTheirVersion(t *testing.T) {

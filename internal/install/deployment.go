@@ -1,6 +1,7 @@
 package install
 
 import (
+	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -8,20 +9,23 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+)
 
-	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+// Names of the container's ports.
+const (
+	MetricsPortName = "metrics"
+	HealthPortName  = "health"
 )
 
 const (
-	metricsPortName = "metrics"
-	healthPortName  = "health"
 	// nonRootUser is the uid of the user "nonroot" of distroless images.
 	nonRootUser = 65532
 	// gracePeriodSeconds is the time to end calls in flight and to release the Lease.
 	gracePeriodSeconds = 30
 )
 
-func (o Options) deployment() *appsv1.Deployment {
+// deployment has the checksum on its pods: another one replaces them.
+func (o Options) deployment(checksum string) *appsv1.Deployment {
 	unavailable := intstr.FromInt32(1)
 	return &appsv1.Deployment{
 		TypeMeta: kind("apps/v1", "Deployment"), ObjectMeta: o.meta(o.Namespace),
@@ -33,18 +37,28 @@ func (o Options) deployment() *appsv1.Deployment {
 				RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &unavailable},
 			},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: o.labels()},
+				ObjectMeta: o.podMeta(checksum),
 				Spec:       o.podSpec(),
 			},
 		},
 	}
 }
 
+func (o Options) podMeta(checksum string) metav1.ObjectMeta {
+	meta := metav1.ObjectMeta{Labels: o.labels(), Annotations: map[string]string{ChecksumAnnotation: checksum}}
+	maps.Copy(meta.Labels, o.PodLabels)
+	maps.Copy(meta.Annotations, o.Annotations)
+	maps.Copy(meta.Annotations, o.PodAnnotations)
+	return meta
+}
+
 func (o Options) podSpec() corev1.PodSpec {
 	grace, user := int64(gracePeriodSeconds), int64(nonRootUser)
 	return corev1.PodSpec{
 		ServiceAccountName:            o.ServiceAccount,
-		PriorityClassName:             "system-cluster-critical",
+		PriorityClassName:             *o.PriorityClass,
+		ImagePullSecrets:              o.pullSecrets(),
+		NodeSelector:                  o.NodeSelector,
 		TerminationGracePeriodSeconds: &grace,
 		// The daemon uses the node's DNS resolver: the cluster's DNS may wait for a node that only the daemon can launch.
 		DNSPolicy: corev1.DNSDefault,
@@ -53,7 +67,7 @@ func (o Options) podSpec() corev1.PodSpec {
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Affinity:    o.affinity(),
-		Tolerations: []corev1.Toleration{{Key: "CriticalAddonsOnly", Operator: corev1.TolerationOpExists}},
+		Tolerations: o.Tolerations,
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
 			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
 			LabelSelector: &metav1.LabelSelector{MatchLabels: o.selector()},
@@ -62,33 +76,22 @@ func (o Options) podSpec() corev1.PodSpec {
 	}
 }
 
-// affinity keeps the daemon off the nodes that it may delete, and prefers different nodes for its replicas.
-func (o Options) affinity() *corev1.Affinity {
-	return &corev1.Affinity{
-		NodeAffinity: &corev1.NodeAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: v1.LabelNodePool, Operator: corev1.NodeSelectorOpDoesNotExist}},
-			}}},
-		},
-		PodAntiAffinity: &corev1.PodAntiAffinity{
-			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
-				Weight: 100,
-				PodAffinityTerm: corev1.PodAffinityTerm{
-					TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: o.selector()},
-				},
-			}},
-		},
+func (o Options) pullSecrets() []corev1.LocalObjectReference {
+	var out []corev1.LocalObjectReference
+	for _, name := range o.PullSecrets {
+		out = append(out, corev1.LocalObjectReference{Name: name})
 	}
+	return out
 }
 
 func (o Options) container() corev1.Container {
 	escalation := false
 	return corev1.Container{
-		Name: DefaultName, Image: o.Image, ImagePullPolicy: corev1.PullIfNotPresent, Args: []string{Command},
+		Name: DefaultName, Image: o.Image, ImagePullPolicy: o.PullPolicy, Args: []string{Command},
 		Env: o.env(),
 		Ports: []corev1.ContainerPort{
-			{Name: metricsPortName, ContainerPort: MetricsPort, Protocol: corev1.ProtocolTCP},
-			{Name: healthPortName, ContainerPort: HealthProbePort, Protocol: corev1.ProtocolTCP},
+			{Name: MetricsPortName, ContainerPort: o.MetricsPort, Protocol: corev1.ProtocolTCP},
+			{Name: HealthPortName, ContainerPort: o.HealthPort, Protocol: corev1.ProtocolTCP},
 		},
 		LivenessProbe:  probe(HealthPath, 5, 10),
 		ReadinessProbe: probe(ReadyPath, 3, 5),
@@ -109,8 +112,8 @@ func (o Options) env() []corev1.EnvVar {
 		{Name: EnvMinValuesPolicy, Value: o.MinValuesPolicy},
 		{Name: EnvNodeCost, Value: o.NodeCost},
 		{Name: EnvPauseDisruption, Value: strconv.FormatBool(o.PauseDisruption)},
-		{Name: EnvMetricsPort, Value: strconv.Itoa(MetricsPort)},
-		{Name: EnvHealthProbePort, Value: strconv.Itoa(HealthProbePort)},
+		{Name: EnvMetricsPort, Value: portText(o.MetricsPort)},
+		{Name: EnvHealthProbePort, Value: portText(o.HealthPort)},
 		fieldEnv(EnvSystemNamespace, "metadata.namespace"),
 		fieldEnv(EnvPodName, "metadata.name"),
 		fieldEnv(EnvBindAddress, "status.podIP"),
@@ -130,7 +133,7 @@ func (o Options) env() []corev1.EnvVar {
 	if o.SchedulerConfig != "" {
 		env = append(env, corev1.EnvVar{Name: EnvSchedulerConfig, Value: o.SchedulerConfig})
 	}
-	return env
+	return append(env, o.userEnv()...)
 }
 
 func fieldEnv(name, path string) corev1.EnvVar {
@@ -143,7 +146,7 @@ func fieldEnv(name, path string) corev1.EnvVar {
 func probe(path string, timeout, period int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-			Path: path, Port: intstr.FromString(healthPortName), Scheme: corev1.URISchemeHTTP,
+			Path: path, Port: intstr.FromString(HealthPortName), Scheme: corev1.URISchemeHTTP,
 		}},
 		TimeoutSeconds: timeout, PeriodSeconds: period, FailureThreshold: 3, SuccessThreshold: 1,
 	}

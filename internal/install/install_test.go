@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func options() Options {
 	return Options{
-		Image: DefaultImage("v0.1.0"), RoleARN: "arn:aws:iam::123456789012:role/lab-karpenter",
+		Image: ReleaseImage("v0.1.0").String(), RoleARN: "arn:aws:iam::123456789012:role/lab-karpenter",
 		ClusterName: "lab", Region: "us-west-2", QueueName: "lab", Labels: map[string]string{"team": "platform"},
 	}
 }
@@ -292,7 +292,7 @@ func TestObjects_BadOptionIsNamedWithItsRemedy(t *testing.T) {
 		"min values":    {func(o *Options) { o.MinValuesPolicy = "Lenient" }, `daemon min-values policy: "Lenient": must be one of Strict, BestEffort`},
 		"node cost":     {func(o *Options) { o.NodeCost = "-1" }, `daemon node cost "-1": must be dollars an hour from 0 to 100, such as 0.005`},
 		"too dear":      {func(o *Options) { o.NodeCost = "100.01" }, `daemon node cost "100.01": must be dollars an hour from 0 to 100`},
-		"endpoint":      {func(o *Options) { o.ClusterEndpoint = "x" }, `daemon cluster endpoint: "x": must be an https URL`},
+		"endpoint":      {func(o *Options) { o.ClusterEndpoint = "x" }, `daemon cluster endpoint "x": must be an https URL`},
 		"label value":   {func(o *Options) { o.Labels = map[string]string{"a": "b c"} }, `daemon label: a="b c": `},
 		"label is ours": {func(o *Options) { o.Labels = map[string]string{"app.kubernetes.io/name": "x"} }, "is set by the product: remove it"},
 	} {

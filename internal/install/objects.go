@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -80,9 +79,7 @@ func (o Options) typed() []runtime.Object {
 		meta.Name = o.Namespace
 		objects = append(objects, &corev1.Namespace{TypeMeta: kind("v1", "Namespace"), ObjectMeta: meta})
 	}
-	account := &corev1.ServiceAccount{TypeMeta: kind("v1", "ServiceAccount"), ObjectMeta: o.meta(o.Namespace)}
-	account.Name = o.ServiceAccount
-	account.Annotations = map[string]string{RoleARNAnnotation: o.RoleARN}
+	account := o.account()
 	objects = append(objects, account,
 		&rbacv1.ClusterRole{TypeMeta: kind(rbacAPI, "ClusterRole"), ObjectMeta: o.meta(""), Rules: clusterRules()},
 		&rbacv1.ClusterRoleBinding{
@@ -91,7 +88,19 @@ func (o Options) typed() []runtime.Object {
 		})
 	objects = append(objects, o.role(o.Namespace, o.Name+"-leader-election", leaseRules())...)
 	objects = append(objects, o.role(o.Namespace, o.Name+"-configmaps", configMapRules())...)
-	return append(objects, o.catalogue(), o.service(), o.disruptionBudget(), o.deployment())
+	objects = append(objects, o.catalogue(), o.service())
+	if !o.Budget.None {
+		objects = append(objects, o.disruptionBudget())
+	}
+	return append(objects, o.deployment(checksum(account)))
+}
+
+// account is the service account. Its annotations are what EKS gives to the pods.
+func (o Options) account() *corev1.ServiceAccount {
+	meta := o.meta(o.Namespace)
+	meta.Name, meta.Annotations = o.ServiceAccount, map[string]string{RoleARNAnnotation: o.RoleARN}
+	maps.Copy(meta.Annotations, o.Annotations)
+	return &corev1.ServiceAccount{TypeMeta: kind("v1", "ServiceAccount"), ObjectMeta: meta}
 }
 
 // catalogue is the ConfigMap that the daemon fills. It is part of the installation so that
@@ -123,7 +132,7 @@ func (o Options) labels() map[string]string {
 }
 
 func (o Options) meta(namespace string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: o.Name, Namespace: namespace, Labels: o.labels()}
+	return metav1.ObjectMeta{Name: o.Name, Namespace: namespace, Labels: o.labels(), Annotations: maps.Clone(o.Annotations)}
 }
 
 func (o Options) subjects() []rbacv1.Subject {
@@ -148,16 +157,8 @@ func (o Options) service() *corev1.Service {
 		TypeMeta: kind("v1", "Service"), ObjectMeta: o.meta(o.Namespace),
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeClusterIP, Selector: o.selector(),
-			Ports: []corev1.ServicePort{{Name: metricsPortName, Port: MetricsPort, TargetPort: intstr.FromString(metricsPortName), Protocol: corev1.ProtocolTCP}},
+			Ports: []corev1.ServicePort{{Name: MetricsPortName, Port: o.MetricsPort, TargetPort: intstr.FromString(MetricsPortName), Protocol: corev1.ProtocolTCP}},
 		},
-	}
-}
-
-func (o Options) disruptionBudget() *policyv1.PodDisruptionBudget {
-	one := intstr.FromInt32(1)
-	return &policyv1.PodDisruptionBudget{
-		TypeMeta: kind("policy/v1", "PodDisruptionBudget"), ObjectMeta: o.meta(o.Namespace),
-		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &one, Selector: &metav1.LabelSelector{MatchLabels: o.selector()}},
 	}
 }
 

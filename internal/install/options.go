@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
@@ -26,7 +24,6 @@ const (
 	DefaultReplicas       = 2
 	DefaultLogLevel       = "info"
 	DefaultNodeCost       = "0.005" // dollars an hour
-	imageRepository       = "ghcr.io/karpenterd/karpenterd"
 )
 
 // Values of PreferencePolicy and MinValuesPolicy. They are Karpenter's.
@@ -36,11 +33,6 @@ const (
 	MinValuesStrict     = "Strict"  // if a pool's minValues cannot be met, nothing is launched
 	MinValuesBestEffort = "BestEffort"
 )
-
-// DefaultImage is the daemon's image of a release, such as 0.1.0.
-func DefaultImage(version string) string {
-	return imageRepository + ":" + strings.TrimPrefix(version, "v")
-}
 
 // LogLevels are the values of LogLevel, most verbose first.
 func LogLevels() []string { return []string{"trace", "debug", "info", "warn", "error"} }
@@ -71,11 +63,20 @@ func CheckNodeCost(text string) error {
 	return err
 }
 
+// CheckClusterEndpoint returns an error unless the text is a URL at which nodes can reach the
+// API server.
+func CheckClusterEndpoint(text string) error {
+	if u, err := url.Parse(text); err != nil || u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("cluster endpoint %q: must be an https URL; without it the daemon asks EKS", text)
+	}
+	return nil
+}
+
 // Options say how to deploy the daemon. An empty member gets the default above. Image,
 // RoleARN, ClusterName and Region have no default.
 type Options struct {
 	Namespace, Name, ServiceAccount string
-	Image                           string
+	Image                           string // whole reference, such as that of an Image
 	Replicas                        int32
 	RoleARN                         string // the service account's IAM role
 	ClusterName                     string
@@ -90,8 +91,8 @@ type Options struct {
 	LegacyAPI                       bool              // install the definitions of LegacyCRDs, too; a daemon serves them wherever they are
 	SchedulerConfig                 string            // text for translate.DefaultSpread; empty: the defaults of Kubernetes
 	Labels                          map[string]string // of every object and pod, except CustomResourceDefinitions
-	// Resources of the container; nil: requests of 500m CPU and 512Mi memory, and a limit of 1Gi memory.
-	Resources *corev1.ResourceRequirements
+	Annotations                     map[string]string // of the same
+	Pods
 }
 
 func (o Options) withDefaults() Options {
@@ -110,12 +111,7 @@ func (o Options) withDefaults() Options {
 	if o.Replicas == 0 {
 		o.Replicas = DefaultReplicas
 	}
-	if o.Resources == nil {
-		o.Resources = &corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("512Mi")},
-			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
-		}
-	}
+	o.Pods = o.Pods.withDefaults()
 	return o
 }
 
@@ -131,7 +127,7 @@ func (o Options) check() error {
 		}
 	}
 	if o.Image == "" || strings.ContainsAny(o.Image, " \t\n") {
-		fault("image", "%q: must be an image reference such as %s", o.Image, DefaultImage("1.0.0"))
+		fault("image", "%q: must be an image reference such as %s", o.Image, ReleaseImage("1.0.0"))
 	}
 	if o.Replicas < 1 {
 		fault("replicas", "%d: must be 1 or more", o.Replicas)
@@ -139,8 +135,10 @@ func (o Options) check() error {
 	if !regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]+$`).MatchString(o.Region) {
 		fault("region", "%q: must be a region such as us-west-2", o.Region)
 	}
-	if u, err := url.Parse(o.ClusterEndpoint); o.ClusterEndpoint != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
-		fault("cluster endpoint", "%q: must be an https URL; without it the daemon asks EKS", o.ClusterEndpoint)
+	if o.ClusterEndpoint != "" {
+		if err := CheckClusterEndpoint(o.ClusterEndpoint); err != nil {
+			faults = append(faults, fmt.Errorf("daemon %w", err))
+		}
 	}
 	for _, choice := range []struct {
 		option, value string
@@ -157,15 +155,8 @@ func (o Options) check() error {
 	if err := CheckNodeCost(o.NodeCost); err != nil {
 		faults = append(faults, fmt.Errorf("daemon %w", err))
 	}
-	for _, key := range slices.Sorted(maps.Keys(o.Labels)) {
-		problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(o.Labels[key])...)
-		for _, problem := range problems {
-			fault("label", "%s=%q: %s", key, o.Labels[key], problem)
-		}
-		if _, own := o.selector()[key]; own {
-			fault("label", "%s: is set by the product: remove it", key)
-		}
-	}
+	o.checkKeys(fault)
+	o.Pods.check(o.Replicas, fault)
 	awsFaults := []error{awsspec.CheckClusterName(o.ClusterName), awsspec.CheckRoleARN(o.RoleARN)}
 	if o.QueueName != "" {
 		awsFaults = append(awsFaults, awsspec.CheckQueueName(o.QueueName))
@@ -177,6 +168,28 @@ func (o Options) check() error {
 	}
 	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(faults...)
+}
+
+// checkKeys reports labels and annotations that are wrong, or that the product itself sets.
+func (o Options) checkKeys(fault func(option, format string, args ...any)) {
+	for option, labels := range map[string]map[string]string{"label": o.Labels, "pod label": o.PodLabels} {
+		for _, key := range slices.Sorted(maps.Keys(labels)) {
+			problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(labels[key])...)
+			for _, problem := range problems {
+				fault(option, "%s=%q: %s", key, labels[key], problem)
+			}
+			if _, own := o.selector()[key]; own {
+				fault(option, "%s: is set by the product: remove it", key)
+			}
+		}
+	}
+	for option, annotations := range map[string]map[string]string{"annotation": o.Annotations, "pod annotation": o.PodAnnotations} {
+		for _, key := range slices.Sorted(maps.Keys(annotations)) {
+			if err := CheckAnnotation(key); err != nil {
+				fault(option, "%w", err)
+			}
+		}
+	}
 }
 
 // Kubernetes minor versions that the daemon works with.

@@ -27,7 +27,7 @@ func (l *Lab) startBootstrapNodes(ctx context.Context) error {
 		images = map[string]string{}
 	}
 	if l.options.DaemonBinary != "" {
-		images[kubelet.Repository(install.DefaultImage("0"))] = l.options.DaemonBinary
+		images[kubelet.Repository(install.ReleaseImage("0").String())] = l.options.DaemonBinary
 	}
 	addresses := kubelet.NewAddresses()
 	for i, name := range bootstrapNames() {

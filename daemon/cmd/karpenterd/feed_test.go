@@ -40,7 +40,7 @@ func clients(t *testing.T, host string) *kube.Clients {
 
 func TestWatches_AreAllAllowedByTheManifests(t *testing.T) {
 	objects, err := install.Objects(install.Options{
-		Image: install.DefaultImage("v0.1.0"), RoleARN: "arn:aws:iam::123456789012:role/r", ClusterName: "c", Region: "us-west-2",
+		Image: install.ReleaseImage("v0.1.0").String(), RoleARN: "arn:aws:iam::123456789012:role/r", ClusterName: "c", Region: "us-west-2",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,4 +2,19 @@ resource "karpenter_daemon" "this" {
   cluster_name = "prod"
   role_arn     = karpenter_controller_role.this.arn
   queue_name   = karpenter_interruption_queue.this.name
+
+  # A mirror has the image of the provider's release under the same digest.
+  image = {
+    registry = "123456789012.dkr.ecr.us-west-2.amazonaws.com"
+  }
+
+  resources = {
+    requests = { cpu = "1", memory = "1Gi" }
+    limits   = { memory = "2Gi" }
+  }
+  node_selector = { "eks.amazonaws.com/nodegroup" = "system" }
+  tolerations = [
+    { key = "CriticalAddonsOnly", operator = "Exists" },
+    { key = "dedicated", value = "system", effect = "NoSchedule" },
+  ]
 }

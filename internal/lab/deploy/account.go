@@ -73,7 +73,7 @@ func Account(ctx context.Context, l *lab.Lab) (install.Options, error) {
 		return install.Options{}, fmt.Errorf("discovery tags create: %w", err)
 	}
 	return install.Options{
-		Image: install.DefaultImage("0.0.0"), RoleARN: "arn:" + partition + ":iam::" + lab.Account + ":role/controller",
+		Image: install.ReleaseImage("0.0.0").String(), RoleARN: "arn:" + partition + ":iam::" + lab.Account + ":role/controller",
 		ClusterName: l.ClusterName, Region: l.Region, QueueName: queue,
 	}, nil
 }

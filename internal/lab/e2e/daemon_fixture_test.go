@@ -135,7 +135,7 @@ func (d *daemonLab) furnishAccount(ctx context.Context) error {
 		return err
 	}
 	d.options = install.Options{
-		Image: install.DefaultImage("0.0.0"), RoleARN: controller.ARN, ClusterName: d.ClusterName, Region: d.Region,
+		Image: install.ReleaseImage("0.0.0").String(), RoleARN: controller.ARN, ClusterName: d.ClusterName, Region: d.Region,
 		QueueName: awsspec.QueueName(d.ClusterName),
 	}
 	return nil

@@ -72,7 +72,7 @@ func TestIdentity_AnnotatedPodIsItsRoleAtAWSAndItsServiceAccountAtTheCluster(t *
 	b := bare{clients: w.Admin}
 	said := map[string]string{}
 	for _, account := range []string{"right", "wrong"} {
-		pod := programPod("p-"+account, install.DefaultImage("1.2.3"))
+		pod := programPod("p-"+account, install.ReleaseImage("1.2.3").String())
 		pod.Spec.ServiceAccountName = account
 		pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, corev1.EnvVar{Name: roleVariable, Value: "pod"})
 		pod.Spec.Containers[0].Args = []string{account, "$(POD_IP):8080"}

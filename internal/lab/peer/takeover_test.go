@@ -203,7 +203,7 @@ func (p *peerLab) installDaemon(t *testing.T) {
 		role.ManagedPolicies = append(role.ManagedPolicies, must(p.aws.CreatePolicy(t.Context(), aws.Policy{Name: x.Name, Document: x.Document}))(t).ARN)
 	}
 	objects := must(install.Objects(install.Options{
-		Namespace: namespace, ServiceAccount: install.DefaultName, Image: install.DefaultImage("0.0.0"), ClusterName: p.ClusterName,
+		Namespace: namespace, ServiceAccount: install.DefaultName, Image: install.ReleaseImage("0.0.0").String(), ClusterName: p.ClusterName,
 		RoleARN: must(p.aws.CreateRole(t.Context(), role))(t).ARN, Region: p.Region, QueueName: p.ClusterName,
 	}))(t)
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })

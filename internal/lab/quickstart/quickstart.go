@@ -53,5 +53,8 @@ func Prepare(l *lab.Lab, dir, provider string) (env []string, err error) {
 		"TF_VAR_region="+l.Region,
 		"TF_VAR_subnet_ids="+list(l.VPC.SubnetIDs...),
 		"TF_VAR_security_group_ids="+list(l.VPC.ClusterSecurityGroupID),
+		// The provider that was built here belongs to no release, so it names no image. The
+		// kubelets of the laboratory have this one, whatever its tag.
+		fmt.Sprintf("TF_VAR_image={tag=%q}", providerVersion),
 	), nil
 }

@@ -28,6 +28,9 @@ const (
 // tools/peer pins is ever used.
 const KarpenterAWS Tool = "karpenter-aws"
 
+// Ko builds the daemon's container image.
+const Ko Tool = "ko"
+
 // The tools that check and generate source. They are never taken from PATH:
 // another version formats, lints and generates differently.
 const (
@@ -97,6 +100,7 @@ func specs() map[Tool]spec {
 		KarpenterAWS: {
 			module: "peer", pkg: "github.com/aws/karpenter-provider-aws/cmd/controller", source: "github.com/aws/karpenter-provider-aws", file: "karpenter-aws",
 		},
+		Ko:            {module: "image", pkg: "github.com/google/ko", source: "github.com/google/ko"},
 		GolangciLint:  dev("github.com/golangci/golangci-lint/v2/cmd/golangci-lint", "github.com/golangci/golangci-lint/v2"),
 		Tfplugindocs:  dev("github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs", "github.com/hashicorp/terraform-plugin-docs"),
 		ControllerGen: dev("sigs.k8s.io/controller-tools/cmd/controller-gen", "sigs.k8s.io/controller-tools"),
@@ -139,6 +143,8 @@ func ldflags(module string, versions map[string]string) string {
 		return "-s -w -X github.com/opentofu/opentofu/version.dev=no"
 	case "peer":
 		return "-s -w -X sigs.k8s.io/karpenter/pkg/operator.Version=" + strings.TrimPrefix(versions["github.com/aws/karpenter-provider-aws"], "v")
+	case "image":
+		return "-s -w"
 	case "dev":
 		// golangci-lint needs no flag: it reads the module version of the build.
 		return "-s -w"

@@ -1,0 +1,86 @@
+package install
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+)
+
+// affinity keeps the daemon off the nodes that it may delete, and prefers different nodes
+// for its replicas. The user's rules come on top: node selector terms are alternatives, so
+// each of them gets the first rule.
+func (o Options) affinity() *corev1.Affinity {
+	out := &corev1.Affinity{}
+	if o.Affinity != nil {
+		out = o.Affinity.DeepCopy()
+	}
+	if out.NodeAffinity == nil {
+		out.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	required := out.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if required == nil || len(required.NodeSelectorTerms) == 0 {
+		required = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}
+	}
+	for i := range required.NodeSelectorTerms {
+		term := &required.NodeSelectorTerms[i]
+		term.MatchExpressions = append(term.MatchExpressions, offOwnNodes())
+	}
+	out.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = required
+	if out.PodAntiAffinity == nil {
+		out.PodAntiAffinity = differentNodes(o.selector())
+	}
+	return out
+}
+
+func offOwnNodes() corev1.NodeSelectorRequirement {
+	return corev1.NodeSelectorRequirement{Key: v1.LabelNodePool, Operator: corev1.NodeSelectorOpDoesNotExist}
+}
+
+// differentNodes is the preference for one replica on each node.
+func differentNodes(selector map[string]string) *corev1.PodAntiAffinity {
+	return &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
+		Weight: 100,
+		PodAffinityTerm: corev1.PodAffinityTerm{
+			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: selector},
+		},
+	}}}
+}
+
+// UserAffinity is the reverse: the affinity without what every installation has; nil if
+// nothing is left. selector is that of the Deployment.
+func UserAffinity(live *corev1.Affinity, selector *metav1.LabelSelector) *corev1.Affinity {
+	if live == nil {
+		return nil
+	}
+	out := live.DeepCopy()
+	if node := out.NodeAffinity; node != nil {
+		if required := node.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
+			for i := range required.NodeSelectorTerms {
+				term := &required.NodeSelectorTerms[i]
+				term.MatchExpressions = slices.DeleteFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
+					return equality.Semantic.DeepEqual(r, offOwnNodes())
+				})
+			}
+			required.NodeSelectorTerms = slices.DeleteFunc(required.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
+				return len(t.MatchExpressions)+len(t.MatchFields) == 0
+			})
+			if len(required.NodeSelectorTerms) == 0 {
+				node.RequiredDuringSchedulingIgnoredDuringExecution = nil
+			}
+		}
+		if equality.Semantic.DeepEqual(*node, corev1.NodeAffinity{}) {
+			out.NodeAffinity = nil
+		}
+	}
+	if selector != nil && equality.Semantic.DeepEqual(out.PodAntiAffinity, differentNodes(selector.MatchLabels)) {
+		out.PodAntiAffinity = nil
+	}
+	if *out == (corev1.Affinity{}) {
+		return nil
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+//go:build lab
+
+package provider_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"text/template"
+
+	"sigs.k8s.io/yaml"
+)
+
+// build builds the provider with the linker's flags that .goreleaser.yml has for a release
+// with the digest; without a digest, as go build does. It returns the folder of the program.
+func build(t *testing.T, digest string) string {
+	t.Helper()
+	args := []string{"build", "-buildvcs=false"}
+	if digest != "" {
+		text, err := os.ReadFile("../.goreleaser.yml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var release struct {
+			Builds []struct {
+				Ldflags []string `json:"ldflags"`
+			} `json:"builds"`
+		}
+		if err := yaml.Unmarshal(text, &release); err != nil {
+			t.Fatal(err)
+		}
+		flags, err := template.New("").Option("missingkey=error").Parse(strings.Join(release.Builds[0].Ldflags, " "))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := flags.Execute(&out, map[string]any{"Version": "1.2.3", "Env": map[string]string{"IMAGE_DIGEST": digest}}); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "-ldflags", out.String())
+	}
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "go", append(args, "-o", filepath.Join(dir, "terraform-provider-karpenter"), "..")...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir
+}
+
+// plan runs the tool with the provider of the folder, and returns what it says.
+func (c cli) plan(t *testing.T, provider string) (dir, said string, err error) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range map[string]string{
+		"main.tf": `
+terraform {
+  required_providers {
+    karpenter = { source = "karpenterd/karpenter" }
+  }
+}
+provider "karpenter" {
+  region = "us-west-2"
+}
+resource "karpenter_daemon" "this" {
+  cluster_name = "lab"
+  role_arn     = "arn:aws:iam::123456789012:role/karpenter"
+}`,
+		"rc": fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n}\n", c.host+"/karpenterd/karpenter", provider),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TF_CLI_CONFIG_FILE", filepath.Join(dir, "rc"))
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	cmd := exec.CommandContext(t.Context(), c.path, "plan", "-no-color", "-input=false", "-out=plan")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return dir, strings.Join(strings.Fields(strings.ReplaceAll(string(out), "│", " ")), " "), err
+}
+
+// A user of a release gets its image; a provider of no release asks for one before anything
+// is made.
+func TestAccDaemon_OnlyAReleaseBuildNamesAnImage(t *testing.T) {
+	own, released := build(t, ""), build(t, releaseDigest)
+	for _, cli := range clis(t) {
+		t.Run(cli.name, func(t *testing.T) {
+			_, said, err := cli.plan(t, own)
+			for _, want := range []string{"no image to deploy: image is not set", "(version dev)", "make image", `on main.tf line 10, in resource "karpenter_daemon" "this"`} {
+				if err == nil || !strings.Contains(said, want) {
+					t.Errorf("a plan of a build without a digest lacks %q (%v): %s", want, err, said)
+				}
+			}
+			dir, said, err := cli.plan(t, released)
+			if err != nil {
+				t.Fatalf("%v: %s", err, said)
+			}
+			show := exec.CommandContext(t.Context(), cli.path, "show", "-json", "plan")
+			show.Dir = dir
+			text, err := show.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var plan struct {
+				Changes []struct {
+					Change struct {
+						After struct {
+							Reference string `json:"image_reference"`
+						} `json:"after"`
+					} `json:"change"`
+				} `json:"resource_changes"`
+			}
+			if err := json.Unmarshal(text, &plan); err != nil {
+				t.Fatal(err)
+			}
+			if len(plan.Changes) != 1 || plan.Changes[0].Change.After.Reference != "ghcr.io/karpenterd/karpenterd@"+releaseDigest {
+				t.Errorf("the plan of a release is %+v", plan.Changes)
+			}
+		})
+	}
+}

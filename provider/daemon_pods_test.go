@@ -1,0 +1,124 @@
+package provider_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/provider"
+)
+
+// planned gives the digests of the objects that a daemon with the changes has.
+func plannedObjects(t *testing.T, changes object) map[string]string {
+	t.Helper()
+	config := daemonConfig()
+	maps.Copy(config, changes)
+	h := configured(t, object{"region": testRegion, "eks": object{"cluster_name": unknown{}}})
+	wantNoError(t, h.validate("karpenter_daemon", config))
+	p := h.resource("karpenter_daemon").plan(config)
+	wantNoError(t, p.problems)
+	out := map[string]string{}
+	for name, value := range attributes(t, attributeOf(t, p.value, "objects")) {
+		var digest string
+		if err := value.As(&digest); err != nil {
+			t.Fatalf("%s is planned as %s", name, value)
+		}
+		out[name] = digest
+	}
+	return out
+}
+
+const deploymentName = `Deployment "karpenter/karpenterd"`
+
+// The pods hold the credentials of the role that their service account named when they were
+// made. So another role must change the pods, too, or they keep one that is gone.
+func TestDaemon_AnotherRoleReplacesThePods(t *testing.T) {
+	before, after := plannedObjects(t, nil), plannedObjects(t, object{"role_arn": "arn:aws:iam::123456789012:role/other"})
+	for _, name := range []string{`ServiceAccount "karpenter/karpenter"`, deploymentName} {
+		if before[name] == "" || before[name] == after[name] {
+			t.Errorf("%s stays %q", name, before[name])
+		}
+	}
+	for name, digest := range before {
+		if name != deploymentName && name != `ServiceAccount "karpenter/karpenter"` && digest != after[name] {
+			t.Errorf("%s changes with the role", name)
+		}
+	}
+}
+
+// values has a value for each attribute that is carried out in the daemon's pods or objects,
+// which is not its default.
+func values() object {
+	return object{
+		"cluster_name": "other", "cluster_endpoint": "https://10.0.0.1", "queue_name": "events", "region": "eu-west-1", "log_level": "debug",
+		"preference_policy": "Ignore", "min_values_policy": "BestEffort", "node_cost": "0.02", "scheduler_config": "podTopologySpread: {}",
+		"pause_disruption": true, "metrics_port": 9090, "health_probe_port": 9091, "namespace": "nodes",
+		"resources": object{"requests": object{"cpu": "1"}, "limits": object{"memory": "2Gi"}},
+		"image":     object{"pull_policy": "Always"}, "replicas": 3, "role_arn": "arn:aws:iam::123456789012:role/other", "service_account": "launcher",
+		"labels": object{"team": "a"}, "annotations": object{"team": "a"}, "pod_labels": object{"team": "a"}, "pod_annotations": object{"team": "a"},
+		"tolerations": list{}, "node_selector": object{"a": "b"}, "priority_class_name": "", "image_pull_secrets": list{"mirror"}, "environment": object{"GOMEMLIMIT": "1GiB"},
+		"affinity":              object{"pod_anti_affinity": object{}},
+		"pod_disruption_budget": object{"enabled": false}, "legacy_api": true,
+	}
+}
+
+func TestDaemon_EveryAttributeChangesWhatIsDeployed(t *testing.T) {
+	h, byDefault := newHarness(t), plannedObjects(t, nil)
+	of := values()
+	for _, a := range h.schema.ResourceSchemas["karpenter_daemon"].Block.Attributes {
+		if a.Computed && !a.Optional || slices.Contains([]string{"wait", "timeouts"}, a.Name) {
+			continue
+		}
+		value, has := of[a.Name]
+		if !has {
+			t.Errorf("%s: the table of values lacks it", a.Name)
+			continue
+		}
+		if changed := plannedObjects(t, object{a.Name: value}); maps.Equal(changed, byDefault) {
+			t.Errorf("%s = %v changes nothing", a.Name, value)
+		}
+	}
+}
+
+// TestDaemon_EverySettingIsAnAttribute compares the daemon's settings with the attributes.
+// What has none has a reason.
+func TestDaemon_EverySettingIsAnAttribute(t *testing.T) {
+	attributes, without := provider.Settings()
+	var names []string
+	for _, a := range newHarness(t).schema.ResourceSchemas["karpenter_daemon"].Block.Attributes {
+		names = append(names, a.Name)
+	}
+	for _, setting := range install.Settings() {
+		attribute, has := attributes[setting]
+		if has == (without[setting] != "") {
+			t.Errorf("%s: attribute %q, reason to have none %q; want one of both", setting, attribute, without[setting])
+		}
+		if has && !slices.Contains(names, attribute) {
+			t.Errorf("%s: karpenter_daemon has no attribute %q", setting, attribute)
+		}
+		delete(attributes, setting)
+		delete(without, setting)
+	}
+	if len(attributes)+len(without) > 0 {
+		t.Errorf("no settings of the daemon: %v %v", attributes, without)
+	}
+}
+
+func TestDaemon_DefaultsMayBeWrittenOut(t *testing.T) {
+	written := plannedObjects(t, object{
+		"tolerations": list{object{"key": "CriticalAddonsOnly", "operator": "Exists"}}, "priority_class_name": "system-cluster-critical",
+		"resources":             object{"requests": object{"cpu": "500m", "memory": "512Mi"}, "limits": object{"memory": "1Gi"}},
+		"pod_disruption_budget": object{"max_unavailable": "1"}, "metrics_port": 8080, "health_probe_port": 8081,
+		"image": object{"registry": "ghcr.io", "repository": "karpenterd/karpenterd", "digest": releaseDigest, "pull_policy": "IfNotPresent"},
+	})
+	if byDefault := plannedObjects(t, nil); !maps.Equal(written, byDefault) {
+		t.Errorf("the defaults, written out, give\n%v, want\n%v", written, byDefault)
+	}
+}
+
+func TestDaemon_BudgetThatIsOffIsNotDeployed(t *testing.T) {
+	if _, there := plannedObjects(t, object{"pod_disruption_budget": object{"enabled": false}})[`PodDisruptionBudget "karpenter/karpenterd"`]; there {
+		t.Error("there is a PodDisruptionBudget")
+	}
+}

@@ -1,0 +1,33 @@
+package provider
+
+import "github.com/karpenterd/terraform-provider-karpenter/internal/install"
+
+// settingAttributes has the attribute of karpenter_daemon for each setting of the daemon, by
+// environment variable.
+func settingAttributes() map[string]string {
+	return map[string]string{
+		install.EnvClusterName:       "cluster_name",
+		install.EnvClusterEndpoint:   "cluster_endpoint",
+		install.EnvInterruptionQueue: "queue_name",
+		install.EnvRegion:            "region",
+		install.EnvLogLevel:          "log_level",
+		install.EnvPreferencePolicy:  "preference_policy",
+		install.EnvMinValuesPolicy:   "min_values_policy",
+		install.EnvNodeCost:          "node_cost",
+		install.EnvSchedulerConfig:   "scheduler_config",
+		install.EnvPauseDisruption:   "pause_disruption",
+		install.EnvMetricsPort:       "metrics_port",
+		install.EnvHealthProbePort:   "health_probe_port",
+		install.EnvSystemNamespace:   "namespace",
+		install.EnvMemoryLimit:       "resources",
+	}
+}
+
+// settingsWithout has the settings that have no attribute, and why.
+func settingsWithout() map[string]string {
+	return map[string]string{
+		install.EnvPodName:     "Kubernetes gives each pod its name",
+		install.EnvBindAddress: "Kubernetes gives each pod its address",
+		install.EnvTimeFactor:  "it is for laboratories, where instances start and end faster than on AWS",
+	}
+}

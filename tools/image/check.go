@@ -1,0 +1,138 @@
+package main
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// rootsFile is where Go looks for CA roots first, on Linux.
+const rootsFile = "etc/ssl/certs/ca-certificates.crt"
+
+// errBase means that a base does not fit the daemon.
+var errBase = errors.New("the base image does not fit")
+
+func architectures() []string { return []string{"amd64", "arm64"} }
+
+// checkBase refuses a base before minutes are spent on it.
+func checkBase(ctx context.Context, base name.Digest) error {
+	for _, architecture := range architectures() {
+		image, err := remote.Image(base, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithPlatform(v1.Platform{OS: "linux", Architecture: architecture}))
+		if err != nil {
+			return fmt.Errorf("base image %s for linux/%s get: %w", base, architecture, err)
+		}
+		config, err := image.ConfigFile()
+		if err != nil {
+			return fmt.Errorf("base image %s read: %w", base, err)
+		}
+		if config.Architecture != architecture {
+			return fmt.Errorf("%w: %s has no image for linux/%s: give the digest of an index with linux/amd64 and linux/arm64", errBase, base, architecture)
+		}
+		if err := checkImage(image); err != nil {
+			return fmt.Errorf("%s (linux/%s): %w", base, architecture, err)
+		}
+	}
+	return nil
+}
+
+// checkIndex looks at what was built.
+func checkIndex(index v1.ImageIndex) error {
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return fmt.Errorf("image read: %w", err)
+	}
+	var found []string
+	for _, m := range manifest.Manifests {
+		if m.Platform == nil {
+			return fmt.Errorf("image %s has no platform", m.Digest)
+		}
+		found = append(found, m.Platform.Architecture)
+		image, err := index.Image(m.Digest)
+		if err != nil {
+			return fmt.Errorf("image %s read: %w", m.Digest, err)
+		}
+		if err := checkImage(image); err != nil {
+			return fmt.Errorf("image for %s: %w", m.Platform, err)
+		}
+		config, err := image.ConfigFile()
+		if err != nil {
+			return fmt.Errorf("image %s read: %w", m.Digest, err)
+		}
+		if entry := config.Config.Entrypoint; len(entry) != 1 || path.Base(entry[0]) != "karpenterd" {
+			return fmt.Errorf("image for %s starts %q, and the Deployment counts on karpenterd", m.Platform, entry)
+		}
+	}
+	slices.Sort(found)
+	if !slices.Equal(found, architectures()) {
+		return fmt.Errorf("the image is for %v, and must be for %v", found, architectures())
+	}
+	return nil
+}
+
+// checkImage refuses root, a shell, and missing CA roots.
+func checkImage(image v1.Image) error {
+	config, err := image.ConfigFile()
+	if err != nil {
+		return fmt.Errorf("image read: %w", err)
+	}
+	if user, _, _ := strings.Cut(config.Config.User, ":"); user == "" || user == "0" || user == "root" {
+		return fmt.Errorf("%w: it runs as root (user %q): take one with another user, such as the tag nonroot of a distroless image", errBase, config.Config.User)
+	}
+	files := mutate.Extract(image)
+	defer func() { _ = files.Close() }()
+	roots := 0
+	for archive := tar.NewReader(files); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("image unpack: %w", err)
+		}
+		file := strings.TrimPrefix(path.Clean(header.Name), "/")
+		if slices.Contains([]string{"sh", "bash", "dash", "ash", "busybox"}, path.Base(file)) && strings.HasSuffix(path.Dir(file), "bin") {
+			return fmt.Errorf("%w: it has a shell (%s): take one without", errBase, file)
+		}
+		if file == rootsFile {
+			text, err := io.ReadAll(archive)
+			if err != nil {
+				return fmt.Errorf("image unpack: %w", err)
+			}
+			if roots, err = certificates(text); err != nil {
+				return fmt.Errorf("%w: %s: %w", errBase, file, err)
+			}
+		}
+	}
+	if roots == 0 {
+		return fmt.Errorf("%w: it has no CA roots in /%s, so the daemon could not reach AWS: take one that has, such as distroless static", errBase, rootsFile)
+	}
+	return nil
+}
+
+// certificates counts the certificates in a bundle.
+func certificates(bundle []byte) (int, error) {
+	n := 0
+	for {
+		var block *pem.Block
+		if block, bundle = pem.Decode(bundle); block == nil {
+			return n, nil
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return n, fmt.Errorf("certificate %d parse: %w", n+1, err)
+		}
+		n++
+	}
+}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	var r request
+	flag.StringVar(&r.repository, "repository", "", "where the image belongs: registry/path, without a tag")
+	flag.StringVar(&r.base, "base", "", "base image by digest: name@sha256:...")
+	flag.StringVar(&r.version, "version", "", "version that the daemon says, and tag of the image; empty: dev, and no tag")
+	flag.StringVar(&r.out, "out", "", "folder for the image (oci), its bills of material (sbom) and its references; replaced")
+	flag.StringVar(&r.source, "source", "", "top of the source; empty: the checkout that the working directory is in")
+	flag.BoolVar(&r.push, "push", false, "push the image to the repository")
+	flag.BoolVar(&r.sign, "sign", false, "sign what was pushed with cosign, by its digest")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	digest, err := r.run(ctx, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "image:", err)
+		os.Exit(1)
+	}
+	fmt.Println("IMAGE_DIGEST=" + digest)
+}
