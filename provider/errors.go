@@ -30,6 +30,10 @@ var ErrUnproven = errors.New("the state has no record of what this configuration
 // configuration did not make.
 var ErrOtherAccessEntry = errors.New("the role has an access entry that this configuration did not create")
 
+// ErrOtherAssociation says that the service account has a Pod Identity association that
+// this configuration did not make.
+var ErrOtherAssociation = errors.New("the service account has a Pod Identity association that this configuration did not create")
+
 // ErrReferenced says that node pools refer to a node class that is to be deleted. The text
 // stands between the two.
 var ErrReferenced = errors.New("was not deleted, because it is the node class of")

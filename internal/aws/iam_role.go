@@ -75,7 +75,7 @@ func (c *Clients) CreateRole(ctx context.Context, want Role) (Role, error) {
 func (c *Clients) roleOfLostAnswer(ctx context.Context, want Role, sent *sendings, err error) (Role, bool) {
 	have, found := lostAnswer(ctx, c, sent, err, func() (Role, error) { return c.GetRole(ctx, want.Name) })
 	return have, found && sent.mayHaveMade(have.Created, err) && have.Path == pathOrRoot(want.Path) && have.Description == want.Description && have.PermissionsBoundary == want.PermissionsBoundary &&
-		SameJSON(have.TrustPolicy, want.TrustPolicy) && maps.Equal(have.Tags, withoutReserved(want.Tags)) &&
+		(want.MaxSessionDuration == 0 || have.MaxSessionDuration == want.MaxSessionDuration) && SameJSON(have.TrustPolicy, want.TrustPolicy) && maps.Equal(have.Tags, withoutReserved(want.Tags)) &&
 		len(have.InlinePolicies) == 0 && len(have.ManagedPolicies) == 0
 }
 
