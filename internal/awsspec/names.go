@@ -131,3 +131,10 @@ func shortened(prefix, name, suffix string, limit int) string {
 	mark := "-" + hex.EncodeToString(sum[:4])
 	return prefix + name[:limit-len(prefix)-len(suffix)-len(mark)] + mark + suffix
 }
+
+// EC2 Spot as a principal, and the role by which it acts in an account. Both are the same in
+// all partitions. Source: EC2 user guide, "Service-linked role for EC2 Spot Instance requests".
+const (
+	SpotService  = "spot.amazonaws.com"
+	SpotRoleName = "AWSServiceRoleForEC2Spot"
+)
