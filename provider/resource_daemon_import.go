@@ -38,7 +38,7 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster) error {
 		return err
 	}
 	m.ServiceAccount = types.StringValue(pod.ServiceAccountName)
-	m.RoleARN = types.StringValue(account.GetAnnotations()[install.RoleARNAnnotation])
+	m.RoleARN = stringOrNull(account.GetAnnotations()[install.RoleARNAnnotation])
 	m.Image = types.StringValue(container.Image)
 	m.Replicas = types.Int32PointerValue(deployment.Spec.Replicas)
 	m.ClusterName = types.StringValue(environment(container, install.EnvClusterName))

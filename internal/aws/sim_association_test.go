@@ -187,3 +187,18 @@ func TestSim_ServiceLinkedRoleLife(t *testing.T) {
 		t.Error("the answer that was lost is not found again")
 	}
 }
+
+// TestSim_ServiceLinkedRoleStaysWhileSpotInstancesNeedIt has IAM refuse the deletion after it
+// has accepted the call.
+func TestSim_ServiceLinkedRoleStaysWhileSpotInstancesNeedIt(t *testing.T) {
+	cloud, c := start(t)
+	made := try[aws.Role](t)(c.CreateServiceLinkedRole(t.Context(), awsspec.SpotService, awsspec.SpotRoleName))
+	launched := launchOne(t, cloud, c)
+	err := c.DeleteServiceLinkedRole(t.Context(), awsspec.SpotService, awsspec.SpotRoleName, made.ID)
+	if !errors.Is(err, aws.ErrInUse) || !strings.Contains(err.Error(), launched.InstanceID) {
+		t.Errorf("delete: %v", err)
+	}
+	if have := try[aws.Role](t)(c.GetServiceLinkedRole(t.Context(), awsspec.SpotService, awsspec.SpotRoleName)); have.ID != made.ID {
+		t.Errorf("the role is %+v", have)
+	}
+}

@@ -82,7 +82,9 @@ func (o Options) typed() []runtime.Object {
 	}
 	account := &corev1.ServiceAccount{TypeMeta: kind("v1", "ServiceAccount"), ObjectMeta: o.meta(o.Namespace)}
 	account.Name = o.ServiceAccount
-	account.Annotations = map[string]string{RoleARNAnnotation: o.RoleARN}
+	if o.RoleARN != "" {
+		account.Annotations = map[string]string{RoleARNAnnotation: o.RoleARN}
+	}
 	objects = append(objects, account,
 		&rbacv1.ClusterRole{TypeMeta: kind(rbacAPI, "ClusterRole"), ObjectMeta: o.meta(""), Rules: clusterRules()},
 		&rbacv1.ClusterRoleBinding{

@@ -72,12 +72,12 @@ func CheckNodeCost(text string) error {
 }
 
 // Options say how to deploy the daemon. An empty member gets the default above. Image,
-// RoleARN, ClusterName and Region have no default.
+// ClusterName and Region have no default.
 type Options struct {
 	Namespace, Name, ServiceAccount string
 	Image                           string
 	Replicas                        int32
-	RoleARN                         string // the service account's IAM role
+	RoleARN                         string // the service account's IAM role; empty: EKS Pod Identity gives it
 	ClusterName                     string
 	ClusterEndpoint                 string // https URL; empty: the daemon asks EKS
 	Region                          string
@@ -166,7 +166,10 @@ func (o Options) check() error {
 			fault("label", "%s: is set by the product: remove it", key)
 		}
 	}
-	awsFaults := []error{awsspec.CheckClusterName(o.ClusterName), awsspec.CheckRoleARN(o.RoleARN)}
+	awsFaults := []error{awsspec.CheckClusterName(o.ClusterName)}
+	if o.RoleARN != "" {
+		awsFaults = append(awsFaults, awsspec.CheckRoleARN(o.RoleARN))
+	}
 	if o.QueueName != "" {
 		awsFaults = append(awsFaults, awsspec.CheckQueueName(o.QueueName))
 	}
