@@ -195,12 +195,8 @@ func TestBindings_NameTheServiceAccount(t *testing.T) {
 func TestServiceAccount_OfPodIdentityHasNoRole(t *testing.T) {
 	o := options()
 	o.RoleARN = ""
-	all, err := Objects(o)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var account corev1.ServiceAccount
-	find(t, all, "ServiceAccount", DefaultServiceAccount, &account)
+	find(t, objects(t, o), "ServiceAccount", DefaultServiceAccount, &account)
 	if _, has := account.Annotations[RoleARNAnnotation]; has {
 		t.Errorf("service account has annotations %v", account.Annotations)
 	}
