@@ -100,7 +100,7 @@ func TestAccSpotServiceLinkedRole(t *testing.T) {
 				_, err := cloud.spotRole(t)
 				return gone("role", err, notInAWS)
 			},
-				resource.TestStep{Config: cloud.hcl(`resource "`+spotRoleKind+`" "this" {}`), Check: resource.ComposeTestCheckFunc(
+				resource.TestStep{Config: cloud.hcl(`resource "` + spotRoleKind + `" "this" {}`), Check: resource.ComposeTestCheckFunc(
 					resource.TestCheckResourceAttr(address, "name", awsspec.SpotRoleName), resource.TestCheckResourceAttr(address, "adopted", "false"))},
 				resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: awsspec.SpotRoleName, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
 				resource.TestStep{Config: cloud.hcl(config, true), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},

@@ -158,8 +158,13 @@ func (r *nodeRole) ValidateConfig(ctx context.Context, req resource.ValidateConf
 		name  string
 		value attr.Value
 	}{
-		{"name", config.Name}, {"path", config.Path}, {"description", config.Description}, {"permissions_boundary", config.PermissionsBoundary},
-		{"max_session_duration", config.MaxSessionDuration}, {"additional_policy_arns", config.AdditionalPolicyARNs}, {"attach_cni_policy", config.AttachCNIPolicy},
+		{"name", config.Name},
+		{"path", config.Path},
+		{"description", config.Description},
+		{"permissions_boundary", config.PermissionsBoundary},
+		{"max_session_duration", config.MaxSessionDuration},
+		{"additional_policy_arns", config.AdditionalPolicyARNs},
+		{"attach_cni_policy", config.AttachCNIPolicy},
 	} {
 		if !a.value.IsNull() {
 			resp.Diagnostics.AddAttributeError(path.Root(a.name), "Conflicting attributes", fmt.Sprintf(

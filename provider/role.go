@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -40,7 +39,7 @@ func roleAttributes(describe func(cluster string) string) map[string]schema.Attr
 	return map[string]schema.Attribute{
 		"description": schema.StringAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: fmt.Sprintf("Description of the role. Default `%s`.", describe("<cluster_name>")),
+			MarkdownDescription: "Description of the role. Default `" + describe("<cluster_name>") + "`.",
 			PlanModifiers:       []planmodifier.String{clusterName{fromCluster: describe, check: awsspec.CheckRoleDescription}},
 			Validators:          []validator.String{validate.Is(awsspec.CheckRoleDescription)},
 		},

@@ -80,6 +80,7 @@ func (c *Clients) DeleteServiceLinkedRole(ctx context.Context, service, name, id
 				reason = awssdk.ToString(out.Reason.Reason)
 			}
 			return fmt.Errorf("service-linked role %q delete: %w: %s", name, ErrInUse, reason)
+		case iamtypes.DeletionTaskStatusTypeNotStarted, iamtypes.DeletionTaskStatusTypeInProgress:
 		}
 		select {
 		case <-ctx.Done():
