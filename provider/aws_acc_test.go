@@ -262,7 +262,7 @@ resource "karpenter_node_role" "this" {
 // TestAccExamples plans the examples of all resources as one configuration.
 func TestAccExamples(t *testing.T) {
 	files, err := filepath.Glob("../examples/resources/*/resource.tf")
-	if err != nil || len(files) != 8 {
+	if err != nil || len(files) != 9 {
 		t.Fatal(files, err)
 	}
 	var all strings.Builder

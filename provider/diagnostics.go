@@ -35,7 +35,7 @@ func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err erro
 	}
 	detail := fmt.Sprintf("karpenter_%s %q: %s.", b.kind, id, strings.TrimSuffix(err.Error(), "."))
 	remedy := b.remedy(id, err)
-	if conflict := errors.Is(err, aws.ErrConflict) || errors.Is(err, kube.ErrExists); conflict && verb == verbUpdate && !errors.Is(err, ErrOtherAccessEntry) {
+	if conflict := errors.Is(err, aws.ErrConflict) || errors.Is(err, kube.ErrExists); conflict && verb == verbUpdate && !errors.Is(err, ErrOtherAccessEntry) && !errors.Is(err, ErrOtherAssociation) {
 		remedy = b.otherInPlace(id)
 	}
 	if remedy != "" {
@@ -59,7 +59,11 @@ func (b *base) remedy(id string, err error) string {
 	case errors.Is(err, ErrWrongCluster):
 		return "Nothing was read or changed. Correct eks.cluster_name or kubernetes in the provider's configuration. If the cluster was deleted and created again, its objects are gone: set accept_new_cluster = true in the provider's configuration, and the resources of the old cluster leave the state."
 	case errors.Is(err, ErrOtherAccessEntry):
-		return "An access entry that is older than the role, or whose type is not EC2_LINUX, does not let the nodes join the cluster: EKS binds an access entry to the unique id of its role. If nobody needs this access entry, delete it (aws eks delete-access-entry), then apply again."
+		return "An access entry that is older than the role, or whose type is STANDARD, does not let the nodes join the cluster: EKS binds an access entry to the unique id of its role. If nobody needs this access entry, delete it (aws eks delete-access-entry), then apply again. " +
+			"If another configuration or a managed node group needs it, set access_entry = { create = false }, or, for an existing_role_arn, leave this resource out: the nodes can join already."
+	case errors.Is(err, ErrOtherAssociation):
+		return "A service account has one association only. If nobody needs the existing one, delete it (aws eks list-pod-identity-associations, aws eks delete-pod-identity-association), then apply again. " +
+			"To replace a role that has the association, do without lifecycle { create_before_destroy = true }: the old role's association goes first. Otherwise give the daemon another service_account."
 	case errors.Is(err, ErrNoAccessEntries):
 		return "Change the cluster's authentication mode to API_AND_CONFIG_MAP or API (aws eks update-cluster-config --name CLUSTER --access-config authenticationMode=API_AND_CONFIG_MAP), then apply again."
 	case errors.Is(err, aws.ErrReplaced), errors.Is(err, ErrOtherObject):

@@ -15,7 +15,7 @@ import (
 
 func TestFail_NamesObjectFaultAndRemedy(t *testing.T) {
 	b := base{kind: "node_role", keys: []string{"cluster_name", "name"}}
-	model := nodeRoleModel{ClusterName: types.StringValue("lab"), Name: types.StringValue("nodes")}
+	model := nodeRoleModel{ClusterName: types.StringValue("lab"), roleModel: roleModel{Name: types.StringValue("nodes")}}
 	for name, tt := range map[string]struct {
 		err    error
 		remedy string

@@ -40,6 +40,10 @@ var ErrOtherController = errors.New("another controller runs in the cluster")
 // ErrLeftovers says that something is left in AWS that was launched or made for nodes.
 var ErrLeftovers = errors.New("something is left in AWS of the nodes")
 
+// ErrOtherAssociation says that the service account has a Pod Identity association that
+// this configuration did not make.
+var ErrOtherAssociation = errors.New("the service account has a Pod Identity association that this configuration did not create")
+
 // ErrReferenced says that node pools refer to a node class that is to be deleted. The text
 // stands between the two.
 var ErrReferenced = errors.New("was not deleted, because it is the node class of")

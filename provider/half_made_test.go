@@ -26,8 +26,10 @@ func calls() map[string]struct {
 	queue := made{"karpenter_interruption_queue", object{"cluster_name": testCluster}}
 	return map[string]made{
 		"CreateRole": node, "CreateAccessEntry": node, "CreateQueue": queue, "PutRule": queue, "PutTargets": queue,
-		"CreatePolicy":          {"karpenter_controller_role", object{"cluster_name": testCluster, "node_role_arn": testNodeRole}},
-		"CreateInstanceProfile": {"karpenter_instance_profile", object{"name": "nodes", "role": "nodes"}},
+		"CreatePolicy":                 {"karpenter_controller_role", object{"cluster_name": testCluster, "node_role_arn": testNodeRole}},
+		"CreateInstanceProfile":        {"karpenter_instance_profile", object{"name": "nodes", "role": "nodes"}},
+		"CreatePodIdentityAssociation": {"karpenter_controller_role", object{"cluster_name": testCluster, "node_role_arn": testNodeRole, "identity": "pod_identity"}},
+		"CreateServiceLinkedRole":      {spotRoleKind, object{}},
 	}
 }
 

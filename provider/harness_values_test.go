@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"maps"
 	"math/big"
 	"testing"
 
@@ -110,7 +111,7 @@ func attributes(t *testing.T, v tftypes.Value) map[string]tftypes.Value {
 	if err := v.As(&out); err != nil {
 		t.Fatal(err)
 	}
-	return out
+	return maps.Clone(out) // As gives the map inside of v: who changes it would change v
 }
 
 // keepsPromises fails if the state after an apply is not the planned state, as

@@ -70,6 +70,7 @@ func (p *karpenterProvider) Resources(context.Context) []func() resource.Resourc
 		newNodeRole,
 		newInstanceProfile,
 		newDiscoveryTags,
+		newSpotRole,
 		newInterruptionQueue,
 		newDaemon,
 		func() resource.Resource { return newNodeClass(p.definitions) },

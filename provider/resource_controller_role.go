@@ -3,10 +3,12 @@ package provider
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -25,22 +27,36 @@ type controllerRole struct {
 }
 
 type controllerRoleModel struct {
-	ClusterName         types.String `tfsdk:"cluster_name"`
-	Name                types.String `tfsdk:"name"`
-	Path                types.String `tfsdk:"path"`
-	PermissionsBoundary types.String `tfsdk:"permissions_boundary"`
-	Namespace           types.String `tfsdk:"namespace"`
-	ServiceAccount      types.String `tfsdk:"service_account"`
-	NodeRoleARN         types.String `tfsdk:"node_role_arn"`
-	NodeRoleARNs        types.Set    `tfsdk:"node_role_arns"`
-	QueueARN            types.String `tfsdk:"queue_arn"`
-	ARN                 types.String `tfsdk:"arn"`
-	OIDCIssuer          types.String `tfsdk:"oidc_issuer"`
-	TrustPolicy         types.String `tfsdk:"trust_policy"`
-	Policies            types.Map    `tfsdk:"policies"`
+	ClusterName types.String `tfsdk:"cluster_name"`
+	roleModel
+	podModel
+	NodeRoleARN  types.String `tfsdk:"node_role_arn"`
+	NodeRoleARNs types.Set    `tfsdk:"node_role_arns"`
+	QueueARN     types.String `tfsdk:"queue_arn"`
+	Policies     types.Map    `tfsdk:"policies"`
+	PolicyARNs   types.Map    `tfsdk:"policy_arns"`
 	tagsModel
 	limitsModel
 }
+
+// podModel says how the daemon's pods get the role.
+type podModel struct {
+	Identity       types.String `tfsdk:"identity"`
+	Namespace      types.String `tfsdk:"namespace"`
+	ServiceAccount types.String `tfsdk:"service_account"`
+	OIDCIssuer     types.String `tfsdk:"oidc_issuer"`
+	AssociationID  types.String `tfsdk:"association_id"`
+	AssociationARN types.String `tfsdk:"association_arn"`
+}
+
+// The values of identity.
+const (
+	identityIRSA = "irsa"
+	identityPod  = "pod_identity"
+)
+
+// byPodIdentity says that EKS Pod Identity gives the role to the pods.
+func (m podModel) byPodIdentity() bool { return m.Identity.ValueString() == identityPod }
 
 func (m controllerRoleModel) ids() []string {
 	return []string{m.ClusterName.ValueString(), m.Name.ValueString()}
@@ -61,44 +77,63 @@ func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			Validators:          []validator.String{validate.Namespace()},
 		}
 	}
-	resp.Schema = schema.Schema{
-		MarkdownDescription: "The IAM role of the daemon. The daemon's Kubernetes service account assumes the role through the cluster's " +
-			"OIDC issuer (IRSA). The issuer must be registered as an IAM OIDC provider. The role allows only the AWS calls that the " +
-			"daemon makes. The permissions are in several managed policies, each within IAM's limit of 6144 characters.",
-		Attributes: map[string]schema.Attribute{
-			"cluster_name":         clusterNameAttribute(),
-			"name":                 nameAttribute("role", "`KarpenterControllerRole-<cluster_name>`, with the end of a long cluster name replaced by a hash", awsspec.ControllerRoleName, awsspec.CheckRoleName),
-			"path":                 iamPathAttribute("role and its policies"),
-			"permissions_boundary": permissionsBoundaryAttribute(),
-			"namespace":            serviceAccountPart("Namespace of the service account", install.DefaultNamespace),
-			"service_account":      serviceAccountPart("Name of the service account", install.DefaultServiceAccount),
-			"node_role_arn": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "ARN of the node role, `karpenter_node_role.<name>.arn`. The daemon may pass this role to the instances that it launches.",
-				Validators:          []validator.String{validate.Is(awsspec.CheckRoleARN)},
-			},
-			"node_role_arns": schema.SetAttribute{
-				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "ARNs of further roles that the daemon may give to instances, for node classes with `role`.",
-				Validators:          []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueStringsAre(validate.Is(awsspec.CheckRoleARN))},
-			},
-			"queue_arn": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "ARN of the interruption queue, `karpenter_interruption_queue.<name>.arn`. Without `queue_arn`, the daemon may not read any queue.",
-				Validators:          []validator.String{validate.ARN("sqs", "")},
-			},
-			"arn":          computedString("ARN of the role."),
-			"oidc_issuer":  computedString("OIDC issuer of the cluster, without `https://`."),
-			"trust_policy": schema.StringAttribute{Computed: true, MarkdownDescription: "Trust policy (JSON) of the role."},
-			"policies": schema.MapAttribute{
-				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Policy documents (JSON) of the role, by policy name. Policies that others attached are not listed and not changed.",
-			},
-			"tags":     tagsAttribute(),
-			"tags_all": tagsAllAttribute(),
-			"timeouts": r.timeoutsAttribute(ctx),
+	attributes := map[string]schema.Attribute{
+		"cluster_name": clusterNameAttribute(),
+		"name":         nameAttribute("role", "`KarpenterControllerRole-<cluster_name>`, with the end of a long cluster name replaced by a hash", awsspec.ControllerRoleName, awsspec.CheckRoleName),
+		"path":         iamPathAttribute("role and its policies"),
+		"identity": schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString(identityIRSA),
+			MarkdownDescription: "How the daemon's pods get the role. `irsa` (default): by tokens of the cluster's OIDC issuer, which must be registered as an IAM OIDC provider. " +
+				"`pod_identity`: by EKS Pod Identity. The resource then also makes the association of the service account, and the cluster needs the add-on `eks-pod-identity-agent`. " +
+				"After a change, restart the daemon's pods: EKS gives a pod its credentials when the pod is created.",
+			Validators: []validator.String{stringvalidator.OneOf(identityIRSA, identityPod)},
 		},
+		"namespace":       serviceAccountPart("Namespace of the service account", install.DefaultNamespace),
+		"service_account": serviceAccountPart("Name of the service account", install.DefaultServiceAccount),
+		"node_role_arn": schema.StringAttribute{
+			Required:            true,
+			MarkdownDescription: "ARN of the node role, `karpenter_node_role.<name>.arn`. The daemon may pass this role to the instances that it launches.",
+			Validators:          []validator.String{validate.Is(awsspec.CheckRoleARN)},
+		},
+		"node_role_arns": schema.SetAttribute{
+			Optional: true, ElementType: types.StringType,
+			MarkdownDescription: "ARNs of further roles that the daemon may give to instances, for node classes with `role`.",
+			Validators:          []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueStringsAre(validate.Is(awsspec.CheckRoleARN))},
+		},
+		"queue_arn": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "ARN of the interruption queue, `karpenter_interruption_queue.<name>.arn`. Without `queue_arn`, the daemon may not read any queue.",
+			Validators:          []validator.String{validate.ARN("sqs", "")},
+		},
+		"oidc_issuer":     schema.StringAttribute{Computed: true, MarkdownDescription: "OIDC issuer of the cluster, without `https://`. Null with Pod Identity, which needs no issuer."},
+		"association_id":  schema.StringAttribute{Computed: true, MarkdownDescription: "Id of the Pod Identity association, such as `a-...`. Null with IRSA, and while the association is not as declared."},
+		"association_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the Pod Identity association. Null where `association_id` is null."},
+		"trust_policy":    schema.StringAttribute{Computed: true, MarkdownDescription: "Trust policy (JSON) of the role."},
+		"policies": schema.MapAttribute{
+			Computed: true, ElementType: types.StringType,
+			MarkdownDescription: "Policy documents (JSON) of the role, by policy name. Policies that others attached are not listed and not changed.",
+		},
+		"policy_arns": schema.MapAttribute{
+			Computed: true, ElementType: types.StringType,
+			MarkdownDescription: "ARNs of the role's own policies, by what they are for: `nodes`, `profiles`, `read`, and `interruption` if `queue_arn` is set.",
+		},
+		"tags":     tagsAttribute(),
+		"tags_all": tagsAllAttribute(),
+		"timeouts": r.timeoutsAttribute(ctx),
 	}
+	maps.Copy(attributes, iamRoleAttributes(controllerRoleDescription))
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The IAM role of the daemon. The daemon's Kubernetes service account gets the role through the cluster's " +
+			"OIDC issuer (IRSA) or through EKS Pod Identity. The role allows only the AWS calls that the " +
+			"daemon makes. The permissions are in several managed policies, each within IAM's limit of 6144 characters. " +
+			"See the guide [IAM](../guides/iam.md).",
+		Attributes: attributes,
+	}
+}
+
+// controllerRoleDescription is the default description of the role, and that of its policies.
+func controllerRoleDescription(cluster string) string {
+	return "Karpenter daemon of EKS cluster " + cluster
 }
 
 // ModifyPlan plans the policies and the trust policy, so that the plan shows them
@@ -124,11 +159,18 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 	if !req.State.Raw.IsNull() {
 		set("arn", keepOrCreate(prior.ARN))
+		set("unique_id", keepOrCreate(prior.UniqueID))
 	}
+	planned := plan.podPlan(prior)
+	set("oidc_issuer", planned.OIDCIssuer)
+	set("association_id", planned.AssociationID)
+	set("association_arn", planned.AssociationARN)
 	region := r.planRegion(ctx, &resp.Diagnostics)
+	plan.checkAccounts(region, &resp.Diagnostics)
 	switch {
-	case !known(plan.NodeRoleARN, plan.NodeRoleARNs, plan.QueueARN, plan.Name, plan.ClusterName) || anyUnknown(plan.NodeRoleARNs):
+	case !known(plan.NodeRoleARN, plan.NodeRoleARNs, plan.QueueARN, plan.Name, plan.Path, plan.ClusterName) || anyUnknown(plan.NodeRoleARNs):
 		set("policies", types.MapUnknown(types.StringType))
+		set("policy_arns", types.MapUnknown(types.StringType))
 	case region != "":
 		documents := plan.documents(region)
 		for name, document := range documents {
@@ -137,27 +179,46 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 			}
 		}
 		set("policies", keepSpelling(prior.Policies, documents))
+		set("policy_arns", plan.policyARNs(region, documents))
 	case !req.State.Raw.IsNull():
 		set("policies", prior.Policies)
+		set("policy_arns", prior.PolicyARNs)
 	}
-	if known(plan.OIDCIssuer, plan.NodeRoleARN, plan.Namespace, plan.ServiceAccount) {
-		set("trust_policy", planJSON(prior.TrustPolicy, plan.trust()))
+	plan.podModel = planned
+	if plan.trustKnown(region) {
+		set("trust_policy", planJSON(prior.TrustPolicy, plan.trust(region)))
 	} else {
 		set("trust_policy", types.StringUnknown())
 	}
 }
 
-// documents are the policies that the model asks for, by name.
-func (m controllerRoleModel) documents(region string) map[string]string {
+// wanted are the policies that the model asks for.
+func (m controllerRoleModel) wanted(region string) []awsspec.Policy {
 	partition, account := partitionAndAccount(m.NodeRoleARN.ValueString())
-	documents := map[string]string{}
-	for _, policy := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
+	return awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
 		Partition: partition, Region: region, Account: account, Cluster: m.ClusterName.ValueString(), Role: m.Name.ValueString(),
 		NodeRoleARNs: m.nodeRoles(), QueueARN: m.QueueARN.ValueString(),
-	}) {
+	})
+}
+
+// documents are the texts of the wanted policies, by name.
+func (m controllerRoleModel) documents(region string) map[string]string {
+	documents := map[string]string{}
+	for _, policy := range m.wanted(region) {
 		documents[policy.Name] = policy.Document
 	}
 	return documents
+}
+
+// policyARNs has the ARNs of those wanted policies that are in documents, by kind.
+func (m controllerRoleModel) policyARNs(region string, documents map[string]string) types.Map {
+	arns := map[string]string{}
+	for _, policy := range m.wanted(region) {
+		if _, there := documents[policy.Name]; there {
+			arns[policy.Kind] = m.policyARN(policy.Name)
+		}
+	}
+	return mapValue(arns)
 }
 
 // nodeRoles are the roles that the daemon may give to instances, each once: the first is
@@ -172,11 +233,6 @@ func (m controllerRoleModel) nodeRoles() []string {
 	}
 	slices.Sort(more)
 	return append([]string{first}, more...)
-}
-
-func (m controllerRoleModel) trust() string {
-	partition, account := partitionAndAccount(m.NodeRoleARN.ValueString())
-	return awsspec.IRSATrust(m.OIDCIssuer.ValueString(), account, partition, m.Namespace.ValueString(), m.ServiceAccount.ValueString())
 }
 
 // partitionAndAccount are the second and the fifth part of an ARN.

@@ -28,29 +28,31 @@ func (m controllerRoleModel) policyARN(name string) string {
 func (m controllerRoleModel) policy(name, document string) aws.Policy {
 	return aws.Policy{
 		Name: name, Path: m.Path.ValueString(), ARN: m.policyARN(name), Document: document,
-		Description: "Karpenter daemon of EKS cluster " + m.ClusterName.ValueString(), Tags: stringMap(m.TagsAll),
+		Description: controllerRoleDescription(m.ClusterName.ValueString()), Tags: stringMap(m.TagsAll),
 	}
 }
 
 // role is the role that the model asks IAM for, with the named policies attached.
-func (m controllerRoleModel) role(policies []string) aws.Role {
-	role := aws.Role{
-		Name: m.Name.ValueString(), Path: m.Path.ValueString(),
-		Description:         "Karpenter daemon of EKS cluster " + m.ClusterName.ValueString(),
-		PermissionsBoundary: m.PermissionsBoundary.ValueString(),
-		TrustPolicy:         m.trust(), Tags: stringMap(m.TagsAll),
-	}
+func (m controllerRoleModel) role(region string, policies []string) aws.Role {
+	role := m.asked()
+	role.TrustPolicy, role.Tags = m.trust(region), stringMap(m.TagsAll)
+	var own []string
 	for _, name := range policies {
-		role.ManagedPolicies = append(role.ManagedPolicies, m.policyARN(name))
+		own = append(own, m.policyARN(name))
 	}
+	role.ManagedPolicies = m.withAdditional(own)
 	return role
 }
 
-// findIssuer asks EKS for the cluster's issuer.
+// findIssuer asks EKS for the cluster, and sets its issuer. With Pod Identity there is none.
 func (m *controllerRoleModel) findIssuer(ctx context.Context, client *aws.Clients) error {
 	cluster, err := client.Cluster(ctx, m.ClusterName.ValueString())
 	if err != nil {
 		return err
+	}
+	if m.byPodIdentity() {
+		m.OIDCIssuer = types.StringNull()
+		return nil
 	}
 	if cluster.Issuer == "" {
 		return fmt.Errorf("eks cluster %q has no OIDC issuer", cluster.Name)
@@ -86,10 +88,11 @@ func (r *controllerRole) read(ctx context.Context, j job[*aws.Clients], state *c
 	return len(j.own) > 0, err
 }
 
-// create makes the policies and the role, and notes them in own. The key of a
-// policy is its ARN, its identity is the PolicyId.
+// create makes the policies, the role and its association, and notes them in own. The key
+// of a policy is its ARN, its identity is the PolicyId.
 func (m *controllerRoleModel) create(ctx context.Context, client *aws.Clients, own made) error {
-	m.ARN, m.TrustPolicy, m.Policies = types.StringNull(), types.StringNull(), mapValue(nil)
+	m.ARN, m.UniqueID, m.TrustPolicy = types.StringNull(), types.StringNull(), types.StringNull()
+	m.AssociationID, m.AssociationARN, m.Policies, m.PolicyARNs = types.StringNull(), types.StringNull(), mapValue(nil), mapValue(nil)
 	if err := m.findIssuer(ctx, client); err != nil {
 		return err
 	}
@@ -99,10 +102,13 @@ func (m *controllerRoleModel) create(ctx context.Context, client *aws.Clients, o
 			return err
 		}
 		done[name] = documents[name]
-		m.Policies = mapValue(done)
+		m.Policies, m.PolicyARNs = mapValue(done), m.policyARNs(client.Region(), done)
 	}
-	m.TrustPolicy = types.StringValue(m.trust())
-	return m.createRole(ctx, client, slices.Sorted(maps.Keys(documents)), own)
+	m.TrustPolicy = types.StringValue(m.trust(client.Region()))
+	if err := m.createRole(ctx, client, slices.Sorted(maps.Keys(documents)), own); err != nil {
+		return err
+	}
+	return m.associate(ctx, client, own, nil)
 }
 
 func (m *controllerRoleModel) createPolicy(ctx context.Context, client *aws.Clients, want aws.Policy, own made) error {
@@ -114,28 +120,42 @@ func (m *controllerRoleModel) createPolicy(ctx context.Context, client *aws.Clie
 }
 
 func (m *controllerRoleModel) createRole(ctx context.Context, client *aws.Clients, policies []string, own made) error {
-	role, err := client.CreateRole(ctx, m.role(policies))
-	if role.ID != "" {
-		m.ARN, own[madeRole] = types.StringValue(role.ARN), role.ID
-	}
+	role, err := client.CreateRole(ctx, m.role(client.Region(), policies))
+	m.made(role, own)
 	return err
 }
 
-// remove removes the role, then its policies.
+// remove removes the association, the role, then its policies.
 func (m *controllerRoleModel) remove(ctx context.Context, client *aws.Clients, own made) error {
+	if err := m.dissociate(ctx, client, own, ""); err != nil {
+		return err
+	}
 	if id := own[madeRole]; id != "" {
 		if err := client.DeleteRole(ctx, m.Name.ValueString(), id); err != nil {
 			return err
 		}
 		delete(own, madeRole)
 	}
-	for _, arn := range slices.Sorted(maps.Keys(own)) {
+	return deletePolicies(ctx, client, own, nil)
+}
+
+// deletePolicies deletes the policies in own that are not wanted.
+func deletePolicies(ctx context.Context, client *aws.Clients, own made, wanted map[string]bool) error {
+	for _, arn := range own.policies() {
+		if wanted[arn] {
+			continue
+		}
 		if err := client.DeletePolicy(ctx, arn, own[arn]); err != nil {
 			return err
 		}
 		delete(own, arn)
 	}
 	return nil
+}
+
+// policies are the ARNs of the policies that were made, sorted.
+func (m made) policies() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(m)), func(key string) bool { return !strings.HasPrefix(key, "arn:") })
 }
 
 // everyDocument has the wanted documents and the documents that only the state
@@ -154,20 +174,21 @@ func (m *controllerRoleModel) everyDocument(region string) map[string]string {
 // refresh sets the model to the live role and policies. A role that is gone while
 // policies still exist has no ARN, and the next apply makes it again.
 func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, found aws.Role, own made, recorded bool) error {
-	m.ARN = stringOrNull(found.ARN)
-	if found.ARN != "" {
-		m.Path = types.StringValue(found.Path)
-		m.PermissionsBoundary = stringOrNull(found.PermissionsBoundary)
-		m.TrustPolicy = planJSON(m.TrustPolicy, found.TrustPolicy)
-	}
-	// A cluster that is gone has no issuer: the last known issuer stays.
-	if err := m.findIssuer(ctx, client); err != nil && !errors.Is(err, aws.ErrNotFound) {
-		return err
-	}
+	m.found(found)
 	if m.NodeRoleARN.IsNull() {
 		if err := m.reconstruct(ctx, client, found); err != nil {
 			return err
 		}
+	}
+	if m.Identity.IsNull() { // an import, or a state of an earlier version
+		m.Identity = types.StringValue(identityOf(found.TrustPolicy))
+	}
+	if err := m.refreshAssociation(ctx, client, own, recorded); err != nil {
+		return err
+	}
+	// A cluster that is gone has no issuer: the last known issuer stays.
+	if err := m.findIssuer(ctx, client); err != nil && !errors.Is(err, aws.ErrNotFound) {
+		return err
 	}
 	documents, all := map[string]string{}, made{}
 	for name := range m.everyDocument(client.Region()) {
@@ -195,8 +216,8 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		all[arn] = policy.ID
 	}
 	// A policy that a failed update has made is in own, but not in the state.
-	for _, arn := range slices.Sorted(maps.Keys(own)) {
-		if _, seen := all[arn]; seen || arn == madeRole {
+	for _, arn := range own.policies() {
+		if _, seen := all[arn]; seen {
 			continue
 		}
 		policy, err := client.GetPolicy(ctx, arn)
@@ -208,15 +229,20 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		}
 		delete(own, arn) // gone, or replaced by somebody else
 	}
-	m.Policies = keepSpelling(m.Policies, documents)
+	m.Policies, m.PolicyARNs = keepSpelling(m.Policies, documents), m.policyARNs(client.Region(), documents)
 	return nil
 }
 
 // update changes policies and role as planned. A policy that is no longer wanted is
 // first detached, then removed.
 func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, prior controllerRoleModel, own made) error {
+	if m.OIDCIssuer.IsUnknown() {
+		if err := m.findIssuer(ctx, client); err != nil {
+			return err
+		}
+	}
 	before, after := prior.everyDocument(client.Region()), m.documents(client.Region())
-	wanted := map[string]bool{madeRole: true}
+	wanted := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		want := m.policy(name, after[name])
 		wanted[want.ARN] = true
@@ -232,30 +258,34 @@ func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, p
 			return err
 		}
 	}
-	names, err := slices.Sorted(maps.Keys(after)), aws.ErrNotFound
+	if err := m.updateRole(ctx, client, prior, own, slices.Collect(maps.Keys(before)), slices.Sorted(maps.Keys(after))); err != nil {
+		return err
+	}
+	if err := m.associate(ctx, client, own, &prior); err != nil {
+		return err
+	}
+	if err := deletePolicies(ctx, client, own, wanted); err != nil {
+		return err
+	}
+	m.TrustPolicy = planJSON(m.TrustPolicy, m.trust(client.Region()))
+	m.Policies, m.PolicyARNs = keepSpelling(m.Policies, after), m.policyARNs(client.Region(), after)
+	return nil
+}
+
+// updateRole changes the role, or makes it if it is gone. before and after are the names of
+// its policies.
+func (m *controllerRoleModel) updateRole(ctx context.Context, client *aws.Clients, prior controllerRoleModel, own made, before, after []string) error {
+	err := aws.ErrNotFound
 	if id := own[madeRole]; id != "" {
-		want := m.role(names)
+		want := m.role(client.Region(), after)
 		want.ID = id
 		var role aws.Role
-		if role, err = client.UpdateRole(ctx, prior.role(slices.Collect(maps.Keys(before))), want); err == nil {
-			m.ARN = types.StringValue(role.ARN)
+		if role, err = client.UpdateRole(ctx, prior.role(client.Region(), before), want); err == nil {
+			m.made(role, own)
 		}
 	}
 	if errors.Is(err, aws.ErrNotFound) {
-		err = m.createRole(ctx, client, names, own)
+		err = m.createRole(ctx, client, after, own)
 	}
-	if err != nil {
-		return err
-	}
-	for _, arn := range slices.Sorted(maps.Keys(own)) {
-		if wanted[arn] {
-			continue
-		}
-		if err := client.DeletePolicy(ctx, arn, own[arn]); err != nil {
-			return err
-		}
-		delete(own, arn)
-	}
-	m.TrustPolicy, m.Policies = planJSON(m.TrustPolicy, m.trust()), keepSpelling(m.Policies, after)
-	return nil
+	return err
 }

@@ -76,6 +76,13 @@ func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clien
 	}
 	for _, s := range trust {
 		for key, subject := range s.Condition["StringEquals"] {
+			switch {
+			case len(subject) != 1:
+			case strings.HasSuffix(key, "/kubernetes-namespace"):
+				m.Namespace = types.StringValue(subject[0])
+			case strings.HasSuffix(key, "/kubernetes-service-account"):
+				m.ServiceAccount = types.StringValue(subject[0])
+			}
 			parts := strings.Split(strings.Join(subject, ""), ":")
 			if strings.HasSuffix(key, ":sub") && len(parts) == 4 {
 				m.Namespace, m.ServiceAccount = types.StringValue(parts[2]), types.StringValue(parts[3])

@@ -107,7 +107,8 @@ func (r *daemon) attributes(ctx context.Context) map[string]schema.Attribute {
 		},
 		"region": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "AWS region of the cluster. Default: the provider's region."},
 		"role_arn": schema.StringAttribute{
-			Required: true, MarkdownDescription: "ARN of the daemon's role, `karpenter_controller_role.<name>.arn`.",
+			Optional: true, MarkdownDescription: "ARN of the daemon's role, `karpenter_controller_role.<name>.arn`. Leave it out if EKS Pod Identity gives the role to the service account " +
+				"(`identity = \"pod_identity\"`): then the service account needs no annotation. Without either, the daemon has no credentials.",
 			Validators: []validator.String{validate.Is(awsspec.CheckRoleARN)},
 		},
 		"queue_name": schema.StringAttribute{

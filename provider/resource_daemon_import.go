@@ -43,7 +43,7 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install
 		return err
 	}
 	m.ServiceAccount = types.StringValue(pod.ServiceAccountName)
-	m.RoleARN = types.StringValue(account.GetAnnotations()[install.RoleARNAnnotation])
+	m.RoleARN = stringOrNull(account.GetAnnotations()[install.RoleARNAnnotation])
 	var diags diag.Diagnostics
 	m.Image = convert.ImageOf(ctx, install.ParseImage(container.Image), container.ImagePullPolicy, usual, &diags)
 	m.ImageReference = types.StringValue(container.Image)

@@ -25,10 +25,11 @@ type instanceProfile struct {
 }
 
 type instanceProfileModel struct {
-	Name types.String `tfsdk:"name"`
-	Path types.String `tfsdk:"path"`
-	Role types.String `tfsdk:"role"`
-	ARN  types.String `tfsdk:"arn"`
+	Name     types.String `tfsdk:"name"`
+	Path     types.String `tfsdk:"path"`
+	Role     types.String `tfsdk:"role"`
+	ARN      types.String `tfsdk:"arn"`
+	UniqueID types.String `tfsdk:"unique_id"`
 	tagsModel
 	limitsModel
 }
@@ -56,10 +57,11 @@ func (r *instanceProfile) Schema(ctx context.Context, _ resource.SchemaRequest, 
 				MarkdownDescription: "Name of the role, `karpenter_node_role.<name>.name`.",
 				Validators:          []validator.String{validate.Is(awsspec.CheckRoleName)},
 			},
-			"arn":      computedString("ARN of the instance profile."),
-			"tags":     tagsAttribute(),
-			"tags_all": tagsAllAttribute(),
-			"timeouts": r.timeoutsAttribute(ctx),
+			"arn":       computedString("ARN of the instance profile."),
+			"unique_id": computedString("Unique id of the instance profile, such as `AIPA...`."),
+			"tags":      tagsAttribute(),
+			"tags_all":  tagsAllAttribute(),
+			"timeouts":  r.timeoutsAttribute(ctx),
 		},
 	}
 }
@@ -86,7 +88,7 @@ const madeProfile = "profile"
 func (r *instanceProfile) create(ctx context.Context, j job[*aws.Clients], plan *instanceProfileModel) error {
 	profile, err := j.client.CreateInstanceProfile(ctx, plan.wanted())
 	if profile.ID != "" {
-		plan.ARN, j.own[madeProfile] = types.StringValue(profile.ARN), profile.ID
+		plan.ARN, plan.UniqueID, j.own[madeProfile] = types.StringValue(profile.ARN), types.StringValue(profile.ID), profile.ID
 	}
 	return err
 }
@@ -103,7 +105,8 @@ func (r *instanceProfile) read(ctx context.Context, j job[*aws.Clients], state *
 	case err != nil:
 		return true, err
 	}
-	state.ARN, state.Path, state.Role = types.StringValue(found.ARN), types.StringValue(found.Path), types.StringValue(found.Role)
+	state.ARN, state.UniqueID = types.StringValue(found.ARN), types.StringValue(found.ID)
+	state.Path, state.Role = types.StringValue(found.Path), types.StringValue(found.Role)
 	state.tagsModel = r.readTags(state.tagsModel, found.Tags)
 	return true, nil
 }

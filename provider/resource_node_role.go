@@ -4,39 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
-
-// nodeAccessEntryType is the type of access entry that lets an instance join as a
-// Linux node.
-const nodeAccessEntryType = "EC2_LINUX"
 
 type nodeRole struct {
 	frame[nodeRoleModel, *aws.Clients]
 }
 
 type nodeRoleModel struct {
-	ClusterName         types.String `tfsdk:"cluster_name"`
-	Name                types.String `tfsdk:"name"`
-	Path                types.String `tfsdk:"path"`
-	PermissionsBoundary types.String `tfsdk:"permissions_boundary"`
-	ARN                 types.String `tfsdk:"arn"`
-	TrustPolicy         types.String `tfsdk:"trust_policy"`
-	ManagedPolicyARNs   types.Set    `tfsdk:"managed_policy_arns"`
-	AccessEntryARN      types.String `tfsdk:"access_entry_arn"`
+	ClusterName types.String `tfsdk:"cluster_name"`
+	roleModel
+	ExistingRoleARN   types.String `tfsdk:"existing_role_arn"`
+	AttachCNIPolicy   types.Bool   `tfsdk:"attach_cni_policy"`
+	ManagedPolicyARNs types.Set    `tfsdk:"managed_policy_arns"`
+	AccessEntry       types.Object `tfsdk:"access_entry"`
+	AccessEntryARN    types.String `tfsdk:"access_entry_arn"`
 	tagsModel
 	limitsModel
 }
 
 func (m nodeRoleModel) ids() []string {
+	if m.existing() {
+		return []string{m.ClusterName.ValueString(), m.ExistingRoleARN.ValueString()}
+	}
 	return []string{m.ClusterName.ValueString(), m.Name.ValueString()}
 }
 
@@ -48,27 +51,47 @@ func newNodeRole() resource.Resource {
 
 // Schema describes the node role.
 func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	name := nameAttribute("role", "`KarpenterNodeRole-<cluster_name>`, with the end of a long cluster name replaced by a hash", awsspec.NodeRoleName, awsspec.CheckRoleName)
+	name.PlanModifiers = append([]planmodifier.String{ofExistingRole{awsspec.RoleName, name.PlanModifiers[0]}}, name.PlanModifiers[1:]...)
+	rolePath := iamPathAttribute("role")
+	rolePath.PlanModifiers = append([]planmodifier.String{ofExistingRole{of: awsspec.RolePathOfARN}}, rolePath.PlanModifiers...)
+	attributes := map[string]schema.Attribute{
+		"cluster_name": clusterNameAttribute(),
+		"name":         name,
+		"path":         rolePath,
+		"existing_role_arn": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "ARN of a role that exists already. The resource then makes the role's access entry only: it neither changes nor deletes the role, " +
+				"and makes no call to IAM but one at the destruction, which asks whether instance profiles have the role. All attributes that describe a role must be left out.",
+			PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+			Validators:    []validator.String{validate.Is(awsspec.CheckRoleARN)},
+		},
+		"attach_cni_policy": schema.BoolAttribute{
+			Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+			MarkdownDescription: "Whether the role gets `AmazonEKS_CNI_Policy`. Default `true`. Set `false` if the VPC CNI has a role of its own, or the cluster uses IPv6 or another network plugin.",
+		},
+		"trust_policy": schema.StringAttribute{Computed: true, MarkdownDescription: "Trust policy (JSON) of the role. It allows EC2 to assume the role."},
+		"managed_policy_arns": schema.SetAttribute{
+			Computed: true, ElementType: types.StringType,
+			MarkdownDescription: "ARNs of the AWS managed policies that every node needs: `AmazonEKSWorkerNodePolicy`, `AmazonEC2ContainerRegistryPullOnly`, `AmazonSSMManagedInstanceCore` and, " +
+				"with `attach_cni_policy`, `AmazonEKS_CNI_Policy`. Policies that others attached are not listed and not changed.",
+		},
+		"access_entry":     accessEntryAttribute(),
+		"access_entry_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the cluster's access entry for the role. Null if the resource makes none."},
+		"tags":             tagsAttribute(),
+		"tags_all":         tagsAllAttribute(),
+		"timeouts":         r.timeoutsAttribute(ctx),
+	}
+	maps.Copy(attributes, iamRoleAttributes(nodeRoleDescription))
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The IAM role of launched instances, with the managed policies that a node needs and the EKS " +
-			"access entry (type `EC2_LINUX`) that lets the nodes join the cluster. The cluster's authentication mode must include `API`.",
-		Attributes: map[string]schema.Attribute{
-			"cluster_name":         clusterNameAttribute(),
-			"name":                 nameAttribute("role", "`KarpenterNodeRole-<cluster_name>`, with the end of a long cluster name replaced by a hash", awsspec.NodeRoleName, awsspec.CheckRoleName),
-			"path":                 iamPathAttribute("role"),
-			"permissions_boundary": permissionsBoundaryAttribute(),
-			"arn":                  computedString("ARN of the role."),
-			"trust_policy":         schema.StringAttribute{Computed: true, MarkdownDescription: "Trust policy (JSON) of the role. It allows EC2 to assume the role."},
-			"managed_policy_arns": schema.SetAttribute{
-				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "ARNs of the AWS managed policies of the role. Policies that others attached are not listed and not changed.",
-			},
-			"access_entry_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the cluster's access entry for the role."},
-			"tags":             tagsAttribute(),
-			"tags_all":         tagsAllAttribute(),
-			"timeouts":         r.timeoutsAttribute(ctx),
-		},
+			"access entry that lets the nodes join the cluster. The cluster's authentication mode must include `API`, unless `access_entry.create` is `false`. " +
+			"For a role that exists already, set `existing_role_arn`. See the guide [IAM](../guides/iam.md).",
+		Attributes: attributes,
 	}
 }
+
+func nodeRoleDescription(cluster string) string { return "Nodes launched for EKS cluster " + cluster }
 
 // ModifyPlan plans the attributes of the role, so that the plan shows a change by
 // somebody else as a difference. If the region is not known, the last known values
@@ -94,24 +117,23 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if name := r.planRegion(ctx, &resp.Diagnostics); name != "" {
 		partition := awsspec.Partition(name)
 		plan.TrustPolicy = planJSON(prior.TrustPolicy, awsspec.NodeTrust(partition))
-		plan.ManagedPolicyARNs = setValue(awsspec.NodeManagedPolicyARNs(partition))
+		plan.ManagedPolicyARNs = setValue(plan.nodePolicies(partition))
 	} else if !req.State.Raw.IsNull() {
 		plan.TrustPolicy, plan.ManagedPolicyARNs = prior.TrustPolicy, prior.ManagedPolicyARNs
 	}
-	plan.ARN, plan.AccessEntryARN = keepOrCreate(prior.ARN), keepOrCreate(prior.AccessEntryARN)
-	set := func(name string, value any) {
-		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
+	if plan.AttachCNIPolicy.IsUnknown() {
+		plan.ManagedPolicyARNs = types.SetUnknown(types.StringType)
 	}
-	set("arn", plan.ARN)
-	set("trust_policy", plan.TrustPolicy)
-	set("managed_policy_arns", plan.ManagedPolicyARNs)
-	set("access_entry_arn", plan.AccessEntryARN)
+	plan.ARN, plan.UniqueID = keepOrCreate(prior.ARN), keepOrCreate(prior.UniqueID)
+	plan.planExisting()
+	plan.planEntry(prior)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
 // warnOfReplacement says that the plan replaces a role that instance profiles have. A
 // plan does not know whether the new role is created first.
 func (r *nodeRole) warnOfReplacement(ctx context.Context, prior, plan nodeRoleModel, diags *diag.Diagnostics) {
-	if prior.Name.Equal(plan.Name) && prior.Path.Equal(plan.Path) && prior.ClusterName.Equal(plan.ClusterName) {
+	if prior.existing() || prior.Name.Equal(plan.Name) && prior.Path.Equal(plan.Path) && prior.ClusterName.Equal(plan.ClusterName) {
 		return
 	}
 	client, err := r.session.AWS(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -15,23 +16,29 @@ import (
 // roleTimeout covers IAM's eventual consistency with room to spare.
 const roleTimeout = 5 * time.Minute
 
+// nodePolicies are the policies that every node needs, without that of the VPC CNI if it is
+// not wanted.
+func (m nodeRoleModel) nodePolicies(partition string) []string {
+	all := awsspec.NodeManagedPolicyARNs(partition)
+	if !m.AttachCNIPolicy.IsNull() && !m.AttachCNIPolicy.ValueBool() {
+		return without(all, []string{awsspec.CNIPolicyARN(partition)})
+	}
+	return all
+}
+
 // role is the role that the model asks IAM for.
 func (m nodeRoleModel) role(partition string) aws.Role {
-	return aws.Role{
-		Name: m.Name.ValueString(), Path: m.Path.ValueString(),
-		Description:         "Nodes launched for EKS cluster " + m.ClusterName.ValueString(),
-		PermissionsBoundary: m.PermissionsBoundary.ValueString(),
-		TrustPolicy:         awsspec.NodeTrust(partition),
-		ManagedPolicies:     awsspec.NodeManagedPolicyARNs(partition),
-		Tags:                stringMap(m.TagsAll),
-	}
+	role := m.asked()
+	role.TrustPolicy, role.Tags = awsspec.NodeTrust(partition), stringMap(m.TagsAll)
+	role.ManagedPolicies = m.withAdditional(m.nodePolicies(partition))
+	return role
 }
 
 // accessEntry is the access entry that the model asks EKS for.
 func (m nodeRoleModel) accessEntry() aws.AccessEntry {
 	return aws.AccessEntry{
 		Cluster: m.ClusterName.ValueString(), PrincipalARN: m.ARN.ValueString(),
-		Type: nodeAccessEntryType, Tags: stringMap(m.TagsAll),
+		Type: m.entryType(), Tags: stringMap(m.TagsAll),
 	}
 }
 
@@ -52,6 +59,7 @@ func findRole(ctx context.Context, j job[*aws.Clients], name string) (aws.Role, 
 const (
 	madeAccessEntry = "access entry" // its identity: its ARN, which ends in an id
 	madePrincipal   = "principal"    // ARN of the role that the access entry is for
+	foundEntry      = "found entry"  // set if a refresh found the access entry: an import does not say whose it is
 )
 
 // noteEntry notes the access entry.
@@ -60,6 +68,7 @@ func (m made) noteEntry(principal, arn string) { m[madeAccessEntry], m[madePrinc
 func (m made) forgetEntry() {
 	delete(m, madeAccessEntry)
 	delete(m, madePrincipal)
+	delete(m, foundEntry)
 }
 
 func (r *nodeRole) create(ctx context.Context, j job[*aws.Clients], plan *nodeRoleModel) error {
@@ -80,8 +89,12 @@ func (m *nodeRoleModel) create(ctx context.Context, client *aws.Clients, own mad
 	if err := m.takesEntries(ctx, client); err != nil {
 		return err
 	}
+	m.AccessEntryARN = types.StringNull()
+	if m.existing() {
+		return m.letIn(ctx, client, own)
+	}
 	want := m.role(awsspec.Partition(client.Region()))
-	m.AccessEntryARN, m.TrustPolicy, m.ManagedPolicyARNs = types.StringNull(), planJSON(m.TrustPolicy, want.TrustPolicy), setValue(want.ManagedPolicies)
+	m.TrustPolicy, m.ManagedPolicyARNs = planJSON(m.TrustPolicy, want.TrustPolicy), setValue(m.nodePolicies(awsspec.Partition(client.Region())))
 	if err := m.createRole(ctx, client, want, own); err != nil {
 		return err
 	}
@@ -95,7 +108,7 @@ func (m *nodeRoleModel) takesEntries(ctx context.Context, client *aws.Clients) e
 	if err != nil {
 		return err
 	}
-	if cluster.AuthenticationMode == aws.AuthenticationConfigMap {
+	if m.entryType() != "" && cluster.AuthenticationMode == aws.AuthenticationConfigMap {
 		return fmt.Errorf("eks cluster %q: %w", cluster.Name, ErrNoAccessEntries)
 	}
 	return nil
@@ -103,16 +116,17 @@ func (m *nodeRoleModel) takesEntries(ctx context.Context, client *aws.Clients) e
 
 func (m *nodeRoleModel) createRole(ctx context.Context, client *aws.Clients, want aws.Role, own made) error {
 	role, err := client.CreateRole(ctx, want)
-	if role.ID != "" {
-		m.ARN, own[madeRole] = types.StringValue(role.ARN), role.ID
-	}
+	m.made(role, own)
 	return err
 }
 
-// letIn makes the access entry. An access entry that exists already is somebody
+// letIn makes the access entry, if one is wanted. An access entry that exists already is somebody
 // else's. It would not work for a new role: EKS binds an access entry to the unique
 // id of its role. ErrOtherAccessEntry.
 func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own made) error {
+	if m.entryType() == "" {
+		return nil
+	}
 	entry, err := client.CreateAccessEntry(ctx, m.accessEntry())
 	if errors.Is(err, aws.ErrConflict) {
 		return fmt.Errorf("%w: %w", ErrOtherAccessEntry, err)
@@ -127,10 +141,13 @@ func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own made
 // remove removes the access entry, then the role. It removes neither while instances may
 // have the role: without the access entry their nodes are cut off.
 func (m *nodeRoleModel) remove(ctx context.Context, client *aws.Clients, own made) error {
-	if own[madeRole] != "" {
-		if err := client.CheckRoleUnused(ctx, m.Name.ValueString()); errors.Is(err, aws.ErrInUse) {
+	if !own.nothing() {
+		err := client.CheckRoleUnused(ctx, m.Name.ValueString())
+		switch {
+		case errors.Is(err, aws.ErrInUse):
 			return fmt.Errorf("%w (nothing was changed): %w", ErrRoleInUse, err)
-		} else if err != nil {
+		case m.existing() && errors.Is(err, aws.ErrUnauthorized): // whoever may use the role need not be allowed to look at it
+		case err != nil:
 			return err
 		}
 	}
@@ -162,9 +179,21 @@ func (m *nodeRoleModel) shutOut(ctx context.Context, client *aws.Clients, own ma
 // replaced by somebody else, while our access entry still exists. It then has no ARN in
 // the state, and the next apply makes it again.
 func (r *nodeRole) read(ctx context.Context, j job[*aws.Clients], state *nodeRoleModel) (bool, error) {
+	state.importExisting()
+	if state.existing() {
+		tags, err := state.refreshEntry(ctx, j.client, j.own, j.recorded)
+		if tags != nil {
+			state.tagsModel = r.readTags(state.tagsModel, tags)
+		}
+		return len(j.own) > 0, err
+	}
 	found, err := findRole(ctx, j, state.Name.ValueString())
 	if err == nil {
-		err = state.refresh(ctx, j.client, found, j.own, j.recorded)
+		state.refreshRole(found, awsspec.Partition(j.client.Region()))
+		var ofEntry map[string]string
+		if ofEntry, err = state.refreshEntry(ctx, j.client, j.own, j.recorded); ofEntry != nil {
+			state.tellApart(found.Tags, ofEntry)
+		}
 	}
 	if found.ARN != "" {
 		state.tagsModel = r.readTags(state.tagsModel, found.Tags)
@@ -172,44 +201,65 @@ func (r *nodeRole) read(ctx context.Context, j job[*aws.Clients], state *nodeRol
 	return len(j.own) > 0, err
 }
 
-// refresh sets the model to the live role and access entry. A role that is gone has
-// no ARN.
-func (m *nodeRoleModel) refresh(ctx context.Context, client *aws.Clients, found aws.Role, own made, recorded bool) error {
-	m.ARN = stringOrNull(found.ARN)
-	if found.ARN != "" {
-		m.Path = types.StringValue(found.Path)
-		m.PermissionsBoundary = stringOrNull(found.PermissionsBoundary)
-		m.TrustPolicy = planJSON(m.TrustPolicy, found.TrustPolicy)
-		m.ManagedPolicyARNs = setValue(intersection(found.ManagedPolicies, awsspec.NodeManagedPolicyARNs(awsspec.Partition(client.Region()))))
+// refreshRole sets the model to the live role. A role that is gone has no ARN.
+func (m *nodeRoleModel) refreshRole(found aws.Role, partition string) {
+	m.found(found)
+	if found.ARN == "" {
+		return
 	}
+	if m.AttachCNIPolicy.IsNull() { // an import, or a state of an earlier version
+		m.AttachCNIPolicy = types.BoolValue(slices.Contains(found.ManagedPolicies, awsspec.CNIPolicyARN(partition)))
+	}
+	m.ManagedPolicyARNs = setValue(intersection(m.nodePolicies(partition), found.ManagedPolicies))
+}
+
+// refreshEntry sets the model to the live access entry, and returns the entry's tags if the
+// entry is ours.
+func (m *nodeRoleModel) refreshEntry(ctx context.Context, client *aws.Clients, own made, recorded bool) (map[string]string, error) {
 	principal := own[madePrincipal]
 	if principal == "" {
-		principal = found.ARN
+		principal = m.ARN.ValueString()
 	}
 	m.AccessEntryARN = types.StringNull()
 	if principal == "" {
-		return nil
+		return nil, nil
+	}
+	if recorded && own[madeAccessEntry] == "" {
+		return nil, nil // somebody else's, if there is one
 	}
 	entry, err := client.GetAccessEntry(ctx, m.ClusterName.ValueString(), principal)
 	if err != nil && !errors.Is(err, aws.ErrNotFound) {
-		return err
+		return nil, err
 	}
-	usable := err == nil && entry.Type == nodeAccessEntryType
-	if usable && !recorded {
+	usable := err == nil && slices.Contains(nodeEntryTypes(), entry.Type)
+	if usable && !recorded && m.entryType() != "" {
 		own.noteEntry(principal, entry.ARN)
+		own[foundEntry] = "true"
+		if m.AccessEntry.IsNull() {
+			m.AccessEntry = entryObject(entry.Type)
+		}
 	}
 	if !usable || !own.is(madeAccessEntry, entry.ARN) {
 		own.forgetEntry()
-		return nil
+		return nil, nil
 	}
-	if principal == found.ARN {
+	if principal == m.ARN.ValueString() {
 		m.AccessEntryARN = types.StringValue(entry.ARN)
-		m.tellApart(found.Tags, entry.Tags)
 	}
-	return nil
+	return entry.Tags, nil
 }
 
 func (m *nodeRoleModel) update(ctx context.Context, client *aws.Clients, prior nodeRoleModel, own made) error {
+	if !m.existing() {
+		if err := m.updateRole(ctx, client, prior, own); err != nil {
+			return err
+		}
+	}
+	return m.updateEntry(ctx, client, prior, own)
+}
+
+// updateRole changes the role, or makes it if it is gone.
+func (m *nodeRoleModel) updateRole(ctx context.Context, client *aws.Clients, prior nodeRoleModel, own made) error {
 	partition := awsspec.Partition(client.Region())
 	want := m.role(partition)
 	if own[madeRole] == "" {
@@ -226,9 +276,28 @@ func (m *nodeRoleModel) update(ctx context.Context, client *aws.Clients, prior n
 		if err != nil {
 			return err
 		}
-		m.ARN = types.StringValue(role.ARN)
+		m.made(role, own)
 	}
-	m.TrustPolicy, m.ManagedPolicyARNs = planJSON(m.TrustPolicy, want.TrustPolicy), setValue(want.ManagedPolicies)
+	m.TrustPolicy, m.ManagedPolicyARNs = planJSON(m.TrustPolicy, want.TrustPolicy), setValue(m.nodePolicies(partition))
+	return nil
+}
+
+// updateEntry changes the tags of the access entry, or makes it if it is gone or of another
+// type. An entry that is no longer wanted is removed, unless it was found by an import: then
+// it is left to whoever made it.
+func (m *nodeRoleModel) updateEntry(ctx context.Context, client *aws.Clients, prior nodeRoleModel, own made) error {
+	m.AccessEntryARN = types.StringNull()
+	if m.entryType() == "" {
+		if own[foundEntry] != "" {
+			own.forgetEntry()
+		}
+		return m.shutOut(ctx, client, own)
+	}
+	if m.entryType() != prior.entryType() {
+		if err := m.shutOut(ctx, client, own); err != nil {
+			return err
+		}
+	}
 	if own[madePrincipal] == m.ARN.ValueString() {
 		entry := m.accessEntry()
 		entry.ARN = own[madeAccessEntry]

@@ -149,6 +149,8 @@ func classify(err error) error {
 	}
 	code := api.ErrorCode()
 	switch {
+	case strings.Contains(err.Error(), "failed to load credentials"): // what EKS Pod Identity's agent said, not AWS
+		return &classified{kind: ErrCredentials, err: err}
 	case isUnauthorized(code):
 		return unauthorized(err, api)
 	case code == "InvalidLaunchTemplateName.NotFoundException" || code == "InvalidLaunchTemplateId.NotFound":

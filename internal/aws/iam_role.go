@@ -75,7 +75,7 @@ func (c *Clients) roleOfFailure(ctx context.Context, want Role, sent *sendings, 
 	read := func(ctx context.Context) (Role, error) { return c.GetRole(ctx, want.Name) }
 	return afterFailure(ctx, c, sent, failure, read, func(have Role) bool {
 		return sent.mayHaveMade(have.Created) && have.Path == pathOrRoot(want.Path) && have.Description == want.Description && have.PermissionsBoundary == want.PermissionsBoundary &&
-			SameJSON(have.TrustPolicy, want.TrustPolicy) && maps.Equal(have.Tags, withoutReserved(want.Tags)) &&
+			(want.MaxSessionDuration == 0 || have.MaxSessionDuration == want.MaxSessionDuration) && SameJSON(have.TrustPolicy, want.TrustPolicy) && maps.Equal(have.Tags, withoutReserved(want.Tags)) &&
 			len(have.InlinePolicies) == 0 && len(have.ManagedPolicies) == 0
 	})
 }

@@ -1,6 +1,9 @@
 package awsspec
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // ControllerPolicyInput names what the daemon may use.
 type ControllerPolicyInput struct {
@@ -14,6 +17,7 @@ type ControllerPolicyInput struct {
 // the name of its role, which it begins with, is unique too. So a role that replaces
 // another one has policies of its own.
 type Policy struct {
+	Kind           string // what the policy is for: nodes, profiles, read or interruption
 	Name, Document string
 }
 
@@ -30,7 +34,7 @@ func ControllerPolicies(in ControllerPolicyInput) []Policy {
 	}
 	policy := func(kind string, statements ...statement) Policy {
 		name := shortened("", role, "-"+in.Region+"-"+kind, maxPolicyName)
-		return Policy{Name: name, Document: policyText(statements...)}
+		return Policy{Kind: strings.ToLower(kind), Name: name, Document: policyText(statements...)}
 	}
 	policies := []Policy{
 		policy("Nodes", in.launchStatements()...), policy("Profiles", in.profileStatements()...), policy("Read", in.readStatements()...),
@@ -104,7 +108,7 @@ func (in ControllerPolicyInput) readStatements() []statement {
 		allow("ReadInstanceProfiles", []string{"iam:GetInstanceProfile"},
 			[]string{in.profiles("/*")}),
 		allow("ReadCluster", []string{"eks:DescribeCluster"},
-			[]string{fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", in.Partition, in.Region, in.Account, in.Cluster)}),
+			[]string{ClusterARN(in.Partition, in.Region, in.Account, in.Cluster)}),
 	}
 }
 

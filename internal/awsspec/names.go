@@ -19,6 +19,7 @@ const (
 	maxPolicyName  = 128
 	maxQueueName   = 80
 	maxRuleName    = 64
+	maxDescription = 1000
 )
 
 // CheckClusterName returns an error for an invalid name of an EKS cluster.
@@ -56,6 +57,25 @@ func CheckRoleARN(arn string) error {
 		return fmt.Errorf("role ARN %q: must be arn:<partition>:iam::<account>:role/<name>, such as arn:aws:iam::123456789012:role/karpenter", arn)
 	}
 	return nil
+}
+
+// CheckRoleDescription returns an error for a description that IAM does not accept (IAM API
+// reference, CreateRole).
+func CheckRoleDescription(text string) error {
+	if length := utf8.RuneCountInString(text); length > maxDescription {
+		return fmt.Errorf("description: has %d characters, and IAM accepts %d: shorten it", length, maxDescription)
+	}
+	if !regexp.MustCompile(`^[\t\n\r\x20-\x7e\xa1-\xff]*$`).MatchString(text) {
+		return fmt.Errorf("description %q: IAM accepts letters of Latin-1, digits, punctuation and line breaks only: remove other characters", text)
+	}
+	return nil
+}
+
+// RolePathOfARN is the path in the ARN of a role, which must be valid by CheckRoleARN; "/"
+// for a role without a path.
+func RolePathOfARN(arn string) string {
+	_, rest, _ := strings.Cut(arn, ":role")
+	return rest[:strings.LastIndexByte(rest, '/')+1]
 }
 
 // CheckUserTag returns an error for a tag that users cannot give to what the daemon
@@ -111,3 +131,10 @@ func shortened(prefix, name, suffix string, limit int) string {
 	mark := "-" + hex.EncodeToString(sum[:4])
 	return prefix + name[:limit-len(prefix)-len(suffix)-len(mark)] + mark + suffix
 }
+
+// EC2 Spot as a principal, and the role by which it acts in an account. Both are the same in
+// all partitions. Source: EC2 user guide, "Service-linked role for EC2 Spot Instance requests".
+const (
+	SpotService  = "spot.amazonaws.com"
+	SpotRoleName = "AWSServiceRoleForEC2Spot"
+)

@@ -19,12 +19,23 @@ func NodeTrust(partition string) string {
 // are sorted.
 func NodeManagedPolicyARNs(partition string) []string {
 	names := []string{
-		"AmazonEC2ContainerRegistryPullOnly", "AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonSSMManagedInstanceCore",
+		"AmazonEC2ContainerRegistryPullOnly", "AmazonEKSWorkerNodePolicy", cniPolicy, "AmazonSSMManagedInstanceCore",
 	}
 	for i, name := range names {
-		names[i] = fmt.Sprintf("arn:%s:iam::aws:policy/%s", partition, name)
+		names[i] = managedPolicyARN(partition, name)
 	}
 	return names
+}
+
+// cniPolicy allows to configure pod networking.
+const cniPolicy = "AmazonEKS_CNI_Policy"
+
+// CNIPolicyARN is the managed policy of AWS that the VPC CNI needs for IPv4, on the nodes or
+// in a role of its own.
+func CNIPolicyARN(partition string) string { return managedPolicyARN(partition, cniPolicy) }
+
+func managedPolicyARN(partition, name string) string {
+	return fmt.Sprintf("arn:%s:iam::aws:policy/%s", partition, name)
 }
 
 // IRSATrust is the trust policy of the daemon's role. It accepts only tokens of the
@@ -36,4 +47,33 @@ func IRSATrust(issuerHostPath, account, partition, namespace, serviceAccount str
 		Principal: map[string]string{"Federated": fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", partition, account, issuerHostPath)},
 	}.when("StringEquals", issuerHostPath+":aud", "sts.amazonaws.com").
 		when("StringEquals", issuerHostPath+":sub", "system:serviceaccount:"+namespace+":"+serviceAccount))
+}
+
+// PodIdentityPrincipal is the service by which EKS assumes the roles of pods. It is the same
+// in all partitions.
+const PodIdentityPrincipal = "pods.eks.amazonaws.com"
+
+// Request tags of a session of EKS Pod Identity that say whose pod has it.
+const (
+	podClusterTag   = "aws:RequestTag/eks-cluster-arn"
+	podNamespaceTag = "aws:RequestTag/kubernetes-namespace"
+	podAccountTag   = "aws:RequestTag/kubernetes-service-account"
+)
+
+// PodIdentityTrust is the trust policy of the daemon's role where EKS Pod Identity gives the
+// role to the pods. It accepts only sessions for the service account in the cluster, by the
+// tags of the session. Source: EKS user guide, "Create IAM role with trust policy required by
+// EKS Pod Identity".
+func PodIdentityTrust(clusterARN, namespace, serviceAccount string) string {
+	return policyText(statement{
+		Sid: "PodIdentity", Effect: "Allow", Action: []string{"sts:AssumeRole", "sts:TagSession"},
+		Principal: map[string]string{"Service": PodIdentityPrincipal},
+	}.when("StringEquals", podClusterTag, clusterARN).
+		when("StringEquals", podNamespaceTag, namespace).
+		when("StringEquals", podAccountTag, serviceAccount))
+}
+
+// ClusterARN is the ARN of an EKS cluster.
+func ClusterARN(partition, region, account, cluster string) string {
+	return fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", partition, region, account, cluster)
 }

@@ -191,6 +191,17 @@ func TestBindings_NameTheServiceAccount(t *testing.T) {
 	}
 }
 
+// TestServiceAccount_OfPodIdentityHasNoRole leaves the role out, which EKS then gives.
+func TestServiceAccount_OfPodIdentityHasNoRole(t *testing.T) {
+	o := options()
+	o.RoleARN = ""
+	var account corev1.ServiceAccount
+	find(t, objects(t, o), "ServiceAccount", DefaultServiceAccount, &account)
+	if _, has := account.Annotations[RoleARNAnnotation]; has {
+		t.Errorf("service account has annotations %v", account.Annotations)
+	}
+}
+
 func TestDeployment_RunsWithoutPrivilegeOnItsPodsAddress(t *testing.T) {
 	var d appsv1.Deployment
 	find(t, objects(t, options()), "Deployment", "karpenterd", &d)

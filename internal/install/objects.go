@@ -98,8 +98,13 @@ func (o Options) typed() []runtime.Object {
 // account is the service account. Its annotations are what EKS gives to the pods.
 func (o Options) account() *corev1.ServiceAccount {
 	meta := o.meta(o.Namespace)
-	meta.Name, meta.Annotations = o.ServiceAccount, map[string]string{RoleARNAnnotation: o.RoleARN}
-	maps.Copy(meta.Annotations, o.Annotations)
+	meta.Name, meta.Annotations = o.ServiceAccount, maps.Clone(o.Annotations)
+	if o.RoleARN != "" {
+		if meta.Annotations == nil {
+			meta.Annotations = map[string]string{}
+		}
+		meta.Annotations[RoleARNAnnotation] = o.RoleARN
+	}
 	return &corev1.ServiceAccount{TypeMeta: kind("v1", "ServiceAccount"), ObjectMeta: meta}
 }
 

@@ -73,12 +73,12 @@ func CheckClusterEndpoint(text string) error {
 }
 
 // Options say how to deploy the daemon. An empty member gets the default above. Image,
-// RoleARN, ClusterName and Region have no default.
+// ClusterName and Region have no default.
 type Options struct {
 	Namespace, Name, ServiceAccount string
 	Image                           string // whole reference, such as that of an Image
 	Replicas                        int32
-	RoleARN                         string // the service account's IAM role
+	RoleARN                         string // the service account's IAM role; empty: EKS Pod Identity gives it
 	ClusterName                     string
 	ClusterEndpoint                 string // https URL; empty: the daemon asks EKS
 	Region                          string
@@ -157,7 +157,10 @@ func (o Options) check() error {
 	}
 	o.checkKeys(fault)
 	o.Pods.check(o.Replicas, fault)
-	awsFaults := []error{awsspec.CheckClusterName(o.ClusterName), awsspec.CheckRoleARN(o.RoleARN)}
+	awsFaults := []error{awsspec.CheckClusterName(o.ClusterName)}
+	if o.RoleARN != "" {
+		awsFaults = append(awsFaults, awsspec.CheckRoleARN(o.RoleARN))
+	}
 	if o.QueueName != "" {
 		awsFaults = append(awsFaults, awsspec.CheckQueueName(o.QueueName))
 	}

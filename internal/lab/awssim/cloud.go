@@ -77,11 +77,11 @@ func New(o Options) (*Cloud, error) {
 		o.Types = types
 	}
 	c := &Cloud{options: o}
-	c.IAM = iamsim.New(iamsim.Config{Account: o.Account, Now: o.Now})
+	c.IAM = iamsim.New(iamsim.Config{Account: o.Account, Now: o.Now, Needed: c.needsServiceRole})
 	c.STS = stssim.New(stssim.Config{IAM: c.IAM, JWKS: o.JWKS, Now: o.Now})
 	c.SQS = sqssim.New(sqssim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, URL: c.URL})
 	c.Events = eventsim.New(eventsim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, Queues: c.SQS, Logger: o.Logger})
-	c.EKS = ekssim.New(ekssim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, PrincipalExists: c.IAM.PrincipalExists})
+	c.EKS = ekssim.New(ekssim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, PrincipalExists: c.IAM.PrincipalExists, TrustsPods: c.STS.TrustsPods})
 	c.SSM = ssmsim.New(ssmsim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM})
 	c.Pricing = pricingsim.New(pricingsim.Config{Now: o.Now, Auth: c.IAM, Products: products(o.Region, o.Types)})
 	c.EC2 = ec2sim.New(ec2sim.Config{
@@ -111,6 +111,19 @@ func products(region string, types ec2sim.TypeSource) func(string) ([]pricingsim
 		slices.SortFunc(out, func(a, b pricingsim.Product) int { return strings.Compare(a.InstanceType, b.InstanceType) })
 		return out, nil
 	}
+}
+
+// needsServiceRole says why a service still needs its service-linked role.
+func (c *Cloud) needsServiceRole(service string) string {
+	if service != "spot.amazonaws.com" {
+		return ""
+	}
+	for _, i := range c.EC2.Instances() {
+		if i.Spot && i.State != ec2sim.StateTerminated {
+			return "A service-linked role that is in use by spot instance " + i.ID + " cannot be deleted."
+		}
+	}
+	return ""
 }
 
 func (c *Cloud) resolveProfile(nameOrARN string) (ec2sim.Profile, error) {

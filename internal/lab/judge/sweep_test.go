@@ -37,6 +37,7 @@ func sweep(ctx context.Context, w *world) facts {
 	sweepIAM(ctx, w)
 	sweepWebIdentity(ctx, w)
 	sweepEKS(ctx, w)
+	sweepPodIdentity(ctx, w)
 	sweepPricing(ctx, w)
 	sweepCatalogue(ctx, w)
 	sweepInstances(ctx, w)
@@ -66,6 +67,8 @@ func sweepIAM(ctx context.Context, w *world) {
 	need(w.iam.UpdateRoleDescription(ctx, &iam.UpdateRoleDescriptionInput{RoleName: name, Description: aws.String("new")}))
 	need(w.iam.CreateServiceLinkedRole(ctx, &iam.CreateServiceLinkedRoleInput{AWSServiceName: aws.String("spot.amazonaws.com")}))
 	_, _ = w.iam.CreateServiceLinkedRole(ctx, &iam.CreateServiceLinkedRoleInput{AWSServiceName: aws.String("spot.amazonaws.com")})
+	task := need(w.iam.DeleteServiceLinkedRole(ctx, &iam.DeleteServiceLinkedRoleInput{RoleName: aws.String("AWSServiceRoleForEC2Spot")})).DeletionTaskId
+	need(w.iam.GetServiceLinkedRoleDeletionStatus(ctx, &iam.GetServiceLinkedRoleDeletionStatusInput{DeletionTaskId: task}))
 	need(w.iam.ListInstanceProfiles(ctx, &iam.ListInstanceProfilesInput{}))
 	need(w.iam.ListInstanceProfileTags(ctx, &iam.ListInstanceProfileTagsInput{InstanceProfileName: aws.String(profile)}))
 
@@ -129,6 +132,23 @@ func sweepEKS(ctx context.Context, w *world) {
 	}
 	_, _ = w.eks.AssociateAccessPolicy(ctx, &eks.AssociateAccessPolicyInput{ClusterName: name, PrincipalArn: role, PolicyArn: aws.String("arn:aws:eks::aws:cluster-access-policy/None"), AccessScope: &ekstypes.AccessScope{Type: ekstypes.AccessScopeTypeCluster}})
 	_, _ = w.eks.ListTagsForResource(ctx, &eks.ListTagsForResourceInput{ResourceArn: aws.String("arn:aws:eks:us-west-2:123456789012:cluster/none")})
+}
+
+func sweepPodIdentity(ctx context.Context, w *world) {
+	name, account := aws.String(cluster), aws.String("sweep")
+	role := need(w.createRole(ctx, "sweep-pods", podTrust)).Role.Arn
+	in := &eks.CreatePodIdentityAssociationInput{ClusterName: name, Namespace: account, ServiceAccount: account, RoleArn: role, Tags: map[string]string{"a": "1"}}
+	made := need(w.eks.CreatePodIdentityAssociation(ctx, in)).Association
+	_, _ = w.eks.CreatePodIdentityAssociation(ctx, in)
+	need(w.eks.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{ClusterName: name, MaxResults: aws.Int32(1)}))
+	need(w.eks.UpdatePodIdentityAssociation(ctx, &eks.UpdatePodIdentityAssociationInput{ClusterName: name, AssociationId: made.AssociationId, RoleArn: role, TargetRoleArn: role, DisableSessionTags: aws.Bool(true)}))
+	need(w.eks.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{ClusterName: name, AssociationId: made.AssociationId}))
+	need(w.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: made.AssociationArn, Tags: map[string]string{"b": "2"}}))
+	need(w.eks.DeletePodIdentityAssociation(ctx, &eks.DeletePodIdentityAssociationInput{ClusterName: name, AssociationId: made.AssociationId}))
+	_, _ = w.eks.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{ClusterName: name, AssociationId: made.AssociationId})
+	for _, bad := range []string{"arn:aws:iam::123456789012:role/none", *need(w.createRole(ctx, "sweep-no-pods", ec2Trust)).Role.Arn} {
+		_, _ = w.eks.CreatePodIdentityAssociation(ctx, &eks.CreatePodIdentityAssociationInput{ClusterName: name, Namespace: account, ServiceAccount: account, RoleArn: &bad})
+	}
 }
 
 func sweepPricing(ctx context.Context, w *world) {

@@ -20,6 +20,7 @@ type Config struct {
 	Now             func() time.Time
 	Auth            wire.Authorizer
 	PrincipalExists func(arn string) bool // IAM's users and roles
+	TrustsPods      func(PodSession) bool // whether the session's role lets its pods have it
 }
 
 // Service is the simulated EKS. Safe for concurrent use.
@@ -58,26 +59,32 @@ type cluster struct {
 	Cluster
 	created time.Time
 	entries map[string]*entry // by principal ARN
+	pods    []*podAssociation // in order of creation
 }
 
 // New makes an EKS without clusters.
 func New(c Config) *Service {
 	s := &Service{Config: c, clusters: map[string]*cluster{}}
 	s.actions = map[string]wire.Handler{
-		"DescribeCluster":              s.describeCluster,
-		"ListClusters":                 s.listClusters,
-		"CreateAccessEntry":            wire.JSON(s.createEntry),
-		"DescribeAccessEntry":          s.describeEntry,
-		"UpdateAccessEntry":            wire.JSON(s.updateEntry),
-		"DeleteAccessEntry":            s.deleteEntry,
-		"ListAccessEntries":            s.listEntries,
-		"AssociateAccessPolicy":        wire.JSON(s.associatePolicy),
-		"DisassociateAccessPolicy":     s.disassociatePolicy,
-		"ListAssociatedAccessPolicies": s.listAssociated,
-		"ListAccessPolicies":           s.listPolicies,
-		"TagResource":                  wire.JSON(s.tagResource),
-		"UntagResource":                s.untagResource,
-		"ListTagsForResource":          s.listTags,
+		"DescribeCluster":                s.describeCluster,
+		"ListClusters":                   s.listClusters,
+		"CreateAccessEntry":              wire.JSON(s.createEntry),
+		"DescribeAccessEntry":            s.describeEntry,
+		"UpdateAccessEntry":              wire.JSON(s.updateEntry),
+		"DeleteAccessEntry":              s.deleteEntry,
+		"ListAccessEntries":              s.listEntries,
+		"AssociateAccessPolicy":          wire.JSON(s.associatePolicy),
+		"DisassociateAccessPolicy":       s.disassociatePolicy,
+		"ListAssociatedAccessPolicies":   s.listAssociated,
+		"ListAccessPolicies":             s.listPolicies,
+		"CreatePodIdentityAssociation":   wire.JSON(s.createPodAssociation),
+		"DescribePodIdentityAssociation": s.describePodAssociation,
+		"ListPodIdentityAssociations":    s.listPodAssociations,
+		"UpdatePodIdentityAssociation":   wire.JSON(s.updatePodAssociation),
+		"DeletePodIdentityAssociation":   s.deletePodAssociation,
+		"TagResource":                    wire.JSON(s.tagResource),
+		"UntagResource":                  s.untagResource,
+		"ListTagsForResource":            s.listTags,
 	}
 	return s
 }
@@ -110,9 +117,14 @@ func (s *Service) Route(method, path string) string {
 		"GET clusters/*/access-entries/*/access-policies 5":    "ListAssociatedAccessPolicies",
 		"DELETE clusters/*/access-entries/*/access-policies 6": "DisassociateAccessPolicy",
 		"GET access-policies 1":                                "ListAccessPolicies",
-		"POST tags 2":                                          "TagResource",
-		"DELETE tags 2":                                        "UntagResource",
-		"GET tags 2":                                           "ListTagsForResource",
+		"POST clusters/*/pod-identity-associations 3":          "CreatePodIdentityAssociation",
+		"GET clusters/*/pod-identity-associations 3":           "ListPodIdentityAssociations",
+		"GET clusters/*/pod-identity-associations 4":           "DescribePodIdentityAssociation",
+		"POST clusters/*/pod-identity-associations 4":          "UpdatePodIdentityAssociation",
+		"DELETE clusters/*/pod-identity-associations 4":        "DeletePodIdentityAssociation",
+		"POST tags 2":   "TagResource",
+		"DELETE tags 2": "UntagResource",
+		"GET tags 2":    "ListTagsForResource",
 	}[shape+" "+strconv.Itoa(len(parts))]
 }
 

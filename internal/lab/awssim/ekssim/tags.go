@@ -8,7 +8,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
 
-// tagged finds the tags of the cluster or access entry that has the ARN.
+// tagged finds the tags of the cluster, access entry or association that has the ARN.
 // Called with the lock held.
 func (s *Service) tagged(arn string) (map[string]string, bool) {
 	for _, c := range s.clusters {
@@ -18,6 +18,11 @@ func (s *Service) tagged(arn string) (map[string]string, bool) {
 		for _, e := range c.entries {
 			if e.arn == arn {
 				return e.tags, true
+			}
+		}
+		for _, a := range c.pods {
+			if a.ARN == arn {
+				return a.tags, true
 			}
 		}
 	}

@@ -40,19 +40,21 @@ type roleResult struct{ Role roleXML }
 
 func (s *Service) roleActions() map[string]handler {
 	return map[string]handler{
-		"CreateRole":                    s.createRole,
-		"GetRole":                       s.getRole,
-		"DeleteRole":                    s.deleteRole,
-		"UpdateRole":                    s.updateRole,
-		"UpdateRoleDescription":         s.updateRole,
-		"UpdateAssumeRolePolicy":        s.updateAssumeRolePolicy,
-		"ListRoles":                     s.listRoles,
-		"TagRole":                       s.tagRole,
-		"UntagRole":                     s.untagRole,
-		"ListRoleTags":                  s.listRoleTags,
-		"PutRolePermissionsBoundary":    s.putBoundary,
-		"DeleteRolePermissionsBoundary": s.deleteBoundary,
-		"CreateServiceLinkedRole":       s.createServiceLinkedRole,
+		"CreateRole":                         s.createRole,
+		"GetRole":                            s.getRole,
+		"DeleteRole":                         s.deleteRole,
+		"UpdateRole":                         s.updateRole,
+		"UpdateRoleDescription":              s.updateRole,
+		"UpdateAssumeRolePolicy":             s.updateAssumeRolePolicy,
+		"ListRoles":                          s.listRoles,
+		"TagRole":                            s.tagRole,
+		"UntagRole":                          s.untagRole,
+		"ListRoleTags":                       s.listRoleTags,
+		"PutRolePermissionsBoundary":         s.putBoundary,
+		"DeleteRolePermissionsBoundary":      s.deleteBoundary,
+		"CreateServiceLinkedRole":            s.createServiceLinkedRole,
+		"DeleteServiceLinkedRole":            s.deleteServiceLinkedRole,
+		"GetServiceLinkedRoleDeletionStatus": s.serviceLinkedRoleDeletion,
 	}
 }
 

@@ -17,12 +17,15 @@ import (
 type Config struct {
 	Account string // twelve digits
 	Now     func() time.Time
+	// Needed says why a service still needs its service-linked role; "" where it does not.
+	Needed func(service string) string
 }
 
 // Service is the simulated IAM of one account. Safe for concurrent use.
 type Service struct {
 	account string
 	now     func() time.Time
+	needed  func(service string) string // may be nil
 	actions map[string]handler
 
 	mu        sync.Mutex
@@ -33,8 +36,9 @@ type Service struct {
 	policies  map[string]*managed // by ARN, those of AWS included
 	profiles  map[string]*profile // by name
 	providers map[string]*provider
-	delay     time.Duration // until the rest of the cloud sees a change
-	views     []view        // with a delay: what it sees, from when on
+	deletions map[string]deletion // of service-linked roles, by task id
+	delay     time.Duration       // until the rest of the cloud sees a change
+	views     []view              // with a delay: what it sees, from when on
 }
 
 type handler func(ctx context.Context, req *wire.Request) (any, error)
@@ -90,7 +94,7 @@ type profile struct {
 // New makes the IAM of one account; it holds nothing but AWS's own policies.
 func New(c Config) *Service {
 	s := &Service{
-		account: c.Account, now: c.Now,
+		account: c.Account, now: c.Now, needed: c.Needed, deletions: map[string]deletion{},
 		users: map[string]*user{}, keys: map[string]*userKey{}, sessions: map[string]*session{},
 		roles: map[string]*role{}, policies: map[string]*managed{}, profiles: map[string]*profile{}, providers: map[string]*provider{},
 	}

@@ -2,7 +2,10 @@ package iamsim
 
 import (
 	"context"
+	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/policy"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
@@ -48,4 +51,67 @@ func (s *Service) createServiceLinkedRole(ctx context.Context, req *wire.Request
 	}
 	s.roles[name] = r
 	return roleResult{r.xml(true)}, nil
+}
+
+// deletion is the deletion of a service-linked role, which IAM does after it has answered.
+// Here it is done, or refused by the service, at once.
+type deletion struct{ refusal string }
+
+// deleteServiceLinkedRole deletes the role, if its service has nothing that needs the role.
+func (s *Service) deleteServiceLinkedRole(ctx context.Context, req *wire.Request) (any, error) {
+	name, err := s.needRole(ctx, req, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	r, ok := s.roles[name]
+	s.mu.Unlock()
+	if !ok {
+		return nil, noSuchEntity("The role with name %s cannot be found.", name)
+	}
+	service, linked := strings.CutPrefix(strings.TrimSuffix(r.path, "/"), serviceRolePath)
+	if !linked {
+		return nil, noSuchEntity("The role with name %s is not a service-linked role.", name)
+	}
+	done := deletion{}
+	if s.needed != nil {
+		done.refusal = s.needed(service) // without the lock: the service asks IAM
+	}
+	id := "task" + r.path + name + "/" + uuid.NewString()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if done.refusal == "" {
+		delete(s.roles, name)
+	}
+	s.deletions[id] = done
+	return struct {
+		DeletionTaskID string `xml:"DeletionTaskId"`
+	}{id}, nil
+}
+
+type deletionXML struct {
+	Status string
+	Reason *deletionReasonXML `xml:",omitempty"`
+}
+
+type deletionReasonXML struct{ Reason string }
+
+func (s *Service) serviceLinkedRoleDeletion(ctx context.Context, req *wire.Request) (any, error) {
+	id, err := required(req.Form, "DeletionTaskId")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.allow(ctx, req, s.arn("role", "/", "*"), nil, nil); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	done, ok := s.deletions[id]
+	switch {
+	case !ok:
+		return nil, noSuchEntity("The deletion task %s cannot be found.", id)
+	case done.refusal != "":
+		return deletionXML{"FAILED", &deletionReasonXML{done.refusal}}, nil
+	}
+	return deletionXML{Status: "SUCCEEDED"}, nil
 }

@@ -29,6 +29,19 @@ type claims struct {
 	Audience  json.RawMessage `json:"aud"`
 	Expires   float64         `json:"exp"`
 	NotBefore float64         `json:"nbf"`
+	Pod       podClaims       `json:"kubernetes.io"`
+}
+
+// podClaims say in whose pod a service account's token is.
+type podClaims struct {
+	Namespace string `json:"namespace"`
+	Pod       struct {
+		Name string `json:"name"`
+		UID  string `json:"uid"`
+	} `json:"pod"`
+	ServiceAccount struct {
+		Name string `json:"name"`
+	} `json:"serviceaccount"`
 }
 
 func (c claims) audiences() []string {
@@ -47,45 +60,57 @@ func (c claims) audiences() []string {
 // that the provider lists, the signature by the issuer's published keys, and
 // the times.
 func (s *Service) verifyToken(ctx context.Context, raw string, now time.Time) (webToken, error) {
-	var none webToken
+	var provider iamsim.OIDCProvider
+	c, audience, err := s.verifyClaims(ctx, raw, now, func(issuer string) ([]string, error) {
+		var ok bool
+		if provider, ok = s.IAM.OIDCProvider(issuer); !ok {
+			return nil, wire.Errorf("InvalidIdentityToken", "No OpenIDConnect provider found in your account for %s", issuer)
+		}
+		return provider.ClientIDs, nil
+	})
+	return webToken{provider, c.Subject, audience}, err
+}
+
+// verifyClaims checks a token and gives its claims and the audience that is accepted.
+// audiences are those that are accepted from an issuer.
+func (s *Service) verifyClaims(ctx context.Context, raw string, now time.Time, audiences func(issuer string) ([]string, error)) (c claims, audience string, err error) {
 	parts := strings.Split(raw, ".")
 	if len(parts) != 3 {
-		return none, wire.Errorf("InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
+		return c, "", wire.Errorf("InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
 	}
 	var header struct {
 		Algorithm string `json:"alg"`
 		KeyID     string `json:"kid"`
 	}
-	var c claims
 	if decodePart(parts[0], &header) != nil || decodePart(parts[1], &c) != nil {
-		return none, wire.Errorf("InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
+		return c, "", wire.Errorf("InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
 	}
-	provider, ok := s.IAM.OIDCProvider(c.Issuer)
-	if !ok {
-		return none, wire.Errorf("InvalidIdentityToken", "No OpenIDConnect provider found in your account for %s", c.Issuer)
+	accepted, err := audiences(c.Issuer)
+	if err != nil {
+		return c, "", err
 	}
 	if header.Algorithm != "RS256" {
-		return none, wire.Errorf("InvalidIdentityToken", "Token signing algorithm %s is not simulated, only RS256", header.Algorithm)
+		return c, "", wire.Errorf("InvalidIdentityToken", "Token signing algorithm %s is not simulated, only RS256", header.Algorithm)
 	}
-	at := slices.IndexFunc(c.audiences(), func(a string) bool { return slices.Contains(provider.ClientIDs, a) })
+	at := slices.IndexFunc(c.audiences(), func(a string) bool { return slices.Contains(accepted, a) })
 	if at < 0 {
-		return none, wire.Errorf("InvalidIdentityToken", "Incorrect token audience")
+		return c, "", wire.Errorf("InvalidIdentityToken", "Incorrect token audience")
 	}
 	if err := s.verifySignature(ctx, header.KeyID, parts); err != nil {
-		return none, err
+		return c, "", err
 	}
 	expires := time.Unix(int64(c.Expires), 0)
 	if !now.Before(expires) {
-		return none, wire.Errorf("ExpiredTokenException", "Token expired: current date/time %d must be before the expiration date/time %d", now.Unix(), expires.Unix())
+		return c, "", wire.Errorf("ExpiredTokenException", "Token expired: current date/time %d must be before the expiration date/time %d", now.Unix(), expires.Unix())
 	}
 	// A minute of grace, for clocks that differ.
 	if time.Unix(int64(c.NotBefore), 0).After(now.Add(time.Minute)) {
-		return none, wire.Errorf("InvalidIdentityToken", "Token is not yet valid")
+		return c, "", wire.Errorf("InvalidIdentityToken", "Token is not yet valid")
 	}
 	if c.Subject == "" {
-		return none, wire.Errorf("InvalidIdentityToken", "Missing a required claim: sub")
+		return c, "", wire.Errorf("InvalidIdentityToken", "Missing a required claim: sub")
 	}
-	return webToken{provider, c.Subject, c.audiences()[at]}, nil
+	return c, c.audiences()[at], nil
 }
 
 func (s *Service) verifySignature(ctx context.Context, keyID string, parts []string) error {

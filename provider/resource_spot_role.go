@@ -1,0 +1,151 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+// spotRole is the service-linked role of EC2 Spot. An account has it once, for all clusters
+// and regions, so the resource adopts a role that is there, and keeps it at the destruction.
+type spotRole struct {
+	frame[spotRoleModel, *aws.Clients]
+}
+
+type spotRoleModel struct {
+	Name            types.String `tfsdk:"name"`
+	DeleteOnDestroy types.Bool   `tfsdk:"delete_on_destroy"`
+	ARN             types.String `tfsdk:"arn"`
+	UniqueID        types.String `tfsdk:"unique_id"`
+	Adopted         types.Bool   `tfsdk:"adopted"`
+	limitsModel
+}
+
+func (m spotRoleModel) ids() []string { return []string{awsspec.SpotRoleName} }
+
+func newSpotRole() resource.Resource {
+	r := &spotRole{}
+	r.frame = onAWS(base{kind: "spot_service_linked_role", keys: []string{"name"}}, times{roleTimeout, roleTimeout, roleTimeout}, r)
+	return r
+}
+
+// Schema describes the service-linked role.
+func (r *spotRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The service-linked role of EC2 Spot, `" + awsspec.SpotRoleName + "`. An account needs it before it launches its first spot instance, and has it once, for all clusters and regions. " +
+			"If the role exists already, the resource adopts it and never deletes it. A role that the resource created stays at the destruction, too, unless `delete_on_destroy` is set.",
+		Attributes: map[string]schema.Attribute{
+			"name": computedString("Name of the role, which AWS gives: `" + awsspec.SpotRoleName + "`."),
+			"delete_on_destroy": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+				MarkdownDescription: "Whether the destruction deletes the role, if this resource created or imported it. Default `false`, as other clusters of the account may need the role. AWS refuses while there are spot instances.",
+			},
+			"arn":       schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the role."},
+			"unique_id": schema.StringAttribute{Computed: true, MarkdownDescription: "Unique id of the role, such as `AROA...`."},
+			"adopted":   schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the role was there before this resource."},
+			"timeouts":  r.timeoutsAttribute(ctx),
+		},
+	}
+}
+
+// ModifyPlan plans the role's name, and keeps the rest: the role does not change.
+func (r *spotRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	set := func(name string, value any) {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
+	}
+	set("name", awsspec.SpotRoleName)
+	if req.State.Raw.IsNull() {
+		return
+	}
+	if prior, ok := get[spotRoleModel](ctx, req.State, &resp.Diagnostics); ok {
+		set("arn", prior.ARN)
+		set("unique_id", prior.UniqueID)
+		set("adopted", prior.Adopted)
+	}
+}
+
+// adoptedRole is the key in made of a role that was there before. It is never deleted.
+const adoptedRole = "adopted role"
+
+func (m *spotRoleModel) set(role aws.Role, adopted bool) {
+	m.Name, m.ARN, m.UniqueID, m.Adopted = types.StringValue(awsspec.SpotRoleName), types.StringValue(role.ARN), types.StringValue(role.ID), types.BoolValue(adopted)
+}
+
+// create makes the role, or notes one that is there.
+func (r *spotRole) create(ctx context.Context, j job[*aws.Clients], plan *spotRoleModel) error {
+	role, err := j.client.CreateServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName)
+	adopted := errors.Is(err, aws.ErrConflict)
+	if adopted {
+		role, err = j.client.GetServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName)
+	}
+	if err != nil {
+		return err
+	}
+	key := madeRole
+	if adopted {
+		key = adoptedRole
+	}
+	j.own[key] = role.ID
+	plan.set(role, adopted)
+	return nil
+}
+
+// read looks whether the role is there. A role that was deleted and created again by
+// somebody else serves as well: it is adopted.
+func (r *spotRole) read(ctx context.Context, j job[*aws.Clients], state *spotRoleModel) (bool, error) {
+	if name := state.Name.ValueString(); name != awsspec.SpotRoleName {
+		return true, fmt.Errorf("service-linked role %q: the only role of EC2 Spot is %s: import that name", name, awsspec.SpotRoleName)
+	}
+	role, err := j.client.GetServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName)
+	if errors.Is(err, aws.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	if !j.recorded {
+		j.own[madeRole] = role.ID
+	}
+	if !j.own.is(madeRole, role.ID) {
+		delete(j.own, madeRole)
+		j.own[adoptedRole] = role.ID
+	}
+	if state.DeleteOnDestroy.IsNull() {
+		state.DeleteOnDestroy = types.BoolValue(false)
+	}
+	state.set(role, j.own[madeRole] == "")
+	return true, nil
+}
+
+// update has nothing to do in AWS: delete_on_destroy is for the destruction.
+func (r *spotRole) update(context.Context, job[*aws.Clients], *spotRoleModel, spotRoleModel) error {
+	return nil
+}
+
+// remove deletes the role if that is asked for, and only if it was made or imported.
+func (r *spotRole) remove(ctx context.Context, j job[*aws.Clients], state spotRoleModel) error {
+	id := j.own[madeRole]
+	if id == "" || !state.DeleteOnDestroy.ValueBool() {
+		return nil
+	}
+	return j.client.DeleteServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName, id)
+}
+
+// takeBack deletes the role that a failed creation made, whatever is asked for the
+// destruction.
+func (r *spotRole) takeBack(ctx context.Context, j job[*aws.Clients], plan spotRoleModel) error {
+	plan.DeleteOnDestroy = types.BoolValue(true)
+	return r.remove(ctx, j, plan)
+}
