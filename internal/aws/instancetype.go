@@ -16,8 +16,7 @@ import (
 )
 
 // InstanceTypes returns what EC2 says about the instance types of the region, sorted by
-// name: all that a Linux node can run on (hardware virtualization, x86_64 or arm64), or of
-// these the named ones where names has any. Names that EC2 does not know are left out.
+// name: all that a Linux node can run on (hardware virtualization, x86_64 or arm64).
 //
 // EC2 does not tell how many branch interfaces a type has: BranchENIs is 0. NetworkMbps is
 // the baseline of all network cards together, and 0 where EC2 has only a word for the
@@ -25,7 +24,7 @@ import (
 // bandwidth: the embedded catalogue goes by EC2's documentation, so its number is to be
 // taken where it has the type. All other members are EC2's; a zero says that the type has
 // no such thing.
-func (c *Clients) InstanceTypes(ctx context.Context, names []string) ([]catalog.Fact, error) {
+func (c *Clients) InstanceTypes(ctx context.Context) ([]catalog.Fact, error) {
 	filter := func(name string, values ...string) ec2types.Filter {
 		return ec2types.Filter{Name: &name, Values: values}
 	}
@@ -34,29 +33,11 @@ func (c *Clients) InstanceTypes(ctx context.Context, names []string) ([]catalog.
 		filter("processor-info.supported-architecture", string(ec2types.ArchitectureTypeX8664), string(ec2types.ArchitectureTypeArm64)),
 	}
 	found := map[string]catalog.Fact{}
-	if len(names) == 0 {
-		if err := c.addTypes(ctx, found, linux); err != nil {
-			return nil, err
-		}
-	}
-	// A call that names types fails if EC2 does not know one of them; a filter does not.
-	for some := range slices.Chunk(names, filterValues) {
-		if err := c.addTypes(ctx, found, append(slices.Clip(linux), filter("instance-type", some...))); err != nil {
-			return nil, err
-		}
-	}
-	if len(names) > 0 { // a name with an asterisk is a pattern to the filter
-		maps.DeleteFunc(found, func(name string, _ catalog.Fact) bool { return !slices.Contains(names, name) })
-	}
-	return slices.SortedFunc(maps.Values(found), func(a, b catalog.Fact) int { return strings.Compare(a.Name, b.Name) }), nil
-}
-
-func (c *Clients) addTypes(ctx context.Context, found map[string]catalog.Fact, filters []ec2types.Filter) error {
-	pages := ec2.NewDescribeInstanceTypesPaginator(c.ec2, &ec2.DescribeInstanceTypesInput{Filters: filters, MaxResults: awssdk.Int32(100)})
+	pages := ec2.NewDescribeInstanceTypesPaginator(c.ec2, &ec2.DescribeInstanceTypesInput{Filters: linux, MaxResults: awssdk.Int32(100)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return wrap(err, "instance types list")
+			return nil, wrap(err, "instance types list")
 		}
 		for i := range page.InstanceTypes {
 			if f, ok := factOf(&page.InstanceTypes[i]); ok {
@@ -64,7 +45,7 @@ func (c *Clients) addTypes(ctx context.Context, found map[string]catalog.Fact, f
 			}
 		}
 	}
-	return nil
+	return slices.SortedFunc(maps.Values(found), func(a, b catalog.Fact) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
 // factOf is false for a type that no Linux node can run on, and for one of which EC2

@@ -241,6 +241,9 @@ func TestOnDemandPrices_AreAskedWhereThePriceListIsInItsCurrency(t *testing.T) {
 		"us-iso-west-1": {"us-iso-east-1", "USD"}, "us-isob-east-1": {"us-isob-east-1", "USD"}, "eu-isoe-west-1": {"eu-isoe-west-1", "USD"}, "us-isof-east-1": {"us-isof-south-1", "USD"},
 	} {
 		e, c := clientsAt(t, of, listOf("Shared", productOf("m5.large", want.currency, "0.096")))
+		if got := aws.Currency(of); got != want.currency {
+			t.Errorf("%s: the currency is %s, want %s", of, got, want.currency)
+		}
 		got := try[onDemandPrices](t)(c.OnDemandPrices(t.Context()))
 		if !slices.Equal(e.regions, []string{want.at, want.at}) || got["m5.large"] != 96_000_000 {
 			t.Errorf("%s: asked in %v, got %v", of, e.regions, got)
@@ -291,7 +294,7 @@ func TestInstanceTypes_WhatRunsNoLinuxNodeOrIsHalfDescribedIsLeftOut(t *testing.
 		return "<DescribeInstanceTypesResponse><instanceTypeSet>" + items + "</instanceTypeSet></DescribeInstanceTypesResponse>"
 	})
 	want := []catalog.Fact{{Name: "a1.good", Arch: "amd64", VCPU: 2, MemoryMiB: 1024, ENIs: 3, IPv4PerENI: 10, NameParts: catalog.ParseName("a1.good")}} // "High" is no bandwidth
-	if diff := cmp.Diff(want, try[[]catalog.Fact](t)(c.InstanceTypes(t.Context(), nil))); diff != "" {
+	if diff := cmp.Diff(want, try[[]catalog.Fact](t)(c.InstanceTypes(t.Context()))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	asked, err := url.ParseQuery(e.bodies[0])

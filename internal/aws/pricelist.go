@@ -27,34 +27,45 @@ func priceListOf(region string) (priceList, bool) {
 	case "aws":
 		switch {
 		case strings.HasPrefix(region, "ap-"):
-			return priceList{"ap-south-1", "USD"}, true
+			return priceList{"ap-south-1", dollar}, true
 		case strings.HasPrefix(region, "eu-"):
-			return priceList{"eu-central-1", "USD"}, true
+			return priceList{"eu-central-1", dollar}, true
 		}
-		return priceList{"us-east-1", "USD"}, true
+		return priceList{"us-east-1", dollar}, true
 	case "aws-cn":
 		return priceList{"cn-northwest-1", "CNY"}, true
 	case "aws-eusc":
 		return priceList{"eusc-de-east-1", "EUR"}, true
 	case "aws-iso":
-		return priceList{"us-iso-east-1", "USD"}, true
+		return priceList{"us-iso-east-1", dollar}, true
 	case "aws-iso-b":
-		return priceList{"us-isob-east-1", "USD"}, true
+		return priceList{"us-isob-east-1", dollar}, true
 	case "aws-iso-e":
-		return priceList{"eu-isoe-west-1", "USD"}, true
+		return priceList{"eu-isoe-west-1", dollar}, true
 	case "aws-iso-f":
-		return priceList{"us-isof-south-1", "USD"}, true
+		return priceList{"us-isof-south-1", dollar}, true
 	}
 	return priceList{}, false
 }
+
+// Currency is that of AWS's prices in the region, of instances on demand and of spot
+// instances: USD, CNY in aws-cn, EUR in aws-eusc.
+func Currency(region string) string {
+	if list, ok := priceListOf(region); ok {
+		return list.currency
+	}
+	return dollar // aws-us-gov
+}
+
+// dollar is the currency of most regions.
+const dollar = "USD"
 
 // OnDemandPrices returns the list prices of Linux instances on demand, by instance type:
 // with shared tenancy, and for bare metal types with dedicated tenancy, as the Price List
 // has these so. If a type has several prices, the lowest above zero counts. A type without
 // entry has no price above zero in the list.
 //
-// Prices are in the currency of the partition, as spot prices are: dollars, but yuan in
-// aws-cn and euros in aws-eusc.
+// Prices are in the currency of the region; see Currency.
 //
 // Errors: ErrNoPriceList where the region's partition has no Price List;
 // ErrNotFound if the list has nothing of the region. A product that cannot be read, or that

@@ -53,37 +53,12 @@ func TestSim_InstanceTypesOfTheRegionAreTheFactsOfTheCatalogue(t *testing.T) {
 	c := daemonOf(t, cloud, admin)
 	want, _ := sold(t)
 	before := len(cloud.Calls())
-	got := try[[]catalog.Fact](t)(c.InstanceTypes(t.Context(), nil))
+	got := try[[]catalog.Fact](t)(c.InstanceTypes(t.Context()))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if pages := callsOf(cloud, before, "DescribeInstanceTypes"); pages != (len(want)+99)/100 {
 		t.Errorf("%d types took %d pages", len(want), pages)
-	}
-}
-
-func TestSim_NamedInstanceTypesAreReadWithoutThoseThatEC2DoesNotKnow(t *testing.T) {
-	cloud, admin := start(t)
-	c := daemonOf(t, cloud, admin)
-	all, _ := sold(t)
-	names := []string{"x9.huge", "m5.large", "c6g.metal", "m5.large", "t3.*"}
-	want := slices.DeleteFunc(slices.Clone(all), func(f catalog.Fact) bool { return !slices.Contains(names, f.Name) })
-	if diff := cmp.Diff(want, try[[]catalog.Fact](t)(c.InstanceTypes(t.Context(), names))); diff != "" || len(want) != 2 {
-		t.Errorf("of %d (-want +got):\n%s", len(want), diff)
-	}
-	names = nil
-	for _, f := range all { // more than one filter holds
-		names = append(names, f.Name, "x9."+f.Size)
-	}
-	before := len(cloud.Calls())
-	if diff := cmp.Diff(all, try[[]catalog.Fact](t)(c.InstanceTypes(t.Context(), names))); diff != "" {
-		t.Errorf("many (-want +got):\n%s", diff)
-	}
-	if calls := callsOf(cloud, before, "DescribeInstanceTypes"); calls < len(names)/200 {
-		t.Errorf("%d names were asked for in %d calls", len(names), calls)
-	}
-	if got := try[[]catalog.Fact](t)(c.InstanceTypes(t.Context(), []string{"x9.huge"})); len(got) > 0 {
-		t.Errorf("unknown type: %v", got)
 	}
 }
 
@@ -147,7 +122,7 @@ func TestSim_OnDemandPricesOfTheRegionAreThoseOfTheCatalogueBareMetalIncluded(t 
 
 func TestSim_WhatTheDaemonMayNotReadIsAnErrorThatNamesTheAction(t *testing.T) {
 	for action, read := range map[string]func(*aws.Clients) (any, error){
-		"ec2:DescribeInstanceTypes":         func(c *aws.Clients) (any, error) { return c.InstanceTypes(t.Context(), nil) },
+		"ec2:DescribeInstanceTypes":         func(c *aws.Clients) (any, error) { return c.InstanceTypes(t.Context()) },
 		"ec2:DescribeInstanceTypeOfferings": func(c *aws.Clients) (any, error) { return c.AllInstanceTypeZones(t.Context()) },
 		"ec2:DescribeSpotPriceHistory":      func(c *aws.Clients) (any, error) { return c.SpotPrices(t.Context(), time.Now()) },
 		"pricing:GetProducts":               func(c *aws.Clients) (any, error) { return c.OnDemandPrices(t.Context()) },

@@ -121,6 +121,16 @@ func badProvisioners() []badInput {
 		{provisioner("kubeletConfiguration: {maxPods: 10}"), `Provisioner "a": spec.kubeletConfiguration: v1 has it in the EC2NodeClass "b", which is not in the input; convert what the NodePool refers to together with it`},
 		{provisioner("kubeletConfiguration: {evictionSoft: {memory.available: 5%}}") + "\n---\n" + template(), `Provisioner "a": spec.kubeletConfiguration.evictionSoft: memory.available has no evictionSoftGracePeriod; add memory.available to evictionSoftGracePeriod`},
 		{provisioner("kubeletConfiguration: {imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 60}") + "\n---\n" + template(), `Provisioner "a": spec.kubeletConfiguration.imageGCHighThresholdPercent: 50 is not above imageGCLowThresholdPercent, 60; raise it, or lower imageGCLowThresholdPercent`},
+		{provisioner("kubeletConfiguration: {maxPods: -1}") + "\n---\n" + template(), `Provisioner "a": spec.kubeletConfiguration.maxPods: -1 is not between 0 and 2147483647; correct it, or remove it`},
+		{provisioner("kubeletConfiguration: {podsPerCore: -1}") + "\n---\n" + template(), `Provisioner "a": spec.kubeletConfiguration.podsPerCore: -1 is not between 0 and 2147483647; correct it, or remove it`},
+		{provisioner("kubeletConfiguration: {imageGCHighThresholdPercent: 101}") + "\n---\n" + template(), `Provisioner "a": spec.kubeletConfiguration.imageGCHighThresholdPercent: 101 is not between 0 and 100; correct it, or remove it`},
+		{provisioner("kubeletConfiguration: {imageGCLowThresholdPercent: -1}") + "\n---\n" + template(), `Provisioner "a": spec.kubeletConfiguration.imageGCLowThresholdPercent: -1 is not between 0 and 100; correct it, or remove it`},
+		{provisioner("kubeletConfiguration: {kubeReserved: {cpu: '-1'}}") + "\n---\n" + template(), `Provisioner "a": spec.kubeletConfiguration.kubeReserved[cpu]: "-1" is no amount; write one such as 100m or 1Gi`},
+		{provisioner("kubeletConfiguration: {systemReserved: {memory: -1Gi}}") + "\n---\n" + template(), `Provisioner "a": spec.kubeletConfiguration.systemReserved[memory]: "-1Gi" is no amount; write one such as 100m or 1Gi`},
+		{provisioner("kubeletConfiguration: {evictionHard: {memory.available: 101%}}") + "\n---\n" + template(), `Provisioner "a": spec.kubeletConfiguration.evictionHard[memory.available]: "101%" is no share; write one between 0% and 100%`},
+		{provisioner("kubeletConfiguration: {evictionHard: {memory.available: much}}") + "\n---\n" + template(), `Provisioner "a": spec.kubeletConfiguration.evictionHard[memory.available]: "much" is no amount; write one such as 100m or 1Gi`},
+		{provisioner("kubeletConfiguration: {evictionSoft: {memory.available: -1%}, evictionSoftGracePeriod: {memory.available: 1m}}") + "\n---\n" + template(), `Provisioner "a": spec.kubeletConfiguration.evictionSoft[memory.available]: "-1%" is no share; write one between 0% and 100%`},
+		{provisioner("kubeletConfiguration: {evictionSoft: {memory.available: 1%}, evictionSoftGracePeriod: {memory.available: long}}") + "\n---\n" + template(), `Provisioner "a": spec.kubeletConfiguration.evictionSoftGracePeriod[memory.available]: "long" is no time; write one such as 1m30s`},
 	}
 }
 

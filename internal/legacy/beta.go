@@ -17,7 +17,7 @@ func (c *converter) betaPool(d document, p wire.NodePool) {
 	out.Spec.Template.Metadata = templateMeta(c.labels(s, "spec.template.metadata.labels", template.Metadata.Labels), template.Metadata.Annotations)
 	out.Spec.Template.Spec = c.betaNode(s, at, template.Spec)
 	if template.Spec.Resources != nil {
-		c.warn(s, at+".resources", "is dropped, as only NodeClaims have resources", "")
+		c.lose(s, at+".resources", "is dropped, as only NodeClaims have resources", "")
 	}
 	old := wire.Disruption{}
 	if p.Spec.Disruption != nil {
@@ -102,7 +102,7 @@ func (c *converter) betaClaim(d document, old wire.NodeClaim) {
 		c.warn(s, "spec", "its NodePool is not in the input, so expireAfter: Never is written out, as v1 has the time on the NodeClaim and its default is 720h", "convert the NodePool together with it")
 	}
 	if old.Spec.Kubelet != nil {
-		c.warn(s, "spec.kubelet", "is dropped, as the EC2NodeClass has it in v1", "convert the NodePool and the EC2NodeClass together with it")
+		c.lose(s, "spec.kubelet", "is dropped, as the EC2NodeClass has it in v1", "convert the NodePool and the EC2NodeClass together with it")
 	}
 	c.warn(s, "", "a NodeClaim that is applied launches an instance and does not take over the one that it had", "apply the NodePool, which launches what pods need")
 	c.claims = append(c.claims, claim{subject: s, out: out})

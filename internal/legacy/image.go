@@ -100,13 +100,13 @@ func (c *converter) imageTerms(s subject, field string, old map[string]string) [
 	parts := c.takeApart(s, field, old, true)
 	for _, key := range slices.Sorted(maps.Keys(parts.tags)) {
 		if label.OfInstance(label.Canonical(key)) {
-			c.warn(s, fmt.Sprintf("%s[%s]", field, key), "v1alpha1 took this tag of an image as a requirement on nodes, too, and v1 does not", "write an EC2NodeClass for each kind of image, and the requirement in its NodePools")
+			c.lose(s, fmt.Sprintf("%s[%s]", field, key), "v1alpha1 took this tag of an image as a requirement on nodes, too, and v1 does not", "write an EC2NodeClass for each kind of image, and the requirement in its NodePools")
 		}
 	}
 	c.checkIDs(s, field, "ami", parts.ids)
 	if len(parts.ids) > 0 {
 		if len(parts.names)+len(parts.owners)+len(parts.tags) > 0 {
-			c.warn(s, field, "all but the ids is dropped, as a term of v1 with an id has nothing else", "see that the ids alone select what is meant")
+			c.lose(s, field, "all but the ids is dropped, as a term of v1 with an id has nothing else", "see that the ids alone select what is meant")
 		}
 		if !c.fits(s, field, len(parts.ids)) {
 			return nil

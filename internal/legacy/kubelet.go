@@ -36,7 +36,7 @@ func (c *converter) kubelet(s subject, field string, k *wire.Kubelet) *wire.Kube
 	}
 	out := *k
 	if out.ContainerRuntime != "" && out.ContainerRuntime != "containerd" {
-		c.warn(s, field+".containerRuntime", out.ContainerRuntime+" is dropped, as nodes run containerd only", "make sure that no pod mounts the socket of another runtime")
+		c.lose(s, field+".containerRuntime", out.ContainerRuntime+" is dropped, as nodes run containerd only", "make sure that no pod mounts the socket of another runtime")
 	}
 	out.ContainerRuntime = ""
 	for _, key := range slices.Sorted(maps.Keys(out.EvictionSoft)) {
@@ -57,6 +57,7 @@ func (c *converter) kubelet(s subject, field string, k *wire.Kubelet) *wire.Kube
 	if low, isLow := out.ImageGCLowThresholdPercent.Value(); isHigh && isLow && high <= low {
 		c.fail(s, field+".imageGCHighThresholdPercent", fmt.Sprintf("%d is not above imageGCLowThresholdPercent, %d", high, low), "raise it, or lower imageGCLowThresholdPercent")
 	}
+	c.kubeletValues(s, field, &out)
 	if reflect.DeepEqual(out, wire.Kubelet{}) {
 		return nil
 	}

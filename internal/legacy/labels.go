@@ -92,7 +92,7 @@ func (c *converter) labels(s subject, field string, old map[string]string) map[s
 			c.warn(s, at, "is dropped, as nodes have the name of their NodePool by themselves", "")
 			continue
 		case label.Hostname:
-			c.warn(s, at, "is dropped, as it names one node", "")
+			c.lose(s, at, "is dropped, as it names one node", "")
 			continue
 		}
 		now, ok := c.key(s, at, key)
@@ -141,13 +141,13 @@ func (c *converter) requirements(s subject, field string, old []wire.Requirement
 			c.warnProvisionerName(s, at, "is dropped")
 			continue
 		case label.Hostname:
-			c.warn(s, at, "is dropped, as it names one node", "")
+			c.lose(s, at, "is dropped, as it names one node", "")
 			continue
 		case keyInstancePods:
-			c.warn(s, at, keyInstancePods+" is dropped, as nodes do not have it any more", "require "+awsv1.LabelInstanceSize+", or set maxPods of the kubelet")
+			c.lose(s, at, keyInstancePods+" is dropped, as nodes do not have it any more", "require "+awsv1.LabelInstanceSize+", or set maxPods of the kubelet")
 			continue
 		case keyInstanceImage:
-			c.warn(s, at, keyInstanceImage+" is dropped, as nodes do not have it any more", "select the image in amiSelectorTerms of an EC2NodeClass of its own")
+			c.lose(s, at, keyInstanceImage+" is dropped, as nodes do not have it any more", "select the image in amiSelectorTerms of an EC2NodeClass of its own")
 			continue
 		}
 		if strings.HasPrefix(q.Key, "node.k8s.aws/") && q.Key != keyOldCapacityType {

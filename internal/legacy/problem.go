@@ -12,6 +12,7 @@ type Problem struct {
 	Field  string // path of the field, if one field is the matter
 	What   string // what is wrong, or what changes
 	Remedy string
+	Lost   bool // the object asks for it, and nothing does it
 }
 
 // String is one sentence: object, field, what, remedy.
@@ -44,6 +45,12 @@ type report struct {
 
 func (r *report) warn(s subject, field, what, remedy string) {
 	r.warnings = append(r.warnings, Problem{Source: s.source, Object: s.object, Field: field, What: what, Remedy: remedy})
+}
+
+// lose warns of what the object asks for and nothing does.
+func (r *report) lose(s subject, field, what, remedy string) {
+	r.warn(s, field, what, remedy)
+	r.warnings[len(r.warnings)-1].Lost = true
 }
 
 func (r *report) fail(s subject, field, what, remedy string) {

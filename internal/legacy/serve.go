@@ -59,17 +59,10 @@ func CheckSettings(text string) []Problem {
 	return problems
 }
 
-// dropped are the warnings about what the objects ask for and nothing does.
-func dropped(warnings []Problem) (out []Problem) {
+// lost are the warnings about what the objects ask for and nothing does.
+func lost(warnings []Problem) []Problem {
 	objects, _ := apart(warnings)
-	for _, w := range objects {
-		itself := strings.Contains(w.What, "by themselves") || strings.Contains(w.What, "sets this tag itself")
-		without := strings.Contains(w.What, "is dropped") || strings.HasSuffix(w.What, "and v1 does not")
-		if without && !itself {
-			out = append(out, w)
-		}
-	}
-	return out
+	return slices.DeleteFunc(objects, func(w Problem) bool { return !w.Lost })
 }
 
 // Serve reads a Provisioner for a daemon of a cluster with this minor version of
@@ -77,7 +70,7 @@ func dropped(warnings []Problem) (out []Problem) {
 func Serve(live Live, kubernetes int) Served {
 	serving := newLive(live, kubernetes, true)
 	converted := newLive(live, kubernetes, false)
-	out := Served{Notes: append(serving.notes, dropped(serving.warnings)...)}
+	out := Served{Notes: append(serving.notes, lost(serving.warnings)...)}
 	out.Errors, _ = apart(serving.errors)
 	out.MigrateErrors, _ = apart(converted.errors)
 	if len(out.Errors) == 0 && len(serving.pools) == 1 && len(serving.order) == 1 {

@@ -158,18 +158,36 @@ func TestServe_WithoutAL2ImagesNodesRunAL2023(t *testing.T) {
 	}
 }
 
-func TestServe_WhatNothingDoesIsNoted(t *testing.T) {
-	out := served(t, liveOf(", kubeletConfiguration: {containerRuntime: dockerd}", ", tags: {karpenter.sh/managed-by: x}"), 32)
-	if text := legacy.Sentences(out.Notes); !strings.Contains(text, "spec.kubeletConfiguration.containerRuntime: dockerd is dropped") || strings.Contains(text, "managed-by") {
-		t.Errorf("notes %q", text)
+func TestServe_WhatNothingDoesIsNotedAndWhatTheDaemonDoesItselfIsNot(t *testing.T) {
+	const dropped = " is dropped"
+	for name, tc := range map[string]struct{ spec, template, note string }{
+		"container runtime":    {", kubeletConfiguration: {containerRuntime: dockerd}", "", "spec.kubeletConfiguration.containerRuntime: dockerd" + dropped},
+		"label of one node":    {", labels: {kubernetes.io/hostname: a}", "", "spec.labels[kubernetes.io/hostname]:" + dropped},
+		"one node required":    {requiring("kubernetes.io/hostname"), "", "spec.requirements[0]:" + dropped},
+		"number of pods":       {requiring("karpenter.k8s.aws/instance-pods"), "", "spec.requirements[0]: karpenter.k8s.aws/instance-pods" + dropped},
+		"image":                {requiring("karpenter.k8s.aws/instance-ami-id"), "", "spec.requirements[0]: karpenter.k8s.aws/instance-ami-id" + dropped},
+		"names of images":      {"", `, amiFamily: AL2, amiSelector: {"aws::ids": ami-1, "aws::name": x}`, "spec.amiSelector: all but the ids" + dropped},
+		"tag as requirement":   {"", ", amiFamily: AL2, amiSelector: {kubernetes.io/arch: arm64}", "took this tag of an image as a requirement on nodes"},
+		"tag of the daemon":    {"", ", tags: {karpenter.sh/managed-by: x}", ""},
+		"label of the daemon":  {", labels: {karpenter.sh/provisioner-name: web, karpenter.sh/nodepool: web}", "", ""},
+		"required of itself":   {requiring("karpenter.sh/provisioner-name"), "", ""},
+		"changed, not dropped": {", consolidation: {enabled: true}, ttlSecondsUntilExpired: 600", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			notes := served(t, liveOf(tc.spec, tc.template), 32).Notes
+			if text := legacy.Sentences(notes); !strings.Contains(text, tc.note) || (tc.note == "") != (text == "") {
+				t.Errorf("notes %q, want %q", text, tc.note)
+			}
+			if len(notes) > 1 {
+				t.Errorf("%d notes: %v", len(notes), notes)
+			}
+		})
 	}
 }
 
-func TestServe_TagsOfImagesThatWereRequirementsAreNoted(t *testing.T) {
-	out := served(t, liveOf("", `, amiFamily: AL2, amiSelector: {kubernetes.io/arch: arm64}`), 32)
-	if text := legacy.Sentences(out.Notes); !strings.Contains(text, "took this tag of an image as a requirement on nodes") {
-		t.Errorf("notes %q", text)
-	}
+// requiring is a requirement of a Provisioner for the key.
+func requiring(key string) string {
+	return ", requirements: [{key: " + key + ", operator: In, values: [web]}]"
 }
 
 func TestServe_UserDataThatCallsBootstrapIsAnErrorWithoutAL2(t *testing.T) {

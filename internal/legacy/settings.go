@@ -67,18 +67,18 @@ func (c *converter) dropped(s subject, at, key, value string) {
 		c.drift, c.driftOff = value == "true", value == "false"
 	case "aws.enablePodENI":
 		if value != "true" {
-			c.warn(s, at, "is dropped, as v1 always knows pod network interfaces", "")
+			c.lose(s, at, "is dropped, as v1 always knows pod network interfaces", "")
 		}
 	case "aws.enableENILimitedPodDensity":
 		if value == "false" {
-			c.warn(s, at, "is dropped, as v1 counts the pods that network interfaces allow", "set maxPods: 110 of the kubelet in each EC2NodeClass, if the CNI needs no addresses of the interfaces")
+			c.lose(s, at, "is dropped, as v1 counts the pods that network interfaces allow", "set maxPods: 110 of the kubelet in each EC2NodeClass, if the CNI needs no addresses of the interfaces")
 		}
 	case "aws.assumeRoleARN", "aws.assumeRoleDuration":
 		if value != "" {
-			c.warn(s, at, "is dropped, as v1 assumes no other role", "give the controller's own role the rights that it needs")
+			c.lose(s, at, "is dropped, as v1 assumes no other role", "give the controller's own role the rights that it needs")
 		}
 	case "aws.nodeNameConvention":
-		c.warn(s, at, "is dropped, as the kubelet names nodes", "")
+		c.lose(s, at, "is dropped, as the kubelet names nodes", "")
 	default:
 		known := append(slices.Collect(maps.Keys(variables())), "aws.defaultInstanceProfile", "aws.tags", "featureGates.driftEnabled", "aws.enablePodENI", "aws.enableENILimitedPodDensity", "aws.assumeRoleARN", "aws.assumeRoleDuration", "aws.nodeNameConvention")
 		slices.Sort(known)

@@ -52,7 +52,7 @@ func anyType(string) bool { return true }
 // Linux node can run on. Facts do not depend on the region, so what is there already
 // stays.
 func (s ec2Source) addTypes(ctx context.Context, byName map[string]catalog.Fact, wanted func(name string) bool) error {
-	found, err := s.clients.InstanceTypes(ctx, nil)
+	found, err := s.clients.InstanceTypes(ctx)
 	if err != nil {
 		return err
 	}

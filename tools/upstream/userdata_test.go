@@ -3,18 +3,8 @@ package upstream
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"maps"
-	"mime"
-	"mime/multipart"
-	"mime/quotedprintable"
 	"net"
-	"net/mail"
-	"os/exec"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +12,6 @@ import (
 	"github.com/aws/karpenter-provider-aws/pkg/providers/amifamily"
 	"github.com/aws/karpenter-provider-aws/pkg/providers/launchtemplate"
 	nodeadm "github.com/awslabs/amazon-eks-ami/nodeadm/api/v1alpha1"
-	"github.com/pelletier/go-toml/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	kubelet "k8s.io/kubelet/config/v1beta1"
@@ -32,6 +21,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/family/familytest"
 )
 
 // instance is one whose user data is compared, in each family of images.
@@ -163,19 +153,16 @@ func everySetting() *awsv1.KubeletConfiguration {
 	}
 }
 
-// explanation is of a difference that stays. Families are those that have it, and the
-// instance is empty if it may be any.
-type explanation struct{ families, instance, place, ours, theirs, reason string }
-
-// none stands for a setting that is not there, and refused for user data that does not
-// come to be.
-const none, refused = "(none)", "(refused)"
+const none, refused = familytest.None, familytest.Refused
 
 const (
 	al2, al2023, bottlerocket = "AL2", "AL2023", "Bottlerocket"
 	both                      = al2 + " " + al2023
 	every                     = both + " " + bottlerocket
 )
+
+// explanation is of a difference that stays.
+type explanation struct{ Families, Instance, Place, Ours, Theirs, Reason string }
 
 func explanations() []explanation {
 	const (
@@ -242,45 +229,14 @@ const (
 )
 
 func TestUserData_JoinsAsUpstreams(t *testing.T) {
-	table, compared := explanations(), 0
-	used := map[string]bool{}
+	comparison := familytest.NewComparison(explanations())
 	for _, name := range family.Names() {
 		for _, i := range instances() {
 			class := i.class(name)
-			ours, theirs := read(t, name, i.ours(class)), read(t, name, i.theirs(t, class))
-			all := maps.Clone(ours)
-			maps.Copy(all, theirs)
-			if ours["form"] == refused || theirs["form"] == refused {
-				all = settings{"form": ""} // of which there is nothing more to compare
-			}
-			compared += len(all)
-			for _, place := range slices.Sorted(maps.Keys(all)) {
-				here, there := ours.at(place), theirs.at(place)
-				if here == there {
-					continue
-				}
-				n := slices.IndexFunc(table, func(e explanation) bool {
-					return slices.Contains(strings.Fields(e.families), name) && (e.instance == "" || e.instance == i.name) &&
-						e.place == place && e.ours == here && e.theirs == there
-				})
-				if n < 0 {
-					t.Errorf("%s, %s: %s: ours %q, Karpenter's %q", name, i.name, place, here, there)
-				}
-				used[fmt.Sprint(n, name)] = true
-			}
+			comparison.Instance(t, name, i.name, read(t, name, i.ours(class)), read(t, name, i.theirs(t, class)))
 		}
 	}
-	for n, e := range table {
-		for _, name := range strings.Fields(e.families) {
-			if !used[fmt.Sprint(n, name)] {
-				t.Errorf("%s, %s: %s: ours %q, Karpenter's %q: explains no difference: take it out of the table", name, e.instance, e.place, e.ours, e.theirs)
-			}
-		}
-	}
-	if compared < 800 {
-		t.Errorf("compared %d settings: the test looks at the wrong place", compared)
-	}
-	t.Logf("%d settings compared, %d explanations of what differs", compared, len(table))
+	comparison.End(t, 800)
 }
 
 // A field that the case leaves out would be compared with nothing.
@@ -380,111 +336,33 @@ func (i *instance) theirs(t *testing.T, class *awsv1.EC2NodeClass) string {
 	return string(text)
 }
 
-// settings are what user data says, by place.
-type settings map[string]string
-
-func (s settings) at(place string) string {
-	if value, there := s[place]; there {
-		return value
-	}
-	return none
-}
-
-func (s settings) put(t *testing.T, place, value string) {
+func read(t *testing.T, name, text string) familytest.Settings {
 	t.Helper()
-	if _, there := s[place]; there {
-		t.Errorf("%s is there twice", place)
-	}
-	s[place] = value
-}
-
-func read(t *testing.T, name, text string) settings {
-	t.Helper()
-	out := settings{}
 	switch {
 	case text == refused:
-		out.put(t, "form", refused)
+		return familytest.Refusal()
 	case name == "Custom":
-		out.put(t, "text", text)
+		return familytest.Whole(text)
 	case name == bottlerocket:
-		out.put(t, "form", "TOML")
-		var all map[string]any
-		if err := toml.Unmarshal([]byte(text), &all); err != nil {
-			t.Fatal(err)
-		}
-		out.bottlerocket(t, all)
-	default:
-		out.put(t, "form", "MIME")
-		parts := readMIME(t, text)
-		for n, p := range parts[:len(parts)-1] {
-			out.put(t, fmt.Sprintf("part %d", n+1), p.body)
-			for key, value := range p.header {
-				out.put(t, fmt.Sprintf("part %d %s", n+1, key), value)
-			}
-		}
-		last := parts[len(parts)-1]
-		out.put(t, "own part", last.header["Content-Type"])
-		if name == al2 {
-			out.script(t, last.body)
-		} else {
-			out.nodeConfig(t, last.body)
-		}
+		return familytest.TOML(t, text)
+	}
+	out, own := familytest.MIME(t, text)
+	if name == al2 {
+		out.Script(t, own)
+	} else {
+		nodeConfig(t, out, own)
 	}
 	return out
 }
 
-type part struct {
-	header map[string]string
-	body   string
-}
-
-// readMIME reads the parts as cloud-init does: what is encoded is decoded.
-func readMIME(t *testing.T, text string) (out []part) {
-	t.Helper()
-	message, err := mail.ReadMessage(strings.NewReader(text))
-	if err != nil {
-		t.Fatalf("%v in:\n%s", err, text)
-	}
-	_, params, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for reader := multipart.NewReader(message.Body, params["boundary"]); ; {
-		p, err := reader.NextRawPart()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		if err != nil {
-			t.Fatalf("%v in:\n%s", err, text)
-		}
-		var body io.Reader = p
-		switch p.Header.Get("Content-Transfer-Encoding") {
-		case "base64":
-			body = base64.NewDecoder(base64.StdEncoding, p)
-		case "quoted-printable":
-			body = quotedprintable.NewReader(p)
-		}
-		p.Header.Del("Content-Transfer-Encoding")
-		raw, err := io.ReadAll(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		header := map[string]string{}
-		for key := range p.Header {
-			header[key] = p.Header.Get(key)
-		}
-		out = append(out, part{header, string(raw)})
-	}
-}
-
 // nodeConfig reads with the types of nodeadm and of the kubelet; both must know every field.
-func (s settings) nodeConfig(t *testing.T, text string) {
+func nodeConfig(t *testing.T, s familytest.Settings, text string) {
 	t.Helper()
 	var config nodeadm.NodeConfig
 	if err := yaml.UnmarshalStrict([]byte(text), &config); err != nil {
 		t.Errorf("nodeadm: %v in:\n%s", err, text)
 	}
-	s.flags(t, words(t, strings.Join(config.Spec.Kubelet.Flags, " ")))
+	s.Flags(t, familytest.Words(t, strings.Join(config.Spec.Kubelet.Flags, " ")))
 	config.Spec.Kubelet.Flags = nil
 	raw, err := json.Marshal(config.Spec.Kubelet.Config)
 	if err != nil {
@@ -495,7 +373,7 @@ func (s settings) nodeConfig(t *testing.T, text string) {
 		t.Errorf("kubelet: %v in:\n%s", err, raw)
 	}
 	for _, taint := range inner.RegisterWithTaints {
-		s.put(t, "taint "+taint.Key+":"+string(taint.Effect), taint.Value)
+		s.Put(t, "taint "+taint.Key+":"+string(taint.Effect), taint.Value)
 	}
 	delete(config.Spec.Kubelet.Config, "registerWithTaints")
 	raw, err = json.Marshal(config)
@@ -506,99 +384,5 @@ func (s settings) nodeConfig(t *testing.T, text string) {
 	if err := json.Unmarshal(raw, &all); err != nil {
 		t.Fatal(err)
 	}
-	s.flatten(t, "", all)
-}
-
-// script reads the call of bootstrap.sh as the shell does.
-func (s settings) script(t *testing.T, text string) {
-	t.Helper()
-	before, call, found := strings.Cut(text, "/etc/eks/bootstrap.sh ")
-	if !found {
-		t.Fatalf("no call in:\n%s", text)
-	}
-	s.put(t, "before the call", before)
-	args := words(t, strings.TrimSpace(call))
-	s.put(t, "cluster", args[0])
-	for pair := range slices.Chunk(args[1:], 2) {
-		if len(pair) != 2 {
-			t.Fatalf("%s has no value in:\n%s", pair[0], text)
-		}
-		if pair[0] == "--kubelet-extra-args" {
-			s.flags(t, words(t, pair[1]))
-			continue
-		}
-		s.put(t, pair[0], pair[1])
-	}
-}
-
-// words are those of a command, read by a shell.
-func words(t *testing.T, command string) []string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "bash", "-c", `set -f; printf '%s\0' `+command).Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, command)
-	}
-	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-}
-
-// flags reads those of the kubelet.
-func (s settings) flags(t *testing.T, words []string) {
-	t.Helper()
-	for _, word := range words {
-		name, value, found := strings.Cut(word, "=")
-		if !found || !strings.HasPrefix(name, "--") {
-			t.Errorf("flag %q", word)
-		}
-		if !strings.ContainsAny(value, "=<:") {
-			s.put(t, name, value)
-			continue
-		}
-		for one := range strings.SplitSeq(value, ",") {
-			switch name {
-			case "--register-with-taints":
-				key, effect, _ := strings.Cut(one, ":")
-				key, value, _ := strings.Cut(key, "=")
-				s.put(t, "taint "+key+":"+effect, value)
-			case "--node-labels":
-				key, value, _ := strings.Cut(one, "=")
-				s.put(t, "label "+key, value)
-			default:
-				i := strings.IndexAny(one, "=<")
-				s.put(t, name+"."+one[:i], one[i:])
-			}
-		}
-	}
-}
-
-func (s settings) bottlerocket(t *testing.T, all map[string]any) {
-	t.Helper()
-	kubernetes := all["settings"].(map[string]any)["kubernetes"].(map[string]any)
-	for key, value := range kubernetes["node-labels"].(map[string]any) {
-		s.put(t, "label "+key, value.(string))
-	}
-	for key, values := range kubernetes["node-taints"].(map[string]any) {
-		for _, one := range values.([]any) {
-			value, effect, _ := strings.Cut(one.(string), ":")
-			s.put(t, "taint "+key+":"+effect, value)
-		}
-	}
-	delete(kubernetes, "node-labels")
-	delete(kubernetes, "node-taints")
-	s.flatten(t, "", all)
-}
-
-// flatten puts what is below the path. Nothing is the same as no setting.
-func (s settings) flatten(t *testing.T, path string, value any) {
-	t.Helper()
-	switch v := value.(type) {
-	case nil:
-	case map[string]any:
-		for key, inner := range v {
-			s.flatten(t, strings.TrimPrefix(path+"."+key, "."), inner)
-		}
-	case string:
-		s.put(t, path, v)
-	default:
-		s.put(t, path, text(t, v))
-	}
+	s.Flatten(t, "", all)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/drifted"
@@ -9,6 +10,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/nodeclass"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
@@ -27,6 +29,17 @@ func (d *daemon) catalogue(facts []catalog.Fact, table catalog.Market) *market.K
 		Cloud: d.aws, World: d.world, Store: market.Store{ConfigMaps: d.kube.Core.CoreV1().ConfigMaps(d.config.Namespace)},
 		Logger: d.logger.Named("market"), Now: time.Now, Facts: facts, Market: table, Report: d.metrics.Catalogue,
 	})
+}
+
+// inCurrency says what prices mean in a region where AWS does not write them in dollars;
+// "" where it does.
+func inCurrency(region string) string {
+	currency := aws.Currency(region)
+	if currency == "USD" {
+		return ""
+	}
+	return fmt.Sprintf("AWS writes the prices of the region in %[1]s, and nothing is converted: in the log, in Events and in metrics, read $ and dollars as %[1]s. "+
+		"Only the prices of volumes and of public addresses are in dollars, which count as so many %[1]s: give --node-cost ($%[2]s) in %[1]s, and raise it by what they lack", currency, install.EnvNodeCost)
 }
 
 // drift makes the keeper of the condition Drifted.

@@ -112,6 +112,9 @@ func (d *daemon) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if means := inCurrency(d.config.Region); means != "" {
+		d.logger.Warn(means, "region", d.config.Region)
+	}
 	rest, err := kube.DaemonConfig()
 	if err != nil {
 		return err

@@ -4,5 +4,5 @@
 // Invariants: it reads everything from the API server, and writes only to the version that
 // it has read; it changes nothing while a pod of the daemon exists, because the daemon would
 // write everything again; it is safe to repeat, and a second run finishes what could not be
-// done in the first.
+// done in the first. It waits for nodes last, when all else is done.
 package handback

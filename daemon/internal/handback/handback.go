@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,9 +30,14 @@ const own = v1.OwnDomain + "/"
 // Handback is one run.
 type Handback struct {
 	Clients *kube.Clients
-	Out     io.Writer // a line for each object that is changed
-	DryRun  bool      // the API server checks every write and does none
+	Out     io.Writer     // a line for each object that is changed
+	DryRun  bool          // the API server checks every write and does none
+	Wait    time.Duration // how long it waits for nodes that are launched and still to join
+	Look    time.Duration // how long until it looks for them again
 }
+
+// nodesByProvider has Nodes by spec.providerID.
+type nodesByProvider map[string]*corev1.Node
 
 // Run goes through all objects. Its error names what stands against handing back.
 func (h *Handback) Run(ctx context.Context) error {
@@ -51,23 +57,25 @@ func (h *Handback) Run(ctx context.Context) error {
 	if err := emptied(pools.Items, claims.Items); err != nil {
 		return err
 	}
-	faults := []error{h.nodes(ctx, claims.Items)}
-	var late []string
+	classes, err := h.Clients.EC2NodeClasses.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("ec2nodeclasses list: %w", err)
+	}
+	joined, err := h.nodes(ctx, claims.Items)
+	faults := []error{err}
 	for i := range claims.Items {
-		c := &claims.Items[i]
-		faults = append(faults, h.claim(ctx, c))
-		if joins(c) {
-			late = append(late, c.Name)
-		}
+		faults = append(faults, h.claim(ctx, &claims.Items[i]))
 	}
 	for i := range pools.Items {
-		faults = append(faults, h.pool(ctx, pools.Items[i].Name))
+		faults = append(faults, h.poolConditions(ctx, pools.Items[i].Name), h.pool(ctx, pools.Items[i].Name))
 	}
-	if len(late) > 0 {
-		h.say("nodeclaims %s are launched and their nodes are not initialized: their nodes join with the taint %s, which keeps pods away. "+
-			"Start Karpenter, wait until their condition Registered is True, and run this command again", strings.Join(late, ", "), v1.TaintAwaitingPods)
+	for i := range classes.Items {
+		faults = append(faults, h.classConditions(ctx, classes.Items[i].Name))
 	}
-	return errors.Join(faults...)
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	return h.awaitNodes(ctx, claims.Items, joined)
 }
 
 func (h *Handback) say(format string, args ...any) {
@@ -116,20 +124,24 @@ func emptied(pools []v1.NodePool, claims []v1.NodeClaim) error {
 }
 
 // nodes takes the daemon's taints and annotations off all Nodes, and the taint for leaving
-// nodes off those that stay.
-func (h *Handback) nodes(ctx context.Context, claims []v1.NodeClaim) error {
+// nodes off those that stay, if the daemon or Karpenter was the last to write taints.
+// Karpenter itself takes that taint off every node that it does not disrupt when it starts,
+// and the condition DisruptionReason off its NodeClaim. It returns the Nodes that there are.
+func (h *Handback) nodes(ctx context.Context, claims []v1.NodeClaim) (nodesByProvider, error) {
 	going := map[string]bool{}
 	for i := range claims {
 		going[claims[i].Status.ProviderID] = claims[i].DeletionTimestamp != nil
 	}
 	list, err := h.Clients.Core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("nodes list: %w", err)
+		return nil, fmt.Errorf("nodes list: %w", err)
 	}
 	var faults []error
+	joined := nodesByProvider{}
 	nodes := h.Clients.Core.CoreV1().Nodes()
 	for i := range list.Items {
 		name := list.Items[i].Name
+		joined[list.Items[i].Spec.ProviderID] = &list.Items[i]
 		faults = append(faults, again(func() error {
 			node, err := nodes.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
@@ -146,7 +158,7 @@ func (h *Handback) nodes(ctx context.Context, claims []v1.NodeClaim) error {
 			return err
 		}, "node "+name))
 	}
-	return errors.Join(faults...)
+	return joined, errors.Join(faults...)
 }
 
 // freed is the patch that takes the daemon's marks off the Node; nil if it has none.
@@ -211,12 +223,6 @@ func (h *Handback) claim(ctx context.Context, known *v1.NodeClaim) error {
 		}
 		return err
 	}, "nodeclaim "+known.Name)
-}
-
-// joins says whether a node with the daemon's startup taint is still to join.
-func joins(c *v1.NodeClaim) bool {
-	return c.Status.ProviderID != "" && c.DeletionTimestamp == nil && !c.Conditions().Get(v1.ConditionInitialized).IsTrue() &&
-		slices.ContainsFunc(c.Spec.StartupTaints, func(t v1.Taint) bool { return t.Key == v1.TaintAwaitingPods })
 }
 
 // pool takes the daemon's finalizer off the NodePool. Karpenter has none there, and would

@@ -31,15 +31,20 @@ const (
 	claims = "/apis/karpenter.sh/v1/nodeclaims"
 	nodes  = "/api/v1/nodes"
 	pods   = "/api/v1/pods"
+
+	classes = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
 )
 
 // server is an API server with these objects by path.
 type server struct {
 	mu        sync.Mutex
 	objects   map[string]map[string]any
-	writes    []string // "METHOD path", in order
-	dry       int      // writes that are to be checked only
-	conflicts int      // how many writes are refused because the object has changed
+	writes    []string      // "METHOD path", in order
+	dry       int           // writes that are to be checked only
+	conflicts int           // how many writes are refused because the object has changed
+	wait      time.Duration // for nodes
+	listed    map[string]int
+	onList    func(path string, n int) // called before the n-th list of the path
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -50,13 +55,17 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sent := map[string]any{}
 	_ = json.Unmarshal(body, &sent)
 	dry := r.URL.Query().Get("dryRun") == metav1.DryRunAll || strings.Contains(string(body), `"dryRun":["All"]`)
-	object, there := s.objects[r.URL.Path]
+	at := strings.TrimSuffix(r.URL.Path, "/status")
+	object, there := s.objects[at]
 	refuse := func(code int, reason metav1.StatusReason) {
 		w.WriteHeader(code)
 		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}
 	}
 	switch {
-	case r.Method == http.MethodGet && slices.Contains([]string{pools, claims, nodes, pods}, r.URL.Path):
+	case r.Method == http.MethodGet && slices.Contains([]string{pools, claims, nodes, pods, classes}, r.URL.Path):
+		if s.listed[r.URL.Path]++; s.onList != nil {
+			s.onList(r.URL.Path, s.listed[r.URL.Path])
+		}
 		object = s.list(r.URL.Path)
 	case !there:
 		refuse(http.StatusNotFound, metav1.StatusReasonNotFound)
@@ -70,6 +79,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		delete(s.objects, r.URL.Path)
 	case r.Method == http.MethodPatch:
 		s.writes = append(s.writes, "PATCH "+r.URL.Path)
+		for field := range sent { // as an API server: a write to the one leaves the other alone
+			if (field == "status") != strings.HasSuffix(r.URL.Path, "/status") && field != "metadata" {
+				delete(sent, field)
+			}
+		}
 		merge(object, sent)
 	}
 	_ = json.NewEncoder(w).Encode(object)
@@ -82,10 +96,10 @@ func (s *server) list(path string) map[string]any {
 			items = append(items, o)
 		}
 	}
-	kind := map[string]string{pools: "NodePoolList", claims: "NodeClaimList", nodes: "NodeList", pods: "PodList"}[path]
+	kind := map[string]string{pools: "NodePoolList", claims: "NodeClaimList", nodes: "NodeList", pods: "PodList", classes: "EC2NodeClassList"}[path]
 	group := "v1"
-	if strings.HasPrefix(path, "/apis/") {
-		group = "karpenter.sh/v1"
+	if inGroup, there := strings.CutPrefix(path, "/apis/"); there {
+		group = inGroup[:strings.LastIndex(inGroup, "/")]
 	}
 	return map[string]any{"kind": kind, "apiVersion": group, "items": items}
 }
@@ -157,6 +171,7 @@ func claim(name string) (*v1.NodeClaim, *corev1.Node) {
 	}}
 	c.Spec.NodeClassRef, c.Spec.StartupTaints = class, []v1.Taint{v1.Taint(v1.AwaitingPodsTaint())}
 	c.Status.ProviderID = "aws:///a/" + name
+	c.Conditions().SetTrue(v1.ConditionRegistered, time.Unix(1000, 0))
 	c.Conditions().SetTrue(v1.ConditionInitialized, time.Unix(1000, 0))
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n-" + name, Finalizers: []string{v1.FinalizerTermination}, Annotations: map[string]string{"team": "a"}}}
 	n.Spec.ProviderID = c.Status.ProviderID
@@ -166,7 +181,7 @@ func claim(name string) (*v1.NodeClaim, *corev1.Node) {
 // cluster is a server with a NodePool, a NodeClaim and its Node, which change has altered.
 func cluster(t *testing.T, change func(*v1.NodePool, *v1.NodeClaim, *corev1.Node)) *server {
 	t.Helper()
-	s := &server{objects: map[string]map[string]any{}}
+	s := &server{objects: map[string]map[string]any{}, listed: map[string]int{}}
 	p := pool("p")
 	c, n := claim("c")
 	if change != nil {
@@ -187,7 +202,7 @@ func (s *server) handBack(t *testing.T, dry bool) (out string, err error) {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	err = (&Handback{Clients: clients, Out: &text, DryRun: dry}).Run(t.Context())
+	err = (&Handback{Clients: clients, Out: &text, DryRun: dry, Wait: s.wait, Look: time.Millisecond}).Run(t.Context())
 	return text.String(), err
 }
 
@@ -284,10 +299,128 @@ func TestRun_OnlyANodeClaimOfTheDaemonWithoutAnInstanceIsDeleted(t *testing.T) {
 	}
 }
 
-func TestRun_NamesTheNodeClaimsWhoseNodesJoinWithTheDaemonsTaint(t *testing.T) {
-	s := cluster(t, func(_ *v1.NodePool, c *v1.NodeClaim, _ *corev1.Node) { c.Status.Conditions = nil })
-	if out, err := s.handBack(t, false); err != nil || !strings.Contains(out, "nodeclaims c are launched") || !strings.Contains(out, "run this command again") {
+// booting has the NodeClaim launched and its Node not there yet.
+func booting(t *testing.T) (*server, *corev1.Node) {
+	t.Helper()
+	var node *corev1.Node
+	s := cluster(t, func(_ *v1.NodePool, c *v1.NodeClaim, n *corev1.Node) {
+		c.Status.Conditions = nil
+		node = n
+	})
+	delete(s.objects, nodes+"/"+node.Name)
+	node.Spec.Taints = []corev1.Taint{v1.AwaitingPodsTaint()}
+	node.Labels = map[string]string{v1.LabelDoNotSyncTaints: v1.LabelTrue}
+	return s, node
+}
+
+func TestRun_WaitsForNodesThatJoinAndTakesTheirTaintOff(t *testing.T) {
+	s, node := booting(t)
+	s.wait = time.Hour
+	s.onList = func(path string, n int) {
+		if path == nodes && n == 3 {
+			s.put(t, nodes, node)
+		}
+	}
+	out, err := s.handBack(t, false)
+	if err != nil || !strings.Contains(out, "waiting up to 1h0m0s for the nodes of nodeclaims c,") || strings.Contains(out, "run this command again") {
 		t.Errorf("error %v\n%s", err, out)
+	}
+	var n corev1.Node
+	if s.get(t, nodes+"/n-c", &n); len(n.Spec.Taints) > 0 || s.listed[nodes] != 3 {
+		t.Errorf("taints %v after %d lists", n.Spec.Taints, s.listed[nodes])
+	}
+}
+
+func TestRun_NamesTheNodeClaimsWhoseNodesGetTheDaemonsTaintLater(t *testing.T) {
+	for name, tc := range map[string]struct {
+		wait   time.Duration
+		dry    bool
+		change func(*server, *corev1.Node)
+		named  bool
+	}{
+		"it does not wait":          {0, false, nil, true},
+		"it has waited long enough": {time.Millisecond, false, nil, true},
+		"a dry run does not wait":   {time.Hour, true, nil, true},
+		"the node has joined":       {time.Hour, false, func(s *server, n *corev1.Node) { s.put(t, nodes, n) }, false},
+		"it has, and Karpenter writes its taints": {time.Hour, false, func(s *server, n *corev1.Node) {
+			n.Labels = nil
+			s.put(t, nodes, n)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, node := booting(t)
+			s.wait = tc.wait
+			if tc.change != nil {
+				tc.change(s, node)
+			}
+			out, err := s.handBack(t, tc.dry)
+			if named := strings.Contains(out, "nodeclaims c are launched") && strings.Contains(out, "run this command again"); err != nil || named != tc.named {
+				t.Errorf("error %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+func TestRun_EndsItsWaitIfTheDaemonStartsAgain(t *testing.T) {
+	s, _ := booting(t)
+	s.wait = time.Hour
+	s.onList = func(path string, n int) {
+		if path == pods && n == 2 {
+			s.put(t, pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "karpenter", Name: "karpenterd-0", Labels: install.LeaseLabels()}})
+		}
+	}
+	if out, err := s.handBack(t, false); err == nil || !strings.Contains(err.Error(), "the daemon still runs") {
+		t.Errorf("error %v\n%s", err, out)
+	}
+}
+
+func TestRun_RemovesConditionsThatKarpenterDoesNotKnowAndNoOthers(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := cluster(t, func(p *v1.NodePool, c *v1.NodeClaim, _ *corev1.Node) {
+		for _, kind := range []string{v1.ConditionDisrupting, v1.ConditionUnsupported, v1.ConditionValidationSucceeded, v1.ConditionNodeClassReady} {
+			p.Conditions().SetTrue(kind, now)
+		}
+		c.Conditions().SetTrue(v1.ConditionDisruptionReason, now)
+	})
+	ec2class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	for _, kind := range []string{awsv1.ConditionLaunchPermitted, awsv1.ConditionCatalogueCurrent, v1.ConditionUnsupported, awsv1.ConditionSubnetsReady} {
+		ec2class.Conditions().SetTrue(kind, now)
+	}
+	s.put(t, classes, ec2class)
+	out, err := s.handBack(t, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p v1.NodePool
+	var c v1.NodeClaim
+	var read awsv1.EC2NodeClass
+	s.get(t, pools+"/p", &p)
+	s.get(t, claims+"/c", &c)
+	s.get(t, classes+"/default", &read)
+	kinds := func(all []v1.Condition) (out []string) {
+		for _, c := range all {
+			out = append(out, c.Type)
+		}
+		return out
+	}
+	if got := kinds(p.Status.Conditions); !slices.Equal(got, []string{v1.ConditionNodeClassReady, v1.ConditionValidationSucceeded, v1.ConditionReady}) {
+		t.Errorf("conditions of the pool: %v", got)
+	}
+	if !c.Conditions().Get(v1.ConditionDisruptionReason).IsTrue() || !c.Conditions().Get(v1.ConditionInitialized).IsTrue() {
+		t.Errorf("conditions of the NodeClaim: %v", kinds(c.Status.Conditions))
+	}
+	left := kinds(read.Status.Conditions)
+	for _, own := range []string{awsv1.ConditionLaunchPermitted, awsv1.ConditionCatalogueCurrent, v1.ConditionUnsupported} {
+		if slices.Contains(left, own) {
+			t.Errorf("conditions of the class: %v", left)
+		}
+	}
+	if !slices.Contains(left, awsv1.ConditionSubnetsReady) || !strings.Contains(out, "nodepool p: the daemon's conditions") || !strings.Contains(out, "ec2nodeclass default: the daemon's conditions") {
+		t.Errorf("conditions of the class: %v\n%s", left, out)
+	}
+	s.writes = nil
+	if out, err := s.handBack(t, false); err != nil || out != "" || len(s.writes) > 0 {
+		t.Errorf("a second run: error %v, writes %v\n%s", err, s.writes, out)
 	}
 }
 

@@ -45,7 +45,7 @@ const (
 
 // Cloud is the part of package aws that a Keeper uses.
 type Cloud interface {
-	InstanceTypes(ctx context.Context, names []string) ([]catalog.Fact, error)
+	InstanceTypes(ctx context.Context) ([]catalog.Fact, error)
 	AllInstanceTypeZones(ctx context.Context) (map[string][]string, error)
 	OnDemandPrices(ctx context.Context) (map[string]quantity.Money, error)
 	SpotPrices(ctx context.Context, since time.Time) (map[string]map[string]quantity.Money, error)

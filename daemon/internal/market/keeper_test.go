@@ -72,7 +72,7 @@ func (r *region) call(ctx context.Context, group string) error {
 	return r.fails[group]
 }
 
-func (r *region) InstanceTypes(ctx context.Context, _ []string) ([]catalog.Fact, error) {
+func (r *region) InstanceTypes(ctx context.Context) ([]catalog.Fact, error) {
 	return r.types, r.call(ctx, groupTypes)
 }
 

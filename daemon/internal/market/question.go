@@ -50,7 +50,7 @@ func questions(c Cloud, table catalog.Market) map[string]*question {
 		groupTypes: {
 			every: typesEvery, listed: len(table.Offered),
 			ask: func(ctx context.Context, _ time.Time, into *catalog.Live) (err error) {
-				into.Types, err = c.InstanceTypes(ctx, nil)
+				into.Types, err = c.InstanceTypes(ctx)
 				return err
 			},
 			entries: func(l *catalog.Live) int { return len(l.Types) },

@@ -14,10 +14,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,13 +51,23 @@ type taken struct {
 // Then it hands the cluster back.
 func TestTakeOver_WhatKarpenterLeftGoesOn(t *testing.T) {
 	x := restoreKarpenters(t)
-	there := x.openGuide(t, "take_over")
-	x.oldController(t)
+	there := x.terminal(t).openGuide(t, "take_over")
+	there.charts(t)
+	there.installCharts(t, "--take-ownership")
+	if out := there.run(t, `kubectl get crd nodepools.karpenter.sh -o jsonpath='{.status.storedVersions}'`); out != `["v1"]` {
+		t.Errorf("stored versions: %q", out)
+	}
 	there.run(t, "stop")
 	began := time.Now()
 	x.inKarpentersNamespace(t)
 	x.installDaemon(t)
 	eventually(t, 2*patience, x.isOurs)
+	eventually(t, patience, func() error {
+		if out, err := there.try(t, "look"); err != nil || out != "" {
+			return fmt.Errorf("the guide's look prints %q: %w", out, err)
+		}
+		return nil
+	})
 	eventually(t, 4*sweepEvery, func() error {
 		if i := x.find(t, x.orphan); i.State != ec2sim.StateTerminated {
 			return fmt.Errorf("the instance that Karpenter did not record is %s", i.State)
@@ -71,11 +78,12 @@ func TestTakeOver_WhatKarpenterLeftGoesOn(t *testing.T) {
 	x.othersStayed(t)
 	x.fitsOnOthers(t)
 	there.run(t, "forget")
-	x.openGuide(t, "from_v1alpha5").run(t, "webhooks")
-	x.forgotten(t)
+	if out := there.must(t, "helm list --all --short --namespace "+karpenterNamespace); out != "" {
+		t.Errorf("Helm still knows %s", out)
+	}
 	x.stayed(t, began)
 
-	if out, err := x.karpenterd(t, "handback"); err == nil || !strings.Contains(out, "--replicas=0") {
+	if out, err := there.bash(t, "karpenterd handback"); err == nil || !strings.Contains(err.Error(), "--replicas=0") {
 		t.Errorf("handback beside the daemon: %v\n%s", err, out)
 	}
 	there.run(t, "stop the daemon")
@@ -83,61 +91,9 @@ func TestTakeOver_WhatKarpenterLeftGoesOn(t *testing.T) {
 		t.Errorf("handback said\n%s", out)
 	}
 	x.isNobodys(t)
+	there.installCharts(t, "") // as the guide says: Helm takes the definitions back
 	there.run(t, "start Karpenter")
 	x.stayed(t, began)
-}
-
-// What the guides call the things of the old controller.
-const (
-	karpenterNamespace = "kube-system"
-	crdChart           = "karpenter-crd"
-)
-
-// oldController creates what the guides stop and delete: the Deployment, the Secret by which
-// Helm knows the chart of the definitions, and a webhook of 0.31.
-func (x *taken) oldController(t *testing.T) {
-	t.Helper()
-	labels := map[string]string{"app.kubernetes.io/name": "karpenter"}
-	one := int32(1)
-	_, err := x.Admin.AppsV1().Deployments(karpenterNamespace).Create(t.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "karpenter", Labels: labels},
-		Spec: appsv1.DeploymentSpec{Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels},
-			Spec:       corev1.PodSpec{NodeSelector: map[string]string{"no": "such"}, Containers: []corev1.Container{{Name: "controller", Image: "karpenter:1"}}},
-		}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = x.Admin.CoreV1().Secrets(karpenterNamespace).Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "sh.helm.release.v1." + crdChart + ".v1", Labels: map[string]string{"owner": "helm", "name": crdChart}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	none, url := admissionv1.SideEffectClassNone, "https://127.0.0.1:1/"
-	_, err = x.Admin.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "validation.webhook.karpenter.sh"},
-		Webhooks: []admissionv1.ValidatingWebhook{{
-			Name: "validation.webhook.karpenter.sh", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionv1.WebhookClientConfig{URL: &url},
-		}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// forgotten checks that Helm's Secret and the webhook are gone, and the definitions are not.
-func (x *taken) forgotten(t *testing.T) {
-	t.Helper()
-	if _, err := x.Admin.CoreV1().Secrets(karpenterNamespace).Get(t.Context(), "sh.helm.release.v1."+crdChart+".v1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("Helm's Secret: %v", err)
-	}
-	hooks := x.Admin.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	if _, err := hooks.Get(t.Context(), "validation.webhook.karpenter.sh", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("webhook: %v", err)
-	}
 }
 
 // inKarpentersNamespace has the daemon installed where the guide says, with a role of its own.
@@ -220,35 +176,39 @@ func (x *taken) unlaunched(t *testing.T, like v1.NodeClaim) {
 // the finalizer that Karpenter puts on nodes.
 func (x *taken) addOthers(t *testing.T) {
 	t.Helper()
-	for name, key := range map[string]string{"group": "eks.amazonaws.com/nodegroup", "alpha": "karpenter.sh/provisioner-name"} {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-			Name: name, Annotations: map[string]string{controlplane.NodeAnnotation: controlplane.NodeAnnotationValue},
-			Labels: map[string]string{
-				key: "default", corev1.LabelHostname: name, corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux", corev1.LabelTopologyZone: x.Region + "a",
-			},
-		}}
-		n.Spec.ProviderID = awsspec.ProviderID(x.Region+"a", x.group)
-		if name == "alpha" {
-			n.Finalizers, n.Spec.ProviderID = []string{v1.FinalizerTermination}, awsspec.ProviderID(x.Region+"a", x.alpha)
-		}
-		room := corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("8Gi"),
-			corev1.ResourcePods: resource.MustParse("20"), corev1.ResourceEphemeralStorage: resource.MustParse("20Gi"),
-		}
-		n.Status.Capacity, n.Status.Allocatable = room, room
-		made, err := x.Admin.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		patch, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": room, "allocatable": room}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := x.Admin.CoreV1().Nodes().PatchStatus(t.Context(), name, patch); err != nil {
-			t.Fatal(err)
-		}
-		x.others[name] = made
+	x.others["group"] = x.addNode(t, "group", "2", x.group, map[string]string{labelNodeGroup: "default"})
+	x.others["alpha"] = x.addNode(t, "alpha", "2", x.alpha, map[string]string{provisionerName: "default"}, v1.FinalizerTermination)
+}
+
+// labelNodeGroup is on the nodes of EKS's node groups.
+const labelNodeGroup = "eks.amazonaws.com/nodegroup"
+
+// addNode adds the node of an instance that is not the daemon's, with so many CPUs.
+func (d *daemonLab) addNode(t *testing.T, name, cpus, instance string, labels map[string]string, finalizers ...string) *corev1.Node {
+	t.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Annotations: map[string]string{controlplane.NodeAnnotation: controlplane.NodeAnnotationValue}, Finalizers: finalizers,
+		Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux", corev1.LabelTopologyZone: d.Region + "a"},
+	}}
+	maps.Copy(n.Labels, labels)
+	n.Spec.ProviderID = awsspec.ProviderID(d.Region+"a", instance)
+	room := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpus), corev1.ResourceMemory: resource.MustParse("8Gi"),
+		corev1.ResourcePods: resource.MustParse("20"), corev1.ResourceEphemeralStorage: resource.MustParse("20Gi"),
 	}
+	n.Status.Capacity, n.Status.Allocatable = room, room
+	made, err := d.Admin.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": room, "allocatable": room}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Admin.CoreV1().Nodes().PatchStatus(t.Context(), name, patch); err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
 
 // settle waits until all nodes are Ready and all pods run.
@@ -449,6 +409,22 @@ func (x *taken) isNobodys(t *testing.T) {
 	pools, err := x.NodePools.List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(pools.Items[0].Finalizers) > 0 {
 		t.Errorf("NodePool: finalizers %v, %v", pools.Items[0].Finalizers, err)
+	}
+	for _, own := range []string{v1.ConditionDisrupting, v1.ConditionUnsupported} {
+		if c := pools.Items[0].Conditions().Get(own); c.Type != "" {
+			t.Errorf("NodePool has the condition %+v", c)
+		}
+	}
+	classes, err := x.EC2NodeClasses.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range classes.Items {
+		for _, own := range []string{awsv1.ConditionLaunchPermitted, awsv1.ConditionCatalogueCurrent, v1.ConditionUnsupported} {
+			if c := classes.Items[i].Conditions().Get(own); c.Type != "" {
+				t.Errorf("EC2NodeClass %s has the condition %+v", classes.Items[i].Name, c)
+			}
+		}
 	}
 	own := v1.OwnDomain + "/"
 	list, err := x.NodeClaims.List(t.Context(), metav1.ListOptions{})

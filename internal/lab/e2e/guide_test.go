@@ -3,136 +3,255 @@
 package e2e
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/judge"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
 )
 
-// guide has the command blocks of a guide, by the comment that each begins with.
-type guide struct {
-	name   string
-	blocks map[string][]string
-	lab    *daemonLab
+// fate is what becomes of a command of a guide in tests: the test that runs it, or why none
+// does.
+type fate struct{ by, because string }
+
+// fates has the commands of the guides to what users have already written: blocks by the
+// comment that each begins with, and commands within the text as they are written there.
+func fates() map[string]map[string]fate {
+	const (
+		takeOver, roll = "TestTakeOver_WhatKarpenterLeftGoesOn", "TestRoll_PodsOfOldNodesGetNodesOfTheDaemon"
+		noLogs         = "the laboratory's nodes serve no logs"
+		terraform      = "the daemon of this test is not installed by Terraform; acceptance tests of the provider destroy it, and the state is Terraform's own"
+	)
+	return map[string]map[string]fate{
+		"take_over": {
+			`kubectl get crd nodepools.karpenter.sh -o jsonpath='{.status.storedVersions}'`: {by: takeOver},
+			"stop":            {by: takeOver},
+			"look":            {by: takeOver},
+			"forget":          {by: takeOver},
+			"stop the daemon": {by: takeOver},
+			"hand back":       {by: takeOver},
+			"start Karpenter": {by: takeOver},
+			"kubectl -n kube-system logs deployment/karpenterd": {because: noLogs},
+			"terraform state rm":                              {because: terraform},
+			"terraform destroy -target karpenter_daemon.this": {because: terraform},
+			"terraform state rm karpenter_daemon.this":        {because: terraform},
+		},
+		"from_v1alpha5": {
+			"convert":      {by: roll},
+			"no new nodes": {by: roll},
+			"roll":         {by: roll},
+			"kubectl get nodes -l karpenter.sh/provisioner-name": {by: roll},
+			"webhooks": {by: roll},
+			"kubectl delete crd provisioners.karpenter.sh machines.karpenter.sh awsnodetemplates.karpenter.k8s.aws --ignore-not-found": {by: roll},
+			"without the old controller": {by: roll},
+		},
+		"legacy": {
+			"define": {by: roll},
+			"karpenterd definitions --legacy | kubectl apply --server-side --force-conflicts -f -": {by: roll},
+			"kubectl -n karpenter rollout restart deployment karpenterd":                           {by: roll},
+			"migrate":            {because: "TestDaemonLegacy makes these requests one by one, and looks at what is between them"},
+			"karpenterd convert": {because: "the text names the command; the guide from_v1alpha5 runs it"},
+		},
+		"from_cluster_autoscaler": {
+			"do not grow": {because: "the simulated EKS has no node groups"},
+			"move":        {by: roll},
+			"kubectl drain -l eks.amazonaws.com/nodegroup=workers --ignore-daemonsets --delete-emptydir-data": {by: roll},
+		},
+	}
 }
 
-// openGuide reads the guide of templates/guides.
-func (d *daemonLab) openGuide(t *testing.T, name string) guide {
+// commandsOf returns the commands of the guide, as fates has them. A block without a title of
+// its own is an error.
+func commandsOf(t *testing.T, name string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../../templates/guides/" + name + ".md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := guide{name: name, blocks: map[string][]string{}, lab: d}
-	for _, part := range strings.Split(string(text), "```shell\n")[1:] {
-		block, _, _ := strings.Cut(part, "\n```")
-		lines := strings.Split(block, "\n")
-		if title, named := strings.CutPrefix(lines[0], "# "); named {
-			g.blocks[title] = lines[1:]
-		}
-	}
-	return g
-}
-
-// run runs the commands of the block as they are written. Those of helm are left out:
-// there is none here.
-func (g guide) run(t *testing.T, block string) (out string) {
-	t.Helper()
-	lines, there := g.blocks[block]
-	if !there || len(lines) == 0 {
-		t.Fatalf("guide %s has no block %q", g.name, block)
-	}
-	for _, line := range lines {
-		words := strings.Fields(line)
-		var text string
-		var err error
-		switch words[0] {
-		case "kubectl":
-			err = g.kubectl(t, words[1:])
-		case "karpenterd":
-			text, err = g.lab.karpenterd(t, words[1:]...)
-		case "helm":
+	out := map[string]string{}
+	parts := strings.Split(string(text), "```")
+	for i, part := range parts {
+		if i%2 == 0 {
+			for _, found := range regexp.MustCompile("`((?:kubectl|helm|aws|karpenterd|terraform|tofu|jq) [^`]+)`").FindAllStringSubmatch(part, -1) {
+				out[found[1]] = found[1]
+			}
 			continue
-		default:
-			t.Fatalf("guide %s: %s", g.name, line)
 		}
-		if out += text; err != nil {
-			t.Fatalf("guide %s: %s: %v\n%s", g.name, line, err, text)
+		block, shell := strings.CutPrefix(part, "shell\n")
+		if !shell {
+			continue
 		}
+		title, named := strings.CutPrefix(block, "# ")
+		title, lines, _ := strings.Cut(title, "\n")
+		if _, taken := out[title]; !named || taken {
+			t.Errorf("guide %s: the block needs a first line # with a title that no other has:\n%s", name, block)
+		}
+		out[title] = lines
 	}
 	return out
 }
 
-// karpenterd runs the daemon's program with the administrator's access, as a user does.
-func (d *daemonLab) karpenterd(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	binary, err := toolchain.Self(t.Context(), os.Stderr, "./daemon/cmd/karpenterd")
+func TestGuides_EveryCommandIsRunOrItIsSaidWhyNot(t *testing.T) {
+	var source strings.Builder
+	files, err := filepath.Glob("*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(t.Context(), binary, args...)
-	c.Env = append(os.Environ(), "KUBECONFIG="+d.Kubeconfig)
-	out, err := c.CombinedOutput()
-	return string(out), err
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Write(text)
+	}
+	ran := 0
+	for name, table := range fates() {
+		commands := commandsOf(t, name)
+		for title := range commands {
+			if _, listed := table[title]; !listed {
+				t.Errorf("guide %s: no test runs %q, and fates does not say why", name, title)
+			}
+		}
+		for title, is := range table {
+			_, there := commands[title]
+			switch {
+			case !there:
+				t.Errorf("guide %s has no %q: take it out of fates", name, title)
+			case (is.by == "") == (is.because == ""):
+				t.Errorf("guide %s: %q needs a test or a reason", name, title)
+			case is.by != "" && !strings.Contains(source.String(), "func "+is.by+"(t *testing.T)"):
+				t.Errorf("guide %s: %q: there is no %s", name, title, is.by)
+			case is.by != "":
+				ran++
+			}
+		}
+	}
+	if ran < 15 {
+		t.Errorf("%d commands are run: the test looks at the wrong place", ran)
+	}
 }
 
-// kubectl makes the requests that kubectl makes for the command.
-func (g guide) kubectl(t *testing.T, words []string) error {
+// guide runs the commands of a guide.
+type guide struct {
+	*terminal
+
+	name     string
+	commands map[string]string
+	ran      map[string]bool
+}
+
+// terminal is where a user of the laboratory works: bash with the programs of the guides, the
+// administrator's access to the cluster, the deployer's to AWS, and a folder.
+type terminal struct {
+	env []string
+	dir string
+}
+
+// terminal opens one.
+func (d *daemonLab) terminal(t *testing.T) *terminal {
 	t.Helper()
-	flags, args := map[string]string{}, []string{}
-	for i := 0; i < len(words); i++ {
-		name, value, given := strings.Cut(words[i], "=")
-		switch {
-		case words[i] == "-n" || words[i] == "-l":
-			flags[words[i]] = words[i+1]
-			i++
-		case strings.HasPrefix(name, "--"):
-			flags[name] = value
-			if !given {
-				flags[name] = "true"
-			}
-		default:
-			args = append(args, words[i])
+	bin := t.TempDir()
+	tools, err := toolchain.Ensure(t.Context(), os.Stderr, toolchain.Kubectl, toolchain.JQ, toolchain.Helm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := map[string]string{}
+	for name, found := range tools {
+		programs[string(name)] = found.Path
+	}
+	python, err := judge.Python(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	aws := "#!/bin/sh\nexec '" + python + "' -m awscli \"$@\"\n" // its own script names the folder that it was made in
+	if err := os.WriteFile(filepath.Join(bin, "aws"), []byte(aws), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if programs["karpenterd"], err = toolchain.Self(t.Context(), os.Stderr, "./daemon/cmd/karpenterd"); err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range programs {
+		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
 		}
 	}
-	ctx, all := t.Context(), g.lab.Admin
-	switch what := strings.Join(args[:2], " "); what {
-	case "scale deployment":
-		_, err := all.AppsV1().Deployments(flags["-n"]).Patch(ctx, args[2], types.MergePatchType,
-			fmt.Appendf(nil, `{"spec":{"replicas":%s}}`, flags["--replicas"]), metav1.PatchOptions{})
-		return err
-	case "wait pod":
-		eventually(t, patience, func() error {
-			pods, err := all.CoreV1().Pods(flags["-n"]).List(ctx, metav1.ListOptions{LabelSelector: flags["-l"]})
-			if err != nil || len(pods.Items) > 0 {
-				return fmt.Errorf("%d pods are left: %w", len(pods.Items), err)
-			}
-			return nil
-		})
-		return nil
-	case "delete secret":
-		return all.CoreV1().Secrets(flags["-n"]).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: flags["-l"]})
-	case "delete validatingwebhookconfiguration", "delete mutatingwebhookconfiguration":
-		for _, name := range args[2:] {
-			hooks := all.AdmissionregistrationV1()
-			err := hooks.ValidatingWebhookConfigurations().Delete(ctx, name, metav1.DeleteOptions{})
-			if strings.Contains(what, "mutating") {
-				err = hooks.MutatingWebhookConfigurations().Delete(ctx, name, metav1.DeleteOptions{})
-			}
-			if err != nil && !(apierrors.IsNotFound(err) && flags["--ignore-not-found"] == "true") {
-				return err
+	x := &terminal{dir: t.TempDir()}
+	x.env = append(os.Environ(), "KUBECONFIG="+d.Kubeconfig, "HOME="+x.dir, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return x
+}
+
+// bash runs the commands as they are written, and stops at the first that fails. It returns
+// what they print; an error has what they complain about.
+func (x *terminal) bash(t *testing.T, commands string) (out string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	c := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
+	c.Env, c.Dir, c.WaitDelay = x.env, x.dir, time.Second
+	var printed, complaint bytes.Buffer
+	c.Stdout, c.Stderr = &printed, &complaint
+	if err = c.Run(); err != nil {
+		err = fmt.Errorf("%w: %s", errors.Join(ctx.Err(), err), complaint.String())
+	}
+	return printed.String(), err
+}
+
+// must runs commands of the test itself.
+func (x *terminal) must(t *testing.T, commands string) string {
+	t.Helper()
+	out, err := x.bash(t, commands)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", commands, err, out)
+	}
+	return out
+}
+
+// openGuide reads the guide of templates/guides. The test must run the commands that fates
+// says it runs.
+func (x *terminal) openGuide(t *testing.T, name string) guide {
+	t.Helper()
+	g := guide{terminal: x, name: name, commands: commandsOf(t, name), ran: map[string]bool{}}
+	t.Cleanup(func() {
+		for _, title := range slices.Sorted(maps.Keys(fates()[name])) {
+			if fates()[name][title].by == t.Name() && !g.ran[title] && !t.Failed() {
+				t.Errorf("guide %s: this test does not run %q", name, title)
 			}
 		}
-		return nil
-	default:
-		t.Fatalf("this test cannot run kubectl %s", what)
-		return nil
+	})
+	return g
+}
+
+// run runs the commands of a title. Fills are pairs: words that the guide has in the place of
+// names, and the names.
+func (g guide) run(t *testing.T, title string, fills ...string) (out string) {
+	t.Helper()
+	out, err := g.try(t, title, fills...)
+	if err != nil {
+		t.Fatalf("guide %s, %s: %v\n%s", g.name, title, err, out)
 	}
+	return out
+}
+
+func (g guide) try(t *testing.T, title string, fills ...string) (out string, err error) {
+	t.Helper()
+	commands, there := g.commands[title]
+	if !there {
+		t.Fatalf("guide %s has no %q", g.name, title)
+	}
+	if is := fates()[g.name][title]; is.by != t.Name() {
+		t.Errorf("guide %s: %q is run here, and fates says by %q", g.name, title, is.by)
+	}
+	g.ran[title] = true
+	return g.bash(t, strings.NewReplacer(fills...).Replace(commands))
 }

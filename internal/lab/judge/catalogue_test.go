@@ -34,7 +34,7 @@ func TestCatalogue_TheDaemonReadsEC2sDescriptionsAsTheCatalogueHasThem(t *testin
 	if err != nil {
 		t.Fatal(err)
 	}
-	described, err := c.InstanceTypes(t.Context(), nil)
+	described, err := c.InstanceTypes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

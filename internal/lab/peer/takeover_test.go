@@ -86,14 +86,16 @@ func TestPeer_IsTakenOverAndGetsTheClusterBack(t *testing.T) {
 	p.stop(t, install.DefaultName)
 	before = p.look(t)
 	began = time.Now()
+	tainted := p.taint(t)
 	out, err := p.handback(t, binary)
 	if err != nil {
 		t.Fatalf("handback: %v\n%s", err, out)
 	}
 	t.Logf("karpenterd handback:\n%s", out)
-	p.hasNothingOfOurs(t)
+	p.hasNothingOfOurs(t, tainted)
 	p.start(t, "karpenter")
 	p.eventually(t, func(ctx context.Context) error { return p.isOurs(ctx, karpenterVersion) })
+	p.eventually(t, func(ctx context.Context) error { return p.untainted(ctx, tainted) })
 	p.unchanged(t, before, began, "handed back")
 
 	p.endsOne(t)
@@ -333,9 +335,30 @@ func (p *peerLab) handback(t *testing.T, binary string) (string, error) {
 	return string(out), err
 }
 
-// hasNothingOfOurs checks that no object has a finalizer, taint or annotation that only the
-// daemon would remove.
-func (p *peerLab) hasNothingOfOurs(t *testing.T) {
+// taint puts the taint for leaving nodes on a node, as somebody whom handing back does not
+// take for the daemon or Karpenter, and without the condition of its NodeClaim.
+func (p *peerLab) taint(t *testing.T) (node string) {
+	t.Helper()
+	for node = range must(p.nodes(t.Context()))(t) {
+		break
+	}
+	body := must(json.Marshal(map[string]any{"spec": map[string]any{"taints": []corev1.Taint{v1.DisruptedTaint()}}}))(t)
+	must(p.Core.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "kubectl"}))(t)
+	return node
+}
+
+// untainted says whether Karpenter has taken the taint off.
+func (p *peerLab) untainted(ctx context.Context, node string) error {
+	n, err := p.Core.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err != nil || len(n.Spec.Taints) > 0 {
+		return fmt.Errorf("node %s has the taints %v: %w", node, n.Spec.Taints, err)
+	}
+	return nil
+}
+
+// hasNothingOfOurs checks that no object has a finalizer, taint, annotation or condition that
+// only the daemon would remove. The tainted node keeps what somebody else has set.
+func (p *peerLab) hasNothingOfOurs(t *testing.T, tainted string) {
 	t.Helper()
 	check := func(kind string, o metav1.Object) {
 		for key := range o.GetAnnotations() {
@@ -349,13 +372,25 @@ func (p *peerLab) hasNothingOfOurs(t *testing.T) {
 		if len(x.Finalizers) > 0 {
 			t.Errorf("NodePool %s has the finalizers %v", x.Name, x.Finalizers)
 		}
+		for _, own := range []string{v1.ConditionDisrupting, v1.ConditionUnsupported} {
+			if c := x.Conditions().Get(own); c.Type != "" {
+				t.Errorf("NodePool %s has the condition %+v", x.Name, c)
+			}
+		}
+	}
+	for _, x := range must(p.EC2NodeClasses.List(t.Context(), metav1.ListOptions{}))(t).Items {
+		for _, own := range []string{awsv1.ConditionLaunchPermitted, awsv1.ConditionCatalogueCurrent, v1.ConditionUnsupported} {
+			if c := x.Conditions().Get(own); c.Type != "" {
+				t.Errorf("EC2NodeClass %s has the condition %+v", x.Name, c)
+			}
+		}
 	}
 	for _, x := range must(p.NodeClaims.List(t.Context(), metav1.ListOptions{}))(t).Items {
 		check("NodeClaim", &x)
 	}
 	for _, x := range must(p.nodes(t.Context()))(t) {
 		check("Node", &x)
-		if len(x.Spec.Taints) > 0 {
+		if disrupted := v1.DisruptedTaint(); len(x.Spec.Taints) > 0 && (x.Name != tainted || len(x.Spec.Taints) > 1 || !x.Spec.Taints[0].MatchTaint(&disrupted)) {
 			t.Errorf("Node %s has the taints %v", x.Name, x.Spec.Taints)
 		}
 	}

@@ -23,6 +23,14 @@ const (
 	TerraformCLI      Tool = "terraform-cli"
 )
 
+// What users of the guides have: tests run the guides' commands with these. JQ is gojq where
+// jq is not found; the guides keep to what both do.
+const (
+	Kubectl Tool = "kubectl"
+	JQ      Tool = "jq"
+	Helm    Tool = "helm"
+)
+
 // KarpenterAWS is Karpenter's own controller for AWS: the laboratory's client
 // in the peer test and nothing that the product needs. Only the release that
 // tools/peer pins is ever used.
@@ -74,6 +82,8 @@ func specs() map[Tool]spec {
 			found: []accept{{name: string(name), args: []string{"--version"}, atLeast: version{1, 36, 0}, minor: true}},
 		}
 	}
+	kubectl := kube(Kubectl)
+	kubectl.found[0].args = []string{"version", "--client"}
 	dev := func(pkg, source string) spec {
 		return spec{module: "dev", pkg: pkg, source: source}
 	}
@@ -91,6 +101,15 @@ func specs() map[Tool]spec {
 		APIServer:         kube(APIServer),
 		ControllerManager: kube(ControllerManager),
 		Scheduler:         kube(Scheduler),
+		Kubectl:           kubectl,
+		JQ: {
+			module: "controlplane", pkg: "github.com/itchyny/gojq/cmd/gojq", source: "github.com/itchyny/gojq", file: "jq",
+			found: []accept{{name: "jq", args: []string{"--version"}, atLeast: version{1, 7, 1}}},
+		},
+		Helm: {
+			module: "helm", pkg: "helm.sh/helm/v3/cmd/helm", source: "helm.sh/helm/v3",
+			found: []accept{{name: "helm", args: []string{"version"}, atLeast: version{3, 17, 0}}},
+		},
 		Kwok: {
 			module: "controlplane", pkg: "sigs.k8s.io/kwok/cmd/kwok", source: "sigs.k8s.io/kwok",
 			found: []accept{{name: "kwok", args: []string{"--version"}, atLeast: version{0, 8, 0}}},
@@ -139,6 +158,8 @@ func ldflags(module string, versions map[string]string) string {
 			in + fmt.Sprintf("gitMajor=%d", kube[0]) +
 			in + fmt.Sprintf("gitMinor=%d", kube[1]) +
 			in + "gitTreeState=clean"
+	case "helm":
+		return "-s -w -X helm.sh/helm/v3/internal/version.version=" + versions["helm.sh/helm/v3"]
 	case "tofu":
 		return "-s -w -X github.com/opentofu/opentofu/version.dev=no"
 	case "peer":

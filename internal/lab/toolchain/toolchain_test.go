@@ -143,7 +143,7 @@ func TestRequired_ReadsBlocksAndSingleLinesAndSkipsReplaces(t *testing.T) {
 }
 
 func TestEnsure_UnknownToolNamesTheKnownOnes(t *testing.T) {
-	_, err := Ensure(t.Context(), &bytes.Buffer{}, "kubectl")
+	_, err := Ensure(t.Context(), &bytes.Buffer{}, "kubeadm")
 	if !errors.Is(err, ErrUnknownTool) || !strings.Contains(err.Error(), string(Etcd)) {
 		t.Errorf("err = %v", err)
 	}

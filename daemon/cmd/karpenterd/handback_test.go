@@ -1,0 +1,19 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestGiveBack_RefusesFlagsThatMeanNothing(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--wait is -1m0s: give a time such as 5m, or 0 for none": {"--wait=-1m"},
+		`unknown argument "now"`:                                 {"now"},
+	} {
+		err := giveBack(t.Context(), args, streams{out: &bytes.Buffer{}, err: &bytes.Buffer{}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", args, err, want)
+		}
+	}
+}
