@@ -73,6 +73,23 @@ func TestDaemon_PlansItsObjectsOffline(t *testing.T) {
 	}
 }
 
+// TestDaemon_WithoutRoleIsForPodIdentity leaves out what EKS gives to the service account.
+func TestDaemon_WithoutRoleIsForPodIdentity(t *testing.T) {
+	h := configured(t, object{"region": testRegion, "eks": object{"cluster_name": unknown{}}})
+	account := func(config object) string {
+		p := h.resource("karpenter_daemon").plan(config)
+		wantNoError(t, p.problems)
+		var digest string
+		if err := attributes(t, attributeOf(t, p.value, "objects"))[`ServiceAccount "karpenter/karpenter"`].As(&digest); err != nil || digest == "" {
+			t.Fatalf("the ServiceAccount is planned as %q: %v", digest, err)
+		}
+		return digest
+	}
+	if account(daemonConfig()) == account(object{"cluster_name": "lab"}) {
+		t.Error("the ServiceAccount is the same with and without a role")
+	}
+}
+
 func TestDaemon_PlansItsPoliciesIntoTheDeployment(t *testing.T) {
 	h := configured(t, object{"region": testRegion, "eks": object{"cluster_name": unknown{}}})
 	deployment := func(changes object) string {
