@@ -12,10 +12,9 @@ func Services() []string { return services() }
 // NewHasty is New with short pauses between tries, for tests in which many calls fail.
 func NewHasty(version string) func() provider.Provider {
 	return func() provider.Provider {
-		return &karpenterProvider{
-			version: version, definitions: newDefinitions(),
-			pace: pace{backoff: time.Millisecond, propagation: time.Second, qps: 1000},
-		}
+		hasty, _ := New(version, "")().(*karpenterProvider)
+		hasty.pace = pace{backoff: time.Millisecond, propagation: time.Second, qps: 1000}
+		return hasty
 	}
 }
 
