@@ -75,7 +75,8 @@ func limitsOf(limits corev1.ResourceList) choice.Limits {
 // wholly tells whether the value and everything in it is known.
 func wholly(ctx context.Context, value interface {
 	ToTerraformValue(context.Context) (tftypes.Value, error)
-}) bool {
+},
+) bool {
 	raw, err := value.ToTerraformValue(ctx)
 	return err == nil && raw.IsFullyKnown()
 }
