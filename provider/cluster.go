@@ -30,10 +30,6 @@ type cluster struct {
 	waited    bool // a creation has waited for the first contact; guarded by identity
 }
 
-// clusterQPS bounds the requests per second. A destroy looks at every kind in the
-// namespace: with client-go's default of 5, it would take minutes.
-const clusterQPS = 50
-
 // madeCluster is the key of the cluster in made. The value is the UID of the
 // namespace kube-system, which differs from cluster to cluster.
 const madeCluster = "cluster"
@@ -133,8 +129,7 @@ func (s *session) Cluster(ctx context.Context) (*cluster, error) {
 			return nil, err
 		}
 		config.UserAgent = "terraform-provider-karpenter/" + s.version
-		config.QPS = cmp.Or(s.pace.qps, clusterQPS)
-		config.Burst = 2 * int(config.QPS)
+		config.QPS = cmp.Or(s.pace.qps, config.QPS)
 		return newCluster(config)
 	})
 }

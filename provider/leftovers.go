@@ -24,32 +24,52 @@ const (
 )
 
 // awaitNoLeftovers returns when nothing is left in AWS of the nodes of the daemon's
-// cluster. ErrLeftovers. If AWS cannot be asked, it warns.
+// cluster. ErrLeftovers. It warns if AWS cannot be asked.
 func (r *daemon) awaitNoLeftovers(ctx context.Context, state daemonModel, diags *diag.Diagnostics) error {
 	cluster := state.ClusterName.ValueString()
 	client, err := r.session.AWS(ctx)
+	if err == nil && state.Region.ValueString() != client.Region() {
+		err = fmt.Errorf("the daemon's region is %s, and the provider's region is %s", state.Region.ValueString(), client.Region())
+	}
 	var left aws.Leftovers
 	if err == nil {
-		within, cancel := context.WithTimeout(ctx, leftoversWithin)
-		defer cancel()
-		err = wait.PollUntilContextCancel(within, leftoversPoll, true, func(context.Context) (bool, error) {
-			var err error
-			left, err = client.Leftovers(ctx, cluster)
-			if err == nil && !left.None() {
-				tflog.Info(ctx, "waiting until nothing is left in AWS", map[string]any{"cluster": cluster, "left": left.String()})
-			}
-			return left.None(), err
-		})
+		left, err = emptied(ctx, client, cluster)
 	}
 	switch {
-	case err == nil:
-		return nil
-	case !left.None() && wait.Interrupted(err):
-		return fmt.Errorf("%w of cluster %q: %s", ErrLeftovers, cluster, left)
 	case errors.Is(err, context.Canceled):
 		return err
+	case !left.None():
+		return fmt.Errorf("%w of cluster %q: %s", ErrLeftovers, cluster, left)
+	case err != nil:
+		diags.AddWarning("AWS was not searched for leftovers", fmt.Sprintf(
+			"karpenter_daemon %q: %v.\n\nThe destroy goes on. Whether instances, launch templates, instance profiles or network interfaces are left, is not known: look for the tag eks:eks-cluster-name = %s.", importID(state), err, cluster))
 	}
-	diags.AddWarning("AWS was not searched for leftovers", fmt.Sprintf(
-		"karpenter_daemon %q: %v.\n\nThe destroy goes on. Whether instances, launch templates, instance profiles or network interfaces are left, is not known: look for the tag eks:eks-cluster-name = %s.", importID(state), err, cluster))
 	return nil
+}
+
+// emptied waits until nothing is left, and gives what the last look found that AWS has
+// answered. Refusals end the wait; other errors may pass.
+func emptied(ctx context.Context, client *aws.Clients, cluster string) (aws.Leftovers, error) {
+	var left aws.Leftovers
+	var last error
+	within, cancel := context.WithTimeout(ctx, leftoversWithin)
+	defer cancel()
+	err := wait.PollUntilContextCancel(within, leftoversPoll, true, func(context.Context) (bool, error) {
+		found, err := client.Leftovers(ctx, cluster)
+		last = err
+		switch {
+		case errors.Is(err, aws.ErrUnauthorized), errors.Is(err, aws.ErrCredentials):
+			return false, err
+		case err != nil:
+			return false, nil
+		}
+		if left = found; !left.None() {
+			tflog.Info(ctx, "waiting until nothing is left in AWS", map[string]any{"cluster": cluster, "left": left.String()})
+		}
+		return left.None(), nil
+	})
+	if last != nil {
+		return left, last
+	}
+	return left, err
 }

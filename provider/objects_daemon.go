@@ -29,16 +29,9 @@ import (
 // is used as it is if it has everything that is declared, and is an error otherwise
 // (see madeByOthers).
 func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructured, own made) error {
-	if err := c.noBeta(ctx, objects); err != nil {
+	theirs, err := c.foreign(ctx, objects, own)
+	if err != nil {
 		return err
-	}
-	theirs := map[string]bool{}
-	for _, obj := range objects {
-		found, err := c.madeByOthers(ctx, obj, own)
-		if err != nil {
-			return err
-		}
-		theirs[kube.RefOf(obj).Key()] = found
 	}
 	var defined []kube.Ref
 	for _, obj := range objects {
@@ -61,6 +54,23 @@ func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructu
 		}
 	}
 	return nil
+}
+
+// foreign tells which objects somebody else has made that can be used as they are. It
+// refuses what stands in the way of the installation; see madeByOthers and noBeta.
+func (c *cluster) foreign(ctx context.Context, objects []*unstructured.Unstructured, own made) (map[string]bool, error) {
+	if err := c.noBeta(ctx, objects); err != nil {
+		return nil, err
+	}
+	theirs := map[string]bool{}
+	for _, obj := range objects {
+		found, err := c.madeByOthers(ctx, obj, own)
+		if err != nil {
+			return nil, err
+		}
+		theirs[kube.RefOf(obj).Key()] = found
+	}
+	return theirs, nil
 }
 
 // madeByOthers tells whether somebody else made the object and it can be used as it
@@ -256,21 +266,31 @@ func (c *cluster) handedBack(ctx context.Context, deployment kube.Ref) (bool, er
 	}), nil
 }
 
+// runsOurs tells whether a Deployment was made and the cluster was not handed back.
+func (c *cluster) runsOurs(ctx context.Context, own made) (bool, error) {
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		ref, _ := kube.ParseKey(key)
+		if ref.Kind != "Deployment" {
+			continue
+		}
+		if back, err := c.handedBack(ctx, ref); err != nil || !back {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
 // nothingLeft refuses while there are objects that still need what was made.
 // Without the daemon, their finalizers would hold them for ever and their instances
 // would run on. Without our definition, the API server would delete them.
 func (c *cluster) nothingLeft(ctx context.Context, own made) error {
-	var runs bool
+	runs, err := c.runsOurs(ctx, own)
+	if err != nil {
+		return err
+	}
 	defined := map[string]bool{}
 	for key := range own {
 		ref, _ := kube.ParseKey(key)
-		if ref.Kind == "Deployment" {
-			back, err := c.handedBack(ctx, ref)
-			if err != nil {
-				return err
-			}
-			runs = !back
-		}
 		defined[ref.Name] = defined[ref.Name] || ref.Kind == definitionKind
 	}
 	var kinds []schema.GroupVersionKind

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -26,22 +27,24 @@ const (
 	// seconds that both controllers ask for.
 	leaseExpires = 20 * time.Second
 	leasePoll    = time.Second
+	// clocksDiffer is by how much the clocks of this machine and of the cluster may differ.
+	clocksDiffer = time.Hour
 )
 
 func leaseKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 }
 
-// noOtherController returns when no controller but the daemon in the namespace holds a
-// Lease, in any namespace. It waits for a Lease to expire that nobody renews.
-// ErrOtherController.
-func (c *cluster) noOtherController(ctx context.Context, namespace string) error {
+// noOtherController returns when no controller but the daemon in one of the namespaces
+// holds a Lease, in any namespace. It waits for a Lease to expire that nobody renews. It
+// warns if it may not read Leases. ErrOtherController.
+func (c *cluster) noOtherController(ctx context.Context, namespaces []string, diags *diag.Diagnostics) error {
 	began := map[string]string{} // renewal of each Lease at the first look, by holder
 	first := true
 	within, cancel := context.WithTimeout(ctx, leaseExpires)
 	defer cancel()
-	err := wait.PollUntilContextCancel(within, leasePoll, true, func(context.Context) (bool, error) {
-		held, err := c.foreignLeases(ctx, namespace)
+	err := kube.Polling{Every: leasePoll, DeniedWithin: time.Nanosecond}.Until(within, func(context.Context) (bool, error) {
+		held, err := c.foreignLeases(ctx, namespaces)
 		if err != nil {
 			return false, err
 		}
@@ -56,21 +59,21 @@ func (c *cluster) noOtherController(ctx context.Context, namespace string) error
 		first = false
 		return len(held) == 0, nil
 	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
+	switch {
+	case apierrors.IsForbidden(err):
+		diags.AddWarning("Leases were not read", fmt.Sprintf("%v. Whether another controller runs in the cluster, such as Karpenter, is not known: two would launch nodes for the same pods.", err))
+		return nil
+	case err != nil && !first && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		return nil // nobody has renewed it
 	}
 	return err
 }
 
-// foreignLeases are the Leases that somebody else than the daemon in the namespace holds
-// and that may be valid, each with the time of its renewal. An identity that may not read
-// Leases sees none.
-func (c *cluster) foreignLeases(ctx context.Context, namespace string) (map[string]string, error) {
+// foreignLeases are the Leases that somebody else than the daemon in the namespaces holds
+// and that may be valid, each with the time of its renewal.
+func (c *cluster) foreignLeases(ctx context.Context, namespaces []string) (map[string]string, error) {
 	resource := leaseKind().GroupVersion().WithResource("leases")
 	list, err := c.dynamic.Resource(resource).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
-	if apierrors.IsForbidden(err) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, fmt.Errorf("leases list: %w", err)
 	}
@@ -78,11 +81,10 @@ func (c *cluster) foreignLeases(ctx context.Context, namespace string) (map[stri
 	for _, lease := range list.Items {
 		holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
 		renewed, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
-		if holder == "" || lease.GetNamespace() == namespace && isDaemon(holder) {
+		if holder == "" || isDaemon(holder) && slices.Contains(namespaces, lease.GetNamespace()) {
 			continue
 		}
-		seconds, _, _ := unstructured.NestedInt64(lease.Object, "spec", "leaseDurationSeconds")
-		if at, err := time.Parse(time.RFC3339Nano, renewed); err == nil && time.Since(at) > time.Duration(seconds)*time.Second+leaseExpires {
+		if at, err := time.Parse(time.RFC3339Nano, renewed); err == nil && time.Since(at) > clocksDiffer {
 			continue
 		}
 		out[fmt.Sprintf("%s/%s, held by %s", lease.GetNamespace(), lease.GetName(), holder)] = renewed

@@ -3,7 +3,6 @@ package provider
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
+	k8stypes "k8s.io/apimachinery/pkg/types"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
@@ -49,27 +49,20 @@ func (c *cluster) haltStale(ctx context.Context, objects []*unstructured.Unstruc
 		if ref.Kind != "Deployment" {
 			continue
 		}
-		live, err := c.Get(ctx, ref)
-		if errors.Is(err, kube.ErrNotFound) {
-			delete(own, ref.Key())
-			continue
-		}
-		if err != nil {
+		uid := k8stypes.UID(own[ref.Key()])
+		if err := c.Delete(ctx, ref, uid); err != nil {
 			return err
 		}
-		selector, _, err := unstructured.NestedStringMap(live.Object, "spec", "selector", "matchLabels")
-		if err != nil {
-			return fmt.Errorf("%s read: %w", ref, err)
-		}
-		if err := c.deleteObject(ctx, ref, own); err != nil {
+		if err := c.WaitGone(ctx, ref, uid, nil); err != nil {
 			return err
 		}
-		if err := c.awaitNoPods(ctx, ref.Namespace, selector); err != nil {
+		if err := c.awaitNoPods(ctx, ref.Namespace, install.LeaseLabels()); err != nil {
 			return err
 		}
 		if err := c.removeLease(ctx, ref.Namespace); err != nil { // nobody renews it any more
 			return err
 		}
+		delete(own, ref.Key()) // only now: an update that ends before begins here again
 	}
 	return nil
 }
@@ -77,7 +70,7 @@ func (c *cluster) haltStale(ctx context.Context, objects []*unstructured.Unstruc
 // awaitNoPods returns when no pod has the labels.
 func (c *cluster) awaitNoPods(ctx context.Context, namespace string, selector map[string]string) error {
 	var names []string
-	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+	err := kube.Polling{Every: time.Second}.Until(ctx, func(ctx context.Context) (bool, error) {
 		pods, err := c.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, namespace, labels.SelectorFromSet(selector).String())
 		if err != nil {
 			return false, err

@@ -183,13 +183,14 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 	if m.Identity.IsNull() { // an import, or a state of an earlier version
 		m.Identity = types.StringValue(identityOf(found.TrustPolicy))
 	}
-	if err := m.refreshAssociation(ctx, client, own, recorded); err != nil {
+	if err := m.refreshAssociation(ctx, client, found, own, recorded); err != nil {
 		return err
 	}
 	// A cluster that is gone has no issuer: the last known issuer stays.
 	if err := m.findIssuer(ctx, client); err != nil && !errors.Is(err, aws.ErrNotFound) {
 		return err
 	}
+	m.foundAttached(found, own)
 	documents, all := map[string]string{}, made{}
 	for name := range m.everyDocument(client.Region()) {
 		arn := m.policyARN(name)
@@ -279,9 +280,14 @@ func (m *controllerRoleModel) updateRole(ctx context.Context, client *aws.Client
 	if id := own[madeRole]; id != "" {
 		want := m.role(client.Region(), after)
 		want.ID = id
+		// A failed update may have attached policies that the state does not have.
+		had := prior.role(client.Region(), before)
+		had.ManagedPolicies = slices.Concat(had.ManagedPolicies, without(slices.Concat(own.policies(), own.attached()), had.ManagedPolicies))
+		own.attach(m.additional())
 		var role aws.Role
-		if role, err = client.UpdateRole(ctx, prior.role(client.Region(), before), want); err == nil {
+		if role, err = client.UpdateRole(ctx, had, want); err == nil {
 			m.made(role, own)
+			own.detachAll()
 		}
 	}
 	if errors.Is(err, aws.ErrNotFound) {

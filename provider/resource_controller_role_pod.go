@@ -170,7 +170,7 @@ func (m *controllerRoleModel) dissociate(ctx context.Context, client *aws.Client
 // refreshAssociation sets the model to the live association. An association that gives the
 // pods another role, or no session tags, has no id in the state, and the next apply corrects
 // it.
-func (m *controllerRoleModel) refreshAssociation(ctx context.Context, client *aws.Clients, own made, recorded bool) error {
+func (m *controllerRoleModel) refreshAssociation(ctx context.Context, client *aws.Clients, found aws.Role, own made, recorded bool) error {
 	cluster := m.ClusterName.ValueString()
 	if !recorded && m.byPodIdentity() {
 		a, err := client.FindPodAssociation(ctx, cluster, m.Namespace.ValueString(), m.ServiceAccount.ValueString())
@@ -191,6 +191,7 @@ func (m *controllerRoleModel) refreshAssociation(ctx context.Context, client *aw
 			return err
 		case key == m.associationName() && a.RoleARN == m.ARN.ValueString() && !a.Untagged && a.TargetRoleARN == "":
 			m.associated(a)
+			m.tellApart(found.Tags, a.Tags)
 		}
 	}
 	return nil

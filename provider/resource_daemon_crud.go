@@ -2,6 +2,8 @@ package provider
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,7 +20,7 @@ func (r *daemon) create(ctx context.Context, j job[*cluster], plan *daemonModel)
 	if err != nil {
 		return err
 	}
-	if err := j.client.noOtherController(ctx, plan.Namespace.ValueString()); err != nil {
+	if err := j.client.noOtherController(ctx, j.own.runsIn(*plan), j.diags); err != nil {
 		return err
 	}
 	if err := j.client.install(ctx, objects, j.own); err != nil {
@@ -65,10 +67,14 @@ func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel,
 	if err := j.client.nothingStaleNeeded(ctx, objects, j.own); err != nil {
 		return err
 	}
-	if err := j.client.haltStale(ctx, objects, j.own); err != nil {
+	if err := j.client.noOtherController(ctx, j.own.runsIn(*plan), j.diags); err != nil {
 		return err
 	}
-	if err := j.client.noOtherController(ctx, plan.Namespace.ValueString()); err != nil {
+	// What would refuse the installation is found before the running daemon ends.
+	if _, err := j.client.foreign(ctx, objects, j.own); err != nil {
+		return err
+	}
+	if err := j.client.haltStale(ctx, objects, j.own); err != nil {
 		return err
 	}
 	if err := j.client.install(ctx, objects, j.own); err != nil {
@@ -85,17 +91,26 @@ func (r *daemon) remove(ctx context.Context, j job[*cluster], state daemonModel)
 	if err := j.client.nothingLeft(ctx, j.own); err != nil {
 		return err
 	}
-	deployment := deploymentRef(state.Namespace.ValueString())
-	if _, runs := j.own[deployment.Key()]; runs {
-		back, err := j.client.handedBack(ctx, deployment)
-		if err == nil && !back {
-			err = r.awaitNoLeftovers(ctx, state, j.diags)
-		}
-		if err != nil {
-			return err
-		}
+	runs, err := j.client.runsOurs(ctx, j.own)
+	if err == nil && runs {
+		err = r.awaitNoLeftovers(ctx, state, j.diags)
+	}
+	if err != nil {
+		return err
 	}
 	return j.client.remove(ctx, state, j.own, j.diags)
+}
+
+// runsIn are the namespaces in which this configuration has, or gets, the daemon. After a
+// move that was broken off there are two.
+func (m made) runsIn(plan daemonModel) []string {
+	namespaces := []string{plan.Namespace.ValueString()}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if ref, isObject := kube.ParseKey(key); isObject && ref.Kind == "Deployment" {
+			namespaces = append(namespaces, ref.Namespace)
+		}
+	}
+	return namespaces
 }
 
 // takeBack removes what a failed creation has made.

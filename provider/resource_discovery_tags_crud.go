@@ -30,14 +30,18 @@ func (r *discoveryTags) read(ctx context.Context, j job[*aws.Clients], state *di
 	} else {
 		err = state.refresh(ctx, j.client, j.diags)
 	}
-	if err != nil || len(state.SubnetIDs.Elements())+len(state.SecurityGroupIDs.Elements()) == 0 {
-		return false, err
+	if err != nil {
+		return true, err
+	}
+	// A tag that is gone is no longer ours: if it comes back, somebody else has
+	// added it.
+	if err := j.own.refreshTags(ctx, j.client); err != nil {
+		return true, err
 	}
 	key, value := state.tag()
 	state.SelectorTags = mapValue(map[string]string{key: value})
-	// A tag that is gone is no longer ours: if it comes back, somebody else has
-	// added it.
-	return true, j.own.refreshTags(ctx, j.client)
+	// A failed update may have added tags that the state does not have.
+	return len(state.SubnetIDs.Elements())+len(state.SecurityGroupIDs.Elements())+len(j.own) > 0, nil
 }
 
 // update tags the new ids, then removes the tag from ids that are no longer listed, if
@@ -49,7 +53,7 @@ func (r *discoveryTags) update(ctx context.Context, j job[*aws.Clients], plan *d
 	if err := j.own.putTag(ctx, j.client, key, value, wanted); err != nil {
 		return err
 	}
-	return j.own.takeOff(ctx, j.client, key, value, without(before, wanted))
+	return j.own.takeOff(ctx, j.client, key, value, without(slices.Concat(before, without(slices.Sorted(maps.Keys(j.own)), before)), wanted))
 }
 
 // remove removes the tags that this resource added and that still have their value. A

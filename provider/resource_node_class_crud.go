@@ -9,7 +9,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -56,7 +55,9 @@ const releasedWithin = 15 * time.Second
 // pools launch nothing. ErrReferenced.
 func (c *cluster) awaitUnreferenced(ctx context.Context, class string) error {
 	var by []string
-	err := wait.PollUntilContextTimeout(ctx, time.Second, releasedWithin, true, func(context.Context) (bool, error) {
+	within, cancel := context.WithTimeout(ctx, releasedWithin)
+	defer cancel()
+	err := kube.Polling{Every: time.Second}.Until(within, func(context.Context) (bool, error) {
 		// The outer context: the client refuses a request that its rate limit would delay past the end.
 		pools, err := c.List(ctx, nodePoolRef("").GroupVersionKind, "", "")
 		if err != nil && !errors.Is(err, kube.ErrKindNotServed) {
@@ -71,7 +72,7 @@ func (c *cluster) awaitUnreferenced(ctx context.Context, class string) error {
 		}
 		return len(by) == 0, nil
 	})
-	if len(by) > 0 && wait.Interrupted(err) {
+	if len(by) > 0 && errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("EC2NodeClass %q %w NodePool %s", class, ErrReferenced, strings.Join(quoted(by), ", "))
 	}
 	return err
@@ -124,5 +125,6 @@ func (r *nodeClass) specTags(prior tagsModel, found map[string]string) tagsModel
 	if prior.TagsAll.IsNull() {
 		return r.readTags(prior, found)
 	}
+	found = r.session.ignoreTags.without(found)
 	return tagsModel{Tags: onlyKeysOf(prior.Tags, found), TagsAll: mapValue(found)}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -22,7 +21,7 @@ func (r *nodePool) remarkOnChoice(ctx context.Context, plan, prior nodePoolModel
 		return
 	}
 	client, err := r.session.clients(ctx)
-	if err != nil || !wholly(ctx, plan.Requirements) || !wholly(ctx, plan.Labels) {
+	if err != nil || !whollyKnown(ctx, plan.Requirements, plan.Labels) {
 		return
 	}
 	var ignored diag.Diagnostics // ValidateConfig has said what is wrong with the values
@@ -70,13 +69,4 @@ func linesOf(spec v1.NodePoolSpec) ([]choice.Line, []path.Path) {
 
 func limitsOf(limits corev1.ResourceList) choice.Limits {
 	return choice.Limits{CPU: limits.Cpu().Value(), MemoryMiB: limits.Memory().Value() >> 20}
-}
-
-// wholly tells whether the value and everything in it is known.
-func wholly(ctx context.Context, value interface {
-	ToTerraformValue(context.Context) (tftypes.Value, error)
-},
-) bool {
-	raw, err := value.ToTerraformValue(ctx)
-	return err == nil && raw.IsFullyKnown()
 }

@@ -56,6 +56,9 @@ func TestNodePool_DoubtfulChoicesAreWarnings(t *testing.T) {
 		"two zones":        {requirements(in("topology.kubernetes.io/zone", "us-west-2a", "us-west-2b")), ""},
 		"misspelt type":    {requirements(in("node.kubernetes.io/instance-type", "m5.larg")), `"m5.larg". Check the spelling`},
 		"newer type":       {requirements(in("karpenter.k8s.aws/instance-family", "m19g", "m5"), in("kubernetes.io/arch", "arm64")), `"m19g"`},
+		"newer family": {
+			requirements(in("karpenter.k8s.aws/instance-category", "m"), object{"key": "karpenter.k8s.aws/instance-gpu-count", "operator": "Exists"}), "unless there is a newer type",
+		},
 		"newer generation": {
 			requirements(in("karpenter.k8s.aws/instance-category", "m"), object{"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": list{"40"}}), "unless there is a newer type",
 		},

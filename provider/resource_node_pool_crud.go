@@ -31,7 +31,7 @@ func (r *nodePool) create(ctx context.Context, j job[*cluster], plan *nodePoolMo
 	err := r.put(ctx, *plan, j.client, j.own, (*cluster).createObject)
 	if err != nil {
 		// Terraform replaces what such a create leaves: protection would prevent that.
-		plan.DeletionProtection, plan.OnDestroy = types.BoolValue(false), types.StringValue(destroyDrain)
+		plan.DeletionProtection, plan.OnDestroy, plan.OnTimeout = types.BoolValue(false), types.StringValue(destroyDrain), types.StringValue(timeoutFail)
 	}
 	return err
 }

@@ -102,7 +102,7 @@ func (r *nodePool) remove(ctx context.Context, j job[*cluster], state nodePoolMo
 		}
 		return nil
 	}()
-	if !errors.Is(err, context.DeadlineExceeded) {
+	if ctx.Err() == nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	switch state.OnTimeout.ValueString() {
@@ -212,8 +212,15 @@ func (r *nodePool) terminateRest(ctx context.Context, c *cluster, pool, uid stri
 		for _, i := range found {
 			ids = append(ids, i.ID)
 		}
-		if id := instanceOf(&claim); id != "" && !slices.Contains(ids, id) {
+		id, err := instanceOf(&claim, client.Region())
+		if err != nil {
+			return err
+		}
+		if id != "" && !slices.Contains(ids, id) {
 			ids = append(ids, id)
+		}
+		if err := c.knownToEC2(ctx, client, &claim, id); err != nil {
+			return err
 		}
 	}
 	tflog.Warn(ctx, "no daemon terminates the instances: the provider does", map[string]any{"node_pool": pool, "instances": ids})
@@ -231,10 +238,46 @@ func (r *nodePool) terminateRest(ctx context.Context, c *cluster, pool, uid stri
 	return nil
 }
 
-// instanceOf is the id of the NodeClaim's instance; "" if none was recorded.
-func instanceOf(claim *unstructured.Unstructured) string {
+// instanceOf is the id of the NodeClaim's instance; "" if none was recorded. The instance
+// must be in the region that the provider calls.
+func instanceOf(claim *unstructured.Unstructured, region string) (string, error) {
 	provider, _, _ := unstructured.NestedString(claim.Object, "status", "providerID")
-	return provider[strings.LastIndex(provider, "/")+1:]
+	if provider == "" {
+		return "", nil
+	}
+	parts := strings.Split(provider, "/") // aws:///us-west-2a/i-0123456789abcdef0
+	if len(parts) < 2 || !strings.HasPrefix(parts[len(parts)-2], region) {
+		return "", fmt.Errorf("NodeClaim %q: its instance is %s, and the provider's region is %s: set region", claim.GetName(), provider, region)
+	}
+	return parts[len(parts)-1], nil
+}
+
+// knownToEC2 refuses an instance that EC2 does not know while its Node is ready: the
+// provider then has the credentials of another account.
+func (c *cluster) knownToEC2(ctx context.Context, client *aws.Clients, claim *unstructured.Unstructured, id string) error {
+	if id == "" {
+		return nil
+	}
+	if _, err := client.Instance(ctx, id); !errors.Is(err, aws.ErrNotFound) {
+		return err
+	}
+	name, _, _ := unstructured.NestedString(claim.Object, "status", "nodeName")
+	node, err := c.Get(ctx, kube.Ref{GroupVersionKind: runtimeschema.GroupVersionKind{Version: "v1", Kind: "Node"}, Name: name})
+	if errors.Is(err, kube.ErrNotFound) {
+		return nil
+	}
+	if err == nil && nodeReady(node) {
+		err = fmt.Errorf("NodeClaim %q: node %s is ready, and EC2 does not know its instance %s: check the account of the provider's credentials", claim.GetName(), name, id)
+	}
+	return err
+}
+
+func nodeReady(node *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(node.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(entry any) bool {
+		condition, _ := entry.(map[string]any)
+		return condition["type"] == v1.ConditionReady && condition["status"] == "True"
+	})
 }
 
 // awaitTerminated returns when all instances are terminated.

@@ -50,6 +50,7 @@ func findRole(ctx context.Context, j job[*aws.Clients], name string) (aws.Role, 
 	}
 	if errors.Is(err, aws.ErrNotFound) || err == nil && !j.own.is(madeRole, found.ID) {
 		delete(j.own, madeRole)
+		j.own.detachAll()
 		return aws.Role{}, nil
 	}
 	return found, err
@@ -141,7 +142,7 @@ func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own made
 // remove removes the access entry, then the role. It removes neither while instances may
 // have the role: without the access entry their nodes are cut off.
 func (m *nodeRoleModel) remove(ctx context.Context, client *aws.Clients, own made) error {
-	if !own.nothing() {
+	if own[madeRole] != "" || m.existing() && !own.nothing() {
 		err := client.CheckRoleUnused(ctx, m.Name.ValueString())
 		switch {
 		case errors.Is(err, aws.ErrInUse):
@@ -190,6 +191,7 @@ func (r *nodeRole) read(ctx context.Context, j job[*aws.Clients], state *nodeRol
 	found, err := findRole(ctx, j, state.Name.ValueString())
 	if err == nil {
 		state.refreshRole(found, awsspec.Partition(j.client.Region()))
+		state.foundAttached(found, j.own)
 		var ofEntry map[string]string
 		if ofEntry, err = state.refreshEntry(ctx, j.client, j.own, j.recorded); ofEntry != nil {
 			state.tellApart(found.Tags, ofEntry)
@@ -272,11 +274,15 @@ func (m *nodeRoleModel) updateRole(ctx context.Context, client *aws.Clients, pri
 		}
 	} else {
 		want.ID = own[madeRole]
-		role, err := client.UpdateRole(ctx, prior.role(partition), want)
+		had := prior.role(partition)
+		had.ManagedPolicies = slices.Concat(had.ManagedPolicies, without(own.attached(), had.ManagedPolicies))
+		own.attach(m.additional())
+		role, err := client.UpdateRole(ctx, had, want)
 		if err != nil {
 			return err
 		}
 		m.made(role, own)
+		own.detachAll()
 	}
 	m.TrustPolicy, m.ManagedPolicyARNs = planJSON(m.TrustPolicy, want.TrustPolicy), setValue(m.nodePolicies(partition))
 	return nil

@@ -91,6 +91,9 @@ func (r *spotRole) create(ctx context.Context, j job[*aws.Clients], plan *spotRo
 		role, err = j.client.GetServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName)
 	}
 	if err != nil {
+		if role.ID != "" && !adopted { // made all the same: the undo deletes it
+			j.own[madeRole] = role.ID
+		}
 		return err
 	}
 	key := madeRole

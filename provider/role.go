@@ -1,7 +1,9 @@
 package provider
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -96,6 +98,42 @@ func (m *roleModel) found(role aws.Role) {
 	m.TrustPolicy = planJSON(m.TrustPolicy, role.TrustPolicy)
 	if !m.AdditionalPolicyARNs.IsNull() {
 		m.AdditionalPolicyARNs = setValue(intersection(m.additional(), role.ManagedPolicies))
+	}
+}
+
+// attaching begins the keys of additional policies that an update is about to attach. Such
+// a key stays until the update has succeeded: what an update that fails has attached is
+// neither in the state nor in the configuration before it.
+const attaching = "attaching "
+
+func (m made) attach(arns []string) {
+	for _, arn := range arns {
+		m[attaching+arn] = arn
+	}
+}
+
+// attached are the policies that a failed update may have attached, sorted.
+func (m made) attached() []string {
+	var arns []string
+	for key := range m {
+		if arn, is := strings.CutPrefix(key, attaching); is {
+			arns = append(arns, arn)
+		}
+	}
+	slices.Sort(arns)
+	return arns
+}
+
+func (m made) detachAll() {
+	maps.DeleteFunc(m, func(key, _ string) bool { return strings.HasPrefix(key, attaching) })
+}
+
+// foundAttached shows policies that a failed update has attached: the next plan then
+// removes those that the configuration does not have.
+func (m *roleModel) foundAttached(role aws.Role, own made) {
+	more := intersection(without(own.attached(), m.additional()), role.ManagedPolicies)
+	if len(more) > 0 {
+		m.AdditionalPolicyARNs = setValue(slices.Concat(m.additional(), more))
 	}
 }
 

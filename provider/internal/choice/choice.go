@@ -173,11 +173,14 @@ func (m *market) unknown(lines []Line) []Remark {
 func (m *market) conflict(lines []Line) Remark {
 	few := m.fewest(lines)
 	var names []string
-	newer := false
+	newer, closed := false, false
 	for _, n := range few {
 		names = append(names, lines[n].String())
 		newer = newer || lines[n].Open
+		closed = closed || namesTypes(lines[n].Requirement)
 	}
+	// A type or family that the table has is known; another one may come that meets the rest.
+	newer = !closed && (newer || len(few) > 1)
 	at := few[len(few)-1]
 	if len(few) == 1 {
 		return Remark{Line: at, Error: !newer, Summary: "Requirement without instance type", Detail: fmt.Sprintf(
@@ -186,6 +189,12 @@ func (m *market) conflict(lines []Line) Remark {
 	return Remark{Line: at, Error: !newer, Summary: "Requirements without instance type", Detail: fmt.Sprintf(
 		"%s and %s: there are instance types for each, but none for all of them, so no node can be launched%s. Correct or remove one of them.",
 		strings.Join(names[:len(names)-1], ", "), names[len(names)-1], known(newer))}
+}
+
+// namesTypes tells whether the requirement lists instance types or families.
+func namesTypes(r label.Requirement) bool {
+	_, listed := r.Values()
+	return listed && (r.Key() == label.InstanceType || r.Key() == catalog.LabelFamily)
 }
 
 // known says why a conflict is only a warning.
