@@ -55,13 +55,12 @@ func emptied(ctx context.Context, client *aws.Clients, cluster string) (aws.Left
 	within, cancel := context.WithTimeout(ctx, leftoversWithin)
 	defer cancel()
 	err := wait.PollUntilContextCancel(within, leftoversPoll, true, func(context.Context) (bool, error) {
-		found, err := client.Leftovers(ctx, cluster)
-		last = err
-		switch {
-		case errors.Is(err, aws.ErrUnauthorized), errors.Is(err, aws.ErrCredentials):
-			return false, err
-		case err != nil:
-			return false, nil
+		var found aws.Leftovers
+		if found, last = client.Leftovers(ctx, cluster); last != nil {
+			if errors.Is(last, aws.ErrUnauthorized) || errors.Is(last, aws.ErrCredentials) {
+				return false, last
+			}
+			return false, nil // it may pass
 		}
 		if left = found; !left.None() {
 			tflog.Info(ctx, "waiting until nothing is left in AWS", map[string]any{"cluster": cluster, "left": left.String()})

@@ -245,7 +245,7 @@ func instanceOf(claim *unstructured.Unstructured, region string) (string, error)
 	if provider == "" {
 		return "", nil
 	}
-	parts := strings.Split(provider, "/") // aws:///us-west-2a/i-0123456789abcdef0
+	parts := strings.Split(provider, "/") // the zone and the id are the last two
 	if len(parts) < 2 || !strings.HasPrefix(parts[len(parts)-2], region) {
 		return "", fmt.Errorf("NodeClaim %q: its instance is %s, and the provider's region is %s: set region", claim.GetName(), provider, region)
 	}
