@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -46,7 +47,7 @@ func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err erro
 
 // remedy says what to do about each kind of error, most specific first.
 func (b *base) remedy(id string, err error) string {
-	if text := accessRemedy(err); text != "" {
+	if text := cmp.Or(accessRemedy(err), neededRemedy(err)); text != "" {
 		return text
 	}
 	switch {
@@ -70,10 +71,6 @@ func (b *base) remedy(id string, err error) string {
 		return b.otherInPlace(id)
 	case errors.Is(err, aws.ErrConflict), errors.Is(err, kube.ErrExists):
 		return "The existing object was not changed. Delete it, choose another name, or import it:\n\n" + b.importBlock(id)
-	case errors.Is(err, ErrStillNeeded):
-		return "Delete these objects first, while the daemon runs: it drains their nodes and terminates their instances. Destroy the resources that declare the objects, or use kubectl delete. " +
-			"Terraform destroys in the right order if karpenter_node_class has daemon = karpenter_daemon.NAME.id and karpenter_node_pool has node_class = karpenter_node_class.NAME.name. " +
-			"To give the cluster back to Karpenter, scale the Deployment to 0 and run karpenterd handback: then only definitions of this configuration are needed by objects."
 	case errors.As(err, new(*kube.ConflictError)):
 		return "Another tool manages these fields. Remove them from that tool's configuration, or import the object."
 	case errors.Is(err, aws.ErrUnauthorized):
@@ -84,16 +81,6 @@ func (b *base) remedy(id string, err error) string {
 		return "Check the provider's region and endpoints, and the network."
 	case errors.Is(err, aws.ErrThrottled):
 		return "AWS limits the rate of this account's requests. Apply again in a minute."
-	case errors.Is(err, ErrOtherController):
-		return "Two controllers would launch nodes for the same pods. Nothing was installed. Scale the other one to 0 (kubectl scale deployment karpenter --replicas 0 in its namespace), then apply again. The guide From Karpenter, and back, has all steps."
-	case errors.Is(err, ErrLeftovers):
-		return "Nothing of the daemon was removed: while it runs, it terminates instances without a NodeClaim after some minutes, so destroying again may be enough. " +
-			"Otherwise delete by hand what is named: aws ec2 terminate-instances, delete-network-interface and delete-launch-template, aws iam delete-instance-profile."
-	case errors.Is(err, ErrReferenced):
-		return "A node class that is being deleted is not ready, so these node pools could launch nothing, and a deletion cannot be taken back. First give the node pools another node class, or delete them. " +
-			"To rename a node class, give it lifecycle { create_before_destroy = true }: the new one is created, the node pools get it, their nodes are replaced, and the old one goes."
-	case errors.Is(err, ErrRoleInUse):
-		return replaceRole
 	case errors.Is(err, aws.ErrConcurrent), apierrors.IsConflict(err):
 		return "Apply again."
 	case errors.Is(err, context.Canceled):

@@ -116,12 +116,9 @@ func (r *daemon) attributes(ctx context.Context) map[string]schema.Attribute {
 			MarkdownDescription: "Name of the interruption queue, `karpenter_interruption_queue.<name>.name`. Without `queue_name`, the daemon does not know of interruptions.",
 			Validators:          []validator.String{validate.Is(awsspec.CheckQueueName)},
 		},
-		"cluster_endpoint": schema.StringAttribute{
-			Optional: true, MarkdownDescription: "URL at which nodes reach the API server, such as that of a private endpoint. Default: the endpoint that EKS reports.",
-			Validators: []validator.String{validate.Is(install.CheckClusterEndpoint)},
-		},
-		"image":           imageAttribute(),
-		"image_reference": schema.StringAttribute{Computed: true, MarkdownDescription: "The image that is deployed, as a whole reference."},
+		"cluster_endpoint": clusterEndpointAttribute(),
+		"image":            imageAttribute(),
+		"image_reference":  schema.StringAttribute{Computed: true, MarkdownDescription: "The image that is deployed, as a whole reference."},
 		"replicas": schema.Int32Attribute{
 			Optional: true, Computed: true, Default: int32default.StaticInt32(install.DefaultReplicas),
 			MarkdownDescription: fmt.Sprintf("Number of replicas. One replica leads; the others are on standby. Default %d.", install.DefaultReplicas),
@@ -149,6 +146,13 @@ func (r *daemon) attributes(ctx context.Context) map[string]schema.Attribute {
 			MarkdownDescription: "The daemon's objects in the cluster. Each value is a digest of the declared object, or names the fields that somebody else changed.",
 		},
 		"timeouts": r.timeoutsAttribute(ctx),
+	}
+}
+
+func clusterEndpointAttribute() schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true, MarkdownDescription: "URL at which nodes reach the API server, such as that of a private endpoint. Default: the endpoint that EKS reports.",
+		Validators: []validator.String{validate.Is(install.CheckClusterEndpoint)},
 	}
 }
 
