@@ -74,7 +74,7 @@ func (c *cluster) firstContact(ctx context.Context, read func(context.Context) (
 		told = true
 	}}.Until(within, func(ctx context.Context) (bool, error) {
 		_, err := read(ctx)
-		if err != nil && !errors.As(err, &status) {
+		if err != nil && !errors.As(err, &status) && !kube.OutOfTime(ctx, err) {
 			unreachable = err
 			return true, nil
 		}

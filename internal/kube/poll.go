@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,10 +40,11 @@ func (p Polling) Until(ctx context.Context, look func(context.Context) (done boo
 			last, denied = nil, time.Time{}
 			return done, nil
 		}
-		if ctx.Err() == nil { // else the look failed because the time is over
-			last = err
+		if OutOfTime(ctx, err) {
+			return false, nil
 		}
-		return false, p.stays(ctx, err, &denied)
+		last = err
+		return false, p.stays(err, &denied)
 	})
 	if err != nil && last != nil && ctx.Err() != nil && !errors.Is(err, last) {
 		return errors.Join(ctx.Err(), last)
@@ -51,10 +53,8 @@ func (p Polling) Until(ctx context.Context, look func(context.Context) (done boo
 }
 
 // stays returns the error of a look if it will not pass, else nil.
-func (p Polling) stays(ctx context.Context, err error, denied *time.Time) error {
+func (p Polling) stays(err error, denied *time.Time) error {
 	switch {
-	case ctx.Err() != nil:
-		return nil //nolint:nilerr // the look failed because the time is over, which the wait itself reports
 	case isDenied(err):
 		if denied.IsZero() {
 			*denied = time.Now()
@@ -69,6 +69,12 @@ func (p Polling) stays(ctx context.Context, err error, denied *time.Time) error 
 		p.Told(err)
 	}
 	return nil
+}
+
+// OutOfTime reports whether a look failed because its time is over. The limit of requests
+// says so a moment before ctx does.
+func OutOfTime(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || err != nil && strings.Contains(err.Error(), "would exceed context deadline")
 }
 
 // isDenied reports whether the API server does not know the caller, or does not let the

@@ -114,6 +114,25 @@ func TestUntil_LivesThroughWhatPassesAndEndsForWhatStays(t *testing.T) {
 	}
 }
 
+// TestUntil_SaysWhatFailedBeforeTheTimeWasOver has a limit of requests that refuses the
+// last look.
+func TestUntil_SaysWhatFailedBeforeTheTimeWasOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		busy, looks := statusError(http.StatusServiceUnavailable), 0
+		err := Polling{Every: time.Second}.Until(ctx, func(context.Context) (bool, error) {
+			if looks++; looks > 9 {
+				return false, errors.New("client rate limiter Wait returned an error: rate: Wait(n=1) would exceed context deadline")
+			}
+			return false, busy
+		})
+		if !errors.Is(err, busy) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 // TestWait_LivesThroughAnAPIServerThatFails waits with a server that is busy, closes
 // connections and does not know the caller, one after the other.
 func TestWait_LivesThroughAnAPIServerThatFails(t *testing.T) {

@@ -83,7 +83,7 @@ func (a *Applier) Wait(ctx context.Context, ref Ref, check Check) (*unstructured
 		case errors.Is(err, ErrNotFound):
 			return false, nil
 		}
-		if ctx.Err() == nil {
+		if !OutOfTime(ctx, err) {
 			missing = fmt.Sprintf("the API server does not answer: %v", err)
 		}
 		return false, err
@@ -116,7 +116,7 @@ func (a *Applier) WaitGone(ctx context.Context, ref Ref, uid types.UID, progress
 			}
 			return false, nil
 		}
-		if ctx.Err() == nil {
+		if !OutOfTime(ctx, err) {
 			missing = fmt.Sprintf("the API server does not answer: %v", err)
 		}
 		return false, err
