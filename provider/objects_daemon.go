@@ -310,6 +310,7 @@ func (c *cluster) nothingLeft(ctx context.Context, own made) error {
 		}
 	}
 	var left []string
+	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
 	for _, kind := range kinds {
 		items, err := c.List(ctx, kind, "", "")
 		if err != nil && !errors.Is(err, kube.ErrKindNotServed) {

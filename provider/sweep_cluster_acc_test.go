@@ -350,7 +350,7 @@ func (c *swept) thingsOf(t *testing.T, gvr schema.GroupVersionResource, namespac
 	must(t, err)
 	for _, obj := range found.Items {
 		name, version := obj.GetName(), string(obj.GetUID())+"@"+obj.GetResourceVersion()
-		managed := obj.GetManagedFields()
+		managed := slices.DeleteFunc(obj.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Subresource == "status" })
 		for i := range managed {
 			managed[i].Time = nil
 		}
