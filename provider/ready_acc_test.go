@@ -40,7 +40,7 @@ func TestAccReady_ADaemonThatDoesNotStartInTimeIsNotReplaced(t *testing.T) {
 			const address = "karpenter_daemon.this"
 			stays := l.somebody(t).uidStays(deployments, "karpenter", "karpenterd")
 			config := func(more string) string { return l.infrastructure() + fmt.Sprintf(daemonBlock, more) }
-			broken := config("  image = \"example.com/no-such-image:1\"\n  timeouts = { create = \"5s\", update = \"5s\" }")
+			broken := config("  image = { registry = \"example.com\", repository = \"no-such-image\", tag = \"1\" }\n  timeouts = { create = \"5s\", update = \"5s\" }")
 			run(t, func() error {
 				_, err := l.get("", "Namespace", "", "karpenter")
 				return gone("namespace", err, notInCluster)
@@ -99,7 +99,7 @@ func TestReady_TheWarningSaysWhyAndWhatIsNext(t *testing.T) {
 	h := configured(t, object{"region": l.Region, "eks": object{"cluster_name": l.ClusterName}})
 	daemon := h.resource("karpenter_daemon")
 	config := daemonConfig()
-	config["image"], config["timeouts"] = "example.com/no-such-image:1", object{"create": "4s"}
+	config["image"], config["timeouts"] = object{"registry": "example.com", "repository": "no-such-image", "tag": "1"}, object{"create": "4s"}
 	diags := daemon.apply(config)
 	defer func() { wantNoError(t, daemon.destroy()) }()
 	wantNoError(t, diags)
