@@ -43,7 +43,8 @@ func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	if !ok {
 		return
 	}
-	if plan.sameObject(ctx, prior) {
+	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
+	if plan.sameObject(ctx, prior) && len(own.poolsBut(plan.Name.ValueString())) == 0 {
 		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 		return
 	}
@@ -72,7 +73,8 @@ func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp 
 // resource does with it. Such an update also works for a NodePool that is being deleted.
 func (m nodePoolModel) sameObject(ctx context.Context, prior nodePoolModel) bool {
 	var ignored diag.Diagnostics
-	waits := m.Wait.ValueBool() && !m.Ready.Equal(prior.Ready)
+	// Without wait, ready is false only while a rename is not finished.
+	waits := (m.Wait.ValueBool() || !prior.Wait.ValueBool()) && !m.Ready.Equal(prior.Ready)
 	return m.Name.Equal(prior.Name) && !waits && reflect.DeepEqual(m.Spec(ctx, &ignored), prior.Spec(ctx, &ignored))
 }
 
