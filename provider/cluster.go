@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,7 +28,8 @@ type cluster struct {
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
 	identity  memo[string]
-	waited    bool // a creation has waited for the first contact; guarded by identity
+	waited    bool          // a creation has waited for the first contact; guarded by identity
+	patience  time.Duration // how long the first contact may be refused
 }
 
 // madeCluster is the key of the cluster in made. The value is the UID of the
@@ -59,17 +61,17 @@ func (c *cluster) uid(ctx context.Context, patient bool) (string, error) {
 	})
 }
 
-// firstContact reads until the cluster knows the provider, for up to kube.DeniedWithin. It
+// firstContact reads until the cluster knows the provider, for as long as its patience says. It
 // does not wait for a server that cannot be reached: most often its address is wrong.
 func (c *cluster) firstContact(ctx context.Context, read func(context.Context) (bool, error)) error {
 	var unreachable error
 	var status apierrors.APIStatus
-	within, cancel := context.WithTimeout(ctx, kube.DeniedWithin)
+	within, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	told := false
 	err := kube.Polling{Told: func(err error) {
 		if !told {
-			tflog.Info(ctx, "the cluster does not know the provider yet", map[string]any{"error": err.Error(), "waits_up_to": kube.DeniedWithin.String()})
+			tflog.Info(ctx, "the cluster does not know the provider yet", map[string]any{"error": err.Error(), "waits_up_to": c.patience.String()})
 		}
 		told = true
 	}}.Until(within, func(ctx context.Context) (bool, error) {
@@ -81,7 +83,7 @@ func (c *cluster) firstContact(ctx context.Context, read func(context.Context) (
 		return true, err
 	})
 	if err != nil && told {
-		return fmt.Errorf("after %v: %w", kube.DeniedWithin, err)
+		return fmt.Errorf("after %v: %w", c.patience, err)
 	}
 	return errors.Join(err, unreachable)
 }
@@ -130,7 +132,7 @@ func (s *session) Cluster(ctx context.Context) (*cluster, error) {
 		}
 		config.UserAgent = "terraform-provider-karpenter/" + s.version
 		config.QPS = cmp.Or(s.pace.qps, config.QPS)
-		return newCluster(config)
+		return newCluster(config, cmp.Or(s.pace.patience, kube.DeniedWithin))
 	})
 }
 
@@ -149,7 +151,7 @@ func (s *session) clusterConfig(ctx context.Context) (*rest.Config, error) {
 	return kube.ConfigFromEKS(found.Endpoint, found.CertificateAuthority, clients.EKSTokenSource(s.eks.clusterName)), nil
 }
 
-func newCluster(config *rest.Config) (*cluster, error) {
+func newCluster(config *rest.Config, patience time.Duration) (*cluster, error) {
 	applier, err := kube.NewApplier(config)
 	if err != nil {
 		return nil, err
@@ -162,7 +164,7 @@ func newCluster(config *rest.Config) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes client create: %w", err)
 	}
-	return &cluster{Applier: applier, dynamic: dynamicClient, discovery: discoveryClient}, nil
+	return &cluster{Applier: applier, dynamic: dynamicClient, discovery: discoveryClient, patience: patience}, nil
 }
 
 // checkVersion refuses a Kubernetes version that the daemon does not support.

@@ -13,7 +13,7 @@ func Services() []string { return services() }
 func NewHasty(version string) func() provider.Provider {
 	return func() provider.Provider {
 		hasty, _ := New(version, "")().(*karpenterProvider)
-		hasty.pace = pace{backoff: time.Millisecond, propagation: time.Second, qps: 1000}
+		hasty.pace = pace{backoff: time.Millisecond, propagation: time.Second, qps: 1000, patience: time.Second}
 		return hasty
 	}
 }

@@ -37,6 +37,7 @@ type pace struct {
 	backoff     time.Duration // longest pause between two tries of an AWS call
 	propagation time.Duration // see aws.Config
 	qps         float32       // requests a second to the API server
+	patience    time.Duration // how long the first contact with a cluster may be refused
 }
 
 // AWS gives the AWS clients for calls. ErrConfigUnknown while the configuration has
