@@ -164,6 +164,7 @@ func newCluster(config *rest.Config, patience time.Duration) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes client create: %w", err)
 	}
+	applier.DeniedWithin = patience
 	return &cluster{Applier: applier, dynamic: dynamicClient, discovery: discoveryClient, patience: patience}, nil
 }
 

@@ -224,7 +224,7 @@ func (c *cluster) waitDrained(ctx context.Context, pool, uid string) error {
 	told := func(err error) {
 		tflog.Warn(ctx, "the cluster does not answer: the wait goes on", map[string]any{"node_pool": pool, "error": err.Error()})
 	}
-	err := kube.Polling{Every: drainPoll, Told: told}.Until(ctx, func(ctx context.Context) (bool, error) {
+	err := kube.Polling{Every: drainPoll, DeniedWithin: c.patience, Told: told}.Until(ctx, func(ctx context.Context) (bool, error) {
 		found, err := c.claimsOf(ctx, pool, uid)
 		if err != nil {
 			return false, err

@@ -72,6 +72,9 @@ func ParseKey(key string) (ref Ref, ok bool) {
 type Applier struct {
 	client dynamic.Interface
 	mapper meta.ResettableRESTMapper
+
+	// DeniedWithin is how long 401 and 403 may last in a wait; 0: the constant DeniedWithin.
+	DeniedWithin time.Duration
 }
 
 // NewApplier makes an Applier. It connects only at the first use.

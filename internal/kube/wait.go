@@ -69,7 +69,7 @@ func RolledOut(obj *unstructured.Unstructured) (bool, string) {
 func (a *Applier) Wait(ctx context.Context, ref Ref, check Check) (*unstructured.Unstructured, error) {
 	missing := "it does not exist yet"
 	var last *unstructured.Unstructured
-	err := Polling{}.Until(ctx, func(ctx context.Context) (bool, error) {
+	err := Polling{DeniedWithin: a.DeniedWithin}.Until(ctx, func(ctx context.Context) (bool, error) {
 		obj, err := a.Get(ctx, ref)
 		switch {
 		case err == nil:
@@ -101,7 +101,7 @@ func (a *Applier) Wait(ctx context.Context, ref Ref, check Check) (*unstructured
 func (a *Applier) WaitGone(ctx context.Context, ref Ref, uid types.UID, progress func(*unstructured.Unstructured)) error {
 	missing := "it still exists"
 	var last *unstructured.Unstructured
-	err := Polling{}.Until(ctx, func(ctx context.Context) (bool, error) {
+	err := Polling{DeniedWithin: a.DeniedWithin}.Until(ctx, func(ctx context.Context) (bool, error) {
 		obj, err := a.Get(ctx, ref)
 		switch {
 		case errors.Is(err, ErrNotFound), err == nil && uid != "" && obj.GetUID() != uid:
