@@ -10,9 +10,9 @@ import (
 func Services() []string { return services() }
 
 // NewHasty is New with short pauses between tries, for tests in which many calls fail.
-func NewHasty(version string) func() provider.Provider {
+func NewHasty(version, imageDigest string) func() provider.Provider {
 	return func() provider.Provider {
-		hasty, _ := New(version, "")().(*karpenterProvider)
+		hasty, _ := New(version, imageDigest)().(*karpenterProvider)
 		hasty.pace = pace{backoff: time.Millisecond, propagation: time.Second, qps: 1000, patience: time.Second}
 		return hasty
 	}

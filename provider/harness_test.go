@@ -70,7 +70,7 @@ func hasty(t *testing.T, config object) *harness {
 // again is the same provider in a new process, with short pauses between tries.
 func (h *harness) again(config object) *harness {
 	h.t.Helper()
-	server, err := providerserver.NewProtocol6WithError(provider.NewHasty("1.2.3")())()
+	server, err := providerserver.NewProtocol6WithError(provider.NewHasty("1.2.3", releaseDigest)())()
 	if err != nil {
 		h.t.Fatal(err)
 	}
