@@ -41,17 +41,28 @@ func startCloud(t *testing.T) *cloud {
 		VPCID: vpc.ID, SubnetIDs: vpc.SubnetIDs, ClusterSecurityGroupID: vpc.ClusterSecurityGroupID,
 	})
 	_, key := c.CreateUser("deployer")
+	withoutAWS(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", key.AccessKeyID)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", key.SecretAccessKey)
-	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
 	t.Setenv("AWS_CA_BUNDLE", "")
 	clients, err := aws.New(t.Context(), aws.Config{Region: testRegion, Endpoints: endpoints(c.URL())})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &cloud{Cloud: c, clients: clients, vpc: vpc}
+}
+
+// withoutAWS keeps the machine's own AWS configuration, and a metadata service, out of the
+// test.
+func withoutAWS(t *testing.T) {
+	t.Helper()
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	for _, name := range []string{"AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"} {
+		t.Setenv(name, "/dev/null")
+	}
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+		t.Setenv(name, "")
+	}
 }
 
 // endpoints has the URL for each service that the provider calls.

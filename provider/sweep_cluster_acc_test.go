@@ -43,6 +43,7 @@ type swept struct {
 
 // TestSweep_Cluster lets somebody else have installed the definitions and the namespace.
 func TestSweep_Cluster(t *testing.T) {
+	withoutAWS(t) // the destroy of the daemon would ask it
 	c := startSwept(t)
 	before := c.everything(t)
 	remove, err := c.classAndPool()
