@@ -25,10 +25,11 @@ import (
 )
 
 const (
-	maxAttempts = 5
-	maxBackoff  = 10 * time.Second
-	// requestTimeout is longer than the longest call: the 20 s long poll of SQS.
-	requestTimeout = 35 * time.Second
+	// MaxAttempts bounds the tries of a call, MaxBackoff the pause between two of them.
+	MaxAttempts = 5
+	MaxBackoff  = 10 * time.Second
+	// RequestTimeout bounds each try. It is longer than the longest call: the 20 s long poll of SQS.
+	RequestTimeout = 35 * time.Second
 	// defaultPropagation is how long IAM may take to show a new role to the other
 	// services. Terraform's AWS provider waits as long.
 	defaultPropagation = 2 * time.Minute
@@ -83,11 +84,11 @@ var regionForm = regexp.MustCompile(`^[a-z]{2,6}(-[a-z]+)+-[0-9]+$`)
 // cannot be read.
 func New(ctx context.Context, c Config) (*Clients, error) {
 	opts := []func(*config.LoadOptions) error{
-		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)),
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(RequestTimeout)),
 		config.WithRetryer(func() awssdk.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) {
-				o.MaxAttempts = maxAttempts
-				o.MaxBackoff = maxBackoff
+				o.MaxAttempts = MaxAttempts
+				o.MaxBackoff = MaxBackoff
 			})
 		}),
 	}

@@ -113,7 +113,7 @@ func afterFailure[T any](ctx context.Context, c *Clients, s *sendings, failure e
 	if !conflict {
 		// Perhaps nothing was made, so nobody waits for long. The call's own time may be over.
 		patience /= 20
-		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), RequestTimeout)
 		defer cancel()
 		ctx = detached
 	}

@@ -77,7 +77,7 @@ func (c *Clients) CreateQueue(ctx context.Context, want Queue) (Queue, error) {
 // takeBackQueue deletes a new queue whose identity cannot be read. Without an identity
 // the queue cannot be distinguished from a later one of the same name.
 func (c *Clients) takeBackQueue(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RequestTimeout)
 	defer cancel()
 	err := c.propagate(ctx, func(err error) bool { return errors.Is(err, ErrNotFound) }, func() error {
 		_, err := c.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})

@@ -7,20 +7,14 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
-)
 
-const (
-	maxAttempts = 5
-	maxBackoff  = 10 * time.Second
-	// requestTimeout bounds one attempt of a call.
-	requestTimeout = 35 * time.Second
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
 // Load makes the SDK's configuration. Errors: ErrRegion, ErrProfile, ErrFile. Whether
@@ -32,7 +26,7 @@ func Load(ctx context.Context, s Settings) (awssdk.Config, error) {
 		return awssdk.Config{}, fmt.Errorf("aws configuration load: %w", err)
 	}
 	options := []func(*config.LoadOptions) error{
-		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout).WithTransportOptions(transport)),
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(aws.RequestTimeout).WithTransportOptions(transport)),
 		config.WithCredentialsProvider(awssdk.AnonymousCredentials{}), // replaced below: it keeps the SDK from looking for others
 	}
 	if s.Region != "" {
@@ -108,10 +102,10 @@ func searched(configFiles, credentialsFiles []string) []string {
 // the profile (AWS_MAX_ATTEMPTS, AWS_RETRY_MODE). There is no quota of retries over all
 // calls: with one, a call could fail long before its attempts are used up.
 func retries(sdk *awssdk.Config, s Settings) {
-	attempts := cmp.Or(s.MaxAttempts, sdk.RetryMaxAttempts, maxAttempts)
+	attempts := cmp.Or(s.MaxAttempts, sdk.RetryMaxAttempts, aws.MaxAttempts)
 	mode := cmp.Or(awssdk.RetryMode(s.RetryMode), sdk.RetryMode, awssdk.RetryModeStandard)
 	standard := func(o *retry.StandardOptions) {
-		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = attempts, cmp.Or(s.MaxBackoff, maxBackoff), ratelimit.None
+		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = attempts, cmp.Or(s.MaxBackoff, aws.MaxBackoff), ratelimit.None
 	}
 	sdk.RetryMaxAttempts, sdk.RetryMode = attempts, mode // the clients would put those of the environment above the retryer's
 	sdk.Retryer = func() awssdk.Retryer {

@@ -8,6 +8,8 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	awsbase "github.com/hashicorp/aws-sdk-go-base/v2"
 	"github.com/hashicorp/aws-sdk-go-base/v2/logging"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
 // Settings are the provider's attributes. A zero value stands for an attribute that is
@@ -58,7 +60,7 @@ func (s Settings) base(region string) awsbase.Config {
 		Region: region, Profile: s.Profile, SharedConfigFiles: s.ConfigFiles, SharedCredentialsFiles: s.CredentialsFiles,
 		AccessKey: s.AccessKey, SecretKey: s.SecretKey, Token: s.Token,
 		HTTPProxy: s.HTTPProxy, HTTPSProxy: s.HTTPSProxy, NoProxy: s.NoProxy,
-		MaxRetries: cmp.Or(s.MaxAttempts, maxAttempts), MaxBackoff: maxBackoff, RetryMode: awssdk.RetryMode(s.RetryMode),
+		MaxRetries: cmp.Or(s.MaxAttempts, aws.MaxAttempts), MaxBackoff: aws.MaxBackoff, RetryMode: awssdk.RetryMode(s.RetryMode),
 		StsEndpoint: cmp.Or(s.STSEndpoint, os.Getenv("AWS_ENDPOINT_URL_STS"), os.Getenv("AWS_ENDPOINT_URL")), StsRegion: s.STSRegion,
 		SkipCredsValidation: true, SkipRequestingAccountId: true,
 		CallerName: "The provider", CallerDocumentationURL: "https://registry.terraform.io/providers/karpenterd/karpenter/latest/docs",
