@@ -277,18 +277,8 @@ func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, p
 // its policies.
 func (m *controllerRoleModel) updateRole(ctx context.Context, client *aws.Clients, prior controllerRoleModel, own made, before, after []string) error {
 	err := aws.ErrNotFound
-	if id := own[madeRole]; id != "" {
-		want := m.role(client.Region(), after)
-		want.ID = id
-		// A failed update may have attached policies that the state does not have.
-		had := prior.role(client.Region(), before)
-		had.ManagedPolicies = slices.Concat(had.ManagedPolicies, without(slices.Concat(own.policies(), own.attached()), had.ManagedPolicies))
-		own.attach(m.additional())
-		var role aws.Role
-		if role, err = client.UpdateRole(ctx, had, want); err == nil {
-			m.made(role, own)
-			own.detachAll()
-		}
+	if own[madeRole] != "" {
+		err = m.change(ctx, client, prior.role(client.Region(), before), m.role(client.Region(), after), own)
 	}
 	if errors.Is(err, aws.ErrNotFound) {
 		err = m.createRole(ctx, client, after, own)

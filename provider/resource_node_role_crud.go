@@ -50,7 +50,7 @@ func findRole(ctx context.Context, j job[*aws.Clients], name string) (aws.Role, 
 	}
 	if errors.Is(err, aws.ErrNotFound) || err == nil && !j.own.is(madeRole, found.ID) {
 		delete(j.own, madeRole)
-		j.own.detachAll()
+		j.own.forgetAttaching()
 		return aws.Role{}, nil
 	}
 	return found, err
@@ -273,16 +273,9 @@ func (m *nodeRoleModel) updateRole(ctx context.Context, client *aws.Clients, pri
 			return err
 		}
 	} else {
-		want.ID = own[madeRole]
-		had := prior.role(partition)
-		had.ManagedPolicies = slices.Concat(had.ManagedPolicies, without(own.attached(), had.ManagedPolicies))
-		own.attach(m.additional())
-		role, err := client.UpdateRole(ctx, had, want)
-		if err != nil {
+		if err := m.change(ctx, client, prior.role(partition), want, own); err != nil {
 			return err
 		}
-		m.made(role, own)
-		own.detachAll()
 	}
 	m.TrustPolicy, m.ManagedPolicyARNs = planJSON(m.TrustPolicy, want.TrustPolicy), setValue(m.nodePolicies(partition))
 	return nil

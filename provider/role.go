@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -124,8 +125,24 @@ func (m made) attached() []string {
 	return arns
 }
 
-func (m made) detachAll() {
+// forgetAttaching ends it: the update has succeeded, or the role is gone.
+func (m made) forgetAttaching() {
 	maps.DeleteFunc(m, func(key, _ string) bool { return strings.HasPrefix(key, attaching) })
+}
+
+// change changes the role from had to want. A failed update may have attached policies that
+// the state does not have: they count as had, too.
+func (m *roleModel) change(ctx context.Context, client *aws.Clients, had, want aws.Role, own made) error {
+	want.ID = own[madeRole]
+	had.ManagedPolicies = slices.Concat(had.ManagedPolicies, without(slices.Concat(own.policies(), own.attached()), had.ManagedPolicies))
+	own.attach(m.additional())
+	role, err := client.UpdateRole(ctx, had, want)
+	if err != nil {
+		return err
+	}
+	m.made(role, own)
+	own.forgetAttaching()
+	return nil
 }
 
 // foundAttached shows policies that a failed update has attached: the next plan then
