@@ -76,6 +76,12 @@ type settings struct {
 
 type eksAccess struct{ clusterName string }
 
+// ignored are the keys of tags that ignore_tags says to leave alone.
+func (m providerModel) ignored() tagFilter {
+	a := m.IgnoreTags.Attributes()
+	return tagFilter{keys: textsOf(a["keys"]), prefixes: textsOf(a["key_prefixes"])}
+}
+
 // settings reads the model. raw is the same configuration, in which unknown values are
 // looked for.
 func (m providerModel) settings(raw tftypes.Value) settings {
@@ -85,7 +91,7 @@ func (m providerModel) settings(raw tftypes.Value) settings {
 		endpoints:        map[string]string{},
 		accounts:         accountRule{allowed: textsOf(m.AllowedAccountIDs), forbidden: textsOf(m.ForbiddenAccountIDs)},
 		defaultTags:      types.MapNull(types.StringType),
-		ignoreTags:       tagFilter{keys: textsOf(m.IgnoreTags.Attributes()["keys"]), prefixes: textsOf(m.IgnoreTags.Attributes()["key_prefixes"])},
+		ignoreTags:       m.ignored(),
 		acceptNewCluster: m.AcceptNewCluster.ValueBool(),
 	}
 	for name, value := range m.Endpoints.Attributes() {

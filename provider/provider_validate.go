@@ -118,7 +118,7 @@ func validateWebIdentity(a map[string]attr.Value, diags *diag.Diagnostics) {
 
 // validateTags refuses default tags that the provider is to leave alone.
 func (m providerModel) validateTags(diags *diag.Diagnostics) {
-	ignore := tagFilter{keys: textsOf(m.IgnoreTags.Attributes()["keys"]), prefixes: textsOf(m.IgnoreTags.Attributes()["key_prefixes"])}
+	ignore := m.ignored()
 	tags, _ := m.DefaultTags.Attributes()["tags"].(types.Map)
 	for key := range tags.Elements() {
 		if ignore.has(key) {
