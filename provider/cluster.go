@@ -28,8 +28,7 @@ type cluster struct {
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
 	identity  memo[string]
-	waited    bool          // a creation has waited for the first contact; guarded by identity
-	patience  time.Duration // how long the first contact may be refused
+	waited    bool // a creation has waited for the first contact; guarded by identity
 }
 
 // madeCluster is the key of the cluster in made. The value is the UID of the
@@ -61,17 +60,17 @@ func (c *cluster) uid(ctx context.Context, patient bool) (string, error) {
 	})
 }
 
-// firstContact reads until the cluster knows the provider, for as long as its patience says. It
+// firstContact reads until the cluster knows the provider, for up to DeniedWithin. It
 // does not wait for a server that cannot be reached: most often its address is wrong.
 func (c *cluster) firstContact(ctx context.Context, read func(context.Context) (bool, error)) error {
 	var unreachable error
 	var status apierrors.APIStatus
-	within, cancel := context.WithTimeout(ctx, c.patience)
+	within, cancel := context.WithTimeout(ctx, c.DeniedWithin)
 	defer cancel()
 	told := false
 	err := kube.Polling{Told: func(err error) {
 		if !told {
-			tflog.Info(ctx, "the cluster does not know the provider yet", map[string]any{"error": err.Error(), "waits_up_to": c.patience.String()})
+			tflog.Info(ctx, "the cluster does not know the provider yet", map[string]any{"error": err.Error(), "waits_up_to": c.DeniedWithin.String()})
 		}
 		told = true
 	}}.Until(within, func(ctx context.Context) (bool, error) {
@@ -83,7 +82,7 @@ func (c *cluster) firstContact(ctx context.Context, read func(context.Context) (
 		return true, err
 	})
 	if err != nil && told {
-		return fmt.Errorf("after %v: %w", c.patience, err)
+		return fmt.Errorf("after %v: %w", c.DeniedWithin, err)
 	}
 	return errors.Join(err, unreachable)
 }
@@ -165,7 +164,7 @@ func newCluster(config *rest.Config, patience time.Duration) (*cluster, error) {
 		return nil, fmt.Errorf("kubernetes client create: %w", err)
 	}
 	applier.DeniedWithin = patience
-	return &cluster{Applier: applier, dynamic: dynamicClient, discovery: discoveryClient, patience: patience}, nil
+	return &cluster{Applier: applier, dynamic: dynamicClient, discovery: discoveryClient}, nil
 }
 
 // checkVersion refuses a Kubernetes version that the daemon does not support.

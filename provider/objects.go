@@ -33,9 +33,15 @@ func nodeClassRef(name string) kube.Ref {
 	return kube.Ref{GroupVersionKind: awsv1.GroupVersion().WithKind(awsv1.EC2NodeClassKind), Name: name}
 }
 
-// resourceOf is the API resource of NodePools and EC2NodeClasses.
+func nodeRef(name string) kube.Ref {
+	return kube.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Name: name}
+}
+
+// resourceOf is the API resource of the kinds without a namespace that are patched.
 func resourceOf(ref kube.Ref) schema.GroupVersionResource {
-	names := map[string]string{v1.NodePoolKind: v1.NodePoolResource, awsv1.EC2NodeClassKind: awsv1.EC2NodeClassResource}
+	names := map[string]string{
+		v1.NodePoolKind: v1.NodePoolResource, v1.NodeClaimKind: v1.NodeClaimResource, awsv1.EC2NodeClassKind: awsv1.EC2NodeClassResource, "Node": "nodes",
+	}
 	return ref.GroupVersion().WithResource(names[ref.Kind])
 }
 

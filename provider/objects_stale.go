@@ -70,7 +70,7 @@ func (c *cluster) haltStale(ctx context.Context, objects []*unstructured.Unstruc
 // awaitNoPods returns when no pod has the labels.
 func (c *cluster) awaitNoPods(ctx context.Context, namespace string, selector map[string]string) error {
 	var names []string
-	err := kube.Polling{Every: time.Second, DeniedWithin: c.patience}.Until(ctx, func(ctx context.Context) (bool, error) {
+	err := kube.Polling{Every: time.Second, DeniedWithin: c.DeniedWithin}.Until(ctx, func(ctx context.Context) (bool, error) {
 		pods, err := c.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, namespace, labels.SelectorFromSet(selector).String())
 		if err != nil {
 			return false, err

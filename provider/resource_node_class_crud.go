@@ -57,7 +57,7 @@ func (c *cluster) awaitUnreferenced(ctx context.Context, class string) error {
 	var by []string
 	within, cancel := context.WithTimeout(ctx, releasedWithin)
 	defer cancel()
-	err := kube.Polling{Every: time.Second, DeniedWithin: c.patience}.Until(within, func(context.Context) (bool, error) {
+	err := kube.Polling{Every: time.Second, DeniedWithin: c.DeniedWithin}.Until(within, func(context.Context) (bool, error) {
 		// The outer context: the client refuses a request that its rate limit would delay past the end.
 		pools, err := c.List(ctx, nodePoolRef("").GroupVersionKind, "", "")
 		if err != nil && !errors.Is(err, kube.ErrKindNotServed) {

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apitypes "k8s.io/apimachinery/pkg/types"
@@ -150,7 +151,7 @@ func (c *cluster) terminatePool(ctx context.Context, ref kube.Ref, own made) err
 	if !has {
 		return nil
 	}
-	err := c.patchPool(ctx, ref, uid, map[string]any{"annotations": map[string]string{v1.AnnotationTerminate: v1.LabelTrue}})
+	err := c.patchMetadata(ctx, ref, apitypes.UID(uid), map[string]any{"annotations": map[string]string{v1.AnnotationTerminate: v1.LabelTrue}})
 	if err != nil {
 		return err
 	}
@@ -185,23 +186,29 @@ func (c *cluster) releasePool(ctx context.Context, ref kube.Ref, uid string) err
 	if c.WaitGone(within, ref, apitypes.UID(uid), nil) == nil {
 		return nil
 	}
+	tflog.Warn(ctx, "no daemon releases the node pool: its finalizer is removed", map[string]any{"node_pool": ref.Name})
+	return c.release(ctx, ref, apitypes.UID(uid))
+}
+
+// release removes the daemon's finalizer from the object with this UID, which is being
+// deleted.
+func (c *cluster) release(ctx context.Context, ref kube.Ref, uid apitypes.UID) error {
 	live, err := c.Get(ctx, ref)
 	switch {
-	case errors.Is(err, kube.ErrNotFound), err == nil && (string(live.GetUID()) != uid || live.GetDeletionTimestamp() == nil):
+	case errors.Is(err, kube.ErrNotFound), err == nil && (live.GetUID() != uid || live.GetDeletionTimestamp() == nil):
 		return nil
 	case err != nil:
 		return err
 	}
 	rest := slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return f == v1.FinalizerTermination })
-	tflog.Warn(ctx, "no daemon releases the node pool: its finalizer is removed", map[string]any{"node_pool": ref.Name})
-	return c.patchPool(ctx, ref, uid, map[string]any{"resourceVersion": live.GetResourceVersion(), "finalizers": rest})
+	return c.patchMetadata(ctx, ref, uid, map[string]any{"resourceVersion": live.GetResourceVersion(), "finalizers": rest})
 }
 
-// patchPool changes metadata of the pool with this UID. A pool that is gone, or is another
-// one of the name, is no error.
-func (c *cluster) patchPool(ctx context.Context, ref kube.Ref, uid string, metadata map[string]any) error {
+// patchMetadata changes metadata of the object with this UID. An object that is gone, or is
+// another one of the name, is no error.
+func (c *cluster) patchMetadata(ctx context.Context, ref kube.Ref, uid apitypes.UID, metadata map[string]any) error {
 	live, err := c.Get(ctx, ref)
-	if errors.Is(err, kube.ErrNotFound) || err == nil && string(live.GetUID()) != uid {
+	if errors.Is(err, kube.ErrNotFound) || err == nil && live.GetUID() != uid {
 		return nil
 	}
 	if err != nil {
@@ -212,7 +219,10 @@ func (c *cluster) patchPool(ctx context.Context, ref kube.Ref, uid string, metad
 	if err != nil {
 		return fmt.Errorf("%s patch: %w", ref, err)
 	}
-	return c.merge(ctx, resourceOf(ref), ref.Name, patch)
+	if err := c.merge(ctx, resourceOf(ref), ref.Name, patch); !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
 }
 
 // waitDrained waits until the pool of that UID has no NodeClaims, and logs the
@@ -224,7 +234,7 @@ func (c *cluster) waitDrained(ctx context.Context, pool, uid string) error {
 	told := func(err error) {
 		tflog.Warn(ctx, "the cluster does not answer: the wait goes on", map[string]any{"node_pool": pool, "error": err.Error()})
 	}
-	err := kube.Polling{Every: drainPoll, DeniedWithin: c.patience, Told: told}.Until(ctx, func(ctx context.Context) (bool, error) {
+	err := kube.Polling{Every: drainPoll, DeniedWithin: c.DeniedWithin, Told: told}.Until(ctx, func(ctx context.Context) (bool, error) {
 		found, err := c.claimsOf(ctx, pool, uid)
 		if err != nil {
 			return false, err

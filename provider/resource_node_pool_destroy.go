@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -149,7 +147,7 @@ func (r *nodePool) force(ctx context.Context, j job[*cluster], pools []string) e
 // endGrace deletes the pool and its NodeClaims, and says that the time of their pods is
 // over.
 func (c *cluster) endGrace(ctx context.Context, ref kube.Ref, uid string) error {
-	if err := c.patchPool(ctx, ref, uid, map[string]any{"annotations": map[string]string{v1.AnnotationTerminate: v1.LabelTrue}}); err != nil {
+	if err := c.patchMetadata(ctx, ref, apitypes.UID(uid), map[string]any{"annotations": map[string]string{v1.AnnotationTerminate: v1.LabelTrue}}); err != nil {
 		return err
 	}
 	if err := c.Delete(ctx, ref, apitypes.UID(uid)); err != nil {
@@ -162,32 +160,12 @@ func (c *cluster) endGrace(ctx context.Context, ref kube.Ref, uid string) error 
 	now := time.Now().UTC().Format(time.RFC3339)
 	for _, claim := range claims {
 		mark := map[string]any{"annotations": map[string]string{v1.AnnotationTerminationTimestamp: now}}
-		if err := c.patchOne(ctx, claimResource(), &claim, mark); err != nil {
+		if err := c.patchMetadata(ctx, kube.RefOf(&claim), claim.GetUID(), mark); err != nil {
 			return err
 		}
 		if err := c.Delete(ctx, kube.RefOf(&claim), claim.GetUID()); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func claimResource() runtimeschema.GroupVersionResource {
-	return v1.GroupVersion().WithResource(v1.NodeClaimResource)
-}
-
-// patchOne changes metadata of an object. An object that is gone is no error.
-func (c *cluster) patchOne(ctx context.Context, resource runtimeschema.GroupVersionResource, obj *unstructured.Unstructured, metadata map[string]any) error {
-	metadata["uid"] = obj.GetUID()
-	patch, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return fmt.Errorf("%s patch: %w", kube.RefOf(obj), err)
-	}
-	if err := c.merge(ctx, resource, obj.GetName(), patch); err != nil {
-		if _, gone := c.Get(ctx, kube.RefOf(obj)); errors.Is(gone, kube.ErrNotFound) {
-			return nil
-		}
-		return err
 	}
 	return nil
 }
@@ -231,7 +209,7 @@ func (r *nodePool) terminateRest(ctx context.Context, c *cluster, pool, uid stri
 		return err
 	}
 	for _, claim := range claims {
-		if err := c.releaseClaim(ctx, &claim); err != nil {
+		if err := c.dismissClaim(ctx, &claim); err != nil {
 			return err
 		}
 	}
@@ -262,22 +240,14 @@ func (c *cluster) knownToEC2(ctx context.Context, client *aws.Clients, claim *un
 		return err
 	}
 	name, _, _ := unstructured.NestedString(claim.Object, "status", "nodeName")
-	node, err := c.Get(ctx, kube.Ref{GroupVersionKind: runtimeschema.GroupVersionKind{Version: "v1", Kind: "Node"}, Name: name})
+	node, err := c.Get(ctx, nodeRef(name))
 	if errors.Is(err, kube.ErrNotFound) {
 		return nil
 	}
-	if err == nil && nodeReady(node) {
+	if err == nil && isReady(node) {
 		err = fmt.Errorf("NodeClaim %q: node %s is ready, and EC2 does not know its instance %s: check the account of the provider's credentials", claim.GetName(), name, id)
 	}
 	return err
-}
-
-func nodeReady(node *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(node.Object, "status", "conditions")
-	return slices.ContainsFunc(conditions, func(entry any) bool {
-		condition, _ := entry.(map[string]any)
-		return condition["type"] == v1.ConditionReady && condition["status"] == "True"
-	})
 }
 
 // awaitTerminated returns when all instances are terminated.
@@ -302,29 +272,24 @@ func awaitTerminated(ctx context.Context, client *aws.Clients, ids []string) err
 	return err
 }
 
-// releaseClaim removes the daemon's finalizers from the NodeClaim and from its Node, and
-// deletes the Node: its instance is terminated.
-func (c *cluster) releaseClaim(ctx context.Context, claim *unstructured.Unstructured) error {
-	node := runtimeschema.GroupVersionKind{Version: "v1", Kind: "Node"}
+// dismissClaim deletes the NodeClaim, whose instance is terminated, and its Node, and removes
+// the daemon's finalizers from both.
+func (c *cluster) dismissClaim(ctx context.Context, claim *unstructured.Unstructured) error {
 	if name, _, _ := unstructured.NestedString(claim.Object, "status", "nodeName"); name != "" {
-		live, err := c.Get(ctx, kube.Ref{GroupVersionKind: node, Name: name})
+		node, err := c.Get(ctx, nodeRef(name))
+		if err == nil {
+			err = c.dismiss(ctx, nodeRef(name), node.GetUID())
+		}
 		if err != nil && !errors.Is(err, kube.ErrNotFound) {
 			return err
 		}
-		if err == nil {
-			if err := c.release(ctx, node.GroupVersion().WithResource("nodes"), live); err != nil {
-				return err
-			}
-			if err := c.Delete(ctx, kube.RefOf(live), live.GetUID()); err != nil {
-				return err
-			}
-		}
 	}
-	return c.release(ctx, claimResource(), claim)
+	return c.dismiss(ctx, kube.RefOf(claim), claim.GetUID())
 }
 
-// release removes the daemon's finalizer from the object.
-func (c *cluster) release(ctx context.Context, resource runtimeschema.GroupVersionResource, obj *unstructured.Unstructured) error {
-	rest := slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == v1.FinalizerTermination })
-	return c.patchOne(ctx, resource, obj, map[string]any{"finalizers": rest})
+func (c *cluster) dismiss(ctx context.Context, ref kube.Ref, uid apitypes.UID) error {
+	if err := c.Delete(ctx, ref, uid); err != nil {
+		return err
+	}
+	return c.release(ctx, ref, uid)
 }
