@@ -8,6 +8,8 @@ func neededRemedy(err error) string {
 	switch {
 	case errors.Is(err, ErrOtherController):
 		return "Two controllers would launch nodes for the same pods. Nothing was installed. Scale the other one to 0 (kubectl scale deployment karpenter --replicas 0 in its namespace), then apply again. The guide From Karpenter, and back, has all steps."
+	case errors.Is(err, ErrOutlived):
+		return "No daemon ends it any more. Delete what is named: aws ec2 terminate-instances, delete-network-interface and delete-launch-template, aws iam delete-instance-profile. Then the state lets the daemon go."
 	case errors.Is(err, ErrLeftovers):
 		return "Nothing of the daemon was removed: while it runs, it terminates instances without a NodeClaim after some minutes, so destroying again may be enough. " +
 			"Otherwise delete by hand what is named: aws ec2 terminate-instances, delete-network-interface and delete-launch-template, aws iam delete-instance-profile."

@@ -27,6 +27,7 @@ func TestFail_NamesObjectFaultAndRemedy(t *testing.T) {
 		"unreachable":    {aws.ErrUnreachable, "region and endpoints"},
 		"throttled":      {aws.ErrThrottled, "in a minute"},
 		"controller":     {ErrOtherController, "kubectl scale"},
+		"outlived":       {ErrOutlived, "No daemon ends it"},
 		"leftovers":      {ErrLeftovers, "terminate-instances"},
 		"referenced":     {ErrReferenced, "create_before_destroy"},
 		"role in use":    {ErrRoleInUse, "create_before_destroy"},

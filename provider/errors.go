@@ -44,6 +44,9 @@ var ErrLeftovers = errors.New("something is left in AWS of the nodes")
 // this configuration did not make.
 var ErrOtherAssociation = errors.New("the service account has a Pod Identity association that this configuration did not create")
 
+// ErrOutlived says that the cluster no longer exists, and that something is left of it.
+var ErrOutlived = errors.New("the cluster no longer exists, and something is left in AWS of the nodes")
+
 // ErrReferenced says that node pools refer to a node class that is to be deleted. The text
 // stands between the two.
 var ErrReferenced = errors.New("was not deleted, because it is the node class of")

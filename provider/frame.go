@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -60,6 +61,13 @@ type ready interface{ readiness() *readyModel }
 // undoes is a life that takes back a failed creation otherwise than it removes an object.
 type undoes[M any, C any] interface {
 	takeBack(ctx context.Context, j job[C], plan M) error
+}
+
+// outlives is a life of whose object something may be left in AWS when the cluster no
+// longer exists.
+type outlives[M any] interface {
+	// outlived names what is left.
+	outlived(ctx context.Context, m M, diags *diag.Diagnostics) error
 }
 
 // frame is a resource of the kind that its life describes.
@@ -148,7 +156,7 @@ func (f *frame[M, C]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	client, err := f.open(&f.base, ctx, own)
 	if err != nil {
-		f.unread(ctx, resp, state, err)
+		f.unread(ctx, resp, state, f.afterCluster(ctx, state, err, &resp.Diagnostics))
 		return
 	}
 	there, err := f.life.read(ctx, job[C]{client: client, own: own, recorded: recorded, diags: &resp.Diagnostics}, &state)
@@ -194,10 +202,25 @@ func (f *frame[M, C]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	j, err := f.mine(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
 		err = f.life.remove(ctx, j, state)
+	} else {
+		err = f.afterCluster(ctx, state, err, &resp.Diagnostics)
 	}
 	if err != nil {
 		f.fail(&resp.Diagnostics, verbDelete, state, err)
 	}
+}
+
+// afterCluster is the error why there is no cluster. If the cluster no longer exists, and
+// something is left in AWS, it is that: the state keeps the object until nothing is left.
+func (f *frame[M, C]) afterCluster(ctx context.Context, m M, err error, diags *diag.Diagnostics) error {
+	life, has := f.life.(outlives[M])
+	if !has || !errors.Is(err, ErrOldCluster) || !errors.Is(err, aws.ErrNotFound) {
+		return err
+	}
+	if left := life.outlived(ctx, m, diags); left != nil {
+		return left
+	}
+	return err
 }
 
 // mine gives what an update or a delete needs. Without a record of what was made,

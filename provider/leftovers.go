@@ -24,8 +24,24 @@ const (
 )
 
 // awaitNoLeftovers returns when nothing is left in AWS of the nodes of the daemon's
-// cluster. ErrLeftovers. It warns if AWS cannot be asked.
+// cluster. ErrLeftovers.
 func (r *daemon) awaitNoLeftovers(ctx context.Context, state daemonModel, diags *diag.Diagnostics) error {
+	return r.searchLeftovers(ctx, state, diags, ErrLeftovers, emptied)
+}
+
+// outlived looks once for what is left of a cluster that no longer exists: no daemon ends
+// it, so that waiting is of no use. ErrOutlived.
+func (r *daemon) outlived(ctx context.Context, state daemonModel, diags *diag.Diagnostics) error {
+	return r.searchLeftovers(ctx, state, diags, ErrOutlived, func(ctx context.Context, client *aws.Clients, cluster string) (aws.Leftovers, error) {
+		return client.Leftovers(ctx, cluster)
+	})
+}
+
+// searchLeftovers is an error of this kind if the search finds something. It warns if AWS
+// cannot be asked.
+func (r *daemon) searchLeftovers(ctx context.Context, state daemonModel, diags *diag.Diagnostics, kind error,
+	search func(ctx context.Context, client *aws.Clients, cluster string) (aws.Leftovers, error),
+) error {
 	cluster := state.ClusterName.ValueString()
 	client, err := r.session.AWS(ctx)
 	if err == nil && state.Region.ValueString() != client.Region() {
@@ -33,16 +49,16 @@ func (r *daemon) awaitNoLeftovers(ctx context.Context, state daemonModel, diags 
 	}
 	var left aws.Leftovers
 	if err == nil {
-		left, err = emptied(ctx, client, cluster)
+		left, err = search(ctx, client, cluster)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
 	case !left.None():
-		return fmt.Errorf("%w of cluster %q: %s", ErrLeftovers, cluster, left)
+		return fmt.Errorf("%w of cluster %q: %s", kind, cluster, left)
 	case err != nil:
 		diags.AddWarning("AWS was not searched for leftovers", fmt.Sprintf(
-			"karpenter_daemon %q: %v.\n\nThe destroy goes on. Whether instances, launch templates, instance profiles or network interfaces are left, is not known: look for the tag eks:eks-cluster-name = %s.", importID(state), err, cluster))
+			"karpenter_daemon %q: %v.\n\nWhether instances, launch templates, instance profiles or network interfaces are left, is not known: look for the tag eks:eks-cluster-name = %s.", importID(state), err, cluster))
 	}
 	return nil
 }

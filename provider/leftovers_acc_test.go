@@ -52,6 +52,33 @@ func TestDestroy_WhatIsLeftInAWSIsAnErrorThatNamesIt(t *testing.T) {
 	}
 }
 
+// TestDestroy_OfAClusterThatIsGoneNamesWhatIsLeft lets go of a daemon whose cluster EKS does
+// not know, while a launch template of it is left.
+func TestDestroy_OfAClusterThatIsGoneNamesWhatIsLeft(t *testing.T) {
+	l := startLab(t)
+	daemon := l.behind(t, nobody).resource("karpenter_daemon")
+	wantNoError(t, daemon.apply(idle(nil)))
+	template, err := l.aws.EnsureLaunchTemplate(t.Context(), awsspec.LaunchTemplate{
+		ImageID: "ami-0123456789abcdef0", InstanceProfile: "any", SecurityGroupIDs: []string{l.VPC.ClusterSecurityGroupID}, UserData: "left",
+		Tags: awsspec.Owner{Cluster: l.ClusterName, NodePool: "gone", NodeClass: "gone"}.Tags(nil),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := configured(t, object{"region": l.Region, "eks": object{"cluster_name": "gone"}, "accept_new_cluster": true}).resource("karpenter_daemon")
+	gone.state, gone.private, gone.identity = daemon.state, daemon.private, daemon.identity
+	wantError(t, gone.read(), "no longer exists", "launch templates "+template, "delete-launch-template")
+	wantError(t, gone.destroy(), "launch templates "+template)
+	if err := l.aws.DeleteLaunchTemplate(t.Context(), template); err != nil {
+		t.Fatal(err)
+	}
+	wantNoError(t, gone.read())
+	if !gone.state.IsNull() {
+		t.Errorf("nothing is left, and the state keeps %s", gone.state)
+	}
+	wantNoError(t, daemon.destroy())
+}
+
 // TestDestroy_WithoutAWSWarnsThatNothingWasSearched destroys a daemon with a provider that
 // has no credentials for AWS.
 func TestDestroy_WithoutAWSWarnsThatNothingWasSearched(t *testing.T) {
