@@ -178,7 +178,7 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 				resp.Diagnostics.AddAttributeError(path.Root("policies"), "Policy too large", fmt.Sprintf("karpenter_controller_role %q: %v.", importID(plan), err))
 			}
 		}
-		set("policies", keepSpelling(prior.Policies, documents))
+		set("policies", planPolicies(prior.Policies, documents))
 		set("policy_arns", plan.policyARNs(region, documents))
 	case !req.State.Raw.IsNull():
 		set("policies", prior.Policies)
@@ -186,7 +186,7 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 	plan.podModel = planned
 	if plan.trustKnown(region) {
-		set("trust_policy", planJSON(prior.TrustPolicy, plan.trust(region)))
+		set("trust_policy", planPolicy(prior.TrustPolicy, plan.trust(region)))
 	} else {
 		set("trust_policy", types.StringUnknown())
 	}

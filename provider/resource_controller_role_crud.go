@@ -230,7 +230,7 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		}
 		delete(own, arn) // gone, or replaced by somebody else
 	}
-	m.Policies, m.PolicyARNs = keepSpelling(m.Policies, documents), m.policyARNs(client.Region(), documents)
+	m.Policies, m.PolicyARNs = planPolicies(m.Policies, documents), m.policyARNs(client.Region(), documents)
 	return nil
 }
 
@@ -268,8 +268,8 @@ func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, p
 	if err := deletePolicies(ctx, client, own, wanted); err != nil {
 		return err
 	}
-	m.TrustPolicy = planJSON(m.TrustPolicy, m.trust(client.Region()))
-	m.Policies, m.PolicyARNs = keepSpelling(m.Policies, after), m.policyARNs(client.Region(), after)
+	m.TrustPolicy = planPolicy(m.TrustPolicy, m.trust(client.Region()))
+	m.Policies, m.PolicyARNs = planPolicies(m.Policies, after), m.policyARNs(client.Region(), after)
 	return nil
 }
 

@@ -35,7 +35,7 @@ func TestPodIdentity_LifeWithDriftAndImport(t *testing.T) {
 		t.Fatalf("association %+v, %v", made, err)
 	}
 	found, err := cloud.clients.GetRole(t.Context(), theirControllerRole)
-	if want := awsspec.PodIdentityTrust(testClusterARN, "karpenter", "karpenter"); err != nil || !aws.SameJSON(found.TrustPolicy, want) {
+	if want := awsspec.PodIdentityTrust(testClusterARN, "karpenter", "karpenter"); err != nil || !aws.SamePolicy(found.TrustPolicy, want) {
 		t.Errorf("trust policy %s, want %s, %v", found.TrustPolicy, want, err)
 	}
 	if issuer := attributeOf(t, role.state, "oidc_issuer"); !issuer.IsNull() {
@@ -210,7 +210,7 @@ func TestPodIdentity_PlanShowsTheTrustPolicy(t *testing.T) {
 	p := h.resource("karpenter_controller_role").plan(podConfig())
 	wantNoError(t, p.problems)
 	var trust string
-	if err := attributeOf(t, p.value, "trust_policy").As(&trust); err != nil || !aws.SameJSON(trust, awsspec.PodIdentityTrust(testClusterARN, "karpenter", "karpenter")) {
+	if err := attributeOf(t, p.value, "trust_policy").As(&trust); err != nil || !aws.SamePolicy(trust, awsspec.PodIdentityTrust(testClusterARN, "karpenter", "karpenter")) {
 		t.Errorf("planned trust policy %q, %v", trust, err)
 	}
 	config := podConfig()

@@ -28,7 +28,7 @@ func TestControllerRole_LifeWithDriftAndImport(t *testing.T) {
 	if err != nil || len(found.ManagedPolicies) != 4 || found.Tags["team"] != "platform" {
 		t.Fatalf("made %+v, %v", found, err)
 	}
-	if want := awsspec.IRSATrust(testIssuer, testAccount, "aws", "karpenter", "karpenter"); !aws.SameJSON(found.TrustPolicy, want) {
+	if want := awsspec.IRSATrust(testIssuer, testAccount, "aws", "karpenter", "karpenter"); !aws.SamePolicy(found.TrustPolicy, want) {
 		t.Errorf("trust policy %s, want %s", found.TrustPolicy, want)
 	}
 	policy := func() aws.Policy {
@@ -73,7 +73,7 @@ func TestControllerRole_LifeWithDriftAndImport(t *testing.T) {
 			wantNoError(t, role.apply(config))
 			role.settled(config)
 			mended, err := cloud.clients.GetRole(t.Context(), found.Name)
-			if err != nil || !slices.Equal(mended.ManagedPolicies, found.ManagedPolicies) || !aws.SameJSON(mended.TrustPolicy, found.TrustPolicy) {
+			if err != nil || !slices.Equal(mended.ManagedPolicies, found.ManagedPolicies) || !aws.SamePolicy(mended.TrustPolicy, found.TrustPolicy) {
 				t.Errorf("mended %+v, %v", mended, err)
 			}
 			if strings.Contains(policy().Document, `"Action":"*"`) {

@@ -100,7 +100,7 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 	case plan.ARN.IsUnknown():
 		set("policy", types.StringUnknown())
 	case region != "":
-		set("policy", planJSON(prior.Policy, awsspec.QueuePolicy(plan.ARN.ValueString(), awsspec.Partition(region))))
+		set("policy", planPolicy(prior.Policy, awsspec.QueuePolicy(plan.ARN.ValueString(), awsspec.Partition(region))))
 	case prior.Name.Equal(plan.Name):
 		set("policy", prior.Policy)
 	}

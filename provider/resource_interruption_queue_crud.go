@@ -105,14 +105,14 @@ func (m *interruptionQueueModel) createQueue(ctx context.Context, client *aws.Cl
 		return err
 	}
 	policy := awsspec.QueuePolicy(m.ARN.ValueString(), partition)
-	if !aws.SameJSON(queue.Policy, policy) {
+	if !aws.SamePolicy(queue.Policy, policy) {
 		want := m.queue(policy)
 		want.ID = own[madeQueue]
 		if _, err := client.UpdateQueue(ctx, m.queue(""), want); err != nil {
 			return err
 		}
 	}
-	m.Policy = planJSON(m.Policy, policy)
+	m.Policy = planPolicy(m.Policy, policy)
 	return nil
 }
 
@@ -181,7 +181,7 @@ func (m *interruptionQueueModel) refresh(ctx context.Context, client *aws.Client
 	m.ARN, m.URL = stringOrNull(found.ARN), stringOrNull(found.URL)
 	if found.ARN != "" {
 		m.Retention = types.Int64Value(int64(found.MessageRetention / time.Second))
-		m.Policy = planJSON(m.Policy, found.Policy)
+		m.Policy = planPolicy(m.Policy, found.Policy)
 	}
 	rules := map[string]string{}
 	for _, want := range m.eventRules(own) {
@@ -230,7 +230,7 @@ func (m *interruptionQueueModel) update(ctx context.Context, client *aws.Clients
 			return err
 		}
 		m.ARN, m.URL = types.StringValue(queue.ARN), types.StringValue(queue.URL)
-		m.Policy = planJSON(m.Policy, want.Policy)
+		m.Policy = planPolicy(m.Policy, want.Policy)
 	}
 	return m.mendRules(ctx, client, prior.eventRules(own), own)
 }

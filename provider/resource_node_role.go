@@ -116,7 +116,7 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	if name := r.planRegion(ctx, &resp.Diagnostics); name != "" {
 		partition := awsspec.Partition(name)
-		plan.TrustPolicy = planJSON(prior.TrustPolicy, awsspec.NodeTrust(partition))
+		plan.TrustPolicy = planPolicy(prior.TrustPolicy, awsspec.NodeTrust(partition))
 		plan.ManagedPolicyARNs = setValue(plan.nodePolicies(partition))
 	} else if !req.State.Raw.IsNull() {
 		plan.TrustPolicy, plan.ManagedPolicyARNs = prior.TrustPolicy, prior.ManagedPolicyARNs

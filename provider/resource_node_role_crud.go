@@ -95,7 +95,7 @@ func (m *nodeRoleModel) create(ctx context.Context, client *aws.Clients, own mad
 		return m.letIn(ctx, client, own)
 	}
 	want := m.role(awsspec.Partition(client.Region()))
-	m.TrustPolicy, m.ManagedPolicyARNs = planJSON(m.TrustPolicy, want.TrustPolicy), setValue(m.nodePolicies(awsspec.Partition(client.Region())))
+	m.TrustPolicy, m.ManagedPolicyARNs = planPolicy(m.TrustPolicy, want.TrustPolicy), setValue(m.nodePolicies(awsspec.Partition(client.Region())))
 	if err := m.createRole(ctx, client, want, own); err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (m *nodeRoleModel) updateRole(ctx context.Context, client *aws.Clients, pri
 			return err
 		}
 	}
-	m.TrustPolicy, m.ManagedPolicyARNs = planJSON(m.TrustPolicy, want.TrustPolicy), setValue(m.nodePolicies(partition))
+	m.TrustPolicy, m.ManagedPolicyARNs = planPolicy(m.TrustPolicy, want.TrustPolicy), setValue(m.nodePolicies(partition))
 	return nil
 }
 

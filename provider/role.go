@@ -96,7 +96,7 @@ func (m *roleModel) found(role aws.Role) {
 	m.Path, m.Description = types.StringValue(role.Path), types.StringValue(role.Description)
 	m.PermissionsBoundary = stringOrNull(role.PermissionsBoundary)
 	m.MaxSessionDuration = types.Int64Value(int64(role.MaxSessionDuration / time.Second))
-	m.TrustPolicy = planJSON(m.TrustPolicy, role.TrustPolicy)
+	m.TrustPolicy = planPolicy(m.TrustPolicy, role.TrustPolicy)
 	if !m.AdditionalPolicyARNs.IsNull() {
 		m.AdditionalPolicyARNs = setValue(intersection(m.additional(), role.ManagedPolicies))
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
 
-// planJSON is want. If prior means the same JSON value, planJSON keeps the spelling
-// of prior.
-func planJSON(prior types.String, want string) types.String {
-	if !prior.IsNull() && !prior.IsUnknown() && aws.SameJSON(prior.ValueString(), want) {
+// planPolicy is want. If prior means the same to AWS, planPolicy keeps the spelling of
+// prior. (A custom type would do that for what an operation returns, and not in a plan.)
+func planPolicy(prior types.String, want string) types.String {
+	if !prior.IsNull() && !prior.IsUnknown() && aws.SamePolicy(prior.ValueString(), want) {
 		return prior
 	}
 	return types.StringValue(want)
@@ -87,13 +87,13 @@ func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
-// keepSpelling is want as a map of JSON texts. A text that means the same as that
-// of prior keeps the spelling of prior.
-func keepSpelling(prior types.Map, want map[string]string) types.Map {
+// planPolicies is want as a map. A policy that means the same as that of prior keeps the
+// spelling of prior.
+func planPolicies(prior types.Map, want map[string]string) types.Map {
 	elements := map[string]attr.Value{}
 	for name, document := range want {
 		before, _ := prior.Elements()[name].(types.String)
-		elements[name] = planJSON(before, document)
+		elements[name] = planPolicy(before, document)
 	}
 	return types.MapValueMust(types.StringType, elements)
 }

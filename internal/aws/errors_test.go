@@ -128,6 +128,28 @@ func TestSyncTags_MakesNoCallWithoutAChange(t *testing.T) {
 	}
 }
 
+// IAM and SQS give back a policy in another spelling than they were given.
+func TestSamePolicy_ComparesWhatItMeansToAWS(t *testing.T) {
+	const policy = `{"Version":"2012-10-17","Statement":[{"Sid":"a","Effect":"Allow","Action":["ec2:RunInstances","ec2:CreateFleet"],"Resource":["*"]},{"Sid":"b","Effect":"Deny","Action":"sqs:*","Resource":"*"}]}`
+	const spelled = `{"Statement":[{"Resource":"*","Sid":"b","Effect":"Deny","Action":["sqs:*"]},{"Effect":"Allow","Sid":"a","Action":["ec2:CreateFleet","ec2:RunInstances"],"Resource":"*"}],"Version":"2012-10-17"}`
+	if !SamePolicy(policy, spelled) {
+		t.Error("another order, and a list of one member, make another policy")
+	}
+	for name, other := range map[string]string{
+		"effect":   strings.Replace(policy, "Deny", "Allow", 1),
+		"action":   strings.Replace(policy, "ec2:CreateFleet", "ec2:*", 1),
+		"resource": strings.Replace(policy, `["*"]`, `["*","arn:aws:s3:::a"]`, 1),
+		"one less": `{"Version":"2012-10-17","Statement":[{"Sid":"b","Effect":"Deny","Action":"sqs:*","Resource":"*"}]}`,
+		"wider":    strings.Replace(policy, `"Sid":"a",`, `"Sid":"a","Condition":{"StringEquals":{"a":"b"}},`, 1),
+		"nothing":  "",
+		"no JSON":  "{",
+	} {
+		if SamePolicy(policy, other) {
+			t.Errorf("%s: %s counts as the same policy", name, other)
+		}
+	}
+}
+
 func TestSameJSON_ComparesMeaning(t *testing.T) {
 	if !SameJSON(`{"a":1,"b":[1,2]}`, "{ \"b\": [1,2],\n\"a\": 1}") {
 		t.Error("order and white space count")

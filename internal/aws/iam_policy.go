@@ -47,7 +47,7 @@ func (c *Clients) policyOfFailure(ctx context.Context, want Policy, sent *sendin
 	read := func(ctx context.Context) (Policy, error) { return c.policyNamed(ctx, pathOrRoot(want.Path), want.Name) }
 	return afterFailure(ctx, c, sent, failure, read, func(have Policy) bool {
 		return sent.mayHaveMade(have.Created) && have.Description == want.Description &&
-			SameJSON(have.Document, want.Document) && maps.Equal(have.Tags, withoutReserved(want.Tags))
+			SamePolicy(have.Document, want.Document) && maps.Equal(have.Tags, withoutReserved(want.Tags))
 	})
 }
 
@@ -100,7 +100,7 @@ func (c *Clients) UpdatePolicy(ctx context.Context, prior, want Policy) (Policy,
 	if err := sameIfKnown(want.ID, have.ID); err != nil {
 		return Policy{}, fmt.Errorf("policy %s update: %w", want.ARN, err)
 	}
-	if !SameJSON(want.Document, have.Document) {
+	if !SamePolicy(want.Document, have.Document) {
 		// First delete old versions: IAM refuses a sixth version.
 		if err := c.deleteOldVersions(ctx, want.ARN); err != nil {
 			return Policy{}, err

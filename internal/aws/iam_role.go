@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	awspolicy "github.com/hashicorp/awspolicyequivalence"
+
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 )
@@ -75,7 +77,7 @@ func (c *Clients) roleOfFailure(ctx context.Context, want Role, sent *sendings, 
 	read := func(ctx context.Context) (Role, error) { return c.GetRole(ctx, want.Name) }
 	return afterFailure(ctx, c, sent, failure, read, func(have Role) bool {
 		return sent.mayHaveMade(have.Created) && have.Path == pathOrRoot(want.Path) && have.Description == want.Description && have.PermissionsBoundary == want.PermissionsBoundary &&
-			(want.MaxSessionDuration == 0 || have.MaxSessionDuration == want.MaxSessionDuration) && SameJSON(have.TrustPolicy, want.TrustPolicy) && maps.Equal(have.Tags, withoutReserved(want.Tags)) &&
+			(want.MaxSessionDuration == 0 || have.MaxSessionDuration == want.MaxSessionDuration) && SamePolicy(have.TrustPolicy, want.TrustPolicy) && maps.Equal(have.Tags, withoutReserved(want.Tags)) &&
 			len(have.InlinePolicies) == 0 && len(have.ManagedPolicies) == 0
 	})
 }
@@ -175,7 +177,7 @@ func (c *Clients) UpdateRole(ctx context.Context, prior, want Role) (Role, error
 }
 
 func (c *Clients) updateRoleItself(ctx context.Context, want, have Role) error {
-	if !SameJSON(want.TrustPolicy, have.TrustPolicy) {
+	if !SamePolicy(want.TrustPolicy, have.TrustPolicy) {
 		err := c.propagate(ctx, invalidPrincipal, func() error {
 			_, err := c.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &want.Name, PolicyDocument: &want.TrustPolicy})
 			return err
@@ -207,7 +209,7 @@ func (c *Clients) updateRoleItself(ctx context.Context, want, have Role) error {
 func (c *Clients) updateRolePolicies(ctx context.Context, prior, want, have Role) error {
 	for _, name := range slices.Sorted(maps.Keys(want.InlinePolicies)) {
 		document := want.InlinePolicies[name]
-		if current, ok := have.InlinePolicies[name]; ok && SameJSON(current, document) {
+		if current, ok := have.InlinePolicies[name]; ok && SamePolicy(current, document) {
 			continue
 		}
 		err := c.propagate(ctx, roleUnknown, func() error {
@@ -344,6 +346,17 @@ func unlessGone(err error) error {
 		return nil
 	}
 	return err
+}
+
+// SamePolicy reports whether two policies mean the same to AWS: neither the order of keys,
+// statements and actions nor a list of one member matters. It compares texts that are no
+// policies as strings.
+func SamePolicy(a, b string) bool {
+	same, err := awspolicy.PoliciesAreEquivalent(a, b)
+	if err != nil {
+		return a == b
+	}
+	return same
 }
 
 // SameJSON reports whether two JSON texts mean the same; the order of keys and white

@@ -189,7 +189,7 @@ func (c *Clients) asWanted(ctx context.Context, want Queue) (Queue, error) {
 	var have Queue
 	err := c.propagate(ctx, func(err error) bool { return errors.Is(err, errNotShown) }, func() (err error) {
 		have, err = c.GetQueue(ctx, want.Name)
-		if err == nil && (!SameJSON(have.Policy, want.Policy) || want.MessageRetention != 0 && have.MessageRetention != want.MessageRetention) {
+		if err == nil && (!SamePolicy(have.Policy, want.Policy) || want.MessageRetention != 0 && have.MessageRetention != want.MessageRetention) {
 			err = errNotShown
 		}
 		return err

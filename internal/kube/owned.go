@@ -1,13 +1,13 @@
 package kube
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
-	"reflect"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // Owned returns the fields of obj that the field manager has applied, with their current
@@ -20,104 +20,70 @@ func Owned(obj *unstructured.Unstructured, manager string) (map[string]any, erro
 		if entry.Manager != manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {
 			continue
 		}
-		var fields map[string]any
-		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
+		var fields fieldpath.Set
+		if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
 			return nil, fmt.Errorf("%s read owned fields: %w", RefOf(obj), err)
 		}
-		projected, ok := project(obj.Object, fields).(map[string]any)
-		if ok {
+		if projected, ok := project(obj.Object, &fields).(map[string]any); ok {
 			owned = projected
 		}
 	}
 	return owned, nil
 }
 
-// project keeps the parts of value that fields names. The format is FieldsV1 of the
-// Kubernetes API: "f:name" is a field of an object, `k:{...}` the list item with these
-// keys, "v:..." the list item with this value, "i:n" the n-th list item, "." the value
-// itself. An empty object is a leaf, which is owned as a whole.
-func project(value any, fields map[string]any) any {
-	if len(fields) == 0 {
-		return value
-	}
-	switch value := value.(type) {
+// project keeps the parts of current that fields names. What fields names as a whole has no
+// children there.
+func project(current any, fields *fieldpath.Set) any {
+	switch current := current.(type) {
 	case map[string]any:
 		out := map[string]any{}
-		for name, inner := range fields {
-			field, ok := strings.CutPrefix(name, "f:")
-			if !ok {
-				continue
-			}
-			if current, there := value[field]; there {
-				out[field] = project(current, children(inner))
+		for name, inner := range current {
+			if kept, owned := part(fieldpath.PathElement{FieldName: &name}, inner, fields); owned {
+				out[name] = kept
 			}
 		}
 		return out
 	case []any:
 		out := []any{}
-		for i, item := range value {
-			if inner, ok := itemFields(item, i, fields); ok {
-				out = append(out, project(item, inner))
+		for i, item := range current {
+			element, named := elementOf(item, i, fields)
+			if !named {
+				continue
+			}
+			if kept, owned := part(element, item, fields); owned {
+				out = append(out, kept)
 			}
 		}
 		return out
 	}
-	return value
+	return current
 }
 
-// itemFields finds the entry of fields that names the list item.
-func itemFields(item any, index int, fields map[string]any) (map[string]any, bool) {
-	for name, inner := range fields {
-		kind, text, ok := strings.Cut(name, ":")
-		if !ok {
-			continue
+// part is what fields names of the inner value that element leads to.
+func part(element fieldpath.PathElement, inner any, fields *fieldpath.Set) (any, bool) {
+	if children, has := fields.Children.Get(element); has && !children.Empty() {
+		return project(inner, children), true
+	}
+	return inner, fields.Members.Has(element)
+}
+
+// elementOf finds how fields names the item of a list: by keys, by value or by index.
+func elementOf(item any, index int, fields *fieldpath.Set) (found fieldpath.PathElement, named bool) {
+	object, _ := item.(map[string]any)
+	fields.Iterate(func(path fieldpath.Path) {
+		switch element := path[0]; {
+		case named:
+		case element.Key != nil:
+			named = object != nil
+			for _, key := range *element.Key {
+				named = named && value.Equals(key.Value, value.NewValueInterface(object[key.Name]))
+			}
+			found = element
+		case element.Value != nil:
+			found, named = element, value.Equals(*element.Value, value.NewValueInterface(item))
+		case element.Index != nil:
+			found, named = element, *element.Index == index
 		}
-		switch kind {
-		case "k":
-			var keys map[string]any
-			object, isObject := item.(map[string]any)
-			if !isObject || json.Unmarshal([]byte(text), &keys) != nil {
-				continue
-			}
-			if hasKeys(object, keys) {
-				return children(inner), true
-			}
-		case "v":
-			var want any
-			if json.Unmarshal([]byte(text), &want) == nil && sameScalar(item, want) {
-				return children(inner), true
-			}
-		case "i":
-			if text == fmt.Sprint(index) {
-				return children(inner), true
-			}
-		}
-	}
-	return nil, false
-}
-
-func hasKeys(object, keys map[string]any) bool {
-	for name, want := range keys {
-		if !sameScalar(object[name], want) {
-			return false
-		}
-	}
-	return true
-}
-
-// sameScalar compares a scalar of an object with a scalar from JSON text, where every
-// number is a float64.
-func sameScalar(have, want any) bool {
-	if n, ok := have.(int64); ok {
-		have = float64(n)
-	}
-	return reflect.DeepEqual(have, want)
-}
-
-func children(fields any) map[string]any {
-	m, ok := fields.(map[string]any)
-	if !ok {
-		return nil
-	}
-	return m
+	})
+	return found, named
 }

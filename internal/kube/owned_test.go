@@ -25,7 +25,7 @@ metadata:
         f:weight: {}
         f:atomic: {}
         f:gone: {}
-        f:empty: {".": {}}
+        f:empty: {".": {}, f:gone: {}}
         f:ports:
           'k:{"port":80,"protocol":"TCP"}': {".": {}, f:port: {}, f:protocol: {}, f:name: {}}
         f:set:
