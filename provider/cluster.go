@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +26,7 @@ type cluster struct {
 	*kube.Applier
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
+	pace      pace
 	identity  memo[string]
 	waited    bool // a creation has waited for the first contact; guarded by identity
 }
@@ -131,7 +131,7 @@ func (s *session) Cluster(ctx context.Context) (*cluster, error) {
 		}
 		config.UserAgent = "terraform-provider-karpenter/" + s.version
 		config.QPS = cmp.Or(s.pace.qps, config.QPS)
-		return newCluster(config, cmp.Or(s.pace.patience, kube.DeniedWithin))
+		return newCluster(config, s.pace)
 	})
 }
 
@@ -150,7 +150,7 @@ func (s *session) clusterConfig(ctx context.Context) (*rest.Config, error) {
 	return kube.ConfigFromEKS(found.Endpoint, found.CertificateAuthority, clients.EKSTokenSource(s.eks.clusterName)), nil
 }
 
-func newCluster(config *rest.Config, patience time.Duration) (*cluster, error) {
+func newCluster(config *rest.Config, pace pace) (*cluster, error) {
 	applier, err := kube.NewApplier(config)
 	if err != nil {
 		return nil, err
@@ -163,8 +163,8 @@ func newCluster(config *rest.Config, patience time.Duration) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes client create: %w", err)
 	}
-	applier.DeniedWithin = patience
-	return &cluster{Applier: applier, dynamic: dynamicClient, discovery: discoveryClient}, nil
+	applier.DeniedWithin = cmp.Or(pace.patience, kube.DeniedWithin)
+	return &cluster{Applier: applier, dynamic: dynamicClient, discovery: discoveryClient, pace: pace}, nil
 }
 
 // checkVersion refuses a Kubernetes version that the daemon does not support.

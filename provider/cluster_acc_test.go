@@ -322,7 +322,7 @@ func TestAccQuickstart(t *testing.T) {
 
 // TestAccKubernetesAccess reaches the cluster by address and credentials.
 func TestAccKubernetesAccess(t *testing.T) {
-	clis(t)[0].use(t)
+	openTofu(t).use(t)
 	l := startLab(t)
 	token, _, err := l.aws.EKSTokenSource(l.ClusterName).Token(t.Context())
 	if err != nil {

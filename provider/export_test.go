@@ -12,10 +12,21 @@ func Services() []string { return services() }
 // NewHasty is New with short pauses between tries, for tests in which many calls fail.
 func NewHasty(version, imageDigest string) func() provider.Provider {
 	return func() provider.Provider {
-		hasty, _ := New(version, imageDigest)().(*karpenterProvider)
-		hasty.pace = pace{backoff: time.Millisecond, propagation: time.Second, qps: 1000, patience: time.Second}
-		return hasty
+		return at(pace{backoff: time.Millisecond, propagation: time.Second, qps: 1000, patience: time.Second}, version, imageDigest)
 	}
+}
+
+// NewBrisk is New with shorter waits for what a test knows not to come.
+func NewBrisk(version, imageDigest string) func() provider.Provider {
+	return func() provider.Provider {
+		return at(pace{patience: 10 * time.Second, stuck: 20 * time.Second, forced: 15 * time.Second}, version, imageDigest)
+	}
+}
+
+func at(p pace, version, imageDigest string) provider.Provider {
+	paced, _ := New(version, imageDigest)().(*karpenterProvider)
+	paced.pace = p
+	return paced
 }
 
 // Settings gives, for each setting of the daemon, its attribute or why it has none.

@@ -108,40 +108,36 @@ func (s somebody) unchanged(before string, gvr schema.GroupVersionResource, name
 // somebody else in the daemon's way. Two applies fail and leave nothing. The destroy
 // does not change the two objects.
 func TestAccForeign_ObjectsOfTheDaemon(t *testing.T) {
-	for _, cli := range clis(t) {
-		t.Run(cli.name, func(t *testing.T) {
-			cli.use(t)
-			l := startLab(t)
-			s := l.somebody(t)
-			var account, namespace string
-			config := l.infrastructure() + fmt.Sprintf(daemonBlock, "")
-			run(t, func() error {
-				err := errors.Join(s.unchanged(account, serviceAccounts, "karpenter", "karpenter"), s.unchanged(namespace, namespaces, "", "karpenter"))
+	openTofu(t).use(t)
+	l := startLab(t)
+	s := l.somebody(t)
+	var account, namespace string
+	config := l.infrastructure() + fmt.Sprintf(daemonBlock, "")
+	run(t, func() error {
+		err := errors.Join(s.unchanged(account, serviceAccounts, "karpenter", "karpenter"), s.unchanged(namespace, namespaces, "", "karpenter"))
+		_, crd := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
+		return errors.Join(err, gone("definition", crd, notInCluster), s.remove(serviceAccounts, "karpenter", "karpenter"), s.removeNamespace("karpenter"))
+	},
+		resource.TestStep{
+			PreConfig: meddle(t, func() error {
+				err := errors.Join(
+					s.create(namespaces, "", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "karpenter", "labels": map[string]any{"owner": "somebody"}}}),
+					s.create(serviceAccounts, "karpenter", map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "karpenter"}}))
+				if err == nil {
+					account, namespace = s.look(serviceAccounts, "karpenter", "karpenter"), s.look(namespaces, "", "karpenter")
+				}
+				return err
+			}),
+			Config: config, ExpectError: regexp.MustCompile(`(?s)ServiceAccount\s+"karpenter/karpenter"\s+already\s+exists.*metadata.annotations`),
+		},
+		resource.TestStep{
+			PreConfig: meddle(t, func() error {
 				_, crd := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
-				return errors.Join(err, gone("definition", crd, notInCluster), s.remove(serviceAccounts, "karpenter", "karpenter"), s.removeNamespace("karpenter"))
-			},
-				resource.TestStep{
-					PreConfig: meddle(t, func() error {
-						err := errors.Join(
-							s.create(namespaces, "", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "karpenter", "labels": map[string]any{"owner": "somebody"}}}),
-							s.create(serviceAccounts, "karpenter", map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "karpenter"}}))
-						if err == nil {
-							account, namespace = s.look(serviceAccounts, "karpenter", "karpenter"), s.look(namespaces, "", "karpenter")
-						}
-						return err
-					}),
-					Config: config, ExpectError: regexp.MustCompile(`(?s)ServiceAccount\s+"karpenter/karpenter"\s+already\s+exists.*metadata.annotations`),
-				},
-				resource.TestStep{
-					PreConfig: meddle(t, func() error {
-						_, crd := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
-						return gone("definition that the failed apply made", crd, notInCluster)
-					}),
-					Config: config, ExpectError: regexp.MustCompile(`(?s)ServiceAccount\s+"karpenter/karpenter"\s+already\s+exists`),
-				},
-			)
-		})
-	}
+				return gone("definition that the failed apply made", crd, notInCluster)
+			}),
+			Config: config, ExpectError: regexp.MustCompile(`(?s)ServiceAccount\s+"karpenter/karpenter"\s+already\s+exists`),
+		},
+	)
 }
 
 func notFound(err error) bool { return apierrors.IsNotFound(err) }
@@ -167,118 +163,110 @@ func (s somebody) removeNamespace(name string) error {
 // definition. A definition that fits is used as it is; one that does not fit is an
 // error.
 func TestAccForeign_DefinitionsThatFitAreUsedAndLeftBehind(t *testing.T) {
-	for _, cli := range clis(t) {
-		t.Run(cli.name, func(t *testing.T) {
-			cli.use(t)
-			l := startLab(t)
-			s := l.somebody(t)
-			crds, err := install.CRDs()
-			if err != nil {
-				t.Fatal(err)
-			}
-			const name = "nodepools.karpenter.sh"
-			var before string
-			install := func(whole bool) error {
-				for _, crd := range crds {
-					if crd.GetName() != name {
-						continue
-					}
-					crd = crd.DeepCopy()
-					// Texts, columns and rules are the owner's affair; fields are not.
-					versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-					delete(versions[0].(map[string]any), "additionalPrinterColumns")
-					_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
-					if !whole {
-						unstructured.RemoveNestedField(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties", "disruption", "properties", "budgets")
-						_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
-					}
-					if err := s.create(definitions, "", crd.Object); err != nil {
-						return err
-					}
-				}
-				before = s.look(definitions, "", name)
-				return nil
-			}
-			config := l.infrastructure() + fmt.Sprintf(daemonBlock, "")
-			run(t, func() error {
-				_, crd := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodeclaims.karpenter.sh")
-				return errors.Join(s.unchanged(before, definitions, "", name), gone("definition of ours", crd, notInCluster), s.remove(definitions, "", name))
-			},
-				resource.TestStep{
-					PreConfig: meddle(t, func() error { return install(false) }),
-					Config:    config, ExpectError: regexp.MustCompile(`(?s)CustomResourceDefinition\s+"nodepools.karpenter.sh"\s+already\s+exists`),
-				},
-				resource.TestStep{
-					PreConfig: meddle(t, func() error {
-						return errors.Join(s.unchanged(before, definitions, "", name), s.remove(definitions, "", name), install(true))
-					}),
-					Config: config,
-				},
-			)
-		})
+	openTofu(t).use(t)
+	l := startLab(t)
+	s := l.somebody(t)
+	crds, err := install.CRDs()
+	if err != nil {
+		t.Fatal(err)
 	}
+	const name = "nodepools.karpenter.sh"
+	var before string
+	install := func(whole bool) error {
+		for _, crd := range crds {
+			if crd.GetName() != name {
+				continue
+			}
+			crd = crd.DeepCopy()
+			// Texts, columns and rules are the owner's affair; fields are not.
+			versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+			delete(versions[0].(map[string]any), "additionalPrinterColumns")
+			_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
+			if !whole {
+				unstructured.RemoveNestedField(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties", "disruption", "properties", "budgets")
+				_ = unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
+			}
+			if err := s.create(definitions, "", crd.Object); err != nil {
+				return err
+			}
+		}
+		before = s.look(definitions, "", name)
+		return nil
+	}
+	config := l.infrastructure() + fmt.Sprintf(daemonBlock, "")
+	run(t, func() error {
+		_, crd := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodeclaims.karpenter.sh")
+		return errors.Join(s.unchanged(before, definitions, "", name), gone("definition of ours", crd, notInCluster), s.remove(definitions, "", name))
+	},
+		resource.TestStep{
+			PreConfig: meddle(t, func() error { return install(false) }),
+			Config:    config, ExpectError: regexp.MustCompile(`(?s)CustomResourceDefinition\s+"nodepools.karpenter.sh"\s+already\s+exists`),
+		},
+		resource.TestStep{
+			PreConfig: meddle(t, func() error {
+				return errors.Join(s.unchanged(before, definitions, "", name), s.remove(definitions, "", name), install(true))
+			}),
+			Config: config,
+		},
+	)
 }
 
 // TestAccForeign_NodePoolAndClass puts a pool and a class of somebody else in the
 // way: first before ours, then in place of ours.
 func TestAccForeign_NodePoolAndClass(t *testing.T) {
-	for _, cli := range clis(t) {
-		t.Run(cli.name, func(t *testing.T) {
-			cli.use(t)
-			l := startLab(t)
-			s := l.somebody(t)
-			base := l.infrastructure() + fmt.Sprintf(daemonBlock, "")
-			class, pool := fmt.Sprintf(classBlock, ""), fmt.Sprintf(poolBlock, "")
-			theirClass := func() error {
-				return s.create(nodeClasses, "", map[string]any{
-					"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": map[string]any{"name": "default"},
-					"spec": map[string]any{
-						"instanceProfile": "theirs", "amiSelectorTerms": []any{map[string]any{"alias": "al2023@latest"}}, "tags": map[string]any{"owner": "somebody"},
-						"subnetSelectorTerms": []any{map[string]any{"id": l.VPC.SubnetIDs[0]}}, "securityGroupSelectorTerms": []any{map[string]any{"id": l.VPC.ClusterSecurityGroupID}},
-					},
-				})
-			}
-			theirPool := func() error {
-				return s.create(nodePools, "", map[string]any{
-					"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": "default"},
-					"spec": map[string]any{"weight": int64(7), "template": map[string]any{"spec": map[string]any{
-						"nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
-						"requirements": []any{map[string]any{"key": "karpenter.sh/capacity-type", "operator": "In", "values": []any{"spot"}}},
-					}}},
-				})
-			}
-			exists := func(kind string) *regexp.Regexp {
-				return regexp.MustCompile(`(?s)` + kind + `\s+"default"\s+already\s+exists`)
-			}
-			var before string
-			put := func(gvr schema.GroupVersionResource, makeIt func() error) func() {
-				return meddle(t, func() error {
-					err := makeIt()
-					if err == nil {
-						before = s.specOf(gvr)
-					}
-					return err
-				})
-			}
-			run(t, l.nothingRuns,
-				resource.TestStep{Config: base},
-				resource.TestStep{PreConfig: put(nodeClasses, theirClass), Config: base + class, ExpectError: exists("EC2NodeClass")},
-				resource.TestStep{Config: base + class, ExpectError: exists("EC2NodeClass")},
-				resource.TestStep{Config: base, Check: s.same(nodeClasses, &before)}, // the destroy does not delete their class
-				resource.TestStep{PreConfig: meddle(t, func() error { return s.remove(nodeClasses, "", "default") }), Config: base + class},
-				resource.TestStep{PreConfig: put(nodePools, theirPool), Config: base + class + pool, ExpectError: exists("NodePool")},
-				resource.TestStep{Config: base + class + pool, ExpectError: exists("NodePool")},
-				resource.TestStep{Config: base + class, Check: s.same(nodePools, &before)},
-				resource.TestStep{PreConfig: meddle(t, func() error { return s.remove(nodePools, "", "default") }), Config: base + class + pool},
-				resource.TestStep{ // somebody replaces ours
-					PreConfig: put(nodePools, func() error { return errors.Join(s.remove(nodePools, "", "default"), theirPool()) }),
-					Config:    base + class + pool, ExpectError: exists("NodePool"),
-				},
-				resource.TestStep{Config: base + class, Check: s.same(nodePools, &before)},
-				resource.TestStep{PreConfig: meddle(t, func() error { return s.remove(nodePools, "", "default") }), Config: base + class},
-			)
+	openTofu(t).use(t)
+	l := startLab(t)
+	s := l.somebody(t)
+	base := l.infrastructure() + fmt.Sprintf(daemonBlock, "")
+	class, pool := fmt.Sprintf(classBlock, ""), fmt.Sprintf(poolBlock, "")
+	theirClass := func() error {
+		return s.create(nodeClasses, "", map[string]any{
+			"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": map[string]any{"name": "default"},
+			"spec": map[string]any{
+				"instanceProfile": "theirs", "amiSelectorTerms": []any{map[string]any{"alias": "al2023@latest"}}, "tags": map[string]any{"owner": "somebody"},
+				"subnetSelectorTerms": []any{map[string]any{"id": l.VPC.SubnetIDs[0]}}, "securityGroupSelectorTerms": []any{map[string]any{"id": l.VPC.ClusterSecurityGroupID}},
+			},
 		})
 	}
+	theirPool := func() error {
+		return s.create(nodePools, "", map[string]any{
+			"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": "default"},
+			"spec": map[string]any{"weight": int64(7), "template": map[string]any{"spec": map[string]any{
+				"nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+				"requirements": []any{map[string]any{"key": "karpenter.sh/capacity-type", "operator": "In", "values": []any{"spot"}}},
+			}}},
+		})
+	}
+	exists := func(kind string) *regexp.Regexp {
+		return regexp.MustCompile(`(?s)` + kind + `\s+"default"\s+already\s+exists`)
+	}
+	var before string
+	put := func(gvr schema.GroupVersionResource, makeIt func() error) func() {
+		return meddle(t, func() error {
+			err := makeIt()
+			if err == nil {
+				before = s.specOf(gvr)
+			}
+			return err
+		})
+	}
+	run(t, l.nothingRuns,
+		resource.TestStep{Config: base},
+		resource.TestStep{PreConfig: put(nodeClasses, theirClass), Config: base + class, ExpectError: exists("EC2NodeClass")},
+		resource.TestStep{Config: base + class, ExpectError: exists("EC2NodeClass")},
+		resource.TestStep{Config: base, Check: s.same(nodeClasses, &before)}, // the destroy does not delete their class
+		resource.TestStep{PreConfig: meddle(t, func() error { return s.remove(nodeClasses, "", "default") }), Config: base + class},
+		resource.TestStep{PreConfig: put(nodePools, theirPool), Config: base + class + pool, ExpectError: exists("NodePool")},
+		resource.TestStep{Config: base + class + pool, ExpectError: exists("NodePool")},
+		resource.TestStep{Config: base + class, Check: s.same(nodePools, &before)},
+		resource.TestStep{PreConfig: meddle(t, func() error { return s.remove(nodePools, "", "default") }), Config: base + class + pool},
+		resource.TestStep{ // somebody replaces ours
+			PreConfig: put(nodePools, func() error { return errors.Join(s.remove(nodePools, "", "default"), theirPool()) }),
+			Config:    base + class + pool, ExpectError: exists("NodePool"),
+		},
+		resource.TestStep{Config: base + class, Check: s.same(nodePools, &before)},
+		resource.TestStep{PreConfig: meddle(t, func() error { return s.remove(nodePools, "", "default") }), Config: base + class},
+	)
 }
 
 // specOf is the spec and the identity of the object named default.
@@ -319,21 +307,17 @@ func (l *theLab) anotherCluster(t *testing.T) string {
 // has a pool and a class of the same names. No refresh, apply or destroy touches
 // them.
 func TestAccForeign_AnotherClusterIsRefused(t *testing.T) {
-	for _, cli := range clis(t) {
-		t.Run(cli.name, func(t *testing.T) {
-			cli.use(t)
-			l := startLab(t)
-			s := l.somebody(t)
-			right := l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(classBlock, "") + fmt.Sprintf(poolBlock, "")
-			wrong := strings.Replace(right, `eks    = { cluster_name = "lab" }`, fmt.Sprintf("kubernetes = { host = %q, token = \"t\" }", l.anotherCluster(t)), 1)
-			refused := regexp.MustCompile(`(?s)another\s+cluster.*11111111-2222-3333-4444-555555555555`)
-			var before string
-			run(t, l.nothingRuns,
-				resource.TestStep{Config: right, Check: func(*terraform.State) error { before = s.specOf(nodePools); return nil }},
-				resource.TestStep{Config: wrong, ExpectError: refused},
-				resource.TestStep{Config: wrong, Destroy: true, ExpectError: refused},
-				resource.TestStep{Config: right, Check: s.same(nodePools, &before), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
-			)
-		})
-	}
+	openTofu(t).use(t)
+	l := startLab(t)
+	s := l.somebody(t)
+	right := l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(classBlock, "") + fmt.Sprintf(poolBlock, "")
+	wrong := strings.Replace(right, `eks    = { cluster_name = "lab" }`, fmt.Sprintf("kubernetes = { host = %q, token = \"t\" }", l.anotherCluster(t)), 1)
+	refused := regexp.MustCompile(`(?s)another\s+cluster.*11111111-2222-3333-4444-555555555555`)
+	var before string
+	run(t, l.nothingRuns,
+		resource.TestStep{Config: right, Check: func(*terraform.State) error { before = s.specOf(nodePools); return nil }},
+		resource.TestStep{Config: wrong, ExpectError: refused},
+		resource.TestStep{Config: wrong, Destroy: true, ExpectError: refused},
+		resource.TestStep{Config: right, Check: s.same(nodePools, &before), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},
+	)
 }

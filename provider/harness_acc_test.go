@@ -52,15 +52,23 @@ func TestMain(m *testing.M) {
 // cli is one of the command line tools that the provider is tested with.
 type cli struct{ name, path, host string }
 
-// clis are OpenTofu, which is built if it is not on PATH, and Terraform if it is on
-// PATH.
-func clis(t *testing.T) []cli {
+// openTofu is the tool of tests that look at what the provider does. It is built if it is
+// not on PATH.
+func openTofu(t *testing.T) cli {
 	t.Helper()
 	found, err := toolchain.Ensure(t.Context(), os.Stderr, toolchain.Tofu)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []cli{{"tofu", found[toolchain.Tofu].Path, "registry.opentofu.org"}}
+	return cli{"tofu", found[toolchain.Tofu].Path, "registry.opentofu.org"}
+}
+
+// clis are the tools of tests in which the tool itself decides: taint, the plan's actions,
+// values that are unknown, imports, the order of a destroy. They are OpenTofu, and Terraform
+// if it is on PATH.
+func clis(t *testing.T) []cli {
+	t.Helper()
+	all := []cli{openTofu(t)}
 	if path, err := exec.LookPath("terraform"); err == nil {
 		all = append(all, cli{"terraform", path, "registry.terraform.io"})
 	}
@@ -87,7 +95,7 @@ func run(t *testing.T, destroyed func() error, steps ...resource.TestStep) {
 	resource.Test(t, resource.TestCase{
 		IsUnitTest: true,
 		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
-			"karpenter": providerserver.NewProtocol6WithError(provider.New("1.2.3", releaseDigest)()),
+			"karpenter": providerserver.NewProtocol6WithError(provider.NewBrisk("1.2.3", releaseDigest)()),
 		},
 		CheckDestroy: func(*terraform.State) error { return destroyed() },
 		Steps:        steps,

@@ -57,36 +57,32 @@ func TestAccNodeClass_ARenameIsRefusedUnlessTheNewOneComesFirst(t *testing.T) {
 // TestAccDaemon_AnotherNamespaceMovesItWhilePoolsStay changes the namespace of a daemon
 // with node classes and pools. P19.
 func TestAccDaemon_AnotherNamespaceMovesItWhilePoolsStay(t *testing.T) {
-	for _, cli := range clis(t) {
-		t.Run(cli.name, func(t *testing.T) {
-			cli.use(t)
-			l := startLab(t)
-			s := l.somebody(t)
-			const address = "karpenter_daemon.this"
-			configure := func(namespace string) string {
-				trusted := strings.Replace(l.infrastructure(), `resource "karpenter_controller_role" "this" {`, "resource \"karpenter_controller_role\" \"this\" {\n  namespace = \""+namespace+"\"", 1)
-				return trusted + fmt.Sprintf(daemonBlock, fmt.Sprintf("  namespace = %q", namespace)) + fmt.Sprintf(classBlock, "") + fmt.Sprintf(poolBlock, "")
+	openTofu(t).use(t)
+	l := startLab(t)
+	s := l.somebody(t)
+	const address = "karpenter_daemon.this"
+	configure := func(namespace string) string {
+		trusted := strings.Replace(l.infrastructure(), `resource "karpenter_controller_role" "this" {`, "resource \"karpenter_controller_role\" \"this\" {\n  namespace = \""+namespace+"\"", 1)
+		return trusted + fmt.Sprintf(daemonBlock, fmt.Sprintf("  namespace = %q", namespace)) + fmt.Sprintf(classBlock, "") + fmt.Sprintf(poolBlock, "")
+	}
+	pool := s.uidStays(nodePools, "", "default")
+	in := func(here, notHere string) resource.TestCheckFunc {
+		return resource.ComposeTestCheckFunc(pool, resource.TestCheckResourceAttr(address, "id", here+"/karpenterd"), func(*terraform.State) error {
+			if s.gone(deployments, here, "karpenterd") || !s.gone(namespaces, "", notHere) {
+				return fmt.Errorf("no daemon in %s, or namespace %s is left", here, notHere)
 			}
-			pool := s.uidStays(nodePools, "", "default")
-			in := func(here, notHere string) resource.TestCheckFunc {
-				return resource.ComposeTestCheckFunc(pool, resource.TestCheckResourceAttr(address, "id", here+"/karpenterd"), func(*terraform.State) error {
-					if s.gone(deployments, here, "karpenterd") || !s.gone(namespaces, "", notHere) {
-						return fmt.Errorf("no daemon in %s, or namespace %s is left", here, notHere)
-					}
-					return nil
-				})
-			}
-			run(t, func() error {
-				_, one := l.get("", "Namespace", "", "karpenter")
-				_, other := l.get("", "Namespace", "", "other")
-				return errors.Join(gone("namespace", one, notInCluster), gone("namespace", other, notInCluster))
-			},
-				resource.TestStep{Config: configure("karpenter"), Check: in("karpenter", "other")},
-				resource.TestStep{Config: configure("other"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate), Check: in("other", "karpenter")},
-				resource.TestStep{Config: configure("karpenter"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate), Check: in("karpenter", "other")},
-			)
+			return nil
 		})
 	}
+	run(t, func() error {
+		_, one := l.get("", "Namespace", "", "karpenter")
+		_, other := l.get("", "Namespace", "", "other")
+		return errors.Join(gone("namespace", one, notInCluster), gone("namespace", other, notInCluster))
+	},
+		resource.TestStep{Config: configure("karpenter"), Check: in("karpenter", "other")},
+		resource.TestStep{Config: configure("other"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate), Check: in("other", "karpenter")},
+		resource.TestStep{Config: configure("karpenter"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate), Check: in("karpenter", "other")},
+	)
 }
 
 // TestDaemon_AMoveThatIsInterruptedNeverLeavesTwoDaemons breaks off a move to another

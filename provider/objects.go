@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -266,7 +267,7 @@ func (c *cluster) waitReady(ctx context.Context, ref kube.Ref) error {
 			since = time.Time{}
 		case since.IsZero():
 			since = time.Now()
-		case time.Since(since) > stuckAfter:
+		case time.Since(since) > cmp.Or(c.pace.stuck, stuckAfter):
 			giveUp()
 		}
 		return done, missing

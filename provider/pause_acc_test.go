@@ -24,40 +24,36 @@ var events = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 // TestAccDaemon_PauseKeepsAnEmptyNodeUntilItEnds empties a node while disruption is
 // paused: an Event says which setting keeps the node. After the pause the node goes.
 func TestAccDaemon_PauseKeepsAnEmptyNodeUntilItEnds(t *testing.T) {
-	for _, cli := range clis(t) {
-		t.Run(cli.name, func(t *testing.T) {
-			cli.use(t)
-			l := startLab(t)
-			s := l.somebody(t)
-			const address = "karpenter_daemon.this"
-			config := func(more string) string {
-				return l.infrastructure() + fmt.Sprintf(daemonBlock, more) + fmt.Sprintf(classBlock, "") + fmt.Sprintf(poolBlock, "")
-			}
-			run(t, l.nothingRuns,
-				resource.TestStep{
-					Config: config("  pause_disruption = true"),
-					Check: resource.ComposeTestCheckFunc(
-						resource.TestCheckResourceAttr(address, "pause_disruption", "true"),
-						func(*terraform.State) error {
-							err := errors.Join(l.launch(t), l.kube.Delete(t.Context(), workload(), ""))
-							if err == nil {
-								err = eventually(t, func() error {
-									return s.toldOfClaim("DisruptionBlocked", "PAUSE_DISRUPTION", "pause_disruption of karpenter_daemon")
-								})
-							}
-							return errors.Join(err, s.claimsAreOf("default"))
-						}),
-				},
-				resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: "karpenter", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "id"},
-				resource.TestStep{
-					Config: config(""), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
-					Check: resource.ComposeTestCheckFunc(
-						resource.TestCheckResourceAttr(address, "pause_disruption", "false"),
-						func(*terraform.State) error { return eventually(t, l.nothingRuns) }),
-				},
-			)
-		})
+	openTofu(t).use(t)
+	l := startLab(t)
+	s := l.somebody(t)
+	const address = "karpenter_daemon.this"
+	config := func(more string) string {
+		return l.infrastructure() + fmt.Sprintf(daemonBlock, more) + fmt.Sprintf(classBlock, "") + fmt.Sprintf(poolBlock, "")
 	}
+	run(t, l.nothingRuns,
+		resource.TestStep{
+			Config: config("  pause_disruption = true"),
+			Check: resource.ComposeTestCheckFunc(
+				resource.TestCheckResourceAttr(address, "pause_disruption", "true"),
+				func(*terraform.State) error {
+					err := errors.Join(l.launch(t), l.kube.Delete(t.Context(), workload(), ""))
+					if err == nil {
+						err = eventually(t, func() error {
+							return s.toldOfClaim("DisruptionBlocked", "PAUSE_DISRUPTION", "pause_disruption of karpenter_daemon")
+						})
+					}
+					return errors.Join(err, s.claimsAreOf("default"))
+				}),
+		},
+		resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: "karpenter", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "id"},
+		resource.TestStep{
+			Config: config(""), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
+			Check: resource.ComposeTestCheckFunc(
+				resource.TestCheckResourceAttr(address, "pause_disruption", "false"),
+				func(*terraform.State) error { return eventually(t, l.nothingRuns) }),
+		},
+	)
 }
 
 // toldOfClaim fails unless an Event of that reason about a NodeClaim that exists has all

@@ -28,57 +28,53 @@ var nodeClaims = schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1
 // TestAccNodePool_ARenameIsOneUpdateThatMovesThePods renames a pool whose node runs a
 // pod: the pod gets a node of the new pool, and the old pool and its node go.
 func TestAccNodePool_ARenameIsOneUpdateThatMovesThePods(t *testing.T) {
-	for _, cli := range clis(t) {
-		t.Run(cli.name, func(t *testing.T) {
-			cli.use(t)
-			l := startLab(t)
-			s := l.somebody(t)
-			const pool = "karpenter_node_pool.this"
-			base := l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(classBlock, "")
-			named := func(name, more string) string {
-				return base + strings.Replace(fmt.Sprintf(poolBlock, more), `name         = "default"`, fmt.Sprintf("name = %q", name), 1)
-			}
-			var before string
-			run(t, func() error {
-				return errors.Join(l.nothingRuns(), l.kube.Delete(context.Background(), workload(), ""))
-			},
-				resource.TestStep{Config: named("default", ""), Check: func(*terraform.State) error { return l.launch(t) }},
-				resource.TestStep{ // the new name is taken
-					PreConfig: meddle(t, func() error {
-						before = s.look(nodePools, "", "default")
-						spec := s.get(nodePools, "", "default").Object["spec"]
-						return s.create(nodePools, "", map[string]any{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": "other"}, "spec": spec})
-					}),
-					Config: named("other", ""), ConfigPlanChecks: planned(pool, plancheck.ResourceActionUpdate),
-					ExpectError: regexp.MustCompile(`(?s)NodePool\s+"other"\s+already\s+exists.*Nothing\s+was\s+changed`),
-				},
-				resource.TestStep{
-					PreConfig: meddle(t, func() error {
-						return errors.Join(s.unchanged(before, nodePools, "", "default"), s.remove(nodePools, "", "other"))
-					}),
-					Config: named("other", ""), ConfigPlanChecks: planned(pool, plancheck.ResourceActionUpdate),
-					Check: resource.ComposeTestCheckFunc(
-						resource.TestCheckResourceAttr(pool, "name", "other"), resource.TestCheckResourceAttr(pool, "ready", "true"),
-						func(*terraform.State) error {
-							_, old := l.get("karpenter.sh", "NodePool", "", "default")
-							return errors.Join(gone("the old pool", old, notInCluster), s.claimsAreOf("other"), l.launch(t))
-						}),
-				},
-				resource.TestStep{Config: named("other", ""), PlanOnly: true},
-				resource.TestStep{
-					Config: named("other", "  deletion_protection = true"), ConfigPlanChecks: planned(pool, plancheck.ResourceActionUpdate),
-				},
-				resource.TestStep{
-					ResourceName: pool, ImportState: true, ImportStateId: "other", ImportStateVerify: true,
-					ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"deletion_protection"},
-				},
-				resource.TestStep{Config: named("other", "  deletion_protection = true"), Destroy: true, ExpectError: regexp.MustCompile(`(?s)deletion_protection\s+is\s+true`)},
-				resource.TestStep{Config: base, ExpectError: regexp.MustCompile(`(?s)deletion_protection\s+is\s+true`)},
-				resource.TestStep{Config: named("third", "  deletion_protection = true"), ExpectError: regexp.MustCompile(`(?s)deletion_protection\s+is\s+true.*"third"`)},
-				resource.TestStep{Config: named("other", ""), ConfigPlanChecks: planned(pool, plancheck.ResourceActionUpdate)},
-			)
-		})
+	openTofu(t).use(t)
+	l := startLab(t)
+	s := l.somebody(t)
+	const pool = "karpenter_node_pool.this"
+	base := l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(classBlock, "")
+	named := func(name, more string) string {
+		return base + strings.Replace(fmt.Sprintf(poolBlock, more), `name         = "default"`, fmt.Sprintf("name = %q", name), 1)
 	}
+	var before string
+	run(t, func() error {
+		return errors.Join(l.nothingRuns(), l.kube.Delete(context.Background(), workload(), ""))
+	},
+		resource.TestStep{Config: named("default", ""), Check: func(*terraform.State) error { return l.launch(t) }},
+		resource.TestStep{ // the new name is taken
+			PreConfig: meddle(t, func() error {
+				before = s.look(nodePools, "", "default")
+				spec := s.get(nodePools, "", "default").Object["spec"]
+				return s.create(nodePools, "", map[string]any{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": "other"}, "spec": spec})
+			}),
+			Config: named("other", ""), ConfigPlanChecks: planned(pool, plancheck.ResourceActionUpdate),
+			ExpectError: regexp.MustCompile(`(?s)NodePool\s+"other"\s+already\s+exists.*Nothing\s+was\s+changed`),
+		},
+		resource.TestStep{
+			PreConfig: meddle(t, func() error {
+				return errors.Join(s.unchanged(before, nodePools, "", "default"), s.remove(nodePools, "", "other"))
+			}),
+			Config: named("other", ""), ConfigPlanChecks: planned(pool, plancheck.ResourceActionUpdate),
+			Check: resource.ComposeTestCheckFunc(
+				resource.TestCheckResourceAttr(pool, "name", "other"), resource.TestCheckResourceAttr(pool, "ready", "true"),
+				func(*terraform.State) error {
+					_, old := l.get("karpenter.sh", "NodePool", "", "default")
+					return errors.Join(gone("the old pool", old, notInCluster), s.claimsAreOf("other"), l.launch(t))
+				}),
+		},
+		resource.TestStep{Config: named("other", ""), PlanOnly: true},
+		resource.TestStep{
+			Config: named("other", "  deletion_protection = true"), ConfigPlanChecks: planned(pool, plancheck.ResourceActionUpdate),
+		},
+		resource.TestStep{
+			ResourceName: pool, ImportState: true, ImportStateId: "other", ImportStateVerify: true,
+			ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"deletion_protection"},
+		},
+		resource.TestStep{Config: named("other", "  deletion_protection = true"), Destroy: true, ExpectError: regexp.MustCompile(`(?s)deletion_protection\s+is\s+true`)},
+		resource.TestStep{Config: base, ExpectError: regexp.MustCompile(`(?s)deletion_protection\s+is\s+true`)},
+		resource.TestStep{Config: named("third", "  deletion_protection = true"), ExpectError: regexp.MustCompile(`(?s)deletion_protection\s+is\s+true.*"third"`)},
+		resource.TestStep{Config: named("other", ""), ConfigPlanChecks: planned(pool, plancheck.ResourceActionUpdate)},
+	)
 }
 
 // claimsAreOf fails if a NodeClaim is of another pool, or if there is none.

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,7 @@ func (r *nodePool) force(ctx context.Context, j job[*cluster], pools []string) e
 		if err := j.client.endGrace(ctx, ref, uid); err != nil {
 			return err
 		}
-		within, cancel := context.WithTimeout(ctx, forcedWithin)
+		within, cancel := context.WithTimeout(ctx, cmp.Or(j.client.pace.forced, forcedWithin))
 		err := j.client.waitDrained(within, pool, uid)
 		cancel()
 		if err != nil && ctx.Err() == nil {

@@ -31,73 +31,65 @@ func (s somebody) blockDrains() error {
 // may not be evicted: on_timeout fail names what blocks, orphan leaves the pool, force
 // deletes the pod.
 func TestAccNodePool_ADestroyThatABudgetBlocksEndsAsOnTimeoutSays(t *testing.T) {
-	for _, cli := range clis(t) {
-		t.Run(cli.name, func(t *testing.T) {
-			cli.use(t)
-			l := startLab(t)
-			s := l.somebody(t)
-			base := l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(classBlock, "")
-			with := func(more string) string {
-				return base + fmt.Sprintf(poolBlock, more+"\n  timeouts = { delete = \"10s\" }")
-			}
-			run(t, func() error {
-				return errors.Join(l.nothingRuns(), l.kube.Delete(context.Background(), workload(), ""))
-			},
-				resource.TestStep{Config: with(""), Check: func(*terraform.State) error { return errors.Join(l.launch(t), s.blockDrains()) }},
-				resource.TestStep{Config: base, ExpectError: regexp.MustCompile(`(?s)1\s+NodeClaims\s+still\s+exist.*default-.*none`)},
-				resource.TestStep{ // of a pool that is being deleted, only this can be changed
-					Config: with("  on_timeout = \"force\""), ConfigPlanChecks: planned("karpenter_node_pool.this", plancheck.ResourceActionUpdate),
-				},
-				resource.TestStep{Config: base, Check: func(*terraform.State) error {
-					_, err := l.get("karpenter.sh", "NodePool", "", "default")
-					return errors.Join(gone("pool", err, notInCluster), l.nothingRuns())
-				}},
-				resource.TestStep{Config: with("  on_timeout = \"orphan\""), Check: func(*terraform.State) error { return l.launch(t) }},
-				resource.TestStep{Config: base, Check: func(*terraform.State) error {
-					if _, err := l.get("karpenter.sh", "NodePool", "", "default"); err != nil {
-						return err
-					}
-					// The drain goes on.
-					return errors.Join(s.remove(budgetsOfPods, "default", "none"), l.kube.WaitGone(t.Context(), kube.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"}, Name: "default"}, "", nil))
-				}},
-				resource.TestStep{Config: with("  on_destroy = \"orphan\"")},
-				resource.TestStep{Config: base, Check: func(*terraform.State) error {
-					pool := s.get(nodePools, "", "default")
-					if pool.GetDeletionTimestamp() != nil {
-						return errors.New("on_destroy is orphan, and the pool is being deleted")
-					}
-					return s.remove(nodePools, "", "default")
-				}},
-			)
-		})
+	openTofu(t).use(t)
+	l := startLab(t)
+	s := l.somebody(t)
+	base := l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(classBlock, "")
+	with := func(more string) string {
+		return base + fmt.Sprintf(poolBlock, more+"\n  timeouts = { delete = \"10s\" }")
 	}
+	run(t, func() error {
+		return errors.Join(l.nothingRuns(), l.kube.Delete(context.Background(), workload(), ""))
+	},
+		resource.TestStep{Config: with(""), Check: func(*terraform.State) error { return errors.Join(l.launch(t), s.blockDrains()) }},
+		resource.TestStep{Config: base, ExpectError: regexp.MustCompile(`(?s)1\s+NodeClaims\s+still\s+exist.*default-.*none`)},
+		resource.TestStep{ // of a pool that is being deleted, only this can be changed
+			Config: with("  on_timeout = \"force\""), ConfigPlanChecks: planned("karpenter_node_pool.this", plancheck.ResourceActionUpdate),
+		},
+		resource.TestStep{Config: base, Check: func(*terraform.State) error {
+			_, err := l.get("karpenter.sh", "NodePool", "", "default")
+			return errors.Join(gone("pool", err, notInCluster), l.nothingRuns())
+		}},
+		resource.TestStep{Config: with("  on_timeout = \"orphan\""), Check: func(*terraform.State) error { return l.launch(t) }},
+		resource.TestStep{Config: base, Check: func(*terraform.State) error {
+			if _, err := l.get("karpenter.sh", "NodePool", "", "default"); err != nil {
+				return err
+			}
+			// The drain goes on.
+			return errors.Join(s.remove(budgetsOfPods, "default", "none"), l.kube.WaitGone(t.Context(), kube.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"}, Name: "default"}, "", nil))
+		}},
+		resource.TestStep{Config: with("  on_destroy = \"orphan\"")},
+		resource.TestStep{Config: base, Check: func(*terraform.State) error {
+			pool := s.get(nodePools, "", "default")
+			if pool.GetDeletionTimestamp() != nil {
+				return errors.New("on_destroy is orphan, and the pool is being deleted")
+			}
+			return s.remove(nodePools, "", "default")
+		}},
+	)
 }
 
 // TestAccNodePool_ADestroyWithoutADaemonTerminatesTheInstancesItself destroys a pool whose
 // daemon is scaled to nothing.
 func TestAccNodePool_ADestroyWithoutADaemonTerminatesTheInstancesItself(t *testing.T) {
-	for _, cli := range clis(t) {
-		t.Run(cli.name, func(t *testing.T) {
-			cli.use(t)
-			l := startLab(t)
-			s := l.somebody(t)
-			base := l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(classBlock, "")
-			pool := base + fmt.Sprintf(poolBlock, "  on_destroy = \"terminate\"")
-			run(t, func() error {
-				return errors.Join(l.nothingRuns(), l.kube.Delete(context.Background(), workload(), ""))
+	openTofu(t).use(t)
+	l := startLab(t)
+	s := l.somebody(t)
+	base := l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(classBlock, "")
+	pool := base + fmt.Sprintf(poolBlock, "  on_destroy = \"terminate\"")
+	run(t, func() error {
+		return errors.Join(l.nothingRuns(), l.kube.Delete(context.Background(), workload(), ""))
+	},
+		resource.TestStep{Config: pool, Check: func(*terraform.State) error { return errors.Join(l.launch(t), s.blockDrains()) }},
+		resource.TestStep{
+			PreConfig: meddle(t, func() error {
+				return l.patch(deployments, "karpenter", "karpenterd", `{"spec":{"replicas":0}}`)
+			}),
+			Config: base,
+			Check: func(*terraform.State) error {
+				_, err := l.get("karpenter.sh", "NodePool", "", "default")
+				return errors.Join(gone("pool", err, notInCluster), l.nothingRuns(), s.remove(budgetsOfPods, "default", "none"))
 			},
-				resource.TestStep{Config: pool, Check: func(*terraform.State) error { return errors.Join(l.launch(t), s.blockDrains()) }},
-				resource.TestStep{
-					PreConfig: meddle(t, func() error {
-						return l.patch(deployments, "karpenter", "karpenterd", `{"spec":{"replicas":0}}`)
-					}),
-					Config: base,
-					Check: func(*terraform.State) error {
-						_, err := l.get("karpenter.sh", "NodePool", "", "default")
-						return errors.Join(gone("pool", err, notInCluster), l.nothingRuns(), s.remove(budgetsOfPods, "default", "none"))
-					},
-				},
-			)
-		})
-	}
+		},
+	)
 }

@@ -32,12 +32,15 @@ func newSession(version string, image install.Image, pace pace, s settings) *ses
 	return &session{version: version, image: image, pace: pace, settings: s}
 }
 
-// pace says how the clients wait. The zero value is that of a release; tests wait less.
+// pace says how long the provider waits for others. What is 0 is as in a release; tests
+// wait less.
 type pace struct {
 	backoff     time.Duration // longest pause between two tries of an AWS call
 	propagation time.Duration // see aws.Config
 	qps         float32       // requests a second to the API server
 	patience    time.Duration // how long the first contact with a cluster may be refused
+	stuck       time.Duration // see stuckAfter
+	forced      time.Duration // see forcedWithin
 }
 
 // AWS gives the AWS clients for calls. ErrConfigUnknown while the configuration has

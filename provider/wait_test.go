@@ -34,7 +34,7 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (a answers) cluster(t *testing.T) *cluster {
 	t.Helper()
-	c, err := newCluster(&rest.Config{Host: "http://cluster", Transport: a, QPS: -1}, 2*time.Minute)
+	c, err := newCluster(&rest.Config{Host: "http://cluster", Transport: a, QPS: -1}, pace{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,32 +38,28 @@ func TestAccWalkthrough_HCLSaysWhatTheManifestsSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cli := range clis(t) {
-		t.Run(cli.name, func(t *testing.T) {
-			cli.use(t)
-			l := startLab(t)
-			const class, pool = "karpenter_node_class.spot", "karpenter_node_pool.spot"
-			config := l.infrastructure() + fmt.Sprintf(daemonBlock, "") + string(text)
-			run(t, func() error {
-				_, err := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
-				return errors.Join(gone("definition", err, notInCluster), l.madeFor("spot", 0, 0, 0), l.kube.Delete(context.Background(), workload(), ""))
+	openTofu(t).use(t)
+	l := startLab(t)
+	const class, pool = "karpenter_node_class.spot", "karpenter_node_pool.spot"
+	config := l.infrastructure() + fmt.Sprintf(daemonBlock, "") + string(text)
+	run(t, func() error {
+		_, err := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
+		return errors.Join(gone("definition", err, notInCluster), l.madeFor("spot", 0, 0, 0), l.kube.Delete(context.Background(), workload(), ""))
+	},
+		resource.TestStep{
+			Config: config,
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(class, plancheck.ResourceActionCreate), plancheck.ExpectResourceAction(pool, plancheck.ResourceActionCreate)},
+				PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 			},
-				resource.TestStep{
-					Config: config,
-					ConfigPlanChecks: resource.ConfigPlanChecks{
-						PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(class, plancheck.ResourceActionCreate), plancheck.ExpectResourceAction(pool, plancheck.ResourceActionCreate)},
-						PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
-					},
-					Check: resource.ComposeTestCheckFunc(
-						l.walkedAs,
-						resource.TestCheckResourceAttr(class, "ready", "true"), resource.TestCheckResourceAttr(pool, "ready", "true"),
-						func(*terraform.State) error {
-							return errors.Join(l.launch(t, tolerant), l.madeFor("spot", 1, 1, 1))
-						}),
-				},
-			)
-		})
-	}
+			Check: resource.ComposeTestCheckFunc(
+				l.walkedAs,
+				resource.TestCheckResourceAttr(class, "ready", "true"), resource.TestCheckResourceAttr(pool, "ready", "true"),
+				func(*terraform.State) error {
+					return errors.Join(l.launch(t, tolerant), l.madeFor("spot", 1, 1, 1))
+				}),
+		},
+	)
 }
 
 // tolerant lets the pods run on the nodes of the walk-through, and on no others.
