@@ -63,9 +63,12 @@ func newReport(w io.Writer, allowed map[string]string) *report {
 }
 
 // read consumes events until the stream ends. A line that is no event (a test
-// that writes to its parent's file descriptor) is passed through.
-func (r *report) read(stream io.Reader) error {
+// that writes to its parent's file descriptor) is passed through. The part follows the
+// names of packages, so that two parts of one package are told apart. A part in which no
+// test ran is an error.
+func (r *report) read(stream io.Reader, part string) error {
 	lines := bufio.NewReader(stream)
+	ran := false
 	for {
 		line, err := lines.ReadString('\n')
 		if line != "" {
@@ -73,8 +76,15 @@ func (r *report) read(stream io.Reader) error {
 			if json.Unmarshal([]byte(line), &e) != nil {
 				r.say("%s", strings.TrimRight(line, "\n"))
 			} else {
+				if e.Package != "" {
+					e.Package += part
+				}
+				ran = ran || e.Action == actionRun
 				r.take(e)
 			}
+		}
+		if err == io.EOF && part != "" && !ran {
+			return fmt.Errorf("no test ran in part%s", part)
 		}
 		if err == io.EOF {
 			return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func TestReport_FailsOnWhateverIsNotAPass(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var out bytes.Buffer
 			r := newReport(&out, tc.allow)
-			if err := r.read(strings.NewReader(tc.events)); err != nil {
+			if err := r.read(strings.NewReader(tc.events), ""); err != nil {
 				t.Fatal(err)
 			}
 			if ok := r.summary(); ok != tc.ok {
@@ -110,5 +111,42 @@ func TestSignOfLife_NamesTheTestThatRunsOnlyWhenItIsQuiet(t *testing.T) {
 	r.signOfLife(now.Add(2*time.Minute), time.Minute)
 	if !strings.Contains(out.String(), "2 running, a.TestSlow/part for 120s") {
 		t.Errorf("said %q", out.String())
+	}
+}
+
+func TestReport_PartsOfOnePackageAreToldApart(t *testing.T) {
+	var out bytes.Buffer
+	r := newReport(&out, nil)
+	const runs = `{"Action":"run","Package":"a","Test":"TestLong"}
+`
+	if err := r.read(strings.NewReader(runs), " (1)"); err != nil {
+		t.Fatal(err)
+	}
+	const fails = `{"Action":"run","Package":"a","Test":"TestY"}
+{"Action":"fail","Package":"a","Test":"TestY"}
+{"Action":"fail","Package":"a"}
+`
+	if err := r.read(strings.NewReader(fails), " (2)"); err != nil {
+		t.Fatal(err)
+	}
+	if r.summary() || !strings.Contains(out.String(), "failed: a (2).TestY\n") || strings.Contains(out.String(), "TestLong") {
+		t.Errorf("the end of part 2 says of part 1:\n%s", out.String())
+	}
+	if err := r.read(strings.NewReader(""), " (3)"); err == nil || !strings.Contains(err.Error(), "(3)") {
+		t.Errorf("a part without tests: %v", err)
+	}
+}
+
+func TestRun_FailsWithAnyOfItsParts(t *testing.T) {
+	if got := apart([]string{"-json", "./a", "--", "-run", "X", "./b"}); !reflect.DeepEqual(got, [][]string{{"-json", "./a"}, {"-run", "X", "./b"}}) {
+		t.Errorf("parts: %q", got)
+	}
+	for _, second := range []string{"no-such-package", "-no-such-flag"} {
+		if ok, err := run(t.Context(), []string{"-json", "-run", "SignOfLife", ".", "--", "-json", second}); ok && err == nil {
+			t.Errorf("%s in the second part fails nothing", second)
+		}
+	}
+	if ok, err := run(t.Context(), []string{"-json", "-run", "SignOfLife", ".", "--", "-json", "-run", "TestReport", "."}); !ok || err != nil {
+		t.Errorf("two parts that pass: %v, %v", ok, err)
 	}
 }
