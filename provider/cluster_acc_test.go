@@ -351,7 +351,7 @@ resource "karpenter_daemon" "this" {
 
 // quickstart is the example without its terraform block: the test gives the provider
 // itself.
-func quickstart(t *testing.T) string {
+func quickstart(t testing.TB) string {
 	t.Helper()
 	files, err := filepath.Glob("../examples/quickstart/*.tf")
 	if err != nil || len(files) == 0 {

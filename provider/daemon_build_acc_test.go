@@ -17,7 +17,7 @@ import (
 
 // build builds the provider with the linker's flags that .goreleaser.yml has for a release
 // with the digest; without a digest, as go build does. It returns the folder of the program.
-func build(t *testing.T, digest string) string {
+func build(t testing.TB, digest string) string {
 	t.Helper()
 	args := []string{"build", "-buildvcs=false"}
 	if digest != "" {
@@ -51,12 +51,35 @@ func build(t *testing.T, digest string) string {
 	return dir
 }
 
-// plan runs the tool with the provider of the folder, and returns what it says.
-func (c cli) plan(t *testing.T, provider string) (dir, said string, err error) {
+// workspace makes a folder with the configuration, which runs the provider of its folder.
+func (c cli) workspace(t testing.TB, provider, config string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	for name, text := range map[string]string{
-		"main.tf": `
+		"main.tf": config,
+		"rc":      fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n}\n", c.host+"/karpenterd/karpenter", provider),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// run runs the tool in a workspace, and returns what it says.
+func (c cli) run(t testing.TB, dir, command string, args ...string) (said string, err error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), c.path, append([]string{command, "-no-color", "-input=false"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "rc"), "AWS_EC2_METADATA_DISABLED=true", "CHECKPOINT_DISABLE=1")
+	out, err := cmd.CombinedOutput()
+	return strings.Join(strings.Fields(strings.ReplaceAll(string(out), "│", " ")), " "), err
+}
+
+// plan plans a daemon with the provider of the folder, and returns what the tool says.
+func (c cli) plan(t *testing.T, provider string) (dir, said string, err error) {
+	t.Helper()
+	dir = c.workspace(t, provider, `
 terraform {
   required_providers {
     karpenter = { source = "karpenterd/karpenter" }
@@ -68,19 +91,9 @@ provider "karpenter" {
 resource "karpenter_daemon" "this" {
   cluster_name = "lab"
   role_arn     = "arn:aws:iam::123456789012:role/karpenter"
-}`,
-		"rc": fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n}\n", c.host+"/karpenterd/karpenter", provider),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv("TF_CLI_CONFIG_FILE", filepath.Join(dir, "rc"))
-	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	cmd := exec.CommandContext(t.Context(), c.path, "plan", "-no-color", "-input=false", "-out=plan")
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	return dir, strings.Join(strings.Fields(strings.ReplaceAll(string(out), "│", " ")), " "), err
+}`)
+	said, err = c.run(t, dir, "plan", "-out=plan")
+	return dir, said, err
 }
 
 // A user of a release gets its image; a provider of no release asks for one before anything

@@ -54,7 +54,7 @@ type cli struct{ name, path, host string }
 
 // openTofu is the tool of tests that look at what the provider does. It is built if it is
 // not on PATH.
-func openTofu(t *testing.T) cli {
+func openTofu(t testing.TB) cli {
 	t.Helper()
 	found, err := toolchain.Ensure(t.Context(), os.Stderr, toolchain.Tofu)
 	if err != nil {
@@ -126,7 +126,7 @@ type theLab struct {
 }
 
 // startLab starts the laboratory on first use and points the environment at it.
-func startLab(t *testing.T) *theLab {
+func startLab(t testing.TB) *theLab {
 	t.Helper()
 	shared.once.Do(func() { shared.lab, shared.err = newLab() })
 	if shared.err != nil {
