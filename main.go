@@ -23,6 +23,7 @@ var (
 func main() {
 	debug := flag.Bool("debug", false, "run so that a debugger can attach")
 	flag.Parse()
+	provider.LogClients()
 
 	err := providerserver.Serve(context.Background(), provider.New(version, imageDigest), providerserver.ServeOpts{
 		Address: "registry.terraform.io/karpenterd/karpenter",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -131,6 +132,7 @@ func (s *session) Cluster(ctx context.Context) (*cluster, error) {
 		}
 		config.UserAgent = "terraform-provider-karpenter/" + s.version
 		config.QPS = cmp.Or(s.pace.qps, config.QPS)
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return requests{next} })
 		return newCluster(config, s.pace)
 	})
 }

@@ -77,6 +77,7 @@ func (s *session) clients(ctx context.Context) (*aws.Clients, error) {
 		}
 		return aws.NewFrom(sdk, aws.Config{
 			Endpoints: s.endpoints, UserAgent: "terraform-provider-karpenter/" + s.version, KeepTag: s.ignoreTags.has, Propagation: s.pace.propagation,
+			Observe: logCall,
 		})
 	})
 }

@@ -45,12 +45,12 @@ type Call struct {
 // Config says where and as whom to call AWS. Credentials come from the SDK's
 // default chain (environment, shared files, web identity, container, instance).
 type Config struct {
-	Region      string            // empty: AWS_REGION, then the profile's
-	Endpoints   map[string]string // base URL by service name, see Services; AWS_ENDPOINT_URL works too
-	UserAgent   string            // product/version, e.g. karpenterd/1.2.3
-	Observe     func(Call)        // called after every operation; may be nil
-	Propagation time.Duration     // how long to wait for IAM's eventual consistency; 0: two minutes
-	KeepTag     func(string) bool // keys of tags that somebody else keeps: updates neither set nor remove them; nil: none
+	Region      string                      // empty: AWS_REGION, then the profile's
+	Endpoints   map[string]string           // base URL by service name, see Services; AWS_ENDPOINT_URL works too
+	UserAgent   string                      // product/version, e.g. karpenterd/1.2.3
+	Observe     func(context.Context, Call) // called after every operation, with the operation's context; may be nil
+	Propagation time.Duration               // how long to wait for IAM's eventual consistency; 0: two minutes
+	KeepTag     func(string) bool           // keys of tags that somebody else keeps: updates neither set nor remove them; nil: none
 }
 
 // Services lists the services that Config.Endpoints may have.
@@ -184,13 +184,13 @@ func apiOptions(c Config) []func(*middleware.Stack) error {
 	return options
 }
 
-func observer(observe func(Call)) middleware.InitializeMiddleware {
+func observer(observe func(context.Context, Call)) middleware.InitializeMiddleware {
 	return middleware.InitializeMiddlewareFunc("Observe", func(
 		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
 	) (middleware.InitializeOutput, middleware.Metadata, error) {
 		start := time.Now()
 		out, meta, err := next.HandleInitialize(ctx, in)
-		observe(Call{
+		observe(ctx, Call{
 			Service:   awsmiddleware.GetServiceID(ctx),
 			Operation: awsmiddleware.GetOperationName(ctx),
 			Duration:  time.Since(start),
