@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os/exec"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,22 +36,22 @@ type exampleCase struct {
 	finds func(*exampleRun) // makes what the examples name and do not declare; nil: they name nothing
 	// unread are the attributes that no import knows, because only the configuration has them.
 	unread []string
-	// kept are the things in AWS that the destroy leaves.
+	// kept are the things in AWS that the destroy leaves, by the beginning of their keys.
 	kept []string
 }
 
 // exampleCases are in the order in which a user needs the resources.
 func exampleCases() []exampleCase {
 	return []exampleCase{
-		{kind: "karpenter_spot_service_linked_role", kept: []string{"iam role/" + awsspec.SpotRoleName}},
+		{kind: "karpenter_spot_service_linked_role", finds: (*exampleRun).endsSpotRole, kept: []string{"iam role/" + awsspec.SpotRoleName}},
 		{kind: "karpenter_node_role", finds: func(r *exampleRun) { r.role("nodes") }},
 		{kind: "karpenter_instance_profile"},
 		{kind: "karpenter_interruption_queue"},
-		{kind: "karpenter_controller_role", finds: func(r *exampleRun) { r.policy("boundary") }},
+		{kind: "karpenter_controller_role", finds: func(r *exampleRun) { r.policy("boundary"); r.policy("audit") }},
 		{kind: "karpenter_discovery_tags"},
 		{kind: "karpenter_daemon", finds: (*exampleRun).account},
 		{kind: "karpenter_node_class", finds: (*exampleRun).daemon, unread: []string{"daemon"}},
-		{kind: "karpenter_node_pool", finds: (*exampleRun).class},
+		{kind: "karpenter_node_pool", finds: (*exampleRun).class, kept: []string{"ec2 lt-"}}, // a launch template is its class's
 	}
 }
 
@@ -92,7 +93,8 @@ type exampleRun struct {
 	*theLab
 	somebody
 	h     *harness
-	hcl   string // the provider's block
+	hcl   string            // the provider's block
+	found map[string]string // in AWS
 	undos []func() error
 }
 
@@ -106,20 +108,25 @@ func newExampleRun(t *testing.T) *exampleRun {
 	token, _, err := l.aws.EKSTokenSource(l.ClusterName).Token(t.Context())
 	must(t, err)
 	access := object{"host": l.Endpoint, "cluster_ca_certificate": string(l.CA), "token": token}
-	return &exampleRun{
+	r := &exampleRun{
 		theLab: l, somebody: l.somebody(t),
 		h: configured(t, object{"region": l.Region, "kubernetes": access}),
 		hcl: fmt.Sprintf("terraform {\n  required_providers {\n    karpenter = { source = \"karpenterd/karpenter\" }\n  }\n}\nprovider \"karpenter\" {\n  region = %q\n  kubernetes = { host = %q, cluster_ca_certificate = %q, token = %q }\n}\n",
 			l.Region, l.Endpoint, l.CA, token),
 	}
+	r.found = r.inAWS()
+	return r
 }
 
-// close takes away what the examples found, in reverse.
+// close takes away what the examples found, in reverse. Then nothing is left.
 func (r *exampleRun) close() {
 	for _, undo := range slices.Backward(r.undos) {
 		if err := undo(); err != nil {
 			r.h.t.Error(err)
 		}
+	}
+	if err := same("AWS", r.found, r.inAWS()); err != nil {
+		r.h.t.Error(err)
 	}
 }
 
@@ -130,6 +137,17 @@ func (r *exampleRun) have(kind string, config object) *instance {
 	r.undos = append(r.undos, func() error { wantNoError(r.h.t, i.destroy()); return nil })
 	wantNoError(r.h.t, i.apply(config))
 	return i
+}
+
+// endsSpotRole deletes at the end what the example leaves to the account.
+func (r *exampleRun) endsSpotRole() {
+	r.undos = append(r.undos, func() error {
+		made, err := r.aws.GetServiceLinkedRole(r.h.t.Context(), awsspec.SpotService, awsspec.SpotRoleName)
+		if errors.Is(err, aws.ErrNotFound) { // the example has failed
+			return nil
+		}
+		return errors.Join(err, r.aws.DeleteServiceLinkedRole(r.h.t.Context(), awsspec.SpotService, awsspec.SpotRoleName, made.ID))
+	})
 }
 
 // role makes a role for instances, as a user who has no resource for it.
@@ -155,15 +173,15 @@ func (r *exampleRun) account() {
 	nodes := r.have("karpenter_node_role", object{"cluster_name": r.ClusterName, "name": "KarpenterNodeRole-" + exampleCluster})
 	r.have("karpenter_instance_profile", object{"name": "KarpenterNodes-" + exampleCluster, "role": nodes.text("name")})
 	queue := r.have("karpenter_interruption_queue", object{"cluster_name": r.ClusterName, "name": exampleCluster})
-	r.have("karpenter_controller_role", object{
-		"cluster_name": r.ClusterName, "name": "KarpenterControllerRole-" + exampleCluster, "node_role_arn": nodes.text("arn"), "queue_arn": queue.text("arn"),
-	})
+	for _, cluster := range []string{exampleCluster, r.ClusterName} {
+		r.have("karpenter_controller_role", object{"cluster_name": cluster, "node_role_arn": nodes.text("arn"), "queue_arn": queue.text("arn")})
+	}
 	var subnets list
 	for _, id := range r.VPC.SubnetIDs {
 		subnets = append(subnets, id)
 	}
 	r.have("karpenter_discovery_tags", object{"cluster_name": exampleCluster, "subnet_ids": subnets, "security_group_ids": list{r.VPC.ClusterSecurityGroupID}})
-	for _, node := range r.bootstrapNodes() {
+	for _, node := range []string{"bootstrap-1", "bootstrap-2"} { // the laboratory's node group
 		must(r.h.t, r.nodeGroup(node, "system"))
 		r.undos = append(r.undos, func() error { return r.nodeGroup(node, "bootstrap") })
 	}
@@ -173,7 +191,7 @@ func (r *exampleRun) account() {
 func (r *exampleRun) daemon() {
 	r.h.t.Helper()
 	r.have("karpenter_daemon", object{
-		"cluster_name": r.ClusterName, "role_arn": "arn:aws:iam::" + lab.Account + ":role/KarpenterControllerRole-" + exampleCluster, "queue_name": exampleCluster,
+		"cluster_name": r.ClusterName, "role_arn": "arn:aws:iam::" + lab.Account + ":role/KarpenterControllerRole-" + r.ClusterName, "queue_name": exampleCluster,
 	})
 }
 
@@ -187,12 +205,10 @@ func (r *exampleRun) class() {
 	})
 }
 
+// nodeGroup puts a node into a node group.
 func (r *exampleRun) nodeGroup(node, name string) error {
 	return r.patch(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, "", node, fmt.Sprintf(`{"metadata":{"labels":{"eks.amazonaws.com/nodegroup":%q}}}`, name))
 }
-
-// bootstrapNodes are the nodes of the laboratory's node group.
-func (r *exampleRun) bootstrapNodes() []string { return []string{"bootstrap-1", "bootstrap-2"} }
 
 // try runs one example.
 func (r *exampleRun) try(t *testing.T, c exampleCase, e example) {
@@ -215,13 +231,13 @@ func (r *exampleRun) try(t *testing.T, c exampleCase, e example) {
 			ExpectNonEmptyPlan: len(c.unread) > 0, ImportPlanChecks: resource.ImportPlanChecks{PreApply: []plancheck.PlanCheck{importOf{i, c.unread}}},
 		})
 	}
-	awsBefore, before := r.inAWS(), r.everything(t)
+	awsBefore, before := r.inAWS(), r.inCluster(t)
 	run(t, func() error {
 		awsAfter := r.inAWS()
-		for _, key := range c.kept {
-			delete(awsAfter, key)
-		}
-		return errors.Join(same("AWS", awsBefore, awsAfter), same("the cluster", before, r.everything(t)), r.nothingRuns())
+		maps.DeleteFunc(awsAfter, func(key, _ string) bool {
+			return slices.ContainsFunc(c.kept, func(kept string) bool { return strings.HasPrefix(key, kept) })
+		})
+		return errors.Join(same("AWS", awsBefore, awsAfter), same("the cluster", before, r.inCluster(t)), r.nothingRuns())
 	}, steps...)
 }
 
@@ -238,10 +254,14 @@ func (r *exampleRun) inAWS() map[string]string {
 	return all
 }
 
-// everything are the objects in the cluster.
-func (r *exampleRun) everything(t *testing.T) []string {
+// published are objects that controllers make by themselves in namespaces that every cluster
+// has, some of them only now.
+var published = regexp.MustCompile(`^(serviceaccounts|configmaps|endpoints|endpointslices) (kube-|default/)`)
+
+// inCluster are the objects in the cluster.
+func (r *exampleRun) inCluster(t *testing.T) []string {
 	t.Helper()
-	return (&swept{theLab: r.theLab, somebody: r.somebody}).everything(t)
+	return slices.DeleteFunc((&swept{theLab: r.theLab, somebody: r.somebody}).everything(t), published.MatchString)
 }
 
 // same fails unless a destroy has left what was there before the apply.

@@ -100,7 +100,7 @@ func importsOf(t *testing.T, kind, name string) []importBlock {
 			t.Errorf("%s/%s: a block %s; the file is for import blocks, and resources are declared in resource*.tf", kind, name, block.Type)
 			continue
 		}
-		i := importBlock{file: name, text: text[block.Range().Start.Byte : block.CloseBraceRange.End.Byte]}
+		i := importBlock{file: name, text: text[block.Range().Start.Byte:block.CloseBraceRange.End.Byte]}
 		to, ok := block.Body.Attributes["to"]
 		if !ok {
 			t.Errorf("%s/%s: an import block without to", kind, name)

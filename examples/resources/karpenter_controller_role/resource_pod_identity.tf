@@ -6,5 +6,5 @@ resource "karpenter_controller_role" "pod_identity" {
   path                   = "/platform/"
   permissions_boundary   = "arn:aws:iam::123456789012:policy/boundary"
   max_session_duration   = 7200
-  additional_policy_arns = ["arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy"]
+  additional_policy_arns = ["arn:aws:iam::123456789012:policy/audit"]
 }
