@@ -111,7 +111,7 @@ func newExampleRun(t *testing.T) *exampleRun {
 	r := &exampleRun{
 		theLab: l, somebody: l.somebody(t),
 		h: configured(t, object{"region": l.Region, "kubernetes": access}),
-		hcl: fmt.Sprintf("terraform {\n  required_providers {\n    karpenter = { source = \"karpenterd/karpenter\" }\n  }\n}\nprovider \"karpenter\" {\n  region = %q\n  kubernetes = { host = %q, cluster_ca_certificate = %q, token = %q }\n}\n",
+		hcl: source + fmt.Sprintf("provider \"karpenter\" {\n  region = %q\n  kubernetes = { host = %q, cluster_ca_certificate = %q, token = %q }\n}\n",
 			l.Region, l.Endpoint, l.CA, token),
 	}
 	r.found = r.inAWS()
