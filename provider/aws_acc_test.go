@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -255,30 +253,6 @@ resource "karpenter_node_role" "this" {
 					resource.TestCheckResourceAttr("karpenter_node_role.this", "tags_all.team", "platform"),
 					resource.TestCheckResourceAttr("karpenter_node_role.this", "managed_policy_arns.#", "4")),
 			})
-		})
-	}
-}
-
-// TestAccExamples plans the examples of all resources as one configuration.
-func TestAccExamples(t *testing.T) {
-	files, err := filepath.Glob("../examples/resources/*/resource.tf")
-	if err != nil || len(files) != 9 {
-		t.Fatal(files, err)
-	}
-	var all strings.Builder
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Write(text)
-	}
-	for _, cli := range clis(t) {
-		t.Run(cli.name, func(t *testing.T) {
-			cli.use(t)
-			cloud := startCloud(t)
-			run(t, func() error { return nil },
-				resource.TestStep{Config: cloud.hcl("") + all.String(), PlanOnly: true, ExpectNonEmptyPlan: true})
 		})
 	}
 }

@@ -46,9 +46,20 @@ func (b *base) Configure(_ context.Context, req resource.ConfigureRequest, _ *re
 func (b *base) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	attributes := map[string]identityschema.Attribute{}
 	for _, key := range b.keys {
-		attributes[key] = identityschema.StringAttribute{RequiredForImport: true}
+		attributes[key] = identityschema.StringAttribute{RequiredForImport: true, Description: b.describe(key)}
 	}
 	resp.IdentitySchema = identityschema.Schema{Attributes: attributes}
+}
+
+// describe says what a key is, for the page of the resource.
+func (b *base) describe(key string) string {
+	switch key {
+	case "cluster_name":
+		return "Name of the EKS cluster."
+	case "namespace":
+		return "Namespace of the daemon."
+	}
+	return "Name of the " + strings.ReplaceAll(b.kind, "_", " ") + "."
 }
 
 // ImportState takes the keys from the import id or the identity; Read fetches the rest.

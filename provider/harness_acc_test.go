@@ -147,6 +147,9 @@ func startLab(t testing.TB) *theLab {
 	return l
 }
 
+// mirror is a registry that has the image of the release, too.
+const mirror = lab.Account + ".dkr.ecr.us-west-2.amazonaws.com"
+
 func newLab() (*lab.Lab, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute) // the first time builds the programs
 	defer cancel()
@@ -157,5 +160,8 @@ func newLab() (*lab.Lab, error) {
 	if shared.dir, err = os.MkdirTemp("", "karpenter-provider-lab-"); err != nil {
 		return nil, err
 	}
-	return lab.Start(ctx, lab.Options{Dir: shared.dir, DaemonBinary: binary, TimeFactor: 6, BootDelay: 300 * time.Millisecond})
+	return lab.Start(ctx, lab.Options{
+		Dir: shared.dir, DaemonBinary: binary, TimeFactor: 6, BootDelay: 300 * time.Millisecond,
+		Images: map[string]string{mirror + "/karpenterd/karpenterd": binary},
+	})
 }

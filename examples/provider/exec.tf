@@ -14,3 +14,7 @@ provider "karpenter" {
     }
   }
 }
+
+data "aws_eks_cluster" "this" {
+  name = "prod"
+}

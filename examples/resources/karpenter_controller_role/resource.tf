@@ -1,16 +1,13 @@
+resource "karpenter_node_role" "this" {
+  cluster_name = "prod"
+}
+
+resource "karpenter_interruption_queue" "this" {
+  cluster_name = "prod"
+}
+
 resource "karpenter_controller_role" "this" {
   cluster_name  = "prod"
   node_role_arn = karpenter_node_role.this.arn
   queue_arn     = karpenter_interruption_queue.this.arn
-}
-
-# With EKS Pod Identity in place of IRSA, and limits that an organisation asks for.
-resource "karpenter_controller_role" "pod_identity" {
-  cluster_name           = "staging"
-  identity               = "pod_identity"
-  node_role_arn          = "arn:aws:iam::123456789012:role/platform/nodes"
-  path                   = "/platform/"
-  permissions_boundary   = "arn:aws:iam::123456789012:policy/boundary"
-  max_session_duration   = 7200
-  additional_policy_arns = ["arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy"]
 }

@@ -1,7 +1,9 @@
+# If the same configuration makes them, write karpenter_controller_role.this.arn and
+# karpenter_interruption_queue.this.name: the references set the order.
 resource "karpenter_daemon" "this" {
   cluster_name = "prod"
-  role_arn     = karpenter_controller_role.this.arn
-  queue_name   = karpenter_interruption_queue.this.name
+  role_arn     = "arn:aws:iam::123456789012:role/KarpenterControllerRole-prod"
+  queue_name   = "prod"
 
   # A mirror has the image of the provider's release under the same digest.
   image = {

@@ -1,11 +1,13 @@
+# If the same configuration makes the others, refer to them, as the attributes say: the
+# references set the order.
 resource "karpenter_node_class" "default" {
   name             = "default"
-  daemon           = karpenter_daemon.this.id
-  instance_profile = karpenter_instance_profile.this.name
+  daemon           = "karpenter/karpenterd"
+  instance_profile = "KarpenterNodes-prod"
 
   ami_selector_terms            = [{ alias = "al2023@latest" }]
-  subnet_selector_terms         = [{ tags = karpenter_discovery_tags.this.selector_tags }]
-  security_group_selector_terms = [{ tags = karpenter_discovery_tags.this.selector_tags }]
+  subnet_selector_terms         = [{ tags = { "karpenter.sh/discovery" = "prod" } }]
+  security_group_selector_terms = [{ tags = { "karpenter.sh/discovery" = "prod" } }]
 
   block_device_mappings = [{
     device_name = "/dev/xvda"
@@ -18,23 +20,5 @@ resource "karpenter_node_class" "default" {
 
   tags = {
     "cost-center" = "compute"
-  }
-}
-
-# With a role, the daemon makes the instance profile.
-resource "karpenter_node_class" "batch" {
-  name   = "batch"
-  daemon = karpenter_daemon.this.id
-  role   = karpenter_node_role.this.name
-
-  ami_selector_terms            = [{ alias = "al2023@latest" }]
-  subnet_selector_terms         = [{ tags = karpenter_discovery_tags.this.selector_tags }]
-  security_group_selector_terms = [{ tags = karpenter_discovery_tags.this.selector_tags }]
-
-  kubelet = {
-    max_pods                   = 50
-    system_reserved            = { memory = "200Mi" }
-    eviction_soft              = { "memory.available" = "500Mi" }
-    eviction_soft_grace_period = { "memory.available" = "1m30s" }
   }
 }

@@ -1,6 +1,6 @@
 resource "karpenter_node_pool" "spot" {
   name       = "spot"
-  node_class = karpenter_node_class.default.name
+  node_class = "default" # or karpenter_node_class.default.name, which sets the order
 
   labels = {
     node-group-type = "spot"
@@ -23,20 +23,4 @@ resource "karpenter_node_pool" "spot" {
   disruption = {
     consolidate_after = "30s"
   }
-}
-
-# A static pool: three nodes, whatever the pods need. The fourth is for replacements.
-resource "karpenter_node_pool" "gateways" {
-  name       = "gateways"
-  node_class = karpenter_node_class.default.name
-
-  taints = [{ key = "gateways", value = "only", effect = "NoSchedule" }]
-
-  requirements = [
-    { key = "karpenter.sh/capacity-type", operator = "In", values = ["on-demand"] },
-    { key = "node.kubernetes.io/instance-type", operator = "In", values = ["c6g.xlarge", "c7g.xlarge"] },
-  ]
-
-  replicas = 3
-  limits   = { nodes = "4" }
 }

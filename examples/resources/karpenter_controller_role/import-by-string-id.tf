@@ -1,0 +1,4 @@
+import {
+  to = karpenter_controller_role.this
+  id = "prod,KarpenterControllerRole-prod"
+}

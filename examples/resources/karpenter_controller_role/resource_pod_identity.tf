@@ -1,0 +1,10 @@
+# With EKS Pod Identity in place of IRSA, and limits that an organisation asks for.
+resource "karpenter_controller_role" "pod_identity" {
+  cluster_name           = "prod"
+  identity               = "pod_identity"
+  node_role_arn          = "arn:aws:iam::123456789012:role/platform/nodes"
+  path                   = "/platform/"
+  permissions_boundary   = "arn:aws:iam::123456789012:policy/boundary"
+  max_session_duration   = 7200
+  additional_policy_arns = ["arn:aws:iam::123456789012:policy/audit"]
+}

@@ -1,0 +1,6 @@
+import {
+  to = karpenter_daemon.this
+  identity = {
+    namespace = "karpenter"
+  }
+}

@@ -1,0 +1,4 @@
+import {
+  to = karpenter_daemon.this
+  id = "karpenter"
+}

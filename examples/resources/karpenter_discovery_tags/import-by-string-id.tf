@@ -1,0 +1,4 @@
+import {
+  to = karpenter_discovery_tags.this
+  id = "prod"
+}

@@ -1,0 +1,6 @@
+import {
+  to = karpenter_instance_profile.this
+  identity = {
+    name = "KarpenterNodes-prod"
+  }
+}

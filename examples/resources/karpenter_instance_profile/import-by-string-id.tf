@@ -1,0 +1,4 @@
+import {
+  to = karpenter_instance_profile.this
+  id = "KarpenterNodes-prod"
+}

@@ -1,0 +1,4 @@
+import {
+  to = karpenter_interruption_queue.this
+  id = "prod,prod"
+}

@@ -1,0 +1,6 @@
+import {
+  to = karpenter_node_class.default
+  identity = {
+    name = "default"
+  }
+}

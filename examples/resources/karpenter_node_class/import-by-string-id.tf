@@ -1,0 +1,4 @@
+import {
+  to = karpenter_node_class.default
+  id = "default"
+}

@@ -1,0 +1,6 @@
+import {
+  to = karpenter_node_pool.spot
+  identity = {
+    name = "spot"
+  }
+}

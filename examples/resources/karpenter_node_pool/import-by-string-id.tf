@@ -1,0 +1,4 @@
+import {
+  to = karpenter_node_pool.spot
+  id = "spot"
+}

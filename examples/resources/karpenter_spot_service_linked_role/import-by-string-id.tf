@@ -1,0 +1,4 @@
+import {
+  to = karpenter_spot_service_linked_role.this
+  id = "AWSServiceRoleForEC2Spot"
+}
