@@ -59,6 +59,7 @@ type daemonModel struct {
 	SchedulerConfig  types.String `tfsdk:"scheduler_config"`
 	Labels           types.Map    `tfsdk:"labels"`
 	Annotations      types.Map    `tfsdk:"annotations"`
+	Needs            types.Set    `tfsdk:"needs"` // nobody reads it: it sets the order
 	convert.Pods
 	readyModel
 	ID      types.String `tfsdk:"id"`
@@ -138,6 +139,7 @@ func (r *daemon) attributes(ctx context.Context) map[string]schema.Attribute {
 			Optional: true, ElementType: types.StringType, MarkdownDescription: "Annotations of the daemon's pods, and of its objects except the custom resource definitions.",
 		},
 
+		"needs": needsAttribute(),
 		"wait":  waitAttribute("the Deployment is rolled out"),
 		"ready": readyAttribute("the Deployment was rolled out"),
 		"id":    schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace and name of the Deployment, for `daemon` of `karpenter_node_class`."},
@@ -172,6 +174,17 @@ func nodeCostAttribute() schema.Attribute {
 		MarkdownDescription: "What each node costs beside its instance, its EBS volumes and its public IPv4 address, such as licences, in dollars an hour from 0 to 100. " +
 			"Plans count all of it: with a higher cost, nodes are larger and fewer. Default `" + install.DefaultNodeCost + "`.",
 		Validators: []validator.String{validate.Is(install.CheckNodeCost)},
+	}
+}
+
+// needsAttribute has no validator: the values may be whatever the resources in question have
+// as an id, and null or unknown.
+func needsAttribute() schema.Attribute {
+	return schema.SetAttribute{
+		Optional: true, ElementType: types.StringType,
+		MarkdownDescription: "Ids of what the daemon and its nodes need while they run and no other argument names, such as `node_group_arn` of the node group that the daemon runs on, routes to a NAT gateway, add-ons. " +
+			"It only sets the order, as `depends_on` would, but may name single values of a module: Terraform creates what is named before the daemon, and destroys it when the nodes are drained and the daemon is gone. " +
+			"The provider does not look at the values. A change of them changes nothing in the cluster.",
 	}
 }
 

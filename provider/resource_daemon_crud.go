@@ -58,8 +58,11 @@ func (r *daemon) read(ctx context.Context, j job[*cluster], state *daemonModel) 
 
 // update applies the objects again, and removes objects that are no longer declared: the
 // old service account after a change of its name, all but the definitions after a new
-// namespace.
-func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel, _ daemonModel) error {
+// namespace. A change of needs writes nothing as long as the objects are as planned.
+func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel, prior daemonModel) error {
+	if !plan.Needs.Equal(prior.Needs) && plan.Objects.Equal(prior.Objects) {
+		return nil
+	}
 	objects, err := r.prepare(ctx, j.client, plan)
 	if err != nil {
 		return err
