@@ -295,6 +295,27 @@ func TestClusterToken_IdentityComesFromTheAccessEntry(t *testing.T) {
 	}
 }
 
+func TestClusterToken_ADelayedAccessEntryIsFoundAfterSoManyRefusals(t *testing.T) {
+	w := start(t)
+	seedCluster(w)
+	token, arn := clusterToken(t, w.admin, "lab"), "arn:aws:iam::123456789012:user/deployer"
+	if _, err := w.EKS.DelayAccessEntry("lab", arn, 1); err == nil {
+		t.Error("an entry that does not exist is delayed")
+	}
+	if err := w.EKS.CreateAccessEntry("lab", arn, nil, ekssim.ClusterAdminPolicy); err != nil {
+		t.Fatal(err)
+	}
+	left := must(w.EKS.DelayAccessEntry("lab", arn, 2))(t)
+	for want := 1; want >= 0; want-- {
+		if _, _, _, err := w.VerifyClusterToken(t.Context(), "lab", token); !errors.Is(err, awssim.ErrNoAccess) || left() != want {
+			t.Errorf("error %v, and %d lookups are left, want %d", err, left(), want)
+		}
+	}
+	if username, _, _, err := w.VerifyClusterToken(t.Context(), "lab", token); err != nil || username != arn {
+		t.Errorf("token gives %q, %v", username, err)
+	}
+}
+
 func presignedURL(t *testing.T, token string) string {
 	t.Helper()
 	return string(must(base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, "k8s-aws-v1.")))(t))

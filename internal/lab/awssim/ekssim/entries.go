@@ -25,6 +25,7 @@ type entry struct {
 	created   time.Time
 	modified  time.Time
 	policies  map[string]*association // by policy ARN
+	unseen    int                     // see DelayAccessEntry
 }
 
 type entryOut struct {
@@ -254,7 +255,8 @@ type AccessEntry struct {
 	Policies []AccessPolicy
 }
 
-// Lookup finds the access entry of a principal (a role or user ARN).
+// Lookup finds the access entry of a principal (a role or user ARN), as the cluster sees
+// it: DelayAccessEntry.
 func (s *Service) Lookup(clusterName, principalARN string) (AccessEntry, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,6 +266,10 @@ func (s *Service) Lookup(clusterName, principalARN string) (AccessEntry, bool) {
 	}
 	e, ok := c.entries[principalARN]
 	if !ok {
+		return AccessEntry{}, false
+	}
+	if e.unseen > 0 {
+		e.unseen--
 		return AccessEntry{}, false
 	}
 	out := AccessEntry{Username: e.username, Groups: slices.Clone(e.groups), Type: e.kind}
@@ -292,4 +298,27 @@ func (s *Service) CreateAccessEntry(clusterName, principalARN string, groups []s
 	}
 	c.entries[principalARN] = e
 	return nil
+}
+
+// DelayAccessEntry hides an entry from its cluster for the next lookups of the principal.
+// EKS shows a new entry to the cluster some seconds after the creation has returned; a number
+// of lookups takes no account of how fast a test runs. left tells how many lookups are still
+// to miss the entry.
+func (s *Service) DelayAccessEntry(clusterName, principalARN string, lookups int) (left func() int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.clusters[clusterName]
+	if !ok {
+		return nil, noCluster(clusterName)
+	}
+	e, ok := c.entries[principalARN]
+	if !ok {
+		return nil, noEntry()
+	}
+	e.unseen = lookups
+	return func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return e.unseen
+	}, nil
 }
