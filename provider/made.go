@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -77,11 +78,15 @@ func (m made) is(name, identity string) bool {
 	return has && known != "" && known == identity
 }
 
-// nothing tells whether m is empty. The cluster does not count: no resource makes
-// it.
+// nothing tells whether m has nothing that could be removed. The cluster does not count, as
+// no resource makes it, nor do adopted definitions, which stay.
 func (m made) nothing() bool {
-	_, cluster := m[madeCluster]
-	return len(m) == 0 || len(m) == 1 && cluster
+	for key := range m {
+		if key != madeCluster && !strings.HasPrefix(key, adoptedPrefix) {
+			return false
+		}
+	}
+	return true
 }
 
 // undo ends a create that has failed. remove removes what the create made, so that

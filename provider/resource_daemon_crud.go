@@ -23,7 +23,7 @@ func (r *daemon) create(ctx context.Context, j job[*cluster], plan *daemonModel)
 	if err := j.client.noOtherController(ctx, j.own.runsIn(*plan), j.diags); err != nil {
 		return err
 	}
-	if err := j.client.install(ctx, objects, j.own); err != nil {
+	if err := j.client.install(ctx, objects, j.own, plan.AdoptDefinitions.ValueBool()); err != nil {
 		return err
 	}
 	plan.Objects = digests(objects)
@@ -71,13 +71,14 @@ func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel,
 		return err
 	}
 	// What would refuse the installation is found before the running daemon ends.
-	if _, err := j.client.foreign(ctx, objects, j.own); err != nil {
+	adopting := plan.AdoptDefinitions.ValueBool()
+	if _, err := j.client.foreign(ctx, objects, j.own, adopting); err != nil {
 		return err
 	}
 	if err := j.client.haltStale(ctx, objects, j.own); err != nil {
 		return err
 	}
-	if err := j.client.install(ctx, objects, j.own); err != nil {
+	if err := j.client.install(ctx, objects, j.own, adopting); err != nil {
 		return err
 	}
 	plan.Objects = digests(objects)
@@ -98,7 +99,11 @@ func (r *daemon) remove(ctx context.Context, j job[*cluster], state daemonModel)
 	if err != nil {
 		return err
 	}
-	return j.client.remove(ctx, state, j.own, j.diags)
+	if err := j.client.remove(ctx, state, j.own, j.diags); err != nil {
+		return err
+	}
+	j.own.warnAdopted(j.diags)
+	return nil
 }
 
 // runsIn are the namespaces in which this configuration has, or gets, the daemon. After a

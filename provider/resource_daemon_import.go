@@ -68,6 +68,11 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install
 		return err
 	}
 	m.LegacyAPI = types.BoolValue(served)
+	adopted, err := c.adoptsDefinitions(ctx)
+	if err != nil {
+		return err
+	}
+	m.AdoptDefinitions = types.BoolValue(adopted)
 	m.SchedulerConfig = stringOrNull(environment(container, install.EnvSchedulerConfig))
 	m.ID, m.Wait = m.deploymentID(), types.BoolValue(true)
 	own := map[string]string{}
