@@ -322,3 +322,25 @@ func TestAdopt_NothingIsChangedIfObjectsCouldLoseSomething(t *testing.T) {
 	wantError(t, late.apply(adopting(nil)), classesDefinition, "Apply again")
 	wantError(t, late.apply(adopting(nil)), "v1.spec.newer") // as Helm has left it
 }
+
+// An import used to take definitions of somebody else for its own, and the destroy deleted
+// them.
+func TestImport_DefinitionsOfSomebodyElseStay(t *testing.T) {
+	l := startLab(t)
+	h := helm{l.somebody(t)}
+	must(t, h.create(definitions, "", shipped(t, poolsDefinition).Object))
+	t.Cleanup(func() {
+		if err := h.remove(definitions, "", poolsDefinition); err != nil {
+			t.Error(err)
+		}
+	})
+	before := h.look(definitions, "", poolsDefinition)
+	wantNoError(t, l.behind(t, nobody).resource("karpenter_daemon").apply(idle(nil)))
+	imported, diags := l.behind(t, nobody).imported("karpenter_daemon", "karpenter")
+	wantNoError(t, diags)
+	wantNoError(t, imported.destroy())
+	h.theirs(t, before, definitions, "", poolsDefinition)
+	if !h.gone(definitions, "", claimsDefinition) || !h.gone(deployments, "karpenter", "karpenterd") {
+		t.Error("what the daemon has made is left")
+	}
+}

@@ -14,7 +14,8 @@ import (
 // resource's own word for a thing. The value is the identity of the thing, which
 // differs from that of another thing of the same name: RoleId, ARN with the second
 // of creation, UID. What is not in made is somebody else's: the resource neither
-// changes nor deletes it. made is kept in the private state.
+// changes nor deletes it, except for definitions that were adopted, which have keys of their
+// own (adoptedPrefix). made is kept in the private state.
 type made map[string]string
 
 // madeKey is the key of the private state under which made is kept.
