@@ -36,7 +36,7 @@ func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err erro
 	}
 	detail := fmt.Sprintf("karpenter_%s %q: %s.", b.kind, id, strings.TrimSuffix(err.Error(), "."))
 	remedy := b.remedy(id, err)
-	if conflict := errors.Is(err, aws.ErrConflict) || errors.Is(err, kube.ErrExists); conflict && verb == verbUpdate && !errors.Is(err, ErrOtherAccessEntry) && !errors.Is(err, ErrOtherAssociation) {
+	if conflict := errors.Is(err, aws.ErrConflict) || errors.Is(err, kube.ErrExists); conflict && verb == verbUpdate && !errors.Is(err, ErrOtherAccessEntry) && !errors.Is(err, ErrOtherAssociation) && !errors.Is(err, ErrUnfit) {
 		remedy = b.otherInPlace(id)
 	}
 	if remedy != "" {

@@ -10,6 +10,11 @@ func neededRemedy(err error) string {
 		return "Two controllers would launch nodes for the same pods. Nothing was installed. Scale the other one to 0 (kubectl scale deployment karpenter --replicas 0 in its namespace), then apply again. The guide From Karpenter, and back, has all steps."
 	case errors.Is(err, ErrOutlived):
 		return "No daemon ends it any more. Delete what is named: aws ec2 terminate-instances, delete-network-interface and delete-launch-template, aws iam delete-instance-profile. Then the state lets the daemon go."
+	case errors.Is(err, ErrUnfit):
+		return "The definition was not changed. Set adopt_definitions = true, and the daemon's definitions take its place, with all objects: then a destroy leaves them. Or upgrade the definitions to those of Karpenter 1.14 (the chart karpenter-crd). " +
+			"Do not delete the definition: the API server would delete every object of its kind."
+	case errors.Is(err, ErrShrinks):
+		return "Nothing was changed. Leave adopt_definitions out: a definition that is newer than the provider is used as it is. Or upgrade the provider to a version whose definitions have these fields and values."
 	case errors.Is(err, ErrLeftovers):
 		return "Nothing of the daemon was removed: while it runs, it terminates instances without a NodeClaim after some minutes, so destroying again may be enough. " +
 			"Otherwise delete by hand what is named: aws ec2 terminate-instances, delete-network-interface and delete-launch-template, aws iam delete-instance-profile."

@@ -18,9 +18,17 @@ var ErrAccount = errors.New("the AWS account is not allowed")
 // only the daemon can finish and release.
 var ErrStillNeeded = errors.New("the daemon or its custom resource definitions are still needed by")
 
-// ErrStoredBeta says that objects may be stored in v1beta1, which the definitions of v1
-// do not have.
-var ErrStoredBeta = errors.New("the cluster may have objects that are stored in v1beta1, by status.storedVersions of")
+// ErrStoredOtherwise says that objects may be stored in versions, such as v1beta1, that our
+// definitions do not have.
+var ErrStoredOtherwise = errors.New("the cluster may have objects that are stored in versions which the daemon's definitions lack, by status.storedVersions of")
+
+// ErrUnfit says that a definition of somebody else lacks what the daemon needs. The text
+// stands between the two.
+var ErrUnfit = errors.New("differs from what the daemon needs")
+
+// ErrShrinks says that a definition cannot be adopted, because objects may have fields or
+// values that our definition does not have. The text follows the definition's name.
+var ErrShrinks = errors.New("was not adopted, because it has what the daemon's own definition lacks, and objects would lose it")
 
 // ErrOtherCluster says that a subnet or security group carries the discovery tag
 // with another cluster's name.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -13,7 +14,8 @@ import (
 // resource's own word for a thing. The value is the identity of the thing, which
 // differs from that of another thing of the same name: RoleId, ARN with the second
 // of creation, UID. What is not in made is somebody else's: the resource neither
-// changes nor deletes it. made is kept in the private state.
+// changes nor deletes it, except for definitions that were adopted, which have keys of their
+// own (adoptedPrefix). made is kept in the private state.
 type made map[string]string
 
 // madeKey is the key of the private state under which made is kept.
@@ -77,11 +79,15 @@ func (m made) is(name, identity string) bool {
 	return has && known != "" && known == identity
 }
 
-// nothing tells whether m is empty. The cluster does not count: no resource makes
-// it.
+// nothing tells whether m has nothing that could be removed. The cluster does not count, as
+// no resource makes it, nor do adopted definitions, which stay.
 func (m made) nothing() bool {
-	_, cluster := m[madeCluster]
-	return len(m) == 0 || len(m) == 1 && cluster
+	for key := range m {
+		if key != madeCluster && !strings.HasPrefix(key, adoptedPrefix) {
+			return false
+		}
+	}
+	return true
 }
 
 // undo ends a create that has failed. remove removes what the create made, so that

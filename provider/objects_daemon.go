@@ -27,9 +27,9 @@ import (
 // creates. After the definitions it waits until they are established. Before it
 // creates anything, it looks at the objects that somebody else made: such an object
 // is used as it is if it has everything that is declared, and is an error otherwise
-// (see madeByOthers).
-func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructured, own made) error {
-	theirs, err := c.foreign(ctx, objects, own)
+// (see madeByOthers). Definitions of somebody else are adopted if adopting is set.
+func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructured, own made, adopting bool) error {
+	theirs, err := c.foreign(ctx, objects, own, adopting)
 	if err != nil {
 		return err
 	}
@@ -46,25 +46,29 @@ func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructu
 			}
 			defined = nil
 		}
-		if theirs[ref.Key()] {
-			continue
+		switch live := theirs[ref.Key()]; {
+		case live == nil:
+			err = c.declareOurs(ctx, obj, own)
+		case adopting && ref.Kind == definitionKind:
+			err = c.adopt(ctx, obj, live, own)
 		}
-		if err := c.declareOurs(ctx, obj, own); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// foreign tells which objects somebody else has made that can be used as they are. It
-// refuses what stands in the way of the installation; see madeByOthers and noBeta.
-func (c *cluster) foreign(ctx context.Context, objects []*unstructured.Unstructured, own made) (map[string]bool, error) {
-	if err := c.noBeta(ctx, objects); err != nil {
+// foreign gives the live objects that somebody else has made and that can be used as they
+// are or adopted, by key. It refuses what stands in the way of the installation; see
+// madeByOthers and allReadable.
+func (c *cluster) foreign(ctx context.Context, objects []*unstructured.Unstructured, own made, adopting bool) (map[string]*unstructured.Unstructured, error) {
+	if err := c.allReadable(ctx, objects, adopting); err != nil {
 		return nil, err
 	}
-	theirs := map[string]bool{}
+	theirs := map[string]*unstructured.Unstructured{}
 	for _, obj := range objects {
-		found, err := c.madeByOthers(ctx, obj, own)
+		found, err := c.madeByOthers(ctx, obj, own, adopting)
 		if err != nil {
 			return nil, err
 		}
@@ -73,39 +77,55 @@ func (c *cluster) foreign(ctx context.Context, objects []*unstructured.Unstructu
 	return theirs, nil
 }
 
-// madeByOthers tells whether somebody else made the object and it can be used as it
-// is. It may have replaced an object of ours. A namespace can always be used, a
-// Deployment never: it is another installation. An object that cannot be used gives
-// ErrExists, or ErrOtherObject if it has replaced ours. If the object is being
-// deleted, madeByOthers waits until it is gone.
-func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructured, own made) (bool, error) {
+// madeByOthers gives the live object if somebody else made it and it can be used as it
+// is, and nil if there is none or it is ours. It may have replaced an object of ours. A
+// namespace can always be used, a Deployment never: it is another installation. An object
+// that cannot be used gives ErrExists, or ErrOtherObject if it has replaced ours. If
+// adopting is set, a definition can be used if nothing is lost when it gets our content. If
+// the object is being deleted, madeByOthers waits until it is gone.
+func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructured, own made, adopting bool) (*unstructured.Unstructured, error) {
 	ref := kube.RefOf(obj)
 	live, err := c.Get(ctx, ref)
 	if err == nil && live.GetDeletionTimestamp() != nil {
 		if err := c.WaitGone(ctx, ref, live.GetUID(), nil); err != nil {
-			return false, err
+			return nil, err
 		}
 		err = kube.ErrNotFound
 	}
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
 		delete(own, ref.Key())
-		return false, nil
+		delete(own, adoptedPrefix+ref.Key())
+		return nil, nil //nolint:nilnil // nothing is an answer
 	case err != nil, own.is(ref.Key(), string(live.GetUID())):
-		return false, err
+		return nil, err
 	}
 	refusal := kube.ErrExists
 	if _, replaced := own[ref.Key()]; replaced {
 		refusal = ErrOtherObject
 	}
-	if ref.Kind == "Deployment" {
-		return false, fmt.Errorf("%s %w", ref, refusal)
-	}
-	if lacks := lacking(obj, live); len(lacks) > 0 {
-		return false, fmt.Errorf("%s %w and differs from what the daemon needs: %s", ref, refusal, strings.Join(lacks, ", "))
+	if err := usable(obj, live, refusal, adopting); err != nil {
+		return nil, err
 	}
 	delete(own, ref.Key())
-	return true, nil
+	return live, nil
+}
+
+// usable refuses an object of somebody else that cannot be used as it is, nor adopted.
+func usable(obj, live *unstructured.Unstructured, refusal error, adopting bool) error {
+	ref := kube.RefOf(obj)
+	lacks := lacking(obj, live)
+	switch {
+	case ref.Kind == "Deployment":
+		return fmt.Errorf("%s %w", ref, refusal)
+	case ref.Kind == definitionKind && adopting:
+		return adoptable(obj, live, refusal)
+	case ref.Kind == definitionKind && len(lacks) > 0:
+		return fmt.Errorf("%s %w and %w: %s", ref, refusal, ErrUnfit, strings.Join(lacks, ", "))
+	case len(lacks) > 0:
+		return fmt.Errorf("%s %w and differs from what the daemon needs: %s", ref, refusal, strings.Join(lacks, ", "))
+	}
+	return nil
 }
 
 // common is the part of live whose fields wanted has too.
@@ -155,8 +175,7 @@ func changed(applied *unstructured.Unstructured, owned map[string]any) []string 
 // liveObjects is the objects attribute as the cluster has it. An object that is
 // gone, or that somebody else has replaced, is missing. The value of a changed
 // object names the changed fields. An object that is gone is deleted from own. If
-// nothing is recorded yet, the live objects become ours, except the namespace: it
-// may hold more than the daemon, and nobody knows who made it, so it must stay.
+// nothing is recorded yet, the live objects become ours: see record.
 func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, recorded bool) (map[string]string, error) {
 	objects, err := m.objects(ctx)
 	if err != nil {
@@ -169,18 +188,19 @@ func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, reco
 		found, err := c.Get(ctx, ref)
 		if errors.Is(err, kube.ErrNotFound) {
 			delete(own, key)
+			delete(own, adoptedPrefix+key)
 			continue
+		}
+		if err == nil && !recorded {
+			err = own.record(found)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if !recorded && ref.Kind != "Namespace" {
-			own[key] = string(found.GetUID())
-		}
 		if known, ours := own[key]; ours && known != string(found.GetUID()) {
 			continue // the update reports the object that replaced ours
 		}
-		paths, err := drift(obj, found, own)
+		paths, err := drift(obj, found, own, m.AdoptDefinitions.ValueBool())
 		if err != nil {
 			return nil, err
 		}
@@ -194,12 +214,15 @@ func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, reco
 
 // drift lists the paths at which the object differs from what is declared. Of our
 // object, only the fields that we own count; of somebody else's object, only the
-// fields that the daemon needs.
-func drift(obj, found *unstructured.Unstructured, own made) ([]string, error) {
+// fields that the daemon needs, or all if it is a definition to adopt.
+func drift(obj, found *unstructured.Unstructured, own made, adopting bool) ([]string, error) {
 	ref := kube.RefOf(obj)
 	if _, ours := own[ref.Key()]; ours {
 		owned, err := kube.Owned(found, kube.FieldManager)
 		return changed(obj, owned), err
+	}
+	if adopting && ref.Kind == definitionKind {
+		return adoptedDrift(obj, found)
 	}
 	return lacking(obj, found), nil
 }

@@ -24,13 +24,7 @@ func lacking(wanted, live *unstructured.Unstructured) []string {
 
 // lackingFields lists the fields that a definition lacks, as paths below the version.
 func lackingFields(wanted, live map[string]any) []string {
-	var out []string
-	for _, path := range [][]string{{"spec", "group"}, {"spec", "scope"}, {"spec", "names", "kind"}, {"spec", "names", "plural"}} {
-		want, _, _ := unstructured.NestedString(wanted, path...)
-		if have, _, _ := unstructured.NestedString(live, path...); have != want {
-			out = append(out, strings.Join(path, "."))
-		}
-	}
+	out := otherKind(wanted, live)
 	there := versionsOf(live)
 	for name, version := range versionsOf(wanted) {
 		have, known := there[name]
@@ -52,6 +46,21 @@ func lackingFields(wanted, live map[string]any) []string {
 	return out
 }
 
+// otherKind lists the fields by which two definitions are of different kinds.
+func otherKind(wanted, live map[string]any) []string {
+	var out []string
+	for _, path := range [][]string{{"spec", "group"}, {"spec", "scope"}, {"spec", "names", "kind"}, {"spec", "names", "plural"}} {
+		want, _, _ := unstructured.NestedString(wanted, path...)
+		if have, _, _ := unstructured.NestedString(live, path...); have != want {
+			out = append(out, strings.Join(path, "."))
+		}
+	}
+	return out
+}
+
+// preserves is the extension of a schema that keeps fields which it does not name.
+const preserves = "x-kubernetes-preserve-unknown-fields"
+
 // versionsOf returns the versions of a definition by name.
 func versionsOf(definition map[string]any) map[string]map[string]any {
 	list, _, _ := unstructured.NestedSlice(definition, "spec", "versions")
@@ -66,7 +75,7 @@ func versionsOf(definition map[string]any) map[string]map[string]any {
 
 // lackingBelow lists the properties and the values of enumerations that a schema lacks.
 func lackingBelow(wanted, live map[string]any, path string) []string {
-	if live["x-kubernetes-preserve-unknown-fields"] == true {
+	if live[preserves] == true {
 		return nil
 	}
 	var out []string

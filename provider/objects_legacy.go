@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
-	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
@@ -70,61 +69,85 @@ func (c *cluster) nothingStaleNeeded(ctx context.Context, objects []*unstructure
 	return c.nothingLeft(ctx, stale)
 }
 
-// noBeta refuses a cluster in which objects may be stored in v1beta1: the definitions to
-// apply do not have that version, and the API server could not read such objects any more.
-func (c *cluster) noBeta(ctx context.Context, objects []*unstructured.Unstructured) error {
-	var found []*unstructured.Unstructured
+// allReadable refuses a cluster in which objects may be stored in v1beta1: the definitions
+// to apply do not have that version, and the API server could not read such objects any
+// more. If definitions are adopted, every version that ours lacks counts.
+func (c *cluster) allReadable(ctx context.Context, objects []*unstructured.Unstructured, adopting bool) error {
+	var found []unreadable
 	for _, obj := range objects {
 		if obj.GetKind() != definitionKind {
 			continue
 		}
 		live, err := c.Get(ctx, kube.RefOf(obj))
-		switch {
-		case errors.Is(err, kube.ErrNotFound):
-		case err != nil:
-			return err
-		default:
-			found = append(found, live)
-		}
-	}
-	return refuseBeta(found)
-}
-
-// refuseBeta names the definitions whose objects may be stored in v1beta1, with the
-// commands that write these objects anew.
-func refuseBeta(definitions []*unstructured.Unstructured) error {
-	var names, commands []string
-	older := false
-	for _, d := range definitions {
-		stored, _, err := unstructured.NestedStringSlice(d.Object, "status", "storedVersions")
-		if err != nil {
-			return fmt.Errorf("%s status.storedVersions read: %w", kube.RefOf(d), err)
-		}
-		if !slices.Contains(stored, betaVersion) {
+		if errors.Is(err, kube.ErrNotFound) {
 			continue
 		}
-		names = append(names, d.GetName())
+		if err != nil {
+			return err
+		}
+		versions, err := unreadableIn(obj, live, adopting)
+		if err != nil {
+			return err
+		}
+		if len(versions) > 0 {
+			found = append(found, unreadable{live, versions, storedBy(obj)})
+		}
+	}
+	return refuseUnreadable(found)
+}
+
+// unreadable is a live definition with objects that could not be read by ours.
+type unreadable struct {
+	definition *unstructured.Unstructured
+	versions   []string // in which they may be stored, and ours does not have
+	to         string   // the version in which ours stores them
+}
+
+// unreadableIn lists the versions in which objects may be stored and which ours does not have.
+func unreadableIn(wanted, live *unstructured.Unstructured, adopting bool) ([]string, error) {
+	stored, _, err := unstructured.NestedStringSlice(live.Object, "status", "storedVersions")
+	if err != nil {
+		return nil, fmt.Errorf("%s status.storedVersions read: %w", kube.RefOf(live), err)
+	}
+	ours := versionsOf(wanted.Object)
+	return slices.DeleteFunc(stored, func(version string) bool {
+		_, known := ours[version]
+		return known || version != betaVersion && !adopting
+	}), nil
+}
+
+// refuseUnreadable names the definitions whose objects may be stored in other versions, with
+// the commands that write these objects anew.
+func refuseUnreadable(found []unreadable) error {
+	var names, commands []string
+	older := ""
+	for _, u := range found {
+		name := u.definition.GetName()
+		names = append(names, fmt.Sprintf("%s (%s)", name, strings.Join(u.versions, ", ")))
 		commands = append(commands,
-			fmt.Sprintf("  kubectl get %s -o json | kubectl replace -f -", d.GetName()),
-			fmt.Sprintf("  kubectl patch customresourcedefinition %s --subresource=status --type=merge -p '{\"status\":{\"storedVersions\":[%q]}}'", d.GetName(), v1.Version))
-		older = older || !storesV1(d)
+			fmt.Sprintf("  kubectl get %s -o json | kubectl replace -f -", name),
+			fmt.Sprintf("  kubectl patch customresourcedefinition %s --subresource=status --type=merge -p '{\"status\":{\"storedVersions\":[%q]}}'", name, u.to))
+		if storedBy(u.definition) != u.to {
+			older = u.to
+		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
 	text := "Nothing was changed. While Karpenter 1.0 or later runs, write the objects anew, so that they are stored in v1:\n\n" + strings.Join(commands, "\n")
-	if older {
-		text = "Nothing was changed. The definitions do not store v1 yet: upgrade Karpenter to 1.0 first, whose webhook converts the objects, or write them as v1 with karpenterd convert. " +
+	if older != "" {
+		text = "Nothing was changed. The definitions do not store " + older + " yet: upgrade Karpenter to 1.0 first, whose webhook converts the objects, or write them as v1 with karpenterd convert; see the guide From v1alpha5. " +
 			"Then write the objects anew, so that they are stored in v1:\n\n" + strings.Join(commands, "\n")
 	}
-	return fmt.Errorf("%w: %s\n\n%s", ErrStoredBeta, strings.Join(names, ", "), text)
+	return fmt.Errorf("%w: %s\n\n%s", ErrStoredOtherwise, strings.Join(names, ", "), text)
 }
 
-// storesV1 says whether new objects of the definition are stored in v1.
-func storesV1(definition *unstructured.Unstructured) bool {
-	versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	return err == nil && slices.ContainsFunc(versions, func(x any) bool {
-		version, is := x.(map[string]any)
-		return is && version["name"] == v1.Version && version["storage"] == true
-	})
+// storedBy is the version in which the definition stores new objects.
+func storedBy(definition *unstructured.Unstructured) string {
+	for name, version := range versionsOf(definition.Object) {
+		if version["storage"] == true {
+			return name
+		}
+	}
+	return ""
 }

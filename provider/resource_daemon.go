@@ -56,6 +56,7 @@ type daemonModel struct {
 	NodeCost         types.String `tfsdk:"node_cost"`
 	PauseDisruption  types.Bool   `tfsdk:"pause_disruption"`
 	LegacyAPI        types.Bool   `tfsdk:"legacy_api"`
+	AdoptDefinitions types.Bool   `tfsdk:"adopt_definitions"`
 	SchedulerConfig  types.String `tfsdk:"scheduler_config"`
 	Labels           types.Map    `tfsdk:"labels"`
 	Annotations      types.Map    `tfsdk:"annotations"`
@@ -130,11 +131,12 @@ func (r *daemon) attributes(ctx context.Context) map[string]schema.Attribute {
 			"`PreferNoSchedule`. `Respect`: a preference is a requirement as long as the pod can then be placed. `Ignore`: preferences are not considered, so the nodes are the cheapest.", install.PreferencesRespect, install.PreferencePolicies()),
 		"min_values_policy": choiceAttribute("What happens if a launch cannot meet the `min_values` of its node pool. `Strict`: nothing is launched from that pool. "+
 			"`BestEffort`: the launch with the most different values is made.", install.MinValuesStrict, install.MinValuesPolicies()),
-		"node_cost":        nodeCostAttribute(),
-		"pause_disruption": pauseDisruptionAttribute(),
-		"legacy_api":       legacyAPIAttribute(),
-		"scheduler_config": schedulerConfigAttribute(),
-		"labels":           daemonLabelsAttribute(),
+		"node_cost":         nodeCostAttribute(),
+		"pause_disruption":  pauseDisruptionAttribute(),
+		"legacy_api":        legacyAPIAttribute(),
+		"adopt_definitions": adoptDefinitionsAttribute(),
+		"scheduler_config":  schedulerConfigAttribute(),
+		"labels":            daemonLabelsAttribute(),
 		"annotations": schema.MapAttribute{
 			Optional: true, ElementType: types.StringType, MarkdownDescription: "Annotations of the daemon's pods, and of its objects except the custom resource definitions.",
 		},
@@ -161,7 +163,7 @@ func clusterEndpointAttribute() schema.Attribute {
 func daemonDescription() string {
 	return fmt.Sprintf("The daemon in the cluster, with the objects that it needs there: custom resource definitions, "+
 		"namespace, service account, RBAC, Deployment, Service and PodDisruptionBudget. The provider contains these objects: a plan or an "+
-		"apply downloads nothing.\n\nKubernetes 1.%d to 1.%d. An object that exists already is never changed or deleted. An existing "+
+		"apply downloads nothing.\n\nKubernetes 1.%d to 1.%d. An object that exists already is never changed or deleted, except by `adopt_definitions`. An existing "+
 		"namespace is used as it is. Another existing object is used if it has everything that the daemon needs; otherwise the apply ends "+
 		"with an error. A custom resource definition is used if it has the fields that the daemon needs, as Karpenter's have. The daemon cannot be "+
 		"destroyed while NodePools, EC2NodeClasses or NodeClaims exist: set `daemon` of `karpenter_node_class`, "+
@@ -210,6 +212,16 @@ func legacyAPIAttribute() schema.Attribute {
 		MarkdownDescription: "Install the definitions of `Provisioner` (`karpenter.sh/v1alpha5`) and `AWSNodeTemplate` (`karpenter.k8s.aws/v1alpha1`), too. " +
 			"The daemon serves such objects as they are, beside node pools and node classes; see the guide to Karpenter's older APIs. " +
 			"The definitions cannot be removed while such objects exist. Default `false`.",
+	}
+}
+
+func adoptDefinitionsAttribute() schema.BoolAttribute {
+	return schema.BoolAttribute{
+		Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+		MarkdownDescription: "Adopt the custom resource definitions of Karpenter that somebody else installed, such as Helm: they get the content of the daemon's own, whoever owns their fields, now and at every update. " +
+			"Labels and annotations of others stay, so Helm still knows the definitions as its own. A destroy leaves adopted definitions in place, with all their objects. " +
+			"Nothing is changed if objects may be stored in a version that the daemon's definitions lack, or if an existing definition has a field or a value that they lack: objects would lose it. " +
+			"`false` after `true` only ends the updates: the definitions stay as they are. Default `false`: existing definitions are used as they are. See the guide From Karpenter, and back.",
 	}
 }
 

@@ -23,7 +23,7 @@ func (r *daemon) create(ctx context.Context, j job[*cluster], plan *daemonModel)
 	if err := j.client.noOtherController(ctx, j.own.runsIn(*plan), j.diags); err != nil {
 		return err
 	}
-	if err := j.client.install(ctx, objects, j.own); err != nil {
+	if err := j.client.install(ctx, objects, j.own, plan.AdoptDefinitions.ValueBool()); err != nil {
 		return err
 	}
 	plan.Objects = digests(objects)
@@ -60,7 +60,7 @@ func (r *daemon) read(ctx context.Context, j job[*cluster], state *daemonModel) 
 // old service account after a change of its name, all but the definitions after a new
 // namespace. A change of needs writes nothing as long as the objects are as planned.
 func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel, prior daemonModel) error {
-	if !plan.Needs.Equal(prior.Needs) && plan.Objects.Equal(prior.Objects) {
+	if !plan.Needs.Equal(prior.Needs) && plan.Objects.Equal(prior.Objects) && plan.AdoptDefinitions.Equal(prior.AdoptDefinitions) {
 		return nil
 	}
 	objects, err := r.prepare(ctx, j.client, plan)
@@ -74,13 +74,14 @@ func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel,
 		return err
 	}
 	// What would refuse the installation is found before the running daemon ends.
-	if _, err := j.client.foreign(ctx, objects, j.own); err != nil {
+	adopting := plan.AdoptDefinitions.ValueBool()
+	if _, err := j.client.foreign(ctx, objects, j.own, adopting); err != nil {
 		return err
 	}
 	if err := j.client.haltStale(ctx, objects, j.own); err != nil {
 		return err
 	}
-	if err := j.client.install(ctx, objects, j.own); err != nil {
+	if err := j.client.install(ctx, objects, j.own, adopting); err != nil {
 		return err
 	}
 	plan.Objects = digests(objects)
@@ -101,7 +102,11 @@ func (r *daemon) remove(ctx context.Context, j job[*cluster], state daemonModel)
 	if err != nil {
 		return err
 	}
-	return j.client.remove(ctx, state, j.own, j.diags)
+	if err := j.client.remove(ctx, state, j.own, j.diags); err != nil {
+		return err
+	}
+	j.own.warnAdopted(j.diags)
+	return nil
 }
 
 // runsIn are the namespaces in which this configuration has, or gets, the daemon. After a

@@ -63,11 +63,9 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install
 	m.NodeCost = types.StringValue(environment(container, install.EnvNodeCost))
 	paused, err := strconv.ParseBool(environment(container, install.EnvPauseDisruption))
 	m.PauseDisruption = types.BoolValue(err == nil && paused)
-	served, err := c.servesLegacy(ctx)
-	if err != nil {
+	if err := m.reconstructDefinitions(ctx, c); err != nil {
 		return err
 	}
-	m.LegacyAPI = types.BoolValue(served)
 	m.SchedulerConfig = stringOrNull(environment(container, install.EnvSchedulerConfig))
 	m.ID, m.Wait = m.deploymentID(), types.BoolValue(true)
 	own := map[string]string{}
@@ -80,6 +78,17 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install
 	shared := convert.Common(deployment.Annotations, deployment.Spec.Template.Annotations, account.GetAnnotations())
 	m.Annotations = mapValueOrNull(shared)
 	return asError(diags)
+}
+
+// reconstructDefinitions fills in what definitions in the cluster tell.
+func (m *daemonModel) reconstructDefinitions(ctx context.Context, c *cluster) error {
+	served, err := c.servesLegacy(ctx)
+	if err != nil {
+		return err
+	}
+	adopted, err := c.adoptsDefinitions(ctx)
+	m.LegacyAPI, m.AdoptDefinitions = types.BoolValue(served), types.BoolValue(adopted)
+	return err
 }
 
 // budget is the daemon's PodDisruptionBudget; nil if there is none.

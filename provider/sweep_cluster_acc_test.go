@@ -149,8 +149,8 @@ func (c *swept) sweepsBesideOthers() []*sweep {
 func (c *swept) sweepOfDaemon() *sweep {
 	return &sweep{
 		kind: "karpenter_daemon", id: "karpenter", setting: c.set, turns: true, once: true, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
-		// What changes: every object by its labels, and the service account by its name.
-		first: idle(nil), second: idle(object{"labels": object{"team": "platform"}, "service_account": "other"}),
+		// What changes: every object by its labels, the service account by its name, and the definitions by their adoption.
+		first: idle(nil), second: idle(object{"labels": object{"team": "platform"}, "service_account": "other", "adopt_definitions": true}),
 	}
 }
 

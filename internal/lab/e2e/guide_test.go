@@ -43,9 +43,10 @@ func fates() map[string]map[string]fate {
 			"hand back":       {by: takeOver},
 			"start Karpenter": {by: takeOver},
 			"kubectl -n kube-system logs deployment/karpenterd": {because: noLogs},
-			"terraform state rm":                              {because: terraform},
-			"terraform destroy -target karpenter_daemon.this": {because: terraform},
-			"terraform state rm karpenter_daemon.this":        {because: terraform},
+			"karpenterd convert --hcl":                          {because: "the text names the command; the guide convert has its use"},
+			"terraform destroy":                                 {because: terraform},
+			"terraform destroy -target karpenter_daemon.this":   {because: terraform},
+			"terraform state rm karpenter_daemon.this":          {because: terraform},
 		},
 		"from_v1alpha5": {
 			"convert":      {by: roll},

@@ -1,0 +1,200 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+)
+
+// An adopted definition is one that somebody else made, such as Helm, and whose content is
+// ours since adopt_definitions was set. It is not ours to delete: objects that are older than
+// the daemon need it.
+
+// adoptedMark is the annotation of an adopted definition. An import has no record of what was
+// adopted, and knows it by the mark.
+const adoptedMark = "karpenterd.sh/adopted"
+
+// adoptedPrefix begins the keys of adopted definitions in made. What follows is the key of
+// the object, and the value its UID. Such a key is none of an object: see kube.ParseKey.
+const adoptedPrefix = "adopted/"
+
+// adoptable refuses to adopt the definition if that could lose something: another kind, or
+// fields that our definition does not have. refusal is ErrExists or ErrOtherObject.
+func adoptable(wanted, live *unstructured.Unstructured, refusal error) error {
+	ref := kube.RefOf(wanted)
+	if other := otherKind(wanted.Object, live.Object); len(other) > 0 {
+		return fmt.Errorf("%s %w and is of another kind of object: it differs in %s", ref, refusal, strings.Join(other, ", "))
+	}
+	if lost := losses(wanted, live); len(lost) > 0 {
+		return fmt.Errorf("%s %w: %s", ref, ErrShrinks, strings.Join(lost, ", "))
+	}
+	return nil
+}
+
+// losses lists what objects may have by the live definition and not by ours, as paths below
+// the version. A version that our definition does not have counts only where objects are
+// stored in it: see unreadable.
+func losses(wanted, live *unstructured.Unstructured) []string {
+	ours := versionsOf(wanted.Object)
+	var out []string
+	for name, theirs := range versionsOf(live.Object) {
+		version, known := ours[name]
+		if !known {
+			continue
+		}
+		has, _, _ := unstructured.NestedMap(theirs, "schema", "openAPIV3Schema")
+		want, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
+		out = append(out, lackingBelow(has, want, name)...)
+		out = append(out, unknownBelow(has, want, name)...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// unknownBelow lists the places where a schema keeps fields that it does not know, and ours
+// would drop them.
+func unknownBelow(theirs, ours map[string]any, path string) []string {
+	if ours[preserves] == true {
+		return nil
+	}
+	if theirs[preserves] == true {
+		return []string{path + " (fields that the schema does not name)"}
+	}
+	var out []string
+	properties := asMap(theirs["properties"])
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if inner, known := asMap(ours["properties"])[name].(map[string]any); known {
+			out = append(out, unknownBelow(asMap(properties[name]), inner, path+"."+name)...)
+		}
+	}
+	for _, of := range []string{"items", "additionalProperties"} {
+		inner, is := theirs[of].(map[string]any)
+		if _, known := ours[of].(map[string]any); is && known {
+			out = append(out, unknownBelow(inner, asMap(ours[of]), path+"[]")...)
+		}
+	}
+	if anyField, known := theirs["additionalProperties"], ours["additionalProperties"]; anyField != nil && anyField != false && known == nil {
+		out = append(out, path+"[]")
+	}
+	return out
+}
+
+// adoptedForm is the definition as it is applied to one that is adopted.
+func adoptedForm(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	marked := obj.DeepCopy()
+	annotations := marked.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[adoptedMark] = "true"
+	marked.SetAnnotations(annotations)
+	return marked
+}
+
+// adopt gives the live definition our content, whoever owns its fields, and notes it in own
+// as adopted. Labels and annotations of others stay. If the definition has changed since it
+// was read, adopt changes nothing: what may be lost was judged by what was read.
+func (c *cluster) adopt(ctx context.Context, obj, live *unstructured.Unstructured, own made) error {
+	ref := kube.RefOf(obj)
+	marked := adoptedForm(obj)
+	marked.SetUID(live.GetUID())
+	marked.SetResourceVersion(live.GetResourceVersion())
+	now, err := c.Apply(ctx, marked, true)
+	if err != nil {
+		return err
+	}
+	own[adoptedPrefix+ref.Key()] = string(live.GetUID())
+	if !convertsByWebhook(now) {
+		return nil
+	}
+	// The webhook is one of the old controller. It comes second: with several versions and
+	// no webhook, objects would be converted by their version's name alone.
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": live.GetUID()}, "spec": map[string]any{"conversion": nil}})
+	if err != nil {
+		return fmt.Errorf("%s patch: %w", ref, err)
+	}
+	return c.merge(ctx, schema.GroupVersionResource{Group: ref.Group, Version: ref.Version, Resource: "customresourcedefinitions"}, ref.Name, patch)
+}
+
+func convertsByWebhook(definition *unstructured.Unstructured) bool {
+	strategy, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "strategy")
+	return strategy == "Webhook"
+}
+
+// adoptedDrift lists the paths at which a definition differs from what its adoption makes of it.
+func adoptedDrift(obj, found *unstructured.Unstructured) ([]string, error) {
+	owned, err := kube.Owned(found, kube.FieldManager)
+	paths := changed(adoptedForm(obj), owned)
+	if convertsByWebhook(found) {
+		paths = append(paths, "spec.conversion")
+	}
+	return paths, err
+}
+
+// record notes an object that was found and of which nothing is recorded yet, after an
+// import. It becomes ours, except what must stay: the namespace, which may hold more than the
+// daemon, a definition that was adopted, and one of somebody else that is used as it is.
+func (m made) record(found *unstructured.Unstructured) error {
+	ref := kube.RefOf(found)
+	key, uid := ref.Key(), string(found.GetUID())
+	switch {
+	case ref.Kind == "Namespace":
+		return nil
+	case ref.Kind != definitionKind:
+		m[key] = uid
+		return nil
+	case found.GetAnnotations()[adoptedMark] != "":
+		m[adoptedPrefix+key] = uid
+		return nil
+	}
+	owned, err := kube.Owned(found, kube.FieldManager)
+	if len(owned) > 0 {
+		m[key] = uid
+	}
+	return err
+}
+
+// adoptsDefinitions says whether a definition in the cluster has the mark: an import then has
+// adopt_definitions = true.
+func (c *cluster) adoptsDefinitions(ctx context.Context) (bool, error) {
+	definitions, err := install.CRDs()
+	if err != nil {
+		return false, err
+	}
+	for _, definition := range definitions {
+		found, err := c.Get(ctx, kube.RefOf(definition))
+		if errors.Is(err, kube.ErrNotFound) {
+			continue
+		}
+		if err != nil || found.GetAnnotations()[adoptedMark] != "" {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// warnAdopted says which definitions outlive the daemon.
+func (m made) warnAdopted(diags *diag.Diagnostics) {
+	var names []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if ref, isObject := kube.ParseKey(strings.TrimPrefix(key, adoptedPrefix)); isObject && strings.HasPrefix(key, adoptedPrefix) {
+			names = append(names, ref.String())
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	diags.AddWarning("Adopted definitions were not deleted", fmt.Sprintf(
+		"karpenter_daemon: %s existed before they were adopted. They stay as they are, with all their objects. Whoever deletes a definition deletes every object of its kind.", strings.Join(names, ", ")))
+}

@@ -1,0 +1,84 @@
+package provider
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+)
+
+func TestAdopt_WhatObjectsWouldLoseIsNamed(t *testing.T) {
+	at := func(more ...string) []string {
+		return append([]string{"schema", "openAPIV3Schema", "properties"}, more...)
+	}
+	disruption := at("spec", "properties", "disruption", "properties")
+	put := func(value map[string]any, path ...string) func(definition, version map[string]any) {
+		return func(_, version map[string]any) { _ = unstructured.SetNestedMap(version, value, path...) }
+	}
+	text := map[string]any{"type": "string"}
+	for name, tc := range map[string]struct {
+		change func(definition, version map[string]any)
+		want   []string
+	}{
+		"the same":          {func(_, _ map[string]any) {}, nil},
+		"a field less":      {func(_, v map[string]any) { unstructured.RemoveNestedField(v, append(disruption, "budgets")...) }, nil},
+		"a field more":      {put(text, append(disruption, "more")...), []string{"v1.spec.disruption.more"}},
+		"one of the status": {put(text, at("status", "properties", "more")...), []string{"v1.status.more"}},
+		"one in a list":     {put(text, append(disruption, "budgets", "items", "properties", "more")...), []string{"v1.spec.disruption.budgets[].more"}},
+		"any field":         {put(map[string]any{"type": "object", preserves: true}, at("spec", "properties", "template")...), []string{"v1.spec.template (fields that the schema does not name)"}},
+		"any key":           {put(map[string]any{"type": "object", "additionalProperties": text}, append(disruption, "consolidateAfter")...), []string{"v1.spec.disruption.consolidateAfter[]"}},
+		"a version that no object is stored in": {func(d, v map[string]any) {
+			other := maps.Clone(v)
+			other["name"], other["storage"] = "v1beta1", false
+			spec := asMap(d["spec"])
+			spec["versions"] = append(asList(spec["versions"]), other)
+		}, nil},
+		"a value more": {func(_, v map[string]any) {
+			path := append(slices.Clone(disruption), "consolidationPolicy", "enum")
+			values, _, _ := unstructured.NestedSlice(v, path...)
+			_ = unstructured.SetNestedSlice(v, append(values, "More"), path...)
+		}, []string{"v1.spec.disruption.consolidationPolicy = More"}},
+	} {
+		wanted, _ := nodePools(t)
+		live, version := nodePools(t)
+		tc.change(live.Object, version)
+		if got := losses(wanted, live); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: loses %v, want %v", name, got, tc.want)
+		}
+		err := adoptable(wanted, live, kube.ErrExists)
+		if refused := errors.Is(err, ErrShrinks); refused != (len(tc.want) > 0) || refused && !strings.Contains(err.Error(), tc.want[0]) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	wanted, _ := nodePools(t)
+	other, _ := nodePools(t)
+	asMap(other.Object["spec"])["scope"] = "Namespaced"
+	if err := adoptable(wanted, other, kube.ErrExists); !errors.Is(err, kube.ErrExists) || !strings.Contains(err.Error(), "spec.scope") {
+		t.Errorf("a definition of another kind: %v", err)
+	}
+}
+
+func TestAdopt_AnAdoptedDefinitionIsNothingThatAnybodyRemoves(t *testing.T) {
+	definition, _ := nodePools(t)
+	key := kube.RefOf(definition).Key()
+	own := made{madeCluster: "1", adoptedPrefix + key: "2"}
+	if !own.nothing() || len(staleOf(nil, own)) > 0 {
+		t.Errorf("an adopted definition counts as made: %v", staleOf(nil, own))
+	}
+	var diags diag.Diagnostics
+	own.warnAdopted(&diags)
+	if len(diags) != 1 || !strings.Contains(diags[0].Detail(), `CustomResourceDefinition "nodepools.karpenter.sh" existed before`) {
+		t.Errorf("the destroy says %v", diags)
+	}
+	own = made{madeCluster: "1", key: "2"}
+	diags = nil
+	if own.warnAdopted(&diags); own.nothing() || len(diags) > 0 {
+		t.Errorf("a definition that was made counts as adopted: %v", diags)
+	}
+}
