@@ -18,7 +18,9 @@ func TestCheck_UnknownRegionNamesTheNearestOne(t *testing.T) {
 			t.Errorf("Check(%q) = %v, want an error that suggests %s", name, err, want)
 		}
 	}
-	if err := region.Check("ap-northeast-2"); err != nil {
-		t.Errorf("a real region is refused: %v", err)
+	for _, name := range []string{"ap-northeast-2", "cn-north-1", "us-gov-west-1", "us-isob-east-1", "eusc-de-east-1"} {
+		if err := region.Check(name); err != nil {
+			t.Errorf("a real region is refused: %v", err)
+		}
 	}
 }
