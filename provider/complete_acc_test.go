@@ -68,7 +68,7 @@ func TestAccComplete_FromNothingAndBackInOneApplyEach(t *testing.T) {
 				t.Errorf("the second plan is not empty: %v\n%s", err, printed)
 			}
 			w.must(t, "destroy", "-auto-approve")
-			if err := errors.Join(ground.settled(), ground.left(t.Context())); err != nil {
+			if err := errors.Join(ground.settled(), ground.left(t.Context()), l.endSpotRole(t.Context())); err != nil {
 				t.Error(err)
 			}
 			if err := l.kubeDeleteWorkload(); err != nil {

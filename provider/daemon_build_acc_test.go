@@ -70,10 +70,14 @@ func (c cli) workspace(t testing.TB, provider, config string) (dir string) {
 func (c cli) run(t testing.TB, dir, command string, args ...string) (said string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), c.path, append([]string{command, "-no-color", "-input=false"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "rc"), "AWS_EC2_METADATA_DISABLED=true", "CHECKPOINT_DISABLE=1")
+	cmd.Dir, cmd.Env = dir, c.env(dir)
 	out, err := cmd.CombinedOutput()
 	return strings.Join(strings.Fields(strings.ReplaceAll(string(out), "│", " ")), " "), err
+}
+
+// env is the environment of the tool in a workspace.
+func (c cli) env(dir string) []string {
+	return append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "rc"), "AWS_EC2_METADATA_DISABLED=true", "CHECKPOINT_DISABLE=1")
 }
 
 // plan plans a daemon with the provider of the folder, and returns what the tool says.
@@ -113,7 +117,7 @@ func TestAccDaemon_OnlyAReleaseBuildNamesAnImage(t *testing.T) {
 				t.Fatalf("%v: %s", err, said)
 			}
 			show := exec.CommandContext(t.Context(), cli.path, "show", "-json", "plan")
-			show.Dir = dir
+			show.Dir, show.Env = dir, cli.env(dir)
 			text, err := show.Output()
 			if err != nil {
 				t.Fatal(err)

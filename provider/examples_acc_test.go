@@ -141,13 +141,16 @@ func (r *exampleRun) have(kind string, config object) *instance {
 
 // endsSpotRole deletes at the end what the example leaves to the account.
 func (r *exampleRun) endsSpotRole() {
-	r.undos = append(r.undos, func() error {
-		made, err := r.aws.GetServiceLinkedRole(r.h.t.Context(), awsspec.SpotService, awsspec.SpotRoleName)
-		if errors.Is(err, aws.ErrNotFound) { // the example has failed
-			return nil
-		}
-		return errors.Join(err, r.aws.DeleteServiceLinkedRole(r.h.t.Context(), awsspec.SpotService, awsspec.SpotRoleName, made.ID))
-	})
+	r.undos = append(r.undos, func() error { return r.endSpotRole(r.h.t.Context()) })
+}
+
+// endSpotRole deletes the role that a destroy leaves to the account.
+func (l *theLab) endSpotRole(ctx context.Context) error {
+	made, err := l.aws.GetServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName)
+	if errors.Is(err, aws.ErrNotFound) { // what would have made it has failed
+		return nil
+	}
+	return errors.Join(err, l.aws.DeleteServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName, made.ID))
 }
 
 // role makes a role for instances, as a user who has no resource for it.

@@ -40,7 +40,7 @@ func TestAccReady_ADaemonThatDoesNotStartInTimeIsNotReplaced(t *testing.T) {
 			const address = "karpenter_daemon.this"
 			stays := l.somebody(t).uidStays(deployments, "karpenter", "karpenterd")
 			config := func(more string) string { return l.infrastructure() + fmt.Sprintf(daemonBlock, more) }
-			broken := config("  image = { registry = \"example.com\", repository = \"no-such-image\", tag = \"1\" }\n  timeouts = { create = \"5s\", update = \"5s\" }")
+			broken := config("  image = { registry = \"example.com\", repository = \"no-such-image\", tag = \"1\" }\n  timeouts = { create = \"15s\", update = \"15s\" }")
 			run(t, func() error {
 				_, err := l.get("", "Namespace", "", "karpenter")
 				return gone("namespace", err, notInCluster)
@@ -70,7 +70,7 @@ func TestAccReady_AClassAndAPoolThatAreNotReadyInTimeAreNotReplaced(t *testing.T
 			cli.use(t)
 			l := startLab(t)
 			const class, pool = "karpenter_node_class.this", "karpenter_node_pool.this"
-			const short = `  timeouts = { create = "6s", update = "6s" }`
+			const short = `  timeouts = { create = "15s", update = "15s" }`
 			s := l.somebody(t)
 			stays := resource.ComposeTestCheckFunc(s.uidStays(nodeClasses, "", "default"), s.uidStays(nodePools, "", "default"))
 			base := l.infrastructure() + fmt.Sprintf(daemonBlock, "")
@@ -99,7 +99,7 @@ func TestReady_TheWarningSaysWhyAndWhatIsNext(t *testing.T) {
 	h := configured(t, object{"region": l.Region, "eks": object{"cluster_name": l.ClusterName}})
 	daemon := h.resource("karpenter_daemon")
 	config := daemonConfig()
-	config["image"], config["timeouts"] = object{"registry": "example.com", "repository": "no-such-image", "tag": "1"}, object{"create": "4s"}
+	config["image"], config["timeouts"] = object{"registry": "example.com", "repository": "no-such-image", "tag": "1"}, object{"create": "15s"}
 	diags := daemon.apply(config)
 	defer func() { wantNoError(t, daemon.destroy()) }()
 	wantNoError(t, diags)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -143,9 +144,9 @@ func TestWait_LivesThroughAnAPIServerThatFails(t *testing.T) {
 		func(w http.ResponseWriter) { answerJSON(w, 401, statusOf(401)) },
 	}
 	failing := func(last func(http.ResponseWriter)) {
-		n := 0
+		var asked atomic.Int32 // a connection that broke and the next one are two goroutines
 		server.on("GET /apis/karpenter.sh/v1/nodepools/p", func(w http.ResponseWriter, _ *http.Request) {
-			if n++; n <= len(faults) {
+			if n := int(asked.Add(1)); n <= len(faults) {
 				faults[n-1](w)
 				return
 			}
