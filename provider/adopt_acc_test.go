@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -273,7 +274,13 @@ func TestAdopt_WhatWasBrokenOffGoesOn(t *testing.T) {
 	}
 	daemon := l.behind(t, behind).resource("karpenter_daemon")
 	denied = classesDefinition // the last
-	wantError(t, daemon.apply(adopting(nil)), classesDefinition, "denied")
+	diags := daemon.apply(adopting(nil))
+	wantError(t, diags, classesDefinition, "denied")
+	if !slices.ContainsFunc(diags, func(d *tfprotov6.Diagnostic) bool {
+		return d.Severity == tfprotov6.DiagnosticSeverityWarning && strings.Contains(d.Detail, poolsDefinition) && !strings.Contains(d.Detail, classesDefinition)
+	}) {
+		t.Errorf("no warning says which definitions stay adopted: %+v", diags)
+	}
 	wantNothingMade(t, daemon)
 	h.wantAdopted(t, poolsDefinition) // a definition that was adopted is not taken back
 	if owned, err := kube.Owned(h.get(definitions, "", classesDefinition), kube.FieldManager); err != nil || len(owned) > 0 {

@@ -8,8 +8,11 @@ func neededRemedy(err error) string {
 	switch {
 	case errors.Is(err, ErrOtherController):
 		return "Two controllers would launch nodes for the same pods. Nothing was installed. Scale the other one to 0 (kubectl scale deployment karpenter --replicas 0 in its namespace), then apply again. The guide From Karpenter, and back, has all steps."
+	case errors.Is(err, ErrAnotherName):
+		return "Nothing was changed. Correct eks.cluster_name in the provider's configuration."
 	case errors.Is(err, ErrOutlived):
-		return "No daemon ends it any more. Delete what is named: aws ec2 terminate-instances, delete-network-interface and delete-launch-template, aws iam delete-instance-profile. Then the state lets the daemon go."
+		return "No daemon ends it any more. Delete what is named: aws ec2 terminate-instances, delete-network-interface and delete-launch-template, aws iam delete-instance-profile. Then the state lets the daemon go. " +
+			"To let it go at once, whatever is left, run terraform state rm."
 	case errors.Is(err, ErrUnfit):
 		return "The definition was not changed. Set adopt_definitions = true, and the daemon's definitions take its place, with all objects: then a destroy leaves them. Or upgrade the definitions to those of Karpenter 1.14 (the chart karpenter-crd). " +
 			"Do not delete the definition: the API server would delete every object of its kind."

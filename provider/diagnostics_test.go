@@ -28,6 +28,7 @@ func TestFail_NamesObjectFaultAndRemedy(t *testing.T) {
 		"throttled":      {aws.ErrThrottled, "in a minute"},
 		"controller":     {ErrOtherController, "kubectl scale"},
 		"outlived":       {ErrOutlived, "No daemon ends it"},
+		"another name":   {ErrAnotherName, "Correct eks.cluster_name"},
 		"leftovers":      {ErrLeftovers, "terminate-instances"},
 		"referenced":     {ErrReferenced, "create_before_destroy"},
 		"role in use":    {ErrRoleInUse, "create_before_destroy"},

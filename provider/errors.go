@@ -52,6 +52,10 @@ var ErrLeftovers = errors.New("something is left in AWS of the nodes")
 // this configuration did not make.
 var ErrOtherAssociation = errors.New("the service account has a Pod Identity association that this configuration did not create")
 
+// ErrAnotherName says that the cluster of the provider's configuration does not exist, while
+// that of the object does.
+var ErrAnotherName = errors.New("the provider's configuration names another cluster, which does not exist")
+
 // ErrOutlived says that the cluster no longer exists, and that something is left of it.
 var ErrOutlived = errors.New("the cluster no longer exists, and something is left in AWS of the nodes")
 

@@ -66,8 +66,8 @@ type undoes[M any, C any] interface {
 // outlives is a life of whose object something may be left in AWS when the cluster no
 // longer exists.
 type outlives[M any] interface {
-	// outlived names what is left.
-	outlived(ctx context.Context, m M, diags *diag.Diagnostics) error
+	// outlived is an error that names what is left, or why that is not known.
+	outlived(ctx context.Context, m M) error
 }
 
 // frame is a resource of the kind that its life describes.
@@ -156,7 +156,7 @@ func (f *frame[M, C]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	client, err := f.open(&f.base, ctx, own)
 	if err != nil {
-		f.unread(ctx, resp, state, f.afterCluster(ctx, state, err, &resp.Diagnostics))
+		f.unread(ctx, resp, state, f.afterCluster(ctx, state, err))
 		return
 	}
 	there, err := f.life.read(ctx, job[C]{client: client, own: own, recorded: recorded, diags: &resp.Diagnostics}, &state)
@@ -203,21 +203,21 @@ func (f *frame[M, C]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	if err == nil {
 		err = f.life.remove(ctx, j, state)
 	} else {
-		err = f.afterCluster(ctx, state, err, &resp.Diagnostics)
+		err = f.afterCluster(ctx, state, err)
 	}
 	if err != nil {
 		f.fail(&resp.Diagnostics, verbDelete, state, err)
 	}
 }
 
-// afterCluster is the error why there is no cluster. If the cluster no longer exists, and
-// something is left in AWS, it is that: the state keeps the object until nothing is left.
-func (f *frame[M, C]) afterCluster(ctx context.Context, m M, err error, diags *diag.Diagnostics) error {
+// afterCluster is the error why there is no cluster. If the cluster no longer exists, it is
+// what is left in AWS: the state keeps the object until nothing is.
+func (f *frame[M, C]) afterCluster(ctx context.Context, m M, err error) error {
 	life, has := f.life.(outlives[M])
 	if !has || !errors.Is(err, ErrOldCluster) || !errors.Is(err, aws.ErrNotFound) {
 		return err
 	}
-	if left := life.outlived(ctx, m, diags); left != nil {
+	if left := life.outlived(ctx, m); left != nil {
 		return left
 	}
 	return err

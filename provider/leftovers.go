@@ -24,43 +24,56 @@ const (
 )
 
 // awaitNoLeftovers returns when nothing is left in AWS of the nodes of the daemon's
-// cluster. ErrLeftovers.
+// cluster. ErrLeftovers. It warns if AWS cannot be asked.
 func (r *daemon) awaitNoLeftovers(ctx context.Context, state daemonModel, diags *diag.Diagnostics) error {
-	return r.searchLeftovers(ctx, state, diags, ErrLeftovers, emptied)
-}
-
-// outlived looks once for what is left of a cluster that no longer exists: no daemon ends
-// it, so that waiting is of no use. ErrOutlived.
-func (r *daemon) outlived(ctx context.Context, state daemonModel, diags *diag.Diagnostics) error {
-	return r.searchLeftovers(ctx, state, diags, ErrOutlived, func(ctx context.Context, client *aws.Clients, cluster string) (aws.Leftovers, error) {
-		return client.Leftovers(ctx, cluster)
-	})
-}
-
-// searchLeftovers is an error of this kind if the search finds something. It warns if AWS
-// cannot be asked.
-func (r *daemon) searchLeftovers(ctx context.Context, state daemonModel, diags *diag.Diagnostics, kind error,
-	search func(ctx context.Context, client *aws.Clients, cluster string) (aws.Leftovers, error),
-) error {
 	cluster := state.ClusterName.ValueString()
-	client, err := r.session.AWS(ctx)
-	if err == nil && state.Region.ValueString() != client.Region() {
-		err = fmt.Errorf("the daemon's region is %s, and the provider's region is %s", state.Region.ValueString(), client.Region())
-	}
+	client, err := r.whereItRuns(ctx, state)
 	var left aws.Leftovers
 	if err == nil {
-		left, err = search(ctx, client, cluster)
+		left, err = emptied(ctx, client, cluster)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
 	case !left.None():
-		return fmt.Errorf("%w of cluster %q: %s", kind, cluster, left)
+		return fmt.Errorf("%w of cluster %q: %s", ErrLeftovers, cluster, left)
 	case err != nil:
 		diags.AddWarning("AWS was not searched for leftovers", fmt.Sprintf(
-			"karpenter_daemon %q: %v.\n\nWhether instances, launch templates, instance profiles or network interfaces are left, is not known: look for the tag eks:eks-cluster-name = %s.", importID(state), err, cluster))
+			"karpenter_daemon %q: %v.\n\nThe destroy goes on. Whether instances, launch templates, instance profiles or network interfaces are left, is not known: look for the tag eks:eks-cluster-name = %s.", importID(state), err, cluster))
 	}
 	return nil
+}
+
+// whereItRuns gives AWS's clients, if they call the daemon's region.
+func (r *daemon) whereItRuns(ctx context.Context, state daemonModel) (*aws.Clients, error) {
+	client, err := r.session.AWS(ctx)
+	if err == nil && state.Region.ValueString() != client.Region() {
+		err = fmt.Errorf("the daemon's region is %s, and the provider's region is %s", state.Region.ValueString(), client.Region())
+	}
+	return client, err
+}
+
+// outlived looks whether the daemon's cluster no longer exists, and what is left of it. It
+// looks once: no daemon ends what is left, so that waiting is of no use. ErrOutlived;
+// ErrAnotherName if only the cluster that the provider's configuration names does not exist.
+// What AWS does not answer is an error, too: a daemon must not leave the state by mistake.
+func (r *daemon) outlived(ctx context.Context, state daemonModel) error {
+	cluster := state.ClusterName.ValueString()
+	client, err := r.whereItRuns(ctx, state)
+	if err != nil {
+		return err
+	}
+	switch _, err := client.Cluster(ctx, cluster); {
+	case err == nil:
+		return fmt.Errorf("%w: the daemon is in cluster %q, which exists", ErrAnotherName, cluster)
+	case !errors.Is(err, aws.ErrNotFound):
+		return err
+	}
+	left, err := client.Leftovers(ctx, cluster)
+	if err == nil && !left.None() {
+		err = fmt.Errorf("%w of cluster %q: %s", ErrOutlived, cluster, left)
+	}
+	return err
 }
 
 // emptied waits until nothing is left, and gives what the last look found that AWS has

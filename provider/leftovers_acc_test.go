@@ -10,6 +10,8 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ekssim"
 )
 
 // TestDestroy_WhatIsLeftInAWSIsAnErrorThatNamesIt destroys a daemon while a launch template
@@ -52,26 +54,36 @@ func TestDestroy_WhatIsLeftInAWSIsAnErrorThatNamesIt(t *testing.T) {
 	}
 }
 
-// TestDestroy_OfAClusterThatIsGoneNamesWhatIsLeft lets go of a daemon whose cluster EKS does
-// not know, while a launch template of it is left.
+// TestDestroy_OfAClusterThatIsGoneNamesWhatIsLeft lets go of a daemon whose cluster EKS no
+// longer knows, while a launch template of it is left. Until both are sure, the state keeps
+// the daemon.
 func TestDestroy_OfAClusterThatIsGoneNamesWhatIsLeft(t *testing.T) {
 	l := startLab(t)
+	const cluster = "short-lived"
+	l.Cloud.CreateCluster(ekssim.Cluster{
+		Name: cluster, Version: lab.KubernetesVersion, Endpoint: l.Endpoint, CA: l.CA, Issuer: l.Issuer(), ServiceCIDR: lab.ServiceCIDR,
+		VPCID: l.VPC.ID, SubnetIDs: l.VPC.SubnetIDs, ClusterSecurityGroupID: l.VPC.ClusterSecurityGroupID,
+	})
 	daemon := l.behind(t, nobody).resource("karpenter_daemon")
-	wantNoError(t, daemon.apply(idle(nil)))
+	wantNoError(t, daemon.apply(idle(object{"cluster_name": cluster})))
 	template, err := l.aws.EnsureLaunchTemplate(t.Context(), awsspec.LaunchTemplate{
 		ImageID: "ami-0123456789abcdef0", InstanceProfile: "any", SecurityGroupIDs: []string{l.VPC.ClusterSecurityGroupID}, UserData: "left",
-		Tags: awsspec.Owner{Cluster: l.ClusterName, NodePool: "gone", NodeClass: "gone"}.Tags(nil),
+		Tags: awsspec.Owner{Cluster: cluster, NodePool: "gone", NodeClass: "gone"}.Tags(nil),
 	})
-	if err != nil {
-		t.Fatal(err)
+	must(t, err)
+	by := func(region, name string) *instance {
+		i := configured(t, object{"region": region, "eks": object{"cluster_name": name}, "accept_new_cluster": true}).resource("karpenter_daemon")
+		i.state, i.private, i.identity = daemon.state, daemon.private, daemon.identity
+		return i
 	}
-	gone := configured(t, object{"region": l.Region, "eks": object{"cluster_name": "gone"}, "accept_new_cluster": true}).resource("karpenter_daemon")
-	gone.state, gone.private, gone.identity = daemon.state, daemon.private, daemon.identity
+	wantError(t, by(l.Region, "misspelt").read(), `cluster "short-lived", which exists`, "Correct eks.cluster_name")
+
+	l.Cloud.DeleteCluster(cluster)
+	gone := by(l.Region, cluster)
 	wantError(t, gone.read(), "no longer exists", "launch templates "+template, "delete-launch-template")
 	wantError(t, gone.destroy(), "launch templates "+template)
-	if err := l.aws.DeleteLaunchTemplate(t.Context(), template); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.aws.DeleteLaunchTemplate(t.Context(), template))
+	wantError(t, by("eu-west-1", cluster).read(), "eu-west-1")
 	wantNoError(t, gone.read())
 	if !gone.state.IsNull() {
 		t.Errorf("nothing is left, and the state keeps %s", gone.state)

@@ -196,5 +196,5 @@ func (m made) warnAdopted(diags *diag.Diagnostics) {
 		return
 	}
 	diags.AddWarning("Adopted definitions were not deleted", fmt.Sprintf(
-		"karpenter_daemon: %s existed before they were adopted. They stay as they are, with all their objects. Whoever deletes a definition deletes every object of its kind.", strings.Join(names, ", ")))
+		"karpenter_daemon: %s existed before they were adopted. They stay, with the content of the daemon's definitions and with all their objects. Whoever deletes a definition deletes every object of its kind.", strings.Join(names, ", ")))
 }

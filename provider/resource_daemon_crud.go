@@ -24,6 +24,7 @@ func (r *daemon) create(ctx context.Context, j job[*cluster], plan *daemonModel)
 		return err
 	}
 	if err := j.client.install(ctx, objects, j.own, plan.AdoptDefinitions.ValueBool()); err != nil {
+		j.own.warnAdopted(j.diags) // what is taken back leaves them
 		return err
 	}
 	plan.Objects = digests(objects)

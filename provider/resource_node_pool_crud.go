@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -151,7 +152,7 @@ func (c *cluster) terminatePool(ctx context.Context, ref kube.Ref, own made) err
 	if !has {
 		return nil
 	}
-	err := c.patchMetadata(ctx, ref, apitypes.UID(uid), map[string]any{"annotations": map[string]string{v1.AnnotationTerminate: v1.LabelTrue}})
+	err := c.annotate(ctx, ref, apitypes.UID(uid), map[string]string{v1.AnnotationTerminate: v1.LabelTrue})
 	if err != nil {
 		return err
 	}
@@ -193,36 +194,48 @@ func (c *cluster) releasePool(ctx context.Context, ref kube.Ref, uid string) err
 // release removes the daemon's finalizer from the object with this UID, which is being
 // deleted.
 func (c *cluster) release(ctx context.Context, ref kube.Ref, uid apitypes.UID) error {
-	live, err := c.Get(ctx, ref)
-	switch {
-	case errors.Is(err, kube.ErrNotFound), err == nil && (live.GetUID() != uid || live.GetDeletionTimestamp() == nil):
-		return nil
-	case err != nil:
-		return err
-	}
-	rest := slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return f == v1.FinalizerTermination })
-	return c.patchMetadata(ctx, ref, uid, map[string]any{"resourceVersion": live.GetResourceVersion(), "finalizers": rest})
+	return c.patchMetadata(ctx, ref, uid, func(live *unstructured.Unstructured) map[string]any {
+		if live.GetDeletionTimestamp() == nil {
+			return nil
+		}
+		rest := slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return f == v1.FinalizerTermination })
+		return map[string]any{"resourceVersion": live.GetResourceVersion(), "finalizers": rest}
+	})
 }
 
-// patchMetadata changes metadata of the object with this UID. An object that is gone, or is
-// another one of the name, is no error.
-func (c *cluster) patchMetadata(ctx context.Context, ref kube.Ref, uid apitypes.UID, metadata map[string]any) error {
-	live, err := c.Get(ctx, ref)
-	if errors.Is(err, kube.ErrNotFound) || err == nil && live.GetUID() != uid {
+// annotate sets annotations of the object with this UID.
+func (c *cluster) annotate(ctx context.Context, ref kube.Ref, uid apitypes.UID, annotations map[string]string) error {
+	return c.patchMetadata(ctx, ref, uid, func(*unstructured.Unstructured) map[string]any {
+		return map[string]any{"annotations": annotations}
+	})
+}
+
+// patchMetadata changes metadata of the object with this UID, unless change gives nothing to
+// change. An object that is gone, or is another one of the name, is no error. What somebody
+// else writes meanwhile is read again.
+func (c *cluster) patchMetadata(ctx context.Context, ref kube.Ref, uid apitypes.UID, change func(live *unstructured.Unstructured) map[string]any) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		live, err := c.Get(ctx, ref)
+		if errors.Is(err, kube.ErrNotFound) || err == nil && live.GetUID() != uid {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		metadata := change(live)
+		if metadata == nil {
+			return nil
+		}
+		metadata["uid"] = uid
+		patch, err := json.Marshal(map[string]any{"metadata": metadata})
+		if err != nil {
+			return fmt.Errorf("%s patch: %w", ref, err)
+		}
+		if err := c.merge(ctx, resourceOf(ref), ref.Name, patch); !apierrors.IsNotFound(err) {
+			return err
+		}
 		return nil
-	}
-	if err != nil {
-		return err
-	}
-	metadata["uid"] = uid
-	patch, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return fmt.Errorf("%s patch: %w", ref, err)
-	}
-	if err := c.merge(ctx, resourceOf(ref), ref.Name, patch); !apierrors.IsNotFound(err) {
-		return err
-	}
-	return nil
+	})
 }
 
 // waitDrained waits until the pool of that UID has no NodeClaims, and logs the

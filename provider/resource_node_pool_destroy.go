@@ -148,7 +148,7 @@ func (r *nodePool) force(ctx context.Context, j job[*cluster], pools []string) e
 // endGrace deletes the pool and its NodeClaims, and says that the time of their pods is
 // over.
 func (c *cluster) endGrace(ctx context.Context, ref kube.Ref, uid string) error {
-	if err := c.patchMetadata(ctx, ref, apitypes.UID(uid), map[string]any{"annotations": map[string]string{v1.AnnotationTerminate: v1.LabelTrue}}); err != nil {
+	if err := c.annotate(ctx, ref, apitypes.UID(uid), map[string]string{v1.AnnotationTerminate: v1.LabelTrue}); err != nil {
 		return err
 	}
 	if err := c.Delete(ctx, ref, apitypes.UID(uid)); err != nil {
@@ -160,8 +160,7 @@ func (c *cluster) endGrace(ctx context.Context, ref kube.Ref, uid string) error 
 	}
 	now := time.Now().UTC().Format(time.RFC3339)
 	for _, claim := range claims {
-		mark := map[string]any{"annotations": map[string]string{v1.AnnotationTerminationTimestamp: now}}
-		if err := c.patchMetadata(ctx, kube.RefOf(&claim), claim.GetUID(), mark); err != nil {
+		if err := c.annotate(ctx, kube.RefOf(&claim), claim.GetUID(), map[string]string{v1.AnnotationTerminationTimestamp: now}); err != nil {
 			return err
 		}
 		if err := c.Delete(ctx, kube.RefOf(&claim), claim.GetUID()); err != nil {

@@ -61,7 +61,7 @@ func (*thing) Metadata(_ context.Context, _ resource.MetadataRequest, resp *reso
 	resp.TypeName = "standin_thing"
 }
 
-// Schema describes the thing. A change of what it refers to makes another one.
+// Schema describes the thing. What it refers to sets the order and never changes.
 func (*thing) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 	resp.Schema = schema.Schema{Attributes: map[string]schema.Attribute{

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +17,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
 // answers is an API server in the test's own process, so that its clock can be the test's.
@@ -101,6 +106,48 @@ func TestDrain_LivesThroughAnAPIServerThatFails(t *testing.T) {
 			t.Errorf("the drain took %v", took)
 		}
 	})
+}
+
+// TestRelease_LivesThroughWhatOthersWrite removes the finalizer of an object that somebody
+// else writes at the same time, and leaves another object of the name alone.
+func TestRelease_LivesThroughWhatOthersWrite(t *testing.T) {
+	for name, tt := range map[string]struct {
+		replaced bool
+		patches  int
+	}{"the same": {false, 2}, "another one comes": {true, 1}} {
+		t.Run(name, func(t *testing.T) {
+			patches, uid := 0, "u"
+			server := answers(func(r *http.Request) (int, any, error) {
+				if body, ok := discoveryOf(r); ok {
+					return http.StatusOK, body, nil
+				}
+				claim := map[string]any{"kind": "NodeClaim", "apiVersion": "karpenter.sh/v1", "metadata": map[string]any{
+					"name": "c", "uid": uid, "resourceVersion": strconv.Itoa(patches), "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": []string{v1.FinalizerTermination, "theirs"},
+				}}
+				if r.Method != http.MethodPatch {
+					return http.StatusOK, claim, nil
+				}
+				text, err := io.ReadAll(r.Body)
+				if err != nil {
+					return 0, nil, err
+				}
+				if want := fmt.Sprintf(`{"metadata":{"finalizers":["theirs"],"resourceVersion":"%d","uid":"u"}}`, patches); string(text) != want {
+					t.Errorf("patch %s, want %s", text, want)
+				}
+				if patches++; patches == 1 {
+					if tt.replaced {
+						uid = "other"
+					}
+					return http.StatusConflict, failed(http.StatusConflict, metav1.StatusReasonConflict), nil
+				}
+				return http.StatusOK, claim, nil
+			})
+			ref := kube.Ref{GroupVersionKind: v1.GroupVersion().WithKind(v1.NodeClaimKind), Name: "c"}
+			if err := server.cluster(t).release(t.Context(), ref, "u"); err != nil || patches != tt.patches {
+				t.Errorf("%d patches: %v", patches, err)
+			}
+		})
+	}
 }
 
 func TestDrain_EndsForWhatStaysAndWithItsTimeout(t *testing.T) {

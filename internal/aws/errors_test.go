@@ -150,6 +150,21 @@ func TestSamePolicy_ComparesWhatItMeansToAWS(t *testing.T) {
 	}
 }
 
+func TestSamePolicy_APrincipalThatIsAPlainStringCounts(t *testing.T) {
+	policy := func(principal string) string {
+		return `{"Statement":[{"Effect":"Allow",` + principal + `"Action":["sqs:SendMessage","sqs:GetQueueUrl"],"Resource":"*"}]}`
+	}
+	everybody := policy(`"Principal": "*",`)
+	if !SamePolicy(everybody, policy(`"Principal":"*",`)) {
+		t.Error("white space makes another policy")
+	}
+	for _, other := range []string{policy(""), policy(`"Principal":"arn:aws:iam::123456789012:root",`), policy(`"NotPrincipal":"*",`), policy(`"Principal":{"AWS":"arn:aws:iam::123456789012:root"},`)} {
+		if SamePolicy(everybody, other) || SamePolicy(other, everybody) {
+			t.Errorf("for everybody, and %s, count as the same", other)
+		}
+	}
+}
+
 func TestSameJSON_ComparesMeaning(t *testing.T) {
 	if !SameJSON(`{"a":1,"b":[1,2]}`, "{ \"b\": [1,2],\n\"a\": 1}") {
 		t.Error("order and white space count")

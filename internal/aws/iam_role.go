@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -350,14 +351,17 @@ func unlessGone(err error) error {
 
 // SamePolicy reports whether two policies mean the same to AWS: neither the order of keys,
 // statements and actions nor a list of one member matters. It compares texts that are no
-// policies as strings.
+// policies as strings. For awspolicy all principals that are plain strings are one, and "*"
+// is nobody: policies with such a principal must be the same JSON.
 func SamePolicy(a, b string) bool {
 	same, err := awspolicy.PoliciesAreEquivalent(a, b)
 	if err != nil {
 		return a == b
 	}
-	return same
+	return same && (SameJSON(a, b) || !plainPrincipal.MatchString(a+b))
 }
+
+var plainPrincipal = regexp.MustCompile(`"(Not)?Principal"\s*:\s*"`)
 
 // SameJSON reports whether two JSON texts mean the same; the order of keys and white
 // space do not matter. It compares texts that are not JSON as strings.

@@ -31,6 +31,9 @@ func (c *Cloud) CreateCluster(cluster ekssim.Cluster) {
 	}
 }
 
+// DeleteCluster removes a cluster from EKS, as its owner would, with all that is in it.
+func (c *Cloud) DeleteCluster(name string) { c.EKS.DeleteCluster(name) }
+
 // InstanceCredentials are what the metadata service of an instance hands out:
 // credentials of its profile's role, the session named as the instance.
 func (c *Cloud) InstanceCredentials(instanceID string) (Credentials, error) {

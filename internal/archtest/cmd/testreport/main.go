@@ -91,7 +91,7 @@ func (r *report) test(ctx context.Context, args []string, part string) error {
 		return fmt.Errorf("test run: %w", err)
 	}
 	readErr := r.read(stdout, part)
-	if err := cmd.Wait(); err != nil {
+	if err := cmd.Wait(); err != nil && readErr == nil {
 		return fmt.Errorf("test run: %w", err)
 	}
 	return readErr

@@ -170,6 +170,13 @@ func (s *Service) CreateCluster(c Cluster) {
 	s.clusters[c.Name] = &cluster{Cluster: c, created: s.Now().UTC(), entries: map[string]*entry{}}
 }
 
+// DeleteCluster ends a cluster.
+func (s *Service) DeleteCluster(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.clusters, name)
+}
+
 func (s *Service) arn(kind, name string) string {
 	return "arn:aws:eks:" + s.Region + ":" + s.Account + ":" + kind + "/" + name
 }
