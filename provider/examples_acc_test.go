@@ -23,7 +23,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ekssim"
 )
 
 // exampleCluster is the cluster of the examples. In the laboratory it is a second name of
@@ -59,7 +58,7 @@ func exampleCases() []exampleCase {
 // with nothing but the provider's block before it: apply, empty second plan, import of the
 // same objects by id and by identity, destroy.
 func TestAccExamples_EveryResourceExampleIsValidAloneAndApplies(t *testing.T) {
-	clis(t)[0].use(t)
+	openTofu(t).use(t)
 	r := newExampleRun(t)
 	defer r.close()
 	var ran []string
@@ -101,10 +100,7 @@ type exampleRun struct {
 func newExampleRun(t *testing.T) *exampleRun {
 	t.Helper()
 	l := startLab(t)
-	l.Cloud.CreateCluster(ekssim.Cluster{
-		Name: exampleCluster, Version: lab.KubernetesVersion, Endpoint: l.Endpoint, CA: l.CA, Issuer: l.Issuer(), ServiceCIDR: lab.ServiceCIDR,
-		VPCID: l.VPC.ID, SubnetIDs: l.VPC.SubnetIDs, ClusterSecurityGroupID: l.VPC.ClusterSecurityGroupID,
-	})
+	l.CreateCluster(exampleCluster)
 	token, _, err := l.aws.EKSTokenSource(l.ClusterName).Token(t.Context())
 	must(t, err)
 	access := object{"host": l.Endpoint, "cluster_ca_certificate": string(l.CA), "token": token}

@@ -10,8 +10,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ekssim"
 )
 
 // TestDestroy_WhatIsLeftInAWSIsAnErrorThatNamesIt destroys a daemon while a launch template
@@ -60,10 +58,7 @@ func TestDestroy_WhatIsLeftInAWSIsAnErrorThatNamesIt(t *testing.T) {
 func TestDestroy_OfAClusterThatIsGoneNamesWhatIsLeft(t *testing.T) {
 	l := startLab(t)
 	const cluster = "short-lived"
-	l.Cloud.CreateCluster(ekssim.Cluster{
-		Name: cluster, Version: lab.KubernetesVersion, Endpoint: l.Endpoint, CA: l.CA, Issuer: l.Issuer(), ServiceCIDR: lab.ServiceCIDR,
-		VPCID: l.VPC.ID, SubnetIDs: l.VPC.SubnetIDs, ClusterSecurityGroupID: l.VPC.ClusterSecurityGroupID,
-	})
+	l.CreateCluster(cluster)
 	daemon := l.behind(t, nobody).resource("karpenter_daemon")
 	wantNoError(t, daemon.apply(idle(object{"cluster_name": cluster})))
 	template, err := l.aws.EnsureLaunchTemplate(t.Context(), awsspec.LaunchTemplate{

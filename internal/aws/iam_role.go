@@ -13,10 +13,9 @@ import (
 	"strings"
 	"time"
 
-	awspolicy "github.com/hashicorp/awspolicyequivalence"
-
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	awspolicy "github.com/hashicorp/awspolicyequivalence"
 )
 
 // Role is an IAM role with everything attached to it.

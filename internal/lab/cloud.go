@@ -99,16 +99,22 @@ func (l *Lab) seedBottlerocket() {
 // registerCluster tells the simulated AWS of the control plane, and makes the
 // user who deploys to it.
 func (l *Lab) registerCluster() error {
-	l.Cloud.CreateCluster(ekssim.Cluster{
-		Name: l.ClusterName, Version: KubernetesVersion, Endpoint: l.Endpoint, CA: l.CA, Issuer: l.issuer(), ServiceCIDR: ServiceCIDR,
-		VPCID: l.VPC.ID, SubnetIDs: l.VPC.SubnetIDs, ClusterSecurityGroupID: l.VPC.ClusterSecurityGroupID,
-		RoleARN: "arn:aws:iam::" + Account + ":role/eks-cluster",
-	})
+	l.CreateCluster(l.ClusterName)
 	l.DeployerARN, l.Deployer = l.Cloud.CreateUser(deployerName)
 	if err := l.Cloud.EKS.CreateAccessEntry(l.ClusterName, l.DeployerARN, nil, ekssim.ClusterAdminPolicy); err != nil {
 		return fmt.Errorf("deployer access entry create: %w", err)
 	}
 	return nil
+}
+
+// CreateCluster makes EKS know the control plane by this name: that of the laboratory, or
+// one more.
+func (l *Lab) CreateCluster(name string) {
+	l.Cloud.CreateCluster(ekssim.Cluster{
+		Name: name, Version: KubernetesVersion, Endpoint: l.Endpoint, CA: l.CA, Issuer: l.issuer(), ServiceCIDR: ServiceCIDR,
+		VPCID: l.VPC.ID, SubnetIDs: l.VPC.SubnetIDs, ClusterSecurityGroupID: l.VPC.ClusterSecurityGroupID,
+		RoleARN: "arn:aws:iam::" + Account + ":role/eks-cluster",
+	})
 }
 
 // publishedKeys are the keys of the cluster's OIDC issuer, as the API server
