@@ -65,6 +65,7 @@ type InstanceType struct {
 	Labels      label.Labels // every well-known label but zone and capacity type
 	Capacity    quantity.Resources
 	Allocatable quantity.Resources
+	Smaller     []Smaller  // where Allocatable is less than the catalogue says; see AsReported
 	EBSVolumes  int64      // that pods can have attached; 0 where that is not known
 	Offerings   []Offering // sorted by zone; reserved ones first
 }

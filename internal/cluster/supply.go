@@ -104,5 +104,5 @@ func sameClass(a, b Class) bool {
 
 func sameType(a, b catalog.InstanceType) bool {
 	return a.Name == b.Name && slices.Equal(a.Offerings, b.Offerings) && slices.Equal(a.Labels, b.Labels) &&
-		a.Capacity.Compare(b.Capacity) == 0 && a.Allocatable.Compare(b.Allocatable) == 0
+		a.Capacity.Compare(b.Capacity) == 0 && a.Allocatable.Compare(b.Allocatable) == 0 && slices.Equal(a.Smaller, b.Smaller)
 }
