@@ -9,7 +9,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // sameParts is which part of a price another one may differ to be the same for decisions:
@@ -23,13 +22,14 @@ func (w *World) Sell(facts []catalog.Fact, market catalog.Market) {
 	w.mu.Lock()
 	w.facts, w.market = facts, market
 	classes, rooms := maps.Clone(w.objects.classes), maps.Clone(w.translations.rooms)
+	reports, reported := w.reports, w.reported
 	w.mu.Unlock()
 	changed := false
 	for name, c := range classes {
-		view := translate.Class(c, facts, market, rooms) // without the lock: it takes milliseconds
+		view := viewOf(c, facts, market, rooms, reports, w.now()) // without the lock: it takes milliseconds
 		w.mu.Lock()
 		known, cached := w.translations.classes[name]
-		switch current := w.objects.classes[name] == c; {
+		switch current := w.objects.classes[name] == c && w.reported == reported; {
 		case current && cached && same(known, view):
 		case current:
 			w.translations.classes[name], changed = view, true

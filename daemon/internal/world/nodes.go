@@ -24,6 +24,7 @@ func (w *World) putNode(n *corev1.Node) []string {
 		w.nodeOf[id] = n.Name
 	}
 	w.touchNode(n)
+	w.learn(n)
 	return w.claimsOfNode(n)
 }
 
@@ -61,6 +62,7 @@ func (w *World) putClaim(c *v1.NodeClaim) {
 		w.claimOf[id] = c.Name
 	}
 	w.touchClaim(c)
+	w.learn(w.objects.nodes[w.nodeOf[c.Status.ProviderID]])
 }
 
 func (w *World) removeClaim(c *v1.NodeClaim) {

@@ -226,7 +226,7 @@ func (w *World) typesOf(class string) (cluster.Class, bool) {
 	if !ok {
 		return cluster.Class{}, false
 	}
-	x := translate.Class(c, w.facts, w.market, w.translations.rooms)
+	x := viewOf(c, w.facts, w.market, w.translations.rooms, w.reports, w.now())
 	w.translations.classes[class] = x
 	return x, true
 }

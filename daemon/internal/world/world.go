@@ -30,6 +30,8 @@ type World struct {
 	mu           sync.Mutex
 	objects      objects
 	translations translations
+	reports      catalog.Reports // what nodes have reported
+	reported     int             // how often that has changed
 
 	podsOn    map[string]map[string]*corev1.Pod           // node name -> pod key
 	podsOwned map[types.UID]map[string]*corev1.Pod        // controller -> pod key
