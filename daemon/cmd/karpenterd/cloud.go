@@ -26,9 +26,18 @@ func (d *daemon) classes() *nodeclass.Reconciler {
 // catalogue makes the keeper of what AWS sells.
 func (d *daemon) catalogue(facts []catalog.Fact, table catalog.Market) *market.Keeper {
 	return market.New(market.Config{
-		Cloud: d.aws, World: d.world, Store: market.Store{ConfigMaps: d.kube.Core.CoreV1().ConfigMaps(d.config.Namespace)},
+		Cloud: d.aws, World: d.world, Store: d.store(),
 		Logger: d.logger.Named("market"), Now: time.Now, Facts: facts, Market: table, Report: d.metrics.Catalogue,
 	})
+}
+
+// reported makes the keeper of what nodes have reported.
+func (d *daemon) reported() *market.ReportKeeper {
+	return &market.ReportKeeper{World: d.world, Store: d.store(), Logger: d.logger.Named("market")}
+}
+
+func (d *daemon) store() market.Store {
+	return market.Store{ConfigMaps: d.kube.Core.CoreV1().ConfigMaps(d.config.Namespace)}
 }
 
 // inCurrency says what prices mean in a region where AWS does not write them in dollars;

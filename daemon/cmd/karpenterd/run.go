@@ -56,6 +56,7 @@ type daemon struct {
 	aws     *aws.Clients
 	joined  *joined
 	market  *market.Keeper
+	reports *market.ReportKeeper
 	world   *world.World
 	legacy  *legacyapi.Server
 	foreign sync.Once // the warning that definitions of older kinds are somebody else's
@@ -137,7 +138,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	d.keeper = translate.NewKeeper()
 	d.world = world.New(facts, table, time.Now)
 	d.world.SpreadByDefault(d.config.Spread)
-	d.market = d.catalogue(facts, table)
+	d.market, d.reports = d.catalogue(facts, table), d.reported()
 	if err := d.startEvents(ctx); err != nil {
 		return err
 	}
@@ -207,7 +208,6 @@ func (d *daemon) work(ctx context.Context) error {
 	pools := &pool.Keeper{World: d.world, Pools: d.pools()}
 	remarks := &remark.Teller{World: d.world, Recorder: recorder}
 	collector := &claim.Collector{Controller: claims, Away: decisions.CloudAway}
-
 	drift := d.drift(recorder)
 
 	group, ctx := errgroup.WithContext(ctx)
@@ -226,6 +226,7 @@ func (d *daemon) work(ctx context.Context) error {
 		{nodeclass.CollectEvery, "search for instance profiles that nothing needs", classes.Collect},
 		{driftEvery, "search for drift", drift.Sweep},
 		{market.Every, "keep what AWS has said about types and prices", d.market.Sweep},
+		{market.ReportsEvery, "keep what nodes have reported of their size", d.reports.Sweep},
 		{clusterEvery, "look at the cluster", d.joined.look},
 		{remark.Every, "look at annotations", remarks.Look},
 		{poolEvery, "nodepool status update", pools.Sync},
@@ -237,11 +238,12 @@ func (d *daemon) work(ctx context.Context) error {
 }
 
 // learn reads what the first decision needs: what the leader before this one has written,
-// and what AWS sells.
+// what nodes have reported, and what AWS sells.
 func (d *daemon) learn(ctx context.Context) error {
 	priced := make(chan struct{})
 	go func() {
 		defer close(priced)
+		d.reports.Begin(ctx)
 		d.market.Begin(ctx, catalogueWait)
 	}()
 	err := catchUp(ctx, d.kube, d.world, d.keeper, d.logger)

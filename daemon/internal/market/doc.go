@@ -7,5 +7,8 @@
 // answer works with the last answers of the one before. Where there is no answer at all, the
 // table counts, and State says so.
 //
-// A Keeper writes that ConfigMap and nothing else.
+// A ReportKeeper keeps in the same ConfigMap what nodes have reported of their size, which
+// plans count on where it is less than the catalogue says.
+//
+// The two write that ConfigMap and nothing else.
 package market

@@ -21,10 +21,10 @@ import (
 const (
 	// storeKey is where the ConfigMap has the answers.
 	storeKey = "catalogue.json.gz"
-	// storeMost is the most bytes that are kept: a ConfigMap holds a MiB, and base64 is no
-	// part of that.
-	storeMost = 900 << 10
-	// storeUnpacked bounds what is read: a real one has some 3 MiB.
+	// storeMost and reportsMost are the most bytes that are kept of the answers and of the
+	// reports: a ConfigMap holds a MiB, and base64 is no part of that.
+	storeMost, reportsMost = 800 << 10, 200 << 10
+	// storeUnpacked bounds what is read: a real catalogue has some 3 MiB.
 	storeUnpacked = 64 << 20
 	// storeFormat changes when answers of an older release cannot be read any more.
 	storeFormat = 1
@@ -51,35 +51,48 @@ type kept struct {
 
 // load reads what is kept for the region.
 func (s Store) load(ctx context.Context, region string) (kept, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeWait)
-	defer cancel()
-	m, err := s.ConfigMaps.Get(ctx, install.CatalogueName, metav1.GetOptions{})
-	if err != nil {
-		return kept{}, fmt.Errorf("configmap %q get: %w", install.CatalogueName, err)
-	}
-	packed := m.BinaryData[storeKey]
-	if len(packed) == 0 {
-		return kept{}, nil
+	packed, err := s.read(ctx, storeKey)
+	if err != nil || len(packed) == 0 {
+		return kept{}, err
 	}
 	k, err := decode(packed)
 	if err == nil && (k.Format != storeFormat || k.Region != region) {
 		err = errForeign
 	}
 	if err != nil {
-		return kept{}, fmt.Errorf("configmap %q read %s: %w", install.CatalogueName, storeKey, err)
+		return kept{}, unreadable(storeKey, err)
 	}
 	return k, nil
 }
 
-// save replaces what is kept. The installation has made the ConfigMap, and removes it.
-func (s Store) save(ctx context.Context, k kept) error {
+// read returns what is kept under the key; nothing where the key is missing.
+func (s Store) read(ctx context.Context, key string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeWait)
 	defer cancel()
-	packed, err := encode(k)
+	m, err := s.ConfigMaps.Get(ctx, install.CatalogueName, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("configmap %q write %s: %w", install.CatalogueName, storeKey, err)
+		return nil, fmt.Errorf("configmap %q get: %w", install.CatalogueName, err)
 	}
-	patch, err := json.Marshal(corev1.ConfigMap{BinaryData: map[string][]byte{storeKey: packed}})
+	return m.BinaryData[key], nil
+}
+
+func unreadable(key string, err error) error {
+	return fmt.Errorf("configmap %q read %s: %w", install.CatalogueName, key, err)
+}
+
+// save replaces what is kept.
+func (s Store) save(ctx context.Context, k kept) error { return s.write(ctx, storeKey, k, storeMost) }
+
+// write replaces what is kept under the key, and leaves the other keys alone. The
+// installation has made the ConfigMap, and removes it.
+func (s Store) write(ctx context.Context, key string, value any, most int) error {
+	ctx, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
+	packed, err := encode(value, most)
+	if err != nil {
+		return fmt.Errorf("configmap %q write %s: %w", install.CatalogueName, key, err)
+	}
+	patch, err := json.Marshal(corev1.ConfigMap{BinaryData: map[string][]byte{key: packed}})
 	if err == nil {
 		_, err = s.ConfigMaps.Patch(ctx, install.CatalogueName, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	}
@@ -89,39 +102,45 @@ func (s Store) save(ctx context.Context, k kept) error {
 	return nil
 }
 
-func encode(k kept) ([]byte, error) {
+// encode writes gzipped JSON.
+func encode(value any, most int) ([]byte, error) {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
-	if err := json.NewEncoder(w).Encode(k); err != nil {
+	if err := json.NewEncoder(w).Encode(value); err != nil {
 		return nil, err
 	}
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	if out.Len() > storeMost {
+	if out.Len() > most {
 		return nil, fmt.Errorf("%d bytes: %w", out.Len(), errTooLarge)
 	}
 	return out.Bytes(), nil
 }
 
-// decode reads what encode wrote. What it does not know is an error: the meaning of the
-// rest may be another then.
+// decode reads the answers that encode wrote.
 func decode(packed []byte) (kept, error) {
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return kept{}, err
-	}
-	data, err := io.ReadAll(io.LimitReader(r, storeUnpacked)) // to the end, where the checksum is
-	if err != nil {
-		return kept{}, err
-	}
 	var k kept
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&k); err != nil {
+	if err := unpack(packed, &k); err != nil {
 		return kept{}, err
 	}
 	return k, nil
+}
+
+// unpack reads what encode wrote. What it does not know is an error: the meaning of the
+// rest may be another then.
+func unpack(packed []byte, into any) error {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(io.LimitReader(r, storeUnpacked)) // to the end, where the checksum is
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
 }
 
 // keep returns what is to be kept.

@@ -147,7 +147,7 @@ func TestStore_ALargeRegionFitsIntoAConfigMap(t *testing.T) {
 			live.Spot[name][m.Zones[z].Name] = quantity.Money(noise.Int64N(10_000_000) * 100) // EC2 has seven digits
 		}
 	}
-	packed, err := encode(kept{Format: storeFormat, Region: "us-east-1", Live: live})
+	packed, err := encode(kept{Format: storeFormat, Region: "us-east-1", Live: live}, storeMost)
 	if err != nil || len(packed) > storeMost/4 {
 		t.Fatalf("%d bytes, %v", len(packed), err)
 	}
@@ -163,14 +163,14 @@ func TestStore_WhatIsTooLargeIsNotWritten(t *testing.T) {
 	for range 200_000 {
 		live.OnDemand[fmt.Sprintf("%x.large", noise.Uint64())] = 1
 	}
-	if _, err := encode(kept{Live: live}); !errors.Is(err, errTooLarge) {
+	if _, err := encode(kept{Live: live}, storeMost); !errors.Is(err, errTooLarge) {
 		t.Errorf("error %v", err)
 	}
 }
 
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("hello"))
-	packed, err := encode(kept{Format: 1, Live: catalog.Live{Zones: map[string][]string{"a": {"b", "b"}}, Spot: map[string]map[string]quantity.Money{"a": nil}}})
+	packed, err := encode(kept{Format: 1, Live: catalog.Live{Zones: map[string][]string{"a": {"b", "b"}}, Spot: map[string]map[string]quantity.Money{"a": nil}}}, storeMost)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,0 +1,184 @@
+package market
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+)
+
+const (
+	// ReportsEvery is how often a ReportKeeper looks whether a node has reported something
+	// new: sooner than a node that came in vain can be gone.
+	ReportsEvery = time.Second
+	// reportsKey is where the ConfigMap has the reports, and reportsFormat changes when those
+	// of an older release cannot be read any more.
+	reportsKey    = "reports.json.gz"
+	reportsFormat = 1
+	// mostPause bounds the pauses between tries that fail; the first is ReportsEvery, and
+	// the pause doubles.
+	mostPause = 30 * time.Minute
+)
+
+// Reported is what a ReportKeeper keeps the reports for.
+type Reported interface {
+	Reports() (all catalog.Reports, changes int)
+	Recall(reports catalog.Reports)
+	EC2NodeClasses() []*awsv1.EC2NodeClass
+	TypesOf(class string) (cluster.Class, bool)
+}
+
+// ReportKeeper keeps what nodes have reported, so that a daemon that starts anew launches
+// none in vain again. Begin and Sweep are for one goroutine.
+type ReportKeeper struct {
+	World  Reported
+	Store  Store
+	Logger hclog.Logger
+
+	begun  bool // what is kept has been read
+	saved  int  // the changes that are kept
+	told   map[string]bool
+	looked int // the changes that are logged
+	paused time.Duration
+	until  time.Time // of the pause after a failure
+}
+
+// keptReports is what the ConfigMap has, as gzipped JSON.
+type keptReports struct {
+	Format  int
+	Reports []keptOrigin
+}
+
+type keptOrigin struct {
+	catalog.Origin
+
+	Types map[string]catalog.Report
+}
+
+// Begin gives the world what an earlier daemon has kept. It is called before the first
+// decision. What cannot be read is logged and given up; where the API server does not
+// answer, Sweep tries again.
+func (k *ReportKeeper) Begin(ctx context.Context) {
+	if err := k.restore(ctx); err != nil {
+		k.Logger.Warn("what nodes have reported of their size could not be read yet; trying again", "error", err)
+	}
+}
+
+func (k *ReportKeeper) restore(ctx context.Context) error {
+	packed, err := k.Store.read(ctx, reportsKey)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	k.begun = true
+	if len(packed) == 0 {
+		return nil
+	}
+	reports, err := decodeReports(packed)
+	if err != nil {
+		k.Logger.Warn("what nodes have reported of their size cannot be read; it is learned anew", "error", unreadable(reportsKey, err))
+		return nil
+	}
+	k.World.Recall(reports)
+	return nil
+}
+
+// Sweep logs and keeps what is new.
+func (k *ReportKeeper) Sweep(ctx context.Context, now time.Time) error {
+	reports, changes := k.World.Reports()
+	if changes != k.looked {
+		k.looked = changes
+		k.tell()
+	}
+	if k.begun && changes == k.saved || now.Before(k.until) {
+		return nil
+	}
+	err := k.store(ctx, reports, changes)
+	if err == nil {
+		k.paused, k.until = 0, time.Time{}
+		return nil
+	}
+	k.paused = min(max(ReportsEvery, 2*k.paused), mostPause)
+	k.until = now.Add(k.paused)
+	return err
+}
+
+// store keeps the reports. It first reads what is kept, unless that has been done: else it
+// would be lost.
+func (k *ReportKeeper) store(ctx context.Context, reports catalog.Reports, changes int) error {
+	if !k.begun {
+		return k.restore(ctx) // the next Sweep writes
+	}
+	if err := k.Store.write(ctx, reportsKey, toKeep(reports), reportsMost); err != nil {
+		return err
+	}
+	k.saved = changes
+	return nil
+}
+
+func toKeep(reports catalog.Reports) keptReports {
+	out := keptReports{Format: reportsFormat}
+	for _, of := range slices.SortedFunc(maps.Keys(reports), catalog.Origin.Compare) {
+		out.Reports = append(out.Reports, keptOrigin{of, reports[of]})
+	}
+	return out
+}
+
+// decodeReports reads what is kept. The daemon wrote it; what a node cannot have reported is
+// somebody else's, and then nothing of it counts.
+func decodeReports(packed []byte) (catalog.Reports, error) {
+	var k keptReports
+	if err := unpack(packed, &k); err != nil {
+		return nil, err
+	}
+	if k.Format != reportsFormat {
+		return nil, errForeign
+	}
+	out := catalog.Reports{}
+	for _, x := range k.Reports {
+		for name, r := range x.Types {
+			if x.Class == "" || x.Image == "" || name == "" {
+				return nil, errSenseless
+			}
+			for _, f := range r {
+				if f.Least <= 0 {
+					return nil, errSenseless
+				}
+			}
+		}
+		out[x.Origin] = x.Types
+	}
+	return out, nil
+}
+
+// tell logs once for each class and resource where plans count on less than the catalogue
+// says, and which node said so.
+func (k *ReportKeeper) tell() {
+	classes := k.World.EC2NodeClasses()
+	slices.SortFunc(classes, func(a, b *awsv1.EC2NodeClass) int { return strings.Compare(a.Name, b.Name) })
+	told := map[string]bool{}
+	for _, c := range classes {
+		class, _ := k.World.TypesOf(c.Name)
+		for i := range class.Types {
+			t := &class.Types[i]
+			for _, s := range t.Smaller {
+				reported := t.Allocatable.Get(s.Resource)
+				key := fmt.Sprintf("%s/%s/%s/%d", c.Name, s.Resource, s.Node, reported)
+				if !told[key] && !k.told[key] {
+					k.Logger.Info("a node has less for pods than the catalogue says; plans count on what the node reported, for this instance type and those of which the catalogue says the same",
+						"ec2nodeclass", c.Name, "node", s.Node, "resource", s.Resource, "reported", reported, "catalogue", s.Listed, "instance_type", t.Name)
+				}
+				told[key] = true
+			}
+		}
+	}
+	k.told = told
+}
