@@ -146,7 +146,12 @@ func TestRefusal_SaysWhatIsShortInNumbers(t *testing.T) {
 	large := func(resource string, need, free int64) plan.Refusal {
 		return plan.Refusal{Pool: "p", Cause: plan.TooLarge, Types: 3, Largest: "m5", Shortage: &quantity.Shortage{Resource: resource, Need: need, Free: free}}
 	}
+	reported := large(quantity.EphemeralStorage, 17*gib, 17*gib-78<<20)
+	reported.Reported = &plan.Reported{Node: "ip-10-0-0-1", Amount: 17*gib - 70<<20, Listed: 17*gib + 8<<20}
 	for want, r := range map[string]plan.Refusal{
+		`NodePool "p": no instance type is large enough: m5 comes closest of 3 and lacks ephemeral-storage (17Gi needed, 16.9Gi left after DaemonSets): ` +
+			`node ip-10-0-0-1 reported 16.9Gi of ephemeral-storage for pods, where the catalogue says 17Gi; request less, let the NodePool have larger instance types, ` +
+			`or change in the EC2NodeClass what takes it from pods`: reported,
 		`no NodePool exists`: {Cause: plan.NoPool},
 		`NodePool "p": the pod does not tolerate a taint (a=b:NoSchedule)`:                                                                               {Pool: "p", Cause: plan.UntoleratedTaint, Detail: "a=b:NoSchedule"},
 		`NodePool "p": no instance type is large enough: m5 comes closest of 3 and lacks cpu (64 needed, 3.9 left after DaemonSets)`:                     large(quantity.CPU, 64_000, 3900),

@@ -44,8 +44,16 @@ type Refusal struct {
 	Taint    *cluster.Taint     // with UntoleratedTaint
 	Limit    *Limit             // with LimitReached
 	Largest  string             // with TooLarge: the type that comes closest in a resource that no type has enough of
+	Reported *Reported          `json:",omitempty"` // with TooLarge: Largest would hold the pod if nodes had what the catalogue says
 	Ask      *Ask               // with NoType: the label that the pod asks for, and the known values
 	Until    time.Time          `json:",omitzero"` // with NoCapacity: when the first of it is tried again; zero where that is not known
+}
+
+// Reported says that a node has less of the resource of Shortage for pods than the catalogue
+// says.
+type Reported struct {
+	Node           string
+	Amount, Listed int64 // what the node reported, and what the catalogue says
 }
 
 // LeftOut is a node that plans leave out for pods of one group, because the scheduler

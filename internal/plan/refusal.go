@@ -55,7 +55,7 @@ func (r Refusal) reason() string {
 	case r.Cause == LimitReached && r.Limit != nil:
 		return r.Limit.reason()
 	case r.Cause == TooLarge && r.Shortage != nil:
-		return fmt.Sprintf("%s: %s comes closest of %d and %s", r.Cause, r.Largest, r.Types, lacks(*r.Shortage))
+		return fmt.Sprintf("%s: %s comes closest of %d and %s", r.Cause, r.Largest, r.Types, lacks(*r.Shortage)) + r.Reported.reason(r.Shortage.Resource)
 	case r.Cause == NoType && r.Ask != nil:
 		return r.askReason()
 	}
@@ -91,11 +91,27 @@ func (l Limit) reason() string {
 // lacks says what is short and by how much, in the coarsest unit that shows the
 // difference. What a type has counts without the share of its DaemonSets.
 func lacks(s quantity.Shortage) string {
+	need, free := different(s.Resource, s.Need, s.Free)
+	return fmt.Sprintf("lacks %s (%s needed, %s left after DaemonSets)", s.Resource, need, free)
+}
+
+// different renders two amounts in the coarsest unit that shows the difference.
+func different(resource string, a, b int64) (x, y string) {
 	fine := 0
-	for fine < 3 && amount(s.Resource, s.Need, fine) == amount(s.Resource, s.Free, fine) {
+	for fine < 3 && amount(resource, a, fine) == amount(resource, b, fine) {
 		fine++
 	}
-	return fmt.Sprintf("lacks %s (%s needed, %s left after DaemonSets)", s.Resource, amount(s.Resource, s.Need, fine), amount(s.Resource, s.Free, fine))
+	return amount(resource, a, fine), amount(resource, b, fine)
+}
+
+// reason says why plans count on less than the catalogue has, and what to do about it.
+func (r *Reported) reason(resource string) string {
+	if r == nil {
+		return ""
+	}
+	reported, listed := different(resource, r.Amount, r.Listed)
+	return fmt.Sprintf(": node %s reported %s of %s for pods, where the catalogue says %s; request less, let the NodePool have larger instance types, or change in the EC2NodeClass what takes it from pods",
+		r.Node, reported, resource, listed)
 }
 
 // amount renders an amount of a resource: CPUs with up to three decimals, bytes in

@@ -191,9 +191,21 @@ func (x *course) tooLarge(r *plan.Refusal) {
 			return cmp.Compare(quantity.Part(a.Free, a.Need), quantity.Part(b.Free, b.Need))
 		})
 		if there := quantity.Part(worst.Free, worst.Need); r.Shortage == nil || there > best {
-			best, r.Largest, r.Shortage, r.Detail = there, row.Type.Name, &worst, worst.Resource
+			best, r.Largest, r.Shortage, r.Detail, r.Reported = there, row.Type.Name, &worst, worst.Resource, reported(row.Type, worst)
 		}
 	}
+}
+
+// reported says which node's report leaves the type too small: nil where the type would be
+// too small anyway.
+func reported(t *catalog.InstanceType, lacking quantity.Shortage) *plan.Reported {
+	for _, s := range t.Smaller {
+		now := t.Allocatable.Get(s.Resource)
+		if s.Resource == lacking.Resource && lacking.Need <= lacking.Free+s.Listed-now {
+			return &plan.Reported{Node: s.Node, Amount: now, Listed: s.Listed}
+		}
+	}
+	return nil
 }
 
 // unmatched says why the class may run on no row of the pool. There are three
