@@ -228,11 +228,15 @@ func (r *Room) daemonPorts(labels []label.Lookup, taints []cluster.Taint) (ports
 }
 
 // promised returns the capacity of a starting node. That is the NodeClaim's
-// capacity until the kubelet has reported. Device plugins report later than the
-// kubelet: until then a device counts as the NodeClaim promises.
+// capacity until the kubelet has reported. The kubelet reports its disk later than the
+// rest, and device plugins report later than the kubelet: until then the disk and a device
+// count as the NodeClaim promises.
 func promised(reported, claim quantity.Resources) quantity.Resources {
 	if reported.MilliCPU == 0 {
 		return claim
+	}
+	if reported.EphemeralBytes == 0 {
+		reported.EphemeralBytes = claim.EphemeralBytes
 	}
 	for _, a := range claim.Extended {
 		if reported.Get(a.Name) == 0 {
