@@ -136,11 +136,12 @@ func (r *run) register(c *claim) {
 	}
 	notReady := cluster.Taint{Key: "node.kubernetes.io/not-ready", Effect: cluster.NoSchedule}
 	n := newNode(cluster.Node{
-		Name: "node-" + c.Name, UID: "uid-node-" + c.Name, Allocatable: c.Allocatable, Claim: c.Name, Created: date(r.clock.now),
+		Name: "node-" + c.Name, UID: "uid-node-" + c.Name, Allocatable: r.cfg.reported(c.InstanceType, c.Allocatable), Claim: c.Name, Created: date(r.clock.now),
 		Taints: slices.Concat(c.Taints, c.StartupTaints, []cluster.Taint{r.cfg.Policy.StartupTaint, notReady}),
 	})
 	n.Labels = c.Labels.With(label.Hostname, n.Name)
 	c.node, c.Node, c.Registered, n.claim = n, n.Name, true, c
+	r.learn(n)
 	r.addDaemons(n, c.Taints)
 	r.scheduler.addNode(n)
 	r.view.claim(c)

@@ -108,6 +108,14 @@ type Drift struct {
 	Share int64
 }
 
+// Short makes machines lack so many thousandths of what the catalogue says that pods can use
+// of the resources that the kubelet knows. An empty Type stands for every instance type.
+type Short struct {
+	Type     string
+	Resource string
+	Permille int64
+}
+
 // Config is one run. Zero durations and rates mean their defaults.
 type Config struct {
 	Seed       uint64
@@ -171,6 +179,7 @@ type Config struct {
 	Sampled func(Sample)
 	Every   time.Duration
 
+	Shorts  []Short
 	Outages []Outage
 	Deaths  []time.Duration // times at which the oldest node that runs pods dies
 	// Stillborn is how many thousandths of the instances never join.

@@ -21,6 +21,9 @@ type daemon struct {
 	acting  []plan.Action // that are being carried out
 	starts  int64         // how often the daemon has started anew
 	down    time.Duration // no drain goes on until then
+
+	reports catalog.Reports          // what nodes have reported; a restart keeps it
+	small   map[string]time.Duration // by instance type: when the first node reported
 }
 
 // changed asks for a Step soon.

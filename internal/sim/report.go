@@ -21,6 +21,7 @@ type Report struct {
 	Launches    int
 	Failed      int // launches that found no capacity
 	Died        int
+	Vain        int // nodes with less than their launch was for, although one of their type had reported how small it is
 	Deletes     int
 	Refused     int // deletions that found a pod that the plan did not know
 	Evictions   int // of pods on nodes that the core deleted

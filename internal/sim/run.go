@@ -37,7 +37,7 @@ func newRun(cfg Config) *run {
 	cfg.Policy.CannotNominate = cfg.Mode == Plain
 	cfg.Pools = slices.Clone(cfg.Pools) // pauses and other events change them
 	r := &run{cfg: cfg, clock: &clock{}, chance: &chance{seed: cfg.Seed}, pods: map[string]*pod{}, view: newView(cfg)}
-	r.daemon = &daemon{r: r}
+	r.daemon = &daemon{r: r, small: map[string]time.Duration{}}
 	r.scheduler = newScheduler(r.clock, r.chance, cfg.AttemptTime)
 	r.scheduler.bound, r.scheduler.wrote = r.bound, func(p *pod) { r.view.pod(p); r.daemon.changed() }
 	r.scheduler.topology = r.topology

@@ -17,6 +17,7 @@ type view struct {
 	workloads map[*workload]bool // false throughout
 	budgets   map[*podBudget]bool
 	pools     map[string]cluster.Pool // that changed
+	classes   []cluster.Class         // that changed
 }
 
 func newView(cfg Config) *view {
@@ -77,6 +78,7 @@ func (v *view) snapshot() cluster.Snapshot {
 	for _, p := range v.pools {
 		d.Put.Pools = append(d.Put.Pools, p)
 	}
+	d.Put.Classes, v.classes = v.classes, nil
 	clear(v.pools)
 	clear(v.budgets)
 	clear(v.pods)
