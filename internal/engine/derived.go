@@ -12,6 +12,7 @@ import (
 // its own and leaves that of the Steps before as it is.
 type derived struct {
 	fleet    *offer.Fleet // what the supply can launch, compiled; nil where there is none
+	moves    *offer.Fleet // the same for what runs, where nodes may be replaced; nil where there is none
 	places   offer.Places
 	room     room.Known
 	refusals explain.Known
@@ -19,5 +20,5 @@ type derived struct {
 
 // derived is what the try leaves for those after it.
 func (t *try) derived(l *launch.Launcher) derived {
-	return derived{fleet: l.Market.Fleet, places: t.known.places.Kept(), room: t.known.room.Kept(), refusals: t.known.refusals.Kept()}
+	return derived{fleet: l.Market.Fleet, moves: t.known.moves, places: t.known.places.Kept(), room: t.known.room.Kept(), refusals: t.known.refusals.Kept()}
 }

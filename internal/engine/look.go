@@ -132,18 +132,26 @@ func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, p
 func terms(m *mover) consolidate.Question {
 	p := m.in.Policy
 	q := consolidate.Question{
-		Fleet: m.out.Memory.derived.fleet, Seed: m.in.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
+		Fleet: movesFleet(m), Seed: m.in.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
 		MoveTime: p.MoveTime,
 		Share:    p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
 	}
 	if m.out.Memory.sweep.pace.drained() && !disrupt.Closes(m.view) {
 		q.Share = max(q.Share, drainedShare)
 	}
-	if q.Fleet == nil {
-		q.Fleet = offer.Compile(m.in.Snapshot.Supply(), nil, p.NodeCost)
-	}
 	q.Left = q.Fleet.LeftIn(m.in.Snapshot)
 	return q
+}
+
+// movesFleet returns the fleet that new nodes for running pods come from. It has the
+// variants that these pods ask for, and is the same one as long as it serves.
+func movesFleet(m *mover) *offer.Fleet {
+	d, variants := &m.out.Memory.derived, offer.VariantsOfAll(m.in.Snapshot)
+	supply, cost := m.in.Snapshot.Supply(), m.in.Policy.NodeCost
+	if !d.moves.Serves(supply, variants, cost) {
+		d.moves = offer.Recompile(supply, variants, cost, d.fleet)
+	}
+	return d.moves
 }
 
 // nodeOf returns the node for a search, and whether it takes pods. May says only that the

@@ -48,7 +48,7 @@ func TestCheaper_TheDearestNodesOfAllLaunchesCostLessThanWhatIsFreed(t *testing.
 		if err != nil {
 			t.Fatal(err)
 		}
-		fleet := offer.Compile(s.Supply(), nil, 0)
+		fleet := offer.Compile(s.Supply(), offer.Variants{}, 0)
 		var actions []plan.Action
 		for _, x := range c.launches {
 			l := plan.Launch{Pool: "p", CapacityType: label.OnDemand, Zones: []string{"a", "b"}, Labels: fleet.Rows[0].Template}

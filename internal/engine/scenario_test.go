@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the expected plans of the scena
 // right, run the test with -update. Those of testdata/disruption are about nodes that go.
 //
 // Lines of a script: pool NAME [limit=RES:N] [taint=K=V:E] [capacity=spot]
-// [minvalues=K:N] [domains=K:A,B] [weight=N]
+// [minvalues=K:N] [domains=K:A,B] [leaves=K:OPERATOR[:V]] [weight=N]
 // [static=N]; scale NAME N (of a static pool); pods NAME N MILLICPU, with what they
 // ask for (see shape in scenario_pods_test.go); declare NAME N MILLICPU;
 // arrive NAME N MILLICPU (declared pods come into being); finish NAME (its pods
@@ -187,6 +187,14 @@ func (s *scenario) addPool(name string, options map[string]string) {
 			s.t.Fatal(err)
 		}
 		p.Requirements = p.Requirements.And(label.All(r))
+	}
+	if r, ok := options["leaves"]; ok {
+		words := strings.Split(r, ":")
+		x, err := label.NewRequirement(words[0], label.Operator(words[1]), words[2:]...)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		p.Requirements = p.Requirements.And(label.All(x))
 	}
 	if n, ok := options["static"]; ok {
 		p.Static, p.Replicas = true, s.number(n)

@@ -102,3 +102,20 @@ func (l Labels) Compare(o Labels) int {
 func (l Labels) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(l, key, func(x Label, k string) int { return strings.Compare(x.Key, k) })
 }
+
+// mostLetters is how long a label's value may be.
+const mostLetters = 63
+
+// Valid says whether a node can have a label with this value, by the rule of the
+// Kubernetes API: nothing, or up to 63 letters, digits, '-', '_' and '.', with a letter
+// or digit at each end.
+func Valid(value string) bool {
+	word := func(b byte) bool { return '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' }
+	for i := range len(value) {
+		inner := i > 0 && i < len(value)-1 && (value[i] == '-' || value[i] == '_' || value[i] == '.')
+		if !word(value[i]) && !inner {
+			return false
+		}
+	}
+	return len(value) <= mostLetters
+}

@@ -32,7 +32,7 @@ func (p *proof) offerings() (out []source, err error) {
 			continue
 		}
 		beside := addUp(addUp(class.Volumes, class.Address), p.certificate.NodeCost)
-		for _, o := range newNodes(pool, class) {
+		for _, o := range p.newNodes(pool, class) {
 			name, reserved := plan.OfferingName(o.instanceType, o.CapacityType, o.Zone), o.CapacityType == label.Reserved
 			if o.Price <= 0 && !reserved {
 				if !slices.Contains(p.certificate.Unpriced, name) {
@@ -53,7 +53,7 @@ func (p *proof) offerings() (out []source, err error) {
 			if reserved {
 				index[id], out[i].count = i, max(out[i].count, left)
 			}
-			out[i].places, out[i].price = append(out[i].places, p.net(o.place)), min(out[i].price, price)
+			out[i].places, out[i].price = append(out[i].places, o.places...), min(out[i].price, price)
 		}
 	}
 	return out, nil
@@ -144,30 +144,36 @@ func (p *proof) coming(c cluster.Claim) (out []place) {
 		return []place{p.net(place{labels: c.Labels, taints: c.Taints, room: c.Allocatable})}
 	}
 	pool := cluster.Pool{Name: c.Pool, Class: c.Class, Labels: c.Labels, Requirements: c.Requirements, Taints: c.Taints}
-	for _, o := range newNodes(pool, p.classes[c.Class]) {
-		out = append(out, p.net(o.place))
+	for _, o := range p.newNodes(pool, p.classes[c.Class]) {
+		out = append(out, o.places...)
 	}
 	return out
 }
 
-// offered is an offering, with the node that it becomes.
+// offered is an offering, with the nodes that it becomes.
 type offered struct {
 	catalog.Offering
-	place
 
+	places       []place
 	instanceType string
 }
 
-// newNodes lists every offering that the pool allows.
-func newNodes(pool cluster.Pool, class cluster.Class) (out []offered) {
+// newNodes lists every offering that the pool allows. It becomes a node of each variant.
+func (p *proof) newNodes(pool cluster.Pool, class cluster.Class) (out []offered) {
 	open := openKeys(pool, class)
+	variants := p.variants(open)
 	for _, t := range class.Types {
 		ofType := pool.Labels.Merge(t.Labels).With(label.NodePool, pool.Name).With(label.NodeClass, pool.Class)
 		for _, o := range t.Offerings {
 			x := place{labels: ofType.Merge(o.Labels()), open: open, taints: pool.Taints, room: t.Allocatable}
-			if x.meets(pool.Requirements, false) {
-				out = append(out, offered{o, x, t.Name})
+			if !x.meets(pool.Requirements, false) {
+				continue
 			}
+			of := offered{Offering: o, instanceType: t.Name}
+			for _, v := range variants {
+				of.places = append(of.places, p.variant(x, v))
+			}
+			out = append(out, of)
 		}
 	}
 	return out

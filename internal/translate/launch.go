@@ -18,8 +18,8 @@ import (
 
 // NodeClaim writes a launch as the NodeClaim that asks for it. The launch's
 // instance types, zones, capacity type and reservation replace the pool's
-// requirements on these labels. Their minValues stay as far as the launch meets
-// them. All other requirements stay as they are. Annotations are added to those
+// requirements on these labels, as do the values that it chose for labels which the
+// pool leaves open. Their minValues stay as far as the launch meets them. All other requirements stay as they are. Annotations are added to those
 // of the pool's template: whether minValues was relaxed, the pods that the launch
 // is for, and the nodes that it replaces.
 func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeClaim {
@@ -36,6 +36,14 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 	}
 	if l.Reservation != "" {
 		decided = append(decided, v1.Requirement{Key: label.Reservation, Operator: corev1.NodeSelectorOpIn, Values: []string{l.Reservation}})
+	}
+	for _, r := range pool.Spec.Template.Spec.Requirements {
+		key := label.Canonical(r.Key)
+		_, fixed := pool.Spec.Template.ObjectMeta.Labels[key]
+		value, chosen := l.Labels.Get(key)
+		if chosen && !fixed && !restricted(r.Key) && !label.OfInstance(key) && !slices.ContainsFunc(decided, func(d v1.Requirement) bool { return d.Key == key }) {
+			decided = append(decided, v1.Requirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}})
+		}
 	}
 	for _, m := range minValues(pool.Spec.Template.Spec.Requirements) {
 		if i := slices.IndexFunc(decided, func(d v1.Requirement) bool { return d.Key == m.Key }); i >= 0 {

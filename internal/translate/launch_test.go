@@ -2,6 +2,7 @@ package translate_test
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -46,5 +47,30 @@ func TestNodeClaim_KeepsMinValuesAndSaysWhetherTheyWereRelaxed(t *testing.T) {
 	}
 	if len(pool.Spec.Template.ObjectMeta.Annotations) != 1 {
 		t.Error("the pool's annotations were changed")
+	}
+}
+
+func TestNodeClaim_HasTheValueThatTheLaunchChoseOfALabel(t *testing.T) {
+	two := 2
+	pool := &v1.NodePool{}
+	pool.Spec.Template.ObjectMeta.Labels = map[string]string{"tier": "web"}
+	pool.Spec.Template.Spec.Requirements = []v1.Requirement{
+		{Key: "team", Operator: "Exists", MinValues: &two}, {Key: "team", Operator: "NotIn", Values: []string{"ops"}},
+		{Key: "tier", Operator: "Exists"}, {Key: "rack", Operator: "NotIn", Values: []string{"r1"}},
+	}
+	labels := label.FromMap(map[string]string{"team": "red", "tier": "web"})
+	claim := translate.NodeClaim(plan.Launch{Types: []plan.Choice{{Type: "a"}}, Zones: []string{"z"}, Labels: labels, MinValuesRelaxed: true}, pool, v1.AwaitingPodsTaint())
+	if claim.Labels["team"] != "red" {
+		t.Errorf("labels %v", claim.Labels)
+	}
+	got := map[string][]string{}
+	for _, r := range claim.Spec.Requirements {
+		got[r.Key] = append(got[r.Key], string(r.Operator)+" "+strings.Join(r.Values, ","))
+		if r.Key == "team" && (r.MinValues == nil || *r.MinValues != 1) {
+			t.Errorf("minValues %v of one value", r.MinValues)
+		}
+	}
+	if len(got["team"]) != 1 || got["team"][0] != "In red" || got["tier"][0] != "Exists " || got["rack"][0] != "NotIn r1" {
+		t.Errorf("requirements %v", got)
 	}
 }

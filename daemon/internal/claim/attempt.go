@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -58,8 +59,21 @@ func (a attempt) listed(now time.Time) bool {
 // stands says whether the attempt is to be tried again as it is. A new attempt could
 // launch a second instance, so it begins only when the first would be listed, and only
 // if it would be another request, whatever its instances cost now.
-func (a attempt) stands(want aws.LaunchRequest, now time.Time) bool {
-	return a.frozen != nil && (!a.listed(now) || reflect.DeepEqual(unpriced(a.frozen.Request), unpriced(want)))
+func (a attempt) stands(want order, now time.Time) bool {
+	return a.frozen != nil && (!a.listed(now) || reflect.DeepEqual(unpriced(a.frozen.Request), unpriced(a.like(want))))
+}
+
+// like is the request of the order. Where the attempt has as many types as a request may
+// have, it is for these types: which ones are the cheapest may have changed.
+func (a attempt) like(o order) aws.LaunchRequest {
+	types := map[string]bool{}
+	for _, x := range a.frozen.Request.Overrides {
+		types[x.InstanceType] = true
+	}
+	if len(types) >= mostTypes {
+		o.request.Overrides = pick.Those(o.every, func(x aws.Override) bool { return types[x.InstanceType] })
+	}
+	return o.request
 }
 
 // unpriced is the request without its prices, in an order that does not follow from them:

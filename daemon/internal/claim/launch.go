@@ -65,7 +65,7 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 			return 0, err
 		}
 	}
-	anew := !last.stands(order.request, c.Now())
+	anew := !last.stands(order, c.Now())
 	if anew || last.frozen.Request.LaunchTemplate == order.request.LaunchTemplate {
 		if err := c.ensureTemplate(ctx, order.template); err != nil {
 			return c.launchFailed(ctx, claim, err)

@@ -22,6 +22,7 @@ import (
 type order struct {
 	template awsspec.LaunchTemplate
 	request  aws.LaunchRequest // without the token
+	every    []aws.Override    // all that the NodeClaim admits; the request has some of them
 	types    map[string]catalog.InstanceType
 	stamp    map[string]string // annotations that say which spec of the class this is, and with which instance profile
 }
@@ -61,7 +62,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	if class.Spec.Context != nil {
 		o.request.Context = *class.Spec.Context
 	}
-	for _, t := range types {
+	for _, t := range suited(translated, types) {
 		overrides := overridesOf(translated, class, t, capacityType, reservation)
 		if len(overrides) > 0 {
 			o.types[t.Name] = t
@@ -75,7 +76,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 		return order{}, fmt.Errorf("nodeclaim %s: EC2NodeClass %s has no subnet, image and offering for any of its instance types: correct the selector terms of the class, or the requirements", claim.Name, class.Name)
 	}
 	// Every override has its image. That of the template must not follow from prices, or
-	// each change of them made another template.
+	// each change of them made another template. So it is chosen among all types.
 	image := slices.MinFunc(o.request.Overrides, byPlace).ImageID
 	slices.SortFunc(o.request.Overrides, func(a, b aws.Override) int {
 		if a.Priority != b.Priority {
@@ -89,6 +90,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	o.template, err = template(claim, class, facts, capacityType, owner, o.types)
 	o.template.ImageID, o.template.Reservation = image, reservation
 	o.request.LaunchTemplate = o.template.Name()
+	o.every, o.request.Overrides = o.request.Overrides, narrowed(claim, o.request.Overrides, o.types)
 	return o, err
 }
 

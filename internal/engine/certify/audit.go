@@ -176,7 +176,7 @@ func (a *audit) ask(known *offer.Fleet) {
 		}
 	}
 	a.market = &offer.Market{View: a.View}
-	a.market.Use(offer.Recompile(a.supply, offer.Variants(a.Snapshot.Supply(), all), a.Policy.NodeCost, known))
+	a.market.Use(offer.Recompile(a.supply, offer.VariantsOf(a.Snapshot, all), a.Policy.NodeCost, known))
 	a.asked = a.pose(a.market, all)
 	held := make([]*demand.Class, 0, len(all))
 	for i, c := range all {

@@ -38,7 +38,7 @@ func (k *certifier) pose(classes []*demand.Class) *question {
 	levels, where := demand.PlacesOf(classes)
 	q.levels = levels
 	for _, l := range levels {
-		q.Where = append(q.Where, pack.Where{Zones: k.market.Places(l)})
+		q.Where = append(q.Where, pack.Where{Zones: k.everyVariant(k.market.Places(l))})
 	}
 	q.Classes = make([]pack.Class, 0, len(classes))
 	for i, c := range classes {
@@ -54,6 +54,28 @@ func (k *certifier) pose(classes []*demand.Class) *question {
 	}
 	q.withExclusive(largest(sets))
 	return q
+}
+
+// everyVariant returns the zones where the rows or other variants of them take a pod, if
+// the fleet lacks rows for combinations of what different pods ask for. So the bound also
+// holds for plans with nodes that are for all of these pods.
+func (k *certifier) everyVariant(zones []uint64) []uint64 {
+	if !k.market.Fleet.Partial {
+		return zones
+	}
+	type kind struct {
+		pool                            int
+		name, capacityType, reservation string
+	}
+	of := func(r *offer.Row) kind { return kind{r.Pool, r.Type.Name, r.CapacityType, r.Reservation} }
+	all, out := map[kind]uint64{}, make([]uint64, len(zones))
+	for i := range zones {
+		all[of(&k.market.Fleet.Rows[i])] |= zones[i]
+	}
+	for i := range out {
+		out[i] = all[of(&k.market.Fleet.Rows[i])]
+	}
+	return out
 }
 
 // withExclusive adds the sets to a problem without hosts; each set is one more

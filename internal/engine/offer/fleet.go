@@ -20,9 +20,6 @@ import (
 // beyond it would only stay unused.
 const maxZones = 64
 
-// maxVariants bounds the variants of one pool.
-const maxVariants = 256
-
 // Fleet is the rows of all pools that are ready.
 type Fleet struct {
 	Pools []cluster.Pool // by weight, highest first, then by name, descending: Karpenter breaks ties so
@@ -36,9 +33,12 @@ type Fleet struct {
 	// Static says that the rows are those of static pools. All other fleets have the
 	// rows of the pools that launch nodes for pods.
 	Static bool
+	// Partial says that some pool lacks rows for combinations of values that different
+	// pods ask for: there would be too many.
+	Partial bool
 
 	supply   *cluster.Supply
-	variants []string
+	variants Variants
 	daemons  []cluster.DaemonSet
 	groups   map[string]int
 	sites    int             // the number of sites; see Row.Site
@@ -124,18 +124,16 @@ func (r *Row) ZonesWithin(limit quantity.Money) (zones uint64) {
 
 // Recompile returns the known Fleet if it serves the supply, the variants and the
 // node cost, and compiles a Fleet otherwise. The known Fleet may be nil.
-func Recompile(supply *cluster.Supply, variants []string, nodeCost quantity.Money, known *Fleet) *Fleet {
+func Recompile(supply *cluster.Supply, variants Variants, nodeCost quantity.Money, known *Fleet) *Fleet {
 	if known.Serves(supply, variants, nodeCost) {
 		return known
 	}
 	return Compile(supply, variants, nodeCost)
 }
 
-// Compile returns the Fleet that the supply can launch. The variants are label
-// keys. A pool gets rows for each value of such a key if its requirements leave
-// several values open and no template label fixes one. The node cost is part of
-// every price.
-func Compile(supply *cluster.Supply, variants []string, nodeCost quantity.Money) *Fleet {
+// Compile returns the Fleet that the supply can launch. A pool gets rows for each
+// of its variants. The node cost is part of every price.
+func Compile(supply *cluster.Supply, variants Variants, nodeCost quantity.Money) *Fleet {
 	return compile(&Fleet{NodeCost: nodeCost, supply: supply, variants: variants})
 }
 
@@ -208,8 +206,18 @@ func (f *Fleet) openPool(pool int) {
 	if p.Static != f.Static || !p.Ready || p.Deleting || at < 0 || !f.supply.Classes[at].Ready {
 		return
 	}
-	for _, template := range f.templates(p) {
+	before, each := len(f.Rows), 0
+	templates, whole := f.variants.templates(p)
+	f.Partial = f.Partial || !whole
+	for _, template := range templates {
+		if len(f.Rows)-before+each > maxRows {
+			f.Partial = true
+			break
+		}
 		f.addPool(pool, template, &f.supply.Classes[at])
+		if each == 0 {
+			each = len(f.Rows) - before
+		}
 	}
 }
 
@@ -223,52 +231,14 @@ func (f *Fleet) sort() {
 
 // Serves says whether the fleet was compiled for the supply, the variants and the
 // node cost.
-func (f *Fleet) Serves(supply *cluster.Supply, variants []string, nodeCost quantity.Money) bool {
-	return f != nil && !f.Static && f.supply == supply && f.NodeCost == nodeCost && slices.Equal(f.variants, variants)
-}
-
-// Template returns the labels that every node of the pool gets, whatever its type.
-// These are the labels of the pool's template, and a value for each other label
-// that the requirements ask for and instance types do not decide. If several values
-// are possible, it is the first one (Karpenter takes any).
-func Template(p cluster.Pool) label.Labels {
-	l := p.Labels.With(label.NodePool, p.Name).With(label.NodeClass, p.Class)
-	for _, r := range p.Requirements {
-		if _, there := l.Get(r.Key()); there || r.AdmitsAbsence() || label.OfInstance(r.Key()) {
-			continue
-		}
-		if v, ok := r.Some(); ok {
-			l = l.With(r.Key(), v)
-		}
-	}
-	return l
-}
-
-// templates returns the labels of the pool's nodes, once for each combination of
-// values that the requirements leave open for the variant keys.
-func (f *Fleet) templates(p cluster.Pool) []label.Labels {
-	out := []label.Labels{Template(p)}
-	for _, key := range f.variants {
-		r, there := p.Requirements.Get(key)
-		values, listed := r.Values()
-		if _, fixed := p.Labels.Get(key); fixed || !there || !listed || len(values) < 2 || len(out)*len(values) > maxVariants {
-			continue
-		}
-		var next []label.Labels
-		for _, l := range out {
-			for _, v := range values {
-				next = append(next, l.With(key, v))
-			}
-		}
-		out = next
-	}
-	return out
+func (f *Fleet) Serves(supply *cluster.Supply, variants Variants, nodeCost quantity.Money) bool {
+	return f != nil && !f.Static && f.supply == supply && f.NodeCost == nodeCost && f.variants.equal(&variants, supply)
 }
 
 func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 	p := f.Pools[pool]
 	variant := ""
-	for _, key := range f.variants {
+	for _, key := range f.variants.keys {
 		if v, ok := template.Get(key); ok {
 			variant += "," + key + "=" + v
 		}

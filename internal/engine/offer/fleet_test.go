@@ -34,7 +34,7 @@ func rows(f *offer.Fleet) []string {
 // A type that says nothing about a label that others have does not get it from
 // the pool; a label that no type has, it does.
 func TestCompile_ATypeDoesNotGetALabelThatTypesDecide(t *testing.T) {
-	got := rows(offer.Compile(supply(pool("p", label.Is(catalog.LabelGPUName, "t4"), label.Is("team", "a"))), nil, 0))
+	got := rows(offer.Compile(supply(pool("p", label.Is(catalog.LabelGPUName, "t4"), label.Is("team", "a"))), offer.Variants{}, 0))
 	if want := []string{"g4dn.xlarge/on-demand/p"}; !slices.Equal(got, want) {
 		t.Errorf("rows %q, want %q", got, want)
 	}
@@ -42,12 +42,12 @@ func TestCompile_ATypeDoesNotGetALabelThatTypesDecide(t *testing.T) {
 
 func TestWith_IsTheFleetCompiledWithTheOtherPool(t *testing.T) {
 	narrow, wide, beside := pool("p", label.Is(catalog.LabelGPUName, "t4")), pool("p"), pool("q")
-	f := offer.Compile(supply(narrow, beside), nil, 0)
-	got, want := rows(f.With(wide)), rows(offer.Compile(supply(wide, beside), nil, 0))
+	f := offer.Compile(supply(narrow, beside), offer.Variants{}, 0)
+	got, want := rows(f.With(wide)), rows(offer.Compile(supply(wide, beside), offer.Variants{}, 0))
 	if !slices.Equal(got, want) || len(want) != 4 {
 		t.Errorf("rows %q, want %q", got, want)
 	}
-	if len(f.Rows) != 3 || f.Serves(supply(wide, beside), nil, 0) {
+	if len(f.Rows) != 3 || f.Serves(supply(wide, beside), offer.Variants{}, 0) {
 		t.Errorf("the fleet has changed: %q", rows(f))
 	}
 }
@@ -64,7 +64,7 @@ func TestWhere_IsWhatTheLabelsOfEachRowSay(t *testing.T) {
 		{Zone: "b", ZoneID: "2", CapacityType: label.Spot, Price: 3, Available: true},
 	}
 	types[1].Offerings = append(types[1].Offerings, catalog.Offering{Zone: "b", CapacityType: label.OnDemand, Price: 7, Available: true})
-	f := offer.Compile(s, nil, 0)
+	f := offer.Compile(s, offer.Variants{}, 0)
 	in := func(key string, values ...string) label.Requirement {
 		r, err := label.NewRequirement(key, label.In, values...)
 		if err != nil {

@@ -39,7 +39,7 @@ type Places = memory.Cache[*Fleet, string, []uint64]
 // Open returns the Market. It compiles the fleet unless the known one serves, and
 // takes out the offerings that have no capacity now.
 func Open(v view.View, known *Fleet, places *Places, m *memory.Memory, j *journal.Journal, classes []*demand.Class) *Market {
-	return open(v, Recompile(v.Snapshot.Supply(), Variants(v.Snapshot.Supply(), classes), v.Policy.NodeCost, known), places, m, j)
+	return open(v, Recompile(v.Snapshot.Supply(), VariantsOf(v.Snapshot, classes), v.Policy.NodeCost, known), places, m, j)
 }
 
 // OpenStatic returns the Market of static pools.
@@ -70,38 +70,6 @@ func open(v view.View, f *Fleet, places *Places, m *memory.Memory, j *journal.Jo
 		}
 	}
 	j.Trace.Types = len(out.Fleet.Rows)
-	return out
-}
-
-// Variants returns the label keys that the demand asks about and that a pool leaves
-// open.
-func Variants(supply *cluster.Supply, classes []*demand.Class) []string {
-	open := map[string]bool{}
-	for _, p := range supply.Pools {
-		for _, r := range p.Requirements {
-			if values, listed := r.Values(); listed && len(values) > 1 && !label.OfInstance(r.Key()) {
-				open[r.Key()] = true
-			}
-		}
-	}
-	if len(open) == 0 {
-		return nil
-	}
-	used := map[string]bool{}
-	for _, c := range classes {
-		for _, l := range c.Levels {
-			for _, key := range demand.KeysOf(&l.Shape) {
-				used[key] = used[key] || open[key]
-			}
-		}
-	}
-	var out []string
-	for key, yes := range used {
-		if yes {
-			out = append(out, key)
-		}
-	}
-	slices.Sort(out)
 	return out
 }
 

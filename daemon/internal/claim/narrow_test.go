@@ -1,0 +1,159 @@
+package claim
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog/embedded"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// everyType is what a region sells, and a class with a subnet in each of its zones.
+func everyType(t *testing.T) ([]catalog.InstanceType, *awsv1.EC2NodeClass) {
+	t.Helper()
+	facts, market, err := embedded.Load("us-east-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := class()
+	k.Status.Subnets = nil
+	for _, z := range market.Zones {
+		k.Status.Subnets = append(k.Status.Subnets, awsv1.Subnet{ID: "subnet-0123456789abcdef0", Zone: z.Name})
+	}
+	return catalog.Build(facts, market, catalog.Settings{Zones: market.Zones}), k
+}
+
+// asking is a NodeClaim that somebody has written by hand, with these requirements.
+func asking(rs ...v1.Requirement) *v1.NodeClaim {
+	c := nodeClaim(label.OnDemand)
+	c.Spec.Requirements = rs
+	return c
+}
+
+// prices returns the price of each type of the overrides in its cheapest zone.
+func prices(overrides []aws.Override) map[string]float64 {
+	out := map[string]float64{}
+	for _, o := range overrides {
+		if before, there := out[o.InstanceType]; !there || o.Priority < before {
+			out[o.InstanceType] = o.Priority
+		}
+	}
+	return out
+}
+
+func TestMakeOrder_ARequestNeverHasMoreThanTheCheapestSixtyTypes(t *testing.T) {
+	types, k := everyType(t)
+	spot := v1.Requirement{Key: label.CapacityType, Operator: corev1.NodeSelectorOpIn, Values: []string{label.Spot}}
+	arm := v1.Requirement{Key: label.Arch, Operator: corev1.NodeSelectorOpIn, Values: []string{"arm64"}}
+	for name, claim := range map[string]*v1.NodeClaim{"no requirement": asking(), "spot": asking(spot), "arm64": asking(arm)} {
+		o, err := makeOrder(claim, k, types, facts)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		data, err := json.Marshal(frozen{Began: time.Now(), Request: o.request})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, all := prices(o.request.Overrides), prices(o.every)
+		if len(kept) != mostTypes || len(all) < 2*mostTypes || len(data) > 128<<10 {
+			t.Errorf("%s: %d of %d types in %d bytes", name, len(kept), len(all), len(data))
+		}
+		dearest := 0.0
+		for _, price := range kept {
+			dearest = max(dearest, price)
+		}
+		for x, price := range all {
+			if _, is := kept[x]; !is && price > 0 && price < dearest {
+				t.Errorf("%s: %s at %f is left out, the dearest type is at %f", name, x, price, dearest)
+			}
+		}
+		places := 0
+		for _, x := range o.every {
+			if _, is := kept[x.InstanceType]; is {
+				places++
+			}
+		}
+		if places != len(o.request.Overrides) {
+			t.Errorf("%s: %d of %d zones of the types", name, len(o.request.Overrides), places)
+		}
+	}
+}
+
+func TestMakeOrder_TheSixtyTypesMeetMinValues(t *testing.T) {
+	types, k := everyType(t)
+	for key, n := range map[string]int{catalog.LabelFamily: 50, label.InstanceType: 50, label.Zone: len(k.Status.Subnets), label.Arch: 2} {
+		o, err := makeOrder(asking(v1.Requirement{Key: key, Operator: corev1.NodeSelectorOpExists, MinValues: &n}), k, types, facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := map[string]bool{}
+		for _, x := range o.request.Overrides {
+			value, _ := valueOf(x, o.types, key)
+			values[value] = true
+		}
+		if len(values) < n || len(prices(o.request.Overrides)) != mostTypes {
+			t.Errorf("%s: %d values of %d, %d types", key, len(values), n, len(prices(o.request.Overrides)))
+		}
+	}
+}
+
+func TestMakeOrder_ANodeClaimGetsTypesThatMeetWhatItAsksFor(t *testing.T) {
+	types, k := everyType(t)
+	claim := asking(v1.Requirement{Key: label.Arch, Operator: corev1.NodeSelectorOpIn, Values: []string{"arm64"}},
+		v1.Requirement{Key: catalog.LabelGPUName, Operator: corev1.NodeSelectorOpDoesNotExist})
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("30")}
+	o, err := makeOrder(claim, k, types, facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range o.every {
+		arch, _ := o.types[x.InstanceType].Labels.Get(label.Arch)
+		if cpu := o.types[x.InstanceType].Allocatable.MilliCPU; arch != "arm64" || cpu < 30_000 {
+			t.Errorf("%s: %s, %dm CPU", x.InstanceType, arch, cpu)
+		}
+	}
+	claim.Spec.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100000")
+	if _, err := makeOrder(claim, k, types, facts); err != nil {
+		t.Errorf("no type holds what it requests: %v", err)
+	}
+}
+
+// Which types are the cheapest changes with each spot price.
+func TestAttempt_StandsWhenOtherTypesHaveBecomeTheCheapest(t *testing.T) {
+	types, k := everyType(t)
+	o, err := makeOrder(asking(), k, types, facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Unix(1000, 0)
+	a := attempt{number: 1, frozen: &frozen{Began: began, Request: o.request}}
+	for i := range types {
+		for j := range types[i].Offerings {
+			types[i].Offerings[j].Price = 1_000_000_000_000 - types[i].Offerings[j].Price
+		}
+	}
+	other, err := makeOrder(asking(), k, types, facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reflect.DeepEqual(unpriced(o.request), unpriced(other.request)) || o.request.LaunchTemplate != other.request.LaunchTemplate {
+		t.Fatal("the prices change nothing, or the launch template")
+	}
+	if !a.stands(other, began.Add(2*listingLag)) {
+		t.Error("another attempt because of prices")
+	}
+	k.Status.Subnets[0].ID = "subnet-other"
+	if other, err = makeOrder(asking(), k, types, facts); err != nil || a.stands(other, began.Add(2*listingLag)) {
+		t.Error("no other attempt for another subnet", fmt.Sprint(err))
+	}
+}
