@@ -18,7 +18,8 @@ const (
 	// firstPause is how long an offering is left out after a launch that failed for lack of
 	// its capacity; as long as Karpenter does. The pause doubles with each failed launch in a
 	// row, up to longestPause: so long it takes at most until a quota that was raised is found.
-	firstPause, longestPause = 3 * time.Minute, 10 * time.Minute
+	firstPause   = 3 * time.Minute
+	longestPause = 10 * time.Minute
 	// retryGap is the least time between two failed launches of a pool into offerings of
 	// which all had failed before: 12 an hour.
 	retryGap = 5 * time.Minute
@@ -29,7 +30,8 @@ const (
 	// widerBy and widest are how a launch chooses among dearer types after failures in a row;
 	// see Wider. The widest choice is types of five times the price of the cheapest, in
 	// thousandths above it: for spot, EC2 weighs capacity against price.
-	widerBy, widest = 4, 4_000
+	widerBy = 4
+	widest  = 4_000
 )
 
 // Shortages is what is known of capacity from launches. Penalties hold for all pools: the
