@@ -52,7 +52,9 @@ type Launched struct {
 // OfferingFailure is an offering without capacity.
 type OfferingFailure struct {
 	catalog.OfferingKey
+
 	Code, Message string
+	Reach         catalog.Reach // what else the code says to be exhausted
 }
 
 // InsufficientCapacityError says that no offering of the launch had capacity. EC2 gives
@@ -79,6 +81,20 @@ func insufficientCapacity(code string) bool {
 		return true
 	}
 	return false
+}
+
+// reachOf says how much is exhausted with the offering that the code is about. Sources: EC2
+// API error codes; the EC2 user guide, On-Demand Instance quotas and spot request limits.
+func reachOf(code string) catalog.Reach {
+	switch code {
+	case codeNoSpotRole, "MaxSpotInstanceCountExceeded":
+		return catalog.ReachCapacityType
+	case "VcpuLimitExceeded":
+		return catalog.ReachQuota
+	case "MaxFleetCountExceeded":
+		return catalog.ReachAll
+	}
+	return catalog.ReachOffering
 }
 
 const (
@@ -200,7 +216,7 @@ func readFailures(r LaunchRequest, failures []ec2types.CreateFleetError) ([]Offe
 				key.Zone = asked.Zone
 			}
 		}
-		failed = append(failed, OfferingFailure{OfferingKey: key, Code: code, Message: message})
+		failed = append(failed, OfferingFailure{OfferingKey: key, Code: code, Message: message, Reach: reachOf(code)})
 	}
 	return sortedFailures(failed), other
 }
@@ -212,7 +228,7 @@ func failAll(r LaunchRequest, code, message string, subnet *string) []OfferingFa
 	for _, o := range r.Overrides {
 		if subnet == nil || *subnet == o.SubnetID {
 			key := catalog.OfferingKey{InstanceType: o.InstanceType, Zone: o.Zone, CapacityType: r.CapacityType, Reservation: r.Reservation}
-			failed = append(failed, OfferingFailure{OfferingKey: key, Code: code, Message: message})
+			failed = append(failed, OfferingFailure{OfferingKey: key, Code: code, Message: message, Reach: reachOf(code)})
 		}
 	}
 	return sortedFailures(failed)

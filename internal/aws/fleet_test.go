@@ -136,3 +136,18 @@ func TestFleetInput_AsksForOneInstanceByPrice(t *testing.T) {
 		t.Error("on-demand is not allocated by price")
 	}
 }
+
+func TestReachOf_NamesWhatEachCodeSaysToBeExhausted(t *testing.T) {
+	for code, want := range map[string]catalog.Reach{
+		"InsufficientInstanceCapacity": catalog.ReachOffering, "UnfulfillableCapacity": catalog.ReachOffering, "Unsupported": catalog.ReachOffering,
+		codeNoAddresses: catalog.ReachOffering, "ReservationCapacityExceeded": catalog.ReachOffering,
+		"VcpuLimitExceeded": catalog.ReachQuota, "MaxSpotInstanceCountExceeded": catalog.ReachCapacityType, codeNoSpotRole: catalog.ReachCapacityType,
+		"MaxFleetCountExceeded": catalog.ReachAll,
+	} {
+		_, err := launched(request(), &ec2.CreateFleetOutput{Errors: []ec2types.CreateFleetError{failure(code, "m7i.large", "subnet-b")}})
+		var lack *InsufficientCapacityError
+		if !errors.As(err, &lack) || lack.Offerings[0].Reach != want {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+}

@@ -29,6 +29,17 @@ type Hindrances = view.Hindrances
 // Trace counts the work of a Step, for benchmarks and for the record.
 type Trace = journal.Trace
 
+// Shortages is what is known of capacity from launches; the zero value is that nothing has
+// failed.
+type Shortages = memory.Shortages
+
+// What comes of launches, for Shortages.After.
+type (
+	Tried = memory.Tried
+	Lack  = memory.Lack
+	Cause = memory.Cause
+)
+
 // DefaultPolicy returns the settings that the daemon starts with.
 func DefaultPolicy() Policy { return view.DefaultPolicy() }
 
@@ -87,7 +98,14 @@ func After(disruption time.Time) Memory {
 // WithUnavailable returns the memory with the offerings excluded from plans until
 // the given time. It also makes the unfinished plan, if there is one, start again.
 func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKey) Memory {
-	m.Memory = m.Memory.Without(until, offerings)
+	m.Shortages = m.Without(until, offerings)
+	return m.PlanAnew()
+}
+
+// WithShortages returns the memory with what is known of capacity now. It also makes the
+// unfinished plan, if there is one, start again.
+func (m Memory) WithShortages(s Shortages) Memory {
+	m.Shortages = s
 	return m.PlanAnew()
 }
 

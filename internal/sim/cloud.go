@@ -7,14 +7,12 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
-
-// unavailableFor is how long an offering that had no capacity is left out.
-const unavailableFor = 3 * time.Minute
 
 // claim is a NodeClaim with its instance and its node.
 type claim struct {
@@ -57,13 +55,17 @@ func (r *run) order(l plan.Launch) {
 	}
 	r.claims = append(r.claims, c)
 	r.view.claim(c)
-	r.clock.after(r.cfg.Fleet, func() { r.launch(c) })
+	r.call(c)
 }
 
 // candidate is an offering that a NodeClaim may become.
 type candidate struct {
 	typ catalog.InstanceType
 	of  catalog.Offering
+}
+
+func (x candidate) key() catalog.OfferingKey {
+	return catalog.OfferingKey{CapacityType: x.of.CapacityType, InstanceType: x.typ.Name, Zone: x.of.Zone, Reservation: x.of.Reservation}
 }
 
 func (r *run) candidates(c *claim) []candidate {
@@ -92,13 +94,13 @@ func (r *run) launch(c *claim) {
 		return
 	}
 	r.checker.launched(c)
-	var short []catalog.OfferingKey
+	tried := engine.Tried{Pool: c.Pool}
 	for _, x := range r.candidates(c) {
-		key := catalog.OfferingKey{CapacityType: x.of.CapacityType, InstanceType: x.typ.Name, Zone: x.of.Zone, Reservation: x.of.Reservation}
-		if r.out(key) {
-			short = append(short, key)
+		if lack, out := r.outage(x); out {
+			tried.Lacks = append(tried.Lacks, lack)
 			continue
 		}
+		tried.Launched = x.key()
 		c.Launched, c.InstanceID, c.InstanceType, c.Zone, c.CapacityType = true, "i-"+c.Name, x.typ.Name, x.of.Zone, x.of.CapacityType
 		c.LaunchedAt, c.Capacity = date(r.clock.now), x.typ.Capacity
 		c.Allocatable, c.price = x.typ.Allocatable, x.of.Price
@@ -110,22 +112,15 @@ func (r *run) launch(c *claim) {
 		}
 		break
 	}
-	if len(short) > 0 {
-		r.daemon.unavailable(short)
+	r.daemon.tried(tried)
+	if r.cfg.Called != nil {
+		r.cfg.Called(r.clock.now, c.Launched)
 	}
 	if !c.Launched {
 		r.report.Failed++
 		r.end(c)
 	}
 	r.daemon.changed()
-}
-
-func (r *run) out(key catalog.OfferingKey) bool {
-	meets := func(want, have string) bool { return want == "" || want == have }
-	return slices.ContainsFunc(r.cfg.Outages, func(o Outage) bool {
-		return o.From <= r.clock.now && r.clock.now < o.To && meets(o.Offering.InstanceType, key.InstanceType) &&
-			meets(o.Offering.Zone, key.Zone) && meets(o.Offering.CapacityType, key.CapacityType)
-	})
 }
 
 // register lets the node join. The node has its taints and its DaemonSet pods,

@@ -75,10 +75,27 @@ type Sample struct {
 }
 
 // Outage makes launches fail for lack of capacity. An empty field of the
-// offering stands for any value.
+// offering stands for any value. Where neither type nor zone are given, the cloud says that
+// the whole capacity type is out, as without the role for spot, or everything, as where a
+// quota is used up.
 type Outage struct {
 	From, To time.Duration
 	Offering catalog.OfferingKey
+}
+
+func (o Outage) meets(key catalog.OfferingKey) bool {
+	meets := func(want, have string) bool { return want == "" || want == have }
+	return meets(o.Offering.InstanceType, key.InstanceType) && meets(o.Offering.Zone, key.Zone) && meets(o.Offering.CapacityType, key.CapacityType)
+}
+
+func (o Outage) reach() catalog.Reach {
+	switch {
+	case o.Offering.InstanceType != "" || o.Offering.Zone != "":
+		return catalog.ReachOffering
+	case o.Offering.CapacityType != "":
+		return catalog.ReachCapacityType
+	}
+	return catalog.ReachAll
 }
 
 // Pause forbids voluntary disruption for a while: that of the pool by its annotation or,
@@ -175,6 +192,9 @@ type Config struct {
 
 	// Seen gets what each Step decides; may be nil.
 	Seen func(engine.Output)
+	// Called gets the answer of each launch call: when it came, and whether an instance was
+	// launched; may be nil.
+	Called func(at time.Duration, launched bool)
 	// Sampled gets a Sample every Every; may be nil.
 	Sampled func(Sample)
 	Every   time.Duration

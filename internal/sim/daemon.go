@@ -12,15 +12,17 @@ import (
 
 // daemon is the loop around the core: it observes, decides and acts.
 type daemon struct {
-	r       *run
-	memory  engine.Memory
-	due     bool          // a Step is on its way
-	busy    time.Duration // acting until then
-	pending []catalog.OfferingKey
-	wait    int64         // number of the wait that counts
-	acting  []plan.Action // that are being carried out
-	starts  int64         // how often the daemon has started anew
-	down    time.Duration // no drain goes on until then
+	r      *run
+	memory engine.Memory
+	due    bool          // a Step is on its way
+	busy   time.Duration // acting until then
+	known  engine.Shortages
+	news   bool             // known is news to the memory
+	gates  map[string]*gate // by pool
+	wait   int64            // number of the wait that counts
+	acting []plan.Action    // that are being carried out
+	starts int64            // how often the daemon has started anew
+	down   time.Duration    // no drain goes on until then
 
 	reports catalog.Reports          // what nodes have reported; a restart keeps it
 	small   map[string]time.Duration // by instance type: when the first node reported
@@ -35,9 +37,9 @@ func (d *daemon) changed() {
 	d.r.clock.at(max(d.r.clock.now+d.r.cfg.Gather, d.busy), d.step)
 }
 
-// unavailable notes offerings that had no capacity.
-func (d *daemon) unavailable(offerings []catalog.OfferingKey) {
-	d.pending = append(d.pending, offerings...)
+// tried notes what came of a launch.
+func (d *daemon) tried(t engine.Tried) {
+	d.known, d.news = d.known.After(t, date(d.r.clock.now)), true
 	d.changed()
 }
 
@@ -49,9 +51,8 @@ func (d *daemon) step() {
 		return
 	}
 	d.due = false
-	if len(d.pending) > 0 {
-		d.memory = d.memory.WithUnavailable(date(r.clock.now+unavailableFor), d.pending...)
-		d.pending = nil
+	if d.news {
+		d.memory, d.news = d.memory.WithShortages(d.known), false
 	}
 	in := d.input()
 	in.Seed = r.chance.next()
@@ -130,7 +131,10 @@ func (d *daemon) restart() {
 	if slices.ContainsFunc(d.r.claims, func(c *claim) bool { return c.Disrupting != nil || c.Deleting }) {
 		evicted = date(d.r.clock.now + d.r.cfg.Down)
 	}
-	d.memory, d.pending = engine.After(evicted), nil
+	d.memory, d.known, d.news = engine.After(evicted), engine.Shortages{}, false
+	for _, g := range d.gates {
+		g.window = fewCalls
+	}
 	d.starts++
 	d.wait++
 	d.busy = d.r.clock.now + d.r.cfg.Down

@@ -19,7 +19,8 @@ type Report struct {
 	Steps     int // decisions
 
 	Launches    int
-	Failed      int // launches that found no capacity
+	Failed      int // launch calls that found no capacity
+	Dropped     int // NodeClaims that ended without a call: all their offerings had just failed
 	Died        int
 	Vain        int // nodes with less than their launch was for, although one of their type had reported how small it is
 	Deletes     int

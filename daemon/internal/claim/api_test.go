@@ -194,6 +194,7 @@ func (s *server) Nodes() []*corev1.Node { return slices.Clone(s.nodes) }
 func (s *server) Launched(*v1.NodeClaim, string, string, string, string) {}
 func (s *server) Initialized(*v1.NodeClaim, string)                      {}
 func (s *server) LaunchFailed(*v1.NodeClaim, error)                      {}
+func (s *server) LaunchesFail(*v1.NodeClaim, string, string, time.Time)  {}
 func (s *server) Terminated(*v1.NodeClaim, string)                       {}
 
 func (s *server) PodsOn(string) []*corev1.Pod { return nil }

@@ -18,8 +18,8 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -46,15 +46,18 @@ type World interface {
 	AttachedTo(node string, staying []*corev1.Pod) (volumes []string)
 }
 
-// Scarcity is told which offerings had no capacity.
+// Scarcity is told what is known of capacity when that changes.
 type Scarcity interface {
-	Unavailable(until time.Time, offerings ...catalog.OfferingKey)
+	Shortages(s engine.Shortages)
 }
 
 // Recorder is told of the events that users should see.
 type Recorder interface {
 	Launched(c *v1.NodeClaim, instanceType, zone, capacityType, instanceID string)
 	LaunchFailed(c *v1.NodeClaim, err error)
+	// LaunchesFail is told why launches of the NodeClaim's pool fail, and when the next try
+	// comes; key changes when there is news.
+	LaunchesFail(c *v1.NodeClaim, key, why string, next time.Time)
 	Registered(c *v1.NodeClaim, node string)
 	Initialized(c *v1.NodeClaim, node string)
 	Draining(c *v1.NodeClaim, node, key, waitingFor string) // key changes when there is news
@@ -83,6 +86,8 @@ type Controller struct {
 	// unlaunched has the uids of NodeClaims of which EC2 said that nothing was launched.
 	unlaunched sync.Map
 	pace       pace
+	gate       gate
+	shortages  shortages
 	unnamed    sync.Once // the warning that an instance could not be named
 	// terminating counts the workers that terminate NodeClaims.
 	terminating atomic.Int32
@@ -120,6 +125,13 @@ func (c *Controller) next(ctx context.Context) bool {
 		return false
 	}
 	defer c.queue.Done(name)
+	if pool, launches := c.launching(name); launches {
+		if wait := c.gate.enter(pool, c.Now()); wait > 0 {
+			c.queue.AddAfter(name, wait)
+			return true
+		}
+		defer c.gate.leave(pool)
+	}
 	again, err := c.Reconcile(ctx, name)
 	switch {
 	case err != nil && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)):

@@ -17,10 +17,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// scarce is how long plans leave out an offering without capacity; as long as
-// Karpenter does.
-const scarce = 3 * time.Minute
-
 // Cloud is the part of package aws that a Controller uses.
 type Cloud interface {
 	EnsureLaunchTemplate(ctx context.Context, t awsspec.LaunchTemplate) (name string, err error)
@@ -66,9 +62,18 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 		}
 	}
 	anew := !last.stands(order, c.Now())
+	if anew {
+		if until, why, shut := c.shut(claim, order.request); shut {
+			if last.number == 0 {
+				c.unlaunched.Store(claim.UID, true)
+			}
+			c.Logger.Debug("nodeclaim ends without a launch: a launch of another one has just found no capacity there", "nodeclaim", claim.Name, "code", why.Code, "until", until)
+			return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods
+		}
+	}
 	if anew || last.frozen.Request.LaunchTemplate == order.request.LaunchTemplate {
 		if err := c.ensureTemplate(ctx, order.template); err != nil {
-			return c.launchFailed(ctx, claim, err)
+			return c.callFailed(ctx, claim, err)
 		}
 	}
 	if anew {
@@ -89,10 +94,13 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 	var scarcity *aws.InsufficientCapacityError
 	switch {
 	case err == nil:
-		c.report(launched.Failed)
+		c.gate.succeeded(poolOf(claim))
+		c.tried(claim, catalog.OfferingKey{
+			InstanceType: launched.InstanceType, Zone: launched.Zone, CapacityType: launched.CapacityType, Reservation: launched.Reservation,
+		}, launched.Failed)
 		return 0, c.launched(ctx, claim, order, launched)
 	case errors.As(err, &scarcity):
-		c.report(scarcity.Offerings)
+		c.noCapacity(claim, scarcity, order.request)
 		c.unlaunched.Store(claim.UID, true)
 		c.Recorder.LaunchFailed(claim, err)
 		return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods, without these offerings
@@ -100,8 +108,8 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 		c.templates.Delete(order.template.Digest())
 	}
 	nothing := errors.Is(err, aws.ErrNothingLaunched)
-	if nothing {
-		c.report(launched.Failed)
+	if nothing && len(launched.Failed) > 0 {
+		c.tried(claim, catalog.OfferingKey{}, launched.Failed)
 	}
 	// EC2 may know this token with another request. Then the request is not the one that
 	// was sent first: somebody has changed the annotation.
@@ -112,7 +120,15 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 		}
 		claim = next
 	}
-	return c.launchFailed(ctx, claim, err)
+	return c.callFailed(ctx, claim, err)
+}
+
+// callFailed is launchFailed for an error of EC2, which other NodeClaims of the pool would
+// get, too: the pool pauses.
+func (c *Controller) callFailed(ctx context.Context, claim *v1.NodeClaim, cause error) (time.Duration, error) {
+	next := c.gate.failed(poolOf(claim), c.Now())
+	c.Recorder.LaunchesFail(claim, "error", cause.Error(), next)
+	return c.launchFailed(ctx, claim, cause)
 }
 
 // ensureTemplate asks EC2 for a launch template only once. If somebody deletes it
@@ -139,6 +155,7 @@ func (c *Controller) adopt(ctx context.Context, claim *v1.NodeClaim, order order
 		if i.Gone() {
 			continue
 		}
+		c.gate.succeeded(poolOf(claim))
 		capacityType, reservation := boughtAs(order.request, i, c.Now())
 		return true, c.launched(ctx, claim, order, aws.Launched{
 			InstanceID: i.ID, InstanceType: i.Type, Zone: i.Zone, SubnetID: i.SubnetID, ImageID: i.ImageID,
@@ -156,17 +173,6 @@ func boughtAs(r aws.LaunchRequest, i aws.Instance, now time.Time) (capacityType,
 		return r.CapacityType, r.Reservation
 	}
 	return i.CapacityType, i.Reservation
-}
-
-func (c *Controller) report(failed []aws.OfferingFailure) {
-	if len(failed) == 0 {
-		return
-	}
-	keys := make([]catalog.OfferingKey, len(failed))
-	for i, f := range failed {
-		keys[i] = f.OfferingKey
-	}
-	c.Scarcity.Unavailable(c.Now().Add(scarce), keys...)
 }
 
 // launchFailed writes the reason to the status, and returns the error so that the

@@ -12,7 +12,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -84,11 +83,10 @@ func New(c Config) *Loop {
 	return &Loop{config: c, poke: make(chan struct{}, 1), hinders: c.Policy.Hindrances, memory: c.Memory}
 }
 
-// Unavailable keeps the offerings out of plans until the given time. It is safe
-// for concurrent use.
-func (l *Loop) Unavailable(until time.Time, offerings ...catalog.OfferingKey) {
+// Shortages tells the loop what is known of capacity now. It is safe for concurrent use.
+func (l *Loop) Shortages(s engine.Shortages) {
 	l.mu.Lock()
-	l.pending = append(l.pending, func(m engine.Memory) engine.Memory { return m.WithUnavailable(until, offerings...) })
+	l.pending = append(l.pending, func(m engine.Memory) engine.Memory { return m.WithShortages(s) })
 	l.mu.Unlock()
 	l.decide()
 }

@@ -303,6 +303,26 @@ func (r *Recorder) LaunchFailed(c *v1.NodeClaim, err error) {
 	}
 }
 
+// LaunchesFail reports to the NodePool why its launches fail, and when the next try comes.
+// It is not repeated while the key stays the same: the text names other instance types at
+// each try.
+func (r *Recorder) LaunchesFail(c *v1.NodeClaim, key, why string, next time.Time) {
+	pool, uid := c.Labels[v1.LabelNodePool], ""
+	if pool == "" || !r.fresh("launches/"+pool, key) {
+		return // the Event LaunchFailed of the NodeClaim says why
+	}
+	for _, owner := range c.OwnerReferences {
+		if owner.Name == pool {
+			uid = string(owner.UID)
+		}
+	}
+	if !next.IsZero() {
+		why += "; the next try comes at " + next.UTC().Format(time.RFC3339)
+	}
+	r.Logger.Warn("launches of a nodepool fail", "nodepool", pool, "why", why)
+	r.event(r.poolReference(pool, uid), corev1.EventTypeWarning, "LaunchFailed", "Launches fail: "+why)
+}
+
 // Registered reports that the node has joined the cluster.
 func (r *Recorder) Registered(c *v1.NodeClaim, node string) {
 	r.Logger.Info("registered nodeclaim", "nodeclaim", c.Name, "node", node)

@@ -13,6 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/launch"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
@@ -110,7 +111,8 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 		r.Cause, r.Types = plan.TooLarge, at[hurdleSize]
 		x.tooLarge(&r)
 	case at[hurdleLimits] == 0:
-		r.Cause, r.Types, r.Until = plan.NoCapacity, at[hurdleSale], x.returns()
+		until, cause := x.returns()
+		r.Cause, r.Types, r.Until, r.Detail = plan.NoCapacity, at[hurdleSale], until, plan.Shortage(cause.Code, cause.Message)
 		if x.full != "" {
 			r.Detail = "no room is left in the reservation " + x.full
 		}
@@ -126,24 +128,22 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 	return r
 }
 
-// returns is when the first offering returns that could hold the pod and ran out.
-func (x *course) returns() (first time.Time) {
+// returns is when the first offering returns that could hold the pod and ran out, and why
+// it is out.
+func (x *course) returns() (first time.Time, cause memory.Cause) {
 	for i := range x.market.Fleet.Rows {
 		row := &x.market.Fleet.Rows[i]
 		if row.Pool != x.pool || !x.need.Fits(x.slots.OnNew(row.Net, row.Type)) {
 			continue
 		}
 		for out := x.where[i] &^ x.market.Sale[i]; out != 0; out &= out - 1 {
-			key := catalog.OfferingKey{
-				CapacityType: row.CapacityType, InstanceType: row.Type.Name, Reservation: row.Reservation,
-				Zone: x.market.Fleet.Zones[bits.TrailingZeros64(out)],
-			}
-			if until, ranOut := x.memory.Penalty(key, x.Now); ranOut {
-				first = pick.Earliest(first, until)
+			key := row.Offering(x.market.Fleet.Zones[bits.TrailingZeros64(out)])
+			if until, why, ranOut := x.memory.Shut(x.market.Fleet.Pools[x.pool].Name, key, x.Now); ranOut && pick.Earliest(first, until) != first {
+				first, cause = until, why
 			}
 		}
 	}
-	return first
+	return first, cause
 }
 
 // alike names the minValues of the pool that no launch can meet: the rows of one

@@ -16,12 +16,13 @@ import (
 
 // carry lists the rows that one launch of the load may become: those of its group
 // that hold the content and cost no more than the limit in any zone of the load.
+// Large ones and others go together only where launches have failed.
 // Where the plan spares what is limited, none takes more of that than the best. The
 // others that hold the content are wider: they are for minValues alone.
 func (t *turn) carry(l *load, wheres [][]uint64, limit quantity.Money) {
 	b, best := l.bin, l.best
 	pool := &t.Market.Fleet.Pools[best.Pool]
-	large := t.Market.Large(best)
+	large, failing := t.Market.Large(best), t.Market.Failing(best)
 	l.within, l.wider = []*offer.Row{best}, nil
 	for i, x := range t.rows {
 		r := t.row(i)
@@ -38,7 +39,7 @@ func (t *turn) carry(l *load, wheres [][]uint64, limit quantity.Money) {
 		if zones == 0 || t.Market.Strays(x, b, wheres) {
 			continue
 		}
-		if zones&^r.ZonesWithin(limit) == 0 && t.Market.Large(r) == large && !(t.Sparing && takesMore(pool, r, best)) {
+		if zones&^r.ZonesWithin(limit) == 0 && (failing || t.Market.Large(r) == large) && !(t.Sparing && takesMore(pool, r, best)) {
 			l.within = append(l.within, r)
 		} else {
 			l.wider = append(l.wider, r)
@@ -58,7 +59,7 @@ func takesMore(pool *cluster.Pool, r, other *offer.Row) bool {
 // affordable is Affordable for the bin.
 func (t *turn) affordable(b pack.Bin) (limit quantity.Money, zones uint64) {
 	best := t.row(b.Offer)
-	return Affordable(t.Policy, &t.Market.Fleet.Pools[best.Pool], best, b.Zones)
+	return Affordable(t.Market.Widened(best), &t.Market.Fleet.Pools[best.Pool], best, b.Zones)
 }
 
 // Affordable returns the most that a node of a launch may cost, and those of the zones

@@ -8,6 +8,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
 // turn is one packing of a tier.
@@ -49,8 +50,10 @@ func (t *turn) pack() bool {
 	placedBefore := t.Trace.Placed
 	result.Bins = t.realFirst(items, result.Bins)
 	now, later := t.holdBack(items, &result)
-	again := t.launchAll(items, t.inOrder(items, now))
-	t.keepWaiting(items, later)
+	now, untried := t.holdUntried(items, t.inOrder(items, now))
+	again := t.launchAll(items, now)
+	t.keepWaiting(items, later, nil)
+	t.keepWaiting(items, untried, t.awaitTry(untried))
 	again = d.giveBack(items) || again
 	placed := t.Trace.Placed > placedBefore
 	return d.behind && placed || again && (placed || len(t.excluded) > 0 || len(t.full) > 0 || len(t.varied) > 0)
@@ -102,20 +105,21 @@ func (t *turn) narrowed(pool int, b offer.Usage) bool {
 // row returns the row of an offer, by the number of the offer.
 func (t *turn) row(offer int) *offer.Row { return &t.Market.Fleet.Rows[t.rows[offer]] }
 
-// keepWaiting takes the pods of bins that wait out of the demand of this Step.
-func (t *turn) keepWaiting(items []*item, bins []pack.Bin) {
+// keepWaiting takes the pods of bins that wait out of the demand of this Step. The reasons
+// may be nil: more pods are arriving.
+func (t *turn) keepWaiting(items []*item, bins []pack.Bin, why []plan.Refusal) {
 	for _, b := range bins {
 		for _, part := range b.Parts {
 			x, n := items[part.Class], part.Count*b.Copies
-			t.keepItem(x, n*x.unit)
+			t.keepItem(x, n*x.unit, why)
 			if x.with != nil {
-				t.keepItem(x.with, n)
+				t.keepItem(x.with, n, why)
 			}
 		}
 	}
 }
 
-func (t *turn) keepItem(x *item, n int64) {
+func (t *turn) keepItem(x *item, n int64, why []plan.Refusal) {
 	x.left -= n
-	x.class.Postpone(t.Journal, n, nil)
+	x.class.Postpone(t.Journal, n, why)
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -14,7 +13,8 @@ import (
 // Memory is what Steps remember because the cluster's objects cannot say it. Losing
 // it delays a removal and forgets a penalty; nothing breaks.
 type Memory struct {
-	Unavailable []Penalty  // sorted by offering
+	Shortages
+
 	EmptySince  []Since    // NodeClaims whose node is empty, sorted
 	ReadySince  []Since    // nodes that are kept for their pods, sorted
 	OpenSince   []Since    // nodes that opened a short time ago without nominations, sorted
@@ -43,12 +43,6 @@ const PreferencesFor = 30 * time.Second
 // their way. It counts from the first loss of their kind.
 const LostFor = time.Minute
 
-// Penalty keeps an offering that had no capacity out of plans for a while.
-type Penalty struct {
-	Offering catalog.OfferingKey
-	Until    time.Time
-}
-
 // Since says when something was first seen.
 type Since struct {
 	ID string
@@ -70,39 +64,12 @@ type Progress struct {
 	Since    time.Time // when the workload was first seen to lack replicas
 }
 
-// Without returns the memory with the offerings excluded from plans until the given
-// time.
-func (m Memory) Without(until time.Time, offerings []catalog.OfferingKey) Memory {
-	out := slices.Clone(m.Unavailable)
-	for _, k := range offerings {
-		i, found := slices.BinarySearchFunc(out, k, func(p Penalty, k catalog.OfferingKey) int { return p.Offering.Compare(k) })
-		switch {
-		case !found:
-			out = slices.Insert(out, i, Penalty{Offering: k, Until: until})
-		case until.After(out[i].Until):
-			out[i].Until = until
-		}
-	}
-	m.Unavailable = out
-	return m
-}
-
-// Penalty returns until when the offering is excluded from plans, and whether it
-// is.
-func (m Memory) Penalty(k catalog.OfferingKey, now time.Time) (time.Time, bool) {
-	i, found := slices.BinarySearchFunc(m.Unavailable, k, func(p Penalty, k catalog.OfferingKey) int { return p.Offering.Compare(k) })
-	if !found || !now.Before(m.Unavailable[i].Until) {
-		return time.Time{}, false
-	}
-	return m.Unavailable[i].Until, true
-}
-
 // Next returns the memory for the next Step. It drops what the snapshot no longer
 // has, and penalties that are over. It also drops NodeClaims that are no longer in
 // Snapshot.Unsettled: their pods have come. A time later than now, which occurs if
 // the clock went back, becomes now.
 func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
-	m.Unavailable = pick.Those(m.Unavailable, func(p Penalty) bool { return now.Before(p.Until) })
+	m.Shortages = m.lasting(now)
 	m.EmptySince = pick.Those(m.EmptySince, func(x Since) bool { return s.IsUnsettled(x.ID) })
 	m.ReadySince = pick.Those(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
 	m.OpenSince = pick.Those(m.OpenSince, func(x Since) bool { _, ok := s.Node(x.ID); return ok && now.Before(x.At.Add(PreferencesFor)) })

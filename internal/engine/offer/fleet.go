@@ -71,6 +71,11 @@ type Row struct {
 // Reserved says whether nodes of the row are launched into a reservation.
 func (r *Row) Reserved() bool { return r.Left >= 0 }
 
+// Offering names the offering of the row in the zone.
+func (r *Row) Offering(zone string) catalog.OfferingKey {
+	return catalog.OfferingKey{CapacityType: r.CapacityType, InstanceType: r.Type.Name, Zone: zone, Reservation: r.Reservation}
+}
+
 // Site returns the number of the row's site in the zone with this bit. If two nodes
 // have the same site, their labels differ only in the labels of their instance
 // types.

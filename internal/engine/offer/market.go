@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
@@ -31,6 +30,7 @@ type Market struct {
 	Unavailable  int      // offerings left out because they lack capacity
 	places       *Places
 	vocabularies map[int]plan.Vocabulary // by pool
+	shortages    memory.Shortages
 }
 
 // Places holds answers of Fleet.Where, by demand.PlaceKey. It is kept from Step to Step.
@@ -48,7 +48,7 @@ func OpenStatic(v view.View, m *memory.Memory, j *journal.Journal) *Market {
 }
 
 func open(v view.View, f *Fleet, places *Places, m *memory.Memory, j *journal.Journal) *Market {
-	out := &Market{View: v, ledger: newLedger(v, j), places: places}
+	out := &Market{View: v, ledger: newLedger(v, j), places: places, shortages: m.Shortages}
 	out.Use(f)
 	out.Sale = make([]uint64, len(out.Fleet.Rows))
 	for i := range out.Fleet.Rows {
@@ -61,8 +61,7 @@ func open(v view.View, f *Fleet, places *Places, m *memory.Memory, j *journal.Jo
 			if out.Sale[i]>>z&1 == 0 {
 				continue
 			}
-			key := catalog.OfferingKey{CapacityType: r.CapacityType, InstanceType: r.Type.Name, Zone: zone, Reservation: r.Reservation}
-			if until, missing := m.Penalty(key, v.Now); missing {
+			if until, _, shut := m.Shut(out.Fleet.Pools[r.Pool].Name, r.Offering(zone), v.Now); shut {
 				out.Sale[i] &^= 1 << z
 				out.Unavailable++
 				j.WaitUntil(until, plan.CapacityToReturn)

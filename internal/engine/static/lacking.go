@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
@@ -104,7 +103,10 @@ func (l *Launcher) One(p cluster.Pool) (*plan.Launch, plan.Refusal) {
 		return nil, why
 	}
 	cheapest := slices.MinFunc(rows, func(a, b row) int { return cmp.Compare(a.price, b.price) })
-	limit, zones := launch.Affordable(l.Policy, &p, cheapest.Row, cheapest.sale)
+	if l.market.NewTries(l.Launches).Take(cheapest.Row, 1) == 0 {
+		return nil, plan.Refusal{Pool: p.Name, Cause: plan.NoCapacity, Detail: launch.OneTry}
+	}
+	limit, zones := launch.Affordable(l.market.Widened(cheapest.Row), &p, cheapest.Row, cheapest.sale)
 	if !slices.ContainsFunc(p.MinValues, func(m cluster.MinValues) bool { return m.Key == label.Zone }) {
 		zones = l.emptiest(p.Name, zones)
 	}
@@ -178,7 +180,13 @@ func (l *Launcher) rows(p cluster.Pool) (out []row, why plan.Refusal) {
 		sale := l.market.Sale[i]
 		if sale == 0 || l.market.NodesLeft(r) == 0 {
 			if why.Cause != plan.LimitReached {
-				why = plan.Refusal{Pool: p.Name, Cause: plan.NoCapacity, Until: pick.Earliest(why.Until, l.returns(r))}
+				until, cause := l.returns(p.Name, r)
+				if why.Cause != plan.NoCapacity {
+					why = plan.Refusal{Pool: p.Name, Cause: plan.NoCapacity}
+				}
+				if first := pick.Earliest(why.Until, until); first != why.Until {
+					why.Until, why.Detail = first, plan.Shortage(cause.Code, cause.Message)
+				}
 			}
 			continue
 		}
@@ -192,17 +200,16 @@ func (l *Launcher) rows(p cluster.Pool) (out []row, why plan.Refusal) {
 	return out, why
 }
 
-// returns is when the capacity of the row returns first; zero if that is not known.
-func (l *Launcher) returns(r *offer.Row) (first time.Time) {
+// returns is when the capacity of the row returns first, and why it is out; zero if that is
+// not known.
+func (l *Launcher) returns(pool string, r *offer.Row) (first time.Time, cause memory.Cause) {
 	for m := r.Zones; m != 0; m &= m - 1 {
-		key := catalog.OfferingKey{
-			CapacityType: r.CapacityType, InstanceType: r.Type.Name, Reservation: r.Reservation, Zone: l.market.Fleet.Zones[bits.TrailingZeros64(m)],
-		}
-		if until, out := l.memory.Penalty(key, l.Now); out {
-			first = pick.Earliest(first, until)
+		key := r.Offering(l.market.Fleet.Zones[bits.TrailingZeros64(m)])
+		if until, why, out := l.memory.Shut(pool, key, l.Now); out && pick.Earliest(first, until) != first {
+			first, cause = until, why
 		}
 	}
-	return first
+	return first, cause
 }
 
 // emptiest returns that one of the zones where the pool has the fewest nodes.
