@@ -148,6 +148,9 @@ func setStatus(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim
 	}
 	name := p.Spec.Template.Spec.NodeClassRef.Name
 	switch {
+	case class == nil && name == "" && p.Unread != "":
+		conditions.Set(v1.ConditionNodeClassReady, metav1.ConditionFalse, v1.ReasonNodeClassReadinessUnknown,
+			"spec.template.spec.nodeClassRef cannot be read: correct what condition "+v1.ConditionValidationSucceeded+" names", now)
 	case class == nil:
 		conditions.Set(v1.ConditionNodeClassReady, metav1.ConditionFalse, v1.ReasonNodeClassNotFound,
 			fmt.Sprintf("EC2NodeClass %q does not exist: create it, or correct spec.template.spec.nodeClassRef.name", name), now)
