@@ -69,10 +69,7 @@ func NewMetrics(version string) *Metrics {
 			Name: "karpenterd_nodeclaims_drifted",
 			Help: "NodeClaims with the condition Drifted that do not go yet, by NodePool and reason.",
 		}, []string{"nodepool", "reason"}),
-		unread: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "karpenterd_unreadable_objects",
-			Help: "NodePools, NodeClaims and EC2NodeClasses in which a field has a value of a wrong type, by kind.",
-		}, []string{"kind"}),
+		unread:    newUnread(),
 		waiting:   gauge("karpenter_scheduler_queue_depth", "Pods that wait for a node."),
 		refused:   gauge("karpenter_scheduler_unschedulable_pods_count", "Pods that fit no NodePool."),
 		planCost:  newCosts("karpenterd_plan_cost_dollars_per_hour", "Cost of the new nodes in the last plan that launched nodes, by kind."),
@@ -99,6 +96,14 @@ func NewMetrics(version string) *Metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.disruption.collectors()...)
 	return m
+}
+
+// newUnread makes the gauge of objects that cannot be read.
+func newUnread() *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "karpenterd_unreadable_objects",
+		Help: "NodePools, NodeClaims and EC2NodeClasses in which a field has a value of a wrong type, by kind.",
+	}, []string{"kind"})
 }
 
 // newCosts makes the gauges of what nodes cost, by kind: instances, volumes, public

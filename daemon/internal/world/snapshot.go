@@ -88,11 +88,7 @@ func (w *World) read(r ref, d *cluster.Delta) {
 		}
 	case nodeKind:
 		if n, ok := w.objects.nodes[r.name]; ok {
-			x := translate.Node(n, w.claimOf[instanceOf(n.Spec.ProviderID)], w.objects.csiNodes[n.Name], t.drivers)
-			if c := w.objects.claims[x.Claim]; c != nil && c.Unread != "" {
-				x.DoNotDisrupt = true // nobody knows what its NodeClaim asks for
-			}
-			d.Put.Nodes = append(d.Put.Nodes, x)
+			d.Put.Nodes = append(d.Put.Nodes, w.readNode(n))
 			return
 		}
 	case claimKind:
@@ -179,6 +175,16 @@ func add(all *cluster.Gone, one cluster.Gone) {
 	all.Workloads = append(all.Workloads, one.Workloads...)
 	all.Namespaces = append(all.Namespaces, one.Namespaces...)
 	all.PodBudgets = append(all.PodBudgets, one.PodBudgets...)
+}
+
+// readNode reads the Node. It stays while its NodeClaim cannot be read: nobody knows what
+// that asks for.
+func (w *World) readNode(n *corev1.Node) cluster.Node {
+	x := translate.Node(n, w.claimOf[instanceOf(n.Spec.ProviderID)], w.objects.csiNodes[n.Name], w.translations.drivers)
+	if c := w.objects.claims[x.Claim]; c != nil && c.Unread != "" {
+		x.DoNotDisrupt = true
+	}
+	return x
 }
 
 // readPool reads the NodePool. It is not ready while its class cannot be read: a node that
