@@ -224,10 +224,14 @@ func TestLenient_NamesFieldAndWhatIsWrong(t *testing.T) {
 	}{
 		"an expression for a number": {map[string]any{"role": "r", "kubelet": map[string]any{"maxPods": "self.vcpus * 10", "podsPerCore": 3}}, "spec.kubelet.maxPods must be a whole number of 32 bits, and is a string\n"},
 		"a number that is too large": {map[string]any{"role": "r", "kubelet": map[string]any{"maxPods": int64(1) << 40, "podsPerCore": 3}}, "spec.kubelet.maxPods must be a whole number of 32 bits, and is another number\n"},
-		"in a list": {map[string]any{"role": "r", "kubelet": map[string]any{"podsPerCore": 3}, "subnetSelectorTerms": []any{map[string]any{"id": "s"}, map[string]any{"tags": "x"}}},
-			"spec.subnetSelectorTerms[1].tags must be an object, and is a string\n"},
-		"a quantity": {map[string]any{"role": "r", "kubelet": map[string]any{"podsPerCore": 3}, "blockDeviceMappings": []any{map[string]any{"ebs": map[string]any{"volumeSize": "large"}}}},
-			"spec.blockDeviceMappings[0].ebs.volumeSize must be a quantity such as \"100Mi\", and is another string\n"},
+		"in a list": {
+			map[string]any{"role": "r", "kubelet": map[string]any{"podsPerCore": 3}, "subnetSelectorTerms": []any{map[string]any{"id": "s"}, map[string]any{"tags": "x"}}},
+			"spec.subnetSelectorTerms[1].tags must be an object, and is a string\n",
+		},
+		"a quantity": {
+			map[string]any{"role": "r", "kubelet": map[string]any{"podsPerCore": 3}, "blockDeviceMappings": []any{map[string]any{"ebs": map[string]any{"volumeSize": "large"}}}},
+			"spec.blockDeviceMappings[0].ebs.volumeSize must be a quantity such as \"100Mi\", and is another string\n",
+		},
 		"nothing": {map[string]any{"role": "r", "kubelet": map[string]any{"podsPerCore": 3}}, ""},
 	} {
 		body = named("ec2nodeclasses", "a", map[string]any{"spec": c.spec})
