@@ -61,8 +61,8 @@ func (a attempt) listed(now time.Time) bool {
 // Nothing else proves who wrote an annotation: whoever may write NodeClaims may call itself
 // what it likes.
 func (c *Controller) believes(claim *v1.NodeClaim) bool {
-	text, any := c.written.Load(claim.Name)
-	return any && text == claim.Annotations[v1.AnnotationLaunchRequest]
+	text, noted := c.written.Load(claim.Name)
+	return noted && text == claim.Annotations[v1.AnnotationLaunchRequest]
 }
 
 // follows says whether the request is one that the daemon would make for the NodeClaim and
