@@ -114,7 +114,7 @@ func groupClient(config *rest.Config, transport *http.Client, scheme *runtime.Sc
 	config = rest.CopyConfig(config)
 	config.GroupVersion = &gv
 	config.APIPath = "/apis"
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.NegotiatedSerializer = lenient{serializer.NewCodecFactory(scheme).WithoutConversion(), scheme}
 	client, err := rest.RESTClientForConfigAndClient(config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes client for %s make: %w", gv, err)

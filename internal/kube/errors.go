@@ -19,6 +19,8 @@ var (
 	ErrAccess = errors.New("kubernetes access")
 	// ErrExists says that an object of that name exists already.
 	ErrExists = errors.New("already exists")
+	// errNoParts says that a value of JSON is read whole.
+	errNoParts = errors.New("value has no parts")
 	// ErrMayNotNominate says that the API server does not let this client nominate pods for nodes.
 	ErrMayNotNominate = errors.New("not allowed to patch pods/status: give the daemon's service account its ClusterRole (the karpenter_daemon resource does); the daemon checks every 30 seconds whether it may nominate")
 	// ErrMayNotBind says that the API server does not let this client bind pods to nodes.

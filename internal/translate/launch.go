@@ -19,7 +19,9 @@ import (
 // NodeClaim writes a launch as the NodeClaim that asks for it. The launch's
 // instance types, zones, capacity type and reservation replace the pool's
 // requirements on these labels, as do the values that it chose for labels which the
-// pool leaves open. Their minValues stay as far as the launch meets them. All other requirements stay as they are. Annotations are added to those
+// pool leaves open. Their minValues stay as far as the launch meets them. All other
+// requirements stay as they are. Keys of the daemon's own domain in the template are
+// left out. Annotations are added to those
 // of the pool's template: whether minValues was relaxed, the pods that the launch
 // is for, and the nodes that it replaces.
 func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeClaim {
@@ -52,7 +54,7 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 		}
 	}
 	annotations := map[string]string{}
-	maps.Copy(annotations, pool.Spec.Template.ObjectMeta.Annotations)
+	maps.Copy(annotations, usersKeys(pool.Spec.Template.ObjectMeta.Annotations))
 	annotations[v1.AnnotationMinValuesRelaxed] = strconv.FormatBool(l.MinValuesRelaxed)
 	annotations[v1.AnnotationPlanned] = formatPlanned(l.Planned)
 	if l.Move != nil {
@@ -72,8 +74,8 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 		},
 		Spec: v1.NodeClaimSpec{
 			NodeSpec: v1.NodeSpec{
-				Taints:                 pool.Spec.Template.Spec.Taints,
-				StartupTaints:          append(slices.Clone(pool.Spec.Template.Spec.StartupTaints), v1.Taint(startup)),
+				Taints:                 usersTaints(pool.Spec.Template.Spec.Taints),
+				StartupTaints:          append(usersTaints(pool.Spec.Template.Spec.StartupTaints), v1.Taint(startup)),
 				Requirements:           reqs,
 				NodeClassRef:           v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: l.Class},
 				TerminationGracePeriod: pool.Spec.Template.Spec.TerminationGracePeriod,

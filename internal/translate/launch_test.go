@@ -74,3 +74,39 @@ func TestNodeClaim_HasTheValueThatTheLaunchChoseOfALabel(t *testing.T) {
 		t.Errorf("requirements %v", got)
 	}
 }
+
+// Who may write NodePools only must not write the daemon's own notes: the daemon sends the
+// request that it finds on a NodeClaim.
+func TestNodeClaim_HasNoKeyOfTheDaemonsDomainFromATemplate(t *testing.T) {
+	own := map[string]string{"team": "a"}
+	for _, key := range []string{
+		v1.AnnotationLaunchAttempt, v1.AnnotationLaunchRequest, v1.AnnotationInterruption, v1.AnnotationPlanned, v1.AnnotationMove, v1.AnnotationGang,
+		v1.AnnotationTerminate, v1.AnnotationPauseDisruption, v1.AnnotationRefused, v1.LabelRenamedFrom, v1.OwnDomain + "/of-a-later-version",
+	} {
+		own[key] = "forged"
+	}
+	pool := &v1.NodePool{}
+	pool.Name = "team"
+	pool.Spec.Template.ObjectMeta.Annotations = own
+	pool.Spec.Template.ObjectMeta.Labels = own
+	taints := []v1.Taint{{Key: "team", Effect: "NoSchedule"}, {Key: v1.TaintAwaitingPods, Effect: "NoSchedule"}, {Key: v1.OwnDomain + "/goes-next", Effect: "PreferNoSchedule"}}
+	pool.Spec.Template.Spec.Taints, pool.Spec.Template.Spec.StartupTaints = taints, taints
+	read := translate.Pool(pool)
+	claim := translate.NodeClaim(plan.Launch{Name: "team-1", Pool: "team", Labels: read.Labels}, pool, v1.AwaitingPodsTaint())
+	for where, got := range map[string]map[string]string{"annotations": claim.Annotations, "labels": claim.Labels} {
+		for key, value := range got {
+			if value == "forged" {
+				t.Errorf("the NodeClaim has %s in its %s", key, where)
+			}
+		}
+		if got["team"] != "a" {
+			t.Errorf("the NodeClaim lacks what the user wrote in its %s: %v", where, got)
+		}
+	}
+	if len(claim.Spec.Taints) != 1 || len(claim.Spec.StartupTaints) != 2 || claim.Spec.StartupTaints[1].Key != v1.TaintAwaitingPods || len(read.Taints) != 1 || len(read.StartupTaints) != 1 {
+		t.Errorf("taints %v and %v, of the pool %v and %v", claim.Spec.Taints, claim.Spec.StartupTaints, read.Taints, read.StartupTaints)
+	}
+	if len(own) != 12 || len(taints) != 3 {
+		t.Error("the pool was changed")
+	}
+}

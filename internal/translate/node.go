@@ -11,6 +11,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Node reads a Node. claim is the name of its NodeClaim, or empty. csi is its
@@ -93,7 +94,19 @@ func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
 			return cluster.Claim{}, fmt.Errorf("nodeclaim %s annotation %s: %w", c.Name, v1.AnnotationInterruption, err)
 		}
 	}
+	if c.Unread != "" {
+		leaveAlone(&out)
+	}
 	return out, nil
+}
+
+// leaveAlone makes a NodeClaim that cannot be read one of which nothing follows: it counts
+// against limits and replicas, is up, and neither ends nor replaces others by itself. As
+// long as no node is known to be its own, it has no room for pods.
+func leaveAlone(c *cluster.Claim) {
+	c.Launched, c.Registered, c.Initialized = true, true, true
+	c.Disrupting, c.Drift, c.Move, c.ExpiresAt, c.Grace = nil, nil, nil, time.Time{}, 0
+	c.Allocatable = quantity.Resources{}
 }
 
 // readDisruption reads what says whether and when the NodeClaim goes.

@@ -21,7 +21,7 @@ func Pool(p *v1.NodePool) cluster.Pool {
 	t := p.Spec.Template
 	out := cluster.Pool{
 		Name: p.Name, UID: string(p.UID), Class: t.Spec.NodeClassRef.Name,
-		Labels: label.FromMap(t.ObjectMeta.Labels), Taints: Taints(t.Spec.Taints), StartupTaints: Taints(t.Spec.StartupTaints),
+		Labels: label.FromMap(usersKeys(t.ObjectMeta.Labels)), Taints: Taints(usersTaints(t.Spec.Taints)), StartupTaints: Taints(usersTaints(t.Spec.StartupTaints)),
 		Limits: Limits(p.Spec.Limits), Deleting: p.DeletionTimestamp != nil,
 		Terminate: p.Annotations[v1.AnnotationTerminate] == v1.LabelTrue,
 	}
@@ -88,6 +88,10 @@ type Room struct {
 // rooms counts as full.
 func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, rooms map[string]Room) cluster.Class {
 	out := cluster.Class{Name: c.Name, Ready: c.Conditions().IsReady() && c.DeletionTimestamp == nil}
+	if why := RefusedClass(c); why != "" { // its conditions may be of a version that could be read
+		out.Ready, out.NotReady = false, why
+		return out
+	}
 	if !out.Ready {
 		out.NotReady = c.Conditions().Get(v1.ConditionReady).Message
 		return out

@@ -37,11 +37,11 @@ func ExpiresWith(p *v1.NodePool, c *v1.NodeClaim) time.Time {
 	return c.CreationTimestamp.Add(after.Duration)
 }
 
-// RefusedClass says why nothing is made from an EC2NodeClass that exists in memory only;
-// "" for any other class.
+// RefusedClass says why nothing is made from an EC2NodeClass that cannot be read, or that
+// exists in memory only; "" for any other class.
 func RefusedClass(c *awsv1.EC2NodeClass) string {
 	if !FromTemplate(c) {
-		return ""
+		return c.Unread.Explain(awsv1.EC2NodeClassKind, c.Name)
 	}
 	return c.Annotations[v1.AnnotationRefused]
 }
@@ -49,7 +49,7 @@ func RefusedClass(c *awsv1.EC2NodeClass) string {
 // refusedPool says the same of a NodePool.
 func refusedPool(p *v1.NodePool) string {
 	if !FromProvisioner(p) {
-		return ""
+		return p.Unread.Explain(v1.NodePoolKind, p.Name)
 	}
 	return p.Annotations[v1.AnnotationRefused]
 }

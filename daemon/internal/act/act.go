@@ -119,8 +119,8 @@ func together(tasks []func() error) error {
 
 func (a *Actor) launch(ctx context.Context, l plan.Launch) error {
 	pool, ok := a.World.NodePool(l.Pool)
-	if !ok || string(pool.UID) != l.PoolUID {
-		return nil // the NodePool is gone since; the next decision sees that
+	if !ok || string(pool.UID) != l.PoolUID || pool.Unread != "" {
+		return nil // the NodePool is gone or cannot be read since; the next decision sees that
 	}
 	claim := translate.NodeClaim(l, pool, v1.AwaitingPodsTaint())
 	maps.Copy(claim.Annotations, drift.PoolStamp(pool))

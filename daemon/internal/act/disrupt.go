@@ -51,8 +51,8 @@ func (a *Actor) restore(ctx context.Context, r plan.Restore) error {
 	if err != nil {
 		return wrap(ignoreGone(err), "nodeclaim %s get", r.Claim)
 	}
-	if string(claim.UID) != r.ClaimUID || claim.DeletionTimestamp != nil {
-		return nil // a deletion is never taken back
+	if string(claim.UID) != r.ClaimUID || claim.DeletionTimestamp != nil || claim.Unread != "" {
+		return nil // a deletion is never taken back; of one that cannot be read, a part would be written
 	}
 	if err := a.uncordon(ctx, r); err != nil {
 		return err

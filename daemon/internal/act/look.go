@@ -178,6 +178,8 @@ func (a *Actor) confirm(ctx context.Context, d plan.Delete, only *metav1.Precond
 	switch {
 	case live.DeletionTimestamp != nil:
 		why = "somebody has deleted it"
+	case live.Unread != "":
+		why = "it cannot be read"
 	case awaited && live.Conditions().Get(condition).IsTrue():
 		why = "it has come up since"
 	case !awaited:

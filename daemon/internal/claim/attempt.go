@@ -18,8 +18,9 @@ import (
 )
 
 // attempt is the last launch of a NodeClaim, as it was written on the NodeClaim before
-// the call. Every retry sends this request, with the token of this attempt. So it is the
-// same request to EC2, whatever has changed in the class meanwhile.
+// the call. Every retry sends this request, with the token of this attempt, so it is the
+// same request to EC2, whatever has changed in the class meanwhile. A request that this
+// process has not written is sent only if it follows from the NodeClaim and its class.
 type attempt struct {
 	number int
 	frozen *frozen // nil: the attempt launched nothing
@@ -51,9 +52,32 @@ func lastAttempt(claim *v1.NodeClaim) (attempt, error) {
 }
 
 // listed says whether EC2's listings have the instance of the attempt, if it launched
-// one.
+// one. No clock is so far behind that an attempt began later than now by as much: somebody
+// else has written such a time.
 func (a attempt) listed(now time.Time) bool {
-	return a.frozen == nil || now.Sub(a.frozen.Began) >= listingLag
+	return a.frozen == nil || now.Sub(a.frozen.Began).Abs() >= listingLag
+}
+
+// believes says whether this process has written the request that is on the NodeClaim.
+// Nothing else proves who wrote an annotation: whoever may write NodeClaims may call itself
+// what it likes.
+func (c *Controller) believes(claim *v1.NodeClaim) bool {
+	text, noted := c.written.Load(claim.Name)
+	return noted && text == claim.Annotations[v1.AnnotationLaunchRequest]
+}
+
+// follows says whether the request is one that the daemon would make for the NodeClaim and
+// its class as they are, but for prices and for what has no capacity at the moment.
+func (a attempt) follows(want order) bool {
+	if a.frozen == nil {
+		return true
+	}
+	is, would := a.frozen.Request, want.request
+	if len(is.Overrides) == 0 || slices.ContainsFunc(is.Overrides, func(x aws.Override) bool { return !want.allows(x) }) {
+		return false
+	}
+	is.Overrides, would.Overrides = nil, nil
+	return reflect.DeepEqual(is, would)
 }
 
 // stands says whether the attempt is to be tried again as it is. A new attempt could
@@ -106,5 +130,9 @@ func (a attempt) write(ctx context.Context, c *Controller, claim *v1.NodeClaim) 
 			annotations[key] = value
 		}
 	}
-	return c.patchClaim(ctx, claim, translate.PatchOfVersion(claim, map[string]any{"annotations": annotations}), "launch attempt write")
+	got, err := c.patchClaim(ctx, claim, translate.PatchOfVersion(claim, map[string]any{"annotations": annotations}), "launch attempt write")
+	if err == nil {
+		c.written.Store(claim.Name, got.Annotations[v1.AnnotationLaunchRequest])
+	}
+	return got, err
 }

@@ -174,6 +174,9 @@ func (c *Collector) collect(ctx context.Context, lost []aws.Instance) error {
 // missed says whether the instance of the NodeClaim is gone, by EC2 and by the Node.
 func (c *Collector) missed(ctx context.Context, claim *v1.NodeClaim, there map[string]bool) (bool, error) {
 	launched := claim.DeepCopy().Conditions().Get(v1.ConditionLaunched)
+	if claim.Unread != "" {
+		return false, nil // what it records may be left out
+	}
 	if !launched.IsTrue() || claim.DeletionTimestamp != nil || c.Now().Sub(launched.LastTransitionTime.Time) < listingLag {
 		return false, nil
 	}

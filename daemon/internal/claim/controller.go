@@ -82,6 +82,7 @@ type Controller struct {
 	queue     workqueue.TypedRateLimitingInterface[string]
 	templates sync.Map // digests of launch templates that EC2 had when last asked
 	blocks    sync.Map // NodeClaim -> what its drain waits for: map[types.UID]block
+	written   sync.Map // NodeClaim -> the launch request that this process wrote on it last
 	missing   sync.Map // NodeClaim -> since when its node is missing: time.Time
 	// unlaunched has the uids of NodeClaims of which EC2 said that nothing was launched.
 	unlaunched sync.Map
@@ -157,12 +158,17 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 	if !ok {
 		c.blocks.Delete(name)
 		c.missing.Delete(name)
+		c.written.Delete(name)
 		return 0, nil
 	}
 	conditions := claim.DeepCopy().Conditions()
 	switch {
 	case claim.DeletionTimestamp != nil:
 		return c.end(ctx, claim)
+	case claim.Unread != "":
+		return 0, c.noteUnread(ctx, claim)
+	case conditions.Get(v1.ConditionReady).Reason == v1.ReasonUnreadable:
+		return 0, c.noteRead(ctx, claim)
 	case !slices.Contains(claim.Finalizers, v1.FinalizerTermination):
 		return 0, c.hold(ctx, claim)
 	case !conditions.Get(v1.ConditionLaunched).IsTrue():

@@ -36,7 +36,9 @@ type Cloud interface {
 //  3. It tries the attempt again with the request that is written there. The same
 //     attempt has the same client token, so EC2 answers with the same instance.
 //  4. A new attempt begins only if EC2 said that nothing was launched, or if the request
-//     has changed and no instance is listed after the time that listings may be behind.
+//     has changed and no instance is listed after the time that listings may be behind. A
+//     request of another process that does not follow from the NodeClaim and its class is
+//     never sent.
 //
 // A NodeClaim that somebody else may have launched is taken over first.
 func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
@@ -61,15 +63,17 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 			return 0, err
 		}
 	}
-	anew := !last.stands(order, c.Now())
-	if anew {
-		if until, why, shut := c.shut(claim, order.request); shut {
-			if last.number == 0 {
-				c.unlaunched.Store(claim.UID, true)
-			}
-			c.Logger.Debug("nodeclaim ends without a launch: a launch of another one has just found no capacity there", "nodeclaim", claim.Name, "code", why.Code, "until", until)
-			return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods
-		}
+	follows := c.believes(claim) || last.follows(order)
+	if !follows && !last.listed(c.Now()) {
+		return poll, nil // EC2 may show its instance yet
+	}
+	if !follows {
+		c.Logger.Warn("the launch request on the nodeclaim is not one of its class, so it is not sent, and another attempt begins: the class has changed since the daemon before this one wrote it, or somebody else has written it",
+			"nodeclaim", claim.Name, "annotation", v1.AnnotationLaunchRequest)
+	}
+	anew := !follows || !last.stands(order, c.Now())
+	if anew && c.endsUnlaunched(claim, order, last) {
+		return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods
 	}
 	if anew || last.frozen.Request.LaunchTemplate == order.request.LaunchTemplate {
 		if err := c.ensureTemplate(ctx, order.template); err != nil {
@@ -84,6 +88,20 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 	}
 	order.request = last.frozen.Request
 	return c.call(ctx, claim, order, last)
+}
+
+// endsUnlaunched says whether the NodeClaim ends without a call, because launches of others
+// have just shown that nothing of its request can be had.
+func (c *Controller) endsUnlaunched(claim *v1.NodeClaim, order order, last attempt) bool {
+	until, why, shut := c.shut(claim, order.request)
+	if !shut {
+		return false
+	}
+	if last.number == 0 {
+		c.unlaunched.Store(claim.UID, true)
+	}
+	c.Logger.Debug("nodeclaim ends without a launch: a launch of another one has just found no capacity there", "nodeclaim", claim.Name, "code", why.Code, "until", until)
+	return true
 }
 
 // call makes the call of the attempt, and records what came of it.
@@ -217,6 +235,7 @@ func (c *Controller) launched(ctx context.Context, claim *v1.NodeClaim, order or
 		want.Status.Capacity, want.Status.Allocatable = resourceLists(t)
 	}
 	want.Conditions().SetTrue(v1.ConditionLaunched, c.Now())
+	c.written.Delete(claim.Name)
 	if err := c.writeStatus(ctx, want); err != nil {
 		return err
 	}

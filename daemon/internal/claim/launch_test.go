@@ -200,3 +200,76 @@ func TestLaunch_ATokenThatEC2KnowsWithAnotherRequestIsNotGivenUpAtOnce(t *testin
 		t.Error("the same token for ever")
 	}
 }
+
+// Whoever may create NodeClaims must not choose what the class does not allow: image, subnet,
+// launch template, tags, type.
+func TestLaunch_ARequestThatDoesNotFollowFromTheClassIsNeverSent(t *testing.T) {
+	for name, forge := range map[string]func(*frozen){
+		"image":           func(f *frozen) { f.Request.Overrides[0].ImageID = "ami-mine" },
+		"subnet":          func(f *frozen) { f.Request.Overrides[0].SubnetID = "subnet-public" },
+		"zone of another": func(f *frozen) { f.Request.Overrides[0].Zone = "elsewhere" },
+		"type":            func(f *frozen) { f.Request.Overrides[0].InstanceType = "p5.48xlarge" },
+		"template":        func(f *frozen) { f.Request.LaunchTemplate = "karpenter.k8s.aws/of-another-class" },
+		"tags":            func(f *frozen) { f.Request.Tags = map[string]string{awsspec.TagClusterName: "another"} },
+		"a further tag":   func(f *frozen) { f.Request.Tags["admin"] = "true" },
+		"capacity type":   func(f *frozen) { f.Request.CapacityType = label.Spot },
+		"reservation":     func(f *frozen) { f.Request.Reservation = "cr-1" },
+		"context":         func(f *frozen) { f.Request.Context = "x" },
+		"nothing to ask":  func(f *frozen) { f.Request.Overrides = nil },
+	} {
+		for when, began := range map[string]time.Duration{"now": 0, "long ago": -time.Hour, "in the future": 100 * 365 * 24 * time.Hour} {
+			l := newLaunching(t)
+			honest := *l.try(t)
+			c, _ := l.NodeClaim("pool-x")
+			last, err := lastAttempt(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			forge(last.frozen)
+			last.frozen.Began = l.now.Add(began)
+			if _, err := last.write(t.Context(), l.controller, c); err != nil {
+				t.Fatal(err)
+			}
+			l.controller.written.Clear() // last.write is the forger's
+			l.ec2.requests = nil
+			for range 20 {
+				_, _ = l.controller.Reconcile(t.Context(), "pool-x")
+				l.now = l.now.Add(2 * time.Second)
+			}
+			if len(l.ec2.requests) == 0 {
+				t.Errorf("%s, begun %s: nothing was launched", name, when)
+				continue
+			}
+			if began == 0 && len(l.ec2.requests) > 6 {
+				t.Errorf("%s, begun %s: a new attempt began before EC2 lists the instance of the last one", name, when)
+			}
+			for _, r := range l.ec2.requests {
+				want := honest
+				want.ClientToken = r.ClientToken
+				if r.ClientToken == honest.ClientToken || !reflect.DeepEqual(r, want) {
+					t.Errorf("%s, begun %s: EC2 was asked for\n%+v, want\n%+v with another token", name, when, r, honest)
+				}
+			}
+		}
+	}
+}
+
+// The request of a daemon before this one is honoured as long as it is one of the class.
+func TestLaunch_ADaemonThatStartsSendsTheRequestOfTheOneBefore(t *testing.T) {
+	l := newLaunching(t)
+	first := l.try(t)
+	*l.dearer = 1_000_000_000_000
+	l.controller.written.Clear()
+	if again := l.try(t); !reflect.DeepEqual(first, again) {
+		t.Errorf("retried as\n%+v, first\n%+v", again, first)
+	}
+	l.class.Spec.Tags = map[string]string{"team": "web"}
+	l.controller.written.Clear()
+	if _, err := l.controller.Reconcile(t.Context(), "pool-x"); err != nil || len(l.ec2.requests) != 2 {
+		t.Errorf("the class has changed, and EC2 may not list the instance yet: error %v, %d calls, want 2", err, len(l.ec2.requests))
+	}
+	l.now = l.now.Add(listingLag)
+	if other := l.try(t); other.ClientToken == first.ClientToken || other.Tags["team"] != "web" {
+		t.Errorf("when EC2 would list an instance: %+v", other)
+	}
+}

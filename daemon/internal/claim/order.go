@@ -25,6 +25,9 @@ type order struct {
 	every    []aws.Override    // all that the NodeClaim admits; the request has some of them
 	types    map[string]catalog.InstanceType
 	stamp    map[string]string // annotations that say which spec of the class this is, and with which instance profile
+	// allows says whether NodeClaim and class allow the override, whether EC2 has capacity for
+	// it now or not.
+	allows func(aws.Override) bool
 }
 
 // order makes the request for the NodeClaim from its class. The error names what is
@@ -50,6 +53,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	}
 	o := order{types: map[string]catalog.InstanceType{}, stamp: drift.ClassStamp(class)}
 	o.stamp[awsv1.AnnotationInstanceProfile] = class.Status.InstanceProfile
+	o.allows = func(x aws.Override) bool { return allows(translated, class, types, x) }
 	capacityType := first(translated, label.CapacityType, label.OnDemand)
 	reservation := ""
 	if capacityType == label.Reserved {
@@ -118,6 +122,15 @@ func overridesOf(claim cluster.Claim, class *awsv1.EC2NodeClass, t catalog.Insta
 		}
 	}
 	return out
+}
+
+func allows(claim cluster.Claim, class *awsv1.EC2NodeClass, types []catalog.InstanceType, x aws.Override) bool {
+	i := slices.IndexFunc(types, func(t catalog.InstanceType) bool { return t.Name == x.InstanceType })
+	if i < 0 || !claim.Requirements.Admits(label.InstanceType, x.InstanceType) || !claim.Requirements.Admits(label.Zone, x.Zone) {
+		return false
+	}
+	image, ok := translate.ImageFor(class, types[i].Labels)
+	return ok && image == x.ImageID && slices.ContainsFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.ID == x.SubnetID && s.Zone == x.Zone })
 }
 
 func first(claim cluster.Claim, key, otherwise string) string {

@@ -103,7 +103,7 @@ func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *co
 	maps.Copy(want.Labels, claim.Labels)
 	want.Labels[v1.LabelRegistered] = v1.LabelTrue
 	for k, value := range claim.Annotations {
-		if !strings.HasPrefix(k, v1.OwnDomain+"/") {
+		if !v1.IsOwn(k) {
 			want.Annotations[k] = value
 		}
 	}

@@ -109,7 +109,7 @@ func (k *Keeper) Sweep(ctx context.Context, now time.Time) error {
 
 // judged says whether drift of the NodeClaim can matter: it has an instance that stays.
 func judged(c *v1.NodeClaim) bool {
-	return c.DeletionTimestamp == nil && c.Status.ProviderID != "" && c.Conditions().Get(v1.ConditionLaunched).IsTrue()
+	return c.DeletionTimestamp == nil && c.Unread == "" && c.Status.ProviderID != "" && c.Conditions().Get(v1.ConditionLaunched).IsTrue()
 }
 
 // compare looks at the NodeClaims, several at a time.
@@ -218,6 +218,9 @@ func (k *Keeper) stampPools(ctx context.Context, known knowledge) error {
 	var faults []error
 	k.reportAnother()
 	for _, p := range k.World.NodePools() {
+		if p.Unread != "" {
+			continue // its hash would be that of a part
+		}
 		var stamp map[string]string
 		if read := drift.ReadPool(p); read != nil {
 			known.pools[p.Name], stamp = read, read.Stamp()
@@ -233,7 +236,7 @@ func (k *Keeper) stampPools(ctx context.Context, known knowledge) error {
 func (k *Keeper) stampClasses(ctx context.Context, known knowledge) error {
 	var faults []error
 	for _, c := range k.World.EC2NodeClasses() {
-		if len(translate.RefusedOfClass(c)) > 0 {
+		if c.Unread != "" || len(translate.RefusedOfClass(c)) > 0 {
 			continue
 		}
 		var stamp map[string]string

@@ -479,3 +479,21 @@ func TestSweep_AHashThatIsWrittenOverTellsOfAnotherController(t *testing.T) {
 		t.Errorf("said %q of one write", x.said)
 	}
 }
+
+func TestSweep_WhatCannotBeReadIsNeitherHashedNorCompared(t *testing.T) {
+	x := newTest(t)
+	x.sweep()
+	x.expect("at first", "")
+	pool, class := x.pool(), x.class()
+	hashes := []string{pool.Annotations[v1.AnnotationNodePoolHash], class.Annotations[awsv1.AnnotationNodeClassHash]}
+	pool.Unread, pool.Spec = "spec must be an object, and is a string\n", v1.NodePoolSpec{}
+	class.Unread, class.Spec = "spec must be an object, and is a string\n", awsv1.EC2NodeClassSpec{}
+	x.put(pool)
+	x.put(class)
+	x.sweep()
+	x.sweep()
+	x.expect("while pool and class cannot be read", "")
+	if now := []string{x.pool().Annotations[v1.AnnotationNodePoolHash], x.class().Annotations[awsv1.AnnotationNodeClassHash]}; !slices.Equal(now, hashes) {
+		t.Errorf("hashes %v, before %v", now, hashes)
+	}
+}

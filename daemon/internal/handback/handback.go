@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,16 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/drift"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
-
-// own is how the keys of the daemon's own annotations and taints begin.
-const own = v1.OwnDomain + "/"
 
 // Handback is one run.
 type Handback struct {
@@ -52,8 +47,8 @@ func (h *Handback) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("nodeclaims list: %w", err)
 	}
-	claims.Items = slices.DeleteFunc(claims.Items, func(c v1.NodeClaim) bool { return !served(c.Spec.NodeClassRef) })
-	pools.Items = slices.DeleteFunc(pools.Items, func(p v1.NodePool) bool { return !served(p.Spec.Template.Spec.NodeClassRef) })
+	claims.Items = slices.DeleteFunc(claims.Items, func(c v1.NodeClaim) bool { return !translate.Serves(c.Spec.NodeClassRef, c.Unread) })
+	pools.Items = slices.DeleteFunc(pools.Items, func(p v1.NodePool) bool { return !translate.Serves(p.Spec.Template.Spec.NodeClassRef, p.Unread) })
 	if err := emptied(pools.Items, claims.Items); err != nil {
 		return err
 	}
@@ -80,11 +75,6 @@ func (h *Handback) Run(ctx context.Context) error {
 
 func (h *Handback) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(h.Out, format+"\n", args...)
-}
-
-// served says whether the daemon serves objects with this reference.
-func served(ref v1.NodeClassReference) bool {
-	return ref.Group == awsv1.Group && ref.Kind == awsv1.EC2NodeClassKind
 }
 
 // stopped returns an error if a pod of the daemon exists.
@@ -174,7 +164,7 @@ func freed(node *corev1.Node, stays bool) translate.Patch {
 			}
 		}
 	}
-	taints = slices.DeleteFunc(taints, func(t corev1.Taint) bool { return strings.HasPrefix(t.Key, own) })
+	taints = slices.DeleteFunc(taints, func(t corev1.Taint) bool { return v1.IsOwn(t.Key) })
 	if gone := ownKeys(node.Annotations); len(gone) > 0 {
 		meta["annotations"] = gone
 	}
@@ -188,7 +178,7 @@ func freed(node *corev1.Node, stays bool) translate.Patch {
 func ownKeys(annotations map[string]string) map[string]any {
 	out := map[string]any{}
 	for key := range annotations {
-		if strings.HasPrefix(key, own) {
+		if v1.IsOwn(key) {
 			out[key] = nil
 		}
 	}
@@ -205,7 +195,7 @@ func (h *Handback) claim(ctx context.Context, known *v1.NodeClaim) error {
 		if err != nil || c.UID != known.UID {
 			return err
 		}
-		if c.Status.ProviderID == "" && c.DeletionTimestamp == nil && drift.MadeByDaemon(c) {
+		if c.Status.ProviderID == "" && !c.Unread.In("status") && c.DeletionTimestamp == nil && drift.MadeByDaemon(c) {
 			options := metav1.DeleteOptions{DryRun: h.dryRun(), Preconditions: &metav1.Preconditions{UID: &c.UID, ResourceVersion: &c.ResourceVersion}}
 			if err := h.Clients.NodeClaims.Delete(ctx, c.Name, options); err != nil {
 				return err

@@ -451,3 +451,14 @@ func TestRun_ADryRunWritesNothing(t *testing.T) {
 		t.Errorf("error %v, writes %v, checked %d\n%s", err, s.writes, s.dry, out)
 	}
 }
+
+func TestRun_ANodeClaimWhoseInstanceCannotBeReadIsNotDeleted(t *testing.T) {
+	s := cluster(t, func(*v1.NodePool, *v1.NodeClaim, *corev1.Node) {})
+	s.objects[claims+"/c"]["status"].(map[string]any)["providerID"] = 7
+	if _, err := s.handBack(t, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, left := s.objects[claims+"/c"]; !left {
+		t.Errorf("writes %v", s.writes)
+	}
+}

@@ -75,7 +75,8 @@ type Loop struct {
 	hinders engine.Hindrances
 	pending []func(engine.Memory) engine.Memory // changes of memory since the last Step
 
-	memory engine.Memory // only step uses it
+	memory engine.Memory   // only step uses it
+	faults map[string]bool // what the last Step left out, by the text of why; only step uses it
 }
 
 // New makes a Loop; Run starts it.
@@ -216,9 +217,7 @@ func (l *Loop) leave(ctx context.Context) {
 // plan that is not complete is continued at once.
 func (l *Loop) step(ctx context.Context) time.Time {
 	snapshot, faults := l.config.World.Snapshot()
-	for _, fault := range faults {
-		l.config.Logger.Error("an object is left out of decisions", "error", fault)
-	}
+	l.tellFaults(faults)
 	l.mu.Lock()
 	for _, f := range l.pending {
 		l.memory = f(l.memory)
@@ -256,6 +255,19 @@ func (l *Loop) step(ctx context.Context) time.Time {
 		}
 	}
 	return next
+}
+
+// tellFaults logs each object that is left out of decisions once for as long as it is left
+// out for the same reason: there are many Steps a second.
+func (l *Loop) tellFaults(faults []error) {
+	before := l.faults
+	l.faults = make(map[string]bool, len(faults))
+	for _, fault := range faults {
+		l.faults[fault.Error()] = true
+		if !before[fault.Error()] {
+			l.config.Logger.Error("an object is left out of decisions until it is corrected", "error", fault)
+		}
+	}
 }
 
 // act carries out the plan and records it at the same time: recording a large

@@ -382,3 +382,57 @@ func TestLoop_InTheEndItOpensNodesThatItClosedForAMoment(t *testing.T) {
 		}
 	})
 }
+
+// busyWorld changes 200 times a second, and has objects that cannot be read.
+type busyWorld struct {
+	*stage
+	faults func(step int) []error
+}
+
+func (b busyWorld) Snapshot() (cluster.Snapshot, []error) {
+	return b.snapshot, b.faults(len(b.outs))
+}
+
+func TestLoop_LogsAnObjectThatIsLeftOutOnceWhileItStaysSo(t *testing.T) {
+	broken, other := errors.New("nodeclaim broken: cannot be read"), errors.New("nodeclaim other: cannot be read")
+	for name, c := range map[string]struct {
+		faults func(step int) []error
+		lines  int
+	}{
+		"one":                   {func(int) []error { return []error{broken} }, 1},
+		"two":                   {func(int) []error { return []error{broken, other} }, 2},
+		"one, and later one":    {func(step int) []error { return []error{broken, other}[:1+min(step/100, 1)] }, 2},
+		"mended, and not again": {func(step int) []error { return []error{broken}[:1-min(step/100, 1)] }, 1},
+		"broken again":          {func(step int) []error { return []error{broken}[:1-step/100%2] }, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t)
+				var log bytes.Buffer
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					for len(s.outs) < 900 {
+						select {
+						case s.changed <- struct{}{}:
+						default:
+						}
+						time.Sleep(5 * time.Millisecond)
+						synctest.Wait()
+					}
+					cancel()
+				}()
+				logger := hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Error})
+				l := loop.New(loop.Config{World: busyWorld{s, c.faults}, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: logger, WorkLimit: loop.WorkLimit})
+				if err := l.Run(ctx); err != nil {
+					t.Error(err)
+				}
+				<-ended
+				if lines := strings.Count(log.String(), "left out of decisions"); lines != c.lines {
+					t.Errorf("%d lines in %d Steps, want %d", lines, len(s.outs), c.lines)
+				}
+			})
+		})
+	}
+}

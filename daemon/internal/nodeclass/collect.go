@@ -62,8 +62,11 @@ func (r *Reconciler) collect(ctx context.Context, name string) error {
 }
 
 // profileUnknown says whether an instance of the class has a NodeClaim that does not name
-// the instance profile.
+// the instance profile, or whether the class itself cannot be read.
 func (r *Reconciler) profileUnknown(class string) bool {
+	if c, known := r.Objects.EC2NodeClass(class); known && c.Unread != "" {
+		return true
+	}
 	return slices.ContainsFunc(r.Objects.NodeClaims(), func(c *v1.NodeClaim) bool {
 		return c.Spec.NodeClassRef.Name == class && c.Status.ProviderID != "" && c.Annotations[awsv1.AnnotationInstanceProfile] == ""
 	})

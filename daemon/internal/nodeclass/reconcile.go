@@ -260,7 +260,7 @@ func (r *Reconciler) templatesOf(ctx context.Context, class *awsv1.EC2NodeClass)
 func (r *Reconciler) nodeClaimsOf(class string) int {
 	n := 0
 	for _, c := range r.Objects.NodeClaims() {
-		if c.Spec.NodeClassRef.Name == class {
+		if translate.MayReferTo(c, class) {
 			n++
 		}
 	}

@@ -29,3 +29,38 @@ func TestReconcile_RefusedClassInMemoryIsNotReadyAndSelectsNothing(t *testing.T)
 		t.Errorf("a class of the cluster is refused: %v, %+v", err, w.class.Status.Conditions)
 	}
 }
+
+func TestReconcile_AClassThatCannotBeReadIsNotReadyAndServedOnceItCan(t *testing.T) {
+	w, r := newWorld()
+	if _, err := r.Reconcile(t.Context(), "default"); err != nil || !w.class.Conditions().IsReady() {
+		t.Fatalf("%v, %+v", err, w.class.Status.Conditions)
+	}
+	before := w.writes
+	w.class.Unread = "spec.kubelet.maxPods must be a whole number of 32 bits, and is a string\n"
+	for range 3 {
+		if again, err := r.Reconcile(t.Context(), "default"); err != nil || again != refreshNotReady {
+			t.Fatalf("again after %v, %v", again, err)
+		}
+	}
+	c := w.class.Conditions().Get(awsv1.ConditionValidationSucceeded)
+	want := "EC2NodeClass default cannot be read: spec.kubelet.maxPods must be a whole number of 32 bits, and is a string: correct what is named, or remove it. Until then nothing is launched for it, and what runs for it stays."
+	if c.Status != metav1.ConditionFalse || c.Message != want || w.class.Conditions().IsReady() || w.writes != before+1 {
+		t.Errorf("%+v, %d writes", c, w.writes-before)
+	}
+	w.class.Unread = ""
+	if _, err := r.Reconcile(t.Context(), "default"); err != nil || !w.class.Conditions().IsReady() {
+		t.Errorf("once it can be read: %v, %+v", err, w.class.Status.Conditions)
+	}
+}
+
+func TestReconcile_HoldsADeletedClassWhileANodeClaimMayReferToIt(t *testing.T) {
+	w, r := newWorld()
+	now := metav1.Now()
+	w.class.DeletionTimestamp, w.class.Finalizers = &now, []string{awsv1.FinalizerTermination}
+	claim := claimOf("")
+	claim.Unread = "spec.nodeClassRef must be an object, and is a string\n"
+	w.claims = []*v1.NodeClaim{claim}
+	if again, err := r.Reconcile(t.Context(), "default"); err != nil || again != refreshNotReady || len(w.class.Finalizers) != 1 {
+		t.Errorf("again after %v, %v, finalizers %v", again, err, w.class.Finalizers)
+	}
+}

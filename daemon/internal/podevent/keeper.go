@@ -127,8 +127,8 @@ func (k *Keeper) Reconcile(ctx context.Context, name string) (time.Duration, err
 		delete(k.seen, name)
 		return 0, nil
 	}
-	if claim.DeletionTimestamp != nil || claim.Status.ProviderID == "" {
-		return 0, nil
+	if claim.DeletionTimestamp != nil || claim.Status.ProviderID == "" || claim.Unread != "" {
+		return 0, nil // to write the status of one that cannot be read would lose the rest of it
 	}
 	s := k.observe(claim)
 	now := k.now()
@@ -212,7 +212,7 @@ func counts(p *corev1.Pod) bool {
 func (k *Keeper) setConsolidatable(claim *v1.NodeClaim, now time.Time) time.Duration {
 	conditions := claim.Conditions()
 	pool, there := k.world.NodePool(claim.Labels[v1.LabelNodePool])
-	if !there || pool.Spec.Disruption.ConsolidateAfter.Never || !conditions.Get(v1.ConditionInitialized).IsTrue() {
+	if !there || pool.Unread != "" || pool.Spec.Disruption.ConsolidateAfter.Never || !conditions.Get(v1.ConditionInitialized).IsTrue() {
 		conditions.Clear(v1.ConditionConsolidatable)
 		return look
 	}

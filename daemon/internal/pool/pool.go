@@ -11,6 +11,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -48,31 +49,35 @@ type Keeper struct {
 	Pools Writer
 }
 
-// Sync brings the status of every pool up to date.
+// Sync brings the status of every pool up to date. A pool that cannot be written holds up no
+// other.
 func (k *Keeper) Sync(ctx context.Context, now time.Time) error {
 	claims := k.World.NodeClaims()
+	var faults []error
 	for _, p := range k.World.NodePools() {
-		switch gone, err := k.hold(ctx, p, claims); {
-		case err != nil:
-			return err
-		case gone:
-			continue
-		}
-		class, _ := k.World.EC2NodeClass(p.Spec.Template.Spec.NodeClassRef.Name)
-		want := p.DeepCopy()
-		setStatus(want, class, claims, now)
-		if equality.Semantic.DeepEqual(p.Status, want.Status) {
-			continue
-		}
-		got, err := k.Pools.UpdateStatus(ctx, want, metav1.UpdateOptions{FieldManager: translate.FieldManager})
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			continue // a watch event with the newer version is under way
-		}
-		if err != nil {
-			return fmt.Errorf("nodepool %s status write: %w", p.Name, err)
-		}
-		k.World.Observe(got)
+		faults = append(faults, k.sync(ctx, p, claims, now))
 	}
+	return errors.Join(faults...)
+}
+
+func (k *Keeper) sync(ctx context.Context, p *v1.NodePool, claims []*v1.NodeClaim, now time.Time) error {
+	if written, err := k.hold(ctx, p, claims); err != nil || written {
+		return err
+	}
+	class, _ := k.World.EC2NodeClass(p.Spec.Template.Spec.NodeClassRef.Name)
+	want := p.DeepCopy()
+	setStatus(want, class, claims, now)
+	if equality.Semantic.DeepEqual(p.Status, want.Status) {
+		return nil
+	}
+	got, err := k.Pools.UpdateStatus(ctx, want, metav1.UpdateOptions{FieldManager: translate.FieldManager})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // a watch event with the newer version is under way
+	}
+	if err != nil {
+		return fmt.Errorf("nodepool %s status write: %w", p.Name, err)
+	}
+	k.World.Observe(got)
 	return nil
 }
 
@@ -143,6 +148,9 @@ func setStatus(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim
 	}
 	name := p.Spec.Template.Spec.NodeClassRef.Name
 	switch {
+	case class == nil && name == "" && p.Unread != "":
+		conditions.Set(v1.ConditionNodeClassReady, metav1.ConditionFalse, v1.ReasonNodeClassReadinessUnknown,
+			"spec.template.spec.nodeClassRef cannot be read: correct what condition "+v1.ConditionValidationSucceeded+" names", now)
 	case class == nil:
 		conditions.Set(v1.ConditionNodeClassReady, metav1.ConditionFalse, v1.ReasonNodeClassNotFound,
 			fmt.Sprintf("EC2NodeClass %q does not exist: create it, or correct spec.template.spec.nodeClassRef.name", name), now)

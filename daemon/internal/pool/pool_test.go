@@ -1,11 +1,15 @@
 package pool
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -92,6 +96,66 @@ func TestFinalizers_HoldADeletedPoolWhileItHasNodeClaims(t *testing.T) {
 		}
 		if got, held := finalizers(p, c.claims); !slices.Equal(got, c.want) || held != slices.Contains(c.want, ours) {
 			t.Errorf("%s: %v, held %v, want %v", name, got, held, c.want)
+		}
+	}
+}
+
+// fewPools is a World, and a Writer that a webhook denies the status or the finalizer of
+// one pool.
+type fewPools struct {
+	pools          []*v1.NodePool
+	denied         string // the pool
+	finalizersToo  bool
+	written, held  []string
+	observed, gone []string
+}
+
+func (f *fewPools) Observe(o metav1.Object)     { f.observed = append(f.observed, o.GetName()) }
+func (f *fewPools) Forget(o metav1.Object)      { f.gone = append(f.gone, o.GetName()) }
+func (f *fewPools) NodePools() []*v1.NodePool   { return f.pools }
+func (f *fewPools) NodeClaims() []*v1.NodeClaim { return nil }
+func (f *fewPools) EC2NodeClass(string) (*awsv1.EC2NodeClass, bool) {
+	return nil, false
+}
+
+var errDenied = errors.New("admission webhook denied the request")
+
+func (f *fewPools) Patch(_ context.Context, name string, _ types.PatchType, _ []byte, _ metav1.PatchOptions, _ ...string) (*v1.NodePool, error) {
+	if name == f.denied && f.finalizersToo {
+		return nil, errDenied
+	}
+	f.held = append(f.held, name)
+	return &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
+}
+
+func (f *fewPools) UpdateStatus(_ context.Context, p *v1.NodePool, _ metav1.UpdateOptions) (*v1.NodePool, error) {
+	if p.Name == f.denied {
+		return nil, errDenied
+	}
+	f.written = append(f.written, p.Name)
+	return p, nil
+}
+
+func TestSync_APoolThatCannotBeWrittenHoldsUpNoOther(t *testing.T) {
+	for _, finalizers := range []bool{false, true} {
+		f := &fewPools{denied: "bad", finalizersToo: finalizers}
+		for _, name := range []string{"bad", "good", "also-good"} {
+			p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			if !finalizers {
+				p.Finalizers = []string{v1.FinalizerTermination}
+			}
+			f.pools = append(f.pools, p)
+		}
+		err := (&Keeper{World: f, Pools: f}).Sync(t.Context(), time.Now())
+		if !errors.Is(err, errDenied) || !strings.Contains(err.Error(), "nodepool bad") {
+			t.Errorf("finalizers %v: error %v, want that of nodepool bad", finalizers, err)
+		}
+		written := f.written
+		if finalizers {
+			written = f.held
+		}
+		if want := []string{"good", "also-good"}; !slices.Equal(written, want) {
+			t.Errorf("finalizers %v: %v are written, want %v", finalizers, written, want)
 		}
 	}
 }

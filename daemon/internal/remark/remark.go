@@ -1,6 +1,7 @@
-// Package remark tells users of annotations by which pods and nodes opt out of disruption
-// and which cannot be read, or are of an older API. It decides nothing: package translate
-// says what the annotations mean.
+// Package remark tells users of objects of the daemon's kinds that cannot be read, of keys in
+// templates of NodePools that are the daemon's own, and of annotations by which pods and
+// nodes opt out of disruption and which cannot be read, or are of an older API. It decides
+// nothing: package translate says what the objects mean.
 //
 // Invariants: each object gets an Event for a remark once, however often the objects are
 // looked at, and again only after the daemon has started anew or the remark has changed;
@@ -14,8 +15,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -29,13 +32,16 @@ const (
 
 // World has the objects.
 type World interface {
+	NodePools() []*v1.NodePool
+	EC2NodeClasses() []*awsv1.EC2NodeClass
 	NodeClaims() []*v1.NodeClaim
 	NodeOf(providerID string) (*corev1.Node, bool)
 	PodsOn(node string) []*corev1.Pod
 }
 
-// Recorder sends the Events.
+// Recorder sends the Events, and counts objects that cannot be read by kind.
 type Recorder interface {
+	UnreadCounted(byKind map[string]int)
 	Remark(object *corev1.ObjectReference, r translate.Remark)
 }
 
@@ -47,11 +53,12 @@ type Teller struct {
 	told map[types.UID][]translate.Remark
 }
 
-// Look looks at the nodes of NodeClaims and at the pods on them.
+// Look looks at the objects of the daemon's kinds, at the nodes of NodeClaims and at the pods
+// on them.
 func (t *Teller) Look(context.Context, time.Time) error {
 	before, sent := t.told, 0
 	t.told = map[types.UID][]translate.Remark{}
-	tell := func(kind, namespace, name string, uid, refers types.UID, list []translate.Remark) {
+	tell := func(to corev1.ObjectReference, uid types.UID, list []translate.Remark) {
 		if len(list) == 0 {
 			return
 		}
@@ -65,21 +72,47 @@ func (t *Teller) Look(context.Context, time.Time) error {
 		sent++
 		t.told[uid] = list
 		for _, r := range list {
-			t.Recorder.Remark(&corev1.ObjectReference{Kind: kind, APIVersion: "v1", Namespace: namespace, Name: name, UID: refers}, r)
+			t.Recorder.Remark(&to, r)
 		}
 	}
+	t.ofOurKinds(tell)
 	for _, c := range t.World.NodeClaims() {
 		n, up := t.World.NodeOf(c.Status.ProviderID)
 		if !up {
 			continue
 		}
 		// Events refer to nodes as the kubelet does, so that kubectl finds them.
-		tell("Node", "", n.Name, cmp.Or(n.UID, types.UID(n.Name)), types.UID(n.Name), translate.NodeRemarks(n))
+		tell(corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: n.Name, UID: types.UID(n.Name)}, cmp.Or(n.UID, types.UID(n.Name)), translate.NodeRemarks(n))
 		for _, p := range t.World.PodsOn(n.Name) {
 			if translate.Ours(p) {
-				tell("Pod", p.Namespace, p.Name, p.UID, p.UID, translate.PodRemarks(p))
+				tell(corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: p.UID}, p.UID, translate.PodRemarks(p))
 			}
 		}
 	}
 	return nil
+}
+
+// ofOurKinds tells of objects of the daemon's kinds, and counts those that cannot be read.
+func (t *Teller) ofOurKinds(tell func(to corev1.ObjectReference, uid types.UID, list []translate.Remark)) {
+	unread := map[string]int{v1.NodePoolKind: 0, v1.NodeClaimKind: 0, awsv1.EC2NodeClassKind: 0}
+	look := func(apiVersion, kind string, o metav1.Object, u v1.Unread, list []translate.Remark) {
+		if u != "" {
+			unread[kind]++
+		}
+		tell(corev1.ObjectReference{Kind: kind, APIVersion: apiVersion, Name: o.GetName(), UID: o.GetUID()}, o.GetUID(), list)
+	}
+	for _, p := range t.World.NodePools() {
+		apiVersion, kind := v1.GroupVersion().String(), v1.NodePoolKind
+		if translate.FromProvisioner(p) {
+			apiVersion, kind = p.APIVersion, p.Kind
+		}
+		look(apiVersion, kind, p, p.Unread, translate.PoolRemarks(p))
+	}
+	for _, c := range t.World.EC2NodeClasses() {
+		look(awsv1.GroupVersion().String(), awsv1.EC2NodeClassKind, c, c.Unread, translate.Unread(c.Unread, awsv1.EC2NodeClassKind, c.Name))
+	}
+	for _, c := range t.World.NodeClaims() {
+		look(v1.GroupVersion().String(), v1.NodeClaimKind, c, c.Unread, translate.Unread(c.Unread, v1.NodeClaimKind, c.Name))
+	}
+	t.Recorder.UnreadCounted(unread)
 }

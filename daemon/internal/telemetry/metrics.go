@@ -22,6 +22,7 @@ type Metrics struct {
 	messages   *prometheus.CounterVec
 	awsCalls   *prometheus.CounterVec
 	drifted    *prometheus.GaugeVec
+	unread     *prometheus.GaugeVec
 	waiting    prometheus.Gauge
 	refused    prometheus.Gauge
 	planCost   *prometheus.GaugeVec
@@ -68,6 +69,7 @@ func NewMetrics(version string) *Metrics {
 			Name: "karpenterd_nodeclaims_drifted",
 			Help: "NodeClaims with the condition Drifted that do not go yet, by NodePool and reason.",
 		}, []string{"nodepool", "reason"}),
+		unread:    newUnread(),
 		waiting:   gauge("karpenter_scheduler_queue_depth", "Pods that wait for a node."),
 		refused:   gauge("karpenter_scheduler_unschedulable_pods_count", "Pods that fit no NodePool."),
 		planCost:  newCosts("karpenterd_plan_cost_dollars_per_hour", "Cost of the new nodes in the last plan that launched nodes, by kind."),
@@ -89,11 +91,19 @@ func NewMetrics(version string) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.decisions, m.claims, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted,
+	m.registry.MustRegister(m.decisions, m.claims, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted, m.unread,
 		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.nominates, m.fleet.cost, m.fleet.bound, build, m.catalogue.embedded, m.catalogue.answered,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.disruption.collectors()...)
 	return m
+}
+
+// newUnread makes the gauge of objects that cannot be read.
+func newUnread() *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "karpenterd_unreadable_objects",
+		Help: "NodePools, NodeClaims and EC2NodeClasses in which a field has a value of a wrong type, by kind.",
+	}, []string{"kind"})
 }
 
 // newCosts makes the gauges of what nodes cost, by kind: instances, volumes, public

@@ -350,9 +350,16 @@ func (r *Recorder) Detaching(c *v1.NodeClaim, node, waitingFor string) {
 	}
 }
 
-// Remark reports what the user should know of an annotation.
+// UnreadCounted sets how many objects of each of the daemon's kinds cannot be read.
+func (r *Recorder) UnreadCounted(byKind map[string]int) {
+	for kind, n := range byKind {
+		r.Metrics.unread.WithLabelValues(kind).Set(float64(n))
+	}
+}
+
+// Remark reports what the user should know of an object that is not as it should be.
 func (r *Recorder) Remark(object *corev1.ObjectReference, remark translate.Remark) {
-	r.Logger.Warn("annotation", "kind", object.Kind, "namespace", object.Namespace, "name", object.Name, "what", remark.Text)
+	r.Logger.Warn("object needs attention", "kind", object.Kind, "namespace", object.Namespace, "name", object.Name, "what", remark.Text)
 	r.event(object, corev1.EventTypeWarning, remark.Reason, remark.Text)
 }
 

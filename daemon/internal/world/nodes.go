@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -22,6 +23,11 @@ func (w *World) putNode(n *corev1.Node) []string {
 	w.unlinkNode(old)
 	if id := n.Spec.ProviderID; id != "" {
 		w.nodeOf[id] = n.Name
+	}
+	for _, owner := range n.OwnerReferences {
+		if c := w.objects.claims[owner.Name]; c != nil && c.UID == owner.UID && lostInstance(c) {
+			w.linkClaim(c, w.withInstance(c, nil))
+		}
 	}
 	w.touchNode(n)
 	w.learn(n)
@@ -57,6 +63,15 @@ func (w *World) putClaim(c *v1.NodeClaim) {
 	if !store(w.objects.claims, c.Name, c) {
 		return
 	}
+	if lostInstance(c) {
+		c = w.withInstance(c, old)
+	}
+	w.linkClaim(old, c)
+}
+
+// linkClaim stores the NodeClaim in place of the old version, which may be nil.
+func (w *World) linkClaim(old, c *v1.NodeClaim) {
+	w.objects.claims[c.Name] = c
 	w.unlinkClaim(old)
 	if id := instanceOf(c.Status.ProviderID); id != "" {
 		w.claimOf[id] = c.Name
@@ -138,4 +153,28 @@ func (w *World) unlaunched(class string) []string {
 		}
 	}
 	return out
+}
+
+// lostInstance says whether the NodeClaim does not say which instance it has, because it
+// cannot be read.
+func lostInstance(c *v1.NodeClaim) bool { return c.Status.ProviderID == "" && c.Unread.In("status") }
+
+// withInstance returns the NodeClaim with the instance that an older version names, or the
+// Node that belongs to the NodeClaim: else the Node would be one without a NodeClaim.
+func (w *World) withInstance(c, old *v1.NodeClaim) *v1.NodeClaim {
+	var provider, node string
+	if old != nil && old.UID == c.UID {
+		provider, node = old.Status.ProviderID, old.Status.NodeName
+	}
+	for _, n := range w.objects.nodes {
+		if provider == "" && slices.ContainsFunc(n.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == c.UID }) {
+			provider, node = n.Spec.ProviderID, n.Name
+		}
+	}
+	if provider == "" {
+		return c
+	}
+	c = c.DeepCopy()
+	c.Status.ProviderID, c.Status.NodeName = provider, node
+	return c
 }

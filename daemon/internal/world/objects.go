@@ -165,13 +165,13 @@ func (w *World) put(object metav1.Object) concern {
 		w.putAttachment(o)
 		return concern{}
 	case *v1.NodeClaim:
-		if !ours(o.Spec.NodeClassRef) {
+		if !translate.Serves(o.Spec.NodeClassRef, o.Unread) {
 			return concern{}
 		}
 		w.putClaim(o)
 		return concern{claims: []string{o.Name}}
 	case *v1.NodePool:
-		if !ours(o.Spec.Template.Spec.NodeClassRef) {
+		if !translate.Serves(o.Spec.Template.Spec.NodeClassRef, o.Unread) {
 			return concern{}
 		}
 		w.putPool(o)

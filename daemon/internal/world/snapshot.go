@@ -88,7 +88,7 @@ func (w *World) read(r ref, d *cluster.Delta) {
 		}
 	case nodeKind:
 		if n, ok := w.objects.nodes[r.name]; ok {
-			d.Put.Nodes = append(d.Put.Nodes, translate.Node(n, w.claimOf[instanceOf(n.Spec.ProviderID)], w.objects.csiNodes[n.Name], t.drivers))
+			d.Put.Nodes = append(d.Put.Nodes, w.readNode(n))
 			return
 		}
 	case claimKind:
@@ -98,7 +98,7 @@ func (w *World) read(r ref, d *cluster.Delta) {
 		}
 	case poolKind:
 		if p, ok := w.objects.pools[r.name]; ok {
-			d.Put.Pools = append(d.Put.Pools, translate.Pool(p))
+			d.Put.Pools = append(d.Put.Pools, w.readPool(p))
 			return
 		}
 	case classKind:
@@ -175,6 +175,26 @@ func add(all *cluster.Gone, one cluster.Gone) {
 	all.Workloads = append(all.Workloads, one.Workloads...)
 	all.Namespaces = append(all.Namespaces, one.Namespaces...)
 	all.PodBudgets = append(all.PodBudgets, one.PodBudgets...)
+}
+
+// readNode reads the Node. It stays while its NodeClaim cannot be read: nobody knows what
+// that asks for.
+func (w *World) readNode(n *corev1.Node) cluster.Node {
+	x := translate.Node(n, w.claimOf[instanceOf(n.Spec.ProviderID)], w.objects.csiNodes[n.Name], w.translations.drivers)
+	if c := w.objects.claims[x.Claim]; c != nil && c.Unread != "" {
+		x.DoNotDisrupt = true
+	}
+	return x
+}
+
+// readPool reads the NodePool. It is not ready while its class cannot be read: a node that
+// went could not come back.
+func (w *World) readPool(p *v1.NodePool) cluster.Pool {
+	x := translate.Pool(p)
+	if c, known := find(w, w.objects.classes, ref{classKind, x.Class}); known && c.Unread != "" && x.Ready {
+		x.Ready, x.NotReady = false, translate.RefusedClass(c)
+	}
+	return x
 }
 
 func (w *World) readClaim(r ref) (cluster.Claim, bool) {

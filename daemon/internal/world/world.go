@@ -153,12 +153,6 @@ func (w *World) notify(c concern, s Subscriber) {
 	}
 }
 
-// ours reports whether the class is an EC2NodeClass. The daemon ignores NodePools
-// and NodeClaims whose class is of another kind, such as those of EKS Auto Mode.
-func ours(ref v1.NodeClassReference) bool {
-	return ref.Group == awsv1.Group && ref.Kind == awsv1.EC2NodeClassKind
-}
-
 func (w *World) bury(uid types.UID) {
 	if _, dead := w.gone[uid]; dead {
 		return

@@ -3,6 +3,8 @@ package awsv1
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
 // EC2NodeClass is the EC2 part of a node's configuration.
@@ -22,7 +24,13 @@ type EC2NodeClass struct {
 	Spec EC2NodeClassSpec `json:"spec,omitempty"`
 	// +optional
 	Status EC2NodeClassStatus `json:"status,omitempty"`
+
+	// Unread says which fields of the object could not be read, and are left out.
+	Unread v1.Unread `json:"-"`
 }
+
+// SetUnread notes which fields could not be read.
+func (c *EC2NodeClass) SetUnread(u v1.Unread) { c.Unread = u }
 
 // EC2NodeClassList is a list of EC2NodeClasses.
 //

@@ -1,6 +1,10 @@
 package v1
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // Kinds and resource names of the group.
 const (
@@ -108,6 +112,9 @@ const (
 // ResourceNodes is the name under which limits and status count nodes.
 const ResourceNodes corev1.ResourceName = "nodes"
 
+// IsOwn says whether the key is in our own domain.
+func IsOwn(key string) bool { return strings.HasPrefix(key, OwnDomain+"/") }
+
 // UnregisteredTaint is on every machine when it registers. The daemon removes
 // it.
 func UnregisteredTaint() corev1.Taint {
@@ -158,6 +165,7 @@ const (
 	ReasonReconcilingDependents  = "ReconcilingDependents"
 
 	ReasonUnsupportedField = "UnsupportedField" // the daemon's own
+	ReasonUnreadable       = "Unreadable"       // the daemon's own: Ready of a NodeClaim that cannot be read
 
 	ReasonNodePoolValidationFailed  = "NodePoolValidationFailed"
 	ReasonNodeClassNotFound         = "NodeClassNotFound"

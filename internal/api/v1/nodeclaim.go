@@ -30,6 +30,9 @@ type NodeClaim struct {
 	Spec NodeClaimSpec `json:"spec"`
 	// +optional
 	Status NodeClaimStatus `json:"status,omitempty"`
+
+	// Unread says which fields of the object could not be read, and are left out.
+	Unread Unread `json:"-"`
 }
 
 // NodeClaimList is a list of NodeClaims.

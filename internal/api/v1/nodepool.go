@@ -28,6 +28,9 @@ type NodePool struct {
 	Spec NodePoolSpec `json:"spec"`
 	// +optional
 	Status NodePoolStatus `json:"status,omitempty"`
+
+	// Unread says which fields of the object could not be read, and are left out.
+	Unread Unread `json:"-"`
 }
 
 // NodePoolList is a list of NodePools.

@@ -1,0 +1,80 @@
+package translate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+)
+
+// The daemon believes what it finds under keys of its own domain on NodeClaims and Nodes:
+// the request of a launch, an interruption, which nodes are replaced. So the template of a
+// NodePool must not bring such keys there. None of them means anything in a template.
+
+// usersKeys returns labels or annotations without those of the daemon's own domain.
+func usersKeys(all map[string]string) map[string]string {
+	if len(ownKeysOf(all)) == 0 {
+		return all
+	}
+	out := maps.Clone(all)
+	maps.DeleteFunc(out, func(key, _ string) bool { return v1.IsOwn(key) })
+	return out
+}
+
+// usersTaints returns a copy of the taints without those of the daemon's own domain, which
+// the daemon puts on nodes and takes off again; nil if there are none.
+func usersTaints(all []v1.Taint) []v1.Taint {
+	return slices.DeleteFunc(slices.Clone(all), func(t v1.Taint) bool { return v1.IsOwn(t.Key) })
+}
+
+// ownKeysOf returns the keys of the daemon's own domain, sorted.
+func ownKeysOf(all map[string]string) (out []string) {
+	for key := range all {
+		if v1.IsOwn(key) {
+			out = append(out, key)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// RemarkReserved is the reason of a remark about keys that a template must not have.
+const RemarkReserved = "ReservedKeys"
+
+// RemarkUnread is the reason of a remark about an object that cannot be read.
+const RemarkUnread = "Unreadable"
+
+// PoolRemarks returns what is wrong with the template of the NodePool.
+func PoolRemarks(p *v1.NodePool) []Remark {
+	out := Unread(p.Unread, v1.NodePoolKind, p.Name)
+	var found []string
+	t := &p.Spec.Template
+	note := func(where string, keys []string) {
+		for _, key := range keys {
+			found = append(found, where+" "+key)
+		}
+	}
+	note("label", ownKeysOf(t.ObjectMeta.Labels))
+	note("annotation", ownKeysOf(t.ObjectMeta.Annotations))
+	for _, list := range [][]v1.Taint{t.Spec.Taints, t.Spec.StartupTaints} {
+		for _, x := range list {
+			if v1.IsOwn(x.Key) {
+				note("taint", []string{x.Key})
+			}
+		}
+	}
+	if len(found) > 0 {
+		out = append(out, Remark{RemarkReserved, "The template has " + strings.Join(found, ", ") + ". Keys of " + v1.OwnDomain +
+			" are the daemon's own, so new nodes do not get them: remove them from the template, or choose keys of another domain. Annotations for pods belong on the pods, and those for the NodePool on the NodePool itself."})
+	}
+	return out
+}
+
+// Unread returns the remark about an object that cannot be read; none about others.
+func Unread(u v1.Unread, kind, name string) []Remark {
+	if u == "" {
+		return nil
+	}
+	return []Remark{{RemarkUnread, u.Explain(kind, name)}}
+}
