@@ -55,8 +55,10 @@ func TestNodeClaim_HasTheValueThatTheLaunchChoseOfALabel(t *testing.T) {
 	pool := &v1.NodePool{}
 	pool.Spec.Template.ObjectMeta.Labels = map[string]string{"tier": "web"}
 	pool.Spec.Template.Spec.Requirements = []v1.Requirement{
-		{Key: "team", Operator: "Exists", MinValues: &two}, {Key: "team", Operator: "NotIn", Values: []string{"ops"}},
-		{Key: "tier", Operator: "Exists"}, {Key: "rack", Operator: "NotIn", Values: []string{"r1"}},
+		{Key: "team", Operator: "Exists", MinValues: &two},
+		{Key: "team", Operator: "NotIn", Values: []string{"ops"}},
+		{Key: "tier", Operator: "Exists"},
+		{Key: "rack", Operator: "NotIn", Values: []string{"r1"}},
 	}
 	labels := label.FromMap(map[string]string{"team": "red", "tier": "web"})
 	claim := translate.NodeClaim(plan.Launch{Types: []plan.Choice{{Type: "a"}}, Zones: []string{"z"}, Labels: labels, MinValuesRelaxed: true}, pool, v1.AwaitingPodsTaint())
