@@ -39,6 +39,9 @@ func (d *daemon) changed() {
 
 // tried notes what came of a launch.
 func (d *daemon) tried(t engine.Tried) {
+	if len(t.Lacks) == 0 && len(d.known.Unavailable) == 0 && len(d.known.Failing) == 0 {
+		return
+	}
 	d.known, d.news = d.known.After(t, date(d.r.clock.now)), true
 	d.changed()
 }

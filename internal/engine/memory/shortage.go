@@ -21,8 +21,8 @@ const (
 	firstPause   = 3 * time.Minute
 	longestPause = 10 * time.Minute
 	// retryGap is the least time between two failed launches of a pool into offerings of
-	// which all had failed before: 12 an hour.
-	retryGap = 5 * time.Minute
+	// which all had failed before: 6 an hour.
+	retryGap = 10 * time.Minute
 	// forgetAfter is how long after the end of its pause a failure counts for the next one.
 	// Retries begin with what is cheap. What is dear is tried again with the rest when it is
 	// forgotten, about once an hour.
@@ -30,7 +30,7 @@ const (
 	// widerBy and widest are how a launch chooses among dearer types after failures in a row;
 	// see Wider. The widest choice is types of five times the price of the cheapest, in
 	// thousandths above it: for spot, EC2 weighs capacity against price.
-	widerBy = 4
+	widerBy = 16
 	widest  = 4_000
 )
 

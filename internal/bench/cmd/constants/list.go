@@ -27,12 +27,9 @@ func constants() []constant {
 		}
 		all = append(all, constant{"internal/engine/" + file, name, others})
 	}
-	in("memory/shortage.go", "firstPause")
-	in("memory/shortage.go", "longestPause")
-	in("memory/shortage.go", "retryGap")
-	in("memory/shortage.go", "forgetAfter")
-	in("memory/shortage.go", "widerBy")
-	in("memory/shortage.go", "widest")
+	for _, name := range []string{"firstPause", "longestPause", "retryGap", "forgetAfter", "widerBy", "widest"} {
+		in("memory/shortage.go", name)
+	}
 	in("pack/deal.go", "mostBins")
 	in("pack/deal.go", "mostExclusive", "1024")
 	in("pack/greedy.go", "refills")

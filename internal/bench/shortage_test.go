@@ -1,4 +1,4 @@
-package sim
+package bench
 
 import (
 	"slices"
@@ -11,10 +11,12 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/sim"
 )
 
 // realCatalogue is a pool over the real catalogue: c, m, r from generation 5 on, amd64, three zones.
-func realCatalogue(t *testing.T, capacity []string, workloads ...Workload) (Config, []catalog.InstanceType) {
+func realCatalogue(t *testing.T, capacity []string, workloads ...sim.Workload) (sim.Config, []catalog.InstanceType) {
 	t.Helper()
 	facts, market, err := embedded.Load("us-east-1")
 	if err != nil {
@@ -37,15 +39,15 @@ func realCatalogue(t *testing.T, capacity []string, workloads ...Workload) (Conf
 	reqs := label.All(need(catalog.LabelCategory, label.In, "c", "m", "r"), need(catalog.LabelGeneration, label.Gt, "4"),
 		need(label.Arch, label.In, "amd64"), need(label.CapacityType, label.In, capacity...))
 	slices.SortFunc(all, func(a, b catalog.InstanceType) int { return strings.Compare(a.Name, b.Name) })
-	return Config{
+	return sim.Config{
 		Seed: 1, Workloads: workloads, Policy: engine.DefaultPolicy(), Limit: 90 * time.Minute, Boot: 40 * time.Second,
 		Classes: []cluster.Class{{Name: "default", Ready: true, Types: all}},
 		Pools:   []cluster.Pool{{Name: "general", UID: "uid-general", Class: "default", Ready: true, Disruption: cluster.Disruption{After: 30 * time.Second}, Requirements: reqs}},
 	}, all
 }
 
-// calls counts the launch calls that failed, by hour.
-func calls(cfg *Config) *[6]int {
+// failedCalls counts the launch calls that failed, by hour.
+func failedCalls(cfg *sim.Config) *[6]int {
 	var failed [6]int
 	cfg.Called = func(at time.Duration, launched bool) {
 		if !launched {
@@ -55,22 +57,26 @@ func calls(cfg *Config) *[6]int {
 	return &failed
 }
 
+func cpuAndMemory(milliCPU, mib int64) cluster.Shape {
+	return cluster.Shape{Requests: quantity.Resources{MilliCPU: milliCPU, MemoryBytes: mib << 20, PodSlots: 1}}
+}
+
 // mostFailed is how many launch calls of a NodePool may fail in an hour, whatever is wanted.
 const mostFailed = 30
 
-func big(replicas int64) Workload {
-	return Workload{Namespace: "default", Name: "big", Shape: shape(14_000, 50_000), Replicas: replicas}
+func largeReplicas(replicas int64) sim.Workload {
+	return sim.Workload{Namespace: "default", Name: "big", Shape: cpuAndMemory(14_000, 50_000), Replicas: replicas}
 }
 
 // A quota that is used up fails everything at once. The nodes come within the longest pause
 // after the quota is raised.
-func TestRun_AUsedUpQuotaCostsFewCalls(t *testing.T) {
+func TestShortage_AUsedUpQuotaCostsFewCalls(t *testing.T) {
 	for _, nodes := range []int64{1, 20, 300} {
-		cfg, _ := realCatalogue(t, []string{label.OnDemand}, big(2*nodes))
-		cfg.Outages = []Outage{{To: 3 * time.Hour}}
+		cfg, _ := realCatalogue(t, []string{label.OnDemand}, largeReplicas(2*nodes))
+		cfg.Outages = []sim.Outage{{To: 3 * time.Hour}}
 		cfg.Limit = 4 * time.Hour
-		failed := calls(&cfg)
-		r := Run(cfg)
+		failed := failedCalls(&cfg)
+		r := sim.Run(cfg)
 		t.Logf("%d nodes: failed calls by hour %v, NodeClaims without a call %d, all run after %s", nodes, failed, r.Dropped, r.AllRun)
 		if slices.Max(failed[:]) > mostFailed || r.Dropped > int(2*nodes) {
 			t.Errorf("%d nodes wanted: failed calls by hour %v, %d NodeClaims ended without a call", nodes, failed, r.Dropped)
@@ -82,15 +88,15 @@ func TestRun_AUsedUpQuotaCostsFewCalls(t *testing.T) {
 }
 
 // Each offering fails by itself, so that the whole catalogue has to be tried.
-func TestRun_ACatalogueWithoutCapacityCostsFewCalls(t *testing.T) {
+func TestShortage_ACatalogueWithoutCapacityCostsFewCalls(t *testing.T) {
 	for _, nodes := range []int64{1, 300} {
-		cfg, all := realCatalogue(t, []string{label.OnDemand, label.Spot}, big(2*nodes))
+		cfg, all := realCatalogue(t, []string{label.OnDemand, label.Spot}, largeReplicas(2*nodes))
 		for _, x := range all {
-			cfg.Outages = append(cfg.Outages, Outage{To: 2 * time.Hour, Offering: catalog.OfferingKey{InstanceType: x.Name}})
+			cfg.Outages = append(cfg.Outages, sim.Outage{To: 2 * time.Hour, Offering: catalog.OfferingKey{InstanceType: x.Name}})
 		}
 		cfg.Limit = 3 * time.Hour
-		failed := calls(&cfg)
-		r := Run(cfg)
+		failed := failedCalls(&cfg)
+		r := sim.Run(cfg)
 		t.Logf("%d nodes: failed calls by hour %v, NodeClaims without a call %d, all run after %s", nodes, failed, r.Dropped, r.AllRun)
 		if slices.Max(failed[:]) > mostFailed {
 			t.Errorf("%d nodes wanted: failed calls by hour %v", nodes, failed)
@@ -102,23 +108,23 @@ func TestRun_ACatalogueWithoutCapacityCostsFewCalls(t *testing.T) {
 }
 
 // Without the service-linked role every spot launch fails, and on-demand works.
-func TestRun_APodThatMayRunOnDemandDoesNotWaitForTheSpotCatalogue(t *testing.T) {
-	cfg, _ := realCatalogue(t, []string{label.Spot, label.OnDemand}, Workload{Namespace: "default", Name: "one", Shape: shape(1500, 3000), Replicas: 1})
-	cfg.Outages = []Outage{{To: 90 * time.Minute, Offering: catalog.OfferingKey{CapacityType: label.Spot}}}
-	if r := Run(cfg); r.Failed > 2 || r.Left != 0 || r.AllRun > time.Minute {
+func TestShortage_APodThatMayRunOnDemandDoesNotWaitForTheSpotCatalogue(t *testing.T) {
+	cfg, _ := realCatalogue(t, []string{label.Spot, label.OnDemand}, sim.Workload{Namespace: "default", Name: "one", Shape: cpuAndMemory(1500, 3000), Replicas: 1})
+	cfg.Outages = []sim.Outage{{To: 90 * time.Minute, Offering: catalog.OfferingKey{CapacityType: label.Spot}}}
+	if r := sim.Run(cfg); r.Failed > 2 || r.Left != 0 || r.AllRun > time.Minute {
 		t.Errorf("%d failed launches before one on demand; the pod ran after %s", r.Failed, r.AllRun)
 	}
 }
 
-func TestRun_AStormOfLackingCapacityIsPassedInAFewCalls(t *testing.T) {
-	cfg, all := realCatalogue(t, []string{label.OnDemand}, big(300))
+func TestShortage_AStormOfLackingCapacityIsPassedInAFewCalls(t *testing.T) {
+	cfg, all := realCatalogue(t, []string{label.OnDemand}, largeReplicas(300))
 	have := []string{"m5.4xlarge", "m5.8xlarge", "r5.4xlarge"}
 	for _, x := range all {
 		if !slices.Contains(have, x.Name) {
-			cfg.Outages = append(cfg.Outages, Outage{To: 90 * time.Minute, Offering: catalog.OfferingKey{InstanceType: x.Name}})
+			cfg.Outages = append(cfg.Outages, sim.Outage{To: 90 * time.Minute, Offering: catalog.OfferingKey{InstanceType: x.Name}})
 		}
 	}
-	r := Run(cfg)
+	r := sim.Run(cfg)
 	t.Logf("launches %d, failed %d, without a call %d, all run after %s, left %d, nodes %d", r.Launches, r.Failed, r.Dropped, r.AllRun, r.Left, r.Nodes)
 	if r.Failed > 10 || r.Left != 0 || r.AllRun > 65*time.Second {
 		t.Errorf("%d failed launches, all run after %s", r.Failed, r.AllRun)
@@ -126,14 +132,14 @@ func TestRun_AStormOfLackingCapacityIsPassedInAFewCalls(t *testing.T) {
 }
 
 // A static pool wants its nodes whatever pods there are.
-func TestRun_AStaticPoolOfAUsedUpQuotaMakesFewCalls(t *testing.T) {
+func TestShortage_AStaticPoolOfAUsedUpQuotaMakesFewCalls(t *testing.T) {
 	cfg, _ := realCatalogue(t, []string{label.OnDemand})
 	cfg.Pools[0].Static = true
-	cfg.Resizes = []Resize{{At: time.Second, Pool: "general", Replicas: 100}}
-	cfg.Outages = []Outage{{To: 2 * time.Hour}}
+	cfg.Resizes = []sim.Resize{{At: time.Second, Pool: "general", Replicas: 100}}
+	cfg.Outages = []sim.Outage{{To: 2 * time.Hour}}
 	cfg.Limit, cfg.Settle = 150*time.Minute, 150*time.Minute
-	failed := calls(&cfg)
-	r := Run(cfg)
+	failed := failedCalls(&cfg)
+	r := sim.Run(cfg)
 	t.Logf("failed calls by hour %v, NodeClaims without a call %d, nodes %d", failed, r.Dropped, r.NodesSettled)
 	if slices.Max(failed[:]) > mostFailed || failed[0] == 0 || r.NodesSettled != 100 {
 		t.Errorf("failed calls by hour %v, %d nodes in the end", failed, r.NodesSettled)
