@@ -41,6 +41,8 @@ type gate struct {
 	refuse func(w http.ResponseWriter, r *http.Request, name string, f fault)
 	// deaf tells whether the client does not give the call up when it is interrupted.
 	deaf func(name string) bool
+	// counts tells which calls are numbered; nil: all. How often a wait reads depends on time.
+	counts func(name string) bool
 
 	mu    sync.Mutex
 	last  string
@@ -81,13 +83,15 @@ func (g *gate) number(r *http.Request, body []byte) (name string, f fault, hit i
 	id, name := g.identify(r, body)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if id != g.last {
-		g.last, g.names = id, append(g.names, name)
+	counts := g.counts == nil || g.counts(name)
+	if id != g.last && counts {
+		g.names = append(g.names, name)
 	}
+	g.last = id
 	if g.dead {
 		return name, killedBefore, 0, nil
 	}
-	if g.n == 0 || len(g.names) != g.n {
+	if g.n == 0 || len(g.names) != g.n || !counts {
 		return name, "", 0, nil
 	}
 	g.hits++
